@@ -1,0 +1,72 @@
+// Counter-based random inputs: element i of a buffer depends on (seed, i) alone, so that any
+// element can be made anywhere, in any order, on host and device alike.
+#pragma once
+
+#include <cstdint>
+
+#include "gpu/check.hpp"
+#include "kernels/common/types.cuh"
+
+namespace gpuexp {
+
+/// SplitMix64's output function (Steele, Lea, Flood: "Fast splittable pseudorandom number
+/// generators", 2014).
+__host__ __device__ inline std::uint64_t random_bits(std::uint64_t seed, std::uint64_t i) {
+  std::uint64_t z = seed + (i + 1) * 0x9E3779B97F4A7C15ull;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
+  return z ^ (z >> 31);
+}
+
+/// Uniform in [0, 1) with 24 random bits, exact in fp32.
+__host__ __device__ inline float random_unit(std::uint64_t seed, std::uint64_t i) {
+  return static_cast<float>(random_bits(seed, i) >> 40) * 0x1p-24f;
+}
+
+/// Uniform in [-1, 1).
+__host__ __device__ inline float random_signed(std::uint64_t seed, std::uint64_t i) {
+  return 2.0f * random_unit(seed, i) - 1.0f;
+}
+
+/// An independent seed for the n-th buffer of a problem.
+__host__ __device__ inline std::uint64_t stream_seed(std::uint64_t seed, std::uint64_t n) {
+  return random_bits(seed ^ 0xD1B54A32D192ED03ull, n);
+}
+
+namespace detail {
+template <class T, class Function>
+__global__ void fill_kernel(T* out, std::int64_t count, Function f) {
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
+       i += stride) {
+    out[i] = f(i);
+  }
+}
+}  // namespace detail
+
+/// out[i] = f(i) for i < count; f is a __host__ __device__ or __device__ functor.
+template <class T, class Function>
+void fill(T* out, std::int64_t count, Function f, Stream stream) {
+  if (count == 0) return;
+  constexpr int kBlock = 256;
+  const std::int64_t blocks = ceil_div(count, kBlock);
+  const unsigned grid = static_cast<unsigned>(blocks < 65536 ? blocks : 65536);
+  detail::fill_kernel<<<grid, kBlock, 0, stream>>>(out, count, f);
+  GPUEXP_CUDA(cudaGetLastError());
+}
+
+template <class T>
+struct SignedUniform {
+  std::uint64_t seed;
+  __host__ __device__ T operator()(std::int64_t i) const {
+    return from_float<T>(random_signed(seed, static_cast<std::uint64_t>(i)));
+  }
+};
+
+/// Uniform in [-1, 1), rounded to T.
+template <class T>
+void fill_uniform(T* out, std::int64_t count, std::uint64_t seed, Stream stream) {
+  fill(out, count, SignedUniform<T>{seed}, stream);
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,41 @@
+// cuBLAS, loaded when first needed: a reference variant where it is found, a skip where it is not.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/family.hpp"
+
+namespace gpuexp::cublas {
+
+/// A reason when cuBLAS cannot be loaded on this machine. Loads it on the first call; touches no
+/// GPU.
+std::optional<std::string> unavailable();
+
+/// How products are summed and, for fp32 inputs, whether the multiplier sees all of their bits.
+enum class Compute {
+  fp32,  ///< fp32 inputs in full (TF32 off), or fp16 and bf16 inputs with fp32 accumulation
+  tf32,  ///< fp32 inputs rounded to TF32, fp32 accumulation
+  fp16,  ///< fp16 inputs with fp16 accumulation
+};
+
+/// C (m×n) = A (m×k) · B (k×n), all row-major; leading dimensions in elements.
+struct Gemm {
+  Compute compute;
+  DataType input;   ///< fp32, fp16 or bf16
+  DataType output;  ///< fp32, fp16 or bf16
+  std::int64_t m, n, k;
+  const void* a;
+  std::int64_t lda;
+  const void* b;
+  std::int64_t ldb;
+  void* c;
+  std::int64_t ldc;
+};
+
+/// Queues the product on the stream. Throws std::runtime_error naming cuBLAS's status when it
+/// refuses.
+void gemm(const Gemm& gemm, int device, Stream stream);
+
+}  // namespace gpuexp::cublas
