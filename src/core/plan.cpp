@@ -235,16 +235,30 @@ class ExperimentPlanner {
     if (variant.unavailable) {
       if (auto reason = variant.unavailable()) return *reason;
     }
+    if (auto reason = does_not_fit(variant, problem)) return *reason;
     const std::int64_t workspace =
         variant.workspace_bytes ? variant.workspace_bytes(problem, device) : 0;
     const std::int64_t needed = problem_bytes(*experiment_.family, problem) + workspace;
     group.device_bytes = std::max(group.device_bytes, needed);
     if (needed > free_bytes_) {
       constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
-      return fmt::format("needs {:.2f} GiB of device memory, {:.2f} GiB are free", needed / kGiB,
-                         free_bytes_ / kGiB);
+      return fmt::format("needs {:.2f} GiB of device memory, {:.2f} GiB are free",
+                         static_cast<double>(needed) / kGiB,
+                         static_cast<double>(free_bytes_) / kGiB);
     }
     return {};
+  }
+
+  std::optional<std::string> does_not_fit(const Variant& variant, const void* problem) const {
+    if (!variant.shapes) return std::nullopt;
+    try {
+      for (const Shape& shape : variant.shapes(problem, plan_.device)) {
+        occupancy(shape, plan_.device, resources_);
+      }
+    } catch (const std::runtime_error& e) {
+      return e.what();
+    }
+    return std::nullopt;
   }
 
   Plan& plan_;

@@ -49,7 +49,7 @@ Prediction predict(const Work& work, const std::vector<Shape>& shapes, Mode mode
       shapes.begin(), shapes.end(),
       [](const Shape& a, const Shape& b) { return a.grid.count() < b.grid.count(); });
   if (largest != shapes.end()) {
-    p.shape = &*largest;
+    p.shape = *largest;
     p.occupancy = occupancy(*largest, device, resources);
     if (p.occupancy) p.waves = waves(*largest, device, *p.occupancy);
   }

@@ -23,7 +23,7 @@ struct Prediction {
   std::string limit_by;                   ///< "dram", or the pipe that binds; empty without a limit
   std::optional<Occupancy> occupancy;     ///< of the launch with the most blocks
   std::optional<Waves> waves;             ///< likewise
-  const Shape* shape = nullptr;           ///< that launch; points into the shapes given
+  std::optional<Shape> shape;             ///< that launch; empty for vendor libraries
 };
 
 /// The bytes that DRAM has to move before the launch can end. In cold mode every byte read comes

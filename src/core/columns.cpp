@@ -1,0 +1,335 @@
+#include "core/columns.hpp"
+
+#include <algorithm>
+#include <set>
+#include <type_traits>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace gpuexp {
+
+namespace {
+
+template <class T>
+Field field(const std::optional<T>& value) {
+  if (!value) return std::monostate{};
+  return *value;
+}
+
+Field text(std::string_view value) {
+  return value.empty() ? Field{} : Field{std::string(value)};
+}
+
+// A number of the time statistics; only a passed row has them.
+Field time_of(const Row& row, double Statistics::*member) {
+  return row.time_us ? Field{(*row.time_us).*member} : Field{};
+}
+
+// amount / time, where time is the median of a passed row.
+Field per_second(const Row& row, double amount, double scale) {
+  if (!row.time_us || amount <= 0) return std::monostate{};
+  return amount / (row.time_us->median * 1e-6) / scale;
+}
+
+Field percent_of(const Row& row, const std::optional<double>& limit_us) {
+  if (!row.time_us || !limit_us) return std::monostate{};
+  return 100.0 * *limit_us / row.time_us->median;
+}
+
+double operations(const Row& row) {
+  double sum = 0;
+  if (row.prediction) {
+    for (const Operations& o : row.prediction->work.operations)
+      sum += o.count;
+  }
+  return sum;
+}
+
+// A value derived from the prediction; empty where there is none.
+template <class Get>
+Column predicted(ColumnInfo info, Get get) {
+  return {std::move(info), [get](const Plan&, const Row& row) {
+            return row.prediction ? Field{get(*row.prediction)} : Field{};
+          }};
+}
+
+template <class Get>
+Column occupied(ColumnInfo info, Get get) {
+  return {std::move(info), [get](const Plan&, const Row& row) {
+            return row.prediction && row.prediction->occupancy
+                       ? Field{get(*row.prediction->occupancy)}
+                       : Field{};
+          }};
+}
+
+template <class Get>
+Column waved(ColumnInfo info, Get get) {
+  return {std::move(info), [get](const Plan&, const Row& row) {
+            return row.prediction && row.prediction->waves ? Field{get(*row.prediction->waves)}
+                                                           : Field{};
+          }};
+}
+
+template <class Get>
+Column verified(ColumnInfo info, Get get) {
+  return {std::move(info), [get](const Plan&, const Row& row) {
+            return row.verification ? Field{get(*row.verification)} : Field{};
+          }};
+}
+
+constexpr FieldType kText = FieldType::text;
+constexpr FieldType kInteger = FieldType::integer;
+constexpr FieldType kReal = FieldType::real;
+
+void append_identity(std::vector<Column>& c) {
+  c.push_back({{"experiment", "", kText, "the experiment's name in the config"},
+               [](const Plan& p, const Row& r) { return Field{p.experiment(*r.group).name}; }});
+  c.push_back({{"family", "", kText, "the family of variants"}, [](const Plan& p, const Row& r) {
+                 return Field{p.experiment(*r.group).family->id};
+               }});
+  c.push_back({{"variant", "", kText, "the mechanism measured"},
+               [](const Plan&, const Row& r) { return Field{r.cell->variant->id}; }});
+  c.push_back({{"mode", "", kText, "cache state at the start of each launch: cold or warm"},
+               [](const Plan&, const Row& r) { return text(name_of(r.cell->mode)); }});
+  c.push_back({{"status", "", kText, "passed, incorrect, failed, skipped, timeout or not_run"},
+               [](const Plan&, const Row& r) { return text(name_of(r.status)); }});
+  c.push_back({{"reason", "", kText, "why the status is not passed"},
+               [](const Plan&, const Row& r) { return text(r.reason); }});
+  c.push_back(
+      {{"flags", "", kText,
+        "semicolon-separated warnings: output_in_l2 (what was written fits in L2 and may still be "
+        "dirty "
+        "there when the clock stops), few_samples (the wall cap came before min_samples), "
+        "above_limit "
+        "(faster than the datasheet allows: a cache or a wrong byte count), other_architecture "
+        "(registers "
+        "are those of another architecture)"},
+       [](const Plan&, const Row& r) { return text(fmt::format("{}", fmt::join(r.flags, ";"))); }});
+}
+
+void append_times(std::vector<Column>& c) {
+  const auto add = [&](const char* name, const char* doc, double Statistics::*member) {
+    c.push_back({{name, "us", kReal, doc},
+                 [member](const Plan&, const Row& r) { return time_of(r, member); }});
+  };
+  add("time_median_us", "median time of one launch", &Statistics::median);
+  c.push_back({{"time_ci95_low_us", "us", kReal,
+                "lower end of the 95 % interval of the median (order statistics)"},
+               [](const Plan&, const Row& r) {
+                 return r.time_us && r.time_us->median_ci95 ? Field{r.time_us->median_ci95->low}
+                                                            : Field{};
+               }});
+  c.push_back({{"time_ci95_high_us", "us", kReal, "upper end of the 95 % interval of the median"},
+               [](const Plan&, const Row& r) {
+                 return r.time_us && r.time_us->median_ci95 ? Field{r.time_us->median_ci95->high}
+                                                            : Field{};
+               }});
+  add("time_min_us", "fastest launch", &Statistics::min);
+  add("time_p5_us", "5th percentile", &Statistics::p5);
+  add("time_p95_us", "95th percentile", &Statistics::p95);
+  add("time_mean_us", "arithmetic mean", &Statistics::mean);
+  c.push_back(
+      {{"time_stdev_us", "us", kReal, "sample standard deviation"},
+       [](const Plan&, const Row& r) { return r.time_us ? field(r.time_us->stdev) : Field{}; }});
+  c.push_back({{"samples", "", kInteger, "launches timed"}, [](const Plan&, const Row& r) {
+                 return r.time_us ? Field{static_cast<std::int64_t>(r.time_us->count)} : Field{};
+               }});
+  c.push_back({{"stop_reason", "", kText, "converged, max_samples, max_seconds or interrupted"},
+               [](const Plan&, const Row& r) { return text(name_of(r.stop_reason)); }});
+  c.push_back(
+      {{"flushed_bytes", "B", kInteger, "bytes read to clear the caches before every sample"},
+       [](const Plan&, const Row& r) { return r.time_us ? Field{r.flushed_bytes} : Field{}; }});
+  c.push_back({{"baseline", "", kText, "the variant that speedup refers to"},
+               [](const Plan& p, const Row& r) {
+                 const Variant* baseline = p.experiment(*r.group).baseline;
+                 return baseline ? Field{baseline->id} : Field{};
+               }});
+  c.push_back(
+      {{"speedup", "x", kReal, "the baseline's median time over this one's, same problem and mode"},
+       [](const Plan&, const Row& r) {
+         return r.time_us && r.baseline_time_us ? Field{*r.baseline_time_us / r.time_us->median}
+                                                : Field{};
+       }});
+}
+
+void append_work(std::vector<Column>& c) {
+  c.push_back(predicted(
+      {"useful_bytes", "B", kReal, "bytes that the result needs: inputs once, outputs once"},
+      [](const Prediction& p) { return p.work.bytes_read + p.work.bytes_written; }));
+  c.push_back(
+      predicted({"moved_bytes", "B", kReal,
+                 "bytes that DRAM moves for it, useful bytes rounded up to the 32-byte sectors "
+                 "that the access touches"},
+                [](const Prediction& p) { return p.work.moved_read + p.work.moved_written; }));
+  c.push_back({{"operations", "", kReal, "arithmetic operations, a fused multiply-add counting 2"},
+               [](const Plan&, const Row& r) {
+                 return r.prediction && operations(r) > 0 ? Field{operations(r)} : Field{};
+               }});
+  c.push_back(
+      {{"useful_gb_per_s", "GB/s", kReal, "useful bytes over median time (10^9 bytes)"},
+       [](const Plan&, const Row& r) {
+         return r.prediction
+                    ? per_second(
+                          r, r.prediction->work.bytes_read + r.prediction->work.bytes_written, 1e9)
+                    : Field{};
+       }});
+  c.push_back(
+      {{"moved_gb_per_s", "GB/s", kReal, "moved bytes over median time"},
+       [](const Plan&, const Row& r) {
+         return r.prediction
+                    ? per_second(
+                          r, r.prediction->work.moved_read + r.prediction->work.moved_written, 1e9)
+                    : Field{};
+       }});
+  c.push_back({{"tflops", "TFLOP/s", kReal, "operations over median time (10^12 operations)"},
+               [](const Plan&, const Row& r) { return per_second(r, operations(r), 1e12); }});
+}
+
+void append_limits(std::vector<Column>& c) {
+  c.push_back(
+      {{"limit_time_us", "us", kReal, "least time that datasheet bandwidth and rates allow"},
+       [](const Plan&, const Row& r) {
+         return r.prediction ? field(r.prediction->limit_time_us) : Field{};
+       }});
+  c.push_back({{"limit_by", "", kText, "what binds that limit: dram, or an arithmetic pipe"},
+               [](const Plan&, const Row& r) {
+                 return r.prediction ? text(r.prediction->limit_by) : Field{};
+               }});
+  c.push_back({{"limit_pct", "%", kReal, "limit over median time"}, [](const Plan&, const Row& r) {
+                 return r.prediction ? percent_of(r, r.prediction->limit_time_us) : Field{};
+               }});
+  c.push_back({{"dram_limit_pct", "%", kReal,
+                "time for the least DRAM bytes at datasheet bandwidth over median time"},
+               [](const Plan&, const Row& r) {
+                 return r.prediction ? percent_of(r, r.prediction->dram_time_us) : Field{};
+               }});
+  c.push_back({{"compute_limit_pct", "%", kReal,
+                "time for the operations at the datasheet rate over median time"},
+               [](const Plan&, const Row& r) {
+                 return r.prediction ? percent_of(r, r.prediction->compute_time_us) : Field{};
+               }});
+}
+
+void append_occupancy(std::vector<Column>& c) {
+  const auto shape = [](ColumnInfo info, std::int64_t (*get)(const Shape&)) {
+    return Column{std::move(info), [get](const Plan&, const Row& r) {
+                    return r.prediction && r.prediction->shape ? Field{get(*r.prediction->shape)}
+                                                               : Field{};
+                  }};
+  };
+  c.push_back(shape({"grid_blocks", "", kInteger, "blocks of the largest launch"},
+                    [](const Shape& s) { return s.grid.count(); }));
+  c.push_back(shape({"block_threads", "", kInteger, "threads per block"},
+                    [](const Shape& s) { return s.block.count(); }));
+  c.push_back(occupied({"registers", "", kInteger, "registers per thread"},
+                       [](const Occupancy& o) { return std::int64_t{o.registers}; }));
+  c.push_back(
+      occupied({"local_bytes", "B", kInteger, "local memory per thread: spills and indexed arrays"},
+               [](const Occupancy& o) { return std::int64_t{o.local_bytes}; }));
+  c.push_back(occupied({"shared_bytes", "B", kInteger, "shared memory per block"},
+                       [](const Occupancy& o) { return o.shared_bytes; }));
+  c.push_back(occupied({"blocks_per_sm", "", kInteger, "resident blocks per SM"},
+                       [](const Occupancy& o) { return std::int64_t{o.blocks_per_sm}; }));
+  c.push_back(
+      occupied({"occupancy_pct", "%", kReal, "resident warps over the most that an SM holds"},
+               [](const Occupancy& o) { return o.warps_pct; }));
+  c.push_back(
+      occupied({"occupancy_limiter", "", kText, "what keeps more blocks from being resident"},
+               [](const Occupancy& o) { return o.limiter; }));
+  c.push_back(waved({"waves", "", kReal, "blocks over (SMs × resident blocks per SM)"},
+                    [](const Waves& w) { return w.waves; }));
+  c.push_back(waved({"tail_efficiency_pct", "%", kReal, "blocks over (whole waves × wave size)"},
+                    [](const Waves& w) { return w.tail_efficiency_pct; }));
+}
+
+void append_errors(std::vector<Column>& c) {
+  c.push_back(verified(
+      {"error_rms_rel", "", kReal,
+       "root-mean-square error over the root-mean-square result, against fp64 on unrounded inputs"},
+      [](const Verification& v) { return v.error_rms_rel; }));
+  c.push_back(verified(
+      {"error_max_rel", "", kReal, "largest error over the root-mean-square result, likewise"},
+      [](const Verification& v) { return v.error_max_rel; }));
+  c.push_back(
+      verified({"error_over_allowed", "", kReal,
+                "largest error over the tolerance that verification allows; above 1 is incorrect"},
+               [](const Verification& v) { return v.worst_over_allowed; }));
+  c.push_back({{"key", "", kText,
+                "experiment/family/variant/parameters/mode, also the name of the NVTX range"},
+               [](const Plan&, const Row& r) { return Field{r.key}; }});
+}
+
+Column parameter_column(const Parameter& parameter) {
+  const FieldType type = std::holds_alternative<std::string>(parameter.default_value) ? kText
+                         : std::holds_alternative<double>(parameter.default_value)    ? kReal
+                                                                                      : kInteger;
+  return {{"param." + parameter.name, parameter.unit, type, parameter.doc},
+          [name = parameter.name](const Plan& p, const Row& r) -> Field {
+            const auto& parameters = p.experiment(*r.group).family->parameters;
+            for (std::size_t i = 0; i < parameters.size(); ++i) {
+              if (parameters[i].name != name) continue;
+              return std::visit([](const auto& v) { return Field{v}; }, r.group->values[i]);
+            }
+            return std::monostate{};
+          }};
+}
+
+Column metric_column(const Metric& metric) {
+  return {{"metric." + metric.name, metric.unit, kReal, metric.doc},
+          [name = metric.name](const Plan&, const Row& r) -> Field {
+            for (const auto& [metric_name, value] : r.metrics) {
+              if (metric_name == name) return value;
+            }
+            return std::monostate{};
+          }};
+}
+
+}  // namespace
+
+const std::vector<Column>& core_columns() {
+  static const std::vector<Column> columns = [] {
+    std::vector<Column> c;
+    append_identity(c);
+    append_times(c);
+    append_work(c);
+    append_limits(c);
+    append_occupancy(c);
+    append_errors(c);
+    return c;
+  }();
+  return columns;
+}
+
+std::vector<Column> columns_of(const Plan& plan) {
+  std::vector<Column> columns = core_columns();
+  std::set<std::string> names;
+  const auto add = [&](Column column) {
+    if (names.insert(column.name).second) columns.push_back(std::move(column));
+  };
+  for (const Experiment& e : plan.config->experiments) {
+    for (const Parameter& p : e.family->parameters)
+      add(parameter_column(p));
+  }
+  for (const Experiment& e : plan.config->experiments) {
+    for (const Metric& m : e.family->metrics)
+      add(metric_column(m));
+  }
+  return columns;
+}
+
+std::vector<Field> fields_of(const std::vector<Column>& columns, const Plan& plan, const Row& row) {
+  std::vector<Field> fields;
+  fields.reserve(columns.size());
+  for (const Column& c : columns)
+    fields.push_back(c.get(plan, row));
+  return fields;
+}
+
+Table empty_table(const std::vector<Column>& columns) {
+  Table table;
+  table.columns.assign(columns.begin(), columns.end());
+  return table;
+}
+
+}  // namespace gpuexp

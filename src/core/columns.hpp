@@ -1,0 +1,30 @@
+// Every report column, declared once: name, unit, type, meaning and where its value comes from.
+// CSV, JSON, the terminal and the docs all read this list.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "core/plan.hpp"
+#include "core/row.hpp"
+#include "core/table.hpp"
+
+namespace gpuexp {
+
+struct Column : ColumnInfo {
+  std::function<Field(const Plan&, const Row&)> get;
+};
+
+/// The columns of every report, in order.
+const std::vector<Column>& core_columns();
+
+/// The core columns, then param.<name> for every parameter and metric.<name> for every metric of
+/// the families in the plan.
+std::vector<Column> columns_of(const Plan& plan);
+
+std::vector<Field> fields_of(const std::vector<Column>& columns, const Plan& plan, const Row& row);
+
+/// A table with the columns of the plan and no rows.
+Table empty_table(const std::vector<Column>& columns);
+
+}  // namespace gpuexp

@@ -1,0 +1,102 @@
+// What the runner needs of a device. The CUDA executor implements it; tests implement it without
+// one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "core/config.hpp"
+#include "core/family.hpp"
+
+namespace gpuexp {
+
+/// A launch or a call that the device refused.
+class DeviceError : public std::runtime_error {
+ public:
+  DeviceError(const std::string& what, bool device_lost)
+      : std::runtime_error(what), device_lost_(device_lost) {}
+  /// The context is gone and nothing later in this process can run.
+  bool device_lost() const { return device_lost_; }
+
+ private:
+  bool device_lost_;
+};
+
+/// One element that failed verification.
+struct Mismatch {
+  std::string buffer;
+  std::int64_t index;
+  double expected;
+  double got;
+  double allowed;  ///< largest |got - expected| that passes
+};
+
+struct Verification {
+  std::int64_t checked = 0;  ///< elements compared, over all outputs
+  std::int64_t wrong = 0;
+  std::optional<Mismatch> first;  ///< the wrong element with the lowest index
+  std::string overrun;            ///< names a buffer whose guards were written; empty when none was
+  double worst_over_allowed = 0;  ///< largest |got - expected| / allowed; at most 1 when all pass
+  /// Root-mean-square error over the root-mean-square result, against the exact result of unrounded
+  /// inputs.
+  double error_rms_rel = 0;
+  /// Largest absolute error over the root-mean-square result, likewise.
+  double error_max_rel = 0;
+
+  bool passed() const { return wrong == 0 && overrun.empty(); }
+};
+
+class Executor {
+ public:
+  virtual ~Executor() = default;
+
+  /// Allocates a problem's buffers, fills its inputs from the seed and computes its references.
+  /// What an earlier problem held is released first.
+  virtual void set_up(const Family& family, const void* problem, std::uint64_t seed) = 0;
+
+  /// Poisons the outputs, launches once through the path that timing uses, compares every element
+  /// and the guards.
+  virtual Verification verify(const Variant& variant) = 0;
+
+  /// Untimed launches in the given mode.
+  virtual void warm_up(const Variant& variant, Mode mode, int launches) = 0;
+
+  /// One timed launch, in microseconds.
+  virtual double sample_us(const Variant& variant, Mode mode) = 0;
+
+  /// One untimed launch with nothing around it, for profilers.
+  virtual void launch(const Variant& variant, Mode mode) = 0;
+
+  /// The family's measured metrics, read from what the variant's last launch wrote.
+  virtual MetricValues measured_metrics(const Variant& variant) = 0;
+
+  /// Bytes that a flush reads before a cold sample.
+  virtual std::int64_t flush_bytes() const = 0;
+
+  virtual void start_profiler() = 0;
+  virtual void stop_profiler() = 0;
+};
+
+/// Where named ranges go while the runner works: NVTX, or a recorder in tests.
+class Tracer {
+ public:
+  virtual ~Tracer() = default;
+  virtual void push(const std::string& name) = 0;
+  virtual void pop() = 0;
+};
+
+/// A range that ends with its scope.
+class TraceRange {
+ public:
+  TraceRange(Tracer& tracer, const std::string& name) : tracer_(tracer) { tracer_.push(name); }
+  ~TraceRange() { tracer_.pop(); }
+  TraceRange(const TraceRange&) = delete;
+  TraceRange& operator=(const TraceRange&) = delete;
+
+ private:
+  Tracer& tracer_;
+};
+
+}  // namespace gpuexp

@@ -1,0 +1,46 @@
+// One row of results: what happened to one cell.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/executor.hpp"
+#include "core/plan.hpp"
+#include "core/statistics.hpp"
+
+namespace gpuexp {
+
+enum class Status {
+  passed,     ///< verified before and after timing
+  incorrect,  ///< ran, and an element or a guard was wrong
+  failed,     ///< the device refused the launch or reported a fault
+  skipped,    ///< cannot run here; the reason says why
+  timeout,    ///< did not finish in time
+  not_run,    ///< the run ended before its turn
+};
+std::string_view name_of(Status status);
+
+/// Why sampling ended.
+enum class StopReason { none, converged, max_samples, max_seconds, interrupted };
+std::string_view name_of(StopReason reason);
+
+struct Row {
+  const Group* group = nullptr;
+  const Cell* cell = nullptr;
+  std::string key;
+  Status status = Status::not_run;
+  std::string reason;  ///< of every status but passed
+  std::optional<Prediction> prediction;
+  std::vector<double> samples_us;
+  std::optional<Statistics> time_us;
+  StopReason stop_reason = StopReason::none;
+  std::optional<Verification> verification;  ///< the last one made
+  MetricValues metrics;
+  std::optional<double> baseline_time_us;  ///< median of the group's baseline, once it has passed
+  std::int64_t flushed_bytes = 0;          ///< per sample; 0 in warm mode
+  std::vector<std::string> flags;          ///< what a reader should know before trusting the number
+};
+
+}  // namespace gpuexp

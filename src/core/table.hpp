@@ -1,0 +1,33 @@
+// Results as a table of typed fields: what sinks write and `report` reads back.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace gpuexp {
+
+/// monostate is a missing number: empty in CSV, null in JSON.
+using Field = std::variant<std::monostate, std::int64_t, double, std::string>;
+
+enum class FieldType { text, integer, real };
+std::string_view name_of(FieldType type);
+
+struct ColumnInfo {
+  std::string name;
+  std::string unit;
+  FieldType type = FieldType::text;
+  std::string doc;
+};
+
+struct Table {
+  std::vector<ColumnInfo> columns;
+  std::vector<std::vector<Field>> rows;  ///< one field per column
+
+  std::optional<std::size_t> column(std::string_view name) const;
+};
+
+}  // namespace gpuexp
