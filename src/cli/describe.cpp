@@ -90,7 +90,11 @@ void add_describe(CLI::App& app, Context& context) {
   command->callback([&context, options] {
     context.action = [&context, options] {
       const Family& family = find_family(context.registry, options->family);
-      options->json ? print_json(family) : print_text(family);
+      if (options->json) {
+        print_json(family);
+      } else {
+        print_text(family);
+      }
       return ExitCode::ok;
     };
   });

@@ -80,7 +80,11 @@ void add_list(CLI::App& app, Context& context) {
   command->footer("example: gpuexp list --json | jq '.families[].id'");
   command->callback([&context, json] {
     context.action = [&context, json] {
-      *json ? print_json(context) : print_text(context);
+      if (*json) {
+        print_json(context);
+      } else {
+        print_text(context);
+      }
       return ExitCode::ok;
     };
   });

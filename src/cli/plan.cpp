@@ -1,6 +1,6 @@
 #include "core/plan.hpp"
 
-#include <limits>
+#include <algorithm>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -28,23 +28,14 @@ struct PlannedCell {
   double seconds;
 };
 
-Prediction predict_cell(const Plan& plan, const Group& group, const Cell& cell,
-                        const KernelResources& resources) {
-  if (!cell.skip_reason.empty()) return {};
-  const void* problem = group.problem.get();
-  const Variant& v = *cell.variant;
-  const auto shapes = v.shapes ? v.shapes(problem, plan.device) : std::vector<Shape>{};
-  return predict(v.work(problem), shapes, cell.mode, plan.device, resources);
-}
-
 std::vector<PlannedCell> planned_cells(const Plan& plan, const KernelResources& resources) {
   std::vector<PlannedCell> cells;
   for (const Group& group : plan.groups) {
     for (const Cell& cell : group.cells) {
-      const Prediction p = predict_cell(plan, group, cell, resources);
+      const auto prediction = predict_cell(plan, group, cell, resources);
       cells.push_back({cell_key(plan, group, cell), cell.skip_reason,
                        static_cast<double>(group.device_bytes),
-                       estimated_seconds(plan, group, cell, p)});
+                       estimated_seconds(plan, group, prediction)});
     }
   }
   return cells;

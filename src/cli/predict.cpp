@@ -71,15 +71,13 @@ class PredictionReport {
  private:
   void add(const Group& group, const Cell& cell) {
     const std::string key = cell_key(plan_, group, cell);
-    if (!cell.skip_reason.empty()) {
+    const auto prediction = predict_cell(plan_, group, cell, resources_);
+    if (!prediction) {
       rows_.push_back({key + "  skipped: " + cell.skip_reason});
       json_.push_back({{"key", key}, {"skip_reason", cell.skip_reason}});
       return;
     }
-    const void* problem = group.problem.get();
-    const Variant& v = *cell.variant;
-    const auto shapes = v.shapes ? v.shapes(problem, plan_.device) : std::vector<Shape>{};
-    const Prediction p = predict(v.work(problem), shapes, cell.mode, plan_.device, resources_);
+    const Prediction& p = *prediction;
     add_row(key, p);
     add_json(key, p);
     if (!p.occupancy) ++without_registers_;

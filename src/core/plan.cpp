@@ -282,17 +282,26 @@ Plan make_plan(const Config& config, const DeviceSpec& device, const KernelResou
   return plan;
 }
 
-double estimated_seconds(const Plan& plan, const Group& group, const Cell& cell,
-                         const Prediction& prediction) {
+std::optional<Prediction> predict_cell(const Plan& plan, const Group& group, const Cell& cell,
+                                       const KernelResources& resources) {
+  if (!cell.skip_reason.empty()) return std::nullopt;
+  const Variant& v = *cell.variant;
+  const void* problem = group.problem.get();
+  const auto shapes = v.shapes ? v.shapes(problem, plan.device) : std::vector<Shape>{};
+  return predict(v.work(problem), shapes, cell.mode, plan.device, resources);
+}
+
+double estimated_seconds(const Plan& plan, const Group& group,
+                         const std::optional<Prediction>& prediction) {
   // Kernels of the lessons reach a tenth to nine tenths of their limit; a third is the middle of
   // that. A launch and its flush cost at least 0.1 ms beside the kernel.
   constexpr double kLimitShare = 3.0;
   constexpr double kPerLaunchSeconds = 1e-4;
   constexpr double kSetUpSeconds = 0.02;
-  if (!cell.skip_reason.empty()) return 0.0;
+  if (!prediction) return 0.0;
   const MeasureSettings& m = plan.experiment(group).measure;
   const double launch =
-      kLimitShare * prediction.limit_time_us.value_or(0.0) * 1e-6 + kPerLaunchSeconds;
+      kLimitShare * prediction->limit_time_us.value_or(0.0) * 1e-6 + kPerLaunchSeconds;
   const double sampling = std::min(m.max_seconds, launch * m.min_samples);
   return kSetUpSeconds + sampling + launch * (m.warmup_launches + 2);
 }

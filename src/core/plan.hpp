@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,10 +58,14 @@ std::int64_t problem_bytes(const Family& family, const void* problem);
 /// "experiment/family/variant/m=64,n=64,k=64/cold": the row's key and the name of its NVTX range.
 std::string cell_key(const Plan& plan, const Group& group, const Cell& cell);
 
+/// What first principles say of the cell; empty when it is skipped.
+std::optional<Prediction> predict_cell(const Plan& plan, const Group& group, const Cell& cell,
+                                       const KernelResources& resources);
+
 /// Rough seconds to run the cell: verification, warm-up and samples at a multiple of the predicted
 /// limit.
-double estimated_seconds(const Plan& plan, const Group& group, const Cell& cell,
-                         const Prediction& prediction);
+double estimated_seconds(const Plan& plan, const Group& group,
+                         const std::optional<Prediction>& prediction);
 
 /// Every n in [edges.from, edges.to] that ends a wave count, starts the next, or lies one beyond,
 /// for the variant on the device, with the other parameters as in `values`. Throws ConfigError when
