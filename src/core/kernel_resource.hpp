@@ -1,29 +1,50 @@
+// Registers and memory of every compiled kernel, read from the machine code at build time, so that
+// occupancy is known where no GPU is.
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <vector>
 
 namespace gpuexp {
 
-// What the compiler gave one kernel on one architecture, as `cuobjdump --dump-resource-usage` reads it out of the
-// compiled objects: what a prediction of occupancy needs, without a GPU. cudaFuncGetAttributes gives the same for
-// the GPU present. A kernel has one row per architecture that the binary holds machine code for; PTX has none.
+/// One kernel on one architecture that the binary holds machine code for, as `cuobjdump --dump-resource-usage`
+/// reads it out of the compiled objects. cudaFuncGetAttributes gives the same for the GPU present.
 struct KernelResource {
-  // Address of the kernel's host stub: the pointer that cudaLaunchKernel takes, so a variant finds the rows
-  // of its kernels by the pointers that it launches.
-  const void* host_function;
+  const void* host_function;  ///< the host stub that cudaLaunchKernel takes, as Shape::kernel carries it
   const char* mangled_name;
-  int architecture;  // 10 × major + minor compute capability: 80, 90; sm_90a counts as 90
-  int registers;     // per thread
-  // Per block, declared in the kernel. Without what is asked for at launch, and without the 1 KiB per block that the
-  // system keeps from compute capability 8.0 on: add that to both before dividing the SM's shared memory.
+  int architecture;  ///< 10 × major + minor compute capability: 80, 90; sm_90a counts as 90
+  int registers;     ///< per thread
+  /// Per block, declared in the kernel; without what a launch asks for, and without the 1 KiB per block that the
+  /// system keeps from compute capability 8.0 on.
   int static_shared_bytes;
-  int local_bytes;  // per thread, LOCAL of cuobjdump; compilers of today put arrays and spills on the stack instead
-  int stack_bytes;  // per thread: local arrays, spilled registers and call frames, all in local memory
+  int local_bytes;  ///< per thread
+  int stack_bytes;  ///< per thread: local arrays, spilled registers and call frames, all in local memory
 };
 
-// The rows of this binary's kernels, sorted by name, then architecture; count receives how many there are. The table
-// is generated while the kernels are built (kernels/kernel_resources.cmake), and has no rows where the build
-// had no cuobjdump or no CUDA. Lives as long as the program.
+/// The rows of this binary's kernels (kernels/kernel_resources.cmake); none where the build had no cuobjdump. Lives
+/// as long as the program.
 const KernelResource* kernel_resource_table(std::size_t& count);
+
+/// Looks kernels up by host stub and compute capability.
+class KernelResources {
+ public:
+  struct Found {
+    KernelResource resource;
+    bool exact;  ///< false: this architecture was not built, another one's figures stand in
+  };
+
+  KernelResources() = default;
+  KernelResources(const KernelResource* table, std::size_t count);
+
+  /// The figures for `compute_capability` (90 for 9.0): those of the newest architecture built that
+  /// is not newer, else of the oldest built. Exact when the major version agrees, because code of
+  /// one major version runs on its later minor versions as it is. Empty when the kernel is not in
+  /// the table.
+  std::optional<Found> find(const void* kernel, int compute_capability) const;
+
+ private:
+  std::vector<KernelResource> sorted_;  ///< by host function, then architecture
+};
 
 }  // namespace gpuexp
