@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/flags.hpp"
+
 namespace gpuexp {
 
 namespace {
@@ -82,6 +84,13 @@ constexpr FieldType kText = FieldType::text;
 constexpr FieldType kInteger = FieldType::integer;
 constexpr FieldType kReal = FieldType::real;
 
+std::string flag_meanings() {
+  std::vector<std::string> meanings;
+  for (const Flag& flag : kFlags)
+    meanings.push_back(fmt::format("{} ({})", flag.id, flag.meaning));
+  return fmt::format("{}", fmt::join(meanings, ", "));
+}
+
 void append_identity(std::vector<Column>& c) {
   c.push_back({{"experiment", "", kText, "the experiment's name in the config"},
                [](const Plan& p, const Row& r) { return Field{p.experiment(*r.group).name}; }});
@@ -97,14 +106,7 @@ void append_identity(std::vector<Column>& c) {
   c.push_back({{"reason", "", kText, "why the status is not passed"},
                [](const Plan&, const Row& r) { return text(r.reason); }});
   c.push_back(
-      {{"flags", "", kText,
-        "semicolon-separated warnings: output_in_l2 (what was written fits in L2 and may still be "
-        "dirty "
-        "there when the clock stops), few_samples (the wall cap came before min_samples), "
-        "above_limit "
-        "(faster than the datasheet allows: a cache or a wrong byte count), other_architecture "
-        "(registers "
-        "are those of another architecture)"},
+      {{"flags", "", kText, "semicolon-separated warnings: " + flag_meanings()},
        [](const Plan&, const Row& r) { return text(fmt::format("{}", fmt::join(r.flags, ";"))); }});
 }
 

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "core/flags.hpp"
+
 namespace gpuexp {
 
 std::string_view name_of(Status status) {
@@ -219,17 +221,17 @@ class Runner {
   void add_flags(Row& row) const {
     if (row.prediction && row.prediction->occupancy &&
         !row.prediction->occupancy->exact_architecture) {
-      row.flags.push_back("other_architecture");
+      row.flags.emplace_back(kOtherArchitecture.id);
     }
     if (!row.time_us) return;
     const MeasureSettings& settings = plan_.experiment(*row.group).measure;
     if (static_cast<int>(row.samples_us.size()) < settings.min_samples)
-      row.flags.push_back("few_samples");
+      row.flags.emplace_back(kFewSamples.id);
     const Prediction& p = *row.prediction;
     if (p.work.bytes_written < static_cast<double>(plan_.device.l2_bytes))
-      row.flags.push_back("output_in_l2");
+      row.flags.emplace_back(kOutputInL2.id);
     if (p.limit_time_us && row.time_us->median < *p.limit_time_us)
-      row.flags.push_back("above_limit");
+      row.flags.emplace_back(kAboveLimit.id);
   }
 
   const Plan& plan_;

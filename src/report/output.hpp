@@ -1,0 +1,44 @@
+// Where sinks write. Every failure is noticed, also one that the system reports late.
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace gpuexp {
+
+/// A file or a standard stream. What fails throws ReportError with the name and the system's
+/// reason.
+class Output {
+ public:
+  /// Creates the file, or empties one that exists.
+  explicit Output(const std::string& path);
+  /// Writes to a stream that the caller keeps open; `name` is for messages.
+  Output(std::FILE* stream, std::string name);
+  ~Output();
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+  Output(Output&&) = delete;
+  Output& operator=(Output&&) = delete;
+
+  void write(std::string_view text);
+  /// Hands what was written to the system, where it survives the death of this process.
+  void flush();
+  /// Closes a file; a stream of the caller's is only flushed.
+  void close();
+
+ private:
+  [[noreturn]] void fail() const;
+
+  std::FILE* stream_;
+  std::string name_;
+  bool owned_;
+};
+
+/// Writes a whole file so that a reader sees the old content or all of the text, whatever happens
+/// meanwhile: into a temporary file beside it, then fsync and rename. A symbolic link keeps
+/// pointing where it did. What is no regular file (/dev/stdout, a pipe) is written in place. Throws
+/// ReportError.
+void write_file_atomically(const std::string& path, std::string_view text);
+
+}  // namespace gpuexp

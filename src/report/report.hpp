@@ -1,0 +1,77 @@
+// A finished (or interrupted) run: its results and everything needed to know where they came from.
+// Sinks write it and read it back; they know nothing of plans or GPUs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/table.hpp"
+
+namespace gpuexp {
+
+/// A report that cannot be written or read. The message names the file and the place in it.
+class ReportError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// What the driver said of the GPU. Empty where it did not say.
+struct DeviceProvenance {
+  std::optional<std::string> name;
+  std::optional<std::string> uuid;
+  std::optional<std::string> pci_bus_id;
+  std::optional<std::string> compute_capability;  ///< "9.0"
+  std::optional<std::int64_t> sm_count;
+  std::optional<std::string> driver_version;   ///< of the kernel module, "580.65.06"
+  std::optional<std::string> runtime_version;  ///< of the CUDA runtime, "13.0"
+  std::optional<std::int64_t> sm_clock_mhz;    ///< at the start of the run
+  std::optional<std::int64_t> sm_clock_max_mhz;
+  std::optional<std::int64_t> memory_clock_mhz;
+  std::optional<double> power_limit_w;
+  std::optional<std::int64_t> temperature_c;
+  std::optional<bool> ecc_enabled;
+  std::optional<std::int64_t> memory_total_bytes;
+  std::optional<std::int64_t> memory_free_bytes;
+
+  bool operator==(const DeviceProvenance&) const = default;
+};
+
+struct ConfigProvenance {
+  std::optional<std::string> path;  ///< as given
+  std::optional<std::string> name;
+  std::optional<std::string> sha256;  ///< of `text`, hexadecimal
+  std::optional<std::string> text;    ///< the file's bytes
+
+  bool operator==(const ConfigProvenance&) const = default;
+};
+
+struct Provenance {
+  std::optional<std::string> gpuexp_version;
+  std::optional<std::string> git_commit;
+  std::optional<bool> git_dirty;  ///< built from a tree with uncommitted changes
+  std::optional<std::string> compiler;
+  std::optional<std::string> cuda_toolkit;
+  std::optional<std::string> utc;  ///< start of the run, ISO 8601
+  std::optional<std::string> host;
+  std::vector<std::string> argv;
+  ConfigProvenance config;
+  /// What was in force after defaults, config and command line, in the order given.
+  std::vector<std::pair<std::string, Field>> settings;
+  DeviceProvenance device;
+
+  bool operator==(const Provenance&) const = default;
+};
+
+struct Report {
+  Provenance provenance;
+  Table table;
+  /// Raw samples of each row of the table, in the order taken; empty where none were.
+  std::vector<std::vector<double>> samples_us;
+  bool complete = false;  ///< every planned row is there; false after an interruption
+};
+
+}  // namespace gpuexp
