@@ -180,8 +180,6 @@ struct Family {
       accuracy_reference;
   /// For every output that has no tolerance of its own.
   std::function<Tolerance(const void* problem)> tolerance;
-  /// Optional: numbers read from the results after a verified launch.
-  std::function<MetricValues(const void* problem, const void* data, Stream)> measured_metrics;
 
   const Variant* find(std::string_view variant_id) const;
   const Parameter* find_parameter(std::string_view name) const;

@@ -97,7 +97,6 @@ class FamilyOf {
   std::function<void(const Problem&, const Data&, const std::vector<ReferenceView>&, Stream)>
       accuracy_reference;
   std::function<Tolerance(const Problem&)> tolerance;
-  std::function<MetricValues(const Problem&, const Data&, Stream)> measured_metrics;
 
   /// A size of the problem, at least 1.
   template <class Int>
@@ -237,7 +236,6 @@ class FamilyOf {
     f.host_reference = detail::erase2(host_reference);
     f.accuracy_reference = detail::erase2(accuracy_reference);
     f.tolerance = detail::erase(tolerance);
-    f.measured_metrics = detail::erase2(measured_metrics);
     return f;
   }
 

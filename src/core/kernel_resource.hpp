@@ -8,22 +8,25 @@
 
 namespace gpuexp {
 
-/// One kernel on one architecture that the binary holds machine code for, as `cuobjdump --dump-resource-usage`
-/// reads it out of the compiled objects. cudaFuncGetAttributes gives the same for the GPU present.
+/// One kernel on one architecture that the binary holds machine code for, as `cuobjdump
+/// --dump-resource-usage` reads it out of the compiled objects. cudaFuncGetAttributes gives the
+/// same for the GPU present.
 struct KernelResource {
-  const void* host_function;  ///< the host stub that cudaLaunchKernel takes, as Shape::kernel carries it
+  const void*
+      host_function;  ///< the host stub that cudaLaunchKernel takes, as Shape::kernel carries it
   const char* mangled_name;
   int architecture;  ///< 10 × major + minor compute capability: 80, 90; sm_90a counts as 90
   int registers;     ///< per thread
-  /// Per block, declared in the kernel; without what a launch asks for, and without the 1 KiB per block that the
-  /// system keeps from compute capability 8.0 on.
+  /// Per block, declared in the kernel; without what a launch asks for, and without the 1 KiB per
+  /// block that the system keeps from compute capability 8.0 on.
   int static_shared_bytes;
   int local_bytes;  ///< per thread
-  int stack_bytes;  ///< per thread: local arrays, spilled registers and call frames, all in local memory
+  int stack_bytes;  ///< per thread: local arrays, spilled registers and call frames, all in local
+                    ///< memory
 };
 
-/// The rows of this binary's kernels (kernels/kernel_resources.cmake); none where the build had no cuobjdump. Lives
-/// as long as the program.
+/// The rows of this binary's kernels (kernels/kernel_resources.cmake); none where the build had no
+/// cuobjdump. Lives as long as the program.
 const KernelResource* kernel_resource_table(std::size_t& count);
 
 /// Looks kernels up by host stub and compute capability.

@@ -14,15 +14,17 @@ std::size_t Plan::cell_count() const {
                          [](std::size_t n, const Group& g) { return n + g.cells.size(); });
 }
 
-std::int64_t problem_bytes(const Family& family, const void* problem) {
-  const std::int64_t views =
+std::int64_t cell_bytes(const Family& family, const Variant& variant, const void* problem,
+                        const DeviceSpec& device) {
+  const std::int64_t arrays =
       family.accuracy_reference ? 4 : 2;  // value and magnitude, once or twice
-  std::int64_t bytes = 0;
+  std::int64_t bytes = variant.workspace_bytes ? variant.workspace_bytes(problem, device) : 0;
   for (const Buffer& b : family.buffers) {
     const std::int64_t count = b.count(problem);
     bytes += count * static_cast<std::int64_t>(size_of(b.type(problem))) + 2 * kGuardBytes;
-    if (b.role == BufferRole::output)
-      bytes += views * count * static_cast<std::int64_t>(sizeof(double));
+    if (b.role == BufferRole::output && variant.fills(b.name)) {
+      bytes += arrays * count * static_cast<std::int64_t>(sizeof(double));
+    }
   }
   return bytes;
 }
@@ -205,7 +207,6 @@ class ExperimentPlanner {
     group.values = values;
     group.problem = experiment_.family->make_problem(values);
     group.mode = mode;
-    group.device_bytes = problem_bytes(*experiment_.family, group.problem.get());
     for (const Variant* variant : variants) {
       Cell cell;
       cell.index = next_index_++;
@@ -236,9 +237,7 @@ class ExperimentPlanner {
       if (auto reason = variant.unavailable()) return *reason;
     }
     if (auto reason = does_not_fit(variant, problem)) return *reason;
-    const std::int64_t workspace =
-        variant.workspace_bytes ? variant.workspace_bytes(problem, device) : 0;
-    const std::int64_t needed = problem_bytes(*experiment_.family, problem) + workspace;
+    const std::int64_t needed = cell_bytes(*experiment_.family, variant, problem, device);
     group.device_bytes = std::max(group.device_bytes, needed);
     if (needed > free_bytes_) {
       constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;

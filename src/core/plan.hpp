@@ -30,7 +30,7 @@ struct Group {
   Values values;  ///< in the order of the family's parameters
   std::shared_ptr<const void> problem;
   Mode mode = Mode::cold;
-  std::int64_t device_bytes = 0;  ///< buffers, references, and the largest workspace
+  std::int64_t device_bytes = 0;  ///< of the cell that needs most
   std::vector<Cell> cells;        ///< baseline first
 };
 
@@ -51,9 +51,10 @@ struct Plan {
 Plan make_plan(const Config& config, const DeviceSpec& device, const KernelResources& resources,
                std::int64_t free_bytes);
 
-/// Device bytes that a problem of the family needs: guarded buffers plus the fp64 references of its
-/// outputs.
-std::int64_t problem_bytes(const Family& family, const void* problem);
+/// Device bytes that a variant's cell needs: the problem's guarded buffers, the fp64 references of
+/// the outputs that the variant writes, and its workspace.
+std::int64_t cell_bytes(const Family& family, const Variant& variant, const void* problem,
+                        const DeviceSpec& device);
 
 /// "experiment/family/variant/m=64,n=64,k=64/cold": the row's key and the name of its NVTX range.
 std::string cell_key(const Plan& plan, const Group& group, const Cell& cell);

@@ -142,12 +142,9 @@ cublasHandle_t handle_of(int device) {
 
 cudaDataType cuda_type(DataType type) {
   switch (type) {
-    case DataType::fp32:
-      return CUDA_R_32F;
-    case DataType::fp16:
-      return CUDA_R_16F;
-    case DataType::bf16:
-      return CUDA_R_16BF;
+    case DataType::fp32: return CUDA_R_32F;
+    case DataType::fp16: return CUDA_R_16F;
+    case DataType::bf16: return CUDA_R_16BF;
     default:
       throw std::runtime_error("cublasGemmEx: " + std::string(name_of(type)) +
                                " is none of fp32, fp16, bf16");
@@ -156,12 +153,9 @@ cudaDataType cuda_type(DataType type) {
 
 cublasComputeType_t compute_type(Compute compute) {
   switch (compute) {
-    case Compute::fp32:
-      return CUBLAS_COMPUTE_32F;  // keeps TF32 off under CUBLAS_DEFAULT_MATH
-    case Compute::tf32:
-      return CUBLAS_COMPUTE_32F_FAST_TF32;
-    case Compute::fp16:
-      return CUBLAS_COMPUTE_16F;
+    case Compute::fp32: return CUBLAS_COMPUTE_32F;  // keeps TF32 off under CUBLAS_DEFAULT_MATH
+    case Compute::tf32: return CUBLAS_COMPUTE_32F_FAST_TF32;
+    case Compute::fp16: return CUBLAS_COMPUTE_16F;
   }
   throw std::logic_error("a cublas::Compute without a name");
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
+#include <map>
 #include <vector>
 
 #include <cuda_profiler_api.h>
@@ -50,32 +50,20 @@ class GuardedMemory {
   DeviceMemory memory_;
 };
 
-/// The fp64 references of one output.
+/// The fp64 reference of one output.
 struct Reference {
-  explicit Reference(std::int64_t count, bool separate_accuracy)
-      : value(bytes(count)), magnitude(bytes(count)) {
-    if (separate_accuracy) {
-      accurate_value = DeviceMemory(bytes(count));
-      accurate_magnitude = DeviceMemory(bytes(count));
-    }
-  }
+  explicit Reference(std::int64_t count) : value(bytes(count)), magnitude(bytes(count)) {}
   static std::int64_t bytes(std::int64_t count) {
     return count * static_cast<std::int64_t>(sizeof(double));
   }
-
   ReferenceView view() const { return {value.as<double>(), magnitude.as<double>()}; }
-  ReferenceView accuracy_view() const {
-    return {accurate_value.as<double>(), accurate_magnitude.as<double>()};
-  }
-  const double* accurate() const {
-    return accurate_value.get() ? accurate_value.as<double>() : value.as<double>();
-  }
 
   DeviceMemory value;
   DeviceMemory magnitude;
-  DeviceMemory accurate_value;
-  DeviceMemory accurate_magnitude;
 };
+
+/// Zero or more references, by the index of their output; an output that is not asked for has none.
+using References = std::map<std::size_t, Reference>;
 
 class CudaExecutor final : public Executor {
  public:
@@ -105,13 +93,12 @@ class CudaExecutor final : public Executor {
     }
     data_ = family.make_data(pointers);
     family.prepare(problem, data_.get(), seed, stream_.get());
-    compute_references();
     stream_.synchronize();
   }
 
   Verification verify(const Variant& variant) override {
-    for (std::size_t i = 0; i < buffers_.size(); ++i) {
-      if (family_->buffers[i].role != BufferRole::output) continue;
+    compute_references(written_by(variant));
+    for (const std::size_t i : written_by(variant)) {
       GPUEXP_CUDA(cudaMemsetAsync(buffers_[i].data(), kPoison,
                                   static_cast<std::size_t>(buffers_[i].bytes()), stream_.get()));
     }
@@ -145,9 +132,10 @@ class CudaExecutor final : public Executor {
     stream_.synchronize();
   }
 
-  MetricValues measured_metrics(const Variant&) override {
-    if (!family_->measured_metrics) return {};
-    return family_->measured_metrics(problem_, data_.get(), stream_.get());
+  MetricValues measured_metrics(const Variant& variant) override {
+    if (!variant.measured_metrics) return {};
+    select(variant);
+    return variant.measured_metrics(problem_, data_.get(), context());
   }
 
   std::int64_t flush_bytes() const override { return flush_buffer_.bytes(); }
@@ -158,23 +146,51 @@ class CudaExecutor final : public Executor {
   void release() {
     prepared_variant_ = nullptr;
     data_.reset();
+    referenced_.clear();
     references_.clear();
+    accuracy_references_.clear();
     buffers_.clear();
     workspace_ = DeviceMemory();
   }
 
-  void compute_references() {
-    std::vector<ReferenceView> views;
-    std::vector<ReferenceView> accuracy_views;
-    const bool separate = static_cast<bool>(family_->accuracy_reference);
-    for (const Buffer& b : family_->buffers) {
-      if (b.role != BufferRole::output) continue;
-      references_.emplace_back(b.count(problem_), separate);
-      views.push_back(references_.back().view());
-      accuracy_views.push_back(references_.back().accuracy_view());
+  /// Indices of the buffers that the variant fills.
+  std::vector<std::size_t> written_by(const Variant& variant) const {
+    std::vector<std::size_t> written;
+    for (std::size_t i = 0; i < buffers_.size(); ++i) {
+      const Buffer& b = family_->buffers[i];
+      if (b.role == BufferRole::output && variant.fills(b.name)) written.push_back(i);
     }
-    family_->reference(problem_, data_.get(), views, stream_.get());
-    if (separate) family_->accuracy_reference(problem_, data_.get(), accuracy_views, stream_.get());
+    return written;
+  }
+
+  // One set of outputs at a time: the fp64 references of a family whose variants differ in what
+  // they store would otherwise take several times the memory of its buffers.
+  void compute_references(const std::vector<std::size_t>& outputs) {
+    if (outputs == referenced_) return;
+    referenced_.clear();
+    references_.clear();
+    accuracy_references_.clear();
+    references_ = evaluate(outputs, family_->reference);
+    if (family_->accuracy_reference) {
+      accuracy_references_ = evaluate(outputs, family_->accuracy_reference);
+    }
+    stream_.synchronize();
+    referenced_ = outputs;
+  }
+
+  template <class Function>
+  References evaluate(const std::vector<std::size_t>& outputs, const Function& reference) {
+    References references;
+    std::vector<ReferenceView> views;
+    for (std::size_t i = 0; i < buffers_.size(); ++i) {
+      const Buffer& b = family_->buffers[i];
+      if (b.role != BufferRole::output) continue;
+      const bool asked = std::find(outputs.begin(), outputs.end(), i) != outputs.end();
+      views.push_back(asked ? references.try_emplace(i, b.count(problem_)).first->second.view()
+                            : ReferenceView{});
+    }
+    reference(problem_, data_.get(), views, stream_.get());
+    return references;
   }
 
   // Shapes and workspace are the variant's own and are looked up once, not between the events.
@@ -197,26 +213,30 @@ class CudaExecutor final : public Executor {
     }
   }
 
-  void launch_variant(const Variant& variant) {
-    variant.launch(problem_, data_.get(),
-                   {shapes_, stream_.get(), workspace_.get(), device_index_});
+  void launch_variant(const Variant& variant) { variant.launch(problem_, data_.get(), context()); }
+
+  LaunchContext context() const {
+    return {shapes_, stream_.get(), workspace_.get(), device_index_};
   }
 
-  void compare_outputs(const Variant&, Verification& result) {
-    const Tolerance tolerance = family_->tolerance(problem_);
-    std::size_t output = 0;
-    for (std::size_t i = 0; i < buffers_.size(); ++i) {
+  void compare_outputs(const Variant& variant, Verification& result) {
+    for (const std::size_t i : written_by(variant)) {
       const Buffer& buffer = family_->buffers[i];
-      if (buffer.role != BufferRole::output) continue;
-      const Reference& reference = references_[output++];
-      const Comparison comparison{buffers_[i].data(),
-                                  buffer.type(problem_),
-                                  buffer.count(problem_),
-                                  reference.value.as<double>(),
-                                  reference.magnitude.as<double>(),
-                                  reference.accurate(),
-                                  tolerance.relative,
-                                  tolerance.absolute};
+      const Tolerance tolerance =
+          buffer.tolerance ? buffer.tolerance(problem_) : family_->tolerance(problem_);
+      const Reference& reference = references_.at(i);
+      const auto accurate = accuracy_references_.find(i);
+      Comparison comparison;
+      comparison.got = buffers_[i].data();
+      comparison.type = buffer.type(problem_);
+      comparison.count = buffer.count(problem_);
+      comparison.value = reference.value.as<double>();
+      comparison.magnitude = reference.magnitude.as<double>();
+      comparison.accurate = accurate == accuracy_references_.end()
+                                ? comparison.value
+                                : accurate->second.value.as<double>();
+      comparison.relative = tolerance.relative;
+      comparison.absolute = tolerance.absolute;
       if (comparison.count > 0) merge(buffer.name, comparison, compare(comparison), result);
     }
   }
@@ -300,7 +320,9 @@ class CudaExecutor final : public Executor {
   const void* problem_ = nullptr;
   std::shared_ptr<const void> data_;
   std::vector<GuardedMemory> buffers_;
-  std::vector<Reference> references_;
+  std::vector<std::size_t> referenced_;  ///< outputs that the references below are of
+  References references_;
+  References accuracy_references_;  ///< of unrounded inputs; empty where the family has none
 
   const Variant* prepared_variant_ = nullptr;
   std::vector<Shape> shapes_;

@@ -161,7 +161,8 @@ TEST_CASE("memory counts buffers, guards and references") {
   Bench b;
   const auto problem = b.family.make_problem({std::int64_t{1000}, 0.5, std::string("narrow")});
   // x and y of 4 bytes with two guards each, and for y two fp64 arrays.
-  CHECK(problem_bytes(b.family, problem.get()) == 2 * (4000 + 2 * kGuardBytes) + 2 * 8000);
+  CHECK(cell_bytes(b.family, *b.family.find("first"), problem.get(), b.device) ==
+        2 * (4000 + 2 * kGuardBytes) + 2 * 8000);
 }
 
 TEST_CASE("limits take the slower of memory and arithmetic") {
