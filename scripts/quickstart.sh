@@ -16,7 +16,7 @@ find_plotting_python() {
   python3 -c "$check" 2>/dev/null && return
   python=$venv/bin/python
   [[ -x $python ]] && "$python" -c "$check" 2>/dev/null && return
-  pip_install "pandas and matplotlib, for the plots," pandas matplotlib
+  pip_install "pandas and matplotlib, for the plots" pandas matplotlib
 }
 
 plot() {

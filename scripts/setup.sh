@@ -101,6 +101,8 @@ root_command() {
   fi
 }
 
+package_lists_updated=''
+
 # install_packages PACKAGE...: with apt, as root.
 install_packages() {
   local root
@@ -113,7 +115,10 @@ install_packages() {
   if [[ -n $root ]]; then
     apt=("$root" "${apt[@]}")
   fi
-  "${apt[@]}" update || warn "apt-get update failed; trying with the package lists at hand"
+  if [[ -z $package_lists_updated ]]; then
+    "${apt[@]}" update || warn "apt-get update failed; trying with the package lists at hand"
+    package_lists_updated=yes
+  fi
   "${apt[@]}" install -y --no-install-recommends "$@" >/dev/null ||
     fail "apt-get could not install $*; see its message above"
 }
@@ -179,7 +184,7 @@ pip_install() {
   local stamp
   stamp=$venv/.installed-$(cksum <<<"${*:2}" | cut -d' ' -f1)
   if [[ ! -e $stamp ]]; then
-    say "Installing $1 into $venv"
+    say "Installing into $venv: $1"
     ensure_venv
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "${@:2}" || return 1
     touch "$stamp"
@@ -215,7 +220,7 @@ ensure_toolkit() {
   # An nvcc in the virtual environment may be what an interrupted installation left.
   if [[ -z $nvcc || $nvcc == "$venv"/* ]]; then
     check_driver_for 13.0
-    pip_install "NVIDIA's CUDA 13.0 toolkit (0.9 GB; no nvcc 12.8 or later was found on this machine)" \
+    pip_install "NVIDIA's CUDA 13.0 toolkit (0.9 GB), for no nvcc 12.8 or later was found here" \
       "${toolkit_wheels[@]}" "${binary_tool_wheels[@]}" ||
       fail "pip could not install the CUDA toolkit; see its message above. Or install the toolkit yourself and run" \
         "this again with its nvcc in PATH."

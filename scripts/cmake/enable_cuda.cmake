@@ -25,7 +25,12 @@ if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS GPUEXP_MINIMUM_CUDA_VERSION)
   message(FATAL_ERROR "${CMAKE_CUDA_COMPILER} is of CUDA ${CMAKE_CUDA_COMPILER_VERSION}; "
     "${GPUEXP_MINIMUM_CUDA_VERSION} or later is needed.")
 endif()
+# For projects that require CMake 3.25, the module of CMake 3.25 marks the target CUDA::nvToolsExt as deprecated, also
+# when there is none to mark: CUDA 13 has dropped the library.
+set(_gpuexp_required_version "${CMAKE_MINIMUM_REQUIRED_VERSION}")
+set(CMAKE_MINIMUM_REQUIRED_VERSION 3.24)
 find_package(CUDAToolkit REQUIRED)
+set(CMAKE_MINIMUM_REQUIRED_VERSION "${_gpuexp_required_version}")
 message(STATUS "CUDA ${CUDAToolkit_VERSION}: ${CMAKE_CUDA_COMPILER}, architectures ${CMAKE_CUDA_ARCHITECTURES}")
 
 # Libraries that the binary loads at run time where they exist, and does without elsewhere. Their directories
