@@ -72,6 +72,9 @@ std::vector<std::int64_t> resolve_wave_edges(const WaveEdges& edges, const Famil
         fmt::format("wave_edges need the grid of {}/{}, which a vendor library chooses", family.id,
                     variant.id));
   }
+  // A device that cannot run the variant has no waves of it; its plain sizes remain, each skipped
+  // with the reason.
+  if (device.compute_capability() < variant.min_compute_capability) return {};
   const auto count_at = [&](std::int64_t n) {
     Values at = values;
     at[parameter] = n;

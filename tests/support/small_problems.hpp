@@ -10,7 +10,7 @@
 
 namespace gpuexp::test {
 
-inline constexpr std::array<std::int64_t, 10> kExtents{1, 2, 3, 17, 31, 64, 97, 127, 129, 257};
+inline constexpr std::array<std::int64_t, 11> kExtents{1, 2, 3, 17, 31, 64, 97, 127, 129, 132, 257};
 
 /// Every combination of the family's choices, other parameters at their defaults.
 inline std::vector<Values> choice_combinations(const Family& family) {
