@@ -89,13 +89,11 @@ __host__ __device__ inline double exact(Op op, double x) {
   constexpr double kSqrtHalf = 0.70710678118654752440;
   constexpr double kSqrtTwoOverPi = 0.79788456080286535588;
   switch (op) {
-    case Op::relu:
-      return x > 0.0 ? x : 0.0;
+    case Op::relu: return x > 0.0 ? x : 0.0;
     case Op::gelu:
       // erfc keeps its digits where 1 + erf cancels, at negative x.
       return 0.5 * x * erfc(-x * kSqrtHalf);
-    case Op::gelu_tanh:
-      return 0.5 * x * (1.0 + tanh(kSqrtTwoOverPi * (x + 0.044715 * x * x * x)));
+    case Op::gelu_tanh: return 0.5 * x * (1.0 + tanh(kSqrtTwoOverPi * (x + 0.044715 * x * x * x)));
   }
   return NAN;
 }
@@ -171,12 +169,9 @@ Tolerance tolerance(const Problem& p, DataType stored) {
   // Below 2^-14 fp16 numbers stand 2^-24 apart; the other types' gap is out of reach.
   const double subnormal = stored == DataType::fp16 ? 0x1p-25 : 0.0;
   switch (p.op) {
-    case Op::relu:
-      return {0.0, 0.0};
-    case Op::gelu:
-      return {unit_roundoff(stored), 4.0 * u * kRange + subnormal};
-    case Op::gelu_tanh:
-      return {unit_roundoff(stored) + 96.0 * u, subnormal};
+    case Op::relu: return {0.0, 0.0};
+    case Op::gelu: return {unit_roundoff(stored), 4.0 * u * kRange + subnormal};
+    case Op::gelu_tanh: return {unit_roundoff(stored) + 96.0 * u, subnormal};
   }
   return {};
 }
@@ -184,12 +179,9 @@ Tolerance tolerance(const Problem& p, DataType stored) {
 // The operations of the formula, an evaluated function counting as one.
 double operations_per_element(Op op) {
   switch (op) {
-    case Op::relu:
-      return 1.0;  // max
-    case Op::gelu:
-      return 5.0;  // x·c, erf, 1 +, 0.5·x·
-    case Op::gelu_tanh:
-      return 7.0;  // x·x, ·c + d, x·, exp, 1 +, /
+    case Op::relu: return 1.0;       // max
+    case Op::gelu: return 5.0;       // x·c, erf, 1 +, 0.5·x·
+    case Op::gelu_tanh: return 7.0;  // x·x, ·c + d, x·, exp, 1 +, /
   }
   return 0.0;
 }
@@ -222,12 +214,9 @@ using Kernel = void (*)(std::int64_t, const T*, T*);
 template <class T>
 Kernel<T> scalar_kernel_of(Op op) {
   switch (op) {
-    case Op::relu:
-      return scalar_kernel<T, Op::relu>;
-    case Op::gelu:
-      return scalar_kernel<T, Op::gelu>;
-    case Op::gelu_tanh:
-      return scalar_kernel<T, Op::gelu_tanh>;
+    case Op::relu: return scalar_kernel<T, Op::relu>;
+    case Op::gelu: return scalar_kernel<T, Op::gelu>;
+    case Op::gelu_tanh: return scalar_kernel<T, Op::gelu_tanh>;
   }
   return nullptr;
 }
@@ -309,12 +298,9 @@ __global__ void __launch_bounds__(kBlock) packed_kernel(std::int64_t n, const T*
 template <class T>
 Kernel<T> packed_kernel_of(Op op) {
   switch (op) {
-    case Op::relu:
-      return packed_kernel<T, Op::relu>;
-    case Op::gelu:
-      return packed_kernel<T, Op::gelu>;
-    case Op::gelu_tanh:
-      return packed_kernel<T, Op::gelu_tanh>;
+    case Op::relu: return packed_kernel<T, Op::relu>;
+    case Op::gelu: return packed_kernel<T, Op::gelu>;
+    case Op::gelu_tanh: return packed_kernel<T, Op::gelu_tanh>;
   }
   return nullptr;
 }
