@@ -34,6 +34,8 @@ struct Data {
   __half* y_fp16;
   __nv_bfloat16* y_bf16;
 };
+// Positions of the outputs, in the order in which declare() names them.
+enum Output { kYFp32, kYFp16, kYBf16 };
 
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
@@ -87,13 +89,11 @@ __host__ __device__ inline double exact(Op op, double x) {
   constexpr double kSqrtHalf = 0.70710678118654752440;
   constexpr double kSqrtTwoOverPi = 0.79788456080286535588;
   switch (op) {
-    case Op::relu:
-      return x > 0.0 ? x : 0.0;
+    case Op::relu: return x > 0.0 ? x : 0.0;
     case Op::gelu:
       // erfc keeps its digits where 1 + erf cancels, at negative x.
       return 0.5 * x * erfc(-x * kSqrtHalf);
-    case Op::gelu_tanh:
-      return 0.5 * x * (1.0 + tanh(kSqrtTwoOverPi * (x + 0.044715 * x * x * x)));
+    case Op::gelu_tanh: return 0.5 * x * (1.0 + tanh(kSqrtTwoOverPi * (x + 0.044715 * x * x * x)));
   }
   return NAN;
 }
@@ -110,10 +110,13 @@ struct ReferenceActivation {
 
 void reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
                Stream stream) {
-  if (out[0]) evaluate_reference(out[0], p.n, ReferenceActivation<float>{p.op, d.x_fp32}, stream);
-  if (out[1]) evaluate_reference(out[1], p.n, ReferenceActivation<__half>{p.op, d.x_fp16}, stream);
-  if (out[2])
-    evaluate_reference(out[2], p.n, ReferenceActivation<__nv_bfloat16>{p.op, d.x_bf16}, stream);
+  if (out[kYFp32])
+    evaluate_reference(out[kYFp32], p.n, ReferenceActivation<float>{p.op, d.x_fp32}, stream);
+  if (out[kYFp16])
+    evaluate_reference(out[kYFp16], p.n, ReferenceActivation<__half>{p.op, d.x_fp16}, stream);
+  if (out[kYBf16])
+    evaluate_reference(out[kYBf16], p.n, ReferenceActivation<__nv_bfloat16>{p.op, d.x_bf16},
+                       stream);
 }
 
 // What every type would give had x not been rounded to it.
@@ -134,9 +137,9 @@ void host_activation(const Problem& p, const T* x, const ReferenceView& out) {
 }
 
 void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  host_activation(p, d.x_fp32, out[0]);
-  host_activation(p, d.x_fp16, out[1]);
-  host_activation(p, d.x_bf16, out[2]);
+  host_activation(p, d.x_fp32, out[kYFp32]);
+  host_activation(p, d.x_fp16, out[kYFp16]);
+  host_activation(p, d.x_bf16, out[kYBf16]);
 }
 
 // ---- the arithmetic, in fp32 for every storage type ---------------------------------------------
@@ -166,12 +169,9 @@ Tolerance tolerance(const Problem& p, DataType stored) {
   // Below 2^-14 fp16 numbers stand 2^-24 apart; the other types' gap is out of reach.
   const double subnormal = stored == DataType::fp16 ? 0x1p-25 : 0.0;
   switch (p.op) {
-    case Op::relu:
-      return {0.0, 0.0};
-    case Op::gelu:
-      return {unit_roundoff(stored), 4.0 * u * kRange + subnormal};
-    case Op::gelu_tanh:
-      return {unit_roundoff(stored) + 96.0 * u, subnormal};
+    case Op::relu: return {0.0, 0.0};
+    case Op::gelu: return {unit_roundoff(stored), 4.0 * u * kRange + subnormal};
+    case Op::gelu_tanh: return {unit_roundoff(stored) + 96.0 * u, subnormal};
   }
   return {};
 }
@@ -179,12 +179,9 @@ Tolerance tolerance(const Problem& p, DataType stored) {
 // The operations of the formula, an evaluated function counting as one.
 double operations_per_element(Op op) {
   switch (op) {
-    case Op::relu:
-      return 1.0;  // max
-    case Op::gelu:
-      return 5.0;  // x·c, erf, 1 +, 0.5·x·
-    case Op::gelu_tanh:
-      return 7.0;  // x·x, ·c + d, x·, exp, 1 +, /
+    case Op::relu: return 1.0;       // max
+    case Op::gelu: return 5.0;       // x·c, erf, 1 +, 0.5·x·
+    case Op::gelu_tanh: return 7.0;  // x·x, ·c + d, x·, exp, 1 +, /
   }
   return 0.0;
 }
@@ -217,12 +214,9 @@ using Kernel = void (*)(std::int64_t, const T*, T*);
 template <class T>
 Kernel<T> scalar_kernel_of(Op op) {
   switch (op) {
-    case Op::relu:
-      return scalar_kernel<T, Op::relu>;
-    case Op::gelu:
-      return scalar_kernel<T, Op::gelu>;
-    case Op::gelu_tanh:
-      return scalar_kernel<T, Op::gelu_tanh>;
+    case Op::relu: return scalar_kernel<T, Op::relu>;
+    case Op::gelu: return scalar_kernel<T, Op::gelu>;
+    case Op::gelu_tanh: return scalar_kernel<T, Op::gelu_tanh>;
   }
   return nullptr;
 }
@@ -272,15 +266,17 @@ Variant fp16_scalar() {
 constexpr int kPacksPerThread = 2;
 
 template <class T>
-constexpr int kPackElements = 16 / static_cast<int>(sizeof(T));
-template <class T>
-constexpr int kPackedTile = kBlock* kPacksPerThread* kPackElements<T>;
+struct Packed {
+  static constexpr int kElements = 16 / static_cast<int>(sizeof(T));
+  static constexpr int kTile = kBlock * kPacksPerThread * kElements;
+};
 
 template <class T, Op op>
 __global__ void __launch_bounds__(kBlock) packed_kernel(std::int64_t n, const T* x, T* y) {
-  constexpr int kElements = kPackElements<T>;
-  const std::int64_t tile_begin = static_cast<std::int64_t>(blockIdx.x) * kPackedTile<T>;
-  if (tile_begin + kPackedTile < T >> n) {  // the last block, when the tile does not divide n
+  constexpr int kElements = Packed<T>::kElements;
+  constexpr int kTile = Packed<T>::kTile;
+  const std::int64_t tile_begin = static_cast<std::int64_t>(blockIdx.x) * kTile;
+  if (tile_begin + kTile > n) {  // the last block, when the tile does not divide n
 #pragma unroll 1
     for (std::int64_t i = tile_begin + threadIdx.x; i < n; i += kBlock)
       y[i] = from_float<T>(activate<op>(static_cast<float>(x[i])));
@@ -302,18 +298,15 @@ __global__ void __launch_bounds__(kBlock) packed_kernel(std::int64_t n, const T*
 template <class T>
 Kernel<T> packed_kernel_of(Op op) {
   switch (op) {
-    case Op::relu:
-      return packed_kernel<T, Op::relu>;
-    case Op::gelu:
-      return packed_kernel<T, Op::gelu>;
-    case Op::gelu_tanh:
-      return packed_kernel<T, Op::gelu_tanh>;
+    case Op::relu: return packed_kernel<T, Op::relu>;
+    case Op::gelu: return packed_kernel<T, Op::gelu>;
+    case Op::gelu_tanh: return packed_kernel<T, Op::gelu_tanh>;
   }
   return nullptr;
 }
 
 Variant fp32() {
-  Variant v = elementwise<float>("fp32", packed_kernel_of<float>, kPackedTile<float>);
+  Variant v = elementwise<float>("fp32", packed_kernel_of<float>, Packed<float>::kTile);
   v.compare_to = "fp32_scalar";
   v.why =
       "Four elements per access, two accesses per lane before the first use: eight times the bytes "
@@ -323,7 +316,7 @@ Variant fp32() {
 }
 
 Variant fp16() {
-  Variant v = elementwise<__half>("fp16", packed_kernel_of<__half>, kPackedTile<__half>);
+  Variant v = elementwise<__half>("fp16", packed_kernel_of<__half>, Packed<__half>::kTile);
   v.compare_to = "fp32";
   v.why =
       "Accesses stay 16 bytes wide and hold eight elements: half the DRAM bytes, and half the time "
@@ -335,7 +328,7 @@ Variant fp16() {
 
 Variant bf16() {
   Variant v = elementwise<__nv_bfloat16>("bf16", packed_kernel_of<__nv_bfloat16>,
-                                         kPackedTile<__nv_bfloat16>);
+                                         Packed<__nv_bfloat16>::kTile);
   v.compare_to = "fp16";
   v.why =
       "The same bytes as fp16, so the same time, spent otherwise: the exponent range of fp32 for 8 "
