@@ -38,6 +38,9 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
       COMMENT "Reading the kernels' registers and shared memory"
       VERBATIM)
     add_library(${target} OBJECT "${table}")
+    if(objects)
+      add_dependencies(${target} ${ARGV1})  # make knows no rule for another target's objects
+    endif()
     target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src")
     set_target_properties(${target} PROPERTIES CXX_CLANG_TIDY "")
   endfunction()

@@ -24,7 +24,8 @@ plot() {
     return
   fi
   if find_plotting_python; then
-    "$python" scripts/plot.py "$results.csv" --out "$results" || warn "scripts/plot.py failed; $results.csv has the data"
+    "$python" scripts/plot.py "$results.csv" --out "$results" ||
+      warn "scripts/plot.py failed; $results.csv has the data"
   else
     warn "no plots: pandas and matplotlib could not be installed; $results.csv has the data"
   fi

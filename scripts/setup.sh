@@ -80,8 +80,8 @@ check_driver_for() {
   fi
   at_least "$driver_version" "$needed" ||
     fail "driver $driver_version is too old for CUDA $1, which needs $needed or later. Update NVIDIA's driver and" \
-      "reboot, or install the CUDA 12.8 toolkit (driver $cuda_12_8_driver or later), put its nvcc first in PATH," \
-      "and run this again."
+      "reboot; or install the CUDA 12.8 toolkit (driver $cuda_12_8_driver or later), put its nvcc first in PATH," \
+      "delete $build, and run this again."
 }
 
 # --- System packages --------------------------------------------------------------------------------------------
@@ -145,7 +145,9 @@ ensure_build_tools() {
       "package 'cmake' brings one) and run this again."
 }
 
-# Libraries; where the system has none, CMake fetches them from their repositories.
+# Packages of libraries that are missing and that this user cannot install; CMake fetches the libraries with git.
+missing_libraries=''
+
 ensure_libraries() {
   is_debian || return 0
   local package
@@ -157,8 +159,9 @@ ensure_libraries() {
     return
   fi
   if [[ $(root_command) == none ]]; then
-    warn "${missing[*]}: not installed, and you are neither root nor able to use sudo. CMake will fetch these" \
-      "libraries with git; if that fails, ask whoever runs this machine for: apt-get install ${missing[*]}"
+    missing_libraries=${missing[*]}
+    warn "not installed, and you are neither root nor able to use sudo: $missing_libraries. CMake fetches these" \
+      "libraries with git instead."
   else
     install_packages "${missing[@]}"
   fi
@@ -193,10 +196,15 @@ pip_install() {
 
 # --- CUDA toolkit -----------------------------------------------------------------------------------------------
 
-# Sets nvcc, nvcc_version, cuobjdump and nvdisasm as the build will find them; empty where there is none.
+# Sets nvcc, nvcc_version, cuobjdump and nvdisasm as the build will find them; empty where there is none. The
+# compiler of a build that is configured already stays.
 find_toolkit() {
   nvcc='' nvcc_version='' cuobjdump='' nvdisasm=''
-  local name value
+  local name value configured_nvcc
+  configured_nvcc=$(cached GPUEXP_NVCC)
+  if [[ -x $configured_nvcc ]]; then
+    local -x CUDACXX=$configured_nvcc
+  fi
   while IFS='=' read -r name value; do
     case $name in
       nvcc | nvcc_version | cuobjdump | nvdisasm) printf -v "$name" '%s' "$value" ;;
@@ -217,9 +225,9 @@ complete_toolkit_wheels() {
 
 ensure_toolkit() {
   find_toolkit
+  check_driver_for "${nvcc_version:-13.0}"
   # An nvcc in the virtual environment may be what an interrupted installation left.
   if [[ -z $nvcc || $nvcc == "$venv"/* ]]; then
-    check_driver_for 13.0
     pip_install "NVIDIA's CUDA 13.0 toolkit (0.9 GB), for no nvcc 12.8 or later was found here" \
       "${toolkit_wheels[@]}" "${binary_tool_wheels[@]}" ||
       fail "pip could not install the CUDA toolkit; see its message above. Or install the toolkit yourself and run" \
@@ -234,14 +242,13 @@ ensure_toolkit() {
       warn "pip could not install them; this build will know no kernel's registers and shared memory without a GPU"
     fi
   fi
-  check_driver_for "$nvcc_version"
   say "CUDA $nvcc_version: $nvcc"
 }
 
 # --- Build ------------------------------------------------------------------------------------------------------
 
-# cached NAME [DIR]: the value of a variable in the CMake cache of DIR, build/ unless given.
-cached() { sed -n "s|^$1:[A-Z]*=||p" "${2:-$build}/CMakeCache.txt" 2>/dev/null; }
+# cached NAME [DIR]: the value of a variable in the CMake cache of DIR, build/ unless given; empty where there is none.
+cached() { sed -n "s|^$1:[A-Z]*=||p" "${2:-$build}/CMakeCache.txt" 2>/dev/null || true; }
 
 # configured DIR: is DIR the build of this checkout, configured to the end?
 configured() {
@@ -261,7 +268,8 @@ configure() {
   local -a generator=()
   command -v ninja >/dev/null || generator=(-G 'Unix Makefiles')
   (cd "$repo" && cmake --fresh --preset "$1" "${generator[@]}" "${@:2}") ||
-    fail "CMake could not configure the build; see its message above"
+    fail "CMake could not configure the build; see its message above." \
+      "${missing_libraries:+If fetching failed, ask whoever runs this machine for: apt-get install $missing_libraries}"
 }
 
 # compile DIR [TARGET...]: everything unless targets are named.

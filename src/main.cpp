@@ -34,7 +34,7 @@ ExitCode run(int argc, char** argv) {
   const gpuexp::KernelResource* table = gpuexp::kernel_resource_table(count);
   Context context{registry, gpuexp::KernelResources(table, count), {argv, argv + argc}, {}};
   CLI::App app("Explores GPU performance: why is this kernel fast, and that one slow?", "gpuexp");
-  app.set_version_flag("--version", gpuexp::build_info::version);
+  app.set_version_flag("--version", std::string(gpuexp::build_info::version));
   add_subcommands(app, context);
   try {
     app.parse(argc, argv);

@@ -83,6 +83,7 @@ class CudaExecutor final : public Executor {
     release();
     family_ = &family;
     problem_ = problem;
+    seed_ = seed;
     std::vector<void*> pointers;
     for (const Buffer& b : family.buffers) {
       const std::int64_t bytes =
@@ -167,6 +168,8 @@ class CudaExecutor final : public Executor {
   // they store would otherwise take several times the memory of its buffers.
   void compute_references(const std::vector<std::size_t>& outputs) {
     if (outputs == referenced_) return;
+    // The inputs are made anew, in case a variant that ran since wrote into one.
+    if (!referenced_.empty()) family_->prepare(problem_, data_.get(), seed_, stream_.get());
     referenced_.clear();
     references_.clear();
     accuracy_references_.clear();
@@ -318,6 +321,7 @@ class CudaExecutor final : public Executor {
 
   const Family* family_ = nullptr;
   const void* problem_ = nullptr;
+  std::uint64_t seed_ = 0;
   std::shared_ptr<const void> data_;
   std::vector<GuardedMemory> buffers_;
   std::vector<std::size_t> referenced_;  ///< outputs that the references below are of
