@@ -1,5 +1,5 @@
-// The full record of a run as JSON, and back. See docs of the fields in report.hpp and of the
-// columns in the file itself.
+// The full record of a run as JSON, and back. report.hpp says what the provenance
+// holds; the columns carry their own documentation.
 //
 //   { "schema_version": 1, "provenance": {…}, "complete": true,
 //     "columns": [ {"name", "unit", "type", "doc"}, … ],

@@ -1,0 +1,86 @@
+#include "report/markdown.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "report/view.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+bool is_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0;
+}
+
+// An underscore inside of a word is no markup, and smem_tile reads better than smem\_tile.
+std::string escaped(const std::string& text) {
+  constexpr std::string_view kMarkup = R"(\`*[]<>|#~&)";
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool in_word =
+        i > 0 && i + 1 < text.size() && is_word(text[i - 1]) && is_word(text[i + 1]);
+    const bool is_markup =
+        kMarkup.find(text[i]) != std::string_view::npos || (text[i] == '_' && !in_word);
+    if (is_markup) result += '\\';
+    result += text[i];
+  }
+  return result;
+}
+
+std::string table_line(const std::vector<std::string>& cells) {
+  return fmt::format("| {} |\n", fmt::join(cells, " | "));
+}
+
+std::string table_of(const ExperimentView& view) {
+  const bool has_notes = std::any_of(view.rows.begin(), view.rows.end(),
+                                     [](const ViewRow& row) { return !row.note.empty(); });
+  std::vector<std::string> headings;
+  std::vector<std::string> rules;
+  for (const ViewColumn& column : view.columns) {
+    headings.push_back(escaped(column.heading));
+    rules.emplace_back(column.is_number ? "---:" : ":---");
+  }
+  if (has_notes) {
+    headings.emplace_back("status");
+    rules.emplace_back(":---");
+  }
+  std::string text = table_line(headings) + table_line(rules);
+  for (const ViewRow& row : view.rows) {
+    std::vector<std::string> cells;
+    for (const std::string& cell : row.cells)
+      cells.push_back(escaped(cell));
+    if (has_notes) cells.push_back(escaped(row.note.empty() ? "passed" : row.note));
+    text += table_line(cells);
+  }
+  return text;
+}
+
+std::string experiment_text(const ExperimentView& view) {
+  std::string text = fmt::format("## {}\n\n", escaped(view.title));
+  if (!view.facts.empty())
+    text += escaped(fmt::format("{}", fmt::join(view.facts, " · "))) + "\n\n";
+  text += table_of(view) + "\n";
+  for (const std::string& footnote : view.footnotes)
+    text += fmt::format("- {}\n", escaped(footnote));
+  if (!view.footnotes.empty()) text += "\n";
+  if (!view.reading.empty()) text += escaped(view.reading) + "\n\n";
+  return text;
+}
+
+}  // namespace
+
+std::string render_markdown(const Report& report) {
+  std::string text;
+  const auto facts = provenance_facts(report.provenance);
+  if (!facts.empty()) text += escaped(fmt::format("{}", fmt::join(facts, " · "))) + "\n\n";
+  for (const ExperimentView& view : views_of(report.table))
+    text += experiment_text(view);
+  return text + escaped(summary_of(report)) + "\n";
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,165 @@
+#include "report/results.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace gpuexp {
+
+namespace {
+
+constexpr std::string_view kParameterPrefix = "param.";
+constexpr std::string_view kMetricPrefix = "metric.";
+
+bool starts_with(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
+
+bool equal_in_every_row(const ExperimentResults& e, const std::string& a, const std::string& b) {
+  return std::all_of(e.rows.begin(), e.rows.end(),
+                     [&](const ResultRow& r) { return r.text(a) == r.text(b); });
+}
+
+ResultAxis axis_of(const ExperimentResults& e, const ColumnInfo& column) {
+  ResultAxis axis;
+  axis.label = column.name.substr(kParameterPrefix.size());
+  axis.column = column.name;
+  axis.unit = column.unit;
+  const auto values = e.values(column.name);
+  axis.varies = values.size() > 1;
+  axis.numeric = std::all_of(e.rows.begin(), e.rows.end(), [&](const ResultRow& r) {
+    return r.text(column.name).empty() || r.number(column.name);
+  });
+  return axis;
+}
+
+std::vector<ResultAxis> axes_of(const Table& table, const ExperimentResults& e) {
+  std::vector<ResultAxis> axes;
+  for (const ColumnInfo& column : table.columns) {
+    if (!starts_with(column.name, kParameterPrefix) || e.values(column.name).empty()) continue;
+    ResultAxis axis = axis_of(e, column);
+    const auto twin = std::find_if(axes.begin(), axes.end(), [&](const ResultAxis& other) {
+      return axis.varies && other.varies && equal_in_every_row(e, axis.column, other.column);
+    });
+    if (twin == axes.end()) {
+      axes.push_back(std::move(axis));
+    } else {
+      twin->label += " = " + axis.label;
+    }
+  }
+  return axes;
+}
+
+// A metric that some passed rows have and others lack differs between them.
+bool differs_between_passed(const ExperimentResults& e, const std::string& column) {
+  std::optional<std::string> first;
+  for (const ResultRow& row : e.rows) {
+    if (!row.passed()) continue;
+    if (!first) first = row.text(column);
+    if (row.text(column) != *first) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+const Field* ResultRow::field(std::string_view column) const {
+  const auto index = table_->column(column);
+  if (!index || *index >= table_->rows[index_].size()) return nullptr;
+  return &table_->rows[index_][*index];
+}
+
+std::optional<double> ResultRow::number(std::string_view column) const {
+  const Field* f = field(column);
+  if (!f) return std::nullopt;
+  if (const auto* integer = std::get_if<std::int64_t>(f)) return static_cast<double>(*integer);
+  const auto* real = std::get_if<double>(f);
+  return real && std::isfinite(*real) ? std::optional(*real) : std::nullopt;
+}
+
+std::string ResultRow::text(std::string_view column) const {
+  const Field* f = field(column);
+  if (!f) return "";
+  if (const auto* text = std::get_if<std::string>(f)) return *text;
+  if (const auto* integer = std::get_if<std::int64_t>(f)) return fmt::format("{}", *integer);
+  const auto real = number(column);
+  return real ? fmt::format("{}", *real) : "";
+}
+
+std::optional<double> ResultRow::time_us() const {
+  return passed() ? number("time_median_us") : std::nullopt;
+}
+
+std::optional<double> ResultRow::half_interval_us() const {
+  const auto low = number("time_ci95_low_us");
+  const auto high = number("time_ci95_high_us");
+  if (!low || !high) return std::nullopt;
+  return (*high - *low) / 2;
+}
+
+bool clearly_faster(const ResultRow& a, const ResultRow& b) {
+  const auto a_time = a.time_us();
+  const auto b_time = b.time_us();
+  if (!a_time || !b_time) return false;
+  return a.number("time_ci95_high_us").value_or(*a_time) <
+         b.number("time_ci95_low_us").value_or(*b_time);
+}
+
+std::vector<std::string> ExperimentResults::values(std::string_view column) const {
+  std::vector<std::string> found;
+  for (const ResultRow& row : rows) {
+    std::string value = row.text(column);
+    if (value.empty() || std::find(found.begin(), found.end(), value) != found.end()) continue;
+    found.push_back(std::move(value));
+  }
+  return found;
+}
+
+std::string ExperimentResults::constant(std::string_view column) const {
+  const auto found = values(column);
+  return found.size() == 1 ? found.front() : "";
+}
+
+std::vector<ExperimentResults> experiments_of(const Table& table) {
+  std::vector<ExperimentResults> experiments;
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const ResultRow row(table, i);
+    const std::string name = row.text("experiment");
+    auto found = std::find_if(experiments.begin(), experiments.end(),
+                              [&](const ExperimentResults& e) { return e.name == name; });
+    if (found == experiments.end()) {
+      ExperimentResults& added = experiments.emplace_back();
+      added.name = name;
+      found = experiments.end() - 1;
+    }
+    found->rows.push_back(row);
+  }
+  for (ExperimentResults& e : experiments) {
+    e.axes = axes_of(table, e);
+    for (const ColumnInfo& column : table.columns) {
+      if (starts_with(column.name, kMetricPrefix) && differs_between_passed(e, column.name))
+        e.metrics.push_back(column.name);
+    }
+  }
+  return experiments;
+}
+
+std::string place_of(const ExperimentResults& experiment, const ResultRow& row) {
+  std::vector<std::string> parts;
+  for (const ResultAxis& axis : experiment.axes) {
+    if (axis.varies) parts.push_back(fmt::format("{} = {}", axis.label, row.text(axis.column)));
+  }
+  if (experiment.values("mode").size() > 1) parts.push_back(row.text("mode"));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string group_of(const ExperimentResults& experiment, const ResultRow& row) {
+  std::string key = row.text("mode");
+  for (const ResultAxis& axis : experiment.axes)
+    key += '\0' + row.text(axis.column);
+  return key;
+}
+
+}  // namespace gpuexp

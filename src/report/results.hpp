@@ -1,0 +1,71 @@
+// Results by experiment, read from a table by column name. Every question has an answer for every
+// table: what a column does not say is empty.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/table.hpp"
+
+namespace gpuexp {
+
+class ResultRow {
+ public:
+  ResultRow(const Table& table, std::size_t index) : table_(&table), index_(index) {}
+
+  /// The finite number in the column; empty where there is none.
+  std::optional<double> number(std::string_view column) const;
+  /// The field as a reader would write it; "" where it is missing.
+  std::string text(std::string_view column) const;
+
+  std::string variant() const { return text("variant"); }
+  bool passed() const { return text("status") == "passed"; }
+  /// Median time of a passed row.
+  std::optional<double> time_us() const;
+  /// Half the 95 % interval of the median.
+  std::optional<double> half_interval_us() const;
+
+ private:
+  const Field* field(std::string_view column) const;
+
+  const Table* table_;
+  std::size_t index_;
+};
+
+/// The interval of a's median ends below where b's begins. Medians stand in for missing intervals.
+bool clearly_faster(const ResultRow& a, const ResultRow& b);
+
+/// A parameter of an experiment, or several that agree in every row.
+struct ResultAxis {
+  std::string label;   ///< "n", or "m = n = k" for sizes swept together
+  std::string column;  ///< where its value is
+  std::string unit;
+  bool varies = false;
+  bool numeric = false;
+};
+
+struct ExperimentResults {
+  std::string name;
+  std::vector<ResultRow> rows;
+  std::vector<ResultAxis> axes;      ///< in the order of the table's columns
+  std::vector<std::string> metrics;  ///< columns of metrics that differ between passed rows
+
+  /// The values of the column in the order in which they first appear, without missing ones.
+  std::vector<std::string> values(std::string_view column) const;
+  /// The one value that all rows which have any share; "" when there are several or none.
+  std::string constant(std::string_view column) const;
+};
+
+/// In the order in which experiments first appear.
+std::vector<ExperimentResults> experiments_of(const Table& table);
+
+/// "m = n = k = 4096, cold": what distinguishes the row's group from others of the experiment; ""
+/// when nothing does.
+std::string place_of(const ExperimentResults& experiment, const ResultRow& row);
+
+/// Equal for rows that share all parameters and the mode.
+std::string group_of(const ExperimentResults& experiment, const ResultRow& row);
+
+}  // namespace gpuexp

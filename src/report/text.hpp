@@ -1,0 +1,45 @@
+// Text for people: widths on a terminal, numbers with few digits, times in a fitting unit.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gpuexp {
+
+/// Columns that UTF-8 text takes on a terminal: combining marks take none, East Asian wide
+/// characters and emoji two (Unicode Standard Annex 11). A byte that is not UTF-8 takes one.
+std::size_t display_width(std::string_view text);
+
+/// The text on one line, with control characters (a report may come from anywhere, and they steer
+/// terminals) as spaces and bytes that are not UTF-8 as '?'.
+std::string printable(std::string_view text);
+
+/// The same for a terminal without UTF-8: signs of this program in ASCII, all else as '?'.
+std::string to_ascii(std::string_view text);
+
+std::string pad_left(const std::string& text, std::size_t width);
+std::string pad_right(const std::string& text, std::size_t width);
+
+/// Words of the text in lines of at most `width` columns; a longer word has a line of its own.
+std::vector<std::string> wrap(const std::string& text, std::size_t width);
+
+/// A bar for value in [0, full], `width` columns when full, in eighths of a column and padded with
+/// spaces. Any value above 0 shows.
+std::string bar(double value, double full, std::size_t width);
+
+/// Decimals that all numbers of a column share: four significant digits for the largest, at least
+/// two for the smallest, none when all are whole. Six at most.
+int decimals_for(const std::vector<double>& values);
+
+/// With the given decimals, in scientific notation where those would hide it.
+std::string fixed(double value, int decimals);
+
+/// At most `digits` significant digits, without trailing zeros: 9.25, 1024, 3.1e-07.
+std::string significant(double value, int digits);
+
+/// Four significant digits in ns, µs, ms or s: "8.932 ms".
+std::string time_text(double time_us);
+
+}  // namespace gpuexp

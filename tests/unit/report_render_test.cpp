@@ -1,0 +1,276 @@
+// What people see of a report: golden tables, and readings that say no more than the numbers do.
+
+#include "report/markdown.hpp"
+#include "report/reading.hpp"
+#include "report/terminal.hpp"
+#include "report/text.hpp"
+#include "support/catch.hpp"
+#include "support/small_report.hpp"
+
+namespace {
+
+using namespace gpuexp;
+
+std::string terminal(std::size_t width, bool unicode, bool colour = false) {
+  TerminalOptions options;
+  options.width = width;
+  options.unicode = unicode;
+  options.colour = colour;
+  return render_terminal(small_report(), options);
+}
+
+// The reading of the rows as one experiment.
+std::string reading(std::vector<std::vector<Field>> rows) {
+  Table table;
+  table.columns = small_columns();
+  table.rows = std::move(rows);
+  const auto experiments = experiments_of(table);
+  REQUIRE(experiments.size() == 1);
+  return reading_of(experiments.front());
+}
+
+// A row of a sweep over n without a baseline, at the given rate.
+std::vector<Field> swept_row(std::int64_t n, double tflops, double reuse = 1,
+                             double relative_interval = 0.01) {
+  std::vector<Field> row = timed_row("tile", n, 100, 1);
+  row[8] = 100 * (1 - relative_interval);
+  row[9] = 100 * (1 + relative_interval);
+  row[10] = kMissing;
+  row[11] = kMissing;
+  row[15] = tflops;
+  row[18] = std::int64_t{8};
+  row[21] = reuse;
+  return row;
+}
+
+}  // namespace
+
+// ---- text
+
+TEST_CASE("Widths count what a terminal shows", "[report][text]") {
+  CHECK(display_width("abc") == 3);
+  CHECK(display_width("µ±→█") == 4);
+  CHECK(display_width("e\u0301") == 1);
+  CHECK(display_width("漢字") == 4);
+  CHECK(display_width("\xff\xc3") == 2);
+  CHECK(pad_left("µs", 4) == "  µs");
+  CHECK(pad_right("漢", 4) == "漢  ");
+}
+
+TEST_CASE("Control characters do not reach a terminal", "[report][text]") {
+  CHECK(printable("a\033[31mb\nc\td") == "a [31mb c d");
+  CHECK(printable("bad\xff") == "bad?");
+  CHECK(printable("\u202Eleft") == " left");
+  CHECK(to_ascii("4 µs ± 1 → 漢") == "4 us +/- 1 -> ?");
+}
+
+TEST_CASE("Times take a unit that suits them", "[report][text]") {
+  CHECK(time_text(0.5) == "500.0 ns");
+  CHECK(time_text(3.7) == "3.700 µs");
+  CHECK(time_text(999.96) == "1.000 ms");
+  CHECK(time_text(8930) == "8.930 ms");
+  CHECK(time_text(2.5e6) == "2.500 s");
+}
+
+TEST_CASE("Numbers keep significant digits and never become zero", "[report][text]") {
+  CHECK(decimals_for({1, 2048}) == 0);
+  CHECK(decimals_for({50.9, 6.2, 0.5}) == 2);
+  CHECK(decimals_for({780.4, 96.1}) == 1);
+  CHECK(fixed(6.2, 2) == "6.20");
+  CHECK(fixed(3.1e-7, 6) == "3.10e-07");
+  CHECK(fixed(0, 2) == "0.00");
+  CHECK(significant(9.249, 3) == "9.25");
+  CHECK(significant(1024, 4) == "1024");
+  CHECK(significant(99.96, 3) == "100");
+  CHECK(significant(3.14e-7, 2) == "3.1e-07");
+}
+
+TEST_CASE("Bars show eighths, and something for anything", "[report][text]") {
+  CHECK(bar(10, 10, 4) == "████");
+  CHECK(bar(5, 10, 4) == "██  ");
+  CHECK(bar(1.5 / 8, 4, 4) == "▎   ");
+  CHECK(bar(1e-9, 10, 4) == "▏   ");
+  CHECK(bar(0, 10, 4) == "    ");
+  CHECK(bar(1, 0, 2) == "▏ ");
+  CHECK(bar(1, 1, 0).empty());
+}
+
+TEST_CASE("Wrapped text keeps its words", "[report][text]") {
+  CHECK(wrap("one two three", 7) == std::vector<std::string>{"one two", "three"});
+  CHECK(wrap("extraordinarily so", 4) == std::vector<std::string>{"extraordinarily", "so"});
+  CHECK(wrap("", 4).empty());
+}
+
+// ---- tables
+
+TEST_CASE("Terminal rendering of a small report", "[report][terminal][golden]") {
+  CHECK(
+      terminal(100, true) ==
+      R"(gpuexp 0.1.0 · commit 0123456789ab · NVIDIA H200 · driver 580.65.06 · 2025-01-02T03:04:05Z ·
+configs/a b.json
+
+ladder: matmul
+  k = 64 · cold · speed-up over naive · limit: fp32
+  variant    m = n      time  ± %  TFLOP/s  % of limit  speed-up                               reuse
+  naive       1024  4.300 ms  1.0     0.50        1.00      1.00 ▎                             1.000
+  smem_tile   1024  430.0 µs  1.0     4.99        9.99     10.00 ██▊                       a   4.500
+  naive       2048  34.40 ms  1.0     0.50        1.00      1.00 ▎                             1.000
+  smem_tile   2048  3.200 ms  1.0     5.37       10.74     10.75 ███                       ab  4.500
+  cublas      2048  400.0 µs  1.0    42.95       85.90     86.00 ████████████████████████      4.500
+  a,b         2048  incorrect: expected "1", got nan
+  tensor×     2048  skipped: needs compute capability 9.0 or later
+  warp        2048  failed: too many resources | launch.cu:1
+  slow        2048  timeout
+  last        2048  not_run: interrupted
+  a  few_samples: the wall cap came before min_samples
+  b  of_tomorrow
+  → At m = n = 2048, cublas is 86× as fast as naive (34.40 ms → 400.0 µs) and reaches 86 % of the
+    fp32 limit; the best of the others, smem_tile, reaches 12 % of cublas.
+
+10 rows: 5 passed, 1 incorrect, 1 skipped, 1 failed, 1 timeout, 1 not_run
+)");
+}
+
+TEST_CASE("Terminal rendering in ASCII and little width", "[report][terminal][golden]") {
+  CHECK(terminal(60, false) == R"(gpuexp 0.1.0 | commit 0123456789ab | NVIDIA H200 | driver
+580.65.06 | 2025-01-02T03:04:05Z | configs/a b.json
+
+ladder: matmul
+  k = 64 | cold | speed-up over naive | limit: fp32
+  variant    m = n      time  +/- %  TFLOP/s  % of limit  speed-up
+  naive       1024  4.300 ms    1.0     0.50        1.00      1.00
+  smem_tile   1024  430.0 us    1.0     4.99        9.99     10.00  a
+  naive       2048  34.40 ms    1.0     0.50        1.00      1.00
+  smem_tile   2048  3.200 ms    1.0     5.37       10.74     10.75  ab
+  cublas      2048  400.0 us    1.0    42.95       85.90     86.00
+  a,b         2048  incorrect: expected "1", got nan
+  tensorx     2048  skipped: needs compute capability 9.0 or
+                    later
+  warp        2048  failed: too many resources | launch.cu:1
+  slow        2048  timeout
+  last        2048  not_run: interrupted
+  a  few_samples: the wall cap came before min_samples
+  b  of_tomorrow
+  Too wide to show here: reuse.
+  -> At m = n = 2048, cublas is 86x as fast as naive (34.40
+     ms -> 400.0 us) and reaches 86 % of the fp32 limit; the
+     best of the others, smem_tile, reaches 12 % of cublas.
+
+10 rows: 5 passed, 1 incorrect, 1 skipped, 1 failed, 1 timeout, 1 not_run
+)");
+}
+
+TEST_CASE("Colour changes nothing but the colour", "[report][terminal]") {
+  std::string text = terminal(100, true, true);
+  CHECK(text != terminal(100, true));
+  for (std::size_t begin = text.find('\033'); begin != std::string::npos; begin = text.find('\033'))
+    text.erase(begin, text.find('m', begin) - begin + 1);
+  CHECK(text == terminal(100, true));
+}
+
+TEST_CASE("Every width of terminal is served", "[report][terminal]") {
+  for (std::size_t width = 1; width < 140; ++width)
+    CHECK_THAT(terminal(width, true), contains_text("10 rows: 5 passed"));
+  CHECK_THAT(terminal(0, true), contains_text("reuse"));
+}
+
+TEST_CASE("Markdown rendering of a small report", "[report][markdown][golden]") {
+  CHECK(
+      render_markdown(small_report()) ==
+      R"(gpuexp 0.1.0 · commit 0123456789ab · NVIDIA H200 · driver 580.65.06 · 2025-01-02T03:04:05Z · configs/a b.json
+
+## ladder: matmul
+
+k = 64 · cold · speed-up over naive · limit: fp32
+
+| variant | m = n | time | ± % | TFLOP/s | % of limit | speed-up |  | reuse | status |
+| :--- | ---: | ---: | ---: | ---: | ---: | ---: | :--- | ---: | :--- |
+| naive | 1024 | 4.300 ms | 1.0 | 0.50 | 1.00 | 1.00 |  | 1.000 | passed |
+| smem_tile | 1024 | 430.0 µs | 1.0 | 4.99 | 9.99 | 10.00 | a | 4.500 | passed |
+| naive | 2048 | 34.40 ms | 1.0 | 0.50 | 1.00 | 1.00 |  | 1.000 | passed |
+| smem_tile | 2048 | 3.200 ms | 1.0 | 5.37 | 10.74 | 10.75 | ab | 4.500 | passed |
+| cublas | 2048 | 400.0 µs | 1.0 | 42.95 | 85.90 | 86.00 |  | 4.500 | passed |
+| a,b | 2048 |  |  |  |  |  |  |  | incorrect: expected "1", got nan |
+| tensor× | 2048 |  |  |  |  |  |  |  | skipped: needs compute capability 9.0 or later |
+| warp | 2048 |  |  |  |  |  |  |  | failed: too many resources \| launch.cu:1 |
+| slow | 2048 |  |  |  |  |  |  |  | timeout |
+| last | 2048 |  |  |  |  |  |  |  | not_run: interrupted |
+
+- a  few_samples: the wall cap came before min_samples
+- b  of_tomorrow
+
+At m = n = 2048, cublas is 86× as fast as naive (34.40 ms → 400.0 µs) and reaches 86 % of the fp32 limit; the best of the others, smem_tile, reaches 12 % of cublas.
+
+10 rows: 5 passed, 1 incorrect, 1 skipped, 1 failed, 1 timeout, 1 not_run
+)");
+}
+
+TEST_CASE("An empty report is rendered too", "[report][terminal][markdown]") {
+  CHECK(render_terminal(Report{}, {}) == "0 rows; the run ended before its end\n");
+  CHECK(render_markdown(Report{}) == "0 rows; the run ended before its end\n");
+}
+
+TEST_CASE("Columns that a report lacks are no obstacle", "[report][terminal]") {
+  Report report;
+  report.table.columns = {{"variant", "", FieldType::text, ""}};
+  report.table.rows = {{"naive"}};
+  CHECK_THAT(render_terminal(report, {}), contains_text("naive    no status"));
+}
+
+// ---- readings
+
+TEST_CASE("A ladder is read at its largest problem", "[report][reading]") {
+  CHECK(
+      reading({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 43, 100),
+               timed_row("naive", 2048, 34400, 1), timed_row("tile", 2048, 3440, 10)}) ==
+      "At m = n = 2048, tile is 10× as fast as naive (34.40 ms → 3.440 ms) and reaches 10 % of the "
+      "fp32 limit.");
+}
+
+TEST_CASE("A kernel is held against the vendor's library", "[report][reading]") {
+  CHECK_THAT(
+      reading({timed_row("naive", 2048, 34400, 1), timed_row("cublas", 2048, 500, 68.8),
+               timed_row("tile", 2048, 400, 86)}),
+      contains_text("tile is 86× as fast as naive") && contains_text("; that is 125 % of cublas."));
+}
+
+TEST_CASE("What the samples cannot resolve is not claimed", "[report][reading]") {
+  CHECK(reading({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 4290, 1.002)}) ==
+        "No variant differs from naive (4.300 ms) by more than the samples resolve.");
+  CHECK(reading({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 8600, 0.5)}) ==
+        "No variant is faster than naive (4.300 ms); tile takes 2× as long (8.600 ms).");
+}
+
+TEST_CASE("A limit that a row exceeds is not called one", "[report][reading]") {
+  CHECK(reading({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 40, 107.5)}) ==
+        "tile is 108× as fast as naive (4.300 ms → 40.00 µs).");
+}
+
+TEST_CASE("A sweep is read at its largest step", "[report][reading]") {
+  CHECK(reading({swept_row(2050, 70, 2), swept_row(2047, 99), swept_row(2048, 100),
+                 swept_row(2049, 69, 2), swept_row(2051, 71, 2)}) ==
+        "Throughput drops 31 % from n = 2048 to 2049 (reuse 1 → 2), the largest step between 69 "
+        "TFLOP/s (n = 2049) and 100 TFLOP/s (n = 2048).");
+}
+
+TEST_CASE("A sweep without steps is read by its range", "[report][reading]") {
+  CHECK(reading({swept_row(1, 10), swept_row(2, 20), swept_row(3, 30), swept_row(4, 40),
+                 swept_row(5, 50)}) ==
+        "Throughput is between 10 TFLOP/s (n = 1) and 50 TFLOP/s (n = 5).");
+  CHECK(reading({swept_row(1, 50), swept_row(2, 50), swept_row(3, 50.2), swept_row(4, 50),
+                 swept_row(5, 50)}) == "Throughput hardly depends on n.");
+}
+
+TEST_CASE("A step within the noise is none", "[report][reading]") {
+  CHECK(reading({swept_row(1, 100, 1, 0.5), swept_row(2, 80, 1, 0.5), swept_row(3, 100, 1, 0.5),
+                 swept_row(4, 80, 1, 0.5), swept_row(5, 100, 1, 0.5)}) ==
+        "Throughput hardly depends on n.");
+}
+
+TEST_CASE("Without numbers there is no reading", "[report][reading]") {
+  CHECK(reading({untimed_row("naive", 64, "failed", "no"),
+                 untimed_row("tile", 64, "skipped", "no")}) == "No row passed.");
+  CHECK(reading({untimed_row("naive", 64, "passed", kMissing)}).empty());
+  CHECK(reading({timed_row("naive", 1024, 4300, 1)}) ==
+        "naive takes 4.300 ms, 1 % of the fp32 limit.");
+}

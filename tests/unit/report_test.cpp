@@ -1,0 +1,272 @@
+// CSV and JSON: what they write, that it reads back, and that nothing fails in silence.
+
+#include "report/report.hpp"
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <sstream>
+
+#include <sys/stat.h>
+
+#include "report/csv.hpp"
+#include "report/json.hpp"
+#include "report/output.hpp"
+#include "support/catch.hpp"
+#include "support/small_report.hpp"
+
+namespace {
+
+using namespace gpuexp;
+
+constexpr FieldType kText = FieldType::text;
+constexpr FieldType kInteger = FieldType::integer;
+constexpr FieldType kReal = FieldType::real;
+
+// A directory that goes with the test.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    std::string name = (std::filesystem::temp_directory_path() / "gpuexp_report_XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  ~TemporaryDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  TemporaryDirectory(TemporaryDirectory&&) = delete;
+  TemporaryDirectory& operator=(TemporaryDirectory&&) = delete;
+
+  std::string file(const std::string& name) const { return (path_ / name).string(); }
+  std::size_t entries() const {
+    const std::filesystem::directory_iterator begin(path_);
+    return static_cast<std::size_t>(std::distance(begin, std::filesystem::directory_iterator{}));
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::string content_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+Report one_field_report(const Field& field, FieldType type) {
+  Report report;
+  report.table.columns = {{"x", "", type, ""}};
+  report.table.rows = {{field}};
+  return report;
+}
+
+std::string error_of(const std::string& text) {
+  try {
+    parse_report(text, "r.json");
+  } catch (const ReportError& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+// The text of a small valid report with one part of it replaced.
+std::string with(const std::string& part, const std::string& replacement) {
+  std::string text = to_json(one_field_report(1.5, kReal));
+  const std::size_t begin = text.find(part);
+  REQUIRE(begin != std::string::npos);
+  return text.replace(begin, part.size(), replacement);
+}
+
+}  // namespace
+
+// ---- CSV
+
+TEST_CASE("CSV quotes only what needs it and ends lines with CRLF", "[report][csv]") {
+  CHECK(csv_line({"plain", "a,b", "say \"x\"", "two\nlines", "cr\r", " space ", "é"}) ==
+        "plain,\"a,b\",\"say \"\"x\"\"\",\"two\nlines\",\"cr\r\", space ,é\r\n");
+}
+
+TEST_CASE("CSV numbers are the shortest that read back", "[report][csv]") {
+  const double inf = std::numeric_limits<double>::infinity();
+  CHECK(csv_line({0.1, 1.0, 1e-9, 1.0 / 3, std::int64_t{-7}, 0.0}) ==
+        "0.1,1,1e-09,0.3333333333333333,-7,0\r\n");
+  CHECK(csv_line({kMissing, std::nan(""), inf, -inf, "x"}) == ",,,,x\r\n");
+}
+
+TEST_CASE("CSV of a small report", "[report][csv][golden]") {
+  const Report report = small_report();
+  Table table = report.table;
+  table.rows = {table.rows[1], table.rows[5], table.rows[6]};
+  CHECK(
+      to_csv(table) ==
+      "experiment,family,variant,mode,status,reason,flags,time_median_us,time_ci95_low_us,"
+      "time_ci95_high_us,baseline,speedup,useful_bytes,operations,useful_gb_per_s,tflops,limit_by,"
+      "limit_pct,param.m,param.n,param.k,metric.reuse\r\n"
+      "ladder,matmul,smem_tile,cold,passed,,few_samples,430,425.7,434.3,naive,10,12582912,"
+      "2147483648,,4.994148018604651,fp32,9.988296037209302,1024,1024,64,4.5\r\n"
+      "ladder,matmul,\"a,b\",cold,incorrect,\"expected \"\"1\"\", got nan\",,,,,naive,,,,,,,,2048,"
+      "2048,64,\r\n"
+      "ladder,matmul,tensor×,cold,skipped,\"needs compute capability 9.0\nor later\",,,,,naive,,,,,"
+      ",,,2048,2048,64,\r\n");
+}
+
+TEST_CASE("CSV rows are in the file as soon as they are written", "[report][csv]") {
+  const TemporaryDirectory directory;
+  const std::string path = directory.file("r.csv");
+  Output output(path);
+  CsvWriter writer(output, {{"a", "", kText, ""}, {"b", "us", kReal, ""}});
+  CHECK(content_of(path) == "a,b\r\n");
+  writer.write_row({"x", 2.5});
+  CHECK(content_of(path) == "a,b\r\nx,2.5\r\n");
+  CHECK_THROWS_AS(writer.write_row({"x"}), std::invalid_argument);
+}
+
+// ---- errors of the system
+
+TEST_CASE("A full disk is an error that names the file", "[report][errors]") {
+  if (!std::filesystem::exists("/dev/full")) return;
+  Output output("/dev/full");
+  CHECK_THROWS_WITH(CsvWriter(output, small_columns()),
+                    contains_text("/dev/full") && contains_text("No space left"));
+  CHECK_THROWS_WITH(write_json(small_report(), "/dev/full"),
+                    contains_text("/dev/full") && contains_text("No space left"));
+}
+
+TEST_CASE("A place that cannot be written is an error that names it", "[report][errors]") {
+  CHECK_THROWS_WITH(Output("/no/such/directory/r.csv"), contains_text("/no/such/directory/r.csv"));
+  CHECK_THROWS_WITH(write_json(small_report(), "/no/such/directory/r.json"),
+                    contains_text("/no/such/directory/r.json") && contains_text("No such file"));
+  CHECK_THROWS_WITH(read_report("/no/such/r.json"),
+                    contains_text("/no/such/r.json: cannot read") && contains_text("No such file"));
+  const TemporaryDirectory directory;
+  CHECK_THROWS_WITH(read_report(directory.file("")), contains_text("cannot read"));
+}
+
+// ---- JSON
+
+TEST_CASE("JSON reads back as it was written", "[report][json]") {
+  const Report report = small_report();
+  const Report read = parse_report(to_json(report), "r.json");
+  CHECK(read.provenance == report.provenance);
+  CHECK(read.complete == report.complete);
+  CHECK(read.samples_us == report.samples_us);
+  CHECK(read.table.rows == report.table.rows);
+  REQUIRE(read.table.columns.size() == report.table.columns.size());
+  for (std::size_t i = 0; i < read.table.columns.size(); ++i) {
+    CHECK(read.table.columns[i].name == report.table.columns[i].name);
+    CHECK(read.table.columns[i].unit == report.table.columns[i].unit);
+    CHECK(read.table.columns[i].type == report.table.columns[i].type);
+    CHECK(read.table.columns[i].doc == report.table.columns[i].doc);
+  }
+  CHECK(to_json(read) == to_json(report));
+}
+
+TEST_CASE("JSON keeps every number exactly and has null for missing ones", "[report][json]") {
+  for (const double value : {0.1, 1e300, 5e-324, -0.0, 1.0 / 3, 123456789012345680.0}) {
+    const Report read = parse_report(to_json(one_field_report(value, kReal)), "r.json");
+    CHECK(std::get<double>(read.table.rows[0][0]) == value);
+  }
+  const std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  const Report read = parse_report(to_json(one_field_report(largest, kInteger)), "r.json");
+  CHECK(read.table.rows[0][0] == Field{largest});
+  for (const Field& field : {kMissing, Field{std::nan("")}, Field{HUGE_VAL}})
+    CHECK_THAT(to_json(one_field_report(field, kReal)), contains_text("{\"x\":null,"));
+}
+
+TEST_CASE("JSON has a row per line", "[report][json]") {
+  const std::string text = to_json(small_report());
+  CHECK_THAT(text, contains_text("\n    {\"experiment\":\"ladder\",\"family\":\"matmul\","));
+  CHECK_THAT(text, contains_text("\"samples_us\":[4300.0,4299.5,4300.25]},\n"));
+  CHECK_THAT(text, contains_text("{\n  \"schema_version\": 1,\n"));
+}
+
+TEST_CASE("A text that is not UTF-8 costs its bad bytes, not the report", "[report][json]") {
+  const Report read = parse_report(to_json(one_field_report("a\xff", kText)), "r.json");
+  CHECK(read.table.rows[0][0] == Field{"a\uFFFD"});
+}
+
+TEST_CASE("Writing JSON replaces a file whole and leaves nothing else behind", "[report][json]") {
+  const TemporaryDirectory directory;
+  const std::string path = directory.file("r.json");
+  std::ofstream(path) << "old";
+  write_json(small_report(), path);
+  CHECK(content_of(path) == to_json(small_report()));
+  CHECK(directory.entries() == 1);
+  CHECK(read_report(path).table.rows == small_report().table.rows);
+
+  struct stat plain {};
+  struct stat written {};
+  std::ofstream(directory.file("plain")) << "x";
+  write_json(small_report(), directory.file("fresh.json"));
+  REQUIRE(::stat(directory.file("plain").c_str(), &plain) == 0);
+  REQUIRE(::stat(directory.file("fresh.json").c_str(), &written) == 0);
+  CHECK(written.st_mode == plain.st_mode);
+}
+
+TEST_CASE("Writing JSON to a symbolic link keeps the link", "[report][json]") {
+  const TemporaryDirectory directory;
+  std::ofstream(directory.file("real.json")) << "old";
+  std::filesystem::create_symlink("real.json", directory.file("link.json"));
+  write_json(small_report(), directory.file("link.json"));
+  CHECK(std::filesystem::is_symlink(directory.file("link.json")));
+  CHECK(content_of(directory.file("real.json")) == to_json(small_report()));
+}
+
+TEST_CASE("Members that this version does not know are ignored", "[report][json]") {
+  const Report read = parse_report(
+      with("\"complete\": false", "\"complete\": true, \"colour\": {\"a\": [1]}"), "r");
+  CHECK(read.complete);
+  CHECK(read.table.rows[0][0] == Field{1.5});
+}
+
+TEST_CASE("Broken reports are refused with file and place", "[report][json][errors]") {
+  CHECK_THAT(error_of(""), contains_text("r.json: not a report: parse error at line 1"));
+  CHECK_THAT(error_of("{\"schema_version\": 1,"),
+             contains_text("parse error at line 1, column 22"));
+  CHECK(error_of("[]") == "r.json: expected an object, found array");
+  CHECK(error_of("{}") == "r.json: no member 'schema_version'");
+  CHECK(error_of(with("\"schema_version\": 1", "\"schema_version\": 2")) ==
+        "r.json: schema_version: 2 is newer than 1, the newest that this gpuexp reads");
+  CHECK(error_of(with("\"schema_version\": 1", "\"schema_version\": \"1\"")) ==
+        "r.json: schema_version: expected an integer of 64 bits, found \"1\"");
+  CHECK(error_of(with("\"schema_version\": 1", "\"schema_version\": 0")) ==
+        "r.json: schema_version: expected an integer from 1, found 0");
+  CHECK(error_of(with("\"complete\": false", "\"complete\": 1")) ==
+        "r.json: complete: expected true or false, found 1");
+  CHECK(error_of(with("\"real\"", "\"float\"")) ==
+        "r.json: columns[0].type: expected \"text\", \"integer\" or \"real\", found \"float\"");
+  CHECK(error_of(with("{\"x\":1.5", "{\"x\":\"fast\"")) ==
+        "r.json: rows[0].x: expected a number, found \"fast\"");
+  CHECK(error_of(with("{\"x\":1.5", "{\"y\":1.5")) == "r.json: rows[0]: no member 'x'");
+  CHECK(error_of(with("\"samples_us\":[]", "\"samples_us\":[1,null]")) ==
+        "r.json: rows[0].samples_us[1]: expected a number, found null");
+  CHECK(error_of(with("\"name\":\"x\"", "\"name\":\"samples_us\"")) ==
+        "r.json: columns[0]: no column can be called 'samples_us'");
+  CHECK(error_of(with("\"argv\": []", "\"argv\": [[]]")) ==
+        "r.json: provenance.argv[0]: expected a text, found array");
+  CHECK(error_of(with("\"sm_count\": null", "\"sm_count\": 1.5")) ==
+        "r.json: provenance.device.sm_count: expected an integer of 64 bits, found 1.5");
+  CHECK(error_of(with("{\"x\":1.5", "{\"x\":NaN")) != "no error");
+  CHECK(error_of(with("{\"x\":1.5", "{\"x\":1e999")) != "no error");
+}
+
+TEST_CASE("No truncated report is accepted", "[report][json][errors]") {
+  const std::string text = to_json(one_field_report(1.5, kReal));
+  for (std::size_t length = 0; length + 2 < text.size(); ++length) {
+    INFO(length);
+    CHECK(error_of(text.substr(0, length)) != "no error");
+  }
+}
+
+TEST_CASE("A parameter may have another type in each family", "[report][json]") {
+  Report report;
+  report.table.columns = {{"param.width", "", kInteger, ""}};
+  report.table.rows = {{std::int64_t{4}}, {"wide"}, {0.5}};
+  CHECK(parse_report(to_json(report), "r.json").table.rows == report.table.rows);
+}
