@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/app.hpp"
-#include "report/text_table.hpp"
+#include "report/text.hpp"
 
 namespace gpuexp::cli {
 
@@ -28,7 +28,8 @@ const Family& find_family(const Registry& registry, const std::string& id) {
 }
 
 void print_text(const Family& f) {
-  fmt::print("{}\n{}\n{}\n", f.id, wrap(f.question, kWidth, 2), wrap(f.physics, kWidth, 2));
+  fmt::print("{}\n{}\n{}\n", f.id, paragraph(f.question, kWidth, 2),
+             paragraph(f.physics, kWidth, 2));
   fmt::print("parameters\n");
   for (const Parameter& p : f.parameters) {
     fmt::print("  {} = {}: {} ({})\n", p.name, to_string(p.default_value), p.doc, allowed(p));
@@ -41,9 +42,9 @@ void print_text(const Family& f) {
   for (const Variant& v : f.variants) {
     fmt::print("  {}{}\n{}", v.id,
                v.compare_to.empty() ? "" : fmt::format(" (compare to {})", v.compare_to),
-               wrap(v.why, kWidth, 6));
+               paragraph(v.why, kWidth, 6));
   }
-  fmt::print("\ntolerance\n{}", wrap(f.tolerance_derivation, kWidth, 2));
+  fmt::print("\ntolerance\n{}", paragraph(f.tolerance_derivation, kWidth, 2));
 }
 
 void print_json(const Family& f) {

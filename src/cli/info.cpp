@@ -4,7 +4,7 @@
 #include "build_info.hpp"
 #include "cli/app.hpp"
 #include "gpu/device_query.hpp"
-#include "report/text_table.hpp"
+#include "report/text.hpp"
 
 namespace gpuexp::cli {
 
@@ -69,9 +69,9 @@ void print_text(const DeviceInfo& d) {
       s.cc_major, s.cc_minor, s.sm_count, s.sm.shared_bytes / 1024,
       s.sm.shared_bytes_per_block / 1024);
   fmt::print("  memory {} ({} free) at {:.0f} GB/s, L2 {}\n",
-             format_bytes(static_cast<double>(s.memory_bytes)),
-             format_bytes(static_cast<double>(d.free_bytes)), s.memory_bytes_per_s / kGiga,
-             format_bytes(static_cast<double>(s.l2_bytes)));
+             bytes_text(static_cast<double>(s.memory_bytes)),
+             bytes_text(static_cast<double>(d.free_bytes)), s.memory_bytes_per_s / kGiga,
+             bytes_text(static_cast<double>(s.l2_bytes)));
   fmt::print("  now: SM clock {} of {:.0f} MHz, memory clock {}, {} of {}, {}, ECC {}\n",
              or_unknown(r.sm_clock_mhz, ""), s.sm_clock_max_mhz,
              or_unknown(r.memory_clock_mhz, " MHz"), or_unknown(r.power_w, ""),

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/app.hpp"
-#include "report/text_table.hpp"
+#include "report/text.hpp"
 
 namespace gpuexp::cli {
 
@@ -60,11 +60,11 @@ void print_text(const Context& context) {
     std::string ids;
     for (const Variant& v : f.variants)
       ids += (ids.empty() ? "" : " ") + v.id;
-    fmt::print("  {}: {}\n{}", f.id, f.question, wrap(ids, kWidth, 6));
+    fmt::print("  {}: {}\n{}", f.id, f.question, paragraph(ids, kWidth, 6));
   }
   fmt::print("\nconfigs in {} (gpuexp run NAME)\n", config_dir().string());
   for (const ListedConfig& c : listed_configs()) {
-    fmt::print("  {}\n{}", c.name, wrap(c.description, kWidth, 6));
+    fmt::print("  {}\n{}", c.name, paragraph(c.description, kWidth, 6));
   }
   fmt::print("\ndevice specs (--gpu ID)\n");
   for (const DeviceSpecFile& d : device_specs())

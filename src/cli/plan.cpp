@@ -7,6 +7,7 @@
 
 #include "cli/app.hpp"
 #include "core/prediction.hpp"
+#include "report/text.hpp"
 #include "report/text_table.hpp"
 
 namespace gpuexp::cli {
@@ -52,8 +53,8 @@ void print_text(const Plan& plan, const std::vector<PlannedCell>& cells) {
   std::size_t skipped = 0;
   for (const PlannedCell& c : cells) {
     const bool skip = !c.skip_reason.empty();
-    table.add_row({c.key, format_bytes(c.device_bytes), skip ? "" : format_time_us(1e6 * c.seconds),
-                   c.skip_reason});
+    table.add_row(
+        {c.key, bytes_text(c.device_bytes), skip ? "" : time_text(1e6 * c.seconds), c.skip_reason});
     seconds += c.seconds;
     if (skip) ++skipped;
     if (!skip) peak_bytes = std::max(peak_bytes, c.device_bytes);
@@ -61,7 +62,7 @@ void print_text(const Plan& plan, const std::vector<PlannedCell>& cells) {
   fmt::print("plan of {} for {} (nothing is run)\n\n{}\n", plan.config->name, plan.device.name,
              table.render());
   fmt::print("{} cells in {} groups, {} skipped; at most {} of device memory; about {:.0f} s\n",
-             cells.size(), plan.groups.size(), skipped, format_bytes(peak_bytes), seconds);
+             cells.size(), plan.groups.size(), skipped, bytes_text(peak_bytes), seconds);
 }
 
 nlohmann::ordered_json to_json(const Plan& plan, const std::vector<PlannedCell>& cells) {

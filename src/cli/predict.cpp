@@ -4,6 +4,7 @@
 #include "cli/app.hpp"
 #include "core/plan.hpp"
 #include "core/prediction.hpp"
+#include "report/text.hpp"
 #include "report/text_table.hpp"
 
 namespace gpuexp::cli {
@@ -86,7 +87,7 @@ class PredictionReport {
 
   void add_row(const std::string& key, const Prediction& p) {
     const double bytes = p.work.moved_read + p.work.moved_written;
-    std::vector<std::string> row{key, format_bytes(bytes),
+    std::vector<std::string> row{key, bytes_text(bytes),
                                  fmt::format("{:.3g}", total_operations(p.work))};
     row.push_back(p.shape ? fmt::format("{}", p.shape->grid.count()) : "");
     row.push_back(p.occupancy ? fmt::format("{}", p.occupancy->blocks_per_sm) : "");
@@ -94,7 +95,7 @@ class PredictionReport {
     row.push_back(p.occupancy ? p.occupancy->limiter : "");
     row.push_back(p.waves ? number(p.waves->waves, 2) : "");
     row.push_back(p.waves ? number(p.waves->tail_efficiency_pct, 1) + " %" : "");
-    row.push_back(p.limit_time_us ? format_time_us(*p.limit_time_us) : "");
+    row.push_back(p.limit_time_us ? time_text(*p.limit_time_us) : "");
     row.push_back(p.limit_by);
     rows_.push_back(std::move(row));
   }

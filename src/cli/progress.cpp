@@ -6,8 +6,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "report/text_table.hpp"
-
 namespace gpuexp::cli {
 
 namespace {

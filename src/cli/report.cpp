@@ -22,7 +22,7 @@ ExitCode run(const Options& options) {
   } else if (options.format == "markdown") {
     fmt::print("{}", render_markdown(report));
   } else {
-    fmt::print("{}", render_terminal(report, terminal_style()));
+    fmt::print("{}", render_terminal(report, terminal_options(stdout)));
   }
   return ExitCode::ok;
 }

@@ -259,7 +259,8 @@ class Command {
       write_json(report, options_.json);
     }
     if (options_.quiet) return;
-    if (!options_.stdout_is_taken()) fmt::print("{}", render_terminal(report, terminal_style()));
+    if (!options_.stdout_is_taken())
+      fmt::print("{}", render_terminal(report, terminal_options(stdout)));
     if (!options_.verify_only) fmt::print(stderr, "results are in {}\n", dir.string());
   }
 

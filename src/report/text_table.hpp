@@ -25,16 +25,4 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// Columns that UTF-8 text takes on a terminal, counting one per code point.
-std::size_t display_width(std::string_view text);
-
-/// Breaks text at spaces so that no line is wider than `width`; every line starts with `indent`
-/// spaces.
-std::string wrap(std::string_view text, std::size_t width, std::size_t indent);
-
-/// 1.50 µs, 12.3 ms: a time with the unit that keeps one to three digits before the point.
-std::string format_time_us(double us);
-/// 256 MiB, 1.5 GiB.
-std::string format_bytes(double bytes);
-
 }  // namespace gpuexp
