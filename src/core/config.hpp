@@ -27,6 +27,7 @@ std::string_view name_of(Mode mode);
 struct WaveEdges {
   std::int64_t from;
   std::int64_t to;
+  friend auto operator<=>(const WaveEdges&, const WaveEdges&) = default;
 };
 
 /// One item of an axis after ranges and powers are expanded.
@@ -34,27 +35,33 @@ using AxisItem = std::variant<Value, WaveEdges>;
 
 struct Axis {
   std::string parameter;
-  std::vector<AxisItem> items;  ///< in the order written, without repetition of plain values
+  /// At least one, in the order written. An axis on its own has no item twice, and zipped axes have
+  /// no tuple twice: of repetitions, which overlapping ranges bring, the first is kept. What
+  /// WaveEdges resolve to may still repeat plain values.
+  std::vector<AxisItem> items;
 };
 
 struct MeasureSettings {
   int min_samples = 20;
   int max_samples = 1000;
   double max_seconds = 2.0;  ///< wall cap per cell; wins over min_samples
-  double target_relative_ci =
-      0.01;  ///< stop when the 95 % interval's half-width over the median is below this
+  /// Stop when the 95 % interval's half-width over the median is below this.
+  double target_relative_ci = 0.01;
   int warmup_launches = 3;
 };
 
 struct Experiment {
   std::string name;  ///< given, or the family's id; unique in the config
   const Family* family = nullptr;
-  std::vector<const Variant*> variants;  ///< globs resolved, in the family's order
+  std::vector<const Variant*> variants;  ///< at least one; globs resolved, in the family's order
   const Variant* baseline = nullptr;     ///< speed-ups refer to it; null when none is named
-  std::vector<Axis> axes;                ///< parameters that are not named keep their default
-  /// Groups of indices into `axes` that advance together; every axis is in exactly one group.
+  /// In the order written; parameters that are not named keep their default. At most one holds
+  /// WaveEdges, on an integer parameter, and is not zipped.
+  std::vector<Axis> axes;
+  /// Groups of indices into `axes` that advance together and are equally long; every axis is in
+  /// exactly one group. Groups stand in the order of their first axis.
   std::vector<std::vector<std::size_t>> axis_groups;
-  std::vector<Mode> modes;
+  std::vector<Mode> modes;  ///< at least one, in the order written
   MeasureSettings measure;
 };
 
@@ -71,11 +78,14 @@ struct Config {
 /// What the command line changes about a config.
 struct ConfigOverrides {
   std::optional<std::uint64_t> seed;
-  /// `--set key=value[,value…]`: replaces the axis `key` (or the measure setting `measure.KEY`, or
-  /// `modes`) in every experiment whose family has it; an error when none has.
+  /// "key=value[,value…]" of `--set`: gives the axis `key` these values in every experiment whose
+  /// family has the parameter (appending the axis where there is none), or sets `modes` or
+  /// `measure.KEY` of every experiment. An error when no experiment has the key, and when a key
+  /// comes twice. Values are numbers and names; ranges belong in the config.
   std::vector<std::string> sets;
-  /// `--filter GLOB` on "family/variant"; empty keeps all. Experiments left with no variant are
-  /// dropped; an error when all are.
+  /// `--filter GLOB` on "family/variant", applied before `sets`; empty keeps all. A baseline that
+  /// is filtered out becomes null, experiments left with no variant are dropped; an error when all
+  /// are.
   std::string filter;
 };
 

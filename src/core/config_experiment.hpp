@@ -1,0 +1,28 @@
+// One experiment of a config, and those of its settings that the command line can replace.
+#pragma once
+
+#include <vector>
+
+#include "core/config.hpp"
+#include "core/config_keys.hpp"
+#include "core/json_node.hpp"
+
+namespace gpuexp {
+
+/// Everything but the repetitions in axes, which stay so that zipped axes keep their length.
+Experiment read_experiment(const Node& node, const Registry& registry);
+
+/// A list of modes, none twice.
+std::vector<Mode> read_modes(const Node& node);
+
+/// Reads one number into the member that `key` stands for.
+void read_measure_setting(const Node& node, const MeasureKey& key, MeasureSettings& settings);
+
+/// Fails at `place` when the settings contradict each other.
+void check_measure(const MeasureSettings& settings, const Node& place);
+
+/// A name that can be part of a file name on any system: letters, digits, '.', '_' and '-', not
+/// starting with '.'.
+std::string read_name(const Node& node);
+
+}  // namespace gpuexp

@@ -1,0 +1,49 @@
+#include "support/fake_family.hpp"
+
+#include <vector>
+
+#include "support/catch.hpp"
+
+namespace gpuexp {
+
+TEST_CASE("the fake registry is a sound one", "[fake]") {
+  const Registry& registry = fake::registry();
+  CHECK(registry.errors().empty());
+  REQUIRE(registry.families().size() == 3);
+  CHECK(registry.families()[0].id == "matmul");
+}
+
+// Its launches must be right, or tests of verification would test nothing.
+TEST_CASE("fake launches agree with their references", "[fake]") {
+  for (const Family& family : fake::registry().families()) {
+    Values values;
+    for (const Parameter& p : family.parameters)
+      values.push_back(p.is_extent ? Value(std::int64_t{13}) : p.default_value);
+    const auto problem = family.make_problem(values);
+    std::vector<std::vector<float>> buffers;
+    std::vector<void*> pointers;
+    for (const Buffer& b : family.buffers)
+      buffers.emplace_back(static_cast<std::size_t>(b.count(problem.get())));
+    for (auto& buffer : buffers)
+      pointers.push_back(buffer.data());
+    const auto data = family.make_data(pointers);
+    family.prepare(problem.get(), data.get(), 7, nullptr);
+    std::vector<double> value(buffers.back().size());
+    std::vector<double> magnitude(buffers.back().size());
+    family.host_reference(problem.get(), data.get(), {{value.data(), magnitude.data()}});
+    const Tolerance tolerance = family.tolerance(problem.get());
+    for (const Variant& variant : family.variants) {
+      CAPTURE(family.id, variant.id);
+      std::fill(buffers.back().begin(), buffers.back().end(), NAN);
+      const std::vector<Shape> shapes =
+          variant.is_vendor ? std::vector<Shape>{} : variant.shapes(problem.get(), {});
+      variant.launch(problem.get(), data.get(), {shapes, nullptr, nullptr, 0});
+      for (std::size_t i = 0; i < value.size(); ++i) {
+        const double error = std::abs(static_cast<double>(buffers.back()[i]) - value[i]);
+        REQUIRE(error <= tolerance.absolute + tolerance.relative * magnitude[i]);
+      }
+    }
+  }
+}
+
+}  // namespace gpuexp
