@@ -4,25 +4,13 @@
 
 #include <cstdint>
 #include <optional>
-#include <stdexcept>
 #include <string>
 
 #include "core/config.hpp"
+#include "core/device_error.hpp"
 #include "core/family.hpp"
 
 namespace gpuexp {
-
-/// A launch or a call that the device refused.
-class DeviceError : public std::runtime_error {
- public:
-  DeviceError(const std::string& what, bool device_lost)
-      : std::runtime_error(what), device_lost_(device_lost) {}
-  /// The context is gone and nothing later in this process can run.
-  bool device_lost() const { return device_lost_; }
-
- private:
-  bool device_lost_;
-};
 
 /// One element that failed verification.
 struct Mismatch {

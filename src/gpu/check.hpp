@@ -3,7 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "core/executor.hpp"
+#include "core/device_error.hpp"
 
 namespace gpuexp {
 
