@@ -4,8 +4,10 @@
 // each step of reuse buy? 2·M·N·K operations meet (M·K + K·N + M·N)·4 bytes: at 4096 that is 683
 // FLOP per byte, far above the ridge of any GPU, so DRAM is never the limit by need, only by waste.
 // Each rung moves reuse one level closer to the arithmetic: cache lines, shared memory, registers.
+#include "gpu/cublas.hpp"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/reference.cuh"
+#include "kernels/common/register_tile.cuh"
 
 namespace gpuexp::matmul {
 
@@ -22,11 +24,11 @@ struct Data {
   float* c;
 };
 
+using namespace register_tile;
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
 // ---- the plain reference
-// ------------------------------------------------------------------------------------
 
 struct ReferenceDot {
   Problem p;
@@ -72,14 +74,50 @@ Work work(const Problem& p) {
   return w;
 }
 
-// ---- naive: one thread per element of C, neighbouring threads in neighbouring rows
-// ----------------------------
+// ---- what the variants' host sides share
 
-constexpr int kNaiveBlock = 32;
+using Kernel = void (*)(Problem, const float* a, const float* b, float* c);
+
+// The grid's x runs over rows of C and its y over columns, 65536 / 32 tiles at most.
+Shape tiled(Kernel kernel, const Problem& p, std::int64_t tile_m, std::int64_t tile_n,
+            const Extent& block, std::int64_t shared_bytes = 0) {
+  Shape s;
+  s.kernel = kernel_address(kernel);
+  s.block = block;
+  s.tile = {tile_m, tile_n, 1};
+  s.grid = {ceil_div(p.m, tile_m), ceil_div(p.n, tile_n), 1};
+  s.dynamic_shared_bytes = shared_bytes;
+  return s;
+}
+
+Variant rung(std::string id, std::string compare_to, std::string why) {
+  Variant v;
+  v.id = std::move(id);
+  v.compare_to = std::move(compare_to);
+  v.why = std::move(why);
+  v.work = work;
+  return v;
+}
+
+// Completes a variant that has one kernel for all problems.
+Variant with_kernel(Variant v, Kernel kernel, std::int64_t tile_m, std::int64_t tile_n,
+                    const Extent& block) {
+  v.shapes = [=](const Problem& p, const DeviceSpec&) {
+    return std::vector<Shape>{tiled(kernel, p, tile_m, tile_n, block)};
+  };
+  v.launch = [kernel](const Problem& p, const Data& d, const LaunchContext& x) {
+    launch(kernel, x.shapes[0], x.stream, p, d.a, d.b, d.c);
+  };
+  return v;
+}
+
+// ---- naive: one thread per element of C, neighbouring lanes in neighbouring rows
+
+constexpr int kPlainTile = 32;
 
 __global__ void naive_kernel(Problem p, const float* a, const float* b, float* c) {
-  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kNaiveBlock + threadIdx.x;
-  const std::int64_t col = static_cast<std::int64_t>(blockIdx.y) * kNaiveBlock + threadIdx.y;
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kPlainTile + threadIdx.x;
+  const std::int64_t col = static_cast<std::int64_t>(blockIdx.y) * kPlainTile + threadIdx.y;
   if (row >= p.m || col >= p.n) return;
   float sum = 0.0f;
   for (std::int64_t k = 0; k < p.k; ++k)
@@ -88,39 +126,459 @@ __global__ void naive_kernel(Problem p, const float* a, const float* b, float* c
 }
 
 Variant naive() {
-  Variant v;
-  v.id = "naive";
-  v.why =
-      "One thread per element of C, rows along threadIdx.x: the 32 lanes of a warp read 32 rows of "
-      "A, each in a "
-      "sector of its own, and write C the same way. global_load_sectors_per_request nears 16 to "
-      "32.";
-  v.shapes = [](const Problem& p, const DeviceSpec&) {
-    Shape s;
-    s.kernel = kernel_address(naive_kernel);
-    s.block = {kNaiveBlock, kNaiveBlock, 1};
-    s.tile = {kNaiveBlock, kNaiveBlock, 1};
-    s.grid = {ceil_div(p.m, kNaiveBlock), ceil_div(p.n, kNaiveBlock), 1};
-    return std::vector<Shape>{s};
+  return with_kernel(
+      rung("naive", "",
+           "One thread per element of C, rows along threadIdx.x: the 32 lanes of a warp read 32 "
+           "rows of A, each in a sector of its own, and write C the same way. "
+           "global_load_sectors_per_request nears 16, the mean of 32 for A and 1 for B, which all "
+           "lanes share."),
+      naive_kernel, kPlainTile, kPlainTile, {kPlainTile, kPlainTile, 1});
+}
+
+// ---- coalesced: neighbouring lanes in neighbouring columns
+
+__global__ void coalesced_kernel(Problem p, const float* a, const float* b, float* c) {
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kPlainTile + threadIdx.y;
+  const std::int64_t col = static_cast<std::int64_t>(blockIdx.y) * kPlainTile + threadIdx.x;
+  if (row >= p.m || col >= p.n) return;
+  float sum = 0.0f;
+  for (std::int64_t k = 0; k < p.k; ++k)
+    sum += a[row * p.k + k] * b[k * p.n + col];
+  c[row * p.n + col] = sum;
+}
+
+Variant coalesced() {
+  return with_kernel(
+      rung("coalesced", "naive",
+           "threadIdx.x runs along columns instead of rows: a warp reads 128 contiguous bytes of B "
+           "(4 sectors) and one element of A (1 sector), so global_load_sectors_per_request falls "
+           "to 2.5 and every byte fetched is used. It costs nothing. Each thread still loads two "
+           "operands for every fused multiply-add, which makes the L1 cache the limit."),
+      coalesced_kernel, kPlainTile, kPlainTile, {kPlainTile, kPlainTile, 1});
+}
+
+// ---- smem_tile: 32×32 tiles of A and B in shared memory
+
+// Copies the kRows×kCols tile that starts at *source, zeros where it leaves the matrix, so that the
+// inner loops need no guard. Lanes run along columns, contiguous in both memories. Offsets within a
+// tile fit 32 bits, since extents stop at 65536.
+template <int kThreads, int kRows, int kCols>
+__device__ void load_guarded(float (&tile)[kRows][kCols], const float* source, int pitch,
+                             int rows_left, int cols_left, int thread) {
+  static_assert(kRows * kCols % kThreads == 0, "each thread copies the same number of elements");
+#pragma unroll
+  for (int i = 0; i < kRows * kCols / kThreads; ++i) {
+    const int row = (thread + i * kThreads) / kCols;
+    const int col = (thread + i * kThreads) % kCols;
+    tile[row][col] = row < rows_left && col < cols_left ? source[row * pitch + col] : 0.0f;
+  }
+}
+
+__global__ void __launch_bounds__(kPlainTile* kPlainTile)
+    smem_tile_kernel(Problem p, const float* a, const float* b, float* c) {
+  __shared__ float tile_a[kPlainTile][kPlainTile];
+  __shared__ float tile_b[kPlainTile][kPlainTile];
+  const std::int64_t row0 = static_cast<std::int64_t>(blockIdx.x) * kPlainTile;
+  const std::int64_t col0 = static_cast<std::int64_t>(blockIdx.y) * kPlainTile;
+  const int tx = threadIdx.x;
+  const int ty = threadIdx.y;
+  constexpr int kThreads = kPlainTile * kPlainTile;
+  const int thread = ty * kPlainTile + tx;
+  float sum = 0.0f;
+  for (std::int64_t k0 = 0; k0 < p.k; k0 += kPlainTile) {
+    load_guarded<kThreads>(tile_a, a + row0 * p.k + k0, p.k, p.m - row0, p.k - k0, thread);
+    load_guarded<kThreads>(tile_b, b + k0 * p.n + col0, p.n, p.k - k0, p.n - col0, thread);
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < kPlainTile; ++k)
+      sum += tile_a[ty][k] * tile_b[k][tx];
+    __syncthreads();
+  }
+  if (row0 + ty < p.m && col0 + tx < p.n) c[(row0 + ty) * p.n + col0 + tx] = sum;
+}
+
+Variant smem_tile() {
+  return with_kernel(
+      rung("smem_tile", "coalesced",
+           "A block copies 32×32 tiles of A and B to shared memory and reads each element 32 times "
+           "from there: global loads fall 32-fold, and what was traffic of the L1 cache becomes "
+           "traffic of shared memory. It costs two barriers per tile, at which all 32 warps of the "
+           "block wait. Shared memory returns no more bytes per clock than L1 does (128 per SM), "
+           "so with more than one load per multiply-add it is the next limit."),
+      smem_tile_kernel, kPlainTile, kPlainTile, {kPlainTile, kPlainTile, 1});
+}
+
+// ---- coarsen_1d: a column of eight results per thread
+
+constexpr int kColumnTile = 64;
+constexpr int kColumnK = 8;
+constexpr int kColumnResults = 8;
+constexpr int kColumnThreads = kColumnTile * kColumnTile / kColumnResults;
+
+__global__ void __launch_bounds__(kColumnThreads)
+    coarsen_1d_kernel(Problem p, const float* a, const float* b, float* c) {
+  __shared__ float tile_a[kColumnTile][kColumnK];
+  __shared__ float tile_b[kColumnK][kColumnTile];
+  const std::int64_t row0 = static_cast<std::int64_t>(blockIdx.x) * kColumnTile;
+  const std::int64_t col0 = static_cast<std::int64_t>(blockIdx.y) * kColumnTile;
+  const int thread = threadIdx.x;
+  const int col = thread % kColumnTile;
+  const int row = thread / kColumnTile * kColumnResults;
+  float sum[kColumnResults] = {};
+  for (std::int64_t k0 = 0; k0 < p.k; k0 += kColumnK) {
+    load_guarded<kColumnThreads>(tile_a, a + row0 * p.k + k0, p.k, p.m - row0, p.k - k0, thread);
+    load_guarded<kColumnThreads>(tile_b, b + k0 * p.n + col0, p.n, p.k - k0, p.n - col0, thread);
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < kColumnK; ++k) {
+      const float element_b = tile_b[k][col];
+#pragma unroll
+      for (int i = 0; i < kColumnResults; ++i)
+        sum[i] += tile_a[row + i][k] * element_b;
+    }
+    __syncthreads();
+  }
+  if (col0 + col >= p.n) return;
+#pragma unroll
+  for (int i = 0; i < kColumnResults; ++i)
+    if (row0 + row + i < p.m) c[(row0 + row + i) * p.n + col0 + col] = sum[i];
+}
+
+Variant coarsen_1d() {
+  return with_kernel(
+      rung("coarsen_1d", "smem_tile",
+           "Each thread computes eight elements of a column of C and keeps the element of B that "
+           "they share in a register: nine elements read from shared memory serve eight "
+           "multiply-adds instead of sixteen, and eight independent sums hide the latency of the "
+           "multiply-add. It costs registers: seven more sums."),
+      coarsen_1d_kernel, kColumnTile, kColumnTile, {kColumnThreads, 1, 1});
+}
+
+// ---- coarsen_2d: an 8×8 tile of results per thread
+
+constexpr int kSquareTile = 128;
+constexpr int kSquareK = 8;
+constexpr int kSquareResults = 8;
+constexpr int kSquareSide = kSquareTile / kSquareResults;
+constexpr int kSquareThreads = kSquareSide * kSquareSide;
+
+// A thread's rows and columns are kSquareSide apart, so that the lanes of a warp read neighbouring
+// words of B (no bank conflict) and write neighbouring words of C.
+__global__ void __launch_bounds__(kSquareThreads, 2)
+    coarsen_2d_kernel(Problem p, const float* a, const float* b, float* c) {
+  __shared__ float tile_a[kSquareTile][kSquareK];
+  __shared__ float tile_b[kSquareK][kSquareTile];
+  const std::int64_t row0 = static_cast<std::int64_t>(blockIdx.x) * kSquareTile;
+  const std::int64_t col0 = static_cast<std::int64_t>(blockIdx.y) * kSquareTile;
+  const int thread = threadIdx.x;
+  const int col = thread % kSquareSide;
+  const int row = thread / kSquareSide;
+  float sum[kSquareResults][kSquareResults] = {};
+  for (std::int64_t k0 = 0; k0 < p.k; k0 += kSquareK) {
+    load_guarded<kSquareThreads>(tile_a, a + row0 * p.k + k0, p.k, p.m - row0, p.k - k0, thread);
+    load_guarded<kSquareThreads>(tile_b, b + k0 * p.n + col0, p.n, p.k - k0, p.n - col0, thread);
+    __syncthreads();
+// Unrolled, the loads of A for neighbouring k would merge, and hold four k of eight rows in more
+// registers than two blocks per SM leave.
+#pragma unroll 1
+    for (int k = 0; k < kSquareK; ++k) {
+      float fragment_a[kSquareResults];
+      float fragment_b[kSquareResults];
+#pragma unroll
+      for (int i = 0; i < kSquareResults; ++i) {
+        fragment_a[i] = tile_a[row + i * kSquareSide][k];
+        fragment_b[i] = tile_b[k][col + i * kSquareSide];
+      }
+#pragma unroll
+      for (int i = 0; i < kSquareResults; ++i)
+#pragma unroll
+        for (int j = 0; j < kSquareResults; ++j)
+          sum[i][j] += fragment_a[i] * fragment_b[j];
+    }
+    __syncthreads();
+  }
+#pragma unroll
+  for (int i = 0; i < kSquareResults; ++i) {
+    const std::int64_t r = row0 + row + i * kSquareSide;
+#pragma unroll
+    for (int j = 0; j < kSquareResults; ++j) {
+      const std::int64_t q = col0 + col + j * kSquareSide;
+      if (r < p.m && q < p.n) c[r * p.n + q] = sum[i][j];
+    }
+  }
+}
+
+Variant coarsen_2d() {
+  return with_kernel(
+      rung("coarsen_2d", "coarsen_1d",
+           "Each thread computes 8×8 elements of C: sixteen shared loads serve 64 multiply-adds, "
+           "4.5 times fewer per multiply-add than with a column. It costs 64 registers for the "
+           "sums, which leaves 16 warps per SM: independent sums now hide latency, not warps. A "
+           "quarter of all instructions still loads 4 bytes per lane or counts."),
+      coarsen_2d_kernel, kSquareTile, kSquareTile, {kSquareThreads, 1, 1});
+}
+
+// ---- what the rungs from vectorized on share; their tiles are in common/register_tile.cuh
+
+// Completes a variant whose kernel is made for three access widths; width(problem) picks one.
+template <class Tile>
+Variant with_widths(Variant v, Kernel by_4, Kernel by_2, Kernel by_1,
+                    int (*width)(const Problem&)) {
+  const auto pick = [=](const Problem& p) {
+    const int w = width(p);
+    return w == 4 ? by_4 : w == 2 ? by_2 : by_1;
   };
-  v.work = work;
+  v.shapes = [pick](const Problem& p, const DeviceSpec&) {
+    return std::vector<Shape>{tiled(pick(p), p, Tile::kBlockM, Tile::kBlockN,
+                                    {Tile::kThreads, 1, 1}, Tile::kSharedBytes)};
+  };
+  v.metrics = [width](const Problem& p, const DeviceSpec&) {
+    return MetricValues{{"load_width_bits", 32.0 * width(p)}};
+  };
+  v.launch = [pick](const Problem& p, const Data& d, const LaunchContext& x) {
+    launch(pick(p), x.shapes[0], x.stream, p, d.a, d.b, d.c);
+  };
+  return v;
+}
+
+int staged_width(const Problem& p) {
+  return width_dividing(p.k | p.n);
+}
+
+// ---- vectorized: 128-bit accesses to global and shared memory
+
+// The tile of coarsen_2d, with the lanes of a warp as two rows of 16.
+struct VectorizedChoice {
+  static constexpr int kBlockM = 128;
+  static constexpr int kBlockN = 128;
+  static constexpr int kBlockK = 8;
+  static constexpr int kWarpM = 16;
+  static constexpr int kWarpN = 128;
+  static constexpr int kLanesM = 2;
+  static constexpr bool kPairedLanes = false;
+  static constexpr int kSlots = 1;
+  static constexpr int kBlocksPerSm = 2;  // 64 sums, fragments and addresses fit 128 registers
+  static constexpr int kGroupRows = 8;
+};
+
+template <class Tile, int kWidth>
+__global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
+    vectorized_kernel(Problem p, const float* a, const float* b, float* c) {
+  extern __shared__ Floats<4> shared[];
+  const Slot slot = slot_in<Tile>(shared, 0);
+  const Place place = place_of<Tile>(p.m, p.n);
+  StagedSlices<Tile, kWidth> slices(place, a, b, p.n, p.k);
+  Sums<Tile> sums;
+  slices.template fetch<true>();
+  for (int slice = 0;;) {
+    slices.put(slot);
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < Tile::kBlockK; ++k) {
+      Fragments<Tile> fragments;
+      fragments.load(slot, place, k);
+      sums.add(fragments);
+    }
+    if (++slice == slices.count) break;
+    __syncthreads();
+    slices.fetch();
+  }
+  sums.template store<kWidth>(place, c, p.n);
+}
+
+Variant vectorized() {
+  using T = Tile<VectorizedChoice>;
+  return with_widths<T>(
+      rung("vectorized", "coarsen_2d",
+           "The same tile moved 16 bytes per lane: A is transposed on its way to shared memory, so "
+           "that a thread's rows lie together and four 128-bit shared loads replace sixteen of 32 "
+           "bits; global loads and stores shrink alike. What is not a multiply-add falls from a "
+           "quarter of all instructions to a tenth. It costs alignment: where 4 does not divide k "
+           "and n, narrower global loads remain (load_width_bits). Each slice's global loads still "
+           "wait between two barriers with nothing to do."),
+      vectorized_kernel<T, 4>, vectorized_kernel<T, 2>, vectorized_kernel<T, 1>, staged_width);
+}
+
+// ---- double_buffered: the next slice travels while this one is multiplied
+
+struct DoubleBufferedChoice : VectorizedChoice {
+  static constexpr int kSlots = 2;
+};
+
+template <class Tile, int kWidth>
+__global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
+    double_buffered_kernel(Problem p, const float* a, const float* b, float* c) {
+  extern __shared__ Floats<4> shared[];
+  const Place place = place_of<Tile>(p.m, p.n);
+  StagedSlices<Tile, kWidth> slices(place, a, b, p.n, p.k);
+  Sums<Tile> sums;
+  Fragments<Tile> fragments[2];
+  slices.template fetch<true>();
+  slices.put(slot_in<Tile>(shared, 0));
+  __syncthreads();
+  fragments[0].load(slot_in<Tile>(shared, 0), place, 0);
+  int index = 0;
+  for (int slice = 1; slice <= slices.count; ++slice) {
+    const Slot slot = slot_in<Tile>(shared, index);
+    const bool more = slice < slices.count;
+    if (more) slices.fetch();
+#pragma unroll
+    for (int k = 0; k < Tile::kBlockK; ++k) {
+      if (k + 1 < Tile::kBlockK) {
+        fragments[(k + 1) % 2].load(slot, place, k + 1);
+      } else if (more) {
+        // The other slot was last read before the previous barrier, so one barrier is enough.
+        index ^= 1;
+        slices.put(slot_in<Tile>(shared, index));
+        __syncthreads();
+        fragments[0].load(slot_in<Tile>(shared, index), place, 0);
+      }
+      sums.add(fragments[k % 2]);
+    }
+  }
+  sums.template store<kWidth>(place, c, p.n);
+}
+
+Variant double_buffered() {
+  using T = Tile<DoubleBufferedChoice>;
+  return with_widths<T>(
+      rung("double_buffered", "vectorized",
+           "Two slots in shared memory and two sets of fragments: a slice is fetched into "
+           "registers while the slice before is multiplied, and the next k's fragments are read "
+           "while this one's are used. The latency of global and of shared memory hides behind "
+           "arithmetic, and one barrier per slice remains of two. It costs twice the shared "
+           "memory, and registers for the slice in flight and the second fragments, all of the 128 "
+           "that two blocks per SM leave."),
+      double_buffered_kernel<T, 4>, double_buffered_kernel<T, 2>, double_buffered_kernel<T, 1>,
+      staged_width);
+}
+
+// ---- warp_tile: a compact patch of C per warp, 16×8 results per thread
+
+struct WarpTileChoice : DoubleBufferedChoice {
+  static constexpr int kWarpM = 64;
+  static constexpr int kWarpN = 64;
+  static constexpr int kLanesM = 4;
+  static constexpr bool kPairedLanes = true;
+  // The block's tile stays, so half the threads remain: two blocks per SM with 255 registers each.
+};
+
+Variant warp_tile() {
+  using T = Tile<WarpTileChoice>;
+  return with_widths<T>(
+      rung("warp_tile", "double_buffered",
+           "A warp covers 64×64 elements by 4×8 lanes of 16×8 where it covered 16×128 by 2×16 "
+           "lanes of 8×8: six 128-bit shared loads serve 128 multiply-adds instead of eight, and "
+           "lanes that read one address are paired, which halves the clocks of a load of B. Loads "
+           "take three quarters of the issue slots and half of the shared memory bandwidth that "
+           "they took. It costs occupancy: 128 sums leave registers for 8 warps per SM, too few to "
+           "hide latency without the double buffers."),
+      double_buffered_kernel<T, 4>, double_buffered_kernel<T, 2>, double_buffered_kernel<T, 1>,
+      staged_width);
+}
+
+// ---- async_stages: cp.async keeps several slices in flight
+
+struct AsyncStagesChoice : WarpTileChoice {
+  static constexpr int kBlockN = 256;
+  static constexpr int kBlockK = 16;
+  static constexpr int kSlots = 3;
+  static constexpr int kBlocksPerSm = 1;
+};
+
+template <class Tile, int kWidth>
+__global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
+    async_stages_kernel(Problem p, const float* a, const float* b, float* c) {
+  static_assert(Tile::kSlots >= 2, "one slot is read while the others fill");
+  extern __shared__ Floats<4> shared[];
+  const Place place = place_of<Tile>(p.m, p.n);
+  AsyncSlices<Tile, kWidth> slices(place, a, b, p.n, p.k);
+  slices.template copy<true>(slot_in<Tile>(shared, 0));
+  cp_async_commit();
+#pragma unroll
+  for (int i = 1; i < Tile::kSlots; ++i) {
+    if (i < slices.count) slices.copy(slot_in<Tile>(shared, i));
+    cp_async_commit();
+  }
+  cp_async_wait<Tile::kSlots - 1>();
+  __syncthreads();
+  Sums<Tile> sums;
+  Fragments<Tile> fragments[2];
+  fragments[0].load(slot_in<Tile>(shared, 0), place, 0);
+  int index = 0;
+  for (int slice = 0; slice < slices.count; ++slice) {
+    const Slot slot = slot_in<Tile>(shared, index);
+    index = index + 1 == Tile::kSlots ? 0 : index + 1;
+#pragma unroll
+    for (int k = 0; k < Tile::kBlockK; ++k) {
+      if (k + 1 < Tile::kBlockK) {
+        fragments[(k + 1) % 2].load(slot, place, k + 1);
+      } else {
+        // After this barrier the next slice is there, and nobody reads this one's slot again: its
+        // last fragments are in registers. Behind the last slice, what is read is never used.
+        cp_async_wait<Tile::kSlots - 2>();
+        __syncthreads();
+        fragments[0].load(slot_in<Tile>(shared, index), place, 0);
+        if (slice + Tile::kSlots < slices.count) slices.copy(slot);
+        cp_async_commit();
+      }
+      sums.add(fragments[k % 2]);
+    }
+  }
+  sums.template store<kWidth>(place, c, p.n);
+}
+
+Variant async_stages() {
+  using T = Tile<AsyncStagesChoice>;
+  Variant v = with_widths<T>(
+      rung(
+          "async_stages", "warp_tile",
+          "cp.async copies from global to shared memory without passing registers, so two more "
+          "slices are on their way while one is multiplied, and no instruction waits for them in "
+          "between. The block's tile doubles to 128×256, which loads a quarter less per result. It "
+          "costs shared memory for the slots, one block per SM, and single-element copies of A, "
+          "which cp.async can transpose only 4 bytes at a time (load_width_bits is that of B)."),
+      async_stages_kernel<T, 4>, async_stages_kernel<T, 2>, async_stages_kernel<T, 1>,
+      [](const Problem& p) { return width_dividing(p.n); });
+  v.min_compute_capability = kCpAsyncComputeCapability;
+  return v;
+}
+
+// ---- cublas: what the vendor's library reaches
+
+Variant cublas_sgemm() {
+  Variant v = rung("cublas", "async_stages",
+                   "The vendor's kernel, chosen by shape, in fp32 with TF32 off: the same "
+                   "arithmetic, so the same limit. What it gains over the ladder lies in the order "
+                   "of instructions and the choice of tiles.");
+  v.is_vendor = true;
+  v.unavailable = cublas::unavailable;
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    launch(naive_kernel, x.shapes[0], x.stream, p, d.a, d.b, d.c);
+    const cublas::Gemm g{cublas::Compute::fp32,
+                         DataType::fp32,
+                         DataType::fp32,
+                         p.m,
+                         p.n,
+                         p.k,
+                         d.a,
+                         p.k,
+                         d.b,
+                         p.n,
+                         d.c,
+                         p.n};
+    cublas::gemm(g, x.device, x.stream);
   };
   return v;
 }
 
 // ---- declaration
-// ----------------------------------------------------------------------------------------------
 
 Family declare() {
   Family f("matmul", "What does each level of data reuse buy in an fp32 matrix product?");
   f.physics =
       "A product of square matrices of size n does 2n³ operations on 12n² bytes, so every byte "
-      "could be used n/6 "
-      "times. A kernel is as fast as the level that it reuses data from: DRAM sectors, L1 lines, "
-      "shared memory or "
-      "registers.";
+      "could be used n/6 times. A kernel is as fast as the level that it reuses data from: DRAM "
+      "sectors, L1 lines, shared memory or registers.";
   f.extent("m", &Problem::m, 1024, 1 << 16, "rows of A and C")
       .extent("n", &Problem::n, 1024, 1 << 16, "columns of B and C")
       .extent("k", &Problem::k, 1024, 1 << 16, "columns of A, rows of B");
@@ -139,16 +597,26 @@ Family declare() {
   f.host_reference = host_reference;
   f.tolerance_derivation =
       "Summing K products in fp32 in any order errs by at most K·u·Σ|a·b| (u = 2^-24); roundings "
-      "of random sign make "
-      "it λ·√K·u·Σ|a·b| with probability 1 - 2·exp(-λ²/2) per element (Higham and Mary, SIAM J. "
-      "Sci. Comput. 41(5), "
-      "2019). λ = 8 leaves 2.5e-14 per element. One more u covers the rounding of the result.";
+      "of random sign make it λ·√K·u·Σ|a·b| with probability 1 - 2·exp(-λ²/2) per element (Higham "
+      "and Mary, SIAM J. Sci. Comput. 41(5), 2019). λ = 8 leaves 2.5e-14 per element. One more u "
+      "covers the rounding of the result.";
   f.tolerance = [](const Problem& p) {
     constexpr double kLambda = 8.0;
     const double u = unit_roundoff(DataType::fp32);
     return Tolerance{(kLambda * std::sqrt(static_cast<double>(p.k)) + 1.0) * u, 0.0};
   };
-  f.variant(naive());
+  f.metric("load_width_bits", "bit",
+           "widest global load of a lane, chosen by the divisibility of the leading dimensions");
+  f.variant(naive())
+      .variant(coalesced())
+      .variant(smem_tile())
+      .variant(coarsen_1d())
+      .variant(coarsen_2d())
+      .variant(vectorized())
+      .variant(double_buffered())
+      .variant(warp_tile())
+      .variant(async_stages())
+      .variant(cublas_sgemm());
   return f;
 }
 

@@ -69,4 +69,24 @@ void fill_uniform(T* out, std::int64_t count, std::uint64_t seed, Stream stream)
   fill(out, count, SignedUniform<T>{seed}, stream);
 }
 
+template <class T>
+struct PaddedUniform {
+  std::uint64_t seed;
+  std::int64_t rows;
+  std::int64_t columns;
+  std::int64_t ld;
+  __host__ __device__ T operator()(std::int64_t i) const {
+    const bool inside = i / ld < rows && i % ld < columns;
+    return from_float<T>(inside ? random_signed(seed, static_cast<std::uint64_t>(i)) : 0.0f);
+  }
+};
+
+/// A row-major matrix of leading dimension ld, `count` elements stored: uniform in [-1, 1) in its
+/// first rows × columns elements, zero in the padding around them.
+template <class T>
+void fill_uniform_padded(T* out, std::int64_t count, std::int64_t rows, std::int64_t columns,
+                         std::int64_t ld, std::uint64_t seed, Stream stream) {
+  fill(out, count, PaddedUniform<T>{seed, rows, columns, ld}, stream);
+}
+
 }  // namespace gpuexp

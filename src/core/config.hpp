@@ -4,22 +4,16 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include "core/config_error.hpp"
+#include "core/names.hpp"
 #include "core/registry.hpp"
 
 namespace gpuexp {
-
-/// A config that cannot be used. The message names file, JSON path, what was found, what is allowed
-/// and, for names, the nearest known one.
-class ConfigError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 /// Cache state at the start of each timed launch.
 enum class Mode {
@@ -95,12 +89,5 @@ Config parse_config(std::string text, const std::string& path, const Registry& r
 
 /// The JSON Schema (draft 2020-12) of configs for the families in the registry, pretty-printed.
 std::string config_schema(const Registry& registry);
-
-/// '*', '?' and [sets] over the whole of `text`.
-bool glob_match(std::string_view pattern, std::string_view text);
-
-/// The candidate with the smallest edit distance to `word`, when it is near enough to be meant.
-std::optional<std::string> nearest_name(std::string_view word,
-                                        const std::vector<std::string>& candidates);
 
 }  // namespace gpuexp

@@ -69,7 +69,7 @@ class Executor {
   /// One untimed launch with nothing around it, for profilers.
   virtual void launch(const Variant& variant, Mode mode) = 0;
 
-  /// The family's measured metrics, read from what the variant's last launch wrote.
+  /// The variant's measured metrics, read from what its last launch wrote.
   virtual MetricValues measured_metrics(const Variant& variant) = 0;
 
   /// Bytes that a flush reads before a cold sample.

@@ -94,6 +94,10 @@ struct Variant {
       compare_to;  ///< the variant that differs by this mechanism alone; empty for the first rung
   bool is_vendor = false;          ///< a library call: shapes are not known
   int min_compute_capability = 0;  ///< 80 for 8.0
+  /// Names of the output buffers that a launch fills; empty: all of them. Verification and error
+  /// columns of this variant look at these alone. For families whose variants differ in what they
+  /// store, such as its type.
+  std::vector<std::string> writes;
 
   /// A reason when this variant cannot run this problem on this device ("needs k divisible by 8").
   std::function<std::optional<std::string>(const void* problem, const DeviceSpec&)> unsupported;
@@ -105,6 +109,28 @@ struct Variant {
   /// Host-pure facts about how this problem is run (load width, number of tiles).
   std::function<MetricValues(const void* problem, const DeviceSpec&)> metrics;
   std::function<void(const void* problem, const void* data, const LaunchContext&)> launch;
+  /// Optional: numbers read from this variant's results after a verified launch, outside any timed
+  /// region. May use the workspace, launch kernels of its own and wait for the stream.
+  std::function<MetricValues(const void* problem, const void* data, const LaunchContext&)>
+      measured_metrics;
+
+  bool fills(std::string_view output) const;
+};
+
+/// Where a reference writes one output: the exact value and the magnitude that the tolerance scales
+/// with (the sum of absolute terms for a sum of products). Null pointers: this output is not asked
+/// for; all outputs that one variant writes are asked for together.
+struct ReferenceView {
+  double* value = nullptr;
+  double* magnitude = nullptr;
+  explicit operator bool() const { return value != nullptr; }
+};
+
+/// An element passes when got == value (so that an expected infinity passes) or
+/// |got - value| <= absolute + relative × magnitude; NaN never passes.
+struct Tolerance {
+  double relative = 0;
+  double absolute = 0;
 };
 
 enum class BufferRole { input, output };
@@ -114,19 +140,8 @@ struct Buffer {
   BufferRole role;
   std::function<DataType(const void* problem)> type;
   std::function<std::int64_t(const void* problem)> count;  ///< elements
-};
-
-/// Where a reference writes one output: the exact value and the magnitude that the tolerance scales
-/// with (the sum of absolute terms for a sum of products).
-struct ReferenceView {
-  double* value = nullptr;
-  double* magnitude = nullptr;
-};
-
-/// An element passes when |got - value| <= absolute + relative × magnitude; NaN never passes.
-struct Tolerance {
-  double relative = 0;
-  double absolute = 0;
+  /// Outputs only: overrides Family::tolerance, for families whose outputs differ in type.
+  std::function<Tolerance(const void* problem)> tolerance;
 };
 
 struct Family {
@@ -163,9 +178,8 @@ struct Family {
   std::function<void(const void* problem, const void* data, const std::vector<ReferenceView>&,
                      Stream)>
       accuracy_reference;
+  /// For every output that has no tolerance of its own.
   std::function<Tolerance(const void* problem)> tolerance;
-  /// Optional: numbers read from the results after a verified launch.
-  std::function<MetricValues(const void* problem, const void* data, Stream)> measured_metrics;
 
   const Variant* find(std::string_view variant_id) const;
   const Parameter* find_parameter(std::string_view name) const;

@@ -39,6 +39,7 @@ struct VariantOf {
   std::string compare_to;
   bool is_vendor = false;
   int min_compute_capability = 0;
+  std::vector<std::string> writes;
   std::function<std::optional<std::string>(const Problem&, const DeviceSpec&)> unsupported;
   std::function<std::optional<std::string>()> unavailable;
   std::function<std::vector<Shape>(const Problem&, const DeviceSpec&)> shapes;
@@ -46,6 +47,7 @@ struct VariantOf {
   std::function<std::int64_t(const Problem&, const DeviceSpec&)> workspace_bytes;
   std::function<MetricValues(const Problem&, const DeviceSpec&)> metrics;
   std::function<void(const Problem&, const Data&, const LaunchContext&)> launch;
+  std::function<MetricValues(const Problem&, const Data&, const LaunchContext&)> measured_metrics;
 };
 
 namespace detail {
@@ -95,7 +97,6 @@ class FamilyOf {
   std::function<void(const Problem&, const Data&, const std::vector<ReferenceView>&, Stream)>
       accuracy_reference;
   std::function<Tolerance(const Problem&)> tolerance;
-  std::function<MetricValues(const Problem&, const Data&, Stream)> measured_metrics;
 
   /// A size of the problem, at least 1.
   template <class Int>
@@ -164,6 +165,14 @@ class FamilyOf {
         std::move(name), BufferRole::output, member,
         [](const Problem&) { return DataTypeOf<T>::value; }, count);
   }
+  /// An output with a tolerance of its own.
+  template <class T, class Count>
+  FamilyOf& output(std::string name, T* Data::*member, Count count,
+                   std::function<Tolerance(const Problem&)> tolerance) {
+    output(std::move(name), member, count);
+    family_.buffers.back().tolerance = detail::erase(std::move(tolerance));
+    return *this;
+  }
   /// A buffer whose element type depends on the problem; the member is a void pointer.
   template <class Type, class Count>
   FamilyOf& input(std::string name, void* Data::*member, Type type, Count count) {
@@ -188,6 +197,7 @@ class FamilyOf {
     erased.compare_to = std::move(v.compare_to);
     erased.is_vendor = v.is_vendor;
     erased.min_compute_capability = v.min_compute_capability;
+    erased.writes = std::move(v.writes);
     erased.unsupported = detail::erase(std::move(v.unsupported));
     erased.unavailable = std::move(v.unavailable);
     erased.shapes = detail::erase(std::move(v.shapes));
@@ -195,6 +205,7 @@ class FamilyOf {
     erased.workspace_bytes = detail::erase(std::move(v.workspace_bytes));
     erased.metrics = detail::erase(std::move(v.metrics));
     erased.launch = detail::erase2(std::move(v.launch));
+    erased.measured_metrics = detail::erase2(std::move(v.measured_metrics));
     family_.variants.push_back(std::move(erased));
     return *this;
   }
@@ -225,7 +236,6 @@ class FamilyOf {
     f.host_reference = detail::erase2(host_reference);
     f.accuracy_reference = detail::erase2(accuracy_reference);
     f.tolerance = detail::erase(tolerance);
-    f.measured_metrics = detail::erase2(measured_metrics);
     return f;
   }
 
@@ -237,9 +247,11 @@ class FamilyOf {
 
   template <class T, class Type, class Count>
   FamilyOf& buffer(std::string name, BufferRole role, T* Data::*member, Type type, Count count) {
-    family_.buffers.push_back({std::move(name), role,
+    family_.buffers.push_back({std::move(name),
+                               role,
                                detail::erase(std::function<DataType(const Problem&)>(type)),
-                               detail::erase(std::function<std::int64_t(const Problem&)>(count))});
+                               detail::erase(std::function<std::int64_t(const Problem&)>(count)),
+                               {}});
     binders_.push_back([member](Data& d, void* pointer) { d.*member = static_cast<T*>(pointer); });
     return *this;
   }

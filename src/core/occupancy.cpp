@@ -79,7 +79,7 @@ std::optional<Occupancy> occupancy(const Shape& shape, const DeviceSpec& device,
   o.limiter = limiter_name(result.limitingFactors);
   o.registers = found->resource.registers;
   o.shared_bytes = found->resource.static_shared_bytes + shape.dynamic_shared_bytes;
-  o.local_bytes = found->resource.local_bytes;
+  o.local_bytes = found->resource.local_bytes + found->resource.stack_bytes;
   o.exact_architecture = found->exact;
   return o;
 }

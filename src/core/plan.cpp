@@ -14,15 +14,17 @@ std::size_t Plan::cell_count() const {
                          [](std::size_t n, const Group& g) { return n + g.cells.size(); });
 }
 
-std::int64_t problem_bytes(const Family& family, const void* problem) {
-  const std::int64_t views =
+std::int64_t cell_bytes(const Family& family, const Variant& variant, const void* problem,
+                        const DeviceSpec& device) {
+  const std::int64_t arrays =
       family.accuracy_reference ? 4 : 2;  // value and magnitude, once or twice
-  std::int64_t bytes = 0;
+  std::int64_t bytes = variant.workspace_bytes ? variant.workspace_bytes(problem, device) : 0;
   for (const Buffer& b : family.buffers) {
     const std::int64_t count = b.count(problem);
     bytes += count * static_cast<std::int64_t>(size_of(b.type(problem))) + 2 * kGuardBytes;
-    if (b.role == BufferRole::output)
-      bytes += views * count * static_cast<std::int64_t>(sizeof(double));
+    if (b.role == BufferRole::output && variant.fills(b.name)) {
+      bytes += arrays * count * static_cast<std::int64_t>(sizeof(double));
+    }
   }
   return bytes;
 }
@@ -70,6 +72,9 @@ std::vector<std::int64_t> resolve_wave_edges(const WaveEdges& edges, const Famil
         fmt::format("wave_edges need the grid of {}/{}, which a vendor library chooses", family.id,
                     variant.id));
   }
+  // A device that cannot run the variant has no waves of it; its plain sizes remain, each skipped
+  // with the reason.
+  if (device.compute_capability() < variant.min_compute_capability) return {};
   const auto count_at = [&](std::int64_t n) {
     Values at = values;
     at[parameter] = n;
@@ -205,7 +210,6 @@ class ExperimentPlanner {
     group.values = values;
     group.problem = experiment_.family->make_problem(values);
     group.mode = mode;
-    group.device_bytes = problem_bytes(*experiment_.family, group.problem.get());
     for (const Variant* variant : variants) {
       Cell cell;
       cell.index = next_index_++;
@@ -236,9 +240,7 @@ class ExperimentPlanner {
       if (auto reason = variant.unavailable()) return *reason;
     }
     if (auto reason = does_not_fit(variant, problem)) return *reason;
-    const std::int64_t workspace =
-        variant.workspace_bytes ? variant.workspace_bytes(problem, device) : 0;
-    const std::int64_t needed = problem_bytes(*experiment_.family, problem) + workspace;
+    const std::int64_t needed = cell_bytes(*experiment_.family, variant, problem, device);
     group.device_bytes = std::max(group.device_bytes, needed);
     if (needed > free_bytes_) {
       constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
@@ -282,17 +284,26 @@ Plan make_plan(const Config& config, const DeviceSpec& device, const KernelResou
   return plan;
 }
 
-double estimated_seconds(const Plan& plan, const Group& group, const Cell& cell,
-                         const Prediction& prediction) {
+std::optional<Prediction> predict_cell(const Plan& plan, const Group& group, const Cell& cell,
+                                       const KernelResources& resources) {
+  if (!cell.skip_reason.empty()) return std::nullopt;
+  const Variant& v = *cell.variant;
+  const void* problem = group.problem.get();
+  const auto shapes = v.shapes ? v.shapes(problem, plan.device) : std::vector<Shape>{};
+  return predict(v.work(problem), shapes, cell.mode, plan.device, resources);
+}
+
+double estimated_seconds(const Plan& plan, const Group& group,
+                         const std::optional<Prediction>& prediction) {
   // Kernels of the lessons reach a tenth to nine tenths of their limit; a third is the middle of
   // that. A launch and its flush cost at least 0.1 ms beside the kernel.
   constexpr double kLimitShare = 3.0;
   constexpr double kPerLaunchSeconds = 1e-4;
   constexpr double kSetUpSeconds = 0.02;
-  if (!cell.skip_reason.empty()) return 0.0;
+  if (!prediction) return 0.0;
   const MeasureSettings& m = plan.experiment(group).measure;
   const double launch =
-      kLimitShare * prediction.limit_time_us.value_or(0.0) * 1e-6 + kPerLaunchSeconds;
+      kLimitShare * prediction->limit_time_us.value_or(0.0) * 1e-6 + kPerLaunchSeconds;
   const double sampling = std::min(m.max_seconds, launch * m.min_samples);
   return kSetUpSeconds + sampling + launch * (m.warmup_launches + 2);
 }

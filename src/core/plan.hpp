@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,7 @@ struct Group {
   Values values;  ///< in the order of the family's parameters
   std::shared_ptr<const void> problem;
   Mode mode = Mode::cold;
-  std::int64_t device_bytes = 0;  ///< buffers, references, and the largest workspace
+  std::int64_t device_bytes = 0;  ///< of the cell that needs most
   std::vector<Cell> cells;        ///< baseline first
 };
 
@@ -50,17 +51,22 @@ struct Plan {
 Plan make_plan(const Config& config, const DeviceSpec& device, const KernelResources& resources,
                std::int64_t free_bytes);
 
-/// Device bytes that a problem of the family needs: guarded buffers plus the fp64 references of its
-/// outputs.
-std::int64_t problem_bytes(const Family& family, const void* problem);
+/// Device bytes that a variant's cell needs: the problem's guarded buffers, the fp64 references of
+/// the outputs that the variant writes, and its workspace.
+std::int64_t cell_bytes(const Family& family, const Variant& variant, const void* problem,
+                        const DeviceSpec& device);
 
 /// "experiment/family/variant/m=64,n=64,k=64/cold": the row's key and the name of its NVTX range.
 std::string cell_key(const Plan& plan, const Group& group, const Cell& cell);
 
+/// What first principles say of the cell; empty when it is skipped.
+std::optional<Prediction> predict_cell(const Plan& plan, const Group& group, const Cell& cell,
+                                       const KernelResources& resources);
+
 /// Rough seconds to run the cell: verification, warm-up and samples at a multiple of the predicted
 /// limit.
-double estimated_seconds(const Plan& plan, const Group& group, const Cell& cell,
-                         const Prediction& prediction);
+double estimated_seconds(const Plan& plan, const Group& group,
+                         const std::optional<Prediction>& prediction);
 
 /// Every n in [edges.from, edges.to] that ends a wave count, starts the next, or lies one beyond,
 /// for the variant on the device, with the other parameters as in `values`. Throws ConfigError when

@@ -5,6 +5,10 @@
 
 namespace gpuexp {
 
+bool Variant::fills(std::string_view output) const {
+  return writes.empty() || std::find(writes.begin(), writes.end(), output) != writes.end();
+}
+
 const Variant* Family::find(std::string_view variant_id) const {
   const auto it = std::find_if(variants.begin(), variants.end(),
                                [&](const Variant& v) { return v.id == variant_id; });
@@ -30,8 +34,13 @@ void check(const Family& family, std::vector<std::string>& errors) {
   require(bool(family.prepare), "declares no prepare callback");
   require(bool(family.reference), "declares no reference");
   require(bool(family.host_reference), "declares no host reference");
-  require(bool(family.tolerance) && !family.tolerance_derivation.empty(),
-          "declares no tolerance with its derivation");
+  require(!family.tolerance_derivation.empty(), "does not derive its tolerance");
+  std::set<std::string> outputs;
+  for (const Buffer& b : family.buffers) {
+    if (b.role != BufferRole::output) continue;
+    outputs.insert(b.name);
+    require(family.tolerance || b.tolerance, "declares no tolerance for output '" + b.name + "'");
+  }
   std::set<std::string> ids;
   for (const Variant& v : family.variants) {
     require(ids.insert(v.id).second, "declares variant '" + v.id + "' twice");
@@ -39,6 +48,10 @@ void check(const Family& family, std::vector<std::string>& errors) {
     require(v.compare_to.empty() || ids.count(v.compare_to) > 0,
             "compares variant '" + v.id + "' to '" + v.compare_to +
                 "', which is not declared before it");
+    for (const std::string& name : v.writes) {
+      require(outputs.count(name) > 0,
+              "says that variant '" + v.id + "' writes '" + name + "', which is no output");
+    }
     require(bool(v.work), "declares no work for variant '" + v.id + "'");
     require(bool(v.launch), "declares no launch for variant '" + v.id + "'");
     require(bool(v.shapes) != v.is_vendor,

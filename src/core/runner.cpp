@@ -101,13 +101,9 @@ class Runner {
   }
 
   void fill_prediction(const Group& group, const Cell& cell, Row& row) {
-    const void* problem = group.problem.get();
-    const Variant& v = *cell.variant;
-    // A problem that the variant refuses has no shape to speak of.
-    if (!cell.skip_reason.empty()) return;
-    const auto shapes = v.shapes ? v.shapes(problem, plan_.device) : std::vector<Shape>{};
-    row.prediction = predict(v.work(problem), shapes, cell.mode, plan_.device, resources_);
-    if (v.metrics) row.metrics = v.metrics(problem, plan_.device);
+    row.prediction = predict_cell(plan_, group, cell, resources_);
+    if (!row.prediction || !cell.variant->metrics) return;
+    row.metrics = cell.variant->metrics(group.problem.get(), plan_.device);
   }
 
   void run_cell(const Experiment& experiment, const Group& group, const Cell& cell, Row& row) {

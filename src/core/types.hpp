@@ -27,6 +27,9 @@ std::string_view name_of(DataType type);
 /// integers.
 double unit_roundoff(DataType type);
 
+/// The number that `size_of(type)` little-endian bytes hold; 64-bit integers round to fp64.
+double to_double(const unsigned char* bytes, DataType type);
+
 /// The pipes whose peak rates datasheets give; names equal the keys of peak_tflops in
 /// configs/devices/*.json.
 enum class Pipe {

@@ -1,27 +1,24 @@
 // Turning CUDA status codes into exceptions that name the call.
 #pragma once
 
-#include <stdexcept>
-#include <string>
-
 #include <cuda_runtime_api.h>
+
+#include "core/executor.hpp"
 
 namespace gpuexp {
 
-/// A CUDA call that failed. `sticky` says that the context is lost and no later call can succeed.
-class CudaError : public std::runtime_error {
+/// A CUDA call that failed; the message holds the code's name, its meaning, the call, file and
+/// line.
+class CudaError : public DeviceError {
  public:
-  CudaError(cudaError_t code, const char* call, const char* file, int line);
+  CudaError(cudaError_t code, bool device_lost, const char* call, const char* file, int line);
   cudaError_t code() const { return code_; }
-  /// The code's name, such as cudaErrorIllegalAddress.
-  const char* name() const { return cudaGetErrorName(code_); }
-  bool sticky() const;
 
  private:
   cudaError_t code_;
 };
 
-/// Throws CudaError unless code is cudaSuccess; clears the runtime's last error.
+/// Throws CudaError unless `code` is cudaSuccess.
 void check_cuda(cudaError_t code, const char* call, const char* file, int line);
 
 /// For destructors: clears the error and goes on.

@@ -245,4 +245,21 @@ std::string time_text(double time_us) {
   return fmt::format("{:.{}f} {}", value, decimals, unit->name);
 }
 
+std::string paragraph(const std::string& text, std::size_t width, std::size_t indent) {
+  std::string result;
+  for (const std::string& line : wrap(text, width - indent)) {
+    result += std::string(indent, ' ') + line + '\n';
+  }
+  return result;
+}
+
+std::string bytes_text(double bytes) {
+  constexpr double kStep = 1024.0;
+  const char* const units[] = {"B", "KiB", "MiB", "GiB"};
+  std::size_t unit = 0;
+  for (; unit < 3 && bytes >= kStep; ++unit)
+    bytes /= kStep;
+  return significant(bytes, 3) + " " + units[unit];
+}
+
 }  // namespace gpuexp

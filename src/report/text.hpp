@@ -25,6 +25,9 @@ std::string pad_right(const std::string& text, std::size_t width);
 /// Words of the text in lines of at most `width` columns; a longer word has a line of its own.
 std::vector<std::string> wrap(const std::string& text, std::size_t width);
 
+/// The same as one text: every line starts with `indent` spaces and ends in a newline.
+std::string paragraph(const std::string& text, std::size_t width, std::size_t indent);
+
 /// A bar for value in [0, full], `width` columns when full, in eighths of a column and padded with
 /// spaces. Any value above 0 shows.
 std::string bar(double value, double full, std::size_t width);
@@ -41,5 +44,8 @@ std::string significant(double value, int digits);
 
 /// Four significant digits in ns, µs, ms or s: "8.932 ms".
 std::string time_text(double time_us);
+
+/// Three significant digits in B, KiB, MiB or GiB: "256 MiB".
+std::string bytes_text(double bytes);
 
 }  // namespace gpuexp

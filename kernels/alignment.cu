@@ -1,0 +1,180 @@
+// alignment: the same square product, contiguous, at sizes that differ in what divides them.
+//
+// The question: what does the alignment of a contiguous leading dimension cost? Row r of an n×n
+// matrix in bf16 starts at byte 2·n·r, so all rows start at multiples of 16 bytes only when 8
+// divides n. A lane moves at most 16 bytes per instruction, and only from such addresses: each
+// factor of two that n lacks doubles the instructions per byte, and an odd n ends asynchronous
+// copies too, whose least width is 4 bytes.
+//
+// Two sweeps answer it, and both are of this problem, so they are two experiments of one family:
+//   2041 … 2048     8×16 tiles of 256×128 and 64 slabs of K at all of them: alignment alone differs
+//   every n, 1 by 1 the plot of cuBLAS coloured by divisor_pow2: alignment, tiles and waves at
+//   once,
+//                   and a library that picks another kernel at each size
+#include "gpu/cublas.hpp"
+#include "kernels/common/gemm_reference.cuh"
+#include "kernels/common/launch.cuh"
+#include "kernels/common/tile_256x128.cuh"
+
+namespace gpuexp::alignment {
+
+using tile_256x128::Element;
+using tile_256x128::kTileM;
+using tile_256x128::kTileN;
+
+// C = A·B, all n×n, row-major, leading dimension n.
+struct Problem {
+  std::int64_t n;
+};
+
+struct Data {
+  Element* a;
+  Element* b;
+  Element* c;
+};
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+std::int64_t divisor_pow2(std::int64_t n) {
+  return n & -n;
+}
+
+Work work(const Problem& p) {
+  const double n = static_cast<double>(p.n);
+  Work w;
+  w.bytes_read = 2.0 * n * n * sizeof(Element);
+  w.bytes_written = n * n * sizeof(Element);
+  w.moved_read = w.bytes_read;
+  w.moved_written = w.bytes_written;
+  w.operations = {{Pipe::tensor_bf16_fp32, 2.0 * n * n * n}};
+  return w;
+}
+
+// ---- the plain reference ----
+
+GemmOperands<Element> operands(const Problem& p, const Data& d) {
+  return {d.a, p.n, d.b, p.n, p.n};
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  const auto index = [&](std::int64_t row, std::int64_t column) { return row * p.n + column; };
+  host_gemm_reference(operands(p, d), p.n, p.n, tensor_core_bound(p.n), index, out[0]);
+}
+
+// ---- cublas: what a library makes of it ----
+
+Variant cublas_gemm() {
+  Variant v;
+  v.id = "cublas";
+  v.why =
+      "cublasGemmEx in bf16 with fp32 accumulation. It has kernels for each alignment: where "
+      "16-byte accesses are allowed, those of the newest tensor cores and copy engines; elsewhere "
+      "older ones with narrower loads. It also picks tile and split by size, so steps in a sweep "
+      "of n are not alignment alone.";
+  v.is_vendor = true;
+  v.unavailable = cublas::unavailable;
+  v.work = work;
+  v.metrics = [](const Problem& p, const DeviceSpec&) {
+    return MetricValues{{"divisor_pow2", static_cast<double>(divisor_pow2(p.n))}};
+  };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    cublas::gemm({cublas::Compute::fp32, DataType::bf16, DataType::bf16, p.n, p.n, p.n, d.a, p.n,
+                  d.b, p.n, d.c, p.n},
+                 x.device, x.stream);
+  };
+  return v;
+}
+
+// ---- widest_access: one tile and one schedule, as wide an access as n allows ----
+
+// Bytes per access that all rows allow: 16, 8, 4 or 2.
+std::int64_t access_bytes(const Problem& p) {
+  constexpr std::int64_t kWidest = 16;
+  return std::min(kWidest, divisor_pow2(p.n) * static_cast<std::int64_t>(sizeof(Element)));
+}
+
+template <int kBytes>
+__global__ void __launch_bounds__(tile_256x128::kThreads, 1)
+    widest_access_kernel(unsigned n, const Element* a, const Element* b, Element* c) {
+  const unsigned row = blockIdx.x * kTileM;
+  const unsigned column = blockIdx.y * kTileN;
+  const std::int64_t first = static_cast<std::int64_t>(row) * n;
+  constexpr bool kWhole = false;
+  tile_256x128::multiply<kBytes, kWhole>({a + first, n, n - row, n}, {b + column, n, n, n - column},
+                                         {c + first + column, n, n - row, n - column});
+}
+
+auto widest_access_kernel_for(const Problem& p) {
+  switch (access_bytes(p)) {
+    case 16: return widest_access_kernel<16>;
+    case 8: return widest_access_kernel<8>;
+    case 4: return widest_access_kernel<4>;
+    default: return widest_access_kernel<2>;
+  }
+}
+
+Variant widest_access() {
+  Variant v;
+  v.id = "widest_access";
+  v.why =
+      "The tile, the schedule and the arithmetic of wave_quantization at every n; the width of "
+      "each access is the largest of 16, 8, 4 and 2 bytes that divides a row. Narrower copies cost "
+      "issue slots and load-store cycles (l1tex__lsuin_requests rises as the width falls), and at "
+      "2 bytes threads wait for what they load, since no asynchronous copy is that narrow.";
+  v.min_compute_capability = kMmaBf16ComputeCapability;
+  v.shapes = [](const Problem& p, const DeviceSpec& device) {
+    const void* const kernel = kernel_address(widest_access_kernel_for(p));
+    return std::vector<Shape>{tile_256x128::shape(kernel, p.n, p.n, device)};
+  };
+  v.work = work;
+  v.metrics = [](const Problem& p, const DeviceSpec&) {
+    constexpr double kBitsPerByte = 8.0;
+    const std::int64_t tiles = ceil_div(p.n, kTileM) * ceil_div(p.n, kTileN);
+    return MetricValues{{"divisor_pow2", static_cast<double>(divisor_pow2(p.n))},
+                        {"load_width_bits", kBitsPerByte * static_cast<double>(access_bytes(p))},
+                        {"tiles", static_cast<double>(tiles)}};
+  };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    launch(widest_access_kernel_for(p), x.shapes[0], x.stream, p.n, d.a, d.b, d.c);
+  };
+  return v;
+}
+
+// ---- declaration ----
+
+Family declare() {
+  Family f("alignment", "What does the alignment of a contiguous leading dimension cost?");
+  f.physics =
+      "Memory is addressed by instructions of up to 16 bytes per lane, aligned to their width. A "
+      "contiguous leading dimension of n elements of 2 bytes aligns every row to 2·divisor_pow2(n) "
+      "bytes. Below 16 the same bytes need more instructions, and below 4 they cannot be copied to "
+      "shared memory asynchronously. Neither DRAM nor the tensor cores have any more to do: what "
+      "is lost is issue slots, load-store cycles and overlap.";
+  f.extent("n", &Problem::n, 2048, kTensorCoreBoundMaxK, "rows and columns of A, B and C");
+  const auto count = [](const Problem& p) { return p.n * p.n; };
+  f.input("a", &Data::a, count).input("b", &Data::b, count).output("c", &Data::c, count);
+  f.metric("divisor_pow2", "", "largest power of two that divides n")
+      .metric("load_width_bits", "bit", "width of one lane's access to global memory")
+      .metric("tiles", "", "256×128 tiles of C");
+  f.outputs = [](const Problem& p) { return Extent{p.n, p.n, 1}; };
+  f.prepare = [](const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
+    fill_uniform(d.a, p.n * p.n, stream_seed(seed, 0), stream);
+    fill_uniform(d.b, p.n * p.n, stream_seed(seed, 1), stream);
+  };
+  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
+                   Stream stream) {
+    evaluate_reference(out[0], p.n * p.n,
+                       GemmReference<Element>{operands(p, d), p.n, tensor_core_bound(p.n)}, stream);
+  };
+  f.host_reference = host_reference;
+  f.tolerance_derivation = kTensorCoreBoundDerivation;
+  f.tolerance = [](const Problem& p) { return tensor_core_bound(p.n).tolerance(); };
+  f.variant(cublas_gemm());
+  f.variant(widest_access());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::alignment

@@ -1,0 +1,328 @@
+// Matrix products by register tiles: how a block's tile of C divides among warps and lanes, how
+// slices of A and B reach shared memory, and how a thread reads, multiplies and stores its part.
+// All matrices are row-major without padding: A is m×k, B is k×n, C is m×n, extents to 65536.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/common/cp_async.cuh"
+
+namespace gpuexp::register_tile {
+
+/// Neighbouring floats that one lane moves at once; 16 bytes is the most that an access carries.
+template <int kCount>
+struct alignas(sizeof(float) * kCount) Floats {
+  float v[kCount];
+};
+
+/// The widest access, in floats, to rows that start at multiples of `pitch`: an access of some
+/// bytes needs an address that they divide. For several matrices, pass their pitches or-ed.
+inline int width_dividing(std::int64_t pitch) {
+  return pitch % 4 == 0 ? 4 : pitch % 2 == 0 ? 2 : 1;
+}
+
+/// A tile of C and its division; Choice gives the constants that tuning varies:
+///   kBlockM, kBlockN   rows and columns of C that a block computes
+///   kBlockK            extent along k of the slices of A and B that it holds at a time
+///   kWarpM, kWarpN     rows and columns per warp
+///   kLanesM            rows of lanes in a warp; 32 / kLanesM lanes per row
+///   kPairedLanes       how lanes are numbered, see place_of
+///   kSlots             slices in shared memory at a time
+///   kBlocksPerSm       that the register budget must allow
+///   kGroupRows         rows of tiles that blocks walk down together, see place_of
+/// A lane's rows (and columns) come in groups of four for 128-bit accesses; its groups lie kLanesM
+/// (kLanesN) groups apart, so that the lanes of a warp together access contiguous words.
+template <class Choice>
+struct Tile : Choice {
+  static constexpr int kLanesN = 32 / Choice::kLanesM;
+  static constexpr int kThreadM = Choice::kWarpM / Choice::kLanesM;
+  static constexpr int kThreadN = Choice::kWarpN / kLanesN;
+  static constexpr int kWarpsM = Choice::kBlockM / Choice::kWarpM;
+  static constexpr int kWarpsN = Choice::kBlockN / Choice::kWarpN;
+  static constexpr int kThreads = 32 * kWarpsM * kWarpsN;
+  // A lies transposed in shared memory, one row of kBlockM floats per k. Four more floats keep rows
+  // aligned to 16 bytes and shift each by four banks: the 8 k × 4 rows, or 2 chunks of 4 k × 16
+  // rows, that a warp stores at a time then fall into 32 different banks.
+  static constexpr int kPitchA = Choice::kBlockM + 4;
+  static constexpr int kSliceA = Choice::kBlockK * kPitchA;  // floats
+  static constexpr int kSliceB = Choice::kBlockK * Choice::kBlockN;
+  static constexpr std::int64_t kSharedBytes = Choice::kSlots * (kSliceA + kSliceB) * sizeof(float);
+
+  static_assert(32 % Choice::kLanesM == 0 && kThreadM % 4 == 0 && kThreadN % 4 == 0,
+                "lanes form a rectangle, and fragments are read 128 bits at a time");
+  static_assert(Choice::kBlockM % Choice::kWarpM == 0 && Choice::kBlockN % Choice::kWarpN == 0,
+                "warps tile the block");
+  static_assert(kThreadM * kThreadN <= 128,
+                "a thread has 255 registers, for its sums and for two pairs of fragments");
+  static_assert(Choice::kBlockK % 8 == 0,
+                "8 floats fill a 32-byte sector of A, and fragments alternate over an even depth");
+  static_assert(Choice::kBlockM * Choice::kBlockK % (4 * kThreads) == 0 &&
+                    Choice::kBlockN * Choice::kBlockK % (4 * kThreads) == 0,
+                "every thread copies the same number of 16-byte chunks");
+};
+
+/// Room for a slice of A and of B in shared memory.
+struct Slot {
+  float* a;  ///< kBlockK × kPitchA
+  float* b;  ///< kBlockK × kBlockN
+};
+
+/// One of the kSlots slots in a block's kSharedBytes of dynamic shared memory.
+template <class Tile>
+__device__ Slot slot_in(Floats<4>* shared, int index) {
+  float* const first = reinterpret_cast<float*>(shared);
+  return {first + index * Tile::kSliceA,
+          first + Tile::kSlots * Tile::kSliceA + index * Tile::kSliceB};
+}
+
+/// Where a block's tile lies in C, and a thread's part in the tile.
+struct Place {
+  std::int64_t row0;  ///< first row and column of the tile
+  std::int64_t col0;
+  int rows;  ///< of the tile inside C
+  int cols;
+  int row;  ///< first row and column of the thread's first group, from the tile's
+  int col;
+};
+
+/// For grids of ceil(m / kBlockM) × ceil(n / kBlockN) blocks of kThreads × 1 threads.
+template <class Tile>
+__device__ Place place_of(std::int64_t m, std::int64_t n) {
+  // Blocks start in the order of their linear index. Walking down kGroupRows tiles before the next
+  // column keeps the blocks that run at one time in a compact patch of C, which shares rows of A
+  // and columns of B in L2.
+  const int linear = blockIdx.y * gridDim.x + blockIdx.x;
+  const int blocks_per_group = Tile::kGroupRows * gridDim.y;
+  const int first_row = linear / blocks_per_group * Tile::kGroupRows;
+  const int group_rows = min(Tile::kGroupRows, static_cast<int>(gridDim.x) - first_row);
+  const int in_group = linear % blocks_per_group;
+  // A 128-bit shared load returns 512 bytes to a warp: four clocks at 128 bytes per clock, but two
+  // where lanes i and i^1, or i and i^2, read one address throughout the warp (NVIDIA developer
+  // forum, topic 77228). Paired lanes do the first for B and the second for A.
+  const int lane = threadIdx.x % 32;
+  const int lane_m =
+      Tile::kPairedLanes ? lane % 2 + lane / (2 * Tile::kLanesN) * 2 : lane / Tile::kLanesN;
+  const int lane_n = Tile::kPairedLanes ? lane / 2 % Tile::kLanesN : lane % Tile::kLanesN;
+  const int warp = threadIdx.x / 32;
+  Place place;
+  place.row0 = static_cast<std::int64_t>(first_row + in_group % group_rows) * Tile::kBlockM;
+  place.col0 = static_cast<std::int64_t>(in_group / group_rows) * Tile::kBlockN;
+  place.rows = static_cast<int>(min(m - place.row0, static_cast<std::int64_t>(Tile::kBlockM)));
+  place.cols = static_cast<int>(min(n - place.col0, static_cast<std::int64_t>(Tile::kBlockN)));
+  place.row = warp % Tile::kWarpsM * Tile::kWarpM + 4 * lane_m;
+  place.col = warp / Tile::kWarpsM * Tile::kWarpN + 4 * lane_n;
+  return place;
+}
+
+/// Walks A and B in slices of kBlockK along k, kWidth floats per access to B. The first slice takes
+/// what k leaves over, so every later one is full and its loads need no guard. Rows and columns
+/// beyond C are clamped to the last inside: loaded again, never stored.
+template <class Tile, int kWidth>
+struct Slices {
+  static constexpr int kChunksB = Tile::kBlockN / kWidth;  // per row of B
+  static constexpr int kCountB = Tile::kBlockK * kChunksB / Tile::kThreads;
+
+  const float* a;  ///< where the next slice of the block's rows of A begins
+  const float* b;  ///< and of its columns of B
+  int pitch_b;
+  int count;  ///< of slices
+  int first;  ///< extent of the first slice, 1 to kBlockK
+  int offset_b[kCountB];
+
+  __device__ Slices(const Place& place, const float* a0, const float* b0, int n, int k)
+      : a(a0 + place.row0 * k), b(b0 + place.col0), pitch_b(n) {
+    count = (k + Tile::kBlockK - 1) / Tile::kBlockK;
+    first = k - (count - 1) * Tile::kBlockK;
+#pragma unroll
+    for (int i = 0; i < kCountB; ++i)
+      offset_b[i] = k_of_b(i) * n + min(col_of_b(i), place.cols - kWidth);
+  }
+
+  __device__ static int k_of_b(int i) {
+    return (threadIdx.x + i * Tile::kThreads) / kChunksB;
+  }
+  __device__ static int col_of_b(int i) {
+    return (threadIdx.x + i * Tile::kThreads) % kChunksB * kWidth;
+  }
+  __device__ static int word_of_b(int i) {
+    return k_of_b(i) * Tile::kBlockN + col_of_b(i);
+  }
+
+  template <bool kFirst>
+  __device__ void advance() {
+    const int step = kFirst ? first : Tile::kBlockK;
+    a += step;
+    b += static_cast<std::int64_t>(step) * pitch_b;
+  }
+};
+
+/// Slices by way of registers, kWidth floats per access to A and B; A is transposed on the way.
+template <class Tile, int kWidth>
+struct StagedSlices : Slices<Tile, kWidth> {
+  using Base = Slices<Tile, kWidth>;
+  using Vector = Floats<kWidth>;
+  static constexpr int kChunksA = Tile::kBlockK / kWidth;  // per row of A
+  static constexpr int kCountA = Tile::kBlockM * kChunksA / Tile::kThreads;
+
+  int offset_a[kCountA];
+  Vector staged_a[kCountA];
+  Vector staged_b[Base::kCountB];
+
+  __device__ StagedSlices(const Place& place, const float* a, const float* b, int n, int k)
+      : Base(place, a, b, n, k) {
+#pragma unroll
+    for (int i = 0; i < kCountA; ++i)
+      offset_a[i] = min(row_of_a(i), place.rows - 1) * k + k_of_a(i);
+  }
+
+  __device__ static int row_of_a(int i) {
+    return (threadIdx.x + i * Tile::kThreads) / kChunksA;
+  }
+  __device__ static int k_of_a(int i) {
+    return (threadIdx.x + i * Tile::kThreads) % kChunksA * kWidth;
+  }
+
+  /// Loads the next slice into registers. The first call, and no other, is fetch<true>.
+  template <bool kFirst = false>
+  __device__ void fetch() {
+#pragma unroll
+    for (int i = 0; i < kCountA; ++i) {
+      const bool valid = !kFirst || k_of_a(i) < this->first;
+      staged_a[i] = valid ? *reinterpret_cast<const Vector*>(this->a + offset_a[i]) : Vector{};
+    }
+#pragma unroll
+    for (int i = 0; i < Base::kCountB; ++i) {
+      const bool valid = !kFirst || Base::k_of_b(i) < this->first;
+      staged_b[i] =
+          valid ? *reinterpret_cast<const Vector*>(this->b + this->offset_b[i]) : Vector{};
+    }
+    this->template advance<kFirst>();
+  }
+
+  /// Stores what was fetched to a slot.
+  __device__ void put(const Slot& slot) const {
+#pragma unroll
+    for (int i = 0; i < kCountA; ++i)
+#pragma unroll
+      for (int q = 0; q < kWidth; ++q)
+        slot.a[(k_of_a(i) + q) * Tile::kPitchA + row_of_a(i)] = staged_a[i].v[q];
+#pragma unroll
+    for (int i = 0; i < Base::kCountB; ++i)
+      *reinterpret_cast<Vector*>(slot.b + Base::word_of_b(i)) = staged_b[i];
+  }
+};
+
+/// Slices by cp.async, kWidth floats per access to B. A is transposed element by element: cp.async
+/// moves at least 4 bytes, and 8 neighbouring k of 4 rows per warp still fetch whole sectors.
+template <class Tile, int kWidth>
+struct AsyncSlices : Slices<Tile, kWidth> {
+  using Base = Slices<Tile, kWidth>;
+  static constexpr int kLanesK = 8;
+  static constexpr int kRows = Tile::kThreads / kLanesK;  // of A that the block copies at a time
+  static constexpr int kCountA = Tile::kBlockM / kRows;
+  static_assert(Tile::kBlockM % kRows == 0, "the block copies a slice of A in whole passes");
+
+  int offset_a[kCountA];
+
+  __device__ AsyncSlices(const Place& place, const float* a, const float* b, int n, int k)
+      : Base(place, a, b, n, k) {
+#pragma unroll
+    for (int i = 0; i < kCountA; ++i)
+      offset_a[i] = min(row_of_a(i), place.rows - 1) * k + threadIdx.x % kLanesK;
+  }
+
+  __device__ static int row_of_a(int i) {
+    return threadIdx.x / kLanesK + i * kRows;
+  }
+
+  /// Starts copying the next slice to a slot. The first call, and no other, is
+  /// copy<true>.
+  template <bool kFirst = false>
+  __device__ void copy(const Slot& slot) {
+#pragma unroll
+    for (int i = 0; i < kCountA; ++i)
+#pragma unroll
+      for (int k0 = 0; k0 < Tile::kBlockK; k0 += kLanesK) {
+        const int k = threadIdx.x % kLanesK + k0;
+        const bool valid = !kFirst || k < this->first;
+        cp_async<sizeof(float)>(slot.a + k * Tile::kPitchA + row_of_a(i),
+                                valid ? this->a + offset_a[i] + k0 : this->a, valid);
+      }
+#pragma unroll
+    for (int i = 0; i < Base::kCountB; ++i) {
+      const bool valid = !kFirst || Base::k_of_b(i) < this->first;
+      cp_async<sizeof(float) * kWidth>(slot.b + Base::word_of_b(i),
+                                       valid ? this->b + this->offset_b[i] : this->b, valid);
+    }
+    this->template advance<kFirst>();
+  }
+};
+
+/// What a thread needs of A and B for one k.
+template <class Tile>
+struct Fragments {
+  float a[Tile::kThreadM];
+  float b[Tile::kThreadN];
+
+  /// Reads row k of a slot, 128 bits at a time.
+  __device__ void load(const Slot& slot, const Place& place, int k) {
+    read<Tile::kLanesM>(a, slot.a + k * Tile::kPitchA + place.row);
+    read<Tile::kLanesN>(b, slot.b + k * Tile::kBlockN + place.col);
+  }
+
+ private:
+  template <int kLanes, int kCount>
+  __device__ static void read(float (&out)[kCount], const float* shared) {
+#pragma unroll
+    for (int i = 0; i < kCount; i += 4) {
+      const auto group = *reinterpret_cast<const Floats<4>*>(shared + i * kLanes);
+#pragma unroll
+      for (int q = 0; q < 4; ++q)
+        out[i + q] = group.v[q];
+    }
+  }
+};
+
+/// A thread's part of C.
+template <class Tile>
+struct Sums {
+  float v[Tile::kThreadM][Tile::kThreadN] = {};
+
+  /// Adds the outer product of two fragments, back and forth along the rows, so that each
+  /// multiply-add shares an operand with the one before: the register file reads two operands per
+  /// clock, one from each of its banks, and the third has to come from the operand reuse cache
+  /// (Huerta et al., "Analyzing Modern NVIDIA GPU cores", 2025).
+  __device__ void add(const Fragments<Tile>& f) {
+#pragma unroll
+    for (int i = 0; i < Tile::kThreadM; ++i)
+#pragma unroll
+      for (int step = 0; step < Tile::kThreadN; ++step) {
+        const int j = i % 2 == 0 ? step : Tile::kThreadN - 1 - step;
+        v[i][j] = fmaf(f.a[i], f.b[j], v[i][j]);
+      }
+  }
+
+  /// Writes what lies inside C, kWidth floats per access; kWidth divides n.
+  template <int kWidth>
+  __device__ void store(const Place& place, float* c, std::int64_t n) const {
+#pragma unroll
+    for (int i = 0; i < Tile::kThreadM; ++i) {
+      const int row = place.row + i % 4 + i / 4 * 4 * Tile::kLanesM;
+      if (row >= place.rows) continue;
+      float* const line = c + (place.row0 + row) * n + place.col0;
+#pragma unroll
+      for (int j = 0; j < Tile::kThreadN; j += kWidth) {
+        const int col = place.col + j % 4 + j / 4 * 4 * Tile::kLanesN;
+        if (col >= place.cols) continue;
+        Floats<kWidth> out;
+#pragma unroll
+        for (int q = 0; q < kWidth; ++q)
+          out.v[q] = v[i][j + q];
+        *reinterpret_cast<Floats<kWidth>*>(line + col) = out;
+      }
+    }
+  }
+};
+
+}  // namespace gpuexp::register_tile

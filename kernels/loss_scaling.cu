@@ -1,0 +1,485 @@
+// loss_scaling: gradients stored in 16 bits, with and without a scale that keeps them from
+// underflowing.
+//
+// The question: how many gradients does fp16 lose, and what does a scale save? fp16 has 5 exponent
+// bits: nothing below 2^-25 survives and nothing above 65504 fits, 40 powers of two in all.
+// Gradients spread over about as many and sit low: in the network whose histogram Micikevicius and
+// others show ("Mixed Precision Training", ICLR 2018, section 3.2), many became zero while much of
+// the range above stayed unused. Multiplying the loss by S multiplies every gradient by S (the
+// chain rule is linear) before it is rounded; dividing after it has been widened to fp32 undoes
+// it. A power of two as S changes the exponent alone, so it costs no accuracy.
+//
+// Time is not the point here: what is lost is in the metrics.
+#include <cmath>
+
+#include "kernels/common/launch.cuh"
+#include "kernels/common/pack.cuh"
+#include "kernels/common/reference.cuh"
+#include "kernels/common/rounding.cuh"
+#include "kernels/common/tally.cuh"
+
+namespace gpuexp::loss_scaling {
+
+// Gradients have random signs and magnitudes whose log2 is normal.
+struct Problem {
+  std::int64_t n;
+  double centre_log2;
+  double spread_log2;
+  int static_scale_log2;
+};
+
+// What the search for a scale has come to; the output buffer `search` holds one, field by field.
+struct Search {
+  std::int32_t scale_log2;
+  std::int32_t tries;
+  std::int32_t phase;
+  std::int32_t overflow;  // the try under way has stored an infinity
+};
+constexpr int kSearchFields = 4;
+static_assert(sizeof(Search) == kSearchFields * sizeof(std::int32_t), "no padding");
+
+enum Phase { kGrowing, kShrinking, kSettled };
+
+struct Data {
+  float* gradients;
+  __half* unscaled;
+  __half* static_scaled;
+  __half* dynamic_scaled;
+  std::int32_t* search;
+  __nv_bfloat16* bf16;
+};
+// Positions of the outputs, in the order in which declare() names them.
+enum Output { kUnscaled, kStaticScaled, kDynamicScaled, kSearch, kBfloat };
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+// A search starts where training frameworks start (PyTorch's GradScaler: 65536) and moves by
+// factors of two between these ends.
+constexpr int kStartScaleLog2 = 16;
+constexpr int kMinScaleLog2 = 0;
+constexpr int kMaxScaleLog2 = 32;
+// Longest search: up from 16 to 32, which overflows, and 31 once more.
+constexpr int kMaxTries = kMaxScaleLog2 - kStartScaleLog2 + 2;
+
+// ---- inputs -------------------------------------------------------------------------------------
+
+// Box-Muller: two uniform numbers from one random word make a normal one; its lowest bit signs it.
+struct LogNormalGradients {
+  Problem p;
+  std::uint64_t seed;
+  __device__ float operator()(std::int64_t i) const {
+    const std::uint64_t bits = random_bits(seed, static_cast<std::uint64_t>(i));
+    const float u = (static_cast<float>(bits >> 40) + 0.5f) * 0x1p-24f;  // in (0, 1)
+    const float turn = static_cast<float>((bits >> 8) & 0xffffffu) * 0x1p-23f;
+    const float normal = sqrtf(-2.0f * logf(u)) * cospif(turn);
+    const float log2 = static_cast<float>(p.centre_log2 + p.spread_log2 * normal);
+    return copysignf(exp2f(log2), (bits & 1) != 0 ? -1.0f : 1.0f);
+  }
+};
+
+// ---- the plain reference ------------------------------------------------------------------------
+
+// A gradient times its scale, as the format stores it.
+struct StoredGradient {
+  const float* gradients;
+  FloatFormat format;
+  int scale_log2;
+  const double* d_found_scale_log2;  // when not null, the scale that the search found
+  __device__ ReferenceElement operator()(std::int64_t i) const {
+    const double found = d_found_scale_log2 != nullptr ? *d_found_scale_log2 : scale_log2;
+    const double stored =
+        round_to(format, ldexp(static_cast<double>(gradients[i]), static_cast<int>(found)));
+    return {stored, fabs(stored)};
+  }
+};
+
+// Where the search ends, from the largest gradient alone: growth stops below the first scale that
+// overflows, and a start that overflows falls to the first that does not.
+__host__ __device__ inline Search expected_search(double largest_gradient) {
+  int fits = kMinScaleLog2 - 1;  // the largest scale that does not overflow
+  while (fits < kMaxScaleLog2 && round_to(kFp16, ldexp(largest_gradient, fits + 1)) < HUGE_VAL)
+    ++fits;
+  Search end{fits, 0, kSettled, 0};
+  if (fits < kMinScaleLog2) {
+    end = {kMinScaleLog2, kStartScaleLog2 - kMinScaleLog2 + 1, kSettled, 0};
+  } else if (fits < kStartScaleLog2) {
+    end.tries = kStartScaleLog2 - fits + 1;
+  } else {
+    const int grown = fits - kStartScaleLog2 + 1;
+    end.tries = fits == kMaxScaleLog2 ? grown : grown + 2;  // one try too far, and back
+  }
+  return end;
+}
+
+__host__ __device__ inline void put(const Search& s, const ReferenceView& out) {
+  const std::int32_t fields[kSearchFields] = {s.scale_log2, s.tries, s.phase, s.overflow};
+  for (int i = 0; i < kSearchFields; ++i) {
+    out.value[i] = fields[i];
+    out.magnitude[i] = fields[i];
+  }
+}
+
+constexpr int kSearchReferenceBlock = 1024;
+
+__global__ void search_reference_kernel(std::int64_t n, const float* gradients, ReferenceView out) {
+  __shared__ float largest[kSearchReferenceBlock];
+  float mine = 0.0f;
+  for (std::int64_t i = threadIdx.x; i < n; i += kSearchReferenceBlock)
+    mine = fmaxf(mine, fabsf(gradients[i]));
+  largest[threadIdx.x] = mine;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  for (const float other : largest)
+    mine = fmaxf(mine, other);
+  put(expected_search(mine), out);
+}
+
+// fp16 and bf16 are parameters because the accuracy reference stores without rounding.
+void references(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
+                FloatFormat fp16, FloatFormat bf16, Stream stream) {
+  const auto stored = [&](Output output, FloatFormat format, int scale_log2, const double* found) {
+    if (!out[output]) return;
+    evaluate_reference(out[output], p.n, StoredGradient{d.gradients, format, scale_log2, found},
+                       stream);
+  };
+  stored(kUnscaled, fp16, 0, nullptr);
+  stored(kStaticScaled, fp16, p.static_scale_log2, nullptr);
+  stored(kBfloat, bf16, 0, nullptr);
+  if (!out[kSearch]) return;
+  search_reference_kernel<<<1, kSearchReferenceBlock, 0, stream>>>(p.n, d.gradients, out[kSearch]);
+  GPUEXP_CUDA(cudaGetLastError());
+  stored(kDynamicScaled, fp16, 0, out[kSearch].value);
+}
+
+void host_stored(const Problem& p, const Data& d, FloatFormat format, int scale_log2,
+                 const ReferenceView& out) {
+  if (!out) return;
+  for (std::int64_t i = 0; i < p.n; ++i) {
+    out.value[i] = round_to(format, std::ldexp(static_cast<double>(d.gradients[i]), scale_log2));
+    out.magnitude[i] = std::abs(out.value[i]);
+  }
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  host_stored(p, d, kFp16, 0, out[kUnscaled]);
+  host_stored(p, d, kFp16, p.static_scale_log2, out[kStaticScaled]);
+  host_stored(p, d, kBf16, 0, out[kBfloat]);
+  if (!out[kSearch]) return;
+  double largest = 0.0;
+  for (std::int64_t i = 0; i < p.n; ++i)
+    largest = std::fmax(largest, std::abs(static_cast<double>(d.gradients[i])));
+  const Search end = expected_search(largest);
+  put(end, out[kSearch]);
+  host_stored(p, d, kFp16, end.scale_log2, out[kDynamicScaled]);
+}
+
+// ---- storing with a scale -----------------------------------------------------------------------
+
+constexpr int kBlock = 256;
+constexpr int kElements = 4;  // 16 bytes of fp32 in, 8 bytes out
+constexpr int kPacksPerThread = 2;
+constexpr int kTile = kBlock * kPacksPerThread * kElements;
+
+__device__ inline bool is_infinite(__half x) {
+  return __hisinf(x) != 0;
+}
+__device__ inline bool is_infinite(__nv_bfloat16 x) {
+  return __hisinf(x) != 0;
+}
+
+// Stores this block's tile times `scale`, rounded to T; true when this thread stored an infinity.
+template <class T>
+__device__ bool store_scaled(std::int64_t n, float scale, const float* gradients, T* out) {
+  bool overflow = false;
+  const std::int64_t tile_begin = static_cast<std::int64_t>(blockIdx.x) * kTile;
+  if (tile_begin + kTile > n) {  // the last block, when the tile does not divide n
+#pragma unroll 1
+    for (std::int64_t i = tile_begin + threadIdx.x; i < n; i += kBlock) {
+      const T stored = from_float<T>(gradients[i] * scale);
+      overflow |= is_infinite(stored);
+      out[i] = stored;
+    }
+    return overflow;
+  }
+  const std::int64_t first = tile_begin + threadIdx.x * kElements;
+  Pack<float, kElements> packs[kPacksPerThread];
+#pragma unroll
+  for (int k = 0; k < kPacksPerThread; ++k)
+    packs[k] = load_pack<kElements>(gradients + first + k * kBlock * kElements);
+#pragma unroll
+  for (int k = 0; k < kPacksPerThread; ++k) {
+    Pack<T, kElements> stored;
+#pragma unroll
+    for (int j = 0; j < stored.kPairs; ++j) {
+      const float2 pair = packs[k].pairs[j];
+      stored.pairs[j] = narrow<T>({pair.x * scale, pair.y * scale});
+      overflow |= is_infinite(stored.pairs[j].x) || is_infinite(stored.pairs[j].y);
+    }
+    store_pack(out + first + k * kBlock * kElements, stored);
+  }
+  return overflow;
+}
+
+template <class T>
+__global__ void __launch_bounds__(kBlock)
+    store_kernel(std::int64_t n, float scale, const float* gradients, T* out) {
+  store_scaled(n, scale, gradients, out);
+}
+
+Shape store_shape(const Problem& p, const void* kernel) {
+  Shape s;
+  s.kernel = kernel;
+  s.block = {kBlock, 1, 1};
+  s.tile = {kTile, 1, 1};
+  s.grid = {ceil_div(p.n, kTile), 1, 1};
+  return s;
+}
+
+// One pass over the gradients, however many the search takes: what must be done at least.
+Work work(const Problem& p) {
+  constexpr double kSector = 32.0;
+  Work w;
+  w.bytes_read = static_cast<double>(p.n) * sizeof(float);
+  w.bytes_written = static_cast<double>(p.n) * sizeof(__half);
+  w.moved_read = std::ceil(w.bytes_read / kSector) * kSector;
+  w.moved_written = std::ceil(w.bytes_written / kSector) * kSector;
+  w.operations = {{Pipe::fp32, static_cast<double>(p.n)}};
+  return w;
+}
+
+// ---- what was lost ------------------------------------------------------------------------------
+
+enum Count { kNonzero, kLost, kSubnormal, kOverflowed, kRelativeErrors, kCounts };
+
+template <class T>
+struct Census {
+  const float* gradients;
+  const T* stored;
+  int scale_log2;
+  double smallest_normal;
+  __device__ void operator()(std::int64_t i, double (&counts)[kCounts]) const {
+    const double gradient = gradients[i];
+    if (gradient == 0.0) return;
+    const double magnitude = fabs(to_double(stored[i]));
+    counts[kNonzero] += 1.0;
+    if (isinf(magnitude)) {
+      counts[kOverflowed] += 1.0;
+      return;
+    }
+    if (magnitude == 0.0) counts[kLost] += 1.0;
+    if (magnitude > 0.0 && magnitude < smallest_normal) counts[kSubnormal] += 1.0;
+    const double recovered = ldexp(to_double(stored[i]), -scale_log2);
+    counts[kRelativeErrors] += fabs((recovered - gradient) / gradient);
+  }
+};
+
+template <class T>
+MetricValues census(const Problem& p, const Data& d, const T* stored, FloatFormat format,
+                    int scale_log2, const LaunchContext& x) {
+  const Census<T> f{d.gradients, stored, scale_log2, std::ldexp(1.0, format.min_exponent)};
+  const auto counts = tally<kCounts>(p.n, f, x.workspace, x.stream);
+  MetricValues values{{"scale_log2", scale_log2}, {"overflow_count", counts[kOverflowed]}};
+  const double nonzero = counts[kNonzero];
+  if (nonzero == 0.0) return values;
+  values.emplace_back("lost_share_pct", 100.0 * counts[kLost] / nonzero);
+  values.emplace_back("subnormal_share_pct", 100.0 * counts[kSubnormal] / nonzero);
+  const double finite = nonzero - counts[kOverflowed];
+  if (finite > 0.0)
+    values.emplace_back("mean_relative_error_pct", 100.0 * counts[kRelativeErrors] / finite);
+  return values;
+}
+
+// ---- one scale, known beforehand ----------------------------------------------------------------
+
+// A variant that stores all gradients once; `out` picks its buffer, `scale_log2` its scale.
+template <class T>
+Variant store_once(std::string id, std::string output, T* Data::*out, FloatFormat format,
+                   int (*scale_log2)(const Problem&)) {
+  Variant v;
+  v.id = std::move(id);
+  v.writes = {std::move(output)};
+  v.shapes = [](const Problem& p, const DeviceSpec&) {
+    return std::vector<Shape>{store_shape(p, kernel_address(store_kernel<T>))};
+  };
+  v.work = work;
+  v.workspace_bytes = [](const Problem&, const DeviceSpec&) { return tally_bytes(kCounts); };
+  v.launch = [out, scale_log2](const Problem& p, const Data& d, const LaunchContext& x) {
+    const float scale = std::ldexp(1.0f, scale_log2(p));
+    launch(store_kernel<T>, x.shapes[0], x.stream, p.n, scale, d.gradients, d.*out);
+  };
+  v.measured_metrics = [out, format, scale_log2](const Problem& p, const Data& d,
+                                                 const LaunchContext& x) {
+    return census(p, d, d.*out, format, scale_log2(p), x);
+  };
+  return v;
+}
+
+Variant fp16_unscaled() {
+  Variant v = store_once<__half>("fp16_unscaled", "unscaled", &Data::unscaled, kFp16,
+                                 [](const Problem&) { return 0; });
+  v.why =
+      "Each gradient rounded to fp16 as it is. Below 2^-14 it loses bits with every power of two, "
+      "below 2^-25 it becomes zero and its weight stops learning, while the exponents above that "
+      "of the largest gradient go unused.";
+  return v;
+}
+
+Variant fp16_static_scale() {
+  Variant v = store_once<__half>("fp16_static_scale", "static_scaled", &Data::static_scaled, kFp16,
+                                 [](const Problem& p) { return p.static_scale_log2; });
+  v.compare_to = "fp16_unscaled";
+  v.why =
+      "One multiplication by a fixed power of two shifts all gradients up before they are rounded: "
+      "lost_share_pct falls along the tail of the distribution at no cost in time. The scale must "
+      "be chosen by hand: too small saves little, too large turns the largest into infinities, "
+      "which overflow_count shows.";
+  return v;
+}
+
+// ---- a scale found by trying --------------------------------------------------------------------
+
+__global__ void begin_search_kernel(Search* search) {
+  *search = {kStartScaleLog2, 0, kGrowing, 0};
+}
+
+__global__ void __launch_bounds__(kBlock)
+    try_scale_kernel(std::int64_t n, const float* gradients, __half* out, Search* search) {
+  if (search->phase == kSettled) return;
+  const float scale = ldexpf(1.0f, search->scale_log2);
+  const bool overflow = store_scaled(n, scale, gradients, out);
+  if (__syncthreads_or(overflow) != 0 && threadIdx.x == 0) atomicOr(&search->overflow, 1);
+}
+
+// Halves after an overflow, doubles after a success, and settles at the first success that follows
+// an overflow: the update of a training framework with a growth interval of one step.
+__global__ void update_scale_kernel(Search* search) {
+  Search s = *search;
+  if (s.phase == kSettled) return;
+  ++s.tries;
+  if (s.overflow != 0) {
+    s.phase = s.scale_log2 == kMinScaleLog2 ? kSettled : kShrinking;
+    if (s.phase != kSettled) --s.scale_log2;
+  } else if (s.phase == kShrinking || s.scale_log2 == kMaxScaleLog2) {
+    s.phase = kSettled;
+  } else {
+    ++s.scale_log2;
+  }
+  s.overflow = 0;
+  *search = s;
+}
+
+Variant fp16_dynamic_scale() {
+  Variant v;
+  v.id = "fp16_dynamic_scale";
+  v.compare_to = "fp16_static_scale";
+  v.writes = {"dynamic_scaled", "search"};
+  v.why =
+      "Finds the scale: from 2^16 it doubles until an infinity is stored and halves until none is, "
+      "so the largest gradient ends just inside fp16 and the fewest are lost. The check and the "
+      "update stay on the device, as in training, so the host never waits; each try costs a pass "
+      "over the gradients where training spends a step, and tries after the end return at once.";
+  v.shapes = [](const Problem& p, const DeviceSpec&) {
+    // One thread decides for all gradients.
+    const auto single = [&](const void* kernel) {
+      Shape s;
+      s.kernel = kernel;
+      s.tile = {p.n, 1, 1};
+      return s;
+    };
+    std::vector<Shape> shapes{single(kernel_address(begin_search_kernel))};
+    for (int t = 0; t < kMaxTries; ++t) {
+      shapes.push_back(store_shape(p, kernel_address(try_scale_kernel)));
+      shapes.push_back(single(kernel_address(update_scale_kernel)));
+    }
+    return shapes;
+  };
+  v.work = work;
+  v.workspace_bytes = [](const Problem&, const DeviceSpec&) { return tally_bytes(kCounts); };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    Search* search = reinterpret_cast<Search*>(d.search);
+    launch(begin_search_kernel, x.shapes[0], x.stream, search);
+    for (std::size_t s = 1; s < x.shapes.size(); s += 2) {
+      launch(try_scale_kernel, x.shapes[s], x.stream, p.n, d.gradients, d.dynamic_scaled, search);
+      launch(update_scale_kernel, x.shapes[s + 1], x.stream, search);
+    }
+  };
+  v.measured_metrics = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    Search found;
+    GPUEXP_CUDA(cudaMemcpyAsync(&found, d.search, sizeof(found), cudaMemcpyDeviceToHost, x.stream));
+    GPUEXP_CUDA(cudaStreamSynchronize(x.stream));
+    MetricValues values = census(p, d, d.dynamic_scaled, kFp16, found.scale_log2, x);
+    values.emplace_back("tries", found.tries);
+    return values;
+  };
+  return v;
+}
+
+// ---- bf16 ---------------------------------------------------------------------------------------
+
+Variant bf16_unscaled() {
+  Variant v = store_once<__nv_bfloat16>("bf16_unscaled", "bf16", &Data::bf16, kBf16,
+                                        [](const Problem&) { return 0; });
+  v.compare_to = "fp16_unscaled";
+  v.why =
+      "The same 16 bits split otherwise: 8 exponent bits reach as far down as fp32, so nothing is "
+      "lost and no scale is needed, for 8 significant bits in place of 11. mean_relative_error_pct "
+      "is about 8 times that of well-scaled fp16, and far below that of fp16 left unscaled.";
+  return v;
+}
+
+// ---- declaration --------------------------------------------------------------------------------
+
+Family declare() {
+  Family f("loss_scaling", "How many gradients does fp16 lose, and what does a scale save?");
+  f.physics =
+      "fp16 spans 2^-24 to 65504, 40 powers of two; gradients spread over about as many and sit at "
+      "its lower end. What falls below half the smallest number becomes zero. A power of two that "
+      "multiplies the loss shifts all gradients up before rounding and is divided out in fp32: it "
+      "moves the window without changing the digits, until the largest gradient overflows.";
+  f.extent("n", &Problem::n, 1 << 24, 1 << 30, "gradients")
+      .real("centre_log2", &Problem::centre_log2, -20.0, -40.0, 0.0, "",
+            "mean of log2 |gradient|; -20 puts a tenth of the gradients out of fp16's reach")
+      .real("spread_log2", &Problem::spread_log2, 4.0, 0.0, 8.0, "",
+            "standard deviation of log2 |gradient|")
+      .integer("static_scale_log2", &Problem::static_scale_log2, 10, 0, 32, "",
+               "log2 of the scale of fp16_static_scale");
+  const auto n = [](const Problem& p) { return p.n; };
+  f.input("gradients", &Data::gradients, n)
+      .output("unscaled", &Data::unscaled, n)
+      .output("static_scaled", &Data::static_scaled, n)
+      .output("dynamic_scaled", &Data::dynamic_scaled, n)
+      .output("search", &Data::search, [](const Problem&) { return kSearchFields; })
+      .output("bf16", &Data::bf16, n);
+  f.metric("scale_log2", "", "log2 of the scale that the gradients were stored with")
+      .metric("lost_share_pct", "%", "gradients that were not zero and are stored as zero")
+      .metric("subnormal_share_pct", "%", "gradients stored with fewer bits than the type has")
+      .metric("overflow_count", "", "gradients stored as infinity")
+      .metric("mean_relative_error_pct", "%",
+              "mean of |stored / scale - gradient| / |gradient| over the finite; a lost one is 100")
+      .metric("tries", "", "passes over the gradients until the scale was found");
+  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
+  f.prepare = [](const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
+    fill(d.gradients, p.n, LogNormalGradients{p, stream_seed(seed, 0)}, stream);
+  };
+  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
+                   Stream stream) { references(p, d, out, kFp16, kBf16, stream); };
+  f.host_reference = host_reference;
+  f.accuracy_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
+                            Stream stream) { references(p, d, out, kFp64, kFp64, stream); };
+  f.tolerance_derivation =
+      "None is needed. Multiplying by a power of two is exact in fp32 over the range of the "
+      "parameters, so each stored value has one rounding, to nearest even, which the reference "
+      "carries out by the definition of the format; the search compares integers. Every output "
+      "must be equal to its reference, infinities included.";
+  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
+  f.variant(fp16_unscaled())
+      .variant(fp16_static_scale())
+      .variant(fp16_dynamic_scale())
+      .variant(bf16_unscaled());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::loss_scaling

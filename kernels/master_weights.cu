@@ -1,0 +1,499 @@
+// master_weights: steps of gradient descent, w -= lr·g, on weights kept in 16 or in 32 bits.
+//
+// The question: what becomes of updates that are small beside the weight? A sum is rounded to the
+// spacing of numbers around it. Around 1 that is 2^-10 in fp16, 2^-7 in bf16 and 2^-23 in fp32
+// (half of it just below 1): an update under half the spacing leaves the weight as it was, at every
+// step, however many follow. A master copy in fp32 keeps what is too small to see in 16 bits until
+// it adds up, and the 16-bit weights that the network computes with are rounded from it
+// (Micikevicius and others, "Mixed Precision Training", ICLR 2018, section 3.1). It costs bytes,
+// and the step is bound by DRAM: 12 bytes per weight and step against 6.
+//
+// Every step is a launch of its own and moves all weights through DRAM, as an optimizer does.
+// Within a step arithmetic is in fp32 everywhere; the variants differ in what they keep of it.
+#include <cmath>
+
+#include "kernels/common/launch.cuh"
+#include "kernels/common/pack.cuh"
+#include "kernels/common/reference.cuh"
+#include "kernels/common/rounding.cuh"
+#include "kernels/common/tally.cuh"
+
+namespace gpuexp::master_weights {
+
+// The gradient of a weight is the same in all steps: the plainest case of updates that add up.
+struct Problem {
+  std::int64_t n;
+  int steps;
+  double learning_rate;
+};
+
+// First weights and gradients are multiples of 2^-8 in [-1, 1), which every type holds exactly, so
+// that all variants start from the same numbers.
+struct Data {
+  float* first_fp32;
+  __half* first_fp16;
+  __nv_bfloat16* first_bf16;
+  __half* gradient_fp16;
+  __nv_bfloat16* gradient_bf16;
+  __half* fp16;
+  __nv_bfloat16* bf16;
+  __nv_bfloat16* stochastic;
+  float* master;
+  __half* copy;  // of the master weights, for the network to compute with
+};
+// Positions of the outputs, in the order in which declare() names them.
+enum Output { kFp16Weights, kBf16Weights, kStochasticWeights, kMasterWeights, kMasterCopy };
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+// The kernels multiply by the fp32 value; so does everything that they are compared with.
+__host__ __device__ inline float learning_rate(const Problem& p) {
+  return static_cast<float>(p.learning_rate);
+}
+
+// ---- inputs -------------------------------------------------------------------------------------
+
+template <class T>
+struct MultiplesOf256th {
+  std::uint64_t seed;
+  __device__ T operator()(std::int64_t i) const {
+    return from_float<T>(floorf(random_signed(seed, static_cast<std::uint64_t>(i)) * 256.0f) /
+                         256.0f);
+  }
+};
+
+void prepare(const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
+  const std::uint64_t weights = stream_seed(seed, 0);
+  const std::uint64_t gradients = stream_seed(seed, 1);
+  fill(d.first_fp32, p.n, MultiplesOf256th<float>{weights}, stream);
+  fill(d.first_fp16, p.n, MultiplesOf256th<__half>{weights}, stream);
+  fill(d.first_bf16, p.n, MultiplesOf256th<__nv_bfloat16>{weights}, stream);
+  fill(d.gradient_fp16, p.n, MultiplesOf256th<__half>{gradients}, stream);
+  fill(d.gradient_bf16, p.n, MultiplesOf256th<__nv_bfloat16>{gradients}, stream);
+}
+
+// ---- random bits for stochastic rounding --------------------------------------------------------
+
+// One 64-bit word gives 16 bits to each of four neighbouring weights: weight i of a step takes the
+// (i mod 4)-th 16 bits of word i / 4. Equal for all seeds of the inputs.
+__host__ __device__ inline std::uint64_t rounding_word(std::int64_t n, int step,
+                                                       std::int64_t quad) {
+  constexpr std::uint64_t kSeed = 0x5EEDC0DE5EEDC0DEull;
+  const std::int64_t quads = ceil_div(n, 4);
+  return random_bits(kSeed, static_cast<std::uint64_t>(step * quads + quad));
+}
+
+// ---- the plain reference ------------------------------------------------------------------------
+
+enum class Keep { fp16, bf16, bf16_stochastic, fp32 };
+
+// Up or down in bf16 by the 16 bits of fp32 that it drops: a draw of 16 bits is added to them, and
+// a carry rounds away from zero. The expected value is the number itself.
+__host__ __device__ inline double round_stochastically(double value, unsigned draw) {
+  int exponent = 0;
+  frexp(value, &exponent);
+  const int leading = exponent - 1 > kBf16.min_exponent ? exponent - 1 : kBf16.min_exponent;
+  const int last = leading - (kBf16.significand_bits - 1);
+  const double scaled = ldexp(fabs(value), -last);
+  const double whole = floor(scaled);
+  const bool up = (scaled - whole) * 65536.0 + draw >= 65536.0;
+  return copysign(ldexp(up ? whole + 1.0 : whole, last), value);
+}
+
+struct Trajectory {
+  double weight;
+  int lost_updates;
+};
+
+// The steps of weight i, each rounded to fp32 and then to what is kept. Weights, gradients and the
+// learning rate have so few bits that w - lr·g is exact in double over the range of the parameters.
+__host__ __device__ inline Trajectory follow(const Problem& p, Keep keep, std::int64_t i,
+                                             double first, double gradient) {
+  const double rate = learning_rate(p);
+  Trajectory t{first, 0};
+  for (int step = 0; step < p.steps; ++step) {
+    double kept = static_cast<float>(t.weight - rate * gradient);
+    if (keep == Keep::fp16) kept = round_to(kFp16, kept);
+    if (keep == Keep::bf16) kept = round_to(kBf16, kept);
+    if (keep == Keep::bf16_stochastic) {
+      const std::uint64_t word = rounding_word(p.n, step, i / 4);
+      kept = round_stochastically(kept, static_cast<unsigned>(word >> (16 * (i % 4))) & 0xffffu);
+    }
+    if (kept == t.weight && gradient != 0.0) ++t.lost_updates;
+    t.weight = kept;
+  }
+  return t;
+}
+
+template <class W, class G>
+struct ReferenceSteps {
+  Problem p;
+  Keep keep;
+  FloatFormat emitted;  // what the last weight is rounded to on its way out
+  const W* first;
+  const G* gradient;
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    const Trajectory t = follow(p, keep, i, to_double(first[i]), to_double(gradient[i]));
+    const double weight = round_to(emitted, t.weight);
+    return {weight, fabs(weight)};
+  }
+};
+
+// The updates added up without any rounding.
+struct ExactSteps {
+  Problem p;
+  const float* first;
+  const __half* gradient;
+  __device__ ReferenceElement operator()(std::int64_t i) const {
+    const double weight =
+        first[i] - p.steps * (static_cast<double>(learning_rate(p)) * to_double(gradient[i]));
+    return {weight, fabs(weight)};
+  }
+};
+
+// Calls evaluate(output, f) for each output, f giving its elements.
+template <class Evaluate>
+void for_each_reference(const Problem& p, const Data& d, Evaluate evaluate) {
+  evaluate(kFp16Weights,
+           ReferenceSteps<__half, __half>{p, Keep::fp16, kFp64, d.first_fp16, d.gradient_fp16});
+  using Bfloat = ReferenceSteps<__nv_bfloat16, __nv_bfloat16>;
+  evaluate(kBf16Weights, Bfloat{p, Keep::bf16, kFp64, d.first_bf16, d.gradient_bf16});
+  evaluate(kStochasticWeights,
+           Bfloat{p, Keep::bf16_stochastic, kFp64, d.first_bf16, d.gradient_bf16});
+  using Master = ReferenceSteps<float, __half>;
+  evaluate(kMasterWeights, Master{p, Keep::fp32, kFp64, d.first_fp32, d.gradient_fp16});
+  evaluate(kMasterCopy, Master{p, Keep::fp32, kFp16, d.first_fp32, d.gradient_fp16});
+}
+
+void reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
+               Stream stream) {
+  for_each_reference(p, d, [&](Output output, auto f) {
+    if (out[output]) evaluate_reference(out[output], p.n, f, stream);
+  });
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  for_each_reference(p, d, [&](Output output, auto f) {
+    if (!out[output]) return;
+    for (std::int64_t i = 0; i < p.n; ++i) {
+      const ReferenceElement element = f(i);
+      out[output].value[i] = element.value;
+      out[output].magnitude[i] = element.magnitude;
+    }
+  });
+}
+
+void accuracy_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
+                        Stream stream) {
+  for (const ReferenceView& view : out) {
+    if (view) evaluate_reference(view, p.n, ExactSteps{p, d.first_fp32, d.gradient_fp16}, stream);
+  }
+}
+
+// ---- what became of the updates -----------------------------------------------------------------
+
+enum Sum { kUpdates, kLost, kMovedAlong, kExactSquared, kErrorSquared, kSums };
+
+template <class W, class G>
+struct Progress {
+  Problem p;
+  Keep keep;
+  const W* first;
+  const G* gradient;
+  const W* last;
+  __device__ void operator()(std::int64_t i, double (&sums)[kSums]) const {
+    const double w = to_double(first[i]);
+    const double g = to_double(gradient[i]);
+    if (g == 0.0) return;
+    const double exact = -p.steps * (static_cast<double>(learning_rate(p)) * g);
+    const double moved = to_double(last[i]) - w;
+    sums[kUpdates] += p.steps;
+    sums[kLost] += follow(p, keep, i, w, g).lost_updates;
+    sums[kMovedAlong] += moved * exact;
+    sums[kExactSquared] += exact * exact;
+    sums[kErrorSquared] += (moved - exact) * (moved - exact);
+  }
+};
+
+template <class W, class G>
+MetricValues measure(const Progress<W, G>& progress, const LaunchContext& x) {
+  const auto sums = tally<kSums>(progress.p.n, progress, x.workspace, x.stream);
+  if (sums[kUpdates] == 0.0) return {};
+  return {{"lost_update_share_pct", 100.0 * sums[kLost] / sums[kUpdates]},
+          {"progress_pct", 100.0 * sums[kMovedAlong] / sums[kExactSquared]},
+          {"rms_error_pct", 100.0 * std::sqrt(sums[kErrorSquared] / sums[kExactSquared])}};
+}
+
+// ---- kernels ------------------------------------------------------------------------------------
+
+constexpr int kBlock = 256;
+
+// Steps on weights kept in 16 bits: 16 bytes of weights and 16 of gradients per lane.
+constexpr int kElements = 8;
+constexpr int kTile = kBlock * kElements;
+
+template <class T>
+struct ToNearest {
+  using Type = T;
+  static __device__ std::uint64_t word(std::int64_t, int, std::int64_t) { return 0; }
+  static __device__ typename PairOf<T>::Type round(float2 pair, std::uint32_t) {
+    return narrow<T>(pair);
+  }
+};
+
+// bf16 is the upper half of fp32, so rounding up is a carry out of the lower half.
+struct Stochastic {
+  using Type = __nv_bfloat16;
+  static __device__ std::uint64_t word(std::int64_t n, int step, std::int64_t quad) {
+    return rounding_word(n, step, quad);
+  }
+  static __device__ __nv_bfloat162 round(float2 pair, std::uint32_t draws) {
+    const std::uint32_t low = __float_as_uint(pair.x) + (draws & 0xffffu);
+    const std::uint32_t high = __float_as_uint(pair.y) + (draws >> 16);
+    return {__ushort_as_bfloat16(static_cast<unsigned short>(low >> 16)),
+            __ushort_as_bfloat16(static_cast<unsigned short>(high >> 16))};
+  }
+};
+
+// `from` and `to` are the same buffer in all steps but the first.
+template <class Rounding, class T = typename Rounding::Type>
+__global__ void __launch_bounds__(kBlock)
+    step_kernel(std::int64_t n, float rate, int step, const T* from, T* to, const T* gradient) {
+  const std::int64_t tile_begin = static_cast<std::int64_t>(blockIdx.x) * kTile;
+  if (tile_begin + kTile > n) {  // the last block, when the tile does not divide n
+#pragma unroll 1
+    for (std::int64_t i = tile_begin + threadIdx.x; i < n; i += kBlock) {
+      const float w = fmaf(-rate, static_cast<float>(gradient[i]), static_cast<float>(from[i]));
+      const std::uint64_t draws = Rounding::word(n, step, i / 4) >> (16 * (i % 4));
+      to[i] = Rounding::round({w, w}, static_cast<std::uint32_t>(draws & 0xffffu)).x;
+    }
+    return;
+  }
+  const std::int64_t first = tile_begin + threadIdx.x * kElements;
+  Pack<T, kElements> w = load_pack<kElements>(from + first);
+  const Pack<T, kElements> g = load_pack<kElements>(gradient + first);
+#pragma unroll
+  for (int quad = 0; quad < kElements / 4; ++quad) {
+    const std::uint64_t word = Rounding::word(n, step, first / 4 + quad);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float2 a = widen(w.pairs[2 * quad + half]);
+      const float2 b = widen(g.pairs[2 * quad + half]);
+      w.pairs[2 * quad + half] = Rounding::round({fmaf(-rate, b.x, a.x), fmaf(-rate, b.y, a.y)},
+                                                 static_cast<std::uint32_t>(word >> (32 * half)));
+    }
+  }
+  store_pack(to + first, w);
+}
+
+// Steps on fp32 weights: 16 bytes of weights go with 8 of gradients, two packs per lane.
+constexpr int kMasterElements = 4;
+constexpr int kMasterPacks = 2;
+constexpr int kMasterTile = kBlock * kMasterPacks * kMasterElements;
+
+__global__ void __launch_bounds__(kBlock)
+    master_step_kernel(std::int64_t n, float rate, const float* from, float* to, __half* copy,
+                       const __half* gradient) {
+  const std::int64_t tile_begin = static_cast<std::int64_t>(blockIdx.x) * kMasterTile;
+  if (tile_begin + kMasterTile > n) {  // the last block, when the tile does not divide n
+#pragma unroll 1
+    for (std::int64_t i = tile_begin + threadIdx.x; i < n; i += kBlock) {
+      const float w = fmaf(-rate, static_cast<float>(gradient[i]), from[i]);
+      to[i] = w;
+      copy[i] = from_float<__half>(w);
+    }
+    return;
+  }
+  const std::int64_t first = tile_begin + threadIdx.x * kMasterElements;
+  Pack<float, kMasterElements> w[kMasterPacks];
+  Pack<__half, kMasterElements> g[kMasterPacks];
+#pragma unroll
+  for (int k = 0; k < kMasterPacks; ++k) {
+    w[k] = load_pack<kMasterElements>(from + first + k * kBlock * kMasterElements);
+    g[k] = load_pack<kMasterElements>(gradient + first + k * kBlock * kMasterElements);
+  }
+#pragma unroll
+  for (int k = 0; k < kMasterPacks; ++k) {
+    Pack<__half, kMasterElements> rounded;
+#pragma unroll
+    for (int j = 0; j < rounded.kPairs; ++j) {
+      const float2 b = widen(g[k].pairs[j]);
+      float2& a = w[k].pairs[j];
+      a = {fmaf(-rate, b.x, a.x), fmaf(-rate, b.y, a.y)};
+      rounded.pairs[j] = narrow<__half>(a);
+    }
+    store_pack(to + first + k * kBlock * kMasterElements, w[k]);
+    store_pack(copy + first + k * kBlock * kMasterElements, rounded);
+  }
+}
+
+// ---- variants -----------------------------------------------------------------------------------
+
+// One launch per step.
+std::vector<Shape> step_shapes(const Problem& p, const void* kernel, std::int64_t tile) {
+  Shape s;
+  s.kernel = kernel;
+  s.block = {kBlock, 1, 1};
+  s.tile = {tile, 1, 1};
+  s.grid = {ceil_div(p.n, tile), 1, 1};
+  return std::vector<Shape>(static_cast<std::size_t>(p.steps), s);
+}
+
+// All steps together, each of which moves everything once. Buffers per step: those it reads and
+// those it writes, by bytes per weight.
+Work work(const Problem& p, std::initializer_list<std::size_t> read,
+          std::initializer_list<std::size_t> written) {
+  constexpr double kSector = 32.0;
+  const double elements = static_cast<double>(p.n);
+  Work w;
+  for (const std::size_t bytes : read) {
+    w.bytes_read += elements * static_cast<double>(bytes) * p.steps;
+    w.moved_read += std::ceil(elements * static_cast<double>(bytes) / kSector) * kSector * p.steps;
+  }
+  for (const std::size_t bytes : written) {
+    w.bytes_written += elements * static_cast<double>(bytes) * p.steps;
+    w.moved_written +=
+        std::ceil(elements * static_cast<double>(bytes) / kSector) * kSector * p.steps;
+  }
+  w.operations = {{Pipe::fp32, 2.0 * elements * p.steps}};
+  return w;
+}
+
+// A variant that keeps its weights in 16 bits and nothing else.
+template <class Rounding, class T = typename Rounding::Type>
+Variant kept_in_16_bits(std::string id, std::string output, Keep keep, T* Data::*first,
+                        T* Data::*gradient, T* Data::*weights) {
+  Variant v;
+  v.id = std::move(id);
+  v.writes = {std::move(output)};
+  v.shapes = [](const Problem& p, const DeviceSpec&) {
+    return step_shapes(p, kernel_address(step_kernel<Rounding>), kTile);
+  };
+  v.work = [](const Problem& p) { return work(p, {sizeof(T), sizeof(T)}, {sizeof(T)}); };
+  v.workspace_bytes = [](const Problem&, const DeviceSpec&) { return tally_bytes(kSums); };
+  v.launch = [=](const Problem& p, const Data& d, const LaunchContext& x) {
+    for (int step = 0; step < p.steps; ++step) {
+      launch(step_kernel<Rounding>, x.shapes[step], x.stream, p.n, learning_rate(p), step,
+             step == 0 ? d.*first : d.*weights, d.*weights, d.*gradient);
+    }
+  };
+  v.measured_metrics = [=](const Problem& p, const Data& d, const LaunchContext& x) {
+    return measure(Progress<T, T>{p, keep, d.*first, d.*gradient, d.*weights}, x);
+  };
+  return v;
+}
+
+Variant fp16_only() {
+  Variant v = kept_in_16_bits<ToNearest<__half>>("fp16_only", "fp16", Keep::fp16, &Data::first_fp16,
+                                                 &Data::gradient_fp16, &Data::fp16);
+  v.why =
+      "The weight itself is fp16: read, updated in fp32, rounded back. 6 bytes per weight and step "
+      "is the least there is. An update under 2^-12 of the weight is rounded away at every step: "
+      "progress_pct falls behind as the learning rate does.";
+  return v;
+}
+
+Variant bf16_only() {
+  Variant v = kept_in_16_bits<ToNearest<__nv_bfloat16>>(
+      "bf16_only", "bf16", Keep::bf16, &Data::first_bf16, &Data::gradient_bf16, &Data::bf16);
+  v.compare_to = "fp16_only";
+  v.why =
+      "The same bytes and time with 8 significant bits in place of 11: updates must be 8 times "
+      "larger to be seen, under 2^-9 of the weight all are lost. The range that bf16 gains is of "
+      "no "
+      "use to weights.";
+  return v;
+}
+
+Variant bf16_stochastic() {
+  Variant v =
+      kept_in_16_bits<Stochastic>("bf16_stochastic", "stochastic", Keep::bf16_stochastic,
+                                  &Data::first_bf16, &Data::gradient_bf16, &Data::stochastic);
+  v.compare_to = "bf16_only";
+  v.why =
+      "Rounds up or down at random, in proportion to nearness: most updates still change nothing, "
+      "some change a whole spacing, and on average each counts in full. progress_pct returns to "
+      "100; rms_error_pct is what randomness costs, falling with the root of the number of steps. "
+      "Same bytes; the random bits take issue slots that DRAM leaves free.";
+  return v;
+}
+
+Variant fp32_master() {
+  Variant v;
+  v.id = "fp32_master";
+  v.compare_to = "fp16_only";
+  v.writes = {"master", "copy"};
+  v.why =
+      "Weights in fp32, with a copy rounded to fp16 for the network at every step: updates down to "
+      "2^-25 of the weight count. Reads 4 + 2 and writes 4 + 2 bytes per weight, twice fp16_only, "
+      "so DRAM bytes and time of the step double; the step is a small part of training.";
+  v.shapes = [](const Problem& p, const DeviceSpec&) {
+    return step_shapes(p, kernel_address(master_step_kernel), kMasterTile);
+  };
+  v.work = [](const Problem& p) {
+    return work(p, {sizeof(float), sizeof(__half)}, {sizeof(float), sizeof(__half)});
+  };
+  v.workspace_bytes = [](const Problem&, const DeviceSpec&) { return tally_bytes(kSums); };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    for (int step = 0; step < p.steps; ++step) {
+      launch(master_step_kernel, x.shapes[step], x.stream, p.n, learning_rate(p),
+             step == 0 ? d.first_fp32 : d.master, d.master, d.copy, d.gradient_fp16);
+    }
+  };
+  v.measured_metrics = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    return measure(Progress<float, __half>{p, Keep::fp32, d.first_fp32, d.gradient_fp16, d.master},
+                   x);
+  };
+  return v;
+}
+
+// ---- declaration --------------------------------------------------------------------------------
+
+Family declare() {
+  Family f("master_weights", "What becomes of updates that are small beside the weight?");
+  f.physics =
+      "A floating-point sum is rounded to the spacing of numbers around it, 2^-10 of the leading "
+      "power of two in fp16, 2^-7 in bf16, 2^-23 in fp32. An update under half the spacing is "
+      "lost, and the next one meets the same weight again. fp32 weights, or rounding at random, "
+      "let small updates add up; the first costs twice the bytes of a step that DRAM bounds.";
+  f.extent("n", &Problem::n, std::int64_t{1} << 26, std::int64_t{1} << 32, "weights")
+      .integer("steps", &Problem::steps, 100, 1, 1000, "", "steps of gradient descent per launch")
+      .real("learning_rate", &Problem::learning_rate, 1e-4, 1e-6, 1.0, "",
+            "the update is learning_rate times a gradient uniform in [-1, 1)");
+  const auto n = [](const Problem& p) { return p.n; };
+  f.input("first_fp32", &Data::first_fp32, n)
+      .input("first_fp16", &Data::first_fp16, n)
+      .input("first_bf16", &Data::first_bf16, n)
+      .input("gradient_fp16", &Data::gradient_fp16, n)
+      .input("gradient_bf16", &Data::gradient_bf16, n)
+      .output("fp16", &Data::fp16, n)
+      .output("bf16", &Data::bf16, n)
+      .output("stochastic", &Data::stochastic, n)
+      .output("master", &Data::master, n)
+      .output("copy", &Data::copy, n);
+  f.metric("lost_update_share_pct", "%", "updates that were not zero and left the weight as it was")
+      .metric(
+          "progress_pct", "%",
+          "movement of all weights along the exact one; 100 when updates arrive in full on average")
+      .metric("rms_error_pct", "%",
+              "root mean square of last weight minus exact, over that of the exact movement");
+  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
+  f.prepare = prepare;
+  f.reference = reference;
+  f.host_reference = host_reference;
+  f.accuracy_reference = accuracy_reference;
+  f.tolerance_derivation =
+      "None is needed. The reference follows each variant's own roundings, step by step: w - lr·g "
+      "has at most 52 significant bits for learning rates of 1e-6 to 1, so double holds it "
+      "exactly; it is rounded to fp32, as a fused multiply-add rounds it, and then to what is "
+      "kept, by the definition of the format. Every output must be equal to its reference. How "
+      "far the roundings lead from exact steps is in the metrics and the error columns.";
+  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
+  f.variant(fp16_only()).variant(bf16_only()).variant(bf16_stochastic()).variant(fp32_master());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::master_weights

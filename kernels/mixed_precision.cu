@@ -1,0 +1,385 @@
+// mixed_precision: y = activation(x), element by element, stored in fp32, fp16 or bf16.
+//
+// The question: when does halving the bytes of a number halve the time? An activation reads and
+// writes each element once and does a few operations on it, so DRAM decides: 8 bytes per element in
+// fp32, 4 in the 16-bit types. Arithmetic is in fp32 in every variant, so that only storage
+// differs. Two things can spoil the halving. Narrow accesses: a kernel whose lanes move one element
+// each is bound by how many requests it keeps in flight, not by their bytes. And arithmetic: the
+// instructions per element stay while the time that DRAM leaves for them halves.
+#include <cmath>
+
+#include "kernels/common/launch.cuh"
+#include "kernels/common/pack.cuh"
+#include "kernels/common/reference.cuh"
+
+namespace gpuexp::mixed_precision {
+
+enum class Op {
+  relu,
+  gelu,       // x·Φ(x) with the Gaussian's Φ by the error function
+  gelu_tanh,  // its usual approximation by tanh
+};
+
+struct Problem {
+  std::int64_t n;
+  Op op;
+};
+
+// The same activations in three types; each variant reads one x and writes the y of its type.
+struct Data {
+  float* x_fp32;
+  __half* x_fp16;
+  __nv_bfloat16* x_bf16;
+  float* y_fp32;
+  __half* y_fp16;
+  __nv_bfloat16* y_bf16;
+};
+// Positions of the outputs, in the order in which declare() names them.
+enum Output { kYFp32, kYFp16, kYBf16 };
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+template <class T>
+struct Storage;
+template <>
+struct Storage<float> {
+  static constexpr const char* kOutput = "y_fp32";
+  static const float* x(const Data& d) { return d.x_fp32; }
+  static float* y(const Data& d) { return d.y_fp32; }
+};
+template <>
+struct Storage<__half> {
+  static constexpr const char* kOutput = "y_fp16";
+  static const __half* x(const Data& d) { return d.x_fp16; }
+  static __half* y(const Data& d) { return d.y_fp16; }
+};
+template <>
+struct Storage<__nv_bfloat16> {
+  static constexpr const char* kOutput = "y_bf16";
+  static const __nv_bfloat16* x(const Data& d) { return d.x_bf16; }
+  static __nv_bfloat16* y(const Data& d) { return d.y_bf16; }
+};
+
+// ---- inputs -------------------------------------------------------------------------------------
+
+// Activations in [-4, 4): wide enough for both tails of the Gaussian, which [-1, 1) never reaches.
+constexpr double kRange = 4.0;
+
+template <class T>
+struct Activations {
+  std::uint64_t seed;
+  __device__ T operator()(std::int64_t i) const {
+    // Exact in fp32; the 16-bit types round the same number.
+    return from_float<T>(static_cast<float>(kRange) *
+                         random_signed(seed, static_cast<std::uint64_t>(i)));
+  }
+};
+
+void prepare(const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
+  const std::uint64_t s = stream_seed(seed, 0);
+  fill(d.x_fp32, p.n, Activations<float>{s}, stream);
+  fill(d.x_fp16, p.n, Activations<__half>{s}, stream);
+  fill(d.x_bf16, p.n, Activations<__nv_bfloat16>{s}, stream);
+}
+
+// ---- the plain reference ------------------------------------------------------------------------
+
+__host__ __device__ inline double exact(Op op, double x) {
+  constexpr double kSqrtHalf = 0.70710678118654752440;
+  constexpr double kSqrtTwoOverPi = 0.79788456080286535588;
+  switch (op) {
+    case Op::relu: return x > 0.0 ? x : 0.0;
+    case Op::gelu:
+      // erfc keeps its digits where 1 + erf cancels, at negative x.
+      return 0.5 * x * erfc(-x * kSqrtHalf);
+    case Op::gelu_tanh: return 0.5 * x * (1.0 + tanh(kSqrtTwoOverPi * (x + 0.044715 * x * x * x)));
+  }
+  return NAN;
+}
+
+template <class T>
+struct ReferenceActivation {
+  Op op;
+  const T* x;
+  __device__ ReferenceElement operator()(std::int64_t i) const {
+    const double y = exact(op, to_double(x[i]));
+    return {y, fabs(y)};
+  }
+};
+
+void reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
+               Stream stream) {
+  if (out[kYFp32])
+    evaluate_reference(out[kYFp32], p.n, ReferenceActivation<float>{p.op, d.x_fp32}, stream);
+  if (out[kYFp16])
+    evaluate_reference(out[kYFp16], p.n, ReferenceActivation<__half>{p.op, d.x_fp16}, stream);
+  if (out[kYBf16])
+    evaluate_reference(out[kYBf16], p.n, ReferenceActivation<__nv_bfloat16>{p.op, d.x_bf16},
+                       stream);
+}
+
+// What every type would give had x not been rounded to it.
+void accuracy_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
+                        Stream stream) {
+  for (const ReferenceView& view : out) {
+    if (view) evaluate_reference(view, p.n, ReferenceActivation<float>{p.op, d.x_fp32}, stream);
+  }
+}
+
+template <class T>
+void host_activation(const Problem& p, const T* x, const ReferenceView& out) {
+  if (!out) return;
+  for (std::int64_t i = 0; i < p.n; ++i) {
+    out.value[i] = exact(p.op, to_double(x[i]));
+    out.magnitude[i] = std::abs(out.value[i]);
+  }
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  host_activation(p, d.x_fp32, out[kYFp32]);
+  host_activation(p, d.x_fp16, out[kYFp16]);
+  host_activation(p, d.x_bf16, out[kYBf16]);
+}
+
+// ---- the arithmetic, in fp32 for every storage type ---------------------------------------------
+
+template <Op op>
+__device__ inline float activate(float x) {
+  if constexpr (op == Op::relu) {
+    return fmaxf(x, 0.0f);
+  } else if constexpr (op == Op::gelu) {
+    return 0.5f * x * (1.0f + erff(x * 0.70710678f));
+  } else {
+    // 1/2·(1 + tanh(z)) is 1/(1 + exp(-2z)): one ex2 and one rcp of the special function unit, and
+    // no cancellation at negative z.
+    const float minus_two_z = x * fmaf(-0.071354816f, x * x, -1.5957691f);
+    return __fdividef(x, 1.0f + __expf(minus_two_z));
+  }
+}
+
+template <Op op>
+__device__ inline float2 activate(float2 pair) {
+  return {activate<op>(pair.x), activate<op>(pair.y)};
+}
+
+// The derivation that tolerance_derivation states in words.
+Tolerance tolerance(const Problem& p, DataType stored) {
+  const double u = unit_roundoff(DataType::fp32);
+  // Below 2^-14 fp16 numbers stand 2^-24 apart; the other types' gap is out of reach.
+  const double subnormal = stored == DataType::fp16 ? 0x1p-25 : 0.0;
+  switch (p.op) {
+    case Op::relu: return {0.0, 0.0};
+    case Op::gelu: return {unit_roundoff(stored), 4.0 * u * kRange + subnormal};
+    case Op::gelu_tanh: return {unit_roundoff(stored) + 96.0 * u, subnormal};
+  }
+  return {};
+}
+
+// The operations of the formula, an evaluated function counting as one.
+double operations_per_element(Op op) {
+  switch (op) {
+    case Op::relu: return 1.0;       // max
+    case Op::gelu: return 5.0;       // x·c, erf, 1 +, 0.5·x·
+    case Op::gelu_tanh: return 7.0;  // x·x, ·c + d, x·, exp, 1 +, /
+  }
+  return 0.0;
+}
+
+template <class T>
+Work work(const Problem& p) {
+  constexpr double kSector = 32.0;
+  Work w;
+  w.bytes_read = static_cast<double>(p.n) * sizeof(T);
+  w.bytes_written = w.bytes_read;
+  w.moved_read = std::ceil(w.bytes_read / kSector) * kSector;
+  w.moved_written = w.moved_read;
+  w.operations = {{Pipe::fp32, operations_per_element(p.op) * static_cast<double>(p.n)}};
+  return w;
+}
+
+constexpr int kBlock = 256;
+
+// ---- scalar: one element per lane and access ----------------------------------------------------
+
+template <class T, Op op>
+__global__ void __launch_bounds__(kBlock) scalar_kernel(std::int64_t n, const T* x, T* y) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  if (i < n) y[i] = from_float<T>(activate<op>(static_cast<float>(x[i])));
+}
+
+template <class T>
+using Kernel = void (*)(std::int64_t, const T*, T*);
+
+template <class T>
+Kernel<T> scalar_kernel_of(Op op) {
+  switch (op) {
+    case Op::relu: return scalar_kernel<T, Op::relu>;
+    case Op::gelu: return scalar_kernel<T, Op::gelu>;
+    case Op::gelu_tanh: return scalar_kernel<T, Op::gelu_tanh>;
+  }
+  return nullptr;
+}
+
+template <class T>
+Variant elementwise(std::string id, Kernel<T> (*kernel_of)(Op), std::int64_t tile) {
+  Variant v;
+  v.id = std::move(id);
+  v.writes = {Storage<T>::kOutput};
+  v.shapes = [kernel_of, tile](const Problem& p, const DeviceSpec&) {
+    Shape s;
+    s.kernel = kernel_address(kernel_of(p.op));
+    s.block = {kBlock, 1, 1};
+    s.tile = {tile, 1, 1};
+    s.grid = {ceil_div(p.n, tile), 1, 1};
+    return std::vector<Shape>{s};
+  };
+  v.work = work<T>;
+  v.launch = [kernel_of](const Problem& p, const Data& d, const LaunchContext& x) {
+    launch(kernel_of(p.op), x.shapes[0], x.stream, p.n, Storage<T>::x(d), Storage<T>::y(d));
+  };
+  return v;
+}
+
+Variant fp32_scalar() {
+  Variant v = elementwise<float>("fp32_scalar", scalar_kernel_of<float>, kBlock);
+  v.why =
+      "One fp32 element per lane: a warp asks for 128 bytes at a time. 2048 resident threads of 4 "
+      "bytes keep 8 KiB per SM in flight, a fraction of what bandwidth times latency of HBM "
+      "asks for, so latency sets the pace.";
+  return v;
+}
+
+Variant fp16_scalar() {
+  Variant v = elementwise<__half>("fp16_scalar", scalar_kernel_of<__half>, kBlock);
+  v.compare_to = "fp32_scalar";
+  v.why =
+      "Half the bytes, the same number of lanes, requests and instructions: each request of a warp "
+      "now brings 64 bytes. Where requests in flight set the pace, halving the type halves the "
+      "bandwidth reached and not the time; DRAM throughput falls, instructions stay.";
+  return v;
+}
+
+// ---- packed: 16 bytes per access, whatever the type ---------------------------------------------
+
+// Two loads per lane are in flight before the first use: up to 64 KiB per SM at full occupancy.
+constexpr int kPacksPerThread = 2;
+
+template <class T>
+struct Packed {
+  static constexpr int kElements = 16 / static_cast<int>(sizeof(T));
+  static constexpr int kTile = kBlock * kPacksPerThread * kElements;
+};
+
+template <class T, Op op>
+__global__ void __launch_bounds__(kBlock) packed_kernel(std::int64_t n, const T* x, T* y) {
+  constexpr int kElements = Packed<T>::kElements;
+  constexpr int kTile = Packed<T>::kTile;
+  const std::int64_t tile_begin = static_cast<std::int64_t>(blockIdx.x) * kTile;
+  if (tile_begin + kTile > n) {  // the last block, when the tile does not divide n
+#pragma unroll 1
+    for (std::int64_t i = tile_begin + threadIdx.x; i < n; i += kBlock)
+      y[i] = from_float<T>(activate<op>(static_cast<float>(x[i])));
+    return;
+  }
+  const std::int64_t first = tile_begin + threadIdx.x * kElements;
+  Pack<T, kElements> packs[kPacksPerThread];
+#pragma unroll
+  for (int k = 0; k < kPacksPerThread; ++k)
+    packs[k] = load_pack<kElements>(x + first + k * kBlock * kElements);
+#pragma unroll
+  for (int k = 0; k < kPacksPerThread; ++k) {
+    for (auto& pair : packs[k].pairs)
+      pair = narrow<T>(activate<op>(widen(pair)));
+    store_pack(y + first + k * kBlock * kElements, packs[k]);
+  }
+}
+
+template <class T>
+Kernel<T> packed_kernel_of(Op op) {
+  switch (op) {
+    case Op::relu: return packed_kernel<T, Op::relu>;
+    case Op::gelu: return packed_kernel<T, Op::gelu>;
+    case Op::gelu_tanh: return packed_kernel<T, Op::gelu_tanh>;
+  }
+  return nullptr;
+}
+
+Variant fp32() {
+  Variant v = elementwise<float>("fp32", packed_kernel_of<float>, Packed<float>::kTile);
+  v.compare_to = "fp32_scalar";
+  v.why =
+      "Four elements per access, two accesses per lane before the first use: eight times the bytes "
+      "in flight for a quarter of the load and store instructions. DRAM throughput nears that of a "
+      "copy; the price is registers.";
+  return v;
+}
+
+Variant fp16() {
+  Variant v = elementwise<__half>("fp16", packed_kernel_of<__half>, Packed<__half>::kTile);
+  v.compare_to = "fp32";
+  v.why =
+      "Accesses stay 16 bytes wide and hold eight elements: half the DRAM bytes, and half the time "
+      "as long as DRAM binds. Arithmetic stays in fp32 and conversions come on top, so the issue "
+      "slots per byte more than double: relu does not notice, gelu by erf does. 11 significant "
+      "bits remain, and numbers below 2^-14 lose more.";
+  return v;
+}
+
+Variant bf16() {
+  Variant v = elementwise<__nv_bfloat16>("bf16", packed_kernel_of<__nv_bfloat16>,
+                                         Packed<__nv_bfloat16>::kTile);
+  v.compare_to = "fp16";
+  v.why =
+      "The same bytes as fp16, so the same time, spent otherwise: the exponent range of fp32 for 8 "
+      "significant bits. The relative error is 8 times that of fp16; nothing underflows. Widening "
+      "is a shift.";
+  return v;
+}
+
+// ---- declaration --------------------------------------------------------------------------------
+
+Family declare() {
+  Family f("mixed_precision", "When does halving the bytes of a number halve the time?");
+  f.physics =
+      "An element-wise operation moves each element once in and once out and does little else: "
+      "time is bytes over DRAM bandwidth, and a 16-bit type halves the bytes. It takes wide "
+      "accesses to get there, since bandwidth needs bytes in flight and a lane has few requests; "
+      "and it holds only while the instructions per element, which the type does not change, fit "
+      "into the halved time.";
+  const auto n = [](const Problem& p) { return p.n; };
+  f.extent("n", &Problem::n, std::int64_t{1} << 27, std::int64_t{1} << 32, "elements")
+      .choice<Op>("op", &Problem::op,
+                  {{"relu", Op::relu}, {"gelu", Op::gelu}, {"gelu_tanh", Op::gelu_tanh}},
+                  "relu; gelu by erf, exact to rounding; gelu_tanh, the approximation by tanh, "
+                  "half the instructions");
+  f.input("x_fp32", &Data::x_fp32, n)
+      .input("x_fp16", &Data::x_fp16, n)
+      .input("x_bf16", &Data::x_bf16, n)
+      .output("y_fp32", &Data::y_fp32, n,
+              [](const Problem& p) { return tolerance(p, DataType::fp32); })
+      .output("y_fp16", &Data::y_fp16, n,
+              [](const Problem& p) { return tolerance(p, DataType::fp16); })
+      .output("y_bf16", &Data::y_bf16, n,
+              [](const Problem& p) { return tolerance(p, DataType::bf16); });
+  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
+  f.prepare = prepare;
+  f.reference = reference;
+  f.host_reference = host_reference;
+  f.accuracy_reference = accuracy_reference;
+  f.tolerance_derivation =
+      "u = 2^-24 for the fp32 arithmetic, U for the stored type, x in [-4, 4]. Storing rounds by "
+      "U·|y|, and by 2^-25 where fp16 is subnormal. relu selects and never rounds: exact. "
+      "gelu = 0.5·x·(1 + erf(z)), z = x·√½: z is off by 2u relative, which moves erf by at most "
+      "2u·max(z·erf'(z)) = 0.97u; erff adds 2 ulp = 2u and the sum u (CUDA C++ Programming Guide, "
+      "Mathematical Functions), together 2u·|x|; the product adds u·|y|: 4u·4 covers them. "
+      "gelu_tanh = x/(1 + exp(a)), |a| < 11: a is off by 5u relative, so exp(a) by 55u; __expf "
+      "adds 2 + floor(1.173·|a|) = 14 ulp = 28u, the sum u, __fdividef 2 ulp = 4u, all relative "
+      "to y: 96u covers them.";
+  f.variant(fp32_scalar()).variant(fp16_scalar()).variant(fp32()).variant(fp16()).variant(bf16());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::mixed_precision

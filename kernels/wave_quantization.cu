@@ -1,0 +1,199 @@
+// wave_quantization: a matrix product that loses half its throughput when one row is added.
+//
+// The question: what does the number of tiles do to throughput, when nothing else changes? A GPU
+// with S SMs works on S tiles at a time, a wave. If every tile takes the same time, a product takes
+// as long as its waves, however few tiles the last one has: time climbs in steps at the sizes where
+// tiles = 1, S + 1, 2·S + 1, … With tiles of 256×128 and M = N that is 2048 → 2049 on 132 SMs
+// (128 → 153 tiles) and 1792 → 1793 on 108 SMs (98 → 120); on 132 SMs nothing happens at 1793.
+//
+// So that tiles alone change, everything else is held:
+//   the tile   256×128 and one block per SM, where a library picks another kernel for another size
+//   the work   operands are stored in whole tiles, zeros in the padding; no access is conditional
+//   alignment  rows of B are `pitch` elements apart whatever n is, rows of A k rounded up to 32,
+//   and
+//              C is stored in panels of 128 columns. (In rows of `pitch` elements there would be
+//              columns between n and the pitch that no tile writes; in panels there are none.)
+#include "kernels/common/gemm_reference.cuh"
+#include "kernels/common/launch.cuh"
+#include "kernels/common/tile_256x128.cuh"
+
+namespace gpuexp::wave_quantization {
+
+using tile_256x128::Element;
+using tile_256x128::kSlabK;
+using tile_256x128::kTileM;
+using tile_256x128::kTileN;
+
+// C (n×n) = A (n×k) · B (k×n), stored in whole tiles:
+//   A  stored_rows() × stored_k(), row-major
+//   B  stored_k() × pitch, row-major
+//   C  stored_columns() / 128 panels of stored_rows() × 128, each row-major
+struct Problem {
+  std::int64_t n;
+  std::int64_t k;
+  std::int64_t pitch;
+  __host__ __device__ std::int64_t stored_rows() const {
+    return (n + kTileM - 1) / kTileM * kTileM;
+  }
+  __host__ __device__ std::int64_t stored_columns() const {
+    return (n + kTileN - 1) / kTileN * kTileN;
+  }
+  __host__ __device__ std::int64_t stored_k() const { return (k + kSlabK - 1) / kSlabK * kSlabK; }
+};
+
+struct Data {
+  Element* a;
+  Element* b;
+  Element* c;
+};
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+// ---- the plain reference ----
+
+GemmOperands<Element> operands(const Problem& p, const Data& d) {
+  return {d.a, p.stored_k(), d.b, p.pitch, p.k};
+}
+
+struct ReferencePanels {
+  GemmOperands<Element> operands;
+  std::int64_t rows;
+  GemmBound bound;
+  __device__ ReferenceElement operator()(std::int64_t i) const {
+    const std::int64_t panel = i / (rows * kTileN);
+    return gemm_element(operands, i / kTileN % rows, panel * kTileN + i % kTileN, bound);
+  }
+};
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  const auto index = [&](std::int64_t row, std::int64_t column) {
+    return (column / kTileN * p.stored_rows() + row) * kTileN + column % kTileN;
+  };
+  host_gemm_reference(operands(p, d), p.stored_rows(), p.stored_columns(), tensor_core_bound(p.k),
+                      index, out[0]);
+}
+
+// ---- fixed_tile: one 256×128 tile per block, one block per SM ----
+
+__global__ void __launch_bounds__(tile_256x128::kThreads, 1)
+    fixed_tile_kernel(Problem p, const Element* a, const Element* b, Element* c) {
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kTileM;
+  const std::int64_t column = static_cast<std::int64_t>(blockIdx.y) * kTileN;
+  const auto k = static_cast<unsigned>(p.stored_k());
+  constexpr int kBytes = 16;
+  constexpr bool kWhole = true;
+  tile_256x128::multiply<kBytes, kWhole>(
+      {a + row * k, k, kTileM, k}, {b + column, static_cast<unsigned>(p.pitch), k, kTileN},
+      {c + column * p.stored_rows() + row * kTileN, kTileN, kTileM, kTileN});
+}
+
+std::vector<Shape> fixed_tile_shapes(const Problem& p, const DeviceSpec& device) {
+  return {tile_256x128::shape(kernel_address(fixed_tile_kernel), p.n, p.n, device)};
+}
+
+// Useful are the elements of the n×n product; the padding moves and computes along with them.
+Work work(const Problem& p) {
+  constexpr double kBytes = sizeof(Element);
+  const auto product = [](std::int64_t x, std::int64_t y) {
+    return static_cast<double>(x) * static_cast<double>(y);
+  };
+  Work w;
+  w.bytes_read = 2.0 * product(p.n, p.k) * kBytes;
+  w.bytes_written = product(p.n, p.n) * kBytes;
+  w.moved_read = product(p.stored_rows() + p.stored_columns(), p.stored_k()) * kBytes;
+  w.moved_written = product(p.stored_rows(), p.stored_columns()) * kBytes;
+  w.operations = {{Pipe::tensor_bf16_fp32, 2.0 * product(p.n, p.n) * static_cast<double>(p.k)}};
+  return w;
+}
+
+MetricValues wave_metrics(const Problem& p, const DeviceSpec& device) {
+  const std::int64_t tiles = fixed_tile_shapes(p, device)[0].grid.count();
+  const std::int64_t waves = ceil_div(tiles, device.sm_count);
+  const double slots = static_cast<double>(waves * device.sm_count);
+  const double tail = static_cast<double>(tiles) / slots;
+  const double useful =
+      static_cast<double>(p.n * p.n) / static_cast<double>(p.stored_rows() * p.stored_columns());
+  return {{"tiles", static_cast<double>(tiles)},
+          {"waves", static_cast<double>(waves)},
+          {"tail_efficiency_pct", 100.0 * tail},
+          {"tile_efficiency_pct", 100.0 * useful},
+          {"predicted_relative_pct", 100.0 * tail * useful},
+          {"divisor_pow2", static_cast<double>(p.n & -p.n)}};
+}
+
+Variant fixed_tile() {
+  Variant v;
+  v.id = "fixed_tile";
+  v.why =
+      "One block per 256×128 tile and, by its shared memory, one block per SM. A large tile reuses "
+      "each byte most, which is why libraries like it; its cost is the coarse step: where a wave "
+      "is as much as 132 tiles, the tile after the last full wave keeps one SM busy and the others "
+      "idle. Time should step up at the edges and stay level between them; sm__cycles_active.avg "
+      "against .max shows the idle SMs.";
+  v.min_compute_capability = kMmaBf16ComputeCapability;
+  v.shapes = fixed_tile_shapes;
+  v.work = work;
+  v.metrics = wave_metrics;
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    launch(fixed_tile_kernel, x.shapes[0], x.stream, p, d.a, d.b, d.c);
+  };
+  return v;
+}
+
+// ---- declaration ----
+
+std::optional<std::string> unsupported(const Problem& p, const DeviceSpec&) {
+  if (p.pitch % kTileN != 0) return "needs a pitch that is a multiple of 128, the tile's columns";
+  if (p.n > p.pitch) return "needs n up to the pitch, the length of a stored row of B";
+  return std::nullopt;
+}
+
+Family declare() {
+  Family f("wave_quantization",
+           "What does the number of tiles do to throughput when every tile does the same work?");
+  f.physics =
+      "Blocks of equal work run in waves of as many as the SMs hold at once. The last wave takes "
+      "as long as a full one, so time is a staircase in the number of tiles and throughput a "
+      "sawtooth in n: predicted_relative_pct, the product of tail efficiency (tiles over the slots "
+      "of all waves) and tile efficiency (n² over the area of the tiles), is the share of a fully "
+      "busy GPU's rate that is left.";
+  f.extent("n", &Problem::n, 2048, 1 << 16, "rows of A and C, columns of B and C")
+      .extent("k", &Problem::k, 1024, kTensorCoreBoundMaxK, "columns of A, rows of B")
+      .integer("pitch", &Problem::pitch, 4608, kTileN, 1 << 16, "elements",
+               "leading dimension of B, the same for a whole sweep of n; a multiple of 128");
+  f.input("a", &Data::a, [](const Problem& p) { return p.stored_rows() * p.stored_k(); })
+      .input("b", &Data::b, [](const Problem& p) { return p.stored_k() * p.pitch; })
+      .output("c", &Data::c, [](const Problem& p) { return p.stored_rows() * p.stored_columns(); });
+  f.metric("tiles", "", "256×128 tiles of C, one block each")
+      .metric("waves", "", "tiles over SMs, rounded up")
+      .metric("tail_efficiency_pct", "%", "tiles over waves × SMs")
+      .metric("tile_efficiency_pct", "%", "elements of C over those of its tiles")
+      .metric("predicted_relative_pct", "%",
+              "predicted throughput relative to a GPU whose every SM always has a whole tile: tail "
+              "times tile efficiency")
+      .metric("divisor_pow2", "", "largest power of two that divides n; here it should not matter");
+  f.outputs = [](const Problem& p) { return Extent{p.n, p.n, 1}; };
+  f.unsupported = unsupported;
+  f.prepare = [](const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
+    fill_uniform_padded(d.a, p.stored_rows() * p.stored_k(), p.n, p.k, p.stored_k(),
+                        stream_seed(seed, 0), stream);
+    fill_uniform_padded(d.b, p.stored_k() * p.pitch, p.k, p.n, p.pitch, stream_seed(seed, 1),
+                        stream);
+  };
+  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
+                   Stream stream) {
+    evaluate_reference(out[0], p.stored_rows() * p.stored_columns(),
+                       ReferencePanels{operands(p, d), p.stored_rows(), tensor_core_bound(p.k)},
+                       stream);
+  };
+  f.host_reference = host_reference;
+  f.tolerance_derivation = kTensorCoreBoundDerivation;
+  f.tolerance = [](const Problem& p) { return tensor_core_bound(p.k).tolerance(); };
+  f.variant(fixed_tile());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::wave_quantization

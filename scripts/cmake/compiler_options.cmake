@@ -1,0 +1,43 @@
+# gpuexp_warnings: the warnings that all of the project's own targets compile with.
+#
+# The strict set is for C++ alone: nvcc hands the host compiler generated code, in which -Wpedantic and
+# -Wconversion report nvcc's own lines.
+add_library(gpuexp_warnings INTERFACE)
+target_compile_options(gpuexp_warnings INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wno-sign-conversion;-Wnon-virtual-dtor>
+  "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Xcompiler -Wall,-Wextra>"
+  # A __host__ __device__ function that calls a __host__ one compiles with a warning and fails on the device.
+  "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:--Werror cross-execution-space-call>")
+
+if(GPUEXP_SANITIZE)
+  if(GPUEXP_CUDA)
+    message(FATAL_ERROR "GPUEXP_SANITIZE is for the host code: configure with -DGPUEXP_CUDA=OFF, as the preset "
+      "'host' does. Kernels are checked with compute-sanitizer, at run time.")
+  endif()
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # Instrumented code makes GCC report members of the standard library as uninitialized.
+    add_compile_options(-Wno-maybe-uninitialized)
+  endif()
+endif()
+
+if(GPUEXP_CUDA)
+  set(_gpuexp_cuda_flags
+    # Host stubs of kernel templates get a symbol that other files can name: kernels/kernel_resources.cmake.
+    -static-global-template-stub=false
+    --expt-relaxed-constexpr
+    --extended-lambda
+    # Source lines for Nsight Compute and compute-sanitizer; the machine code stays the same.
+    -lineinfo)
+  include(CheckCompilerFlag)
+  check_compiler_flag(CUDA "${_gpuexp_cuda_flags}" GPUEXP_NVCC_KNOWS_FLAGS)
+  if(NOT GPUEXP_NVCC_KNOWS_FLAGS)
+    list(JOIN _gpuexp_cuda_flags " " _gpuexp_cuda_flags)
+    message(FATAL_ERROR "${CMAKE_CUDA_COMPILER} (${CMAKE_CUDA_COMPILER_VERSION}) does not compile with "
+      "${_gpuexp_cuda_flags}; CUDA ${GPUEXP_MINIMUM_CUDA_VERSION} and later do.")
+  endif()
+  foreach(flag IN LISTS _gpuexp_cuda_flags)
+    add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:${flag}>")
+  endforeach()
+endif()

@@ -1,0 +1,54 @@
+# gpuexp_default_architectures(<out>): the value of CMAKE_CUDA_ARCHITECTURES that suits this machine.
+#
+# With a GPU that nvcc can compile for: machine code for the GPUs present and nothing else, which builds
+# fastest. Otherwise machine code for Ampere (8.0) and Hopper (9.0a), and PTX for 8.0, which the driver
+# compiles at load time for whatever else is newer.
+
+# wgmma and the other features of Hopper alone exist only in sm_90a, which runs on every GPU of compute
+# capability 9.0.
+function(_gpuexp_machine_code out_entry compute_capability)
+  string(REPLACE "." "" number "${compute_capability}")
+  if(number STREQUAL "90")
+    set(number 90a)
+  endif()
+  set(${out_entry} "${number}-real" PARENT_SCOPE)
+endfunction()
+
+# Compute capabilities ("9.0") of the GPUs that the driver shows, each once; empty where there is none.
+function(_gpuexp_compute_capabilities out_list)
+  set(${out_list} "" PARENT_SCOPE)
+  find_program(GPUEXP_NVIDIA_SMI nvidia-smi PATHS /usr/lib/wsl/lib)
+  mark_as_advanced(GPUEXP_NVIDIA_SMI)
+  if(NOT GPUEXP_NVIDIA_SMI)
+    return()
+  endif()
+  execute_process(COMMAND "${GPUEXP_NVIDIA_SMI}" --query-gpu=compute_cap --format=csv,noheader
+    OUTPUT_VARIABLE output ERROR_QUIET RESULT_VARIABLE status)
+  if(status EQUAL 0)
+    string(REGEX MATCHALL "[0-9]+\\.[0-9]+" found "${output}")
+    list(REMOVE_DUPLICATES found)
+    set(${out_list} "${found}" PARENT_SCOPE)
+  endif()
+endfunction()
+
+function(gpuexp_default_architectures out_architectures)
+  set(portable 80-real 90a-real 80-virtual)
+  _gpuexp_compute_capabilities(present)
+  execute_process(COMMAND "${GPUEXP_NVCC}" --list-gpu-arch OUTPUT_VARIABLE known ERROR_QUIET)
+  set(architectures "")
+  foreach(compute_capability IN LISTS present)
+    string(REPLACE "." "" number "${compute_capability}")
+    if(NOT known MATCHES "compute_${number}(\n|$)")
+      message(WARNING "${GPUEXP_NVCC} cannot compile for compute capability ${compute_capability} of the GPU "
+        "here; compiling for ${portable} instead, which runs on GPUs of compute capability 8.0 and later")
+      set(architectures "")
+      break()
+    endif()
+    _gpuexp_machine_code(entry "${compute_capability}")
+    list(APPEND architectures "${entry}")
+  endforeach()
+  if(NOT architectures)
+    set(architectures ${portable})
+  endif()
+  set(${out_architectures} "${architectures}" PARENT_SCOPE)
+endfunction()

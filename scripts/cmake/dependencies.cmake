@@ -1,0 +1,89 @@
+# Libraries that the project builds on, each from the system where its version fits, else fetched at a
+# pinned commit:
+#
+#   CLI11::CLI11, fmt::fmt, nlohmann_json::nlohmann_json
+#   gpuexp_catch2  Catch2 of either major version, told apart by GPUEXP_CATCH2_VERSION_MAJOR; the tests bring
+#                  their own main
+#   gpuexp_nvtx    NVTX 3 headers; GPUEXP_HAVE_NVTX is 0 where there are none, which only a build
+#                  without CUDA allows
+
+include(FetchContent)
+
+# The oldest versions are those of Debian 12; a fetched one is a release that also compiles with GCC 12.
+FetchContent_Declare(CLI11
+  GIT_REPOSITORY https://github.com/CLIUtils/CLI11.git
+  GIT_TAG 4160d259d961cd393fd8d67590a8c7d210207348  # v2.5.0
+  FIND_PACKAGE_ARGS 2.1.2)
+FetchContent_Declare(fmt
+  GIT_REPOSITORY https://github.com/fmtlib/fmt.git
+  GIT_TAG 40626af88bd7df9a5fb80be7b25ac85b122d6c21  # 11.2.0
+  FIND_PACKAGE_ARGS 9.1.0)
+FetchContent_Declare(nlohmann_json
+  GIT_REPOSITORY https://github.com/nlohmann/json.git
+  GIT_TAG 9cca280a4d0ccf0c08f47a99aa71d1b0e52f8d03  # v3.11.3
+  FIND_PACKAGE_ARGS 3.11.2)
+FetchContent_Declare(Catch2
+  GIT_REPOSITORY https://github.com/catchorg/Catch2.git
+  GIT_TAG fa43b77429ba76c462b1898d6cd2f2d7a9416b14  # v3.7.1
+  FIND_PACKAGE_ARGS)  # no version: 2.13 and 3 both fit, and no single request accepts both
+FetchContent_Declare(nvtx
+  GIT_REPOSITORY https://github.com/NVIDIA/NVTX.git
+  GIT_TAG e170594ac7cf1dac584da473d4ca9301087090c1  # v3.1.0
+  SOURCE_SUBDIR none)  # headers are all that is used, so nothing of it is configured
+
+# Fetched code is compiled as its authors wrote it: without clang-tidy, and with its headers as those of the system.
+# (FetchContent_Declare's own SYSTEM breaks the download with CMake 3.25.1.)
+function(_gpuexp_make_available name target)
+  set(CMAKE_CXX_CLANG_TIDY "")
+  FetchContent_MakeAvailable(${name})
+  if(${name}_FOUND)
+    message(STATUS "${name} ${${name}_VERSION}: from the system")
+    set(${name}_VERSION "${${name}_VERSION}" PARENT_SCOPE)
+  else()
+    FetchContent_GetProperties(${name} SOURCE_DIR source_dir)
+    message(STATUS "${name}: fetched into ${source_dir}")
+    get_target_property(aliased ${target} ALIASED_TARGET)
+    set_target_properties(${aliased} PROPERTIES SYSTEM ON)
+  endif()
+endfunction()
+
+_gpuexp_make_available(CLI11 CLI11::CLI11)
+_gpuexp_make_available(fmt fmt::fmt)
+_gpuexp_make_available(nlohmann_json nlohmann_json::nlohmann_json)
+
+if(GPUEXP_TESTS)
+  _gpuexp_make_available(Catch2 Catch2::Catch2)
+  add_library(gpuexp_catch2 INTERFACE)
+  target_link_libraries(gpuexp_catch2 INTERFACE Catch2::Catch2)
+  if(Catch2_VERSION VERSION_LESS 3 AND Catch2_VERSION)
+    target_compile_definitions(gpuexp_catch2 INTERFACE GPUEXP_CATCH2_VERSION_MAJOR=2)
+  else()
+    target_compile_definitions(gpuexp_catch2 INTERFACE GPUEXP_CATCH2_VERSION_MAJOR=3)
+  endif()
+endif()
+
+set(_gpuexp_nvtx_hints ${CUDAToolkit_INCLUDE_DIRS})
+if(GPUEXP_NVCC)
+  list(APPEND _gpuexp_nvtx_hints "${GPUEXP_NVCC}/../../include")
+endif()
+foreach(toolkit IN LISTS GPUEXP_VENV_TOOLKIT_DIRS)
+  list(APPEND _gpuexp_nvtx_hints "${toolkit}/include")
+endforeach()
+find_path(GPUEXP_NVTX_INCLUDE_DIR nvtx3/nvToolsExt.h HINTS ${_gpuexp_nvtx_hints}
+  DOC "Directory of nvtx3/nvToolsExt.h")
+mark_as_advanced(GPUEXP_NVTX_INCLUDE_DIR)
+
+add_library(gpuexp_nvtx INTERFACE)
+set(_gpuexp_nvtx_include_dir "${GPUEXP_NVTX_INCLUDE_DIR}")
+if(NOT _gpuexp_nvtx_include_dir AND GPUEXP_CUDA)
+  FetchContent_MakeAvailable(nvtx)
+  set(_gpuexp_nvtx_include_dir "${nvtx_SOURCE_DIR}/c/include")
+endif()
+if(_gpuexp_nvtx_include_dir)
+  target_include_directories(gpuexp_nvtx SYSTEM INTERFACE "${_gpuexp_nvtx_include_dir}")
+  target_link_libraries(gpuexp_nvtx INTERFACE ${CMAKE_DL_LIBS})
+  target_compile_definitions(gpuexp_nvtx INTERFACE GPUEXP_HAVE_NVTX=1)
+else()
+  message(STATUS "NVTX: no headers found, built without")
+  target_compile_definitions(gpuexp_nvtx INTERFACE GPUEXP_HAVE_NVTX=0)
+endif()

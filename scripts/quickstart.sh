@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# From a fresh Debian 12 or Ubuntu 24.04 to a first result: installs what is missing, builds build/gpuexp, and runs
+# configs/quickstart.json on the GPU here. Without a GPU it shows the plan and the predictions for an H200.
+# Arguments go to `gpuexp run`. Needs root, sudo, or that nothing is missing.
+
+# shellcheck source=scripts/setup.sh
+source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+
+config=configs/quickstart.json
+results=results/quickstart
+
+# Sets python to an interpreter with pandas and matplotlib; false where there is none.
+find_plotting_python() {
+  local check='import matplotlib, pandas'
+  python=python3
+  python3 -c "$check" 2>/dev/null && return
+  python=$venv/bin/python
+  [[ -x $python ]] && "$python" -c "$check" 2>/dev/null && return
+  pip_install "pandas and matplotlib, for the plots" pandas matplotlib
+}
+
+plot() {
+  if [[ ! -s $results.csv ]]; then
+    return
+  fi
+  if find_plotting_python; then
+    "$python" scripts/plot.py "$results.csv" --out "$results" ||
+      warn "scripts/plot.py failed; $results.csv has the data"
+  else
+    warn "no plots: pandas and matplotlib could not be installed; $results.csv has the data"
+  fi
+}
+
+setup
+compile "$build" gpuexp
+cd "$repo"
+
+if ((gpu_count == 0)); then
+  say "No GPU here: showing the plan and the predictions for an H200 instead of a run."
+  build/gpuexp plan "$config" --gpu h200
+  build/gpuexp predict "$config" --gpu h200
+  exit
+fi
+
+mkdir -p results
+status=0
+build/gpuexp run "$config" --csv "$results.csv" "$@" || status=$?
+plot
+exit "$status"

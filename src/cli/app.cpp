@@ -1,0 +1,74 @@
+#include "cli/app.hpp"
+
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+namespace gpuexp::cli {
+
+namespace fs = std::filesystem;
+
+fs::path config_dir() {
+  std::vector<fs::path> candidates;
+  if (const char* given = std::getenv("GPUEXP_CONFIG_DIR")) {
+    candidates = {given};
+  } else {
+    candidates.push_back("configs");
+    std::error_code error;
+    const fs::path executable = fs::read_symlink("/proc/self/exe", error);
+    if (!error) {
+      candidates.push_back(executable.parent_path().parent_path() / "configs");
+      candidates.push_back(executable.parent_path().parent_path() / "share/gpuexp/configs");
+    }
+  }
+  std::string looked;
+  for (const fs::path& candidate : candidates) {
+    if (fs::is_directory(candidate / "devices")) return candidate;
+    looked += fmt::format("\n  {}", candidate.string());
+  }
+  throw ConfigError(
+      "no folder with configs and devices/ was found; set GPUEXP_CONFIG_DIR. looked at:" + looked);
+}
+
+std::vector<DeviceSpecFile> device_specs() {
+  return read_device_specs(config_dir() / "devices");
+}
+
+fs::path find_config(const std::string& given) {
+  if (fs::exists(given) || given.find('/') != std::string::npos) return given;
+  const fs::path directory = config_dir();
+  const fs::path named =
+      directory / (fs::path(given).extension() == ".json" ? given : given + ".json");
+  if (fs::exists(named)) return named;
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(directory)) {
+    if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
+  }
+  const auto near = nearest_name(fs::path(given).stem().string(), names);
+  throw ConfigError(fmt::format("{}: no such file, and no config of that name in {}{}", given,
+                                directory.string(),
+                                near ? fmt::format("; did you mean '{}'?", *near) : ""));
+}
+
+void ConfigOptions::add_to(CLI::App& command) {
+  command.add_option("config", configs, "config files, or names of configs in configs/")
+      ->required();
+  command.add_option("--filter", overrides.filter,
+                     "keep only the variants whose family/variant matches this glob");
+  command
+      .add_option("--set", overrides.sets,
+                  "replace an axis, modes or a measure setting: n=1024,2048 modes=warm "
+                  "measure.max_seconds=1")
+      ->type_name("KEY=VALUE[,VALUE...]")
+      ->allow_extra_args(false);
+  command.add_option("--seed", overrides.seed, "seed of the inputs, instead of the config's");
+}
+
+std::vector<Config> ConfigOptions::read(const Registry& registry) const {
+  std::vector<Config> read;
+  for (const std::string& given : configs)
+    read.push_back(read_config(find_config(given), registry, overrides));
+  return read;
+}
+
+}  // namespace gpuexp::cli

@@ -1,0 +1,137 @@
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "build_info.hpp"
+#include "cli/app.hpp"
+#include "gpu/device_query.hpp"
+#include "report/text.hpp"
+
+namespace gpuexp::cli {
+
+namespace {
+
+constexpr double kGiga = 1e9;
+constexpr double kTera = 1e12;
+
+nlohmann::ordered_json rates_json(const DeviceSpec& spec) {
+  nlohmann::ordered_json rates = nlohmann::json::object();
+  for (int pipe = 0; pipe < kPipeCount; ++pipe) {
+    if (const auto peak = spec.peak(static_cast<Pipe>(pipe))) {
+      rates[std::string(name_of(static_cast<Pipe>(pipe)))] = *peak / kTera;
+    }
+  }
+  return rates;
+}
+
+template <class T>
+nlohmann::ordered_json or_null(const std::optional<T>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+}
+
+nlohmann::ordered_json to_json(const DeviceInfo& d) {
+  const NvmlReadings& r = d.readings;
+  return {{"index", d.index},
+          {"name", d.spec.name},
+          {"uuid", d.uuid},
+          {"pci_bus_id", d.pci_bus_id},
+          {"compute_capability", fmt::format("{}.{}", d.spec.cc_major, d.spec.cc_minor)},
+          {"sm_count", d.spec.sm_count},
+          {"memory_bytes", d.spec.memory_bytes},
+          {"memory_free_bytes", d.free_bytes},
+          {"memory_gb_per_s", d.spec.memory_bytes_per_s / kGiga},
+          {"l2_bytes", d.spec.l2_bytes},
+          {"shared_bytes_per_sm", d.spec.sm.shared_bytes},
+          {"shared_bytes_per_block", d.spec.sm.shared_bytes_per_block},
+          {"sm_clock_max_mhz", d.spec.sm_clock_max_mhz},
+          {"sm_clock_mhz", or_null(r.sm_clock_mhz)},
+          {"memory_clock_mhz", or_null(r.memory_clock_mhz)},
+          {"power_w", or_null(r.power_w)},
+          {"power_limit_w", or_null(r.power_limit_w)},
+          {"temperature_c", or_null(r.temperature_c)},
+          {"ecc_enabled", or_null(r.ecc_enabled)},
+          {"driver_version", or_null(r.driver_version)},
+          {"device_spec",
+           d.spec_id.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(d.spec_id)},
+          {"peak_tflops", rates_json(d.spec)}};
+}
+
+template <class T>
+std::string or_unknown(const std::optional<T>& value, const char* unit) {
+  return value ? fmt::format("{}{}", *value, unit) : "unknown";
+}
+
+void print_text(const DeviceInfo& d) {
+  const DeviceSpec& s = d.spec;
+  const NvmlReadings& r = d.readings;
+  fmt::print("device {}: {}  ({}, PCI {})\n", d.index, s.name, d.uuid, d.pci_bus_id);
+  fmt::print(
+      "  compute capability {}.{}, {} SMs, {} KiB of shared memory per SM, {} KiB per block\n",
+      s.cc_major, s.cc_minor, s.sm_count, s.sm.shared_bytes / 1024,
+      s.sm.shared_bytes_per_block / 1024);
+  fmt::print("  memory {} ({} free) at {:.0f} GB/s, L2 {}\n",
+             bytes_text(static_cast<double>(s.memory_bytes)),
+             bytes_text(static_cast<double>(d.free_bytes)), s.memory_bytes_per_s / kGiga,
+             bytes_text(static_cast<double>(s.l2_bytes)));
+  fmt::print("  now: SM clock {} of {:.0f} MHz, memory clock {}, {} of {}, {}, ECC {}\n",
+             or_unknown(r.sm_clock_mhz, ""), s.sm_clock_max_mhz,
+             or_unknown(r.memory_clock_mhz, " MHz"), or_unknown(r.power_w, ""),
+             or_unknown(r.power_limit_w, " W"), or_unknown(r.temperature_c, " °C"),
+             r.ecc_enabled ? (*r.ecc_enabled ? "on" : "off") : "unknown");
+  fmt::print("  driver {}, CUDA {} at most\n", r.driver_version.value_or("unknown"),
+             driver_runtime_version());
+  if (d.spec_id.empty()) {
+    fmt::print(
+        "  no datasheet in configs/devices answers to this name: rates of its pipes are unknown\n");
+    return;
+  }
+  fmt::print("  datasheet ({}), TFLOP/s:", d.spec_id);
+  for (int pipe = 0; pipe < kPipeCount; ++pipe) {
+    if (const auto peak = s.peak(static_cast<Pipe>(pipe))) {
+      fmt::print(" {} {:.4g}", name_of(static_cast<Pipe>(pipe)), *peak / kTera);
+    }
+  }
+  fmt::print("\n");
+}
+
+ExitCode run(bool json) {
+  const auto reason = no_device_reason();
+  nlohmann::ordered_json out{{"gpuexp", build_info::version},
+                             {"git_commit", build_info::git_commit},
+                             {"cuda_runtime", runtime_version()},
+                             {"cuda_driver", driver_runtime_version()},
+                             {"devices", nlohmann::json::array()}};
+  if (!json) {
+    fmt::print("gpuexp {} ({}{}), CUDA runtime {}, code for {}\n", build_info::version,
+               build_info::git_commit, build_info::git_dirty ? ", modified" : "", runtime_version(),
+               build_info::cuda_architectures);
+  }
+  if (reason) {
+    if (json) out["no_device_reason"] = *reason;
+    fmt::print("{}\n", json ? out.dump(2) : "no GPU: " + *reason);
+    return ExitCode::no_device;
+  }
+  const auto specs = device_specs();
+  for (int i = 0; i < device_count(); ++i) {
+    const DeviceInfo device = query_device(i, specs);
+    if (json) {
+      out["devices"].push_back(to_json(device));
+    } else {
+      print_text(device);
+    }
+  }
+  if (json) fmt::print("{}\n", out.dump(2));
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_info(CLI::App& app, Context& context) {
+  CLI::App* command =
+      app.add_subcommand("info", "the GPUs of this machine, their properties and current clocks");
+  auto json = std::make_shared<bool>(false);
+  command->add_flag("--json", *json, "machine-readable");
+  command->footer("example: gpuexp info --json");
+  command->callback([&context, json] { context.action = [json] { return run(*json); }; });
+}
+
+}  // namespace gpuexp::cli

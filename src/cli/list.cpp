@@ -1,0 +1,93 @@
+#include <algorithm>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/app.hpp"
+#include "report/text.hpp"
+
+namespace gpuexp::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ListedConfig {
+  std::string name;
+  std::string description;
+};
+
+// Names and descriptions alone: listing must not fail because one config does.
+std::vector<ListedConfig> listed_configs() {
+  std::vector<ListedConfig> configs;
+  for (const auto& entry : fs::directory_iterator(config_dir())) {
+    if (entry.path().extension() != ".json") continue;
+    std::ifstream in(entry.path());
+    const auto json = nlohmann::json::parse(in, nullptr, false);
+    std::string description = "not valid JSON";
+    if (json.is_object() && json.contains("description") && json["description"].is_string()) {
+      description = json["description"];
+    }
+    configs.push_back({entry.path().stem().string(), description});
+  }
+  std::sort(configs.begin(), configs.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
+  return configs;
+}
+
+void print_json(const Context& context) {
+  nlohmann::ordered_json out;
+  for (const Family& f : context.registry.families()) {
+    nlohmann::ordered_json variants = nlohmann::json::array();
+    for (const Variant& v : f.variants)
+      variants.push_back(v.id);
+    out["families"].push_back({{"id", f.id}, {"question", f.question}, {"variants", variants}});
+  }
+  for (const ListedConfig& c : listed_configs()) {
+    out["configs"].push_back({{"name", c.name}, {"description", c.description}});
+  }
+  for (const DeviceSpecFile& d : device_specs()) {
+    out["devices"].push_back({{"id", d.spec.id}, {"name", d.spec.name}});
+  }
+  fmt::print("{}\n", out.dump(2));
+}
+
+void print_text(const Context& context) {
+  constexpr std::size_t kWidth = 100;
+  fmt::print("families (gpuexp describe FAMILY)\n");
+  for (const Family& f : context.registry.families()) {
+    std::string ids;
+    for (const Variant& v : f.variants)
+      ids += (ids.empty() ? "" : " ") + v.id;
+    fmt::print("  {}: {}\n{}", f.id, f.question, paragraph(ids, kWidth, 6));
+  }
+  fmt::print("\nconfigs in {} (gpuexp run NAME)\n", config_dir().string());
+  for (const ListedConfig& c : listed_configs()) {
+    fmt::print("  {}\n{}", c.name, paragraph(c.description, kWidth, 6));
+  }
+  fmt::print("\ndevice specs (--gpu ID)\n");
+  for (const DeviceSpecFile& d : device_specs())
+    fmt::print("  {:<18} {}\n", d.spec.id, d.spec.name);
+}
+
+}  // namespace
+
+void add_list(CLI::App& app, Context& context) {
+  CLI::App* command = app.add_subcommand("list", "families, variants, configs and device specs");
+  auto json = std::make_shared<bool>(false);
+  command->add_flag("--json", *json, "machine-readable");
+  command->footer("example: gpuexp list --json | jq '.families[].id'");
+  command->callback([&context, json] {
+    context.action = [&context, json] {
+      if (*json) {
+        print_json(context);
+      } else {
+        print_text(context);
+      }
+      return ExitCode::ok;
+    };
+  });
+}
+
+}  // namespace gpuexp::cli

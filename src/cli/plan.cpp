@@ -1,0 +1,121 @@
+#include "core/plan.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/app.hpp"
+#include "core/prediction.hpp"
+#include "report/text.hpp"
+#include "report/text_table.hpp"
+
+namespace gpuexp::cli {
+
+namespace {
+
+constexpr const char* kDefaultGpu = "h200";
+
+struct Options {
+  ConfigOptions config;
+  std::string gpu;
+  bool json = false;
+};
+
+struct PlannedCell {
+  std::string key;
+  std::string skip_reason;
+  double device_bytes;
+  double seconds;
+};
+
+std::vector<PlannedCell> planned_cells(const Plan& plan, const KernelResources& resources) {
+  std::vector<PlannedCell> cells;
+  for (const Group& group : plan.groups) {
+    for (const Cell& cell : group.cells) {
+      const auto prediction = predict_cell(plan, group, cell, resources);
+      cells.push_back({cell_key(plan, group, cell), cell.skip_reason,
+                       static_cast<double>(group.device_bytes),
+                       estimated_seconds(plan, group, prediction)});
+    }
+  }
+  return cells;
+}
+
+void print_text(const Plan& plan, const std::vector<PlannedCell>& cells) {
+  TextTable table;
+  table.add_column("cell", Align::left);
+  table.add_column("memory", Align::right);
+  table.add_column("est. time", Align::right);
+  table.add_column("skipped because", Align::left);
+  double seconds = 0;
+  double peak_bytes = 0;
+  std::size_t skipped = 0;
+  for (const PlannedCell& c : cells) {
+    const bool skip = !c.skip_reason.empty();
+    table.add_row(
+        {c.key, bytes_text(c.device_bytes), skip ? "" : time_text(1e6 * c.seconds), c.skip_reason});
+    seconds += c.seconds;
+    if (skip) ++skipped;
+    if (!skip) peak_bytes = std::max(peak_bytes, c.device_bytes);
+  }
+  fmt::print("plan of {} for {} (nothing is run)\n\n{}\n", plan.config->name, plan.device.name,
+             table.render());
+  fmt::print("{} cells in {} groups, {} skipped; at most {} of device memory; about {:.0f} s\n",
+             cells.size(), plan.groups.size(), skipped, bytes_text(peak_bytes), seconds);
+}
+
+nlohmann::ordered_json to_json(const Plan& plan, const std::vector<PlannedCell>& cells) {
+  nlohmann::ordered_json out{
+      {"config", plan.config->name}, {"gpu", plan.device.name}, {"groups", plan.groups.size()}};
+  out["cells"] = nlohmann::json::array();
+  for (const PlannedCell& c : cells) {
+    nlohmann::ordered_json cell{{"key", c.key},
+                                {"device_bytes", c.device_bytes},
+                                {"estimated_seconds", c.seconds},
+                                {"skip_reason", nullptr}};
+    if (!c.skip_reason.empty()) cell["skip_reason"] = c.skip_reason;
+    out["cells"].push_back(std::move(cell));
+  }
+  return out;
+}
+
+ExitCode run(const Context& context, const Options& options) {
+  const auto configs = options.config.read(context.registry);
+  const auto specs = device_specs();
+  const DeviceSpec& device =
+      find_device_spec(specs, options.gpu.empty() ? kDefaultGpu : options.gpu).spec;
+  if (options.gpu.empty()) fmt::print(stderr, "no --gpu given: planned for {}\n", device.name);
+  nlohmann::ordered_json json = nlohmann::json::array();
+  for (const Config& config : configs) {
+    const Plan plan = make_plan(config, device, context.resources, device.memory_bytes);
+    const auto cells = planned_cells(plan, context.resources);
+    if (options.json) {
+      json.push_back(to_json(plan, cells));
+    } else {
+      print_text(plan, cells);
+    }
+  }
+  if (options.json) fmt::print("{}\n", json.dump(2));
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, Context& context) {
+  CLI::App* command = app.add_subcommand(
+      "plan", "the cells of configs, their memory and estimated time; touches no GPU");
+  auto options = std::make_shared<Options>();
+  options->config.add_to(*command);
+  command->add_option(
+      "--gpu", options->gpu,
+      fmt::format("plan for this GPU: an id, name or alias (gpuexp list); default {}",
+                  kDefaultGpu));
+  command->add_flag("--json", options->json, "machine-readable");
+  command->footer("example: gpuexp plan wave_quantization --gpu a100_sxm4_80gb");
+  command->callback([&context, options] {
+    context.action = [&context, options] { return run(context, *options); };
+  });
+}
+
+}  // namespace gpuexp::cli

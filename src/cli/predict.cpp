@@ -1,0 +1,177 @@
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/app.hpp"
+#include "core/plan.hpp"
+#include "core/prediction.hpp"
+#include "report/text.hpp"
+#include "report/text_table.hpp"
+
+namespace gpuexp::cli {
+
+namespace {
+
+struct Options {
+  ConfigOptions config;
+  std::string gpu;
+  bool json = false;
+};
+
+double total_operations(const Work& work) {
+  double sum = 0;
+  for (const Operations& o : work.operations)
+    sum += o.count;
+  return sum;
+}
+
+std::string number(double value, int decimals) {
+  return fmt::format("{:.{}f}", value, decimals);
+}
+
+/// One row of the table per cell, or its skip reason.
+class PredictionReport {
+ public:
+  PredictionReport(const Plan& plan, const KernelResources& resources)
+      : plan_(plan), resources_(resources) {
+    for (const Group& group : plan.groups) {
+      for (const Cell& cell : group.cells)
+        add(group, cell);
+    }
+  }
+
+  void print_text() const {
+    const char* const titles[] = {"bytes",      "operations", "blocks", "blocks/SM",  "occupancy",
+                                  "limited by", "waves",      "tail",   "least time", "bound by"};
+    TextTable table;
+    table.add_column("cell", Align::left);
+    for (const char* title : titles)
+      table.add_column(title, Align::right);
+    for (const auto& cells : rows_)
+      table.add_row(cells);
+    fmt::print(
+        "computed for {}, not measured: what its datasheet and first principles allow\n\n{}\n",
+        plan_.device.name, table.render());
+    if (stand_ins_ > 0) {
+      fmt::print(
+          "{} cells use the registers of another architecture: this binary holds no code for "
+          "compute "
+          "capability {}.{}\n",
+          stand_ins_, plan_.device.cc_major, plan_.device.cc_minor);
+    }
+    if (without_registers_ > 0) {
+      fmt::print(
+          "{} cells have no occupancy: their kernels are not in this binary's resource table, or a "
+          "library "
+          "chooses them\n",
+          without_registers_);
+    }
+  }
+
+  const nlohmann::ordered_json& json() const { return json_; }
+
+ private:
+  void add(const Group& group, const Cell& cell) {
+    const std::string key = cell_key(plan_, group, cell);
+    const auto prediction = predict_cell(plan_, group, cell, resources_);
+    if (!prediction) {
+      rows_.push_back({key + "  skipped: " + cell.skip_reason});
+      json_.push_back({{"key", key}, {"skip_reason", cell.skip_reason}});
+      return;
+    }
+    const Prediction& p = *prediction;
+    add_row(key, p);
+    add_json(key, p);
+    if (!p.occupancy) ++without_registers_;
+    if (p.occupancy && !p.occupancy->exact_architecture) ++stand_ins_;
+  }
+
+  void add_row(const std::string& key, const Prediction& p) {
+    const double bytes = p.work.moved_read + p.work.moved_written;
+    std::vector<std::string> row{key, bytes_text(bytes),
+                                 fmt::format("{:.3g}", total_operations(p.work))};
+    row.push_back(p.shape ? fmt::format("{}", p.shape->grid.count()) : "");
+    row.push_back(p.occupancy ? fmt::format("{}", p.occupancy->blocks_per_sm) : "");
+    row.push_back(p.occupancy ? number(p.occupancy->warps_pct, 0) + " %" : "");
+    row.push_back(p.occupancy ? p.occupancy->limiter : "");
+    row.push_back(p.waves ? number(p.waves->waves, 2) : "");
+    row.push_back(p.waves ? number(p.waves->tail_efficiency_pct, 1) + " %" : "");
+    row.push_back(p.limit_time_us ? time_text(*p.limit_time_us) : "");
+    row.push_back(p.limit_by);
+    rows_.push_back(std::move(row));
+  }
+
+  void add_json(const std::string& key, const Prediction& p) {
+    const auto optional = [](const std::optional<double>& x) {
+      return x ? nlohmann::ordered_json(*x) : nlohmann::ordered_json(nullptr);
+    };
+    nlohmann::ordered_json j{{"key", key},
+                             {"skip_reason", nullptr},
+                             {"useful_bytes", p.work.bytes_read + p.work.bytes_written},
+                             {"moved_bytes", p.work.moved_read + p.work.moved_written},
+                             {"operations", total_operations(p.work)},
+                             {"dram_time_us", optional(p.dram_time_us)},
+                             {"compute_time_us", optional(p.compute_time_us)},
+                             {"limit_time_us", optional(p.limit_time_us)},
+                             {"limit_by", p.limit_by}};
+    if (p.shape) {
+      j["grid_blocks"] = p.shape->grid.count();
+      j["block_threads"] = p.shape->block.count();
+    }
+    if (p.occupancy) {
+      j["registers"] = p.occupancy->registers;
+      j["shared_bytes"] = p.occupancy->shared_bytes;
+      j["blocks_per_sm"] = p.occupancy->blocks_per_sm;
+      j["occupancy_pct"] = p.occupancy->warps_pct;
+      j["occupancy_limiter"] = p.occupancy->limiter;
+      j["registers_exact"] = p.occupancy->exact_architecture;
+    }
+    if (p.waves) {
+      j["waves"] = p.waves->waves;
+      j["tail_efficiency_pct"] = p.waves->tail_efficiency_pct;
+    }
+    json_.push_back(std::move(j));
+  }
+
+  const Plan& plan_;
+  const KernelResources& resources_;
+  std::vector<std::vector<std::string>> rows_;
+  nlohmann::ordered_json json_ = nlohmann::json::array();
+  std::size_t stand_ins_ = 0;
+  std::size_t without_registers_ = 0;
+};
+
+ExitCode run(const Context& context, const Options& options) {
+  const auto configs = options.config.read(context.registry);
+  const auto specs = device_specs();
+  const DeviceSpec& device = find_device_spec(specs, options.gpu).spec;
+  nlohmann::ordered_json json = nlohmann::json::array();
+  for (const Config& config : configs) {
+    const Plan plan = make_plan(config, device, context.resources, device.memory_bytes);
+    const PredictionReport report(plan, context.resources);
+    if (!options.json) report.print_text();
+    json.push_back({{"config", config.name},
+                    {"gpu", device.name},
+                    {"measured", false},
+                    {"cells", report.json()}});
+  }
+  if (options.json) fmt::print("{}\n", json.dump(2));
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_predict(CLI::App& app, Context& context) {
+  CLI::App* command = app.add_subcommand(
+      "predict", "what first principles say of configs on a named GPU; no GPU needed");
+  auto options = std::make_shared<Options>();
+  options->config.add_to(*command);
+  command->add_option("--gpu", options->gpu, "id, name or alias of a listed GPU (gpuexp list)")
+      ->required();
+  command->add_flag("--json", options->json, "machine-readable");
+  command->footer("example: gpuexp predict wave_quantization --gpu h200");
+  command->callback([&context, options] {
+    context.action = [&context, options] { return run(context, *options); };
+  });
+}
+
+}  // namespace gpuexp::cli

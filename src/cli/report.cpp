@@ -1,0 +1,44 @@
+#include <fmt/format.h>
+
+#include "cli/app.hpp"
+#include "report/csv.hpp"
+#include "report/json.hpp"
+#include "report/markdown.hpp"
+#include "report/terminal.hpp"
+
+namespace gpuexp::cli {
+
+namespace {
+
+struct Options {
+  std::string file;
+  std::string format = "table";
+};
+
+ExitCode run(const Options& options) {
+  const Report report = read_report(options.file);
+  if (options.format == "csv") {
+    fmt::print("{}", to_csv(report.table));
+  } else if (options.format == "markdown") {
+    fmt::print("{}", render_markdown(report));
+  } else {
+    fmt::print("{}", render_terminal(report, terminal_options(stdout)));
+  }
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_report(CLI::App& app, Context& context) {
+  CLI::App* command = app.add_subcommand("report", "render results again");
+  auto options = std::make_shared<Options>();
+  command->add_option("results", options->file, "a results.json")->required();
+  command->add_option("--format", options->format, "how")
+      ->check(CLI::IsMember({"table", "csv", "markdown"}))
+      ->capture_default_str();
+  command->footer(
+      "example: gpuexp report results/matmul-20260101T120000Z/results.json --format markdown");
+  command->callback([&context, options] { context.action = [options] { return run(*options); }; });
+}
+
+}  // namespace gpuexp::cli

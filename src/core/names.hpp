@@ -1,0 +1,30 @@
+// Names that people type: globs over them, and the one that was probably meant.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gpuexp {
+
+/// Matches the whole of `text`: '*' any run, '?' any one character, "[a-c_]" one of a set, "[!x]"
+/// one that is not in it. A '[' that is never closed stands for itself.
+bool glob_match(std::string_view pattern, std::string_view text);
+
+/// Whether `text` holds a character that glob_match treats specially.
+bool is_glob(std::string_view text);
+
+/// The candidate with the smallest edit distance to `word` (insertions, deletions, substitutions
+/// and swaps of neighbours; case is ignored), when it is near enough to be meant: at most a third
+/// of the word, or one edit of a word of two or three letters. The first of equals.
+std::optional<std::string> nearest_name(std::string_view word,
+                                        const std::vector<std::string>& candidates);
+
+/// The tail of an error about an unknown name: "; did you mean 'cold'? allowed: cold, warm".
+std::string allowed_names(std::string_view word, const std::vector<std::string>& candidates);
+
+/// `text` cut to what fits in a message, never inside a UTF-8 character.
+std::string shorten(std::string_view text);
+
+}  // namespace gpuexp

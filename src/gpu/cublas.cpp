@@ -1,0 +1,244 @@
+#include "gpu/cublas.hpp"
+
+#if __has_include(<cublas_v2.h>)
+#include <array>
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <stdexcept>
+#include <string_view>
+#include <vector>
+
+#include <cublas_v2.h>
+#include <cuda_fp16.h>
+#include <dlfcn.h>
+
+#include "gpu/check.hpp"
+
+namespace gpuexp::cublas {
+namespace {
+
+// The header declares two overloads of cublasGemmEx, so its type cannot be taken with decltype.
+using GemmEx = cublasStatus_t(cublasHandle_t, cublasOperation_t, cublasOperation_t, int m, int n,
+                              int k, const void* alpha, const void* a, cudaDataType a_type, int lda,
+                              const void* b, cudaDataType b_type, int ldb, const void* beta,
+                              void* c, cudaDataType c_type, int ldc, cublasComputeType_t,
+                              cublasGemmAlgo_t);
+
+struct Api {
+  decltype(&cublasCreate_v2) create = nullptr;
+  decltype(&cublasSetStream_v2) set_stream = nullptr;
+  decltype(&cublasSetMathMode) set_math_mode = nullptr;
+  decltype(&cublasGetStatusName) status_name = nullptr;
+  decltype(&cublasGetStatusString) status_string = nullptr;
+  GemmEx* gemm_ex = nullptr;
+};
+
+struct Library {
+  Api api;
+  std::optional<std::string> missing;  ///< why `api` must not be used
+};
+
+/// Where to look, in order; an empty directory stands for the loader's own search, which includes
+/// the RUNPATH of the executable.
+std::vector<std::string> search_directories() {
+  std::vector<std::string> directories{""};
+  if (const char* home = std::getenv("CUDA_HOME")) {
+    directories.push_back(std::string(home) + "/lib64/");
+  }
+  directories.push_back("/usr/local/cuda/lib64/");
+  return directories;
+}
+
+/// A handle of dlopen, or null and the reason.
+void* open_library(std::string* reason) {
+  // The entry points used here have had one signature since cuBLAS 11.4.
+  constexpr std::array kNames{"libcublas.so.13", "libcublas.so.12", "libcublas.so"};
+  std::string searched;
+  for (const std::string& directory : search_directories()) {
+    searched += directory.empty() ? "the loader's path" : ", " + directory;
+    for (const char* name : kNames) {
+      const std::string path = directory + name;
+      if (void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
+      // Anything but "this file does not exist" says why a library that was found does not load:
+      // a file that it depends on is missing, or it is no library for this machine.
+      const std::string error = dlerror();
+      const bool absent =
+          error == path + ": cannot open shared object file: No such file or directory";
+      if (reason->empty() && !absent) *reason = path + ": " + error;
+    }
+  }
+  if (reason->empty()) *reason = "no libcublas.so.13, .so.12 or .so in " + searched;
+  return nullptr;
+}
+
+Library load() {
+  Library library;
+  std::string reason;
+  void* handle = open_library(&reason);
+  if (handle == nullptr) {
+    library.missing = "cuBLAS cannot be loaded: " + reason;
+    return library;
+  }
+  const auto resolve = [&](auto*& function, const char* symbol) {
+    function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(handle, symbol));
+    if (function == nullptr) {
+      library.missing = std::string("the cuBLAS found here lacks ") + symbol + ": too old";
+    }
+  };
+  resolve(library.api.create, "cublasCreate_v2");
+  resolve(library.api.set_stream, "cublasSetStream_v2");
+  resolve(library.api.set_math_mode, "cublasSetMathMode");
+  resolve(library.api.status_name, "cublasGetStatusName");
+  resolve(library.api.status_string, "cublasGetStatusString");
+  resolve(library.api.gemm_ex, "cublasGemmEx");
+  return library;
+}
+
+const Library& library() {
+  static const Library loaded = load();
+  return loaded;
+}
+
+void check(cublasStatus_t status, const char* call) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  const Api& api = library().api;
+  throw std::runtime_error(std::string(call) + ": " + api.status_name(status) + " (" +
+                           api.status_string(status) + ")");
+}
+
+/// cuBLAS creates and uses a handle on the current device only.
+class CurrentDevice {
+ public:
+  explicit CurrentDevice(int device) {
+    GPUEXP_CUDA(cudaGetDevice(&previous_));
+    if (previous_ != device) GPUEXP_CUDA(cudaSetDevice(device));
+  }
+  ~CurrentDevice() { GPUEXP_CUDA_NOEXCEPT(cudaSetDevice(previous_)); }
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+
+ private:
+  int previous_ = 0;
+};
+
+/// The device's handle, created on first use on the current device. Never destroyed: at static
+/// destruction the driver may be gone already.
+cublasHandle_t handle_of(int device) {
+  static std::map<int, cublasHandle_t> handles;
+  const auto found = handles.find(device);
+  if (found != handles.end()) return found->second;
+  const Api& api = library().api;
+  cublasHandle_t handle = nullptr;
+  check(api.create(&handle), "cublasCreate");
+  // Split products may otherwise be added up in the output's type, half or bfloat16, which would
+  // belie the accumulation in fp32 that Compute::fp32 names.
+  const int mode = CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
+  check(api.set_math_mode(handle, static_cast<cublasMath_t>(mode)), "cublasSetMathMode");
+  handles.emplace(device, handle);
+  return handle;
+}
+
+cudaDataType cuda_type(DataType type) {
+  switch (type) {
+    case DataType::fp32: return CUDA_R_32F;
+    case DataType::fp16: return CUDA_R_16F;
+    case DataType::bf16: return CUDA_R_16BF;
+    default:
+      throw std::runtime_error("cublasGemmEx: " + std::string(name_of(type)) +
+                               " is none of fp32, fp16, bf16");
+  }
+}
+
+cublasComputeType_t compute_type(Compute compute) {
+  switch (compute) {
+    case Compute::fp32: return CUBLAS_COMPUTE_32F;  // keeps TF32 off under CUBLAS_DEFAULT_MATH
+    case Compute::tf32: return CUBLAS_COMPUTE_32F_FAST_TF32;
+    case Compute::fp16: return CUBLAS_COMPUTE_16F;
+  }
+  throw std::logic_error("a cublas::Compute without a name");
+}
+
+/// Throws when the environment makes cuBLAS compute in another precision than it is asked for.
+void require_asked_precision(const Gemm& gemm) {
+  const auto refuse_unless = [](const char* variable, std::string_view allowed) {
+    const char* value = std::getenv(variable);
+    if (value == nullptr || *value == '\0' || value == allowed) return;
+    throw std::runtime_error(std::string(variable) + "=" + value +
+                             " changes the precision of this product; unset it or set it to " +
+                             std::string(allowed));
+  };
+  if (gemm.input != DataType::fp32) return;
+  refuse_unless("NVIDIA_TF32_OVERRIDE", gemm.compute == Compute::tf32 ? "1" : "0");
+  if (gemm.compute == Compute::fp32) refuse_unless("CUBLAS_EMULATE_SINGLE_PRECISION", "0");
+}
+
+int to_int(std::int64_t value, const char* name) {
+  if (value < 1 || value > std::numeric_limits<int>::max()) {
+    throw std::runtime_error(std::string("cublasGemmEx: ") + name + " = " + std::to_string(value) +
+                             " is outside 1 to 2147483647");
+  }
+  return static_cast<int>(value);
+}
+
+}  // namespace
+
+std::optional<std::string> unavailable() {
+  return library().missing;
+}
+
+void gemm(const Gemm& g, int device, Stream stream) {
+  if (library().missing) throw std::runtime_error(*library().missing);
+  require_asked_precision(g);
+  const int m = to_int(g.m, "m");
+  const int n = to_int(g.n, "n");
+  const int k = to_int(g.k, "k");
+  const int lda = to_int(g.lda, "lda");
+  const int ldb = to_int(g.ldb, "ldb");
+  const int ldc = to_int(g.ldc, "ldc");
+  const cudaDataType input = cuda_type(g.input);
+  const cudaDataType output = cuda_type(g.output);
+
+  // alpha and beta are read in the compute type.
+  const float one = 1.0f;
+  const float zero = 0.0f;
+  const __half half_one = __float2half(one);
+  const __half half_zero = __float2half(zero);
+  const bool half = g.compute == Compute::fp16;
+  const void* alpha = half ? static_cast<const void*>(&half_one) : &one;
+  const void* beta = half ? static_cast<const void*>(&half_zero) : &zero;
+
+  // A handle carries its stream, so two threads must not share it at once.
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  const CurrentDevice current(device);
+  const cublasHandle_t handle = handle_of(device);
+  const Api& api = library().api;
+  check(api.set_stream(handle, stream), "cublasSetStream");
+  // cuBLAS is column-major and reads a row-major matrix as its transpose, so it is asked for
+  // Cᵀ = Bᵀ·Aᵀ: the operands and the extents m and n change places.
+  check(api.gemm_ex(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, alpha, g.b, input, ldb, g.a, input,
+                    lda, beta, g.c, output, ldc, compute_type(g.compute), CUBLAS_GEMM_DEFAULT),
+        "cublasGemmEx");
+}
+
+}  // namespace gpuexp::cublas
+
+#else
+
+#include <stdexcept>
+
+namespace gpuexp::cublas {
+
+std::optional<std::string> unavailable() {
+  return "built without cublas_v2.h";
+}
+
+void gemm(const Gemm&, int, Stream) {
+  throw std::runtime_error(*unavailable());
+}
+
+}  // namespace gpuexp::cublas
+
+#endif

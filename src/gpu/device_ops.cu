@@ -1,0 +1,153 @@
+#include <stdexcept>
+
+#include <cuda_runtime.h>
+
+#include "gpu/check.hpp"
+#include "gpu/device_ops.hpp"
+#include "kernels/common/types.cuh"
+
+namespace gpuexp::device_ops {
+
+constexpr int kBlock = 256;
+constexpr int kWarp = 32;
+
+// Doubles that are not negative keep their order when their bits are compared as integers; NaN,
+// whose exponent is all ones, then counts above infinity and is never lost.
+__device__ unsigned long long ordered_bits(double x) {
+  return __double_as_longlong(fabs(x));
+}
+
+__device__ double warp_sum(double x) {
+  for (int offset = kWarp / 2; offset > 0; offset /= 2)
+    x += __shfl_down_sync(~0u, x, offset);
+  return x;
+}
+
+__device__ unsigned long long warp_max(unsigned long long x) {
+  for (int offset = kWarp / 2; offset > 0; offset /= 2) {
+    const unsigned long long other = __shfl_down_sync(~0u, x, offset);
+    x = other > x ? other : x;
+  }
+  return x;
+}
+
+template <class T>
+__global__ void compare_kernel(const T* got, Comparison c, ComparisonSums* sums) {
+  double error_squares = 0.0;
+  double reference_squares = 0.0;
+  unsigned long long worst_ratio = 0;
+  unsigned long long worst_error = 0;
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kBlock;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x; i < c.count;
+       i += stride) {
+    const double g = to_double(got[i]);
+    const double error = fabs(g - c.value[i]);
+    const double allowed = c.absolute + c.relative * c.magnitude[i];
+    // Equality comes first so that equal infinities pass; every comparison with NaN is false and
+    // fails.
+    const bool right = g == c.value[i] || error <= allowed;
+    if (!right) {
+      atomicAdd(&sums->wrong, 1ull);
+      atomicMin(&sums->first_wrong, static_cast<unsigned long long>(i));
+    }
+    const double ratio = g == c.value[i] ? 0.0 : error / allowed;
+    worst_ratio = max(worst_ratio, ordered_bits(ratio));
+    const double inaccuracy = g == c.accurate[i] ? 0.0 : fabs(g - c.accurate[i]);
+    worst_error = max(worst_error, ordered_bits(inaccuracy));
+    error_squares += inaccuracy * inaccuracy;
+    reference_squares += c.accurate[i] * c.accurate[i];
+  }
+  error_squares = warp_sum(error_squares);
+  reference_squares = warp_sum(reference_squares);
+  worst_ratio = warp_max(worst_ratio);
+  worst_error = warp_max(worst_error);
+  if (threadIdx.x % kWarp == 0) {
+    atomicAdd(&sums->error_squares, error_squares);
+    atomicAdd(&sums->reference_squares, reference_squares);
+    atomicMax(&sums->worst_ratio, worst_ratio);
+    atomicMax(&sums->worst_error, worst_error);
+  }
+}
+
+__global__ void guard_kernel(const unsigned char* begin, std::int64_t bytes, unsigned char pattern,
+                             unsigned long long* changed) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  if (i < bytes && begin[i] != pattern) atomicAdd(changed, 1ull);
+}
+
+__global__ void flush_kernel(const uint4* buffer, std::int64_t count, unsigned* sink) {
+  unsigned any = 0;
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kBlock;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x; i < count;
+       i += stride) {
+    const uint4 v = buffer[i];
+    any |= v.x | v.y | v.z | v.w;
+  }
+  // The buffer holds zeros; the store that never happens keeps the loads from being removed.
+  if (any != 0) *sink = any;
+}
+
+__device__ unsigned long long global_nanoseconds() {
+  unsigned long long t;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t));
+  return t;
+}
+
+__global__ void delay_kernel(unsigned long long nanoseconds) {
+  const unsigned long long start = global_nanoseconds();
+  while (global_nanoseconds() - start < nanoseconds) {
+  }
+}
+
+template <class T>
+void queue_comparison_as(const Comparison& c, ComparisonSums* d_sums, cudaStream_t stream) {
+  const std::int64_t blocks = ceil_div(c.count, kBlock);
+  const unsigned grid = static_cast<unsigned>(blocks < 4096 ? blocks : 4096);
+  compare_kernel<T><<<grid, kBlock, 0, stream>>>(static_cast<const T*>(c.got), c, d_sums);
+  GPUEXP_CUDA(cudaGetLastError());
+}
+
+}  // namespace gpuexp::device_ops
+
+namespace gpuexp {
+
+void queue_comparison(const Comparison& c, ComparisonSums* d_sums, CUstream_st* stream) {
+  using namespace device_ops;
+  switch (c.type) {
+    case DataType::fp64: return queue_comparison_as<double>(c, d_sums, stream);
+    case DataType::fp32:
+    case DataType::tf32: return queue_comparison_as<float>(c, d_sums, stream);
+    case DataType::fp16: return queue_comparison_as<__half>(c, d_sums, stream);
+    case DataType::bf16: return queue_comparison_as<__nv_bfloat16>(c, d_sums, stream);
+    case DataType::int32: return queue_comparison_as<std::int32_t>(c, d_sums, stream);
+    case DataType::uint32: return queue_comparison_as<std::uint32_t>(c, d_sums, stream);
+    case DataType::uint64: return queue_comparison_as<std::uint64_t>(c, d_sums, stream);
+  }
+  throw std::logic_error("an output's data type has no comparison");
+}
+
+void queue_guard_check(const void* begin, std::int64_t bytes, unsigned char pattern,
+                       unsigned long long* d_changed, CUstream_st* stream) {
+  using namespace device_ops;
+  const unsigned grid = static_cast<unsigned>(ceil_div(bytes, kBlock));
+  guard_kernel<<<grid, kBlock, 0, stream>>>(static_cast<const unsigned char*>(begin), bytes,
+                                            pattern, d_changed);
+  GPUEXP_CUDA(cudaGetLastError());
+}
+
+void queue_cache_flush(const void* buffer, std::int64_t bytes, unsigned* d_sink,
+                       CUstream_st* stream) {
+  using namespace device_ops;
+  const std::int64_t count = bytes / static_cast<std::int64_t>(sizeof(uint4));
+  const std::int64_t blocks = ceil_div(count, kBlock);
+  const unsigned grid = static_cast<unsigned>(blocks < 4096 ? blocks : 4096);
+  flush_kernel<<<grid, kBlock, 0, stream>>>(static_cast<const uint4*>(buffer), count, d_sink);
+  GPUEXP_CUDA(cudaGetLastError());
+}
+
+void queue_delay(double duration_us, CUstream_st* stream) {
+  device_ops::delay_kernel<<<1, 1, 0, stream>>>(static_cast<unsigned long long>(duration_us * 1e3));
+  GPUEXP_CUDA(cudaGetLastError());
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,50 @@
+// The executor's own kernels: clearing caches, holding the GPU, comparing results, checking guards.
+#pragma once
+
+#include <cstdint>
+
+#include "core/types.hpp"
+
+struct CUstream_st;
+
+namespace gpuexp {
+
+/// Sums over the comparison of one output with its reference, in device memory.
+struct ComparisonSums {
+  unsigned long long wrong;
+  unsigned long long first_wrong;  ///< lowest wrong index; all bits set when none is wrong
+  unsigned long long
+      worst_ratio;  ///< bits of the largest error over allowed; doubles >= 0 order as integers
+  unsigned long long worst_error;  ///< bits of the largest error against the accuracy reference
+  double error_squares;            ///< against the accuracy reference
+  double reference_squares;
+};
+
+struct Comparison {
+  const void* got;
+  DataType type;
+  std::int64_t count;
+  const double* value;  ///< exact result for the inputs as stored
+  const double* magnitude;
+  const double* accurate;  ///< exact result for unrounded inputs
+  double relative;
+  double absolute;
+};
+
+/// Adds the comparison to `sums`, which must start at zero with first_wrong all ones.
+void queue_comparison(const Comparison& comparison, ComparisonSums* d_sums, CUstream_st* stream);
+
+/// Adds the number of bytes in [begin, begin + bytes) that differ from `pattern` to *d_changed.
+void queue_guard_check(const void* begin, std::int64_t bytes, unsigned char pattern,
+                       unsigned long long* d_changed, CUstream_st* stream);
+
+/// Reads all of the buffer through the caches: evicts what was there and leaves clean lines, so
+/// that no write-back is owed when the next launch starts. `bytes` is a multiple of 16.
+void queue_cache_flush(const void* buffer, std::int64_t bytes, unsigned* d_sink,
+                       CUstream_st* stream);
+
+/// Holds the stream for `duration_us` so that the host can queue events and launches behind it: the
+/// time between the events then holds no launch latency of the host.
+void queue_delay(double duration_us, CUstream_st* stream);
+
+}  // namespace gpuexp

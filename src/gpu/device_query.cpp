@@ -1,0 +1,133 @@
+#include "gpu/device_query.hpp"
+
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+
+#include "gpu/check.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+std::string version_text(int version) {
+  return version == 0 ? "none" : fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+// The least driver for each toolkit (CUDA Toolkit Release Notes, table "CUDA Toolkit and
+// Corresponding Driver Versions"; minor versions of one major toolkit run on the driver of its
+// first).
+const char* least_driver(int runtime_version) {
+  return runtime_version >= 13000 ? "580" : "525";
+}
+
+std::string uuid_text(const cudaUUID_t& uuid) {
+  std::string text = "GPU-";
+  for (int i = 0; i < 16; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += fmt::format("{:02x}", static_cast<unsigned char>(uuid.bytes[i]));
+  }
+  return text;
+}
+
+int attribute(cudaDeviceAttr which, int device) {
+  int value = 0;
+  GPUEXP_CUDA(cudaDeviceGetAttribute(&value, which, device));
+  return value;
+}
+
+SmLimits limits_of(const cudaDeviceProp& p) {
+  SmLimits l;
+  l.max_threads = p.maxThreadsPerMultiProcessor;
+  l.max_blocks = p.maxBlocksPerMultiProcessor;
+  l.registers = p.regsPerMultiprocessor;
+  l.shared_bytes = static_cast<std::int64_t>(p.sharedMemPerMultiprocessor);
+  l.shared_bytes_per_block = static_cast<std::int64_t>(p.sharedMemPerBlockOptin);
+  l.reserved_shared_bytes = static_cast<std::int64_t>(p.reservedSharedMemPerBlock);
+  return l;
+}
+
+DeviceSpec spec_of(int index, const cudaDeviceProp& p) {
+  DeviceSpec s;
+  s.id = std::to_string(index);
+  s.name = p.name;
+  s.cc_major = p.major;
+  s.cc_minor = p.minor;
+  s.sm_count = p.multiProcessorCount;
+  s.sm_clock_max_mhz = attribute(cudaDevAttrClockRate, index) / 1e3;
+  s.memory_bytes = static_cast<std::int64_t>(p.totalGlobalMem);
+  // Two transfers per memory clock on every DRAM type that NVIDIA reports this way; kHz times bus
+  // bytes.
+  const double memory_hz = 1e3 * attribute(cudaDevAttrMemoryClockRate, index);
+  s.memory_bytes_per_s = 2.0 * memory_hz * attribute(cudaDevAttrGlobalMemoryBusWidth, index) / 8.0;
+  s.l2_bytes = p.l2CacheSize;
+  s.sm = limits_of(p);
+  s.measured_here = true;
+  return s;
+}
+
+}  // namespace
+
+std::optional<std::string> no_device_reason() {
+  int driver = 0;
+  if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) {
+    return "no NVIDIA driver is installed; this machine can still list, describe, plan and predict";
+  }
+  if (driver / 1000 < CUDART_VERSION / 1000) {
+    return fmt::format(
+        "the driver supports CUDA {} but this binary needs {}: update to driver {} or newer",
+        version_text(driver), version_text(CUDART_VERSION), least_driver(CUDART_VERSION));
+  }
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error != cudaSuccess) {
+    cudaGetLastError();
+    return fmt::format("no CUDA device can be used: {} ({})", cudaGetErrorName(error),
+                       cudaGetErrorString(error));
+  }
+  if (count == 0) return "the driver finds no CUDA device";
+  return std::nullopt;
+}
+
+int device_count() {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess) {
+    cudaGetLastError();
+    return 0;
+  }
+  return count;
+}
+
+std::string runtime_version() {
+  return version_text(CUDART_VERSION);
+}
+
+std::string driver_runtime_version() {
+  int version = 0;
+  cudaDriverGetVersion(&version);
+  return version_text(version);
+}
+
+DeviceInfo query_device(int index, const std::vector<DeviceSpecFile>& specs) {
+  cudaDeviceProp properties;
+  GPUEXP_CUDA(cudaGetDeviceProperties(&properties, index));
+  DeviceInfo info;
+  info.index = index;
+  info.spec = spec_of(index, properties);
+  info.uuid = uuid_text(properties.uuid);
+  info.pci_bus_id = fmt::format("{:08x}:{:02x}:{:02x}.0", properties.pciDomainID,
+                                properties.pciBusID, properties.pciDeviceID);
+  info.readings = read_nvml(info.uuid);
+  if (info.readings.power_limit_w) info.spec.power_limit_w = *info.readings.power_limit_w;
+  if (const DeviceSpecFile* listed = match_device_name(specs, info.spec.name)) {
+    info.spec.peak_ops_per_s = listed->spec.peak_ops_per_s;
+    info.spec_id = listed->spec.id;
+  }
+  std::size_t free = 0;
+  std::size_t total = 0;
+  GPUEXP_CUDA(cudaSetDevice(index));
+  GPUEXP_CUDA(cudaMemGetInfo(&free, &total));
+  info.free_bytes = static_cast<std::int64_t>(free);
+  return info;
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,59 @@
+// Parses, dispatches, and turns errors into text and exit codes.
+#include <exception>
+
+#include <fmt/format.h>
+
+#include "build_info.hpp"
+#include "cli/app.hpp"
+
+namespace {
+
+using gpuexp::cli::Context;
+using gpuexp::cli::ExitCode;
+
+void add_subcommands(CLI::App& app, Context& context) {
+  using namespace gpuexp::cli;
+  add_list(app, context);
+  add_describe(app, context);
+  add_plan(app, context);
+  add_predict(app, context);
+  add_run(app, context);
+  add_verify(app, context);
+  add_info(app, context);
+  add_report(app, context);
+  add_schema(app, context);
+  app.require_subcommand(1);
+}
+
+ExitCode run(int argc, char** argv) {
+  const gpuexp::Registry& registry = gpuexp::Registry::global();
+  for (const std::string& error : registry.errors()) fmt::print(stderr, "gpuexp: defect: {}\n", error);
+  if (!registry.errors().empty()) return ExitCode::internal;
+
+  std::size_t count = 0;
+  const gpuexp::KernelResource* table = gpuexp::kernel_resource_table(count);
+  Context context{registry, gpuexp::KernelResources(table, count), {argv, argv + argc}, {}};
+  CLI::App app("Explores GPU performance: why is this kernel fast, and that one slow?", "gpuexp");
+  app.set_version_flag("--version", std::string(gpuexp::build_info::version));
+  add_subcommands(app, context);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? ExitCode::ok : ExitCode::usage;
+  }
+  return context.action();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return static_cast<int>(run(argc, argv));
+  } catch (const gpuexp::ConfigError& e) {
+    fmt::print(stderr, "gpuexp: {}\n", e.what());
+    return static_cast<int>(ExitCode::usage);
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "gpuexp: {}\n", e.what());
+    return static_cast<int>(ExitCode::internal);
+  }
+}

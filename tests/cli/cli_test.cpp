@@ -1,0 +1,155 @@
+// The program as people see it: output, messages and exit codes against golden files. Run with
+// GPUEXP_UPDATE_GOLDEN=1 to write the files anew, and read the difference before committing it.
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <sys/wait.h>
+
+#include "support/catch.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kGolden = fs::path(GPUEXP_SOURCE_DIR) / "tests" / "cli" / "golden";
+
+struct Outcome {
+  int exit_code;
+  std::string
+      output;  ///< standard output, then what went to standard error, as a terminal shows them
+};
+
+// In the source folder, so that relative paths in arguments and messages are the same everywhere.
+Outcome gpuexp(const std::string& arguments) {
+  const std::string command = std::string("cd '") + GPUEXP_SOURCE_DIR + "' && '" + GPUEXP_BINARY +
+                              "' " + arguments + " 2>&1";
+  std::FILE* pipe = popen(command.c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  Outcome outcome{0, ""};
+  std::array<char, 4096> part{};
+  while (const std::size_t n = std::fread(part.data(), 1, part.size(), pipe))
+    outcome.output.append(part.data(), n);
+  const int status = pclose(pipe);
+  outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return outcome;
+}
+
+std::string read_file(const fs::path& path) {
+  std::ifstream in(path);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+void check_golden(const std::string& name, const std::string& arguments, int exit_code) {
+  const Outcome outcome = gpuexp(arguments);
+  INFO("gpuexp " << arguments);
+  INFO(outcome.output);
+  CHECK(outcome.exit_code == exit_code);
+  const std::string text = "$ gpuexp " + arguments + "\n" + outcome.output;
+  const fs::path path = kGolden / (name + ".txt");
+  if (std::getenv("GPUEXP_UPDATE_GOLDEN")) {
+    std::ofstream(path) << text;
+    return;
+  }
+  CHECK(text == read_file(path));
+}
+
+struct Case {
+  const char* name;
+  const char* arguments;
+  int exit_code;
+};
+
+TEST_CASE("help of the program and of every subcommand") {
+  check_golden("help", "--help", 0);
+  for (const char* command :
+       {"list", "describe", "plan", "predict", "run", "verify", "info", "report", "schema"}) {
+    check_golden(std::string("help_") + command, std::string(command) + " --help", 0);
+  }
+}
+
+TEST_CASE("mistakes end with exit code 2 and a message that names them") {
+  const Case cases[] = {
+      {"error_no_subcommand", "", 2},
+      {"error_subcommand", "pln quickstart", 2},
+      {"error_option", "plan quickstart --gpus h200", 2},
+      {"error_family", "describe matmull", 2},
+      {"error_config_name", "plan quickstrat", 2},
+      {"error_config_path", "plan tests/cli/data/absent.json", 2},
+      {"error_gpu", "predict quickstart --gpu h20", 2},
+      {"error_gpu_missing", "predict quickstart", 2},
+      {"error_key", "plan tests/cli/data/unknown_key.json", 2},
+      {"error_range", "plan tests/cli/data/out_of_range.json", 2},
+      {"error_variant", "plan tests/cli/data/unknown_variant.json", 2},
+      {"error_syntax", "plan tests/cli/data/syntax.json", 2},
+      {"error_set", "plan tests/cli/data/small.json --set q=1", 2},
+      {"error_filter", "plan tests/cli/data/small.json --filter 'nothing/*'", 2},
+      {"error_report", "report tests/cli/data/syntax.json", 2},
+      {"error_report_missing", "report tests/cli/data/absent.json", 2},
+  };
+  for (const Case& c : cases)
+    check_golden(c.name, c.arguments, c.exit_code);
+}
+
+TEST_CASE("plan, predict and describe") {
+  const Case cases[] = {
+      {"plan", "plan tests/cli/data/small.json --gpu h200", 0},
+      {"plan_set",
+       "plan tests/cli/data/small.json --gpu t4 --set m=3,5 --set modes=warm --filter '*/naive'",
+       0},
+      {"plan_json", "plan tests/cli/data/small.json --gpu h200 --filter '*/naive' --json", 0},
+  };
+  for (const Case& c : cases)
+    check_golden(c.name, c.arguments, c.exit_code);
+}
+
+TEST_CASE("every shipped config can be planned and predicted") {
+  for (const auto& entry : fs::directory_iterator(fs::path(GPUEXP_SOURCE_DIR) / "configs")) {
+    if (entry.path().extension() != ".json") continue;
+    const std::string name = entry.path().stem().string();
+    for (const std::string command : {"plan ", "predict "}) {
+      const Outcome outcome = gpuexp(command + name + " --gpu h200");
+      INFO(command << name << "\n" << outcome.output);
+      CHECK(outcome.exit_code == 0);
+    }
+  }
+}
+
+TEST_CASE("predictions are labelled as computed") {
+  const Outcome outcome = gpuexp("predict tests/cli/data/small.json --gpu h200");
+  CHECK_THAT(outcome.output, contains_text("computed for NVIDIA H200 SXM 141GB, not measured"));
+  CHECK_THAT(gpuexp("predict tests/cli/data/small.json --gpu h200 --json").output,
+             contains_text("\"measured\": false"));
+}
+
+TEST_CASE("a machine without a GPU is told so, with exit code 5") {
+  const Outcome info = gpuexp("info");
+  if (info.exit_code == 0) return;  // this machine has one
+  CHECK(info.exit_code == 5);
+  CHECK_THAT(info.output, contains_text("no GPU: "));
+  const Outcome run = gpuexp("run tests/cli/data/small.json");
+  CHECK(run.exit_code == 5);
+  CHECK_THAT(run.output, contains_text("no GPU: "));
+  CHECK(!fs::exists(fs::path(GPUEXP_SOURCE_DIR) / "results" / "small"));
+}
+
+TEST_CASE("listing answers at once") {
+  const auto start = std::chrono::steady_clock::now();
+  const Outcome outcome = gpuexp("list");
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  CHECK(outcome.exit_code == 0);
+  CHECK_THAT(outcome.output, contains_text("matmul"));
+  // 50 ms is the aim, measured apart; a busy machine that runs tests in parallel gets ten times
+  // that.
+  CHECK(elapsed.count() < 0.5);
+}
+
+}  // namespace
+}  // namespace gpuexp::test

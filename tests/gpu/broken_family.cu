@@ -1,0 +1,134 @@
+#include "gpu/broken_family.hpp"
+#include "kernels/common/launch.cuh"
+#include "kernels/common/reference.cuh"
+
+namespace gpuexp::test::broken {
+
+struct Problem {
+  std::int64_t n;
+};
+
+struct Data {
+  float* x;
+  float* y;
+};
+
+using FamilyType = FamilyOf<Problem, Data>;
+using Variant = FamilyType::Variant;
+
+constexpr int kBlock = 128;
+constexpr std::int64_t kTile = 32;
+
+enum class Fault {
+  none,
+  nan,
+  unwritten_tail,
+  overrun_end,
+  overrun_begin,
+  bad_tile,
+  one_percent,
+  illegal_address
+};
+
+template <Fault fault>
+__global__ void double_kernel(Problem p, const float* x, float* y) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  if (fault == Fault::overrun_end && i == p.n) y[i] = 0.0f;
+  if (fault == Fault::overrun_begin && i == 0) y[-1] = 0.0f;
+  // 2^60 bytes away: outside of every mapping.
+  if (fault == Fault::illegal_address && i == 0) y[std::int64_t{1} << 58] = 0.0f;
+  if (i >= p.n || (fault == Fault::unwritten_tail && i == p.n - 1)) return;
+  float value = 2.0f * x[i];
+  if (fault == Fault::nan && i == p.n / 2) value = nanf("");
+  if (fault == Fault::bad_tile && i / kTile == 1) value = -value;
+  if (fault == Fault::one_percent) value *= 1.01f;
+  y[i] = value;
+}
+
+std::vector<Shape> shapes(const Problem& p, const void* kernel) {
+  Shape s;
+  s.kernel = kernel;
+  s.block = {kBlock, 1, 1};
+  s.tile = s.block;
+  s.grid = {p.n / kBlock + 1, 1, 1};
+  return {s};
+}
+
+Work work(const Problem& p) {
+  Work w;
+  w.bytes_read = w.moved_read = static_cast<double>(p.n) * sizeof(float);
+  w.bytes_written = w.moved_written = w.bytes_read;
+  return w;
+}
+
+template <Fault fault>
+Variant variant(const char* id) {
+  Variant v;
+  v.id = id;
+  v.why = "wrong on purpose";
+  v.shapes = [](const Problem& p, const DeviceSpec&) {
+    return shapes(p, kernel_address(double_kernel<fault>));
+  };
+  v.work = work;
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& c) {
+    launch(double_kernel<fault>, c.shapes[0], c.stream, p, d.x, d.y);
+  };
+  return v;
+}
+
+// Writes in its first launch only: what a benchmark that never poisons again would take for right.
+Variant stale() {
+  Variant v = variant<Fault::none>("stale");
+  v.launch = [launches = std::make_shared<int>(0)](const Problem& p, const Data& d,
+                                                   const LaunchContext& c) {
+    if ((*launches)++ == 0) launch(double_kernel<Fault::none>, c.shapes[0], c.stream, p, d.x, d.y);
+  };
+  return v;
+}
+
+struct Reference {
+  Data d;
+  __device__ ReferenceElement operator()(std::int64_t i) const {
+    const double value = 2.0 * d.x[i];
+    return {value, fabs(value)};
+  }
+};
+
+FamilyType declare() {
+  FamilyType f("broken", "Is every wrong result rejected?");
+  f.extent("n", &Problem::n, 1000, 1 << 20, "elements");
+  f.input("x", &Data::x, [](const Problem& p) { return p.n; });
+  f.output("y", &Data::y, [](const Problem& p) { return p.n; });
+  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
+  f.prepare = [](const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
+    fill_uniform(d.x, p.n, seed, stream);
+  };
+  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
+                   Stream stream) { evaluate_reference(out[0], p.n, Reference{d}, stream); };
+  f.host_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    for (std::int64_t i = 0; i < p.n; ++i)
+      out[0].value[i] = 2.0 * d.x[i];
+  };
+  f.tolerance = [](const Problem&) { return Tolerance{unit_roundoff(DataType::fp32), 0.0}; };
+  f.tolerance_derivation = "Doubling is exact; one roundoff is allowed.";
+  f.variant(variant<Fault::none>("right"))
+      .variant(variant<Fault::nan>("nan"))
+      .variant(variant<Fault::unwritten_tail>("unwritten_tail"))
+      .variant(variant<Fault::overrun_end>("overrun_end"))
+      .variant(variant<Fault::overrun_begin>("overrun_begin"))
+      .variant(stale())
+      .variant(variant<Fault::bad_tile>("bad_tile"))
+      .variant(variant<Fault::one_percent>("one_percent"))
+      .variant(variant<Fault::illegal_address>("illegal_address"));
+  return f;
+}
+
+}  // namespace gpuexp::test::broken
+
+namespace gpuexp::test {
+
+Family broken_family() {
+  return broken::declare().build();
+}
+
+}  // namespace gpuexp::test

@@ -1,0 +1,12 @@
+// A family whose variants are wrong in one way each, to see that every one is rejected.
+#pragma once
+
+#include "core/family.hpp"
+
+namespace gpuexp::test {
+
+/// y = 2·x over n elements; variants `right`, `nan`, `unwritten_tail`, `overrun_end`,
+/// `overrun_begin`, `stale`, `bad_tile`, `one_percent`, `illegal_address`.
+Family broken_family();
+
+}  // namespace gpuexp::test

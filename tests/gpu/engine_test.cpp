@@ -1,0 +1,128 @@
+// The executor and the runner on a real device: wrong results are rejected, faults cost their own
+// cell and what comes after says so, and the resource table agrees with the driver.
+#include <map>
+
+#include <cuda_runtime_api.h>
+
+#include "core/registry.hpp"
+#include "core/runner.hpp"
+#include "gpu/broken_family.hpp"
+#include "gpu/check.hpp"
+#include "gpu/cuda_executor.hpp"
+#include "gpu/device_query.hpp"
+#include "support/catch.hpp"
+#include "support/small_problems.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+class NoTracer final : public Tracer {
+ public:
+  void push(const std::string&) override {}
+  void pop() override {}
+};
+
+/// Runs the variants of the broken family that the names give, in one group per mode.
+class BrokenRun {
+ public:
+  explicit BrokenRun(const std::vector<std::string>& variants) : family_(broken_family()) {
+    Experiment e;
+    e.name = "broken";
+    e.family = &family_;
+    for (const std::string& id : variants)
+      e.variants.push_back(family_.find(id));
+    e.modes = {Mode::cold};
+    e.measure.min_samples = 5;
+    e.measure.max_samples = 5;
+    config_.experiments.push_back(e);
+    device_ = query_device(0, {}).spec;
+    plan_ = make_plan(config_, device_, resources_, device_.memory_bytes);
+    const auto executor = make_cuda_executor(0, device_);
+    NoTracer tracer;
+    RunObserver observer;
+    for (Row& row : run_plan(plan_, resources_, *executor, tracer, observer, {})) {
+      rows_.emplace(row.cell->variant->id, std::move(row));
+    }
+  }
+
+  const Row& row(const std::string& variant) const { return rows_.at(variant); }
+
+ private:
+  Family family_;
+  Config config_;
+  DeviceSpec device_;
+  KernelResources resources_;
+  Plan plan_;
+  std::map<std::string, Row> rows_;
+};
+
+TEST_CASE("wrong results are rejected and carry no time", "[engine]") {
+  const std::vector<std::string> wrong{"nan",   "unwritten_tail", "overrun_end", "overrun_begin",
+                                       "stale", "bad_tile",       "one_percent"};
+  std::vector<std::string> all = wrong;
+  all.insert(all.begin(), "right");
+  const BrokenRun run(all);
+  CHECK(run.row("right").status == Status::passed);
+  CHECK(run.row("right").time_us.has_value());
+  for (const std::string& variant : wrong) {
+    INFO(variant << ": " << run.row(variant).reason);
+    CHECK(run.row(variant).status == Status::incorrect);
+    CHECK(!run.row(variant).time_us.has_value());
+    CHECK(!run.row(variant).reason.empty());
+  }
+  CHECK_THAT(run.row("overrun_end").reason, contains_text("outside of buffer 'y'"));
+  CHECK_THAT(run.row("unwritten_tail").reason, contains_text("y[999]"));
+  CHECK_THAT(run.row("bad_tile").reason,
+             contains_text("32 of 1000 elements are wrong; first y[32]"));
+}
+
+TEST_CASE("registers in the generated table are those that the driver reports", "[engine]") {
+  std::size_t count = 0;
+  const KernelResource* table = kernel_resource_table(count);
+  if (count == 0) {
+    WARN("built without cuobjdump: the kernel resource table is empty");
+    return;
+  }
+  const KernelResources resources(table, count);
+  const DeviceSpec device = query_device(0, {}).spec;
+  GPUEXP_CUDA(cudaSetDevice(0));
+  int checked = 0;
+  for (const Family& family : Registry::global().families()) {
+    for (const Values& values : choice_combinations(family)) {
+      const auto problem = family.make_problem(values);
+      for (const Variant& variant : family.variants) {
+        if (!variant.shapes || device.compute_capability() < variant.min_compute_capability)
+          continue;
+        if (variant.unsupported && variant.unsupported(problem.get(), device)) continue;
+        for (const Shape& shape : variant.shapes(problem.get(), device)) {
+          INFO(family.id << "/" << variant.id);
+          cudaFuncAttributes attributes;
+          GPUEXP_CUDA(cudaFuncGetAttributes(&attributes, shape.kernel));
+          const auto found = resources.find(shape.kernel, device.compute_capability());
+          REQUIRE(found.has_value());
+          if (!found->exact) continue;
+          CHECK(found->resource.registers == attributes.numRegs);
+          CHECK(found->resource.static_shared_bytes ==
+                static_cast<int>(attributes.sharedSizeBytes));
+          CHECK(found->resource.local_bytes + found->resource.stack_bytes ==
+                static_cast<int>(attributes.localSizeBytes));
+          ++checked;
+        }
+      }
+    }
+  }
+  CHECK(checked > 0);
+}
+
+// In a process of its own: the fault takes the context with it.
+TEST_CASE("a fault fails its cell and says so in those after it", "[engine][fault]") {
+  const BrokenRun run({"right", "illegal_address", "one_percent"});
+  CHECK(run.row("right").status == Status::passed);
+  CHECK(run.row("illegal_address").status == Status::failed);
+  CHECK_THAT(run.row("illegal_address").reason, contains_text("cudaErrorIllegalAddress"));
+  CHECK(run.row("one_percent").status == Status::not_run);
+  CHECK_THAT(run.row("one_percent").reason, contains_text("the device was lost before"));
+}
+
+}  // namespace
+}  // namespace gpuexp::test

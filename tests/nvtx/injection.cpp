@@ -1,0 +1,61 @@
+// A stand-in for a profiler: NVTX loads this library by NVTX_INJECTION64_PATH and calls it for
+// every range, and the test reads back what arrived. One line per event: "domain NAME", "push
+// DOMAIN NAME", "pop DOMAIN".
+#include <map>
+#include <string>
+
+#define NVTX_NO_IMPL
+#include <nvtx3/nvToolsExt.h>
+
+namespace {
+
+std::string& record() {
+  static std::string text;
+  return text;
+}
+
+std::map<nvtxDomainHandle_t, std::string>& domains() {
+  static std::map<nvtxDomainHandle_t, std::string> names;
+  return names;
+}
+
+nvtxDomainHandle_t NVTX_API domain_create(const char* name) {
+  static std::uintptr_t next = 1;
+  const auto handle = reinterpret_cast<nvtxDomainHandle_t>(next++);
+  domains()[handle] = name;
+  record() += std::string("domain ") + name + "\n";
+  return handle;
+}
+
+int NVTX_API range_push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
+  record() += "push " + domains()[domain] + " " + event->message.ascii + "\n";
+  return 0;
+}
+
+int NVTX_API range_pop(nvtxDomainHandle_t domain) {
+  record() += "pop " + domains()[domain] + "\n";
+  return 0;
+}
+
+}  // namespace
+
+extern "C" {
+
+// NVTX calls this once, before the first range.
+int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_export_table) {
+  const auto* callbacks =
+      static_cast<const NvtxExportTableCallbacks*>(get_export_table(NVTX_ETID_CALLBACKS));
+  NvtxFunctionTable table = nullptr;
+  unsigned size = 0;
+  if (!callbacks || !callbacks->GetModuleFunctionTable(NVTX_CB_MODULE_CORE2, &table, &size))
+    return 0;
+  *table[NVTX_CBID_CORE2_DomainCreateA] = reinterpret_cast<NvtxFunctionPointer>(domain_create);
+  *table[NVTX_CBID_CORE2_DomainRangePushEx] = reinterpret_cast<NvtxFunctionPointer>(range_push);
+  *table[NVTX_CBID_CORE2_DomainRangePop] = reinterpret_cast<NvtxFunctionPointer>(range_pop);
+  return 1;
+}
+
+const char* recorded_nvtx_events() {
+  return record().c_str();
+}
+}

@@ -1,0 +1,175 @@
+// What can be asked of every declared family without a GPU.
+#include "core/registry.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include "core/config.hpp"
+#include "core/device_spec_file.hpp"
+#include "core/kernel_resource.hpp"
+#include "core/plan.hpp"
+#include "support/catch.hpp"
+#include "support/small_problems.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kSource = GPUEXP_SOURCE_DIR;
+
+const std::vector<Family>& families() {
+  return Registry::global().families();
+}
+
+const std::vector<DeviceSpecFile>& devices() {
+  static const auto specs = read_device_specs(kSource / "configs" / "devices");
+  return specs;
+}
+
+KernelResources resources() {
+  std::size_t count = 0;
+  const KernelResource* table = kernel_resource_table(count);
+  return {table, count};
+}
+
+// The defaults of a family, then its small problems.
+std::vector<Values> problems(const Family& family) {
+  auto all = choice_combinations(family);
+  for (Values& values : small_problems(family))
+    all.push_back(std::move(values));
+  return all;
+}
+
+bool supported(const Family& family, const Variant& variant, const void* problem,
+               const DeviceSpec& device) {
+  if (device.compute_capability() < variant.min_compute_capability) return false;
+  if (family.unsupported && family.unsupported(problem, device)) return false;
+  return !(variant.unsupported && variant.unsupported(problem, device));
+}
+
+void check_shape(const Shape& shape) {
+  constexpr std::int64_t kMaxGridX = 2147483647;
+  constexpr std::int64_t kMaxGridYZ = 65535;
+  constexpr std::int64_t kMaxThreads = 1024;
+  CHECK(shape.kernel != nullptr);
+  CHECK((shape.grid.x >= 1 && shape.grid.x <= kMaxGridX));
+  CHECK((shape.grid.y >= 1 && shape.grid.y <= kMaxGridYZ));
+  CHECK((shape.grid.z >= 1 && shape.grid.z <= kMaxGridYZ));
+  CHECK((shape.block.count() >= 1 && shape.block.count() <= kMaxThreads));
+}
+
+void check_covers(const Shape& shape, const Extent& outputs) {
+  CHECK(shape.grid.x * shape.tile.x >= outputs.x);
+  CHECK(shape.grid.y * shape.tile.y >= outputs.y);
+  CHECK(shape.grid.z * shape.tile.z >= outputs.z);
+}
+
+void check_work(const Work& work) {
+  CHECK(work.bytes_read + work.bytes_written > 0);
+  CHECK(work.moved_read >= 0);
+  CHECK(work.moved_written >= 0);
+  for (const Operations& o : work.operations)
+    CHECK(o.count >= 0);
+}
+
+TEST_CASE("declarations hold together") {
+  for (const std::string& error : Registry::global().errors())
+    FAIL_CHECK(error);
+  CHECK(!families().empty());
+}
+
+TEST_CASE("families are named after their files") {
+  std::set<std::string> stems;
+  for (const auto& entry : fs::directory_iterator(kSource / "kernels")) {
+    if (entry.path().extension() == ".cu") stems.insert(entry.path().stem().string());
+  }
+  std::set<std::string> ids;
+  for (const Family& f : families())
+    ids.insert(f.id);
+  CHECK(ids == stems);
+}
+
+TEST_CASE("shapes cover the problem and stay within CUDA's limits") {
+  for (const Family& family : families()) {
+    for (const Values& values : problems(family)) {
+      const auto problem = family.make_problem(values);
+      for (const DeviceSpecFile& device : devices()) {
+        for (const Variant& variant : family.variants) {
+          if (!variant.shapes || !supported(family, variant, problem.get(), device.spec)) continue;
+          INFO(family.id << "/" << variant.id << " " << describe(family, values) << " on "
+                         << device.spec.id);
+          const auto shapes = variant.shapes(problem.get(), device.spec);
+          REQUIRE(!shapes.empty());
+          for (const Shape& shape : shapes)
+            check_shape(shape);
+          check_covers(shapes.back(), family.outputs(problem.get()));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("work is positive and metrics are declared") {
+  const DeviceSpec& device = find_device_spec(devices(), "h200").spec;
+  for (const Family& family : families()) {
+    std::set<std::string> declared;
+    for (const Metric& m : family.metrics)
+      declared.insert(m.name);
+    for (const Values& values : problems(family)) {
+      const auto problem = family.make_problem(values);
+      for (const Variant& variant : family.variants) {
+        if (!supported(family, variant, problem.get(), device)) continue;
+        INFO(family.id << "/" << variant.id << " " << describe(family, values));
+        check_work(variant.work(problem.get()));
+        if (!variant.metrics) continue;
+        for (const auto& [name, value] : variant.metrics(problem.get(), device))
+          CHECK(declared.count(name) == 1);
+      }
+    }
+  }
+}
+
+TEST_CASE("every kernel's registers are known where the table was generated") {
+  std::size_t count = 0;
+  kernel_resource_table(count);
+  if (count == 0) {
+    WARN("built without cuobjdump: the kernel resource table is empty");
+    return;
+  }
+  const DeviceSpec& device = find_device_spec(devices(), "h200").spec;
+  for (const Family& family : families()) {
+    const auto problem = family.make_problem(choice_combinations(family).front());
+    for (const Variant& variant : family.variants) {
+      if (!variant.shapes || !supported(family, variant, problem.get(), device)) continue;
+      for (const Shape& shape : variant.shapes(problem.get(), device)) {
+        INFO(family.id << "/" << variant.id);
+        const auto found = resources().find(shape.kernel, device.compute_capability());
+        REQUIRE(found.has_value());
+        CHECK(found->resource.registers > 0);
+        CHECK(found->resource.registers <= 255);
+      }
+    }
+  }
+}
+
+TEST_CASE("every config in configs/ is valid and can be planned for every device") {
+  int configs = 0;
+  for (const auto& entry : fs::directory_iterator(kSource / "configs")) {
+    if (entry.path().extension() != ".json") continue;
+    INFO(entry.path().string());
+    const Config config = read_config(entry.path(), Registry::global());
+    CHECK(config.name == entry.path().stem().string());
+    for (const char* id : {"h200", "a100_sxm4_80gb", "rtx_4090", "t4"}) {
+      const DeviceSpec& device = find_device_spec(devices(), id).spec;
+      const Plan plan = make_plan(config, device, resources(), device.memory_bytes);
+      CHECK(plan.cell_count() > 0);
+    }
+    ++configs;
+  }
+  CHECK(configs > 0);
+}
+
+}  // namespace
+}  // namespace gpuexp::test

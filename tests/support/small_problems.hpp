@@ -1,0 +1,83 @@
+// Problems that every family is tested on, derived from its parameters: extents of 1, odd, prime
+// and tail sizes, every combination of choices, and the ends and default of other numbers.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "core/family.hpp"
+
+namespace gpuexp::test {
+
+inline constexpr std::array<std::int64_t, 11> kExtents{1, 2, 3, 17, 31, 64, 97, 127, 129, 132, 257};
+
+/// Every combination of the family's choices, other parameters at their defaults.
+inline std::vector<Values> choice_combinations(const Family& family) {
+  Values defaults;
+  for (const Parameter& p : family.parameters)
+    defaults.push_back(p.default_value);
+  std::vector<Values> combinations{defaults};
+  for (std::size_t i = 0; i < family.parameters.size(); ++i) {
+    if (family.parameters[i].choices.empty()) continue;
+    std::vector<Values> expanded;
+    for (const Values& base : combinations) {
+      for (const std::string& choice : family.parameters[i].choices) {
+        expanded.push_back(base);
+        expanded.back()[i] = choice;
+      }
+    }
+    combinations = std::move(expanded);
+  }
+  return combinations;
+}
+
+/// One of the parameter's lowest, default and highest value, by turns. A range that spans more than
+/// three powers of ten (a number of steps, a cost) is cut at ten times its default to keep tests
+/// quick.
+inline Value number_at(const Parameter& p, std::size_t turn) {
+  const auto pick = [&](double lowest, double middle, double highest) {
+    return turn % 3 == 0 ? middle : turn % 3 == 1 ? lowest : highest;
+  };
+  if (const auto* i = std::get_if<std::int64_t>(&p.default_value)) {
+    const double middle = static_cast<double>(*i);
+    const double highest = p.max > 1000.0 * (p.min + 1) ? std::min(p.max, 10.0 * middle) : p.max;
+    return static_cast<std::int64_t>(pick(p.min, middle, highest));
+  }
+  return pick(p.min, std::get<double>(p.default_value), p.max);
+}
+
+/// Problems with every extent the same, and with extents that differ.
+inline std::vector<Values> small_problems(const Family& family) {
+  std::vector<Values> problems;
+  for (const Values& base : choice_combinations(family)) {
+    for (std::size_t turn = 0; turn < 2 * kExtents.size(); ++turn) {
+      Values values = base;
+      std::size_t position = turn;
+      for (std::size_t i = 0; i < family.parameters.size(); ++i) {
+        const Parameter& p = family.parameters[i];
+        if (!p.choices.empty()) continue;
+        if (!p.is_extent) {
+          values[i] = number_at(p, turn);
+          continue;
+        }
+        const auto allowed = static_cast<std::int64_t>(p.max);
+        values[i] = std::min(kExtents[position % kExtents.size()], allowed);
+        if (turn >= kExtents.size()) position += 3;
+      }
+      problems.push_back(std::move(values));
+    }
+  }
+  return problems;
+}
+
+/// "m=1,n=17": for messages.
+inline std::string describe(const Family& family, const Values& values) {
+  std::string text;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    text += (i ? "," : "") + family.parameters[i].name + "=" + to_string(values[i]);
+  }
+  return text;
+}
+
+}  // namespace gpuexp::test

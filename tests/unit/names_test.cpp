@@ -1,0 +1,97 @@
+#include "core/names.hpp"
+
+#include <string>
+#include <vector>
+
+#include "support/catch.hpp"
+
+namespace gpuexp {
+
+TEST_CASE("glob_match matches the whole text", "[names]") {
+  struct Case {
+    const char* pattern;
+    const char* text;
+    bool matches;
+  };
+  for (const Case& c : std::vector<Case>{{"naive", "naive", true},
+                                         {"naive", "naive2", false},
+                                         {"naive", "naiv", false},
+                                         {"", "", true},
+                                         {"", "a", false},
+                                         {"*", "", true},
+                                         {"*", "anything", true},
+                                         {"**", "a", true},
+                                         {"smem_*", "smem_", true},
+                                         {"smem_*", "smem_tile", true},
+                                         {"smem_*", "xsmem_", false},
+                                         {"*tile", "smem_tile", true},
+                                         {"*tile", "tiles", false},
+                                         {"*a*b", "xaxb", true},
+                                         {"*ab", "aab", true},
+                                         {"*aab*", "aaab", true},
+                                         {"a*b*c", "abbbc", true},
+                                         {"a*b*c", "ac", false},
+                                         {"?", "a", true},
+                                         {"?", "", false},
+                                         {"a?c", "abc", true},
+                                         {"[abc]", "b", true},
+                                         {"[abc]", "d", false},
+                                         {"[a-c]x", "cx", true},
+                                         {"[a-c]x", "dx", false},
+                                         {"[!a-c]", "d", true},
+                                         {"[!a-c]", "a", false},
+                                         {"[]]", "]", true},
+                                         {"[a-]", "-", true},
+                                         {"[-a]", "-", true},
+                                         {"[", "[", true},
+                                         {"[ab", "[ab", true},
+                                         {"[ab", "a", false},
+                                         {"[!", "[!", true},
+                                         {"*[0-9]", "v10", true},
+                                         {"*[0-9]", "v1x", false},
+                                         {"*/naive", "mm/naive", true},
+                                         {"mm/*", "mm/x", true},
+                                         {"[]", "[]", true}}) {
+    CAPTURE(c.pattern, c.text);
+    CHECK(glob_match(c.pattern, c.text) == c.matches);
+  }
+}
+
+TEST_CASE("glob_match does not blow up on many stars", "[names]") {
+  std::string pattern;
+  for (int i = 0; i < 1000; ++i)
+    pattern += "*a";
+  CHECK_FALSE(glob_match(pattern + "b", std::string(2000, 'a')));
+}
+
+TEST_CASE("nearest_name suggests what was probably meant and nothing else", "[names]") {
+  const std::vector<std::string> keys{"family", "variants", "baseline", "axes", "modes", "n", "k"};
+  CHECK(nearest_name("familly", keys) == "family");
+  CHECK(nearest_name("varaints", keys) == "variants");
+  CHECK(nearest_name("Baseline", keys) == "baseline");
+  CHECK(nearest_name("MODES", keys) == "modes");
+  CHECK(nearest_name("axis", keys) == "axes");
+  CHECK(nearest_name("N", keys) == "n");
+  CHECK(nearest_name("nn", keys) == "n");
+  CHECK_FALSE(nearest_name("q", keys));
+  CHECK_FALSE(nearest_name("", keys));
+  CHECK_FALSE(nearest_name("experiments", keys));
+  CHECK_FALSE(nearest_name(std::string(100'000, 'a'), {std::string(100'001, 'a')}));
+  CHECK_FALSE(nearest_name("a", {}));
+  CHECK(nearest_name("smem_tile3", {"smem_tile1", "smem_tile2"}) == "smem_tile1");
+}
+
+TEST_CASE("allowed_names ends an error", "[names]") {
+  CHECK(allowed_names("colt", {"cold", "warm"}) == "; did you mean 'cold'? allowed: cold, warm");
+  CHECK(allowed_names("tepid", {"cold", "warm"}) == "; allowed: cold, warm");
+  CHECK(allowed_names("tepid", {}) == "; none is allowed");
+}
+
+TEST_CASE("shorten cuts between characters", "[names]") {
+  CHECK(shorten("short") == "short");
+  CHECK(shorten(std::string(80, 'a')) == std::string(80, 'a'));
+  CHECK(shorten(std::string(81, 'a')) == std::string(80, 'a') + "…");
+  CHECK(shorten(std::string(79, 'a') + "éé") == std::string(79, 'a') + "…");
+}
+
+}  // namespace gpuexp

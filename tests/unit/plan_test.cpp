@@ -1,0 +1,209 @@
+#include "core/plan.hpp"
+
+#include "support/catch.hpp"
+#include "support/toy_family.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+struct Bench {
+  Family family = toy_family();
+  DeviceSpec device = toy_device();
+  Config config;
+  // The toy kernel's address is what its shapes carry; 32 registers let 8 blocks of 256 threads
+  // reside on an SM.
+  KernelResource row{kernel(), "toy", 80, 32, 0, 0, 0};
+  KernelResources resources{&row, 1};
+
+  Bench() {
+    Experiment e;
+    e.name = "toy";
+    e.family = &family;
+    e.variants = {family.find("first")};
+    e.modes = {Mode::cold};
+    config.experiments.push_back(e);
+  }
+
+  const void* kernel() const {
+    const auto problem = family.make_problem({std::int64_t{1}, 0.5, std::string("narrow")});
+    return family.find("first")->shapes(problem.get(), device).front().kernel;
+  }
+
+  Experiment& experiment() { return config.experiments.front(); }
+  Plan plan(std::int64_t free_bytes = std::int64_t{1} << 40) {
+    return make_plan(config, device, resources, free_bytes);
+  }
+
+  std::vector<std::string> keys() {
+    const Plan p = plan();
+    std::vector<std::string> keys;
+    for (const Group& g : p.groups) {
+      for (const Cell& c : g.cells)
+        keys.push_back(cell_key(p, g, c));
+    }
+    return keys;
+  }
+
+  std::vector<std::int64_t> sizes() {
+    std::vector<std::int64_t> n;
+    for (const Group& g : plan().groups)
+      n.push_back(std::get<std::int64_t>(g.values[0]));
+    return n;
+  }
+};
+
+AxisItem number(std::int64_t n) {
+  return Value{n};
+}
+
+TEST_CASE("axes multiply, and parameters without an axis keep their default") {
+  Bench b;
+  b.experiment().axes = {{"n", {number(8), number(16)}},
+                         {"width", {Value{std::string("narrow")}, Value{std::string("wide")}}}};
+  b.experiment().axis_groups = {{0}, {1}};
+  b.experiment().modes = {Mode::warm};
+  CHECK(b.keys() == std::vector<std::string>{"toy/toy/first/n=8,share=0.5,width=narrow/warm",
+                                             "toy/toy/first/n=8,share=0.5,width=wide/warm",
+                                             "toy/toy/first/n=16,share=0.5,width=narrow/warm",
+                                             "toy/toy/first/n=16,share=0.5,width=wide/warm"});
+}
+
+TEST_CASE("zipped axes advance together") {
+  Bench b;
+  b.experiment().axes = {{"n", {number(8), number(16)}}, {"share", {Value{0.25}, Value{0.75}}}};
+  b.experiment().axis_groups = {{0, 1}};
+  CHECK(b.keys() == std::vector<std::string>{"toy/toy/first/n=8,share=0.25,width=narrow/cold",
+                                             "toy/toy/first/n=16,share=0.75,width=narrow/cold"});
+}
+
+TEST_CASE("a group holds the variants of one problem and mode, the baseline first") {
+  Bench b;
+  b.experiment().variants = {b.family.find("first"), b.family.find("second")};
+  b.experiment().baseline = b.family.find("second");
+  b.experiment().modes = {Mode::cold, Mode::warm};
+  const Plan p = b.plan();
+  REQUIRE(p.groups.size() == 2);
+  CHECK(p.groups[0].cells[0].variant->id == "second");
+  CHECK(p.groups[0].cells[1].variant->id == "first");
+  CHECK(p.groups[1].cells[1].index == 3);
+}
+
+TEST_CASE("wave edges are the last size of a wave count, the first of the next, and one beyond") {
+  Bench b;
+  // 100 SMs × 8 blocks × 256 elements: a wave holds 204,800 elements.
+  b.experiment().axes = {{"n", {WaveEdges{1, 500000}}}};
+  b.experiment().axis_groups = {{0}};
+  CHECK(b.sizes() == std::vector<std::int64_t>{204800, 204801, 204802, 409600, 409601, 409602});
+}
+
+TEST_CASE("wave edges mix with plain sizes, each size once") {
+  Bench b;
+  b.experiment().axes = {{"n", {number(204801), number(7), WaveEdges{200000, 204801}}}};
+  b.experiment().axis_groups = {{0}};
+  CHECK(b.sizes() == std::vector<std::int64_t>{204801, 7, 204800});
+}
+
+TEST_CASE("wave edges move with the device") {
+  Bench b;
+  b.device.sm_count = 50;
+  b.experiment().axes = {{"n", {WaveEdges{100000, 110000}}}};
+  b.experiment().axis_groups = {{0}};
+  CHECK(b.sizes() == std::vector<std::int64_t>{102400, 102401, 102402});
+}
+
+TEST_CASE("wave edges need a grid that is known") {
+  Bench b;
+  b.experiment().axes = {{"n", {WaveEdges{1, 1000}}}};
+  b.experiment().axis_groups = {{0}};
+  SECTION("vendor libraries choose their own") {
+    b.experiment().variants = {b.family.find("vendor")};
+    CHECK_THROWS_WITH(b.plan(), contains_text("vendor library"));
+  }
+  SECTION("and registers") {
+    b.resources = KernelResources();
+    CHECK_THROWS_WITH(b.plan(), contains_text("resource table"));
+  }
+}
+
+TEST_CASE("what cannot run is skipped with the reason") {
+  Bench b;
+  b.experiment().axes = {{"n", {number(9)}}};
+  b.experiment().axis_groups = {{0}};
+  const auto reason = [&](std::int64_t free_bytes) {
+    return b.plan(free_bytes).groups[0].cells[0].skip_reason;
+  };
+  SECTION("memory") {
+    CHECK_THAT(reason(1000), contains_text("GiB of device memory"));
+  }
+  SECTION("the problem") {
+    b.experiment().variants = {b.family.find("even")};
+    CHECK(reason(1 << 30) == "needs an even n");
+  }
+  SECTION("the device") {
+    Variant& v = b.family.variants.front();
+    v.min_compute_capability = 90;
+    CHECK(reason(1 << 30) == "needs compute capability 9.0, Toy GPU has 8.0");
+  }
+  SECTION("a launch beyond the SM") {
+    b.row.registers = 255;
+    b.family.variants.front().shapes = [shapes = b.family.variants.front().shapes](
+                                           const void* p, const DeviceSpec& d) {
+      auto s = shapes(p, d);
+      s[0].block = {1024, 1, 1};
+      return s;
+    };
+    b.resources = KernelResources(&b.row, 1);
+    CHECK_THAT(reason(1 << 30), contains_text("no block fits"));
+  }
+}
+
+TEST_CASE("memory counts buffers, guards and references") {
+  Bench b;
+  const auto problem = b.family.make_problem({std::int64_t{1000}, 0.5, std::string("narrow")});
+  // x and y of 4 bytes with two guards each, and for y two fp64 arrays.
+  CHECK(cell_bytes(b.family, *b.family.find("first"), problem.get(), b.device) ==
+        2 * (4000 + 2 * kGuardBytes) + 2 * 8000);
+}
+
+TEST_CASE("limits take the slower of memory and arithmetic") {
+  Work w;
+  w.moved_read = 1e9;
+  w.operations = {{Pipe::fp32, 1e9}};
+  const DeviceSpec device = toy_device();
+  const auto at = [&](Mode mode) { return predict(w, {}, mode, device, KernelResources()); };
+  CHECK(at(Mode::cold).limit_time_us.value() == Approx(1000.0));
+  CHECK(at(Mode::cold).limit_by == "dram");
+  // Warm, an L2's worth of the input may still be there.
+  CHECK(at(Mode::warm).limit_time_us.value() == Approx(1e6 * (1e9 - 10 * 1048576) / 1e12));
+  w.operations = {{Pipe::fp32, 1e11}};
+  CHECK(at(Mode::cold).limit_by == "fp32");
+  CHECK(at(Mode::cold).limit_time_us.value() == Approx(1e4));
+}
+
+TEST_CASE("a write that fits in L2 need not have reached DRAM") {
+  Work w;
+  w.moved_written = 8 << 20;
+  CHECK(least_dram_bytes(w, Mode::cold, toy_device()) == 0.0);
+  w.moved_written = 12 << 20;
+  CHECK(least_dram_bytes(w, Mode::cold, toy_device()) == Approx(2 << 20));
+}
+
+TEST_CASE(
+    "registers of the newest architecture that is not newer stand in for one that was not built") {
+  const int kernel = 0;
+  const KernelResource rows[] = {{&kernel, "k", 90, 20, 0, 0, 0}, {&kernel, "k", 80, 10, 0, 0, 0}};
+  const KernelResources resources(rows, 2);
+  const auto registers = [&](int compute_capability) {
+    const auto found = resources.find(&kernel, compute_capability);
+    return std::pair{found->resource.registers, found->exact};
+  };
+  CHECK(registers(80) == std::pair{10, true});
+  CHECK(registers(86) == std::pair{10, true});
+  CHECK(registers(90) == std::pair{20, true});
+  CHECK(registers(120) == std::pair{20, false});
+  CHECK(registers(70) == std::pair{10, false});
+  CHECK(!resources.find(&rows, 80).has_value());
+}
+
+}  // namespace
+}  // namespace gpuexp::test
