@@ -27,9 +27,9 @@ class Place {
 
   /// The member; null when the object has none of that name.
   Place optional_member(const std::string& name) const {
-    static const Json null;
+    static const Json kNull;
     const auto found = value_->find(name);
-    return {found == value_->end() ? null : *found, *file_,
+    return {found == value_->end() ? kNull : *found, *file_,
             path_.empty() ? name : path_ + "." + name};
   }
 

@@ -89,7 +89,8 @@ std::string ResultRow::text(std::string_view column) const {
 }
 
 std::optional<double> ResultRow::time_us() const {
-  return passed() ? number("time_median_us") : std::nullopt;
+  const auto median = number("time_median_us");
+  return passed() && median && *median > 0 ? median : std::nullopt;
 }
 
 std::optional<double> ResultRow::half_interval_us() const {

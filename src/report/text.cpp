@@ -107,7 +107,8 @@ std::string_view ascii_for(char32_t c) {
 }
 
 int exponent_of(double value) {
-  return value == 0 ? 0 : static_cast<int>(std::floor(std::log10(std::abs(value))));
+  if (value == 0 || !std::isfinite(value)) return 0;
+  return static_cast<int>(std::floor(std::log10(std::abs(value))));
 }
 
 // Without the zeros that end a fraction: 2.50 -> 2.5.

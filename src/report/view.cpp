@@ -263,6 +263,7 @@ std::string summary_of(const Report& report) {
     }
   }
   std::vector<std::string> parts;
+  parts.reserve(counts.size());
   for (const auto& [status, count] : counts)
     parts.push_back(fmt::format("{} {}", count, status));
   const std::size_t rows = report.table.rows.size();
