@@ -1,0 +1,261 @@
+// coalescing: the same n values read from four layouts; only the addresses of a warp's lanes
+// differ.
+//
+// The question: what does DRAM have to move for a read, given which addresses the 32 lanes of a
+// warp ask for together? The load unit merges the lanes' addresses into 32-byte sectors, the unit
+// in which L1, L2 and DRAM exchange data. What counts is the set of sectors, not which lane asks
+// for which word. Lanes 4 bytes apart fill 4 sectors; lanes s words apart touch min(4·s, 32) of
+// them, and each comes whole: at stride 8 and beyond, 28 of every 32 bytes moved are thrown away.
+//
+// Every kernel writes out contiguously and issues the same four 4-byte loads per thread before its
+// first store, 32 KB of useful bytes in flight on a full SM, so that bandwidth and not latency
+// binds.
+#include "kernels/common/launch.cuh"
+#include "kernels/common/reference.cuh"
+#include "kernels/common/scatter.cuh"
+#include "kernels/common/sectors.cuh"
+
+namespace gpuexp::coalescing {
+
+constexpr int kBlock = 256;
+constexpr int kLoads = 4;
+constexpr int kTile = kBlock * kLoads;
+constexpr int kWarp = 32;
+constexpr int kMaxOffset = kWarp - 1;
+
+struct Problem {
+  std::int64_t n;
+  int stride;
+  int offset;
+};
+
+// The values of `packed` lie in each of the other inputs too, elsewhere; what is around them there
+// is other random numbers. Every variant brings the n values to `out` in order.
+struct Data {
+  float* packed;    ///< n: value i at i
+  float* reversed;  ///< n rounded up to whole warps: at i ^ 31, each group of 32 back to front
+  float* shifted;   ///< n + 32: at offset + i
+  float* spread;    ///< n × stride: at i × stride
+  float* out;       ///< n
+};
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+std::int64_t reversed_count(const Problem& p) {
+  return ceil_div(p.n, kWarp) * kWarp;
+}
+std::int64_t shifted_count(const Problem& p) {
+  return p.n + kMaxOffset + 1;
+}
+std::int64_t spread_count(const Problem& p) {
+  return p.n * p.stride;
+}
+
+// Where a layout keeps the values of the tile that starts at value `begin` (a multiple of kTile),
+// and where within it value begin + j, for j < kTile.
+struct Packed {
+  __host__ __device__ std::int64_t tile(std::int64_t begin) const { return begin; }
+  __host__ __device__ int within(int j) const { return j; }
+};
+struct Reversed {
+  __host__ __device__ std::int64_t tile(std::int64_t begin) const { return begin; }
+  __host__ __device__ int within(int j) const { return j ^ (kWarp - 1); }
+};
+struct Shifted {
+  int offset;
+  __host__ __device__ std::int64_t tile(std::int64_t begin) const { return begin + offset; }
+  __host__ __device__ int within(int j) const { return j; }
+};
+struct Spread {
+  int stride;
+  __host__ __device__ std::int64_t tile(std::int64_t begin) const { return begin * stride; }
+  __host__ __device__ int within(int j) const { return j * stride; }
+};
+
+template <class Layout>
+struct PlaceOf {
+  Layout layout;
+  __host__ __device__ std::int64_t operator()(std::int64_t i) const {
+    const int j = static_cast<int>(i % kTile);
+    return layout.tile(i - j) + layout.within(j);
+  }
+};
+
+void prepare(const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
+  fill_uniform(d.packed, p.n, stream_seed(seed, 0), stream);
+  fill_uniform(d.reversed, reversed_count(p), stream_seed(seed, 1), stream);
+  fill_uniform(d.shifted, shifted_count(p), stream_seed(seed, 2), stream);
+  fill_uniform(d.spread, spread_count(p), stream_seed(seed, 3), stream);
+  scatter(d.packed, d.reversed, p.n, PlaceOf<Reversed>{}, stream);
+  scatter(d.packed, d.shifted, p.n, PlaceOf<Shifted>{{p.offset}}, stream);
+  scatter(d.packed, d.spread, p.n, PlaceOf<Spread>{{p.stride}}, stream);
+}
+
+// ---- the plain reference
+
+struct Reference {
+  Data d;
+  __device__ ReferenceElement operator()(std::int64_t i) const { return {d.packed[i], 0.0}; }
+};
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  for (std::int64_t i = 0; i < p.n; ++i) {
+    out[0].value[i] = d.packed[i];
+    out[0].magnitude[i] = 0.0;
+  }
+}
+
+// ---- the kernel, the same for all layouts
+
+template <class Layout>
+__global__ void __launch_bounds__(kBlock)
+    read_kernel(const float* in, float* out, std::int64_t n, Layout layout) {
+  const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kTile;
+  const int count = static_cast<int>(min(n - begin, static_cast<std::int64_t>(kTile)));
+  const int thread = threadIdx.x;
+  in += layout.tile(begin);
+  out += begin;
+  float v[kLoads];
+#pragma unroll
+  for (int k = 0; k < kLoads; ++k) {
+    const int j = thread + k * kBlock;
+    if (j < count) v[k] = in[layout.within(j)];
+  }
+#pragma unroll
+  for (int k = 0; k < kLoads; ++k) {
+    const int j = thread + k * kBlock;
+    if (j < count) out[j] = v[k];
+  }
+}
+
+template <class Layout>
+std::vector<Shape> shapes(const Problem& p, const DeviceSpec&) {
+  Shape s;
+  s.kernel = kernel_address(read_kernel<Layout>);
+  s.block = {kBlock, 1, 1};
+  s.tile = {kTile, 1, 1};
+  s.grid = {ceil_div(p.n, kTile), 1, 1};
+  return {s};
+}
+
+// `stride` and `offset` say where the layout keeps its values, in elements.
+Work work(const Problem& p, std::int64_t stride, std::int64_t offset) {
+  Work w;
+  w.bytes_read = static_cast<double>(p.n * sizeof(float));
+  w.bytes_written = static_cast<double>(p.n * sizeof(float));
+  w.moved_read = sector_bytes<float>(p.n, stride, offset);
+  w.moved_written = sector_bytes<float>(p.n);
+  return w;
+}
+
+// ---- read_contiguous
+
+Variant read_contiguous() {
+  Variant v;
+  v.id = "read_contiguous";
+  v.why =
+      "Neighbouring lanes read neighbouring words: a warp's 128 bytes are one line and exactly "
+      "four "
+      "sectors, every byte of which is used. global_load_sectors_per_request is 4.";
+  v.shapes = shapes<Packed>;
+  v.work = [](const Problem& p) { return work(p, 1, 0); };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    launch(read_kernel<Packed>, x.shapes[0], x.stream, d.packed, d.out, p.n, Packed{});
+  };
+  return v;
+}
+
+// ---- read_reversed
+
+Variant read_reversed() {
+  Variant v;
+  v.id = "read_reversed";
+  v.compare_to = "read_contiguous";
+  v.why =
+      "Lane 0 reads the last of a warp's 32 words and lane 31 the first. The order of lanes within "
+      "a line costs nothing: the request still covers the same four sectors, and "
+      "global_load_sectors_per_request stays 4. It mattered before compute capability 1.2.";
+  v.shapes = shapes<Reversed>;
+  v.work = [](const Problem& p) { return work(p, 1, 0); };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    launch(read_kernel<Reversed>, x.shapes[0], x.stream, d.reversed, d.out, p.n, Reversed{});
+  };
+  return v;
+}
+
+// ---- read_misaligned
+
+Variant read_misaligned() {
+  Variant v;
+  v.id = "read_misaligned";
+  v.compare_to = "read_contiguous";
+  v.why =
+      "The values start `offset` words into the buffer, so a warp's 128 bytes straddle two lines "
+      "and, unless the offset is a multiple of 8, five sectors. The next warp needs the fifth one "
+      "too and finds it in L1 or L2: global_load_sectors_per_request rises to 5, but "
+      "dram_bytes_read hardly moves. The dearer loss is not here: 16-byte loads need 16-byte "
+      "alignment (see vector_width).";
+  v.shapes = shapes<Shifted>;
+  v.work = [](const Problem& p) { return work(p, 1, p.offset); };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    launch(read_kernel<Shifted>, x.shapes[0], x.stream, d.shifted, d.out, p.n, Shifted{p.offset});
+  };
+  return v;
+}
+
+// ---- read_strided
+
+Variant read_strided() {
+  Variant v;
+  v.id = "read_strided";
+  v.compare_to = "read_contiguous";
+  v.why =
+      "Lanes read `stride` words apart, as a column of a row-major matrix or one field of an array "
+      "of structures is read. DRAM moves min(stride, 8) times the useful bytes, and nothing in the "
+      "launch needs the rest. global_load_sectors_per_request grows as 4·stride up to 32, one "
+      "sector per lane; beyond stride 8 it stays, as long as DRAM hands out single sectors.";
+  v.shapes = shapes<Spread>;
+  v.work = [](const Problem& p) { return work(p, p.stride, 0); };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    launch(read_kernel<Spread>, x.shapes[0], x.stream, d.spread, d.out, p.n, Spread{p.stride});
+  };
+  return v;
+}
+
+// ---- declaration
+
+Family declare() {
+  Family f("coalescing", "What does DRAM move for the addresses that a warp asks for together?");
+  f.physics =
+      "The 32 addresses of a warp's load become a set of 32-byte sectors, and each sector is moved "
+      "whole. Useful bytes over sector bytes bounds the share of the bandwidth that a kernel can "
+      "use: all of it at stride 1, an eighth at stride 8 and beyond. L2 may fetch more than one "
+      "sector per miss (cudaLimitMaxL2FetchGranularity is the hint that asks for it); where it "
+      "fetches 64 bytes, strides of 16 and more cost twice what stride 8 does, and dram_bytes_read "
+      "shows it.";
+  f.extent("n", &Problem::n, std::int64_t{1} << 26, std::int64_t{1} << 32, "fp32 values read")
+      .integer("stride", &Problem::stride, 8, 1, 64, "elements",
+               "distance of neighbouring values in read_strided")
+      .integer("offset", &Problem::offset, 1, 0, kMaxOffset, "elements",
+               "where the values start in read_misaligned");
+  f.input("packed", &Data::packed, [](const Problem& p) { return p.n; })
+      .input("reversed", &Data::reversed, reversed_count)
+      .input("shifted", &Data::shifted, shifted_count)
+      .input("spread", &Data::spread, spread_count)
+      .output("out", &Data::out, [](const Problem& p) { return p.n; });
+  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
+  f.prepare = prepare;
+  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
+                   Stream stream) { evaluate_reference(out[0], p.n, Reference{d}, stream); };
+  f.host_reference = host_reference;
+  f.tolerance_derivation = "Zero: every variant copies values, bit for bit.";
+  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
+  f.variant(read_contiguous()).variant(read_reversed());
+  f.variant(read_misaligned()).variant(read_strided());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::coalescing

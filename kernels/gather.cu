@@ -1,0 +1,255 @@
+// gather: out[i] = table[index[i]] with indices in order, in order but a sector apart, and random.
+//
+// The question: what does indirection cost, and which part of it is the randomness? Reading through
+// an index adds 4 bytes of index per value and makes the second load wait for the first; that is
+// all while the indices are in order. Indices that leave their sectors cost the rest of each
+// sector. Indices in random order also cost DRAM its open rows and the TLBs their reach.
+//
+// The table has 8 floats, one sector, per value, and no two indices share a sector. A random gather
+// from any table far larger than L2 behaves so, because a sector is gone before another of its
+// values is asked for; here it holds at every size, so the bytes that move are known exactly.
+#include "kernels/common/launch.cuh"
+#include "kernels/common/reference.cuh"
+#include "kernels/common/scatter.cuh"
+#include "kernels/common/sectors.cuh"
+
+namespace gpuexp::gather {
+
+constexpr int kBlock = 256;
+constexpr int kLoads = 4;
+constexpr int kTile = kBlock * kLoads;
+constexpr std::int64_t kSectorFloats = kSectorBytes / static_cast<std::int64_t>(sizeof(float));
+/// The last index of the largest table, 2^28 sectors of 8 floats, is the largest int32.
+constexpr std::int64_t kMaxValues = std::int64_t{1} << 28;
+
+struct Problem {
+  std::int64_t n;
+};
+
+// Through its index, each table yields the values of `packed` in order.
+struct Data {
+  float* packed;                ///< n
+  float* ordered_table;         ///< 8 × n: value i in sector i
+  float* shuffled_table;        ///< 8 × n: value i in a random sector
+  std::int32_t* packed_index;   ///< n: 0, 1, 2, …
+  std::int32_t* ordered_index;  ///< n: one place in each sector of the table, sectors in order
+  std::int32_t*
+      random_index;  ///< n: one place in each sector of the table, sectors in random order
+  float* out;        ///< n
+};
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+// ---- indices
+
+/// A random permutation of [0, n), computed per element: a Feistel network permutes the smallest
+/// power of four that is at least n, and what falls outside [0, n) is sent through it again until
+/// it falls inside (cycle walking; Black and Rogaway, "Ciphers with Arbitrary Finite Domains",
+/// CT-RSA 2002).
+struct Permutation {
+  std::uint64_t seed;
+  std::int64_t n;
+  int half_bits;
+
+  Permutation(std::uint64_t seed_, std::int64_t n_) : seed(seed_), n(n_), half_bits(1) {
+    while ((std::int64_t{1} << (2 * half_bits)) < n)
+      ++half_bits;
+  }
+
+  __host__ __device__ std::int64_t operator()(std::int64_t i) const {
+    std::uint64_t x = static_cast<std::uint64_t>(i);
+    do {
+      x = permuted(x);
+    } while (x >= static_cast<std::uint64_t>(n));
+    return static_cast<std::int64_t>(x);
+  }
+
+  // Each round mixes one half into the other and swaps them, which can be undone, so no two inputs
+  // give one output.
+  __host__ __device__ std::uint64_t permuted(std::uint64_t x) const {
+    constexpr int kRounds = 4;
+    const std::uint64_t mask = (std::uint64_t{1} << half_bits) - 1;
+    std::uint64_t left = x >> half_bits;
+    std::uint64_t right = x & mask;
+    for (int round = 0; round < kRounds; ++round) {
+      const std::uint64_t mixed = left ^ (random_bits(seed + round, right) & mask);
+      left = right;
+      right = mixed;
+    }
+    return left << half_bits | right;
+  }
+};
+
+struct PackedIndex {
+  __host__ __device__ std::int32_t operator()(std::int64_t i) const {
+    return static_cast<std::int32_t>(i);
+  }
+};
+
+/// A random place in sector i of a table.
+struct OrderedIndex {
+  std::uint64_t seed;
+  __host__ __device__ std::int32_t operator()(std::int64_t i) const {
+    const std::uint64_t within = random_bits(seed, static_cast<std::uint64_t>(i)) % kSectorFloats;
+    return static_cast<std::int32_t>(i * kSectorFloats + static_cast<std::int64_t>(within));
+  }
+};
+
+/// A random place in the i-th of the sectors in random order.
+struct RandomIndex {
+  Permutation sector;
+  OrderedIndex place;
+  __host__ __device__ std::int32_t operator()(std::int64_t i) const { return place(sector(i)); }
+};
+
+struct At {
+  const std::int32_t* index;
+  __device__ std::int64_t operator()(std::int64_t i) const { return index[i]; }
+};
+
+void prepare(const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
+  const OrderedIndex ordered{stream_seed(seed, 3)};
+  fill_uniform(d.packed, p.n, stream_seed(seed, 0), stream);
+  fill_uniform(d.ordered_table, p.n * kSectorFloats, stream_seed(seed, 1), stream);
+  fill_uniform(d.shuffled_table, p.n * kSectorFloats, stream_seed(seed, 2), stream);
+  fill(d.packed_index, p.n, PackedIndex{}, stream);
+  fill(d.ordered_index, p.n, ordered, stream);
+  fill(d.random_index, p.n, RandomIndex{Permutation(stream_seed(seed, 4), p.n), ordered}, stream);
+  scatter(d.packed, d.ordered_table, p.n, At{d.ordered_index}, stream);
+  scatter(d.packed, d.shuffled_table, p.n, At{d.random_index}, stream);
+}
+
+// ---- the plain reference
+
+struct Reference {
+  Data d;
+  __device__ ReferenceElement operator()(std::int64_t i) const { return {d.packed[i], 0.0}; }
+};
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  for (std::int64_t i = 0; i < p.n; ++i) {
+    out[0].value[i] = d.packed[i];
+    out[0].magnitude[i] = 0.0;
+  }
+}
+
+// ---- the kernel, the same for all indices
+
+// Each thread has four indices, then four values in flight; the second loads wait for the first.
+__global__ void __launch_bounds__(kBlock)
+    gather_kernel(const float* table, const std::int32_t* index, float* out, std::int64_t n) {
+  const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kTile;
+  const int count = static_cast<int>(min(n - begin, static_cast<std::int64_t>(kTile)));
+  const int thread = threadIdx.x;
+  index += begin;
+  out += begin;
+  std::int32_t at[kLoads];
+  float v[kLoads];
+#pragma unroll
+  for (int k = 0; k < kLoads; ++k) {
+    if (thread + k * kBlock < count) at[k] = index[thread + k * kBlock];
+  }
+#pragma unroll
+  for (int k = 0; k < kLoads; ++k) {
+    if (thread + k * kBlock < count) v[k] = table[at[k]];
+  }
+#pragma unroll
+  for (int k = 0; k < kLoads; ++k) {
+    if (thread + k * kBlock < count) out[thread + k * kBlock] = v[k];
+  }
+}
+
+// `table` and `index` say which of the inputs a variant reads; `stride` is 1 when its values share
+// sectors, and the floats of a sector when each has its own.
+Variant gather(std::string id, float* Data::*table, std::int32_t* Data::*index,
+               std::int64_t stride) {
+  Variant v;
+  v.id = std::move(id);
+  v.shapes = [](const Problem& p, const DeviceSpec&) {
+    Shape s;
+    s.kernel = kernel_address(gather_kernel);
+    s.block = {kBlock, 1, 1};
+    s.tile = {kTile, 1, 1};
+    s.grid = {ceil_div(p.n, kTile), 1, 1};
+    return std::vector<Shape>{s};
+  };
+  v.work = [stride](const Problem& p) {
+    Work w;
+    w.bytes_read = static_cast<double>(p.n * (sizeof(std::int32_t) + sizeof(float)));
+    w.bytes_written = static_cast<double>(p.n * sizeof(float));
+    w.moved_read = sector_bytes<std::int32_t>(p.n) + sector_bytes<float>(p.n, stride);
+    w.moved_written = sector_bytes<float>(p.n);
+    return w;
+  };
+  v.launch = [table, index](const Problem& p, const Data& d, const LaunchContext& x) {
+    launch(gather_kernel, x.shapes[0], x.stream, d.*table, d.*index, d.out, p.n);
+  };
+  return v;
+}
+
+Variant gather_sequential() {
+  Variant v = gather("gather_sequential", &Data::packed, &Data::packed_index, 1);
+  v.why =
+      "Indices 0, 1, 2, …: the addresses of a plain copy, computed from memory. Costs 4 bytes of "
+      "index per value and a second latency, which other warps hide. Each of the two loads touches "
+      "4 sectors per request.";
+  return v;
+}
+
+Variant gather_strided() {
+  Variant v = gather("gather_strided", &Data::ordered_table, &Data::ordered_index, kSectorFloats);
+  v.compare_to = "gather_sequential";
+  v.why =
+      "Indices ascend by one sector: neighbouring lanes read neighbouring sectors, 4 bytes of "
+      "each. Isolates what unused parts of sectors cost: the values move 8 times their bytes, as "
+      "in "
+      "coalescing's read_strided at stride 8. The requests for values touch 32 sectors.";
+  return v;
+}
+
+Variant gather_random() {
+  Variant v = gather("gather_random", &Data::shuffled_table, &Data::random_index, kSectorFloats);
+  v.compare_to = "gather_strided";
+  v.why =
+      "The same number of sectors, one per value and each once, in random order. Isolates order: "
+      "the least bytes that DRAM must move are equal, but neighbouring sectors are no longer asked "
+      "for together, so each opens a DRAM row for itself, fetches of two sectors waste one, and "
+      "TLBs miss. dram_bytes_read shows the second of these, time the others.";
+  return v;
+}
+
+// ---- declaration
+
+Family declare() {
+  Family f("gather", "What does indirection cost, and which part of it is the randomness?");
+  f.physics =
+      "A gather reads an index and then the value it names. In order it moves 12 bytes per value "
+      "with the result, against 8 of a copy. One value per sector makes that 4 + 32 + 4 bytes. In "
+      "random order the same bytes come from closed DRAM rows: a row of 1 KB or 2 KB is opened for "
+      "32 bytes, and a bank can open one only every 45 ns or so, so DRAM delivers less than its "
+      "bandwidth unless the table fits in L2.";
+  f.extent("n", &Problem::n, std::int64_t{1} << 25, kMaxValues, "values gathered");
+  const auto values = [](const Problem& p) { return p.n; };
+  const auto table = [](const Problem& p) { return p.n * kSectorFloats; };
+  f.input("packed", &Data::packed, values)
+      .input("ordered_table", &Data::ordered_table, table)
+      .input("shuffled_table", &Data::shuffled_table, table)
+      .input("packed_index", &Data::packed_index, values)
+      .input("ordered_index", &Data::ordered_index, values)
+      .input("random_index", &Data::random_index, values)
+      .output("out", &Data::out, values);
+  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
+  f.prepare = prepare;
+  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
+                   Stream stream) { evaluate_reference(out[0], p.n, Reference{d}, stream); };
+  f.host_reference = host_reference;
+  f.tolerance_derivation = "Zero: every variant copies values, bit for bit.";
+  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
+  f.variant(gather_sequential()).variant(gather_strided()).variant(gather_random());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::gather

@@ -1,0 +1,211 @@
+// partial_write: one 4-byte value in every `stride` words of the output, zeros between.
+//
+// The question: is it cheaper to store only the values, or to store the gaps with them? Stores
+// merge into 32-byte sectors as loads do, and L2 keeps a byte mask of what was written. A sector
+// that leaves L2 incomplete is the trouble: DRAM is written in whole bursts, and with ECC the check
+// bits cover the whole burst, so the missing bytes have to be fetched first. A store of 4 bytes
+// then costs a sector read and a sector written. Filling the gaps makes every sector whole and the
+// read needless: more bytes stored, fewer moved.
+#include "kernels/common/launch.cuh"
+#include "kernels/common/reference.cuh"
+#include "kernels/common/sectors.cuh"
+
+namespace gpuexp::partial_write {
+
+constexpr int kBlock = 256;
+constexpr int kLoads = 4;
+constexpr int kTile = kBlock * kLoads;  ///< values that one block brings to their places
+
+struct Problem {
+  std::int64_t n;
+  int stride;
+};
+
+struct Data {
+  float* in;   ///< n
+  float* out;  ///< n × stride: value i at i × stride, zeros elsewhere
+};
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+std::int64_t out_count(const Problem& p) {
+  return p.n * p.stride;
+}
+
+// ---- the plain reference
+
+struct Reference {
+  Problem p;
+  Data d;
+  __device__ ReferenceElement operator()(std::int64_t j) const {
+    return {j % p.stride == 0 ? static_cast<double>(d.in[j / p.stride]) : 0.0, 0.0};
+  }
+};
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  for (std::int64_t j = 0; j < out_count(p); ++j) {
+    out[0].value[j] = 0.0;
+    out[0].magnitude[j] = 0.0;
+  }
+  for (std::int64_t i = 0; i < p.n; ++i)
+    out[0].value[i * p.stride] = d.in[i];
+}
+
+// Both kernels read the values alike: four loads per thread, contiguous over the lanes.
+Shape shape(const void* kernel, const Problem& p) {
+  Shape s;
+  s.kernel = kernel;
+  s.block = {kBlock, 1, 1};
+  s.tile = {static_cast<std::int64_t>(kTile) * p.stride, 1, 1};
+  s.grid = {ceil_div(p.n, kTile), 1, 1};
+  return s;
+}
+
+Work reading(const Problem& p) {
+  Work w;
+  w.bytes_read = static_cast<double>(p.n * sizeof(float));
+  w.moved_read = sector_bytes<float>(p.n);
+  return w;
+}
+
+// ---- write_strided: the values alone; the zeros are there from the reset before the launch
+
+__global__ void __launch_bounds__(kBlock) write_strided_kernel(Problem p, Data d) {
+  const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kTile;
+  const int count = static_cast<int>(min(p.n - begin, static_cast<std::int64_t>(kTile)));
+  const int thread = threadIdx.x;
+  const float* in = d.in + begin;
+  float* out = d.out + begin * p.stride;
+  float v[kLoads];
+#pragma unroll
+  for (int k = 0; k < kLoads; ++k) {
+    if (thread + k * kBlock < count) v[k] = in[thread + k * kBlock];
+  }
+#pragma unroll
+  for (int k = 0; k < kLoads; ++k) {
+    if (thread + k * kBlock < count) out[(thread + k * kBlock) * p.stride] = v[k];
+  }
+}
+
+Variant write_strided() {
+  Variant v;
+  v.id = "write_strided";
+  v.why =
+      "Stores the n values alone, into an output whose gaps are zero already. The sectors that "
+      "they "
+      "dirty hold min(stride, 8) times their bytes, and from stride 2 on none is complete: with "
+      "ECC, "
+      "L2 has to fetch the rest before it can write the sector to DRAM. dram_bytes_written counts "
+      "whole sectors, and dram_bytes_read rises by as much where they are filled first.";
+  v.shapes = [](const Problem& p, const DeviceSpec&) {
+    return std::vector<Shape>{shape(kernel_address(write_strided_kernel), p)};
+  };
+  // The fill of an incomplete sector is the memory system's choice and no part of the least bytes.
+  v.work = [](const Problem& p) {
+    Work w = reading(p);
+    w.bytes_written = static_cast<double>(p.n * sizeof(float));
+    w.moved_written = sector_bytes<float>(p.n, p.stride);
+    return w;
+  };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    launch(write_strided_kernel, x.shapes[0], x.stream, p, d);
+  };
+  return v;
+}
+
+// ---- write_whole_sectors: values and zeros
+
+// Values pass through shared memory (4 KB), so that a warp stores 32 neighbouring words at a time,
+// whoever read the values among them.
+__global__ void __launch_bounds__(kBlock) write_whole_sectors_kernel(Problem p, Data d) {
+  __shared__ float values[kTile];
+  const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kTile;
+  const int count = static_cast<int>(min(p.n - begin, static_cast<std::int64_t>(kTile)));
+  const int thread = threadIdx.x;
+#pragma unroll
+  for (int k = 0; k < kLoads; ++k) {
+    const int i = thread + k * kBlock;
+    if (i < count) values[i] = d.in[begin + i];
+  }
+  __syncthreads();
+  float* out = d.out + begin * p.stride;
+  // Output j holds value j / stride when the remainder is 0; both advance without dividing again.
+  int value = thread / p.stride;
+  int remainder = thread % p.stride;
+  const int value_step = kBlock / p.stride;
+  const int remainder_step = kBlock % p.stride;
+  for (int j = thread; j < count * p.stride; j += kBlock) {
+    out[j] = remainder == 0 ? values[value] : 0.0f;
+    value += value_step;
+    remainder += remainder_step;
+    if (remainder >= p.stride) {
+      remainder -= p.stride;
+      ++value;
+    }
+  }
+}
+
+Variant write_whole_sectors() {
+  Variant v;
+  v.id = "write_whole_sectors";
+  v.compare_to = "write_strided";
+  v.why =
+      "Stores the zeros with the values: `stride` times the bytes, in full sectors that DRAM takes "
+      "without being read first. Up to stride 8 both variants write the same sectors, so what is "
+      "saved is the fill: dram_bytes_read falls to the values' own bytes. Costs more store "
+      "instructions and a pass through shared memory; beyond stride 8 it writes sectors that the "
+      "values do not need.";
+  v.shapes = [](const Problem& p, const DeviceSpec&) {
+    return std::vector<Shape>{shape(kernel_address(write_whole_sectors_kernel), p)};
+  };
+  v.work = [](const Problem& p) {
+    Work w = reading(p);
+    w.bytes_written = static_cast<double>(out_count(p) * sizeof(float));
+    w.moved_written = sector_bytes<float>(out_count(p));
+    return w;
+  };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    launch(write_whole_sectors_kernel, x.shapes[0], x.stream, p, d);
+  };
+  return v;
+}
+
+// ---- declaration
+
+Family declare() {
+  Family f("partial_write", "What does a store cost that fills only part of a sector?");
+  f.physics =
+      "DRAM is written in bursts of whole sectors. A sector that leaves L2 with bytes missing has "
+      "to "
+      "be completed from DRAM first, a read for every write; one that is full has not. Scattered "
+      "4-byte stores therefore cost up to 16 times their bytes in traffic, twice what scattered "
+      "4-byte loads do, and writing the bytes between them as well can be the faster way.";
+  f.extent("n", &Problem::n, std::int64_t{1} << 25, std::int64_t{1} << 32, "fp32 values written")
+      .integer("stride", &Problem::stride, 8, 1, 64, "elements",
+               "distance of neighbouring values in the output");
+  f.input("in", &Data::in, [](const Problem& p) {
+     return p.n;
+   }).output("out", &Data::out, out_count);
+  f.outputs = [](const Problem& p) { return Extent{out_count(p), 1, 1}; };
+  f.prepare = [](const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
+    fill_uniform(d.in, p.n, stream_seed(seed, 0), stream);
+  };
+  f.reset = [](const Problem& p, const Data& d, Stream stream) {
+    GPUEXP_CUDA(
+        cudaMemsetAsync(d.out, 0, static_cast<std::size_t>(out_count(p)) * sizeof(float), stream));
+  };
+  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
+                   Stream stream) {
+    evaluate_reference(out[0], out_count(p), Reference{p, d}, stream);
+  };
+  f.host_reference = host_reference;
+  f.tolerance_derivation = "Zero: every variant copies values, bit for bit.";
+  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
+  f.variant(write_strided()).variant(write_whole_sectors());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::partial_write

@@ -1,0 +1,281 @@
+// struct_layout: records of 8 floats of which a kernel uses the first 1 to 8, kept as an array of
+// structures (AoS) or as one array per field, a structure of arrays (SoA).
+//
+// The question: which layout should data have that a kernel reads field by field? A record of 8
+// floats is 32 bytes, exactly one sector. In AoS, lanes that read the same field of neighbouring
+// records touch a sector each, so DRAM moves whole records whatever is used of them. In SoA the
+// same load covers four full sectors, and fields that are not used are not moved. When all fields
+// are used both layouts move the same bytes; then the number of cache lines per request remains: a
+// warp reads 8 lines of 128 bytes with every load of AoS and one with every load of SoA.
+//
+// All kernels give each thread four records, load every used field of all four before they add, and
+// add the fields in the same order.
+#include "kernels/common/launch.cuh"
+#include "kernels/common/reference.cuh"
+#include "kernels/common/sectors.cuh"
+
+namespace gpuexp::struct_layout {
+
+constexpr int kFields = 8;
+constexpr int kBlock = 256;
+constexpr int kRecords = 4;  ///< records per thread
+constexpr int kTile = kBlock * kRecords;
+
+struct Problem {
+  std::int64_t n;
+  int fields;
+};
+
+// Both inputs hold the same records.
+struct Data {
+  float* aos;  ///< n × 8: field f of record i at 8·i + f
+  float* soa;  ///< 8 × n: field f of record i at f·n + i
+  float* out;  ///< n: the sum of a record's first `fields` fields
+};
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+struct AosValue {
+  std::uint64_t seed;
+  __host__ __device__ float operator()(std::int64_t j) const {
+    return random_signed(seed, static_cast<std::uint64_t>(j));
+  }
+};
+struct SoaValue {
+  std::uint64_t seed;
+  std::int64_t n;
+  __host__ __device__ float operator()(std::int64_t j) const {
+    return AosValue{seed}(j % n * kFields + j / n);
+  }
+};
+
+// ---- the plain reference
+
+struct Reference {
+  Problem p;
+  Data d;
+  __device__ ReferenceElement operator()(std::int64_t i) const {
+    ReferenceElement sum{0.0, 0.0};
+    for (int f = 0; f < p.fields; ++f) {
+      const double x = d.aos[i * kFields + f];
+      sum.value += x;
+      sum.magnitude += fabs(x);
+    }
+    return sum;
+  }
+};
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  for (std::int64_t i = 0; i < p.n; ++i) {
+    out[0].value[i] = 0.0;
+    out[0].magnitude[i] = 0.0;
+    for (int f = 0; f < p.fields; ++f) {
+      const double x = d.aos[i * kFields + f];
+      out[0].value[i] += x;
+      out[0].magnitude[i] += std::abs(x);
+    }
+  }
+}
+
+// ---- the kernel, the same for all layouts
+
+// The fields of a thread's records, all in registers. Records lie kBlock apart, so that the lanes
+// of a warp have neighbouring ones.
+using Records = float[kRecords][kFields];
+
+// A layout's load() fetches the first `fields` fields, and may fetch more, of the records first +
+// r·kBlock for which r·kBlock < left. Fields go round the outer loop: which of them are used is the
+// same for all threads, so a field that is not costs one branch.
+template <class Layout>
+__global__ void __launch_bounds__(kBlock) sum_kernel(Problem p, Layout in, float* out) {
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kTile + threadIdx.x;
+  const int left = static_cast<int>(min(p.n - first, static_cast<std::int64_t>(kTile)));
+  Records v;
+  in.load(first, left, p.fields, v);
+#pragma unroll
+  for (int r = 0; r < kRecords; ++r) {
+    float sum = v[r][0];
+#pragma unroll
+    for (int f = 1; f < kFields; ++f) {
+      if (f < p.fields) sum += v[r][f];
+    }
+    if (r * kBlock < left) out[first + r * kBlock] = sum;
+  }
+}
+
+template <class Layout>
+std::vector<Shape> shapes(const Problem& p, const DeviceSpec&) {
+  Shape s;
+  s.kernel = kernel_address(sum_kernel<Layout>);
+  s.block = {kBlock, 1, 1};
+  s.tile = {kTile, 1, 1};
+  s.grid = {ceil_div(p.n, kTile), 1, 1};
+  return {s};
+}
+
+Work work(const Problem& p, double moved_read) {
+  Work w;
+  w.bytes_read = static_cast<double>(p.n * p.fields * sizeof(float));
+  w.bytes_written = static_cast<double>(p.n * sizeof(float));
+  w.moved_read = moved_read;
+  w.moved_written = sector_bytes<float>(p.n);
+  w.operations = {{Pipe::fp32, static_cast<double>(p.n * (p.fields - 1))}};
+  return w;
+}
+
+// Whichever fields are used, every record is one sector.
+Work aos_work(const Problem& p) {
+  return work(p, sector_bytes<float>(p.n, kFields));
+}
+
+// ---- aos
+
+struct Aos {
+  const float* data;
+  __device__ void load(std::int64_t first, int left, int fields, Records& v) const {
+    const float* record = data + first * kFields;
+#pragma unroll
+    for (int f = 0; f < kFields; ++f) {
+      if (f >= fields) continue;
+#pragma unroll
+      for (int r = 0; r < kRecords; ++r) {
+        if (r * kBlock < left) v[r][f] = record[r * kBlock * kFields + f];
+      }
+    }
+  }
+};
+
+Variant aos() {
+  Variant v;
+  v.id = "aos";
+  v.why =
+      "An array of structures, one 4-byte load per used field. The lanes of a load are 32 bytes "
+      "apart, so each request touches 32 sectors in 8 lines: global_load_sectors_per_request is 32 "
+      "and DRAM moves whole records. The loads of a record's other fields find its sector in L1, "
+      "but each walks the 8 lines again, so L1 may bind when all fields are used.";
+  v.shapes = shapes<Aos>;
+  v.work = aos_work;
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    launch(sum_kernel<Aos>, x.shapes[0], x.stream, p, Aos{d.aos}, d.out);
+  };
+  return v;
+}
+
+// ---- aos_16b
+
+struct AosVector {
+  const float* data;
+  __device__ void load(std::int64_t first, int left, int fields, Records& v) const {
+    constexpr int kPerLoad = 4;
+    const float* record = data + first * kFields;
+#pragma unroll
+    for (int f = 0; f < kFields; f += kPerLoad) {
+      if (f >= fields) continue;
+#pragma unroll
+      for (int r = 0; r < kRecords; ++r) {
+        if (r * kBlock >= left) continue;
+        const float4 x = *reinterpret_cast<const float4*>(record + r * kBlock * kFields + f);
+        v[r][f] = x.x;
+        v[r][f + 1] = x.y;
+        v[r][f + 2] = x.z;
+        v[r][f + 3] = x.w;
+      }
+    }
+  }
+};
+
+Variant aos_16b() {
+  Variant v;
+  v.id = "aos_16b";
+  v.compare_to = "aos";
+  v.why =
+      "The same layout read by 16-byte loads, one for up to four fields and two for more: the "
+      "sector is asked for at most twice instead of once per field, which relieves L1 when many "
+      "fields are used. DRAM moves the same records, so nothing is gained where only some are. "
+      "Needs records aligned to 16 bytes. Load instructions fall to a quarter.";
+  v.shapes = shapes<AosVector>;
+  v.work = aos_work;
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    launch(sum_kernel<AosVector>, x.shapes[0], x.stream, p, AosVector{d.aos}, d.out);
+  };
+  return v;
+}
+
+// ---- soa
+
+struct Soa {
+  const float* data;
+  std::int64_t n;
+  __device__ void load(std::int64_t first, int left, int fields, Records& v) const {
+    const float* field = data + first;
+#pragma unroll
+    for (int f = 0; f < kFields; ++f, field += n) {
+      if (f >= fields) continue;
+#pragma unroll
+      for (int r = 0; r < kRecords; ++r) {
+        if (r * kBlock < left) v[r][f] = field[r * kBlock];
+      }
+    }
+  }
+};
+
+Variant soa() {
+  Variant v;
+  v.id = "soa";
+  v.compare_to = "aos";
+  v.why =
+      "One array per field: the lanes of each load are neighbours, a request is four full sectors, "
+      "and only fields that are used move. dram_bytes_read is the useful bytes. Costs an address "
+      "stream per field, and a record that is read alone, at a random place, is then in 8 sectors "
+      "instead of one.";
+  v.shapes = shapes<Soa>;
+  // The arrays of the used fields follow one another.
+  v.work = [](const Problem& p) { return work(p, sector_bytes<float>(p.n * p.fields)); };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    launch(sum_kernel<Soa>, x.shapes[0], x.stream, p, Soa{d.soa, p.n}, d.out);
+  };
+  return v;
+}
+
+// ---- declaration
+
+Family declare() {
+  Family f("struct_layout", "Array of structures, or structure of arrays?");
+  f.physics =
+      "DRAM hands out sectors of 32 bytes. Fields that lie together move together: an array of "
+      "structures moves every field of a record for any of them, a structure of arrays only those "
+      "that are used. With u of 8 fields used the first moves 8/u times the useful bytes. At u = 8 "
+      "the bytes are equal, and what is left is how many lines each request touches in L1.";
+  f.extent("n", &Problem::n, std::int64_t{1} << 25, std::int64_t{1} << 31, "records of 8 floats")
+      .integer("fields", &Problem::fields, 1, 1, kFields, "",
+               "fields of each record that the kernel uses, from the first on");
+  const auto inputs = [](const Problem& p) { return p.n * kFields; };
+  f.input("aos", &Data::aos, inputs)
+      .input("soa", &Data::soa, inputs)
+      .output("out", &Data::out, [](const Problem& p) { return p.n; });
+  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
+  f.prepare = [](const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
+    fill(d.aos, p.n * kFields, AosValue{stream_seed(seed, 0)}, stream);
+    fill(d.soa, p.n * kFields, SoaValue{stream_seed(seed, 0), p.n}, stream);
+  };
+  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
+                   Stream stream) {
+    evaluate_reference(out[0], p.n, Reference{p, d}, stream);
+  };
+  f.host_reference = host_reference;
+  f.tolerance_derivation =
+      "A sum of k terms, one after another in fp32, errs by at most (k - 1)·u/(1 - (k - 1)·u)·Σ|x| "
+      "(u = 2^-24; Higham, Accuracy and Stability of Numerical Algorithms, section 4.2); k·u "
+      "covers "
+      "it for k up to 8. With one field the sum is a copy and must be exact.";
+  f.tolerance = [](const Problem& p) {
+    return Tolerance{p.fields == 1 ? 0.0 : p.fields * unit_roundoff(DataType::fp32), 0.0};
+  };
+  f.variant(aos()).variant(aos_16b()).variant(soa());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::struct_layout

@@ -1,0 +1,369 @@
+// vector_width: reading and copying an array with loads of 4, 8 and 16 bytes per lane.
+//
+// The question: does the width of a load decide how much of DRAM's bandwidth a kernel gets? By
+// Little's law, bandwidth = bytes in flight / latency. A load from busy DRAM takes some 0.7 µs, in
+// which an H200's 4.8 TB/s deliver 3.4 MB: each of its 132 SMs has to have 25 KB requested at any
+// time. An SM full of threads (2048) that wait for one 4-byte load each has 8 KB in flight; with
+// 16-byte loads it has 32 KB. Four 4-byte loads per thread give the same 32 KB, so the width is one
+// way to get there and the number of independent loads another. What only the width saves is
+// instructions and cache requests: a warp moves 128, 256 or 512 bytes with each.
+//
+// All variants give each thread the same number of loads before it uses the first
+// (loads_per_thread); the width alone differs. Every warp-wide load covers whole 32-byte sectors,
+// so all variants move the same bytes.
+#include <cstring>
+
+#include "kernels/common/launch.cuh"
+#include "kernels/common/reference.cuh"
+#include "kernels/common/sectors.cuh"
+
+namespace gpuexp::vector_width {
+
+constexpr int kBlock = 256;
+constexpr int kWarp = 32;
+/// Elements that one block of a reading kernel adds up: 64 KB read for 4 bytes written.
+constexpr int kChunk = 16384;
+
+struct Problem {
+  std::int64_t n;
+  int loads_per_thread;
+};
+
+// Copies fill `out`; reading kernels fill `sums`, one checksum per chunk of `in`. Checksums add the
+// bit patterns of the floats as integers modulo 2^32: exact in any order, and a single wrong bit in
+// any element shows.
+struct Data {
+  float* in;
+  float* out;
+  std::uint32_t* sums;
+};
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+std::int64_t chunks(const Problem& p) {
+  return ceil_div(p.n, kChunk);
+}
+
+// ---- the plain reference
+
+struct ReferenceCopy {
+  Data d;
+  __device__ ReferenceElement operator()(std::int64_t i) const { return {d.in[i], 0.0}; }
+};
+
+struct ReferenceSum {
+  Problem p;
+  Data d;
+  __device__ ReferenceElement operator()(std::int64_t chunk) const {
+    std::uint32_t sum = 0;
+    for (std::int64_t i = chunk * kChunk; i < p.n && i < (chunk + 1) * kChunk; ++i)
+      sum += __float_as_uint(d.in[i]);
+    return {static_cast<double>(sum), 0.0};
+  }
+};
+
+void reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
+               Stream stream) {
+  if (out[0]) evaluate_reference(out[0], p.n, ReferenceCopy{d}, stream);
+  if (out[1]) evaluate_reference(out[1], chunks(p), ReferenceSum{p, d}, stream);
+}
+
+std::uint32_t bits_of(float x) {
+  static_assert(sizeof(float) == sizeof(std::uint32_t), "fp32 has 32 bits");
+  std::uint32_t bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  if (out[0]) {
+    for (std::int64_t i = 0; i < p.n; ++i) {
+      out[0].value[i] = d.in[i];
+      out[0].magnitude[i] = 0.0;
+    }
+  }
+  if (out[1]) {
+    std::vector<std::uint32_t> sums(static_cast<std::size_t>(chunks(p)), 0);
+    for (std::int64_t i = 0; i < p.n; ++i)
+      sums[static_cast<std::size_t>(i / kChunk)] += bits_of(d.in[i]);
+    for (std::size_t chunk = 0; chunk < sums.size(); ++chunk) {
+      out[1].value[chunk] = sums[chunk];
+      out[1].magnitude[chunk] = 0.0;
+    }
+  }
+}
+
+// ---- what all variants share
+
+// Vectors are 4, 8 or 16 bytes wide; a lane can ask for no more than 16 at once (32 from compute
+// capability 10.0 on).
+template <class Vector>
+constexpr int kFloats = static_cast<int>(sizeof(Vector) / sizeof(float));
+
+__device__ std::uint32_t bits_sum(float v) {
+  return __float_as_uint(v);
+}
+__device__ std::uint32_t bits_sum(float2 v) {
+  return __float_as_uint(v.x) + __float_as_uint(v.y);
+}
+__device__ std::uint32_t bits_sum(float4 v) {
+  return __float_as_uint(v.x) + __float_as_uint(v.y) + __float_as_uint(v.z) + __float_as_uint(v.w);
+}
+
+template <class Vector>
+MetricValues metrics(const Problem& p, const DeviceSpec&) {
+  return {{"bytes_in_flight_per_thread",
+           static_cast<double>(p.loads_per_thread) * static_cast<double>(sizeof(Vector))}};
+}
+
+Shape shape(const void* kernel, std::int64_t n, std::int64_t elements_per_block) {
+  Shape s;
+  s.kernel = kernel;
+  s.block = {kBlock, 1, 1};
+  s.tile = {elements_per_block, 1, 1};
+  s.grid = {ceil_div(n, elements_per_block), 1, 1};
+  return s;
+}
+
+// Picks one of four instantiations by the number of loads; `unsupported` has refused all others.
+template <class Kernel>
+Kernel by_loads(const Problem& p, Kernel one, Kernel two, Kernel four, Kernel eight) {
+  switch (p.loads_per_thread) {
+    case 1: return one;
+    case 2: return two;
+    case 4: return four;
+    case 8: return eight;
+  }
+  throw std::logic_error("loads_per_thread was not checked before the launch");
+}
+
+// ---- copy_4b, copy_8b, copy_16b: one batch of loads per thread, then as many stores
+
+// A block copies kLoads × kBlock consecutive vectors; lanes are neighbours in every request. The
+// last block may end in less than a vector, which its first lanes copy one by one.
+template <class Vector, int kLoads>
+__global__ void __launch_bounds__(kBlock) copy_kernel(const float* in, float* out, std::int64_t n) {
+  constexpr int kPerBlock = kLoads * kBlock * kFloats<Vector>;
+  const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kPerBlock;
+  const int count = static_cast<int>(min(n - begin, static_cast<std::int64_t>(kPerBlock)));
+  const int vectors = count / kFloats<Vector>;
+  in += begin;
+  out += begin;
+  const int thread = threadIdx.x;
+  Vector v[kLoads];
+#pragma unroll
+  for (int i = 0; i < kLoads; ++i) {
+    if (thread + i * kBlock < vectors)
+      v[i] = reinterpret_cast<const Vector*>(in)[thread + i * kBlock];
+  }
+#pragma unroll
+  for (int i = 0; i < kLoads; ++i) {
+    if (thread + i * kBlock < vectors) reinterpret_cast<Vector*>(out)[thread + i * kBlock] = v[i];
+  }
+  const int tail = vectors * kFloats<Vector> + thread;
+  if (kFloats<Vector> != 1 && tail < count) out[tail] = in[tail];
+}
+
+template <class Vector>
+auto copy_kernel_for(const Problem& p) {
+  return by_loads(p, copy_kernel<Vector, 1>, copy_kernel<Vector, 2>, copy_kernel<Vector, 4>,
+                  copy_kernel<Vector, 8>);
+}
+
+template <class Vector>
+Variant copy(std::string id, std::string compare_to, std::string why) {
+  Variant v;
+  v.id = std::move(id);
+  v.compare_to = std::move(compare_to);
+  v.why = std::move(why);
+  v.writes = {"out"};
+  v.shapes = [](const Problem& p, const DeviceSpec&) {
+    const std::int64_t per_block =
+        static_cast<std::int64_t>(p.loads_per_thread) * kBlock * kFloats<Vector>;
+    return std::vector<Shape>{shape(kernel_address(copy_kernel_for<Vector>(p)), p.n, per_block)};
+  };
+  v.work = [](const Problem& p) {
+    Work w;
+    w.bytes_read = static_cast<double>(p.n * sizeof(float));
+    w.bytes_written = static_cast<double>(p.n * sizeof(float));
+    w.moved_read = sector_bytes<float>(p.n);
+    w.moved_written = sector_bytes<float>(p.n);
+    return w;
+  };
+  v.metrics = metrics<Vector>;
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    launch(copy_kernel_for<Vector>(p), x.shapes[0], x.stream, d.in, d.out, p.n);
+  };
+  return v;
+}
+
+Variant copy_4b() {
+  return copy<float>(
+      "copy_4b", "",
+      "Each lane loads and stores 4 bytes at a time: a warp's request is 128 bytes, four sectors, "
+      "perfectly coalesced. With one load per thread a full SM has 8 KB in flight, a third of what "
+      "DRAM's latency asks for, so the copy is bound by latency at any occupancy. "
+      "global_load_sectors_per_request is 4.");
+}
+
+Variant copy_8b() {
+  return copy<float2>(
+      "copy_8b", "copy_4b",
+      "8 bytes per load: twice the bytes in flight from the same number of threads and loads, and "
+      "half the instructions per byte. Needs 8-byte alignment, twice the registers for data in "
+      "flight, and code for the tail. global_load_sectors_per_request is 8.");
+}
+
+Variant copy_16b() {
+  return copy<float4>(
+      "copy_16b", "copy_8b",
+      "16 bytes per load, the widest that a lane can ask for up to Hopper: 32 KB in flight on a "
+      "full SM with one load per thread, enough to keep DRAM busy. Needs 16-byte alignment, so a "
+      "source that starts one element late cannot use it. global_load_sectors_per_request is 16.");
+}
+
+// ---- read_4b, read_8b, read_16b: batches of loads in a loop, nothing written but checksums
+
+// Adds one value per thread over the block; the result is right in thread 0.
+__device__ std::uint32_t block_sum(std::uint32_t sum) {
+  __shared__ std::uint32_t warp_sums[kBlock / kWarp];
+  for (int offset = kWarp / 2; offset > 0; offset /= 2)
+    sum += __shfl_down_sync(~0u, sum, offset);
+  if (threadIdx.x % kWarp == 0) warp_sums[threadIdx.x / kWarp] = sum;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    for (int warp = 1; warp < kBlock / kWarp; ++warp)
+      sum += warp_sums[warp];
+  }
+  return sum;
+}
+
+// A thread waits for a batch of kLoads loads before it issues the next one, so bytes in flight are
+// those of one batch, however long the chunk is. Asking for four resident blocks at least leaves
+// the compiler the registers that eight 16-byte loads need; by itself it saves registers by adding
+// the first vectors up before it issues the last loads.
+template <class Vector, int kLoads>
+__global__ void __launch_bounds__(kBlock, 4)
+    checksum_kernel(const float* in, std::uint32_t* sums, std::int64_t n) {
+  constexpr int kBatch = kLoads * kBlock;
+  static_assert(kChunk % (kBatch * kFloats<Vector>) == 0, "a whole chunk is whole batches");
+  const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kChunk;
+  const int count = static_cast<int>(min(n - begin, static_cast<std::int64_t>(kChunk)));
+  const int thread = threadIdx.x;
+  in += begin;
+  std::uint32_t sum = 0;
+  int done = 0;
+#pragma unroll 1
+  for (; done + kBatch * kFloats<Vector> <= count; done += kBatch * kFloats<Vector>) {
+    Vector v[kLoads];
+#pragma unroll
+    for (int i = 0; i < kLoads; ++i)
+      v[i] = reinterpret_cast<const Vector*>(in + done)[thread + i * kBlock];
+#pragma unroll
+    for (int i = 0; i < kLoads; ++i)
+      sum += bits_sum(v[i]);
+  }
+  // What the last chunk has beyond its whole batches.
+#pragma unroll 8
+  for (int i = done + thread; i < count; i += kBlock)
+    sum += __float_as_uint(in[i]);
+  sum = block_sum(sum);
+  if (thread == 0) sums[blockIdx.x] = sum;
+}
+
+template <class Vector>
+auto checksum_kernel_for(const Problem& p) {
+  return by_loads(p, checksum_kernel<Vector, 1>, checksum_kernel<Vector, 2>,
+                  checksum_kernel<Vector, 4>, checksum_kernel<Vector, 8>);
+}
+
+template <class Vector>
+Variant read(std::string id, std::string compare_to, std::string why) {
+  Variant v;
+  v.id = std::move(id);
+  v.compare_to = std::move(compare_to);
+  v.why = std::move(why);
+  v.writes = {"sums"};
+  v.shapes = [](const Problem& p, const DeviceSpec&) {
+    return std::vector<Shape>{shape(kernel_address(checksum_kernel_for<Vector>(p)), p.n, kChunk)};
+  };
+  v.work = [](const Problem& p) {
+    Work w;
+    w.bytes_read = static_cast<double>(p.n * sizeof(float));
+    w.bytes_written = static_cast<double>(chunks(p) * sizeof(std::uint32_t));
+    w.moved_read = sector_bytes<float>(p.n);
+    w.moved_written = sector_bytes<std::uint32_t>(chunks(p));
+    return w;
+  };
+  v.metrics = metrics<Vector>;
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    launch(checksum_kernel_for<Vector>(p), x.shapes[0], x.stream, d.in, d.sums, p.n);
+  };
+  return v;
+}
+
+Variant read_4b() {
+  return read<float>(
+      "read_4b", "copy_4b",
+      "The loads of the copy without its stores: each block adds 64 KB up and writes 4 bytes. DRAM "
+      "need not turn its bus between reading and writing, and reads have the bandwidth for "
+      "themselves; the bytes in flight bound them just as much. dram_bytes_written falls to zero.");
+}
+
+Variant read_8b() {
+  return read<float2>(
+      "read_8b", "read_4b",
+      "8 bytes per load: twice the bytes in flight, half the load instructions per byte; the "
+      "integer additions per byte stay.");
+}
+
+Variant read_16b() {
+  return read<float4>(
+      "read_16b", "read_8b",
+      "16 bytes per load: one load per thread now fills DRAM's latency, and more of them gain "
+      "little. What is missing to the datasheet's bandwidth is DRAM's own (refresh, row changes).");
+}
+
+// ---- declaration
+
+std::optional<std::string> unsupported(const Problem& p, const DeviceSpec&) {
+  const int loads = p.loads_per_thread;
+  if (loads == 1 || loads == 2 || loads == 4 || loads == 8) return std::nullopt;
+  return "loads_per_thread is " + std::to_string(loads) + "; built are 1, 2, 4 and 8";
+}
+
+Family declare() {
+  Family f("vector_width", "Does the width of a load decide how much bandwidth a kernel gets?");
+  f.physics =
+      "Bandwidth is bytes in flight over latency. Wider loads put more bytes in flight per thread, "
+      "and so do more independent loads; once latency times bandwidth is covered, about 25 KB per "
+      "SM on an H200, neither gains more. Plot bandwidth against bytes_in_flight_per_thread times "
+      "the resident threads: all widths fall on one curve until instruction issue matters.";
+  f.extent("n", &Problem::n, std::int64_t{1} << 26, std::int64_t{1} << 34, "fp32 elements")
+      .integer("loads_per_thread", &Problem::loads_per_thread, 1, 1, 8, "",
+               "independent loads that a thread issues before it uses the first: 1, 2, 4 or 8");
+  f.input("in", &Data::in, [](const Problem& p) { return p.n; })
+      .output("out", &Data::out, [](const Problem& p) { return p.n; })
+      .output("sums", &Data::sums, chunks);
+  f.metric("bytes_in_flight_per_thread", "B",
+           "width of a load times the loads that a thread issues before it waits");
+  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
+  f.unsupported = unsupported;
+  f.prepare = [](const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
+    fill_uniform(d.in, p.n, stream_seed(seed, 0), stream);
+  };
+  f.reference = reference;
+  f.host_reference = host_reference;
+  f.tolerance_derivation =
+      "Zero: a copy keeps every bit, and checksums are integers added modulo 2^32, which is exact "
+      "in any order.";
+  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
+  f.variant(copy_4b()).variant(copy_8b()).variant(copy_16b());
+  f.variant(read_4b()).variant(read_8b()).variant(read_16b());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::vector_width
