@@ -1,0 +1,78 @@
+// The ways of a branch: as much arithmetic as a lesson asks for, of equal cost in every way, in
+// code that no two ways share.
+//
+// Way w takes x through `cost` fused multiply-adds, each of which waits for the one before:
+//   x ← d + c·x  or  d - c·x,  the sign by bit (step mod 8) of w;  at the end  y = x + w
+// The sign is part of an instruction, so two ways differ in their code, not in a number that could
+// be selected ahead of one common loop; and as their loops are long, a compiler can neither execute
+// both under predicates nor select between two short results. The last addition keeps the results
+// of two ways apart whatever the cost.
+#pragma once
+
+#include "kernels/common/reference.cuh"
+
+namespace gpuexp::fma_way {
+
+inline constexpr int kWays = 32;
+inline constexpr int kMaxCost = 4096;
+
+/// c is so near to 1 that after kMaxCost steps e^-2 of x is still there: y depends on x at every
+/// cost. With d = 1 - c all intermediate values stay in [-1, 1]. Both are exact in fp32.
+inline constexpr double kDecay = 0x1p-11;
+inline constexpr double kC = 1.0 - kDecay;
+inline constexpr double kD = kDecay;
+
+inline constexpr int kSignPeriod = 8;
+
+template <unsigned kWay>
+__device__ inline float step(float x, int i) {
+  const bool minus = kWay >> i % kSignPeriod & 1;
+  return minus ? fmaf(x, static_cast<float>(-kC), static_cast<float>(kD))
+               : fmaf(x, static_cast<float>(kC), static_cast<float>(kD));
+}
+
+/// One result of way kWay. A dependent FMA takes 4 cycles from issue to issue, so a scheduler needs
+/// 4 warps to issue one per cycle; it has 16 where 2048 threads are resident. Every step is
+/// unrolled by whole periods: the sign is known to the compiler.
+template <unsigned kWay>
+__device__ inline float run(float x, int cost) {
+  constexpr int kSteps = 2 * kSignPeriod;
+  int left = cost;
+#pragma unroll 2
+  for (; left >= kSteps; left -= kSteps) {
+#pragma unroll
+    for (int i = 0; i < kSteps; ++i)
+      x = step<kWay>(x, i);
+  }
+#pragma unroll
+  for (int i = 0; i < kSteps - 1; ++i) {
+    if (i == left) break;
+    x = step<kWay>(x, i);
+  }
+  return x + static_cast<float>(kWay);
+}
+
+/// The same in fp64.
+__host__ __device__ inline ReferenceElement exact(unsigned way, double x, int cost) {
+  for (int i = 0; i < cost; ++i)
+    x = fma(x, way >> i % kSignPeriod & 1 ? -kC : kC, kD);
+  const double y = x + way;
+  return {y, fabs(y)};
+}
+
+/// Floating-point operations per element.
+inline double operations(int cost) {
+  return 2.0 * cost + 1.0;
+}
+
+inline const char* const kToleranceDerivation =
+    "u = 2^-24. All intermediate values lie in [-1, 1], where rounding errs by at most u/2, and "
+    "each step multiplies the error so far by c < 1, so cost steps err by at most cost·u/2. "
+    "Adding the way's number rounds once more: u·|y|, and another u·|y| for second-order terms.";
+
+inline Tolerance tolerance(int cost) {
+  const double u = unit_roundoff(DataType::fp32);
+  return {2.0 * u, 0.5 * cost * u};
+}
+
+}  // namespace gpuexp::fma_way

@@ -1,0 +1,401 @@
+// divergence: y = way A or way B of x, element by element; who is whose neighbour decides the time.
+//
+// The question: what does a branch cost when the lanes of a warp disagree about it? A warp has one
+// instruction to issue at a time. Where its lanes take both sides of a branch, it issues one side
+// with the others switched off and then the other side: the sum of both, whatever the fraction of
+// lanes on each. What matters is not how many elements take a side but whether a warp holds both.
+//
+// So every layout below runs one kernel on equally many elements per side; only which lanes they
+// meet in differs. Both ways cost the same, `cost` dependent FMAs, and every element needs one.
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/common/fma_way.cuh"
+#include "kernels/common/launch.cuh"
+#include "kernels/common/permutation.cuh"
+
+namespace gpuexp::divergence {
+
+constexpr int kWarp = 32;
+
+// By their binary digits, 00101 and 01010, the two ways differ in the sign of four of eight steps.
+constexpr unsigned kWayA = 5;
+constexpr unsigned kWayB = 10;
+
+struct Problem {
+  std::int64_t n;
+  double fraction;
+  int cost;
+
+  /// Lanes of a warp, or warps of 32, that take A; their share of 1024 elements is the same.
+  __host__ __device__ int a_of_32() const { return static_cast<int>(fraction * kWarp + 0.5); }
+  /// Elements of n that take A.
+  __host__ __device__ std::int64_t a_of_n() const {
+    return static_cast<std::int64_t>(fraction * static_cast<double>(n) + 0.5);
+  }
+  std::int64_t warps() const { return ceil_div(n, kWarp); }
+};
+
+// Sides are one word per warp: bit l of word w is set where element 32·w + l takes A. At 1/32 of
+// the bytes of x they leave no trace in the time.
+struct Data {
+  float* x;           ///< n
+  float* x_shuffled;  ///< n: the elements of x in random order
+  std::uint32_t* sides_uniform;
+  std::uint32_t* sides_in_warp;
+  std::uint32_t* sides_by_warp;
+  std::uint32_t* sides_random;
+  std::uint32_t* sides_sorted;
+  float* y_uniform;
+  float* y_in_warp;
+  float* y_by_warp;
+  float* y_random;
+  float* y_sorted;
+};
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+// ---- inputs -------------------------------------------------------------------------------------
+
+struct UniformSides {
+  __device__ bool operator()(std::int64_t) const { return true; }
+};
+struct InWarpSides {
+  Problem p;
+  __device__ bool operator()(std::int64_t i) const { return i % kWarp < p.a_of_32(); }
+};
+struct ByWarpSides {
+  Problem p;
+  __device__ bool operator()(std::int64_t i) const { return i / kWarp % kWarp < p.a_of_32(); }
+};
+struct SortedSides {
+  Problem p;
+  __device__ bool operator()(std::int64_t i) const { return i < p.a_of_n(); }
+};
+
+// Element i of the random order is element order(i) of the sorted one, with its x and its side: the
+// sorted data are made first and shuffled.
+struct RandomSides {
+  SortedSides sorted;
+  Permutation order;
+  __device__ bool operator()(std::int64_t i) const { return sorted(order(i)); }
+};
+struct Shuffled {
+  const float* x;
+  Permutation order;
+  __device__ float operator()(std::int64_t i) const { return x[order(i)]; }
+};
+
+template <class TakesA>
+struct SideWord {
+  std::int64_t n;
+  TakesA takes_a;
+  __device__ std::uint32_t operator()(std::int64_t warp) const {
+    std::uint32_t word = 0;
+    for (int lane = 0; lane < kWarp; ++lane) {
+      const std::int64_t i = warp * kWarp + lane;
+      if (i < n && takes_a(i)) word |= 1u << lane;
+    }
+    return word;
+  }
+};
+
+template <class TakesA>
+void fill_sides(std::uint32_t* sides, const Problem& p, TakesA takes_a, Stream stream) {
+  fill(sides, p.warps(), SideWord<TakesA>{p.n, takes_a}, stream);
+}
+
+void prepare(const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
+  const Permutation order(stream_seed(seed, 1), p.n);
+  fill_uniform(d.x, p.n, stream_seed(seed, 0), stream);
+  fill(d.x_shuffled, p.n, Shuffled{d.x, order}, stream);
+  fill_sides(d.sides_uniform, p, UniformSides{}, stream);
+  fill_sides(d.sides_in_warp, p, InWarpSides{p}, stream);
+  fill_sides(d.sides_by_warp, p, ByWarpSides{p}, stream);
+  fill_sides(d.sides_random, p, RandomSides{{p}, order}, stream);
+  fill_sides(d.sides_sorted, p, SortedSides{p}, stream);
+}
+
+// ---- the plain reference ------------------------------------------------------------------------
+
+struct Reference {
+  int cost;
+  const float* x;
+  const std::uint32_t* sides;
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    const bool takes_a = sides[i / kWarp] >> i % kWarp & 1;
+    return fma_way::exact(takes_a ? kWayA : kWayB, x[i], cost);
+  }
+};
+
+/// Per output, in the order of declaration.
+std::vector<Reference> references(const Problem& p, const Data& d) {
+  return {{p.cost, d.x, d.sides_uniform},
+          {p.cost, d.x, d.sides_in_warp},
+          {p.cost, d.x, d.sides_by_warp},
+          {p.cost, d.x_shuffled, d.sides_random},
+          {p.cost, d.x, d.sides_sorted}};
+}
+
+void reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
+               Stream stream) {
+  const auto elements = references(p, d);
+  for (std::size_t o = 0; o < out.size(); ++o) {
+    if (out[o]) evaluate_reference(out[o], p.n, elements[o], stream);
+  }
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  const auto elements = references(p, d);
+  for (std::size_t o = 0; o < out.size(); ++o) {
+    if (!out[o]) continue;
+    for (std::int64_t i = 0; i < p.n; ++i) {
+      const ReferenceElement element = elements[o](i);
+      out[o].value[i] = element.value;
+      out[o].magnitude[i] = element.magnitude;
+    }
+  }
+}
+
+// ---- what every variant shares ------------------------------------------------------------------
+
+// One way per element is useful, also where a variant computes both.
+Work work(const Problem& p) {
+  const double n = static_cast<double>(p.n);
+  Work w;
+  w.bytes_read = n * sizeof(float) + static_cast<double>(p.warps()) * sizeof(std::uint32_t);
+  w.bytes_written = n * sizeof(float);
+  w.moved_read = w.bytes_read;
+  w.moved_written = w.bytes_written;
+  w.operations = {{Pipe::fp32, fma_way::operations(p.cost) * n}};
+  return w;
+}
+
+constexpr int kBlock = 256;
+
+std::vector<Shape> shapes(const void* kernel, const Problem& p) {
+  Shape s;
+  s.kernel = kernel;
+  s.block = {kBlock, 1, 1};
+  s.tile = {kBlock, 1, 1};
+  s.grid = {ceil_div(p.n, kBlock), 1, 1};
+  return {s};
+}
+
+/// Of `warps` warps on average: sides that each issues, lanes that are on while it does.
+MetricValues metrics(double passes, double active_lanes) {
+  return {{"expected_passes", passes}, {"expected_active_lanes_pct", 100.0 * active_lanes}};
+}
+
+// Lanes that are off in one pass are on in the other, so passes share 32 lanes.
+MetricValues branch_metrics(double passes) {
+  return metrics(passes, 1.0 / passes);
+}
+
+// ---- the branch, in five layouts ----------------------------------------------------------------
+
+__global__ void __launch_bounds__(kBlock)
+    branch_kernel(std::int64_t n, int cost, const float* x, const std::uint32_t* sides, float* y) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  if (i >= n) return;
+  const bool takes_a = sides[i / kWarp] >> threadIdx.x % kWarp & 1;
+  const float from = x[i];
+  float to;
+  if (takes_a) {
+    to = fma_way::run<kWayA>(from, cost);
+  } else {
+    to = fma_way::run<kWayB>(from, cost);
+  }
+  y[i] = to;
+}
+
+Variant branch(std::string id, float* Data::*x, std::uint32_t* Data::*sides, float* Data::*y,
+               const char* output, double (*expected_passes)(const Problem&)) {
+  Variant v;
+  v.id = std::move(id);
+  v.writes = {output};
+  v.shapes = [](const Problem& p, const DeviceSpec&) {
+    return shapes(kernel_address(branch_kernel), p);
+  };
+  v.work = work;
+  v.metrics = [expected_passes](const Problem& p, const DeviceSpec&) {
+    return branch_metrics(expected_passes(p));
+  };
+  v.launch = [x, sides, y](const Problem& p, const Data& d, const LaunchContext& c) {
+    launch(branch_kernel, c.shapes[0], c.stream, p.n, p.cost, d.*x, d.*sides, d.*y);
+  };
+  return v;
+}
+
+double one_pass(const Problem&) {
+  return 1.0;
+}
+
+Variant uniform() {
+  Variant v =
+      branch("uniform", &Data::x, &Data::sides_uniform, &Data::y_uniform, "y_uniform", one_pass);
+  v.why =
+      "Every element takes side A, whatever the fraction, so no warp issues both sides. This is "
+      "the fair base: the same kernel, the same condition loaded and tested, the same FMAs per "
+      "element. A chain of dependent FMAs issues every 4th cycle, which the 16 warps of a "
+      "scheduler "
+      "hide at full occupancy, so issue slots set the pace; 32 of the 36 instructions of its loop "
+      "are FMAs.";
+  return v;
+}
+
+// The last warp may be partly filled; it counts like the others.
+double in_warp_passes(const Problem& p) {
+  return p.a_of_32() % kWarp == 0 ? 1.0 : 2.0;
+}
+
+Variant split_in_warp() {
+  Variant v = branch("split_in_warp", &Data::x, &Data::sides_in_warp, &Data::y_in_warp, "y_in_warp",
+                     in_warp_passes);
+  v.compare_to = "uniform";
+  v.why =
+      "The first lanes of every warp take A, the rest B, in the share that fraction asks for, "
+      "rounded to 1/32. Each warp issues both sides: twice the time at any fraction but 0 and 1, "
+      "for one lane as for 16. smsp__thread_inst_executed_per_inst_executed falls from 32 to 16, "
+      "while the FMA pipe stays as busy: it does not see that lanes are off.";
+  return v;
+}
+
+Variant split_by_warp() {
+  Variant v = branch("split_by_warp", &Data::x, &Data::sides_by_warp, &Data::y_by_warp, "y_by_warp",
+                     one_pass);
+  v.compare_to = "split_in_warp";
+  v.why =
+      "As many elements on each side, but whole warps agree: of 32 warps, the first so many take "
+      "A. Each warp issues one side and jumps over the other, so the time is that of uniform; the "
+      "cost is that data must be arranged in warps.";
+  return v;
+}
+
+/// That `drawn` of n elements drawn without return are all of a kind that has `count`.
+double all_of(std::int64_t count, std::int64_t n, std::int64_t drawn) {
+  double probability = 1.0;
+  for (std::int64_t k = 0; k < drawn; ++k) {
+    probability *=
+        static_cast<double>(std::max<std::int64_t>(count - k, 0)) / static_cast<double>(n - k);
+  }
+  return probability;
+}
+
+double random_passes(const Problem& p) {
+  const std::int64_t lanes = std::min<std::int64_t>(p.n, kWarp);
+  return 2.0 - all_of(p.a_of_n(), p.n, lanes) - all_of(p.n - p.a_of_n(), p.n, lanes);
+}
+
+Variant random() {
+  Variant v = branch("random", &Data::x_shuffled, &Data::sides_random, &Data::y_random, "y_random",
+                     random_passes);
+  v.compare_to = "uniform";
+  v.why =
+      "The sides lie in random order, as in data that nobody arranged. A warp is spared the second "
+      "pass only if all 32 elements agree, with probability f^32 + (1-f)^32: at f = 1 % that is "
+      "72 % of warps, at 5 % 19 %, at 14 % under 1 %. Rare sides are not cheap sides.";
+  return v;
+}
+
+// One warp at most holds both sides.
+double sorted_passes(const Problem& p) {
+  const bool is_mixed = p.a_of_n() % kWarp != 0 && p.a_of_n() != p.n;
+  return 1.0 + (is_mixed ? 1.0 / static_cast<double>(p.warps()) : 0.0);
+}
+
+Variant sorted() {
+  Variant v =
+      branch("sorted", &Data::x, &Data::sides_sorted, &Data::y_sorted, "y_sorted", sorted_passes);
+  v.compare_to = "random";
+  v.why =
+      "The very elements of random, each with its side, sorted by side before the launch: one warp "
+      "at most is mixed, and the time is that of uniform. The sort's own time is not included; it "
+      "pays where it costs less than the second passes that it saves, or serves several launches.";
+  return v;
+}
+
+// ---- select: both sides in every lane -----------------------------------------------------------
+
+__global__ void __launch_bounds__(kBlock)
+    select_kernel(std::int64_t n, int cost, const float* x, const std::uint32_t* sides, float* y) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  if (i >= n) return;
+  const bool takes_a = sides[i / kWarp] >> threadIdx.x % kWarp & 1;
+  const float from = x[i];
+  const float a = fma_way::run<kWayA>(from, cost);
+  const float b = fma_way::run<kWayB>(from, cost);
+  y[i] = takes_a ? a : b;
+}
+
+Variant select() {
+  Variant v;
+  v.id = "select";
+  v.compare_to = "split_in_warp";
+  v.why =
+      "Every lane computes both sides and keeps one: no divergent branch, all 32 lanes on, and "
+      "twice the time always, also where the warps agree. "
+      "smsp__thread_inst_executed_per_inst_executed stays at 32, as it counts the results thrown "
+      "away. For sides of a few instructions this is what compilers emit, since it spares the "
+      "branch.";
+  v.writes = {"y_in_warp"};
+  v.shapes = [](const Problem& p, const DeviceSpec&) {
+    return shapes(kernel_address(select_kernel), p);
+  };
+  v.work = work;
+  v.metrics = [](const Problem&, const DeviceSpec&) { return metrics(2.0, 1.0); };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& c) {
+    launch(select_kernel, c.shapes[0], c.stream, p.n, p.cost, d.x, d.sides_in_warp, d.y_in_warp);
+  };
+  return v;
+}
+
+// ---- declaration --------------------------------------------------------------------------------
+
+Family declare() {
+  Family f("divergence", "What does a branch cost when the lanes of a warp disagree about it?");
+  f.physics =
+      "A warp issues one instruction at a time for all lanes that are at it. Where lanes part, the "
+      "two groups are issued one after the other and meet again after the branch: the time is the "
+      "sum of the sides, as expected_passes says, and lanes that wait are issue slots lost. "
+      "Between warps nothing is lost. Time over uniform's is expected_passes where cost is large; "
+      "where it is small, memory, the same for all, hides the difference.";
+  const auto n = [](const Problem& p) { return p.n; };
+  const auto warps = [](const Problem& p) { return p.warps(); };
+  f.extent("n", &Problem::n, 1 << 22, 1 << 30, "elements of x and y")
+      .real("fraction", &Problem::fraction, 0.5, 0.0, 1.0, "", "share of elements that take side A")
+      .integer("cost", &Problem::cost, 256, 1, fma_way::kMaxCost, "",
+               "dependent fused multiply-adds on either side");
+  f.input("x", &Data::x, n)
+      .input("x_shuffled", &Data::x_shuffled, n)
+      .input("sides_uniform", &Data::sides_uniform, warps)
+      .input("sides_in_warp", &Data::sides_in_warp, warps)
+      .input("sides_by_warp", &Data::sides_by_warp, warps)
+      .input("sides_random", &Data::sides_random, warps)
+      .input("sides_sorted", &Data::sides_sorted, warps)
+      .output("y_uniform", &Data::y_uniform, n)
+      .output("y_in_warp", &Data::y_in_warp, n)
+      .output("y_by_warp", &Data::y_by_warp, n)
+      .output("y_random", &Data::y_random, n)
+      .output("y_sorted", &Data::y_sorted, n);
+  f.metric("expected_passes", "", "sides that a warp issues, on average over the warps")
+      .metric("expected_active_lanes_pct", "%", "lanes that are on while a warp issues a side");
+  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
+  f.prepare = prepare;
+  f.reference = reference;
+  f.host_reference = host_reference;
+  f.tolerance_derivation = fma_way::kToleranceDerivation;
+  f.tolerance = [](const Problem& p) { return fma_way::tolerance(p.cost); };
+  f.variant(uniform())
+      .variant(split_in_warp())
+      .variant(split_by_warp())
+      .variant(random())
+      .variant(sorted())
+      .variant(select());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::divergence

@@ -1,0 +1,209 @@
+// switch_divergence: y = way w of x, one of `ways`; the ways lie side by side in lanes, or in
+// warps.
+//
+// The question: what does a switch of many ways cost? Each way that some lane of a warp takes is
+// issued for the whole warp, so with neighbours going different ways a warp of 32 lanes can take 32
+// times as long as one whose lanes agree. Interpreters, state machines and tagged unions, one
+// element per lane, look like this.
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/common/fma_way.cuh"
+#include "kernels/common/launch.cuh"
+
+namespace gpuexp::switch_divergence {
+
+constexpr int kWarp = 32;
+
+struct Problem {
+  std::int64_t n;
+  int ways;
+  int cost;
+};
+
+struct Data {
+  float* x;          ///< n
+  float* y_in_warp;  ///< n: ways change from lane to lane
+  float* y_by_warp;  ///< n: ways change from warp to warp
+};
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+/// The way that element i takes when `run` neighbours go the same way: 0, 1, …, ways-1, 0, …
+__host__ __device__ inline unsigned way_of(unsigned i, unsigned run, unsigned ways) {
+  return i / run % ways;
+}
+
+constexpr unsigned kLane = 1;
+
+// ---- the plain reference ------------------------------------------------------------------------
+
+struct Reference {
+  Problem p;
+  const float* x;
+  unsigned run;
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    const unsigned way = way_of(static_cast<unsigned>(i), run, static_cast<unsigned>(p.ways));
+    return fma_way::exact(way, x[i], p.cost);
+  }
+};
+
+void reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
+               Stream stream) {
+  if (out[0]) evaluate_reference(out[0], p.n, Reference{p, d.x, kLane}, stream);
+  if (out[1]) evaluate_reference(out[1], p.n, Reference{p, d.x, kWarp}, stream);
+}
+
+void host_elements(const Problem& p, const Reference& reference, const ReferenceView& out) {
+  if (!out) return;
+  for (std::int64_t i = 0; i < p.n; ++i) {
+    const ReferenceElement element = reference(i);
+    out.value[i] = element.value;
+    out.magnitude[i] = element.magnitude;
+  }
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  host_elements(p, Reference{p, d.x, kLane}, out[0]);
+  host_elements(p, Reference{p, d.x, kWarp}, out[1]);
+}
+
+// ---- the switch, in two layouts -----------------------------------------------------------------
+
+// On compute capability 8.0 and 9.0 this becomes a tree of branches (BRA) that ends in indirect
+// jumps (BRX): a few instructions, and whichever it is, lanes part only if their ways differ.
+__device__ inline float take(unsigned way, float x, int cost) {
+  switch (way) {
+    case 0: return fma_way::run<0>(x, cost);
+    case 1: return fma_way::run<1>(x, cost);
+    case 2: return fma_way::run<2>(x, cost);
+    case 3: return fma_way::run<3>(x, cost);
+    case 4: return fma_way::run<4>(x, cost);
+    case 5: return fma_way::run<5>(x, cost);
+    case 6: return fma_way::run<6>(x, cost);
+    case 7: return fma_way::run<7>(x, cost);
+    case 8: return fma_way::run<8>(x, cost);
+    case 9: return fma_way::run<9>(x, cost);
+    case 10: return fma_way::run<10>(x, cost);
+    case 11: return fma_way::run<11>(x, cost);
+    case 12: return fma_way::run<12>(x, cost);
+    case 13: return fma_way::run<13>(x, cost);
+    case 14: return fma_way::run<14>(x, cost);
+    case 15: return fma_way::run<15>(x, cost);
+    case 16: return fma_way::run<16>(x, cost);
+    case 17: return fma_way::run<17>(x, cost);
+    case 18: return fma_way::run<18>(x, cost);
+    case 19: return fma_way::run<19>(x, cost);
+    case 20: return fma_way::run<20>(x, cost);
+    case 21: return fma_way::run<21>(x, cost);
+    case 22: return fma_way::run<22>(x, cost);
+    case 23: return fma_way::run<23>(x, cost);
+    case 24: return fma_way::run<24>(x, cost);
+    case 25: return fma_way::run<25>(x, cost);
+    case 26: return fma_way::run<26>(x, cost);
+    case 27: return fma_way::run<27>(x, cost);
+    case 28: return fma_way::run<28>(x, cost);
+    case 29: return fma_way::run<29>(x, cost);
+    case 30: return fma_way::run<30>(x, cost);
+    case 31: return fma_way::run<31>(x, cost);
+    default: return NAN;
+  }
+}
+static_assert(fma_way::kWays == 32, "take() spells out every way");
+
+constexpr int kBlock = 256;
+
+__global__ void __launch_bounds__(kBlock)
+    switch_kernel(unsigned n, unsigned run, unsigned ways, int cost, const float* x, float* y) {
+  const unsigned i = blockIdx.x * kBlock + threadIdx.x;
+  if (i < n) y[i] = take(way_of(i, run, ways), x[i], cost);
+}
+
+Work work(const Problem& p) {
+  Work w;
+  w.bytes_read = static_cast<double>(p.n) * sizeof(float);
+  w.bytes_written = w.bytes_read;
+  w.moved_read = w.bytes_read;
+  w.moved_written = w.bytes_written;
+  w.operations = {{Pipe::fp32, fma_way::operations(p.cost) * static_cast<double>(p.n)}};
+  return w;
+}
+
+Variant switched(std::string id, unsigned run, float* Data::*y, const char* output) {
+  Variant v;
+  v.id = std::move(id);
+  v.writes = {output};
+  v.shapes = [](const Problem& p, const DeviceSpec&) {
+    Shape s;
+    s.kernel = kernel_address(switch_kernel);
+    s.block = {kBlock, 1, 1};
+    s.tile = {kBlock, 1, 1};
+    s.grid = {ceil_div(p.n, kBlock), 1, 1};
+    return std::vector<Shape>{s};
+  };
+  v.work = work;
+  v.metrics = [run](const Problem& p, const DeviceSpec&) {
+    const double passes = run == kLane ? std::min(p.ways, kWarp) : 1.0;
+    return MetricValues{{"expected_passes", passes}, {"expected_active_lanes_pct", 100.0 / passes}};
+  };
+  v.launch = [run, y](const Problem& p, const Data& d, const LaunchContext& c) {
+    launch(switch_kernel, c.shapes[0], c.stream, p.n, run, p.ways, p.cost, d.x, d.*y);
+  };
+  return v;
+}
+
+Variant switch_by_warp() {
+  Variant v = switched("switch_by_warp", kWarp, &Data::y_by_warp, "y_by_warp");
+  v.why =
+      "Warp w takes way w mod ways: all ways are taken equally often, each warp takes one, and the "
+      "time should not depend on their number. What may is the fetching of instructions: the warps "
+      "of a scheduler run up to 32 different loops of 576 bytes, where with one way they share "
+      "one.";
+  return v;
+}
+
+Variant switch_in_warp() {
+  Variant v = switched("switch_in_warp", kLane, &Data::y_in_warp, "y_in_warp");
+  v.compare_to = "switch_by_warp";
+  v.why =
+      "Neighbouring lanes take neighbouring ways, so a warp issues every way, one after the other, "
+      "with 32 / ways of its lanes on: the time grows in proportion to the ways, up to 32 times. "
+      "smsp__thread_inst_executed_per_inst_executed falls to 32 / ways.";
+  return v;
+}
+
+// ---- declaration --------------------------------------------------------------------------------
+
+Family declare() {
+  Family f("switch_divergence", "What does a switch of many ways cost within a warp?");
+  f.physics =
+      "The branches of a switch send each lane of a warp to its own address; the warp then issues "
+      "one way after the other, each for the lanes that went there. So k ways of equal cost in one "
+      "warp take k times as long, with 32 / k lanes on at a time. If the lanes of each warp agree, "
+      "k does not matter.";
+  const auto n = [](const Problem& p) { return p.n; };
+  f.extent("n", &Problem::n, 1 << 22, 1 << 30, "elements of x and y")
+      .integer("ways", &Problem::ways, 4, 1, fma_way::kWays, "", "ways of the switch in use")
+      .integer("cost", &Problem::cost, 256, 1, fma_way::kMaxCost, "",
+               "dependent fused multiply-adds in every way");
+  f.input("x", &Data::x, n)
+      .output("y_in_warp", &Data::y_in_warp, n)
+      .output("y_by_warp", &Data::y_by_warp, n);
+  f.metric("expected_passes", "", "ways that a warp issues")
+      .metric("expected_active_lanes_pct", "%", "lanes that are on while a warp issues a way");
+  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
+  f.prepare = [](const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
+    fill_uniform(d.x, p.n, stream_seed(seed, 0), stream);
+  };
+  f.reference = reference;
+  f.host_reference = host_reference;
+  f.tolerance_derivation = fma_way::kToleranceDerivation;
+  f.tolerance = [](const Problem& p) { return fma_way::tolerance(p.cost); };
+  f.variant(switch_by_warp()).variant(switch_in_warp());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::switch_divergence
