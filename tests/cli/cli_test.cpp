@@ -122,6 +122,14 @@ TEST_CASE("every shipped config can be planned and predicted") {
   }
 }
 
+TEST_CASE("the published schema is the one that this program prints") {
+  const Outcome outcome = gpuexp("schema");
+  CHECK(outcome.exit_code == 0);
+  // gpuexp schema > configs/schema/experiment.schema.json writes it anew.
+  CHECK(outcome.output ==
+        read_file(fs::path(GPUEXP_SOURCE_DIR) / "configs" / "schema" / "experiment.schema.json"));
+}
+
 TEST_CASE("predictions are labelled as computed") {
   const Outcome outcome = gpuexp("predict tests/cli/data/small.json --gpu h200");
   CHECK_THAT(outcome.output, contains_text("computed for NVIDIA H200 SXM 141GB, not measured"));

@@ -1,9 +1,11 @@
 // What can be asked of every declared family without a GPU.
 #include "core/registry.hpp"
 
-#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <set>
+
+#include <nlohmann/json.hpp>
 
 #include "core/config.hpp"
 #include "core/device_spec_file.hpp"
@@ -169,6 +171,30 @@ TEST_CASE("every config in configs/ is valid and can be planned for every device
     ++configs;
   }
   CHECK(configs > 0);
+}
+
+nlohmann::json json_of(const fs::path& path) {
+  std::ifstream in(path);
+  return nlohmann::json::parse(in);
+}
+
+TEST_CASE("all.json holds the experiments of every lesson (scripts/make_all_config.py)") {
+  const std::set<std::string> no_lessons{"all", "quickstart"};
+  std::set<fs::path> lessons;
+  for (const auto& entry : fs::directory_iterator(kSource / "configs")) {
+    const fs::path& path = entry.path();
+    if (path.extension() == ".json" && !no_lessons.count(path.stem().string()))
+      lessons.insert(path);
+  }
+  nlohmann::json expected = nlohmann::json::array();
+  for (const fs::path& lesson : lessons) {
+    for (nlohmann::json experiment : json_of(lesson)["experiments"]) {
+      const std::string name = experiment.value("name", experiment["family"].get<std::string>());
+      experiment["name"] = lesson.stem().string() + "." + name;
+      expected.push_back(std::move(experiment));
+    }
+  }
+  CHECK(json_of(kSource / "configs" / "all.json")["experiments"] == expected);
 }
 
 }  // namespace
