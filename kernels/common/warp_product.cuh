@@ -1,0 +1,209 @@
+// A block's tile of a matrix product on tensor cores: its cut into warps, what a warp multiplies
+// out of shared memory by mma.sync, and how sums get from registers to global memory.
+#pragma once
+
+#include "kernels/common/mma_sync.cuh"
+#include "kernels/common/pack.cuh"
+#include "kernels/common/shared_tile.cuh"
+
+namespace gpuexp {
+
+/// The tile of C that a block sums, in elements, and its depth in bytes of the inputs, so that
+/// tiles of all types are equally large. Each warp owns kWarpM × kWarpN of kBlockM × kBlockN sums.
+template <int kBlockM_, int kBlockN_, int kDepthBytes_, int kWarpM_, int kWarpN_>
+struct Tiling {
+  static constexpr int kBlockM = kBlockM_;
+  static constexpr int kBlockN = kBlockN_;
+  static constexpr int kDepthBytes = kDepthBytes_;
+  static constexpr int kWarpM = kWarpM_;
+  static constexpr int kWarpN = kWarpN_;
+  static constexpr int kWarpsN = kBlockN / kWarpN;
+  static constexpr int kWarps = kBlockM / kWarpM * kWarpsN;
+  static constexpr int kThreads = 32 * kWarps;
+  static constexpr int kSteps = kDepthBytes / 32;  ///< of one mma.sync each
+  template <class In>
+  static constexpr int kDepth = kDepthBytes / static_cast<int>(sizeof(In));
+
+  __device__ static int warp() { return static_cast<int>(threadIdx.x / 32); }
+  /// This warp's corner of the block's tile.
+  __device__ static int warp_row() { return warp() / kWarpsN * kWarpM; }
+  __device__ static int warp_col() { return warp() % kWarpsN * kWarpN; }
+};
+
+/// A tile of A is kBlockM rows of kDepthBytes; one of B is kDepth rows of kBlockN elements.
+template <class T, TileLayout kLayout>
+using ATile = SharedTile<T::kBlockM, T::kDepthBytes, kLayout>;
+template <class In, class T, TileLayout kLayout>
+using BTile = SharedTile<T::template kDepth<In>, T::kBlockN* static_cast<int>(sizeof(In)), kLayout>;
+
+/// A place in C, in elements.
+struct Corner {
+  std::int64_t row;
+  std::int64_t col;
+};
+
+/// A row-major rows×cols matrix in global memory, without padding.
+template <class T>
+struct Matrix {
+  T* data;
+  std::int64_t rows;
+  std::int64_t cols;
+
+  /// The matrix from one of its elements on.
+  __device__ Window window(std::int64_t row, std::int64_t col) const {
+    constexpr int kSize = static_cast<int>(sizeof(T));
+    const char* const base = reinterpret_cast<const char*>(data);
+    return {base, base + (row * cols + col) * kSize, static_cast<int>(cols) * kSize,
+            static_cast<int>(rows - row), static_cast<int>(cols - col) * kSize};
+  }
+};
+
+/// Sums go to C by way of a slab of 16 rows in shared memory, one per warp: fragments scatter a row
+/// over lanes in pieces of 4 or 8 bytes, the slab lets a lane store 16 bytes. 8 elements of padding
+/// put the pieces that a warp writes at once in different banks.
+template <class Acc, int kCols>
+struct Slab {
+  static constexpr int kRows = 16;
+  static constexpr int kPitch = kCols + 8;
+  static constexpr int kBytes = kRows * kPitch * static_cast<int>(sizeof(Acc));
+};
+
+/// Reads kCount sums from shared memory, 16 bytes at a time, and rounds them to Out.
+template <class Out, int kCount, class Acc>
+__device__ inline Pack<Out, kCount> rounded_sums(const Acc* sums) {
+  constexpr int kPart = 16 / static_cast<int>(sizeof(Acc));
+  Pack<Out, kCount> out;
+#pragma unroll
+  for (int first = 0; first < kCount; first += kPart) {
+    const auto part = load_pack<kPart>(sums + first);
+#pragma unroll
+    for (int pair = 0; pair < part.kPairs; ++pair)
+      out.pairs[first / 2 + pair] = narrow<Out>(widen(part.pairs[pair]));
+  }
+  return out;
+}
+
+/// Stores this warp's slab, whose first element belongs at `at`, converting it to Out; what lies
+/// beyond the matrix is left out.
+template <int kCols, class Acc, class Out>
+__device__ void store_slab(const Acc* slab, const Matrix<Out>& c, const Corner& at) {
+  using S = Slab<Acc, kCols>;
+  if (at.row >= c.rows || at.col >= c.cols) return;
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  const int rows = static_cast<int>(min(c.rows - at.row, static_cast<std::int64_t>(S::kRows)));
+  const int cols = static_cast<int>(min(c.cols - at.col, static_cast<std::int64_t>(kCols)));
+  Out* const to = c.data + at.row * c.cols + at.col;
+  constexpr int kVector = 16 / static_cast<int>(sizeof(Out));
+  if (c.cols % kVector == 0) {  // every row begins at a multiple of 16 bytes
+    for (int i = lane * kVector; i < S::kRows * kCols; i += 32 * kVector) {
+      const int row = i / kCols;
+      const int col = i % kCols;
+      if (row >= rows || col >= cols) continue;
+      const Acc* const sums = slab + row * S::kPitch + col;
+      store_pack<kVector>(to + row * c.cols + col, rounded_sums<Out, kVector>(sums));
+    }
+  } else {
+    for (int i = lane; i < S::kRows * kCols; i += 32) {
+      const int row = i / kCols;
+      const int col = i % kCols;
+      if (row >= rows || col >= cols) continue;
+      to[row * c.cols + col] = from_float<Out>(static_cast<float>(slab[row * S::kPitch + col]));
+    }
+  }
+}
+
+/// One warp's kWarpM×kWarpN sums of products of In, held in registers. A lane's share of 64×64 fp32
+/// sums is 128 registers, half of what a thread can have.
+template <class In, class Acc, class T>
+class WarpProduct {
+  /// tf32 fragments of B are read word by word: ldmatrix transposes 16-bit elements only.
+  static constexpr bool kWords = sizeof(In) == 4;
+
+ public:
+  using A = ATile<T, TileLayout::swizzled>;
+  using B = BTile<In, T, kWords ? TileLayout::swizzled_pairs : TileLayout::swizzled>;
+  using S = Slab<Acc, T::kWarpN>;
+
+  /// What one step multiplies: the warp's rows of A and columns of B, 32 bytes deep.
+  struct Fragments {
+    unsigned a[T::kWarpM / 16][4];
+    unsigned b[T::kWarpN / 8][2];
+  };
+
+  /// Reads the fragments of one of the tile's kSteps steps from shared memory.
+  __device__ static void load(Fragments& f, const char* a_tile, const char* b_tile, int step) {
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    // Lanes 0 to 15 name the rows of the 16 left bytes, lanes 16 to 31 those of the right ones.
+    const int row = lane % 16;
+    const int byte = lane / 16 * 16;
+    // Swizzles repeat every 8 rows and 128 bytes, so whole periods are constants in the addresses.
+    const char* const a = a_tile + A::offset(T::warp_row() + row, 32 * step + byte);
+#pragma unroll
+    for (int i = 0; i < kRowTiles; ++i)
+      ldmatrix_x4(f.a[i], a + 16 * i * A::kPitch);
+    const char* const b = b_tile + kMmaDepth<In> * step * B::kPitch;
+    if constexpr (kWords) {
+      const int col_byte = T::warp_col() * 4 + lane / 4 * 4;
+#pragma unroll
+      for (int j = 0; j < kColTiles; ++j) {
+        const char* const word = b + B::offset(lane % 4, col_byte + 32 * (j % 4)) + 128 * (j / 4);
+        f.b[j][0] = *reinterpret_cast<const unsigned*>(word);
+        f.b[j][1] = *reinterpret_cast<const unsigned*>(word + 4 * B::kPitch);
+      }
+    } else {
+#pragma unroll
+      for (int j = 0; j < kColTiles; j += 2) {
+        unsigned r[4];  // the upper and lower 8 rows of tile j, then of tile j + 1
+        ldmatrix_x4_transposed(r, b + B::offset(row, (T::warp_col() + 8 * j) * 2 + byte));
+        f.b[j][0] = r[0];
+        f.b[j][1] = r[1];
+        f.b[j + 1][0] = r[2];
+        f.b[j + 1][1] = r[3];
+      }
+    }
+  }
+
+  __device__ void multiply(const Fragments& f) {
+#pragma unroll
+    for (int i = 0; i < kRowTiles; ++i) {
+#pragma unroll
+      for (int j = 0; j < kColTiles; ++j) {
+        // Back and forth: a product shares one fragment with the product before it.
+        const int col = i % 2 == 0 ? j : kColTiles - 1 - j;
+        mma<In>(sums_[i][col], f.a[i], f.b[col]);
+      }
+    }
+  }
+
+  /// Hands the sums to store(slab, Corner), 16 rows at a time, by way of S::kBytes of shared memory
+  /// per warp, which no warp may need any more.
+  template <class Store>
+  __device__ void store(char* shared, const Corner& block, Store&& store) const {
+    Acc* const slab = reinterpret_cast<Acc*>(shared + T::warp() * S::kBytes);
+    const int group = static_cast<int>(threadIdx.x % 32 / 4);
+    const int place = static_cast<int>(threadIdx.x % 4);
+#pragma unroll
+    for (int i = 0; i < kRowTiles; ++i) {
+#pragma unroll
+      for (int j = 0; j < kColTiles; ++j) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          const auto pair = sums_[i][j].pair(half);
+          Acc* const to = slab + (group + 8 * half) * S::kPitch + 8 * j + 2 * place;
+          *reinterpret_cast<std::remove_const_t<decltype(pair)>*>(to) = pair;
+        }
+      }
+      __syncwarp();
+      store(static_cast<const Acc*>(slab),
+            Corner{block.row + T::warp_row() + 16 * i, block.col + T::warp_col()});
+      __syncwarp();
+    }
+  }
+
+ private:
+  static constexpr int kRowTiles = T::kWarpM / 16;
+  static constexpr int kColTiles = T::kWarpN / 8;
+  MmaSums<Acc> sums_[kRowTiles][kColTiles];
+};
+
+}  // namespace gpuexp
