@@ -44,6 +44,16 @@ class AxisReader {
  public:
   explicit AxisReader(const Parameter& parameter) : parameter_(parameter) {}
 
+  void read(const Node& node) {
+    if (!node.json().is_array()) return add(node);
+    reserve(node, static_cast<double>(node.json().size()));  // no item stands for less than one
+    for (const Node& item : node.items("a value, or a list of at least one"))
+      add(item);
+  }
+
+  std::vector<AxisItem> take() { return std::move(items_); }
+
+ private:
   void add(const Node& node) {
     if (!node.json().is_object() || is_text(parameter_)) {
       reserve(node, 1);
@@ -57,9 +67,6 @@ class AxisReader {
     add_real_range(node);
   }
 
-  std::vector<AxisItem> take() { return std::move(items_); }
-
- private:
   // A misspelt key is looked up among those of all forms.
   static void check_form(const Node& node) {
     std::vector<Key> keys(kRangeKeys.begin(), kRangeKeys.end());
@@ -214,12 +221,7 @@ Value read_value(const Node& node, const Parameter& parameter) {
 
 std::vector<AxisItem> read_axis_items(const Node& node, const Parameter& parameter) {
   AxisReader reader(parameter);
-  if (node.json().is_array()) {
-    for (const Node& item : node.items("a value, or a list of at least one"))
-      reader.add(item);
-  } else {
-    reader.add(node);
-  }
+  reader.read(node);
   return reader.take();
 }
 

@@ -1,0 +1,123 @@
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/config.hpp"
+#include "core/config_keys.hpp"
+#include "support/catch.hpp"
+#include "support/fake_family.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+Json schema() {
+  return read_json(config_schema(fake::registry()), "schema");
+}
+
+template <class Visit>
+void for_each_schema(const Json& json, const Visit& visit) {
+  if (!json.is_structured()) return;
+  if (json.is_object()) visit(json);
+  for (const Json& child : json)
+    for_each_schema(child, visit);
+}
+
+std::vector<std::string> keys_of(const Json& object) {
+  std::vector<std::string> keys;
+  for (const auto& item : object.items())
+    keys.push_back(item.key());
+  return keys;
+}
+
+std::vector<std::string> constants(const Json& any_of) {
+  std::vector<std::string> names;
+  for (const Json& option : any_of) {
+    if (option.contains("const")) names.push_back(option["const"].get<std::string>());
+  }
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("the schema is sound by itself", "[schema]") {
+  const Json root = schema();
+  CHECK(root["$schema"] == "https://json-schema.org/draft/2020-12/schema");
+  for_each_schema(root, [&](const Json& json) {
+    CAPTURE(json.dump());
+    if (json.contains("$ref") && json["$ref"].is_string()) {
+      const std::string target = json["$ref"];
+      REQUIRE(target.substr(0, 8) == "#/$defs/");
+      CHECK(root["$defs"].contains(target.substr(8)));
+    }
+    if (json.contains("required") && json.contains("additionalProperties")) {
+      for (const Json& key : json["required"])
+        CHECK(json["properties"].contains(key.get<std::string>()));
+    }
+    if (json.contains("type") && json["type"] == "object" && json.contains("properties"))
+      CHECK(json["additionalProperties"] == false);
+  });
+}
+
+TEST_CASE("every definition of the schema is used", "[schema]") {
+  const Json root = schema();
+  std::set<std::string> used;
+  for_each_schema(root, [&](const Json& json) {
+    if (json.contains("$ref")) used.insert(json["$ref"].get<std::string>());
+  });
+  for (const std::string& name : keys_of(root["$defs"]))
+    CHECK(used.count("#/$defs/" + name) == 1);
+}
+
+TEST_CASE("the schema has the keys that the reader accepts, with their docs", "[schema]") {
+  const Json root = schema();
+  const Json& definitions = root["$defs"];
+  CHECK(keys_of(root["properties"]) == names_of(kConfigKeys));
+  CHECK(keys_of(definitions["experiment"]["properties"]) == names_of(kExperimentKeys));
+  CHECK(keys_of(definitions["measure"]["properties"]) == names_of(kMeasureKeys));
+  CHECK(root["required"] == Json({"name", "experiments"}));
+  CHECK(definitions["experiment"]["required"] == Json::array({"family"}));
+  for (const Json* properties : {&root["properties"], &definitions["experiment"]["properties"],
+                                 &definitions["measure"]["properties"]}) {
+    for (const Json& property : *properties)
+      CHECK_FALSE(property["description"].get<std::string>().empty());
+  }
+}
+
+TEST_CASE("the schema has every family with its variants and parameters", "[schema]") {
+  const Json root = schema();
+  const Json& definitions = root["$defs"];
+  const Json& experiment = definitions["experiment"];
+  CHECK(constants(experiment["properties"]["family"]["anyOf"]) ==
+        names_of(fake::registry().families()));
+  CHECK(experiment["allOf"].size() == fake::registry().families().size());
+  for (const Family& family : fake::registry().families()) {
+    CAPTURE(family.id);
+    const Json& rules = definitions["family." + family.id]["properties"];
+    CHECK(constants(rules["baseline"]["anyOf"]) == names_of(family.variants));
+    CHECK(constants(rules["variants"]["items"]["anyOf"]) == names_of(family.variants));
+    CHECK(rules["variants"]["items"]["anyOf"].back()["pattern"] == "[*?\\[]");
+    CHECK(keys_of(rules["axes"]["properties"]) == names_of(family.parameters));
+    CHECK(rules["axes"]["additionalProperties"] == false);
+  }
+}
+
+TEST_CASE("the schema has the range and the default of every parameter", "[schema]") {
+  const Json definitions = schema()["$defs"];
+  const Json& axes = definitions["family.scale"]["properties"]["axes"]["properties"];
+  CHECK(axes["stride"]["default"] == 1);
+  CHECK(axes["stride"]["description"] == "distance of elements read (elements)");
+  CHECK(axes["alpha"]["default"] == 2.0);
+  CHECK(axes["type"]["default"] == "fp32");
+
+  const Json& stride = definitions["value.scale.stride"]["anyOf"];
+  CHECK(stride[0].dump() == R"({"type":"integer","minimum":1,"maximum":32})");
+  CHECK(stride.size() == 4);
+  CHECK(stride[3]["properties"].contains("wave_edges"));
+  const Json& alpha = definitions["value.scale.alpha"]["anyOf"];
+  CHECK(alpha[0].dump() == R"({"type":"number","minimum":-1000,"maximum":1000})");
+  CHECK(alpha.size() == 3);  // waves are counted in whole numbers
+  CHECK(definitions["value.scale.type"].dump() == R"({"enum":["fp32","tf32"]})");
+}
+
+}  // namespace gpuexp
