@@ -7,7 +7,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
 config=configs/quickstart.json
-results=results/quickstart
+results=results/quickstart-$(date -u +%Y%m%dT%H%M%SZ)
 
 # Sets python to an interpreter with pandas and matplotlib; false where there is none.
 find_plotting_python() {
@@ -20,14 +20,14 @@ find_plotting_python() {
 }
 
 plot() {
-  if [[ ! -s $results.csv ]]; then
+  if [[ ! -s $results/results.csv ]]; then
     return
   fi
   if find_plotting_python; then
-    "$python" scripts/plot.py "$results.csv" --out "$results" ||
-      warn "scripts/plot.py failed; $results.csv has the data"
+    "$python" scripts/plot.py "$results/results.csv" --out "$results" ||
+      warn "scripts/plot.py failed; $results/results.csv has the data"
   else
-    warn "no plots: pandas and matplotlib could not be installed; $results.csv has the data"
+    warn "no plots: pandas and matplotlib could not be installed; $results/results.csv has the data"
   fi
 }
 
@@ -42,8 +42,7 @@ if ((gpu_count == 0)); then
   exit
 fi
 
-mkdir -p results
 status=0
-build/gpuexp run "$config" --csv "$results.csv" "$@" || status=$?
+build/gpuexp run "$config" --out "$results" "$@" || status=$?
 plot
 exit "$status"

@@ -218,24 +218,35 @@ class Command {
     for (const Config& config : configs_) {
       plans_.push_back(make_plan(config, device_.spec, context_.resources, device_.free_bytes));
     }
+    const std::time_t started = std::time(nullptr);
+    for (const Config& config : configs_)
+      claim(results_dir(options_, config, started));
     std::signal(SIGINT, interrupt);
     std::signal(SIGTERM, interrupt);
     const auto executor = make_cuda_executor(options_.device, device_.spec);
     ExitCode worst = ExitCode::ok;
     for (const Plan& plan : plans_)
-      worst = std::max(worst, run_one(plan, *executor));
+      worst = std::max(worst, run_one(plan, *executor, started));
     return worst;
   }
 
  private:
-  ExitCode run_one(const Plan& plan, Executor& executor) {
-    const std::time_t started = std::time(nullptr);
+  /// Makes the folder, and refuses one that holds results: a run never overwrites another.
+  void claim(const fs::path& dir) const {
+    if (options_.verify_only) return;
+    for (const char* file : {"results.csv", "results.json"}) {
+      if (fs::exists(dir / file)) {
+        throw ConfigError(
+            fmt::format("{} exists; name another folder with --out", (dir / file).string()));
+      }
+    }
+    fs::create_directories(dir);
+  }
+
+  ExitCode run_one(const Plan& plan, Executor& executor, std::time_t started) {
     const fs::path dir = results_dir(options_, *plan.config, started);
     Recorder recorder(plan, context_.resources, options_);
-    if (!options_.verify_only) {
-      fs::create_directories(dir);
-      recorder.add_csv(open_output(dir / "results.csv"));
-    }
+    if (!options_.verify_only) recorder.add_csv(open_output(dir / "results.csv"));
     if (!options_.csv.empty()) recorder.add_csv(open_output(options_.csv));
 
     RunOptions run_options;
