@@ -1,0 +1,39 @@
+// The README's generated parts are those that the declarations give.
+#include <fstream>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "core/columns.hpp"
+#include "support/catch.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+std::string read_file(const std::string& path) {
+  std::ifstream in(std::string(GPUEXP_SOURCE_DIR) + "/" + path);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+TEST_CASE("the README says what each column means") {
+  std::string table = "| column | unit | meaning |\n|---|---|---|\n";
+  for (const Column& c : core_columns()) {
+    table += fmt::format("| `{}` | {} | {} |\n", c.name, c.unit, c.doc);
+  }
+  INFO("expected in README.md:\n" << table);
+  CHECK(read_file("README.md").find(table) != std::string::npos);
+}
+
+TEST_CASE("the variant that the README shows is the one in the source") {
+  const std::string readme = read_file("README.md");
+  const std::size_t start = readme.find("```cpp\n");
+  const std::size_t end = readme.find("```", start + 7);
+  REQUIRE(end != std::string::npos);
+  const std::string shown = readme.substr(start + 7, end - start - 7);
+  CHECK(read_file("kernels/matmul.cu").find(shown) != std::string::npos);
+}
+
+}  // namespace
+}  // namespace gpuexp::test
