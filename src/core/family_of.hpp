@@ -168,9 +168,9 @@ class FamilyOf {
   /// An output with a tolerance of its own.
   template <class T, class Count>
   FamilyOf& output(std::string name, T* Data::*member, Count count,
-                   std::function<Tolerance(const Problem&)> tolerance) {
+                   std::function<Tolerance(const Problem&)> own_tolerance) {
     output(std::move(name), member, count);
-    family_.buffers.back().tolerance = detail::erase(std::move(tolerance));
+    family_.buffers.back().tolerance = detail::erase(std::move(own_tolerance));
     return *this;
   }
   /// A buffer whose element type depends on the problem; the member is a void pointer.
