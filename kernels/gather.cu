@@ -9,6 +9,7 @@
 // from any table far larger than L2 behaves so, because a sector is gone before another of its
 // values is asked for; here it holds at every size, so the bytes that move are known exactly.
 #include "kernels/common/launch.cuh"
+#include "kernels/common/permutation.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/scatter.cuh"
 #include "kernels/common/sectors.cuh"
@@ -42,44 +43,6 @@ using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
 // ---- indices
-
-/// A random permutation of [0, n), computed per element: a Feistel network permutes the smallest
-/// power of four that is at least n, and what falls outside [0, n) is sent through it again until
-/// it falls inside (cycle walking; Black and Rogaway, "Ciphers with Arbitrary Finite Domains",
-/// CT-RSA 2002).
-struct Permutation {
-  std::uint64_t seed;
-  std::int64_t n;
-  int half_bits;
-
-  Permutation(std::uint64_t seed_, std::int64_t n_) : seed(seed_), n(n_), half_bits(1) {
-    while ((std::int64_t{1} << (2 * half_bits)) < n)
-      ++half_bits;
-  }
-
-  __host__ __device__ std::int64_t operator()(std::int64_t i) const {
-    std::uint64_t x = static_cast<std::uint64_t>(i);
-    do {
-      x = permuted(x);
-    } while (x >= static_cast<std::uint64_t>(n));
-    return static_cast<std::int64_t>(x);
-  }
-
-  // Each round mixes one half into the other and swaps them, which can be undone, so no two inputs
-  // give one output.
-  __host__ __device__ std::uint64_t permuted(std::uint64_t x) const {
-    constexpr int kRounds = 4;
-    const std::uint64_t mask = (std::uint64_t{1} << half_bits) - 1;
-    std::uint64_t left = x >> half_bits;
-    std::uint64_t right = x & mask;
-    for (int round = 0; round < kRounds; ++round) {
-      const std::uint64_t mixed = left ^ (random_bits(seed + round, right) & mask);
-      left = right;
-      right = mixed;
-    }
-    return left << half_bits | right;
-  }
-};
 
 struct PackedIndex {
   __host__ __device__ std::int32_t operator()(std::int64_t i) const {
