@@ -1,0 +1,90 @@
+"""Panels that suit any family: a line per series over a swept parameter, or a bar per series."""
+
+from plotting.results import NothingToDraw, axes, distinct, experiments, numbers, rate, swept, text_of, timed
+from plotting.style import GREY, axis_of, bars, bars_height, colours, count, label_lines, panels
+
+
+def series_names(frame, axis=None):
+    """What tells the series of a frame apart: the variant, then every other thing that varies."""
+    parts = [frame["variant"]]
+    for other in axes(frame):
+        if not axis or other.column != axis.column:
+            parts.append(frame[other.column].map(lambda v, name=other.label: f"{name}={text_of(v)}"))
+    if len(distinct(frame, "mode")) > 1:
+        parts.append(frame["mode"])
+    names = parts[0]
+    for part in parts[1:]:
+        names = names + ", " + part
+    return names
+
+
+def constants(frame, besides=()):
+    """ "n = 67108864, cold": what is the same in every row."""
+    parts = []
+    for column in [c for c in frame if c.startswith("param.") and c not in besides]:
+        values = distinct(frame, column)
+        if len(values) == 1:
+            value = values[0] if isinstance(values[0], str) else count(values[0])
+            parts.append(f"{column.removeprefix('param.')} = {value}")
+    parts += [m for m in distinct(frame, "mode") if len(distinct(frame, "mode")) == 1]
+    return ", ".join(parts)
+
+
+def draw_lines(ax, frame, axis, column, label, moved=False):
+    """The rate over the swept parameter; dotted, the same with whole sectors counted, where that is more."""
+    names = series_names(frame, axis)
+    looks = colours(distinct(names.to_frame("s"), "s"))
+    ends, dotted = [], False
+    for name, (colour, dash) in looks.items():
+        rows = frame[names == name].sort_values(axis.column, key=lambda s: s.astype(float))
+        x, y = numbers(rows, axis.column), numbers(rows, column)
+        ax.plot(x, y, dash, color=colour, marker="o")
+        traffic = numbers(rows, "moved_gb_per_s")
+        if moved and (traffic > 1.05 * y).any():
+            ax.plot(x, traffic, ":", color=colour, linewidth=1.8)
+            dotted = True
+        ends.append((x.iloc[-1], y.iloc[-1], name, colour))
+    ax.set_ylim(0, 1.06 * ax.get_ylim()[1])
+    axis_of(ax, numbers(frame, axis.column))
+    ax.set_xlabel(axis.label)
+    ax.set_ylabel(label)
+    if dotted:
+        ax.plot([], [], ":", color=GREY, linewidth=1.8, label="the same, counting whole 32-byte sectors")
+        ax.legend(loc="best", fontsize=10)
+    label_lines(ax, ends)
+
+
+def draw_bars(ax, frame, column, label):
+    names = series_names(frame)
+    bars(ax, list(names), list(numbers(frame, column)))
+    ax.set_xlabel(label)
+
+
+def draw_experiment(ax, frame, moved=False):
+    """A panel for one experiment: lines where a parameter is swept, bars elsewhere."""
+    column, label = rate(frame)
+    axis = swept(frame)
+    if axis:
+        draw_lines(ax, frame, axis, column, label, moved and column == "useful_gb_per_s")
+    else:
+        draw_bars(ax, frame, column, label)
+
+
+def any_family(frame, moved=False):
+    """One panel per experiment of the family."""
+    drawable = [(name, rows) for name, rows in experiments(timed(frame)) if len(rows)]
+    if not drawable:
+        raise NothingToDraw("no row passed with a time")
+    heights = [3.6 if swept(part) else bars_height(len(part)) for _, part in drawable]
+    figure, grid = panels(len(drawable), 1, 9, heights)
+    for ax, (name, part) in zip(grid.flat, drawable):
+        draw_experiment(ax, part, moved)
+        ax.set_title(name)
+        ax.annotate(constants(part), (1, 1), xycoords="axes fraction", xytext=(0, 5), ha="right",
+                    textcoords="offset points", fontsize=9, color=GREY)  # fmt: skip
+    return figure
+
+
+def memory_family(frame):
+    """The same, with what DRAM moved beside what was useful."""
+    return any_family(frame, moved=True)

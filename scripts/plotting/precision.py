@@ -1,0 +1,111 @@
+"""What fewer bits buy, and what they lose."""
+
+import math
+
+from plotting.results import NothingToDraw, distinct, experiments, has, numbers, swept, text_of, timed
+from plotting.style import PALETTE, bars, bars_height, colours, grouped_bars, label_lines, panels, short
+
+
+def type_colour(variant):
+    """One colour per type, whatever else the variant's name says."""
+    for i, name in enumerate(("fp32", "fp16", "bf16")):
+        if variant.startswith(name):
+            return PALETTE[i]
+    return PALETTE[7]
+
+
+def mixed_precision(frame):
+    """Time of an element-wise operation by type; speed-up and share of the limit beside it."""
+    good = timed(frame)
+    operations = distinct(good, "param.op") or [None]
+    parts = [good if o is None else good[good["param.op"] == o] for o in operations]
+    parts = [part.drop_duplicates(["variant", "mode"]) for part in parts]
+    figure, grid = panels(len(parts), 1, 9, [bars_height(len(part)) for part in parts])
+    room = max(len(note(row)) for _, row in good.iterrows())
+    for ax, operation, part in zip(grid.flat, operations, parts):
+        labels = part["variant"] if part["mode"].nunique() == 1 else part["variant"] + ", " + part["mode"]
+        bars(ax, list(labels), list(part["time_median_us"]), [type_colour(v) for v in part["variant"]],
+             [note(row) for _, row in part.iterrows()], good["time_median_us"].max(), room)  # fmt: skip
+        ax.set_title(operation or "")
+        ax.set_xlabel("time (µs): shorter is better")
+    return figure
+
+
+def note(row):
+    parts = [f"{short(row['time_median_us'])} µs"]
+    if row.get("speedup") == row.get("speedup") and row["variant"] != row["baseline"]:
+        parts.append(f"{row['speedup']:.2f}× {row['baseline']}'s speed")
+    if row.get("limit_pct") == row.get("limit_pct"):
+        parts.append(f"{row['limit_pct']:.0f} % of limit")
+    return ", ".join(parts)
+
+
+def loss_scaling(frame):
+    """Gradients that fp16 loses: by variant where the gradients differ, by scale where that is swept."""
+    good = timed(frame)
+    if not has(good, "metric.lost_share_pct"):
+        raise NothingToDraw("rows with metric.lost_share_pct are needed")
+    parts = experiments(good)
+    figure, grid = panels(1, len(parts), 7, 4.6)
+    for ax, (name, rows) in zip(grid[0], parts):
+        by_scale = swept(rows)
+        if by_scale and by_scale.column == "param.static_scale_log2":
+            draw_scales(ax, rows)
+        else:
+            draw_lost(ax, rows)
+        ax.set_title(name)
+    return figure
+
+
+def draw_lost(ax, rows):
+    """Per typical size of a gradient, a bar for each variant."""
+    centres = sorted(distinct(rows, "param.centre_log2"), reverse=True)
+    variants = distinct(rows, "variant")
+    lost = numbers(rows, "metric.lost_share_pct").groupby([rows["variant"], rows["param.centre_log2"]]).first()
+    series = []
+    for variant, (colour, _) in colours(variants).items():
+        values = [lost.get((variant, centre), math.nan) for centre in centres]
+        notes = ["" if math.isnan(v) else f"{v:.2g} %" for v in values]
+        series.append((variant, colour, values, notes))
+    grouped_bars(ax, [f"$2^{{{text_of(c)}}}$" for c in centres], series)
+    ax.set_ylabel("typical size of a gradient")
+    ax.set_xlabel("gradients stored as zero (%)")
+    ax.legend(loc="upper right", fontsize=10)
+
+
+def draw_scales(ax, rows):
+    rows = rows.sort_values("param.static_scale_log2")
+    x = numbers(rows, "param.static_scale_log2")
+    lost = numbers(rows, "metric.lost_share_pct")
+    overflow = 100 * numbers(rows, "metric.overflow_count") / numbers(rows, "param.n")
+    ax.plot(x, lost, marker="o", color=PALETTE[0])
+    ax.plot(x, overflow, marker="s", color=PALETTE[1])
+    ax.set_xlabel("log2 of the static scale")
+    ax.set_ylabel("gradients (%)")
+    ax.set_ylim(bottom=0)
+    label_lines(ax, [(x.iloc[-1], lost.iloc[-1], "stored as zero", PALETTE[0]),
+                     (x.iloc[-1], overflow.iloc[-1], "overflowed", PALETTE[1])])  # fmt: skip
+
+
+def master_weights(frame):
+    """What arrives of small updates, and what it costs to keep them."""
+    good = timed(frame)
+    if not has(good, "metric.progress_pct"):
+        raise NothingToDraw("rows with metric.progress_pct are needed")
+    rates = distinct(good, "param.learning_rate") or [None]
+    wanted = [
+        ("metric.lost_update_share_pct", "updates that changed nothing (%)", 1.0),
+        ("metric.progress_pct", "movement that arrived (%)", 1.0),
+        ("time_median_us", "time (ms)", 1e-3),
+    ]
+    height = bars_height(good["variant"].nunique())
+    figure, grid = panels(len(rates), len(wanted), 4.8, height, sharey="row")
+    for row, rate in zip(grid, rates):
+        part = good if rate is None else good[good["param.learning_rate"] == rate]
+        part = part.drop_duplicates("variant")
+        for ax, (column, label, factor) in zip(row, wanted):
+            bars(ax, list(part["variant"]), list(numbers(part, column) * factor),
+                 [type_colour(v) for v in part["variant"]], top=numbers(good, column).max() * factor)  # fmt: skip
+            ax.set_xlabel(label)
+        row[0].set_title("" if rate is None else f"learning rate {rate:g}")
+    return figure

@@ -1,0 +1,184 @@
+"""Matrix products: the ladder from the naive kernel to the library, and error against speed."""
+
+import math
+
+import pandas as pd
+
+from plotting.results import NothingToDraw, distinct, has, is_vendor, numbers, text_of, timed
+from plotting.style import (
+    GREY,
+    PALETTE,
+    axis_of,
+    bars_height,
+    colours,
+    grouped_bars,
+    label_lines,
+    label_points,
+    panels,
+    short,
+)
+
+MOST_SIZES_IN_PANELS = 6
+
+
+def size_names(frame):
+    """ "4096³" for cubes, "4096 × 4096 × 1024" (m × n × k) for the rest."""
+    def name(row):
+        sizes = [text_of(row[f"param.{p}"]) for p in "mnk"]
+        return f"{sizes[0]}³" if len(set(sizes)) == 1 else " × ".join(sizes)
+    return frame.apply(name, axis=1)
+
+
+def with_sizes(frame):
+    """Rows with all three extents, ordered by work, and `size` and `types` as columns."""
+    columns = [f"param.{p}" for p in "mnk"]
+    if not set(columns) <= set(frame.columns):
+        raise NothingToDraw("the columns param.m, param.n and param.k are needed")
+    frame = frame.dropna(subset=columns).copy()
+    if not len(frame):
+        raise NothingToDraw("no row has m, n and k")
+    frame["volume"] = numbers(frame, columns[0]) * numbers(frame, columns[1]) * numbers(frame, columns[2])
+    frame["size"] = size_names(frame)
+    frame["types"] = type_names(frame)
+    return frame.sort_values("volume", kind="stable")
+
+
+def type_names(frame):
+    """ "bf16"; "fp16, sums in fp16" where products are not summed in fp32; with the type of C where it varies."""
+    if "param.dtype" not in frame:
+        return pd.Series("fp32", index=frame.index)
+    outputs = frame.dropna(subset=["param.dtype"]).groupby("param.dtype")
+    outputs = outputs["param.output"].nunique() if "param.output" in frame else {}
+
+    def name(row):
+        dtype = row["param.dtype"]
+        if not isinstance(dtype, str):
+            return "fp32"
+        parts = [dtype]
+        if row.get("param.accumulate", "fp32") != "fp32":
+            parts.append(f"sums in {row['param.accumulate']}")
+        elif outputs.get(dtype, 1) > 1 and dtype != "tf32":
+            parts.append("C in " + (dtype if row["param.output"] == "same" else row["param.output"]))
+        return ", ".join(parts)
+
+    return frame.apply(name, axis=1)
+
+
+def ladder(frame):
+    """TFLOP/s of every rung, and its share of the library's, per size and mode."""
+    frame = with_sizes(frame)
+    good = timed(frame)
+    if not has(good, "tflops"):
+        raise NothingToDraw("no row passed with a rate")
+    # A size at which few of the rungs were measured belongs to another question.
+    rungs = frame.groupby("size")["variant"].nunique()
+    sizes = [s for s in distinct(good, "size") if 2 * rungs[s] > rungs.max()]
+    frame = frame[frame["size"].isin(sizes)]
+    good = good[good["size"].isin(sizes)]
+    if len(sizes) > MOST_SIZES_IN_PANELS:
+        return ladder_by_size(good)
+    modes = distinct(good, "mode")
+    tried = good.groupby("types")["variant"].nunique()
+    types = [t for t in distinct(good, "types") if 2 * tried[t] > tried.max()]
+    variants = order_of_rungs(frame)
+    height = bars_height(len(variants) * (1 + 0.55 * (len(types) - 1)))
+    label = "TFLOP/s" + (" (in brackets: share of cublas)" if good["variant"].map(is_vendor).any() else "")
+    figure, grid = panels(len(modes), len(sizes), 4.6 if len(sizes) > 1 else 8, height, sharey="row")
+    for row, mode in zip(grid, modes):
+        for ax, size in zip(row, sizes):
+            part = frame[(frame["mode"] == mode) & (frame["size"] == size)]
+            draw_rungs(ax, part, variants, types, good["tflops"].max())
+            ax.set_title(f"{size}, {mode}")
+            ax.set_xlabel(label)
+    if len(types) > 1:
+        handles, names = grid[0][0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside right upper")
+    return figure
+
+
+def order_of_rungs(frame):
+    """Variants in the order of the group that has most of them; libraries last."""
+    sizes = frame.groupby("size")["variant"].nunique()
+    fullest = distinct(frame[frame["size"] == sizes.idxmax()], "variant")
+    variants = fullest + [v for v in distinct(frame, "variant") if v not in fullest]
+    return sorted(variants, key=is_vendor)
+
+
+def draw_rungs(ax, frame, variants, types, top):
+    """A group of bars per variant, one bar per type."""
+    frame = frame.drop_duplicates(["variant", "types"])
+    series = []
+    for kind, (colour, _) in colours(types).items():
+        notes, values = zip(*[rung(frame, variant, kind) for variant in variants])
+        if len(types) == 1:
+            kind, colour = None, [PALETTE[7] if is_vendor(v) else PALETTE[0] for v in variants]
+        series.append((kind, colour, values, notes))
+    grouped_bars(ax, variants, series, top, len("0.501  (99 %)"))
+
+
+def rung(frame, variant, kind):
+    """The text and the length of one bar."""
+    row = frame[(frame["variant"] == variant) & (frame["types"] == kind)]
+    if not len(row):
+        return "", math.nan
+    if row["status"].iloc[0] != "passed":
+        return row["status"].iloc[0], math.nan
+    value = numbers(row, "tflops").iloc[0]
+    peers = timed(frame[frame["types"] == kind])
+    vendor = numbers(peers[peers["variant"].map(is_vendor)], "tflops").max()
+    share = "" if is_vendor(variant) or math.isnan(vendor) else f"  ({100 * value / vendor:.0f} %)"
+    return f"{short(value)}{share}", value
+
+
+def ladder_by_size(good):
+    """A line per variant over the size: for sweeps of more sizes than panels are readable for."""
+    types = distinct(good, "types")
+    figure, grid = panels(1, len(types), 7.5, 4.6, sharey=True)
+    for ax, kind in zip(grid[0], types):
+        part = good[(good["types"] == kind) & (good["mode"] == good["mode"].iloc[0])]
+        looks = colours(distinct(part, "variant"))
+        side = part["volume"] ** (1 / 3)
+        ends = []
+        for variant, (colour, dash) in looks.items():
+            rows = part[part["variant"] == variant]
+            ax.plot(side[rows.index], rows["tflops"], dash, color=colour, marker="o", markersize=4)
+            ends.append((side[rows.index].iloc[-1], rows["tflops"].iloc[-1], variant, colour))
+        axis_of(ax, side.round())
+        ax.set_ylim(bottom=0)
+        ax.set_xlabel("cube root of m · n · k")
+        ax.set_ylabel("TFLOP/s")
+        ax.set_title(f"{kind}, {good['mode'].iloc[0]}")
+        label_lines(ax, ends)
+    return figure
+
+
+def error_against_speed(frame):
+    """Each product's error beside its rate, at the size where most types were measured."""
+    good = with_sizes(timed(frame))
+    good = good[(numbers(good, "error_rms_rel") > 0) & (numbers(good, "tflops") > 0)]
+    kinds = good.groupby(["size", "mode"])["types"].nunique()
+    if not len(kinds) or kinds.max() < 2:
+        raise NothingToDraw("at least two types with an error and a rate at one size are needed")
+    best = good.set_index(["size", "mode"])["volume"].groupby(level=[0, 1]).first()
+    size, mode = max(kinds.index, key=lambda key: (kinds[key], best[key]))
+    part = good[(good["size"] == size) & (good["mode"] == mode)]
+    part = part.sort_values("tflops").drop_duplicates(["types", "variant"], keep="last")
+    figure, grid = panels(1, 1, 8.5, 5.2)
+    ax = grid[0][0]
+    names = []
+    for kind, (colour, _) in colours(distinct(part.sort_values("error_rms_rel"), "types")).items():
+        rows = part[part["types"] == kind]
+        vendor = rows["variant"].map(is_vendor)
+        ax.scatter(rows[vendor]["tflops"], rows[vendor]["error_rms_rel"], color=colour, marker="s", s=70, zorder=3)
+        ax.scatter(rows[~vendor]["tflops"], rows[~vendor]["error_rms_rel"], color=colour, marker="o", s=55, zorder=3)
+        names.append((rows["tflops"].iloc[-1], rows["error_rms_rel"].iloc[-1], kind, colour))
+    ax.set_yscale("log")
+    ax.set_xlim(0, part["tflops"].max() * 1.42)
+    ax.set_ylim(part["error_rms_rel"].min() / 2.5, part["error_rms_rel"].max() * 2.5)
+    ax.set_xlabel("TFLOP/s")
+    ax.set_ylabel("rms error / rms result")
+    ax.set_title(f"{size}, {mode}: to the right is faster, below is more exact")
+    label_points(ax, names)
+    ax.annotate("■ library   ● own kernels", (1, 0), xycoords="axes fraction", xytext=(-4, 8),
+                textcoords="offset points", ha="right", color=GREY, fontsize=10)  # fmt: skip
+    return figure

@@ -1,0 +1,127 @@
+"""Results as plot.py sees them: read, checked, and asked what varies."""
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+REQUIRED = ["experiment", "family", "variant", "status", "time_median_us"]
+TEXT = ["experiment", "family", "variant", "mode", "status", "reason", "flags", "baseline", "limit_by"]
+
+
+class UsageError(Exception):
+    """What the user gave cannot be plotted; the message says why."""
+
+
+class NothingToDraw(Exception):
+    """The rows at hand lack what a figure needs."""
+
+
+@dataclass
+class Axis:
+    """A parameter that differs between rows, or several that agree in all of them (m = n = k)."""
+
+    column: str
+    label: str
+    numeric: bool
+
+
+def load(path):
+    """All rows of the CSV. Columns that this run's families lack are there and empty."""
+    try:
+        frame = pd.read_csv(path, keep_default_na=False, na_values=[""])
+    except FileNotFoundError:
+        raise UsageError(f"{path}: no such file") from None
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError, OSError) as error:
+        raise UsageError(f"{path}: cannot read as CSV: {error}") from None
+    missing = [name for name in REQUIRED if name not in frame]
+    if missing:
+        raise UsageError(f"{path}: not a gpuexp results CSV: no column {', '.join(missing)}")
+    for name in TEXT:
+        if name not in frame:
+            frame[name] = ""
+        frame[name] = frame[name].fillna("").astype(str)
+    frame["time_median_us"] = pd.to_numeric(frame["time_median_us"], errors="coerce")
+    return frame
+
+
+def gpu_name(path):
+    """The GPU that results.json beside the CSV names; "" without one."""
+    csv = Path(path)
+    for candidate in (csv.with_suffix(".json"), csv.parent / "results.json"):
+        try:
+            name = json.loads(candidate.read_text(encoding="utf-8"))["provenance"]["device"]["name"]
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        if isinstance(name, str):
+            return name
+    return ""
+
+
+def timed(frame):
+    """Rows that passed and have a time: the only ones whose numbers count."""
+    return frame[(frame["status"] == "passed") & (frame["time_median_us"] > 0)]
+
+
+def numbers(frame, column):
+    """The column as numbers; empty where it or a value is missing."""
+    if column not in frame:
+        return pd.Series(math.nan, index=frame.index)
+    return pd.to_numeric(frame[column], errors="coerce")
+
+
+def has(frame, *columns):
+    return all(numbers(frame, column).notna().any() for column in columns)
+
+
+def distinct(frame, column):
+    """Values of the column in the order in which they first appear."""
+    return list(frame[column].dropna().drop_duplicates()) if column in frame else []
+
+
+def experiments(frame):
+    return [(name, frame[frame["experiment"] == name]) for name in distinct(frame, "experiment")]
+
+
+def axes(frame):
+    """Parameters that vary in the frame."""
+    found = []
+    for column in [c for c in frame if c.startswith("param.")]:
+        if len(distinct(frame, column)) < 2:
+            continue
+        name = column.removeprefix("param.")
+        twin = next((a for a in found if frame[a.column].equals(frame[column])), None)
+        if twin:
+            twin.label += f" = {name}"
+        else:
+            numeric = numbers(frame, column).notna().equals(frame[column].notna())
+            found.append(Axis(column, name, numeric))
+    return found
+
+
+def swept(frame, least=3):
+    """The numeric parameter with the most values, at least `least`; None without one."""
+    numeric = [a for a in axes(frame) if a.numeric and len(distinct(frame, a.column)) >= least]
+    return max(numeric, key=lambda a: len(distinct(frame, a.column)), default=None)
+
+
+def rate(frame):
+    """Column and label of the rate that the limit is about: bytes for DRAM, else operations."""
+    by_dram = (frame["limit_by"] == "dram").mean() > 0.5
+    preferred = [("useful_gb_per_s", "useful GB/s"), ("tflops", "TFLOP/s")]
+    for column, label in preferred if by_dram else reversed(preferred):
+        if has(frame, column):
+            return column, label
+    raise NothingToDraw("neither useful_gb_per_s nor tflops has a number")
+
+
+def text_of(value):
+    """A parameter's value as people write it: 1024, 0.25, bf16."""
+    number = pd.to_numeric(pd.Series([value]), errors="coerce").iloc[0]
+    return str(value) if math.isnan(number) else f"{number:g}" if number % 1 else f"{int(number)}"
+
+
+def is_vendor(variant):
+    return variant.startswith("cublas")

@@ -1,0 +1,189 @@
+"""One look for all figures: readable sizes, colours that colour-blind readers tell apart, no frame."""
+
+import math
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402  (the backend is chosen first)
+from matplotlib import patheffects  # noqa: E402
+from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator  # noqa: E402
+
+# Okabe and Ito, Color Universal Design (2008), without their yellow, which white paper swallows.
+PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#888888"]
+DASHES = ["-", "--", ":", "-."]
+GREY = "#666666"
+SEQUENTIAL = "viridis"
+HEAT = "YlOrBr"
+
+plt.rcParams.update(
+    {
+        "font.size": 11,
+        "axes.titlesize": 11.5,
+        "axes.titleweight": "bold",
+        "axes.titlelocation": "left",
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.axisbelow": True,
+        "axes.grid": True,
+        "grid.color": "#DDDDDD",
+        "grid.linewidth": 0.8,
+        "legend.frameon": False,
+        "lines.linewidth": 2,
+        "lines.markersize": 6,
+        "svg.fonttype": "none",
+    }
+)
+
+
+def panels(rows, columns, width, heights, **options):
+    """A grid of panels; inches: the width of each, and the height of all or of each row."""
+    heights = heights if isinstance(heights, list) else [heights] * rows
+    figure, grid = plt.subplots(
+        rows,
+        columns,
+        figsize=(width * columns, sum(heights) + 0.4),
+        height_ratios=heights,
+        squeeze=False,
+        layout="constrained",
+        **options,
+    )
+    return figure, grid
+
+
+def colours(names):
+    """A colour and a dash for each name, in order."""
+    return {
+        name: (PALETTE[i % len(PALETTE)], DASHES[i // len(PALETTE) % len(DASHES)]) for i, name in enumerate(names)
+    }
+
+
+def divisor_colours(divisors):
+    """Colours for powers of two, dark to light."""
+    ordered = sorted(divisors)
+    scale = plt.get_cmap(SEQUENTIAL)
+    return {d: scale(0.88 * i / max(1, len(ordered) - 1)) for i, d in enumerate(ordered)}
+
+
+def short(value):
+    """Three digits, and never an exponent where digits will do: 0.501, 36.4, 4080."""
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def bars_height(count):
+    """Inches that a panel of that many bars needs."""
+    return 1.0 + 0.36 * count
+
+
+def bars(ax, labels, values, colour=PALETTE[0], notes=None, top=0.0, room=0):
+    """Horizontal bars in reading order, a text at the end of each; a missing value is a text alone.
+
+    Panels that share a scale name the largest value and the longest text of all of them.
+    """
+    grouped_bars(ax, labels, [(None, colour, values, notes or [short(v) for v in values])], top, room)
+
+
+def grouped_bars(ax, labels, series, top=0.0, room=0):
+    """Groups of horizontal bars; series are (name, colour or colours, values, notes), NaN for none."""
+    values = [v for _, _, lengths, _ in series for v in lengths if not math.isnan(v)]
+    top = max([top, *values])
+    room = max([room, *(len(text) for _, _, _, notes in series for text in notes)])
+    thickness = 0.8 / len(series)
+    for i, (name, colour, values, notes) in enumerate(series):
+        lengths = [0 if math.isnan(v) else v for v in values]
+        positions = [p + (i - (len(series) - 1) / 2) * thickness for p in range(len(labels))]
+        ax.barh(positions, lengths, color=colour, height=0.92 * thickness, label=name)
+        for position, length, text in zip(positions, lengths, notes):
+            # Where there is no bar to see, the text has the colour of the series.
+            seen = name is None or length > 0.004 * top
+            ax.annotate(text, (length, position), xytext=(4, 0), textcoords="offset points", va="center",
+                        fontsize=10, color="black" if seen else colour)  # fmt: skip
+    ax.set_yticks(range(len(labels)), labels)
+    ax.set_ylim(len(labels) - 0.45, -0.55)
+    ax.grid(axis="y", visible=False)
+    ax.tick_params(axis="y", length=0)
+    scale(ax, top, room)
+
+
+def scale(ax, top, characters):
+    """From 0 to the longest bar, and room for a text of that many characters at its end."""
+    if top <= 0:
+        ax.set_xticks([0])
+        return
+    inches = 0.75 * ax.figure.get_figwidth() / ax.get_subplotspec().get_gridspec().ncols
+    room = min(0.6, (0.075 * characters + 0.15) / inches)
+    ax.set_xlim(0, top / (1 - room))
+    ax.set_xticks([t for t in ax.get_xticks() if t <= 1.05 * top])
+
+
+def axis_of(ax, values):
+    """A scale that spreads the values: powers of two in equal steps, everything else linear."""
+    values = sorted(set(values))
+    geometric = len(values) > 2 and values[0] > 0 and values[-1] / values[0] >= 8
+    ratios = [b / a for a, b in zip(values, values[1:])] if geometric else []
+    if not geometric or min(ratios) < 1.2:
+        return
+    ax.set_xscale("log", base=2)
+    axis = ax.xaxis
+    axis.set_major_formatter(FuncFormatter(lambda v, _: count(v)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_minor_formatter(NullFormatter())
+    if len(values) <= 12:
+        axis.set_ticks(values)
+
+
+def count(value):
+    """4096, 65536 as 64Ki, 33554432 as 32Mi."""
+    for size, suffix, least in ((2**30, "Gi", 1), (2**20, "Mi", 1), (2**10, "Ki", 16)):
+        if value >= least * size and value % size == 0:
+            return f"{value / size:g}{suffix}"
+    return f"{value:.0f}" if value % 1 == 0 else f"{value:.3g}"
+
+
+def label_lines(ax, ends):
+    """Names at the right ends of lines, pushed apart where they would overlap: [(x, y, name, colour)]."""
+    ax.figure.canvas.draw()
+    spots = [[ax.transAxes.inverted().transform(ax.transData.transform((x, y)))[1], name, colour]
+             for x, y, name, colour in ends]  # fmt: skip
+    spots.sort(key=lambda spot: spot[0])
+    gap = 0.19 * ax.figure.dpi / ax.get_window_extent().height
+    for below, spot in zip(spots, spots[1:]):
+        spot[0] = max(spot[0], below[0] + gap)
+    overshoot = max(0.0, spots[-1][0] - 1.0) if spots else 0.0
+    for height, name, colour in spots:
+        ax.annotate(name, (1.0, height - overshoot), xycoords="axes fraction", xytext=(6, 0),
+                    textcoords="offset points", va="center", color=colour, fontsize=10)  # fmt: skip
+
+
+def label_points(ax, points):
+    """Names to the right of points, moved up where they would overlap: [(x, y, name, colour)]."""
+    outline = [patheffects.withStroke(linewidth=3, foreground="white")]
+    ax.figure.canvas.draw()
+    pixels_per_point = ax.figure.dpi / 72
+    taken = []
+    markers = [ax.transData.transform(point[:2]) / pixels_per_point for point in points]
+    for x, y, name, colour in sorted(points, key=lambda point: point[1]):
+        left, height = ax.transData.transform((x, y)) / pixels_per_point
+        width = 8 * len(name)
+        for across, up in markers:
+            if left < across < left + width and 0 < up - height < 13:
+                height = up - 13
+        for other_left, other_width, other_height in sorted(taken, key=lambda t: t[2]):
+            beside = left > other_left + other_width or other_left > left + width
+            if not beside and abs(height - other_height) < 14:
+                height = other_height + 14
+        taken.append((left, width, height))
+        shift = height - ax.transData.transform((x, y))[1] / pixels_per_point
+        ax.annotate(name, (x, y), xytext=(9, shift), va="center", textcoords="offset points", color=colour,
+                    fontweight="bold", path_effects=outline, zorder=4)  # fmt: skip
+
+
+def finish(figure, title, gpu, frame):
+    """The title, where it was measured, and what is not shown."""
+    lines = [title, *([gpu] if gpu else [])]
+    figure.suptitle("  ·  ".join(lines), x=0.01, ha="left", fontsize=14, fontweight="bold")
+    lost = frame[frame["status"] != "passed"]["status"].value_counts()
+    if len(lost):
+        parts = ", ".join(f"{number} {status}" for status, number in lost.items())
+        figure.supxlabel(f"rows without a number: {parts}", x=0.01, ha="left", fontsize=9, color=GREY)
+    return figure

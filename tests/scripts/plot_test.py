@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""plot.py from outside: figures for the families of a CSV, and clear words for what is none.
+
+Exits with 4, which ctest shows as skipped, where pandas or matplotlib is missing.
+"""
+
+import csv
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+try:
+    import matplotlib  # noqa: F401
+    import pandas  # noqa: F401
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(4)
+
+PLOT = Path(__file__).resolve().parents[2] / "scripts" / "plot.py"
+
+
+def row(family, variant, time_us=100.0, status="passed", **columns):
+    numbers = {"time_median_us": time_us, "tflops": 1e4 / time_us, "useful_gb_per_s": 1e5 / time_us}
+    return {
+        "experiment": family,
+        "family": family,
+        "variant": variant,
+        "mode": "cold",
+        "status": status,
+        "limit_by": "fp32",
+        "baseline": "naive",
+        "speedup": 100.0 / time_us,
+        **(numbers if status == "passed" else dict.fromkeys(numbers)),
+        **columns,
+    }
+
+
+def cube(n):
+    return {"param.m": n, "param.n": n, "param.k": n}
+
+
+def small_results():
+    rows = [row("matmul", v, t, error_rms_rel=1e-7, **cube(64)) for v, t in (("naive", 900), ("tile", 200))]
+    rows += [row("matmul", "cublas", status="skipped", reason="no library, here", **cube(64))]
+    rows += [
+        row("matmul_tensor", v, t, error_rms_rel=1e-3, **cube(64), **{"param.dtype": "bf16"})
+        for v, t in (("mma", 50), ("cublas", 30))
+    ]
+    rows += [row("coalescing", "strided", 10 * s, **{"param.stride": s}) for s in (1, 2, 4)]
+    rows += [
+        row("divergence", v, t * f, **{"param.fraction": f, "param.cost": c})
+        for v, t in (("naive", 100), ("split", 150)) for f in (0.25, 0.5) for c in (16, 64)
+    ]  # fmt: skip
+    rows += [
+        row("wave_quantization", "fixed_tile", n, **{"param.n": n, "metric.waves": 1 + n // 132,
+            "metric.tail_efficiency_pct": 50 + n % 50})
+        for n in range(100, 160, 10)
+    ]  # fmt: skip
+    rows += [row("alignment", "cublas", n, **{"param.n": n, "metric.divisor_pow2": n & -n}) for n in (7, 8, 9)]
+    rows += [row("of_tomorrow", "only_one")]
+    return rows
+
+
+class PlotTest(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+        self.folder = Path(self.directory.name)
+
+    def write(self, rows):
+        path = self.folder / "results.csv"
+        names = list(dict.fromkeys(name for r in rows for name in r))
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, names)
+            writer.writeheader()
+            writer.writerows(rows)
+        return path
+
+    def plot(self, *arguments):
+        command = [sys.executable, "-B", str(PLOT), *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    def check_refused(self, result, *words):
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertNotIn("Traceback", result.stderr)
+        for word in words:
+            self.assertIn(word, result.stderr)
+
+    def test_one_figure_per_family(self):
+        path = self.write(small_results())
+        (self.folder / "results.json").write_text(json.dumps({"provenance": {"device": {"name": "GPU Ω"}}}))
+        result = self.plot(path, "--out", self.folder / "figures", "--format", "svg")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        drawn = {p.stem for p in (self.folder / "figures").iterdir()}
+        families = {r["family"] for r in small_results()}
+        self.assertEqual(drawn, families | {"error_against_speed"})
+        text = (self.folder / "figures" / "matmul.svg").read_text(encoding="utf-8")
+        self.assertIn("GPU Ω", text)
+        self.assertIn("1 skipped", text)
+
+    def test_only_one_figure(self):
+        path = self.write(small_results())
+        result = self.plot(path, "--only", "alignment")
+        self.assertEqual(result.stdout.split(), [str(self.folder / "alignment.png")])
+        self.check_refused(self.plot(path, "--only", "nonesuch"), "nonesuch", "alignment")
+
+    def test_columns_that_are_missing_cost_their_figure_alone(self):
+        rows = [{k: v for k, v in r.items() if k != "param.fraction"} for r in small_results()]
+        result = self.plot(self.write(rows))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("divergence: not drawn: rows with param.fraction are needed", result.stderr)
+        self.assertTrue((self.folder / "matmul.png").exists())
+
+    def test_nothing_passed(self):
+        path = self.write([row("matmul", "naive", status="failed", **cube(64))])
+        self.check_refused(self.plot(path), "no row passed", "nothing to draw")
+
+    def test_what_is_no_results_csv(self):
+        self.check_refused(self.plot(self.folder / "none.csv"), "none.csv: no such file")
+        other = self.folder / "other.csv"
+        other.write_text("a,b\n1,2\n")
+        self.check_refused(self.plot(other), "other.csv: not a gpuexp results CSV", "experiment")
+        other.write_bytes(b"")
+        self.check_refused(self.plot(other), "other.csv: cannot read as CSV")
+        other.write_bytes(b"\xff\xfe\x00\x01" * 9)
+        self.check_refused(self.plot(other), "other.csv")
+        self.check_refused(self.plot(self.folder), str(self.folder))
+
+
+if __name__ == "__main__":
+    unittest.main()
