@@ -28,6 +28,9 @@ Bounds bounds_of(const Parameter& p) {
   return {p.min, p.max, false, fmt::format("{}: {}", p.name, p.doc)};
 }
 
+// Of a step: what rounding may take from (to - from) / step.
+constexpr double kStepSlack = 1e-9;
+
 // Rounds to the 15 digits that every double keeps: the third step of 0.1 is 0.3, as one would write
 // it, not 0.30000000000000004.
 double as_written(double value) {
@@ -46,7 +49,7 @@ class AxisReader {
 
   void read(const Node& node) {
     if (!node.json().is_array()) return add(node);
-    reserve(node, static_cast<double>(node.json().size()));  // no item stands for less than one
+    check_room(node, static_cast<double>(node.json().size()));  // no item stands for less than one
     for (const Node& item : node.items("a value, or a list of at least one"))
       add(item);
   }
@@ -56,7 +59,7 @@ class AxisReader {
  private:
   void add(const Node& node) {
     if (!node.json().is_object() || is_text(parameter_)) {
-      reserve(node, 1);
+      check_room(node, 1);
       items_.emplace_back(read_value(node, parameter_));
       return;
     }
@@ -79,7 +82,7 @@ class AxisReader {
     }
   }
 
-  void reserve(const Node& node, double count) const {
+  void check_room(const Node& node, double count) const {
     if (static_cast<double>(items_.size()) + count > static_cast<double>(kMaxCells))
       node.fail(fmt::format("the axis gets more than {} values", kMaxCells));
   }
@@ -102,13 +105,12 @@ class AxisReader {
     const std::uint64_t steps =
         (static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from)) /
         static_cast<std::uint64_t>(step);
-    reserve(node, static_cast<double>(steps) + 1);
+    check_room(node, static_cast<double>(steps) + 1);
     for (std::uint64_t i = 0; i <= steps; ++i)
       items_.emplace_back(Value(from + static_cast<std::int64_t>(i) * step));
   }
 
   void add_real_range(const Node& node) {
-    constexpr double kSlack = 1e-9;  // of a step, for what rounding takes from (to - from) / step
     node.check_keys(kRangeKeys);
     const Bounds bounds = bounds_of(parameter_);
     const double from = node.require("from").real(bounds);
@@ -116,10 +118,12 @@ class AxisReader {
     if (from > to) node.fail(fmt::format("'from' is {}, above 'to', which is {}", from, to));
     const double step = node.require("step").real(
         {0, parameter_.max - parameter_.min, true, "step of " + parameter_.name});
-    const double steps = std::floor((to - from) / step + kSlack);
-    reserve(node, steps + 1);
-    for (double i = 0; i <= steps; ++i)
-      items_.emplace_back(Value(std::clamp(as_written(from + i * step), from, to)));
+    const double steps = std::floor((to - from) / step + kStepSlack);
+    check_room(node, steps + 1);
+    for (std::size_t i = 0; i <= static_cast<std::size_t>(steps); ++i) {
+      const double value = as_written(from + static_cast<double>(i) * step);
+      items_.emplace_back(Value(std::clamp(value, from, to)));
+    }
   }
 
   void add_pow2(const Node& node) {
@@ -133,7 +137,7 @@ class AxisReader {
     const std::int64_t high = read_power(ends[1]);
     if (low > high) pair.fail(fmt::format("{} is above {}", low, high));
     for (std::int64_t value = low;; value *= 2) {
-      reserve(node, 1);
+      check_room(node, 1);
       if (is_integer(parameter_)) {
         items_.emplace_back(Value(value));
       } else {
@@ -162,7 +166,7 @@ class AxisReader {
     const Node range = node.require("wave_edges");
     range.check_keys(kWaveEdgesRangeKeys);
     const auto [from, to] = read_integer_range(range);
-    reserve(node, 1);
+    check_room(node, 1);
     items_.emplace_back(WaveEdges{from, to});
   }
 
@@ -178,9 +182,9 @@ bool holds_wave_edges(const Axis& axis) {
 // The index in `axes` of each name in one list of "zip".
 std::vector<std::size_t> read_zip_list(const Node& node, const std::vector<Axis>& axes,
                                        std::vector<bool>& zipped) {
-  std::vector<std::string> names;
-  for (const Axis& axis : axes)
-    names.push_back(axis.parameter);
+  std::vector<std::string> names(axes.size());
+  std::transform(axes.begin(), axes.end(), names.begin(),
+                 [](const Axis& axis) { return axis.parameter; });
   std::vector<std::size_t> group;
   for (const Node& item : node.items("a list of axes")) {
     const std::string name = item.one_of(names, "axis");
@@ -271,21 +275,22 @@ void check_axes(const Experiment& experiment, const Node& place) {
 
 void drop_repetitions(Experiment& experiment) {
   for (const auto& group : experiment.axis_groups) {
+    const auto items = [&](std::size_t index) -> std::vector<AxisItem>& {
+      return experiment.axes[index].items;
+    };
     std::set<std::vector<AxisItem>> seen;
-    std::vector<std::size_t> kept;
-    const std::size_t length = experiment.axes[group.front()].items.size();
-    for (std::size_t i = 0; i < length; ++i) {
-      std::vector<AxisItem> tuple;
-      for (const std::size_t index : group)
-        tuple.push_back(experiment.axes[index].items[i]);
-      if (seen.insert(std::move(tuple)).second) kept.push_back(i);
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < items(group.front()).size(); ++i) {
+      std::vector<AxisItem> tuple(group.size());
+      std::transform(group.begin(), group.end(), tuple.begin(),
+                     [&](std::size_t index) { return items(index)[i]; });
+      if (!seen.insert(tuple).second) continue;
+      for (std::size_t j = 0; j < group.size(); ++j)
+        items(group[j])[kept] = std::move(tuple[j]);
+      ++kept;
     }
-    for (const std::size_t index : group) {
-      std::vector<AxisItem> items;
-      for (const std::size_t i : kept)
-        items.push_back(std::move(experiment.axes[index].items[i]));
-      experiment.axes[index].items = std::move(items);
-    }
+    for (const std::size_t index : group)
+      items(index).resize(kept);
   }
 }
 

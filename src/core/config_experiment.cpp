@@ -1,6 +1,7 @@
 #include "core/config_experiment.hpp"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include <fmt/format.h>
@@ -62,9 +63,9 @@ MeasureSettings read_measure(const Node& experiment) {
   MeasureSettings settings;
   const auto node = experiment.find("measure");
   if (!node) return settings;
-  std::vector<Key> keys;
-  for (const MeasureKey& key : kMeasureKeys)
-    keys.push_back(key.key);
+  std::array<Key, kMeasureKeys.size()> keys;
+  std::transform(kMeasureKeys.begin(), kMeasureKeys.end(), keys.begin(),
+                 [](const MeasureKey& key) { return key.key; });
   node->check_keys(keys);
   for (const MeasureKey& key : kMeasureKeys) {
     if (const auto setting = node->find(key.key.name))
@@ -122,7 +123,7 @@ void check_measure(const MeasureSettings& settings, const Node& place) {
 }
 
 std::string read_name(const Node& node) {
-  const std::string name = node.text();
+  std::string name = node.text();
   const auto is_plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
            c == '_' || c == '-';

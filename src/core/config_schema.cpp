@@ -16,8 +16,9 @@ namespace gpuexp {
 
 namespace {
 
+constexpr double kExactIntegers = 0x1p53;  // doubles hold every whole number up to this
+
 Json number(double value) {
-  constexpr double kExactIntegers = 0x1p53;
   if (std::abs(value) <= kExactIntegers && value == std::floor(value))
     return static_cast<std::int64_t>(value);
   return value;
@@ -197,7 +198,7 @@ std::string config_schema(const Registry& registry) {
                         {"experiments", list_of(reference("experiment"))}},
                        {"name", "experiments"}));
   schema["$defs"] = definitions;
-  return schema.dump(2) + "\n";
+  return schema.dump(2);
 }
 
 }  // namespace gpuexp

@@ -12,10 +12,11 @@ namespace gpuexp {
 
 namespace {
 
-// Whole numbers without an exponent, which a JSON integer cannot have either.
+// Whole numbers up to the range of a 64-bit integer are written without an exponent.
+constexpr double kPlainNumbers = 0x1p63;
+
 std::string number(double value) {
-  constexpr double kExactIntegers = 0x1p63;
-  return std::abs(value) <= kExactIntegers && value == std::floor(value)
+  return std::abs(value) <= kPlainNumbers && value == std::floor(value)
              ? fmt::format("{:.0f}", value)
              : fmt::format("{}", value);
 }
@@ -90,7 +91,7 @@ std::string Node::text() const {
 }
 
 std::string Node::one_of(const std::vector<std::string>& names, std::string_view what) const {
-  const std::string name = json_->is_string() ? text() : "";
+  std::string name = json_->is_string() ? text() : "";
   if (std::find(names.begin(), names.end(), name) == names.end()) {
     const std::string found = json_->is_string()
                                   ? fmt::format("unknown {} {}", what, describe(*json_))

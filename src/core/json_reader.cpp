@@ -30,11 +30,13 @@ namespace {
 // The parser reads through this iterator, so that errors it does not find itself have a place too.
 class Cursor {
  public:
+  // NOLINTBEGIN(readability-identifier-naming): the names that std::iterator_traits looks for
   using iterator_category = std::input_iterator_tag;
   using value_type = char;
   using difference_type = std::ptrdiff_t;
   using pointer = const char*;
   using reference = const char&;
+  // NOLINTEND(readability-identifier-naming)
 
   Cursor(const char* at, const char** reached) : at_(at), reached_(reached) {}
   reference operator*() const { return *at_; }

@@ -12,6 +12,7 @@ namespace gpuexp {
 namespace {
 
 constexpr std::size_t kBlockBytes = 64;
+constexpr std::size_t kLengthBytes = 8;  // of the message's length, which ends the last block
 
 // FIPS 180-4, 4.2.2: the first 32 bits of the fractional parts of the cube roots of the first 64
 // primes.
@@ -66,10 +67,8 @@ void compress(State& state, std::string_view block) {
     state[i] += worked[i];
 }
 
-// 5.1.1: what is left after the whole blocks, a one bit, zeros, and the length in bits in the last
-// eight bytes.
+// 5.1.1: what is left after the whole blocks, a one bit, zeros, and the length in bits.
 std::string padded_tail(std::string_view bytes) {
-  constexpr std::size_t kLengthBytes = 8;
   std::string tail(bytes.substr(bytes.size() / kBlockBytes * kBlockBytes));
   tail.push_back('\x80');
   while (tail.size() % kBlockBytes != kBlockBytes - kLengthBytes)
