@@ -10,7 +10,7 @@ void add_schema(CLI::App& app, Context& context) {
   command->footer("example: gpuexp schema > configs/schema/experiment.schema.json");
   command->callback([&context] {
     context.action = [&context] {
-      fmt::print("{}\n", config_schema(context.registry));
+      fmt::print("{}", config_schema(context.registry));
       return ExitCode::ok;
     };
   });

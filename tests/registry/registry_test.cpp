@@ -188,7 +188,8 @@ TEST_CASE("all.json holds the experiments of every lesson (scripts/make_all_conf
   }
   nlohmann::json expected = nlohmann::json::array();
   for (const fs::path& lesson : lessons) {
-    for (nlohmann::json experiment : json_of(lesson)["experiments"]) {
+    nlohmann::json config = json_of(lesson);
+    for (nlohmann::json& experiment : config["experiments"]) {
       const std::string name = experiment.value("name", experiment["family"].get<std::string>());
       experiment["name"] = lesson.stem().string() + "." + name;
       expected.push_back(std::move(experiment));
