@@ -197,28 +197,22 @@ std::string bar(double value, double full, std::size_t width) {
   return pad_right(text, width);
 }
 
-int decimals_for(const std::vector<double>& values) {
-  constexpr int kMost = 6;
-  constexpr double kLargestWhole = 1e15;
+std::optional<int> decimals_for(const std::vector<double>& values) {
+  constexpr int kMost = 5;
+  constexpr double kHuge = 1e15;
   bool whole = true;
   double largest = 0;
   double smallest = 0;
   for (const double v : values) {
     const double magnitude = std::abs(v);
-    whole = whole && v == std::floor(v) && magnitude < kLargestWhole;
+    whole = whole && v == std::floor(v);
     largest = std::max(largest, magnitude);
     if (magnitude > 0 && (smallest == 0 || magnitude < smallest)) smallest = magnitude;
   }
+  if (!(largest < kHuge)) return std::nullopt;
   if (whole) return 0;
-  return std::clamp(std::max(3 - exponent_of(largest), 1 - exponent_of(smallest)), 0, kMost);
-}
-
-std::string fixed(double value, int decimals) {
-  // Fewer than two significant digits would be left of it.
-  const bool hidden = decimals > 0 && value != 0 && std::abs(value) < std::pow(10.0, 1 - decimals);
-  constexpr double kHuge = 1e15;
-  if (hidden || std::abs(value) >= kHuge) return fmt::format("{:.2e}", value);
-  return fmt::format("{:.{}f}", value, decimals);
+  const int decimals = std::max({3 - exponent_of(largest), 1 - exponent_of(smallest), 0});
+  return decimals <= kMost ? std::optional(decimals) : std::nullopt;
 }
 
 std::string significant(double value, int digits) {

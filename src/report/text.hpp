@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,11 +34,8 @@ std::string paragraph(const std::string& text, std::size_t width, std::size_t in
 std::string bar(double value, double full, std::size_t width);
 
 /// Decimals that all numbers of a column share: four significant digits for the largest, at least
-/// two for the smallest, none when all are whole. Six at most.
-int decimals_for(const std::vector<double>& values);
-
-/// With the given decimals, in scientific notation where those would hide it.
-std::string fixed(double value, int decimals);
+/// two for the smallest, none when all are whole. Empty where that takes more than five.
+std::optional<int> decimals_for(const std::vector<double>& values);
 
 /// At most `digits` significant digits, without trailing zeros: 9.25, 1024, 3.1e-07.
 std::string significant(double value, int digits);

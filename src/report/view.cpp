@@ -76,10 +76,12 @@ class ViewBuilder {
   void add_numbers(const std::string& column, const std::string& heading) {
     const auto numbers = numbers_of(e_, column);
     if (numbers.empty()) return;
-    const int decimals = decimals_for(numbers);
+    const auto decimals = decimals_for(numbers);
     add(heading, true, [&](const ResultRow& row) -> std::string {
       const auto number = row.number(column);
-      return row.passed() && number ? fixed(*number, decimals) : "";
+      if (!row.passed() || !number) return "";
+      constexpr int kDigits = 3;
+      return decimals ? fmt::format("{:.{}f}", *number, *decimals) : significant(*number, kDigits);
     });
   }
 

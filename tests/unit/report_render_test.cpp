@@ -76,9 +76,9 @@ TEST_CASE("Numbers keep significant digits and never become zero", "[report][tex
   CHECK(decimals_for({1, 2048}) == 0);
   CHECK(decimals_for({50.9, 6.2, 0.5}) == 2);
   CHECK(decimals_for({780.4, 96.1}) == 1);
-  CHECK(fixed(6.2, 2) == "6.20");
-  CHECK(fixed(3.1e-7, 6) == "3.10e-07");
-  CHECK(fixed(0, 2) == "0.00");
+  CHECK(decimals_for({40.1, 0}) == 2);
+  CHECK_FALSE(decimals_for({40.1, 3e-7}));
+  CHECK_FALSE(decimals_for({1e300}));
   CHECK(significant(9.249, 3) == "9.25");
   CHECK(significant(1024, 4) == "1024");
   CHECK(significant(99.96, 3) == "100");
@@ -124,8 +124,8 @@ ladder: matmul
   last        2048  not_run: interrupted
   a  few_samples: the wall cap came before min_samples
   b  of_tomorrow
-  → At m = n = 2048, cublas is 86× as fast as naive (34.40 ms → 400.0 µs) and reaches 86 % of the
-    fp32 limit; the best of the others, smem_tile, reaches 12 % of cublas.
+  → At m = n = 2048, cublas is 86× as fast as naive (34.40 ms → 400.0 µs; reuse 1 → 4.5) and reaches
+    86 % of the fp32 limit; the best of the others, smem_tile, reaches 12 % of cublas.
 
 10 rows: 5 passed, 1 incorrect, 1 skipped, 1 failed, 1 timeout, 1 not_run
 )");
@@ -153,8 +153,9 @@ ladder: matmul
   b  of_tomorrow
   Too wide to show here: reuse.
   -> At m = n = 2048, cublas is 86x as fast as naive (34.40
-     ms -> 400.0 us) and reaches 86 % of the fp32 limit; the
-     best of the others, smem_tile, reaches 12 % of cublas.
+     ms -> 400.0 us; reuse 1 -> 4.5) and reaches 86 % of the
+     fp32 limit; the best of the others, smem_tile, reaches
+     12 % of cublas.
 
 10 rows: 5 passed, 1 incorrect, 1 skipped, 1 failed, 1 timeout, 1 not_run
 )");
@@ -199,7 +200,7 @@ k = 64 · cold · speed-up over naive · limit: fp32
 - a  few_samples: the wall cap came before min_samples
 - b  of_tomorrow
 
-At m = n = 2048, cublas is 86× as fast as naive (34.40 ms → 400.0 µs) and reaches 86 % of the fp32 limit; the best of the others, smem_tile, reaches 12 % of cublas.
+At m = n = 2048, cublas is 86× as fast as naive (34.40 ms → 400.0 µs; reuse 1 → 4.5) and reaches 86 % of the fp32 limit; the best of the others, smem_tile, reaches 12 % of cublas.
 
 10 rows: 5 passed, 1 incorrect, 1 skipped, 1 failed, 1 timeout, 1 not_run
 )");
@@ -220,11 +221,11 @@ TEST_CASE("Columns that a report lacks are no obstacle", "[report][terminal]") {
 // ---- readings
 
 TEST_CASE("A ladder is read at its largest problem", "[report][reading]") {
-  CHECK(
-      reading({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 43, 100),
-               timed_row("naive", 2048, 34400, 1), timed_row("tile", 2048, 3440, 10)}) ==
-      "At m = n = 2048, tile is 10× as fast as naive (34.40 ms → 3.440 ms) and reaches 10 % of the "
-      "fp32 limit.");
+  CHECK(reading({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 43, 100),
+                 timed_row("naive", 2048, 34400, 1), timed_row("tile", 2048, 3440, 10)}) ==
+        "At m = n = 2048, tile is 10× as fast as naive (34.40 ms → 3.440 ms; reuse 1 → 4.5) and "
+        "reaches 10 % of the "
+        "fp32 limit.");
 }
 
 TEST_CASE("A kernel is held against the vendor's library", "[report][reading]") {
@@ -238,12 +239,13 @@ TEST_CASE("What the samples cannot resolve is not claimed", "[report][reading]")
   CHECK(reading({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 4290, 1.002)}) ==
         "No variant differs from naive (4.300 ms) by more than the samples resolve.");
   CHECK(reading({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 8600, 0.5)}) ==
-        "No variant is faster than naive (4.300 ms); tile takes 2× as long (8.600 ms).");
+        "No variant is faster than naive (4.300 ms); tile takes 2× as long (8.600 ms; reuse 1 → "
+        "4.5).");
 }
 
 TEST_CASE("A limit that a row exceeds is not called one", "[report][reading]") {
   CHECK(reading({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 40, 107.5)}) ==
-        "tile is 108× as fast as naive (4.300 ms → 40.00 µs).");
+        "tile is 108× as fast as naive (4.300 ms → 40.00 µs; reuse 1 → 4.5).");
 }
 
 TEST_CASE("A sweep is read at its largest step", "[report][reading]") {
@@ -265,6 +267,18 @@ TEST_CASE("A step within the noise is none", "[report][reading]") {
   CHECK(reading({swept_row(1, 100, 1, 0.5), swept_row(2, 80, 1, 0.5), swept_row(3, 100, 1, 0.5),
                  swept_row(4, 80, 1, 0.5), swept_row(5, 100, 1, 0.5)}) ==
         "Throughput hardly depends on n.");
+}
+
+TEST_CASE("Where time tells nothing apart, a share may", "[report][reading]") {
+  std::vector<std::vector<Field>> rows{timed_row("naive", 1024, 4300, 1),
+                                       timed_row("scaled", 1024, 4290, 1.002)};
+  Table table;
+  table.columns = small_columns();
+  table.columns.back().name = "metric.lost_pct";
+  table.rows = rows;
+  CHECK(reading_of(experiments_of(table).front()) ==
+        "No variant differs from naive (4.300 ms) by more than the samples resolve; lost_pct is 1 "
+        "with naive and 4.5 with scaled.");
 }
 
 TEST_CASE("Without numbers there is no reading", "[report][reading]") {

@@ -1,0 +1,92 @@
+#include "report/phrases.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "report/text.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+bool is_share(const std::string& metric) {
+  constexpr std::string_view kSuffix = "_pct";
+  return metric.size() > kSuffix.size() &&
+         metric.compare(metric.size() - kSuffix.size(), kSuffix.size(), kSuffix) == 0;
+}
+
+std::string short_name(const std::string& column) {
+  return column.substr(column.find('.') + 1);
+}
+
+}  // namespace
+
+std::string number_phrase(double value) {
+  constexpr int kDigits = 3;
+  constexpr double kLargestCount = 1e9;
+  const bool is_count = value == std::floor(value) && std::abs(value) < kLargestCount;
+  return is_count ? fmt::format("{:.0f}", value) : significant(value, kDigits);
+}
+
+std::string percent_phrase(double value) {
+  constexpr double kNearWhole = 99.0;
+  return significant(value, value < kNearWhole ? 2 : 3);
+}
+
+std::string ratio_phrase(double ratio) {
+  return number_phrase(ratio) + "×";
+}
+
+std::string time_phrase(const ResultRow& row) {
+  return time_text(row.time_us().value());
+}
+
+std::string place_phrase(const ExperimentResults& experiment, const ResultRow& row) {
+  const std::string place = place_of(experiment, row);
+  if (place.empty()) return "";
+  if (place == row.text("mode")) return fmt::format("{}: ", place);
+  return fmt::format("at {}, ", place);
+}
+
+std::string limit_phrase(const ResultRow& row, const char* verb) {
+  constexpr double kWhole = 100.0;
+  const auto share = row.number("limit_pct");
+  if (!share || *share > kWhole || row.text("limit_by").empty()) return "";
+  return fmt::format("{}{} % of the {} limit", verb, percent_phrase(*share), row.text("limit_by"));
+}
+
+std::string change_phrase(const ResultRow& from, const ResultRow& to,
+                          const std::vector<std::string>& columns) {
+  constexpr std::size_t kMost = 2;
+  std::vector<std::string> parts;
+  for (const std::string& column : columns) {
+    const auto before = from.number(column);
+    const auto after = to.number(column);
+    if (!before || !after || number_phrase(*before) == number_phrase(*after)) continue;
+    parts.push_back(fmt::format("{} {} → {}", short_name(column), number_phrase(*before),
+                                number_phrase(*after)));
+    if (parts.size() == kMost) break;
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string share_phrase(const ExperimentResults& experiment, const std::vector<ResultRow>& rows,
+                         const std::function<std::string(const ResultRow&)>& name) {
+  for (const std::string& metric : experiment.metrics) {
+    const auto value = [&](const ResultRow& row) { return row.number(metric); };
+    if (!is_share(metric) || !std::all_of(rows.begin(), rows.end(), value)) continue;
+    const auto [low, high] = std::minmax_element(
+        rows.begin(), rows.end(),
+        [&](const ResultRow& a, const ResultRow& b) { return *value(a) < *value(b); });
+    if (low == high || *value(*low) == *value(*high)) continue;
+    return fmt::format("; {} is {} with {} and {} with {}", short_name(metric),
+                       number_phrase(*value(*low)), name(*low), number_phrase(*value(*high)),
+                       name(*high));
+  }
+  return "";
+}
+
+}  // namespace gpuexp

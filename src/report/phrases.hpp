@@ -1,0 +1,37 @@
+// Words and numbers that readings are made of.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "report/results.hpp"
+
+namespace gpuexp {
+
+/// Three digits; counts in full, since a divisor of 2048 is not one of 2050.
+std::string number_phrase(double value);
+/// Two digits, three from 99 on: 99.6 is not 100, nor is 104.
+std::string percent_phrase(double value);
+/// "8.93×".
+std::string ratio_phrase(double ratio);
+/// The median time of a row that has one.
+std::string time_phrase(const ResultRow& row);
+
+/// "at m = n = k = 4096, ": what tells the row's group apart; "" when nothing does.
+std::string place_phrase(const ExperimentResults& experiment, const ResultRow& row);
+
+/// `verb`, then "18 % of the fp32 limit"; "" where the limit is unknown or exceeded.
+std::string limit_phrase(const ResultRow& row, const char* verb);
+
+/// "waves 0.97 → 1.16, tiles 128 → 153": the first two of the columns that differ from one row
+/// to the other; "" when none does.
+std::string change_phrase(const ResultRow& from, const ResultRow& to,
+                          const std::vector<std::string>& columns);
+
+/// "; lost_share_pct is 0 with bf16_unscaled and 1.22 with fp16_unscaled": the first metric in
+/// percent that tells the rows apart, for where time does not. `name` says what to call a row.
+std::string share_phrase(const ExperimentResults& experiment, const std::vector<ResultRow>& rows,
+                         const std::function<std::string(const ResultRow&)>& name);
+
+}  // namespace gpuexp
