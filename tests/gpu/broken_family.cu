@@ -123,9 +123,35 @@ FamilyType declare() {
   return f;
 }
 
+__global__ void past_allocation_kernel(float* end) {
+  *end = 1.0f;
+}
+
+__global__ void race_kernel(int* out) {
+  __shared__ int word;
+  if (threadIdx.x == 0) word = 1;
+  if (threadIdx.x == 32) *out = word;
+}
+
 }  // namespace gpuexp::test::broken
 
 namespace gpuexp::test {
+
+void write_past_allocation() {
+  float* memory = nullptr;
+  GPUEXP_CUDA(cudaMalloc(&memory, sizeof(float)));
+  broken::past_allocation_kernel<<<1, 1>>>(memory + 1);
+  GPUEXP_CUDA(cudaDeviceSynchronize());
+  GPUEXP_CUDA(cudaFree(memory));
+}
+
+void race_in_shared_memory() {
+  int* out = nullptr;
+  GPUEXP_CUDA(cudaMalloc(&out, sizeof(int)));
+  broken::race_kernel<<<1, 64>>>(out);
+  GPUEXP_CUDA(cudaDeviceSynchronize());
+  GPUEXP_CUDA(cudaFree(out));
+}
 
 Family broken_family() {
   return broken::declare().build();

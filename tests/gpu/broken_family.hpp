@@ -9,4 +9,10 @@ namespace gpuexp::test {
 /// `overrun_begin`, `stale`, `bad_tile`, `one_percent`, `illegal_address`.
 Family broken_family();
 
+/// Writes one float past the end of an allocation: what compute-sanitizer's memcheck must report.
+void write_past_allocation();
+
+/// Reads and writes one word of shared memory from two warps without a barrier: what racecheck must report.
+void race_in_shared_memory();
+
 }  // namespace gpuexp::test

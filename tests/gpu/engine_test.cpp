@@ -114,6 +114,15 @@ TEST_CASE("registers in the generated table are those that the driver reports", 
   CHECK(checked > 0);
 }
 
+// Hidden, for runs under compute-sanitizer: each must be reported, or the sanitizer was not
+// watching.
+TEST_CASE("planted: a write past an allocation", "[.planted][memcheck]") {
+  write_past_allocation();
+}
+TEST_CASE("planted: a race in shared memory", "[.planted][racecheck]") {
+  race_in_shared_memory();
+}
+
 // In a process of its own: the fault takes the context with it.
 TEST_CASE("a fault fails its cell and says so in those after it", "[engine][fault]") {
   const BrokenRun run({"right", "illegal_address", "one_percent"});
