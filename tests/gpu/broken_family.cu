@@ -127,10 +127,11 @@ __global__ void past_allocation_kernel(float* end) {
   *end = 1.0f;
 }
 
+// Each thread reads what one of the other warp wrote, with no barrier in between.
 __global__ void race_kernel(int* out) {
-  __shared__ int word;
-  if (threadIdx.x == 0) word = 1;
-  if (threadIdx.x == 32) *out = word;
+  __shared__ int words[2 * kTile];
+  words[threadIdx.x] = static_cast<int>(threadIdx.x) + *out;
+  *out = words[2 * kTile - 1 - threadIdx.x];
 }
 
 }  // namespace gpuexp::test::broken
@@ -148,7 +149,7 @@ void write_past_allocation() {
 void race_in_shared_memory() {
   int* out = nullptr;
   GPUEXP_CUDA(cudaMalloc(&out, sizeof(int)));
-  broken::race_kernel<<<1, 64>>>(out);
+  broken::race_kernel<<<1, 2 * broken::kTile>>>(out);
   GPUEXP_CUDA(cudaDeviceSynchronize());
   GPUEXP_CUDA(cudaFree(out));
 }
