@@ -26,12 +26,21 @@ namespace {
 namespace fs = std::filesystem;
 
 volatile std::sig_atomic_t g_interrupted = 0;
+volatile std::time_t g_interrupted_at = 0;
 
-// The first signal ends the run after the launch in flight; the second one ends the process, in
-// case that launch never returns.
+// The first signal ends the run after the launch in flight. A second one ends the process, in case
+// that launch never returns; not at once, because tools such as timeout(1) signal the process and
+// its group.
 void interrupt(int signal) {
-  g_interrupted = 1;
-  std::signal(signal, SIG_DFL);
+  constexpr std::time_t kPatienceS = 2;
+  const std::time_t now = std::time(nullptr);
+  if (!g_interrupted) {
+    g_interrupted = 1;
+    g_interrupted_at = now;
+  } else if (now - g_interrupted_at >= kPatienceS) {
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+  }
 }
 
 struct Options {
