@@ -71,7 +71,7 @@ void host_reference(const Problem& p, const Data& d, const std::vector<Reference
 
 // ---- the switch, in two layouts -----------------------------------------------------------------
 
-// On compute capability 8.0 and 9.0 this becomes a tree of branches (BRA) that ends in indirect
+// On compute capability 9.0 this becomes a tree of branches (BRA) that ends in indirect
 // jumps (BRX): a few instructions, and whichever it is, lanes part only if their ways differ.
 __device__ inline float take(unsigned way, float x, int cost) {
   switch (way) {
