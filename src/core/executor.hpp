@@ -26,6 +26,7 @@ struct Verification {
   std::int64_t wrong = 0;
   std::optional<Mismatch> first;  ///< the wrong element with the lowest index
   std::string overrun;            ///< names a buffer whose guards were written; empty when none was
+  std::string changed_input;      ///< names an input that was written to; empty when none was
   double worst_over_allowed = 0;  ///< largest |got - expected| / allowed; at most 1 when all pass
   /// Root-mean-square error over the root-mean-square result, against the exact result of unrounded
   /// inputs.
@@ -33,7 +34,7 @@ struct Verification {
   /// Largest absolute error over the root-mean-square result, likewise.
   double error_max_rel = 0;
 
-  bool passed() const { return wrong == 0 && overrun.empty(); }
+  bool passed() const { return wrong == 0 && overrun.empty() && changed_input.empty(); }
 };
 
 class Executor {
@@ -44,8 +45,8 @@ class Executor {
   /// What an earlier problem held is released first.
   virtual void set_up(const Family& family, const void* problem, std::uint64_t seed) = 0;
 
-  /// Poisons the outputs, launches once through the path that timing uses, compares every element
-  /// and the guards.
+  /// Poisons the outputs, launches once through the path that timing uses, compares every element,
+  /// the guards and the inputs, which are as set_up() left them afterwards.
   virtual Verification verify(const Variant& variant) = 0;
 
   /// Untimed launches in the given mode.

@@ -41,6 +41,7 @@ double steady_seconds() {
 
 std::string describe(const Verification& v) {
   if (!v.overrun.empty()) return fmt::format("wrote outside of buffer '{}'", v.overrun);
+  if (!v.changed_input.empty()) return fmt::format("wrote into input '{}'", v.changed_input);
   return fmt::format(
       "{} of {} elements are wrong; first {}[{}]: expected {:.9g}, got {:.9g}, allowed ±{:.3g}",
       v.wrong, v.checked, v.first->buffer, v.first->index, v.first->expected, v.first->got,

@@ -73,7 +73,7 @@ class CudaExecutor final : public Executor {
         flush_buffer_(ceil_div(kFlushFactor * device.l2_bytes, 16) * 16),
         sink_(sizeof(unsigned)),
         sums_(sizeof(ComparisonSums)),
-        changed_(sizeof(unsigned long long)) {
+        scratch_(sizeof(unsigned long long)) {
     GPUEXP_CUDA(
         cudaMemset(flush_buffer_.get(), 0, static_cast<std::size_t>(flush_buffer_.bytes())));
     GPUEXP_CUDA(cudaDeviceSynchronize());
@@ -93,8 +93,8 @@ class CudaExecutor final : public Executor {
       pointers.push_back(buffers_.back().data());
     }
     data_ = family.make_data(pointers);
-    family.prepare(problem, data_.get(), seed, stream_.get());
-    stream_.synchronize();
+    make_inputs();
+    fingerprints_ = fingerprints();
   }
 
   Verification verify(const Variant& variant) override {
@@ -108,6 +108,7 @@ class CudaExecutor final : public Executor {
     Verification result;
     compare_outputs(variant, result);
     check_guards(result);
+    check_inputs(result);
     return result;
   }
 
@@ -154,6 +155,11 @@ class CudaExecutor final : public Executor {
     workspace_ = DeviceMemory();
   }
 
+  void make_inputs() {
+    family_->prepare(problem_, data_.get(), seed_, stream_.get());
+    stream_.synchronize();
+  }
+
   /// Indices of the buffers that the variant fills.
   std::vector<std::size_t> written_by(const Variant& variant) const {
     std::vector<std::size_t> written;
@@ -168,8 +174,6 @@ class CudaExecutor final : public Executor {
   // they store would otherwise take several times the memory of its buffers.
   void compute_references(const std::vector<std::size_t>& outputs) {
     if (outputs == referenced_) return;
-    // The inputs are made anew, in case a variant that ran since wrote into one.
-    if (!referenced_.empty()) family_->prepare(problem_, data_.get(), seed_, stream_.get());
     referenced_.clear();
     references_.clear();
     accuracy_references_.clear();
@@ -297,16 +301,47 @@ class CudaExecutor final : public Executor {
 
   void check_guards(Verification& result) {
     for (std::size_t i = 0; i < buffers_.size(); ++i) {
-      GPUEXP_CUDA(cudaMemsetAsync(changed_.get(), 0, sizeof(unsigned long long), stream_.get()));
-      buffers_[i].queue_check(changed_.as<unsigned long long>(), stream_);
-      unsigned long long changed = 0;
-      GPUEXP_CUDA(cudaMemcpyAsync(&changed, changed_.get(), sizeof changed, cudaMemcpyDeviceToHost,
-                                  stream_.get()));
-      stream_.synchronize();
+      const unsigned long long changed = counted(
+          [&](unsigned long long* d_changed) { buffers_[i].queue_check(d_changed, stream_); });
       if (changed == 0) continue;
       if (result.overrun.empty()) result.overrun = family_->buffers[i].name;
       buffers_[i].set_guards(stream_);
     }
+  }
+
+  /// What device operations that count or sum leave in scratch_.
+  template <class Queue>
+  unsigned long long counted(const Queue& queue) {
+    unsigned long long count = 0;
+    GPUEXP_CUDA(cudaMemsetAsync(scratch_.get(), 0, sizeof count, stream_.get()));
+    queue(scratch_.as<unsigned long long>());
+    GPUEXP_CUDA(cudaMemcpyAsync(&count, scratch_.get(), sizeof count, cudaMemcpyDeviceToHost,
+                                stream_.get()));
+    stream_.synchronize();
+    return count;
+  }
+
+  /// One number per buffer that tells the contents of an input; 0 for outputs.
+  std::vector<unsigned long long> fingerprints() {
+    std::vector<unsigned long long> of_buffers(buffers_.size(), 0);
+    for (std::size_t i = 0; i < buffers_.size(); ++i) {
+      if (family_->buffers[i].role != BufferRole::input) continue;
+      of_buffers[i] = counted([&](unsigned long long* d_sum) {
+        queue_fingerprint(buffers_[i].data(), buffers_[i].bytes(), d_sum, stream_.get());
+      });
+    }
+    return of_buffers;
+  }
+
+  // A reference is computed from the inputs: one that a variant wrote into would make a wrong
+  // result look right.
+  void check_inputs(Verification& result) {
+    const std::vector<unsigned long long> now = fingerprints();
+    const auto [was, is] = std::mismatch(fingerprints_.begin(), fingerprints_.end(), now.begin());
+    if (was == fingerprints_.end()) return;
+    result.changed_input =
+        family_->buffers[static_cast<std::size_t>(was - fingerprints_.begin())].name;
+    make_inputs();
   }
 
   int device_index_;
@@ -317,14 +352,15 @@ class CudaExecutor final : public Executor {
   DeviceMemory flush_buffer_;
   DeviceMemory sink_;
   DeviceMemory sums_;
-  DeviceMemory changed_;
+  DeviceMemory scratch_;
 
   const Family* family_ = nullptr;
   const void* problem_ = nullptr;
   std::uint64_t seed_ = 0;
   std::shared_ptr<const void> data_;
   std::vector<GuardedMemory> buffers_;
-  std::vector<std::size_t> referenced_;  ///< outputs that the references below are of
+  std::vector<unsigned long long> fingerprints_;  ///< of the inputs as they were made
+  std::vector<std::size_t> referenced_;           ///< outputs that the references below are of
   References references_;
   References accuracy_references_;  ///< of unrounded inputs; empty where the family has none
 

@@ -17,7 +17,8 @@ __device__ unsigned long long ordered_bits(double x) {
   return __double_as_longlong(fabs(x));
 }
 
-__device__ double warp_sum(double x) {
+template <class T>
+__device__ T warp_sum(T x) {
   for (int offset = kWarp / 2; offset > 0; offset /= 2)
     x += __shfl_down_sync(~0u, x, offset);
   return x;
@@ -73,6 +74,36 @@ __global__ void guard_kernel(const unsigned char* begin, std::int64_t bytes, uns
                              unsigned long long* changed) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
   if (i < bytes && begin[i] != pattern) atomicAdd(changed, 1ull);
+}
+
+// The finaliser of MurmurHash3, 64 bits (Austin Appleby, public domain): a bijection in which every
+// bit of the input reaches every bit of the result.
+__device__ inline unsigned long long scrambled(unsigned long long x) {
+  x ^= x >> 33;
+  x *= 0xff51afd7ed558ccdull;
+  x ^= x >> 33;
+  x *= 0xc4ceb9fe1a85ec53ull;
+  return x ^ x >> 33;
+}
+
+// Sums of integers come out the same in any order of threads.
+__global__ void fingerprint_kernel(const unsigned char* begin, std::int64_t bytes,
+                                   unsigned long long* sum) {
+  constexpr int kWord = sizeof(unsigned long long);
+  const auto* const words = reinterpret_cast<const unsigned long long*>(begin);
+  const std::int64_t count = bytes / kWord;
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kBlock;
+  const auto at_place = [](unsigned long long word, std::int64_t place) {
+    return scrambled(word ^ scrambled(static_cast<unsigned long long>(place) + 1));
+  };
+  unsigned long long mine = 0;
+  for (std::int64_t i = first; i < count; i += stride)
+    mine += at_place(words[i], i);
+  const std::int64_t rest = count * kWord + first;
+  if (rest < bytes) mine += at_place(begin[rest], rest);
+  mine = warp_sum(mine);
+  if (threadIdx.x % kWarp == 0) atomicAdd(sum, mine);
 }
 
 __global__ void flush_kernel(const uint4* buffer, std::int64_t count, unsigned* sink) {
@@ -132,6 +163,17 @@ void queue_guard_check(const void* begin, std::int64_t bytes, unsigned char patt
   const unsigned grid = static_cast<unsigned>(ceil_div(bytes, kBlock));
   guard_kernel<<<grid, kBlock, 0, stream>>>(static_cast<const unsigned char*>(begin), bytes,
                                             pattern, d_changed);
+  GPUEXP_CUDA(cudaGetLastError());
+}
+
+void queue_fingerprint(const void* begin, std::int64_t bytes, unsigned long long* d_sum,
+                       CUstream_st* stream) {
+  using namespace device_ops;
+  const std::int64_t blocks = ceil_div(bytes, kBlock * sizeof(unsigned long long));
+  const unsigned grid = static_cast<unsigned>(blocks < 4096 ? blocks : 4096);
+  if (grid == 0) return;
+  fingerprint_kernel<<<grid, kBlock, 0, stream>>>(static_cast<const unsigned char*>(begin), bytes,
+                                                  d_sum);
   GPUEXP_CUDA(cudaGetLastError());
 }
 

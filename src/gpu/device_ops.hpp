@@ -1,4 +1,5 @@
-// The executor's own kernels: clearing caches, holding the GPU, comparing results, checking guards.
+// The executor's own kernels: clearing caches, holding the GPU, comparing results, checking guards
+// and inputs.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +38,11 @@ void queue_comparison(const Comparison& comparison, ComparisonSums* d_sums, CUst
 /// Adds the number of bytes in [begin, begin + bytes) that differ from `pattern` to *d_changed.
 void queue_guard_check(const void* begin, std::int64_t bytes, unsigned char pattern,
                        unsigned long long* d_changed, CUstream_st* stream);
+
+/// Adds to *d_sum a number that depends on each byte of [begin, begin + bytes) and on its place;
+/// `begin` is aligned to 8 bytes. Two contents that differ give the same sum by chance only.
+void queue_fingerprint(const void* begin, std::int64_t bytes, unsigned long long* d_sum,
+                       CUstream_st* stream);
 
 /// Reads all of the buffer through the caches: evicts what was there and leaves clean lines, so
 /// that no write-back is owed when the next launch starts. `bytes` is a multiple of 16.

@@ -1,4 +1,5 @@
 #include "gpu/broken_family.hpp"
+#include "gpu/resources.hpp"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/reference.cuh"
 
@@ -27,6 +28,7 @@ enum class Fault {
   overrun_begin,
   bad_tile,
   one_percent,
+  changed_input,
   illegal_address
 };
 
@@ -43,6 +45,7 @@ __global__ void double_kernel(Problem p, const float* x, float* y) {
   if (fault == Fault::bad_tile && i / kTile == 1) value = -value;
   if (fault == Fault::one_percent) value *= 1.01f;
   y[i] = value;
+  if (fault == Fault::changed_input && i == p.n - 1) const_cast<float*>(x)[i] = -x[i];
 }
 
 std::vector<Shape> shapes(const Problem& p, const void* kernel) {
@@ -119,6 +122,7 @@ FamilyType declare() {
       .variant(stale())
       .variant(variant<Fault::bad_tile>("bad_tile"))
       .variant(variant<Fault::one_percent>("one_percent"))
+      .variant(variant<Fault::changed_input>("changed_input"))
       .variant(variant<Fault::illegal_address>("illegal_address"));
   return f;
 }
@@ -139,19 +143,16 @@ __global__ void race_kernel(int* out) {
 namespace gpuexp::test {
 
 void write_past_allocation() {
-  float* memory = nullptr;
-  GPUEXP_CUDA(cudaMalloc(&memory, sizeof(float)));
-  broken::past_allocation_kernel<<<1, 1>>>(memory + 1);
+  const DeviceMemory memory(sizeof(float));
+  broken::past_allocation_kernel<<<1, 1>>>(memory.as<float>() + 1);
   GPUEXP_CUDA(cudaDeviceSynchronize());
-  GPUEXP_CUDA(cudaFree(memory));
 }
 
 void race_in_shared_memory() {
-  int* out = nullptr;
-  GPUEXP_CUDA(cudaMalloc(&out, sizeof(int)));
-  broken::race_kernel<<<1, 2 * broken::kTile>>>(out);
+  const DeviceMemory out(sizeof(int));
+  GPUEXP_CUDA(cudaMemset(out.get(), 0, sizeof(int)));
+  broken::race_kernel<<<1, 2 * broken::kTile>>>(out.as<int>());
   GPUEXP_CUDA(cudaDeviceSynchronize());
-  GPUEXP_CUDA(cudaFree(out));
 }
 
 Family broken_family() {

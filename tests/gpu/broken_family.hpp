@@ -6,13 +6,14 @@
 namespace gpuexp::test {
 
 /// y = 2·x over n elements; variants `right`, `nan`, `unwritten_tail`, `overrun_end`,
-/// `overrun_begin`, `stale`, `bad_tile`, `one_percent`, `illegal_address`.
+/// `overrun_begin`, `stale`, `bad_tile`, `one_percent`, `changed_input`, `illegal_address`.
 Family broken_family();
 
 /// Writes one float past the end of an allocation: what compute-sanitizer's memcheck must report.
 void write_past_allocation();
 
-/// Reads and writes one word of shared memory from two warps without a barrier: what racecheck must report.
+/// Reads and writes one word of shared memory from two warps without a barrier: what racecheck must
+/// report.
 void race_in_shared_memory();
 
 }  // namespace gpuexp::test

@@ -1,0 +1,58 @@
+#include "gpu/resources.hpp"
+
+#include <cstdint>
+
+namespace gpuexp {
+
+namespace {
+
+// Takes and returns memory in stream order; the host waits, so that other streams may use it.
+constexpr cudaStream_t kLegacyStream = nullptr;
+
+/// The current device's pool, told to keep what is freed; null where the device has none.
+cudaMemPool_t keeping_pool() {
+  int device = 0;
+  int supported = 0;
+  GPUEXP_CUDA(cudaGetDevice(&device));
+  GPUEXP_CUDA(cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, device));
+  if (supported == 0) return nullptr;
+  cudaMemPool_t pool = nullptr;
+  GPUEXP_CUDA(cudaDeviceGetDefaultMemPool(&pool, device));
+  std::uint64_t keep_everything = UINT64_MAX;
+  GPUEXP_CUDA(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep_everything));
+  return pool;
+}
+
+}  // namespace
+
+DeviceMemory::DeviceMemory(std::int64_t bytes) : bytes_(bytes) {
+  if (bytes <= 0) return;
+  const auto size = static_cast<std::size_t>(bytes);
+  cudaMemPool_t const pool = keeping_pool();
+  if (!pool) {
+    GPUEXP_CUDA(cudaMalloc(&pointer_, size));
+    return;
+  }
+  pooled_ = true;
+  cudaError_t status = cudaMallocFromPoolAsync(&pointer_, size, pool, kLegacyStream);
+  if (status == cudaErrorMemoryAllocation) {
+    // What the pool keeps may lie in pieces too small; given back, it can serve as one.
+    static_cast<void>(cudaGetLastError());
+    GPUEXP_CUDA(cudaMemPoolTrimTo(pool, 0));
+    status = cudaMallocFromPoolAsync(&pointer_, size, pool, kLegacyStream);
+  }
+  GPUEXP_CUDA(status);
+  GPUEXP_CUDA(cudaStreamSynchronize(kLegacyStream));
+}
+
+DeviceMemory::~DeviceMemory() {
+  if (!pointer_) return;
+  if (pooled_) {
+    GPUEXP_CUDA_NOEXCEPT(cudaDeviceSynchronize());
+    GPUEXP_CUDA_NOEXCEPT(cudaFreeAsync(pointer_, kLegacyStream));
+  } else {
+    GPUEXP_CUDA_NOEXCEPT(cudaFree(pointer_));
+  }
+}
+
+}  // namespace gpuexp
