@@ -6,21 +6,22 @@
 // factor of two that n lacks doubles the instructions per byte, and an odd n ends asynchronous
 // copies too, whose least width is 4 bytes.
 //
-// Two sweeps answer it, and both are of this problem, so they are two experiments of one family:
-//   2041 … 2048     8×16 tiles of 256×128 and 64 slabs of K at all of them: alignment alone differs
-//   every n, 1 by 1 the plot of cuBLAS coloured by divisor_pow2: alignment, tiles and waves at
-//   once,
-//                   and a library that picks another kernel at each size
+// Two sweeps answer it, and both are of this problem, so they are two experiments of one family.
+// From 2041 to 2048 every product has 16×16 tiles of 128×128 and 64 steps of K: alignment alone
+// differs. Over every n, one by one, the plot of cuBLAS coloured by divisor_pow2 shows alignment,
+// tiles and waves at once, and a library that picks another kernel at each size.
 #include "gpu/cublas.hpp"
 #include "kernels/common/gemm_reference.cuh"
 #include "kernels/common/launch.cuh"
-#include "kernels/common/tile_256x128.cuh"
+#include "kernels/common/mma_pipeline.cuh"
 
 namespace gpuexp::alignment {
 
-using tile_256x128::Element;
-using tile_256x128::kTileM;
-using tile_256x128::kTileN;
+using Element = __nv_bfloat16;
+// A warp sums 64×32, so that registers are left for the addresses of narrow copies.
+using Tile = Pipeline<Tiling<128, 128, 64, 64, 32>, 4>;
+constexpr std::int64_t kTileM = Tile::kBlockM;
+constexpr std::int64_t kTileN = Tile::kBlockN;
 
 // C = A·B, all n×n, row-major, leading dimension n.
 struct Problem {
@@ -94,23 +95,27 @@ std::int64_t access_bytes(const Problem& p) {
   return std::min(kWidest, divisor_pow2(p.n) * static_cast<std::int64_t>(sizeof(Element)));
 }
 
-template <int kBytes>
-__global__ void __launch_bounds__(tile_256x128::kThreads, 1)
-    widest_access_kernel(unsigned n, const Element* a, const Element* b, Element* c) {
-  const unsigned row = blockIdx.x * kTileM;
-  const unsigned column = blockIdx.y * kTileN;
-  const std::int64_t first = static_cast<std::int64_t>(row) * n;
-  constexpr bool kWhole = false;
-  tile_256x128::multiply<kBytes, kWhole>({a + first, n, n - row, n}, {b + column, n, n, n - column},
-                                         {c + first + column, n, n - row, n - column});
+// Copies kUnitBytes at a time; of an odd n, whose every other row is off the words of 4 bytes,
+// those rows go 2 bytes at a time.
+template <int kUnitBytes>
+__global__ void __launch_bounds__(Tile::kThreads, 1)
+    widest_access_kernel(Problem p, const Element* a, const Element* b, Element* c) {
+  extern __shared__ __align__(128) char shared[];
+  const Corner corner{blockIdx.x * kTileM, blockIdx.y * kTileN};
+  const Matrix<const Element> a_matrix{a, p.n, p.n};
+  const Matrix<const Element> b_matrix{b, p.n, p.n};
+  mma_pipeline<Element, float, Tile, kUnitBytes>(
+      shared, a_matrix.window(corner.row, 0), b_matrix.window(0, corner.col), static_cast<int>(p.n),
+      corner, [&](const float* slab, const Corner& at) {
+        store_slab<Tile::kWarpN, kUnitBytes>(slab, Matrix<Element>{c, p.n, p.n}, at);
+      });
 }
 
 auto widest_access_kernel_for(const Problem& p) {
   switch (access_bytes(p)) {
     case 16: return widest_access_kernel<16>;
     case 8: return widest_access_kernel<8>;
-    case 4: return widest_access_kernel<4>;
-    default: return widest_access_kernel<2>;
+    default: return widest_access_kernel<4>;
   }
 }
 
@@ -118,14 +123,15 @@ Variant widest_access() {
   Variant v;
   v.id = "widest_access";
   v.why =
-      "The tile, the schedule and the arithmetic of wave_quantization at every n; the width of "
-      "each access is the largest of 16, 8, 4 and 2 bytes that divides a row. Narrower copies cost "
-      "issue slots and load-store cycles (l1tex__lsuin_requests rises as the width falls), and at "
-      "2 bytes threads wait for what they load, since no asynchronous copy is that narrow.";
+      "One 128×128 tile per block, one block per SM and the same arithmetic at every n; the width "
+      "of each access is the largest of 16, 8 and 4 bytes that divides a row. Narrower copies cost "
+      "issue slots and load-store cycles (l1tex__lsuin_requests rises as the width falls). Of an "
+      "odd n every other row goes in pieces of 2 bytes, for which there is no asynchronous copy: "
+      "they pass through registers.";
   v.min_compute_capability = kMmaBf16ComputeCapability;
   v.shapes = [](const Problem& p, const DeviceSpec& device) {
     const void* const kernel = kernel_address(widest_access_kernel_for(p));
-    return std::vector<Shape>{tile_256x128::shape(kernel, p.n, p.n, device)};
+    return std::vector<Shape>{one_block_per_sm<Tile>(kernel, p.n, p.n, device)};
   };
   v.work = work;
   v.metrics = [](const Problem& p, const DeviceSpec&) {
@@ -136,7 +142,7 @@ Variant widest_access() {
                         {"tiles", static_cast<double>(tiles)}};
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    launch(widest_access_kernel_for(p), x.shapes[0], x.stream, p.n, d.a, d.b, d.c);
+    launch(widest_access_kernel_for(p), x.shapes[0], x.stream, p, d.a, d.b, d.c);
   };
   return v;
 }
@@ -155,8 +161,9 @@ Family declare() {
   const auto count = [](const Problem& p) { return p.n * p.n; };
   f.input("a", &Data::a, count).input("b", &Data::b, count).output("c", &Data::c, count);
   f.metric("divisor_pow2", "", "largest power of two that divides n")
-      .metric("load_width_bits", "bit", "width of one lane's access to global memory")
-      .metric("tiles", "", "256×128 tiles of C");
+      .metric("load_width_bits", "bit",
+              "width of one lane's access to global memory that all rows allow")
+      .metric("tiles", "", "128×128 tiles of C");
   f.outputs = [](const Problem& p) { return Extent{p.n, p.n, 1}; };
   f.prepare = [](const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
     fill_uniform(d.a, p.n * p.n, stream_seed(seed, 0), stream);

@@ -156,8 +156,7 @@ Variant read_contiguous() {
   v.id = "read_contiguous";
   v.why =
       "Neighbouring lanes read neighbouring words: a warp's 128 bytes are one line and exactly "
-      "four "
-      "sectors, every byte of which is used. global_load_sectors_per_request is 4.";
+      "four sectors, every byte of which is used. global_load_sectors_per_request is 4.";
   v.shapes = shapes<Packed>;
   v.work = [](const Problem& p) { return work(p, 1, 0); };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
@@ -214,7 +213,9 @@ Variant read_strided() {
       "Lanes read `stride` words apart, as a column of a row-major matrix or one field of an array "
       "of structures is read. DRAM moves min(stride, 8) times the useful bytes, and nothing in the "
       "launch needs the rest. global_load_sectors_per_request grows as 4·stride up to 32, one "
-      "sector per lane; beyond stride 8 it stays, as long as DRAM hands out single sectors.";
+      "sector per lane, and stays there beyond stride 8. Where L2 fetches two sectors per miss, as "
+      "on an "
+      "H200, dram_bytes_read doubles once more from stride 8 to 16.";
   v.shapes = shapes<Spread>;
   v.work = [](const Problem& p) { return work(p, p.stride, 0); };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
@@ -230,10 +231,13 @@ Family declare() {
   f.physics =
       "The 32 addresses of a warp's load become a set of 32-byte sectors, and each sector is moved "
       "whole. Useful bytes over sector bytes bounds the share of the bandwidth that a kernel can "
-      "use: all of it at stride 1, an eighth at stride 8 and beyond. L2 may fetch more than one "
-      "sector per miss (cudaLimitMaxL2FetchGranularity is the hint that asks for it); where it "
-      "fetches 64 bytes, strides of 16 and more cost twice what stride 8 does, and dram_bytes_read "
-      "shows it.";
+      "use: all of it at stride 1, an eighth at stride 8 and beyond. moved_bytes counts these "
+      "sectors. L2 may fetch more than the sector that missed: an H200, whose "
+      "cudaLimitMaxL2FetchGranularity is 64 bytes, reads exactly 64 per value at strides of 16 and "
+      "more (dram__bytes_read, docs/results/README.md), so that they cost twice what stride 8 "
+      "does. "
+      "At strides of 32 and 64 the bytes stay and time still grows: each row that DRAM opens then "
+      "serves fewer of them.";
   f.extent("n", &Problem::n, std::int64_t{1} << 26, std::int64_t{1} << 32, "fp32 values read")
       .integer("stride", &Problem::stride, 8, 1, 64, "elements",
                "distance of neighbouring values in read_strided")

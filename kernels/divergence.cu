@@ -239,9 +239,8 @@ Variant uniform() {
       "Every element takes side A, whatever the fraction, so no warp issues both sides. This is "
       "the fair base: the same kernel, the same condition loaded and tested, the same FMAs per "
       "element. A chain of dependent FMAs issues every 4th cycle, which the 16 warps of a "
-      "scheduler "
-      "hide at full occupancy, so issue slots set the pace; 32 of the 36 instructions of its loop "
-      "are FMAs.";
+      "scheduler hide at full occupancy, so issue slots set the pace; 32 of the 36 instructions of "
+      "its loop are FMAs.";
   return v;
 }
 
@@ -294,8 +293,8 @@ Variant random() {
   v.compare_to = "uniform";
   v.why =
       "The sides lie in random order, as in data that nobody arranged. A warp is spared the second "
-      "pass only if all 32 elements agree, with probability f^32 + (1-f)^32: at f = 1 % that is "
-      "72 % of warps, at 5 % 19 %, at 14 % under 1 %. Rare sides are not cheap sides.";
+      "pass only if all 32 elements agree, with probability f^32 + (1-f)^32: at f = 1 % that is 72 "
+      "% of warps, at 5 % 19 %, at 14 % under 1 %. Rare sides are not cheap sides.";
   return v;
 }
 

@@ -166,8 +166,7 @@ Variant gather_strided() {
   v.why =
       "Indices ascend by one sector: neighbouring lanes read neighbouring sectors, 4 bytes of "
       "each. Isolates what unused parts of sectors cost: the values move 8 times their bytes, as "
-      "in "
-      "coalescing's read_strided at stride 8. The requests for values touch 32 sectors.";
+      "in coalescing's read_strided at stride 8. The requests for values touch 32 sectors.";
   return v;
 }
 

@@ -401,8 +401,7 @@ Variant bf16_only() {
   v.why =
       "The same bytes and time with 8 significant bits in place of 11: updates must be 8 times "
       "larger to be seen, under 2^-9 of the weight all are lost. The range that bf16 gains is of "
-      "no "
-      "use to weights.";
+      "no use to weights.";
   return v;
 }
 
@@ -487,8 +486,8 @@ Family declare() {
       "None is needed. The reference follows each variant's own roundings, step by step: w - lr·g "
       "has at most 52 significant bits for learning rates of 1e-6 to 1, so double holds it "
       "exactly; it is rounded to fp32, as a fused multiply-add rounds it, and then to what is "
-      "kept, by the definition of the format. Every output must be equal to its reference. How "
-      "far the roundings lead from exact steps is in the metrics and the error columns.";
+      "kept, by the definition of the format. Every output must be equal to its reference. How far "
+      "the roundings lead from exact steps is in the metrics and the error columns.";
   f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(fp16_only()).variant(bf16_only()).variant(bf16_stochastic()).variant(fp32_master());
   return f;

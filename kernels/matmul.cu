@@ -133,13 +133,12 @@ __global__ void naive_kernel(Problem p, const float* a, const float* b, float* c
 }
 
 Variant naive() {
-  return with_kernel(
-      rung("naive", "",
-           "One thread per element of C, rows along threadIdx.x: the 32 lanes of a warp read 32 "
-           "rows of A, each in a sector of its own, and write C the same way. "
-           "global_load_sectors_per_request nears 16, the mean of 32 for A and 1 for B, which all "
-           "lanes share."),
-      naive_kernel, kPlainTile, kPlainTile, {kPlainTile, kPlainTile, 1});
+  return with_kernel(rung("naive", "",
+                          "One thread per element of C, rows along threadIdx.x: the 32 lanes of a "
+                          "warp read 32 rows of A, each in a sector of its own, and write C the "
+                          "same way. global_load_sectors_per_request nears 16, the mean of 32 for "
+                          "A and 1 for B, which all lanes share."),
+                     naive_kernel, kPlainTile, kPlainTile, {kPlainTile, kPlainTile, 1});
 }
 
 // ---- coalesced: neighbouring lanes in neighbouring columns

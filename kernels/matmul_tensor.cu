@@ -19,8 +19,8 @@
 #include "gpu/cublas.hpp"
 #include "kernels/common/gemm_reference.cuh"
 #include "kernels/common/launch.cuh"
+#include "kernels/common/mma_pipeline.cuh"
 #include "kernels/common/rounding.cuh"
-#include "kernels/common/warp_product.cuh"
 
 namespace nvcuda::wmma::precision {
 struct tf32;  // which mma.h declares for compute capability 8.0 and above only
@@ -224,12 +224,12 @@ TiledKernel tiled(decltype(TiledKernel::kernel) kernel, std::int64_t dynamic_sha
 }
 
 // The kernel for this problem: `instance` makes the one for a value of the stored input type, one
-// of the type that sums, and whether every copy can be 16 bytes wide.
+// of the type that sums, and the bytes that a lane copies at a time.
 template <class Instance>
 TiledKernel kernel_for(const Problem& p, Instance instance) {
   const auto with_width = [&](auto in, auto acc) {
-    return load_width_bytes(p) == 16 ? instance(in, acc, std::true_type{})
-                                     : instance(in, acc, std::false_type{});
+    return load_width_bytes(p) == 16 ? instance(in, acc, std::integral_constant<int, 16>{})
+                                     : instance(in, acc, std::integral_constant<int, 4>{});
   };
   if (p.accumulate == DataType::fp16) return with_width(__half{}, __half{});
   return with_input_type(p, [&](auto in) { return with_width(in, float{}); });
@@ -354,11 +354,11 @@ Variant wmma() {
   });
   v.id = "wmma";
   v.why =
-      "The tensor core by its C++ interface, nvcuda::wmma: one warp sums one 16×16 tile of C "
-      "from fragments that it loads straight from global memory. Every 4096 multiply-adds take 1 "
-      "KiB through L1 (16-bit types), and wait for it: the tensor cores idle. load_matrix_sync "
-      "takes whole fragments, so m and n must be multiples of 16, k of 16 (tf32: 8). "
-      "l1tex__throughput is high, sm__pipe_tensor_cycles_active low.";
+      "The tensor core by its C++ interface, nvcuda::wmma: one warp sums one 16×16 tile of C from "
+      "fragments that it loads straight from global memory. Every 4096 multiply-adds take 1 KiB "
+      "through L1 (16-bit types), and wait for it: the tensor cores idle. load_matrix_sync takes "
+      "whole fragments, so m and n must be multiples of 16, k of 16 (tf32: 8). l1tex__throughput "
+      "is high, sm__pipe_tensor_cycles_active low.";
   v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     const std::int64_t depth =
         p.dtype == DataType::tf32 ? WmmaType<float>::kDepth : WmmaType<__half>::kDepth;
@@ -373,7 +373,7 @@ Variant wmma() {
 
 using WmmaSmemTiling = Tiling<128, 128, 64, 32, 64>;
 
-template <class In, class Acc, bool kWide>
+template <class In, class Acc, int kUnitBytes>
 __global__ void __launch_bounds__(WmmaSmemTiling::kThreads)
     wmma_smem_kernel(Problem p, const void* a, const void* b, void* c) {
 #if __CUDA_ARCH__ >= 800
@@ -399,8 +399,8 @@ __global__ void __launch_bounds__(WmmaSmemTiling::kThreads)
       wmma::fill_fragment(tile, Acc(0.0f));
   }
   for (int k = 0; k < static_cast<int>(p.k); k += T::template kDepth<In>) {
-    RegisterCopy<A, T::kThreads, kWide> a_copy;
-    RegisterCopy<B, T::kThreads, kWide> b_copy;
+    RegisterCopy<A, T::kThreads, kUnitBytes> a_copy;
+    RegisterCopy<B, T::kThreads, kUnitBytes> b_copy;
     a_copy.load(a_from);
     b_copy.load(b_from);
     __syncthreads();  // all warps are done with the tiles before
@@ -453,17 +453,17 @@ __global__ void __launch_bounds__(WmmaSmemTiling::kThreads)
 
 Variant wmma_smem() {
   Variant v = tiled_variant([](const Problem& p) {
-    return kernel_for(p, [](auto in, auto acc, auto wide) {
-      constexpr bool kWide = decltype(wide)::value;
-      return tiled<WmmaSmemTiling>(wmma_smem_kernel<decltype(in), decltype(acc), kWide>);
+    return kernel_for(p, [](auto in, auto acc, auto unit) {
+      constexpr int kUnitBytes = decltype(unit)::value;
+      return tiled<WmmaSmemTiling>(wmma_smem_kernel<decltype(in), decltype(acc), kUnitBytes>);
     });
   });
   v.id = "wmma_smem";
   v.why =
-      "256 threads bring 64 bytes of depth of 128 rows of A and 128 columns of B to shared "
-      "memory at a time, eight warps sum 32×64 each from there: what comes from L2 serves 128 "
-      "sums instead of 32, and zeros in the tiles make any m, n, k work. Costs two barriers per "
-      "tile, between which nothing is multiplied. lts__t_sectors_op_read falls, "
+      "256 threads bring 64 bytes of depth of 128 rows of A and 128 columns of B to shared memory "
+      "at a time, eight warps sum 32×64 each from there: what comes from L2 serves 128 sums "
+      "instead of 32, and zeros in the tiles make any m, n, k work. Costs two barriers per tile, "
+      "between which nothing is multiplied. lts__t_sectors_op_read falls, "
       "sm__pipe_tensor_cycles_active rises.";
   v.compare_to = "wmma";
   v.metrics = load_width_metric;
@@ -473,13 +473,13 @@ Variant wmma_smem() {
 // ---- mma_sync: fragments by ldmatrix from swizzled tiles
 
 // Narrow copies need registers for addresses: their warps sum half as much.
-template <bool kWide>
-using MmaSyncTiling = Tiling<128, 128, 64, 64, kWide ? 64 : 32>;
+template <int kUnitBytes>
+using MmaSyncTiling = Tiling<128, 128, 64, 64, kUnitBytes == 16 ? 64 : 32>;
 
-template <class In, class Acc, bool kWide>
-__global__ void __launch_bounds__(MmaSyncTiling<kWide>::kThreads)
+template <class In, class Acc, int kUnitBytes>
+__global__ void __launch_bounds__(MmaSyncTiling<kUnitBytes>::kThreads)
     mma_sync_kernel(Problem p, const void* a, const void* b, void* c) {
-  using T = MmaSyncTiling<kWide>;
+  using T = MmaSyncTiling<kUnitBytes>;
   using Product = WarpProduct<In, Acc, T>;
   using A = typename Product::A;
   using B = typename Product::B;
@@ -489,8 +489,8 @@ __global__ void __launch_bounds__(MmaSyncTiling<kWide>::kThreads)
   const Corner corner = block_corner<T>();
   Window a_from = a_matrix<In>(p, a).window(corner.row, 0);
   Window b_from = b_matrix<In>(p, b).window(0, corner.col);
-  RegisterCopy<A, T::kThreads, kWide> a_copy;
-  RegisterCopy<B, T::kThreads, kWide> b_copy;
+  RegisterCopy<A, T::kThreads, kUnitBytes> a_copy;
+  RegisterCopy<B, T::kThreads, kUnitBytes> b_copy;
   a_copy.load(a_from);
   b_copy.load(b_from);
 
@@ -523,9 +523,10 @@ __global__ void __launch_bounds__(MmaSyncTiling<kWide>::kThreads)
 
 Variant mma_sync() {
   Variant v = tiled_variant([](const Problem& p) {
-    return kernel_for(p, [](auto in, auto acc, auto wide) {
-      constexpr bool kWide = decltype(wide)::value;
-      return tiled<MmaSyncTiling<kWide>>(mma_sync_kernel<decltype(in), decltype(acc), kWide>);
+    return kernel_for(p, [](auto in, auto acc, auto unit) {
+      constexpr int kUnitBytes = decltype(unit)::value;
+      return tiled<MmaSyncTiling<kUnitBytes>>(
+          mma_sync_kernel<decltype(in), decltype(acc), kUnitBytes>);
     });
   });
   v.id = "mma_sync";
@@ -533,12 +534,12 @@ Variant mma_sync() {
       "The instruction itself, mma.sync, whose fragments have a documented layout: ldmatrix "
       "fetches four 8×16-byte matrices at once from tiles whose 16-byte columns are permuted so "
       "that no two rows meet in a bank. (wmma leaves the loads to the compiler: nvcc 13.0 makes "
-      "ldmatrix of them for fp16, but for bf16 and tf32 one generic 4-byte load per register, "
-      "and transposes B in registers.) Four warps sum 64×64 each, which reads a third less "
-      "shared memory per product than 32×64, and the next tiles travel through registers while "
-      "the present ones are multiplied, one barrier per tile. Costs about 240 registers per "
-      "thread, so 8 warps per SM. l1tex__data_bank_conflicts_pipe_lsu falls, "
-      "sm__pipe_tensor_cycles_active rises.";
+      "ldmatrix of them for fp16, but for bf16 and tf32 one generic 4-byte load per register, and "
+      "transposes B in registers.) Four warps sum 64×64 each, which reads a third less shared "
+      "memory per product than 32×64, and the next tiles travel through registers while the "
+      "present ones are multiplied, one barrier per tile. Costs about 240 registers per thread, so "
+      "8 warps per SM. l1tex__data_bank_conflicts_pipe_lsu falls, sm__pipe_tensor_cycles_active "
+      "rises.";
   v.compare_to = "wmma_smem";
   v.metrics = load_width_metric;
   return v;
@@ -546,142 +547,58 @@ Variant mma_sync() {
 
 // ---- mma_cp_async: a pipeline of tiles
 
-// A Tiling, the number of tiles that shared memory holds (one is multiplied while the others
-// arrive), and the rows of tiles that blocks in flight share.
-template <class T, int kStages_, int kGroup_>
-struct Pipeline : T {
-  static constexpr int kStages = kStages_;
-  static constexpr int kGroup = kGroup_;
-};
-
 // Narrow copies need registers for addresses: their warps and blocks sum half as much.
-template <bool kWide>
-using MmaPipeline = std::conditional_t<kWide, Pipeline<Tiling<128, 256, 64, 64, 64>, 4, 16>,
-                                       Pipeline<Tiling<128, 128, 64, 64, 32>, 4, 16>>;
+template <int kUnitBytes>
+using MmaPipeline = std::conditional_t<kUnitBytes == 16, Pipeline<Tiling<128, 256, 64, 64, 64>, 4>,
+                                       Pipeline<Tiling<128, 128, 64, 64, 32>, 4>>;
 
 // Blocks start in the order of their linear index. Taken column by column of C, the 132 blocks in
 // flight on an H200 would read all of A (up to 132 rows of tiles) for a column or two of B. In
-// groups of kGroup rows of tiles they cover a patch of C about as wide as high, for which they read
+// groups of 16 rows of tiles they cover a patch of C about as wide as high, for which they read
 // the least, and most of it from L2.
 template <class P>
 __device__ Corner grouped_corner() {
+  constexpr unsigned kGroup = 16;
   const unsigned index = blockIdx.y * gridDim.x + blockIdx.x;
-  const unsigned group_size = P::kGroup * gridDim.y;
-  const unsigned first_row = index / group_size * P::kGroup;
-  const unsigned rows = min(gridDim.x - first_row, static_cast<unsigned>(P::kGroup));
+  const unsigned group_size = kGroup * gridDim.y;
+  const unsigned first_row = index / group_size * kGroup;
+  const unsigned rows = min(gridDim.x - first_row, kGroup);
   const unsigned place = index % group_size;
   return {static_cast<std::int64_t>(first_row + place % rows) * P::kBlockM,
           static_cast<std::int64_t>(place / rows) * P::kBlockN};
 }
 
-// Tiles are equally large for all types.
-template <class P>
-constexpr int kStageBytes = P::kDepthBytes*(P::kBlockM + P::kBlockN);
-
-template <class In, class Acc, bool kWide, class P>
-__global__ void __launch_bounds__(P::kThreads, 1)
+template <class In, class Acc, int kUnitBytes>
+__global__ void __launch_bounds__(MmaPipeline<kUnitBytes>::kThreads, 1)
     mma_cp_async_kernel(Problem p, const void* a, const void* b, void* c) {
-  using Product = WarpProduct<In, Acc, P>;
-  using A = typename Product::A;
-  using B = typename Product::B;
-  constexpr int kStage = kStageBytes<P>;
-  // The last step of a tile waits for the next tile, so the copies start in the steps before.
-  constexpr int kSlices = P::kSteps - 1;
-  static_assert(P::kSteps % 2 == 0, "the next tile's first fragments follow this one's last");
-  static_assert(P::kStages >= 3, "2-byte copies land one tile late");
-  static_assert(P::kStages * kStage >= P::kWarps * Product::S::kBytes, "slabs fit in the tiles");
+  using P = MmaPipeline<kUnitBytes>;
   extern __shared__ __align__(128) char shared[];
   const Corner corner = grouped_corner<P>();
-  Window a_from = a_matrix<In>(p, a).window(corner.row, 0);
-  Window b_from = b_matrix<In>(p, b).window(0, corner.col);
-  AsyncCopy<A, P::kThreads, kWide, kSlices> a_copy;
-  AsyncCopy<B, P::kThreads, kWide, kSlices> b_copy;
-  const auto begin = [&](char* stage, int slice) {
-    a_copy.begin(stage, a_from, slice);
-    b_copy.begin(stage + A::kBytes, b_from, slice);
-  };
-  const auto end = [&](char* stage, int slice) {
-    a_copy.end(stage, slice);
-    b_copy.end(stage + A::kBytes, slice);
-  };
-  const auto next_tile = [&] {
-    cp_async_commit();
-    a_from.move_right(P::kDepthBytes);
-    b_from.move_down(P::template kDepth<In>);
-  };
-  const auto after = [&](char* stage) {
-    return stage == shared + (P::kStages - 1) * kStage ? shared : stage + kStage;
-  };
-
-#pragma unroll 1
-  for (int stage = 0; stage < P::kStages - 1; ++stage) {
-#pragma unroll
-    for (int slice = 0; slice < kSlices; ++slice) {
-      begin(shared + stage * kStage, slice);
-      end(shared + stage * kStage, slice);
-    }
-    next_tile();
-  }
-  cp_async_wait<P::kStages - 2>();
-  __syncthreads();
-
-  Product product;
-  typename Product::Fragments fragments[2];
-  char* read = shared;
-  char* write = shared + (P::kStages - 1) * kStage;
-  char* written = write;
-  Product::load(fragments[0], read, read + A::kBytes, 0);
-  const int tiles = (static_cast<int>(p.k) - 1) / P::template kDepth<In> + 1;
-#pragma unroll 1
-  for (int tile = 0; tile < tiles; ++tile) {
-#pragma unroll
-    for (int step = 0; step < P::kSteps; ++step) {
-      const bool last = step == P::kSteps - 1;
-      if (last) {
-        next_tile();
-        // All but the newest groups have landed, the next tile's among them, and past the barrier
-        // those of all threads; nobody reads the present tile any more.
-        cp_async_wait<P::kStages - 2>();
-        __syncthreads();
-        read = after(read);
-      }
-      Product::load(fragments[(step + 1) % 2], read, read + A::kBytes, (step + 1) % P::kSteps);
-      if (!last) {
-        end(written, step);
-        begin(write, step);
-      }
-      product.multiply(fragments[step % 2]);
-    }
-    written = write;
-    write = after(write);
-  }
-  cp_async_wait<0>();
-  __syncthreads();
-  product.store(shared, corner, [&](const Acc* slab, const Corner& at) {
-    store_sums<P::kWarpN, In>(slab, p, at, c);
-  });
+  mma_pipeline<In, Acc, P, kUnitBytes>(
+      shared, a_matrix<In>(p, a).window(corner.row, 0), b_matrix<In>(p, b).window(0, corner.col),
+      static_cast<int>(p.k), corner,
+      [&](const Acc* slab, const Corner& at) { store_sums<P::kWarpN, In>(slab, p, at, c); });
 }
 
 Variant mma_cp_async() {
   const auto kernel = [](const Problem& p) {
-    return kernel_for(p, [](auto in, auto acc, auto wide) {
-      constexpr bool kWide = decltype(wide)::value;
-      using P = MmaPipeline<kWide>;
-      return tiled<P>(mma_cp_async_kernel<decltype(in), decltype(acc), kWide, P>,
-                      P::kStages * kStageBytes<P>);
+    return kernel_for(p, [](auto in, auto acc, auto unit) {
+      constexpr int kUnitBytes = decltype(unit)::value;
+      using P = MmaPipeline<kUnitBytes>;
+      return tiled<P>(mma_cp_async_kernel<decltype(in), decltype(acc), kUnitBytes>,
+                      P::kSharedBytes);
     });
   };
   Variant v = tiled_variant(kernel);
   v.id = "mma_cp_async";
   v.why =
-      "cp.async copies go to shared memory without passing registers and have three tiles' time "
-      "to land, so L2's latency is hidden however few warps there are. The registers this frees "
-      "double the block's tile to 128×256, which takes a quarter off what comes from L2, and "
-      "hold the next step's fragments while the present ones are multiplied. Blocks walk over C "
-      "in groups of 16 rows of tiles, so that those in flight share what they read. Costs the "
-      "SM's registers: one block of 8 warps per SM, whose store of C hides behind nothing. "
-      "sm__pipe_tensor_cycles_active nears what mma.sync can reach, dram__bytes_read "
-      "falls.";
+      "cp.async copies go to shared memory without passing registers and have three tiles' time to "
+      "land, so L2's latency is hidden however few warps there are. The registers this frees "
+      "double the block's tile to 128×256, which takes a quarter off what comes from L2, and hold "
+      "the next step's fragments while the present ones are multiplied. Blocks walk over C in "
+      "groups of 16 rows of tiles, so that those in flight share what they read. Costs the SM's "
+      "registers: one block of 8 warps per SM, whose store of C hides behind nothing. "
+      "sm__pipe_tensor_cycles_active nears what mma.sync can reach, dram__bytes_read falls.";
   v.compare_to = "mma_sync";
   v.min_compute_capability = std::max(kMmaBf16ComputeCapability, kCpAsyncComputeCapability);
   v.unsupported = [kernel](const Problem& p,
@@ -761,8 +678,8 @@ Family declare() {
   f.physics =
       "Tensor cores multiply an order of magnitude faster than the fp32 pipes, on the same shared "
       "memory and L2. Each level must therefore pass on fewer bytes per product: the tile that a "
-      "warp keeps in registers decides what shared memory has to deliver, the tile of a block "
-      "what L2 has to, and copies must be under way long before they are needed.";
+      "warp keeps in registers decides what shared memory has to deliver, the tile of a block what "
+      "L2 has to, and copies must be under way long before they are needed.";
   declare_parameters(f);
   declare_buffers(f);
   f.metric("load_width_bits", "bit",

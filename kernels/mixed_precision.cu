@@ -245,8 +245,8 @@ Variant fp32_scalar() {
   Variant v = elementwise<float>("fp32_scalar", scalar_kernel_of<float>, kBlock);
   v.why =
       "One fp32 element per lane: a warp asks for 128 bytes at a time. 2048 resident threads of 4 "
-      "bytes keep 8 KiB per SM in flight, a fraction of what bandwidth times latency of HBM "
-      "asks for, so latency sets the pace.";
+      "bytes keep 8 KiB per SM in flight, a fraction of what bandwidth times latency of HBM asks "
+      "for, so latency sets the pace.";
   return v;
 }
 
@@ -369,13 +369,13 @@ Family declare() {
   f.accuracy_reference = accuracy_reference;
   f.tolerance_derivation =
       "u = 2^-24 for the fp32 arithmetic, U for the stored type, x in [-4, 4]. Storing rounds by "
-      "U·|y|, and by 2^-25 where fp16 is subnormal. relu selects and never rounds: exact. "
-      "gelu = 0.5·x·(1 + erf(z)), z = x·√½: z is off by 2u relative, which moves erf by at most "
+      "U·|y|, and by 2^-25 where fp16 is subnormal. relu selects and never rounds: exact. gelu = "
+      "0.5·x·(1 + erf(z)), z = x·√½: z is off by 2u relative, which moves erf by at most "
       "2u·max(z·erf'(z)) = 0.97u; erff adds 2 ulp = 2u and the sum u (CUDA C++ Programming Guide, "
       "Mathematical Functions), together 2u·|x|; the product adds u·|y|: 4u·4 covers them. "
       "gelu_tanh = x/(1 + exp(a)), |a| < 11: a is off by 5u relative, so exp(a) by 55u; __expf "
-      "adds 2 + floor(1.173·|a|) = 14 ulp = 28u, the sum u, __fdividef 2 ulp = 4u, all relative "
-      "to y: 96u covers them.";
+      "adds 2 + floor(1.173·|a|) = 14 ulp = 28u, the sum u, __fdividef 2 ulp = 4u, all relative to "
+      "y: 96u covers them.";
   f.variant(fp32_scalar()).variant(fp16_scalar()).variant(fp32()).variant(fp16()).variant(bf16());
   return f;
 }

@@ -267,8 +267,7 @@ Family declare() {
   f.tolerance_derivation =
       "A sum of k terms, one after another in fp32, errs by at most (k - 1)·u/(1 - (k - 1)·u)·Σ|x| "
       "(u = 2^-24; Higham, Accuracy and Stability of Numerical Algorithms, section 4.2); k·u "
-      "covers "
-      "it for k up to 8. With one field the sum is a copy and must be exact.";
+      "covers it for k up to 8. With one field the sum is a copy and must be exact.";
   f.tolerance = [](const Problem& p) {
     return Tolerance{p.fields == 1 ? 0.0 : p.fields * unit_roundoff(DataType::fp32), 0.0};
   };

@@ -199,12 +199,11 @@ Variant copy(std::string id, std::string compare_to, std::string why) {
 }
 
 Variant copy_4b() {
-  return copy<float>(
-      "copy_4b", "",
-      "Each lane loads and stores 4 bytes at a time: a warp's request is 128 bytes, four sectors, "
-      "perfectly coalesced. With one load per thread a full SM has 8 KB in flight, a third of what "
-      "DRAM's latency asks for, so the copy is bound by latency at any occupancy. "
-      "global_load_sectors_per_request is 4.");
+  return copy<float>("copy_4b", "",
+                     "Each lane loads and stores 4 bytes at a time: a warp's request is 128 bytes, "
+                     "four sectors, perfectly coalesced. With one load per thread a full SM has 8 "
+                     "KB in flight, a third of what DRAM's latency asks for, so the copy is bound "
+                     "by latency at any occupancy. global_load_sectors_per_request is 4.");
 }
 
 Variant copy_8b() {
@@ -312,10 +311,9 @@ Variant read_4b() {
 }
 
 Variant read_8b() {
-  return read<float2>(
-      "read_8b", "read_4b",
-      "8 bytes per load: twice the bytes in flight, half the load instructions per byte; the "
-      "integer additions per byte stay.");
+  return read<float2>("read_8b", "read_4b",
+                      "8 bytes per load: twice the bytes in flight, half the load instructions per "
+                      "byte; the integer additions per byte stay.");
 }
 
 Variant read_16b() {

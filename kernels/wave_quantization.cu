@@ -6,23 +6,22 @@
 // tiles = 1, S + 1, 2·S + 1, … With tiles of 256×128 and M = N that is 2048 → 2049 on 132 SMs
 // (128 → 153 tiles) and 1792 → 1793 on 108 SMs (98 → 120); on 132 SMs nothing happens at 1793.
 //
-// So that tiles alone change, everything else is held:
-//   the tile   256×128 and one block per SM, where a library picks another kernel for another size
-//   the work   operands are stored in whole tiles, zeros in the padding; no access is conditional
-//   alignment  rows of B are `pitch` elements apart whatever n is, rows of A k rounded up to 32,
-//   and
-//              C is stored in panels of 128 columns. (In rows of `pitch` elements there would be
-//              columns between n and the pitch that no tile writes; in panels there are none.)
+// So that tiles alone change, everything else is held. The tile is 256×128 with one block per SM,
+// where a library picks another kernel for another size. Operands are stored in whole tiles, zeros
+// in the padding. Rows of B are `pitch` elements apart whatever n is, rows of A k rounded up to 32.
+// C is stored in panels of 128 columns: in rows of `pitch` elements there would be columns between
+// n and the pitch that no tile writes.
 #include "kernels/common/gemm_reference.cuh"
 #include "kernels/common/launch.cuh"
-#include "kernels/common/tile_256x128.cuh"
+#include "kernels/common/mma_pipeline.cuh"
 
 namespace gpuexp::wave_quantization {
 
-using tile_256x128::Element;
-using tile_256x128::kSlabK;
-using tile_256x128::kTileM;
-using tile_256x128::kTileN;
+using Element = __nv_bfloat16;
+using Tile = Pipeline<Tiling<256, 128, 64, 64, 64>, 4>;
+constexpr std::int64_t kTileM = Tile::kBlockM;
+constexpr std::int64_t kTileN = Tile::kBlockN;
+constexpr std::int64_t kTileK = Tile::kDepth<Element>;
 
 // C (n×n) = A (n×k) · B (k×n), stored in whole tiles:
 //   A  stored_rows() × stored_k(), row-major
@@ -38,7 +37,7 @@ struct Problem {
   __host__ __device__ std::int64_t stored_columns() const {
     return (n + kTileN - 1) / kTileN * kTileN;
   }
-  __host__ __device__ std::int64_t stored_k() const { return (k + kSlabK - 1) / kSlabK * kSlabK; }
+  __host__ __device__ std::int64_t stored_k() const { return (k + kTileK - 1) / kTileK * kTileK; }
 };
 
 struct Data {
@@ -76,20 +75,24 @@ void host_reference(const Problem& p, const Data& d, const std::vector<Reference
 
 // ---- fixed_tile: one 256×128 tile per block, one block per SM ----
 
-__global__ void __launch_bounds__(tile_256x128::kThreads, 1)
+__global__ void __launch_bounds__(Tile::kThreads, 1)
     fixed_tile_kernel(Problem p, const Element* a, const Element* b, Element* c) {
-  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kTileM;
-  const std::int64_t column = static_cast<std::int64_t>(blockIdx.y) * kTileN;
-  const auto k = static_cast<unsigned>(p.stored_k());
-  constexpr int kBytes = 16;
-  constexpr bool kWhole = true;
-  tile_256x128::multiply<kBytes, kWhole>(
-      {a + row * k, k, kTileM, k}, {b + column, static_cast<unsigned>(p.pitch), k, kTileN},
-      {c + column * p.stored_rows() + row * kTileN, kTileN, kTileM, kTileN});
+  extern __shared__ __align__(128) char shared[];
+  constexpr int kUnitBytes = 16;
+  const std::int64_t rows = p.stored_rows();
+  const std::int64_t depth = p.stored_k();
+  const Corner corner{blockIdx.x * kTileM, blockIdx.y * kTileN};
+  const Matrix<const Element> a_matrix{a, rows, depth};
+  const Matrix<const Element> b_matrix{b, depth, p.pitch};
+  const Matrix<Element> panel{c + corner.col * rows, rows, kTileN};
+  mma_pipeline<Element, float, Tile, kUnitBytes>(
+      shared, a_matrix.window(corner.row, 0), b_matrix.window(0, corner.col),
+      static_cast<int>(depth), {corner.row, 0},
+      [&](const float* slab, const Corner& at) { store_slab<Tile::kWarpN>(slab, panel, at); });
 }
 
 std::vector<Shape> fixed_tile_shapes(const Problem& p, const DeviceSpec& device) {
-  return {tile_256x128::shape(kernel_address(fixed_tile_kernel), p.n, p.n, device)};
+  return {one_block_per_sm<Tile>(kernel_address(fixed_tile_kernel), p.n, p.n, device)};
 }
 
 // Useful are the elements of the n×n product; the padding moves and computes along with them.

@@ -55,6 +55,10 @@ namespace detail {
 template <int kBytes>
 struct Word;
 template <>
+struct Word<4> {
+  using Type = unsigned;
+};
+template <>
 struct Word<8> {
   using Type = uint2;
 };
@@ -64,7 +68,7 @@ struct Word<16> {
 };
 }  // namespace detail
 
-/// kElements consecutive elements that one access of 8 or 16 bytes moves.
+/// kElements consecutive elements that one access of 4, 8 or 16 bytes moves.
 template <class T, int kElements>
 struct Pack {
   static constexpr int kPairs = kElements / 2;

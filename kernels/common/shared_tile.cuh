@@ -69,12 +69,14 @@ struct Window {
 
 /// kThreads threads walking over a tile in units, neighbouring lanes on neighbouring units of a
 /// row, each thread at the same bytes of every row that it comes to. A unit is 16 bytes, the most
-/// that a lane can move, where every row of the matrix begins at a multiple of that (wide), and 4
-/// otherwise.
-template <class Tile, int kThreads, bool kWide>
+/// that a lane can move, or 8, where every row of the matrix begins at a multiple of that. A unit
+/// of 4 bytes suits rows of any whole number of 2-byte elements.
+template <class Tile, int kThreads, int kUnitBytes>
 struct TileWalk {
-  using Unit = std::conditional_t<kWide, uint4, std::uint32_t>;
-  static constexpr int kUnitBytes = static_cast<int>(sizeof(Unit));
+  static constexpr bool kAnyRows = kUnitBytes == 4;
+  using Unit = std::conditional_t<kUnitBytes == 16, uint4,
+                                  std::conditional_t<kUnitBytes == 8, uint2, std::uint32_t>>;
+  static_assert(sizeof(Unit) == kUnitBytes, "a unit is 16, 8 or 4 bytes");
   static constexpr int kUnitsPerRow = Tile::kRowBytes / kUnitBytes;
   static constexpr int kRowsPerPass = kThreads / kUnitsPerRow;
   static constexpr int kPasses = Tile::kRows / kRowsPerPass;
@@ -91,26 +93,26 @@ struct TileWalk {
   /// odd length, every other row lies one element off the words of 4 bytes, and the last word of a
   /// row holds one element only. Tiles start at even rows and elements.
   __device__ static bool whole(const Window& w) {
-    return kWide || (row(0) * w.pitch % 4 == 0 && w.row_bytes - byte() != 2);
+    return !kAnyRows || (row(0) * w.pitch % 4 == 0 && w.row_bytes - byte() != 2);
   }
 
-  /// A unit on its way through registers. A narrow one keeps its two elements apart until it is
+  /// A unit on its way through registers. One of 4 bytes keeps its two elements apart until it is
   /// stored: putting them together any earlier would wait for memory. A whole word is a low half
   /// that fills all bits.
   struct Halves {
     std::uint32_t low;
     std::uint32_t high;
   };
-  using Staged = std::conditional_t<kWide, uint4, Halves>;
+  using Staged = std::conditional_t<kAnyRows, Halves, Unit>;
 
   __device__ static Staged load(const Window& w, int pass) {
     const int r = row(pass);
     const Unit zeros{};
     const Unit unit = w.holds(r, byte()) ? *reinterpret_cast<const Unit*>(w.at(r, byte())) : zeros;
-    if constexpr (kWide) {
-      return unit;
-    } else {
+    if constexpr (kAnyRows) {
       return {unit, 0};
+    } else {
+      return unit;
     }
   }
   __device__ static Halves load_halves(const Window& w, int pass) {
@@ -122,19 +124,19 @@ struct TileWalk {
   }
   __device__ static void store(char* tile, int pass, const Staged& staged) {
     Unit* const to = reinterpret_cast<Unit*>(tile + Tile::offset(row(pass), byte()));
-    if constexpr (kWide) {
-      *to = staged;
-    } else {
+    if constexpr (kAnyRows) {
       *to = staged.low | staged.high << 16;
+    } else {
+      *to = staged;
     }
   }
 };
 
 /// Moves a tile through registers: load() sends the reads off, store() waits for them, so that
 /// whatever stands between the two hides their latency.
-template <class Tile, int kThreads, bool kWide>
+template <class Tile, int kThreads, int kUnitBytes>
 class RegisterCopy {
-  using Walk = TileWalk<Tile, kThreads, kWide>;
+  using Walk = TileWalk<Tile, kThreads, kUnitBytes>;
 
  public:
   __device__ void load(const Window& w) {
@@ -142,7 +144,7 @@ class RegisterCopy {
 #pragma unroll
       for (int pass = 0; pass < Walk::kPasses; ++pass)
         staged_[pass] = Walk::load(w, pass);
-    } else if constexpr (!kWide) {
+    } else if constexpr (Walk::kAnyRows) {
 #pragma unroll
       for (int pass = 0; pass < Walk::kPasses; ++pass)
         staged_[pass] = Walk::load_halves(w, pass);
@@ -163,9 +165,9 @@ class RegisterCopy {
 /// body. begin() starts a slice. cp.async moves no less than 4 aligned bytes: units that are not
 /// whole go through registers, and into the tile by the end() of the slice, which must come before
 /// its next begin(), after work that takes as long as memory does.
-template <class Tile, int kThreads, bool kWide, int kSlices>
+template <class Tile, int kThreads, int kUnitBytes, int kSlices>
 class AsyncCopy {
-  using Walk = TileWalk<Tile, kThreads, kWide>;
+  using Walk = TileWalk<Tile, kThreads, kUnitBytes>;
 
  public:
   __device__ void begin(char* tile, const Window& w, int slice) {
@@ -175,10 +177,10 @@ class AsyncCopy {
       for (int pass = first(slice); pass < first(slice + 1); ++pass) {
         const int row = Walk::row(pass);
         const bool valid = w.holds(row, Walk::byte());
-        cp_async<Walk::kUnitBytes>(tile + Tile::offset(row, Walk::byte()),
-                                   valid ? w.at(row, Walk::byte()) : w.base, valid);
+        cp_async<kUnitBytes>(tile + Tile::offset(row, Walk::byte()),
+                             valid ? w.at(row, Walk::byte()) : w.base, valid);
       }
-    } else if constexpr (!kWide) {
+    } else if constexpr (Walk::kAnyRows) {
 #pragma unroll
       for (int pass = first(slice); pass < first(slice + 1); ++pass)
         staged_[pass] = Walk::load_halves(w, pass);
@@ -187,7 +189,7 @@ class AsyncCopy {
 
   /// Takes the tile that was given to begin().
   __device__ void end(char* tile, int slice) {
-    if constexpr (!kWide) {
+    if constexpr (Walk::kAnyRows) {
       if (!halves_pending_[slice]) return;
       halves_pending_[slice] = false;
 #pragma unroll
@@ -201,7 +203,7 @@ class AsyncCopy {
     return slice * Walk::kPasses / kSlices;
   }
   bool halves_pending_[kSlices] = {};
-  typename Walk::Staged staged_[kWide ? 1 : Walk::kPasses];
+  typename Walk::Staged staged_[Walk::kAnyRows ? Walk::kPasses : 1];
 };
 
 }  // namespace gpuexp

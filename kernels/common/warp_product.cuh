@@ -2,6 +2,8 @@
 // out of shared memory by mma.sync, and how sums get from registers to global memory.
 #pragma once
 
+#include <algorithm>
+
 #include "kernels/common/mma_sync.cuh"
 #include "kernels/common/pack.cuh"
 #include "kernels/common/shared_tile.cuh"
@@ -71,7 +73,7 @@ struct Slab {
 /// Reads kCount sums from shared memory, 16 bytes at a time, and rounds them to Out.
 template <class Out, int kCount, class Acc>
 __device__ inline Pack<Out, kCount> rounded_sums(const Acc* sums) {
-  constexpr int kPart = 16 / static_cast<int>(sizeof(Acc));
+  constexpr int kPart = std::min(kCount, 16 / static_cast<int>(sizeof(Acc)));
   Pack<Out, kCount> out;
 #pragma unroll
   for (int first = 0; first < kCount; first += kPart) {
@@ -83,9 +85,10 @@ __device__ inline Pack<Out, kCount> rounded_sums(const Acc* sums) {
   return out;
 }
 
-/// Stores this warp's slab, whose first element belongs at `at`, converting it to Out; what lies
-/// beyond the matrix is left out.
-template <int kCols, class Acc, class Out>
+/// Stores this warp's slab, whose first element belongs at `at`, converting it to Out, kStoreBytes
+/// per lane where the matrix's rows allow it and element by element otherwise; what lies beyond the
+/// matrix is left out.
+template <int kCols, int kStoreBytes = 16, class Acc, class Out>
 __device__ void store_slab(const Acc* slab, const Matrix<Out>& c, const Corner& at) {
   using S = Slab<Acc, kCols>;
   if (at.row >= c.rows || at.col >= c.cols) return;
@@ -93,8 +96,8 @@ __device__ void store_slab(const Acc* slab, const Matrix<Out>& c, const Corner& 
   const int rows = static_cast<int>(min(c.rows - at.row, static_cast<std::int64_t>(S::kRows)));
   const int cols = static_cast<int>(min(c.cols - at.col, static_cast<std::int64_t>(kCols)));
   Out* const to = c.data + at.row * c.cols + at.col;
-  constexpr int kVector = 16 / static_cast<int>(sizeof(Out));
-  if (c.cols % kVector == 0) {  // every row begins at a multiple of 16 bytes
+  constexpr int kVector = kStoreBytes / static_cast<int>(sizeof(Out));
+  if (c.cols % kVector == 0) {
     for (int i = lane * kVector; i < S::kRows * kCols; i += 32 * kVector) {
       const int row = i / kCols;
       const int col = i % kCols;

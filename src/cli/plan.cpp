@@ -31,12 +31,17 @@ struct PlannedCell {
 
 std::vector<PlannedCell> planned_cells(const Plan& plan, const KernelResources& resources) {
   std::vector<PlannedCell> cells;
+  const void* referenced = nullptr;
   for (const Group& group : plan.groups) {
     for (const Cell& cell : group.cells) {
       const auto prediction = predict_cell(plan, group, cell, resources);
+      double seconds = estimated_seconds(plan, group, prediction);
+      if (prediction && referenced != group.problem.get()) {
+        seconds += estimated_reference_seconds(plan, group, prediction);
+        referenced = group.problem.get();
+      }
       cells.push_back({cell_key(plan, group, cell), cell.skip_reason,
-                       static_cast<double>(group.device_bytes),
-                       estimated_seconds(plan, group, prediction)});
+                       static_cast<double>(group.device_bytes), seconds});
     }
   }
   return cells;

@@ -293,6 +293,20 @@ std::optional<Prediction> predict_cell(const Plan& plan, const Group& group, con
   return predict(v.work(problem), shapes, cell.mode, plan.device, resources);
 }
 
+double estimated_reference_seconds(const Plan& plan, const Group& group,
+                                   const std::optional<Prediction>& prediction) {
+  // The plain kernel of the matrix product at 8192³ reached 5.9 of an H200's 34 TFLOP/s.
+  constexpr double kPeakShare = 1.0 / 6.0;
+  const std::optional<double> peak = plan.device.peak(Pipe::fp64);
+  if (!prediction || !peak) return 0.0;
+  double operations = 0;
+  for (const auto& counted : prediction->work.operations)
+    operations += counted.count;
+  const double references = plan.experiment(group).family->accuracy_reference ? 2.0 : 1.0;
+  constexpr double kValueAndMagnitude = 2.0;
+  return references * kValueAndMagnitude * operations / (kPeakShare * *peak);
+}
+
 double estimated_seconds(const Plan& plan, const Group& group,
                          const std::optional<Prediction>& prediction) {
   // Kernels of the lessons reach a tenth to nine tenths of their limit; a third is the middle of

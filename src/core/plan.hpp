@@ -63,8 +63,13 @@ std::string cell_key(const Plan& plan, const Group& group, const Cell& cell);
 std::optional<Prediction> predict_cell(const Plan& plan, const Group& group, const Cell& cell,
                                        const KernelResources& resources);
 
-/// Rough seconds to run the cell: verification, warm-up and samples at a multiple of the predicted
-/// limit.
+/// Rough seconds to compute the group's references: the operations of a cell once for the value and
+/// once for the magnitude, in fp64. Groups that share a problem share them.
+double estimated_reference_seconds(const Plan& plan, const Group& group,
+                                   const std::optional<Prediction>& prediction);
+
+/// Rough seconds to run the cell, references aside: verification, warm-up and samples at a multiple
+/// of the predicted limit.
 double estimated_seconds(const Plan& plan, const Group& group,
                          const std::optional<Prediction>& prediction);
 

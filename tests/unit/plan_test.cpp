@@ -165,6 +165,20 @@ TEST_CASE("memory counts buffers, guards and references") {
         2 * (4000 + 2 * kGuardBytes) + 2 * 8000);
 }
 
+TEST_CASE("a reference takes its operations twice, at a sixth of the fp64 peak") {
+  Bench b;
+  const auto seconds = [&] {
+    const Plan p = b.plan();
+    Prediction prediction;
+    prediction.work.operations = {{Pipe::fp32, 1e9}};
+    return estimated_reference_seconds(p, p.groups.front(), prediction);
+  };
+  b.device.peak_ops_per_s[static_cast<int>(Pipe::fp64)] = 6e9;
+  CHECK(seconds() == Approx(2.0));
+  b.device.peak_ops_per_s[static_cast<int>(Pipe::fp64)] = std::nullopt;
+  CHECK(seconds() == 0.0);
+}
+
 TEST_CASE("limits take the slower of memory and arithmetic") {
   Work w;
   w.moved_read = 1e9;

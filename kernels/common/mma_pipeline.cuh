@@ -1,0 +1,121 @@
+// A block's tile of a matrix product by mma.sync, fed by a pipeline of cp.async copies: tiles of A
+// and B arrive in a ring in shared memory while earlier ones are multiplied, and the next fragments
+// are read while the present ones are.
+#pragma once
+
+#include "kernels/common/launch.cuh"
+#include "kernels/common/warp_product.cuh"
+
+namespace gpuexp {
+
+/// A Tiling with the number of tiles that shared memory holds: one is multiplied while the others
+/// arrive.
+template <class T, int kStages_>
+struct Pipeline : T {
+  static constexpr int kStages = kStages_;
+  /// Tiles of A and B are equally large for all types.
+  static constexpr int kStageBytes = T::kDepthBytes * (T::kBlockM + T::kBlockN);
+  static constexpr int kSharedBytes = kStages * kStageBytes;
+};
+
+/// The grid of tiles of P that covers an m×n C, tiles of a column of C in neighbouring blocks, one
+/// block per SM whatever registers and threads would allow: its dynamic shared memory is what the
+/// ring needs or, where that is more, over half of what the SM has.
+template <class P>
+Shape one_block_per_sm(const void* kernel, std::int64_t m, std::int64_t n,
+                       const DeviceSpec& device) {
+  constexpr std::int64_t kOverHalf = 1024;
+  Shape s;
+  s.kernel = kernel;
+  s.block = {P::kThreads, 1, 1};
+  s.tile = {P::kBlockM, P::kBlockN, 1};
+  s.grid = {ceil_div(m, P::kBlockM), ceil_div(n, P::kBlockN), 1};
+  s.dynamic_shared_bytes =
+      std::max<std::int64_t>(P::kSharedBytes, device.sm.shared_bytes / 2 + kOverHalf);
+  return s;
+}
+
+/// Sums the tile whose rows of A start at `a`, whose columns of B start at `b` and whose corner in
+/// C is `corner`, over a depth of k elements, and hands it to store(slab, Corner) as
+/// WarpProduct::store does. A and B are copied kUnitBytes (see TileWalk) at a time. Called by all
+/// of P's threads, with P::kSharedBytes of shared memory aligned to 128 bytes.
+template <class In, class Acc, class P, int kUnitBytes, class Store>
+__device__ __forceinline__ void mma_pipeline(char* shared, Window a, Window b, int k,
+                                             const Corner& corner, Store&& store) {
+  using Product = WarpProduct<In, Acc, P>;
+  using A = typename Product::A;
+  using B = typename Product::B;
+  constexpr int kStage = P::kStageBytes;
+  static_assert(A::kBytes + B::kBytes == kStage, "tiles without padding");
+  // The last step of a tile waits for the next tile, so the copies start in the steps before.
+  constexpr int kSlices = P::kSteps - 1;
+  static_assert(P::kSteps % 2 == 0, "the next tile's first fragments follow this one's last");
+  static_assert(P::kStages >= 3, "2-byte copies land one tile late");
+  static_assert(P::kSharedBytes >= P::kWarps * Product::S::kBytes, "slabs fit in the tiles");
+  AsyncCopy<A, P::kThreads, kUnitBytes, kSlices> a_copy;
+  AsyncCopy<B, P::kThreads, kUnitBytes, kSlices> b_copy;
+  const auto begin = [&](char* stage, int slice) {
+    a_copy.begin(stage, a, slice);
+    b_copy.begin(stage + A::kBytes, b, slice);
+  };
+  const auto end = [&](char* stage, int slice) {
+    a_copy.end(stage, slice);
+    b_copy.end(stage + A::kBytes, slice);
+  };
+  const auto next_tile = [&] {
+    cp_async_commit();
+    a.move_right(P::kDepthBytes);
+    b.move_down(P::template kDepth<In>);
+  };
+  const auto after = [&](char* stage) {
+    return stage == shared + (P::kStages - 1) * kStage ? shared : stage + kStage;
+  };
+
+#pragma unroll 1
+  for (int stage = 0; stage < P::kStages - 1; ++stage) {
+#pragma unroll
+    for (int slice = 0; slice < kSlices; ++slice) {
+      begin(shared + stage * kStage, slice);
+      end(shared + stage * kStage, slice);
+    }
+    next_tile();
+  }
+  cp_async_wait<P::kStages - 2>();
+  __syncthreads();
+
+  Product product;
+  typename Product::Fragments fragments[2];
+  char* read = shared;
+  char* write = shared + (P::kStages - 1) * kStage;
+  char* written = write;
+  Product::load(fragments[0], read, read + A::kBytes, 0);
+  const int tiles = (k - 1) / P::template kDepth<In> + 1;
+#pragma unroll 1
+  for (int tile = 0; tile < tiles; ++tile) {
+#pragma unroll
+    for (int step = 0; step < P::kSteps; ++step) {
+      const bool last = step == P::kSteps - 1;
+      if (last) {
+        next_tile();
+        // All but the newest groups have landed, the next tile's among them, and past the barrier
+        // those of all threads; nobody reads the present tile any more.
+        cp_async_wait<P::kStages - 2>();
+        __syncthreads();
+        read = after(read);
+      }
+      Product::load(fragments[(step + 1) % 2], read, read + A::kBytes, (step + 1) % P::kSteps);
+      if (!last) {
+        end(written, step);
+        begin(write, step);
+      }
+      product.multiply(fragments[step % 2]);
+    }
+    written = write;
+    write = after(write);
+  }
+  cp_async_wait<0>();
+  __syncthreads();
+  product.store(shared, corner, store);
+}
+
+}  // namespace gpuexp
