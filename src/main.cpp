@@ -23,11 +23,15 @@ void add_subcommands(CLI::App& app, Context& context) {
   add_report(app, context);
   add_schema(app, context);
   app.require_subcommand(1);
+  app.footer(
+      "example: gpuexp run quickstart      or, with no GPU: gpuexp predict quickstart --gpu h200\n"
+      "help on a subcommand: gpuexp run --help");
 }
 
 ExitCode run(int argc, char** argv) {
   const gpuexp::Registry& registry = gpuexp::Registry::global();
-  for (const std::string& error : registry.errors()) fmt::print(stderr, "gpuexp: defect: {}\n", error);
+  for (const std::string& error : registry.errors())
+    fmt::print(stderr, "gpuexp: defect: {}\n", error);
   if (!registry.errors().empty()) return ExitCode::internal;
 
   std::size_t count = 0;

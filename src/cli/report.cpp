@@ -42,9 +42,8 @@ void add_report(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand("report", "render results again");
   auto options = std::make_shared<Options>();
   command->add_option("results", options->file, "a results.json")->required();
-  command->add_option("--format", options->format, "how")
-      ->check(CLI::IsMember({"table", "csv", "markdown"}))
-      ->capture_default_str();
+  command->add_option("--format", options->format, "default table")
+      ->check(CLI::IsMember({"table", "csv", "markdown"}));
   command->footer(
       "example: gpuexp report results/matmul-20260101T120000Z/results.json --format markdown");
   command->callback([&context, options] { context.action = [options] { return run(*options); }; });

@@ -302,8 +302,7 @@ void add_run(CLI::App& app, Context& context) {
                       "folder for results.csv and results.json; default results/NAME-UTC");
   command->add_option("--csv", options->csv, "write the CSV there too; - is standard output");
   command->add_option("--json", options->json, "write the JSON there too; - is standard output");
-  command->add_option("--device", options->device, "ordinal of the GPU (gpuexp info)")
-      ->capture_default_str();
+  command->add_option("--device", options->device, "ordinal of the GPU (gpuexp info); default 0");
   command->add_flag(
       "--profile", options->profile,
       "one launch per cell inside one cudaProfilerStart/Stop, for nsys and ncu; no times");
@@ -326,8 +325,7 @@ void add_verify(CLI::App& app, Context& context) {
   options->config.add_to(*command);
   command->add_option("--csv", options->csv, "write the rows there; - is standard output");
   command->add_option("--json", options->json, "write the report there; - is standard output");
-  command->add_option("--device", options->device, "ordinal of the GPU (gpuexp info)")
-      ->capture_default_str();
+  command->add_option("--device", options->device, "ordinal of the GPU (gpuexp info); default 0");
   command->add_flag("--quiet", options->quiet, "the exit code alone");
   command->footer("example: gpuexp verify all --filter 'matmul*/*'");
   command->callback([&context, options] {

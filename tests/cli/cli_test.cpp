@@ -1,5 +1,6 @@
 // The program as people see it: output, messages and exit codes against golden files. Run with
 // GPUEXP_UPDATE_GOLDEN=1 to write the files anew, and read the difference before committing it.
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -48,6 +49,13 @@ std::string read_file(const fs::path& path) {
   return text.str();
 }
 
+// Releases of CLI11 differ in where a help text has blank lines.
+std::string without_blank_lines(std::string text) {
+  const auto same = [](char a, char b) { return a == '\n' && b == '\n'; };
+  text.erase(std::unique(text.begin(), text.end(), same), text.end());
+  return text;
+}
+
 void check_golden(const std::string& name, const std::string& arguments, int exit_code) {
   const Outcome outcome = gpuexp(arguments);
   INFO("gpuexp " << arguments);
@@ -59,7 +67,12 @@ void check_golden(const std::string& name, const std::string& arguments, int exi
     std::ofstream(path) << text;
     return;
   }
-  CHECK(text == read_file(path));
+  const std::string golden = read_file(path);
+  if (name.starts_with("help")) {
+    CHECK(without_blank_lines(text) == without_blank_lines(golden));
+  } else {
+    CHECK(text == golden);
+  }
 }
 
 struct Case {
