@@ -12,7 +12,7 @@ include(FetchContent)
 # The oldest versions are those of Debian 12; a fetched one is a release that also compiles with GCC 12.
 FetchContent_Declare(CLI11
   GIT_REPOSITORY https://github.com/CLIUtils/CLI11.git
-  GIT_TAG 4160d259d961cd393fd8d67590a8c7d210207348  # v2.5.0
+  GIT_TAG 6c7b07a878ad834957b98d0f9ce1dbe0cb204fc9  # v2.4.2; 2.5 words help otherwise
   FIND_PACKAGE_ARGS 2.1.2)
 FetchContent_Declare(fmt
   GIT_REPOSITORY https://github.com/fmtlib/fmt.git

@@ -1,6 +1,7 @@
 // A stand-in for a profiler: NVTX loads this library by NVTX_INJECTION64_PATH and calls it for
 // every range, and the test reads back what arrived. One line per event: "domain NAME", "push
 // DOMAIN NAME", "pop DOMAIN".
+#include <cstdint>
 #include <map>
 #include <string>
 
