@@ -121,7 +121,7 @@ TEST_CASE("read_json accepts the deepest and the largest that it should", "[json
 TEST_CASE("read_json does not repeat long or strange input in its errors", "[json]") {
   CHECK(error_of("[\"" + std::string(100'000, 'a')).size() < 200);
   CHECK(error_of(fmt::format("[{}]", std::string(100'000, '9'))).size() < 200);
-  const std::string key = std::string(100'000, 'k') + "\\u001b";
+  const std::string key = fmt::format("{}\\u001b", std::string(100'000, 'k'));
   const std::string twice = error_of("{\"" + key + "\": 1, \"" + key + "\": 2}");
   CHECK(twice.size() < 200);
   CHECK(error_of("{\"\\u001b[2J\": 1, \"\\u001b[2J\": 2}") ==
