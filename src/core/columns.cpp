@@ -159,11 +159,11 @@ void append_work(std::vector<Column>& c) {
   c.push_back(predicted(
       {"useful_bytes", "B", kReal, "bytes that the result needs: inputs once, outputs once"},
       [](const Prediction& p) { return p.work.bytes_read + p.work.bytes_written; }));
-  c.push_back(
-      predicted({"moved_bytes", "B", kReal,
-                 "bytes that DRAM moves for it, useful bytes rounded up to the 32-byte sectors "
-                 "that the access touches"},
-                [](const Prediction& p) { return p.work.moved_read + p.work.moved_written; }));
+  c.push_back(predicted(
+      {"moved_bytes", "B", kReal,
+       "least bytes that DRAM moves for it: useful bytes rounded up to the 32-byte sectors "
+       "that the access touches"},
+      [](const Prediction& p) { return p.work.moved_read + p.work.moved_written; }));
   c.push_back({{"operations", "", kReal, "arithmetic operations, a fused multiply-add counting 2"},
                [](const Plan&, const Row& r) {
                  return r.prediction && operations(r) > 0 ? Field{operations(r)} : Field{};
