@@ -178,7 +178,7 @@ def error_against_speed(frame):
     ax.set_xlabel("TFLOP/s")
     ax.set_ylabel("rms error / rms result")
     ax.set_title(f"{size}, {mode}: to the right is faster, below is more exact")
-    label_points(ax, names)
+    label_points(ax, names, part[["tflops", "error_rms_rel"]].to_numpy())
     ax.annotate("■ library   ● own kernels", (1, 0), xycoords="axes fraction", xytext=(-4, 8),
                 textcoords="offset points", ha="right", color=GREY, fontsize=10)  # fmt: skip
     return figure

@@ -155,27 +155,30 @@ def label_lines(ax, ends):
                     textcoords="offset points", va="center", color=colour, fontsize=10)  # fmt: skip
 
 
-def label_points(ax, points):
-    """Names to the right of points, moved up where they would overlap: [(x, y, name, colour)]."""
+def label_points(ax, points, others):
+    """Names to the right of points and of their neighbours, moved up where they would overlap each other and down
+    where they would cover one of the others: [(x, y, name, colour)], [(x, y)]."""
     outline = [patheffects.withStroke(linewidth=3, foreground="white")]
     ax.figure.canvas.draw()
     pixels_per_point = ax.figure.dpi / 72
-    taken = []
     markers = [ax.transData.transform(point[:2]) / pixels_per_point for point in points]
+    obstacles = ax.transData.transform(others) / pixels_per_point
+    taken = []
     for x, y, name, colour in sorted(points, key=lambda point: point[1]):
-        left, height = ax.transData.transform((x, y)) / pixels_per_point
+        at, level = ax.transData.transform((x, y)) / pixels_per_point
+        near = [across for across, up in markers if at < across < at + 40 and abs(up - level) < 20]
+        left = max([at, *near])
+        height = level
         width = 8 * len(name)
-        for across, up in markers:
-            if left < across < left + width and 0 < up - height < 13:
-                height = up - 13
+        if any(left + 4 < across < left + 9 + width and abs(up - height) < 8 for across, up in obstacles):
+            height -= 14
         for other_left, other_width, other_height in sorted(taken, key=lambda t: t[2]):
             beside = left > other_left + other_width or other_left > left + width
             if not beside and abs(height - other_height) < 14:
                 height = other_height + 14
         taken.append((left, width, height))
-        shift = height - ax.transData.transform((x, y))[1] / pixels_per_point
-        ax.annotate(name, (x, y), xytext=(9, shift), va="center", textcoords="offset points", color=colour,
-                    fontweight="bold", path_effects=outline, zorder=4)  # fmt: skip
+        ax.annotate(name, (x, y), xytext=(9 + left - at, height - level), va="center", textcoords="offset points",
+                    color=colour, fontweight="bold", path_effects=outline, zorder=4)  # fmt: skip
 
 
 def finish(figure, title, gpu, frame):
