@@ -9,16 +9,6 @@ source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 config=configs/quickstart.json
 results=results/quickstart-$(date -u +%Y%m%dT%H%M%SZ)
 
-# Sets python to an interpreter with pandas and matplotlib; false where there is none.
-find_plotting_python() {
-  local check='import matplotlib, pandas'
-  python=python3
-  python3 -c "$check" 2>/dev/null && return
-  python=$venv/bin/python
-  [[ -x $python ]] && "$python" -c "$check" 2>/dev/null && return
-  pip_install "pandas and matplotlib, for the plots" pandas matplotlib
-}
-
 plot() {
   if [[ ! -s $results/results.csv ]]; then
     return

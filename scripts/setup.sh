@@ -194,6 +194,16 @@ pip_install() {
   fi
 }
 
+# Sets python to an interpreter with pandas and matplotlib; false where there is none.
+find_plotting_python() {
+  local check='import matplotlib, pandas'
+  python=python3
+  python3 -c "$check" 2>/dev/null && return
+  python=$venv/bin/python
+  [[ -x $python ]] && "$python" -c "$check" 2>/dev/null && return
+  pip_install "pandas and matplotlib, for the plots" pandas matplotlib
+}
+
 # --- CUDA toolkit -----------------------------------------------------------------------------------------------
 
 # Sets nvcc, nvcc_version, cuobjdump and nvdisasm as the build will find them; empty where there is none. The

@@ -13,6 +13,12 @@ sanitized=$repo/build-host
 configured "$sanitized" || configure host
 compile "$sanitized"
 
+if find_plotting_python; then
+  export GPUEXP_PLOT_PYTHON=$python
+else
+  warn "pandas and matplotlib could not be installed; the test of the plots is skipped"
+fi
+
 status=0
 for directory in "$sanitized" "$build"; do
   say "Tests of $directory"

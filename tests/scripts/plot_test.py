@@ -1,16 +1,21 @@
 #!/usr/bin/env python3
 """plot.py from outside: figures for the families of a CSV, and clear words for what is none.
 
-Exits with 4, which ctest shows as skipped, where pandas or matplotlib is missing.
+Runs under GPUEXP_PLOT_PYTHON where that is set. Exits with 4, which ctest shows as skipped, where pandas or matplotlib
+is missing.
 """
 
 import csv
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
+
+if plot_python := os.environ.pop("GPUEXP_PLOT_PYTHON", None):
+    os.execvp(plot_python, [plot_python, *sys.argv])
 
 try:
     import matplotlib  # noqa: F401
