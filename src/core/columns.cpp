@@ -290,7 +290,7 @@ Column metric_column(const Metric& metric) {
 }  // namespace
 
 const std::vector<Column>& core_columns() {
-  static const std::vector<Column> columns = [] {
+  static const std::vector<Column> kColumns = [] {
     std::vector<Column> c;
     append_identity(c);
     append_times(c);
@@ -300,7 +300,7 @@ const std::vector<Column>& core_columns() {
     append_errors(c);
     return c;
   }();
-  return columns;
+  return kColumns;
 }
 
 std::vector<Column> columns_of(const Plan& plan) {

@@ -54,7 +54,7 @@ inline constexpr std::array kWaveEdgesRangeKeys{
 };
 
 struct ModeKey {
-  Mode mode;
+  Mode mode{};
   Key key;
 };
 inline constexpr std::array kModes{

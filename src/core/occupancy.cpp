@@ -29,7 +29,7 @@ cudaOccDeviceProp occupancy_properties(const DeviceSpec& device) {
   p.regsPerBlock = device.sm.registers;
   p.regsPerMultiprocessor = device.sm.registers;
   p.warpSize = kWarp;
-  p.sharedMemPerBlock = 48 * 1024;
+  p.sharedMemPerBlock = std::size_t{48} * 1024;
   p.sharedMemPerMultiprocessor = static_cast<size_t>(device.sm.shared_bytes);
   p.numSms = device.sm_count;
   p.sharedMemPerBlockOptin = static_cast<size_t>(device.sm.shared_bytes_per_block);

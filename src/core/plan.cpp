@@ -123,9 +123,9 @@ class ExperimentPlanner {
     Problems all;
     std::map<Values, std::size_t> position;
     for (const Variant* variant : baseline_first()) {
-      for (Values& values : values_of(*variant)) {
+      for (const Values& values : values_of(*variant)) {
         const auto [it, is_new] = position.try_emplace(values, all.size());
-        if (is_new) all.push_back({std::move(values), {}});
+        if (is_new) all.push_back({values, {}});
         all[it->second].second.push_back(variant);
       }
     }

@@ -208,14 +208,14 @@ inline Family family() {
 
 /// Holds matmul, scale and wave_quantization.
 inline const Registry& registry() {
-  static const Registry registry = [] {
+  static const Registry kRegistry = [] {
     Registry r;
     r.add(scale::family());
     r.add(matmul::family());
     r.add(wave_quantization::family());
     return r;
   }();
-  return registry;
+  return kRegistry;
 }
 
 }  // namespace gpuexp::fake

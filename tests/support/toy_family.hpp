@@ -21,9 +21,9 @@ inline VariantOf<ToyProblem, ToyData> toy_variant(const std::string& id) {
   v.id = id;
   v.why = "for tests";
   v.shapes = [](const ToyProblem& p, const DeviceSpec&) {
-    static const int kernel = 0;
+    static const int kKernel = 0;
     Shape s;
-    s.kernel = &kernel;
+    s.kernel = &kKernel;
     s.block = {256, 1, 1};
     s.tile = {256, 1, 1};
     s.grid = {ceil_div(p.n, 256), 1, 1};

@@ -161,8 +161,10 @@ TEST_CASE("memory counts buffers, guards and references") {
   Bench b;
   const auto problem = b.family.make_problem({std::int64_t{1000}, 0.5, std::string("narrow")});
   // x and y of 4 bytes with two guards each, and for y two fp64 arrays.
+  constexpr std::int64_t kBuffers = 2 * (4000 + 2 * kGuardBytes);
+  constexpr std::int64_t kReferences = 16000;
   CHECK(cell_bytes(b.family, *b.family.find("first"), problem.get(), b.device) ==
-        2 * (4000 + 2 * kGuardBytes) + 2 * 8000);
+        kBuffers + kReferences);
 }
 
 TEST_CASE("a reference takes its operations twice, at a sixth of the fp64 peak") {
