@@ -64,7 +64,8 @@ std::optional<Prediction> predict_cell(const Plan& plan, const Group& group, con
                                        const KernelResources& resources);
 
 /// Rough seconds to compute the group's references: the operations of a cell once for the value and
-/// once for the magnitude, in fp64. Groups that share a problem share them.
+/// once for the magnitude, at the rate of a plain fp64 kernel. Groups that share a problem share
+/// them.
 double estimated_reference_seconds(const Plan& plan, const Group& group,
                                    const std::optional<Prediction>& prediction);
 

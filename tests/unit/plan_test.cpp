@@ -167,7 +167,7 @@ TEST_CASE("memory counts buffers, guards and references") {
         kBuffers + kReferences);
 }
 
-TEST_CASE("a reference takes its operations twice, at a sixth of the fp64 peak") {
+TEST_CASE("a reference takes its operations twice, at the fp64 peak or what a plain kernel loads") {
   Bench b;
   const auto seconds = [&] {
     const Plan p = b.plan();
@@ -175,8 +175,12 @@ TEST_CASE("a reference takes its operations twice, at a sixth of the fp64 peak")
     prediction.work.operations = {{Pipe::fp32, 1e9}};
     return estimated_reference_seconds(p, p.groups.front(), prediction);
   };
-  b.device.peak_ops_per_s[static_cast<int>(Pipe::fp64)] = 6e9;
+  b.device.sm_count = 100;
+  b.device.sm_clock_max_mhz = 1000;
+  b.device.peak_ops_per_s[static_cast<int>(Pipe::fp64)] = 1e9;
   CHECK(seconds() == Approx(2.0));
+  b.device.peak_ops_per_s[static_cast<int>(Pipe::fp64)] = 1e15;
+  CHECK(seconds() == Approx(2e9 / (22.5 * 100 * 1e9)));
   b.device.peak_ops_per_s[static_cast<int>(Pipe::fp64)] = std::nullopt;
   CHECK(seconds() == 0.0);
 }
