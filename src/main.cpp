@@ -1,10 +1,16 @@
 // Parses, dispatches, and turns errors into text and exit codes.
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <exception>
+#include <iostream>
 
 #include <fmt/format.h>
 
 #include "build_info.hpp"
 #include "cli/app.hpp"
+#include "core/names.hpp"
 
 namespace {
 
@@ -28,6 +34,17 @@ void add_subcommands(CLI::App& app, Context& context) {
       "help on a subcommand: gpuexp run --help");
 }
 
+void check_subcommand(const CLI::App& app, const std::string& given) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({}))
+    names.push_back(command->get_name());
+  if (std::find(names.begin(), names.end(), given) != names.end()) return;
+  const auto near = gpuexp::nearest_name(given, names);
+  throw gpuexp::ConfigError(fmt::format("'{}' is no subcommand; {}allowed: {}", given,
+                                        near ? fmt::format("did you mean '{}'? ", *near) : "",
+                                        fmt::join(names, ", ")));
+}
+
 ExitCode run(int argc, char** argv) {
   const gpuexp::Registry& registry = gpuexp::Registry::global();
   for (const std::string& error : registry.errors())
@@ -40,6 +57,7 @@ ExitCode run(int argc, char** argv) {
   CLI::App app("Explores GPU performance: why is this kernel fast, and that one slow?", "gpuexp");
   app.set_version_flag("--version", std::string(gpuexp::build_info::version));
   add_subcommands(app, context);
+  if (argc > 1 && argv[1][0] != '-') check_subcommand(app, argv[1]);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
@@ -48,11 +66,20 @@ ExitCode run(int argc, char** argv) {
   return context.action();
 }
 
+// What the streams still hold can meet a full disk or a closed pipe after everything else went
+// well.
+ExitCode flushed(ExitCode code) {
+  std::cout.flush();
+  if (std::cout && std::fflush(stdout) == 0) return code;
+  fmt::print(stderr, "gpuexp: standard output: cannot write: {}\n", std::strerror(errno));
+  return ExitCode::internal;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
-    return static_cast<int>(run(argc, argv));
+    return static_cast<int>(flushed(run(argc, argv)));
   } catch (const gpuexp::ConfigError& e) {
     fmt::print(stderr, "gpuexp: {}\n", e.what());
     return static_cast<int>(ExitCode::usage);

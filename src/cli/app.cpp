@@ -1,6 +1,9 @@
 #include "cli/app.hpp"
 
+#include <charconv>
 #include <cstdlib>
+#include <limits>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -50,6 +53,21 @@ fs::path find_config(const std::string& given) {
                                 near ? fmt::format("; did you mean '{}'?", *near) : ""));
 }
 
+namespace {
+
+std::uint64_t seed_of(const std::string& text) {
+  std::uint64_t seed = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stopped_at, error] = std::from_chars(text.data(), end, seed);
+  if (error != std::errc() || stopped_at != end) {
+    throw ConfigError(fmt::format("--seed {}: expected an integer from 0 to {}", text,
+                                  std::numeric_limits<std::uint64_t>::max()));
+  }
+  return seed;
+}
+
+}  // namespace
+
 void ConfigOptions::add_to(CLI::App& command) {
   command.add_option("config", configs, "config files, or names of configs in configs/")
       ->required();
@@ -61,13 +79,27 @@ void ConfigOptions::add_to(CLI::App& command) {
                   "measure.max_seconds=1")
       ->type_name("KEY=VALUE[,VALUE...]")
       ->allow_extra_args(false);
-  command.add_option("--seed", overrides.seed, "seed of the inputs, instead of the config's");
+  // Read here: CLI11 wraps -1 and what is beyond 64 bits into a seed that nobody asked for.
+  command
+      .add_option_function<std::string>(
+          "--seed", [this](const std::string& text) { overrides.seed = seed_of(text); },
+          "seed of the inputs, instead of the config's")
+      ->type_name("UINT");
 }
 
 std::vector<Config> ConfigOptions::read(const Registry& registry) const {
   std::vector<Config> read;
   for (const std::string& given : configs)
     read.push_back(read_config(find_config(given), registry, overrides));
+  std::map<std::string, std::string> path_of;
+  for (const Config& config : read) {
+    const auto [first, is_new] = path_of.try_emplace(config.name, config.path);
+    if (is_new) continue;
+    throw ConfigError(
+        fmt::format("{}: $.name: '{}' is the name of {} too; give each config of a "
+                    "run its own",
+                    config.path, config.name, first->second));
+  }
   return read;
 }
 

@@ -210,7 +210,9 @@ ExitCode exit_code_of(const std::vector<Row>& rows) {
 class Command {
  public:
   Command(const Context& context, const Options& options)
-      : context_(context), options_(options), configs_(options.config.read(context.registry)) {}
+      : context_(context), options_(options), configs_(options.config.read(context.registry)) {
+    check_outputs();
+  }
 
   ExitCode run() {
     if (const auto reason = no_device_reason()) {
@@ -234,12 +236,35 @@ class Command {
     std::signal(SIGTERM, interrupt);
     const auto executor = make_cuda_executor(options_.device, device_.spec);
     ExitCode worst = ExitCode::ok;
+    // Around all configs at once: a profiler ends at the first stop.
+    if (options_.profile) executor->start_profiler();
     for (const Plan& plan : plans_)
       worst = std::max(worst, run_one(plan, *executor, started));
+    if (options_.profile) executor->stop_profiler();
     return worst;
   }
 
  private:
+  /// What --csv and --json name holds one table or report, and must be open to writing before
+  /// anything is measured.
+  void check_outputs() const {
+    for (const auto& [option, target] :
+         {std::pair{"--csv", options_.csv}, std::pair{"--json", options_.json}}) {
+      if (target.empty()) continue;
+      if (configs_.size() > 1) {
+        throw ConfigError(
+            fmt::format("{} {}: takes the results of one config, and {} are given; "
+                        "--out has a folder for each",
+                        option, target, configs_.size()));
+      }
+      if (target != "-") check_writable(target);
+    }
+    if (options_.csv == "-" && options_.json == "-")
+      throw ConfigError("--csv - --json -: standard output takes one of them");
+    if (!options_.csv.empty() && options_.csv != "-" && options_.csv == options_.json)
+      throw ConfigError(fmt::format("--csv and --json are both {}", options_.csv));
+  }
+
   /// Makes the folder, and refuses one that holds results: a run never overwrites another.
   void claim(const fs::path& dir) const {
     if (options_.verify_only) return;
@@ -305,13 +330,12 @@ void add_run(CLI::App& app, Context& context) {
   command->add_option("--device", options->device, "ordinal of the GPU (gpuexp info); default 0");
   command->add_flag(
       "--profile", options->profile,
-      "one launch per cell inside one cudaProfilerStart/Stop, for nsys and ncu; no times");
+      "one launch per cell in its range \"measure\", inside one cudaProfilerStart/Stop; no times");
   command->add_flag("--quiet", options->quiet, "no progress and no table");
   command->footer(
       "example: gpuexp run matmul --filter 'matmul/smem_*' --set n=1024,2048 --csv - > tiling.csv\n"
-      "exit codes: 0 all passed, 2 usage or config, 3 incorrect results, 4 failed cells, 5 no "
-      "usable GPU, "
-      "130 interrupted");
+      "exit codes: 0 all passed, 1 internal error or failed output, 2 usage or config, 3 incorrect "
+      "results, 4 failed cells, 5 no usable GPU, 130 interrupted");
   command->callback([&context, options] {
     context.action = [&context, options] { return Command(context, *options).run(); };
   });

@@ -182,9 +182,8 @@ const DeviceSpecFile& find_device_spec(const std::vector<DeviceSpecFile>& specs,
   for (const DeviceSpecFile& f : specs)
     ids.push_back(f.spec.id);
   std::string message = fmt::format("GPU '{}' is not known", name);
-  if (const auto near = nearest_name(lower(name), ids))
-    message += fmt::format("; did you mean '{}'?", *near);
-  message += " known:";
+  const auto near = nearest_name(lower(name), ids);
+  message += near ? fmt::format("; did you mean '{}'? known:", *near) : "; known:";
   for (const std::string& id : ids)
     message += " " + id;
   throw ConfigError(message);

@@ -69,12 +69,13 @@ std::vector<std::int64_t> resolve_wave_edges(const WaveEdges& edges, const Famil
                                              const KernelResources& resources) {
   if (variant.is_vendor) {
     throw ConfigError(
-        fmt::format("wave_edges need the grid of {}/{}, which a vendor library chooses", family.id,
-                    variant.id));
+        fmt::format("wave_edges need the grid of {}/{}, which a vendor library chooses; leave it "
+                    "out of \"variants\", or give it plain sizes in an experiment of its own",
+                    family.id, variant.id));
   }
-  // A device that cannot run the variant has no waves of it; its plain sizes remain, each skipped
-  // with the reason.
-  if (device.compute_capability() < variant.min_compute_capability) return {};
+  // A device that cannot run the variant has no waves of it: one size stands for them and is
+  // skipped with the reason.
+  if (device.compute_capability() < variant.min_compute_capability) return {edges.from};
   const auto count_at = [&](std::int64_t n) {
     Values at = values;
     at[parameter] = n;
@@ -279,7 +280,17 @@ Plan make_plan(const Config& config, const DeviceSpec& device, const KernelResou
   plan.config = &config;
   plan.device = device;
   for (std::size_t i = 0; i < config.experiments.size(); ++i) {
-    ExperimentPlanner(plan, i, resources, free_bytes).run();
+    const std::string place = fmt::format("{}: $.experiments[{}]", config.path, i);
+    const std::size_t groups_before = plan.groups.size();
+    try {
+      ExperimentPlanner(plan, i, resources, free_bytes).run();
+    } catch (const ConfigError& e) {
+      throw ConfigError(fmt::format("{}: {}", place, e.what()));
+    }
+    if (plan.groups.size() == groups_before) {
+      throw ConfigError(fmt::format("{}: selects no cell: its wave_edges hold no edge on {}", place,
+                                    device.name));
+    }
   }
   return plan;
 }

@@ -61,10 +61,8 @@ class Runner {
         now_s_(options.now_s ? options.now_s : steady_seconds) {}
 
   std::vector<Row> run() {
-    if (options_.kind == RunKind::profile) executor_.start_profiler();
     for (const Group& group : plan_.groups)
       run_group(group);
-    if (options_.kind == RunKind::profile && !device_lost_) executor_.stop_profiler();
     return std::move(rows_);
   }
 

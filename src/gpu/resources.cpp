@@ -50,6 +50,9 @@ DeviceMemory::~DeviceMemory() {
   if (pooled_) {
     GPUEXP_CUDA_NOEXCEPT(cudaDeviceSynchronize());
     GPUEXP_CUDA_NOEXCEPT(cudaFreeAsync(pointer_, kLegacyStream));
+    // Blocks join their free neighbours only once they are known to be free: without waiting, equal
+    // problems in a row would lie at other addresses each time, and at other places in L2.
+    GPUEXP_CUDA_NOEXCEPT(cudaStreamSynchronize(kLegacyStream));
   } else {
     GPUEXP_CUDA_NOEXCEPT(cudaFree(pointer_));
   }

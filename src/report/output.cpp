@@ -108,6 +108,16 @@ void Output::fail() const {
   fail_to_write(name_, errno);
 }
 
+void check_writable(const std::string& path) {
+  namespace fs = std::filesystem;
+  const fs::path file(path);
+  if (::access(path.c_str(), F_OK) == 0 && ::access(path.c_str(), W_OK) != 0)
+    fail_to_write(path, errno);
+  if (fs::is_directory(file)) fail_to_write(path, EISDIR);
+  const fs::path parent = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  if (!fs::exists(file) && ::access(parent.c_str(), W_OK | X_OK) != 0) fail_to_write(path, errno);
+}
+
 void write_file_atomically(const std::string& path, std::string_view text) {
   namespace fs = std::filesystem;
   std::error_code error;

@@ -35,6 +35,9 @@ class Output {
   bool owned_;
 };
 
+/// Throws ReportError when the file could not be written now; writes nothing.
+void check_writable(const std::string& path);
+
 /// Writes a whole file so that a reader sees the old content or all of the text, whatever happens
 /// meanwhile: into a temporary file beside it, then fsync and rename. A symbolic link keeps
 /// pointing where it did. What is no regular file (/dev/stdout, a pipe) is written in place. Throws

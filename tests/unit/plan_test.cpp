@@ -125,6 +125,24 @@ TEST_CASE("wave edges need a grid that is known") {
   }
 }
 
+TEST_CASE("an experiment whose wave edges are none selects nothing, and says where") {
+  Bench b;
+  b.config.path = "edges.json";
+  b.experiment().axes = {{"n", {WaveEdges{1, 2}}}};
+  b.experiment().axis_groups = {{0}};
+  CHECK_THROWS_WITH(b.plan(), contains_text("edges.json: $.experiments[0]: selects no cell"));
+}
+
+TEST_CASE("where a variant cannot run, one skipped size stands for its wave edges") {
+  Bench b;
+  b.family.variants.front().min_compute_capability = 90;
+  b.experiment().axes = {{"n", {WaveEdges{1024, 8192}}}};
+  b.experiment().axis_groups = {{0}};
+  const Plan p = b.plan();
+  REQUIRE(p.groups.size() == 1);
+  CHECK(!p.groups[0].cells.front().skip_reason.empty());
+}
+
 TEST_CASE("what cannot run is skipped with the reason") {
   Bench b;
   b.experiment().axes = {{"n", {number(9)}}};
