@@ -161,7 +161,7 @@ Variant write_whole_sectors() {
   };
   v.work = [](const Problem& p) {
     Work w = reading(p);
-    w.bytes_written = static_cast<double>(out_count(p) * sizeof(float));
+    w.bytes_written = static_cast<double>(p.n * sizeof(float));
     w.moved_written = sector_bytes<float>(out_count(p));
     return w;
   };
@@ -178,8 +178,9 @@ Family declare() {
   f.physics =
       "DRAM is written in bursts of whole sectors. A sector that leaves L2 with bytes missing has "
       "to be completed from DRAM first, a read for every write; one that is full has not. "
-      "Scattered 4-byte stores therefore cost up to 16 times their bytes in traffic, twice what "
-      "scattered 4-byte loads do, and writing the bytes between them as well can be the faster "
+      "Stores of 4 bytes, 8 words apart, therefore cost 16 times their bytes in traffic, twice "
+      "what "
+      "loads of the same pattern do, and writing the bytes between them as well can be the faster "
       "way.";
   f.extent("n", &Problem::n, std::int64_t{1} << 25, std::int64_t{1} << 32, "fp32 values written")
       .integer("stride", &Problem::stride, 8, 1, 64, "elements",

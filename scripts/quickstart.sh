@@ -13,7 +13,7 @@ plot() {
   if [[ ! -s $results/results.csv ]]; then
     return
   fi
-  if find_plotting_python; then
+  if find_python "pandas and matplotlib, for the plots" pandas matplotlib; then
     "$python" scripts/plot.py "$results/results.csv" --out "$results" ||
       warn "scripts/plot.py failed; $results/results.csv has the data"
   else

@@ -194,14 +194,16 @@ pip_install() {
   fi
 }
 
-# Sets python to an interpreter with pandas and matplotlib; false where there is none.
-find_plotting_python() {
-  local check='import matplotlib, pandas'
+# find_python WHAT MODULE...: sets python to an interpreter that has the modules, which are installed into the virtual
+# environment where none has; false where that fails.
+find_python() {
+  local imports
+  imports=$(IFS=,; printf 'import %s' "${*:2}")
   python=python3
-  python3 -c "$check" 2>/dev/null && return
+  python3 -c "$imports" 2>/dev/null && return
   python=$venv/bin/python
-  [[ -x $python ]] && "$python" -c "$check" 2>/dev/null && return
-  pip_install "pandas and matplotlib, for the plots" pandas matplotlib
+  [[ -x $python ]] && "$python" -c "$imports" 2>/dev/null && return
+  pip_install "$1" "${@:2}"
 }
 
 # --- CUDA toolkit -----------------------------------------------------------------------------------------------

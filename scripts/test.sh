@@ -13,10 +13,10 @@ sanitized=$repo/build-host
 configured "$sanitized" || configure host
 compile "$sanitized"
 
-if find_plotting_python; then
-  export GPUEXP_PLOT_PYTHON=$python
+if find_python "pandas, matplotlib and jsonschema, for the tests" pandas matplotlib jsonschema; then
+  export GPUEXP_TEST_PYTHON=$python
 else
-  warn "pandas and matplotlib could not be installed; the test of the plots is skipped"
+  warn "pandas, matplotlib and jsonschema could not be installed; the tests of the plots and the schema are skipped"
 fi
 
 status=0

@@ -167,7 +167,10 @@ std::string sweep_reading(const ExperimentResults& e) {
   const auto drop = largest_drop(*sweep);
   if (!drop) return range_reading(e, *sweep);
   const Extremes x = extremes_of(*sweep, *drop->series);
-  std::vector<std::string> columns{"waves"};
+  // A family that counts whole waves says so in a metric of its own.
+  const auto counts_waves = [](const std::string& metric) { return metric == "metric.waves"; };
+  std::vector<std::string> columns;
+  if (std::none_of(e.metrics.begin(), e.metrics.end(), counts_waves)) columns.emplace_back("waves");
   columns.insert(columns.end(), e.metrics.begin(), e.metrics.end());
   const std::string change = change_phrase(*drop->from, *drop->to, columns);
   return fmt::format("{}throughput drops {} % from {} to {}{}, the largest step between {} and {}",

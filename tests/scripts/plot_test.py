@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """plot.py from outside: figures for the families of a CSV, and clear words for what is none.
 
-Runs under GPUEXP_PLOT_PYTHON where that is set. Exits with 4, which ctest shows as skipped, where pandas or matplotlib
+Runs under GPUEXP_TEST_PYTHON where that is set. Exits with 4, which ctest shows as skipped, where pandas or matplotlib
 is missing.
 """
 
@@ -14,8 +14,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
-if plot_python := os.environ.pop("GPUEXP_PLOT_PYTHON", None):
-    os.execvp(plot_python, [plot_python, *sys.argv])
+if test_python := os.environ.pop("GPUEXP_TEST_PYTHON", None):
+    os.execvp(test_python, [test_python, *sys.argv])
 
 try:
     import matplotlib  # noqa: F401
