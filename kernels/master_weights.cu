@@ -471,10 +471,12 @@ Family declare() {
       .output("stochastic", &Data::stochastic, n)
       .output("master", &Data::master, n)
       .output("copy", &Data::copy, n);
-  f.metric("lost_update_share_pct", "%", "updates that were not zero and left the weight as it was")
-      .metric(
-          "progress_pct", "%",
-          "movement of all weights along the exact one; 100 when updates arrive in full on average")
+  // What counts comes first: the readings of a table name the first that differ.
+  f.metric(
+       "progress_pct", "%",
+       "movement of all weights along the exact one; 100 when updates arrive in full on average")
+      .metric("lost_update_share_pct", "%",
+              "updates that were not zero and left the weight as it was")
       .metric("rms_error_pct", "%",
               "root mean square of last weight minus exact, over that of the exact movement");
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };

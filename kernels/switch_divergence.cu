@@ -159,7 +159,7 @@ Variant switch_by_warp() {
       "Warp w takes way w mod ways: all ways are taken equally often, each warp takes one, and the "
       "time should not depend on their number. What may is the fetching of instructions: the warps "
       "of a scheduler run up to 32 different loops of 576 bytes, where with one way they share "
-      "one: on an H200 16 ways cost nothing, 32 a quarter of the time.";
+      "one: on an H200 16 ways cost nothing, 32 a fifth of the time.";
   return v;
 }
 
@@ -170,7 +170,7 @@ Variant switch_in_warp() {
       "Neighbouring lanes take neighbouring ways, so a warp issues every way, one after the other, "
       "with 32 / ways of its lanes on: each further way adds the time of one, on top of what a "
       "launch, "
-      "the loads and the stores cost once (on an H200 78 µs per way of 256 FMAs and 15 µs once). "
+      "the loads and the stores cost once (on an H200 75 µs per way of 512 FMAs and 14 µs once). "
       "smsp__thread_inst_executed_per_inst_executed falls to 32 / ways.";
   return v;
 }

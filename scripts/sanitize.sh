@@ -23,7 +23,7 @@ check() { # check TOOL FAMILY: writes a log, prints one line, and is false unles
 
 echo "scripts/sanitize.sh on $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -n 1)," \
   "$(compute-sanitizer --version | grep -m 1 -oE '[Vv]ersion [0-9.]+'), $(date -u +%Y-%m-%d)," \
-  "commit $(git -C "$(dirname "$0")" describe --always --dirty 2>/dev/null || echo unknown)"
+  "$("$(dirname "$tests")/../gpuexp" info 2>/dev/null | head -n 1)"
 
 for tool in memcheck racecheck; do
   log=$logs/$tool.planted.txt

@@ -82,7 +82,7 @@ def draw_scales(ax, rows):
     ax.plot(x, overflow, marker="s", color=PALETTE[1])
     ax.set_xlabel("log2 of the static scale")
     ax.set_ylabel("gradients (%)")
-    smallest = min(share for share in [*lost, *overflow] if share > 0)
+    smallest = min((share for share in [*lost, *overflow] if share > 0), default=1e-6)
     ax.set_yscale("symlog", linthresh=smallest)  # zero is on the axis, and a trade-off over decades visible
     ax.set_ylim(bottom=0)
     label_lines(ax, [(x.iloc[-1], lost.iloc[-1], "stored as zero", PALETTE[0]),
