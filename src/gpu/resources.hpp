@@ -13,7 +13,7 @@ namespace gpuexp {
 /// Uninitialised device memory, 256-byte aligned, ready on every stream; freed with its owner,
 /// after all work on the device. What is freed stays with the process: the driver clears memory
 /// that a process returns to it, in the background, and what runs meanwhile loses a tenth of the
-/// bandwidth (measured on an H200: 2.55 ms per GiB, docs/results/README.md).
+/// bandwidth (measured on an H200: 2.5 ms per GiB, docs/results/README.md).
 class DeviceMemory {
  public:
   DeviceMemory() = default;

@@ -1,8 +1,10 @@
 // The executor and the runner on a real device: wrong results are rejected, faults cost their own
 // cell and what comes after says so, and the resource table agrees with the driver.
+#include <algorithm>
 #include <map>
 
 #include <cuda_runtime_api.h>
+#include <fmt/format.h>
 
 #include "core/registry.hpp"
 #include "core/runner.hpp"
@@ -139,6 +141,51 @@ TEST_CASE("freed memory stays with the process and is used again", "[engine]") {
     CHECK(free_bytes() == with_kept);
   }
   CHECK(free_bytes() == with_kept);
+}
+
+// Not a check but a measurement, for docs/results/README.md: copies of 512 MiB, one after the
+// other, after memory was given back to the driver, and after it went into a pool that keeps it.
+TEST_CASE("measured: copies after memory was freed", "[.freed]") {
+  constexpr std::size_t kBytes = std::size_t{512} << 20;
+  constexpr std::size_t kGiB = std::size_t{1} << 30;
+  constexpr int kCopies = 600;
+  const DeviceMemory from(kBytes);
+  const DeviceMemory to(kBytes);
+  GPUEXP_CUDA(cudaMemset(from.get(), 0, kBytes));
+  const CudaStream stream;
+  const auto report = [&](const char* what, std::size_t gib) {
+    std::vector<CudaEvent> ends(kCopies + 1);
+    ends[0].record(stream);
+    for (int i = 1; i <= kCopies; ++i) {
+      GPUEXP_CUDA(
+          cudaMemcpyAsync(to.get(), from.get(), kBytes, cudaMemcpyDeviceToDevice, stream.get()));
+      ends[i].record(stream);
+    }
+    stream.synchronize();
+    std::vector<double> us;
+    for (int i = 0; i < kCopies; ++i)
+      us.push_back(elapsed_us(ends[i], ends[i + 1]));
+    std::vector<double> last(us.end() - kCopies / 4, us.end());
+    std::nth_element(last.begin(), last.begin() + kCopies / 8, last.end());
+    const double usual_us = last[kCopies / 8];
+    double slow_ms = 0;
+    for (const double copy_us : us)
+      slow_ms += copy_us > 1.05 * usual_us ? 1e-3 * copy_us : 0.0;
+    fmt::print("{:14} {:2} GiB: slow for {:5.1f} ms, the second copy {:.0f} µs, then {:.0f} µs\n",
+               what, gib, slow_ms, us[1], usual_us);
+  };
+  report("nothing", 0);
+  for (const std::size_t gib : {1, 2, 4, 8, 16, 32}) {
+    void* memory = nullptr;
+    GPUEXP_CUDA(cudaMalloc(&memory, gib * kGiB));
+    report("cudaMalloc", gib);
+    GPUEXP_CUDA(cudaFree(memory));
+    report("cudaFree", gib);
+  }
+  for (const std::size_t gib : {1, 8, 32}) {
+    { const DeviceMemory pooled(static_cast<std::int64_t>(gib * kGiB)); }
+    report("kept in a pool", gib);
+  }
 }
 
 TEST_CASE("planted: a write past an allocation", "[.planted][memcheck]") {
