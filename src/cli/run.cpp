@@ -330,7 +330,7 @@ void add_run(CLI::App& app, Context& context) {
   command->add_option("--device", options->device, "ordinal of the GPU (gpuexp info); default 0");
   command->add_flag(
       "--profile", options->profile,
-      "one launch per cell in its range \"measure\", inside one cudaProfilerStart/Stop; no times");
+      "one launch per cell, for nsys and ncu, in one cudaProfilerStart/Stop; no times");
   command->add_flag("--quiet", options->quiet, "no progress and no table");
   command->footer(
       "example: gpuexp run matmul --filter 'matmul/smem_*' --set n=1024,2048 --csv - > tiling.csv\n"

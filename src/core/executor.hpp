@@ -45,18 +45,27 @@ class Executor {
   /// What an earlier problem held is released first.
   virtual void set_up(const Family& family, const void* problem, std::uint64_t seed) = 0;
 
-  /// Poisons the outputs, launches once through the path that timing uses, compares every element,
-  /// the guards and the inputs, which are as set_up() left them afterwards.
-  virtual Verification verify(const Variant& variant) = 0;
+  /// Fills the variant's outputs with what no result may keep, and has its references at hand.
+  virtual void poison(const Variant& variant) = 0;
+
+  /// One untimed launch, through the path that timing uses.
+  virtual void launch(const Variant& variant, Mode mode) = 0;
+
+  /// Compares every element that the last launch should have written, the guards and the inputs,
+  /// which are as set_up() left them afterwards.
+  virtual Verification check(const Variant& variant) = 0;
+
+  Verification verify(const Variant& variant) {
+    poison(variant);
+    launch(variant, Mode::warm);
+    return check(variant);
+  }
 
   /// Untimed launches in the given mode.
   virtual void warm_up(const Variant& variant, Mode mode, int launches) = 0;
 
   /// One timed launch, in microseconds.
   virtual double sample_us(const Variant& variant, Mode mode) = 0;
-
-  /// One untimed launch with nothing around it, for profilers.
-  virtual void launch(const Variant& variant, Mode mode) = 0;
 
   /// The variant's measured metrics, read from what its last launch wrote.
   virtual MetricValues measured_metrics(const Variant& variant) = 0;

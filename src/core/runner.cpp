@@ -139,7 +139,26 @@ class Runner {
   // True when the outputs are right; otherwise the row says what is wrong.
   bool verified(const Variant& variant, Row& row, const char* when) {
     const TraceRange range(tracer_, "verify");
-    row.verification = executor_.verify(variant);
+    return passed(executor_.verify(variant), row, when);
+  }
+
+  // The launch that is profiled is the one that is verified: there is no other.
+  bool profiled(const Cell& cell, Row& row) {
+    const Variant& variant = *cell.variant;
+    {
+      const TraceRange range(tracer_, "verify");
+      executor_.poison(variant);
+    }
+    {
+      const TraceRange range(tracer_, "measure");
+      executor_.launch(variant, cell.mode);
+    }
+    const TraceRange range(tracer_, "verify");
+    return passed(executor_.check(variant), row, "");
+  }
+
+  static bool passed(const Verification& verification, Row& row, const char* when) {
+    row.verification = verification;
     if (row.verification->passed()) return true;
     row.status = Status::incorrect;
     row.reason = fmt::format("{}{}", describe(*row.verification), when);
@@ -150,14 +169,12 @@ class Runner {
 
   void measure(const Experiment& experiment, const Cell& cell, Row& row) {
     const Variant& variant = *cell.variant;
-    if (!verified(variant, row, "")) return;
+    const bool right =
+        options_.kind == RunKind::profile ? profiled(cell, row) : verified(variant, row, "");
+    if (!right) return;
     for (auto& metric : executor_.measured_metrics(variant))
       row.metrics.push_back(std::move(metric));
     row.status = Status::passed;
-    if (options_.kind == RunKind::profile) {
-      const TraceRange range(tracer_, "measure");
-      executor_.launch(variant, cell.mode);
-    }
     if (options_.kind != RunKind::measure) return;
     {
       const TraceRange range(tracer_, "warm-up");

@@ -21,7 +21,7 @@ class RunObserver {
 enum class RunKind {
   measure,  ///< verify, warm up, sample, verify again
   verify,   ///< verify alone
-  profile,  ///< verify, then one launch per cell inside the profiled region
+  profile,  ///< one launch per cell, in the range "measure", and verified
 };
 
 struct RunOptions {

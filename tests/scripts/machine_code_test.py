@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What the divergence lesson says of its machine code holds: the branch is one, and select has none.
 
-Arguments: cuobjdump, and the program that holds the kernels. Exits with 4, which ctest shows as skipped, where cuobjdump
-is missing or the program has no machine code for compute capability 9.0.
+Arguments: cuobjdump, and the program that holds the kernels. Skipped where cuobjdump is missing or the program has no
+machine code for compute capability 9.0.
 """
 
 import re
@@ -11,7 +11,8 @@ import subprocess
 import sys
 import unittest
 
-SKIPPED = 4
+from requirements import skip
+
 KERNELS = {
     "branch": "_ZN6gpuexp10divergence13branch_kernelEliPKfPKjPf",
     "select": "_ZN6gpuexp10divergence13select_kernelEliPKfPKjPf",
@@ -67,9 +68,7 @@ if __name__ == "__main__":
     CUOBJDUMP, PROGRAM = sys.argv[1:3]
     del sys.argv[1:3]
     if not shutil.which(CUOBJDUMP):
-        print("skipped: no cuobjdump")
-        sys.exit(SKIPPED)
+        skip("no cuobjdump")
     if not instructions("branch"):
-        print("skipped: no machine code for sm_90a in it")
-        sys.exit(SKIPPED)
+        skip("no machine code for sm_90a in it")
     unittest.main()

@@ -1,28 +1,20 @@
 #!/usr/bin/env python3
 """plot.py from outside: figures for the families of a CSV, and clear words for what is none.
 
-Runs under GPUEXP_TEST_PYTHON where that is set. Exits with 4, which ctest shows as skipped, where pandas or matplotlib
-is missing.
+Skipped where pandas or matplotlib is missing.
 """
 
 import csv
 import json
-import os
 import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-if test_python := os.environ.pop("GPUEXP_TEST_PYTHON", None):
-    os.execvp(test_python, [test_python, *sys.argv])
+from requirements import require
 
-try:
-    import matplotlib  # noqa: F401
-    import pandas  # noqa: F401
-except ImportError as missing:
-    print(f"skipped: {missing}")
-    sys.exit(4)
+require("pandas", "matplotlib")
 
 PLOT = Path(__file__).resolve().parents[2] / "scripts" / "plot.py"
 

@@ -25,9 +25,11 @@ class FakeExecutor : public Executor {
   void set_up(const Family&, const void*, std::uint64_t seed) override {
     calls.push_back("set_up " + std::to_string(seed));
   }
-  Verification verify(const Variant& v) override {
-    calls.push_back("verify " + v.id);
-    return verification(v.id, verified_[v.id]++);
+  void poison(const Variant& v) override { calls.push_back("poison " + v.id); }
+  void launch(const Variant& v, Mode) override { calls.push_back("launch " + v.id); }
+  Verification check(const Variant& v) override {
+    calls.push_back("check " + v.id);
+    return verification(v.id, checked_[v.id]++);
   }
   void warm_up(const Variant& v, Mode mode, int launches) override {
     calls.push_back("warm_up " + v.id + " " + std::string(name_of(mode)) + " " +
@@ -37,7 +39,6 @@ class FakeExecutor : public Executor {
     if (sampled_[v.id] == 0) calls.push_back("sample " + v.id);
     return time_us(v.id, sampled_[v.id]++);
   }
-  void launch(const Variant& v, Mode) override { calls.push_back("launch " + v.id); }
   MetricValues measured_metrics(const Variant&) override { return {}; }
   std::int64_t flush_bytes() const override { return 1 << 20; }
   void start_profiler() override { calls.push_back("start_profiler"); }
@@ -46,7 +47,7 @@ class FakeExecutor : public Executor {
   int samples_of(const std::string& variant) { return sampled_[variant]; }
 
  private:
-  std::map<std::string, int> verified_;
+  std::map<std::string, int> checked_;
   std::map<std::string, int> sampled_;
 };
 

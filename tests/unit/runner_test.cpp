@@ -63,9 +63,10 @@ TEST_CASE("a cell is verified, warmed up, sampled and verified again") {
   CHECK(rows[0].status == Status::passed);
   CHECK(rows[0].time_us->median == 10.0);
   CHECK(rows[0].stop_reason == StopReason::converged);
-  CHECK(b.executor.calls == std::vector<std::string>{"set_up 1", "verify first",
-                                                     "warm_up first cold 3", "sample first",
-                                                     "verify first"});
+  CHECK(b.executor.calls == std::vector<std::string>{"set_up 1", "poison first", "launch first",
+                                                     "check first", "warm_up first cold 3",
+                                                     "sample first", "poison first", "launch first",
+                                                     "check first"});
 }
 
 TEST_CASE("a wrong result is never timed, and a late one loses its times") {
@@ -191,14 +192,34 @@ TEST_CASE("an interrupt keeps what was measured and leaves the rest not run") {
   CHECK(rows[1].reason == "interrupted");
 }
 
-TEST_CASE("profiling launches once per cell after it was verified") {
+TEST_CASE("profiling launches once per cell, and that launch is the one verified") {
   Bench b({"first", "second"});
   b.options.kind = RunKind::profile;
   const auto rows = b.run();
-  CHECK(b.executor.calls == std::vector<std::string>{"set_up 1", "verify first", "launch first",
-                                                     "verify second", "launch second"});
+  CHECK(b.executor.calls == std::vector<std::string>{"set_up 1", "poison first", "launch first",
+                                                     "check first", "poison second",
+                                                     "launch second", "check second"});
   CHECK(rows[0].status == Status::passed);
   CHECK(!rows[0].time_us.has_value());
+}
+
+TEST_CASE("a profiled launch alone is in the range measure, and a wrong one is incorrect") {
+  Bench b({"first"});
+  b.options.kind = RunKind::profile;
+  b.executor.verification = [](const std::string&, int) { return wrong_result(); };
+  const auto rows = b.run();
+  CHECK(rows[0].status == Status::incorrect);
+  const std::vector<std::string> expected{"push toy/toy/first/n=1024,share=0.5,width=narrow/cold",
+                                          "push set-up",
+                                          "pop",
+                                          "push verify",
+                                          "pop",
+                                          "push measure",
+                                          "pop",
+                                          "push verify",
+                                          "pop",
+                                          "pop"};
+  CHECK(b.tracer.events == expected);
 }
 
 TEST_CASE("ranges nest and carry the row's key") {
