@@ -11,7 +11,7 @@
 // differs. Over every n, one by one, the plot of cuBLAS coloured by divisor_pow2 shows alignment,
 // tiles and waves at once, and a library that picks another kernel at each size.
 #include "gpu/cublas.hpp"
-#include "kernels/common/gemm_reference.cuh"
+#include "kernels/common/gemm.cuh"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/mma_pipeline.cuh"
 
@@ -42,25 +42,21 @@ std::int64_t divisor_pow2(std::int64_t n) {
 }
 
 Work work(const Problem& p) {
-  const double n = static_cast<double>(p.n);
-  Work w;
-  w.bytes_read = 2.0 * n * n * sizeof(Element);
-  w.bytes_written = n * n * sizeof(Element);
-  w.moved_read = w.bytes_read;
-  w.moved_written = w.bytes_written;
-  w.operations = {{Pipe::tensor_bf16_fp32, 2.0 * n * n * n}};
-  return w;
+  return gemm_work(p.n, p.n, p.n, DataType::bf16, DataType::bf16, Pipe::tensor_bf16_fp32);
 }
 
 // ---- the plain reference ----
 
 GemmOperands<Element> operands(const Problem& p, const Data& d) {
-  return {d.a, p.n, d.b, p.n, p.n};
+  return contiguous_operands<Element>(d.a, d.b, p.n, p.n, p.n);
+}
+
+NormBound error_bound(const Problem& p) {
+  return tensor_core_bound(p.n, DataType::fp32, DataType::bf16);
 }
 
 void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  const auto index = [&](std::int64_t row, std::int64_t column) { return row * p.n + column; };
-  host_gemm_reference(operands(p, d), p.n, p.n, tensor_core_bound(p.n), index, out[0]);
+  host_gemm(operands(p, d), error_bound(p), out[0]);
 }
 
 // ---- cublas: what a library makes of it ----
@@ -80,9 +76,9 @@ Variant cublas_gemm() {
     return MetricValues{{"divisor_pow2", static_cast<double>(divisor_pow2(p.n))}};
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    cublas::gemm({cublas::Compute::fp32, DataType::bf16, DataType::bf16, p.n, p.n, p.n, d.a, p.n,
-                  d.b, p.n, d.c, p.n},
-                 x.device, x.stream);
+    cublas::gemm(
+        {cublas::Compute::fp32, DataType::bf16, DataType::bf16, p.n, p.n, p.n, d.a, d.b, d.c},
+        x.device, x.stream);
   };
   return v;
 }
@@ -171,12 +167,11 @@ Family declare() {
   };
   f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
                    Stream stream) {
-    evaluate_reference(out[0], p.n * p.n,
-                       GemmReference<Element>{operands(p, d), p.n, tensor_core_bound(p.n)}, stream);
+    evaluate_gemm(operands(p, d), error_bound(p), out[0], stream);
   };
   f.host_reference = host_reference;
   f.tolerance_derivation = kTensorCoreBoundDerivation;
-  f.tolerance = [](const Problem& p) { return tensor_core_bound(p.n).tolerance(); };
+  f.tolerance = [](const Problem& p) { return error_bound(p).tolerance(); };
   f.variant(cublas_gemm());
   f.variant(widest_access());
   return f;

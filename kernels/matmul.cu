@@ -5,8 +5,8 @@
 // FLOP per byte, far above the ridge of any GPU, so DRAM is never the limit by need, only by waste.
 // Each rung moves reuse one level closer to the arithmetic: cache lines, shared memory, registers.
 #include "gpu/cublas.hpp"
+#include "kernels/common/gemm.cuh"
 #include "kernels/common/launch.cuh"
-#include "kernels/common/reference.cuh"
 #include "kernels/common/register_tile.cuh"
 
 namespace gpuexp::matmul {
@@ -30,48 +30,17 @@ using Variant = Family::Variant;
 
 // ---- the plain reference
 
-struct ReferenceDot {
-  Problem p;
-  Data d;
-  __device__ ReferenceElement operator()(std::int64_t i) const {
-    const std::int64_t row = i / p.n;
-    const std::int64_t col = i % p.n;
-    ReferenceElement sum{0.0, 0.0};
-    for (std::int64_t k = 0; k < p.k; ++k) {
-      const double product = static_cast<double>(d.a[row * p.k + k]) * d.b[k * p.n + col];
-      sum.value += product;
-      sum.magnitude += fabs(product);
-    }
-    return sum;
-  }
-};
+GemmOperands<float> operands(const Problem& p, const Data& d) {
+  return contiguous_operands<float>(d.a, d.b, p.m, p.n, p.k);
+}
 
 void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  for (std::int64_t row = 0; row < p.m; ++row) {
-    for (std::int64_t col = 0; col < p.n; ++col) {
-      double value = 0.0;
-      double magnitude = 0.0;
-      for (std::int64_t k = 0; k < p.k; ++k) {
-        const double product = static_cast<double>(d.a[row * p.k + k]) * d.b[k * p.n + col];
-        value += product;
-        magnitude += std::abs(product);
-      }
-      out[0].value[row * p.n + col] = value;
-      out[0].magnitude[row * p.n + col] = magnitude;
-    }
-  }
+  host_gemm(operands(p, d), AbsoluteBound{}, out[0]);
 }
 
 // What every rung must do at least; the rungs differ in how often they fetch the same bytes again.
 Work work(const Problem& p) {
-  Work w;
-  w.bytes_read = static_cast<double>((p.m * p.k + p.k * p.n) * sizeof(float));
-  w.bytes_written = static_cast<double>(p.m * p.n * sizeof(float));
-  w.moved_read = w.bytes_read;
-  w.moved_written = w.bytes_written;
-  w.operations = {{Pipe::fp32, 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) *
-                                   static_cast<double>(p.k)}};
-  return w;
+  return gemm_work(p.m, p.n, p.k, DataType::fp32, DataType::fp32, Pipe::fp32);
 }
 
 // ---- what the variants' host sides share
@@ -459,8 +428,7 @@ Variant double_buffered() {
            "arithmetic, and one barrier per slice remains of two. It costs twice the shared "
            "memory, and registers for the slice in flight and the second fragments, all of the 128 "
            "that two blocks per SM leave: on an H200 it is faster than vectorized at 1024, where "
-           "there "
-           "are too few blocks to hide latency otherwise, and no faster from 2048 on."),
+           "there are too few blocks to hide latency otherwise, and no faster from 2048 on."),
       double_buffered_kernel<T, 4>, double_buffered_kernel<T, 2>, double_buffered_kernel<T, 1>,
       staged_width);
 }
@@ -569,19 +537,9 @@ Variant cublas_sgemm() {
   v.is_vendor = true;
   v.unavailable = cublas::unavailable;
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    const cublas::Gemm g{cublas::Compute::fp32,
-                         DataType::fp32,
-                         DataType::fp32,
-                         p.m,
-                         p.n,
-                         p.k,
-                         d.a,
-                         p.k,
-                         d.b,
-                         p.n,
-                         d.c,
-                         p.n};
-    cublas::gemm(g, x.device, x.stream);
+    cublas::gemm(
+        {cublas::Compute::fp32, DataType::fp32, DataType::fp32, p.m, p.n, p.k, d.a, d.b, d.c},
+        x.device, x.stream);
   };
   return v;
 }
@@ -607,7 +565,7 @@ Family declare() {
   };
   f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
                    Stream stream) {
-    evaluate_reference(out[0], p.m * p.n, ReferenceDot{p, d}, stream);
+    evaluate_gemm(operands(p, d), AbsoluteBound{}, out[0], stream);
   };
   f.host_reference = host_reference;
   f.tolerance_derivation =

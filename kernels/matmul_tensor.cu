@@ -17,7 +17,7 @@
 #include <mma.h>
 
 #include "gpu/cublas.hpp"
-#include "kernels/common/gemm_reference.cuh"
+#include "kernels/common/gemm.cuh"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/mma_pipeline.cuh"
 #include "kernels/common/rounding.cuh"
@@ -101,100 +101,49 @@ void prepare(const Problem& p, const Data& d, std::uint64_t seed, Stream stream)
 
 // ---- the plain reference and its tolerance
 
-constexpr char kToleranceDerivation[] =
-    "Tensor cores multiply exactly and add a few products at a time to the running sum P: 4 in the "
-    "first generation, 16 in Hopper (8 of tf32), so in at most S = ceil(K/4) steps. Where fp32 "
-    "accumulates, what lies below the last bit of the largest addend is cut off, and so is the sum "
-    "(Fasi, Higham, Mikaitis, Pranesh, Numerical behavior of NVIDIA tensor cores, PeerJ Computer "
-    "Science 7:e330, 2021). Cutting off always shrinks |P|, by less than 2u·|P|, u = 2^-24, and by "
-    "half of that on average: a bias, which grows like S. Products p of random sign make P a "
-    "random walk that ends at a typical distance of norm(p) = √Σp²; the mean of |P| over the steps "
-    "is about norm(p)/2 and exceeds x·norm(p) with probability about exp(-3x²/2). What is cut off "
-    "the products has random sign and grows like √K. The bound is λ·u·(S + √K)·norm(p), λ = 8: to "
-    "exceed it, x must be above 4 even if every step lost all of 2u·|P| (4e-11 per element), and "
-    "above 8 at the average loss (1e-41). fp16 sums are rounded to nearest after each step: errors "
-    "of random sign, below λ·u·√S·norm(p), u = 2^-11, but for 5e-14 by the same walk, plus 2^-25, "
-    "half of the smallest subnormal number, per step. Rounding the result to the type of C adds "
-    "u·|value|. At K = 8192 that is 0.1 % of a typical element, |value| = norm(p), in fp32, 0.5 % "
-    "in bf16, and 18 % where fp16 accumulates: sums of that length do lose several percent there.";
-
-double accumulation_steps(const Problem& p) {
-  constexpr std::int64_t kLeastProductsPerStep = 4;
-  return static_cast<double>(ceil_div(p.k, kLeastProductsPerStep));
-}
-
-GemmBound error_bound(const Problem& p) {
-  constexpr double kLambda = 8.0;
-  const double steps = accumulation_steps(p);
-  const double roundings = p.accumulate == DataType::fp16
-                               ? std::sqrt(steps)
-                               : steps + std::sqrt(static_cast<double>(p.k));
-  return {unit_roundoff(output_type(p)), kLambda * unit_roundoff(p.accumulate) * roundings};
+NormBound error_bound(const Problem& p) {
+  return tensor_core_bound(p.k, p.accumulate, output_type(p));
 }
 
 Tolerance tolerance(const Problem& p) {
   constexpr double kHalfSubnormal = 0x1p-25;  // fp16
   Tolerance t = error_bound(p).tolerance();
   if (output_type(p) == DataType::fp16) t.absolute = kHalfSubnormal;
-  if (p.accumulate == DataType::fp16) t.absolute = kHalfSubnormal * accumulation_steps(p);
+  if (p.accumulate == DataType::fp16) t.absolute = kHalfSubnormal * tensor_core_steps(p.k);
   return t;
 }
 
 template <class In>
 GemmOperands<In> operands(const Problem& p, const void* a, const void* b) {
-  return {static_cast<const In*>(a), p.k, static_cast<const In*>(b), p.n, p.k};
+  return contiguous_operands(static_cast<const In*>(a), static_cast<const In*>(b), p.m, p.n, p.k);
 }
 
 void reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
                Stream stream) {
   with_input_type(p, [&](auto in) {
-    using In = decltype(in);
-    const GemmReference<In> element{operands<In>(p, d.a, d.b), p.n, error_bound(p)};
-    evaluate_reference(out[0], p.m * p.n, element, stream);
+    evaluate_gemm(operands<decltype(in)>(p, d.a, d.b), error_bound(p), out[0], stream);
   });
 }
 
 void accuracy_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
                         Stream stream) {
-  const GemmReference<float> element{operands<float>(p, d.a_master, d.b_master), p.n,
-                                     error_bound(p)};
-  evaluate_reference(out[0], p.m * p.n, element, stream);
+  evaluate_gemm(operands<float>(p, d.a_master, d.b_master), error_bound(p), out[0], stream);
 }
 
 void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  const auto index = [&](std::int64_t row, std::int64_t col) { return row * p.n + col; };
-  with_input_type(p, [&](auto in) {
-    using In = decltype(in);
-    host_gemm_reference(operands<In>(p, d.a, d.b), p.m, p.n, error_bound(p), index, out[0]);
-  });
+  with_input_type(
+      p, [&](auto in) { host_gemm(operands<decltype(in)>(p, d.a, d.b), error_bound(p), out[0]); });
 }
 
 // ---- what the variants share
 
 // What every rung must do at least; the rungs differ in how often they fetch the same bytes again.
 Work work(const Problem& p) {
-  const auto bytes = [](std::int64_t elements, DataType type) {
-    return elements * static_cast<std::int64_t>(size_of(type));
-  };
-  const auto sectors = [](std::int64_t count) {
-    constexpr std::int64_t kSectorBytes = 32;
-    return static_cast<double>(ceil_div(count, kSectorBytes) * kSectorBytes);
-  };
-  const std::int64_t a = bytes(p.m * p.k, p.dtype);
-  const std::int64_t b = bytes(p.k * p.n, p.dtype);
-  const std::int64_t c = bytes(p.m * p.n, output_type(p));
-  Work w;
-  w.bytes_read = static_cast<double>(a + b);
-  w.bytes_written = static_cast<double>(c);
-  w.moved_read = sectors(a) + sectors(b);
-  w.moved_written = sectors(c);
   const Pipe pipe = p.dtype == DataType::tf32        ? Pipe::tensor_tf32
                     : p.dtype == DataType::bf16      ? Pipe::tensor_bf16_fp32
                     : p.accumulate == DataType::fp16 ? Pipe::tensor_fp16_fp16
                                                      : Pipe::tensor_fp16_fp32;
-  w.operations = {
-      {pipe, 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k)}};
-  return w;
+  return gemm_work(p.m, p.n, p.k, p.dtype, output_type(p), pipe);
 }
 
 // Bytes that one copy can move of a matrix whose rows are row_elements long: all rows must begin at
@@ -636,11 +585,8 @@ Variant cublas_gemm() {
     g.n = p.n;
     g.k = p.k;
     g.a = d.a;
-    g.lda = p.k;
     g.b = d.b;
-    g.ldb = p.n;
     g.c = d.c;
-    g.ldc = p.n;
     cublas::gemm(g, x.device, x.stream);
   };
   return v;
@@ -692,7 +638,7 @@ Family declare() {
   f.host_reference = host_reference;
   f.accuracy_reference = accuracy_reference;
   f.tolerance = tolerance;
-  f.tolerance_derivation = kToleranceDerivation;
+  f.tolerance_derivation = kTensorCoreBoundDerivation;
   f.variant(wmma())
       .variant(wmma_smem())
       .variant(mma_sync())

@@ -13,7 +13,7 @@
 // The layer is no square product of the family `alignment`: it does work that is not useful, on
 // purpose.
 #include "gpu/cublas.hpp"
-#include "kernels/common/gemm_reference.cuh"
+#include "kernels/common/gemm.cuh"
 #include "kernels/common/launch.cuh"
 
 namespace gpuexp::vocab_padding {
@@ -42,32 +42,26 @@ using Variant = Family::Variant;
 // ---- the plain reference ----
 
 GemmOperands<Element> operands(const Problem& p, const Data& d) {
-  return {d.hidden, p.d_model, d.weights, p.columns(), p.d_model};
+  return contiguous_operands<Element>(d.hidden, d.weights, p.tokens, p.columns(), p.d_model);
+}
+
+NormBound error_bound(const Problem& p) {
+  return tensor_core_bound(p.d_model, DataType::fp32, DataType::bf16);
 }
 
 void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  const std::int64_t columns = p.columns();
-  const auto index = [&](std::int64_t row, std::int64_t column) { return row * columns + column; };
-  host_gemm_reference(operands(p, d), p.tokens, columns, tensor_core_bound(p.d_model), index,
-                      out[0]);
+  host_gemm(operands(p, d), error_bound(p), out[0]);
 }
 
 // ---- cublas ----
 
 // Useful are vocab columns; the padding moves along with them.
 Work work(const Problem& p) {
-  constexpr double kBytes = sizeof(Element);
-  const double tokens = static_cast<double>(p.tokens);
-  const double d_model = static_cast<double>(p.d_model);
-  const double vocab = static_cast<double>(p.vocab);
-  const double columns = static_cast<double>(p.columns());
-  Work w;
-  w.bytes_read = (tokens * d_model + d_model * vocab) * kBytes;
-  w.bytes_written = tokens * vocab * kBytes;
-  w.moved_read = (tokens * d_model + d_model * columns) * kBytes;
-  w.moved_written = tokens * columns * kBytes;
-  w.operations = {{Pipe::tensor_bf16_fp32, 2.0 * tokens * d_model * vocab}};
-  return w;
+  const auto of = [&](std::int64_t columns) {
+    return gemm_work(p.tokens, columns, p.d_model, DataType::bf16, DataType::bf16,
+                     Pipe::tensor_bf16_fp32);
+  };
+  return padded_work(of(p.vocab), of(p.columns()));
 }
 
 Variant cublas_gemm() {
@@ -87,9 +81,8 @@ Variant cublas_gemm() {
                         {"divisor_pow2", static_cast<double>(columns & -columns)}};
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    const std::int64_t columns = p.columns();
-    cublas::gemm({cublas::Compute::fp32, DataType::bf16, DataType::bf16, p.tokens, columns,
-                  p.d_model, d.hidden, p.d_model, d.weights, columns, d.logits, columns},
+    cublas::gemm({cublas::Compute::fp32, DataType::bf16, DataType::bf16, p.tokens, p.columns(),
+                  p.d_model, d.hidden, d.weights, d.logits},
                  x.device, x.stream);
   };
   return v;
@@ -122,13 +115,11 @@ Family declare() {
   };
   f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
                    Stream stream) {
-    evaluate_reference(
-        out[0], p.tokens * p.columns(),
-        GemmReference<Element>{operands(p, d), p.columns(), tensor_core_bound(p.d_model)}, stream);
+    evaluate_gemm(operands(p, d), error_bound(p), out[0], stream);
   };
   f.host_reference = host_reference;
   f.tolerance_derivation = kTensorCoreBoundDerivation;
-  f.tolerance = [](const Problem& p) { return tensor_core_bound(p.d_model).tolerance(); };
+  f.tolerance = [](const Problem& p) { return error_bound(p).tolerance(); };
   f.variant(cublas_gemm());
   return f;
 }

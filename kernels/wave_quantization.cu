@@ -11,7 +11,7 @@
 // in the padding. Rows of B are `pitch` elements apart whatever n is, rows of A k rounded up to 32.
 // C is stored in panels of 128 columns: in rows of `pitch` elements there would be columns between
 // n and the pitch that no tile writes.
-#include "kernels/common/gemm_reference.cuh"
+#include "kernels/common/gemm.cuh"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/mma_pipeline.cuh"
 
@@ -52,25 +52,26 @@ using Variant = Family::Variant;
 // ---- the plain reference ----
 
 GemmOperands<Element> operands(const Problem& p, const Data& d) {
-  return {d.a, p.stored_k(), d.b, p.pitch, p.k};
+  return {d.a, p.stored_k(), d.b, p.pitch, p.stored_rows(), p.stored_columns(), p.k};
+}
+
+NormBound error_bound(const Problem& p) {
+  return tensor_core_bound(p.k, DataType::fp32, DataType::bf16);
 }
 
 struct ReferencePanels {
   GemmOperands<Element> operands;
-  std::int64_t rows;
-  GemmBound bound;
+  NormBound bound;
   __device__ ReferenceElement operator()(std::int64_t i) const {
-    const std::int64_t panel = i / (rows * kTileN);
-    return gemm_element(operands, i / kTileN % rows, panel * kTileN + i % kTileN, bound);
+    const std::int64_t panel = i / (operands.m * kTileN);
+    return gemm_element(operands, i / kTileN % operands.m, panel * kTileN + i % kTileN, bound);
   }
 };
 
 void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  const auto index = [&](std::int64_t row, std::int64_t column) {
+  host_gemm(operands(p, d), error_bound(p), out[0], [&](std::int64_t row, std::int64_t column) {
     return (column / kTileN * p.stored_rows() + row) * kTileN + column % kTileN;
-  };
-  host_gemm_reference(operands(p, d), p.stored_rows(), p.stored_columns(), tensor_core_bound(p.k),
-                      index, out[0]);
+  });
 }
 
 // ---- fixed_tile: one 256×128 tile per block, one block per SM ----
@@ -97,17 +98,10 @@ std::vector<Shape> fixed_tile_shapes(const Problem& p, const DeviceSpec& device)
 
 // Useful are the elements of the n×n product; the padding moves and computes along with them.
 Work work(const Problem& p) {
-  constexpr double kBytes = sizeof(Element);
-  const auto product = [](std::int64_t x, std::int64_t y) {
-    return static_cast<double>(x) * static_cast<double>(y);
+  const auto of = [](std::int64_t m, std::int64_t n, std::int64_t k) {
+    return gemm_work(m, n, k, DataType::bf16, DataType::bf16, Pipe::tensor_bf16_fp32);
   };
-  Work w;
-  w.bytes_read = 2.0 * product(p.n, p.k) * kBytes;
-  w.bytes_written = product(p.n, p.n) * kBytes;
-  w.moved_read = product(p.stored_rows() + p.stored_columns(), p.stored_k()) * kBytes;
-  w.moved_written = product(p.stored_rows(), p.stored_columns()) * kBytes;
-  w.operations = {{Pipe::tensor_bf16_fp32, 2.0 * product(p.n, p.n) * static_cast<double>(p.k)}};
-  return w;
+  return padded_work(of(p.n, p.n, p.k), of(p.stored_rows(), p.stored_columns(), p.stored_k()));
 }
 
 MetricValues wave_metrics(const Problem& p, const DeviceSpec& device) {
@@ -187,12 +181,11 @@ Family declare() {
   f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
                    Stream stream) {
     evaluate_reference(out[0], p.stored_rows() * p.stored_columns(),
-                       ReferencePanels{operands(p, d), p.stored_rows(), tensor_core_bound(p.k)},
-                       stream);
+                       ReferencePanels{operands(p, d), error_bound(p)}, stream);
   };
   f.host_reference = host_reference;
   f.tolerance_derivation = kTensorCoreBoundDerivation;
-  f.tolerance = [](const Problem& p) { return tensor_core_bound(p.k).tolerance(); };
+  f.tolerance = [](const Problem& p) { return error_bound(p).tolerance(); };
   f.variant(fixed_tile());
   return f;
 }

@@ -194,9 +194,6 @@ void gemm(const Gemm& g, int device, Stream stream) {
   const int m = to_int(g.m, "m");
   const int n = to_int(g.n, "n");
   const int k = to_int(g.k, "k");
-  const int lda = to_int(g.lda, "lda");
-  const int ldb = to_int(g.ldb, "ldb");
-  const int ldc = to_int(g.ldc, "ldc");
   const cudaDataType input = cuda_type(g.input);
   const cudaDataType output = cuda_type(g.output);
 
@@ -217,9 +214,10 @@ void gemm(const Gemm& g, int device, Stream stream) {
   const Api& api = library().api;
   check(api.set_stream(handle, stream), "cublasSetStream");
   // cuBLAS is column-major and reads a row-major matrix as its transpose, so it is asked for
-  // Cᵀ = Bᵀ·Aᵀ: the operands and the extents m and n change places.
-  check(api.gemm_ex(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, alpha, g.b, input, ldb, g.a, input,
-                    lda, beta, g.c, output, ldc, compute_type(g.compute), CUBLAS_GEMM_DEFAULT),
+  // Cᵀ = Bᵀ·Aᵀ: the operands and the extents m and n change places, and each
+  // leading dimension is the length of a row.
+  check(api.gemm_ex(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, alpha, g.b, input, n, g.a, input, k,
+                    beta, g.c, output, n, compute_type(g.compute), CUBLAS_GEMM_DEFAULT),
         "cublasGemmEx");
 }
 

@@ -20,18 +20,15 @@ enum class Compute {
   fp16,  ///< fp16 inputs with fp16 accumulation
 };
 
-/// C (m×n) = A (m×k) · B (k×n), all row-major; leading dimensions in elements.
+/// C (m×n) = A (m×k) · B (k×n), all row-major and without padding.
 struct Gemm {
   Compute compute;
   DataType input;   ///< fp32, fp16 or bf16
   DataType output;  ///< fp32, fp16 or bf16
   std::int64_t m, n, k;
   const void* a;
-  std::int64_t lda;
   const void* b;
-  std::int64_t ldb;
   void* c;
-  std::int64_t ldc;
 };
 
 /// Queues the product on the stream. Throws std::runtime_error naming cuBLAS's status when it

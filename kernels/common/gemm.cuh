@@ -1,0 +1,179 @@
+// What the families of matrix products share: their work, the plain fp64 reference on the device
+// and by host loops, and the bound on what tensor cores may differ from it.
+#pragma once
+
+#include <cmath>
+
+#include "kernels/common/reference.cuh"
+#include "kernels/common/sectors.cuh"
+
+namespace gpuexp {
+
+/// C (m×n) = A (m×k) · B (k×n) at least: each matrix moved once, without padding.
+inline Work gemm_work(std::int64_t m, std::int64_t n, std::int64_t k, DataType input,
+                      DataType output, Pipe pipe) {
+  const auto bytes = [](std::int64_t rows, std::int64_t columns, DataType type) {
+    return rows * columns * static_cast<std::int64_t>(size_of(type));
+  };
+  const std::int64_t a = bytes(m, k, input);
+  const std::int64_t b = bytes(k, n, input);
+  const std::int64_t c = bytes(m, n, output);
+  Work w;
+  w.bytes_read = static_cast<double>(a + b);
+  w.bytes_written = static_cast<double>(c);
+  w.moved_read = sector_bytes<char>(a) + sector_bytes<char>(b);
+  w.moved_written = sector_bytes<char>(c);
+  w.operations = {
+      {pipe, 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k)}};
+  return w;
+}
+
+/// The useful work of a product that is stored, moved and computed in a padded size.
+inline Work padded_work(Work useful, const Work& stored) {
+  useful.moved_read = stored.moved_read;
+  useful.moved_written = stored.moved_written;
+  return useful;
+}
+
+/// A (m×k) and B (k×n), both row-major; leading dimensions in elements.
+template <class T>
+struct GemmOperands {
+  const T* a;
+  std::int64_t lda;
+  const T* b;
+  std::int64_t ldb;
+  std::int64_t m;
+  std::int64_t n;
+  std::int64_t k;
+};
+
+template <class T>
+GemmOperands<T> contiguous_operands(const T* a, const T* b, std::int64_t m, std::int64_t n,
+                                    std::int64_t k) {
+  return {a, k, b, n, m, n, k};
+}
+
+/// Sums over the products that make one element of C.
+struct ProductSums {
+  double value = 0.0;
+  double absolute = 0.0;
+  double squares = 0.0;
+
+  __host__ __device__ void add(double product) {
+    value += product;
+    absolute += fabs(product);
+    squares += product * product;
+  }
+};
+
+/// Errors in proportion to Σ|a·b|: of sums in fp32, whose every rounding is of a partial sum.
+struct AbsoluteBound {
+  __host__ __device__ double magnitude(const ProductSums& sums) const { return sums.absolute; }
+};
+
+/// Errors in proportion to norm(p) = √Σp² of the products p, and to the result where C rounds it.
+struct NormBound {
+  double output_roundoff;  ///< of the element type of C
+  double sum_error;        ///< bound on the error of the sum over norm(p)
+
+  Tolerance tolerance() const { return {output_roundoff, 0.0}; }
+  /// What `tolerance` scales with: rounding C costs up to u·|value|, and the error of the sum,
+  /// which is rounded along with it, (1 + u) times its bound.
+  __host__ __device__ double magnitude(const ProductSums& sums) const {
+    return fabs(sums.value) +
+           (1.0 + output_roundoff) / output_roundoff * sum_error * sqrt(sums.squares);
+  }
+};
+
+inline constexpr const char* kTensorCoreBoundDerivation =
+    "Tensor cores multiply exactly and add a few products at a time to the running sum P: 4 in the "
+    "first generation, 16 in Hopper (8 of tf32), so in at most S = ceil(K/4) steps. Where fp32 "
+    "accumulates, what lies below the last bit of the largest addend is cut off, and so is the sum "
+    "(Fasi, Higham, Mikaitis, Pranesh, Numerical behavior of NVIDIA tensor cores, PeerJ Computer "
+    "Science 7:e330, 2021). Cutting off always shrinks |P|, by less than 2u·|P|, u = 2^-24, and by "
+    "half of that on average: a bias, which grows like S. Products p of random sign make P a "
+    "random walk that ends at a typical distance of norm(p) = √Σp²; the mean of |P| over the steps "
+    "is about norm(p)/2 and exceeds x·norm(p) with probability about exp(-3x²/2). What is cut off "
+    "the products has random sign and grows like √K. The bound is λ·u·(S + √K)·norm(p), λ = 8: to "
+    "exceed it, x must be above 4 even if every step lost all of 2u·|P| (4e-11 per element), and "
+    "above 8 at the average loss (1e-41). fp16 sums are rounded to nearest after each step: errors "
+    "of random sign, below λ·u·√S·norm(p), u = 2^-11, but for 5e-14 by the same walk, plus 2^-25, "
+    "half of the smallest subnormal number, per step. Rounding the result to the type of C adds "
+    "u·|value|. At K = 8192 that is 0.1 % of a typical element, |value| = norm(p), in fp32, 0.5 % "
+    "in bf16, and 18 % where fp16 accumulates: sums of that length do lose several percent there.";
+
+/// Steps in which a tensor core adds k products to a sum, at most.
+inline double tensor_core_steps(std::int64_t k) {
+  constexpr std::int64_t kLeastProductsPerStep = 4;
+  return static_cast<double>(ceil_div(k, kLeastProductsPerStep));
+}
+
+/// The bound for inputs of random sign, products summed in fp32 or fp16; kTensorCoreBoundDerivation
+/// says why. What fp16 adds near zero, in a sum or in C, is an absolute tolerance on top.
+inline NormBound tensor_core_bound(std::int64_t k, DataType accumulate, DataType output) {
+  constexpr double kLambda = 8.0;
+  const double steps = tensor_core_steps(k);
+  const double roundings =
+      accumulate == DataType::fp16 ? std::sqrt(steps) : steps + std::sqrt(static_cast<double>(k));
+  return {unit_roundoff(output), kLambda * unit_roundoff(accumulate) * roundings};
+}
+
+/// Up to this k the bound for sums in fp32 and results in bf16 rejects an error of 1 % in a typical
+/// element, |value| = norm(p), with room to spare (it is 0.6 %).
+inline constexpr std::int64_t kTensorCoreBoundMaxK = 16384;
+
+/// One element of the product, exact but for fp64 rounding.
+template <class T, class Bound>
+__device__ ReferenceElement gemm_element(const GemmOperands<T>& x, std::int64_t row,
+                                         std::int64_t column, const Bound& bound) {
+  ProductSums sums;
+  for (std::int64_t k = 0; k < x.k; ++k)
+    sums.add(to_double(x.a[row * x.lda + k]) * to_double(x.b[k * x.ldb + column]));
+  return {sums.value, bound.magnitude(sums)};
+}
+
+namespace detail {
+template <class T, class Bound>
+struct GemmReference {
+  GemmOperands<T> operands;
+  Bound bound;
+  __device__ ReferenceElement operator()(std::int64_t i) const {
+    return gemm_element(operands, i / operands.n, i % operands.n, bound);
+  }
+};
+}  // namespace detail
+
+/// The reference of a row-major C without gaps.
+template <class T, class Bound>
+void evaluate_gemm(const GemmOperands<T>& x, const Bound& bound, const ReferenceView& out,
+                   Stream stream) {
+  evaluate_reference(out, x.m * x.n, detail::GemmReference<T, Bound>{x, bound}, stream);
+}
+
+/// The same by host loops that share nothing with the device's. index(row, column) is where the
+/// element lies in `out`.
+template <class T, class Bound, class Index>
+void host_gemm(const GemmOperands<T>& x, const Bound& bound, const ReferenceView& out,
+               Index index) {
+  for (std::int64_t row = 0; row < x.m; ++row) {
+    for (std::int64_t column = 0; column < x.n; ++column) {
+      ProductSums sums;
+      for (std::int64_t k = 0; k < x.k; ++k) {
+        const double a = to_double(x.a[row * x.lda + k]);
+        const double b = to_double(x.b[k * x.ldb + column]);
+        sums.value += a * b;
+        sums.absolute += std::abs(a * b);
+        sums.squares += a * b * a * b;
+      }
+      out.value[index(row, column)] = sums.value;
+      out.magnitude[index(row, column)] = bound.magnitude(sums);
+    }
+  }
+}
+template <class T, class Bound>
+void host_gemm(const GemmOperands<T>& x, const Bound& bound, const ReferenceView& out) {
+  host_gemm(x, bound, out,
+            [&](std::int64_t row, std::int64_t column) { return row * x.n + column; });
+}
+
+}  // namespace gpuexp
