@@ -28,6 +28,7 @@ void add_subcommands(CLI::App& app, Context& context) {
   add_info(app, context);
   add_report(app, context);
   add_schema(app, context);
+  add_worker(app, context);
   app.require_subcommand(1);
   app.footer(
       "example: gpuexp run quickstart      or, with no GPU: gpuexp predict quickstart --gpu h200\n"

@@ -46,6 +46,7 @@ void add_verify(CLI::App& app, Context& context);
 void add_info(CLI::App& app, Context& context);
 void add_report(CLI::App& app, Context& context);
 void add_schema(CLI::App& app, Context& context);
+void add_worker(CLI::App& app, Context& context);  ///< hidden: what run and verify start
 
 /// The folder with configs and configs/devices: $GPUEXP_CONFIG_DIR, ./configs, or beside or above
 /// the executable. Throws ConfigError naming the places looked at.

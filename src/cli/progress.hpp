@@ -4,28 +4,29 @@
 #include <chrono>
 #include <string>
 
-#include "core/runner.hpp"
-
 namespace gpuexp::cli {
 
-/// One line that is overwritten: cell, count and time left. Silent unless stderr is a terminal.
+/// One line that is overwritten: cell, count and time left. Silent unless enabled.
 class Progress {
  public:
-  /// `total_s`: what the plan estimates for the whole run.
-  Progress(std::size_t cells, double total_s, bool enabled);
+  Progress(std::size_t cells, bool enabled);
   ~Progress();
 
-  void started(const std::string& key, double estimated_s);
-  void finished();
+  /// There is a group that the plan thinks takes so long.
+  void expect(double estimated_s) { estimated_total_s_ += estimated_s; }
+  /// A group of `cells` starts, of which `key` is the first.
+  void started(const std::string& key, std::size_t cells, double estimated_s);
+  /// One of its cells has its row.
+  void finished() { ++done_; }
 
  private:
-  void draw(const std::string& key) const;
+  void draw(const std::string& key, std::size_t cells) const;
   void clear() const;
   double elapsed_s() const;
 
   std::size_t cells_;
   std::size_t done_ = 0;
-  double estimated_total_s_;
+  double estimated_total_s_ = 0;
   double estimated_done_s_ = 0;
   double estimated_current_s_ = 0;
   bool enabled_;

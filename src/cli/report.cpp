@@ -4,6 +4,7 @@
 #include "report/csv.hpp"
 #include "report/json.hpp"
 #include "report/markdown.hpp"
+#include "report/run_log.hpp"
 #include "report/terminal.hpp"
 
 namespace gpuexp::cli {
@@ -18,7 +19,9 @@ struct Options {
 // What cannot be read is a mistake in the command line, as a config that cannot be.
 Report read(const std::string& file) {
   try {
-    return read_report(file);
+    const std::filesystem::path path(file);
+    if (!std::filesystem::is_directory(path)) return read_report(file);
+    return read_run_log(path / kRunLogName).report;
   } catch (const ReportError& e) {
     throw ConfigError(e.what());
   }
@@ -41,7 +44,10 @@ ExitCode run(const Options& options) {
 void add_report(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand("report", "render results again");
   auto options = std::make_shared<Options>();
-  command->add_option("results", options->file, "a results.json")->required();
+  command
+      ->add_option("results", options->file,
+                   "a results.json, or the folder of a run, of which the log is read")
+      ->required();
   command->add_option("--format", options->format, "default table")
       ->check(CLI::IsMember({"table", "csv", "markdown"}));
   command->footer(

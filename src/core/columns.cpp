@@ -28,6 +28,13 @@ Field time_of(const Row& row, double Statistics::*member) {
   return row.time_us ? Field{(*row.time_us).*member} : Field{};
 }
 
+std::string_view cache_state(const Plan& plan, const Row& row) {
+  if (!row.time_us || !row.traits) return "";
+  if (row.traits->flushed_bytes > 0) return "flushed";
+  if (row.cell->mode != Mode::graph) return "warm";
+  return row.traits->rotated_bytes >= 2 * plan.device.l2_bytes ? "rotated" : "resident";
+}
+
 // amount / time, where time is the median of a passed row.
 Field per_second(const Row& row, double amount, double scale) {
   if (!row.time_us || amount <= 0) return std::monostate{};
@@ -99,8 +106,10 @@ void append_identity(std::vector<Column>& c) {
                }});
   c.push_back({{"variant", "", kText, "the mechanism measured"},
                [](const Plan&, const Row& r) { return Field{r.cell->variant->id}; }});
-  c.push_back({{"mode", "", kText, "cache state at the start of each launch: cold or warm"},
-               [](const Plan&, const Row& r) { return text(name_of(r.cell->mode)); }});
+  c.push_back(
+      {{"mode", "", kText,
+        "how launches were timed, and what they found in the caches: cold, warm, graph or profile"},
+       [](const Plan&, const Row& r) { return text(name_of(r.cell->mode)); }});
   c.push_back({{"status", "", kText, "passed, incorrect, failed, skipped, timeout or not_run"},
                [](const Plan&, const Row& r) { return text(name_of(r.status)); }});
   c.push_back({{"reason", "", kText, "why the status is not passed"},
@@ -108,6 +117,51 @@ void append_identity(std::vector<Column>& c) {
   c.push_back(
       {{"flags", "", kText, "semicolon-separated warnings: " + flag_meanings()},
        [](const Plan&, const Row& r) { return text(fmt::format("{}", fmt::join(r.flags, ";"))); }});
+}
+
+// A value of a timed row that the timing itself had.
+template <class T, class Get>
+Column timed(ColumnInfo info, std::optional<T> Row::*member, Get get) {
+  return {std::move(info), [member, get](const Plan&, const Row& r) {
+            return r.time_us && r.*member ? Field{get(*(r.*member))} : Field{};
+          }};
+}
+
+void append_conditions(std::vector<Column>& c) {
+  const auto trait = [](ColumnInfo info, auto get) {
+    return timed(std::move(info), &Row::traits, get);
+  };
+  const auto clock = [](ColumnInfo info, double Clocks::*member) {
+    return timed(std::move(info), &Row::clocks, [member](const Clocks& k) { return k.*member; });
+  };
+  c.push_back(trait({"flushed_bytes", "B", kInteger, "bytes read to clear caches before a sample"},
+                    [](const SampleTraits& t) { return t.flushed_bytes; }));
+  c.push_back(trait({"graph_launches", "", kInteger, "launches in each timed replay; 1: no graph"},
+                    [](const SampleTraits& t) { return std::int64_t{t.launches}; }));
+  c.push_back(trait({"rotated_bytes", "B", kInteger,
+                     "all copies of the buffers that the launches of a replay take in turn"},
+                    [](const SampleTraits& t) { return t.rotated_bytes; }));
+  c.push_back({{"cache_state", "", kText,
+                "what launches found: flushed, warm, rotated (copies of twice L2 or more) or "
+                "resident (copies that caches can hold)"},
+               [](const Plan& p, const Row& r) { return text(cache_state(p, r)); }});
+  c.push_back({{"discarded_samples", "", kInteger, "left out for a low clock"},
+               [](const Plan&, const Row& r) {
+                 return r.time_us ? Field{std::int64_t{r.discarded_samples}} : Field{};
+               }});
+  c.push_back(timed({"floor_us", "us", kReal, "median time of an empty kernel in the same mode"},
+                    &Row::floor_us, [](double us) { return us; }));
+  c.push_back(clock({"sm_clock_mhz", "MHz", kReal,
+                     "SM clock while the group's rounds were taken: cycles over time on each SM"},
+                    &Clocks::median_mhz));
+  c.push_back(
+      clock({"sm_clock_min_mhz", "MHz", kReal, "lowest of its readings"}, &Clocks::min_mhz));
+  c.push_back(
+      clock({"sm_clock_max_mhz", "MHz", kReal, "highest of its readings"}, &Clocks::max_mhz));
+  c.push_back(
+      {{"cycles", "", kReal, "median time in cycles of that clock"}, [](const Plan&, const Row& r) {
+         return r.time_us && r.clocks ? Field{r.time_us->median * r.clocks->median_mhz} : Field{};
+       }});
 }
 
 void append_times(std::vector<Column>& c) {
@@ -139,9 +193,7 @@ void append_times(std::vector<Column>& c) {
                }});
   c.push_back({{"stop_reason", "", kText, "converged, max_samples, max_seconds or interrupted"},
                [](const Plan&, const Row& r) { return text(name_of(r.stop_reason)); }});
-  c.push_back(
-      {{"flushed_bytes", "B", kInteger, "bytes read to clear the caches before every sample"},
-       [](const Plan&, const Row& r) { return r.time_us ? Field{r.flushed_bytes} : Field{}; }});
+  append_conditions(c);
   c.push_back({{"baseline", "", kText, "the variant that speedup refers to"},
                [](const Plan& p, const Row& r) {
                  const Variant* baseline = p.experiment(*r.group).baseline;

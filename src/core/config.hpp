@@ -15,10 +15,12 @@
 
 namespace gpuexp {
 
-/// Cache state at the start of each timed launch.
+/// How a cell is launched, and in which state its launches find the caches.
 enum class Mode {
-  cold,  ///< caches flushed before every sample
-  warm,  ///< the same buffers again, no flush
+  cold,     ///< caches flushed before every sample
+  warm,     ///< the same buffers again, after an untimed launch of the same variant
+  graph,    ///< many launches per replay of a CUDA graph, over buffers in rotation
+  profile,  ///< one launch from flushed caches, for a profiler; no times
 };
 std::string_view name_of(Mode mode);
 

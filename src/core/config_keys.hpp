@@ -28,7 +28,7 @@ inline constexpr std::array kExperimentKeys{
     Key{"baseline", "The selected variant that speed-ups refer to; none when absent."},
     Key{"axes", "Values of parameters to sweep; parameters that are not named keep their default."},
     Key{"zip", "Lists of axes that advance together; other axes are crossed."},
-    Key{"modes", "Cache states to measure in; [\"cold\"] when absent."},
+    Key{"modes", "How cells are launched and timed; [\"cold\"] when absent."},
     Key{"measure", "When a measurement is long enough."},
 };
 
@@ -59,7 +59,11 @@ struct ModeKey {
 };
 inline constexpr std::array kModes{
     ModeKey{Mode::cold, {"cold", "Caches are flushed before every sample."}},
-    ModeKey{Mode::warm, {"warm", "The same buffers again, without a flush."}},
+    ModeKey{Mode::warm, {"warm", "The same buffers again, after an untimed launch."}},
+    ModeKey{Mode::graph,
+            {"graph", "Many launches per replay of a CUDA graph, over buffers in rotation."}},
+    ModeKey{Mode::profile,
+            {"profile", "One launch from flushed caches, for a profiler; no times."}},
 };
 
 struct MeasureKey {

@@ -6,16 +6,25 @@
 
 namespace gpuexp {
 
-/// A launch or a call that the device refused.
+enum class DeviceFault {
+  refused,      ///< the call failed; later ones can succeed
+  lost,         ///< the context, or the process that held it, is gone
+  timed_out,    ///< did not return in time; the context is given up
+  interrupted,  ///< did not return soon after an interrupt; the context is given up
+};
+
+/// A launch or a call that the device refused, that took the context with it, or that did not
+/// return.
 class DeviceError : public std::runtime_error {
  public:
-  DeviceError(const std::string& what, bool device_lost)
-      : std::runtime_error(what), device_lost_(device_lost) {}
-  /// The context is gone and nothing later in this process can run.
-  bool device_lost() const { return device_lost_; }
+  DeviceError(const std::string& what, DeviceFault fault)
+      : std::runtime_error(what), fault_(fault) {}
+  DeviceFault fault() const { return fault_; }
+  /// Nothing can run until the executor has recovered.
+  bool device_lost() const { return fault_ != DeviceFault::refused; }
 
  private:
-  bool device_lost_;
+  DeviceFault fault_;
 };
 
 }  // namespace gpuexp

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/config.hpp"
 #include "core/device_error.hpp"
@@ -37,41 +39,64 @@ struct Verification {
   bool passed() const { return wrong == 0 && overrun.empty() && changed_input.empty(); }
 };
 
+/// How the samples of one variant are taken on one problem in one mode.
+struct SampleTraits {
+  int launches = 1;                ///< timed together; a sample is their mean
+  std::int64_t flushed_bytes = 0;  ///< read before each sample to evict what the caches hold
+  std::int64_t rotated_bytes = 0;  ///< of all copies of the buffers that launches take in turn
+  bool gated = false;              ///< the GPU waited until events and launches were queued
+};
+
+/// Called after each sample: its place in the sequence asked for, and the time of one launch.
+using SampleTaken = std::function<void(std::size_t place, double time_us)>;
+
+/// Owns a device. Every call may throw DeviceError; after one that lost the device, recover() comes
+/// first and then set_up().
 class Executor {
  public:
   virtual ~Executor() = default;
 
-  /// Allocates a problem's buffers, fills its inputs from the seed and computes its references.
-  /// What an earlier problem held is released first.
-  virtual void set_up(const Family& family, const void* problem, std::uint64_t seed) = 0;
+  /// Allocates a problem's buffers and fills its inputs from the seed. What an earlier problem held
+  /// is released first.
+  virtual void set_up(const Family& family, const Values& values, std::uint64_t seed) = 0;
 
-  /// Fills the variant's outputs with what no result may keep, and has its references at hand.
-  virtual void poison(const Variant& variant) = 0;
+  /// Fills what a launch of the variant in the mode writes with what no result may keep, and has
+  /// its references at hand.
+  virtual void poison(const Variant& variant, Mode mode) = 0;
 
-  /// One untimed launch, through the path that timing uses.
+  /// One untimed launch, through the path that timing uses (in Mode::graph: one replay).
   virtual void launch(const Variant& variant, Mode mode) = 0;
 
   /// Compares every element that the last launch should have written, the guards and the inputs,
   /// which are as set_up() left them afterwards.
-  virtual Verification check(const Variant& variant) = 0;
+  virtual Verification check(const Variant& variant, Mode mode) = 0;
 
-  Verification verify(const Variant& variant) {
-    poison(variant);
-    launch(variant, Mode::warm);
-    return check(variant);
+  Verification verify(const Variant& variant, Mode mode) {
+    poison(variant, mode);
+    launch(variant, mode);
+    return check(variant, mode);
   }
 
-  /// Untimed launches in the given mode.
-  virtual void warm_up(const Variant& variant, Mode mode, int launches) = 0;
+  /// Untimed launches that leave nothing lazy to the first sample.
+  virtual SampleTraits warm_up(const Variant& variant, Mode mode, int launches) = 0;
 
-  /// One timed launch, in microseconds.
-  virtual double sample_us(const Variant& variant, Mode mode) = 0;
+  /// One timed sample of each variant in the sequence; all of them are warmed up.
+  virtual void sample(const std::vector<const Variant*>& sequence, Mode mode,
+                      const SampleTaken& taken) = 0;
+
+  /// Times of a kernel that does nothing, taken as sample() takes them: what a launch itself costs
+  /// between the two events.
+  virtual std::vector<double> sample_floor(Mode mode, int samples) = 0;
+
+  /// Mean SM clock since the last call, in MHz, read on the SM itself; empty at the first call
+  /// after the device was taken. Waits until the interval is long enough to be read to 0.1 %.
+  virtual std::optional<double> sm_clock_mhz() = 0;
 
   /// The variant's measured metrics, read from what its last launch wrote.
   virtual MetricValues measured_metrics(const Variant& variant) = 0;
 
-  /// Bytes that a flush reads before a cold sample.
-  virtual std::int64_t flush_bytes() const = 0;
+  /// Takes the device anew after it was lost; false where that cannot be done.
+  virtual bool recover() = 0;
 
   virtual void start_profiler() = 0;
   virtual void stop_profiler() = 0;

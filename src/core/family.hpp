@@ -94,6 +94,9 @@ struct Variant {
       compare_to;  ///< the variant that differs by this mechanism alone; empty for the first rung
   bool is_vendor = false;          ///< a library call: shapes are not known
   int min_compute_capability = 0;  ///< 80 for 8.0
+  /// `launch` waits for the GPU: the GPU cannot be held back until the launch is queued, and the
+  /// launch cannot be captured into a graph.
+  bool synchronizes = false;
   /// Names of the output buffers that a launch fills; empty: all of them. Verification and error
   /// columns of this variant look at these alone. For families whose variants differ in what they
   /// store, such as its type.

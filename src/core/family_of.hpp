@@ -39,6 +39,7 @@ struct VariantOf {
   std::string compare_to;
   bool is_vendor = false;
   int min_compute_capability = 0;
+  bool synchronizes = false;
   std::vector<std::string> writes;
   std::function<std::optional<std::string>(const Problem&, const DeviceSpec&)> unsupported;
   std::function<std::optional<std::string>()> unavailable;
@@ -197,6 +198,7 @@ class FamilyOf {
     erased.compare_to = std::move(v.compare_to);
     erased.is_vendor = v.is_vendor;
     erased.min_compute_capability = v.min_compute_capability;
+    erased.synchronizes = v.synchronizes;
     erased.writes = std::move(v.writes);
     erased.unsupported = detail::erase(std::move(v.unsupported));
     erased.unavailable = std::move(v.unavailable);

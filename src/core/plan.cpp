@@ -240,6 +240,8 @@ class ExperimentPlanner {
     if (variant.unavailable) {
       if (auto reason = variant.unavailable()) return *reason;
     }
+    if (variant.synchronizes && group.mode == Mode::graph)
+      return "its launch waits for the GPU, which a graph cannot hold";
     if (auto reason = does_not_fit(variant, problem)) return *reason;
     const std::int64_t needed = cell_bytes(*experiment_.family, variant, problem, device);
     group.device_bytes = std::max(group.device_bytes, needed);

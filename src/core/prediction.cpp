@@ -7,7 +7,9 @@ namespace gpuexp {
 double least_dram_bytes(const Work& work, Mode mode, const DeviceSpec& device) {
   const double l2 = static_cast<double>(device.l2_bytes);
   const double written = std::max(0.0, work.moved_written - l2);
-  const double read = mode == Mode::cold ? work.moved_read : std::max(0.0, work.moved_read - l2);
+  // Rotation through copies clears L2 as a flush does, but what it rotates through may be capped.
+  const bool may_hit = mode == Mode::warm || mode == Mode::graph;
+  const double read = may_hit ? std::max(0.0, work.moved_read - l2) : work.moved_read;
   return read + written;
 }
 

@@ -26,6 +26,13 @@ std::string_view name_of(Status status);
 enum class StopReason { none, converged, max_samples, max_seconds, interrupted };
 std::string_view name_of(StopReason reason);
 
+/// The SM clock over the stretches in which a group's rounds were taken.
+struct Clocks {
+  double median_mhz;
+  double min_mhz;
+  double max_mhz;
+};
+
 struct Row {
   const Group* group = nullptr;
   const Cell* cell = nullptr;
@@ -33,13 +40,16 @@ struct Row {
   Status status = Status::not_run;
   std::string reason;  ///< of every status but passed
   std::optional<Prediction> prediction;
-  std::vector<double> samples_us;
+  std::vector<double> samples_us;  ///< of one launch each, in the order of their rounds
   std::optional<Statistics> time_us;
   StopReason stop_reason = StopReason::none;
   std::optional<Verification> verification;  ///< the last one made
   MetricValues metrics;
   std::optional<double> baseline_time_us;  ///< median of the group's baseline, once it has passed
-  std::int64_t flushed_bytes = 0;          ///< per sample; 0 in warm mode
+  std::optional<SampleTraits> traits;      ///< how the samples were taken
+  std::optional<double> floor_us;          ///< median of an empty kernel in the same mode
+  std::optional<Clocks> clocks;            ///< while the samples were taken
+  int discarded_samples = 0;               ///< taken while the clock was low, and left out
   std::vector<std::string> flags;          ///< what a reader should know before trusting the number
 };
 

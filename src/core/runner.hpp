@@ -1,7 +1,10 @@
-// The main loop: groups in plan order, each cell verified, warmed up, sampled and verified again.
+// The main loop: groups in plan order. The variants of a group are verified one by one, sampled in
+// interleaved rounds, so that drift hits all alike, and verified again.
 #pragma once
 
 #include <functional>
+#include <map>
+#include <set>
 #include <vector>
 
 #include "core/executor.hpp"
@@ -10,31 +13,45 @@
 
 namespace gpuexp {
 
-/// What the caller is told while a run goes on.
+/// What the caller is told while a run goes on. What these throw ends the run.
 class RunObserver {
  public:
   virtual ~RunObserver() = default;
-  virtual void cell_started(const Group&, const Cell&, const std::string& /*key*/) {}
+  virtual void floor_measured(Mode, const std::vector<double>& /*samples_us*/) {}
+  /// The rows of the group's cells as they would be if the run ended here: before anything ran.
+  virtual void group_started(const Group&, const std::vector<const Row*>&) {}
+  virtual void sample_taken(const Cell&, int /*round*/, double /*time_us*/) {}
+  /// The clock was low in these rounds of the group, and their samples do not count.
+  virtual void rounds_discarded(const Group&, int /*first*/, int /*last*/) {}
+  virtual void clock_read(const Group&, double /*mhz*/) {}
+  /// Every row once, in plan order.
   virtual void row_finished(const Row&) {}
+  /// The device was lost and taken anew.
+  virtual void recovered(const std::string& /*why*/) {}
 };
 
 enum class RunKind {
-  measure,  ///< verify, warm up, sample, verify again
+  measure,  ///< verify, warm up, sample, verify again; cells in Mode::profile are launched once
   verify,   ///< verify alone
-  profile,  ///< one launch per cell, in the range "measure", and verified
 };
 
 struct RunOptions {
   RunKind kind = RunKind::measure;
   std::uint64_t seed = 1;
+  /// Samples of an earlier run to go on from, by Cell::index.
+  std::map<std::size_t, std::vector<double>> prior_samples_us;
+  /// Cells that have their row already, by Cell::index: their groups are left out where no other
+  /// cell is left, and no row is made for them.
+  std::set<std::size_t> finished;
   /// Asked between samples; true ends the run, and the cells that had no turn become not_run.
   std::function<bool()> interrupted = [] { return false; };
   /// Seconds on a steady clock; tests script it.
   std::function<double()> now_s;
 };
 
-/// Runs the plan and returns one row per cell, in plan order. A DeviceError fails its cell; one
-/// that lost the device leaves the remaining cells not_run. Whatever else throws passes through.
+/// Runs the plan and returns one row per cell that is not finished, in plan order. A DeviceError
+/// costs its cell; when the device was lost and the executor cannot recover, the remaining cells
+/// are not_run. Whatever else throws passes through.
 std::vector<Row> run_plan(const Plan& plan, const KernelResources& resources, Executor& executor,
                           Tracer& tracer, RunObserver& observer, const RunOptions& options);
 

@@ -15,9 +15,9 @@ std::string message(cudaError_t code, const char* call, const char* file, int li
 
 }  // namespace
 
-CudaError::CudaError(cudaError_t code, bool device_lost, const char* call, const char* file,
+CudaError::CudaError(cudaError_t code, DeviceFault fault, const char* call, const char* file,
                      int line)
-    : DeviceError(message(code, call, file, line), device_lost), code_(code) {}
+    : DeviceError(message(code, call, file, line), fault), code_(code) {}
 
 void check_cuda(cudaError_t code, const char* call, const char* file, int line) {
   if (code == cudaSuccess) return;
@@ -25,7 +25,7 @@ void check_cuda(cudaError_t code, const char* call, const char* file, int line) 
   // An error that survives being read belongs to the context, not to the call: nothing can run
   // there any more.
   const bool lost = cudaDeviceSynchronize() != cudaSuccess;
-  throw CudaError(code, lost, call, file, line);
+  throw CudaError(code, lost ? DeviceFault::lost : DeviceFault::refused, call, file, line);
 }
 
 void ignore_cuda(cudaError_t code) noexcept {

@@ -11,7 +11,7 @@ namespace gpuexp {
 /// line.
 class CudaError : public DeviceError {
  public:
-  CudaError(cudaError_t code, bool device_lost, const char* call, const char* file, int line);
+  CudaError(cudaError_t code, DeviceFault fault, const char* call, const char* file, int line);
   cudaError_t code() const { return code_; }
 
  private:

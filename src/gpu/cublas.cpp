@@ -101,11 +101,15 @@ const Library& library() {
   return loaded;
 }
 
+[[noreturn]] void refuse(const std::string& what) {
+  throw DeviceError(what, DeviceFault::refused);
+}
+
 void check(cublasStatus_t status, const char* call) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   const Api& api = library().api;
-  throw std::runtime_error(std::string(call) + ": " + api.status_name(status) + " (" +
-                           api.status_string(status) + ")");
+  refuse(std::string(call) + ": " + api.status_name(status) + " (" + api.status_string(status) +
+         ")");
 }
 
 /// cuBLAS creates and uses a handle on the current device only.
@@ -145,9 +149,7 @@ cudaDataType cuda_type(DataType type) {
     case DataType::fp32: return CUDA_R_32F;
     case DataType::fp16: return CUDA_R_16F;
     case DataType::bf16: return CUDA_R_16BF;
-    default:
-      throw std::runtime_error("cublasGemmEx: " + std::string(name_of(type)) +
-                               " is none of fp32, fp16, bf16");
+    default: refuse("cublasGemmEx: " + std::string(name_of(type)) + " is none of fp32, fp16, bf16");
   }
 }
 
@@ -165,9 +167,8 @@ void require_asked_precision(const Gemm& gemm) {
   const auto refuse_unless = [](const char* variable, std::string_view allowed) {
     const char* value = std::getenv(variable);
     if (value == nullptr || *value == '\0' || value == allowed) return;
-    throw std::runtime_error(std::string(variable) + "=" + value +
-                             " changes the precision of this product; unset it or set it to " +
-                             std::string(allowed));
+    refuse(std::string(variable) + "=" + value +
+           " changes the precision of this product; unset it or set it to " + std::string(allowed));
   };
   if (gemm.input != DataType::fp32) return;
   refuse_unless("NVIDIA_TF32_OVERRIDE", gemm.compute == Compute::tf32 ? "1" : "0");
@@ -176,8 +177,8 @@ void require_asked_precision(const Gemm& gemm) {
 
 int to_int(std::int64_t value, const char* name) {
   if (value < 1 || value > std::numeric_limits<int>::max()) {
-    throw std::runtime_error(std::string("cublasGemmEx: ") + name + " = " + std::to_string(value) +
-                             " is outside 1 to 2147483647");
+    refuse(std::string("cublasGemmEx: ") + name + " = " + std::to_string(value) +
+           " is outside 1 to 2147483647");
   }
   return static_cast<int>(value);
 }
@@ -189,7 +190,7 @@ std::optional<std::string> unavailable() {
 }
 
 void gemm(const Gemm& g, int device, Stream stream) {
-  if (library().missing) throw std::runtime_error(*library().missing);
+  if (library().missing) refuse(*library().missing);
   require_asked_precision(g);
   const int m = to_int(g.m, "m");
   const int n = to_int(g.n, "n");

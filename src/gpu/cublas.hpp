@@ -31,7 +31,7 @@ struct Gemm {
   void* c;
 };
 
-/// Queues the product on the stream. Throws std::runtime_error naming cuBLAS's status when it
+/// Queues the product on the stream. Throws DeviceError naming cuBLAS's status when it
 /// refuses.
 void gemm(const Gemm& gemm, int device, Stream stream);
 

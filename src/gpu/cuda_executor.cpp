@@ -1,350 +1,265 @@
 #include "gpu/cuda_executor.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
+#include <deque>
 #include <map>
-#include <vector>
 
 #include <cuda_profiler_api.h>
 
-#include "core/plan.hpp"
+#include "gpu/cuda_graph.hpp"
 #include "gpu/device_ops.hpp"
+#include "gpu/problem_copy.hpp"
 #include "gpu/resources.hpp"
+#include "gpu/sm_clock.hpp"
+#include "gpu/stream_gate.hpp"
+#include "gpu/verifier.hpp"
 
 namespace gpuexp {
 
 namespace {
 
-constexpr unsigned char kGuardPattern = 0xA5;
-// All bits set is NaN in every floating-point format, so an element that nobody wrote cannot pass.
-constexpr unsigned char kPoison = 0xFF;
-// Longer than the host needs to queue two events and a launch (a library call included).
-constexpr double kQueueingDelayUs = 40.0;
 // Replacement in L2 is not strictly least-recently-used, so one L2's worth of reads leaves
 // survivors.
 constexpr std::int64_t kFlushFactor = 2;
 
-/// A buffer with guard zones right before its first and right after its last byte.
-class GuardedMemory {
- public:
-  explicit GuardedMemory(std::int64_t bytes) : bytes_(bytes), memory_(bytes + 2 * kGuardBytes) {}
+// A replay is long enough for its one start and stop not to matter, and short enough for many.
+constexpr double kReplayUs = 1e3;
+constexpr double kLongestReplayUs = 1e5;
+constexpr std::int64_t kMostGraphLaunches = 1000;
+constexpr std::int64_t kMostCopies = 256;
 
-  unsigned char* data() const { return memory_.as<unsigned char>() + kGuardBytes; }
-  std::int64_t bytes() const { return bytes_; }
-
-  void set_guards(const CudaStream& stream) const {
-    for (unsigned char* guard : {memory_.as<unsigned char>(), data() + bytes_}) {
-      GPUEXP_CUDA(cudaMemsetAsync(guard, kGuardPattern, kGuardBytes, stream.get()));
-    }
-  }
-
-  void queue_check(unsigned long long* d_changed, const CudaStream& stream) const {
-    for (const unsigned char* guard : {memory_.as<unsigned char>(), data() + bytes_}) {
-      queue_guard_check(guard, kGuardBytes, kGuardPattern, d_changed, stream.get());
-    }
-  }
-
- private:
-  std::int64_t bytes_;
-  DeviceMemory memory_;
+/// What launches of a variant on the problem at hand need.
+struct Prepared {
+  std::vector<Shape> shapes;
+  DeviceMemory workspace;
+  std::unique_ptr<CapturedLaunches> graph;
+  int graph_launches = 1;
+  std::size_t graph_copies = 1;  ///< that its launches take in turn
 };
-
-/// The fp64 reference of one output.
-struct Reference {
-  explicit Reference(std::int64_t count) : value(bytes(count)), magnitude(bytes(count)) {}
-  static std::int64_t bytes(std::int64_t count) {
-    return count * static_cast<std::int64_t>(sizeof(double));
-  }
-  ReferenceView view() const { return {value.as<double>(), magnitude.as<double>()}; }
-
-  DeviceMemory value;
-  DeviceMemory magnitude;
-};
-
-/// Zero or more references, by the index of their output; an output that is not asked for has none.
-using References = std::map<std::size_t, Reference>;
 
 class CudaExecutor final : public Executor {
  public:
-  CudaExecutor(int device_index, const DeviceSpec& device)
+  CudaExecutor(int device_index, const DeviceSpec& device, bool gated)
       : device_index_(device_index),
         device_(device),
+        gate_(gated),
+        sm_clock_(device.sm_count),
         flush_buffer_(ceil_div(kFlushFactor * device.l2_bytes, 16) * 16),
-        sink_(sizeof(unsigned)),
-        sums_(sizeof(ComparisonSums)),
-        scratch_(sizeof(unsigned long long)) {
+        sink_(sizeof(unsigned)) {
     GPUEXP_CUDA(
         cudaMemset(flush_buffer_.get(), 0, static_cast<std::size_t>(flush_buffer_.bytes())));
     GPUEXP_CUDA(cudaDeviceSynchronize());
   }
 
-  void set_up(const Family& family, const void* problem, std::uint64_t seed) override {
-    release();
+  void set_up(const Family& family, const Values& values, std::uint64_t seed) override {
+    prepared_.clear();
+    copies_.clear();
+    verifier_.reset();
     family_ = &family;
-    problem_ = problem;
+    problem_ = family.make_problem(values);
     seed_ = seed;
-    std::vector<void*> pointers;
-    for (const Buffer& b : family.buffers) {
-      const std::int64_t bytes =
-          b.count(problem) * static_cast<std::int64_t>(size_of(b.type(problem)));
-      buffers_.emplace_back(bytes);
-      buffers_.back().set_guards(stream_);
-      pointers.push_back(buffers_.back().data());
-    }
-    data_ = family.make_data(pointers);
-    make_inputs();
-    fingerprints_ = fingerprints();
+    need_copies(1);
+    verifier_.emplace(family, problem_.get());
   }
 
-  void poison(const Variant& variant) override {
-    compute_references(written_by(variant));
-    for (const std::size_t i : written_by(variant)) {
-      GPUEXP_CUDA(cudaMemsetAsync(buffers_[i].data(), kPoison,
-                                  static_cast<std::size_t>(buffers_[i].bytes()), stream_.get()));
-    }
+  void poison(const Variant& variant, Mode mode) override {
+    verifier_->prepare(variant, copies_.front(), stream_);
+    for (std::size_t i = 0; i < copies_of(variant, mode); ++i)
+      copies_[i].poison(written_by(*family_, variant), stream_);
     stream_.synchronize();
-  }
-
-  Verification check(const Variant& variant) override {
-    Verification result;
-    compare_outputs(variant, result);
-    check_guards(result);
-    check_inputs(result);
-    return result;
-  }
-
-  void warm_up(const Variant& variant, Mode mode, int launches) override {
-    for (int i = 0; i < launches; ++i)
-      launch(variant, mode);
-    stream_.synchronize();
-  }
-
-  double sample_us(const Variant& variant, Mode mode) override {
-    prepare_launch(variant, mode);
-    queue_delay(kQueueingDelayUs, stream_.get());
-    start_.record(stream_);
-    launch_variant(variant);
-    stop_.record(stream_);
-    stop_.synchronize();
-    return elapsed_us(start_, stop_);
   }
 
   void launch(const Variant& variant, Mode mode) override {
-    prepare_launch(variant, mode);
-    launch_variant(variant);
+    Prepared& prepared = prepare(variant);
+    clear_state(variant, mode);
+    queue(variant, prepared, mode);
     stream_.synchronize();
   }
 
-  MetricValues measured_metrics(const Variant& variant) override {
-    if (!variant.measured_metrics) return {};
-    select(variant);
-    return variant.measured_metrics(problem_, data_.get(), context());
+  Verification check(const Variant& variant, Mode mode) override {
+    Verification result;
+    for (std::size_t i = 0; i < copies_of(variant, mode); ++i)
+      verifier_->check(variant, copies_[i], stream_, result);
+    return result;
   }
 
-  std::int64_t flush_bytes() const override { return flush_buffer_.bytes(); }
+  SampleTraits warm_up(const Variant& variant, Mode mode, int launches) override {
+    for (int i = 0; i < launches; ++i)
+      launch(variant, mode == Mode::graph ? Mode::warm : mode);
+    Prepared& prepared = prepare(variant);
+    SampleTraits traits;
+    traits.gated = is_gated(variant);
+    if (is_flushed(mode)) traits.flushed_bytes = flush_buffer_.bytes();
+    if (mode == Mode::graph) {
+      if (!prepared.graph) capture(variant, prepared);
+      launch(variant, mode);
+      traits.launches = prepared.graph_launches;
+      traits.rotated_bytes =
+          static_cast<std::int64_t>(prepared.graph_copies) * copies_.front().bytes();
+    }
+    return traits;
+  }
+
+  void sample(const std::vector<const Variant*>& sequence, Mode mode,
+              const SampleTaken& taken) override {
+    const Variant* last = nullptr;
+    for (std::size_t i = 0; i < sequence.size(); ++i) {
+      const Variant& variant = *sequence[i];
+      Prepared& prepared = prepare(variant);
+      // What ran before has left its own data in the caches.
+      if (mode == Mode::warm && last != &variant) {
+        clear_state(variant, mode);
+        queue(variant, prepared, mode);
+      }
+      last = &variant;
+      clear_state(variant, mode);
+      const double us =
+          timed_us(is_gated(variant), variant.id, [&] { queue(variant, prepared, mode); });
+      taken(i, us / (mode == Mode::graph ? prepared.graph_launches : 1));
+    }
+  }
+
+  std::vector<double> sample_floor(Mode mode, int samples) override {
+    const auto launches = static_cast<int>(mode == Mode::graph ? kMostGraphLaunches : 1);
+    const auto queue_one = [&] { queue_empty_kernel(stream_.get()); };
+    queue_one();
+    stream_.synchronize();
+    std::unique_ptr<CapturedLaunches> graph;
+    if (mode == Mode::graph) {
+      graph = std::make_unique<CapturedLaunches>(stream_, [&] {
+        for (int i = 0; i < launches; ++i)
+          queue_one();
+      });
+      graph->replay(stream_);
+    }
+    std::vector<double> times_us;
+    for (int i = 0; i < samples; ++i) {
+      if (is_flushed(mode)) flush();
+      const double us = timed_us(gate_.available(), "an empty kernel", [&] {
+        if (graph) {
+          graph->replay(stream_);
+        } else {
+          queue_one();
+        }
+      });
+      times_us.push_back(us / launches);
+    }
+    return times_us;
+  }
+
+  std::optional<double> sm_clock_mhz() override { return sm_clock_.mhz(stream_); }
+
+  MetricValues measured_metrics(const Variant& variant) override {
+    if (!variant.measured_metrics) return {};
+    const Prepared& prepared = prepare(variant);
+    return variant.measured_metrics(problem_.get(), copies_.front().data(), context(prepared));
+  }
+
+  // A context that is lost takes the process's other work with it; only another process helps.
+  bool recover() override { return false; }
+
   void start_profiler() override { GPUEXP_CUDA(cudaProfilerStart()); }
   // Whether or not the device is still there: what was profiled before a fault is worth having.
   void stop_profiler() override { GPUEXP_CUDA_NOEXCEPT(cudaProfilerStop()); }
 
  private:
-  void release() {
-    prepared_variant_ = nullptr;
-    data_.reset();
-    referenced_.clear();
-    references_.clear();
-    accuracy_references_.clear();
-    buffers_.clear();
-    workspace_ = DeviceMemory();
+  static bool is_flushed(Mode mode) { return mode == Mode::cold || mode == Mode::profile; }
+  bool is_gated(const Variant& variant) const { return gate_.available() && !variant.synchronizes; }
+
+  /// Copies that launches in the mode write to.
+  std::size_t copies_of(const Variant& variant, Mode mode) {
+    return mode == Mode::graph ? prepare(variant).graph_copies : 1;
   }
 
-  void make_inputs() {
-    family_->prepare(problem_, data_.get(), seed_, stream_.get());
-    stream_.synchronize();
-  }
-
-  /// Indices of the buffers that the variant fills.
-  std::vector<std::size_t> written_by(const Variant& variant) const {
-    std::vector<std::size_t> written;
-    for (std::size_t i = 0; i < buffers_.size(); ++i) {
-      const Buffer& b = family_->buffers[i];
-      if (b.role == BufferRole::output && variant.fills(b.name)) written.push_back(i);
-    }
-    return written;
-  }
-
-  // One set of outputs at a time: the fp64 references of a family whose variants differ in what
-  // they store would otherwise take several times the memory of its buffers.
-  void compute_references(const std::vector<std::size_t>& outputs) {
-    if (outputs == referenced_) return;
-    referenced_.clear();
-    references_.clear();
-    accuracy_references_.clear();
-    references_ = evaluate(outputs, family_->reference);
-    if (family_->accuracy_reference) {
-      accuracy_references_ = evaluate(outputs, family_->accuracy_reference);
-    }
-    stream_.synchronize();
-    referenced_ = outputs;
-  }
-
-  template <class Function>
-  References evaluate(const std::vector<std::size_t>& outputs, const Function& reference) {
-    References references;
-    std::vector<ReferenceView> views;
-    for (std::size_t i = 0; i < buffers_.size(); ++i) {
-      const Buffer& b = family_->buffers[i];
-      if (b.role != BufferRole::output) continue;
-      const bool asked = std::find(outputs.begin(), outputs.end(), i) != outputs.end();
-      views.push_back(asked ? references.try_emplace(i, b.count(problem_)).first->second.view()
-                            : ReferenceView{});
-    }
-    reference(problem_, data_.get(), views, stream_.get());
-    return references;
+  void need_copies(std::size_t count) {
+    while (copies_.size() < count)
+      copies_.emplace_back(*family_, problem_.get(), seed_, stream_);
   }
 
   // Shapes and workspace are the variant's own and are looked up once, not between the events.
-  void select(const Variant& variant) {
-    if (prepared_variant_ == &variant) return;
-    shapes_ = variant.shapes ? variant.shapes(problem_, device_) : std::vector<Shape>{};
-    const std::int64_t bytes =
-        variant.workspace_bytes ? variant.workspace_bytes(problem_, device_) : 0;
-    workspace_ = DeviceMemory(bytes);
-    prepared_variant_ = &variant;
+  Prepared& prepare(const Variant& variant) {
+    const auto [entry, is_new] = prepared_.try_emplace(&variant);
+    Prepared& prepared = entry->second;
+    if (!is_new) return prepared;
+    if (variant.shapes) prepared.shapes = variant.shapes(problem_.get(), device_);
+    if (variant.workspace_bytes)
+      prepared.workspace = DeviceMemory(variant.workspace_bytes(problem_.get(), device_));
+    return prepared;
   }
 
-  void prepare_launch(const Variant& variant, Mode mode) {
-    select(variant);
-    if (family_->reset) family_->reset(problem_, data_.get(), stream_.get());
-    if (mode == Mode::cold) {
-      GPUEXP_CUDA(cudaCtxResetPersistingL2Cache());
-      queue_cache_flush(flush_buffer_.get(), flush_buffer_.bytes(), sink_.as<unsigned>(),
-                        stream_.get());
+  /// Everything before a launch that is not timed.
+  void clear_state(const Variant& variant, Mode mode) {
+    for (std::size_t i = 0; i < copies_of(variant, mode); ++i)
+      copies_[i].reset(stream_);
+    if (is_flushed(mode)) flush();
+  }
+
+  void flush() {
+    GPUEXP_CUDA(cudaCtxResetPersistingL2Cache());
+    queue_cache_flush(flush_buffer_.get(), flush_buffer_.bytes(), sink_.as<unsigned>(),
+                      stream_.get());
+  }
+
+  void queue(const Variant& variant, const Prepared& prepared, Mode mode) {
+    if (mode == Mode::graph) {
+      prepared.graph->replay(stream_);
+    } else {
+      queue_on(0, variant, prepared);
     }
   }
 
-  void launch_variant(const Variant& variant) { variant.launch(problem_, data_.get(), context()); }
-
-  LaunchContext context() const {
-    return {shapes_, stream_.get(), workspace_.get(), device_index_};
+  void queue_on(std::size_t copy, const Variant& variant, const Prepared& prepared) {
+    variant.launch(problem_.get(), copies_[copy].data(), context(prepared));
   }
 
-  void compare_outputs(const Variant& variant, Verification& result) {
-    for (const std::size_t i : written_by(variant)) {
-      const Buffer& buffer = family_->buffers[i];
-      const Tolerance tolerance =
-          buffer.tolerance ? buffer.tolerance(problem_) : family_->tolerance(problem_);
-      const Reference& reference = references_.at(i);
-      const auto accurate = accuracy_references_.find(i);
-      Comparison comparison;
-      comparison.got = buffers_[i].data();
-      comparison.type = buffer.type(problem_);
-      comparison.count = buffer.count(problem_);
-      comparison.value = reference.value.as<double>();
-      comparison.magnitude = reference.magnitude.as<double>();
-      comparison.accurate = accurate == accuracy_references_.end()
-                                ? comparison.value
-                                : accurate->second.value.as<double>();
-      comparison.relative = tolerance.relative;
-      comparison.absolute = tolerance.absolute;
-      if (comparison.count > 0) merge(buffer.name, comparison, compare(comparison), result);
-    }
+  LaunchContext context(const Prepared& prepared) const {
+    return {prepared.shapes, stream_.get(), prepared.workspace.get(), device_index_};
   }
 
-  ComparisonSums compare(const Comparison& comparison) {
-    ComparisonSums sums{};
-    sums.first_wrong = ~0ull;
-    GPUEXP_CUDA(
-        cudaMemcpyAsync(sums_.get(), &sums, sizeof sums, cudaMemcpyHostToDevice, stream_.get()));
-    queue_comparison(comparison, sums_.as<ComparisonSums>(), stream_.get());
-    GPUEXP_CUDA(
-        cudaMemcpyAsync(&sums, sums_.get(), sizeof sums, cudaMemcpyDeviceToHost, stream_.get()));
-    stream_.synchronize();
-    return sums;
+  // As many launches as fill a replay, over enough copies to leave nothing of one in L2 when its
+  // turn comes again; where a copy has to be reset before each launch, each has one.
+  void capture(const Variant& variant, Prepared& prepared) {
+    clear_state(variant, Mode::warm);
+    const double launch_us =
+        std::max(0.1, timed_us(false, variant.id, [&] { queue_on(0, variant, prepared); }));
+    const std::int64_t bytes = std::max<std::int64_t>(1, copies_.front().bytes());
+    const std::int64_t most = std::clamp<std::int64_t>(
+        static_cast<std::int64_t>(kLongestReplayUs / launch_us), 1, kMostGraphLaunches);
+    const std::int64_t copies =
+        std::min({ceil_div(kFlushFactor * device_.l2_bytes, bytes), kMostCopies, most});
+    const auto wanted = static_cast<std::int64_t>(std::ceil(kReplayUs / launch_us));
+    const std::int64_t turns = family_->reset ? 1 : ceil_div(std::min(wanted, most), copies);
+    need_copies(static_cast<std::size_t>(copies));
+    prepared.graph_copies = static_cast<std::size_t>(copies);
+    prepared.graph_launches = static_cast<int>(turns * copies);
+    prepared.graph = std::make_unique<CapturedLaunches>(stream_, [&] {
+      for (int i = 0; i < prepared.graph_launches; ++i)
+        queue_on(static_cast<std::size_t>(i) % prepared.graph_copies, variant, prepared);
+    });
   }
 
-  void merge(const std::string& buffer, const Comparison& c, const ComparisonSums& sums,
-             Verification& result) {
-    result.checked += c.count;
-    result.wrong += static_cast<std::int64_t>(sums.wrong);
-    result.worst_over_allowed =
-        std::max(result.worst_over_allowed, std::bit_cast<double>(sums.worst_ratio));
-    const double rms = std::sqrt(sums.reference_squares / static_cast<double>(c.count));
-    if (rms > 0) {
-      const double error_rms = std::sqrt(sums.error_squares / static_cast<double>(c.count));
-      result.error_rms_rel = std::max(result.error_rms_rel, error_rms / rms);
-      result.error_max_rel =
-          std::max(result.error_max_rel, std::bit_cast<double>(sums.worst_error) / rms);
-    }
-    if (sums.wrong > 0 && !result.first) result.first = mismatch_at(buffer, c, sums.first_wrong);
-  }
-
-  Mismatch mismatch_at(const std::string& buffer, const Comparison& c, unsigned long long index) {
-    const auto read = [&](const double* d_array) {
-      double x = 0;
-      GPUEXP_CUDA(cudaMemcpy(&x, d_array + index, sizeof x, cudaMemcpyDeviceToHost));
-      return x;
-    };
-    Mismatch m;
-    m.buffer = buffer;
-    m.index = static_cast<std::int64_t>(index);
-    m.expected = read(c.value);
-    m.allowed = c.absolute + c.relative * read(c.magnitude);
-    m.got = element(c, index);
-    return m;
-  }
-
-  double element(const Comparison& c, unsigned long long index) {
-    const std::size_t size = size_of(c.type);
-    std::vector<unsigned char> bytes(size);
-    GPUEXP_CUDA(cudaMemcpy(bytes.data(), static_cast<const unsigned char*>(c.got) + index * size,
-                           size, cudaMemcpyDeviceToHost));
-    return to_double(bytes.data(), c.type);
-  }
-
-  void check_guards(Verification& result) {
-    for (std::size_t i = 0; i < buffers_.size(); ++i) {
-      const unsigned long long changed = counted(
-          [&](unsigned long long* d_changed) { buffers_[i].queue_check(d_changed, stream_); });
-      if (changed == 0) continue;
-      if (result.overrun.empty()) result.overrun = family_->buffers[i].name;
-      buffers_[i].set_guards(stream_);
-    }
-  }
-
-  /// What device operations that count or sum leave in scratch_.
+  /// Time between two events around what `queue` queues.
   template <class Queue>
-  unsigned long long counted(const Queue& queue) {
-    unsigned long long count = 0;
-    GPUEXP_CUDA(cudaMemsetAsync(scratch_.get(), 0, sizeof count, stream_.get()));
-    queue(scratch_.as<unsigned long long>());
-    GPUEXP_CUDA(cudaMemcpyAsync(&count, scratch_.get(), sizeof count, cudaMemcpyDeviceToHost,
-                                stream_.get()));
-    stream_.synchronize();
-    return count;
-  }
-
-  /// One number per buffer that tells the contents of an input; 0 for outputs.
-  std::vector<unsigned long long> fingerprints() {
-    std::vector<unsigned long long> of_buffers(buffers_.size(), 0);
-    for (std::size_t i = 0; i < buffers_.size(); ++i) {
-      if (family_->buffers[i].role != BufferRole::input) continue;
-      of_buffers[i] = counted([&](unsigned long long* d_sum) {
-        queue_fingerprint(buffers_[i].data(), buffers_[i].bytes(), d_sum, stream_.get());
-      });
+  double timed_us(bool gated, const std::string& what, const Queue& queue) {
+    if (gated) gate_.close(stream_);
+    try {
+      start_.record(stream_);
+      queue();
+      stop_.record(stream_);
+    } catch (...) {
+      if (gated) gate_.open();
+      throw;
     }
-    return of_buffers;
-  }
-
-  // A reference is computed from the inputs: one that a variant wrote into would make a wrong
-  // result look right.
-  void check_inputs(Verification& result) {
-    const std::vector<unsigned long long> now = fingerprints();
-    const auto [was, is] = std::mismatch(fingerprints_.begin(), fingerprints_.end(), now.begin());
-    if (was == fingerprints_.end()) return;
-    result.changed_input =
-        family_->buffers[static_cast<std::size_t>(was - fingerprints_.begin())].name;
-    make_inputs();
+    const bool in_time = !gated || gate_.open();
+    stop_.synchronize();
+    if (!in_time) {
+      throw DeviceError("the launch of " + what +
+                            " waited for the GPU, which was held until it was queued; a variant "
+                            "that does so declares `synchronizes`, and --no-gate holds none",
+                        DeviceFault::refused);
+    }
+    return elapsed_us(start_, stop_);
   }
 
   int device_index_;
@@ -352,31 +267,25 @@ class CudaExecutor final : public Executor {
   CudaStream stream_;
   CudaEvent start_;
   CudaEvent stop_;
+  StreamGate gate_;
+  SmClock sm_clock_;
   DeviceMemory flush_buffer_;
   DeviceMemory sink_;
-  DeviceMemory sums_;
-  DeviceMemory scratch_;
 
   const Family* family_ = nullptr;
-  const void* problem_ = nullptr;
+  std::shared_ptr<const void> problem_;
   std::uint64_t seed_ = 0;
-  std::shared_ptr<const void> data_;
-  std::vector<GuardedMemory> buffers_;
-  std::vector<unsigned long long> fingerprints_;  ///< of the inputs as they were made
-  std::vector<std::size_t> referenced_;           ///< outputs that the references below are of
-  References references_;
-  References accuracy_references_;  ///< of unrounded inputs; empty where the family has none
-
-  const Variant* prepared_variant_ = nullptr;
-  std::vector<Shape> shapes_;
-  DeviceMemory workspace_;
+  std::deque<ProblemCopy> copies_;  ///< the first is what every mode but graph uses
+  std::optional<Verifier> verifier_;
+  std::map<const Variant*, Prepared> prepared_;  ///< on this problem
 };
 
 }  // namespace
 
-std::unique_ptr<Executor> make_cuda_executor(int device_index, const DeviceSpec& device) {
+std::unique_ptr<Executor> make_cuda_executor(int device_index, const DeviceSpec& device,
+                                             bool gated) {
   GPUEXP_CUDA(cudaSetDevice(device_index));
-  return std::make_unique<CudaExecutor>(device_index, device);
+  return std::make_unique<CudaExecutor>(device_index, device, gated);
 }
 
 }  // namespace gpuexp

@@ -8,7 +8,10 @@
 
 namespace gpuexp {
 
-/// Makes `device_index` current and creates its context. `device` describes it. Throws CudaError.
-std::unique_ptr<Executor> make_cuda_executor(int device_index, const DeviceSpec& device);
+/// Makes `device_index` current and creates its context. `device` describes it. Without `gated`,
+/// the GPU never waits for the host, as under a profiler, which may wait for the GPU itself. Throws
+/// CudaError.
+std::unique_ptr<Executor> make_cuda_executor(int device_index, const DeviceSpec& device,
+                                             bool gated = true);
 
 }  // namespace gpuexp

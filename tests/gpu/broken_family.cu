@@ -1,3 +1,6 @@
+#undef NDEBUG  // assert is under test
+#include <cassert>
+
 #include "gpu/broken_family.hpp"
 #include "gpu/resources.hpp"
 #include "kernels/common/launch.cuh"
@@ -29,7 +32,11 @@ enum class Fault {
   bad_tile,
   one_percent,
   changed_input,
-  illegal_address
+  illegal_address,
+  misaligned_address,
+  trap,
+  device_assert,
+  endless
 };
 
 template <Fault fault>
@@ -39,6 +46,13 @@ __global__ void double_kernel(Problem p, const float* x, float* y) {
   if (fault == Fault::overrun_begin && i == 0) y[-1] = 0.0f;
   // 2^60 bytes away: outside of every mapping.
   if (fault == Fault::illegal_address && i == 0) y[std::int64_t{1} << 58] = 0.0f;
+  if (fault == Fault::misaligned_address && i == 0)
+    *reinterpret_cast<float*>(reinterpret_cast<char*>(y) + 1) = 0.0f;
+  if (fault == Fault::trap && i == 0) __trap();
+  if (fault == Fault::device_assert) assert(i < 0);
+  // The input holds no such number, which the compiler cannot know.
+  while (fault == Fault::endless && *const_cast<const volatile float*>(x) < 2.0f) {
+  }
   if (i >= p.n || (fault == Fault::unwritten_tail && i == p.n - 1)) return;
   float value = 2.0f * x[i];
   if (fault == Fault::nan && i == p.n / 2) value = nanf("");
@@ -89,6 +103,35 @@ Variant stale() {
   return v;
 }
 
+// More shared memory than any SM has.
+Variant beyond_limits() {
+  Variant v = variant<Fault::none>("beyond_limits");
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& c) {
+    Shape s = c.shapes[0];
+    s.block.x = 4096;
+    launch(double_kernel<Fault::none>, s, c.stream, p, d.x, d.y);
+  };
+  return v;
+}
+
+// A workspace that no GPU has.
+Variant out_of_memory() {
+  Variant v = variant<Fault::none>("out_of_memory");
+  v.workspace_bytes = [](const Problem&, const DeviceSpec&) { return std::int64_t{1} << 50; };
+  return v;
+}
+
+// Waits for the GPU inside of its launch.
+Variant waiting(const char* id, bool declared) {
+  Variant v = variant<Fault::none>(id);
+  v.synchronizes = declared;
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& c) {
+    launch(double_kernel<Fault::none>, c.shapes[0], c.stream, p, d.x, d.y);
+    GPUEXP_CUDA(cudaStreamSynchronize(c.stream));
+  };
+  return v;
+}
+
 struct Reference {
   Data d;
   __device__ ReferenceElement operator()(std::int64_t i) const {
@@ -123,7 +166,15 @@ FamilyType declare() {
       .variant(variant<Fault::bad_tile>("bad_tile"))
       .variant(variant<Fault::one_percent>("one_percent"))
       .variant(variant<Fault::changed_input>("changed_input"))
-      .variant(variant<Fault::illegal_address>("illegal_address"));
+      .variant(variant<Fault::illegal_address>("illegal_address"))
+      .variant(variant<Fault::misaligned_address>("misaligned_address"))
+      .variant(variant<Fault::trap>("trap"))
+      .variant(variant<Fault::device_assert>("device_assert"))
+      .variant(variant<Fault::endless>("endless"))
+      .variant(beyond_limits())
+      .variant(out_of_memory())
+      .variant(waiting("waits", true))
+      .variant(waiting("waits_undeclared", false));
   return f;
 }
 

@@ -5,8 +5,8 @@
 
 namespace gpuexp::test {
 
-/// y = 2·x over n elements; variants `right`, `nan`, `unwritten_tail`, `overrun_end`,
-/// `overrun_begin`, `stale`, `bad_tile`, `one_percent`, `changed_input`, `illegal_address`.
+/// y = 2·x over n elements. `right`, `waits` and `waits_undeclared` compute it; the others each
+/// have the fault that they are named after.
 Family broken_family();
 
 /// Writes one float past the end of an allocation: what compute-sanitizer's memcheck must report.

@@ -11,10 +11,13 @@
 #include "gpu/broken_family.hpp"
 #include "gpu/check.hpp"
 #include "gpu/cuda_executor.hpp"
+#include "gpu/device_ops.hpp"
 #include "gpu/device_query.hpp"
 #include "gpu/resources.hpp"
+#include "gpu/sm_clock.hpp"
 #include "support/catch.hpp"
 #include "support/small_problems.hpp"
+#include "worker/remote_executor.hpp"
 
 namespace gpuexp::test {
 namespace {
@@ -25,22 +28,36 @@ class NoTracer final : public Tracer {
   void pop() override {}
 };
 
+std::unique_ptr<Executor> in_this_process(const DeviceSpec& device) {
+  return make_cuda_executor(0, device);
+}
+
+std::unique_ptr<Executor> in_a_worker(const DeviceSpec&) {
+  RemoteOptions options;
+  options.start = [] { return std::make_unique<ChildProcess>(std::vector<std::string>{"worker"}); };
+  options.launch_timeout_s = 2.0;
+  return std::make_unique<RemoteExecutor>(options);
+}
+
 /// Runs the variants of the broken family that the names give, in one group per mode.
 class BrokenRun {
  public:
-  explicit BrokenRun(const std::vector<std::string>& variants) : family_(broken_family()) {
+  explicit BrokenRun(const std::vector<std::string>& variants,
+                     std::unique_ptr<Executor> (*make)(const DeviceSpec&) = in_this_process,
+                     Mode mode = Mode::cold)
+      : family_(broken_family()) {
     Experiment e;
     e.name = "broken";
     e.family = &family_;
     for (const std::string& id : variants)
       e.variants.push_back(family_.find(id));
-    e.modes = {Mode::cold};
+    e.modes = {mode};
     e.measure.min_samples = 5;
     e.measure.max_samples = 5;
     config_.experiments.push_back(e);
     device_ = query_device(0, {}).spec;
     plan_ = make_plan(config_, device_, resources_, device_.memory_bytes);
-    const auto executor = make_cuda_executor(0, device_);
+    const auto executor = make(device_);
     NoTracer tracer;
     RunObserver observer;
     for (Row& row : run_plan(plan_, resources_, *executor, tracer, observer, {})) {
@@ -119,8 +136,6 @@ TEST_CASE("registers in the generated table are those that the driver reports", 
   CHECK(checked > 0);
 }
 
-// Hidden, for runs under compute-sanitizer: each must be reported, or the sanitizer was not
-// watching.
 // Memory returned to the driver is cleared in the background, which slows whatever is measured
 // next.
 TEST_CASE("freed memory stays with the process and is used again", "[engine]") {
@@ -188,6 +203,8 @@ TEST_CASE("measured: copies after memory was freed", "[.freed]") {
   }
 }
 
+// Hidden, for runs under compute-sanitizer: each must be reported, or the sanitizer was not
+// watching.
 TEST_CASE("planted: a write past an allocation", "[.planted][memcheck]") {
   write_past_allocation();
 }
@@ -195,14 +212,135 @@ TEST_CASE("planted: a race in shared memory", "[.planted][racecheck]") {
   race_in_shared_memory();
 }
 
+TEST_CASE("a gate that a launch waits behind opens itself, and the cell says why", "[engine]") {
+  const BrokenRun run({"right", "waits", "waits_undeclared"});
+  CHECK(run.row("right").traits->gated);
+  CHECK(run.row("waits").status == Status::passed);
+  CHECK(!run.row("waits").traits->gated);
+  CHECK(run.row("waits_undeclared").status == Status::failed);
+  CHECK_THAT(run.row("waits_undeclared").reason, contains_text("declares `synchronizes`"));
+}
+
+TEST_CASE("every mode verifies, times and says how", "[engine]") {
+  const auto traits = [](Mode mode) {
+    const BrokenRun run({"right", "one_percent"}, in_this_process, mode);
+    INFO(name_of(mode) << ": " << run.row("right").reason);
+    CHECK(run.row("right").status == Status::passed);
+    CHECK(run.row("right").time_us->median > 0);
+    CHECK(run.row("one_percent").status == Status::incorrect);
+    return *run.row("right").traits;
+  };
+  const std::int64_t l2_bytes = query_device(0, {}).spec.l2_bytes;
+  CHECK(traits(Mode::cold).flushed_bytes >= 2 * l2_bytes);
+  CHECK(traits(Mode::warm).flushed_bytes == 0);
+  const SampleTraits graph = traits(Mode::graph);
+  CHECK(graph.launches > 100);
+  CHECK(graph.rotated_bytes == 256 * 2 * 1000 * std::int64_t{sizeof(float)});
+}
+
 // In a process of its own: the fault takes the context with it.
 TEST_CASE("a fault fails its cell and says so in those after it", "[engine][fault]") {
   const BrokenRun run({"right", "illegal_address", "one_percent"});
-  CHECK(run.row("right").status == Status::passed);
+  CHECK(run.row("right").status == Status::not_run);
   CHECK(run.row("illegal_address").status == Status::failed);
   CHECK_THAT(run.row("illegal_address").reason, contains_text("cudaErrorIllegalAddress"));
   CHECK(run.row("one_percent").status == Status::not_run);
   CHECK_THAT(run.row("one_percent").reason, contains_text("the device was lost before"));
+}
+
+TEST_CASE("a fault in a worker costs its own cell", "[engine][worker]") {
+  const std::map<std::string, std::string> name_of_fault{
+      {"illegal_address", "cudaErrorIllegalAddress"},
+      {"misaligned_address", "cudaErrorMisalignedAddress"},
+      {"trap", "cudaErrorLaunchFailure"},
+      {"device_assert", "cudaErrorAssert"},
+      {"out_of_memory", "cudaErrorMemoryAllocation"},
+      {"beyond_limits", "cudaErrorInvalid"},
+      {"endless", "did not end within 2 s"}};
+  std::vector<std::string> variants{"right"};
+  for (const auto& [variant, name] : name_of_fault)
+    variants.push_back(variant);
+  variants.insert(variants.end(), {"one_percent", "waits"});
+  const BrokenRun run(variants, in_a_worker);
+  for (const auto& [variant, name] : name_of_fault) {
+    INFO(variant << ": " << run.row(variant).reason);
+    CHECK(run.row(variant).status == (variant == "endless" ? Status::timeout : Status::failed));
+    CHECK_THAT(run.row(variant).reason, contains_text(name));
+  }
+  CHECK(run.row("one_percent").status == Status::incorrect);
+  for (const char* variant : {"right", "waits"}) {
+    INFO(variant << ": " << run.row(variant).reason);
+    CHECK(run.row(variant).status == Status::passed);
+    CHECK(run.row(variant).samples_us.size() == 5);
+  }
+}
+
+// Each line is read once, by one thread, after it was brought into L2 and the flush has run: what
+// its load takes tells where it was.
+TEST_CASE("a flush leaves nothing of a resident buffer", "[engine][flush]") {
+  const DeviceSpec device = query_device(0, {}).spec;
+  const std::int64_t resident_bytes = device.l2_bytes / 4;
+  const std::int64_t lines = resident_bytes / kCacheLineBytes;
+  const CudaStream stream;
+  const DeviceMemory resident(resident_bytes);
+  const DeviceMemory flush(2 * device.l2_bytes);
+  const DeviceMemory sink(sizeof(unsigned));
+  const DeviceMemory d_cycles(lines * std::int64_t{sizeof(unsigned)});
+  GPUEXP_CUDA(cudaMemset(resident.get(), 0, static_cast<std::size_t>(resident_bytes)));
+  GPUEXP_CUDA(cudaMemset(flush.get(), 0, static_cast<std::size_t>(flush.bytes())));
+  const auto cycles_after = [&](double l2s_flushed) {
+    // Written: dirty lines are the harder ones to be rid of. Read: as inputs are.
+    GPUEXP_CUDA(
+        cudaMemsetAsync(resident.get(), 0, static_cast<std::size_t>(resident_bytes), stream.get()));
+    queue_cache_flush(resident.get(), resident_bytes, sink.as<unsigned>(), stream.get());
+    const auto bytes =
+        static_cast<std::int64_t>(l2s_flushed * static_cast<double>(device.l2_bytes));
+    if (bytes > 0) queue_cache_flush(flush.get(), bytes, sink.as<unsigned>(), stream.get());
+    queue_load_latencies(resident.get(), lines, d_cycles.as<unsigned>(), stream.get());
+    std::vector<unsigned> cycles(static_cast<std::size_t>(lines));
+    GPUEXP_CUDA(cudaMemcpyAsync(cycles.data(), d_cycles.get(),
+                                static_cast<std::size_t>(d_cycles.bytes()), cudaMemcpyDeviceToHost,
+                                stream.get()));
+    stream.synchronize();
+    std::sort(cycles.begin(), cycles.end());
+    return cycles;
+  };
+  const auto at = [](const std::vector<unsigned>& sorted, double q) {
+    return sorted[static_cast<std::size_t>(q * static_cast<double>(sorted.size() - 1))];
+  };
+  const std::vector<unsigned> hits = cycles_after(0);
+  // Between what nearly every hit takes and what nearly every miss takes.
+  const std::vector<unsigned> misses = cycles_after(2);
+  const double limit = std::sqrt(static_cast<double>(at(hits, 0.99)) * at(misses, 0.01));
+  const auto survivors = [&](double l2s_flushed) {
+    const std::vector<unsigned> cycles = cycles_after(l2s_flushed);
+    const auto end = std::lower_bound(cycles.begin(), cycles.end(), static_cast<unsigned>(limit));
+    fmt::print("flush of {} L2: {:.4f} % of {} lines survive; load cycles p1 {} p50 {} p99 {}\n",
+               l2s_flushed,
+               100.0 * static_cast<double>(end - cycles.begin()) / static_cast<double>(lines),
+               lines, at(cycles, 0.01), at(cycles, 0.5), at(cycles, 0.99));
+    return static_cast<double>(end - cycles.begin()) / static_cast<double>(lines);
+  };
+  // The two kinds of load are far enough apart to be told.
+  REQUIRE(at(hits, 0.99) < at(misses, 0.01));
+  CHECK(survivors(0) > 0.99);
+  survivors(0.5);
+  survivors(1);
+  survivors(1.5);
+  CHECK(survivors(2) < 1e-4);
+}
+
+TEST_CASE("the SM clock is read between 10 and 101 % of the highest", "[engine]") {
+  const DeviceSpec device = query_device(0, {}).spec;
+  const CudaStream stream;
+  SmClock clock(device.sm_count);
+  CHECK(!clock.mhz(stream).has_value());
+  for (int i = 0; i < 5; ++i) {
+    const double mhz = clock.mhz(stream).value();
+    CHECK(mhz > 0.1 * device.sm_clock_max_mhz);
+    CHECK(mhz < 1.01 * device.sm_clock_max_mhz);
+    fmt::print("SM clock {:.1f} MHz of {:.0f}\n", mhz, device.sm_clock_max_mhz);
+  }
 }
 
 }  // namespace

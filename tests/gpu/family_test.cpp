@@ -152,10 +152,10 @@ int check_variants(const Family& family, const Values& values, Executor& executo
   bool is_set_up = false;
   for (const Variant& variant : family.variants) {
     if (!runs_here(family, variant, problem.get())) continue;
-    if (!is_set_up) executor.set_up(family, problem.get(), 7);
+    if (!is_set_up) executor.set_up(family, values, 7);
     is_set_up = true;
     INFO(family.id << "/" << variant.id << " " << describe(family, values));
-    const Verification v = executor.verify(variant);
+    const Verification v = executor.verify(variant, Mode::warm);
     if (v.first) {
       INFO("first wrong: " << v.first->buffer << "[" << v.first->index << "] expected "
                            << v.first->expected << " got " << v.first->got << " allowed "

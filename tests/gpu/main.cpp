@@ -5,14 +5,32 @@
 #include <iostream>
 
 #define CATCH_CONFIG_RUNNER
+#include "gpu/broken_family.hpp"
+#include "gpu/cuda_executor.hpp"
 #include "gpu/device_query.hpp"
 #include "support/catch.hpp"
+#include "worker/process.hpp"
+#include "worker/serve.hpp"
 
 namespace {
+
 constexpr int kSkipped = 4;  // the SKIP_RETURN_CODE in tests/CMakeLists.txt
+
+// What tests of faults start: a worker that knows the broken family.
+[[noreturn]] void work() {
+  gpuexp::Registry registry;
+  registry.add(gpuexp::test::broken_family());
+  gpuexp::Channel channel(gpuexp::ChildProcess::kChannelDescriptor);
+  channel.send("ready");
+  gpuexp::serve(channel, registry,
+                [] { return gpuexp::make_cuda_executor(0, gpuexp::query_device(0, {}).spec); });
+  std::_Exit(0);
 }
 
+}  // namespace
+
 int main(int argc, char** argv) {
+  if (argc > 1 && std::strcmp(argv[1], "worker") == 0) work();
   if (const auto reason = gpuexp::no_device_reason()) {
     const char* required = std::getenv("GPUEXP_REQUIRE_GPU");
     const bool must_run = required && std::strcmp(required, "1") == 0;

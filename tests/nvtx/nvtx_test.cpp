@@ -22,6 +22,8 @@ TEST_CASE("a run shows its cells and their phases as NVTX ranges in the domain g
   e.family = &family;
   e.variants = {family.find("first"), family.find("vendor")};
   e.modes = {Mode::warm};
+  e.measure.min_samples = 1;
+  e.measure.max_samples = 1;
   config.experiments.push_back(e);
   const KernelResources resources;
   const Plan plan = make_plan(config, toy_device(), resources, std::int64_t{1} << 40);
@@ -34,15 +36,16 @@ TEST_CASE("a run shows its cells and their phases as NVTX ranges in the domain g
   REQUIRE(injection != nullptr);
   const auto recorded =
       reinterpret_cast<const char* (*)()>(dlsym(injection, "recorded_nvtx_events"));
+  const std::string key = "push gpuexp lesson/toy/first/n=1024,share=0.5,width=narrow/warm\n";
+  const std::string pop = "pop gpuexp\n";
   CHECK(std::string(recorded()) ==
         "domain gpuexp\n"
-        "push gpuexp lesson/toy/first/n=1024,share=0.5,width=narrow/warm\n"
-        "push gpuexp set-up\npop gpuexp\n"
-        "push gpuexp verify\npop gpuexp\n"
-        "push gpuexp warm-up\npop gpuexp\n"
-        "push gpuexp measure\npop gpuexp\n"
-        "push gpuexp verify\npop gpuexp\n"
-        "pop gpuexp\n");
+        "push gpuexp floor\n" +
+            pop +                                                                 //
+            key + "push gpuexp verify\npush gpuexp set-up\n" + pop + pop + pop +  //
+            key + "push gpuexp warm-up\n" + pop + pop +                           //
+            key + "push gpuexp measure\n" + pop + pop +                           //
+            key + "push gpuexp verify\n" + pop + pop);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// An executor without a device: scripted times, results and faults, and a record of what it was
-// asked.
+// An executor without a device: scripted times, results, clocks and faults, and a record of what it
+// was asked.
 #pragma once
 
 #include <functional>
@@ -21,34 +21,64 @@ class FakeExecutor : public Executor {
   /// Result of the n-th verification (from 0) of a variant; passes where none is scripted.
   std::function<Verification(const std::string& variant, int n)> verification =
       [](const std::string&, int) { return Verification{}; };
+  /// The n-th reading (from 0) of the clock; 1000 MHz where none is scripted.
+  std::function<std::optional<double>(int n)> clock_mhz = [](int) { return 1000.0; };
+  /// Called before everything with what is asked, "launch first" for example; may throw.
+  std::function<void(const std::string& call)> fault = [](const std::string&) {};
+  /// Whether a lost device can be taken anew.
+  bool recovers = false;
+  std::vector<double> floor_us = {2.0, 2.5};
 
-  void set_up(const Family&, const void*, std::uint64_t seed) override {
-    calls.push_back("set_up " + std::to_string(seed));
+  void set_up(const Family&, const Values&, std::uint64_t seed) override {
+    record("set_up " + std::to_string(seed));
   }
-  void poison(const Variant& v) override { calls.push_back("poison " + v.id); }
-  void launch(const Variant& v, Mode) override { calls.push_back("launch " + v.id); }
-  Verification check(const Variant& v) override {
-    calls.push_back("check " + v.id);
+  void poison(const Variant& v, Mode) override { record("poison " + v.id); }
+  void launch(const Variant& v, Mode mode) override {
+    record("launch " + v.id + " " + std::string(name_of(mode)));
+  }
+  Verification check(const Variant& v, Mode) override {
+    record("check " + v.id);
     return verification(v.id, checked_[v.id]++);
   }
-  void warm_up(const Variant& v, Mode mode, int launches) override {
-    calls.push_back("warm_up " + v.id + " " + std::string(name_of(mode)) + " " +
-                    std::to_string(launches));
+  SampleTraits warm_up(const Variant& v, Mode mode, int launches) override {
+    record("warm_up " + v.id + " " + std::string(name_of(mode)) + " " + std::to_string(launches));
+    return {1, mode == Mode::cold ? 1 << 20 : 0, 0, true};
   }
-  double sample_us(const Variant& v, Mode) override {
-    if (sampled_[v.id] == 0) calls.push_back("sample " + v.id);
-    return time_us(v.id, sampled_[v.id]++);
+  void sample(const std::vector<const Variant*>& sequence, Mode,
+              const SampleTaken& taken) override {
+    for (std::size_t i = 0; i < sequence.size(); ++i) {
+      const std::string& id = sequence[i]->id;
+      fault("sample " + id + " " + std::to_string(sampled_[id]));
+      if (sampled_[id] == 0) calls.push_back("sample " + id);
+      order.push_back(id);
+      taken(i, time_us(id, sampled_[id]++));
+    }
   }
+  std::vector<double> sample_floor(Mode mode, int) override {
+    record("floor " + std::string(name_of(mode)));
+    return floor_us;
+  }
+  std::optional<double> sm_clock_mhz() override { return clock_mhz(clock_reads_++); }
   MetricValues measured_metrics(const Variant&) override { return {}; }
-  std::int64_t flush_bytes() const override { return 1 << 20; }
-  void start_profiler() override { calls.push_back("start_profiler"); }
-  void stop_profiler() override { calls.push_back("stop_profiler"); }
+  bool recover() override {
+    record("recover");
+    return recovers;
+  }
+  void start_profiler() override { record("start_profiler"); }
+  void stop_profiler() override { record("stop_profiler"); }
 
   int samples_of(const std::string& variant) { return sampled_[variant]; }
+  std::vector<std::string> order;  ///< the variant of every sample taken
 
  private:
+  void record(const std::string& call) {
+    calls.push_back(call);
+    fault(call);
+  }
+
   std::map<std::string, int> checked_;
   std::map<std::string, int> sampled_;
+  int clock_reads_ = 0;
 };
 
 /// Keeps the ranges as "push name" and "pop".

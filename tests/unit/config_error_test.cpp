@@ -338,7 +338,8 @@ TEST_CASE("modes and measure settings are checked", "[config][error]") {
           {R"("modes": [])", ".modes: expected a list of modes, found an empty list"},
           {R"("modes": "cold")", ".modes: expected a list of modes, found \"cold\""},
           {R"("modes": ["colt"])",
-           ".modes[0]: unknown mode \"colt\"; did you mean 'cold'? allowed: cold, warm"},
+           ".modes[0]: unknown mode \"colt\"; did you mean 'cold'? allowed: cold, warm, graph, "
+           "profile"},
           {R"("modes": ["warm", "warm"])", ".modes[1]: \"warm\" is given twice"},
           {R"("measure": [])", ".measure: expected an object, found an empty list"},
           {R"("measure": {"min_sample": 2})",
@@ -446,8 +447,10 @@ TEST_CASE("--set is checked", "[config][error]") {
       {"type=\xff",
        "--set type=\xff: scale.type[0]: unknown type \"\xEF\xBF\xBD\"; allowed: fp32, tf32"},
       {"modes=cold,hot",
-       "--set modes=cold,hot: tiling.modes[1]: unknown mode \"hot\"; allowed: cold, warm"},
-      {"modes=1", "--set modes=1: tiling.modes[0]: unknown mode \"1\"; allowed: cold, warm"},
+       "--set modes=cold,hot: tiling.modes[1]: unknown mode \"hot\"; allowed: cold, warm, graph, "
+       "profile"},
+      {"modes=1",
+       "--set modes=1: tiling.modes[0]: unknown mode \"1\"; allowed: cold, warm, graph, profile"},
       {"measure.max_seconds=0",
        "--set measure.max_seconds=0: tiling.measure.max_seconds: 0 is out of range; allowed: above "
        "0, "

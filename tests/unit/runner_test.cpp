@@ -63,10 +63,56 @@ TEST_CASE("a cell is verified, warmed up, sampled and verified again") {
   CHECK(rows[0].status == Status::passed);
   CHECK(rows[0].time_us->median == 10.0);
   CHECK(rows[0].stop_reason == StopReason::converged);
-  CHECK(b.executor.calls == std::vector<std::string>{"set_up 1", "poison first", "launch first",
-                                                     "check first", "warm_up first cold 3",
-                                                     "sample first", "poison first", "launch first",
-                                                     "check first"});
+  CHECK(b.executor.calls ==
+        std::vector<std::string>{"floor cold", "set_up 1", "poison first", "launch first warm",
+                                 "check first", "warm_up first cold 3", "sample first",
+                                 "poison first", "launch first cold", "check first"});
+}
+
+TEST_CASE("the variants of a group take turns in rounds, each in its own order") {
+  Bench b({"first", "second"});
+  b.experiment().measure.target_relative_ci = 0;
+  b.experiment().measure.max_samples = 40;
+  b.run();
+  const std::vector<std::string>& order = b.executor.order;
+  REQUIRE(order.size() == 80);
+  int firsts_ahead = 0;
+  for (std::size_t i = 0; i < order.size(); i += 2) {
+    CHECK(order[i] != order[i + 1]);
+    firsts_ahead += order[i] == "first";
+  }
+  // Of 40 fair coins, outside of this one time in 10^5.
+  CHECK(firsts_ahead > 6);
+  CHECK(firsts_ahead < 34);
+  Bench again({"first", "second"});
+  again.experiment().measure = b.experiment().measure;
+  again.run();
+  CHECK(again.executor.order == order);
+}
+
+TEST_CASE("what has converged makes room for what has not") {
+  Bench b({"first", "second"});
+  b.experiment().measure.max_samples = 100;
+  b.executor.time_us = [](const std::string& variant, int n) {
+    return variant == "second" && n % 2 ? 20.0 : 10.0;
+  };
+  const auto rows = b.run();
+  CHECK(rows[0].stop_reason == StopReason::converged);
+  CHECK(rows[0].samples_us.size() == 20);
+  CHECK(rows[1].stop_reason == StopReason::max_samples);
+  CHECK(rows[1].samples_us.size() == 100);
+}
+
+TEST_CASE("a target below the timer's step is that step") {
+  Bench b({"first"});
+  b.executor.floor_us = {2.0, 2.5};
+  // The interval's ends are a step apart: 3 % of the median.
+  b.executor.time_us = [](const std::string&, int n) { return n % 3 == 1 ? 16.5 : 16.0; };
+  CHECK(b.run()[0].stop_reason == StopReason::converged);
+  Bench fine({"first"});
+  fine.executor.floor_us = {2.0, 2.001953125};
+  fine.executor.time_us = [](const std::string&, int n) { return n % 2 == 1 ? 16.5 : 16.0; };
+  CHECK(fine.run()[0].stop_reason == StopReason::max_samples);
 }
 
 TEST_CASE("a wrong result is never timed, and a late one loses its times") {
@@ -114,6 +160,7 @@ TEST_CASE("only passed rows have throughput, limits reached and speed-up") {
 TEST_CASE("sampling stops at convergence, at the sample cap or at the wall cap, and says which") {
   Bench b({"first"});
   b.experiment().measure.max_samples = 100;
+  b.executor.floor_us = {1.0, 1.03125};
   SECTION("noise keeps it going up to max_samples") {
     b.executor.time_us = [](const std::string&, int n) { return n % 2 ? 10.0 : 20.0; };
     const auto rows = b.run();
@@ -157,86 +204,203 @@ TEST_CASE("modes of one problem share a set-up") {
   CHECK(std::count(b.executor.calls.begin(), b.executor.calls.end(), std::string("set_up 1")) == 1);
 }
 
-TEST_CASE("a fault fails its cell; a lost device leaves the rest not run") {
-  Bench b({"first", "second", "even"});
-  bool lost = false;
-  b.executor.verification = [&](const std::string& variant, int) -> Verification {
-    if (variant == "first") throw DeviceError("cudaErrorLaunchOutOfResources", lost);
-    return {};
+TEST_CASE("a call that was refused fails its cell alone") {
+  Bench b({"first", "second"});
+  b.executor.fault = [](const std::string& call) {
+    if (call == "check first") throw DeviceError("cudaErrorInvalidValue", DeviceFault::refused);
   };
-  SECTION("the call alone") {
-    const auto rows = b.run();
-    CHECK(rows[0].status == Status::failed);
-    CHECK(rows[0].reason == "cudaErrorLaunchOutOfResources");
-    CHECK(rows[1].status == Status::passed);
-    CHECK(!rows[1].baseline_time_us.has_value());
+  const auto rows = b.run();
+  CHECK(rows[0].status == Status::failed);
+  CHECK(rows[0].reason == "cudaErrorInvalidValue");
+  CHECK(rows[1].status == Status::passed);
+  CHECK(!rows[1].baseline_time_us.has_value());
+}
+
+TEST_CASE("a device that is lost for good leaves the rest not run") {
+  Bench b({"first", "second", "even"});
+  b.executor.fault = [](const std::string& call) {
+    if (call == "launch first warm")
+      throw DeviceError("cudaErrorIllegalAddress", DeviceFault::lost);
+  };
+  const auto rows = b.run();
+  CHECK(rows[0].status == Status::failed);
+  for (int i = 1; i < 3; ++i) {
+    CHECK(rows[i].status == Status::not_run);
+    CHECK(rows[i].reason == "the device was lost before: cudaErrorIllegalAddress");
   }
-  SECTION("the device") {
-    lost = true;
-    const auto rows = b.run();
-    CHECK(rows[0].status == Status::failed);
-    CHECK(rows[1].status == Status::not_run);
-    CHECK(rows[2].status == Status::not_run);
+}
+
+TEST_CASE("a device that can be had again costs the faulty cell alone") {
+  Bench b({"first", "second", "even"});
+  b.executor.recovers = true;
+  Status expected = Status::failed;
+  std::string call_that_fails = "launch second warm";
+  DeviceFault fault = DeviceFault::lost;
+  std::size_t samples = 20;
+  SECTION("in verification") {}
+  SECTION("in the warm-up") {
+    call_that_fails = "warm_up second cold 3";
   }
+  SECTION("in the middle of sampling") {
+    call_that_fails = "sample second 13";
+  }
+  SECTION("in the verification after timing") {
+    call_that_fails = "launch second cold";
+  }
+  SECTION("by not coming back") {
+    call_that_fails = "sample second 13";
+    fault = DeviceFault::timed_out;
+    expected = Status::timeout;
+  }
+  b.executor.fault = [&](const std::string& call) {
+    if (call == call_that_fails) throw DeviceError("gone", fault);
+  };
+  const auto rows = b.run();
+  CHECK(rows[0].status == Status::passed);
+  CHECK(rows[0].samples_us.size() == samples);
+  CHECK(rows[1].status == expected);
+  CHECK(rows[1].reason == "gone");
+  CHECK(rows[1].samples_us.empty());
+  CHECK(!rows[1].time_us.has_value());
+  CHECK(rows[2].status == Status::passed);
+  CHECK(rows[2].samples_us.size() == samples);
+  CHECK(std::count(b.executor.calls.begin(), b.executor.calls.end(), "recover") == 1);
+}
+
+TEST_CASE("a problem that cannot be set up fails each of its cells, and the next goes on") {
+  Bench b({"first", "second"});
+  b.sweep({Value{std::int64_t{64}}, Value{std::int64_t{128}}});
+  int set_ups = 0;
+  b.executor.fault = [&](const std::string& call) {
+    if (call == "set_up 1" && ++set_ups <= 2)
+      throw DeviceError("cudaErrorMemoryAllocation", DeviceFault::refused);
+  };
+  const auto rows = b.run();
+  CHECK(rows[0].status == Status::failed);
+  CHECK(rows[1].status == Status::failed);
+  CHECK(rows[2].status == Status::passed);
+  CHECK(rows[3].status == Status::passed);
 }
 
 TEST_CASE("an interrupt keeps what was measured and leaves the rest not run") {
   Bench b({"first", "second"});
-  int asked = 0;
-  b.options.interrupted = [&] { return ++asked > 8; };
+  b.sweep({Value{std::int64_t{64}}, Value{std::int64_t{128}}});
+  bool interrupted = false;
+  b.options.interrupted = [&] { return interrupted; };
+  b.executor.time_us = [&](const std::string&, int n) {
+    interrupted = interrupted || n == 6;
+    b.clock_s += 0.02;
+    return 2e4;
+  };
   const auto rows = b.run();
   CHECK(rows[0].status == Status::passed);
   CHECK(rows[0].stop_reason == StopReason::interrupted);
   CHECK(rows[0].samples_us.size() == 7);
-  CHECK(rows[1].status == Status::not_run);
-  CHECK(rows[1].reason == "interrupted");
+  CHECK(rows[1].samples_us.size() == 7);
+  for (int i = 2; i < 4; ++i) {
+    CHECK(rows[i].status == Status::not_run);
+    CHECK(rows[i].reason == "interrupted");
+  }
+}
+
+TEST_CASE("samples of an earlier run count, and cells that have their row get none") {
+  Bench b({"first", "second"});
+  b.sweep({Value{std::int64_t{64}}, Value{std::int64_t{128}}});
+  b.options.finished = {0, 1};
+  b.options.prior_samples_us[2] = std::vector<double>(15, 10.0);
+  const auto rows = b.run();
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0].cell->index == 2);
+  CHECK(rows[0].samples_us.size() == 20);
+  CHECK(rows[1].samples_us.size() == 20);
+  CHECK(b.executor.samples_of("first") == 5);
+  CHECK(b.executor.samples_of("second") == 20);
+}
+
+TEST_CASE("rounds at a far lower clock are left out, but not without end") {
+  Bench b({"first"});
+  b.experiment().measure.min_samples = 40;
+  const auto clocks = [&](std::vector<double> of_chunks) {
+    b.executor.clock_mhz = [of_chunks](int n) -> std::optional<double> {
+      if (n == 0) return std::nullopt;
+      return of_chunks[std::min<std::size_t>(static_cast<std::size_t>(n) - 1,
+                                             of_chunks.size() - 1)];
+    };
+    // Each sample fills a slice of its own.
+    b.executor.time_us = [&](const std::string&, int) {
+      b.clock_s += 0.02;
+      return 10.0;
+    };
+  };
+  SECTION("once") {
+    clocks({2000, 1990, 1500, 2000});
+    const Row row = b.run()[0];
+    CHECK(row.discarded_samples == 1);
+    CHECK(row.samples_us.size() == 40);
+    CHECK(row.clocks->min_mhz == 1990);
+    CHECK(std::count(row.flags.begin(), row.flags.end(), "discarded") == 1);
+    CHECK(std::count(row.flags.begin(), row.flags.end(), "clock_drift") == 0);
+  }
+  SECTION("for good: the row says so and is not empty") {
+    clocks({2000, 1500});
+    const Row row = b.run()[0];
+    CHECK(row.discarded_samples == 3);
+    CHECK(row.samples_us.size() == 40);
+    CHECK(row.clocks->median_mhz == 1500);
+    CHECK(std::count(row.flags.begin(), row.flags.end(), "clock_drift") == 1);
+  }
+}
+
+TEST_CASE("a short kernel is flagged as near the floor") {
+  Bench b({"first"});
+  b.executor.time_us = [](const std::string&, int) { return 6.0; };
+  const Row row = b.run()[0];
+  CHECK(row.floor_us == 2.25);
+  CHECK(std::count(row.flags.begin(), row.flags.end(), "near_floor") == 1);
 }
 
 TEST_CASE("profiling launches once per cell, and that launch is the one verified") {
   Bench b({"first", "second"});
-  b.options.kind = RunKind::profile;
+  b.experiment().modes = {Mode::profile};
   const auto rows = b.run();
-  CHECK(b.executor.calls == std::vector<std::string>{"set_up 1", "poison first", "launch first",
-                                                     "check first", "poison second",
-                                                     "launch second", "check second"});
+  CHECK(b.executor.calls ==
+        std::vector<std::string>{"set_up 1", "poison first", "launch first profile", "check first",
+                                 "poison second", "launch second profile", "check second"});
   CHECK(rows[0].status == Status::passed);
   CHECK(!rows[0].time_us.has_value());
 }
 
 TEST_CASE("a profiled launch alone is in the range measure, and a wrong one is incorrect") {
   Bench b({"first"});
-  b.options.kind = RunKind::profile;
+  b.experiment().modes = {Mode::profile};
   b.executor.verification = [](const std::string&, int) { return wrong_result(); };
   const auto rows = b.run();
   CHECK(rows[0].status == Status::incorrect);
-  const std::vector<std::string> expected{"push toy/toy/first/n=1024,share=0.5,width=narrow/cold",
-                                          "push set-up",
-                                          "pop",
-                                          "push verify",
-                                          "pop",
-                                          "push measure",
-                                          "pop",
-                                          "push verify",
-                                          "pop",
-                                          "pop"};
+  const std::vector<std::string> expected{
+      "push toy/toy/first/n=1024,share=0.5,width=narrow/profile",
+      "push set-up",
+      "pop",
+      "push verify",
+      "pop",
+      "push measure",
+      "pop",
+      "push verify",
+      "pop",
+      "pop"};
   CHECK(b.tracer.events == expected);
 }
 
 TEST_CASE("ranges nest and carry the row's key") {
   Bench b({"first"});
+  b.experiment().measure.min_samples = 1;
+  b.experiment().measure.max_samples = 1;
   b.run();
-  const std::vector<std::string> expected{"push toy/toy/first/n=1024,share=0.5,width=narrow/cold",
-                                          "push set-up",
-                                          "pop",
-                                          "push verify",
-                                          "pop",
-                                          "push warm-up",
-                                          "pop",
-                                          "push measure",
-                                          "pop",
-                                          "push verify",
-                                          "pop",
-                                          "pop"};
+  const std::string key = "push toy/toy/first/n=1024,share=0.5,width=narrow/cold";
+  const std::vector<std::string> expected{
+      "push floor", "pop",  //
+      key,          "push verify",  "push set-up", "pop",         "pop", "pop",
+      key,          "push warm-up", "pop",         "pop",         key,   "push measure",
+      "pop",        "pop",          key,           "push verify", "pop", "pop"};
   CHECK(b.tracer.events == expected);
 }
 
@@ -245,7 +409,7 @@ TEST_CASE("results that the datasheet forbids are flagged") {
   b.sweep({Value{std::int64_t{1} << 20}});
   b.executor.time_us = [](const std::string&, int) { return 0.01; };
   const auto rows = b.run();
-  CHECK(rows[0].flags == std::vector<std::string>{"output_in_l2", "above_limit"});
+  CHECK(rows[0].flags == std::vector<std::string>{"output_in_l2", "above_limit", "near_floor"});
 }
 
 }  // namespace

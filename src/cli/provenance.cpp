@@ -1,0 +1,116 @@
+#include "cli/provenance.hpp"
+
+#include <array>
+#include <cstring>
+
+#include <elf.h>
+#include <fmt/format.h>
+#include <link.h>
+#include <unistd.h>
+
+#include "build_info.hpp"
+
+namespace gpuexp::cli {
+
+namespace {
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+template <class To, class From>
+std::optional<To> converted(const std::optional<From>& value) {
+  if (!value) return std::nullopt;
+  return static_cast<To>(*value);
+}
+
+DeviceProvenance provenance_of(const DeviceInfo& device) {
+  DeviceProvenance p;
+  p.name = device.spec.name;
+  p.uuid = device.uuid;
+  p.pci_bus_id = device.pci_bus_id;
+  p.compute_capability = fmt::format("{}.{}", device.spec.cc_major, device.spec.cc_minor);
+  p.sm_count = device.spec.sm_count;
+  p.driver_version = device.readings.driver_version;
+  p.runtime_version = runtime_version();
+  p.sm_clock_mhz = converted<std::int64_t>(device.readings.sm_clock_mhz);
+  p.sm_clock_max_mhz = static_cast<std::int64_t>(device.spec.sm_clock_max_mhz);
+  p.memory_clock_mhz = converted<std::int64_t>(device.readings.memory_clock_mhz);
+  p.power_limit_w = device.readings.power_limit_w;
+  p.temperature_c = converted<std::int64_t>(device.readings.temperature_c);
+  p.ecc_enabled = device.readings.ecc_enabled;
+  p.memory_total_bytes = device.spec.memory_bytes;
+  p.memory_free_bytes = device.free_bytes;
+  return p;
+}
+
+/// The first object that the dynamic linker lists is the executable.
+int find_build_id(dl_phdr_info* object, std::size_t, void* found) {
+  for (int i = 0; i < object->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = object->dlpi_phdr[i];
+    if (segment.p_type != PT_NOTE) continue;
+    const auto* note = reinterpret_cast<const unsigned char*>(object->dlpi_addr + segment.p_vaddr);
+    const unsigned char* const end = note + segment.p_memsz;
+    const auto padded = [](std::size_t size) { return (size + 3) / 4 * 4; };
+    while (note + sizeof(ElfW(Nhdr)) <= end) {
+      ElfW(Nhdr) header;
+      std::memcpy(&header, note, sizeof header);
+      const unsigned char* const name = note + sizeof header;
+      const unsigned char* const content = name + padded(header.n_namesz);
+      if (header.n_type == NT_GNU_BUILD_ID) {
+        for (std::size_t b = 0; b < header.n_descsz; ++b)
+          *static_cast<std::string*>(found) += fmt::format("{:02x}", content[b]);
+        return 1;
+      }
+      note = content + padded(header.n_descsz);
+    }
+  }
+  return 1;
+}
+
+}  // namespace
+
+std::string utc(const char* format, std::time_t at) {
+  std::array<char, 32> text{};
+  std::tm parts{};
+  gmtime_r(&at, &parts);
+  const std::size_t length = std::strftime(text.data(), text.size(), format, &parts);
+  return {text.data(), length};
+}
+
+Provenance provenance_of(const Context& context, const Config& config, const DeviceInfo& device,
+                         std::time_t started) {
+  Provenance p;
+  p.gpuexp_version = build_info::version;
+  p.git_commit = build_info::git_commit;
+  p.git_dirty = build_info::git_dirty;
+  p.compiler = build_info::compiler;
+  p.cuda_toolkit = build_info::cuda_compiler_version;
+  p.utc = utc("%Y-%m-%dT%H:%M:%SZ", started);
+  p.host = host_name();
+  p.argv = context.argv;
+  p.config.path = config.path;
+  p.config.name = config.name;
+  p.config.sha256 = config.hash;
+  p.config.text = config.text;
+  p.settings.emplace_back("seed", std::to_string(config.seed));
+  for (const Experiment& e : config.experiments) {
+    const MeasureSettings& m = e.measure;
+    p.settings.emplace_back(e.name + ".min_samples", std::int64_t{m.min_samples});
+    p.settings.emplace_back(e.name + ".max_samples", std::int64_t{m.max_samples});
+    p.settings.emplace_back(e.name + ".max_seconds", m.max_seconds);
+    p.settings.emplace_back(e.name + ".target_relative_ci", m.target_relative_ci);
+    p.settings.emplace_back(e.name + ".warmup_launches", std::int64_t{m.warmup_launches});
+  }
+  p.device = provenance_of(device);
+  return p;
+}
+
+std::string build_id() {
+  std::string id;
+  ::dl_iterate_phdr(find_build_id, &id);
+  return id;
+}
+
+}  // namespace gpuexp::cli

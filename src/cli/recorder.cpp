@@ -1,0 +1,90 @@
+#include "cli/recorder.hpp"
+
+#include <fmt/format.h>
+
+namespace gpuexp::cli {
+
+Recorder::Recorder(const Plan& plan, const KernelResources& resources, bool quiet)
+    : plan_(plan),
+      resources_(resources),
+      columns_(columns_of(plan)),
+      progress_(plan.cell_count(), !quiet && stderr_is_terminal()) {
+  for (const Group& group : plan.groups)
+    progress_.expect(estimated_s(group));
+}
+
+Report Recorder::blank_report(const Provenance& provenance) const {
+  Report report;
+  report.provenance = provenance;
+  report.table = empty_table(columns_);
+  return report;
+}
+
+void Recorder::add_csv(std::unique_ptr<Output> output) {
+  writers_.emplace_back(*output, empty_table(columns_).columns);
+  outputs_.push_back(std::move(output));
+}
+
+void Recorder::keep(std::size_t cell, std::vector<Field> fields, std::vector<double> samples_us) {
+  for (CsvWriter& writer : writers_)
+    writer.write_row(fields);
+  results_[cell] = {std::move(fields), std::move(samples_us)};
+}
+
+void Recorder::floor_measured(Mode mode, const std::vector<double>& samples_us) {
+  if (log_) log_->floor(name_of(mode), samples_us);
+}
+
+void Recorder::group_started(const Group& group, const std::vector<const Row*>& rows) {
+  progress_.started(rows.front()->key, rows.size(), estimated_s(group));
+  if (!log_) return;
+  for (const Row* row : rows)
+    log_->cell_started(row->cell->index, fields_of(columns_, plan_, *row));
+}
+
+void Recorder::sample_taken(const Cell& cell, int round, double time_us) {
+  if (log_) log_->sample(cell.index, round, time_us);
+}
+
+void Recorder::rounds_discarded(const Group& group, int first, int last) {
+  if (!log_) return;
+  std::vector<std::size_t> cells;
+  for (const Cell& cell : group.cells)
+    cells.push_back(cell.index);
+  log_->discard(cells, first, last);
+}
+
+void Recorder::clock_read(const Group& group, double mhz) {
+  if (log_) log_->clock(group.cells.front().index, mhz);
+}
+
+void Recorder::row_finished(const Row& row) {
+  std::vector<Field> fields = fields_of(columns_, plan_, row);
+  if (log_) log_->row(row.cell->index, fields);
+  keep(row.cell->index, std::move(fields), row.samples_us);
+  progress_.finished();
+}
+
+void Recorder::recovered(const std::string& why) {
+  if (log_) log_->event("recovered: " + why);
+}
+
+Report Recorder::finish(Provenance provenance, bool complete) {
+  if (log_) log_->event(complete ? "complete" : "interrupted");
+  Report report = blank_report(provenance);
+  for (auto& [cell, result] : results_) {
+    report.table.rows.push_back(std::move(result.fields));
+    report.samples_us.push_back(std::move(result.samples_us));
+  }
+  report.complete = complete;
+  return report;
+}
+
+double Recorder::estimated_s(const Group& group) const {
+  double seconds = 0;
+  for (const Cell& cell : group.cells)
+    seconds += estimated_seconds(plan_, group, predict_cell(plan_, group, cell, resources_));
+  return seconds;
+}
+
+}  // namespace gpuexp::cli

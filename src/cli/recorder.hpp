@@ -1,0 +1,60 @@
+// What a run leaves behind: its log as it goes, its table, and progress for who is watching.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cli/progress.hpp"
+#include "core/columns.hpp"
+#include "core/runner.hpp"
+#include "report/csv.hpp"
+#include "report/run_log.hpp"
+
+namespace gpuexp::cli {
+
+class Recorder final : public RunObserver {
+ public:
+  Recorder(const Plan& plan, const KernelResources& resources, bool quiet);
+
+  /// A report with the plan's columns and no rows.
+  Report blank_report(const Provenance& provenance) const;
+
+  /// Events go there from now on.
+  void set_log(std::unique_ptr<RunLogWriter> log) { log_ = std::move(log); }
+  /// Rows go there as they finish.
+  void add_csv(std::unique_ptr<Output> output);
+  /// A row of an earlier run that stands.
+  void keep(std::size_t cell, std::vector<Field> fields, std::vector<double> samples_us);
+
+  void floor_measured(Mode mode, const std::vector<double>& samples_us) override;
+  void group_started(const Group& group, const std::vector<const Row*>& rows) override;
+  void sample_taken(const Cell& cell, int round, double time_us) override;
+  void rounds_discarded(const Group& group, int first, int last) override;
+  void clock_read(const Group& group, double mhz) override;
+  void row_finished(const Row& row) override;
+  void recovered(const std::string& why) override;
+
+  /// The run is over: everything planned has its row, or it was interrupted.
+  Report finish(Provenance provenance, bool complete);
+
+ private:
+  struct Result {
+    std::vector<Field> fields;
+    std::vector<double> samples_us;
+  };
+
+  double estimated_s(const Group& group) const;
+
+  const Plan& plan_;
+  const KernelResources& resources_;
+  std::vector<Column> columns_;
+  std::map<std::size_t, Result> results_;  ///< by Cell::index
+  std::unique_ptr<RunLogWriter> log_;
+  std::vector<std::unique_ptr<Output>> outputs_;
+  std::vector<CsvWriter> writers_;
+  Progress progress_;
+};
+
+}  // namespace gpuexp::cli

@@ -1,0 +1,110 @@
+#include "cli/resume.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "cli/provenance.hpp"
+#include "core/json_reader.hpp"
+#include "core/sha256.hpp"
+
+namespace gpuexp::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void refuse(const std::string& folder, const std::string& why) {
+  throw ConfigError(fmt::format("--resume {}: {}", folder, why));
+}
+
+RunLog read_log(const std::string& folder) {
+  const fs::path path = fs::path(folder) / kRunLogName;
+  if (!fs::exists(path)) refuse(folder, fmt::format("no {} is there", kRunLogName));
+  try {
+    return read_run_log(path);
+  } catch (const ReportError& e) {
+    refuse(folder, e.what());
+  }
+}
+
+/// The config's file may be gone; one that is still there must not have changed.
+void check_config_file(const std::string& folder, const ConfigProvenance& config) {
+  if (!fs::is_regular_file(*config.path)) return;
+  const std::string now = sha256(read_text_file(*config.path));
+  if (now == *config.sha256) return;
+  refuse(folder,
+         fmt::format("{} has changed since that run (sha256 {}, was {}); run it anew, or put "
+                     "the file back",
+                     *config.path, now.substr(0, 12), config.sha256->substr(0, 12)));
+}
+
+/// A row that another attempt would not change.
+bool is_final(const std::vector<Field>& row, std::size_t status) {
+  for (const Status s : {Status::passed, Status::incorrect, Status::skipped}) {
+    if (row[status] == Field{std::string(name_of(s))}) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Resumable read_resumable(const std::string& folder, const Registry& registry) {
+  Resumable r{folder, read_log(folder), {}};
+  const ConfigProvenance& config = r.log.report.provenance.config;
+  if (!config.path || !config.text || !config.sha256)
+    refuse(folder, "the log does not say which config it ran");
+  if (r.log.origin.build_id != build_id()) {
+    refuse(folder, fmt::format("another build of gpuexp began it ({}, this one is {}); rows of two "
+                               "builds do not belong into one table",
+                               r.log.origin.build_id.substr(0, 12), build_id().substr(0, 12)));
+  }
+  check_config_file(folder, config);
+  const ConfigOverrides overrides{r.log.origin.seed, r.log.origin.sets, r.log.origin.filter};
+  r.config = parse_config(*config.text, *config.path, registry, overrides);
+  return r;
+}
+
+void check_resumable(const Resumable& resumable, const Plan& plan, const DeviceInfo& device) {
+  const std::string& folder = resumable.folder;
+  const DeviceProvenance& began = resumable.log.report.provenance.device;
+  if (began.uuid != device.uuid) {
+    refuse(folder, fmt::format("it ran on {} {}; device {} is {} {}", began.name.value_or("a GPU"),
+                               began.uuid.value_or("without a UUID"), device.index,
+                               device.spec.name, device.uuid));
+  }
+  if (resumable.log.cells != plan.cell_count()) {
+    refuse(folder, fmt::format("its plan had {} cells, and now has {}", resumable.log.cells,
+                               plan.cell_count()));
+  }
+}
+
+void keep_finished(const Resumable& resumable, const Plan& plan, Recorder& recorder,
+                   RunOptions& options) {
+  const RunLog& log = resumable.log;
+  const std::size_t status = *log.report.table.column("status");
+  std::map<std::size_t, std::size_t> row_of_cell;
+  for (std::size_t row = 0; row < log.cell_of_row.size(); ++row)
+    row_of_cell[log.cell_of_row[row]] = row;
+  for (const Group& group : plan.groups) {
+    const bool finished =
+        std::all_of(group.cells.begin(), group.cells.end(), [&](const Cell& cell) {
+          const auto row = row_of_cell.find(cell.index);
+          return row != row_of_cell.end() && is_final(log.report.table.rows[row->second], status);
+        });
+    for (const Cell& cell : group.cells) {
+      const auto row = row_of_cell.find(cell.index);
+      if (row == row_of_cell.end()) continue;
+      const std::vector<double>& samples_us = log.report.samples_us[row->second];
+      if (finished) {
+        options.finished.insert(cell.index);
+        recorder.keep(cell.index, log.report.table.rows[row->second], samples_us);
+      } else if (!samples_us.empty()) {
+        options.prior_samples_us[cell.index] = samples_us;
+      }
+    }
+  }
+}
+
+}  // namespace gpuexp::cli

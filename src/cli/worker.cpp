@@ -1,0 +1,187 @@
+#include "cli/worker.hpp"
+
+#include <cstdlib>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "cli/interrupts.hpp"
+#include "gpu/cuda_executor.hpp"
+#include "worker/remote_executor.hpp"
+#include "worker/serve.hpp"
+#include "worker/wire.hpp"
+
+namespace gpuexp::cli {
+
+namespace {
+
+using wire::Json;
+
+/// Calls visit(name, member) for everything that a device tells about itself.
+template <class Info, class Visit>
+void visit_device(Info& info, Visit&& visit) {
+  visit("index", info.index);
+  visit("uuid", info.uuid);
+  visit("pci_bus_id", info.pci_bus_id);
+  visit("free_bytes", info.free_bytes);
+  visit("spec_id", info.spec_id);
+  auto& spec = info.spec;
+  visit("id", spec.id);
+  visit("name", spec.name);
+  visit("cc_major", spec.cc_major);
+  visit("cc_minor", spec.cc_minor);
+  visit("sm_count", spec.sm_count);
+  visit("sm_clock_max_mhz", spec.sm_clock_max_mhz);
+  visit("memory_bytes", spec.memory_bytes);
+  visit("memory_bytes_per_s", spec.memory_bytes_per_s);
+  visit("l2_bytes", spec.l2_bytes);
+  visit("spec_power_limit_w", spec.power_limit_w);
+  visit("max_threads", spec.sm.max_threads);
+  visit("max_blocks", spec.sm.max_blocks);
+  visit("registers", spec.sm.registers);
+  visit("shared_bytes", spec.sm.shared_bytes);
+  visit("shared_bytes_per_block", spec.sm.shared_bytes_per_block);
+  visit("reserved_shared_bytes", spec.sm.reserved_shared_bytes);
+  visit("measured_here", spec.measured_here);
+  for (int i = 0; i < kPipeCount; ++i)
+    visit(fmt::format("peak_{}", i).c_str(), spec.peak_ops_per_s[static_cast<std::size_t>(i)]);
+  auto& readings = info.readings;
+  visit("driver_version", readings.driver_version);
+  visit("sm_clock_mhz", readings.sm_clock_mhz);
+  visit("nvml_sm_clock_max_mhz", readings.sm_clock_max_mhz);
+  visit("memory_clock_mhz", readings.memory_clock_mhz);
+  visit("power_w", readings.power_w);
+  visit("power_limit_w", readings.power_limit_w);
+  visit("temperature_c", readings.temperature_c);
+  visit("ecc_enabled", readings.ecc_enabled);
+}
+
+template <class T>
+void put(Json& json, const char* name, const std::optional<T>& value) {
+  if (value) json[name] = *value;
+}
+template <class T>
+void put(Json& json, const char* name, const T& value) {
+  json[name] = value;
+}
+
+template <class T>
+void take(const Json& json, const char* name, std::optional<T>& value) {
+  if (json.contains(name)) value = json.at(name).get<T>();
+}
+template <class T>
+void take(const Json& json, const char* name, T& value) {
+  value = json.at(name).get<T>();
+}
+
+DeviceInfo device_from(const Json& json) {
+  DeviceInfo info;
+  visit_device(info, [&](const char* name, auto& member) { take(json, name, member); });
+  return info;
+}
+
+/// {"device": {…}}, {"no_device": why} or {"usage": what is wrong with the request}.
+Json greeting_of(int index) try {
+  if (const auto reason = no_device_reason()) return {{"no_device", *reason}};
+  if (index < 0 || index >= device_count()) {
+    return {{"usage", fmt::format("--device {}: this machine has devices 0 to {}", index,
+                                  device_count() - 1)}};
+  }
+  const DeviceInfo info = query_device(index, device_specs());
+  Json device;
+  visit_device(info, [&](const char* name, const auto& member) { put(device, name, member); });
+  return {{"device", device}};
+} catch (const DeviceError& error) {
+  return {{"no_device", error.what()}};
+}
+
+std::optional<OpenDevice> device_of(const Json& greeting, std::string& no_device) {
+  if (greeting.contains("usage")) throw ConfigError(greeting.at("usage").get<std::string>());
+  if (greeting.contains("no_device")) {
+    no_device = greeting.at("no_device").get<std::string>();
+    return std::nullopt;
+  }
+  return OpenDevice{device_from(greeting.at("device")), nullptr};
+}
+
+std::vector<std::string> worker_arguments(const DeviceOptions& options) {
+  std::vector<std::string> arguments{"worker", "--device", std::to_string(options.device)};
+  if (!options.gated) arguments.emplace_back("--no-gate");
+  return arguments;
+}
+
+std::optional<OpenDevice> open_remote(const DeviceOptions& options, std::string& no_device) {
+  RemoteOptions remote;
+  remote.start = [arguments = worker_arguments(options)] {
+    return std::make_unique<ChildProcess>(arguments);
+  };
+  remote.launch_timeout_s = options.launch_timeout_s;
+  remote.interrupted = interrupted;
+  auto executor = std::make_unique<RemoteExecutor>(remote);
+  auto device = device_of(Json::parse(executor->greeting()), no_device);
+  if (device) device->executor = std::move(executor);
+  return device;
+}
+
+ExitCode work(const Context& context, int index, bool gated) {
+  Channel channel(ChildProcess::kChannelDescriptor);
+  const Json greeting = greeting_of(index);
+  try {
+    channel.send(greeting.dump());
+  } catch (const ChannelClosed& e) {
+    throw ConfigError(fmt::format("worker: is started by run and verify alone: {}", e.what()));
+  }
+  if (!greeting.contains("device")) return ExitCode::no_device;
+  const DeviceInfo info = device_from(greeting.at("device"));
+  serve(channel, context.registry, [&] { return make_cuda_executor(index, info.spec, gated); });
+  // A context that a fault has broken, or a kernel that never ends, may keep its destructors.
+  std::_Exit(0);
+}
+
+bool is_debugged() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    constexpr std::string_view kTracer = "TracerPid:";
+    if (line.rfind(kTracer, 0) == 0) return std::atoi(line.c_str() + kTracer.size()) != 0;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<OpenDevice> open_device(const DeviceOptions& options, std::string& no_device) {
+  if (options.isolated) return open_remote(options, no_device);
+  auto device = device_of(greeting_of(options.device), no_device);
+  if (device)
+    device->executor = make_cuda_executor(options.device, device->info.spec, options.gated);
+  return device;
+}
+
+std::string watcher() {
+  // What the tools of CUDA 13.0 set in the environment of what they start.
+  constexpr std::array<std::pair<const char*, const char*>, 5> kMarks{
+      {{"NV_COMPUTE_PROFILER_PERFWORKS_DIR", "Nsight Compute"},
+       {"NSYS_PROFILING_SESSION_ID", "Nsight Systems"},
+       {"NV_SANITIZER_INJECTION_TRANSPORT_TYPE", "Compute Sanitizer"},
+       {"CUDA_INJECTION64_PATH", "an injected library"},
+       {"NVTX_INJECTION64_PATH", "an injected library"}}};
+  for (const auto& [variable, tool] : kMarks) {
+    if (const char* value = std::getenv(variable); value && *value) return tool;
+  }
+  return is_debugged() ? "a debugger" : "";
+}
+
+void add_worker(CLI::App& app, Context& context) {
+  CLI::App* command = app.add_subcommand("worker", "owns the GPU for run and verify");
+  command->group("");
+  auto device = std::make_shared<int>(0);
+  auto no_gate = std::make_shared<bool>(false);
+  command->add_option("--device", *device, "ordinal of the GPU");
+  command->add_flag("--no-gate", *no_gate, "as run's");
+  command->callback([&context, device, no_gate] {
+    context.action = [&context, device, no_gate] { return work(context, *device, !*no_gate); };
+  });
+}
+
+}  // namespace gpuexp::cli

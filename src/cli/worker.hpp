@@ -1,0 +1,35 @@
+// The process that owns the GPU during a run, and what decides whether there is one.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cli/app.hpp"
+#include "core/executor.hpp"
+#include "gpu/device_query.hpp"
+
+namespace gpuexp::cli {
+
+struct DeviceOptions {
+  int device = 0;
+  bool isolated = true;  ///< the GPU's owner is a process of its own
+  bool gated = true;
+  double launch_timeout_s = 30.0;
+};
+
+/// A device and the executor that runs on it.
+struct OpenDevice {
+  DeviceInfo info;
+  std::unique_ptr<Executor> executor;
+};
+
+/// Empty, with the reason in `no_device`, when no GPU can be used. Throws ConfigError for an
+/// ordinal that this machine does not have.
+std::optional<OpenDevice> open_device(const DeviceOptions& options, std::string& no_device);
+
+/// What watches this process and would not follow a second one, or wait for a GPU that waits for
+/// the host: "Nsight Compute", "a debugger"; empty when nothing does.
+std::string watcher();
+
+}  // namespace gpuexp::cli

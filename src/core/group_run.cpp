@@ -1,0 +1,370 @@
+#include "core/group_run.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/rounds.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+std::string describe(const Verification& v) {
+  if (!v.overrun.empty()) return fmt::format("wrote outside of buffer '{}'", v.overrun);
+  if (!v.changed_input.empty()) return fmt::format("wrote into input '{}'", v.changed_input);
+  return fmt::format(
+      "{} of {} elements are wrong; first {}[{}]: expected {:.9g}, got {:.9g}, allowed ±{:.3g}",
+      v.wrong, v.checked, v.first->buffer, v.first->index, v.first->expected, v.first->got,
+      v.first->allowed);
+}
+
+Status status_of(DeviceFault fault) {
+  switch (fault) {
+    case DeviceFault::timed_out: return Status::timeout;
+    case DeviceFault::interrupted: return Status::not_run;
+    case DeviceFault::refused:
+    case DeviceFault::lost: break;
+  }
+  return Status::failed;
+}
+
+/// Two nested ranges, the row's key and the phase, that move from cell to cell.
+class PhaseRange {
+ public:
+  PhaseRange(Tracer& tracer, const std::string& key, const char* phase)
+      : key_(tracer, key), phase_(tracer, phase) {}
+
+ private:
+  TraceRange key_;
+  TraceRange phase_;
+};
+
+}  // namespace
+
+Session::Session(Executor& executor, Tracer& tracer, RunObserver& observer,
+                 const RunOptions& options, std::function<double()> now_s)
+    : executor_(executor),
+      tracer_(tracer),
+      observer_(observer),
+      options_(options),
+      now_s_(std::move(now_s)) {}
+
+void Session::measure_floor(Mode mode) {
+  constexpr int kSamples = 50;
+  if (interrupted() || gone_) return;
+  const TraceRange range(tracer_, "floor");
+  try {
+    floors_us_[mode] = executor_.sample_floor(mode, kSamples);
+  } catch (const DeviceError& error) {
+    failed(error);
+    floors_us_.erase(mode);
+    return;
+  }
+  observer_.floor_measured(mode, floors_us_[mode]);
+}
+
+std::optional<double> Session::floor_us(Mode mode) const {
+  const auto found = floors_us_.find(mode);
+  if (found == floors_us_.end() || found->second.empty()) return std::nullopt;
+  return summarize(found->second).median;
+}
+
+double Session::quantum_us(Mode mode) const {
+  const auto found = floors_us_.find(mode);
+  return found == floors_us_.end() ? 0.0 : timer_quantum_us(found->second);
+}
+
+void Session::set_up(const Family& family, const Values& values) {
+  if (lost_) {
+    if (gone_ || !executor_.recover()) {
+      gone_ = true;
+      throw DeviceGone("the device was lost before: " + lost_reason_);
+    }
+    lost_ = false;
+    observer_.recovered(lost_reason_);
+  }
+  if (set_up_ && family_ == &family && values_ == values) return;
+  const TraceRange range(tracer_, "set-up");
+  set_up_ = false;
+  ++epoch_;
+  executor_.set_up(family, values, options_.seed);
+  set_up_ = true;
+  family_ = &family;
+  values_ = values;
+}
+
+void Session::failed(const DeviceError& error) {
+  set_up_ = false;
+  ++epoch_;
+  if (!error.device_lost()) return;
+  lost_ = true;
+  lost_reason_ = error.what();
+}
+
+std::string Session::end_reason() {
+  if (gone_) return "the device was lost before: " + lost_reason_;
+  return interrupted() ? "interrupted" : "";
+}
+
+bool Session::interrupted() {
+  interrupted_ = interrupted_ || options_.interrupted();
+  return interrupted_;
+}
+
+GroupRun::GroupRun(Session& session, const Plan& plan, std::size_t group, std::vector<Row>& rows)
+    : session_(session),
+      group_(plan.groups[group]),
+      index_(group),
+      experiment_(plan.experiment(group_)) {
+  for (Row& row : rows) {
+    Turn turn;
+    turn.row = &row;
+    turn.ended = row.status == Status::skipped;
+    round_ = std::max(round_, static_cast<int>(row.samples_us.size()));
+    turns_.push_back(turn);
+  }
+}
+
+void GroupRun::run() {
+  for (Turn& turn : turns_) {
+    if (turn.ended) continue;
+    if (const std::string reason = session_.end_reason(); !reason.empty()) {
+      end(turn, Status::not_run, reason);
+    } else if (group_.mode == Mode::profile && session_.options().kind == RunKind::measure) {
+      profile(turn);
+    } else {
+      verify(turn, Mode::warm, "");
+    }
+  }
+  if (session_.options().kind == RunKind::verify || group_.mode == Mode::profile) return;
+  sample();
+  // Backwards: the references of what the last variant writes are at hand.
+  for (auto turn = turns_.rbegin(); turn != turns_.rend(); ++turn)
+    verify_again(*turn);
+}
+
+/// Runs a step on the problem as set up; false when it ended the cell.
+template <class Step>
+bool GroupRun::attempt(Turn& turn, Step&& step) {
+  try {
+    session_.set_up(*experiment_.family, group_.values);
+    step();
+  } catch (const DeviceGone& gone) {
+    end(turn, Status::not_run, gone.what());
+  } catch (const DeviceError& error) {
+    end(turn, error);
+  }
+  return !turn.ended;
+}
+
+void GroupRun::end(Turn& turn, const DeviceError& error) {
+  session_.failed(error);
+  end(turn, status_of(error.fault()), error.what());
+}
+
+void GroupRun::end(Turn& turn, Status status, const std::string& reason) {
+  turn.ended = true;
+  turn.row->status = status;
+  turn.row->reason = reason;
+  turn.row->samples_us.clear();
+  turn.row->time_us.reset();
+  turn.row->stop_reason = StopReason::none;
+}
+
+bool GroupRun::accept(Turn& turn, const Verification& verification, const char* when) {
+  turn.row->verification = verification;
+  if (verification.passed()) return true;
+  end(turn, Status::incorrect, describe(verification) + when);
+  return false;
+}
+
+void GroupRun::verify(Turn& turn, Mode mode, const char* when) {
+  const PhaseRange range(session_.tracer(), turn.row->key, "verify");
+  attempt(turn, [&] {
+    const Verification verification = session_.executor().verify(variant(turn), mode);
+    if (!accept(turn, verification, when)) return;
+    if (turn.row->status == Status::passed) return;
+    turn.row->status = Status::passed;
+    turn.row->reason.clear();
+    for (auto& metric : session_.executor().measured_metrics(variant(turn)))
+      turn.row->metrics.push_back(std::move(metric));
+  });
+}
+
+// The launch that is profiled is the one that is verified: there is no other.
+void GroupRun::profile(Turn& turn) {
+  const TraceRange range(session_.tracer(), turn.row->key);
+  attempt(turn, [&] {
+    Executor& executor = session_.executor();
+    const auto in_range = [&](const char* phase, auto&& step) {
+      const TraceRange phase_range(session_.tracer(), phase);
+      step();
+    };
+    in_range("verify", [&] { executor.poison(variant(turn), Mode::profile); });
+    in_range("measure", [&] { executor.launch(variant(turn), Mode::profile); });
+    in_range("verify", [&] {
+      if (!accept(turn, executor.check(variant(turn), Mode::profile), "")) return;
+      turn.row->status = Status::passed;
+      turn.row->reason.clear();
+      for (auto& metric : executor.measured_metrics(variant(turn)))
+        turn.row->metrics.push_back(std::move(metric));
+    });
+  });
+}
+
+void GroupRun::sample() {
+  for (std::vector<Turn*> turns = wanting(); !turns.empty(); turns = wanting()) {
+    if (!session_.end_reason().empty()) {
+      for (Turn* turn : turns)
+        turn->row->stop_reason = StopReason::interrupted;
+      return;
+    }
+    if (warm_up(turns)) take(turns);
+  }
+}
+
+std::vector<GroupRun::Turn*> GroupRun::wanting() {
+  std::vector<Turn*> turns;
+  for (Turn& turn : turns_) {
+    if (!turn.ended && turn.row->stop_reason == StopReason::none) turns.push_back(&turn);
+  }
+  return turns;
+}
+
+/// True when all are warm on what is set up; a loss on the way takes that from those before.
+bool GroupRun::warm_up(const std::vector<Turn*>& turns) {
+  for (Turn* turn : turns) {
+    if (turn->warm_epoch == session_.epoch()) continue;
+    const PhaseRange range(session_.tracer(), turn->row->key, "warm-up");
+    attempt(*turn, [&] {
+      turn->row->traits =
+          session_.executor().warm_up(variant(*turn), group_.mode, settings().warmup_launches);
+      turn->warm_epoch = session_.epoch();
+    });
+  }
+  return std::all_of(turns.begin(), turns.end(), [&](const Turn* turn) {
+    return !turn->ended && turn->warm_epoch == session_.epoch();
+  });
+}
+
+/// As many rounds as fit in a slice of time, each in its own order, and none beyond the next look
+/// at the intervals.
+std::vector<GroupRun::Turn*> GroupRun::next_rounds(const std::vector<Turn*>& turns) {
+  constexpr double kSliceS = 0.025;
+  int rounds = round_s_ > 0 ? static_cast<int>(std::min(kSliceS / round_s_, 1e6)) : 1;
+  for (const Turn* turn : turns) {
+    const auto samples = static_cast<int>(turn->row->samples_us.size());
+    rounds = std::min(rounds, next_look(settings(), samples) - samples);
+  }
+  std::vector<Turn*> sequence;
+  for (int i = 0; i < std::max(1, rounds); ++i) {
+    for (const std::size_t place :
+         round_order(turns.size(), session_.options().seed, index_, round_ + i))
+      sequence.push_back(turns[place]);
+  }
+  return sequence;
+}
+
+void GroupRun::take(const std::vector<Turn*>& turns) {
+  const std::vector<Turn*> sequence = next_rounds(turns);
+  const auto rounds = static_cast<int>(sequence.size() / turns.size());
+  const int first_round = round_;
+  round_ += rounds;
+  for (Turn* turn : turns)
+    turn->kept = turn->row->samples_us.size();
+  std::size_t taken = 0;
+  try {
+    start_clock();
+    const double start_s = session_.now_s();
+    sample_in_turn(sequence, first_round, turns.size(), taken);
+    round_s_ = (session_.now_s() - start_s) / rounds;
+    judge_clock(turns, first_round, session_.executor().sm_clock_mhz());
+  } catch (const DeviceError& error) {
+    end(*sequence[std::min(taken, sequence.size() - 1)], error);
+  }
+  for (Turn* turn : turns) {
+    if (turn->ended) continue;
+    turn->row->stop_reason = stop_reason(settings(), turn->row->samples_us,
+                                         session_.quantum_us(group_.mode), turn->elapsed_s);
+  }
+}
+
+// The executor's next reading is to cover the rounds alone.
+void GroupRun::start_clock() {
+  if (clock_epoch_ == session_.epoch()) return;
+  session_.executor().sm_clock_mhz();
+  clock_epoch_ = session_.epoch();
+}
+
+/// `taken` counts the samples, also when one of them throws.
+void GroupRun::sample_in_turn(const std::vector<Turn*>& sequence, int first_round,
+                              std::size_t per_round, std::size_t& taken) {
+  std::vector<const Variant*> variants;
+  for (const Turn* turn : sequence)
+    variants.push_back(&variant(*turn));
+  double last_s = session_.now_s();
+  std::optional<PhaseRange> range;
+  const auto enter = [&](std::size_t place) {
+    range.reset();
+    if (place < sequence.size())
+      range.emplace(session_.tracer(), sequence[place]->row->key, "measure");
+  };
+  enter(0);
+  session_.executor().sample(variants, group_.mode, [&](std::size_t place, double time_us) {
+    Turn& turn = *sequence[place];
+    const double now_s = session_.now_s();
+    turn.elapsed_s += now_s - std::exchange(last_s, now_s);
+    turn.row->samples_us.push_back(time_us);
+    taken = place + 1;
+    enter(taken);
+    session_.observer().sample_taken(*turn.row->cell,
+                                     first_round + static_cast<int>(place / per_round), time_us);
+  });
+}
+
+/// Rounds taken while the clock was far below what it was in others are left out, a few times; if
+/// it stays low they count, and the row says so.
+void GroupRun::judge_clock(const std::vector<Turn*>& turns, int first_round,
+                           std::optional<double> mhz) {
+  if (!mhz) return;
+  session_.observer().clock_read(group_, *mhz);
+  constexpr double kFarBelow = 0.9;
+  constexpr int kMostDiscards = 3;
+  const auto usual = clocks();
+  if (usual && *mhz < kFarBelow * usual->median_mhz && discards_ < kMostDiscards) {
+    ++discards_;
+    for (Turn* turn : turns) {
+      turn->row->discarded_samples += static_cast<int>(turn->row->samples_us.size() - turn->kept);
+      turn->row->samples_us.resize(turn->kept);
+    }
+    session_.observer().rounds_discarded(group_, first_round, round_ - 1);
+    return;
+  }
+  clocks_mhz_.push_back(*mhz);
+}
+
+std::optional<Clocks> GroupRun::clocks() const {
+  if (clocks_mhz_.empty()) return std::nullopt;
+  const Statistics s = summarize(clocks_mhz_);
+  return Clocks{s.median, s.min, s.max};
+}
+
+void GroupRun::verify_again(Turn& turn) {
+  if (turn.ended) return;
+  Row& row = *turn.row;
+  if (row.samples_us.empty()) {
+    const std::string reason = session_.end_reason();
+    end(turn, Status::not_run, reason);
+    return;
+  }
+  row.clocks = clocks();
+  row.floor_us = session_.floor_us(group_.mode);
+  // After a loss nothing is captured, and a replay needs what was.
+  const bool warm = turn.warm_epoch == session_.epoch();
+  verify(turn, warm ? group_.mode : Mode::warm, " (after timing)");
+  if (!turn.ended) row.time_us = summarize(row.samples_us);
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,135 @@
+#include "gpu/problem_copy.hpp"
+
+#include <algorithm>
+
+#include "core/plan.hpp"
+#include "gpu/device_ops.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+constexpr unsigned char kGuardPattern = 0xA5;
+// All bits set is NaN in every floating-point format, so an element that nobody wrote cannot pass.
+constexpr unsigned char kPoison = 0xFF;
+
+std::int64_t bytes_of(const Buffer& buffer, const void* problem) {
+  return buffer.count(problem) * static_cast<std::int64_t>(size_of(buffer.type(problem)));
+}
+
+}  // namespace
+
+GuardedMemory::GuardedMemory(std::int64_t bytes)
+    : bytes_(bytes), memory_(bytes + 2 * kGuardBytes) {}
+
+unsigned char* GuardedMemory::data() const {
+  return memory_.as<unsigned char>() + kGuardBytes;
+}
+
+void GuardedMemory::set_guards(const CudaStream& stream) const {
+  for (unsigned char* guard : {memory_.as<unsigned char>(), data() + bytes_})
+    GPUEXP_CUDA(cudaMemsetAsync(guard, kGuardPattern, kGuardBytes, stream.get()));
+}
+
+void GuardedMemory::queue_check(unsigned long long* d_changed, const CudaStream& stream) const {
+  for (const unsigned char* guard : {memory_.as<unsigned char>(), data() + bytes_})
+    queue_guard_check(guard, kGuardBytes, kGuardPattern, d_changed, stream.get());
+}
+
+ProblemCopy::ProblemCopy(const Family& family, const void* problem, std::uint64_t seed,
+                         const CudaStream& stream)
+    : family_(family), problem_(problem), seed_(seed), scratch_(sizeof(unsigned long long)) {
+  std::vector<void*> pointers;
+  for (const Buffer& buffer : family.buffers) {
+    buffers_.emplace_back(bytes_of(buffer, problem));
+    buffers_.back().set_guards(stream);
+    pointers.push_back(buffers_.back().data());
+  }
+  data_ = family.make_data(pointers);
+  make_inputs(stream);
+  fingerprints_ = fingerprints(stream);
+}
+
+std::int64_t ProblemCopy::bytes() const {
+  return buffer_bytes(family_, problem_);
+}
+
+void ProblemCopy::poison(const std::vector<std::size_t>& outputs, const CudaStream& stream) const {
+  for (const std::size_t i : outputs) {
+    GPUEXP_CUDA(cudaMemsetAsync(buffers_[i].data(), kPoison,
+                                static_cast<std::size_t>(buffers_[i].bytes()), stream.get()));
+  }
+}
+
+void ProblemCopy::reset(const CudaStream& stream) const {
+  if (family_.reset) family_.reset(problem_, data_.get(), stream.get());
+}
+
+std::string ProblemCopy::overrun(const CudaStream& stream) {
+  std::string first;
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    const unsigned long long changed = counted(
+        stream, [&](unsigned long long* d_changed) { buffers_[i].queue_check(d_changed, stream); });
+    if (changed == 0) continue;
+    if (first.empty()) first = family_.buffers[i].name;
+    buffers_[i].set_guards(stream);
+  }
+  return first;
+}
+
+// A reference is computed from the inputs: one that a variant wrote into would make a wrong result
+// look right.
+std::string ProblemCopy::changed_input(const CudaStream& stream) {
+  const std::vector<unsigned long long> now = fingerprints(stream);
+  const auto [was, is] = std::mismatch(fingerprints_.begin(), fingerprints_.end(), now.begin());
+  if (was == fingerprints_.end()) return {};
+  make_inputs(stream);
+  return family_.buffers[static_cast<std::size_t>(was - fingerprints_.begin())].name;
+}
+
+void ProblemCopy::make_inputs(const CudaStream& stream) {
+  family_.prepare(problem_, data_.get(), seed_, stream.get());
+  stream.synchronize();
+}
+
+/// One number per buffer that tells the contents of an input; 0 for outputs.
+std::vector<unsigned long long> ProblemCopy::fingerprints(const CudaStream& stream) {
+  std::vector<unsigned long long> of_buffers(buffers_.size(), 0);
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    if (family_.buffers[i].role != BufferRole::input) continue;
+    of_buffers[i] = counted(stream, [&](unsigned long long* d_sum) {
+      queue_fingerprint(buffers_[i].data(), buffers_[i].bytes(), d_sum, stream.get());
+    });
+  }
+  return of_buffers;
+}
+
+/// What device operations that count or sum leave in scratch_.
+template <class Queue>
+unsigned long long ProblemCopy::counted(const CudaStream& stream, const Queue& queue) {
+  unsigned long long count = 0;
+  GPUEXP_CUDA(cudaMemsetAsync(scratch_.get(), 0, sizeof count, stream.get()));
+  queue(scratch_.as<unsigned long long>());
+  GPUEXP_CUDA(
+      cudaMemcpyAsync(&count, scratch_.get(), sizeof count, cudaMemcpyDeviceToHost, stream.get()));
+  stream.synchronize();
+  return count;
+}
+
+std::vector<std::size_t> written_by(const Family& family, const Variant& variant) {
+  std::vector<std::size_t> written;
+  for (std::size_t i = 0; i < family.buffers.size(); ++i) {
+    const Buffer& b = family.buffers[i];
+    if (b.role == BufferRole::output && variant.fills(b.name)) written.push_back(i);
+  }
+  return written;
+}
+
+std::int64_t buffer_bytes(const Family& family, const void* problem) {
+  std::int64_t bytes = 0;
+  for (const Buffer& buffer : family.buffers)
+    bytes += bytes_of(buffer, problem);
+  return bytes;
+}
+
+}  // namespace gpuexp

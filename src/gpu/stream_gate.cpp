@@ -1,0 +1,90 @@
+#include "gpu/stream_gate.hpp"
+
+#include <cuda.h>
+
+namespace gpuexp {
+
+namespace {
+
+using WaitValue = CUresult (*)(CUstream, CUdeviceptr, cuuint32_t, unsigned);
+
+// From the driver that is loaded: nothing links against libcuda, which machines without a GPU lack.
+WaitValue wait_value() {
+  static const WaitValue kFunction = [] {
+    void* function = nullptr;
+    cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+    constexpr unsigned kVersion = 12000;
+    if (cudaGetDriverEntryPointByVersion("cuStreamWaitValue32", &function, kVersion,
+                                         cudaEnableDefault, &found) != cudaSuccess ||
+        found != cudaDriverEntryPointSuccess) {
+      static_cast<void>(cudaGetLastError());
+      return WaitValue{nullptr};
+    }
+    return reinterpret_cast<WaitValue>(function);
+  }();
+  return kFunction;
+}
+
+bool queue_wait(const CudaStream& stream, std::uint32_t* word, std::uint32_t value) {
+  void* d_word = nullptr;
+  GPUEXP_CUDA(cudaHostGetDevicePointer(&d_word, word, 0));
+  return wait_value()(stream.get(), reinterpret_cast<CUdeviceptr>(d_word), value,
+                      CU_STREAM_WAIT_VALUE_GEQ) == CUDA_SUCCESS;
+}
+
+// The GPU polls it; nothing else of this process may be ordered after it.
+void store(std::uint32_t* word, std::uint32_t value) {
+  std::atomic_ref(*word).store(value, std::memory_order_release);
+}
+
+}  // namespace
+
+StreamGate::StreamGate(bool wanted) {
+  if (!wanted || !wait_value()) return;
+  void* memory = nullptr;
+  GPUEXP_CUDA(cudaHostAlloc(&memory, sizeof(std::uint32_t), cudaHostAllocMapped));
+  word_ = static_cast<std::uint32_t*>(memory);
+  store(word_, 0);
+  const CudaStream stream;
+  available_ = queue_wait(stream, word_, 0);
+  if (!available_) return;
+  stream.synchronize();
+  watchdog_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
+}
+
+StreamGate::~StreamGate() {
+  if (!word_) return;
+  store(word_, closed_at_);
+  watchdog_ = {};
+  GPUEXP_CUDA_NOEXCEPT(cudaFreeHost(word_));
+}
+
+void StreamGate::close(const CudaStream& stream) {
+  expired_ = false;
+  ++closed_at_;
+  if (!queue_wait(stream, word_, closed_at_)) {
+    throw DeviceError("cuStreamWaitValue32 was refused after it had worked", DeviceFault::refused);
+  }
+  closed_since_ = Clock::now().time_since_epoch().count();
+}
+
+bool StreamGate::open() {
+  closed_since_ = 0;
+  store(word_, closed_at_);
+  return !expired_;
+}
+
+// Polling costs the samples nothing; telling a sleeping thread of each of them would.
+void StreamGate::watch(const std::stop_token& stop) {
+  constexpr std::chrono::milliseconds kPeriod{100};
+  while (!stop.stop_requested()) {
+    std::this_thread::sleep_for(kPeriod);
+    const Clock::rep since = closed_since_;
+    if (since == 0 || Clock::now() - Clock::time_point(Clock::duration(since)) < kPatience)
+      continue;
+    expired_ = true;
+    store(word_, closed_at_);
+  }
+}
+
+}  // namespace gpuexp

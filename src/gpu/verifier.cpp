@@ -1,0 +1,133 @@
+#include "gpu/verifier.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace gpuexp {
+
+namespace {
+
+double element(const Comparison& c, unsigned long long index) {
+  const std::size_t size = size_of(c.type);
+  std::vector<unsigned char> bytes(size);
+  GPUEXP_CUDA(cudaMemcpy(bytes.data(), static_cast<const unsigned char*>(c.got) + index * size,
+                         size, cudaMemcpyDeviceToHost));
+  return to_double(bytes.data(), c.type);
+}
+
+Mismatch mismatch_at(const std::string& buffer, const Comparison& c, unsigned long long index) {
+  const auto read = [&](const double* d_array) {
+    double x = 0;
+    GPUEXP_CUDA(cudaMemcpy(&x, d_array + index, sizeof x, cudaMemcpyDeviceToHost));
+    return x;
+  };
+  Mismatch m;
+  m.buffer = buffer;
+  m.index = static_cast<std::int64_t>(index);
+  m.expected = read(c.value);
+  m.allowed = c.absolute + c.relative * read(c.magnitude);
+  m.got = element(c, index);
+  return m;
+}
+
+void merge(const std::string& buffer, const Comparison& c, const ComparisonSums& sums,
+           Verification& result) {
+  result.checked += c.count;
+  result.wrong += static_cast<std::int64_t>(sums.wrong);
+  result.worst_over_allowed =
+      std::max(result.worst_over_allowed, std::bit_cast<double>(sums.worst_ratio));
+  const double rms = std::sqrt(sums.reference_squares / static_cast<double>(c.count));
+  if (rms > 0) {
+    const double error_rms = std::sqrt(sums.error_squares / static_cast<double>(c.count));
+    result.error_rms_rel = std::max(result.error_rms_rel, error_rms / rms);
+    result.error_max_rel =
+        std::max(result.error_max_rel, std::bit_cast<double>(sums.worst_error) / rms);
+  }
+  if (sums.wrong > 0 && !result.first) result.first = mismatch_at(buffer, c, sums.first_wrong);
+}
+
+}  // namespace
+
+Verifier::Reference::Reference(std::int64_t count)
+    : value(count * static_cast<std::int64_t>(sizeof(double))),
+      magnitude(count * static_cast<std::int64_t>(sizeof(double))) {}
+
+Verifier::Verifier(const Family& family, const void* problem)
+    : family_(family), problem_(problem), sums_(sizeof(ComparisonSums)) {}
+
+void Verifier::prepare(const Variant& variant, const ProblemCopy& copy, const CudaStream& stream) {
+  const std::vector<std::size_t> outputs = written_by(family_, variant);
+  if (outputs == referenced_) return;
+  referenced_.clear();
+  references_.clear();
+  accuracy_references_.clear();
+  references_ = evaluate(outputs, family_.reference, copy, stream);
+  if (family_.accuracy_reference)
+    accuracy_references_ = evaluate(outputs, family_.accuracy_reference, copy, stream);
+  stream.synchronize();
+  referenced_ = outputs;
+}
+
+void Verifier::check(const Variant& variant, ProblemCopy& copy, const CudaStream& stream,
+                     Verification& result) {
+  for (const std::size_t output : written_by(family_, variant)) {
+    const Comparison comparison = comparison_of(output, copy);
+    if (comparison.count > 0)
+      merge(family_.buffers[output].name, comparison, compare(comparison, stream), result);
+  }
+  if (const std::string buffer = copy.overrun(stream); !buffer.empty()) result.overrun = buffer;
+  if (const std::string input = copy.changed_input(stream); !input.empty())
+    result.changed_input = input;
+}
+
+template <class Function>
+Verifier::References Verifier::evaluate(const std::vector<std::size_t>& outputs,
+                                        const Function& reference, const ProblemCopy& copy,
+                                        const CudaStream& stream) const {
+  References references;
+  std::vector<ReferenceView> views;
+  for (std::size_t i = 0; i < family_.buffers.size(); ++i) {
+    const Buffer& b = family_.buffers[i];
+    if (b.role != BufferRole::output) continue;
+    const bool asked = std::find(outputs.begin(), outputs.end(), i) != outputs.end();
+    views.push_back(asked ? references.try_emplace(i, b.count(problem_)).first->second.view()
+                          : ReferenceView{});
+  }
+  reference(problem_, copy.data(), views, stream.get());
+  return references;
+}
+
+Comparison Verifier::comparison_of(std::size_t output, const ProblemCopy& copy) const {
+  const Buffer& buffer = family_.buffers[output];
+  const Tolerance tolerance =
+      buffer.tolerance ? buffer.tolerance(problem_) : family_.tolerance(problem_);
+  const Reference& reference = references_.at(output);
+  const auto accurate = accuracy_references_.find(output);
+  Comparison comparison;
+  comparison.got = copy.buffers()[output].data();
+  comparison.type = buffer.type(problem_);
+  comparison.count = buffer.count(problem_);
+  comparison.value = reference.value.as<double>();
+  comparison.magnitude = reference.magnitude.as<double>();
+  comparison.accurate = accurate == accuracy_references_.end()
+                            ? comparison.value
+                            : accurate->second.value.as<double>();
+  comparison.relative = tolerance.relative;
+  comparison.absolute = tolerance.absolute;
+  return comparison;
+}
+
+ComparisonSums Verifier::compare(const Comparison& comparison, const CudaStream& stream) {
+  ComparisonSums sums{};
+  sums.first_wrong = ~0ull;
+  GPUEXP_CUDA(
+      cudaMemcpyAsync(sums_.get(), &sums, sizeof sums, cudaMemcpyHostToDevice, stream.get()));
+  queue_comparison(comparison, sums_.as<ComparisonSums>(), stream.get());
+  GPUEXP_CUDA(
+      cudaMemcpyAsync(&sums, sums_.get(), sizeof sums, cudaMemcpyDeviceToHost, stream.get()));
+  stream.synchronize();
+  return sums;
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,51 @@
+// Compares what launches wrote with fp64 references, element by element, on the device.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "core/executor.hpp"
+#include "gpu/device_ops.hpp"
+#include "gpu/problem_copy.hpp"
+
+namespace gpuexp {
+
+/// The references of one problem. One set of outputs at a time: the references of a family whose
+/// variants differ in what they store would otherwise take several times the memory of its buffers.
+class Verifier {
+ public:
+  Verifier(const Family& family, const void* problem);
+
+  /// Has the references of what the variant writes at hand, computed from the copy's inputs.
+  void prepare(const Variant& variant, const ProblemCopy& copy, const CudaStream& stream);
+
+  /// Adds to `result` what the copy shows of the variant's last launch.
+  void check(const Variant& variant, ProblemCopy& copy, const CudaStream& stream,
+             Verification& result);
+
+ private:
+  /// The fp64 reference of one output.
+  struct Reference {
+    explicit Reference(std::int64_t count);
+    ReferenceView view() const { return {value.as<double>(), magnitude.as<double>()}; }
+    DeviceMemory value;
+    DeviceMemory magnitude;
+  };
+  /// By the index of their output; an output that is not asked for has none.
+  using References = std::map<std::size_t, Reference>;
+
+  template <class Function>
+  References evaluate(const std::vector<std::size_t>& outputs, const Function& reference,
+                      const ProblemCopy& copy, const CudaStream& stream) const;
+  Comparison comparison_of(std::size_t output, const ProblemCopy& copy) const;
+  ComparisonSums compare(const Comparison& comparison, const CudaStream& stream);
+
+  const Family& family_;
+  const void* problem_;
+  std::vector<std::size_t> referenced_;  ///< outputs that the references below are of
+  References references_;
+  References accuracy_references_;  ///< of unrounded inputs; empty where the family has none
+  DeviceMemory sums_;
+};
+
+}  // namespace gpuexp

@@ -1,0 +1,106 @@
+#include "worker/channel.hpp"
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace gpuexp {
+
+namespace {
+
+double now_s() {
+  using std::chrono::duration;
+  using std::chrono::steady_clock;
+  return duration<double>(steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+Channel::~Channel() {
+  close();
+}
+
+Channel::Channel(Channel&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)),
+      buffer_(std::move(other.buffer_)),
+      begin_(other.begin_) {}
+
+Channel& Channel::operator=(Channel&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(buffer_, other.buffer_);
+  std::swap(begin_, other.begin_);
+  return *this;
+}
+
+void Channel::close() {
+  if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
+}
+
+void Channel::send(std::string_view line) {
+  std::string text(line);
+  text += '\n';
+  std::string_view left = text;
+  while (!left.empty()) {
+    // A closed end is an error to report, not a signal to die of.
+    const ssize_t sent = ::send(descriptor_, left.data(), left.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) throw ChannelClosed(std::strerror(errno));
+    left.remove_prefix(static_cast<std::size_t>(sent));
+  }
+}
+
+std::optional<std::string> Channel::receive(double timeout_s,
+                                            const std::function<bool()>& give_up) {
+  // Signals interrupt the wait only in the thread that they happen to reach.
+  constexpr double kSliceS = 0.1;
+  const double end_s = now_s() + timeout_s;
+  for (;;) {
+    if (auto line = buffered_line()) return line;
+    const double left_s = end_s - now_s();
+    if (left_s <= 0 || give_up()) return std::nullopt;
+    if (wait_readable(std::min(left_s, kSliceS))) read_some();
+  }
+}
+
+std::string Channel::receive() {
+  for (;;) {
+    if (auto line = buffered_line()) return *std::move(line);
+    read_some();
+  }
+}
+
+std::optional<std::string> Channel::buffered_line() {
+  const std::size_t end = buffer_.find('\n', begin_);
+  if (end == std::string::npos) return std::nullopt;
+  std::string line = buffer_.substr(begin_, end - begin_);
+  begin_ = end + 1;
+  if (begin_ == buffer_.size()) {
+    buffer_.clear();
+    begin_ = 0;
+  }
+  return line;
+}
+
+bool Channel::wait_readable(double timeout_s) const {
+  constexpr double kMillisecondsPerSecond = 1e3;
+  pollfd wanted{descriptor_, POLLIN, 0};
+  const int ready = ::poll(&wanted, 1, static_cast<int>(timeout_s * kMillisecondsPerSecond) + 1);
+  return ready > 0;
+}
+
+void Channel::read_some() {
+  std::array<char, 1 << 16> chunk{};
+  const ssize_t count = ::read(descriptor_, chunk.data(), chunk.size());
+  if (count < 0 && errno == EINTR) return;
+  if (count < 0) throw ChannelClosed(std::strerror(errno));
+  if (count == 0) throw ChannelClosed("closed by the other end");
+  buffer_.append(chunk.data(), static_cast<std::size_t>(count));
+}
+
+}  // namespace gpuexp

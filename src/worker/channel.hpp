@@ -1,0 +1,48 @@
+// Lines of text between two processes.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace gpuexp {
+
+/// The other end is gone.
+class ChannelClosed : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// One end of a connected stream socket, which it owns.
+class Channel {
+ public:
+  explicit Channel(int descriptor) : descriptor_(descriptor) {}
+  ~Channel();
+  Channel(Channel&& other) noexcept;
+  Channel& operator=(Channel&& other) noexcept;
+
+  /// Sends a line; `line` holds no newline. Throws ChannelClosed.
+  void send(std::string_view line);
+
+  /// The next line; empty when none is complete within `timeout_s`, or when `give_up`, asked now
+  /// and then, returns true. Throws ChannelClosed.
+  std::optional<std::string> receive(double timeout_s, const std::function<bool()>& give_up);
+
+  /// The next line, however long it takes. Throws ChannelClosed.
+  std::string receive();
+
+  void close();
+
+ private:
+  std::optional<std::string> buffered_line();
+  bool wait_readable(double timeout_s) const;
+  void read_some();
+
+  int descriptor_;
+  std::string buffer_;
+  std::size_t begin_ = 0;  ///< of what is not yet returned
+};
+
+}  // namespace gpuexp

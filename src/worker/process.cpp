@@ -1,0 +1,101 @@
+#include "worker/process.hpp"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace gpuexp {
+
+namespace {
+
+constexpr const char* kThisProgram = "/proc/self/exe";
+
+[[noreturn]] void fail(const char* what) {
+  throw std::system_error(errno, std::generic_category(), what);
+}
+
+std::pair<int, int> connected_sockets() {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) fail("socketpair");
+  return {ends[0], ends[1]};
+}
+
+// Between fork and exec: what is called here must be safe in a signal handler.
+[[noreturn]] void become_child(int socket, pid_t parent, char* const* arguments) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(1);  // it ended before the line above
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+    ::signal(signal, SIG_IGN);
+  // A copy onto itself would keep its close-on-exec flag.
+  const int spare = ::dup(socket);
+  ::dup2(spare, ChildProcess::kChannelDescriptor);
+  if (spare != ChildProcess::kChannelDescriptor) ::close(spare);
+  ::execv(kThisProgram, arguments);
+  ::_exit(127);
+}
+
+std::string ending(int status) {
+  if (WIFSIGNALED(status)) {
+    return fmt::format("signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+  }
+  return fmt::format("exit code {}", WEXITSTATUS(status));
+}
+
+}  // namespace
+
+ChildProcess::ChildProcess(const std::vector<std::string>& arguments)
+    : ChildProcess(connected_sockets(), arguments) {}
+
+ChildProcess::ChildProcess(std::pair<int, int> sockets, const std::vector<std::string>& arguments)
+    : channel_(sockets.first) {
+  std::vector<std::string> words{program_invocation_short_name};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> pointers;
+  for (std::string& word : words)
+    pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  const pid_t parent = ::getpid();
+  id_ = ::fork();
+  if (id_ == 0) become_child(sockets.second, parent, pointers.data());
+  const int error = errno;
+  ::close(sockets.second);
+  if (id_ < 0) {
+    errno = error;
+    fail("fork");
+  }
+}
+
+ChildProcess::~ChildProcess() {
+  end();
+}
+
+std::string ChildProcess::end() {
+  if (id_ < 0) return "it had ended before";
+  channel_.close();
+  // One that is ending by itself, or of what it did, is to say how.
+  constexpr int kPatienceMs = 200;
+  int status = 0;
+  pid_t ended = 0;
+  for (int ms = 0; ms < kPatienceMs && ended == 0; ++ms) {
+    ended = ::waitpid(id_, &status, WNOHANG);
+    if (ended == 0) ::usleep(1000);
+  }
+  if (ended == 0) {
+    ::kill(id_, SIGKILL);
+    while (::waitpid(id_, &status, 0) < 0 && errno == EINTR) {
+    }
+  }
+  id_ = -1;
+  return ending(status);
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,194 @@
+#include "worker/remote_executor.hpp"
+
+#include <chrono>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "worker/wire.hpp"
+
+namespace gpuexp {
+
+using wire::Json;
+
+namespace {
+
+// A launch that is about to end when the user interrupts is worth waiting for.
+constexpr double kInterruptedPatienceS = 2.0;
+// References are plain fp64 kernels, far slower than what is measured, and nobody's fault.
+constexpr double kReferenceLaunches = 40.0;
+// Contexts take seconds on machines with many GPUs.
+constexpr double kGreetingTimeoutS = 60.0;
+
+double now_s() {
+  using std::chrono::duration;
+  using std::chrono::steady_clock;
+  return duration<double>(steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+/// One request and its answer.
+class RemoteExecutor::Call {
+ public:
+  Call(RemoteExecutor& remote, const char* call) : remote_(remote), what_(call) {
+    request_["call"] = call;
+  }
+
+  template <class T>
+  Call& with(const char* name, const T& value) {
+    request_[name] = value;
+    return *this;
+  }
+  Call& of(const Variant& variant) {
+    what_ += " of " + variant.id;
+    return with("variant", variant.id);
+  }
+  Call& in(Mode mode) { return with("mode", std::string(name_of(mode))); }
+
+  void send() {
+    if (!remote_.worker_) throw DeviceError("no worker is running", DeviceFault::lost);
+    try {
+      remote_.worker_->channel().send(request_.dump());
+    } catch (const ChannelClosed&) {
+      // The answer may hold the reason; if not, receiving says how the worker ended.
+    }
+  }
+
+  /// The next line of the answer: a sample, or what "done" holds.
+  struct Part {
+    std::optional<double> sample;
+    Json done;
+  };
+  Part receive(double launches) {
+    const Json json =
+        Json::parse(remote_.receive(launches * remote_.options_.launch_timeout_s, what_));
+    remote_.has_answered_ = true;
+    if (json.is_number()) return {json.get<double>(), {}};
+    if (json.contains("done")) return {std::nullopt, json.at("done")};
+    const DeviceError error = wire::error_from(json.at("error"));
+    if (error.device_lost()) remote_.worker_.reset();
+    throw error;
+  }
+
+  Json result(double launches) {
+    send();
+    return receive(launches).done;
+  }
+
+ private:
+  RemoteExecutor& remote_;
+  Json request_;
+  std::string what_;
+};
+
+RemoteExecutor::RemoteExecutor(RemoteOptions options)
+    : options_(std::move(options)), greeting_(start()) {}
+
+std::string RemoteExecutor::start() {
+  try {
+    worker_ = options_.start();
+  } catch (const std::system_error& error) {
+    throw DeviceError(fmt::format("no worker process can be started: {}", error.what()),
+                      DeviceFault::lost);
+  }
+  return receive(kGreetingTimeoutS, "greeting");
+}
+
+bool RemoteExecutor::recover() {
+  if (!has_answered_) return false;
+  has_answered_ = false;
+  try {
+    start();
+  } catch (const DeviceError&) {
+    return false;
+  }
+  return true;
+}
+
+std::string RemoteExecutor::receive(double timeout_s, const std::string& what) {
+  const double start_s = now_s();
+  double interrupted_s = 0;
+  const auto give_up = [&] {
+    if (interrupted_s == 0 && options_.interrupted()) interrupted_s = now_s();
+    return interrupted_s > 0 && now_s() - interrupted_s > kInterruptedPatienceS;
+  };
+  try {
+    if (auto line = worker_->channel().receive(timeout_s, give_up)) return *std::move(line);
+  } catch (const ChannelClosed&) {
+    const std::string ending = worker_->end();
+    lose(fmt::format("the worker process ended during {}: {}", what, ending), DeviceFault::lost);
+  }
+  if (interrupted_s > 0) {
+    lose(fmt::format("interrupted during {}, which did not end within {} s", what,
+                     kInterruptedPatienceS),
+         DeviceFault::interrupted);
+  }
+  lose(fmt::format("{} did not end within {:.0f} s; --launch-timeout allows more", what,
+                   now_s() - start_s),
+       DeviceFault::timed_out);
+}
+
+void RemoteExecutor::lose(const std::string& what, DeviceFault fault) {
+  worker_.reset();
+  throw DeviceError(what, fault);
+}
+
+void RemoteExecutor::set_up(const Family& family, const Values& values, std::uint64_t seed) {
+  Call(*this, "set_up")
+      .with("family", family.id)
+      .with("values", wire::to_json(values))
+      .with("seed", seed)
+      .result(kReferenceLaunches);
+}
+
+void RemoteExecutor::poison(const Variant& variant, Mode mode) {
+  Call(*this, "poison").of(variant).in(mode).result(kReferenceLaunches);
+}
+
+void RemoteExecutor::launch(const Variant& variant, Mode mode) {
+  Call(*this, "launch").of(variant).in(mode).result(1);
+}
+
+Verification RemoteExecutor::check(const Variant& variant, Mode mode) {
+  return wire::verification_from(
+      Call(*this, "check").of(variant).in(mode).result(kReferenceLaunches));
+}
+
+SampleTraits RemoteExecutor::warm_up(const Variant& variant, Mode mode, int launches) {
+  constexpr int kToCapture = 3;
+  return wire::traits_from(Call(*this, "warm_up")
+                               .of(variant)
+                               .in(mode)
+                               .with("launches", launches)
+                               .result(launches + kToCapture));
+}
+
+void RemoteExecutor::sample(const std::vector<const Variant*>& sequence, Mode mode,
+                            const SampleTaken& taken) {
+  std::vector<std::string> ids;
+  for (const Variant* variant : sequence)
+    ids.push_back(variant->id);
+  Call call(*this, "sample");
+  call.in(mode).with("sequence", ids).send();
+  constexpr double kPrimingAndTimed = 2;
+  std::size_t place = 0;
+  for (auto part = call.receive(kPrimingAndTimed); part.sample;
+       part = call.receive(kPrimingAndTimed))
+    taken(place++, *part.sample);
+}
+
+std::vector<double> RemoteExecutor::sample_floor(Mode mode, int samples) {
+  return Call(*this, "sample_floor").in(mode).with("samples", samples).result(kReferenceLaunches);
+}
+
+std::optional<double> RemoteExecutor::sm_clock_mhz() {
+  const Json mhz = Call(*this, "sm_clock_mhz").result(1);
+  return mhz.is_null() ? std::nullopt : std::optional(mhz.get<double>());
+}
+
+MetricValues RemoteExecutor::measured_metrics(const Variant& variant) {
+  return Call(*this, "measured_metrics").of(variant).result(kReferenceLaunches);
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,62 @@
+// An executor in another process: what kills that process, or never returns, costs it and not the
+// results.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "core/executor.hpp"
+#include "worker/process.hpp"
+
+namespace gpuexp {
+
+struct RemoteOptions {
+  /// Starts a worker: its first line is a greeting, and serve() follows.
+  std::function<std::unique_ptr<ChildProcess>()> start;
+  /// Seconds that one launch may take before its process is ended.
+  double launch_timeout_s = 30.0;
+  /// True once the user wants to stop; a launch then gets a short while to end by itself.
+  std::function<bool()> interrupted = [] { return false; };
+};
+
+class RemoteExecutor final : public Executor {
+ public:
+  /// Starts the worker and waits for its greeting. Throws DeviceError.
+  explicit RemoteExecutor(RemoteOptions options);
+
+  /// The line that the first worker greeted with.
+  const std::string& greeting() const { return greeting_; }
+
+  void set_up(const Family& family, const Values& values, std::uint64_t seed) override;
+  void poison(const Variant& variant, Mode mode) override;
+  void launch(const Variant& variant, Mode mode) override;
+  Verification check(const Variant& variant, Mode mode) override;
+  SampleTraits warm_up(const Variant& variant, Mode mode, int launches) override;
+  void sample(const std::vector<const Variant*>& sequence, Mode mode,
+              const SampleTaken& taken) override;
+  std::vector<double> sample_floor(Mode mode, int samples) override;
+  std::optional<double> sm_clock_mhz() override;
+  MetricValues measured_metrics(const Variant& variant) override;
+
+  /// Starts another worker, unless none has managed to do anything since the last one was lost.
+  bool recover() override;
+
+  /// Profilers and workers do not go together.
+  void start_profiler() override {}
+  void stop_profiler() override {}
+
+ private:
+  class Call;
+
+  std::string receive(double timeout_s, const std::string& what);
+  [[noreturn]] void lose(const std::string& what, DeviceFault fault);
+  std::string start();
+
+  RemoteOptions options_;
+  std::unique_ptr<ChildProcess> worker_;
+  std::string greeting_;
+  bool has_answered_ = true;  ///< the worker at hand; true for the first, which is always wanted
+};
+
+}  // namespace gpuexp

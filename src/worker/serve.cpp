@@ -1,0 +1,105 @@
+#include "worker/serve.hpp"
+
+#include "worker/wire.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+using wire::Json;
+
+class Server {
+ public:
+  Server(Channel& channel, const Registry& registry, Executor& executor)
+      : channel_(channel), registry_(registry), executor_(executor) {}
+
+  /// What the request's answer holds under "done". Throws DeviceError.
+  Json answer(const Json& request) {
+    const auto call = request.at("call").get<std::string>();
+    if (call == "set_up") return set_up(request);
+    if (call == "sample") return sample(request);
+    if (call == "sm_clock_mhz") {
+      const auto mhz = executor_.sm_clock_mhz();
+      return mhz ? Json(*mhz) : Json(nullptr);
+    }
+    if (call == "sample_floor")
+      return executor_.sample_floor(mode_of(request), request.at("samples"));
+    const Variant& variant = variant_of(request.at("variant"));
+    if (call == "measured_metrics") return executor_.measured_metrics(variant);
+    const Mode mode = mode_of(request);
+    if (call == "poison") return executor_.poison(variant, mode), nullptr;
+    if (call == "launch") return executor_.launch(variant, mode), nullptr;
+    if (call == "check") return wire::to_json(executor_.check(variant, mode));
+    if (call == "warm_up")
+      return wire::to_json(executor_.warm_up(variant, mode, request.at("launches")));
+    throw std::invalid_argument("no call is named " + call);
+  }
+
+ private:
+  static Mode mode_of(const Json& request) { return wire::mode_from(request.at("mode")); }
+
+  const Variant& variant_of(const Json& id) const {
+    const Variant* variant = family_ ? family_->find(id.get<std::string>()) : nullptr;
+    if (!variant) throw std::invalid_argument("no variant is called " + id.dump());
+    return *variant;
+  }
+
+  Json set_up(const Json& request) {
+    const Family* family = registry_.find(request.at("family").get<std::string>());
+    if (!family) throw std::invalid_argument("no family is called " + request.at("family").dump());
+    family_ = family;
+    executor_.set_up(*family, wire::values_from(request.at("values")), request.at("seed"));
+    return nullptr;
+  }
+
+  Json sample(const Json& request) {
+    std::vector<const Variant*> sequence;
+    for (const Json& id : request.at("sequence"))
+      sequence.push_back(&variant_of(id));
+    executor_.sample(sequence, mode_of(request),
+                     [&](std::size_t, double time_us) { channel_.send(Json(time_us).dump()); });
+    return nullptr;
+  }
+
+  Channel& channel_;
+  const Registry& registry_;
+  Executor& executor_;
+  const Family* family_ = nullptr;
+};
+
+void answer_failure(Channel& channel, const DeviceError& error) {
+  channel.receive();
+  channel.send(Json{{"error", wire::to_json(error)}}.dump());
+}
+
+void serve_requests(Channel& channel, Server server) {
+  for (;;) {
+    const Json request = Json::parse(channel.receive());
+    try {
+      channel.send(Json{{"done", server.answer(request)}}.dump());
+    } catch (const DeviceError& error) {
+      channel.send(Json{{"error", wire::to_json(error)}}.dump());
+      if (error.device_lost()) return;
+    }
+  }
+}
+
+}  // namespace
+
+void serve(Channel& channel, const Registry& registry,
+           const std::function<std::unique_ptr<Executor>()>& make_executor) {
+  try {
+    std::unique_ptr<Executor> executor;
+    try {
+      executor = make_executor();
+    } catch (const DeviceError& error) {
+      answer_failure(channel, DeviceError(error.what(), DeviceFault::lost));
+      return;
+    }
+    serve_requests(channel, Server(channel, registry, *executor));
+  } catch (const ChannelClosed&) {
+    // Nobody is left to serve.
+  }
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,18 @@
+// The worker's side: does on its own executor what the other process asks for.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "core/executor.hpp"
+#include "core/registry.hpp"
+#include "worker/channel.hpp"
+
+namespace gpuexp {
+
+/// Answers requests until the other end is gone or the device is lost. An executor that cannot be
+/// made is the answer to the first request.
+void serve(Channel& channel, const Registry& registry,
+           const std::function<std::unique_ptr<Executor>()>& make_executor);
+
+}  // namespace gpuexp

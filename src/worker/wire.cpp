@@ -1,0 +1,113 @@
+#include "worker/wire.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "core/config_keys.hpp"
+
+namespace gpuexp::wire {
+
+namespace {
+
+// JSON has no infinity and no NaN, and what a wrong kernel computes may be either.
+Json number(double x) {
+  if (std::isfinite(x)) return x;
+  return std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf";
+}
+
+double number_from(const Json& json) {
+  if (json.is_number()) return json.get<double>();
+  const auto text = json.get<std::string>();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (text == "inf") return kInfinity;
+  return text == "-inf" ? -kInfinity : std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace
+
+Json to_json(const Values& values) {
+  Json json = Json::array();
+  for (const Value& value : values)
+    std::visit([&](const auto& v) { json.push_back(v); }, value);
+  return json;
+}
+
+Values values_from(const Json& json) {
+  Values values;
+  for (const Json& item : json) {
+    if (item.is_string()) {
+      values.emplace_back(item.get<std::string>());
+    } else if (item.is_number_integer()) {
+      values.emplace_back(item.get<std::int64_t>());
+    } else {
+      values.emplace_back(item.get<double>());
+    }
+  }
+  return values;
+}
+
+Json to_json(const Verification& v) {
+  Json json{{"checked", v.checked},
+            {"wrong", v.wrong},
+            {"overrun", v.overrun},
+            {"changed_input", v.changed_input},
+            {"worst_over_allowed", number(v.worst_over_allowed)},
+            {"error_rms_rel", number(v.error_rms_rel)},
+            {"error_max_rel", number(v.error_max_rel)}};
+  if (v.first) {
+    json["first"] = {{"buffer", v.first->buffer},
+                     {"index", v.first->index},
+                     {"expected", number(v.first->expected)},
+                     {"got", number(v.first->got)},
+                     {"allowed", number(v.first->allowed)}};
+  }
+  return json;
+}
+
+Verification verification_from(const Json& json) {
+  Verification v;
+  v.checked = json.at("checked");
+  v.wrong = json.at("wrong");
+  v.overrun = json.at("overrun");
+  v.changed_input = json.at("changed_input");
+  v.worst_over_allowed = number_from(json.at("worst_over_allowed"));
+  v.error_rms_rel = number_from(json.at("error_rms_rel"));
+  v.error_max_rel = number_from(json.at("error_max_rel"));
+  if (json.contains("first")) {
+    const Json& first = json.at("first");
+    v.first = Mismatch{first.at("buffer"), first.at("index"), number_from(first.at("expected")),
+                       number_from(first.at("got")), number_from(first.at("allowed"))};
+  }
+  return v;
+}
+
+Json to_json(const SampleTraits& t) {
+  return {{"launches", t.launches},
+          {"flushed_bytes", t.flushed_bytes},
+          {"rotated_bytes", t.rotated_bytes},
+          {"gated", t.gated}};
+}
+
+SampleTraits traits_from(const Json& json) {
+  return {json.at("launches"), json.at("flushed_bytes"), json.at("rotated_bytes"),
+          json.at("gated")};
+}
+
+Json to_json(const DeviceError& error) {
+  return {{"what", error.what()}, {"lost", error.device_lost()}};
+}
+
+DeviceError error_from(const Json& json) {
+  return {json.at("what").get<std::string>(),
+          json.at("lost").get<bool>() ? DeviceFault::lost : DeviceFault::refused};
+}
+
+Mode mode_from(const Json& json) {
+  const auto name = json.get<std::string>();
+  for (const ModeKey& mode : kModes) {
+    if (mode.key.name == name) return mode.mode;
+  }
+  throw std::invalid_argument("no mode is called " + name);
+}
+
+}  // namespace gpuexp::wire

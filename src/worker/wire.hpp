@@ -1,0 +1,26 @@
+// What the two processes say to each other, in JSON: a request is one line, its answer is lines of
+// samples, if any, and a last one that holds "done" or "error".
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "core/executor.hpp"
+
+namespace gpuexp::wire {
+
+using Json = nlohmann::json;
+
+Json to_json(const Values& values);
+Json to_json(const Verification& verification);
+Json to_json(const SampleTraits& traits);
+Json to_json(const DeviceError& error);
+
+/// These throw nlohmann::json::exception for what the functions above have not made.
+Values values_from(const Json& json);
+Verification verification_from(const Json& json);
+SampleTraits traits_from(const Json& json);
+DeviceError error_from(const Json& json);
+
+Mode mode_from(const Json& json);
+
+}  // namespace gpuexp::wire
