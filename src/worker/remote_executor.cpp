@@ -63,7 +63,7 @@ class RemoteExecutor::Call {
   Part receive(double launches) {
     const Json json =
         Json::parse(remote_.receive(launches * remote_.options_.launch_timeout_s, what_));
-    remote_.has_answered_ = true;
+    if (!json.contains("error")) remote_.has_answered_ = true;
     if (json.is_number()) return {json.get<double>(), {}};
     if (json.contains("done")) return {std::nullopt, json.at("done")};
     const DeviceError error = wire::error_from(json.at("error"));

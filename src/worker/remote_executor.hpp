@@ -56,7 +56,7 @@ class RemoteExecutor final : public Executor {
   RemoteOptions options_;
   std::unique_ptr<ChildProcess> worker_;
   std::string greeting_;
-  bool has_answered_ = true;  ///< the worker at hand; true for the first, which is always wanted
+  bool has_answered_ = true;  ///< with more than an error, since the last one was lost
 };
 
 }  // namespace gpuexp

@@ -114,10 +114,13 @@ Variant beyond_limits() {
   return v;
 }
 
-// A workspace that no GPU has.
+// A launch that allocates more than any GPU has.
 Variant out_of_memory() {
   Variant v = variant<Fault::none>("out_of_memory");
-  v.workspace_bytes = [](const Problem&, const DeviceSpec&) { return std::int64_t{1} << 50; };
+  v.launch = [](const Problem&, const Data&, const LaunchContext&) {
+    void* memory = nullptr;
+    GPUEXP_CUDA(cudaMalloc(&memory, std::size_t{1} << 50));
+  };
   return v;
 }
 

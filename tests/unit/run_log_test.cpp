@@ -1,0 +1,210 @@
+#include "report/run_log.hpp"
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <sys/resource.h>
+
+#include "report/json.hpp"
+#include "support/catch.hpp"
+#include "support/small_report.hpp"
+
+namespace gpuexp {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder that goes with its test.
+class Folder {
+ public:
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "gpuexp-log-XXXXXX").string();
+    REQUIRE(mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  ~Folder() { fs::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  std::string log() const { return path_ / kRunLogName; }
+
+ private:
+  fs::path path_;
+};
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+Report blank() {
+  Report report = small_report();
+  report.table.rows.clear();
+  report.samples_us.clear();
+  report.complete = false;
+  return report;
+}
+
+std::vector<Field> row(std::size_t i) {
+  return small_report().table.rows[i];
+}
+
+Field field(const RunLog& log, std::size_t row, std::string_view column) {
+  return log.report.table.rows[row][*log.report.table.column(column)];
+}
+
+TEST_CASE("what a log was told is what is read from it") {
+  const Folder folder;
+  const Report original = small_report();
+  const std::size_t cells = original.table.rows.size();
+  {
+    RunLogWriter log(folder.log(), blank(), cells, {"abc", 7, {"n=1"}, "*/x", true});
+    log.floor("cold", {2.5, 2.75});
+    for (std::size_t i = 0; i < cells; ++i) {
+      log.cell_started(i, original.table.rows[i]);
+      for (const double us : original.samples_us[i])
+        log.sample(i, 0, us);
+      log.clock(i, 1980.5);
+      log.row(i, original.table.rows[i]);
+    }
+    log.event("complete");
+  }
+  const RunLog log = read_run_log(folder.log());
+  CHECK(log.cells == cells);
+  CHECK(log.origin.build_id == "abc");
+  CHECK(log.origin.seed == 7u);
+  CHECK(log.origin.sets == std::vector<std::string>{"n=1"});
+  CHECK(log.origin.filter == "*/x");
+  CHECK(log.origin.profile);
+  CHECK(log.report.complete);
+  CHECK(log.report.table.rows == parse_report(to_json(original), "x").table.rows);
+  CHECK(log.report.provenance == original.provenance);
+}
+
+TEST_CASE("a log cut anywhere is read up to its last whole line") {
+  const Folder folder;
+  {
+    RunLogWriter log(folder.log(), blank(), 4, {});
+    log.cell_started(0, row(0));
+    log.sample(0, 0, 10.0);
+    log.sample(0, 1, 12.0);
+    log.row(0, row(0));
+    log.cell_started(1, row(1));
+    log.sample(1, 0, 99.0);
+  }
+  const std::string whole = text_of(folder.log());
+  const std::size_t head = whole.find('\n') + 1;
+  for (std::size_t length = 0; length <= whole.size(); ++length) {
+    INFO("cut after " << length << " of " << whole.size());
+    const std::string cut = whole.substr(0, length);
+    if (length < head) {
+      CHECK_THROWS_AS(parse_run_log(cut, "x"), ReportError);
+      continue;
+    }
+    const RunLog log = parse_run_log(cut, "x");
+    CHECK(!log.report.complete);
+    CHECK(log.report.table.rows.size() <= 2);
+    // What is read can be written and read again.
+    CHECK(parse_report(to_json(log.report), "x").table.rows == log.report.table.rows);
+  }
+}
+
+TEST_CASE("a cell whose group was cut short has its samples' statistics and has not passed") {
+  const Folder folder;
+  {
+    RunLogWriter log(folder.log(), blank(), 2, {});
+    log.cell_started(0, row(0));
+    for (const double us : {10.0, 30.0, 20.0})
+      log.sample(0, 0, us);
+    log.cell_started(1, row(1));
+  }
+  const RunLog log = read_run_log(folder.log());
+  CHECK(field(log, 0, "status") == Field{std::string("not_run")});
+  CHECK(field(log, 0, "reason") ==
+        Field{std::string("the run ended after 3 samples of it, before they were verified")});
+  CHECK(field(log, 0, "time_median_us") == Field{20.0});
+  CHECK(log.report.samples_us[0] == std::vector<double>{10.0, 30.0, 20.0});
+  CHECK(field(log, 1, "status") == Field{std::string("not_run")});
+  CHECK(log.report.samples_us[1].empty());
+}
+
+TEST_CASE("discarded rounds are left out, those of an earlier attempt are not") {
+  const Folder folder;
+  {
+    RunLogWriter log(folder.log(), blank(), 1, {});
+    log.cell_started(0, row(0));
+    for (int round = 0; round < 3; ++round)
+      log.sample(0, round, 10.0 + round);
+    log.discard({0}, 1, 2);
+    log.event("resumed");
+    log.cell_started(0, row(0));
+    for (int round = 0; round < 3; ++round)
+      log.sample(0, round, 20.0 + round);
+    log.discard({0}, 0, 1);
+  }
+  CHECK(read_run_log(folder.log()).report.samples_us[0] == std::vector<double>{10.0, 22.0});
+}
+
+TEST_CASE("a resumed log follows a line that was cut") {
+  const Folder folder;
+  { RunLogWriter log(folder.log(), blank(), 1, {}); }
+  { std::ofstream(folder.log(), std::ios::app) << "[0,1"; }
+  {
+    RunLogWriter log(folder.log());
+    log.cell_started(0, row(0));
+    log.sample(0, 0, 5.0);
+  }
+  CHECK(read_run_log(folder.log()).report.samples_us[0] == std::vector<double>{5.0});
+}
+
+TEST_CASE("a log that exists is not begun again") {
+  const Folder folder;
+  const RunLogWriter log(folder.log(), blank(), 1, {});
+  CHECK_THROWS_WITH(RunLogWriter(folder.log(), blank(), 1, {}), contains_text("File exists"));
+}
+
+TEST_CASE("a disk that is full costs the line in flight, and the error names the file") {
+  const Folder folder;
+  RunLogWriter log(folder.log(), blank(), 1, {});
+  log.cell_started(0, row(0));
+  const std::string before = text_of(folder.log());
+  // The limit on a file's size stands in for the disk's; half of the next line fits.
+  struct rlimit unlimited {};
+  getrlimit(RLIMIT_FSIZE, &unlimited);
+  struct rlimit full = unlimited;
+  full.rlim_cur = before.size() + 4;
+  std::signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &full);
+  CHECK_THROWS_WITH(log.sample(0, 0, 1.25), contains_text(kRunLogName));
+  setrlimit(RLIMIT_FSIZE, &unlimited);
+  CHECK(text_of(folder.log()) == before);
+  log.sample(0, 0, 1.5);
+  CHECK(read_run_log(folder.log()).report.samples_us[0] == std::vector<double>{1.5});
+}
+
+TEST_CASE("what is no log is refused with its line") {
+  const Folder folder;
+  { RunLogWriter log(folder.log(), blank(), 2, {}); }
+  const std::string head = text_of(folder.log());
+  const auto error_of = [](const std::string& text) -> std::string {
+    try {
+      parse_run_log(text, "x");
+    } catch (const ReportError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  CHECK_THAT(error_of("{}\n"), contains_text("x:1: "));
+  CHECK_THAT(error_of(head + "[2,0,1.0]\n"), contains_text("x:2: cell 2 of 2"));
+  CHECK_THAT(error_of(head + "[-1,0,1.0]\n"), contains_text("x:2: cell -1 of 2"));
+  CHECK_THAT(error_of(head + "[0,0,-1.0]\n"), contains_text("x:2: a time is below 0"));
+  CHECK_THAT(error_of(head + "[0,0]\n"), contains_text("x:2: "));
+  CHECK_THAT(error_of(head + "nonsense\n"), contains_text("x:2: "));
+  CHECK_THAT(error_of(head + "{\"row\":0,\"fields\":[1]}\n"), contains_text("1 fields for"));
+  CHECK_THAT(error_of(head + "[0,0,1.0]\n"), contains_text("has samples and no row"));
+  CHECK_THAT(error_of("{\"gpuexp_log\":99}\n"), contains_text("version 99"));
+}
+
+}  // namespace
+}  // namespace gpuexp

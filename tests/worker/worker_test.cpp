@@ -1,0 +1,188 @@
+// The whole path of a run with a worker process, without a GPU: the worker is this program again,
+// with an executor whose faults are scripted by a name on its command line.
+#define CATCH_CONFIG_RUNNER
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+#include "core/registry.hpp"
+#include "core/runner.hpp"
+#include "support/catch.hpp"
+#include "support/fake_executor.hpp"
+#include "support/toy_family.hpp"
+#include "worker/process.hpp"
+#include "worker/remote_executor.hpp"
+#include "worker/serve.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+const Registry& toy_registry() {
+  static const Registry kRegistry = [] {
+    Registry registry;
+    registry.add(toy_family());
+    return registry;
+  }();
+  return kRegistry;
+}
+
+Verification nan_result() {
+  Verification v;
+  v.checked = 8;
+  v.wrong = 1;
+  v.worst_over_allowed = std::nan("");
+  v.first = Mismatch{"y", 3, 1.0, std::nan(""), 0.1};
+  return v;
+}
+
+/// What the worker's executor does to the variant `second`, by the name of the fault.
+std::unique_ptr<Executor> scripted(const std::string& fault) {
+  if (fault == "no_context") throw DeviceError("cudaErrorDevicesUnavailable", DeviceFault::refused);
+  auto executor = std::make_unique<FakeExecutor>();
+  executor->verification = [fault](const std::string& variant, int) {
+    return fault == "nan" && variant == "second" ? nan_result() : Verification{};
+  };
+  executor->fault = [fault](const std::string& call) {
+    if (fault == "every_set_up" && call == "set_up 1") std::abort();
+    if (call != "sample second 7") return;
+    if (fault == "crash") std::abort();
+    if (fault == "exit") std::_Exit(7);
+    if (fault == "kill") std::raise(SIGKILL);
+    if (fault == "hang") std::this_thread::sleep_for(std::chrono::hours(1));
+    if (fault == "illegal") throw DeviceError("cudaErrorIllegalAddress", DeviceFault::lost);
+    if (fault == "refused") throw DeviceError("cudaErrorInvalidValue", DeviceFault::refused);
+  };
+  return executor;
+}
+
+[[noreturn]] void work(const std::string& fault) {
+  Channel channel(ChildProcess::kChannelDescriptor);
+  channel.send("ready");
+  serve(channel, toy_registry(), [&] { return scripted(fault); });
+  std::_Exit(0);
+}
+
+/// Three variants on one problem, run by a worker with the fault.
+struct WorkerRun {
+  RemoteOptions remote;
+  RunOptions options;
+  Config config;
+  Plan plan;
+  KernelResources resources;
+  RecordingTracer tracer;
+  RunObserver observer;
+  int started = 0;
+  std::string greeting;
+
+  explicit WorkerRun(const std::string& fault) {
+    remote.start = [this, fault] {
+      ++started;
+      return std::make_unique<ChildProcess>(std::vector<std::string>{"worker", fault});
+    };
+    remote.launch_timeout_s = 0.5;
+    Experiment e;
+    e.name = "toy";
+    e.family = toy_registry().find("toy");
+    for (const char* id : {"first", "second", "even"})
+      e.variants.push_back(e.family->find(id));
+    e.modes = {Mode::warm};
+    config.experiments.push_back(e);
+  }
+
+  std::vector<Row> run() {
+    plan = make_plan(config, toy_device(), resources, std::int64_t{1} << 40);
+    RemoteExecutor executor(remote);
+    greeting = executor.greeting();
+    return run_plan(plan, resources, executor, tracer, observer, options);
+  }
+};
+
+TEST_CASE("a worker runs a plan as an executor of one's own does") {
+  WorkerRun b("none");
+  const auto rows = b.run();
+  CHECK(b.greeting == "ready");
+  CHECK(b.started == 1);
+  REQUIRE(rows.size() == 3);
+  for (const Row& row : rows) {
+    INFO(row.reason);
+    CHECK(row.status == Status::passed);
+    CHECK(row.samples_us == std::vector<double>(20, 10.0));
+    CHECK(row.floor_us == 2.25);
+    CHECK(row.clocks->median_mhz == 1000.0);
+    CHECK(row.traits->gated);
+  }
+}
+
+TEST_CASE("what ends a worker costs the cell that did it, and the reason says how") {
+  struct Case {
+    const char* fault;
+    Status status;
+    const char* reason;
+    int workers;
+  };
+  const auto c = GENERATE(
+      Case{"crash", Status::failed, "the worker process ended during sample: signal 6", 2},
+      Case{"exit", Status::failed, "the worker process ended during sample: exit code 7", 2},
+      Case{"kill", Status::failed, "the worker process ended during sample: signal 9", 2},
+      Case{"hang", Status::timeout, "sample did not end within 1 s; --launch-timeout", 2},
+      Case{"illegal", Status::failed, "cudaErrorIllegalAddress", 2},
+      Case{"refused", Status::failed, "cudaErrorInvalidValue", 1});
+  WorkerRun b(c.fault);
+  const auto rows = b.run();
+  INFO(c.fault << ": " << rows[1].reason);
+  CHECK(rows[1].status == c.status);
+  CHECK_THAT(rows[1].reason, contains_text(c.reason));
+  CHECK(b.started == c.workers);
+  for (const int i : {0, 2}) {
+    CHECK(rows[i].status == Status::passed);
+    CHECK(rows[i].samples_us.size() == 20);
+  }
+}
+
+TEST_CASE("results that are no numbers arrive as such") {
+  WorkerRun b("nan");
+  const auto rows = b.run();
+  CHECK(rows[1].status == Status::incorrect);
+  CHECK_THAT(rows[1].reason, contains_text("expected 1, got nan, allowed ±0.1"));
+  CHECK(std::isnan(rows[1].verification->worst_over_allowed));
+}
+
+TEST_CASE("a worker that ends before it has done anything is not started for ever") {
+  WorkerRun b("every_set_up");
+  const auto rows = b.run();
+  // The floor is an answer; after that, one worker for each that could still be luckier.
+  CHECK(b.started <= 3);
+  CHECK(rows[0].status == Status::failed);
+  CHECK(rows[2].status == Status::not_run);
+}
+
+TEST_CASE("a context that cannot be had is the reason of every cell") {
+  WorkerRun b("no_context");
+  const auto rows = b.run();
+  for (const Row& row : rows) {
+    CHECK(row.status == (&row == &rows.front() ? Status::failed : Status::not_run));
+    CHECK_THAT(row.reason, contains_text("cudaErrorDevicesUnavailable"));
+  }
+}
+
+TEST_CASE("an interrupt ends a launch that does not return, and keeps the others' samples") {
+  WorkerRun b("hang");
+  b.remote.launch_timeout_s = 60;
+  int asked = 0;
+  // The launch that hangs is the first in which anybody waits for long.
+  b.remote.interrupted = [&] { return ++asked > 2; };
+  const auto rows = b.run();
+  CHECK(rows[1].status == Status::not_run);
+  CHECK_THAT(rows[1].reason, contains_text("interrupted during sample"));
+  CHECK(rows[0].status == Status::passed);
+  CHECK(rows[2].status == Status::passed);
+}
+
+}  // namespace
+}  // namespace gpuexp::test
+
+int main(int argc, char** argv) {
+  if (argc > 2 && std::string(argv[1]) == "worker") gpuexp::test::work(argv[2]);
+  return Catch::Session().run(argc, argv);
+}
