@@ -69,6 +69,17 @@ void Recorder::recovered(const std::string& why) {
   if (log_) log_->event("recovered: " + why);
 }
 
+void Recorder::run_ended(const RunTimes& times) {
+  if (!log_) return;
+  log_->times({{"set_up", times.set_up},
+               {"verify", times.verify},
+               {"warm_up", times.warm_up},
+               {"sample", times.sample},
+               {"sample_gpu", times.sample_gpu},
+               {"clock", times.clock},
+               {"total", times.total}});
+}
+
 Report Recorder::finish(Provenance provenance, bool complete) {
   if (log_) log_->event(complete ? "complete" : "interrupted");
   Report report = blank_report(provenance);

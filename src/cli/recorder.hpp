@@ -35,6 +35,7 @@ class Recorder final : public RunObserver {
   void clock_read(const Group& group, double mhz) override;
   void row_finished(const Row& row) override;
   void recovered(const std::string& why) override;
+  void run_ended(const RunTimes& times) override;
 
   /// The run is over: everything planned has its row, or it was interrupted.
   Report finish(Provenance provenance, bool complete);

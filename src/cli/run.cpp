@@ -169,6 +169,8 @@ class Command {
     run_options.kind = options_.verify_only ? RunKind::verify : RunKind::measure;
     run_options.seed = plan.config->seed;
     run_options.interrupted = interrupted;
+    const NvmlSampler nvml(device_.info.uuid);
+    run_options.telemetry = [&](double from_s, double to_s) { return nvml.between(from_s, to_s); };
     if (resumed_) keep_finished(*resumed_, plan, recorder, run_options);
     if (!options_.verify_only) recorder.set_log(open_log(dir, plan, recorder, provenance));
     const auto tracer = make_nvtx_tracer();

@@ -158,6 +158,17 @@ void append_conditions(std::vector<Column>& c) {
       clock({"sm_clock_min_mhz", "MHz", kReal, "lowest of its readings"}, &Clocks::min_mhz));
   c.push_back(
       clock({"sm_clock_max_mhz", "MHz", kReal, "highest of its readings"}, &Clocks::max_mhz));
+  c.push_back({{"power_w", "W", kReal, "mean board power meanwhile (NVML)"},
+               [](const Plan&, const Row& r) { return field(r.telemetry.power_w); }});
+  c.push_back({{"temperature_c", "C", kReal, "highest temperature of the GPU meanwhile (NVML)"},
+               [](const Plan&, const Row& r) { return field(r.telemetry.temperature_c); }});
+  c.push_back({{"clock_reasons", "", kText,
+                "semicolon-separated, what the driver says kept clocks down meanwhile: "
+                "sw_power_cap, hw_slowdown, sw_thermal_slowdown, hw_thermal_slowdown, "
+                "hw_power_brake_slowdown (NVML)"},
+               [](const Plan&, const Row& r) {
+                 return text(fmt::format("{}", fmt::join(r.telemetry.clock_reasons, ";")));
+               }});
   c.push_back(
       {{"cycles", "", kReal, "median time in cycles of that clock"}, [](const Plan&, const Row& r) {
          return r.time_us && r.clocks ? Field{r.time_us->median * r.clocks->median_mhz} : Field{};

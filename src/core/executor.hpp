@@ -45,6 +45,8 @@ struct SampleTraits {
   std::int64_t flushed_bytes = 0;  ///< read before each sample to evict what the caches hold
   std::int64_t rotated_bytes = 0;  ///< of all copies of the buffers that launches take in turn
   bool gated = false;              ///< the GPU waited until events and launches were queued
+  /// What each sample costs the GPU besides the launches that it times: a flush, a priming launch.
+  double preparation_us = 0;
 };
 
 /// Called after each sample: its place in the sequence asked for, and the time of one launch.

@@ -25,7 +25,8 @@ Status status_of(DeviceFault fault) {
     case DeviceFault::timed_out: return Status::timeout;
     case DeviceFault::interrupted: return Status::not_run;
     case DeviceFault::refused:
-    case DeviceFault::lost: break;
+    case DeviceFault::lost:
+    case DeviceFault::killed: break;
   }
   return Status::failed;
 }
@@ -89,7 +90,7 @@ void Session::set_up(const Family& family, const Values& values) {
   const TraceRange range(tracer_, "set-up");
   set_up_ = false;
   ++epoch_;
-  executor_.set_up(family, values, options_.seed);
+  timed(&RunTimes::set_up, [&] { executor_.set_up(family, values, options_.seed); });
   set_up_ = true;
   family_ = &family;
   values_ = values;
@@ -139,7 +140,10 @@ void GroupRun::run() {
     }
   }
   if (session_.options().kind == RunKind::verify || group_.mode == Mode::profile) return;
+  const double start_s = session_.now_s();
   sample();
+  if (session_.options().telemetry)
+    telemetry_ = session_.options().telemetry(start_s, session_.now_s());
   // Backwards: the references of what the last variant writes are at hand.
   for (auto turn = turns_.rbegin(); turn != turns_.rend(); ++turn)
     verify_again(*turn);
@@ -148,20 +152,30 @@ void GroupRun::run() {
 /// Runs a step on the problem as set up; false when it ended the cell.
 template <class Step>
 bool GroupRun::attempt(Turn& turn, Step&& step) {
-  try {
-    session_.set_up(*experiment_.family, group_.values);
-    step();
-  } catch (const DeviceGone& gone) {
-    end(turn, Status::not_run, gone.what());
-  } catch (const DeviceError& error) {
-    end(turn, error);
+  for (bool again = true; again;) {
+    again = false;
+    try {
+      session_.set_up(*experiment_.family, group_.values);
+      step();
+    } catch (const DeviceGone& gone) {
+      end(turn, Status::not_run, gone.what());
+    } catch (const DeviceError& error) {
+      again = fail(turn, error);
+    }
   }
   return !turn.ended;
 }
 
-void GroupRun::end(Turn& turn, const DeviceError& error) {
+/// Ends the cell by its fault; true when it has another try instead.
+bool GroupRun::fail(Turn& turn, const DeviceError& error) {
   session_.failed(error);
+  // No kernel kills its process so; the system, short of memory, or somebody does. Once.
+  if (error.fault() == DeviceFault::killed && !turn.killed) {
+    turn.killed = true;
+    return true;
+  }
   end(turn, status_of(error.fault()), error.what());
+  return false;
 }
 
 void GroupRun::end(Turn& turn, Status status, const std::string& reason) {
@@ -183,7 +197,9 @@ bool GroupRun::accept(Turn& turn, const Verification& verification, const char* 
 void GroupRun::verify(Turn& turn, Mode mode, const char* when) {
   const PhaseRange range(session_.tracer(), turn.row->key, "verify");
   attempt(turn, [&] {
-    const Verification verification = session_.executor().verify(variant(turn), mode);
+    Verification verification;
+    session_.timed(&RunTimes::verify,
+                   [&] { verification = session_.executor().verify(variant(turn), mode); });
     if (!accept(turn, verification, when)) return;
     if (turn.row->status == Status::passed) return;
     turn.row->status = Status::passed;
@@ -239,8 +255,10 @@ bool GroupRun::warm_up(const std::vector<Turn*>& turns) {
     if (turn->warm_epoch == session_.epoch()) continue;
     const PhaseRange range(session_.tracer(), turn->row->key, "warm-up");
     attempt(*turn, [&] {
-      turn->row->traits =
-          session_.executor().warm_up(variant(*turn), group_.mode, settings().warmup_launches);
+      session_.timed(&RunTimes::warm_up, [&] {
+        turn->row->traits =
+            session_.executor().warm_up(variant(*turn), group_.mode, settings().warmup_launches);
+      });
       turn->warm_epoch = session_.epoch();
     });
   }
@@ -278,11 +296,12 @@ void GroupRun::take(const std::vector<Turn*>& turns) {
   try {
     start_clock();
     const double start_s = session_.now_s();
-    sample_in_turn(sequence, first_round, turns.size(), taken);
+    session_.timed(&RunTimes::sample,
+                   [&] { sample_in_turn(sequence, first_round, turns.size(), taken); });
     round_s_ = (session_.now_s() - start_s) / rounds;
-    judge_clock(turns, first_round, session_.executor().sm_clock_mhz());
+    judge_clock(turns, first_round, read_clock());
   } catch (const DeviceError& error) {
-    end(*sequence[std::min(taken, sequence.size() - 1)], error);
+    fail(*sequence[std::min(taken, sequence.size() - 1)], error);
   }
   for (Turn* turn : turns) {
     if (turn->ended) continue;
@@ -294,8 +313,14 @@ void GroupRun::take(const std::vector<Turn*>& turns) {
 // The executor's next reading is to cover the rounds alone.
 void GroupRun::start_clock() {
   if (clock_epoch_ == session_.epoch()) return;
-  session_.executor().sm_clock_mhz();
+  read_clock();
   clock_epoch_ = session_.epoch();
+}
+
+std::optional<double> GroupRun::read_clock() {
+  std::optional<double> mhz;
+  session_.timed(&RunTimes::clock, [&] { mhz = session_.executor().sm_clock_mhz(); });
+  return mhz;
 }
 
 /// `taken` counts the samples, also when one of them throws.
@@ -317,6 +342,8 @@ void GroupRun::sample_in_turn(const std::vector<Turn*>& sequence, int first_roun
     const double now_s = session_.now_s();
     turn.elapsed_s += now_s - std::exchange(last_s, now_s);
     turn.row->samples_us.push_back(time_us);
+    const SampleTraits& traits = *turn.row->traits;
+    session_.times().sample_gpu += 1e-6 * (time_us * traits.launches + traits.preparation_us);
     taken = place + 1;
     enter(taken);
     session_.observer().sample_taken(*turn.row->cell,
@@ -360,6 +387,7 @@ void GroupRun::verify_again(Turn& turn) {
     return;
   }
   row.clocks = clocks();
+  row.telemetry = telemetry_;
   row.floor_us = session_.floor_us(group_.mode);
   // After a loss nothing is captured, and a replay needs what was.
   const bool warm = turn.warm_epoch == session_.epoch();

@@ -52,6 +52,19 @@ class Session {
   const RunOptions& options() const { return options_; }
   double now_s() const { return now_s_(); }
 
+  /// Adds what the step takes to one of the run's times, also when it throws.
+  template <class Step>
+  void timed(double RunTimes::*time, const Step& step) {
+    struct Span {
+      Session& session;
+      double& time;
+      double start_s;
+      ~Span() { time += session.now_s() - start_s; }
+    } const span{*this, times_.*time, now_s()};
+    step();
+  }
+  RunTimes& times() { return times_; }
+
  private:
   Executor& executor_;
   Tracer& tracer_;
@@ -67,6 +80,7 @@ class Session {
   bool interrupted_ = false;
   std::string lost_reason_;
   int epoch_ = 0;
+  RunTimes times_;
 };
 
 /// Verifies, samples and verifies again the cells of one group. Rows come in blank, one for each
@@ -80,6 +94,7 @@ class GroupRun {
   /// A cell on its way.
   struct Turn {
     Row* row;
+    bool killed = false;   ///< once already, through no fault of its own
     bool ended = false;    ///< its status is final
     int warm_epoch = -1;   ///< Session::epoch() at its warm-up
     double elapsed_s = 0;  ///< of its samples, flushes included
@@ -91,7 +106,7 @@ class GroupRun {
 
   template <class Step>
   bool attempt(Turn& turn, Step&& step);
-  void end(Turn& turn, const DeviceError& error);
+  bool fail(Turn& turn, const DeviceError& error);
   void end(Turn& turn, Status status, const std::string& reason);
 
   bool accept(Turn& turn, const Verification& verification, const char* when);
@@ -103,6 +118,7 @@ class GroupRun {
   std::vector<Turn*> next_rounds(const std::vector<Turn*>& turns);
   void take(const std::vector<Turn*>& turns);
   void start_clock();
+  std::optional<double> read_clock();
   void sample_in_turn(const std::vector<Turn*>& sequence, int first_round, std::size_t per_round,
                       std::size_t& taken);
   void judge_clock(const std::vector<Turn*>& turns, int first_round, std::optional<double> mhz);
@@ -119,6 +135,7 @@ class GroupRun {
   std::vector<double> clocks_mhz_;
   int clock_epoch_ = -1;  ///< Session::epoch() when the clock was last read
   int discards_ = 0;
+  Telemetry telemetry_;  ///< over the rounds
 };
 
 }  // namespace gpuexp

@@ -9,6 +9,7 @@
 #include "core/executor.hpp"
 #include "core/plan.hpp"
 #include "core/statistics.hpp"
+#include "core/telemetry.hpp"
 
 namespace gpuexp {
 
@@ -49,6 +50,7 @@ struct Row {
   std::optional<SampleTraits> traits;      ///< how the samples were taken
   std::optional<double> floor_us;          ///< median of an empty kernel in the same mode
   std::optional<Clocks> clocks;            ///< while the samples were taken
+  Telemetry telemetry;                     ///< likewise
   int discarded_samples = 0;               ///< taken while the clock was low, and left out
   std::vector<std::string> flags;          ///< what a reader should know before trusting the number
 };

@@ -53,9 +53,12 @@ class Runner {
                  options.now_s ? options.now_s : steady_seconds) {}
 
   std::vector<Row> run() {
-    if (options_.kind == RunKind::measure) measure_floors();
-    for (std::size_t i = 0; i < plan_.groups.size(); ++i)
-      run_group(i);
+    session_.timed(&RunTimes::total, [&] {
+      if (options_.kind == RunKind::measure) measure_floors();
+      for (std::size_t i = 0; i < plan_.groups.size(); ++i)
+        run_group(i);
+    });
+    observer_.run_ended(session_.times());
     return std::move(rows_);
   }
 
@@ -146,6 +149,7 @@ class Runner {
     flag_if(row.floor_us && median_us < kFloorsApart * *row.floor_us, kNearFloor);
     flag_if(row.traits && !row.traits->gated, kUngated);
     flag_if(row.discarded_samples > 0, kDiscarded);
+    flag_if(!row.telemetry.clock_reasons.empty(), kThrottled);
     if (!row.clocks) return;
     // A GPU under a light load runs at its highest clock; these are margins for reading it.
     constexpr double kLow = 0.95;

@@ -13,6 +13,17 @@
 
 namespace gpuexp {
 
+/// Where the time of a run went, in seconds.
+struct RunTimes {
+  double set_up = 0;  ///< buffers and inputs
+  double verify = 0;  ///< references, launches to be checked, comparisons
+  double warm_up = 0;
+  double sample = 0;      ///< between asking for rounds and having them
+  double sample_gpu = 0;  ///< of that, what the GPU worked: timed launches, flushes, priming
+  double clock = 0;       ///< reading the clock, which includes waiting for long enough intervals
+  double total = 0;
+};
+
 /// What the caller is told while a run goes on. What these throw ends the run.
 class RunObserver {
  public:
@@ -28,6 +39,7 @@ class RunObserver {
   virtual void row_finished(const Row&) {}
   /// The device was lost and taken anew.
   virtual void recovered(const std::string& /*why*/) {}
+  virtual void run_ended(const RunTimes&) {}
 };
 
 enum class RunKind {
@@ -47,6 +59,8 @@ struct RunOptions {
   std::function<bool()> interrupted = [] { return false; };
   /// Seconds on a steady clock; tests script it.
   std::function<double()> now_s;
+  /// What was known of the device between two such moments; may be empty.
+  std::function<Telemetry(double from_s, double to_s)> telemetry;
 };
 
 /// Runs the plan and returns one row per cell that is not finished, in plan order. A DeviceError

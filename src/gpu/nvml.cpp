@@ -1,5 +1,9 @@
 #include "gpu/nvml.hpp"
 
+#include <algorithm>
+#include <array>
+#include <utility>
+
 #include <dlfcn.h>
 
 namespace gpuexp {
@@ -54,7 +58,84 @@ std::optional<double> watts(std::optional<unsigned> milliwatts) {
   return *milliwatts * kWattsPerMilliwatt;
 }
 
+double now_s() {
+  using std::chrono::duration;
+  using std::chrono::steady_clock;
+  return duration<double>(steady_clock::now().time_since_epoch()).count();
+}
+
+/// The bits of nvmlClocksEventReasons that mean a clock below what was asked for.
+constexpr std::array<std::pair<unsigned long long, const char*>, 5> kClockReasons{
+    {{0x04, "sw_power_cap"},
+     {0x08, "hw_slowdown"},
+     {0x20, "sw_thermal_slowdown"},
+     {0x40, "hw_thermal_slowdown"},
+     {0x80, "hw_power_brake_slowdown"}}};
+
+unsigned long long clock_reasons(const Library& nvml, Device device) {
+  using Query = int(Device, unsigned long long*);
+  unsigned long long reasons = 0;
+  // Drivers before 535 have the older name alone.
+  for (const char* name :
+       {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"}) {
+    if (nvml.call<Query>(name, device, &reasons) == kSuccess) return reasons;
+  }
+  return 0;
+}
+
 }  // namespace
+
+NvmlSampler::NvmlSampler(const std::string& uuid)
+    : thread_([this, uuid](const std::stop_token& stop) { read_until(stop, uuid); }) {}
+
+NvmlSampler::~NvmlSampler() = default;
+
+void NvmlSampler::read_until(const std::stop_token& stop, const std::string& uuid) {
+  const Library nvml;
+  Device device = nullptr;
+  if (!nvml.ready() || nvml.call<int(const char*, Device*)>("nvmlDeviceGetHandleByUUID",
+                                                            uuid.c_str(), &device) != kSuccess)
+    return;
+  using Query = int(Device, unsigned*);
+  using TemperatureQuery = int(Device, int, unsigned*);
+  while (!stop.stop_requested()) {
+    Reading reading{};
+    reading.power_w = watts(nvml.number<Query>("nvmlDeviceGetPowerUsage", device));
+    if (const auto celsius =
+            nvml.number<TemperatureQuery>("nvmlDeviceGetTemperature", device, kTemperatureGpu))
+      reading.temperature_c = *celsius;
+    reading.reasons = clock_reasons(nvml, device);
+    reading.at_s = now_s();
+    std::unique_lock lock(mutex_);
+    readings_.push_back(reading);
+    stopped_.wait_for(lock, stop, kPeriod, [] { return false; });
+  }
+}
+
+Telemetry NvmlSampler::between(double from_s, double to_s) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = [](const Reading& reading, double s) { return reading.at_s < s; };
+  const auto begin = std::lower_bound(readings_.begin(), readings_.end(), from_s, at);
+  auto end = std::lower_bound(begin, readings_.end(), to_s, at);
+  if (begin == end && end != readings_.end()) ++end;
+  Telemetry t;
+  unsigned long long reasons = 0;
+  double sum_w = 0;
+  int watt_readings = 0;
+  for (auto reading = begin; reading != end; ++reading) {
+    reasons |= reading->reasons;
+    if (reading->power_w) {
+      sum_w += *reading->power_w;
+      ++watt_readings;
+    }
+    t.temperature_c = std::max(t.temperature_c, reading->temperature_c);
+  }
+  if (watt_readings > 0) t.power_w = sum_w / watt_readings;
+  for (const auto& [bit, name] : kClockReasons) {
+    if (reasons & bit) t.clock_reasons.emplace_back(name);
+  }
+  return t;
+}
 
 NvmlReadings read_nvml(const std::string& uuid) noexcept {
   NvmlReadings r;

@@ -334,6 +334,13 @@ void RunLogWriter::event(const std::string& what) {
   append(text_of(Json{{"event", what}, {"utc", utc_now()}}));
 }
 
+void RunLogWriter::times(const std::vector<std::pair<std::string, double>>& seconds) {
+  Json times = Json::object();
+  for (const auto& [name, value] : seconds)
+    times[name] = value;
+  append(text_of(Json{{"times_s", times}}));
+}
+
 RunLog parse_run_log(std::string_view text, const std::string& file) {
   return Reader(text, file).read();
 }

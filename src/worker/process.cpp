@@ -43,11 +43,12 @@ std::pair<int, int> connected_sockets() {
   ::_exit(127);
 }
 
-std::string ending(int status) {
+ChildProcess::Ending ending(int status) {
   if (WIFSIGNALED(status)) {
-    return fmt::format("signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+    const int signal = WTERMSIG(status);
+    return {fmt::format("signal {} ({})", signal, ::strsignal(signal)), signal == SIGKILL};
   }
-  return fmt::format("exit code {}", WEXITSTATUS(status));
+  return {fmt::format("exit code {}", WEXITSTATUS(status)), false};
 }
 
 }  // namespace
@@ -78,8 +79,8 @@ ChildProcess::~ChildProcess() {
   end();
 }
 
-std::string ChildProcess::end() {
-  if (id_ < 0) return "it had ended before";
+ChildProcess::Ending ChildProcess::end() {
+  if (id_ < 0) return {"it had ended before", false};
   channel_.close();
   // One that is ending by itself, or of what it did, is to say how.
   constexpr int kPatienceMs = 200;

@@ -27,8 +27,12 @@ class ChildProcess {
   Channel& channel() { return channel_; }
   pid_t id() const { return id_; }
 
-  /// Ends it, unless it has ended, and says how it did: "signal 11 (Segmentation fault)".
-  std::string end();
+  struct Ending {
+    std::string how;  ///< "signal 11 (Segmentation fault)", "exit code 1"
+    bool killed;      ///< by SIGKILL
+  };
+  /// Ends it, unless it has ended, and says how it did.
+  Ending end();
 
  private:
   explicit ChildProcess(std::pair<int, int> sockets, const std::vector<std::string>& arguments);

@@ -116,8 +116,9 @@ std::string RemoteExecutor::receive(double timeout_s, const std::string& what) {
   try {
     if (auto line = worker_->channel().receive(timeout_s, give_up)) return *std::move(line);
   } catch (const ChannelClosed&) {
-    const std::string ending = worker_->end();
-    lose(fmt::format("the worker process ended during {}: {}", what, ending), DeviceFault::lost);
+    const ChildProcess::Ending ending = worker_->end();
+    lose(fmt::format("the worker process ended during {}: {}", what, ending.how),
+         ending.killed ? DeviceFault::killed : DeviceFault::lost);
   }
   if (interrupted_s > 0) {
     lose(fmt::format("interrupted during {}, which did not end within {} s", what,

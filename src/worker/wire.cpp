@@ -85,12 +85,13 @@ Json to_json(const SampleTraits& t) {
   return {{"launches", t.launches},
           {"flushed_bytes", t.flushed_bytes},
           {"rotated_bytes", t.rotated_bytes},
-          {"gated", t.gated}};
+          {"gated", t.gated},
+          {"preparation_us", t.preparation_us}};
 }
 
 SampleTraits traits_from(const Json& json) {
-  return {json.at("launches"), json.at("flushed_bytes"), json.at("rotated_bytes"),
-          json.at("gated")};
+  return {json.at("launches"), json.at("flushed_bytes"), json.at("rotated_bytes"), json.at("gated"),
+          json.at("preparation_us")};
 }
 
 Json to_json(const DeviceError& error) {

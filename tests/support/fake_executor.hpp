@@ -42,7 +42,7 @@ class FakeExecutor : public Executor {
   }
   SampleTraits warm_up(const Variant& v, Mode mode, int launches) override {
     record("warm_up " + v.id + " " + std::string(name_of(mode)) + " " + std::to_string(launches));
-    return {1, mode == Mode::cold ? 1 << 20 : 0, 0, true};
+    return {1, mode == Mode::cold ? 1 << 20 : 0, 0, true, 0.0};
   }
   void sample(const std::vector<const Variant*>& sequence, Mode,
               const SampleTaken& taken) override {

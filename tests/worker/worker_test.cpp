@@ -44,6 +44,7 @@ std::unique_ptr<Executor> scripted(const std::string& fault) {
     return fault == "nan" && variant == "second" ? nan_result() : Verification{};
   };
   executor->fault = [fault](const std::string& call) {
+    if (fault == "kill_always" && call == "launch second warm") std::raise(SIGKILL);
     if (fault == "every_set_up" && call == "set_up 1") std::abort();
     if (call != "sample second 7") return;
     if (fault == "crash") std::abort();
@@ -78,7 +79,9 @@ struct WorkerRun {
   explicit WorkerRun(const std::string& fault) {
     remote.start = [this, fault] {
       ++started;
-      return std::make_unique<ChildProcess>(std::vector<std::string>{"worker", fault});
+      // Somebody kills the first worker alone; the others' faults are the variant's.
+      const std::string its = fault == "kill" && started > 1 ? "none" : fault;
+      return std::make_unique<ChildProcess>(std::vector<std::string>{"worker", its});
     };
     remote.launch_timeout_s = 0.5;
     Experiment e;
@@ -124,7 +127,7 @@ TEST_CASE("what ends a worker costs the cell that did it, and the reason says ho
   const auto c = GENERATE(
       Case{"crash", Status::failed, "the worker process ended during sample: signal 6", 2},
       Case{"exit", Status::failed, "the worker process ended during sample: exit code 7", 2},
-      Case{"kill", Status::failed, "the worker process ended during sample: signal 9", 2},
+      Case{"kill_always", Status::failed, "ended during launch of second: signal 9", 3},
       Case{"hang", Status::timeout, "sample did not end within 1 s; --launch-timeout", 2},
       Case{"illegal", Status::failed, "cudaErrorIllegalAddress", 2},
       Case{"refused", Status::failed, "cudaErrorInvalidValue", 1});
@@ -137,6 +140,16 @@ TEST_CASE("what ends a worker costs the cell that did it, and the reason says ho
   for (const int i : {0, 2}) {
     CHECK(rows[i].status == Status::passed);
     CHECK(rows[i].samples_us.size() == 20);
+  }
+}
+
+TEST_CASE("a worker that somebody kills costs nothing but time") {
+  WorkerRun b("kill");
+  const auto rows = b.run();
+  CHECK(b.started == 2);
+  for (const Row& row : rows) {
+    INFO(row.reason);
+    CHECK(row.status == Status::passed);
   }
 }
 
