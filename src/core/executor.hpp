@@ -67,6 +67,9 @@ class Executor {
   /// One timed launch, in microseconds.
   virtual double sample_us(const Variant& variant, Mode mode) = 0;
 
+  /// Step of the clock behind sample_us; 0 where unknown.
+  virtual double time_quantum_us() const { return 0; }
+
   /// The variant's measured metrics, read from what its last launch wrote.
   virtual MetricValues measured_metrics(const Variant& variant) = 0;
 

@@ -187,7 +187,8 @@ class Runner {
       row.reason = "interrupted";
       return;
     }
-    if (verified(variant, row, " (after timing)")) row.time_us = summarize(row.samples_us);
+    if (verified(variant, row, " (after timing)"))
+      row.time_us = summarize(row.samples_us, executor_.time_quantum_us());
   }
 
   void sample(const MeasureSettings& settings, const Cell& cell, Row& row) {
@@ -203,15 +204,15 @@ class Runner {
     }
   }
 
-  static StopReason stop_reason(const MeasureSettings& settings, const std::vector<double>& samples,
-                                double elapsed_s) {
+  StopReason stop_reason(const MeasureSettings& settings, const std::vector<double>& samples,
+                         double elapsed_s) const {
     const auto count = static_cast<int>(samples.size());
     if (count >= settings.max_samples) return StopReason::max_samples;
     // Sorting at every sample would be quadratic; the interval narrows with the square root of the
     // count, so looking at every tenth loses little.
     constexpr int kLookEvery = 10;
     if (count >= settings.min_samples && (count - settings.min_samples) % kLookEvery == 0) {
-      const Statistics s = summarize(samples);
+      const Statistics s = summarize(samples, executor_.time_quantum_us());
       if (s.median_ci95) {
         const double half_width = (s.median_ci95->high - s.median_ci95->low) / 2;
         if (half_width <= settings.target_relative_ci * s.median) return StopReason::converged;
