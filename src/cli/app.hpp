@@ -25,6 +25,7 @@ enum class ExitCode {
   incorrect = 3,      ///< at least one variant gave wrong results
   failed = 4,         ///< at least one cell failed or timed out on the device
   no_device = 5,      ///< the command needs a GPU and none can be used
+  regressed = 6,      ///< a comparison failed its gate
   interrupted = 130,  ///< stopped by SIGINT or SIGTERM; what was measured is written
 };
 
@@ -45,6 +46,7 @@ void add_run(CLI::App& app, Context& context);
 void add_verify(CLI::App& app, Context& context);
 void add_info(CLI::App& app, Context& context);
 void add_report(CLI::App& app, Context& context);
+void add_compare(CLI::App& app, Context& context);
 void add_schema(CLI::App& app, Context& context);
 
 /// The folder with configs and configs/devices: $GPUEXP_CONFIG_DIR, ./configs, or beside or above

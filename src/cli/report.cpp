@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include "cli/app.hpp"
+#include "cli/results_file.hpp"
 #include "report/csv.hpp"
-#include "report/json.hpp"
 #include "report/markdown.hpp"
 #include "report/terminal.hpp"
 
@@ -15,17 +15,8 @@ struct Options {
   std::string format = "table";
 };
 
-// What cannot be read is a mistake in the command line, as a config that cannot be.
-Report read(const std::string& file) {
-  try {
-    return read_report(file);
-  } catch (const ReportError& e) {
-    throw ConfigError(e.what());
-  }
-}
-
 ExitCode run(const Options& options) {
-  const Report report = read(options.file);
+  const Report report = read_results(options.file);
   if (options.format == "csv") {
     fmt::print("{}", to_csv(report.table));
   } else if (options.format == "markdown") {

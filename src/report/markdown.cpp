@@ -7,8 +7,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "report/view.hpp"
-
 namespace gpuexp {
 
 namespace {
@@ -64,7 +62,7 @@ std::string experiment_text(const ExperimentView& view) {
   std::string text = fmt::format("## {}\n\n", escaped(view.title));
   if (!view.facts.empty())
     text += escaped(fmt::format("{}", fmt::join(view.facts, " · "))) + "\n\n";
-  text += table_of(view) + "\n";
+  if (!view.rows.empty()) text += table_of(view) + "\n";
   for (const std::string& footnote : view.footnotes)
     text += fmt::format("- {}\n", escaped(footnote));
   if (!view.footnotes.empty()) text += "\n";
@@ -74,13 +72,17 @@ std::string experiment_text(const ExperimentView& view) {
 
 }  // namespace
 
-std::string render_markdown(const Report& report) {
+std::string render_markdown(const Page& page) {
   std::string text;
-  const auto facts = provenance_facts(report.provenance);
-  if (!facts.empty()) text += escaped(fmt::format("{}", fmt::join(facts, " · "))) + "\n\n";
-  for (const ExperimentView& view : views_of(report.table))
+  for (const std::string& paragraph : page.head)
+    text += escaped(paragraph) + "\n\n";
+  for (const ExperimentView& view : page.experiments)
     text += experiment_text(view);
-  return text + escaped(summary_of(report)) + "\n";
+  return text + escaped(page.summary) + "\n";
+}
+
+std::string render_markdown(const Report& report) {
+  return render_markdown(page_of(report));
 }
 
 }  // namespace gpuexp

@@ -43,6 +43,15 @@ std::vector<ExperimentView> views_of(const Table& table);
 /// "gpuexp 0.1.0", "NVIDIA H200", "driver 580.65.06", …: those that are known.
 std::vector<std::string> provenance_facts(const Provenance& provenance);
 
+/// Everything that people see of results.
+struct Page {
+  std::vector<std::string> head;  ///< paragraphs before the experiments: where the numbers are from
+  std::vector<ExperimentView> experiments;
+  std::string summary;  ///< the last line
+};
+
+Page page_of(const Report& report);
+
 /// "12 rows: 10 passed, 2 skipped"; says so when the run was interrupted.
 std::string summary_of(const Report& report);
 
