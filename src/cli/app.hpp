@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,9 @@ void add_schema(CLI::App& app, Context& context);
 /// The folder with configs and configs/devices: $GPUEXP_CONFIG_DIR, ./configs, or beside or above
 /// the executable. Throws ConfigError naming the places looked at.
 std::filesystem::path config_dir();
+
+/// The same; empty where there is none.
+std::optional<std::filesystem::path> find_config_dir();
 
 /// All device specs of config_dir()/devices.
 std::vector<DeviceSpecFile> device_specs();

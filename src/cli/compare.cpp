@@ -55,28 +55,41 @@ std::vector<Report> read_all(const std::vector<std::string>& files) {
 struct EffectInForce {
   MinimumEffect effect;
   std::string source;
-  std::string cure;  ///< what would give a better one; "" where none is needed
+  std::string remark;  ///< why it may not fit, and what would; "" where it does
 };
 
-// The calibration that is kept for the GPU of both runs; empty where there is none.
-std::optional<fs::path> noise_of_device(const Provenance& a, const Provenance& b) {
-  if (!a.device.name || a.device.name != b.device.name) return std::nullopt;
-  const fs::path directory = config_dir();
-  const auto specs = read_device_specs(directory / "devices");
-  const DeviceSpecFile* spec = match_device_name(specs, *a.device.name);
+// The calibration that is kept for a GPU; empty where there is none.
+std::optional<fs::path> noise_of_device(const std::string& name) {
+  const auto directory = find_config_dir();
+  if (!directory) return std::nullopt;
+  const auto specs = read_device_specs(*directory / "devices");
+  const DeviceSpecFile* spec = match_device_name(specs, name);
   if (!spec) return std::nullopt;
-  fs::path path = directory / "noise" / (spec->spec.id + ".json");
+  fs::path path = *directory / "noise" / (spec->spec.id + ".json");
   return fs::exists(path) ? std::optional(std::move(path)) : std::nullopt;
+}
+
+EffectInForce recorded_effect(const fs::path& path, const std::optional<std::string>& device) {
+  const RecordedEffect recorded = read_noise_file(path);
+  return {recorded.effect, path.string(),
+          recorded.device == device
+              ? ""
+              : fmt::format("calibrated on {}", recorded.device.value_or("an unknown GPU"))};
 }
 
 EffectInForce effect_in_force(const Options& options, const Provenance& a, const Provenance& b) {
   constexpr double kDefault = 0.02;
+  const auto& device = a.device.name;
+  const bool one_device = device && device == b.device.name;
   if (options.min_effect_pct) return {{*options.min_effect_pct / 100, 0}, "--min-effect", ""};
-  if (!options.noise.empty()) return {read_noise_file(options.noise), options.noise, ""};
-  if (const auto path = noise_of_device(a, b)) return {read_noise_file(*path), path->string(), ""};
+  if (!options.noise.empty())
+    return recorded_effect(options.noise, one_device ? device : std::nullopt);
+  const auto path = one_device ? noise_of_device(*device) : std::nullopt;
+  if (path) return recorded_effect(*path, read_noise_file(*path).device);
   return {{kDefault, 0},
           "the default",
-          "no calibration for this GPU: --calibrate on repeated runs finds what its noise is"};
+          one_device ? "no noise is recorded for this GPU: see --calibrate"
+                     : "noise is recorded for one GPU at a time"};
 }
 
 std::string effect_text(const MinimumEffect& effect) {
@@ -92,7 +105,7 @@ std::vector<std::string> notes_on(const Report& a, const Report& b) {
   return notes;
 }
 
-std::vector<std::string> head_of(const ComparisonContext& context, const std::string& cure) {
+std::vector<std::string> head_of(const ComparisonContext& context, const std::string& remark) {
   std::vector<std::string> head;
   const auto add_run = [&](const char* name, const ComparedRun& run) {
     std::vector<std::string> facts{run.file};
@@ -105,7 +118,7 @@ std::vector<std::string> head_of(const ComparisonContext& context, const std::st
   for (const std::string& note : context.notes)
     head.push_back("note: " + note);
   head.push_back(fmt::format("min. effect: {} ({}){}{}", effect_text(context.effect),
-                             context.effect_source, cure.empty() ? "" : "; ", cure));
+                             context.effect_source, remark.empty() ? "" : "; ", remark));
   return head;
 }
 
@@ -134,6 +147,8 @@ ExitCode compare(const Options& options) {
                                   options.files.size(),
                                   options.files.size() == 1 ? "file" : "files"));
   }
+  if (options.csv == "-" && options.json == "-")
+    throw ConfigError("compare: --csv - and --json -: standard output takes one of them");
   const std::vector<Report> runs = read_all(options.files);
   const Report& a = runs.front();
   const Report& b = runs.back();
@@ -146,7 +161,7 @@ ExitCode compare(const Options& options) {
                                   notes_on(a, b)};
   if (options.csv != "-" && options.json != "-") {
     const Page page =
-        page_of(comparison, head_of(context, in_force.cure), ComparisonPageOptions{options.all});
+        page_of(comparison, head_of(context, in_force.remark), ComparisonPageOptions{options.all});
     fmt::print("{}", options.format == "markdown"
                          ? render_markdown(page)
                          : render_terminal(page, terminal_options(stdout)));
@@ -155,6 +170,7 @@ ExitCode compare(const Options& options) {
   write(options.json, to_json(comparison, context));
   const std::string failed = failed_gates(options.fail_on, comparison.all);
   if (failed.empty()) return ExitCode::ok;
+  Output(stdout, "standard output").flush();  // what failed is said last, wherever both go
   fmt::print(stderr, "gpuexp: the comparison failed its gate (--fail-on {}): {}\n",
              fmt::join(options.fail_on, ","), failed);
   return ExitCode::regressed;
@@ -225,14 +241,13 @@ void add_compare(CLI::App& app, Context& context) {
       "compare", "two runs row by row: what became slower, faster or broken from A to B");
   auto options = std::make_shared<Options>();
   command->add_option("results", options->files, "a results.json of A, one of B")->required();
-  command->add_flag("--all", options->all, "rows that are the same, too");
+  command->add_flag("--all", options->all, "show rows that are the same, too");
   command->add_option("--format", options->format, "default table")
       ->check(CLI::IsMember({"table", "markdown"}));
   command->add_option("--csv", options->csv, "write every row as CSV; - for standard output alone")
       ->type_name("FILE");
   command->add_option("--json", options->json, "write everything as JSON; - likewise")
-      ->type_name("FILE")
-      ->excludes(command->get_option("--csv"));
+      ->type_name("FILE");
   command
       ->add_option("--fail-on", options->fail_on,
                    "exit with 6 when there are such rows: slower, faster, inconclusive, missing, "
@@ -249,10 +264,12 @@ void add_compare(CLI::App& app, Context& context) {
       ->type_name("PCT")
       ->check(CLI::Range(0.0, 1000.0))
       ->excludes(noise);
-  command->add_flag("--calibrate", options->calibrate,
-                    "find the minimum effect from runs of one binary, each a process of its own");
+  auto* calibrate =
+      command->add_flag("--calibrate", options->calibrate,
+                        "find the minimum effect from runs of one binary, each its own process");
   command->add_option("--out", options->out, "with --calibrate: the file for --noise")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->needs(calibrate);
   command->footer(
       "example: gpuexp compare before/results.json after/results.json --fail-on slower,broken\n"
       "         gpuexp compare --calibrate 1.json 2.json 3.json --out configs/noise/h200.json");

@@ -33,15 +33,19 @@ std::string to_json(const NoiseFile& file) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-MinimumEffect read_noise_file(const std::filesystem::path& path) {
+RecordedEffect read_noise_file(const std::filesystem::path& path) {
   constexpr double kLargestShare = 10;
   constexpr double kLargestUs = 1e9;
   const std::string source = path.string();
   const Json json = read_json(read_text_file(path), source);
   const Node root(json, source, "$");
   root.require("schema_version").integer({1, kNoiseSchemaVersion});
-  return {root.require("relative").real({0, kLargestShare}),
-          root.require("absolute_us").real({0, kLargestUs})};
+  RecordedEffect recorded;
+  recorded.effect = {root.require("relative").real({0, kLargestShare}),
+                     root.require("absolute_us").real({0, kLargestUs})};
+  const Node device = root.require("device");
+  if (!device.json().is_null()) recorded.device = device.text();
+  return recorded;
 }
 
 }  // namespace gpuexp

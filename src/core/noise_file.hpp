@@ -26,7 +26,13 @@ inline constexpr int kNoiseSchemaVersion = 1;
 
 std::string to_json(const NoiseFile& file);
 
-/// The minimum effect of such a file. Throws ConfigError naming the file and the place in it.
-MinimumEffect read_noise_file(const std::filesystem::path& path);
+/// What a comparison needs of such a file.
+struct RecordedEffect {
+  MinimumEffect effect;
+  std::optional<std::string> device;
+};
+
+/// Throws ConfigError naming the file and the place in it.
+RecordedEffect read_noise_file(const std::filesystem::path& path);
 
 }  // namespace gpuexp

@@ -63,8 +63,11 @@ double autoregressive_time(const std::vector<double>& values) {
   const double biased = lagged_product(ranks, 1) / variance;
   const double rho = std::min((n * biased + 1) / (n - 3), kLargest);
   double time = 1;
-  for (double power = rho; power > kNegligible; power *= rho)
+  double power = rho;
+  while (power > kNegligible) {
     time += 4 / kPi * std::asin(power);
+    power *= rho;
+  }
   return time;
 }
 

@@ -1,7 +1,10 @@
 #include "report/comparison_page.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <cmath>
+#include <functional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -59,6 +62,12 @@ bool has_no_times(const ResultRow& row) {
   return !row.number("time_a_us") || !row.number("time_b_us");
 }
 
+std::string in_capitals(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return text;
+}
+
 std::vector<std::string> number_cells(const ResultRow& row) {
   const auto time = [&](const char* column) {
     const auto number = row.number(column);
@@ -66,16 +75,13 @@ std::vector<std::string> number_cells(const ResultRow& row) {
   };
   const auto ratio = row.number("ratio");
   const auto effect = row.number("min_effect_pct");
-  std::string verdict = row.text("outcome");
-  std::transform(verdict.begin(), verdict.end(), verdict.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  if (!ratio) verdict += fmt::format(" ({})", row.text("why"));
+  const std::string verdict = in_capitals(row.text("outcome"));
   return {time("time_a_us"),
           time("time_b_us"),
           ratio ? ratio_text(*ratio) : "",
           ratio ? interval_text(*row.number("ratio_ci95_low"), *row.number("ratio_ci95_high")) : "",
           effect ? fmt::format("{:.1f} %", *effect) : "",
-          verdict};
+          ratio ? verdict : fmt::format("{} ({})", verdict, row.text("why"))};
 }
 
 ViewRow row_of(const ResultRow& row, const std::vector<IdentityColumn>& identity) {
@@ -87,7 +93,7 @@ ViewRow row_of(const ResultRow& row, const std::vector<IdentityColumn>& identity
   if (has_no_times(row)) {
     const std::string status_b = row.text("status_b");
     view.status = status_b.empty() || status_b == "passed" ? "not_run" : status_b;
-    view.note = printable(fmt::format("{}: {}", row.text("outcome"), row.text("why")));
+    view.note = printable(fmt::format("{}: {}", in_capitals(row.text("outcome")), row.text("why")));
   }
   return view;
 }
@@ -103,6 +109,7 @@ ExperimentView view_of(const ExperimentResults& e, const Tally& tally, bool all)
   for (const char* heading : {"A", "B", "B/A", "95 % interval", "min. effect"})
     view.columns.push_back({heading, true});
   view.columns.push_back({"verdict", false});
+  view.note_column = view.columns.size() - 1;
   view.first_metric = view.columns.size();
   std::vector<ResultRow> rows = e.rows;
   if (!all) rows.erase(std::remove_if(rows.begin(), rows.end(), std::not_fn(is_news)), rows.end());

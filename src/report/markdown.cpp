@@ -35,15 +35,16 @@ std::string table_line(const std::vector<std::string>& cells) {
 }
 
 std::string table_of(const ExperimentView& view) {
-  const bool has_notes = std::any_of(view.rows.begin(), view.rows.end(),
-                                     [](const ViewRow& row) { return !row.note.empty(); });
+  const bool adds_notes =
+      !view.note_column && std::any_of(view.rows.begin(), view.rows.end(),
+                                       [](const ViewRow& row) { return !row.note.empty(); });
   std::vector<std::string> headings;
   std::vector<std::string> rules;
   for (const ViewColumn& column : view.columns) {
     headings.push_back(escaped(column.heading));
     rules.emplace_back(column.is_number ? "---:" : ":---");
   }
-  if (has_notes) {
+  if (adds_notes) {
     headings.emplace_back("status");
     rules.emplace_back(":---");
   }
@@ -52,7 +53,8 @@ std::string table_of(const ExperimentView& view) {
     std::vector<std::string> cells;
     for (const std::string& cell : row.cells)
       cells.push_back(escaped(cell));
-    if (has_notes) cells.push_back(escaped(row.note.empty() ? "passed" : row.note));
+    if (view.note_column && !row.note.empty()) cells.at(*view.note_column) = escaped(row.note);
+    if (adds_notes) cells.push_back(escaped(row.note.empty() ? "passed" : row.note));
     text += table_line(cells);
   }
   return text;

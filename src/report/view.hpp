@@ -1,6 +1,7 @@
 // What people see of an experiment, before it is laid out for a terminal or for Markdown.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,8 @@ struct ExperimentView {
   std::vector<ViewColumn> columns;
   std::vector<ViewRow> rows;
   std::size_t first_number = 0;  ///< the column where a note takes the place of the numbers
+  /// Where a note stands in a table that cannot span columns; a column of its own where empty.
+  std::optional<std::size_t> note_column;
   /// Columns from here on may be left out where there is no room: the error and the experiment's
   /// own metrics.
   std::size_t first_metric = 0;
