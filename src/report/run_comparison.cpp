@@ -4,8 +4,8 @@
 #include <map>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include "report/comparison_columns.hpp"
 #include "report/results.hpp"
 
 namespace gpuexp {
@@ -159,10 +159,10 @@ class Comparer {
   }
 
   void compare_times(std::size_t row_a, std::size_t row_b, ComparedRow& row) const {
-    Side a = side_of(a_, row_a, "A");
-    Side b = side_of(b_, row_b, "B");
-    row.a = std::move(a.statistics);
-    row.b = std::move(b.statistics);
+    const Side a = side_of(a_, row_a, "A");
+    const Side b = side_of(b_, row_b, "B");
+    row.a = a.statistics;
+    row.b = b.statistics;
     row.reason = a.problem.empty() ? b.problem : a.problem;
     if (!row.reason.empty()) return;
     row.ratio = ratio_of(*row.a, *row.b);
@@ -178,64 +178,6 @@ class Comparer {
   Index in_a_;
   Index in_b_;
 };
-
-using Getter = std::function<Field(const ComparedRow&)>;
-struct ComparisonColumn : ColumnInfo {
-  Getter get;
-};
-
-Field text(std::string_view value) {
-  return value.empty() ? Field{} : Field{std::string(value)};
-}
-
-// Every column that compare adds, declared once.
-std::vector<ComparisonColumn> comparison_columns() {
-  std::vector<ComparisonColumn> columns;
-  const auto add = [&](const char* name, const char* unit, FieldType type, std::string doc,
-                       Getter get) {
-    columns.push_back({{name, unit, type, std::move(doc)}, std::move(get)});
-  };
-  const auto add_side = [&](const std::string& side, const std::string& run,
-                            std::optional<Statistics> ComparedRow::*member) {
-    const auto of = [member](auto get) -> Getter {
-      return [=](const ComparedRow& r) { return r.*member ? get(*(r.*member)) : Field{}; };
-    };
-    add(("time_" + side + "_us").c_str(), "us", FieldType::real, "median time in run " + run,
-        of([](const Statistics& s) { return Field{s.median}; }));
-    add(("time_" + side + "_ci95_low_us").c_str(), "us", FieldType::real,
-        "lower end of its 95 % interval", of([](const Statistics& s) {
-          return s.median_ci95 ? Field{s.median_ci95->low} : Field{};
-        }));
-    add(("time_" + side + "_ci95_high_us").c_str(), "us", FieldType::real,
-        "upper end of its 95 % interval", of([](const Statistics& s) {
-          return s.median_ci95 ? Field{s.median_ci95->high} : Field{};
-        }));
-    add(("samples_" + side).c_str(), "", FieldType::integer, "samples in run " + run,
-        of([](const Statistics& s) { return Field{static_cast<std::int64_t>(s.count)}; }));
-  };
-  add("outcome", "", FieldType::text,
-      "slower, faster, same, inconclusive, missing (in A alone), added (in B alone), broken "
-      "(passed "
-      "in A alone), repaired (passed in B alone) or untested (passed in neither)",
-      [](const ComparedRow& r) { return text(name_of(r.outcome)); });
-  add("why", "", FieldType::text, "why there is no verdict",
-      [](const ComparedRow& r) { return text(r.reason); });
-  add("status_a", "", FieldType::text, "status in run A",
-      [](const ComparedRow& r) { return text(r.status_a); });
-  add("status_b", "", FieldType::text, "status in run B",
-      [](const ComparedRow& r) { return text(r.status_b); });
-  add_side("a", "A", &ComparedRow::a);
-  add_side("b", "B", &ComparedRow::b);
-  add("ratio", "x", FieldType::real, "median time in B over median time in A",
-      [](const ComparedRow& r) { return r.ratio ? Field{r.ratio->value} : Field{}; });
-  add("ratio_ci95_low", "x", FieldType::real, "lower end of the 95 % interval of the ratio",
-      [](const ComparedRow& r) { return r.ratio ? Field{r.ratio->ci95.low} : Field{}; });
-  add("ratio_ci95_high", "x", FieldType::real, "upper end of the 95 % interval of the ratio",
-      [](const ComparedRow& r) { return r.ratio ? Field{r.ratio->ci95.high} : Field{}; });
-  add("min_effect_pct", "%", FieldType::real, "the least difference that is called one",
-      [](const ComparedRow& r) { return r.effect ? Field{100 * *r.effect} : Field{}; });
-  return columns;
-}
 
 // Columns that name rows, of A and then of B.
 std::vector<ColumnInfo> identity_columns(const Table& a, const Table& b) {
@@ -260,7 +202,7 @@ Table table_of(const Report& a, const Report& b, const std::vector<ComparedRow>&
   Table table;
   table.columns = identity_columns(a.table, b.table);
   const std::size_t identities = table.columns.size();
-  const auto columns = comparison_columns();
+  const auto& columns = comparison_columns();
   table.columns.insert(table.columns.end(), columns.begin(), columns.end());
   for (const ComparedRow& row : rows) {
     const ResultRow identity = comparer.identity(row.key);
