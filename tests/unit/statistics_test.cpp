@@ -156,7 +156,8 @@ TEST_CASE("the interval covers the true median as often as the documentation say
 using Cell = std::function<std::string(const TimingModel&)>;
 
 // A table of docs/statistics.md: printed, and compared with the one there.
-void check_table(const std::vector<std::string>& headings, const std::vector<Cell>& cells) {
+void check_table(const std::vector<std::string>& headings, const std::vector<Cell>& cells,
+                 const std::vector<TimingModel>& models = timing_models()) {
   std::string head = "| samples are |";
   std::string rule = "|---|";
   for (const std::string& heading : headings) {
@@ -164,7 +165,7 @@ void check_table(const std::vector<std::string>& headings, const std::vector<Cel
     rule += "---:|";
   }
   std::string table = fmt::format("{}\n{}\n", head, rule);
-  for (const TimingModel& model : timing_models()) {
+  for (const TimingModel& model : models) {
     table += fmt::format("| {} |", model.name);
     for (const Cell& cell : cells)
       table += fmt::format(" {} |", cell(model));
@@ -237,6 +238,32 @@ TEST_CASE("the table of other intervals in docs/statistics.md", "[.coverage]") {
                   coverage_cell(n, kExperiments, block_bootstrap), coverage_cell(n, kExperiments)});
   }
   check_table(headings, cells);
+}
+
+// Sampling as the runner does it, until half the interval is within 1 % of the median.
+Interval stopped_when_narrow(const Series& series, double quantum) {
+  constexpr std::size_t kFirstLook = 20;
+  constexpr std::size_t kLookEvery = 10;
+  for (std::size_t n = kFirstLook; n < series.size(); n += kLookEvery) {
+    const auto end = series.begin() + static_cast<std::ptrdiff_t>(n);
+    const Statistics s = summarize(Series(series.begin(), end), quantum);
+    if (s.median_ci95->high - s.median_ci95->low <= 2 * 0.01 * s.median) return *s.median_ci95;
+  }
+  return interval_of(series, quantum);
+}
+
+TEST_CASE("the table of stopped series in docs/statistics.md", "[.coverage]") {
+  constexpr int kExperiments = 2000;
+  std::vector<TimingModel> models;
+  for (const double rho : {0.0, 0.3, 0.6}) {
+    models.push_back({fmt::format("AR(1), rho {:.1f}, spread 3 %", rho),
+                      [rho](Random& r, std::size_t n) { return lognormal_times(r, n, rho, 0.03); },
+                      100});
+  }
+  check_table(
+      {"20 samples", "until within 1 %, at most 1000"},
+      {coverage_cell(20, kExperiments), coverage_cell(1000, kExperiments, stopped_when_narrow)},
+      models);
 }
 
 TEST_CASE("what one call of summarize costs", "[.speed]") {
