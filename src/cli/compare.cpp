@@ -85,7 +85,7 @@ EffectInForce effect_in_force(const Options& options, const Provenance& a, const
   if (!options.noise.empty())
     return recorded_effect(options.noise, one_device ? device : std::nullopt);
   const auto path = one_device ? noise_of_device(*device) : std::nullopt;
-  if (path) return recorded_effect(*path, read_noise_file(*path).device);
+  if (path) return recorded_effect(*path, device);
   return {{kDefault, 0},
           "the default",
           one_device ? "no noise is recorded for this GPU: see --calibrate"
@@ -94,7 +94,8 @@ EffectInForce effect_in_force(const Options& options, const Provenance& a, const
 
 std::string effect_text(const MinimumEffect& effect) {
   std::string text = fmt::format("{:.3g} %", 100 * effect.relative);
-  if (effect.absolute_us > 0) text += fmt::format(" or {:.3g} µs", effect.absolute_us);
+  if (effect.absolute_us > 0)
+    text += fmt::format(" or {:.3g} µs, whichever is more", effect.absolute_us);
   return text;
 }
 
@@ -158,7 +159,8 @@ ExitCode compare(const Options& options) {
                                   {options.files.back(), b.provenance},
                                   in_force.effect,
                                   in_force.source,
-                                  notes_on(a, b)};
+                                  notes_on(a, b),
+                                  options.fail_on};
   if (options.csv != "-" && options.json != "-") {
     const Page page =
         page_of(comparison, head_of(context, in_force.remark), ComparisonPageOptions{options.all});

@@ -43,7 +43,8 @@ std::string to_json(const RunComparison& comparison, const ComparisonContext& co
                 {{"source", context.effect_source},
                  {"relative", context.effect.relative},
                  {"absolute_us", context.effect.absolute_us}}},
-               {"notes", context.notes}};
+               {"notes", context.notes},
+               {"fail_on", context.fail_on}};
   Json& summary =
       head["summary"] = {{"all", json_of_tally(comparison.all)}, {"experiments", Json::array()}};
   for (const Tally& tally : comparison.experiments)

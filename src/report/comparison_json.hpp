@@ -1,7 +1,7 @@
 // A comparison of two runs as JSON:
 //
 //   { "schema_version": 1, "a": {"file", "device", "git_commit", "utc"}, "b": {…},
-//     "min_effect": {"source", "relative", "absolute_us"}, "notes": […],
+//     "min_effect": {"source", "relative", "absolute_us"}, "notes": […], "fail_on": […],
 //     "summary": { "all": {<count of each outcome>, "ratios", "geometric_mean", …},
 //                  "experiments": [ {"experiment", …}, … ] },
 //     "columns": [ {"name", "unit", "type", "doc"}, … ], "rows": [ {…}, … ] }
@@ -28,6 +28,7 @@ struct ComparisonContext {
   MinimumEffect effect;
   std::string effect_source;
   std::vector<std::string> notes;
+  std::vector<std::string> fail_on;  ///< outcomes that fail the comparison
 };
 
 std::string to_json(const RunComparison& comparison, const ComparisonContext& context);
