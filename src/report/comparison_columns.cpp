@@ -79,8 +79,8 @@ std::vector<ComparisonColumn> declare_columns() {
 }  // namespace
 
 const std::vector<ComparisonColumn>& comparison_columns() {
-  static const std::vector<ComparisonColumn> columns = declare_columns();
-  return columns;
+  static const std::vector<ComparisonColumn> kColumns = declare_columns();
+  return kColumns;
 }
 
 }  // namespace gpuexp

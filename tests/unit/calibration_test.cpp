@@ -155,7 +155,7 @@ TEST_CASE("the bound of a rate is that of Clopper and Pearson") {
 }
 
 std::filesystem::path written(const std::string& text) {
-  const auto path = std::filesystem::temp_directory_path() / "gpuexp_noise_test.json";
+  auto path = std::filesystem::temp_directory_path() / "gpuexp_noise_test.json";
   std::ofstream(path) << text;
   return path;
 }
