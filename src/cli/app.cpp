@@ -11,24 +11,34 @@ namespace gpuexp::cli {
 
 namespace fs = std::filesystem;
 
-fs::path config_dir() {
-  std::vector<fs::path> candidates;
-  if (const char* given = std::getenv("GPUEXP_CONFIG_DIR")) {
-    candidates = {given};
-  } else {
-    candidates.push_back("configs");
-    std::error_code error;
-    const fs::path executable = fs::read_symlink("/proc/self/exe", error);
-    if (!error) {
-      candidates.push_back(executable.parent_path().parent_path() / "configs");
-      candidates.push_back(executable.parent_path().parent_path() / "share/gpuexp/configs");
-    }
+namespace {
+
+std::vector<fs::path> config_dir_candidates() {
+  if (const char* given = std::getenv("GPUEXP_CONFIG_DIR")) return {given};
+  std::vector<fs::path> candidates{"configs"};
+  std::error_code error;
+  const fs::path executable = fs::read_symlink("/proc/self/exe", error);
+  if (!error) {
+    candidates.push_back(executable.parent_path().parent_path() / "configs");
+    candidates.push_back(executable.parent_path().parent_path() / "share/gpuexp/configs");
   }
-  std::string looked;
-  for (const fs::path& candidate : candidates) {
+  return candidates;
+}
+
+}  // namespace
+
+std::optional<fs::path> find_config_dir() {
+  for (const fs::path& candidate : config_dir_candidates()) {
     if (fs::is_directory(candidate / "devices")) return candidate;
-    looked += fmt::format("\n  {}", candidate.string());
   }
+  return std::nullopt;
+}
+
+fs::path config_dir() {
+  if (auto found = find_config_dir()) return *found;
+  std::string looked;
+  for (const fs::path& candidate : config_dir_candidates())
+    looked += fmt::format("\n  {}", candidate.string());
   throw ConfigError(
       "no folder with configs and devices/ was found; set GPUEXP_CONFIG_DIR. looked at:" + looked);
 }

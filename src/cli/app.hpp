@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ enum class ExitCode {
   incorrect = 3,      ///< at least one variant gave wrong results
   failed = 4,         ///< at least one cell failed or timed out on the device
   no_device = 5,      ///< the command needs a GPU and none can be used
+  regressed = 6,      ///< a comparison failed its gate
   interrupted = 130,  ///< stopped by SIGINT or SIGTERM; what was measured is written
 };
 
@@ -45,12 +47,16 @@ void add_run(CLI::App& app, Context& context);
 void add_verify(CLI::App& app, Context& context);
 void add_info(CLI::App& app, Context& context);
 void add_report(CLI::App& app, Context& context);
+void add_compare(CLI::App& app, Context& context);
 void add_schema(CLI::App& app, Context& context);
 void add_worker(CLI::App& app, Context& context);  ///< hidden: what run and verify start
 
 /// The folder with configs and configs/devices: $GPUEXP_CONFIG_DIR, ./configs, or beside or above
 /// the executable. Throws ConfigError naming the places looked at.
 std::filesystem::path config_dir();
+
+/// The same; empty where there is none.
+std::optional<std::filesystem::path> find_config_dir();
 
 /// All device specs of config_dir()/devices.
 std::vector<DeviceSpecFile> device_specs();

@@ -1,10 +1,9 @@
 #include <fmt/format.h>
 
 #include "cli/app.hpp"
+#include "cli/results_file.hpp"
 #include "report/csv.hpp"
-#include "report/json.hpp"
 #include "report/markdown.hpp"
-#include "report/run_log.hpp"
 #include "report/terminal.hpp"
 
 namespace gpuexp::cli {
@@ -16,19 +15,8 @@ struct Options {
   std::string format = "table";
 };
 
-// What cannot be read is a mistake in the command line, as a config that cannot be.
-Report read(const std::string& file) {
-  try {
-    const std::filesystem::path path(file);
-    if (!std::filesystem::is_directory(path)) return read_report(file);
-    return read_run_log(path / kRunLogName).report;
-  } catch (const ReportError& e) {
-    throw ConfigError(e.what());
-  }
-}
-
 ExitCode run(const Options& options) {
-  const Report report = read(options.file);
+  const Report report = read_results(options.file);
   if (options.format == "csv") {
     fmt::print("{}", to_csv(report.table));
   } else if (options.format == "markdown") {

@@ -181,12 +181,12 @@ void append_times(std::vector<Column>& c) {
                  [member](const Plan&, const Row& r) { return time_of(r, member); }});
   };
   add("time_median_us", "median time of one launch", &Statistics::median);
-  c.push_back({{"time_ci95_low_us", "us", kReal,
-                "lower end of the 95 % interval of the median (order statistics)"},
-               [](const Plan&, const Row& r) {
-                 return r.time_us && r.time_us->median_ci95 ? Field{r.time_us->median_ci95->low}
-                                                            : Field{};
-               }});
+  c.push_back(
+      {{"time_ci95_low_us", "us", kReal,
+        "lower end of the 95 % interval of the median, correlation of the samples included"},
+       [](const Plan&, const Row& r) {
+         return r.time_us && r.time_us->median_ci95 ? Field{r.time_us->median_ci95->low} : Field{};
+       }});
   c.push_back({{"time_ci95_high_us", "us", kReal, "upper end of the 95 % interval of the median"},
                [](const Plan&, const Row& r) {
                  return r.time_us && r.time_us->median_ci95 ? Field{r.time_us->median_ci95->high}
@@ -194,11 +194,27 @@ void append_times(std::vector<Column>& c) {
                }});
   add("time_min_us", "fastest launch", &Statistics::min);
   add("time_p5_us", "5th percentile", &Statistics::p5);
+  add("time_p25_us", "25th percentile", &Statistics::p25);
+  add("time_p75_us", "75th percentile", &Statistics::p75);
   add("time_p95_us", "95th percentile", &Statistics::p95);
   add("time_mean_us", "arithmetic mean", &Statistics::mean);
   c.push_back(
       {{"time_stdev_us", "us", kReal, "sample standard deviation"},
        [](const Plan&, const Row& r) { return r.time_us ? field(r.time_us->stdev) : Field{}; }});
+  add("time_mad_us", "median absolute deviation from the median, not scaled", &Statistics::mad);
+  c.push_back({{"time_quantum_us", "us", kReal, "step of the clock; empty where unknown"},
+               [](const Plan&, const Row& r) {
+                 return r.time_us && r.time_us->quantum_us > 0 ? Field{r.time_us->quantum_us}
+                                                               : Field{};
+               }});
+  c.push_back(
+      {{"correlation_time", "samples", kReal,
+        "correlated samples that tell as much of the median as one independent sample"},
+       [](const Plan&, const Row& r) { return time_of(r, &Statistics::correlation_time); }});
+  c.push_back({{"outliers", "", kInteger, "samples further than 14.826 MAD from the median"},
+               [](const Plan&, const Row& r) {
+                 return r.time_us ? Field{static_cast<std::int64_t>(r.time_us->outliers)} : Field{};
+               }});
   c.push_back({{"samples", "", kInteger, "launches timed"}, [](const Plan&, const Row& r) {
                  return r.time_us ? Field{static_cast<std::int64_t>(r.time_us->count)} : Field{};
                }});

@@ -69,11 +69,11 @@ void Session::measure_floor(Mode mode) {
 std::optional<double> Session::floor_us(Mode mode) const {
   const auto found = floors_us_.find(mode);
   if (found == floors_us_.end() || found->second.empty()) return std::nullopt;
-  return summarize(found->second).median;
+  return summarize(found->second, 0).median;
 }
 
-double Session::quantum_us(Mode mode) const {
-  const auto found = floors_us_.find(mode);
+double Session::quantum_us() const {
+  const auto found = floors_us_.find(Mode::warm);
   return found == floors_us_.end() ? 0.0 : timer_quantum_us(found->second);
 }
 
@@ -241,6 +241,12 @@ void GroupRun::sample() {
   }
 }
 
+// A sample of several launches is their mean.
+double GroupRun::quantum_us(const Turn& turn) const {
+  const int launches = turn.row->traits ? turn.row->traits->launches : 1;
+  return session_.quantum_us() / launches;
+}
+
 std::vector<GroupRun::Turn*> GroupRun::wanting() {
   std::vector<Turn*> turns;
   for (Turn& turn : turns_) {
@@ -305,8 +311,8 @@ void GroupRun::take(const std::vector<Turn*>& turns) {
   }
   for (Turn* turn : turns) {
     if (turn->ended) continue;
-    turn->row->stop_reason = stop_reason(settings(), turn->row->samples_us,
-                                         session_.quantum_us(group_.mode), turn->elapsed_s);
+    turn->row->stop_reason =
+        stop_reason(settings(), turn->row->samples_us, quantum_us(*turn), turn->elapsed_s);
   }
 }
 
@@ -374,7 +380,7 @@ void GroupRun::judge_clock(const std::vector<Turn*>& turns, int first_round,
 
 std::optional<Clocks> GroupRun::clocks() const {
   if (clocks_mhz_.empty()) return std::nullopt;
-  const Statistics s = summarize(clocks_mhz_);
+  const Statistics s = summarize(clocks_mhz_, 0);
   return Clocks{s.median, s.min, s.max};
 }
 
@@ -392,7 +398,7 @@ void GroupRun::verify_again(Turn& turn) {
   // After a loss nothing is captured, and a replay needs what was.
   const bool warm = turn.warm_epoch == session_.epoch();
   verify(turn, warm ? group_.mode : Mode::warm, " (after timing)");
-  if (!turn.ended) row.time_us = summarize(row.samples_us);
+  if (!turn.ended) row.time_us = summarize(row.samples_us, quantum_us(turn));
 }
 
 }  // namespace gpuexp

@@ -30,7 +30,8 @@ class Session {
   /// Nothing is known of a mode whose floor could not be measured.
   void measure_floor(Mode mode);
   std::optional<double> floor_us(Mode mode) const;
-  double quantum_us(Mode mode) const;
+  /// Step of the clock that takes the samples, as seen in those of Mode::warm's floor; 0 unknown.
+  double quantum_us() const;
 
   /// Sets the problem up unless it is there already; groups that differ in the mode alone share
   /// one. Takes a lost device anew first. Throws DeviceError.
@@ -114,6 +115,7 @@ class GroupRun {
   void profile(Turn& turn);
   void sample();
   bool warm_up(const std::vector<Turn*>& turns);
+  double quantum_us(const Turn& turn) const;
   std::vector<Turn*> wanting();
   std::vector<Turn*> next_rounds(const std::vector<Turn*>& turns);
   void take(const std::vector<Turn*>& turns);

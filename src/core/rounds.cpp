@@ -60,7 +60,7 @@ StopReason stop_reason(const MeasureSettings& settings, const std::vector<double
                        double quantum_us, double elapsed_s) {
   const auto count = static_cast<int>(samples_us.size());
   if (is_look(settings, count) && settings.target_relative_ci > 0 &&
-      is_converged(summarize(samples_us), settings.target_relative_ci, quantum_us)) {
+      is_converged(summarize(samples_us, quantum_us), settings.target_relative_ci, quantum_us)) {
     return StopReason::converged;
   }
   if (count >= settings.max_samples) return StopReason::max_samples;

@@ -70,6 +70,8 @@ class Runner {
       if (group.mode != Mode::profile && std::any_of(group.cells.begin(), group.cells.end(), runs))
         modes.insert(group.mode);
     }
+    // The one without anything around it shows the clock's step.
+    if (!modes.empty()) modes.insert(Mode::warm);
     for (const Mode mode : modes)
       session_.measure_floor(mode);
   }

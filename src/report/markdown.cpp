@@ -7,8 +7,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "report/view.hpp"
-
 namespace gpuexp {
 
 namespace {
@@ -37,15 +35,16 @@ std::string table_line(const std::vector<std::string>& cells) {
 }
 
 std::string table_of(const ExperimentView& view) {
-  const bool has_notes = std::any_of(view.rows.begin(), view.rows.end(),
-                                     [](const ViewRow& row) { return !row.note.empty(); });
+  const bool adds_notes =
+      !view.note_column && std::any_of(view.rows.begin(), view.rows.end(),
+                                       [](const ViewRow& row) { return !row.note.empty(); });
   std::vector<std::string> headings;
   std::vector<std::string> rules;
   for (const ViewColumn& column : view.columns) {
     headings.push_back(escaped(column.heading));
     rules.emplace_back(column.is_number ? "---:" : ":---");
   }
-  if (has_notes) {
+  if (adds_notes) {
     headings.emplace_back("status");
     rules.emplace_back(":---");
   }
@@ -54,7 +53,8 @@ std::string table_of(const ExperimentView& view) {
     std::vector<std::string> cells;
     for (const std::string& cell : row.cells)
       cells.push_back(escaped(cell));
-    if (has_notes) cells.push_back(escaped(row.note.empty() ? "passed" : row.note));
+    if (view.note_column && !row.note.empty()) cells.at(*view.note_column) = escaped(row.note);
+    if (adds_notes) cells.push_back(escaped(row.note.empty() ? "passed" : row.note));
     text += table_line(cells);
   }
   return text;
@@ -64,7 +64,7 @@ std::string experiment_text(const ExperimentView& view) {
   std::string text = fmt::format("## {}\n\n", escaped(view.title));
   if (!view.facts.empty())
     text += escaped(fmt::format("{}", fmt::join(view.facts, " · "))) + "\n\n";
-  text += table_of(view) + "\n";
+  if (!view.rows.empty()) text += table_of(view) + "\n";
   for (const std::string& footnote : view.footnotes)
     text += fmt::format("- {}\n", escaped(footnote));
   if (!view.footnotes.empty()) text += "\n";
@@ -74,13 +74,17 @@ std::string experiment_text(const ExperimentView& view) {
 
 }  // namespace
 
-std::string render_markdown(const Report& report) {
+std::string render_markdown(const Page& page) {
   std::string text;
-  const auto facts = provenance_facts(report.provenance);
-  if (!facts.empty()) text += escaped(fmt::format("{}", fmt::join(facts, " · "))) + "\n\n";
-  for (const ExperimentView& view : views_of(report.table))
+  for (const std::string& paragraph : page.head)
+    text += escaped(paragraph) + "\n\n";
+  for (const ExperimentView& view : page.experiments)
     text += experiment_text(view);
-  return text + escaped(summary_of(report)) + "\n";
+  return text + escaped(page.summary) + "\n";
+}
+
+std::string render_markdown(const Report& report) {
+  return render_markdown(page_of(report));
 }
 
 }  // namespace gpuexp

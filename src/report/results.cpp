@@ -65,14 +65,19 @@ bool differs_between_passed(const ExperimentResults& e, const std::string& colum
 
 }  // namespace
 
-const Field* ResultRow::field(std::string_view column) const {
+const Field* ResultRow::find(std::string_view column) const {
   const auto index = table_->column(column);
   if (!index || *index >= table_->rows[index_].size()) return nullptr;
   return &table_->rows[index_][*index];
 }
 
+Field ResultRow::field(std::string_view column) const {
+  const Field* f = find(column);
+  return f ? *f : Field{};
+}
+
 std::optional<double> ResultRow::number(std::string_view column) const {
-  const Field* f = field(column);
+  const Field* f = find(column);
   if (!f) return std::nullopt;
   if (const auto* integer = std::get_if<std::int64_t>(f)) return static_cast<double>(*integer);
   const auto* real = std::get_if<double>(f);
@@ -80,7 +85,7 @@ std::optional<double> ResultRow::number(std::string_view column) const {
 }
 
 std::string ResultRow::text(std::string_view column) const {
-  const Field* f = field(column);
+  const Field* f = find(column);
   if (!f) return "";
   if (const auto* text = std::get_if<std::string>(f)) return *text;
   if (const auto* integer = std::get_if<std::int64_t>(f)) return fmt::format("{}", *integer);

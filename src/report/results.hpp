@@ -17,6 +17,8 @@ class ResultRow {
 
   /// The finite number in the column; empty where there is none.
   std::optional<double> number(std::string_view column) const;
+  /// The field itself; missing where the table has no such column.
+  Field field(std::string_view column) const;
   /// The field as a reader would write it; "" where it is missing.
   std::string text(std::string_view column) const;
 
@@ -28,7 +30,7 @@ class ResultRow {
   std::optional<double> half_interval_us() const;
 
  private:
-  const Field* field(std::string_view column) const;
+  const Field* find(std::string_view column) const;
 
   const Table* table_;
   std::size_t index_;

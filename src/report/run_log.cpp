@@ -230,7 +230,7 @@ class Reader {
                               samples_us.size()));
     if (samples_us.empty()) return;
     Row row;
-    row.time_us = summarize(samples_us);
+    row.time_us = summarize(samples_us, 0);
     for (const Column& column : core_columns()) {
       if (column.name.rfind("time_", 0) == 0 || column.name == "samples")
         set(column.name, column.get(Plan{}, row));

@@ -83,6 +83,7 @@ class TableLayout {
 
   std::string render() const {
     std::string text;
+    if (view_.rows.empty()) return text;
     const std::string header =
         line([&](std::size_t c) { return view_.columns[c].heading; }, std::string(bar_width_, ' '));
     text += pen_.styled(header, Style::bold) + "\n";
@@ -226,19 +227,21 @@ TerminalOptions terminal_options(std::FILE* stream) {
   return options;
 }
 
-std::string render_terminal(const Report& report, const TerminalOptions& options) {
+std::string render_terminal(const Page& page, const TerminalOptions& options) {
   const Pen pen(options);
   std::string text;
-  const auto facts = provenance_facts(report.provenance);
-  if (!facts.empty()) {
-    for (const std::string& line :
-         wrap(pen.text(fmt::format("{}", fmt::join(facts, " · "))), pen.room(0)))
+  for (const std::string& paragraph : page.head) {
+    for (const std::string& line : wrap(pen.text(paragraph), pen.room(0)))
       text += pen.styled(line, Style::dim) + "\n";
-    text += "\n";
   }
-  for (const ExperimentView& view : views_of(report.table))
+  if (!page.head.empty()) text += "\n";
+  for (const ExperimentView& view : page.experiments)
     text += experiment_text(view, pen);
-  return text + pen.text(summary_of(report)) + "\n";
+  return text + pen.text(page.summary) + "\n";
+}
+
+std::string render_terminal(const Report& report, const TerminalOptions& options) {
+  return render_terminal(page_of(report), options);
 }
 
 }  // namespace gpuexp

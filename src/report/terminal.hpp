@@ -1,11 +1,11 @@
-// A report for people at a terminal: one aligned table per experiment, and what its numbers say.
+// Results for people at a terminal: one aligned table per experiment, and what its numbers say.
 #pragma once
 
 #include <cstddef>
 #include <cstdio>
 #include <string>
 
-#include "report/report.hpp"
+#include "report/view.hpp"
 
 namespace gpuexp {
 
@@ -19,8 +19,9 @@ struct TerminalOptions {
 /// locale's character set is UTF-8. A file or a pipe has no width limit and no colour.
 TerminalOptions terminal_options(std::FILE* stream);
 
-/// The whole report, ending in a newline. Metrics that find no room in the width are left out and
+/// The whole page, ending in a newline. Metrics that find no room in the width are left out and
 /// named; nothing else is.
+std::string render_terminal(const Page& page, const TerminalOptions& options);
 std::string render_terminal(const Report& report, const TerminalOptions& options);
 
 }  // namespace gpuexp

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "core/flags.hpp"
+#include "report/identity.hpp"
 #include "report/reading.hpp"
 #include "report/text.hpp"
 
@@ -68,10 +69,6 @@ class ViewBuilder {
       view_.rows[i].cells.push_back(printable(get(e_.rows[i])));
   }
 
-  void add_text(const std::string& column, const std::string& heading) {
-    add(heading, false, [&](const ResultRow& row) { return row.text(column); });
-  }
-
   // Nothing where no passed row has a number.
   void add_numbers(const std::string& column, const std::string& heading) {
     const auto numbers = numbers_of(e_, column);
@@ -86,31 +83,16 @@ class ViewBuilder {
   }
 
   void add_title() {
-    const std::string family = e_.constant("family");
-    view_.title =
-        printable(family.empty() || family == e_.name ? e_.name : e_.name + ": " + family);
+    view_.title = title_of(e_);
+    view_.facts = shared_facts(e_);
     const auto fact = [&](const std::string& text) { view_.facts.push_back(printable(text)); };
-    for (const ResultAxis& axis : e_.axes) {
-      const std::string value = e_.constant(axis.column);
-      if (!axis.varies) fact(fmt::format("{} = {}{}", axis.label, value, unit_of(axis)));
-    }
-    if (!e_.constant("mode").empty()) fact(e_.constant("mode"));
     if (!e_.constant("baseline").empty()) fact("speed-up over " + e_.constant("baseline"));
     if (!e_.constant("limit_by").empty()) fact("limit: " + e_.constant("limit_by"));
   }
 
-  static std::string unit_of(const ResultAxis& axis) {
-    return axis.unit.empty() ? "" : " " + axis.unit;
-  }
-
   void add_identity() {
-    add_text("variant", "variant");
-    for (const ResultAxis& axis : e_.axes) {
-      if (!axis.varies) continue;
-      add(axis.unit.empty() ? axis.label : fmt::format("{} ({})", axis.label, axis.unit),
-          axis.numeric, [&](const ResultRow& row) { return row.text(axis.column); });
-    }
-    if (e_.values("mode").size() > 1) add_text("mode", "mode");
+    for (const IdentityColumn& c : identity_columns(e_))
+      add(c.heading, c.is_number, [&](const ResultRow& row) { return row.text(c.column); });
   }
 
   void add_times() {
@@ -273,6 +255,15 @@ std::string summary_of(const Report& report) {
   if (!parts.empty()) text += fmt::format(": {}", fmt::join(parts, ", "));
   if (!report.complete) text += "; the run ended before its end";
   return text;
+}
+
+Page page_of(const Report& report) {
+  Page page;
+  const auto facts = provenance_facts(report.provenance);
+  if (!facts.empty()) page.head.push_back(fmt::format("{}", fmt::join(facts, " · ")));
+  page.experiments = views_of(report.table);
+  page.summary = summary_of(report);
+  return page;
 }
 
 }  // namespace gpuexp

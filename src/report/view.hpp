@@ -1,6 +1,7 @@
 // What people see of an experiment, before it is laid out for a terminal or for Markdown.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,8 @@ struct ExperimentView {
   std::vector<ViewColumn> columns;
   std::vector<ViewRow> rows;
   std::size_t first_number = 0;  ///< the column where a note takes the place of the numbers
+  /// Where a note stands in a table that cannot span columns; a column of its own where empty.
+  std::optional<std::size_t> note_column;
   /// Columns from here on may be left out where there is no room: the error and the experiment's
   /// own metrics.
   std::size_t first_metric = 0;
@@ -42,6 +45,15 @@ std::vector<ExperimentView> views_of(const Table& table);
 
 /// "gpuexp 0.1.0", "NVIDIA H200", "driver 580.65.06", …: those that are known.
 std::vector<std::string> provenance_facts(const Provenance& provenance);
+
+/// Everything that people see of results.
+struct Page {
+  std::vector<std::string> head;  ///< paragraphs before the experiments: where the numbers are from
+  std::vector<ExperimentView> experiments;
+  std::string summary;  ///< the last line
+};
+
+Page page_of(const Report& report);
 
 /// "12 rows: 10 passed, 2 skipped"; says so when the run was interrupted.
 std::string summary_of(const Report& report);

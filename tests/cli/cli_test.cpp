@@ -29,8 +29,8 @@ struct Outcome {
 
 // In the source folder, so that relative paths in arguments and messages are the same everywhere.
 Outcome gpuexp(const std::string& arguments) {
-  const std::string command = std::string("cd '") + GPUEXP_SOURCE_DIR + "' && '" + GPUEXP_BINARY +
-                              "' " + arguments + " 2>&1";
+  const std::string command = std::string("cd '") + GPUEXP_SOURCE_DIR + "' && LC_ALL=C.UTF-8 '" +
+                              GPUEXP_BINARY + "' " + arguments + " 2>&1";
   std::FILE* pipe = popen(command.c_str(), "r");
   REQUIRE(pipe != nullptr);
   Outcome outcome{0, ""};
@@ -83,8 +83,8 @@ struct Case {
 
 TEST_CASE("help of the program and of every subcommand") {
   check_golden("help", "--help", 0);
-  for (const char* command :
-       {"list", "describe", "plan", "predict", "run", "verify", "info", "report", "schema"}) {
+  for (const char* command : {"list", "describe", "plan", "predict", "run", "verify", "info",
+                              "report", "compare", "schema"}) {
     check_golden(std::string("help_") + command, std::string(command) + " --help", 0);
   }
 }
@@ -107,6 +107,23 @@ TEST_CASE("mistakes end with exit code 2 and a message that names them") {
       {"error_filter", "plan tests/cli/data/small.json --filter 'nothing/*'", 2},
       {"error_report", "report tests/cli/data/syntax.json", 2},
       {"error_report_missing", "report tests/cli/data/absent.json", 2},
+      {"error_compare_missing", "compare tests/cli/data/compare_a.json tests/cli/data/absent.json",
+       2},
+      {"error_compare_one", "compare tests/cli/data/compare_a.json", 2},
+      {"error_compare_gate",
+       "compare tests/cli/data/compare_a.json tests/cli/data/compare_b.json --fail-on slow", 2},
+      {"error_compare_noise",
+       "compare tests/cli/data/compare_a.json tests/cli/data/compare_b.json --noise "
+       "tests/cli/data/compare_a.json",
+       2},
+      {"error_calibrate_other",
+       "compare --calibrate tests/cli/data/compare_a.json tests/cli/data/compare_b.json --out "
+       "/dev/null",
+       2},
+      {"error_calibrate_same",
+       "compare --calibrate tests/cli/data/repeated_1.json tests/cli/data/repeated_1.json --out "
+       "/dev/null",
+       2},
   };
   for (const Case& c : cases)
     check_golden(c.name, c.arguments, c.exit_code);
@@ -122,6 +139,43 @@ TEST_CASE("plan, predict and describe") {
   };
   for (const Case& c : cases)
     check_golden(c.name, c.arguments, c.exit_code);
+}
+
+TEST_CASE("two runs are compared, and a gate fails with exit code 6") {
+  const std::string runs = "compare tests/cli/data/compare_a.json tests/cli/data/compare_b.json ";
+  check_golden("compare", runs, 0);
+  check_golden("compare_all", runs + "--min-effect 2 --all --format markdown", 0);
+  check_golden("compare_csv", runs + "--min-effect 2 --csv -", 0);
+  check_golden("compare_json", runs + "--noise tests/cli/data/noise.json --json -", 0);
+  check_golden("compare_gate", runs + "--min-effect 2 --fail-on slower,missing --csv -", 6);
+  check_golden("compare_gate_passed", runs + "--min-effect 20 --fail-on slower,faster --csv -", 0);
+}
+
+TEST_CASE("repeated runs are calibrated into a file that compare reads") {
+  const std::string runs =
+      "tests/cli/data/repeated_1.json tests/cli/data/repeated_2.json "
+      "tests/cli/data/repeated_3.json";
+  const fs::path out = fs::temp_directory_path() / "gpuexp_cli_noise.json";
+  const Outcome outcome = gpuexp("compare --calibrate " + runs + " --out " + out.string());
+  INFO(outcome.output);
+  CHECK(outcome.exit_code == 0);
+  CHECK(read_file(out) == read_file(fs::path(GPUEXP_SOURCE_DIR) / "tests/cli/data/noise.json"));
+  fs::remove(out);
+  check_golden("calibrate", "compare --calibrate " + runs + " --out /dev/null", 0);
+}
+
+TEST_CASE("the comparison that the README shows is what the program prints") {
+  const std::string readme = read_file(fs::path(GPUEXP_SOURCE_DIR) / "README.md");
+  const std::string prompt = "$ build/gpuexp compare";
+  const std::size_t start = readme.find(prompt);
+  REQUIRE(start != std::string::npos);
+  const std::size_t line_end = readme.find('\n', start);
+  const std::size_t end = readme.find("```", line_end);
+  const std::string arguments =
+      readme.substr(start + prompt.size(), line_end - start - prompt.size());
+  const Outcome outcome = gpuexp("compare" + arguments);
+  CHECK(outcome.exit_code == 6);
+  CHECK(outcome.output == readme.substr(line_end + 1, end - line_end - 1));
 }
 
 TEST_CASE("every shipped config can be planned and predicted") {

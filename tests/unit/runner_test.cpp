@@ -63,10 +63,11 @@ TEST_CASE("a cell is verified, warmed up, sampled and verified again") {
   CHECK(rows[0].status == Status::passed);
   CHECK(rows[0].time_us->median == 10.0);
   CHECK(rows[0].stop_reason == StopReason::converged);
-  CHECK(b.executor.calls ==
-        std::vector<std::string>{"floor cold", "set_up 1", "poison first", "launch first warm",
-                                 "check first", "warm_up first cold 3", "sample first",
-                                 "poison first", "launch first cold", "check first"});
+  CHECK(b.executor.calls == std::vector<std::string>{"floor cold", "floor warm", "set_up 1",
+                                                     "poison first", "launch first warm",
+                                                     "check first", "warm_up first cold 3",
+                                                     "sample first", "poison first",
+                                                     "launch first cold", "check first"});
 }
 
 TEST_CASE("the variants of a group take turns in rounds, each in its own order") {
@@ -397,7 +398,7 @@ TEST_CASE("ranges nest and carry the row's key") {
   b.run();
   const std::string key = "push toy/toy/first/n=1024,share=0.5,width=narrow/cold";
   const std::vector<std::string> expected{
-      "push floor", "pop",  //
+      "push floor", "pop",          "push floor",  "pop",  //
       key,          "push verify",  "push set-up", "pop",         "pop", "pop",
       key,          "push warm-up", "pop",         "pop",         key,   "push measure",
       "pop",        "pop",          key,           "push verify", "pop", "pop"};

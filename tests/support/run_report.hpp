@@ -1,0 +1,37 @@
+// Reports of a few named rows, for comparisons of runs.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "report/report.hpp"
+
+namespace gpuexp::test {
+
+struct RunRow {
+  std::string key;  ///< "experiment/…"
+  std::vector<double> samples_us;
+  std::string status = "passed";
+  std::string reason = {};
+};
+
+inline Report run_report(const std::vector<RunRow>& rows, double quantum_us = 0) {
+  Report report;
+  report.complete = true;
+  report.table.columns = {{"experiment", "", FieldType::text, ""},
+                          {"status", "", FieldType::text, ""},
+                          {"reason", "", FieldType::text, ""},
+                          {"time_quantum_us", "us", FieldType::real, ""},
+                          {"key", "", FieldType::text, ""}};
+  for (const RunRow& row : rows) {
+    const Field reason = row.reason.empty() ? Field{} : Field{row.reason};
+    const Field quantum = quantum_us > 0 ? Field{quantum_us} : Field{};
+    report.table.rows.push_back(
+        {row.key.substr(0, row.key.find('/')), row.status, reason, quantum, row.key});
+    report.samples_us.push_back(row.samples_us);
+  }
+  return report;
+}
+
+}  // namespace gpuexp::test

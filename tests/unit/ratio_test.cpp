@@ -1,0 +1,93 @@
+#include "core/ratio.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "support/catch.hpp"
+#include "support/timing_models.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+TEST_CASE("a verdict takes the whole interval") {
+  constexpr double kEffect = 0.25;  // limits 0.8 and 1.25, both exact enough to stand on
+  CHECK(verdict_of({1.26, 1.5}, kEffect) == Verdict::slower);
+  CHECK(verdict_of({0.5, 0.79}, kEffect) == Verdict::faster);
+  CHECK(verdict_of({0.9, 1.1}, kEffect) == Verdict::same);
+  CHECK(verdict_of({0.9, 1.3}, kEffect) == Verdict::inconclusive);
+  CHECK(verdict_of({0.7, 1.0}, kEffect) == Verdict::inconclusive);
+  CHECK(verdict_of({0.5, 2.0}, kEffect) == Verdict::inconclusive);
+  SECTION("limits belong to what is the same") {
+    CHECK(verdict_of({0.8, 1.25}, kEffect) == Verdict::same);
+    CHECK(verdict_of({1.25, 1.3}, kEffect) == Verdict::inconclusive);
+    CHECK(verdict_of({0.7, 0.8}, kEffect) == Verdict::inconclusive);
+  }
+  SECTION("without a minimum effect, 1 has to be outside") {
+    CHECK(verdict_of({1.0, 1.2}, 0) == Verdict::inconclusive);
+    CHECK(verdict_of({1.0000001, 1.2}, 0) == Verdict::slower);
+    CHECK(verdict_of({1.0, 1.0}, 0) == Verdict::same);
+  }
+  SECTION("NaN is never a verdict") {
+    CHECK(verdict_of({kNan, kNan}, kEffect) == Verdict::inconclusive);
+    CHECK(verdict_of({kNan, 0.5}, kEffect) == Verdict::inconclusive);
+    CHECK(verdict_of({1.5, kNan}, kEffect) == Verdict::inconclusive);
+    CHECK(verdict_of({1.5, 1.6}, kNan) == Verdict::inconclusive);
+  }
+}
+
+TEST_CASE("the minimum effect is absolute for short kernels") {
+  const MinimumEffect effect{0.01, 0.05};
+  CHECK(effect.at(100) == 0.01);
+  CHECK(effect.at(2) == 0.025);
+}
+
+TEST_CASE("a ratio of equal samples is 1, within both intervals") {
+  Random random(1);
+  const Statistics s = summarize(lognormal_times(random, 50, 0, 0.01), 0);
+  const Ratio ratio = ratio_of(s, s).value();
+  CHECK(ratio.value == 1);
+  CHECK(ratio.ci95.low < 1);
+  CHECK(ratio.ci95.high > 1);
+}
+
+TEST_CASE("a ratio of zero times, or of too few samples, is none") {
+  const Statistics fine = summarize(Series(20, 5.0), 0);
+  CHECK(ratio_of(fine, fine).has_value());
+  CHECK(!ratio_of(fine, summarize(Series(20, 0.0), 0)).has_value());
+  CHECK(!ratio_of(summarize(Series(20, 0.0), 0), fine).has_value());
+  CHECK(
+      !ratio_of(fine, summarize(Series(20, 0.5), 1)).has_value());  // half a tick reaches down to 0
+  CHECK(!ratio_of(fine, summarize(Series(5, 5.0), 0)).has_value());
+}
+
+TEST_CASE("the interval of a ratio covers the true one") {
+  for (const double rho : {-0.5, 0.0, 0.3, 0.6}) {
+    Random random(2);
+    int covered = 0;
+    constexpr int kExperiments = 1000;
+    for (int i = 0; i < kExperiments; ++i) {
+      const auto sample = [&](std::size_t n) {
+        return summarize(lognormal_times(random, n, rho, 0.02), 0);
+      };
+      const Ratio ratio = ratio_of(sample(20), sample(60)).value();
+      covered += ratio.ci95.low <= 1 && 1 <= ratio.ci95.high;
+    }
+    INFO("rho " << rho);
+    CHECK(covered >= 0.94 * kExperiments);
+  }
+}
+
+TEST_CASE("the geometric mean narrows with the number of ratios") {
+  const Ratio twice{2, {1.8, 2.2}};
+  const Ratio half{0.5, {0.45, 0.55}};
+  CHECK(geometric_mean({twice, half})->value == Approx(1));
+  CHECK(geometric_mean({twice})->ci95.low == Approx(1.8));
+  const auto log_width = [](const Ratio& r) { return std::log(r.ci95.high / r.ci95.low); };
+  CHECK(log_width(*geometric_mean(std::vector<Ratio>(16, twice))) == Approx(log_width(twice) / 4));
+  CHECK(!geometric_mean({}).has_value());
+}
+
+}  // namespace
+}  // namespace gpuexp::test

@@ -1,0 +1,158 @@
+#include "report/run_comparison.hpp"
+
+#include <limits>
+
+#include "report/comparison_json.hpp"
+#include "report/comparison_page.hpp"
+#include "report/terminal.hpp"
+#include "support/catch.hpp"
+#include "support/run_report.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+using Samples = std::vector<double>;
+
+const Samples kTen(20, 10.0);
+const Samples kTwelve(20, 12.0);
+
+ComparedRow only_row(const RunRow& a, const RunRow& b) {
+  const RunComparison comparison = compare_runs(run_report({a}), run_report({b}), {0.02, 0});
+  REQUIRE(comparison.rows.size() == 1);
+  return comparison.rows.front();
+}
+
+TEST_CASE("rows are matched by key, and none is lost", "[compare]") {
+  const Report a = run_report({{"e/same", kTen},
+                               {"e/slower", kTen},
+                               {"e/faster", kTwelve},
+                               {"e/gone", kTen},
+                               {"f/broken", kTen},
+                               {"f/repaired", {}, "failed", "no memory"},
+                               {"f/skipped", {}, "skipped"}});
+  const Report b = run_report({{"f/skipped", {}, "skipped"},
+                               {"f/repaired", kTen},
+                               {"f/broken", {}, "incorrect", "1 of 8 wrong"},
+                               {"e/faster", kTen},
+                               {"e/slower", kTwelve},
+                               {"e/same", kTen},
+                               {"e/extra", kTen}});
+  const RunComparison c = compare_runs(a, b, {0.02, 0});
+  std::vector<std::pair<std::string, Outcome>> found;
+  for (const ComparedRow& row : c.rows)
+    found.emplace_back(row.key, row.outcome);
+  CHECK(found == std::vector<std::pair<std::string, Outcome>>{{"e/same", Outcome::same},
+                                                              {"e/slower", Outcome::slower},
+                                                              {"e/faster", Outcome::faster},
+                                                              {"e/gone", Outcome::missing},
+                                                              {"f/broken", Outcome::broken},
+                                                              {"f/repaired", Outcome::repaired},
+                                                              {"f/skipped", Outcome::untested},
+                                                              {"e/extra", Outcome::added}});
+  CHECK(c.rows[1].ratio->value == Approx(1.2));
+  CHECK(c.rows[4].reason == "incorrect in B: 1 of 8 wrong");
+  CHECK(c.table.rows.size() == c.rows.size());
+  CHECK(c.all.ratios.size() == 3);
+  REQUIRE(c.experiments.size() == 2);
+  CHECK(c.experiments[0].experiment == "e");
+  CHECK(c.experiments[0].count(Outcome::added) == 1);
+  CHECK(c.experiments[1].count(Outcome::broken) == 1);
+}
+
+TEST_CASE("what cannot be compared is inconclusive and says why", "[compare]") {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  const auto reason = [](const Samples& a, const Samples& b) {
+    const ComparedRow row = only_row({"e/x", a}, {"e/x", b});
+    CHECK(row.outcome == Outcome::inconclusive);
+    CHECK(!row.ratio.has_value());
+    return row.reason;
+  };
+  CHECK(reason(kTen, {}) == "no samples in B");
+  CHECK(reason({10, 10, 10}, kTen) == "3 samples in A, 6 are needed");
+  CHECK(reason({10}, kTen) == "1 sample in A, 6 are needed");
+  CHECK(reason(Samples(20, kNan), kTen) == "statistics of a sample that is not finite in A");
+  CHECK(reason(kTen, Samples(20, 0.0)) == "times in B are not above a tick of the clock");
+  CHECK(reason(Samples(20, -1.0), kTen) == "times in A are not above a tick of the clock");
+}
+
+TEST_CASE("an interval across a limit is inconclusive", "[compare]") {
+  Samples wide(20, 10.0);
+  for (std::size_t i = 0; i < wide.size(); i += 2)
+    wide[i] = 11.0;
+  const ComparedRow row = only_row({"e/x", kTen}, {"e/x", wide});
+  CHECK(row.outcome == Outcome::inconclusive);
+  CHECK(row.reason == "the interval reaches past the minimum effect");
+}
+
+TEST_CASE("a key that stands more than once cannot be matched", "[compare]") {
+  const RunComparison c = compare_runs(run_report({{"e/x", kTen}, {"e/x", kTwelve}}),
+                                       run_report({{"e/x", kTen}}), {0.02, 0});
+  REQUIRE(c.rows.size() == 1);
+  CHECK(c.rows.front().outcome == Outcome::inconclusive);
+  CHECK(c.rows.front().reason == "the key stands in 2 rows of A and 1 of B");
+}
+
+TEST_CASE("the minimum effect is of the faster side, and a tick widens what is equal",
+          "[compare]") {
+  const RunComparison c = compare_runs(run_report({{"e/x", kTen}}, 0.5),
+                                       run_report({{"e/x", kTwelve}}, 0.5), {0.01, 0.4});
+  const ComparedRow& row = c.rows.front();
+  CHECK(row.effect.value() == Approx(0.04));
+  CHECK(row.ratio->ci95.low < 1.2 - 0.02);
+  CHECK(row.outcome == Outcome::slower);
+}
+
+TEST_CASE("reports without keys or rows", "[compare]") {
+  CHECK_THROWS_AS(compare_runs(Report{}, run_report({}), {}), ReportError);
+  const RunComparison c = compare_runs(run_report({}), run_report({}), {});
+  CHECK(c.rows.empty());
+  CHECK(render_terminal(page_of(c, {}, {}), {}) == "0 rows\n");
+}
+
+TEST_CASE("circumstances that differ have a line each", "[compare]") {
+  Provenance a;
+  a.git_commit = "0123456789abcdef";
+  a.cuda_toolkit = "13.0.88";
+  a.settings = {{"seed", "7"}, {"x.max_samples", std::int64_t{100}}};
+  a.device.name = "NVIDIA H200";
+  a.device.uuid = "GPU-1";
+  CHECK(differences(a, a).empty());
+  Provenance b = a;
+  b.git_commit = "fedcba9876543210";
+  b.git_dirty = true;
+  b.cuda_toolkit = "13.1.0";
+  b.settings = {{"seed", "8"}, {"x.max_samples", std::int64_t{200}}, {"y.max_samples", 1.5}};
+  b.device.uuid = "GPU-2";
+  b.device.driver_version = "580";
+  CHECK(differences(a, b) ==
+        std::vector<std::string>{
+            "another GPU of this kind: GPU-1 → GPU-2", "driver: unknown → 580",
+            "toolkit: 13.0.88 → 13.1.0", "commit: 0123456789ab → fedcba987654 with local changes",
+            "seed: 7 → 8", "settings: x.max_samples 100 → 200, y.max_samples none → 1.5"});
+}
+
+TEST_CASE("only cells that passed in every run are repeated", "[compare]") {
+  const Report first = run_report({{"e/x", kTen}, {"e/y", kTen}});
+  const Report second = run_report({{"e/x", kTwelve}, {"e/y", kTen}});
+  const Report third = run_report({{"e/x", kTen}, {"e/y", {}, "failed"}});
+  const auto cells = repeated_cells({first, second, third});
+  REQUIRE(cells.size() == 3);
+  CHECK(cells[0].ratio.value == Approx(1.2));
+  CHECK(cells[0].time_us == 10.0);
+}
+
+TEST_CASE("the worst slowdown comes first, and what is the same on request", "[compare]") {
+  const Report a = run_report({{"e/same", kTen}, {"e/little", kTen}, {"e/much", kTen}});
+  const Report b =
+      run_report({{"e/same", kTen}, {"e/little", Samples(20, 11.0)}, {"e/much", kTwelve}});
+  const RunComparison c = compare_runs(a, b, {0.02, 0});
+  const Page page = page_of(c, {}, {});
+  REQUIRE(page.experiments.size() == 1);
+  REQUIRE(page.experiments.front().rows.size() == 2);
+  CHECK(page.experiments.front().rows.front().cells[3] == "1.200");
+  CHECK(page_of(c, {}, {true}).experiments.front().rows.size() == 3);
+  CHECK(page.summary == "3 rows: 2 slower, 1 same; geometric mean of B/A 1.097 (1.097–1.097)");
+}
+
+}  // namespace
+}  // namespace gpuexp::test
