@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -21,13 +20,15 @@ struct ColumnInfo {
   std::string unit;
   FieldType type = FieldType::text;
   std::string doc;
+
+  bool operator==(const ColumnInfo&) const = default;
 };
 
 struct Table {
   std::vector<ColumnInfo> columns;
   std::vector<std::vector<Field>> rows;  ///< one field per column
 
-  std::optional<std::size_t> column(std::string_view name) const;
+  bool operator==(const Table&) const = default;
 };
 
 }  // namespace gpuexp

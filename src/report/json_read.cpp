@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/json_scanner.hpp"
+#include "core/names.hpp"
 #include "report/json.hpp"
 #include "report/json_fields.hpp"
 #include "report/text.hpp"
@@ -31,11 +32,17 @@ struct Place {
   Place at(std::size_t i) const { return {this, {}, i, true}; }
 };
 
+// A name from the file, fit for a message.
+std::string shown(std::string_view name) {
+  return shorten(printable(name));
+}
+
 std::string text_of(const Place& place) {
   if (!place.parent) return "";
   const std::string parent = text_of(*place.parent);
   if (place.is_element) return fmt::format("{}[{}]", parent, place.index);
-  return parent.empty() ? std::string(place.member) : fmt::format("{}.{}", parent, place.member);
+  const std::string member = shown(place.member);
+  return parent.empty() ? member : fmt::format("{}.{}", parent, member);
 }
 
 const char* name_of(Kind kind) {
@@ -71,7 +78,7 @@ class Reader {
  private:
   [[noreturn]] void fail(const Place& place, const std::string& what) const {
     const std::string at = text_of(place);
-    throw ReportError(fmt::format("{}: {}{}", file_, at.empty() ? "" : printable(at) + ": ", what));
+    throw ReportError(fmt::format("{}: {}{}", file_, at.empty() ? "" : at + ": ", what));
   }
 
   // The scanner stands before the value.
@@ -173,7 +180,7 @@ class Reader {
     std::unordered_set<std::string> names;
     scanner_.object([&](std::string_view name) {
       const auto [added, is_first] = names.emplace(name);
-      if (!is_first) fail(place, fmt::format("'{}' is given twice", printable(name)));
+      if (!is_first) fail(place, fmt::format("'{}' is given twice", shown(name)));
       read(*added, place.at(*added));
     });
     return names;
@@ -282,11 +289,10 @@ class Reader {
         scanner_.skip();
       });
       require(names, item, {"name", "type", "unit", "doc"});
-      const std::string shown = printable(column.name);
       if (column.name == kSamplesMember)
-        fail(item, fmt::format("no column can be called '{}'", shown));
+        fail(item, fmt::format("no column can be called '{}'", column.name));
       if (!taken.insert(column.name).second)
-        fail(item, fmt::format("'{}' is the name of an earlier column", shown));
+        fail(item, fmt::format("'{}' is the name of an earlier column", shown(column.name)));
       report_.table.columns.push_back(std::move(column));
     });
   }
@@ -345,7 +351,7 @@ class Reader {
       if (c == columns.size() && !is_samples) return scanner_.skip();
       const std::string_view known = is_samples ? kSamplesMember : columns[c].name;
       if (std::exchange(last_row_[c], rows_read_) == rows_read_)
-        fail(row, fmt::format("'{}' is given twice", printable(known)));
+        fail(row, fmt::format("'{}' is given twice", shown(known)));
       if (is_samples) return read_samples(row.at(known), samples, has_samples);
       fields[c] = field(row.at(known), columns[c], any_type_[c]);
       likely = c + 1;
@@ -357,7 +363,7 @@ class Reader {
   [[noreturn]] void fail_for_missing_column(const Place& row) const {
     for (std::size_t c = 0;; ++c) {
       if (last_row_[c] != rows_read_) {
-        fail(row, fmt::format("no member '{}'", printable(report_.table.columns[c].name)));
+        fail(row, fmt::format("no member '{}'", shown(report_.table.columns[c].name)));
       }
     }
   }

@@ -73,6 +73,8 @@ struct Report {
   /// all where the report has left samples out.
   std::vector<std::vector<double>> samples_us;
   bool complete = false;  ///< every planned row is there; false after an interruption
+
+  bool operator==(const Report&) const = default;
 };
 
 }  // namespace gpuexp

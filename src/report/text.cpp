@@ -19,7 +19,8 @@ namespace {
 template <class Visit>
 void for_each_code_point(std::string_view text, Visit visit) {
   while (!text.empty()) {
-    const CodePoint c = decode_utf8(text);
+    const auto first = static_cast<unsigned char>(text.front());
+    const CodePoint c = first < 0x80 ? CodePoint{char32_t{first}, 1} : decode_utf8(text);
     visit(c, text.substr(0, c.bytes));
     text.remove_prefix(c.bytes);
   }
