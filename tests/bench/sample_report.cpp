@@ -1,10 +1,11 @@
 // Writes a results.json of many rows that nobody measured, for tests of the schema and of speed:
 //   gpuexp_sample_report ROWS [SAMPLES] > results.json
+#include "support/sample_report.hpp"
+
 #include <cstdio>
 #include <cstdlib>
 
 #include "report/json.hpp"
-#include "support/sample_report.hpp"
 
 int main(int argc, char** argv) {
   constexpr std::size_t kRows = 1000;

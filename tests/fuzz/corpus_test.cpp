@@ -13,8 +13,8 @@ namespace fs = std::filesystem;
 void replay(const std::string& corpus, void (*feed)(std::string_view)) {
   constexpr std::size_t kFewest = 20;
   std::size_t count = 0;
-  for (const auto& entry : fs::directory_iterator(fs::path(GPUEXP_SOURCE_DIR) / "tests" / "fuzz" /
-                                                  "corpus" / corpus)) {
+  for (const auto& entry :
+       fs::directory_iterator(fs::path(GPUEXP_SOURCE_DIR) / "tests" / "fuzz" / "corpus" / corpus)) {
     std::ifstream file(entry.path(), std::ios::binary);
     std::ostringstream text;
     text << file.rdbuf();

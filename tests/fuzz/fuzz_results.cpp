@@ -1,6 +1,11 @@
+#include <algorithm>
 #include <optional>
 #include <string>
 
+#include <nlohmann/json.hpp>
+
+#include "core/json_reader.hpp"
+#include "core/json_scanner.hpp"
 #include "fuzz/fuzz.hpp"
 #include "report/csv.hpp"
 #include "report/json.hpp"
@@ -34,9 +39,36 @@ bool is_plain(const std::string& text) {
   return true;
 }
 
+bool scans(std::string_view text) {
+  try {
+    JsonScanner scanner(text);
+    scanner.skip();
+    scanner.end();
+  } catch (const JsonSyntaxError& e) {
+    require(e.offset() <= text.size(), "a syntax error lies in the text");
+    return false;
+  }
+  return true;
+}
+
+// Another parser's opinion, which takes a NUL for the end and passes over a byte order mark.
+void check_syntax(std::string_view text) {
+  const bool is_json = nlohmann::json::accept(text);
+  const bool is_strict =
+      text.find('\0') == std::string_view::npos && text.substr(0, 1) != "\xEF" &&
+      std::count(text.begin(), text.end(), '[') + std::count(text.begin(), text.end(), '{') <=
+          std::ptrdiff_t{kMaxJsonDepth};
+  if (scans(text)) {
+    require(is_json, "what scans is JSON");
+  } else {
+    require(!is_json || !is_strict, "JSON scans");
+  }
+}
+
 }  // namespace
 
 void fuzz_results(std::string_view text) {
+  check_syntax(text);
   const auto report = report_of(text);
   if (!report) return;
   require(parse_report(to_json(*report), "again.json") == *report, "JSON gives the report back");
