@@ -292,6 +292,9 @@ void drop_repetitions(Experiment& experiment) {
     // Sorted, equal tuples are neighbours with the first to appear in front.
     std::vector<std::size_t> order(items(group.front()).size());
     std::iota(order.begin(), order.end(), std::size_t{0});
+    // A range ascends as it is, and may be long.
+    const auto descends = [&](std::size_t a, std::size_t b) { return !before(a, b); };
+    if (std::adjacent_find(order.begin(), order.end(), descends) == order.end()) continue;
     std::stable_sort(order.begin(), order.end(), before);
     std::vector<bool> is_repeated(order.size());
     for (std::size_t i = 1; i < order.size(); ++i)
