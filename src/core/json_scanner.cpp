@@ -116,7 +116,7 @@ JsonNumber JsonScanner::number() {
   }
   const char* const first = text_.data() + begin;
   const char* const last = text_.data() + at_;
-  JsonNumber number{0, std::nullopt};
+  JsonNumber number;
   if (whole_end == at_) {
     std::int64_t integer = 0;
     if (std::from_chars(first, last, integer).ec == std::errc()) {

@@ -30,8 +30,8 @@ struct TextPlace {
 TextPlace place_at(std::string_view text, std::size_t offset);
 
 struct JsonNumber {
-  double real;
-  std::optional<std::int64_t> integer;  ///< written without point and exponent, and of 64 bits
+  double real = 0;
+  std::optional<std::int64_t> integer = {};  ///< written without point and exponent, and of 64 bits
 };
 
 class JsonScanner {
