@@ -15,9 +15,9 @@
 
 namespace gpuexp::test {
 
-/// Half of the cells sweep one variant, the others compare four in two modes.
+/// Half of the cells sweep one variant, the others compare four variants in two modes.
 inline std::string sample_config(std::size_t cells) {
-  constexpr std::size_t kCompared = 4 * 2;
+  constexpr std::size_t kCompared = 8;  // variants × modes
   const std::size_t swept = std::max<std::size_t>(1, cells / 2);
   return fmt::format(
       R"({{"name": "sample", "experiments": [
