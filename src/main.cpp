@@ -38,9 +38,11 @@ void add_subcommands(CLI::App& app, Context& context) {
 
 void check_subcommand(const CLI::App& app, const std::string& given) {
   std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands({}))
-    names.push_back(command->get_name());
-  if (std::find(names.begin(), names.end(), given) != names.end()) return;
+  for (const CLI::App* command : app.get_subcommands({})) {
+    if (command->get_name() == given) return;
+    const bool is_hidden = command->get_group().empty();
+    if (!is_hidden) names.push_back(command->get_name());
+  }
   const auto near = gpuexp::nearest_name(given, names);
   throw gpuexp::ConfigError(fmt::format("'{}' is no subcommand; {}allowed: {}", given,
                                         near ? fmt::format("did you mean '{}'? ", *near) : "",

@@ -9,6 +9,14 @@ target_compile_options(gpuexp_warnings INTERFACE
   # A __host__ __device__ function that calls a __host__ one compiles with a warning and fails on the device.
   "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:--Werror cross-execution-space-call>")
 
+if(GPUEXP_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "GPUEXP_FUZZ needs libFuzzer, which comes with Clang: configure with the preset 'fuzz'.")
+  endif()
+  set(GPUEXP_SANITIZE ON)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
 if(GPUEXP_SANITIZE)
   if(GPUEXP_CUDA)
     message(FATAL_ERROR "GPUEXP_SANITIZE is for the host code: configure with -DGPUEXP_CUDA=OFF, as the preset "

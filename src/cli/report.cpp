@@ -3,6 +3,7 @@
 #include "cli/app.hpp"
 #include "cli/results_file.hpp"
 #include "report/csv.hpp"
+#include "report/json.hpp"
 #include "report/markdown.hpp"
 #include "report/terminal.hpp"
 
@@ -13,17 +14,25 @@ namespace {
 struct Options {
   std::string file;
   std::string format = "table";
+  bool no_samples = false;
 };
 
 ExitCode run(const Options& options) {
+  if (options.no_samples && options.format != "json")
+    throw ConfigError("--no-samples: only --format json holds raw samples");
   const Report report = read_results(options.file);
+  Output out(stdout, "standard output");
+  const auto write = [&](std::string_view part) { out.write(part); };
   if (options.format == "csv") {
-    fmt::print("{}", to_csv(report.table));
+    print_csv(report.table, write);
+  } else if (options.format == "json") {
+    print_json(report, write, {!options.no_samples});
   } else if (options.format == "markdown") {
-    fmt::print("{}", render_markdown(report));
+    write(render_markdown(report));
   } else {
-    fmt::print("{}", render_terminal(report, terminal_options(stdout)));
+    write(render_terminal(report, terminal_options(stdout)));
   }
+  out.close();
   return ExitCode::ok;
 }
 
@@ -37,7 +46,9 @@ void add_report(CLI::App& app, Context& context) {
                    "a results.json, or the folder of a run, of which the log is read")
       ->required();
   command->add_option("--format", options->format, "default table")
-      ->check(CLI::IsMember({"table", "csv", "markdown"}));
+      ->check(CLI::IsMember({"table", "csv", "markdown", "json"}));
+  command->add_flag("--no-samples", options->no_samples,
+                    "leave raw samples, most of its bytes, out of --format json");
   command->footer(
       "example: gpuexp report results/matmul-20260101T120000Z/results.json --format markdown");
   command->callback([&context, options] { context.action = [options] { return run(*options); }; });

@@ -32,6 +32,7 @@ struct Options {
   bool no_gate = false;
   bool verify_only = false;
   bool quiet = false;
+  bool no_samples = false;
 
   bool stdout_is_taken() const { return csv == "-" || json == "-"; }
 };
@@ -204,14 +205,18 @@ class Command {
   }
 
   void write_reports(const Report& report, const fs::path& dir) const {
+    const JsonOptions json{!options_.no_samples};
     if (!options_.verify_only) {
       write_file_atomically(dir / "results.csv", to_csv(report.table));
-      write_json(report, dir / "results.json");
+      write_json(report, dir / "results.json", json);
     }
     if (options_.json == "-") {
-      fmt::print("{}\n", to_json(report));
+      Output out(stdout, "standard output");
+      print_json(
+          report, [&](std::string_view part) { out.write(part); }, json);
+      out.close();
     } else if (!options_.json.empty()) {
-      write_json(report, options_.json);
+      write_json(report, options_.json, json);
     }
     if (options_.quiet) return;
     if (!options_.stdout_is_taken())
@@ -252,6 +257,7 @@ void add_run(CLI::App& app, Context& context) {
       "folder for log.jsonl, results.csv and results.json; default results/NAME-UTC");
   command->add_option("--csv", options->csv, "write the CSV there too; - is standard output");
   command->add_option("--json", options->json, "write the JSON there too; - is standard output");
+  command->add_flag("--no-samples", options->no_samples, "leave raw samples out of the JSON");
   command->add_flag(
       "--profile", options->profile,
       "one launch per cell, for nsys and ncu, in one cudaProfilerStart/Stop; no times");

@@ -1,27 +1,42 @@
 #include <fmt/format.h>
 
 #include "cli/app.hpp"
-#include "report/output.hpp"
+#include "report/json.hpp"
 
 namespace gpuexp::cli {
 
+namespace {
+
+struct Options {
+  std::string of = "config";
+  std::string out;
+};
+
+ExitCode run(const Context& context, const Options& options) {
+  const std::string schema =
+      options.of == "results" ? report_schema() : config_schema(context.registry);
+  if (options.out.empty()) {
+    fmt::print("{}", schema);
+  } else {
+    std::filesystem::create_directories(std::filesystem::absolute(options.out).parent_path());
+    write_file_atomically(options.out, schema);
+  }
+  return ExitCode::ok;
+}
+
+}  // namespace
+
 void add_schema(CLI::App& app, Context& context) {
-  CLI::App* command =
-      app.add_subcommand("schema", "the JSON Schema of configs, for editors and validators");
-  auto out = std::make_shared<std::string>();
-  command->add_option("--out", *out, "write it there instead of to standard output");
-  command->footer("example: gpuexp schema --out configs/schema/experiment.schema.json");
-  command->callback([&context, out] {
-    context.action = [&context, out] {
-      const std::string schema = config_schema(context.registry);
-      if (out->empty()) {
-        fmt::print("{}", schema);
-      } else {
-        std::filesystem::create_directories(std::filesystem::absolute(*out).parent_path());
-        write_file_atomically(*out, schema);
-      }
-      return ExitCode::ok;
-    };
+  CLI::App* command = app.add_subcommand(
+      "schema", "the JSON Schema of configs or of results.json, for editors and validators");
+  auto options = std::make_shared<Options>();
+  command->add_option("of", options->of, "config or results; default config")
+      ->type_name("TEXT")
+      ->check(CLI::IsMember({"config", "results"}));
+  command->add_option("--out", options->out, "write it there instead of to standard output");
+  command->footer("example: gpuexp schema results --out results.schema.json");
+  command->callback([&context, options] {
+    context.action = [&context, options] { return run(context, *options); };
   });
 }
 

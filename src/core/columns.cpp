@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/config_keys.hpp"
 #include "core/flags.hpp"
 
 namespace gpuexp {
@@ -55,6 +56,29 @@ double operations(const Row& row) {
   return sum;
 }
 
+// The column with what a schema can check.
+Column with(Column column, Presence presence, std::vector<std::string> values = {}) {
+  column.presence = presence;
+  column.values = std::move(values);
+  return column;
+}
+
+// The names of enumerators that have one.
+template <class Enums>
+std::vector<std::string> names_of_all(const Enums& enums) {
+  std::vector<std::string> names;
+  for (const auto value : enums) {
+    if (!name_of(value).empty()) names.emplace_back(name_of(value));
+  }
+  return names;
+}
+
+// "cold or warm", "passed, failed or skipped"
+std::string one_of(const std::vector<std::string>& names) {
+  const auto last = names.end() - 1;
+  return fmt::format("{} or {}", fmt::join(names.begin(), last, ", "), *last);
+}
+
 // A value derived from the prediction; empty where there is none.
 template <class Get>
 Column predicted(ColumnInfo info, Get get) {
@@ -99,19 +123,24 @@ std::string flag_meanings() {
 }
 
 void append_identity(std::vector<Column>& c) {
-  c.push_back({{"experiment", "", kText, "the experiment's name in the config"},
-               [](const Plan& p, const Row& r) { return Field{p.experiment(*r.group).name}; }});
-  c.push_back({{"family", "", kText, "the family of variants"}, [](const Plan& p, const Row& r) {
-                 return Field{p.experiment(*r.group).family->id};
-               }});
-  c.push_back({{"variant", "", kText, "the mechanism measured"},
-               [](const Plan&, const Row& r) { return Field{r.cell->variant->id}; }});
-  c.push_back(
-      {{"mode", "", kText,
-        "how launches were timed, and what they found in the caches: cold, warm, graph or profile"},
-       [](const Plan&, const Row& r) { return text(name_of(r.cell->mode)); }});
-  c.push_back({{"status", "", kText, "passed, incorrect, failed, skipped, timeout or not_run"},
-               [](const Plan&, const Row& r) { return text(name_of(r.status)); }});
+  const auto statuses = names_of_all(kStatuses);
+  const auto modes = names_of(kModes);
+  const auto add_to_all = [&](ColumnInfo info, auto get, std::vector<std::string> values = {}) {
+    c.push_back(with({std::move(info), get}, Presence::all, std::move(values)));
+  };
+  add_to_all({"experiment", "", kText, "the experiment's name in the config"},
+             [](const Plan& p, const Row& r) { return Field{p.experiment(*r.group).name}; });
+  add_to_all({"family", "", kText, "the family of variants"},
+             [](const Plan& p, const Row& r) { return Field{p.experiment(*r.group).family->id}; });
+  add_to_all({"variant", "", kText, "the mechanism measured"},
+             [](const Plan&, const Row& r) { return Field{r.cell->variant->id}; });
+  add_to_all(
+      {"mode", "", kText,
+       "how launches are timed, and what they find in the caches: " + one_of(modes)},
+      [](const Plan&, const Row& r) { return text(name_of(r.cell->mode)); }, modes);
+  add_to_all(
+      {"status", "", kText, one_of(statuses)},
+      [](const Plan&, const Row& r) { return text(name_of(r.status)); }, statuses);
   c.push_back({{"reason", "", kText, "why the status is not passed"},
                [](const Plan&, const Row& r) { return text(r.reason); }});
   c.push_back(
@@ -122,9 +151,11 @@ void append_identity(std::vector<Column>& c) {
 // A value of a timed row that the timing itself had.
 template <class T, class Get>
 Column timed(ColumnInfo info, std::optional<T> Row::*member, Get get) {
-  return {std::move(info), [member, get](const Plan&, const Row& r) {
-            return r.time_us && r.*member ? Field{get(*(r.*member))} : Field{};
-          }};
+  return with({std::move(info),
+               [member, get](const Plan&, const Row& r) {
+                 return r.time_us && r.*member ? Field{get(*(r.*member))} : Field{};
+               }},
+              Presence::passed);
 }
 
 void append_conditions(std::vector<Column>& c) {
@@ -176,62 +207,69 @@ void append_conditions(std::vector<Column>& c) {
 }
 
 void append_times(std::vector<Column>& c) {
-  const auto add = [&](const char* name, const char* doc, double Statistics::*member) {
-    c.push_back({{name, "us", kReal, doc},
-                 [member](const Plan&, const Row& r) { return time_of(r, member); }});
+  const auto add_to_passed = [&](ColumnInfo info, auto get) {
+    c.push_back(with({std::move(info), get}, Presence::passed));
   };
-  add("time_median_us", "median time of one launch", &Statistics::median);
-  c.push_back(
-      {{"time_ci95_low_us", "us", kReal,
-        "lower end of the 95 % interval of the median, correlation of the samples included"},
-       [](const Plan&, const Row& r) {
-         return r.time_us && r.time_us->median_ci95 ? Field{r.time_us->median_ci95->low} : Field{};
-       }});
-  c.push_back({{"time_ci95_high_us", "us", kReal, "upper end of the 95 % interval of the median"},
-               [](const Plan&, const Row& r) {
-                 return r.time_us && r.time_us->median_ci95 ? Field{r.time_us->median_ci95->high}
-                                                            : Field{};
-               }});
-  add("time_min_us", "fastest launch", &Statistics::min);
-  add("time_p5_us", "5th percentile", &Statistics::p5);
-  add("time_p25_us", "25th percentile", &Statistics::p25);
-  add("time_p75_us", "75th percentile", &Statistics::p75);
-  add("time_p95_us", "95th percentile", &Statistics::p95);
-  add("time_mean_us", "arithmetic mean", &Statistics::mean);
-  c.push_back(
-      {{"time_stdev_us", "us", kReal, "sample standard deviation"},
-       [](const Plan&, const Row& r) { return r.time_us ? field(r.time_us->stdev) : Field{}; }});
-  add("time_mad_us", "median absolute deviation from the median, not scaled", &Statistics::mad);
-  c.push_back({{"time_quantum_us", "us", kReal, "step of the clock; empty where unknown"},
-               [](const Plan&, const Row& r) {
-                 return r.time_us && r.time_us->quantum_us > 0 ? Field{r.time_us->quantum_us}
-                                                               : Field{};
-               }});
-  c.push_back(
-      {{"correlation_time", "samples", kReal,
-        "correlated samples that tell as much of the median as one independent sample"},
-       [](const Plan&, const Row& r) { return time_of(r, &Statistics::correlation_time); }});
-  c.push_back({{"outliers", "", kInteger, "samples further than 14.826 MAD from the median"},
-               [](const Plan&, const Row& r) {
-                 return r.time_us ? Field{static_cast<std::int64_t>(r.time_us->outliers)} : Field{};
-               }});
-  c.push_back({{"samples", "", kInteger, "launches timed"}, [](const Plan&, const Row& r) {
-                 return r.time_us ? Field{static_cast<std::int64_t>(r.time_us->count)} : Field{};
-               }});
-  c.push_back({{"stop_reason", "", kText, "converged, max_samples, max_seconds or interrupted"},
-               [](const Plan&, const Row& r) { return text(name_of(r.stop_reason)); }});
+  const auto add_time = [&](const char* name, const char* doc, double Statistics::*member) {
+    add_to_passed({name, "us", kReal, doc},
+                  [member](const Plan&, const Row& r) { return time_of(r, member); });
+  };
+  const auto add_interval_end = [&](const char* name, const char* doc, double Interval::*end) {
+    add_to_passed({name, "us", kReal, doc}, [end](const Plan&, const Row& r) {
+      return r.time_us && r.time_us->median_ci95 ? Field{(*r.time_us->median_ci95).*end} : Field{};
+    });
+  };
+  add_time("time_median_us", "median time of one launch", &Statistics::median);
+  add_interval_end(
+      "time_ci95_low_us",
+      "lower end of the 95 % interval of the median, correlation of the samples included",
+      &Interval::low);
+  add_interval_end("time_ci95_high_us", "upper end of the 95 % interval of the median",
+                   &Interval::high);
+  add_time("time_min_us", "fastest launch", &Statistics::min);
+  add_time("time_p5_us", "5th percentile", &Statistics::p5);
+  add_time("time_p25_us", "25th percentile", &Statistics::p25);
+  add_time("time_p75_us", "75th percentile", &Statistics::p75);
+  add_time("time_p95_us", "95th percentile", &Statistics::p95);
+  add_time("time_mean_us", "arithmetic mean", &Statistics::mean);
+  add_to_passed(
+      {"time_stdev_us", "us", kReal, "sample standard deviation"},
+      [](const Plan&, const Row& r) { return r.time_us ? field(r.time_us->stdev) : Field{}; });
+  add_time("time_mad_us", "median absolute deviation from the median, not scaled",
+           &Statistics::mad);
+  add_to_passed({"time_quantum_us", "us", kReal, "step of the clock; empty where unknown"},
+                [](const Plan&, const Row& r) {
+                  return r.time_us && r.time_us->quantum_us > 0 ? Field{r.time_us->quantum_us}
+                                                                : Field{};
+                });
+  add_to_passed(
+      {"correlation_time", "samples", kReal,
+       "correlated samples that tell as much of the median as one independent sample"},
+      [](const Plan&, const Row& r) { return time_of(r, &Statistics::correlation_time); });
+  add_to_passed({"outliers", "", kInteger, "samples further than 14.826 MAD from the median"},
+                [](const Plan&, const Row& r) {
+                  return r.time_us ? Field{static_cast<std::int64_t>(r.time_us->outliers)}
+                                   : Field{};
+                });
+  add_to_passed({"samples", "", kInteger, "samples taken"}, [](const Plan&, const Row& r) {
+    return r.time_us ? Field{static_cast<std::int64_t>(r.time_us->count)} : Field{};
+  });
+  const auto stop_reasons = names_of_all(kStopReasons);
+  c.push_back(with({{"stop_reason", "", kText, one_of(stop_reasons)},
+                    [](const Plan&, const Row& r) { return text(name_of(r.stop_reason)); }},
+                   Presence::some, stop_reasons));
   append_conditions(c);
   c.push_back({{"baseline", "", kText, "the variant that speedup refers to"},
                [](const Plan& p, const Row& r) {
                  const Variant* baseline = p.experiment(*r.group).baseline;
                  return baseline ? Field{baseline->id} : Field{};
                }});
-  c.push_back(
-      {{"speedup", "x", kReal, "the baseline's median time over this one's, same problem and mode"},
-       [](const Plan&, const Row& r) {
-         return r.time_us && r.baseline_time_us ? Field{*r.baseline_time_us / r.time_us->median}
-                                                : Field{};
-       }});
+  add_to_passed(
+      {"speedup", "x", kReal, "the baseline's median time over this one's, same problem and mode"},
+      [](const Plan&, const Row& r) {
+        return r.time_us && r.baseline_time_us ? Field{*r.baseline_time_us / r.time_us->median}
+                                               : Field{};
+      });
 }
 
 void append_work(std::vector<Column>& c) {
@@ -247,24 +285,27 @@ void append_work(std::vector<Column>& c) {
                [](const Plan&, const Row& r) {
                  return r.prediction && operations(r) > 0 ? Field{operations(r)} : Field{};
                }});
-  c.push_back(
+  c.push_back(with(
       {{"useful_gb_per_s", "GB/s", kReal, "useful bytes over median time (10^9 bytes)"},
        [](const Plan&, const Row& r) {
          return r.prediction
                     ? per_second(
                           r, r.prediction->work.bytes_read + r.prediction->work.bytes_written, 1e9)
                     : Field{};
-       }});
-  c.push_back(
+       }},
+      Presence::passed));
+  c.push_back(with(
       {{"moved_gb_per_s", "GB/s", kReal, "moved bytes over median time"},
        [](const Plan&, const Row& r) {
          return r.prediction
                     ? per_second(
                           r, r.prediction->work.moved_read + r.prediction->work.moved_written, 1e9)
                     : Field{};
-       }});
-  c.push_back({{"tflops", "TFLOP/s", kReal, "operations over median time (10^12 operations)"},
-               [](const Plan&, const Row& r) { return per_second(r, operations(r), 1e12); }});
+       }},
+      Presence::passed));
+  c.push_back(with({{"tflops", "TFLOP/s", kReal, "operations over median time (10^12 operations)"},
+                    [](const Plan&, const Row& r) { return per_second(r, operations(r), 1e12); }},
+                   Presence::passed));
 }
 
 void append_limits(std::vector<Column>& c) {
@@ -277,19 +318,23 @@ void append_limits(std::vector<Column>& c) {
                [](const Plan&, const Row& r) {
                  return r.prediction ? text(r.prediction->limit_by) : Field{};
                }});
-  c.push_back({{"limit_pct", "%", kReal, "limit over median time"}, [](const Plan&, const Row& r) {
-                 return r.prediction ? percent_of(r, r.prediction->limit_time_us) : Field{};
-               }});
-  c.push_back({{"dram_limit_pct", "%", kReal,
-                "time for the least DRAM bytes at datasheet bandwidth over median time"},
-               [](const Plan&, const Row& r) {
-                 return r.prediction ? percent_of(r, r.prediction->dram_time_us) : Field{};
-               }});
-  c.push_back({{"compute_limit_pct", "%", kReal,
-                "time for the operations at the datasheet rate over median time"},
-               [](const Plan&, const Row& r) {
-                 return r.prediction ? percent_of(r, r.prediction->compute_time_us) : Field{};
-               }});
+  c.push_back(with({{"limit_pct", "%", kReal, "limit over median time"},
+                    [](const Plan&, const Row& r) {
+                      return r.prediction ? percent_of(r, r.prediction->limit_time_us) : Field{};
+                    }},
+                   Presence::passed));
+  c.push_back(with({{"dram_limit_pct", "%", kReal,
+                     "time for the least DRAM bytes at datasheet bandwidth over median time"},
+                    [](const Plan&, const Row& r) {
+                      return r.prediction ? percent_of(r, r.prediction->dram_time_us) : Field{};
+                    }},
+                   Presence::passed));
+  c.push_back(with({{"compute_limit_pct", "%", kReal,
+                     "time for the operations at the datasheet rate over median time"},
+                    [](const Plan&, const Row& r) {
+                      return r.prediction ? percent_of(r, r.prediction->compute_time_us) : Field{};
+                    }},
+                   Presence::passed));
 }
 
 void append_occupancy(std::vector<Column>& c) {
@@ -336,9 +381,10 @@ void append_errors(std::vector<Column>& c) {
       verified({"error_over_allowed", "", kReal,
                 "largest error over the tolerance that verification allows; above 1 is incorrect"},
                [](const Verification& v) { return v.worst_over_allowed; }));
-  c.push_back({{"key", "", kText,
-                "experiment/family/variant/parameters/mode, also the name of the NVTX range"},
-               [](const Plan&, const Row& r) { return Field{r.key}; }});
+  c.push_back(with({{"key", "", kText,
+                     "experiment/family/variant/parameters/mode, also the name of the NVTX range"},
+                    [](const Plan&, const Row& r) { return Field{r.key}; }},
+                   Presence::all));
 }
 
 Column parameter_column(const Parameter& parameter) {

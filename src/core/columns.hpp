@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "core/plan.hpp"
@@ -11,8 +12,17 @@
 
 namespace gpuexp {
 
+/// Which rows have a value in a column.
+enum class Presence {
+  some,    ///< those where the value is known
+  all,     ///< every row
+  passed,  ///< passed rows alone: what a row that did not pass must not claim
+};
+
 struct Column : ColumnInfo {
   std::function<Field(const Plan&, const Row&)> get;
+  Presence presence = Presence::some;
+  std::vector<std::string> values = {};  ///< the only texts; empty: any
 };
 
 /// The columns of every report, in order.

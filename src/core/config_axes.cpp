@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
-#include <set>
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -167,6 +167,11 @@ class AxisReader {
     range.check_keys(kWaveEdgesRangeKeys);
     const auto [from, to] = read_integer_range(range);
     check_room(node, 1);
+    const double sizes = static_cast<double>(to) - static_cast<double>(from) + 1;
+    if (sizes > static_cast<double>(kMaxCells)) {
+      range.fail(fmt::format("holds {} sizes, each of which is looked at; allowed: at most {}",
+                             sizes, kMaxCells));
+    }
     items_.emplace_back(WaveEdges{from, to});
   }
 
@@ -278,19 +283,26 @@ void drop_repetitions(Experiment& experiment) {
     const auto items = [&](std::size_t index) -> std::vector<AxisItem>& {
       return experiment.axes[index].items;
     };
-    std::set<std::vector<AxisItem>> seen;
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < items(group.front()).size(); ++i) {
-      std::vector<AxisItem> tuple(group.size());
-      std::transform(group.begin(), group.end(), tuple.begin(),
-                     [&](std::size_t index) { return items(index)[i]; });
-      if (!seen.insert(tuple).second) continue;
-      for (std::size_t j = 0; j < group.size(); ++j)
-        items(group[j])[kept] = std::move(tuple[j]);
-      ++kept;
+    const auto before = [&](std::size_t a, std::size_t b) {
+      const auto different = std::find_if(group.begin(), group.end(), [&](std::size_t index) {
+        return items(index)[a] != items(index)[b];
+      });
+      return different != group.end() && items(*different)[a] < items(*different)[b];
+    };
+    // Sorted, equal tuples are neighbours with the first to appear in front.
+    std::vector<std::size_t> order(items(group.front()).size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    // A range ascends as it is, and may be long.
+    const auto descends = [&](std::size_t a, std::size_t b) { return !before(a, b); };
+    if (std::adjacent_find(order.begin(), order.end(), descends) == order.end()) continue;
+    std::stable_sort(order.begin(), order.end(), before);
+    std::vector<bool> is_repeated(order.size());
+    for (std::size_t i = 1; i < order.size(); ++i)
+      is_repeated[order[i]] = !before(order[i - 1], order[i]);
+    for (const std::size_t index : group) {
+      std::size_t at = 0;
+      std::erase_if(items(index), [&](const AxisItem&) { return is_repeated[at++]; });
     }
-    for (const std::size_t index : group)
-      items(index).resize(kept);
   }
 }
 

@@ -1,6 +1,7 @@
 #include "core/kernel_resource.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <tuple>
 
 namespace gpuexp {
@@ -15,9 +16,11 @@ KernelResources::KernelResources(const KernelResource* table, std::size_t count)
 std::optional<KernelResources::Found> KernelResources::find(const void* kernel,
                                                             int compute_capability) const {
   std::optional<KernelResource> best;
-  for (const KernelResource& r : sorted_) {
-    if (r.host_function != kernel) continue;
-    if (!best || r.architecture <= compute_capability) best = r;
+  auto row = std::lower_bound(
+      sorted_.begin(), sorted_.end(), kernel,
+      [](const KernelResource& r, const void* k) { return std::less<>()(r.host_function, k); });
+  for (; row != sorted_.end() && row->host_function == kernel; ++row) {
+    if (!best || row->architecture <= compute_capability) best = *row;
   }
   if (!best) return std::nullopt;
   const bool exact = best->architecture <= compute_capability &&

@@ -1,6 +1,7 @@
 // One row of results: what happened to one cell.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,10 +22,15 @@ enum class Status {
   timeout,    ///< did not finish in time
   not_run,    ///< the run ended before its turn
 };
+inline constexpr std::array kStatuses{Status::passed,  Status::incorrect, Status::failed,
+                                      Status::skipped, Status::timeout,   Status::not_run};
 std::string_view name_of(Status status);
 
 /// Why sampling ended.
 enum class StopReason { none, converged, max_samples, max_seconds, interrupted };
+inline constexpr std::array kStopReasons{StopReason::none, StopReason::converged,
+                                         StopReason::max_samples, StopReason::max_seconds,
+                                         StopReason::interrupted};
 std::string_view name_of(StopReason reason);
 
 /// The SM clock over the stretches in which a group's rounds were taken.

@@ -21,13 +21,18 @@ struct ColumnInfo {
   std::string unit;
   FieldType type = FieldType::text;
   std::string doc;
+
+  bool operator==(const ColumnInfo&) const = default;
 };
 
 struct Table {
   std::vector<ColumnInfo> columns;
   std::vector<std::vector<Field>> rows;  ///< one field per column
 
+  /// Index of the column; a search.
   std::optional<std::size_t> column(std::string_view name) const;
+
+  bool operator==(const Table&) const = default;
 };
 
 }  // namespace gpuexp

@@ -1,6 +1,6 @@
 #include "report/comparison_json.hpp"
 
-#include "report/json_values.hpp"
+#include "report/json_text.hpp"
 
 namespace gpuexp {
 

@@ -1,6 +1,7 @@
 #include "report/csv.hpp"
 
 #include <cmath>
+#include <iterator>
 #include <stdexcept>
 #include <string_view>
 
@@ -12,35 +13,45 @@ namespace {
 
 constexpr std::string_view kLineEnd = "\r\n";
 
-std::string quoted(std::string_view text) {
-  std::string result = "\"";
+void append_quoted(std::string& line, std::string_view text) {
+  line += '"';
   for (const char c : text) {
-    if (c == '"') result += '"';
-    result += c;
+    if (c == '"') line += '"';
+    line += c;
   }
-  return result + '"';
+  line += '"';
 }
 
-struct FieldText {
-  std::string operator()(std::monostate) const { return ""; }
-  std::string operator()(std::int64_t value) const { return fmt::format("{}", value); }
-  std::string operator()(double value) const {
-    return std::isfinite(value) ? fmt::format("{}", value) : "";
+struct AppendField {
+  std::string& line;
+
+  void operator()(std::monostate) const {}
+  void operator()(std::int64_t value) const { line += fmt::format_int(value).c_str(); }
+  void operator()(double value) const {
+    if (std::isfinite(value)) fmt::format_to(std::back_inserter(line), "{}", value);
   }
-  std::string operator()(const std::string& value) const {
-    return value.find_first_of(",\"\r\n") == std::string::npos ? value : quoted(value);
+  void operator()(const std::string& value) const {
+    if (value.find_first_of(",\"\r\n") == std::string::npos) {
+      line += value;
+    } else {
+      append_quoted(line, value);
+    }
   }
 };
+
+void append_line(std::string& text, const std::vector<Field>& fields) {
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (i > 0) text += ',';
+    std::visit(AppendField{text}, fields[i]);
+  }
+  text += kLineEnd;
+}
 
 }  // namespace
 
 std::string csv_line(const std::vector<Field>& fields) {
   std::string line;
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    if (i > 0) line += ',';
-    line += std::visit(FieldText{}, fields[i]);
-  }
-  line += kLineEnd;
+  append_line(line, fields);
   return line;
 }
 
@@ -53,10 +64,20 @@ std::string csv_header(const std::vector<ColumnInfo>& columns) {
 }
 
 std::string to_csv(const Table& table) {
-  std::string text = csv_header(table.columns);
-  for (const std::vector<Field>& row : table.rows)
-    text += csv_line(row);
+  std::string text;
+  print_csv(table, [&](std::string_view part) { text += part; });
   return text;
+}
+
+void print_csv(const Table& table, const WritePart& write) {
+  std::string text = csv_header(table.columns);
+  for (const std::vector<Field>& row : table.rows) {
+    append_line(text, row);
+    if (text.size() < kPartBytes) continue;
+    write(text);
+    text.clear();
+  }
+  write(text);
 }
 
 CsvWriter::CsvWriter(Output& output, const std::vector<ColumnInfo>& columns)

@@ -18,6 +18,9 @@ std::string csv_header(const std::vector<ColumnInfo>& columns);
 
 std::string to_csv(const Table& table);
 
+/// The same in parts: a table of many rows would be in memory twice.
+void print_csv(const Table& table, const WritePart& write);
+
 /// Writes rows as they come; each has reached the system when write_row returns, so a crash later
 /// loses none. Throws ReportError, naming the file, when the system refuses.
 class CsvWriter {

@@ -5,29 +5,46 @@
 //     "columns": [ {"name", "unit", "type", "doc"}, … ],
 //     "rows": [ { <one member per column>, "samples_us": […] }, … ] }
 //
-// Missing numbers are null. schema_version counts changes that an older reader would misread;
-// members may be added without raising it, and readers ignore those they do not know.
+// Missing numbers are null. samples_us is absent where raw samples were left out, and empty where
+// none were taken.
+//
+// schema_version counts changes that an older reader would misread: a member that is gone, or whose
+// meaning, unit or type is another. Members, columns and texts of an enumeration may be added
+// without raising it, and readers ignore those that they do not know. report_schema() says the same
+// to machines.
 #pragma once
 
 #include <string>
 #include <string_view>
 
+#include "report/output.hpp"
 #include "report/report.hpp"
 
 namespace gpuexp {
 
 inline constexpr int kReportSchemaVersion = 1;
 
-std::string to_json(const Report& report);
+struct JsonOptions {
+  bool samples = true;  ///< false: raw samples, most of a report's bytes, are left out
+};
+
+std::string to_json(const Report& report, const JsonOptions& options = {});
+
+/// The same in parts: a report of many rows would be in memory twice.
+void print_json(const Report& report, const WritePart& write, const JsonOptions& options = {});
 
 /// Throws ReportError; what was at `path` before is then still there.
-void write_json(const Report& report, const std::string& path);
+void write_json(const Report& report, const std::string& path, const JsonOptions& options = {});
 
 /// `file` is for messages. Throws ReportError for everything that is no report: broken JSON,
-/// members missing or of the wrong type, a newer schema_version.
+/// members missing, given twice or of the wrong type, a newer schema_version.
 Report parse_report(std::string_view text, const std::string& file);
 
 /// The same from a file, which may also be a pipe.
 Report read_report(const std::string& path);
+
+/// The JSON Schema (draft 2020-12) of reports, pretty-printed: made from the columns and the
+/// provenance that this program declares.
+std::string report_schema();
 
 }  // namespace gpuexp

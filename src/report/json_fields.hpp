@@ -1,48 +1,51 @@
-// The members of a report's provenance, each named once for the writer and the reader of JSON.
+// The members of a report's provenance, each named once for the writer and the reader of JSON and
+// for its schema.
 #pragma once
+
+#include <string_view>
 
 namespace gpuexp {
 
 /// Member of a row that holds its raw samples; no column may be called so.
-inline constexpr const char* kSamplesMember = "samples_us";
+inline constexpr std::string_view kSamplesMember = "samples_us";
 
-/// Calls visit(name, member) for each optional member, in the order of the file.
+/// Calls visit(name, member, doc) for each optional member, in the order of the file.
 template <class Device, class Visit>
 void visit_device(Device& device, Visit&& visit) {
-  visit("name", device.name);
-  visit("uuid", device.uuid);
-  visit("pci_bus_id", device.pci_bus_id);
-  visit("compute_capability", device.compute_capability);
-  visit("sm_count", device.sm_count);
-  visit("driver_version", device.driver_version);
-  visit("runtime_version", device.runtime_version);
-  visit("sm_clock_mhz", device.sm_clock_mhz);
-  visit("sm_clock_max_mhz", device.sm_clock_max_mhz);
-  visit("memory_clock_mhz", device.memory_clock_mhz);
-  visit("power_limit_w", device.power_limit_w);
-  visit("temperature_c", device.temperature_c);
-  visit("ecc_enabled", device.ecc_enabled);
-  visit("memory_total_bytes", device.memory_total_bytes);
-  visit("memory_free_bytes", device.memory_free_bytes);
+  visit("name", device.name, "as the driver reports it");
+  visit("uuid", device.uuid, "of the GPU, or of its MIG instance");
+  visit("pci_bus_id", device.pci_bus_id, "its place in the machine");
+  visit("compute_capability", device.compute_capability, "such as 9.0");
+  visit("sm_count", device.sm_count, "streaming multiprocessors");
+  visit("driver_version", device.driver_version, "of the kernel module");
+  visit("runtime_version", device.runtime_version, "of the CUDA runtime");
+  visit("sm_clock_mhz", device.sm_clock_mhz, "at the start of the run");
+  visit("sm_clock_max_mhz", device.sm_clock_max_mhz, "the highest that the device allows");
+  visit("memory_clock_mhz", device.memory_clock_mhz, "at the start of the run");
+  visit("power_limit_w", device.power_limit_w, "in force at the start of the run");
+  visit("temperature_c", device.temperature_c, "at the start of the run");
+  visit("ecc_enabled", device.ecc_enabled, "whether memory is protected by error-correcting codes");
+  visit("memory_total_bytes", device.memory_total_bytes, "of the device");
+  visit("memory_free_bytes", device.memory_free_bytes, "at the start of the run");
 }
 
 template <class Config, class Visit>
 void visit_config(Config& config, Visit&& visit) {
-  visit("path", config.path);
-  visit("name", config.name);
-  visit("sha256", config.sha256);
-  visit("text", config.text);
+  visit("path", config.path, "as given");
+  visit("name", config.name, "the config's own name");
+  visit("sha256", config.sha256, "of the text, hexadecimal");
+  visit("text", config.text, "the file's bytes");
 }
 
 template <class Run, class Visit>
 void visit_run(Run& run, Visit&& visit) {
-  visit("gpuexp_version", run.gpuexp_version);
-  visit("git_commit", run.git_commit);
-  visit("git_dirty", run.git_dirty);
-  visit("compiler", run.compiler);
-  visit("cuda_toolkit", run.cuda_toolkit);
-  visit("utc", run.utc);
-  visit("host", run.host);
+  visit("gpuexp_version", run.gpuexp_version, "of the program that wrote this");
+  visit("git_commit", run.git_commit, "that it was built from");
+  visit("git_dirty", run.git_dirty, "built from a tree with uncommitted changes");
+  visit("compiler", run.compiler, "of the host code");
+  visit("cuda_toolkit", run.cuda_toolkit, "version of nvcc");
+  visit("utc", run.utc, "start of the run, ISO 8601");
+  visit("host", run.host, "name of the machine");
 }
 
 }  // namespace gpuexp

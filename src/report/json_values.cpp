@@ -1,42 +1,144 @@
 #include "report/json_values.hpp"
 
-#include <cmath>
+#include <fmt/format.h>
+
+#include "core/names.hpp"
+#include "report/report.hpp"
+#include "report/text.hpp"
 
 namespace gpuexp {
 
-using Json = nlohmann::ordered_json;
+namespace {
 
-Json json_of(const Field& field) {
-  return std::visit(
-      [](const auto& value) -> Json {
-        using T = std::decay_t<decltype(value)>;
-        if constexpr (std::is_same_v<T, std::monostate>) {
-          return nullptr;
-        } else if constexpr (std::is_same_v<T, double>) {
-          return std::isfinite(value) ? Json(value) : Json(nullptr);
-        } else {
-          return value;
-        }
-      },
-      field);
+std::string text_of(const Place& place) {
+  if (!place.parent) return "";
+  const std::string parent = text_of(*place.parent);
+  if (place.is_element) return fmt::format("{}[{}]", parent, place.index);
+  const std::string member = shown(place.member);
+  return parent.empty() ? member : fmt::format("{}.{}", parent, member);
 }
 
-Json json_of(const ColumnInfo& column) {
-  return {{"name", column.name},
-          {"unit", column.unit},
-          {"type", name_of(column.type)},
-          {"doc", column.doc}};
+const char* name_of(JsonScanner::Kind kind) {
+  using Kind = JsonScanner::Kind;
+  switch (kind) {
+    case Kind::null: return "null";
+    case Kind::boolean: return "boolean";
+    case Kind::number: return "number";
+    case Kind::string: return "string";
+    case Kind::array: return "array";
+    case Kind::object: return "object";
+  }
+  return "unknown";
 }
 
-Json json_of_row(const Table& table, std::size_t row) {
-  Json json = Json::object();
-  for (std::size_t c = 0; c < table.columns.size(); ++c)
-    json[table.columns[c].name] = json_of(table.rows[row][c]);
-  return json;
+}  // namespace
+
+std::string shown(std::string_view name) {
+  return shorten(printable(name));
 }
 
-std::string text_of(const Json& json, int indent) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+void JsonValues::fail(const Place& place, const std::string& what) const {
+  const std::string at = text_of(place);
+  throw ReportError(fmt::format("{}: {}{}", file_, at.empty() ? "" : at + ": ", what));
+}
+
+void JsonValues::fail_expecting(const Place& place, const char* expected) {
+  constexpr std::size_t kLongestQuote = 40;
+  const Kind kind = scanner_.peek();
+  const std::size_t begin = scanner_.offset();
+  scanner_.skip();
+  std::string found(name_of(kind));
+  const std::size_t length = scanner_.offset() - begin;
+  if (kind != Kind::array && kind != Kind::object && length <= kLongestQuote)
+    found = printable(text_.substr(begin, length));
+  fail(place, fmt::format("expected {}, found {}", expected, found));
+}
+
+void JsonValues::fail_for_absence(const Place& place, std::string_view name) const {
+  fail(place, fmt::format("no member '{}'", shown(name)));
+}
+
+void JsonValues::fail_for_repetition(const Place& place, std::string_view name) const {
+  fail(place, fmt::format("'{}' is given twice", shown(name)));
+}
+
+void JsonValues::require(const std::unordered_set<std::string>& names, const Place& place,
+                         std::initializer_list<const char*> required) const {
+  for (const char* name : required) {
+    if (names.count(name) == 0) fail_for_absence(place, name);
+  }
+}
+
+void JsonValues::read(const Place& place, std::string& out) {
+  expect(place, Kind::string, "a text");
+  out = scanner_.string();
+}
+
+void JsonValues::read(const Place& place, bool& out) {
+  expect(place, Kind::boolean, "true or false");
+  out = scanner_.boolean();
+}
+
+void JsonValues::read(const Place& place, std::int64_t& out) {
+  constexpr const char* kExpected = "an integer of 64 bits";
+  expect(place, Kind::number, kExpected);
+  const std::size_t begin = scanner_.offset();
+  const JsonNumber number = scanner_.number();
+  if (!number.integer) {
+    return_to(begin);
+    fail_expecting(place, kExpected);
+  }
+  out = *number.integer;
+}
+
+void JsonValues::read(const Place& place, double& out) {
+  expect(place, Kind::number, "a number");
+  out = scanner_.number().real;
+}
+
+void JsonValues::read(const Place& place, FieldType& out) {
+  if (scanner_.peek() == Kind::string) {
+    const std::size_t begin = scanner_.offset();
+    const std::string_view name = scanner_.string();
+    for (const FieldType type : {FieldType::text, FieldType::integer, FieldType::real}) {
+      if (name != gpuexp::name_of(type)) continue;
+      out = type;
+      return;
+    }
+    return_to(begin);
+  }
+  fail_expecting(place, "\"text\", \"integer\" or \"real\"");
+}
+
+Field JsonValues::field(const Place& place, FieldType type) {
+  if (scanner_.peek() == Kind::null) {
+    scanner_.null();
+    return std::monostate{};
+  }
+  const auto typed = [&](auto value) -> Field {
+    read(place, value);
+    return value;
+  };
+  switch (type) {
+    case FieldType::text: return typed(std::string{});
+    case FieldType::integer: return typed(std::int64_t{});
+    case FieldType::real: return typed(double{});
+  }
+  fail(place, "the column has no type");
+}
+
+// An integer of more than 64 bits is not rounded in silence.
+Field JsonValues::scalar(const Place& place) {
+  const Kind kind = scanner_.peek();
+  if (kind == Kind::null || kind == Kind::string) return field(place, FieldType::text);
+  if (kind != Kind::number) fail_expecting(place, "a number, a text or null");
+  const std::size_t begin = scanner_.offset();
+  const JsonNumber number = scanner_.number();
+  if (number.integer) return *number.integer;
+  const std::string_view written = text_.substr(begin, scanner_.offset() - begin);
+  if (written.find_first_of(".eE") != std::string_view::npos) return number.real;
+  return_to(begin);
+  fail_expecting(place, "an integer of 64 bits");
 }
 
 }  // namespace gpuexp

@@ -1,6 +1,12 @@
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include <fmt/format.h>
+
 #include "report/json.hpp"
 #include "report/json_fields.hpp"
-#include "report/json_values.hpp"
+#include "report/json_text.hpp"
 #include "report/output.hpp"
 
 namespace gpuexp {
@@ -11,7 +17,7 @@ using Json = nlohmann::ordered_json;
 
 // Writes optional members into an object, null where they are empty.
 auto writer_into(Json& object) {
-  return [&object](const char* name, const auto& member) {
+  return [&object](const char* name, const auto& member, const char*) {
     object[name] = member ? Json(*member) : Json(nullptr);
   };
 }
@@ -30,16 +36,106 @@ Json json_of_provenance(const Provenance& provenance) {
   return json;
 }
 
-Json json_with_samples(const Report& report, std::size_t row) {
-  Json json = json_of_row(report.table, row);
-  Json& samples = json[kSamplesMember] = Json::array();
-  if (row < report.samples_us.size()) samples = report.samples_us[row];
-  return json;
+// ---- rows, which may be hundreds of thousands: text at once, without a tree
+
+void append(std::string& text, const std::string& value) {
+  const bool is_plain = std::all_of(value.begin(), value.end(), [](char c) {
+    return c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
+  });
+  if (!is_plain) {
+    text += text_of(Json(value), -1);
+    return;
+  }
+  text += '"';
+  text += value;
+  text += '"';
 }
 
-}  // namespace
+// The shortest text that reads back as the same double, and as a real number: 2.0, not 2.
+void append(std::string& text, double value) {
+  if (!std::isfinite(value)) {
+    text += "null";
+    return;
+  }
+  const std::size_t begin = text.size();
+  fmt::format_to(std::back_inserter(text), "{}", value);
+  if (text.find_first_of(".e", begin) == std::string::npos) text += ".0";
+}
 
-std::string to_json(const Report& report) {
+void append(std::string& text, std::int64_t value) {
+  text += fmt::format_int(value).c_str();
+}
+
+void append(std::string& text, std::monostate) {
+  text += "null";
+}
+
+// The names of the members, written once for all rows: "name":
+std::vector<std::string> member_names(const std::vector<ColumnInfo>& columns) {
+  std::vector<std::string> names;
+  for (const ColumnInfo& column : columns) {
+    append(names.emplace_back(), column.name);
+    names.back() += ':';
+  }
+  return names;
+}
+
+void append_samples(std::string& text, const std::vector<double>& samples) {
+  text += fmt::format("\"{}\":[", kSamplesMember);
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    if (i > 0) text += ',';
+    append(text, samples[i]);
+  }
+  text += ']';
+}
+
+void append_row(std::string& text, const std::vector<std::string>& names,
+                const std::vector<Field>& fields, const std::vector<double>* samples) {
+  text += '{';
+  for (std::size_t c = 0; c < names.size(); ++c) {
+    if (c > 0) text += ',';
+    text += names[c];
+    std::visit([&](const auto& value) { append(text, value); }, fields[c]);
+  }
+  if (samples) {
+    if (!names.empty()) text += ',';
+    append_samples(text, *samples);
+  }
+  text += '}';
+}
+
+// A text that leaves in parts: a long one is never whole in memory.
+class Parts {
+ public:
+  explicit Parts(const WritePart& write) : write_(write) {}
+
+  /// For appending.
+  std::string& text() {
+    if (text_.size() >= kPartBytes) flush();
+    return text_;
+  }
+  void flush() {
+    write_(text_);
+    text_.clear();
+  }
+
+ private:
+  const WritePart& write_;
+  std::string text_;
+};
+
+// A line per element, so that tools which work by lines find a row in one.
+template <class Append>
+void append_lines(Parts& parts, std::size_t count, const Append& append_element) {
+  for (std::size_t i = 0; i < count; ++i) {
+    std::string& text = parts.text();
+    text += i == 0 ? "\n    " : ",\n    ";
+    append_element(text, i);
+  }
+  parts.text() += "\n  ]";
+}
+
+std::string head_of(const Report& report) {
   constexpr int kIndent = 2;
   Json head = Json::object();
   head["schema_version"] = kReportSchemaVersion;
@@ -47,15 +143,36 @@ std::string to_json(const Report& report) {
   head["complete"] = report.complete;
   std::string text = text_of(head, kIndent);
   text.resize(text.size() - 2);  // "\n}" comes last
-  text += ",\n  " + json_lines("columns", report.table.columns.size(),
-                               [&](std::size_t i) { return json_of(report.table.columns[i]); });
-  text += ",\n  " + json_lines("rows", report.table.rows.size(),
-                               [&](std::size_t i) { return json_with_samples(report, i); });
-  return text + "\n}\n";
+  return text;
 }
 
-void write_json(const Report& report, const std::string& path) {
-  write_file_atomically(path, to_json(report));
+}  // namespace
+
+void print_json(const Report& report, const WritePart& write, const JsonOptions& options) {
+  Parts parts(write);
+  const std::vector<ColumnInfo>& columns = report.table.columns;
+  parts.text() += head_of(report) + ",\n  \"columns\": [";
+  append_lines(parts, columns.size(),
+               [&](std::string& text, std::size_t i) { text += text_of(json_of(columns[i]), -1); });
+  parts.text() += ",\n  \"rows\": [";
+  const std::vector<std::string> names = member_names(columns);
+  const bool has_samples = options.samples && !report.samples_us.empty();
+  append_lines(parts, report.table.rows.size(), [&](std::string& text, std::size_t i) {
+    append_row(text, names, report.table.rows[i], has_samples ? &report.samples_us.at(i) : nullptr);
+  });
+  parts.text() += "\n}\n";
+  parts.flush();
+}
+
+std::string to_json(const Report& report, const JsonOptions& options) {
+  std::string text;
+  print_json(
+      report, [&](std::string_view part) { text += part; }, options);
+  return text;
+}
+
+void write_json(const Report& report, const std::string& path, const JsonOptions& options) {
+  write_file_atomically(path, [&](const WritePart& write) { print_json(report, write, options); });
 }
 
 }  // namespace gpuexp

@@ -49,10 +49,11 @@ class TemporaryFile {
       if (written < 0) return false;
       text.remove_prefix(static_cast<std::size_t>(written));
     }
-    return ::fsync(descriptor_) == 0;
+    return true;
   }
 
   bool rename_to(const std::string& target) {
+    if (::fsync(descriptor_) != 0) return false;
     const int descriptor = std::exchange(descriptor_, -1);
     if (::close(descriptor) != 0) return false;
     kept_ = ::rename(path_.c_str(), target.c_str()) == 0;
@@ -119,19 +120,27 @@ void check_writable(const std::string& path) {
 }
 
 void write_file_atomically(const std::string& path, std::string_view text) {
+  write_file_atomically(path, [&](const WritePart& write) { write(text); });
+}
+
+void write_file_atomically(const std::string& path,
+                           const std::function<void(const WritePart&)>& produce) {
   namespace fs = std::filesystem;
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (fs::exists(status) && !fs::is_regular_file(status)) {
     Output output(path);
-    output.write(text);
+    produce([&](std::string_view part) { output.write(part); });
     output.close();
     return;
   }
   const fs::path target = fs::exists(status) ? fs::canonical(path, error) : fs::path(path);
   if (target.empty()) fail_to_write(path, error.value());
   TemporaryFile file(target);
-  if (!file.write(text) || !file.rename_to(target)) fail_to_write(path, errno);
+  produce([&](std::string_view part) {
+    if (!file.write(part)) fail_to_write(path, errno);
+  });
+  if (!file.rename_to(target)) fail_to_write(path, errno);
   sync_directory_of(target);
 }
 

@@ -2,10 +2,17 @@
 #pragma once
 
 #include <cstdio>
+#include <functional>
 #include <string>
 #include <string_view>
 
 namespace gpuexp {
+
+/// Takes a part of a text; parts follow each other.
+using WritePart = std::function<void(std::string_view)>;
+
+/// A part of this size costs little to write and little to keep.
+inline constexpr std::size_t kPartBytes = std::size_t{1} << 20;
 
 /// A file or a standard stream. What fails throws ReportError with the name and the system's
 /// reason.
@@ -43,5 +50,9 @@ void check_writable(const std::string& path);
 /// pointing where it did. What is no regular file (/dev/stdout, a pipe) is written in place. Throws
 /// ReportError.
 void write_file_atomically(const std::string& path, std::string_view text);
+
+/// The same from what `produce` hands to the function that it is given.
+void write_file_atomically(const std::string& path,
+                           const std::function<void(const WritePart&)>& produce);
 
 }  // namespace gpuexp

@@ -69,9 +69,12 @@ struct Provenance {
 struct Report {
   Provenance provenance;
   Table table;
-  /// Raw samples of each row of the table, in the order taken; empty where none were.
+  /// Raw samples of each row of the table, in the order taken; empty where none were. No element at
+  /// all where the report has left samples out.
   std::vector<std::vector<double>> samples_us;
   bool complete = false;  ///< every planned row is there; false after an interruption
+
+  bool operator==(const Report&) const = default;
 };
 
 }  // namespace gpuexp

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -65,10 +66,16 @@ bool differs_between_passed(const ExperimentResults& e, const std::string& colum
 
 }  // namespace
 
-const Field* ResultRow::find(std::string_view column) const {
-  const auto index = table_->column(column);
-  if (!index || *index >= table_->rows[index_].size()) return nullptr;
-  return &table_->rows[index_][*index];
+ResultTable::ResultTable(const Table& table) : table_(&table) {
+  for (std::size_t c = 0; c < table.columns.size(); ++c)
+    columns_.emplace(table.columns[c].name, c);
+}
+
+const Field* ResultTable::field(std::size_t row, std::string_view column) const {
+  const auto found = columns_.find(column);
+  const std::vector<Field>& fields = table_->rows[row];
+  return found == columns_.end() || found->second >= fields.size() ? nullptr
+                                                                   : &fields[found->second];
 }
 
 Field ResultRow::field(std::string_view column) const {
@@ -93,6 +100,12 @@ std::string ResultRow::text(std::string_view column) const {
   return real ? fmt::format("{}", *real) : "";
 }
 
+bool ResultRow::passed() const {
+  const Field* f = find("status");
+  const auto* status = f ? std::get_if<std::string>(f) : nullptr;
+  return status && *status == "passed";
+}
+
 std::optional<double> ResultRow::time_us() const {
   const auto median = number("time_median_us");
   return passed() && median && *median > 0 ? median : std::nullopt;
@@ -115,9 +128,10 @@ bool clearly_faster(const ResultRow& a, const ResultRow& b) {
 
 std::vector<std::string> ExperimentResults::values(std::string_view column) const {
   std::vector<std::string> found;
+  std::unordered_set<std::string> known;
   for (const ResultRow& row : rows) {
     std::string value = row.text(column);
-    if (value.empty() || std::find(found.begin(), found.end(), value) != found.end()) continue;
+    if (value.empty() || !known.insert(value).second) continue;
     found.push_back(std::move(value));
   }
   return found;
@@ -129,18 +143,19 @@ std::string ExperimentResults::constant(std::string_view column) const {
 }
 
 std::vector<ExperimentResults> experiments_of(const Table& table) {
+  const auto shared = std::make_shared<const ResultTable>(table);
   std::vector<ExperimentResults> experiments;
+  std::unordered_map<std::string, std::size_t> positions;
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
-    const ResultRow row(table, i);
-    const std::string name = row.text("experiment");
-    auto found = std::find_if(experiments.begin(), experiments.end(),
-                              [&](const ExperimentResults& e) { return e.name == name; });
-    if (found == experiments.end()) {
+    const ResultRow row(*shared, i);
+    const auto [position, is_new] =
+        positions.try_emplace(row.text("experiment"), experiments.size());
+    if (is_new) {
       ExperimentResults& added = experiments.emplace_back();
-      added.name = name;
-      found = experiments.end() - 1;
+      added.name = position->first;
+      added.table = shared;
     }
-    found->rows.push_back(row);
+    experiments[position->second].rows.push_back(row);
   }
   for (ExperimentResults& e : experiments) {
     e.axes = axes_of(table, e);

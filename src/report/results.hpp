@@ -2,18 +2,34 @@
 // table: what a column does not say is empty.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/table.hpp"
 
 namespace gpuexp {
 
+/// A table whose columns are found by name without a search: readings ask for many.
+class ResultTable {
+ public:
+  /// The table outlives this and does not change.
+  explicit ResultTable(const Table& table);
+
+  /// Null where the row has no such column.
+  const Field* field(std::size_t row, std::string_view column) const;
+
+ private:
+  const Table* table_;
+  std::unordered_map<std::string_view, std::size_t> columns_;
+};
+
 class ResultRow {
  public:
-  ResultRow(const Table& table, std::size_t index) : table_(&table), index_(index) {}
+  ResultRow(const ResultTable& table, std::size_t index) : table_(&table), index_(index) {}
 
   /// The finite number in the column; empty where there is none.
   std::optional<double> number(std::string_view column) const;
@@ -23,16 +39,16 @@ class ResultRow {
   std::string text(std::string_view column) const;
 
   std::string variant() const { return text("variant"); }
-  bool passed() const { return text("status") == "passed"; }
+  bool passed() const;
   /// Median time of a passed row.
   std::optional<double> time_us() const;
   /// Half the 95 % interval of the median.
   std::optional<double> half_interval_us() const;
 
  private:
-  const Field* find(std::string_view column) const;
+  const Field* find(std::string_view column) const { return table_->field(index_, column); }
 
-  const Table* table_;
+  const ResultTable* table_;
   std::size_t index_;
 };
 
@@ -50,6 +66,7 @@ struct ResultAxis {
 
 struct ExperimentResults {
   std::string name;
+  std::shared_ptr<const ResultTable> table;  ///< that the rows are of
   std::vector<ResultRow> rows;
   std::vector<ResultAxis> axes;      ///< in the order of the table's columns
   std::vector<std::string> metrics;  ///< columns of metrics that differ between passed rows
@@ -60,7 +77,7 @@ struct ExperimentResults {
   std::string constant(std::string_view column) const;
 };
 
-/// In the order in which experiments first appear.
+/// In the order in which experiments first appear. The table outlives them.
 std::vector<ExperimentResults> experiments_of(const Table& table);
 
 /// "m = n = k = 4096, cold": what distinguishes the row's group from others of the experiment; ""

@@ -49,12 +49,12 @@ struct Index {
   }
 };
 
-Index index_of(const Report& report, const char* which) {
+Index index_of(const Report& report, const ResultTable& table, const char* which) {
   if (!report.table.column("key"))
     throw ReportError(fmt::format("run {}: no column 'key', by which rows are compared", which));
   Index index;
   for (std::size_t i = 0; i < report.table.rows.size(); ++i) {
-    const std::string key = ResultRow(report.table, i).text("key");
+    const std::string key = ResultRow(table, i).text("key");
     std::vector<std::size_t>& rows = index.rows[key];
     if (rows.empty()) index.keys.push_back(key);
     rows.push_back(i);
@@ -68,12 +68,12 @@ struct Side {
   std::string problem;
 };
 
-Side side_of(const Report& report, std::size_t row, const char* which) {
+Side side_of(const Report& report, const ResultTable& table, std::size_t row, const char* which) {
   constexpr std::size_t kFewest = 6;  // for an interval of the median
   static const std::vector<double> kNone;
   const auto& samples = row < report.samples_us.size() ? report.samples_us[row] : kNone;
   if (samples.empty()) return {{}, fmt::format("no samples in {}", which)};
-  const double quantum = ResultRow(report.table, row).number("time_quantum_us").value_or(0);
+  const double quantum = ResultRow(table, row).number("time_quantum_us").value_or(0);
   try {
     Side side{summarize(samples, std::max(quantum, 0.0)), ""};
     if (samples.size() < kFewest) {
@@ -91,7 +91,13 @@ Side side_of(const Report& report, std::size_t row, const char* which) {
 class Comparer {
  public:
   Comparer(const Report& a, const Report& b, const MinimumEffect& effect)
-      : a_(a), b_(b), effect_(effect), in_a_(index_of(a, "A")), in_b_(index_of(b, "B")) {}
+      : a_(a),
+        b_(b),
+        table_a_(a.table),
+        table_b_(b.table),
+        effect_(effect),
+        in_a_(index_of(a, table_a_, "A")),
+        in_b_(index_of(b, table_b_, "B")) {}
 
   std::vector<ComparedRow> rows() const {
     std::vector<ComparedRow> rows;
@@ -106,8 +112,8 @@ class Comparer {
   /// The row of a key's first occurrence: of A where it has one.
   ResultRow identity(const std::string& key) const {
     const auto& rows = in_a_.of(key);
-    return rows.empty() ? ResultRow(b_.table, in_b_.of(key).front())
-                        : ResultRow(a_.table, rows.front());
+    return rows.empty() ? ResultRow(table_b_, in_b_.of(key).front())
+                        : ResultRow(table_a_, rows.front());
   }
 
  private:
@@ -122,8 +128,8 @@ class Comparer {
           fmt::format("the key stands in {} rows of A and {} of B", rows_a.size(), rows_b.size());
       return row;
     }
-    if (!rows_a.empty()) row.status_a = ResultRow(a_.table, rows_a.front()).text("status");
-    if (!rows_b.empty()) row.status_b = ResultRow(b_.table, rows_b.front()).text("status");
+    if (!rows_a.empty()) row.status_a = ResultRow(table_a_, rows_a.front()).text("status");
+    if (!rows_b.empty()) row.status_b = ResultRow(table_b_, rows_b.front()).text("status");
     if (const auto outcome = untimed(rows_a.empty(), rows_b.empty(), row)) {
       row.outcome = *outcome;
       row.reason = why(*outcome, rows_a, rows_b);
@@ -146,21 +152,21 @@ class Comparer {
 
   std::string why(Outcome outcome, const std::vector<std::size_t>& rows_a,
                   const std::vector<std::size_t>& rows_b) const {
-    const auto state = [](const Report& report, std::size_t row, const char* which) {
-      const ResultRow result(report.table, row);
+    const auto state = [](const ResultTable& table, std::size_t row, const char* which) {
+      const ResultRow result(table, row);
       const std::string reason = result.text("reason");
       return fmt::format("{} in {}{}{}", result.text("status"), which, reason.empty() ? "" : ": ",
                          reason);
     };
-    if (outcome == Outcome::missing) return state(a_, rows_a.front(), "A") + ", not in B";
-    if (outcome == Outcome::added) return state(b_, rows_b.front(), "B") + ", not in A";
-    if (outcome == Outcome::repaired) return state(a_, rows_a.front(), "A");
-    return state(b_, rows_b.front(), "B");
+    if (outcome == Outcome::missing) return state(table_a_, rows_a.front(), "A") + ", not in B";
+    if (outcome == Outcome::added) return state(table_b_, rows_b.front(), "B") + ", not in A";
+    if (outcome == Outcome::repaired) return state(table_a_, rows_a.front(), "A");
+    return state(table_b_, rows_b.front(), "B");
   }
 
   void compare_times(std::size_t row_a, std::size_t row_b, ComparedRow& row) const {
-    const Side a = side_of(a_, row_a, "A");
-    const Side b = side_of(b_, row_b, "B");
+    const Side a = side_of(a_, table_a_, row_a, "A");
+    const Side b = side_of(b_, table_b_, row_b, "B");
     row.a = a.statistics;
     row.b = b.statistics;
     row.reason = a.problem.empty() ? b.problem : a.problem;
@@ -174,6 +180,8 @@ class Comparer {
 
   const Report& a_;
   const Report& b_;
+  ResultTable table_a_;
+  ResultTable table_b_;
   MinimumEffect effect_;
   Index in_a_;
   Index in_b_;

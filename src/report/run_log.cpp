@@ -15,8 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/columns.hpp"
+#include "core/statistics.hpp"
 #include "report/json.hpp"
+#include "report/json_text.hpp"
 
 namespace gpuexp {
 
@@ -24,22 +25,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json json_of(const Field& field) {
-  return std::visit(
-      [](const auto& value) -> Json {
-        using T = std::decay_t<decltype(value)>;
-        if constexpr (std::is_same_v<T, std::monostate>) {
-          return nullptr;
-        } else if constexpr (std::is_same_v<T, double>) {
-          return std::isfinite(value) ? Json(value) : Json(nullptr);
-        } else {
-          return value;
-        }
-      },
-      field);
-}
-
-Json json_of(const std::vector<Field>& fields) {
+Json json_of_fields(const std::vector<Field>& fields) {
   Json json = Json::array();
   for (const Field& field : fields)
     json.push_back(json_of(field));
@@ -54,7 +40,7 @@ Field field_of(const Json& json) {
   throw ReportError("a field is neither a number nor a text");
 }
 
-Json json_of(const RunOrigin& origin) {
+Json json_of_origin(const RunOrigin& origin) {
   Json json{{"build_id", origin.build_id},
             {"seed", nullptr},
             {"sets", origin.sets},
@@ -74,8 +60,8 @@ RunOrigin origin_of(const Json& json) {
   return origin;
 }
 
-std::string text_of(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+std::string line_of(const Json& json) {
+  return text_of(json, -1);
 }
 
 std::string utc_now() {
@@ -226,15 +212,12 @@ class Reader {
       if (const auto column = log_.report.table.column(name)) fields[*column] = value;
     };
     set("status", std::string("not_run"));
-    set("reason", fmt::format("the run ended after {} samples of it, before they were verified",
-                              samples_us.size()));
-    if (samples_us.empty()) return;
-    Row row;
-    row.time_us = summarize(samples_us, 0);
-    for (const Column& column : core_columns()) {
-      if (column.name.rfind("time_", 0) == 0 || column.name == "samples")
-        set(column.name, column.get(Plan{}, row));
+    std::string reason = "the run ended before any sample of it";
+    if (!samples_us.empty()) {
+      reason = fmt::format("the run ended after {} samples of it, median {:.6g} us, not verified",
+                           samples_us.size(), summarize(samples_us, 0).median);
     }
+    set("reason", reason);
   }
 
   std::string_view text_;
@@ -266,9 +249,9 @@ RunLogWriter::RunLogWriter(const std::string& path, const Report& report, std::s
     throw ReportError(fmt::format("{}: cannot write: {}", path, std::strerror(errno)));
   const Json head{{"gpuexp_log", kRunLogVersion},
                   {"cells", cells},
-                  {"origin", json_of(origin)},
+                  {"origin", json_of_origin(origin)},
                   {"report", Json::parse(to_json(report))}};
-  append(text_of(head));
+  append(line_of(head));
 }
 
 RunLogWriter::RunLogWriter(const std::string& path)
@@ -306,11 +289,11 @@ void RunLogWriter::append(std::string line) {
 }
 
 void RunLogWriter::floor(std::string_view mode, const std::vector<double>& samples_us) {
-  append(text_of(Json{{"floor", mode}, {"samples_us", samples_us}}));
+  append(line_of(Json{{"floor", mode}, {"samples_us", samples_us}}));
 }
 
 void RunLogWriter::cell_started(std::size_t cell, const std::vector<Field>& fields) {
-  append(text_of(Json{{"cell", cell}, {"fields", json_of(fields)}}));
+  append(line_of(Json{{"cell", cell}, {"fields", json_of_fields(fields)}}));
 }
 
 // By hand: there are a thousand of these for one of the others.
@@ -319,26 +302,26 @@ void RunLogWriter::sample(std::size_t cell, int round, double time_us) {
 }
 
 void RunLogWriter::discard(const std::vector<std::size_t>& cells, int first_round, int last_round) {
-  append(text_of(Json{{"discard", cells}, {"rounds", {first_round, last_round}}}));
+  append(line_of(Json{{"discard", cells}, {"rounds", {first_round, last_round}}}));
 }
 
 void RunLogWriter::clock(std::size_t cell, double mhz) {
-  append(text_of(Json{{"clock", cell}, {"mhz", mhz}}));
+  append(line_of(Json{{"clock", cell}, {"mhz", mhz}}));
 }
 
 void RunLogWriter::row(std::size_t cell, const std::vector<Field>& fields) {
-  append(text_of(Json{{"row", cell}, {"fields", json_of(fields)}}));
+  append(line_of(Json{{"row", cell}, {"fields", json_of_fields(fields)}}));
 }
 
 void RunLogWriter::event(const std::string& what) {
-  append(text_of(Json{{"event", what}, {"utc", utc_now()}}));
+  append(line_of(Json{{"event", what}, {"utc", utc_now()}}));
 }
 
 void RunLogWriter::times(const std::vector<std::pair<std::string, double>>& seconds) {
   Json times = Json::object();
   for (const auto& [name, value] : seconds)
     times[name] = value;
-  append(text_of(Json{{"times_s", times}}));
+  append(line_of(Json{{"times_s", times}}));
 }
 
 RunLog parse_run_log(std::string_view text, const std::string& file) {

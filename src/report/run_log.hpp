@@ -70,7 +70,7 @@ class RunLogWriter {
 /// A log as it was left.
 struct RunLog {
   /// A row for each cell whose group started, in the order of cells. One that has no row of its own
-  /// is not_run, with the statistics of the samples that it got. Complete when the run said so.
+  /// is not_run, and its reason tells of the samples that it got. Complete when the run said so.
   Report report;
   std::size_t cells = 0;  ///< of the plan
   std::vector<std::size_t> cell_of_row;

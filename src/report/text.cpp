@@ -10,45 +10,17 @@
 
 #include <fmt/format.h>
 
+#include "core/utf8.hpp"
+
 namespace gpuexp {
 
 namespace {
 
-struct CodePoint {
-  std::optional<char32_t> value;  ///< empty for a byte that is not UTF-8
-  std::size_t bytes = 1;
-};
-
-// Bytes that the first byte of a sequence announces; 0 for one that cannot begin any.
-std::size_t sequence_length(unsigned char first) {
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first <= 0xDF) return 2;
-  if (first >= 0xE0 && first <= 0xEF) return 3;
-  if (first >= 0xF0 && first <= 0xF4) return 4;
-  return 0;
-}
-
-CodePoint decode(std::string_view text) {
-  const auto first = static_cast<unsigned char>(text.front());
-  const std::size_t length = sequence_length(first);
-  if (length == 1) return {char32_t{first}, 1};
-  if (length == 0 || length > text.size()) return {};
-  char32_t value = first & (0xFFU >> (length + 1));
-  for (std::size_t i = 1; i < length; ++i) {
-    const auto next = static_cast<unsigned char>(text[i]);
-    if ((next & 0xC0U) != 0x80U) return {};
-    value = (value << 6U) | (next & 0x3FU);
-  }
-  constexpr std::array<char32_t, 5> kSmallest{0, 0, 0x80, 0x800, 0x10000};
-  const bool surrogate = value >= 0xD800 && value <= 0xDFFF;
-  if (value < kSmallest.at(length) || value > 0x10FFFF || surrogate) return {};
-  return {value, length};
-}
-
 template <class Visit>
 void for_each_code_point(std::string_view text, Visit visit) {
   while (!text.empty()) {
-    const CodePoint c = decode(text);
+    const auto first = static_cast<unsigned char>(text.front());
+    const CodePoint c = first < 0x80 ? CodePoint{char32_t{first}, 1} : decode_utf8(text);
     visit(c, text.substr(0, c.bytes));
     text.remove_prefix(c.bytes);
   }

@@ -235,9 +235,10 @@ std::vector<std::string> provenance_facts(const Provenance& p) {
 }
 
 std::string summary_of(const Report& report) {
+  const ResultTable table(report.table);
   std::vector<std::pair<std::string, int>> counts;
   for (std::size_t i = 0; i < report.table.rows.size(); ++i) {
-    const std::string status = printable(ResultRow(report.table, i).text("status"));
+    const std::string status = printable(ResultRow(table, i).text("status"));
     const auto found = std::find_if(counts.begin(), counts.end(),
                                     [&](const auto& c) { return c.first == status; });
     if (found == counts.end()) {

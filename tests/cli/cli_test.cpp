@@ -124,6 +124,8 @@ TEST_CASE("mistakes end with exit code 2 and a message that names them") {
        "compare --calibrate tests/cli/data/repeated_1.json tests/cli/data/repeated_1.json --out "
        "/dev/null",
        2},
+      {"error_report_samples", "report docs/results/h200/quickstart.json --no-samples", 2},
+      {"error_schema", "schema result", 2},
   };
   for (const Case& c : cases)
     check_golden(c.name, c.arguments, c.exit_code);
@@ -190,14 +192,36 @@ TEST_CASE("every shipped config can be planned and predicted") {
   }
 }
 
-TEST_CASE("the schema that configs name is there after a build, and is JSON") {
-  const Outcome outcome = gpuexp("schema");
-  CHECK(outcome.exit_code == 0);
-  const auto schema = nlohmann::json::parse(outcome.output, nullptr, false);
-  CHECK(schema.is_object());
+TEST_CASE("the schemas are there after a build, and are JSON") {
   const fs::path configs = fs::path(GPUEXP_SOURCE_DIR) / "configs";
   const auto quickstart = nlohmann::json::parse(read_file(configs / "quickstart.json"));
-  CHECK(outcome.output == read_file(configs / quickstart["$schema"].get<std::string>()));
+  const fs::path of_configs = configs / quickstart["$schema"].get<std::string>();
+  const std::pair<const char*, fs::path> cases[] = {
+      {"schema", of_configs},
+      {"schema config", of_configs},
+      {"schema results", configs / "schema" / "results.schema.json"},
+  };
+  for (const auto& [command, path] : cases) {
+    INFO(command);
+    const Outcome outcome = gpuexp(command);
+    CHECK(outcome.exit_code == 0);
+    CHECK(nlohmann::json::parse(outcome.output, nullptr, false).is_object());
+    CHECK(outcome.output == read_file(path));
+  }
+}
+
+TEST_CASE("a report is written again as JSON, with or without its samples") {
+  const std::string file = "docs/results/h200/quickstart.json";
+  const auto recorded = nlohmann::json::parse(read_file(fs::path(GPUEXP_SOURCE_DIR) / file));
+  const Outcome all = gpuexp("report " + file + " --format json");
+  CHECK(all.exit_code == 0);
+  CHECK(nlohmann::json::parse(all.output, nullptr, false) == recorded);
+  const Outcome without = gpuexp("report " + file + " --format json --no-samples");
+  CHECK(without.exit_code == 0);
+  auto expected = recorded;
+  for (auto& row : expected["rows"])
+    row.erase("samples_us");
+  CHECK(nlohmann::json::parse(without.output, nullptr, false) == expected);
 }
 
 TEST_CASE("predictions are labelled as computed") {

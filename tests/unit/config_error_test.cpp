@@ -301,6 +301,9 @@ TEST_CASE("ranges of axes are checked", "[config][error]") {
            ".axes.n.wave_edges: 'from' is 2, above 'to', which is 1"},
           {R"("axes": {"n": {"wave_edges": {"from": 1, "to": 9999999}}})",
            ".axes.n.wave_edges.to: 9999999 is out of range; allowed: 1 to 1048576" + n},
+          {R"("axes": {"n": {"wave_edges": {"from": 1, "to": 1048576}}})",
+           ".axes.n.wave_edges: holds 1048576 sizes, each of which is looked at; allowed: at most "
+           "1000000"},
           {R"("axes": {"alpha": {"wave_edges": {"from": 1, "to": 2}}})",
            ".axes.alpha: wave_edges need a whole-numbered size; alpha is a real number"},
           {R"("axes": {"n": {"wave_edges": {"from": 1, "to": 2}}, "stride": {"wave_edges": {"from": 1, "to": 2}}})",

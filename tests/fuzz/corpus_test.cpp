@@ -1,0 +1,36 @@
+// What fuzzers found and what they reached, replayed without them.
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "fuzz/fuzz.hpp"
+#include "support/catch.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+void replay(const std::string& corpus, void (*feed)(std::string_view)) {
+  constexpr std::size_t kFewest = 20;
+  std::size_t count = 0;
+  for (const auto& entry :
+       fs::directory_iterator(fs::path(GPUEXP_SOURCE_DIR) / "tests" / "fuzz" / "corpus" / corpus)) {
+    std::ifstream file(entry.path(), std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    INFO(entry.path().string());
+    CHECK_NOTHROW(feed(text.str()));
+    ++count;
+  }
+  CHECK(count >= kFewest);
+}
+
+}  // namespace
+
+TEST_CASE("the corpus of configs breaks no promise", "[fuzz]") {
+  replay("config", gpuexp::fuzz::fuzz_config);
+}
+
+TEST_CASE("the corpus of results breaks no promise", "[fuzz]") {
+  replay("results", gpuexp::fuzz::fuzz_results);
+}

@@ -1,0 +1,23 @@
+// What fuzzers feed and what the corpus replays: any bytes in, and whatever breaks a promise of the
+// readers out, as an exception that is not theirs to throw.
+#pragma once
+
+#include <stdexcept>
+#include <string_view>
+
+namespace gpuexp::fuzz {
+
+/// A promise that an input broke.
+class Finding : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
+/// Reads a config of the fake families: it becomes a Config within its bounds, or a ConfigError.
+void fuzz_config(std::string_view text);
+
+/// Reads a report: it becomes a ReportError, or what every sink can render and what JSON gives back
+/// unchanged.
+void fuzz_results(std::string_view text);
+
+}  // namespace gpuexp::fuzz

@@ -1,0 +1,81 @@
+// A report as `run` writes it, of any length: every core column, rows of every status, missing
+// numbers, and sweeps of as many sizes as there are rows. Nothing in it was measured.
+#pragma once
+
+#include <cmath>
+#include <memory>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "core/columns.hpp"
+#include "report/report.hpp"
+#include "support/fake_family.hpp"
+#include "support/toy_family.hpp"
+
+namespace gpuexp::test {
+
+/// Half of the cells sweep one variant, the others compare four variants in two modes.
+inline std::string sample_config(std::size_t cells) {
+  constexpr std::size_t kCompared = 8;  // variants × modes
+  const std::size_t swept = std::max<std::size_t>(1, cells / 2);
+  return fmt::format(
+      R"({{"name": "sample", "experiments": [
+  {{"family": "scale", "variants": ["grid_stride"],
+    "axes": {{"n": {{"from": 1, "to": {}, "step": 1}}, "alpha": 0.1}}}},
+  {{"family": "matmul", "variants": ["naive", "coalesced", "smem_*"], "baseline": "naive",
+    "axes": {{"m": {{"from": 1, "to": {}, "step": 1}}}}, "modes": ["cold", "warm"]}}]}})",
+      swept, ceil_div(static_cast<std::int64_t>(cells - swept) + 1, kCompared));
+}
+
+/// The row of a cell that took about its limit, or came to nothing: one of sixteen in a row of
+/// every other status.
+inline Row sample_row(const Plan& plan, const Group& group, const Cell& cell, std::size_t samples) {
+  constexpr std::size_t kPeriod = 16;
+  constexpr double kSpread = 1e-3;
+  Row row;
+  row.group = &group;
+  row.cell = &cell;
+  row.key = cell_key(plan, group, cell);
+  row.prediction = predict_cell(plan, group, cell, {});
+  const std::size_t turn = cell.index % kPeriod;
+  row.status = turn < kStatuses.size() ? kStatuses[turn] : Status::passed;
+  if (row.status != Status::passed) {
+    row.reason = fmt::format("\"{}\", as sampled:\nno device × no time", name_of(row.status));
+    return row;
+  }
+  row.verification.emplace();
+  row.stop_reason = StopReason::converged;
+  if (turn == kStatuses.size()) row.flags = {"few_samples", "output_in_l2"};
+  const double time_us =
+      3.7 + row.prediction->limit_time_us.value_or(0) * (1 + 0.1 * static_cast<double>(turn));
+  for (std::size_t i = 0; i < samples; ++i)
+    row.samples_us.push_back(time_us * (1 + kSpread * static_cast<double>(i % 7)));
+  row.time_us = summarize(row.samples_us, 0.032);
+  row.baseline_time_us = plan.experiment(group).baseline ? std::optional(time_us) : std::nullopt;
+  return row;
+}
+
+/// At least `rows` rows of `samples` samples each.
+inline Report sample_report(std::size_t rows, std::size_t samples) {
+  const Config config = parse_config(sample_config(rows), "sample.json", fake::registry());
+  const Plan plan = make_plan(config, toy_device(), {}, toy_device().memory_bytes);
+  const auto columns = columns_of(plan);
+  Report report;
+  report.table = empty_table(columns);
+  for (const Group& group : plan.groups) {
+    for (const Cell& cell : group.cells) {
+      Row row = sample_row(plan, group, cell, samples);
+      report.table.rows.push_back(fields_of(columns, plan, row));
+      report.samples_us.push_back(std::move(row.samples_us));
+    }
+  }
+  report.complete = true;
+  report.provenance.gpuexp_version = "0.0.0";
+  report.provenance.argv = {"gpuexp", "run", "sample.json"};
+  report.provenance.config = {config.path, config.name, config.hash, config.text};
+  report.provenance.settings = {{"seed", std::to_string(config.seed)}, {"max_seconds", 2.0}};
+  return report;
+}
+
+}  // namespace gpuexp::test

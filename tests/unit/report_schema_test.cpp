@@ -1,0 +1,65 @@
+// The schema of results.json says what the columns say. tests/scripts/results_schema_test.py holds
+// files against it.
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "core/columns.hpp"
+#include "report/json.hpp"
+#include "support/catch.hpp"
+#include "support/sample_report.hpp"
+
+namespace gpuexp::test {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json row_schema() {
+  return Json::parse(report_schema())["$defs"]["row"];
+}
+
+}  // namespace
+
+TEST_CASE("the schema of results has every column with its meaning", "[schema]") {
+  const Json row = row_schema();
+  for (const Column& column : core_columns()) {
+    CAPTURE(column.name);
+    const Json& schema = row["properties"][column.name];
+    CHECK(schema["description"].get<std::string>().rfind(column.doc, 0) == 0);
+    CHECK((schema.contains("enum") || schema.contains("type")));
+  }
+  CHECK(row["properties"].size() == core_columns().size() + 1);  // and the samples
+  CHECK(row["properties"]["status"]["enum"] ==
+        Json({"passed", "incorrect", "failed", "skipped", "timeout", "not_run"}));
+  CHECK(row["properties"]["mode"]["enum"] == Json({"cold", "warm", "graph", "profile"}));
+  CHECK(row["properties"]["stop_reason"]["enum"] ==
+        Json({"converged", "max_samples", "max_seconds", "interrupted", nullptr}));
+  CHECK(row["required"] == Json({"experiment", "family", "variant", "mode", "status", "key"}));
+  CHECK(row["properties"]["samples"]["type"] == Json({"integer", "null"}));
+  CHECK(row["else"]["properties"].contains("tflops"));
+  CHECK(row["else"]["properties"].contains("speedup"));
+}
+
+TEST_CASE("the lists of statuses and stop reasons are whole", "[schema]") {
+  CHECK(name_of(static_cast<Status>(kStatuses.size())) == "unknown");
+  CHECK(name_of(static_cast<StopReason>(kStopReasons.size())) == "unknown");
+}
+
+TEST_CASE("the schema of results closes no object", "[schema]") {
+  const std::string schema = report_schema();
+  CHECK(schema.find("\"additionalProperties\": false") == std::string::npos);
+  CHECK(schema.find("unevaluatedProperties") == std::string::npos);
+  CHECK(Json::parse(schema)["properties"]["schema_version"]["const"] == kReportSchemaVersion);
+}
+
+TEST_CASE("a sampled report has every status, and JSON gives it back", "[report][json]") {
+  const Report report = sample_report(64, 7);
+  CHECK(report.table.rows.size() >= 64);
+  CHECK(parse_report(to_json(report), "r.json") == report);
+  const std::string text = to_json(report, {false});
+  for (const Status status : kStatuses)
+    CHECK_THAT(text, contains_text(fmt::format("\"status\":\"{}\"", name_of(status))));
+}
+
+}  // namespace gpuexp::test
