@@ -20,7 +20,7 @@ struct Needed {
 std::vector<Needed> needed_by(const std::vector<RepeatedCell>& cells) {
   std::vector<Needed> needed;
   for (const RepeatedCell& cell : cells) {
-    const Interval& ci = cell.ratio.ci95;
+    const Interval& ci = cell.ratio;
     if (!(ci.low > 0 && ci.high < HUGE_VAL && cell.time_us > 0))
       throw std::invalid_argument("a repeated cell without a ratio");
     needed.push_back({std::max({ci.low - 1, 1 / ci.high - 1, 0.0}), cell.time_us});
@@ -85,7 +85,7 @@ double rounded_up(double value, double step) {
 std::size_t false_verdicts(const std::vector<RepeatedCell>& cells, const MinimumEffect& effect) {
   return static_cast<std::size_t>(
       std::count_if(cells.begin(), cells.end(), [&](const RepeatedCell& cell) {
-        const Verdict verdict = verdict_of(cell.ratio.ci95, effect.at(cell.time_us));
+        const Verdict verdict = verdict_of(cell.ratio, effect.at(cell.time_us));
         return verdict == Verdict::faster || verdict == Verdict::slower;
       }));
 }

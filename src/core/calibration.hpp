@@ -13,7 +13,7 @@ inline constexpr double kFalseVerdictRate = 0.002;
 
 /// One cell in two runs of one binary.
 struct RepeatedCell {
-  Ratio ratio;
+  Interval ratio;  ///< ComparedRow::beyond_circumstances
   double time_us;  ///< median of the faster run
 };
 

@@ -52,6 +52,21 @@ std::string_view name_of(Verdict verdict) {
   return "unknown";
 }
 
+Interval confirmed_in_cycles(const Interval& ratio, double clock_ratio) {
+  const Interval cycles{ratio.low * clock_ratio, ratio.high * clock_ratio};
+  Interval confirmed = ratio;
+  if (ratio.low > 1) confirmed.low = std::max(1.0, std::min(ratio.low, cycles.low));
+  if (ratio.high < 1) confirmed.high = std::min(1.0, std::max(ratio.high, cycles.high));
+  return confirmed;
+}
+
+Interval beyond(const Interval& ratio, double share) {
+  Interval left = ratio;
+  if (ratio.low > 1) left.low = std::max(1.0, ratio.low - share);
+  if (ratio.high < 1) left.high = std::min(1.0, ratio.high + share);
+  return left;
+}
+
 Verdict verdict_of(const Interval& ratio, double effect) {
   const double most = 1 + effect;
   const double least = 1 / most;

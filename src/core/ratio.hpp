@@ -42,4 +42,14 @@ std::string_view name_of(Verdict verdict);
 /// 1 / (1 + e), same when it lies within the two, else inconclusive. NaN is inconclusive.
 Verdict verdict_of(const Interval& ratio, double effect);
 
+/// What is left of a difference in time when it has to show in cycles, too: the interval of the
+/// ratio with its end nearer to 1 moved to where the interval in cycles begins, at most to 1.
+/// `clock_ratio` is the SM clock of B over that of A. A GPU at its power limit settles on another
+/// clock in every run; what is slower in time alone was measured at a lower clock.
+Interval confirmed_in_cycles(const Interval& ratio, double clock_ratio);
+
+/// The interval with its end nearer to 1 moved by `share` towards 1, and not past it: what is left
+/// of a difference once that much is explained.
+Interval beyond(const Interval& ratio, double share);
+
 }  // namespace gpuexp

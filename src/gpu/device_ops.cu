@@ -133,27 +133,6 @@ __global__ void clock_stamp_kernel(long long* stamps, unsigned sm_count) {
   stamps[2 * sm + 1] = static_cast<long long>(global_nanoseconds());
 }
 
-__global__ void load_latency_kernel(const unsigned* begin, std::int64_t lines, unsigned* cycles) {
-  constexpr int kWordsPerLine = kCacheLineBytes / sizeof(unsigned);
-  for (std::int64_t line = blockIdx.x; line < lines; line += gridDim.x) {
-    const unsigned* const address = begin + line * kWordsPerLine;
-    unsigned start;
-    unsigned end;
-    // The second reading depends on the loaded word, so that it cannot come before it.
-    asm volatile(
-        "{ .reg .pred p; .reg .u32 word;\n\t"
-        "mov.u32 %0, %%clock;\n\t"
-        "ld.global.cg.u32 word, [%2];\n\t"
-        "setp.ne.u32 p, word, 1;\n\t"
-        "@p mov.u32 %1, %%clock;\n\t"
-        "@!p mov.u32 %1, 0; }"
-        : "=r"(start), "=r"(end)
-        : "l"(address)
-        : "memory");
-    cycles[line] = end - start;
-  }
-}
-
 __global__ void empty_kernel() {}
 
 template <class T>
@@ -216,17 +195,6 @@ void queue_cache_flush(const void* buffer, std::int64_t bytes, unsigned* d_sink,
 void queue_clock_stamps(long long* d_stamps, int sm_count, CUstream_st* stream) {
   device_ops::clock_stamp_kernel<<<sm_count, 1, 0, stream>>>(d_stamps,
                                                              static_cast<unsigned>(sm_count));
-  GPUEXP_CUDA(cudaGetLastError());
-}
-
-void queue_load_latencies(const void* begin, std::int64_t lines, unsigned* d_cycles,
-                          CUstream_st* stream) {
-  int device = 0;
-  int sm_count = 0;
-  GPUEXP_CUDA(cudaGetDevice(&device));
-  GPUEXP_CUDA(cudaDeviceGetAttribute(&sm_count, cudaDevAttrMultiProcessorCount, device));
-  device_ops::load_latency_kernel<<<sm_count, 1, 0, stream>>>(static_cast<const unsigned*>(begin),
-                                                              lines, d_cycles);
   GPUEXP_CUDA(cudaGetLastError());
 }
 

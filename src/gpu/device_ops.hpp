@@ -48,13 +48,6 @@ void queue_fingerprint(const void* begin, std::int64_t bytes, unsigned long long
 void queue_cache_flush(const void* buffer, std::int64_t bytes, unsigned* d_sink,
                        CUstream_st* stream);
 
-inline constexpr std::int64_t kCacheLineBytes = 128;
-
-/// Loads one word of each of the lines past L1 and writes how many cycles that took, one load at a
-/// time on each SM: a line that L2 holds takes a fraction of what one in DRAM does.
-void queue_load_latencies(const void* begin, std::int64_t lines, unsigned* d_cycles,
-                          CUstream_st* stream);
-
 /// A kernel of one thread that does nothing: what is left is the launch.
 void queue_empty_kernel(CUstream_st* stream);
 

@@ -62,6 +62,14 @@ void append_ratio(std::vector<ComparisonColumn>& c) {
   c.push_back(of(&ComparedRow::ratio,
                  {"ratio_ci95_high", "x", kReal, "upper end of the 95 % interval of the ratio"},
                  [](const Ratio& r) { return r.ci95.high; }));
+  c.push_back(of(&ComparedRow::clock_ratio,
+                 {"clock_ratio", "x", kReal,
+                  "SM clock in B over SM clock in A; a difference has to show in cycles, too"},
+                 [](double ratio) { return ratio; }));
+  c.push_back(of(&ComparedRow::floor_shift_us,
+                 {"floor_shift_us", "us", kReal,
+                  "how far empty kernels of the two runs lie apart; a difference has to be more"},
+                 [](double us) { return us; }));
   c.push_back(of(&ComparedRow::effect,
                  {"min_effect_pct", "%", kReal, "the least difference that is called one"},
                  [](double effect) { return 100 * effect; }));

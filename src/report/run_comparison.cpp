@@ -173,9 +173,28 @@ class Comparer {
     if (!row.reason.empty()) return;
     row.ratio = ratio_of(*row.a, *row.b);
     row.effect = effect_.at(std::min(row.a->median, row.b->median));
-    row.outcome = outcome_of(verdict_of(row.ratio->ci95, *row.effect));
-    if (row.outcome == Outcome::inconclusive)
-      row.reason = "the interval reaches past the minimum effect";
+    const auto both = [&](const char* column) -> std::optional<std::pair<double, double>> {
+      const auto in_a = ResultRow(table_a_, row_a).number(column);
+      const auto in_b = ResultRow(table_b_, row_b).number(column);
+      if (!in_a || !in_b || !(*in_a > 0) || !(*in_b > 0)) return std::nullopt;
+      return std::pair{*in_a, *in_b};
+    };
+    if (const auto mhz = both("sm_clock_mhz")) row.clock_ratio = mhz->second / mhz->first;
+    if (const auto us = both("floor_us")) row.floor_shift_us = std::abs(us->second - us->first);
+    row.outcome = outcome_of(verdict_of(row.beyond_circumstances(), *row.effect));
+    if (row.outcome == Outcome::inconclusive) row.reason = why_inconclusive(row);
+  }
+
+  static std::string why_inconclusive(const ComparedRow& row) {
+    if (verdict_of(row.ratio->ci95, *row.effect) == Verdict::inconclusive)
+      return "the interval reaches past the minimum effect";
+    const Interval in_cycles =
+        row.clock_ratio ? confirmed_in_cycles(row.ratio->ci95, *row.clock_ratio) : row.ratio->ci95;
+    if (verdict_of(in_cycles, *row.effect) == Verdict::inconclusive)
+      return fmt::format("in time and not in cycles: the SM clock of B is {:.3f} of A's",
+                         *row.clock_ratio);
+    return fmt::format("empty kernels of the two runs are {:.3f} us apart, too",
+                       *row.floor_shift_us);
   }
 
   const Report& a_;
@@ -230,6 +249,13 @@ void count(const ComparedRow& row, Tally& tally) {
 
 }  // namespace
 
+Interval ComparedRow::beyond_circumstances() const {
+  Interval left = ratio->ci95;
+  if (clock_ratio) left = confirmed_in_cycles(left, *clock_ratio);
+  if (floor_shift_us) left = beyond(left, *floor_shift_us / std::min(a->median, b->median));
+  return left;
+}
+
 RunComparison compare_runs(const Report& a, const Report& b, const MinimumEffect& effect) {
   const Comparer comparer(a, b, effect);
   RunComparison comparison;
@@ -259,7 +285,8 @@ std::vector<RepeatedCell> repeated_cells(const std::vector<Report>& runs) {
       for (const ComparedRow& row : compare_runs(runs[a], runs[b], {}).rows) {
         if (!row.ratio) continue;
         ++compared[row.key];
-        cells.push_back({row.key, {*row.ratio, std::min(row.a->median, row.b->median)}});
+        cells.push_back(
+            {row.key, {row.beyond_circumstances(), std::min(row.a->median, row.b->median)}});
       }
     }
   }

@@ -40,6 +40,14 @@ struct ComparedRow {
   std::optional<Statistics> b;
   std::optional<Ratio> ratio;    ///< B over A
   std::optional<double> effect;  ///< minimum effect in force
+  /// SM clock of B over that of A, where both are known.
+  std::optional<double> clock_ratio;
+  /// How far the times of an empty kernel in the row's mode lie apart, where both are known. They
+  /// differ from process to process, and every row with them.
+  std::optional<double> floor_shift_us;
+
+  /// The interval of `ratio`, which there is, less what the clocks and the floors explain.
+  Interval beyond_circumstances() const;
 };
 
 struct Tally {

@@ -13,6 +13,7 @@
 #include "gpu/cuda_executor.hpp"
 #include "gpu/device_ops.hpp"
 #include "gpu/device_query.hpp"
+#include "gpu/load_latency.hpp"
 #include "gpu/resources.hpp"
 #include "gpu/sm_clock.hpp"
 #include "support/catch.hpp"
@@ -275,59 +276,84 @@ TEST_CASE("a fault in a worker costs its own cell", "[engine][worker]") {
   }
 }
 
-// Each line is read once, by one thread, after it was brought into L2 and the flush has run: what
-// its load takes tells where it was.
-TEST_CASE("a flush leaves nothing of a resident buffer", "[engine][flush]") {
-  const DeviceSpec device = query_device(0, {}).spec;
-  const std::int64_t resident_bytes = device.l2_bytes / 4;
-  const std::int64_t lines = resident_bytes / kCacheLineBytes;
-  const CudaStream stream;
-  const DeviceMemory resident(resident_bytes);
-  const DeviceMemory flush(2 * device.l2_bytes);
-  const DeviceMemory sink(sizeof(unsigned));
-  const DeviceMemory d_cycles(lines * std::int64_t{sizeof(unsigned)});
-  GPUEXP_CUDA(cudaMemset(resident.get(), 0, static_cast<std::size_t>(resident_bytes)));
-  GPUEXP_CUDA(cudaMemset(flush.get(), 0, static_cast<std::size_t>(flush.bytes())));
-  const auto cycles_after = [&](double l2s_flushed) {
-    // Written: dirty lines are the harder ones to be rid of. Read: as inputs are.
-    GPUEXP_CUDA(
-        cudaMemsetAsync(resident.get(), 0, static_cast<std::size_t>(resident_bytes), stream.get()));
-    queue_cache_flush(resident.get(), resident_bytes, sink.as<unsigned>(), stream.get());
-    const auto bytes =
-        static_cast<std::int64_t>(l2s_flushed * static_cast<double>(device.l2_bytes));
-    if (bytes > 0) queue_cache_flush(flush.get(), bytes, sink.as<unsigned>(), stream.get());
-    queue_load_latencies(resident.get(), lines, d_cycles.as<unsigned>(), stream.get());
-    std::vector<unsigned> cycles(static_cast<std::size_t>(lines));
-    GPUEXP_CUDA(cudaMemcpyAsync(cycles.data(), d_cycles.get(),
-                                static_cast<std::size_t>(d_cycles.bytes()), cudaMemcpyDeviceToHost,
-                                stream.get()));
-    stream.synchronize();
-    std::sort(cycles.begin(), cycles.end());
-    return cycles;
-  };
-  const auto at = [](const std::vector<unsigned>& sorted, double q) {
-    return sorted[static_cast<std::size_t>(q * static_cast<double>(sorted.size() - 1))];
-  };
-  const std::vector<unsigned> hits = cycles_after(0);
-  // Between what nearly every hit takes and what nearly every miss takes.
-  const std::vector<unsigned> misses = cycles_after(2);
-  const double limit = std::sqrt(static_cast<double>(at(hits, 0.99)) * at(misses, 0.01));
-  const auto survivors = [&](double l2s_flushed) {
+// Each line of a buffer is loaded once, always by the same SM, with nothing else going on. Hits
+// take 260 to 500 cycles on an H200, depending on how far the line's slice of L2 is from the SM, so
+// a line is told to be in L2 by what its own hits take.
+class ResidentBuffer {
+ public:
+  explicit ResidentBuffer(const DeviceSpec& device)
+      : device_(device),
+        lines_(device.l2_bytes / 4 / kCacheLineBytes),
+        resident_(lines_ * kCacheLineBytes),
+        flush_(2 * device.l2_bytes),
+        sink_(sizeof(unsigned)),
+        d_cycles_(lines_ * std::int64_t{sizeof(unsigned)}) {
+    for (const DeviceMemory* memory : {&resident_, &flush_})
+      GPUEXP_CUDA(cudaMemset(memory->get(), 0, static_cast<std::size_t>(memory->bytes())));
+    constexpr int kPasses = 5;
+    hits_ = cycles_after(0);
+    for (int i = 1; i < kPasses; ++i) {
+      const std::vector<unsigned> pass = cycles_after(0);
+      for (std::size_t line = 0; line < hits_.size(); ++line)
+        hits_[line] = std::min(hits_[line], pass[line]);
+    }
+  }
+
+  /// Share of the lines whose load takes less than a hit and half of what DRAM adds to one.
+  double survivors(double l2s_flushed) {
     const std::vector<unsigned> cycles = cycles_after(l2s_flushed);
-    const auto end = std::lower_bound(cycles.begin(), cycles.end(), static_cast<unsigned>(limit));
-    fmt::print("flush of {} L2: {:.4f} % of {} lines survive; load cycles p1 {} p50 {} p99 {}\n",
-               l2s_flushed,
-               100.0 * static_cast<double>(end - cycles.begin()) / static_cast<double>(lines),
-               lines, at(cycles, 0.01), at(cycles, 0.5), at(cycles, 0.99));
-    return static_cast<double>(end - cycles.begin()) / static_cast<double>(lines);
-  };
-  // The two kinds of load are far enough apart to be told.
-  REQUIRE(at(hits, 0.99) < at(misses, 0.01));
-  CHECK(survivors(0) > 0.99);
-  survivors(0.5);
-  survivors(1);
-  survivors(1.5);
-  CHECK(survivors(2) < 1e-4);
+    std::vector<int> added;
+    for (std::size_t line = 0; line < hits_.size(); ++line)
+      added.push_back(static_cast<int>(cycles[line]) - static_cast<int>(hits_[line]));
+    constexpr int kHalfOfDramCycles = 75;
+    const auto count = std::count_if(added.begin(), added.end(),
+                                     [](int more) { return more < kHalfOfDramCycles; });
+    std::sort(added.begin(), added.end());
+    const auto at = [&](double q) {
+      return added[static_cast<std::size_t>(q * static_cast<double>(added.size() - 1))];
+    };
+    const double share = static_cast<double>(count) / static_cast<double>(lines_);
+    fmt::print(
+        "after reading {} L2: {:.4f} % of {} lines are still there; cycles above a hit: least {}, "
+        "0.1 % {}, 1 % {}, half {}\n",
+        l2s_flushed, 100 * share, lines_, added.front(), at(0.001), at(0.01), at(0.5));
+    return share;
+  }
+
+ private:
+  std::vector<unsigned> cycles_after(double l2s_flushed) {
+    // Written, then read: dirty lines are the harder ones to be rid of.
+    GPUEXP_CUDA(cudaMemsetAsync(resident_.get(), 0, static_cast<std::size_t>(resident_.bytes()),
+                                stream_.get()));
+    queue_cache_flush(resident_.get(), resident_.bytes(), sink_.as<unsigned>(), stream_.get());
+    const auto bytes =
+        static_cast<std::int64_t>(l2s_flushed * static_cast<double>(device_.l2_bytes)) / 16 * 16;
+    if (bytes > 0) queue_cache_flush(flush_.get(), bytes, sink_.as<unsigned>(), stream_.get());
+    queue_load_latencies(resident_.get(), lines_, d_cycles_.as<unsigned>(), stream_.get());
+    std::vector<unsigned> cycles(static_cast<std::size_t>(lines_));
+    GPUEXP_CUDA(cudaMemcpyAsync(cycles.data(), d_cycles_.get(),
+                                static_cast<std::size_t>(d_cycles_.bytes()), cudaMemcpyDeviceToHost,
+                                stream_.get()));
+    stream_.synchronize();
+    return cycles;
+  }
+
+  DeviceSpec device_;
+  std::int64_t lines_;
+  CudaStream stream_;
+  DeviceMemory resident_;
+  DeviceMemory flush_;
+  DeviceMemory sink_;
+  DeviceMemory d_cycles_;
+  std::vector<unsigned> hits_;  ///< least cycles of each line when it is in L2
+};
+
+TEST_CASE("a flush leaves nothing of a resident buffer", "[engine][flush]") {
+  ResidentBuffer buffer(query_device(0, {}).spec);
+  CHECK(buffer.survivors(0) > 0.99);
+  for (const double l2s : {0.5, 1.0, 1.5})
+    buffer.survivors(l2s);
+  CHECK(buffer.survivors(2) < 1e-4);
 }
 
 TEST_CASE("the SM clock is read between 10 and 101 % of the highest", "[engine]") {

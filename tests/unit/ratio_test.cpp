@@ -11,6 +11,29 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
+TEST_CASE("an interval beyond a share of the difference does not pass 1") {
+  CHECK(beyond({1.2, 1.3}, 0.1).low == Approx(1.1));
+  CHECK(beyond({1.2, 1.3}, 0.5).low == 1.0);
+  CHECK(beyond({0.7, 0.8}, 0.1).high == Approx(0.9));
+  CHECK(beyond({0.7, 0.8}, 0.5).high == 1.0);
+  CHECK(beyond({0.9, 1.1}, 0.5).low == 0.9);
+}
+
+TEST_CASE("an interval keeps what of it shows in cycles") {
+  const auto confirmed = [](double low, double high, double clock_ratio) {
+    const Interval i = confirmed_in_cycles({low, high}, clock_ratio);
+    return std::pair{i.low, i.high};
+  };
+  CHECK(confirmed(1.2, 1.3, 1.0) == std::pair{1.2, 1.3});
+  CHECK(confirmed(1.2, 1.3, 0.9).first == Approx(1.08));
+  CHECK(confirmed(1.2, 1.3, 0.5) == std::pair{1.0, 1.3});
+  // A higher clock does not make a difference larger than it is in time.
+  CHECK(confirmed(1.2, 1.3, 2.0) == std::pair{1.2, 1.3});
+  CHECK(confirmed(0.8, 0.9, 1.1).second == Approx(0.99));
+  CHECK(confirmed(0.8, 0.9, 2.0) == std::pair{0.8, 1.0});
+  CHECK(confirmed(0.9, 1.1, 0.5) == std::pair{0.9, 1.1});
+}
+
 TEST_CASE("a verdict takes the whole interval") {
   constexpr double kEffect = 0.25;  // limits 0.8 and 1.25, both exact enough to stand on
   CHECK(verdict_of({1.26, 1.5}, kEffect) == Verdict::slower);

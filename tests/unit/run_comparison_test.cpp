@@ -22,6 +22,38 @@ ComparedRow only_row(const RunRow& a, const RunRow& b) {
   return comparison.rows.front();
 }
 
+TEST_CASE("what differs in time and not in cycles is no difference of the program", "[compare]") {
+  const auto at = [](double mhz, const Samples& samples) {
+    return RunRow{"e/row", samples, "passed", "", mhz};
+  };
+  const ComparedRow throttled = only_row(at(1800, kTen), at(1500, kTwelve));
+  CHECK(throttled.outcome == Outcome::inconclusive);
+  CHECK(throttled.reason == "in time and not in cycles: the SM clock of B is 0.833 of A's");
+  CHECK(only_row(at(1500, kTwelve), at(1800, kTen)).outcome == Outcome::inconclusive);
+  CHECK(only_row(at(1800, kTen), at(1790, kTwelve)).outcome == Outcome::slower);
+  CHECK(only_row(at(1800, kTwelve), at(1790, kTen)).outcome == Outcome::faster);
+  // Memory does not follow the SM clock: equal times are the same whatever it did.
+  CHECK(only_row(at(1800, kTen), at(1500, kTen)).outcome == Outcome::same);
+  CHECK(only_row(at(0, kTen), at(1500, kTwelve)).outcome == Outcome::slower);
+}
+
+TEST_CASE("what empty kernels differ by is no difference of the program", "[compare]") {
+  const auto with_floor = [](double floor_us, const Samples& samples) {
+    return RunRow{"e/row", samples, "passed", "", 0, floor_us};
+  };
+  const Samples ten_and_a_half(20, 10.5);
+  const ComparedRow shifted = only_row(with_floor(2.5, kTen), with_floor(2.9, ten_and_a_half));
+  CHECK(shifted.outcome == Outcome::inconclusive);
+  CHECK(shifted.reason == "empty kernels of the two runs are 0.400 us apart, too");
+  CHECK(shifted.floor_shift_us == Approx(0.4));
+  CHECK(only_row(with_floor(2.9, ten_and_a_half), with_floor(2.5, kTen)).outcome ==
+        Outcome::inconclusive);
+  CHECK(only_row(with_floor(2.5, kTen), with_floor(2.9, kTen)).outcome == Outcome::same);
+  CHECK(only_row(with_floor(2.5, kTen), with_floor(2.55, ten_and_a_half)).outcome ==
+        Outcome::slower);
+  CHECK(only_row(with_floor(2.5, kTen), with_floor(2.9, kTwelve)).outcome == Outcome::slower);
+}
+
 TEST_CASE("rows are matched by key, and none is lost", "[compare]") {
   const Report a = run_report({{"e/same", kTen},
                                {"e/slower", kTen},
@@ -137,7 +169,7 @@ TEST_CASE("only cells that passed in every run are repeated", "[compare]") {
   const Report third = run_report({{"e/x", kTen}, {"e/y", {}, "failed"}});
   const auto cells = repeated_cells({first, second, third});
   REQUIRE(cells.size() == 3);
-  CHECK(cells[0].ratio.value == Approx(1.2));
+  CHECK(std::sqrt(cells[0].ratio.low * cells[0].ratio.high) == Approx(1.2));
   CHECK(cells[0].time_us == 10.0);
 }
 
