@@ -42,8 +42,8 @@ void Recorder::group_started(const Group& group, const std::vector<const Row*>& 
     log_->cell_started(row->cell->index, fields_of(columns_, plan_, *row));
 }
 
-void Recorder::sample_taken(const Cell& cell, int round, double time_us) {
-  if (log_) log_->sample(cell.index, round, time_us);
+void Recorder::sample_taken(const Cell& cell, int round, const Sample& sample) {
+  if (log_) log_->sample(cell.index, round, sample.time_us, sample.sm_clock_mhz);
 }
 
 void Recorder::rounds_discarded(const Group& group, int first, int last) {

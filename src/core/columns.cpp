@@ -183,7 +183,8 @@ void append_conditions(std::vector<Column>& c) {
   c.push_back(timed({"floor_us", "us", kReal, "median time of an empty kernel in the same mode"},
                     &Row::floor_us, [](double us) { return us; }));
   c.push_back(clock({"sm_clock_mhz", "MHz", kReal,
-                     "SM clock while the group's rounds were taken: cycles over time on each SM"},
+                     "SM clock: cycles over time on each SM, during samples of 500 us and longer, "
+                     "during the rounds of shorter ones"},
                     &Clocks::median_mhz));
   c.push_back(
       clock({"sm_clock_min_mhz", "MHz", kReal, "lowest of its readings"}, &Clocks::min_mhz));

@@ -49,8 +49,16 @@ struct SampleTraits {
   double preparation_us = 0;
 };
 
-/// Called after each sample: its place in the sequence asked for, and the time of one launch.
-using SampleTaken = std::function<void(std::size_t place, double time_us)>;
+/// One timed launch, or the mean of those in one replay.
+struct Sample {
+  double time_us = 0;
+  /// Mean SM clock meanwhile, of a sample long enough to tell; a shorter one has that of its
+  /// rounds.
+  std::optional<double> sm_clock_mhz = std::nullopt;
+};
+
+/// Called after each sample with its place in the sequence asked for.
+using SampleTaken = std::function<void(std::size_t place, const Sample&)>;
 
 /// Owns a device. Every call may throw DeviceError; after one that lost the device, recover() comes
 /// first and then set_up().

@@ -31,6 +31,12 @@ Status status_of(DeviceFault fault) {
   return Status::failed;
 }
 
+std::optional<Clocks> clocks_of(const std::vector<double>& mhz) {
+  if (mhz.empty()) return std::nullopt;
+  const Statistics s = summarize(mhz, 0);
+  return Clocks{s.median, s.min, s.max};
+}
+
 /// Two nested ranges, the row's key and the phase, that move from cell to cell.
 class PhaseRange {
  public:
@@ -343,17 +349,20 @@ void GroupRun::sample_in_turn(const std::vector<Turn*>& sequence, int first_roun
       range.emplace(session_.tracer(), sequence[place]->row->key, "measure");
   };
   enter(0);
-  session_.executor().sample(variants, group_.mode, [&](std::size_t place, double time_us) {
+  session_.executor().sample(variants, group_.mode, [&](std::size_t place, const Sample& sample) {
     Turn& turn = *sequence[place];
     const double now_s = session_.now_s();
     turn.elapsed_s += now_s - std::exchange(last_s, now_s);
-    turn.row->samples_us.push_back(time_us);
+    turn.clocks_mhz.resize(turn.row->samples_us.size());
+    turn.clocks_mhz.push_back(sample.sm_clock_mhz);
+    turn.row->samples_us.push_back(sample.time_us);
     const SampleTraits& traits = *turn.row->traits;
-    session_.times().sample_gpu += 1e-6 * (time_us * traits.launches + traits.preparation_us);
+    session_.times().sample_gpu +=
+        1e-6 * (sample.time_us * traits.launches + traits.preparation_us);
     taken = place + 1;
     enter(taken);
     session_.observer().sample_taken(*turn.row->cell,
-                                     first_round + static_cast<int>(place / per_round), time_us);
+                                     first_round + static_cast<int>(place / per_round), sample);
   });
 }
 
@@ -365,23 +374,18 @@ void GroupRun::judge_clock(const std::vector<Turn*>& turns, int first_round,
   session_.observer().clock_read(group_, *mhz);
   constexpr double kFarBelow = 0.9;
   constexpr int kMostDiscards = 3;
-  const auto usual = clocks();
+  const auto usual = clocks_of(clocks_mhz_);
   if (usual && *mhz < kFarBelow * usual->median_mhz && discards_ < kMostDiscards) {
     ++discards_;
     for (Turn* turn : turns) {
       turn->row->discarded_samples += static_cast<int>(turn->row->samples_us.size() - turn->kept);
       turn->row->samples_us.resize(turn->kept);
+      turn->clocks_mhz.resize(turn->kept);
     }
     session_.observer().rounds_discarded(group_, first_round, round_ - 1);
     return;
   }
   clocks_mhz_.push_back(*mhz);
-}
-
-std::optional<Clocks> GroupRun::clocks() const {
-  if (clocks_mhz_.empty()) return std::nullopt;
-  const Statistics s = summarize(clocks_mhz_, 0);
-  return Clocks{s.median, s.min, s.max};
 }
 
 void GroupRun::verify_again(Turn& turn) {
@@ -392,7 +396,11 @@ void GroupRun::verify_again(Turn& turn) {
     end(turn, Status::not_run, reason);
     return;
   }
-  row.clocks = clocks();
+  std::vector<double> own_mhz;
+  for (const auto& mhz : turn.clocks_mhz) {
+    if (mhz) own_mhz.push_back(*mhz);
+  }
+  row.clocks = clocks_of(own_mhz.empty() ? clocks_mhz_ : own_mhz);
   row.telemetry = telemetry_;
   row.floor_us = session_.floor_us(group_.mode);
   // After a loss nothing is captured, and a replay needs what was.

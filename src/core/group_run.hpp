@@ -99,6 +99,8 @@ class GroupRun {
     bool ended = false;    ///< its status is final
     int warm_epoch = -1;   ///< Session::epoch() at its warm-up
     double elapsed_s = 0;  ///< of its samples, flushes included
+    /// During each of its samples; empty for one that is short or of an earlier run.
+    std::vector<std::optional<double>> clocks_mhz = {};
     std::size_t kept = 0;  ///< samples before the rounds in flight
   };
 
@@ -125,7 +127,6 @@ class GroupRun {
                       std::size_t& taken);
   void judge_clock(const std::vector<Turn*>& turns, int first_round, std::optional<double> mhz);
   void verify_again(Turn& turn);
-  std::optional<Clocks> clocks() const;
 
   Session& session_;
   const Group& group_;

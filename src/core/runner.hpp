@@ -31,7 +31,7 @@ class RunObserver {
   virtual void floor_measured(Mode, const std::vector<double>& /*samples_us*/) {}
   /// The rows of the group's cells as they would be if the run ended here: before anything ran.
   virtual void group_started(const Group&, const std::vector<const Row*>&) {}
-  virtual void sample_taken(const Cell&, int /*round*/, double /*time_us*/) {}
+  virtual void sample_taken(const Cell&, int /*round*/, const Sample&) {}
   /// The clock was low in these rounds of the group, and their samples do not count.
   virtual void rounds_discarded(const Group&, int /*first*/, int /*last*/) {}
   virtual void clock_read(const Group&, double /*mhz*/) {}

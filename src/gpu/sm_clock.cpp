@@ -13,8 +13,11 @@ SmClock::SmClock(int sm_count)
     : sm_count_(sm_count),
       d_stamps_(static_cast<std::int64_t>(sm_count) * static_cast<std::int64_t>(sizeof(Stamp))) {}
 
-std::optional<double> SmClock::mhz(const CudaStream& stream) {
+void SmClock::wait_for_interval() const {
   if (!last_.empty()) std::this_thread::sleep_until(last_at_ + kShortest);
+}
+
+std::optional<double> SmClock::mhz(const CudaStream& stream) {
   std::vector<Stamp> now = stamps(stream);
   last_at_ = std::chrono::steady_clock::now();
   std::swap(now, last_);

@@ -17,9 +17,14 @@ class SmClock {
  public:
   explicit SmClock(int sm_count);
 
-  /// Mean clock in MHz since the last call, the median over the SMs; waits until that is at least
-  /// 1 ms ago. Empty at the first call. Waits for the stream.
+  /// Mean clock in MHz since the last call of this or of start(), the median over the SMs. Empty at
+  /// the first call. Waits for the stream.
   std::optional<double> mhz(const CudaStream& stream);
+
+  void start(const CudaStream& stream) { static_cast<void>(mhz(stream)); }
+
+  /// Returns when the last call was 1 ms ago or longer.
+  void wait_for_interval() const;
 
  private:
   struct Stamp {

@@ -297,8 +297,10 @@ void RunLogWriter::cell_started(std::size_t cell, const std::vector<Field>& fiel
 }
 
 // By hand: there are a thousand of these for one of the others.
-void RunLogWriter::sample(std::size_t cell, int round, double time_us) {
-  append(fmt::format("[{},{},{}]", cell, round, time_us));
+void RunLogWriter::sample(std::size_t cell, int round, double time_us,
+                          std::optional<double> sm_clock_mhz) {
+  const std::string clock = sm_clock_mhz ? fmt::format(",{}", *sm_clock_mhz) : "";
+  append(fmt::format("[{},{},{}{}]", cell, round, time_us, clock));
 }
 
 void RunLogWriter::discard(const std::vector<std::size_t>& cells, int first_round, int last_round) {

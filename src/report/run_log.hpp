@@ -5,7 +5,7 @@
 // {…}}. Then, by their first member:
 //   {"floor": "cold", "samples_us": […]}     times of an empty kernel
 //   {"cell": I, "fields": […]}               a cell's row before it ran; its group has started
-//   [I, ROUND, TIME]                         a sample of cell I, in microseconds
+//   [I, ROUND, TIME] or [I, ROUND, TIME, MHZ]  a sample of cell I, in microseconds, and its clock
 //   {"discard": [I, …], "rounds": [A, B]}    these cells' samples of rounds A to B do not count
 //   {"clock": I, "mhz": F}                   mean SM clock over the last rounds of cell I's group
 //   {"row": I, "fields": […]}                a cell's row; a later one replaces it
@@ -53,7 +53,8 @@ class RunLogWriter {
 
   void floor(std::string_view mode, const std::vector<double>& samples_us);
   void cell_started(std::size_t cell, const std::vector<Field>& fields);
-  void sample(std::size_t cell, int round, double time_us);
+  void sample(std::size_t cell, int round, double time_us,
+              std::optional<double> sm_clock_mhz = std::nullopt);
   void discard(const std::vector<std::size_t>& cells, int first_round, int last_round);
   void clock(std::size_t cell, double mhz);
   void row(std::size_t cell, const std::vector<Field>& fields);

@@ -57,14 +57,14 @@ class RemoteExecutor::Call {
 
   /// The next line of the answer: a sample, or what "done" holds.
   struct Part {
-    std::optional<double> sample;
+    std::optional<Sample> sample;
     Json done;
   };
   Part receive(double launches) {
     const Json json =
         Json::parse(remote_.receive(launches * remote_.options_.launch_timeout_s, what_));
-    if (!json.contains("error")) remote_.has_answered_ = true;
-    if (json.is_number()) return {json.get<double>(), {}};
+    if (json.is_array() || !json.contains("error")) remote_.has_answered_ = true;
+    if (json.is_array()) return {wire::sample_from(json), {}};
     if (json.contains("done")) return {std::nullopt, json.at("done")};
     const DeviceError error = wire::error_from(json.at("error"));
     if (error.device_lost()) remote_.worker_.reset();

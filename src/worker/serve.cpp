@@ -56,8 +56,9 @@ class Server {
     std::vector<const Variant*> sequence;
     for (const Json& id : request.at("sequence"))
       sequence.push_back(&variant_of(id));
-    executor_.sample(sequence, mode_of(request),
-                     [&](std::size_t, double time_us) { channel_.send(Json(time_us).dump()); });
+    executor_.sample(sequence, mode_of(request), [&](std::size_t, const Sample& sample) {
+      channel_.send(wire::to_json(sample).dump());
+    });
     return nullptr;
   }
 

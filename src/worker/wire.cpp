@@ -94,6 +94,18 @@ SampleTraits traits_from(const Json& json) {
           json.at("preparation_us")};
 }
 
+Json to_json(const Sample& sample) {
+  Json json = Json::array({sample.time_us});
+  if (sample.sm_clock_mhz) json.push_back(*sample.sm_clock_mhz);
+  return json;
+}
+
+Sample sample_from(const Json& json) {
+  Sample sample{json.at(0).get<double>()};
+  if (json.size() > 1) sample.sm_clock_mhz = json.at(1).get<double>();
+  return sample;
+}
+
 Json to_json(const DeviceError& error) {
   return {{"what", error.what()}, {"lost", error.device_lost()}};
 }

@@ -13,12 +13,14 @@ using Json = nlohmann::json;
 Json to_json(const Values& values);
 Json to_json(const Verification& verification);
 Json to_json(const SampleTraits& traits);
+Json to_json(const Sample& sample);  ///< an array, as no answer is
 Json to_json(const DeviceError& error);
 
 /// These throw nlohmann::json::exception for what the functions above have not made.
 Values values_from(const Json& json);
 Verification verification_from(const Json& json);
 SampleTraits traits_from(const Json& json);
+Sample sample_from(const Json& json);
 DeviceError error_from(const Json& json);
 
 Mode mode_from(const Json& json);

@@ -23,6 +23,9 @@ class FakeExecutor : public Executor {
       [](const std::string&, int) { return Verification{}; };
   /// The n-th reading (from 0) of the clock; 1000 MHz where none is scripted.
   std::function<std::optional<double>(int n)> clock_mhz = [](int) { return 1000.0; };
+  /// The clock of the n-th sample of a variant; none where none is scripted.
+  std::function<std::optional<double>(const std::string& variant, int n)> sample_clock_mhz =
+      [](const std::string&, int) { return std::nullopt; };
   /// Called before everything with what is asked, "launch first" for example; may throw.
   std::function<void(const std::string& call)> fault = [](const std::string&) {};
   /// Whether a lost device can be taken anew.
@@ -51,7 +54,8 @@ class FakeExecutor : public Executor {
       fault("sample " + id + " " + std::to_string(sampled_[id]));
       if (sampled_[id] == 0) calls.push_back("sample " + id);
       order.push_back(id);
-      taken(i, time_us(id, sampled_[id]++));
+      const int n = sampled_[id]++;
+      taken(i, {time_us(id, n), sample_clock_mhz(id, n)});
     }
   }
   std::vector<double> sample_floor(Mode mode, int) override {

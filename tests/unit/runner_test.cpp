@@ -352,6 +352,19 @@ TEST_CASE("rounds at a far lower clock are left out, but not without end") {
   }
 }
 
+TEST_CASE("a long sample's own clock is its row's") {
+  Bench b({"first", "second"});
+  b.executor.sample_clock_mhz = [](const std::string& variant, int n) -> std::optional<double> {
+    if (variant == "first") return std::nullopt;
+    return 1500.0 + n % 3;
+  };
+  const auto rows = b.run();
+  CHECK(rows[0].clocks->median_mhz == 1000);
+  CHECK(rows[1].clocks->min_mhz == 1500);
+  CHECK(rows[1].clocks->median_mhz == 1501);
+  CHECK(rows[1].clocks->max_mhz == 1502);
+}
+
 TEST_CASE("a short kernel is flagged as near the floor") {
   Bench b({"first"});
   b.executor.time_us = [](const std::string&, int) { return 6.0; };
