@@ -52,10 +52,10 @@ double absolute_beside(const std::vector<Needed>& needed, double relative, std::
   return *nth;
 }
 
-double sum_over(const std::vector<Needed>& needed, const MinimumEffect& effect) {
+double squares_over(const std::vector<Needed>& needed, const MinimumEffect& effect) {
   double sum = 0;
   for (const Needed& n : needed)
-    sum += effect.at(n.time_us);
+    sum += effect.at(n.time_us) * effect.at(n.time_us);
   return sum;
 }
 
@@ -65,12 +65,12 @@ MinimumEffect smallest_effect(const std::vector<Needed>& needed, std::size_t all
     if (n.effect > 0) candidates.push_back(n.effect);
   }
   MinimumEffect best;
-  double least = HUGE_VAL;
+  double least_squares = HUGE_VAL;
   for (const double relative : candidates) {
     const MinimumEffect effect{relative, absolute_beside(needed, relative, allowed)};
-    const double sum = sum_over(needed, effect);
-    if (sum < least) {
-      least = sum;
+    const double squares = squares_over(needed, effect);
+    if (squares < least_squares) {
+      least_squares = squares;
       best = effect;
     }
   }

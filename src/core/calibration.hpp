@@ -28,7 +28,8 @@ struct Calibration {
   double margin = 1;
 };
 
-/// The smallest minimum effect, on average over the cells, whose rate of false verdicts is at most
+/// The minimum effect of the least mean square over the cells, so that no cell gets one that hides
+/// everything for the sake of many that get a little less, whose rate of false verdicts is at most
 /// kFalseVerdictRate with 95 % confidence. Of `independent` comparisons (cells times runs less one:
 /// pairs of few runs repeat each other) at most k may be false, where the Clopper-Pearson bound of
 /// k is below the rate. When even none is too many (the rule of three: none of n bounds the rate by
