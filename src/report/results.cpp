@@ -122,8 +122,13 @@ bool clearly_faster(const ResultRow& a, const ResultRow& b) {
   const auto a_time = a.time_us();
   const auto b_time = b.time_us();
   if (!a_time || !b_time) return false;
-  return a.number("time_ci95_high_us").value_or(*a_time) <
-         b.number("time_ci95_low_us").value_or(*b_time);
+  // Fewer samples than an interval needs must not look surer than more.
+  const auto end = [](const ResultRow& row, const char* interval, const char* extreme,
+                      double median) {
+    return row.number(interval).value_or(row.number(extreme).value_or(median));
+  };
+  return end(a, "time_ci95_high_us", "time_p95_us", *a_time) <
+         end(b, "time_ci95_low_us", "time_min_us", *b_time);
 }
 
 std::vector<std::string> ExperimentResults::values(std::string_view column) const {

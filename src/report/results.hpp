@@ -52,7 +52,9 @@ class ResultRow {
   std::size_t index_;
 };
 
-/// The interval of a's median ends below where b's begins. Medians stand in for missing intervals.
+/// The interval of a's median ends below where b's begins. Where samples are too few for an
+/// interval, their 95th percentile and their least stand for its ends; medians do where those are
+/// missing.
 bool clearly_faster(const ResultRow& a, const ResultRow& b);
 
 /// A parameter of an experiment, or several that agree in every row.
