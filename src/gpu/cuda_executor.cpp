@@ -252,7 +252,7 @@ class CudaExecutor final : public Executor {
   }
 
   // The clock that a long launch has is its own: at the power limit, each variant of a group runs
-  // at another one. Reading it takes some 20 µs before and after, outside the events.
+  // at another one. It is read before and after, outside the events.
   Sample timed_sample(const Variant& variant, Prepared& prepared, Mode mode) {
     constexpr double kLongUs = 500;
     const bool is_long = prepared.last_us >= kLongUs;

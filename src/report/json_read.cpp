@@ -13,6 +13,7 @@
 #include "report/json.hpp"
 #include "report/json_fields.hpp"
 #include "report/json_values.hpp"
+#include "report/output.hpp"
 
 namespace gpuexp {
 
@@ -205,22 +206,6 @@ class Reader {
   std::vector<std::size_t> last_row_;
 };
 
-std::string read_text(const std::string& path) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"),
-                                                             std::fclose);
-  std::string text;
-  std::error_code unknown;  // the size of a pipe
-  const auto size = std::filesystem::file_size(path, unknown);
-  if (!unknown) text.reserve(size);
-  std::array<char, 1 << 16> chunk{};
-  std::size_t count = 0;
-  while (file && (count = std::fread(chunk.data(), 1, chunk.size(), file.get())) > 0)
-    text.append(chunk.data(), count);
-  if (!file || std::ferror(file.get()))
-    throw ReportError(fmt::format("{}: cannot read: {}", path, std::strerror(errno)));
-  return text;
-}
-
 }  // namespace
 
 Report parse_report(std::string_view text, const std::string& file) {
@@ -234,7 +219,7 @@ Report parse_report(std::string_view text, const std::string& file) {
 }
 
 Report read_report(const std::string& path) {
-  return parse_report(read_text(path), path);
+  return parse_report(read_file(path), path);
 }
 
 }  // namespace gpuexp

@@ -1,8 +1,12 @@
 #include "report/output.hpp"
 
+#include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <memory>
+#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
@@ -142,6 +146,22 @@ void write_file_atomically(const std::string& path,
   });
   if (!file.rename_to(target)) fail_to_write(path, errno);
   sync_directory_of(target);
+}
+
+std::string read_file(const std::string& path) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"),
+                                                             std::fclose);
+  std::string text;
+  std::error_code unknown;  // the size of a pipe
+  const auto size = std::filesystem::file_size(path, unknown);
+  if (!unknown) text.reserve(size);
+  std::array<char, 1 << 16> chunk{};
+  std::size_t count = 0;
+  while (file && (count = std::fread(chunk.data(), 1, chunk.size(), file.get())) > 0)
+    text.append(chunk.data(), count);
+  if (!file || std::ferror(file.get()))
+    throw ReportError(fmt::format("{}: cannot read: {}", path, std::strerror(errno)));
+  return text;
 }
 
 }  // namespace gpuexp

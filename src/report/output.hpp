@@ -55,4 +55,7 @@ void write_file_atomically(const std::string& path, std::string_view text);
 void write_file_atomically(const std::string& path,
                            const std::function<void(const WritePart&)>& produce);
 
+/// All of a file, which may also be a pipe. Throws ReportError.
+std::string read_file(const std::string& path);
+
 }  // namespace gpuexp

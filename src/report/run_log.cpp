@@ -4,10 +4,8 @@
 #include <array>
 #include <cerrno>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <ctime>
-#include <memory>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -18,6 +16,7 @@
 #include "core/statistics.hpp"
 #include "report/json.hpp"
 #include "report/json_text.hpp"
+#include "report/output.hpp"
 
 namespace gpuexp {
 
@@ -225,19 +224,6 @@ class Reader {
   RunLog log_;
   std::map<std::size_t, CellLog> cells_;
 };
-
-std::string read_file(const std::string& path) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"),
-                                                             std::fclose);
-  std::string text;
-  std::array<char, 1 << 16> chunk{};
-  std::size_t count = 0;
-  while (file && (count = std::fread(chunk.data(), 1, chunk.size(), file.get())) > 0)
-    text.append(chunk.data(), count);
-  if (!file || std::ferror(file.get()))
-    throw ReportError(fmt::format("{}: cannot read: {}", path, std::strerror(errno)));
-  return text;
-}
 
 }  // namespace
 
