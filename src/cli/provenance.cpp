@@ -99,6 +99,7 @@ Provenance provenance_of(const Context& context, const Config& config, const Dev
     const MeasureSettings& m = e.measure;
     p.settings.emplace_back(e.name + ".min_samples", std::int64_t{m.min_samples});
     p.settings.emplace_back(e.name + ".max_samples", std::int64_t{m.max_samples});
+    p.settings.emplace_back(e.name + ".min_seconds", m.min_seconds);
     p.settings.emplace_back(e.name + ".max_seconds", m.max_seconds);
     p.settings.emplace_back(e.name + ".target_relative_ci", m.target_relative_ci);
     p.settings.emplace_back(e.name + ".warmup_launches", std::int64_t{m.warmup_launches});

@@ -77,9 +77,9 @@ MinimumEffect smallest_effect(const std::vector<Needed>& needed, std::size_t all
   return best;
 }
 
-// Up to a whole number of `step`: digits that a reader wants, and beyond what rounding errors move.
-double rounded_up(double value, double step) {
-  return std::ceil(value / step) * step;
+// Up to a multiple of 1/`parts`: digits that a reader wants, and beyond what rounding errors move.
+double rounded_up(double value, double parts) {
+  return std::ceil(value * parts) / parts;
 }
 
 std::size_t false_verdicts(const std::vector<RepeatedCell>& cells, const MinimumEffect& effect) {
@@ -117,8 +117,8 @@ Calibration calibrate(const std::vector<RepeatedCell>& cells, std::size_t indepe
   if (c.rate_bound > kFalseVerdictRate)
     c.margin = std::log(kFalseVerdictRate) / std::log(c.rate_bound);
   c.effect = smallest_effect(needed_by(cells), seen * cells.size() / independent);
-  c.effect.relative = rounded_up(c.effect.relative * c.margin, 1e-5);
-  c.effect.absolute_us = rounded_up(c.effect.absolute_us * c.margin, 1e-4);
+  c.effect.relative = rounded_up(c.effect.relative * c.margin, 1e5);
+  c.effect.absolute_us = rounded_up(c.effect.absolute_us * c.margin, 1e4);
   c.false_without = false_verdicts(cells, {});
   c.false_with = false_verdicts(cells, c.effect);
   return c;

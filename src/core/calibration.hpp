@@ -9,7 +9,7 @@
 namespace gpuexp {
 
 /// The share of cells that a comparison of equal binaries may call faster or slower.
-inline constexpr double kFalseVerdictRate = 0.002;
+inline constexpr double kFalseVerdictRate = 0.003;
 
 /// One cell in two runs of one binary.
 struct RepeatedCell {

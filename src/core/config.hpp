@@ -46,7 +46,9 @@ struct Axis {
 struct MeasureSettings {
   int min_samples = 20;
   int max_samples = 1000;
-  double max_seconds = 2.0;  ///< wall cap per cell; wins over min_samples
+  /// Wall time per cell before stopping early: what settles within milliseconds is then seen.
+  double min_seconds = 0.003;
+  double max_seconds = 2.0;  ///< wall cap per cell; wins over min_samples and min_seconds
   /// Stop when the 95 % interval's half-width over the median is below this.
   double target_relative_ci = 0.01;
   int warmup_launches = 3;

@@ -334,7 +334,7 @@ double estimated_seconds(const Plan& plan, const Group& group,
   const MeasureSettings& m = plan.experiment(group).measure;
   const double launch =
       kLimitShare * prediction->limit_time_us.value_or(0.0) * 1e-6 + kPerLaunchSeconds;
-  const double sampling = std::min(m.max_seconds, launch * m.min_samples);
+  const double sampling = std::min(m.max_seconds, std::max(m.min_seconds, launch * m.min_samples));
   return kSetUpSeconds + sampling + launch * (m.warmup_launches + 2);
 }
 

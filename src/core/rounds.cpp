@@ -60,6 +60,7 @@ StopReason stop_reason(const MeasureSettings& settings, const std::vector<double
                        double quantum_us, double elapsed_s) {
   const auto count = static_cast<int>(samples_us.size());
   if (is_look(settings, count) && settings.target_relative_ci > 0 &&
+      elapsed_s >= settings.min_seconds &&
       is_converged(summarize(samples_us, quantum_us), settings.target_relative_ci, quantum_us)) {
     return StopReason::converged;
   }

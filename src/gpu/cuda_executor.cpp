@@ -9,10 +9,10 @@
 
 #include "gpu/cuda_graph.hpp"
 #include "gpu/device_ops.hpp"
+#include "gpu/event_timer.hpp"
 #include "gpu/problem_copy.hpp"
 #include "gpu/resources.hpp"
 #include "gpu/sm_clock.hpp"
-#include "gpu/stream_gate.hpp"
 #include "gpu/verifier.hpp"
 
 namespace gpuexp {
@@ -44,7 +44,8 @@ class CudaExecutor final : public Executor {
   CudaExecutor(int device_index, const DeviceSpec& device, bool gated)
       : device_index_(device_index),
         device_(device),
-        gate_(gated),
+        timer_(gated),
+        stream_(typical_stream(timer_)),
         sm_clock_(device.sm_count),
         sample_clock_(device.sm_count),
         flush_buffer_(ceil_div(kFlushFactor * device.l2_bytes, 16) * 16),
@@ -145,7 +146,7 @@ class CudaExecutor final : public Executor {
     std::vector<double> times_us;
     for (int i = 0; i < samples; ++i) {
       if (is_flushed(mode)) flush();
-      const double us = timed_us(gate_.available(), "an empty kernel", [&] {
+      const double us = timed_us(timer_.can_gate(), "an empty kernel", [&] {
         if (graph) {
           graph->replay(stream_);
         } else {
@@ -177,7 +178,7 @@ class CudaExecutor final : public Executor {
 
  private:
   static bool is_flushed(Mode mode) { return mode == Mode::cold || mode == Mode::profile; }
-  bool is_gated(const Variant& variant) const { return gate_.available() && !variant.synchronizes; }
+  bool is_gated(const Variant& variant) const { return timer_.can_gate() && !variant.synchronizes; }
 
   /// Copies that launches in the mode write to.
   std::size_t copies_of(const Variant& variant, Mode mode) {
@@ -265,35 +266,15 @@ class CudaExecutor final : public Executor {
     return sample;
   }
 
-  /// Time between two events around what `queue` queues.
   template <class Queue>
   double timed_us(bool gated, const std::string& what, const Queue& queue) {
-    if (gated) gate_.close(stream_);
-    try {
-      start_.record(stream_);
-      queue();
-      stop_.record(stream_);
-    } catch (...) {
-      if (gated) gate_.open();
-      throw;
-    }
-    const bool in_time = !gated || gate_.open();
-    stop_.synchronize();
-    if (!in_time) {
-      throw DeviceError("the launch of " + what +
-                            " waited for the GPU, which was held until it was queued; a variant "
-                            "that does so declares `synchronizes`, and --no-gate holds none",
-                        DeviceFault::refused);
-    }
-    return elapsed_us(start_, stop_);
+    return timer_.time_us(stream_, gated, what, queue);
   }
 
   int device_index_;
   DeviceSpec device_;
+  EventTimer timer_;
   CudaStream stream_;
-  CudaEvent start_;
-  CudaEvent stop_;
-  StreamGate gate_;
   SmClock sm_clock_;      ///< over rounds
   SmClock sample_clock_;  ///< over one long sample
   DeviceMemory flush_buffer_;

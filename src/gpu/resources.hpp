@@ -44,9 +44,14 @@ class CudaStream {
  public:
   // Blocking with respect to the legacy stream is not wanted: libraries may use that one.
   CudaStream() { GPUEXP_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
-  ~CudaStream() { GPUEXP_CUDA_NOEXCEPT(cudaStreamDestroy(stream_)); }
-  CudaStream(const CudaStream&) = delete;
-  CudaStream& operator=(const CudaStream&) = delete;
+  ~CudaStream() {
+    if (stream_) GPUEXP_CUDA_NOEXCEPT(cudaStreamDestroy(stream_));
+  }
+  CudaStream(CudaStream&& other) noexcept { *this = std::move(other); }
+  CudaStream& operator=(CudaStream&& other) noexcept {
+    std::swap(stream_, other.stream_);
+    return *this;
+  }
   cudaStream_t get() const { return stream_; }
   void synchronize() const { GPUEXP_CUDA(cudaStreamSynchronize(stream_)); }
 

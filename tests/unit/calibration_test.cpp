@@ -102,13 +102,13 @@ RepeatedCell cell(double low, double high, double time_us) {
 }
 
 TEST_CASE("the effect is what the worst cells need, times the margin for what was not seen") {
-  std::vector<RepeatedCell> cells(2000, cell(0.99, 1.01, 100));
+  std::vector<RepeatedCell> cells(1500, cell(0.99, 1.01, 100));
   SECTION("nothing where nothing differs") {
     const Calibration c = calibrate(cells, cells.size());
     CHECK(c.effect.relative == 0);
     CHECK(c.effect.absolute_us == 0);
     CHECK(c.margin == 1);
-    CHECK(c.rate_bound == Approx(3.0 / 2000).epsilon(0.01));  // the rule of three
+    CHECK(c.rate_bound == Approx(3.0 / 1500).epsilon(0.01));  // the rule of three
   }
   SECTION("long kernels set the relative part, short ones the absolute part") {
     cells[0] = cell(1.01, 1.02, 100);
@@ -127,7 +127,8 @@ TEST_CASE("the effect is what the worst cells need, times the margin for what wa
     cells.resize(300);
     cells[0] = cell(1.01, 1.02, 100);
     const Calibration c = calibrate(cells, 300);
-    CHECK(c.margin == Approx(std::log(0.002) / std::log(1 - std::pow(0.05, 1.0 / 300))));
+    CHECK(c.margin ==
+          Approx(std::log(kFalseVerdictRate) / std::log(1 - std::pow(0.05, 1.0 / 300))));
     CHECK(c.effect.at(100) == Approx(0.01 * c.margin).margin(2e-5));
   }
   SECTION("many cells may have a share beyond") {

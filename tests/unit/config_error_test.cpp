@@ -347,7 +347,7 @@ TEST_CASE("modes and measure settings are checked", "[config][error]") {
           {R"("measure": [])", ".measure: expected an object, found an empty list"},
           {R"("measure": {"min_sample": 2})",
            ".measure.min_sample: unknown key; did you mean 'min_samples'? allowed: max_samples, "
-           "max_seconds, min_samples, target_relative_ci, warmup_launches"},
+           "max_seconds, min_samples, min_seconds, target_relative_ci, warmup_launches"},
           {R"("measure": {"min_samples": 0})",
            ".measure.min_samples: 0 is out of range; allowed: 1 to 1000000 (samples to take before "
            "stopping early)"},
@@ -362,11 +362,11 @@ TEST_CASE("modes and measure settings are checked", "[config][error]") {
           {R"("measure": {"max_seconds": 0})",
            ".measure.max_seconds: 0 is out of range; allowed: above 0, at most 3600 (wall time per "
            "cell, "
-           "wins over min_samples)"},
+           "wins over min_samples and min_seconds)"},
           {R"("measure": {"max_seconds": 3600.5})",
            ".measure.max_seconds: 3600.5 is out of range; allowed: above 0, at most 3600 (wall "
            "time per "
-           "cell, wins over min_samples)"},
+           "cell, wins over min_samples and min_seconds)"},
           {R"("measure": {"target_relative_ci": 1.5})",
            ".measure.target_relative_ci: 1.5 is out of range; allowed: 0 to 1 (stop when the 95 % "
            "interval's half-width over the median is below this; 0 never stops early)"},
@@ -412,7 +412,8 @@ TEST_CASE("messages quote what was found, not all of it", "[config][error]") {
 TEST_CASE("--set is checked", "[config][error]") {
   const std::string keys =
       "allowed: m, n, k, stride, alpha, type, modes, measure.min_samples, measure.max_samples, "
-      "measure.max_seconds, measure.target_relative_ci, measure.warmup_launches";
+      "measure.min_seconds, measure.max_seconds, measure.target_relative_ci, "
+      "measure.warmup_launches";
   check_sets({
       {"n", "--set n: expected key=value[,value...]"},
       {"=1", "--set =1: expected key=value[,value...]"},
@@ -457,11 +458,11 @@ TEST_CASE("--set is checked", "[config][error]") {
       {"measure.max_seconds=0",
        "--set measure.max_seconds=0: tiling.measure.max_seconds: 0 is out of range; allowed: above "
        "0, "
-       "at most 3600 (wall time per cell, wins over min_samples)"},
+       "at most 3600 (wall time per cell, wins over min_samples and min_seconds)"},
       {"measure.max_seconds=1,2",
        "--set measure.max_seconds=1,2: tiling.measure.max_seconds: expected a number (wall time "
        "per "
-       "cell, wins over min_samples), found a list"},
+       "cell, wins over min_samples and min_seconds), found a list"},
       {"measure.min_samples=5000",
        "--set: tiling: min_samples is 5000, above max_samples, which is 1000"},
   });

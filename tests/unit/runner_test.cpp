@@ -31,6 +31,7 @@ struct Bench {
       e.variants.push_back(family.find(id));
     e.baseline = e.variants.front();
     e.modes = {Mode::cold};
+    e.measure.min_seconds = 0;  // most tests stop the clock
     config.experiments.push_back(e);
     options.now_s = [this] { return clock_s; };
   }
@@ -167,6 +168,16 @@ TEST_CASE("sampling stops at convergence, at the sample cap or at the wall cap, 
     const auto rows = b.run();
     CHECK(rows[0].stop_reason == StopReason::max_samples);
     CHECK(rows[0].samples_us.size() == 100);
+  }
+  SECTION("what has converged goes on until min_seconds have passed") {
+    b.experiment().measure.min_seconds = 0.03;
+    b.executor.time_us = [&](const std::string&, int) {
+      b.clock_s += 0.001;
+      return 10.0;
+    };
+    const auto rows = b.run();
+    CHECK(rows[0].stop_reason == StopReason::converged);
+    CHECK(rows[0].samples_us.size() == 31);  // the first look after 30: 20, 25, 31
   }
   SECTION("the wall cap wins over min_samples and flags the row") {
     b.executor.time_us = [&](const std::string&, int) {

@@ -90,6 +90,7 @@ struct WorkerRun {
     for (const char* id : {"first", "second", "even"})
       e.variants.push_back(e.family->find(id));
     e.modes = {Mode::warm};
+    e.measure.min_seconds = 0;
     config.experiments.push_back(e);
   }
 
