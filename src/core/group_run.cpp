@@ -239,8 +239,10 @@ void GroupRun::profile(Turn& turn) {
 void GroupRun::sample() {
   for (std::vector<Turn*> turns = wanting(); !turns.empty(); turns = wanting()) {
     if (!session_.end_reason().empty()) {
-      for (Turn* turn : turns)
-        turn->row->stop_reason = StopReason::interrupted;
+      for (Turn* turn : turns) {
+        if (turn->row->stop_reason == StopReason::none)
+          turn->row->stop_reason = StopReason::interrupted;
+      }
       return;
     }
     if (warm_up(turns)) take(turns);
@@ -253,11 +255,18 @@ double GroupRun::quantum_us(const Turn& turn) const {
   return session_.quantum_us() / launches;
 }
 
+/// Those who take their turns in the next rounds: all who are below their caps, until the last has
+/// converged. Whoever left would change the others' times, who share clock, power and caches with
+/// their neighbours in the round.
 std::vector<GroupRun::Turn*> GroupRun::wanting() {
   std::vector<Turn*> turns;
+  bool is_done = true;
   for (Turn& turn : turns_) {
-    if (!turn.ended && turn.row->stop_reason == StopReason::none) turns.push_back(&turn);
+    if (turn.ended) continue;
+    is_done = is_done && turn.row->stop_reason != StopReason::none;
+    if (!turn.capped) turns.push_back(&turn);
   }
+  if (is_done) turns.clear();
   return turns;
 }
 
@@ -279,14 +288,15 @@ bool GroupRun::warm_up(const std::vector<Turn*>& turns) {
   });
 }
 
-/// As many rounds as fit in a slice of time, each in its own order, and none beyond the next look
-/// at the intervals.
+/// As many rounds as fill a slice of time, each in its own order. Slices are equally long from the
+/// first samples to the last: the clock recovers in the pause after one, by some percent under
+/// tensor load, so that short slices would show a faster kernel than long ones do.
 std::vector<GroupRun::Turn*> GroupRun::next_rounds(const std::vector<Turn*>& turns) {
-  constexpr double kSliceS = 0.025;
+  constexpr double kSliceS = 0.005;
   int rounds = round_s_ > 0 ? static_cast<int>(std::min(kSliceS / round_s_, 1e6)) : 1;
   for (const Turn* turn : turns) {
     const auto samples = static_cast<int>(turn->row->samples_us.size());
-    rounds = std::min(rounds, next_look(settings(), samples) - samples);
+    rounds = std::min(rounds, settings().max_samples - samples);
   }
   std::vector<Turn*> sequence;
   for (int i = 0; i < std::max(1, rounds); ++i) {
@@ -316,10 +326,23 @@ void GroupRun::take(const std::vector<Turn*>& turns) {
     fail(*sequence[std::min(taken, sequence.size() - 1)], error);
   }
   for (Turn* turn : turns) {
-    if (turn->ended) continue;
-    turn->row->stop_reason =
-        stop_reason(settings(), turn->row->samples_us, quantum_us(*turn), turn->elapsed_s);
+    if (!turn->ended) judge(*turn);
   }
+}
+
+/// Whether there are samples enough, after new ones.
+void GroupRun::judge(Turn& turn) {
+  Row& row = *turn.row;
+  const std::size_t count = row.samples_us.size();
+  if (is_look(settings(), turn.kept, count) && turn.elapsed_s >= settings().min_seconds &&
+      settings().target_relative_ci > 0) {
+    const bool converged = is_converged(summarize(row.samples_us, quantum_us(turn)),
+                                        settings().target_relative_ci, quantum_us(turn));
+    row.stop_reason = converged ? StopReason::converged : StopReason::none;
+  }
+  const StopReason cap = cap_reached(settings(), count, turn.elapsed_s);
+  turn.capped = cap != StopReason::none;
+  if (row.stop_reason == StopReason::none) row.stop_reason = cap;
 }
 
 // The executor's next reading is to cover the rounds alone.

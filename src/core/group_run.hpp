@@ -97,6 +97,7 @@ class GroupRun {
     Row* row;
     bool killed = false;   ///< once already, through no fault of its own
     bool ended = false;    ///< its status is final
+    bool capped = false;   ///< it has had all the samples or time that it may have
     int warm_epoch = -1;   ///< Session::epoch() at its warm-up
     double elapsed_s = 0;  ///< of its samples, flushes included
     /// During each of its samples; empty for one that is short or of an earlier run.
@@ -121,6 +122,7 @@ class GroupRun {
   std::vector<Turn*> wanting();
   std::vector<Turn*> next_rounds(const std::vector<Turn*>& turns);
   void take(const std::vector<Turn*>& turns);
+  void judge(Turn& turn);
   void start_clock();
   std::optional<double> read_clock();
   void sample_in_turn(const std::vector<Turn*>& sequence, int first_round, std::size_t per_round,

@@ -25,10 +25,6 @@ class SplitMix64 {
   std::uint64_t state_;
 };
 
-bool is_look(const MeasureSettings& settings, int samples) {
-  return samples >= settings.min_samples && next_look(settings, samples - 1) == samples;
-}
-
 }  // namespace
 
 std::vector<std::size_t> round_order(std::size_t count, std::uint64_t seed, std::size_t group,
@@ -42,31 +38,24 @@ std::vector<std::size_t> round_order(std::size_t count, std::uint64_t seed, std:
   return order;
 }
 
-int next_look(const MeasureSettings& settings, int samples) {
-  constexpr int kFewestMore = 5;
-  int look = settings.min_samples;
-  while (look <= samples)
+bool is_look(const MeasureSettings& settings, std::size_t before, std::size_t now) {
+  constexpr std::size_t kFewestMore = 5;
+  auto look = static_cast<std::size_t>(settings.min_samples);
+  while (look <= before)
     look += std::max(kFewestMore, look / 4);
-  return std::min(look, settings.max_samples);
+  return now >= look;
+}
+
+StopReason cap_reached(const MeasureSettings& settings, std::size_t samples, double elapsed_s) {
+  if (samples >= static_cast<std::size_t>(settings.max_samples)) return StopReason::max_samples;
+  if (elapsed_s >= settings.max_seconds) return StopReason::max_seconds;
+  return StopReason::none;
 }
 
 bool is_converged(const Statistics& statistics, double target_relative_ci, double quantum_us) {
   if (!statistics.median_ci95) return false;
   const double half_width = (statistics.median_ci95->high - statistics.median_ci95->low) / 2;
   return half_width <= std::max(target_relative_ci * statistics.median, quantum_us);
-}
-
-StopReason stop_reason(const MeasureSettings& settings, const std::vector<double>& samples_us,
-                       double quantum_us, double elapsed_s) {
-  const auto count = static_cast<int>(samples_us.size());
-  if (is_look(settings, count) && settings.target_relative_ci > 0 &&
-      elapsed_s >= settings.min_seconds &&
-      is_converged(summarize(samples_us, quantum_us), settings.target_relative_ci, quantum_us)) {
-    return StopReason::converged;
-  }
-  if (count >= settings.max_samples) return StopReason::max_samples;
-  if (elapsed_s >= settings.max_seconds) return StopReason::max_seconds;
-  return StopReason::none;
 }
 
 double timer_quantum_us(std::vector<double> samples_us) {

@@ -15,15 +15,15 @@ namespace gpuexp {
 std::vector<std::size_t> round_order(std::size_t count, std::uint64_t seed, std::size_t group,
                                      int round);
 
-/// How many samples a cell has when its interval is looked at again after `samples`: min_samples
-/// first, then a quarter more each time, since intervals narrow with the square root of the count
-/// and looking takes time.
-int next_look(const MeasureSettings& settings, int samples);
+/// True when an interval is to be looked at, of which `before` samples were there at the last
+/// question and `now` are: when min_samples have been reached, and whenever a quarter more have
+/// come since. Intervals narrow with the square root of the count, and each look is a chance to
+/// stop too early.
+bool is_look(const MeasureSettings& settings, std::size_t before, std::size_t now);
 
-/// Why a cell with these samples needs no more of them; none when it does. `elapsed_s` is what its
-/// sampling took, flushes included. The interval is looked at only where next_look() says so.
-StopReason stop_reason(const MeasureSettings& settings, const std::vector<double>& samples_us,
-                       double quantum_us, double elapsed_s);
+/// The cap that this many samples have reached, or what sampling took, flushes included; none below
+/// them.
+StopReason cap_reached(const MeasureSettings& settings, std::size_t samples, double elapsed_s);
 
 /// True when the 95 % interval's half-width is within the target, which is never below the timer's
 /// quantum: no number of samples could show less.

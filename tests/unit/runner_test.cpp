@@ -92,17 +92,30 @@ TEST_CASE("the variants of a group take turns in rounds, each in its own order")
   CHECK(again.executor.order == order);
 }
 
-TEST_CASE("what has converged makes room for what has not") {
+TEST_CASE("what has converged stays in the rounds until its neighbours have") {
   Bench b({"first", "second"});
   b.experiment().measure.max_samples = 100;
-  b.executor.time_us = [](const std::string& variant, int n) {
+  b.executor.time_us = [&](const std::string& variant, int n) {
+    b.clock_s += 0.01;
     return variant == "second" && n % 2 ? 20.0 : 10.0;
   };
-  const auto rows = b.run();
-  CHECK(rows[0].stop_reason == StopReason::converged);
-  CHECK(rows[0].samples_us.size() == 20);
-  CHECK(rows[1].stop_reason == StopReason::max_samples);
-  CHECK(rows[1].samples_us.size() == 100);
+  SECTION("at full length") {
+    const auto rows = b.run();
+    CHECK(rows[0].stop_reason == StopReason::converged);
+    CHECK(rows[0].samples_us.size() == 100);
+    CHECK(rows[1].stop_reason == StopReason::max_samples);
+    CHECK(rows[1].samples_us.size() == 100);
+  }
+  SECTION("or to its own cap") {
+    b.executor.time_us = [&](const std::string& variant, int n) {
+      b.clock_s += variant == "first" ? 0.05 : 0.01;
+      return variant == "second" && n % 2 ? 20.0 : 10.0;
+    };
+    const auto rows = b.run();
+    CHECK(rows[0].stop_reason == StopReason::converged);
+    CHECK(rows[0].samples_us.size() == 40);  // max_seconds
+    CHECK(rows[1].samples_us.size() == 100);
+  }
 }
 
 TEST_CASE("a target below the timer's step is that step") {
@@ -323,9 +336,9 @@ TEST_CASE("samples of an earlier run count, and cells that have their row get no
   const auto rows = b.run();
   REQUIRE(rows.size() == 2);
   CHECK(rows[0].cell->index == 2);
-  CHECK(rows[0].samples_us.size() == 20);
+  CHECK(rows[0].samples_us.size() == 35);
   CHECK(rows[1].samples_us.size() == 20);
-  CHECK(b.executor.samples_of("first") == 5);
+  CHECK(b.executor.samples_of("first") == 20);
   CHECK(b.executor.samples_of("second") == 20);
 }
 

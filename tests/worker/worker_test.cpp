@@ -91,6 +91,7 @@ struct WorkerRun {
       e.variants.push_back(e.family->find(id));
     e.modes = {Mode::warm};
     e.measure.min_seconds = 0;
+    e.measure.max_samples = 20;
     config.experiments.push_back(e);
   }
 
