@@ -110,7 +110,8 @@ Calibration calibrate(const std::vector<RepeatedCell>& cells, std::size_t indepe
                                             std::min(independent, cells.size()), kFewestCells));
   }
   std::size_t seen = 0;
-  while (rate_upper_bound(seen + 1, independent) <= kFalseVerdictRate)
+  const auto most = static_cast<std::size_t>(kFalseVerdictsSeen * static_cast<double>(independent));
+  while (seen < most && rate_upper_bound(seen + 1, independent) <= kFalseVerdictRate)
     ++seen;
   Calibration c;
   c.rate_bound = rate_upper_bound(seen, independent);

@@ -8,8 +8,13 @@
 
 namespace gpuexp {
 
-/// The share of cells that a comparison of equal binaries may call faster or slower.
-inline constexpr double kFalseVerdictRate = 0.003;
+/// The share of cells that a comparison of equal binaries may call faster or slower, with 95 %
+/// confidence.
+inline constexpr double kFalseVerdictRate = 0.01;
+/// The share that may be called so among the cells that calibrate. Less would be safer, and would
+/// hide slowdowns of some percent for the sake of a few cells that differ by as much from run to
+/// run.
+inline constexpr double kFalseVerdictsSeen = 0.005;
 
 /// One cell in two runs of one binary.
 struct RepeatedCell {
@@ -30,12 +35,12 @@ struct Calibration {
 
 /// The minimum effect of the least mean square over the cells, so that no cell gets one that hides
 /// everything for the sake of many that get a little less, whose rate of false verdicts is at most
-/// kFalseVerdictRate with 95 % confidence. Of `independent` comparisons (cells times runs less one:
-/// pairs of few runs repeat each other) at most k may be false, where the Clopper-Pearson bound of
-/// k is below the rate. When even none is too many (the rule of three: none of n bounds the rate by
-/// 3 / n), the effect that leaves none is multiplied by ln rate / ln bound, as if the differences
-/// had an exponential tail, which is heavier than a normal one. Throws std::invalid_argument below
-/// kFewestCells independent comparisons.
+/// kFalseVerdictsSeen, and kFalseVerdictRate with 95 % confidence. Of `independent` comparisons
+/// (cells times runs less one: pairs of few runs repeat each other) at most k may be false, where
+/// the Clopper-Pearson bound of k is below the rate. When even none is too many (the rule of three:
+/// none of n bounds the rate by 3 / n), the effect that leaves none is multiplied by ln rate / ln
+/// bound, as if the differences had an exponential tail, which is heavier than a normal one. Throws
+/// std::invalid_argument below kFewestCells independent comparisons.
 Calibration calibrate(const std::vector<RepeatedCell>& cells, std::size_t independent);
 inline constexpr std::size_t kFewestCells = 100;
 

@@ -61,21 +61,24 @@ Calibration calibrated_on(Random& random, std::size_t cell_count, std::size_t ru
 }
 
 TEST_CASE("what is calibrated on some cells holds on others, and hides no slowdown of 3 %") {
-  constexpr std::size_t kCells = 300;
+  constexpr std::size_t kCalibrated = 800;
+  constexpr std::size_t kCells = 1000;
   std::size_t false_verdicts = 0;
   std::size_t compared = 0;
   for (const std::uint64_t seed : {1, 2, 3, 4, 5, 6}) {
     Random random(seed);
-    const Calibration calibration = calibrated_on(random, kCells, 3);
+    const Calibration calibration = calibrated_on(random, kCalibrated, 3);
     INFO("seed " << seed << ": " << calibration.effect.relative << ", "
                  << calibration.effect.absolute_us << " us");
-    CHECK(calibration.false_with == 0);
-    CHECK(calibration.false_without > 0);
+    CHECK(calibration.rate_bound <= kFalseVerdictRate);
+    CHECK(calibration.false_with <= kFalseVerdictsSeen * 3 * kCalibrated);
+    CHECK(calibration.false_without > calibration.false_with);
     const auto cells = simulated_cells(random, kCells);
     const Report a = run_of(random, cells);
     const Tally same = compare_runs(a, run_of(random, cells), calibration.effect).all;
     const std::size_t wrong = same.count(Outcome::slower) + same.count(Outcome::faster);
-    CHECK(wrong <= kCells / 100);
+    // The cells of a run share what moves all of them, so one pair of runs may have more.
+    CHECK(wrong <= 2 * kFalseVerdictRate * kCells);
     false_verdicts += wrong;
     compared += kCells;
 
@@ -94,7 +97,7 @@ TEST_CASE("what is calibrated on some cells holds on others, and hides no slowdo
     CHECK(precise > kCells / 2);
     CHECK(static_cast<double>(found) >= 0.95 * static_cast<double>(precise));
   }
-  CHECK(false_verdicts <= compared / 200);
+  CHECK(static_cast<double>(false_verdicts) <= kFalseVerdictRate * static_cast<double>(compared));
 }
 
 RepeatedCell cell(double low, double high, double time_us) {
@@ -102,13 +105,13 @@ RepeatedCell cell(double low, double high, double time_us) {
 }
 
 TEST_CASE("the effect is what the worst cells need, times the margin for what was not seen") {
-  std::vector<RepeatedCell> cells(1500, cell(0.99, 1.01, 100));
+  std::vector<RepeatedCell> cells(400, cell(0.99, 1.01, 100));
   SECTION("nothing where nothing differs") {
     const Calibration c = calibrate(cells, cells.size());
     CHECK(c.effect.relative == 0);
     CHECK(c.effect.absolute_us == 0);
     CHECK(c.margin == 1);
-    CHECK(c.rate_bound == Approx(3.0 / 1500).epsilon(0.01));  // the rule of three
+    CHECK(c.rate_bound == Approx(3.0 / 400).epsilon(0.01));  // the rule of three
   }
   SECTION("long kernels set the relative part, short ones the absolute part") {
     cells[0] = cell(1.01, 1.02, 100);
@@ -124,11 +127,11 @@ TEST_CASE("the effect is what the worst cells need, times the margin for what wa
     CHECK(calibrate(cells, cells.size()).effect.at(100) == Approx(0.01).margin(2e-5));
   }
   SECTION("few cells take a margin") {
-    cells.resize(300);
+    cells.resize(150);
     cells[0] = cell(1.01, 1.02, 100);
-    const Calibration c = calibrate(cells, 300);
+    const Calibration c = calibrate(cells, 150);
     CHECK(c.margin ==
-          Approx(std::log(kFalseVerdictRate) / std::log(1 - std::pow(0.05, 1.0 / 300))));
+          Approx(std::log(kFalseVerdictRate) / std::log(1 - std::pow(0.05, 1.0 / 150))));
     CHECK(c.effect.at(100) == Approx(0.01 * c.margin).margin(2e-5));
   }
   SECTION("many cells may have a share beyond") {
