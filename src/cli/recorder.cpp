@@ -62,7 +62,28 @@ void Recorder::row_finished(const Row& row) {
   std::vector<Field> fields = fields_of(columns_, plan_, row);
   if (log_) log_->row(row.cell->index, fields);
   keep(row.cell->index, std::move(fields), row.samples_us);
+  if (row.verification && !row.verification->first_wrong.empty()) write_mismatches(row);
   progress_.finished();
+}
+
+// Numbers as text: CSV has no name for NaN, which is what is wrong as often as not.
+void Recorder::write_mismatches(const Row& row) {
+  if (mismatches_.empty()) return;
+  Table table;
+  for (const char* name : {"buffer", "index", "expected", "got", "allowed"})
+    table.columns.push_back({name, "", FieldType::text, ""});
+  table.columns[1].type = FieldType::integer;
+  for (const Mismatch& m : row.verification->first_wrong) {
+    table.rows.push_back({m.buffer, m.index, fmt::format("{}", m.expected),
+                          fmt::format("{}", m.got), fmt::format("{}", m.allowed)});
+  }
+  std::error_code error;
+  std::filesystem::create_directories(mismatches_, error);
+  if (error)
+    throw ReportError(fmt::format("{}: cannot make: {}", mismatches_.string(), error.message()));
+  const std::string file = fmt::format("{}-{}.csv", row.cell->index, row.cell->variant->id);
+  write_file_atomically(mismatches_ / file, to_csv(table));
+  ++mismatch_files_;
 }
 
 void Recorder::recovered(const std::string& why) {

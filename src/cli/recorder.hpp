@@ -1,6 +1,7 @@
 // What a run leaves behind: its log as it goes, its table, and progress for who is watching.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <set>
 #include <string>
@@ -23,6 +24,11 @@ class Recorder final : public RunObserver {
 
   /// Events go there from now on.
   void set_log(std::unique_ptr<RunLogWriter> log) { log_ = std::move(log); }
+  /// Wrong elements of a cell are written there, to a file of its own.
+  void save_mismatches(std::filesystem::path folder) { mismatches_ = std::move(folder); }
+  const std::filesystem::path& mismatch_folder() const { return mismatches_; }
+  /// Files written there.
+  int mismatch_files() const { return mismatch_files_; }
   /// Rows go there as they finish.
   void add_csv(std::unique_ptr<Output> output);
   /// A row of an earlier run that stands.
@@ -47,6 +53,7 @@ class Recorder final : public RunObserver {
   };
 
   double estimated_s(const Group& group) const;
+  void write_mismatches(const Row& row);
 
   const Plan& plan_;
   const KernelResources& resources_;
@@ -55,6 +62,8 @@ class Recorder final : public RunObserver {
   std::unique_ptr<RunLogWriter> log_;
   std::vector<std::unique_ptr<Output>> outputs_;
   std::vector<CsvWriter> writers_;
+  std::filesystem::path mismatches_;  ///< empty where none are saved
+  int mismatch_files_ = 0;
   Progress progress_;
 };
 

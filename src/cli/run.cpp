@@ -1,17 +1,22 @@
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <ctime>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "cli/app.hpp"
+#include "cli/comparison.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/provenance.hpp"
 #include "cli/recorder.hpp"
+#include "cli/results_file.hpp"
 #include "cli/resume.hpp"
 #include "cli/worker.hpp"
 #include "gpu/nvtx_tracer.hpp"
 #include "report/json.hpp"
+#include "report/run_comparison.hpp"
 #include "report/terminal.hpp"
 
 namespace gpuexp::cli {
@@ -26,6 +31,9 @@ struct Options {
   std::string csv;
   std::string json;
   std::string resume;
+  std::string against;
+  std::string mismatches;
+  ComparisonOptions comparison;
   DeviceOptions device;
   bool profile = false;
   bool no_isolate = false;
@@ -93,6 +101,7 @@ class Command {
       }
     }
     check_outputs();
+    if (!options.against.empty()) against_ = read_results(options.against);
   }
 
   ExitCode run() {
@@ -110,6 +119,7 @@ class Command {
           make_plan(config, device_.info.spec, context_.resources, device_.info.free_bytes));
     }
     if (resumed_) check_resumable(*resumed_, plans_.front(), device_.info);
+    if (against_) keep_planned(*against_, plans_.front());
     const std::time_t started = std::time(nullptr);
     for (const Config& config : configs_)
       claim(results_dir(options_, config, started));
@@ -129,21 +139,40 @@ class Command {
   /// What --csv and --json name holds one table or report, and must be open to writing before
   /// anything is measured.
   void check_outputs() const {
-    for (const auto& [option, target] :
-         {std::pair{"--csv", options_.csv}, std::pair{"--json", options_.json}}) {
-      if (target.empty()) continue;
-      if (configs_.size() > 1) {
-        throw ConfigError(
-            fmt::format("{} {}: takes the results of one config, and {} are given; "
-                        "--out has a folder for each",
-                        option, target, configs_.size()));
-      }
-      if (target != "-") check_writable(target);
+    const std::array targets{std::pair{"--csv", options_.csv}, std::pair{"--json", options_.json},
+                             std::pair{"--against", options_.against}};
+    for (const auto& [option, target] : targets) {
+      if (target.empty() || configs_.size() == 1) continue;
+      throw ConfigError(
+          fmt::format("{} {}: takes the results of one config, and {} are given; "
+                      "--out has a folder for each",
+                      option, target, configs_.size()));
+    }
+    for (const std::string& target : {options_.csv, options_.json}) {
+      if (!target.empty() && target != "-") check_writable(target);
     }
     if (options_.csv == "-" && options_.json == "-")
       throw ConfigError("--csv - --json -: standard output takes one of them");
     if (!options_.csv.empty() && options_.csv != "-" && options_.csv == options_.json)
       throw ConfigError(fmt::format("--csv and --json are both {}", options_.csv));
+  }
+
+  /// Leaves the rows of an earlier run that this one will have, too: to ask for fewer is no
+  /// regression.
+  void keep_planned(Report& earlier, const Plan& plan) {
+    std::set<std::string> planned;
+    for (const Group& group : plan.groups) {
+      for (const Cell& cell : group.cells)
+        planned.insert(cell_key(plan, group, cell));
+    }
+    const std::size_t rows = earlier.table.rows.size();
+    keep_keys(earlier, planned);
+    left_out_ = rows - earlier.table.rows.size();
+    if (earlier.table.rows.empty()) {
+      throw ConfigError(
+          fmt::format("--against {}: none of its {} rows is among the {} planned cells",
+                      options_.against, rows, planned.size()));
+    }
   }
 
   /// Makes the folder, and refuses one that holds results: a run never overwrites another.
@@ -173,6 +202,8 @@ class Command {
     const NvmlSampler nvml(device_.info.uuid);
     run_options.telemetry = [&](double from_s, double to_s) { return nvml.between(from_s, to_s); };
     if (resumed_) keep_finished(*resumed_, plan, recorder, run_options);
+    recorder.save_mismatches(options_.verify_only ? fs::path(options_.mismatches)
+                                                  : dir / "mismatches");
     if (!options_.verify_only) recorder.set_log(open_log(dir, plan, recorder, provenance));
     const auto tracer = make_nvtx_tracer();
     try {
@@ -185,7 +216,12 @@ class Command {
     }
     const Report report = recorder.finish(provenance, !interrupted());
     write_reports(report, dir);
-    return exit_code_of(report);
+    if (recorder.mismatch_files() > 0 && !options_.quiet) {
+      fmt::print(stderr, "the first wrong elements of {} cells are in {}\n",
+                 recorder.mismatch_files(), recorder.mismatch_folder().string());
+    }
+    const ExitCode code = exit_code_of(report);
+    return against_ ? std::max(code, compare(report, dir)) : code;
   }
 
   std::unique_ptr<RunLogWriter> open_log(const fs::path& dir, const Plan& plan,
@@ -224,10 +260,28 @@ class Command {
     if (!options_.verify_only) fmt::print(stderr, "results are in {}\n", dir.string());
   }
 
+  ExitCode compare(const Report& report, const fs::path& dir) const {
+    ComparisonOutput output;
+    output.page = !options_.quiet && !options_.stdout_is_taken();
+    output.csv = dir / "comparison.csv";
+    output.json = dir / "comparison.json";
+    std::vector<std::string> notes;
+    if (left_out_ > 0) {
+      notes.push_back(fmt::format(
+          "{} rows of A are not in this plan; kernels share clock and power with what is measured "
+          "beside them, and may be faster with less of it",
+          left_out_));
+    }
+    return compare_and_show({options_.against, *against_}, {dir.string(), report},
+                            options_.comparison, output, notes);
+  }
+
   const Context& context_;
   const Options& options_;
   std::vector<Config> configs_;
   std::optional<Resumable> resumed_;
+  std::optional<Report> against_;
+  std::size_t left_out_ = 0;  ///< rows of against_ that this plan does not have
   OpenDevice device_;
   std::vector<Plan> plans_;
 };
@@ -254,7 +308,8 @@ void add_run(CLI::App& app, Context& context) {
   options->config.add_to(*command);
   command->add_option(
       "--out", options->out,
-      "folder for log.jsonl, results.csv and results.json; default results/NAME-UTC");
+      "folder for log.jsonl, results.csv, results.json, and wrong elements in mismatches/; "
+      "default results/NAME-UTC");
   command->add_option("--csv", options->csv, "write the CSV there too; - is standard output");
   command->add_option("--json", options->json, "write the JSON there too; - is standard output");
   command->add_flag("--no-samples", options->no_samples, "leave raw samples out of the JSON");
@@ -265,6 +320,11 @@ void add_run(CLI::App& app, Context& context) {
   command->add_flag(
       "--no-gate", options->no_gate,
       "never hold the GPU until a launch is queued; times then hold the host's latency");
+  CLI::Option* const against = command->add_option(
+      "--against", options->against,
+      "compare with these earlier results (a results.json or a run's folder) at the end");
+  against->excludes("--profile");
+  options->comparison.add_to(*command, against);
   CLI::Option* const config = command->get_option("config");
   CLI::Option* const resume = command->add_option(
       "--resume", options->resume, "go on with the run in this folder: what is missing or failed");
@@ -275,7 +335,8 @@ void add_run(CLI::App& app, Context& context) {
       "example: gpuexp run matmul --filter 'matmul/smem_*' --set n=1024,2048 --csv - > tiling.csv\n"
       "after a crash or Ctrl-C: gpuexp run --resume results/NAME-UTC\n"
       "exit codes: 0 all passed, 1 internal error or failed output, 2 usage or config, 3 incorrect "
-      "results, 4 failed cells, 5 no usable GPU, 130 interrupted");
+      "results, 4 failed cells, 5 no usable GPU, 6 the comparison failed its gate, 130 "
+      "interrupted");
   command->callback([&context, options, config, resume] {
     if (config->empty() && resume->empty()) throw CLI::RequiredError("config");
     context.action = [&context, options] { return Command(context, *options).run(); };
@@ -290,6 +351,8 @@ void add_verify(CLI::App& app, Context& context) {
   options->config.add_to(*command);
   command->add_option("--csv", options->csv, "write the rows there; - is standard output");
   command->add_option("--json", options->json, "write the report there; - is standard output");
+  command->add_option("--mismatches", options->mismatches,
+                      "folder for the first 1000 wrong elements of each incorrect cell, as CSV");
   add_device_options(*command, *options);
   command->footer("example: gpuexp verify all --filter 'matmul*/*'");
   command->callback([&context, options] {

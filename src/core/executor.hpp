@@ -23,10 +23,14 @@ struct Mismatch {
   double allowed;  ///< largest |got - expected| that passes
 };
 
+inline constexpr std::size_t kMostMismatches = 1000;
+
 struct Verification {
   std::int64_t checked = 0;  ///< elements compared, over all outputs
   std::int64_t wrong = 0;
-  std::optional<Mismatch> first;  ///< the wrong element with the lowest index
+  /// Wrong elements of the lowest indices, at most kMostMismatches of each output; where launches
+  /// wrote to several copies, of the first copy that has any.
+  std::vector<Mismatch> first_wrong;
   std::string overrun;            ///< names a buffer whose guards were written; empty when none was
   std::string changed_input;      ///< names an input that was written to; empty when none was
   double worst_over_allowed = 0;  ///< largest |got - expected| / allowed; at most 1 when all pass

@@ -14,10 +14,14 @@ namespace {
 std::string describe(const Verification& v) {
   if (!v.overrun.empty()) return fmt::format("wrote outside of buffer '{}'", v.overrun);
   if (!v.changed_input.empty()) return fmt::format("wrote into input '{}'", v.changed_input);
-  return fmt::format(
-      "{} of {} elements are wrong; first {}[{}]: expected {:.9g}, got {:.9g}, allowed ±{:.3g}",
-      v.wrong, v.checked, v.first->buffer, v.first->index, v.first->expected, v.first->got,
-      v.first->allowed);
+  constexpr std::size_t kShown = 3;
+  std::string text = fmt::format("{} of {} elements are wrong", v.wrong, v.checked);
+  for (std::size_t i = 0; i < std::min(kShown, v.first_wrong.size()); ++i) {
+    const Mismatch& m = v.first_wrong[i];
+    text += fmt::format("{} {}[{}]: expected {:.9g}, got {:.9g}, allowed ±{:.3g}",
+                        i == 0 ? "; first" : ";", m.buffer, m.index, m.expected, m.got, m.allowed);
+  }
+  return text;
 }
 
 Status status_of(DeviceFault fault) {

@@ -8,27 +8,45 @@ namespace gpuexp {
 
 namespace {
 
-double element(const Comparison& c, unsigned long long index) {
-  const std::size_t size = size_of(c.type);
-  std::vector<unsigned char> bytes(size);
-  GPUEXP_CUDA(cudaMemcpy(bytes.data(), static_cast<const unsigned char*>(c.got) + index * size,
-                         size, cudaMemcpyDeviceToHost));
-  return to_double(bytes.data(), c.type);
+// Elements of an array on the device that start at `begin`.
+std::vector<double> copied(const void* d_array, DataType type, std::int64_t begin,
+                           std::int64_t count) {
+  const std::size_t size = size_of(type);
+  std::vector<unsigned char> bytes(static_cast<std::size_t>(count) * size);
+  GPUEXP_CUDA(cudaMemcpy(
+      bytes.data(),
+      static_cast<const unsigned char*>(d_array) + static_cast<std::size_t>(begin) * size,
+      bytes.size(), cudaMemcpyDeviceToHost));
+  std::vector<double> values;
+  for (std::size_t i = 0; i < bytes.size(); i += size)
+    values.push_back(to_double(&bytes[i], type));
+  return values;
 }
 
-Mismatch mismatch_at(const std::string& buffer, const Comparison& c, unsigned long long index) {
-  const auto read = [&](const double* d_array) {
-    double x = 0;
-    GPUEXP_CUDA(cudaMemcpy(&x, d_array + index, sizeof x, cudaMemcpyDeviceToHost));
-    return x;
-  };
-  Mismatch m;
-  m.buffer = buffer;
-  m.index = static_cast<std::int64_t>(index);
-  m.expected = read(c.value);
-  m.allowed = c.absolute + c.relative * read(c.magnitude);
-  m.got = element(c, index);
-  return m;
+// From the first on, in parts; what lies further than a few parts behind it is not looked for.
+std::vector<Mismatch> mismatches(const std::string& buffer, const Comparison& c,
+                                 std::int64_t first) {
+  constexpr std::int64_t kPart = 1 << 20;
+  constexpr int kMostParts = 64;
+  std::vector<Mismatch> found;
+  for (int part = 0; part < kMostParts; ++part) {
+    const std::int64_t begin = first + part * kPart;
+    const std::int64_t count = std::min(kPart, c.count - begin);
+    if (count <= 0) break;
+    const auto got = copied(c.got, c.type, begin, count);
+    const auto expected = copied(c.value, DataType::fp64, begin, count);
+    const auto magnitude = copied(c.magnitude, DataType::fp64, begin, count);
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      const double allowed = c.absolute + c.relative * magnitude[i];
+      const bool right = got[i] == expected[i] || std::abs(got[i] - expected[i]) <= allowed;
+      // The device may have rounded `allowed` otherwise, and its word on the first one stands.
+      const std::int64_t index = begin + static_cast<std::int64_t>(i);
+      if (right && index != first) continue;
+      found.push_back({buffer, index, expected[i], got[i], allowed});
+      if (found.size() == kMostMismatches) return found;
+    }
+  }
+  return found;
 }
 
 void merge(const std::string& buffer, const Comparison& c, const ComparisonSums& sums,
@@ -44,7 +62,11 @@ void merge(const std::string& buffer, const Comparison& c, const ComparisonSums&
     result.error_max_rel =
         std::max(result.error_max_rel, std::bit_cast<double>(sums.worst_error) / rms);
   }
-  if (sums.wrong > 0 && !result.first) result.first = mismatch_at(buffer, c, sums.first_wrong);
+  const bool is_known = std::any_of(result.first_wrong.begin(), result.first_wrong.end(),
+                                    [&](const Mismatch& m) { return m.buffer == buffer; });
+  if (sums.wrong == 0 || is_known) return;
+  for (Mismatch& m : mismatches(buffer, c, static_cast<std::int64_t>(sums.first_wrong)))
+    result.first_wrong.push_back(std::move(m));
 }
 
 }  // namespace

@@ -275,6 +275,21 @@ RunComparison compare_runs(const Report& a, const Report& b, const MinimumEffect
   return comparison;
 }
 
+void keep_keys(Report& report, const std::set<std::string>& keys) {
+  const auto column = report.table.column("key");
+  if (!column) throw ReportError("no column 'key', by which rows are compared");
+  std::vector<std::vector<Field>> rows;
+  std::vector<std::vector<double>> samples_us;
+  for (std::size_t i = 0; i < report.table.rows.size(); ++i) {
+    const auto* key = std::get_if<std::string>(&report.table.rows[i][*column]);
+    if (!key || !keys.count(*key)) continue;
+    rows.push_back(std::move(report.table.rows[i]));
+    if (!report.samples_us.empty()) samples_us.push_back(std::move(report.samples_us[i]));
+  }
+  report.table.rows = std::move(rows);
+  report.samples_us = std::move(samples_us);
+}
+
 std::vector<RepeatedCell> repeated_cells(const std::vector<Report>& runs) {
   std::map<std::string, std::size_t> compared;  // pairs in which the key has a ratio
   std::vector<std::pair<std::string, RepeatedCell>> cells;

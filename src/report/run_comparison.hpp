@@ -5,6 +5,7 @@
 #include <array>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,9 @@ struct RunComparison {
 /// Compares by the column `key`, from the samples. A key that a file has more than once cannot be
 /// matched: it gives one inconclusive row. Throws ReportError where a report has no such column.
 RunComparison compare_runs(const Report& a, const Report& b, const MinimumEffect& effect);
+
+/// Leaves the rows of these keys. Throws ReportError where the report has no column `key`.
+void keep_keys(Report& report, const std::set<std::string>& keys);
 
 /// One line for each difference between the circumstances of two runs: GPU, driver, toolkit,
 /// commit, seed, settings.

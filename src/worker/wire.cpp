@@ -54,12 +54,9 @@ Json to_json(const Verification& v) {
             {"worst_over_allowed", number(v.worst_over_allowed)},
             {"error_rms_rel", number(v.error_rms_rel)},
             {"error_max_rel", number(v.error_max_rel)}};
-  if (v.first) {
-    json["first"] = {{"buffer", v.first->buffer},
-                     {"index", v.first->index},
-                     {"expected", number(v.first->expected)},
-                     {"got", number(v.first->got)},
-                     {"allowed", number(v.first->allowed)}};
+  Json& wrong = json["first_wrong"] = Json::array();
+  for (const Mismatch& m : v.first_wrong) {
+    wrong.push_back({m.buffer, m.index, number(m.expected), number(m.got), number(m.allowed)});
   }
   return json;
 }
@@ -73,10 +70,9 @@ Verification verification_from(const Json& json) {
   v.worst_over_allowed = number_from(json.at("worst_over_allowed"));
   v.error_rms_rel = number_from(json.at("error_rms_rel"));
   v.error_max_rel = number_from(json.at("error_max_rel"));
-  if (json.contains("first")) {
-    const Json& first = json.at("first");
-    v.first = Mismatch{first.at("buffer"), first.at("index"), number_from(first.at("expected")),
-                       number_from(first.at("got")), number_from(first.at("allowed"))};
+  for (const Json& m : json.at("first_wrong")) {
+    v.first_wrong.push_back(
+        {m.at(0), m.at(1), number_from(m.at(2)), number_from(m.at(3)), number_from(m.at(4))});
   }
   return v;
 }

@@ -1,6 +1,7 @@
 // The executor and the runner on a real device: wrong results are rejected, faults cost their own
 // cell and what comes after says so, and the resource table agrees with the driver.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 
@@ -97,6 +98,13 @@ TEST_CASE("wrong results are rejected and carry no time", "[engine]") {
   CHECK_THAT(run.row("overrun_end").reason, contains_text("outside of buffer 'y'"));
   CHECK_THAT(run.row("changed_input").reason, contains_text("wrote into input 'x'"));
   CHECK_THAT(run.row("unwritten_tail").reason, contains_text("y[999]"));
+  const auto& tile = run.row("bad_tile").verification->first_wrong;
+  REQUIRE(tile.size() == 32);
+  CHECK(tile.front().index == 32);
+  CHECK(tile.back().index == 63);
+  const auto& nan = run.row("nan").verification->first_wrong;
+  REQUIRE(nan.size() == 1);
+  CHECK(std::isnan(nan.front().got));
   CHECK_THAT(run.row("bad_tile").reason,
              contains_text("32 of 1000 elements are wrong; first y[32]"));
 }

@@ -156,10 +156,10 @@ int check_variants(const Family& family, const Values& values, Executor& executo
     is_set_up = true;
     INFO(family.id << "/" << variant.id << " " << describe(family, values));
     const Verification v = executor.verify(variant, Mode::warm);
-    if (v.first) {
-      INFO("first wrong: " << v.first->buffer << "[" << v.first->index << "] expected "
-                           << v.first->expected << " got " << v.first->got << " allowed "
-                           << v.first->allowed);
+    if (!v.first_wrong.empty()) {
+      const Mismatch& first = v.first_wrong.front();
+      INFO("first wrong: " << first.buffer << "[" << first.index << "] expected " << first.expected
+                           << " got " << first.got << " allowed " << first.allowed);
       CHECK(v.wrong == 0);
     }
     CHECK(v.passed());

@@ -141,6 +141,20 @@ TEST_CASE("reports without keys or rows", "[compare]") {
   CHECK(render_terminal(page_of(c, {}, {}), {}) == "0 rows\n");
 }
 
+TEST_CASE("the rows of some keys can be kept", "[compare]") {
+  Report report = run_report({{"e/a", {1, 2}}, {"e/b", {3}}, {"e/c", {4}}});
+  keep_keys(report, {"e/c", "e/a", "e/d"});
+  REQUIRE(report.table.rows.size() == 2);
+  CHECK(report.samples_us == std::vector<std::vector<double>>{{1, 2}, {4}});
+  CHECK(report.table.rows[1].back() == Field{std::string("e/c")});
+  report.samples_us.clear();  // left out
+  keep_keys(report, {"e/c"});
+  CHECK(report.table.rows.size() == 1);
+  CHECK(report.samples_us.empty());
+  report.table.columns.back().name = "name";
+  CHECK_THROWS_AS(keep_keys(report, {"e/c"}), ReportError);
+}
+
 TEST_CASE("circumstances that differ have a line each", "[compare]") {
   Provenance a;
   a.git_commit = "0123456789abcdef";

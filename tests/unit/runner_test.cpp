@@ -53,7 +53,7 @@ Verification wrong_result() {
   Verification v;
   v.checked = 8;
   v.wrong = 2;
-  v.first = Mismatch{"y", 3, 1.0, 2.0, 0.1};
+  v.first_wrong.push_back({"y", 3, 1.0, 2.0, 0.1});
   return v;
 }
 

@@ -32,7 +32,7 @@ Verification nan_result() {
   v.checked = 8;
   v.wrong = 1;
   v.worst_over_allowed = std::nan("");
-  v.first = Mismatch{"y", 3, 1.0, std::nan(""), 0.1};
+  v.first_wrong.push_back({"y", 3, 1.0, std::nan(""), 0.1});
   return v;
 }
 

@@ -1,0 +1,49 @@
+// What `compare` and `run --against` share: two runs held against each other, shown, written,
+// judged.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/app.hpp"
+#include "core/ratio.hpp"
+#include "report/report.hpp"
+
+namespace gpuexp::cli {
+
+struct ComparisonOptions {
+  std::vector<std::string> fail_on;  ///< outcomes that fail the comparison
+  std::string noise;                 ///< file with the minimum effect; "" where none was given
+  std::optional<double> min_effect_pct;
+
+  /// --fail-on, --noise and --min-effect; each needs `only_with` where it is given.
+  void add_to(CLI::App& command, CLI::Option* only_with = nullptr);
+};
+
+/// "0.98 % or 0.08 µs, whichever is more".
+std::string effect_text(const MinimumEffect& effect);
+
+struct ComparedReport {
+  std::string name;  ///< how it was given: a file or a folder
+  const Report& report;
+};
+
+/// Where a comparison goes; what is empty is not written, and - is standard output, which takes no
+/// page then.
+struct ComparisonOutput {
+  bool page = true;
+  bool markdown = false;
+  bool all = false;  ///< on the page, rows that are the same, too
+  std::string csv;
+  std::string json;
+};
+
+/// Compares, writes, and returns ExitCode::regressed where --fail-on's outcomes are there, which is
+/// said on standard error. `notes` stand beside what the comparison itself has to note. Throws
+/// ConfigError for a noise file that cannot be read.
+ExitCode compare_and_show(const ComparedReport& a, const ComparedReport& b,
+                          const ComparisonOptions& options, const ComparisonOutput& output,
+                          std::vector<std::string> notes = {});
+
+}  // namespace gpuexp::cli
