@@ -8,30 +8,47 @@ namespace gpuexp {
 
 struct Flag {
   std::string_view id;
-  std::string_view meaning;
+  std::string_view meaning;  ///< what was seen, and the likely cause
+  std::string_view remedy;   ///< what to do about it: an option where one helps
 };
 
 inline constexpr Flag kOutputInL2{
-    "output_in_l2",
-    "what was written fits in L2 and may still be dirty there when the clock stops"};
-inline constexpr Flag kFewSamples{"few_samples", "the wall cap came before min_samples"};
+    "output_in_l2", "what was written fits in L2 and may still be dirty there when the clock stops",
+    "larger sizes by --set leave less of it"};
+inline constexpr Flag kFewSamples{"few_samples", "the wall cap came before min_samples",
+                                  "--set measure.max_seconds=10"};
+inline constexpr Flag kWideInterval{
+    "wide_interval", "the interval is wider than target_relative_ci: a cap came first",
+    "--set measure.max_samples=10000 --set measure.max_seconds=10"};
+inline constexpr Flag kOutliers{
+    "outliers",
+    "over 5 % of the samples are far from the median: something else ran, or the clock moved",
+    "leave the GPU to this run, and look at samples_us"};
 inline constexpr Flag kAboveLimit{
-    "above_limit", "faster than the datasheet allows: a cache or a wrong byte count"};
+    "above_limit", "faster than the datasheet allows: a cache or a wrong byte count; no record",
+    "--set modes=cold, or larger sizes"};
 inline constexpr Flag kOtherArchitecture{"other_architecture",
-                                         "registers are those of another architecture"};
+                                         "registers are those of another architecture",
+                                         "build with -DCMAKE_CUDA_ARCHITECTURES=native"};
 inline constexpr Flag kNearFloor{
-    "near_floor", "within three times what an empty kernel takes: much of it is the launch"};
+    "near_floor", "within three times what an empty kernel takes: much of it is the launch",
+    "--set modes=graph, or larger sizes"};
 inline constexpr Flag kUngated{
-    "ungated", "the GPU did not wait until all was queued: times may hold the host's latency"};
-inline constexpr Flag kClockLow{"clock_low", "the SM clock was below 95 % of its maximum"};
+    "ungated", "the GPU did not wait until all was queued: times may hold the host's latency",
+    "run without --no-gate, --no-isolate and profilers"};
+inline constexpr Flag kClockLow{"clock_low", "the SM clock was below 95 % of its maximum",
+                                "compare the column cycles; see clock_reasons and power_w"};
 inline constexpr Flag kClockDrift{"clock_drift",
-                                  "the SM clock moved by over 2 % while samples were taken"};
-inline constexpr Flag kThrottled{"throttled", "the driver named a reason for lower clocks"};
+                                  "the SM clock moved by over 2 % while samples were taken",
+                                  "--set measure.min_seconds=1 lets it settle"};
+inline constexpr Flag kThrottled{"throttled", "the driver named a reason for lower clocks",
+                                 "see clock_reasons; power and heat are the usual ones"};
 inline constexpr Flag kDiscarded{"discarded",
-                                 "samples at a clock a tenth below the others' were left out"};
+                                 "samples at a clock a tenth below the others' were left out",
+                                 "leave the GPU to this run"};
 
-inline constexpr std::array<Flag, 10> kFlags{
-    kOutputInL2, kFewSamples, kAboveLimit, kNearFloor, kUngated,
-    kClockLow,   kClockDrift, kThrottled,  kDiscarded, kOtherArchitecture};
+inline constexpr std::array<Flag, 12> kFlags{
+    kOutputInL2, kFewSamples, kWideInterval, kOutliers,  kAboveLimit, kNearFloor,
+    kUngated,    kClockLow,   kClockDrift,   kThrottled, kDiscarded,  kOtherArchitecture};
 
 }  // namespace gpuexp

@@ -144,7 +144,15 @@ class Runner {
     const MeasureSettings& settings = plan_.experiment(*row.group).measure;
     const double median_us = row.time_us->median;
     const Prediction& p = *row.prediction;
-    flag_if(static_cast<int>(row.samples_us.size()) < settings.min_samples, kFewSamples);
+    const bool is_capped =
+        row.stop_reason == StopReason::max_samples || row.stop_reason == StopReason::max_seconds;
+    const bool has_few = static_cast<int>(row.samples_us.size()) < settings.min_samples;
+    flag_if(has_few, kFewSamples);
+    flag_if(is_capped && !has_few && settings.target_relative_ci > 0, kWideInterval);
+    constexpr double kManyOutliers = 0.05;
+    flag_if(static_cast<double>(row.time_us->outliers) >
+                kManyOutliers * static_cast<double>(row.samples_us.size()),
+            kOutliers);
     flag_if(p.work.bytes_written < static_cast<double>(plan_.device.l2_bytes), kOutputInL2);
     flag_if(p.limit_time_us && median_us < *p.limit_time_us, kAboveLimit);
     constexpr double kFloorsApart = 3.0;

@@ -27,7 +27,7 @@ std::vector<Contest> contests_of(const ExperimentResults& e) {
   std::vector<Contest> contests;
   std::map<std::string, std::size_t> positions;
   for (const ResultRow& row : e.rows) {
-    if (!row.time_us()) continue;
+    if (!row.time_us() || row.is_above_limit()) continue;
     const auto [found, added] = positions.emplace(group_of(e, row), contests.size());
     if (added) contests.emplace_back();
     Contest& contest = contests[found->second];
@@ -93,18 +93,17 @@ std::string against_baseline(const ExperimentResults& e, const Contest& contest)
   const ResultRow& baseline = *contest.baseline;
   const ResultRow& fastest = contest.rows.front();
   const ResultRow& slowest = contest.rows.back();
-  const double baseline_us = *baseline.time_us();
   if (clearly_faster(fastest, baseline)) {
     return fmt::format("{} is {} as fast as {} ({} → {}{}){}{}", fastest.variant(),
-                       ratio_phrase(baseline_us / *fastest.time_us()), baseline.variant(),
-                       time_phrase(baseline), time_phrase(fastest), price_of(e, baseline, fastest),
+                       ratio_phrase(fastest, baseline), baseline.variant(), time_phrase(baseline),
+                       time_phrase(fastest), price_of(e, baseline, fastest),
                        limit_phrase(fastest, " and reaches "),
                        is_vendor(baseline) ? "" : vendor_comparison(contest));
   }
   if (clearly_faster(baseline, slowest)) {
     return fmt::format("no variant is faster than {} ({}); {} takes {} as long ({}{}){}",
                        baseline.variant(), time_phrase(baseline), slowest.variant(),
-                       ratio_phrase(*slowest.time_us() / baseline_us), time_phrase(slowest),
+                       ratio_phrase(baseline, slowest), time_phrase(slowest),
                        price_of(e, baseline, slowest),
                        contest.rows.size() > 2 ? vendor_comparison(contest) : "");
   }
@@ -120,7 +119,7 @@ std::string between_variants(const Contest& contest) {
     return "the samples resolve no difference between the variants";
   return fmt::format("{} is fastest ({}{}), {} slowest ({}), {} apart{}", fastest.variant(),
                      time_phrase(fastest), limit_phrase(fastest, ", "), slowest.variant(),
-                     time_phrase(slowest), ratio_phrase(spread_of(contest)),
+                     time_phrase(slowest), ratio_phrase(fastest, slowest),
                      vendor_comparison(contest));
 }
 

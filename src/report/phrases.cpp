@@ -40,6 +40,15 @@ std::string ratio_phrase(double ratio) {
   return number_phrase(ratio) + "×";
 }
 
+std::string ratio_phrase(const ResultRow& fast, const ResultRow& slow) {
+  const std::string value = ratio_phrase(*slow.time_us() / *fast.time_us());
+  const auto ratio = ratio_of(fast, slow);
+  if (!ratio) return value;
+  const std::string low = number_phrase(ratio->ci95.low);
+  const std::string high = number_phrase(ratio->ci95.high);
+  return low == high ? value : fmt::format("{} ({} to {})", value, low, high);
+}
+
 std::string time_phrase(const ResultRow& row) {
   return time_text(row.time_us().value());
 }

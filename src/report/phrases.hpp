@@ -15,6 +15,9 @@ std::string number_phrase(double value);
 std::string percent_phrase(double value);
 /// "8.93×".
 std::string ratio_phrase(double ratio);
+/// How often the time of `fast` goes into that of `slow`, with the 95 % interval where it shows:
+/// "8.93× (8.88 to 8.97)".
+std::string ratio_phrase(const ResultRow& fast, const ResultRow& slow);
 /// The median time of a row that has one.
 std::string time_phrase(const ResultRow& row);
 

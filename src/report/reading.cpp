@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace gpuexp {
 
 namespace {
@@ -32,7 +34,21 @@ std::string reading_of(const ExperimentResults& experiment) {
   std::string text = is_sweep ? sweep_reading(experiment) : comparison_reading(experiment);
   if (text.empty()) text = is_sweep ? comparison_reading(experiment) : sweep_reading(experiment);
   if (text.empty()) text = single_reading(experiment);
-  return text.empty() ? "" : sentence(experiment, std::move(text));
+  if (text.empty()) return "";
+  std::string reading = sentence(experiment, std::move(text));
+  // Which variant is the fastest, and by how much, is asked of every experiment that has several.
+  if (is_sweep && count("variant") > 1) {
+    if (std::string more = comparison_reading(experiment); !more.empty())
+      reading += " " + sentence(experiment, std::move(more));
+  }
+  const auto above =
+      std::count_if(experiment.rows.begin(), experiment.rows.end(),
+                    [](const ResultRow& row) { return row.passed() && row.is_above_limit(); });
+  if (above > 0) {
+    reading += fmt::format(" Left out, as no record: {} above the limit.",
+                           above == 1 ? "a row" : fmt::format("{} rows", above));
+  }
+  return reading;
 }
 
 }  // namespace gpuexp

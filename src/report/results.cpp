@@ -106,6 +106,10 @@ bool ResultRow::passed() const {
   return status && *status == "passed";
 }
 
+bool ResultRow::is_above_limit() const {
+  return number("limit_pct").value_or(0) > 100;
+}
+
 std::optional<double> ResultRow::time_us() const {
   const auto median = number("time_median_us");
   return passed() && median && *median > 0 ? median : std::nullopt;
@@ -129,6 +133,21 @@ bool clearly_faster(const ResultRow& a, const ResultRow& b) {
   };
   return end(a, "time_ci95_high_us", "time_p95_us", *a_time) <
          end(b, "time_ci95_low_us", "time_min_us", *b_time);
+}
+
+std::optional<Ratio> ratio_of(const ResultRow& fast, const ResultRow& slow) {
+  const auto statistics = [](const ResultRow& row) -> std::optional<Statistics> {
+    const auto low = row.number("time_ci95_low_us");
+    const auto high = row.number("time_ci95_high_us");
+    if (!row.time_us() || !low || !high) return std::nullopt;
+    Statistics s;
+    s.median = *row.time_us();
+    s.median_ci95 = Interval{*low, *high};
+    return s;
+  };
+  const auto a = statistics(fast);
+  const auto b = statistics(slow);
+  return a && b ? ratio_of(*a, *b) : std::nullopt;
 }
 
 std::vector<std::string> ExperimentResults::values(std::string_view column) const {

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/ratio.hpp"
 #include "core/table.hpp"
 
 namespace gpuexp {
@@ -40,6 +41,8 @@ class ResultRow {
 
   std::string variant() const { return text("variant"); }
   bool passed() const;
+  /// Faster than its datasheet limit allows, which is no record but a mistake somewhere.
+  bool is_above_limit() const;
   /// Median time of a passed row.
   std::optional<double> time_us() const;
   /// Half the 95 % interval of the median.
@@ -56,6 +59,9 @@ class ResultRow {
 /// interval, their 95th percentile and their least stand for its ends; medians do where those are
 /// missing.
 bool clearly_faster(const ResultRow& a, const ResultRow& b);
+
+/// Time of `slow` over that of `fast`, and its 95 % interval; empty where one of them has none.
+std::optional<Ratio> ratio_of(const ResultRow& fast, const ResultRow& slow);
 
 /// A parameter of an experiment, or several that agree in every row.
 struct ResultAxis {

@@ -60,7 +60,7 @@ std::optional<Sweep> sweep_of(const ExperimentResults& e) {
   if (!axis || !rate) return std::nullopt;
   std::map<std::string, Series> series;
   for (const ResultRow& row : e.rows) {
-    if (!row.time_us() || !row.number(axis->column)) continue;
+    if (!row.time_us() || !row.number(axis->column) || row.is_above_limit()) continue;
     std::string key = row.variant() + '\0' + row.text("mode");
     for (const ResultAxis& other : e.axes) {
       if (other.column != axis->column) key += '\0' + row.text(other.column);

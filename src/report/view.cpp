@@ -147,11 +147,14 @@ class ViewBuilder {
 
   // Behind the column that was added last.
   void add_bar(const std::string& column) {
-    const auto numbers = numbers_of(e_, column);
     view_.bar_after = view_.columns.size() - 1;
-    view_.full_bar = *std::max_element(numbers.begin(), numbers.end());
-    for (std::size_t i = 0; i < e_.rows.size(); ++i)
-      view_.rows[i].bar = e_.rows[i].passed() ? e_.rows[i].number(column).value_or(0) : 0;
+    for (std::size_t i = 0; i < e_.rows.size(); ++i) {
+      const ResultRow& row = e_.rows[i];
+      view_.rows[i].bar = row.passed() ? row.number(column).value_or(0) : 0;
+      if (!row.is_above_limit()) view_.full_bar = std::max(view_.full_bar, view_.rows[i].bar);
+    }
+    for (ViewRow& row : view_.rows)
+      row.bar = std::min(row.bar, view_.full_bar);
   }
 
   // Flags as letters, each explained once below the table.
@@ -179,7 +182,7 @@ class ViewBuilder {
     const auto* flag =
         std::find_if(kFlags.begin(), kFlags.end(), [&](const Flag& f) { return f.id == id; });
     if (flag == kFlags.end()) return printable(fmt::format("{}  {}", letter, id));
-    return fmt::format("{}  {}: {}", letter, flag->id, flag->meaning);
+    return fmt::format("{}  {}: {} ({})", letter, flag->id, flag->meaning, flag->remedy);
   }
 
   // The error is news where precision is what differs.

@@ -38,6 +38,7 @@ std::vector<Field> swept_row(std::int64_t n, double tflops, double reuse = 1,
   row[10] = kMissing;
   row[11] = kMissing;
   row[15] = tflops;
+  row[17] = tflops / 2;  // of 200
   row[18] = std::int64_t{8};
   row[21] = reuse;
   return row;
@@ -122,10 +123,11 @@ ladder: matmul
   warp        2048  failed: too many resources | launch.cu:1
   slow        2048  timeout
   last        2048  not_run: interrupted
-  a  few_samples: the wall cap came before min_samples
+  a  few_samples: the wall cap came before min_samples (--set measure.max_seconds=10)
   b  of_tomorrow
-  → At m = n = 2048, cublas is 86× as fast as naive (34.40 ms → 400.0 µs; reuse 1 → 4.5) and reaches
-    86 % of the fp32 limit; the best of the others, smem_tile, reaches 12 % of cublas.
+  → At m = n = 2048, cublas is 86× (84.8 to 87.2) as fast as naive (34.40 ms → 400.0 µs; reuse 1 →
+    4.5) and reaches 86 % of the fp32 limit; the best of the others, smem_tile, reaches 12 % of
+    cublas.
 
 10 rows: 5 passed, 1 incorrect, 1 skipped, 1 failed, 1 timeout, 1 not_run
 )");
@@ -150,12 +152,13 @@ ladder: matmul
   slow        2048  timeout
   last        2048  not_run: interrupted
   a  few_samples: the wall cap came before min_samples
+     (--set measure.max_seconds=10)
   b  of_tomorrow
   Too wide to show here: reuse.
-  -> At m = n = 2048, cublas is 86x as fast as naive (34.40
-     ms -> 400.0 us; reuse 1 -> 4.5) and reaches 86 % of the
-     fp32 limit; the best of the others, smem_tile, reaches
-     12 % of cublas.
+  -> At m = n = 2048, cublas is 86x (84.8 to 87.2) as fast
+     as naive (34.40 ms -> 400.0 us; reuse 1 -> 4.5) and
+     reaches 86 % of the fp32 limit; the best of the others,
+     smem_tile, reaches 12 % of cublas.
 
 10 rows: 5 passed, 1 incorrect, 1 skipped, 1 failed, 1 timeout, 1 not_run
 )");
@@ -197,10 +200,10 @@ k = 64 · cold · speed-up over naive · limit: fp32
 | slow | 2048 |  |  |  |  |  |  |  | timeout |
 | last | 2048 |  |  |  |  |  |  |  | not_run: interrupted |
 
-- a  few_samples: the wall cap came before min_samples
+- a  few_samples: the wall cap came before min_samples (--set measure.max_seconds=10)
 - b  of_tomorrow
 
-At m = n = 2048, cublas is 86× as fast as naive (34.40 ms → 400.0 µs; reuse 1 → 4.5) and reaches 86 % of the fp32 limit; the best of the others, smem_tile, reaches 12 % of cublas.
+At m = n = 2048, cublas is 86× (84.8 to 87.2) as fast as naive (34.40 ms → 400.0 µs; reuse 1 → 4.5) and reaches 86 % of the fp32 limit; the best of the others, smem_tile, reaches 12 % of cublas.
 
 10 rows: 5 passed, 1 incorrect, 1 skipped, 1 failed, 1 timeout, 1 not_run
 )");
@@ -223,29 +226,32 @@ TEST_CASE("Columns that a report lacks are no obstacle", "[report][terminal]") {
 TEST_CASE("A ladder is read at its largest problem", "[report][reading]") {
   CHECK(reading({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 43, 100),
                  timed_row("naive", 2048, 34400, 1), timed_row("tile", 2048, 3440, 10)}) ==
-        "At m = n = 2048, tile is 10× as fast as naive (34.40 ms → 3.440 ms; reuse 1 → 4.5) and "
+        "At m = n = 2048, tile is 10× (9.86 to 10.1) as fast as naive (34.40 ms → 3.440 ms; reuse "
+        "1 → 4.5) and "
         "reaches 10 % of the "
         "fp32 limit.");
 }
 
 TEST_CASE("A kernel is held against the vendor's library", "[report][reading]") {
-  CHECK_THAT(
-      reading({timed_row("naive", 2048, 34400, 1), timed_row("cublas", 2048, 500, 68.8),
-               timed_row("tile", 2048, 400, 86)}),
-      contains_text("tile is 86× as fast as naive") && contains_text("; that is 125 % of cublas."));
+  CHECK_THAT(reading({timed_row("naive", 2048, 34400, 1), timed_row("cublas", 2048, 500, 68.8),
+                      timed_row("tile", 2048, 400, 86)}),
+             contains_text("tile is 86× (84.8 to 87.2) as fast as naive") &&
+                 contains_text("; that is 125 % of cublas."));
 }
 
 TEST_CASE("What the samples cannot resolve is not claimed", "[report][reading]") {
   CHECK(reading({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 4290, 1.002)}) ==
         "No variant differs from naive (4.300 ms) by more than the samples resolve.");
   CHECK(reading({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 8600, 0.5)}) ==
-        "No variant is faster than naive (4.300 ms); tile takes 2× as long (8.600 ms; reuse 1 → "
+        "No variant is faster than naive (4.300 ms); tile takes 2× (1.97 to 2.03) as long (8.600 "
+        "ms; reuse 1 → "
         "4.5).");
 }
 
-TEST_CASE("A limit that a row exceeds is not called one", "[report][reading]") {
+TEST_CASE("A row above its limit is no record", "[report][reading]") {
   CHECK(reading({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 40, 107.5)}) ==
-        "tile is 108× as fast as naive (4.300 ms → 40.00 µs; reuse 1 → 4.5).");
+        "naive takes 4.300 ms, 1 % of the fp32 limit. Left out, as no record: a row above the "
+        "limit.");
 }
 
 TEST_CASE("A sweep is read at its largest step", "[report][reading]") {
@@ -259,6 +265,10 @@ TEST_CASE("A sweep without steps is read by its range", "[report][reading]") {
   CHECK(reading({swept_row(1, 10), swept_row(2, 20), swept_row(3, 30), swept_row(4, 40),
                  swept_row(5, 50)}) ==
         "Throughput is between 10 TFLOP/s (n = 1) and 50 TFLOP/s (n = 5).");
+  CHECK(reading({swept_row(1, 10), swept_row(2, 20), swept_row(3, 300), swept_row(4, 40),
+                 swept_row(5, 50)}) ==
+        "Throughput is between 10 TFLOP/s (n = 1) and 50 TFLOP/s (n = 5). Left out, as no record: "
+        "a row above the limit.");
   CHECK(reading({swept_row(1, 50), swept_row(2, 50), swept_row(3, 50.2), swept_row(4, 50),
                  swept_row(5, 50)}) == "Throughput hardly depends on n.");
 }
