@@ -14,9 +14,9 @@ Medians, intervals and verdicts are those of `gpuexp compare`, which makes them 
   value with one standard error s, and the interval is 1.96 s to either side, their difference has the standard error
   sqrt(2) s, so P(held) = 2 Phi(1.96 / sqrt(2)) - 1 = 83.4 %. Intervals that cover with c > 95 %, as those of few samples do,
   have Phi^-1((1 + c) / 2) in place of 1.96; the ticks of the clock add to it. The two halves of a run should have one median,
-  if nothing drifts; they are held against each other, and then halves of two runs, of the same cells and about as long: what the
-  second share lacks of the first is what the process adds. Cells with 40 samples or more in every run have halves. Odd
-  against even samples would say less: whatever drifts, both follow.
+  if nothing drifts; they are held against each other, and then halves of two runs, of the same cells and about as long:
+  what the second share lacks of the first is what the process adds. Cells with 40 samples or more in every run have
+  halves. Odd against even samples would say less: whatever drifts, both follow.
 - The cells whose medians lie furthest apart.
 
 Only the standard library is needed. Exit codes: 0 printed; 2 what was given cannot be compared.

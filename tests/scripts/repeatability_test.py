@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """repeatability.py from outside, on small results whose verdicts are known. Argument: the program."""
 
-import copy
 import json
 import subprocess
 import sys
@@ -119,7 +118,7 @@ class RepeatabilityTest(unittest.TestCase):
         other = recorded(2)
         other["provenance"]["device"]["driver_version"] = "999"
         self.check_refused(self.call(one, self.write("other", other)), "not runs of the same", "580.65.06 → 999")
-        bare = copy.deepcopy(recorded(2))
+        bare = recorded(2)
         for row in bare["rows"]:
             del row["samples_us"]
         self.check_refused(self.call(one, self.write("bare", bare)), "no row has samples")
