@@ -1,0 +1,105 @@
+"""The log of a run (src/report/run_log.hpp) as plot_drift.py sees it: samples and SM clock of each group, round by round."""
+
+import json
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from plotting.results import UsageError
+
+
+@dataclass
+class Group:
+    """The variants of one problem in one mode, which took their samples in the same rounds."""
+
+    experiment: str
+    parameters: str  # as in a key: m=4096,n=4096
+    mode: str
+    samples: dict = field(default_factory=dict)  # variant: [(round, µs)], without those that were left out
+    clocks: list = field(default_factory=list)  # (first round, last round, MHz) of each reading
+
+
+def read_groups(folder, patterns):
+    """(GPU, groups that have a cell whose key matches a pattern), in the order of the patterns, then in that of the run. All
+    cells of a group are there, whichever matched, except those without a sample that counts."""
+    path = Path(folder) / "log.jsonl"
+    reader = Reader()
+    try:
+        with path.open(encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                if line.endswith("\n"):  # the last line may be cut
+                    reader.read(number, json.loads(line))
+    except FileNotFoundError:
+        raise UsageError(f"{path}: no such file; a run's folder has it") from None
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise UsageError(f"{path}:{number}: not a line of a gpuexp log: {error}") from None
+    if reader.columns is None:
+        raise UsageError(f"{path}: not a gpuexp log: it has no line")
+    return reader.gpu, reader.groups(patterns)
+
+
+class Cell:
+    def __init__(self):
+        self.fields = {}
+        self.samples = []
+        self.resumed_at = 0  # samples before its group last started: a discard does not reach them
+
+
+class Reader:
+    def __init__(self):
+        self.columns = None
+        self.gpu = ""
+        self.cells = {}
+        self.clocks = {}  # cell that a group's readings name: [(first round, last round, MHz)]
+        self.rounds = []  # of samples since the last reading of the clock
+
+    def read(self, number, line):
+        if number == 1:
+            report = line["report"]
+            self.columns = [column["name"] for column in report["columns"]]
+            self.gpu = (report["provenance"].get("device") or {}).get("name") or ""
+        elif isinstance(line, list):
+            self.cell(line[0]).samples.append((line[1], float(line[2])))
+            self.rounds.append(line[1])
+        elif "cell" in line:
+            cell = self.cell(line["cell"])
+            cell.resumed_at = len(cell.samples)
+            cell.fields = self.fields(line)
+            self.rounds = []
+        elif "row" in line:
+            self.cell(line["row"]).fields = self.fields(line)
+        elif "discard" in line:
+            first, last = line["rounds"]
+            for index in line["discard"]:
+                cell = self.cell(index)
+                fresh = [s for s in cell.samples[cell.resumed_at :] if not first <= s[0] <= last]
+                cell.samples[cell.resumed_at :] = fresh
+        elif "clock" in line and self.rounds:
+            reading = (min(self.rounds), max(self.rounds), float(line["mhz"]))
+            self.clocks.setdefault(line["clock"], []).append(reading)
+            self.rounds = []
+
+    def cell(self, index):
+        return self.cells.setdefault(int(index), Cell())
+
+    def fields(self, line):
+        return dict(zip(self.columns, line["fields"]))
+
+    def groups(self, patterns):
+        groups, rank = {}, {}
+        for index, cell in sorted(self.cells.items()):
+            key = cell.fields.get("key") or ""
+            parts = key.split("/")  # experiment/family/variant/parameters/mode
+            if len(parts) < 4 or not cell.samples or cell.fields.get("status") not in ("passed", "not_run"):
+                continue
+            name = (parts[0], parts[1], *parts[3:])
+            parameters = "/".join(parts[3:-1])
+            group = groups.setdefault(name, Group(parts[0], parameters, parts[-1]))
+            group.samples[parts[2]] = cell.samples
+            group.clocks += self.clocks.get(index, [])
+            matches = [i for i, pattern in enumerate(patterns) if fnmatchcase(key, pattern)]
+            if matches:
+                rank[name] = min(matches[0], rank.get(name, len(patterns)))
+        return [groups[name] for name in sorted(rank, key=rank.get)]

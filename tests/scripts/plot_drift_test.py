@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""plot_drift.py from outside: a figure of a log, and clear words for what is none.
+
+Skipped where pandas or matplotlib is missing.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from requirements import require
+
+require("pandas", "matplotlib")
+
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+sys.path.insert(0, str(SCRIPTS))
+from plotting.run_log import read_groups  # noqa: E402
+
+COLUMNS = ["experiment", "status", "key"]
+
+
+def head(cells):
+    report = {"columns": [{"name": name} for name in COLUMNS], "provenance": {"device": {"name": "GPU Ω"}}}
+    return {"gpuexp_log": 1, "report": report, "cells": cells}
+
+
+def row(kind, index, variant, n, status):
+    return {kind: index, "fields": ["ladder", status, f"ladder/matmul/{variant}/n={n},k=64/cold"]}
+
+
+def small_log():
+    """Two groups of two variants; in the first a third that is incorrect, and rounds that were left out."""
+    lines = [head(5)]
+    lines += [row("cell", i, v, 64, "not_run") for i, v in enumerate(("naive", "tile", "wrong"))]
+    for number, mhz in enumerate((1900.0, 1400.0, 1880.0, 1870.0)):
+        lines += [[0, number, 9.0 + number], [1, number, 5.0, 1890.5], [2, number, 1.0]]
+        lines.append({"clock": 0, "mhz": mhz})
+        if number == 1:
+            lines.append({"discard": [0, 1, 2], "rounds": [1, 1]})
+    lines += [row("row", i, v, 64, s) for i, v, s in ((0, "naive", "passed"), (1, "tile", "passed"), (2, "wrong", "incorrect"))]
+    lines += [row("cell", i, v, 128, "not_run") for i, v in ((3, "naive"), (4, "tile"))]
+    lines += [[3, 0, 90.0], [4, 0, 50.0], [4, 1, 51.0], [3, 1, 90.0], {"clock": 3, "mhz": 1860.0}]
+    lines += [{"event": "complete", "utc": "2026-01-02T03:04:05Z"}]
+    return lines
+
+
+class PlotDriftTest(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+        self.folder = Path(self.directory.name)
+
+    def write(self, lines, rest=""):
+        text = "".join(json.dumps(line) + "\n" for line in lines) + rest
+        (self.folder / "log.jsonl").write_text(text, encoding="utf-8")
+
+    def plot(self, *arguments, out="drift.svg"):
+        command = [sys.executable, "-B", SCRIPTS / "plot_drift.py", self.folder, "--out", self.folder / out, *arguments]
+        return subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+
+    def check_refused(self, result, *words):
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertNotIn("Traceback", result.stderr)
+        for word in words:
+            self.assertIn(word, result.stderr)
+
+    def test_groups_of_a_log(self):
+        self.write(small_log(), rest="[4,2,")
+        gpu, (large, small) = read_groups(self.folder, ["*n=128*", "ladder/*"])
+        self.assertEqual(gpu, "GPU Ω")
+        self.assertEqual((small.experiment, small.parameters, small.mode), ("ladder", "n=64,k=64", "cold"))
+        self.assertEqual(small.samples["naive"], [(0, 9.0), (2, 11.0), (3, 12.0)])
+        self.assertEqual(set(small.samples), {"naive", "tile"})
+        self.assertEqual(small.clocks[0], (0, 0, 1900.0))
+        self.assertEqual(large.samples["tile"], [(0, 50.0), (1, 51.0)])
+        self.assertEqual(large.clocks, [(0, 1, 1860.0)])
+
+    def test_what_was_left_out_before_a_resumption_stays_out(self):
+        lines = small_log()
+        again = [row("cell", i, v, 64, "not_run") for i, v in enumerate(("naive", "tile"))]
+        again += [[0, 3, 20.0], [1, 3, 20.0], {"discard": [0, 1], "rounds": [3, 3]}]
+        self.write(lines + again)
+        _, groups = read_groups(self.folder, ["*n=64*"])
+        self.assertEqual(groups[0].samples["naive"], [(0, 9.0), (2, 11.0), (3, 12.0)])
+
+    def test_a_figure(self):
+        self.write(small_log())
+        result = self.plot()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        text = (self.folder / "drift.svg").read_text(encoding="utf-8")
+        for word in ("GPU Ω", "naive", "tile", "n = 128, k = 64, cold", "n = k = 64, cold"):
+            self.assertIn(word, text)
+        self.assertNotIn("wrong", text)
+        self.assertEqual(self.plot("--cells", "*/tile/*n=64*", out="drift.png").returncode, 0)
+        self.assertTrue((self.folder / "drift.png").stat().st_size > 0)
+
+    def test_what_cannot_be_drawn(self):
+        self.check_refused(self.plot(), "log.jsonl: no such file")
+        self.write([])
+        self.check_refused(self.plot(), "log.jsonl: not a gpuexp log")
+        self.write([{"a": 1}])
+        self.check_refused(self.plot(), "log.jsonl:1: not a line of a gpuexp log")
+        self.write(small_log() + [[0]])
+        self.check_refused(self.plot(), "not a line of a gpuexp log")
+        self.write(small_log())
+        self.check_refused(self.plot("--cells", "nonesuch*"), "no cell nonesuch*")
+        self.check_refused(self.plot(out="drift.nonesuch"), "nonesuch")
+        many = [(row("cell", n, "naive", n, "passed"), [n, 0, 9.0], {"clock": n, "mhz": 1e3}) for n in range(5)]
+        self.write([head(5), *(line for lines in many for line in lines)])
+        self.check_refused(self.plot(), "5 groups match", "--cells")
+
+
+if __name__ == "__main__":
+    unittest.main()
