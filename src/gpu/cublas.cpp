@@ -13,6 +13,8 @@
 #include <cublas_v2.h>
 #include <cuda_fp16.h>
 #include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "gpu/check.hpp"
 
@@ -101,6 +103,28 @@ const Library& library() {
   return loaded;
 }
 
+// The same as library().missing. Loading cuBLAS takes 200 MB, for relocations of what is linked
+// into it, and a plan only wants to know whether it loads; a child takes the memory with it.
+std::optional<std::string> missing_as_child_finds() {
+  std::array<int, 2> ends{};
+  if (pipe(ends.data()) != 0) return library().missing;
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::string missing = load().missing.value_or("");
+    const auto written = write(ends[1], missing.data(), missing.size());
+    _exit(written == static_cast<ssize_t>(missing.size()) ? 0 : 1);
+  }
+  close(ends[1]);
+  std::string missing;
+  std::array<char, 512> part{};
+  for (ssize_t count = 0; child > 0 && (count = read(ends[0], part.data(), part.size())) > 0;)
+    missing.append(part.data(), static_cast<std::size_t>(count));
+  close(ends[0]);
+  int status = 0;
+  if (child < 0 || waitpid(child, &status, 0) != child || status != 0) return library().missing;
+  return missing.empty() ? std::nullopt : std::optional(missing);
+}
+
 [[noreturn]] void refuse(const std::string& what) {
   throw DeviceError(what, DeviceFault::refused);
 }
@@ -186,7 +210,11 @@ int to_int(std::int64_t value, const char* name) {
 }  // namespace
 
 std::optional<std::string> unavailable() {
-  return library().missing;
+  // Where CUDA is, cuBLAS will be used, and a process with a driver's threads should not fork.
+  static const bool kWithCuda = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD) != nullptr;
+  if (kWithCuda) return library().missing;
+  static const std::optional<std::string> kMissing = missing_as_child_finds();
+  return kMissing;
 }
 
 void gemm(const Gemm& g, int device, Stream stream) {
