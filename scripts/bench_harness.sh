@@ -10,7 +10,7 @@ cd "$repo"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-exec python3 - "$folder" "${1:-all}" <<'PYTHON'
+python3 - "$folder" "${1:-all}" <<'PYTHON'
 import json, os, statistics, subprocess, sys, time
 
 folder, config = sys.argv[1:]

@@ -147,6 +147,14 @@ Page page_of(const RunComparison& comparison, std::vector<std::string> head,
   const std::size_t rows = comparison.rows.size();
   page.summary = fmt::format("{} {}{}{}", rows, rows == 1 ? "row" : "rows", rows ? ": " : "",
                              summary_of(comparison.all));
+  const bool is_vague = std::any_of(
+      comparison.rows.begin(), comparison.rows.end(),
+      [](const ComparedRow& row) { return row.outcome == Outcome::inconclusive && row.ratio; });
+  if (is_vague) {
+    page.summary +=
+        "\nINCONCLUSIVE says neither: both runs with a smaller target (--set "
+        "measure.target_relative_ci=0.003) have narrower intervals";
+  }
   return page;
 }
 
