@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Times what gpuexp itself costs on the GPU of this machine: from the start of the process to the first row, and what of a
 # run is spent neither by the GPU nor on verification.
-# Usage: scripts/bench_harness.sh [CONFIG], all when absent. GPUEXP_BUILD names a build folder other than build/.
+# Usage: scripts/bench_harness.sh [CONFIG [FOLDER]], all when absent; its run stays in FOLDER where one is given.
+# GPUEXP_BUILD names a build folder other than build/.
 set -euo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -10,10 +11,10 @@ cd "$repo"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-python3 - "$folder" "${1:-all}" <<'PYTHON'
+python3 - "$folder" "${1:-all}" "${2:-$folder/run}" <<'PYTHON'
 import json, os, statistics, subprocess, sys, time
 
-folder, config = sys.argv[1:]
+folder, config, out = sys.argv[1:]
 gpuexp = os.environ["GPUEXP_BINARY"]
 
 
@@ -36,11 +37,11 @@ times = [first_row_s(run) for run in range(5)]
 print(f"start to first row, one cell: {statistics.median(times):.3f} s, {min(times):.3f} to {max(times):.3f}, 5 runs")
 
 start = time.monotonic()
-code = subprocess.run([gpuexp, "run", config, "--out", f"{folder}/run", "--quiet"]).returncode
+code = subprocess.run([gpuexp, "run", config, "--out", out, "--quiet"]).returncode
 wall = time.monotonic() - start
 if code != 0:
     sys.exit(code)
-with open(f"{folder}/run/log.jsonl") as log:
+with open(f"{out}/log.jsonl") as log:
     lines = [json.loads(line) for line in log]
 spent = next(line["times_s"] for line in lines if isinstance(line, dict) and "times_s" in line)
 rows = sum(isinstance(line, dict) and "row" in line for line in lines)

@@ -190,6 +190,11 @@ void append_conditions(std::vector<Column>& c) {
       clock({"sm_clock_min_mhz", "MHz", kReal, "lowest of its readings"}, &Clocks::min_mhz));
   c.push_back(
       clock({"sm_clock_max_mhz", "MHz", kReal, "highest of its readings"}, &Clocks::max_mhz));
+  c.push_back({{"nvml_sm_clock_mhz", "MHz", kReal, "mean SM clock that the driver reports (NVML)"},
+               [](const Plan&, const Row& r) { return field(r.telemetry.sm_clock_mhz); }});
+  c.push_back(
+      {{"memory_clock_mhz", "MHz", kReal, "lowest memory clock that the driver reports (NVML)"},
+       [](const Plan&, const Row& r) { return field(r.telemetry.memory_clock_mhz); }});
   c.push_back({{"power_w", "W", kReal, "mean board power meanwhile (NVML)"},
                [](const Plan&, const Row& r) { return field(r.telemetry.power_w); }});
   c.push_back({{"temperature_c", "C", kReal, "highest temperature of the GPU meanwhile (NVML)"},

@@ -83,6 +83,22 @@ unsigned long long clock_reasons(const Library& nvml, Device device) {
   return 0;
 }
 
+class Mean {
+ public:
+  void add(std::optional<double> x) {
+    if (!x) return;
+    sum_ += *x;
+    ++count_;
+  }
+  std::optional<double> value() const {
+    return count_ > 0 ? std::optional(sum_ / count_) : std::nullopt;
+  }
+
+ private:
+  double sum_ = 0;
+  int count_ = 0;
+};
+
 }  // namespace
 
 NvmlSampler::NvmlSampler(const std::string& uuid)
@@ -97,13 +113,17 @@ void NvmlSampler::read_until(const std::stop_token& stop, const std::string& uui
                                                             uuid.c_str(), &device) != kSuccess)
     return;
   using Query = int(Device, unsigned*);
-  using TemperatureQuery = int(Device, int, unsigned*);
+  using KindQuery = int(Device, int, unsigned*);
+  const auto read = [&](const char* name, int kind) -> std::optional<double> {
+    const auto value = nvml.number<KindQuery>(name, device, kind);
+    return value ? std::optional<double>(*value) : std::nullopt;
+  };
   while (!stop.stop_requested()) {
     Reading reading{};
+    reading.sm_clock_mhz = read("nvmlDeviceGetClockInfo", kClockSm);
+    reading.memory_clock_mhz = read("nvmlDeviceGetClockInfo", kClockMemory);
     reading.power_w = watts(nvml.number<Query>("nvmlDeviceGetPowerUsage", device));
-    if (const auto celsius =
-            nvml.number<TemperatureQuery>("nvmlDeviceGetTemperature", device, kTemperatureGpu))
-      reading.temperature_c = *celsius;
+    reading.temperature_c = read("nvmlDeviceGetTemperature", kTemperatureGpu);
     reading.reasons = clock_reasons(nvml, device);
     reading.at_s = now_s();
     std::unique_lock lock(mutex_);
@@ -115,22 +135,23 @@ void NvmlSampler::read_until(const std::stop_token& stop, const std::string& uui
 Telemetry NvmlSampler::between(double from_s, double to_s) const {
   const std::lock_guard lock(mutex_);
   const auto at = [](const Reading& reading, double s) { return reading.at_s < s; };
-  const auto begin = std::lower_bound(readings_.begin(), readings_.end(), from_s, at);
-  auto end = std::lower_bound(begin, readings_.end(), to_s, at);
-  if (begin == end && end != readings_.end()) ++end;
+  auto begin = std::lower_bound(readings_.begin(), readings_.end(), from_s, at);
+  const auto end = std::lower_bound(begin, readings_.end(), to_s, at);
+  if (begin == end && begin != readings_.begin()) --begin;
   Telemetry t;
   unsigned long long reasons = 0;
-  double sum_w = 0;
-  int watt_readings = 0;
+  Mean power_w;
+  Mean sm_clock_mhz;
   for (auto reading = begin; reading != end; ++reading) {
     reasons |= reading->reasons;
-    if (reading->power_w) {
-      sum_w += *reading->power_w;
-      ++watt_readings;
-    }
+    power_w.add(reading->power_w);
+    sm_clock_mhz.add(reading->sm_clock_mhz);
     t.temperature_c = std::max(t.temperature_c, reading->temperature_c);
+    const auto& clock = reading->memory_clock_mhz;
+    if (clock) t.memory_clock_mhz = std::min(*clock, t.memory_clock_mhz.value_or(*clock));
   }
-  if (watt_readings > 0) t.power_w = sum_w / watt_readings;
+  t.power_w = power_w.value();
+  t.sm_clock_mhz = sm_clock_mhz.value();
   for (const auto& [bit, name] : kClockReasons) {
     if (reasons & bit) t.clock_reasons.emplace_back(name);
   }

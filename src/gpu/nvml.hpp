@@ -30,8 +30,8 @@ struct NvmlReadings {
 /// readings.
 NvmlReadings read_nvml(const std::string& uuid) noexcept;
 
-/// Reads power, temperature and the reasons for lower clocks every so often, in a thread of its
-/// own.
+/// Reads clocks, power, temperature and the reasons for lower clocks every so often, in a thread of
+/// its own.
 class NvmlSampler {
  public:
   static constexpr std::chrono::milliseconds kPeriod{50};
@@ -40,13 +40,15 @@ class NvmlSampler {
   explicit NvmlSampler(const std::string& uuid);
   ~NvmlSampler();
 
-  /// What was read between two moments of std::chrono::steady_clock, in its seconds, and the first
-  /// reading after them where none was; empty when there is none.
+  /// What was read between two moments of std::chrono::steady_clock, in its seconds; where nothing
+  /// was, the reading before them. Empty when there is none.
   Telemetry between(double from_s, double to_s) const;
 
  private:
   struct Reading {
     double at_s;
+    std::optional<double> sm_clock_mhz;
+    std::optional<double> memory_clock_mhz;
     std::optional<double> power_w;
     std::optional<double> temperature_c;
     unsigned long long reasons;
