@@ -11,10 +11,15 @@
 
 #include "core/config.hpp"
 #include "core/config_keys.hpp"
+#include "core/json_schema_parts.hpp"
 
 namespace gpuexp {
 
 namespace {
+
+using json_schema::described;
+using json_schema::list_of;
+using json_schema::reference;
 
 constexpr double kExactIntegers = 0x1p53;  // doubles hold every whole number up to this
 
@@ -22,21 +27,6 @@ Json number(double value) {
   if (std::abs(value) <= kExactIntegers && value == std::floor(value))
     return static_cast<std::int64_t>(value);
   return value;
-}
-
-Json described(std::string_view doc, const Json& schema) {
-  Json out = Json::object();
-  if (!doc.empty()) out["description"] = doc;
-  out.update(schema);
-  return out;
-}
-
-Json reference(const std::string& definition) {
-  return {{"$ref", "#/$defs/" + definition}};
-}
-
-Json list_of(const Json& items, int at_least = 1) {
-  return {{"type", "array"}, {"minItems", at_least}, {"items", items}};
 }
 
 Json set_of(const Json& items, int at_least = 1) {
@@ -56,9 +46,7 @@ Json object(std::span<const Key> keys, const std::map<std::string_view, Json>& s
   Json properties = Json::object();
   for (const Key& key : keys)
     properties[std::string(key.name)] = described(key.doc, schemas.at(key.name));
-  Json out = {{"type", "object"}, {"additionalProperties", false}, {"properties", properties}};
-  if (!required.empty()) out["required"] = required;
-  return out;
+  return json_schema::object(properties, required, json_schema::OtherMembers::refused);
 }
 
 Json name() {
@@ -139,7 +127,7 @@ Json family_rules(const Family& family, Json& definitions) {
     const std::string item = "value." + family.id + "." + parameter.name;
     definitions[item] = axis_item(parameter);
     Json axis = {{"default", default_of(parameter)},
-                 {"anyOf", Json::array({reference(item), list_of(reference(item))})}};
+                 {"anyOf", Json::array({reference(item), list_of(reference(item), 1)})}};
     axes[parameter.name] = described(doc_of(parameter), axis);
   }
   const Json axis_name = {{"enum", names_of(family.parameters)}};
@@ -171,7 +159,7 @@ Json experiment(const Registry& registry, Json& definitions) {
                      {"variants", set_of(text)},
                      {"baseline", text},
                      {"axes", {{"type", "object"}}},
-                     {"zip", list_of(set_of(text, 2))},
+                     {"zip", list_of(set_of(text, 2), 1)},
                      {"modes", set_of({{"anyOf", modes}})},
                      {"measure", reference("measure")}},
                     {"family"});
@@ -184,8 +172,7 @@ Json experiment(const Registry& registry, Json& definitions) {
 std::string config_schema(const Registry& registry) {
   Json definitions = {{"name", name()}, {"measure", measure()}};
   definitions["experiment"] = experiment(registry, definitions);
-  Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
-                 {"title", "gpuexp experiment config"}};
+  Json schema = json_schema::document("gpuexp experiment config");
   const Json seed = {{"type", "integer"},
                      {"minimum", 0},
                      {"maximum", std::numeric_limits<std::uint64_t>::max()},
@@ -195,7 +182,7 @@ std::string config_schema(const Registry& registry) {
                         {"name", reference("name")},
                         {"description", {{"type", "string"}}},
                         {"seed", seed},
-                        {"experiments", list_of(reference("experiment"))}},
+                        {"experiments", list_of(reference("experiment"), 1)}},
                        {"name", "experiments"}));
   schema["$defs"] = definitions;
   return schema.dump(2);

@@ -56,13 +56,15 @@ class Session {
   /// Adds what the step takes to one of the run's times, also when it throws.
   template <class Step>
   void timed(double RunTimes::*time, const Step& step) {
-    struct Span {
-      Session& session;
-      double& time;
-      double start_s;
-      ~Span() { time += session.now_s() - start_s; }
-    } const span{*this, times_.*time, now_s()};
-    step();
+    const double start_s = now_s();
+    const auto add = [&] { times_.*time += now_s() - start_s; };
+    try {
+      step();
+    } catch (...) {
+      add();
+      throw;
+    }
+    add();
   }
   RunTimes& times() { return times_; }
 
@@ -94,7 +96,7 @@ class GroupRun {
  private:
   /// A cell on its way.
   struct Turn {
-    Row* row;
+    Row* row = nullptr;
     bool killed = false;   ///< once already, through no fault of its own
     bool ended = false;    ///< its status is final
     bool capped = false;   ///< it has had all the samples or time that it may have

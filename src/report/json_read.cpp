@@ -144,8 +144,7 @@ class Reader {
     const std::vector<ColumnInfo>& columns = report_.table.columns;
     for (std::size_t c = 0; c < columns.size(); ++c) {
       column_of_.emplace(columns[c].name, c);
-      // Two families may give parameters of different types the same name.
-      any_type_.push_back(columns[c].name.rfind("param.", 0) == 0);
+      any_type_.push_back(takes_any_type(columns[c]));
     }
     last_row_.assign(columns.size() + 1, 0);
     bool has_samples = false;

@@ -1,8 +1,7 @@
 // The JSON Schema of reports, for people who read them with other programs: made from the columns
 // and the provenance members that the writer writes, so that it cannot say anything else.
-#include <nlohmann/json.hpp>
-
 #include "core/columns.hpp"
+#include "core/json_schema_parts.hpp"
 #include "report/json.hpp"
 #include "report/json_fields.hpp"
 
@@ -10,7 +9,11 @@ namespace gpuexp {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using json_schema::described;
+using json_schema::Json;
+using json_schema::list_of;
+using json_schema::object;
+using json_schema::reference;
 
 constexpr const char* kSchemaDoc =
     "What gpuexp run, verify and report write. Numbers that are missing are null. Members and "
@@ -21,27 +24,6 @@ constexpr const char* kVersionDoc =
     "gone, "
     "or its meaning, unit or type is another. Members, columns and texts of an enumeration are "
     "added without raising it.";
-
-Json described(const std::string& doc, const Json& schema) {
-  Json out = Json::object();
-  if (!doc.empty()) out["description"] = doc;
-  out.update(schema);
-  return out;
-}
-
-Json reference(const std::string& definition) {
-  return {{"$ref", "#/$defs/" + definition}};
-}
-
-Json list_of(const Json& items) {
-  return {{"type", "array"}, {"items", items}};
-}
-
-Json object(const Json& properties, const std::vector<std::string>& required) {
-  Json out = {{"type", "object"}, {"properties", properties}};
-  if (!required.empty()) out["required"] = required;
-  return out;
-}
 
 // ---- provenance
 
@@ -144,9 +126,8 @@ Json row() {
 }  // namespace
 
 std::string report_schema() {
-  Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
-                 {"title", "gpuexp results"},
-                 {"description", kSchemaDoc}};
+  Json schema = json_schema::document("gpuexp results");
+  schema["description"] = kSchemaDoc;
   schema.update(
       object({{"schema_version", described(kVersionDoc, {{"const", kReportSchemaVersion}})},
               {"provenance", reference("provenance")},

@@ -1,5 +1,7 @@
 #include "report/json_values.hpp"
 
+#include <charconv>
+
 #include <fmt/format.h>
 
 #include "core/names.hpp"
@@ -45,12 +47,10 @@ void JsonValues::fail(const Place& place, const std::string& what) const {
 void JsonValues::fail_expecting(const Place& place, const char* expected) {
   constexpr std::size_t kLongestQuote = 40;
   const Kind kind = scanner_.peek();
-  const std::size_t begin = scanner_.offset();
-  scanner_.skip();
+  const std::string_view written = text();
   std::string found(name_of(kind));
-  const std::size_t length = scanner_.offset() - begin;
-  if (kind != Kind::array && kind != Kind::object && length <= kLongestQuote)
-    found = printable(text_.substr(begin, length));
+  if (kind != Kind::array && kind != Kind::object && written.size() <= kLongestQuote)
+    found = printable(written);
   fail(place, fmt::format("expected {}, found {}", expected, found));
 }
 
@@ -91,6 +91,18 @@ void JsonValues::read(const Place& place, std::int64_t& out) {
   out = *number.integer;
 }
 
+void JsonValues::read(const Place& place, std::uint64_t& out) {
+  constexpr const char* kExpected = "an integer of 64 bits from 0";
+  expect(place, Kind::number, kExpected);
+  const std::size_t begin = scanner_.offset();
+  const std::string_view written = text();
+  const char* const last = written.data() + written.size();
+  const auto [stopped_at, error] = std::from_chars(written.data(), last, out);
+  if (error == std::errc() && stopped_at == last) return;
+  return_to(begin);
+  fail_expecting(place, kExpected);
+}
+
 void JsonValues::read(const Place& place, double& out) {
   expect(place, Kind::number, "a number");
   out = scanner_.number().real;
@@ -125,6 +137,13 @@ Field JsonValues::field(const Place& place, FieldType type) {
     case FieldType::real: return typed(double{});
   }
   fail(place, "the column has no type");
+}
+
+std::string_view JsonValues::text() {
+  scanner_.peek();
+  const std::size_t begin = scanner_.offset();
+  scanner_.skip();
+  return text_.substr(begin, scanner_.offset() - begin);
 }
 
 // An integer of more than 64 bits is not rounded in silence.

@@ -28,6 +28,11 @@ struct Place {
 /// A name from the file, fit for a message: short, and nothing that steers a terminal.
 std::string shown(std::string_view name);
 
+/// Two families may give parameters of different types the same name.
+inline bool takes_any_type(const ColumnInfo& column) {
+  return column.name.rfind("param.", 0) == 0;
+}
+
 /// What is read throws ReportError, or JsonSyntaxError where the text is no JSON.
 class JsonValues {
  public:
@@ -50,6 +55,7 @@ class JsonValues {
   void read(const Place& place, std::string& out);
   void read(const Place& place, bool& out);
   void read(const Place& place, std::int64_t& out);
+  void read(const Place& place, std::uint64_t& out);
   void read(const Place& place, double& out);
   void read(const Place& place, FieldType& out);
   /// What is null stays empty.
@@ -65,6 +71,8 @@ class JsonValues {
   Field scalar(const Place& place);
   /// The same of one type, or null.
   Field field(const Place& place, FieldType type);
+  /// The text of the next value, checked for its syntax alone.
+  std::string_view text();
 
   /// Calls read_member(name, place of the value) for each member; gives the names. No name comes
   /// twice.

@@ -22,6 +22,8 @@ class Channel {
   ~Channel();
   Channel(Channel&& other) noexcept;
   Channel& operator=(Channel&& other) noexcept;
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
 
   /// Sends a line; `line` holds no newline. Throws ChannelClosed.
   void send(std::string_view line);

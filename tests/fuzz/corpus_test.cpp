@@ -34,3 +34,7 @@ TEST_CASE("the corpus of configs breaks no promise", "[fuzz]") {
 TEST_CASE("the corpus of results breaks no promise", "[fuzz]") {
   replay("results", gpuexp::fuzz::fuzz_results);
 }
+
+TEST_CASE("the corpus of logs breaks no promise", "[fuzz]") {
+  replay("log", gpuexp::fuzz::fuzz_log);
+}

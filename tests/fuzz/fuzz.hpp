@@ -20,4 +20,8 @@ void fuzz_config(std::string_view text);
 /// unchanged.
 void fuzz_results(std::string_view text);
 
+/// Reads the log of a run: it becomes a ReportError, or a report with a row for each cell that
+/// started, of which the same holds.
+void fuzz_log(std::string_view text);
+
 }  // namespace gpuexp::fuzz

@@ -71,14 +71,14 @@ TEST_CASE("what is calibrated on some cells holds on others, and hides no slowdo
     INFO("seed " << seed << ": " << calibration.effect.relative << ", "
                  << calibration.effect.absolute_us << " us");
     CHECK(calibration.rate_bound <= kFalseVerdictRate);
-    CHECK(calibration.false_with <= kFalseVerdictsSeen * 3 * kCalibrated);
+    CHECK(static_cast<double>(calibration.false_with) <= kFalseVerdictsSeen * 3 * kCalibrated);
     CHECK(calibration.false_without > calibration.false_with);
     const auto cells = simulated_cells(random, kCells);
     const Report a = run_of(random, cells);
     const Tally same = compare_runs(a, run_of(random, cells), calibration.effect).all;
     const std::size_t wrong = same.count(Outcome::slower) + same.count(Outcome::faster);
     // The cells of a run share what moves all of them, so one pair of runs may have more.
-    CHECK(wrong <= 2 * kFalseVerdictRate * kCells);
+    CHECK(static_cast<double>(wrong) <= 2 * kFalseVerdictRate * kCells);
     false_verdicts += wrong;
     compared += kCells;
 

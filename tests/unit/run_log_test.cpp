@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include <sys/resource.h>
 
@@ -199,10 +200,55 @@ TEST_CASE("what is no log is refused with its line") {
   CHECK_THAT(error_of(head + "[-1,0,1.0]\n"), contains_text("x:2: cell -1 of 2"));
   CHECK_THAT(error_of(head + "[0,0,-1.0]\n"), contains_text("x:2: a time is below 0"));
   CHECK_THAT(error_of(head + "[0,0]\n"), contains_text("x:2: "));
-  CHECK_THAT(error_of(head + "nonsense\n"), contains_text("x:2: "));
-  CHECK_THAT(error_of(head + "{\"row\":0,\"fields\":[1]}\n"), contains_text("1 fields for"));
-  CHECK_THAT(error_of(head + "[0,0,1.0]\n"), contains_text("has samples and no row"));
+  CHECK_THAT(error_of(head + "nonsense\n"), contains_text("x:2:1: not a line of a log"));
+  CHECK_THAT(error_of(head + "{\"row\":0,\"fields\":[null]}\n"), contains_text("1 fields for"));
+  CHECK_THAT(error_of(head + "[0,0,1.0]\n"), contains_text("cell 0 has lines and no row"));
   CHECK_THAT(error_of("{\"gpuexp_log\":99}\n"), contains_text("version 99"));
+  CHECK_THAT(error_of(head + "[0,1e300,1.0]\n"), contains_text("x:2: [1]: expected an integer"));
+  CHECK_THAT(error_of(head + "{\"discard\":[0],\"rounds\":[1]}\n"), contains_text("x:2: "));
+  CHECK_THAT(error_of(head + std::string(100'000, '[') + "\n"), contains_text("x:2:65: "));
+}
+
+TEST_CASE("a field of a log has its column's type, as in a report") {
+  const Folder folder;
+  std::vector<Field> mistyped = row(0);
+  mistyped[*small_report().table.column("time_median_us")] = "fast";
+  {
+    RunLogWriter log(folder.log(), blank(), 1, {});
+    log.row(0, mistyped);
+  }
+  CHECK_THROWS_WITH(read_run_log(folder.log()),
+                    contains_text("log.jsonl:2: fields[7]: expected a number, found \"fast\""));
+}
+
+TEST_CASE("a log begins with a report that has a status, a reason and no rows") {
+  const Folder folder;
+  const auto error_of = [&](const Report& report) -> std::string {
+    fs::remove(folder.log());
+    { const RunLogWriter log(folder.log(), report, 1, {}); }
+    try {
+      read_run_log(folder.log());
+    } catch (const ReportError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  CHECK(error_of(blank()).empty());
+  CHECK_THAT(error_of(small_report()), contains_text("log.jsonl:1: rows stand in the report"));
+  for (const char* name : {"status", "reason"}) {
+    Report other = blank();
+    other.table.columns[*other.table.column(name)].type = FieldType::integer;
+    CHECK_THAT(error_of(other), contains_text(name));
+    other.table.columns[*other.table.column(name)].name = "other";
+    CHECK_THAT(error_of(other), contains_text(name));
+  }
+}
+
+TEST_CASE("a log keeps the largest seed") {
+  const Folder folder;
+  constexpr std::uint64_t kLargest = std::numeric_limits<std::uint64_t>::max();
+  { const RunLogWriter log(folder.log(), blank(), 1, {"abc", kLargest, {}, "", false}); }
+  CHECK(read_run_log(folder.log()).origin.seed == kLargest);
 }
 
 }  // namespace

@@ -1,0 +1,44 @@
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "fuzz/promises.hpp"
+#include "report/run_log.hpp"
+
+namespace gpuexp::fuzz {
+
+namespace {
+
+std::optional<RunLog> log_of(std::string_view text) {
+  try {
+    return parse_run_log(text, kRunLogName);
+  } catch (const ReportError& e) {
+    check_message(e, kRunLogName);
+  }
+  return std::nullopt;
+}
+
+void check_rows(const RunLog& log) {
+  const std::vector<std::size_t>& cells = log.cell_of_row;
+  require(cells.size() == log.report.table.rows.size(), "every row has a cell");
+  require(cells.size() == log.report.samples_us.size(), "every row has samples, if none");
+  require(cells.empty() || cells.back() < log.cells, "a cell is one of the plan");
+  const auto out_of_order = std::adjacent_find(cells.begin(), cells.end(), std::greater_equal<>());
+  require(out_of_order == cells.end(), "a cell has one row, and they stand in order");
+  for (const std::vector<Field>& row : log.report.table.rows)
+    require(row.size() == log.report.table.columns.size(), "a row has a field per column");
+}
+
+}  // namespace
+
+void fuzz_log(std::string_view text) {
+  const auto log = log_of(text);
+  if (!log) return;
+  check_rows(*log);
+  check_sinks(log->report);
+  // A resumed run looks its cells' rows up by it.
+  require(log->report.table.column("status").has_value(), "a log says what became of its cells");
+}
+
+}  // namespace gpuexp::fuzz

@@ -1,0 +1,41 @@
+#include "fuzz/promises.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "report/csv.hpp"
+#include "report/json.hpp"
+#include "report/markdown.hpp"
+#include "report/terminal.hpp"
+
+namespace gpuexp::fuzz {
+
+namespace {
+
+bool is_plain(const std::string& text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return c == '\n' || (c >= 0x20 && c < 0x7F); });
+}
+
+}  // namespace
+
+void check_message(const std::exception& error, std::string_view file) {
+  constexpr std::size_t kLongestMessage = 4096;
+  const std::string_view message = error.what();
+  require(message.substr(0, file.size()) == file, "an error names the file");
+  require(message.size() <= kLongestMessage, "an error can be read");
+}
+
+void check_sinks(const Report& report) {
+  require(parse_report(to_json(report), "again.json") == report, "JSON gives the report back");
+  Report without = parse_report(to_json(report, {false}), "again.json");
+  require(without.samples_us.empty(), "samples are left out");
+  without.samples_us = report.samples_us;
+  require(without == report, "without samples, everything else is there");
+  to_csv(report.table);
+  render_markdown(report);
+  render_terminal(report, {100, true, true});
+  require(is_plain(render_terminal(report, {0, false, false})), "a plain terminal gets ASCII");
+}
+
+}  // namespace gpuexp::fuzz
