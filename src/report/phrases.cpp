@@ -41,7 +41,7 @@ std::string ratio_phrase(double ratio) {
 }
 
 std::string ratio_phrase(const ResultRow& fast, const ResultRow& slow) {
-  const std::string value = ratio_phrase(*slow.time_us() / *fast.time_us());
+  std::string value = ratio_phrase(*slow.time_us() / *fast.time_us());
   const auto ratio = ratio_of(fast, slow);
   if (!ratio) return value;
   const std::string low = number_phrase(ratio->ci95.low);
