@@ -99,8 +99,8 @@ Library load() {
 }
 
 const Library& library() {
-  static const Library loaded = load();
-  return loaded;
+  static const Library kLoaded = load();
+  return kLoaded;
 }
 
 // The same as library().missing. Loading cuBLAS takes 200 MB, for relocations of what is linked

@@ -39,6 +39,8 @@ class NvmlSampler {
   /// Without NVML, or a GPU of this UUID, it never reads anything.
   explicit NvmlSampler(const std::string& uuid);
   ~NvmlSampler();
+  NvmlSampler(const NvmlSampler&) = delete;
+  NvmlSampler& operator=(const NvmlSampler&) = delete;
 
   /// What was read between two moments of std::chrono::steady_clock, in its seconds; where nothing
   /// was, the reading before them. Empty when there is none.

@@ -19,6 +19,8 @@ class DeviceMemory {
   DeviceMemory() = default;
   explicit DeviceMemory(std::int64_t bytes);
   ~DeviceMemory();
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
   DeviceMemory(DeviceMemory&& other) noexcept { *this = std::move(other); }
   DeviceMemory& operator=(DeviceMemory&& other) noexcept {
     std::swap(pointer_, other.pointer_);
@@ -47,6 +49,8 @@ class CudaStream {
   ~CudaStream() {
     if (stream_) GPUEXP_CUDA_NOEXCEPT(cudaStreamDestroy(stream_));
   }
+  CudaStream(const CudaStream&) = delete;
+  CudaStream& operator=(const CudaStream&) = delete;
   CudaStream(CudaStream&& other) noexcept { *this = std::move(other); }
   CudaStream& operator=(CudaStream&& other) noexcept {
     std::swap(stream_, other.stream_);

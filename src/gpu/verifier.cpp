@@ -126,7 +126,7 @@ Comparison Verifier::comparison_of(std::size_t output, const ProblemCopy& copy) 
       buffer.tolerance ? buffer.tolerance(problem_) : family_.tolerance(problem_);
   const Reference& reference = references_.at(output);
   const auto accurate = accuracy_references_.find(output);
-  Comparison comparison;
+  Comparison comparison{};
   comparison.got = copy.buffers()[output].data();
   comparison.type = buffer.type(problem_);
   comparison.count = buffer.count(problem_);

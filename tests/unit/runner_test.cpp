@@ -345,7 +345,7 @@ TEST_CASE("samples of an earlier run count, and cells that have their row get no
 TEST_CASE("rounds at a far lower clock are left out, but not without end") {
   Bench b({"first"});
   b.experiment().measure.min_samples = 40;
-  const auto clocks = [&](std::vector<double> of_chunks) {
+  const auto clocks = [&](const std::vector<double>& of_chunks) {
     b.executor.clock_mhz = [of_chunks](int n) -> std::optional<double> {
       if (n == 0) return std::nullopt;
       return of_chunks[std::min<std::size_t>(static_cast<std::size_t>(n) - 1,
