@@ -6,7 +6,6 @@
 // Each rung moves reuse one level closer to the arithmetic: cache lines, shared memory, registers.
 #include "gpu/cublas.hpp"
 #include "kernels/common/gemm.cuh"
-#include "kernels/common/launch.cuh"
 #include "kernels/common/register_tile.cuh"
 
 namespace gpuexp::matmul {
@@ -45,19 +44,8 @@ Work work(const Problem& p) {
 
 // ---- what the variants' host sides share
 
-using Kernel = void (*)(Problem, const float* a, const float* b, float* c);
-
-// The grid's x runs over rows of C and its y over columns, 65536 / 32 tiles at most.
-Shape tiled(Kernel kernel, const Problem& p, std::int64_t tile_m, std::int64_t tile_n,
-            const Extent& block, std::int64_t shared_bytes = 0) {
-  Shape s;
-  s.kernel = kernel_address(kernel);
-  s.block = block;
-  s.tile = {tile_m, tile_n, 1};
-  s.grid = {ceil_div(p.m, tile_m), ceil_div(p.n, tile_n), 1};
-  s.dynamic_shared_bytes = shared_bytes;
-  return s;
-}
+// 65536 / 32 tiles at most along either side of C.
+using Kernel = TiledKernel<Problem, const float*, const float*, float*>;
 
 Variant rung(std::string id, std::string compare_to, std::string why) {
   Variant v;
@@ -69,15 +57,8 @@ Variant rung(std::string id, std::string compare_to, std::string why) {
 }
 
 // Completes a variant that has one kernel for all problems.
-Variant with_kernel(Variant v, Kernel kernel, std::int64_t tile_m, std::int64_t tile_n,
-                    const Extent& block) {
-  v.shapes = [=](const Problem& p, const DeviceSpec&) {
-    return std::vector<Shape>{tiled(kernel, p, tile_m, tile_n, block)};
-  };
-  v.launch = [kernel](const Problem& p, const Data& d, const LaunchContext& x) {
-    launch(kernel, x.shapes[0], x.stream, p, d.a, d.b, d.c);
-  };
-  return v;
+Variant with_kernel(Variant v, const Kernel& kernel) {
+  return with_tiles(std::move(v), [kernel](const Problem&) { return kernel; });
 }
 
 // ---- naive: one thread per element of C, neighbouring lanes in neighbouring rows
@@ -107,7 +88,7 @@ Variant naive() {
                           "warp read 32 rows of A, each in a sector of its own, and write C the "
                           "same way. global_load_sectors_per_request nears 16, the mean of 32 for "
                           "A and 1 for B, which all lanes share."),
-                     naive_kernel, kPlainTile, kPlainTile, {kPlainTile, kPlainTile, 1});
+                     {naive_kernel, {kPlainTile, kPlainTile, 1}, {kPlainTile, kPlainTile, 1}});
 }
 
 // ---- coalesced: neighbouring lanes in neighbouring columns
@@ -126,7 +107,7 @@ Variant coalesced() {
            "(4 sectors) and one element of A (1 sector), so global_load_sectors_per_request falls "
            "to 2.5 and every byte fetched is used. It costs nothing. Each thread still loads two "
            "operands for every fused multiply-add, which makes the L1 cache the limit."),
-      coalesced_kernel, kPlainTile, kPlainTile, {kPlainTile, kPlainTile, 1});
+      {coalesced_kernel, {kPlainTile, kPlainTile, 1}, {kPlainTile, kPlainTile, 1}});
 }
 
 // ---- smem_tile: 32×32 tiles of A and B in shared memory
@@ -169,7 +150,7 @@ Variant smem_tile() {
            "traffic of shared memory. It costs two barriers per tile, at which all 32 warps of the "
            "block wait. Shared memory returns no more bytes per clock than L1 does (128 per SM), "
            "so with more than one load per multiply-add it is the next limit."),
-      smem_tile_kernel, kPlainTile, kPlainTile, {kPlainTile, kPlainTile, 1});
+      {smem_tile_kernel, {kPlainTile, kPlainTile, 1}, {kPlainTile, kPlainTile, 1}});
 }
 
 // ---- coarsen_1d: a column of eight results per thread
@@ -230,7 +211,7 @@ Variant coarsen_1d() {
            "they share in a register: nine elements read from shared memory serve eight "
            "multiply-adds instead of sixteen, and eight independent sums hide the latency of the "
            "multiply-add. It costs registers: seven more sums."),
-      coarsen_1d_kernel, kColumnTile, kColumnTile, {kColumnThreads, 1, 1});
+      {coarsen_1d_kernel, {kColumnTile, kColumnTile, 1}, {kColumnThreads, 1, 1}});
 }
 
 // ---- coarsen_2d: an 8×8 tile of results per thread
@@ -294,30 +275,27 @@ Variant coarsen_2d() {
            "4.5 times fewer per multiply-add than with a column. It costs 64 registers for the "
            "sums, which leaves 16 warps per SM: independent sums now hide latency, not warps. A "
            "quarter of all instructions still loads 4 bytes per lane or counts."),
-      coarsen_2d_kernel, kSquareTile, kSquareTile, {kSquareThreads, 1, 1});
+      {coarsen_2d_kernel, {kSquareTile, kSquareTile, 1}, {kSquareThreads, 1, 1}});
 }
 
 // ---- what the rungs from vectorized on share; their tiles are in common/register_tile.cuh
 
 // Completes a variant whose kernel is made for three access widths; width(problem) picks one.
 template <class Tile>
-Variant with_widths(Variant v, Kernel by_4, Kernel by_2, Kernel by_1,
-                    int (*width)(const Problem&)) {
-  const auto pick = [=](const Problem& p) {
-    const int w = width(p);
-    return w == 4 ? by_4 : w == 2 ? by_2 : by_1;
-  };
-  v.shapes = [pick](const Problem& p, const DeviceSpec&) {
-    return std::vector<Shape>{tiled(pick(p), p, Tile::kBlockM, Tile::kBlockN,
-                                    {Tile::kThreads, 1, 1}, Tile::kSharedBytes)};
-  };
+Variant with_widths(Variant v, decltype(Kernel::kernel) by_4, decltype(Kernel::kernel) by_2,
+                    decltype(Kernel::kernel) by_1, int (*width)(const Problem&)) {
   v.metrics = [width](const Problem& p, const DeviceSpec&) {
     return MetricValues{{"load_width_bits", 32.0 * width(p)}};
   };
-  v.launch = [pick](const Problem& p, const Data& d, const LaunchContext& x) {
-    launch(pick(p), x.shapes[0], x.stream, p, d.a, d.b, d.c);
-  };
-  return v;
+  return with_tiles(std::move(v), [=](const Problem& p) {
+    const int w = width(p);
+    return Kernel{w == 4   ? by_4
+                  : w == 2 ? by_2
+                           : by_1,
+                  {Tile::kBlockM, Tile::kBlockN, 1},
+                  {Tile::kThreads, 1, 1},
+                  Tile::kSharedBytes};
+  });
 }
 
 int staged_width(const Problem& p) {

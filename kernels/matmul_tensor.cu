@@ -18,7 +18,6 @@
 
 #include "gpu/cublas.hpp"
 #include "kernels/common/gemm.cuh"
-#include "kernels/common/launch.cuh"
 #include "kernels/common/mma_pipeline.cuh"
 #include "kernels/common/rounding.cuh"
 
@@ -159,23 +158,18 @@ MetricValues load_width_metric(const Problem& p, const DeviceSpec&) {
   return {{"load_width_bits", 8.0 * load_width_bytes(p)}};
 }
 
-// A kernel with what its launch needs to know of the Tiling it was compiled for.
-struct TiledKernel {
-  void (*kernel)(Problem, const void* a, const void* b, void* c);
-  Extent tile;
-  std::int64_t threads;
-  std::int64_t dynamic_shared_bytes;
-};
+using Kernel = TiledKernel<Problem, const void*, const void*, void*>;
 
+// With what its launch needs to know of the Tiling it was compiled for.
 template <class T>
-TiledKernel tiled(decltype(TiledKernel::kernel) kernel, std::int64_t dynamic_shared_bytes = 0) {
-  return {kernel, {T::kBlockM, T::kBlockN, 1}, T::kThreads, dynamic_shared_bytes};
+Kernel tiled(decltype(Kernel::kernel) kernel, std::int64_t dynamic_shared_bytes = 0) {
+  return {kernel, {T::kBlockM, T::kBlockN, 1}, {T::kThreads, 1, 1}, dynamic_shared_bytes};
 }
 
 // The kernel for this problem: `instance` makes the one for a value of the stored input type, one
 // of the type that sums, and the bytes that a lane copies at a time.
 template <class Instance>
-TiledKernel kernel_for(const Problem& p, Instance instance) {
+Kernel kernel_for(const Problem& p, Instance instance) {
   const auto with_width = [&](auto in, auto acc) {
     return load_width_bytes(p) == 16 ? instance(in, acc, std::integral_constant<int, 16>{})
                                      : instance(in, acc, std::integral_constant<int, 4>{});
@@ -189,21 +183,8 @@ template <class KernelFor>
 Variant tiled_variant(KernelFor kernel) {
   Variant v;
   v.min_compute_capability = kMmaBf16ComputeCapability;
-  v.shapes = [kernel](const Problem& p, const DeviceSpec&) {
-    const TiledKernel k = kernel(p);
-    Shape s;
-    s.kernel = kernel_address(k.kernel);
-    s.block = {k.threads, 1, 1};
-    s.tile = k.tile;
-    s.grid = {ceil_div(p.m, k.tile.x), ceil_div(p.n, k.tile.y), 1};
-    s.dynamic_shared_bytes = k.dynamic_shared_bytes;
-    return std::vector<Shape>{s};
-  };
   v.work = work;
-  v.launch = [kernel](const Problem& p, const Data& d, const LaunchContext& x) {
-    launch(kernel(p).kernel, x.shapes[0], x.stream, p, d.a, d.b, d.c);
-  };
-  return v;
+  return with_tiles(std::move(v), kernel);
 }
 
 template <class In>

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "kernels/common/launch.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/sectors.cuh"
 
@@ -33,6 +34,39 @@ inline Work padded_work(Work useful, const Work& stored) {
   useful.moved_read = stored.moved_read;
   useful.moved_written = stored.moved_written;
   return useful;
+}
+
+/// A kernel whose blocks compute a tile of C each, with what its launch needs to know.
+template <class... Parameters>
+struct TiledKernel {
+  void (*kernel)(Parameters...);
+  Extent tile;  ///< rows and columns of C
+  Extent block;
+  std::int64_t dynamic_shared_bytes = 0;
+
+  /// For a C of m×n; the grid's x runs over its rows and y over its columns.
+  Shape shape(std::int64_t m, std::int64_t n) const {
+    Shape s;
+    s.kernel = kernel_address(kernel);
+    s.block = block;
+    s.tile = tile;
+    s.grid = {ceil_div(m, tile.x), ceil_div(n, tile.y), 1};
+    s.dynamic_shared_bytes = dynamic_shared_bytes;
+    return s;
+  }
+};
+
+/// Completes a variant that launches the TiledKernel which `kernel_for` gives for its problem, on a
+/// problem of m×n and data a, b and c.
+template <class Variant, class KernelFor>
+Variant with_tiles(Variant v, KernelFor kernel_for) {
+  v.shapes = [kernel_for](const auto& p, const DeviceSpec&) {
+    return std::vector<Shape>{kernel_for(p).shape(p.m, p.n)};
+  };
+  v.launch = [kernel_for](const auto& p, const auto& d, const LaunchContext& x) {
+    launch(kernel_for(p).kernel, x.shapes[0], x.stream, p, d.a, d.b, d.c);
+  };
+  return v;
 }
 
 /// A (m×k) and B (k×n), both row-major; leading dimensions in elements.
