@@ -46,7 +46,7 @@ struct Axis {
 struct MeasureSettings {
   int min_samples = 20;
   int max_samples = 1000;
-  /// Wall time per cell before stopping early: what settles within milliseconds is then seen.
+  /// Wall time per cell before stopping early: short kernels get more samples for little.
   double min_seconds = 0.003;
   double max_seconds = 2.0;  ///< wall cap per cell; wins over min_samples and min_seconds
   /// Stop when the 95 % interval's half-width over the median is below this.

@@ -1,12 +1,12 @@
 #include "core/runner.hpp"
 
 #include <algorithm>
-#include <chrono>
 
 #include <fmt/format.h>
 
 #include "core/flags.hpp"
 #include "core/group_run.hpp"
+#include "core/steady_clock.hpp"
 
 namespace gpuexp {
 
@@ -34,12 +34,6 @@ std::string_view name_of(StopReason reason) {
 }
 
 namespace {
-
-double steady_seconds() {
-  using std::chrono::duration;
-  using std::chrono::steady_clock;
-  return duration<double>(steady_clock::now().time_since_epoch()).count();
-}
 
 class Runner {
  public:

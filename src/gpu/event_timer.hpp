@@ -51,7 +51,7 @@ class EventTimer {
 /// Each stream has a hardware queue of its own, and the time from one event over a kernel to the
 /// next is a constant of the queue: on an H200 from 2.66 to 3.01 µs, the first of a process mostly
 /// among the shortest (docs/measuring.md). On the first stream that comes, two runs of one binary
-/// would differ by as much in every launch.
+/// would differ by as much in every launch. Without a gate, any stream.
 CudaStream typical_stream(EventTimer& timer);
 
 }  // namespace gpuexp

@@ -6,6 +6,8 @@
 
 #include <dlfcn.h>
 
+#include "core/steady_clock.hpp"
+
 namespace gpuexp {
 
 namespace {
@@ -56,12 +58,6 @@ class Library {
 std::optional<double> watts(std::optional<unsigned> milliwatts) {
   if (!milliwatts) return std::nullopt;
   return *milliwatts * kWattsPerMilliwatt;
-}
-
-double now_s() {
-  using std::chrono::duration;
-  using std::chrono::steady_clock;
-  return duration<double>(steady_clock::now().time_since_epoch()).count();
 }
 
 /// The bits of nvmlClocksEventReasons that mean a clock below what was asked for.
@@ -125,7 +121,7 @@ void NvmlSampler::read_until(const std::stop_token& stop, const std::string& uui
     reading.power_w = watts(nvml.number<Query>("nvmlDeviceGetPowerUsage", device));
     reading.temperature_c = read("nvmlDeviceGetTemperature", kTemperatureGpu);
     reading.reasons = clock_reasons(nvml, device);
-    reading.at_s = now_s();
+    reading.at_s = steady_seconds();
     std::unique_lock lock(mutex_);
     readings_.push_back(reading);
     stopped_.wait_for(lock, stop, kPeriod, [] { return false; });

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -10,17 +9,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/steady_clock.hpp"
+
 namespace gpuexp {
-
-namespace {
-
-double now_s() {
-  using std::chrono::duration;
-  using std::chrono::steady_clock;
-  return duration<double>(steady_clock::now().time_since_epoch()).count();
-}
-
-}  // namespace
 
 Channel::~Channel() {
   close();
@@ -59,10 +50,10 @@ std::optional<std::string> Channel::receive(double timeout_s,
                                             const std::function<bool()>& give_up) {
   // Signals interrupt the wait only in the thread that they happen to reach.
   constexpr double kSliceS = 0.1;
-  const double end_s = now_s() + timeout_s;
+  const double end_s = steady_seconds() + timeout_s;
   for (;;) {
     if (auto line = buffered_line()) return line;
-    const double left_s = end_s - now_s();
+    const double left_s = end_s - steady_seconds();
     if (left_s <= 0 || give_up()) return std::nullopt;
     if (wait_readable(std::min(left_s, kSliceS))) read_some();
   }

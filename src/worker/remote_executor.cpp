@@ -1,10 +1,10 @@
 #include "worker/remote_executor.hpp"
 
-#include <chrono>
 #include <system_error>
 
 #include <fmt/format.h>
 
+#include "core/steady_clock.hpp"
 #include "worker/wire.hpp"
 
 namespace gpuexp {
@@ -19,12 +19,6 @@ constexpr double kInterruptedPatienceS = 2.0;
 constexpr double kReferenceLaunches = 40.0;
 // Contexts take seconds on machines with many GPUs.
 constexpr double kGreetingTimeoutS = 60.0;
-
-double now_s() {
-  using std::chrono::duration;
-  using std::chrono::steady_clock;
-  return duration<double>(steady_clock::now().time_since_epoch()).count();
-}
 
 }  // namespace
 
@@ -107,11 +101,11 @@ bool RemoteExecutor::recover() {
 }
 
 std::string RemoteExecutor::receive(double timeout_s, const std::string& what) {
-  const double start_s = now_s();
+  const double start_s = steady_seconds();
   double interrupted_s = 0;
   const auto give_up = [&] {
-    if (interrupted_s == 0 && options_.interrupted()) interrupted_s = now_s();
-    return interrupted_s > 0 && now_s() - interrupted_s > kInterruptedPatienceS;
+    if (interrupted_s == 0 && options_.interrupted()) interrupted_s = steady_seconds();
+    return interrupted_s > 0 && steady_seconds() - interrupted_s > kInterruptedPatienceS;
   };
   try {
     if (auto line = worker_->channel().receive(timeout_s, give_up)) return *std::move(line);
@@ -126,7 +120,7 @@ std::string RemoteExecutor::receive(double timeout_s, const std::string& what) {
          DeviceFault::interrupted);
   }
   lose(fmt::format("{} did not end within {:.0f} s; --launch-timeout allows more", what,
-                   now_s() - start_s),
+                   steady_seconds() - start_s),
        DeviceFault::timed_out);
 }
 

@@ -57,6 +57,7 @@ class BrokenRun {
     e.modes = {mode};
     e.measure.min_samples = 5;
     e.measure.min_seconds = 0;
+    e.measure.max_samples = e.measure.min_samples;
     e.measure.max_samples = 5;
     config_.experiments.push_back(e);
     device_ = query_device(0, {}).spec;
