@@ -20,6 +20,7 @@
 #include "kernels/common/gemm.cuh"
 #include "kernels/common/mma_pipeline.cuh"
 #include "kernels/common/rounding.cuh"
+#include "kernels/common/tile_order.cuh"
 
 namespace nvcuda::wmma::precision {
 struct tf32;  // which mma.h declares for compute capability 8.0 and above only
@@ -482,28 +483,15 @@ template <int kUnitBytes>
 using MmaPipeline = std::conditional_t<kUnitBytes == 16, Pipeline<Tiling<128, 256, 64, 64, 64>, 4>,
                                        Pipeline<Tiling<128, 128, 64, 64, 32>, 4>>;
 
-// Blocks start in the order of their linear index. Taken column by column of C, the 132 blocks in
-// flight on an H200 would read all of A (up to 132 rows of tiles) for a column or two of B. In
-// groups of 16 rows of tiles they cover a patch of C about as wide as high, for which they read
-// the least, and most of it from L2.
-template <class P>
-__device__ Corner grouped_corner() {
-  constexpr unsigned kGroup = 16;
-  const unsigned index = blockIdx.y * gridDim.x + blockIdx.x;
-  const unsigned group_size = kGroup * gridDim.y;
-  const unsigned first_row = index / group_size * kGroup;
-  const unsigned rows = min(gridDim.x - first_row, kGroup);
-  const unsigned place = index % group_size;
-  return {static_cast<std::int64_t>(first_row + place % rows) * P::kBlockM,
-          static_cast<std::int64_t>(place / rows) * P::kBlockN};
-}
-
 template <class In, class Acc, int kUnitBytes>
 __global__ void __launch_bounds__(MmaPipeline<kUnitBytes>::kThreads, 1)
     mma_cp_async_kernel(Problem p, const void* a, const void* b, void* c) {
   using P = MmaPipeline<kUnitBytes>;
   extern __shared__ __align__(128) char shared[];
-  const Corner corner = grouped_corner<P>();
+  // 16 rows of tiles make a patch of C about as wide as high.
+  const auto tile = grouped_tile<16u>();
+  const Corner corner{static_cast<std::int64_t>(tile.row) * P::kBlockM,
+                      static_cast<std::int64_t>(tile.column) * P::kBlockN};
   mma_pipeline<In, Acc, P, kUnitBytes>(
       shared, a_matrix<In>(p, a).window(corner.row, 0), b_matrix<In>(p, b).window(0, corner.col),
       static_cast<int>(p.k), corner,

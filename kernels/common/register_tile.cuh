@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels/common/cp_async.cuh"
+#include "kernels/common/tile_order.cuh"
 
 namespace gpuexp::register_tile {
 
@@ -30,7 +31,7 @@ inline int width_dividing(std::int64_t pitch) {
 ///   kPairedLanes       how lanes are numbered, see place_of
 ///   kSlots             slices in shared memory at a time
 ///   kBlocksPerSm       that the register budget must allow
-///   kGroupRows         rows of tiles that blocks walk down together, see place_of
+///   kGroupRows         rows of tiles that blocks walk down together, see grouped_tile
 /// A lane's rows (and columns) come in groups of four for 128-bit accesses; its groups lie kLanesM
 /// (kLanesN) groups apart, so that the lanes of a warp together access contiguous words.
 template <class Choice>
@@ -89,14 +90,7 @@ struct Place {
 /// For grids of ceil(m / kBlockM) × ceil(n / kBlockN) blocks of kThreads × 1 threads.
 template <class Tile>
 __device__ Place place_of(std::int64_t m, std::int64_t n) {
-  // Blocks start in the order of their linear index. Walking down kGroupRows tiles before the next
-  // column keeps the blocks that run at one time in a compact patch of C, which shares rows of A
-  // and columns of B in L2.
-  const int linear = blockIdx.y * gridDim.x + blockIdx.x;
-  const int blocks_per_group = Tile::kGroupRows * gridDim.y;
-  const int first_row = linear / blocks_per_group * Tile::kGroupRows;
-  const int group_rows = min(Tile::kGroupRows, static_cast<int>(gridDim.x) - first_row);
-  const int in_group = linear % blocks_per_group;
+  const auto tile = grouped_tile<Tile::kGroupRows>();
   // A 128-bit shared load returns 512 bytes to a warp: four clocks at 128 bytes per clock, but two
   // where lanes i and i^1, or i and i^2, read one address throughout the warp (NVIDIA developer
   // forum, topic 77228). Paired lanes do the first for B and the second for A.
@@ -106,8 +100,8 @@ __device__ Place place_of(std::int64_t m, std::int64_t n) {
   const int lane_n = Tile::kPairedLanes ? lane / 2 % Tile::kLanesN : lane % Tile::kLanesN;
   const int warp = threadIdx.x / 32;
   Place place;
-  place.row0 = static_cast<std::int64_t>(first_row + in_group % group_rows) * Tile::kBlockM;
-  place.col0 = static_cast<std::int64_t>(in_group / group_rows) * Tile::kBlockN;
+  place.row0 = static_cast<std::int64_t>(tile.row) * Tile::kBlockM;
+  place.col0 = static_cast<std::int64_t>(tile.column) * Tile::kBlockN;
   place.rows = static_cast<int>(min(m - place.row0, static_cast<std::int64_t>(Tile::kBlockM)));
   place.cols = static_cast<int>(min(n - place.col0, static_cast<std::int64_t>(Tile::kBlockN)));
   place.row = warp % Tile::kWarpsM * Tile::kWarpM + 4 * lane_m;

@@ -1,0 +1,33 @@
+// The order in which the blocks of a matrix product take the tiles of C.
+#pragma once
+
+namespace gpuexp {
+
+/// Counted in tiles.
+template <class Count>
+struct TilePlace {
+  Count row;
+  Count column;
+};
+
+/// The tile of this block, for grids of rows × columns of tiles. Blocks start in the order of their
+/// linear index. Walking down kGroupRows tiles before the next column keeps the blocks that run at
+/// one time in a compact patch of C, which shares rows of A and columns of B in L2: taken column by
+/// column, the 132 blocks in flight on an H200 would read all of A (up to 132 rows of tiles) for a
+/// column or two of B.
+///
+/// The arithmetic is in the type of kGroupRows, which is the caller's choice because the registers
+/// of the whole kernel follow from it: matmul's async_stages takes 7 % longer with unsigned than
+/// with int, its warp_tile 1 to 2 % less (H200, CUDA 13.0, 2048³ to 8192³).
+template <auto kGroupRows>
+__device__ auto grouped_tile() {
+  using Count = decltype(kGroupRows);
+  const Count linear = blockIdx.y * gridDim.x + blockIdx.x;
+  const Count blocks_per_group = kGroupRows * gridDim.y;
+  const Count first_row = linear / blocks_per_group * kGroupRows;
+  const Count group_rows = min(static_cast<Count>(gridDim.x) - first_row, kGroupRows);
+  const Count in_group = linear % blocks_per_group;
+  return TilePlace<Count>{first_row + in_group % group_rows, in_group / group_rows};
+}
+
+}  // namespace gpuexp
