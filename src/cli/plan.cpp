@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/app.hpp"
-#include "core/prediction.hpp"
+#include "core/run_estimate.hpp"
 #include "report/text.hpp"
 #include "report/text_table.hpp"
 
@@ -30,18 +30,12 @@ struct PlannedCell {
 };
 
 std::vector<PlannedCell> planned_cells(const Plan& plan, const KernelResources& resources) {
+  const RunEstimate estimate(plan, resources);
   std::vector<PlannedCell> cells;
-  const void* referenced = nullptr;
   for (const Group& group : plan.groups) {
     for (const Cell& cell : group.cells) {
-      const auto prediction = predict_cell(plan, group, cell, resources);
-      double seconds = estimated_seconds(plan, group, prediction);
-      if (prediction && referenced != group.problem.get()) {
-        seconds += estimated_reference_seconds(plan, group, prediction);
-        referenced = group.problem.get();
-      }
       cells.push_back({cell_key(plan, group, cell), cell.skip_reason,
-                       static_cast<double>(group.device_bytes), seconds});
+                       static_cast<double>(group.device_bytes), estimate.cell_s(cell.index)});
     }
   }
   return cells;

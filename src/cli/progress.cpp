@@ -6,11 +6,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "core/steady_clock.hpp"
+
 namespace gpuexp::cli {
 
 namespace {
 
 constexpr std::size_t kLineWidth = 100;
+constexpr double kRedrawSeconds = 0.1;
 
 std::string clock_text(double seconds) {
   const auto whole = static_cast<long>(seconds + 0.5);
@@ -23,34 +26,44 @@ bool stderr_is_terminal() {
   return isatty(STDERR_FILENO) == 1;
 }
 
-Progress::Progress(std::size_t cells, bool enabled)
-    : cells_(cells), enabled_(enabled), start_(std::chrono::steady_clock::now()) {}
+Progress::Progress(const Plan& plan, const KernelResources& resources, RunKind kind, bool enabled)
+    : cells_(plan.cell_count()), estimate_(plan, resources, kind), enabled_(enabled) {}
 
 Progress::~Progress() {
-  if (enabled_) clear();
+  if (enabled_) fmt::print(stderr, "\r{:{}}\r", "", kLineWidth);
 }
 
-double Progress::elapsed_s() const {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+void Progress::kept(std::size_t cell) {
+  estimate_.finished(cell);
+  ++done_;
 }
 
-void Progress::started(const std::string& key, std::size_t cells, double estimated_s) {
-  estimated_done_s_ += estimated_current_s_;
-  estimated_current_s_ = estimated_s;
-  if (enabled_) draw(key, cells);
+void Progress::started(const std::vector<const Row*>& rows) {
+  at_ = rows.front()->key;
+  if (rows.size() > 1) at_ += fmt::format(" and {} more", rows.size() - 1);
+  group_s_ = 0;
+  for (const Row* row : rows)
+    group_s_ += estimate_.cell_s(row->cell->index);
+  group_started_s_ = steady_seconds();
+  // The next tick of a long one comes after its verification.
+  if (group_s_ >= kRedrawSeconds) drawn_s_ = 0;
+  tick();
 }
 
-void Progress::clear() const {
-  fmt::print(stderr, "\r{:{}}\r", "", kLineWidth);
+void Progress::tick() {
+  if (enabled_ && steady_seconds() - drawn_s_ >= kRedrawSeconds) draw();
 }
 
-void Progress::draw(const std::string& key, std::size_t cells) const {
-  // What has run so far says how far off the plan's estimate is; before that the plan alone speaks.
-  const double left_s = std::max(0.0, estimated_total_s_ - estimated_done_s_);
-  const double pace = estimated_done_s_ > 0 ? elapsed_s() / estimated_done_s_ : 1.0;
-  std::string line =
-      fmt::format("[{}/{}] {} left  {}", done_, cells_, clock_text(left_s * pace), key);
-  if (cells > 1) line += fmt::format(" and {} more", cells - 1);
+void Progress::finished(const Row& row) {
+  estimate_.learn(row);
+  ++done_;
+}
+
+void Progress::draw() {
+  drawn_s_ = steady_seconds();
+  const double of_group_s = std::min(drawn_s_ - group_started_s_, group_s_);
+  const double left_s = std::max(0.0, estimate_.left_s() - of_group_s);
+  std::string line = fmt::format("[{}/{}] {} left  {}", done_, cells_, clock_text(left_s), at_);
   line.resize(std::min(line.size(), kLineWidth - 1));
   fmt::print(stderr, "\r{:<{}}", line, kLineWidth);
   std::fflush(stderr);

@@ -1,36 +1,41 @@
 // Progress on stderr while a run goes on.
 #pragma once
 
-#include <chrono>
+#include <cstddef>
 #include <string>
+#include <vector>
+
+#include "core/run_estimate.hpp"
 
 namespace gpuexp::cli {
 
 /// One line that is overwritten: cell, count and time left. Silent unless enabled.
 class Progress {
  public:
-  Progress(std::size_t cells, bool enabled);
+  Progress(const Plan& plan, const KernelResources& resources, RunKind kind, bool enabled);
   ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
 
-  /// There is a group that the plan thinks takes so long.
-  void expect(double estimated_s) { estimated_total_s_ += estimated_s; }
-  /// A group of `cells` starts, of which `key` is the first.
-  void started(const std::string& key, std::size_t cells, double estimated_s);
-  /// One of its cells has its row.
-  void finished() { ++done_; }
+  /// The cell has its row from an earlier run.
+  void kept(std::size_t cell);
+  /// The cells of these rows are next.
+  void started(const std::vector<const Row*>& rows);
+  /// Something went on; draws the line anew if it is older than a reader would notice.
+  void tick();
+  void finished(const Row& row);
 
  private:
-  void draw(const std::string& key, std::size_t cells) const;
-  void clear() const;
-  double elapsed_s() const;
+  void draw();
 
   std::size_t cells_;
-  std::size_t done_ = 0;
-  double estimated_total_s_ = 0;
-  double estimated_done_s_ = 0;
-  double estimated_current_s_ = 0;
+  RunEstimate estimate_;
   bool enabled_;
-  std::chrono::steady_clock::time_point start_;
+  std::size_t done_ = 0;
+  std::string at_;      ///< what is running
+  double group_s_ = 0;  ///< what it is expected to take
+  double group_started_s_ = 0;
+  double drawn_s_ = 0;
 };
 
 /// True when stderr is a terminal.

@@ -4,14 +4,10 @@
 
 namespace gpuexp::cli {
 
-Recorder::Recorder(const Plan& plan, const KernelResources& resources, bool quiet)
+Recorder::Recorder(const Plan& plan, const KernelResources& resources, RunKind kind, bool quiet)
     : plan_(plan),
-      resources_(resources),
       columns_(columns_of(plan)),
-      progress_(plan.cell_count(), !quiet && stderr_is_terminal()) {
-  for (const Group& group : plan.groups)
-    progress_.expect(estimated_s(group));
-}
+      progress_(plan, resources, kind, !quiet && stderr_is_terminal()) {}
 
 Report Recorder::blank_report(const Provenance& provenance) const {
   Report report;
@@ -26,6 +22,12 @@ void Recorder::add_csv(std::unique_ptr<Output> output) {
 }
 
 void Recorder::keep(std::size_t cell, std::vector<Field> fields, std::vector<double> samples_us) {
+  progress_.kept(cell);
+  add_result(cell, std::move(fields), std::move(samples_us));
+}
+
+void Recorder::add_result(std::size_t cell, std::vector<Field> fields,
+                          std::vector<double> samples_us) {
   for (CsvWriter& writer : writers_)
     writer.write_row(fields);
   results_[cell] = {std::move(fields), std::move(samples_us)};
@@ -35,14 +37,15 @@ void Recorder::floor_measured(Mode mode, const std::vector<double>& samples_us) 
   if (log_) log_->floor(name_of(mode), samples_us);
 }
 
-void Recorder::group_started(const Group& group, const std::vector<const Row*>& rows) {
-  progress_.started(rows.front()->key, rows.size(), estimated_s(group));
+void Recorder::group_started(const Group&, const std::vector<const Row*>& rows) {
+  progress_.started(rows);
   if (!log_) return;
   for (const Row* row : rows)
     log_->cell_started(row->cell->index, fields_of(columns_, plan_, *row));
 }
 
 void Recorder::sample_taken(const Cell& cell, int round, const Sample& sample) {
+  progress_.tick();
   if (log_) log_->sample(cell.index, round, sample.time_us, sample.sm_clock_mhz);
 }
 
@@ -61,9 +64,9 @@ void Recorder::clock_read(const Group& group, double mhz) {
 void Recorder::row_finished(const Row& row) {
   std::vector<Field> fields = fields_of(columns_, plan_, row);
   if (log_) log_->row(row.cell->index, fields);
-  keep(row.cell->index, std::move(fields), row.samples_us);
+  add_result(row.cell->index, std::move(fields), row.samples_us);
   if (row.verification && !row.verification->first_wrong.empty()) write_mismatches(row);
-  progress_.finished();
+  progress_.finished(row);
 }
 
 // Numbers as text: CSV has no name for NaN, which is what is wrong as often as not.
@@ -110,13 +113,6 @@ Report Recorder::finish(Provenance provenance, bool complete) {
   }
   report.complete = complete;
   return report;
-}
-
-double Recorder::estimated_s(const Group& group) const {
-  double seconds = 0;
-  for (const Cell& cell : group.cells)
-    seconds += estimated_seconds(plan_, group, predict_cell(plan_, group, cell, resources_));
-  return seconds;
 }
 
 }  // namespace gpuexp::cli

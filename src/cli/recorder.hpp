@@ -17,7 +17,7 @@ namespace gpuexp::cli {
 
 class Recorder final : public RunObserver {
  public:
-  Recorder(const Plan& plan, const KernelResources& resources, bool quiet);
+  Recorder(const Plan& plan, const KernelResources& resources, RunKind kind, bool quiet);
 
   /// A report with the plan's columns and no rows.
   Report blank_report(const Provenance& provenance) const;
@@ -52,11 +52,10 @@ class Recorder final : public RunObserver {
     std::vector<double> samples_us;
   };
 
-  double estimated_s(const Group& group) const;
+  void add_result(std::size_t cell, std::vector<Field> fields, std::vector<double> samples_us);
   void write_mismatches(const Row& row);
 
   const Plan& plan_;
-  const KernelResources& resources_;
   std::vector<Column> columns_;
   std::map<std::size_t, Result> results_;  ///< by Cell::index
   std::unique_ptr<RunLogWriter> log_;

@@ -193,10 +193,10 @@ class Command {
     const Provenance provenance =
         resumed_ ? resumed_->log.report.provenance
                  : provenance_of(context_, *plan.config, device_.info, started);
-    Recorder recorder(plan, context_.resources, options_.quiet);
-    if (!options_.csv.empty()) recorder.add_csv(open_output(options_.csv));
     RunOptions run_options;
     run_options.kind = options_.verify_only ? RunKind::verify : RunKind::measure;
+    Recorder recorder(plan, context_.resources, run_options.kind, options_.quiet);
+    if (!options_.csv.empty()) recorder.add_csv(open_output(options_.csv));
     run_options.seed = plan.config->seed;
     run_options.interrupted = interrupted;
     const NvmlSampler nvml(device_.info.uuid);

@@ -306,36 +306,4 @@ std::optional<Prediction> predict_cell(const Plan& plan, const Group& group, con
   return predict(v.work(problem), shapes, cell.mode, plan.device, resources);
 }
 
-double estimated_reference_seconds(const Plan& plan, const Group& group,
-                                   const std::optional<Prediction>& prediction) {
-  // A plain kernel waits for its loads: the matrix product's at 8192³ reached 5.9 TFLOP/s on the
-  // 132 SMs of an H200 at 1.98 GHz. Where fp64 units are few, they are slower than that.
-  constexpr double kOperationsPerSmCycle = 22.5;
-  const std::optional<double> peak = plan.device.peak(Pipe::fp64);
-  if (!prediction || !peak) return 0.0;
-  const double cycles_per_s = 1e6 * plan.device.sm_clock_max_mhz;
-  const double rate = std::min(*peak, kOperationsPerSmCycle * plan.device.sm_count * cycles_per_s);
-  double operations = 0;
-  for (const auto& counted : prediction->work.operations)
-    operations += counted.count;
-  const double references = plan.experiment(group).family->accuracy_reference ? 2.0 : 1.0;
-  constexpr double kValueAndMagnitude = 2.0;
-  return references * kValueAndMagnitude * operations / rate;
-}
-
-double estimated_seconds(const Plan& plan, const Group& group,
-                         const std::optional<Prediction>& prediction) {
-  // Kernels of the lessons reach a tenth to nine tenths of their limit; a third is the middle of
-  // that. A launch and its flush cost at least 0.1 ms beside the kernel.
-  constexpr double kLimitShare = 3.0;
-  constexpr double kPerLaunchSeconds = 1e-4;
-  constexpr double kSetUpSeconds = 0.02;
-  if (!prediction) return 0.0;
-  const MeasureSettings& m = plan.experiment(group).measure;
-  const double launch =
-      kLimitShare * prediction->limit_time_us.value_or(0.0) * 1e-6 + kPerLaunchSeconds;
-  const double sampling = std::min(m.max_seconds, std::max(m.min_seconds, launch * m.min_samples));
-  return kSetUpSeconds + sampling + launch * (m.warmup_launches + 2);
-}
-
 }  // namespace gpuexp

@@ -63,17 +63,6 @@ std::string cell_key(const Plan& plan, const Group& group, const Cell& cell);
 std::optional<Prediction> predict_cell(const Plan& plan, const Group& group, const Cell& cell,
                                        const KernelResources& resources);
 
-/// Rough seconds to compute the group's references: the operations of a cell once for the value and
-/// once for the magnitude, at the rate of a plain fp64 kernel. Groups that share a problem share
-/// them.
-double estimated_reference_seconds(const Plan& plan, const Group& group,
-                                   const std::optional<Prediction>& prediction);
-
-/// Rough seconds to run the cell, references aside: verification, warm-up and samples at a multiple
-/// of the predicted limit.
-double estimated_seconds(const Plan& plan, const Group& group,
-                         const std::optional<Prediction>& prediction);
-
 /// Every n in [edges.from, edges.to] that ends a wave count, starts the next, or lies one beyond,
 /// for the variant on the device, with the other parameters as in `values`. Throws ConfigError when
 /// the variant's occupancy is not known.

@@ -1,5 +1,3 @@
-#include <set>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -31,18 +29,14 @@ Field setting(const Provenance& p, const std::string& name) {
   return {};
 }
 
-// Those other than the seed, which has a line of its own.
+// Those other than the seed, which has a line of its own. Settings belong to experiments, and what
+// only one of the runs has is no difference between rows that both have.
 std::vector<std::string> differing_settings(const Provenance& a, const Provenance& b) {
   std::vector<std::string> texts;
-  std::set<std::string> seen{"seed"};
-  for (const Provenance* p : {&a, &b}) {
-    for (const auto& [name, unused] : p->settings) {
-      if (!seen.insert(name).second) continue;
-      const Field in_a = setting(a, name);
-      const Field in_b = setting(b, name);
-      if (in_a != in_b)
-        texts.push_back(fmt::format("{} {} → {}", name, text_of(in_a), text_of(in_b)));
-    }
+  for (const auto& [name, in_a] : a.settings) {
+    const Field in_b = setting(b, name);
+    if (name == "seed" || in_b == Field() || in_a == in_b) continue;
+    texts.push_back(fmt::format("{} {} → {}", name, text_of(in_a), text_of(in_b)));
   }
   return texts;
 }

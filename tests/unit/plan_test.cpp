@@ -185,24 +185,6 @@ TEST_CASE("memory counts buffers, guards and references") {
         kBuffers + kReferences);
 }
 
-TEST_CASE("a reference takes its operations twice, at the fp64 peak or what a plain kernel loads") {
-  Bench b;
-  const auto seconds = [&] {
-    const Plan p = b.plan();
-    Prediction prediction;
-    prediction.work.operations = {{Pipe::fp32, 1e9}};
-    return estimated_reference_seconds(p, p.groups.front(), prediction);
-  };
-  b.device.sm_count = 100;
-  b.device.sm_clock_max_mhz = 1000;
-  b.device.peak_ops_per_s[static_cast<int>(Pipe::fp64)] = 1e9;
-  CHECK(seconds() == Approx(2.0));
-  b.device.peak_ops_per_s[static_cast<int>(Pipe::fp64)] = 1e15;
-  CHECK(seconds() == Approx(2e9 / (22.5 * 100 * 1e9)));
-  b.device.peak_ops_per_s[static_cast<int>(Pipe::fp64)] = std::nullopt;
-  CHECK(seconds() == 0.0);
-}
-
 TEST_CASE("limits take the slower of memory and arithmetic") {
   Work w;
   w.moved_read = 1e9;

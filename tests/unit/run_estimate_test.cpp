@@ -1,0 +1,120 @@
+#include "core/run_estimate.hpp"
+
+#include "support/catch.hpp"
+#include "support/toy_family.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+// Two sizes of one family, two variants each; every launch is limited by DRAM alone.
+struct Bench {
+  Family family = toy_family();
+  DeviceSpec device = toy_device();
+  Config config;
+  Plan plan;
+
+  explicit Bench(Mode mode = Mode::cold) {
+    device.sm_clock_max_mhz = 1000;
+    device.peak_ops_per_s[static_cast<int>(Pipe::fp64)] = 1e12;
+    Experiment e;
+    e.name = "toy";
+    e.family = &family;
+    e.variants = {family.find("first"), family.find("second")};
+    e.modes = {mode};
+    e.axes = {{"n", {Value{std::int64_t{1} << 30}, Value{std::int64_t{1} << 31}}}};
+    e.axis_groups = {{0}};
+    e.measure.min_samples = 10;
+    e.measure.min_seconds = 0;
+    e.measure.max_seconds = 100;
+    e.measure.warmup_launches = 3;
+    config.experiments.push_back(std::move(e));
+    plan = make_plan(config, device, KernelResources(), std::int64_t{1} << 40);
+  }
+
+  MeasureSettings& measure() { return config.experiments.front().measure; }
+  RunEstimate estimate(RunKind kind = RunKind::measure) const {
+    return RunEstimate(plan, KernelResources(), kind);
+  }
+  double limit_s(std::size_t group) const {
+    const Group& g = plan.groups[group];
+    return 1e-6 * predict_cell(plan, g, g.cells.front(), KernelResources())->limit_time_us.value();
+  }
+  Row row(std::size_t group, std::size_t cell, double time_us) const {
+    Row row;
+    row.group = &plan.groups[group];
+    row.cell = &plan.groups[group].cells[cell];
+    row.time_us = summarize({time_us, time_us, time_us}, 0);
+    return row;
+  }
+};
+
+TEST_CASE("a cell is its launches at a multiple of the limit, and what surrounds them") {
+  const Bench b;
+  const double launch_s = 3 * b.limit_s(0) + 1e-4;
+  // Ten samples, three warm-up launches, two verifications; the second cell has no references.
+  CHECK(b.estimate().cell_s(1) == Approx(0.01 + 15 * launch_s));
+  CHECK(b.estimate().cell_s(0) > b.estimate().cell_s(1));
+  CHECK(b.estimate(RunKind::verify).cell_s(1) == Approx(0.01 + launch_s));
+  // A priming launch before each sample.
+  const Bench warm(Mode::warm);
+  const double warm_s = 3 * warm.limit_s(0) + 1e-4;
+  CHECK(warm.estimate().cell_s(1) == Approx(0.01 + 25 * warm_s));
+}
+
+TEST_CASE("sampling takes min_seconds and no more than max_seconds") {
+  Bench b;
+  const double launch_s = 3 * b.limit_s(0) + 1e-4;
+  b.measure().min_seconds = 50;
+  CHECK(b.estimate().cell_s(1) == Approx(0.01 + 50 + 5 * launch_s));
+  b.measure().max_seconds = 1e-3;
+  CHECK(b.estimate().cell_s(1) == Approx(0.01 + 1e-3 + 5 * launch_s));
+}
+
+TEST_CASE("what has run says how long its variant takes elsewhere, and is no longer ahead") {
+  const Bench b;
+  RunEstimate estimate = b.estimate();
+  const double first = estimate.cell_s(0);
+  const double others = estimate.cell_s(1) + estimate.cell_s(3);
+  CHECK(estimate.left_s() == Approx(first + others + estimate.cell_s(2)));
+  estimate.learn(b.row(0, 0, 1e6 * 50 * b.limit_s(0)));
+  CHECK(estimate.cell_s(0) == 0.0);
+  // 50 times its limit instead of 3; the other variant is none the wiser.
+  CHECK(estimate.cell_s(2) - b.estimate().cell_s(2) == Approx(15 * 47 * b.limit_s(1)));
+  CHECK(estimate.left_s() == Approx(others + estimate.cell_s(2)));
+  // A cell without a time teaches nothing.
+  Row failed = b.row(0, 1, 1.0);
+  failed.time_us.reset();
+  const double before = estimate.cell_s(3);
+  estimate.learn(failed);
+  CHECK(estimate.cell_s(3) == before);
+  CHECK(estimate.left_s() == Approx(estimate.cell_s(2) + estimate.cell_s(3)));
+  estimate.finished(2);
+  CHECK(estimate.left_s() == Approx(estimate.cell_s(3)));
+}
+
+TEST_CASE("a reference takes its operations twice, at the fp64 peak or what a plain kernel loads") {
+  Bench b;
+  for (Variant& v : b.family.variants) {
+    v.work = [](const void*) {
+      Work w;
+      w.operations = {{Pipe::fp32, 1e9}};
+      return w;
+    };
+  }
+  const auto reference_s = [&] {
+    const Plan plan = make_plan(b.config, b.device, KernelResources(), std::int64_t{1} << 40);
+    const RunEstimate estimate(plan, KernelResources());
+    return estimate.cell_s(0) - estimate.cell_s(1);
+  };
+  b.device.sm_count = 100;
+  b.device.sm_clock_max_mhz = 1000;
+  b.device.peak_ops_per_s[static_cast<int>(Pipe::fp64)] = 1e9;
+  CHECK(reference_s() == Approx(2.0));
+  b.device.peak_ops_per_s[static_cast<int>(Pipe::fp64)] = 1e15;
+  CHECK(reference_s() == Approx(2e9 / (22.5 * 100 * 1e9)));
+  b.device.peak_ops_per_s[static_cast<int>(Pipe::fp64)] = std::nullopt;
+  CHECK(reference_s() == 0.0);
+}
+
+}  // namespace
+}  // namespace gpuexp::test
