@@ -31,6 +31,13 @@ double reference_seconds(const Family& family, const DeviceSpec& device, const P
   return references * kValueAndMagnitude * operations / rate;
 }
 
+/// The limit, over the share of the GPU that the grid fills: a grid that leaves most SMs idle takes
+/// many times its limit, which says nothing of the same kernel on a larger one. 0 without a limit.
+double limit_seconds(const Prediction& cell) {
+  const double filled = cell.waves ? cell.waves->tail_efficiency_pct / 100 : 1.0;
+  return 1e-6 * cell.limit_time_us.value_or(0.0) / filled;
+}
+
 }  // namespace
 
 RunEstimate::RunEstimate(const Plan& plan, const KernelResources& resources, RunKind kind)
@@ -43,7 +50,7 @@ RunEstimate::RunEstimate(const Plan& plan, const KernelResources& resources, Run
       CellEstimate e{cell.variant, &experiment.measure,   cell.mode, 0.0,
                      0.0,          prediction.has_value()};
       if (prediction) {
-        e.limit_s = 1e-6 * prediction->limit_time_us.value_or(0.0);
+        e.limit_s = limit_seconds(*prediction);
         // Groups that share a problem share its references.
         if (referenced != group.problem.get())
           e.reference_s = reference_seconds(*experiment.family, plan.device, *prediction);

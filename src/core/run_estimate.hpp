@@ -33,7 +33,7 @@ class RunEstimate {
     const Variant* variant;
     const MeasureSettings* measure;
     Mode mode;
-    double limit_s;  ///< 0 without a limit
+    double limit_s;  ///< of a grid that fills the GPU as this one does; 0 without a limit
     double reference_s;
     bool ahead;  ///< it will run, and has not
   };

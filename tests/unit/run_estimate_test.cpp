@@ -92,6 +92,21 @@ TEST_CASE("what has run says how long its variant takes elsewhere, and is no lon
   CHECK(estimate.left_s() == Approx(estimate.cell_s(3)));
 }
 
+TEST_CASE("a grid that fills a part of the GPU is held against that part of the limit") {
+  Bench b;
+  b.config.experiments.front().axes = {{"n", {Value{std::int64_t{256 * 200}}}}};
+  const Plan plan = make_plan(b.config, b.device, KernelResources(), std::int64_t{1} << 40);
+  const Group& group = plan.groups.front();
+  const auto shapes = group.cells.front().variant->shapes(group.problem.get(), b.device);
+  // 32 registers let 8 blocks of 256 threads reside on each of 100 SMs: 200 blocks are a quarter.
+  const KernelResource row{shapes.front().kernel, "toy", 80, 32, 0, 0, 0};
+  const RunEstimate whole(plan, KernelResources());
+  const RunEstimate quarter(plan, KernelResources(&row, 1));
+  const double limit_s =
+      1e-6 * predict_cell(plan, group, group.cells[1], KernelResources())->limit_time_us.value();
+  CHECK(quarter.cell_s(1) - whole.cell_s(1) == Approx(15 * 3 * (4 - 1) * limit_s));
+}
+
 TEST_CASE("a reference takes its operations twice, at the fp64 peak or what a plain kernel loads") {
   Bench b;
   for (Variant& v : b.family.variants) {
