@@ -40,6 +40,7 @@ struct Context {
 };
 
 void add_list(CLI::App& app, Context& context);
+void add_list_metrics(CLI::App& list, Context& context);
 void add_describe(CLI::App& app, Context& context);
 void add_plan(CLI::App& app, Context& context);
 void add_predict(CLI::App& app, Context& context);

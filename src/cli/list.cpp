@@ -74,11 +74,15 @@ void print_text(const Context& context) {
 }  // namespace
 
 void add_list(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand("list", "families, variants, configs and device specs");
+  CLI::App* command = app.add_subcommand(
+      "list", "families, variants, configs, device specs, and hardware counters");
   auto json = std::make_shared<bool>(false);
   command->add_flag("--json", *json, "machine-readable");
   command->footer("example: gpuexp list --json | jq '.families[].id'");
-  command->callback([&context, json] {
+  add_list_metrics(*command, context);
+  command->require_subcommand(0, 1);
+  command->callback([&context, command, json] {
+    if (!command->get_subcommands().empty()) return;
     context.action = [&context, json] {
       if (*json) {
         print_json(context);

@@ -55,8 +55,8 @@ void Progress::tick() {
 }
 
 void Progress::finished(const Row& row) {
-  estimate_.learn(row);
-  ++done_;
+  estimate_.timed(row);
+  kept(row.cell->index);
 }
 
 void Progress::draw() {

@@ -19,10 +19,11 @@ class Progress {
 
   /// The cell has its row from an earlier run.
   void kept(std::size_t cell);
-  /// The cells of these rows are next.
+  /// The cells of these rows are next, or what is left of them.
   void started(const std::vector<const Row*>& rows);
   /// Something went on; draws the line anew if it is older than a reader would notice.
   void tick();
+  void timed(const Row& row) { estimate_.timed(row); }
   void finished(const Row& row);
 
  private:

@@ -5,6 +5,7 @@
 
 #include <elf.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <link.h>
 #include <unistd.h>
 
@@ -103,6 +104,8 @@ Provenance provenance_of(const Context& context, const Config& config, const Dev
     p.settings.emplace_back(e.name + ".max_seconds", m.max_seconds);
     p.settings.emplace_back(e.name + ".target_relative_ci", m.target_relative_ci);
     p.settings.emplace_back(e.name + ".warmup_launches", std::int64_t{m.warmup_launches});
+    if (!e.counters.empty())
+      p.settings.emplace_back(e.name + ".counters", fmt::format("{}", fmt::join(e.counters, ",")));
   }
   p.device = provenance_of(device);
   return p;

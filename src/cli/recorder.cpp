@@ -61,6 +61,11 @@ void Recorder::clock_read(const Group& group, double mhz) {
   if (log_) log_->clock(group.cells.front().index, mhz);
 }
 
+void Recorder::row_timed(const Row& row) {
+  if (log_) log_->row(row.cell->index, fields_of(columns_, plan_, row));
+  progress_.timed(row);
+}
+
 void Recorder::row_finished(const Row& row) {
   std::vector<Field> fields = fields_of(columns_, plan_, row);
   if (log_) log_->row(row.cell->index, fields);
@@ -89,6 +94,11 @@ void Recorder::write_mismatches(const Row& row) {
   ++mismatch_files_;
 }
 
+void Recorder::uncounted(const Row& row, const std::string& why) {
+  ++uncounted_[why];
+  if (log_) log_->event(fmt::format("uncounted: {}: {}", row.key, why));
+}
+
 void Recorder::recovered(const std::string& why) {
   if (log_) log_->event("recovered: " + why);
 }
@@ -101,6 +111,7 @@ void Recorder::run_ended(const RunTimes& times) {
                {"sample", times.sample},
                {"sample_gpu", times.sample_gpu},
                {"clock", times.clock},
+               {"counters", times.counters},
                {"total", times.total}});
 }
 

@@ -29,6 +29,8 @@ class Recorder final : public RunObserver {
   const std::filesystem::path& mismatch_folder() const { return mismatches_; }
   /// Files written there.
   int mismatch_files() const { return mismatch_files_; }
+  /// Why hardware counters could not be read, and for how many rows.
+  const std::map<std::string, int>& uncounted() const { return uncounted_; }
   /// Rows go there as they finish.
   void add_csv(std::unique_ptr<Output> output);
   /// A row of an earlier run that stands.
@@ -39,7 +41,10 @@ class Recorder final : public RunObserver {
   void sample_taken(const Cell& cell, int round, const Sample& sample) override;
   void rounds_discarded(const Group& group, int first, int last) override;
   void clock_read(const Group& group, double mhz) override;
+  void row_timed(const Row& row) override;
   void row_finished(const Row& row) override;
+  void count_started(const Row& row) override { progress_.started({&row}); }
+  void uncounted(const Row& row, const std::string& why) override;
   void recovered(const std::string& why) override;
   void run_ended(const RunTimes& times) override;
 
@@ -63,6 +68,7 @@ class Recorder final : public RunObserver {
   std::vector<CsvWriter> writers_;
   std::filesystem::path mismatches_;  ///< empty where none are saved
   int mismatch_files_ = 0;
+  std::map<std::string, int> uncounted_;
   Progress progress_;
 };
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/app.hpp"
 #include "cli/comparison.hpp"
@@ -33,6 +34,7 @@ struct Options {
   std::string resume;
   std::string against;
   std::string mismatches;
+  std::string counters;
   ComparisonOptions comparison;
   DeviceOptions device;
   bool profile = false;
@@ -120,6 +122,7 @@ class Command {
     }
     if (resumed_) check_resumable(*resumed_, plans_.front(), device_.info);
     if (against_) keep_planned(*against_, plans_.front());
+    if (!is_profile() && !options_.verify_only) check_counters();
     const std::time_t started = std::time(nullptr);
     for (const Config& config : configs_)
       claim(results_dir(options_, config, started));
@@ -175,6 +178,32 @@ class Command {
     }
   }
 
+  /// Missing counters cost their columns; a metric that was asked for by name and does not exist is
+  /// a mistake.
+  void check_counters() {
+    std::vector<std::string> names;
+    for (const Config& config : configs_) {
+      for (std::string& name : config.counters())
+        names.push_back(std::move(name));
+    }
+    if (names.empty()) return;
+    const CounterSupport support =
+        device_.executor->counter_support(metrics_of(select_counters(names)));
+    missing_metrics_.insert(support.unknown.begin(), support.unknown.end());
+    for (const std::string& name : names) {
+      if (!missing_metrics_.count(name)) continue;
+      throw ConfigError(
+          fmt::format("counters: {} has no metric {}; gpuexp list metrics '*' has its "
+                      "names, which .sum, .avg, .max, .min, .pct or .ratio follows",
+                      device_.info.spec.name, name));
+    }
+    counters_ = support.unavailable.empty();
+    if (!counters_ && !options_.quiet) {
+      fmt::print(stderr, "gpuexp: no hardware counters, and their columns stay empty: {}\n",
+                 support.unavailable);
+    }
+  }
+
   /// Makes the folder, and refuses one that holds results: a run never overwrites another.
   void claim(const fs::path& dir) const {
     if (options_.verify_only || resumed_) return;
@@ -199,6 +228,8 @@ class Command {
     if (!options_.csv.empty()) recorder.add_csv(open_output(options_.csv));
     run_options.seed = plan.config->seed;
     run_options.interrupted = interrupted;
+    run_options.counters = counters_;
+    run_options.missing_metrics = missing_metrics_;
     const NvmlSampler nvml(device_.info.uuid);
     run_options.telemetry = [&](double from_s, double to_s) { return nvml.between(from_s, to_s); };
     if (resumed_) keep_finished(*resumed_, plan, recorder, run_options);
@@ -219,6 +250,10 @@ class Command {
     if (recorder.mismatch_files() > 0 && !options_.quiet) {
       fmt::print(stderr, "the first wrong elements of {} cells are in {}\n",
                  recorder.mismatch_files(), recorder.mismatch_folder().string());
+    }
+    for (const auto& [why, rows] : recorder.uncounted()) {
+      if (!options_.quiet)
+        fmt::print(stderr, "gpuexp: no hardware counters of {} rows: {}\n", rows, why);
     }
     const ExitCode code = exit_code_of(report);
     return against_ ? std::max(code, compare(report, dir)) : code;
@@ -281,6 +316,8 @@ class Command {
   std::vector<Config> configs_;
   std::optional<Resumable> resumed_;
   std::optional<Report> against_;
+  bool counters_ = true;  ///< can be read
+  std::set<std::string> missing_metrics_;
   std::size_t left_out_ = 0;  ///< rows of against_ that this plan does not have
   OpenDevice device_;
   std::vector<Plan> plans_;
@@ -312,6 +349,14 @@ void add_run(CLI::App& app, Context& context) {
       "default results/NAME-UTC");
   command->add_option("--csv", options->csv, "write the CSV there too; - is standard output");
   command->add_option("--json", options->json, "write the JSON there too; - is standard output");
+  command
+      ->add_option("--counters", options->counters,
+                   "read hardware counters after timing, in launches of their own: groups, "
+                   "counters, metrics of Nsight Compute (gpuexp list metrics); without a value, "
+                   "all; the same as --set counters=…")
+      ->expected(0, 1)
+      ->default_str(kAllCounters)
+      ->type_name("NAME,…");
   command->add_flag("--no-samples", options->no_samples, "leave raw samples out of the JSON");
   command->add_flag(
       "--profile", options->profile,
@@ -329,7 +374,8 @@ void add_run(CLI::App& app, Context& context) {
   CLI::Option* const resume = command->add_option(
       "--resume", options->resume, "go on with the run in this folder: what is missing or failed");
   config->required(false);
-  for (const char* fixed : {"config", "--filter", "--set", "--seed", "--out", "--profile"})
+  for (const char* fixed :
+       {"config", "--filter", "--set", "--seed", "--out", "--profile", "--counters"})
     resume->excludes(fixed);
   command->footer(
       "example: gpuexp run matmul --filter 'matmul/smem_*' --set n=1024,2048 --csv - > tiling.csv\n"
@@ -339,6 +385,8 @@ void add_run(CLI::App& app, Context& context) {
       "interrupted");
   command->callback([&context, options, config, resume] {
     if (config->empty() && resume->empty()) throw CLI::RequiredError("config");
+    if (!options->counters.empty())
+      options->config.overrides.sets.push_back("counters=" + options->counters);
     context.action = [&context, options] { return Command(context, *options).run(); };
   });
 }

@@ -418,6 +418,13 @@ Column metric_column(const Metric& metric) {
           }};
 }
 
+Column counter_column(const SelectedCounter& counter) {
+  return {{kCounterPrefix + counter.name, counter.unit, kReal, counter.doc},
+          [counter](const Plan&, const Row& r) {
+            return r.counts ? field(counted(counter, *r.counts)) : Field{};
+          }};
+}
+
 }  // namespace
 
 const std::vector<Column>& core_columns() {
@@ -448,6 +455,8 @@ std::vector<Column> columns_of(const Plan& plan) {
     for (const Metric& m : e.family->metrics)
       add(metric_column(m));
   }
+  for (const SelectedCounter& counter : select_counters(plan.config->counters()))
+    add(counter_column(counter));
   return columns;
 }
 

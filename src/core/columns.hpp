@@ -28,8 +28,11 @@ struct Column : ColumnInfo {
 /// The columns of every report, in order.
 const std::vector<Column>& core_columns();
 
+/// Of the columns that hold hardware counters.
+inline const std::string kCounterPrefix = "counter.";
+
 /// The core columns, then param.<name> for every parameter and metric.<name> for every metric of
-/// the families in the plan.
+/// the families in the plan, and counter.<name> for every hardware counter that is asked for.
 std::vector<Column> columns_of(const Plan& plan);
 
 std::vector<Field> fields_of(const std::vector<Column>& columns, const Plan& plan, const Row& row);

@@ -40,6 +40,13 @@ std::string_view name_of(Mode mode) {
       ->key.name;
 }
 
+std::vector<std::string> Config::counters() const {
+  std::vector<std::string> names;
+  for (const Experiment& experiment : experiments)
+    names.insert(names.end(), experiment.counters.begin(), experiment.counters.end());
+  return names;
+}
+
 Config read_config(const std::filesystem::path& path, const Registry& registry,
                    const ConfigOverrides& overrides) {
   return parse_config(read_text_file(path), path.string(), registry, overrides);

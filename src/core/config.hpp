@@ -67,6 +67,9 @@ struct Experiment {
   std::vector<std::vector<std::size_t>> axis_groups;
   std::vector<Mode> modes;  ///< at least one, in the order written
   MeasureSettings measure;
+  /// Hardware counters to read: names of counters, of their groups, and metrics of Nsight Compute;
+  /// see select_counters().
+  std::vector<std::string> counters;
 };
 
 struct Config {
@@ -77,14 +80,17 @@ struct Config {
   std::vector<Experiment> experiments;
   std::string text;  ///< the file's bytes, for provenance
   std::string hash;  ///< sha256 of `text`, hexadecimal
+
+  /// Those that any experiment asks for.
+  std::vector<std::string> counters() const;
 };
 
 /// What the command line changes about a config.
 struct ConfigOverrides {
   std::optional<std::uint64_t> seed;
   /// "key=value[,value…]" of `--set`: gives the axis `key` these values in every experiment whose
-  /// family has the parameter (appending the axis where there is none), or sets `modes` or
-  /// `measure.KEY` of every experiment. An error when no experiment has the key, and when a key
+  /// family has the parameter (appending the axis where there is none), or sets `modes`, `counters`
+  /// or `measure.KEY` of every experiment. An error when no experiment has the key, and when a key
   /// comes twice. Values are numbers and names; ranges belong in the config.
   std::vector<std::string> sets;
   /// `--filter GLOB` on "family/variant", applied before `sets`; empty keeps all. A baseline that

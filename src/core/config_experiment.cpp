@@ -5,8 +5,10 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/config_axes.hpp"
+#include "core/counters.hpp"
 #include "core/names.hpp"
 
 namespace gpuexp {
@@ -90,6 +92,7 @@ Experiment read_experiment(const Node& node, const Registry& registry) {
   const auto modes = node.find("modes");
   experiment.modes = modes ? read_modes(*modes) : std::vector{Mode::cold};
   experiment.measure = read_measure(node);
+  if (const auto counters = node.find("counters")) experiment.counters = read_counters(*counters);
   return experiment;
 }
 
@@ -105,6 +108,29 @@ std::vector<Mode> read_modes(const Node& node) {
     modes.push_back(mode);
   }
   return modes;
+}
+
+std::vector<std::string> read_counters(const Node& node) {
+  const std::vector<std::string> known = counter_names();
+  std::vector<std::string> counters;
+  for (const Node& item : node.items("a list of counters")) {
+    const std::string name = item.text();
+    if (!is_nsight_metric(name) && std::find(known.begin(), known.end(), name) == known.end()) {
+      const auto near = nearest_name(name, known);
+      item.fail(fmt::format(
+          "{} is no counter, group of counters or metric of Nsight Compute;{} allowed: {}, {}, {}, "
+          "and what gpuexp list metrics names",
+          describe(item.json()), near ? fmt::format(" did you mean '{}'?", *near) : "",
+          kAllCounters, kNoCounters, fmt::join(counter_groups(), ", ")));
+    }
+    if (std::find(counters.begin(), counters.end(), name) != counters.end())
+      item.fail(fmt::format("{} is given twice", describe(item.json())));
+    counters.push_back(name);
+  }
+  if (counters == std::vector<std::string>{kNoCounters}) return {};
+  if (std::find(counters.begin(), counters.end(), kNoCounters) != counters.end())
+    node.fail(fmt::format("'{}' stands alone", kNoCounters));
+  return counters;
 }
 
 void read_measure_setting(const Node& node, const MeasureKey& key, MeasureSettings& settings) {

@@ -15,6 +15,9 @@ Experiment read_experiment(const Node& node, const Registry& registry);
 /// A list of modes, none twice.
 std::vector<Mode> read_modes(const Node& node);
 
+/// A list of counters, their groups and metrics of Nsight Compute; "none" alone is an empty list.
+std::vector<std::string> read_counters(const Node& node);
+
 /// Reads one number into the member that `key` stands for.
 void read_measure_setting(const Node& node, const MeasureKey& key, MeasureSettings& settings);
 

@@ -30,6 +30,10 @@ inline constexpr std::array kExperimentKeys{
     Key{"zip", "Lists of axes that advance together; other axes are crossed."},
     Key{"modes", "How cells are launched and timed; [\"cold\"] when absent."},
     Key{"measure", "When a measurement is long enough."},
+    Key{"counters",
+        "Hardware counters to read after timing: groups, names (gpuexp list metrics) and metrics "
+        "of "
+        "Nsight Compute; \"all\" for every group, \"none\" for none. None when absent."},
 };
 
 inline constexpr std::array kRangeKeys{

@@ -58,6 +58,7 @@ std::vector<std::string> settable_keys(const std::vector<Experiment>& experiment
     }
   }
   keys.emplace_back("modes");
+  keys.emplace_back("counters");
   for (const MeasureKey& key : kMeasureKeys)
     keys.push_back(fmt::format("{}{}", kMeasurePrefix, key.key.name));
   return keys;
@@ -84,6 +85,11 @@ bool set(const Setting& setting, Experiment& experiment) {
   if (setting.key == "modes") {
     const Json list = to_json_list(setting, true);
     experiment.modes = read_modes(Node(list, setting.option, path));
+    return true;
+  }
+  if (setting.key == "counters") {
+    const Json list = to_json_list(setting, true);
+    experiment.counters = read_counters(Node(list, setting.option, path));
     return true;
   }
   for (const MeasureKey& key : kMeasureKeys) {

@@ -11,6 +11,7 @@
 
 #include "core/config.hpp"
 #include "core/config_keys.hpp"
+#include "core/counters.hpp"
 #include "core/json_schema_parts.hpp"
 
 namespace gpuexp {
@@ -73,6 +74,17 @@ Json measure() {
     keys.push_back(key.key);
   }
   return object(keys, schemas, {});
+}
+
+Json counters() {
+  Json forms = Json::array();
+  for (const std::string& name : counter_names()) {
+    const Counter* counter = find_counter(name);
+    forms.push_back(counter ? constant(name, counter->doc) : Json{{"const", name}});
+  }
+  forms.push_back(
+      described("A metric of Nsight Compute.", {{"type", "string"}, {"pattern", "^[^_]+__.+\\."}}));
+  return {{"anyOf", forms}};
 }
 
 // One value of a number or an object that stands for several.
@@ -161,6 +173,7 @@ Json experiment(const Registry& registry, Json& definitions) {
                      {"axes", {{"type", "object"}}},
                      {"zip", list_of(set_of(text, 2), 1)},
                      {"modes", set_of({{"anyOf", modes}})},
+                     {"counters", set_of(counters())},
                      {"measure", reference("measure")}},
                     {"family"});
   out["allOf"] = rules;

@@ -27,6 +27,7 @@ SmLimits sm_limits(int cc_major, int cc_minor);
 struct DeviceSpec {
   std::string id;    ///< file stem in configs/devices, or the index of a device that is present
   std::string name;  ///< as the driver reports it, or the marketing name
+  std::string chip;  ///< NVIDIA's name of the die ("GH100"); empty when unknown
   int cc_major = 0;
   int cc_minor = 0;
   int sm_count = 0;

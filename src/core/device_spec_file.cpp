@@ -102,6 +102,7 @@ void check_keys(const Reader& r) {
   static const std::set<std::string> kKnown{"name",
                                             "aliases",
                                             "architecture",
+                                            "chip",
                                             "compute_capability",
                                             "sm_count",
                                             "sm_clock_max_mhz",
@@ -147,6 +148,7 @@ DeviceSpecFile read_device_spec(const std::filesystem::path& path) {
   DeviceSpecFile f;
   f.spec.id = path.stem().string();
   f.spec.name = r.text("name");
+  if (r.root().contains("chip")) f.spec.chip = r.text("chip");
   f.architecture = r.text("architecture");
   for (const Json& alias : root.value("aliases", Json::array()))
     f.aliases.push_back(alias.get<std::string>());

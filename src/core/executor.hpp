@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/config.hpp"
+#include "core/counters.hpp"
 #include "core/device_error.hpp"
 #include "core/family.hpp"
 
@@ -61,6 +62,12 @@ struct Sample {
   std::optional<double> sm_clock_mhz = std::nullopt;
 };
 
+/// Whether hardware counters can be read.
+struct CounterSupport {
+  std::string unavailable;           ///< why there are none, and the cure; empty when there are
+  std::vector<std::string> unknown;  ///< of the metrics asked for, those that this GPU lacks
+};
+
 /// Called after each sample with its place in the sequence asked for.
 using SampleTaken = std::function<void(std::size_t place, const Sample&)>;
 
@@ -108,6 +115,14 @@ class Executor {
 
   /// The variant's measured metrics, read from what its last launch wrote.
   virtual MetricValues measured_metrics(const Variant& variant) = 0;
+
+  virtual CounterSupport counter_support(const std::vector<std::string>& metrics) = 0;
+
+  /// What the GPU counts during one launch that finds the caches as the mode leaves them, repeated
+  /// as often as its counters need; of Mode::graph, a launch on the copy whose turn it is. The
+  /// variant is warmed up, and counter_support() has nothing against the metrics.
+  virtual LaunchCounts count(const Variant& variant, Mode mode,
+                             const std::vector<std::string>& metrics) = 0;
 
   /// Takes the device anew after it was lost; false where that cannot be done.
   virtual bool recover() = 0;

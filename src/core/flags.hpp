@@ -47,8 +47,11 @@ inline constexpr Flag kDiscarded{"discarded",
                                  "samples at a clock a tenth below the others' were left out",
                                  "leave the GPU to this run"};
 
-inline constexpr std::array<Flag, 12> kFlags{
-    kOutputInL2, kFewSamples, kWideInterval, kOutliers,  kAboveLimit, kNearFloor,
-    kUngated,    kClockLow,   kClockDrift,   kThrottled, kDiscarded,  kOtherArchitecture};
+inline constexpr Flag kUncounted{"uncounted", "hardware counters were asked for and not read",
+                                 "see the warning of the run; fewer counters need fewer replays"};
+
+inline constexpr std::array<Flag, 13> kFlags{
+    kOutputInL2, kFewSamples, kWideInterval, kOutliers,  kAboveLimit, kNearFloor,        kUngated,
+    kClockLow,   kClockDrift, kThrottled,    kDiscarded, kUncounted,  kOtherArchitecture};
 
 }  // namespace gpuexp

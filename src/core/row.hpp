@@ -57,6 +57,7 @@ struct Row {
   std::optional<double> floor_us;          ///< median of an empty kernel in the same mode
   std::optional<Clocks> clocks;            ///< while the samples were taken
   Telemetry telemetry;                     ///< likewise
+  std::optional<LaunchCounts> counts;      ///< hardware counters of one launch after timing
   int discarded_samples = 0;               ///< taken while the clock was low, and left out
   std::vector<std::string> flags;          ///< what a reader should know before trusting the number
 };

@@ -47,8 +47,12 @@ RunEstimate::RunEstimate(const Plan& plan, const KernelResources& resources, Run
     const Experiment& experiment = plan.experiment(group);
     for (const Cell& cell : group.cells) {
       const auto prediction = predict_cell(plan, group, cell, resources);
-      CellEstimate e{cell.variant, &experiment.measure,   cell.mode, 0.0,
-                     0.0,          prediction.has_value()};
+      CellEstimate e;
+      e.variant = cell.variant;
+      e.measure = &experiment.measure;
+      e.mode = cell.mode;
+      e.is_counted = !experiment.counters.empty();
+      if (prediction) e.stage = Stage::ahead;
       if (prediction) {
         e.limit_s = limit_seconds(*prediction);
         // Groups that share a problem share its references.
@@ -63,7 +67,7 @@ RunEstimate::RunEstimate(const Plan& plan, const KernelResources& resources, Run
 
 double RunEstimate::cell_s(std::size_t cell) const {
   const CellEstimate& e = cells_[cell];
-  if (!e.ahead) return 0.0;
+  if (e.stage == Stage::done) return 0.0;
   const auto seen = limit_shares_.find(e.variant);
   const double share = seen != limit_shares_.end() ? seen->second : kLimitShare;
   const double launch_s = share * e.limit_s + kPerLaunchSeconds;
@@ -78,7 +82,12 @@ double RunEstimate::cell_s(std::size_t cell) const {
   const double sampling_s =
       std::clamp(sample_s * m.min_samples, std::min(m.min_seconds, m.max_seconds), m.max_seconds);
   constexpr int kVerifications = 2;
-  return outside_s + sampling_s + launch_s * (m.warmup_launches + kVerifications);
+  const double timing_s = outside_s + sampling_s + launch_s * (m.warmup_launches + kVerifications);
+  // Replays for what a GPU cannot count at once, and the profiler's own time.
+  constexpr double kPasses = 8;
+  constexpr double kCountingSeconds = 0.1;
+  const double counting_s = e.is_counted ? kCountingSeconds + kPasses * sample_s : 0.0;
+  return (e.stage == Stage::ahead ? timing_s : 0.0) + counting_s;
 }
 
 double RunEstimate::left_s() const {
@@ -88,11 +97,11 @@ double RunEstimate::left_s() const {
   return seconds;
 }
 
-void RunEstimate::learn(const Row& row) {
-  const CellEstimate& e = cells_[row.cell->index];
+void RunEstimate::timed(const Row& row) {
+  CellEstimate& e = cells_[row.cell->index];
   if (row.time_us && e.limit_s > 0)
     limit_shares_[e.variant] = 1e-6 * row.time_us->median / e.limit_s;
-  finished(row.cell->index);
+  e.stage = Stage::timed;
 }
 
 }  // namespace gpuexp

@@ -23,19 +23,22 @@ class RunEstimate {
   /// Of all cells that have not finished.
   double left_s() const;
 
+  /// What the row's time says of other cells of its variant; reading its hardware counters is what
+  /// is left of the cell.
+  void timed(const Row& row);
   /// The cell has its row.
-  void finished(std::size_t cell) { cells_[cell].ahead = false; }
-  /// The same, and what the row says of other cells of its variant.
-  void learn(const Row& row);
+  void finished(std::size_t cell) { cells_[cell].stage = Stage::done; }
 
  private:
+  enum class Stage { ahead, timed, done };
   struct CellEstimate {
-    const Variant* variant;
-    const MeasureSettings* measure;
-    Mode mode;
-    double limit_s;  ///< of a grid that fills the GPU as this one does; 0 without a limit
-    double reference_s;
-    bool ahead;  ///< it will run, and has not
+    const Variant* variant = nullptr;
+    const MeasureSettings* measure = nullptr;
+    Mode mode = Mode::cold;
+    bool is_counted = false;  ///< hardware counters are read
+    double limit_s = 0;       ///< of a grid that fills the GPU as this one does; 0 without a limit
+    double reference_s = 0;
+    Stage stage = Stage::done;
   };
 
   RunKind kind_;

@@ -51,6 +51,7 @@ class Runner {
       if (options_.kind == RunKind::measure) measure_floors();
       for (std::size_t i = 0; i < plan_.groups.size(); ++i)
         run_group(i);
+      count_rows();
     });
     observer_.run_ended(session_.times());
     return std::move(rows_);
@@ -87,8 +88,57 @@ class Runner {
       add_flags(row);
     }
     std::move(rows.begin(), rows.end(), std::back_inserter(rows_));
-    for (std::size_t i = first; i < rows_.size(); ++i)
-      observer_.row_finished(rows_[i]);
+    for (std::size_t i = first; i < rows_.size(); ++i) {
+      if (is_counted(rows_[i])) {
+        observer_.row_timed(rows_[i]);
+      } else {
+        observer_.row_finished(rows_[i]);
+      }
+    }
+  }
+
+  bool is_counted(const Row& row) const {
+    return options_.kind == RunKind::measure && options_.counters && row.time_us &&
+           !plan_.experiment(*row.group).counters.empty();
+  }
+
+  // After all timing: a profiler in force, and the pauses that it takes, would change the clock.
+  void count_rows() {
+    for (Row& row : rows_) {
+      if (!is_counted(row)) continue;
+      count(row);
+      if (!row.counts) row.flags.emplace_back(kUncounted.id);
+      observer_.row_finished(row);
+    }
+  }
+
+  std::vector<std::string> metrics_for(const Experiment& experiment) const {
+    std::vector<std::string> metrics = metrics_of(select_counters(experiment.counters));
+    std::erase_if(metrics, [&](const std::string& metric) {
+      return options_.missing_metrics.count(metric) > 0;
+    });
+    return metrics;
+  }
+
+  // What a row has been timed and verified for stands, whatever happens here.
+  void count(Row& row) {
+    if (!session_.end_reason().empty()) return;
+    const Experiment& experiment = plan_.experiment(*row.group);
+    const Variant& variant = *row.cell->variant;
+    const TraceRange key_range(session_.tracer(), row.key);
+    const TraceRange phase_range(session_.tracer(), "count");
+    observer_.count_started(row);
+    try {
+      session_.set_up(*experiment.family, row.group->values);
+      session_.timed(&RunTimes::counters, [&] {
+        // Nothing lazy is left to a pass, and a replay has what it replays.
+        session_.executor().warm_up(variant, row.group->mode, 1);
+        row.counts = session_.executor().count(variant, row.group->mode, metrics_for(experiment));
+      });
+    } catch (const DeviceError& error) {
+      session_.failed(error);
+      observer_.uncounted(row, error.what());
+    }
   }
 
   /// What is known of the cell before it has run.

@@ -20,6 +20,7 @@ struct RunTimes {
   double warm_up = 0;
   double sample = 0;      ///< between asking for rounds and having them
   double sample_gpu = 0;  ///< of that, what the GPU worked: timed launches, flushes, priming
+  double counters = 0;    ///< reading hardware counters, replays included
   double clock = 0;       ///< reading the clock, which includes waiting for long enough intervals
   double total = 0;
 };
@@ -35,8 +36,14 @@ class RunObserver {
   /// The clock was low in these rounds of the group, and their samples do not count.
   virtual void rounds_discarded(const Group&, int /*first*/, int /*last*/) {}
   virtual void clock_read(const Group&, double /*mhz*/) {}
-  /// Every row once, in plan order.
+  /// A row that is complete but for hardware counters, which are read after all timing.
+  virtual void row_timed(const Row&) {}
+  /// Every row once: in plan order, those with hardware counters after those without.
   virtual void row_finished(const Row&) {}
+  /// The row's hardware counters are next.
+  virtual void count_started(const Row&) {}
+  /// The row's hardware counters could not be read.
+  virtual void uncounted(const Row&, const std::string& /*why*/) {}
   /// The device was lost and taken anew.
   virtual void recovered(const std::string& /*why*/) {}
   virtual void run_ended(const RunTimes&) {}
@@ -55,6 +62,9 @@ struct RunOptions {
   /// Cells that have their row already, by Cell::index: their groups are left out where no other
   /// cell is left, and no row is made for them.
   std::set<std::size_t> finished;
+  bool counters = true;  ///< read those that experiments ask for
+  /// Metrics that the GPU does not have; counters made from them stay empty.
+  std::set<std::string> missing_metrics;
   /// Asked between samples; true ends the run, and the cells that had no turn become not_run.
   std::function<bool()> interrupted = [] { return false; };
   /// Seconds on a steady clock; tests script it.

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "gpu/check.hpp"
+#include "gpu/shared_library.hpp"
 
 namespace gpuexp::cublas {
 namespace {
@@ -42,43 +43,11 @@ struct Library {
   std::optional<std::string> missing;  ///< why `api` must not be used
 };
 
-/// Where to look, in order; an empty directory stands for the loader's own search, which includes
-/// the RUNPATH of the executable.
-std::vector<std::string> search_directories() {
-  std::vector<std::string> directories{""};
-  if (const char* home = std::getenv("CUDA_HOME")) {
-    directories.push_back(std::string(home) + "/lib64/");
-  }
-  directories.push_back("/usr/local/cuda/lib64/");
-  return directories;
-}
-
-/// A handle of dlopen, or null and the reason.
-void* open_library(std::string* reason) {
-  // The entry points used here have had one signature since cuBLAS 11.4.
-  constexpr std::array kNames{"libcublas.so.13", "libcublas.so.12", "libcublas.so"};
-  std::string searched;
-  for (const std::string& directory : search_directories()) {
-    searched += directory.empty() ? "the loader's path" : ", " + directory;
-    for (const char* name : kNames) {
-      const std::string path = directory + name;
-      if (void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
-      // Anything but "this file does not exist" says why a library that was found does not load:
-      // a file that it depends on is missing, or it is no library for this machine.
-      const std::string error = dlerror();
-      const bool absent =
-          error == path + ": cannot open shared object file: No such file or directory";
-      if (reason->empty() && !absent) *reason = path + ": " + error;
-    }
-  }
-  if (reason->empty()) *reason = "no libcublas.so.13, .so.12 or .so in " + searched;
-  return nullptr;
-}
-
 Library load() {
   Library library;
   std::string reason;
-  void* handle = open_library(&reason);
+  // The entry points used here have had one signature since cuBLAS 11.4.
+  void* handle = open_library({"libcublas.so.13", "libcublas.so.12", "libcublas.so"}, reason);
   if (handle == nullptr) {
     library.missing = "cuBLAS cannot be loaded: " + reason;
     return library;

@@ -10,6 +10,7 @@
 #include "gpu/cuda_graph.hpp"
 #include "gpu/device_ops.hpp"
 #include "gpu/event_timer.hpp"
+#include "gpu/hardware_counters.hpp"
 #include "gpu/problem_copy.hpp"
 #include "gpu/resources.hpp"
 #include "gpu/sm_clock.hpp"
@@ -169,6 +170,29 @@ class CudaExecutor final : public Executor {
     return variant.measured_metrics(problem_.get(), copies_.front().data(), context(prepared));
   }
 
+  CounterSupport counter_support(const std::vector<std::string>& metrics) override try {
+    return {"", counters().unknown(metrics)};
+  } catch (const CountersUnavailable& reason) {
+    return {reason.what(), {}};
+  }
+
+  LaunchCounts count(const Variant& variant, Mode mode,
+                     const std::vector<std::string>& metrics) override {
+    Prepared& prepared = prepare(variant);
+    const auto leave_caches = [&] {
+      clear_state(variant, mode);
+      if (!is_flushed(mode)) {
+        queue(variant, prepared, mode);
+        clear_state(variant, mode);
+      }
+      stream_.synchronize();
+    };
+    return counters().count(metrics, leave_caches, [&] {
+      queue_on(0, variant, prepared);
+      stream_.synchronize();
+    });
+  }
+
   // A context that is lost takes the process's other work with it; only another process helps.
   bool recover() override { return false; }
 
@@ -188,6 +212,11 @@ class CudaExecutor final : public Executor {
   void need_copies(std::size_t count) {
     while (copies_.size() < count)
       copies_.emplace_back(*family_, problem_.get(), seed_, stream_);
+  }
+
+  HardwareCounters& counters() {
+    if (!counters_) counters_.emplace();
+    return *counters_;
   }
 
   // Shapes and workspace are the variant's own and are looked up once, not between the events.
@@ -268,6 +297,7 @@ class CudaExecutor final : public Executor {
 
   template <class Queue>
   double timed_us(bool gated, const std::string& what, const Queue& queue) {
+    if (counters_) counters_->release();
     return timer_.time_us(stream_, gated, what, queue);
   }
 
@@ -279,7 +309,8 @@ class CudaExecutor final : public Executor {
   SmClock sample_clock_;  ///< over one long sample
   DeviceMemory flush_buffer_;
   DeviceMemory sink_;
-  double flush_us_ = 0;  ///< what a flush takes
+  double flush_us_ = 0;                       ///< what a flush takes
+  std::optional<HardwareCounters> counters_;  ///< once asked for
 
   const Family* family_ = nullptr;
   std::shared_ptr<const void> problem_;

@@ -186,4 +186,17 @@ MetricValues RemoteExecutor::measured_metrics(const Variant& variant) {
   return Call(*this, "measured_metrics").of(variant).result(kReferenceLaunches);
 }
 
+CounterSupport RemoteExecutor::counter_support(const std::vector<std::string>& metrics) {
+  return wire::support_from(
+      Call(*this, "counter_support").with("metrics", metrics).result(kReferenceLaunches));
+}
+
+LaunchCounts RemoteExecutor::count(const Variant& variant, Mode mode,
+                                   const std::vector<std::string>& metrics) {
+  // Each pass prepares the caches with up to one launch.
+  constexpr double kMostPasses = 50;
+  return wire::counts_from(
+      Call(*this, "count").of(variant).in(mode).with("metrics", metrics).result(2 * kMostPasses));
+}
+
 }  // namespace gpuexp

@@ -38,6 +38,9 @@ class RemoteExecutor final : public Executor {
   std::vector<double> sample_floor(Mode mode, int samples) override;
   std::optional<double> sm_clock_mhz() override;
   MetricValues measured_metrics(const Variant& variant) override;
+  CounterSupport counter_support(const std::vector<std::string>& metrics) override;
+  LaunchCounts count(const Variant& variant, Mode mode,
+                     const std::vector<std::string>& metrics) override;
 
   /// Starts another worker, unless none has managed to do anything since the last one was lost.
   bool recover() override;

@@ -24,6 +24,8 @@ class Server {
     }
     if (call == "sample_floor")
       return executor_.sample_floor(mode_of(request), request.at("samples"));
+    if (call == "counter_support")
+      return wire::to_json(executor_.counter_support(request.at("metrics")));
     const Variant& variant = variant_of(request.at("variant"));
     if (call == "measured_metrics") return executor_.measured_metrics(variant);
     const Mode mode = mode_of(request);
@@ -32,6 +34,8 @@ class Server {
     if (call == "check") return wire::to_json(executor_.check(variant, mode));
     if (call == "warm_up")
       return wire::to_json(executor_.warm_up(variant, mode, request.at("launches")));
+    if (call == "count")
+      return wire::to_json(executor_.count(variant, mode, request.at("metrics")));
     throw std::invalid_argument("no call is named " + call);
   }
 

@@ -111,6 +111,36 @@ DeviceError error_from(const Json& json) {
           json.at("lost").get<bool>() ? DeviceFault::lost : DeviceFault::refused};
 }
 
+Json to_json(const CounterSupport& support) {
+  return {{"unavailable", support.unavailable}, {"unknown", support.unknown}};
+}
+
+CounterSupport support_from(const Json& json) {
+  return {json.at("unavailable"), json.at("unknown")};
+}
+
+Json to_json(const LaunchCounts& counts) {
+  Json kernels = Json::array();
+  for (const KernelCounts& kernel : counts.kernels) {
+    Json values = Json::array();
+    for (const double value : kernel.values)
+      values.push_back(number(value));
+    kernels.push_back({kernel.kernel, values});
+  }
+  return {{"metrics", counts.metrics}, {"kernels", kernels}, {"passes", counts.passes}};
+}
+
+LaunchCounts counts_from(const Json& json) {
+  LaunchCounts counts{json.at("metrics"), {}, json.at("passes")};
+  for (const Json& item : json.at("kernels")) {
+    KernelCounts kernel{item.at(0), {}};
+    for (const Json& value : item.at(1))
+      kernel.values.push_back(number_from(value));
+    counts.kernels.push_back(std::move(kernel));
+  }
+  return counts;
+}
+
 Mode mode_from(const Json& json) {
   const auto name = json.get<std::string>();
   for (const ModeKey& mode : kModes) {

@@ -15,6 +15,8 @@ Json to_json(const Verification& verification);
 Json to_json(const SampleTraits& traits);
 Json to_json(const Sample& sample);  ///< an array, as no answer is
 Json to_json(const DeviceError& error);
+Json to_json(const CounterSupport& support);
+Json to_json(const LaunchCounts& counts);
 
 /// These throw nlohmann::json::exception for what the functions above have not made.
 Values values_from(const Json& json);
@@ -22,6 +24,8 @@ Verification verification_from(const Json& json);
 SampleTraits traits_from(const Json& json);
 Sample sample_from(const Json& json);
 DeviceError error_from(const Json& json);
+CounterSupport support_from(const Json& json);
+LaunchCounts counts_from(const Json& json);
 
 Mode mode_from(const Json& json);
 

@@ -31,6 +31,9 @@ class FakeExecutor : public Executor {
   /// Whether a lost device can be taken anew.
   bool recovers = false;
   std::vector<double> floor_us = {2.0, 2.5};
+  CounterSupport counters;
+  /// What each launch is made of, and the value of every metric there.
+  std::vector<std::pair<std::string, double>> kernels = {{"kernel", 8.0}};
 
   void set_up(const Family&, const Values&, std::uint64_t seed) override {
     record("set_up " + std::to_string(seed));
@@ -64,6 +67,18 @@ class FakeExecutor : public Executor {
   }
   std::optional<double> sm_clock_mhz() override { return clock_mhz(clock_reads_++); }
   MetricValues measured_metrics(const Variant&) override { return {}; }
+  CounterSupport counter_support(const std::vector<std::string>&) override {
+    record("counter_support");
+    return counters;
+  }
+  LaunchCounts count(const Variant& v, Mode mode,
+                     const std::vector<std::string>& metrics) override {
+    record("count " + v.id + " " + std::string(name_of(mode)));
+    LaunchCounts counts{metrics, {}, 1};
+    for (const auto& [name, value] : kernels)
+      counts.kernels.push_back({name, std::vector<double>(metrics.size(), value)});
+    return counts;
+  }
   bool recover() override {
     record("recover");
     return recovers;

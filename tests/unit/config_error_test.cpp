@@ -135,7 +135,7 @@ TEST_CASE("families, keys and names of an experiment are checked", "[config][err
       {R"({"name": "t", "experiments": [{}]})", "x.json: $.experiments[0]: missing key 'family'"},
       {R"({"name": "t", "experiments": [{"familly": "matmul"}]})",
        "x.json: $.experiments[0].familly: unknown key; did you mean 'family'? allowed: axes, "
-       "baseline, family, measure, modes, name, variants, zip"},
+       "baseline, counters, family, measure, modes, name, variants, zip"},
       {R"({"name": "t", "experiments": [{"family": "Matmul"}]})",
        "x.json: $.experiments[0].family: unknown family \"Matmul\"; did you mean 'matmul'? " +
            families},
@@ -151,7 +151,7 @@ TEST_CASE("families, keys and names of an experiment are checked", "[config][err
                                   "and '-', not starting with '.'"},
                                  {R"("mode": ["cold"])",
                                   ".mode: unknown key; did you mean 'modes'? allowed: axes, "
-                                  "baseline, family, measure, modes, "
+                                  "baseline, counters, family, measure, modes, "
                                   "name, variants, zip"},
                              });
 }
@@ -344,6 +344,17 @@ TEST_CASE("modes and measure settings are checked", "[config][error]") {
            ".modes[0]: unknown mode \"colt\"; did you mean 'cold'? allowed: cold, warm, graph, "
            "profile"},
           {R"("modes": ["warm", "warm"])", ".modes[1]: \"warm\" is given twice"},
+          {R"("counters": [])", ".counters: expected a list of counters, found an empty list"},
+          {R"("counters": ["memry"])",
+           ".counters[0]: \"memry\" is no counter, group of counters or metric of Nsight Compute; "
+           "did you mean 'memory'? allowed: all, none, memory, shared, divergence, pipes, tensor, "
+           "occupancy, and what gpuexp list metrics names"},
+          {R"("counters": ["dram_read_byte"])",
+           ".counters[0]: \"dram_read_byte\" is no counter, group of counters or metric of Nsight "
+           "Compute; did you mean 'dram_read_bytes'? allowed: all, none, memory, shared, "
+           "divergence, pipes, tensor, occupancy, and what gpuexp list metrics names"},
+          {R"("counters": ["memory", "memory"])", ".counters[1]: \"memory\" is given twice"},
+          {R"("counters": ["none", "memory"])", ".counters: 'none' stands alone"},
           {R"("measure": [])", ".measure: expected an object, found an empty list"},
           {R"("measure": {"min_sample": 2})",
            ".measure.min_sample: unknown key; did you mean 'min_samples'? allowed: max_samples, "
@@ -411,8 +422,8 @@ TEST_CASE("messages quote what was found, not all of it", "[config][error]") {
 
 TEST_CASE("--set is checked", "[config][error]") {
   const std::string keys =
-      "allowed: m, n, k, stride, alpha, type, modes, measure.min_samples, measure.max_samples, "
-      "measure.min_seconds, measure.max_seconds, measure.target_relative_ci, "
+      "allowed: m, n, k, stride, alpha, type, modes, counters, measure.min_samples, "
+      "measure.max_samples, measure.min_seconds, measure.max_seconds, measure.target_relative_ci, "
       "measure.warmup_launches";
   check_sets({
       {"n", "--set n: expected key=value[,value...]"},

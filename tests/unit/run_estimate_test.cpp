@@ -76,7 +76,7 @@ TEST_CASE("what has run says how long its variant takes elsewhere, and is no lon
   const double first = estimate.cell_s(0);
   const double others = estimate.cell_s(1) + estimate.cell_s(3);
   CHECK(estimate.left_s() == Approx(first + others + estimate.cell_s(2)));
-  estimate.learn(b.row(0, 0, 1e6 * 50 * b.limit_s(0)));
+  estimate.timed(b.row(0, 0, 1e6 * 50 * b.limit_s(0)));
   CHECK(estimate.cell_s(0) == 0.0);
   // 50 times its limit instead of 3; the other variant is none the wiser.
   CHECK(estimate.cell_s(2) - b.estimate().cell_s(2) == Approx(15 * 47 * b.limit_s(1)));
@@ -85,7 +85,7 @@ TEST_CASE("what has run says how long its variant takes elsewhere, and is no lon
   Row failed = b.row(0, 1, 1.0);
   failed.time_us.reset();
   const double before = estimate.cell_s(3);
-  estimate.learn(failed);
+  estimate.timed(failed);
   CHECK(estimate.cell_s(3) == before);
   CHECK(estimate.left_s() == Approx(estimate.cell_s(2) + estimate.cell_s(3)));
   estimate.finished(2);

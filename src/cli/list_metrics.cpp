@@ -1,0 +1,137 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/app.hpp"
+#include "core/columns.hpp"
+#include "core/counters.hpp"
+#include "gpu/hardware_counters.hpp"
+#include "report/text.hpp"
+
+namespace gpuexp::cli {
+
+namespace {
+
+constexpr const char* kDefaultGpu = "h200";
+constexpr std::size_t kWidth = 100;
+
+struct Options {
+  std::string pattern;
+  std::string gpu;
+  bool json = false;
+};
+
+/// What a counter is made from, as Nsight Compute would be asked for it.
+std::string definition(const Counter& counter) {
+  std::string text(counter.numerator);
+  if (!counter.denominator.empty()) text += fmt::format(" / {}", counter.denominator);
+  if (counter.scale != 1) text = fmt::format("{} × {}", counter.scale, text);
+  if (!counter.nsight_name.empty()) text += fmt::format(" = {}", counter.nsight_name);
+  return text;
+}
+
+bool matches(const std::string& pattern, std::string_view name) {
+  if (is_glob(pattern)) return glob_match(pattern, name);
+  return name.find(pattern) != std::string_view::npos;
+}
+
+const DeviceSpec& device_of(const std::vector<DeviceSpecFile>& specs, const std::string& gpu) {
+  const DeviceSpec& device = find_device_spec(specs, gpu.empty() ? kDefaultGpu : gpu).spec;
+  if (device.chip.empty())
+    throw ConfigError(fmt::format("configs/devices/{}.json names no chip", device.id));
+  return device;
+}
+
+void print_counters(const std::vector<const Counter*>& counters) {
+  std::string_view group;
+  for (const Counter* counter : counters) {
+    if (counter->group != group) fmt::print("{}{}\n", group.empty() ? "" : "\n", counter->group);
+    group = counter->group;
+    const std::string unit = counter->unit.empty() ? "" : fmt::format(" [{}]", counter->unit);
+    fmt::print("  {}{}{}: {}\n{}", kCounterPrefix, counter->id, unit, counter->doc,
+               paragraph(definition(*counter), kWidth, 6));
+  }
+}
+
+void print_metrics(const std::vector<NsightMetric>& metrics) {
+  for (const NsightMetric& metric : metrics) {
+    fmt::print("{}{}: {}\n", metric.name, metric.unit.empty() ? "" : " [" + metric.unit + "]",
+               metric.doc);
+  }
+}
+
+void print_json(const DeviceSpec& device, const std::vector<const Counter*>& counters,
+                const std::vector<NsightMetric>& metrics) {
+  nlohmann::ordered_json out{{"gpu", device.name}, {"chip", device.chip}};
+  out["counters"] = nlohmann::json::array();
+  for (const Counter* counter : counters) {
+    out["counters"].push_back({{"name", counter->id},
+                               {"group", counter->group},
+                               {"unit", counter->unit},
+                               {"doc", counter->doc},
+                               {"numerator", counter->numerator},
+                               {"denominator", counter->denominator},
+                               {"scale", counter->scale},
+                               {"nsight_name", counter->nsight_name}});
+  }
+  out["metrics"] = nlohmann::json::array();
+  for (const NsightMetric& metric : metrics)
+    out["metrics"].push_back({{"name", metric.name}, {"unit", metric.unit}, {"doc", metric.doc}});
+  fmt::print("{}\n", out.dump(2));
+}
+
+ExitCode run(const Options& options) {
+  const auto specs = device_specs();
+  const DeviceSpec& device = device_of(specs, options.gpu);
+  std::vector<const Counter*> counters;
+  for (const Counter& counter : kCounters) {
+    if (options.pattern.empty() || matches(options.pattern, counter.id) ||
+        matches(options.pattern, counter.numerator))
+      counters.push_back(&counter);
+  }
+  std::vector<NsightMetric> metrics;
+  try {
+    metrics = nsight_metrics(device.chip);
+  } catch (const CountersUnavailable& reason) {
+    fmt::print(stderr, "gpuexp: no metrics of Nsight Compute by their own names: {}\n",
+               reason.what());
+  }
+  const std::size_t all = metrics.size();
+  std::erase_if(metrics, [&](const NsightMetric& metric) {
+    return !options.pattern.empty() && !matches(options.pattern, metric.name);
+  });
+  if (options.json) {
+    print_json(device, counters, metrics);
+  } else {
+    print_counters(counters);
+    if (!options.pattern.empty()) {
+      print_metrics(metrics);
+    } else if (all > 0) {
+      fmt::print(
+          "\n{} more of {} ({}) by their own names in Nsight Compute, with .sum, .avg, .max, .min, "
+          ".pct or .ratio behind: gpuexp list metrics '*'\n",
+          all, device.name, device.chip);
+    }
+  }
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_list_metrics(CLI::App& list, Context& context) {
+  CLI::App* command = list.add_subcommand(
+      "metrics", "hardware counters that run --counters reads, and what they are made from");
+  auto options = std::make_shared<Options>();
+  command->add_option("pattern", options->pattern,
+                      "part of a name, or a glob: those alone, and metrics of Nsight Compute with "
+                      "such names");
+  command->add_option(
+      "--gpu", options->gpu,
+      fmt::format("of this GPU: an id, name or alias (gpuexp list); default {}", kDefaultGpu));
+  command->add_flag("--json", options->json, "machine-readable");
+  command->footer("example: gpuexp list metrics shared_bank");
+  command->callback([&context, options] { context.action = [options] { return run(*options); }; });
+}
+
+}  // namespace gpuexp::cli

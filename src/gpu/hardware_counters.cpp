@@ -1,0 +1,475 @@
+#include "gpu/hardware_counters.hpp"
+
+#include <fmt/format.h>
+
+#include "core/device_error.hpp"
+#include "gpu/check.hpp"
+#include "gpu/shared_library.hpp"
+
+#if __has_include(<cupti_range_profiler.h>)
+#include <array>
+#include <map>
+#include <optional>
+
+#include <cuda.h>
+#include <cupti_callbacks.h>
+#include <cupti_driver_cbid.h>
+#include <cupti_profiler_host.h>
+#include <cupti_profiler_target.h>
+#include <cupti_range_profiler.h>
+#include <cupti_result.h>
+#include <cupti_target.h>
+#include <dlfcn.h>
+
+// Every call of CUPTI takes one structure that begins with its size.
+#define GPUEXP_CUPTI_PARAMS(type, name) \
+  type name{};                          \
+  name.structSize = type##_STRUCT_SIZE
+#define GPUEXP_CUPTI_RESULT(function, ...) cupti().find<decltype(&function)>(#function)(__VA_ARGS__)
+#define GPUEXP_CUPTI(function, ...) check(GPUEXP_CUPTI_RESULT(function, __VA_ARGS__), #function)
+
+namespace gpuexp {
+
+namespace {
+
+/// CUPTI, loaded once.
+class Cupti {
+ public:
+  Cupti() {
+    std::string reason;
+    // CUDA 13 numbers the library like itself, CUDA 12 by year.
+    handle_ = open_library({"libcupti.so.13", "libcupti.so.12", "libcupti.so"}, reason);
+    if (!handle_) {
+      throw CountersUnavailable(fmt::format(
+          "CUPTI cannot be loaded ({}); it comes with the CUDA Toolkit, under extras/CUPTI",
+          reason));
+    }
+  }
+
+  template <class Function>
+  Function find(const char* name) const {
+    void* symbol = dlsym(handle_, name);
+    if (!symbol)
+      throw CountersUnavailable(fmt::format("the CUPTI found here lacks {}: too old", name));
+    return reinterpret_cast<Function>(symbol);
+  }
+
+ private:
+  void* handle_ = nullptr;
+};
+
+const Cupti& cupti() {
+  static const Cupti kLoaded;
+  return kLoaded;
+}
+
+constexpr const char* kPermission =
+    "the driver gives counters to administrators alone; run as root, with CAP_SYS_ADMIN, or load "
+    "the kernel module with NVreg_RestrictProfilingToAdminUsers=0";
+
+void check(CUptiResult result, const char* call) {
+  if (result == CUPTI_SUCCESS) return;
+  if (result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES) throw CountersUnavailable(kPermission);
+  const char* name = "";
+  GPUEXP_CUPTI_RESULT(cuptiGetResultString, result, &name);
+  throw DeviceError(fmt::format("{}: {}", call, name), DeviceFault::refused);
+}
+
+/// CUPTI's tables of one chip: which metrics there are, and how counts become metrics.
+class Chip {
+ public:
+  /// `availability` is the device's own image of what it can count; empty without a device.
+  Chip(const std::string& name, const std::vector<std::uint8_t>& availability) {
+    GPUEXP_CUPTI_PARAMS(CUpti_Profiler_Host_Initialize_Params, params);
+    params.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
+    params.pChipName = name.c_str();
+    params.pCounterAvailabilityImage = availability.empty() ? nullptr : availability.data();
+    GPUEXP_CUPTI(cuptiProfilerHostInitialize, &params);
+    object_ = params.pHostObject;
+  }
+  ~Chip() {
+    GPUEXP_CUPTI_PARAMS(CUpti_Profiler_Host_Deinitialize_Params, params);
+    params.pHostObject = object_;
+    GPUEXP_CUPTI_RESULT(cuptiProfilerHostDeinitialize, &params);
+  }
+  Chip(const Chip&) = delete;
+  Chip& operator=(const Chip&) = delete;
+
+  CUpti_Profiler_Host_Object* object() const { return object_; }
+
+  bool has(const std::string& metric) const {
+    GPUEXP_CUPTI_PARAMS(CUpti_Profiler_Host_GetMetricProperties_Params, params);
+    params.pHostObject = object_;
+    params.pMetricName = metric.c_str();
+    return GPUEXP_CUPTI_RESULT(cuptiProfilerHostGetMetricProperties, &params) == CUPTI_SUCCESS;
+  }
+
+  std::vector<NsightMetric> metrics() const {
+    std::vector<NsightMetric> metrics;
+    for (int type = 0; type < CUPTI_METRIC_TYPE__COUNT; ++type) {
+      GPUEXP_CUPTI_PARAMS(CUpti_Profiler_Host_GetBaseMetrics_Params, params);
+      params.pHostObject = object_;
+      params.metricType = static_cast<CUpti_MetricType>(type);
+      GPUEXP_CUPTI(cuptiProfilerHostGetBaseMetrics, &params);
+      for (std::size_t i = 0; i < params.numMetrics; ++i)
+        metrics.push_back(properties(params.ppMetricNames[i]));
+    }
+    return metrics;
+  }
+
+  /// What the range profiler needs to count these metrics.
+  std::vector<std::uint8_t> config_of(const std::vector<const char*>& metrics) const {
+    GPUEXP_CUPTI_PARAMS(CUpti_Profiler_Host_ConfigAddMetrics_Params, add);
+    add.pHostObject = object_;
+    add.ppMetricNames = const_cast<const char**>(metrics.data());
+    add.numMetrics = metrics.size();
+    GPUEXP_CUPTI(cuptiProfilerHostConfigAddMetrics, &add);
+    GPUEXP_CUPTI_PARAMS(CUpti_Profiler_Host_GetConfigImageSize_Params, size);
+    size.pHostObject = object_;
+    GPUEXP_CUPTI(cuptiProfilerHostGetConfigImageSize, &size);
+    std::vector<std::uint8_t> image(size.configImageSize);
+    GPUEXP_CUPTI_PARAMS(CUpti_Profiler_Host_GetConfigImage_Params, get);
+    get.pHostObject = object_;
+    get.configImageSize = image.size();
+    get.pConfigImage = image.data();
+    GPUEXP_CUPTI(cuptiProfilerHostGetConfigImage, &get);
+    return image;
+  }
+
+ private:
+  NsightMetric properties(const char* metric) const {
+    GPUEXP_CUPTI_PARAMS(CUpti_Profiler_Host_GetMetricProperties_Params, params);
+    params.pHostObject = object_;
+    params.pMetricName = metric;
+    if (GPUEXP_CUPTI_RESULT(cuptiProfilerHostGetMetricProperties, &params) != CUPTI_SUCCESS)
+      return {metric, "", ""};
+    const auto text = [](const char* t) { return std::string(t ? t : ""); };
+    return {metric, text(params.pDimUnit), text(params.pDescription)};
+  }
+
+  CUpti_Profiler_Host_Object* object_ = nullptr;
+};
+
+// From the driver that is loaded: nothing links against libcuda, which machines without a GPU lack.
+CUcontext current_context() {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+  constexpr unsigned kVersion = 12000;
+  GPUEXP_CUDA(cudaFree(nullptr));
+  GPUEXP_CUDA(cudaGetDriverEntryPointByVersion("cuCtxGetCurrent", &function, kVersion,
+                                               cudaEnableDefault, &found));
+  CUcontext context = nullptr;
+  if (found == cudaDriverEntryPointSuccess)
+    reinterpret_cast<CUresult (*)(CUcontext*)>(function)(&context);
+  if (!context) throw CountersUnavailable("the device has no current context");
+  return context;
+}
+
+/// What keeps this device or its set-up from being profiled; empty where nothing does.
+std::string unsupported(int device) {
+  GPUEXP_CUPTI_PARAMS(CUpti_Profiler_DeviceSupported_Params, params);
+  params.cuDevice = device;
+  params.api = CUPTI_PROFILER_RANGE_PROFILING;
+  GPUEXP_CUPTI(cuptiProfilerDeviceSupported, &params);
+  if (params.isSupported == CUPTI_PROFILER_CONFIGURATION_SUPPORTED) return "";
+  const std::array causes{std::pair{params.architecture, "an architecture before 7.5"},
+                          std::pair{params.sli, "SLI"},
+                          std::pair{params.vGpu, "a virtual GPU without profiling"},
+                          std::pair{params.confidentialCompute, "confidential computing"},
+                          std::pair{params.cmp, "a mining processor"},
+                          std::pair{params.wsl, "this version of WSL"}};
+  for (const auto& [level, cause] : causes) {
+    if (level != CUPTI_PROFILER_CONFIGURATION_SUPPORTED) return cause;
+  }
+  return "an unknown cause";
+}
+
+/// While it lives, the names of the kernels that are launched are written down, also those of
+/// libraries.
+class KernelNames {
+ public:
+  KernelNames() {
+    subscribed_ = GPUEXP_CUPTI_RESULT(cuptiSubscribe, &subscriber_, &KernelNames::called, this) ==
+                  CUPTI_SUCCESS;
+    if (subscribed_)
+      GPUEXP_CUPTI_RESULT(cuptiEnableDomain, 1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API);
+  }
+  ~KernelNames() {
+    if (subscribed_) GPUEXP_CUPTI_RESULT(cuptiUnsubscribe, subscriber_);
+  }
+  KernelNames(const KernelNames&) = delete;
+  KernelNames& operator=(const KernelNames&) = delete;
+
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  static bool is_launch(CUpti_CallbackId id) {
+    return id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel ||
+           id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz ||
+           id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx ||
+           id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz ||
+           id == CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel ||
+           id == CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz;
+  }
+
+  static void CUPTIAPI called(void* self, CUpti_CallbackDomain, CUpti_CallbackId id,
+                              const void* data) {
+    const auto& call = *static_cast<const CUpti_CallbackData*>(data);
+    if (!is_launch(id) || call.callbackSite != CUPTI_API_ENTER) return;
+    static_cast<KernelNames*>(self)->names_.emplace_back(call.symbolName ? call.symbolName : "");
+  }
+
+  CUpti_SubscriberHandle subscriber_ = nullptr;
+  bool subscribed_ = false;
+  std::vector<std::string> names_;
+};
+
+/// The range profiler of a context, from construction to destruction.
+class RangeProfiler {
+ public:
+  explicit RangeProfiler(CUcontext context) {
+    GPUEXP_CUPTI_PARAMS(CUpti_RangeProfiler_Enable_Params, params);
+    params.ctx = context;
+    GPUEXP_CUPTI(cuptiRangeProfilerEnable, &params);
+    object_ = params.pRangeProfilerObject;
+  }
+  ~RangeProfiler() {
+    GPUEXP_CUPTI_PARAMS(CUpti_RangeProfiler_Disable_Params, params);
+    params.pRangeProfilerObject = object_;
+    GPUEXP_CUPTI_RESULT(cuptiRangeProfilerDisable, &params);
+  }
+  RangeProfiler(const RangeProfiler&) = delete;
+  RangeProfiler& operator=(const RangeProfiler&) = delete;
+
+  /// An image for the counts of so many kernels.
+  std::vector<std::uint8_t> make_image(const std::vector<const char*>& metrics,
+                                       std::size_t kernels) const {
+    GPUEXP_CUPTI_PARAMS(CUpti_RangeProfiler_GetCounterDataSize_Params, size);
+    size.pRangeProfilerObject = object_;
+    size.pMetricNames = const_cast<const char**>(metrics.data());
+    size.numMetrics = metrics.size();
+    size.maxNumOfRanges = kernels;
+    size.maxNumRangeTreeNodes = static_cast<std::uint32_t>(kernels);
+    GPUEXP_CUPTI(cuptiRangeProfilerGetCounterDataSize, &size);
+    std::vector<std::uint8_t> image(size.counterDataSize);
+    GPUEXP_CUPTI_PARAMS(CUpti_RangeProfiler_CounterDataImage_Initialize_Params, initialize);
+    initialize.pRangeProfilerObject = object_;
+    initialize.counterDataSize = image.size();
+    initialize.pCounterData = image.data();
+    GPUEXP_CUPTI(cuptiRangeProfilerCounterDataImageInitialize, &initialize);
+    return image;
+  }
+
+  /// Each kernel is a range, and the caller repeats the launch for each pass.
+  void configure(const std::vector<std::uint8_t>& config, std::vector<std::uint8_t>& image,
+                 std::size_t kernels) {
+    GPUEXP_CUPTI_PARAMS(CUpti_RangeProfiler_SetConfig_Params, params);
+    params.pRangeProfilerObject = object_;
+    params.configSize = config.size();
+    params.pConfig = config.data();
+    params.counterDataImageSize = image.size();
+    params.pCounterDataImage = image.data();
+    params.range = CUPTI_AutoRange;
+    params.replayMode = CUPTI_UserReplay;
+    params.maxRangesPerPass = kernels;
+    params.numNestingLevels = 1;
+    params.minNestingLevel = 1;
+    params.targetNestingLevel = 1;
+    GPUEXP_CUPTI(cuptiRangeProfilerSetConfig, &params);
+  }
+
+  void start() {
+    GPUEXP_CUPTI_PARAMS(CUpti_RangeProfiler_Start_Params, params);
+    params.pRangeProfilerObject = object_;
+    GPUEXP_CUPTI(cuptiRangeProfilerStart, &params);
+  }
+
+  /// True after the last pass.
+  bool stop() {
+    GPUEXP_CUPTI_PARAMS(CUpti_RangeProfiler_Stop_Params, params);
+    params.pRangeProfilerObject = object_;
+    GPUEXP_CUPTI(cuptiRangeProfilerStop, &params);
+    return params.isAllPassSubmitted != 0;
+  }
+
+  /// Completes the image; returns how many kernels did not fit into it.
+  std::size_t decode() {
+    GPUEXP_CUPTI_PARAMS(CUpti_RangeProfiler_DecodeData_Params, params);
+    params.pRangeProfilerObject = object_;
+    GPUEXP_CUPTI(cuptiRangeProfilerDecodeData, &params);
+    return params.numOfRangeDropped;
+  }
+
+ private:
+  CUpti_RangeProfiler_Object* object_ = nullptr;
+};
+
+std::size_t kernels_in(const std::vector<std::uint8_t>& image) {
+  GPUEXP_CUPTI_PARAMS(CUpti_RangeProfiler_GetCounterDataInfo_Params, params);
+  params.pCounterDataImage = image.data();
+  params.counterDataImageSize = image.size();
+  GPUEXP_CUPTI(cuptiRangeProfilerGetCounterDataInfo, &params);
+  return params.numTotalRanges;
+}
+
+std::vector<const char*> pointers_to(const std::vector<std::string>& texts) {
+  std::vector<const char*> pointers;
+  for (const std::string& text : texts)
+    pointers.push_back(text.c_str());
+  return pointers;
+}
+
+}  // namespace
+
+class HardwareCounters::Impl {
+ public:
+  Impl() : context_(current_context()) {
+    GPUEXP_CUPTI_PARAMS(CUpti_Profiler_Initialize_Params, initialize);
+    GPUEXP_CUPTI(cuptiProfilerInitialize, &initialize);
+    int device = 0;
+    GPUEXP_CUDA(cudaGetDevice(&device));
+    if (const std::string cause = unsupported(device); !cause.empty())
+      throw CountersUnavailable("CUPTI does not profile this device: " + cause);
+    GPUEXP_CUPTI_PARAMS(CUpti_Device_GetChipName_Params, chip);
+    chip.deviceIndex = static_cast<std::size_t>(device);
+    GPUEXP_CUPTI(cuptiDeviceGetChipName, &chip);
+    chip_ = chip.pChipName;
+    GPUEXP_CUPTI_PARAMS(CUpti_Profiler_GetCounterAvailability_Params, available);
+    available.ctx = context_;
+    GPUEXP_CUPTI(cuptiProfilerGetCounterAvailability, &available);
+    availability_.resize(available.counterAvailabilityImageSize);
+    available.pCounterAvailabilityImage = availability_.data();
+    GPUEXP_CUPTI(cuptiProfilerGetCounterAvailability, &available);
+    // Whoever may not count is told here, and not after minutes of timing.
+    const RangeProfiler once(context_);
+  }
+
+  std::vector<std::string> unknown(const std::vector<std::string>& metrics) const {
+    const Chip chip(chip_, availability_);
+    std::vector<std::string> unknown;
+    for (const std::string& metric : metrics) {
+      if (!chip.has(metric)) unknown.push_back(metric);
+    }
+    return unknown;
+  }
+
+  LaunchCounts count(const std::vector<std::string>& metrics, const std::function<void()>& prepare,
+                     const std::function<void()>& launch) {
+    const std::vector<const char*> names = pointers_to(metrics);
+    const auto [found, is_new] = configs_.try_emplace(metrics);
+    Configured& configured = found->second;
+    if (is_new) {
+      configured.chip = std::make_unique<Chip>(chip_, availability_);
+      configured.image = configured.chip->config_of(names);
+    }
+    constexpr std::size_t kMostKernels = 4096;
+    for (;; kernels_ *= 4) {
+      LaunchCounts counts{metrics, {}, 0};
+      if (!profiler_) profiler_.emplace(context_);
+      RangeProfiler& profiler = *profiler_;
+      std::vector<std::uint8_t> image = profiler.make_image(names, kernels_);
+      profiler.configure(configured.image, image, kernels_);
+      std::vector<std::string> kernel_names;
+      for (bool is_last = false; !is_last; ++counts.passes) {
+        prepare();
+        profiler.start();
+        const KernelNames launched;
+        launch();
+        is_last = profiler.stop();
+        kernel_names = launched.names();
+      }
+      if (profiler.decode() > 0 && kernels_ < kMostKernels) continue;
+      read(*configured.chip, image, kernel_names, counts);
+      return counts;
+    }
+  }
+
+  void release() { profiler_.reset(); }
+
+ private:
+  struct Configured {
+    std::unique_ptr<Chip> chip;
+    std::vector<std::uint8_t> image;
+  };
+
+  static void read(const Chip& chip, const std::vector<std::uint8_t>& image,
+                   const std::vector<std::string>& kernel_names, LaunchCounts& counts) {
+    const std::vector<const char*> names = pointers_to(counts.metrics);
+    const std::size_t kernels = kernels_in(image);
+    for (std::size_t i = 0; i < kernels; ++i) {
+      KernelCounts kernel{kernel_names.size() == kernels ? kernel_names[i] : "",
+                          std::vector<double>(names.size())};
+      GPUEXP_CUPTI_PARAMS(CUpti_Profiler_Host_EvaluateToGpuValues_Params, params);
+      params.pHostObject = chip.object();
+      params.pCounterDataImage = image.data();
+      params.counterDataImageSize = image.size();
+      params.rangeIndex = i;
+      params.ppMetricNames = const_cast<const char**>(names.data());
+      params.numMetrics = names.size();
+      params.pMetricValues = kernel.values.data();
+      GPUEXP_CUPTI(cuptiProfilerHostEvaluateToGpuValues, &params);
+      counts.kernels.push_back(std::move(kernel));
+    }
+  }
+
+  CUcontext context_;
+  std::string chip_;
+  std::vector<std::uint8_t> availability_;
+  std::map<std::vector<std::string>, Configured> configs_;
+  std::optional<RangeProfiler> profiler_;
+  std::size_t kernels_ = 16;  ///< that an image has room for
+};
+
+std::vector<NsightMetric> nsight_metrics(const std::string& chip) try {
+  return Chip(chip, {}).metrics();
+} catch (const DeviceError& error) {
+  throw CountersUnavailable(fmt::format("CUPTI has no metrics of {}: {}", chip, error.what()));
+}
+
+}  // namespace gpuexp
+#else
+namespace gpuexp {
+
+class HardwareCounters::Impl {
+ public:
+  Impl() { throw CountersUnavailable("this build had no header of CUPTI's range profiler"); }
+  std::vector<std::string> unknown(const std::vector<std::string>&) const { return {}; }
+  LaunchCounts count(const std::vector<std::string>&, const std::function<void()>&,
+                     const std::function<void()>&) const {
+    return {};
+  }
+  void release() const {}
+};
+
+std::vector<NsightMetric> nsight_metrics(const std::string&) {
+  throw CountersUnavailable("this build had no header of CUPTI's range profiler");
+}
+
+}  // namespace gpuexp
+#endif
+
+namespace gpuexp {
+
+HardwareCounters::HardwareCounters() try : impl_(std::make_unique<Impl>()) {
+} catch (const DeviceError& error) {
+  throw CountersUnavailable(error.what());
+}
+HardwareCounters::~HardwareCounters() = default;
+HardwareCounters::HardwareCounters(HardwareCounters&&) noexcept = default;
+HardwareCounters& HardwareCounters::operator=(HardwareCounters&&) noexcept = default;
+
+std::vector<std::string> HardwareCounters::unknown(const std::vector<std::string>& metrics) {
+  return impl_->unknown(metrics);
+}
+
+void HardwareCounters::release() {
+  impl_->release();
+}
+
+LaunchCounts HardwareCounters::count(const std::vector<std::string>& metrics,
+                                     const std::function<void()>& prepare,
+                                     const std::function<void()>& launch) {
+  return impl_->count(metrics, prepare, launch);
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,44 @@
+#include "gpu/shared_library.hpp"
+
+#include <cstdlib>
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace gpuexp {
+
+namespace {
+
+/// In order; an empty directory stands for the loader's own search, which includes the RUNPATH of
+/// the executable.
+std::vector<std::string> search_directories() {
+  std::vector<std::string> directories{""};
+  if (const char* home = std::getenv("CUDA_HOME"))
+    directories.push_back(std::string(home) + "/lib64/");
+  directories.emplace_back("/usr/local/cuda/lib64/");
+  return directories;
+}
+
+}  // namespace
+
+void* open_library(const std::vector<std::string>& names, std::string& reason) {
+  std::string searched;
+  for (const std::string& directory : search_directories()) {
+    searched += directory.empty() ? "the loader's path" : ", " + directory;
+    for (const std::string& name : names) {
+      const std::string path = directory + name;
+      if (void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
+      // Anything but "this file does not exist" says why a library that was found does not load:
+      // a file that it depends on is missing, or it is no library for this machine.
+      const std::string error = dlerror();
+      const bool absent =
+          error == path + ": cannot open shared object file: No such file or directory";
+      if (reason.empty() && !absent) reason = path + ": " + error;
+    }
+  }
+  if (reason.empty()) reason = fmt::format("none of {} in {}", fmt::join(names, ", "), searched);
+  return nullptr;
+}
+
+}  // namespace gpuexp
