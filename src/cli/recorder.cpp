@@ -1,5 +1,8 @@
 #include "cli/recorder.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include <fmt/format.h>
 
 namespace gpuexp::cli {
@@ -13,6 +16,7 @@ Report Recorder::blank_report(const Provenance& provenance) const {
   Report report;
   report.provenance = provenance;
   report.table = empty_table(columns_);
+  report.kernels = empty_kernel_table(plan_);
   return report;
 }
 
@@ -21,16 +25,16 @@ void Recorder::add_csv(std::unique_ptr<Output> output) {
   outputs_.push_back(std::move(output));
 }
 
-void Recorder::keep(std::size_t cell, std::vector<Field> fields, std::vector<double> samples_us) {
+void Recorder::keep(std::size_t cell, std::vector<Field> fields, std::vector<double> samples_us,
+                    std::vector<std::vector<Field>> kernels) {
   progress_.kept(cell);
-  add_result(cell, std::move(fields), std::move(samples_us));
+  add_result(cell, {std::move(fields), std::move(samples_us), std::move(kernels)});
 }
 
-void Recorder::add_result(std::size_t cell, std::vector<Field> fields,
-                          std::vector<double> samples_us) {
+void Recorder::add_result(std::size_t cell, Result result) {
   for (CsvWriter& writer : writers_)
-    writer.write_row(fields);
-  results_[cell] = {std::move(fields), std::move(samples_us)};
+    writer.write_row(result.fields);
+  results_[cell] = std::move(result);
 }
 
 void Recorder::floor_measured(Mode mode, const std::vector<double>& samples_us) {
@@ -68,8 +72,10 @@ void Recorder::row_timed(const Row& row) {
 
 void Recorder::row_finished(const Row& row) {
   std::vector<Field> fields = fields_of(columns_, plan_, row);
+  std::vector<std::vector<Field>> kernels = kernel_fields_of(plan_, row);
+  if (log_ && !kernels.empty()) log_->kernels(row.cell->index, kernels);
   if (log_) log_->row(row.cell->index, fields);
-  add_result(row.cell->index, std::move(fields), row.samples_us);
+  add_result(row.cell->index, {std::move(fields), row.samples_us, std::move(kernels)});
   if (row.verification && !row.verification->first_wrong.empty()) write_mismatches(row);
   progress_.finished(row);
 }
@@ -121,6 +127,8 @@ Report Recorder::finish(Provenance provenance, bool complete) {
   for (auto& [cell, result] : results_) {
     report.table.rows.push_back(std::move(result.fields));
     report.samples_us.push_back(std::move(result.samples_us));
+    std::move(result.kernels.begin(), result.kernels.end(),
+              std::back_inserter(report.kernels.rows));
   }
   report.complete = complete;
   return report;

@@ -34,7 +34,8 @@ class Recorder final : public RunObserver {
   /// Rows go there as they finish.
   void add_csv(std::unique_ptr<Output> output);
   /// A row of an earlier run that stands.
-  void keep(std::size_t cell, std::vector<Field> fields, std::vector<double> samples_us);
+  void keep(std::size_t cell, std::vector<Field> fields, std::vector<double> samples_us,
+            std::vector<std::vector<Field>> kernels);
 
   void floor_measured(Mode mode, const std::vector<double>& samples_us) override;
   void group_started(const Group& group, const std::vector<const Row*>& rows) override;
@@ -55,9 +56,10 @@ class Recorder final : public RunObserver {
   struct Result {
     std::vector<Field> fields;
     std::vector<double> samples_us;
+    std::vector<std::vector<Field>> kernels = {};
   };
 
-  void add_result(std::size_t cell, std::vector<Field> fields, std::vector<double> samples_us);
+  void add_result(std::size_t cell, Result result);
   void write_mismatches(const Row& row);
 
   const Plan& plan_;

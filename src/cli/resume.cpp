@@ -48,6 +48,15 @@ bool is_final(const std::vector<Field>& row, std::size_t status) {
   return false;
 }
 
+std::map<std::string, std::vector<std::vector<Field>>> kernels_by_key(const Table& kernels) {
+  std::map<std::string, std::vector<std::vector<Field>>> by_key;
+  const auto key = kernels.column("key");
+  for (const std::vector<Field>& fields : kernels.rows) {
+    if (const auto* text = std::get_if<std::string>(&fields[*key])) by_key[*text].push_back(fields);
+  }
+  return by_key;
+}
+
 }  // namespace
 
 Resumable read_resumable(const std::string& folder, const Registry& registry) {
@@ -84,6 +93,7 @@ void keep_finished(const Resumable& resumable, const Plan& plan, Recorder& recor
                    RunOptions& options) {
   const RunLog& log = resumable.log;
   const std::size_t status = *log.report.table.column("status");
+  const auto kernels_of = kernels_by_key(log.report.kernels);
   std::map<std::size_t, std::size_t> row_of_cell;
   for (std::size_t row = 0; row < log.cell_of_row.size(); ++row)
     row_of_cell[log.cell_of_row[row]] = row;
@@ -91,7 +101,13 @@ void keep_finished(const Resumable& resumable, const Plan& plan, Recorder& recor
     const bool finished =
         std::all_of(group.cells.begin(), group.cells.end(), [&](const Cell& cell) {
           const auto row = row_of_cell.find(cell.index);
-          return row != row_of_cell.end() && is_final(log.report.table.rows[row->second], status);
+          if (row == row_of_cell.end()) return false;
+          const std::vector<Field>& fields = log.report.table.rows[row->second];
+          const bool lacks_counters =
+              options.counters && !plan.experiment(group).counters.empty() &&
+              fields[status] == Field{std::string(name_of(Status::passed))} &&
+              !kernels_of.count(cell_key(plan, group, cell));
+          return is_final(fields, status) && !lacks_counters;
         });
     for (const Cell& cell : group.cells) {
       const auto row = row_of_cell.find(cell.index);
@@ -99,7 +115,10 @@ void keep_finished(const Resumable& resumable, const Plan& plan, Recorder& recor
       const std::vector<double>& samples_us = log.report.samples_us[row->second];
       if (finished) {
         options.finished.insert(cell.index);
-        recorder.keep(cell.index, log.report.table.rows[row->second], samples_us);
+        const auto kernels = kernels_of.find(cell_key(plan, group, cell));
+        recorder.keep(
+            cell.index, log.report.table.rows[row->second], samples_us,
+            kernels == kernels_of.end() ? std::vector<std::vector<Field>>{} : kernels->second);
       } else if (!samples_us.empty()) {
         options.prior_samples_us[cell.index] = samples_us;
       }

@@ -279,6 +279,8 @@ class Command {
     const JsonOptions json{!options_.no_samples};
     if (!options_.verify_only) {
       write_file_atomically(dir / "results.csv", to_csv(report.table));
+      if (!report.kernels.columns.empty())
+        write_file_atomically(dir / "kernels.csv", to_csv(report.kernels));
       write_json(report, dir / "results.json", json);
     }
     if (options_.json == "-") {
@@ -345,7 +347,8 @@ void add_run(CLI::App& app, Context& context) {
   options->config.add_to(*command);
   command->add_option(
       "--out", options->out,
-      "folder for log.jsonl, results.csv, results.json, and wrong elements in mismatches/; "
+      "folder for log.jsonl, results.csv, results.json, with --counters kernels.csv, and wrong "
+      "elements in mismatches/; "
       "default results/NAME-UTC");
   command->add_option("--csv", options->csv, "write the CSV there too; - is standard output");
   command->add_option("--json", options->json, "write the JSON there too; - is standard output");

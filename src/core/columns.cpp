@@ -468,6 +468,31 @@ std::vector<Field> fields_of(const std::vector<Column>& columns, const Plan& pla
   return fields;
 }
 
+Table empty_kernel_table(const Plan& plan) {
+  Table table;
+  const auto counters = select_counters(plan.config->counters());
+  if (counters.empty()) return table;
+  table.columns = {{"key", "", kText, "of the row whose launch it is part of"},
+                   {"kernel", "", kInteger, "its place in the launch, from 0"},
+                   {"name", "", kText, "as the compiler mangled it; empty where it is not known"}};
+  for (const SelectedCounter& counter : counters)
+    table.columns.push_back(counter_column(counter));
+  return table;
+}
+
+std::vector<std::vector<Field>> kernel_fields_of(const Plan& plan, const Row& row) {
+  std::vector<std::vector<Field>> rows;
+  if (!row.counts) return rows;
+  const auto counters = select_counters(plan.config->counters());
+  for (std::size_t i = 0; i < row.counts->kernels.size(); ++i) {
+    std::vector<Field>& fields = rows.emplace_back();
+    fields = {row.key, static_cast<std::int64_t>(i), text(row.counts->kernels[i].kernel)};
+    for (const SelectedCounter& counter : counters)
+      fields.push_back(field(counted(counter, *row.counts, i)));
+  }
+  return rows;
+}
+
 Table empty_table(const std::vector<Column>& columns) {
   Table table;
   table.columns.assign(columns.begin(), columns.end());

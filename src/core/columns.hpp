@@ -37,6 +37,13 @@ std::vector<Column> columns_of(const Plan& plan);
 
 std::vector<Field> fields_of(const std::vector<Column>& columns, const Plan& plan, const Row& row);
 
+/// A table of the kernels in launches: "key" of the row, "kernel" (its place, from 0), "name", and
+/// counter.<name> as in columns_of(). No columns where the plan asks for no counters.
+Table empty_kernel_table(const Plan& plan);
+
+/// One row for each kernel of the row's launch.
+std::vector<std::vector<Field>> kernel_fields_of(const Plan& plan, const Row& row);
+
 /// A table with the columns of the plan and no rows.
 Table empty_table(const std::vector<Column>& columns);
 

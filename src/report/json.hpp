@@ -3,8 +3,10 @@
 //
 //   { "schema_version": 1, "provenance": {…}, "complete": true,
 //     "columns": [ {"name", "unit", "type", "doc"}, … ],
-//     "rows": [ { <one member per column>, "samples_us": […] }, … ] }
+//     "rows": [ { <one member per column>, "samples_us": […] }, … ],
+//     "kernel_columns": […], "kernels": [ { <one member per kernel column> }, … ] }
 //
+// The last two are there where hardware counters were asked for.
 // Missing numbers are null. samples_us is absent where raw samples were left out, and empty where
 // none were taken.
 //

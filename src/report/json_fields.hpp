@@ -9,6 +9,10 @@ namespace gpuexp {
 /// Member of a row that holds its raw samples; no column may be called so.
 inline constexpr std::string_view kSamplesMember = "samples_us";
 
+/// Members of a report whose run read hardware counters.
+inline constexpr std::string_view kKernelColumnsMember = "kernel_columns";
+inline constexpr std::string_view kKernelsMember = "kernels";
+
 /// Calls visit(name, member, doc) for each optional member, in the order of the file.
 template <class Device, class Visit>
 void visit_device(Device& device, Visit&& visit) {

@@ -34,8 +34,12 @@ class Reader {
     check_schema_version(member(root, "schema_version"));
     read_provenance(member(root, "provenance"));
     values_.read(member(root, "complete"), report_.complete);
-    read_columns(member(root, "columns"));
-    read_rows(member(root, "rows"));
+    read_columns(member(root, "columns"), report_.table);
+    read_rows(member(root, "rows"), report_.table, &report_.samples_us);
+    if (has_member(kKernelColumnsMember) && has_member(kKernelsMember)) {
+      read_columns(member(root, kKernelColumnsMember), report_.kernels);
+      read_rows(member(root, kKernelsMember), report_.kernels, nullptr);
+    }
     return std::move(report_);
   }
 
@@ -70,9 +74,11 @@ class Reader {
     scanner_.end();
   }
 
+  bool has_member(std::string_view name) const { return offsets_.count(std::string(name)) > 0; }
+
   // The place of a member of the report, with the scanner before its value.
-  Place member(const Place& root, const char* name) {
-    const auto found = offsets_.find(name);
+  Place member(const Place& root, std::string_view name) {
+    const auto found = offsets_.find(std::string(name));
     if (found == offsets_.end()) values_.fail_for_absence(root, name);
     scanner_.seek(found->second, 1);
     return root.at(name);
@@ -117,7 +123,7 @@ class Reader {
     values_.require(names, place, {"argv", "config", "settings", "device"});
   }
 
-  void read_columns(const Place& place) {
+  void read_columns(const Place& place, Table& table) {
     std::unordered_set<std::string> taken;
     values_.array(place, "an array of columns", [&](const Place& item) {
       ColumnInfo column;
@@ -134,14 +140,19 @@ class Reader {
       if (!taken.insert(column.name).second)
         values_.fail(item,
                      fmt::format("'{}' is the name of an earlier column", shown(column.name)));
-      report_.table.columns.push_back(std::move(column));
+      table.columns.push_back(std::move(column));
     });
   }
 
   // ---- rows
 
-  void read_rows(const Place& place) {
-    const std::vector<ColumnInfo>& columns = report_.table.columns;
+  // Raw samples go there; where there is no place for them, they are a member like any other that
+  // is not known.
+  void read_rows(const Place& place, Table& table, std::vector<std::vector<double>>* samples_us) {
+    const std::vector<ColumnInfo>& columns = table.columns;
+    column_of_.clear();
+    any_type_.clear();
+    rows_read_ = 0;
     for (std::size_t c = 0; c < columns.size(); ++c) {
       column_of_.emplace(columns[c].name, c);
       any_type_.push_back(takes_any_type(columns[c]));
@@ -150,34 +161,34 @@ class Reader {
     bool has_samples = false;
     values_.array(place, "an array of rows", [&](const Place& row) {
       ++rows_read_;
-      read_row(row, report_.table.rows.emplace_back(columns.size()), has_samples);
+      std::vector<double>* samples = samples_us ? &samples_us->emplace_back() : nullptr;
+      read_row(row, columns, table.rows.emplace_back(columns.size()), samples, has_samples);
     });
-    if (!has_samples) report_.samples_us.clear();
+    if (samples_us && !has_samples) samples_us->clear();
   }
 
   // Columns mostly come in their order, so the one after the last is tried first.
-  std::size_t column_named(std::string_view name, std::size_t likely) const {
-    const std::vector<ColumnInfo>& columns = report_.table.columns;
+  std::size_t column_named(const std::vector<ColumnInfo>& columns, std::string_view name,
+                           std::size_t likely) const {
     if (likely < columns.size() && columns[likely].name == name) return likely;
     const auto found = column_of_.find(name);
     return found == column_of_.end() ? columns.size() : found->second;
   }
 
-  void read_row(const Place& row, std::vector<Field>& fields, bool& has_samples) {
-    const std::vector<ColumnInfo>& columns = report_.table.columns;
-    std::vector<double>& samples = report_.samples_us.emplace_back();
+  void read_row(const Place& row, const std::vector<ColumnInfo>& columns,
+                std::vector<Field>& fields, std::vector<double>* samples, bool& has_samples) {
     values_.expect(row, Kind::object, "an object");
     std::size_t likely = 0;
     std::size_t found = 0;
     scanner_.object([&](std::string_view name) {
-      const std::size_t c = column_named(name, likely);
-      const bool is_samples = name == kSamplesMember;
+      const std::size_t c = column_named(columns, name, likely);
+      const bool is_samples = samples && name == kSamplesMember;
       if (c == columns.size() && !is_samples) return scanner_.skip();
       const std::string_view known = is_samples ? kSamplesMember : columns[c].name;
       if (std::exchange(last_row_[c], rows_read_) == rows_read_)
         values_.fail_for_repetition(row, known);
       const Place at = row.at(known);
-      if (is_samples) return read_samples(at, samples, has_samples);
+      if (is_samples) return read_samples(at, *samples, has_samples);
       fields[c] = any_type_[c] ? values_.scalar(at) : values_.field(at, columns[c].type);
       likely = c + 1;
       ++found;

@@ -99,6 +99,14 @@ Json value_of(const Column& column) {
   return {{"enum", values}};
 }
 
+Json text() {
+  return {{"type", "string"}};
+}
+
+Json counter() {
+  return described("A hardware counter.", {{"type", Json::array({"number", "null"})}});
+}
+
 Json row() {
   Json properties = Json::object();
   Json of_passed_rows = Json::object();
@@ -117,9 +125,21 @@ Json row() {
       {"^param\\.", described("A parameter of the row's family; null in rows of other families.",
                               {{"type", Json::array({"string", "number", "null"})}})},
       {"^metric\\.",
-       described("A metric of the row's variant.", {{"type", Json::array({"number", "null"})}})}};
+       described("A metric of the row's variant.", {{"type", Json::array({"number", "null"})}})},
+      {"^counter\\.", counter()}};
   out["if"] = {{"properties", {{"status", {{"const", name_of(Status::passed)}}}}}};
   out["else"] = {{"properties", of_passed_rows}};
+  return out;
+}
+
+Json kernel() {
+  Json out =
+      object({{"key", described("Of the row whose launch it is part of.", text())},
+              {"kernel", described("Its place in the launch, from 0.", {{"type", "integer"}})},
+              {"name", described("As the compiler mangled it; null where it is not known.",
+                                 {{"type", Json::array({"string", "null"})}})}},
+             {"key", "kernel", "name"});
+  out["patternProperties"] = {{"^counter\\.", counter()}};
   return out;
 }
 
@@ -135,9 +155,17 @@ std::string report_schema() {
                                      {{"type", "boolean"}})},
               {"columns", described("One per member of every row, in order, raw samples aside.",
                                     list_of(reference("column")))},
-              {"rows", list_of(reference("row"))}},
+              {"rows", list_of(reference("row"))},
+              {std::string(kKernelColumnsMember),
+               described("One per member of every kernel, in order; absent where no hardware "
+                         "counters were asked for.",
+                         list_of(reference("column")))},
+              {std::string(kKernelsMember),
+               described("The kernels of every row's launch, with what the GPU counted in each.",
+                         list_of(reference("kernel")))}},
              {"schema_version", "provenance", "complete", "columns", "rows"}));
-  schema["$defs"] = {{"provenance", provenance()}, {"column", column()}, {"row", row()}};
+  schema["$defs"] = {
+      {"provenance", provenance()}, {"column", column()}, {"row", row()}, {"kernel", kernel()}};
   return schema.dump(2) + "\n";
 }
 

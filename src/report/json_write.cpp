@@ -135,6 +135,18 @@ void append_lines(Parts& parts, std::size_t count, const Append& append_element)
   parts.text() += "\n  ]";
 }
 
+void append_kernels(Parts& parts, const Table& kernels) {
+  parts.text() += fmt::format(",\n  \"{}\": [", kKernelColumnsMember);
+  append_lines(parts, kernels.columns.size(), [&](std::string& text, std::size_t i) {
+    text += text_of(json_of(kernels.columns[i]), -1);
+  });
+  parts.text() += fmt::format(",\n  \"{}\": [", kKernelsMember);
+  const std::vector<std::string> names = member_names(kernels.columns);
+  append_lines(parts, kernels.rows.size(), [&](std::string& text, std::size_t i) {
+    append_row(text, names, kernels.rows[i], nullptr);
+  });
+}
+
 std::string head_of(const Report& report) {
   constexpr int kIndent = 2;
   Json head = Json::object();
@@ -160,6 +172,7 @@ void print_json(const Report& report, const WritePart& write, const JsonOptions&
   append_lines(parts, report.table.rows.size(), [&](std::string& text, std::size_t i) {
     append_row(text, names, report.table.rows[i], has_samples ? &report.samples_us.at(i) : nullptr);
   });
+  if (!report.kernels.columns.empty()) append_kernels(parts, report.kernels);
   parts.text() += "\n}\n";
   parts.flush();
 }

@@ -72,6 +72,9 @@ struct Report {
   /// Raw samples of each row of the table, in the order taken; empty where none were. No element at
   /// all where the report has left samples out.
   std::vector<std::vector<double>> samples_us;
+  /// Hardware counters of each kernel of a row's launch: its key, the kernel's place in the launch,
+  /// its name, its counters. No columns where none were read.
+  Table kernels;
   bool complete = false;  ///< every planned row is there; false after an interruption
 
   bool operator==(const Report&) const = default;

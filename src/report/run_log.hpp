@@ -9,6 +9,7 @@
 //   {"discard": [I, …], "rounds": [A, B]}    these cells' samples of rounds A to B do not count
 //   {"clock": I, "mhz": F}                   mean SM clock over the last rounds of cell I's group
 //   {"row": I, "fields": […]}                a cell's row; a later one replaces it
+//   {"kernels": I, "rows": [[…], …]}         hardware counters of each kernel of cell I's launch
 //   {"times_s": {NAME: F, …}}                where the time of the run went
 //   {"event": TEXT, "utc": TIME}             resumed, recovered, interrupted, complete
 // Fields stand in the order of the report's columns.
@@ -58,6 +59,7 @@ class RunLogWriter {
   void discard(const std::vector<std::size_t>& cells, int first_round, int last_round);
   void clock(std::size_t cell, double mhz);
   void row(std::size_t cell, const std::vector<Field>& fields);
+  void kernels(std::size_t cell, const std::vector<std::vector<Field>>& rows);
   void event(const std::string& what);
   void times(const std::vector<std::pair<std::string, double>>& seconds);
 

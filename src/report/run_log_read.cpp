@@ -19,6 +19,7 @@ namespace {
 struct CellLog {
   std::vector<Field> fields;
   bool has_row = false;
+  std::vector<std::vector<Field>> kernels;
   struct Sample {
     std::int64_t round;
     double time_us;
@@ -136,6 +137,7 @@ class Reader {
     std::string kind;  ///< the first member; a later version may have added it
     std::vector<std::size_t> cells;
     std::vector<Field> fields;
+    std::vector<std::vector<Field>> kernels;
     std::vector<std::int64_t> rounds;
     std::string what;
   };
@@ -149,7 +151,13 @@ class Reader {
       if (is_of_row && name == event.kind) {
         event.cells = {cell_at(values, at)};
       } else if (is_of_row && name == "fields") {
-        event.fields = fields(values, at);
+        event.fields = fields(values, at, log_.report.table.columns);
+      } else if (event.kind == "kernels" && name == event.kind) {
+        event.cells = {cell_at(values, at)};
+      } else if (event.kind == "kernels" && name == "rows") {
+        values.array(at, "an array of rows", [&](const Place& item) {
+          event.kernels.push_back(fields(values, item, log_.report.kernels.columns));
+        });
       } else if (is_discard && name == event.kind) {
         values.array(at, "an array of cells",
                      [&](const Place& item) { event.cells.push_back(cell_at(values, item)); });
@@ -163,6 +171,7 @@ class Reader {
       }
     });
     if (event.kind == "cell" || event.kind == "row") values.require(names, kLine, {"fields"});
+    if (event.kind == "kernels") values.require(names, kLine, {"rows"});
     if (event.kind == "discard" && event.rounds.size() != 2)
       values.fail(kLine, "samples are discarded from one round to another");
     return event;
@@ -174,6 +183,8 @@ class Reader {
       cell.fields = std::move(event.fields);
       cell.has_row = event.kind == "row";
       if (!cell.has_row) cell.resumed_at = cell.samples.size();
+    } else if (event.kind == "kernels") {
+      cells_[event.cells.front()].kernels = std::move(event.kernels);
     } else if (event.kind == "discard") {
       for (const std::size_t cell : event.cells)
         discard(cells_[cell], event.rounds[0], event.rounds[1]);
@@ -190,8 +201,8 @@ class Reader {
     return static_cast<std::size_t>(cell);
   }
 
-  std::vector<Field> fields(JsonValues& values, const Place& place) const {
-    const std::vector<ColumnInfo>& columns = log_.report.table.columns;
+  static std::vector<Field> fields(JsonValues& values, const Place& place,
+                                   const std::vector<ColumnInfo>& columns) {
     std::vector<Field> fields;
     std::size_t count = 0;
     values.array(place, "an array of fields", [&](const Place& at) {
@@ -228,6 +239,10 @@ class Reader {
       log_.cell_of_row.push_back(index);
       log_.report.table.rows.push_back(cell.fields);
       log_.report.samples_us.push_back(std::move(samples_us));
+      if (cell.has_row && status == passed) {
+        for (std::vector<Field>& kernel : cell.kernels)
+          log_.report.kernels.rows.push_back(std::move(kernel));
+      }
     }
     return std::move(log_);
   }

@@ -126,6 +126,13 @@ void RunLogWriter::row(std::size_t cell, const std::vector<Field>& fields) {
   append(line_of(Json{{"row", cell}, {"fields", json_of_fields(fields)}}));
 }
 
+void RunLogWriter::kernels(std::size_t cell, const std::vector<std::vector<Field>>& rows) {
+  Json json = Json::array();
+  for (const std::vector<Field>& fields : rows)
+    json.push_back(json_of_fields(fields));
+  append(line_of(Json{{"kernels", cell}, {"rows", json}}));
+}
+
 void RunLogWriter::event(const std::string& what) {
   append(line_of(Json{{"event", what}, {"utc", utc_now()}}));
 }

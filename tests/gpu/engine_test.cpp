@@ -150,6 +150,54 @@ TEST_CASE("registers in the generated table are those that the driver reports", 
 
 // Memory returned to the driver is cleared in the background, which slows whatever is measured
 // next.
+TEST_CASE("counters of a launch are those that its addresses make", "[engine][counters]") {
+  const Family* family = Registry::global().find("coalescing");
+  REQUIRE(family);
+  const DeviceSpec device = query_device(0, {}).spec;
+  const auto executor = in_this_process(device);
+  const auto counters = select_counters({"memory"});
+  const std::vector<std::string> metrics = metrics_of(counters);
+  const CounterSupport support = executor->counter_support(metrics);
+  if (!support.unavailable.empty()) {
+    WARN("no hardware counters here: " << support.unavailable);
+    return;
+  }
+  CHECK(support.unknown.empty());
+  CHECK(executor->counter_support({"lts__nothing.sum"}).unknown ==
+        std::vector<std::string>{"lts__nothing.sum"});
+  constexpr std::int64_t kCount = std::int64_t{1} << 24;
+  const auto count = [&](const char* variant, std::int64_t stride, Mode mode) {
+    Values values;
+    for (const Parameter& parameter : family->parameters) {
+      values.push_back(parameter.name == "n"        ? Value{kCount}
+                       : parameter.name == "stride" ? Value{stride}
+                                                    : parameter.default_value);
+    }
+    executor->set_up(*family, values, 1);
+    executor->warm_up(*family->find(variant), mode, 1);
+    const LaunchCounts counts = executor->count(*family->find(variant), mode, metrics);
+    CHECK(counts.kernels.size() == 1);
+    CHECK_THAT(counts.kernels.front().kernel, contains_text("kernel"));
+    std::map<std::string, double> by_name;
+    for (const SelectedCounter& counter : counters) {
+      if (const auto value = counted(counter, counts)) by_name[counter.name] = *value;
+    }
+    return by_name;
+  };
+  auto plain = count("read_strided", 1, Mode::cold);
+  CHECK(plain["global_load_sectors_per_request"] == Approx(4.0).epsilon(0.02));
+  CHECK(plain["dram_read_bytes"] == Approx(4.0 * kCount).epsilon(0.05));
+  auto strided = count("read_strided", 8, Mode::cold);
+  CHECK(strided["global_load_sectors_per_request"] == Approx(32.0).epsilon(0.02));
+  CHECK(strided["dram_read_bytes"] == Approx(32.0 * kCount).epsilon(0.05));
+  // A third of the L2 is still there from the launch before.
+  auto warm = count("read_contiguous", 1, Mode::warm);
+  CHECK(warm["dram_read_bytes"] < plain["dram_read_bytes"]);
+  // Timing afterwards finds no profiler in force.
+  executor->sample({family->find("read_contiguous")}, Mode::warm,
+                   [](std::size_t, const Sample& sample) { CHECK(sample.time_us > 0); });
+}
+
 TEST_CASE("freed memory stays with the process and is used again", "[engine]") {
   int pools = 0;
   GPUEXP_CUDA(cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, 0));

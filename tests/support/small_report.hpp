@@ -123,4 +123,17 @@ inline Report small_report() {
   return report;
 }
 
+/// What hardware counters said of the kernels of two rows, one of which launches two.
+inline Table small_kernels() {
+  Table kernels;
+  kernels.columns = {{"key", "", FieldType::text, "of the row"},
+                     {"kernel", "", FieldType::integer, "its place"},
+                     {"name", "", FieldType::text, "its name"},
+                     {"counter.dram_read_bytes", "B", FieldType::real, "bytes read"}};
+  kernels.rows = {{"ladder/matmul/naive", std::int64_t{0}, "_Z5naive", 8e6},
+                  {"ladder/matmul/cublas", std::int64_t{0}, "split_k", 4e6},
+                  {"ladder/matmul/cublas", std::int64_t{1}, kMissing, kMissing}};
+  return kernels;
+}
+
 }  // namespace gpuexp

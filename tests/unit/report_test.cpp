@@ -168,6 +168,20 @@ TEST_CASE("JSON reads back as it was written", "[report][json]") {
   CHECK(to_json(read) == to_json(report));
 }
 
+TEST_CASE("Kernels that were counted read back as they were written", "[report][json][counters]") {
+  Report report = small_report();
+  CHECK(to_json(report).find("\"kernels\"") == std::string::npos);
+  report.kernels = small_kernels();
+  const std::string text = to_json(report);
+  const Report read = parse_report(text, "r.json");
+  CHECK(read.kernels == report.kernels);
+  CHECK(read.table == report.table);
+  CHECK(to_json(read) == text);
+  // A run may end before it has counted any.
+  report.kernels.rows.clear();
+  CHECK(parse_report(to_json(report), "r.json").kernels == report.kernels);
+}
+
 TEST_CASE("JSON keeps every number exactly and has null for missing ones", "[report][json]") {
   for (const double value : {0.1, 1e300, 5e-324, -0.0, 1.0 / 3, 123456789012345680.0}) {
     const Report read = parse_report(to_json(one_field_report(value, kReal)), "r.json");

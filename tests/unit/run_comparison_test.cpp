@@ -171,10 +171,10 @@ TEST_CASE("circumstances that differ have a line each", "[compare]") {
   b.device.uuid = "GPU-2";
   b.device.driver_version = "580";
   CHECK(differences(a, b) ==
-        std::vector<std::string>{
-            "another GPU of this kind: GPU-1 → GPU-2", "driver: unknown → 580",
-            "toolkit: 13.0.88 → 13.1.0", "commit: 0123456789ab → fedcba987654 with local changes",
-            "seed: 7 → 8", "settings: x.max_samples 100 → 200"});
+        std::vector<std::string>{"another GPU of this kind: GPU-1 → GPU-2", "driver: unknown → 580",
+                                 "toolkit: 13.0.88 → 13.1.0",
+                                 "commit: 0123456789ab → fedcba987654 with local changes",
+                                 "seed: 7 → 8", "settings: x.max_samples 100 → 200"});
 }
 
 TEST_CASE("only cells that passed in every run are repeated", "[compare]") {

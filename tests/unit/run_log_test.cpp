@@ -83,6 +83,26 @@ TEST_CASE("what a log was told is what is read from it") {
   CHECK(log.report.provenance == original.provenance);
 }
 
+TEST_CASE("a log keeps the kernels that were counted, of rows that passed", "[counters]") {
+  const Folder folder;
+  const Table kernels = small_kernels();
+  Report report = blank();
+  report.kernels.columns = kernels.columns;
+  {
+    RunLogWriter log(folder.log(), report, 6, {});
+    log.cell_started(0, row(0));
+    log.kernels(0, {kernels.rows[0]});
+    log.row(0, row(0));
+    log.cell_started(4, row(4));
+    log.row(4, row(4));
+    log.kernels(4, {kernels.rows[1], kernels.rows[2]});
+    log.cell_started(5, row(5));
+    log.kernels(5, {kernels.rows[0]});
+    log.row(5, row(5));
+  }
+  CHECK(read_run_log(folder.log()).report.kernels == kernels);
+}
+
 TEST_CASE("a log cut anywhere is read up to its last whole line") {
   const Folder folder;
   {
@@ -207,6 +227,27 @@ TEST_CASE("what is no log is refused with its line") {
   CHECK_THAT(error_of(head + "[0,1e300,1.0]\n"), contains_text("x:2: [1]: expected an integer"));
   CHECK_THAT(error_of(head + "{\"discard\":[0],\"rounds\":[1]}\n"), contains_text("x:2: "));
   CHECK_THAT(error_of(head + std::string(100'000, '[') + "\n"), contains_text("x:2:65: "));
+}
+
+TEST_CASE("kernels in a log are rows of its kernel columns", "[counters]") {
+  Report report = blank();
+  report.kernels.columns = small_kernels().columns;
+  const Folder folder;
+  { RunLogWriter log(folder.log(), report, 1, {}); }
+  const std::string head = text_of(folder.log());
+  const auto error_of = [&](const std::string& line) {
+    try {
+      parse_run_log(head + line + "\n", "x");
+    } catch (const ReportError& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  CHECK_THAT(error_of(R"({"kernels":0,"rows":[["k",0,"n"]]})"),
+             contains_text("3 fields for 4 columns"));
+  CHECK_THAT(error_of(R"({"kernels":0,"rows":[["k",0,"n","text"]]})"), contains_text("number"));
+  CHECK_THAT(error_of(R"({"kernels":1,"rows":[]})"), contains_text("cell 1 of 1"));
+  CHECK_THAT(error_of(R"({"kernels":0})"), contains_text("rows"));
 }
 
 TEST_CASE("a field of a log has its column's type, as in a report") {

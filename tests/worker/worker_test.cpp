@@ -1,6 +1,7 @@
 // The whole path of a run with a worker process, without a GPU: the worker is this program again,
 // with an executor whose faults are scripted by a name on its command line.
 #define CATCH_CONFIG_RUNNER
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -40,6 +41,7 @@ Verification nan_result() {
 std::unique_ptr<Executor> scripted(const std::string& fault) {
   if (fault == "no_context") throw DeviceError("cudaErrorDevicesUnavailable", DeviceFault::refused);
   auto executor = std::make_unique<FakeExecutor>();
+  executor->kernels.push_back({"second_kernel", std::nan("")});
   executor->verification = [fault](const std::string& variant, int) {
     return fault == "nan" && variant == "second" ? nan_result() : Verification{};
   };
@@ -117,6 +119,20 @@ TEST_CASE("a worker runs a plan as an executor of one's own does") {
     CHECK(row.clocks->median_mhz == 1000.0);
     CHECK(row.traits->gated);
   }
+}
+
+TEST_CASE("hardware counters come from a worker as they were read", "[counters]") {
+  WorkerRun b("none");
+  b.config.experiments.front().counters = {"lts__t_sectors.sum"};
+  const auto rows = b.run();
+  REQUIRE(rows.front().counts.has_value());
+  const LaunchCounts& counts = *rows.front().counts;
+  CHECK(counts.metrics == std::vector<std::string>{"lts__t_sectors.sum"});
+  CHECK(counts.passes == 1);
+  REQUIRE(counts.kernels.size() == 2);
+  CHECK(counts.kernels[0].kernel == "kernel");
+  CHECK(counts.kernels[0].values == std::vector<double>{8.0});
+  CHECK(std::isnan(counts.kernels[1].values.front()));
 }
 
 TEST_CASE("what ends a worker costs the cell that did it, and the reason says how") {
