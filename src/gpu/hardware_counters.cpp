@@ -378,7 +378,9 @@ class HardwareCounters::Impl {
         is_last = profiler.stop();
         kernel_names = launched.names();
       }
-      if (profiler.decode() > 0 && kernels_ < kMostKernels) continue;
+      // Kernels beyond what the image has room for are left out, and not always reported.
+      const bool is_full = profiler.decode() > 0 || kernels_in(image) == kernels_;
+      if (is_full && kernels_ < kMostKernels) continue;
       read(*configured.chip, image, kernel_names, counts);
       return counts;
     }

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Hardware counters of a run held against those that Nsight Compute reads of the same kernels.
+
+usage: check_counters.py RUN NCU.csv [--gpuexp PROGRAM]
+
+RUN is the folder (or results.json) of a run with counters, all of its cells in mode cold. NCU.csv is what Nsight Compute
+printed for the same cells, one launch each, in the same order:
+
+    build/gpuexp run CONFIG --set modes=cold --counters --out RUN
+    ncu --clock-control none --cache-control none --replay-mode application --print-units base --csv --page raw \\
+        --nvtx --nvtx-include 'gpuexp@measure/' --metrics METRICS build/gpuexp run CONFIG --profile > NCU.csv
+
+METRICS are the numerators and denominators of `gpuexp list metrics --json`; `check_counters.py --metrics` prints them. With
+application replay, the program flushes the caches before each pass, which kernel replay would not.
+
+Prints a Markdown table: for each counter the kernels that have it, and the median and largest relative difference, of
+kernels where it is large enough to count (DRAM: 10 MB; events: 1000). Only the standard library is needed. Exit codes: 0
+printed; 2 what was given does not belong together.
+"""
+
+import argparse
+import csv
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LEAST_BYTES = 10e6
+LEAST_EVENTS = 1000
+# Of the range that Nsight Compute looks at, but not of the launch: it clears the caches before.
+NOT_LAUNCHED = "flush_kernel"
+
+
+def fail(message):
+    print(f"check_counters.py: {message}", file=sys.stderr)
+    sys.exit(2)
+
+
+def known_counters(program):
+    listed = subprocess.run([program, "list", "metrics", "--json"], check=True, capture_output=True, text=True)
+    return json.loads(listed.stdout)["counters"]
+
+
+def metrics_of(counters):
+    names = [c[part] for c in counters for part in ("numerator", "denominator") if c[part]]
+    return sorted(set(names))
+
+
+def read_ncu(path):
+    """A list of {metric: value}, with the kernel's name under "Kernel Name"."""
+    with open(path, newline="") as file:
+        lines = [line for line in file if line.startswith('"')]
+    rows = list(csv.reader(lines))
+    if not rows:
+        fail(f"{path}: no CSV of Nsight Compute")
+    names, units, kernels = rows[0], rows[1], rows[2:]
+    if any(unit in ("Kbyte", "Mbyte", "Gbyte") for unit in units):
+        fail(f"{path}: units are scaled; ask ncu for --print-units base")
+    kernels = [dict(zip(names, kernel)) for kernel in kernels]
+    return [kernel for kernel in kernels if NOT_LAUNCHED not in kernel["Kernel Name"]]
+
+
+def number(text):
+    return float(text.replace(",", ""))
+
+
+def value_by_ncu(counter, kernel):
+    above = number(kernel[counter["numerator"]])
+    if not counter["denominator"]:
+        return counter["scale"] * above
+    below = number(kernel[counter["denominator"]])
+    return counter["scale"] * above / below if below else None
+
+
+def is_large(counter, kernel):
+    least = LEAST_BYTES if counter["unit"] == "B" else LEAST_EVENTS
+    return number(kernel[counter["numerator"]]) >= least
+
+
+
+def check_kernels(ours, theirs):
+    if len(ours) != len(theirs):
+        fail(f"{len(ours)} kernels in the run, {len(theirs)} by Nsight Compute")
+    for our, their in zip(ours, theirs):
+        # Theirs is demangled; a name of one's own is in the mangled one as it is.
+        name = their["Kernel Name"].split("<")[0].split("(")[0].split("::")[-1].split(" ")[-1]
+        if our["name"] and name not in our["name"]:
+            fail(f"{our['key']}: kernel {our['name']} stands beside {their['Kernel Name']}")
+
+
+def differences(counter, ours, theirs):
+    """Relative difference and place of every kernel whose counts are large."""
+    found = []
+    for our, their in zip(ours, theirs):
+        reference = value_by_ncu(counter, their)
+        value = our.get("counter." + counter["name"])
+        if value is None or not reference or not is_large(counter, their):
+            continue
+        found.append((abs(value / reference - 1), our["key"]))
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Counters of a run against those of Nsight Compute.")
+    parser.add_argument("run", nargs="?", metavar="RUN")
+    parser.add_argument("ncu", nargs="?", metavar="NCU.csv")
+    parser.add_argument("--gpuexp", default=os.path.join(REPOSITORY, "build", "gpuexp"))
+    parser.add_argument("--metrics", action="store_true", help="print what ncu --metrics is to be given")
+    arguments = parser.parse_args()
+    counters = known_counters(arguments.gpuexp)
+    if arguments.metrics:
+        print(",".join(metrics_of(counters)))
+        return
+    if not arguments.run or not arguments.ncu:
+        parser.error("RUN and NCU.csv are needed")
+    path = arguments.run
+    if os.path.isdir(path):
+        path = os.path.join(path, "results.json")
+    with open(path) as file:
+        ours = json.load(file).get("kernels")
+    if not ours:
+        fail(f"{path}: no kernels; was it run with --counters?")
+    theirs = read_ncu(arguments.ncu)
+    check_kernels(ours, theirs)
+    print("| counter | kernels | median difference | largest | where |")
+    print("|---|---:|---:|---:|---|")
+    for counter in counters:
+        found = differences(counter, ours, theirs)
+        if not found:
+            print(f"| `{counter['name']}` | 0 | | | |")
+            continue
+        worst, key = max(found)
+        median = statistics.median(d for d, _ in found)
+        print(f"| `{counter['name']}` | {len(found)} | {100 * median:.2f} % | {100 * worst:.2f} % | `{key}` |")
+
+
+if __name__ == "__main__":
+    main()
