@@ -59,6 +59,9 @@ list(REMOVE_DUPLICATES CMAKE_BUILD_RPATH)
 set(CMAKE_INSTALL_RPATH ${CMAKE_BUILD_RPATH})
 
 if(NOT GPUEXP_CUOBJDUMP)
-  message(WARNING "cuobjdump was not found, so this build knows no kernel's registers and shared memory without a "
-    "GPU. Run scripts/quickstart.sh, which installs it, or set GPUEXP_CUOBJDUMP.")
+  message(WARNING "cuobjdump was not found, so this build knows no kernel's registers, shared memory and instructions "
+    "without a GPU. Run scripts/quickstart.sh, which installs it, or set GPUEXP_CUOBJDUMP.")
+elseif(NOT GPUEXP_NVDISASM)
+  message(WARNING "nvdisasm was not found, so this build knows no kernel's instructions. Run scripts/quickstart.sh, "
+    "which installs it, or set GPUEXP_NVDISASM.")
 endif()

@@ -66,7 +66,11 @@ if(GPUEXP_NVCC)
   list(PREPEND _gpuexp_toolkit_hints "${_gpuexp_nvcc_dir}")
 endif()
 find_program(GPUEXP_CUOBJDUMP NAMES cuobjdump HINTS ${_gpuexp_toolkit_hints} PATHS ${_gpuexp_toolkit_paths}
-  DOC "Tool that reads registers and shared memory out of compiled kernels")
+  DOC "Tool that reads registers, shared memory and machine code out of compiled kernels")
+if(GPUEXP_CUOBJDUMP)
+  get_filename_component(_gpuexp_cuobjdump_dir "${GPUEXP_CUOBJDUMP}" DIRECTORY)
+  list(PREPEND _gpuexp_toolkit_hints "${_gpuexp_cuobjdump_dir}")  # which calls it
+endif()
 find_program(GPUEXP_NVDISASM NAMES nvdisasm HINTS ${_gpuexp_toolkit_hints} PATHS ${_gpuexp_toolkit_paths}
   DOC "Disassembler of GPU machine code")
 mark_as_advanced(GPUEXP_NVCC GPUEXP_CUOBJDUMP GPUEXP_NVDISASM GPUEXP_VENV)

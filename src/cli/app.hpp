@@ -59,6 +59,9 @@ std::filesystem::path config_dir();
 /// The same; empty where there is none.
 std::optional<std::filesystem::path> find_config_dir();
 
+/// What commands that need no GPU take for --gpu where none is given.
+inline constexpr const char* kDefaultGpu = "h200";
+
 /// All device specs of config_dir()/devices.
 std::vector<DeviceSpecFile> device_specs();
 

@@ -3,6 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/app.hpp"
+#include "cli/code_report.hpp"
+#include "core/config_overrides.hpp"
+#include "core/plan.hpp"
 #include "report/text.hpp"
 
 namespace gpuexp::cli {
@@ -47,7 +50,7 @@ void print_text(const Family& f) {
   fmt::print("\ntolerance\n{}", paragraph(f.tolerance_derivation, kWidth, 2));
 }
 
-void print_json(const Family& f) {
+nlohmann::ordered_json to_json(const Family& f) {
   nlohmann::ordered_json out{{"id", f.id}, {"question", f.question}, {"physics", f.physics}};
   for (const Parameter& p : f.parameters) {
     nlohmann::ordered_json entry{{"name", p.name}, {"unit", p.unit}, {"doc", p.doc}};
@@ -71,33 +74,84 @@ void print_json(const Family& f) {
     out["variants"].push_back(entry);
   }
   out["tolerance"] = f.tolerance_derivation;
-  fmt::print("{}\n", out.dump(2));
+  return out;
 }
 
 struct Options {
   std::string family;
+  std::vector<std::string> sets;
+  std::string gpu;
   bool json = false;
 };
+
+void check_is_parameter(const std::string& set, const Family& family) {
+  const std::string name = set.substr(0, set.find('='));
+  if (family.find_parameter(name)) return;
+  std::vector<std::string> names;
+  for (const Parameter& p : family.parameters)
+    names.push_back(p.name);
+  throw ConfigError(fmt::format("--set {}: '{}' is no parameter of family '{}'{}", shorten(set),
+                                shorten(name), family.id, allowed_names(name, names)));
+}
+
+// All variants that launch kernels of this binary, on the default problem as --set changes it.
+Config config_of(const Family& family, const std::vector<std::string>& sets) {
+  for (const std::string& set : sets)
+    check_is_parameter(set, family);
+  Experiment experiment;
+  experiment.name = family.id;
+  experiment.family = &family;
+  for (const Variant& variant : family.variants) {
+    if (variant.shapes) experiment.variants.push_back(&variant);
+  }
+  experiment.modes = {Mode::warm};
+  Config config;
+  config.name = family.id;
+  config.experiments.push_back(std::move(experiment));
+  ConfigOverrides overrides;
+  overrides.sets = sets;
+  apply_overrides(overrides, config);
+  return config;
+}
+
+ExitCode run(const Context& context, const Options& options) {
+  const Family& family = find_family(context.registry, options.family);
+  const Config config = config_of(family, options.sets);
+  const auto specs = device_specs();
+  const DeviceSpec& device = find_device_spec(specs, options.gpu).spec;
+  const Plan plan = make_plan(config, device, context.resources, device.memory_bytes);
+  if (options.json) {
+    nlohmann::ordered_json json = to_json(family);
+    json["machine_code"] = code_json(plan, context.resources);
+    fmt::print("{}\n", json.dump(2));
+  } else {
+    print_text(family);
+    fmt::print("\n{}", code_text(plan, context.resources));
+  }
+  return ExitCode::ok;
+}
 
 }  // namespace
 
 void add_describe(CLI::App& app, Context& context) {
-  CLI::App* command =
-      app.add_subcommand("describe", "one family: its question, parameters and each variant's why");
+  CLI::App* command = app.add_subcommand(
+      "describe", "one family: its question, parameters, each variant's why and machine code");
   auto options = std::make_shared<Options>();
+  options->gpu = kDefaultGpu;
   command->add_option("family", options->family, "a family's id (gpuexp list)")->required();
+  command->add_option(
+      "--gpu", options->gpu,
+      fmt::format("machine code for this GPU: an id, name or alias (gpuexp list); default {}",
+                  kDefaultGpu));
+  command
+      ->add_option("--set", options->sets,
+                   "machine code for these values of a parameter instead of its default")
+      ->type_name("NAME=VALUE[,VALUE...]")
+      ->allow_extra_args(false);
   command->add_flag("--json", options->json, "machine-readable");
-  command->footer("example: gpuexp describe matmul");
+  command->footer("example: gpuexp describe matmul_tensor --set dtype=tf32");
   command->callback([&context, options] {
-    context.action = [&context, options] {
-      const Family& family = find_family(context.registry, options->family);
-      if (options->json) {
-        print_json(family);
-      } else {
-        print_text(family);
-      }
-      return ExitCode::ok;
-    };
+    context.action = [&context, options] { return run(context, *options); };
   });
 }
 

@@ -13,7 +13,6 @@ namespace gpuexp::cli {
 
 namespace {
 
-constexpr const char* kDefaultGpu = "h200";
 constexpr std::size_t kWidth = 100;
 
 struct Options {

@@ -14,8 +14,6 @@ namespace gpuexp::cli {
 
 namespace {
 
-constexpr const char* kDefaultGpu = "h200";
-
 struct Options {
   ConfigOptions config;
   std::string gpu;

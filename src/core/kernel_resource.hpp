@@ -1,17 +1,18 @@
-// Registers and memory of every compiled kernel, read from the machine code at build time, so that
-// occupancy is known where no GPU is.
+// What every compiled kernel needs and consists of, read from the machine code at build time, so
+// that occupancy and instructions are known where no GPU is.
 #pragma once
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace gpuexp {
 
-/// What the compiler gave one kernel on one architecture, read out of the compiled objects with
-/// `cuobjdump --dump-resource-usage`: what a prediction of occupancy needs where there is no GPU to
-/// ask with cudaFuncGetAttributes. A kernel has one row per architecture that the binary holds
-/// machine code for; PTX has none.
+/// What the compiler made of one kernel on one architecture, read out of the compiled objects with
+/// cuobjdump: what a prediction of occupancy needs where there is no GPU to ask with
+/// cudaFuncGetAttributes, and the instructions. A kernel has one row per architecture that the
+/// binary holds machine code for; PTX has none.
 struct KernelResource {
   /// Address of the kernel's host stub: the pointer that cudaLaunchKernel takes, so a variant finds
   /// the rows of its kernels by the pointers that it launches.
@@ -28,7 +29,14 @@ struct KernelResource {
   /// the stack, which holds local arrays, spilled registers and call frames.
   int local_bytes;
   int stack_bytes;
+  /// Its instructions by kind, for read_counts() of core/machine_code.hpp; empty where the build
+  /// had no nvdisasm, which cuobjdump calls.
+  const char* instructions = "";
 };
+
+/// The kernel's name as its source has it, with template arguments and without the namespaces that
+/// it stands in: "step_kernel<master_weights::Stochastic, __half>".
+std::string kernel_name(const std::string& mangled_name);
 
 /// The rows of this binary's kernels, sorted by name, then architecture; count receives how many
 /// there are. The table is generated while the kernels are built (kernels/kernel_resources.cmake),
@@ -45,6 +53,8 @@ class KernelResources {
 
   KernelResources() = default;
   KernelResources(const KernelResource* table, std::size_t count);
+
+  bool empty() const { return sorted_.empty(); }
 
   /// The figures for `compute_capability` (90 for 9.0): those of the newest architecture built that
   /// is not newer, else of the oldest built. Exact when the major version agrees, because code of

@@ -56,8 +56,8 @@ std::string without_blank_lines(std::string text) {
   return text;
 }
 
-void check_golden(const std::string& name, const std::string& arguments, int exit_code) {
-  const Outcome outcome = gpuexp(arguments);
+void check_text(const std::string& name, const std::string& arguments, const Outcome& outcome,
+                int exit_code) {
   INFO("gpuexp " << arguments);
   INFO(outcome.output);
   CHECK(outcome.exit_code == exit_code);
@@ -73,6 +73,10 @@ void check_golden(const std::string& name, const std::string& arguments, int exi
   } else {
     CHECK(text == golden);
   }
+}
+
+void check_golden(const std::string& name, const std::string& arguments, int exit_code) {
+  check_text(name, arguments, gpuexp(arguments), exit_code);
 }
 
 struct Case {
@@ -95,6 +99,8 @@ TEST_CASE("mistakes end with exit code 2 and a message that names them") {
       {"error_subcommand", "pln quickstart", 2},
       {"error_option", "plan quickstart --gpus h200", 2},
       {"error_family", "describe matmull", 2},
+      {"error_describe_set", "describe divergence --set m=3", 2},
+      {"error_describe_range", "describe divergence --set fraction=2", 2},
       {"error_config_name", "plan quickstrat", 2},
       {"error_config_path", "plan tests/cli/data/absent.json", 2},
       {"error_gpu", "predict quickstart --gpu h20", 2},
@@ -131,7 +137,7 @@ TEST_CASE("mistakes end with exit code 2 and a message that names them") {
     check_golden(c.name, c.arguments, c.exit_code);
 }
 
-TEST_CASE("plan, predict and describe") {
+TEST_CASE("plan") {
   const Case cases[] = {
       {"plan", "plan tests/cli/data/small.json --gpu h200", 0},
       {"plan_set",
@@ -141,6 +147,77 @@ TEST_CASE("plan, predict and describe") {
   };
   for (const Case& c : cases)
     check_golden(c.name, c.arguments, c.exit_code);
+}
+
+// A description without what depends on the compiler: figures, and which classes of instructions
+// occur.
+std::string without_figures(const std::string& description) {
+  std::istringstream lines(description);
+  std::string kept;
+  bool in_code = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("instructions, ")) break;
+    in_code = in_code || line.starts_with("machine code ");
+    const bool is_figure = in_code && line.starts_with("      ");
+    if (!is_figure) kept += line + "\n";
+  }
+  return kept;
+}
+
+bool knows_machine_code(const std::string& description) {
+  if (description.find("not known: ") == std::string::npos) return true;
+  WARN("built without cuobjdump or nvdisasm: no machine code to show");
+  return false;
+}
+
+TEST_CASE("a family is described") {
+  const std::string arguments = "describe divergence --gpu h200 --set cost=16";
+  const Outcome outcome = gpuexp(arguments);
+  if (!knows_machine_code(outcome.output)) return;
+  check_text("describe", arguments, {outcome.exit_code, without_figures(outcome.output)}, 0);
+}
+
+TEST_CASE("a description says what each kernel's machine code consists of") {
+  const Outcome outcome = gpuexp("describe divergence --gpu h200");
+  CHECK(outcome.exit_code == 0);
+  if (!knows_machine_code(outcome.output)) return;
+  const std::size_t select = outcome.output.find("  select: select_kernel");
+  REQUIRE(select != std::string::npos);
+  const std::size_t legend = outcome.output.find("\ninstructions, each counted once", select);
+  REQUIRE(legend != std::string::npos);
+  CHECK_THAT(outcome.output.substr(0, select), contains_text("  BSSY "));
+  CHECK(outcome.output.substr(select, legend - select).find("BSSY") == std::string::npos);
+  CHECK_THAT(outcome.output.substr(legend), contains_text("  BSSY        starts of a region"));
+}
+
+TEST_CASE("a description as JSON has the machine code for each problem") {
+  const auto json = nlohmann::json::parse(
+      gpuexp("describe vector_width --set loads_per_thread=1,4,5 --json").output, nullptr, false);
+  REQUIRE(json.is_object());
+  const auto& problems = json["machine_code"];
+  if (problems.is_null()) {
+    WARN("built without cuobjdump: no machine code to show");
+    return;
+  }
+  REQUIRE(problems.size() == 3);
+  CHECK(problems[1]["parameters"]["loads_per_thread"] == 4);
+  const auto variant = [&](int problem, const std::string& id) -> nlohmann::json {
+    for (const auto& v : problems[problem]["variants"]) {
+      if (v["id"] == id) return v;
+    }
+    return nullptr;
+  };
+  const auto kernel = variant(1, "read_16b")["kernels"][0];
+  CHECK(kernel["kernel"] == "checksum_kernel<float4, 4>");
+  CHECK(kernel["registers"] > 0);
+  if (!kernel["classes"].is_null()) {
+    CHECK(kernel["classes"]["LDG.128"] >
+          variant(0, "read_16b")["kernels"][0]["classes"]["LDG.128"]);
+    CHECK(kernel["opcodes"]["EXIT"] > 0);
+  }
+  CHECK_THAT(variant(2, "read_16b")["skip_reason"].get<std::string>(),
+             contains_text("loads_per_thread is 5"));
+  CHECK(variant(2, "read_16b")["kernels"].empty());
 }
 
 TEST_CASE("two runs are compared, and a gate fails with exit code 6") {

@@ -1,14 +1,17 @@
 // What can be asked of every declared family without a GPU.
 #include "core/registry.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 
 #include <nlohmann/json.hpp>
 
 #include "core/config.hpp"
 #include "core/device_spec_file.hpp"
+#include "core/instruction_class.hpp"
 #include "core/kernel_resource.hpp"
 #include "core/plan.hpp"
 #include "support/catch.hpp"
@@ -133,26 +136,114 @@ TEST_CASE("work is positive and metrics are declared") {
   }
 }
 
-TEST_CASE("every kernel's registers are known where the table was generated") {
+// The table's rows of the kernels that a variant launches on the family's default problem.
+std::vector<KernelResources::Found> found_kernels(const Family& family, const Variant& variant,
+                                                  const DeviceSpec& device) {
+  std::vector<KernelResources::Found> kernels;
+  const auto problem = family.make_problem(choice_combinations(family).front());
+  if (!variant.shapes || !supported(family, variant, problem.get(), device)) return kernels;
+  for (const Shape& shape : variant.shapes(problem.get(), device)) {
+    INFO(family.id << "/" << variant.id);
+    const auto found = resources().find(shape.kernel, device.compute_capability());
+    REQUIRE(found.has_value());
+    kernels.push_back(*found);
+  }
+  return kernels;
+}
+
+bool has_table() {
   std::size_t count = 0;
   kernel_resource_table(count);
-  if (count == 0) {
-    WARN("built without cuobjdump: the kernel resource table is empty");
-    return;
-  }
+  if (count == 0) WARN("built without cuobjdump: the kernel resource table is empty");
+  return count > 0;
+}
+
+bool has_instructions() {
+  if (!has_table()) return false;
+  std::size_t count = 0;
+  const KernelResource* table = kernel_resource_table(count);
+  const bool any = std::any_of(table, table + count,
+                               [](const KernelResource& row) { return *row.instructions != 0; });
+  if (!any) WARN("built without nvdisasm: the kernel resource table has no instructions");
+  return any;
+}
+
+TEST_CASE("every kernel's registers and instructions are known where the table was generated") {
+  if (!has_table()) return;
+  const bool with_instructions = has_instructions();
   const DeviceSpec& device = find_device_spec(devices(), "h200").spec;
   for (const Family& family : families()) {
-    const auto problem = family.make_problem(choice_combinations(family).front());
     for (const Variant& variant : family.variants) {
-      if (!variant.shapes || !supported(family, variant, problem.get(), device)) continue;
-      for (const Shape& shape : variant.shapes(problem.get(), device)) {
-        INFO(family.id << "/" << variant.id);
-        const auto found = resources().find(shape.kernel, device.compute_capability());
-        REQUIRE(found.has_value());
-        CHECK(found->resource.registers > 0);
-        CHECK(found->resource.registers <= 255);
+      for (const auto& [row, exact] : found_kernels(family, variant, device)) {
+        INFO(family.id << "/" << variant.id << " " << row.mangled_name << " " << row.architecture);
+        CHECK(row.registers > 0);
+        CHECK(row.registers <= 255);
+        if (with_instructions) CHECK(total(read_counts(row.instructions)) > 0);
       }
     }
+  }
+}
+
+/// Classes of instructions of a variant's first kernel on an H200, by name.
+class Classes {
+ public:
+  Classes(const char* family_id, const char* variant_id) {
+    const Family* family = Registry::global().find(family_id);
+    REQUIRE(family != nullptr);
+    const Variant* variant = family->find(variant_id);
+    REQUIRE(variant != nullptr);
+    const DeviceSpec& device = find_device_spec(devices(), "h200").spec;
+    const auto kernels = found_kernels(*family, *variant, device);
+    REQUIRE(!kernels.empty());
+    for (const ClassCount& c : count_classes(read_counts(kernels.front().resource.instructions)))
+      counts_[c.name] = c.count;
+  }
+
+  int operator[](const std::string& name) const {
+    const auto entry = counts_.find(name);
+    return entry == counts_.end() ? 0 : entry->second;
+  }
+
+ private:
+  std::map<std::string, int> counts_;
+};
+
+TEST_CASE("the machine code is what the lessons say of it") {
+  if (!has_instructions()) return;
+  SECTION("the divergent branch is one, and select is none") {
+    const Classes branch("divergence", "split_in_warp");
+    CHECK(branch["BSSY"] > 0);
+    CHECK(branch["BSYNC"] > 0);
+    CHECK(branch["@P BRA"] > 0);
+    const Classes select("divergence", "select");
+    CHECK(select["BSSY"] == 0);
+    CHECK(select["BSYNC"] == 0);
+    CHECK(select["FFMA"] == branch["FFMA"]);
+  }
+  SECTION("a switch branches through a table") {
+    CHECK(Classes("switch_divergence", "switch_in_warp")["BRX"] > 0);
+  }
+  SECTION("loads are as wide as their variant says") {
+    const Classes narrow("vector_width", "read_4b");
+    CHECK(narrow["LDG.32"] > 0);
+    CHECK(narrow["LDG.64"] == 0);
+    CHECK(narrow["LDG.128"] == 0);
+    CHECK(Classes("vector_width", "read_8b")["LDG.64"] > 0);
+    CHECK(Classes("vector_width", "read_16b")["LDG.128"] > 0);
+    const Classes copy("vector_width", "copy_16b");
+    CHECK(copy["LDG.128"] == copy["STG.128"]);
+  }
+  SECTION("no rung of the ladder of matrix products spills") {
+    const Family* matmul = Registry::global().find("matmul");
+    REQUIRE(matmul != nullptr);
+    for (const Variant& variant : matmul->variants) {
+      if (!variant.shapes) continue;
+      INFO(variant.id);
+      const Classes rung("matmul", variant.id.c_str());
+      CHECK(rung["FFMA"] > 0);
+      CHECK(rung["LDL.32"] + rung["LDL.64"] + rung["LDL.128"] == 0);
+    }
+    CHECK(Classes("matmul", "async_stages")["LDGSTS.128"] > 0);
   }
 }
 

@@ -1,0 +1,233 @@
+#include "cli/code_report.hpp"
+
+#include <map>
+#include <set>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/instruction_class.hpp"
+#include "report/text.hpp"
+
+namespace gpuexp::cli {
+
+namespace {
+
+constexpr std::size_t kWidth = 100;
+constexpr std::size_t kIndent = 6;
+
+/// One kernel of a variant on one problem.
+struct KernelCode {
+  std::string name;
+  KernelResource resource;
+  bool exact_architecture;
+  std::int64_t dynamic_shared_bytes;
+  InstructionCounts instructions;
+
+  std::int64_t shared_bytes() const { return resource.static_shared_bytes + dynamic_shared_bytes; }
+  int local_bytes() const { return resource.local_bytes + resource.stack_bytes; }
+};
+
+// Each kernel that the cell launches, once. Without those that are not in the table: a library's.
+std::vector<KernelCode> kernels_of(const Plan& plan, const Group& group, const Cell& cell,
+                                   const KernelResources& resources) {
+  std::vector<KernelCode> kernels;
+  if (!cell.skip_reason.empty()) return kernels;
+  std::set<const void*> seen;
+  for (const Shape& shape : cell.variant->shapes(group.problem.get(), plan.device)) {
+    if (!seen.insert(shape.kernel).second) continue;
+    const auto found = resources.find(shape.kernel, plan.device.compute_capability());
+    if (!found) continue;
+    kernels.push_back({kernel_name(found->resource.mangled_name), found->resource, found->exact,
+                       shape.dynamic_shared_bytes, read_counts(found->resource.instructions)});
+  }
+  return kernels;
+}
+
+std::string bytes_of(std::int64_t bytes, const char* kind) {
+  return bytes == 0 ? fmt::format("no {} memory", kind)
+                    : fmt::format("{} B of {} memory", bytes, kind);
+}
+
+// Items in lines of kWidth, none of them broken.
+std::string filled(const std::vector<std::string>& items) {
+  const std::string indent(kIndent, ' ');
+  std::string text;
+  std::string line;
+  for (const std::string& item : items) {
+    if (!line.empty() && kIndent + line.size() + 2 + item.size() > kWidth) {
+      text += indent + line + "\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : "  ") + item;
+  }
+  return line.empty() ? text : text + indent + line + "\n";
+}
+
+std::string capability_text(int compute_capability) {
+  return fmt::format("{}.{}", compute_capability / 10, compute_capability % 10);
+}
+
+/// Writes the text of one group after the other.
+class CodeText {
+ public:
+  CodeText(const Plan& plan, const KernelResources& resources)
+      : plan_(plan), resources_(resources) {}
+
+  void add(const Group& group) {
+    const Family& family = *plan_.experiment(group).family;
+    text_ += fmt::format("machine code for {} (compute capability {}), {}\n", plan_.device.name,
+                         capability_text(plan_.device.compute_capability()),
+                         values_text(family, group.values));
+    if (resources_.empty()) {
+      text_ += "  not known: this build had no cuobjdump\n";
+      return;
+    }
+    first_with_.clear();
+    for (const Cell& cell : group.cells)
+      add(group, cell);
+    for (const Variant& variant : family.variants) {
+      if (!variant.shapes) add_library(variant);
+    }
+  }
+
+  std::string text() const {
+    if (classes_.empty()) return text_;
+    std::string legend = "\ninstructions, each counted once, however often it runs\n";
+    for (const InstructionClass& c : instruction_classes()) {
+      if (!classes_.count(&c)) continue;
+      constexpr std::size_t kNameWidth = 14;
+      std::string name = "  " + std::string(c.name);
+      for (const std::string& line : wrap(std::string(c.doc), kWidth - kNameWidth)) {
+        legend += pad_right(name, kNameWidth) + line + "\n";
+        name.clear();
+      }
+    }
+    return text_ + legend;
+  }
+
+ private:
+  static std::string values_text(const Family& family, const Values& values) {
+    std::vector<std::string> parts;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      parts.push_back(fmt::format("{}={}", family.parameters[i].name, to_string(values[i])));
+    return fmt::format("{}", fmt::join(parts, ","));
+  }
+
+  void add(const Group& group, const Cell& cell) {
+    const std::string& id = cell.variant->id;
+    if (!cell.skip_reason.empty()) {
+      text_ += fmt::format("  {}: skipped: {}\n", id, cell.skip_reason);
+      return;
+    }
+    const auto kernels = kernels_of(plan_, group, cell, resources_);
+    if (kernels.empty()) add_library(*cell.variant);
+    for (const KernelCode& kernel : kernels)
+      add(id, kernel);
+  }
+
+  void add_library(const Variant& variant) {
+    text_ +=
+        fmt::format("  {}: kernels of a library, which this binary does not hold\n", variant.id);
+  }
+
+  void add(const std::string& variant, const KernelCode& kernel) {
+    const std::string figures = figures_text(kernel);
+    const auto [first, is_new] = first_with_.insert({kernel.name + "\n" + figures, variant});
+    text_ += fmt::format("  {}: {}", variant, kernel.name);
+    text_ += is_new ? "\n" + figures : fmt::format(", as in {}\n", first->second);
+    for (const ClassCount& c : count_classes(kernel.instructions))
+      classes_.insert(c.of);
+  }
+
+  std::string figures_text(const KernelCode& kernel) const {
+    std::vector<std::string> counts;
+    for (const ClassCount& c : count_classes(kernel.instructions))
+      counts.push_back(fmt::format("{} {}", c.name, c.count));
+    const std::string indent(kIndent, ' ');
+    std::string text;
+    if (!kernel.exact_architecture) {
+      text =
+          fmt::format("{}code for compute capability {} stands in: this binary holds none for {}\n",
+                      indent, capability_text(kernel.resource.architecture),
+                      capability_text(plan_.device.compute_capability()));
+    }
+    text += fmt::format("{}{} registers, {}, {}", indent, kernel.resource.registers,
+                        bytes_of(kernel.shared_bytes(), "shared"),
+                        bytes_of(kernel.local_bytes(), "local"));
+    text +=
+        kernel.instructions.empty()
+            ? fmt::format("\n{}instructions not known: the build had no nvdisasm that reads them\n",
+                          indent)
+            : fmt::format(", {} instructions, among them\n", total(kernel.instructions));
+    return text + filled(counts);
+  }
+
+  const Plan& plan_;
+  const KernelResources& resources_;
+  std::string text_;
+  std::map<std::string, std::string> first_with_;  // variant of the group, by kernel and figures
+  std::set<const InstructionClass*> classes_;
+};
+
+nlohmann::ordered_json to_json(const KernelCode& kernel) {
+  nlohmann::ordered_json json{{"kernel", kernel.name},
+                              {"mangled_name", kernel.resource.mangled_name},
+                              {"compute_capability", kernel.resource.architecture / 10.0},
+                              {"exact_architecture", kernel.exact_architecture},
+                              {"registers", kernel.resource.registers},
+                              {"static_shared_bytes", kernel.resource.static_shared_bytes},
+                              {"dynamic_shared_bytes", kernel.dynamic_shared_bytes},
+                              {"local_bytes", kernel.local_bytes()},
+                              {"instructions", nullptr},
+                              {"classes", nullptr},
+                              {"opcodes", nullptr}};
+  if (kernel.instructions.empty()) return json;
+  json["instructions"] = total(kernel.instructions);
+  json["classes"] = nlohmann::json::object();
+  for (const ClassCount& c : count_classes(kernel.instructions))
+    json["classes"][c.name] = c.count;
+  for (const auto& [instruction, count] : kernel.instructions)
+    json["opcodes"][to_string(instruction)] = count;
+  return json;
+}
+
+nlohmann::ordered_json parameters_json(const Family& family, const Values& values) {
+  nlohmann::ordered_json json = nlohmann::json::object();
+  for (std::size_t i = 0; i < values.size(); ++i)
+    std::visit([&](const auto& v) { json[family.parameters[i].name] = v; }, values[i]);
+  return json;
+}
+
+}  // namespace
+
+std::string code_text(const Plan& plan, const KernelResources& resources) {
+  CodeText text(plan, resources);
+  for (const Group& group : plan.groups)
+    text.add(group);
+  return text.text();
+}
+
+nlohmann::ordered_json code_json(const Plan& plan, const KernelResources& resources) {
+  if (resources.empty()) return nullptr;
+  nlohmann::ordered_json groups = nlohmann::json::array();
+  for (const Group& group : plan.groups) {
+    nlohmann::ordered_json variants = nlohmann::json::array();
+    for (const Cell& cell : group.cells) {
+      nlohmann::ordered_json variant{{"id", cell.variant->id}, {"skip_reason", nullptr}};
+      if (!cell.skip_reason.empty()) variant["skip_reason"] = cell.skip_reason;
+      variant["kernels"] = nlohmann::json::array();
+      for (const KernelCode& kernel : kernels_of(plan, group, cell, resources))
+        variant["kernels"].push_back(to_json(kernel));
+      variants.push_back(std::move(variant));
+    }
+    groups.push_back({{"gpu", plan.device.name},
+                      {"compute_capability", plan.device.compute_capability() / 10.0},
+                      {"parameters", parameters_json(*plan.experiment(group).family, group.values)},
+                      {"variants", std::move(variants)}});
+  }
+  return groups;
+}
+
+}  // namespace gpuexp::cli

@@ -1,0 +1,20 @@
+// What the compiler made of a family's kernels, as `describe` shows it.
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "core/kernel_resource.hpp"
+#include "core/plan.hpp"
+
+namespace gpuexp::cli {
+
+/// Of each group of a plan, the kernels that the variants launch: registers, memory, and how many
+/// instructions of which class. Ends with what the classes mean that occur.
+std::string code_text(const Plan& plan, const KernelResources& resources);
+
+/// The same, and every opcode, one entry per group; null where the build had no cuobjdump.
+nlohmann::ordered_json code_json(const Plan& plan, const KernelResources& resources);
+
+}  // namespace gpuexp::cli

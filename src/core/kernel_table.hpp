@@ -1,0 +1,52 @@
+// Makes the source of kernel_resource_table() (kernel_resource.hpp) out of what binary tools say of
+// the compiled kernels. Runs during the build, in the program make_kernel_table.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace gpuexp {
+
+/// What the tools print of one object file.
+struct ObjectDump {
+  std::string name;            ///< for messages
+  std::string symbols;         ///< `nm --defined-only --extern-only`
+  std::string resource_usage;  ///< `cuobjdump --dump-resource-usage`
+  std::string sass;            ///< `cuobjdump -sass`; empty: instructions stay unknown
+};
+
+/// Collects the kernels of all objects that are linked into one program.
+class KernelTable {
+ public:
+  /// Adds one row per kernel and architecture. Throws std::runtime_error when
+  /// - a kernel has no host symbol of its own name, by which the program could look it up: a static
+  ///   one (its stub is local to its object), or a template whose argument is a lambda (nvcc gives
+  ///   the stub another name). Kernels in unnamed namespaces do have one, which nvcc makes unique.
+  ///   Kernels of libraries may lack one; they get no row.
+  /// - a kernel differs from its namesake in another object: the linker keeps one of their stubs,
+  ///   so which of them a launch runs would be chance.
+  /// - a tool printed something else than expected.
+  void add(const ObjectDump& object);
+
+  /// A C++ source that defines kernel_resource_table(): rows by name, then architecture. It
+  /// declares each host stub by its symbol,
+  ///   extern "C" void kernel_0() __asm__("_ZN6gpuexp4copy6scalarEPfPKfl");
+  std::string source() const;
+
+ private:
+  using Key = std::pair<std::string, int>;  // mangled name, compute capability
+  struct Row {
+    std::string figures;       // the row's members from `registers` on, as source
+    std::string architecture;  // sm_90a
+    std::string object;
+  };
+
+  // Of code for sm_90 and for sm_90a in one program, the more specific one gets the row.
+  void insert(const Key& key, const Row& row);
+
+  std::map<Key, Row> rows_;
+};
+
+}  // namespace gpuexp

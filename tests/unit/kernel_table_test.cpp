@@ -1,0 +1,110 @@
+#include "core/kernel_table.hpp"
+
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "support/catch.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+// What the tools print of an object that holds kernel `name`, adding once, for one architecture.
+ObjectDump object(const std::string& file, const std::string& name, const std::string& architecture,
+                  int registers) {
+  return {file, fmt::format("0000000000000010 T {0}\n0000000000000000 V _ZTI1a\n", name),
+          fmt::format("Fatbin elf code:\n================\narch = {0}\ncode version = [1,8]\n\n"
+                      "Resource usage:\n Common:\n  GLOBAL:0\n Function {1}:\n"
+                      "  REG:{2} STACK:8 SHARED:1536 LOCAL:0 CONSTANT[0]:568 TEXTURE:0\n",
+                      architecture, name, registers),
+          fmt::format("\tcode for {}\n\t\tFunction : {}\n        /*0000*/  FADD R1, R2, R3 ;\n"
+                      "        /*0010*/  EXIT ;\n        /*0020*/  BRA 0x20;\n",
+                      architecture, name)};
+}
+
+TEST_CASE("the table's source declares each kernel once and has a row per architecture") {
+  KernelTable table;
+  table.add(object("b.o", "_Z1kv", "sm_90a", 12));
+  table.add(object("a.o", "_Z1kv", "sm_80", 10));
+  CHECK(table.source() == R"x(#include "core/kernel_resource.hpp"
+
+extern "C" void kernel_0() __asm__("_Z1kv");
+
+namespace gpuexp {
+
+const KernelResource* kernel_resource_table(std::size_t& count) {
+  count = 2;
+  static const KernelResource table[] = {
+    {reinterpret_cast<const void*>(&kernel_0), "_Z1kv", 80, 10, 1536, 0, 8, R"(1 EXIT
+1 FADD
+)"},
+    {reinterpret_cast<const void*>(&kernel_0), "_Z1kv", 90, 12, 512, 0, 8, R"(1 EXIT
+1 FADD
+)"},
+  };
+  return table;
+}
+
+}  // namespace gpuexp
+)x");
+}
+
+TEST_CASE("a table of nothing is empty") {
+  CHECK_THAT(KernelTable().source(), contains_text("  count = 0;\n  return nullptr;\n"));
+}
+
+TEST_CASE("without a listing a kernel has a row without instructions") {
+  ObjectDump dump = object("a.o", "_Z1kv", "sm_80", 10);
+  dump.sass.clear();
+  KernelTable table;
+  table.add(dump);
+  CHECK_THAT(table.source(), contains_text("\"_Z1kv\", 80, 10, 1536, 0, 8, R\"()\"}"));
+}
+
+TEST_CASE("one template in two objects has one row, as long as both are the same") {
+  KernelTable table;
+  table.add(object("a.o", "_Z1kv", "sm_80", 10));
+  table.add(object("b.o", "_Z1kv", "sm_80", 10));
+  CHECK_THAT(table.source(), contains_text("  count = 1;\n"));
+  CHECK_THROWS_WITH(table.add(object("c.o", "_Z1kv", "sm_80", 11)),
+                    contains_text("the kernel _Z1kv differs between a.o and c.o"));
+}
+
+TEST_CASE("of sm_90 and sm_90a the more specific code gets the row") {
+  for (const bool specific_first : {false, true}) {
+    KernelTable table;
+    table.add(
+        object("a.o", "_Z1kv", specific_first ? "sm_90a" : "sm_90", specific_first ? 12 : 10));
+    table.add(
+        object("a.o", "_Z1kv", specific_first ? "sm_90" : "sm_90a", specific_first ? 10 : 12));
+    CHECK_THAT(table.source(), contains_text("  count = 1;\n"));
+    CHECK_THAT(table.source(), contains_text("\"_Z1kv\", 90, 12,"));
+  }
+}
+
+TEST_CASE("a kernel that cannot be looked up stops the build, unless a library's") {
+  ObjectDump dump = object("a.o", "_ZL1kv", "sm_80", 10);
+  dump.symbols = "0000000000000000 V _ZL1kv\n";
+  CHECK_THROWS_WITH(KernelTable().add(dump),
+                    contains_text("the kernel _ZL1kv in a.o has no host symbol of its name"));
+  ObjectDump of_cub = object("a.o", "_ZN3cub6kernelEv", "sm_80", 10);
+  of_cub.symbols.clear();
+  KernelTable table;
+  table.add(of_cub);
+  CHECK_THAT(table.source(), contains_text("  count = 0;\n"));
+}
+
+TEST_CASE("output that is not understood stops the build") {
+  ObjectDump other_listing = object("a.o", "_Z1kv", "sm_80", 10);
+  other_listing.sass = "\tcode for sm_90\n\t\tFunction : _Z1kv\n";
+  CHECK_THROWS_WITH(KernelTable().add(other_listing),
+                    contains_text("cuobjdump -sass of a.o lists no kernel _Z1kv for sm_80"));
+  ObjectDump no_registers = object("a.o", "_Z1kv", "sm_80", 10);
+  no_registers.resource_usage = "arch = sm_80\n Function _Z1kv:\n  STACK:0 SHARED:0 LOCAL:0\n";
+  CHECK_THROWS_WITH(KernelTable().add(no_registers), contains_text("no number after REG:"));
+  CHECK_THROWS_WITH(KernelTable().add(object("a.o", "_Z1kv", "gfx90a", 10)),
+                    contains_text("'gfx90a' is no architecture"));
+}
+
+}  // namespace
+}  // namespace gpuexp::test
