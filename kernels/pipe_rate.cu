@@ -289,10 +289,9 @@ Variant fma_chains() {
   v.why =
       "Multiply-adds and nothing else: FFMA, DFMA, HFMA2 (two of fp16) or IMAD, eight independent "
       "ones per thread in a row, and three other instructions per 128. On an SM full of threads "
-      "every scheduler has 128 of them to choose from and issues one per clock where the pipe is "
-      "as wide as a warp (fp32 and fp16 from Hopper on), one per two clocks where it is half as "
-      "wide. It saturates that pipe: sm__inst_executed_pipe_fma (fp64, fp16, fmaheavy) over "
-      "cycles is at its peak.";
+      "every scheduler has 128 of them to choose from, and issues one per clock where the pipe "
+      "takes a whole warp, one per two clocks where it takes half of one. It saturates that pipe: "
+      "sm__inst_executed_pipe_fma, _fp64 or _fmaheavy over cycles is at its peak.";
   v.shapes = [](const Problem& p, const DeviceSpec&) {
     Shape s;
     s.kernel = kernel_address(fma_chains_for(p));
@@ -313,11 +312,11 @@ Variant fma_chains() {
 Family declare() {
   Family f("pipe_rate", "How many multiply-adds per second do the SMs' pipes carry out at most?");
   f.physics =
-      "A pipe's rate is its lanes times the clock: per clock and SM 128 multiply-adds in fp32 from "
-      "compute capability 8.6 on (64 before), twice that in fp16 where it has its own rate, 64 in "
-      "int32, 64 in fp64 on data-centre GPUs and 2 on others. Reaching it takes an independent "
-      "instruction for every clock of a multiply-add's latency, which registers and threads "
-      "provide together.";
+      "A pipe's rate is its lanes times the clock. Per clock and SM there are 128 multiply-adds in "
+      "fp32 from compute capability 8.6 on and 64 before; 64 in int32; 64 in fp64 on 9.0, 32 on "
+      "8.0, and 2 on GPUs for graphics; 256 in fp16 on 8.0 and 9.0, where a lane takes two, and as "
+      "many as in fp32 elsewhere. Reaching it takes an independent instruction for every clock of "
+      "a multiply-add's latency, which registers and threads provide together.";
   f.extent("blocks", &Problem::blocks, 31680, 1 << 20,
            "blocks of 256 threads with eight chains each; the default gives each of up to 170 SMs "
            "186 and more")

@@ -15,6 +15,8 @@
 // turned, and B's repeat, so the sums stay small; but for one element of each row that differs by
 // one, and lets each sum drift by one in every round of four steps. A step too few or too many
 // shows.
+#include <algorithm>
+
 #include "kernels/common/compiled_for.cuh"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/mma_sync.cuh"
@@ -266,6 +268,10 @@ Variant product_variant(KernelFor kernel_for) {
   return v;
 }
 
+// In, or Other in the place of double, of which the kernel in question has no instance.
+template <class Other, class In>
+using NarrowOr = std::conditional_t<std::is_same<In, double>::value, Other, In>;
+
 // Calls round() for every whole round, then slice(j) for what is left.
 template <class Round, class Slice>
 __device__ void for_steps(int steps, Round round, Slice slice) {
@@ -398,8 +404,7 @@ Variant mma_sync() {
   Variant v = product_variant([](const Problem& p) {
     if (p.pipe == Pipe::tensor_fp64) return Launchable{mma_sync_fp64_kernel<4>, kMmaBlock, 4};
     return with_input_type(p, [](auto in) {
-      using In = std::conditional_t<std::is_same<decltype(in), double>::value, float, decltype(in)>;
-      return Launchable{mma_sync_kernel<In>, kMmaBlock, 2};
+      return Launchable{mma_sync_kernel<NarrowOr<float, decltype(in)>>, kMmaBlock, 2};
     });
   });
   v.id = "mma_sync";
@@ -413,11 +418,9 @@ Variant mma_sync() {
   v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
     if (p.pipe != Pipe::tensor_fp8_fp32) return std::nullopt;
     const int capability = device.compute_capability();
-    if (capability < kMmaFp8ComputeCapability)
-      return "mma.sync multiplies fp8 from compute capability 8.9 on";
-    if (capability == kWgmmaComputeCapability)
-      return "of Hopper's instructions wgmma alone multiplies fp8: mma.sync converts it to fp16";
-    return lacks_code(device, kMmaFp8ComputeCapability);
+    if (!mma_has_fp8(capability))
+      return "mma.sync multiplies fp8 on compute capabilities 8.9 and 12.0 and later alone";
+    return lacks_code(device, std::min(capability, 120));
   };
   return v;
 }
@@ -436,6 +439,8 @@ Variant mma_sync_k16() {
   v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
     if (p.pipe != Pipe::tensor_fp64)
       return "is of tensor_fp64 alone: other types have one depth of mma.sync";
+    if (device.compute_capability() != kMmaFp64RowsComputeCapability)
+      return "needs compute capability 9.0: others compose m16n8k16 of m8n8k4";
     return lacks_code(device, kMmaFp64RowsComputeCapability);
   };
   return v;
@@ -497,8 +502,7 @@ __global__ void __launch_bounds__(kWarpgroup, 3)
 Variant wgmma() {
   Variant v = product_variant([](const Problem& p) {
     return with_input_type(p, [](auto in) {
-      using In = std::conditional_t<std::is_same<decltype(in), double>::value, float, decltype(in)>;
-      return Launchable{wgmma_kernel<In>, kWarpgroup, 1};
+      return Launchable{wgmma_kernel<NarrowOr<float, decltype(in)>>, kWarpgroup, 1};
     });
   });
   v.id = "wgmma";

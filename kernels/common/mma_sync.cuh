@@ -27,11 +27,14 @@ namespace gpuexp {
 /// they trap.
 constexpr int kMmaBf16ComputeCapability = 80;
 
-/// From here on mma.sync multiplies fp8; Hopper (9.0) converts it to fp16 first, and the functions
-/// below trap there.
-constexpr int kMmaFp8ComputeCapability = 89;
+/// Whether mma.sync multiplies fp8 on this compute capability; code for others that have the
+/// instruction (9.0, 10.0) converts the operands to fp16 first, and the functions below trap there.
+constexpr bool mma_has_fp8(int capability) {
+  return capability == 89 || capability >= 120;
+}
 
-/// From here on it has fp64 products for 16 rows.
+/// The compute capability whose fp64 products are 16 rows high and up to 16 deep; before it they
+/// do not exist, and later ones compose them of m8n8k4.
 constexpr int kMmaFp64RowsComputeCapability = 90;
 
 /// Elements of type In (fp16, bf16, tf32 stored as fp32, fp8 or int8) that one product is deep.
@@ -120,7 +123,7 @@ __device__ inline void mma(MmaSums<float>& c, const unsigned (&a)[4], const unsi
         : "+f"(c.x[0]), "+f"(c.x[1]), "+f"(c.x[2]), "+f"(c.x[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
   } else if constexpr (std::is_same<In, __nv_fp8_e4m3>::value) {
-#if __CUDA_ARCH__ >= 890 && __CUDA_ARCH__ != 900
+#if __CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1200
     asm("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
         "{%8, %9}, {%0, %1, %2, %3};"
         : "+f"(c.x[0]), "+f"(c.x[1]), "+f"(c.x[2]), "+f"(c.x[3])
