@@ -8,7 +8,8 @@
 // chains that do not wait for each other, on an SM full of threads, which hides many times that.
 //
 // All blocks do the same on the same numbers. Nothing is loaded or stored between the first step
-// and the last, and 128 multiply-adds stand between two jumps.
+// and the last, and 256 multiply-adds stand between two jumps: where a pipe takes an instruction
+// per clock, every other one costs its share.
 #include "kernels/common/launch.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/rounding.cuh"
@@ -18,7 +19,7 @@ namespace gpuexp::pipe_rate {
 
 constexpr int kBlock = 256;
 constexpr int kChains = 8;     // per thread, of one register each
-constexpr int kUnrolled = 16;  // steps between two jumps
+constexpr int kUnrolled = 32;  // steps between two jumps
 
 struct Problem {
   std::int64_t blocks;
@@ -288,7 +289,7 @@ Variant fma_chains() {
   v.id = "fma_chains";
   v.why =
       "Multiply-adds and nothing else: FFMA, DFMA, HFMA2 (two of fp16) or IMAD, eight independent "
-      "ones per thread in a row, and three other instructions per 128. On an SM full of threads "
+      "ones per thread in a row, and three other instructions per 256. On an SM full of threads "
       "every scheduler has 128 of them to choose from, and issues one per clock where the pipe "
       "takes a whole warp, one per two clocks where it takes half of one. It saturates that pipe: "
       "sm__inst_executed_pipe_fma, _fp64 or _fmaheavy over cycles is at its peak.";
