@@ -11,8 +11,7 @@
 // All variants give each thread the same number of loads before it uses the first
 // (loads_per_thread); the width alone differs. Every warp-wide load covers whole 32-byte sectors,
 // so all variants move the same bytes.
-#include <cstring>
-
+#include "kernels/common/checksum.cuh"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/sectors.cuh"
@@ -20,7 +19,6 @@
 namespace gpuexp::vector_width {
 
 constexpr int kBlock = 256;
-constexpr int kWarp = 32;
 /// Elements that one block of a reading kernel adds up: 64 KB read for 4 bytes written.
 constexpr int kChunk = 16384;
 
@@ -29,9 +27,7 @@ struct Problem {
   int loads_per_thread;
 };
 
-// Copies fill `out`; reading kernels fill `sums`, one checksum per chunk of `in`. Checksums add the
-// bit patterns of the floats as integers modulo 2^32: exact in any order, and a single wrong bit in
-// any element shows.
+// Copies fill `out`; reading kernels fill `sums`, one checksum (checksum.cuh) per chunk of `in`.
 struct Data {
   float* in;
   float* out;
@@ -69,13 +65,6 @@ void reference(const Problem& p, const Data& d, const std::vector<ReferenceView>
   if (out[1]) evaluate_reference(out[1], chunks(p), ReferenceSum{p, d}, stream);
 }
 
-std::uint32_t bits_of(float x) {
-  static_assert(sizeof(float) == sizeof(std::uint32_t), "fp32 has 32 bits");
-  std::uint32_t bits;
-  std::memcpy(&bits, &x, sizeof bits);
-  return bits;
-}
-
 void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
   if (out[0]) {
     for (std::int64_t i = 0; i < p.n; ++i) {
@@ -86,7 +75,7 @@ void host_reference(const Problem& p, const Data& d, const std::vector<Reference
   if (out[1]) {
     std::vector<std::uint32_t> sums(static_cast<std::size_t>(chunks(p)), 0);
     for (std::int64_t i = 0; i < p.n; ++i)
-      sums[static_cast<std::size_t>(i / kChunk)] += bits_of(d.in[i]);
+      sums[static_cast<std::size_t>(i / kChunk)] += host_bits(d.in[i]);
     for (std::size_t chunk = 0; chunk < sums.size(); ++chunk) {
       out[1].value[chunk] = sums[chunk];
       out[1].magnitude[chunk] = 0.0;
@@ -100,16 +89,6 @@ void host_reference(const Problem& p, const Data& d, const std::vector<Reference
 // capability 10.0 on).
 template <class Vector>
 constexpr int kFloats = static_cast<int>(sizeof(Vector) / sizeof(float));
-
-__device__ std::uint32_t bits_sum(float v) {
-  return __float_as_uint(v);
-}
-__device__ std::uint32_t bits_sum(float2 v) {
-  return __float_as_uint(v.x) + __float_as_uint(v.y);
-}
-__device__ std::uint32_t bits_sum(float4 v) {
-  return __float_as_uint(v.x) + __float_as_uint(v.y) + __float_as_uint(v.z) + __float_as_uint(v.w);
-}
 
 template <class Vector>
 MetricValues metrics(const Problem& p, const DeviceSpec&) {
@@ -224,20 +203,6 @@ Variant copy_16b() {
 
 // ---- read_4b, read_8b, read_16b: batches of loads in a loop, nothing written but checksums
 
-// Adds one value per thread over the block; the result is right in thread 0.
-__device__ std::uint32_t block_sum(std::uint32_t sum) {
-  __shared__ std::uint32_t warp_sums[kBlock / kWarp];
-  for (int offset = kWarp / 2; offset > 0; offset /= 2)
-    sum += __shfl_down_sync(~0u, sum, offset);
-  if (threadIdx.x % kWarp == 0) warp_sums[threadIdx.x / kWarp] = sum;
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    for (int warp = 1; warp < kBlock / kWarp; ++warp)
-      sum += warp_sums[warp];
-  }
-  return sum;
-}
-
 // A thread waits for a batch of kLoads loads before it issues the next one, so bytes in flight are
 // those of one batch, however long the chunk is. Asking for four resident blocks at least leaves
 // the compiler the registers that eight 16-byte loads need; by itself it saves registers by adding
@@ -267,7 +232,7 @@ __global__ void __launch_bounds__(kBlock, 4)
 #pragma unroll 8
   for (int i = done + thread; i < count; i += kBlock)
     sum += __float_as_uint(in[i]);
-  sum = block_sum(sum);
+  sum = block_sum<kBlock>(sum);
   if (thread == 0) sums[blockIdx.x] = sum;
 }
 

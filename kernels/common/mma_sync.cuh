@@ -1,16 +1,22 @@
-// The tensor-core instruction of compute capability 8.0 and the loads that feed it.
+// The tensor-core instruction of compute capability 8.0 (of 8.9 and 9.0 for some types) and the
+// loads that feed it.
 //
 // With g = lane / 4 and t = lane % 4, a lane of mma.m16n8k16 holds (PTX ISA, "Matrix Fragments for
 // mma.m16n8k16"), two elements of bf16 or fp16 per register:
 //   A  rows g, g+8, g, g+8 and columns 2t, 2t, 2t+8, 2t+8, pairs along the row
 //   B  rows 2t, 2t+8, pairs down the column g
 //   C  rows g, g, g+8, g+8 and columns 2t, 2t+1, 2t, 2t+1, in fp32; in fp16, pairs along the row
-// mma.m16n8k8 for tf32 is the same with one element of 4 bytes in the place of each pair: a product
-// is 32 bytes deep whatever the type.
+// mma.m16n8k8 for tf32 and mma.m16n8k32 for int8 and fp8 are the same with one element of 4 bytes
+// or four of 1 byte in the place of each pair: a product is 32 bytes deep whatever the type.
+//
+// In fp64, mma.m8n8k4 takes A's row g and B's column g at depth t and holds C's row g, columns 2t
+// and 2t+1. mma.m16n8k4 and k16 take also A's row g+8, and depths t, t+4, t+8 and t+12.
 #pragma once
 
+#include <cstdint>
 #include <type_traits>
 
+#include <cuda_fp8.h>
 #include <cuda_runtime.h>
 
 #include "kernels/common/types.cuh"
@@ -21,7 +27,17 @@ namespace gpuexp {
 /// they trap.
 constexpr int kMmaBf16ComputeCapability = 80;
 
-/// Elements of type In (fp16, bf16, or tf32 stored as fp32) that one product is deep.
+/// Whether mma.sync multiplies fp8 on this compute capability; code for others that have the
+/// instruction (9.0, 10.0) converts the operands to fp16 first, and the functions below trap there.
+constexpr bool mma_has_fp8(int capability) {
+  return capability == 89 || capability >= 120;
+}
+
+/// The compute capability whose fp64 products are 16 rows high and up to 16 deep; before it they
+/// do not exist, and later ones compose them of m8n8k4.
+constexpr int kMmaFp64RowsComputeCapability = 90;
+
+/// Elements of type In (fp16, bf16, tf32 stored as fp32, fp8 or int8) that one product is deep.
 template <class In>
 constexpr int kMmaDepth = 32 / static_cast<int>(sizeof(In));
 
@@ -78,6 +94,11 @@ struct MmaSums<float> {
 };
 
 template <>
+struct MmaSums<std::int32_t> {
+  std::int32_t x[4] = {};
+};
+
+template <>
 struct MmaSums<__half> {
   unsigned x[2] = {};  // two fp16 each; no bits set are two zeros
   __device__ __half2 pair(int half) const { return reinterpret_cast<const __half2&>(x[half]); }
@@ -101,7 +122,67 @@ __device__ inline void mma(MmaSums<float>& c, const unsigned (&a)[4], const unsi
         "{%8, %9}, {%0, %1, %2, %3};"
         : "+f"(c.x[0]), "+f"(c.x[1]), "+f"(c.x[2]), "+f"(c.x[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  } else if constexpr (std::is_same<In, __nv_fp8_e4m3>::value) {
+#if __CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1200
+    asm("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(c.x[0]), "+f"(c.x[1]), "+f"(c.x[2]), "+f"(c.x[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#else
+    __trap();
+#endif
   }
+#else
+  __trap();
+#endif
+}
+
+template <class In>
+__device__ inline void mma(MmaSums<std::int32_t>& c, const unsigned (&a)[4],
+                           const unsigned (&b)[2]) {
+  static_assert(std::is_same<In, std::int8_t>::value, "only int8 products are summed in int32");
+#if __CUDA_ARCH__ >= 800
+  asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, {%0, %1, %2, %3};"
+      : "+r"(c.x[0]), "+r"(c.x[1]), "+r"(c.x[2]), "+r"(c.x[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#else
+  __trap();
+#endif
+}
+
+/// c (a row of an 8×8 tile) += a (8×4) · b (4×8), in fp64.
+__device__ inline void mma_m8n8k4(double (&c)[2], double a, double b) {
+#if __CUDA_ARCH__ >= 800
+  asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+      : "+d"(c[0]), "+d"(c[1])
+      : "d"(a), "d"(b));
+#else
+  __trap();
+#endif
+}
+
+/// c (16×8) += a (16×4) · b (4×8), in fp64; c[h] and a_h are of row g + 8h.
+__device__ inline void mma_m16n8k4(double (&c)[2][2], double a0, double a1, double b) {
+#if __CUDA_ARCH__ >= 900
+  asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
+      "{%0, %1, %2, %3};"
+      : "+d"(c[0][0]), "+d"(c[0][1]), "+d"(c[1][0]), "+d"(c[1][1])
+      : "d"(a0), "d"(a1), "d"(b));
+#else
+  __trap();
+#endif
+}
+
+/// c (16×8) += a (16×16) · b (16×8), in fp64; a[h][j] is of row g + 8h at depth t + 4j.
+__device__ inline void mma_m16n8k16(double (&c)[2][2], const double (&a)[2][4],
+                                    const double (&b)[4]) {
+#if __CUDA_ARCH__ >= 900
+  asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, "
+      "%9, %10, %11}, {%12, %13, %14, %15}, {%0, %1, %2, %3};"
+      : "+d"(c[0][0]), "+d"(c[0][1]), "+d"(c[1][0]), "+d"(c[1][1])
+      : "d"(a[0][0]), "d"(a[1][0]), "d"(a[0][1]), "d"(a[1][1]), "d"(a[0][2]), "d"(a[1][2]),
+        "d"(a[0][3]), "d"(a[1][3]), "d"(b[0]), "d"(b[1]), "d"(b[2]), "d"(b[3]));
 #else
   __trap();
 #endif

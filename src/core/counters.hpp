@@ -114,8 +114,8 @@ inline constexpr std::array kCounters{
     Counter{"tensor_instructions", "tensor", "", "warp instructions of the tensor pipe",
             "sm__inst_executed_pipe_tensor.sum"},
     Counter{"tensor_active_pct", "tensor", "%",
-            "cycles in which the tensor pipe was busy, of those with a warp on the SM",
-            "sm__pipe_tensor_cycles_active.sum", "sm__cycles_active.sum", 100},
+            "cycles in which a scheduler's tensor pipe was busy, of those with a warp on it",
+            "sm__pipe_tensor_cycles_active.sum", "smsp__cycles_active.sum", 100},
     // Occupancy, and what warps waited for.
     Counter{"active_warps_per_sm", "occupancy", "", "warps on an SM, in cycles in which it had any",
             "sm__warps_active.sum", "sm__cycles_active.sum"},

@@ -93,6 +93,7 @@ std::string_view name_of(Pipe pipe) {
   static constexpr std::array<std::string_view, kPipeCount> kNames{"fp64",
                                                                    "fp32",
                                                                    "fp16",
+                                                                   "int32",
                                                                    "tensor_fp64",
                                                                    "tensor_tf32",
                                                                    "tensor_fp16_fp32",

@@ -31,11 +31,12 @@ double unit_roundoff(DataType type);
 double to_double(const unsigned char* bytes, DataType type);
 
 /// The pipes whose peak rates datasheets give; names equal the keys of peak_tflops in
-/// configs/devices/*.json.
+/// configs/devices/*.json (of int32, a multiply-add counts two operations as well).
 enum class Pipe {
   fp64,
   fp32,
   fp16,
+  int32,
   tensor_fp64,
   tensor_tf32,
   tensor_fp16_fp32,
@@ -44,7 +45,7 @@ enum class Pipe {
   tensor_fp8_fp32,
   tensor_int8_int32,
 };
-inline constexpr int kPipeCount = 10;
+inline constexpr int kPipeCount = 11;
 
 std::string_view name_of(Pipe pipe);
 

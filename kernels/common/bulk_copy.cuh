@@ -1,0 +1,111 @@
+// cp.async.bulk: copies of kilobytes between global and shared memory that one thread starts and
+// the copy engine of the SM carries out, past registers and L1. Compute capability 9.0.
+//
+// Arriving bytes are counted by an mbarrier in shared memory. Its phase ends when the one arrival
+// and the bytes that this arrival announced have come; phases are told apart by their parity, 0
+// first.
+#pragma once
+
+#include <cstdint>
+
+#include <cuda_runtime.h>
+
+namespace gpuexp {
+
+/// Variants that use the functions below set Variant::min_compute_capability to this and ask
+/// lacks_code (compiled_for.cuh); in older code they trap.
+constexpr int kBulkCopyComputeCapability = 90;
+
+/// Addresses and sizes of bulk copies are multiples of this many bytes.
+constexpr int kBulkCopyUnit = 16;
+
+using Barrier = std::uint64_t;
+
+__device__ inline unsigned shared_address(const void* p) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(p));
+}
+
+/// Makes the barriers ready, each for one arrival per phase; by one thread, before a barrier of all
+/// threads that will use them.
+__device__ inline void init_barriers(Barrier* barriers, int count) {
+#if __CUDA_ARCH__ >= 900
+  for (int i = 0; i < count; ++i)
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barriers + i))
+                 : "memory");
+  // The copy engine has to see them too.
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+#else
+  __trap();
+#endif
+}
+
+/// Starts copying `bytes` bytes to shared memory; they arrive at `barrier`, as the one arrival of
+/// its phase.
+__device__ inline void start_bulk_load(void* to_shared, const void* from_global, unsigned bytes,
+                                       Barrier* barrier) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile(
+      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
+      "r"(bytes)
+      : "memory");
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+          "r"(shared_address(to_shared)),
+      "l"(__cvta_generic_to_global(from_global)), "r"(bytes), "r"(shared_address(barrier))
+      : "memory");
+#else
+  __trap();
+#endif
+}
+
+/// Waits until the phase of that parity has ended; what arrived in it is then visible.
+__device__ inline void wait_for_phase(Barrier* barrier, unsigned parity) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile(
+      "{\n"
+      ".reg .pred ended;\n"
+      "WAIT:\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 ended, [%0], %1;\n"
+      "@!ended bra WAIT;\n"
+      "}" ::"r"(shared_address(barrier)),
+      "r"(parity)
+      : "memory");
+#else
+  __trap();
+#endif
+}
+
+/// Starts copying `bytes` bytes from shared memory, as a group of its own of this thread.
+__device__ inline void start_bulk_store(void* to_global, const void* from_shared, unsigned bytes) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(
+                   __cvta_generic_to_global(to_global)),
+               "r"(shared_address(from_shared)), "r"(bytes)
+               : "memory");
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+#else
+  __trap();
+#endif
+}
+
+/// Waits until all but the `pending` newest stores of this thread have read their shared memory,
+/// which may then be overwritten.
+template <int pending>
+__device__ inline void wait_for_stores_to_read() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory");
+#else
+  __trap();
+#endif
+}
+
+/// Waits until all stores of this thread are complete.
+__device__ inline void wait_for_stores() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+#else
+  __trap();
+#endif
+}
+
+}  // namespace gpuexp

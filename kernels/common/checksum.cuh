@@ -1,0 +1,55 @@
+// Checksums of floats: their bit patterns added as integers modulo 2^32, which is exact in any
+// order, and in which a single wrong bit of any element shows.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include <cuda_runtime.h>
+
+namespace gpuexp {
+
+__device__ inline std::uint32_t bits_sum(float v) {
+  return __float_as_uint(v);
+}
+__device__ inline std::uint32_t bits_sum(float2 v) {
+  return __float_as_uint(v.x) + __float_as_uint(v.y);
+}
+__device__ inline std::uint32_t bits_sum(float4 v) {
+  return __float_as_uint(v.x) + __float_as_uint(v.y) + __float_as_uint(v.z) + __float_as_uint(v.w);
+}
+
+/// The same of one element on the host.
+inline std::uint32_t host_bits(float x) {
+  static_assert(sizeof(float) == sizeof(std::uint32_t), "fp32 has 32 bits");
+  std::uint32_t bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+inline constexpr int kWarpThreads = 32;  // warpSize is no constant to the compiler
+
+/// Adds one value per thread over the warp; the result is right in lane 0.
+__device__ inline std::uint32_t warp_sum(std::uint32_t sum) {
+#pragma unroll
+  for (int offset = kWarpThreads / 2; offset > 0; offset /= 2)
+    sum += __shfl_down_sync(~0u, sum, offset);
+  return sum;
+}
+
+/// Adds one value per thread over a block of kThreads; the result is right in thread 0. A block may
+/// call it once.
+template <int kThreads>
+__device__ std::uint32_t block_sum(std::uint32_t sum) {
+  __shared__ std::uint32_t warp_sums[kThreads / kWarpThreads];
+  sum = warp_sum(sum);
+  if (threadIdx.x % kWarpThreads == 0) warp_sums[threadIdx.x / kWarpThreads] = sum;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    for (int warp = 1; warp < kThreads / kWarpThreads; ++warp)
+      sum += warp_sums[warp];
+  }
+  return sum;
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,21 @@
+// Skips for variants whose instructions are newer than the oldest architecture that the project
+// compiles for: on a device that runs older code, such a kernel could only trap.
+#pragma once
+
+#include "core/compiled_code.hpp"
+#include "core/device_spec.hpp"
+
+namespace gpuexp {
+
+/// A reason when this binary's code for the device is older than compute capability `needed`.
+inline std::optional<std::string> lacks_code(const DeviceSpec& device, int needed) {
+  return lacks_code(GPUEXP_CUDA_ARCHITECTURES, device.compute_capability(), needed, false);
+}
+
+/// A reason when it lacks the instructions that the device's capability alone has (sm_90a).
+inline std::optional<std::string> lacks_specific_code(const DeviceSpec& device) {
+  const int capability = device.compute_capability();
+  return lacks_code(GPUEXP_CUDA_ARCHITECTURES, capability, capability, true);
+}
+
+}  // namespace gpuexp

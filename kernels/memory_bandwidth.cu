@@ -1,0 +1,495 @@
+// memory_bandwidth: how many bytes per second DRAM and L2 deliver and take at most.
+//
+// The question: what is the ceiling that a memory-bound kernel can reach on this device? Not the
+// datasheet's: DRAM refreshes, opens rows and turns its bus between reads and writes, and what is
+// left of the printed bandwidth is found by asking for as much as possible. That needs wide
+// accesses, more bytes in flight than latency times bandwidth (some 25 KB per SM on an H200), and
+// no SM without work.
+//
+// The size decides who serves: arrays of many times L2 come from DRAM; arrays that fit in L2 and
+// were there before (mode warm) come from L2. These are small, so that a launch would take longer
+// than the transfer: `passes` over the same array make it long enough to be timed. All loads go
+// past L1, which would otherwise serve the later passes.
+#include <algorithm>
+
+#include "kernels/common/bulk_copy.cuh"
+#include "kernels/common/checksum.cuh"
+#include "kernels/common/compiled_for.cuh"
+#include "kernels/common/launch.cuh"
+#include "kernels/common/reference.cuh"
+#include "kernels/common/sectors.cuh"
+
+namespace gpuexp::memory_bandwidth {
+
+/// Elements of one checksum: 16 KiB read for 4 bytes written.
+constexpr int kChunk = 4096;
+constexpr int kVector = 4;  // elements that a lane moves with one instruction, 16 bytes
+
+struct Problem {
+  std::int64_t n;
+  int passes;
+};
+
+struct Data {
+  float* in;
+  float* out;           // of copies
+  float* filled;        // of writes
+  std::uint32_t* sums;  // of reads, one per chunk of `in`, added up over the passes
+};
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+std::int64_t chunks(const Problem& p) {
+  return ceil_div(p.n, kChunk);
+}
+
+// ---- the plain reference
+
+// What write stores in element i: a number in [1, 2) that differs from its neighbours'.
+__host__ __device__ float pattern(std::int64_t i) {
+  constexpr unsigned kPeriod = 1u << 23;
+  return 1.0f + 0x1p-23f * static_cast<float>(static_cast<unsigned>(i) % kPeriod);
+}
+
+struct ReferenceCopy {
+  Data d;
+  __device__ ReferenceElement operator()(std::int64_t i) const { return {d.in[i], 0.0}; }
+};
+
+struct ReferenceFill {
+  __device__ ReferenceElement operator()(std::int64_t i) const { return {pattern(i), 0.0}; }
+};
+
+struct ReferenceSum {
+  Problem p;
+  Data d;
+  __device__ ReferenceElement operator()(std::int64_t chunk) const {
+    std::uint32_t sum = 0;
+    for (std::int64_t i = chunk * kChunk; i < p.n && i < (chunk + 1) * kChunk; ++i)
+      sum += bits_sum(d.in[i]);
+    return {static_cast<double>(sum * static_cast<std::uint32_t>(p.passes)), 0.0};
+  }
+};
+
+void reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
+               Stream stream) {
+  if (out[0]) evaluate_reference(out[0], p.n, ReferenceCopy{d}, stream);
+  if (out[1]) evaluate_reference(out[1], p.n, ReferenceFill{}, stream);
+  if (out[2]) evaluate_reference(out[2], chunks(p), ReferenceSum{p, d}, stream);
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  std::vector<std::uint32_t> sums(static_cast<std::size_t>(chunks(p)), 0);
+  for (std::int64_t i = 0; i < p.n; ++i) {
+    sums[static_cast<std::size_t>(i / kChunk)] += host_bits(d.in[i]);
+    if (out[0]) out[0].value[i] = d.in[i];
+    if (out[1]) out[1].value[i] = pattern(i);
+    for (const ReferenceView& view : {out[0], out[1]}) {
+      if (view) view.magnitude[i] = 0.0;
+    }
+  }
+  if (!out[2]) return;
+  for (std::size_t chunk = 0; chunk < sums.size(); ++chunk) {
+    out[2].value[chunk] = sums[chunk] * static_cast<std::uint32_t>(p.passes);
+    out[2].magnitude[chunk] = 0.0;
+  }
+}
+
+// ---- what the variants share
+
+// Loads past L1. Volatile, because nothing else keeps the compiler from reading once for all
+// passes.
+__device__ float4 load_past_l1(const float4* from) {
+  float4 v;
+  asm volatile("ld.global.cg.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+               : "l"(__cvta_generic_to_global(from)));
+  return v;
+}
+__device__ float load_past_l1(const float* from) {
+  float v;
+  asm volatile("ld.global.cg.f32 %0, [%1];" : "=f"(v) : "l"(__cvta_generic_to_global(from)));
+  return v;
+}
+
+enum class Moves { reads, writes, copies };
+
+template <Moves moves>
+Work work(const Problem& p) {
+  Work w;
+  if (moves != Moves::writes) {
+    w.bytes_read = static_cast<double>(p.n * sizeof(float));
+    w.moved_read = sector_bytes<float>(p.n);
+  }
+  if (moves != Moves::reads) {
+    w.bytes_written = static_cast<double>(p.n * sizeof(float));
+    w.moved_written = sector_bytes<float>(p.n);
+  } else {
+    w.bytes_written = static_cast<double>(chunks(p) * sizeof(std::uint32_t));
+    w.moved_written = sector_bytes<std::uint32_t>(chunks(p));
+  }
+  return w;
+}
+
+template <Moves moves>
+Variant moving(std::string id, std::string compare_to, std::string why) {
+  Variant v;
+  v.id = std::move(id);
+  v.compare_to = std::move(compare_to);
+  v.why = std::move(why);
+  v.writes = {moves == Moves::reads ? "sums" : moves == Moves::writes ? "filled" : "out"};
+  v.work = work<moves>;
+  v.metrics = [](const Problem& p, const DeviceSpec&) {
+    constexpr int kDirections = moves == Moves::copies ? 2 : 1;
+    const double array_bytes = static_cast<double>(p.n * sizeof(float));
+    return MetricValues{{"passed_bytes", kDirections * array_bytes * p.passes}};
+  };
+  return v;
+}
+
+/// Blocks that each serve `elements_per_block` consecutive elements.
+Shape shape(const void* kernel, int threads, std::int64_t n, std::int64_t elements_per_block) {
+  Shape s;
+  s.kernel = kernel;
+  s.block = {threads, 1, 1};
+  s.tile = {elements_per_block, 1, 1};
+  s.grid = {ceil_div(n, elements_per_block), 1, 1};
+  return s;
+}
+
+// ---- read
+
+constexpr int kReadBlock = 128;
+
+// Asking for eight resident blocks leaves the compiler the registers that eight loads in flight
+// need.
+__global__ void __launch_bounds__(kReadBlock, 8)
+    read_kernel(const float* in, std::uint32_t* sums, std::int64_t n, int passes) {
+  constexpr int kLoads = kChunk / kVector / kReadBlock;
+  const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kChunk;
+  const int count = static_cast<int>(min(n - begin, static_cast<std::int64_t>(kChunk)));
+  const int thread = threadIdx.x;
+  in += begin;
+  std::uint32_t sum = 0;
+#pragma unroll 1
+  for (int pass = 0; pass < passes; ++pass) {
+    if (count == kChunk) {
+      float4 v[kLoads];
+#pragma unroll
+      for (int i = 0; i < kLoads; ++i)
+        v[i] = load_past_l1(reinterpret_cast<const float4*>(in) + thread + i * kReadBlock);
+#pragma unroll
+      for (int i = 0; i < kLoads; ++i)
+        sum += bits_sum(v[i]);
+    } else {
+      for (int i = thread; i < count; i += kReadBlock)
+        sum += bits_sum(load_past_l1(in + i));
+    }
+  }
+  sum = block_sum<kReadBlock>(sum);
+  if (thread == 0) sums[blockIdx.x] = sum;
+}
+
+Variant read() {
+  Variant v = moving<Moves::reads>(
+      "read", "",
+      "Eight 16-byte loads per thread before the first is used: 160 KB in flight on an SM full of "
+      "them, several times what DRAM's latency asks for, and nothing written but 4 bytes per 16 "
+      "KiB. It saturates DRAM, or L2 where the array lies there; dram_bytes_read, or "
+      "lts__t_sectors_op_read, is all that moves.");
+  v.shapes = [](const Problem& p, const DeviceSpec&) {
+    return std::vector<Shape>{shape(kernel_address(read_kernel), kReadBlock, p.n, kChunk)};
+  };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    launch(read_kernel, x.shapes[0], x.stream, d.in, d.sums, p.n, p.passes);
+  };
+  return v;
+}
+
+// ---- write, copy: one vector per thread
+
+// With more vectors per thread a block would write longer runs between its reads, and DRAM is then
+// slower, not faster: vector_width measures 4.29 TB/s for one load per thread and 4.03 for eight
+// on an H200.
+constexpr int kCopyBlock = 256;
+
+// The `count` elements, up to kVector, from element `first` on: as a vector where all are there.
+template <class Move>
+__device__ void move_vector(std::int64_t first, std::int64_t n, int passes, Move move) {
+#pragma unroll 1
+  for (int pass = 0; pass < passes; ++pass) {
+    if (first + kVector <= n) {
+      move.vector(first);
+    } else {
+      for (std::int64_t i = first; i < n; ++i)
+        move.element(i);
+    }
+  }
+}
+
+struct Fill {
+  float* out;
+  __device__ void element(std::int64_t i) const { out[i] = pattern(i); }
+  __device__ void vector(std::int64_t i) const {
+    *reinterpret_cast<float4*>(out + i) =
+        make_float4(pattern(i), pattern(i + 1), pattern(i + 2), pattern(i + 3));
+  }
+};
+
+struct Copy {
+  const float* in;
+  float* out;
+  __device__ void element(std::int64_t i) const { out[i] = load_past_l1(in + i); }
+  __device__ void vector(std::int64_t i) const {
+    *reinterpret_cast<float4*>(out + i) = load_past_l1(reinterpret_cast<const float4*>(in + i));
+  }
+};
+
+template <class Move>
+__global__ void __launch_bounds__(kCopyBlock) move_kernel(Move move, std::int64_t n, int passes) {
+  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kCopyBlock + threadIdx.x;
+  move_vector(thread * kVector, n, passes, move);
+}
+
+template <class Move>
+std::vector<Shape> move_shapes(const Problem& p, const DeviceSpec&) {
+  return {shape(kernel_address(move_kernel<Move>), kCopyBlock, p.n, kCopyBlock * kVector)};
+}
+
+Variant write() {
+  Variant v = moving<Moves::writes>(
+      "write", "read",
+      "One 16-byte store per thread and no load: what DRAM takes when it never has to turn its bus "
+      "to reads. Whole lines are overwritten, so that none is fetched first; an L2's worth is "
+      "still on its way to DRAM when the kernel ends. It saturates DRAM's writes, or L2's.");
+  v.shapes = move_shapes<Fill>;
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    launch(move_kernel<Fill>, x.shapes[0], x.stream, Fill{d.filled}, p.n, p.passes);
+  };
+  return v;
+}
+
+Variant copy() {
+  Variant v = moving<Moves::copies>(
+      "copy", "write",
+      "One 16-byte load and store per thread, in blocks that come and go: a full SM has 32 KB in "
+      "flight, and at every moment some blocks read while others write. It saturates DRAM as most "
+      "kernels can use it, reading and writing as much; what is missing to read is the time that "
+      "DRAM takes to turn its bus.");
+  v.shapes = move_shapes<Copy>;
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    launch(move_kernel<Copy>, x.shapes[0], x.stream, Copy{d.in, d.out}, p.n, p.passes);
+  };
+  return v;
+}
+
+// ---- read_bulk, copy_bulk: one block per SM, whose copy engine moves 16 KiB at a time
+
+constexpr int kBulkWarps = 4;
+constexpr int kBulkBlock = kBulkWarps * kWarpThreads;
+constexpr int kStages = 3;  // per warp; 12 of 16 KiB fill an SM's shared memory
+constexpr int kChunkBytes = kChunk * static_cast<int>(sizeof(float));
+constexpr std::int64_t kBulkSharedBytes =
+    kBulkWarps * kStages * (kChunkBytes + static_cast<std::int64_t>(sizeof(Barrier)));
+
+// The turns of one warp: every pass over its first chunk, then over its next one, … Turn t uses
+// stage t mod kStages, for the (t / kStages)-th time.
+struct Ring {
+  char* stages;  // kStages × kChunkBytes
+  Barrier* barriers;
+  const float* in;
+  std::int64_t n;
+  int passes;
+  std::int64_t first_chunk;
+  std::int64_t chunk_step;
+  int turns;
+
+  __device__ Ring(char* shared, const float* in, std::int64_t n, int passes)
+      : in(in), n(n), passes(passes) {
+    const int warp = threadIdx.x / kWarpThreads;
+    stages = shared + warp * kStages * kChunkBytes;
+    barriers =
+        reinterpret_cast<Barrier*>(shared + kBulkWarps * kStages * kChunkBytes) + warp * kStages;
+    first_chunk = static_cast<std::int64_t>(blockIdx.x) * kBulkWarps + warp;
+    chunk_step = static_cast<std::int64_t>(gridDim.x) * kBulkWarps;
+    const std::int64_t left = (n + kChunk - 1) / kChunk - first_chunk;
+    turns = left <= 0 ? 0 : static_cast<int>((left + chunk_step - 1) / chunk_step) * passes;
+  }
+  __device__ std::int64_t chunk(int turn) const { return first_chunk + turn / passes * chunk_step; }
+  __device__ char* stage(int turn) const { return stages + turn % kStages * kChunkBytes; }
+  __device__ int elements(int turn) const {
+    return static_cast<int>(min(n - chunk(turn) * kChunk, static_cast<std::int64_t>(kChunk)));
+  }
+  // What the copy engine moves of the chunk: whole units of 16 bytes. Only the array's last chunk
+  // can have less than one, and it is the last of its warp.
+  __device__ unsigned bytes(int turn) const { return elements(turn) / kVector * kBulkCopyUnit; }
+  __device__ void start(int turn) const {
+    if (turn >= turns || bytes(turn) == 0) return;
+    start_bulk_load(stage(turn), in + chunk(turn) * kChunk, bytes(turn), barriers + turn % kStages);
+  }
+  __device__ void wait(int turn) const {
+    if (bytes(turn) > 0) wait_for_phase(barriers + turn % kStages, turn / kStages % 2);
+  }
+  __device__ void start_first() const {
+    init_barriers(barriers, kStages);
+    for (int turn = 0; turn < kStages; ++turn)
+      start(turn);
+  }
+};
+
+__device__ std::uint32_t stage_sum(const float* stage, int elements, int lane) {
+  std::uint32_t sum = 0;
+  const float4* const vectors = reinterpret_cast<const float4*>(stage);
+#pragma unroll 8
+  for (int i = lane; i < elements / kVector; i += kWarpThreads)
+    sum += bits_sum(vectors[i]);
+  return sum;
+}
+
+__global__ void __launch_bounds__(kBulkBlock)
+    read_bulk_kernel(const float* in, std::uint32_t* sums, std::int64_t n, int passes) {
+  extern __shared__ __align__(128) char shared[];
+  const Ring ring(shared, in, n, passes);
+  const int lane = threadIdx.x % kWarpThreads;
+  if (lane == 0) ring.start_first();
+  __syncwarp();
+  std::uint32_t sum = 0;
+#pragma unroll 1
+  for (int turn = 0; turn < ring.turns; ++turn) {
+    const int elements = ring.elements(turn);
+    ring.wait(turn);
+    sum += stage_sum(reinterpret_cast<const float*>(ring.stage(turn)), elements, lane);
+    const int tail = elements / kVector * kVector + lane;
+    if (tail < elements) sum += bits_sum(load_past_l1(in + ring.chunk(turn) * kChunk + tail));
+    __syncwarp();  // all lanes have read the stage
+    if (lane == 0) ring.start(turn + kStages);
+    if ((turn + 1) % passes == 0) {
+      sum = warp_sum(sum);
+      if (lane == 0) sums[ring.chunk(turn)] = sum;
+      sum = 0;
+    }
+  }
+}
+
+// A stage is loaded again one turn after its store was started: by then the store has read it, and
+// nothing waits.
+__global__ void __launch_bounds__(kBulkBlock)
+    copy_bulk_kernel(const float* in, float* out, std::int64_t n, int passes) {
+  extern __shared__ __align__(128) char shared[];
+  const Ring ring(shared, in, n, passes);
+  const std::int64_t tail = n / kVector * kVector + threadIdx.x;
+  if (blockIdx.x == 0 && tail < n) out[tail] = in[tail];
+  if (threadIdx.x % kWarpThreads != 0) return;
+  ring.start_first();
+#pragma unroll 1
+  for (int turn = 0; turn < ring.turns && ring.bytes(turn) > 0; ++turn) {
+    ring.wait(turn);
+    start_bulk_store(out + ring.chunk(turn) * kChunk, ring.stage(turn), ring.bytes(turn));
+    if (turn == 0) continue;
+    wait_for_stores_to_read<1>();
+    ring.start(turn - 1 + kStages);
+  }
+  wait_for_stores();
+}
+
+template <class Kernel>
+Variant bulk(Variant v, Kernel kernel) {
+  v.min_compute_capability = kBulkCopyComputeCapability;
+  v.unsupported = [](const Problem&, const DeviceSpec& device) {
+    return lacks_code(device, kBulkCopyComputeCapability);
+  };
+  v.shapes = [kernel](const Problem& p, const DeviceSpec& device) {
+    const std::int64_t blocks =
+        std::min<std::int64_t>(device.sm_count, ceil_div(chunks(p), kBulkWarps));
+    Shape s = shape(kernel_address(kernel), kBulkBlock, p.n, ceil_div(p.n, blocks));
+    s.grid = {blocks, 1, 1};
+    s.dynamic_shared_bytes = kBulkSharedBytes;
+    return std::vector<Shape>{s};
+  };
+  return v;
+}
+
+Variant read_bulk() {
+  Variant v = bulk(
+      moving<Moves::reads>(
+          "read_bulk", "read",
+          "cp.async.bulk: one lane asks for 16 KiB at a time, and the SM's copy engine writes them "
+          "to shared memory. 192 KiB are in flight per SM whatever the registers and the "
+          "occupancy, with one block per SM that stays. Costs the shared memory, and its bandwidth "
+          "once more; what reaches DRAM is the same, so a gain says that read left some."),
+      read_bulk_kernel);
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    launch(read_bulk_kernel, x.shapes[0], x.stream, d.in, d.sums, p.n, p.passes);
+  };
+  return v;
+}
+
+Variant copy_bulk() {
+  Variant v = bulk(
+      moving<Moves::copies>(
+          "copy_bulk", "copy",
+          "The copy engine both ways: what it brought to shared memory it stores from there, and "
+          "four lanes per SM do nothing but start the next 16 KiB. No byte passes a register. DRAM "
+          "sees runs of 16 KiB to read and to write, which it may like less than many short ones."),
+      copy_bulk_kernel);
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    launch(copy_bulk_kernel, x.shapes[0], x.stream, d.in, d.out, p.n, p.passes);
+  };
+  return v;
+}
+
+// ---- memcpy
+
+Variant vendor_memcpy() {
+  Variant v = moving<Moves::copies>(
+      "memcpy", "copy",
+      "cudaMemcpyAsync from device to device, once per pass: the copy that everybody has, and the "
+      "figure to beat. The driver chooses the kernel.");
+  v.is_vendor = true;
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    const auto bytes = static_cast<std::size_t>(p.n) * sizeof(float);
+    for (int pass = 0; pass < p.passes; ++pass)
+      GPUEXP_CUDA(cudaMemcpyAsync(d.out, d.in, bytes, cudaMemcpyDeviceToDevice, x.stream));
+  };
+  return v;
+}
+
+// ---- declaration
+
+Family declare() {
+  Family f("memory_bandwidth", "How many bytes per second do DRAM and L2 move at most?");
+  f.physics =
+      "DRAM delivers its datasheet bandwidth only between refreshes, within open rows and in one "
+      "direction; on an H200 some 94 % are left to reads and 89 % to copies, provided that every "
+      "SM "
+      "asks for more than latency times bandwidth. Arrays that fit in L2 show what L2 delivers "
+      "instead, "
+      "which its slices and the crossbar bind, not the SMs.";
+  f.extent("n", &Problem::n, std::int64_t{1} << 28, std::int64_t{1} << 34, "fp32 elements")
+      .integer("passes", &Problem::passes, 1, 1, 1024, "",
+               "times that the array is moved; above 1 for arrays that fit in L2");
+  const auto n = [](const Problem& p) { return p.n; };
+  f.input("in", &Data::in, n)
+      .output("out", &Data::out, n)
+      .output("filled", &Data::filled, n)
+      .output("sums", &Data::sums, chunks);
+  f.metric("passed_bytes", "B", "bytes read and written over all passes, past L1 and through L2");
+  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
+  f.prepare = [](const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
+    fill_uniform(d.in, p.n, stream_seed(seed, 0), stream);
+  };
+  f.reference = reference;
+  f.host_reference = host_reference;
+  f.tolerance_derivation =
+      "Zero: a copy keeps every bit, what is written is an exact fp32 number, and checksums are "
+      "integers added modulo 2^32, which is exact in any order.";
+  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
+  f.variant(read()).variant(write()).variant(copy());
+  f.variant(read_bulk()).variant(copy_bulk()).variant(vendor_memcpy());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::memory_bandwidth

@@ -1,0 +1,351 @@
+// pipe_rate: how many multiply-adds per second the SMs' own pipes carry out at most, without tensor
+// cores.
+//
+// The question: what is the ceiling of arithmetic on this device, type by type? A scheduler issues
+// one instruction per clock, and a pipe takes 16 or 32 lanes of it per clock, so the peak is lanes
+// times clock, provided that there always is an instruction whose operands are ready. A
+// multiply-add takes 4 clocks and more until its result can be used; here every thread has eight
+// chains that do not wait for each other, on an SM full of threads, which hides many times that.
+//
+// All blocks do the same on the same numbers. Nothing is loaded or stored between the first step
+// and the last, and 256 multiply-adds stand between two jumps: where a pipe takes an instruction
+// per clock, every other one costs its share.
+#include "kernels/common/launch.cuh"
+#include "kernels/common/reference.cuh"
+#include "kernels/common/rounding.cuh"
+#include "kernels/common/sectors.cuh"
+
+namespace gpuexp::pipe_rate {
+
+constexpr int kBlock = 256;
+constexpr int kChains = 8;     // per thread, of one register each
+constexpr int kUnrolled = 32;  // steps between two jumps
+
+struct Problem {
+  std::int64_t blocks;
+  int steps;
+  Pipe pipe;
+};
+
+// A chain is x ← c·x + d, `steps` times. With l lanes in a register (two of fp16, else one):
+//   start  of kChains × kBlock × l chains, those of one block
+//   c, d   kBlock × l: the chains of a thread share them
+//   out    as start, for every block
+struct Data {
+  void* start;
+  void* c;
+  void* d;
+  void* out;
+};
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+// ---- types
+
+// Calls f with a value of the type of the chains.
+template <class Function>
+auto with_type(const Problem& p, Function f) {
+  switch (p.pipe) {
+    case Pipe::fp64: return f(double{});
+    case Pipe::fp32: return f(float{});
+    case Pipe::fp16: return f(__half{});
+    case Pipe::int32: return f(std::uint32_t{});
+    default: throw std::logic_error("pipe_rate has no such pipe");
+  }
+}
+
+DataType type(const Problem& p) {
+  return with_type(p, [](auto x) { return DataTypeOf<decltype(x)>::value; });
+}
+
+/// What a register of chains of T holds.
+template <class T>
+struct Register {
+  using Type = T;
+};
+template <>
+struct Register<__half> {
+  using Type = __half2;
+};
+template <class T>
+constexpr int kLanes = static_cast<int>(sizeof(typename Register<T>::Type) / sizeof(T));
+
+int factors(const Problem& p) {
+  return with_type(p, [](auto x) { return kBlock * kLanes<decltype(x)>; });
+}
+int block_chains(const Problem& p) {
+  return kChains * factors(p);
+}
+
+// ---- inputs
+
+enum class Input { start, c, d };
+
+template <class T>
+struct Number;
+
+// |x| starts at no more than 1 and stays there: |c| + |d| <= 1. c is so near to 1 that after
+// thousands of steps x still depends on where it started, and on how many they were.
+template <>
+struct Number<double> {
+  std::uint64_t seed;
+  Input input;
+  __host__ __device__ double operator()(std::int64_t i) const {
+    const auto bits = static_cast<std::uint64_t>(2 * i);
+    const double unit = random_unit(seed, bits) + 0x1p-24 * random_unit(seed, bits + 1);
+    if (input == Input::c) return 1.0 - 0x1p-12 * (1.0 + unit);
+    return (input == Input::d ? 0x1p-12 : 1.0) * (2.0 * unit - 1.0);
+  }
+};
+template <>
+struct Number<float> {
+  std::uint64_t seed;
+  Input input;
+  __host__ __device__ float operator()(std::int64_t i) const {
+    const float unit = random_unit(seed, static_cast<std::uint64_t>(i));
+    if (input == Input::c) return 1.0f - 0x1p-12f * (1.0f + unit);
+    return (input == Input::d ? 0x1.fp-13f : 1.0f) * (2.0f * unit - 1.0f);
+  }
+};
+// c is negative here: x swings around d/(1-c), within 2 of zero. Its last bits stop changing after
+// some hundred steps, from where on a pair of steps leaves it as it was.
+template <>
+struct Number<__half> {
+  std::uint64_t seed;
+  Input input;
+  __host__ __device__ __half operator()(std::int64_t i) const {
+    const float unit = random_unit(seed, static_cast<std::uint64_t>(i));
+    if (input == Input::c) return __float2half_rn(-1.0f + 0x1p-9f * (1.0f + unit));
+    return __float2half_rn((input == Input::d ? 0.5f : 1.0f) * (2.0f * unit - 1.0f));
+  }
+};
+// Modulo 2^32; odd, so that no bit of x gets lost.
+template <>
+struct Number<std::uint32_t> {
+  std::uint64_t seed;
+  Input input;
+  __host__ __device__ std::uint32_t operator()(std::int64_t i) const {
+    return static_cast<std::uint32_t>(random_bits(seed, static_cast<std::uint64_t>(i))) | 1u;
+  }
+};
+
+void prepare(const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
+  with_type(p, [&](auto x) {
+    using T = decltype(x);
+    const auto make = [&](void* out, int count, Input input) {
+      const std::uint64_t own_seed = stream_seed(seed, static_cast<std::uint64_t>(input));
+      fill(static_cast<T*>(out), count, Number<T>{own_seed, input}, stream);
+    };
+    make(d.start, block_chains(p), Input::start);
+    make(d.c, factors(p), Input::c);
+    make(d.d, factors(p), Input::d);
+  });
+}
+
+// ---- the plain reference
+
+// Chain i of a block in fp64, rounded after each step where the type has fewer digits than the
+// tolerance could do without; whole numbers modulo 2^32.
+template <class T>
+struct ChainResult {
+  const void* start;
+  const void* c;
+  const void* d;
+  int steps;
+  __host__ __device__ double operator()(std::int64_t i) const {
+    const std::int64_t factor = i % (kBlock * kLanes<T>);
+    const double c_value = to_double(static_cast<const T*>(c)[factor]);
+    const double d_value = to_double(static_cast<const T*>(d)[factor]);
+    double x = to_double(static_cast<const T*>(start)[i]);
+    for (int step = 0; step < steps; ++step) {
+      x = fma(x, c_value, d_value);
+      if (std::is_same<T, __half>::value) x = round_to(kFp16, x);
+    }
+    return x;
+  }
+};
+template <>
+struct ChainResult<std::uint32_t> {
+  const void* start;
+  const void* c;
+  const void* d;
+  int steps;
+  __host__ __device__ double operator()(std::int64_t i) const {
+    const std::uint32_t c_value = static_cast<const std::uint32_t*>(c)[i % kBlock];
+    const std::uint32_t d_value = static_cast<const std::uint32_t*>(d)[i % kBlock];
+    std::uint32_t x = static_cast<const std::uint32_t*>(start)[i];
+    for (int step = 0; step < steps; ++step)
+      x = x * c_value + d_value;
+    return static_cast<double>(x);
+  }
+};
+
+template <class T>
+struct FirstBlock {
+  ChainResult<T> result;
+  __device__ ReferenceElement operator()(std::int64_t i) const { return {result(i), 0.0}; }
+};
+
+struct LikeFirstBlock {
+  const double* first;
+  int chains;
+  __device__ ReferenceElement operator()(std::int64_t i) const { return {first[i % chains], 0.0}; }
+};
+
+void reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
+               Stream stream) {
+  const int chains = block_chains(p);
+  with_type(p, [&](auto x) {
+    using T = decltype(x);
+    evaluate_reference(out[0], chains, FirstBlock<T>{{d.start, d.c, d.d, p.steps}}, stream);
+  });
+  const ReferenceView others{out[0].value + chains, out[0].magnitude + chains};
+  evaluate_reference(others, (p.blocks - 1) * chains, LikeFirstBlock{out[0].value, chains}, stream);
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  const int chains = block_chains(p);
+  with_type(p, [&](auto x) {
+    const ChainResult<decltype(x)> result{d.start, d.c, d.d, p.steps};
+    for (int i = 0; i < chains; ++i)
+      out[0].value[i] = result(i);
+  });
+  for (std::int64_t i = 0; i < p.blocks * chains; ++i) {
+    out[0].value[i] = out[0].value[i % chains];
+    out[0].magnitude[i] = 0.0;
+  }
+}
+
+Tolerance tolerance(const Problem& p) {
+  if (p.pipe != Pipe::fp32) return {0.0, 0.0};
+  return {0.0, p.steps * (0x1p-25 + 0x1p-50)};
+}
+
+// ---- fma_chains
+
+__device__ float step(float x, float c, float d) {
+  return fmaf(x, c, d);
+}
+__device__ double step(double x, double c, double d) {
+  return fma(x, c, d);
+}
+__device__ __half2 step(__half2 x, __half2 c, __half2 d) {
+  return __hfma2(x, c, d);
+}
+__device__ std::uint32_t step(std::uint32_t x, std::uint32_t c, std::uint32_t d) {
+  return x * c + d;
+}
+
+template <class T>
+__global__ void __launch_bounds__(kBlock)
+    fma_chains_kernel(const void* start, const void* c, const void* d, void* out, int steps) {
+  using R = typename Register<T>::Type;
+  const int thread = threadIdx.x;
+  const R c_value = static_cast<const R*>(c)[thread];
+  const R d_value = static_cast<const R*>(d)[thread];
+  R x[kChains];
+#pragma unroll
+  for (int i = 0; i < kChains; ++i)
+    x[i] = static_cast<const R*>(start)[i * kBlock + thread];
+  int left = steps;
+#pragma unroll 1
+  for (; left >= kUnrolled; left -= kUnrolled) {
+#pragma unroll
+    for (int i = 0; i < kUnrolled * kChains; ++i)
+      x[i % kChains] = step(x[i % kChains], c_value, d_value);
+  }
+#pragma unroll 1
+  for (; left > 0; --left) {
+#pragma unroll
+    for (int i = 0; i < kChains; ++i)
+      x[i] = step(x[i], c_value, d_value);
+  }
+  R* const block_out =
+      static_cast<R*>(out) + static_cast<std::int64_t>(blockIdx.x) * kChains * kBlock;
+#pragma unroll
+  for (int i = 0; i < kChains; ++i)
+    block_out[i * kBlock + thread] = x[i];
+}
+
+auto fma_chains_for(const Problem& p) {
+  return with_type(p, [](auto x) { return fma_chains_kernel<decltype(x)>; });
+}
+
+Work work(const Problem& p) {
+  const auto bytes = static_cast<double>(size_of(type(p)));
+  const double chains = static_cast<double>(p.blocks) * block_chains(p);
+  Work w;
+  w.bytes_read = bytes * (block_chains(p) + 2.0 * factors(p));
+  w.bytes_written = bytes * chains;
+  w.moved_read = w.bytes_read;
+  w.moved_written = w.bytes_written;
+  w.operations = {{p.pipe, 2.0 * chains * p.steps}};
+  return w;
+}
+
+Variant fma_chains() {
+  Variant v;
+  v.id = "fma_chains";
+  v.why =
+      "Multiply-adds and nothing else: FFMA, DFMA, HFMA2 (two of fp16) or IMAD, eight independent "
+      "ones per thread in a row, and three other instructions per 256. On an SM full of threads "
+      "every scheduler has 128 of them to choose from, and issues one per clock where the pipe "
+      "takes a whole warp, one per two clocks where it takes half of one. It saturates that pipe: "
+      "sm__inst_executed_pipe_fma, _fp64 or _fmaheavy over cycles is at its peak.";
+  v.shapes = [](const Problem& p, const DeviceSpec&) {
+    Shape s;
+    s.kernel = kernel_address(fma_chains_for(p));
+    s.block = {kBlock, 1, 1};
+    s.grid = {p.blocks, 1, 1};
+    s.tile = {block_chains(p), 1, 1};
+    return std::vector<Shape>{s};
+  };
+  v.work = work;
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    launch(fma_chains_for(p), x.shapes[0], x.stream, d.start, d.c, d.d, d.out, p.steps);
+  };
+  return v;
+}
+
+// ---- declaration
+
+Family declare() {
+  Family f("pipe_rate", "How many multiply-adds per second do the SMs' pipes carry out at most?");
+  f.physics =
+      "A pipe's rate is its lanes times the clock. Per clock and SM there are 128 multiply-adds in "
+      "fp32 from compute capability 8.6 on and 64 before; 64 in int32; 64 in fp64 on 9.0, 32 on "
+      "8.0, and 2 on GPUs for graphics; 256 in fp16 on 8.0 and 9.0, where a lane takes two, and as "
+      "many as in fp32 elsewhere. Reaching it takes an independent instruction for every clock of "
+      "a multiply-add's latency, which registers and threads provide together.";
+  f.extent("blocks", &Problem::blocks, 31680, 1 << 20,
+           "blocks of 256 threads with eight chains each; the default gives each of up to 170 SMs "
+           "186 and more")
+      .extent("steps", &Problem::steps, 4096, 1 << 16, "multiply-adds of each chain");
+  f.choice(
+      "pipe", &Problem::pipe,
+      {{"fp32", Pipe::fp32}, {"fp16", Pipe::fp16}, {"int32", Pipe::int32}, {"fp64", Pipe::fp64}},
+      "type of the chains");
+  f.input("start", &Data::start, type, block_chains)
+      .input("c", &Data::c, type, factors)
+      .input("d", &Data::d, type, factors)
+      .output("out", &Data::out, type, [](const Problem& p) { return p.blocks * block_chains(p); });
+  f.outputs = [](const Problem& p) { return Extent{p.blocks * block_chains(p), 1, 1}; };
+  f.prepare = prepare;
+  f.reference = reference;
+  f.host_reference = host_reference;
+  f.tolerance_derivation =
+      "int32 is exact modulo 2^32. fp64 and fp16 are compared bit by bit: IEEE 754 defines the "
+      "fused multiply-add as one rounding of the exact result, which the fp64 reference makes by "
+      "the same operation, and for fp16, where c·x + d is exact in fp64, by the definition of the "
+      "format. fp32 is held against fp64: all values lie in [-1, 1], where a rounding errs by at "
+      "most 2^-25, and each step multiplies the error so far by c < 1, so `steps` steps err by at "
+      "most steps·2^-25; steps·2^-50 are for the reference's own roundings.";
+  f.tolerance = tolerance;
+  f.variant(fma_chains());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::pipe_rate
