@@ -39,7 +39,8 @@ def fail(message):
 
 
 def known_counters(program):
-    listed = subprocess.run([program, "list", "metrics", "--json"], check=True, capture_output=True, text=True)
+    listed = subprocess.run([program, "list", "metrics", "--json"], check=True, capture_output=True, text=True,
+                            cwd=REPOSITORY)
     return json.loads(listed.stdout)["counters"]
 
 
@@ -109,7 +110,7 @@ def main():
     parser.add_argument("--gpuexp", default=os.path.join(REPOSITORY, "build", "gpuexp"))
     parser.add_argument("--metrics", action="store_true", help="print what ncu --metrics is to be given")
     arguments = parser.parse_args()
-    counters = known_counters(arguments.gpuexp)
+    counters = known_counters(os.path.abspath(arguments.gpuexp))
     if arguments.metrics:
         print(",".join(metrics_of(counters)))
         return

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include <nlohmann/json.hpp>
@@ -328,6 +329,28 @@ TEST_CASE("listing answers at once") {
   // 50 ms is the aim, measured apart; a busy machine that runs tests in parallel gets ten times
   // that.
   CHECK(elapsed.count() < 0.5);
+}
+
+// CUPTI's own tables say so, without a GPU.
+TEST_CASE("counters are made of metrics that chips of every generation have") {
+  for (const char* gpu : {"h200", "a100_sxm4_80gb", "b200", "l4", "rtx_3090", "t4"}) {
+    const auto json = nlohmann::json::parse(
+        gpuexp(std::string("list metrics --json --gpu ") + gpu + " 2>/dev/null").output);
+    if (json.at("metrics").empty()) {
+      WARN("CUPTI cannot be loaded here");
+      return;
+    }
+    std::set<std::string> metrics;
+    for (const auto& metric : json.at("metrics"))
+      metrics.insert(metric.at("name").get<std::string>());
+    for (const auto& counter : json.at("counters")) {
+      INFO(gpu << ": " << counter.at("name"));
+      for (const char* part : {"numerator", "denominator", "nsight_name"}) {
+        const auto name = counter.at(part).get<std::string>();
+        CHECK((name.empty() || metrics.count(name.substr(0, name.rfind('.'))) == 1));
+      }
+    }
+  }
 }
 
 }  // namespace
