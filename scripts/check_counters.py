@@ -85,7 +85,6 @@ def check_kernels(ours, theirs):
     if len(ours) != len(theirs):
         fail(f"{len(ours)} kernels in the run, {len(theirs)} by Nsight Compute")
     for our, their in zip(ours, theirs):
-        # Theirs is demangled; a name of one's own is in the mangled one as it is.
         name = their["Kernel Name"].split("<")[0].split("(")[0].split("::")[-1].split(" ")[-1]
         if our["name"] and name not in our["name"]:
             fail(f"{our['key']}: kernel {our['name']} stands beside {their['Kernel Name']}")

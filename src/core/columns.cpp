@@ -474,7 +474,7 @@ Table empty_kernel_table(const Plan& plan) {
   if (counters.empty()) return table;
   table.columns = {{"key", "", kText, "of the row whose launch it is part of"},
                    {"kernel", "", kInteger, "its place in the launch, from 0"},
-                   {"name", "", kText, "as the compiler mangled it; empty where it is not known"}};
+                   {"name", "", kText, "its name and template arguments; empty where not known"}};
   for (const SelectedCounter& counter : counters)
     table.columns.push_back(counter_column(counter));
   return table;
@@ -486,7 +486,8 @@ std::vector<std::vector<Field>> kernel_fields_of(const Plan& plan, const Row& ro
   const auto counters = select_counters(plan.config->counters());
   for (std::size_t i = 0; i < row.counts->kernels.size(); ++i) {
     std::vector<Field>& fields = rows.emplace_back();
-    fields = {row.key, static_cast<std::int64_t>(i), text(row.counts->kernels[i].kernel)};
+    fields = {row.key, static_cast<std::int64_t>(i),
+              text(kernel_name(row.counts->kernels[i].kernel))};
     for (const SelectedCounter& counter : counters)
       fields.push_back(field(counted(counter, *row.counts, i)));
   }

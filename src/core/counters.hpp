@@ -12,7 +12,7 @@ namespace gpuexp {
 
 /// What a GPU counted during one kernel.
 struct KernelCounts {
-  std::string kernel;          ///< its name; empty where the driver did not say
+  std::string kernel;          ///< its mangled name; empty where the driver did not say
   std::vector<double> values;  ///< in the order of LaunchCounts::metrics
 };
 

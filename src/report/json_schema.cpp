@@ -136,7 +136,7 @@ Json kernel() {
   Json out =
       object({{"key", described("Of the row whose launch it is part of.", text())},
               {"kernel", described("Its place in the launch, from 0.", {{"type", "integer"}})},
-              {"name", described("As the compiler mangled it; null where it is not known.",
+              {"name", described("Its name and template arguments; null where not known.",
                                  {{"type", Json::array({"string", "null"})}})}},
              {"key", "kernel", "name"});
   out["patternProperties"] = {{"^counter\\.", counter()}};

@@ -39,7 +39,7 @@ std::string reading_of(const ExperimentResults& experiment) {
   // Which variant is the fastest, and by how much, is asked of every experiment that has several.
   if (is_sweep && count("variant") > 1) {
     if (std::string more = comparison_reading(experiment); !more.empty())
-      reading += " " + sentence(experiment, std::move(more));
+      reading += fmt::format(" {}", sentence(experiment, std::move(more)));
   }
   const auto above =
       std::count_if(experiment.rows.begin(), experiment.rows.end(),

@@ -424,6 +424,20 @@ TEST_CASE("hardware counters are read after all timing, and their columns hold t
   CHECK(fields.back() == Field{8.0});
 }
 
+TEST_CASE("each kernel of a launch has its counters, and its name as the source has it",
+          "[counters]") {
+  Bench b({"first"});
+  b.experiment().counters = {"dram_read_bytes"};
+  b.executor.kernels = {{"_ZN6gpuexp7scaling11step_kernelIfEEvPT_", 8.0}, {"", 4.0}};
+  const auto rows = b.run();
+  const Table table = empty_kernel_table(b.plan);
+  REQUIRE(table.columns.size() == 4);
+  CHECK(kernel_fields_of(b.plan, rows[0]) ==
+        std::vector<std::vector<Field>>{{rows[0].key, std::int64_t{0}, "step_kernel<float>", 8.0},
+                                        {rows[0].key, std::int64_t{1}, Field{}, 4.0}});
+  CHECK(fields_of(columns_of(b.plan), b.plan, rows[0]).back() == Field{12.0});
+}
+
 TEST_CASE("without counters there are no columns, and no launches for them", "[counters]") {
   Bench b({"first"});
   b.run();
