@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/app.hpp"
-#include "core/columns.hpp"
+#include "core/counter_columns.hpp"
 #include "core/counters.hpp"
 #include "gpu/hardware_counters.hpp"
 #include "report/text.hpp"

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "core/counter_columns.hpp"
+
 namespace gpuexp::cli {
 
 Recorder::Recorder(const Plan& plan, const KernelResources& resources, RunKind kind, bool quiet)

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "core/config_keys.hpp"
+#include "core/counter_columns.hpp"
 #include "core/flags.hpp"
 
 namespace gpuexp {
@@ -418,13 +419,6 @@ Column metric_column(const Metric& metric) {
           }};
 }
 
-Column counter_column(const SelectedCounter& counter) {
-  return {{kCounterPrefix + counter.name, counter.unit, kReal, counter.doc},
-          [counter](const Plan&, const Row& r) {
-            return r.counts ? field(counted(counter, *r.counts)) : Field{};
-          }};
-}
-
 }  // namespace
 
 const std::vector<Column>& core_columns() {
@@ -466,32 +460,6 @@ std::vector<Field> fields_of(const std::vector<Column>& columns, const Plan& pla
   for (const Column& c : columns)
     fields.push_back(c.get(plan, row));
   return fields;
-}
-
-Table empty_kernel_table(const Plan& plan) {
-  Table table;
-  const auto counters = select_counters(plan.config->counters());
-  if (counters.empty()) return table;
-  table.columns = {{"key", "", kText, "of the row whose launch it is part of"},
-                   {"kernel", "", kInteger, "its place in the launch, from 0"},
-                   {"name", "", kText, "its name and template arguments; empty where not known"}};
-  for (const SelectedCounter& counter : counters)
-    table.columns.push_back(counter_column(counter));
-  return table;
-}
-
-std::vector<std::vector<Field>> kernel_fields_of(const Plan& plan, const Row& row) {
-  std::vector<std::vector<Field>> rows;
-  if (!row.counts) return rows;
-  const auto counters = select_counters(plan.config->counters());
-  for (std::size_t i = 0; i < row.counts->kernels.size(); ++i) {
-    std::vector<Field>& fields = rows.emplace_back();
-    fields = {row.key, static_cast<std::int64_t>(i),
-              text(kernel_name(row.counts->kernels[i].kernel))};
-    for (const SelectedCounter& counter : counters)
-      fields.push_back(field(counted(counter, *row.counts, i)));
-  }
-  return rows;
 }
 
 Table empty_table(const std::vector<Column>& columns) {

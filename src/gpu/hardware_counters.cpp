@@ -4,6 +4,7 @@
 
 #include "core/device_error.hpp"
 #include "gpu/check.hpp"
+#include "gpu/driver_function.hpp"
 #include "gpu/shared_library.hpp"
 
 #if __has_include(<cupti_range_profiler.h>)
@@ -150,17 +151,11 @@ class Chip {
   CUpti_Profiler_Host_Object* object_ = nullptr;
 };
 
-// From the driver that is loaded: nothing links against libcuda, which machines without a GPU lack.
 CUcontext current_context() {
-  void* function = nullptr;
-  cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-  constexpr unsigned kVersion = 12000;
-  GPUEXP_CUDA(cudaFree(nullptr));
-  GPUEXP_CUDA(cudaGetDriverEntryPointByVersion("cuCtxGetCurrent", &function, kVersion,
-                                               cudaEnableDefault, &found));
+  GPUEXP_CUDA(cudaFree(nullptr));  // makes it
   CUcontext context = nullptr;
-  if (found == cudaDriverEntryPointSuccess)
-    reinterpret_cast<CUresult (*)(CUcontext*)>(function)(&context);
+  if (const auto get = driver_function_as<CUresult (*)(CUcontext*)>("cuCtxGetCurrent"))
+    get(&context);
   if (!context) throw CountersUnavailable("the device has no current context");
   return context;
 }

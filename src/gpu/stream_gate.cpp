@@ -2,26 +2,16 @@
 
 #include <cuda.h>
 
+#include "gpu/driver_function.hpp"
+
 namespace gpuexp {
 
 namespace {
 
 using WaitValue = CUresult (*)(CUstream, CUdeviceptr, cuuint32_t, unsigned);
 
-// From the driver that is loaded: nothing links against libcuda, which machines without a GPU lack.
 WaitValue wait_value() {
-  static const WaitValue kFunction = [] {
-    void* function = nullptr;
-    cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-    constexpr unsigned kVersion = 12000;
-    if (cudaGetDriverEntryPointByVersion("cuStreamWaitValue32", &function, kVersion,
-                                         cudaEnableDefault, &found) != cudaSuccess ||
-        found != cudaDriverEntryPointSuccess) {
-      static_cast<void>(cudaGetLastError());
-      return WaitValue{nullptr};
-    }
-    return reinterpret_cast<WaitValue>(function);
-  }();
+  static const auto kFunction = driver_function_as<WaitValue>("cuStreamWaitValue32");
   return kFunction;
 }
 

@@ -58,7 +58,6 @@ class BrokenRun {
     e.measure.min_samples = 5;
     e.measure.min_seconds = 0;
     e.measure.max_samples = e.measure.min_samples;
-    e.measure.max_samples = 5;
     config_.experiments.push_back(e);
     device_ = query_device(0, {}).spec;
     plan_ = make_plan(config_, device_, resources_, device_.memory_bytes);

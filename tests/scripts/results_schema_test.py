@@ -54,6 +54,16 @@ class ResultsSchema(unittest.TestCase):
                 VALIDATOR.validate(written)
                 self.assertEqual(written, recorded)
 
+    def test_kernels_of_launches_are_valid_and_read_back(self):
+        self.assertGreater(len(self.sample["kernels"]), 0)
+        self.assertIn(None, [kernel["name"] for kernel in self.sample["kernels"]])
+        self.assertEqual(reported(self.sample_file)["kernels"], self.sample["kernels"])
+        for member, wrong in [("counter.dram_read_bytes", "many"), ("kernel", "first"), ("key", None)]:
+            broken = copy.deepcopy(self.sample)
+            broken["kernels"][0][member] = wrong
+            with self.subTest(member), self.assertRaises(jsonschema.ValidationError):
+                VALIDATOR.validate(broken)
+
     def test_every_status_is_valid(self):
         VALIDATOR.validate(self.sample)
         self.assertEqual({row["status"] for row in self.sample["rows"]}, STATUSES)

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/columns.hpp"
+#include "core/counter_columns.hpp"
 #include "report/report.hpp"
 #include "support/fake_family.hpp"
 #include "support/toy_family.hpp"
@@ -22,10 +23,19 @@ inline std::string sample_config(std::size_t cells) {
   return fmt::format(
       R"({{"name": "sample", "experiments": [
   {{"family": "scale", "variants": ["grid_stride"],
-    "axes": {{"n": {{"from": 1, "to": {}, "step": 1}}, "alpha": 0.1}}}},
+    "axes": {{"n": {{"from": 1, "to": {}, "step": 1}}, "alpha": 0.1}},
+    "counters": ["dram_read_bytes", "l2_hit_pct"]}},
   {{"family": "matmul", "variants": ["naive", "coalesced", "smem_*"], "baseline": "naive",
     "axes": {{"m": {{"from": 1, "to": {}, "step": 1}}}}, "modes": ["cold", "warm"]}}]}})",
       swept, ceil_div(static_cast<std::int64_t>(cells - swept) + 1, kCompared));
+}
+
+/// Of one kernel, or of two, one of which has no name and touched nothing.
+inline LaunchCounts sample_counts(std::size_t cell) {
+  const auto metrics = metrics_of(select_counters({"dram_read_bytes", "l2_hit_pct"}));
+  LaunchCounts counts{metrics, {{"_Z6kernelPf", std::vector<double>(metrics.size(), 32.0)}}, 1};
+  if (cell % 2 == 1) counts.kernels.push_back({"", std::vector<double>(metrics.size(), 0.0)});
+  return counts;
 }
 
 /// The row of a cell that took about its limit, or came to nothing: one of sixteen in a row of
@@ -52,6 +62,7 @@ inline Row sample_row(const Plan& plan, const Group& group, const Cell& cell, st
   for (std::size_t i = 0; i < samples; ++i)
     row.samples_us.push_back(time_us * (1 + kSpread * static_cast<double>(i % 7)));
   row.time_us = summarize(row.samples_us, 0.032);
+  if (!plan.experiment(group).counters.empty()) row.counts = sample_counts(cell.index);
   row.baseline_time_us = plan.experiment(group).baseline ? std::optional(time_us) : std::nullopt;
   return row;
 }
@@ -63,10 +74,13 @@ inline Report sample_report(std::size_t rows, std::size_t samples) {
   const auto columns = columns_of(plan);
   Report report;
   report.table = empty_table(columns);
+  report.kernels = empty_kernel_table(plan);
   for (const Group& group : plan.groups) {
     for (const Cell& cell : group.cells) {
       Row row = sample_row(plan, group, cell, samples);
       report.table.rows.push_back(fields_of(columns, plan, row));
+      for (std::vector<Field>& kernel : kernel_fields_of(plan, row))
+        report.kernels.rows.push_back(std::move(kernel));
       report.samples_us.push_back(std::move(row.samples_us));
     }
   }

@@ -3,56 +3,11 @@
 #include <algorithm>
 
 #include "core/columns.hpp"
-#include "core/flags.hpp"
 #include "support/catch.hpp"
-#include "support/fake_executor.hpp"
-#include "support/toy_family.hpp"
+#include "support/toy_run.hpp"
 
 namespace gpuexp::test {
 namespace {
-
-/// One experiment on the toy family with everything around it that a run needs.
-struct Bench {
-  Family family = toy_family();
-  DeviceSpec device = toy_device();
-  KernelResources resources;
-  Config config;
-  Plan plan;
-  FakeExecutor executor;
-  RecordingTracer tracer;
-  RunObserver observer;
-  RunOptions options;
-  double clock_s = 0;
-
-  explicit Bench(const std::vector<std::string>& variants) {
-    Experiment e;
-    e.name = "toy";
-    e.family = &family;
-    for (const std::string& id : variants)
-      e.variants.push_back(family.find(id));
-    e.baseline = e.variants.front();
-    e.modes = {Mode::cold};
-    e.measure.min_seconds = 0;  // most tests stop the clock
-    config.experiments.push_back(e);
-    options.now_s = [this] { return clock_s; };
-  }
-
-  Experiment& experiment() { return config.experiments.front(); }
-
-  void sweep(std::vector<AxisItem> sizes) {
-    experiment().axes = {{"n", std::move(sizes)}};
-    experiment().axis_groups = {{0}};
-  }
-
-  std::vector<Row> run() {
-    plan = make_plan(config, device, resources, device.memory_bytes);
-    return run_plan(plan, resources, executor, tracer, observer, options);
-  }
-};
-
-bool has_flag(const Row& row, const Flag& flag) {
-  return std::find(row.flags.begin(), row.flags.end(), flag.id) != row.flags.end();
-}
 
 Verification wrong_result() {
   Verification v;
@@ -63,7 +18,7 @@ Verification wrong_result() {
 }
 
 TEST_CASE("a cell is verified, warmed up, sampled and verified again") {
-  Bench b({"first"});
+  ToyRun b({"first"});
   const auto rows = b.run();
   REQUIRE(rows.size() == 1);
   CHECK(rows[0].status == Status::passed);
@@ -77,7 +32,7 @@ TEST_CASE("a cell is verified, warmed up, sampled and verified again") {
 }
 
 TEST_CASE("the variants of a group take turns in rounds, each in its own order") {
-  Bench b({"first", "second"});
+  ToyRun b({"first", "second"});
   b.experiment().measure.target_relative_ci = 0;
   b.experiment().measure.max_samples = 40;
   b.run();
@@ -91,14 +46,14 @@ TEST_CASE("the variants of a group take turns in rounds, each in its own order")
   // Of 40 fair coins, outside of this one time in 10^5.
   CHECK(firsts_ahead > 6);
   CHECK(firsts_ahead < 34);
-  Bench again({"first", "second"});
+  ToyRun again({"first", "second"});
   again.experiment().measure = b.experiment().measure;
   again.run();
   CHECK(again.executor.order == order);
 }
 
 TEST_CASE("what has converged stays in the rounds until its neighbours have") {
-  Bench b({"first", "second"});
+  ToyRun b({"first", "second"});
   b.experiment().measure.max_samples = 100;
   b.executor.time_us = [&](const std::string& variant, int n) {
     b.clock_s += 0.01;
@@ -124,19 +79,19 @@ TEST_CASE("what has converged stays in the rounds until its neighbours have") {
 }
 
 TEST_CASE("a target below the timer's step is that step") {
-  Bench b({"first"});
+  ToyRun b({"first"});
   b.executor.floor_us = {2.0, 2.5};
   // The interval's ends are a step apart: 3 % of the median.
   b.executor.time_us = [](const std::string&, int n) { return n % 3 == 1 ? 16.5 : 16.0; };
   CHECK(b.run()[0].stop_reason == StopReason::converged);
-  Bench fine({"first"});
+  ToyRun fine({"first"});
   fine.executor.floor_us = {2.0, 2.001953125};
   fine.executor.time_us = [](const std::string&, int n) { return n % 2 == 1 ? 16.5 : 16.0; };
   CHECK(fine.run()[0].stop_reason == StopReason::max_samples);
 }
 
 TEST_CASE("a wrong result is never timed, and a late one loses its times") {
-  Bench b({"first", "second"});
+  ToyRun b({"first", "second"});
   b.executor.verification = [](const std::string& variant, int n) {
     const bool wrong = variant == "first" ? n == 0 : n == 1;
     return wrong ? wrong_result() : Verification{};
@@ -154,7 +109,7 @@ TEST_CASE("a wrong result is never timed, and a late one loses its times") {
 }
 
 TEST_CASE("only passed rows have throughput, limits reached and speed-up") {
-  Bench b({"first", "second", "even", "vendor"});
+  ToyRun b({"first", "second", "even", "vendor"});
   b.sweep({Value{std::int64_t{4097}}});
   b.executor.verification = [](const std::string& variant, int) {
     return variant == "second" ? wrong_result() : Verification{};
@@ -178,7 +133,7 @@ TEST_CASE("only passed rows have throughput, limits reached and speed-up") {
 }
 
 TEST_CASE("sampling stops at convergence, at the sample cap or at the wall cap, and says which") {
-  Bench b({"first"});
+  ToyRun b({"first"});
   b.experiment().measure.max_samples = 100;
   b.executor.floor_us = {1.0, 1.03125};
   SECTION("noise keeps it going up to max_samples") {
@@ -211,7 +166,7 @@ TEST_CASE("sampling stops at convergence, at the sample cap or at the wall cap, 
 }
 
 TEST_CASE("speed-up refers to the baseline of the same problem and mode") {
-  Bench b({"first", "second"});
+  ToyRun b({"first", "second"});
   b.sweep({Value{std::int64_t{64}}, Value{std::int64_t{128}}});
   int set_ups = 0;
   b.executor.time_us = [&](const std::string& variant, int) {
@@ -228,14 +183,14 @@ TEST_CASE("speed-up refers to the baseline of the same problem and mode") {
 }
 
 TEST_CASE("modes of one problem share a set-up") {
-  Bench b({"first"});
+  ToyRun b({"first"});
   b.experiment().modes = {Mode::cold, Mode::warm};
   b.run();
   CHECK(std::count(b.executor.calls.begin(), b.executor.calls.end(), std::string("set_up 1")) == 1);
 }
 
 TEST_CASE("a call that was refused fails its cell alone") {
-  Bench b({"first", "second"});
+  ToyRun b({"first", "second"});
   b.executor.fault = [](const std::string& call) {
     if (call == "check first") throw DeviceError("cudaErrorInvalidValue", DeviceFault::refused);
   };
@@ -247,7 +202,7 @@ TEST_CASE("a call that was refused fails its cell alone") {
 }
 
 TEST_CASE("a device that is lost for good leaves the rest not run") {
-  Bench b({"first", "second", "even"});
+  ToyRun b({"first", "second", "even"});
   b.executor.fault = [](const std::string& call) {
     if (call == "launch first warm")
       throw DeviceError("cudaErrorIllegalAddress", DeviceFault::lost);
@@ -261,7 +216,7 @@ TEST_CASE("a device that is lost for good leaves the rest not run") {
 }
 
 TEST_CASE("a device that can be had again costs the faulty cell alone") {
-  Bench b({"first", "second", "even"});
+  ToyRun b({"first", "second", "even"});
   b.executor.recovers = true;
   Status expected = Status::failed;
   std::string call_that_fails = "launch second warm";
@@ -298,7 +253,7 @@ TEST_CASE("a device that can be had again costs the faulty cell alone") {
 }
 
 TEST_CASE("a problem that cannot be set up fails each of its cells, and the next goes on") {
-  Bench b({"first", "second"});
+  ToyRun b({"first", "second"});
   b.sweep({Value{std::int64_t{64}}, Value{std::int64_t{128}}});
   int set_ups = 0;
   b.executor.fault = [&](const std::string& call) {
@@ -313,7 +268,7 @@ TEST_CASE("a problem that cannot be set up fails each of its cells, and the next
 }
 
 TEST_CASE("an interrupt keeps what was measured and leaves the rest not run") {
-  Bench b({"first", "second"});
+  ToyRun b({"first", "second"});
   b.sweep({Value{std::int64_t{64}}, Value{std::int64_t{128}}});
   bool interrupted = false;
   b.options.interrupted = [&] { return interrupted; };
@@ -334,7 +289,7 @@ TEST_CASE("an interrupt keeps what was measured and leaves the rest not run") {
 }
 
 TEST_CASE("samples of an earlier run count, and cells that have their row get none") {
-  Bench b({"first", "second"});
+  ToyRun b({"first", "second"});
   b.sweep({Value{std::int64_t{64}}, Value{std::int64_t{128}}});
   b.options.finished = {0, 1};
   b.options.prior_samples_us[2] = std::vector<double>(15, 10.0);
@@ -348,7 +303,7 @@ TEST_CASE("samples of an earlier run count, and cells that have their row get no
 }
 
 TEST_CASE("rounds at a far lower clock are left out, but not without end") {
-  Bench b({"first"});
+  ToyRun b({"first"});
   b.experiment().measure.min_samples = 40;
   const auto clocks = [&](const std::vector<double>& of_chunks) {
     b.executor.clock_mhz = [of_chunks](int n) -> std::optional<double> {
@@ -382,7 +337,7 @@ TEST_CASE("rounds at a far lower clock are left out, but not without end") {
 }
 
 TEST_CASE("a long sample's own clock is its row's") {
-  Bench b({"first", "second"});
+  ToyRun b({"first", "second"});
   b.executor.sample_clock_mhz = [](const std::string& variant, int n) -> std::optional<double> {
     if (variant == "first") return std::nullopt;
     return 1500.0 + n % 3;
@@ -395,105 +350,15 @@ TEST_CASE("a long sample's own clock is its row's") {
 }
 
 TEST_CASE("a short kernel is flagged as near the floor") {
-  Bench b({"first"});
+  ToyRun b({"first"});
   b.executor.time_us = [](const std::string&, int) { return 6.0; };
   const Row row = b.run()[0];
   CHECK(row.floor_us == 2.25);
   CHECK(std::count(row.flags.begin(), row.flags.end(), "near_floor") == 1);
 }
 
-TEST_CASE("hardware counters are read after all timing, and their columns hold them",
-          "[counters]") {
-  Bench b({"first", "second"});
-  b.experiment().modes = {Mode::cold, Mode::warm};
-  b.experiment().counters = {"dram_read_bytes", "lts__t_sectors.sum"};
-  const auto rows = b.run();
-  const auto& calls = b.executor.calls;
-  const auto first_count = std::find(calls.begin(), calls.end(), "count first cold");
-  REQUIRE(first_count != calls.end());
-  CHECK(std::vector<std::string>(first_count - 1, calls.end()) ==
-        std::vector<std::string>{"warm_up first cold 1", "count first cold",
-                                 "warm_up second cold 1", "count second cold",
-                                 "warm_up first warm 1", "count first warm",
-                                 "warm_up second warm 1", "count second warm"});
-  CHECK(std::find(first_count, calls.end(), "sample first") == calls.end());
-  const auto columns = columns_of(b.plan);
-  const auto fields = fields_of(columns, b.plan, rows[3]);
-  REQUIRE(columns.back().name == "counter.lts__t_sectors.sum");
-  CHECK(columns[columns.size() - 2].name == "counter.dram_read_bytes");
-  CHECK(fields.back() == Field{8.0});
-}
-
-TEST_CASE("each kernel of a launch has its counters, and its name as the source has it",
-          "[counters]") {
-  Bench b({"first"});
-  b.experiment().counters = {"dram_read_bytes"};
-  b.executor.kernels = {{"_ZN6gpuexp7scaling11step_kernelIfEEvPT_", 8.0}, {"", 4.0}};
-  const auto rows = b.run();
-  const Table table = empty_kernel_table(b.plan);
-  REQUIRE(table.columns.size() == 4);
-  CHECK(kernel_fields_of(b.plan, rows[0]) ==
-        std::vector<std::vector<Field>>{{rows[0].key, std::int64_t{0}, "step_kernel<float>", 8.0},
-                                        {rows[0].key, std::int64_t{1}, Field{}, 4.0}});
-  CHECK(fields_of(columns_of(b.plan), b.plan, rows[0]).back() == Field{12.0});
-}
-
-TEST_CASE("without counters there are no columns, and no launches for them", "[counters]") {
-  Bench b({"first"});
-  b.run();
-  for (const std::string& call : b.executor.calls)
-    CHECK(call.find("count") == std::string::npos);
-  for (const Column& column : columns_of(b.plan))
-    CHECK(column.name.rfind(kCounterPrefix, 0) != 0);
-}
-
-TEST_CASE("a row stands without its counters", "[counters]") {
-  Bench b({"first", "second"});
-  b.experiment().counters = {"memory"};
-  SECTION("that the machine does not give") {
-    b.options.counters = false;
-    const auto rows = b.run();
-    CHECK(rows[0].status == Status::passed);
-    CHECK(rows[0].flags.empty() == rows[1].flags.empty());
-    CHECK_FALSE(has_flag(rows[0], kUncounted));
-    CHECK(b.executor.calls.back().rfind("count", 0) != 0);
-  }
-  SECTION("that a fault took") {
-    b.executor.recovers = true;
-    b.executor.fault = [](const std::string& call) {
-      if (call == "count first cold") throw DeviceError("it broke", DeviceFault::lost);
-    };
-    const auto rows = b.run();
-    CHECK(rows[0].status == Status::passed);
-    CHECK(rows[0].time_us->median == 10.0);
-    CHECK(has_flag(rows[0], kUncounted));
-    CHECK_FALSE(has_flag(rows[1], kUncounted));
-    CHECK(rows[1].counts.has_value());
-  }
-  SECTION("that an interrupt came before") {
-    b.options.interrupted = [&] {
-      return !b.executor.calls.empty() && b.executor.calls.back() == "count first cold";
-    };
-    const auto rows = b.run();
-    CHECK(rows[0].counts.has_value());
-    CHECK(rows[1].status == Status::passed);
-    CHECK(has_flag(rows[1], kUncounted));
-  }
-}
-
-TEST_CASE("metrics that a chip lacks leave the others alone", "[counters]") {
-  Bench b({"first"});
-  b.experiment().counters = {"global_load_sectors", "global_load_sectors_per_request"};
-  b.options.missing_metrics = {"l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"};
-  const auto rows = b.run();
-  const auto columns = columns_of(b.plan);
-  const auto fields = fields_of(columns, b.plan, rows[0]);
-  CHECK(fields.back() == Field{});
-  CHECK(fields[fields.size() - 2] == Field{8.0});
-}
-
 TEST_CASE("profiling launches once per cell, and that launch is the one verified") {
-  Bench b({"first", "second"});
+  ToyRun b({"first", "second"});
   b.experiment().modes = {Mode::profile};
   const auto rows = b.run();
   CHECK(b.executor.calls ==
@@ -504,7 +369,7 @@ TEST_CASE("profiling launches once per cell, and that launch is the one verified
 }
 
 TEST_CASE("a profiled launch alone is in the range measure, and a wrong one is incorrect") {
-  Bench b({"first"});
+  ToyRun b({"first"});
   b.experiment().modes = {Mode::profile};
   b.executor.verification = [](const std::string&, int) { return wrong_result(); };
   const auto rows = b.run();
@@ -524,7 +389,7 @@ TEST_CASE("a profiled launch alone is in the range measure, and a wrong one is i
 }
 
 TEST_CASE("ranges nest and carry the row's key") {
-  Bench b({"first"});
+  ToyRun b({"first"});
   b.experiment().measure.min_samples = 1;
   b.experiment().measure.max_samples = 1;
   b.run();
@@ -538,7 +403,7 @@ TEST_CASE("ranges nest and carry the row's key") {
 }
 
 TEST_CASE("results that the datasheet forbids are flagged") {
-  Bench b({"first"});
+  ToyRun b({"first"});
   b.sweep({Value{std::int64_t{1} << 20}});
   b.executor.time_us = [](const std::string&, int) { return 0.01; };
   const auto rows = b.run();
