@@ -10,6 +10,8 @@
 // Every kernel writes out contiguously and issues the same four 4-byte loads per thread before its
 // first store, 32 KB of useful bytes in flight on a full SM, so that bandwidth and not latency
 // binds.
+#include "core/l2_cache.hpp"
+#include "core/warp_access.hpp"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/scatter.cuh"
@@ -149,6 +151,28 @@ Work work(const Problem& p, std::int64_t stride, std::int64_t offset) {
   return w;
 }
 
+// A warp issues its loads together and waits once. `instructions` and `alu` are of one warp: what
+// the layout's index arithmetic compiles to.
+std::vector<Traffic> traffic(const Problem& p, const DeviceSpec& device, std::int64_t stride,
+                             std::int64_t offset, double instructions, double alu) {
+  const Work w = work(p, stride, offset);
+  const double requests = static_cast<double>(ceil_div(p.n, kWarp));
+  const double warps = static_cast<double>(ceil_div(p.n, kTile) * (kBlock / kWarp));
+  Traffic t;
+  t.global_load = requests * global_access(sizeof(float), stride, offset);
+  t.global_store = requests * global_access(sizeof(float));
+  t.l2_read_sectors = w.moved_read / kSectorBytes;
+  t.l2_write_sectors = w.moved_written / kSectorBytes;
+  const double fetched = static_cast<double>(p.n * l2_fetch_bytes(device));
+  const bool is_alone = stride * static_cast<std::int64_t>(sizeof(float)) >= l2_fetch_bytes(device);
+  t.dram_read_bytes = is_alone ? fetched : w.moved_read;
+  t.dram_write_bytes = written_back(w.moved_written, device);
+  t.instructions = warps * instructions;
+  t.alu = warps * alu;
+  t.chain.dram = 1;
+  return {t};
+}
+
 // ---- read_contiguous
 
 Variant read_contiguous() {
@@ -159,6 +183,9 @@ Variant read_contiguous() {
       "four sectors, every byte of which is used. global_load_sectors_per_request is 4.";
   v.shapes = shapes<Packed>;
   v.work = [](const Problem& p) { return work(p, 1, 0); };
+  v.traffic = [](const Problem& p, const DeviceSpec& device) {
+    return traffic(p, device, 1, 0, 38, 11);
+  };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     launch(read_kernel<Packed>, x.shapes[0], x.stream, d.packed, d.out, p.n, Packed{});
   };
@@ -177,6 +204,9 @@ Variant read_reversed() {
       "global_load_sectors_per_request stays 4. It mattered before compute capability 1.2.";
   v.shapes = shapes<Reversed>;
   v.work = [](const Problem& p) { return work(p, 1, 0); };
+  v.traffic = [](const Problem& p, const DeviceSpec& device) {
+    return traffic(p, device, 1, 0, 57, 28);
+  };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     launch(read_kernel<Reversed>, x.shapes[0], x.stream, d.reversed, d.out, p.n, Reversed{});
   };
@@ -197,6 +227,9 @@ Variant read_misaligned() {
       "alignment (see vector_width).";
   v.shapes = shapes<Shifted>;
   v.work = [](const Problem& p) { return work(p, 1, p.offset); };
+  v.traffic = [](const Problem& p, const DeviceSpec& device) {
+    return traffic(p, device, 1, p.offset, 41, 17);
+  };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     launch(read_kernel<Shifted>, x.shapes[0], x.stream, d.shifted, d.out, p.n, Shifted{p.offset});
   };
@@ -218,6 +251,9 @@ Variant read_strided() {
       "H200, dram_bytes_read doubles once more from stride 8 to 16.";
   v.shapes = shapes<Spread>;
   v.work = [](const Problem& p) { return work(p, p.stride, 0); };
+  v.traffic = [](const Problem& p, const DeviceSpec& device) {
+    return traffic(p, device, p.stride, 0, 63, 24);
+  };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     launch(read_kernel<Spread>, x.shapes[0], x.stream, d.spread, d.out, p.n, Spread{p.stride});
   };

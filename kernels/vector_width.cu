@@ -11,6 +11,8 @@
 // All variants give each thread the same number of loads before it uses the first
 // (loads_per_thread); the width alone differs. Every warp-wide load covers whole 32-byte sectors,
 // so all variants move the same bytes.
+#include "core/l2_cache.hpp"
+#include "core/warp_access.hpp"
 #include "kernels/common/checksum.cuh"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/reference.cuh"
@@ -151,6 +153,24 @@ auto copy_kernel_for(const Problem& p) {
 }
 
 template <class Vector>
+std::vector<Traffic> copy_traffic(const Problem& p, const DeviceSpec& device) {
+  const double requests = ceil_div(p.n, std::int64_t{kLanes} * kFloats<Vector>);
+  const double warps = requests / p.loads_per_thread;
+  Traffic t;
+  t.global_load = requests * global_access(sizeof(Vector));
+  t.global_store = requests * global_access(sizeof(Vector));
+  const double bytes = sector_bytes<float>(p.n);
+  t.l2_read_sectors = bytes / kSectorBytes;
+  t.l2_write_sectors = bytes / kSectorBytes;
+  t.dram_read_bytes = bytes;
+  t.dram_write_bytes = written_back(bytes, device);
+  t.instructions = warps * (25 + 4 * p.loads_per_thread);  // each comes with its guard
+  t.alu = warps * (8 + p.loads_per_thread);
+  t.chain.dram = 1;
+  return {t};
+}
+
+template <class Vector>
 Variant copy(std::string id, std::string compare_to, std::string why) {
   Variant v;
   v.id = std::move(id);
@@ -170,6 +190,7 @@ Variant copy(std::string id, std::string compare_to, std::string why) {
     w.moved_written = sector_bytes<float>(p.n);
     return w;
   };
+  v.traffic = copy_traffic<Vector>;
   v.metrics = metrics<Vector>;
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     launch(copy_kernel_for<Vector>(p), x.shapes[0], x.stream, d.in, d.out, p.n);
@@ -242,6 +263,30 @@ auto checksum_kernel_for(const Problem& p) {
                   checksum_kernel<Vector, 4>, checksum_kernel<Vector, 8>);
 }
 
+// The chunk costs each thread a fixed number of loads; a turn of the loop issues a batch of them,
+// adds them up (two per instruction) and counts.
+template <class Vector>
+std::vector<Traffic> read_traffic(const Problem& p, const DeviceSpec&) {
+  constexpr double kLoadsPerWarp = static_cast<double>(kChunk) / kBlock / kFloats<Vector>;
+  constexpr double kAdds = static_cast<double>(kChunk) / kBlock / 2;
+  const double warps = static_cast<double>(chunks(p) * (kBlock / kLanes));
+  const double turns = kLoadsPerWarp / p.loads_per_thread;
+  Traffic t;
+  t.global_load =
+      ceil_div(p.n, std::int64_t{kLanes} * kFloats<Vector>) * global_access(sizeof(Vector));
+  t.global_store = static_cast<double>(chunks(p)) * Accesses{1, 1, 1};
+  t.l2_read_sectors = sector_bytes<float>(p.n) / kSectorBytes;
+  t.l2_write_sectors = static_cast<double>(chunks(p));
+  t.dram_read_bytes = sector_bytes<float>(p.n);
+  t.shared_store = warps * shared_access(4);
+  t.instructions = warps * (48 + kLoadsPerWarp + kAdds + 8.5 * turns);
+  t.alu = warps * (50 + kAdds / 2 + turns);
+  t.chain.dram = turns;
+  t.chain.shared = 1;
+  t.chain.barriers = 1;
+  return {t};
+}
+
 template <class Vector>
 Variant read(std::string id, std::string compare_to, std::string why) {
   Variant v;
@@ -260,6 +305,7 @@ Variant read(std::string id, std::string compare_to, std::string why) {
     w.moved_written = sector_bytes<std::uint32_t>(chunks(p));
     return w;
   };
+  v.traffic = read_traffic<Vector>;
   v.metrics = metrics<Vector>;
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     launch(checksum_kernel_for<Vector>(p), x.shapes[0], x.stream, d.in, d.sums, p.n);

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/app.hpp"
+#include "cli/basis.hpp"
 #include "core/plan.hpp"
 #include "core/prediction.hpp"
 #include "report/text.hpp"
@@ -40,17 +41,16 @@ class PredictionReport {
   }
 
   void print_text() const {
-    const char* const titles[] = {"bytes",      "operations", "blocks", "blocks/SM",  "occupancy",
-                                  "limited by", "waves",      "tail",   "least time", "bound by"};
+    const char* const titles[] = {"bytes", "operations", "blocks", "blocks/SM", "waves",
+                                  "tail",  "least time", "of",     "predicted", "bound by"};
     TextTable table;
     table.add_column("cell", Align::left);
     for (const char* title : titles)
       table.add_column(title, Align::right);
     for (const auto& cells : rows_)
       table.add_row(cells);
-    fmt::print(
-        "computed for {}, not measured: what its datasheet and first principles allow\n\n{}\n",
-        plan_.device.name, table.render());
+    fmt::print("computed for {}, not measured; least time: datasheet; predicted: {}\n\n{}\n",
+               plan_.device.name, plan_.basis.source, table.render());
     if (stand_ins_ > 0) {
       fmt::print(
           "{} cells use the registers of another architecture: this binary holds no code for "
@@ -91,12 +91,12 @@ class PredictionReport {
                                  fmt::format("{:.3g}", total_operations(p.work))};
     row.push_back(p.shape ? fmt::format("{}", p.shape->grid.count()) : "");
     row.push_back(p.occupancy ? fmt::format("{}", p.occupancy->blocks_per_sm) : "");
-    row.push_back(p.occupancy ? number(p.occupancy->warps_pct, 0) + " %" : "");
-    row.push_back(p.occupancy ? p.occupancy->limiter : "");
     row.push_back(p.waves ? number(p.waves->waves, 2) : "");
     row.push_back(p.waves ? number(p.waves->tail_efficiency_pct, 1) + " %" : "");
-    row.push_back(p.limit_time_us ? time_text(*p.limit_time_us) : "");
-    row.push_back(p.limit_by);
+    row.push_back(p.limit.time_us ? time_text(*p.limit.time_us) : "");
+    row.push_back(p.limit.by);
+    row.push_back(p.time_us ? time_text(*p.time_us) : "");
+    row.push_back(p.bound_by);
     rows_.push_back(std::move(row));
   }
 
@@ -109,10 +109,15 @@ class PredictionReport {
                              {"useful_bytes", p.work.bytes_read + p.work.bytes_written},
                              {"moved_bytes", p.work.moved_read + p.work.moved_written},
                              {"operations", total_operations(p.work)},
-                             {"dram_time_us", optional(p.dram_time_us)},
-                             {"compute_time_us", optional(p.compute_time_us)},
-                             {"limit_time_us", optional(p.limit_time_us)},
-                             {"limit_by", p.limit_by}};
+                             {"dram_time_us", optional(p.limit.dram_us)},
+                             {"compute_time_us", optional(p.limit.compute_us)},
+                             {"limit_time_us", optional(p.limit.time_us)},
+                             {"limit_by", p.limit.by},
+                             {"measured_limit_time_us", optional(p.measured_limit.time_us)},
+                             {"predicted_time_us", optional(p.time_us)},
+                             {"bound_by", p.bound_by}};
+    for (const Term& term : p.terms)
+      j["terms_us"][term.resource] = term.time_us;
     if (p.shape) {
       j["grid_blocks"] = p.shape->grid.count();
       j["block_threads"] = p.shape->block.count();
@@ -146,7 +151,8 @@ ExitCode run(const Context& context, const Options& options) {
   const DeviceSpec& device = find_device_spec(specs, options.gpu).spec;
   nlohmann::ordered_json json = nlohmann::json::array();
   for (const Config& config : configs) {
-    const Plan plan = make_plan(config, device, context.resources, device.memory_bytes);
+    Plan plan = make_plan(config, device, context.resources, device.memory_bytes);
+    plan.basis = basis_of(device, device.id);
     const PredictionReport report(plan, context.resources);
     if (!options.json) report.print_text();
     json.push_back({{"config", config.name},

@@ -319,27 +319,27 @@ void append_limits(std::vector<Column>& c) {
   c.push_back(
       {{"limit_time_us", "us", kReal, "least time that datasheet bandwidth and rates allow"},
        [](const Plan&, const Row& r) {
-         return r.prediction ? field(r.prediction->limit_time_us) : Field{};
+         return r.prediction ? field(r.prediction->limit.time_us) : Field{};
        }});
   c.push_back({{"limit_by", "", kText, "what binds that limit: dram, or an arithmetic pipe"},
                [](const Plan&, const Row& r) {
-                 return r.prediction ? text(r.prediction->limit_by) : Field{};
+                 return r.prediction ? text(r.prediction->limit.by) : Field{};
                }});
   c.push_back(with({{"limit_pct", "%", kReal, "limit over median time"},
                     [](const Plan&, const Row& r) {
-                      return r.prediction ? percent_of(r, r.prediction->limit_time_us) : Field{};
+                      return r.prediction ? percent_of(r, r.prediction->limit.time_us) : Field{};
                     }},
                    Presence::passed));
   c.push_back(with({{"dram_limit_pct", "%", kReal,
                      "time for the least DRAM bytes at datasheet bandwidth over median time"},
                     [](const Plan&, const Row& r) {
-                      return r.prediction ? percent_of(r, r.prediction->dram_time_us) : Field{};
+                      return r.prediction ? percent_of(r, r.prediction->limit.dram_us) : Field{};
                     }},
                    Presence::passed));
   c.push_back(with({{"compute_limit_pct", "%", kReal,
                      "time for the operations at the datasheet rate over median time"},
                     [](const Plan&, const Row& r) {
-                      return r.prediction ? percent_of(r, r.prediction->compute_time_us) : Field{};
+                      return r.prediction ? percent_of(r, r.prediction->limit.compute_us) : Field{};
                     }},
                    Presence::passed));
 }

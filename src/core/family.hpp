@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/device_spec.hpp"
+#include "core/traffic.hpp"
 #include "core/types.hpp"
 
 struct CUstream_st;  // cudaStream_t without the CUDA headers
@@ -108,6 +109,9 @@ struct Variant {
   std::function<std::optional<std::string>()> unavailable;
   std::function<std::vector<Shape>(const void* problem, const DeviceSpec&)> shapes;
   std::function<Work(const void* problem)> work;
+  /// What each kernel of a launch moves and executes, in the order of `shapes`; none for vendor
+  /// libraries.
+  std::function<std::vector<Traffic>(const void* problem, const DeviceSpec&)> traffic;
   std::function<std::int64_t(const void* problem, const DeviceSpec&)> workspace_bytes;
   /// Host-pure facts about how this problem is run (load width, number of tiles).
   std::function<MetricValues(const void* problem, const DeviceSpec&)> metrics;

@@ -45,6 +45,7 @@ struct VariantOf {
   std::function<std::optional<std::string>()> unavailable;
   std::function<std::vector<Shape>(const Problem&, const DeviceSpec&)> shapes;
   std::function<Work(const Problem&)> work;
+  std::function<std::vector<Traffic>(const Problem&, const DeviceSpec&)> traffic;
   std::function<std::int64_t(const Problem&, const DeviceSpec&)> workspace_bytes;
   std::function<MetricValues(const Problem&, const DeviceSpec&)> metrics;
   std::function<void(const Problem&, const Data&, const LaunchContext&)> launch;
@@ -204,6 +205,7 @@ class FamilyOf {
     erased.unavailable = std::move(v.unavailable);
     erased.shapes = detail::erase(std::move(v.shapes));
     erased.work = detail::erase(std::move(v.work));
+    erased.traffic = detail::erase(std::move(v.traffic));
     erased.workspace_bytes = detail::erase(std::move(v.workspace_bytes));
     erased.metrics = detail::erase(std::move(v.metrics));
     erased.launch = detail::erase2(std::move(v.launch));

@@ -281,6 +281,7 @@ Plan make_plan(const Config& config, const DeviceSpec& device, const KernelResou
   Plan plan;
   plan.config = &config;
   plan.device = device;
+  plan.basis = {datasheet_ceilings(device), false, "datasheet"};
   for (std::size_t i = 0; i < config.experiments.size(); ++i) {
     const std::string place = fmt::format("{}: $.experiments[{}]", config.path, i);
     const std::size_t groups_before = plan.groups.size();
@@ -303,7 +304,8 @@ std::optional<Prediction> predict_cell(const Plan& plan, const Group& group, con
   const Variant& v = *cell.variant;
   const void* problem = group.problem.get();
   const auto shapes = v.shapes ? v.shapes(problem, plan.device) : std::vector<Shape>{};
-  return predict(v.work(problem), shapes, cell.mode, plan.device, resources);
+  const auto traffic = v.traffic ? v.traffic(problem, plan.device) : std::vector<Traffic>{};
+  return predict(v.work(problem), shapes, traffic, cell.mode, plan.device, plan.basis, resources);
 }
 
 }  // namespace gpuexp

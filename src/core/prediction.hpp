@@ -1,29 +1,47 @@
-// What first principles say of a cell before anything runs: bytes, operations, and the least time
-// they allow.
+// What first principles say of a cell before anything runs: bytes, operations, the least time they
+// allow, and the time that what really moves is likely to take.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "core/ceilings.hpp"
 #include "core/config.hpp"
 #include "core/device_spec.hpp"
 #include "core/family.hpp"
 #include "core/kernel_resource.hpp"
 #include "core/occupancy.hpp"
+#include "core/time_model.hpp"
 
 namespace gpuexp {
 
+/// A limit of time, and what sets it.
+struct Limit {
+  std::optional<double> dram_us;  ///< moved bytes over bandwidth; empty when caches may serve them
+  std::optional<double> compute_us;  ///< operations over the pipe's rate; empty when it is unknown
+  std::optional<double> time_us;     ///< the larger of the two: no launch can be faster
+  std::string by;                    ///< "dram", or the pipe that binds; empty without a limit
+};
+
 struct Prediction {
   Work work;
-  std::optional<double>
-      dram_time_us;  ///< moved bytes over theoretical bandwidth; empty when caches may serve them
-  std::optional<double> compute_time_us;  ///< operations over the pipe's datasheet rate; empty when
-                                          ///< the rate is unknown
-  std::optional<double> limit_time_us;    ///< the larger of the two: no launch can be faster
-  std::string limit_by;                   ///< "dram", or the pipe that binds; empty without a limit
-  std::optional<Occupancy> occupancy;     ///< of the launch with the most blocks
-  std::optional<Waves> waves;             ///< likewise
-  std::optional<Shape> shape;             ///< that launch; empty for vendor libraries
+  std::vector<Traffic> traffic;        ///< of each kernel; empty for vendor libraries
+  Limit limit;                         ///< by the datasheet
+  Limit measured_limit;                ///< by measured ceilings; empty where there are none
+  std::optional<double> time_us;       ///< what a launch is likely to take; empty without traffic
+  std::string bound_by;                ///< the resource that takes longest; empty without a time
+  std::vector<Term> terms;             ///< every resource that the launch keeps busy, longest first
+  std::optional<Occupancy> occupancy;  ///< of the launch with the most blocks
+  std::optional<Waves> waves;          ///< likewise
+  std::optional<Shape> shape;          ///< that launch; empty for vendor libraries
+};
+
+/// The ceilings that predictions are made from.
+struct PredictionBasis {
+  Ceilings ceilings;         ///< complete, as far as anything is known
+  bool is_measured = false;  ///< on this device
+  std::string source;        ///< for readers: "measured on …"
 };
 
 /// The bytes that DRAM has to move before the launch can end. In cold mode every byte read comes
@@ -32,8 +50,11 @@ struct Prediction {
 /// negative.
 double least_dram_bytes(const Work& work, Mode mode, const DeviceSpec& device);
 
+Limit limit_of(const Work& work, Mode mode, const DeviceSpec& device, const Ceilings& ceilings);
+
 /// Throws what occupancy() throws.
-Prediction predict(const Work& work, const std::vector<Shape>& shapes, Mode mode,
-                   const DeviceSpec& device, const KernelResources& resources);
+Prediction predict(const Work& work, const std::vector<Shape>& shapes,
+                   const std::vector<Traffic>& traffic, Mode mode, const DeviceSpec& device,
+                   const PredictionBasis& basis, const KernelResources& resources);
 
 }  // namespace gpuexp

@@ -35,7 +35,7 @@ double reference_seconds(const Family& family, const DeviceSpec& device, const P
 /// many times its limit, which says nothing of the same kernel on a larger one. 0 without a limit.
 double limit_seconds(const Prediction& cell) {
   const double filled = cell.waves ? cell.waves->tail_efficiency_pct / 100 : 1.0;
-  return 1e-6 * cell.limit_time_us.value_or(0.0) / filled;
+  return 1e-6 * cell.limit.time_us.value_or(0.0) / filled;
 }
 
 }  // namespace

@@ -198,7 +198,7 @@ class Runner {
                 kManyOutliers * static_cast<double>(row.samples_us.size()),
             kOutliers);
     flag_if(p.work.bytes_written < static_cast<double>(plan_.device.l2_bytes), kOutputInL2);
-    flag_if(p.limit_time_us && median_us < *p.limit_time_us, kAboveLimit);
+    flag_if(p.limit.time_us && median_us < *p.limit.time_us, kAboveLimit);
     constexpr double kFloorsApart = 3.0;
     flag_if(row.floor_us && median_us < kFloorsApart * *row.floor_us, kNearFloor);
     flag_if(row.traits && !row.traits->gated, kUngated);

@@ -373,9 +373,19 @@ class HardwareCounters::Impl {
         is_last = profiler.stop();
         kernel_names = launched.names();
       }
-      // Kernels beyond what the image has room for are left out, and not always reported.
-      const bool is_full = profiler.decode() > 0 || kernels_in(image) == kernels_;
-      if (is_full && kernels_ < kMostKernels) continue;
+      // Kernels beyond what the image has room for are left out, and not always reported. A
+      // profiler keeps the room that it was first given, so that more takes another one.
+      const std::size_t counted = kernels_in(image);
+      const bool is_cut =
+          profiler.decode() > 0 || counted == kernels_ || counted < kernel_names.size();
+      if (is_cut && kernels_ >= kMostKernels)
+        throw DeviceError(fmt::format("the profiler counted {} of {} kernels of a launch", counted,
+                                      kernel_names.size()),
+                          DeviceFault::refused);
+      if (is_cut) {
+        profiler_.reset();
+        continue;
+      }
       read(*configured.chip, image, kernel_names, counts);
       return counts;
     }

@@ -58,7 +58,7 @@ inline Row sample_row(const Plan& plan, const Group& group, const Cell& cell, st
   row.stop_reason = StopReason::converged;
   if (turn == kStatuses.size()) row.flags = {"few_samples", "output_in_l2"};
   const double time_us =
-      3.7 + row.prediction->limit_time_us.value_or(0) * (1 + 0.1 * static_cast<double>(turn));
+      3.7 + row.prediction->limit.time_us.value_or(0) * (1 + 0.1 * static_cast<double>(turn));
   for (std::size_t i = 0; i < samples; ++i)
     row.samples_us.push_back(time_us * (1 + kSpread * static_cast<double>(i % 7)));
   row.time_us = summarize(row.samples_us, 0.032);

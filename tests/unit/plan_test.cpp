@@ -190,14 +190,14 @@ TEST_CASE("limits take the slower of memory and arithmetic") {
   w.moved_read = 1e9;
   w.operations = {{Pipe::fp32, 1e9}};
   const DeviceSpec device = toy_device();
-  const auto at = [&](Mode mode) { return predict(w, {}, mode, device, KernelResources()); };
-  CHECK(at(Mode::cold).limit_time_us.value() == Approx(1000.0));
-  CHECK(at(Mode::cold).limit_by == "dram");
+  const auto at = [&](Mode mode) { return limit_of(w, mode, device, datasheet_ceilings(device)); };
+  CHECK(at(Mode::cold).time_us.value() == Approx(1000.0));
+  CHECK(at(Mode::cold).by == "dram");
   // Warm, an L2's worth of the input may still be there.
-  CHECK(at(Mode::warm).limit_time_us.value() == Approx(1e6 * (1e9 - 10 * 1048576) / 1e12));
+  CHECK(at(Mode::warm).time_us.value() == Approx(1e6 * (1e9 - 10 * 1048576) / 1e12));
   w.operations = {{Pipe::fp32, 1e11}};
-  CHECK(at(Mode::cold).limit_by == "fp32");
-  CHECK(at(Mode::cold).limit_time_us.value() == Approx(1e4));
+  CHECK(at(Mode::cold).by == "fp32");
+  CHECK(at(Mode::cold).time_us.value() == Approx(1e4));
 }
 
 TEST_CASE("a write that fits in L2 need not have reached DRAM") {

@@ -37,7 +37,7 @@ struct Bench {
   }
   double limit_s(std::size_t group) const {
     const Group& g = plan.groups[group];
-    return 1e-6 * predict_cell(plan, g, g.cells.front(), KernelResources())->limit_time_us.value();
+    return 1e-6 * predict_cell(plan, g, g.cells.front(), KernelResources())->limit.time_us.value();
   }
   Row row(std::size_t group, std::size_t cell, double time_us) const {
     Row row;
@@ -103,7 +103,7 @@ TEST_CASE("a grid that fills a part of the GPU is held against that part of the 
   const RunEstimate whole(plan, KernelResources());
   const RunEstimate quarter(plan, KernelResources(&row, 1));
   const double limit_s =
-      1e-6 * predict_cell(plan, group, group.cells[1], KernelResources())->limit_time_us.value();
+      1e-6 * predict_cell(plan, group, group.cells[1], KernelResources())->limit.time_us.value();
   CHECK(quarter.cell_s(1) - whole.cell_s(1) == Approx(15 * 3 * (4 - 1) * limit_s));
 }
 

@@ -1,0 +1,163 @@
+#include "core/ceilings.hpp"
+
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+namespace gpuexp {
+
+namespace {
+
+constexpr double kMega = 1e6;
+constexpr double kGiga = 1e9;
+constexpr double kTera = 1e12;
+
+using Figure = std::optional<double>;
+
+bool is_tensor(Pipe pipe) {
+  return name_of(pipe).starts_with("tensor_");
+}
+
+void append_pipes(std::vector<CeilingTerm>& terms, const std::string& prefix,
+                  const std::string& doc, bool only_tensor,
+                  std::array<Figure, kPipeCount> Ceilings::*rates) {
+  for (std::size_t i = 0; i < kPipeCount; ++i) {
+    const Pipe pipe = static_cast<Pipe>(i);
+    if (only_tensor && !is_tensor(pipe)) continue;
+    terms.push_back({prefix + std::string(name_of(pipe)), "TFLOP/s", kTera,
+                     fmt::format("{}{}", name_of(pipe), doc),
+                     [rates, i](Ceilings& c) -> Figure& { return (c.*rates)[i]; }});
+  }
+}
+
+CeilingTerm term(const char* id, const char* unit, double scale, const char* doc,
+                 Figure Ceilings::*figure) {
+  return {id, unit, scale, doc, [figure](Ceilings& c) -> Figure& { return c.*figure; }};
+}
+
+}  // namespace
+
+SmRates sm_rates(int cc_major, int cc_minor) {
+  switch (10 * cc_major + cc_minor) {
+    case 70: return {4, 2, 2, 1, 0.5, 1};
+    case 75: return {4, 2, 2, 0.0625, 0.5, 0.5};
+    case 80: return {4, 2, 2, 1, 0.5, 1};
+    case 86:
+    case 87:
+    case 89: return {4, 4, 2, 0.0625, 0.5, 1};
+    case 90: return {4, 4, 2, 2, 0.5, 1};
+    case 100: return {4, 4, 2, 2, 0.5, 1};
+    case 103: return {4, 4, 2, 0.0625, 0.5, 1};
+    case 120:
+    case 121: return {4, 4, 4, 0.0625, 0.5, 1};
+  }
+  throw std::out_of_range(
+      fmt::format("rates of compute capability {}.{} are unknown", cc_major, cc_minor));
+}
+
+Figure Ceilings::floor_us(Mode mode) const {
+  switch (mode) {
+    case Mode::cold: return floor_cold_us;
+    case Mode::warm: return floor_warm_us;
+    case Mode::graph: return floor_graph_us;
+    case Mode::profile: return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+Figure Ceilings::ops(Pipe pipe, TensorPath path) const {
+  const auto i = static_cast<std::size_t>(pipe);
+  return path == TensorPath::mma_sync && is_tensor(pipe) && mma_sync_ops_per_s[i]
+             ? mma_sync_ops_per_s[i]
+             : ops_per_s[i];
+}
+
+const std::vector<CeilingTerm>& ceiling_terms() {
+  static const std::vector<CeilingTerm> kTerms = [] {
+    std::vector<CeilingTerm> t{
+        term("dram_read", "GB/s", kGiga, "read from device memory",
+             &Ceilings::dram_read_bytes_per_s),
+        term("dram_write", "GB/s", kGiga, "written to device memory",
+             &Ceilings::dram_write_bytes_per_s),
+        term("dram_copy", "GB/s", kGiga, "copied within device memory, bytes read and written",
+             &Ceilings::dram_copy_bytes_per_s),
+        term("l2_read", "GB/s", kGiga, "read from L2", &Ceilings::l2_read_bytes_per_s),
+        term("l2_write", "GB/s", kGiga, "written to L2", &Ceilings::l2_write_bytes_per_s),
+        term("shared", "GB/s", kGiga, "read from shared memory, over all SMs",
+             &Ceilings::shared_bytes_per_s)};
+    append_pipes(t, "", "", false, &Ceilings::ops_per_s);
+    append_pipes(t, "mma_sync.", " by mma.sync", true, &Ceilings::mma_sync_ops_per_s);
+    const std::vector<CeilingTerm> rest{
+        term("sm_clock", "MHz", kMega, "SM clock under load", &Ceilings::sm_clock_hz),
+        term("dram_latency", "ns", 1, "a load that DRAM answers", &Ceilings::dram_latency_ns),
+        term("l2_latency", "ns", 1, "a load that L2 answers", &Ceilings::l2_latency_ns),
+        term("l1_latency", "ns", 1, "a load that L1 answers", &Ceilings::l1_latency_ns),
+        term("shared_latency", "ns", 1, "a load from shared memory", &Ceilings::shared_latency_ns),
+        term("barrier_latency", "ns", 1, "a barrier of a block of 256 threads",
+             &Ceilings::barrier_latency_ns),
+        term("fma_latency", "ns", 1, "a dependent multiply-add", &Ceilings::fma_latency_ns),
+        term("floor_cold", "us", 1, "an empty kernel between two events, caches flushed",
+             &Ceilings::floor_cold_us),
+        term("floor_warm", "us", 1, "an empty kernel between two events", &Ceilings::floor_warm_us),
+        term("floor_graph", "us", 1, "an empty kernel among others in a graph",
+             &Ceilings::floor_graph_us)};
+    t.insert(t.end(), rest.begin(), rest.end());
+    return t;
+  }();
+  return kTerms;
+}
+
+Ceilings datasheet_ceilings(const DeviceSpec& device) {
+  Ceilings c;
+  if (device.sm_clock_max_mhz > 0) c.sm_clock_hz = device.sm_clock_max_mhz * kMega;
+  if (device.memory_bytes_per_s > 0) {
+    c.dram_read_bytes_per_s = device.memory_bytes_per_s;
+    c.dram_write_bytes_per_s = device.memory_bytes_per_s;
+    c.dram_copy_bytes_per_s = device.memory_bytes_per_s;
+  }
+  c.ops_per_s = device.peak_ops_per_s;
+  return c;
+}
+
+Ceilings scaled_ceilings(const Ceilings& measured, const DeviceSpec& from, const DeviceSpec& to) {
+  const double clock = to.sm_clock_max_mhz / from.sm_clock_max_mhz;
+  const double dram = to.memory_bytes_per_s / from.memory_bytes_per_s;
+  const double sms = clock * to.sm_count / from.sm_count;
+  const auto scale = [](Figure& figure, double by) {
+    if (figure) *figure *= by;
+  };
+  Ceilings c = measured;
+  scale(c.sm_clock_hz, clock);
+  for (Figure Ceilings::*figure :
+       {&Ceilings::dram_read_bytes_per_s, &Ceilings::dram_write_bytes_per_s,
+        &Ceilings::dram_copy_bytes_per_s})
+    scale(c.*figure, dram);
+  for (Figure Ceilings::*figure : {&Ceilings::l2_read_bytes_per_s, &Ceilings::l2_write_bytes_per_s,
+                                   &Ceilings::shared_bytes_per_s})
+    scale(c.*figure, sms);
+  for (Figure Ceilings::*figure : {&Ceilings::l1_latency_ns, &Ceilings::shared_latency_ns,
+                                   &Ceilings::barrier_latency_ns, &Ceilings::fma_latency_ns})
+    scale(c.*figure, 1 / clock);
+  for (std::size_t i = 0; i < kPipeCount; ++i) {
+    const Figure peak = to.peak_ops_per_s[i];
+    const Figure other = from.peak_ops_per_s[i];
+    const Figure reached = c.ops_per_s[i];
+    c.ops_per_s[i] = peak && other && reached ? Figure(*reached * *peak / *other) : peak;
+    // mma.sync alone is slower than the fastest way on a device with another way.
+    const bool has_wgmma = to.cc_major == from.cc_major;
+    Figure& mma = c.mma_sync_ops_per_s[i];
+    mma = has_wgmma && mma && peak && other ? Figure(*mma * *peak / *other) : std::nullopt;
+  }
+  return c;
+}
+
+Ceilings completed(const Ceilings& ceilings, const Ceilings& others) {
+  Ceilings result = ceilings;
+  Ceilings filler = others;
+  for (const CeilingTerm& t : ceiling_terms()) {
+    if (!t.of(result)) t.of(result) = t.of(filler);
+  }
+  return result;
+}
+
+}  // namespace gpuexp

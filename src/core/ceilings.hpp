@@ -1,0 +1,84 @@
+// What a device can do at most, from which limits and predictions are made: measured on it, or as
+// its datasheet has it.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/config.hpp"
+#include "core/device_spec.hpp"
+#include "core/traffic.hpp"
+
+namespace gpuexp {
+
+/// Warp instructions that one SM takes per clock.
+struct SmRates {
+  double issue = 4;  ///< four schedulers, one instruction each
+  double fma = 4;
+  double alu = 2;
+  double fp64 = 2;
+  double xu = 0.5;
+  double lsu = 1;
+};
+
+/// CUDA C++ Programming Guide, table "Throughput of Native Arithmetic Instructions": results per
+/// clock and SM over 32 lanes. Throws std::out_of_range naming the known ones when the compute
+/// capability is unknown.
+SmRates sm_rates(int cc_major, int cc_minor);
+
+/// A figure is empty where nothing is known of it.
+struct Ceilings {
+  std::optional<double> sm_clock_hz;  ///< that the SMs hold while they are busy
+  std::optional<double> dram_read_bytes_per_s;
+  std::optional<double> dram_write_bytes_per_s;
+  std::optional<double> dram_copy_bytes_per_s;  ///< half read, half written
+  std::optional<double> l2_read_bytes_per_s;
+  std::optional<double> l2_write_bytes_per_s;
+  std::optional<double> shared_bytes_per_s;
+  /// Tensor pipes by the instructions that drive them fastest.
+  std::array<std::optional<double>, kPipeCount> ops_per_s{};
+  /// Tensor pipes driven by mma.sync.
+  std::array<std::optional<double>, kPipeCount> mma_sync_ops_per_s{};
+  // Of one step in a chain of dependent ones, on an otherwise idle device.
+  std::optional<double> dram_latency_ns;
+  std::optional<double> l2_latency_ns;
+  std::optional<double> l1_latency_ns;
+  std::optional<double> shared_latency_ns;
+  std::optional<double> barrier_latency_ns;
+  std::optional<double> fma_latency_ns;
+  // From one event to the other with an empty kernel between them.
+  std::optional<double> floor_cold_us;
+  std::optional<double> floor_warm_us;
+  std::optional<double> floor_graph_us;  ///< per launch; what a further kernel of a launch adds
+
+  std::optional<double> floor_us(Mode mode) const;
+  std::optional<double> ops(Pipe pipe, TensorPath path) const;
+};
+
+/// One figure of Ceilings: files, tables and docs go through these.
+struct CeilingTerm {
+  std::string id;    ///< "dram_read", "mma_sync.tensor_bf16_fp32"
+  std::string unit;  ///< of what a reader sees
+  double scale;      ///< figure in Ceilings over what a reader sees
+  std::string doc;
+  std::function<std::optional<double>&(Ceilings&)> of;
+};
+
+/// In the order in which they are shown.
+const std::vector<CeilingTerm>& ceiling_terms();
+
+/// What the datasheet has: bandwidth of DRAM, rates of pipes, the clock. The rest is empty.
+Ceilings datasheet_ceilings(const DeviceSpec& device);
+
+/// What a device would reach that is to its datasheet as `from` is to `measured`: bandwidth of DRAM
+/// and rates of pipes in proportion to the datasheet's, L2 and shared memory per SM and clock,
+/// latencies on the SM in clocks, of L2, DRAM and launches in time.
+Ceilings scaled_ceilings(const Ceilings& measured, const DeviceSpec& from, const DeviceSpec& to);
+
+/// Each figure of `ceilings`, or where it is empty that of `others`.
+Ceilings completed(const Ceilings& ceilings, const Ceilings& others);
+
+}  // namespace gpuexp

@@ -1,0 +1,75 @@
+// What the addresses of a warp come to in the memory system. C++17, free of CUDA.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <set>
+
+#include "core/traffic.hpp"
+
+namespace gpuexp {
+
+inline constexpr int kLanes = 32;
+inline constexpr std::int64_t kLineBytes = 128;
+
+constexpr Accesses operator*(double times, const Accesses& a) {
+  return {times * a.requests, times * a.sectors, times * a.wavefronts};
+}
+constexpr Accesses operator+(const Accesses& a, const Accesses& b) {
+  return {a.requests + b.requests, a.sectors + b.sectors, a.wavefronts + b.wavefronts};
+}
+
+/// One access of a warp to global memory: lane i touches `bytes` bytes from offset(i) on, counted
+/// from a 128-byte line. Sectors are those that any lane touches. The data stage takes a turn for
+/// each 128-byte line (as counted on an H200 at strides of 1 to 32 words:
+/// l1tex__data_pipe_lsu_wavefronts grows with lines, not with sectors). Lanes from `lanes` on take
+/// no part.
+template <class Offset>
+Accesses global_access(int bytes, Offset offset, int lanes = kLanes) {
+  constexpr std::int64_t kSector = 32;
+  std::set<std::int64_t> sectors;
+  std::set<std::int64_t> lines;
+  for (int lane = 0; lane < lanes; ++lane) {
+    const std::int64_t first = offset(lane);
+    for (std::int64_t s = first / kSector; s <= (first + bytes - 1) / kSector; ++s) {
+      sectors.insert(s);
+      lines.insert(s / (kLineBytes / kSector));
+    }
+  }
+  return {1, static_cast<double>(sectors.size()), static_cast<double>(lines.size())};
+}
+
+/// Lane i touches element first + i × stride of `bytes` bytes.
+inline Accesses global_access(int bytes, std::int64_t stride = 1, std::int64_t first = 0) {
+  return global_access(bytes, [=](int lane) { return (first + lane * stride) * bytes; });
+}
+
+/// One access of a warp to shared memory: lane i touches `bytes` (4, 8 or 16) bytes from offset(i)
+/// on. 32 banks serve a word of 4 bytes each per turn; lanes that touch the same word share it.
+/// Accesses of 8 bytes go in halves of a warp, of 16 in quarters.
+template <class Offset>
+Accesses shared_access(int bytes, Offset offset) {
+  constexpr int kBanks = 32;
+  constexpr int kWord = 4;
+  const int lanes_per_turn = std::min(kLanes, kLanes * kWord / bytes);
+  double turns = 0;
+  for (int begin = 0; begin < kLanes; begin += lanes_per_turn) {
+    std::array<std::set<std::int64_t>, kBanks> words;
+    for (int lane = begin; lane < begin + lanes_per_turn; ++lane) {
+      for (std::int64_t w = offset(lane) / kWord; w <= (offset(lane) + bytes - 1) / kWord; ++w)
+        words[static_cast<std::size_t>(w % kBanks)].insert(w);
+    }
+    std::size_t most = 0;
+    for (const auto& bank : words)
+      most = std::max(most, bank.size());
+    turns += static_cast<double>(most);
+  }
+  return {1, 0, turns};
+}
+
+inline Accesses shared_access(int bytes, std::int64_t stride = 1) {
+  return shared_access(bytes, [=](int lane) { return lane * stride * bytes; });
+}
+
+}  // namespace gpuexp
