@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "cli/app.hpp"
+#include "cli/basis.hpp"
 #include "cli/comparison.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/provenance.hpp"
@@ -119,6 +120,7 @@ class Command {
     for (const Config& config : configs_) {
       plans_.push_back(
           make_plan(config, device_.info.spec, context_.resources, device_.info.free_bytes));
+      plans_.back().basis = basis_of(device_.info.spec, device_.info.spec_id);
     }
     if (resumed_) check_resumable(*resumed_, plans_.front(), device_.info);
     if (against_) keep_planned(*against_, plans_.front());

@@ -1,6 +1,7 @@
 #include "core/columns.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <type_traits>
 
@@ -344,6 +345,73 @@ void append_limits(std::vector<Column>& c) {
                    Presence::passed));
 }
 
+// Counted bytes of device memory; empty where they were not counted.
+std::optional<double> counted_dram_bytes(const Row& row) {
+  if (!row.counts) return std::nullopt;
+  const auto bytes = select_counters({"dram_read_bytes", "dram_write_bytes"});
+  const auto read = counted(bytes[0], *row.counts);
+  const auto written = counted(bytes[1], *row.counts);
+  return read && written ? std::optional(*read + *written) : std::nullopt;
+}
+
+// The bytes of device memory that an intensity is made of, and where they are from.
+std::pair<double, std::string> intensity_bytes(const Row& row) {
+  if (const auto counted = counted_dram_bytes(row)) return {*counted, "counted"};
+  const Prediction& p = *row.prediction;
+  double declared = 0;
+  for (const Traffic& t : p.traffic)
+    declared += t.launches * (t.dram_read_bytes + t.dram_write_bytes);
+  if (declared > 0) return {declared, "declared"};
+  return {p.work.moved_read + p.work.moved_written, "least"};
+}
+
+void append_prediction(std::vector<Column>& c) {
+  c.push_back({{"measured_limit_time_us", "us", kReal,
+                "least time that ceilings measured on this kind of GPU allow"},
+               [](const Plan&, const Row& r) {
+                 return r.prediction ? field(r.prediction->measured_limit.time_us) : Field{};
+               }});
+  c.push_back({{"measured_limit_by", "", kText, "what binds that limit"},
+               [](const Plan&, const Row& r) {
+                 return r.prediction ? text(r.prediction->measured_limit.by) : Field{};
+               }});
+  c.push_back(with({{"measured_limit_pct", "%", kReal, "measured limit over median time"},
+                    [](const Plan&, const Row& r) {
+                      return r.prediction ? percent_of(r, r.prediction->measured_limit.time_us)
+                                          : Field{};
+                    }},
+                   Presence::passed));
+  c.push_back({{"predicted_time_us", "us", kReal,
+                "time that what the variant declares to move and execute takes on this GPU"},
+               [](const Plan&, const Row& r) {
+                 return r.prediction ? field(r.prediction->time_us) : Field{};
+               }});
+  c.push_back({{"bound_by", "", kText,
+                fmt::format("what takes longest in that prediction: {}", one_of(resource_names()))},
+               [](const Plan&, const Row& r) {
+                 return r.prediction ? text(r.prediction->bound_by) : Field{};
+               }});
+  c.push_back(with({{"prediction_error", "", kReal,
+                     "natural logarithm of predicted over median time: 0.1 is 10 % too long"},
+                    [](const Plan&, const Row& r) -> Field {
+                      if (!r.prediction || !r.prediction->time_us || !r.time_us) return {};
+                      return std::log(*r.prediction->time_us / r.time_us->median);
+                    }},
+                   Presence::passed));
+  c.push_back({{"arithmetic_intensity", "", kReal, "operations per byte of device memory"},
+               [](const Plan&, const Row& r) -> Field {
+                 if (!r.prediction || operations(r) <= 0) return {};
+                 const double bytes = intensity_bytes(r).first;
+                 return bytes > 0 ? Field{operations(r) / bytes} : Field{};
+               }});
+  c.push_back({{"intensity_from", "", kText,
+                "whose bytes these are: counted, declared by the variant, or the least there can be"},
+               [](const Plan&, const Row& r) -> Field {
+                 if (!r.prediction || operations(r) <= 0) return {};
+                 return intensity_bytes(r).second;
+               }});
+}
+
 void append_occupancy(std::vector<Column>& c) {
   const auto shape = [](ColumnInfo info, std::int64_t (*get)(const Shape&)) {
     return Column{std::move(info), [get](const Plan&, const Row& r) {
@@ -428,6 +496,7 @@ const std::vector<Column>& core_columns() {
     append_times(c);
     append_work(c);
     append_limits(c);
+    append_prediction(c);
     append_occupancy(c);
     append_errors(c);
     return c;

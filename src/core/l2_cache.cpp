@@ -15,8 +15,10 @@ double written_back(double bytes, const DeviceSpec& device) {
 }
 
 double kept_share(double bytes, const DeviceSpec& device) {
-  const double l2 = static_cast<double>(device.l2_bytes);
-  return std::clamp((l2 - bytes) / (l2 / 2), 0.0, 1.0);
+  constexpr double kAllUpTo = 0.35;
+  constexpr double kNoneFrom = 0.8;
+  const double share = bytes / static_cast<double>(device.l2_bytes);
+  return std::clamp((kNoneFrom - share) / (kNoneFrom - kAllUpTo), 0.0, 1.0);
 }
 
 }  // namespace gpuexp

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <set>
+#include <type_traits>
 
 #include "core/traffic.hpp"
 
@@ -20,24 +21,44 @@ constexpr Accesses operator+(const Accesses& a, const Accesses& b) {
   return {a.requests + b.requests, a.sectors + b.sectors, a.wavefronts + b.wavefronts};
 }
 
-/// One access of a warp to global memory: lane i touches `bytes` bytes from offset(i) on, counted
-/// from a 128-byte line. Sectors are those that any lane touches. The data stage takes a turn for
-/// each 128-byte line (as counted on an H200 at strides of 1 to 32 words:
-/// l1tex__data_pipe_lsu_wavefronts grows with lines, not with sectors). Lanes from `lanes` on take
-/// no part.
+/// Most distinct 4-byte words that lanes [begin, end) touch in any of 32 banks, lane i touching
+/// `bytes` bytes from offset(i) on.
 template <class Offset>
-Accesses global_access(int bytes, Offset offset, int lanes = kLanes) {
+double most_words_of_a_bank(int begin, int end, int bytes, Offset offset) {
+  constexpr std::int64_t kBanks = 32;
+  constexpr std::int64_t kWord = 4;
+  std::array<std::set<std::int64_t>, kBanks> words;
+  for (int lane = begin; lane < end; ++lane) {
+    const std::int64_t first = offset(lane);
+    for (std::int64_t w = first / kWord; w <= (first + bytes - 1) / kWord; ++w)
+      words[static_cast<std::size_t>(w % kBanks)].insert(w);
+  }
+  std::size_t most = 0;
+  for (const auto& bank : words)
+    most = std::max(most, bank.size());
+  return static_cast<double>(most);
+}
+
+/// One access of a warp to global memory: lane i touches `bytes` bytes from offset(i) on, counted
+/// from a 128-byte line. Sectors are those that any lane touches. L1's data lies in 32 banks as
+/// shared memory's does, and its tag stage finds two lines per turn: an H200 counts 8, 16 and 32
+/// wavefronts for 4-byte lanes 8, 16 and 32 words apart, and 17 for lanes at random places.
+template <class Offset, class = std::enable_if_t<!std::is_arithmetic_v<Offset>>>
+Accesses global_access(int bytes, Offset offset) {
   constexpr std::int64_t kSector = 32;
+  constexpr double kLinesPerTurn = 2;
   std::set<std::int64_t> sectors;
   std::set<std::int64_t> lines;
-  for (int lane = 0; lane < lanes; ++lane) {
+  for (int lane = 0; lane < kLanes; ++lane) {
     const std::int64_t first = offset(lane);
     for (std::int64_t s = first / kSector; s <= (first + bytes - 1) / kSector; ++s) {
       sectors.insert(s);
       lines.insert(s / (kLineBytes / kSector));
     }
   }
-  return {1, static_cast<double>(sectors.size()), static_cast<double>(lines.size())};
+  return {1, static_cast<double>(sectors.size()),
+          std::max(most_words_of_a_bank(0, kLanes, bytes, offset),
+                   static_cast<double>(lines.size()) / kLinesPerTurn)};
 }
 
 /// Lane i touches element first + i × stride of `bytes` bytes.
@@ -48,23 +69,13 @@ inline Accesses global_access(int bytes, std::int64_t stride = 1, std::int64_t f
 /// One access of a warp to shared memory: lane i touches `bytes` (4, 8 or 16) bytes from offset(i)
 /// on. 32 banks serve a word of 4 bytes each per turn; lanes that touch the same word share it.
 /// Accesses of 8 bytes go in halves of a warp, of 16 in quarters.
-template <class Offset>
+template <class Offset, class = std::enable_if_t<!std::is_arithmetic_v<Offset>>>
 Accesses shared_access(int bytes, Offset offset) {
-  constexpr int kBanks = 32;
-  constexpr int kWord = 4;
-  const int lanes_per_turn = std::min(kLanes, kLanes * kWord / bytes);
+  constexpr int kTurnBytes = 128;
+  const int lanes_per_turn = std::min(kLanes, kTurnBytes / bytes);
   double turns = 0;
-  for (int begin = 0; begin < kLanes; begin += lanes_per_turn) {
-    std::array<std::set<std::int64_t>, kBanks> words;
-    for (int lane = begin; lane < begin + lanes_per_turn; ++lane) {
-      for (std::int64_t w = offset(lane) / kWord; w <= (offset(lane) + bytes - 1) / kWord; ++w)
-        words[static_cast<std::size_t>(w % kBanks)].insert(w);
-    }
-    std::size_t most = 0;
-    for (const auto& bank : words)
-      most = std::max(most, bank.size());
-    turns += static_cast<double>(most);
-  }
+  for (int begin = 0; begin < kLanes; begin += lanes_per_turn)
+    turns += most_words_of_a_bank(begin, begin + lanes_per_turn, bytes, offset);
   return {1, 0, turns};
 }
 

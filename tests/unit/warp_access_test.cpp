@@ -1,0 +1,54 @@
+#include "core/warp_access.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+namespace gpuexp {
+namespace {
+
+TEST_CASE("global accesses: sectors and wavefronts as an H200 counts them") {
+  const auto strided = [](int bytes, std::int64_t stride, std::int64_t first = 0) {
+    const Accesses a = global_access(bytes, stride, first);
+    CHECK(a.requests == 1);
+    return std::pair{a.sectors, a.wavefronts};
+  };
+  CHECK(strided(4, 1) == std::pair{4.0, 1.0});
+  CHECK(strided(4, 1, 1) == std::pair{5.0, 1.0});
+  CHECK(strided(4, 1, 8) == std::pair{4.0, 1.0});
+  CHECK(strided(4, 2) == std::pair{8.0, 2.0});
+  CHECK(strided(4, 8) == std::pair{32.0, 8.0});
+  CHECK(strided(4, 16) == std::pair{32.0, 16.0});
+  CHECK(strided(4, 32) == std::pair{32.0, 32.0});
+  CHECK(strided(4, 0) == std::pair{1.0, 1.0});
+  CHECK(strided(8, 1) == std::pair{8.0, 2.0});
+  CHECK(strided(16, 1) == std::pair{16.0, 4.0});
+  CHECK(strided(2, 1) == std::pair{2.0, 0.5 + 0.5});
+}
+
+TEST_CASE("lanes in lines of their own without a bank conflict go two lines per turn") {
+  const Accesses a = global_access(4, [](int lane) { return lane * 132; });
+  CHECK(a.sectors == 32);
+  CHECK(a.wavefronts == 16.5);
+}
+
+TEST_CASE("shared accesses: bank conflicts") {
+  CHECK(shared_access(4).wavefronts == 1);
+  CHECK(shared_access(4, 0).wavefronts == 1);
+  CHECK(shared_access(4, 2).wavefronts == 2);
+  CHECK(shared_access(4, 32).wavefronts == 32);
+  CHECK(shared_access(4, 33).wavefronts == 1);
+  CHECK(shared_access(8).wavefronts == 2);
+  CHECK(shared_access(16).wavefronts == 4);
+  // All lanes of a quarter read the same 16 bytes.
+  CHECK(shared_access(16, [](int) { return 0; }).wavefronts == 4);
+  CHECK(shared_access(2).wavefronts == 1);
+}
+
+TEST_CASE("accesses add up") {
+  const Accesses a = 3.0 * global_access(4) + 2.0 * Accesses{1, 1, 1};
+  CHECK(a.requests == 5);
+  CHECK(a.sectors == 14);
+  CHECK(a.wavefronts == 5);
+}
+
+}  // namespace
+}  // namespace gpuexp
