@@ -51,12 +51,10 @@ using Variant = Family::Variant;
 // Random within windows of 4 MiB, 128 lines of one before the next has its turn; once all have had
 // theirs, 128 others of the first. No line comes twice before every line has come once.
 //
-// A window is small for the sake of the TLBs: two pages of 2 MiB, where an SM's first TLB reaches
-// 32 MiB on Volta already (Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via
-// Microbenchmarking", arXiv:1804.06826), so that two steps of 128 wait for a translation, too. It
-// is large for the sake of DRAM: 4096 rows of 1 KiB, so that one step in sixty meets a row which
-// the visit has opened before. Random order leaves no stride that prefetchers, banks or cache sets
-// could know.
+// A window is small for the sake of the TLBs: two pages of 2 MiB, so that no more than two steps of
+// 128 wait for a translation, too, however few entries the first TLB has. It is large for the sake
+// of DRAM: 4096 rows of 1 KiB, so that one step in sixty meets a row which the visit has opened
+// before. Random order leaves no stride that prefetchers, banks or cache sets could know.
 constexpr std::int64_t kWindowLines = (std::int64_t{4} << 20) / kLineBytes;
 constexpr std::int64_t kVisit = 128;
 static_assert(kWindowLines % kVisit == 0, "a window is a whole number of visits");
