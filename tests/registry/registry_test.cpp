@@ -233,6 +233,15 @@ TEST_CASE("the machine code is what the lessons say of it") {
     const Classes copy("vector_width", "copy_16b");
     CHECK(copy["LDG.128"] == copy["STG.128"]);
   }
+  SECTION("a dependent step is one instruction: 256 in the loop, one in the loop over the rest") {
+    constexpr int kSteps = 257;
+    CHECK(Classes("latency", "fma")["FFMA"] == kSteps);
+    CHECK(Classes("latency", "shared")["LDS.32"] == kSteps);
+    CHECK(Classes("latency", "l1")["LDG.64"] == kSteps);
+    CHECK(Classes("latency", "l2")["LDG.64"] == kSteps);
+    CHECK(Classes("latency", "atomic_l2")["ATOMG.ADD"] == kSteps);
+    CHECK(Classes("latency", "barrier")["BAR.SYNC"] == kSteps);
+  }
   SECTION("no rung of the ladder of matrix products spills") {
     const Family* matmul = Registry::global().find("matmul");
     REQUIRE(matmul != nullptr);

@@ -1,0 +1,395 @@
+// latency: how long a warp waits for the result of one step before it can make the next.
+//
+// The question: what does a dependent step cost, from a multiply-add to a load that comes from
+// DRAM? Latency bounds no kernel that has enough in flight: by Little's law, rate times latency. So
+// these are the numbers that say how many warps, loads per thread or bytes per SM a ceiling takes.
+//
+// One block makes `steps` steps, each of which needs the result of the one before, on a GPU that
+// does nothing else: time over steps is the latency. The lanes of a warp do the same at the same
+// address, so that a load is one request of one sector, as a single lane's would be, and no branch
+// parts them. The loop adds a jump and two or three instructions to 256 steps, about 1 % of a chain
+// of multiply-adds and less of the others; floor_us, which the launch itself takes, is to be
+// subtracted.
+#include <algorithm>
+#include <string>
+
+#include "kernels/common/launch.cuh"
+#include "kernels/common/permutation.cuh"
+#include "kernels/common/reference.cuh"
+#include "kernels/common/sectors.cuh"
+
+namespace gpuexp::latency {
+
+constexpr int kWarp = 32;
+constexpr int kBarrierBlock = 256;
+constexpr int kUnrolled = 256;  // steps between two jumps
+
+constexpr std::int64_t kLineBytes = 128;
+constexpr std::int64_t kLineWords = kLineBytes / static_cast<std::int64_t>(sizeof(std::uint64_t));
+/// Less than any L1 has: 28 KiB are left on compute capability 9.0 when shared memory takes most.
+constexpr std::int64_t kNearBytes = 16 * 1024;
+
+struct Problem {
+  int steps;
+  std::int64_t bytes;
+};
+
+// A step of a pointer chase loads the address of the next one, so that nothing is computed between
+// two loads. Each copy of the problem has addresses of its own; the order of lines is the same.
+struct Data {
+  std::uint64_t* chain;   // kLineWords per line, of which the first is the next line's address
+  float* sums;            // of fma, one per lane
+  std::uint32_t* last;    // of chases: the line that the last step arrived at
+  std::uint32_t* tokens;  // of barrier, one per thread
+};
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+// ---- the order of lines
+
+// Random within windows of 4 MiB, 128 lines of one before the next has its turn; once all have had
+// theirs, 128 others of the first. No line comes twice before every line has come once.
+//
+// A window is small for the sake of the TLBs: two pages of 2 MiB, so that no more than two steps of
+// 128 wait for a translation, too, however few entries the first TLB has. It is large for the sake
+// of DRAM: 4096 rows of 1 KiB, so that one step in sixty meets a row which the visit has opened
+// before. Random order leaves no stride that prefetchers, banks or cache sets could know.
+constexpr std::int64_t kWindowLines = (std::int64_t{4} << 20) / kLineBytes;
+constexpr std::int64_t kVisit = 128;
+static_assert(kWindowLines % kVisit == 0, "a window is a whole number of visits");
+
+struct Order {
+  Permutation within;
+  std::int64_t windows;
+
+  explicit Order(const Problem& p)
+      : within(0, std::min(p.bytes / kLineBytes, kWindowLines)),
+        windows(std::max<std::int64_t>(1, p.bytes / (kWindowLines * kLineBytes))) {}
+
+  __host__ __device__ std::int64_t lines() const { return windows * within.n; }
+  /// The line that step i leaves, i modulo the number of lines.
+  __host__ __device__ std::int64_t operator()(std::int64_t i) const {
+    i %= lines();
+    const std::int64_t visit = i / kVisit;
+    return visit % windows * within.n + within(visit / windows * kVisit + i % kVisit);
+  }
+};
+
+std::int64_t lines(const Problem& p) {
+  return Order(p).lines();
+}
+
+__global__ void link_kernel(Order order, std::uint64_t* chain) {
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+       i < order.lines(); i += stride) {
+    chain[order(i) * kLineWords] = __cvta_generic_to_global(chain + order(i + 1) * kLineWords);
+  }
+}
+
+void prepare(const Problem& p, const Data& d, std::uint64_t, Stream stream) {
+  constexpr int kBlock = 256;
+  const Order order(p);
+  const auto bytes = static_cast<std::size_t>(order.lines() * kLineBytes);
+  GPUEXP_CUDA(cudaMemsetAsync(d.chain, 0, bytes, stream));
+  const auto blocks = std::min<std::int64_t>(ceil_div(order.lines(), kBlock), 65536);
+  link_kernel<<<static_cast<unsigned>(blocks), kBlock, 0, stream>>>(order, d.chain);
+  GPUEXP_CUDA(cudaGetLastError());
+}
+
+// ---- the plain reference
+
+enum Output { sums, last, tokens };  // in the order of their declaration
+constexpr int kCounts[] = {kWarp, 1, kBarrierBlock};
+
+struct Expected {
+  Output output;
+  Order order;
+  int steps;
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    if (output == sums) return {static_cast<double>(i + steps), 0.0};  // lane i starts at i
+    if (output == last) return {static_cast<double>(order(steps)), 0.0};
+    return {static_cast<double>((i + kWarp) % kBarrierBlock), 0.0};  // thread i + 32 wrote it
+  }
+};
+
+void reference(const Problem& p, const Data&, const std::vector<ReferenceView>& out,
+               Stream stream) {
+  for (const Output o : {sums, last, tokens}) {
+    if (out[o]) evaluate_reference(out[o], kCounts[o], Expected{o, Order(p), p.steps}, stream);
+  }
+}
+
+void host_reference(const Problem& p, const Data&, const std::vector<ReferenceView>& out) {
+  for (const Output o : {sums, last, tokens}) {
+    for (int i = 0; out[o] && i < kCounts[o]; ++i) {
+      const ReferenceElement element = Expected{o, Order(p), p.steps}(i);
+      out[o].value[i] = element.value;
+      out[o].magnitude[i] = element.magnitude;
+    }
+  }
+}
+
+// ---- what the variants share
+
+/// What every kernel gets.
+struct Task {
+  Data d;
+  int steps;
+  std::int64_t lines;
+  std::int64_t first;  ///< line of the first step
+  float one;           ///< 1, which the compiler does not know
+};
+
+template <class Step>
+__device__ void repeat(int steps, Step step) {
+  int left = steps;
+#pragma unroll 1
+  for (; left >= kUnrolled; left -= kUnrolled) {
+#pragma unroll
+    for (int i = 0; i < kUnrolled; ++i)
+      step();
+  }
+#pragma unroll 1
+  for (; left > 0; --left)
+    step();
+}
+
+/// Of loading `lines` words of the chain and storing `stored` words of 4 bytes.
+Work work(std::int64_t lines, std::int64_t stored) {
+  Work w;
+  w.bytes_read = static_cast<double>(lines * sizeof(std::uint64_t));
+  w.bytes_written = static_cast<double>(stored * sizeof(std::uint32_t));
+  w.moved_read = sector_bytes<std::uint64_t>(lines, kLineWords);
+  w.moved_written = sector_bytes<std::uint32_t>(stored);
+  return w;
+}
+
+Variant chain(std::string id, std::string compare_to, std::string output, std::string why,
+              void (*kernel)(Task), int threads) {
+  Variant v;
+  v.id = std::move(id);
+  v.compare_to = std::move(compare_to);
+  v.writes = {std::move(output)};
+  v.why = std::move(why);
+  v.work = [](const Problem& p) { return work(std::min<std::int64_t>(lines(p), p.steps), 1); };
+  v.metrics = [](const Problem& p, const DeviceSpec&) {
+    return MetricValues{{"chain_steps", static_cast<double>(p.steps)}};
+  };
+  v.shapes = [kernel, threads](const Problem&, const DeviceSpec&) {
+    Shape s;
+    s.kernel = kernel_address(kernel);
+    s.block = {threads, 1, 1};
+    return std::vector<Shape>{s};
+  };
+  v.launch = [kernel](const Problem& p, const Data& d, const LaunchContext& x) {
+    const Order order(p);
+    launch(kernel, x.shapes[0], x.stream, Task{d, p.steps, order.lines(), order(0), 1.0f});
+  };
+  return v;
+}
+
+std::optional<std::string> not_near(const Problem& p, const DeviceSpec&) {
+  if (p.bytes <= kNearBytes) return std::nullopt;
+  return "needs bytes <= " + std::to_string(kNearBytes) + ", which any L1 keeps";
+}
+
+// Where L2 has two partitions, each keeps what its own SMs read. Beyond that a step goes to the
+// other one: 265 clocks up to 20 MB and 475 from 35 to 45 on an H100 PCIe, which has 25 MB in each
+// (gpu-benches, gpu-latency/h100_pcie.txt).
+std::optional<std::string> not_in_l2(const Problem& p, const DeviceSpec& device) {
+  if (p.bytes <= device.l2_bytes / 2) return std::nullopt;
+  return "needs bytes <= " + std::to_string(device.l2_bytes / 2) + ", half of this device's L2";
+}
+
+// ---- fma
+
+__global__ void __launch_bounds__(kWarp) fma_kernel(Task t) {
+  auto x = static_cast<float>(threadIdx.x);
+  repeat(t.steps, [&] { x = fmaf(x, t.one, t.one); });
+  t.d.sums[threadIdx.x] = x;
+}
+
+Variant fma() {
+  Variant v = chain(
+      "fma", "", "sums",
+      "FFMA, the factor of each the result of the last: the latency of the pipe. A scheduler "
+      "that issues one instruction per clock needs as many independent ones as this has clocks, "
+      "from its warps or from within a thread, to keep the pipe full.",
+      fma_kernel, kWarp);
+  v.work = [](const Problem& p) {
+    Work w = work(0, kWarp);
+    w.operations = {{Pipe::fp32, 2.0 * kWarp * p.steps}};
+    return w;
+  };
+  return v;
+}
+
+// ---- shared
+
+// Word i is the shared address of the word of the line that follows line i.
+__global__ void __launch_bounds__(kWarp) shared_kernel(Task t) {
+  __shared__ unsigned next[kNearBytes / kLineBytes];
+  constexpr auto kWord = static_cast<unsigned>(sizeof(unsigned));
+  const auto begin = static_cast<unsigned>(__cvta_generic_to_shared(next));
+  const std::uint64_t chain = __cvta_generic_to_global(t.d.chain);
+#pragma unroll 1
+  for (int line = threadIdx.x; line < t.lines; line += kWarp) {
+    const std::uint64_t follower = (t.d.chain[line * kLineWords] - chain) / kLineBytes;
+    next[line] = begin + static_cast<unsigned>(follower) * kWord;
+  }
+  __syncwarp();
+  unsigned at = begin + static_cast<unsigned>(t.first) * kWord;
+  repeat(t.steps, [&] { asm volatile("ld.shared.u32 %0, [%0];" : "+r"(at)::"memory"); });
+  if (threadIdx.x == 0) *t.d.last = (at - begin) / kWord;
+}
+
+Variant shared() {
+  Variant v = chain(
+      "shared", "", "last",
+      "LDS whose address is the last one's result. No tag is looked up and nothing can miss. All "
+      "lanes name one word, so that no two meet in a bank; a conflict would add a wavefront.",
+      shared_kernel, kWarp);
+  v.unsupported = not_near;
+  return v;
+}
+
+// ---- l1, l2, dram, atomic_l2: chases in global memory
+
+struct DefaultLoad {
+  static __device__ void step(std::uint64_t& at) {
+    asm volatile("ld.global.u64 %0, [%0];" : "+l"(at)::"memory");
+  }
+};
+struct LoadPastL1 {
+  static __device__ void step(std::uint64_t& at) {
+    asm volatile("ld.global.cg.u64 %0, [%0];" : "+l"(at)::"memory");
+  }
+};
+struct AddZero {  // leaves the chain as it is
+  static __device__ void step(std::uint64_t& at) {
+    asm volatile("atom.global.add.u64 %0, [%0], %1;" : "+l"(at) : "l"(std::uint64_t{0}) : "memory");
+  }
+};
+
+template <class Access>
+__global__ void __launch_bounds__(kWarp) chase_kernel(Task t) {
+  const std::uint64_t begin = __cvta_generic_to_global(t.d.chain);
+  std::uint64_t at = begin + t.first * kLineBytes;
+  repeat(t.steps, [&] { Access::step(at); });
+  if (threadIdx.x == 0) *t.d.last = static_cast<std::uint32_t>((at - begin) / kLineBytes);
+}
+
+Variant l1() {
+  Variant v = chain(
+      "l1", "shared", "last",
+      "LDG whose address is the last one's result, over so few lines that only the first round "
+      "misses and l1_hit_pct is near 100: the same memory as shared's, behind a translation and "
+      "a tag. The difference is the price of a cache against memory that the program fills "
+      "itself.",
+      chase_kernel<DefaultLoad>, kWarp);
+  v.unsupported = not_near;
+  return v;
+}
+
+Variant l2() {
+  Variant v = chain(
+      "l2", "l1", "last",
+      "ld.global.cg, which L1 does not keep: across the chip to a slice of L2 and back, the mean "
+      "over near slices and far ones. In mode warm the chain was walked before, and l2_hit_pct "
+      "is 100. It may span half of L2, as much as a partition keeps of what its SMs read.",
+      chase_kernel<LoadPastL1>, kWarp);
+  v.unsupported = not_in_l2;
+  return v;
+}
+
+Variant dram() {
+  Variant v = chain(
+      "dram", "l2", "last",
+      "The same loads where each one misses, because no line comes twice and mode cold left none "
+      "of them in L2; in other modes this measures what L2 kept of the launch before. Times the "
+      "bandwidth, it is what has to be in flight to use all of DRAM. dram_read_bytes is 64 per "
+      "step where L2 fetches two sectors.",
+      chase_kernel<LoadPastL1>, kWarp);
+  v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
+    const std::int64_t least = 4 * device.l2_bytes;
+    if (p.bytes < least)
+      return "needs bytes >= " + std::to_string(least) + ", four times this device's L2";
+    if (p.steps > lines(p))
+      return "needs steps <= " + std::to_string(lines(p)) + ", the number of lines";
+    return std::nullopt;
+  };
+  return v;
+}
+
+Variant atomic_l2() {
+  Variant v =
+      chain("atomic_l2", "l2", "last",
+            "The chase of l2 by atomic additions of zero, which return the next address: what a "
+            "ticket, a lock or the head of a queue waits for. One lane makes them, where 32 would "
+            "queue for one word. L2 adds where the line has its home, so what exceeds l2 is the "
+            "addition and, where L2 has two partitions, the way to the far one.",
+            chase_kernel<AddZero>, 1);
+  v.unsupported = not_in_l2;
+  return v;
+}
+
+// ---- barrier
+
+__global__ void __launch_bounds__(kBarrierBlock) barrier_kernel(Task t) {
+  __shared__ unsigned numbers[kBarrierBlock];
+  const unsigned thread = threadIdx.x;
+  numbers[thread] = thread;
+  repeat(t.steps, [] { __syncthreads(); });
+  t.d.tokens[thread] = numbers[(thread + kWarp) % kBarrierBlock];
+}
+
+Variant barrier() {
+  Variant v = chain(
+      "barrier", "", "tokens",
+      "__syncthreads() of eight warps with nothing in between: what they pay for meeting when "
+      "all arrive together, once or twice per tile of a tiled kernel. What stalled_barrier shows "
+      "there beyond it is the wait for the last to arrive.",
+      barrier_kernel, kBarrierBlock);
+  v.work = [](const Problem&) { return work(0, kBarrierBlock); };
+  return v;
+}
+
+// ---- declaration
+
+Family declare() {
+  Family f("latency", "How long does one dependent step take to come back?");
+  f.physics =
+      "A result takes as long as its way: a few clocks through a pipe, some thirty to the SM's "
+      "own memory, hundreds across the chip to L2, and as much again to DRAM, whose share is "
+      "nanoseconds and not clocks. What must be in flight to reach a rate is the rate times this "
+      "(Little's law). One chain on an idle GPU shows it bare; a loaded one adds queues. dram is "
+      "a miss of L2, the opening of a row and, in one step of 64, a page's translation: 128 random "
+      "lines of 4 MiB come before those of the next 4 MiB, so that TLBs hit and open rows do not. "
+      "Strides beyond the reach of the TLBs would add a walk of the page table to every step.";
+  f.extent("steps", &Problem::steps, 1 << 15, 1 << 20, "dependent steps of the chain")
+      .integer("bytes", &Problem::bytes, kNearBytes, 4096, std::int64_t{1} << 36, "B",
+               "what a chase walks, by lines of 128 bytes; more than 4 MiB in whole 4 MiB");
+  f.input("chain", &Data::chain, [](const Problem& p) { return lines(p) * kLineWords; })
+      .output("sums", &Data::sums, [](const Problem&) { return kWarp; })
+      .output("last", &Data::last, [](const Problem&) { return 1; })
+      .output("tokens", &Data::tokens, [](const Problem&) { return kBarrierBlock; });
+  f.metric("chain_steps", "",
+           "dependent steps; time_median_us less floor_us over them is the latency of one");
+  f.outputs = [](const Problem&) { return Extent{1, 1, 1}; };
+  f.prepare = prepare;
+  f.reference = reference;
+  f.host_reference = host_reference;
+  f.tolerance_derivation =
+      "Zero: lines and tokens are whole numbers, and sums are whole numbers below 2^21 to which "
+      "each step adds one, exact in fp32.";
+  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
+  f.variant(fma()).variant(shared()).variant(l1()).variant(l2()).variant(dram());
+  f.variant(atomic_l2()).variant(barrier());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::latency
