@@ -81,6 +81,9 @@ const std::vector<CeilingTerm>& ceiling_terms() {
              &Ceilings::dram_write_bytes_per_s),
         term("dram_copy", "GB/s", kGiga, "copied within device memory, bytes read and written",
              &Ceilings::dram_copy_bytes_per_s),
+        term("dram_random", "GB/s", kGiga,
+             "read from random places of device memory, 64 bytes each",
+             &Ceilings::dram_random_bytes_per_s),
         term("l2_read", "GB/s", kGiga, "read from L2", &Ceilings::l2_read_bytes_per_s),
         term("l2_write", "GB/s", kGiga, "written to L2", &Ceilings::l2_write_bytes_per_s),
         term("shared", "GB/s", kGiga, "read from shared memory, over all SMs",
@@ -96,6 +99,11 @@ const std::vector<CeilingTerm>& ceiling_terms() {
         term("barrier_latency", "ns", 1, "a barrier of a block of 256 threads",
              &Ceilings::barrier_latency_ns),
         term("fma_latency", "ns", 1, "a dependent multiply-add", &Ceilings::fma_latency_ns),
+        term("block_latency", "ns", 1,
+             "from the end of a block to the start of the next in its place",
+             &Ceilings::block_latency_ns),
+        term("block_rate", "1/us", kMega, "blocks that start, over all SMs",
+             &Ceilings::blocks_per_s),
         term("floor_cold", "us", 1, "an empty kernel between two events, caches flushed",
              &Ceilings::floor_cold_us),
         term("floor_warm", "us", 1, "an empty kernel between two events", &Ceilings::floor_warm_us),
@@ -135,9 +143,11 @@ Ceilings scaled_ceilings(const Ceilings& measured, const DeviceSpec& from, const
   for (Figure Ceilings::*figure : {&Ceilings::l2_read_bytes_per_s, &Ceilings::l2_write_bytes_per_s,
                                    &Ceilings::shared_bytes_per_s})
     scale(c.*figure, sms);
-  for (Figure Ceilings::*figure : {&Ceilings::l1_latency_ns, &Ceilings::shared_latency_ns,
-                                   &Ceilings::barrier_latency_ns, &Ceilings::fma_latency_ns})
+  for (Figure Ceilings::*figure :
+       {&Ceilings::l1_latency_ns, &Ceilings::shared_latency_ns, &Ceilings::barrier_latency_ns,
+        &Ceilings::fma_latency_ns, &Ceilings::block_latency_ns})
     scale(c.*figure, 1 / clock);
+  scale(c.blocks_per_s, clock);
   for (std::size_t i = 0; i < kPipeCount; ++i) {
     const Figure peak = to.peak_ops_per_s[i];
     const Figure other = from.peak_ops_per_s[i];

@@ -35,6 +35,8 @@ struct Ceilings {
   std::optional<double> dram_read_bytes_per_s;
   std::optional<double> dram_write_bytes_per_s;
   std::optional<double> dram_copy_bytes_per_s;  ///< half read, half written
+  /// Of reads of one fetch each (l2_fetch_bytes) at random places.
+  std::optional<double> dram_random_bytes_per_s;
   std::optional<double> l2_read_bytes_per_s;
   std::optional<double> l2_write_bytes_per_s;
   std::optional<double> shared_bytes_per_s;
@@ -49,6 +51,9 @@ struct Ceilings {
   std::optional<double> shared_latency_ns;
   std::optional<double> barrier_latency_ns;
   std::optional<double> fma_latency_ns;
+  /// A place on an SM stays empty from a block's end to the first instruction of the next.
+  std::optional<double> block_latency_ns;
+  std::optional<double> blocks_per_s;  ///< that start, over all SMs
   // From one event to the other with an empty kernel between them.
   std::optional<double> floor_cold_us;
   std::optional<double> floor_warm_us;

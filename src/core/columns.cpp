@@ -371,10 +371,10 @@ void append_prediction(std::vector<Column>& c) {
                [](const Plan&, const Row& r) {
                  return r.prediction ? field(r.prediction->measured_limit.time_us) : Field{};
                }});
-  c.push_back({{"measured_limit_by", "", kText, "what binds that limit"},
-               [](const Plan&, const Row& r) {
-                 return r.prediction ? text(r.prediction->measured_limit.by) : Field{};
-               }});
+  c.push_back(
+      {{"measured_limit_by", "", kText, "what binds that limit"}, [](const Plan&, const Row& r) {
+         return r.prediction ? text(r.prediction->measured_limit.by) : Field{};
+       }});
   c.push_back(with({{"measured_limit_pct", "%", kReal, "measured limit over median time"},
                     [](const Plan&, const Row& r) {
                       return r.prediction ? percent_of(r, r.prediction->measured_limit.time_us)
@@ -404,12 +404,13 @@ void append_prediction(std::vector<Column>& c) {
                  const double bytes = intensity_bytes(r).first;
                  return bytes > 0 ? Field{operations(r) / bytes} : Field{};
                }});
-  c.push_back({{"intensity_from", "", kText,
-                "whose bytes these are: counted, declared by the variant, or the least there can be"},
-               [](const Plan&, const Row& r) -> Field {
-                 if (!r.prediction || operations(r) <= 0) return {};
-                 return intensity_bytes(r).second;
-               }});
+  c.push_back(
+      {{"intensity_from", "", kText,
+        "whose bytes these are: counted, declared by the variant, or the least there can be"},
+       [](const Plan&, const Row& r) -> Field {
+         if (!r.prediction || operations(r) <= 0) return {};
+         return intensity_bytes(r).second;
+       }});
 }
 
 void append_occupancy(std::vector<Column>& c) {

@@ -35,6 +35,7 @@ class KernelTime {
         blocks_(static_cast<double>(kernel.shape.grid.count())),
         resident_(kernel.blocks_per_sm),
         warps_(std::ceil(static_cast<double>(kernel.shape.block.count()) / kWarp)) {
+    add("blocks", device.sm_count * blocks_ / *ceilings.blocks_per_s, true);
     add_memory(dram_share);
     add_instructions();
     set_delay(dram_share);
@@ -48,7 +49,8 @@ class KernelTime {
     double seconds = whole > 0 ? whole * wave_time(wave) : 0;
     const double rest = blocks_ - whole * wave;
     if (rest > 0) seconds += wave_time(rest);
-    return seconds;
+    // The first block's start is part of what an empty kernel takes.
+    return seconds - *ceilings_.block_latency_ns * kNano;
   }
 
   /// Seconds that each resource is busy, were it the only one.
@@ -59,7 +61,7 @@ class KernelTime {
     for (const Station& s : stations_)
       busy[s.name] += s.seconds / sms * (s.is_shared ? 1 : imbalance);
     const double rounds = std::ceil(blocks_ / (sms * resident_));
-    busy["latency"] = rounds * delay_;
+    busy["latency"] = rounds * delay_ - *ceilings_.block_latency_ns * kNano;
     return busy;
   }
 
@@ -70,16 +72,19 @@ class KernelTime {
 
   void add_memory(double dram_share) {
     const double sms = device_.sm_count;
-    const double read = traffic_.dram_read_bytes * dram_share;
+    const double random = traffic_.dram_random_bytes * dram_share;
+    const double read = traffic_.dram_read_bytes * dram_share - random;
     const double written = traffic_.dram_write_bytes * dram_share;
+    double dram = random / *ceilings_.dram_random_bytes_per_s;
     if (read + written > 0) {
       // The bus turns between reading and writing: how often, a copy shows.
       const double mixed = 4 * read * written / ((read + written) * (read + written));
       const double pure =
           read / *ceilings_.dram_read_bytes_per_s + written / *ceilings_.dram_write_bytes_per_s;
       const double copied = (read + written) / *ceilings_.dram_copy_bytes_per_s;
-      add("dram", sms * std::lerp(pure, std::max(pure, copied), mixed), true);
+      dram += std::lerp(pure, std::max(pure, copied), mixed);
     }
+    add("dram", sms * dram, true);
     add("l2",
         sms * kSectorBytes *
             (traffic_.l2_read_sectors / *ceilings_.l2_read_bytes_per_s +
@@ -117,7 +122,7 @@ class KernelTime {
                              chain.barriers * *ceilings_.barrier_latency_ns;
     const double issued = traffic_.instructions / (blocks_ * warps_);
     const double cycles = std::max(chain.cycles, issued);
-    delay_ = memory_ns * kNano + cycles / *ceilings_.sm_clock_hz;
+    delay_ = (memory_ns + *ceilings_.block_latency_ns) * kNano + cycles / *ceilings_.sm_clock_hz;
   }
 
   // Of so many blocks that start together.

@@ -39,8 +39,8 @@ struct LaunchTime {
   std::vector<Term> terms;  ///< longest first; never empty
 };
 
-/// What a launch can be bound by: "dram", "l2", "l1", "shared", "issue", the pipes, "latency",
-/// "launch".
+/// What a launch can be bound by: "dram", "l2", "l1", "shared", "blocks" (how fast they start),
+/// "issue", the pipes, "latency", "launch".
 const std::vector<std::string>& resource_names();
 
 class TimeModel {

@@ -2,8 +2,6 @@
 // C++17 and free of CUDA.
 #pragma once
 
-#include <string_view>
-
 #include "core/types.hpp"
 
 namespace gpuexp {
@@ -38,6 +36,8 @@ enum class TensorPath { mma_sync, wgmma };
 struct Traffic {
   double dram_read_bytes = 0;
   double dram_write_bytes = 0;
+  /// Of dram_read_bytes, those fetched one by one at random places, each from a DRAM row of its own.
+  double dram_random_bytes = 0;
   double l2_read_sectors = 0;   ///< 32-byte sectors that SMs ask of L2: what L1 did not hold
   double l2_write_sectors = 0;  ///< that SMs write to L2
   Accesses global_load;
@@ -57,22 +57,6 @@ struct Traffic {
   bool in_step = false;
   /// The kernel is launched so many times in a row; the figures above are of one.
   double launches = 1;
-};
-
-/// How close a declared figure has to be to what the hardware counts.
-enum class Exactness {
-  exact,     ///< follows from the program: within 2 %
-  compiled,  ///< depends on the compiler's choices as well
-  cached,    ///< depends on what caches hold, and so on the order in which blocks run
-};
-
-/// A figure of Traffic beside the counter that counts it.
-struct TrafficTerm {
-  std::string_view id;
-  std::string_view counter;  ///< of kCounters; their sums where "a+b"
-  Exactness exactness;
-  double (*of)(const Traffic&);
-  std::string_view doc;
 };
 
 }  // namespace gpuexp

@@ -21,7 +21,8 @@ TEST_CASE("many customers saturate the slowest station") {
 TEST_CASE("a balanced network of m stations takes n + m - 1 demands for n customers") {
   // Reiser and Lavenberg's recurrence solved by hand for equal demands and no delay.
   for (const int customers : {1, 2, 7, 64})
-    CHECK(time_per_customer(customers, {3, 3, 3, 3}, 0) == Approx(3.0 * (customers + 3) / customers));
+    CHECK(time_per_customer(customers, {3, 3, 3, 3}, 0) ==
+          Approx(3.0 * (customers + 3) / customers));
 }
 
 TEST_CASE("few customers with a long delay follow Little's law") {

@@ -1,0 +1,115 @@
+// block_start: how long a place on an SM stays empty between two blocks, and how many blocks a GPU
+// starts per second.
+//
+// The question: what does it cost to have many blocks? Blocks of this kernel do nothing but write
+// their number, so that what is left is their coming and going: with one block per SM at a time the
+// next one's start is waited for, and with many the rate at which the work distributor hands them
+// out binds.
+#include "kernels/common/launch.cuh"
+#include "kernels/common/reference.cuh"
+#include "kernels/common/sectors.cuh"
+
+namespace gpuexp::block_start {
+
+struct Problem {
+  std::int64_t blocks;
+};
+
+struct Data {
+  std::uint32_t* numbers;  ///< one per block
+};
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+// ---- the plain reference
+
+struct Reference {
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    return {static_cast<double>(i), 0.0};
+  }
+};
+
+void host_reference(const Problem& p, const Data&, const std::vector<ReferenceView>& out) {
+  for (std::int64_t i = 0; i < p.blocks; ++i) {
+    out[0].value[i] = Reference{}(i).value;
+    out[0].magnitude[i] = 0.0;
+  }
+}
+
+// ---- the kernel, the same for all variants
+
+constexpr int kBlock = 32;
+
+__global__ void __launch_bounds__(kBlock) number_kernel(std::uint32_t* numbers) {
+  if (threadIdx.x == 0) numbers[blockIdx.x] = blockIdx.x;
+}
+
+// As many blocks fit on an SM as shared memory has room for; they do not use it.
+Variant number(std::string id, std::string why, std::int64_t (*shared_bytes)(const DeviceSpec&)) {
+  Variant v;
+  v.id = std::move(id);
+  v.why = std::move(why);
+  v.shapes = [shared_bytes](const Problem& p, const DeviceSpec& device) {
+    Shape s;
+    s.kernel = kernel_address(number_kernel);
+    s.block = {kBlock, 1, 1};
+    s.grid = {p.blocks, 1, 1};
+    s.dynamic_shared_bytes = shared_bytes(device);
+    return std::vector<Shape>{s};
+  };
+  v.work = [](const Problem& p) {
+    Work w;
+    w.bytes_written = static_cast<double>(p.blocks * sizeof(std::uint32_t));
+    w.moved_written = sector_bytes<std::uint32_t>(p.blocks);
+    return w;
+  };
+  v.launch = [](const Problem&, const Data& d, const LaunchContext& x) {
+    launch(number_kernel, x.shapes[0], x.stream, d.numbers);
+  };
+  return v;
+}
+
+Variant one_resident() {
+  return number("one_resident",
+                "Each block takes all of an SM's shared memory, so the next one on the SM starts "
+                "after it has ended: time over rounds is what a change of blocks takes.",
+                [](const DeviceSpec& device) { return device.sm.shared_bytes_per_block; });
+}
+
+Variant many_resident() {
+  Variant v =
+      number("many_resident",
+             "The same block without the shared memory: as many per SM as it holds, so that "
+             "changes of blocks overlap and the rate at which blocks are handed out is what "
+             "is left.",
+             [](const DeviceSpec&) { return std::int64_t{0}; });
+  v.compare_to = "one_resident";
+  return v;
+}
+
+// ---- declaration
+
+Family declare() {
+  Family f("block_start", "What does it cost to have many blocks?");
+  f.physics =
+      "The work distributor hands blocks to SMs as their places become free. A place is empty from "
+      "the last instruction of a block to the first of the next, while the block's resources are "
+      "set up, and the distributor has one start at a time to give. Both are hidden by long "
+      "blocks: a grid-stride loop pays once per place.";
+  f.extent("blocks", &Problem::blocks, 1 << 16, 1 << 24, "blocks of one warp");
+  f.output("numbers", &Data::numbers, [](const Problem& p) { return p.blocks; });
+  f.outputs = [](const Problem& p) { return Extent{p.blocks, 1, 1}; };
+  f.prepare = [](const Problem&, const Data&, std::uint64_t, Stream) {};
+  f.reference = [](const Problem& p, const Data&, const std::vector<ReferenceView>& out,
+                   Stream stream) { evaluate_reference(out[0], p.blocks, Reference{}, stream); };
+  f.host_reference = host_reference;
+  f.tolerance_derivation = "Zero: each block writes its number.";
+  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
+  f.variant(one_resident()).variant(many_resident());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::block_start
