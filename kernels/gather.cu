@@ -162,9 +162,8 @@ Variant gather(std::string id, float* Data::*table, std::int32_t* Data::*index, 
     t.global_store = requests * packed;
     t.l2_read_sectors = (packed_bytes + value_bytes) / kSectorBytes;
     t.l2_write_sectors = packed_bytes / kSectorBytes;
-    t.dram_read_bytes =
-        packed_bytes +
-        (is_random ? static_cast<double>(p.n * l2_fetch_bytes(device)) : value_bytes);
+    if (is_random) t.dram_random_bytes = static_cast<double>(p.n * l2_fetch_bytes(device));
+    t.dram_read_bytes = packed_bytes + (is_random ? t.dram_random_bytes : value_bytes);
     t.dram_write_bytes = written_back(packed_bytes, device);
     t.instructions = requests / kLoads * 66;
     t.alu = requests / kLoads * 27;
