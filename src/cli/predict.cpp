@@ -5,6 +5,8 @@
 #include "cli/basis.hpp"
 #include "core/plan.hpp"
 #include "core/prediction.hpp"
+#include "core/traffic_terms.hpp"
+#include "report/csv.hpp"
 #include "report/text.hpp"
 #include "report/text_table.hpp"
 
@@ -16,6 +18,7 @@ struct Options {
   ConfigOptions config;
   std::string gpu;
   bool json = false;
+  bool csv = false;
 };
 
 double total_operations(const Work& work) {
@@ -31,34 +34,10 @@ std::string number(double value, int decimals) {
 
 /// What a launch moves and executes, over all its kernels.
 nlohmann::ordered_json traffic_json(const std::vector<Traffic>& kernels) {
-  const auto total = [&](auto of) {
-    double sum = 0;
-    for (const Traffic& t : kernels)
-      sum += t.launches * of(t);
-    return sum;
-  };
-  const auto shared = [](const Traffic& t) {
-    return t.shared_load.wavefronts + t.shared_store.wavefronts;
-  };
-  const auto l1 = [&](const Traffic& t) {
-    return t.global_load.wavefronts + t.global_store.wavefronts + shared(t);
-  };
-  using T = const Traffic&;
-  return {{"dram_read_bytes", total([](T t) { return t.dram_read_bytes; })},
-          {"dram_write_bytes", total([](T t) { return t.dram_write_bytes; })},
-          {"l2_sectors", total([](T t) { return t.l2_read_sectors + t.l2_write_sectors; })},
-          {"global_load_requests", total([](T t) { return t.global_load.requests; })},
-          {"global_load_sectors", total([](T t) { return t.global_load.sectors; })},
-          {"global_store_requests", total([](T t) { return t.global_store.requests; })},
-          {"global_store_sectors", total([](T t) { return t.global_store.sectors; })},
-          {"l1_wavefronts", total(l1)},
-          {"shared_wavefronts", total(shared)},
-          {"instructions", total([](T t) { return t.instructions; })},
-          {"fma", total([](T t) { return t.fma; })},
-          {"alu", total([](T t) { return t.alu; })},
-          {"fp64", total([](T t) { return t.fp64; })},
-          {"xu", total([](T t) { return t.xu; })},
-          {"tensor_operations", total([](T t) { return t.tensor_operations; })}};
+  nlohmann::ordered_json json;
+  for (const TrafficTerm& term : traffic_terms())
+    json[std::string(term.id)] = total(term, kernels);
+  return json;
 }
 
 /// One row of the table per cell, or its skip reason.
@@ -101,6 +80,11 @@ class PredictionReport {
 
   const nlohmann::ordered_json& json() const { return json_; }
 
+  void print_csv() const {
+    for (const auto& record : records_)
+      fmt::print("{}", csv_line(record));
+  }
+
  private:
   void add(const Group& group, const Cell& cell) {
     const std::string key = cell_key(plan_, group, cell);
@@ -108,11 +92,16 @@ class PredictionReport {
     if (!prediction) {
       rows_.push_back({key + "  skipped: " + cell.skip_reason});
       json_.push_back({{"key", key}, {"skip_reason", cell.skip_reason}});
+      records_.push_back({key, {}, {}, {}, {}, {}});
       return;
     }
     const Prediction& p = *prediction;
     add_row(key, p);
     add_json(key, p);
+    const auto field = [](const std::optional<double>& x) { return x ? Field{*x} : Field{}; };
+    const auto text = [](const std::string& x) { return x.empty() ? Field{} : Field{x}; };
+    records_.push_back({key, field(p.time_us), text(p.bound_by), field(p.limit.time_us),
+                        text(p.limit.by), field(p.measured_limit.time_us)});
     if (!p.occupancy) ++without_registers_;
     if (p.occupancy && !p.occupancy->exact_architecture) ++stand_ins_;
   }
@@ -174,6 +163,7 @@ class PredictionReport {
   const KernelResources& resources_;
   std::vector<std::vector<std::string>> rows_;
   nlohmann::ordered_json json_ = nlohmann::json::array();
+  std::vector<std::vector<Field>> records_;
   std::size_t stand_ins_ = 0;
   std::size_t without_registers_ = 0;
 };
@@ -183,11 +173,14 @@ ExitCode run(const Context& context, const Options& options) {
   const auto specs = device_specs();
   const DeviceSpec& device = find_device_spec(specs, options.gpu).spec;
   nlohmann::ordered_json json = nlohmann::json::array();
+  if (options.csv)
+    fmt::print("key,predicted_time_us,bound_by,limit_time_us,limit_by,measured_limit_time_us\r\n");
   for (const Config& config : configs) {
     Plan plan = make_plan(config, device, context.resources, device.memory_bytes);
     plan.basis = basis_of(device, device.id);
     const PredictionReport report(plan, context.resources);
-    if (!options.json) report.print_text();
+    if (options.csv) report.print_csv();
+    if (!options.json && !options.csv) report.print_text();
     json.push_back({{"config", config.name},
                     {"gpu", device.name},
                     {"measured", false},
@@ -206,7 +199,8 @@ void add_predict(CLI::App& app, Context& context) {
   options->config.add_to(*command);
   command->add_option("--gpu", options->gpu, "id, name or alias of a listed GPU (gpuexp list)")
       ->required();
-  command->add_flag("--json", options->json, "machine-readable");
+  CLI::Option* json = command->add_flag("--json", options->json, "machine-readable");
+  command->add_flag("--csv", options->csv, "times alone, one line per cell")->excludes(json);
   command->footer("example: gpuexp predict wave_quantization --gpu h200");
   command->callback([&context, options] {
     context.action = [&context, options] { return run(context, *options); };

@@ -14,43 +14,48 @@ namespace {
 constexpr double kSectorBytes = 32;
 constexpr double kWavefrontBytes = 128;
 constexpr double kWarp = 32;
+constexpr double kSchedulers = 4;  // of an SM
 constexpr double kMicro = 1e6;
 constexpr double kNano = 1e-9;
 
-/// A station of an SM, or its share of one that all SMs have in common.
+/// A resource that serves one at a time.
 struct Station {
   const char* name;
   double seconds;  ///< of the whole grid, were one SM to serve it alone
-  bool is_shared;  ///< among SMs: those that are idle leave their share to the others
+  bool is_common;  ///< to all SMs: those that are idle leave their share to the others
 };
 
-/// What one kernel asks of a device whose figures are all known.
+/// One kernel on a device whose figures are all known.
 class KernelTime {
  public:
+  /// `dram_share` of what the kernel reads and writes comes from DRAM and goes there; the rest
+  /// stays in L2.
   KernelTime(const KernelOnDevice& kernel, const DeviceSpec& device, const Ceilings& ceilings,
              double dram_share)
       : traffic_(kernel.traffic),
         device_(device),
         ceilings_(ceilings),
+        dram_share_(dram_share),
         blocks_(static_cast<double>(kernel.shape.grid.count())),
-        resident_(kernel.blocks_per_sm),
+        wave_(static_cast<double>(device.sm_count) * kernel.blocks_per_sm),
         warps_(std::ceil(static_cast<double>(kernel.shape.block.count()) / kWarp)) {
-    add("blocks", device.sm_count * blocks_ / *ceilings.blocks_per_s, true);
-    add_memory(dram_share);
+    // Warps stay with the scheduler that they start on, and so with a quarter of the SM's pipes.
+    units_ = traffic_.in_step ? 1 : std::min(kSchedulers, warps_);
+    customers_per_block_ = traffic_.in_step ? 1 : warps_;
+    add_memory();
     add_instructions();
-    set_delay(dram_share);
+    delay_ = delay();
   }
 
-  /// Seconds, in waves.
+  /// Seconds beyond those of an empty kernel.
   double total() const {
-    const double sms = device_.sm_count;
-    const double wave = sms * resident_;
-    const double whole = std::floor(blocks_ / wave);
-    double seconds = whole > 0 ? whole * wave_time(wave) : 0;
-    const double rest = blocks_ - whole * wave;
+    const double whole = std::floor(blocks_ / wave_);
+    double seconds = whole > 0 ? whole * wave_time(wave_) : 0;
+    const double rest = blocks_ - whole * wave_;
     if (rest > 0) seconds += wave_time(rest);
-    // The first block's start is part of what an empty kernel takes.
-    return seconds - *ceilings_.block_latency_ns * kNano;
+    // An empty kernel has the start of a first block, too.
+    seconds -= *ceilings_.block_latency_ns * kNano;
+    return std::max(seconds + fill_time(), blocks_ / *ceilings_.blocks_per_s);
   }
 
   /// Seconds that each resource is busy, were it the only one.
@@ -59,25 +64,25 @@ class KernelTime {
     const double sms = device_.sm_count;
     const double imbalance = std::ceil(blocks_ / sms) * sms / blocks_;
     for (const Station& s : stations_)
-      busy[s.name] += s.seconds / sms * (s.is_shared ? 1 : imbalance);
-    const double rounds = std::ceil(blocks_ / (sms * resident_));
-    busy["latency"] = rounds * delay_ - *ceilings_.block_latency_ns * kNano;
+      busy[s.name] += s.seconds / sms * (s.is_common ? 1 : imbalance);
+    busy["blocks"] = blocks_ / *ceilings_.blocks_per_s;
+    busy["latency"] = std::ceil(blocks_ / wave_) * delay_ - *ceilings_.block_latency_ns * kNano;
     return busy;
   }
 
  private:
-  void add(const char* name, double seconds, bool is_shared = false) {
-    if (seconds > 0) stations_.push_back({name, seconds, is_shared});
+  void add(const char* name, double seconds, bool is_common = false) {
+    if (seconds > 0) stations_.push_back({name, seconds, is_common});
   }
 
-  void add_memory(double dram_share) {
+  void add_memory() {
     const double sms = device_.sm_count;
-    const double random = traffic_.dram_random_bytes * dram_share;
-    const double read = traffic_.dram_read_bytes * dram_share - random;
-    const double written = traffic_.dram_write_bytes * dram_share;
+    const double random = traffic_.dram_random_bytes * dram_share_;
+    const double read = traffic_.dram_read_bytes * dram_share_ - random;
+    const double written = traffic_.dram_write_bytes * dram_share_;
     double dram = random / *ceilings_.dram_random_bytes_per_s;
     if (read + written > 0) {
-      // The bus turns between reading and writing: how often, a copy shows.
+      // The bus turns between reading and writing: what that costs, a copy shows.
       const double mixed = 4 * read * written / ((read + written) * (read + written));
       const double pure =
           read / *ceilings_.dram_read_bytes_per_s + written / *ceilings_.dram_write_bytes_per_s;
@@ -112,40 +117,67 @@ class KernelTime {
     }
   }
 
-  // What a warp waits for, from its first instruction to its last, while others are served.
-  void set_delay(double dram_share) {
+  // Of one customer, at the unit that serves it alone.
+  double demand(double seconds) const {
+    return seconds * units_ / (blocks_ * customers_per_block_);
+  }
+
+  // A load that misses L1.
+  double trip() const {
+    return kNano * std::lerp(*ceilings_.l2_latency_ns, *ceilings_.dram_latency_ns, dram_share_);
+  }
+
+  // What a warp waits for from its first instruction to its last, while others are served.
+  double delay() const {
     const Chain& chain = traffic_.chain;
-    const double dram = std::lerp(*ceilings_.l2_latency_ns, *ceilings_.dram_latency_ns, dram_share);
-    const double memory_ns = chain.dram * dram + chain.l2 * *ceilings_.l2_latency_ns +
-                             chain.l1 * *ceilings_.l1_latency_ns +
-                             chain.shared * *ceilings_.shared_latency_ns +
-                             chain.barriers * *ceilings_.barrier_latency_ns;
-    const double issued = traffic_.instructions / (blocks_ * warps_);
-    const double cycles = std::max(chain.cycles, issued);
-    delay_ = (memory_ns + *ceilings_.block_latency_ns) * kNano + cycles / *ceilings_.sm_clock_hz;
+    const double memory_ns =
+        chain.l2 * *ceilings_.l2_latency_ns + chain.l1 * *ceilings_.l1_latency_ns +
+        chain.shared * *ceilings_.shared_latency_ns +
+        chain.barriers * *ceilings_.barrier_latency_ns + *ceilings_.block_latency_ns;
+    const double clock = *ceilings_.sm_clock_hz;
+    const double issued = demand(traffic_.instructions / (kSchedulers * clock));
+    const double waited = std::max(0.0, chain.cycles / clock - issued);
+    return memory_ns * kNano + chain.dram * trip() + waited;
   }
 
   // Of so many blocks that start together.
   double wave_time(double blocks) const {
     const double per_sm = std::ceil(blocks / device_.sm_count);
-    const double customers_per_block = traffic_.in_step ? 1 : warps_;
-    const double customers = per_sm * customers_per_block;
+    const double customers = per_sm * customers_per_block_ / units_;
+    return customers * time_per_customer(customers, demands(blocks), delay_);
+  }
+
+  // SMs without a block leave their share of what is common to the others.
+  std::vector<double> demands(double blocks) const {
+    const double per_sm = std::ceil(blocks / device_.sm_count);
+    const double share = blocks / per_sm / device_.sm_count;
     std::vector<double> demands;
-    for (const Station& s : stations_) {
-      const double of_one = s.seconds / (blocks_ * customers_per_block);
-      // SMs without a block leave their share to the others.
-      const double idle = blocks / per_sm / device_.sm_count;
-      demands.push_back(s.is_shared ? of_one * idle : of_one);
-    }
-    return customers * time_per_customer(customers, demands, delay_);
+    for (const Station& s : stations_)
+      demands.push_back(demand(s.seconds) * (s.is_common ? share : 1));
+    return demands;
+  }
+
+  // Until the slowest station has its first customers, it idles: all places have to be filled, and
+  // the first loads to come back.
+  double fill_time() const {
+    const double first = std::min(blocks_, wave_);
+    const std::vector<double> busy = demands(first);
+    const double slowest = busy.empty() ? 0 : *std::max_element(busy.begin(), busy.end());
+    const double customers = std::ceil(first / device_.sm_count) * customers_per_block_ / units_;
+    const double utilization = slowest * customers / wave_time(first);
+    const bool loads = traffic_.l2_read_sectors > 0;
+    return first / *ceilings_.blocks_per_s + (loads ? utilization * trip() : 0);
   }
 
   const Traffic& traffic_;
   const DeviceSpec& device_;
   const Ceilings& ceilings_;
+  double dram_share_;
   double blocks_;
-  double resident_;
-  double warps_;
+  double wave_;   // blocks that are resident at a time
+  double warps_;  // of a block
+  double units_;  // that an SM is divided into, with customers of their own
+  double customers_per_block_;
   std::vector<Station> stations_;
   double delay_ = 0;
 };

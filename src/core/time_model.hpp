@@ -1,14 +1,16 @@
 // The time that a launch is likely to take, from what it moves and executes and from what the
 // device can do: no figure here belongs to a kernel.
 //
-// An SM holds as many blocks as fit. Their warps (or the blocks, where barriers hold their warps
-// together) go round between stations that serve one at a time, each with a demand: the issue
-// slots, the pipes, the data stage of L1 and shared memory, this SM's share of L2 and of DRAM; and
-// between them wait for latencies, during which others are served. How fast such a network turns
-// follows from mean value analysis (queueing.hpp): the slowest station binds where many are
-// resident (a roofline), latency over the number of resident ones where few are (Little's law), and
-// in between what the network says. Blocks come in waves; the last one, which does not fill the
-// device, has fewer to hide latency with and more of the shared bandwidth for each.
+// An SM holds as many blocks as fit. Their warps go round between stations that serve one at a
+// time, each with a demand: the issue slots and pipes of their scheduler, its share of the data
+// stage of L1 and shared memory, of L2 and of DRAM; and between them wait for latencies, during
+// which others are served. Where barriers hold the warps of a block together, blocks go round, on
+// the whole SM. How fast such a network turns follows from mean value analysis (queueing.hpp): the
+// slowest station binds where many are resident (a roofline), latency over the number of resident
+// ones where few are (Little's law), and in between what the network says. Blocks come in waves;
+// the last one, which does not fill the device, has fewer to hide latency with and more of the
+// shared bandwidth for each. Before the first wave turns, its places have to be filled and its
+// first loads to come back.
 #pragma once
 
 #include <optional>

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""How far predicted times are from measured ones.
+
+usage: prediction_errors.py RESULTS [--predicted PREDICTIONS.csv] [--worst N]
+
+RESULTS is the folder (or results.csv) of a run. PREDICTIONS.csv is what `gpuexp predict CONFIG --gpu ID --csv FILE` wrote,
+say before the run; without it the run's own column predicted_time_us is taken. Rows that passed and have a prediction count.
+
+Prints Markdown: per family the error |ln(predicted / measured)| (0.1 is 10 %), and how many pairs of variants of the same
+problem are predicted in the order in which they were measured, for pairs 1.1 to 1.5 times and at least 1.5 times apart.
+--worst names the N worst cells. Only the standard library is needed. Exit codes: 0 printed; 2 nothing to compare.
+"""
+
+import argparse
+import csv
+import itertools
+import math
+import os
+import statistics
+import sys
+from collections import defaultdict
+
+
+def fail(message):
+    print(f"prediction_errors.py: {message}", file=sys.stderr)
+    sys.exit(2)
+
+
+def read_rows(path):
+    if os.path.isdir(path):
+        path = os.path.join(path, "results.csv")
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def percentile(values, share):
+    """Of sorted values, by linear interpolation."""
+    place = share * (len(values) - 1)
+    low = math.floor(place)
+    high = min(low + 1, len(values) - 1)
+    return values[low] + (place - low) * (values[high] - values[low])
+
+
+def cells_of(rows, predicted):
+    """Rows with a measured and a predicted time, as dictionaries."""
+    cells = []
+    for row in rows:
+        time = predicted.get(row["key"], "") if predicted is not None else row.get("predicted_time_us", "")
+        if row["status"] != "passed" or not time:
+            continue
+        measured = float(row["time_median_us"])
+        cells.append({"key": row["key"], "family": row["family"], "variant": row["variant"], "measured": measured,
+                      "predicted": float(time), "error": math.log(float(time) / measured),
+                      "problem": row["key"].replace(f"/{row['variant']}/", "/", 1)})
+    return cells
+
+
+def order_counts(cells, low, high):
+    """Pairs of one problem whose measured times are `low` to `high` apart: all, and those in the right order."""
+    by_problem = defaultdict(list)
+    for cell in cells:
+        by_problem[cell["problem"]].append(cell)
+    pairs = right = 0
+    for group in by_problem.values():
+        for a, b in itertools.combinations(group, 2):
+            ratio = a["measured"] / b["measured"]
+            if not low <= max(ratio, 1 / ratio) < high:
+                continue
+            pairs += 1
+            right += (a["predicted"] > b["predicted"]) == (a["measured"] > b["measured"])
+    return pairs, right
+
+
+def share(pairs_and_right):
+    pairs, right = pairs_and_right
+    return f"{100 * right / pairs:.0f} % of {pairs}" if pairs else ""
+
+
+def line(name, cells):
+    errors = sorted(abs(cell["error"]) for cell in cells)
+    signed = statistics.median(cell["error"] for cell in cells)
+    worst = max(cells, key=lambda cell: abs(cell["error"]))
+    return (f"| {name} | {len(cells)} | {statistics.median(errors):.3f} | {percentile(errors, 0.9):.3f} | {signed:+.3f} | "
+            f"{worst['error']:+.2f} | {share(order_counts(cells, 1.1, 1.5))} | {share(order_counts(cells, 1.5, math.inf))} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results")
+    parser.add_argument("--predicted")
+    parser.add_argument("--worst", type=int, default=0)
+    arguments = parser.parse_args()
+    predicted = None
+    if arguments.predicted:
+        predicted = {row["key"]: row["predicted_time_us"] for row in read_rows(arguments.predicted)}
+    cells = cells_of(read_rows(arguments.results), predicted)
+    if not cells:
+        fail(f"{arguments.results}: no row has both a measured and a predicted time")
+    print("| family | cells | median error | 90th percentile | median, signed | worst | order, 1.1 to 1.5 apart | order, 1.5 and more |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for family in sorted({cell["family"] for cell in cells}):
+        print(line(family, [cell for cell in cells if cell["family"] == family]))
+    print(line("all", cells))
+    for cell in sorted(cells, key=lambda cell: -abs(cell["error"]))[:arguments.worst]:
+        print(f"{cell['error']:+.3f}  {cell['measured']:.4g} us, predicted {cell['predicted']:.4g}  {cell['key']}")
+
+
+if __name__ == "__main__":
+    main()

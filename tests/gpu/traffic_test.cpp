@@ -1,0 +1,69 @@
+// What variants declare to move and execute, held against what the hardware counts.
+#include <cmath>
+
+#include "core/registry.hpp"
+#include "core/traffic_terms.hpp"
+#include "gpu/cuda_executor.hpp"
+#include "gpu/device_query.hpp"
+#include "support/catch.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+/// The family's default problem, or the one with every extent one less: odd, with tails everywhere.
+Values problem_of(const Family& family, std::int64_t less) {
+  Values values;
+  for (const Parameter& p : family.parameters) {
+    const auto* size = std::get_if<std::int64_t>(&p.default_value);
+    values.push_back(p.is_extent && size ? Value{*size - less} : p.default_value);
+  }
+  return values;
+}
+
+std::vector<std::string> counters_of_terms() {
+  std::vector<std::string> names;
+  for (const TrafficTerm& term : traffic_terms())
+    names.insert(names.end(), term.counters.begin(), term.counters.end());
+  return names;
+}
+
+TEST_CASE("variants move and execute what they declare", "[traffic][counters]") {
+  const DeviceSpec device = query_device(0, {}).spec;
+  const auto executor = make_cuda_executor(0, device);
+  const std::vector<std::string> metrics = metrics_of(select_counters(counters_of_terms()));
+  const CounterSupport support = executor->counter_support(metrics);
+  if (!support.unavailable.empty()) {
+    WARN("no hardware counters here: " << support.unavailable);
+    return;
+  }
+  for (const Family& family : Registry::global().families()) {
+    for (const std::int64_t less : {0, 1}) {
+      const Values values = problem_of(family, less);
+      const auto problem = family.make_problem(values);
+      if (family.unsupported && family.unsupported(problem.get(), device)) continue;
+      bool is_set_up = false;
+      for (const Variant& variant : family.variants) {
+        if (!variant.traffic) continue;
+        if (variant.unsupported && variant.unsupported(problem.get(), device)) continue;
+        if (!is_set_up) executor->set_up(family, values, 1);
+        is_set_up = true;
+        executor->warm_up(variant, Mode::cold, 1);
+        const LaunchCounts counts = executor->count(variant, Mode::cold, metrics);
+        const auto traffic = variant.traffic(problem.get(), device);
+        for (const TrafficTerm& term : traffic_terms()) {
+          const auto value = counted(term, counts);
+          if (!value) continue;
+          const double declared = total(term, traffic);
+          INFO(family.id << "/" << variant.id << ", extents " << less
+                         << " below default: " << std::string(term.id) << " declared " << declared
+                         << ", counted " << *value);
+          if (*value < term.least && declared < 2 * term.least) continue;
+          CHECK(std::abs(std::log(declared / *value)) <= tolerance_of(term.exactness));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gpuexp::test
