@@ -29,6 +29,39 @@ std::string number(double value, int decimals) {
   return fmt::format("{:.{}f}", value, decimals);
 }
 
+/// Totals over all kernels of a launch.
+nlohmann::ordered_json traffic_json(const std::vector<Traffic>& kernels) {
+  const auto total = [&](auto of) {
+    double sum = 0;
+    for (const Traffic& t : kernels)
+      sum += t.launches * of(t);
+    return sum;
+  };
+  const auto shared = [](const Traffic& t) {
+    return t.shared_load.wavefronts + t.shared_store.wavefronts;
+  };
+  const auto l1 = [&](const Traffic& t) {
+    return t.global_load.wavefronts + t.global_store.wavefronts + shared(t);
+  };
+  const auto l2 = [](const Traffic& t) { return t.l2_read_sectors + t.l2_write_sectors; };
+  return {
+      {"dram_read_bytes", total([](const Traffic& t) { return t.dram_read_bytes; })},
+      {"dram_write_bytes", total([](const Traffic& t) { return t.dram_write_bytes; })},
+      {"l2_sectors", total(l2)},
+      {"global_load_requests", total([](const Traffic& t) { return t.global_load.requests; })},
+      {"global_load_sectors", total([](const Traffic& t) { return t.global_load.sectors; })},
+      {"global_store_requests", total([](const Traffic& t) { return t.global_store.requests; })},
+      {"global_store_sectors", total([](const Traffic& t) { return t.global_store.sectors; })},
+      {"l1_wavefronts", total(l1)},
+      {"shared_wavefronts", total(shared)},
+      {"instructions", total([](const Traffic& t) { return t.instructions; })},
+      {"fma", total([](const Traffic& t) { return t.fma; })},
+      {"alu", total([](const Traffic& t) { return t.alu; })},
+      {"fp64", total([](const Traffic& t) { return t.fp64; })},
+      {"xu", total([](const Traffic& t) { return t.xu; })},
+      {"tensor_operations", total([](const Traffic& t) { return t.tensor_operations; })}};
+}
+
 /// One row of the table per cell, or its skip reason.
 class PredictionReport {
  public:
@@ -116,6 +149,7 @@ class PredictionReport {
                              {"measured_limit_time_us", optional(p.measured_limit.time_us)},
                              {"predicted_time_us", optional(p.time_us)},
                              {"bound_by", p.bound_by}};
+    if (!p.traffic.empty()) j["traffic"] = traffic_json(p.traffic);
     for (const Term& term : p.terms)
       j["terms_us"][term.resource] = term.time_us;
     if (p.shape) {
