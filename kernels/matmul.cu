@@ -153,10 +153,10 @@ Variant coalesced() {
   return v;
 }
 
-// Of the rungs that load both tiles between two barriers. A warp loads `a` of A at a time, 32
-// floats of a row of B, and stores `c`.
 const Accesses kBroadcast = shared_access(16, [](int) { return 0; });  // of 16 bytes
 
+// Of the rungs that load both tiles between two barriers. A warp loads `a` of A at a time, 32
+// floats of a row of B, and stores `c`.
 Traffic guarded_traffic(const TiledProduct& p, const RowPieces& a, const RowPieces& c,
                         const WarpCode& code, const DeviceSpec& device) {
   constexpr RowPieces kRowOfB{kLanes, 1};

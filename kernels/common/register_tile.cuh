@@ -102,14 +102,16 @@ template <class Tile>
 __device__ Place place_of(std::int64_t m, std::int64_t n) {
   const auto tile = grouped_tile<Tile::kGroupRows>();
   const int lane = threadIdx.x % 32;
+  const int lane_m = Tile::lane_m(lane);
+  const int lane_n = Tile::lane_n(lane);
   const int warp = threadIdx.x / 32;
   Place place;
   place.row0 = static_cast<std::int64_t>(tile.row) * Tile::kBlockM;
   place.col0 = static_cast<std::int64_t>(tile.column) * Tile::kBlockN;
   place.rows = static_cast<int>(min(m - place.row0, static_cast<std::int64_t>(Tile::kBlockM)));
   place.cols = static_cast<int>(min(n - place.col0, static_cast<std::int64_t>(Tile::kBlockN)));
-  place.row = warp % Tile::kWarpsM * Tile::kWarpM + 4 * Tile::lane_m(lane);
-  place.col = warp / Tile::kWarpsM * Tile::kWarpN + 4 * Tile::lane_n(lane);
+  place.row = warp % Tile::kWarpsM * Tile::kWarpM + 4 * lane_m;
+  place.col = warp / Tile::kWarpsM * Tile::kWarpN + 4 * lane_n;
   return place;
 }
 
