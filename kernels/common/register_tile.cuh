@@ -28,7 +28,7 @@ inline int width_dividing(std::int64_t pitch) {
 ///   kBlockK            extent along k of the slices of A and B that it holds at a time
 ///   kWarpM, kWarpN     rows and columns per warp
 ///   kLanesM            rows of lanes in a warp; 32 / kLanesM lanes per row
-///   kPairedLanes       how lanes are numbered, see lane_m
+///   kPairedLanes       how lanes are numbered, see place_of
 ///   kSlots             slices in shared memory at a time
 ///   kBlocksPerSm       that the register budget must allow
 ///   kGroupRows         rows of tiles that blocks walk down together, see grouped_tile
@@ -49,16 +49,6 @@ struct Tile : Choice {
   static constexpr int kSliceA = Choice::kBlockK * kPitchA;  // floats
   static constexpr int kSliceB = Choice::kBlockK * Choice::kBlockN;
   static constexpr std::int64_t kSharedBytes = Choice::kSlots * (kSliceA + kSliceB) * sizeof(float);
-
-  // A 128-bit shared load returns 512 bytes to a warp: four clocks at 128 bytes per clock, but two
-  // where lanes i and i^1, or i and i^2, read one address throughout the warp (NVIDIA developer
-  // forum, topic 77228). Paired lanes do the first for B and the second for A.
-  __host__ __device__ static constexpr int lane_m(int lane) {
-    return Choice::kPairedLanes ? lane % 2 + lane / (2 * kLanesN) * 2 : lane / kLanesN;
-  }
-  __host__ __device__ static constexpr int lane_n(int lane) {
-    return Choice::kPairedLanes ? lane / 2 % kLanesN : lane % kLanesN;
-  }
 
   static_assert(32 % Choice::kLanesM == 0 && kThreadM % 4 == 0 && kThreadN % 4 == 0,
                 "lanes form a rectangle, and fragments are read 128 bits at a time");
@@ -101,9 +91,13 @@ struct Place {
 template <class Tile>
 __device__ Place place_of(std::int64_t m, std::int64_t n) {
   const auto tile = grouped_tile<Tile::kGroupRows>();
+  // A 128-bit shared load returns 512 bytes to a warp: four clocks at 128 bytes per clock, but two
+  // where lanes i and i^1, or i and i^2, read one address throughout the warp (NVIDIA developer
+  // forum, topic 77228). Paired lanes do the first for B and the second for A.
   const int lane = threadIdx.x % 32;
-  const int lane_m = Tile::lane_m(lane);
-  const int lane_n = Tile::lane_n(lane);
+  const int lane_m =
+      Tile::kPairedLanes ? lane % 2 + lane / (2 * Tile::kLanesN) * 2 : lane / Tile::kLanesN;
+  const int lane_n = Tile::kPairedLanes ? lane / 2 % Tile::kLanesN : lane % Tile::kLanesN;
   const int warp = threadIdx.x / 32;
   Place place;
   place.row0 = static_cast<std::int64_t>(tile.row) * Tile::kBlockM;

@@ -6,6 +6,18 @@
 
 namespace gpuexp::register_tile {
 
+/// Row and column of a lane in its warp, as place_of has them: there the two are written out,
+/// because nvcc 13.0 gives vectorized and double_buffered other registers and order when they are
+/// called.
+template <class Tile>
+int lane_m(int lane) {
+  return Tile::kPairedLanes ? lane % 2 + lane / (2 * Tile::kLanesN) * 2 : lane / Tile::kLanesN;
+}
+template <class Tile>
+int lane_n(int lane) {
+  return Tile::kPairedLanes ? lane / 2 % Tile::kLanesN : lane % Tile::kLanesN;
+}
+
 template <class Tile>
 TiledProduct tiled_product(std::int64_t m, std::int64_t n, std::int64_t k, Pace pace) {
   TiledProduct p{};
@@ -39,8 +51,8 @@ Accesses slice_loads(const TiledProduct& p, const RowPieces& a, int width) {
 /// Fragments::load, Tile::kBlockK times: of one warp.
 template <class Tile>
 Accesses fragment_loads() {
-  const Accesses a = shared_access(16, [](int lane) { return 16 * Tile::lane_m(lane); });
-  const Accesses b = shared_access(16, [](int lane) { return 16 * Tile::lane_n(lane); });
+  const Accesses a = shared_access(16, [](int lane) { return 16 * lane_m<Tile>(lane); });
+  const Accesses b = shared_access(16, [](int lane) { return 16 * lane_n<Tile>(lane); });
   return Tile::kBlockK * (Tile::kThreadM / 4.0 * a + Tile::kThreadN / 4.0 * b);
 }
 
