@@ -6,7 +6,7 @@
 // Each rung moves reuse one level closer to the arithmetic: cache lines, shared memory, registers.
 #include "gpu/cublas.hpp"
 #include "kernels/common/gemm.cuh"
-#include "kernels/common/register_tile.cuh"
+#include "kernels/common/register_tile_traffic.cuh"
 
 namespace gpuexp::matmul {
 
@@ -61,6 +61,12 @@ Variant with_kernel(Variant v, const Kernel& kernel) {
   return with_tiles(std::move(v), [kernel](const Problem&) { return kernel; });
 }
 
+TiledProduct tiled_product(const Problem& p, std::int64_t tile, std::int64_t depth,
+                           std::int64_t warps, Pace pace) {
+  constexpr int kResident = 2;  // of all rungs up to coarsen_2d, by threads or by registers
+  return {p.m, p.n, p.k, tile, tile, depth, warps, kResident, pace};
+}
+
 // ---- naive: one thread per element of C, neighbouring lanes in neighbouring rows
 
 constexpr int kPlainTile = 32;
@@ -82,13 +88,44 @@ __global__ void naive_kernel(Problem p, const float* a, const float* b, float* c
   c[row * p.n + col] = dot(a + row * p.k, b + col, p.k, p.n);
 }
 
+// Both kernels without tiles, from what one warp touches of A, of B and of C. The compiler unrolls
+// dot() 16 times: 32 loads are under way before the first of 16 dependent multiply-adds.
+Traffic plain_traffic(const Problem& p, const DeviceSpec& device, double warps, const Accesses& a,
+                      const Accesses& b, const Accesses& c) {
+  constexpr double kUnrolled = 16;
+  constexpr double kFmaCycles = 4;
+  const WarpCode code{{88, 96}, {23, 44}, {24, 18}};
+  const TiledProduct tiles = tiled_product(p, kPlainTile, kUnrolled, kPlainTile, Pace::none);
+  Traffic t = product_traffic(tiles, code, device);
+  const double k = static_cast<double>(p.k);
+  t.global_load = warps * k * (a + b);
+  t.global_store = warps * c;
+  add_round_trips(t, k / kUnrolled);
+  t.chain.cycles = k * kFmaCycles;
+  return t;
+}
+
 Variant naive() {
-  return with_kernel(rung("naive", "",
-                          "One thread per element of C, rows along threadIdx.x: the 32 lanes of a "
-                          "warp read 32 rows of A, each in a sector of its own, and write C the "
-                          "same way. global_load_sectors_per_request nears 16, the mean of 32 for "
-                          "A and 1 for B, which all lanes share."),
-                     {naive_kernel, {kPlainTile, kPlainTile, 1}, {kPlainTile, kPlainTile, 1}});
+  Variant v =
+      with_kernel(rung("naive", "",
+                       "One thread per element of C, rows along threadIdx.x: the 32 lanes of a "
+                       "warp read 32 rows of A, each in a sector of its own, and write C the "
+                       "same way. global_load_sectors_per_request nears 16, the mean of 32 for "
+                       "A and 1 for B, which all lanes share."),
+                  {naive_kernel, {kPlainTile, kPlainTile, 1}, {kPlainTile, kPlainTile, 1}});
+  v.traffic = [](const Problem& p, const DeviceSpec& device) {
+    const auto rows_of_pitch = [&](std::int64_t pitch) {
+      const int lanes = static_cast<int>(std::min<std::int64_t>(kLanes, p.m));
+      return global_access(
+          4, [=](int lane) { return 4 * pitch * lane; }, lanes);
+    };
+    const double warps = static_cast<double>(ceil_div(p.m, kPlainTile) * p.n);
+    const double lanes =
+        static_cast<double>(p.m) / static_cast<double>((ceil_div(p.m, kPlainTile) * kPlainTile));
+    return std::vector<Traffic>{plain_traffic(p, device, warps, inside(rows_of_pitch(p.k), lanes),
+                                              {1, 1, 1}, inside(rows_of_pitch(p.n), lanes))};
+  };
+  return v;
 }
 
 // ---- coalesced: neighbouring lanes in neighbouring columns
@@ -101,13 +138,34 @@ __global__ void coalesced_kernel(Problem p, const float* a, const float* b, floa
 }
 
 Variant coalesced() {
-  return with_kernel(
+  Variant v = with_kernel(
       rung("coalesced", "naive",
            "threadIdx.x runs along columns instead of rows: a warp reads 128 contiguous bytes of B "
            "(4 sectors) and one element of A (1 sector), so global_load_sectors_per_request falls "
            "to 2.5 and every byte fetched is used. It costs nothing. Each thread still loads two "
            "operands for every fused multiply-add, which makes the L1 cache the limit."),
       {coalesced_kernel, {kPlainTile, kPlainTile, 1}, {kPlainTile, kPlainTile, 1}});
+  v.traffic = [](const Problem& p, const DeviceSpec& device) {
+    const Accesses row = rows_access(1, 4 * std::min<std::int64_t>(kLanes, p.n), 4 * p.n);
+    const double warps = static_cast<double>(p.m * ceil_div(p.n, kPlainTile));
+    return std::vector<Traffic>{plain_traffic(p, device, warps, {1, 1, 1}, row, row)};
+  };
+  return v;
+}
+
+const Accesses kBroadcast = shared_access(16, [](int) { return 0; });  // of 16 bytes
+
+// Of the rungs that load both tiles between two barriers. A warp loads `a` of A at a time, 32
+// floats of a row of B, and stores `c`.
+Traffic guarded_traffic(const TiledProduct& p, const RowPieces& a, const RowPieces& c,
+                        const WarpCode& code, const DeviceSpec& device) {
+  constexpr RowPieces kRowOfB{kLanes, 1};
+  Traffic t = product_traffic(p, code, device);
+  t.global_load = a_rows(p, a) + b_rows(p, kRowOfB);
+  t.global_store = c_rows(p, c);
+  t.chain.barriers = 2 * p.slices();
+  add_round_trips(t, p.slices());
+  return t;
 }
 
 // ---- smem_tile: 32×32 tiles of A and B in shared memory
@@ -143,7 +201,7 @@ __global__ void __launch_bounds__(kPlainTile* kPlainTile)
 }
 
 Variant smem_tile() {
-  return with_kernel(
+  Variant v = with_kernel(
       rung("smem_tile", "coalesced",
            "A block copies 32×32 tiles of A and B to shared memory and reads each element 32 times "
            "from there: global loads fall 32-fold, and what was traffic of the L1 cache becomes "
@@ -151,6 +209,21 @@ Variant smem_tile() {
            "block wait. Shared memory returns no more bytes per clock than L1 does (128 per SM), "
            "so with more than one load per multiply-add it is the next limit."),
       {smem_tile_kernel, {kPlainTile, kPlainTile, 1}, {kPlainTile, kPlainTile, 1}});
+  // The compiler reads four k of a row of A at a time, the same 16 bytes for all lanes.
+  v.traffic = [](const Problem& p, const DeviceSpec& device) {
+    constexpr double kFmaCycles = 4;
+    const TiledProduct tiles = tiled_product(p, kPlainTile, kPlainTile, kPlainTile, Pace::loads);
+    Traffic t = guarded_traffic(tiles, {kPlainTile, 1}, {kPlainTile, 1},
+                                {{65, 99}, {26, 18}, {11, 32}}, device);
+    const double turns = tiles.all_warps() * tiles.slices();
+    t.shared_load = turns * (kPlainTile / 4.0 * kBroadcast +
+                             static_cast<double>(kPlainTile) * shared_access(4));
+    t.shared_store = 2 * turns * shared_access(4);
+    t.chain.shared = tiles.slices();
+    t.chain.cycles = kFmaCycles * static_cast<double>(p.k);
+    return std::vector<Traffic>{t};
+  };
+  return v;
 }
 
 // ---- coarsen_1d: a column of eight results per thread
@@ -205,13 +278,26 @@ __global__ void __launch_bounds__(kColumnThreads)
 }
 
 Variant coarsen_1d() {
-  return with_kernel(
+  Variant v = with_kernel(
       rung("coarsen_1d", "smem_tile",
            "Each thread computes eight elements of a column of C and keeps the element of B that "
            "they share in a register: nine elements read from shared memory serve eight "
            "multiply-adds instead of sixteen, and eight independent sums hide the latency of the "
            "multiply-add. It costs registers: seven more sums."),
       {coarsen_1d_kernel, {kColumnTile, kColumnTile, 1}, {kColumnThreads, 1, 1}});
+  v.traffic = [](const Problem& p, const DeviceSpec& device) {
+    const TiledProduct tiles =
+        tiled_product(p, kColumnTile, kColumnK, kColumnThreads / kLanes, Pace::loads);
+    Traffic t = guarded_traffic(tiles, {kColumnK, kLanes / kColumnK}, {kLanes, 1},
+                                {{177, 140}, {81, 23}, {33, 74}}, device);
+    const double turns = tiles.all_warps() * tiles.slices();
+    t.shared_load = turns * (kColumnResults * kColumnK / 4.0 * kBroadcast +
+                             static_cast<double>(kColumnK) * shared_access(4));
+    t.shared_store = 2 * turns * shared_access(4);
+    t.chain.shared = tiles.slices();
+    return std::vector<Traffic>{t};
+  };
+  return v;
 }
 
 // ---- coarsen_2d: an 8×8 tile of results per thread
@@ -269,13 +355,30 @@ __global__ void __launch_bounds__(kSquareThreads, 2)
 }
 
 Variant coarsen_2d() {
-  return with_kernel(
+  Variant v = with_kernel(
       rung("coarsen_2d", "coarsen_1d",
            "Each thread computes 8×8 elements of C: sixteen shared loads serve 64 multiply-adds, "
            "4.5 times fewer per multiply-add than with a column. It costs 64 registers for the "
            "sums, which leaves 16 warps per SM: independent sums now hide latency, not warps. A "
            "quarter of all instructions still loads 4 bytes per lane or counts."),
       {coarsen_2d_kernel, {kSquareTile, kSquareTile, 1}, {kSquareThreads, 1, 1}});
+  // Each k's fragments are read, waited for and multiplied.
+  v.traffic = [](const Problem& p, const DeviceSpec& device) {
+    const TiledProduct tiles =
+        tiled_product(p, kSquareTile, kSquareK, kSquareThreads / kLanes, Pace::loads);
+    Traffic t =
+        guarded_traffic(tiles, {kSquareK, kLanes / kSquareK}, {kSquareSide, kLanes / kSquareSide},
+                        {{664, 829}, {538, 75}, {46, 569}}, device);
+    const double turns = tiles.all_warps() * tiles.slices();
+    const Accesses a =
+        shared_access(4, [](int lane) { return 4 * (lane / kSquareSide * kSquareK); });
+    const Accesses b = shared_access(4, [](int lane) { return 4 * (lane % kSquareSide); });
+    t.shared_load = turns * kSquareK * kSquareResults * (a + b);
+    t.shared_store = turns * (2.0 * kSquareTile * kSquareK / kSquareThreads) * shared_access(4);
+    t.chain.shared = kSquareK * tiles.slices();
+    return std::vector<Traffic>{t};
+  };
+  return v;
 }
 
 // ---- what the rungs from vectorized on share; their tiles are in common/register_tile.cuh
@@ -296,6 +399,19 @@ Variant with_widths(Variant v, decltype(Kernel::kernel) by_4, decltype(Kernel::k
                   {Tile::kThreads, 1, 1},
                   Tile::kSharedBytes};
   });
+}
+
+template <class Tile>
+TiledProduct tiled_product(const Problem& p, Pace pace) {
+  return register_tile::tiled_product<Tile>(p.m, p.n, p.k, pace);
+}
+
+// Narrower accesses cost a turn so many instructions more, half of them addresses.
+WarpCode with_width(WarpCode code, int width, double more_by_2, double more_by_1) {
+  const double more = width == 4 ? 0 : width == 2 ? more_by_2 : more_by_1;
+  code.instructions.turn += more;
+  code.alu.turn += more / 2;
+  return code;
 }
 
 int staged_width(const Problem& p) {
@@ -345,7 +461,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
 
 Variant vectorized() {
   using T = Tile<VectorizedChoice>;
-  return with_widths<T>(
+  Variant v = with_widths<T>(
       rung("vectorized", "coarsen_2d",
            "The same tile moved 16 bytes per lane: A is transposed on its way to shared memory, so "
            "that a thread's rows lie together and four 128-bit shared loads replace sixteen of 32 "
@@ -354,6 +470,17 @@ Variant vectorized() {
            "and n, narrower global loads remain (load_width_bits). Each slice's global loads still "
            "wait between two barriers with nothing to do."),
       vectorized_kernel<T, 4>, vectorized_kernel<T, 2>, vectorized_kernel<T, 1>, staged_width);
+  v.traffic = [](const Problem& p, const DeviceSpec& device) {
+    const int width = staged_width(p);
+    const TiledProduct tiles = tiled_product<T>(p, Pace::loads);
+    Traffic t = staged_traffic<T>(
+        tiles, width, with_width({{443, 568}, {240, 11}, {46, 514}, 6}, width, 5, 17), device);
+    add_round_trips(t, tiles.slices());
+    t.chain.shared = tiles.slices();
+    t.chain.barriers = 2 * tiles.slices();
+    return std::vector<Traffic>{t};
+  };
+  return v;
 }
 
 // ---- double_buffered: the next slice travels while this one is multiplied
@@ -396,9 +523,22 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
   sums.template store<kWidth>(place, c, p.n);
 }
 
+// A slice's loads have a slice's arithmetic to arrive in, and a k's fragments that of the k before:
+// warps wait for the first slice, and then at barriers alone. These hold no warp back that has
+// multiplied its fragments, so warps of a block hide each other's waits.
+template <class Tile>
+std::vector<Traffic> double_buffered_traffic(const Problem& p, const WarpCode& code,
+                                             const DeviceSpec& device) {
+  const TiledProduct tiles = tiled_product<Tile>(p, Pace::arithmetic);
+  Traffic t = staged_traffic<Tile>(tiles, staged_width(p), code, device);
+  add_round_trips(t, 1);
+  t.chain.barriers = tiles.slices();
+  return {t};
+}
+
 Variant double_buffered() {
   using T = Tile<DoubleBufferedChoice>;
-  return with_widths<T>(
+  Variant v = with_widths<T>(
       rung("double_buffered", "vectorized",
            "Two slots in shared memory and two sets of fragments: a slice is fetched into "
            "registers while the slice before is multiplied, and the next k's fragments are read "
@@ -409,6 +549,11 @@ Variant double_buffered() {
            "there are too few blocks to hide latency otherwise, and no faster from 2048 on."),
       double_buffered_kernel<T, 4>, double_buffered_kernel<T, 2>, double_buffered_kernel<T, 1>,
       staged_width);
+  v.traffic = [](const Problem& p, const DeviceSpec& device) {
+    const WarpCode code{{510, 602}, {235, 27}, {25, 517}, 6};
+    return double_buffered_traffic<T>(p, with_width(code, staged_width(p), 17, 44), device);
+  };
+  return v;
 }
 
 // ---- warp_tile: a compact patch of C per warp, 16×8 results per thread
@@ -423,7 +568,7 @@ struct WarpTileChoice : DoubleBufferedChoice {
 
 Variant warp_tile() {
   using T = Tile<WarpTileChoice>;
-  return with_widths<T>(
+  Variant v = with_widths<T>(
       rung("warp_tile", "double_buffered",
            "A warp covers 64×64 elements by 4×8 lanes of 16×8 where it covered 16×128 by 2×16 "
            "lanes of 8×8: six 128-bit shared loads serve 128 multiply-adds instead of eight, and "
@@ -433,6 +578,11 @@ Variant warp_tile() {
            "hide latency without the double buffers."),
       double_buffered_kernel<T, 4>, double_buffered_kernel<T, 2>, double_buffered_kernel<T, 1>,
       staged_width);
+  v.traffic = [](const Problem& p, const DeviceSpec& device) {
+    const WarpCode code{{729, 1130}, {410, 33}, {72, 1031}, 6};
+    return double_buffered_traffic<T>(p, with_width(code, staged_width(p), 27, 69), device);
+  };
+  return v;
 }
 
 // ---- async_stages: cp.async keeps several slices in flight
@@ -501,6 +651,15 @@ Variant async_stages() {
           "which cp.async can transpose only 4 bytes at a time (load_width_bits is that of B)."),
       async_stages_kernel<T, 4>, async_stages_kernel<T, 2>, async_stages_kernel<T, 1>,
       [](const Problem& p) { return width_dividing(p.n); });
+  v.traffic = [](const Problem& p, const DeviceSpec& device) {
+    const int width = width_dividing(p.n);
+    const WarpCode code{{783, 2218}, {454, 42}, {71, 2057}, 6};
+    const TiledProduct tiles = tiled_product<T>(p, Pace::arithmetic);
+    Traffic t = async_traffic<T>(tiles, width, with_width(code, width, 17, 78), device);
+    add_round_trips(t, 1);
+    t.chain.barriers = tiles.slices();
+    return std::vector<Traffic>{t};
+  };
   v.min_compute_capability = kCpAsyncComputeCapability;
   return v;
 }

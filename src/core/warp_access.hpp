@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <numeric>
 #include <set>
 #include <type_traits>
 
@@ -66,13 +67,41 @@ inline Accesses global_access(int bytes, std::int64_t stride = 1, std::int64_t f
   return global_access(bytes, [=](int lane) { return (first + lane * stride) * bytes; });
 }
 
+/// One access of a warp to `rows` rows of `bytes` bytes each, whole in every row. What a row
+/// touches depends on where it starts: counted is the mean over rows that start `pitch` bytes
+/// apart.
+inline Accesses rows_access(int rows, std::int64_t bytes, std::int64_t pitch) {
+  constexpr std::int64_t kSector = 32;
+  const auto units = [=](std::int64_t unit) {
+    const std::int64_t step = std::gcd(pitch, unit);  // rows start anywhere in multiples of it
+    const std::int64_t touched = (bytes + step - 1) / step * step;
+    return 1 + static_cast<double>(touched - step) / static_cast<double>(unit);
+  };
+  return {1, rows * units(kSector), rows * units(kLineBytes)};
+}
+
+/// Lanes i and i^1, or lanes i and i^2, have one address throughout the warp.
+template <class Offset>
+bool lanes_are_paired(Offset offset) {
+  const auto paired_by = [&](int bit) {
+    for (int lane = 0; lane < kLanes; ++lane)
+      if (offset(lane) != offset(lane ^ bit)) return false;
+    return true;
+  };
+  return paired_by(1) || paired_by(2);
+}
+
 /// One access of a warp to shared memory: lane i touches `bytes` (4, 8 or 16) bytes from offset(i)
 /// on. 32 banks serve a word of 4 bytes each per turn; lanes that touch the same word share it.
-/// Accesses of 8 bytes go in halves of a warp, of 16 in quarters.
+/// Accesses of 8 bytes go in halves of a warp, of 16 in quarters; where lanes are paired, twice as
+/// many go together (NVIDIA developer forum, topic 77228; on an H200 a broadcast of 16 bytes takes
+/// 2 turns, and 8 pieces of 16 bytes take 2 where neighbouring lanes share them, 4 where lanes i
+/// and i^8 do).
 template <class Offset, class = std::enable_if_t<!std::is_arithmetic_v<Offset>>>
 Accesses shared_access(int bytes, Offset offset) {
   constexpr int kTurnBytes = 128;
-  const int lanes_per_turn = std::min(kLanes, kTurnBytes / bytes);
+  const int pairing = lanes_are_paired(offset) ? 2 : 1;
+  const int lanes_per_turn = std::min(kLanes, pairing * kTurnBytes / bytes);
   double turns = 0;
   for (int begin = 0; begin < kLanes; begin += lanes_per_turn)
     turns += most_words_of_a_bank(begin, begin + lanes_per_turn, bytes, offset);

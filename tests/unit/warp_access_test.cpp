@@ -38,8 +38,8 @@ TEST_CASE("shared accesses: bank conflicts") {
   CHECK(shared_access(4, 33).wavefronts == 1);
   CHECK(shared_access(8).wavefronts == 2);
   CHECK(shared_access(16).wavefronts == 4);
-  // All lanes of a quarter read the same 16 bytes.
-  CHECK(shared_access(16, [](int) { return 0; }).wavefronts == 4);
+  // A broadcast, which goes in halves.
+  CHECK(shared_access(16, [](int) { return 0; }).wavefronts == 2);
   CHECK(shared_access(2).wavefronts == 1);
 }
 
