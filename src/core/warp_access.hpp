@@ -43,14 +43,15 @@ double most_words_of_a_bank(int begin, int end, int bytes, Offset offset) {
 /// One access of a warp to global memory: lane i touches `bytes` bytes from offset(i) on, counted
 /// from a 128-byte line. Sectors are those that any lane touches. L1's data lies in 32 banks as
 /// shared memory's does, and its tag stage finds two lines per turn: an H200 counts 8, 16 and 32
-/// wavefronts for 4-byte lanes 8, 16 and 32 words apart, and 17 for lanes at random places.
+/// wavefronts for 4-byte lanes 8, 16 and 32 words apart, and 17 for lanes at random places. Lanes
+/// from `lanes` on take no part.
 template <class Offset, class = std::enable_if_t<!std::is_arithmetic_v<Offset>>>
-Accesses global_access(int bytes, Offset offset) {
+Accesses global_access(int bytes, Offset offset, int lanes = kLanes) {
   constexpr std::int64_t kSector = 32;
   constexpr double kLinesPerTurn = 2;
   std::set<std::int64_t> sectors;
   std::set<std::int64_t> lines;
-  for (int lane = 0; lane < kLanes; ++lane) {
+  for (int lane = 0; lane < lanes; ++lane) {
     const std::int64_t first = offset(lane);
     for (std::int64_t s = first / kSector; s <= (first + bytes - 1) / kSector; ++s) {
       sectors.insert(s);
@@ -58,7 +59,7 @@ Accesses global_access(int bytes, Offset offset) {
     }
   }
   return {1, static_cast<double>(sectors.size()),
-          std::max(most_words_of_a_bank(0, kLanes, bytes, offset),
+          std::max(most_words_of_a_bank(0, lanes, bytes, offset),
                    static_cast<double>(lines.size()) / kLinesPerTurn)};
 }
 

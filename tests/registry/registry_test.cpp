@@ -2,6 +2,7 @@
 #include "core/registry.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -9,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/ceilings_file.hpp"
 #include "core/config.hpp"
 #include "core/device_spec_file.hpp"
 #include "core/instruction_class.hpp"
@@ -278,7 +280,28 @@ nlohmann::json json_of(const fs::path& path) {
   return nlohmann::json::parse(in);
 }
 
-TEST_CASE("repeat.json has enough cells to be judged by, and none of a lesson's") {
+TEST_CASE("every lesson's cell has a predicted time, and none below its limit") {
+  const DeviceSpec& device = find_device_spec(devices(), "h200").spec;
+  const Ceilings ceilings =
+      read_ceilings_file(kSource / "configs" / "ceilings" / "h200.json").ceilings();
+  const Config config = read_config(kSource / "configs" / "all.json", Registry::global());
+  Plan plan = make_plan(config, device, resources(), device.memory_bytes);
+  plan.basis = {completed(ceilings, datasheet_ceilings(device)), true, "recorded"};
+  for (const Group& group : plan.groups) {
+    for (const Cell& cell : group.cells) {
+      const auto prediction = predict_cell(plan, group, cell, resources());
+      if (!prediction) continue;
+      INFO(cell_key(plan, group, cell));
+      CHECK(prediction->time_us.has_value() == !cell.variant->is_vendor);
+      if (!prediction->time_us) continue;
+      CHECK(std::isfinite(*prediction->time_us));
+      CHECK(*prediction->time_us >= prediction->limit.time_us.value_or(0));
+      CHECK_FALSE(prediction->bound_by.empty());
+    }
+  }
+}
+
+TEST_CASE("repeat.json and predicted.json have enough cells to be judged by, and no other's") {
   // Where wave_edges lie depends on the device; this is the one it was recorded on.
   const DeviceSpec& device = find_device_spec(devices(), "h200").spec;
   const auto keys_of = [&](const char* file) {
@@ -296,6 +319,12 @@ TEST_CASE("repeat.json has enough cells to be judged by, and none of a lesson's"
   const auto lessons = keys_of("all.json");
   const auto repeated = keys_of("repeat.json");
   CHECK(repeated.size() >= 300);
+  const auto predicted = keys_of("predicted.json");
+  CHECK(predicted.size() >= 300);
+  for (const std::string& key : predicted) {
+    INFO(key);
+    CHECK(lessons.count(key) + repeated.count(key) == 0);
+  }
   for (const std::string& key : repeated) {
     INFO(key);
     CHECK(lessons.count(key) == 0);
@@ -303,7 +332,7 @@ TEST_CASE("repeat.json has enough cells to be judged by, and none of a lesson's"
 }
 
 TEST_CASE("all.json holds the experiments of every lesson (scripts/make_all_config.py)") {
-  const std::set<std::string> no_lessons{"all", "ceilings", "quickstart", "repeat"};
+  const std::set<std::string> no_lessons{"all", "ceilings", "predicted", "quickstart", "repeat"};
   std::set<fs::path> lessons;
   for (const auto& entry : fs::directory_iterator(kSource / "configs")) {
     const fs::path& path = entry.path();
