@@ -1,8 +1,8 @@
 #include "core/warp_access.hpp"
 
-#include <catch2/catch_test_macros.hpp>
+#include "support/catch.hpp"
 
-namespace gpuexp {
+namespace gpuexp::test {
 namespace {
 
 TEST_CASE("global accesses: sectors and wavefronts as an H200 counts them") {
@@ -51,4 +51,4 @@ TEST_CASE("accesses add up") {
 }
 
 }  // namespace
-}  // namespace gpuexp
+}  // namespace gpuexp::test
