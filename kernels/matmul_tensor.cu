@@ -382,10 +382,12 @@ __global__ void __launch_bounds__(WmmaSmemTiling::kThreads)
 #endif
 }
 
-// Where tiles are whole and many, and every depth has its steps.
+// Where tiles are many, and 16-byte copies reach every row: narrower ones cost what they save.
 bool is_large(const Problem& p) {
   constexpr std::int64_t kLargeExtent = 1024;
-  return std::min({p.m, p.n, p.k}) >= kLargeExtent;
+  constexpr std::int64_t kAlignedRows = 8;
+  return std::min({p.m, p.n, p.k}) >= kLargeExtent && p.n % kAlignedRows == 0 &&
+         p.k % kAlignedRows == 0;
 }
 
 Variant wmma_smem() {
