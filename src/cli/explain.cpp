@@ -92,7 +92,7 @@ Page page_of(const Report& report, const std::vector<ExplainedExperiment>& exper
                                "compares to"
                              : summary_of(all);
   if (!all.empty() && !is_all)
-    page.summary += "; of each variant the problem that takes longest, --all for every one";
+    page.summary += "; of each variant the problem that takes longest (--all: every one)";
   return page;
 }
 

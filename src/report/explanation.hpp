@@ -94,8 +94,7 @@ std::string text_of(const ExperimentResults& experiment, const Explanation& expl
 /// "4 sectors per load request instead of 32".
 std::string change_phrase(const CounterChange& change);
 
-/// "36 comparisons: 20 explained with high confidence, 6 with medium, 3 not, 7 without a
-/// difference"; those without counters apart.
+/// "36 comparisons: 20 explained with high confidence, 9 not explained, 7 without a difference".
 std::string summary_of(const std::vector<Explanation>& explanations);
 
 }  // namespace gpuexp

@@ -267,7 +267,7 @@ std::string text_of(const ExperimentResults& experiment, const Explanation& e) {
   std::vector<std::string> sentences{place_phrase(experiment, e.row) +
                                      (e.differs ? difference_sentence(e) : sameness_sentence(e))};
   if (!e.counted) {
-    if (e.differs) sentences.emplace_back("Why, counters would say: run --counters.");
+    if (e.differs) sentences.emplace_back("Counters would say why: run --counters.");
   } else {
     sentences.push_back(bounds_sentence(e));
     if (e.differs) sentences.push_back(accounting_sentence(e));
@@ -292,7 +292,7 @@ std::string summary_of(const std::vector<Explanation>& explanations) {
     if (n > 0) parts.push_back(fmt::format("{} {}", n, what));
   };
   add(explained(Confidence::high), "explained with high confidence");
-  add(explained(Confidence::medium), "with medium");
+  add(explained(Confidence::medium), "explained with medium confidence");
   add(explained(Confidence::none), "not explained");
   add(uncounted, "without counters");
   add(same, "without a difference");

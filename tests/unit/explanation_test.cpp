@@ -223,8 +223,8 @@ TEST_CASE("Without counters the factor stands alone, and says where they come fr
   CHECK_FALSE(e.counted);
   CHECK_FALSE(e.accounted.has_value());
   CHECK(r->text() ==
-        "fast is 10× (9.93 to 10.1) as fast as first (1.000 ms → 100.0 µs). Why, counters would "
-        "say: run --counters.");
+        "fast is 10× (9.93 to 10.1) as fast as first (1.000 ms → 100.0 µs). Counters would say "
+        "why: run --counters.");
   CHECK_FALSE(read({{"first", 1000, reading(8e8, 32)}, {"fast", 100}})->explanations[0].counted);
 }
 
