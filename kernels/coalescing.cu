@@ -194,6 +194,12 @@ Variant read_contiguous() {
 
 // ---- read_reversed
 
+// Where DRAM serves every launch, whatever the caches kept of the one before.
+bool beyond_caches(const Problem& p) {
+  constexpr std::int64_t kManyBytes = std::int64_t{1} << 28;
+  return p.n * static_cast<std::int64_t>(sizeof(float)) >= kManyBytes;
+}
+
 Variant read_reversed() {
   Variant v;
   v.id = "read_reversed";
@@ -202,6 +208,8 @@ Variant read_reversed() {
       "Lane 0 reads the last of a warp's 32 words and lane 31 the first. The order of lanes within "
       "a line costs nothing: the request still covers the same four sectors, and "
       "global_load_sectors_per_request stays 4. It mattered before compute capability 1.2.";
+  v.moves = {{"global_load_sectors_per_request", Direction::stays},
+             {"dram_read_bytes", Direction::stays, 1.05, beyond_caches}};
   v.shapes = shapes<Reversed>;
   v.work = [](const Problem& p) { return work(p, 1, 0); };
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
@@ -223,8 +231,13 @@ Variant read_misaligned() {
       "The values start `offset` words into the buffer, so a warp's 128 bytes straddle two lines "
       "and, unless the offset is a multiple of 8, five sectors. The next warp needs the fifth one "
       "too and finds it in L1 or L2: global_load_sectors_per_request rises to 5, but "
-      "dram_bytes_read hardly moves. The dearer loss is not here: 16-byte loads need 16-byte "
+      "dram_read_bytes hardly moves. The dearer loss is not here: 16-byte loads need 16-byte "
       "alignment (see vector_width).";
+  v.moves = {{"global_load_sectors_per_request", Direction::rises, 1.2,
+              [](const Problem& p) { return p.n >= kTile && p.offset % 8 != 0; }},
+             {"global_load_sectors_per_request", Direction::stays, 1.05,
+              [](const Problem& p) { return p.offset % 8 == 0; }},
+             {"dram_read_bytes", Direction::stays, 1.05, beyond_caches}};
   v.shapes = shapes<Shifted>;
   v.work = [](const Problem& p) { return work(p, 1, p.offset); };
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
@@ -248,7 +261,13 @@ Variant read_strided() {
       "launch needs the rest. global_load_sectors_per_request grows as 4·stride up to 32, one "
       "sector per lane, and stays there beyond stride 8. Where L2 fetches two sectors per miss, as "
       "on an "
-      "H200, dram_bytes_read doubles once more from stride 8 to 16.";
+      "H200, dram_read_bytes doubles once more from stride 8 to 16.";
+  v.moves = {{"global_load_sectors_per_request", Direction::rises, 1.9,
+              [](const Problem& p) { return p.n >= kTile && p.stride > 1; }},
+             {"dram_read_bytes", Direction::rises, 1.9,
+              [](const Problem& p) { return beyond_caches(p) && p.stride > 1; }},
+             {"global_load_sectors_per_request", Direction::stays, 1.05,
+              [](const Problem& p) { return p.stride == 1; }}};
   v.shapes = shapes<Spread>;
   v.work = [](const Problem& p) { return work(p, p.stride, 0); };
   v.traffic = [](const Problem& p, const DeviceSpec& device) {

@@ -185,6 +185,12 @@ Variant gather_sequential() {
   return v;
 }
 
+// Where the table is larger than any L2.
+bool beyond_caches(const Problem& p) {
+  constexpr std::int64_t kManySectors = 1 << 23;
+  return p.n >= kManySectors;
+}
+
 Variant gather_strided() {
   Variant v =
       gather("gather_strided", &Data::ordered_table, &Data::ordered_index, kSectorFloats, false);
@@ -193,6 +199,9 @@ Variant gather_strided() {
       "Indices ascend by one sector: neighbouring lanes read neighbouring sectors, 4 bytes of "
       "each. Isolates what unused parts of sectors cost: the values move 8 times their bytes, as "
       "in coalescing's read_strided at stride 8. The requests for values touch 32 sectors.";
+  v.moves = {{"global_load_sectors_per_request", Direction::rises, 4,
+              [](const Problem& p) { return p.n >= kTile; }},
+             {"dram_read_bytes", Direction::rises, 4, beyond_caches}};
   return v;
 }
 
@@ -204,7 +213,9 @@ Variant gather_random() {
       "The same number of sectors, one per value and each once, in random order. Isolates order: "
       "the least bytes that DRAM must move are equal, but neighbouring sectors are no longer asked "
       "for together, so each opens a DRAM row for itself, fetches of two sectors waste one, and "
-      "TLBs miss. dram_bytes_read shows the second of these, time the others.";
+      "TLBs miss. dram_read_bytes shows the second of these, time the others.";
+  v.moves = {{"dram_read_bytes", Direction::rises, 1.3, beyond_caches},
+             {"global_load_sectors_per_request", Direction::stays}};
   return v;
 }
 

@@ -364,6 +364,7 @@ Variant fp16_static_scale() {
       "lost_share_pct falls along the tail of the distribution at no cost in time. The scale must "
       "be chosen by hand: too small saves little, too large turns the largest into infinities, "
       "which overflow_count shows.";
+  v.moves = {{"l2_sectors", Direction::stays}, {"warp_instructions", Direction::stays}};
   return v;
 }
 
@@ -483,6 +484,7 @@ Variant fp16_dynamic_scale() {
       "so the largest gradient ends just inside fp16 and the fewest are lost. The check and the "
       "update stay on the device, as in training, so the host never waits; each try costs a pass "
       "over the gradients where training spends a step, and tries after the end return at once.";
+  v.moves = {{"l2_sectors", Direction::rises, 1.9, [](const Problem& p) { return p.n >= kTile; }}};
   v.shapes = [](const Problem& p, const DeviceSpec&) {
     // One thread decides for all gradients.
     const auto single = [&](const void* kernel) {
@@ -530,6 +532,7 @@ Variant bf16_unscaled() {
       "The same 16 bits split otherwise: 8 exponent bits reach as far down as fp32, so nothing is "
       "lost and no scale is needed, for 8 significant bits in place of 11. mean_relative_error_pct "
       "is about 8 times that of well-scaled fp16, and far below that of fp16 left unscaled.";
+  v.moves = {{"l2_sectors", Direction::stays}, {"warp_instructions", Direction::stays}};
   return v;
 }
 

@@ -47,11 +47,19 @@ Work work(const Problem& p) {
 // 65536 / 32 tiles at most along either side of C.
 using Kernel = TiledKernel<Problem, const float*, const float*, float*>;
 
-Variant rung(std::string id, std::string compare_to, std::string why) {
+// Where tiles are whole and each SM has enough to do for the mechanism to be seen.
+bool is_large(const Problem& p) {
+  constexpr std::int64_t kLargeExtent = 1024;
+  return std::min({p.m, p.n, p.k}) >= kLargeExtent;
+}
+
+Variant rung(std::string id, std::string compare_to, std::string why,
+             std::vector<MoveOf<Problem>> moves = {}) {
   Variant v;
   v.id = std::move(id);
   v.compare_to = std::move(compare_to);
   v.why = std::move(why);
+  v.moves = std::move(moves);
   v.work = work;
   return v;
 }
@@ -143,7 +151,9 @@ Variant coalesced() {
            "threadIdx.x runs along columns instead of rows: a warp reads 128 contiguous bytes of B "
            "(4 sectors) and one element of A (1 sector), so global_load_sectors_per_request falls "
            "to 2.5 and every byte fetched is used. It costs nothing. Each thread still loads two "
-           "operands for every fused multiply-add, which makes the L1 cache the limit."),
+           "operands for every fused multiply-add, which makes the L1 cache the limit.",
+           {{"global_load_sectors_per_request", Direction::falls, 4, is_large},
+            {"l1_wavefronts", Direction::falls, 8, is_large}}),
       {coalesced_kernel, {kPlainTile, kPlainTile, 1}, {kPlainTile, kPlainTile, 1}});
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
     const Accesses row = rows_access(1, 4 * std::min<std::int64_t>(kLanes, p.n), 4 * p.n);
@@ -207,7 +217,9 @@ Variant smem_tile() {
            "from there: global loads fall 32-fold, and what was traffic of the L1 cache becomes "
            "traffic of shared memory. It costs two barriers per tile, at which all 32 warps of the "
            "block wait. Shared memory returns no more bytes per clock than L1 does (128 per SM), "
-           "so with more than one load per multiply-add it is the next limit."),
+           "so with more than one load per multiply-add it is the next limit.",
+           {{"global_load_requests", Direction::falls, 16, is_large},
+            {"shared_load_wavefronts", Direction::rises, 2, is_large}}),
       {smem_tile_kernel, {kPlainTile, kPlainTile, 1}, {kPlainTile, kPlainTile, 1}});
   // The compiler reads four k of a row of A at a time, the same 16 bytes for all lanes.
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
@@ -283,7 +295,9 @@ Variant coarsen_1d() {
            "Each thread computes eight elements of a column of C and keeps the element of B that "
            "they share in a register: nine elements read from shared memory serve eight "
            "multiply-adds instead of sixteen, and eight independent sums hide the latency of the "
-           "multiply-add. It costs registers: seven more sums."),
+           "multiply-add. It costs registers: seven more sums.",
+           {{"shared_load_wavefronts", Direction::falls, 2, is_large},
+            {"warp_instructions", Direction::falls, 1.2, is_large}}),
       {coarsen_1d_kernel, {kColumnTile, kColumnTile, 1}, {kColumnThreads, 1, 1}});
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
     const TiledProduct tiles =
@@ -360,7 +374,9 @@ Variant coarsen_2d() {
            "Each thread computes 8×8 elements of C: sixteen shared loads serve 64 multiply-adds, "
            "4.5 times fewer per multiply-add than with a column. It costs 64 registers for the "
            "sums, which leaves 16 warps per SM: independent sums now hide latency, not warps. A "
-           "quarter of all instructions still loads 4 bytes per lane or counts."),
+           "quarter of all instructions still loads 4 bytes per lane or counts.",
+           {{"shared_load_wavefronts", Direction::falls, 2, is_large},
+            {"warp_instructions", Direction::falls, 1.2, is_large}}),
       {coarsen_2d_kernel, {kSquareTile, kSquareTile, 1}, {kSquareThreads, 1, 1}});
   // Each k's fragments are read, waited for and multiplied.
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
@@ -468,7 +484,10 @@ Variant vectorized() {
            "bits; global loads and stores shrink alike. What is not a multiply-add falls from a "
            "quarter of all instructions to a tenth. It costs alignment: where 4 does not divide k "
            "and n, narrower global loads remain (load_width_bits). Each slice's global loads still "
-           "wait between two barriers with nothing to do."),
+           "wait between two barriers with nothing to do.",
+           {{"warp_instructions", Direction::falls, 1.3, is_large},
+            {"lsu_instructions", Direction::falls, 2,
+             [](const Problem& p) { return is_large(p) && p.k % 4 == 0 && p.n % 4 == 0; }}}),
       vectorized_kernel<T, 4>, vectorized_kernel<T, 2>, vectorized_kernel<T, 1>, staged_width);
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
     const int width = staged_width(p);
@@ -546,7 +565,9 @@ Variant double_buffered() {
            "arithmetic, and one barrier per slice remains of two. It costs twice the shared "
            "memory, and registers for the slice in flight and the second fragments, all of the 128 "
            "that two blocks per SM leave: on an H200 it is faster than vectorized at 1024, where "
-           "there are too few blocks to hide latency otherwise, and no faster from 2048 on."),
+           "there are too few blocks to hide latency otherwise, and no faster from 2048 on.",
+           {{"stalled_long_scoreboard", Direction::falls, 4, is_large},
+            {"stalled_barrier", Direction::falls, 1.2, is_large}}),
       double_buffered_kernel<T, 4>, double_buffered_kernel<T, 2>, double_buffered_kernel<T, 1>,
       staged_width);
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
@@ -575,7 +596,9 @@ Variant warp_tile() {
            "lanes that read one address are paired, which halves the clocks of a load of B. Loads "
            "take three quarters of the issue slots and half of the shared memory bandwidth that "
            "they took. It costs occupancy: 128 sums leave registers for 8 warps per SM, too few to "
-           "hide latency without the double buffers."),
+           "hide latency without the double buffers.",
+           {{"shared_load_wavefronts", Direction::falls, 1.8, is_large},
+            {"lsu_instructions", Direction::falls, 1.1, is_large}}),
       double_buffered_kernel<T, 4>, double_buffered_kernel<T, 2>, double_buffered_kernel<T, 1>,
       staged_width);
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
@@ -648,7 +671,10 @@ Variant async_stages() {
           "slices are on their way while one is multiplied, and no instruction waits for them in "
           "between. The block's tile doubles to 128×256, which loads a quarter less per result. It "
           "costs shared memory for the slots, one block per SM, and single-element copies of A, "
-          "which cp.async can transpose only 4 bytes at a time (load_width_bits is that of B)."),
+          "which cp.async can transpose only 4 bytes at a time (load_width_bits is that of B).",
+          {{"shared_store_wavefronts", Direction::falls, 10, is_large},
+           {"stalled_barrier", Direction::falls, 1.2, is_large},
+           {"global_load_sectors", Direction::falls, 1.2, is_large}}),
       async_stages_kernel<T, 4>, async_stages_kernel<T, 2>, async_stages_kernel<T, 1>,
       [](const Problem& p) { return width_dividing(p.n); });
   v.traffic = [](const Problem& p, const DeviceSpec& device) {

@@ -517,6 +517,14 @@ Traffic wmma_smem_traffic(const Problem& p, const DeviceSpec& device) {
   return t;
 }
 
+// Where tiles are many, and 16-byte copies reach every row: narrower ones cost what they save.
+bool is_large(const Problem& p) {
+  constexpr std::int64_t kLargeExtent = 1024;
+  constexpr std::int64_t kAlignedRows = 8;
+  return std::min({p.m, p.n, p.k}) >= kLargeExtent && p.n % kAlignedRows == 0 &&
+         p.k % kAlignedRows == 0;
+}
+
 Variant wmma_smem() {
   Variant v = tiled_variant([](const Problem& p) {
     return kernel_for(p, [](auto in, auto acc, auto unit) {
@@ -531,6 +539,8 @@ Variant wmma_smem() {
       "instead of 32, and zeros in the tiles make any m, n, k work. Costs two barriers per tile, "
       "between which nothing is multiplied. lts__t_sectors_op_read falls, "
       "sm__pipe_tensor_cycles_active rises.";
+  v.moves = {{"l2_sectors", Direction::falls, 4, is_large},
+             {"tensor_active_pct", Direction::rises, 2, is_large}};
   v.compare_to = "wmma";
   v.metrics = load_width_metric;
   set_traffic(v, [](const Problem& p, auto in, auto acc, auto out, const DeviceSpec& device) {
@@ -631,6 +641,8 @@ Variant mma_sync() {
       "present ones are multiplied, one barrier per tile. Costs about 240 registers per thread, so "
       "8 warps per SM. l1tex__data_bank_conflicts_pipe_lsu falls, sm__pipe_tensor_cycles_active "
       "rises.";
+  v.moves = {{"shared_bank_conflicts", Direction::falls, 4, is_large},
+             {"tensor_active_pct", Direction::rises, 1.2, is_large}};
   v.compare_to = "wmma_smem";
   v.metrics = load_width_metric;
   set_traffic(v, [](const Problem& p, auto in, auto acc, auto out, const DeviceSpec& device) {
@@ -701,6 +713,9 @@ Variant mma_cp_async() {
       "groups of 16 rows of tiles, so that those in flight share what they read. Costs the SM's "
       "registers: one block of 8 warps per SM, whose store of C hides behind nothing. "
       "sm__pipe_tensor_cycles_active nears what mma.sync can reach, dram__bytes_read falls.";
+  v.moves = {{"stalled_long_scoreboard", Direction::falls, 2, is_large},
+             {"tensor_active_pct", Direction::rises, 1.2, is_large},
+             {"global_load_sectors", Direction::falls, 1.2, is_large}};
   v.compare_to = "mma_sync";
   v.min_compute_capability = std::max(kMmaBf16ComputeCapability, kCpAsyncComputeCapability);
   v.unsupported = [kernel](const Problem& p,

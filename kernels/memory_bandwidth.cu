@@ -132,12 +132,26 @@ Work work(const Problem& p) {
   return w;
 }
 
+// Where DRAM serves every pass, whatever the caches kept of the one before.
+bool beyond_caches(const Problem& p) {
+  constexpr std::int64_t kManyElements = 1 << 26;
+  return p.n >= kManyElements;
+}
+
+// Where what the copy engine leaves to the lanes, the end of the array, is next to nothing.
+bool has_whole_chunks(const Problem& p) {
+  constexpr std::int64_t kManyElements = 1 << 20;
+  return p.n >= kManyElements;
+}
+
 template <Moves moves>
-Variant moving(std::string id, std::string compare_to, std::string why) {
+Variant moving(std::string id, std::string compare_to, std::string why,
+               std::vector<MoveOf<Problem>> moved = {}) {
   Variant v;
   v.id = std::move(id);
   v.compare_to = std::move(compare_to);
   v.why = std::move(why);
+  v.moves = std::move(moved);
   v.writes = {moves == Moves::reads ? "sums" : moves == Moves::writes ? "filled" : "out"};
   v.work = work<moves>;
   v.metrics = [](const Problem& p, const DeviceSpec&) {
@@ -196,7 +210,7 @@ Variant read() {
       "read", "",
       "Eight 16-byte loads per thread before the first is used: 160 KB in flight on an SM full of "
       "them, several times what DRAM's latency asks for, and nothing written but 4 bytes per 16 "
-      "KiB. It saturates DRAM, or L2 where the array lies there; dram_bytes_read, or "
+      "KiB. It saturates DRAM, or L2 where the array lies there; dram_read_bytes, or "
       "lts__t_sectors_op_read, is all that moves.");
   v.shapes = [](const Problem& p, const DeviceSpec&) {
     return std::vector<Shape>{shape(kernel_address(read_kernel), kReadBlock, p.n, kChunk)};
@@ -262,7 +276,9 @@ Variant write() {
       "write", "read",
       "One 16-byte store per thread and no load: what DRAM takes when it never has to turn its bus "
       "to reads. Whole lines are overwritten, so that none is fetched first; an L2's worth is "
-      "still on its way to DRAM when the kernel ends. It saturates DRAM's writes, or L2's.");
+      "still on its way to DRAM when the kernel ends. It saturates DRAM's writes, or L2's.",
+      {{"global_load_requests", Direction::falls, 10},
+       {"dram_read_bytes", Direction::falls, 10, beyond_caches}});
   v.shapes = move_shapes<Fill>;
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     launch(move_kernel<Fill>, x.shapes[0], x.stream, Fill{d.filled}, p.n, p.passes);
@@ -276,7 +292,9 @@ Variant copy() {
       "One 16-byte load and store per thread, in blocks that come and go: a full SM has 32 KB in "
       "flight, and at every moment some blocks read while others write. It saturates DRAM as most "
       "kernels can use it, reading and writing as much; what is missing to read is the time that "
-      "DRAM takes to turn its bus.");
+      "DRAM takes to turn its bus.",
+      {{"global_load_requests", Direction::rises, 10},
+       {"dram_read_bytes", Direction::rises, 10, beyond_caches}});
   v.shapes = move_shapes<Copy>;
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     launch(move_kernel<Copy>, x.shapes[0], x.stream, Copy{d.in, d.out}, p.n, p.passes);
@@ -417,7 +435,9 @@ Variant read_bulk() {
           "cp.async.bulk: one lane asks for 16 KiB at a time, and the SM's copy engine writes them "
           "to shared memory. 192 KiB are in flight per SM whatever the registers and the "
           "occupancy, with one block per SM that stays. Costs the shared memory, and its bandwidth "
-          "once more; what reaches DRAM is the same, so a gain says that read left some."),
+          "once more; what reaches DRAM is the same, so a gain says that read left some.",
+          {{"global_load_requests", Direction::falls, 10, has_whole_chunks},
+           {"l2_sectors", Direction::stays, 1.05, has_whole_chunks}}),
       read_bulk_kernel);
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     launch(read_bulk_kernel, x.shapes[0], x.stream, d.in, d.sums, p.n, p.passes);
@@ -431,7 +451,9 @@ Variant copy_bulk() {
           "copy_bulk", "copy",
           "The copy engine both ways: what it brought to shared memory it stores from there, and "
           "four lanes per SM do nothing but start the next 16 KiB. No byte passes a register. DRAM "
-          "sees runs of 16 KiB to read and to write, which it may like less than many short ones."),
+          "sees runs of 16 KiB to read and to write, which it may like less than many short ones.",
+          {{"global_load_requests", Direction::falls, 10, has_whole_chunks},
+           {"l2_sectors", Direction::stays, 1.05, has_whole_chunks}}),
       copy_bulk_kernel);
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     launch(copy_bulk_kernel, x.shapes[0], x.stream, d.in, d.out, p.n, p.passes);

@@ -295,6 +295,12 @@ Variant fp32_scalar() {
   return v;
 }
 
+// Where DRAM serves every launch, whatever the caches kept of the one before.
+bool beyond_caches(const Problem& p) {
+  constexpr std::int64_t kManyElements = 1 << 27;
+  return p.n >= kManyElements;
+}
+
 Variant fp16_scalar() {
   const ExecutedByOp executed{{{24, 9, 4, 0}, {55, 21, 20, 1}, {35, 11, 10, 2}}};
   Variant v = elementwise<__half>("fp16_scalar", scalar_kernel_of<__half>, kBlock, 1, executed);
@@ -303,6 +309,8 @@ Variant fp16_scalar() {
       "Half the bytes, the same number of lanes, requests and instructions: each request of a warp "
       "now brings 64 bytes. Where requests in flight set the pace, halving the type halves the "
       "bandwidth reached and not the time; DRAM throughput falls, instructions stay.";
+  v.moves = {{"global_load_requests", Direction::stays},
+             {"dram_read_bytes", Direction::falls, 1.9, beyond_caches}};
   return v;
 }
 
@@ -364,6 +372,9 @@ Variant fp32() {
       "Four elements per access, two accesses per lane before the first use: eight times the bytes "
       "in flight for a quarter of the load and store instructions. DRAM throughput nears that of a "
       "copy; the price is registers.";
+  v.moves = {{"global_load_requests", Direction::falls, 3.5,
+              [](const Problem& p) { return p.n >= 1 << 16; }},
+             {"dram_read_bytes", Direction::stays, 1.05, beyond_caches}};
   return v;
 }
 
@@ -375,6 +386,9 @@ Variant fp16() {
       "as long as DRAM binds. Arithmetic stays in fp32 and conversions come on top, so the issue "
       "slots per byte more than double: relu does not notice, gelu by erf does. 11 significant "
       "bits remain, and numbers below 2^-14 lose more.";
+  v.moves = {
+      {"dram_read_bytes", Direction::falls, 1.9, beyond_caches},
+      {"l2_sectors", Direction::falls, 1.9, [](const Problem& p) { return p.n >= 1 << 16; }}};
   return v;
 }
 
@@ -386,6 +400,8 @@ Variant bf16() {
       "The same bytes as fp16, so the same time, spent otherwise: the exponent range of fp32 for 8 "
       "significant bits. The relative error is 8 times that of fp16; nothing underflows. Widening "
       "is a shift.";
+  v.moves = {{"l2_sectors", Direction::stays},
+             {"dram_read_bytes", Direction::stays, 1.05, beyond_caches}};
   return v;
 }
 

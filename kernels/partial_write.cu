@@ -112,7 +112,7 @@ Variant write_strided() {
       "Stores the n values alone, into an output whose gaps are zero already. The sectors that "
       "they dirty hold min(stride, 8) times their bytes, and from stride 2 on none is complete: "
       "with ECC, L2 has to fetch the rest before it can write the sector to DRAM. "
-      "dram_bytes_written counts whole sectors, and dram_bytes_read rises by as much where they "
+      "dram_write_bytes counts whole sectors, and dram_read_bytes rises by as much where they "
       "are filled first.";
   v.shapes = [](const Problem& p, const DeviceSpec&) {
     return std::vector<Shape>{shape(kernel_address(write_strided_kernel), p)};
@@ -172,6 +172,12 @@ __global__ void __launch_bounds__(kBlock) write_whole_sectors_kernel(Problem p, 
   }
 }
 
+// Where sectors that are not complete reach DRAM in every launch.
+bool leaves_gaps_in_dram(const Problem& p) {
+  constexpr std::int64_t kManyValues = 1 << 25;
+  return p.n >= kManyValues && p.stride > 1 && p.stride <= 8;
+}
+
 Variant write_whole_sectors() {
   Variant v;
   v.id = "write_whole_sectors";
@@ -179,9 +185,12 @@ Variant write_whole_sectors() {
   v.why =
       "Stores the zeros with the values: `stride` times the bytes, in full sectors that DRAM takes "
       "without being read first. Up to stride 8 both variants write the same sectors, so what is "
-      "saved is the fill: dram_bytes_read falls to the values' own bytes. Costs more store "
+      "saved is the fill: dram_read_bytes falls to the values' own bytes. Costs more store "
       "instructions and a pass through shared memory; beyond stride 8 it writes sectors that the "
       "values do not need.";
+  v.moves = {{"dram_read_bytes", Direction::falls, 1.9, leaves_gaps_in_dram},
+             {"global_store_sectors_per_request", Direction::falls, 1.9,
+              [](const Problem& p) { return p.n >= kTile && p.stride > 1; }}};
   v.shapes = [](const Problem& p, const DeviceSpec&) {
     return std::vector<Shape>{shape(kernel_address(write_whole_sectors_kernel), p)};
   };

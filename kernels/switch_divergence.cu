@@ -196,6 +196,12 @@ Variant switch_by_warp() {
   return v;
 }
 
+// Where the ways outweigh what every element costs once.
+bool splits_warps(const Problem& p) {
+  constexpr int kLongEnough = 64;
+  return p.n >= kBlock && p.cost >= kLongEnough && p.ways > 1;
+}
+
 Variant switch_in_warp() {
   Variant v = switched("switch_in_warp", kLane, &Data::y_in_warp, "y_in_warp");
   v.compare_to = "switch_by_warp";
@@ -205,6 +211,8 @@ Variant switch_in_warp() {
       "launch, "
       "the loads and the stores cost once (on an H200 75 µs per way of 512 FMAs and 14 µs once). "
       "smsp__thread_inst_executed_per_inst_executed falls to 32 / ways.";
+  v.moves = {{"active_lanes_per_instruction", Direction::falls, 1.3, splits_warps},
+             {"warp_instructions", Direction::rises, 1.3, splits_warps}};
   return v;
 }
 

@@ -152,6 +152,19 @@ auto copy_kernel_for(const Problem& p) {
                   copy_kernel<Vector, 8>);
 }
 
+// Where DRAM serves every launch, whatever the caches kept of the one before.
+bool beyond_caches(const Problem& p) {
+  constexpr std::int64_t kManyElements = 1 << 26;
+  return p.n >= kManyElements;
+}
+
+// What a lane's wider loads do to a warp's requests; DRAM moves the same bytes.
+std::vector<MoveOf<Problem>> wider_loads() {
+  return {{"global_load_sectors_per_request", Direction::rises, 1.8, beyond_caches},
+          {"global_load_requests", Direction::falls, 1.8, beyond_caches},
+          {"dram_read_bytes", Direction::stays, 1.05, beyond_caches}};
+}
+
 template <class Vector>
 std::vector<Traffic> copy_traffic(const Problem& p, const DeviceSpec& device) {
   const double requests = ceil_div(p.n, std::int64_t{kLanes} * kFloats<Vector>);
@@ -171,11 +184,13 @@ std::vector<Traffic> copy_traffic(const Problem& p, const DeviceSpec& device) {
 }
 
 template <class Vector>
-Variant copy(std::string id, std::string compare_to, std::string why) {
+Variant copy(std::string id, std::string compare_to, std::string why,
+             std::vector<MoveOf<Problem>> moves = {}) {
   Variant v;
   v.id = std::move(id);
   v.compare_to = std::move(compare_to);
   v.why = std::move(why);
+  v.moves = std::move(moves);
   v.writes = {"out"};
   v.shapes = [](const Problem& p, const DeviceSpec&) {
     const std::int64_t per_block =
@@ -211,7 +226,8 @@ Variant copy_8b() {
       "copy_8b", "copy_4b",
       "8 bytes per load: twice the bytes in flight from the same number of threads and loads, and "
       "half the instructions per byte. Needs 8-byte alignment, twice the registers for data in "
-      "flight, and code for the tail. global_load_sectors_per_request is 8.");
+      "flight, and code for the tail. global_load_sectors_per_request is 8.",
+      wider_loads());
 }
 
 Variant copy_16b() {
@@ -219,7 +235,8 @@ Variant copy_16b() {
       "copy_16b", "copy_8b",
       "16 bytes per load, the widest that a lane can ask for up to Hopper: 32 KB in flight on a "
       "full SM with one load per thread, enough to keep DRAM busy. Needs 16-byte alignment, so a "
-      "source that starts one element late cannot use it. global_load_sectors_per_request is 16.");
+      "source that starts one element late cannot use it. global_load_sectors_per_request is 16.",
+      wider_loads());
 }
 
 // ---- read_4b, read_8b, read_16b: batches of loads in a loop, nothing written but checksums
@@ -288,11 +305,13 @@ std::vector<Traffic> read_traffic(const Problem& p, const DeviceSpec&) {
 }
 
 template <class Vector>
-Variant read(std::string id, std::string compare_to, std::string why) {
+Variant read(std::string id, std::string compare_to, std::string why,
+             std::vector<MoveOf<Problem>> moves = {}) {
   Variant v;
   v.id = std::move(id);
   v.compare_to = std::move(compare_to);
   v.why = std::move(why);
+  v.moves = std::move(moves);
   v.writes = {"sums"};
   v.shapes = [](const Problem& p, const DeviceSpec&) {
     return std::vector<Shape>{shape(kernel_address(checksum_kernel_for<Vector>(p)), p.n, kChunk)};
@@ -318,20 +337,25 @@ Variant read_4b() {
       "read_4b", "copy_4b",
       "The loads of the copy without its stores: each block adds 64 KB up and writes 4 bytes. DRAM "
       "need not turn its bus between reading and writing, and reads have the bandwidth for "
-      "themselves; the bytes in flight bound them just as much. dram_bytes_written falls to zero.");
+      "themselves; the bytes in flight bound them just as much. dram_write_bytes falls to next to "
+      "nothing.",
+      {{"dram_write_bytes", Direction::falls, 10, beyond_caches},
+       {"dram_read_bytes", Direction::stays, 1.05, beyond_caches}});
 }
 
 Variant read_8b() {
   return read<float2>("read_8b", "read_4b",
                       "8 bytes per load: twice the bytes in flight, half the load instructions per "
-                      "byte; the integer additions per byte stay.");
+                      "byte; the integer additions per byte stay.",
+                      wider_loads());
 }
 
 Variant read_16b() {
   return read<float4>(
       "read_16b", "read_8b",
       "16 bytes per load: one load per thread now fills DRAM's latency, and more of them gain "
-      "little. What is missing to the datasheet's bandwidth is DRAM's own (refresh, row changes).");
+      "little. What is missing to the datasheet's bandwidth is DRAM's own (refresh, row changes).",
+      wider_loads());
 }
 
 // ---- declaration

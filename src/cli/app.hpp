@@ -48,6 +48,7 @@ void add_run(CLI::App& app, Context& context);
 void add_verify(CLI::App& app, Context& context);
 void add_info(CLI::App& app, Context& context);
 void add_report(CLI::App& app, Context& context);
+void add_explain(CLI::App& app, Context& context);
 void add_compare(CLI::App& app, Context& context);
 void add_schema(CLI::App& app, Context& context);
 void add_worker(CLI::App& app, Context& context);  ///< hidden: what run and verify start

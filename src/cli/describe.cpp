@@ -30,6 +30,19 @@ const Family& find_family(const Registry& registry, const std::string& id) {
                                 fmt::join(ids, ", ")));
 }
 
+// "counters: l1_wavefronts falls (8× or more), dram_read_bytes stays (within 1.05×; at some
+// problems)"
+std::string moves_text(const std::vector<Move>& moves) {
+  std::vector<std::string> texts;
+  for (const Move& move : moves) {
+    const bool stays = move.direction == Direction::stays;
+    texts.push_back(fmt::format("{} {} ({}{}×{}{})", move.counter, name_of(move.direction),
+                                stays ? "within " : "", move.factor, stays ? "" : " or more",
+                                move.where ? "; at some problems" : ""));
+  }
+  return fmt::format("counters: {}", fmt::join(texts, ", "));
+}
+
 void print_text(const Family& f) {
   fmt::print("{}\n{}\n{}\n", f.id, paragraph(f.question, kWidth, 2),
              paragraph(f.physics, kWidth, 2));
@@ -46,6 +59,7 @@ void print_text(const Family& f) {
     fmt::print("  {}{}\n{}", v.id,
                v.compare_to.empty() ? "" : fmt::format(" (compare to {})", v.compare_to),
                paragraph(v.why, kWidth, 6));
+    if (!v.moves.empty()) fmt::print("{}", paragraph(moves_text(v.moves), kWidth, 6));
   }
   fmt::print("\ntolerance\n{}", paragraph(f.tolerance_derivation, kWidth, 2));
 }
@@ -70,6 +84,13 @@ nlohmann::ordered_json to_json(const Family& f) {
     nlohmann::ordered_json entry{
         {"id", v.id}, {"why", v.why}, {"compare_to", nullptr}, {"vendor", v.is_vendor}};
     if (!v.compare_to.empty()) entry["compare_to"] = v.compare_to;
+    entry["moves"] = nlohmann::ordered_json::array();
+    for (const Move& move : v.moves) {
+      entry["moves"].push_back({{"counter", move.counter},
+                                {"direction", name_of(move.direction)},
+                                {"factor", move.factor},
+                                {"conditional", bool(move.where)}});
+    }
     entry["min_compute_capability"] = v.min_compute_capability / 10.0;
     out["variants"].push_back(entry);
   }

@@ -42,6 +42,7 @@ DeviceProvenance provenance_of(const DeviceInfo& device) {
   p.temperature_c = converted<std::int64_t>(device.readings.temperature_c);
   p.ecc_enabled = device.readings.ecc_enabled;
   p.memory_total_bytes = device.spec.memory_bytes;
+  if (device.spec.memory_bytes_per_s > 0) p.memory_bytes_per_s = device.spec.memory_bytes_per_s;
   p.memory_free_bytes = device.free_bytes;
   return p;
 }

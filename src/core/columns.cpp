@@ -272,6 +272,16 @@ void append_times(std::vector<Column>& c) {
                  const Variant* baseline = p.experiment(*r.group).baseline;
                  return baseline ? Field{baseline->id} : Field{};
                }});
+  c.push_back({{kCompareToColumn, "", kText,
+                "the variant that differs by this one's mechanism alone, in the experiment or not"},
+               [](const Plan&, const Row& r) { return text(r.cell->variant->compare_to); }});
+  c.push_back({{kMovesColumn, "", kText,
+                "semicolon-separated, what hardware counters should do against compare_to at this "
+                "problem: counter, falls, rises or stays, by which factor at least (stays: at "
+                "most)"},
+               [](const Plan&, const Row& r) {
+                 return text(text_of(moves_at(r.cell->variant->moves, r.group->problem.get())));
+               }});
   add_to_passed(
       {"speedup", "x", kReal, "the baseline's median time over this one's, same problem and mode"},
       [](const Plan&, const Row& r) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/device_spec.hpp"
+#include "core/move.hpp"
 #include "core/traffic.hpp"
 #include "core/types.hpp"
 
@@ -93,6 +94,10 @@ struct Variant {
   std::string why;  ///< what changed, what it relieves, what it costs, which counter should move
   std::string
       compare_to;  ///< the variant that differs by this mechanism alone; empty for the first rung
+  /// What counters should do against compare_to: `why` in a form that tests hold against a GPU.
+  /// The first is the one that the mechanism is about. Every variant with a compare_to has some,
+  /// unless it is a vendor's.
+  std::vector<Move> moves;
   bool is_vendor = false;          ///< a library call: shapes are not known
   int min_compute_capability = 0;  ///< 80 for 8.0
   /// `launch` waits for the GPU: the GPU cannot be held back until the launch is queued, and the

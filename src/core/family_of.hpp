@@ -37,6 +37,7 @@ struct VariantOf {
   std::string id;
   std::string why;
   std::string compare_to;
+  std::vector<MoveOf<Problem>> moves;
   bool is_vendor = false;
   int min_compute_capability = 0;
   bool synchronizes = false;
@@ -197,6 +198,10 @@ class FamilyOf {
     erased.id = std::move(v.id);
     erased.why = std::move(v.why);
     erased.compare_to = std::move(v.compare_to);
+    for (MoveOf<Problem>& move : v.moves) {
+      erased.moves.push_back({std::move(move.counter), move.direction, move.factor,
+                              detail::erase(std::move(move.where))});
+    }
     erased.is_vendor = v.is_vendor;
     erased.min_compute_capability = v.min_compute_capability;
     erased.synchronizes = v.synchronizes;

@@ -30,6 +30,7 @@ void visit_device(Device& device, Visit&& visit) {
   visit("temperature_c", device.temperature_c, "at the start of the run");
   visit("ecc_enabled", device.ecc_enabled, "whether memory is protected by error-correcting codes");
   visit("memory_total_bytes", device.memory_total_bytes, "of the device");
+  visit("memory_bytes_per_s", device.memory_bytes_per_s, "theoretical bandwidth of its memory");
   visit("memory_free_bytes", device.memory_free_bytes, "at the start of the run");
 }
 

@@ -69,6 +69,9 @@ std::string experiment_text(const ExperimentView& view) {
     text += fmt::format("- {}\n", escaped(footnote));
   if (!view.footnotes.empty()) text += "\n";
   if (!view.reading.empty()) text += escaped(view.reading) + "\n\n";
+  for (const std::string& explanation : view.explanations)
+    text += fmt::format("- {}\n", escaped(explanation));
+  if (!view.explanations.empty()) text += "\n";
   return text;
 }
 

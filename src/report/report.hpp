@@ -35,6 +35,7 @@ struct DeviceProvenance {
   std::optional<std::int64_t> temperature_c;
   std::optional<bool> ecc_enabled;
   std::optional<std::int64_t> memory_total_bytes;
+  std::optional<double> memory_bytes_per_s;  ///< theoretical bandwidth of its memory
   std::optional<std::int64_t> memory_free_bytes;
 
   bool operator==(const DeviceProvenance&) const = default;

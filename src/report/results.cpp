@@ -184,6 +184,8 @@ std::vector<ExperimentResults> experiments_of(const Table& table) {
   for (ExperimentResults& e : experiments) {
     e.axes = axes_of(table, e);
     for (const ColumnInfo& column : table.columns) {
+      if (starts_with(column.name, kParameterPrefix) && !e.values(column.name).empty())
+        e.parameters.push_back(column.name);
       if (starts_with(column.name, kMetricPrefix) && differs_between_passed(e, column.name))
         e.metrics.push_back(column.name);
     }

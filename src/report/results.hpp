@@ -76,8 +76,9 @@ struct ExperimentResults {
   std::string name;
   std::shared_ptr<const ResultTable> table;  ///< that the rows are of
   std::vector<ResultRow> rows;
-  std::vector<ResultAxis> axes;      ///< in the order of the table's columns
-  std::vector<std::string> metrics;  ///< columns of metrics that differ between passed rows
+  std::vector<ResultAxis> axes;         ///< in the order of the table's columns
+  std::vector<std::string> parameters;  ///< columns of parameters that any row has
+  std::vector<std::string> metrics;     ///< columns of metrics that differ between passed rows
 
   /// The values of the column in the order in which they first appear, without missing ones.
   std::vector<std::string> values(std::string_view column) const;

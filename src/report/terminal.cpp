@@ -193,6 +193,8 @@ std::string experiment_text(const ExperimentView& view, const Pen& pen) {
                       Style::dim);
   }
   text += paragraph(pen, "→ ", view.reading, Style::bold);
+  for (const std::string& explanation : view.explanations)
+    text += paragraph(pen, "· ", explanation, Style::plain);
   return text + "\n";
 }
 

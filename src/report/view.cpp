@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "core/flags.hpp"
+#include "report/explanation.hpp"
 #include "report/identity.hpp"
 #include "report/reading.hpp"
 #include "report/text.hpp"
@@ -43,7 +44,7 @@ class ViewBuilder {
     view_.rows.resize(e_.rows.size());
   }
 
-  ExperimentView build() {
+  ExperimentView build(std::optional<double> dram_bytes_per_s) {
     add_title();
     add_identity();
     view_.first_number = view_.columns.size();
@@ -58,6 +59,7 @@ class ViewBuilder {
       add_numbers(metric, metric.substr(metric.find('.') + 1));
     add_notes();
     view_.reading = printable(reading_of(e_));
+    add_explanations(dram_bytes_per_s);
     return std::move(view_);
   }
 
@@ -205,17 +207,31 @@ class ViewBuilder {
     }
   }
 
+  // Without counters there is nothing to add to the reading.
+  void add_explanations(std::optional<double> dram_bytes_per_s) {
+    for (const Explanation& explanation : explanations_of(e_, {dram_bytes_per_s, false})) {
+      if (explanation.counted) view_.explanations.push_back(printable(text_of(e_, explanation)));
+    }
+  }
+
   const ExperimentResults& e_;
   ExperimentView view_;
 };
 
 }  // namespace
 
-std::vector<ExperimentView> views_of(const Table& table) {
+std::vector<ExperimentView> views_of(const Table& table, std::optional<double> dram_bytes_per_s) {
   std::vector<ExperimentView> views;
   for (const ExperimentResults& experiment : experiments_of(table))
-    views.push_back(ViewBuilder(experiment).build());
+    views.push_back(ViewBuilder(experiment).build(dram_bytes_per_s));
   return views;
+}
+
+ExperimentView heading_of(const ExperimentResults& experiment) {
+  ExperimentView view;
+  view.title = title_of(experiment);
+  view.facts = shared_facts(experiment);
+  return view;
 }
 
 std::vector<std::string> provenance_facts(const Provenance& p) {
@@ -265,7 +281,7 @@ Page page_of(const Report& report) {
   Page page;
   const auto facts = provenance_facts(report.provenance);
   if (!facts.empty()) page.head.push_back(fmt::format("{}", fmt::join(facts, " · ")));
-  page.experiments = views_of(report.table);
+  page.experiments = views_of(report.table, report.provenance.device.memory_bytes_per_s);
   page.summary = summary_of(report);
   return page;
 }

@@ -39,9 +39,16 @@ struct ExperimentView {
   double full_bar = 0;        ///< 0 when there is no bar
   std::vector<std::string> footnotes;
   std::string reading;  ///< one line drawn from the numbers; "" where they allow none
+  /// Why variants differ from what they compare to, a paragraph each; none without counters.
+  std::vector<std::string> explanations;
 };
 
-std::vector<ExperimentView> views_of(const Table& table);
+/// `dram_bytes_per_s`: theoretical, of the device that was measured, where it is known.
+std::vector<ExperimentView> views_of(const Table& table,
+                                     std::optional<double> dram_bytes_per_s = std::nullopt);
+
+/// The view without its table: what explanations stand under.
+ExperimentView heading_of(const ExperimentResults& experiment);
 
 /// "gpuexp 0.1.0", "NVIDIA H200", "driver 580.65.06", …: those that are known.
 std::vector<std::string> provenance_facts(const Provenance& provenance);

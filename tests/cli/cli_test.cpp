@@ -89,7 +89,7 @@ struct Case {
 TEST_CASE("help of the program and of every subcommand") {
   check_golden("help", "--help", 0);
   for (const char* command : {"list", "describe", "plan", "predict", "run", "verify", "info",
-                              "report", "compare", "schema"}) {
+                              "report", "explain", "compare", "schema"}) {
     check_golden(std::string("help_") + command, std::string(command) + " --help", 0);
   }
 }
@@ -114,6 +114,9 @@ TEST_CASE("mistakes end with exit code 2 and a message that names them") {
       {"error_filter", "plan tests/cli/data/small.json --filter 'nothing/*'", 2},
       {"error_report", "report tests/cli/data/syntax.json", 2},
       {"error_report_missing", "report tests/cli/data/absent.json", 2},
+      {"error_explain_missing", "explain tests/cli/data/absent.json", 2},
+      {"error_explain_family", "explain tests/cli/data/counted.json --family matmull", 2},
+      {"error_explain_variant", "explain tests/cli/data/counted.json --variant coalesce", 2},
       {"error_compare_missing", "compare tests/cli/data/compare_a.json tests/cli/data/absent.json",
        2},
       {"error_compare_one", "compare tests/cli/data/compare_a.json", 2},
@@ -219,6 +222,37 @@ TEST_CASE("a description as JSON has the machine code for each problem") {
   CHECK_THAT(variant(2, "read_16b")["skip_reason"].get<std::string>(),
              contains_text("loads_per_thread is 5"));
   CHECK(variant(2, "read_16b")["kernels"].empty());
+}
+
+TEST_CASE("differences are explained from recorded counters") {
+  const std::string counted = "explain tests/cli/data/counted.json ";
+  check_golden("explain", counted, 0);
+  check_golden("explain_all", counted + "--family coalescing --variant read_strided --all", 0);
+  check_golden("explain_json", counted + "--variant coalesced --json", 0);
+  check_golden("explain_uncounted", "explain docs/results/h200/quickstart.json --variant smem_tile",
+               0);
+  check_golden("explain_nothing", "explain tests/cli/data/compare_a.json", 0);
+}
+
+TEST_CASE("the explanation that the README shows is what the program prints") {
+  const std::string readme = read_file(fs::path(GPUEXP_SOURCE_DIR) / "README.md");
+  const std::string prompt = "$ build/gpuexp explain";
+  const std::size_t start = readme.find(prompt);
+  REQUIRE(start != std::string::npos);
+  const std::size_t line_end = readme.find('\n', start);
+  const std::size_t end = readme.find("```", line_end);
+  const std::string arguments =
+      readme.substr(start + prompt.size(), line_end - start - prompt.size());
+  // Lines are wrapped in the README.
+  const auto words = [](const std::string& text) {
+    std::istringstream in(text);
+    std::string all;
+    for (std::string word; in >> word;)
+      all += word + " ";
+    return all;
+  };
+  CHECK(words(gpuexp("explain" + arguments).output) ==
+        words(readme.substr(line_end + 1, end - line_end - 1)));
 }
 
 TEST_CASE("two runs are compared, and a gate fails with exit code 6") {

@@ -43,6 +43,7 @@ inline Typed::Variant variant(std::string id, std::string compare_to, std::int64
   v.id = std::move(id);
   v.why = "A host loop that stands in for a kernel.";
   v.compare_to = std::move(compare_to);
+  if (!v.compare_to.empty()) v.moves = {{"l2_sectors", Direction::stays}};
   v.shapes = [tile](const Problem& p, const DeviceSpec&) { return shape_of({p.n, 1, 1}, tile); };
   v.work = [](const Problem& p) {
     const double n = static_cast<double>(p.n);
@@ -119,6 +120,7 @@ inline Typed::Variant variant(std::string id, std::string compare_to, std::int64
   v.id = std::move(id);
   v.why = "A host loop that stands in for a kernel.";
   v.compare_to = std::move(compare_to);
+  if (!v.compare_to.empty()) v.moves = {{"l2_sectors", Direction::stays}};
   v.shapes = [tile](const Problem& p, const DeviceSpec&) { return shape_of({p.m, p.n, 1}, tile); };
   v.work = [](const Problem& p) {
     const double m = static_cast<double>(p.m);

@@ -1,0 +1,138 @@
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cli/app.hpp"
+#include "cli/results_file.hpp"
+#include "core/move.hpp"
+#include "core/names.hpp"
+#include "report/explanation.hpp"
+#include "report/explanation_json.hpp"
+#include "report/terminal.hpp"
+#include "report/text.hpp"
+#include "report/view.hpp"
+
+namespace gpuexp::cli {
+
+namespace {
+
+struct Options {
+  std::string file;
+  std::string family;
+  std::string variant;
+  bool all = false;
+  bool json = false;
+};
+
+// Results name it themselves; those of an older version have the device's name, and the specs its
+// bandwidth.
+std::optional<double> dram_bytes_per_s(const DeviceProvenance& device) {
+  if (device.memory_bytes_per_s) return device.memory_bytes_per_s;
+  const auto directory = find_config_dir();
+  if (!directory || !device.name) return std::nullopt;
+  const auto specs = read_device_specs(*directory / "devices");
+  const DeviceSpecFile* spec = match_device_name(specs, *device.name);
+  return spec ? std::optional(spec->spec.memory_bytes_per_s) : std::nullopt;
+}
+
+// What --family or --variant names has to be in the results, or be a mistake.
+void check_is_there(const char* option, const char* column, const std::string& name,
+                    const std::vector<ExperimentResults>& experiments) {
+  if (name.empty()) return;
+  std::set<std::string> known;
+  for (const ExperimentResults& e : experiments) {
+    for (std::string& value : e.values(column))
+      known.insert(std::move(value));
+  }
+  if (known.count(name) > 0) return;
+  throw ConfigError(fmt::format("{} {}: no {} of these results{}", option, shorten(name), column,
+                                allowed_names(name, {known.begin(), known.end()})));
+}
+
+std::vector<ExplainedExperiment> explained(const Table& table, const Options& options,
+                                           const ExplanationOptions& how) {
+  std::vector<ExperimentResults> experiments = experiments_of(table);
+  check_is_there("--family", "family", options.family, experiments);
+  check_is_there("--variant", "variant", options.variant, experiments);
+  std::vector<ExplainedExperiment> kept;
+  for (ExperimentResults& experiment : experiments) {
+    auto explanations = explanations_of(experiment, how);
+    const auto unwanted = [&](const Explanation& e) {
+      return (!options.family.empty() && e.row.text("family") != options.family) ||
+             (!options.variant.empty() && e.row.variant() != options.variant);
+    };
+    explanations.erase(std::remove_if(explanations.begin(), explanations.end(), unwanted),
+                       explanations.end());
+    if (!explanations.empty()) kept.emplace_back(std::move(experiment), std::move(explanations));
+  }
+  return kept;
+}
+
+Page page_of(const Report& report, const std::vector<ExplainedExperiment>& experiments,
+             bool is_all) {
+  Page page;
+  page.head.push_back(fmt::format("{}", fmt::join(provenance_facts(report.provenance), " · ")));
+  std::vector<Explanation> all;
+  bool is_counted = true;
+  for (const auto& [experiment, explanations] : experiments) {
+    ExperimentView& view = page.experiments.emplace_back(heading_of(experiment));
+    for (const Explanation& e : explanations) {
+      view.explanations.push_back(printable(text_of(experiment, e)));
+      is_counted = is_counted && e.counted;
+      all.push_back(e);
+    }
+  }
+  if (!is_counted) {
+    page.head.emplace_back(
+        "note: rows without hardware counters are not explained; gpuexp run --counters reads them");
+  }
+  page.summary = all.empty() ? "nothing to explain: no variant was timed beside the one that it "
+                               "compares to"
+                             : summary_of(all);
+  if (!all.empty() && !is_all)
+    page.summary += "; of each variant the problem that takes longest (--all: every one)";
+  return page;
+}
+
+ExitCode run(const Context& context, const Options& options) {
+  Report report = read_results(options.file);
+  add_declarations(report.table, context.registry);
+  ExplanationOptions how;
+  how.dram_bytes_per_s = dram_bytes_per_s(report.provenance.device);
+  how.all_problems = options.all;
+  const auto experiments = explained(report.table, options, how);
+  if (options.json) {
+    fmt::print("{}", to_json(options.file, report.provenance.device.name, experiments));
+  } else {
+    fmt::print(
+        "{}", render_terminal(page_of(report, experiments, options.all), terminal_options(stdout)));
+  }
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app, Context& context) {
+  CLI::App* command =
+      app.add_subcommand("explain", "why variants are faster or slower than those they compare to");
+  auto options = std::make_shared<Options>();
+  command
+      ->add_option("results", options->file,
+                   "a results.json of run --counters, or the folder of a run")
+      ->required();
+  command->add_option("--family", options->family, "of this family alone");
+  command->add_option("--variant", options->variant, "of this variant alone");
+  command->add_flag("--all", options->all,
+                    "at every problem, not at the one that takes longest alone");
+  command->add_flag("--json", options->json, "machine-readable");
+  command->footer(
+      "example: gpuexp run matmul --counters --out results/matmul\n"
+      "         gpuexp explain results/matmul/results.json --variant coalesced");
+  command->callback([&context, options] {
+    context.action = [&context, options] { return run(context, *options); };
+  });
+}
+
+}  // namespace gpuexp::cli

@@ -1,0 +1,111 @@
+// Every variant that says which counters move, and the variant that it compares to, counted on the
+// device at the family's default problem.
+#include <map>
+
+#include "core/counters.hpp"
+#include "core/move.hpp"
+#include "core/registry.hpp"
+#include "gpu/cuda_executor.hpp"
+#include "gpu/device_query.hpp"
+#include "support/catch.hpp"
+#include "support/small_problems.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+using CounterValues = std::map<std::string, double>;
+
+bool runs_on(const DeviceSpec& device, const Family& family, const Variant& variant,
+             const void* problem) {
+  if (device.compute_capability() < variant.min_compute_capability) return false;
+  if (family.unsupported && family.unsupported(problem, device)) return false;
+  if (variant.unsupported && variant.unsupported(problem, device)) return false;
+  return !(variant.unavailable && variant.unavailable());
+}
+
+/// Counts the variants of one problem, each once.
+class Counted {
+ public:
+  Counted(Executor& executor, const DeviceSpec& device, const Family& family, const Values& values)
+      : executor_(executor),
+        device_(device),
+        family_(family),
+        values_(values),
+        problem_(family.make_problem(values)) {
+    std::vector<std::string> names;
+    for (const Variant& variant : family.variants) {
+      for (const Move& move : moves_at(variant.moves, problem_.get()))
+        names.push_back(move.counter);
+    }
+    counters_ = select_counters(names);
+  }
+
+  /// Why there are no counters; empty when there are.
+  std::string unavailable() {
+    return counters_.empty() ? "" : executor_.counter_support(metrics_of(counters_)).unavailable;
+  }
+
+  /// Holds the variant against its compare_to, where both run here.
+  void check(const Variant& variant) {
+    const Variant& reference = *family_.find(variant.compare_to);
+    const auto moves = moves_at(variant.moves, problem_.get());
+    if (moves.empty() || !runs_on(device_, family_, variant, problem_.get()) ||
+        !runs_on(device_, family_, reference, problem_.get()))
+      return;
+    const CounterValues& from = count(reference);
+    const CounterValues& to = count(variant);
+    for (const Move& move : moves) {
+      INFO(family_.id << "/" << variant.id << " against " << reference.id << ": "
+                      << text_of({move}));
+      REQUIRE(from.count(move.counter) == 1);
+      REQUIRE(to.count(move.counter) == 1);
+      INFO(from.at(move.counter) << " -> " << to.at(move.counter));
+      CHECK(happened(move, from.at(move.counter), to.at(move.counter)));
+    }
+  }
+
+ private:
+  const CounterValues& count(const Variant& variant) {
+    const auto [found, is_new] = counts_.try_emplace(&variant);
+    if (!is_new) return found->second;
+    if (counts_.size() == 1) executor_.set_up(family_, values_, 7);
+    // Cold launches find the same caches, whatever was counted before.
+    executor_.warm_up(variant, Mode::cold, 1);
+    const LaunchCounts counts = executor_.count(variant, Mode::cold, metrics_of(counters_));
+    for (const SelectedCounter& counter : counters_) {
+      if (const auto value = counted(counter, counts)) found->second[counter.name] = *value;
+    }
+    return found->second;
+  }
+
+  Executor& executor_;
+  const DeviceSpec& device_;
+  const Family& family_;
+  const Values& values_;
+  std::shared_ptr<const void> problem_;
+  std::vector<SelectedCounter> counters_;
+  std::map<const Variant*, CounterValues> counts_;
+};
+
+TEST_CASE("counters move as variants declare", "[moves]") {
+  const DeviceSpec device = query_device(0, {}).spec;
+  const auto executor = make_cuda_executor(0, device);
+  for (const Family& family : Registry::global().families()) {
+    DYNAMIC_SECTION(family.id) {
+      for (const Values& values : choice_combinations(family)) {
+        INFO(describe(family, values));
+        Counted counted(*executor, device, family, values);
+        if (const std::string reason = counted.unavailable(); !reason.empty()) {
+          WARN("no hardware counters here: " << reason);
+          return;
+        }
+        for (const Variant& variant : family.variants) {
+          if (!variant.moves.empty()) counted.check(variant);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gpuexp::test

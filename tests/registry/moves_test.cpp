@@ -1,0 +1,84 @@
+// What variants declare of hardware counters, held against counters that an H200 gave.
+#include <map>
+#include <set>
+
+#include "core/counter_columns.hpp"
+#include "core/move.hpp"
+#include "core/registry.hpp"
+#include "report/json.hpp"
+#include "report/results.hpp"
+#include "support/catch.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+Report recorded() {
+  Report report = read_report(std::string(GPUEXP_SOURCE_DIR) + "/tests/cli/data/counted.json");
+  add_declarations(report.table, Registry::global());
+  return report;
+}
+
+// "family/variant" of those whose moves the rows show.
+std::set<std::string> check_moves(const ExperimentResults& experiment) {
+  std::map<std::string, ResultRow> rows;
+  for (const ResultRow& row : experiment.rows)
+    rows.emplace(row.variant() + group_of(experiment, row), row);
+  std::set<std::string> checked;
+  for (const ResultRow& row : experiment.rows) {
+    const auto reference = rows.find(row.text(kCompareToColumn) + group_of(experiment, row));
+    if (reference == rows.end()) continue;
+    for (const Move& move : moves_in(row.text(kMovesColumn))) {
+      const auto from = reference->second.number(kCounterPrefix + move.counter);
+      const auto to = row.number(kCounterPrefix + move.counter);
+      INFO(row.text("key") << ": " << text_of({move}));
+      REQUIRE(from.has_value());
+      REQUIRE(to.has_value());
+      INFO(*from << " -> " << *to);
+      CHECK(happened(move, *from, *to));
+      checked.insert(row.text("family") + "/" + row.variant());
+    }
+  }
+  return checked;
+}
+
+Values defaults_of(const Family& family) {
+  Values values;
+  for (const Parameter& parameter : family.parameters)
+    values.push_back(parameter.default_value);
+  return values;
+}
+
+TEST_CASE("counters that an H200 gave moved as variants declare") {
+  const Report report = recorded();
+  std::set<std::string> checked;
+  std::set<std::string> families;
+  for (const ExperimentResults& experiment : experiments_of(report.table)) {
+    checked.merge(check_moves(experiment));
+    families.insert(experiment.constant("family"));
+  }
+  for (const Family& family : Registry::global().families()) {
+    if (families.count(family.id) == 0) continue;
+    for (const Variant& variant : family.variants) {
+      const std::string id = family.id + "/" + variant.id;
+      // No lesson reads and copies the same array.
+      if (variant.moves.empty() || id == "vector_width/read_4b") continue;
+      INFO(id);
+      CHECK(checked.count(id) == 1);
+    }
+  }
+}
+
+// A condition that no default meets would leave the test on a GPU with nothing to hold.
+TEST_CASE("every variant promises moves at its family's default problem") {
+  for (const Family& family : Registry::global().families()) {
+    const auto problem = family.make_problem(defaults_of(family));
+    for (const Variant& variant : family.variants) {
+      if (variant.moves.empty()) continue;
+      INFO(family.id << "/" << variant.id);
+      CHECK_FALSE(moves_at(variant.moves, problem.get()).empty());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gpuexp::test
