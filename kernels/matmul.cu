@@ -75,6 +75,8 @@ TiledProduct tiled_product(const Problem& p, std::int64_t tile, std::int64_t dep
   return {p.m, p.n, p.k, tile, tile, depth, warps, kResident, pace};
 }
 
+constexpr double kFmaCycles = 4;  // from a multiply-add to the next that needs its sum
+
 // ---- naive: one thread per element of C, neighbouring lanes in neighbouring rows
 
 constexpr int kPlainTile = 32;
@@ -100,8 +102,7 @@ __global__ void naive_kernel(Problem p, const float* a, const float* b, float* c
 // dot() 16 times: 32 loads are under way before the first of 16 dependent multiply-adds.
 Traffic plain_traffic(const Problem& p, const DeviceSpec& device, double warps, const Accesses& a,
                       const Accesses& b, const Accesses& c) {
-  constexpr double kUnrolled = 16;
-  constexpr double kFmaCycles = 4;
+  constexpr int kUnrolled = 16;
   const WarpCode code{{88, 96}, {23, 44}, {24, 18}};
   const TiledProduct tiles = tiled_product(p, kPlainTile, kUnrolled, kPlainTile, Pace::none);
   Traffic t = product_traffic(tiles, code, device);
@@ -223,7 +224,6 @@ Variant smem_tile() {
       {smem_tile_kernel, {kPlainTile, kPlainTile, 1}, {kPlainTile, kPlainTile, 1}});
   // The compiler reads four k of a row of A at a time, the same 16 bytes for all lanes.
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
-    constexpr double kFmaCycles = 4;
     const TiledProduct tiles = tiled_product(p, kPlainTile, kPlainTile, kPlainTile, Pace::loads);
     Traffic t = guarded_traffic(tiles, {kPlainTile, 1}, {kPlainTile, 1},
                                 {{65, 99}, {26, 18}, {11, 32}}, device);

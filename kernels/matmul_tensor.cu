@@ -600,7 +600,10 @@ __global__ void __launch_bounds__(MmaSyncTiling<kUnitBytes>::kThreads)
   });
 }
 
-// The next tiles travel while these are multiplied; each step's fragments are waited for.
+// The next tiles have the arithmetic of these to arrive in, which takes about as long as L2 does,
+// so the wait shows (stalled_long_scoreboard is the longest stall): a round trip per slice counts.
+// A step's fragments are read and waited for. Two buffers leave warps a slice's room between
+// barriers, in which they hide each other's waits.
 template <class In, class Acc, class Out, class T>
 Traffic mma_sync_traffic(const Problem& p, const DeviceSpec& device) {
   using Product = WarpProduct<In, Acc, T>;
@@ -616,7 +619,7 @@ Traffic mma_sync_traffic(const Problem& p, const DeviceSpec& device) {
   Traffic t = register_copy_traffic<T, In, typename Product::A, typename Product::B>(
       tiles, p, code_of(p, wide, narrow), sums_traffic<T, Acc, Out>(tiles, p.n), device);
   t.shared_load = t.shared_load + tiles.all_warps() * tiles.slices() * fragment_loads<In, T>();
-  add_round_trips(t, 1);
+  add_round_trips(t, tiles.slices());
   t.chain.barriers = tiles.slices();
   t.chain.shared = T::kSteps * tiles.slices();
   return t;

@@ -86,7 +86,8 @@ Accesses matrix_load() {
   return shared_access(16, [](int lane) { return Tile::offset(lane % 16, lane / 16 * 16); });
 }
 
-/// A word per lane: kDown neighbours down a column, the others along the rows, or 8 down.
+/// A word per lane: of kDown (4 or 8) rows by 32 / kDown words. As fragments have them, lanes that
+/// are neighbours go down the rows where these are 4, along them where they are 8.
 template <class Tile, int kDown>
 Accesses word_load() {
   return shared_access(4, [](int lane) {

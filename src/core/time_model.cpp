@@ -154,6 +154,9 @@ class KernelTime {
     std::vector<double> demands;
     for (const Station& s : stations_)
       demands.push_back(demand(s.seconds) * (s.is_common ? share : 1));
+    // Between two barriers the warps of a block keep all stations busy together.
+    if (traffic_.in_step && !demands.empty())
+      demands = {*std::max_element(demands.begin(), demands.end())};
     return demands;
   }
 
