@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""prediction_errors.py from outside: errors and orders of a small run, and clear words for what has none."""
+
+import csv
+import math
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "prediction_errors.py"
+COLUMNS = ["family", "variant", "status", "time_median_us", "predicted_time_us", "key"]
+
+
+def rows_of(times):
+    """One problem: {variant: (measured, predicted, status)}."""
+    return [["toy", v, status, measured, predicted, f"e/toy/{v}/n=1/cold"] for v, (measured, predicted, status) in times.items()]
+
+
+class PredictionErrors(unittest.TestCase):
+    def run_on(self, rows, *arguments, columns=COLUMNS):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(Path(folder) / "results.csv", "w", newline="", encoding="utf-8") as file:
+                csv.writer(file).writerows([columns, *rows])
+            given = [a.replace("FOLDER", folder) for a in arguments]
+            if "--predicted" in given:
+                Path(folder, "p.csv").write_text('key,predicted_time_us\r\n"e/toy/a/n=1/cold",20\r\n', encoding="utf-8")
+            return subprocess.run([sys.executable, SCRIPT, folder, *given], capture_output=True, text=True)
+
+    def test_errors_and_orders(self):
+        done = self.run_on(rows_of({"a": (10, 20, "passed"), "b": (12, 12, "passed"), "c": (40, 40 / math.e, "passed"),
+                                    "wrong": (1, 100, "incorrect"), "vendor": (5, "", "passed")}), "--worst", "1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        line = next(line for line in done.stdout.splitlines() if line.startswith("| toy"))
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        self.assertEqual(cells[1], "3")
+        self.assertEqual(cells[2], "0.693")  # of 0, ln 2 and 1
+        self.assertEqual(cells[3], "0.939")
+        self.assertEqual(cells[6], "0 % of 1")  # a and b
+        self.assertEqual(cells[7], "50 % of 2")  # b before c is right, a before c is not
+        self.assertIn("-1.000", done.stdout.splitlines()[-1])
+        self.assertIn("e/toy/c/n=1/cold", done.stdout.splitlines()[-1])
+
+    def test_predictions_of_a_file_count_instead(self):
+        done = self.run_on(rows_of({"a": (10, 10, "passed"), "b": (12, 12, "passed")}), "--predicted", "FOLDER/p.csv")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("| toy | 1 | 0.693 |", done.stdout)
+
+    def test_nothing_to_compare(self):
+        done = self.run_on(rows_of({"vendor": (5, "", "passed")}))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no row has both", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
