@@ -134,6 +134,7 @@ inline Traffic product_traffic(const TiledProduct& p, const WarpCode& code,
   t.fma = p.all_warps() * code.fma.of(p.slices());
   t.xu = p.all_warps() * code.xu;
   t.in_step = p.pace == Pace::loads;
+  t.works_ahead = p.pace == Pace::arithmetic;
   return t;
 }
 

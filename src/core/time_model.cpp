@@ -40,7 +40,7 @@ class KernelTime {
         wave_(static_cast<double>(device.sm_count) * kernel.blocks_per_sm),
         warps_(std::ceil(static_cast<double>(kernel.shape.block.count()) / kWarp)) {
     // Warps stay with the scheduler that they start on, and so with a quarter of the SM's pipes.
-    units_ = traffic_.in_step ? 1 : std::min(kSchedulers, warps_);
+    units_ = traffic_.in_step || traffic_.works_ahead ? 1 : std::min(kSchedulers, warps_);
     customers_per_block_ = traffic_.in_step ? 1 : warps_;
     add_memory();
     add_instructions();

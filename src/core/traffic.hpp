@@ -36,7 +36,8 @@ enum class TensorPath { mma_sync, wgmma };
 struct Traffic {
   double dram_read_bytes = 0;
   double dram_write_bytes = 0;
-  /// Of dram_read_bytes, those fetched one by one at random places, each from a DRAM row of its own.
+  /// Of dram_read_bytes, those fetched one by one at random places, each from a DRAM row of its
+  /// own.
   double dram_random_bytes = 0;
   double l2_read_sectors = 0;   ///< 32-byte sectors that SMs ask of L2: what L1 did not hold
   double l2_write_sectors = 0;  ///< that SMs write to L2
@@ -55,6 +56,9 @@ struct Traffic {
   Chain chain;
   /// Barriers hold the warps of a block together, so that they wait as one.
   bool in_step = false;
+  /// Loads are issued turns of a loop before their use, so that a warp has work for several
+  /// stations at once: it counts for as many as an SM has schedulers.
+  bool works_ahead = false;
   /// The kernel is launched so many times in a row; the figures above are of one.
   double launches = 1;
 };
