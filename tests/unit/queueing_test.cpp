@@ -1,12 +1,9 @@
 #include "core/queueing.hpp"
 
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
+#include "support/catch.hpp"
 
 namespace gpuexp {
 namespace {
-
-using Catch::Approx;
 
 TEST_CASE("one customer never waits for another") {
   CHECK(time_per_customer(1, {2, 3, 5}, 10) == Approx(20));

@@ -1,6 +1,6 @@
 #include "core/warp_access.hpp"
 
-#include <catch2/catch_test_macros.hpp>
+#include "support/catch.hpp"
 
 namespace gpuexp {
 namespace {
