@@ -2,7 +2,7 @@
 
 #include "support/catch.hpp"
 
-namespace gpuexp {
+namespace gpuexp::test {
 namespace {
 
 TEST_CASE("one customer never waits for another") {
@@ -47,4 +47,4 @@ TEST_CASE("without stations only the delay is shared") {
 }
 
 }  // namespace
-}  // namespace gpuexp
+}  // namespace gpuexp::test

@@ -2,7 +2,7 @@
 
 #include "support/catch.hpp"
 
-namespace gpuexp {
+namespace gpuexp::test {
 namespace {
 
 TEST_CASE("global accesses: sectors and wavefronts as an H200 counts them") {
@@ -51,4 +51,4 @@ TEST_CASE("accesses add up") {
 }
 
 }  // namespace
-}  // namespace gpuexp
+}  // namespace gpuexp::test
