@@ -1,9 +1,9 @@
 #include "cli/basis.hpp"
 
-#include <fmt/format.h>
+#include <cstdlib>
 
+#include "build_info.hpp"
 #include "cli/app.hpp"
-#include "core/ceilings_file.hpp"
 
 namespace gpuexp::cli {
 
@@ -11,30 +11,42 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The GPU whose ceilings stand in for those of others.
-constexpr const char* kReference = "h200";
+// Empty where the variable is not set, or to nothing.
+fs::path folder_in(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value ? value : "";
+}
+
+// The last two are those of the XDG Base Directory Specification, which has relative paths ignored.
+std::optional<fs::path> data_dir() {
+  if (const fs::path own = folder_in("GPUEXP_DATA_DIR"); !own.empty()) return own;
+  if (const fs::path shared = folder_in("XDG_DATA_HOME"); shared.is_absolute())
+    return shared / "gpuexp";
+  if (const fs::path home = folder_in("HOME"); !home.empty())
+    return home / ".local" / "share" / "gpuexp";
+  return std::nullopt;
+}
 
 }  // namespace
 
 PredictionBasis basis_of(const DeviceSpec& device, const std::string& spec_id) {
-  const Ceilings datasheet = datasheet_ceilings(device);
-  const auto directory = find_config_dir();
-  const auto path_of = [&](const std::string& id) {
-    return directory.value_or(".") / "ceilings" / (id + ".json");
-  };
-  if (!directory || !fs::exists(path_of(kReference))) return {datasheet, false, "datasheet"};
-  const auto specs = read_device_specs(*directory / "devices");
-  const DeviceSpec& reference = find_device_spec(specs, kReference).spec;
-  const CeilingsFile reference_file = read_ceilings_file(path_of(kReference));
-  const Ceilings scaled = scaled_ceilings(reference_file.ceilings(), reference, device);
-  if (spec_id.empty() || !fs::exists(path_of(spec_id))) {
-    return {completed(scaled, datasheet), false,
-            fmt::format("ceilings measured on {}, in proportion to both datasheets",
-                        reference_file.device)};
-  }
-  const CeilingsFile own = read_ceilings_file(path_of(spec_id));
-  return {completed(completed(own.ceilings(), scaled), datasheet), true,
-          fmt::format("ceilings measured on {}", own.device)};
+  return choose_basis(device, spec_id, find_config_dir(), std::nullopt);
+}
+
+PredictionBasis basis_of(const DeviceInfo& device) {
+  const PresentDevice present{conditions_of(device), kept_ceilings(device.uuid).value_or("")};
+  return choose_basis(device.spec, device.spec_id, find_config_dir(), present);
+}
+
+MeasuringConditions conditions_of(const DeviceInfo& device) {
+  return {device.uuid, device.readings.driver_version.value_or(""),
+          std::string(build_info::cuda_compiler_version)};
+}
+
+std::optional<fs::path> kept_ceilings(const std::string& uuid) {
+  const auto data = data_dir();
+  if (!data) return std::nullopt;
+  return *data / "ceilings" / (uuid + ".json");
 }
 
 }  // namespace gpuexp::cli

@@ -1,8 +1,13 @@
+#include <ctime>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "build_info.hpp"
 #include "cli/app.hpp"
+#include "cli/basis.hpp"
+#include "cli/measure.hpp"
+#include "core/ceilings_file.hpp"
 #include "gpu/device_query.hpp"
 #include "report/text.hpp"
 
@@ -12,6 +17,43 @@ namespace {
 
 constexpr double kGiga = 1e9;
 constexpr double kTera = 1e12;
+
+namespace fs = std::filesystem;
+
+struct Options {
+  bool json = false;
+  bool measure = false;
+  MeasureOptions measuring;
+};
+
+/// What `gpuexp info --measure` has kept of a device.
+struct Kept {
+  fs::path path;
+  std::optional<std::string> utc;  ///< empty where the file cannot be read; the basis says why
+};
+
+std::optional<Kept> kept_of(const DeviceInfo& device) {
+  const auto path = kept_ceilings(device.uuid);
+  if (!path || !fs::exists(*path)) return std::nullopt;
+  try {
+    return Kept{*path, read_ceilings_file(*path).utc};
+  } catch (const ConfigError&) {
+    return Kept{*path, std::nullopt};
+  }
+}
+
+// Empty for what is no time, or not in the past.
+std::string age_text(const std::string& utc) {
+  std::tm parts{};
+  if (!strptime(utc.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts)) return "";
+  const auto minutes = static_cast<long>(std::difftime(std::time(nullptr), timegm(&parts))) / 60;
+  constexpr long kHour = 60;
+  constexpr long kDay = 24 * kHour;
+  if (minutes < 0) return "";
+  if (minutes < 2 * kHour) return fmt::format("{} min ago", minutes);
+  if (minutes < 2 * kDay) return fmt::format("{} hours ago", minutes / kHour);
+  return fmt::format("{} days ago", minutes / kDay);
+}
 
 nlohmann::ordered_json rates_json(const DeviceSpec& spec) {
   nlohmann::ordered_json rates = nlohmann::json::object();
@@ -26,6 +68,13 @@ nlohmann::ordered_json rates_json(const DeviceSpec& spec) {
 template <class T>
 nlohmann::ordered_json or_null(const std::optional<T>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+}
+
+nlohmann::ordered_json ceilings_json(const DeviceInfo& d) {
+  const auto kept = kept_of(d);
+  return {{"source", basis_of(d).source},
+          {"kept", kept ? nlohmann::ordered_json(kept->path.string()) : nullptr},
+          {"kept_utc", kept ? or_null(kept->utc) : nullptr}};
 }
 
 nlohmann::ordered_json to_json(const DeviceInfo& d) {
@@ -52,12 +101,28 @@ nlohmann::ordered_json to_json(const DeviceInfo& d) {
           {"driver_version", or_null(r.driver_version)},
           {"device_spec",
            d.spec_id.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(d.spec_id)},
-          {"peak_tflops", rates_json(d.spec)}};
+          {"peak_tflops", rates_json(d.spec)},
+          {"ceilings", ceilings_json(d)}};
 }
 
 template <class T>
 std::string or_unknown(const std::optional<T>& value, const char* unit) {
   return value ? fmt::format("{}{}", *value, unit) : "unknown";
+}
+
+void print_rates(const DeviceInfo& d) {
+  if (d.spec_id.empty()) {
+    fmt::print(
+        "  no datasheet in configs/devices answers to this name: rates of its pipes are unknown\n");
+    return;
+  }
+  fmt::print("  datasheet ({}), TFLOP/s:", d.spec_id);
+  for (int pipe = 0; pipe < kPipeCount; ++pipe) {
+    if (const auto peak = d.spec.peak(static_cast<Pipe>(pipe))) {
+      fmt::print(" {} {:.4g}", name_of(static_cast<Pipe>(pipe)), *peak / kTera);
+    }
+  }
+  fmt::print("\n");
 }
 
 void print_text(const DeviceInfo& d) {
@@ -79,21 +144,17 @@ void print_text(const DeviceInfo& d) {
              r.ecc_enabled ? (*r.ecc_enabled ? "on" : "off") : "unknown");
   fmt::print("  driver {}, CUDA {} at most\n", r.driver_version.value_or("unknown"),
              driver_runtime_version());
-  if (d.spec_id.empty()) {
-    fmt::print(
-        "  no datasheet in configs/devices answers to this name: rates of its pipes are unknown\n");
-    return;
-  }
-  fmt::print("  datasheet ({}), TFLOP/s:", d.spec_id);
-  for (int pipe = 0; pipe < kPipeCount; ++pipe) {
-    if (const auto peak = s.peak(static_cast<Pipe>(pipe))) {
-      fmt::print(" {} {:.4g}", name_of(static_cast<Pipe>(pipe)), *peak / kTera);
-    }
-  }
-  fmt::print("\n");
+  print_rates(d);
+  fmt::print("  predictions from {}\n", basis_of(d).source);
+  const auto kept = kept_of(d);
+  if (!kept || !kept->utc) return;
+  const std::string age = age_text(*kept->utc);
+  fmt::print("  its own ceilings: measured at {}{}, in {}\n", *kept->utc,
+             age.empty() ? "" : fmt::format(" ({})", age), kept->path.string());
 }
 
-ExitCode run(bool json) {
+ExitCode run(const Context& context, const Options& options) {
+  const bool json = options.json;
   const auto reason = no_device_reason();
   nlohmann::ordered_json out{{"gpuexp", build_info::version},
                              {"git_commit", build_info::git_commit},
@@ -110,6 +171,7 @@ ExitCode run(bool json) {
     fmt::print("{}\n", json ? out.dump(2) : "no GPU: " + *reason);
     return ExitCode::no_device;
   }
+  if (options.measure) return measure(context, options.measuring);
   const auto specs = device_specs();
   for (int i = 0; i < device_count(); ++i) {
     const DeviceInfo device = query_device(i, specs);
@@ -128,10 +190,25 @@ ExitCode run(bool json) {
 void add_info(CLI::App& app, Context& context) {
   CLI::App* command =
       app.add_subcommand("info", "the GPUs of this machine, their properties and current clocks");
-  auto json = std::make_shared<bool>(false);
-  command->add_flag("--json", *json, "machine-readable");
-  command->footer("example: gpuexp info --json");
-  command->callback([&context, json] { context.action = [json] { return run(*json); }; });
+  auto options = std::make_shared<Options>();
+  CLI::Option* const measure = command->add_flag(
+      "--measure", options->measure,
+      "find what a GPU can do at most, in half a minute, and keep it: limits and predictions are "
+      "then made from it");
+  command->add_flag("--json", options->json, "machine-readable")->excludes(measure);
+  command
+      ->add_option("--device", options->measuring.device,
+                   "ordinal of the GPU to measure; default 0")
+      ->needs(measure);
+  command
+      ->add_option("--out", options->measuring.out,
+                   "write what was measured there, and not to where it is kept: "
+                   "$GPUEXP_DATA_DIR/ceilings/UUID.json, by default in ~/.local/share/gpuexp")
+      ->needs(measure);
+  command->footer("example: gpuexp info --measure");
+  command->callback([&context, options] {
+    context.action = [&context, options] { return run(context, *options); };
+  });
 }
 
 }  // namespace gpuexp::cli

@@ -5,13 +5,17 @@
 #include <string>
 
 #include "cli/app.hpp"
+#include "core/plan.hpp"
 #include "gpu/device_query.hpp"
 #include "report/report.hpp"
 
 namespace gpuexp::cli {
 
-Provenance provenance_of(const Context& context, const Config& config, const DeviceInfo& device,
+Provenance provenance_of(const Context& context, const Plan& plan, const DeviceInfo& device,
                          std::time_t started);
+
+/// What limits and predictions of the plan are made from.
+CeilingsProvenance provenance_of(const PredictionBasis& basis, const DeviceSpec& device);
 
 /// UTC in the format of strftime.
 std::string utc(const char* format, std::time_t at);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/interrupts.hpp"
 #include "core/counter_columns.hpp"
 
 namespace gpuexp::cli {
@@ -40,6 +41,7 @@ void Recorder::add_result(std::size_t cell, Result result) {
 }
 
 void Recorder::floor_measured(Mode mode, const std::vector<double>& samples_us) {
+  floors_us_[mode] = samples_us;
   if (log_) log_->floor(name_of(mode), samples_us);
 }
 
@@ -134,6 +136,20 @@ Report Recorder::finish(Provenance provenance, bool complete) {
   }
   report.complete = complete;
   return report;
+}
+
+ExitCode exit_code_of(const Report& report) {
+  const auto column = report.table.column("status");
+  const auto any = [&](Status status) {
+    return std::any_of(report.table.rows.begin(), report.table.rows.end(),
+                       [&](const std::vector<Field>& row) {
+                         return row[*column] == Field{std::string(name_of(status))};
+                       });
+  };
+  if (interrupted()) return ExitCode::interrupted;
+  if (any(Status::incorrect)) return ExitCode::incorrect;
+  if (any(Status::failed) || any(Status::timeout) || any(Status::not_run)) return ExitCode::failed;
+  return ExitCode::ok;
 }
 
 }  // namespace gpuexp::cli

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "cli/app.hpp"
 #include "cli/progress.hpp"
 #include "core/columns.hpp"
 #include "core/runner.hpp"
@@ -31,6 +33,8 @@ class Recorder final : public RunObserver {
   int mismatch_files() const { return mismatch_files_; }
   /// Why hardware counters could not be read, and for how many rows.
   const std::map<std::string, int>& uncounted() const { return uncounted_; }
+  /// Samples of an empty kernel, by mode.
+  const std::map<Mode, std::vector<double>>& floors_us() const { return floors_us_; }
   /// Rows go there as they finish.
   void add_csv(std::unique_ptr<Output> output);
   /// A row of an earlier run that stands.
@@ -71,7 +75,11 @@ class Recorder final : public RunObserver {
   std::filesystem::path mismatches_;  ///< empty where none are saved
   int mismatch_files_ = 0;
   std::map<std::string, int> uncounted_;
+  std::map<Mode, std::vector<double>> floors_us_;
   Progress progress_;
 };
+
+/// The worst that happened to a row; `interrupted` where the run was.
+ExitCode exit_code_of(const Report& report);
 
 }  // namespace gpuexp::cli

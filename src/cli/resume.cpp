@@ -87,6 +87,14 @@ void check_resumable(const Resumable& resumable, const Plan& plan, const DeviceI
     refuse(folder, fmt::format("its plan had {} cells, and now has {}", resumable.log.cells,
                                plan.cell_count()));
   }
+  const auto& rested_on = resumable.log.report.provenance.ceilings;
+  const CeilingsProvenance rests_on = provenance_of(plan.basis, device.spec);
+  if (rested_on != rests_on) {
+    refuse(folder,
+           fmt::format("its predictions are from {}, and would now be from {}; run it "
+                       "anew, or put the ceilings back",
+                       rested_on ? rested_on->source : "unknown ceilings", rests_on.source));
+  }
 }
 
 void keep_finished(const Resumable& resumable, const Plan& plan, Recorder& recorder,

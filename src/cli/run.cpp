@@ -62,29 +62,11 @@ fs::path results_dir(const Options& options, const Config& config, std::time_t s
                                             : fs::path(options.out) / config.name;
 }
 
-ExitCode exit_code_of(const Report& report) {
-  const auto column = report.table.column("status");
-  const auto any = [&](Status status) {
-    return std::any_of(report.table.rows.begin(), report.table.rows.end(),
-                       [&](const std::vector<Field>& row) {
-                         return row[*column] == Field{std::string(name_of(status))};
-                       });
-  };
-  if (interrupted()) return ExitCode::interrupted;
-  if (any(Status::incorrect)) return ExitCode::incorrect;
-  if (any(Status::failed) || any(Status::timeout) || any(Status::not_run)) return ExitCode::failed;
-  return ExitCode::ok;
-}
-
-/// A profiler, sanitizer or debugger follows one process, and may wait for a GPU that would wait
-/// for the host.
 DeviceOptions device_options(const Options& options) {
   DeviceOptions device = options.device;
-  const std::string tool = watcher();
-  device.isolated = !options.no_isolate && !options.profile && tool.empty();
+  device.isolated = !options.no_isolate && !options.profile;
   device.gated = device.isolated && !options.no_gate;
-  if (!tool.empty() && !options.quiet)
-    fmt::print(stderr, "gpuexp: {} is watching: one process, and no gate\n", tool);
+  make_room_for_watcher(device, options.quiet);
   return device;
 }
 
@@ -120,7 +102,7 @@ class Command {
     for (const Config& config : configs_) {
       plans_.push_back(
           make_plan(config, device_.info.spec, context_.resources, device_.info.free_bytes));
-      plans_.back().basis = basis_of(device_.info.spec, device_.info.spec_id);
+      plans_.back().basis = basis_of(device_.info);
     }
     if (resumed_) check_resumable(*resumed_, plans_.front(), device_.info);
     if (against_) keep_planned(*against_, plans_.front());
@@ -221,9 +203,8 @@ class Command {
 
   ExitCode run_one(const Plan& plan, std::time_t started) {
     const fs::path dir = results_dir(options_, *plan.config, started);
-    const Provenance provenance =
-        resumed_ ? resumed_->log.report.provenance
-                 : provenance_of(context_, *plan.config, device_.info, started);
+    const Provenance provenance = resumed_ ? resumed_->log.report.provenance
+                                           : provenance_of(context_, plan, device_.info, started);
     RunOptions run_options;
     run_options.kind = options_.verify_only ? RunKind::verify : RunKind::measure;
     Recorder recorder(plan, context_.resources, run_options.kind, options_.quiet);

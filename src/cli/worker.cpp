@@ -172,6 +172,14 @@ std::string watcher() {
   return is_debugged() ? "a debugger" : "";
 }
 
+void make_room_for_watcher(DeviceOptions& options, bool quiet) {
+  const std::string tool = watcher();
+  if (tool.empty()) return;
+  options.isolated = false;
+  options.gated = false;
+  if (!quiet) fmt::print(stderr, "gpuexp: {} is watching: one process, and no gate\n", tool);
+}
+
 void add_worker(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand("worker", "owns the GPU for run and verify");
   command->group("");

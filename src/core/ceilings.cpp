@@ -1,5 +1,6 @@
 #include "core/ceilings.hpp"
 
+#include <initializer_list>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -28,6 +29,14 @@ void append_pipes(std::vector<CeilingTerm>& terms, const std::string& prefix,
                      fmt::format("{}{}", name_of(pipe), doc),
                      [rates, i](Ceilings& c) -> Figure& { return (c.*rates)[i]; }});
   }
+}
+
+// Empty where one of the two is not known: empty, or 0 in a device spec.
+Figure quotient(double a, double b) {
+  return a > 0 && b > 0 ? Figure(a / b) : std::nullopt;
+}
+Figure product(const Figure& a, const Figure& b) {
+  return a && b ? Figure(*a * *b) : std::nullopt;
 }
 
 CeilingTerm term(const char* id, const char* unit, double scale, const char* doc,
@@ -128,35 +137,45 @@ Ceilings datasheet_ceilings(const DeviceSpec& device) {
 }
 
 Ceilings scaled_ceilings(const Ceilings& measured, const DeviceSpec& from, const DeviceSpec& to) {
-  const double clock = to.sm_clock_max_mhz / from.sm_clock_max_mhz;
-  const double dram = to.memory_bytes_per_s / from.memory_bytes_per_s;
-  const double sms = clock * to.sm_count / from.sm_count;
-  const auto scale = [](Figure& figure, double by) {
-    if (figure) *figure *= by;
+  const Figure clock = quotient(to.sm_clock_max_mhz, from.sm_clock_max_mhz);
+  const Figure dram = quotient(to.memory_bytes_per_s, from.memory_bytes_per_s);
+  const Figure sms = product(clock, quotient(to.sm_count, from.sm_count));
+  const Figure clock_period = quotient(from.sm_clock_max_mhz, to.sm_clock_max_mhz);
+  Ceilings c = with_fp16_sums(measured, from);
+  const auto scale = [&](std::initializer_list<Figure Ceilings::*> figures, const Figure& by) {
+    for (Figure Ceilings::*figure : figures)
+      c.*figure = product(c.*figure, by);
   };
-  Ceilings c = measured;
-  scale(c.sm_clock_hz, clock);
-  for (Figure Ceilings::*figure :
-       {&Ceilings::dram_read_bytes_per_s, &Ceilings::dram_write_bytes_per_s,
-        &Ceilings::dram_copy_bytes_per_s})
-    scale(c.*figure, dram);
-  for (Figure Ceilings::*figure : {&Ceilings::l2_read_bytes_per_s, &Ceilings::l2_write_bytes_per_s,
-                                   &Ceilings::shared_bytes_per_s})
-    scale(c.*figure, sms);
-  for (Figure Ceilings::*figure :
-       {&Ceilings::l1_latency_ns, &Ceilings::shared_latency_ns, &Ceilings::barrier_latency_ns,
-        &Ceilings::fma_latency_ns, &Ceilings::block_latency_ns})
-    scale(c.*figure, 1 / clock);
-  scale(c.blocks_per_s, clock);
+  scale({&Ceilings::sm_clock_hz, &Ceilings::blocks_per_s}, clock);
+  scale({&Ceilings::dram_read_bytes_per_s, &Ceilings::dram_write_bytes_per_s,
+         &Ceilings::dram_copy_bytes_per_s, &Ceilings::dram_random_bytes_per_s},
+        dram);
+  scale({&Ceilings::l2_read_bytes_per_s, &Ceilings::l2_write_bytes_per_s,
+         &Ceilings::shared_bytes_per_s},
+        sms);
+  scale({&Ceilings::l1_latency_ns, &Ceilings::shared_latency_ns, &Ceilings::barrier_latency_ns,
+         &Ceilings::fma_latency_ns, &Ceilings::block_latency_ns},
+        clock_period);
   for (std::size_t i = 0; i < kPipeCount; ++i) {
     const Figure peak = to.peak_ops_per_s[i];
-    const Figure other = from.peak_ops_per_s[i];
-    const Figure reached = c.ops_per_s[i];
-    c.ops_per_s[i] = peak && other && reached ? Figure(*reached * *peak / *other) : peak;
+    const Figure by = quotient(peak.value_or(0), from.peak_ops_per_s[i].value_or(0));
+    const Figure reached = product(c.ops_per_s[i], by);
+    c.ops_per_s[i] = reached ? reached : peak;
     // mma.sync alone is slower than the fastest way on a device with another way.
     const bool has_wgmma = to.cc_major == from.cc_major;
-    Figure& mma = c.mma_sync_ops_per_s[i];
-    mma = has_wgmma && mma && peak && other ? Figure(*mma * *peak / *other) : std::nullopt;
+    c.mma_sync_ops_per_s[i] = has_wgmma ? product(c.mma_sync_ops_per_s[i], by) : std::nullopt;
+  }
+  return c;
+}
+
+Ceilings with_fp16_sums(const Ceilings& ceilings, const DeviceSpec& device) {
+  constexpr auto kIn32 = static_cast<std::size_t>(Pipe::tensor_fp16_fp32);
+  constexpr auto kIn16 = static_cast<std::size_t>(Pipe::tensor_fp16_fp16);
+  const Figure by =
+      quotient(device.peak_ops_per_s[kIn16].value_or(0), device.peak_ops_per_s[kIn32].value_or(0));
+  Ceilings c = ceilings;
+  for (auto rates : {&Ceilings::ops_per_s, &Ceilings::mma_sync_ops_per_s}) {
+    if (!(c.*rates)[kIn16]) (c.*rates)[kIn16] = product((c.*rates)[kIn32], by.value_or(1));
   }
   return c;
 }

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -75,13 +76,32 @@ struct CeilingTerm {
 /// In the order in which they are shown.
 const std::vector<CeilingTerm>& ceiling_terms();
 
+/// A ceiling as it was found on a device.
+struct MeasuredCeiling {
+  double value;  ///< in the unit of its CeilingTerm
+  double low;    ///< 95 % interval
+  double high;
+  std::string from;  ///< the row that it was taken from
+
+  bool operator==(const MeasuredCeiling&) const = default;
+};
+
+/// By CeilingTerm::id.
+using MeasuredCeilings = std::map<std::string, MeasuredCeiling>;
+
 /// What the datasheet has: bandwidth of DRAM, rates of pipes, the clock. The rest is empty.
 Ceilings datasheet_ceilings(const DeviceSpec& device);
 
 /// What a device would reach that is to its datasheet as `from` is to `measured`: bandwidth of DRAM
 /// and rates of pipes in proportion to the datasheet's, L2 and shared memory per SM and clock,
-/// latencies on the SM in clocks, of L2, DRAM and launches in time.
+/// latencies on the SM in clocks, of L2, DRAM and launches in time. A figure whose proportion is
+/// not known is empty.
 Ceilings scaled_ceilings(const Ceilings& measured, const DeviceSpec& from, const DeviceSpec& to);
+
+/// Ceilings measured on `device`, with rates of fp16 that is summed in fp16, for which no kernel
+/// measures: those of sums in fp32 in proportion to the datasheet's two. On data-centre parts they
+/// are equal; GeForce parts sum in fp32 at half the rate. As equal where the datasheet lacks one.
+Ceilings with_fp16_sums(const Ceilings& ceilings, const DeviceSpec& device);
 
 /// Each figure of `ceilings`, or where it is empty that of `others`.
 Ceilings completed(const Ceilings& ceilings, const Ceilings& others);

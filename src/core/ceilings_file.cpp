@@ -2,7 +2,10 @@
 
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "core/json_node.hpp"
+#include "core/names.hpp"
 
 namespace gpuexp {
 
@@ -10,18 +13,24 @@ namespace {
 
 constexpr int kSchemaVersion = 1;
 
-std::vector<std::string> known_ids() {
+const CeilingTerm& term_of(const std::string& id, const Node& node) {
   std::vector<std::string> ids;
-  for (const CeilingTerm& term : ceiling_terms())
+  for (const CeilingTerm& term : ceiling_terms()) {
+    if (term.id == id) return term;
     ids.push_back(term.id);
-  return ids;
+  }
+  node.fail("unknown ceiling" + allowed_names(id, ids));
 }
 
-MeasuredCeiling read_measured(const Node& node) {
+MeasuredCeiling read_measured(const Node& node, const CeilingTerm& term) {
   constexpr double kLargest = 1e9;
   const Bounds positive{0, kLargest, true};
-  return {node.require("value").real(positive), node.require("low").real(positive),
-          node.require("high").real(positive), node.require("from").text()};
+  if (const auto unit = node.find("unit")) unit->one_of({term.unit}, "unit");
+  const MeasuredCeiling m{node.require("value").real(positive), node.require("low").real(positive),
+                          node.require("high").real(positive), node.require("from").text()};
+  if (!(m.low <= m.value && m.value <= m.high))
+    node.fail(fmt::format("{} is not within {} to {}", m.value, m.low, m.high));
+  return m;
 }
 
 }  // namespace
@@ -38,9 +47,9 @@ Ceilings CeilingsFile::ceilings() const {
 std::string to_json(const CeilingsFile& file) {
   nlohmann::ordered_json json = {{"schema_version", kSchemaVersion},
                                  {"device", file.device},
-                                 {"uuid", file.uuid},
-                                 {"driver_version", file.driver_version},
-                                 {"cuda_toolkit", file.cuda_toolkit},
+                                 {"uuid", file.conditions.uuid},
+                                 {"driver_version", file.conditions.driver_version},
+                                 {"cuda_toolkit", file.conditions.cuda_toolkit},
                                  {"git_commit", file.git_commit},
                                  {"utc", file.utc},
                                  {"ceilings", nlohmann::ordered_json::object()}};
@@ -64,20 +73,12 @@ CeilingsFile read_ceilings_file(const std::filesystem::path& path) {
   root.require("schema_version").integer({1, kSchemaVersion});
   CeilingsFile file;
   file.device = root.require("device").text();
-  file.uuid = root.require("uuid").text();
-  file.driver_version = root.require("driver_version").text();
-  file.cuda_toolkit = root.require("cuda_toolkit").text();
+  file.conditions = {root.require("uuid").text(), root.require("driver_version").text(),
+                     root.require("cuda_toolkit").text()};
   file.git_commit = root.require("git_commit").text();
   file.utc = root.require("utc").text();
-  const std::vector<std::string> ids = known_ids();
-  for (const auto& [id, node] : root.require("ceilings").members("an object of ceilings")) {
-    node.find("unit");
-    bool is_known = false;
-    for (const std::string& known : ids)
-      is_known = is_known || known == id;
-    if (!is_known) node.fail("unknown ceiling");
-    file.measured.emplace(id, read_measured(node));
-  }
+  for (const auto& [id, node] : root.require("ceilings").members("an object of ceilings"))
+    file.measured.emplace(id, read_measured(node, term_of(id, node)));
   return file;
 }
 

@@ -3,29 +3,29 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
-#include <optional>
 #include <string>
 
 #include "core/ceilings.hpp"
 
 namespace gpuexp {
 
-struct MeasuredCeiling {
-  double value;  ///< in the unit of its CeilingTerm
-  double low;    ///< 95 % interval
-  double high;
-  std::string from;  ///< the row that it was taken from
+/// What measured ceilings hold for.
+struct MeasuringConditions {
+  std::string uuid;  ///< of the GPU
+  std::string driver_version;
+  std::string cuda_toolkit;
+
+  bool operator==(const MeasuringConditions&) const = default;
 };
 
 struct CeilingsFile {
   std::string device;  ///< as the driver names it
-  std::string uuid;
-  std::string driver_version;
-  std::string cuda_toolkit;
-  std::string git_commit;
-  std::string utc;                                  ///< when it was measured
-  std::map<std::string, MeasuredCeiling> measured;  ///< by CeilingTerm::id
+  MeasuringConditions conditions;
+  std::string git_commit;  ///< that gpuexp was built from
+  std::string utc;         ///< when it was measured
+  MeasuredCeilings measured;
+
+  bool operator==(const CeilingsFile&) const = default;
 
   /// Empty where nothing was measured.
   Ceilings ceilings() const;

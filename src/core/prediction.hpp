@@ -39,9 +39,10 @@ struct Prediction {
 
 /// The ceilings that predictions are made from.
 struct PredictionBasis {
-  Ceilings ceilings;         ///< complete, as far as anything is known
-  bool is_measured = false;  ///< on this device
-  std::string source;        ///< for readers: "measured on …"
+  Ceilings ceilings;               ///< complete, as far as anything is known
+  bool is_measured = false;        ///< on this device
+  std::string source;              ///< for readers: "measured on …"
+  MeasuredCeilings measured = {};  ///< those of `ceilings` that were, with their intervals
 };
 
 /// The bytes that DRAM has to move before the launch can end. In cold mode every byte read comes

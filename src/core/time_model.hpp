@@ -4,13 +4,17 @@
 // An SM holds as many blocks as fit. Their warps go round between stations that serve one at a
 // time, each with a demand: the issue slots and pipes of their scheduler, its share of the data
 // stage of L1 and shared memory, of L2 and of DRAM; and between them wait for latencies, during
-// which others are served. Where barriers hold the warps of a block together, blocks go round, on
-// the whole SM. How fast such a network turns follows from mean value analysis (queueing.hpp): the
-// slowest station binds where many are resident (a roofline), latency over the number of resident
-// ones where few are (Little's law), and in between what the network says. Blocks come in waves;
-// the last one, which does not fill the device, has fewer to hide latency with and more of the
-// shared bandwidth for each. Before the first wave turns, its places have to be filled and its
-// first loads to come back.
+// which others are served. How fast such a network turns follows from mean value analysis
+// (queueing.hpp): the slowest station binds where many are resident (a roofline), latency over the
+// number of resident ones where few are (Little's law), and in between what the network says.
+//
+// Where barriers hold the warps of a block together, blocks go round, on the whole SM, each for as
+// long as its slowest station takes. Warps that work ahead are customers of the whole SM, too: with
+// work for several stations at once, each fills in as four do that wait at every step.
+//
+// Blocks come in waves; the last one, which does not fill the device, has fewer to hide latency with
+// and more of the shared bandwidth for each. Before the first wave turns, its places have to be
+// filled and its first loads to come back.
 #pragma once
 
 #include <optional>

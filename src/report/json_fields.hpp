@@ -9,6 +9,9 @@ namespace gpuexp {
 /// Member of a row that holds its raw samples; no column may be called so.
 inline constexpr std::string_view kSamplesMember = "samples_us";
 
+/// Member of a provenance, absent from reports of before there was one.
+inline constexpr const char* kCeilingsMember = "ceilings";
+
 /// Members of a report whose run read hardware counters.
 inline constexpr std::string_view kKernelColumnsMember = "kernel_columns";
 inline constexpr std::string_view kKernelsMember = "kernels";
@@ -32,6 +35,18 @@ void visit_device(Device& device, Visit&& visit) {
   visit("memory_total_bytes", device.memory_total_bytes, "of the device");
   visit("memory_bytes_per_s", device.memory_bytes_per_s, "theoretical bandwidth of its memory");
   visit("memory_free_bytes", device.memory_free_bytes, "at the start of the run");
+}
+
+template <class Ceiling, class Visit>
+void visit_ceiling(Ceiling& ceiling, Visit&& visit) {
+  visit("unit", ceiling.unit, "of the numbers");
+  visit("value", ceiling.value,
+        "that limits and predictions were made from; null where only the datasheet has one");
+  visit("low", ceiling.low,
+        "lower end of its 95 % interval; null where it was scaled from another GPU's");
+  visit("high", ceiling.high, "upper end of it");
+  visit("from", ceiling.from, "key of the row that it was measured in");
+  visit("datasheet", ceiling.datasheet, "null where the datasheet has none");
 }
 
 template <class Config, class Visit>

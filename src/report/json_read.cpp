@@ -116,11 +116,28 @@ class Reader {
         values_.object(at, [&](const std::string& key, const Place& in) {
           known_member(key, in, p.device, [](auto& m, const auto& v) { visit_device(m, v); });
         });
+      } else if (name == kCeilingsMember) {
+        read_ceilings(at, p.ceilings.emplace());
       } else {
         known_member(name, at, p, [](auto& m, const auto& v) { visit_run(m, v); });
       }
     });
     values_.require(names, place, {"argv", "config", "settings", "device"});
+  }
+
+  void read_ceilings(const Place& place, CeilingsProvenance& ceilings) {
+    const auto names = values_.object(place, [&](const std::string& name, const Place& at) {
+      if (name == "source") return values_.read(at, ceilings.source);
+      if (name != "values") return scanner_.skip();
+      values_.object(at, [&](const std::string& id, const Place& in) {
+        CeilingProvenance& ceiling = ceilings.values.emplace_back();
+        ceiling.id = id;
+        values_.object(in, [&](const std::string& key, const Place& of) {
+          known_member(key, of, ceiling, [](auto& m, const auto& v) { visit_ceiling(m, v); });
+        });
+      });
+    });
+    values_.require(names, place, {"source", "values"});
   }
 
   void read_columns(const Place& place, Table& table) {

@@ -47,6 +47,17 @@ auto describe_into(Json& properties) {
   };
 }
 
+Json ceilings() {
+  Json ceiling = Json::object();
+  const CeilingProvenance example;
+  visit_ceiling(example, describe_into(ceiling));
+  return object(
+      {{"source", described("Where they are from, for people.", {{"type", "string"}})},
+       {"values", described("By the names that gpuexp info --measure shows.",
+                            {{"type", "object"}, {"additionalProperties", object(ceiling, {})}})}},
+      {"source", "values"});
+}
+
 Json provenance() {
   const Provenance example;
   Json device = Json::object();
@@ -62,6 +73,8 @@ Json provenance() {
                 {{"type", "object"},
                  {"additionalProperties", {{"type", Json::array({"string", "number", "null"})}}}});
   properties["device"] = described("What the driver said of the GPU.", object(device, {}));
+  properties[kCeilingsMember] = described(
+      "What the GPU can do at most, from which limits and predictions were made.", ceilings());
   return object(properties, {"argv", "config", "settings", "device"});
 }
 

@@ -22,6 +22,13 @@ auto writer_into(Json& object) {
   };
 }
 
+Json json_of_ceilings(const CeilingsProvenance& ceilings) {
+  Json values = Json::object();
+  for (const CeilingProvenance& ceiling : ceilings.values)
+    visit_ceiling(ceiling, writer_into(values[ceiling.id] = Json::object()));
+  return {{"source", ceilings.source}, {"values", values}};
+}
+
 Json json_of_provenance(const Provenance& provenance) {
   Json json = Json::object();
   visit_run(provenance, writer_into(json));
@@ -33,6 +40,7 @@ Json json_of_provenance(const Provenance& provenance) {
     settings[name] = json_of(value);
   Json& device = json["device"] = Json::object();
   visit_device(provenance.device, writer_into(device));
+  if (provenance.ceilings) json[kCeilingsMember] = json_of_ceilings(*provenance.ceilings);
   return json;
 }
 

@@ -50,6 +50,26 @@ struct ConfigProvenance {
   bool operator==(const ConfigProvenance&) const = default;
 };
 
+/// What the device can do at most in one respect: measured, as far as it was, and by its datasheet.
+struct CeilingProvenance {
+  std::string id;                   ///< CeilingTerm::id
+  std::optional<std::string> unit;  ///< of the four numbers
+  std::optional<double> value;      ///< that limits and predictions were made from
+  std::optional<double> low;  ///< its 95 % interval; empty where it was scaled from another GPU's
+  std::optional<double> high;
+  std::optional<std::string> from;  ///< the row that it was measured in
+  std::optional<double> datasheet;
+
+  bool operator==(const CeilingProvenance&) const = default;
+};
+
+struct CeilingsProvenance {
+  std::string source;  ///< "ceilings measured on …", for readers
+  std::vector<CeilingProvenance> values;
+
+  bool operator==(const CeilingsProvenance&) const = default;
+};
+
 struct Provenance {
   std::optional<std::string> gpuexp_version;
   std::optional<std::string> git_commit;
@@ -63,6 +83,7 @@ struct Provenance {
   /// What was in force after defaults, config and command line, in the order given.
   std::vector<std::pair<std::string, Field>> settings;
   DeviceProvenance device;
+  std::optional<CeilingsProvenance> ceilings;  ///< that limits and predictions rest on
 
   bool operator==(const Provenance&) const = default;
 };

@@ -281,6 +281,8 @@ Page page_of(const Report& report) {
   Page page;
   const auto facts = provenance_facts(report.provenance);
   if (!facts.empty()) page.head.push_back(fmt::format("{}", fmt::join(facts, " · ")));
+  if (const auto& ceilings = report.provenance.ceilings)
+    page.head.push_back(printable(fmt::format("predictions from {}", ceilings->source)));
   page.experiments = views_of(report.table, report.provenance.device.memory_bytes_per_s);
   page.summary = summary_of(report);
   return page;

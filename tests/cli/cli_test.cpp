@@ -136,6 +136,10 @@ TEST_CASE("mistakes end with exit code 2 and a message that names them") {
        2},
       {"error_report_samples", "report docs/results/h200/quickstart.json --no-samples", 2},
       {"error_schema", "schema result", 2},
+      {"error_info_json", "info --measure --json", 2},
+      {"error_info_out", "info --out ceilings.json", 2},
+      {"error_info_device", "info --measure --device first", 2},
+      {"error_info_device_alone", "info --device 1", 2},
   };
   for (const Case& c : cases)
     check_golden(c.name, c.arguments, c.exit_code);
@@ -348,6 +352,11 @@ TEST_CASE("a machine without a GPU is told so, with exit code 5") {
   if (info.exit_code == 0) return;  // this machine has one
   CHECK(info.exit_code == 5);
   CHECK_THAT(info.output, contains_text("no GPU: "));
+  const fs::path out = fs::temp_directory_path() / "gpuexp_cli_ceilings.json";
+  const Outcome measured = gpuexp("info --measure --out " + out.string());
+  CHECK(measured.exit_code == 5);
+  CHECK(measured.output == info.output);
+  CHECK(!fs::exists(out));
   const Outcome run = gpuexp("run tests/cli/data/small.json");
   CHECK(run.exit_code == 5);
   CHECK_THAT(run.output, contains_text("no GPU: "));

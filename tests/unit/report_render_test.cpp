@@ -109,6 +109,7 @@ TEST_CASE("Terminal rendering of a small report", "[report][terminal][golden]") 
       terminal(100, true) ==
       R"(gpuexp 0.1.0 · commit 0123456789ab · NVIDIA H200 · driver 580.65.06 · 2025-01-02T03:04:05Z ·
 configs/a b.json
+predictions from ceilings measured on NVIDIA H200
 
 ladder: matmul
   k = 64 · cold · speed-up over naive · limit: fp32
@@ -136,6 +137,7 @@ ladder: matmul
 TEST_CASE("Terminal rendering in ASCII and little width", "[report][terminal][golden]") {
   CHECK(terminal(60, false) == R"(gpuexp 0.1.0 | commit 0123456789ab | NVIDIA H200 | driver
 580.65.06 | 2025-01-02T03:04:05Z | configs/a b.json
+predictions from ceilings measured on NVIDIA H200
 
 ladder: matmul
   k = 64 | cold | speed-up over naive | limit: fp32
@@ -182,6 +184,8 @@ TEST_CASE("Markdown rendering of a small report", "[report][markdown][golden]") 
   CHECK(
       render_markdown(small_report()) ==
       R"(gpuexp 0.1.0 · commit 0123456789ab · NVIDIA H200 · driver 580.65.06 · 2025-01-02T03:04:05Z · configs/a b.json
+
+predictions from ceilings measured on NVIDIA H200
 
 ## ladder: matmul
 

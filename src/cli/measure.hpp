@@ -1,0 +1,19 @@
+// gpuexp info --measure: this device's own ceilings.
+#pragma once
+
+#include <string>
+
+#include "cli/app.hpp"
+
+namespace gpuexp::cli {
+
+struct MeasureOptions {
+  int device = 0;
+  std::string out;  ///< empty: where basis_of looks for it
+};
+
+/// Runs configs/ceilings.json, shows what it found beside the datasheet and the vendor's calls, and
+/// writes it. Throws ConfigError, and ReportError when the file cannot be written.
+ExitCode measure(const Context& context, const MeasureOptions& options);
+
+}  // namespace gpuexp::cli

@@ -1,0 +1,143 @@
+// Which ceilings predictions are made from, with folders of its own.
+#include "core/basis.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <unistd.h>
+
+#include "support/catch.hpp"
+
+namespace gpuexp::test {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const MeasuringConditions kNow{"GPU-1", "580.65.06", "13.0.88"};
+
+DeviceSpec device() {
+  DeviceSpec d;
+  d.name = "NVIDIA H200";
+  d.cc_major = 9;
+  d.sm_count = 132;
+  d.sm_clock_max_mhz = 1980;
+  d.memory_bytes_per_s = 4.8e12;
+  d.peak_ops_per_s[static_cast<std::size_t>(Pipe::fp64)] = 33e12;
+  return d;
+}
+
+std::string file_of(const std::string& name, const MeasuringConditions& conditions,
+                    const MeasuredCeilings& measured) {
+  CeilingsFile file;
+  file.device = name;
+  file.conditions = conditions;
+  file.utc = "2025-01-02T03:04:05Z";
+  file.measured = measured;
+  return to_json(file);
+}
+
+/// configs/ with the shipped device specs and the ceilings that a test gives it, and a kept file.
+class Places {
+ public:
+  Places() : root_(fs::temp_directory_path() / ("gpuexp_basis_test_" + std::to_string(getpid()))) {
+    fs::create_directories(root_ / "configs" / "ceilings");
+    fs::copy(fs::path(GPUEXP_SOURCE_DIR) / "configs" / "devices", root_ / "configs" / "devices");
+  }
+  ~Places() { fs::remove_all(root_); }
+  Places(const Places&) = delete;
+  Places& operator=(const Places&) = delete;
+
+  void record(const std::string& spec_id, const std::string& text) const {
+    std::ofstream(root_ / "configs" / "ceilings" / (spec_id + ".json")) << text;
+  }
+  void keep(const std::string& text) const { std::ofstream(root_ / "kept.json") << text; }
+
+  PredictionBasis listed(const std::string& spec_id) const {
+    return choose_basis(device(), spec_id, root_ / "configs", std::nullopt);
+  }
+  PredictionBasis present(const std::string& spec_id) const {
+    return choose_basis(device(), spec_id, root_ / "configs",
+                        PresentDevice{kNow, root_ / "kept.json"});
+  }
+
+ private:
+  fs::path root_;
+};
+
+MeasuredCeilings reads(double gb_per_s) {
+  return {{"dram_read", {gb_per_s, gb_per_s - 1, gb_per_s + 1, "read"}}};
+}
+
+}  // namespace
+
+TEST_CASE("without recorded ceilings the datasheet is what there is", "[basis]") {
+  const Places places;
+  const PredictionBasis basis = places.listed("h200");
+  CHECK(basis.source == "datasheet");
+  CHECK_FALSE(basis.is_measured);
+  CHECK(basis.ceilings.dram_read_bytes_per_s == 4.8e12);
+  CHECK(choose_basis(device(), "", std::nullopt, std::nullopt).source == "datasheet");
+}
+
+TEST_CASE("ceilings recorded of a kind of GPU hold for it, and in proportion for others",
+          "[basis]") {
+  const Places places;
+  places.record("h200", file_of("NVIDIA H200", {}, reads(4600)));
+  const PredictionBasis own = places.listed("h200");
+  CHECK(own.source == "ceilings measured on NVIDIA H200");
+  CHECK(own.is_measured);
+  CHECK(*own.ceilings.dram_read_bytes_per_s == Approx(4.6e12));
+  CHECK(own.measured == reads(4600));
+  CHECK(*own.ceilings.ops(Pipe::fp64, TensorPath::mma_sync) == 33e12);  // the datasheet's
+  const PredictionBasis other = places.listed("a100_sxm4_80gb");
+  CHECK(other.source == "ceilings measured on NVIDIA H200, in proportion to both datasheets");
+  CHECK_FALSE(other.is_measured);
+  CHECK(other.measured.empty());
+}
+
+TEST_CASE("a device's own ceilings go before those of its kind", "[basis]") {
+  const Places places;
+  MeasuredCeilings recorded = reads(4600);
+  recorded["l2_read"] = {8000, 7900, 8100, "l2"};
+  places.record("h200", file_of("NVIDIA H200", {}, recorded));
+  CHECK(places.present("h200").source ==
+        "ceilings measured on NVIDIA H200; gpuexp info --measure finds this one's own");
+  places.keep(file_of("NVIDIA H200", kNow, reads(4500)));
+  const PredictionBasis basis = places.present("h200");
+  CHECK(basis.source == "ceilings measured on this GPU at 2025-01-02T03:04:05Z");
+  CHECK(basis.is_measured);
+  CHECK(*basis.ceilings.dram_read_bytes_per_s == Approx(4.5e12));
+  CHECK(*basis.ceilings.l2_read_bytes_per_s == Approx(8e12));
+  CHECK(basis.measured.at("dram_read").value == 4500);
+  CHECK(basis.measured.at("l2_read").value == 8000);
+  CHECK(places.present("").is_measured);  // of a GPU that is not listed
+}
+
+TEST_CASE("kept ceilings of other conditions are passed over, and the source says why", "[basis]") {
+  const Places places;
+  places.record("h200", file_of("NVIDIA H200", {}, reads(4600)));
+  const std::string recorded = "ceilings measured on NVIDIA H200; those kept of this one ";
+  const std::pair<MeasuringConditions, std::string> cases[] = {
+      {{"GPU-2", kNow.driver_version, kNow.cuda_toolkit}, "are of GPU-2"},
+      {{kNow.uuid, "570.1", kNow.cuda_toolkit}, "are of driver 570.1, and this is 580.65.06"},
+      {{kNow.uuid, kNow.driver_version, "12.8"}, "are of CUDA 12.8, and this is 13.0.88"}};
+  for (const auto& [conditions, why] : cases) {
+    places.keep(file_of("NVIDIA H200", conditions, reads(4500)));
+    const PredictionBasis basis = places.present("h200");
+    CHECK(basis.source == recorded + why);
+    CHECK(*basis.ceilings.dram_read_bytes_per_s == Approx(4.6e12));
+    CHECK(basis.measured == reads(4600));
+  }
+  places.keep("{");
+  CHECK_THAT(places.present("h200").source, contains_text(recorded + "cannot be read: "));
+}
+
+TEST_CASE("a recorded file that cannot be read is an error", "[basis][error]") {
+  const Places places;
+  places.record("h200", "{");
+  CHECK_THROWS_AS(places.listed("h200"), ConfigError);
+}
+
+}  // namespace gpuexp::test
