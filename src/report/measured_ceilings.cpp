@@ -120,11 +120,6 @@ std::vector<Source> vendor_sources() {
   return sources;
 }
 
-const CeilingTerm& term_of(const std::string& id) {
-  const auto& terms = ceiling_terms();
-  return *std::find_if(terms.begin(), terms.end(), [&](const auto& t) { return t.id == id; });
-}
-
 /// A time with its interval.
 struct Span {
   double us;
@@ -218,7 +213,7 @@ class Reading {
     const double amount = *column * source.per;
     const Span time = difference(*whole, *taken_off);
     if (!(time.low > 0 && amount > 0)) return std::nullopt;
-    const double scale = term_of(source.ceiling).scale;
+    const double scale = find_ceiling_term(source.ceiling)->scale;
     const auto latency = [&](double us) { return us * 1e3 / amount / scale; };  // in ns
     const auto rate = [&](double us) { return amount / (us * 1e-6) / scale; };
     const std::string key = row.text("key");
