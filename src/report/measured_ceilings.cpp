@@ -8,6 +8,7 @@
 
 #include "core/l2_cache.hpp"
 #include "core/rounds.hpp"
+#include "core/row.hpp"
 #include "core/statistics.hpp"
 #include "report/results.hpp"
 
@@ -145,6 +146,7 @@ class Reading {
     std::optional<MeasuredCeiling> best;
     for (const ResultRow& row : rows_) {
       if (!matches(row, source.rows)) continue;
+      if (!row.passed() && row.text("status") != name_of(Status::skipped)) return std::nullopt;
       const auto found = ceiling(row, source);
       const auto is_faster = [&] {
         return source.is_latency ? found->value < best->value : found->value > best->value;
@@ -157,7 +159,7 @@ class Reading {
   /// Of a row that waits for memory, in which no power limit lowers the clock.
   std::optional<MeasuredCeiling> clock() const {
     for (const ResultRow& row : rows_) {
-      if (!matches(row, {"memory_bandwidth", {"copy"}, Mode::cold})) continue;
+      if (!row.passed() || !matches(row, {"memory_bandwidth", {"copy"}, Mode::cold})) continue;
       const auto mhz = row.number("sm_clock_mhz");
       const auto low = row.number("sm_clock_min_mhz");
       const auto high = row.number("sm_clock_max_mhz");
@@ -175,7 +177,7 @@ class Reading {
 
  private:
   static bool matches(const ResultRow& row, const Rows& rows) {
-    return row.passed() && row.text("family") == rows.family &&
+    return row.text("family") == rows.family &&
            std::count(rows.variants.begin(), rows.variants.end(), row.variant()) > 0 &&
            row.text("mode") == name_of(rows.mode) &&
            (rows.parameter.empty() || row.text(rows.parameter) == rows.value);
