@@ -5,7 +5,6 @@
 #include <ctime>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "build_info.hpp"
 #include "cli/basis.hpp"
@@ -15,19 +14,16 @@
 #include "cli/worker.hpp"
 #include "core/ceilings_file.hpp"
 #include "gpu/nvtx_tracer.hpp"
-#include "report/measured_ceilings.hpp"
+#include "report/ceilings.hpp"
 #include "report/output.hpp"
 #include "report/terminal.hpp"
 #include "report/text.hpp"
-#include "report/text_table.hpp"
 
 namespace gpuexp::cli {
 
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int kDigits = 4;
 
 /// Where the file goes; it can be written before anything is measured.
 fs::path output_path(const MeasureOptions& options, const DeviceInfo& device) {
@@ -95,60 +91,6 @@ Outcome run_config(const Context& context, OpenDevice& device) {
   return outcome;
 }
 
-std::string ceilings_table(const MeasuredCeilings& measured, const DeviceSpec& device) {
-  TextTable table;
-  table.add_column("ceiling", Align::left);
-  for (const char* title : {"measured", "± %"})
-    table.add_column(title, Align::right);
-  table.add_column("unit", Align::left);
-  for (const char* title : {"datasheet", "% of it"})
-    table.add_column(title, Align::right);
-  table.add_column("of what", Align::left);
-  Ceilings datasheet = datasheet_ceilings(device);
-  for (const CeilingTerm& term : ceiling_terms()) {
-    const auto found = measured.find(term.id);
-    if (found == measured.end()) continue;
-    const MeasuredCeiling& m = found->second;
-    const auto listed = term.of(datasheet);
-    const double shown = listed.value_or(0) / term.scale;
-    table.add_row({term.id, significant(m.value, kDigits),
-                   fmt::format("{:.1f}", 50 * (m.high - m.low) / m.value), term.unit,
-                   listed ? significant(shown, kDigits) : "",
-                   listed ? fmt::format("{:.1f}", 100 * m.value / shown) : "", term.doc});
-  }
-  return table.render();
-}
-
-std::string vendor_text(const Outcome& outcome) {
-  std::string text = "beside the vendor's calls of the same run:\n";
-  std::string warnings;
-  for (const VendorCall& call : outcome.vendor) {
-    const auto found = outcome.file.measured.find(call.ceiling);
-    if (found == outcome.file.measured.end()) {
-      warnings += fmt::format("warning: {} was not measured, and {} reached {}\n", call.ceiling,
-                              call.variant, significant(call.value, kDigits));
-      continue;
-    }
-    const double share = found->second.value / call.value;
-    text += fmt::format("  {:<18} {:5.1f} % of {} ({})\n", call.ceiling, 100 * share, call.variant,
-                        significant(call.value, kDigits));
-    if (!(share >= kLeastShareOfVendor)) {
-      warnings += fmt::format("warning: {} is below {:.0f} % of {}: this device can do more\n",
-                              call.ceiling, 100 * kLeastShareOfVendor, call.variant);
-    }
-  }
-  return (outcome.vendor.empty() ? "no vendor's call to hold these against has passed\n" : text) +
-         warnings;
-}
-
-std::string not_found(const MeasuredCeilings& measured) {
-  std::vector<std::string> ids;
-  for (const CeilingTerm& term : ceiling_terms()) {
-    if (!measured.count(term.id)) ids.push_back(term.id);
-  }
-  return ids.empty() ? "" : fmt::format("not found on this device: {}\n", fmt::join(ids, ", "));
-}
-
 }  // namespace
 
 ExitCode measure(const Context& context, const MeasureOptions& options) {
@@ -173,10 +115,10 @@ ExitCode measure(const Context& context, const MeasureOptions& options) {
     return outcome.code;
   }
   const MeasuredCeilings& measured = outcome.file.measured;
-  const std::string text = fmt::format(
-      "device {}: {}  ({}), measured in {:.1f} s\n\n{}\n{}{}", device->info.index,
-      device->info.spec.name, device->info.uuid, took.count(),
-      ceilings_table(measured, device->info.spec), not_found(measured), vendor_text(outcome));
+  const DeviceInfo& info = device->info;
+  const std::string text =
+      fmt::format("device {}: {}  ({}), measured in {:.1f} s\n\n{}", info.index, info.spec.name,
+                  info.uuid, took.count(), ceilings_text(measured, outcome.vendor, info.spec));
   fmt::print("{}", terminal_options(stdout).unicode ? text : to_ascii(text));
   if (measured.empty()) {
     fmt::print(stderr, "gpuexp: nothing was measured, and nothing is written\n");

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "build_info.hpp"
+#include "report/ceilings.hpp"
 
 namespace gpuexp::cli {
 
@@ -81,35 +82,6 @@ std::string utc(const char* format, std::time_t at) {
   return {text.data(), length};
 }
 
-CeilingsProvenance provenance_of(const PredictionBasis& basis, const DeviceSpec& device) {
-  CeilingsProvenance p;
-  p.source = basis.source;
-  Ceilings in_force = basis.ceilings;
-  Ceilings by_datasheet = datasheet_ceilings(device);
-  for (const CeilingTerm& term : ceiling_terms()) {
-    const auto shown = [&](const std::optional<double>& figure) {
-      return figure ? std::optional(*figure / term.scale) : std::nullopt;
-    };
-    CeilingProvenance c;
-    c.id = term.id;
-    c.unit = term.unit;
-    c.value = shown(term.of(in_force));
-    c.datasheet = shown(term.of(by_datasheet));
-    if (!c.value && !c.datasheet) continue;
-    if (const auto found = basis.measured.find(term.id); found != basis.measured.end()) {
-      const MeasuredCeiling& m = found->second;
-      c.value = m.value;
-      c.low = m.low;
-      c.high = m.high;
-      c.from = m.from;
-    } else if (c.value == c.datasheet) {
-      c.value.reset();  // the datasheet's, for want of another
-    }
-    p.values.push_back(std::move(c));
-  }
-  return p;
-}
-
 Provenance provenance_of(const Context& context, const Plan& plan, const DeviceInfo& device,
                          std::time_t started) {
   const Config& config = *plan.config;
@@ -139,7 +111,7 @@ Provenance provenance_of(const Context& context, const Plan& plan, const DeviceI
       p.settings.emplace_back(e.name + ".counters", fmt::format("{}", fmt::join(e.counters, ",")));
   }
   p.device = provenance_of(device);
-  p.ceilings = provenance_of(plan.basis, device.spec);
+  p.ceilings = ceilings_in_force(plan.basis, device.spec);
   return p;
 }
 

@@ -14,9 +14,6 @@ namespace gpuexp::cli {
 Provenance provenance_of(const Context& context, const Plan& plan, const DeviceInfo& device,
                          std::time_t started);
 
-/// What limits and predictions of the plan are made from.
-CeilingsProvenance provenance_of(const PredictionBasis& basis, const DeviceSpec& device);
-
 /// UTC in the format of strftime.
 std::string utc(const char* format, std::time_t at);
 

@@ -124,6 +124,13 @@ const std::vector<CeilingTerm>& ceiling_terms() {
   return kTerms;
 }
 
+const CeilingTerm* find_ceiling_term(std::string_view id) {
+  for (const CeilingTerm& term : ceiling_terms()) {
+    if (term.id == id) return &term;
+  }
+  return nullptr;
+}
+
 Ceilings datasheet_ceilings(const DeviceSpec& device) {
   Ceilings c;
   if (device.sm_clock_max_mhz > 0) c.sm_clock_hz = device.sm_clock_max_mhz * kMega;

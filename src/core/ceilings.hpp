@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/config.hpp"
@@ -75,6 +76,9 @@ struct CeilingTerm {
 
 /// In the order in which they are shown.
 const std::vector<CeilingTerm>& ceiling_terms();
+
+/// The one of this id; null where none is.
+const CeilingTerm* find_ceiling_term(std::string_view id);
 
 /// A ceiling as it was found on a device.
 struct MeasuredCeiling {

@@ -14,11 +14,10 @@ namespace {
 constexpr int kSchemaVersion = 1;
 
 const CeilingTerm& term_of(const std::string& id, const Node& node) {
+  if (const CeilingTerm* term = find_ceiling_term(id)) return *term;
   std::vector<std::string> ids;
-  for (const CeilingTerm& term : ceiling_terms()) {
-    if (term.id == id) return term;
+  for (const CeilingTerm& term : ceiling_terms())
     ids.push_back(term.id);
-  }
   node.fail("unknown ceiling" + allowed_names(id, ids));
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/l2_cache.hpp"
 #include "core/rounds.hpp"
+#include "core/row.hpp"
 #include "core/statistics.hpp"
 #include "report/results.hpp"
 
@@ -120,11 +121,6 @@ std::vector<Source> vendor_sources() {
   return sources;
 }
 
-const CeilingTerm& term_of(const std::string& id) {
-  const auto& terms = ceiling_terms();
-  return *std::find_if(terms.begin(), terms.end(), [&](const auto& t) { return t.id == id; });
-}
-
 /// A time with its interval.
 struct Span {
   double us;
@@ -150,6 +146,7 @@ class Reading {
     std::optional<MeasuredCeiling> best;
     for (const ResultRow& row : rows_) {
       if (!matches(row, source.rows)) continue;
+      if (!row.passed() && row.text("status") != name_of(Status::skipped)) return std::nullopt;
       const auto found = ceiling(row, source);
       const auto is_faster = [&] {
         return source.is_latency ? found->value < best->value : found->value > best->value;
@@ -162,7 +159,7 @@ class Reading {
   /// Of a row that waits for memory, in which no power limit lowers the clock.
   std::optional<MeasuredCeiling> clock() const {
     for (const ResultRow& row : rows_) {
-      if (!matches(row, {"memory_bandwidth", {"copy"}, Mode::cold})) continue;
+      if (!row.passed() || !matches(row, {"memory_bandwidth", {"copy"}, Mode::cold})) continue;
       const auto mhz = row.number("sm_clock_mhz");
       const auto low = row.number("sm_clock_min_mhz");
       const auto high = row.number("sm_clock_max_mhz");
@@ -180,7 +177,7 @@ class Reading {
 
  private:
   static bool matches(const ResultRow& row, const Rows& rows) {
-    return row.passed() && row.text("family") == rows.family &&
+    return row.text("family") == rows.family &&
            std::count(rows.variants.begin(), rows.variants.end(), row.variant()) > 0 &&
            row.text("mode") == name_of(rows.mode) &&
            (rows.parameter.empty() || row.text(rows.parameter) == rows.value);
@@ -218,7 +215,7 @@ class Reading {
     const double amount = *column * source.per;
     const Span time = difference(*whole, *taken_off);
     if (!(time.low > 0 && amount > 0)) return std::nullopt;
-    const double scale = term_of(source.ceiling).scale;
+    const double scale = find_ceiling_term(source.ceiling)->scale;
     const auto latency = [&](double us) { return us * 1e3 / amount / scale; };  // in ns
     const auto rate = [&](double us) { return amount / (us * 1e-6) / scale; };
     const std::string key = row.text("key");

@@ -13,10 +13,11 @@
 
 namespace gpuexp {
 
-/// Of each ceiling the fastest row that passed and has an interval; without one, none. The interval
-/// is that of the row's median time; of the clock, the lowest and highest of its readings. What is
-/// taken off a time (a floor, the ordered part of a gather) is in the value, and its uncertainty in
-/// the interval where it is known. `floors_us` has samples of an empty kernel by mode. Pure.
+/// Of each ceiling the fastest row that passed and has an interval; none without one, and none
+/// where a row that might have been faster came to nothing (skipped ones aside). The interval is
+/// that of the row's median time, and of a gather's ordered part where that is taken off, but not
+/// of a floor; of the clock, the lowest and highest of its readings. `floors_us` has samples of an
+/// empty kernel by mode.
 MeasuredCeilings measured_ceilings(const Table& rows,
                                    const std::map<Mode, std::vector<double>>& floors_us,
                                    const DeviceSpec& device);

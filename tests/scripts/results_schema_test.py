@@ -54,6 +54,13 @@ class ResultsSchema(unittest.TestCase):
                 VALIDATOR.validate(written)
                 self.assertEqual(written, recorded)
 
+    def test_ceilings_are_valid_and_read_back(self):
+        ceilings = self.sample["provenance"]["ceilings"]
+        self.assertEqual(ceilings["values"]["dram_read"]["low"], 890)
+        self.assertIsNone(ceilings["values"]["floor_cold"]["low"])
+        self.assertIsNone(ceilings["values"]["fp32"]["value"])
+        self.assertEqual(reported(self.sample_file)["provenance"]["ceilings"], ceilings)
+
     def test_kernels_of_launches_are_valid_and_read_back(self):
         self.assertGreater(len(self.sample["kernels"]), 0)
         self.assertIn(None, [kernel["name"] for kernel in self.sample["kernels"]])
@@ -87,7 +94,9 @@ class ResultsSchema(unittest.TestCase):
     def test_unknown_members_are_valid(self):
         grown = copy.deepcopy(self.sample)
         row, column = grown["rows"][0], grown["columns"][0]
-        for member in (grown, grown["provenance"], grown["provenance"]["device"], row, column):
+        ceilings = grown["provenance"]["ceilings"]
+        fp32 = ceilings["values"]["fp32"]
+        for member in (grown, grown["provenance"], grown["provenance"]["device"], ceilings, fp32, row, column):
             member["of_tomorrow"] = [{}]
         VALIDATOR.validate(grown)
         file = Path(self.directory.name) / "grown.json"
@@ -103,6 +112,8 @@ class ResultsSchema(unittest.TestCase):
             "no provenance": lambda r: r.pop("provenance"),
             "no argv": lambda r: r["provenance"].pop("argv"),
             "type in provenance": lambda r: r["provenance"]["device"].update(sm_count="132"),
+            "ceilings from nowhere": lambda r: r["provenance"]["ceilings"].pop("source"),
+            "a ceiling of text": lambda r: r["provenance"]["ceilings"]["values"]["fp32"].update(value="65"),
             "settings of lists": lambda r: r["provenance"]["settings"].update(seed=[1]),
             "complete is no number": lambda r: r.update(complete=1),
             "rows are no object": lambda r: r.update(rows={}),

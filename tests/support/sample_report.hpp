@@ -10,7 +10,7 @@
 
 #include "core/columns.hpp"
 #include "core/counter_columns.hpp"
-#include "report/report.hpp"
+#include "report/ceilings.hpp"
 #include "support/fake_family.hpp"
 #include "support/toy_family.hpp"
 
@@ -67,6 +67,15 @@ inline Row sample_row(const Plan& plan, const Group& group, const Cell& cell, st
   return row;
 }
 
+/// As if the toy's own had been measured in part.
+inline CeilingsProvenance sample_ceilings(const Plan& plan) {
+  PredictionBasis basis = plan.basis;
+  basis.source = "ceilings measured on a toy";
+  basis.ceilings.floor_cold_us = 3.7;
+  basis.measured = {{"dram_read", {900, 890, 910, "dram/read"}}};
+  return ceilings_in_force(basis, plan.device);
+}
+
 /// At least `rows` rows of `samples` samples each.
 inline Report sample_report(std::size_t rows, std::size_t samples) {
   const Config config = parse_config(sample_config(rows), "sample.json", fake::registry());
@@ -89,6 +98,7 @@ inline Report sample_report(std::size_t rows, std::size_t samples) {
   report.provenance.argv = {"gpuexp", "run", "sample.json"};
   report.provenance.config = {config.path, config.name, config.hash, config.text};
   report.provenance.settings = {{"seed", std::to_string(config.seed)}, {"max_seconds", 2.0}};
+  report.provenance.ceilings = sample_ceilings(plan);
   return report;
 }
 

@@ -111,6 +111,20 @@ TEST_CASE("tensor pipes count by whatever drives them fastest, and by mma.sync a
   CHECK(found.count("tensor_fp16_fp16") == 0);
 }
 
+TEST_CASE("a row that might have been faster leaves its ceiling out unless it cannot run here",
+          "[ceilings]") {
+  TimedRow wgmma = product("wgmma", "tensor_tf32", 1000);
+  const TimedRow mma_sync = product("mma_sync", "tensor_tf32", 2000);
+  wgmma.status = "skipped";
+  CHECK(ceilings_of({wgmma, mma_sync}).at("tensor_tf32").value == Approx(500));
+  for (const char* status : {"incorrect", "failed", "timeout", "not_run"}) {
+    wgmma.status = status;
+    const auto found = ceilings_of({mma_sync, wgmma});
+    CHECK(found.count("tensor_tf32") == 0);
+    CHECK(found.at("mma_sync.tensor_tf32").value == Approx(500));
+  }
+}
+
 TEST_CASE("latencies and blocks are without the launch", "[ceilings]") {
   const auto found = ceilings_of(
       {{"latency", "l2", "warm", "metric.chain_steps", 1000.0, 202},

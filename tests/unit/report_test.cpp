@@ -311,6 +311,14 @@ TEST_CASE("Broken reports are refused with file and place", "[report][json][erro
         "r.json: provenance.argv[0]: expected a text, found array");
   CHECK(error_of(with("\"sm_count\": null", "\"sm_count\": 1.5")) ==
         "r.json: provenance.device.sm_count: expected an integer of 64 bits, found 1.5");
+  const auto with_ceilings = [](const std::string& ceilings) {
+    return with("\"argv\": []", "\"argv\": [], \"ceilings\": " + ceilings);
+  };
+  CHECK(error_of(with_ceilings("{}")) == "r.json: provenance.ceilings: no member 'source'");
+  CHECK(error_of(with_ceilings(R"({"source": "", "values": []})")) ==
+        "r.json: provenance.ceilings.values: expected an object, found array");
+  CHECK(error_of(with_ceilings(R"({"source": "", "values": {"fp32": {"low": "1"}}})")) ==
+        "r.json: provenance.ceilings.values.fp32.low: expected a number, found \"1\"");
   CHECK(error_of(with("{\"x\":1.5", "{\"x\":1.5,\"x\":1.5")) ==
         "r.json: rows[0]: 'x' is given twice");
   CHECK(error_of(with("\"samples_us\":[]", "\"samples_us\":[],\"samples_us\":[]")) ==
