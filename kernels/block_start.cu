@@ -85,7 +85,7 @@ Variant many_resident() {
              "is left.",
              [](const DeviceSpec&) { return std::int64_t{0}; });
   v.compare_to = "one_resident";
-  v.moves = {{"active_warps_per_sm", Direction::rises, 2}};
+  v.moves = {{"active_warps_per_sm", Direction::rises, 1.5}};
   return v;
 }
 

@@ -151,10 +151,10 @@ Work work(const Problem& p, std::int64_t stride, std::int64_t offset) {
   return w;
 }
 
-// A warp issues its loads together and waits once. `instructions` and `alu` are of one warp: what
-// the layout's index arithmetic compiles to.
+// A warp issues its loads together and waits once. `instructions`, `alu` and `fma` are of one warp:
+// what the layout's index arithmetic compiles to.
 std::vector<Traffic> traffic(const Problem& p, const DeviceSpec& device, std::int64_t stride,
-                             std::int64_t offset, double instructions, double alu) {
+                             std::int64_t offset, double instructions, double alu, double fma) {
   const Work w = work(p, stride, offset);
   const double requests = static_cast<double>(ceil_div(p.n, kWarp));
   const double warps = static_cast<double>(ceil_div(p.n, kTile) * (kBlock / kWarp));
@@ -169,6 +169,7 @@ std::vector<Traffic> traffic(const Problem& p, const DeviceSpec& device, std::in
   t.dram_write_bytes = written_back(w.moved_written, device);
   t.instructions = warps * instructions;
   t.alu = warps * alu;
+  t.fma = warps * fma;
   t.chain.dram = 1;
   return {t};
 }
@@ -184,7 +185,7 @@ Variant read_contiguous() {
   v.shapes = shapes<Packed>;
   v.work = [](const Problem& p) { return work(p, 1, 0); };
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
-    return traffic(p, device, 1, 0, 38, 11);
+    return traffic(p, device, 1, 0, 38, 11, 4);
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     launch(read_kernel<Packed>, x.shapes[0], x.stream, d.packed, d.out, p.n, Packed{});
@@ -213,7 +214,7 @@ Variant read_reversed() {
   v.shapes = shapes<Reversed>;
   v.work = [](const Problem& p) { return work(p, 1, 0); };
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
-    return traffic(p, device, 1, 0, 57, 28);
+    return traffic(p, device, 1, 0, 57, 28, 3);
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     launch(read_kernel<Reversed>, x.shapes[0], x.stream, d.reversed, d.out, p.n, Reversed{});
@@ -241,7 +242,7 @@ Variant read_misaligned() {
   v.shapes = shapes<Shifted>;
   v.work = [](const Problem& p) { return work(p, 1, p.offset); };
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
-    return traffic(p, device, 1, p.offset, 41, 17);
+    return traffic(p, device, 1, p.offset, 41, 17, 5);
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     launch(read_kernel<Shifted>, x.shapes[0], x.stream, d.shifted, d.out, p.n, Shifted{p.offset});
@@ -271,7 +272,7 @@ Variant read_strided() {
   v.shapes = shapes<Spread>;
   v.work = [](const Problem& p) { return work(p, p.stride, 0); };
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
-    return traffic(p, device, p.stride, 0, 63, 24);
+    return traffic(p, device, p.stride, 0, 63, 24, 7);
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     launch(read_kernel<Spread>, x.shapes[0], x.stream, d.spread, d.out, p.n, Spread{p.stride});

@@ -167,6 +167,7 @@ Variant gather(std::string id, float* Data::*table, std::int32_t* Data::*index, 
     t.dram_write_bytes = written_back(packed_bytes, device);
     t.instructions = requests / kLoads * 66;
     t.alu = requests / kLoads * 27;
+    t.fma = requests / kLoads * 8;
     t.chain.dram = 2;  // an index, then its value
     return std::vector<Traffic>{t};
   };

@@ -209,6 +209,7 @@ Variant write_whole_sectors() {
     t.shared_load = stores * shared_access(sizeof(float));
     t.l2_write_sectors = written / kSectorBytes;
     t.dram_write_bytes = written_back(written, device);
+    t.xu = t.global_load.requests / kLoads * 3;  // the division by the stride
     t.chain.barriers = 1;
     t.chain.shared = kLoads * p.stride;  // each store waits for its value
     return std::vector<Traffic>{t};

@@ -40,7 +40,7 @@ class KernelTime {
         wave_(static_cast<double>(device.sm_count) * kernel.blocks_per_sm),
         warps_(std::ceil(static_cast<double>(kernel.shape.block.count()) / kWarp)) {
     // Warps stay with the scheduler that they start on, and so with a quarter of the SM's pipes.
-    units_ = traffic_.in_step || traffic_.works_ahead ? 1 : std::min(kSchedulers, warps_);
+    units_ = traffic_.in_step || traffic_.works_ahead ? 1 : kSchedulers;
     customers_per_block_ = traffic_.in_step ? 1 : warps_;
     add_memory();
     add_instructions();
@@ -140,10 +140,14 @@ class KernelTime {
     return memory_ns * kNano + chain.dram * trip() + waited;
   }
 
+  // Of so many blocks that start together, at the unit that has most.
+  double customers_of(double blocks) const {
+    return std::max(1.0, std::ceil(blocks / device_.sm_count) * customers_per_block_ / units_);
+  }
+
   // Of so many blocks that start together.
   double wave_time(double blocks) const {
-    const double per_sm = std::ceil(blocks / device_.sm_count);
-    const double customers = per_sm * customers_per_block_ / units_;
+    const double customers = customers_of(blocks);
     return customers * time_per_customer(customers, demands(blocks), delay_);
   }
 
@@ -166,7 +170,7 @@ class KernelTime {
     const double first = std::min(blocks_, wave_);
     const std::vector<double> busy = demands(first);
     const double slowest = busy.empty() ? 0 : *std::max_element(busy.begin(), busy.end());
-    const double customers = std::ceil(first / device_.sm_count) * customers_per_block_ / units_;
+    const double customers = customers_of(first);
     const double utilization = slowest * customers / wave_time(first);
     const bool loads = traffic_.l2_read_sectors > 0;
     return first / *ceilings_.blocks_per_s + (loads ? utilization * trip() : 0);
@@ -199,8 +203,9 @@ bool is_complete(const Ceilings& c) {
 }  // namespace
 
 const std::vector<std::string>& resource_names() {
-  static const std::vector<std::string> kNames{"dram", "l2",   "l1", "shared", "issue",   "fma",
-                                               "alu",  "fp64", "xu", "tensor", "latency", "launch"};
+  static const std::vector<std::string> kNames{"dram",   "l2",      "l1",    "shared", "blocks",
+                                               "issue",  "fma",     "alu",   "fp64",   "xu",
+                                               "tensor", "latency", "launch"};
   return kNames;
 }
 
