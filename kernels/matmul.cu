@@ -422,11 +422,12 @@ TiledProduct tiled_product(const Problem& p, Pace pace) {
   return register_tile::tiled_product<Tile>(p.m, p.n, p.k, pace);
 }
 
-// Narrower accesses cost a turn so many instructions more, half of them addresses.
-WarpCode with_width(WarpCode code, int width, double more_by_2, double more_by_1) {
+// Narrower accesses cost a turn so many instructions more, a share of them integer ones.
+WarpCode with_width(WarpCode code, int width, double more_by_2, double more_by_1,
+                    double alu_share) {
   const double more = width == 4 ? 0 : width == 2 ? more_by_2 : more_by_1;
   code.instructions.turn += more;
-  code.alu.turn += more / 2;
+  code.alu.turn += alu_share * more;
   return code;
 }
 
@@ -493,7 +494,7 @@ Variant vectorized() {
     const int width = staged_width(p);
     const TiledProduct tiles = tiled_product<T>(p, Pace::loads);
     Traffic t = staged_traffic<T>(
-        tiles, width, with_width({{443, 568}, {240, 11}, {46, 514}, 6}, width, 5, 17), device);
+        tiles, width, with_width({{443, 568}, {240, 11}, {46, 514}, 6}, width, 5, 17, 0.3), device);
     add_round_trips(t, tiles.slices());
     t.chain.shared = tiles.slices();
     t.chain.barriers = 2 * tiles.slices();
@@ -572,7 +573,7 @@ Variant double_buffered() {
       staged_width);
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
     const WarpCode code{{510, 602}, {235, 27}, {25, 517}, 6};
-    return double_buffered_traffic<T>(p, with_width(code, staged_width(p), 17, 44), device);
+    return double_buffered_traffic<T>(p, with_width(code, staged_width(p), 17, 44, 0.5), device);
   };
   return v;
 }
@@ -603,7 +604,7 @@ Variant warp_tile() {
       staged_width);
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
     const WarpCode code{{729, 1130}, {410, 33}, {72, 1031}, 6};
-    return double_buffered_traffic<T>(p, with_width(code, staged_width(p), 27, 69), device);
+    return double_buffered_traffic<T>(p, with_width(code, staged_width(p), 27, 69, 0.35), device);
   };
   return v;
 }
@@ -681,7 +682,7 @@ Variant async_stages() {
     const int width = width_dividing(p.n);
     const WarpCode code{{783, 2218}, {454, 42}, {71, 2057}, 6};
     const TiledProduct tiles = tiled_product<T>(p, Pace::arithmetic);
-    Traffic t = async_traffic<T>(tiles, width, with_width(code, width, 17, 78), device);
+    Traffic t = async_traffic<T>(tiles, width, with_width(code, width, 17, 78, 0.73), device);
     add_round_trips(t, 1);
     t.chain.barriers = tiles.slices();
     return std::vector<Traffic>{t};

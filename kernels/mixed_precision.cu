@@ -228,6 +228,7 @@ std::vector<Traffic> traffic(const Problem& p, const DeviceSpec& device, std::in
   Traffic t;
   t.global_load = accesses;
   t.global_store = accesses;
+  t.global_load.wavefronts += warps;  // for reading the thread's number
   t.l2_read_sectors = bytes / kSectorBytes;
   t.l2_write_sectors = bytes / kSectorBytes;
   t.dram_read_bytes = bytes;

@@ -149,6 +149,7 @@ std::vector<Traffic> traffic(const Problem& p, const DeviceSpec& device, unsigne
   Traffic t;
   t.global_load = warps * global_access(sizeof(float));
   t.global_store = warps * global_access(sizeof(float));
+  t.global_load.wavefronts += warps;  // for reading the thread's number
   t.l2_read_sectors = bytes / kSectorBytes;
   t.l2_write_sectors = bytes / kSectorBytes;
   t.dram_read_bytes = bytes;

@@ -178,7 +178,9 @@ std::vector<Traffic> copy_traffic(const Problem& p, const DeviceSpec& device) {
   t.dram_read_bytes = bytes;
   t.dram_write_bytes = written_back(bytes, device);
   t.instructions = warps * (25 + 4 * p.loads_per_thread);  // each comes with its guard
-  t.alu = warps * (8 + p.loads_per_thread);
+  t.alu = warps * (8 + kFloats<Vector> / 2 + p.loads_per_thread);
+  t.fma = warps * (kFloats<Vector> == 1 ? p.loads_per_thread - 1 : 4 + p.loads_per_thread);
+  t.global_load.wavefronts += warps;  // for reading the thread's number
   t.chain.dram = 1;
   return {t};
 }
@@ -296,8 +298,12 @@ std::vector<Traffic> read_traffic(const Problem& p, const DeviceSpec&) {
   t.l2_write_sectors = static_cast<double>(chunks(p));
   t.dram_read_bytes = sector_bytes<float>(p.n);
   t.shared_store = warps * shared_access(4);
+  t.shared_load = 2.0 * static_cast<double>(chunks(p)) * shared_access(4);
   t.instructions = warps * (48 + kLoadsPerWarp + kAdds + 8.5 * turns);
-  t.alu = warps * (50 + kAdds / 2 + turns);
+  // With one 4-byte load per turn, part of the sums are multiply-adds.
+  const bool is_single = kFloats<Vector> == 1 && p.loads_per_thread == 1;
+  t.alu = warps * (49 + (is_single ? 1.5 : 2) * turns);
+  t.fma = warps * (14 + (is_single ? 6 : 5) * turns);
   t.chain.dram = turns;
   t.chain.shared = 1;
   t.chain.barriers = 1;

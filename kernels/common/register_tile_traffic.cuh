@@ -68,12 +68,12 @@ Accesses staged_stores(int width) {
 }
 
 /// Sums::store over the whole grid. The compiler stores float by float, whatever the width: lanes
-/// that are neighbours in a row store every fourth float of it.
+/// that are neighbours in a row store every fourth float of it, the last one float of its four.
 template <class Tile>
 Accesses sums_stores(const TiledProduct& p) {
   const double requests =
       p.all_warps() * p.rows_inside() * p.columns_inside() * Tile::kThreadM * Tile::kThreadN;
-  return requests * rows_access(Tile::kLanesM, 16 * Tile::kLanesN, p.c_pitch_bytes());
+  return requests * rows_access(Tile::kLanesM, 16 * Tile::kLanesN - 12, p.c_pitch_bytes());
 }
 
 /// Of kernels that stage slices through registers.
@@ -99,6 +99,8 @@ Traffic async_traffic(const TiledProduct& p, int width, const WarpCode& code,
   t.global_load = slice_loads<Tile>(p, {kLanesK, kLanes / kLanesK}, width);
   t.global_store = sums_stores<Tile>(p);
   t.shared_load = p.all_warps() * (p.slices() + 1.0 / Tile::kBlockK) * fragment_loads<Tile>();
+  // Copies of 16 bytes pass L1 by; narrower ones are its misses, which reach L2 each for itself.
+  if (width < 4) t.l2_read_sectors = panel_sectors(p);
   return t;
 }
 
