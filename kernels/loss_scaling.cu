@@ -417,8 +417,8 @@ double typical_largest_gradient(const Problem& p) {
 // A single thread that loads and stores fields of `search`, which L2 holds.
 Traffic single_thread_traffic(double loads, double stores, double instructions, double alu) {
   Traffic t;
-  t.global_load = loads * Accesses{1, 1, 1};
-  t.global_store = stores * Accesses{1, 1, 1};
+  t.global_load = loads * kOneElement;
+  t.global_store = stores * kOneElement;
   t.l2_read_sectors = loads > 0 ? 1 : 0;
   t.l2_write_sectors = stores;
   t.instructions = instructions;
@@ -433,7 +433,7 @@ Traffic single_thread_traffic(double loads, double stores, double instructions, 
 Traffic try_traffic(const Problem& p, const DeviceSpec& device, bool is_first) {
   Traffic t = store_traffic(p, device);
   const double warps = static_cast<double>(ceil_div(p.n, kTile) * (kBlock / kLanes));
-  t.global_load = t.global_load + 2 * warps * Accesses{1, 1, 1};
+  t.global_load = t.global_load + 2 * warps * kOneElement;
   if (!is_first) {
     const double kept = kept_share(t.dram_read_bytes + work(p).moved_written, device);
     t.dram_read_bytes *= 1 - kept;
@@ -453,7 +453,7 @@ Traffic try_traffic(const Problem& p, const DeviceSpec& device, bool is_first) {
 Traffic idle_traffic(const Problem& p) {
   const double warps = static_cast<double>(ceil_div(p.n, kTile) * (kBlock / kLanes));
   Traffic t;
-  t.global_load = warps * Accesses{1, 1, 1};
+  t.global_load = warps * kOneElement;
   t.instructions = warps * 6;
   t.alu = warps;
   t.chain.l1 = 1;

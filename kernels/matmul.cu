@@ -115,24 +115,27 @@ Traffic plain_traffic(const Problem& p, const DeviceSpec& device, double warps, 
 }
 
 Variant naive() {
-  Variant v =
-      with_kernel(rung("naive", "",
-                       "One thread per element of C, rows along threadIdx.x: the 32 lanes of a "
-                       "warp read 32 rows of A, each in a sector of its own, and write C the "
-                       "same way. global_load_sectors_per_request nears 16, the mean of 32 for "
-                       "A and 1 for B, which all lanes share."),
-                  {naive_kernel, {kPlainTile, kPlainTile, 1}, {kPlainTile, kPlainTile, 1}});
+  Variant v = with_kernel(
+      rung("naive", "",
+           "One thread per element of C, rows along threadIdx.x: the 32 lanes of a "
+           "warp read 32 rows of A, each in a sector of its own, and write C the "
+           "same way. global_load_sectors_per_request nears 16, the mean of 32 for "
+           "A and 1 for B, which all lanes share. L1 holds most of them, but looks up "
+           "four lines per turn at best, and where k is a multiple of 32 all lanes "
+           "meet in one bank of its data: 33 turns per multiply-add. Try k one larger."),
+      {naive_kernel, {kPlainTile, kPlainTile, 1}, {kPlainTile, kPlainTile, 1}});
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
+    // A sector of A serves eight turns of the loop: L1 holds most of what a warp asks for.
     const auto rows_of_pitch = [&](std::int64_t pitch) {
       const int lanes = static_cast<int>(std::min<std::int64_t>(kLanes, p.m));
-      return global_access(
+      return global_access_in_l1(
           4, [=](int lane) { return 4 * pitch * lane; }, lanes);
     };
     const double warps = static_cast<double>(ceil_div(p.m, kPlainTile) * p.n);
     const double lanes =
         static_cast<double>(p.m) / static_cast<double>((ceil_div(p.m, kPlainTile) * kPlainTile));
     return std::vector<Traffic>{plain_traffic(p, device, warps, inside(rows_of_pitch(p.k), lanes),
-                                              {1, 1, 1}, inside(rows_of_pitch(p.n), lanes))};
+                                              kOneElement, inside(rows_of_pitch(p.n), lanes))};
   };
   return v;
 }
@@ -154,12 +157,14 @@ Variant coalesced() {
            "to 2.5 and every byte fetched is used. It costs nothing. Each thread still loads two "
            "operands for every fused multiply-add, which makes the L1 cache the limit.",
            {{"global_load_sectors_per_request", Direction::falls, 4, is_large},
-            {"l1_wavefronts", Direction::falls, 8, is_large}}),
+            {"l1_tag_turns", Direction::falls, 4, is_large},
+            {"l1_wavefronts", Direction::falls, 8,
+             [](const Problem& p) { return is_large(p) && p.k % kLanes == 0; }}}),
       {coalesced_kernel, {kPlainTile, kPlainTile, 1}, {kPlainTile, kPlainTile, 1}});
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
     const Accesses row = rows_access(1, 4 * std::min<std::int64_t>(kLanes, p.n), 4 * p.n);
     const double warps = static_cast<double>(p.m * ceil_div(p.n, kPlainTile));
-    return std::vector<Traffic>{plain_traffic(p, device, warps, {1, 1, 1}, row, row)};
+    return std::vector<Traffic>{plain_traffic(p, device, warps, kOneElement, row, row)};
   };
   return v;
 }

@@ -293,7 +293,7 @@ std::vector<Traffic> read_traffic(const Problem& p, const DeviceSpec&) {
   Traffic t;
   t.global_load =
       ceil_div(p.n, std::int64_t{kLanes} * kFloats<Vector>) * global_access(sizeof(Vector));
-  t.global_store = static_cast<double>(chunks(p)) * Accesses{1, 1, 1};
+  t.global_store = static_cast<double>(chunks(p)) * kOneElement;
   t.l2_read_sectors = sector_bytes<float>(p.n) / kSectorBytes;
   t.l2_write_sectors = static_cast<double>(chunks(p));
   t.dram_read_bytes = sector_bytes<float>(p.n);

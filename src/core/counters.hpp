@@ -75,6 +75,10 @@ inline constexpr std::array kCounters{
             "turns that the data stage of L1 took, at 128 bytes each, for loads and stores of "
             "global, local and shared memory",
             "l1tex__data_pipe_lsu_wavefronts.sum"},
+    Counter{"l1_tag_turns", "memory", "",
+            "turns in which L1 looked lines up for loads and stores of global and local memory: at "
+            "most four lines each, one in each bank of its tags",
+            "l1tex__t_output_wavefronts_pipe_lsu.sum"},
     // Shared memory.
     Counter{"shared_load_wavefronts", "shared", "", "turns that shared loads took",
             "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"},

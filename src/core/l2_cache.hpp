@@ -18,10 +18,10 @@ std::int64_t l2_fetch_bytes(const DeviceSpec& device);
 /// written it had 243 MB to 260 MB in DRAM, of 67 MB 52 MB to 62 MB, of 17 MB 0 to 10 MB.
 double written_back(double bytes, const DeviceSpec& device);
 
-/// The share of what is read that is still in L2 after a launch that reads and writes so many bytes,
-/// for the next launch of the same. An H200 (60 MiB) reads nothing again from DRAM up to 21 MB, a
-/// quarter of it at 25 MB, two thirds at 42 MB and everything from 50 MB on: both halves of the chip
-/// keep a copy of what both read. Linear in between.
+/// The share of what is read that is still in L2 after a launch that reads and writes so many
+/// bytes, for the next launch of the same. An H200 (60 MiB) reads nothing again from DRAM up to 21
+/// MB, a quarter of it at 25 MB, two thirds at 42 MB and everything from 50 MB on: both halves of
+/// the chip keep a copy of what both read. Linear in between.
 double kept_share(double bytes, const DeviceSpec& device);
 
 /// What keeps the blocks that run at one time at the same place of their work.

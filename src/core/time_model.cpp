@@ -96,11 +96,14 @@ class KernelTime {
              traffic_.l2_write_sectors / *ceilings_.l2_write_bytes_per_s),
         true);
     // L1 and shared memory are one memory with one data stage; it has the name of who asks for
-    // more.
+    // more. Tags are looked up ahead of it, a turn per clock: whoever is slower holds up the other.
     const double global = traffic_.global_load.wavefronts + traffic_.global_store.wavefronts;
     const double shared = traffic_.shared_load.wavefronts + traffic_.shared_store.wavefronts;
     const double per_wavefront = sms * kWavefrontBytes / *ceilings_.shared_bytes_per_s;
-    add(global > shared ? "l1" : "shared", (global + shared) * per_wavefront);
+    const double data = (global + shared) * per_wavefront;
+    const double tags = (traffic_.global_load.tag_turns + traffic_.global_store.tag_turns) /
+                        *ceilings_.sm_clock_hz;
+    add(global > shared || tags > data ? "l1" : "shared", std::max(data, tags));
   }
 
   void add_instructions() {

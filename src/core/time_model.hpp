@@ -12,9 +12,9 @@
 // long as its slowest station takes. Warps that work ahead are customers of the whole SM, too: with
 // work for several stations at once, each fills in as four do that wait at every step.
 //
-// Blocks come in waves; the last one, which does not fill the device, has fewer to hide latency with
-// and more of the shared bandwidth for each. Before the first wave turns, its places have to be
-// filled and its first loads to come back.
+// Blocks come in waves; the last one, which does not fill the device, has fewer to hide latency
+// with and more of the shared bandwidth for each. Before the first wave turns, its places have to
+// be filled and its first loads to come back.
 #pragma once
 
 #include <optional>

@@ -44,11 +44,12 @@ std::optional<double> dram_pct_of(const ResultRow& row, std::optional<double> by
   return 100 * (*read + *written) / (*time_us * 1e-6 * *bytes_per_s);
 }
 
-std::optional<double> l1_pct_of(const ResultRow& row) {
-  const auto wavefronts = counter_of(row, "l1_wavefronts");
+// Of a stage of L1 that takes one of these per cycle.
+std::optional<double> l1_pct_of(const ResultRow& row, std::string_view counter) {
+  const auto turns = counter_of(row, counter);
   const auto cycles = sm_cycles_of(row);
-  if (!wavefronts || !cycles || *cycles <= 0) return std::nullopt;
-  return 100 * *wavefronts / *cycles;
+  if (!turns || !cycles || *cycles <= 0) return std::nullopt;
+  return 100 * *turns / *cycles;
 }
 
 std::optional<Busy> busiest_of(const ResultRow& row, std::optional<double> dram_bytes_per_s) {
@@ -61,7 +62,7 @@ std::optional<Busy> busiest_of(const ResultRow& row, std::optional<double> dram_
 
 // Without the counters of each of these groups a resource might be the busiest and not be seen.
 bool says_what_binds(const ResultRow& row, std::optional<double> dram_bytes_per_s) {
-  return dram_pct_of(row, dram_bytes_per_s) && l1_pct_of(row) &&
+  return dram_pct_of(row, dram_bytes_per_s) && l1_pct_of(row, "l1_wavefronts") &&
          counter_of(row, "tensor_active_pct");
 }
 
@@ -72,6 +73,7 @@ std::vector<std::string_view> amounts_of(Resource resource) {
   switch (resource) {
     case Resource::dram: return {"dram_read_bytes", "dram_write_bytes"};
     case Resource::l1: return {"l1_wavefronts"};
+    case Resource::l1_tags: return {"l1_tag_turns"};
     case Resource::issue: return {"warp_instructions"};
     case Resource::tensor: return {"tensor_instructions"};
     case Resource::arithmetic: return {};
@@ -81,11 +83,11 @@ std::vector<std::string_view> amounts_of(Resource resource) {
 
 // Amounts whose change is a story by itself; shares of cycles and what warps waited for follow from
 // the time.
-constexpr std::array<std::string_view, 11> kTellingAmounts{
-    "dram_read_bytes",      "dram_write_bytes",       "l2_sectors",
-    "global_load_requests", "global_load_sectors",    "global_load_sectors_per_request",
-    "l1_wavefronts",        "shared_load_wavefronts", "shared_store_wavefronts",
-    "warp_instructions",    "lsu_instructions"};
+constexpr std::array<std::string_view, 12> kTellingAmounts{
+    "dram_read_bytes",         "dram_write_bytes",    "l2_sectors",
+    "global_load_requests",    "global_load_sectors", "global_load_sectors_per_request",
+    "l1_wavefronts",           "l1_tag_turns",        "shared_load_wavefronts",
+    "shared_store_wavefronts", "warp_instructions",   "lsu_instructions"};
 
 double log_ratio(const CounterChange& change) {
   if (change.from == change.to) return 0;
@@ -263,6 +265,7 @@ std::string_view name_of(Resource resource) {
   switch (resource) {
     case Resource::dram: return "dram";
     case Resource::l1: return "l1";
+    case Resource::l1_tags: return "l1_tags";
     case Resource::issue: return "issue";
     case Resource::tensor: return "tensor";
     case Resource::arithmetic: return "arithmetic";
@@ -285,7 +288,8 @@ std::vector<Busy> busy_of(const ResultRow& row, std::optional<double> dram_bytes
     if (share_pct) busy.push_back({resource, *share_pct});
   };
   add(Resource::dram, dram_pct_of(row, dram_bytes_per_s));
-  add(Resource::l1, l1_pct_of(row));
+  add(Resource::l1, l1_pct_of(row, "l1_wavefronts"));
+  add(Resource::l1_tags, l1_pct_of(row, "l1_tag_turns"));
   add(Resource::issue, counter_of(row, "issue_active_pct"));
   add(Resource::tensor, counter_of(row, "tensor_active_pct"));
   add(Resource::arithmetic, row.number("compute_limit_pct"));

@@ -23,7 +23,7 @@
 
 namespace gpuexp {
 
-enum class Resource { dram, l1, issue, tensor, arithmetic };
+enum class Resource { dram, l1, l1_tags, issue, tensor, arithmetic };
 /// "dram", as in JSON.
 std::string_view name_of(Resource resource);
 
@@ -39,6 +39,7 @@ struct Busy {
 /// For what share of a row's time each resource was busy:
 /// - dram: bytes counted over time, of the theoretical bandwidth, where that is given;
 /// - l1: wavefronts per cycle of an SM, of which its data stage takes one;
+/// - l1_tags: likewise, turns of L1's tag stage;
 /// - issue: issue slots used;
 /// - tensor: cycles in which the tensor pipe was busy;
 /// - arithmetic: operations that the result needs, at the datasheet's rate (compute_limit_pct); not

@@ -41,6 +41,7 @@ constexpr std::array kWords{
     Words{"global_store_sectors", Form::count, "sectors stored"},
     Words{"global_store_sectors_per_request", Form::quotient, "sectors per store request"},
     Words{"l1_wavefronts", Form::count, "wavefronts through L1"},
+    Words{"l1_tag_turns", Form::count, "turns of L1's tags"},
     Words{"shared_load_wavefronts", Form::count, "wavefronts of shared loads"},
     Words{"shared_store_wavefronts", Form::count, "wavefronts of shared stores"},
     Words{"shared_bank_conflicts", Form::count, "bank conflicts"},
@@ -119,6 +120,7 @@ const char* resource_phrase(Resource resource) {
   switch (resource) {
     case Resource::dram: return "DRAM";
     case Resource::l1: return "L1's data stage";
+    case Resource::l1_tags: return "L1's tag stage";
     case Resource::issue: return "the issue slots";
     case Resource::tensor: return "the tensor pipe";
     case Resource::arithmetic: return "the arithmetic pipe";

@@ -24,10 +24,34 @@ TEST_CASE("global accesses: sectors and wavefronts as an H200 counts them") {
   CHECK(strided(2, 1) == std::pair{2.0, 0.5 + 0.5});
 }
 
-TEST_CASE("lanes in lines of their own without a bank conflict go two lines per turn") {
-  const Accesses a = global_access(4, [](int lane) { return lane * 132; });
-  CHECK(a.sectors == 32);
-  CHECK(a.wavefronts == 16);
+TEST_CASE("L1 looks up four lines per turn where they lie in different banks of its tags") {
+  const auto turns = [](int count, int apart) {
+    std::set<std::int64_t> lines;
+    for (int i = 0; i < count; ++i)
+      lines.insert(std::int64_t{i} * apart);
+    return tag_turns(lines);
+  };
+  CHECK(turns(1, 1) == 1);
+  CHECK(turns(4, 1) == 1);
+  CHECK(turns(8, 1) == 2);
+  CHECK(turns(32, 1) == 8);
+  CHECK(turns(32, 32) == 8);
+  CHECK(turns(32, 5) > 8);
+  CHECK(global_access(4, 32).tag_turns == 8);
+  CHECK(rows_access(1, 128, 4096).tag_turns == 1);
+  CHECK(rows_access(16, 128, 4096).tag_turns == 4);
+}
+
+TEST_CASE("data that L1 lacks take a turn for each turn of its tags") {
+  const auto column = [](int pitch) { return [=](int lane) { return 4 * pitch * lane; }; };
+  const auto missed = global_access(4, column(1023));
+  const auto found = global_access_in_l1(4, column(1023));
+  CHECK(missed.sectors == 32);
+  CHECK(missed.wavefronts == missed.tag_turns);
+  CHECK(found.wavefronts == 1);
+  CHECK(found.tag_turns == missed.tag_turns);
+  CHECK(found.tag_turns >= 8);
+  CHECK(global_access_in_l1(4, column(1024)).wavefronts == 32);
 }
 
 TEST_CASE("shared accesses: bank conflicts") {
