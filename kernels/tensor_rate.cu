@@ -15,6 +15,12 @@
 // turned, and B's repeat, so the sums stay small; but for one element of each row that differs by
 // one, and lets each sum drift by one in every round of four steps. A step too few or too many
 // shows.
+//
+// For the power that they take, such numbers stand for any: wgmma's rate at the power limit of an
+// H200 is within 1 % of that with normally distributed operands in bf16, fp16 and fp8. Two things
+// are needed for it. What `steps` has beyond whole rounds comes first, so that no sum returns to
+// zero in every round (2 % faster in fp16). And tf32's 13 lowest bits, which tensor cores do not
+// multiply but move, are random as well.
 #include <algorithm>
 
 #include "kernels/common/compiled_for.cuh"
@@ -32,7 +38,7 @@ constexpr int kTile = kRows * kColumns;
 constexpr int kSlices = 4;
 constexpr int kSliceWords = 8;
 constexpr int kRowWords = kSlices * kSliceWords;
-constexpr int kMaxSteps = 4096;
+constexpr int kMaxSteps = 2048;
 constexpr int kWarp = 32;
 
 struct Problem {
@@ -71,7 +77,7 @@ struct Arithmetic<__nv_bfloat16> {
 template <>
 struct Arithmetic<__nv_fp8_e4m3> {
   using Sum = float;
-  static constexpr std::int64_t kLargest = 15;  // 4 bits
+  static constexpr std::int64_t kLargest = 11;  // 4 bits
 };
 template <>
 struct Arithmetic<std::int8_t> {
@@ -87,12 +93,13 @@ struct Arithmetic<double> {
 template <class In>
 constexpr int kSliceDepth = kSliceWords * 4 / static_cast<int>(sizeof(In));
 
-// Two slices of products that all have one sign, and a drift of one per round: no sum is larger.
+// Two slices of products that all have one sign, upon two that came before the rounds, and a drift
+// of one per round: no sum is larger.
 template <class In>
 constexpr std::int64_t kLargestSum =
-    2 * kSliceDepth<In>* Arithmetic<In>::kLargest* Arithmetic<In>::kLargest + kMaxSteps / kSlices;
-static_assert(kLargestSum<__half> < 1 << 23 && kLargestSum<__nv_bfloat16> < 1 << 23 &&
-                  kLargestSum<float> < 1 << 23 && kLargestSum<__nv_fp8_e4m3> < 1 << 14 &&
+    4 * kSliceDepth<In>* Arithmetic<In>::kLargest* Arithmetic<In>::kLargest + kMaxSteps / kSlices;
+static_assert(kLargestSum<__half> < 1 << 24 && kLargestSum<__nv_bfloat16> < 1 << 24 &&
+                  kLargestSum<float> < 1 << 24 && kLargestSum<__nv_fp8_e4m3> < 1 << 14 &&
                   kLargestSum<double> < std::int64_t{1} << 53 &&
                   kLargestSum<std::int8_t> < std::int64_t{1} << 31,
               "all sums are exact: tolerance_derivation");
@@ -161,6 +168,15 @@ struct Converted {
   }
 };
 template <>
+struct Converted<float> {
+  const std::int32_t* numbers;
+  __device__ float operator()(std::int64_t i) const {
+    constexpr unsigned kNotOfTf32 = (1 << 13) - 1;
+    const auto random = static_cast<unsigned>(random_bits(0, static_cast<std::uint64_t>(i)));
+    return __uint_as_float(__float_as_uint(static_cast<float>(numbers[i])) | (random & kNotOfTf32));
+  }
+};
+template <>
 struct Converted<__nv_fp8_e4m3> {
   const std::int32_t* numbers;
   __device__ __nv_fp8_e4m3 operator()(std::int64_t i) const {
@@ -184,7 +200,7 @@ void prepare(const Problem& p, const Data& d, std::uint64_t seed, Stream stream)
 
 // ---- the plain reference
 
-// One element of a tile after `steps` products: whole rounds over all slices, then the first few.
+// One element of a tile after `steps` products: whole rounds over all slices, and the first few.
 struct TileElement {
   const std::int32_t* a;
   const std::int32_t* b;
@@ -272,16 +288,16 @@ Variant product_variant(KernelFor kernel_for) {
 template <class Other, class In>
 using NarrowOr = std::conditional_t<std::is_same<In, double>::value, Other, In>;
 
-// Calls round() for every whole round, then slice(j) for what is left.
+// Calls slice(j) for what `steps` has beyond whole rounds, then round() for each of these.
 template <class Round, class Slice>
 __device__ void for_steps(int steps, Round round, Slice slice) {
-#pragma unroll 1
-  for (int left = steps / kSlices; left > 0; --left)
-    round();
 #pragma unroll
   for (int j = 0; j < kSlices - 1; ++j) {
     if (j < steps % kSlices) slice(j);
   }
+#pragma unroll 1
+  for (int left = steps / kSlices; left > 0; --left)
+    round();
 }
 
 // ---- mma_sync: one warp, operands in registers
@@ -561,7 +577,7 @@ Family declare() {
   f.host_reference = host_reference;
   f.tolerance_derivation =
       "Zero. Operands are whole numbers, and all sums, also those in the midst of a product, are "
-      "below 2^23 (fp32 sums of bf16, fp16 and tf32), 2^14 (of fp8), 2^31 (int32) and 2^53 (fp64). "
+      "below 2^24 (fp32 sums of bf16, fp16 and tf32), 2^14 (of fp8), 2^31 (int32) and 2^53 (fp64). "
       "Tensor cores multiply exactly; where fp32 accumulates they keep at least 24 bits of sums of "
       "16-bit and tf32 products (Fasi, Higham, Mikaitis, Pranesh, Numerical behavior of NVIDIA "
       "tensor cores, PeerJ Computer Science 7:e330, 2021), and Hopper's keep 14 of fp8 products "
