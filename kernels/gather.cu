@@ -12,6 +12,7 @@
 #include "core/warp_access.hpp"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/permutation.cuh"
+#include "kernels/common/random.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/scatter.cuh"
 #include "kernels/common/sectors.cuh"
@@ -152,9 +153,12 @@ Variant gather(std::string id, float* Data::*table, std::int32_t* Data::*index, 
     const Accesses packed = global_access(sizeof(float));
     // Lanes are in sectors of their own at any place within, so that banks hardly conflict; when
     // random, in lines of their own as well, and of what L2 fetches only one sector is used.
-    const std::int64_t apart = (is_random ? kLineBytes : kSectorBytes) + sizeof(float);
-    const Accesses value =
-        stride == 1 ? packed : global_access(sizeof(float), [=](int lane) { return lane * apart; });
+    const auto place = [is_random](int lane) {
+      constexpr std::int64_t kPlaces = 1 << 24;  // any number much larger than a warp's lines
+      return is_random ? static_cast<std::int64_t>(random_bits(0, lane) % kPlaces * sizeof(float))
+                       : lane * static_cast<std::int64_t>(kSectorBytes + sizeof(float));
+    };
+    const Accesses value = stride == 1 ? packed : global_access(sizeof(float), place);
     const double packed_bytes = sector_bytes<float>(p.n);
     const double value_bytes = sector_bytes<float>(p.n, stride);
     Traffic t;

@@ -335,14 +335,11 @@ void add_run(CLI::App& app, Context& context) {
       "default results/NAME-UTC");
   command->add_option("--csv", options->csv, "write the CSV there too; - is standard output");
   command->add_option("--json", options->json, "write the JSON there too; - is standard output");
-  command
-      ->add_option("--counters", options->counters,
-                   "read hardware counters after timing, in launches of their own: groups, "
-                   "counters, metrics of Nsight Compute (gpuexp list metrics); without a value, "
-                   "all; the same as --set counters=…")
-      ->expected(0, 1)
-      ->default_str(kAllCounters)
-      ->type_name("NAME,…");
+  // A flag, whose value needs the =: the config's name may follow it.
+  command->add_flag(std::string("--counters{") + kAllCounters + "}", options->counters,
+                    "read hardware counters after timing, in launches of their own; with =NAME,… "
+                    "these groups, counters or metrics of Nsight Compute (gpuexp list metrics); "
+                    "the same as --set counters=…");
   command->add_flag("--no-samples", options->no_samples, "leave raw samples out of the JSON");
   command->add_flag(
       "--profile", options->profile,
