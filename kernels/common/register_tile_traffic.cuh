@@ -96,7 +96,7 @@ Traffic async_traffic(const TiledProduct& p, int width, const WarpCode& code,
                       const DeviceSpec& device) {
   constexpr std::int64_t kLanesK = AsyncSlices<Tile, 4>::kLanesK;
   Traffic t = product_traffic(p, code, device);
-  t.global_load = slice_loads<Tile>(p, {kLanesK, kLanes / kLanesK}, width);
+  t.global_load = by_cp_async(slice_loads<Tile>(p, {kLanesK, kLanes / kLanesK}, width));
   t.global_store = sums_stores<Tile>(p);
   t.shared_load = p.all_warps() * (p.slices() + 1.0 / Tile::kBlockK) * fragment_loads<Tile>();
   // Copies of 16 bytes pass L1 by; narrower ones are its misses, which reach L2 each for itself.

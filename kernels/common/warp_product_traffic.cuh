@@ -167,7 +167,7 @@ template <class P, class In>
 Traffic pipeline_traffic(const TiledProduct& p, int unit_bytes, const WarpCode& code,
                          const SumsTraffic& sums, const DeviceSpec& device) {
   Traffic t = product_traffic(p, code, device);
-  t.global_load = tile_loads<P>(p, unit_bytes);
+  t.global_load = by_cp_async(tile_loads<P>(p, unit_bytes));
   if (unit_bytes == 16) t.global_load.wavefronts = t.global_load.requests;
   t.shared_load = p.all_warps() * (p.slices() + 1.0 / P::kSteps) * fragment_loads<In, P>();
   // Halves come through registers: half the lanes of all warps store them for A, all lanes of half

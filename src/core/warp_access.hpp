@@ -109,6 +109,12 @@ inline Accesses rows_access(int rows, std::int64_t bytes, std::int64_t pitch) {
   return {1, rows * units(kSector), lines, std::max(1.0, lines / kTagBanks)};
 }
 
+/// The same loads made by cp.async, whose lines L1 looks up once when they are asked for and about
+/// once more when they arrive (H200).
+constexpr Accesses by_cp_async(const Accesses& a) {
+  return {a.requests, a.sectors, a.wavefronts, 2 * a.tag_turns};
+}
+
 /// Lanes i and i^1, or lanes i and i^2, have one address throughout the warp.
 template <class Offset>
 bool lanes_are_paired(Offset offset) {
