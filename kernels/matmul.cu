@@ -487,10 +487,11 @@ Variant vectorized() {
       rung("vectorized", "coarsen_2d",
            "The same tile moved 16 bytes per lane: A is transposed on its way to shared memory, so "
            "that a thread's rows lie together and four 128-bit shared loads replace sixteen of 32 "
-           "bits; global loads and stores shrink alike. What is not a multiply-add falls from a "
-           "quarter of all instructions to a tenth. It costs alignment: where 4 does not divide k "
-           "and n, narrower global loads remain (load_width_bits). Each slice's global loads still "
-           "wait between two barriers with nothing to do.",
+           "bits; global loads shrink alike. (The stores of C do not: sums are where multiply-adds "
+           "left them, and the compiler splits a store rather than move them.) What is not a "
+           "multiply-add falls from a quarter of all instructions to a tenth. It costs alignment: "
+           "where 4 does not divide k and n, narrower global loads remain (load_width_bits). Each "
+           "slice's global loads still wait between two barriers with nothing to do.",
            {{"warp_instructions", Direction::falls, 1.3, is_large},
             {"lsu_instructions", Direction::falls, 2,
              [](const Problem& p) { return is_large(p) && p.k % 4 == 0 && p.n % 4 == 0; }}}),
