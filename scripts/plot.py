@@ -22,6 +22,7 @@ except ImportError as error:
 # Figure: families that it draws, how, and its title. Other families get a general one.
 FIGURES = {
     "matmul": (["matmul"], products.ladder, "fp32 matrix product: what each rung adds"),
+    "row_pitch": (["matmul"], products.row_pitch, "Row pitch: lanes that meet in a bank of L1"),
     "matmul_tensor": (["matmul_tensor"], products.ladder, "Tensor cores: what each rung adds"),
     "error_against_speed": (
         ["matmul", "matmul_tensor"],

@@ -19,6 +19,8 @@ from plotting.style import (
 )
 
 MOST_SIZES_IN_PANELS = 6
+LEAST_PITCHES = 4
+LANES = 32
 
 
 def size_names(frame):
@@ -182,3 +184,41 @@ def error_against_speed(frame):
     ax.annotate("■ library   ● own kernels", (1, 0), xycoords="axes fraction", xytext=(-4, 8),
                 textcoords="offset points", ha="right", color=GREY, fontsize=10)  # fmt: skip
     return figure
+
+
+def row_pitch(frame):
+    """What one thread per element costs at different row pitches, and in which stage of L1."""
+    good = timed(frame)
+    if not has(good, "param.m", "param.n", "param.k"):
+        raise NothingToDraw("rows with m, n and k are needed")
+    naive = good[good["variant"] == "naive"]
+    counts = naive.groupby(["experiment", "param.m", "param.n", "mode"])["param.k"].nunique()
+    counts = counts[counts >= LEAST_PITCHES]
+    if counts.empty:
+        raise NothingToDraw(f"naive at {LEAST_PITCHES} values of k or more is needed")
+    experiment, m, n, mode = counts.index[0]
+    naive = naive[(naive["experiment"] == experiment) & (naive["mode"] == mode)].sort_values("param.k")
+    labels = [f"k = {text_of(k)}" for k in naive["param.k"]]
+    counted = has(naive, "counter.l1_tag_turns", "counter.l1_wavefronts")
+    figure, grid = panels(1, 2 if counted else 1, 6.4, bars_height(2 * len(labels)))
+    times = [("measured", PALETTE[0], naive["time_median_us"] / 1e3)]
+    if has(naive, "predicted_time_us"):
+        times.append(("predicted", PALETTE[5], numbers(naive, "predicted_time_us") / 1e3))
+    title = f"naive, m = n = {text_of(n)}, {mode}"
+    draw_pitch_bars(grid[0][0], labels, times, title, "time (ms): shorter is better")
+    if counted:
+        steps = numbers(naive, "param.m") * numbers(naive, "param.n") * numbers(naive, "param.k") / LANES
+        stages = [
+            ("data: 32 banks", PALETTE[1], numbers(naive, "counter.l1_wavefronts") / steps),
+            ("tags: four lines at a time", PALETTE[2], numbers(naive, "counter.l1_tag_turns") / steps),
+        ]
+        xlabel = "turns of each stage for a warp's step along k"
+        draw_pitch_bars(grid[0][1], labels, stages, "what L1 is busy with", xlabel)
+    return figure
+
+
+def draw_pitch_bars(ax, labels, series, title, xlabel):
+    grouped_bars(ax, labels, [(name, colour, list(v), [short(x) for x in v]) for name, colour, v in series])
+    ax.set_title(title)
+    ax.set_xlabel(xlabel)
+    ax.legend(loc="lower right")

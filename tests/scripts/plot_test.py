@@ -57,6 +57,11 @@ def small_results():
         for n in range(100, 160, 10)
     ]  # fmt: skip
     rows += [row("alignment", "cublas", n, **{"param.n": n, "metric.divisor_pow2": n & -n}) for n in (7, 8, 9)]
+    rows += [
+        row("matmul", "naive", 100 + k % 8, experiment="pitch", **{**cube(64), "param.k": k},
+            **{"counter.l1_wavefronts": k * k, "counter.l1_tag_turns": 8 * k})
+        for k in (60, 62, 63, 64)
+    ]  # fmt: skip
     rows += [row("of_tomorrow", "only_one")]
     return rows
 
@@ -93,7 +98,7 @@ class PlotTest(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         drawn = {p.stem for p in (self.folder / "figures").iterdir()}
         families = {r["family"] for r in small_results()}
-        self.assertEqual(drawn, families | {"error_against_speed"})
+        self.assertEqual(drawn, families | {"error_against_speed", "row_pitch"})
         text = (self.folder / "figures" / "matmul.svg").read_text(encoding="utf-8")
         self.assertIn("GPU Ω", text)
         self.assertIn("1 skipped", text)
