@@ -29,8 +29,9 @@ struct Finding {
   std::string found;     ///< "500 W"; "unknown" where the driver does not say
   std::string expected;  ///< "700 W"; may be empty
   std::string cost;      ///< of what is off: what it does to measurements
-  std::string cure;      ///< of what is off: the command that shows or changes it
-  std::string likely;    ///< of a figure that is off: what else was found and may be the reason
+  /// Of what is off: the command that shows or changes it, in which "-i GPU " stands for this one.
+  std::string cure;
+  std::string likely;  ///< of a figure that is off: what else was found and may be the reason
 
   bool operator==(const Finding&) const = default;
 };

@@ -12,7 +12,8 @@ namespace gpuexp {
 
 namespace {
 
-constexpr int kDigits = 5;  // those of bands, which have five at most
+constexpr int kBandDigits = 5;
+constexpr int kMeasuredDigits = 4;
 
 std::vector<Finding> all_findings(const HealthReport& report) {
   std::vector<Finding> all = report.state;
@@ -31,15 +32,15 @@ std::vector<std::string> topics(const std::vector<Finding>& findings, FindingVer
 
 std::string state_table(const std::vector<Finding>& findings) {
   TextTable table;
-  for (const char* title : {"state", "found", "expected", "verdict"})
+  for (const char* title : {"state", "verdict", "found", "expected"})
     table.add_column(title, Align::left);
   for (const Finding& f : findings)
-    table.add_row({f.topic, f.found, f.expected, std::string(name_of(f.verdict))});
+    table.add_row({f.topic, std::string(name_of(f.verdict)), f.found, f.expected});
   return table.render();
 }
 
 std::string number(const std::optional<double>& value) {
-  return value ? significant(*value, kDigits) : "";
+  return value ? significant(*value, kBandDigits) : "";
 }
 
 std::string band_text(const FigureFinding& figure) {
@@ -51,45 +52,50 @@ std::string band_text(const FigureFinding& figure) {
 
 std::string figures_table(const std::vector<FigureFinding>& figures) {
   TextTable table;
-  table.add_column("figure", Align::left);
+  for (const char* title : {"figure", "verdict"})
+    table.add_column(title, Align::left);
   table.add_column("measured", Align::right);
   for (const char* title : {"unit", "healthy"})
     table.add_column(title, Align::left);
   for (const char* title : {"datasheet", "% of it"})
     table.add_column(title, Align::right);
-  table.add_column("verdict", Align::left);
   for (const FigureFinding& f : figures) {
     const auto value = f.measured ? std::optional(f.measured->value) : std::nullopt;
     const std::string share =
         value && f.datasheet ? fmt::format("{:.1f}", 100 * *value / *f.datasheet) : "";
-    constexpr int kMeasuredDigits = 4;
-    table.add_row({f.term->id, value ? significant(*value, kMeasuredDigits) : "none", f.term->unit,
-                   band_text(f), number(f.datasheet), share,
-                   std::string(name_of(f.finding.verdict))});
+    table.add_row({f.term->id, std::string(name_of(f.finding.verdict)),
+                   value ? significant(*value, kMeasuredDigits) : "none", f.term->unit,
+                   band_text(f), number(f.datasheet), share});
   }
   return table.render();
 }
 
-std::string explanation(const Finding& f, bool state_known) {
+std::string explanation(const Finding& f, bool is_figure, bool state_known) {
   std::string text = fmt::format("{}: {}", f.topic, f.found);
-  if (!f.expected.empty()) text += fmt::format(", expected {}", f.expected);
+  if (!f.expected.empty()) text += fmt::format(" instead of {}", f.expected);
   text += fmt::format(": {}.", f.cost);
   if (!f.likely.empty()) text += fmt::format(" Likely because {}.", f.likely);
-  if (!f.cure.empty()) text += fmt::format(" {}.", f.cure);
-  const bool is_figure = f.cure.empty();
-  if (is_figure && f.likely.empty() && state_known)
-    text += " Nothing else that was found explains it.";
+  if (is_figure && f.likely.empty() && state_known) text += " Nothing in the state explains it.";
   return text;
 }
 
 std::string off_text(const HealthReport& report, std::size_t width) {
   constexpr std::size_t kNoLimit = 1'000'000;
+  constexpr std::size_t kLeast = 40;
   constexpr std::size_t kIndent = 2;
+  const auto lines = [&](const std::string& text, std::size_t indent) {
+    return paragraph(text, width ? std::max(width, kLeast) : kNoLimit, indent);
+  };
   std::string text;
-  for (const Finding& f : all_findings(report)) {
-    if (f.verdict == FindingVerdict::off)
-      text += paragraph(explanation(f, !report.state.empty()), width ? width : kNoLimit, kIndent);
-  }
+  const auto add = [&](const Finding& f, bool is_figure) {
+    if (f.verdict != FindingVerdict::off) return;
+    text += lines(explanation(f, is_figure, !report.state.empty()), kIndent);
+    if (!f.cure.empty()) text += lines(cure_of(report, f), 2 * kIndent);
+  };
+  for (const Finding& f : report.state)
+    add(f, false);
+  for (const FigureFinding& f : report.figures)
+    add(f.finding, true);
   return text.empty() ? "" : fmt::format("\noff:\n{}", text);
 }
 
@@ -131,6 +137,15 @@ std::string verdict_text(const HealthReport& report) {
 }
 
 }  // namespace
+
+std::string cure_of(const HealthReport& report, const Finding& finding) {
+  const std::string kPlaceholder = "-i GPU ";
+  std::string cure = finding.cure;
+  if (report.after && report.after->is_mig_instance) return cure;
+  for (std::size_t at = 0; (at = cure.find(kPlaceholder, at)) != std::string::npos; ++at)
+    cure.replace(at, kPlaceholder.size(), fmt::format("-i {} ", report.uuid));
+  return cure;
+}
 
 HealthVerdict verdict_of(const HealthReport& report) {
   const std::vector<Finding> all = all_findings(report);

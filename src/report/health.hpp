@@ -32,6 +32,10 @@ enum class HealthVerdict {
 };
 HealthVerdict verdict_of(const HealthReport& report);
 
+/// The finding's cure with this GPU's UUID, which nvidia-smi takes, so that commands can be copied.
+/// That of a MIG instance is not the one of the GPU to change, and is left out.
+std::string cure_of(const HealthReport& report, const Finding& finding);
+
 /// Tables of state and figures, what is off with its cost and cure, and the verdict in a last line.
 /// UTF-8; paragraphs end at `width` columns, and nowhere for 0.
 std::string health_text(const HealthReport& report, std::size_t width);

@@ -14,10 +14,10 @@ Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
-Json json_of(const Finding& f) {
+Json json_of(const HealthReport& report, const Finding& f) {
   return {{"topic", f.topic}, {"verdict", std::string(name_of(f.verdict))},
           {"found", f.found}, {"expected", f.expected},
-          {"cost", f.cost},   {"cure", f.cure}};
+          {"cost", f.cost},   {"cure", cure_of(report, f)}};
 }
 
 Json json_of(const FigureFinding& f) {
@@ -125,7 +125,7 @@ std::string to_json(const HealthReport& report) {
                {"figures", Json::array()},
                {"readings", Json::object()}};
   for (const Finding& f : report.state)
-    json["state"].push_back(json_of(f));
+    json["state"].push_back(json_of(report, f));
   for (const FigureFinding& f : report.figures)
     json["figures"].push_back(json_of(f));
   json["readings"]["before"] = report.before ? json_of(*report.before) : Json(nullptr);
