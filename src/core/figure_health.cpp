@@ -116,9 +116,7 @@ Finding judge(const CeilingTerm& term, double value, const ExpectedBand& band,
   if (below != less_is_better(term)) {
     f.likely = evidence.likely_cause(term);
   } else {
-    f.cost +=
-        ", which is better than healthy ones of its kind are: another kind of GPU, a wrong "
-        "spec, or a measurement that measures something else";
+    f.cost += ", better than healthy ones: another card model, a wrong spec, or a cache in the way";
   }
   return f;
 }

@@ -104,6 +104,10 @@ std::string count_text(std::size_t count, const char* one, const char* many) {
 }
 
 std::string unjudged_text(const HealthReport& report) {
+  std::vector<std::string> missing;
+  for (const FigureFinding& f : report.figures) {
+    if (!f.measured) missing.push_back(f.term->id);
+  }
   const auto no_band = std::count_if(report.figures.begin(), report.figures.end(),
                                      [](const FigureFinding& f) { return !f.band; });
   const std::string unknown =
@@ -111,6 +115,7 @@ std::string unjudged_text(const HealthReport& report) {
   std::string text;
   if (!unknown.empty()) text += fmt::format("the driver does not say: {}\n", unknown);
   if (report.state.empty()) text += "of the GPU's state a file says nothing\n";
+  if (!missing.empty()) text += fmt::format("not measured: {}\n", fmt::join(missing, ", "));
   if (no_band > 0) {
     text += fmt::format(
         "no band is recorded of {} for {}: docs/health.md says how to contribute one\n",
