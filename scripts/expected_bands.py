@@ -59,6 +59,8 @@ def read_recording(given):
         raise UsageError(f"{path}: cannot read as JSON: {error}") from None
     except (KeyError, TypeError, AttributeError):
         raise UsageError(f"{path}: not what `gpuexp info --measure --out` writes") from None
+    if not ceilings:
+        raise UsageError(f"{path}: has no ceilings")
     if not intervals_hold:
         raise UsageError(f"{path}: a value lies outside of its interval")
     return made

@@ -1,5 +1,6 @@
 // Figures against their bands, and which part of the state likely explains those that miss it.
 #include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -90,7 +91,8 @@ std::string text_of(const ExpectedBand& band, const std::string& unit) {
 
 // Written so that NaN is within no band.
 bool is_within(const ExpectedBand& band, double value) {
-  return (!band.low || value >= *band.low) && (!band.high || value <= *band.high) && value == value;
+  return (!band.low || value >= *band.low) && (!band.high || value <= *band.high) &&
+         !std::isnan(value);
 }
 
 Finding judge(const CeilingTerm& term, double value, const ExpectedBand& band,
@@ -137,7 +139,8 @@ std::vector<FigureFinding> figure_findings(const MeasuredCeilings& measured,
     const auto found = measured.find(term.id);
     const auto band = bands.find(term.id);
     if (found == measured.end() && band == bands.end()) continue;
-    FigureFinding f{&term, {}, {}, {}, {}};
+    FigureFinding f;
+    f.term = &term;
     if (const auto& datasheet = term.of(listed)) f.datasheet = *datasheet / term.scale;
     f.finding.topic = term.id;
     if (found != measured.end()) {

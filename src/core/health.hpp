@@ -38,20 +38,25 @@ struct Finding {
 
 /// A ceiling beside the band of its kind.
 struct FigureFinding {
-  const CeilingTerm* term;
+  const CeilingTerm* term = nullptr;
   std::optional<MeasuredCeiling> measured;  ///< empty where a band waits for it
   std::optional<ExpectedBand> band;         ///< empty where nobody has recorded one
   std::optional<double> datasheet;          ///< in the unit of the term
   Finding finding;
 };
 
-/// A clock below this share of its maximum is held down. Free clocks of an H200 lie within 1 % of
-/// it (docs/results/h200/all.csv), and a step of the clock is less than another 1 %.
+/// A clock below this share of its maximum is held down. Without the power cap, the median of an
+/// H200's rows is 0.5 % below it (docs/results/h200/all.csv), and a step of the clock is less than
+/// another 1 %.
 inline constexpr double kHeldClockShare = 0.95;
 /// The memory clock has a few steps alone, so that whatever is below the highest is another step.
 inline constexpr double kHeldMemoryClockShare = 0.99;
-/// GeForce boards compute in performance state 2, whose memory clock is up to a tenth lower.
-inline constexpr double kComputeStateClockShare = 0.9;
+/// The driver lets GeForce boards compute in performance state 2 ("CUDA - Force P2 State"), with a
+/// lower memory clock, so that large data sets meet no errors that no ECC would find (NVIDIA, as
+/// quoted in https://babeltechreviews.com/nvidia-cuda-force-p2-state/): 9501 instead of 9751 MHz on
+/// an RTX 3090 (https://github.com/nicehash/NiceHashQuickMiner/issues/206). Twice that much and
+/// more is another thing.
+inline constexpr double kComputeStateClockShare = 0.95;
 /// Nearer to the slowdown than this, a warmer room or a longer load would reach it.
 inline constexpr double kLeastSlowdownMarginC = 5;
 /// A limit is set in whole watts.

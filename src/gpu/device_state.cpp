@@ -2,6 +2,7 @@
 
 #include <array>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "gpu/nvml_library.hpp"
@@ -67,7 +68,7 @@ class Query {
 std::optional<Device> find_device(const Library& library, const std::string& uuid,
                                   bool& is_mig_instance) {
   if (const auto whole = library.device(uuid)) return whole;
-  const std::string kGpu = "GPU-";
+  constexpr std::string_view kGpu = "GPU-";
   if (!uuid.starts_with(kGpu)) return std::nullopt;
   const auto instance = library.device("MIG-" + uuid.substr(kGpu.size()));
   if (!instance) return std::nullopt;

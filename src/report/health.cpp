@@ -117,9 +117,10 @@ std::string unjudged_text(const HealthReport& report) {
   if (report.state.empty()) text += "of the GPU's state a file says nothing\n";
   if (!missing.empty()) text += fmt::format("not measured: {}\n", fmt::join(missing, ", "));
   if (no_band > 0) {
-    text += fmt::format(
-        "no band is recorded of {} for {}: docs/health.md says how to contribute one\n",
-        count_text(static_cast<std::size_t>(no_band), "figure", "figures"), report.device);
+    text +=
+        fmt::format("no band is recorded of {} for {}: docs/health.md says how to contribute one\n",
+                    count_text(static_cast<std::size_t>(no_band), "figure", "figures"),
+                    printable(report.device));
   }
   return text;
 }
@@ -144,7 +145,7 @@ std::string verdict_text(const HealthReport& report) {
 }  // namespace
 
 std::string cure_of(const HealthReport& report, const Finding& finding) {
-  const std::string kPlaceholder = "-i GPU ";
+  constexpr std::string_view kPlaceholder = "-i GPU ";
   std::string cure = finding.cure;
   if (report.after && report.after->is_mig_instance) return cure;
   for (std::size_t at = 0; (at = cure.find(kPlaceholder, at)) != std::string::npos; ++at)
@@ -160,7 +161,8 @@ HealthVerdict verdict_of(const HealthReport& report) {
 }
 
 std::string health_text(const HealthReport& report, std::size_t width) {
-  std::string text = fmt::format("{}  ({}), {}\n", report.device, report.uuid, report.source);
+  std::string text =
+      printable(fmt::format("{}  ({}), {}", report.device, report.uuid, report.source)) + "\n";
   if (!report.state.empty()) text += fmt::format("\n{}", state_table(report.state));
   if (!report.figures.empty()) text += fmt::format("\n{}", figures_table(report.figures));
   return fmt::format("{}{}\n{}{}", text, off_text(report, width), unjudged_text(report),

@@ -53,6 +53,7 @@ int list(const char* function, Handle* device, unsigned* count, Process* infos, 
 
 }  // namespace
 
+// NOLINTBEGIN(readability-identifier-naming): the names are NVML's
 extern "C" {
 
 gpuexp::test::FakeNvml* fake_nvml() {
@@ -180,3 +181,4 @@ int nvmlDeviceGetGraphicsRunningProcesses_v3(Handle* device, unsigned* count, Pr
 }
 
 }  // extern "C"
+// NOLINTEND(readability-identifier-naming)

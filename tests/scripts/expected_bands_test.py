@@ -90,6 +90,7 @@ class ExpectedBands(unittest.TestCase):
         self.check_refused(self.call(good, other), "recordings of Example GPU and of Other GPU")
         nan = self.write("d.json", recording(1, fp32=(float("nan"), 59, 61)))
         self.check_refused(self.call(nan), "d.json: a value lies outside of its interval")
+        self.check_refused(self.call(self.write("f.json", recording(1))), "f.json: has no ceilings")
         far = self.write("e.json", recording(2, fp32=(600, 59, 610)))
         self.check_refused(self.call(good, far), "leave no band above 0")
         self.check_refused(self.call(good, "--update", DEVICES / "h200.json"), "h200.json: is not the spec of Example GPU")

@@ -46,6 +46,8 @@ class TemporarySpec {
     std::ofstream(path_) << json.dump();
   }
   ~TemporarySpec() { fs::remove(path_); }
+  TemporarySpec(const TemporarySpec&) = delete;
+  TemporarySpec& operator=(const TemporarySpec&) = delete;
   DeviceSpecFile read() const { return read_device_spec(path_); }
 
   // The message behind the file's name.

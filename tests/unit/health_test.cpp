@@ -136,10 +136,10 @@ TEST_CASE("what is worth knowing and no fault is a note", "[health]") {
       {"PCIe generation", [](auto& s) { s.pcie_generation_gpu_max = 6; }, "5"},
       {"memory clock",
        [](auto& s) {
-         s.load->memory_clock_mhz = 3000;
+         s.load->memory_clock_mhz = 3120;
          s.performance_state = 2;
        },
-       "3000 MHz, in performance state 2"},
+       "3120 MHz, in performance state 2"},
       {"power cap", [](auto& s) { s.load->clock_reasons["sw_power_cap"] = 12; },
        "reached in 12 of 60 rows: 698 W at most"},
       {"applications clock", [](auto& s) { s.sm_clock_set_mhz = 1200; }, "1200 MHz"},
@@ -199,7 +199,7 @@ TEST_CASE("limits lie where they are said to", "[health]") {
   CHECK(verdict("power limit", [](auto& s) { s.power_limit_w = 750; }) == pass);
   CHECK(verdict("temperature", [](auto& s) { s.slowdown_margin_c = 15; }) == pass);
   CHECK(verdict("memory clock", [](auto& s) {
-          s.load->memory_clock_mhz = 2800;
+          s.load->memory_clock_mhz = 3020;
           s.performance_state = 2;
         }) == off);
 }
