@@ -26,7 +26,7 @@ enum class ExitCode {
   incorrect = 3,      ///< at least one variant gave wrong results
   failed = 4,         ///< at least one cell failed or timed out on the device
   no_device = 5,      ///< the command needs a GPU and none can be used
-  regressed = 6,      ///< a comparison failed its gate
+  regressed = 6,      ///< a comparison failed its gate, or a check found something off
   interrupted = 130,  ///< stopped by SIGINT or SIGTERM; what was measured is written
 };
 

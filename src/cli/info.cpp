@@ -6,6 +6,7 @@
 #include "build_info.hpp"
 #include "cli/app.hpp"
 #include "cli/basis.hpp"
+#include "cli/check.hpp"
 #include "cli/measure.hpp"
 #include "core/ceilings_file.hpp"
 #include "gpu/device_query.hpp"
@@ -23,7 +24,10 @@ namespace fs = std::filesystem;
 struct Options {
   bool json = false;
   bool measure = false;
-  MeasureOptions measuring;
+  bool check = false;
+  int device = 0;
+  std::string out;
+  std::string from;
 };
 
 /// What `gpuexp info --measure` has kept of a device.
@@ -153,7 +157,12 @@ void print_text(const DeviceInfo& d) {
              age.empty() ? "" : fmt::format(" ({})", age), kept->path.string());
 }
 
+CheckOptions check_options(const Options& o) {
+  return {o.device, o.json, o.from, o.measure, o.out};
+}
+
 ExitCode run(const Context& context, const Options& options) {
+  if (!options.from.empty()) return check(context, check_options(options));
   const bool json = options.json;
   const auto reason = no_device_reason();
   nlohmann::ordered_json out{{"gpuexp", build_info::version},
@@ -171,7 +180,8 @@ ExitCode run(const Context& context, const Options& options) {
     fmt::print("{}\n", json ? out.dump(2) : "no GPU: " + *reason);
     return ExitCode::no_device;
   }
-  if (options.measure) return measure(context, options.measuring);
+  if (options.check) return check(context, check_options(options));
+  if (options.measure) return measure(context, {options.device, options.out});
   const auto specs = device_specs();
   for (int i = 0; i < device_count(); ++i) {
     const DeviceInfo device = query_device(i, specs);
@@ -195,18 +205,35 @@ void add_info(CLI::App& app, Context& context) {
       "--measure", options->measure,
       "find what a GPU can do at most, in half a minute, and keep it: limits and predictions are "
       "then made from it");
+  CLI::Option* const check = command->add_flag(
+      "--check", options->check,
+      "is this GPU healthy? measures it too, and holds that and its state (clocks, ECC, power, "
+      "PCIe link) against what is expected of its kind; exit code 6 when something is off");
   command->add_flag("--json", options->json, "machine-readable")->excludes(measure);
+  CLI::Option* const device = command->add_option(
+      "--device", options->device, "ordinal of the GPU to measure or check; default 0");
   command
-      ->add_option("--device", options->measuring.device,
-                   "ordinal of the GPU to measure; default 0")
-      ->needs(measure);
-  command
-      ->add_option("--out", options->measuring.out,
+      ->add_option("--out", options->out,
                    "write what was measured there, and not to where it is kept: "
                    "$GPUEXP_DATA_DIR/ceilings/UUID.json, by default in ~/.local/share/gpuexp")
       ->needs(measure);
-  command->footer("example: gpuexp info --measure");
-  command->callback([&context, options] {
+  command
+      ->add_option("--from", options->from,
+                   "check what --measure has written there instead of a GPU")
+      ->type_name("FILE")
+      ->needs(check)
+      ->excludes(measure)
+      ->excludes(device);
+  command->footer(
+      "example: gpuexp info --measure\n"
+      "         gpuexp info --check");
+  const auto check_device = [options, device] {
+    const bool is_used = options->measure || options->check;
+    if (device->count() > 0 && !is_used)
+      throw CLI::RequiresError("--device", "--measure or --check");
+  };
+  command->callback([&context, options, check_device] {
+    check_device();
     context.action = [&context, options] { return run(context, *options); };
   });
 }

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "core/names.hpp"
+
 namespace gpuexp {
 
 namespace {
@@ -129,6 +131,13 @@ const CeilingTerm* find_ceiling_term(std::string_view id) {
     if (term.id == id) return &term;
   }
   return nullptr;
+}
+
+std::string unknown_ceiling(std::string_view id) {
+  std::vector<std::string> ids;
+  for (const CeilingTerm& term : ceiling_terms())
+    ids.push_back(term.id);
+  return "unknown ceiling" + allowed_names(id, ids);
 }
 
 Ceilings datasheet_ceilings(const DeviceSpec& device) {

@@ -80,6 +80,9 @@ const std::vector<CeilingTerm>& ceiling_terms();
 /// The one of this id; null where none is.
 const CeilingTerm* find_ceiling_term(std::string_view id);
 
+/// What errors say of an id that no term has, with the nearest that one has.
+std::string unknown_ceiling(std::string_view id);
+
 /// A ceiling as it was found on a device.
 struct MeasuredCeiling {
   double value;  ///< in the unit of its CeilingTerm

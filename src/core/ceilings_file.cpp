@@ -1,11 +1,8 @@
 #include "core/ceilings_file.hpp"
 
-#include <vector>
-
 #include <fmt/format.h>
 
 #include "core/json_node.hpp"
-#include "core/names.hpp"
 
 namespace gpuexp {
 
@@ -15,10 +12,7 @@ constexpr int kSchemaVersion = 1;
 
 const CeilingTerm& term_of(const std::string& id, const Node& node) {
   if (const CeilingTerm* term = find_ceiling_term(id)) return *term;
-  std::vector<std::string> ids;
-  for (const CeilingTerm& term : ceiling_terms())
-    ids.push_back(term.id);
-  node.fail("unknown ceiling" + allowed_names(id, ids));
+  node.fail(unknown_ceiling(id));
 }
 
 MeasuredCeiling read_measured(const Node& node, const CeilingTerm& term) {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/ceilings.hpp"
 #include "core/config.hpp"
 
 namespace gpuexp {
@@ -43,12 +44,17 @@ class Reader {
         fail(at + "." + name, "unknown key; allowed: value, source, note");
       }
     }
-    const auto source = it->find("source");
-    if (source == it->end() || !source->is_string() ||
+    check_source(*it, at);
+    return (*it)["value"];
+  }
+
+  /// Fails unless the object's source is one of the file's sources.
+  void check_source(const Json& object, const std::string& at) const {
+    const auto source = object.find("source");
+    if (source == object.end() || !source->is_string() ||
         !root_.value("sources", Json::object()).contains(*source)) {
       fail(at + ".source", "must name an entry of $.sources");
     }
-    return (*it)["value"];
   }
 
   double number(const Json& parent, const std::string& path, const std::string& key) const {
@@ -98,6 +104,49 @@ void read_peaks(const Reader& r, DeviceSpec& spec) {
   }
 }
 
+std::optional<double> read_end(const Reader& r, const Json& band, const std::string& at,
+                               const char* key) {
+  const auto end = band.find(key);
+  if (end == band.end()) return std::nullopt;
+  if (!end->is_number() || !(end->get<double>() > 0)) {
+    r.fail(at + "." + key, fmt::format("a positive number is required, found {}", end->dump()));
+  }
+  return end->get<double>();
+}
+
+ExpectedBand read_band(const Reader& r, const Json& band, const std::string& at) {
+  if (!band.is_object())
+    r.fail(at, R"(a band is an object with "low", "high" or both, and "source")");
+  for (const auto& [key, unused] : band.items()) {
+    if (key != "low" && key != "high" && key != "source" && key != "note")
+      r.fail(at + "." + key, "unknown key; allowed: low, high, source, note");
+  }
+  r.check_source(band, at);
+  ExpectedBand read{read_end(r, band, at, "low"), read_end(r, band, at, "high"), band["source"],
+                    ""};
+  if (!read.low && !read.high) r.fail(at, "a band has \"low\", \"high\" or both");
+  if (read.low && read.high && *read.low > *read.high)
+    r.fail(at, fmt::format("low {} is above high {}", *read.low, *read.high));
+  if (const auto note = band.find("note"); note != band.end()) {
+    if (!note->is_string()) r.fail(at + ".note", "a string is required");
+    read.note = *note;
+  }
+  return read;
+}
+
+ExpectedBands read_expected(const Reader& r) {
+  ExpectedBands bands;
+  const auto expected = r.root().find("expected");
+  if (expected == r.root().end()) return bands;
+  if (!expected->is_object()) r.fail("$.expected", "an object is required");
+  for (const auto& [id, band] : expected->items()) {
+    const std::string at = "$.expected." + id;
+    if (!find_ceiling_term(id)) r.fail(at, unknown_ceiling(id));
+    bands.emplace(id, read_band(r, band, at));
+  }
+  return bands;
+}
+
 void check_keys(const Reader& r) {
   static const std::set<std::string> kKnown{"name",
                                             "aliases",
@@ -112,6 +161,7 @@ void check_keys(const Reader& r) {
                                             "l2_bytes",
                                             "power_limit_w",
                                             "peak_tflops",
+                                            "expected",
                                             "sources"};
   for (const auto& [key, unused] : r.root().items()) {
     if (!kKnown.count(key)) r.fail("$." + key, "unknown key");
@@ -160,6 +210,7 @@ DeviceSpecFile read_device_spec(const std::filesystem::path& path) {
   f.spec.l2_bytes = static_cast<std::int64_t>(r.number(root, "$", "l2_bytes"));
   if (root.contains("power_limit_w")) f.spec.power_limit_w = r.number(root, "$", "power_limit_w");
   read_peaks(r, f.spec);
+  f.expected = read_expected(r);
   return f;
 }
 

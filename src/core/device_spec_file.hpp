@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/device_spec.hpp"
+#include "core/expected_band.hpp"
 
 namespace gpuexp {
 
@@ -15,6 +16,7 @@ struct DeviceSpecFile {
   DeviceSpec spec;
   std::vector<std::string> aliases;
   std::string architecture;
+  ExpectedBands expected;  ///< empty where nobody has recorded any
 };
 
 /// Reads one file. Throws ConfigError with file and JSON path.

@@ -97,6 +97,15 @@ int device_count() {
   return count;
 }
 
+std::optional<std::string> device_uuid(int index) {
+  cudaDeviceProp properties;
+  if (cudaGetDeviceProperties(&properties, index) != cudaSuccess) {
+    cudaGetLastError();
+    return std::nullopt;
+  }
+  return uuid_text(properties.uuid);
+}
+
 std::string runtime_version() {
   return version_text(CUDART_VERSION);
 }

@@ -28,6 +28,9 @@ std::optional<std::string> no_device_reason();
 
 int device_count();
 
+/// As DeviceInfo has it; empty where there is no such device. Creates no context.
+std::optional<std::string> device_uuid(int index);
+
 /// "13.0" for the runtime that this binary holds, and for the newest that the driver supports
 /// ("none" without one).
 std::string runtime_version();

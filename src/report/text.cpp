@@ -59,6 +59,7 @@ std::string_view ascii_for(char32_t c) {
     case U'µ': return "u";
     case U'×': return "x";
     case U'±': return "+/-";
+    case U'°': return "";
     case U'→': return "->";
     case U'–':
     case U'—':

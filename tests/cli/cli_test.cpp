@@ -29,9 +29,9 @@ struct Outcome {
 };
 
 // In the source folder, so that relative paths in arguments and messages are the same everywhere.
-Outcome gpuexp(const std::string& arguments) {
-  const std::string command = std::string("cd '") + GPUEXP_SOURCE_DIR + "' && LC_ALL=C.UTF-8 '" +
-                              GPUEXP_BINARY + "' " + arguments + " 2>&1";
+Outcome gpuexp(const std::string& arguments, const std::string& environment = "") {
+  const std::string command = std::string("cd '") + GPUEXP_SOURCE_DIR + "' && LC_ALL=C.UTF-8 " +
+                              environment + " '" + GPUEXP_BINARY + "' " + arguments + " 2>&1";
   std::FILE* pipe = popen(command.c_str(), "r");
   REQUIRE(pipe != nullptr);
   Outcome outcome{0, ""};
@@ -140,6 +140,9 @@ TEST_CASE("mistakes end with exit code 2 and a message that names them") {
       {"error_info_out", "info --out ceilings.json", 2},
       {"error_info_device", "info --measure --device first", 2},
       {"error_info_device_alone", "info --device 1", 2},
+      {"error_info_from", "info --from configs/ceilings/h200.json", 2},
+      {"error_info_from_device", "info --check --device 0 --from configs/ceilings/h200.json", 2},
+      {"error_info_from_measure", "info --check --measure --from configs/ceilings/h200.json", 2},
   };
   for (const Case& c : cases)
     check_golden(c.name, c.arguments, c.exit_code);
@@ -296,6 +299,31 @@ TEST_CASE("the comparison that the README shows is what the program prints") {
   CHECK(outcome.output == readme.substr(line_end + 1, end - line_end - 1));
 }
 
+// Bands of a GPU that is made up: those of real ones change with every card that is recorded.
+TEST_CASE("recorded ceilings are held against the bands of their kind of GPU") {
+  const std::string folder = "tests/cli/data/health";
+  const std::string from = "info --check --from " + folder + "/";
+  const auto check = [&](const char* name, const std::string& arguments, int exit_code,
+                         const std::string& environment = "") {
+    const std::string all = "GPUEXP_CONFIG_DIR=" + folder + " " + environment;
+    check_text(name, arguments, gpuexp(arguments, all), exit_code);
+  };
+  check("check", from + "healthy.json", 0);
+  check("check_low", from + "low.json", 6);
+  check("check_high", from + "high.json", 6, "LC_ALL=C");
+  check("check_unlisted", from + "unlisted.json", 6);
+  check("check_json", from + "low.json --json", 6);
+  check("error_check_file", from + "devices/example.json", 2);
+  check("error_check_missing", from + "absent.json", 2);
+}
+
+TEST_CASE("the ceilings that are recorded of an H200 are those of a healthy one") {
+  const Outcome outcome = gpuexp("info --check --from configs/ceilings/h200.json");
+  INFO(outcome.output);
+  CHECK(outcome.exit_code == 0);
+  CHECK_THAT(outcome.output, contains_text("\nhealthy: "));
+}
+
 TEST_CASE("every shipped config can be planned and predicted") {
   for (const auto& entry : fs::directory_iterator(fs::path(GPUEXP_SOURCE_DIR) / "configs")) {
     if (entry.path().extension() != ".json") continue;
@@ -356,7 +384,12 @@ TEST_CASE("a machine without a GPU is told so, with exit code 5") {
   const Outcome measured = gpuexp("info --measure --out " + out.string());
   CHECK(measured.exit_code == 5);
   CHECK(measured.output == info.output);
+  const Outcome checked = gpuexp("info --check --measure --out " + out.string());
+  CHECK(checked.exit_code == 5);
+  CHECK(checked.output == info.output);
   CHECK(!fs::exists(out));
+  const auto json = nlohmann::json::parse(gpuexp("info --check --json").output, nullptr, false);
+  CHECK(json["no_device_reason"].is_string());
   const Outcome run = gpuexp("run tests/cli/data/small.json");
   CHECK(run.exit_code == 5);
   CHECK_THAT(run.output, contains_text("no GPU: "));

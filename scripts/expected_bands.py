@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""The bands in which a healthy GPU's figures fall, made from recorded measurements of such GPUs.
+
+usage: expected_bands.py FILE [FILE ...] [--update SPEC.json]
+
+A FILE is what `gpuexp info --measure --out FILE` wrote; all are of one kind of GPU, of several cards or of one card
+several times. Prints the section "expected" of configs/devices/<id>.json and its source; with --update, writes both into
+that file and leaves the rest as it is.
+
+The rule, for each figure alone: from the lowest to the highest end of the 95 % intervals of all recordings, widened on both
+sides by the larger of 2 % of that end and half of what lies between the lowest and the highest recording's value. Ends are
+rounded outwards to four digits. The half stands for the cards that nobody has recorded: a third one lies outside of the first two
+in two cases of three. The 2 % stand for what one recording cannot show: other drivers, toolkits, temperatures.
+
+Only the standard library is needed. Exit codes: 0 done; 2 what was given makes no bands.
+"""
+
+import argparse
+import json
+import os
+import sys
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+LEAST_MARGIN = 0.02
+DIGITS = 4
+SOURCE = "recorded_ceilings"
+
+
+class UsageError(Exception):
+    """What was given makes no bands; the message says why."""
+
+
+@dataclass
+class Recording:
+    path: Path
+    device: str
+    uuid: str
+    driver: str
+    toolkit: str
+    utc: str
+    ceilings: dict
+
+
+def read_recording(given):
+    path = Path(given)
+    try:
+        text = json.loads(path.read_text(encoding="utf-8"))
+        ceilings = text["ceilings"]
+        intervals_hold = all(c["low"] <= c["value"] <= c["high"] for c in ceilings.values())
+        made = Recording(
+            path, text["device"], text["uuid"], text["driver_version"], text["cuda_toolkit"], text["utc"], ceilings
+        )
+    except FileNotFoundError:
+        raise UsageError(f"{path}: no such file") from None
+    except (ValueError, OSError) as error:
+        raise UsageError(f"{path}: cannot read as JSON: {error}") from None
+    except (KeyError, TypeError, AttributeError):
+        raise UsageError(f"{path}: not what `gpuexp info --measure --out` writes") from None
+    if not ceilings:
+        raise UsageError(f"{path}: has no ceilings")
+    if not intervals_hold:
+        raise UsageError(f"{path}: a value lies outside of its interval")
+    return made
+
+
+def read_recordings(files):
+    """Each once, though it may lie in two places; of one kind of GPU."""
+    recordings = {}
+    for file in files:
+        recording = read_recording(file)
+        recordings.setdefault((recording.uuid, recording.utc), recording)
+    kinds = sorted({recording.device for recording in recordings.values()})
+    if len(kinds) > 1:
+        raise UsageError(f"recordings of {' and of '.join(kinds)}: bands are of one kind of GPU")
+    return list(recordings.values())
+
+
+def rounded(value, rounding):
+    """To four digits."""
+    number = Decimal(repr(value))
+    step = Decimal(1).scaleb(number.adjusted() - DIGITS + 1)
+    return float(number.quantize(step, rounding=rounding)) if number.as_tuple().exponent < step.adjusted() else value
+
+
+def text_of(value, rounding=ROUND_HALF_EVEN):
+    return f"{rounded(value, rounding):g}"
+
+
+def band_of(ceilings):
+    """Low end, high end and what was seen of one figure's recordings, as text."""
+    low = min(c["low"] for c in ceilings)
+    high = max(c["high"] for c in ceilings)
+    values = [c["value"] for c in ceilings]
+    half_spread = (max(values) - min(values)) / 2
+    lowest = low - max(LEAST_MARGIN * low, half_spread)
+    highest = high + max(LEAST_MARGIN * high, half_spread)
+    if not lowest > 0:
+        raise UsageError(f"recordings from {low:g} to {high:g} leave no band above 0")
+    seen = f"{text_of(low)} to {text_of(high)}"
+    return text_of(lowest, ROUND_FLOOR), text_of(highest, ROUND_CEILING), seen
+
+
+def count_text(count, what):
+    return f"{count} {what}" + ("" if count == 1 else "s")
+
+
+def how_many(recordings):
+    cards = len({recording.uuid for recording in recordings})
+    text = count_text(cards, "card")
+    return text if cards == len(recordings) else f"{text}, {len(recordings)} recordings"
+
+
+def section_of(recordings):
+    """Lines of the section, indented as in a device spec."""
+    ids = list(dict.fromkeys(id for recording in recordings for id in recording.ceilings))
+    lines = []
+    for id in ids:
+        having = [recording for recording in recordings if id in recording.ceilings]
+        low, high, seen = band_of([recording.ceilings[id] for recording in having])
+        lines.append(
+            f'    {json.dumps(id)}: {{"low": {low}, "high": {high}, '
+            f'"source": "{SOURCE}", "note": "{seen} on {how_many(having)}"}}'
+        )
+    return '  "expected": {\n' + ",\n".join(lines) + "\n  }"
+
+
+def source_of(recordings):
+    """Line of the source."""
+
+    def name(path):
+        path = path.resolve()
+        return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else path.name
+
+    files = ", ".join(sorted(name(recording.path) for recording in recordings))
+    drivers = ", ".join(sorted({recording.driver for recording in recordings}))
+    toolkits = ", ".join(sorted({recording.toolkit for recording in recordings}))
+    text = (
+        f"gpuexp info --measure on {how_many(recordings)} (driver {drivers}, CUDA {toolkits}), "
+        f"bands by scripts/expected_bands.py: {files}"
+    )
+    return f"    {json.dumps(SOURCE)}: {json.dumps(text)}"
+
+
+def without(lines, first, last):
+    """Lines without those from the one that starts with `first` to the next that starts with `last`."""
+    start = next((i for i, line in enumerate(lines) if line.startswith(first)), None)
+    if start is None:
+        return lines
+    end = next(i for i in range(start, len(lines)) if lines[i].startswith(last))
+    return lines[:start] + lines[end + 1 :]
+
+
+def updated(text, recordings):
+    """The spec with the section and its source written anew. Specs keep a figure a line, which json.dumps would not."""
+    source = f'    "{SOURCE}"'
+    lines = without(without(text.splitlines(), '  "expected"', "  }"), source, source)
+    sources = lines.index('  "sources": {')
+    end = lines.index("  }", sources)
+    cited = [line.rstrip(",") for line in lines[sources + 1 : end]] + [source_of(recordings)]
+    section = section_of(recordings).splitlines()
+    section[-1] += ","
+    return "\n".join(lines[:sources] + section + [lines[sources], ",\n".join(cited)] + lines[end:]) + "\n"
+
+
+def others(spec):
+    """What updating leaves alone."""
+    sources = {id: text for id, text in spec["sources"].items() if id != SOURCE}
+    return {**{key: value for key, value in spec.items() if key != "expected"}, "sources": sources}
+
+
+def update(path, recordings):
+    try:
+        text = path.read_text(encoding="utf-8")
+        before = json.loads(text)
+        names = {name.lower() for name in [before["name"], *before.get("aliases", [])]}
+        if recordings[0].device.lower() not in names:
+            raise UsageError(f"{path}: is not the spec of {recordings[0].device}")
+        after = updated(text, recordings)
+        if others(json.loads(after)) != others(before):
+            raise UsageError(f"{path}: is not laid out as the other specs; put the section there by hand")
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    except (ValueError, KeyError, StopIteration):
+        raise UsageError(f"{path}: is no device spec, or not laid out as the others") from None
+    made = path.with_name(path.name + ".new")
+    made.write_text(after, encoding="utf-8")
+    os.replace(made, path)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", metavar="FILE", nargs="+")
+    parser.add_argument("--update", metavar="SPEC.json", type=Path)
+    options = parser.parse_args()
+    try:
+        recordings = read_recordings(options.files)
+        if options.update:
+            update(options.update, recordings)
+        else:
+            print(f"{section_of(recordings)},\n  \"sources\": {{\n{source_of(recordings)}")
+    except UsageError as error:
+        print(f"expected_bands.py: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+#include "cli/ceilings_run.hpp"
+
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+
+#include <fmt/format.h>
+
+#include "build_info.hpp"
+#include "cli/basis.hpp"
+#include "cli/interrupts.hpp"
+#include "cli/provenance.hpp"
+#include "cli/recorder.hpp"
+#include "gpu/device_state.hpp"
+#include "gpu/nvtx_tracer.hpp"
+#include "report/load_readings.hpp"
+#include "report/output.hpp"
+
+namespace gpuexp::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string commit() {
+  return fmt::format("{}{}", build_info::git_commit, build_info::git_dirty ? "-dirty" : "");
+}
+
+std::vector<std::string> missing_rows(const Report& report) {
+  const auto text = [&](const std::vector<Field>& row, const char* column) {
+    const auto* found = std::get_if<std::string>(&row[*report.table.column(column)]);
+    return found ? *found : std::string();
+  };
+  std::vector<std::string> missing;
+  for (const std::vector<Field>& row : report.table.rows) {
+    const std::string status = text(row, "status");
+    if (status == name_of(Status::passed) || status == name_of(Status::skipped)) continue;
+    missing.push_back(fmt::format("{}: {}: {}", text(row, "key"), status, text(row, "reason")));
+  }
+  return missing;
+}
+
+}  // namespace
+
+CeilingsRun run_ceilings(const Context& context, OpenDevice& device) {
+  const auto start = std::chrono::steady_clock::now();
+  const Config config = read_config(find_config("ceilings"), context.registry, {});
+  Plan plan = make_plan(config, device.info.spec, context.resources, device.info.free_bytes);
+  plan.basis = basis_of(device.info);
+  Recorder recorder(plan, context.resources, RunKind::measure, false);
+  const NvmlSampler nvml(device.info.uuid);
+  RunOptions options;
+  options.seed = config.seed;
+  options.interrupted = interrupted;
+  options.counters = false;
+  options.telemetry = [&](double from_s, double to_s) { return nvml.between(from_s, to_s); };
+  const auto tracer = make_nvtx_tracer();
+  CeilingsRun run;
+  run.file.utc = utc("%Y-%m-%dT%H:%M:%SZ", std::time(nullptr));
+  run_plan(plan, context.resources, *device.executor, *tracer, recorder, options);
+  run.state = read_device_state(device.info.uuid);
+  const Report report = recorder.finish({}, !interrupted());
+  run.file.device = device.info.spec.name;
+  run.file.conditions = conditions_of(device.info);
+  run.file.git_commit = commit();
+  run.file.measured = measured_ceilings(report.table, recorder.floors_us(), device.info.spec);
+  run.vendor = vendor_calls(report.table);
+  run.state.load = load_readings(report.table);
+  run.code = exit_code_of(report);
+  run.missing = missing_rows(report);
+  run.took_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return run;
+}
+
+std::optional<OpenDevice> open_to_measure(int device) {
+  DeviceOptions options;
+  options.device = device;
+  make_room_for_watcher(options, false);
+  std::string no_device;
+  auto opened = open_device(options, no_device);
+  if (!opened) fmt::print("no GPU: {}\n", no_device);
+  return opened;
+}
+
+fs::path ceilings_output(const std::string& out, const DeviceInfo& device) {
+  fs::path path = out;
+  if (path.empty()) {
+    const auto kept = kept_ceilings(device.uuid);
+    if (!kept)
+      throw ConfigError(
+          "no place to keep ceilings in: set GPUEXP_DATA_DIR, or name a file by --out");
+    fs::create_directories(kept->parent_path());
+    path = *kept;
+  }
+  check_writable(path);
+  return path;
+}
+
+void keep_ceilings(const CeilingsRun& run, const fs::path& path) {
+  if (run.file.measured.empty()) {
+    fmt::print(stderr, "gpuexp: nothing was measured, and nothing is written\n");
+    return;
+  }
+  write_file_atomically(path, to_json(run.file));
+  fmt::print(stderr, "ceilings are in {}\n", path.string());
+}
+
+void report_missing(const CeilingsRun& run) {
+  for (const std::string& row : run.missing)
+    fmt::print(stderr, "gpuexp: {}\n", row);
+  if (run.code == ExitCode::interrupted)
+    fmt::print(stderr, "gpuexp: interrupted; nothing is written\n");
+}
+
+}  // namespace gpuexp::cli

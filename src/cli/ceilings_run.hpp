@@ -1,0 +1,42 @@
+// Measuring a device's ceilings: what `info --measure` keeps and `info --check` judges.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "cli/app.hpp"
+#include "cli/worker.hpp"
+#include "core/ceilings_file.hpp"
+#include "core/device_state.hpp"
+#include "report/measured_ceilings.hpp"
+
+namespace gpuexp::cli {
+
+struct CeilingsRun {
+  CeilingsFile file;
+  std::vector<VendorCall> vendor;
+  DeviceState state;  ///< right after the last row, while the GPU is awake
+  ExitCode code = ExitCode::ok;
+  std::vector<std::string> missing;  ///< rows that should have passed, and why they did not
+  double took_s = 0;
+};
+
+/// Runs configs/ceilings.json, until a signal comes. Throws ConfigError.
+CeilingsRun run_ceilings(const Context& context, OpenDevice& device);
+
+/// The device with this ordinal, to be measured; empty, and said on standard output, when no GPU
+/// can be used. Throws ConfigError.
+std::optional<OpenDevice> open_to_measure(int device);
+
+/// Where the file of ceilings goes: `out`, or where basis_of looks for it if that is empty. Throws
+/// ConfigError when there is no place, ReportError when nothing can be written there.
+std::filesystem::path ceilings_output(const std::string& out, const DeviceInfo& device);
+
+/// Writes what was measured there and says so on standard error. Throws ReportError.
+void keep_ceilings(const CeilingsRun& run, const std::filesystem::path& path);
+
+/// On standard error: rows that are missing, and that a run was interrupted.
+void report_missing(const CeilingsRun& run);
+
+}  // namespace gpuexp::cli

@@ -1,0 +1,57 @@
+#include "report/load_readings.hpp"
+
+#include <algorithm>
+#include <sstream>
+#include <utility>
+
+#include "report/results.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+std::vector<std::string> reasons_of(const ResultRow& row) {
+  std::istringstream text(row.text("clock_reasons"));
+  std::vector<std::string> reasons;
+  for (std::string reason; std::getline(text, reason, ';');)
+    reasons.push_back(reason);
+  return reasons;
+}
+
+// Of an even number, the upper of the two in the middle: a clock that a row had.
+std::optional<double> median_of(std::vector<double> values) {
+  if (values.empty()) return std::nullopt;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+LoadReadings load_readings(const Table& rows) {
+  constexpr const char* kPowerCap = "sw_power_cap";
+  const ResultTable table(rows);
+  LoadReadings load;
+  std::vector<double> sm_clocks;
+  std::vector<double> memory_clocks;
+  for (std::size_t i = 0; i < rows.rows.size(); ++i) {
+    const ResultRow row(table, i);
+    if (!row.passed() || !row.number("nvml_sm_clock_mhz")) continue;
+    ++load.rows;
+    const std::vector<std::string> reasons = reasons_of(row);
+    for (const std::string& reason : reasons)
+      ++load.clock_reasons[reason];
+    const auto sm_clock = row.number("sm_clock_mhz");
+    if (sm_clock && std::count(reasons.begin(), reasons.end(), kPowerCap) == 0)
+      sm_clocks.push_back(*sm_clock);
+    if (const auto memory_clock = row.number("memory_clock_mhz"))
+      memory_clocks.push_back(*memory_clock);
+    load.temperature_c = std::max(load.temperature_c, row.number("temperature_c"));
+    load.power_w = std::max(load.power_w, row.number("power_w"));
+  }
+  load.sm_clock_mhz = median_of(std::move(sm_clocks));
+  load.memory_clock_mhz = median_of(std::move(memory_clocks));
+  return load;
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,33 @@
+// The state of the real device: NVML answers what a check cannot do without.
+#include "gpu/device_query.hpp"
+#include "gpu/device_state.hpp"
+#include "support/catch.hpp"
+
+namespace gpuexp::test {
+
+TEST_CASE("the driver tells clocks, power and temperature of this GPU", "[state]") {
+  const auto uuid = device_uuid(0);
+  REQUIRE(uuid);
+  CHECK(*uuid == query_device(0, {}).uuid);
+  const DeviceState s = read_device_state(*uuid);
+  REQUIRE(s.sm_clock_mhz);
+  REQUIRE(s.sm_clock_max_mhz);
+  CHECK(*s.sm_clock_mhz <= *s.sm_clock_max_mhz);
+  REQUIRE(s.memory_clock_mhz);
+  REQUIRE(s.memory_clock_max_mhz);
+  CHECK(*s.memory_clock_mhz <= *s.memory_clock_max_mhz);
+  REQUIRE(s.power_w);
+  REQUIRE(s.power_limit_w);
+  CHECK(*s.power_limit_w > 0);
+  REQUIRE(s.temperature_c);
+  CHECK((*s.temperature_c > 0 && *s.temperature_c < 120));
+  CHECK(s.clock_reasons);
+  CHECK(s.performance_state);
+}
+
+TEST_CASE("there is no GPU of an ordinal that this machine does not have", "[state]") {
+  CHECK_FALSE(device_uuid(device_count()));
+  CHECK_FALSE(device_uuid(-1));
+}
+
+}  // namespace gpuexp::test

@@ -1,0 +1,121 @@
+// What is read of a GPU's state, without a GPU: a library of this project answers in NVML's place.
+#include "gpu/device_state.hpp"
+
+#include <dlfcn.h>
+
+#include "nvml/fake_nvml.hpp"
+#include "support/catch.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+const std::string kUuid = "GPU-01234567-89ab-cdef-0123-456789abcdef";
+const std::string kInstance = "MIG" + kUuid.substr(3);
+
+// Loaded under NVML's own name, the loader takes it for the one that is asked for later.
+FakeNvml& fake() {
+  static void* const library = dlopen(GPUEXP_FAKE_NVML, RTLD_NOW);
+  REQUIRE(library != nullptr);
+  auto* answers = reinterpret_cast<FakeNvmlAnswers*>(dlsym(library, "fake_nvml"));
+  REQUIRE(answers != nullptr);
+  return *answers();
+}
+
+TEST_CASE("every part of a state comes from the function that has it") {
+  fake() = {{kUuid}, {}, 0x1ff, 0, 0};
+  const DeviceState s = read_device_state(kUuid);
+  CHECK_FALSE(s.is_mig_instance);
+  CHECK(s.mig_on == false);
+  CHECK(s.ecc_on == true);
+  CHECK(s.ecc_on_next == false);
+  CHECK(s.ecc_on_by_default == true);
+  CHECK(s.uncorrected_errors == std::uint64_t{3});
+  CHECK(s.uncorrected_errors_lifetime == std::uint64_t{5});
+  CHECK(s.row_remap_pending == true);
+  CHECK(s.row_remap_failed == false);
+  CHECK(s.page_retirement_pending == true);
+  CHECK(s.power_w == 310.5);
+  CHECK(s.power_limit_w == 500.0);
+  CHECK(s.power_limit_default_w == 700.0);
+  CHECK(s.temperature_c == 53.0);
+  CHECK(s.slowdown_margin_c == 31.0);
+  CHECK(s.sm_clock_mhz == 1900.0);
+  CHECK(s.sm_clock_max_mhz == 1980.0);
+  CHECK(s.sm_clock_max_boost_mhz == 1970.0);
+  CHECK(s.sm_clock_set_mhz == 1200.0);
+  CHECK(s.sm_clock_set_by_default_mhz == 1500.0);
+  CHECK(s.memory_clock_mhz == 3001.0);
+  CHECK(s.memory_clock_max_mhz == 3201.0);
+  CHECK(s.performance_state == 2);
+  REQUIRE(s.clock_reasons);
+  CHECK(*s.clock_reasons == std::vector<std::string>{"gpu_idle", "applications_clocks_setting",
+                                                     "sw_power_cap", "hw_slowdown", "sync_boost",
+                                                     "sw_thermal_slowdown", "hw_thermal_slowdown",
+                                                     "hw_power_brake_slowdown",
+                                                     "display_clock_setting"});
+  CHECK(s.pcie_generation == 3);
+  CHECK(s.pcie_generation_max == 4);
+  CHECK(s.pcie_generation_gpu_max == 5);
+  CHECK(s.pcie_width == 8);
+  CHECK(s.pcie_width_max == 16);
+  CHECK(s.persistence_on == true);
+  CHECK(s.compute_mode == "exclusive_process");
+  CHECK(s.processes == 0);
+  CHECK_FALSE(s.process_bytes);
+  CHECK_FALSE(s.load);
+}
+
+TEST_CASE("no reason is another answer than none known") {
+  fake() = {{kUuid}, {}, 0, 0, 0};
+  CHECK(read_device_state(kUuid).clock_reasons == std::vector<std::string>{});
+  fake().not_there = {"nvmlDeviceGetCurrentClocksEventReasons"};
+  CHECK_FALSE(read_device_state(kUuid).clock_reasons);
+}
+
+TEST_CASE("processes count once, with the memory that NVML knows") {
+  fake() = {{kUuid}, {}, 0, 40, 0};
+  CHECK(read_device_state(kUuid).processes == 40);
+  CHECK(read_device_state(kUuid).process_bytes == 1'000'000'000);
+  fake().drawing_from = 40;  // one of them, and another
+  CHECK(read_device_state(kUuid).processes == 41);
+  fake().not_there = {"nvmlDeviceGetComputeRunningProcesses_v3"};
+  CHECK(read_device_state(kUuid).processes == 2);
+  fake().not_there.insert("nvmlDeviceGetGraphicsRunningProcesses_v3");
+  CHECK_FALSE(read_device_state(kUuid).processes);
+}
+
+TEST_CASE("what is not supported is empty") {
+  fake() = {{kUuid},
+            {"nvmlDeviceGetEccMode", "nvmlDeviceGetDefaultEccMode", "nvmlDeviceGetTotalEccErrors",
+             "nvmlDeviceGetRemappedRows", "nvmlDeviceGetMigMode", "nvmlDeviceGetMarginTemperature"},
+            0,
+            0,
+            0};
+  const DeviceState s = read_device_state(kUuid);
+  CHECK_FALSE(s.ecc_on);
+  CHECK_FALSE(s.ecc_on_next);
+  CHECK_FALSE(s.ecc_on_by_default);
+  CHECK_FALSE(s.uncorrected_errors);
+  CHECK_FALSE(s.row_remap_failed);
+  CHECK_FALSE(s.mig_on);
+  CHECK(s.slowdown_margin_c == 34.0);  // from the threshold of 87
+  CHECK(s.power_limit_w == 500.0);
+  fake().not_there.insert("nvmlDeviceGetTemperatureThreshold");
+  CHECK_FALSE(read_device_state(kUuid).slowdown_margin_c);
+}
+
+TEST_CASE("a MIG instance is one, and the GPU around it is read") {
+  fake() = {{kInstance}, {}, 0, 0, 0};
+  const DeviceState s = read_device_state(kUuid);
+  CHECK(s.is_mig_instance);
+  CHECK(s.power_limit_w == 500.0);
+}
+
+TEST_CASE("a GPU that NVML does not know has an empty state") {
+  fake() = {};
+  CHECK(read_device_state(kUuid) == DeviceState{});
+  CHECK(read_device_state("") == DeviceState{});
+}
+
+}  // namespace
+}  // namespace gpuexp::test

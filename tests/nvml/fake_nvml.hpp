@@ -1,0 +1,20 @@
+// A library with NVML's functions and the answers that a test gives it.
+#pragma once
+
+#include <set>
+#include <string>
+
+namespace gpuexp::test {
+
+struct FakeNvml {
+  std::set<std::string> uuids;      ///< of GPUs and MIG instances
+  std::set<std::string> not_there;  ///< functions that answer "not supported"
+  unsigned long long reasons = 0;
+  unsigned processes = 0;     ///< that compute, with pids from 1 on
+  unsigned drawing_from = 0;  ///< pid of the first of two that draw; 0: none does
+};
+
+/// What the library exports beside NVML's functions.
+using FakeNvmlAnswers = FakeNvml*();
+
+}  // namespace gpuexp::test

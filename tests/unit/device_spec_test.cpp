@@ -1,0 +1,132 @@
+// Device specs as files: what is read of the bands that healthy GPUs fall in, and what is refused.
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "core/ceilings.hpp"
+#include "core/config_error.hpp"
+#include "core/device_spec_file.hpp"
+#include "support/catch.hpp"
+
+namespace gpuexp::test {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+Json figure(const Json& value) {
+  return {{"value", value}, {"source", "sheet"}};
+}
+
+Json sample_spec() {
+  return {{"name", "Example GPU"},
+          {"architecture", "Example"},
+          {"compute_capability", figure("9.0")},
+          {"sm_count", figure(100)},
+          {"sm_clock_max_mhz", figure(2000)},
+          {"memory_bytes", figure(80'000'000'000)},
+          {"memory_bandwidth_gb_per_s", figure(4000)},
+          {"l2_bytes", figure(52'428'800)},
+          {"peak_tflops", {{"fp32", figure(60)}}},
+          {"expected",
+           {{"dram_copy",
+             {{"low", 3400}, {"high", 3700.5}, {"source", "cards"}, {"note", "two cards"}}},
+            {"floor_cold", {{"high", 3.1}, {"source", "cards"}}}}},
+          {"sources", {{"sheet", "a datasheet"}, {"cards", "recorded"}}}};
+}
+
+class TemporarySpec {
+ public:
+  explicit TemporarySpec(const Json& json)
+      : path_(fs::temp_directory_path() / "gpuexp_device_spec_test.json") {
+    std::ofstream(path_) << json.dump();
+  }
+  ~TemporarySpec() { fs::remove(path_); }
+  TemporarySpec(const TemporarySpec&) = delete;
+  TemporarySpec& operator=(const TemporarySpec&) = delete;
+  DeviceSpecFile read() const { return read_device_spec(path_); }
+
+  // The message behind the file's name.
+  std::string error() const {
+    try {
+      read();
+    } catch (const ConfigError& e) {
+      return std::string(e.what()).substr(path_.string().size() + 2);
+    }
+    return "no error";
+  }
+
+ private:
+  fs::path path_;
+};
+
+}  // namespace
+
+TEST_CASE("bands are read from a device spec, with either end left out", "[device_spec]") {
+  const DeviceSpecFile file = TemporarySpec(sample_spec()).read();
+  REQUIRE(file.expected.size() == 2);
+  CHECK(file.expected.at("dram_copy") == ExpectedBand{3400, 3700.5, "cards", "two cards"});
+  CHECK(file.expected.at("floor_cold") == ExpectedBand{std::nullopt, 3.1, "cards", ""});
+  Json without = sample_spec();
+  without.erase("expected");
+  CHECK(TemporarySpec(without).read().expected.empty());
+}
+
+TEST_CASE("what is wrong in a band is named with its place", "[device_spec][error]") {
+  CHECK(TemporarySpec(sample_spec()).error() == "no error");
+  struct Case {
+    const char* place;  ///< JSON pointer
+    Json value;
+    const char* message;
+  };
+  const Case cases[] = {
+      {"/expected", 3, "$.expected: an object is required"},
+      {"/expected/dram_cpy",
+       {{"low", 1}, {"source", "cards"}},
+       "$.expected.dram_cpy: unknown ceiling; did you mean 'dram_copy'? "},
+      {"/expected/dram_copy", 3400, "$.expected.dram_copy: a band is an object with \"low\""},
+      {"/expected/dram_copy/lowest", 3400,
+       "$.expected.dram_copy.lowest: unknown key; allowed: low, high, source, note"},
+      {"/expected/dram_copy/low", 3800, "$.expected.dram_copy: low 3800 is above high 3700.5"},
+      {"/expected/dram_copy/low", 0,
+       "$.expected.dram_copy.low: a positive number is required, found 0"},
+      {"/expected/dram_copy/high", "fast",
+       "$.expected.dram_copy.high: a positive number is required, found \"fast\""},
+      {"/expected/dram_copy/high", nullptr,
+       "$.expected.dram_copy.high: a positive number is required, found null"},
+      {"/expected/dram_copy/source", "hearsay",
+       "$.expected.dram_copy.source: must name an entry of $.sources"},
+      {"/expected/dram_copy/note", 1, "$.expected.dram_copy.note: a string is required"},
+      {"/expected/floor_cold",
+       {{"source", "cards"}},
+       "$.expected.floor_cold: a band has \"low\", \"high\" or both"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.place);
+    Json spec = sample_spec();
+    spec[Json::json_pointer(c.place)] = c.value;
+    CHECK_THAT(TemporarySpec(spec).error(), contains_text(c.message));
+  }
+}
+
+TEST_CASE("every shipped band is of its term's size", "[device_spec]") {
+  for (const DeviceSpecFile& file :
+       read_device_specs(fs::path(GPUEXP_SOURCE_DIR) / "configs" / "devices")) {
+    Ceilings listed = datasheet_ceilings(file.spec);
+    for (const auto& [id, band] : file.expected) {
+      CAPTURE(file.spec.id, id);
+      const CeilingTerm& term = *find_ceiling_term(id);
+      const auto& datasheet = term.of(listed);
+      // A unit mistaken for another is a thousand times off.
+      if (datasheet && band.low) CHECK(*band.low * term.scale < *datasheet);
+      if (datasheet && band.low) CHECK(*band.low * term.scale > 0.1 * *datasheet);
+      if (datasheet && band.high) CHECK(*band.high * term.scale < 2 * *datasheet);
+    }
+  }
+}
+
+}  // namespace gpuexp::test
