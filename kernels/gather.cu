@@ -126,6 +126,27 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
+// Lanes read values in sectors of their own, at any place within, so that banks hardly conflict.
+Accesses apart_access() {
+  return global_access(sizeof(float), [](int lane) {
+    return lane * static_cast<std::int64_t>(kSectorBytes + sizeof(float));
+  });
+}
+
+// Lanes read values at random, in lines of their own as well: the mean of some warps.
+Accesses random_access() {
+  constexpr int kWarps = 32;
+  constexpr std::uint64_t kPlaces = 1 << 24;  // any number much larger than a warp's lines
+  Accesses sum;
+  for (int warp = 0; warp < kWarps; ++warp) {
+    sum = sum + global_access(sizeof(float), [warp](int lane) {
+            const auto place = random_bits(0, static_cast<std::uint64_t>(warp * kLanes + lane));
+            return static_cast<std::int64_t>(place % kPlaces * sizeof(float));
+          });
+  }
+  return 1.0 / kWarps * sum;
+}
+
 // `table` and `index` say which of the inputs a variant reads; `stride` is 1 when its values share
 // sectors, and the floats of a sector when each has its own, in random order or not.
 Variant gather(std::string id, float* Data::*table, std::int32_t* Data::*index, std::int64_t stride,
@@ -151,14 +172,7 @@ Variant gather(std::string id, float* Data::*table, std::int32_t* Data::*index, 
   v.traffic = [stride, is_random](const Problem& p, const DeviceSpec& device) {
     const double requests = static_cast<double>(ceil_div(p.n, kLanes));
     const Accesses packed = global_access(sizeof(float));
-    // Lanes are in sectors of their own at any place within, so that banks hardly conflict; when
-    // random, in lines of their own as well, and of what L2 fetches only one sector is used.
-    const auto place = [is_random](int lane) {
-      constexpr std::int64_t kPlaces = 1 << 24;  // any number much larger than a warp's lines
-      return is_random ? static_cast<std::int64_t>(random_bits(0, lane) % kPlaces * sizeof(float))
-                       : lane * static_cast<std::int64_t>(kSectorBytes + sizeof(float));
-    };
-    const Accesses value = stride == 1 ? packed : global_access(sizeof(float), place);
+    const Accesses value = stride == 1 ? packed : is_random ? random_access() : apart_access();
     const double packed_bytes = sector_bytes<float>(p.n);
     const double value_bytes = sector_bytes<float>(p.n, stride);
     Traffic t;
@@ -166,6 +180,7 @@ Variant gather(std::string id, float* Data::*table, std::int32_t* Data::*index, 
     t.global_store = requests * packed;
     t.l2_read_sectors = (packed_bytes + value_bytes) / kSectorBytes;
     t.l2_write_sectors = packed_bytes / kSectorBytes;
+    // Of what L2 fetches only one sector is used.
     if (is_random) t.dram_random_bytes = static_cast<double>(p.n * l2_fetch_bytes(device));
     t.dram_read_bytes = packed_bytes + (is_random ? t.dram_random_bytes : value_bytes);
     t.dram_write_bytes = written_back(packed_bytes, device);

@@ -9,6 +9,7 @@ double tolerance_of(Exactness exactness) {
     case Exactness::exact: return std::log(1.02);
     case Exactness::compiled: return std::log(1.15);
     case Exactness::cached: return std::log(1.5);
+    case Exactness::hashed: return std::log(2.0);
   }
   return 0;
 }
@@ -62,7 +63,7 @@ const std::vector<TrafficTerm>& traffic_terms() {
        {"l1_wavefronts"},
        kEvents},
       {"l1_tag_turns",
-       cached,
+       hashed,
        [](const Traffic& t) { return t.global_load.tag_turns + t.global_store.tag_turns; },
        {"l1_tag_turns"},
        kEvents},

@@ -14,9 +14,10 @@ enum class Exactness {
   exact,     ///< follows from the program
   compiled,  ///< depends on the compiler's choices as well
   cached,    ///< depends on what caches hold, and so on the order in which blocks run
+  hashed,    ///< depends on where a hash that is not documented puts lines
 };
 
-/// Largest |ln(declared / counted)| of a figure: 2 %, 15 % and a factor of 1.5.
+/// Largest |ln(declared / counted)| of a figure: 2 %, 15 %, and factors of 1.5 and 2.
 double tolerance_of(Exactness exactness);
 
 struct TrafficTerm {
