@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -173,6 +174,28 @@ TEST_CASE("ceilings complete each other, the first going before", "[ceilings]") 
   CHECK(both.ops(Pipe::fp32, TensorPath::mma_sync) == 5.0);
   CHECK_FALSE(both.floor_us(Mode::warm));
   CHECK_FALSE(both.floor_us(Mode::profile));
+}
+
+TEST_CASE("an SM's rates follow its compute capability", "[ceilings]") {
+  // Results a clock and SM of float and double multiply-adds and of integer additions.
+  const std::vector<std::vector<int>> cases{
+      {7, 0, 64, 32, 64},  {7, 5, 64, 2, 64},    {8, 0, 64, 32, 64},   {8, 6, 128, 2, 64},
+      {8, 7, 128, 2, 64},  {8, 9, 128, 2, 64},   {9, 0, 128, 64, 64},  {10, 0, 128, 64, 64},
+      {10, 3, 128, 2, 64}, {12, 0, 128, 2, 128}, {12, 1, 128, 2, 128},
+  };
+  for (const auto& c : cases) {
+    CAPTURE(c[0], c[1]);
+    const SmRates rates = sm_rates(c[0], c[1]);
+    CHECK(32 * rates.fma == c[2]);
+    CHECK(32 * rates.fp64 == c[3]);
+    CHECK(32 * rates.alu == c[4]);
+    CHECK(32 * rates.xu == 16);
+    CHECK(rates.issue == 4);
+  }
+  CHECK_THROWS_WITH(sm_rates(6, 1),
+                    "rates of compute capability 6.1 are unknown; known: 7.0, 7.5, 8.0, 8.6, 8.7, "
+                    "8.9, 9.0, 10.0, 10.3, 12.0, 12.1");
+  CHECK_THROWS_AS(sm_rates(7, 1), std::out_of_range);
 }
 
 // ---- the file
