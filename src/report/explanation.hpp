@@ -91,6 +91,9 @@ std::vector<Explanation> explanations_of(const ExperimentResults& experiment,
 /// A paragraph of it.
 std::string text_of(const ExperimentResults& experiment, const Explanation& explanation);
 
+/// A counter's value as explanations have it: "1.07 GB", "99 %"; sectors are counted.
+std::string counter_phrase(std::string_view counter, double value);
+
 /// "4 sectors per load request instead of 32".
 std::string change_phrase(const CounterChange& change);
 
