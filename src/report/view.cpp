@@ -69,15 +69,6 @@ class ViewBuilder : public ViewColumns {
       add_bar("speedup");
   }
 
-  // The error is news where precision is what differs.
-  void add_error() {
-    constexpr double kWorthShowing = 10.0;
-    const auto errors = numbers_of("error_rms_rel");
-    if (errors.empty()) return;
-    const auto [low, high] = std::minmax_element(errors.begin(), errors.end());
-    if (*high > kWorthShowing * *low) add_numbers("error_rms_rel", "rms error");
-  }
-
   // Without counters there is nothing to add to the reading.
   void add_explanations(std::optional<double> dram_bytes_per_s) {
     for (const Explanation& explanation : explanations_of(e_, {dram_bytes_per_s, false})) {

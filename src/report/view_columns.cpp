@@ -123,6 +123,14 @@ void ViewColumns::add_flags() {
   add("", false, marks);
 }
 
+void ViewColumns::add_error() {
+  constexpr double kWorthShowing = 10.0;
+  const auto errors = numbers_of("error_rms_rel");
+  if (errors.empty()) return;
+  const auto [low, high] = std::minmax_element(errors.begin(), errors.end());
+  if (*high > kWorthShowing * *low) add_numbers("error_rms_rel", "rms error");
+}
+
 void ViewColumns::add_notes() {
   for (std::size_t i = 0; i < e_.rows.size(); ++i) {
     const ResultRow& row = e_.rows[i];

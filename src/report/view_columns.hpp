@@ -27,6 +27,8 @@ class ViewColumns {
   void add_rates();
   /// Flags as letters, each explained in a footnote; no column where no row has any.
   void add_flags();
+  /// The error against fp64, where it is news: of another order in some rows than in others.
+  void add_error();
   /// Status and reason of rows that did not pass.
   void add_notes();
 
