@@ -134,7 +134,10 @@ class SweepTable {
     }
     std::vector<std::string> known{"time", "rate", "speed-up", "predicted"};
     for (const Metric& metric : rows_.family().metrics) {
-      if (metric.name == id) return number_column(id, "metric." + id);
+      if (metric.name == id) {
+        return one_by_one(id,
+                          [id](const ResultRow& row) { return metric_text(row, "metric." + id); });
+      }
       known.push_back(metric.name);
     }
     for (const Counter& counter : kCounters) {

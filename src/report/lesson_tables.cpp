@@ -63,6 +63,11 @@ class VariantColumns : public ViewColumns {
     add_any(heading, false, [&](const ResultRow& row) { return row.text(column); });
   }
 
+  /// Values of a metric may be orders apart, and share no decimals.
+  void add_metric(const std::string& column, const std::string& heading) {
+    add_any(heading, true, [&](const ResultRow& row) { return metric_text(row, column); });
+  }
+
   template <class Ratio>
   void add_ratio(const std::string& heading, Ratio ratio) {
     add_any("against", false, [&](const ResultRow& row) { return row.text(kCompareToColumn); });
@@ -104,7 +109,7 @@ std::string metrics_table(const FamilyRows& rows, const ShownRows& shown) {
   columns.add_error();
   for (const std::string& metric : shown.results.metrics) {
     if (shown.results.values(metric).size() > 1)
-      columns.add_numbers(metric, metric.substr(metric.find('.') + 1));
+      columns.add_metric(metric, metric.substr(metric.find('.') + 1));
   }
   const ExperimentView view = columns.take_all();
   return view.columns.size() > 1 ? fmt::format("\n{}", markdown_table(view)) : "";
@@ -119,6 +124,11 @@ std::string facts_line(const FamilyRows& rows, const ShownRows& shown) {
            "\n";
   }
   return escape_markdown(fmt::format("{}", fmt::join(shared_facts(shown.results), " · "))) + "\n";
+}
+
+std::string metric_text(const ResultRow& row, const std::string& column) {
+  const auto number = row.number(column);
+  return row.passed() && number ? number_phrase(*number) : "";
 }
 
 std::string prediction_table(const FamilyRows& rows) {

@@ -27,6 +27,9 @@ std::string counters_table(const FamilyRows& rows);
 /// What all the rows share: "n = 4096 · cold"; where there are none, that they are not recorded.
 std::string facts_line(const FamilyRows& rows, const ShownRows& shown);
 
+/// A metric of a row that passed: three digits; counts in full.
+std::string metric_text(const ResultRow& row, const std::string& column);
+
 inline constexpr const char* kNotRecorded = "not recorded";
 
 }  // namespace gpuexp
