@@ -20,6 +20,21 @@ namespace {
 
 // ---- question, variants: what the registry says
 
+// Declarations quote names of parameters and the like in backticks; all else is no markup.
+std::string prose(const std::string& declared) {
+  std::string text;
+  std::size_t begin = 0;
+  for (;;) {
+    const std::size_t open = declared.find('`', begin);
+    const std::size_t close =
+        open == std::string::npos ? std::string::npos : declared.find('`', open + 1);
+    if (close == std::string::npos) return text + escape_markdown(declared.substr(begin));
+    text += escape_markdown(declared.substr(begin, open - begin));
+    text += declared.substr(open, close + 1 - open);
+    begin = close + 1;
+  }
+}
+
 // "1, 2, 4, 8", "57 values from 1024 to 4096"; "" where nothing was recorded.
 std::string recorded_values(const Parameter& parameter, const std::vector<ResultRow>& rows) {
   constexpr std::size_t kMost = 12;
@@ -40,19 +55,18 @@ std::string recorded_values(const Parameter& parameter, const std::vector<Result
 
 std::string parameter_text(const Parameter& parameter, const std::vector<ResultRow>& rows) {
   const std::string recorded = recorded_values(parameter, rows);
-  const std::string values =
-      recorded.empty()
-          ? fmt::format("Default: {} ({})", to_string(parameter.default_value), kNotRecorded)
-          : fmt::format("Recorded: {}", recorded);
   const std::string unit = parameter.unit.empty() ? "" : " " + parameter.unit;
-  return fmt::format("- `{}`: {}. {}{}\n", parameter.name, escape_markdown(parameter.doc), values,
-                     unit);
+  const std::string values =
+      recorded.empty() ? fmt::format("Default: {}{} ({})", to_string(parameter.default_value), unit,
+                                     kNotRecorded)
+                       : fmt::format("Recorded: {}{}", recorded, unit);
+  return fmt::format("- `{}`: {}. {}\n", parameter.name, prose(parameter.doc), values);
 }
 
 std::string question_text(const FamilyRows& rows) {
   const Family& family = rows.family();
-  std::string text = fmt::format("> **{}**\n\n", escape_markdown(family.question));
-  if (!family.physics.empty()) text += escape_markdown(family.physics) + "\n\n";
+  std::string text = fmt::format("> **{}**\n\n", prose(family.question));
+  if (!family.physics.empty()) text += prose(family.physics) + "\n\n";
   for (const Parameter& parameter : family.parameters)
     text += parameter_text(parameter, rows.all());
   return text;
@@ -61,7 +75,7 @@ std::string question_text(const FamilyRows& rows) {
 std::string variant_text(const Variant& variant, const std::vector<ResultRow>& recorded) {
   std::string text = fmt::format("- **`{}`**", variant.id);
   if (!variant.compare_to.empty()) text += fmt::format(", against `{}`", variant.compare_to);
-  text += ": " + escape_markdown(variant.why);
+  text += ": " + prose(variant.why);
   if (!variant.moves.empty())
     text += fmt::format(" *Counters:* {}.", escape_markdown(moves_phrase(variant.moves)));
   if (std::none_of(recorded.begin(), recorded.end(),

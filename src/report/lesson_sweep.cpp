@@ -5,6 +5,7 @@
 #include <map>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/config_error.hpp"
 #include "core/config_keys.hpp"
@@ -125,6 +126,10 @@ class SweepTable {
     if (id == "time") return one_by_one(id, time_of);
     if (id == "predicted") return one_by_one(id, predicted_of);
     if (id == "rate") return rate_of(shown_.results);
+    if (id == "error") {
+      return one_by_one("rms error",
+                        [](const ResultRow& row) { return metric_text(row, "error_rms_rel"); });
+    }
     if (id == "speed-up") {
       return one_by_one(id, [this](const ResultRow& row) -> std::string {
         const OptionalRow reference = rows_.reference_of(row);
@@ -132,7 +137,7 @@ class SweepTable {
                                           : "";
       });
     }
-    std::vector<std::string> known{"time", "rate", "speed-up", "predicted"};
+    std::vector<std::string> known{"time", "rate", "speed-up", "predicted", "error"};
     for (const Metric& metric : rows_.family().metrics) {
       if (metric.name == id) {
         return one_by_one(id,
@@ -231,7 +236,7 @@ class SweepTable {
 
   ExperimentView by_value() const {
     ExperimentView view;
-    view.columns.push_back({axis_heading(), true});
+    view.columns.push_back({axis_heading(), axis_.choices.empty()});
     view.rows.resize(values_.size());
     for (std::size_t i = 0; i < values_.size(); ++i)
       view.rows[i].cells.push_back(values_[i]);

@@ -70,7 +70,9 @@ class VariantColumns : public ViewColumns {
 
   template <class Ratio>
   void add_ratio(const std::string& heading, Ratio ratio) {
-    add_any("against", false, [&](const ResultRow& row) { return row.text(kCompareToColumn); });
+    add_any("against", false, [&](const ResultRow& row) {
+      return rows_.reference_of(row) ? row.text(kCompareToColumn) : "";
+    });
     add_any(heading, true,
             [&](const ResultRow& row) { return ratio(row, rows_.reference_of(row)); });
   }
@@ -119,7 +121,7 @@ std::string metrics_table(const FamilyRows& rows, const ShownRows& shown) {
 
 std::string facts_line(const FamilyRows& rows, const ShownRows& shown) {
   if (shown.results.rows.empty()) {
-    return escape_markdown(fmt::format("Not recorded: these results have no row of {} at {}.",
+    return escape_markdown(fmt::format("Not recorded: these results have no row of {} ({}).",
                                        rows.family().id, shown.asked)) +
            "\n";
   }
@@ -168,7 +170,9 @@ std::string measurement_table(const FamilyRows& rows) {
                     const auto share = row.number(limit + "_pct");
                     return row.passed() && share ? percent_phrase(*share) : "";
                   });
-  columns.add_text(limit + "_by", "limit by");
+  columns.add_any("limit by", false, [&](const ResultRow& row) {
+    return row.passed() ? row.text(limit + "_by") : "";
+  });
   columns.add_flags();
   return fmt::format("{}\n{}{}", text, markdown_table(columns.take_all()),
                      metrics_table(rows, shown));

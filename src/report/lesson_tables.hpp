@@ -18,7 +18,8 @@ std::string measurement_table(const FamilyRows& rows);
 
 /// Variants by the values of one parameter. Options: `axis`, the parameter; `values`, those to
 /// show; `around`, a metric or column, to show only values next to which it changes; `show`, one of
-/// time, rate, speed-up, predicted, a metric or a counter, or several of them for one variant.
+/// time, rate, speed-up, predicted, error, a metric or a counter, or several of them for one
+/// variant.
 std::string sweep_table(const LessonPart& part, const FamilyRows& rows);
 
 /// What DRAM moved for each variant, and of the counters that it declares to move, what they did.
@@ -27,7 +28,7 @@ std::string counters_table(const FamilyRows& rows);
 /// What all the rows share: "n = 4096 · cold"; where there are none, that they are not recorded.
 std::string facts_line(const FamilyRows& rows, const ShownRows& shown);
 
-/// A metric of a row that passed: three digits; counts in full.
+/// A metric or an error of a row that passed: three digits; counts in full.
 std::string metric_text(const ResultRow& row, const std::string& column);
 
 inline constexpr const char* kNotRecorded = "not recorded";
