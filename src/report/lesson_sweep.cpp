@@ -5,7 +5,6 @@
 #include <map>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "core/config_error.hpp"
 #include "core/config_keys.hpp"
@@ -13,7 +12,6 @@
 #include "core/counter_columns.hpp"
 #include "core/names.hpp"
 #include "report/explanation.hpp"
-#include "report/identity.hpp"
 #include "report/lesson_tables.hpp"
 #include "report/markdown.hpp"
 #include "report/phrases.hpp"
@@ -86,11 +84,11 @@ class SweepTable {
 
   std::string render() const {
     if (shown_.results.rows.empty()) return facts_line(rows_, shown_);
-    std::vector<std::string> facts = shared_facts(shown_.results);
-    if (!shows_several()) facts.push_back(quantities_.front().heading);
-    const std::string head = escape_markdown(fmt::format("{}", fmt::join(facts, " · ")));
+    std::vector<std::string> what;
+    if (!shows_several()) what.push_back(quantities_.front().heading);
+    const std::string head = facts_line(rows_, shown_, what);
     const bool is_wide = rows_.variants().size() > values_.size();
-    return head + "\n\n" + markdown_table(is_wide && !shows_several() ? by_variant() : by_value());
+    return head + "\n" + markdown_table(is_wide && !shows_several() ? by_variant() : by_value());
   }
 
  private:

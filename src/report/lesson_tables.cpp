@@ -68,13 +68,14 @@ class VariantColumns : public ViewColumns {
     add_any(heading, true, [&](const ResultRow& row) { return metric_text(row, column); });
   }
 
+  /// What the ratio is against, and the ratio; neither column where no row has one.
   template <class Ratio>
   void add_ratio(const std::string& heading, Ratio ratio) {
+    const Cell text = [&](const ResultRow& row) { return ratio(row, rows_.reference_of(row)); };
     add_any("against", false, [&](const ResultRow& row) {
-      return rows_.reference_of(row) ? row.text(kCompareToColumn) : "";
+      return text(row).empty() ? "" : row.text(kCompareToColumn);
     });
-    add_any(heading, true,
-            [&](const ResultRow& row) { return ratio(row, rows_.reference_of(row)); });
+    add_any(heading, true, text);
   }
 
   /// One row for each variant, in the order of the registry.
@@ -105,6 +106,32 @@ class VariantColumns : public ViewColumns {
   std::vector<ShownVariant> variants_;
 };
 
+// Ceilings that were measured, where there are any.
+std::string limit_column(const ExperimentResults& results) {
+  return results.values("measured_limit_pct").empty() ? "limit" : "measured_limit";
+}
+
+std::vector<std::string> limit_facts(const ExperimentResults& results) {
+  const std::string column = limit_column(results);
+  if (results.values(column + "_pct").empty()) return {};
+  const std::string by = results.constant(column + "_by");
+  return {fmt::format("limit: {}{}", by.empty() ? "" : by + " ",
+                      column == "limit" ? "by the datasheet" : "as measured")};
+}
+
+// What sets the limit has a column where it differs.
+void add_limit(VariantColumns& columns, const ExperimentResults& results,
+               const std::string& column) {
+  columns.add_any("% of limit", true, [&](const ResultRow& row) {
+    const auto share = row.number(column + "_pct");
+    return row.passed() && share ? percent_phrase(*share) : "";
+  });
+  if (results.values(column + "_by").size() < 2) return;
+  columns.add_any("limit by", false, [&](const ResultRow& row) {
+    return row.passed() ? row.text(column + "_by") : "";
+  });
+}
+
 // Metrics that tell the shown variants apart, and their errors where they do; "" without any.
 std::string metrics_table(const FamilyRows& rows, const ShownRows& shown) {
   VariantColumns columns(rows, shown);
@@ -119,13 +146,16 @@ std::string metrics_table(const FamilyRows& rows, const ShownRows& shown) {
 
 }  // namespace
 
-std::string facts_line(const FamilyRows& rows, const ShownRows& shown) {
+std::string facts_line(const FamilyRows& rows, const ShownRows& shown,
+                       const std::vector<std::string>& more) {
   if (shown.results.rows.empty()) {
     return escape_markdown(fmt::format("Not recorded: these results have no row of {} ({}).",
                                        rows.family().id, shown.asked)) +
            "\n";
   }
-  return escape_markdown(fmt::format("{}", fmt::join(shared_facts(shown.results), " · "))) + "\n";
+  std::vector<std::string> facts = shared_facts(shown.results);
+  facts.insert(facts.end(), more.begin(), more.end());
+  return escape_markdown(fmt::format("{}", fmt::join(facts, " · "))) + "\n";
 }
 
 std::string metric_text(const ResultRow& row, const std::string& column) {
@@ -154,7 +184,7 @@ std::string prediction_table(const FamilyRows& rows) {
 
 std::string measurement_table(const FamilyRows& rows) {
   const ShownRows shown = rows.at_one_problem();
-  std::string text = facts_line(rows, shown);
+  const std::string text = facts_line(rows, shown, limit_facts(shown.results));
   if (shown.results.rows.empty()) return text;
   VariantColumns columns(rows, shown);
   columns.add_times();
@@ -163,16 +193,7 @@ std::string measurement_table(const FamilyRows& rows) {
   columns.add_any("predicted", true,
                   [](const ResultRow& row) { return time_in(row, "predicted_time_us"); });
   columns.add_any("off by", true, distance_text);
-  const bool is_measured = !shown.results.values("measured_limit_pct").empty();
-  const std::string limit = is_measured ? "measured_limit" : "limit";
-  columns.add_any(is_measured ? "% of measured limit" : "% of limit", true,
-                  [&](const ResultRow& row) {
-                    const auto share = row.number(limit + "_pct");
-                    return row.passed() && share ? percent_phrase(*share) : "";
-                  });
-  columns.add_any("limit by", false, [&](const ResultRow& row) {
-    return row.passed() ? row.text(limit + "_by") : "";
-  });
+  add_limit(columns, shown.results, limit_column(shown.results));
   columns.add_flags();
   return fmt::format("{}\n{}{}", text, markdown_table(columns.take_all()),
                      metrics_table(rows, shown));

@@ -1,8 +1,8 @@
 // The tables of a lesson, as Markdown.
 #pragma once
 
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "report/lesson_page.hpp"
 #include "report/lesson_rows.hpp"
@@ -25,8 +25,10 @@ std::string sweep_table(const LessonPart& part, const FamilyRows& rows);
 /// What DRAM moved for each variant, and of the counters that it declares to move, what they did.
 std::string counters_table(const FamilyRows& rows);
 
-/// What all the rows share: "n = 4096 · cold"; where there are none, that they are not recorded.
-std::string facts_line(const FamilyRows& rows, const ShownRows& shown);
+/// What all the rows share, and `more`: "n = 4096 · cold · limit: fp32 as measured"; where there
+/// are no rows, that they are not recorded.
+std::string facts_line(const FamilyRows& rows, const ShownRows& shown,
+                       const std::vector<std::string>& more = {});
 
 /// A metric or an error of a row that passed: three digits; counts in full.
 std::string metric_text(const ResultRow& row, const std::string& column);
