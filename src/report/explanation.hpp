@@ -23,6 +23,11 @@
 
 namespace gpuexp {
 
+/// The row's value of one of kCounters.
+std::optional<double> count_of(const ResultRow& row, std::string_view counter);
+/// Whether any of them was read.
+bool is_counted(const ResultRow& row);
+
 enum class Resource { dram, l1, issue, tensor, arithmetic };
 /// "dram", as in JSON.
 std::string_view name_of(Resource resource);

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "core/counter_columns.hpp"
 #include "core/counters.hpp"
 #include "report/explanation.hpp"
 #include "report/phrases.hpp"
@@ -124,7 +123,7 @@ std::string wait_phrase(const ResultRow& row) {
   double warps = 0;
   for (const Counter& counter : kCounters) {
     const bool is_wait = counter.id.substr(0, 8) == "stalled_";
-    const auto value = row.number(kCounterPrefix + std::string(counter.id));
+    const auto value = count_of(row, counter.id);
     if (!is_wait || !value || *value <= warps) continue;
     most = &counter;
     warps = *value;

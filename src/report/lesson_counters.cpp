@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "core/counter_columns.hpp"
 #include "core/move.hpp"
 #include "report/explanation.hpp"
 #include "report/lesson_tables.hpp"
@@ -14,15 +13,6 @@
 namespace gpuexp {
 
 namespace {
-
-std::optional<double> count_of(const ResultRow& row, std::string_view counter) {
-  return row.number(kCounterPrefix + std::string(counter));
-}
-
-bool is_counted(const ResultRow& row) {
-  return std::any_of(kCounters.begin(), kCounters.end(),
-                     [&](const Counter& c) { return count_of(row, c.id).has_value(); });
-}
 
 std::string count_text(const ResultRow& row, std::string_view counter) {
   const auto count = count_of(row, counter);
@@ -69,7 +59,7 @@ ExperimentView dram_view(const std::vector<ShownVariant>& variants) {
 
 // "yes: falls 6.6×", "no: 1.02×".
 std::string outcome_text(const Move& move, double from, double to) {
-  const std::string verdict = happened(move, from, to) ? "yes" : "no";
+  std::string verdict = happened(move, from, to) ? "yes" : "no";
   if (from <= 0 || to <= 0) return verdict;
   return fmt::format("{}: {}", verdict, ratio_phrase(std::max(from, to) / std::min(from, to)));
 }

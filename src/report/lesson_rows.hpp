@@ -15,7 +15,7 @@ namespace gpuexp {
 
 /// A variant of the registry, and what was recorded of it.
 struct ShownVariant {
-  const Variant* variant;
+  const Variant* variant = nullptr;
   std::optional<ResultRow> row;        ///< empty: not recorded
   std::optional<ResultRow> reference;  ///< a timed row of what it compares to, at its problem
 };

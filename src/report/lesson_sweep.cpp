@@ -9,7 +9,7 @@
 #include "core/config_error.hpp"
 #include "core/config_keys.hpp"
 #include "core/config_overrides.hpp"
-#include "core/counter_columns.hpp"
+#include "core/counters.hpp"
 #include "core/names.hpp"
 #include "report/explanation.hpp"
 #include "report/lesson_tables.hpp"
@@ -153,7 +153,7 @@ class SweepTable {
 
   static Quantity counter_quantity(const std::string& id) {
     return one_by_one(id, [id](const ResultRow& row) {
-      const auto count = row.number(kCounterPrefix + id);
+      const auto count = count_of(row, id);
       return count ? counter_phrase(id, *count) : std::string(kNotRecorded);
     });
   }

@@ -54,7 +54,7 @@ class VariantColumns : public ViewColumns {
 
   /// No column where all of its cells are empty.
   void add_any(const std::string& heading, bool is_number, const Cell& cell) {
-    const bool is_there = std::any_of(e_.rows.begin(), e_.rows.end(),
+    const bool is_there = std::any_of(experiment().rows.begin(), experiment().rows.end(),
                                       [&](const ResultRow& row) { return !cell(row).empty(); });
     if (is_there) add(heading, is_number, cell);
   }
@@ -184,7 +184,7 @@ std::string prediction_table(const FamilyRows& rows) {
 
 std::string measurement_table(const FamilyRows& rows) {
   const ShownRows shown = rows.at_one_problem();
-  const std::string text = facts_line(rows, shown, limit_facts(shown.results));
+  std::string text = facts_line(rows, shown, limit_facts(shown.results));
   if (shown.results.rows.empty()) return text;
   VariantColumns columns(rows, shown);
   columns.add_times();

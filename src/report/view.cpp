@@ -23,39 +23,41 @@ class ViewBuilder : public ViewColumns {
   ExperimentView build(std::optional<double> dram_bytes_per_s) {
     add_title();
     add_identity();
-    view_.first_number = view_.columns.size();
+    view().first_number = view().columns.size();
     add_times();
     add_rates();
     add_limit();
     add_speedup();
     add_flags();
-    view_.first_metric = view_.columns.size();
+    view().first_metric = view().columns.size();
     add_error();
-    for (const std::string& metric : e_.metrics)
+    for (const std::string& metric : experiment().metrics)
       add_numbers(metric, metric.substr(metric.find('.') + 1));
     add_notes();
-    view_.reading = printable(reading_of(e_));
+    view().reading = printable(reading_of(experiment()));
     add_explanations(dram_bytes_per_s);
     return take();
   }
 
  private:
   void add_title() {
-    view_.title = title_of(e_);
-    view_.facts = shared_facts(e_);
-    const auto fact = [&](const std::string& text) { view_.facts.push_back(printable(text)); };
-    if (!e_.constant("baseline").empty()) fact("speed-up over " + e_.constant("baseline"));
-    if (!e_.constant("limit_by").empty()) fact("limit: " + e_.constant("limit_by"));
+    view().title = title_of(experiment());
+    view().facts = shared_facts(experiment());
+    const auto fact = [&](const std::string& text) { view().facts.push_back(printable(text)); };
+    if (!experiment().constant("baseline").empty())
+      fact("speed-up over " + experiment().constant("baseline"));
+    if (!experiment().constant("limit_by").empty())
+      fact("limit: " + experiment().constant("limit_by"));
   }
 
   void add_identity() {
-    for (const IdentityColumn& c : identity_columns(e_))
+    for (const IdentityColumn& c : identity_columns(experiment()))
       add(c.heading, c.is_number, [&](const ResultRow& row) { return row.text(c.column); });
   }
 
   void add_limit() {
     add_numbers("limit_pct", "% of limit");
-    if (e_.values("limit_by").size() < 2) return;
+    if (experiment().values("limit_by").size() < 2) return;
     add("limit by", false,
         [](const ResultRow& row) { return row.passed() ? row.text("limit_by") : ""; });
   }
@@ -71,8 +73,10 @@ class ViewBuilder : public ViewColumns {
 
   // Without counters there is nothing to add to the reading.
   void add_explanations(std::optional<double> dram_bytes_per_s) {
-    for (const Explanation& explanation : explanations_of(e_, {dram_bytes_per_s, false})) {
-      if (explanation.counted) view_.explanations.push_back(printable(text_of(e_, explanation)));
+    for (const Explanation& explanation :
+         explanations_of(experiment(), {dram_bytes_per_s, false})) {
+      if (explanation.counted)
+        view().explanations.push_back(printable(text_of(experiment(), explanation)));
     }
   }
 };

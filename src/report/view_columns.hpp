@@ -35,15 +35,18 @@ class ViewColumns {
   ExperimentView take() { return std::move(view_); }
 
  protected:
+  const ExperimentResults& experiment() const { return e_; }
+  ExperimentView& view() { return view_; }
+
   std::vector<double> numbers_of(std::string_view column) const;
   /// The bar stands for this column, behind the one that was added last.
   void add_bar(const std::string& column);
 
-  const ExperimentResults& e_;
-  ExperimentView view_;
-
  private:
   void add_rate(const std::string& column, const std::string& heading);
+
+  const ExperimentResults& e_;
+  ExperimentView view_;
 };
 
 }  // namespace gpuexp
