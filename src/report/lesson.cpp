@@ -47,7 +47,8 @@ std::string recorded_values(const Parameter& parameter, const std::vector<Result
     values.push_back(value);
     if (const auto number = row.number(column)) numbers.push_back(*number);
   }
-  if (numbers.size() != values.size()) return fmt::format("{}", fmt::join(values, ", "));
+  if (numbers.size() != values.size())
+    return escape_markdown(fmt::format("{}", fmt::join(values, ", ")));
   std::sort(numbers.begin(), numbers.end());
   if (numbers.size() <= kMost) return fmt::format("{}", fmt::join(numbers, ", "));
   return fmt::format("{} values from {} to {}", numbers.size(), numbers.front(), numbers.back());
@@ -133,6 +134,10 @@ class Readings {
 
   std::string explanation_of(const ShownVariant& v) const {
     if (!v.row) return fmt::format("{}: {}.", v.variant->id, kNotRecorded);
+    if (!v.row->passed())
+      return printable(fmt::format("{}: {}.", v.variant->id, v.row->text("status")));
+    if (v.row->is_above_limit())
+      return fmt::format("{}: faster than its limit, which is no record.", v.variant->id);
     for (const ExperimentResults& experiment : experiments_) {
       if (experiment.name != v.row->text("experiment")) continue;
       for (const Explanation& e : explanations_of(experiment, options_)) {

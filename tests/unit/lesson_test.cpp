@@ -299,6 +299,12 @@ TEST_CASE("The reading is that of explain, and says what was not recorded", "[le
   CHECK_THAT(text, contains_text("The counters alone give 4×: high confidence.\n"));
   CHECK_THAT(part("reading toy", {{"first", 1024, 100}}),
              contains_text("- second: not recorded.\n"));
+  CHECK_THAT(part("reading toy",
+                  {{"first", 1024, 100}, {"second", 1024, 0, "sizes", "cold", {}, 0, "failed"}}),
+             contains_text("- second: failed.\n"));
+  // 8 kB over 1 TB/s take 8 ns.
+  CHECK_THAT(part("reading toy", {{"first", 1024, 100}, {"second", 1024, 0.001}}),
+             contains_text("- second: faster than its limit, which is no record.\n"));
   CHECK_THAT(part("reading toy", {{"second", 1024, 100}}),
              contains_text("- second: no row of first to compare it with.\n"));
   CHECK(part("reading toy variants=first", {{"first", 1024, 100}, {"first", 2048, 300}}) ==
