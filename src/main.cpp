@@ -28,6 +28,7 @@ void add_subcommands(CLI::App& app, Context& context) {
   add_info(app, context);
   add_report(app, context);
   add_explain(app, context);
+  add_lesson(app, context);
   add_compare(app, context);
   add_schema(app, context);
   add_worker(app, context);

@@ -49,6 +49,7 @@ void add_verify(CLI::App& app, Context& context);
 void add_info(CLI::App& app, Context& context);
 void add_report(CLI::App& app, Context& context);
 void add_explain(CLI::App& app, Context& context);
+void add_lesson(CLI::App& app, Context& context);
 void add_compare(CLI::App& app, Context& context);
 void add_schema(CLI::App& app, Context& context);
 void add_worker(CLI::App& app, Context& context);  ///< hidden: what run and verify start

@@ -6,6 +6,7 @@
 #include "cli/code_report.hpp"
 #include "core/config_overrides.hpp"
 #include "core/plan.hpp"
+#include "report/phrases.hpp"
 #include "report/text.hpp"
 
 namespace gpuexp::cli {
@@ -30,19 +31,6 @@ const Family& find_family(const Registry& registry, const std::string& id) {
                                 fmt::join(ids, ", ")));
 }
 
-// "counters: l1_wavefronts falls (8× or more), dram_read_bytes stays (within 1.05×; at some
-// problems)"
-std::string moves_text(const std::vector<Move>& moves) {
-  std::vector<std::string> texts;
-  for (const Move& move : moves) {
-    const bool stays = move.direction == Direction::stays;
-    texts.push_back(fmt::format("{} {} ({}{}×{}{})", move.counter, name_of(move.direction),
-                                stays ? "within " : "", move.factor, stays ? "" : " or more",
-                                move.where ? "; at some problems" : ""));
-  }
-  return fmt::format("counters: {}", fmt::join(texts, ", "));
-}
-
 void print_text(const Family& f) {
   fmt::print("{}\n{}\n{}\n", f.id, paragraph(f.question, kWidth, 2),
              paragraph(f.physics, kWidth, 2));
@@ -59,7 +47,8 @@ void print_text(const Family& f) {
     fmt::print("  {}{}\n{}", v.id,
                v.compare_to.empty() ? "" : fmt::format(" (compare to {})", v.compare_to),
                paragraph(v.why, kWidth, 6));
-    if (!v.moves.empty()) fmt::print("{}", paragraph(moves_text(v.moves), kWidth, 6));
+    if (!v.moves.empty())
+      fmt::print("{}", paragraph("counters: " + moves_phrase(v.moves), kWidth, 6));
   }
   fmt::print("\ntolerance\n{}", paragraph(f.tolerance_derivation, kWidth, 2));
 }

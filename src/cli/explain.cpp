@@ -26,17 +26,6 @@ struct Options {
   bool json = false;
 };
 
-// Results name it themselves; those of an older version have the device's name, and the specs its
-// bandwidth.
-std::optional<double> dram_bytes_per_s(const DeviceProvenance& device) {
-  if (device.memory_bytes_per_s) return device.memory_bytes_per_s;
-  const auto directory = find_config_dir();
-  if (!directory || !device.name) return std::nullopt;
-  const auto specs = read_device_specs(*directory / "devices");
-  const DeviceSpecFile* spec = match_device_name(specs, *device.name);
-  return spec ? std::optional(spec->spec.memory_bytes_per_s) : std::nullopt;
-}
-
 // What --family or --variant names has to be in the results, or be a mistake.
 void check_is_there(const char* option, const char* column, const std::string& name,
                     const std::vector<ExperimentResults>& experiments) {

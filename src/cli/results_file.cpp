@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "core/config_error.hpp"
+#include "cli/app.hpp"
 #include "report/json.hpp"
 #include "report/run_log.hpp"
 
@@ -16,6 +16,15 @@ Report read_results(const std::string& file) {
   } catch (const ReportError& e) {
     throw ConfigError(e.what());
   }
+}
+
+std::optional<double> dram_bytes_per_s(const DeviceProvenance& device) {
+  if (device.memory_bytes_per_s) return device.memory_bytes_per_s;
+  const auto directory = find_config_dir();
+  if (!directory || !device.name) return std::nullopt;
+  const auto specs = read_device_specs(*directory / "devices");
+  const DeviceSpecFile* spec = match_device_name(specs, *device.name);
+  return spec ? std::optional(spec->spec.memory_bytes_per_s) : std::nullopt;
 }
 
 }  // namespace gpuexp::cli

@@ -42,6 +42,10 @@ Json to_json(const std::string& value, const std::string& option, bool is_name) 
   return is_number && !is_name ? read_json(value, option) : Json(value);
 }
 
+bool is_name(const Parameter& parameter) {
+  return std::holds_alternative<std::string>(parameter.default_value);
+}
+
 Json to_json_list(const Setting& setting, bool are_names) {
   Json list = Json::array();
   for (const std::string& value : setting.values)
@@ -65,8 +69,7 @@ std::vector<std::string> settable_keys(const std::vector<Experiment>& experiment
 }
 
 void set_axis(const Setting& setting, const Parameter& parameter, Experiment& experiment) {
-  const bool is_name = std::holds_alternative<std::string>(parameter.default_value);
-  const Json list = to_json_list(setting, is_name);
+  const Json list = to_json_list(setting, is_name(parameter));
   std::vector<AxisItem> items = read_axis_items(
       Node(list, setting.option, member_path(experiment.name, setting.key)), parameter);
   const auto axis = std::find_if(experiment.axes.begin(), experiment.axes.end(),
@@ -153,6 +156,11 @@ void apply_filter(const std::string& glob, std::vector<Experiment>& experiments)
 }
 
 }  // namespace
+
+Value value_of(const std::string& text, const Parameter& parameter, const std::string& source) {
+  const Json json = to_json(text, source, is_name(parameter));
+  return read_value(Node(json, source, parameter.name), parameter);
+}
 
 void apply_overrides(const ConfigOverrides& overrides, Config& config) {
   if (overrides.seed) config.seed = *overrides.seed;

@@ -18,27 +18,18 @@ constexpr double kMediumFactor = 1.5;  // likewise
 constexpr double kLeastShare = 0.5;    // of the difference, on a logarithmic scale
 constexpr double kMostShare = 2.0;     // likewise
 
-std::optional<double> counter_of(const ResultRow& row, std::string_view id) {
-  return row.number(kCounterPrefix + std::string(id));
-}
-
-bool has_counters(const ResultRow& row) {
-  return std::any_of(kCounters.begin(), kCounters.end(),
-                     [&](const Counter& c) { return counter_of(row, c.id).has_value(); });
-}
-
 // Cycles in which an SM had a warp, over all SMs: each of its schedulers counted its own.
 std::optional<double> sm_cycles_of(const ResultRow& row) {
   constexpr double kSchedulersPerSm = 4;  // since Volta
-  const auto instructions = counter_of(row, "warp_instructions");
-  const auto issue_pct = counter_of(row, "issue_active_pct");
+  const auto instructions = count_of(row, "warp_instructions");
+  const auto issue_pct = count_of(row, "issue_active_pct");
   if (!instructions || !issue_pct || *issue_pct <= 0) return std::nullopt;
   return *instructions / (*issue_pct / 100) / kSchedulersPerSm;
 }
 
 std::optional<double> dram_pct_of(const ResultRow& row, std::optional<double> bytes_per_s) {
-  const auto read = counter_of(row, "dram_read_bytes");
-  const auto written = counter_of(row, "dram_write_bytes");
+  const auto read = count_of(row, "dram_read_bytes");
+  const auto written = count_of(row, "dram_write_bytes");
   const auto time_us = row.time_us();
   if (!read || !written || !time_us || !bytes_per_s || *bytes_per_s <= 0) return std::nullopt;
   return 100 * (*read + *written) / (*time_us * 1e-6 * *bytes_per_s);
@@ -46,7 +37,7 @@ std::optional<double> dram_pct_of(const ResultRow& row, std::optional<double> by
 
 // Of a stage of L1 that takes one of these per cycle.
 std::optional<double> l1_pct_of(const ResultRow& row, std::string_view counter) {
-  const auto turns = counter_of(row, counter);
+  const auto turns = count_of(row, counter);
   const auto cycles = sm_cycles_of(row);
   if (!turns || !cycles || *cycles <= 0) return std::nullopt;
   return 100 * *turns / *cycles;
@@ -63,7 +54,7 @@ std::optional<Busy> busiest_of(const ResultRow& row, std::optional<double> dram_
 // Without the counters of each of these groups a resource might be the busiest and not be seen.
 bool says_what_binds(const ResultRow& row, std::optional<double> dram_bytes_per_s) {
   return dram_pct_of(row, dram_bytes_per_s) && l1_pct_of(row, "l1_wavefronts") &&
-         counter_of(row, "tensor_active_pct");
+         count_of(row, "tensor_active_pct");
 }
 
 // ---- which counters tell the story
@@ -146,8 +137,8 @@ class Story {
   static constexpr std::size_t kMost = 4;
 
   std::optional<CounterChange> change_of(std::string_view counter) const {
-    const auto from = counter_of(e_.reference, counter);
-    const auto to = counter_of(e_.row, counter);
+    const auto from = count_of(e_.reference, counter);
+    const auto to = count_of(e_.row, counter);
     if (!from || !to) return std::nullopt;
     return CounterChange{std::string(counter), *from, *to};
   }
@@ -166,8 +157,8 @@ class Story {
   bool is_worth_naming(const CounterChange& change) const {
     constexpr double kLeastPerInstruction = 1e-3;
     if (change.counter == "global_load_sectors_per_request") return true;
-    const auto from = counter_of(e_.reference, "warp_instructions");
-    const auto to = counter_of(e_.row, "warp_instructions");
+    const auto from = count_of(e_.reference, "warp_instructions");
+    const auto to = count_of(e_.row, "warp_instructions");
     if (!from || !to) return true;
     return std::max(change.from, change.to) >= kLeastPerInstruction * std::max(*from, *to);
   }
@@ -224,7 +215,7 @@ Explanation explain(const ResultRow& reference, const ResultRow& row,
                 {}};
   e.differs = (clearly_faster(row, reference) || clearly_faster(reference, row)) &&
               std::max(e.factor, 1 / e.factor) >= kLeastFactor;
-  e.counted = has_counters(reference) && has_counters(row);
+  e.counted = is_counted(reference) && is_counted(row);
   if (!e.counted) return e;
   account(e, dram_bytes_per_s);
   Story story(e);
@@ -261,6 +252,15 @@ std::vector<Explanation> longest_of(std::vector<Explanation> all) {
 
 }  // namespace
 
+std::optional<double> count_of(const ResultRow& row, std::string_view counter) {
+  return row.number(kCounterPrefix + std::string(counter));
+}
+
+bool is_counted(const ResultRow& row) {
+  return std::any_of(kCounters.begin(), kCounters.end(),
+                     [&](const Counter& c) { return count_of(row, c.id).has_value(); });
+}
+
 std::string_view name_of(Resource resource) {
   switch (resource) {
     case Resource::dram: return "dram";
@@ -290,8 +290,8 @@ std::vector<Busy> busy_of(const ResultRow& row, std::optional<double> dram_bytes
   add(Resource::dram, dram_pct_of(row, dram_bytes_per_s));
   add(Resource::l1, l1_pct_of(row, "l1_wavefronts"));
   add(Resource::l1_tags, l1_pct_of(row, "l1_tag_turns"));
-  add(Resource::issue, counter_of(row, "issue_active_pct"));
-  add(Resource::tensor, counter_of(row, "tensor_active_pct"));
+  add(Resource::issue, count_of(row, "issue_active_pct"));
+  add(Resource::tensor, count_of(row, "tensor_active_pct"));
   add(Resource::arithmetic, row.number("compute_limit_pct"));
   return busy;
 }

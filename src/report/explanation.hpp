@@ -23,6 +23,11 @@
 
 namespace gpuexp {
 
+/// The row's value of one of kCounters.
+std::optional<double> count_of(const ResultRow& row, std::string_view counter);
+/// Whether any of them was read.
+bool is_counted(const ResultRow& row);
+
 enum class Resource { dram, l1, l1_tags, issue, tensor, arithmetic };
 /// "dram", as in JSON.
 std::string_view name_of(Resource resource);
@@ -91,6 +96,9 @@ std::vector<Explanation> explanations_of(const ExperimentResults& experiment,
 
 /// A paragraph of it.
 std::string text_of(const ExperimentResults& experiment, const Explanation& explanation);
+
+/// A counter's value as explanations have it: "1.07 GB", "99 %"; sectors are counted.
+std::string counter_phrase(std::string_view counter, double value);
 
 /// "4 sectors per load request instead of 32".
 std::string change_phrase(const CounterChange& change);

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "core/counter_columns.hpp"
 #include "core/counters.hpp"
 #include "report/explanation.hpp"
 #include "report/phrases.hpp"
@@ -78,26 +77,12 @@ Words words_for(std::string_view counter) {
   return found == kWords.end() ? Words{counter, Form::count, counter} : *found;
 }
 
-// "1.07 GB", "67.4 M", "132": three digits and the prefix of a power of 1000.
-std::string prefixed(double value, std::string_view unit) {
-  constexpr std::array<const char*, 6> kPrefixes{"", "k", "M", "G", "T", "P"};
-  constexpr double kStep = 1000.0;
-  constexpr double kRoundsUp = 999.5;
-  std::size_t prefix = 0;
-  while (std::abs(value) >= kRoundsUp && prefix + 1 < kPrefixes.size()) {
-    value /= kStep;
-    ++prefix;
-  }
-  const std::string suffix = std::string(kPrefixes.at(prefix)) + std::string(unit);
-  return significant(value, kDigits) + (suffix.empty() ? "" : " " + suffix);
-}
-
 std::string value_phrase(Form form, double value) {
   constexpr double kSectorBytes = 32;
   switch (form) {
-    case Form::count: return prefixed(value, "");
-    case Form::bytes: return prefixed(value, "B");
-    case Form::sectors: return prefixed(kSectorBytes * value, "B");
+    case Form::count: return quantity_phrase(value, "");
+    case Form::bytes: return quantity_phrase(value, "B");
+    case Form::sectors: return quantity_phrase(kSectorBytes * value, "B");
     case Form::quotient: return significant(value, kDigits);
     case Form::percent: return percent_phrase(value) + " %";
   }
@@ -140,7 +125,7 @@ std::string wait_phrase(const ResultRow& row) {
   double warps = 0;
   for (const Counter& counter : kCounters) {
     const bool is_wait = counter.id.substr(0, 8) == "stalled_";
-    const auto value = row.number(kCounterPrefix + std::string(counter.id));
+    const auto value = count_of(row, counter.id);
     if (!is_wait || !value || *value <= warps) continue;
     most = &counter;
     warps = *value;
@@ -258,6 +243,11 @@ std::string not_seen_sentence(const Explanation& e) {
 }
 
 }  // namespace
+
+std::string counter_phrase(std::string_view counter, double value) {
+  const Form form = words_for(counter).form;
+  return value_phrase(form == Form::sectors ? Form::count : form, value);
+}
 
 std::string change_phrase(const CounterChange& change) {
   const Words words = words_for(change.counter);

@@ -1,6 +1,7 @@
 #include "report/phrases.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -47,6 +48,33 @@ std::string ratio_phrase(const ResultRow& fast, const ResultRow& slow) {
   const std::string low = number_phrase(ratio->ci95.low);
   const std::string high = number_phrase(ratio->ci95.high);
   return low == high ? value : fmt::format("{} ({} to {})", value, low, high);
+}
+
+std::string quantity_phrase(double value, std::string_view unit) {
+  constexpr std::array<const char*, 6> kPrefixes{"", "k", "M", "G", "T", "P"};
+  constexpr int kDigits = 3;
+  constexpr double kStep = 1000.0;
+  constexpr double kRoundsUp = 999.5;
+  std::size_t prefix = 0;
+  while (std::abs(value) >= kRoundsUp && prefix + 1 < kPrefixes.size()) {
+    value /= kStep;
+    ++prefix;
+  }
+  const std::string suffix = std::string(kPrefixes.at(prefix)) + std::string(unit);
+  return significant(value, kDigits) + (suffix.empty() ? "" : " " + suffix);
+}
+
+std::string move_phrase(const Move& move) {
+  const bool stays = move.direction == Direction::stays;
+  return fmt::format("{} ({}{}×{}{})", name_of(move.direction), stays ? "within " : "", move.factor,
+                     stays ? "" : " or more", move.where ? "; at some problems" : "");
+}
+
+std::string moves_phrase(const std::vector<Move>& moves) {
+  std::vector<std::string> phrases;
+  for (const Move& move : moves)
+    phrases.push_back(fmt::format("{} {}", move.counter, move_phrase(move)));
+  return fmt::format("{}", fmt::join(phrases, ", "));
 }
 
 std::string time_phrase(const ResultRow& row) {

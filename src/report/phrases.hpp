@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/move.hpp"
 #include "report/results.hpp"
 
 namespace gpuexp {
@@ -18,6 +19,12 @@ std::string ratio_phrase(double ratio);
 /// How often the time of `fast` goes into that of `slow`, with the 95 % interval where it shows:
 /// "8.93× (8.88 to 8.97)".
 std::string ratio_phrase(const ResultRow& fast, const ResultRow& slow);
+/// "1.07 GB", "67.4 M", "132": three digits and the prefix of a power of 1000.
+std::string quantity_phrase(double value, std::string_view unit);
+/// "falls (8× or more)", "stays (within 1.05×; at some problems)".
+std::string move_phrase(const Move& move);
+/// "l1_wavefronts falls (8× or more), dram_read_bytes stays (within 1.05×)".
+std::string moves_phrase(const std::vector<Move>& moves);
 /// The median time of a row that has one.
 std::string time_phrase(const ResultRow& row);
 

@@ -36,9 +36,9 @@ ResultAxis axis_of(const ExperimentResults& e, const ColumnInfo& column) {
   return axis;
 }
 
-std::vector<ResultAxis> axes_of(const Table& table, const ExperimentResults& e) {
+std::vector<ResultAxis> axes_of(const ExperimentResults& e) {
   std::vector<ResultAxis> axes;
-  for (const ColumnInfo& column : table.columns) {
+  for (const ColumnInfo& column : e.table->columns()) {
     if (!starts_with(column.name, kParameterPrefix) || e.values(column.name).empty()) continue;
     ResultAxis axis = axis_of(e, column);
     const auto twin = std::find_if(axes.begin(), axes.end(), [&](const ResultAxis& other) {
@@ -166,30 +166,36 @@ std::string ExperimentResults::constant(std::string_view column) const {
   return found.size() == 1 ? found.front() : "";
 }
 
+ExperimentResults experiment_of(std::string name, std::shared_ptr<const ResultTable> table,
+                                std::vector<ResultRow> rows) {
+  ExperimentResults e;
+  e.name = std::move(name);
+  e.table = std::move(table);
+  e.rows = std::move(rows);
+  e.axes = axes_of(e);
+  for (const ColumnInfo& column : e.table->columns()) {
+    if (starts_with(column.name, kParameterPrefix) && !e.values(column.name).empty())
+      e.parameters.push_back(column.name);
+    if (starts_with(column.name, kMetricPrefix) && differs_between_passed(e, column.name))
+      e.metrics.push_back(column.name);
+  }
+  return e;
+}
+
 std::vector<ExperimentResults> experiments_of(const Table& table) {
   const auto shared = std::make_shared<const ResultTable>(table);
-  std::vector<ExperimentResults> experiments;
+  std::vector<std::pair<std::string, std::vector<ResultRow>>> rows;
   std::unordered_map<std::string, std::size_t> positions;
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const ResultRow row(*shared, i);
-    const auto [position, is_new] =
-        positions.try_emplace(row.text("experiment"), experiments.size());
-    if (is_new) {
-      ExperimentResults& added = experiments.emplace_back();
-      added.name = position->first;
-      added.table = shared;
-    }
-    experiments[position->second].rows.push_back(row);
+    const auto [position, is_new] = positions.try_emplace(row.text("experiment"), rows.size());
+    if (is_new) rows.emplace_back(position->first, std::vector<ResultRow>{});
+    rows[position->second].second.push_back(row);
   }
-  for (ExperimentResults& e : experiments) {
-    e.axes = axes_of(table, e);
-    for (const ColumnInfo& column : table.columns) {
-      if (starts_with(column.name, kParameterPrefix) && !e.values(column.name).empty())
-        e.parameters.push_back(column.name);
-      if (starts_with(column.name, kMetricPrefix) && differs_between_passed(e, column.name))
-        e.metrics.push_back(column.name);
-    }
-  }
+  std::vector<ExperimentResults> experiments;
+  experiments.reserve(rows.size());
+  for (auto& [name, its_rows] : rows)
+    experiments.push_back(experiment_of(name, shared, std::move(its_rows)));
   return experiments;
 }
 

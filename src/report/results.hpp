@@ -22,6 +22,7 @@ class ResultTable {
 
   /// Null where the row has no such column.
   const Field* field(std::size_t row, std::string_view column) const;
+  const std::vector<ColumnInfo>& columns() const { return table_->columns; }
 
  private:
   const Table* table_;
@@ -47,6 +48,9 @@ class ResultRow {
   std::optional<double> time_us() const;
   /// Half the 95 % interval of the median.
   std::optional<double> half_interval_us() const;
+
+  /// The same row of the same table.
+  bool operator==(const ResultRow&) const = default;
 
  private:
   const Field* find(std::string_view column) const { return table_->field(index_, column); }
@@ -85,6 +89,10 @@ struct ExperimentResults {
   /// The one value that all rows which have any share; "" when there are several or none.
   std::string constant(std::string_view column) const;
 };
+
+/// Rows of one table under one name. What is in `axes` and `metrics` follows from these rows alone.
+ExperimentResults experiment_of(std::string name, std::shared_ptr<const ResultTable> table,
+                                std::vector<ResultRow> rows);
 
 /// In the order in which experiments first appear. The table outlives them.
 std::vector<ExperimentResults> experiments_of(const Table& table);

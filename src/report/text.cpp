@@ -188,6 +188,22 @@ std::optional<int> decimals_for(const std::vector<double>& values) {
   return decimals <= kMost ? std::optional(decimals) : std::nullopt;
 }
 
+std::vector<std::string> number_texts(const std::vector<std::optional<double>>& values) {
+  constexpr int kDigits = 3;
+  std::vector<double> known;
+  for (const auto& value : values) {
+    if (value) known.push_back(*value);
+  }
+  const auto decimals = decimals_for(known);
+  std::vector<std::string> texts;
+  for (const auto& value : values) {
+    texts.push_back(!value     ? ""
+                    : decimals ? fmt::format("{:.{}f}", *value, *decimals)
+                               : significant(*value, kDigits));
+  }
+  return texts;
+}
+
 std::string significant(double value, int digits) {
   const double rounded = std::strtod(fmt::format("{:.{}e}", value, digits - 1).c_str(), nullptr);
   const int exponent = exponent_of(rounded);

@@ -37,6 +37,10 @@ std::string bar(double value, double full, std::size_t width);
 /// two for the smallest, none when all are whole. Empty where that takes more than five.
 std::optional<int> decimals_for(const std::vector<double>& values);
 
+/// A column of numbers, with the decimals that they share or, where they share none, three digits
+/// each; "" for what is missing.
+std::vector<std::string> number_texts(const std::vector<std::optional<double>>& values);
+
 /// At most `digits` significant digits, without trailing zeros: 9.25, 1024, 3.1e-07.
 std::string significant(double value, int digits);
 

@@ -89,7 +89,7 @@ struct Case {
 TEST_CASE("help of the program and of every subcommand") {
   check_golden("help", "--help", 0);
   for (const char* command : {"list", "describe", "plan", "predict", "run", "verify", "info",
-                              "report", "explain", "compare", "schema"}) {
+                              "report", "explain", "lesson", "compare", "schema"}) {
     check_golden(std::string("help_") + command, std::string(command) + " --help", 0);
   }
 }
@@ -117,6 +117,11 @@ TEST_CASE("mistakes end with exit code 2 and a message that names them") {
       {"error_explain_missing", "explain tests/cli/data/absent.json", 2},
       {"error_explain_family", "explain tests/cli/data/counted.json --family matmull", 2},
       {"error_explain_variant", "explain tests/cli/data/counted.json --variant coalesce", 2},
+      {"error_lesson_missing", "lesson tests/cli/data/absent.md", 2},
+      {"error_lesson_marker", "lesson tests/cli/data/lesson_broken.md", 2},
+      {"error_lesson_results", "lesson tests/cli/data/lesson_unknown.md", 2},
+      {"error_lesson_family",
+       "lesson tests/cli/data/lesson_unknown.md --results tests/cli/data/counted.json", 2},
       {"error_compare_missing", "compare tests/cli/data/compare_a.json tests/cli/data/absent.json",
        2},
       {"error_compare_one", "compare tests/cli/data/compare_a.json", 2},
@@ -260,6 +265,80 @@ TEST_CASE("the explanation that the README shows is what the program prints") {
   };
   CHECK(words(gpuexp("explain" + arguments).output) ==
         words(readme.substr(line_end + 1, end - line_end - 1)));
+}
+
+// The pages of docs/lessons; README.md is no page.
+std::vector<fs::path> lesson_pages() {
+  std::vector<fs::path> pages;
+  for (const auto& entry : fs::directory_iterator(fs::path(GPUEXP_SOURCE_DIR) / "docs/lessons")) {
+    const fs::path& path = entry.path();
+    if (path.extension() == ".md" && path.stem() != "README") pages.push_back(path);
+  }
+  REQUIRE_FALSE(pages.empty());
+  return pages;
+}
+
+TEST_CASE("a lesson's parts are made from recorded results") {
+  check_golden("lesson", "lesson tests/cli/data/lesson.md", 0);
+  check_golden("lesson_other",
+               "lesson tests/cli/data/lesson.md --results tests/cli/data/compare_a.json", 0);
+}
+
+TEST_CASE("a lesson is written elsewhere with links from there") {
+  const fs::path folder = fs::temp_directory_path() / "gpuexp_cli_lesson";
+  fs::create_directories(folder);
+  const fs::path page = folder / "page.md";
+  std::ofstream(page) << "<!-- gpuexp: results absent.json -->\n<!-- gpuexp: provenance -->\n"
+                         "<!-- /gpuexp -->\n";
+  fs::copy_file(fs::path(GPUEXP_SOURCE_DIR) / "tests/cli/data/compare_a.json",
+                folder / "results.json", fs::copy_options::overwrite_existing);
+  const Outcome outcome = gpuexp("lesson " + page.string() + " --results " +
+                                 (folder / "results.json").string() + " --out " + page.string());
+  INFO(outcome.output);
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.output.empty());
+  CHECK_THAT(read_file(page), contains_text("<!-- gpuexp: results results.json -->\n"));
+  CHECK_THAT(read_file(page), contains_text("Recorded in [results.json](<results.json>)"));
+  CHECK(gpuexp("lesson " + page.string()).output == read_file(page));
+  fs::remove_all(folder);
+}
+
+TEST_CASE("the lessons are as the recorded results make them") {
+  for (const fs::path& path : lesson_pages()) {
+    const std::string page = "docs/lessons/" + path.filename().string();
+    if (std::getenv("GPUEXP_UPDATE_GOLDEN")) gpuexp("lesson " + page + " --out " + page);
+    INFO(page << " is stale: gpuexp lesson " << page << " --out " << page);
+    const Outcome outcome = gpuexp("lesson " + page);
+    CHECK(outcome.exit_code == 0);
+    CHECK(outcome.output == read_file(path));
+  }
+}
+
+// "build/gpuexp run X --counters --set n=1" as `plan` takes it; what touches no GPU stays.
+std::string without_gpu(const std::string& command) {
+  std::istringstream words(command);
+  std::string all;
+  for (std::string word; words >> word;) {
+    if (word == "build/gpuexp" || word.starts_with("--counters")) continue;
+    all += (word == "run" ? "plan" : word) + " ";
+  }
+  return all;
+}
+
+TEST_CASE("every command that a lesson tells to try can be planned") {
+  for (const fs::path& path : lesson_pages()) {
+    std::istringstream lines(read_file(path));
+    int commands = 0;
+    for (std::string line; std::getline(lines, line);) {
+      if (!line.starts_with("build/gpuexp ")) continue;
+      ++commands;
+      const Outcome outcome = gpuexp(without_gpu(line));
+      INFO(path.filename() << ": " << line << "\n" << outcome.output);
+      CHECK(outcome.exit_code == 0);
+    }
+    INFO(path.filename());
+    CHECK(commands > 0);
+  }
 }
 
 TEST_CASE("two runs are compared, and a gate fails with exit code 6") {

@@ -1,0 +1,89 @@
+#include "report/lesson.hpp"
+
+#include <fmt/format.h>
+
+#include "cli/app.hpp"
+#include "cli/results_file.hpp"
+#include "core/move.hpp"
+#include "report/output.hpp"
+
+namespace gpuexp::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string page;
+  std::string results;
+  std::string out;
+};
+
+std::string read_page(const std::string& path) {
+  try {
+    return read_file(path);
+  } catch (const ReportError& e) {
+    throw ConfigError(e.what());
+  }
+}
+
+fs::path folder_of(const std::string& file) {
+  return fs::absolute(file).lexically_normal().parent_path();
+}
+
+// Where the results are: what the page says is relative to it.
+fs::path results_of(const LessonPage& page, const Options& options) {
+  if (!options.results.empty()) return options.results;
+  if (page.results.empty()) {
+    throw ConfigError(fmt::format(
+        "{}: names no results; expected <!-- gpuexp: results FILE --> or --results FILE",
+        options.page));
+  }
+  return fs::path(options.page).parent_path() / page.results;
+}
+
+// What the page is to say. The page that is written may lie elsewhere than the one that is read.
+std::string path_on_page(const fs::path& results, const Options& options) {
+  const fs::path folder = folder_of(options.out.empty() ? options.page : options.out);
+  return fs::absolute(results).lexically_normal().lexically_relative(folder).generic_string();
+}
+
+ExitCode run(const Context& context, const Options& options) {
+  const LessonPage page = parse_lesson(read_page(options.page), options.page);
+  const fs::path results = results_of(page, options);
+  Report report = read_results(results.string());
+  add_declarations(report.table, context.registry);
+  const std::string text =
+      render_lesson(page, {context.registry, report, path_on_page(results, options),
+                           dram_bytes_per_s(report.provenance.device)});
+  if (!options.out.empty()) {
+    write_file_atomically(options.out, text);
+    return ExitCode::ok;
+  }
+  Output out(stdout, "standard output");
+  out.write(text);
+  out.close();
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_lesson(CLI::App& app, Context& context) {
+  CLI::App* command =
+      app.add_subcommand("lesson", "make the tables of a lesson's page from recorded results");
+  auto options = std::make_shared<Options>();
+  command->add_option("page", options->page, "a Markdown page with markers (docs/lessons)")
+      ->required();
+  command->add_option("--results", options->results,
+                      "a results.json, or the folder of a run, instead of what the page names");
+  command->add_option("--out", options->out,
+                      "write the page here, which may be where it is, instead of standard output");
+  command->footer(
+      "example: gpuexp run matmul --counters --out results/matmul\n"
+      "         gpuexp lesson docs/lessons/matmul.md --results results/matmul --out matmul.md");
+  command->callback([&context, options] {
+    context.action = [&context, options] { return run(context, *options); };
+  });
+}
+
+}  // namespace gpuexp::cli

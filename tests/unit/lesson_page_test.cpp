@@ -1,0 +1,129 @@
+// Where a lesson page's generated parts begin and end, and what is wrong with markers that are not
+// understood.
+#include "report/lesson_page.hpp"
+
+#include "core/config_error.hpp"
+#include "support/catch.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+// What is wrong with the page.
+std::string mistake(const std::string& text) {
+  try {
+    parse_lesson(text, "page.md");
+  } catch (const ConfigError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+// A page whose third line is the marker.
+std::string with_marker(const std::string& marker) {
+  return "# Title\n\n" + marker + "\nold\n<!-- /gpuexp -->\n";
+}
+
+TEST_CASE("A page is split at its markers, and what was generated is left out", "[lesson]") {
+  const LessonPage page = parse_lesson(
+      "# Title\n"
+      "<!-- gpuexp: results ../all.json -->\n"
+      "before\n"
+      "<!-- gpuexp: measurement matmul problem=\"n=1024 m=512\" variants=naive,smem_* -->\n"
+      "old | text\n"
+      "<!-- /gpuexp -->\n"
+      "after <!-- a comment of another kind -->",
+      "docs/page.md");
+  CHECK(page.results == "../all.json");
+  REQUIRE(page.pieces.size() == 3);
+  CHECK(page.pieces[0].text == "# Title\n");
+  CHECK(page.pieces[0].part->kind == LessonPartKind::results);
+  CHECK(page.pieces[1].text ==
+        "before\n"
+        "<!-- gpuexp: measurement matmul problem=\"n=1024 m=512\" variants=naive,smem_* -->\n");
+  const LessonPart& part = *page.pieces[1].part;
+  CHECK(part.kind == LessonPartKind::measurement);
+  CHECK(part.place == "docs/page.md:4");
+  CHECK(part.subject == "matmul");
+  CHECK(part.option("problem") == "n=1024 m=512");
+  CHECK(part.option("mode").empty());
+  CHECK(part.option_list("variants", ',') == std::vector<std::string>{"naive", "smem_*"});
+  CHECK(page.pieces[2].text == "<!-- /gpuexp -->\nafter <!-- a comment of another kind -->");
+  CHECK_FALSE(page.pieces[2].part);
+}
+
+TEST_CASE("A page without markers, or without anything, stays as it is", "[lesson]") {
+  for (const std::string text : {"", "text\n", "no newline", "\n\n"}) {
+    const LessonPage page = parse_lesson(text, "page.md");
+    REQUIRE(page.pieces.size() == 1);
+    CHECK(page.pieces[0].text == text);
+    CHECK(page.results.empty());
+  }
+}
+
+TEST_CASE("Markers keep their line ends and their indent", "[lesson]") {
+  const LessonPage page =
+      parse_lesson("  <!-- gpuexp: provenance -->\r\nold\r\n<!-- /gpuexp -->\r\n", "page.md");
+  REQUIRE(page.pieces.size() == 2);
+  CHECK(page.pieces[0].text == "  <!-- gpuexp: provenance -->\r\n");
+  CHECK(page.pieces[1].text == "<!-- /gpuexp -->\n");
+}
+
+TEST_CASE("A part that has no end is named by the line of its marker", "[lesson]") {
+  CHECK(mistake("one\n<!-- gpuexp: reading matmul -->\ntext\n") ==
+        "page.md:2: 'reading matmul' has no end; expected '<!-- /gpuexp -->' below it");
+  CHECK(mistake("<!-- gpuexp: reading matmul -->\n\n<!-- gpuexp: provenance -->\n"
+                "<!-- /gpuexp -->\n") ==
+        "page.md:1: 'reading matmul' has no end before line 3; expected '<!-- /gpuexp -->' below "
+        "it");
+  CHECK(mistake("<!-- gpuexp: reading matmul -->\n<!-- gpuexp: results a.json -->\n") ==
+        "page.md:1: 'reading matmul' has no end before line 2; expected '<!-- /gpuexp -->' below "
+        "it");
+  CHECK(mistake("text\n<!-- /gpuexp -->\n") == "page.md:2: '<!-- /gpuexp -->' ends no part");
+}
+
+TEST_CASE("A comment that names the program and is no marker is a mistake", "[lesson]") {
+  for (const std::string marker :
+       {"<!-- gpuexp reading matmul -->", "<!--gpuexp: reading matmul -->",
+        "<!-- gpuexp: reading matmul", "text <!-- gpuexp: reading matmul -->", "<!-- gpuexp: -->",
+        "<!-- / gpuexp -->", "<!-- /gpuexp: -->"}) {
+    INFO(marker);
+    CHECK_THAT(mistake("\n\n" + marker + "\n"),
+               contains_text("page.md:3: '" + marker + "' is no "));
+  }
+  CHECK(mistake("<!-- another: comment -->\n").empty());
+}
+
+TEST_CASE("Unknown parts and options come with those that are known", "[lesson]") {
+  CHECK(mistake(with_marker("<!-- gpuexp: measurment matmul -->")) ==
+        "page.md:3: 'measurment' is no part of a lesson; did you mean 'measurement'? allowed: "
+        "results, provenance, question, variants, prediction, measurement, sweep, counters, "
+        "reading");
+  CHECK(mistake(with_marker("<!-- gpuexp: measurement matmul problm=n=1 -->")) ==
+        "page.md:3: 'problm' is no option of 'measurement'; did you mean 'problem'? allowed: "
+        "problem, mode, variants");
+  CHECK(mistake(with_marker("<!-- gpuexp: provenance matmul -->")) ==
+        "page.md:3: 'matmul' is no option of 'provenance'; none is allowed");
+  CHECK(mistake(with_marker("<!-- gpuexp: question matmul mode=cold -->")) ==
+        "page.md:3: 'mode' is no option of 'question'; none is allowed");
+}
+
+TEST_CASE("Options need a value, once", "[lesson]") {
+  CHECK(mistake(with_marker("<!-- gpuexp: measurement matmul mode -->")) ==
+        "page.md:3: mode: expected mode=VALUE");
+  CHECK(mistake(with_marker("<!-- gpuexp: measurement matmul mode= -->")) ==
+        "page.md:3: mode: expected mode=VALUE");
+  CHECK(mistake(with_marker("<!-- gpuexp: measurement matmul mode=cold mode=warm -->")) ==
+        "page.md:3: 'mode' is given twice");
+  CHECK(mistake(with_marker("<!-- gpuexp: measurement matmul problem=\"n=1 -->")) ==
+        "page.md:3: a quote of 'problem=n=1' is not closed");
+  CHECK(mistake(with_marker("<!-- gpuexp: measurement mode=cold -->")) ==
+        "page.md:3: expected a family behind 'measurement'");
+  CHECK(mistake(with_marker("<!-- gpuexp: reading -->")) ==
+        "page.md:3: expected a family behind 'reading'");
+  CHECK(mistake("<!-- gpuexp: results -->\n") == "page.md:1: expected a file behind 'results'");
+  CHECK(mistake("<!-- gpuexp: results a -->\n<!-- gpuexp: results b -->\n") ==
+        "page.md:2: the page names its results twice");
+}
+
+}  // namespace
+}  // namespace gpuexp::test

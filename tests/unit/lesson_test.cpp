@@ -1,0 +1,354 @@
+// The generated parts of a lesson page, from a family and rows made up for it.
+#include "report/lesson.hpp"
+
+#include <map>
+
+#include "core/config_error.hpp"
+#include "core/counters.hpp"
+#include "support/catch.hpp"
+#include "support/toy_family.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+constexpr FieldType kText = FieldType::text;
+constexpr FieldType kReal = FieldType::real;
+constexpr FieldType kInteger = FieldType::integer;
+
+struct Measured {
+  std::string variant;
+  std::int64_t n;
+  double time_us;
+  std::string experiment = "sizes";
+  std::string mode = "cold";
+  std::map<std::string, double> counters = {};
+  double predicted_us = 0;  ///< 0: none
+  std::string status = "passed";
+};
+
+Field text(const std::string& value) {
+  return value.empty() ? Field{} : Field{value};
+}
+
+Field positive(double value) {
+  return value > 0 ? Field{value} : Field{};
+}
+
+std::vector<ColumnInfo> columns() {
+  std::vector<ColumnInfo> columns;
+  for (const char* name : {"experiment", "family", "variant", "mode", "status", "reason", "flags",
+                           "limit_by", "bound_by", "compare_to", "moves"})
+    columns.push_back({name, "", kText, ""});
+  for (const char* name :
+       {"time_median_us", "time_ci95_low_us", "time_ci95_high_us", "useful_bytes",
+        "useful_gb_per_s", "limit_time_us", "limit_pct", "predicted_time_us", "metric.waves"})
+    columns.push_back({name, "", kReal, ""});
+  columns.push_back({"param.n", "", kInteger, ""});
+  columns.push_back({"param.share", "", kReal, ""});
+  columns.push_back({"param.width", "", kText, ""});
+  for (const Counter& counter : kCounters)
+    columns.push_back({"counter." + std::string(counter.id), "", kReal, ""});
+  return columns;
+}
+
+std::vector<Field> row_of(const Measured& m) {
+  const bool passed = m.status == "passed";
+  const double time_us = passed ? m.time_us : 0;
+  const double bytes = 8.0 * static_cast<double>(m.n);
+  std::vector<Field> row{m.experiment,
+                         "toy",
+                         m.variant,
+                         m.mode,
+                         m.status,
+                         text(passed ? "" : "it did not work"),
+                         Field{},
+                         "dram",
+                         text(m.predicted_us > 0 ? "l2" : ""),
+                         text(m.variant == "second" ? "first" : ""),
+                         text(m.variant == "second" ? "dram_read_bytes falls 2" : ""),
+                         positive(time_us),
+                         positive(time_us * 0.99),
+                         positive(time_us * 1.01),
+                         bytes,
+                         positive(passed ? bytes / m.time_us / 1e3 : 0),
+                         bytes / 1e6,
+                         positive(passed ? 100 * bytes / 1e6 / m.time_us : 0),
+                         positive(m.predicted_us),
+                         m.n < 2048 ? 1.0 : 2.0,
+                         m.n,
+                         0.5,
+                         "narrow"};
+  for (const Counter& counter : kCounters) {
+    const auto found = m.counters.find(std::string(counter.id));
+    row.push_back(found == m.counters.end() ? Field{} : Field{found->second});
+  }
+  return row;
+}
+
+const Registry& toy_registry() {
+  static const Registry registry = [] {
+    Registry r;
+    Family family = toy_family();
+    family.physics = "Bytes of `n_*` over *bandwidth*, a ` alone.";
+    family.metrics.push_back({"waves", "", "waves of blocks"});
+    r.add(std::move(family));
+    return r;
+  }();
+  return registry;
+}
+
+// What one part becomes; `marker` is what stands between "gpuexp: " and "-->".
+std::string part(const std::string& marker, const std::vector<Measured>& measured = {}) {
+  Report report;
+  report.complete = true;
+  report.provenance.device.name = "Toy GPU";
+  report.provenance.device.sm_count = 100;
+  report.table.columns = columns();
+  for (const Measured& m : measured)
+    report.table.rows.push_back(row_of(m));
+  const std::string start = "<!-- gpuexp: " + marker + " -->\n";
+  const LessonPage page = parse_lesson(start + "old\n<!-- /gpuexp -->\n", "page.md");
+  const std::string text =
+      render_lesson(page, {toy_registry(), report, "../results/all.json", 1e12});
+  const std::string end = "\n<!-- /gpuexp -->\n";
+  REQUIRE(text.starts_with(start + "\n"));
+  REQUIRE(text.ends_with(end));
+  return text.substr(start.size() + 1, text.size() - start.size() - 1 - end.size());
+}
+
+std::string mistake(const std::string& marker) {
+  try {
+    part(marker);
+  } catch (const ConfigError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+std::map<std::string, double> reading(double bytes) {
+  return {{"dram_read_bytes", bytes}, {"dram_write_bytes", 0},  {"l1_wavefronts", 1e4},
+          {"warp_instructions", 1e6}, {"issue_active_pct", 10}, {"tensor_active_pct", 0}};
+}
+
+const std::vector<Measured> kTwoSizes{
+    {"first", 1024, 100}, {"second", 1024, 50}, {"first", 2048, 200}, {"second", 2048, 80}};
+
+TEST_CASE("Provenance names the GPU and links the results", "[lesson]") {
+  CHECK(part("provenance") ==
+        "Toy GPU · 100 SMs\n\nRecorded in [all.json](<../results/all.json>).\n");
+}
+
+TEST_CASE("The question comes with what was recorded of each parameter", "[lesson]") {
+  CHECK(part("question toy", kTwoSizes) ==
+        "> **Does the machinery work?**\n\n"
+        "Bytes of `n_*` over \\*bandwidth\\*, a \\` alone.\n\n"
+        "- `n`: elements. Recorded: 1024, 2048\n"
+        "- `share`: a share. Recorded: 0.5\n"
+        "- `width`: a width. Recorded: narrow\n");
+  CHECK_THAT(part("question toy"),
+             contains_text("- `n`: elements. Default: 1024 (not recorded)\n"));
+  std::vector<Measured> many;
+  for (std::int64_t n = 1; n <= 20; ++n)
+    many.push_back({"first", n, 1});
+  CHECK_THAT(part("question toy", many), contains_text("Recorded: 20 values from 1 to 20\n"));
+}
+
+TEST_CASE("Variants are those of the registry, recorded or not", "[lesson]") {
+  CHECK(part("variants toy", kTwoSizes) ==
+        "- **`first`**: for tests\n"
+        "- **`second`**, against `first`: for tests *Counters:* dram_read_bytes falls (2× or more; "
+        "at some problems), warp_instructions stays (within 1.05×).\n"
+        "- **`even`**: for tests *not recorded*\n"
+        "- **`vendor`**: for tests *not recorded*\n");
+}
+
+TEST_CASE("A measurement shows the problem that takes longest and most variants have", "[lesson]") {
+  auto rows = kTwoSizes;
+  rows.push_back({"first", 4096, 500});
+  rows.push_back({"even", 2048, 0, "sizes", "cold", {}, 0, "failed"});
+  CHECK(part("measurement toy", rows) ==
+        "n = 2048 · share = 0.5 · width = narrow · cold · limit: dram by the datasheet\n\n"
+        "| variant | time | ± % | against | speed-up | useful GB/s | % of limit |\n"
+        "| :--- | ---: | ---: | :--- | ---: | ---: | ---: |\n"
+        "| first | 200.0 µs | 1.0 |  |  | 0.0819 | 0.0082 |\n"
+        "| second | 80.00 µs | 1.0 | first | 2.5× (2.46 to 2.54) | 0.2048 | 0.02 |\n"
+        "| even | failed: it did not work |  |  |  |  |  |\n"
+        "| vendor | not recorded |  |  |  |  |  |\n");
+  CHECK_THAT(part("measurement toy problem=n=1024", rows), contains_text("n = 1024 · share = 0.5"));
+  CHECK_THAT(part("measurement toy variants=f*", rows), contains_text("n = 4096"));
+}
+
+TEST_CASE("Of several experiments with a problem, the one with most variants is shown",
+          "[lesson]") {
+  const std::string table =
+      part("measurement toy variants=first,second",
+           {{"first", 1024, 300, "alone"}, {"first", 1024, 100}, {"second", 1024, 50}});
+  CHECK_THAT(table, contains_text("| first | 100.0 µs |"));
+  CHECK_THAT(table, contains_text("| 2× (1.97 to 2.03) |"));
+}
+
+TEST_CASE("What compares to a variant of another experiment is compared all the same", "[lesson]") {
+  CHECK_THAT(part("measurement toy", {{"first", 1024, 100, "a"}, {"second", 1024, 50, "b"}}),
+             contains_text("| second | 50.00 µs | 1.0 | first | 2× (1.97 to 2.03) |"));
+}
+
+TEST_CASE("Cold is shown unless another mode is asked for or alone was recorded", "[lesson]") {
+  auto rows = kTwoSizes;
+  rows.push_back({"first", 2048, 20, "sizes", "warm"});
+  CHECK_THAT(part("measurement toy", rows), contains_text(" · cold · "));
+  CHECK_THAT(part("measurement toy mode=warm", rows), contains_text(" · warm · "));
+  CHECK_THAT(part("measurement toy", {{"first", 2048, 20, "sizes", "graph"}}),
+             contains_text(" · graph · "));
+}
+
+TEST_CASE("What was not recorded says so", "[lesson]") {
+  const std::string missing = "Not recorded: these results have no row of toy ";
+  CHECK(part("measurement toy") == missing + "(cold).\n");
+  CHECK(part("prediction toy problem=n=512", kTwoSizes) == missing + "(n = 512, cold).\n");
+  CHECK(part("counters toy mode=warm", kTwoSizes) == missing + "(warm).\n");
+  CHECK(part("sweep toy axis=n problem=share=0.25", kTwoSizes) ==
+        missing + "(share = 0.25, cold).\n");
+  CHECK_THAT(part("prediction toy", kTwoSizes), contains_text("Predicted times: not recorded.\n"));
+  CHECK_THAT(part("counters toy", kTwoSizes),
+             contains_text("Counters: not recorded. `gpuexp run --counters` reads them.\n"));
+}
+
+TEST_CASE("A prediction stands by itself and beside its measurement", "[lesson]") {
+  const std::vector<Measured> rows{{"first", 1024, 100, "sizes", "cold", {}, 90},
+                                   {"second", 1024, 50, "sizes", "cold", {}, 60}};
+  CHECK(part("prediction toy variants=first,second", rows) ==
+        "n = 1024 · share = 0.5 · width = narrow · cold\n\n"
+        "| variant | least time | set by | predicted | bound by | against | predicted speed-up |\n"
+        "| :--- | ---: | :--- | ---: | :--- | :--- | ---: |\n"
+        "| first | 8.192 ns | dram | 90.00 µs | l2 |  |  |\n"
+        "| second | 8.192 ns | dram | 60.00 µs | l2 | first | 1.5× |\n");
+  const std::string measured = part("measurement toy variants=first,second", rows);
+  CHECK_THAT(measured, contains_text("| predicted | off by |"));
+  CHECK_THAT(measured, contains_text("| 90.00 µs | -10 % |"));
+  CHECK_THAT(measured, contains_text("| 60.00 µs | +20 % |"));
+}
+
+TEST_CASE("A sweep has the fewer of variants and values as columns", "[lesson]") {
+  CHECK(part("sweep toy axis=n variants=first,second", kTwoSizes) ==
+        "share = 0.5 · width = narrow · cold · time\n\n"
+        "| n | first | second |\n"
+        "| ---: | ---: | ---: |\n"
+        "| 1024 | 100.0 µs | 50.00 µs |\n"
+        "| 2048 | 200.0 µs | 80.00 µs |\n");
+  auto rows = kTwoSizes;
+  rows.push_back({"even", 2048, 0, "sizes", "cold", {}, 0, "skipped"});
+  CHECK(part("sweep toy axis=n show=rate", rows) ==
+        "share = 0.5 · width = narrow · cold · useful GB/s\n\n"
+        "| n | 1024 | 2048 |\n"
+        "| :--- | ---: | ---: |\n"
+        "| first | 0.0819 | 0.0819 |\n"
+        "| second | 0.1638 | 0.2048 |\n"
+        "| even | – | skipped |\n"
+        "| vendor | not recorded | not recorded |\n");
+}
+
+TEST_CASE("A sweep shows several quantities of one variant, at chosen values", "[lesson]") {
+  auto rows = kTwoSizes;
+  for (const std::int64_t n : {512, 4096})
+    rows.push_back({"second", n, static_cast<double>(n), "sizes", "cold", reading(1e6), 0});
+  CHECK(part("sweep toy axis=n variants=second show=time,speed-up,waves,dram_read_bytes "
+             "values=512,1024,4096",
+             rows) ==
+        "share = 0.5 · width = narrow · cold\n\n"
+        "| n | time | speed-up | waves | dram_read_bytes |\n"
+        "| ---: | ---: | ---: | ---: | ---: |\n"
+        "| 512 | 512.0 µs |  | 1 | 1 MB |\n"
+        "| 1024 | 50.00 µs | 2× | 1 | not recorded |\n"
+        "| 4096 | 4.096 ms |  | 2 | 1 MB |\n");
+  CHECK(part("sweep toy axis=n variants=second around=waves show=waves", rows) ==
+        "share = 0.5 · width = narrow · cold · waves\n\n"
+        "| n | second |\n"
+        "| ---: | ---: |\n"
+        "| 1024 | 1 |\n"
+        "| 2048 | 2 |\n");
+}
+
+TEST_CASE("Counters say what DRAM moved, and whether they moved as declared", "[lesson]") {
+  const std::string table =
+      part("counters toy", {{"first", 1024, 100, "sizes", "cold", reading(8e4)},
+                            {"second", 1024, 50, "sizes", "cold", reading(2e4)},
+                            {"even", 1024, 50}});
+  CHECK(table ==
+        "n = 1024 · share = 0.5 · width = narrow · cold\n\n"
+        "| variant | DRAM read | DRAM written | useful bytes | moved over useful |\n"
+        "| :--- | ---: | ---: | ---: | ---: |\n"
+        "| first | 80 kB | 0 B | 8.19 kB | 9.77× |\n"
+        "| second | 20 kB | 0 B | 8.19 kB | 2.44× |\n"
+        "| even | not recorded |  |  |  |\n"
+        "| vendor | not recorded |  |  |  |\n\n"
+        "| variant | against | counter | there | here | declared | as declared |\n"
+        "| :--- | :--- | :--- | ---: | ---: | :--- | :--- |\n"
+        "| second | first | dram_read_bytes | 80 kB | 20 kB | falls (2× or more) | yes: 4× |\n");
+  CHECK_THAT(part("counters toy", {{"first", 1024, 100, "sizes", "cold", reading(8e4)},
+                                   {"second", 1024, 50, "sizes", "cold", reading(7e4)}}),
+             contains_text("| falls (2× or more) | no: 1.14× |"));
+}
+
+TEST_CASE("The reading is that of explain, and says what was not recorded", "[lesson]") {
+  // 80 MB in 100 µs are 80 % of 1 TB/s.
+  const std::string text =
+      part("reading toy", {{"first", 1024, 100, "sizes", "cold", reading(8e7)},
+                           {"second", 1024, 25, "sizes", "cold", reading(2e7)}});
+  CHECK_THAT(text, contains_text("- second is 4× (3.94 to 4.06) as fast as first (100.0 µs → 25.00 "
+                                 "µs): 20 MB read from DRAM instead of 80 MB"));
+  CHECK_THAT(text, contains_text("The counters alone give 4×: high confidence.\n"));
+  CHECK_THAT(part("reading toy", {{"first", 1024, 100}}),
+             contains_text("- second: not recorded.\n"));
+  CHECK_THAT(part("reading toy",
+                  {{"first", 1024, 100}, {"second", 1024, 0, "sizes", "cold", {}, 0, "failed"}}),
+             contains_text("- second: failed.\n"));
+  // 8 kB over 1 TB/s take 8 ns.
+  CHECK_THAT(part("reading toy", {{"first", 1024, 100}, {"second", 1024, 0.001}}),
+             contains_text("- second: faster than its limit, which is no record.\n"));
+  CHECK_THAT(part("reading toy", {{"second", 1024, 100}}),
+             contains_text("- second: no row of first to compare it with.\n"));
+  CHECK(part("reading toy variants=first", {{"first", 1024, 100}, {"first", 2048, 300}}) ==
+        "- sizes: Throughput drops 33 % from n = 1024 to 2048 (waves 1 → 2), the largest step "
+        "between "
+        "0.0546 GB/s (n = 2048) and 0.0819 GB/s (n = 1024).\n");
+  CHECK(part("reading toy variants=first") == "- toy: not recorded.\n");
+}
+
+TEST_CASE("What the registry does not know is named with its place", "[lesson]") {
+  CHECK(mistake("reading tyo") ==
+        "page.md:1: 'tyo' is no family; did you mean 'toy'? allowed: toy");
+  CHECK_THAT(
+      mistake("measurement toy problem=m=4"),
+      contains_text("page.md:1: problem: 'm' is no parameter of family 'toy'; allowed: n, share"));
+  CHECK_THAT(mistake("measurement toy problem=n=0"),
+             contains_text("page.md:1: problem: n: 0 is out of range; allowed: 1 to 1048576"));
+  CHECK(mistake("measurement toy problem=n=") == "page.md:1: problem: expected n=VALUE");
+  CHECK_THAT(mistake("measurement toy problem=width=wid"), contains_text("did you mean 'wide'?"));
+  CHECK_THAT(mistake("measurement toy mode=hot"),
+             contains_text("page.md:1: 'hot' is no mode; allowed: cold, warm"));
+  CHECK_THAT(mistake("measurement toy variants=first,third"),
+             contains_text("page.md:1: variants: 'third' is no variant of family 'toy';"));
+  CHECK_THAT(mistake("sweep toy"), contains_text("page.md:1: 'sweep' needs axis=PARAMETER;"));
+  CHECK_THAT(mistake("sweep toy axis=m"),
+             contains_text("page.md:1: axis: 'm' is no parameter of family 'toy';"));
+  CHECK_THAT(mistake("sweep toy axis=n show=tiem"), contains_text("did you mean 'time'?"));
+  CHECK(mistake("sweep toy axis=n show=time,rate") ==
+        "page.md:1: show: more than one quantity needs one variant; variants= leaves 4");
+  CHECK_THAT(mistake("sweep toy axis=n variants=first around=tiles"),
+             contains_text("page.md:1: around: 'tiles' is no metric of family 'toy';"));
+  CHECK_THAT(mistake("sweep toy axis=n values=1,x"), contains_text("page.md:1: values: n: "));
+}
+
+TEST_CASE("A page names the results that it was made from", "[lesson]") {
+  Report report;
+  report.table.columns = columns();
+  const LessonPage page = parse_lesson("a\n<!-- gpuexp: results old.json -->\nb\n", "page.md");
+  CHECK(render_lesson(page, {toy_registry(), report, "x/new.json", {}}) ==
+        "a\n<!-- gpuexp: results x/new.json -->\nb\n");
+  const std::string text = render_lesson(page, {toy_registry(), report, "my results/r.json", {}});
+  CHECK(text == "a\n<!-- gpuexp: results \"my results/r.json\" -->\nb\n");
+  CHECK(parse_lesson(text, "page.md").results == "my results/r.json");
+}
+
+}  // namespace
+}  // namespace gpuexp::test
