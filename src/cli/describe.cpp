@@ -104,7 +104,8 @@ void check_is_parameter(const std::string& set, const Family& family) {
                                 shorten(name), family.id, allowed_names(name, names)));
 }
 
-// All variants that launch kernels of this binary, on the default problem as --set changes it.
+// All variants that launch kernels of this binary, on the default problem as --set changes it. Of a
+// family that calls libraries alone nothing.
 Config config_of(const Family& family, const std::vector<std::string>& sets) {
   for (const std::string& set : sets)
     check_is_parameter(set, family);
@@ -117,6 +118,7 @@ Config config_of(const Family& family, const std::vector<std::string>& sets) {
   experiment.modes = {Mode::warm};
   Config config;
   config.name = family.id;
+  if (experiment.variants.empty()) return config;
   config.experiments.push_back(std::move(experiment));
   ConfigOverrides overrides;
   overrides.sets = sets;

@@ -186,6 +186,15 @@ bool knows_machine_code(const std::string& description) {
   return false;
 }
 
+TEST_CASE("every family can be described") {
+  const auto listed = nlohmann::json::parse(gpuexp("list --json").output);
+  for (const auto& family : listed.at("families")) {
+    const auto id = family.at("id").get<std::string>();
+    INFO(id);
+    CHECK(gpuexp("describe " + id).exit_code == 0);
+  }
+}
+
 TEST_CASE("a family is described") {
   const std::string arguments = "describe divergence --gpu h200 --set cost=16";
   const Outcome outcome = gpuexp(arguments);
