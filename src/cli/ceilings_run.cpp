@@ -102,6 +102,7 @@ void keep_ceilings(const CeilingsRun& run, const fs::path& path) {
     return;
   }
   write_file_atomically(path, to_json(run.file));
+  std::fflush(stdout);
   fmt::print(stderr, "ceilings are in {}\n", path.string());
 }
 

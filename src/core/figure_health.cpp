@@ -96,7 +96,7 @@ bool is_within(const ExpectedBand& band, double value) {
 }
 
 Finding judge(const CeilingTerm& term, double value, const ExpectedBand& band,
-              const Evidence& evidence) {
+              const std::optional<double>& datasheet, const Evidence& evidence) {
   Finding f;
   f.topic = term.id;
   f.found = fmt::format("{} {}", number(value), term.unit);
@@ -105,9 +105,9 @@ Finding judge(const CeilingTerm& term, double value, const ExpectedBand& band,
     f.verdict = FindingVerdict::pass;
     return f;
   }
-  f.verdict = FindingVerdict::off;
   const bool below = band.low && value < *band.low;
   const bool above = band.high && value > *band.high;
+  f.verdict = FindingVerdict::off;
   if (!below && !above) {
     f.cost = "no number was measured";
     return f;
@@ -117,8 +117,13 @@ Finding judge(const CeilingTerm& term, double value, const ExpectedBand& band,
   f.cost = fmt::format("{:.1f} % {} its band", percent, below ? "below" : "above");
   if (below != less_is_better(term)) {
     f.likely = evidence.likely_cause(term);
+  } else if (datasheet && value > kAboveDatasheet * *datasheet) {
+    f.cost +=
+        ", and more than the datasheet allows: another card model, a wrong spec, or a cache "
+        "in the way";
   } else {
-    f.cost += ", better than healthy ones: another card model, a wrong spec, or a cache in the way";
+    f.verdict = FindingVerdict::note;
+    f.cost += ", better than any that was recorded";
   }
   return f;
 }
@@ -154,7 +159,8 @@ std::vector<FigureFinding> figure_findings(const MeasuredCeilings& measured,
       f.band = band->second;
       f.finding.expected = text_of(band->second, term.unit);
     }
-    if (f.measured && f.band) f.finding = judge(term, f.measured->value, *f.band, evidence);
+    if (f.measured && f.band)
+      f.finding = judge(term, f.measured->value, *f.band, f.datasheet, evidence);
     findings.push_back(std::move(f));
   }
   return findings;

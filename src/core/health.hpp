@@ -28,7 +28,7 @@ struct Finding {
   std::string topic;     ///< "ECC", "power limit", "dram_copy"
   std::string found;     ///< "500 W"; "unknown" where the driver does not say
   std::string expected;  ///< "700 W"; may be empty
-  std::string cost;      ///< of what is off: what it does to measurements
+  std::string cost;  ///< what it does to measurements, or by how much it is beside its band
   /// Of what is off: the command that shows or changes it, in which "-i GPU " stands for this one.
   std::string cure;
   std::string likely;  ///< of a figure that is off: what else was found and may be the reason
@@ -59,6 +59,8 @@ inline constexpr double kHeldMemoryClockShare = 0.99;
 inline constexpr double kComputeStateClockShare = 0.95;
 /// Nearer to the slowdown than this, a warmer room or a longer load would reach it.
 inline constexpr double kLeastSlowdownMarginC = 5;
+/// Datasheets print rates with two or three digits.
+inline constexpr double kAboveDatasheet = 1.01;
 /// A limit is set in whole watts.
 inline constexpr double kPowerLimitStepW = 0.5;
 

@@ -75,11 +75,12 @@ std::string explanation(const Finding& f, bool is_figure, bool state_known) {
   if (!f.expected.empty()) text += fmt::format(" instead of {}", f.expected);
   text += fmt::format(": {}.", f.cost);
   if (!f.likely.empty()) text += fmt::format(" Likely because {}.", f.likely);
-  if (is_figure && f.likely.empty() && state_known) text += " Nothing in the state explains it.";
+  if (is_figure && f.verdict == FindingVerdict::off && f.likely.empty() && state_known)
+    text += " Nothing in the state explains it.";
   return text;
 }
 
-std::string off_text(const HealthReport& report, std::size_t width) {
+std::string why_text(const HealthReport& report, FindingVerdict verdict, std::size_t width) {
   constexpr std::size_t kNoLimit = 1'000'000;
   constexpr std::size_t kLeast = 40;
   constexpr std::size_t kIndent = 2;
@@ -88,7 +89,7 @@ std::string off_text(const HealthReport& report, std::size_t width) {
   };
   std::string text;
   const auto add = [&](const Finding& f, bool is_figure) {
-    if (f.verdict != FindingVerdict::off) return;
+    if (f.verdict != verdict || f.cost.empty()) return;
     text += lines(explanation(f, is_figure, !report.state.empty()), kIndent);
     if (!f.cure.empty()) text += lines(cure_of(report, f), 2 * kIndent);
   };
@@ -96,7 +97,7 @@ std::string off_text(const HealthReport& report, std::size_t width) {
     add(f, false);
   for (const FigureFinding& f : report.figures)
     add(f.finding, true);
-  return text.empty() ? "" : fmt::format("\noff:\n{}", text);
+  return text.empty() ? "" : fmt::format("\n{}:\n{}", name_of(verdict), text);
 }
 
 std::string count_text(std::size_t count, const char* one, const char* many) {
@@ -165,8 +166,9 @@ std::string health_text(const HealthReport& report, std::size_t width) {
       printable(fmt::format("{}  ({}), {}", report.device, report.uuid, report.source)) + "\n";
   if (!report.state.empty()) text += fmt::format("\n{}", state_table(report.state));
   if (!report.figures.empty()) text += fmt::format("\n{}", figures_table(report.figures));
-  return fmt::format("{}{}\n{}{}", text, off_text(report, width), unjudged_text(report),
-                     verdict_text(report));
+  text += why_text(report, FindingVerdict::note, width);
+  text += why_text(report, FindingVerdict::off, width);
+  return fmt::format("{}\n{}{}", text, unjudged_text(report), verdict_text(report));
 }
 
 }  // namespace gpuexp
