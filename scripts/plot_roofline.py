@@ -35,6 +35,8 @@ COLUMNS = 3
 MOST_PANELS = 9
 TITLE_WIDTH = 56
 NAME_PIXELS = 15  # between two names, one above the other
+NAME_DISTANCE = 22  # from a point to its name, in pixels
+ROOM_FOR_NAMES = 8  # of the axis, as a factor, beyond the rightmost point
 MARGIN = 1.6  # of the axes, as a factor beyond the outermost points
 KIND = "measured"
 
@@ -114,23 +116,23 @@ def draw_path(ax, rows, colour):
 
 
 def draw_names(ax, rows, colour):
-    """Beside the points, from the lowest up; one that would cover the name below it moves up."""
-    last = -math.inf
-    for _, row in rows.sort_values("tflops").iterrows():
+    """To the right of the points, from the highest down; one that would cover the name above it moves down."""
+    last = math.inf
+    for _, row in rows.sort_values("tflops", ascending=False).iterrows():
         x, y = ax.transData.transform((row["arithmetic_intensity"], row["tflops"]))
-        y = max(y, last + NAME_PIXELS)
-        last = y
-        right = x < ax.transAxes.transform((0.72, 0))[0]
-        place = ax.transData.inverted().transform((x, y))
-        ax.annotate(row["variant"], place, xytext=(6 if right else -6, -3), textcoords="offset points", fontsize=8,
-                    ha="left" if right else "right", color=colour, zorder=4)
+        level = min(y, last - NAME_PIXELS)
+        last = level
+        place = ax.transData.inverted().transform((x + NAME_DISTANCE, level))
+        line = {"arrowprops": {"arrowstyle": "-", "color": colour, "linewidth": 0.5, "relpos": (0, 0.5)}}
+        ax.annotate(row["variant"], (row["arithmetic_intensity"], row["tflops"]), xytext=place, fontsize=8,
+                    va="center", color=colour, zorder=4, **(line if y - level > 1 else {}))
 
 
 def draw_panel(ax, rows, kinds, colour):
     pipe = pipe_of(rows)
     ridges = [rates[pipe] / bandwidth for _, bandwidth, rates in kinds if pipe in rates]
     low = min(rows["arithmetic_intensity"].min(), min(ridges) / 4) / MARGIN
-    high = max(rows["arithmetic_intensity"].max(), max(ridges)) * MARGIN
+    high = max(rows["arithmetic_intensity"].max() * ROOM_FOR_NAMES, max(ridges) * MARGIN)
     ax.set(xscale="log", yscale="log", xlabel="operations per byte of device memory", ylabel="TFLOP/s")
     draw_roofs(ax, kinds, [pipe], low, high)
     draw_path(ax, rows, colour)

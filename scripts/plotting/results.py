@@ -44,7 +44,7 @@ def load(path):
             frame[name] = ""
         frame[name] = frame[name].fillna("").astype(str)
     frame["time_median_us"] = pd.to_numeric(frame["time_median_us"], errors="coerce")
-    return frame
+    return frame.copy()  # in one piece: pandas warns of frames that grew column by column
 
 
 def gpu_name(path):
