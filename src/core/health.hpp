@@ -28,7 +28,7 @@ struct Finding {
   std::string topic;     ///< "ECC", "power limit", "dram_copy"
   std::string found;     ///< "500 W"; "unknown" where the driver does not say
   std::string expected;  ///< "700 W"; may be empty
-  std::string cost;  ///< what it does to measurements, or by how much it is beside its band
+  std::string cost;      ///< what it does to measurements, or by how much it is beside its band
   /// Of what is off: the command that shows or changes it, in which "-i GPU " stands for this one.
   std::string cure;
   std::string likely;  ///< of a figure that is off: what else was found and may be the reason

@@ -101,8 +101,8 @@ class KernelTime {
     const double shared = traffic_.shared_load.wavefronts + traffic_.shared_store.wavefronts;
     const double per_wavefront = sms * kWavefrontBytes / *ceilings_.shared_bytes_per_s;
     const double data = (global + shared) * per_wavefront;
-    const double tags = (traffic_.global_load.tag_turns + traffic_.global_store.tag_turns) /
-                        *ceilings_.sm_clock_hz;
+    const double tags =
+        (traffic_.global_load.tag_turns + traffic_.global_store.tag_turns) / *ceilings_.sm_clock_hz;
     add(global > shared || tags > data ? "l1" : "shared", std::max(data, tags));
   }
 
