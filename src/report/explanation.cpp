@@ -199,6 +199,13 @@ void account(Explanation& e, std::optional<double> dram_bytes_per_s) {
   e.confidence = confidence_in(*e.accounted, e.factor, slower.share_pct);
 }
 
+std::optional<double> predicted_factor(const ResultRow& reference, const ResultRow& row) {
+  const auto from_us = reference.number("predicted_time_us");
+  const auto to_us = row.number("predicted_time_us");
+  if (!from_us || !to_us || *from_us <= 0 || *to_us <= 0) return std::nullopt;
+  return *from_us / *to_us;
+}
+
 Explanation explain(const ResultRow& reference, const ResultRow& row,
                     std::optional<double> dram_bytes_per_s) {
   Explanation e{reference,
@@ -212,7 +219,8 @@ Explanation explain(const ResultRow& reference, const ResultRow& row,
                 {},
                 {},
                 {},
-                {}};
+                {},
+                predicted_factor(reference, row)};
   e.differs = (clearly_faster(row, reference) || clearly_faster(reference, row)) &&
               std::max(e.factor, 1 / e.factor) >= kLeastFactor;
   e.counted = is_counted(reference) && is_counted(row);

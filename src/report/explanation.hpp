@@ -80,6 +80,7 @@ struct Explanation {
   std::optional<Busy> reference_busiest;
   std::optional<Busy> busiest;
   std::optional<double> accounted;  ///< the factor that the counters account for
+  std::optional<double> predicted;  ///< the factor between the predicted times
   Confidence confidence = Confidence::none;
 };
 

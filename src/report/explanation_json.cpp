@@ -58,6 +58,7 @@ Json explanation_json(const ExperimentResults& experiment, const Explanation& e)
           {"busiest", busy_json(e.busiest)},
           {"compare_to_busiest", busy_json(e.reference_busiest)},
           {"accounted_factor", or_null(e.accounted)},
+          {"predicted_factor", or_null(e.predicted)},
           {"confidence", name_of(e.confidence)},
           {"text", text_of(experiment, e)}};
 }

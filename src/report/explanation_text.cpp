@@ -223,14 +223,16 @@ bool is_near_floor(const ResultRow& row) {
 std::string accounting_sentence(const Explanation& e) {
   if (!e.accounted)
     return "What was counted does not say what binds: run --counters reads all of it.";
-  const std::string alone = fmt::format(
-      "The counters alone give {}", ratio_phrase(e.factor < 1 ? 1 / *e.accounted : *e.accounted));
+  const auto factor = [&](double value) { return ratio_phrase(e.factor < 1 ? 1 / value : value); };
+  const std::string alone = fmt::format("The counters alone give {}", factor(*e.accounted));
   if (e.confidence != Confidence::none)
     return fmt::format("{}: {} confidence.", alone, name_of(e.confidence));
-  return fmt::format("{}: they do not explain this difference{}.", alone,
-                     is_near_floor(e.row) || is_near_floor(e.reference)
-                         ? ", and much of these times is the launch itself"
-                         : "");
+  std::string text = alone + ": they do not explain this difference";
+  if (is_near_floor(e.row) || is_near_floor(e.reference))
+    text += ", and much of these times is the launch itself";
+  if (e.predicted)
+    text += fmt::format("; predict, which knows latencies too, gives {}", factor(*e.predicted));
+  return text + ".";
 }
 
 // "Declared, and not seen: dram_read_bytes falls."

@@ -24,6 +24,7 @@ struct Measured {
   std::int64_t n = 1024;
   double half_interval = 0.005;  ///< relative
   std::string flags = {};
+  double predicted_us = 0;  ///< 0: none
 };
 
 /// A device of 1 TB/s.
@@ -45,6 +46,7 @@ Table table_of(const std::vector<Measured>& rows) {
                    {"time_ci95_high_us", "us", kReal, ""},
                    {kCompareToColumn, "", kText, ""},
                    {kMovesColumn, "", kText, ""},
+                   {"predicted_time_us", "us", kReal, ""},
                    {"param.n", "", FieldType::integer, ""}};
   for (const Counter& c : kCounters)
     table.columns.push_back({"counter." + std::string(c.id), "", kReal, ""});
@@ -62,6 +64,7 @@ Table table_of(const std::vector<Measured>& rows) {
            m.time_us * (1 + m.half_interval),
            text(m.variant == "first" ? "" : "first"),
            text(m.moves),
+           m.predicted_us > 0 ? Field{m.predicted_us} : Field{},
            m.n};
     for (const Counter& c : kCounters) {
       const auto found = m.counters.find(std::string(c.id));
@@ -162,6 +165,23 @@ TEST_CASE("Counters that did not move explain nothing, near as the factors may b
   CHECK(r->explanations.at(0).confidence == Confidence::none);
   CHECK_THAT(r->text(),
              contains_text("The counters alone give 1×: they do not explain this difference."));
+}
+
+TEST_CASE("What counters do not explain, the prediction may", "[explanation]") {
+  Measured first{"first", 112, reading(8e7, 4)};
+  Measured wide{"wide", 100, reading(8e7, 8)};
+  first.predicted_us = 90;
+  wide.predicted_us = 75;
+  const auto r = read({first, wide});
+  CHECK(*r->explanations.at(0).predicted == Approx(1.2));
+  CHECK_THAT(r->text(),
+             contains_text("difference; predict, which knows latencies too, gives 1.2×."));
+  CHECK_FALSE(read({first, {"wide", 100}})->explanations.at(0).predicted.has_value());
+  Measured last{"last", 112, reading(8e7, 4)};
+  last.predicted_us = 90;
+  Measured base{"first", 100, reading(8e7, 8)};
+  base.predicted_us = 75;
+  CHECK_THAT(read({base, last})->text(), contains_text("too, gives 1.2×."));
 }
 
 TEST_CASE("Counters that moved far more than the time explain nothing", "[explanation]") {
