@@ -17,7 +17,7 @@
 // shows.
 //
 // For the power that they take, such numbers stand for any: wgmma's rate at the power limit of an
-// H200 is within 1 % of that with normally distributed operands in bf16, fp16 and fp8. Two things
+// H200 is within 1 % of that with normally distributed operands in bf16 and fp16. Two things
 // are needed for it. What `steps` has beyond whole rounds comes first, so that no sum returns to
 // zero in every round (2 % faster in fp16). And tf32's 13 lowest bits, which tensor cores do not
 // multiply but move, are random as well.

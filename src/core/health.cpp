@@ -15,6 +15,9 @@ namespace {
 using health::Sign;
 
 constexpr const char* kUnknown = "unknown";
+constexpr const char* kLinkCure =
+    "nvidia-smi -i GPU -q shows it under GPU Link Info; reseat the board, look at slot, riser and "
+    "BIOS";
 
 Finding unknown(const char* topic, std::string expected = "") {
   return {FindingVerdict::unknown, topic, kUnknown, std::move(expected), "", "", ""};
@@ -25,6 +28,12 @@ Finding plain(FindingVerdict verdict, const char* topic, std::string found,
   return {verdict, topic, std::move(found), std::move(expected), "", "", ""};
 }
 
+Finding off(const char* topic, std::string found, std::string expected, std::string cost,
+            std::string cure) {
+  return {FindingVerdict::off, topic, std::move(found), std::move(expected), std::move(cost),
+          std::move(cure),     ""};
+}
+
 const char* on_or_off(bool on) {
   return on ? "on" : "off";
 }
@@ -33,14 +42,11 @@ Finding mig(const DeviceState& s) {
   constexpr const char* kTopic = "MIG";
   if (!s.mig_on && !s.is_mig_instance) return unknown(kTopic, "off");
   if (!health::partitioned(s)) return plain(FindingVerdict::pass, kTopic, "off", "off");
-  return {FindingVerdict::off,
-          kTopic,
-          s.is_mig_instance ? "on, and this is an instance" : "on",
-          "off",
-          "an instance has a part of the SMs, of L2 and of the bandwidth, so that no figure of the "
-          "whole GPU is reached",
-          "nvidia-smi mig -lgi lists instances; nvidia-smi -i GPU -mig 0 turns MIG off (root)",
-          ""};
+  return off(
+      kTopic, s.is_mig_instance ? "on, and this is an instance" : "on", "off",
+      "an instance has a part of the SMs, of L2 and of the bandwidth, so that no figure of the "
+      "whole GPU is reached",
+      "nvidia-smi mig -lgi lists instances; nvidia-smi -i GPU -mig 0 turns MIG off (root)");
 }
 
 Finding ecc(const DeviceState& s) {
@@ -51,16 +57,13 @@ Finding ecc(const DeviceState& s) {
   const char* found = on_or_off(*s.ecc_on);
   if (!s.ecc_on_by_default) return plain(FindingVerdict::unknown, kTopic, found, "default unknown");
   if (*s.ecc_on != *s.ecc_on_by_default) {
-    return {FindingVerdict::off,
-            kTopic,
-            found,
-            expected,
-            *s.ecc_on ? "boards with GDDR store check bits beside the data, which takes bandwidth "
-                        "and memory"
-                      : "errors in memory go unseen, and figures are of other traffic than on "
-                        "boards that check",
-            fmt::format("nvidia-smi -i GPU -e {} (root), then a reset", *s.ecc_on ? 0 : 1),
-            ""};
+    return off(kTopic, found, expected,
+               *s.ecc_on
+                   ? "boards with GDDR store check bits beside the data, which takes bandwidth "
+                     "and memory"
+                   : "errors in memory go unseen, and figures are of other traffic than on "
+                     "boards that check",
+               fmt::format("nvidia-smi -i GPU -e {} (root), then a reset", *s.ecc_on ? 0 : 1));
   }
   if (s.ecc_on_next && *s.ecc_on_next != *s.ecc_on) {
     return plain(FindingVerdict::note, kTopic,
@@ -76,14 +79,11 @@ Finding memory_errors(const DeviceState& s) {
   constexpr const char* kTopic = "uncorrected errors";
   if (!s.uncorrected_errors) return unknown(kTopic, "none");
   if (*s.uncorrected_errors > 0) {
-    return {FindingVerdict::off,
-            kTopic,
-            fmt::format("{} since the driver was loaded", *s.uncorrected_errors),
-            "none",
-            "a program that used that memory was ended, or went on with wrong data",
-            "nvidia-smi -i GPU -q -d ECC,ROW_REMAPPER shows where; reset the GPU, and replace the "
-            "board if they come back",
-            ""};
+    return off(
+        kTopic, fmt::format("{} since the driver was loaded", *s.uncorrected_errors), "none",
+        "a program that used that memory was ended, or went on with wrong data",
+        "nvidia-smi -i GPU -q -d ECC,ROW_REMAPPER shows where; reset the GPU, and replace the "
+        "board if they come back");
   }
   const auto lifetime = s.uncorrected_errors_lifetime.value_or(0);
   if (lifetime > 0) {
@@ -101,18 +101,13 @@ Finding memory_repair(const DeviceState& s) {
       "nvidia-smi -i GPU -q -d ROW_REMAPPER,PAGE_RETIREMENT shows it; reset the GPU";
   constexpr const char* kCost = "faulty memory stays in use until the next reset";
   if (s.row_remap_failed == true) {
-    return {FindingVerdict::off,
-            kRows,
-            "failed",
-            kExpected,
-            "faulty memory stays in use: no spare row is left for it",
-            "nvidia-smi -i GPU -q -d ROW_REMAPPER shows it; replace the board",
-            ""};
+    return off(kRows, "failed", kExpected,
+               "faulty memory stays in use: no spare row is left for it",
+               "nvidia-smi -i GPU -q -d ROW_REMAPPER shows it; replace the board");
   }
-  if (s.row_remap_pending == true)
-    return {FindingVerdict::off, kRows, "pending", kExpected, kCost, kReset, ""};
+  if (s.row_remap_pending == true) return off(kRows, "pending", kExpected, kCost, kReset);
   if (s.page_retirement_pending == true)
-    return {FindingVerdict::off, kPages, "pending", "none pending", kCost, kReset, ""};
+    return off(kPages, "pending", "none pending", kCost, kReset);
   if (s.row_remap_failed && s.row_remap_pending)
     return plain(FindingVerdict::pass, kRows, "none failed or pending", kExpected);
   if (s.page_retirement_pending)
@@ -130,15 +125,11 @@ Finding power_limit(const DeviceState& s) {
     return plain(FindingVerdict::unknown, kTopic, watts(s.power_limit_w), "default unknown");
   if (!health::power_limit_low(s))
     return plain(FindingVerdict::pass, kTopic, watts(s.power_limit_w), expected);
-  return {FindingVerdict::off,
-          kTopic,
-          watts(s.power_limit_w),
-          expected,
-          "kernels that draw more, those on tensor cores first, run at a lower clock",
-          fmt::format("nvidia-smi -i GPU -q -d POWER shows who limits it; nvidia-smi -i GPU -pl "
-                      "{:.0f} (root) sets the default",
-                      *s.power_limit_default_w),
-          ""};
+  return off(kTopic, watts(s.power_limit_w), expected,
+             "kernels that draw more, those on tensor cores first, run at a lower clock",
+             fmt::format("nvidia-smi -i GPU -q -d POWER shows who limits it; nvidia-smi -i GPU -pl "
+                         "{:.0f} (root) sets the default",
+                         *s.power_limit_default_w));
 }
 
 Finding pcie_width(const DeviceState& s) {
@@ -148,15 +139,8 @@ Finding pcie_width(const DeviceState& s) {
   if (s.pcie_width.value_or(0) <= 0) return unknown(kTopic, lanes(*s.pcie_width_max));
   if (*s.pcie_width >= *s.pcie_width_max)
     return plain(FindingVerdict::pass, kTopic, lanes(*s.pcie_width), lanes(*s.pcie_width_max));
-  return {
-      FindingVerdict::off,
-      kTopic,
-      lanes(*s.pcie_width),
-      lanes(*s.pcie_width_max),
-      "copies between host and GPU take longer in proportion; kernels do not",
-      "nvidia-smi -i GPU -q shows it under GPU Link Info; reseat the board, look at slot, riser "
-      "and BIOS",
-      ""};
+  return off(kTopic, lanes(*s.pcie_width), lanes(*s.pcie_width_max),
+             "copies between host and GPU take longer in proportion; kernels do not", kLinkCure);
 }
 
 // Links train down when the GPU has nothing to do, so that a lower generation is a fault of one
@@ -172,14 +156,8 @@ Finding pcie_generation(const DeviceState& s) {
   if (*s.pcie_generation < *s.pcie_generation_max && !busy)
     return plain(FindingVerdict::note, kTopic, found + " while idle", expected + " under load");
   if (*s.pcie_generation < *s.pcie_generation_max) {
-    return {FindingVerdict::off,
-            kTopic,
-            found,
-            expected,
-            "copies between host and GPU take longer; kernels do not",
-            "nvidia-smi -i GPU -q shows it under GPU Link Info; reseat the board, look at slot, "
-            "riser and BIOS",
-            ""};
+    return off(kTopic, found, expected, "copies between host and GPU take longer; kernels do not",
+               kLinkCure);
   }
   if (s.pcie_generation_gpu_max.value_or(0) > *s.pcie_generation_max) {
     return plain(
@@ -203,14 +181,11 @@ Finding sm_clock(const DeviceState& s, const DeviceSpec& device) {
   if (!s.load || !s.load->sm_clock_mhz || !highest) return unknown(kTopic, expected);
   const std::string found = megahertz(*s.load->sm_clock_mhz);
   if (!health::sm_clock_low(s, device)) return plain(FindingVerdict::pass, kTopic, found, expected);
-  return {FindingVerdict::off,
-          kTopic,
-          found,
-          expected,
-          "whatever SMs compute takes longer in proportion, though no power limit slowed them",
-          "nvidia-smi -i GPU -q -d CLOCK,PERFORMANCE shows what limits it; nvidia-smi -i GPU -rgc "
-          "and -rac (root) lift locked and applications clocks",
-          ""};
+  return off(
+      kTopic, found, expected,
+      "whatever SMs compute takes longer in proportion, though no power limit slowed them",
+      "nvidia-smi -i GPU -q -d CLOCK,PERFORMANCE shows what limits it; nvidia-smi -i GPU -rgc "
+      "and -rac (root) lift locked and applications clocks");
 }
 
 Finding memory_clock(const DeviceState& s) {
@@ -220,14 +195,9 @@ Finding memory_clock(const DeviceState& s) {
     return unknown(kTopic, expected);
   const double clock = *s.load->memory_clock_mhz;
   if (health::memory_clock_low(s)) {
-    return {FindingVerdict::off,
-            kTopic,
-            megahertz(clock),
-            expected,
-            "device memory has less bandwidth in proportion",
-            "nvidia-smi -i GPU -q -d CLOCK,PERFORMANCE shows what limits it; nvidia-smi -i GPU "
-            "-rmc and -rac (root) lift locked and applications clocks",
-            ""};
+    return off(kTopic, megahertz(clock), expected, "device memory has less bandwidth in proportion",
+               "nvidia-smi -i GPU -q -d CLOCK,PERFORMANCE shows what limits it; nvidia-smi -i GPU "
+               "-rmc and -rac (root) lift locked and applications clocks");
   }
   if (clock < kHeldMemoryClockShare * *s.memory_clock_max_mhz) {
     return plain(FindingVerdict::note, kTopic, megahertz(clock) + ", in performance state 2",
@@ -250,14 +220,10 @@ Finding slowdowns(const DeviceState& s) {
     found.push_back(
         fmt::format("{} in {} of {} rows", reason, s.load->clock_reasons.at(reason), s.load->rows));
   }
-  return {FindingVerdict::off,
-          kTopic,
-          fmt::format("{}", fmt::join(found, ", ")),
-          "none",
-          "clocks fall, and figures are those of a GPU that is too hot or is short of power",
-          "nvidia-smi -i GPU -q -d PERFORMANCE,TEMPERATURE,POWER shows which; look at air flow, "
-          "dust, power cables and supply",
-          ""};
+  return off(kTopic, fmt::format("{}", fmt::join(found, ", ")), "none",
+             "clocks fall, and figures are those of a GPU that is too hot or is short of power",
+             "nvidia-smi -i GPU -q -d PERFORMANCE,TEMPERATURE,POWER shows which; look at air flow, "
+             "dust, power cables and supply");
 }
 
 Finding power_cap(const DeviceState& s) {
@@ -282,13 +248,8 @@ Finding temperature(const DeviceState& s) {
   const double margin = *s.slowdown_margin_c - (highest - *s.temperature_c);
   const std::string found = fmt::format("{:.0f} °C, {:.0f} °C below slowdown", highest, margin);
   if (margin >= kLeastSlowdownMarginC) return plain(FindingVerdict::pass, kTopic, found, expected);
-  return {FindingVerdict::off,
-          kTopic,
-          found,
-          expected,
-          "a longer load or a warmer room lowers clocks",
-          "nvidia-smi -i GPU -q -d TEMPERATURE shows it; look at air flow and dust",
-          ""};
+  return off(kTopic, found, expected, "a longer load or a warmer room lowers clocks",
+             "nvidia-smi -i GPU -q -d TEMPERATURE shows it; look at air flow and dust");
 }
 
 Finding clock_settings(const DeviceState& s) {

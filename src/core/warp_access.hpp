@@ -109,8 +109,8 @@ inline Accesses rows_access(int rows, std::int64_t bytes, std::int64_t pitch) {
   return {1, rows * units(kSector), lines, std::max(1.0, lines / kTagBanks)};
 }
 
-/// The same loads made by cp.async, whose lines L1 looks up once when they are asked for and about
-/// once more when they arrive (H200).
+/// The same loads made by cp.async, for which an H200 counts about two turns of the tags where
+/// other loads take one.
 constexpr Accesses by_cp_async(const Accesses& a) {
   return {a.requests, a.sectors, a.wavefronts, 2 * a.tag_turns};
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "support/catch.hpp"
+#include "support/healthy_gpu.hpp"
 
 namespace gpuexp::test {
 
@@ -18,12 +19,7 @@ namespace fs = std::filesystem;
 const MeasuringConditions kNow{"GPU-1", "580.65.06", "13.0.88"};
 
 DeviceSpec device() {
-  DeviceSpec d;
-  d.name = "NVIDIA H200";
-  d.cc_major = 9;
-  d.sm_count = 132;
-  d.sm_clock_max_mhz = 1980;
-  d.memory_bytes_per_s = 4.8e12;
+  DeviceSpec d = healthy_device();
   d.peak_ops_per_s[static_cast<std::size_t>(Pipe::fp64)] = 33e12;
   return d;
 }
