@@ -35,6 +35,10 @@ TEST_CASE("the corpus of results breaks no promise", "[fuzz]") {
   replay("results", gpuexp::fuzz::fuzz_results);
 }
 
+TEST_CASE("the corpus of lessons breaks no promise", "[fuzz]") {
+  replay("lesson", gpuexp::fuzz::fuzz_lesson);
+}
+
 TEST_CASE("the corpus of logs breaks no promise", "[fuzz]") {
   replay("log", gpuexp::fuzz::fuzz_log);
 }

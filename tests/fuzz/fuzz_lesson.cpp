@@ -1,0 +1,27 @@
+#include "core/config_error.hpp"
+#include "fuzz/promises.hpp"
+#include "report/lesson.hpp"
+#include "support/sample_report.hpp"
+
+namespace gpuexp::fuzz {
+
+namespace {
+
+std::string rendered(std::string_view page) {
+  static const Report report = test::sample_report(48, 8);
+  const LessonSource source{fake::registry(), report, "../results/all.json", 1e12};
+  return render_lesson(parse_lesson(page, "fuzz.md"), source);
+}
+
+}  // namespace
+
+void fuzz_lesson(std::string_view text) {
+  try {
+    const std::string page = rendered(text);
+    require(rendered(page) == page, "a page made anew from the same results stays as it is");
+  } catch (const ConfigError& e) {
+    check_message(e, "fuzz.md");
+  }
+}
+
+}  // namespace gpuexp::fuzz
