@@ -14,18 +14,6 @@ namespace {
 using nvml::Device;
 using nvml::Library;
 
-/// The bits of nvmlClocksEventReasons.
-constexpr std::array<std::pair<unsigned long long, const char*>, 9> kReasons{
-    {{0x001, "gpu_idle"},
-     {0x002, "applications_clocks_setting"},
-     {0x004, "sw_power_cap"},
-     {0x008, "hw_slowdown"},
-     {0x010, "sync_boost"},
-     {0x020, "sw_thermal_slowdown"},
-     {0x040, "hw_thermal_slowdown"},
-     {0x080, "hw_power_brake_slowdown"},
-     {0x100, "display_clock_setting"}}};
-
 /// Queries of one GPU.
 class Query {
  public:
@@ -154,8 +142,8 @@ void read_clocks(const Query& query, DeviceState& s) {
   const auto reasons = nvml::clock_reasons(query.library(), query.device());
   if (!reasons) return;
   s.clock_reasons.emplace();
-  for (const auto& [bit, name] : kReasons) {
-    if (*reasons & bit) s.clock_reasons->emplace_back(name);
+  for (const nvml::ClockReason& reason : nvml::kClockReasons) {
+    if (*reasons & reason.bit) s.clock_reasons->emplace_back(reason.name);
   }
 }
 

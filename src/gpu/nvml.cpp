@@ -1,8 +1,6 @@
 #include "gpu/nvml.hpp"
 
 #include <algorithm>
-#include <array>
-#include <utility>
 
 #include "core/steady_clock.hpp"
 #include "gpu/nvml_library.hpp"
@@ -13,14 +11,6 @@ namespace {
 
 using nvml::Device;
 using nvml::kSuccess;
-
-/// The bits of nvmlClocksEventReasons that mean a clock below what was asked for.
-constexpr std::array<std::pair<unsigned long long, const char*>, 5> kClockReasons{
-    {{0x04, "sw_power_cap"},
-     {0x08, "hw_slowdown"},
-     {0x20, "sw_thermal_slowdown"},
-     {0x40, "hw_thermal_slowdown"},
-     {0x80, "hw_power_brake_slowdown"}}};
 
 class Mean {
  public:
@@ -89,8 +79,8 @@ Telemetry NvmlSampler::between(double from_s, double to_s) const {
   }
   t.power_w = power_w.value();
   t.sm_clock_mhz = sm_clock_mhz.value();
-  for (const auto& [bit, name] : kClockReasons) {
-    if (reasons & bit) t.clock_reasons.emplace_back(name);
+  for (const nvml::ClockReason& reason : nvml::kClockReasons) {
+    if (reason.is_slowdown && (reasons & reason.bit)) t.clock_reasons.emplace_back(reason.name);
   }
   return t;
 }

@@ -3,6 +3,7 @@
 // toolkit.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 
@@ -67,6 +68,23 @@ inline std::optional<double> watts(std::optional<unsigned> milliwatts) {
   if (!milliwatts) return std::nullopt;
   return *milliwatts * kWattsPerMilliwatt;
 }
+
+/// One of nvmlClocksEventReasons.
+struct ClockReason {
+  unsigned long long bit;
+  const char* name;
+  bool is_slowdown;  ///< a clock below what was asked for, of a GPU that has something to do
+};
+inline constexpr std::array<ClockReason, 9> kClockReasons{
+    {{0x001, "gpu_idle", false},
+     {0x002, "applications_clocks_setting", false},
+     {0x004, "sw_power_cap", true},
+     {0x008, "hw_slowdown", true},
+     {0x010, "sync_boost", false},
+     {0x020, "sw_thermal_slowdown", true},
+     {0x040, "hw_thermal_slowdown", true},
+     {0x080, "hw_power_brake_slowdown", true},
+     {0x100, "display_clock_setting", false}}};
 
 /// The bits of nvmlClocksEventReasons. Drivers before 535 have the function's older name alone.
 inline std::optional<unsigned long long> clock_reasons(const Library& library, Device device) {

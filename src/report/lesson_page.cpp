@@ -7,6 +7,7 @@
 
 #include "core/config_error.hpp"
 #include "core/names.hpp"
+#include "report/text.hpp"
 
 namespace gpuexp {
 
@@ -231,14 +232,7 @@ std::string LessonPart::option(std::string_view key) const {
 }
 
 std::vector<std::string> LessonPart::option_list(std::string_view key, char separator) const {
-  std::vector<std::string> list;
-  std::string rest = option(key);
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find(separator), rest.size());
-    if (end > 0) list.push_back(rest.substr(0, end));
-    rest.erase(0, end + 1);
-  }
-  return list;
+  return split(option(key), separator);
 }
 
 LessonPage parse_lesson(std::string_view text, const std::string& name) {

@@ -1,29 +1,21 @@
 #include "report/load_readings.hpp"
 
 #include <algorithm>
-#include <sstream>
 #include <utility>
 
+#include "core/statistics.hpp"
 #include "report/results.hpp"
+#include "report/text.hpp"
 
 namespace gpuexp {
 
 namespace {
 
-std::vector<std::string> reasons_of(const ResultRow& row) {
-  std::istringstream text(row.text("clock_reasons"));
-  std::vector<std::string> reasons;
-  for (std::string reason; std::getline(text, reason, ';');)
-    reasons.push_back(reason);
-  return reasons;
-}
-
-// Of an even number, the upper of the two in the middle: a clock that a row had.
 std::optional<double> median_of(std::vector<double> values) {
+  constexpr double kHalf = 0.5;
   if (values.empty()) return std::nullopt;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  std::sort(values.begin(), values.end());
+  return quantile(values, kHalf);
 }
 
 }  // namespace
@@ -38,7 +30,7 @@ LoadReadings load_readings(const Table& rows) {
     const ResultRow row(table, i);
     if (!row.passed() || !row.number("nvml_sm_clock_mhz")) continue;
     ++load.rows;
-    const std::vector<std::string> reasons = reasons_of(row);
+    const std::vector<std::string> reasons = split(row.text("clock_reasons"), ';');
     for (const std::string& reason : reasons)
       ++load.clock_reasons[reason];
     const auto sm_clock = row.number("sm_clock_mhz");

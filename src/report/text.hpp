@@ -41,6 +41,9 @@ std::optional<int> decimals_for(const std::vector<double>& values);
 /// each; "" for what is missing.
 std::vector<std::string> number_texts(const std::vector<std::optional<double>>& values);
 
+/// What stands between separators, without what is empty.
+std::vector<std::string> split(const std::string& text, char separator);
+
 /// At most `digits` significant digits, without trailing zeros: 9.25, 1024, 3.1e-07.
 std::string significant(double value, int digits);
 

@@ -13,17 +13,6 @@ namespace gpuexp {
 
 namespace {
 
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  std::size_t begin = 0;
-  while (begin < text.size()) {
-    const std::size_t end = std::min(text.find(separator, begin), text.size());
-    if (end > begin) parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 std::string footnote(char letter, const std::string& id) {
   const auto* flag =
       std::find_if(kFlags.begin(), kFlags.end(), [&](const Flag& f) { return f.id == id; });
