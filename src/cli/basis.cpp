@@ -39,7 +39,7 @@ PredictionBasis basis_of(const DeviceInfo& device) {
 }
 
 MeasuringConditions conditions_of(const DeviceInfo& device) {
-  return {device.uuid, device.readings.driver_version.value_or(""),
+  return {device.uuid, device.driver_version.value_or(""),
           std::string(build_info::cuda_compiler_version)};
 }
 

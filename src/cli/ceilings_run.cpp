@@ -12,6 +12,7 @@
 #include "cli/provenance.hpp"
 #include "cli/recorder.hpp"
 #include "gpu/device_state.hpp"
+#include "gpu/nvml_sampler.hpp"
 #include "gpu/nvtx_tracer.hpp"
 #include "report/load_readings.hpp"
 #include "report/output.hpp"

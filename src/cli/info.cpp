@@ -10,6 +10,7 @@
 #include "cli/measure.hpp"
 #include "core/ceilings_file.hpp"
 #include "gpu/device_query.hpp"
+#include "gpu/device_state.hpp"
 #include "report/text.hpp"
 
 namespace gpuexp::cli {
@@ -82,7 +83,7 @@ nlohmann::ordered_json ceilings_json(const DeviceInfo& d) {
 }
 
 nlohmann::ordered_json to_json(const DeviceInfo& d) {
-  const NvmlReadings& r = d.readings;
+  const DeviceState now = read_device_state(d.uuid);
   return {{"index", d.index},
           {"name", d.spec.name},
           {"uuid", d.uuid},
@@ -96,13 +97,13 @@ nlohmann::ordered_json to_json(const DeviceInfo& d) {
           {"shared_bytes_per_sm", d.spec.sm.shared_bytes},
           {"shared_bytes_per_block", d.spec.sm.shared_bytes_per_block},
           {"sm_clock_max_mhz", d.spec.sm_clock_max_mhz},
-          {"sm_clock_mhz", or_null(r.sm_clock_mhz)},
-          {"memory_clock_mhz", or_null(r.memory_clock_mhz)},
-          {"power_w", or_null(r.power_w)},
-          {"power_limit_w", or_null(r.power_limit_w)},
-          {"temperature_c", or_null(r.temperature_c)},
-          {"ecc_enabled", or_null(r.ecc_enabled)},
-          {"driver_version", or_null(r.driver_version)},
+          {"sm_clock_mhz", or_null(now.sm_clock_mhz)},
+          {"memory_clock_mhz", or_null(now.memory_clock_mhz)},
+          {"power_w", or_null(now.power_w)},
+          {"power_limit_w", or_null(now.power_limit_w)},
+          {"temperature_c", or_null(now.temperature_c)},
+          {"ecc_enabled", or_null(now.ecc_on)},
+          {"driver_version", or_null(d.driver_version)},
           {"device_spec",
            d.spec_id.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(d.spec_id)},
           {"peak_tflops", rates_json(d.spec)},
@@ -131,7 +132,7 @@ void print_rates(const DeviceInfo& d) {
 
 void print_text(const DeviceInfo& d) {
   const DeviceSpec& s = d.spec;
-  const NvmlReadings& r = d.readings;
+  const DeviceState now = read_device_state(d.uuid);
   fmt::print("device {}: {}  ({}, PCI {})\n", d.index, s.name, d.uuid, d.pci_bus_id);
   fmt::print(
       "  compute capability {}.{}, {} SMs, {} KiB of shared memory per SM, {} KiB per block\n",
@@ -142,11 +143,11 @@ void print_text(const DeviceInfo& d) {
              bytes_text(static_cast<double>(d.free_bytes)), s.memory_bytes_per_s / kGiga,
              bytes_text(static_cast<double>(s.l2_bytes)));
   fmt::print("  now: SM clock {} of {:.0f} MHz, memory clock {}, {} of {}, {}, ECC {}\n",
-             or_unknown(r.sm_clock_mhz, ""), s.sm_clock_max_mhz,
-             or_unknown(r.memory_clock_mhz, " MHz"), or_unknown(r.power_w, ""),
-             or_unknown(r.power_limit_w, " W"), or_unknown(r.temperature_c, " °C"),
-             r.ecc_enabled ? (*r.ecc_enabled ? "on" : "off") : "unknown");
-  fmt::print("  driver {}, CUDA {} at most\n", r.driver_version.value_or("unknown"),
+             or_unknown(now.sm_clock_mhz, ""), s.sm_clock_max_mhz,
+             or_unknown(now.memory_clock_mhz, " MHz"), or_unknown(now.power_w, ""),
+             or_unknown(now.power_limit_w, " W"), or_unknown(now.temperature_c, " °C"),
+             now.ecc_on ? (*now.ecc_on ? "on" : "off") : "unknown");
+  fmt::print("  driver {}, CUDA {} at most\n", d.driver_version.value_or("unknown"),
              driver_runtime_version());
   print_rates(d);
   fmt::print("  predictions from {}\n", basis_of(d).source);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "build_info.hpp"
+#include "gpu/device_state.hpp"
 #include "report/ceilings.hpp"
 
 namespace gpuexp::cli {
@@ -34,14 +35,15 @@ DeviceProvenance provenance_of(const DeviceInfo& device) {
   p.pci_bus_id = device.pci_bus_id;
   p.compute_capability = fmt::format("{}.{}", device.spec.cc_major, device.spec.cc_minor);
   p.sm_count = device.spec.sm_count;
-  p.driver_version = device.readings.driver_version;
+  p.driver_version = device.driver_version;
   p.runtime_version = runtime_version();
-  p.sm_clock_mhz = converted<std::int64_t>(device.readings.sm_clock_mhz);
+  const DeviceState now = read_device_state(device.uuid);
+  p.sm_clock_mhz = converted<std::int64_t>(now.sm_clock_mhz);
   p.sm_clock_max_mhz = static_cast<std::int64_t>(device.spec.sm_clock_max_mhz);
-  p.memory_clock_mhz = converted<std::int64_t>(device.readings.memory_clock_mhz);
-  p.power_limit_w = device.readings.power_limit_w;
-  p.temperature_c = converted<std::int64_t>(device.readings.temperature_c);
-  p.ecc_enabled = device.readings.ecc_enabled;
+  p.memory_clock_mhz = converted<std::int64_t>(now.memory_clock_mhz);
+  p.power_limit_w = now.power_limit_w;
+  p.temperature_c = converted<std::int64_t>(now.temperature_c);
+  p.ecc_enabled = now.ecc_on;
   p.memory_total_bytes = device.spec.memory_bytes;
   if (device.spec.memory_bytes_per_s > 0) p.memory_bytes_per_s = device.spec.memory_bytes_per_s;
   p.memory_free_bytes = device.free_bytes;

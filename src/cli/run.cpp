@@ -16,6 +16,7 @@
 #include "cli/results_file.hpp"
 #include "cli/resume.hpp"
 #include "cli/worker.hpp"
+#include "gpu/nvml_sampler.hpp"
 #include "gpu/nvtx_tracer.hpp"
 #include "report/json.hpp"
 #include "report/run_comparison.hpp"

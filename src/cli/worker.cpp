@@ -25,6 +25,7 @@ void visit_device(Info& info, Visit&& visit) {
   visit("uuid", info.uuid);
   visit("pci_bus_id", info.pci_bus_id);
   visit("free_bytes", info.free_bytes);
+  visit("driver_version", info.driver_version);
   visit("spec_id", info.spec_id);
   auto& spec = info.spec;
   visit("id", spec.id);
@@ -36,7 +37,7 @@ void visit_device(Info& info, Visit&& visit) {
   visit("memory_bytes", spec.memory_bytes);
   visit("memory_bytes_per_s", spec.memory_bytes_per_s);
   visit("l2_bytes", spec.l2_bytes);
-  visit("spec_power_limit_w", spec.power_limit_w);
+  visit("power_limit_w", spec.power_limit_w);
   visit("max_threads", spec.sm.max_threads);
   visit("max_blocks", spec.sm.max_blocks);
   visit("registers", spec.sm.registers);
@@ -46,15 +47,6 @@ void visit_device(Info& info, Visit&& visit) {
   visit("measured_here", spec.measured_here);
   for (int i = 0; i < kPipeCount; ++i)
     visit(fmt::format("peak_{}", i).c_str(), spec.peak_ops_per_s[static_cast<std::size_t>(i)]);
-  auto& readings = info.readings;
-  visit("driver_version", readings.driver_version);
-  visit("sm_clock_mhz", readings.sm_clock_mhz);
-  visit("nvml_sm_clock_max_mhz", readings.sm_clock_max_mhz);
-  visit("memory_clock_mhz", readings.memory_clock_mhz);
-  visit("power_w", readings.power_w);
-  visit("power_limit_w", readings.power_limit_w);
-  visit("temperature_c", readings.temperature_c);
-  visit("ecc_enabled", readings.ecc_enabled);
 }
 
 template <class T>

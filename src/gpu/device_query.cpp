@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "gpu/check.hpp"
+#include "gpu/device_state.hpp"
 
 namespace gpuexp {
 
@@ -125,8 +126,9 @@ DeviceInfo query_device(int index, const std::vector<DeviceSpecFile>& specs) {
   info.uuid = uuid_text(properties.uuid);
   info.pci_bus_id = fmt::format("{:08x}:{:02x}:{:02x}.0", properties.pciDomainID,
                                 properties.pciBusID, properties.pciDeviceID);
-  info.readings = read_nvml(info.uuid);
-  if (info.readings.power_limit_w) info.spec.power_limit_w = *info.readings.power_limit_w;
+  info.driver_version = driver_version();
+  if (const auto limit = read_device_state(info.uuid).power_limit_w)
+    info.spec.power_limit_w = *limit;
   if (const DeviceSpecFile* listed = match_device_name(specs, info.spec.name)) {
     info.spec.peak_ops_per_s = listed->spec.peak_ops_per_s;
     info.spec_id = listed->spec.id;

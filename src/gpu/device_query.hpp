@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "core/device_spec_file.hpp"
-#include "gpu/nvml.hpp"
 
 namespace gpuexp {
 
@@ -16,7 +15,7 @@ struct DeviceInfo {
   std::string uuid;  ///< "GPU-…"
   std::string pci_bus_id;
   std::int64_t free_bytes = 0;
-  NvmlReadings readings;  ///< now
+  std::optional<std::string> driver_version;
   /// Id of the spec in configs/devices that the peak rates come from; empty when none is listed for
   /// it.
   std::string spec_id;

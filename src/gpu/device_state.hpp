@@ -13,4 +13,7 @@ namespace gpuexp {
 /// others among the processes.
 DeviceState read_device_state(const std::string& uuid) noexcept;
 
+/// "580.159.04"; empty without NVML.
+std::optional<std::string> driver_version() noexcept;
+
 }  // namespace gpuexp

@@ -1,11 +1,13 @@
-// NVML's stable C interface (NVML API Reference Guide), called by name. Nothing is taken from
-// nvml.h: toolkits do not always bring it, and the library belongs to the driver, not to the
-// toolkit.
+// NVML, the driver's management library: its stable C interface (NVML API Reference Guide), called
+// by name; read-only use. Nothing is taken from nvml.h: toolkits do not always bring it, and the
+// library belongs to the driver, not to the toolkit. It is no part of CUDA: what uses it needs no
+// context.
 #pragma once
 
 #include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <dlfcn.h>
 
@@ -17,7 +19,6 @@ inline constexpr int kSuccess = 0;
 inline constexpr int kInsufficientSize = 7;
 inline constexpr int kClockSm = 1;
 inline constexpr int kClockMemory = 2;
-inline constexpr int kTemperatureGpu = 0;
 
 class Library {
  public:
@@ -31,7 +32,12 @@ class Library {
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
 
-  bool ready() const { return ready_; }
+  /// The function's status, or -1 when this library does not have it.
+  template <class Signature, class... Arguments>
+  int call(const char* name, Arguments... arguments) const {
+    auto* f = handle_ ? reinterpret_cast<Signature*>(dlsym(handle_, name)) : nullptr;
+    return f ? f(arguments...) : -1;
+  }
 
   /// The GPU, or the MIG instance, with this UUID.
   std::optional<Device> device(const std::string& uuid) const {
@@ -42,32 +48,10 @@ class Library {
     return found;
   }
 
-  /// The function's status, or -1 when this library does not have it.
-  template <class Signature, class... Arguments>
-  int call(const char* name, Arguments... arguments) const {
-    auto* f = handle_ ? reinterpret_cast<Signature*>(dlsym(handle_, name)) : nullptr;
-    return f ? f(arguments...) : -1;
-  }
-
-  /// What a function writes through its last parameter, an unsigned or an enumeration.
-  template <class Signature, class... Arguments>
-  std::optional<unsigned> number(const char* name, Arguments... arguments) const {
-    unsigned value = 0;
-    if (call<Signature>(name, arguments..., &value) != kSuccess) return std::nullopt;
-    return value;
-  }
-
  private:
   void* handle_;
   bool ready_ = false;
 };
-
-/// NVML has milliwatts.
-inline std::optional<double> watts(std::optional<unsigned> milliwatts) {
-  constexpr double kWattsPerMilliwatt = 1e-3;
-  if (!milliwatts) return std::nullopt;
-  return *milliwatts * kWattsPerMilliwatt;
-}
 
 /// One of nvmlClocksEventReasons.
 struct ClockReason {
@@ -86,15 +70,86 @@ inline constexpr std::array<ClockReason, 9> kClockReasons{
      {0x080, "hw_power_brake_slowdown", true},
      {0x100, "display_clock_setting", false}}};
 
-/// The bits of nvmlClocksEventReasons. Drivers before 535 have the function's older name alone.
-inline std::optional<unsigned long long> clock_reasons(const Library& library, Device device) {
-  using Query = int(Device, unsigned long long*);
-  unsigned long long reasons = 0;
-  for (const char* name :
-       {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"}) {
-    if (library.call<Query>(name, device, &reasons) == kSuccess) return reasons;
+/// Queries of one GPU; each is empty where NVML, or this GPU, does not know.
+class Gpu {
+ public:
+  Gpu(const Library& library, Device device) : library_(library), device_(device) {}
+
+  template <class Signature, class... Arguments>
+  int status_of(const char* name, Arguments... arguments) const {
+    return library_.call<Signature>(name, device_, arguments...);
   }
-  return std::nullopt;
+  template <class Signature, class... Arguments>
+  bool call(const char* name, Arguments... arguments) const {
+    return status_of<Signature>(name, arguments...) == kSuccess;
+  }
+
+  std::optional<unsigned> number(const char* name) const {
+    unsigned value = 0;
+    return call<int(Device, unsigned*)>(name, &value) ? std::optional(value) : std::nullopt;
+  }
+  std::optional<unsigned> number_of(const char* name, int kind) const {
+    unsigned value = 0;
+    return call<int(Device, int, unsigned*)>(name, kind, &value) ? std::optional(value)
+                                                                 : std::nullopt;
+  }
+  std::optional<bool> flag(const char* name) const {
+    const auto value = number(name);
+    return value ? std::optional(*value != 0) : std::nullopt;
+  }
+  std::optional<int> integer(const char* name) const {
+    const auto value = number(name);
+    return value ? std::optional(static_cast<int>(*value)) : std::nullopt;
+  }
+  /// NVML has milliwatts.
+  std::optional<double> watts(const char* name) const {
+    constexpr double kWattsPerMilliwatt = 1e-3;
+    const auto value = number(name);
+    return value ? std::optional(*value * kWattsPerMilliwatt) : std::nullopt;
+  }
+  /// MHz; empty for 0 as well, which stands for a clock that is not known.
+  std::optional<double> clock(const char* name, int kind) const {
+    const auto value = number_of(name, kind);
+    return value && *value > 0 ? std::optional<double>(*value) : std::nullopt;
+  }
+  std::optional<double> temperature_c() const {
+    constexpr int kOfGpu = 0;
+    const auto value = number_of("nvmlDeviceGetTemperature", kOfGpu);
+    return value ? std::optional<double>(*value) : std::nullopt;
+  }
+  /// Bits of kClockReasons. Drivers before 535 have the function's older name alone.
+  std::optional<unsigned long long> clock_reasons() const {
+    unsigned long long reasons = 0;
+    for (const char* name :
+         {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"}) {
+      if (call<int(Device, unsigned long long*)>(name, &reasons)) return reasons;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  const Library& library_;
+  Device device_;
+};
+
+/// The whole GPU that CUDA calls by this UUID ("GPU-…"), or of which it calls a MIG instance so.
+struct FoundGpu {
+  Gpu gpu;
+  bool is_mig_instance;
+};
+
+inline std::optional<FoundGpu> find_gpu(const Library& library, const std::string& uuid) {
+  if (const auto whole = library.device(uuid)) return FoundGpu{{library, *whole}, false};
+  // CUDA gives a MIG instance's UUID the prefix of a whole GPU.
+  constexpr std::string_view kGpu = "GPU-";
+  if (uuid.rfind(kGpu, 0) != 0) return std::nullopt;
+  const auto instance = library.device("MIG-" + uuid.substr(kGpu.size()));
+  if (!instance) return std::nullopt;
+  Device parent = nullptr;
+  const bool has_parent =
+      Gpu(library, *instance)
+          .call<int(Device, Device*)>("nvmlDeviceGetDeviceHandleFromMigDeviceHandle", &parent);
+  return FoundGpu{{library, has_parent ? parent : *instance}, true};
 }
 
 }  // namespace gpuexp::nvml

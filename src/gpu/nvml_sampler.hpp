@@ -1,5 +1,4 @@
-// NVML, the driver's management library, loaded when first needed; read-only use. It is no part of
-// CUDA: what uses it needs no context.
+// What the driver says of a GPU while it runs.
 #pragma once
 
 #include <chrono>
@@ -14,29 +13,14 @@
 
 namespace gpuexp {
 
-/// What NVML says of one GPU at this moment; empty where it does not know or is not there.
-struct NvmlReadings {
-  std::optional<std::string> driver_version;
-  std::optional<unsigned> sm_clock_mhz;
-  std::optional<unsigned> sm_clock_max_mhz;
-  std::optional<unsigned> memory_clock_mhz;
-  std::optional<double> power_w;
-  std::optional<double> power_limit_w;
-  std::optional<unsigned> temperature_c;
-  std::optional<bool> ecc_enabled;
-};
-
-/// Readings of the GPU with this UUID ("GPU-…"). Never throws: a machine without NVML gives empty
-/// readings.
-NvmlReadings read_nvml(const std::string& uuid) noexcept;
-
 /// Reads clocks, power, temperature and the reasons for lower clocks every so often, in a thread of
 /// its own.
 class NvmlSampler {
  public:
   static constexpr std::chrono::milliseconds kPeriod{50};
 
-  /// Without NVML, or a GPU of this UUID, it never reads anything.
+  /// Of the GPU, or of the one that the MIG instance is part of, with this UUID ("GPU-…"). Without
+  /// NVML, or such a GPU, it never reads anything.
   explicit NvmlSampler(const std::string& uuid);
   ~NvmlSampler();
   NvmlSampler(const NvmlSampler&) = delete;
