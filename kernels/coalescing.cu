@@ -159,7 +159,7 @@ std::vector<Traffic> traffic(const Problem& p, const DeviceSpec& device, std::in
   const double requests = static_cast<double>(ceil_div(p.n, kWarp));
   const double warps = static_cast<double>(ceil_div(p.n, kTile) * (kBlock / kWarp));
   Traffic t;
-  t.global_load = requests * global_access(sizeof(float), stride, offset);
+  t.global_load = requests * global_access_missing(sizeof(float), stride, offset);
   t.global_store = requests * global_access(sizeof(float));
   t.l2_read_sectors = w.moved_read / kSectorBytes;
   t.l2_write_sectors = w.moved_written / kSectorBytes;

@@ -126,31 +126,12 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-// Lanes read values in sectors of their own, at any place within, so that banks hardly conflict.
-Accesses apart_access() {
-  return global_access(sizeof(float), [](int lane) {
-    return lane * static_cast<std::int64_t>(kSectorBytes + sizeof(float));
+// Lanes read values in units of so many bytes of their own, at any place within, so that banks
+// hardly conflict.
+Accesses apart_access(std::int64_t unit) {
+  return global_access_missing(sizeof(float), [unit](int lane) {
+    return lane * (unit + static_cast<std::int64_t>(sizeof(float)));
   });
-}
-
-// Lanes read values at random, in lines of their own as well: the mean of some warps. Lines that
-// DRAM has yet to bring are looked up again: an H200 counts 11.0 turns of the tags for 32 random
-// lines of a table of 8 MB, and 16.2 of one of 1 GB.
-Accesses random_access() {
-  constexpr int kWarps = 32;
-  constexpr double kAgain = 1.5;
-  constexpr std::uint64_t kPlaces = 1 << 24;  // any number much larger than a warp's lines
-  Accesses sum;
-  for (int warp = 0; warp < kWarps; ++warp) {
-    sum = sum + global_access(sizeof(float), [warp](int lane) {
-            const auto place = random_bits(0, static_cast<std::uint64_t>(warp * kLanes + lane));
-            return static_cast<std::int64_t>(place % kPlaces * sizeof(float));
-          });
-  }
-  Accesses mean = 1.0 / kWarps * sum;
-  mean.tag_turns *= kAgain;
-  mean.wavefronts = std::max(mean.wavefronts, mean.tag_turns);
-  return mean;
 }
 
 // `table` and `index` say which of the inputs a variant reads; `stride` is 1 when its values share
@@ -178,7 +159,8 @@ Variant gather(std::string id, float* Data::*table, std::int32_t* Data::*index, 
   v.traffic = [stride, is_random](const Problem& p, const DeviceSpec& device) {
     const double requests = static_cast<double>(ceil_div(p.n, kLanes));
     const Accesses packed = global_access(sizeof(float));
-    const Accesses value = stride == 1 ? packed : is_random ? random_access() : apart_access();
+    const Accesses value =
+        stride == 1 ? packed : apart_access(is_random ? kLineBytes : kSectorBytes);
     const double packed_bytes = sector_bytes<float>(p.n);
     const double value_bytes = sector_bytes<float>(p.n, stride);
     Traffic t;

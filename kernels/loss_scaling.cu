@@ -502,6 +502,7 @@ Variant fp16_dynamic_scale() {
   };
   v.work = work;
   v.traffic = search_traffic;
+  v.traffic_is_typical = true;
   v.workspace_bytes = [](const Problem&, const DeviceSpec&) { return tally_bytes(kCounts); };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     Search* search = reinterpret_cast<Search*>(d.search);

@@ -80,7 +80,6 @@ def is_large(counter, kernel):
     return number(kernel[counter["numerator"]]) >= least
 
 
-
 def check_kernels(ours, theirs):
     if len(ours) != len(theirs):
         fail(f"{len(ours)} kernels in the run, {len(theirs)} by Nsight Compute")
@@ -98,7 +97,7 @@ def differences(counter, ours, theirs):
         value = our.get("counter." + counter["name"])
         if value is None or not reference or not is_large(counter, their):
             continue
-        found.append((abs(value / reference - 1), our["key"]))
+        found.append((abs(value / reference - 1), "/".join(our["key"].split("/")[1:3])))
     return found
 
 
@@ -125,7 +124,7 @@ def main():
     theirs = read_ncu(arguments.ncu)
     check_kernels(ours, theirs)
     print("| counter | kernels | median difference | largest | where |")
-    print("|---|---:|---:|---:|---|")
+    print("| --- | ---: | ---: | ---: | --- |")
     for counter in counters:
         found = differences(counter, ours, theirs)
         if not found:
@@ -133,7 +132,7 @@ def main():
             continue
         worst, key = max(found)
         median = statistics.median(d for d, _ in found)
-        print(f"| `{counter['name']}` | {len(found)} | {100 * median:.2f} % | {100 * worst:.2f} % | `{key}` |")
+        print(f"| `{counter['name']}` | {len(found)} | {100 * median:.2f} % | {100 * worst:.2f} % | {key} |")
 
 
 if __name__ == "__main__":

@@ -108,10 +108,12 @@ void keep_ceilings(const CeilingsRun& run, const fs::path& path) {
 }
 
 void report_missing(const CeilingsRun& run) {
+  if (run.code == ExitCode::interrupted) {
+    fmt::print(stderr, "gpuexp: interrupted; nothing is kept\n");
+    return;
+  }
   for (const std::string& row : run.missing)
     fmt::print(stderr, "gpuexp: {}\n", row);
-  if (run.code == ExitCode::interrupted)
-    fmt::print(stderr, "gpuexp: interrupted; nothing is written\n");
 }
 
 }  // namespace gpuexp::cli

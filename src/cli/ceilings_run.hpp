@@ -36,7 +36,7 @@ std::filesystem::path ceilings_output(const std::string& out, const DeviceInfo& 
 /// Writes what was measured there and says so on standard error. Throws ReportError.
 void keep_ceilings(const CeilingsRun& run, const std::filesystem::path& path);
 
-/// On standard error: rows that are missing, and that a run was interrupted.
+/// On standard error: rows that are missing, or that the run was interrupted.
 void report_missing(const CeilingsRun& run);
 
 }  // namespace gpuexp::cli

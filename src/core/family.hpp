@@ -117,6 +117,9 @@ struct Variant {
   /// What each kernel of a launch moves and executes, in the order of `shapes`; none for vendor
   /// libraries.
   std::function<std::vector<Traffic>(const void* problem, const DeviceSpec&)> traffic;
+  /// The values decide what a launch does; `traffic` is what it does for values that are typical of
+  /// their distribution.
+  bool traffic_is_typical = false;
   std::function<std::int64_t(const void* problem, const DeviceSpec&)> workspace_bytes;
   /// Host-pure facts about how this problem is run (load width, number of tiles).
   std::function<MetricValues(const void* problem, const DeviceSpec&)> metrics;

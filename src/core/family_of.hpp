@@ -47,6 +47,7 @@ struct VariantOf {
   std::function<std::vector<Shape>(const Problem&, const DeviceSpec&)> shapes;
   std::function<Work(const Problem&)> work;
   std::function<std::vector<Traffic>(const Problem&, const DeviceSpec&)> traffic;
+  bool traffic_is_typical = false;
   std::function<std::int64_t(const Problem&, const DeviceSpec&)> workspace_bytes;
   std::function<MetricValues(const Problem&, const DeviceSpec&)> metrics;
   std::function<void(const Problem&, const Data&, const LaunchContext&)> launch;
@@ -211,6 +212,7 @@ class FamilyOf {
     erased.shapes = detail::erase(std::move(v.shapes));
     erased.work = detail::erase(std::move(v.work));
     erased.traffic = detail::erase(std::move(v.traffic));
+    erased.traffic_is_typical = v.traffic_is_typical;
     erased.workspace_bytes = detail::erase(std::move(v.workspace_bytes));
     erased.metrics = detail::erase(std::move(v.metrics));
     erased.launch = detail::erase2(std::move(v.launch));

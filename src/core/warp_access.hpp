@@ -59,6 +59,19 @@ inline double tag_turns(const std::set<std::int64_t>& lines) {
   return *std::max_element(in_bank.begin(), in_bank.end());
 }
 
+/// Units of so many bytes that lanes before `lanes` touch, lane i touching `bytes` bytes from
+/// offset(i) on.
+template <class Offset>
+std::set<std::int64_t> touched(std::int64_t unit, int bytes, Offset offset, int lanes = kLanes) {
+  std::set<std::int64_t> units;
+  for (int lane = 0; lane < lanes; ++lane) {
+    const std::int64_t first = offset(lane);
+    for (std::int64_t u = first / unit; u <= (first + bytes - 1) / unit; ++u)
+      units.insert(u);
+  }
+  return units;
+}
+
 /// One access of a warp to global memory: lane i touches `bytes` bytes from offset(i) on, counted
 /// from a 128-byte line. Sectors are those that any lane touches. L1's data lies in 32 banks as
 /// shared memory's does. Data that L1 does not hold takes a turn of the data stage for each turn of
@@ -67,18 +80,25 @@ inline double tag_turns(const std::set<std::int64_t>& lines) {
 template <class Offset, class = std::enable_if_t<!std::is_arithmetic_v<Offset>>>
 Accesses global_access(int bytes, Offset offset, int lanes = kLanes) {
   constexpr std::int64_t kSector = 32;
-  std::set<std::int64_t> sectors;
-  std::set<std::int64_t> lines;
-  for (int lane = 0; lane < lanes; ++lane) {
-    const std::int64_t first = offset(lane);
-    for (std::int64_t s = first / kSector; s <= (first + bytes - 1) / kSector; ++s) {
-      sectors.insert(s);
-      lines.insert(s / (kLineBytes / kSector));
-    }
-  }
-  const double turns = tag_turns(lines);
-  return {1, static_cast<double>(sectors.size()),
+  const double turns = tag_turns(touched(kLineBytes, bytes, offset, lanes));
+  return {1, static_cast<double>(touched(kSector, bytes, offset, lanes).size()),
           std::max(most_words_of_a_bank(0, lanes, bytes, offset), turns), turns};
+}
+
+/// The same access of a kernel whose warps all wait for what L1 does not hold. Where each lane asks
+/// for a line of its own, lines are looked up again until they are on their way: an H200 counts two
+/// lines per turn (15.1 to 16.4 turns at strides of 32 and 64 words and at random places, however
+/// they lie in the banks of the tags), and as many as of hits where only 16 warps per SM ask at
+/// all.
+template <class Offset, class = std::enable_if_t<!std::is_arithmetic_v<Offset>>>
+Accesses global_access_missing(int bytes, Offset offset) {
+  Accesses a = global_access(bytes, offset);
+  constexpr double kLinesPerTurn = 2;
+  const std::size_t lines = touched(kLineBytes, bytes, offset).size();
+  if (lines < kLanes) return a;
+  a.tag_turns = std::max(a.tag_turns, static_cast<double>(lines) / kLinesPerTurn);
+  a.wavefronts = std::max(a.wavefronts, a.tag_turns);
+  return a;
 }
 
 /// The same access where L1 holds what most of its lanes touch: banks alone set its wavefronts.
@@ -92,6 +112,9 @@ Accesses global_access_in_l1(int bytes, Offset offset, int lanes = kLanes) {
 /// Lane i touches element first + i × stride of `bytes` bytes.
 inline Accesses global_access(int bytes, std::int64_t stride = 1, std::int64_t first = 0) {
   return global_access(bytes, [=](int lane) { return (first + lane * stride) * bytes; });
+}
+inline Accesses global_access_missing(int bytes, std::int64_t stride, std::int64_t first = 0) {
+  return global_access_missing(bytes, [=](int lane) { return (first + lane * stride) * bytes; });
 }
 
 /// One access of a warp to `rows` rows of `bytes` bytes each, whole in every row. What a row

@@ -103,9 +103,9 @@ class Gpu {
   }
   /// NVML has milliwatts.
   std::optional<double> watts(const char* name) const {
-    constexpr double kWattsPerMilliwatt = 1e-3;
+    constexpr double kMilliwattsPerWatt = 1000;
     const auto value = number(name);
-    return value ? std::optional(*value * kWattsPerMilliwatt) : std::nullopt;
+    return value ? std::optional(*value / kMilliwattsPerWatt) : std::nullopt;
   }
   /// MHz; empty for 0 as well, which stands for a clock that is not known.
   std::optional<double> clock(const char* name, int kind) const {

@@ -17,7 +17,7 @@ std::string prediction_table(const FamilyRows& rows);
 std::string measurement_table(const FamilyRows& rows);
 
 /// Variants by the values of one parameter. Options: `axis`, the parameter; `values`, those to
-/// show; `around`, a metric or column, to show only values next to which it changes; `show`, one of
+/// show; `around`, a metric, to show only values next to which it changes; `show`, one of
 /// time, rate, speed-up, predicted, error, a metric or a counter, or several of them for one
 /// variant.
 std::string sweep_table(const LessonPart& part, const FamilyRows& rows);

@@ -54,6 +54,13 @@ TEST_CASE("data that L1 lacks take a turn for each turn of its tags") {
   CHECK(global_access_in_l1(4, column(1024)).wavefronts == 32);
 }
 
+TEST_CASE("lines that all lanes miss are looked up again") {
+  CHECK(global_access_missing(4, 32).tag_turns == 16);
+  CHECK(global_access_missing(4, 33).wavefronts == 16);
+  CHECK(global_access_missing(4, 32).wavefronts == 32);  // all in one bank
+  CHECK(global_access_missing(4, 8).tag_turns == global_access(4, 8).tag_turns);
+}
+
 TEST_CASE("shared accesses: bank conflicts") {
   CHECK(shared_access(4).wavefronts == 1);
   CHECK(shared_access(4, 0).wavefronts == 1);
