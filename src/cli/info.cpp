@@ -182,7 +182,7 @@ ExitCode run(const Context& context, const Options& options) {
     return ExitCode::no_device;
   }
   if (options.check) return check(context, check_options(options));
-  if (options.measure) return measure(context, {options.device, options.out});
+  if (options.measure) return measure(context, {options.device, json, options.out});
   const auto specs = device_specs();
   for (int i = 0; i < device_count(); ++i) {
     const DeviceInfo device = query_device(i, specs);
@@ -210,7 +210,7 @@ void add_info(CLI::App& app, Context& context) {
       "--check", options->check,
       "is this GPU healthy? measures it too, and holds that and its state (clocks, ECC, power, "
       "PCIe link) against what is expected of its kind; exit code 6 when something is off");
-  command->add_flag("--json", options->json, "machine-readable")->excludes(measure);
+  command->add_flag("--json", options->json, "machine-readable");
   CLI::Option* const device = command->add_option(
       "--device", options->device, "ordinal of the GPU to measure or check; default 0");
   command

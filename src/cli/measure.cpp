@@ -12,6 +12,16 @@
 
 namespace gpuexp::cli {
 
+namespace {
+
+std::string text_of(const CeilingsRun& run, const DeviceInfo& device) {
+  return fmt::format("device {}: {}  ({}), measured in {:.1f} s\n\n{}", device.index,
+                     device.spec.name, device.uuid, run.took_s,
+                     ceilings_text(run.file.measured, run.vendor, device.spec));
+}
+
+}  // namespace
+
 ExitCode measure(const Context& context, const MeasureOptions& options) {
   auto device = open_to_measure(options.device);
   if (!device) return ExitCode::no_device;
@@ -20,11 +30,12 @@ ExitCode measure(const Context& context, const MeasureOptions& options) {
   const CeilingsRun run = run_ceilings(context, *device);
   report_missing(run);
   if (run.code == ExitCode::interrupted) return run.code;
-  const DeviceInfo& info = device->info;
-  const std::string text =
-      fmt::format("device {}: {}  ({}), measured in {:.1f} s\n\n{}", info.index, info.spec.name,
-                  info.uuid, run.took_s, ceilings_text(run.file.measured, run.vendor, info.spec));
-  fmt::print("{}", terminal_options(stdout).unicode ? text : to_ascii(text));
+  if (options.json) {
+    fmt::print("{}", to_json(run.file));
+  } else {
+    const std::string text = text_of(run, device->info);
+    fmt::print("{}", terminal_options(stdout).unicode ? text : to_ascii(text));
+  }
   keep_ceilings(run, path);
   return run.code;
 }

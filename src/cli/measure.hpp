@@ -9,11 +9,13 @@ namespace gpuexp::cli {
 
 struct MeasureOptions {
   int device = 0;
-  std::string out;  ///< empty: where basis_of looks for it
+  bool json = false;  ///< print what is written
+  std::string out;    ///< empty: where basis_of looks for it
 };
 
-/// Runs configs/ceilings.json, shows what it found beside the datasheet and the vendor's calls, and
-/// writes it. Throws ConfigError, and ReportError when the file cannot be written.
+/// Runs configs/ceilings.json, shows what it found (beside the datasheet and the vendor's calls,
+/// unless as JSON), and writes it. Throws ConfigError, and ReportError when the file cannot be
+/// written.
 ExitCode measure(const Context& context, const MeasureOptions& options);
 
 }  // namespace gpuexp::cli

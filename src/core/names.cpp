@@ -11,6 +11,7 @@ namespace gpuexp {
 namespace {
 
 constexpr std::size_t kLongestGuessedWord = 64;
+constexpr std::size_t kShortestBeginning = 3;
 constexpr std::size_t kLongestQuote = 80;
 
 // One pattern element against one character.
@@ -107,8 +108,13 @@ std::optional<std::string> nearest_name(std::string_view word,
                                         const std::vector<std::string>& candidates) {
   if (word.size() > kLongestGuessedWord) return std::nullopt;
   const std::string typed = lower(word);
-  std::size_t best = std::max<std::size_t>(word.size() / 3, word.size() > 1 ? 1 : 0) + 1;
   const std::string* nearest = nullptr;
+  for (const std::string& candidate : candidates) {
+    if (typed.size() < kShortestBeginning || !lower(candidate).starts_with(typed)) continue;
+    if (!nearest || candidate.size() < nearest->size()) nearest = &candidate;
+  }
+  if (nearest) return *nearest;
+  std::size_t best = std::max<std::size_t>(word.size() / 3, word.size() > 1 ? 1 : 0) + 1;
   for (const std::string& candidate : candidates) {
     if (candidate.size() > kLongestGuessedWord) continue;
     const std::size_t distance = edit_distance(typed, lower(candidate));

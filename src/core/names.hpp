@@ -15,9 +15,10 @@ bool glob_match(std::string_view pattern, std::string_view text);
 /// Whether `text` holds a character that glob_match treats specially.
 bool is_glob(std::string_view text);
 
-/// The candidate with the smallest edit distance to `word` (insertions, deletions, substitutions
-/// and swaps of neighbours; case is ignored), when it is near enough to be meant: at most a third
-/// of the word, or one edit of a word of two or three letters. The first of equals.
+/// What `word` was probably meant to be; case is ignored. The shortest candidate that begins with
+/// it, if it has three letters or more; else the one with the smallest edit distance (insertions,
+/// deletions, substitutions and swaps of neighbours), when that is at most a third of the word, or
+/// one edit of a word of two or three letters. The first of equals.
 std::optional<std::string> nearest_name(std::string_view word,
                                         const std::vector<std::string>& candidates);
 

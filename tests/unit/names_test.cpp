@@ -78,6 +78,9 @@ TEST_CASE("nearest_name suggests what was probably meant and nothing else", "[na
   CHECK_FALSE(nearest_name("experiments", keys));
   CHECK_FALSE(nearest_name(std::string(100'000, 'a'), {std::string(100'001, 'a')}));
   CHECK_FALSE(nearest_name("a", {}));
+  CHECK(nearest_name("A100", {"a10", "a100_sxm4", "a100"}) == "a100");
+  CHECK(nearest_name("a100", {"a10", "a100_sxm4_40gb", "a100_sxm4_80gb"}) == "a100_sxm4_40gb");
+  CHECK(nearest_name("fa", {"far", "family"}) == "far");
   CHECK(nearest_name("smem_tile3", {"smem_tile1", "smem_tile2"}) == "smem_tile1");
 }
 
