@@ -127,9 +127,7 @@ Variant naive() {
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
     // A sector of A serves eight turns of the loop: L1 holds most of what a warp asks for.
     const auto rows_of_pitch = [&](std::int64_t pitch) {
-      const int lanes = static_cast<int>(std::min<std::int64_t>(kLanes, p.m));
-      return global_access_in_l1(
-          4, [=](int lane) { return 4 * pitch * lane; }, lanes);
+      return column_access_in_l1(pitch, static_cast<int>(std::min<std::int64_t>(kLanes, p.m)));
     };
     const double warps = static_cast<double>(ceil_div(p.m, kPlainTile) * p.n);
     const double lanes =
@@ -378,8 +376,8 @@ Variant coarsen_2d() {
       rung("coarsen_2d", "coarsen_1d",
            "Each thread computes 8×8 elements of C: sixteen shared loads serve 64 multiply-adds, "
            "4.5 times fewer per multiply-add than with a column. It costs 64 registers for the "
-           "sums, which leaves 16 warps per SM: independent sums now hide latency, not warps. A "
-           "quarter of all instructions still loads 4 bytes per lane or counts.",
+           "sums, which leaves 16 warps per SM: independent sums now hide latency, not warps. Four "
+           "in ten instructions still are no multiply-add: loads of 4 bytes per lane, and counting.",
            {{"shared_load_wavefronts", Direction::falls, 2, is_large},
             {"warp_instructions", Direction::falls, 1.2, is_large}}),
       {coarsen_2d_kernel, {kSquareTile, kSquareTile, 1}, {kSquareThreads, 1, 1}});
@@ -489,7 +487,7 @@ Variant vectorized() {
            "that a thread's rows lie together and four 128-bit shared loads replace sixteen of 32 "
            "bits; global loads shrink alike. (The stores of C do not: sums are where multiply-adds "
            "left them, and the compiler splits a store rather than move them.) What is not a "
-           "multiply-add falls from a quarter of all instructions to a tenth. It costs alignment: "
+           "multiply-add falls from four tenths of all instructions to one. It costs alignment: "
            "where 4 does not divide k and n, narrower global loads remain (load_width_bits). Each "
            "slice's global loads still wait between two barriers with nothing to do.",
            {{"warp_instructions", Direction::falls, 1.3, is_large},

@@ -3,8 +3,8 @@
 
 usage: prediction_errors.py RESULTS [--predicted PREDICTIONS.csv] [--worst N]
 
-RESULTS is the folder (or results.csv) of a run. PREDICTIONS.csv is what `gpuexp predict CONFIG --gpu ID --csv FILE` wrote,
-say before the run; without it the run's own column predicted_time_us is taken. Rows that passed and have a prediction count.
+RESULTS is the folder (or results.csv) of a run. PREDICTIONS.csv is what `gpuexp predict CONFIG --gpu ID --csv > PREDICTIONS.csv`
+wrote, say before the run; without it the run's own column predicted_time_us is taken. Rows that passed and have a prediction count.
 
 Prints Markdown: per family the error |ln(predicted / measured)| (0.1 is 10 %), and how many pairs of variants of the same
 problem are predicted in the order in which they were measured, for pairs 1.1 to 1.5 times and at least 1.5 times apart.

@@ -41,19 +41,19 @@ struct SmRatesOf {
 // One figure stands for a pipe whose instructions differ: fma is that of 32-bit floats, alu that of
 // integer additions, fp64 that of multiply-adds, xu that of reciprocals and logarithms.
 constexpr SmRatesOf kSmRates[] = {
-    {7, 0, {4, 2, 2, 1, 0.5, 1}},
-    {7, 5, {4, 2, 2, 0.0625, 0.5, 0.5}},
-    {8, 0, {4, 2, 2, 1, 0.5, 1}},
-    {8, 6, {4, 4, 2, 0.0625, 0.5, 1}},
-    {8, 7, {4, 4, 2, 0.0625, 0.5, 1}},
-    {8, 9, {4, 4, 2, 0.0625, 0.5, 1}},
-    {9, 0, {4, 4, 2, 2, 0.5, 1}},
-    {10, 0, {4, 4, 2, 2, 0.5, 1}},
+    {7, 0, {4, 2, 2, 1, 0.5}},
+    {7, 5, {4, 2, 2, 0.0625, 0.5}},
+    {8, 0, {4, 2, 2, 1, 0.5}},
+    {8, 6, {4, 4, 2, 0.0625, 0.5}},
+    {8, 7, {4, 4, 2, 0.0625, 0.5}},
+    {8, 9, {4, 4, 2, 0.0625, 0.5}},
+    {9, 0, {4, 4, 2, 2, 0.5}},
+    {10, 0, {4, 4, 2, 2, 0.5}},
     // FP64 is cut down to 2 results a clock. ex2 alone takes half the time of the other xu ones.
-    {10, 3, {4, 4, 2, 0.0625, 0.5, 1}},
+    {10, 3, {4, 4, 2, 0.0625, 0.5}},
     // Additions, minima and maxima take any lane; shifts and logic run at half this.
-    {12, 0, {4, 4, 4, 0.0625, 0.5, 1}},
-    {12, 1, {4, 4, 4, 0.0625, 0.5, 1}},
+    {12, 0, {4, 4, 4, 0.0625, 0.5}},
+    {12, 1, {4, 4, 4, 0.0625, 0.5}},
 };
 
 // Empty where one of the two is not known: empty, or 0 in a device spec.

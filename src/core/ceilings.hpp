@@ -23,7 +23,6 @@ struct SmRates {
   double alu = 2;
   double fp64 = 2;
   double xu = 0.5;
-  double lsu = 1;
 };
 
 /// CUDA C++ Programming Guide, table "Throughput of Native Arithmetic Instructions": results per

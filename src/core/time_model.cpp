@@ -193,12 +193,24 @@ class KernelTime {
 };
 
 bool is_complete(const Ceilings& c) {
-  const std::optional<double> needed[] = {
-      c.sm_clock_hz,           c.dram_read_bytes_per_s, c.dram_write_bytes_per_s,
-      c.dram_copy_bytes_per_s, c.l2_read_bytes_per_s,   c.l2_write_bytes_per_s,
-      c.shared_bytes_per_s,    c.dram_latency_ns,       c.l2_latency_ns,
-      c.l1_latency_ns,         c.shared_latency_ns,     c.barrier_latency_ns,
-      c.floor_cold_us,         c.floor_warm_us,         c.floor_graph_us};
+  const std::optional<double> needed[] = {c.sm_clock_hz,
+                                          c.dram_read_bytes_per_s,
+                                          c.dram_write_bytes_per_s,
+                                          c.dram_copy_bytes_per_s,
+                                          c.l2_read_bytes_per_s,
+                                          c.l2_write_bytes_per_s,
+                                          c.shared_bytes_per_s,
+                                          c.dram_latency_ns,
+                                          c.l2_latency_ns,
+                                          c.l1_latency_ns,
+                                          c.shared_latency_ns,
+                                          c.barrier_latency_ns,
+                                          c.floor_cold_us,
+                                          c.floor_warm_us,
+                                          c.floor_graph_us,
+                                          c.dram_random_bytes_per_s,
+                                          c.block_latency_ns,
+                                          c.blocks_per_s};
   return std::all_of(std::begin(needed), std::end(needed),
                      [](const std::optional<double>& figure) { return figure.has_value(); });
 }

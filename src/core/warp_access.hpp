@@ -117,6 +117,21 @@ inline Accesses global_access_missing(int bytes, std::int64_t stride, std::int64
   return global_access_missing(bytes, [=](int lane) { return (first + lane * stride) * bytes; });
 }
 
+/// Lane i reads 4 bytes of row i, of rows `pitch` words apart, where L1 holds most of them: the
+/// mean over the places at which such an access may start.
+inline Accesses column_access_in_l1(std::int64_t pitch, int lanes = kLanes) {
+  constexpr std::int64_t kWord = 4;
+  constexpr std::int64_t kStarts = 64;
+  Accesses sum;
+  for (std::int64_t start = 0; start < kStarts; ++start) {
+    // Down the rows by one warp each, and along them by a line and a word.
+    const std::int64_t first = start * (kLanes * pitch + kLineBytes / kWord + 1);
+    sum = sum + global_access_in_l1(
+                    kWord, [=](int lane) { return kWord * (first + pitch * lane); }, lanes);
+  }
+  return 1.0 / kStarts * sum;
+}
+
 /// One access of a warp to `rows` rows of `bytes` bytes each, whole in every row. What a row
 /// touches depends on where it starts: counted is the mean over rows that start `pitch` bytes
 /// apart. Tags are as evenly spread over their banks as they can be.

@@ -142,9 +142,12 @@ TEST_CASE("empty blocks start at the device's rate") {
 }
 
 TEST_CASE("no time is made of figures that are not known") {
-  Ceilings unknown = ceilings();
-  unknown.l2_latency_ns = std::nullopt;
-  CHECK_FALSE(TimeModel(device(), unknown, Mode::cold).launch_time({kernel(1, 32, 1)}, {}));
+  for (const auto figure : {&Ceilings::l2_latency_ns, &Ceilings::dram_random_bytes_per_s,
+                            &Ceilings::block_latency_ns, &Ceilings::blocks_per_s}) {
+    Ceilings unknown = ceilings();
+    (unknown.*figure).reset();
+    CHECK_FALSE(TimeModel(device(), unknown, Mode::cold).launch_time({kernel(1, 32, 1)}, {}));
+  }
   CHECK_FALSE(TimeModel(device(), ceilings(), Mode::profile).launch_time({kernel(1, 32, 1)}, {}));
 }
 

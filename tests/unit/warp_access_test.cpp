@@ -54,6 +54,20 @@ TEST_CASE("data that L1 lacks take a turn for each turn of its tags") {
   CHECK(global_access_in_l1(4, column(1024)).wavefronts == 32);
 }
 
+TEST_CASE("turns of L1's tags down a column are those that an H200 counts") {
+  // docs/results/h200/all.csv, matmul.row_pitch: l1_tag_turns per step of `naive`, less one for B.
+  const std::pair<int, double> counted[] = {{992, 11.95}, {1008, 10.24}, {1016, 10.68},
+                                            {1020, 9.19}, {1022, 9.17},  {1023, 9.01},
+                                            {1024, 8.82}, {1025, 9.00}};
+  for (const auto& [pitch, turns] : counted) {
+    CAPTURE(pitch);
+    CHECK(column_access_in_l1(pitch).tag_turns == Approx(turns).epsilon(0.15));
+  }
+  CHECK(column_access_in_l1(1023).wavefronts == 1);
+  CHECK(column_access_in_l1(1024).wavefronts == 32);
+  CHECK(column_access_in_l1(1024, 5).sectors == 5);
+}
+
 TEST_CASE("lines that all lanes miss are looked up again") {
   CHECK(global_access_missing(4, 32).tag_turns == 16);
   CHECK(global_access_missing(4, 33).wavefronts == 16);
