@@ -1,172 +1,146 @@
 #include "core/device_spec_file.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
-#include <fstream>
-#include <set>
+#include <cstdio>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "core/ceilings.hpp"
-#include "core/config.hpp"
+#include "core/json_node.hpp"
+#include "core/names.hpp"
 
 namespace gpuexp {
 
 namespace {
 
-using Json = nlohmann::json;
+constexpr std::array kSpecKeys{
+    Key{"name", "the product"},
+    Key{"aliases", "other names, among them the driver's"},
+    Key{"architecture", "the family of chips"},
+    Key{"chip", "the chip"},
+    Key{"compute_capability", "\"9.0\""},
+    Key{"sm_count", "streaming multiprocessors"},
+    Key{"sm_clock_max_mhz", "MHz"},
+    Key{"memory_bytes", "of device memory"},
+    Key{"memory_bandwidth_gb_per_s", "of device memory"},
+    Key{"memory_bus_bits", "of device memory"},
+    Key{"l2_bytes", "of the L2 cache"},
+    Key{"power_limit_w", "watts"},
+    Key{"peak_tflops", "figures by pipe"},
+    Key{"expected", "bands by ceiling"},
+    Key{"sources", "where figures are from, by name"},
+};
+constexpr std::array kFigureKeys{Key{"value", ""}, Key{"source", ""}, Key{"note", ""}};
+constexpr std::array kBandKeys{Key{"low", ""}, Key{"high", ""}, Key{"source", ""}, Key{"note", ""}};
 
-/// Reads figures out of one file, naming file and path in every complaint.
-class Reader {
+// What no GPU has, so that a unit mistaken for another shows.
+const Bounds kCount{1, 1e5};
+const Bounds kBytes{1, 1e15};
+const Bounds kFigure{0, 1e9, true};
+
+/// Figures and bands of one file, each with a source that the file names.
+class SpecReader {
  public:
-  Reader(std::string file, const Json& root) : file_(std::move(file)), root_(root) {}
-
-  [[noreturn]] void fail(const std::string& path, const std::string& what) const {
-    throw ConfigError(fmt::format("{}: {}: {}", file_, path, what));
-  }
-
-  std::string text(const std::string& key) const {
-    const auto it = root_.find(key);
-    if (it == root_.end() || !it->is_string()) fail("$." + key, "a string is required");
-    return it->get<std::string>();
-  }
-
-  /// The value of a figure object, whose source must be one of the file's sources.
-  const Json& figure(const Json& parent, const std::string& path, const std::string& key) const {
-    const auto it = parent.find(key);
-    const std::string at = path + "." + key;
-    if (it == parent.end()) fail(at, "this figure is required");
-    if (!it->is_object() || !it->contains("value"))
-      fail(at, "a figure is an object with \"value\" and \"source\"");
-    for (const auto& [name, unused] : it->items()) {
-      if (name != "value" && name != "source" && name != "note") {
-        fail(at + "." + name, "unknown key; allowed: value, source, note");
-      }
-    }
-    check_source(*it, at);
-    return (*it)["value"];
-  }
-
-  /// Fails unless the object's source is one of the file's sources.
-  void check_source(const Json& object, const std::string& at) const {
-    const auto source = object.find("source");
-    if (source == object.end() || !source->is_string() ||
-        !root_.value("sources", Json::object()).contains(*source)) {
-      fail(at + ".source", "must name an entry of $.sources");
+  explicit SpecReader(const Node& root) : root_(root) {
+    root_.check_keys(kSpecKeys);
+    for (const auto& [name, text] : root_.require("sources").members("an object of sources")) {
+      text.text();
+      sources_.push_back(name);
     }
   }
 
-  double number(const Json& parent, const std::string& path, const std::string& key) const {
-    const Json& value = figure(parent, path, key);
-    if (!value.is_number() || value.get<double>() <= 0) {
-      fail(path + "." + key + ".value",
-           fmt::format("a positive number is required, found {}", value.dump()));
-    }
-    return value.get<double>();
+  std::string text(std::string_view key) const { return root_.require(key).text(); }
+  Node value(std::string_view key) const { return value_of(root_.require(key)); }
+  double figure(std::string_view key) const { return value(key).real(kFigure); }
+  std::int64_t integer(std::string_view key, const Bounds& bounds) const {
+    return value(key).integer(bounds);
   }
 
-  const Json& root() const { return root_; }
+  std::vector<std::string> aliases() const {
+    std::vector<std::string> aliases;
+    const auto list = root_.find("aliases");
+    const bool is_empty = !list || (list->json().is_array() && list->json().empty());
+    if (is_empty) return aliases;
+    for (const Node& alias : list->items("a list of names"))
+      aliases.push_back(alias.text());
+    return aliases;
+  }
+
+  void read_compute_capability(DeviceSpec& spec) const {
+    const Node node = value("compute_capability");
+    const std::string text = node.text();
+    constexpr std::size_t kLongest = 5;  // "12.0"; more digits are no version, and might overflow
+    int used = 0;
+    if (text.size() > kLongest ||
+        std::sscanf(text.c_str(), "%d.%d%n", &spec.cc_major, &spec.cc_minor, &used) != 2 ||
+        static_cast<std::size_t>(used) != text.size())
+      node.fail(fmt::format("expected a string like \"9.0\", found {}", describe(node.json())));
+    try {
+      spec.sm = sm_limits(spec.cc_major, spec.cc_minor);
+    } catch (const std::out_of_range& e) {
+      node.fail(e.what());
+    }
+  }
+
+  void read_peaks(DeviceSpec& spec) const {
+    std::vector<std::string> pipes;
+    for (int pipe = 0; pipe < kPipeCount; ++pipe)
+      pipes.emplace_back(name_of(static_cast<Pipe>(pipe)));
+    constexpr double kTera = 1e12;
+    for (const auto& [name, figure] : root_.require("peak_tflops").members("figures by pipe")) {
+      const auto pipe = std::find(pipes.begin(), pipes.end(), name);
+      if (pipe == pipes.end()) figure.fail("unknown pipe" + allowed_names(name, pipes));
+      spec.peak_ops_per_s[static_cast<std::size_t>(pipe - pipes.begin())] =
+          kTera * value_of(figure).real(kFigure);
+    }
+  }
+
+  ExpectedBands expected() const {
+    ExpectedBands bands;
+    const auto expected = root_.find("expected");
+    if (!expected) return bands;
+    for (const auto& [id, band] : expected->members("bands by ceiling")) {
+      if (!find_ceiling_term(id)) band.fail(unknown_ceiling(id));
+      bands.emplace(id, read_band(band));
+    }
+    return bands;
+  }
 
  private:
-  std::string file_;
-  const Json& root_;
+  Node value_of(const Node& figure) const {
+    figure.check_keys(kFigureKeys);
+    source_of(figure);
+    note_of(figure);
+    return figure.require("value");
+  }
+
+  std::string source_of(const Node& figure) const {
+    return figure.require("source").one_of(sources_, "source");
+  }
+
+  static std::string note_of(const Node& figure) {
+    const auto note = figure.find("note");
+    return note ? note->text() : "";
+  }
+
+  ExpectedBand read_band(const Node& node) const {
+    node.check_keys(kBandKeys);
+    const auto end = [&](std::string_view key) {
+      const auto found = node.find(key);
+      return found ? std::optional(found->real(kFigure)) : std::nullopt;
+    };
+    const ExpectedBand band{end("low"), end("high"), source_of(node), note_of(node)};
+    if (!band.low && !band.high) node.fail("a band has \"low\", \"high\" or both");
+    if (band.low && band.high && *band.low > *band.high)
+      node.fail(fmt::format("low {} is above high {}", *band.low, *band.high));
+    return band;
+  }
+
+  const Node& root_;
+  std::vector<std::string> sources_;
 };
-
-void read_compute_capability(const Reader& r, DeviceSpec& spec) {
-  const Json& value = r.figure(r.root(), "$", "compute_capability");
-  int used = 0;
-  if (!value.is_string() ||
-      std::sscanf(value.get<std::string>().c_str(), "%d.%d%n", &spec.cc_major, &spec.cc_minor,
-                  &used) != 2 ||
-      static_cast<std::size_t>(used) != value.get<std::string>().size()) {
-    r.fail("$.compute_capability.value",
-           fmt::format("a string like \"9.0\" is required, found {}", value.dump()));
-  }
-  try {
-    spec.sm = sm_limits(spec.cc_major, spec.cc_minor);
-  } catch (const std::out_of_range& e) {
-    r.fail("$.compute_capability.value", e.what());
-  }
-}
-
-void read_peaks(const Reader& r, DeviceSpec& spec) {
-  const auto peaks = r.root().find("peak_tflops");
-  if (peaks == r.root().end() || !peaks->is_object())
-    r.fail("$.peak_tflops", "an object is required");
-  for (const auto& [key, unused] : peaks->items()) {
-    int pipe = 0;
-    while (pipe < kPipeCount && name_of(static_cast<Pipe>(pipe)) != key)
-      ++pipe;
-    if (pipe == kPipeCount) r.fail("$.peak_tflops." + key, "unknown pipe");
-    spec.peak_ops_per_s[static_cast<std::size_t>(pipe)] =
-        1e12 * r.number(*peaks, "$.peak_tflops", key);
-  }
-}
-
-std::optional<double> read_end(const Reader& r, const Json& band, const std::string& at,
-                               const char* key) {
-  const auto end = band.find(key);
-  if (end == band.end()) return std::nullopt;
-  if (!end->is_number() || !(end->get<double>() > 0)) {
-    r.fail(at + "." + key, fmt::format("a positive number is required, found {}", end->dump()));
-  }
-  return end->get<double>();
-}
-
-ExpectedBand read_band(const Reader& r, const Json& band, const std::string& at) {
-  if (!band.is_object())
-    r.fail(at, R"(a band is an object with "low", "high" or both, and "source")");
-  for (const auto& [key, unused] : band.items()) {
-    if (key != "low" && key != "high" && key != "source" && key != "note")
-      r.fail(at + "." + key, "unknown key; allowed: low, high, source, note");
-  }
-  r.check_source(band, at);
-  ExpectedBand read{read_end(r, band, at, "low"), read_end(r, band, at, "high"), band["source"],
-                    ""};
-  if (!read.low && !read.high) r.fail(at, "a band has \"low\", \"high\" or both");
-  if (read.low && read.high && *read.low > *read.high)
-    r.fail(at, fmt::format("low {} is above high {}", *read.low, *read.high));
-  if (const auto note = band.find("note"); note != band.end()) {
-    if (!note->is_string()) r.fail(at + ".note", "a string is required");
-    read.note = *note;
-  }
-  return read;
-}
-
-ExpectedBands read_expected(const Reader& r) {
-  ExpectedBands bands;
-  const auto expected = r.root().find("expected");
-  if (expected == r.root().end()) return bands;
-  if (!expected->is_object()) r.fail("$.expected", "an object is required");
-  for (const auto& [id, band] : expected->items()) {
-    const std::string at = "$.expected." + id;
-    if (!find_ceiling_term(id)) r.fail(at, unknown_ceiling(id));
-    bands.emplace(id, read_band(r, band, at));
-  }
-  return bands;
-}
-
-void check_keys(const Reader& r) {
-  static const std::set<std::string> kKnown{"name",
-                                            "aliases",
-                                            "architecture",
-                                            "chip",
-                                            "compute_capability",
-                                            "sm_count",
-                                            "sm_clock_max_mhz",
-                                            "memory_bytes",
-                                            "memory_bandwidth_gb_per_s",
-                                            "memory_bus_bits",
-                                            "l2_bytes",
-                                            "power_limit_w",
-                                            "peak_tflops",
-                                            "expected",
-                                            "sources"};
-  for (const auto& [key, unused] : r.root().items()) {
-    if (!kKnown.count(key)) r.fail("$." + key, "unknown key");
-  }
-}
 
 std::string lower(std::string s) {
   std::transform(s.begin(), s.end(), s.begin(),
@@ -184,33 +158,27 @@ bool answers_to(const DeviceSpecFile& f, const std::string& name) {
 }  // namespace
 
 DeviceSpecFile read_device_spec(const std::filesystem::path& path) {
-  std::ifstream in(path);
-  if (!in) throw ConfigError(fmt::format("{}: cannot be opened", path.string()));
-  Json root;
-  try {
-    root = Json::parse(in);
-  } catch (const Json::exception& e) {
-    throw ConfigError(fmt::format("{}: {}", path.string(), e.what()));
-  }
-  const Reader r(path.string(), root);
-  if (!root.is_object()) r.fail("$", "an object is required");
-  check_keys(r);
+  const std::string source = path.string();
+  const Json json = read_json(read_text_file(path), source);
+  const Node root(json, source, "$");
+  const SpecReader reader(root);
+  constexpr double kGiga = 1e9;
   DeviceSpecFile f;
   f.spec.id = path.stem().string();
-  f.spec.name = r.text("name");
-  if (r.root().contains("chip")) f.spec.chip = r.text("chip");
-  f.architecture = r.text("architecture");
-  for (const Json& alias : root.value("aliases", Json::array()))
-    f.aliases.push_back(alias.get<std::string>());
-  read_compute_capability(r, f.spec);
-  f.spec.sm_count = static_cast<int>(r.number(root, "$", "sm_count"));
-  f.spec.sm_clock_max_mhz = r.number(root, "$", "sm_clock_max_mhz");
-  f.spec.memory_bytes = static_cast<std::int64_t>(r.number(root, "$", "memory_bytes"));
-  f.spec.memory_bytes_per_s = 1e9 * r.number(root, "$", "memory_bandwidth_gb_per_s");
-  f.spec.l2_bytes = static_cast<std::int64_t>(r.number(root, "$", "l2_bytes"));
-  if (root.contains("power_limit_w")) f.spec.power_limit_w = r.number(root, "$", "power_limit_w");
-  read_peaks(r, f.spec);
-  f.expected = read_expected(r);
+  f.spec.name = reader.text("name");
+  if (root.find("chip")) f.spec.chip = reader.text("chip");
+  f.architecture = reader.text("architecture");
+  f.aliases = reader.aliases();
+  reader.read_compute_capability(f.spec);
+  f.spec.sm_count = static_cast<int>(reader.integer("sm_count", kCount));
+  f.spec.sm_clock_max_mhz = reader.figure("sm_clock_max_mhz");
+  f.spec.memory_bytes = reader.integer("memory_bytes", kBytes);
+  f.spec.memory_bytes_per_s = kGiga * reader.figure("memory_bandwidth_gb_per_s");
+  if (root.find("memory_bus_bits")) reader.integer("memory_bus_bits", kCount);
+  f.spec.l2_bytes = reader.integer("l2_bytes", kBytes);
+  if (root.find("power_limit_w")) f.spec.power_limit_w = reader.figure("power_limit_w");
+  reader.read_peaks(f.spec);
+  f.expected = reader.expected();
   return f;
 }
 

@@ -76,7 +76,7 @@ TEST_CASE("bands are read from a device spec, with either end left out", "[devic
   CHECK(TemporarySpec(without).read().expected.empty());
 }
 
-TEST_CASE("what is wrong in a band is named with its place", "[device_spec][error]") {
+TEST_CASE("what is wrong in a device spec is named with its place", "[device_spec][error]") {
   CHECK(TemporarySpec(sample_spec()).error() == "no error");
   struct Case {
     const char* place;  ///< JSON pointer
@@ -84,26 +84,37 @@ TEST_CASE("what is wrong in a band is named with its place", "[device_spec][erro
     const char* message;
   };
   const Case cases[] = {
-      {"/expected", 3, "$.expected: an object is required"},
+      {"/expected", 3, "$.expected: expected bands by ceiling, found 3"},
       {"/expected/dram_cpy",
        {{"low", 1}, {"source", "cards"}},
        "$.expected.dram_cpy: unknown ceiling; did you mean 'dram_copy'? "},
-      {"/expected/dram_copy", 3400, "$.expected.dram_copy: a band is an object with \"low\""},
+      {"/expected/dram_copy", 3400, "$.expected.dram_copy: expected an object, found 3400"},
       {"/expected/dram_copy/lowest", 3400,
-       "$.expected.dram_copy.lowest: unknown key; allowed: low, high, source, note"},
+       "$.expected.dram_copy.lowest: unknown key; allowed: high, low, note, source"},
       {"/expected/dram_copy/low", 3800, "$.expected.dram_copy: low 3800 is above high 3700.5"},
       {"/expected/dram_copy/low", 0,
-       "$.expected.dram_copy.low: a positive number is required, found 0"},
+       "$.expected.dram_copy.low: 0 is out of range; allowed: above 0, at most 1000000000"},
       {"/expected/dram_copy/high", "fast",
-       "$.expected.dram_copy.high: a positive number is required, found \"fast\""},
+       "$.expected.dram_copy.high: expected a number, found \"fast\""},
       {"/expected/dram_copy/high", nullptr,
-       "$.expected.dram_copy.high: a positive number is required, found null"},
+       "$.expected.dram_copy.high: expected a number, found null"},
       {"/expected/dram_copy/source", "hearsay",
-       "$.expected.dram_copy.source: must name an entry of $.sources"},
-      {"/expected/dram_copy/note", 1, "$.expected.dram_copy.note: a string is required"},
+       "$.expected.dram_copy.source: unknown source \"hearsay\"; allowed: sheet, cards"},
+      {"/expected/dram_copy/note", 1, "$.expected.dram_copy.note: expected a string, found 1"},
       {"/expected/floor_cold",
        {{"source", "cards"}},
        "$.expected.floor_cold: a band has \"low\", \"high\" or both"},
+      {"/aliases", {1}, "$.aliases[0]: expected a string, found 1"},
+      {"/aliases", "Example", "$.aliases: expected a list of names, found \"Example\""},
+      {"/sm_count/value", 1.5, "$.sm_count.value: expected an integer without point or exponent"},
+      {"/sm_count/value", 0, "$.sm_count.value: 0 is out of range; allowed: 1 to 100000"},
+      {"/sm_count/note", 1, "$.sm_count.note: expected a string, found 1"},
+      {"/memory_bytes/value", 1e300, "$.memory_bytes.value: expected an integer"},
+      {"/compute_capability/value", "99999999999.0",
+       "$.compute_capability.value: expected a string like \"9.0\", found \"99999999999.0\""},
+      {"/compute_capability/value", 9, "$.compute_capability.value: expected a string, found 9"},
+      {"/peak_tflops/fp33", figure(60), "$.peak_tflops.fp33: unknown pipe; did you mean 'fp32'?"},
+      {"/clock", 1, "$.clock: unknown key"},
   };
   for (const Case& c : cases) {
     CAPTURE(c.place);
