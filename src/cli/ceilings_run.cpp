@@ -79,7 +79,7 @@ std::optional<OpenDevice> open_to_measure(int device) {
   make_room_for_watcher(options, false);
   std::string no_device;
   auto opened = open_device(options, no_device);
-  if (!opened) fmt::print("no GPU: {}\n", no_device);
+  if (!opened) fmt::print(stderr, "gpuexp: no GPU: {}\n", no_device);
   return opened;
 }
 

@@ -25,7 +25,7 @@ struct CeilingsRun {
 /// Runs configs/ceilings.json, until a signal comes. Throws ConfigError.
 CeilingsRun run_ceilings(const Context& context, OpenDevice& device);
 
-/// The device with this ordinal, to be measured; empty, and said on standard output, when no GPU
+/// The device with this ordinal, to be measured; empty, and said on standard error, when no GPU
 /// can be used. Throws ConfigError.
 std::optional<OpenDevice> open_to_measure(int device);
 

@@ -17,10 +17,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What configs/devices knows of a GPU; the spec alone is empty for one that is not listed.
+/// What configs/devices knows of a GPU; the spec alone is empty for one that is not listed. Of a
+/// MIG instance ("NVIDIA A100-SXM4-40GB MIG 1g.5gb") it is that of the whole GPU.
 DeviceSpecFile listed_spec(const std::string& name) {
   const auto specs = device_specs();
-  const DeviceSpecFile* found = match_device_name(specs, name);
+  const DeviceSpecFile* found = match_device_name(specs, name.substr(0, name.find(" MIG ")));
   return found ? *found : DeviceSpecFile{};
 }
 
@@ -86,7 +87,7 @@ ExitCode show(const HealthReport& report, bool json) {
 }  // namespace
 
 ExitCode check(const Context& context, const CheckOptions& options) {
-  if (!options.from.empty()) return show(judge_file(options.from), options.json);
+  if (options.from) return show(judge_file(*options.from), options.json);
   const auto uuid = device_uuid(options.device);
   const DeviceState before = uuid ? read_device_state(*uuid) : DeviceState{};
   auto device = open_to_measure(options.device);

@@ -1,6 +1,7 @@
 // gpuexp info --check: is this GPU healthy, and is its number good?
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "cli/app.hpp"
@@ -10,9 +11,9 @@ namespace gpuexp::cli {
 struct CheckOptions {
   int device = 0;
   bool json = false;
-  std::string from;   ///< a file of `info --measure` to judge instead of a GPU; empty: none
-  bool keep = false;  ///< keep what was measured, as `info --measure` does
-  std::string out;    ///< there; empty: where basis_of looks for it
+  std::optional<std::string> from;  ///< a file of `info --measure` to judge instead of a GPU
+  bool keep = false;                ///< keep what was measured, as `info --measure` does
+  std::string out;                  ///< there; empty: where basis_of looks for it
 };
 
 /// Reads the GPU's state, measures its ceilings, reads the state again, and shows both against how

@@ -1,7 +1,6 @@
 #include <ctime>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "build_info.hpp"
 #include "cli/app.hpp"
@@ -9,6 +8,7 @@
 #include "cli/check.hpp"
 #include "cli/measure.hpp"
 #include "core/ceilings_file.hpp"
+#include "core/json_reader.hpp"
 #include "gpu/device_query.hpp"
 #include "gpu/device_state.hpp"
 #include "report/text.hpp"
@@ -28,7 +28,7 @@ struct Options {
   bool check = false;
   int device = 0;
   std::string out;
-  std::string from;
+  std::optional<std::string> from;
 };
 
 /// What `gpuexp info --measure` has kept of a device.
@@ -60,8 +60,8 @@ std::string age_text(const std::string& utc) {
   return fmt::format("{} days ago", minutes / kDay);
 }
 
-nlohmann::ordered_json rates_json(const DeviceSpec& spec) {
-  nlohmann::ordered_json rates = nlohmann::json::object();
+Json rates_json(const DeviceSpec& spec) {
+  Json rates = Json::object();
   for (int pipe = 0; pipe < kPipeCount; ++pipe) {
     if (const auto peak = spec.peak(static_cast<Pipe>(pipe))) {
       rates[std::string(name_of(static_cast<Pipe>(pipe)))] = *peak / kTera;
@@ -70,19 +70,14 @@ nlohmann::ordered_json rates_json(const DeviceSpec& spec) {
   return rates;
 }
 
-template <class T>
-nlohmann::ordered_json or_null(const std::optional<T>& value) {
-  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
-}
-
-nlohmann::ordered_json ceilings_json(const DeviceInfo& d) {
+Json ceilings_json(const DeviceInfo& d) {
   const auto kept = kept_of(d);
   return {{"source", basis_of(d).source},
-          {"kept", kept ? nlohmann::ordered_json(kept->path.string()) : nullptr},
+          {"kept", kept ? Json(kept->path.string()) : nullptr},
           {"kept_utc", kept ? or_null(kept->utc) : nullptr}};
 }
 
-nlohmann::ordered_json to_json(const DeviceInfo& d) {
+Json to_json(const DeviceInfo& d) {
   const DeviceState now = read_device_state(d.uuid);
   return {{"index", d.index},
           {"name", d.spec.name},
@@ -104,8 +99,7 @@ nlohmann::ordered_json to_json(const DeviceInfo& d) {
           {"temperature_c", or_null(now.temperature_c)},
           {"ecc_enabled", or_null(now.ecc_on)},
           {"driver_version", or_null(d.driver_version)},
-          {"device_spec",
-           d.spec_id.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(d.spec_id)},
+          {"device_spec", d.spec_id.empty() ? Json(nullptr) : Json(d.spec_id)},
           {"peak_tflops", rates_json(d.spec)},
           {"ceilings", ceilings_json(d)}};
 }
@@ -163,14 +157,14 @@ CheckOptions check_options(const Options& o) {
 }
 
 ExitCode run(const Context& context, const Options& options) {
-  if (!options.from.empty()) return check(context, check_options(options));
+  if (options.from) return check(context, check_options(options));
   const bool json = options.json;
   const auto reason = no_device_reason();
-  nlohmann::ordered_json out{{"gpuexp", build_info::version},
-                             {"git_commit", build_info::git_commit},
-                             {"cuda_runtime", runtime_version()},
-                             {"cuda_driver", driver_runtime_version()},
-                             {"devices", nlohmann::json::array()}};
+  Json out{{"gpuexp", build_info::version},
+           {"git_commit", build_info::git_commit},
+           {"cuda_runtime", runtime_version()},
+           {"cuda_driver", driver_runtime_version()},
+           {"devices", Json::array()}};
   if (!json) {
     fmt::print("gpuexp {} ({}{}), CUDA runtime {}, code for {}\n", build_info::version,
                build_info::git_commit, build_info::git_dirty ? ", modified" : "", runtime_version(),

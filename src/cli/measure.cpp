@@ -32,6 +32,7 @@ ExitCode measure(const Context& context, const MeasureOptions& options) {
   if (run.code == ExitCode::interrupted) return run.code;
   if (options.json) {
     fmt::print("{}", to_json(run.file));
+    fmt::print(stderr, "{}", vendor_warnings(run.file.measured, run.vendor));
   } else {
     const std::string text = text_of(run, device->info);
     fmt::print("{}", terminal_options(stdout).unicode ? text : to_ascii(text));

@@ -128,6 +128,14 @@ Finding judge(const CeilingTerm& term, double value, const ExpectedBand& band,
   return f;
 }
 
+/// Figures that no device passes: those of the datasheet, and what is a part of one of them.
+Ceilings most_by_datasheet(const DeviceSpec& device) {
+  Ceilings most = datasheet_ceilings(device);
+  most.dram_random_bytes_per_s = most.dram_read_bytes_per_s;
+  most.mma_sync_ops_per_s = most.ops_per_s;
+  return most;
+}
+
 }  // namespace
 
 bool less_is_better(const CeilingTerm& term) {
@@ -138,7 +146,7 @@ std::vector<FigureFinding> figure_findings(const MeasuredCeilings& measured,
                                            const ExpectedBands& bands, const DeviceState& state,
                                            const DeviceSpec& device) {
   const Evidence evidence{measured, bands, state, device};
-  Ceilings listed = datasheet_ceilings(device);
+  Ceilings listed = most_by_datasheet(device);
   std::vector<FigureFinding> findings;
   for (const CeilingTerm& term : ceiling_terms()) {
     const auto found = measured.find(term.id);

@@ -4,13 +4,7 @@
 
 namespace gpuexp {
 
-namespace {
-
-Json or_null(const std::optional<std::string>& text) {
-  return text ? Json(*text) : Json(nullptr);
-}
-
-}  // namespace
+namespace {}  // namespace
 
 std::string to_json(const NoiseFile& file) {
   const Calibration& c = file.calibration;

@@ -36,27 +36,21 @@ std::string ceilings_table(const MeasuredCeilings& measured, const DeviceSpec& d
   return table.render();
 }
 
+std::string reached_text(const VendorCall& call) {
+  return fmt::format("{} {}", significant(call.value, kDigits),
+                     find_ceiling_term(call.ceiling)->unit);
+}
+
 std::string vendor_text(const MeasuredCeilings& measured, const std::vector<VendorCall>& vendor) {
+  if (vendor.empty()) return "no vendor's call to hold these against has passed\n";
   std::string text = "beside the vendor's calls of the same run:\n";
-  std::string warnings;
   for (const VendorCall& call : vendor) {
-    const std::string reached = fmt::format("{} {}", significant(call.value, kDigits),
-                                            find_ceiling_term(call.ceiling)->unit);
     const auto found = measured.find(call.ceiling);
-    if (found == measured.end()) {
-      warnings += fmt::format("warning: {} was not measured, and {} reached {}\n", call.ceiling,
-                              call.variant, reached);
-      continue;
-    }
-    const double share = found->second.value / call.value;
-    text += fmt::format("  {:<18} {:5.1f} % of {} ({})\n", call.ceiling, 100 * share, call.variant,
-                        reached);
-    if (!(share >= kLeastShareOfVendor)) {
-      warnings += fmt::format("warning: {} is below {:.0f} % of {}: this device can do more\n",
-                              call.ceiling, 100 * kLeastShareOfVendor, call.variant);
-    }
+    if (found == measured.end()) continue;
+    text += fmt::format("  {:<18} {:5.1f} % of {} ({})\n", call.ceiling,
+                        100 * found->second.value / call.value, call.variant, reached_text(call));
   }
-  return (vendor.empty() ? "no vendor's call to hold these against has passed\n" : text) + warnings;
+  return text;
 }
 
 std::string not_found(const MeasuredCeilings& measured) {
@@ -68,6 +62,22 @@ std::string not_found(const MeasuredCeilings& measured) {
 }
 
 }  // namespace
+
+std::string vendor_warnings(const MeasuredCeilings& measured,
+                            const std::vector<VendorCall>& vendor) {
+  std::string warnings;
+  for (const VendorCall& call : vendor) {
+    const auto found = measured.find(call.ceiling);
+    if (found == measured.end()) {
+      warnings += fmt::format("warning: {} was not measured, and {} reached {}\n", call.ceiling,
+                              call.variant, reached_text(call));
+    } else if (!(found->second.value / call.value >= kLeastShareOfVendor)) {
+      warnings += fmt::format("warning: {} is below {:.0f} % of {}: this device can do more\n",
+                              call.ceiling, 100 * kLeastShareOfVendor, call.variant);
+    }
+  }
+  return warnings;
+}
 
 CeilingsProvenance ceilings_in_force(const PredictionBasis& basis, const DeviceSpec& device) {
   CeilingsProvenance p;
@@ -100,8 +110,8 @@ CeilingsProvenance ceilings_in_force(const PredictionBasis& basis, const DeviceS
 
 std::string ceilings_text(const MeasuredCeilings& measured, const std::vector<VendorCall>& vendor,
                           const DeviceSpec& device) {
-  return fmt::format("{}\n{}{}", ceilings_table(measured, device), not_found(measured),
-                     vendor_text(measured, vendor));
+  return fmt::format("{}\n{}{}{}", ceilings_table(measured, device), not_found(measured),
+                     vendor_text(measured, vendor), vendor_warnings(measured, vendor));
 }
 
 }  // namespace gpuexp

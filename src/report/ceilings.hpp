@@ -15,8 +15,13 @@ namespace gpuexp {
 /// but on the datasheet has no value of its own.
 CeilingsProvenance ceilings_in_force(const PredictionBasis& basis, const DeviceSpec& device);
 
+/// A line for each ceiling that comes to less than 95 % of a vendor's call, or was not measured
+/// beside it.
+std::string vendor_warnings(const MeasuredCeilings& measured,
+                            const std::vector<VendorCall>& vendor);
+
 /// What was measured beside the datasheet, what was not, and how much of the vendor's calls it
-/// comes to, with a warning where that is too little. UTF-8, ends in a newline.
+/// comes to, with those warnings. UTF-8, ends in a newline.
 std::string ceilings_text(const MeasuredCeilings& measured, const std::vector<VendorCall>& vendor,
                           const DeviceSpec& device);
 

@@ -1,16 +1,11 @@
 #include "report/comparison_json.hpp"
 
+#include "core/json_reader.hpp"
 #include "report/json_text.hpp"
 
 namespace gpuexp {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-Json or_null(const std::optional<std::string>& text) {
-  return text ? Json(*text) : Json(nullptr);
-}
 
 Json json_of_run(const ComparedRun& run) {
   return {{"file", run.file},

@@ -1,16 +1,11 @@
 #include "report/explanation_json.hpp"
 
+#include "core/json_reader.hpp"
 #include "report/json_text.hpp"
 
 namespace gpuexp {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-Json or_null(const std::optional<double>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
 
 Json busy_json(const std::optional<Busy>& busy) {
   if (!busy) return nullptr;

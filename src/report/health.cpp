@@ -104,11 +104,17 @@ std::string count_text(std::size_t count, const char* one, const char* many) {
   return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
-std::string unjudged_text(const HealthReport& report) {
-  std::vector<std::string> missing;
+// Figures with a band, of which nothing was measured.
+std::vector<std::string> waiting(const HealthReport& report) {
+  std::vector<std::string> ids;
   for (const FigureFinding& f : report.figures) {
-    if (!f.measured) missing.push_back(f.term->id);
+    if (!f.measured) ids.push_back(f.term->id);
   }
+  return ids;
+}
+
+std::string unjudged_text(const HealthReport& report) {
+  const std::vector<std::string> missing = waiting(report);
   const auto no_band = std::count_if(report.figures.begin(), report.figures.end(),
                                      [](const FigureFinding& f) { return !f.band; });
   const std::string unknown =
@@ -133,7 +139,11 @@ std::string verdict_text(const HealthReport& report) {
     return fmt::format("{}: {}\n", count_text(off.size(), "thing is off", "things are off"),
                        fmt::join(off, ", "));
   }
-  if (verdict_of(report) == HealthVerdict::unjudged) return "nothing could be judged\n";
+  if (topics(all, FindingVerdict::pass).empty()) return "nothing could be judged\n";
+  if (const auto missing = waiting(report); !missing.empty()) {
+    return fmt::format("not known to be healthy: {} with a band not measured\n",
+                       count_text(missing.size(), "figure", "figures"));
+  }
   const auto within = std::count_if(
       report.figures.begin(), report.figures.end(),
       [](const FigureFinding& f) { return f.finding.verdict == FindingVerdict::pass; });
@@ -157,8 +167,8 @@ std::string cure_of(const HealthReport& report, const Finding& finding) {
 HealthVerdict verdict_of(const HealthReport& report) {
   const std::vector<Finding> all = all_findings(report);
   if (!topics(all, FindingVerdict::off).empty()) return HealthVerdict::off;
-  return topics(all, FindingVerdict::pass).empty() ? HealthVerdict::unjudged
-                                                   : HealthVerdict::healthy;
+  const bool is_judged = !topics(all, FindingVerdict::pass).empty() && waiting(report).empty();
+  return is_judged ? HealthVerdict::healthy : HealthVerdict::unjudged;
 }
 
 std::string health_text(const HealthReport& report, std::size_t width) {

@@ -26,9 +26,9 @@ struct HealthReport {
 };
 
 enum class HealthVerdict {
-  healthy,  ///< something passed, and nothing is off
+  healthy,  ///< something passed, nothing is off, and every figure with a band was measured
   off,
-  unjudged  ///< nothing is known to judge by
+  unjudged  ///< nothing is known to judge by, or not all of it was measured
 };
 HealthVerdict verdict_of(const HealthReport& report);
 

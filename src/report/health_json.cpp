@@ -1,18 +1,12 @@
 #include <map>
 
+#include "core/json_reader.hpp"
 #include "report/health.hpp"
 #include "report/json_text.hpp"
 
 namespace gpuexp {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
 
 Json json_of(const HealthReport& report, const Finding& f) {
   return {{"topic", f.topic}, {"verdict", std::string(name_of(f.verdict))},

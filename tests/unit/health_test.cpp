@@ -236,9 +236,21 @@ TEST_CASE("a figure is held against its band", "[health]") {
   const Finding high = figure("dram_copy", 126, kBand).finding;
   CHECK(high.verdict == FindingVerdict::note);
   CHECK(high.cost == "20.0 % above its band, better than any that was recorded");
-  const Finding impossible = figure("dram_copy", 9000, kBand).finding;
-  CHECK(impossible.verdict == FindingVerdict::off);
-  CHECK_THAT(impossible.cost, contains_text("more than the datasheet allows"));
+  // Random reads are reads.
+  for (const char* id : {"dram_copy", "dram_random"}) {
+    CAPTURE(id);
+    const Finding impossible = figure(id, 9000, kBand).finding;
+    CHECK(impossible.verdict == FindingVerdict::off);
+    CHECK_THAT(impossible.cost, contains_text("more than the datasheet allows"));
+  }
+  // Whichever instruction drives a tensor pipe, it has one peak.
+  DeviceSpec device = healthy_device();
+  device.peak_ops_per_s[static_cast<std::size_t>(Pipe::tensor_tf32)] = 494.5e12;
+  const char* const slower = "mma_sync.tensor_tf32";
+  const auto findings = figure_findings({{slower, {1290, 1290, 1290, ""}}}, {{slower, kBand}},
+                                        healthy_state(), device);
+  REQUIRE(findings.size() == 1);
+  CHECK(findings.front().finding.verdict == FindingVerdict::off);
 }
 
 TEST_CASE("of a time, less is better", "[health]") {

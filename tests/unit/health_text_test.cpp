@@ -127,6 +127,16 @@ nothing is off, but only the state could be judged
              contains_text("dram_copy   unknown      4270  GB/s     no band recorded"));
 }
 
+TEST_CASE("a figure with a band that was not measured leaves its GPU unjudged", "[health]") {
+  MeasuredCeilings measured = kMeasured;
+  measured.erase("dram_copy");
+  HealthReport part = report(healthy_state(), kBands);
+  part.figures = figure_findings(measured, kBands, healthy_state(), healthy_device());
+  CHECK(verdict_of(part) == HealthVerdict::unjudged);
+  CHECK_THAT(health_text(part, 0),
+             contains_text("\nnot known to be healthy: 1 figure with a band not measured\n"));
+}
+
 TEST_CASE("where nothing is known, nothing is healthy", "[health]") {
   CHECK(verdict_of(report({}, {})) == HealthVerdict::unjudged);
   CHECK_THAT(health_text(report({}, {}), 0), contains_text("\nnothing could be judged\n"));
