@@ -482,8 +482,10 @@ Variant fp16_dynamic_scale() {
   v.why =
       "Finds the scale: from 2^16 it doubles until an infinity is stored and halves until none is, "
       "so the largest gradient ends just inside fp16 and the fewest are lost. The check and the "
-      "update stay on the device, as in training, so the host never waits; each try costs a pass "
-      "over the gradients where training spends a step, and tries after the end return at once.";
+      "update stay on the device, as in training, so the host never waits. Each try costs a pass over "
+      "the gradients where training spends a step. Since the host does not know when the search has "
+      "ended, a launch has kernels for the longest one: those after the end return at once, yet "
+      "each takes the time of a launch, which together is most of what is measured.";
   v.moves = {{"l2_sectors", Direction::rises, 1.9, [](const Problem& p) { return p.n >= kTile; }}};
   v.shapes = [](const Problem& p, const DeviceSpec&) {
     // One thread decides for all gradients.

@@ -385,7 +385,7 @@ Variant fp16() {
   v.why =
       "Accesses stay 16 bytes wide and hold eight elements: half the DRAM bytes, and half the time "
       "as long as DRAM binds. Arithmetic stays in fp32 and conversions come on top, so the issue "
-      "slots per byte more than double: relu does not notice, gelu by erf does. 11 significant "
+      "slots per byte about double: relu does not notice, gelu by erf does. 11 significant "
       "bits remain, and numbers below 2^-14 lose more.";
   v.moves = {
       {"dram_read_bytes", Direction::falls, 1.9, beyond_caches},

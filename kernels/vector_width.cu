@@ -219,8 +219,9 @@ Variant copy_4b() {
   return copy<float>("copy_4b", "",
                      "Each lane loads and stores 4 bytes at a time: a warp's request is 128 bytes, "
                      "four sectors, perfectly coalesced. With one load per thread a full SM has 8 "
-                     "KB in flight, a third of what DRAM's latency asks for, so the copy is bound "
-                     "by latency at any occupancy. global_load_sectors_per_request is 4.");
+                     "KB in flight, a third of what DRAM's latency asks for, so no occupancy hides "
+                     "that latency; and blocks with 1 KB to copy are done nearly as fast as new "
+                     "ones can start. global_load_sectors_per_request is 4.");
 }
 
 Variant copy_8b() {

@@ -45,7 +45,9 @@ fs::path results_of(const LessonPage& page, const Options& options) {
 // What the page is to say. The page that is written may lie elsewhere than the one that is read.
 std::string path_on_page(const fs::path& results, const Options& options) {
   const fs::path folder = folder_of(options.out.empty() ? options.page : options.out);
-  return fs::absolute(results).lexically_normal().lexically_relative(folder).generic_string();
+  fs::path path = fs::absolute(results).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();  // a folder with a slash behind it
+  return path.lexically_relative(folder).generic_string();
 }
 
 ExitCode run(const Context& context, const Options& options) {

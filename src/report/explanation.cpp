@@ -206,37 +206,6 @@ std::optional<double> predicted_factor(const ResultRow& reference, const ResultR
   return *from_us / *to_us;
 }
 
-Explanation explain(const ResultRow& reference, const ResultRow& row,
-                    std::optional<double> dram_bytes_per_s) {
-  Explanation e{reference,
-                row,
-                *reference.time_us() / *row.time_us(),
-                ratio_of(row, reference),
-                false,
-                false,
-                {},
-                {},
-                {},
-                {},
-                {},
-                {},
-                predicted_factor(reference, row)};
-  e.differs = (clearly_faster(row, reference) || clearly_faster(reference, row)) &&
-              std::max(e.factor, 1 / e.factor) >= kLeastFactor;
-  e.counted = is_counted(reference) && is_counted(row);
-  if (!e.counted) return e;
-  account(e, dram_bytes_per_s);
-  Story story(e);
-  story.add_declared();
-  const bool has_declared = !e.changes.empty() || !e.kept.empty();
-  if (e.differs) {
-    story.add_of_busiest();
-    story.add_idle_sms();
-  }
-  if (e.differs && !has_declared) story.add_largest();
-  return e;
-}
-
 double slower_time_us(const Explanation& e) {
   return std::max(*e.reference.time_us(), *e.row.time_us());
 }
@@ -302,6 +271,37 @@ std::vector<Busy> busy_of(const ResultRow& row, std::optional<double> dram_bytes
   add(Resource::tensor, count_of(row, "tensor_active_pct"));
   add(Resource::arithmetic, row.number("compute_limit_pct"));
   return busy;
+}
+
+Explanation explain(const ResultRow& reference, const ResultRow& row,
+                    std::optional<double> dram_bytes_per_s) {
+  Explanation e{reference,
+                row,
+                *reference.time_us() / *row.time_us(),
+                ratio_of(row, reference),
+                false,
+                false,
+                {},
+                {},
+                {},
+                {},
+                {},
+                {},
+                predicted_factor(reference, row)};
+  e.differs = (clearly_faster(row, reference) || clearly_faster(reference, row)) &&
+              std::max(e.factor, 1 / e.factor) >= kLeastFactor;
+  e.counted = is_counted(reference) && is_counted(row);
+  if (!e.counted) return e;
+  account(e, dram_bytes_per_s);
+  Story story(e);
+  story.add_declared();
+  const bool has_declared = !e.changes.empty() || !e.kept.empty();
+  if (e.differs) {
+    story.add_of_busiest();
+    story.add_idle_sms();
+  }
+  if (e.differs && !has_declared) story.add_largest();
+  return e;
 }
 
 std::vector<Explanation> explanations_of(const ExperimentResults& experiment,

@@ -84,6 +84,10 @@ struct Explanation {
   Confidence confidence = Confidence::none;
 };
 
+/// Of a row against another; both were timed. `dram_bytes_per_s` is as in ExplanationOptions.
+Explanation explain(const ResultRow& reference, const ResultRow& row,
+                    std::optional<double> dram_bytes_per_s);
+
 struct ExplanationOptions {
   std::optional<double> dram_bytes_per_s;  ///< theoretical, of the device that was measured
   bool all_problems = false;  ///< false: of each variant the problem that takes longest

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/config_error.hpp"
 #include "report/explanation.hpp"
 #include "report/lesson_rows.hpp"
 #include "report/lesson_tables.hpp"
@@ -38,7 +39,7 @@ std::string prose(const std::string& declared) {
 // "1, 2, 4, 8", "57 values from 1024 to 4096"; "" where nothing was recorded.
 std::string recorded_values(const Parameter& parameter, const std::vector<ResultRow>& rows) {
   constexpr std::size_t kMost = 12;
-  const std::string column = "param." + parameter.name;
+  const std::string column = column_of(parameter);
   std::vector<std::string> values;
   std::vector<double> numbers;
   for (const ResultRow& row : rows) {
@@ -92,7 +93,7 @@ std::string variants_text(const FamilyRows& rows) {
   return text;
 }
 
-// ---- provenance, reading: what the results say
+// ---- provenance
 
 std::string provenance_text(const LessonSource& source) {
   const Provenance& provenance = source.report.provenance;
@@ -107,65 +108,65 @@ std::string provenance_text(const LessonSource& source) {
   return text;
 }
 
-class Readings {
- public:
-  Readings(const std::vector<ExperimentResults>& experiments,
-           std::optional<double> dram_bytes_per_s)
-      : experiments_(experiments), options_{dram_bytes_per_s, true} {}
+// ---- reading: of variants that compare, what explains them; else what an experiment's numbers say
 
-  /// Of a family in which variants compare to each other, the explanations at the shown problem;
-  /// else what the numbers of its experiments say.
-  std::string text(const FamilyRows& rows) const {
-    const auto& variants = rows.variants();
-    const bool compares = std::any_of(variants.begin(), variants.end(),
-                                      [](const Variant* v) { return !v->compare_to.empty(); });
-    return compares ? explanations(rows) : readings(rows);
-  }
-
- private:
-  std::string explanations(const FamilyRows& rows) const {
-    const ShownRows shown = rows.at_one_problem();
-    std::vector<std::string> items;
-    for (const ShownVariant& v : rows.variants_in(shown)) {
-      if (!v.variant->compare_to.empty()) items.push_back(explanation_of(v));
-    }
-    return facts_line(rows, shown) + "\n" + markdown_list(items);
-  }
-
-  std::string explanation_of(const ShownVariant& v) const {
-    if (!v.row) return fmt::format("{}: {}.", v.variant->id, kNotRecorded);
-    if (!v.row->passed())
-      return printable(fmt::format("{}: {}.", v.variant->id, v.row->text("status")));
-    if (v.row->is_above_limit())
-      return fmt::format("{}: faster than its limit, which is no record.", v.variant->id);
-    for (const ExperimentResults& experiment : experiments_) {
-      if (experiment.name != v.row->text("experiment")) continue;
-      for (const Explanation& e : explanations_of(experiment, options_)) {
-        // Its problem stands above the list.
-        if (e.row == *v.row) return printable(text_of(ExperimentResults{}, e));
-      }
-    }
-    return fmt::format("{}: no row of {} to compare it with.", v.variant->id,
+std::string explanation_of(const ShownVariant& v, std::optional<double> dram_bytes_per_s) {
+  if (!v.row) return fmt::format("{}: {}.", v.variant->id, kNotRecorded);
+  if (!v.row->passed())
+    return printable(fmt::format("{}: {}.", v.variant->id, v.row->text("status")));
+  if (v.row->is_above_limit())
+    return fmt::format("{}: faster than its limit, which is no record.", v.variant->id);
+  if (!v.reference || v.reference->is_above_limit()) {
+    return fmt::format("{}: {} was not timed at this problem.", v.variant->id,
                        v.variant->compare_to);
   }
+  // The problem stands above the list.
+  return printable(text_of(ExperimentResults{}, explain(*v.reference, *v.row, dram_bytes_per_s)));
+}
 
-  std::string readings(const FamilyRows& rows) const {
-    std::vector<std::string> items;
-    for (const ExperimentResults& experiment : experiments_) {
-      const std::string reading = experiment.constant("family") == rows.family().id
-                                      ? printable(reading_of(experiment))
-                                      : "";
-      if (!reading.empty()) items.push_back(fmt::format("{}: {}", experiment.name, reading));
-    }
-    if (items.empty()) items.push_back(fmt::format("{}: {}.", rows.family().id, kNotRecorded));
-    return markdown_list(items);
+std::string explanations_text(const FamilyRows& rows, std::optional<double> dram_bytes_per_s) {
+  const ShownRows shown = rows.at_one_problem();
+  std::vector<std::string> items;
+  for (const ShownVariant& v : rows.variants_in(shown)) {
+    if (!v.variant->compare_to.empty()) items.push_back(explanation_of(v, dram_bytes_per_s));
   }
+  if (items.empty()) items.emplace_back("none of these variants is compared to another.");
+  return facts_line(rows, shown) + "\n" + markdown_list(items);
+}
 
-  const std::vector<ExperimentResults>& experiments_;
-  ExplanationOptions options_;
-};
+std::string experiments_text(const FamilyRows& rows,
+                             const std::vector<ExperimentResults>& experiments) {
+  std::vector<std::string> items;
+  for (const ExperimentResults& experiment : experiments) {
+    const std::string reading =
+        experiment.constant("family") == rows.family().id ? printable(reading_of(experiment)) : "";
+    if (!reading.empty()) items.push_back(fmt::format("{}: {}", experiment.name, reading));
+  }
+  if (items.empty()) items.push_back(fmt::format("{}: {}.", rows.family().id, kNotRecorded));
+  return markdown_list(items);
+}
+
+std::string reading_text(const LessonPart& part, const FamilyRows& rows,
+                         const std::vector<ExperimentResults>& experiments,
+                         std::optional<double> dram_bytes_per_s) {
+  const auto& variants = rows.family().variants;
+  const bool compares = std::any_of(variants.begin(), variants.end(),
+                                    [](const Variant& v) { return !v.compare_to.empty(); });
+  if (compares) return explanations_text(rows, dram_bytes_per_s);
+  if (!part.options.empty()) {
+    throw ConfigError(
+        fmt::format("{}: '{}' is no option here: no variant of family '{}' compares to another, so "
+                    "that its reading is of whole experiments",
+                    part.place, part.options.front().first, rows.family().id));
+  }
+  return experiments_text(rows, experiments);
+}
 
 std::string results_marker(const std::string& path) {
+  if (path.find_first_of("\"\r\n") != std::string::npos) {
+    throw ConfigError(fmt::format("'{}' cannot stand on a page: its name has quotes or line ends",
+                                  printable(path)));
+  }
   const bool has_space = path.find(' ') != std::string::npos;
   return fmt::format("<!-- gpuexp: {} {}{}{} -->\n", name_of(LessonPartKind::results),
                      has_space ? "\"" : "", path, has_space ? "\"" : "");
@@ -182,7 +183,8 @@ std::string text_of(const LessonPart& part, const LessonSource& source,
     case LessonPartKind::measurement: return measurement_table(rows);
     case LessonPartKind::sweep: return sweep_table(part, rows);
     case LessonPartKind::counters: return counters_table(rows);
-    case LessonPartKind::reading: return Readings(experiments, source.dram_bytes_per_s).text(rows);
+    case LessonPartKind::reading:
+      return reading_text(part, rows, experiments, source.dram_bytes_per_s);
     case LessonPartKind::results:
     case LessonPartKind::provenance: break;
   }

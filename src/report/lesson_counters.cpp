@@ -57,7 +57,7 @@ ExperimentView dram_view(const std::vector<ShownVariant>& variants) {
 
 // ---- what was declared to move
 
-// "yes: falls 6.6×", "no: 1.02×".
+// "yes: 6.6×", "no: 1.02×".
 std::string outcome_text(const Move& move, double from, double to) {
   std::string verdict = happened(move, from, to) ? "yes" : "no";
   if (from <= 0 || to <= 0) return verdict;

@@ -88,7 +88,7 @@ class Words {
       }
     }
     if (is_quoted)
-      throw ConfigError(fmt::format("{}: a quote of '{}' is not closed", place_, shorten(word)));
+      throw ConfigError(fmt::format("{}: a quote of '{}' is not closed", place_, in_message(word)));
     return word;
   }
 
@@ -103,7 +103,7 @@ const Form& find_form(const std::string& name, const std::string& place) {
     if (form.name == name) return form;
     names.emplace_back(form.name);
   }
-  throw ConfigError(fmt::format("{}: '{}' is no part of a lesson{}", place, shorten(name),
+  throw ConfigError(fmt::format("{}: '{}' is no part of a lesson{}", place, in_message(name),
                                 allowed_names(name, names)));
 }
 
@@ -111,7 +111,7 @@ void add_option(LessonPart& part, const Form& form, const std::string& word) {
   const std::size_t equals = word.find('=');
   const std::string key = word.substr(0, equals);
   if (std::find(form.keys.begin(), form.keys.end(), key) == form.keys.end()) {
-    throw ConfigError(fmt::format("{}: '{}' is no option of '{}'{}", part.place, shorten(key),
+    throw ConfigError(fmt::format("{}: '{}' is no option of '{}'{}", part.place, in_message(key),
                                   form.name, allowed_names(key, form.keys)));
   }
   if (equals == std::string::npos || equals + 1 == word.size())
@@ -129,7 +129,9 @@ LessonPart part_of(std::string_view text, const std::string& place) {
   LessonPart part{form.kind, place, {}, {}};
   std::size_t next = 1;
   if (!form.subject.empty()) {
-    if (words.size() < 2 || words[1].empty() || words[1].find('=') != std::string::npos) {
+    const bool is_file = form.kind == LessonPartKind::results;
+    if (words.size() < 2 || words[1].empty() ||
+        (!is_file && words[1].find('=') != std::string::npos)) {
       throw ConfigError(fmt::format("{}: expected {} behind '{}'", place, form.subject, form.name));
     }
     part.subject = words[1];
@@ -167,13 +169,13 @@ class Parser {
 
   void read_marker(std::string_view line) {
     const std::string_view marker = trimmed(line);
-    if (marker == kEnd) return end_part();
+    if (marker == kEnd) return end_part(line);
     const bool is_start = marker.size() >= kStart.size() + kStartEnd.size() &&
                           marker.starts_with(kStart) && marker.ends_with(kStartEnd);
     if (!is_start) {
       throw ConfigError(
           fmt::format("{}: '{}' is no marker; expected '{}PART …{}' or '{}', alone on a line",
-                      place(), shorten(marker), kStart, kStartEnd, kEnd));
+                      place(), in_message(marker), kStart, kStartEnd, kEnd));
     }
     if (is_open_) fail_open(fmt::format("has no end before line {}", line_));
     marker_ = marker.substr(0, marker.size() - kStartEnd.size()).substr(kStart.size());
@@ -194,10 +196,11 @@ class Parser {
     text_.clear();
   }
 
-  void end_part() {
+  void end_part(std::string_view line) {
     if (!is_open_) throw ConfigError(fmt::format("{}: '{}' ends no part", place(), kEnd));
     is_open_ = false;
-    text_ = fmt::format("{}\n", kEnd);
+    text_ = line;
+    if (!line.ends_with('\n')) text_ += '\n';
   }
 
   [[noreturn]] void fail_open(const std::string& what) const {
@@ -233,6 +236,10 @@ std::string LessonPart::option(std::string_view key) const {
 
 std::vector<std::string> LessonPart::option_list(std::string_view key, char separator) const {
   return split(option(key), separator);
+}
+
+std::string in_message(std::string_view text) {
+  return printable(shorten(text));
 }
 
 LessonPage parse_lesson(std::string_view text, const std::string& name) {

@@ -50,6 +50,9 @@ struct LessonPage {
   std::string results;  ///< as the page names it; "" where it does not
 };
 
+/// What a page says, as a message has it: in one line, without control characters, and shortened.
+std::string in_message(std::string_view text);
+
 /// Splits the page. Text that an earlier run generated is left out. `name` is for messages. Throws
 /// ConfigError "<name>:<line>: …" for a marker that cannot be read, that has no end, or that stands
 /// inside of another's part.

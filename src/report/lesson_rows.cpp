@@ -20,13 +20,9 @@ namespace {
 
 constexpr std::string_view kDefaultMode = "cold";
 
-std::string column_of(const Parameter& parameter) {
-  return "param." + parameter.name;
-}
-
 const Family& find_family(const LessonPart& part, const Registry& registry) {
   if (const Family* family = registry.find(part.subject)) return *family;
-  throw ConfigError(fmt::format("{}: '{}' is no family{}", part.place, shorten(part.subject),
+  throw ConfigError(fmt::format("{}: '{}' is no family{}", part.place, in_message(part.subject),
                                 allowed_names(part.subject, names_of(registry.families()))));
 }
 
@@ -109,7 +105,7 @@ void FamilyRows::read_problem(const LessonPart& part) {
     const Parameter* parameter = family_->find_parameter(name);
     if (!parameter) {
       throw ConfigError(fmt::format("{}: problem: '{}' is no parameter of family '{}'{}",
-                                    part.place, shorten(name), family_->id,
+                                    part.place, in_message(name), family_->id,
                                     allowed_names(name, names_of(family_->parameters))));
     }
     if (equals == std::string::npos || equals + 1 == word.size())
@@ -128,7 +124,7 @@ void FamilyRows::read_variants(const LessonPart& part) {
   for (const std::string& glob : globs) {
     if (std::any_of(family_->variants.begin(), family_->variants.end(), matches(glob))) continue;
     throw ConfigError(fmt::format("{}: variants: '{}' is no variant of family '{}'{}", part.place,
-                                  shorten(glob), family_->id,
+                                  in_message(glob), family_->id,
                                   allowed_names(glob, names_of(family_->variants))));
   }
   for (const Variant& variant : family_->variants) {
@@ -142,7 +138,7 @@ void FamilyRows::read_rows(const LessonPart& part,
                            const std::vector<ExperimentResults>& experiments) {
   const std::vector<std::string> modes = names_of(kModes);
   if (!mode_.empty() && std::find(modes.begin(), modes.end(), mode_) == modes.end()) {
-    throw ConfigError(fmt::format("{}: '{}' is no mode{}", part.place, shorten(mode_),
+    throw ConfigError(fmt::format("{}: '{}' is no mode{}", part.place, in_message(mode_),
                                   allowed_names(mode_, modes)));
   }
   std::vector<ResultRow> rows;
@@ -234,6 +230,10 @@ std::optional<ResultRow> FamilyRows::reference_of(const ResultRow& row) const {
     if (!found) found = other;
   }
   return found;
+}
+
+std::string column_of(const Parameter& parameter) {
+  return "param." + parameter.name;
 }
 
 const ResultAxis* axis_with(const ExperimentResults& results, const std::string& parameter) {

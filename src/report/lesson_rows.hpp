@@ -73,6 +73,9 @@ class FamilyRows {
   ExperimentResults asked_for_;  ///< of these, those of variants_
 };
 
+/// The results' column of the parameter.
+std::string column_of(const Parameter& parameter);
+
 /// The axis of the results that holds the parameter, alone or with others that advance with it;
 /// null where it has one value or none.
 const ResultAxis* axis_with(const ExperimentResults& results, const std::string& parameter);

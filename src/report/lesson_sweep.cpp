@@ -1,10 +1,12 @@
 // A lesson's table of one parameter swept.
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <map>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/config_error.hpp"
 #include "core/config_keys.hpp"
@@ -75,15 +77,14 @@ class SweepTable {
         quantities_(asked_quantities()) {
     keep_values();
     for (const ResultRow& row : shown_.results.rows) {
-      const std::string value = value_of_row(row);
-      if (std::find(values_.begin(), values_.end(), value) == values_.end())
-        values_.push_back(value);
-      cells_.emplace(row.variant() + '\0' + value, row);
+      add_value(value_of_row(row));
+      cells_.emplace(row.variant() + '\0' + value_of_row(row), row);
     }
   }
 
   std::string render() const {
-    if (shown_.results.rows.empty()) return facts_line(rows_, shown_);
+    if (shown_.results.rows.empty())
+      return unchanged_.empty() ? facts_line(rows_, shown_) : unchanged_ + "\n";
     std::vector<std::string> what;
     if (!shows_several()) what.push_back(quantities_.front().heading);
     const std::string head = facts_line(rows_, shown_, what);
@@ -100,7 +101,7 @@ class SweepTable {
     throw ConfigError(name.empty() ? fmt::format("{}: 'sweep' needs axis=PARAMETER{}", part_.place,
                                                  allowed_names(name, known))
                                    : fmt::format("{}: axis: '{}' is no parameter of family '{}'{}",
-                                                 part_.place, shorten(name), rows_.family().id,
+                                                 part_.place, in_message(name), rows_.family().id,
                                                  allowed_names(name, known)));
   }
 
@@ -147,7 +148,7 @@ class SweepTable {
       if (counter.id == id) return counter_quantity(id);
       known.emplace_back(counter.id);
     }
-    throw ConfigError(fmt::format("{}: show: '{}' cannot be shown{}", part_.place, shorten(id),
+    throw ConfigError(fmt::format("{}: show: '{}' cannot be shown{}", part_.place, in_message(id),
                                   allowed_names(id, known)));
   }
 
@@ -158,17 +159,33 @@ class SweepTable {
     });
   }
 
+  bool is_numeric() const { return axis_.choices.empty(); }
+
+  bool is_shown(const std::string& value) const {
+    return std::find(values_.begin(), values_.end(), value) != values_.end();
+  }
+  void add_value(const std::string& value) {
+    if (!is_shown(value)) values_.push_back(value);
+  }
+
   // Those that `values` names, and those next to which what `around` names changes.
   void keep_values() {
-    std::vector<Value> asked;
-    for (const std::string& text : part_.option_list("values", ','))
-      asked.push_back(value_of(text, axis_, part_.place + ": values"));
     std::vector<ResultRow>& rows = shown_.results.rows;
-    if (!asked.empty()) {
-      std::erase_if(rows, [&](const ResultRow& row) {
-        return std::none_of(asked.begin(), asked.end(),
-                            [&](const Value& v) { return has_value(row, axis_, v); });
-      });
+    for (const std::string& text : part_.option_list("values", ',')) {
+      const Value value = value_of(text, axis_, part_.place + ": values");
+      const auto row = std::find_if(rows.begin(), rows.end(),
+                                    [&](const ResultRow& r) { return has_value(r, axis_, value); });
+      add_value(row == rows.end() ? to_string(value) : value_of_row(*row));
+    }
+    if (is_numeric()) {
+      std::stable_sort(values_.begin(), values_.end(),
+                       [](const std::string& a, const std::string& b) {
+                         return std::strtod(a.c_str(), nullptr) < std::strtod(b.c_str(), nullptr);
+                       });
+    }
+    if (!values_.empty()) {
+      shown_.asked += fmt::format(", {} = {}", axis_.name, fmt::join(values_, ", "));
+      std::erase_if(rows, [&](const ResultRow& row) { return !is_shown(value_of_row(row)); });
     }
     const std::string around = part_.option("around");
     if (!around.empty()) keep_changes_of(around);
@@ -179,11 +196,14 @@ class SweepTable {
     const std::vector<std::string> known = names_of(rows_.family().metrics);
     if (std::find(known.begin(), known.end(), metric) == known.end()) {
       throw ConfigError(fmt::format("{}: around: '{}' is no metric of family '{}'{}", part_.place,
-                                    shorten(metric), rows_.family().id,
+                                    in_message(metric), rows_.family().id,
                                     allowed_names(metric, known)));
     }
     const std::string column = "metric." + metric;
     const std::vector<ResultRow> all = shown_.results.rows;
+    if (all.empty()) return;
+    unchanged_ = escape_markdown(fmt::format("{} is the same wherever {} was recorded ({}).",
+                                             metric, axis_.name, shown_.asked));
     const auto differ = [&](std::size_t a, std::size_t b) {
       return all[a].variant() == all[b].variant() && all[a].text(column) != all[b].text(column);
     };
@@ -196,7 +216,7 @@ class SweepTable {
 
   bool shows_several() const { return quantities_.size() > 1; }
 
-  std::string value_of_row(const ResultRow& row) const { return row.text("param." + axis_.name); }
+  std::string value_of_row(const ResultRow& row) const { return row.text(column_of(axis_)); }
 
   // "m = n = k", "stride (elements)": with the parameters that advance with it.
   std::string axis_heading() const {
@@ -234,7 +254,7 @@ class SweepTable {
 
   ExperimentView by_value() const {
     ExperimentView view;
-    view.columns.push_back({axis_heading(), axis_.choices.empty()});
+    view.columns.push_back({axis_heading(), is_numeric()});
     view.rows.resize(values_.size());
     for (std::size_t i = 0; i < values_.size(); ++i)
       view.rows[i].cells.push_back(values_[i]);
@@ -267,7 +287,8 @@ class SweepTable {
   const Parameter& axis_;
   ShownRows shown_;
   std::vector<Quantity> quantities_;
-  std::vector<std::string> values_;         ///< of the axis, in order
+  std::vector<std::string> values_;  ///< of the axis, in order
+  std::string unchanged_;            ///< what to say where what `around` names changes nowhere
   std::map<std::string, ResultRow> cells_;  ///< by variant and value
 };
 

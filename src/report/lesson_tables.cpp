@@ -78,9 +78,15 @@ class VariantColumns : public ViewColumns {
     add_any(heading, true, text);
   }
 
-  /// One row for each variant, in the order of the registry.
-  ExperimentView take_all() {
+  /// One row for each variant, in the order of the registry. What was not timed says why; so does
+  /// what was not recorded.
+  ExperimentView take_measured() {
     add_notes();
+    return take_all();
+  }
+
+  /// The same, of what is known without a measurement.
+  ExperimentView take_all() {
     ExperimentView view = take();
     std::vector<ViewRow> rows;
     for (const ShownVariant& v : variants_) {
@@ -140,7 +146,7 @@ std::string metrics_table(const FamilyRows& rows, const ShownRows& shown) {
     if (shown.results.values(metric).size() > 1)
       columns.add_metric(metric, metric.substr(metric.find('.') + 1));
   }
-  const ExperimentView view = columns.take_all();
+  const ExperimentView view = columns.take_measured();
   return view.columns.size() > 1 ? fmt::format("\n{}", markdown_table(view)) : "";
 }
 
@@ -195,7 +201,7 @@ std::string measurement_table(const FamilyRows& rows) {
   columns.add_any("off by", true, distance_text);
   add_limit(columns, shown.results, limit_column(shown.results));
   columns.add_flags();
-  return fmt::format("{}\n{}{}", text, markdown_table(columns.take_all()),
+  return fmt::format("{}\n{}{}", text, markdown_table(columns.take_measured()),
                      metrics_table(rows, shown));
 }
 

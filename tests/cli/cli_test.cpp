@@ -292,7 +292,7 @@ TEST_CASE("a lesson's parts are made from recorded results") {
                "lesson tests/cli/data/lesson.md --results tests/cli/data/compare_a.json", 0);
 }
 
-TEST_CASE("a lesson is written elsewhere with links from there") {
+TEST_CASE("a lesson written elsewhere names its results from there") {
   const fs::path folder = fs::temp_directory_path() / "gpuexp_cli_lesson";
   fs::create_directories(folder);
   const fs::path page = folder / "page.md";

@@ -493,7 +493,9 @@ TEST_CASE("a filter that leaves nothing is an error", "[config][error]") {
   const std::string allowed =
       "allowed: matmul/smem_padded, matmul/smem_tile, scale/grid_stride, scale/vectorized";
   CHECK(error_of(text, {{}, {}, "matmul"}) ==
-        "--filter matmul: matches nothing that the config selects; " + allowed);
+        "--filter matmul: matches nothing that the config selects; did you mean "
+        "'matmul/smem_tile'? " +
+            allowed);
   CHECK(error_of(text, {{}, {}, "matmul/smem_tiles"}) ==
         "--filter matmul/smem_tiles: matches nothing that the config selects; did you mean "
         "'matmul/smem_tile'? " +

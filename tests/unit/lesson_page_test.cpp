@@ -65,7 +65,7 @@ TEST_CASE("Markers keep their line ends and their indent", "[lesson]") {
       parse_lesson("  <!-- gpuexp: provenance -->\r\nold\r\n<!-- /gpuexp -->\r\n", "page.md");
   REQUIRE(page.pieces.size() == 2);
   CHECK(page.pieces[0].text == "  <!-- gpuexp: provenance -->\r\n");
-  CHECK(page.pieces[1].text == "<!-- /gpuexp -->\n");
+  CHECK(page.pieces[1].text == "<!-- /gpuexp -->\r\n");
 }
 
 TEST_CASE("A part that has no end is named by the line of its marker", "[lesson]") {

@@ -24,6 +24,7 @@ struct Measured {
   std::map<std::string, double> counters = {};
   double predicted_us = 0;  ///< 0: none
   std::string status = "passed";
+  std::string family = "toy";
 };
 
 Field text(const std::string& value) {
@@ -56,7 +57,7 @@ std::vector<Field> row_of(const Measured& m) {
   const double time_us = passed ? m.time_us : 0;
   const double bytes = 8.0 * static_cast<double>(m.n);
   std::vector<Field> row{m.experiment,
-                         "toy",
+                         m.family,
                          m.variant,
                          m.mode,
                          m.status,
@@ -91,6 +92,10 @@ const Registry& toy_registry() {
     Family family = toy_family();
     family.physics = "Bytes of `n_*` over *bandwidth*, a ` alone.";
     family.metrics.push_back({"waves", "", "waves of blocks"});
+    r.add(family);
+    family.id = "alone";  // nothing in it is compared to anything
+    for (Variant& variant : family.variants)
+      variant.compare_to.clear();
     r.add(std::move(family));
     return r;
   }();
@@ -266,6 +271,20 @@ TEST_CASE("A sweep shows several quantities of one variant, at chosen values", "
         "| ---: | ---: |\n"
         "| 1024 | 1 |\n"
         "| 2048 | 2 |\n");
+  CHECK(part("sweep toy axis=n variants=second around=waves show=waves",
+             {{"second", 512, 1}, {"second", 1024, 2}}) ==
+        "waves is the same wherever n was recorded (cold).\n");
+}
+
+TEST_CASE("A sweep says which of the values asked for were not recorded", "[lesson]") {
+  CHECK(part("sweep toy axis=n variants=second values=1024,4096", kTwoSizes) ==
+        "share = 0.5 · width = narrow · cold · time\n\n"
+        "| n | second |\n"
+        "| ---: | ---: |\n"
+        "| 1024 | 50.00 µs |\n"
+        "| 4096 | – |\n");
+  CHECK(part("sweep toy axis=n variants=second values=4096,8192", kTwoSizes) ==
+        "Not recorded: these results have no row of toy (cold, n = 4096, 8192).\n");
 }
 
 TEST_CASE("Counters say what DRAM moved, and whether they moved as declared", "[lesson]") {
@@ -306,17 +325,30 @@ TEST_CASE("The reading is that of explain, and says what was not recorded", "[le
   CHECK_THAT(part("reading toy", {{"first", 1024, 100}, {"second", 1024, 0.001}}),
              contains_text("- second: faster than its limit, which is no record.\n"));
   CHECK_THAT(part("reading toy", {{"second", 1024, 100}}),
-             contains_text("- second: no row of first to compare it with.\n"));
-  CHECK(part("reading toy variants=first", {{"first", 1024, 100}, {"first", 2048, 300}}) ==
+             contains_text("- second: first was not timed at this problem.\n"));
+  CHECK_THAT(part("reading toy", {{"first", 1024, 100, "base"}, {"second", 1024, 50, "sizes"}}),
+             contains_text("- second is 2×"));
+  CHECK_THAT(part("reading toy variants=first", {{"first", 1024, 100}, {"first", 2048, 300}}),
+             contains_text("- none of these variants is compared to another.\n"));
+}
+
+TEST_CASE("Without comparisons, the reading is that of the experiments", "[lesson]") {
+  Measured small{"first", 1024, 100};
+  Measured large{"first", 2048, 300};
+  small.family = large.family = "alone";
+  CHECK(part("reading alone", {small, large}) ==
         "- sizes: Throughput drops 33 % from n = 1024 to 2048 (waves 1 → 2), the largest step "
         "between "
         "0.0546 GB/s (n = 2048) and 0.0819 GB/s (n = 1024).\n");
-  CHECK(part("reading toy variants=first") == "- toy: not recorded.\n");
+  CHECK(part("reading alone") == "- alone: not recorded.\n");
+  CHECK(mistake("reading alone mode=cold") ==
+        "page.md:1: 'mode' is no option here: no variant of family 'alone' compares to another, "
+        "so that its reading is of whole experiments");
 }
 
 TEST_CASE("What the registry does not know is named with its place", "[lesson]") {
   CHECK(mistake("reading tyo") ==
-        "page.md:1: 'tyo' is no family; did you mean 'toy'? allowed: toy");
+        "page.md:1: 'tyo' is no family; did you mean 'toy'? allowed: alone, toy");
   CHECK_THAT(
       mistake("measurement toy problem=m=4"),
       contains_text("page.md:1: problem: 'm' is no parameter of family 'toy'; allowed: n, share"));
