@@ -32,10 +32,10 @@ struct Counter {
   std::string_view unit;
   std::string_view doc;
   std::string_view numerator;
-  std::string_view denominator = "";
+  std::string_view denominator = {};
   double scale = 1;
   /// The name under which Nsight Compute has the quotient, where it has one.
-  std::string_view nsight_name = "";
+  std::string_view nsight_name = {};
 };
 
 inline constexpr std::array kCounters{

@@ -131,7 +131,7 @@ class SpecReader {
       const auto found = node.find(key);
       return found ? std::optional(found->real(kFigure)) : std::nullopt;
     };
-    const ExpectedBand band{end("low"), end("high"), source_of(node), note_of(node)};
+    ExpectedBand band{end("low"), end("high"), source_of(node), note_of(node)};
     if (!band.low && !band.high) node.fail("a band has \"low\", \"high\" or both");
     if (band.low && band.high && *band.low > *band.high)
       node.fail(fmt::format("low {} is above high {}", *band.low, *band.high));

@@ -16,19 +16,19 @@ namespace gpuexp {
 struct KernelResource {
   /// Address of the kernel's host stub: the pointer that cudaLaunchKernel takes, so a variant finds
   /// the rows of its kernels by the pointers that it launches.
-  const void* host_function;
-  const char* mangled_name;
+  const void* host_function = nullptr;
+  const char* mangled_name = "";
   /// 10 × major + minor compute capability: 80, 90. sm_90a counts as 90.
-  int architecture;
+  int architecture = 0;
   /// Per thread.
-  int registers;
+  int registers = 0;
   /// Per block, as declared in the kernel: without what a launch asks for on top, and without the
   /// 1 KiB per block that the system keeps from compute capability 8.0 on.
-  int static_shared_bytes;
+  int static_shared_bytes = 0;
   /// Per thread, both in local memory: what cuobjdump calls LOCAL, which nvcc 13 leaves at 0, and
   /// the stack, which holds local arrays, spilled registers and call frames.
-  int local_bytes;
-  int stack_bytes;
+  int local_bytes = 0;
+  int stack_bytes = 0;
   /// Its instructions by kind, for read_counts() of core/machine_code.hpp; empty where the build
   /// had no nvdisasm, which cuobjdump calls.
   const char* instructions = "";
@@ -48,7 +48,7 @@ class KernelResources {
  public:
   struct Found {
     KernelResource resource;
-    bool exact;  ///< false: this architecture was not built, another one's figures stand in
+    bool exact = false;  ///< false: this architecture was not built, another one's figures stand in
   };
 
   KernelResources() = default;

@@ -31,7 +31,7 @@ namespace gpuexp {
 struct KernelOnDevice {
   Traffic traffic;
   Shape shape;
-  int blocks_per_sm;  ///< resident
+  int blocks_per_sm = 0;  ///< resident
 };
 
 /// The time that one resource is busy during a launch.
