@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Hardware counters of a run held against those that Nsight Compute reads of the same kernels.
 
-usage: check_counters.py RUN NCU.csv [--gpuexp PROGRAM]
+usage: check_counters.py RUN NCU.csv [--means] [--gpuexp PROGRAM]
 
 RUN is the folder (or results.json) of a run with counters, all of its cells in mode cold. NCU.csv is what Nsight Compute
 printed for the same cells, one launch each, in the same order:
@@ -11,7 +11,11 @@ printed for the same cells, one launch each, in the same order:
         --nvtx --nvtx-include 'gpuexp@measure/' --metrics METRICS build/gpuexp run CONFIG --profile > NCU.csv
 
 METRICS are the numerators and denominators of `gpuexp list metrics --json`; `check_counters.py --metrics` prints them. With
-application replay, the program flushes the caches before each pass, which kernel replay would not.
+application replay, the program flushes the caches before each pass, which kernel replay would not. A part of the METRICS
+is enough; counters that need others are left out.
+
+--means holds the means of equal cells (of several experiments) against each other instead of single launches: what differs
+from one launch to the next then says less. The widest range of one program's launches stands beside them.
 
 Prints a Markdown table: for each counter the kernels that have it, and the median and largest relative difference, of
 kernels where it is large enough to count (DRAM: 10 MB; events: 1000). Only the standard library is needed. Exit codes: 0
@@ -19,6 +23,7 @@ printed; 2 what was given does not belong together.
 """
 
 import argparse
+import collections
 import csv
 import json
 import os
@@ -89,16 +94,41 @@ def check_kernels(ours, theirs):
             fail(f"{our['key']}: kernel {our['name']} stands beside {their['Kernel Name']}")
 
 
-def differences(counter, ours, theirs):
-    """Relative difference and place of every kernel whose counts are large."""
-    found = []
+def pairs(counter, ours, theirs):
+    """What both programs counted of each kernel of which it is large, with its cell and its place there."""
+    place_in_cell = collections.Counter()
     for our, their in zip(ours, theirs):
+        place_in_cell[our["key"]] += 1
+        cell = "/".join(our["key"].split("/")[1:])
         reference = value_by_ncu(counter, their)
         value = our.get("counter." + counter["name"])
         if value is None or not reference or not is_large(counter, their):
             continue
-        found.append((abs(value / reference - 1), "/".join(our["key"].split("/")[1:3])))
-    return found
+        yield (cell, place_in_cell[our["key"]]), value, reference
+
+
+def name_of(cell):
+    return "/".join(cell.split("/")[:2])
+
+
+def differences(counter, ours, theirs):
+    """Relative difference and place of every kernel whose counts are large."""
+    return [(abs(value / reference - 1), name_of(cell)) for (cell, _), value, reference in pairs(counter, ours, theirs)]
+
+
+def differences_of_means(counter, ours, theirs):
+    """The same of means over equal cells, and the widest range of one program's values over their mean."""
+    values = collections.defaultdict(lambda: ([], []))
+    for kernel, value, reference in pairs(counter, ours, theirs):
+        values[kernel][0].append(value)
+        values[kernel][1].append(reference)
+    found = []
+    widest = 0
+    for (cell, _), sides in values.items():
+        means = [statistics.mean(side) for side in sides]
+        found.append((abs(means[0] / means[1] - 1), name_of(cell)))
+        widest = max([widest] + [(max(side) - min(side)) / mean for side, mean in zip(sides, means)])
+    return found, widest
 
 
 def main():
@@ -106,6 +136,7 @@ def main():
     parser.add_argument("run", nargs="?", metavar="RUN")
     parser.add_argument("ncu", nargs="?", metavar="NCU.csv")
     parser.add_argument("--gpuexp", default=os.path.join(REPOSITORY, "build", "gpuexp"))
+    parser.add_argument("--means", action="store_true", help="of equal cells instead of single launches")
     parser.add_argument("--metrics", action="store_true", help="print what ncu --metrics is to be given")
     arguments = parser.parse_args()
     counters = known_counters(os.path.abspath(arguments.gpuexp))
@@ -123,16 +154,23 @@ def main():
         fail(f"{path}: no kernels; was it run with --counters?")
     theirs = read_ncu(arguments.ncu)
     check_kernels(ours, theirs)
-    print("| counter | kernels | median difference | largest | where |")
-    print("| --- | ---: | ---: | ---: | --- |")
+    print("| counter | kernels | median difference | largest | where |" + (" widest range |" if arguments.means else ""))
+    print("| --- | ---: | ---: | ---: | --- |" + (" ---: |" if arguments.means else ""))
     for counter in counters:
-        found = differences(counter, ours, theirs)
+        if not set(metrics_of([counter])) <= set(theirs[0]):
+            continue
+        widest = None
+        if arguments.means:
+            found, widest = differences_of_means(counter, ours, theirs)
+        else:
+            found = differences(counter, ours, theirs)
         if not found:
             print(f"| `{counter['name']}` | 0 | | | |")
             continue
         worst, key = max(found)
         median = statistics.median(d for d, _ in found)
-        print(f"| `{counter['name']}` | {len(found)} | {100 * median:.2f} % | {100 * worst:.2f} % | {key} |")
+        print(f"| `{counter['name']}` | {len(found)} | {100 * median:.2f} % | {100 * worst:.2f} % | {key} |"
+              + (f" {100 * widest:.1f} % |" if arguments.means else ""))
 
 
 if __name__ == "__main__":

@@ -117,8 +117,8 @@ std::string explanation_of(const ShownVariant& v, std::optional<double> dram_byt
   if (v.row->is_above_limit())
     return fmt::format("{}: faster than its limit, which is no record.", v.variant->id);
   if (!v.reference || v.reference->is_above_limit()) {
-    return fmt::format("{}: {} was not timed at this problem.", v.variant->id,
-                       v.variant->compare_to);
+    return fmt::format("{}: {} was {} at this problem.", v.variant->id, v.variant->compare_to,
+                       v.reference ? "faster than its limit, which is no record," : "not timed");
   }
   // The problem stands above the list.
   return printable(text_of(ExperimentResults{}, explain(*v.reference, *v.row, dram_bytes_per_s)));

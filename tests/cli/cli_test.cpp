@@ -1,9 +1,5 @@
-// The program as people see it: output, messages and exit codes against golden files. Run with
-// GPUEXP_UPDATE_GOLDEN=1 to write the files anew, and read the difference before committing it.
-#include <algorithm>
-#include <array>
+// The program as people see it: output, messages and exit codes.
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -11,74 +7,14 @@
 #include <sstream>
 
 #include <nlohmann/json.hpp>
-#include <sys/wait.h>
 
+#include "cli/program.hpp"
 #include "support/catch.hpp"
 
 namespace gpuexp::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-const fs::path kGolden = fs::path(GPUEXP_SOURCE_DIR) / "tests" / "cli" / "golden";
-
-struct Outcome {
-  int exit_code;
-  std::string
-      output;  ///< standard output, then what went to standard error, as a terminal shows them
-};
-
-// In the source folder, so that relative paths in arguments and messages are the same everywhere.
-Outcome gpuexp(const std::string& arguments, const std::string& environment = "") {
-  const std::string command = std::string("cd '") + GPUEXP_SOURCE_DIR + "' && LC_ALL=C.UTF-8 " +
-                              environment + " '" + GPUEXP_BINARY + "' " + arguments + " 2>&1";
-  std::FILE* pipe = popen(command.c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  Outcome outcome{0, ""};
-  std::array<char, 4096> part{};
-  while (const std::size_t n = std::fread(part.data(), 1, part.size(), pipe))
-    outcome.output.append(part.data(), n);
-  const int status = pclose(pipe);
-  outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return outcome;
-}
-
-std::string read_file(const fs::path& path) {
-  std::ifstream in(path);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-// Releases of CLI11 differ in where a help text has blank lines.
-std::string without_blank_lines(std::string text) {
-  const auto same = [](char a, char b) { return a == '\n' && b == '\n'; };
-  text.erase(std::unique(text.begin(), text.end(), same), text.end());
-  return text;
-}
-
-void check_text(const std::string& name, const std::string& arguments, const Outcome& outcome,
-                int exit_code) {
-  INFO("gpuexp " << arguments);
-  INFO(outcome.output);
-  CHECK(outcome.exit_code == exit_code);
-  const std::string text = "$ gpuexp " + arguments + "\n" + outcome.output;
-  const fs::path path = kGolden / (name + ".txt");
-  if (std::getenv("GPUEXP_UPDATE_GOLDEN")) {
-    std::ofstream(path) << text;
-    return;
-  }
-  const std::string golden = read_file(path);
-  if (name.starts_with("help")) {
-    CHECK(without_blank_lines(text) == without_blank_lines(golden));
-  } else {
-    CHECK(text == golden);
-  }
-}
-
-void check_golden(const std::string& name, const std::string& arguments, int exit_code) {
-  check_text(name, arguments, gpuexp(arguments), exit_code);
-}
 
 struct Case {
   const char* name;
@@ -273,80 +209,6 @@ TEST_CASE("the explanation that the README shows is what the program prints") {
   };
   CHECK(words(gpuexp("explain" + arguments).output) ==
         words(readme.substr(line_end + 1, end - line_end - 1)));
-}
-
-// The pages of docs/lessons; README.md is no page.
-std::vector<fs::path> lesson_pages() {
-  std::vector<fs::path> pages;
-  for (const auto& entry : fs::directory_iterator(fs::path(GPUEXP_SOURCE_DIR) / "docs/lessons")) {
-    const fs::path& path = entry.path();
-    if (path.extension() == ".md" && path.stem() != "README") pages.push_back(path);
-  }
-  REQUIRE_FALSE(pages.empty());
-  return pages;
-}
-
-TEST_CASE("a lesson's parts are made from recorded results") {
-  check_golden("lesson", "lesson tests/cli/data/lesson.md", 0);
-  check_golden("lesson_other",
-               "lesson tests/cli/data/lesson.md --results tests/cli/data/compare_a.json", 0);
-}
-
-TEST_CASE("a lesson written elsewhere names its results from there") {
-  const fs::path folder = fs::temp_directory_path() / "gpuexp_cli_lesson";
-  fs::create_directories(folder);
-  const fs::path page = folder / "page.md";
-  std::ofstream(page) << "<!-- gpuexp: results absent.json -->\n<!-- gpuexp: provenance -->\n"
-                         "<!-- /gpuexp -->\n";
-  fs::copy_file(fs::path(GPUEXP_SOURCE_DIR) / "tests/cli/data/compare_a.json",
-                folder / "results.json", fs::copy_options::overwrite_existing);
-  const Outcome outcome = gpuexp("lesson " + page.string() + " --results " +
-                                 (folder / "results.json").string() + " --out " + page.string());
-  INFO(outcome.output);
-  CHECK(outcome.exit_code == 0);
-  CHECK(outcome.output.empty());
-  CHECK_THAT(read_file(page), contains_text("<!-- gpuexp: results results.json -->\n"));
-  CHECK_THAT(read_file(page), contains_text("Recorded in [results.json](<results.json>)"));
-  CHECK(gpuexp("lesson " + page.string()).output == read_file(page));
-  fs::remove_all(folder);
-}
-
-TEST_CASE("the lessons are as the recorded results make them") {
-  for (const fs::path& path : lesson_pages()) {
-    const std::string page = "docs/lessons/" + path.filename().string();
-    if (std::getenv("GPUEXP_UPDATE_GOLDEN")) gpuexp("lesson " + page + " --out " + page);
-    INFO(page << " is stale: gpuexp lesson " << page << " --out " << page);
-    const Outcome outcome = gpuexp("lesson " + page);
-    CHECK(outcome.exit_code == 0);
-    CHECK(outcome.output == read_file(path));
-  }
-}
-
-// "build/gpuexp run X --counters --set n=1" as `plan` takes it; what touches no GPU stays.
-std::string without_gpu(const std::string& command) {
-  std::istringstream words(command);
-  std::string all;
-  for (std::string word; words >> word;) {
-    if (word == "build/gpuexp" || word.starts_with("--counters")) continue;
-    all += (word == "run" ? "plan" : word) + " ";
-  }
-  return all;
-}
-
-TEST_CASE("every command that a lesson tells to try can be planned") {
-  for (const fs::path& path : lesson_pages()) {
-    std::istringstream lines(read_file(path));
-    int commands = 0;
-    for (std::string line; std::getline(lines, line);) {
-      if (!line.starts_with("build/gpuexp ")) continue;
-      ++commands;
-      const Outcome outcome = gpuexp(without_gpu(line));
-      INFO(path.filename() << ": " << line << "\n" << outcome.output);
-      CHECK(outcome.exit_code == 0);
-    }
-    INFO(path.filename());
-    CHECK(commands > 0);
-  }
 }
 
 TEST_CASE("two runs are compared, and a gate fails with exit code 6") {

@@ -324,6 +324,9 @@ TEST_CASE("The reading is that of explain, and says what was not recorded", "[le
   // 8 kB over 1 TB/s take 8 ns.
   CHECK_THAT(part("reading toy", {{"first", 1024, 100}, {"second", 1024, 0.001}}),
              contains_text("- second: faster than its limit, which is no record.\n"));
+  CHECK_THAT(part("reading toy", {{"first", 1024, 0.001}, {"second", 1024, 100}}),
+             contains_text("- second: first was faster than its limit, which is no record, at this "
+                           "problem.\n"));
   CHECK_THAT(part("reading toy", {{"second", 1024, 100}}),
              contains_text("- second: first was not timed at this problem.\n"));
   CHECK_THAT(part("reading toy", {{"first", 1024, 100, "base"}, {"second", 1024, 50, "sizes"}}),
