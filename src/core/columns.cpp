@@ -1,13 +1,11 @@
 #include "core/columns.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <set>
-#include <type_traits>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/column_makers.hpp"
 #include "core/config_keys.hpp"
 #include "core/counter_columns.hpp"
 #include "core/flags.hpp"
@@ -15,16 +13,6 @@
 namespace gpuexp {
 
 namespace {
-
-template <class T>
-Field field(const std::optional<T>& value) {
-  if (!value) return std::monostate{};
-  return *value;
-}
-
-Field text(std::string_view value) {
-  return value.empty() ? Field{} : Field{std::string(value)};
-}
 
 // A number of the time statistics; only a passed row has them.
 Field time_of(const Row& row, double Statistics::*member) {
@@ -38,33 +26,6 @@ std::string_view cache_state(const Plan& plan, const Row& row) {
   return row.traits->rotated_bytes >= 2 * plan.device.l2_bytes ? "rotated" : "resident";
 }
 
-// amount / time, where time is the median of a passed row.
-Field per_second(const Row& row, double amount, double scale) {
-  if (!row.time_us || amount <= 0) return std::monostate{};
-  return amount / (row.time_us->median * 1e-6) / scale;
-}
-
-Field percent_of(const Row& row, const std::optional<double>& limit_us) {
-  if (!row.time_us || !limit_us) return std::monostate{};
-  return 100.0 * *limit_us / row.time_us->median;
-}
-
-double operations(const Row& row) {
-  double sum = 0;
-  if (row.prediction) {
-    for (const Operations& o : row.prediction->work.operations)
-      sum += o.count;
-  }
-  return sum;
-}
-
-// The column with what a schema can check.
-Column with(Column column, Presence presence, std::vector<std::string> values = {}) {
-  column.presence = presence;
-  column.values = std::move(values);
-  return column;
-}
-
 // The names of enumerators that have one.
 template <class Enums>
 std::vector<std::string> names_of_all(const Enums& enums) {
@@ -75,47 +36,12 @@ std::vector<std::string> names_of_all(const Enums& enums) {
   return names;
 }
 
-// "cold or warm", "passed, failed or skipped"
-std::string one_of(const std::vector<std::string>& names) {
-  const auto last = names.end() - 1;
-  return fmt::format("{} or {}", fmt::join(names.begin(), last, ", "), *last);
-}
-
-// A value derived from the prediction; empty where there is none.
-template <class Get>
-Column predicted(ColumnInfo info, Get get) {
-  return {std::move(info), [get](const Plan&, const Row& row) {
-            return row.prediction ? Field{get(*row.prediction)} : Field{};
-          }};
-}
-
-template <class Get>
-Column occupied(ColumnInfo info, Get get) {
-  return {std::move(info), [get](const Plan&, const Row& row) {
-            return row.prediction && row.prediction->occupancy
-                       ? Field{get(*row.prediction->occupancy)}
-                       : Field{};
-          }};
-}
-
-template <class Get>
-Column waved(ColumnInfo info, Get get) {
-  return {std::move(info), [get](const Plan&, const Row& row) {
-            return row.prediction && row.prediction->waves ? Field{get(*row.prediction->waves)}
-                                                           : Field{};
-          }};
-}
-
 template <class Get>
 Column verified(ColumnInfo info, Get get) {
   return {std::move(info), [get](const Plan&, const Row& row) {
             return row.verification ? Field{get(*row.verification)} : Field{};
           }};
 }
-
-constexpr FieldType kText = FieldType::text;
-constexpr FieldType kInteger = FieldType::integer;
-constexpr FieldType kReal = FieldType::real;
 
 std::string flag_meanings() {
   std::vector<std::string> meanings;
@@ -290,171 +216,6 @@ void append_times(std::vector<Column>& c) {
       });
 }
 
-void append_work(std::vector<Column>& c) {
-  c.push_back(predicted(
-      {"useful_bytes", "B", kReal, "bytes that the result needs: inputs once, outputs once"},
-      [](const Prediction& p) { return p.work.bytes_read + p.work.bytes_written; }));
-  c.push_back(predicted(
-      {"moved_bytes", "B", kReal,
-       "least bytes that DRAM moves for it: useful bytes rounded up to the 32-byte sectors "
-       "that the access touches"},
-      [](const Prediction& p) { return p.work.moved_read + p.work.moved_written; }));
-  c.push_back({{"operations", "", kReal, "arithmetic operations, a fused multiply-add counting 2"},
-               [](const Plan&, const Row& r) {
-                 return r.prediction && operations(r) > 0 ? Field{operations(r)} : Field{};
-               }});
-  c.push_back(with(
-      {{"useful_gb_per_s", "GB/s", kReal, "useful bytes over median time (10^9 bytes)"},
-       [](const Plan&, const Row& r) {
-         return r.prediction
-                    ? per_second(
-                          r, r.prediction->work.bytes_read + r.prediction->work.bytes_written, 1e9)
-                    : Field{};
-       }},
-      Presence::passed));
-  c.push_back(with(
-      {{"moved_gb_per_s", "GB/s", kReal, "moved bytes over median time"},
-       [](const Plan&, const Row& r) {
-         return r.prediction
-                    ? per_second(
-                          r, r.prediction->work.moved_read + r.prediction->work.moved_written, 1e9)
-                    : Field{};
-       }},
-      Presence::passed));
-  c.push_back(with({{"tflops", "TFLOP/s", kReal, "operations over median time (10^12 operations)"},
-                    [](const Plan&, const Row& r) { return per_second(r, operations(r), 1e12); }},
-                   Presence::passed));
-}
-
-void append_limits(std::vector<Column>& c) {
-  c.push_back(
-      {{"limit_time_us", "us", kReal, "least time that datasheet bandwidth and rates allow"},
-       [](const Plan&, const Row& r) {
-         return r.prediction ? field(r.prediction->limit.time_us) : Field{};
-       }});
-  c.push_back({{"limit_by", "", kText, "what binds that limit: dram, or an arithmetic pipe"},
-               [](const Plan&, const Row& r) {
-                 return r.prediction ? text(r.prediction->limit.by) : Field{};
-               }});
-  c.push_back(with({{"limit_pct", "%", kReal, "limit over median time"},
-                    [](const Plan&, const Row& r) {
-                      return r.prediction ? percent_of(r, r.prediction->limit.time_us) : Field{};
-                    }},
-                   Presence::passed));
-  c.push_back(with({{"dram_limit_pct", "%", kReal,
-                     "time for the least DRAM bytes at datasheet bandwidth over median time"},
-                    [](const Plan&, const Row& r) {
-                      return r.prediction ? percent_of(r, r.prediction->limit.dram_us) : Field{};
-                    }},
-                   Presence::passed));
-  c.push_back(with({{"compute_limit_pct", "%", kReal,
-                     "time for the operations at the datasheet rate over median time"},
-                    [](const Plan&, const Row& r) {
-                      return r.prediction ? percent_of(r, r.prediction->limit.compute_us) : Field{};
-                    }},
-                   Presence::passed));
-}
-
-// Counted bytes of device memory; empty where they were not counted.
-std::optional<double> counted_dram_bytes(const Row& row) {
-  if (!row.counts) return std::nullopt;
-  const auto bytes = select_counters({"dram_read_bytes", "dram_write_bytes"});
-  const auto read = counted(bytes[0], *row.counts);
-  const auto written = counted(bytes[1], *row.counts);
-  return read && written ? std::optional(*read + *written) : std::nullopt;
-}
-
-// The bytes of device memory that an intensity is made of, and where they are from.
-std::pair<double, std::string> intensity_bytes(const Row& row) {
-  if (const auto counted = counted_dram_bytes(row)) return {*counted, "counted"};
-  const Prediction& p = *row.prediction;
-  double declared = 0;
-  for (const Traffic& t : p.traffic)
-    declared += t.launches * (t.dram_read_bytes + t.dram_write_bytes);
-  if (declared > 0) return {declared, "declared"};
-  return {p.work.moved_read + p.work.moved_written, "least"};
-}
-
-void append_prediction(std::vector<Column>& c) {
-  c.push_back({{"measured_limit_time_us", "us", kReal,
-                "least time that ceilings measured on this kind of GPU allow"},
-               [](const Plan&, const Row& r) {
-                 return r.prediction ? field(r.prediction->measured_limit.time_us) : Field{};
-               }});
-  c.push_back(
-      {{"measured_limit_by", "", kText, "what binds that limit"}, [](const Plan&, const Row& r) {
-         return r.prediction ? text(r.prediction->measured_limit.by) : Field{};
-       }});
-  c.push_back(with({{"measured_limit_pct", "%", kReal, "measured limit over median time"},
-                    [](const Plan&, const Row& r) {
-                      return r.prediction ? percent_of(r, r.prediction->measured_limit.time_us)
-                                          : Field{};
-                    }},
-                   Presence::passed));
-  c.push_back({{"predicted_time_us", "us", kReal,
-                "time that what the variant declares to move and execute takes on this GPU"},
-               [](const Plan&, const Row& r) {
-                 return r.prediction ? field(r.prediction->time_us) : Field{};
-               }});
-  c.push_back({{"bound_by", "", kText,
-                fmt::format("what takes longest in that prediction: {}", one_of(resource_names()))},
-               [](const Plan&, const Row& r) {
-                 return r.prediction ? text(r.prediction->bound_by) : Field{};
-               }});
-  c.push_back(with({{"prediction_error", "", kReal,
-                     "natural logarithm of predicted over median time: 0.1 is 10 % too long"},
-                    [](const Plan&, const Row& r) -> Field {
-                      if (!r.prediction || !r.prediction->time_us || !r.time_us) return {};
-                      return std::log(*r.prediction->time_us / r.time_us->median);
-                    }},
-                   Presence::passed));
-  c.push_back({{"arithmetic_intensity", "", kReal, "operations per byte of device memory"},
-               [](const Plan&, const Row& r) -> Field {
-                 if (!r.prediction || operations(r) <= 0) return {};
-                 const double bytes = intensity_bytes(r).first;
-                 return bytes > 0 ? Field{operations(r) / bytes} : Field{};
-               }});
-  c.push_back(
-      {{"intensity_from", "", kText,
-        "whose bytes these are: counted, declared by the variant, or the least there can be"},
-       [](const Plan&, const Row& r) -> Field {
-         if (!r.prediction || operations(r) <= 0) return {};
-         return intensity_bytes(r).second;
-       }});
-}
-
-void append_occupancy(std::vector<Column>& c) {
-  const auto shape = [](ColumnInfo info, std::int64_t (*get)(const Shape&)) {
-    return Column{std::move(info), [get](const Plan&, const Row& r) {
-                    return r.prediction && r.prediction->shape ? Field{get(*r.prediction->shape)}
-                                                               : Field{};
-                  }};
-  };
-  c.push_back(shape({"grid_blocks", "", kInteger, "blocks of the largest launch"},
-                    [](const Shape& s) { return s.grid.count(); }));
-  c.push_back(shape({"block_threads", "", kInteger, "threads per block"},
-                    [](const Shape& s) { return s.block.count(); }));
-  c.push_back(occupied({"registers", "", kInteger, "registers per thread"},
-                       [](const Occupancy& o) { return std::int64_t{o.registers}; }));
-  c.push_back(
-      occupied({"local_bytes", "B", kInteger, "local memory per thread: spills and indexed arrays"},
-               [](const Occupancy& o) { return std::int64_t{o.local_bytes}; }));
-  c.push_back(occupied({"shared_bytes", "B", kInteger, "shared memory per block"},
-                       [](const Occupancy& o) { return o.shared_bytes; }));
-  c.push_back(occupied({"blocks_per_sm", "", kInteger, "resident blocks per SM"},
-                       [](const Occupancy& o) { return std::int64_t{o.blocks_per_sm}; }));
-  c.push_back(
-      occupied({"occupancy_pct", "%", kReal, "resident warps over the most that an SM holds"},
-               [](const Occupancy& o) { return o.warps_pct; }));
-  c.push_back(
-      occupied({"occupancy_limiter", "", kText, "what keeps more blocks from being resident"},
-               [](const Occupancy& o) { return o.limiter; }));
-  c.push_back(waved({"waves", "", kReal, "blocks over (SMs × resident blocks per SM)"},
-                    [](const Waves& w) { return w.waves; }));
-  c.push_back(waved({"tail_efficiency_pct", "%", kReal, "blocks over (whole waves × wave size)"},
-                    [](const Waves& w) { return w.tail_efficiency_pct; }));
-}
-
 void append_errors(std::vector<Column>& c) {
   c.push_back(verified(
       {"error_rms_rel", "", kReal,
@@ -505,10 +266,7 @@ const std::vector<Column>& core_columns() {
     std::vector<Column> c;
     append_identity(c);
     append_times(c);
-    append_work(c);
-    append_limits(c);
-    append_prediction(c);
-    append_occupancy(c);
+    append_prediction_columns(c);
     append_errors(c);
     return c;
   }();
