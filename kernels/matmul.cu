@@ -54,7 +54,7 @@ bool is_large(const Problem& p) {
 }
 
 Variant rung(std::string id, std::string compare_to, std::string why,
-             std::vector<MoveOf<Problem>> moves = {}) {
+             MovesOf<Problem> moves = {}) {
   Variant v;
   v.id = std::move(id);
   v.compare_to = std::move(compare_to);

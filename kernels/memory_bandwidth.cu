@@ -146,7 +146,7 @@ bool has_whole_chunks(const Problem& p) {
 
 template <Moves moves>
 Variant moving(std::string id, std::string compare_to, std::string why,
-               std::vector<MoveOf<Problem>> moved = {}) {
+               MovesOf<Problem> moved = {}) {
   Variant v;
   v.id = std::move(id);
   v.compare_to = std::move(compare_to);

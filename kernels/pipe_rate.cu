@@ -12,6 +12,7 @@
 // per clock, every other one costs its share.
 #include "kernels/common/launch.cuh"
 #include "kernels/common/reference.cuh"
+#include "kernels/common/types.cuh"
 #include "kernels/common/rounding.cuh"
 #include "kernels/common/sectors.cuh"
 

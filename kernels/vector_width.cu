@@ -159,7 +159,7 @@ bool beyond_caches(const Problem& p) {
 }
 
 // What a lane's wider loads do to a warp's requests; DRAM moves the same bytes.
-std::vector<MoveOf<Problem>> wider_loads() {
+MovesOf<Problem> wider_loads() {
   return {{"global_load_sectors_per_request", Direction::rises, 1.8, beyond_caches},
           {"global_load_requests", Direction::falls, 1.8, beyond_caches},
           {"dram_read_bytes", Direction::stays, 1.05, beyond_caches}};
@@ -187,7 +187,7 @@ std::vector<Traffic> copy_traffic(const Problem& p, const DeviceSpec& device) {
 
 template <class Vector>
 Variant copy(std::string id, std::string compare_to, std::string why,
-             std::vector<MoveOf<Problem>> moves = {}) {
+             MovesOf<Problem> moves = {}) {
   Variant v;
   v.id = std::move(id);
   v.compare_to = std::move(compare_to);
@@ -313,7 +313,7 @@ std::vector<Traffic> read_traffic(const Problem& p, const DeviceSpec&) {
 
 template <class Vector>
 Variant read(std::string id, std::string compare_to, std::string why,
-             std::vector<MoveOf<Problem>> moves = {}) {
+             MovesOf<Problem> moves = {}) {
   Variant v;
   v.id = std::move(id);
   v.compare_to = std::move(compare_to);

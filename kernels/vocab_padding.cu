@@ -15,6 +15,7 @@
 #include "gpu/cublas.hpp"
 #include "kernels/common/gemm.cuh"
 #include "kernels/common/launch.cuh"
+#include "kernels/common/types.cuh"
 
 namespace gpuexp::vocab_padding {
 

@@ -17,7 +17,7 @@ namespace {
 using gpuexp::cli::Context;
 using gpuexp::cli::ExitCode;
 
-void add_subcommands(CLI::App& app, Context& context) {
+void add_subcommands(gpuexp::cli::Command& app, Context& context) {
   using namespace gpuexp::cli;
   add_list(app, context);
   add_describe(app, context);
@@ -32,19 +32,15 @@ void add_subcommands(CLI::App& app, Context& context) {
   add_compare(app, context);
   add_schema(app, context);
   add_worker(app, context);
-  app.require_subcommand(1);
+  app.require_subcommand(1, 1);
   app.footer(
       "example: gpuexp run quickstart      or, with no GPU: gpuexp predict quickstart --gpu h200\n"
       "help on a subcommand: gpuexp run --help");
 }
 
-void check_subcommand(const CLI::App& app, const std::string& given) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands({})) {
-    if (command->get_name() == given) return;
-    const bool is_hidden = command->get_group().empty();
-    if (!is_hidden) names.push_back(command->get_name());
-  }
+void check_subcommand(const gpuexp::cli::Command& app, const std::string& given) {
+  if (app.has_subcommand(given)) return;
+  const std::vector<std::string> names = app.subcommand_names();
   const auto near = gpuexp::nearest_name(given, names);
   throw gpuexp::ConfigError(fmt::format("'{}' is no subcommand; {}allowed: {}", given,
                                         near ? fmt::format("did you mean '{}'? ", *near) : "",
@@ -60,15 +56,12 @@ ExitCode run(int argc, char** argv) {
   std::size_t count = 0;
   const gpuexp::KernelResource* table = gpuexp::kernel_resource_table(count);
   Context context{registry, gpuexp::KernelResources(table, count), {argv, argv + argc}, {}};
-  CLI::App app("Explores GPU performance: why is this kernel fast, and that one slow?", "gpuexp");
-  app.set_version_flag("--version", std::string(gpuexp::build_info::version));
-  add_subcommands(app, context);
-  if (argc > 1 && argv[1][0] != '-') check_subcommand(app, argv[1]);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? ExitCode::ok : ExitCode::usage;
-  }
+  gpuexp::cli::CommandLine line(
+      "Explores GPU performance: why is this kernel fast, and that one slow?", "gpuexp",
+      std::string(gpuexp::build_info::version));
+  add_subcommands(line.root(), context);
+  if (argc > 1 && argv[1][0] != '-') check_subcommand(line.root(), argv[1]);
+  if (const auto ended = line.parse(argc, argv)) return *ended ? ExitCode::ok : ExitCode::usage;
   return context.action();
 }
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "gpu/check.hpp"
-#include "kernels/common/types.cuh"
+#include "kernels/common/convert.cuh"
 
 namespace gpuexp {
 

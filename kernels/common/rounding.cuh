@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "kernels/common/types.cuh"
+#include "kernels/common/convert.cuh"
 
 namespace gpuexp {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gpu/check.hpp"
-#include "kernels/common/types.cuh"
+#include "kernels/common/convert.cuh"
 
 namespace gpuexp {
 

@@ -1,8 +1,7 @@
 # gpuexp_default_architectures(<out>): the value of CMAKE_CUDA_ARCHITECTURES that suits this machine.
 #
-# With a GPU that nvcc can compile for: machine code for the GPUs present and nothing else, which builds
-# fastest. Otherwise machine code for Ampere (8.0) and Hopper (9.0a), and PTX for 8.0, which the driver
-# compiles at load time for whatever else is newer.
+# Machine code for the GPUs present, else for Hopper (9.0a), and PTX for 8.0, which the driver compiles at load time for
+# whatever else is newer. The preset "distribution" builds machine code for every architecture.
 
 # wgmma and the other features of Hopper alone exist only in sm_90a, which runs on every GPU of compute
 # capability 9.0.
@@ -32,7 +31,7 @@ function(_gpuexp_compute_capabilities out_list)
 endfunction()
 
 function(gpuexp_default_architectures out_architectures)
-  set(portable 80-real 90a-real 80-virtual)
+  set(portable 90a-real)
   _gpuexp_compute_capabilities(present)
   execute_process(COMMAND "${GPUEXP_NVCC}" --list-gpu-arch OUTPUT_VARIABLE known ERROR_QUIET)
   set(architectures "")
@@ -40,7 +39,7 @@ function(gpuexp_default_architectures out_architectures)
     string(REPLACE "." "" number "${compute_capability}")
     if(NOT known MATCHES "compute_${number}(\n|$)")
       message(WARNING "${GPUEXP_NVCC} cannot compile for compute capability ${compute_capability} of the GPU "
-        "here; compiling for ${portable} instead, which runs on GPUs of compute capability 8.0 and later")
+        "here; compiling for ${portable} instead, and PTX, which runs on GPUs of compute capability 8.0 and later")
       set(architectures "")
       break()
     endif()
@@ -50,5 +49,5 @@ function(gpuexp_default_architectures out_architectures)
   if(NOT architectures)
     set(architectures ${portable})
   endif()
-  set(${out_architectures} "${architectures}" PARENT_SCOPE)
+  set(${out_architectures} "${architectures};80-virtual" PARENT_SCOPE)
 endfunction()

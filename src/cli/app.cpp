@@ -78,7 +78,7 @@ std::uint64_t seed_of(const std::string& text) {
 
 }  // namespace
 
-void ConfigOptions::add_to(CLI::App& command) {
+void ConfigOptions::add_to(Command& command) {
   command.add_option("config", configs, "config files, or names of configs in configs/")
       ->required();
   command.add_option("--filter", overrides.filter,
@@ -91,7 +91,7 @@ void ConfigOptions::add_to(CLI::App& command) {
       ->allow_extra_args(false);
   // Read here: CLI11 wraps -1 and what is beyond 64 bits into a seed that nobody asked for.
   command
-      .add_option_function<std::string>(
+      .add_option_function(
           "--seed", [this](const std::string& text) { overrides.seed = seed_of(text); },
           "seed of the inputs, instead of the config's")
       ->type_name("UINT");

@@ -9,8 +9,7 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
+#include "cli/command_line.hpp"
 #include "core/config.hpp"
 #include "core/device_spec_file.hpp"
 #include "core/kernel_resource.hpp"
@@ -39,20 +38,20 @@ struct Context {
   std::function<ExitCode()> action;
 };
 
-void add_list(CLI::App& app, Context& context);
-void add_list_metrics(CLI::App& list, Context& context);
-void add_describe(CLI::App& app, Context& context);
-void add_plan(CLI::App& app, Context& context);
-void add_predict(CLI::App& app, Context& context);
-void add_run(CLI::App& app, Context& context);
-void add_verify(CLI::App& app, Context& context);
-void add_info(CLI::App& app, Context& context);
-void add_report(CLI::App& app, Context& context);
-void add_explain(CLI::App& app, Context& context);
-void add_lesson(CLI::App& app, Context& context);
-void add_compare(CLI::App& app, Context& context);
-void add_schema(CLI::App& app, Context& context);
-void add_worker(CLI::App& app, Context& context);  ///< hidden: what run and verify start
+void add_list(Command& app, Context& context);
+void add_list_metrics(Command& list, Context& context);
+void add_describe(Command& app, Context& context);
+void add_plan(Command& app, Context& context);
+void add_predict(Command& app, Context& context);
+void add_run(Command& app, Context& context);
+void add_verify(Command& app, Context& context);
+void add_info(Command& app, Context& context);
+void add_report(Command& app, Context& context);
+void add_explain(Command& app, Context& context);
+void add_lesson(Command& app, Context& context);
+void add_compare(Command& app, Context& context);
+void add_schema(Command& app, Context& context);
+void add_worker(Command& app, Context& context);  ///< hidden: what run and verify start
 
 /// The folder with configs and configs/devices: $GPUEXP_CONFIG_DIR, ./configs, or beside or above
 /// the executable. Throws ConfigError naming the places looked at.
@@ -76,7 +75,7 @@ struct ConfigOptions {
   std::vector<std::string> configs;
   ConfigOverrides overrides;
 
-  void add_to(CLI::App& command);
+  void add_to(Command& command);
   /// Reads every config. Throws ConfigError before anything runs.
   std::vector<Config> read(const Registry& registry) const;
 };

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "core/instruction_class.hpp"
+#include "core/json_value.hpp"
 #include "report/text.hpp"
 
 namespace gpuexp::cli {
@@ -171,21 +172,21 @@ class CodeText {
   std::set<const InstructionClass*> classes_;
 };
 
-nlohmann::ordered_json to_json(const KernelCode& kernel) {
-  nlohmann::ordered_json json{{"kernel", kernel.name},
-                              {"mangled_name", kernel.resource.mangled_name},
-                              {"compute_capability", kernel.resource.architecture / 10.0},
-                              {"exact_architecture", kernel.exact_architecture},
-                              {"registers", kernel.resource.registers},
-                              {"static_shared_bytes", kernel.resource.static_shared_bytes},
-                              {"dynamic_shared_bytes", kernel.dynamic_shared_bytes},
-                              {"local_bytes", kernel.local_bytes()},
-                              {"instructions", nullptr},
-                              {"classes", nullptr},
-                              {"opcodes", nullptr}};
+Json to_json(const KernelCode& kernel) {
+  Json json{{"kernel", kernel.name},
+            {"mangled_name", kernel.resource.mangled_name},
+            {"compute_capability", kernel.resource.architecture / 10.0},
+            {"exact_architecture", kernel.exact_architecture},
+            {"registers", kernel.resource.registers},
+            {"static_shared_bytes", kernel.resource.static_shared_bytes},
+            {"dynamic_shared_bytes", kernel.dynamic_shared_bytes},
+            {"local_bytes", kernel.local_bytes()},
+            {"instructions", nullptr},
+            {"classes", nullptr},
+            {"opcodes", nullptr}};
   if (kernel.instructions.empty()) return json;
   json["instructions"] = total(kernel.instructions);
-  json["classes"] = nlohmann::json::object();
+  json["classes"] = Json::object();
   for (const ClassCount& c : count_classes(kernel.instructions))
     json["classes"][c.name] = c.count;
   for (const auto& [instruction, count] : kernel.instructions)
@@ -193,8 +194,8 @@ nlohmann::ordered_json to_json(const KernelCode& kernel) {
   return json;
 }
 
-nlohmann::ordered_json parameters_json(const Family& family, const Values& values) {
-  nlohmann::ordered_json json = nlohmann::json::object();
+Json parameters_json(const Family& family, const Values& values) {
+  Json json = Json::object();
   for (std::size_t i = 0; i < values.size(); ++i)
     std::visit([&](const auto& v) { json[family.parameters[i].name] = v; }, values[i]);
   return json;
@@ -209,15 +210,15 @@ std::string code_text(const Plan& plan, const KernelResources& resources) {
   return text.text();
 }
 
-nlohmann::ordered_json code_json(const Plan& plan, const KernelResources& resources) {
+Json code_json(const Plan& plan, const KernelResources& resources) {
   if (resources.empty()) return nullptr;
-  nlohmann::ordered_json groups = nlohmann::json::array();
+  Json groups = Json::array();
   for (const Group& group : plan.groups) {
-    nlohmann::ordered_json variants = nlohmann::json::array();
+    Json variants = Json::array();
     for (const Cell& cell : group.cells) {
-      nlohmann::ordered_json variant{{"id", cell.variant->id}, {"skip_reason", nullptr}};
+      Json variant{{"id", cell.variant->id}, {"skip_reason", nullptr}};
       if (!cell.skip_reason.empty()) variant["skip_reason"] = cell.skip_reason;
-      variant["kernels"] = nlohmann::json::array();
+      variant["kernels"] = Json::array();
       for (const KernelCode& kernel : kernels_of(plan, group, cell, resources))
         variant["kernels"].push_back(to_json(kernel));
       variants.push_back(std::move(variant));

@@ -3,8 +3,7 @@
 
 #include <string>
 
-#include <nlohmann/json.hpp>
-
+#include "core/json_value.hpp"
 #include "core/kernel_resource.hpp"
 #include "core/plan.hpp"
 
@@ -15,6 +14,6 @@ namespace gpuexp::cli {
 std::string code_text(const Plan& plan, const KernelResources& resources);
 
 /// The same, and every opcode, one entry per group; null where the build had no cuobjdump.
-nlohmann::ordered_json code_json(const Plan& plan, const KernelResources& resources);
+Json code_json(const Plan& plan, const KernelResources& resources);
 
 }  // namespace gpuexp::cli

@@ -103,14 +103,13 @@ ExitCode calibrate_runs(const Options& options) {
 
 }  // namespace
 
-void add_compare(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand(
+void add_compare(Command& app, Context& context) {
+  Command* command = app.add_subcommand(
       "compare", "two runs row by row: what became slower, faster or broken from A to B");
   auto options = std::make_shared<Options>();
   command->add_option("results", options->files, "a results.json of A, one of B")->required();
   command->add_flag("--all", options->output.all, "show rows that are the same, too");
-  command->add_option("--format", options->format, "default table")
-      ->check(CLI::IsMember({"table", "markdown"}));
+  command->add_option("--format", options->format, "default table")->one_of({"table", "markdown"});
   command
       ->add_option("--csv", options->output.csv,
                    "write every row as CSV; - for standard output alone")

@@ -126,8 +126,8 @@ std::string effect_text(const MinimumEffect& effect) {
   return text;
 }
 
-void ComparisonOptions::add_to(CLI::App& command, CLI::Option* only_with) {
-  CLI::Option* gates =
+void ComparisonOptions::add_to(Command& command, Option* only_with) {
+  Option* gates =
       command
           .add_option(
               "--fail-on", fail_on,
@@ -136,16 +136,15 @@ void ComparisonOptions::add_to(CLI::App& command, CLI::Option* only_with) {
           ->delimiter(',')
           ->allow_extra_args(false)
           ->type_name("OUTCOME[,...]")
-          ->check(CLI::IsMember(gate_names()));
-  CLI::Option* file = command.add_option(
+          ->one_of(gate_names());
+  Option* file = command.add_option(
       "--noise", noise,
       "minimum effect from this file; default: the one of the GPU in configs/noise, else 2 %");
   file->type_name("FILE");
-  CLI::Option* effect =
-      command.add_option("--min-effect", min_effect_pct, "minimum effect in percent");
-  effect->type_name("PCT")->check(CLI::Range(0.0, 1000.0))->excludes(file);
+  Option* effect = command.add_option("--min-effect", min_effect_pct, "minimum effect in percent");
+  effect->type_name("PCT")->in_range(0.0, 1000.0)->excludes(file);
   if (!only_with) return;
-  for (CLI::Option* option : {gates, file, effect})
+  for (Option* option : {gates, file, effect})
     option->needs(only_with);
 }
 

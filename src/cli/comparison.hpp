@@ -18,7 +18,7 @@ struct ComparisonOptions {
   std::optional<double> min_effect_pct;
 
   /// --fail-on, --noise and --min-effect; each needs `only_with` where it is given.
-  void add_to(CLI::App& command, CLI::Option* only_with = nullptr);
+  void add_to(Command& command, Option* only_with = nullptr);
 };
 
 /// "0.98 % or 0.08 µs, whichever is more".

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/app.hpp"
 #include "cli/code_report.hpp"
 #include "core/config_overrides.hpp"
+#include "core/json_value.hpp"
 #include "core/plan.hpp"
 #include "report/phrases.hpp"
 #include "report/text.hpp"
@@ -53,10 +53,10 @@ void print_text(const Family& f) {
   fmt::print("\ntolerance\n{}", paragraph(f.tolerance_derivation, kWidth, 2));
 }
 
-nlohmann::ordered_json to_json(const Family& f) {
-  nlohmann::ordered_json out{{"id", f.id}, {"question", f.question}, {"physics", f.physics}};
+Json to_json(const Family& f) {
+  Json out{{"id", f.id}, {"question", f.question}, {"physics", f.physics}};
   for (const Parameter& p : f.parameters) {
-    nlohmann::ordered_json entry{{"name", p.name}, {"unit", p.unit}, {"doc", p.doc}};
+    Json entry{{"name", p.name}, {"unit", p.unit}, {"doc", p.doc}};
     std::visit([&](const auto& v) { entry["default"] = v; }, p.default_value);
     if (p.choices.empty()) {
       entry["min"] = p.min;
@@ -70,10 +70,9 @@ nlohmann::ordered_json to_json(const Family& f) {
     out["metrics"].push_back({{"name", m.name}, {"unit", m.unit}, {"doc", m.doc}});
   }
   for (const Variant& v : f.variants) {
-    nlohmann::ordered_json entry{
-        {"id", v.id}, {"why", v.why}, {"compare_to", nullptr}, {"vendor", v.is_vendor}};
+    Json entry{{"id", v.id}, {"why", v.why}, {"compare_to", nullptr}, {"vendor", v.is_vendor}};
     if (!v.compare_to.empty()) entry["compare_to"] = v.compare_to;
-    entry["moves"] = nlohmann::ordered_json::array();
+    entry["moves"] = Json::array();
     for (const Move& move : v.moves) {
       entry["moves"].push_back({{"counter", move.counter},
                                 {"direction", name_of(move.direction)},
@@ -133,7 +132,7 @@ ExitCode run(const Context& context, const Options& options) {
   const DeviceSpec& device = find_device_spec(specs, options.gpu).spec;
   const Plan plan = make_plan(config, device, context.resources, device.memory_bytes);
   if (options.json) {
-    nlohmann::ordered_json json = to_json(family);
+    Json json = to_json(family);
     json["machine_code"] = code_json(plan, context.resources);
     fmt::print("{}\n", json.dump(2));
   } else {
@@ -145,8 +144,8 @@ ExitCode run(const Context& context, const Options& options) {
 
 }  // namespace
 
-void add_describe(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand(
+void add_describe(Command& app, Context& context) {
+  Command* command = app.add_subcommand(
       "describe", "one family: its question, parameters, each variant's why and machine code");
   auto options = std::make_shared<Options>();
   options->gpu = kDefaultGpu;

@@ -103,8 +103,8 @@ ExitCode run(const Context& context, const Options& options) {
 
 }  // namespace
 
-void add_explain(CLI::App& app, Context& context) {
-  CLI::App* command =
+void add_explain(Command& app, Context& context) {
+  Command* command =
       app.add_subcommand("explain", "why variants are faster or slower than those they compare to");
   auto options = std::make_shared<Options>();
   command

@@ -9,6 +9,7 @@
 #include "cli/measure.hpp"
 #include "core/ceilings_file.hpp"
 #include "core/json_reader.hpp"
+#include "core/json_value.hpp"
 #include "gpu/device_query.hpp"
 #include "gpu/device_state.hpp"
 #include "report/text.hpp"
@@ -74,7 +75,7 @@ Json ceilings_json(const DeviceInfo& d) {
   const auto kept = kept_of(d);
   return {{"source", basis_of(d).source},
           {"kept", kept ? Json(kept->path.string()) : nullptr},
-          {"kept_utc", kept ? or_null(kept->utc) : nullptr}};
+          {"kept_utc", kept ? Json(kept->utc) : Json()}};
 }
 
 Json to_json(const DeviceInfo& d) {
@@ -92,13 +93,13 @@ Json to_json(const DeviceInfo& d) {
           {"shared_bytes_per_sm", d.spec.sm.shared_bytes},
           {"shared_bytes_per_block", d.spec.sm.shared_bytes_per_block},
           {"sm_clock_max_mhz", d.spec.sm_clock_max_mhz},
-          {"sm_clock_mhz", or_null(now.sm_clock_mhz)},
-          {"memory_clock_mhz", or_null(now.memory_clock_mhz)},
-          {"power_w", or_null(now.power_w)},
-          {"power_limit_w", or_null(now.power_limit_w)},
-          {"temperature_c", or_null(now.temperature_c)},
-          {"ecc_enabled", or_null(now.ecc_on)},
-          {"driver_version", or_null(d.driver_version)},
+          {"sm_clock_mhz", now.sm_clock_mhz},
+          {"memory_clock_mhz", now.memory_clock_mhz},
+          {"power_w", now.power_w},
+          {"power_limit_w", now.power_limit_w},
+          {"temperature_c", now.temperature_c},
+          {"ecc_enabled", now.ecc_on},
+          {"driver_version", d.driver_version},
           {"device_spec", d.spec_id.empty() ? Json(nullptr) : Json(d.spec_id)},
           {"peak_tflops", rates_json(d.spec)},
           {"ceilings", ceilings_json(d)}};
@@ -192,21 +193,21 @@ ExitCode run(const Context& context, const Options& options) {
 
 }  // namespace
 
-void add_info(CLI::App& app, Context& context) {
-  CLI::App* command =
+void add_info(Command& app, Context& context) {
+  Command* command =
       app.add_subcommand("info", "the GPUs of this machine, their properties and current clocks");
   auto options = std::make_shared<Options>();
-  CLI::Option* const measure = command->add_flag(
+  Option* const measure = command->add_flag(
       "--measure", options->measure,
       "find what a GPU can do at most, in half a minute, and keep it: limits and predictions are "
       "then made from it");
-  CLI::Option* const check = command->add_flag(
+  Option* const check = command->add_flag(
       "--check", options->check,
       "is this GPU healthy? measures it too, and holds that and its state (clocks, ECC, power, "
       "PCIe link) against what is expected of its kind; exit code 6 when something is off");
   command->add_flag("--json", options->json, "machine-readable");
-  CLI::Option* const device = command->add_option(
-      "--device", options->device, "ordinal of the GPU to measure or check; default 0");
+  Option* const device = command->add_option("--device", options->device,
+                                             "ordinal of the GPU to measure or check; default 0");
   command
       ->add_option("--out", options->out,
                    "write what was measured there, and not to where it is kept: "
@@ -224,8 +225,7 @@ void add_info(CLI::App& app, Context& context) {
       "         gpuexp info --check");
   const auto check_device = [options, device] {
     const bool is_used = options->measure || options->check;
-    if (device->count() > 0 && !is_used)
-      throw CLI::RequiresError("--device", "--measure or --check");
+    if (device->given() && !is_used) fail_requires("--device", "--measure or --check");
   };
   command->callback([&context, options, check_device] {
     check_device();

@@ -70,8 +70,8 @@ ExitCode run(const Context& context, const Options& options) {
 
 }  // namespace
 
-void add_lesson(CLI::App& app, Context& context) {
-  CLI::App* command =
+void add_lesson(Command& app, Context& context) {
+  Command* command =
       app.add_subcommand("lesson", "make the tables of a lesson's page from recorded results");
   auto options = std::make_shared<Options>();
   command->add_option("page", options->page, "a Markdown page with markers (docs/lessons)")

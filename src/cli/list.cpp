@@ -1,10 +1,9 @@
 #include <algorithm>
-#include <fstream>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/app.hpp"
+#include "core/json_reader.hpp"
 #include "report/text.hpp"
 
 namespace gpuexp::cli {
@@ -18,18 +17,22 @@ struct ListedConfig {
   std::string description;
 };
 
-// Names and descriptions alone: listing must not fail because one config does.
+std::string description_of(const fs::path& config) {
+  try {
+    const Json json = Json::parse(read_text_file(config));
+    const Json* const description = json.find("description");
+    if (description && description->is_string()) return description->get<std::string>();
+  } catch (const std::runtime_error&) {
+    // Listing must not fail because one config does.
+  }
+  return "not valid JSON";
+}
+
 std::vector<ListedConfig> listed_configs() {
   std::vector<ListedConfig> configs;
   for (const auto& entry : fs::directory_iterator(config_dir())) {
     if (entry.path().extension() != ".json") continue;
-    std::ifstream in(entry.path());
-    const auto json = nlohmann::json::parse(in, nullptr, false);
-    std::string description = "not valid JSON";
-    if (json.is_object() && json.contains("description") && json["description"].is_string()) {
-      description = json["description"];
-    }
-    configs.push_back({entry.path().stem().string(), description});
+    configs.push_back({entry.path().stem().string(), description_of(entry.path())});
   }
   std::sort(configs.begin(), configs.end(),
             [](const auto& a, const auto& b) { return a.name < b.name; });
@@ -37,9 +40,9 @@ std::vector<ListedConfig> listed_configs() {
 }
 
 void print_json(const Context& context) {
-  nlohmann::ordered_json out;
+  Json out;
   for (const Family& f : context.registry.families()) {
-    nlohmann::ordered_json variants = nlohmann::json::array();
+    Json variants = Json::array();
     for (const Variant& v : f.variants)
       variants.push_back(v.id);
     out["families"].push_back({{"id", f.id}, {"question", f.question}, {"variants", variants}});
@@ -73,8 +76,8 @@ void print_text(const Context& context) {
 
 }  // namespace
 
-void add_list(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand(
+void add_list(Command& app, Context& context) {
+  Command* command = app.add_subcommand(
       "list", "families, variants, configs, device specs, and hardware counters");
   auto json = std::make_shared<bool>(false);
   command->add_flag("--json", *json, "machine-readable");
@@ -82,7 +85,7 @@ void add_list(CLI::App& app, Context& context) {
   add_list_metrics(*command, context);
   command->require_subcommand(0, 1);
   command->callback([&context, command, json] {
-    if (!command->get_subcommands().empty()) return;
+    if (command->has_chosen_subcommand()) return;
     context.action = [&context, json] {
       if (*json) {
         print_json(context);

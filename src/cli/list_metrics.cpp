@@ -1,11 +1,11 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/app.hpp"
 #include "core/counter_columns.hpp"
 #include "core/counters.hpp"
+#include "core/json_value.hpp"
 #include "gpu/hardware_counters.hpp"
 #include "report/text.hpp"
 
@@ -62,8 +62,8 @@ void print_metrics(const std::vector<NsightMetric>& metrics) {
 
 void print_json(const DeviceSpec& device, const std::vector<const Counter*>& counters,
                 const std::vector<NsightMetric>& metrics) {
-  nlohmann::ordered_json out{{"gpu", device.name}, {"chip", device.chip}};
-  out["counters"] = nlohmann::json::array();
+  Json out{{"gpu", device.name}, {"chip", device.chip}};
+  out["counters"] = Json::array();
   for (const Counter* counter : counters) {
     out["counters"].push_back({{"name", counter->id},
                                {"group", counter->group},
@@ -74,7 +74,7 @@ void print_json(const DeviceSpec& device, const std::vector<const Counter*>& cou
                                {"scale", counter->scale},
                                {"nsight_name", counter->nsight_name}});
   }
-  out["metrics"] = nlohmann::json::array();
+  out["metrics"] = Json::array();
   for (const NsightMetric& metric : metrics)
     out["metrics"].push_back({{"name", metric.name}, {"unit", metric.unit}, {"doc", metric.doc}});
   fmt::print("{}\n", out.dump(2));
@@ -118,8 +118,8 @@ ExitCode run(const Options& options) {
 
 }  // namespace
 
-void add_list_metrics(CLI::App& list, Context& context) {
-  CLI::App* command = list.add_subcommand(
+void add_list_metrics(Command& list, Context& context) {
+  Command* command = list.add_subcommand(
       "metrics", "hardware counters that run --counters reads, and what they are made from");
   auto options = std::make_shared<Options>();
   command->add_option("pattern", options->pattern,

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/app.hpp"
+#include "core/json_value.hpp"
 #include "core/run_estimate.hpp"
 #include "report/text.hpp"
 #include "report/text_table.hpp"
@@ -62,15 +62,15 @@ void print_text(const Plan& plan, const std::vector<PlannedCell>& cells) {
              cells.size(), plan.groups.size(), skipped, bytes_text(peak_bytes), seconds);
 }
 
-nlohmann::ordered_json to_json(const Plan& plan, const std::vector<PlannedCell>& cells) {
-  nlohmann::ordered_json out{
+Json to_json(const Plan& plan, const std::vector<PlannedCell>& cells) {
+  Json out{
       {"config", plan.config->name}, {"gpu", plan.device.name}, {"groups", plan.groups.size()}};
-  out["cells"] = nlohmann::json::array();
+  out["cells"] = Json::array();
   for (const PlannedCell& c : cells) {
-    nlohmann::ordered_json cell{{"key", c.key},
-                                {"device_bytes", c.device_bytes},
-                                {"estimated_seconds", c.seconds},
-                                {"skip_reason", nullptr}};
+    Json cell{{"key", c.key},
+              {"device_bytes", c.device_bytes},
+              {"estimated_seconds", c.seconds},
+              {"skip_reason", nullptr}};
     if (!c.skip_reason.empty()) cell["skip_reason"] = c.skip_reason;
     out["cells"].push_back(std::move(cell));
   }
@@ -83,7 +83,7 @@ ExitCode run(const Context& context, const Options& options) {
   const DeviceSpec& device =
       find_device_spec(specs, options.gpu.empty() ? kDefaultGpu : options.gpu).spec;
   if (options.gpu.empty()) fmt::print(stderr, "no --gpu given: planned for {}\n", device.name);
-  nlohmann::ordered_json json = nlohmann::json::array();
+  Json json = Json::array();
   for (const Config& config : configs) {
     const Plan plan = make_plan(config, device, context.resources, device.memory_bytes);
     const auto cells = planned_cells(plan, context.resources);
@@ -99,8 +99,8 @@ ExitCode run(const Context& context, const Options& options) {
 
 }  // namespace
 
-void add_plan(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand(
+void add_plan(Command& app, Context& context) {
+  Command* command = app.add_subcommand(
       "plan", "the cells of configs, their memory and estimated time; touches no GPU");
   auto options = std::make_shared<Options>();
   options->config.add_to(*command);

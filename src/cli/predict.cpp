@@ -1,8 +1,8 @@
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/app.hpp"
 #include "cli/basis.hpp"
+#include "core/json_value.hpp"
 #include "core/plan.hpp"
 #include "core/prediction.hpp"
 #include "core/traffic_terms.hpp"
@@ -33,8 +33,8 @@ std::string number(double value, int decimals) {
 }
 
 /// What a launch moves and executes, over all its kernels.
-nlohmann::ordered_json traffic_json(const std::vector<Traffic>& kernels) {
-  nlohmann::ordered_json json;
+Json traffic_json(const std::vector<Traffic>& kernels) {
+  Json json;
   for (const TrafficTerm& term : traffic_terms())
     json[std::string(term.id)] = total(term, kernels);
   return json;
@@ -78,7 +78,7 @@ class PredictionReport {
     }
   }
 
-  const nlohmann::ordered_json& json() const { return json_; }
+  const Json& json() const { return json_; }
 
   void print_csv() const {
     for (const auto& record : records_)
@@ -123,20 +123,20 @@ class PredictionReport {
 
   void add_json(const std::string& key, const Prediction& p) {
     const auto optional = [](const std::optional<double>& x) {
-      return x ? nlohmann::ordered_json(*x) : nlohmann::ordered_json(nullptr);
+      return x ? Json(*x) : Json(nullptr);
     };
-    nlohmann::ordered_json j{{"key", key},
-                             {"skip_reason", nullptr},
-                             {"useful_bytes", p.work.bytes_read + p.work.bytes_written},
-                             {"moved_bytes", p.work.moved_read + p.work.moved_written},
-                             {"operations", total_operations(p.work)},
-                             {"dram_time_us", optional(p.limit.dram_us)},
-                             {"compute_time_us", optional(p.limit.compute_us)},
-                             {"limit_time_us", optional(p.limit.time_us)},
-                             {"limit_by", p.limit.by},
-                             {"measured_limit_time_us", optional(p.measured_limit.time_us)},
-                             {"predicted_time_us", optional(p.time_us)},
-                             {"bound_by", p.bound_by}};
+    Json j{{"key", key},
+           {"skip_reason", nullptr},
+           {"useful_bytes", p.work.bytes_read + p.work.bytes_written},
+           {"moved_bytes", p.work.moved_read + p.work.moved_written},
+           {"operations", total_operations(p.work)},
+           {"dram_time_us", optional(p.limit.dram_us)},
+           {"compute_time_us", optional(p.limit.compute_us)},
+           {"limit_time_us", optional(p.limit.time_us)},
+           {"limit_by", p.limit.by},
+           {"measured_limit_time_us", optional(p.measured_limit.time_us)},
+           {"predicted_time_us", optional(p.time_us)},
+           {"bound_by", p.bound_by}};
     if (!p.traffic.empty()) j["traffic"] = traffic_json(p.traffic);
     for (const Term& term : p.terms)
       j["terms_us"][term.resource] = term.time_us;
@@ -162,7 +162,7 @@ class PredictionReport {
   const Plan& plan_;
   const KernelResources& resources_;
   std::vector<std::vector<std::string>> rows_;
-  nlohmann::ordered_json json_ = nlohmann::json::array();
+  Json json_ = Json::array();
   std::vector<std::vector<Field>> records_;
   std::size_t stand_ins_ = 0;
   std::size_t without_registers_ = 0;
@@ -172,7 +172,7 @@ ExitCode run(const Context& context, const Options& options) {
   const auto configs = options.config.read(context.registry);
   const auto specs = device_specs();
   const DeviceSpec& device = find_device_spec(specs, options.gpu).spec;
-  nlohmann::ordered_json json = nlohmann::json::array();
+  Json json = Json::array();
   if (options.csv)
     fmt::print("key,predicted_time_us,bound_by,limit_time_us,limit_by,measured_limit_time_us\r\n");
   for (const Config& config : configs) {
@@ -192,14 +192,14 @@ ExitCode run(const Context& context, const Options& options) {
 
 }  // namespace
 
-void add_predict(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand(
+void add_predict(Command& app, Context& context) {
+  Command* command = app.add_subcommand(
       "predict", "what first principles say of configs on a named GPU; no GPU needed");
   auto options = std::make_shared<Options>();
   options->config.add_to(*command);
   command->add_option("--gpu", options->gpu, "id, name or alias of a listed GPU (gpuexp list)")
       ->required();
-  CLI::Option* json = command->add_flag("--json", options->json, "machine-readable");
+  Option* json = command->add_flag("--json", options->json, "machine-readable");
   command->add_flag("--csv", options->csv, "times alone, one line per cell")->excludes(json);
   command->footer("example: gpuexp predict wave_quantization --gpu h200");
   command->callback([&context, options] {

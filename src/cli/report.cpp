@@ -38,15 +38,15 @@ ExitCode run(const Options& options) {
 
 }  // namespace
 
-void add_report(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand("report", "render results again");
+void add_report(Command& app, Context& context) {
+  Command* command = app.add_subcommand("report", "render results again");
   auto options = std::make_shared<Options>();
   command
       ->add_option("results", options->file,
                    "a results.json, or the folder of a run, of which the log is read")
       ->required();
   command->add_option("--format", options->format, "default table")
-      ->check(CLI::IsMember({"table", "csv", "markdown", "json"}));
+      ->one_of({"table", "csv", "markdown", "json"});
   command->add_flag("--no-samples", options->no_samples,
                     "leave raw samples, most of its bytes, out of --format json");
   command->footer(

@@ -71,9 +71,9 @@ DeviceOptions device_options(const Options& options) {
   return device;
 }
 
-class Command {
+class Run {
  public:
-  Command(const Context& context, const Options& options) : context_(context), options_(options) {
+  Run(const Context& context, const Options& options) : context_(context), options_(options) {
     if (options.resume.empty()) {
       configs_ = options.config.read(context.registry);
     } else {
@@ -309,13 +309,13 @@ class Command {
   std::vector<Plan> plans_;
 };
 
-void add_device_options(CLI::App& command, Options& options) {
+void add_device_options(Command& command, Options& options) {
   command.add_option("--device", options.device.device,
                      "ordinal of the GPU (gpuexp info); default 0");
   command
       .add_option("--launch-timeout", options.device.launch_timeout_s,
                   "seconds that one launch may take before its cell becomes a timeout; default 30")
-      ->check(CLI::PositiveNumber);
+      ->positive();
   command.add_flag(
       "--no-isolate", options.no_isolate,
       "no second process: a fault ends the run, and the GPU does not wait for the host");
@@ -324,8 +324,8 @@ void add_device_options(CLI::App& command, Options& options) {
 
 }  // namespace
 
-void add_run(CLI::App& app, Context& context) {
-  CLI::App* command =
+void add_run(Command& app, Context& context) {
+  Command* command =
       app.add_subcommand("run", "verify and time every cell of configs, write CSV and JSON");
   auto options = std::make_shared<Options>();
   options->config.add_to(*command);
@@ -349,13 +349,13 @@ void add_run(CLI::App& app, Context& context) {
   command->add_flag(
       "--no-gate", options->no_gate,
       "never hold the GPU until a launch is queued; times then hold the host's latency");
-  CLI::Option* const against = command->add_option(
+  Option* const against = command->add_option(
       "--against", options->against,
       "compare with these earlier results (a results.json or a run's folder) at the end");
   against->excludes("--profile");
   options->comparison.add_to(*command, against);
-  CLI::Option* const config = command->get_option("config");
-  CLI::Option* const resume = command->add_option(
+  Option* const config = command->get_option("config");
+  Option* const resume = command->add_option(
       "--resume", options->resume, "go on with the run in this folder: what is missing or failed");
   config->required(false);
   for (const char* fixed :
@@ -368,15 +368,15 @@ void add_run(CLI::App& app, Context& context) {
       "results, 4 failed cells, 5 no usable GPU, 6 the comparison failed its gate, 130 "
       "interrupted");
   command->callback([&context, options, config, resume] {
-    if (config->empty() && resume->empty()) throw CLI::RequiredError("config");
+    if (!config->given() && !resume->given()) fail_required("config");
     if (!options->counters.empty())
       options->config.overrides.sets.push_back("counters=" + options->counters);
-    context.action = [&context, options] { return Command(context, *options).run(); };
+    context.action = [&context, options] { return Run(context, *options).run(); };
   });
 }
 
-void add_verify(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand(
+void add_verify(Command& app, Context& context) {
+  Command* command = app.add_subcommand(
       "verify", "check every cell of configs against its fp64 reference; no timing");
   auto options = std::make_shared<Options>();
   options->verify_only = true;
@@ -388,7 +388,7 @@ void add_verify(CLI::App& app, Context& context) {
   add_device_options(*command, *options);
   command->footer("example: gpuexp verify all --filter 'matmul*/*'");
   command->callback([&context, options] {
-    context.action = [&context, options] { return Command(context, *options).run(); };
+    context.action = [&context, options] { return Run(context, *options).run(); };
   });
 }
 

@@ -26,13 +26,13 @@ ExitCode run(const Context& context, const Options& options) {
 
 }  // namespace
 
-void add_schema(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand(
+void add_schema(Command& app, Context& context) {
+  Command* command = app.add_subcommand(
       "schema", "the JSON Schema of configs or of results.json, for editors and validators");
   auto options = std::make_shared<Options>();
   command->add_option("of", options->of, "config or results; default config")
       ->type_name("TEXT")
-      ->check(CLI::IsMember({"config", "results"}));
+      ->one_of({"config", "results"});
   command->add_option("--out", options->out, "write it there instead of to standard output");
   command->footer("example: gpuexp schema results --out results.schema.json");
   command->callback([&context, options] {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/interrupts.hpp"
+#include "core/json_value.hpp"
 #include "gpu/cuda_executor.hpp"
 #include "worker/remote_executor.hpp"
 #include "worker/serve.hpp"
@@ -15,8 +16,6 @@
 namespace gpuexp::cli {
 
 namespace {
-
-using wire::Json;
 
 /// Calls visit(name, member) for everything that a device tells about itself.
 template <class Info, class Visit>
@@ -172,9 +171,9 @@ void make_room_for_watcher(DeviceOptions& options, bool quiet) {
   if (!quiet) fmt::print(stderr, "gpuexp: {} is watching: one process, and no gate\n", tool);
 }
 
-void add_worker(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand("worker", "owns the GPU for run and verify");
-  command->group("");
+void add_worker(Command& app, Context& context) {
+  Command* command = app.add_subcommand("worker", "owns the GPU for run and verify");
+  command->hide();
   auto device = std::make_shared<int>(0);
   auto no_gate = std::make_shared<bool>(false);
   command->add_option("--device", *device, "ordinal of the GPU");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/json_node.hpp"
+#include "core/json_value.hpp"
 
 namespace gpuexp {
 
@@ -38,14 +39,14 @@ Ceilings CeilingsFile::ceilings() const {
 }
 
 std::string to_json(const CeilingsFile& file) {
-  nlohmann::ordered_json json = {{"schema_version", kSchemaVersion},
-                                 {"device", file.device},
-                                 {"uuid", file.conditions.uuid},
-                                 {"driver_version", file.conditions.driver_version},
-                                 {"cuda_toolkit", file.conditions.cuda_toolkit},
-                                 {"git_commit", file.git_commit},
-                                 {"utc", file.utc},
-                                 {"ceilings", nlohmann::ordered_json::object()}};
+  Json json = {{"schema_version", kSchemaVersion},
+               {"device", file.device},
+               {"uuid", file.conditions.uuid},
+               {"driver_version", file.conditions.driver_version},
+               {"cuda_toolkit", file.conditions.cuda_toolkit},
+               {"git_commit", file.git_commit},
+               {"utc", file.utc},
+               {"ceilings", Json::object()}};
   for (const CeilingTerm& term : ceiling_terms()) {
     const auto found = file.measured.find(term.id);
     if (found == file.measured.end()) continue;
@@ -56,7 +57,7 @@ std::string to_json(const CeilingsFile& file) {
                                  {"unit", term.unit},
                                  {"from", m.from}};
   }
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return json.dump(2) + "\n";
 }
 
 CeilingsFile read_ceilings_file(const std::filesystem::path& path) {

@@ -8,6 +8,7 @@
 #include "core/config_axes.hpp"
 #include "core/config_experiment.hpp"
 #include "core/config_overrides.hpp"
+#include "core/json_value.hpp"
 #include "core/sha256.hpp"
 
 namespace gpuexp {

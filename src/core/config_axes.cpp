@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "core/config_keys.hpp"
+#include "core/json_value.hpp"
 #include "core/names.hpp"
 
 namespace gpuexp {

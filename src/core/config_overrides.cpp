@@ -7,6 +7,7 @@
 
 #include "core/config_axes.hpp"
 #include "core/config_experiment.hpp"
+#include "core/json_value.hpp"
 #include "core/names.hpp"
 
 namespace gpuexp {
@@ -98,7 +99,7 @@ bool set(const Setting& setting, Experiment& experiment) {
   for (const MeasureKey& key : kMeasureKeys) {
     if (setting.key != fmt::format("{}{}", kMeasurePrefix, key.key.name)) continue;
     const Json list = to_json_list(setting, false);
-    const Json& value = list.size() == 1 ? list[0] : list;
+    const Json& value = list.size() == 1 ? list.at(0) : list;
     read_measure_setting(Node(value, setting.option, path), key, experiment.measure);
     return true;
   }

@@ -13,6 +13,7 @@
 #include "core/config_keys.hpp"
 #include "core/counters.hpp"
 #include "core/json_schema_parts.hpp"
+#include "core/json_value.hpp"
 
 namespace gpuexp {
 

@@ -9,6 +9,7 @@
 
 #include "core/ceilings.hpp"
 #include "core/json_node.hpp"
+#include "core/json_value.hpp"
 #include "core/names.hpp"
 
 namespace gpuexp {

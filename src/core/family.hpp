@@ -8,13 +8,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/callback.hpp"
 #include "core/device_spec.hpp"
 #include "core/move.hpp"
 #include "core/traffic.hpp"
@@ -89,47 +89,66 @@ struct LaunchContext {
   int device;       ///< ordinal, for libraries that keep a handle per device
 };
 
-struct Variant {
+/// What a variant says of itself in words and figures.
+struct VariantFacts {
   std::string id;   ///< the mechanism, unique in the family
   std::string why;  ///< what changed, what it relieves, what it costs, which counter should move
   std::string
       compare_to;  ///< the variant that differs by this mechanism alone; empty for the first rung
-  /// What counters should do against compare_to: `why` in a form that tests hold against a GPU.
-  /// The first is the one that the mechanism is about. Every variant with a compare_to has some,
-  /// unless it is a vendor's.
-  std::vector<Move> moves;
   bool is_vendor = false;          ///< a library call: shapes are not known
   int min_compute_capability = 0;  ///< 80 for 8.0
   /// `launch` waits for the GPU: the GPU cannot be held back until the launch is queued, and the
   /// launch cannot be captured into a graph.
   bool synchronizes = false;
+  /// The values decide what a launch does; `traffic` is what it does for values that are typical of
+  /// their distribution.
+  bool traffic_is_typical = false;
   /// Names of the output buffers that a launch fills; empty: all of them. Verification and error
   /// columns of this variant look at these alone. For families whose variants differ in what they
   /// store, such as its type.
   std::vector<std::string> writes;
-
-  /// A reason when this variant cannot run this problem on this device ("needs k divisible by 8").
-  std::function<std::optional<std::string>(const void* problem, const DeviceSpec&)> unsupported;
   /// A reason when a library this variant needs is absent on this machine. Touches no GPU.
-  std::function<std::optional<std::string>()> unavailable;
-  std::function<std::vector<Shape>(const void* problem, const DeviceSpec&)> shapes;
-  std::function<Work(const void* problem)> work;
-  /// What each kernel of a launch moves and executes, in the order of `shapes`; none for vendor
-  /// libraries.
-  std::function<std::vector<Traffic>(const void* problem, const DeviceSpec&)> traffic;
-  /// The values decide what a launch does; `traffic` is what it does for values that are typical of
-  /// their distribution.
-  bool traffic_is_typical = false;
-  std::function<std::int64_t(const void* problem, const DeviceSpec&)> workspace_bytes;
-  /// Host-pure facts about how this problem is run (load width, number of tiles).
-  std::function<MetricValues(const void* problem, const DeviceSpec&)> metrics;
-  std::function<void(const void* problem, const void* data, const LaunchContext&)> launch;
-  /// Optional: numbers read from this variant's results after a verified launch, outside any timed
-  /// region. May use the workspace, launch kernels of its own and wait for the stream.
-  std::function<MetricValues(const void* problem, const void* data, const LaunchContext&)>
-      measured_metrics;
+  Callback<std::optional<std::string>()> unavailable;
+
+  // Defined once, in family.cpp: every family file would compile them again.
+  VariantFacts();
+  VariantFacts(const VariantFacts&);
+  VariantFacts(VariantFacts&&) noexcept;
+  VariantFacts& operator=(const VariantFacts&);
+  VariantFacts& operator=(VariantFacts&&) noexcept;
+  ~VariantFacts();
 
   bool fills(std::string_view output) const;
+};
+
+struct Variant : VariantFacts {
+  Variant();
+  Variant(const VariantFacts& facts, std::vector<Move> expected);
+  Variant(const Variant&);
+  Variant(Variant&&) noexcept;
+  Variant& operator=(const Variant&);
+  Variant& operator=(Variant&&) noexcept;
+  ~Variant();
+
+  /// What counters should do against compare_to: `why` in a form that tests hold against a GPU.
+  /// The first is the one that the mechanism is about. Every variant with a compare_to has some,
+  /// unless it is a vendor's.
+  std::vector<Move> moves;
+  /// A reason when this variant cannot run this problem on this device ("needs k divisible by 8").
+  Callback<std::optional<std::string>(const void* problem, const DeviceSpec&)> unsupported;
+  Callback<std::vector<Shape>(const void* problem, const DeviceSpec&)> shapes;
+  Callback<Work(const void* problem)> work;
+  /// What each kernel of a launch moves and executes, in the order of `shapes`; none for vendor
+  /// libraries.
+  Callback<std::vector<Traffic>(const void* problem, const DeviceSpec&)> traffic;
+  Callback<std::int64_t(const void* problem, const DeviceSpec&)> workspace_bytes;
+  /// Host-pure facts about how this problem is run (load width, number of tiles).
+  Callback<MetricValues(const void* problem, const DeviceSpec&)> metrics;
+  Callback<void(const void* problem, const void* data, const LaunchContext&)> launch;
+  /// Optional: numbers read from this variant's results after a verified launch, outside any timed
+  /// region. May use the workspace, launch kernels of its own and wait for the stream.
+  Callback<MetricValues(const void* problem, const void* data, const LaunchContext&)>
+      measured_metrics;
 };
 
 /// Where a reference writes one output: the exact value and the magnitude that the tolerance scales
@@ -153,13 +172,20 @@ enum class BufferRole { input, output };
 struct Buffer {
   std::string name;
   BufferRole role;
-  std::function<DataType(const void* problem)> type;
-  std::function<std::int64_t(const void* problem)> count;  ///< elements
+  Callback<DataType(const void* problem)> type;
+  Callback<std::int64_t(const void* problem)> count;  ///< elements
   /// Outputs only: overrides Family::tolerance, for families whose outputs differ in type.
-  std::function<Tolerance(const void* problem)> tolerance;
+  Callback<Tolerance(const void* problem)> tolerance;
 };
 
 struct Family {
+  Family();
+  Family(const Family&);
+  Family(Family&&) noexcept;
+  Family& operator=(const Family&);
+  Family& operator=(Family&&) noexcept;
+  ~Family();
+
   std::string id;        ///< equals the stem of its file in kernels/
   std::string question;  ///< the one question that the family answers
   std::string physics;   ///< a paragraph: why the hardware behaves so
@@ -169,32 +195,30 @@ struct Family {
   std::vector<Variant> variants;
   std::string tolerance_derivation;
 
-  std::function<std::shared_ptr<const void>(const Values&)> make_problem;
+  Callback<std::shared_ptr<const void>(const Values&)> make_problem;
   /// Binds one device (or, for host_reference, host) pointer per buffer.
-  std::function<std::shared_ptr<const void>(const std::vector<void*>&)> make_data;
+  Callback<std::shared_ptr<const void>(const std::vector<void*>&)> make_data;
 
   /// Extents of the output grid that shapes must cover.
-  std::function<Extent(const void* problem)> outputs;
-  std::function<std::optional<std::string>(const void* problem, const DeviceSpec&)> unsupported;
+  Callback<Extent(const void* problem)> outputs;
+  Callback<std::optional<std::string>(const void* problem, const DeviceSpec&)> unsupported;
   /// Fills the inputs on the device; equal seeds give equal inputs.
-  std::function<void(const void* problem, const void* data, std::uint64_t seed, Stream)> prepare;
+  Callback<void(const void* problem, const void* data, std::uint64_t seed, Stream)> prepare;
   /// Untimed work before every launch (clearing an accumulator); may be empty.
-  std::function<void(const void* problem, const void* data, Stream)> reset;
+  Callback<void(const void* problem, const void* data, Stream)> reset;
   /// The plain fp64 reference on the device, one view per output buffer in declaration order.
-  std::function<void(const void* problem, const void* data, const std::vector<ReferenceView>&,
-                     Stream)>
+  Callback<void(const void* problem, const void* data, const std::vector<ReferenceView>&, Stream)>
       reference;
   /// The same by plain host loops, on host pointers; tests hold `reference` against it at small
   /// sizes.
-  std::function<void(const void* problem, const void* data, const std::vector<ReferenceView>&)>
+  Callback<void(const void* problem, const void* data, const std::vector<ReferenceView>&)>
       host_reference;
   /// Optional: what the result would be had the inputs never been rounded; the error columns refer
   /// to it.
-  std::function<void(const void* problem, const void* data, const std::vector<ReferenceView>&,
-                     Stream)>
+  Callback<void(const void* problem, const void* data, const std::vector<ReferenceView>&, Stream)>
       accuracy_reference;
   /// For every output that has no tolerance of its own.
-  std::function<Tolerance(const void* problem)> tolerance;
+  Callback<Tolerance(const void* problem)> tolerance;
 
   const Variant* find(std::string_view variant_id) const;
   const Parameter* find_parameter(std::string_view name) const;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,7 +11,6 @@
 #include <vector>
 
 #include "core/family.hpp"
-#include "core/registry.hpp"
 
 namespace gpuexp {
 
@@ -33,81 +31,87 @@ struct DataTypeOf<std::uint64_t> : std::integral_constant<DataType, DataType::ui
 
 /// A Variant whose callbacks see the family's own structs. Fields mean what they mean in Variant.
 template <class Problem, class Data>
-struct VariantOf {
-  std::string id;
-  std::string why;
-  std::string compare_to;
-  std::vector<MoveOf<Problem>> moves;
-  bool is_vendor = false;
-  int min_compute_capability = 0;
-  bool synchronizes = false;
-  std::vector<std::string> writes;
-  std::function<std::optional<std::string>(const Problem&, const DeviceSpec&)> unsupported;
-  std::function<std::optional<std::string>()> unavailable;
-  std::function<std::vector<Shape>(const Problem&, const DeviceSpec&)> shapes;
-  std::function<Work(const Problem&)> work;
-  std::function<std::vector<Traffic>(const Problem&, const DeviceSpec&)> traffic;
-  bool traffic_is_typical = false;
-  std::function<std::int64_t(const Problem&, const DeviceSpec&)> workspace_bytes;
-  std::function<MetricValues(const Problem&, const DeviceSpec&)> metrics;
-  std::function<void(const Problem&, const Data&, const LaunchContext&)> launch;
-  std::function<MetricValues(const Problem&, const Data&, const LaunchContext&)> measured_metrics;
+struct VariantOf : VariantFacts {
+  /// A function of the problem, or of the problem and its buffers, and of what the signature names.
+  template <class Signature>
+  using OnProblem = TypedCallback<Signature, Problem>;
+  template <class Signature>
+  using OnData = TypedCallback<Signature, Problem, Data>;
+
+  MovesOf<Problem> moves;
+  OnProblem<std::optional<std::string>(const DeviceSpec&)> unsupported;
+  OnProblem<std::vector<Shape>(const DeviceSpec&)> shapes;
+  OnProblem<Work()> work;
+  OnProblem<std::vector<Traffic>(const DeviceSpec&)> traffic;
+  OnProblem<std::int64_t(const DeviceSpec&)> workspace_bytes;
+  OnProblem<MetricValues(const DeviceSpec&)> metrics;
+  OnData<void(const LaunchContext&)> launch;
+  OnData<MetricValues(const LaunchContext&)> measured_metrics;
 };
 
-namespace detail {
-
-/// Lifts a callback on typed structs to one on opaque pointers; an empty callback stays empty. The
-/// opaque pointers come from make_problem and make_data of the same family, so the casts are right
-/// by construction.
-template <class Typed, class R, class... Rest>
-std::function<R(const void*, Rest...)> erase(std::function<R(const Typed&, Rest...)> f) {
-  if (!f) return {};
-  return [f = std::move(f)](const void* a, Rest... rest) -> R {
-    return f(*static_cast<const Typed*>(a), std::forward<Rest>(rest)...);
-  };
-}
-
-template <class A, class B, class R, class... Rest>
-std::function<R(const void*, const void*, Rest...)> erase2(
-    std::function<R(const A&, const B&, Rest...)> f) {
-  if (!f) return {};
-  return [f = std::move(f)](const void* a, const void* b, Rest... rest) -> R {
-    return f(*static_cast<const A*>(a), *static_cast<const B*>(b), std::forward<Rest>(rest)...);
-  };
-}
-
-}  // namespace detail
-
-template <class Problem, class Data>
-class FamilyOf {
+/// What of a declaration needs no types. Every family file would compile it again, were it in the
+/// template below.
+class FamilyDeclaration {
  public:
-  using Variant = VariantOf<Problem, Data>;
-
-  FamilyOf(std::string id, std::string question) {
-    family_.id = std::move(id);
-    family_.question = std::move(question);
-  }
-
   std::string physics;               ///< why the hardware behaves so; one paragraph
   std::string tolerance_derivation;  ///< the bound behind `tolerance`, with its source
-  std::function<Extent(const Problem&)> outputs;
-  std::function<std::optional<std::string>(const Problem&, const DeviceSpec&)> unsupported;
-  std::function<void(const Problem&, const Data&, std::uint64_t seed, Stream)> prepare;
-  std::function<void(const Problem&, const Data&, Stream)> reset;
-  std::function<void(const Problem&, const Data&, const std::vector<ReferenceView>&, Stream)>
-      reference;
-  std::function<void(const Problem&, const Data&, const std::vector<ReferenceView>&)>
-      host_reference;
-  std::function<void(const Problem&, const Data&, const std::vector<ReferenceView>&, Stream)>
-      accuracy_reference;
-  std::function<Tolerance(const Problem&)> tolerance;
+
+ protected:
+  using SetMember = Callback<void(void* problem, const Value&)>;
+  using BindMember = Callback<void(void* data, void* pointer)>;
+  using MakeStruct = Callback<std::shared_ptr<void>()>;
+
+  FamilyDeclaration(std::string id, std::string question);
+  FamilyDeclaration(const FamilyDeclaration&);
+  ~FamilyDeclaration();
+
+  void add_extent(std::string name, std::int64_t default_value, std::int64_t max, std::string doc,
+                  SetMember set);
+  void add_number(std::string name, Value default_value, double min, double max, std::string unit,
+                  std::string doc, SetMember set);
+  void add_choice(std::string name, std::vector<std::string> choices, std::string doc,
+                  SetMember set);
+  void add_buffer(std::string name, BufferRole role, Callback<DataType(const void*)> type,
+                  Callback<std::int64_t(const void*)> count, BindMember bind);
+  void set_own_tolerance(Callback<Tolerance(const void*)> tolerance);  ///< of the buffer added last
+  static Callback<DataType(const void*)> always(DataType type);
+  void add_metric(std::string name, std::string unit, std::string doc);
+  void add_variant(gpuexp::Variant variant);
+  /// The family with everything added, which makes problems and data of the given structs.
+  Family declared(MakeStruct make_problem, MakeStruct make_data) const;
+
+ private:
+  Family family_;
+  std::vector<SetMember> setters_;
+  std::vector<BindMember> binders_;
+};
+
+template <class Problem, class Data>
+class FamilyOf : public FamilyDeclaration {
+ public:
+  using Variant = VariantOf<Problem, Data>;
+  template <class Signature>
+  using OnProblem = typename Variant::template OnProblem<Signature>;
+  template <class Signature>
+  using OnData = typename Variant::template OnData<Signature>;
+
+  FamilyOf(std::string id, std::string question)
+      : FamilyDeclaration(std::move(id), std::move(question)) {}
+
+  OnProblem<Extent()> outputs;
+  OnProblem<std::optional<std::string>(const DeviceSpec&)> unsupported;
+  OnData<void(std::uint64_t seed, Stream)> prepare;
+  OnData<void(Stream)> reset;
+  OnData<void(const std::vector<ReferenceView>&, Stream)> reference;
+  OnData<void(const std::vector<ReferenceView>&)> host_reference;
+  OnData<void(const std::vector<ReferenceView>&, Stream)> accuracy_reference;
+  OnProblem<Tolerance()> tolerance;
 
   /// A size of the problem, at least 1.
   template <class Int>
   FamilyOf& extent(std::string name, Int Problem::*member, std::int64_t default_value,
                    std::int64_t max, std::string doc) {
-    integer(std::move(name), member, default_value, 1, max, "", std::move(doc));
-    family_.parameters.back().is_extent = true;
+    add_extent(std::move(name), default_value, max, std::move(doc), integer_setter(member));
     return *this;
   }
 
@@ -115,27 +119,18 @@ class FamilyOf {
   template <class Int>
   FamilyOf& integer(std::string name, Int Problem::*member, std::int64_t default_value,
                     std::int64_t min, std::int64_t max, std::string unit, std::string doc) {
-    static_assert(std::is_integral<Int>::value, "an integer parameter binds to an integer member");
-    add_parameter({std::move(name),
-                   default_value,
-                   std::move(unit),
-                   std::move(doc),
-                   static_cast<double>(min),
-                   static_cast<double>(max),
-                   {},
-                   false},
-                  [member](Problem& p, const Value& v) {
-                    p.*member = static_cast<Int>(std::get<std::int64_t>(v));
-                  });
+    add_number(std::move(name), default_value, static_cast<double>(min), static_cast<double>(max),
+               std::move(unit), std::move(doc), integer_setter(member));
     return *this;
   }
 
   /// A real number in [min, max].
   FamilyOf& real(std::string name, double Problem::*member, double default_value, double min,
                  double max, std::string unit, std::string doc) {
-    add_parameter(
-        {std::move(name), default_value, std::move(unit), std::move(doc), min, max, {}, false},
-        [member](Problem& p, const Value& v) { p.*member = std::get<double>(v); });
+    add_number(std::move(name), default_value, min, max, std::move(unit), std::move(doc),
+               [member](void* p, const Value& v) {
+                 static_cast<Problem*>(p)->*member = std::get<double>(v);
+               });
     return *this;
   }
 
@@ -143,142 +138,116 @@ class FamilyOf {
   template <class T>
   FamilyOf& choice(std::string name, T Problem::*member,
                    std::vector<std::pair<std::string, T>> options, std::string doc) {
-    Parameter parameter{
-        std::move(name), options.front().first, "", std::move(doc), 0, 0, {}, false};
+    std::vector<std::string> names;
     for (const auto& option : options)
-      parameter.choices.push_back(option.first);
-    add_parameter(std::move(parameter),
-                  [member, options = std::move(options)](Problem& p, const Value& v) {
-                    for (const auto& option : options) {
-                      if (option.first == std::get<std::string>(v)) p.*member = option.second;
-                    }
-                  });
+      names.push_back(option.first);
+    add_choice(std::move(name), std::move(names), std::move(doc),
+               [member, options = std::move(options)](void* p, const Value& v) {
+                 for (const auto& option : options) {
+                   if (option.first == std::get<std::string>(v))
+                     static_cast<Problem*>(p)->*member = option.second;
+                 }
+               });
     return *this;
   }
 
   /// A buffer of `count(problem)` elements whose type is that of the member it binds to.
   template <class T, class Count>
   FamilyOf& input(std::string name, T* Data::*member, Count count) {
-    return buffer(
-        std::move(name), BufferRole::input, member,
-        [](const Problem&) { return DataTypeOf<std::remove_const_t<T>>::value; }, count);
+    return buffer(std::move(name), BufferRole::input, member,
+                  DataTypeOf<std::remove_const_t<T>>::value, count);
   }
   template <class T, class Count>
   FamilyOf& output(std::string name, T* Data::*member, Count count) {
-    return buffer(
-        std::move(name), BufferRole::output, member,
-        [](const Problem&) { return DataTypeOf<T>::value; }, count);
+    return buffer(std::move(name), BufferRole::output, member, DataTypeOf<T>::value, count);
   }
   /// An output with a tolerance of its own.
   template <class T, class Count>
   FamilyOf& output(std::string name, T* Data::*member, Count count,
-                   std::function<Tolerance(const Problem&)> own_tolerance) {
+                   OnProblem<Tolerance()> own_tolerance) {
     output(std::move(name), member, count);
-    family_.buffers.back().tolerance = detail::erase(std::move(own_tolerance));
+    set_own_tolerance(own_tolerance.erased());
     return *this;
   }
   /// A buffer whose element type depends on the problem; the member is a void pointer.
   template <class Type, class Count>
   FamilyOf& input(std::string name, void* Data::*member, Type type, Count count) {
-    return buffer(std::move(name), BufferRole::input, member, type, count);
+    return buffer(std::move(name), BufferRole::input, member, OnProblem<DataType()>(type).erased(),
+                  count);
   }
   template <class Type, class Count>
   FamilyOf& output(std::string name, void* Data::*member, Type type, Count count) {
-    return buffer(std::move(name), BufferRole::output, member, type, count);
+    return buffer(std::move(name), BufferRole::output, member, OnProblem<DataType()>(type).erased(),
+                  count);
   }
 
   /// Declares the column metric.<name>.
   FamilyOf& metric(std::string name, std::string unit, std::string doc) {
-    family_.metrics.push_back({std::move(name), std::move(unit), std::move(doc)});
+    add_metric(std::move(name), std::move(unit), std::move(doc));
     return *this;
   }
 
   /// Appends a variant; the order is that of the ladder, simplest first.
   FamilyOf& variant(Variant v) {
-    gpuexp::Variant erased;
-    erased.id = std::move(v.id);
-    erased.why = std::move(v.why);
-    erased.compare_to = std::move(v.compare_to);
-    for (MoveOf<Problem>& move : v.moves) {
-      erased.moves.push_back({std::move(move.counter), move.direction, move.factor,
-                              detail::erase(std::move(move.where))});
-    }
-    erased.is_vendor = v.is_vendor;
-    erased.min_compute_capability = v.min_compute_capability;
-    erased.synchronizes = v.synchronizes;
-    erased.writes = std::move(v.writes);
-    erased.unsupported = detail::erase(std::move(v.unsupported));
-    erased.unavailable = std::move(v.unavailable);
-    erased.shapes = detail::erase(std::move(v.shapes));
-    erased.work = detail::erase(std::move(v.work));
-    erased.traffic = detail::erase(std::move(v.traffic));
-    erased.traffic_is_typical = v.traffic_is_typical;
-    erased.workspace_bytes = detail::erase(std::move(v.workspace_bytes));
-    erased.metrics = detail::erase(std::move(v.metrics));
-    erased.launch = detail::erase2(std::move(v.launch));
-    erased.measured_metrics = detail::erase2(std::move(v.measured_metrics));
-    family_.variants.push_back(std::move(erased));
+    gpuexp::Variant erased(static_cast<const VariantFacts&>(v), v.moves.erased());
+    erased.unsupported = v.unsupported.erased();
+    erased.shapes = v.shapes.erased();
+    erased.work = v.work.erased();
+    erased.traffic = v.traffic.erased();
+    erased.workspace_bytes = v.workspace_bytes.erased();
+    erased.metrics = v.metrics.erased();
+    erased.launch = v.launch.erased();
+    erased.measured_metrics = v.measured_metrics.erased();
+    add_variant(std::move(erased));
     return *this;
   }
 
   /// The type-erased family.
   Family build() const {
-    Family f = family_;
-    f.physics = physics;
-    f.tolerance_derivation = tolerance_derivation;
-    f.make_problem = [setters = setters_](const Values& values) -> std::shared_ptr<const void> {
-      auto problem = std::make_shared<Problem>();
-      for (std::size_t i = 0; i < setters.size(); ++i)
-        setters[i](*problem, values.at(i));
-      return problem;
-    };
-    f.make_data =
-        [binders = binders_](const std::vector<void*>& pointers) -> std::shared_ptr<const void> {
-      auto data = std::make_shared<Data>();
-      for (std::size_t i = 0; i < binders.size(); ++i)
-        binders[i](*data, pointers.at(i));
-      return data;
-    };
-    f.outputs = detail::erase(outputs);
-    f.unsupported = detail::erase(unsupported);
-    f.prepare = detail::erase2(prepare);
-    f.reset = detail::erase2(reset);
-    f.reference = detail::erase2(reference);
-    f.host_reference = detail::erase2(host_reference);
-    f.accuracy_reference = detail::erase2(accuracy_reference);
-    f.tolerance = detail::erase(tolerance);
+    Family f = declared([] { return std::shared_ptr<void>(std::make_shared<Problem>()); },
+                        [] { return std::shared_ptr<void>(std::make_shared<Data>()); });
+    f.outputs = outputs.erased();
+    f.unsupported = unsupported.erased();
+    f.prepare = prepare.erased();
+    f.reset = reset.erased();
+    f.reference = reference.erased();
+    f.host_reference = host_reference.erased();
+    f.accuracy_reference = accuracy_reference.erased();
+    f.tolerance = tolerance.erased();
     return f;
   }
 
  private:
-  void add_parameter(Parameter parameter, std::function<void(Problem&, const Value&)> setter) {
-    family_.parameters.push_back(std::move(parameter));
-    setters_.push_back(std::move(setter));
+  template <class Int>
+  static SetMember integer_setter(Int Problem::*member) {
+    static_assert(std::is_integral<Int>::value, "an integer parameter binds to an integer member");
+    return [member](void* p, const Value& v) {
+      static_cast<Problem*>(p)->*member = static_cast<Int>(std::get<std::int64_t>(v));
+    };
   }
 
-  template <class T, class Type, class Count>
-  FamilyOf& buffer(std::string name, BufferRole role, T* Data::*member, Type type, Count count) {
-    family_.buffers.push_back({std::move(name),
-                               role,
-                               detail::erase(std::function<DataType(const Problem&)>(type)),
-                               detail::erase(std::function<std::int64_t(const Problem&)>(count)),
-                               {}});
-    binders_.push_back([member](Data& d, void* pointer) { d.*member = static_cast<T*>(pointer); });
+  template <class T, class Count>
+  FamilyOf& buffer(std::string name, BufferRole role, T* Data::*member, DataType type,
+                   Count count) {
+    return buffer(std::move(name), role, member, always(type), count);
+  }
+  template <class T, class Count>
+  FamilyOf& buffer(std::string name, BufferRole role, T* Data::*member,
+                   Callback<DataType(const void*)> type, Count count) {
+    add_buffer(std::move(name), role, std::move(type), OnProblem<std::int64_t()>(count).erased(),
+               [member](void* d, void* pointer) {
+                 static_cast<Data*>(d)->*member = static_cast<T*>(pointer);
+               });
     return *this;
   }
-
-  Family family_;
-  std::vector<std::function<void(Problem&, const Value&)>> setters_;
-  std::vector<std::function<void(Data&, void*)>> binders_;
 };
 
 /// Registers a family before main: `const Registration registration(declare());` at the bottom of
 /// its file.
 struct Registration {
   template <class Problem, class Data>
-  explicit Registration(const FamilyOf<Problem, Data>& family) {
-    Registry::global().add(family.build());
-  }
+  explicit Registration(const FamilyOf<Problem, Data>& family) : Registration(family.build()) {}
+  explicit Registration(Family family);
 };
 
 }  // namespace gpuexp

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "core/json_value.hpp"
 #include "core/names.hpp"
 
 namespace gpuexp {
@@ -45,7 +46,7 @@ void Node::expected(std::string_view what) const {
 
 void Node::check_keys(std::span<const Key> allowed) const {
   if (!json_->is_object()) expected("an object");
-  for (const auto& [key, value] : json_->get_ref<const Json::object_t&>()) {
+  for (const auto& [key, value] : json_->members()) {
     const auto is_it = [&key = key](const Key& k) { return k.name == key; };
     if (std::any_of(allowed.begin(), allowed.end(), is_it)) continue;
     std::vector<std::string> names;
@@ -57,9 +58,9 @@ void Node::check_keys(std::span<const Key> allowed) const {
 }
 
 std::optional<Node> Node::find(std::string_view key) const {
-  const auto it = json_->find(std::string(key));
-  if (it == json_->end()) return std::nullopt;
-  return Node(*it, source_, member_path(path_, key));
+  const Json* const found = json_->find(key);
+  if (!found) return std::nullopt;
+  return Node(*found, source_, member_path(path_, key));
 }
 
 Node Node::require(std::string_view key) const {
@@ -71,7 +72,7 @@ Node Node::require(std::string_view key) const {
 std::vector<std::pair<std::string, Node>> Node::members(std::string_view what) const {
   if (!json_->is_object()) expected(what);
   std::vector<std::pair<std::string, Node>> members;
-  for (const auto& [key, value] : json_->get_ref<const Json::object_t&>())
+  for (const auto& [key, value] : json_->members())
     members.emplace_back(key, Node(value, source_, member_path(path_, key)));
   return members;
 }
@@ -112,17 +113,17 @@ void Node::check_bounds(double value, const Bounds& bounds) const {
 }
 
 std::int64_t Node::integer(const Bounds& bounds) const {
-  if (json_->is_number_float())
+  if (json_->is_real())
     expected("an integer without point or exponent" + parenthesized(bounds.about));
   if (!json_->is_number()) expected("an integer" + parenthesized(bounds.about));
-  const bool fits = !json_->is_number_unsigned() ||
+  const bool fits = !json_->is_unsigned() ||
                     json_->get<std::uint64_t>() <= std::numeric_limits<std::int64_t>::max();
   check_bounds(fits ? json_->get<double>() : std::numeric_limits<double>::infinity(), bounds);
   return json_->get<std::int64_t>();
 }
 
 std::uint64_t Node::unsigned_integer() const {
-  if (!json_->is_number_unsigned()) expected("an integer from 0 to 18446744073709551615");
+  if (!json_->is_unsigned()) expected("an integer from 0 to 18446744073709551615");
   return json_->get<std::uint64_t>();
 }
 

@@ -1,6 +1,7 @@
 #include "core/json_reader.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -11,7 +12,9 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
+#include "core/json_value.hpp"
 #include "core/names.hpp"
 
 namespace gpuexp {
@@ -80,7 +83,7 @@ class TreeBuilder {
   Json build() {
     const Cursor first(text_.data(), &reached_);
     const Cursor last(text_.data() + text_.size(), &reached_);
-    Json::sax_parse(first, last, this);
+    nlohmann::ordered_json::sax_parse(first, last, this);
     return std::move(root_);
   }
 
@@ -96,7 +99,7 @@ class TreeBuilder {
     return add(Json(value));
   }
   bool string(std::string& value) { return add(Json(std::move(value))); }
-  bool binary(Json::binary_t&) { return false; }  // not in JSON text
+  bool binary(nlohmann::ordered_json::binary_t&) { return false; }  // not in JSON text
   bool start_object(std::size_t) { return open(Json::object()); }
   bool start_array(std::size_t) { return open(Json::array()); }
   bool end_object() { return close(); }
@@ -147,10 +150,10 @@ class TreeBuilder {
     if (open_.empty()) return root_ = std::move(value);
     Container& container = open_.back();
     if (container.json->is_array()) {
-      auto& items = container.json->get_ref<Json::array_t&>();
+      auto& items = container.json->items();
       return items.emplace_back(std::move(value));
     }
-    auto& members = container.json->get_ref<Json::object_t&>();
+    auto& members = container.json->members();
     return members.emplace_back(std::move(container.key), std::move(value)).second;
   }
 
@@ -174,9 +177,8 @@ class TreeBuilder {
     std::string path = "$";
     for (std::size_t i = 0; i + 1 < open_.size(); ++i) {
       const Json& json = *open_[i].json;
-      path = json.is_array()
-                 ? item_path(path, json.size() - 1)
-                 : member_path(path, json.get_ref<const Json::object_t&>().back().first);
+      path = json.is_array() ? item_path(path, json.size() - 1)
+                             : member_path(path, json.members().back().first);
     }
     return path;
   }
@@ -218,11 +220,12 @@ std::string read_text_file(const std::filesystem::path& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::string text;
-  if (file) {
-    text.resize(kMaxJsonBytes + 1);
-    file.read(text.data(), static_cast<std::streamsize>(text.size()));
-    text.resize(static_cast<std::size_t>(file.gcount()));
+  std::array<char, 1 << 14> part;
+  while (file && text.size() <= kMaxJsonBytes) {
+    file.read(part.data(), part.size());
+    text.append(part.data(), static_cast<std::size_t>(file.gcount()));
   }
+  text.resize(std::min(text.size(), kMaxJsonBytes + 1));
   if (!file.is_open() || file.bad())
     throw ConfigError(fmt::format("{}: cannot be read: {}", source, std::strerror(errno)));
   return text;
@@ -245,7 +248,7 @@ std::string item_path(std::string_view path, std::size_t index) {
 std::string describe(const Json& json) {
   if (json.is_object()) return json.empty() ? "an empty object" : "an object";
   if (json.is_array()) return json.empty() ? "an empty list" : "a list";
-  return shorten(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+  return shorten(json.dump(-1));
 }
 
 }  // namespace gpuexp

@@ -8,22 +8,13 @@
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json.hpp>
-
 #include "core/config_error.hpp"
+#include "core/json_value.hpp"
 
 namespace gpuexp {
 
-/// Objects keep their members in the order written: axes are swept in that order.
-using Json = nlohmann::ordered_json;
-
 inline constexpr std::size_t kMaxJsonBytes = std::size_t{16} << 20;
 inline constexpr std::size_t kMaxJsonDepth = 64;
-
-template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
 
 /// Throws ConfigError "<source>:<line>:<column>: <what was found and expected>"; lines and columns
 /// start at 1, columns count bytes. Integers that fit neither int64 nor uint64, and reals beyond

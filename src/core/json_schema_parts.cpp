@@ -1,5 +1,7 @@
 #include "core/json_schema_parts.hpp"
 
+#include "core/json_value.hpp"
+
 namespace gpuexp::json_schema {
 
 Json document(std::string_view title) {

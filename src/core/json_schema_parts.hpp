@@ -6,11 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include "core/json_value.hpp"
 
 namespace gpuexp::json_schema {
-
-using Json = nlohmann::ordered_json;
 
 /// A document of draft 2020-12, to which its description and definitions are added.
 Json document(std::string_view title);

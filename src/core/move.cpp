@@ -22,6 +22,10 @@ std::string_view name_of(Direction direction) {
   return "";
 }
 
+void add_move(std::vector<Move>& moves, Move move) {
+  moves.push_back(std::move(move));
+}
+
 bool happened(const Move& move, double from, double to) {
   const double factor = move.factor;
   switch (move.direction) {

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <array>
-#include <functional>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "core/callback.hpp"
 
 namespace gpuexp {
 
@@ -34,9 +36,25 @@ struct BasicMove {
   Condition where;  ///< problems at which it is promised; empty: at all of them
 };
 
-using Move = BasicMove<std::function<bool(const void* problem)>>;
+using Move = BasicMove<Callback<bool(const void* problem)>>;
+void add_move(std::vector<Move>& moves, Move move);
 template <class Problem>
-using MoveOf = BasicMove<std::function<bool(const Problem&)>>;
+using MoveOf = BasicMove<TypedCallback<bool(), Problem>>;
+
+/// A list of moves whose conditions see the family's own struct.
+template <class Problem>
+class MovesOf {
+ public:
+  MovesOf() = default;
+  MovesOf(std::initializer_list<MoveOf<Problem>> moves) {
+    for (const MoveOf<Problem>& move : moves)
+      add_move(erased_, {move.counter, move.direction, move.factor, move.where.erased()});
+  }
+  const std::vector<Move>& erased() const { return erased_; }
+
+ private:
+  std::vector<Move> erased_;
+};
 
 /// Whether the counter did what the move says, from the one variant to the other. Counters are not
 /// negative; one that was 0 and is not rises by any factor. False for NaN.

@@ -1,6 +1,7 @@
 #include "core/noise_file.hpp"
 
 #include "core/json_node.hpp"
+#include "core/json_value.hpp"
 
 namespace gpuexp {
 
@@ -9,7 +10,7 @@ namespace {}  // namespace
 std::string to_json(const NoiseFile& file) {
   const Calibration& c = file.calibration;
   const Json json = {{"schema_version", kNoiseSchemaVersion},
-                     {"device", or_null(file.device)},
+                     {"device", file.device},
                      {"relative", c.effect.relative},
                      {"absolute_us", c.effect.absolute_us},
                      {"runs", file.runs},
@@ -20,11 +21,11 @@ std::string to_json(const NoiseFile& file) {
                      {"false_with", c.false_with},
                      {"rate_bound", c.rate_bound},
                      {"margin", c.margin},
-                     {"git_commit", or_null(file.git_commit)},
-                     {"driver_version", or_null(file.driver_version)},
-                     {"cuda_toolkit", or_null(file.cuda_toolkit)},
-                     {"utc", or_null(file.utc)}};
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+                     {"git_commit", file.git_commit},
+                     {"driver_version", file.driver_version},
+                     {"cuda_toolkit", file.cuda_toolkit},
+                     {"utc", file.utc}};
+  return json.dump(2) + "\n";
 }
 
 RecordedEffect read_noise_file(const std::filesystem::path& path) {

@@ -7,22 +7,6 @@
 
 namespace gpuexp {
 
-bool Variant::fills(std::string_view output) const {
-  return writes.empty() || std::find(writes.begin(), writes.end(), output) != writes.end();
-}
-
-const Variant* Family::find(std::string_view variant_id) const {
-  const auto it = std::find_if(variants.begin(), variants.end(),
-                               [&](const Variant& v) { return v.id == variant_id; });
-  return it == variants.end() ? nullptr : &*it;
-}
-
-const Parameter* Family::find_parameter(std::string_view name) const {
-  const auto it = std::find_if(parameters.begin(), parameters.end(),
-                               [&](const Parameter& p) { return p.name == name; });
-  return it == parameters.end() ? nullptr : &*it;
-}
-
 namespace {
 
 // What a family must declare for the rest of the program to rely on it.

@@ -1,6 +1,7 @@
 #include "report/comparison_json.hpp"
 
 #include "core/json_reader.hpp"
+#include "core/json_value.hpp"
 #include "report/json_text.hpp"
 
 namespace gpuexp {
@@ -9,9 +10,9 @@ namespace {
 
 Json json_of_run(const ComparedRun& run) {
   return {{"file", run.file},
-          {"device", or_null(run.provenance.device.name)},
-          {"git_commit", or_null(run.provenance.git_commit)},
-          {"utc", or_null(run.provenance.utc)}};
+          {"device", run.provenance.device.name},
+          {"git_commit", run.provenance.git_commit},
+          {"utc", run.provenance.utc}};
 }
 
 Json json_of_tally(const Tally& tally) {

@@ -1,6 +1,7 @@
 #include "report/explanation_json.hpp"
 
 #include "core/json_reader.hpp"
+#include "core/json_value.hpp"
 #include "report/json_text.hpp"
 
 namespace gpuexp {
@@ -40,8 +41,8 @@ Json explanation_json(const ExperimentResults& experiment, const Explanation& e)
           {"compare_to", e.reference.variant()},
           {"mode", e.row.text("mode")},
           {"parameters", parameters_of(experiment, e.row)},
-          {"time_us", or_null(e.row.time_us())},
-          {"compare_to_time_us", or_null(e.reference.time_us())},
+          {"time_us", e.row.time_us()},
+          {"compare_to_time_us", e.reference.time_us()},
           {"factor", e.factor},
           {"factor_ci95_low", e.ratio ? Json(e.ratio->ci95.low) : Json(nullptr)},
           {"factor_ci95_high", e.ratio ? Json(e.ratio->ci95.high) : Json(nullptr)},
@@ -52,8 +53,8 @@ Json explanation_json(const ExperimentResults& experiment, const Explanation& e)
           {"not_seen", std::move(not_seen)},
           {"busiest", busy_json(e.busiest)},
           {"compare_to_busiest", busy_json(e.reference_busiest)},
-          {"accounted_factor", or_null(e.accounted)},
-          {"predicted_factor", or_null(e.predicted)},
+          {"accounted_factor", e.accounted},
+          {"predicted_factor", e.predicted},
           {"confidence", name_of(e.confidence)},
           {"text", text_of(experiment, e)}};
 }

@@ -1,6 +1,7 @@
 #include <map>
 
 #include "core/json_reader.hpp"
+#include "core/json_value.hpp"
 #include "report/health.hpp"
 #include "report/json_text.hpp"
 
@@ -23,10 +24,9 @@ Json json_of(const FigureFinding& f) {
   json["from"] = m ? Json(m->from) : Json(nullptr);
   json["band"] = nullptr;
   if (f.band) {
-    json["band"] = {
-        {"low", or_null(f.band->low)}, {"high", or_null(f.band->high)}, {"source", f.band->source}};
+    json["band"] = {{"low", f.band->low}, {"high", f.band->high}, {"source", f.band->source}};
   }
-  json["datasheet"] = or_null(f.datasheet);
+  json["datasheet"] = f.datasheet;
   json["verdict"] = std::string(name_of(f.finding.verdict));
   json["cost"] = f.finding.cost;
   json["likely"] = f.finding.likely;
@@ -35,47 +35,47 @@ Json json_of(const FigureFinding& f) {
 
 Json json_of(const LoadReadings& load) {
   return {{"rows", load.rows},
-          {"sm_clock_mhz", or_null(load.sm_clock_mhz)},
-          {"memory_clock_mhz", or_null(load.memory_clock_mhz)},
-          {"temperature_c", or_null(load.temperature_c)},
-          {"power_w", or_null(load.power_w)},
+          {"sm_clock_mhz", load.sm_clock_mhz},
+          {"memory_clock_mhz", load.memory_clock_mhz},
+          {"temperature_c", load.temperature_c},
+          {"power_w", load.power_w},
           {"clock_reasons", load.clock_reasons}};
 }
 
 Json json_of(const DeviceState& s) {
   Json json = {{"is_mig_instance", s.is_mig_instance},
-               {"mig_on", or_null(s.mig_on)},
-               {"ecc_on", or_null(s.ecc_on)},
-               {"ecc_on_next", or_null(s.ecc_on_next)},
-               {"ecc_on_by_default", or_null(s.ecc_on_by_default)},
-               {"uncorrected_errors", or_null(s.uncorrected_errors)},
-               {"uncorrected_errors_lifetime", or_null(s.uncorrected_errors_lifetime)},
-               {"row_remap_failed", or_null(s.row_remap_failed)},
-               {"row_remap_pending", or_null(s.row_remap_pending)},
-               {"page_retirement_pending", or_null(s.page_retirement_pending)},
-               {"power_w", or_null(s.power_w)},
-               {"power_limit_w", or_null(s.power_limit_w)},
-               {"power_limit_default_w", or_null(s.power_limit_default_w)},
-               {"temperature_c", or_null(s.temperature_c)},
-               {"slowdown_margin_c", or_null(s.slowdown_margin_c)},
-               {"sm_clock_mhz", or_null(s.sm_clock_mhz)},
-               {"sm_clock_max_mhz", or_null(s.sm_clock_max_mhz)},
-               {"sm_clock_max_boost_mhz", or_null(s.sm_clock_max_boost_mhz)},
-               {"sm_clock_set_mhz", or_null(s.sm_clock_set_mhz)},
-               {"sm_clock_set_by_default_mhz", or_null(s.sm_clock_set_by_default_mhz)},
-               {"memory_clock_mhz", or_null(s.memory_clock_mhz)},
-               {"memory_clock_max_mhz", or_null(s.memory_clock_max_mhz)},
-               {"performance_state", or_null(s.performance_state)},
-               {"clock_reasons", or_null(s.clock_reasons)},
-               {"pcie_generation", or_null(s.pcie_generation)},
-               {"pcie_generation_max", or_null(s.pcie_generation_max)},
-               {"pcie_generation_gpu_max", or_null(s.pcie_generation_gpu_max)},
-               {"pcie_width", or_null(s.pcie_width)},
-               {"pcie_width_max", or_null(s.pcie_width_max)},
-               {"persistence_on", or_null(s.persistence_on)},
-               {"compute_mode", or_null(s.compute_mode)},
-               {"processes", or_null(s.processes)},
-               {"process_bytes", or_null(s.process_bytes)}};
+               {"mig_on", s.mig_on},
+               {"ecc_on", s.ecc_on},
+               {"ecc_on_next", s.ecc_on_next},
+               {"ecc_on_by_default", s.ecc_on_by_default},
+               {"uncorrected_errors", s.uncorrected_errors},
+               {"uncorrected_errors_lifetime", s.uncorrected_errors_lifetime},
+               {"row_remap_failed", s.row_remap_failed},
+               {"row_remap_pending", s.row_remap_pending},
+               {"page_retirement_pending", s.page_retirement_pending},
+               {"power_w", s.power_w},
+               {"power_limit_w", s.power_limit_w},
+               {"power_limit_default_w", s.power_limit_default_w},
+               {"temperature_c", s.temperature_c},
+               {"slowdown_margin_c", s.slowdown_margin_c},
+               {"sm_clock_mhz", s.sm_clock_mhz},
+               {"sm_clock_max_mhz", s.sm_clock_max_mhz},
+               {"sm_clock_max_boost_mhz", s.sm_clock_max_boost_mhz},
+               {"sm_clock_set_mhz", s.sm_clock_set_mhz},
+               {"sm_clock_set_by_default_mhz", s.sm_clock_set_by_default_mhz},
+               {"memory_clock_mhz", s.memory_clock_mhz},
+               {"memory_clock_max_mhz", s.memory_clock_max_mhz},
+               {"performance_state", s.performance_state},
+               {"clock_reasons", s.clock_reasons},
+               {"pcie_generation", s.pcie_generation},
+               {"pcie_generation_max", s.pcie_generation_max},
+               {"pcie_generation_gpu_max", s.pcie_generation_gpu_max},
+               {"pcie_width", s.pcie_width},
+               {"pcie_width_max", s.pcie_width_max},
+               {"persistence_on", s.persistence_on},
+               {"compute_mode", s.compute_mode},
+               {"processes", s.processes},
+               {"process_bytes", s.process_bytes}};
   json["load"] = s.load ? json_of(*s.load) : Json(nullptr);
   return json;
 }

@@ -2,6 +2,7 @@
 // and the provenance members that the writer writes, so that it cannot say anything else.
 #include "core/columns.hpp"
 #include "core/json_schema_parts.hpp"
+#include "core/json_value.hpp"
 #include "report/json.hpp"
 #include "report/json_fields.hpp"
 
@@ -10,7 +11,6 @@ namespace gpuexp {
 namespace {
 
 using json_schema::described;
-using json_schema::Json;
 using json_schema::list_of;
 using json_schema::object;
 using json_schema::reference;

@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-namespace gpuexp {
+#include "core/json_value.hpp"
 
-using Json = nlohmann::ordered_json;
+namespace gpuexp {
 
 Json json_of(const Field& field) {
   return std::visit(
@@ -36,7 +36,7 @@ Json json_of_row(const Table& table, std::size_t row) {
 }
 
 std::string text_of(const Json& json, int indent) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+  return json.dump(indent);
 }
 
 }  // namespace gpuexp

@@ -4,22 +4,21 @@
 #include <cstddef>
 #include <string>
 
-#include <nlohmann/json.hpp>
-
+#include "core/json_value.hpp"
 #include "core/table.hpp"
 
 namespace gpuexp {
 
 /// Missing and non-finite numbers are null.
-nlohmann::ordered_json json_of(const Field& field);
-nlohmann::ordered_json json_of(const ColumnInfo& column);
+Json json_of(const Field& field);
+Json json_of(const ColumnInfo& column);
 
 /// One member per column.
-nlohmann::ordered_json json_of_row(const Table& table, std::size_t row);
+Json json_of_row(const Table& table, std::size_t row);
 
 /// A name that is not UTF-8 must not cost the results that it stands beside: its bad bytes become
 /// U+FFFD.
-std::string text_of(const nlohmann::ordered_json& json, int indent);
+std::string text_of(const Json& json, int indent);
 
 /// `"name": [` with a line per element, so that tools which work by lines find a row in one.
 template <class Element>

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "core/json_value.hpp"
 #include "report/json.hpp"
 #include "report/json_fields.hpp"
 #include "report/json_text.hpp"
@@ -12,8 +13,6 @@
 namespace gpuexp {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // Writes optional members into an object, null where they are empty.
 auto writer_into(Json& object) {

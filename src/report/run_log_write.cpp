@@ -5,10 +5,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/json_value.hpp"
 #include "report/json.hpp"
 #include "report/json_text.hpp"
 #include "report/output.hpp"
@@ -17,8 +17,6 @@
 namespace gpuexp {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json json_of_fields(const std::vector<Field>& fields) {
   Json json = Json::array();

@@ -4,12 +4,11 @@
 
 #include <fmt/format.h>
 
+#include "core/json_value.hpp"
 #include "core/steady_clock.hpp"
 #include "worker/wire.hpp"
 
 namespace gpuexp {
-
-using wire::Json;
 
 namespace {
 
@@ -174,7 +173,11 @@ void RemoteExecutor::sample(const std::vector<const Variant*>& sequence, Mode mo
 }
 
 std::vector<double> RemoteExecutor::sample_floor(Mode mode, int samples) {
-  return Call(*this, "sample_floor").in(mode).with("samples", samples).result(kReferenceLaunches);
+  return Call(*this, "sample_floor")
+      .in(mode)
+      .with("samples", samples)
+      .result(kReferenceLaunches)
+      .get<std::vector<double>>();
 }
 
 std::optional<double> RemoteExecutor::sm_clock_mhz() {
@@ -183,7 +186,7 @@ std::optional<double> RemoteExecutor::sm_clock_mhz() {
 }
 
 MetricValues RemoteExecutor::measured_metrics(const Variant& variant) {
-  return Call(*this, "measured_metrics").of(variant).result(kReferenceLaunches);
+  return wire::metrics_from(Call(*this, "measured_metrics").of(variant).result(kReferenceLaunches));
 }
 
 CounterSupport RemoteExecutor::counter_support(const std::vector<std::string>& metrics) {

@@ -1,12 +1,11 @@
 #include "worker/serve.hpp"
 
+#include "core/json_value.hpp"
 #include "worker/wire.hpp"
 
 namespace gpuexp {
 
 namespace {
-
-using wire::Json;
 
 class Server {
  public:
@@ -23,19 +22,21 @@ class Server {
       return mhz ? Json(*mhz) : Json(nullptr);
     }
     if (call == "sample_floor")
-      return executor_.sample_floor(mode_of(request), request.at("samples"));
+      return executor_.sample_floor(mode_of(request), request.at("samples").get<int>());
     if (call == "counter_support")
-      return wire::to_json(executor_.counter_support(request.at("metrics")));
+      return wire::to_json(
+          executor_.counter_support(request.at("metrics").get<std::vector<std::string>>()));
     const Variant& variant = variant_of(request.at("variant"));
-    if (call == "measured_metrics") return executor_.measured_metrics(variant);
+    if (call == "measured_metrics") return wire::to_json(executor_.measured_metrics(variant));
     const Mode mode = mode_of(request);
     if (call == "poison") return executor_.poison(variant, mode), nullptr;
     if (call == "launch") return executor_.launch(variant, mode), nullptr;
     if (call == "check") return wire::to_json(executor_.check(variant, mode));
     if (call == "warm_up")
-      return wire::to_json(executor_.warm_up(variant, mode, request.at("launches")));
+      return wire::to_json(executor_.warm_up(variant, mode, request.at("launches").get<int>()));
     if (call == "count")
-      return wire::to_json(executor_.count(variant, mode, request.at("metrics")));
+      return wire::to_json(
+          executor_.count(variant, mode, request.at("metrics").get<std::vector<std::string>>()));
     throw std::invalid_argument("no call is named " + call);
   }
 
@@ -52,7 +53,8 @@ class Server {
     const Family* family = registry_.find(request.at("family").get<std::string>());
     if (!family) throw std::invalid_argument("no family is called " + request.at("family").dump());
     family_ = family;
-    executor_.set_up(*family, wire::values_from(request.at("values")), request.at("seed"));
+    executor_.set_up(*family, wire::values_from(request.at("values")),
+                     request.at("seed").get<std::uint64_t>());
     return nullptr;
   }
 

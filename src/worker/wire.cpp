@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/config_keys.hpp"
+#include "core/json_value.hpp"
 
 namespace gpuexp::wire {
 
@@ -37,7 +38,7 @@ Values values_from(const Json& json) {
   for (const Json& item : json) {
     if (item.is_string()) {
       values.emplace_back(item.get<std::string>());
-    } else if (item.is_number_integer()) {
+    } else if (item.is_integer()) {
       values.emplace_back(item.get<std::int64_t>());
     } else {
       values.emplace_back(item.get<double>());
@@ -63,16 +64,16 @@ Json to_json(const Verification& v) {
 
 Verification verification_from(const Json& json) {
   Verification v;
-  v.checked = json.at("checked");
-  v.wrong = json.at("wrong");
-  v.overrun = json.at("overrun");
-  v.changed_input = json.at("changed_input");
+  v.checked = json.at("checked").get<std::int64_t>();
+  v.wrong = json.at("wrong").get<std::int64_t>();
+  v.overrun = json.at("overrun").get<std::string>();
+  v.changed_input = json.at("changed_input").get<std::string>();
   v.worst_over_allowed = number_from(json.at("worst_over_allowed"));
   v.error_rms_rel = number_from(json.at("error_rms_rel"));
   v.error_max_rel = number_from(json.at("error_max_rel"));
   for (const Json& m : json.at("first_wrong")) {
-    v.first_wrong.push_back(
-        {m.at(0), m.at(1), number_from(m.at(2)), number_from(m.at(3)), number_from(m.at(4))});
+    v.first_wrong.push_back({m.at(0).get<std::string>(), m.at(1).get<std::int64_t>(),
+                             number_from(m.at(2)), number_from(m.at(3)), number_from(m.at(4))});
   }
   return v;
 }
@@ -86,8 +87,9 @@ Json to_json(const SampleTraits& t) {
 }
 
 SampleTraits traits_from(const Json& json) {
-  return {json.at("launches"), json.at("flushed_bytes"), json.at("rotated_bytes"), json.at("gated"),
-          json.at("preparation_us")};
+  return {json.at("launches").get<int>(), json.at("flushed_bytes").get<std::int64_t>(),
+          json.at("rotated_bytes").get<std::int64_t>(), json.at("gated").get<bool>(),
+          json.at("preparation_us").get<double>()};
 }
 
 Json to_json(const Sample& sample) {
@@ -111,12 +113,27 @@ DeviceError error_from(const Json& json) {
           json.at("lost").get<bool>() ? DeviceFault::lost : DeviceFault::refused};
 }
 
+Json to_json(const MetricValues& metrics) {
+  Json json = Json::array();
+  for (const auto& [name, value] : metrics)
+    json.push_back(Json::array({name, number(value)}));
+  return json;
+}
+
+MetricValues metrics_from(const Json& json) {
+  MetricValues metrics;
+  for (const Json& item : json)
+    metrics.emplace_back(item.at(0).get<std::string>(), number_from(item.at(1)));
+  return metrics;
+}
+
 Json to_json(const CounterSupport& support) {
   return {{"unavailable", support.unavailable}, {"unknown", support.unknown}};
 }
 
 CounterSupport support_from(const Json& json) {
-  return {json.at("unavailable"), json.at("unknown")};
+  return {json.at("unavailable").get<std::string>(),
+          json.at("unknown").get<std::vector<std::string>>()};
 }
 
 Json to_json(const LaunchCounts& counts) {
@@ -131,9 +148,10 @@ Json to_json(const LaunchCounts& counts) {
 }
 
 LaunchCounts counts_from(const Json& json) {
-  LaunchCounts counts{json.at("metrics"), {}, json.at("passes")};
+  LaunchCounts counts{
+      json.at("metrics").get<std::vector<std::string>>(), {}, json.at("passes").get<int>()};
   for (const Json& item : json.at("kernels")) {
-    KernelCounts kernel{item.at(0), {}};
+    KernelCounts kernel{item.at(0).get<std::string>(), {}};
     for (const Json& value : item.at(1))
       kernel.values.push_back(number_from(value));
     counts.kernels.push_back(std::move(kernel));

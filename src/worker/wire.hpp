@@ -2,28 +2,29 @@
 // samples, if any, and a last one that holds "done" or "error".
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include "core/executor.hpp"
+#include "core/json_reader.hpp"
 
 namespace gpuexp::wire {
 
-using Json = nlohmann::json;
+using gpuexp::Json;
 
 Json to_json(const Values& values);
 Json to_json(const Verification& verification);
 Json to_json(const SampleTraits& traits);
 Json to_json(const Sample& sample);  ///< an array, as no answer is
 Json to_json(const DeviceError& error);
+Json to_json(const MetricValues& metrics);
 Json to_json(const CounterSupport& support);
 Json to_json(const LaunchCounts& counts);
 
-/// These throw nlohmann::json::exception for what the functions above have not made.
+/// These throw Json::exception for what the functions above have not made.
 Values values_from(const Json& json);
 Verification verification_from(const Json& json);
 SampleTraits traits_from(const Json& json);
 Sample sample_from(const Json& json);
 DeviceError error_from(const Json& json);
+MetricValues metrics_from(const Json& json);
 CounterSupport support_from(const Json& json);
 LaunchCounts counts_from(const Json& json);
 
