@@ -60,3 +60,26 @@ for config in sweep crossed; do
   measure "plan, $rows cells, $config" "$build/gpuexp" plan "$inputs/$config.json" --gpu h200
   measure "plan, $rows cells, $config, --json" "$build/gpuexp" plan "$inputs/$config.json" --gpu h200 --json
 done
+# Of every family, all variants, along its longest axes.
+"$build/gpuexp" list --json > "$inputs/list.json"
+for family in $(python3 -c 'import json, sys; print(*(f["id"] for f in json.load(open(sys.argv[1]))["families"]))' \
+  "$inputs/list.json"); do
+  "$build/gpuexp" describe "$family" --json > "$inputs/family.json"
+  python3 - "$inputs/family.json" "$rows" > "$inputs/$family.json" <<'PYTHON'
+import json, sys
+
+family, cells = json.load(open(sys.argv[1])), int(sys.argv[2])
+wanted = max(1, cells // len(family["variants"]))
+axes = {}
+for p in sorted((p for p in family["parameters"] if isinstance(p["default"], int)),
+                key=lambda p: p["min"] - p["max"]):
+    if wanted <= 1:
+        break
+    count = min(wanted, int(p["max"] - p["min"]) + 1)
+    axes[p["name"]] = {"from": int(p["min"]), "to": int(p["min"]) + count - 1, "step": 1}
+    wanted = -(-wanted // count)
+json.dump({"name": family["id"], "experiments": [
+    {"family": family["id"], "modes": ["cold"], "axes": axes}]}, sys.stdout)
+PYTHON
+  measure "plan, $rows cells, $family" "$build/gpuexp" plan "$inputs/$family.json" --gpu h200
+done

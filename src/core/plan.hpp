@@ -64,6 +64,11 @@ std::string cell_key(const Plan& plan, const Group& group, const Cell& cell);
 std::optional<Prediction> predict_cell(const Plan& plan, const Group& group, const Cell& cell,
                                        const KernelResources& resources);
 
+/// The same without a time: work, occupancy, waves and limits, which cost a thousandth of what the
+/// counts of a launch do.
+std::optional<Prediction> predict_limits(const Plan& plan, const Group& group, const Cell& cell,
+                                         const KernelResources& resources);
+
 /// Every n in [edges.from, edges.to] that ends a wave count, starts the next, or lies one beyond,
 /// for the variant on the device, with the other parameters as in `values`. Throws ConfigError when
 /// the variant's occupancy is not known.

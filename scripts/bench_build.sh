@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Times a build of gpuexp from nothing, as quickstart.sh makes it: wall time, processor time of kernels and of host code, of each
+# family, of a family that holds next to nothing, and what `gpuexp list` and plans of 100,000 cells take afterwards. Toolkit and
+# packages are to be installed (scripts/quickstart.sh). Fails where a figure is over its limit.
+# Usage: scripts/bench_build.sh [FOLDER], where it clones and builds; a temporary one when absent.
+set -euo pipefail
+
+repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+# As a compiler launcher: runs the command and notes its processor time and output.
+if [[ ${GPUEXP_COMPILE_TIMES:-} ]]; then
+  exec python3 - "$@" <<'PYTHON'
+import os, resource, subprocess, sys
+status = subprocess.run(sys.argv[1:]).returncode
+usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+output = sys.argv[sys.argv.index("-o") + 1] if "-o" in sys.argv else "?"
+with open(os.environ["GPUEXP_COMPILE_TIMES"], "a") as log:
+    log.write(f"{usage.ru_utime + usage.ru_stime:.2f} {output}\n")
+sys.exit(status)
+PYTHON
+fi
+
+folder=${1:-$(mktemp -d)}
+clone=$folder/gpuexp
+git clone --quiet "$repo" "$clone"
+[[ ! -d $repo/build/venv ]] || { mkdir -p "$clone/build" && cp -r "$repo/build/venv" "$clone/build/venv"; }
+# A family of one kernel without a body: what every family pays.
+cat > "$clone/kernels/empty_family.cu" <<'CUDA'
+#include "kernels/common/launch.cuh"
+
+namespace gpuexp::empty_family {
+
+__global__ void empty_kernel() {}
+
+}  // namespace gpuexp::empty_family
+CUDA
+export GPUEXP_COMPILE_TIMES=$folder/times.txt
+export CMAKE_CXX_COMPILER_LAUNCHER=$repo/scripts/bench_build.sh CMAKE_CUDA_COMPILER_LAUNCHER=$repo/scripts/bench_build.sh
+rm -f "$GPUEXP_COMPILE_TIMES"
+SECONDS=0
+"$clone/scripts/quickstart.sh" > "$folder/quickstart.log" 2>&1 || { tail "$folder/quickstart.log" >&2; exit 1; }
+wall=$SECONDS
+
+python3 - "$GPUEXP_COMPILE_TIMES" "$wall" <<'PYTHON'
+import sys
+kernels, host = {}, 0.0
+for line in open(sys.argv[1]):
+    seconds, output = line.split()
+    if "kernels/CMakeFiles/gpuexp_kernels.dir/" in output:
+        kernels[output.rsplit("/", 1)[1].split(".")[0]] = float(seconds)
+    elif "kernels/" not in output or "gpuexp_kernels" not in output:
+        host += float(seconds)
+empty = kernels.pop("empty_family", float("nan"))
+total, mean = sum(kernels.values()), sum(kernels.values()) / len(kernels)
+slowest = max(kernels, key=kernels.get)
+rows = [("quickstart.sh, wall", float(sys.argv[2]), 240), ("kernels, processor time", total, 200),
+        ("host code, processor time", host, 200), (f"a family, mean of {len(kernels)}", mean, 8),
+        ("an empty family", empty, 6), (f"the slowest family, {slowest}", kernels[slowest], 30)]
+for what, seconds, limit in rows:
+    print(f"{what:<44} {seconds:7.1f} s, limit {limit} s{'' if seconds <= limit else '  OVER'}")
+sys.exit(any(not seconds <= limit for _, seconds, limit in rows))
+PYTHON
