@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/family_of.hpp"
+#include "core/registry.hpp"
 
 namespace gpuexp::fake {
 

@@ -2,6 +2,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "core/config.hpp"
 #include "core/config_keys.hpp"
 #include "support/catch.hpp"
@@ -11,28 +13,30 @@ namespace gpuexp {
 
 namespace {
 
-Json schema() {
-  return read_json(config_schema(fake::registry()), "schema");
+using LibraryJson = nlohmann::ordered_json;
+
+LibraryJson schema() {
+  return LibraryJson::parse(config_schema(fake::registry()));
 }
 
 template <class Visit>
-void for_each_schema(const Json& json, const Visit& visit) {
+void for_each_schema(const LibraryJson& json, const Visit& visit) {
   if (!json.is_structured()) return;
   if (json.is_object()) visit(json);
-  for (const Json& child : json)
+  for (const LibraryJson& child : json)
     for_each_schema(child, visit);
 }
 
-std::vector<std::string> keys_of(const Json& object) {
+std::vector<std::string> keys_of(const LibraryJson& object) {
   std::vector<std::string> keys;
   for (const auto& item : object.items())
     keys.push_back(item.key());
   return keys;
 }
 
-std::vector<std::string> constants(const Json& any_of) {
+std::vector<std::string> constants(const LibraryJson& any_of) {
   std::vector<std::string> names;
-  for (const Json& option : any_of) {
+  for (const LibraryJson& option : any_of) {
     if (option.contains("const")) names.push_back(option["const"].get<std::string>());
   }
   return names;
@@ -41,9 +45,9 @@ std::vector<std::string> constants(const Json& any_of) {
 }  // namespace
 
 TEST_CASE("the schema is sound by itself", "[schema]") {
-  const Json root = schema();
+  const LibraryJson root = schema();
   CHECK(root["$schema"] == "https://json-schema.org/draft/2020-12/schema");
-  for_each_schema(root, [&](const Json& json) {
+  for_each_schema(root, [&](const LibraryJson& json) {
     CAPTURE(json.dump());
     if (json.contains("$ref") && json["$ref"].is_string()) {
       const std::string target = json["$ref"];
@@ -51,7 +55,7 @@ TEST_CASE("the schema is sound by itself", "[schema]") {
       CHECK(root["$defs"].contains(target.substr(8)));
     }
     if (json.contains("required") && json.contains("additionalProperties")) {
-      for (const Json& key : json["required"])
+      for (const LibraryJson& key : json["required"])
         CHECK(json["properties"].contains(key.get<std::string>()));
     }
     if (json.contains("type") && json["type"] == "object" && json.contains("properties"))
@@ -60,9 +64,9 @@ TEST_CASE("the schema is sound by itself", "[schema]") {
 }
 
 TEST_CASE("every definition of the schema is used", "[schema]") {
-  const Json root = schema();
+  const LibraryJson root = schema();
   std::set<std::string> used;
-  for_each_schema(root, [&](const Json& json) {
+  for_each_schema(root, [&](const LibraryJson& json) {
     if (json.contains("$ref")) used.insert(json["$ref"].get<std::string>());
   });
   for (const std::string& name : keys_of(root["$defs"]))
@@ -70,30 +74,30 @@ TEST_CASE("every definition of the schema is used", "[schema]") {
 }
 
 TEST_CASE("the schema has the keys that the reader accepts, with their docs", "[schema]") {
-  const Json root = schema();
-  const Json& definitions = root["$defs"];
+  const LibraryJson root = schema();
+  const LibraryJson& definitions = root["$defs"];
   CHECK(keys_of(root["properties"]) == names_of(kConfigKeys));
   CHECK(keys_of(definitions["experiment"]["properties"]) == names_of(kExperimentKeys));
   CHECK(keys_of(definitions["measure"]["properties"]) == names_of(kMeasureKeys));
-  CHECK(root["required"] == Json({"name", "experiments"}));
-  CHECK(definitions["experiment"]["required"] == Json::array({"family"}));
-  for (const Json* properties : {&root["properties"], &definitions["experiment"]["properties"],
+  CHECK(root["required"] == LibraryJson({"name", "experiments"}));
+  CHECK(definitions["experiment"]["required"] == LibraryJson::array({"family"}));
+  for (const LibraryJson* properties : {&root["properties"], &definitions["experiment"]["properties"],
                                  &definitions["measure"]["properties"]}) {
-    for (const Json& property : *properties)
+    for (const LibraryJson& property : *properties)
       CHECK_FALSE(property["description"].get<std::string>().empty());
   }
 }
 
 TEST_CASE("the schema has every family with its variants and parameters", "[schema]") {
-  const Json root = schema();
-  const Json& definitions = root["$defs"];
-  const Json& experiment = definitions["experiment"];
+  const LibraryJson root = schema();
+  const LibraryJson& definitions = root["$defs"];
+  const LibraryJson& experiment = definitions["experiment"];
   CHECK(constants(experiment["properties"]["family"]["anyOf"]) ==
         names_of(fake::registry().families()));
   CHECK(experiment["allOf"].size() == fake::registry().families().size());
   for (const Family& family : fake::registry().families()) {
     CAPTURE(family.id);
-    const Json& rules = definitions["family." + family.id]["properties"];
+    const LibraryJson& rules = definitions["family." + family.id]["properties"];
     CHECK(constants(rules["baseline"]["anyOf"]) == names_of(family.variants));
     CHECK(constants(rules["variants"]["items"]["anyOf"]) == names_of(family.variants));
     CHECK(rules["variants"]["items"]["anyOf"].back()["pattern"] == "[*?\\[]");
@@ -103,18 +107,18 @@ TEST_CASE("the schema has every family with its variants and parameters", "[sche
 }
 
 TEST_CASE("the schema has the range and the default of every parameter", "[schema]") {
-  const Json definitions = schema()["$defs"];
-  const Json& axes = definitions["family.scale"]["properties"]["axes"]["properties"];
+  const LibraryJson definitions = schema()["$defs"];
+  const LibraryJson& axes = definitions["family.scale"]["properties"]["axes"]["properties"];
   CHECK(axes["stride"]["default"] == 1);
   CHECK(axes["stride"]["description"] == "distance of elements read (elements)");
   CHECK(axes["alpha"]["default"] == 2.0);
   CHECK(axes["type"]["default"] == "fp32");
 
-  const Json& stride = definitions["value.scale.stride"]["anyOf"];
+  const LibraryJson& stride = definitions["value.scale.stride"]["anyOf"];
   CHECK(stride[0].dump() == R"({"type":"integer","minimum":1,"maximum":32})");
   CHECK(stride.size() == 4);
   CHECK(stride[3]["properties"].contains("wave_edges"));
-  const Json& alpha = definitions["value.scale.alpha"]["anyOf"];
+  const LibraryJson& alpha = definitions["value.scale.alpha"]["anyOf"];
   CHECK(alpha[0].dump() == R"({"type":"number","minimum":-1000,"maximum":1000})");
   CHECK(alpha.size() == 3);  // waves are counted in whole numbers
   CHECK(definitions["value.scale.type"].dump() == R"({"enum":["fp32","tf32"]})");

@@ -45,13 +45,13 @@ TEST_CASE("L1 looks up four lines per turn where they lie in different banks of 
 TEST_CASE("data that L1 lacks take a turn for each turn of its tags") {
   const auto column = [](int pitch) { return [=](int lane) { return 4 * pitch * lane; }; };
   const auto missed = global_access(4, column(1023));
-  const auto found = global_access_in_l1(4, column(1023));
+  const auto found = global_access_in_l1(4, lane_offsets(column(1023)));
   CHECK(missed.sectors == 32);
   CHECK(missed.wavefronts == missed.tag_turns);
   CHECK(found.wavefronts == 1);
   CHECK(found.tag_turns == missed.tag_turns);
   CHECK(found.tag_turns >= 8);
-  CHECK(global_access_in_l1(4, column(1024)).wavefronts == 32);
+  CHECK(global_access_in_l1(4, lane_offsets(column(1024))).wavefronts == 32);
 }
 
 TEST_CASE("turns of L1's tags down a column are those that an H200 counts") {
