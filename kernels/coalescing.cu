@@ -10,12 +10,12 @@
 // Every kernel writes out contiguously and issues the same four 4-byte loads per thread before its
 // first store, 32 KB of useful bytes in flight on a full SM, so that bandwidth and not latency
 // binds.
-#include "core/l2_cache.hpp"
-#include "core/warp_access.hpp"
+#include "family/warp_access.hpp"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/scatter.cuh"
 #include "kernels/common/sectors.cuh"
+#include "model/l2_cache.hpp"
 
 namespace gpuexp::coalescing {
 

@@ -10,12 +10,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/l2_cache.hpp"
-#include "core/warp_access.hpp"
+#include "family/warp_access.hpp"
 #include "kernels/common/fma_way.cuh"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/permutation.cuh"
 #include "kernels/common/sectors.cuh"
+#include "model/l2_cache.hpp"
 
 namespace gpuexp::divergence {
 

@@ -1,6 +1,6 @@
 # gpuexp_add_kernel_resource_table(<target> [<kernels>])
 #
-# Adds the object library <target>, which defines kernel_resource_table() of src/core/kernel_resource.hpp for the
+# Adds the object library <target>, which defines kernel_resource_table() of src/sass/kernel_resource.hpp for the
 # kernels in the object library <kernels>: per kernel and architecture its registers, shared and local memory, and its
 # instructions by kind. Link it to the executable that the kernels are linked to. The table is empty without <kernels>
 # or without GPUEXP_CUOBJDUMP. Its rows have no instructions without GPUEXP_NVDISASM, which cuobjdump calls for them, nor
@@ -8,7 +8,7 @@
 #
 # Each object is read once it is compiled; what the tools say of it stays beside the table, the listing of its machine
 # code as <source>.sass. Templates need nvcc's -static-global-template-stub=false, so that a row finds its kernel
-# (src/core/kernel_table.hpp).
+# (src/sass/kernel_table.hpp).
 
 function(gpuexp_add_kernel_resource_table target)
   set(dumps "")

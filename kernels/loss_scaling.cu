@@ -12,13 +12,13 @@
 // Time is not the point here: what is lost is in the metrics.
 #include <cmath>
 
-#include "core/l2_cache.hpp"
-#include "core/warp_access.hpp"
+#include "family/warp_access.hpp"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/pack.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/rounding.cuh"
 #include "kernels/common/tally.cuh"
+#include "model/l2_cache.hpp"
 
 namespace gpuexp::loss_scaling {
 
@@ -482,8 +482,10 @@ Variant fp16_dynamic_scale() {
   v.why =
       "Finds the scale: from 2^16 it doubles until an infinity is stored and halves until none is, "
       "so the largest gradient ends just inside fp16 and the fewest are lost. The check and the "
-      "update stay on the device, as in training, so the host never waits. Each try costs a pass over "
-      "the gradients where training spends a step. Since the host does not know when the search has "
+      "update stay on the device, as in training, so the host never waits. Each try costs a pass "
+      "over "
+      "the gradients where training spends a step. Since the host does not know when the search "
+      "has "
       "ended, a launch has kernels for the longest one: those after the end return at once, yet "
       "each takes the time of a launch, which together is most of what is measured.";
   v.moves = {{"l2_sectors", Direction::rises, 1.9, [](const Problem& p) { return p.n >= kTile; }}};

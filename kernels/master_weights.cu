@@ -12,13 +12,13 @@
 // Within a step arithmetic is in fp32 everywhere; the variants differ in what they keep of it.
 #include <cmath>
 
-#include "core/l2_cache.hpp"
-#include "core/warp_access.hpp"
+#include "family/warp_access.hpp"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/pack.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/rounding.cuh"
 #include "kernels/common/tally.cuh"
+#include "model/l2_cache.hpp"
 
 namespace gpuexp::master_weights {
 

@@ -53,8 +53,7 @@ bool is_large(const Problem& p) {
   return std::min({p.m, p.n, p.k}) >= kLargeExtent;
 }
 
-Variant rung(std::string id, std::string compare_to, std::string why,
-             MovesOf<Problem> moves = {}) {
+Variant rung(std::string id, std::string compare_to, std::string why, MovesOf<Problem> moves = {}) {
   Variant v;
   v.id = std::move(id);
   v.compare_to = std::move(compare_to);
@@ -373,13 +372,14 @@ __global__ void __launch_bounds__(kSquareThreads, 2)
 
 Variant coarsen_2d() {
   Variant v = with_kernel(
-      rung("coarsen_2d", "coarsen_1d",
-           "Each thread computes 8×8 elements of C: sixteen shared loads serve 64 multiply-adds, "
-           "4.5 times fewer per multiply-add than with a column. It costs 64 registers for the "
-           "sums, which leaves 16 warps per SM: independent sums now hide latency, not warps. Four "
-           "in ten instructions still are no multiply-add: loads of 4 bytes per lane, and counting.",
-           {{"shared_load_wavefronts", Direction::falls, 2, is_large},
-            {"warp_instructions", Direction::falls, 1.2, is_large}}),
+      rung(
+          "coarsen_2d", "coarsen_1d",
+          "Each thread computes 8×8 elements of C: sixteen shared loads serve 64 multiply-adds, "
+          "4.5 times fewer per multiply-add than with a column. It costs 64 registers for the "
+          "sums, which leaves 16 warps per SM: independent sums now hide latency, not warps. Four "
+          "in ten instructions still are no multiply-add: loads of 4 bytes per lane, and counting.",
+          {{"shared_load_wavefronts", Direction::falls, 2, is_large},
+           {"warp_instructions", Direction::falls, 1.2, is_large}}),
       {coarsen_2d_kernel, {kSquareTile, kSquareTile, 1}, {kSquareThreads, 1, 1}});
   // Each k's fragments are read, waited for and multiplied.
   v.traffic = [](const Problem& p, const DeviceSpec& device) {

@@ -9,12 +9,12 @@
 #include <array>
 #include <cmath>
 
-#include "core/l2_cache.hpp"
-#include "core/warp_access.hpp"
+#include "family/warp_access.hpp"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/pack.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/sectors.cuh"
+#include "model/l2_cache.hpp"
 
 namespace gpuexp::mixed_precision {
 

@@ -7,11 +7,11 @@
 // then costs a sector read and a sector written; on an H200 (ECC on) the counters show exactly
 // that, 32 bytes read and 32 written per value from stride 8 on (docs/results/README.md). Filling
 // the gaps makes every sector whole and the read needless: more bytes stored, fewer moved.
-#include "core/l2_cache.hpp"
-#include "core/warp_access.hpp"
+#include "family/warp_access.hpp"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/sectors.cuh"
+#include "model/l2_cache.hpp"
 
 namespace gpuexp::partial_write {
 

@@ -12,9 +12,9 @@
 // per clock, every other one costs its share.
 #include "kernels/common/launch.cuh"
 #include "kernels/common/reference.cuh"
-#include "kernels/common/types.cuh"
 #include "kernels/common/rounding.cuh"
 #include "kernels/common/sectors.cuh"
+#include "kernels/common/types.cuh"
 
 namespace gpuexp::pipe_rate {
 

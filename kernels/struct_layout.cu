@@ -10,11 +10,11 @@
 //
 // All kernels give each thread four records, load every used field of all four before they add, and
 // add the fields in the same order.
-#include "core/l2_cache.hpp"
-#include "core/warp_access.hpp"
+#include "family/warp_access.hpp"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/sectors.cuh"
+#include "model/l2_cache.hpp"
 
 namespace gpuexp::struct_layout {
 

@@ -11,12 +11,12 @@
 // All variants give each thread the same number of loads before it uses the first
 // (loads_per_thread); the width alone differs. Every warp-wide load covers whole 32-byte sectors,
 // so all variants move the same bytes.
-#include "core/l2_cache.hpp"
-#include "core/warp_access.hpp"
+#include "family/warp_access.hpp"
 #include "kernels/common/checksum.cuh"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/sectors.cuh"
+#include "model/l2_cache.hpp"
 
 namespace gpuexp::vector_width {
 
@@ -186,8 +186,7 @@ std::vector<Traffic> copy_traffic(const Problem& p, const DeviceSpec& device) {
 }
 
 template <class Vector>
-Variant copy(std::string id, std::string compare_to, std::string why,
-             MovesOf<Problem> moves = {}) {
+Variant copy(std::string id, std::string compare_to, std::string why, MovesOf<Problem> moves = {}) {
   Variant v;
   v.id = std::move(id);
   v.compare_to = std::move(compare_to);
@@ -312,8 +311,7 @@ std::vector<Traffic> read_traffic(const Problem& p, const DeviceSpec&) {
 }
 
 template <class Vector>
-Variant read(std::string id, std::string compare_to, std::string why,
-             MovesOf<Problem> moves = {}) {
+Variant read(std::string id, std::string compare_to, std::string why, MovesOf<Problem> moves = {}) {
   Variant v;
   v.id = std::move(id);
   v.compare_to = std::move(compare_to);

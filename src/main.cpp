@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
+#include "base/names.hpp"
 #include "build_info.hpp"
 #include "cli/app.hpp"
-#include "core/names.hpp"
 
 namespace {
 

@@ -1,9 +1,10 @@
-// Elements to double and from float. types.cuh has those of 16 bits, whose headers take as long to compile as a small family.
+// Elements to double and from float. types.cuh has those of 16 bits, whose headers take as long to
+// compile as a small family.
 #pragma once
 
 #include <type_traits>
 
-#include "core/family_of.hpp"
+#include "family/family_of.hpp"
 
 namespace gpuexp {
 

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "core/l2_cache.hpp"
-#include "core/types.hpp"
-#include "core/warp_access.hpp"
+#include "base/types.hpp"
+#include "family/warp_access.hpp"
+#include "model/l2_cache.hpp"
 
 namespace gpuexp {
 

@@ -6,8 +6,8 @@
 
 #include <cuda_runtime.h>
 
-#include "core/family.hpp"
-#include "gpu/check.hpp"
+#include "family/family.hpp"
+#include "gpu/cuda_check.hpp"
 
 namespace gpuexp {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "gpu/check.hpp"
+#include "gpu/cuda_check.hpp"
 #include "kernels/common/convert.cuh"
 
 namespace gpuexp {

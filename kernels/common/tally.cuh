@@ -5,7 +5,7 @@
 #include <array>
 #include <vector>
 
-#include "gpu/check.hpp"
+#include "gpu/cuda_check.hpp"
 #include "kernels/common/convert.cuh"
 
 namespace gpuexp {

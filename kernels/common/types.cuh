@@ -1,4 +1,5 @@
-// The 16-bit element types of device code: their names as buffers, and conversion to double and back.
+// The 16-bit element types of device code: their names as buffers, and conversion to double and
+// back.
 #pragma once
 
 #include <cuda_bf16.h>

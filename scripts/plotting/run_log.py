@@ -1,4 +1,4 @@
-"""The log of a run (src/report/run_log.hpp) as plot_drift.py sees it: samples and SM clock of each group, round by round."""
+"""The log of a run (src/results/run_log.hpp) as plot_drift.py sees it: samples and SM clock of each group, round by round."""
 
 import json
 from dataclasses import dataclass, field

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "cli/command_line.hpp"
-#include "core/config.hpp"
-#include "core/device_spec_file.hpp"
-#include "core/kernel_resource.hpp"
-#include "core/registry.hpp"
+#include "config/config.hpp"
+#include "device/device_spec_file.hpp"
+#include "family/registry.hpp"
+#include "sass/kernel_resource.hpp"
 
 namespace gpuexp::cli {
 

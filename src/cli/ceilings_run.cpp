@@ -6,16 +6,16 @@
 
 #include <fmt/format.h>
 
+#include "analysis/load_readings.hpp"
+#include "base/output.hpp"
 #include "build_info.hpp"
-#include "cli/basis.hpp"
+#include "cli/ceilings_lookup.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/provenance.hpp"
 #include "cli/recorder.hpp"
-#include "gpu/device_state.hpp"
 #include "gpu/nvml_sampler.hpp"
+#include "gpu/nvml_state.hpp"
 #include "gpu/nvtx_tracer.hpp"
-#include "report/load_readings.hpp"
-#include "report/output.hpp"
 
 namespace gpuexp::cli {
 

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "analysis/measured_ceilings.hpp"
 #include "cli/app.hpp"
 #include "cli/worker.hpp"
-#include "core/ceilings_file.hpp"
-#include "core/device_state.hpp"
-#include "report/measured_ceilings.hpp"
+#include "device/ceilings_file.hpp"
+#include "device/device_state.hpp"
 
 namespace gpuexp::cli {
 

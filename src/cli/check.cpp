@@ -4,12 +4,12 @@
 
 #include <fmt/format.h>
 
+#include "base/text.hpp"
 #include "cli/ceilings_run.hpp"
 #include "cli/interrupts.hpp"
-#include "gpu/device_state.hpp"
-#include "report/health.hpp"
-#include "report/terminal.hpp"
-#include "report/text.hpp"
+#include "gpu/nvml_state.hpp"
+#include "render/health_text.hpp"
+#include "render/terminal.hpp"
 
 namespace gpuexp::cli {
 

@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "core/instruction_class.hpp"
-#include "core/json_value.hpp"
-#include "report/text.hpp"
+#include "base/json.hpp"
+#include "base/text.hpp"
+#include "sass/instruction_class.hpp"
 
 namespace gpuexp::cli {
 

@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "core/json_value.hpp"
-#include "core/kernel_resource.hpp"
-#include "core/plan.hpp"
+#include "base/json.hpp"
+#include "plan/plan.hpp"
+#include "sass/kernel_resource.hpp"
 
 namespace gpuexp::cli {
 

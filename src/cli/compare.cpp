@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "analysis/run_comparison.hpp"
+#include "base/output.hpp"
 #include "cli/app.hpp"
 #include "cli/comparison.hpp"
 #include "cli/results_file.hpp"
-#include "core/noise_file.hpp"
-#include "report/output.hpp"
-#include "report/run_comparison.hpp"
+#include "stats/noise_file.hpp"
 
 namespace gpuexp::cli {
 

@@ -7,14 +7,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "core/noise_file.hpp"
-#include "report/comparison_json.hpp"
-#include "report/comparison_page.hpp"
-#include "report/csv.hpp"
-#include "report/markdown.hpp"
-#include "report/output.hpp"
-#include "report/run_comparison.hpp"
-#include "report/terminal.hpp"
+#include "analysis/run_comparison.hpp"
+#include "base/csv.hpp"
+#include "base/output.hpp"
+#include "render/comparison_json.hpp"
+#include "render/comparison_page.hpp"
+#include "render/markdown.hpp"
+#include "render/terminal.hpp"
+#include "stats/noise_file.hpp"
 
 namespace gpuexp::cli {
 

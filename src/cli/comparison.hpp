@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "cli/app.hpp"
-#include "core/ratio.hpp"
-#include "report/report.hpp"
+#include "results/report.hpp"
+#include "stats/ratio.hpp"
 
 namespace gpuexp::cli {
 

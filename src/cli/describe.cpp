@@ -1,13 +1,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "analysis/phrases.hpp"
+#include "base/json.hpp"
+#include "base/text.hpp"
 #include "cli/app.hpp"
 #include "cli/code_report.hpp"
-#include "core/config_overrides.hpp"
-#include "core/json_value.hpp"
-#include "core/plan.hpp"
-#include "report/phrases.hpp"
-#include "report/text.hpp"
+#include "config/config_overrides.hpp"
+#include "plan/plan.hpp"
 
 namespace gpuexp::cli {
 

@@ -4,15 +4,16 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "analysis/explanation.hpp"
+#include "base/names.hpp"
+#include "base/text.hpp"
 #include "cli/app.hpp"
 #include "cli/results_file.hpp"
-#include "core/move.hpp"
-#include "core/names.hpp"
-#include "report/explanation.hpp"
-#include "report/explanation_json.hpp"
-#include "report/terminal.hpp"
-#include "report/text.hpp"
-#include "report/view.hpp"
+#include "family/move.hpp"
+#include "render/explanation_json.hpp"
+#include "render/terminal.hpp"
+#include "render/view.hpp"
+#include "results/declarations.hpp"
 
 namespace gpuexp::cli {
 

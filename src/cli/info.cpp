@@ -2,17 +2,17 @@
 
 #include <fmt/format.h>
 
+#include "base/json.hpp"
+#include "base/json_reader.hpp"
+#include "base/text.hpp"
 #include "build_info.hpp"
 #include "cli/app.hpp"
-#include "cli/basis.hpp"
+#include "cli/ceilings_lookup.hpp"
 #include "cli/check.hpp"
 #include "cli/measure.hpp"
-#include "core/ceilings_file.hpp"
-#include "core/json_reader.hpp"
-#include "core/json_value.hpp"
+#include "device/ceilings_file.hpp"
 #include "gpu/device_query.hpp"
-#include "gpu/device_state.hpp"
-#include "report/text.hpp"
+#include "gpu/nvml_state.hpp"
 
 namespace gpuexp::cli {
 

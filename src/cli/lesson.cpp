@@ -1,11 +1,12 @@
-#include "report/lesson.hpp"
+#include "lesson/lesson.hpp"
 
 #include <fmt/format.h>
 
+#include "base/output.hpp"
 #include "cli/app.hpp"
 #include "cli/results_file.hpp"
-#include "core/move.hpp"
-#include "report/output.hpp"
+#include "family/move.hpp"
+#include "results/declarations.hpp"
 
 namespace gpuexp::cli {
 

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "base/json_reader.hpp"
+#include "base/text.hpp"
 #include "cli/app.hpp"
-#include "core/json_reader.hpp"
-#include "report/text.hpp"
 
 namespace gpuexp::cli {
 

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "base/json.hpp"
+#include "base/text.hpp"
 #include "cli/app.hpp"
-#include "core/counter_columns.hpp"
-#include "core/counters.hpp"
-#include "core/json_value.hpp"
+#include "family/counters.hpp"
 #include "gpu/hardware_counters.hpp"
-#include "report/text.hpp"
+#include "record/counter_columns.hpp"
 
 namespace gpuexp::cli {
 

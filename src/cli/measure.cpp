@@ -4,11 +4,11 @@
 
 #include <fmt/format.h>
 
+#include "base/text.hpp"
 #include "cli/ceilings_run.hpp"
 #include "cli/interrupts.hpp"
-#include "report/ceilings.hpp"
-#include "report/terminal.hpp"
-#include "report/text.hpp"
+#include "render/ceilings_text.hpp"
+#include "render/terminal.hpp"
 
 namespace gpuexp::cli {
 

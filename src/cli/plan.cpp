@@ -1,14 +1,14 @@
-#include "core/plan.hpp"
+#include "plan/plan.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
+#include "base/json.hpp"
+#include "base/text.hpp"
+#include "base/text_table.hpp"
 #include "cli/app.hpp"
-#include "core/json_value.hpp"
-#include "core/run_estimate.hpp"
-#include "report/text.hpp"
-#include "report/text_table.hpp"
+#include "run/run_estimate.hpp"
 
 namespace gpuexp::cli {
 

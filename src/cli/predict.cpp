@@ -1,14 +1,14 @@
 #include <fmt/format.h>
 
+#include "base/csv.hpp"
+#include "base/json.hpp"
+#include "base/text.hpp"
+#include "base/text_table.hpp"
 #include "cli/app.hpp"
-#include "cli/basis.hpp"
-#include "core/json_value.hpp"
-#include "core/plan.hpp"
-#include "core/prediction.hpp"
-#include "core/traffic_terms.hpp"
-#include "report/csv.hpp"
-#include "report/text.hpp"
-#include "report/text_table.hpp"
+#include "cli/ceilings_lookup.hpp"
+#include "model/prediction.hpp"
+#include "model/traffic_terms.hpp"
+#include "plan/plan.hpp"
 
 namespace gpuexp::cli {
 

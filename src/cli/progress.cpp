@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "core/steady_clock.hpp"
+#include "base/steady_clock.hpp"
 
 namespace gpuexp::cli {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/run_estimate.hpp"
+#include "run/run_estimate.hpp"
 
 namespace gpuexp::cli {
 

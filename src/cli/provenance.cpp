@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "build_info.hpp"
-#include "gpu/device_state.hpp"
-#include "report/ceilings.hpp"
+#include "gpu/nvml_state.hpp"
+#include "render/ceilings_text.hpp"
 
 namespace gpuexp::cli {
 

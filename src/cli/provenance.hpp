@@ -5,9 +5,9 @@
 #include <string>
 
 #include "cli/app.hpp"
-#include "core/plan.hpp"
 #include "gpu/device_query.hpp"
-#include "report/report.hpp"
+#include "plan/plan.hpp"
+#include "results/report.hpp"
 
 namespace gpuexp::cli {
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/interrupts.hpp"
-#include "core/counter_columns.hpp"
+#include "record/counter_columns.hpp"
 
 namespace gpuexp::cli {
 

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "base/csv.hpp"
 #include "cli/app.hpp"
 #include "cli/progress.hpp"
-#include "core/columns.hpp"
-#include "core/runner.hpp"
-#include "report/csv.hpp"
-#include "report/run_log.hpp"
+#include "record/columns.hpp"
+#include "results/run_log.hpp"
+#include "run/runner.hpp"
 
 namespace gpuexp::cli {
 

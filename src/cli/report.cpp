@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
+#include "base/csv.hpp"
 #include "cli/app.hpp"
 #include "cli/results_file.hpp"
-#include "report/csv.hpp"
-#include "report/json.hpp"
-#include "report/markdown.hpp"
-#include "report/terminal.hpp"
+#include "render/markdown.hpp"
+#include "render/terminal.hpp"
+#include "results/results_json.hpp"
 
 namespace gpuexp::cli {
 

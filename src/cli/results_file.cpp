@@ -3,8 +3,8 @@
 #include <filesystem>
 
 #include "cli/app.hpp"
-#include "report/json.hpp"
-#include "report/run_log.hpp"
+#include "results/results_json.hpp"
+#include "results/run_log.hpp"
 
 namespace gpuexp::cli {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "report/report.hpp"
+#include "results/report.hpp"
 
 namespace gpuexp::cli {
 

@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "base/json_reader.hpp"
+#include "base/sha256.hpp"
 #include "cli/provenance.hpp"
-#include "core/json_reader.hpp"
-#include "core/sha256.hpp"
-#include "report/ceilings.hpp"
+#include "render/ceilings_text.hpp"
 
 namespace gpuexp::cli {
 

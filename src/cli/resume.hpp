@@ -4,10 +4,10 @@
 #include <string>
 
 #include "cli/recorder.hpp"
-#include "core/config.hpp"
-#include "core/registry.hpp"
+#include "config/config.hpp"
+#include "family/registry.hpp"
 #include "gpu/device_query.hpp"
-#include "report/run_log.hpp"
+#include "results/run_log.hpp"
 
 namespace gpuexp::cli {
 

@@ -7,8 +7,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "analysis/run_comparison.hpp"
 #include "cli/app.hpp"
-#include "cli/basis.hpp"
+#include "cli/ceilings_lookup.hpp"
 #include "cli/comparison.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/provenance.hpp"
@@ -18,9 +19,8 @@
 #include "cli/worker.hpp"
 #include "gpu/nvml_sampler.hpp"
 #include "gpu/nvtx_tracer.hpp"
-#include "report/json.hpp"
-#include "report/run_comparison.hpp"
-#include "report/terminal.hpp"
+#include "render/terminal.hpp"
+#include "results/results_json.hpp"
 
 namespace gpuexp::cli {
 

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "cli/app.hpp"
-#include "report/json.hpp"
+#include "results/results_json.hpp"
 
 namespace gpuexp::cli {
 

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/json.hpp"
 #include "cli/interrupts.hpp"
-#include "core/json_value.hpp"
 #include "gpu/cuda_executor.hpp"
 #include "worker/remote_executor.hpp"
 #include "worker/serve.hpp"

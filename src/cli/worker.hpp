@@ -6,8 +6,8 @@
 #include <string>
 
 #include "cli/app.hpp"
-#include "core/executor.hpp"
 #include "gpu/device_query.hpp"
+#include "run/executor.hpp"
 
 namespace gpuexp::cli {
 

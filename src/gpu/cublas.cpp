@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gpu/check.hpp"
+#include "gpu/cuda_check.hpp"
 #include "gpu/shared_library.hpp"
 
 namespace gpuexp::cublas {

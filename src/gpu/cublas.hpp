@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "core/family.hpp"
+#include "family/family.hpp"
 
 namespace gpuexp::cublas {
 

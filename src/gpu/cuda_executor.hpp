@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "core/device_spec.hpp"
-#include "core/executor.hpp"
+#include "device/device_spec.hpp"
+#include "run/executor.hpp"
 
 namespace gpuexp {
 

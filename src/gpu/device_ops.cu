@@ -2,7 +2,7 @@
 
 #include <cuda_runtime.h>
 
-#include "gpu/check.hpp"
+#include "gpu/cuda_check.hpp"
 #include "gpu/device_ops.hpp"
 #include "gpu/sm_clock.hpp"
 #include "kernels/common/types.cuh"

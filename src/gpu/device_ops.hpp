@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/types.hpp"
+#include "base/types.hpp"
 
 struct CUstream_st;
 

@@ -3,8 +3,8 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
-#include "gpu/check.hpp"
-#include "gpu/device_state.hpp"
+#include "gpu/cuda_check.hpp"
+#include "gpu/nvml_state.hpp"
 
 namespace gpuexp {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/device_spec_file.hpp"
+#include "device/device_spec_file.hpp"
 
 namespace gpuexp {
 

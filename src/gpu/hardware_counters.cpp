@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "core/device_error.hpp"
-#include "gpu/check.hpp"
+#include "device/device_error.hpp"
+#include "gpu/cuda_check.hpp"
 #include "gpu/driver_function.hpp"
 #include "gpu/shared_library.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/counters.hpp"
+#include "family/counters.hpp"
 
 namespace gpuexp {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/steady_clock.hpp"
+#include "base/steady_clock.hpp"
 #include "gpu/nvml_library.hpp"
 
 namespace gpuexp {

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/telemetry.hpp"
+#include "device/telemetry.hpp"
 
 namespace gpuexp {
 

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "core/executor.hpp"
+#include "run/executor.hpp"
 
 namespace gpuexp {
 

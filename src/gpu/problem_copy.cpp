@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/plan.hpp"
 #include "gpu/device_ops.hpp"
+#include "plan/plan.hpp"
 
 namespace gpuexp {
 

@@ -6,7 +6,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "gpu/check.hpp"
+#include "gpu/cuda_check.hpp"
 
 namespace gpuexp {
 

@@ -4,9 +4,9 @@
 #include <map>
 #include <vector>
 
-#include "core/executor.hpp"
 #include "gpu/device_ops.hpp"
 #include "gpu/problem_copy.hpp"
+#include "run/executor.hpp"
 
 namespace gpuexp {
 

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "core/kernel_table.hpp"
+#include "sass/kernel_table.hpp"
 
 namespace {
 

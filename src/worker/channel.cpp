@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/steady_clock.hpp"
+#include "base/steady_clock.hpp"
 
 namespace gpuexp {
 

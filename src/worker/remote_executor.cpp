@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "core/json_value.hpp"
-#include "core/steady_clock.hpp"
+#include "base/json.hpp"
+#include "base/steady_clock.hpp"
 #include "worker/wire.hpp"
 
 namespace gpuexp {

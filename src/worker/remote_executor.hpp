@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "core/executor.hpp"
+#include "run/executor.hpp"
 #include "worker/process.hpp"
 
 namespace gpuexp {

@@ -1,6 +1,6 @@
 #include "worker/serve.hpp"
 
-#include "core/json_value.hpp"
+#include "base/json.hpp"
 #include "worker/wire.hpp"
 
 namespace gpuexp {

@@ -4,8 +4,8 @@
 #include <functional>
 #include <memory>
 
-#include "core/executor.hpp"
-#include "core/registry.hpp"
+#include "family/registry.hpp"
+#include "run/executor.hpp"
 #include "worker/channel.hpp"
 
 namespace gpuexp {

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "core/config_keys.hpp"
-#include "core/json_value.hpp"
+#include "base/json.hpp"
+#include "config/config_keys.hpp"
 
 namespace gpuexp::wire {
 

@@ -2,8 +2,8 @@
 // samples, if any, and a last one that holds "done" or "error".
 #pragma once
 
-#include "core/executor.hpp"
-#include "core/json_reader.hpp"
+#include "base/json_reader.hpp"
+#include "run/executor.hpp"
 
 namespace gpuexp::wire {
 

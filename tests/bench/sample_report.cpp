@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "report/json.hpp"
+#include "results/results_json.hpp"
 
 int main(int argc, char** argv) {
   constexpr std::size_t kRows = 1000;

@@ -1,6 +1,6 @@
-#include "core/config.hpp"
-#include "core/config_axes.hpp"
-#include "core/config_keys.hpp"
+#include "config/config.hpp"
+#include "config/config_axes.hpp"
+#include "config/config_keys.hpp"
 #include "fuzz/promises.hpp"
 #include "support/fake_family.hpp"
 

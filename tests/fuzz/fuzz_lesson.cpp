@@ -1,6 +1,6 @@
-#include "core/config_error.hpp"
+#include "base/config_error.hpp"
 #include "fuzz/promises.hpp"
-#include "report/lesson.hpp"
+#include "lesson/lesson.hpp"
 #include "support/sample_report.hpp"
 
 namespace gpuexp::fuzz {

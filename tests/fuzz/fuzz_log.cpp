@@ -4,7 +4,7 @@
 #include <string>
 
 #include "fuzz/promises.hpp"
-#include "report/run_log.hpp"
+#include "results/run_log.hpp"
 
 namespace gpuexp::fuzz {
 

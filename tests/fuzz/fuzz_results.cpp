@@ -4,10 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/json_reader.hpp"
-#include "core/json_scanner.hpp"
+#include "base/json_reader.hpp"
+#include "base/json_scanner.hpp"
 #include "fuzz/promises.hpp"
-#include "report/json.hpp"
+#include "results/results_json.hpp"
 
 namespace gpuexp::fuzz {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <string>
 
-#include "report/csv.hpp"
-#include "report/json.hpp"
-#include "report/markdown.hpp"
-#include "report/terminal.hpp"
+#include "base/csv.hpp"
+#include "render/markdown.hpp"
+#include "render/terminal.hpp"
+#include "results/results_json.hpp"
 
 namespace gpuexp::fuzz {
 

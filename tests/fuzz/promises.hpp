@@ -2,7 +2,7 @@
 #pragma once
 
 #include "fuzz/fuzz.hpp"
-#include "report/report.hpp"
+#include "results/report.hpp"
 
 namespace gpuexp::fuzz {
 

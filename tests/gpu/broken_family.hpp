@@ -1,7 +1,7 @@
 // A family whose variants are wrong in one way each, to see that every one is rejected.
 #pragma once
 
-#include "core/family.hpp"
+#include "family/family.hpp"
 
 namespace gpuexp::test {
 

@@ -8,16 +8,16 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
-#include "core/registry.hpp"
-#include "core/runner.hpp"
+#include "family/registry.hpp"
 #include "gpu/broken_family.hpp"
-#include "gpu/check.hpp"
+#include "gpu/cuda_check.hpp"
 #include "gpu/cuda_executor.hpp"
 #include "gpu/device_ops.hpp"
 #include "gpu/device_query.hpp"
 #include "gpu/load_latency.hpp"
 #include "gpu/resources.hpp"
 #include "gpu/sm_clock.hpp"
+#include "run/runner.hpp"
 #include "support/catch.hpp"
 #include "support/small_problems.hpp"
 #include "worker/remote_executor.hpp"

@@ -5,7 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "core/registry.hpp"
+#include "family/registry.hpp"
 #include "gpu/cuda_executor.hpp"
 #include "gpu/device_query.hpp"
 #include "gpu/resources.hpp"

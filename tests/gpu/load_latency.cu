@@ -1,6 +1,6 @@
 #include <cuda_runtime.h>
 
-#include "gpu/check.hpp"
+#include "gpu/cuda_check.hpp"
 #include "gpu/load_latency.hpp"
 
 namespace gpuexp::test {

@@ -2,9 +2,9 @@
 // device at the family's default problem.
 #include <map>
 
-#include "core/counters.hpp"
-#include "core/move.hpp"
-#include "core/registry.hpp"
+#include "family/counters.hpp"
+#include "family/move.hpp"
+#include "family/registry.hpp"
 #include "gpu/cuda_executor.hpp"
 #include "gpu/device_query.hpp"
 #include "support/catch.hpp"

@@ -1,6 +1,6 @@
 // The state of the real device: NVML answers what a check cannot do without.
 #include "gpu/device_query.hpp"
-#include "gpu/device_state.hpp"
+#include "gpu/nvml_state.hpp"
 #include "support/catch.hpp"
 
 namespace gpuexp::test {

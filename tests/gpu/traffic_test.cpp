@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/registry.hpp"
-#include "core/traffic_terms.hpp"
+#include "family/registry.hpp"
 #include "gpu/cuda_executor.hpp"
 #include "gpu/device_query.hpp"
+#include "model/traffic_terms.hpp"
 #include "support/catch.hpp"
 
 namespace gpuexp::test {

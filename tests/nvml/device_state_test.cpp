@@ -1,8 +1,7 @@
 // What is read of a GPU's state, without a GPU: a library of this project answers in NVML's place.
-#include "gpu/device_state.hpp"
-
 #include <dlfcn.h>
 
+#include "gpu/nvml_state.hpp"
 #include "nvml/fake_nvml.hpp"
 #include "support/catch.hpp"
 

@@ -4,8 +4,8 @@
 
 #include <dlfcn.h>
 
-#include "core/runner.hpp"
 #include "gpu/nvtx_tracer.hpp"
+#include "run/runner.hpp"
 #include "support/catch.hpp"
 #include "support/fake_executor.hpp"
 #include "support/toy_family.hpp"

@@ -4,9 +4,9 @@
 #include <set>
 #include <sstream>
 
-#include "core/config.hpp"
-#include "core/registry.hpp"
-#include "report/lesson_page.hpp"
+#include "config/config.hpp"
+#include "family/registry.hpp"
+#include "lesson/lesson_page.hpp"
 #include "support/catch.hpp"
 
 namespace gpuexp::test {

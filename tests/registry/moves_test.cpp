@@ -2,11 +2,12 @@
 #include <map>
 #include <set>
 
-#include "core/counter_columns.hpp"
-#include "core/move.hpp"
-#include "core/registry.hpp"
-#include "report/json.hpp"
-#include "report/results.hpp"
+#include "family/move.hpp"
+#include "family/registry.hpp"
+#include "record/counter_columns.hpp"
+#include "results/declarations.hpp"
+#include "results/results.hpp"
+#include "results/results_json.hpp"
 #include "support/catch.hpp"
 
 namespace gpuexp::test {

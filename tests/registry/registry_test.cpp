@@ -1,5 +1,5 @@
 // What can be asked of every declared family without a GPU.
-#include "core/registry.hpp"
+#include "family/registry.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,12 +10,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/ceilings_file.hpp"
-#include "core/config.hpp"
-#include "core/device_spec_file.hpp"
-#include "core/instruction_class.hpp"
-#include "core/kernel_resource.hpp"
-#include "core/plan.hpp"
+#include "config/config.hpp"
+#include "device/ceilings_file.hpp"
+#include "device/device_spec_file.hpp"
+#include "plan/plan.hpp"
+#include "sass/instruction_class.hpp"
+#include "sass/kernel_resource.hpp"
 #include "support/catch.hpp"
 #include "support/small_problems.hpp"
 

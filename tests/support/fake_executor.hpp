@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/executor.hpp"
+#include "run/executor.hpp"
 
 namespace gpuexp::test {
 

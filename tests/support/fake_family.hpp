@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/family_of.hpp"
-#include "core/registry.hpp"
+#include "family/family_of.hpp"
+#include "family/registry.hpp"
 
 namespace gpuexp::fake {
 

@@ -1,8 +1,8 @@
 // A GPU of which nothing is off, as an H200 in a server reads.
 #pragma once
 
-#include "core/device_spec.hpp"
-#include "core/device_state.hpp"
+#include "device/device_spec.hpp"
+#include "device/device_state.hpp"
 
 namespace gpuexp::test {
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "report/report.hpp"
+#include "results/report.hpp"
 
 namespace gpuexp::test {
 

@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "core/columns.hpp"
-#include "core/counter_columns.hpp"
-#include "report/ceilings.hpp"
+#include "record/columns.hpp"
+#include "record/counter_columns.hpp"
+#include "render/ceilings_text.hpp"
 #include "support/fake_family.hpp"
 #include "support/toy_family.hpp"
 

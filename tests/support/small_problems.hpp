@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/family.hpp"
+#include "family/family.hpp"
 
 namespace gpuexp::test {
 

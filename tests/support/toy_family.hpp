@@ -1,7 +1,7 @@
 // A family on the host alone, with known shapes and work, for tests of planning and running.
 #pragma once
 
-#include "core/family_of.hpp"
+#include "family/family_of.hpp"
 
 namespace gpuexp::test {
 

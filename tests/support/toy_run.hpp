@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/runner.hpp"
+#include "run/runner.hpp"
 #include "support/fake_executor.hpp"
 #include "support/toy_family.hpp"
 

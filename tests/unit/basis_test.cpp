@@ -1,5 +1,5 @@
 // Which ceilings predictions are made from, with folders of its own.
-#include "core/basis.hpp"
+#include "model/basis.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include "base/config_error.hpp"
 #include "support/catch.hpp"
 #include "support/healthy_gpu.hpp"
 

@@ -1,4 +1,4 @@
-#include "core/calibration.hpp"
+#include "stats/calibration.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "core/config_error.hpp"
-#include "core/noise_file.hpp"
-#include "report/run_comparison.hpp"
+#include "analysis/run_comparison.hpp"
+#include "base/config_error.hpp"
+#include "stats/noise_file.hpp"
 #include "support/catch.hpp"
 #include "support/run_report.hpp"
 #include "support/timing_models.hpp"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/ceilings_file.hpp"
-#include "core/config_error.hpp"
+#include "base/config_error.hpp"
+#include "device/ceilings_file.hpp"
 #include "support/catch.hpp"
 
 namespace gpuexp::test {

@@ -1,7 +1,8 @@
 // Measured ceilings as people see them and as reports carry them.
+#include "render/ceilings_text.hpp"
+
 #include <algorithm>
 
-#include "report/ceilings.hpp"
 #include "support/catch.hpp"
 
 namespace gpuexp::test {

@@ -1,4 +1,4 @@
-#include "core/compiled_code.hpp"
+#include "sass/compiled_code.hpp"
 
 #include "support/catch.hpp"
 

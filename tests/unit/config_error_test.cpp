@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "core/config.hpp"
+#include "config/config.hpp"
 #include "support/catch.hpp"
 #include "support/fake_family.hpp"
 

@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/config.hpp"
-#include "core/config_keys.hpp"
+#include "config/config.hpp"
+#include "config/config_keys.hpp"
 #include "support/catch.hpp"
 #include "support/fake_family.hpp"
 
@@ -81,8 +81,9 @@ TEST_CASE("the schema has the keys that the reader accepts, with their docs", "[
   CHECK(keys_of(definitions["measure"]["properties"]) == names_of(kMeasureKeys));
   CHECK(root["required"] == LibraryJson({"name", "experiments"}));
   CHECK(definitions["experiment"]["required"] == LibraryJson::array({"family"}));
-  for (const LibraryJson* properties : {&root["properties"], &definitions["experiment"]["properties"],
-                                 &definitions["measure"]["properties"]}) {
+  for (const LibraryJson* properties :
+       {&root["properties"], &definitions["experiment"]["properties"],
+        &definitions["measure"]["properties"]}) {
     for (const LibraryJson& property : *properties)
       CHECK_FALSE(property["description"].get<std::string>().empty());
   }

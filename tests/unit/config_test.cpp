@@ -1,9 +1,9 @@
-#include "core/config.hpp"
+#include "config/config.hpp"
 
 #include <string>
 #include <vector>
 
-#include "core/sha256.hpp"
+#include "base/sha256.hpp"
 #include "support/catch.hpp"
 #include "support/fake_family.hpp"
 

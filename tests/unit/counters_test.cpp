@@ -1,4 +1,4 @@
-#include "core/counters.hpp"
+#include "family/counters.hpp"
 
 #include <limits>
 #include <set>

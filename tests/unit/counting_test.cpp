@@ -1,9 +1,9 @@
 // When a run reads hardware counters, and what it makes of them.
 #include <algorithm>
 
-#include "core/columns.hpp"
-#include "core/counter_columns.hpp"
-#include "core/flags.hpp"
+#include "record/columns.hpp"
+#include "record/counter_columns.hpp"
+#include "record/flags.hpp"
 #include "support/catch.hpp"
 #include "support/toy_run.hpp"
 

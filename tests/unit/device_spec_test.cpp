@@ -6,9 +6,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/ceilings.hpp"
-#include "core/config_error.hpp"
-#include "core/device_spec_file.hpp"
+#include "base/config_error.hpp"
+#include "device/ceilings.hpp"
+#include "device/device_spec_file.hpp"
 #include "support/catch.hpp"
 
 namespace gpuexp::test {

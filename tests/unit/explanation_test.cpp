@@ -1,13 +1,14 @@
 // Explanations from small tables: what they say, and what they must not.
-#include "report/explanation.hpp"
+#include "analysis/explanation.hpp"
 
 #include <cmath>
 #include <limits>
 #include <map>
 
-#include "core/counters.hpp"
-#include "report/explanation_json.hpp"
-#include "report/view.hpp"
+#include "family/counters.hpp"
+#include "record/columns.hpp"
+#include "render/explanation_json.hpp"
+#include "render/view.hpp"
 #include "support/catch.hpp"
 
 namespace gpuexp::test {

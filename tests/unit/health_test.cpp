@@ -1,6 +1,6 @@
 // Findings of a GPU's state and figures: of every rule a case that is off, one that passes and one
 // of which the driver says nothing.
-#include "core/health.hpp"
+#include "analysis/health.hpp"
 
 #include <cmath>
 #include <functional>

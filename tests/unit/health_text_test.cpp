@@ -1,8 +1,9 @@
 // What a check has found, as people and programs see it.
+#include "render/health_text.hpp"
+
 #include <nlohmann/json.hpp>
 
-#include "report/health.hpp"
-#include "report/load_readings.hpp"
+#include "analysis/load_readings.hpp"
 #include "support/catch.hpp"
 #include "support/healthy_gpu.hpp"
 

@@ -1,4 +1,4 @@
-#include "core/json_reader.hpp"
+#include "base/json_reader.hpp"
 
 #include <chrono>
 #include <filesystem>

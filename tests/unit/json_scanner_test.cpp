@@ -1,4 +1,4 @@
-#include "core/json_scanner.hpp"
+#include "base/json_scanner.hpp"
 
 #include <cmath>
 #include <limits>
@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "core/json_reader.hpp"
+#include "base/json_reader.hpp"
 #include "support/catch.hpp"
 
 namespace gpuexp {

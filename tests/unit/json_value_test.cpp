@@ -1,10 +1,9 @@
-#include "core/json_value.hpp"
-
 #include <limits>
 #include <map>
 
 #include <nlohmann/json.hpp>
 
+#include "base/json.hpp"
 #include "support/catch.hpp"
 
 namespace gpuexp::test {

@@ -1,4 +1,4 @@
-#include "core/kernel_table.hpp"
+#include "sass/kernel_table.hpp"
 
 #include <stdexcept>
 
@@ -26,7 +26,7 @@ TEST_CASE("the table's source declares each kernel once and has a row per archit
   KernelTable table;
   table.add(object("b.o", "_Z1kv", "sm_90a", 12));
   table.add(object("a.o", "_Z1kv", "sm_80", 10));
-  CHECK(table.source() == R"x(#include "core/kernel_resource.hpp"
+  CHECK(table.source() == R"x(#include "sass/kernel_resource.hpp"
 
 extern "C" void kernel_0() __asm__("_Z1kv");
 

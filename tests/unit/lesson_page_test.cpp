@@ -1,8 +1,8 @@
 // Where a lesson page's generated parts begin and end, and what is wrong with markers that are not
 // understood.
-#include "report/lesson_page.hpp"
+#include "lesson/lesson_page.hpp"
 
-#include "core/config_error.hpp"
+#include "base/config_error.hpp"
 #include "support/catch.hpp"
 
 namespace gpuexp::test {

@@ -1,10 +1,10 @@
 // The generated parts of a lesson page, from a family and rows made up for it.
-#include "report/lesson.hpp"
+#include "lesson/lesson.hpp"
 
 #include <map>
 
-#include "core/config_error.hpp"
-#include "core/counters.hpp"
+#include "base/config_error.hpp"
+#include "family/counters.hpp"
 #include "support/catch.hpp"
 #include "support/toy_family.hpp"
 

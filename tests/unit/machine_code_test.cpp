@@ -1,8 +1,8 @@
 // Listings as cuobjdump 13 prints them of this project's kernels, shortened.
-#include "core/machine_code.hpp"
+#include "sass/machine_code.hpp"
 
-#include "core/instruction_class.hpp"
-#include "core/kernel_resource.hpp"
+#include "sass/instruction_class.hpp"
+#include "sass/kernel_resource.hpp"
 #include "support/catch.hpp"
 
 namespace gpuexp::test {

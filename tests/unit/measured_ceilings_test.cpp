@@ -1,6 +1,6 @@
 // From rows to ceilings: which row counts, what is taken off its time, and what leaves a ceiling
 // out.
-#include "report/measured_ceilings.hpp"
+#include "analysis/measured_ceilings.hpp"
 
 #include <cmath>
 #include <set>

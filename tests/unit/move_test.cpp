@@ -1,10 +1,11 @@
 // What variants declare of counters: what counts as having happened, and its text in results.
-#include "core/move.hpp"
+#include "family/move.hpp"
 
 #include <cmath>
 
-#include "core/registry.hpp"
-#include "core/table.hpp"
+#include "base/table.hpp"
+#include "family/registry.hpp"
+#include "results/declarations.hpp"
 #include "support/catch.hpp"
 #include "support/toy_family.hpp"
 

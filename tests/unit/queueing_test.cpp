@@ -1,4 +1,4 @@
-#include "core/queueing.hpp"
+#include "model/queueing.hpp"
 
 #include "support/catch.hpp"
 

@@ -1,4 +1,4 @@
-#include "core/ratio.hpp"
+#include "stats/ratio.hpp"
 
 #include <cmath>
 #include <limits>

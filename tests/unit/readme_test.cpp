@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "core/columns.hpp"
+#include "record/columns.hpp"
 #include "support/catch.hpp"
 
 namespace gpuexp::test {

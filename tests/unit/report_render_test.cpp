@@ -1,9 +1,9 @@
 // What people see of a report: golden tables, and readings that say no more than the numbers do.
 
-#include "report/markdown.hpp"
-#include "report/reading.hpp"
-#include "report/terminal.hpp"
-#include "report/text.hpp"
+#include "analysis/reading.hpp"
+#include "base/text.hpp"
+#include "render/markdown.hpp"
+#include "render/terminal.hpp"
 #include "support/catch.hpp"
 #include "support/small_report.hpp"
 

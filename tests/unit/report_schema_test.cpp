@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/columns.hpp"
-#include "report/json.hpp"
+#include "record/columns.hpp"
+#include "results/results_json.hpp"
 #include "support/catch.hpp"
 #include "support/sample_report.hpp"
 

@@ -1,6 +1,6 @@
 // CSV and JSON: what they write, that it reads back, and that nothing fails in silence.
 
-#include "report/report.hpp"
+#include "results/report.hpp"
 
 #include <cmath>
 #include <cstdlib>
@@ -11,9 +11,9 @@
 
 #include <sys/stat.h>
 
-#include "report/csv.hpp"
-#include "report/json.hpp"
-#include "report/output.hpp"
+#include "base/csv.hpp"
+#include "base/output.hpp"
+#include "results/results_json.hpp"
 #include "support/catch.hpp"
 #include "support/small_report.hpp"
 

@@ -1,10 +1,10 @@
-#include "report/run_comparison.hpp"
+#include "analysis/run_comparison.hpp"
 
 #include <limits>
 
-#include "report/comparison_json.hpp"
-#include "report/comparison_page.hpp"
-#include "report/terminal.hpp"
+#include "render/comparison_json.hpp"
+#include "render/comparison_page.hpp"
+#include "render/terminal.hpp"
 #include "support/catch.hpp"
 #include "support/run_report.hpp"
 

@@ -1,4 +1,4 @@
-#include "core/run_estimate.hpp"
+#include "run/run_estimate.hpp"
 
 #include "support/catch.hpp"
 #include "support/toy_family.hpp"

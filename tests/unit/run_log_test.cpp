@@ -1,4 +1,4 @@
-#include "report/run_log.hpp"
+#include "results/run_log.hpp"
 
 #include <csignal>
 #include <cstdlib>
@@ -8,7 +8,7 @@
 
 #include <sys/resource.h>
 
-#include "report/json.hpp"
+#include "results/results_json.hpp"
 #include "support/catch.hpp"
 #include "support/small_report.hpp"
 

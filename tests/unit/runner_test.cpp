@@ -1,8 +1,8 @@
-#include "core/runner.hpp"
+#include "run/runner.hpp"
 
 #include <algorithm>
 
-#include "core/columns.hpp"
+#include "record/columns.hpp"
 #include "support/catch.hpp"
 #include "support/toy_run.hpp"
 

@@ -1,4 +1,4 @@
-#include "core/sha256.hpp"
+#include "base/sha256.hpp"
 
 #include "support/catch.hpp"
 

@@ -1,4 +1,4 @@
-#include "core/statistics.hpp"
+#include "stats/statistics.hpp"
 
 #include <algorithm>
 #include <chrono>

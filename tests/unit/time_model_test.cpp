@@ -1,6 +1,6 @@
-#include "core/time_model.hpp"
+#include "model/time_model.hpp"
 
-#include "core/l2_cache.hpp"
+#include "model/l2_cache.hpp"
 #include "support/catch.hpp"
 
 namespace gpuexp::test {

@@ -1,4 +1,4 @@
-#include "core/traffic_terms.hpp"
+#include "model/traffic_terms.hpp"
 
 #include <set>
 

@@ -1,6 +1,6 @@
 // What addresses come to in the memory system, and what L2 makes of a matrix product.
-#include "core/l2_cache.hpp"
-#include "core/warp_access.hpp"
+#include "family/warp_access.hpp"
+#include "model/l2_cache.hpp"
 #include "support/catch.hpp"
 #include "support/toy_family.hpp"
 

@@ -1,4 +1,4 @@
-#include "core/warp_access.hpp"
+#include "family/warp_access.hpp"
 
 #include "support/catch.hpp"
 

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <thread>
 
-#include "core/registry.hpp"
-#include "core/runner.hpp"
+#include "family/registry.hpp"
+#include "run/runner.hpp"
 #include "support/catch.hpp"
 #include "support/fake_executor.hpp"
 #include "support/toy_family.hpp"

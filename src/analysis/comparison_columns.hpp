@@ -1,0 +1,17 @@
+// Every column that a comparison adds to what names the rows, declared once.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "analysis/run_comparison.hpp"
+
+namespace gpuexp {
+
+struct ComparisonColumn : ColumnInfo {
+  std::function<Field(const ComparedRow&)> get;
+};
+
+const std::vector<ComparisonColumn>& comparison_columns();
+
+}  // namespace gpuexp

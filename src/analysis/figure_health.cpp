@@ -1,0 +1,177 @@
+// Figures against their bands, and which part of the state likely explains those that miss it.
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "analysis/health.hpp"
+#include "analysis/health_signs.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+using health::Sign;
+
+/// What a figure stands on, as far as causes go.
+struct Term {
+  const CeilingTerm& term;
+
+  bool starts_with(std::string_view prefix) const {
+    return std::string_view(term.id).starts_with(prefix);
+  }
+  bool is_dram() const { return starts_with("dram_"); }
+  bool is_floor() const { return starts_with("floor_"); }
+  bool is_on_chip() const { return !is_dram() && !is_floor(); }
+};
+
+/// Something that the state says, and which figures it makes worse.
+struct Cause {
+  bool (*concerns)(const Term& term);
+  Sign (*sign)(const DeviceState& state, const DeviceSpec& device);
+};
+
+/// The nearest first: the first that applies is named.
+const std::array<Cause, 7> kCauses{{
+    {[](const Term& t) { return !t.is_floor(); },
+     [](const DeviceState& s, const DeviceSpec&) { return health::partitioned(s); }},
+    {[](const Term& t) { return t.is_dram(); },
+     [](const DeviceState& s, const DeviceSpec&) { return health::memory_clock_low(s); }},
+    {[](const Term& t) { return t.is_dram(); },
+     [](const DeviceState& s, const DeviceSpec&) { return health::ecc_newly_on(s); }},
+    {[](const Term& t) { return t.is_on_chip(); },
+     [](const DeviceState& s, const DeviceSpec& d) { return health::sm_clock_low(s, d); }},
+    {[](const Term& t) { return t.is_on_chip() || t.is_dram(); },
+     [](const DeviceState& s, const DeviceSpec&) { return health::slowed(s); }},
+    {[](const Term& t) { return t.is_on_chip(); },
+     [](const DeviceState& s, const DeviceSpec&) { return health::power_limit_low(s); }},
+    {[](const Term&) { return true; },
+     [](const DeviceState& s, const DeviceSpec&) { return health::shared_with_others(s); }},
+}};
+
+/// Figures, their bands, and what else is known.
+struct Evidence {
+  const MeasuredCeilings& measured;
+  const ExpectedBands& bands;
+  const DeviceState& state;
+  const DeviceSpec& device;
+
+  /// The measured SM clock itself tells where no state does.
+  Sign measured_clock_low() const {
+    const auto clock = measured.find("sm_clock");
+    const auto band = bands.find("sm_clock");
+    if (clock == measured.end() || band == bands.end() || !band->second.low) return std::nullopt;
+    if (clock->second.value >= *band->second.low) return std::nullopt;
+    return fmt::format("the SM clock was at {:.0f} MHz, below its band", clock->second.value);
+  }
+
+  std::string likely_cause(const CeilingTerm& term) const {
+    const Term of{term};
+    for (const Cause& cause : kCauses) {
+      if (!cause.concerns(of)) continue;
+      if (const Sign sign = cause.sign(state, device)) return *sign;
+    }
+    if (of.is_on_chip() && term.id != "sm_clock") return measured_clock_low().value_or("");
+    return "";
+  }
+};
+
+// Four digits, or all before the point.
+std::string number(double value) {
+  constexpr double kFourDigits = 1e3;
+  return value >= kFourDigits ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
+}
+
+std::string text_of(const ExpectedBand& band, const std::string& unit) {
+  if (band.low && band.high)
+    return fmt::format("{} to {} {}", number(*band.low), number(*band.high), unit);
+  if (band.low) return fmt::format("{} {} or more", number(*band.low), unit);
+  return fmt::format("{} {} or less", number(*band.high), unit);
+}
+
+// Written so that NaN is within no band.
+bool is_within(const ExpectedBand& band, double value) {
+  return (!band.low || value >= *band.low) && (!band.high || value <= *band.high) &&
+         !std::isnan(value);
+}
+
+Finding judge(const CeilingTerm& term, double value, const ExpectedBand& band,
+              const std::optional<double>& datasheet, const Evidence& evidence) {
+  Finding f;
+  f.topic = term.id;
+  f.found = fmt::format("{} {}", number(value), term.unit);
+  f.expected = text_of(band, term.unit);
+  if (is_within(band, value)) {
+    f.verdict = FindingVerdict::pass;
+    return f;
+  }
+  const bool below = band.low && value < *band.low;
+  const bool above = band.high && value > *band.high;
+  f.verdict = FindingVerdict::off;
+  if (!below && !above) {
+    f.cost = "no number was measured";
+    return f;
+  }
+  const double end = below ? *band.low : *band.high;
+  const double percent = 100 * (below ? 1 - value / end : value / end - 1);
+  f.cost = fmt::format("{:.1f} % {} its band", percent, below ? "below" : "above");
+  if (below != less_is_better(term)) {
+    f.likely = evidence.likely_cause(term);
+  } else if (datasheet && value > kAboveDatasheet * *datasheet) {
+    f.cost +=
+        ", and more than the datasheet allows: another card model, a wrong spec, or a cache "
+        "in the way";
+  } else {
+    f.verdict = FindingVerdict::note;
+    f.cost += ", better than any that was recorded";
+  }
+  return f;
+}
+
+/// Figures that no device passes: those of the datasheet, and what is a part of one of them.
+Ceilings most_by_datasheet(const DeviceSpec& device) {
+  Ceilings most = datasheet_ceilings(device);
+  most.dram_random_bytes_per_s = most.dram_read_bytes_per_s;
+  most.mma_sync_ops_per_s = most.ops_per_s;
+  return most;
+}
+
+}  // namespace
+
+bool less_is_better(const CeilingTerm& term) {
+  return term.unit == "ns" || term.unit == "us";
+}
+
+std::vector<FigureFinding> figure_findings(const MeasuredCeilings& measured,
+                                           const ExpectedBands& bands, const DeviceState& state,
+                                           const DeviceSpec& device) {
+  const Evidence evidence{measured, bands, state, device};
+  Ceilings listed = most_by_datasheet(device);
+  std::vector<FigureFinding> findings;
+  for (const CeilingTerm& term : ceiling_terms()) {
+    const auto found = measured.find(term.id);
+    const auto band = bands.find(term.id);
+    if (found == measured.end() && band == bands.end()) continue;
+    FigureFinding f;
+    f.term = &term;
+    if (const auto& datasheet = term.of(listed)) f.datasheet = *datasheet / term.scale;
+    f.finding.topic = term.id;
+    if (found != measured.end()) {
+      f.measured = found->second;
+      f.finding.found = fmt::format("{} {}", number(found->second.value), term.unit);
+    } else {
+      f.finding.found = "not measured";
+    }
+    f.finding.expected = "no band recorded";
+    if (band != bands.end()) {
+      f.band = band->second;
+      f.finding.expected = text_of(band->second, term.unit);
+    }
+    if (f.measured && f.band)
+      f.finding = judge(term, f.measured->value, *f.band, f.datasheet, evidence);
+    findings.push_back(std::move(f));
+  }
+  return findings;
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,37 @@
+#include "analysis/identity.hpp"
+
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+
+namespace gpuexp {
+
+std::string title_of(const ExperimentResults& e) {
+  const std::string family = e.constant("family");
+  return printable(family.empty() || family == e.name ? e.name : e.name + ": " + family);
+}
+
+std::vector<std::string> shared_facts(const ExperimentResults& e) {
+  std::vector<std::string> facts;
+  for (const ResultAxis& axis : e.axes) {
+    if (axis.varies) continue;
+    const std::string unit = axis.unit.empty() ? "" : " " + axis.unit;
+    facts.push_back(printable(fmt::format("{} = {}{}", axis.label, e.constant(axis.column), unit)));
+  }
+  if (!e.constant("mode").empty()) facts.push_back(printable(e.constant("mode")));
+  return facts;
+}
+
+std::vector<IdentityColumn> identity_columns(const ExperimentResults& e) {
+  std::vector<IdentityColumn> columns{{"variant", "variant", false}};
+  for (const ResultAxis& axis : e.axes) {
+    if (!axis.varies) continue;
+    columns.push_back(
+        {axis.unit.empty() ? axis.label : fmt::format("{} ({})", axis.label, axis.unit),
+         axis.column, axis.numeric});
+  }
+  if (e.values("mode").size() > 1) columns.push_back({"mode", "mode", false});
+  return columns;
+}
+
+}  // namespace gpuexp

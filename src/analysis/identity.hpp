@@ -1,0 +1,27 @@
+// What names an experiment and its rows, for every view of them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "results/results.hpp"
+
+namespace gpuexp {
+
+/// A column that tells rows of an experiment apart.
+struct IdentityColumn {
+  std::string heading;
+  std::string column;  ///< of the table
+  bool is_number = false;
+};
+
+/// "ladder: matmul".
+std::string title_of(const ExperimentResults& experiment);
+
+/// What all rows share: "k = 4096", "cold".
+std::vector<std::string> shared_facts(const ExperimentResults& experiment);
+
+/// The variant, the parameters that vary, and the mode where there are several.
+std::vector<IdentityColumn> identity_columns(const ExperimentResults& experiment);
+
+}  // namespace gpuexp

@@ -1,0 +1,41 @@
+// From the rows of a run of configs/ceilings.json to the ceilings that they show, and what the
+// vendor's own calls reached beside them.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/table.hpp"
+#include "config/config.hpp"
+#include "device/ceilings.hpp"
+#include "device/device_spec.hpp"
+
+namespace gpuexp {
+
+/// Of each ceiling the fastest row that passed and has an interval; none without one, and none
+/// where a row that might have been faster came to nothing (skipped ones aside). The interval is
+/// that of the row's median time, and of a gather's ordered part where that is taken off, but not
+/// of a floor; of the clock, the lowest and highest of its readings. `floors_us` has samples of an
+/// empty kernel by mode.
+MeasuredCeilings measured_ceilings(const Table& rows,
+                                   const std::map<Mode, std::vector<double>>& floors_us,
+                                   const DeviceSpec& device);
+
+/// The fastest call of a vendor's library that does what a ceiling allows, of the same run.
+struct VendorCall {
+  std::string ceiling;  ///< CeilingTerm::id
+  std::string variant;  ///< "memcpy", "cublas"
+  std::string from;     ///< key of its row
+  double value;         ///< what it reached, in the unit of the term
+
+  bool operator==(const VendorCall&) const = default;
+};
+
+/// In the order of the terms; a ceiling of which no vendor's row passed has none.
+std::vector<VendorCall> vendor_calls(const Table& rows);
+
+/// A ceiling below this share of what a vendor's call reached is none.
+inline constexpr double kLeastShareOfVendor = 0.95;
+
+}  // namespace gpuexp

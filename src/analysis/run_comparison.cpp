@@ -1,0 +1,315 @@
+#include "analysis/run_comparison.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "analysis/comparison_columns.hpp"
+#include "results/results.hpp"
+
+namespace gpuexp {
+
+std::string_view name_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::slower: return "slower";
+    case Outcome::faster: return "faster";
+    case Outcome::same: return "same";
+    case Outcome::inconclusive: return "inconclusive";
+    case Outcome::missing: return "missing";
+    case Outcome::added: return "added";
+    case Outcome::broken: return "broken";
+    case Outcome::repaired: return "repaired";
+    case Outcome::untested: return "untested";
+  }
+  return "unknown";
+}
+
+namespace {
+
+Outcome outcome_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::same: return Outcome::same;
+    case Verdict::faster: return Outcome::faster;
+    case Verdict::slower: return Outcome::slower;
+    case Verdict::inconclusive: return Outcome::inconclusive;
+  }
+  return Outcome::inconclusive;
+}
+
+// The rows of a report by key, in the order in which the keys first appear.
+struct Index {
+  std::vector<std::string> keys;
+  std::map<std::string, std::vector<std::size_t>> rows;
+
+  const std::vector<std::size_t>& of(const std::string& key) const {
+    static const std::vector<std::size_t> kNone;
+    const auto found = rows.find(key);
+    return found == rows.end() ? kNone : found->second;
+  }
+};
+
+Index index_of(const Report& report, const ResultTable& table, const char* which) {
+  if (!report.table.column("key"))
+    throw ReportError(fmt::format("run {}: no column 'key', by which rows are compared", which));
+  Index index;
+  for (std::size_t i = 0; i < report.table.rows.size(); ++i) {
+    const std::string key = ResultRow(table, i).text("key");
+    std::vector<std::size_t>& rows = index.rows[key];
+    if (rows.empty()) index.keys.push_back(key);
+    rows.push_back(i);
+  }
+  return index;
+}
+
+// Statistics of a row's samples, or why there are none.
+struct Side {
+  std::optional<Statistics> statistics;
+  std::string problem;
+};
+
+Side side_of(const Report& report, const ResultTable& table, std::size_t row, const char* which) {
+  constexpr std::size_t kFewest = 6;  // for an interval of the median
+  static const std::vector<double> kNone;
+  const auto& samples = row < report.samples_us.size() ? report.samples_us[row] : kNone;
+  if (samples.empty()) return {{}, fmt::format("no samples in {}", which)};
+  const double quantum = ResultRow(table, row).number("time_quantum_us").value_or(0);
+  try {
+    Side side{summarize(samples, std::max(quantum, 0.0)), ""};
+    if (samples.size() < kFewest) {
+      side.problem = fmt::format("{} {} in {}, {} are needed", samples.size(),
+                                 samples.size() == 1 ? "sample" : "samples", which, kFewest);
+    } else if (!(side.statistics->median_ci95->low > 0)) {
+      side.problem = fmt::format("times in {} are not above a tick of the clock", which);
+    }
+    return side;
+  } catch (const std::invalid_argument& e) {
+    return {{}, fmt::format("{} in {}", e.what(), which)};
+  }
+}
+
+class Comparer {
+ public:
+  Comparer(const Report& a, const Report& b, const MinimumEffect& effect)
+      : a_(a),
+        b_(b),
+        table_a_(a.table),
+        table_b_(b.table),
+        effect_(effect),
+        in_a_(index_of(a, table_a_, "A")),
+        in_b_(index_of(b, table_b_, "B")) {}
+
+  std::vector<ComparedRow> rows() const {
+    std::vector<ComparedRow> rows;
+    for (const std::string& key : in_a_.keys)
+      rows.push_back(compared(key));
+    for (const std::string& key : in_b_.keys) {
+      if (in_a_.of(key).empty()) rows.push_back(compared(key));
+    }
+    return rows;
+  }
+
+  /// The row of a key's first occurrence: of A where it has one.
+  ResultRow identity(const std::string& key) const {
+    const auto& rows = in_a_.of(key);
+    return rows.empty() ? ResultRow(table_b_, in_b_.of(key).front())
+                        : ResultRow(table_a_, rows.front());
+  }
+
+ private:
+  ComparedRow compared(const std::string& key) const {
+    const auto& rows_a = in_a_.of(key);
+    const auto& rows_b = in_b_.of(key);
+    ComparedRow row;
+    row.key = key;
+    row.experiment = identity(key).text("experiment");
+    if (rows_a.size() > 1 || rows_b.size() > 1) {
+      row.reason =
+          fmt::format("the key stands in {} rows of A and {} of B", rows_a.size(), rows_b.size());
+      return row;
+    }
+    if (!rows_a.empty()) row.status_a = ResultRow(table_a_, rows_a.front()).text("status");
+    if (!rows_b.empty()) row.status_b = ResultRow(table_b_, rows_b.front()).text("status");
+    if (const auto outcome = untimed(rows_a.empty(), rows_b.empty(), row)) {
+      row.outcome = *outcome;
+      row.reason = why(*outcome, rows_a, rows_b);
+    } else {
+      compare_times(rows_a.front(), rows_b.front(), row);
+    }
+    return row;
+  }
+
+  // Where the times are not the point.
+  static std::optional<Outcome> untimed(bool absent_a, bool absent_b, const ComparedRow& row) {
+    const bool passed_a = row.status_a == "passed";
+    const bool passed_b = row.status_b == "passed";
+    if (absent_a) return Outcome::added;
+    if (absent_b) return Outcome::missing;
+    if (passed_a && passed_b) return std::nullopt;
+    if (passed_a) return Outcome::broken;
+    return passed_b ? Outcome::repaired : Outcome::untested;
+  }
+
+  std::string why(Outcome outcome, const std::vector<std::size_t>& rows_a,
+                  const std::vector<std::size_t>& rows_b) const {
+    const auto state = [](const ResultTable& table, std::size_t row, const char* which) {
+      const ResultRow result(table, row);
+      const std::string reason = result.text("reason");
+      return fmt::format("{} in {}{}{}", result.text("status"), which, reason.empty() ? "" : ": ",
+                         reason);
+    };
+    if (outcome == Outcome::missing) return state(table_a_, rows_a.front(), "A") + ", not in B";
+    if (outcome == Outcome::added) return state(table_b_, rows_b.front(), "B") + ", not in A";
+    if (outcome == Outcome::repaired) return state(table_a_, rows_a.front(), "A");
+    return state(table_b_, rows_b.front(), "B");
+  }
+
+  void compare_times(std::size_t row_a, std::size_t row_b, ComparedRow& row) const {
+    const Side a = side_of(a_, table_a_, row_a, "A");
+    const Side b = side_of(b_, table_b_, row_b, "B");
+    row.a = a.statistics;
+    row.b = b.statistics;
+    row.reason = a.problem.empty() ? b.problem : a.problem;
+    if (!row.reason.empty()) return;
+    row.ratio = ratio_of(*row.a, *row.b);
+    row.effect = effect_.at(std::min(row.a->median, row.b->median));
+    const auto both = [&](const char* column) -> std::optional<std::pair<double, double>> {
+      const auto in_a = ResultRow(table_a_, row_a).number(column);
+      const auto in_b = ResultRow(table_b_, row_b).number(column);
+      if (!in_a || !in_b || !(*in_a > 0) || !(*in_b > 0)) return std::nullopt;
+      return std::pair{*in_a, *in_b};
+    };
+    if (const auto mhz = both("sm_clock_mhz")) row.clock_ratio = mhz->second / mhz->first;
+    if (const auto us = both("floor_us")) row.floor_shift_us = std::abs(us->second - us->first);
+    row.outcome = outcome_of(verdict_of(row.beyond_circumstances(), *row.effect));
+    if (row.outcome == Outcome::inconclusive) row.reason = why_inconclusive(row);
+  }
+
+  static std::string why_inconclusive(const ComparedRow& row) {
+    if (verdict_of(row.ratio->ci95, *row.effect) == Verdict::inconclusive)
+      return "the interval reaches past the minimum effect";
+    const Interval in_cycles =
+        row.clock_ratio ? confirmed_in_cycles(row.ratio->ci95, *row.clock_ratio) : row.ratio->ci95;
+    if (verdict_of(in_cycles, *row.effect) == Verdict::inconclusive)
+      return fmt::format("in time and not in cycles: the SM clock of B is {:.3f} of A's",
+                         *row.clock_ratio);
+    return fmt::format("empty kernels of the two runs are {:.3f} us apart, too",
+                       *row.floor_shift_us);
+  }
+
+  const Report& a_;
+  const Report& b_;
+  ResultTable table_a_;
+  ResultTable table_b_;
+  MinimumEffect effect_;
+  Index in_a_;
+  Index in_b_;
+};
+
+// Columns that name rows, of A and then of B.
+std::vector<ColumnInfo> identity_columns(const Table& a, const Table& b) {
+  const auto names_a_row = [](const ColumnInfo& c) {
+    constexpr std::array kNames{"experiment", "family", "variant", "mode", "key"};
+    return c.name.starts_with("param.") ||
+           std::find(kNames.begin(), kNames.end(), c.name) != kNames.end();
+  };
+  std::vector<ColumnInfo> columns;
+  for (const Table* table : {&a, &b}) {
+    for (const ColumnInfo& c : table->columns) {
+      const bool has = std::any_of(columns.begin(), columns.end(),
+                                   [&](const ColumnInfo& other) { return other.name == c.name; });
+      if (names_a_row(c) && !has) columns.push_back(c);
+    }
+  }
+  return columns;
+}
+
+Table table_of(const Report& a, const Report& b, const std::vector<ComparedRow>& rows,
+               const Comparer& comparer) {
+  Table table;
+  table.columns = identity_columns(a.table, b.table);
+  const std::size_t identities = table.columns.size();
+  const auto& columns = comparison_columns();
+  table.columns.insert(table.columns.end(), columns.begin(), columns.end());
+  for (const ComparedRow& row : rows) {
+    const ResultRow identity = comparer.identity(row.key);
+    std::vector<Field>& fields = table.rows.emplace_back();
+    for (std::size_t c = 0; c < identities; ++c)
+      fields.push_back(identity.field(table.columns[c].name));
+    for (const ComparisonColumn& column : columns)
+      fields.push_back(column.get(row));
+  }
+  return table;
+}
+
+void count(const ComparedRow& row, Tally& tally) {
+  ++tally.counts.at(static_cast<std::size_t>(row.outcome));
+  if (row.ratio) tally.ratios.push_back(*row.ratio);
+}
+
+}  // namespace
+
+Interval ComparedRow::beyond_circumstances() const {
+  Interval left = ratio->ci95;
+  if (clock_ratio) left = confirmed_in_cycles(left, *clock_ratio);
+  if (floor_shift_us) left = beyond(left, *floor_shift_us / std::min(a->median, b->median));
+  return left;
+}
+
+RunComparison compare_runs(const Report& a, const Report& b, const MinimumEffect& effect) {
+  const Comparer comparer(a, b, effect);
+  RunComparison comparison;
+  comparison.rows = comparer.rows();
+  comparison.table = table_of(a, b, comparison.rows, comparer);
+  for (const ComparedRow& row : comparison.rows) {
+    auto& experiments = comparison.experiments;
+    auto tally = std::find_if(experiments.begin(), experiments.end(),
+                              [&](const Tally& t) { return t.experiment == row.experiment; });
+    if (tally == experiments.end()) {
+      experiments.push_back({row.experiment, {}, {}});
+      tally = experiments.end() - 1;
+    }
+    count(row, *tally);
+    count(row, comparison.all);
+  }
+  return comparison;
+}
+
+void keep_keys(Report& report, const std::set<std::string>& keys) {
+  const auto column = report.table.column("key");
+  if (!column) throw ReportError("no column 'key', by which rows are compared");
+  std::vector<std::vector<Field>> rows;
+  std::vector<std::vector<double>> samples_us;
+  for (std::size_t i = 0; i < report.table.rows.size(); ++i) {
+    const auto* key = std::get_if<std::string>(&report.table.rows[i][*column]);
+    if (!key || !keys.count(*key)) continue;
+    rows.push_back(std::move(report.table.rows[i]));
+    if (!report.samples_us.empty()) samples_us.push_back(std::move(report.samples_us[i]));
+  }
+  report.table.rows = std::move(rows);
+  report.samples_us = std::move(samples_us);
+}
+
+std::vector<RepeatedCell> repeated_cells(const std::vector<Report>& runs) {
+  std::map<std::string, std::size_t> compared;  // pairs in which the key has a ratio
+  std::vector<std::pair<std::string, RepeatedCell>> cells;
+  std::size_t pairs = 0;
+  for (std::size_t b = 1; b < runs.size(); ++b) {
+    for (std::size_t a = 0; a < b; ++a) {
+      ++pairs;
+      for (const ComparedRow& row : compare_runs(runs[a], runs[b], {}).rows) {
+        if (!row.ratio) continue;
+        ++compared[row.key];
+        cells.push_back(
+            {row.key, {row.beyond_circumstances(), std::min(row.a->median, row.b->median)}});
+      }
+    }
+  }
+  std::vector<RepeatedCell> in_all;
+  for (const auto& [key, cell] : cells) {
+    if (compared[key] == pairs) in_all.push_back(cell);
+  }
+  return in_all;
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,73 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "analysis/run_comparison.hpp"
+#include "base/text.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+std::string text_of(const Field& field) {
+  if (const auto* text = std::get_if<std::string>(&field)) return *text;
+  if (const auto* integer = std::get_if<std::int64_t>(&field)) return fmt::format("{}", *integer);
+  if (const auto* real = std::get_if<double>(&field)) return fmt::format("{}", *real);
+  return "none";
+}
+
+std::string commit_of(const Provenance& p) {
+  constexpr std::size_t kShort = 12;
+  if (!p.git_commit) return "unknown";
+  return p.git_commit->substr(0, kShort) +
+         (p.git_dirty.value_or(false) ? " with local changes" : "");
+}
+
+Field setting(const Provenance& p, const std::string& name) {
+  for (const auto& [known, value] : p.settings) {
+    if (known == name) return value;
+  }
+  return {};
+}
+
+// Those other than the seed, which has a line of its own. Settings belong to experiments, and what
+// only one of the runs has is no difference between rows that both have.
+std::vector<std::string> differing_settings(const Provenance& a, const Provenance& b) {
+  std::vector<std::string> texts;
+  for (const auto& [name, in_a] : a.settings) {
+    const Field in_b = setting(b, name);
+    if (name == "seed" || in_b == Field() || in_a == in_b) continue;
+    texts.push_back(fmt::format("{} {} → {}", name, text_of(in_a), text_of(in_b)));
+  }
+  return texts;
+}
+
+}  // namespace
+
+std::vector<std::string> differences(const Provenance& a, const Provenance& b) {
+  std::vector<std::string> notes;
+  const auto differ = [&](const char* what, const std::string& in_a, const std::string& in_b) {
+    if (in_a != in_b) notes.push_back(printable(fmt::format("{}: {} → {}", what, in_a, in_b)));
+  };
+  const auto known = [](const std::optional<std::string>& text) {
+    return text.value_or("unknown");
+  };
+  differ("GPU", known(a.device.name), known(b.device.name));
+  if (a.device.name == b.device.name && a.device.uuid && b.device.uuid)
+    differ("another GPU of this kind", *a.device.uuid, *b.device.uuid);
+  differ("driver", known(a.device.driver_version), known(b.device.driver_version));
+  differ("CUDA runtime", known(a.device.runtime_version), known(b.device.runtime_version));
+  differ("toolkit", known(a.cuda_toolkit), known(b.cuda_toolkit));
+  differ("commit", commit_of(a), commit_of(b));
+  differ("seed", text_of(setting(a, "seed")), text_of(setting(b, "seed")));
+  constexpr std::size_t kShown = 3;
+  auto settings = differing_settings(a, b);
+  const std::size_t more = settings.size() > kShown ? settings.size() - kShown : 0;
+  settings.resize(settings.size() - more);
+  if (!settings.empty()) {
+    notes.push_back(printable(fmt::format("settings: {}{}", fmt::join(settings, ", "),
+                                          more ? fmt::format(" and {} more", more) : "")));
+  }
+  return notes;
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,76 @@
+// A JSON value together with the place that errors about it name. The typed accessors below are the
+// only way that configs read JSON, so every wrong value is reported alike:
+//   configs/x.json: $.experiments[0].axes.n[2]: 99999999 is out of range; allowed: 1 to 65536
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json_reader.hpp"
+
+namespace gpuexp {
+
+/// A key that an object may have.
+struct Key {
+  std::string_view name;
+  std::string_view doc;
+};
+
+/// What a number may be.
+struct Bounds {
+  double min;
+  double max;
+  bool above_min = false;  ///< min itself is not allowed
+  std::string about = {};  ///< what the number is, for messages; may be empty
+};
+
+class Node {
+ public:
+  /// Refers to `json` and `source`, which outlive it. `source` is a file or an option; `path` is
+  /// the place in it and may be empty.
+  Node(const Json& json, std::string_view source, std::string path)
+      : json_(&json), source_(source), path_(std::move(path)) {}
+
+  const Json& json() const { return *json_; }
+  const std::string& path() const { return path_; }
+
+  /// Throws ConfigError "<source>: <path>: <message>".
+  [[noreturn]] void fail(std::string_view message) const;
+
+  /// Fails unless this is an object whose keys are all in `allowed`.
+  void check_keys(std::span<const Key> allowed) const;
+  /// A member of an object; empty, or a failure, when there is none.
+  std::optional<Node> find(std::string_view key) const;
+  Node require(std::string_view key) const;
+
+  /// The members of an object, or the items of a list that has at least one. `what` says in
+  /// messages what is expected: "a list of variants".
+  std::vector<std::pair<std::string, Node>> members(std::string_view what) const;
+  std::vector<Node> items(std::string_view what) const;
+
+  std::string text() const;
+  /// One of `names`; `what` is their kind in messages: "mode".
+  std::string one_of(const std::vector<std::string>& names, std::string_view what) const;
+  /// A JSON integer: 4096, not 4096.0 or 4e3.
+  std::int64_t integer(const Bounds& bounds) const;
+  std::uint64_t unsigned_integer() const;
+  double real(const Bounds& bounds) const;
+
+ private:
+  [[noreturn]] void expected(std::string_view what) const;
+  void check_bounds(double value, const Bounds& bounds) const;
+
+  const Json* json_;
+  std::string_view source_;
+  std::string path_;
+};
+
+/// "1 to 65536", "above 0, at most 3600".
+std::string to_string(const Bounds& bounds);
+
+}  // namespace gpuexp

@@ -1,0 +1,71 @@
+// The small vocabulary that kernels, plans and reports share. C++17 and free of CUDA, so that .cu
+// files and pure host code read the same declarations.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace gpuexp {
+
+/// A parameter's value as configs, plans and reports carry it.
+using Value = std::variant<std::int64_t, double, std::string>;
+
+/// Shortest text that reads back as the same value: 1024, 0.25, bf16.
+std::string to_string(const Value& value);
+
+/// Element types of buffers. tf32 is stored as fp32 (4 bytes); only the multiplier sees 10 mantissa
+/// bits.
+enum class DataType { fp64, fp32, tf32, fp16, bf16, int32, uint32, uint64 };
+
+std::size_t size_of(DataType type);
+std::string_view name_of(DataType type);
+
+/// Unit roundoff of round-to-nearest: half the spacing of numbers just above 1 (fp32: 2^-24). 0 for
+/// integers.
+double unit_roundoff(DataType type);
+
+/// The number that `size_of(type)` little-endian bytes hold; 64-bit integers round to fp64.
+double to_double(const unsigned char* bytes, DataType type);
+
+/// The pipes whose peak rates datasheets give; names equal the keys of peak_tflops in
+/// configs/devices/*.json (of int32, a multiply-add counts two operations as well).
+enum class Pipe {
+  fp64,
+  fp32,
+  fp16,
+  int32,
+  tensor_fp64,
+  tensor_tf32,
+  tensor_fp16_fp32,
+  tensor_fp16_fp16,
+  tensor_bf16_fp32,
+  tensor_fp8_fp32,
+  tensor_int8_int32,
+};
+inline constexpr int kPipeCount = 11;
+
+std::string_view name_of(Pipe pipe);
+
+/// How tensor cores are fed: mma.sync takes operands from registers, wgmma from shared memory.
+enum class TensorPath { mma_sync, wgmma };
+
+/// Grid, block and cluster extents, and extents of tiles; unlike CUDA's dim3 it exists without
+/// CUDA.
+struct Extent {
+  std::int64_t x = 1;
+  std::int64_t y = 1;
+  std::int64_t z = 1;
+  constexpr std::int64_t count() const { return x * y * z; }
+  friend constexpr bool operator==(const Extent& a, const Extent& b) {
+    return a.x == b.x && a.y == b.y && a.z == b.z;
+  }
+};
+
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+}  // namespace gpuexp

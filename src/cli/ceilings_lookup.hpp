@@ -1,0 +1,26 @@
+// Which ceilings predictions are made from (model/basis.hpp), and where those of a device are kept.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "gpu/device_query.hpp"
+#include "model/basis.hpp"
+
+namespace gpuexp::cli {
+
+/// For a GPU that is listed, not present. Throws ConfigError when a file cannot be read.
+PredictionBasis basis_of(const DeviceSpec& device, const std::string& spec_id);
+
+/// For a GPU of this machine. Throws likewise.
+PredictionBasis basis_of(const DeviceInfo& device);
+
+/// What ceilings measured now would hold for.
+MeasuringConditions conditions_of(const DeviceInfo& device);
+
+/// <data>/ceilings/<uuid>.json, where <data> is $GPUEXP_DATA_DIR, else $XDG_DATA_HOME/gpuexp, else
+/// ~/.local/share/gpuexp. Empty where the environment names none of the three.
+std::optional<std::filesystem::path> kept_ceilings(const std::string& uuid);
+
+}  // namespace gpuexp::cli

@@ -1,0 +1,105 @@
+// Experiment configs: strict JSON in, typed values out. Every error names the place in the file.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/config_error.hpp"
+#include "base/mode.hpp"
+#include "base/names.hpp"
+#include "family/registry.hpp"
+
+namespace gpuexp {
+
+/// Every size whose grid ends a wave, starts the next one, and one beyond, in [from, to]; resolved
+/// per variant and device when the plan is made.
+struct WaveEdges {
+  std::int64_t from;
+  std::int64_t to;
+  friend auto operator<=>(const WaveEdges&, const WaveEdges&) = default;
+};
+
+/// One item of an axis after ranges and powers are expanded.
+using AxisItem = std::variant<Value, WaveEdges>;
+
+struct Axis {
+  std::string parameter;
+  /// At least one, in the order written. An axis on its own has no item twice, and zipped axes have
+  /// no tuple twice: of repetitions, which overlapping ranges bring, the first is kept. What
+  /// WaveEdges resolve to may still repeat plain values.
+  std::vector<AxisItem> items;
+};
+
+struct MeasureSettings {
+  int min_samples = 20;
+  int max_samples = 1000;
+  /// Wall time per cell before stopping early: short kernels get more samples for little.
+  double min_seconds = 0.003;
+  double max_seconds = 2.0;  ///< wall cap per cell; wins over min_samples and min_seconds
+  /// Stop when the 95 % interval's half-width over the median is below this.
+  double target_relative_ci = 0.01;
+  int warmup_launches = 3;
+};
+
+struct Experiment {
+  std::string name;  ///< given, or the family's id; unique in the config
+  const Family* family = nullptr;
+  std::vector<const Variant*> variants;  ///< at least one; globs resolved, in the family's order
+  const Variant* baseline = nullptr;     ///< speed-ups refer to it; null when none is named
+  /// In the order written; parameters that are not named keep their default. At most one holds
+  /// WaveEdges, on an integer parameter, and is not zipped.
+  std::vector<Axis> axes;
+  /// Groups of indices into `axes` that advance together and are equally long; every axis is in
+  /// exactly one group. Groups stand in the order of their first axis.
+  std::vector<std::vector<std::size_t>> axis_groups;
+  std::vector<Mode> modes;  ///< at least one, in the order written
+  MeasureSettings measure;
+  /// Hardware counters to read: names of counters, of their groups, and metrics of Nsight Compute;
+  /// see select_counters().
+  std::vector<std::string> counters;
+};
+
+struct Config {
+  std::string path;  ///< as given
+  std::string name;
+  std::string description;
+  std::uint64_t seed = 1;
+  std::vector<Experiment> experiments;
+  std::string text;  ///< the file's bytes, for provenance
+  std::string hash;  ///< sha256 of `text`, hexadecimal
+
+  /// Those that any experiment asks for.
+  std::vector<std::string> counters() const;
+};
+
+/// What the command line changes about a config.
+struct ConfigOverrides {
+  std::optional<std::uint64_t> seed;
+  /// "key=value[,value…]" of `--set`: gives the axis `key` these values in every experiment whose
+  /// family has the parameter (appending the axis where there is none), or sets `modes`, `counters`
+  /// or `measure.KEY` of every experiment. An error when no experiment has the key, and when a key
+  /// comes twice. Values are numbers and names; ranges belong in the config.
+  std::vector<std::string> sets;
+  /// `--filter GLOB` on "family/variant", applied before `sets`; empty keeps all. A baseline that
+  /// is filtered out becomes null, experiments left with no variant are dropped; an error when all
+  /// are.
+  std::string filter;
+};
+
+/// Reads and checks one config. Throws ConfigError; touches no GPU.
+Config read_config(const std::filesystem::path& path, const Registry& registry,
+                   const ConfigOverrides& overrides = {});
+
+/// The same from text already read; `path` is for messages.
+Config parse_config(std::string text, const std::string& path, const Registry& registry,
+                    const ConfigOverrides& overrides = {});
+
+/// The JSON Schema (draft 2020-12) of configs for the families in the registry, pretty-printed.
+std::string config_schema(const Registry& registry);
+
+}  // namespace gpuexp

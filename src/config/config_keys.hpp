@@ -1,0 +1,141 @@
+// The vocabulary of configs, declared once: the reader checks against it, errors list it, and the
+// JSON Schema is made from it.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/json_node.hpp"
+#include "config/config.hpp"
+
+namespace gpuexp {
+
+inline constexpr std::array kConfigKeys{
+    Key{"$schema", "Path or address of this schema, for editors."},
+    Key{"name", "Letters, digits, '.', '_' and '-'; results go to results/<name>-<utc>/."},
+    Key{"description", "What the experiments show, in a sentence or two."},
+    Key{"seed", "Seed of the input data, 1 when absent; equal seeds give equal inputs."},
+    Key{"experiments", "At least one; they run in this order."},
+};
+
+inline constexpr std::array kExperimentKeys{
+    Key{"family", "The family whose variants are compared."},
+    Key{"name", "Names the experiment in reports; the family when absent. Unique in a config."},
+    Key{"variants", "Names or globs ('*', '?', '[a-z]'); all variants when absent."},
+    Key{"baseline", "The selected variant that speed-ups refer to; none when absent."},
+    Key{"axes", "Values of parameters to sweep; parameters that are not named keep their default."},
+    Key{"zip", "Lists of axes that advance together; other axes are crossed."},
+    Key{"modes", "How cells are launched and timed; [\"cold\"] when absent."},
+    Key{"measure", "When a measurement is long enough."},
+    Key{"counters",
+        "Hardware counters to read after timing: groups, names (gpuexp list metrics) and metrics "
+        "of "
+        "Nsight Compute; \"all\" for every group, \"none\" for none. None when absent."},
+};
+
+inline constexpr std::array kRangeKeys{
+    Key{"from", "First value."},
+    Key{"to", "No value is above this; it is one of them when the step hits it."},
+    Key{"step", "Distance of values, above 0."},
+};
+
+inline constexpr std::array kPow2Keys{
+    Key{"pow2", "Every power of two from the first to the second of two powers of two."},
+};
+
+inline constexpr std::array kWaveEdgesKeys{
+    Key{"wave_edges",
+        "Every size from 'from' to 'to' whose grid ends a wave, the next size, and one beyond; "
+        "computed per variant and device. On one axis of an experiment, which is not zipped."},
+};
+
+inline constexpr std::array kWaveEdgesRangeKeys{
+    Key{"from", "Smallest size."},
+    Key{"to", "Largest size."},
+};
+
+struct ModeKey {
+  Mode mode{};
+  Key key;
+};
+inline constexpr std::array kModes{
+    ModeKey{Mode::cold, {name_of(Mode::cold), "Caches are flushed before every sample."}},
+    ModeKey{Mode::warm, {name_of(Mode::warm), "The same buffers again, after an untimed launch."}},
+    ModeKey{Mode::graph,
+            {name_of(Mode::graph),
+             "Many launches per replay of a CUDA graph, over buffers in rotation."}},
+    ModeKey{Mode::profile,
+            {name_of(Mode::profile), "One launch from flushed caches, for a profiler; no times."}},
+};
+
+struct MeasureKey {
+  Key key;
+  double min;
+  double max;
+  bool above_min;
+  std::variant<int MeasureSettings::*, double MeasureSettings::*> member;
+
+  Bounds bounds() const { return {min, max, above_min, std::string(key.doc)}; }
+};
+inline constexpr std::array kMeasureKeys{
+    MeasureKey{{"min_samples", "samples to take before stopping early"},
+               1,
+               1e6,
+               false,
+               &MeasureSettings::min_samples},
+    MeasureKey{{"max_samples", "samples after which to stop"},
+               1,
+               1e6,
+               false,
+               &MeasureSettings::max_samples},
+    MeasureKey{{"min_seconds", "wall time per cell before stopping early"},
+               0,
+               3600,
+               false,
+               &MeasureSettings::min_seconds},
+    MeasureKey{{"max_seconds", "wall time per cell, wins over min_samples and min_seconds"},
+               0,
+               3600,
+               true,
+               &MeasureSettings::max_seconds},
+    MeasureKey{{"target_relative_ci",
+                "stop when the 95 % interval's half-width over the median is below this; 0 never "
+                "stops early"},
+               0,
+               1,
+               false,
+               &MeasureSettings::target_relative_ci},
+    MeasureKey{{"warmup_launches", "untimed launches before the first sample"},
+               0,
+               1000,
+               false,
+               &MeasureSettings::warmup_launches},
+};
+
+/// A config that asks for more cells (problem × variant × mode) than this is an error, as is an
+/// axis of more values; wave_edges count as one value until a device resolves them.
+inline constexpr std::size_t kMaxCells = 1'000'000;
+
+/// The longest name of a config or an experiment; leaves room for a time stamp in a file name.
+inline constexpr std::size_t kMaxNameLength = 128;
+
+/// The ids or names of families, variants, parameters or keys, in their order.
+template <class Range>
+std::vector<std::string> names_of(const Range& range) {
+  std::vector<std::string> names;
+  for (const auto& entry : range) {
+    if constexpr (requires { entry.id; }) {
+      names.emplace_back(entry.id);
+    } else if constexpr (requires { entry.key; }) {
+      names.emplace_back(entry.key.name);
+    } else {
+      names.emplace_back(entry.name);
+    }
+  }
+  return names;
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,172 @@
+#include "config/config_overrides.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/json.hpp"
+#include "base/names.hpp"
+#include "config/config_axes.hpp"
+#include "config/config_experiment.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+constexpr std::string_view kMeasurePrefix = "measure.";
+
+struct Setting {
+  std::string option;  // as given, for messages
+  std::string key;
+  std::vector<std::string> values;
+};
+
+Setting parse_setting(const std::string& text) {
+  Setting setting{fmt::format("--set {}", shorten(text)), {}, {}};
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0)
+    throw ConfigError(setting.option + ": expected key=value[,value...]");
+  setting.key = text.substr(0, equals);
+  for (std::size_t begin = equals + 1; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    if (end == begin) throw ConfigError(setting.option + ": expected a value, found nothing");
+    setting.values.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return setting;
+}
+
+// Numbers as in a config; everything else is a name, which needs no quotes here.
+Json to_json(const std::string& value, const std::string& option, bool is_name) {
+  const bool is_number = value.front() == '-' || (value.front() >= '0' && value.front() <= '9');
+  return is_number && !is_name ? read_json(value, option) : Json(value);
+}
+
+bool is_name(const Parameter& parameter) {
+  return std::holds_alternative<std::string>(parameter.default_value);
+}
+
+Json to_json_list(const Setting& setting, bool are_names) {
+  Json list = Json::array();
+  for (const std::string& value : setting.values)
+    list.push_back(to_json(value, setting.option, are_names));
+  return list;
+}
+
+std::vector<std::string> settable_keys(const std::vector<Experiment>& experiments) {
+  std::vector<std::string> keys;
+  std::set<std::string> seen;
+  for (const Experiment& experiment : experiments) {
+    for (const Parameter& parameter : experiment.family->parameters) {
+      if (seen.insert(parameter.name).second) keys.push_back(parameter.name);
+    }
+  }
+  keys.emplace_back("modes");
+  keys.emplace_back("counters");
+  for (const MeasureKey& key : kMeasureKeys)
+    keys.push_back(fmt::format("{}{}", kMeasurePrefix, key.key.name));
+  return keys;
+}
+
+void set_axis(const Setting& setting, const Parameter& parameter, Experiment& experiment) {
+  const Json list = to_json_list(setting, is_name(parameter));
+  std::vector<AxisItem> items = read_axis_items(
+      Node(list, setting.option, member_path(experiment.name, setting.key)), parameter);
+  const auto axis = std::find_if(experiment.axes.begin(), experiment.axes.end(),
+                                 [&](const Axis& a) { return a.parameter == parameter.name; });
+  if (axis != experiment.axes.end()) {
+    axis->items = std::move(items);
+    return;
+  }
+  experiment.axis_groups.push_back({experiment.axes.size()});
+  experiment.axes.push_back({parameter.name, std::move(items)});
+}
+
+// Whether the experiment has what the setting sets.
+bool set(const Setting& setting, Experiment& experiment) {
+  const std::string path = fmt::format("{}.{}", experiment.name, setting.key);
+  if (setting.key == "modes") {
+    const Json list = to_json_list(setting, true);
+    experiment.modes = read_modes(Node(list, setting.option, path));
+    return true;
+  }
+  if (setting.key == "counters") {
+    const Json list = to_json_list(setting, true);
+    experiment.counters = read_counters(Node(list, setting.option, path));
+    return true;
+  }
+  for (const MeasureKey& key : kMeasureKeys) {
+    if (setting.key != fmt::format("{}{}", kMeasurePrefix, key.key.name)) continue;
+    const Json list = to_json_list(setting, false);
+    const Json& value = list.size() == 1 ? list.at(0) : list;
+    read_measure_setting(Node(value, setting.option, path), key, experiment.measure);
+    return true;
+  }
+  const Parameter* parameter = experiment.family->find_parameter(setting.key);
+  if (parameter) set_axis(setting, *parameter, experiment);
+  return parameter != nullptr;
+}
+
+// Settings may fit together only once all of them are made.
+void apply_sets(const std::vector<std::string>& sets, std::vector<Experiment>& experiments) {
+  std::set<std::string> keys;
+  for (const std::string& text : sets) {
+    const Setting setting = parse_setting(text);
+    if (!keys.insert(setting.key).second) {
+      throw ConfigError(fmt::format("{}: '{}' is set twice", setting.option, shorten(setting.key)));
+    }
+    bool is_known = false;
+    for (Experiment& experiment : experiments)
+      is_known |= set(setting, experiment);
+    if (!is_known) {
+      throw ConfigError(fmt::format("{}: unknown key '{}'{}", setting.option, shorten(setting.key),
+                                    allowed_names(setting.key, settable_keys(experiments))));
+    }
+  }
+  const Json none;
+  double cells = 0;
+  for (const Experiment& experiment : experiments) {
+    const Node place(none, "--set", experiment.name);
+    check_axes(experiment, place);
+    check_measure(experiment.measure, place);
+    cells += count_cells(experiment);
+    check_cells(cells, place);
+  }
+}
+
+std::string full_name(const Experiment& experiment, const Variant& variant) {
+  return experiment.family->id + "/" + variant.id;
+}
+
+void apply_filter(const std::string& glob, std::vector<Experiment>& experiments) {
+  std::set<std::string> names;
+  for (Experiment& experiment : experiments) {
+    for (const Variant* variant : experiment.variants)
+      names.insert(full_name(experiment, *variant));
+    const auto is_out = [&](const Variant* variant) {
+      return variant && !glob_match(glob, full_name(experiment, *variant));
+    };
+    std::erase_if(experiment.variants, is_out);
+    if (is_out(experiment.baseline)) experiment.baseline = nullptr;
+  }
+  std::erase_if(experiments, [](const Experiment& e) { return e.variants.empty(); });
+  if (!experiments.empty()) return;
+  throw ConfigError(fmt::format("--filter {}: matches nothing that the config selects{}",
+                                shorten(glob), allowed_names(glob, {names.begin(), names.end()})));
+}
+
+}  // namespace
+
+Value value_of(const std::string& text, const Parameter& parameter, const std::string& source) {
+  const Json json = to_json(text, source, is_name(parameter));
+  return read_value(Node(json, source, parameter.name), parameter);
+}
+
+void apply_overrides(const ConfigOverrides& overrides, Config& config) {
+  if (overrides.seed) config.seed = *overrides.seed;
+  if (!overrides.filter.empty()) apply_filter(overrides.filter, config.experiments);
+  if (!overrides.sets.empty()) apply_sets(overrides.sets, config.experiments);
+}
+
+}  // namespace gpuexp

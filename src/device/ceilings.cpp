@@ -1,0 +1,223 @@
+#include "device/ceilings.hpp"
+
+#include <initializer_list>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "base/names.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+constexpr double kMega = 1e6;
+constexpr double kGiga = 1e9;
+constexpr double kTera = 1e12;
+
+using Figure = std::optional<double>;
+
+bool is_tensor(Pipe pipe) {
+  return name_of(pipe).starts_with("tensor_");
+}
+
+void append_pipes(std::vector<CeilingTerm>& terms, const std::string& prefix,
+                  const std::string& doc, bool only_tensor,
+                  std::array<Figure, kPipeCount> Ceilings::*rates) {
+  for (std::size_t i = 0; i < kPipeCount; ++i) {
+    const Pipe pipe = static_cast<Pipe>(i);
+    if (only_tensor && !is_tensor(pipe)) continue;
+    terms.push_back({prefix + std::string(name_of(pipe)), "TFLOP/s", kTera,
+                     fmt::format("{}{}", name_of(pipe), doc),
+                     [rates, i](Ceilings& c) -> Figure& { return (c.*rates)[i]; }});
+  }
+}
+
+struct SmRatesOf {
+  int cc_major, cc_minor;
+  SmRates rates;
+};
+
+// One figure stands for a pipe whose instructions differ: fma is that of 32-bit floats, alu that of
+// integer additions, fp64 that of multiply-adds, xu that of reciprocals and logarithms.
+constexpr SmRatesOf kSmRates[] = {
+    {7, 0, {4, 2, 2, 1, 0.5}},
+    {7, 5, {4, 2, 2, 0.0625, 0.5}},
+    {8, 0, {4, 2, 2, 1, 0.5}},
+    {8, 6, {4, 4, 2, 0.0625, 0.5}},
+    {8, 7, {4, 4, 2, 0.0625, 0.5}},
+    {8, 9, {4, 4, 2, 0.0625, 0.5}},
+    {9, 0, {4, 4, 2, 2, 0.5}},
+    {10, 0, {4, 4, 2, 2, 0.5}},
+    // FP64 is cut down to 2 results a clock. ex2 alone takes half the time of the other xu ones.
+    {10, 3, {4, 4, 2, 0.0625, 0.5}},
+    // Additions, minima and maxima take any lane; shifts and logic run at half this.
+    {12, 0, {4, 4, 4, 0.0625, 0.5}},
+    {12, 1, {4, 4, 4, 0.0625, 0.5}},
+};
+
+// Empty where one of the two is not known: empty, or 0 in a device spec.
+Figure quotient(double a, double b) {
+  return a > 0 && b > 0 ? Figure(a / b) : std::nullopt;
+}
+Figure product(const Figure& a, const Figure& b) {
+  return a && b ? Figure(*a * *b) : std::nullopt;
+}
+
+CeilingTerm term(const char* id, const char* unit, double scale, const char* doc,
+                 Figure Ceilings::*figure) {
+  return {id, unit, scale, doc, [figure](Ceilings& c) -> Figure& { return c.*figure; }};
+}
+
+}  // namespace
+
+SmRates sm_rates(int cc_major, int cc_minor) {
+  std::string known;
+  for (const SmRatesOf& of : kSmRates) {
+    if (of.cc_major == cc_major && of.cc_minor == cc_minor) return of.rates;
+    known += fmt::format("{}{}.{}", known.empty() ? "" : ", ", of.cc_major, of.cc_minor);
+  }
+  throw std::out_of_range(fmt::format("rates of compute capability {}.{} are unknown; known: {}",
+                                      cc_major, cc_minor, known));
+}
+
+Figure Ceilings::floor_us(Mode mode) const {
+  switch (mode) {
+    case Mode::cold: return floor_cold_us;
+    case Mode::warm: return floor_warm_us;
+    case Mode::graph: return floor_graph_us;
+    case Mode::profile: return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+Figure Ceilings::ops(Pipe pipe, TensorPath path) const {
+  const auto i = static_cast<std::size_t>(pipe);
+  return path == TensorPath::mma_sync && is_tensor(pipe) && mma_sync_ops_per_s[i]
+             ? mma_sync_ops_per_s[i]
+             : ops_per_s[i];
+}
+
+const std::vector<CeilingTerm>& ceiling_terms() {
+  static const std::vector<CeilingTerm> kTerms = [] {
+    std::vector<CeilingTerm> t{
+        term("dram_read", "GB/s", kGiga, "read from device memory",
+             &Ceilings::dram_read_bytes_per_s),
+        term("dram_write", "GB/s", kGiga, "written to device memory",
+             &Ceilings::dram_write_bytes_per_s),
+        term("dram_copy", "GB/s", kGiga, "copied within device memory, bytes read and written",
+             &Ceilings::dram_copy_bytes_per_s),
+        term("dram_random", "GB/s", kGiga,
+             "read from random places of device memory, 64 bytes each",
+             &Ceilings::dram_random_bytes_per_s),
+        term("l2_read", "GB/s", kGiga, "read from L2", &Ceilings::l2_read_bytes_per_s),
+        term("l2_write", "GB/s", kGiga, "written to L2", &Ceilings::l2_write_bytes_per_s),
+        term("shared", "GB/s", kGiga, "read from shared memory, over all SMs",
+             &Ceilings::shared_bytes_per_s)};
+    append_pipes(t, "", "", false, &Ceilings::ops_per_s);
+    append_pipes(t, "mma_sync.", " by mma.sync", true, &Ceilings::mma_sync_ops_per_s);
+    const std::vector<CeilingTerm> rest{
+        term("sm_clock", "MHz", kMega, "SM clock under load", &Ceilings::sm_clock_hz),
+        term("dram_latency", "ns", 1, "a load that DRAM answers", &Ceilings::dram_latency_ns),
+        term("l2_latency", "ns", 1, "a load that L2 answers", &Ceilings::l2_latency_ns),
+        term("l1_latency", "ns", 1, "a load that L1 answers", &Ceilings::l1_latency_ns),
+        term("shared_latency", "ns", 1, "a load from shared memory", &Ceilings::shared_latency_ns),
+        term("barrier_latency", "ns", 1, "a barrier of a block of 256 threads",
+             &Ceilings::barrier_latency_ns),
+        term("fma_latency", "ns", 1, "a dependent multiply-add", &Ceilings::fma_latency_ns),
+        term("block_latency", "ns", 1,
+             "from the end of a block to the start of the next in its place",
+             &Ceilings::block_latency_ns),
+        term("block_rate", "1/us", kMega, "blocks that start, over all SMs",
+             &Ceilings::blocks_per_s),
+        term("floor_cold", "us", 1, "an empty kernel between two events, caches flushed",
+             &Ceilings::floor_cold_us),
+        term("floor_warm", "us", 1, "an empty kernel between two events", &Ceilings::floor_warm_us),
+        term("floor_graph", "us", 1, "an empty kernel among others in a graph",
+             &Ceilings::floor_graph_us)};
+    t.insert(t.end(), rest.begin(), rest.end());
+    return t;
+  }();
+  return kTerms;
+}
+
+const CeilingTerm* find_ceiling_term(std::string_view id) {
+  for (const CeilingTerm& term : ceiling_terms()) {
+    if (term.id == id) return &term;
+  }
+  return nullptr;
+}
+
+std::string unknown_ceiling(std::string_view id) {
+  std::vector<std::string> ids;
+  for (const CeilingTerm& term : ceiling_terms())
+    ids.push_back(term.id);
+  return "unknown ceiling" + allowed_names(id, ids);
+}
+
+Ceilings datasheet_ceilings(const DeviceSpec& device) {
+  Ceilings c;
+  if (device.sm_clock_max_mhz > 0) c.sm_clock_hz = device.sm_clock_max_mhz * kMega;
+  if (device.memory_bytes_per_s > 0) {
+    c.dram_read_bytes_per_s = device.memory_bytes_per_s;
+    c.dram_write_bytes_per_s = device.memory_bytes_per_s;
+    c.dram_copy_bytes_per_s = device.memory_bytes_per_s;
+  }
+  c.ops_per_s = device.peak_ops_per_s;
+  return c;
+}
+
+Ceilings scaled_ceilings(const Ceilings& measured, const DeviceSpec& from, const DeviceSpec& to) {
+  const Figure clock = quotient(to.sm_clock_max_mhz, from.sm_clock_max_mhz);
+  const Figure dram = quotient(to.memory_bytes_per_s, from.memory_bytes_per_s);
+  const Figure sms = product(clock, quotient(to.sm_count, from.sm_count));
+  const Figure clock_period = quotient(from.sm_clock_max_mhz, to.sm_clock_max_mhz);
+  Ceilings c = with_fp16_sums(measured, from);
+  const auto scale = [&](std::initializer_list<Figure Ceilings::*> figures, const Figure& by) {
+    for (Figure Ceilings::*figure : figures)
+      c.*figure = product(c.*figure, by);
+  };
+  scale({&Ceilings::sm_clock_hz, &Ceilings::blocks_per_s}, clock);
+  scale({&Ceilings::dram_read_bytes_per_s, &Ceilings::dram_write_bytes_per_s,
+         &Ceilings::dram_copy_bytes_per_s, &Ceilings::dram_random_bytes_per_s},
+        dram);
+  scale({&Ceilings::l2_read_bytes_per_s, &Ceilings::l2_write_bytes_per_s,
+         &Ceilings::shared_bytes_per_s},
+        sms);
+  scale({&Ceilings::l1_latency_ns, &Ceilings::shared_latency_ns, &Ceilings::barrier_latency_ns,
+         &Ceilings::fma_latency_ns, &Ceilings::block_latency_ns},
+        clock_period);
+  for (std::size_t i = 0; i < kPipeCount; ++i) {
+    const Figure peak = to.peak_ops_per_s[i];
+    const Figure by = quotient(peak.value_or(0), from.peak_ops_per_s[i].value_or(0));
+    const Figure reached = product(c.ops_per_s[i], by);
+    c.ops_per_s[i] = reached ? reached : peak;
+    // mma.sync alone is slower than the fastest way on a device with another way.
+    const bool has_wgmma = to.cc_major == from.cc_major;
+    c.mma_sync_ops_per_s[i] = has_wgmma ? product(c.mma_sync_ops_per_s[i], by) : std::nullopt;
+  }
+  return c;
+}
+
+Ceilings with_fp16_sums(const Ceilings& ceilings, const DeviceSpec& device) {
+  constexpr auto kIn32 = static_cast<std::size_t>(Pipe::tensor_fp16_fp32);
+  constexpr auto kIn16 = static_cast<std::size_t>(Pipe::tensor_fp16_fp16);
+  const Figure by =
+      quotient(device.peak_ops_per_s[kIn16].value_or(0), device.peak_ops_per_s[kIn32].value_or(0));
+  Ceilings c = ceilings;
+  for (auto rates : {&Ceilings::ops_per_s, &Ceilings::mma_sync_ops_per_s}) {
+    if (!(c.*rates)[kIn16]) (c.*rates)[kIn16] = product((c.*rates)[kIn32], by.value_or(1));
+  }
+  return c;
+}
+
+Ceilings completed(const Ceilings& ceilings, const Ceilings& others) {
+  Ceilings result = ceilings;
+  Ceilings filler = others;
+  for (const CeilingTerm& t : ceiling_terms()) {
+    if (!t.of(result)) t.of(result) = t.of(filler);
+  }
+  return result;
+}
+
+}  // namespace gpuexp

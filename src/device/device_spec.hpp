@@ -1,0 +1,49 @@
+// What a GPU can do at most: read from a device that is present or from configs/devices/*.json.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/types.hpp"
+
+namespace gpuexp {
+
+/// Residency limits of one streaming multiprocessor (SM); fixed by the compute capability
+/// (CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability").
+struct SmLimits {
+  int max_threads = 0;
+  int max_blocks = 0;
+  int registers = 0;                        ///< 32-bit registers
+  std::int64_t shared_bytes = 0;            ///< shared memory of the SM that blocks can share
+  std::int64_t shared_bytes_per_block = 0;  ///< after the opt-in attribute is raised
+  std::int64_t reserved_shared_bytes = 0;   ///< taken by the runtime from every block
+};
+
+/// Throws std::out_of_range naming the known ones when the compute capability is unknown.
+SmLimits sm_limits(int cc_major, int cc_minor);
+
+struct DeviceSpec {
+  std::string id;    ///< file stem in configs/devices, or the index of a device that is present
+  std::string name;  ///< as the driver reports it, or the marketing name
+  std::string chip;  ///< NVIDIA's name of the die ("GH100"); empty when unknown
+  int cc_major = 0;
+  int cc_minor = 0;
+  int sm_count = 0;
+  double sm_clock_max_mhz = 0;
+  std::int64_t memory_bytes = 0;
+  double memory_bytes_per_s = 0;  ///< theoretical DRAM bandwidth
+  std::int64_t l2_bytes = 0;
+  double power_limit_w = 0;
+  SmLimits sm;
+  /// Datasheet peak in operations per second (a fused multiply-add counts 2), dense, at the maximum
+  /// SM clock.
+  std::array<std::optional<double>, kPipeCount> peak_ops_per_s{};
+  bool measured_here = false;  ///< read from a device that is present, not from a file
+
+  int compute_capability() const { return 10 * cc_major + cc_minor; }
+  std::optional<double> peak(Pipe pipe) const { return peak_ops_per_s[static_cast<int>(pipe)]; }
+};
+
+}  // namespace gpuexp

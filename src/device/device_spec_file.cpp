@@ -1,0 +1,222 @@
+#include "device/device_spec_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include "base/json.hpp"
+#include "base/json_node.hpp"
+#include "base/names.hpp"
+#include "device/ceilings.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+constexpr std::array kSpecKeys{
+    Key{"name", "the product"},
+    Key{"aliases", "other names, among them the driver's"},
+    Key{"architecture", "the family of chips"},
+    Key{"chip", "the chip"},
+    Key{"compute_capability", "\"9.0\""},
+    Key{"sm_count", "streaming multiprocessors"},
+    Key{"sm_clock_max_mhz", "MHz"},
+    Key{"memory_bytes", "of device memory"},
+    Key{"memory_bandwidth_gb_per_s", "of device memory"},
+    Key{"memory_bus_bits", "of device memory"},
+    Key{"l2_bytes", "of the L2 cache"},
+    Key{"power_limit_w", "watts"},
+    Key{"peak_tflops", "figures by pipe"},
+    Key{"expected", "bands by ceiling"},
+    Key{"sources", "where figures are from, by name"},
+};
+constexpr std::array kFigureKeys{Key{"value", ""}, Key{"source", ""}, Key{"note", ""}};
+constexpr std::array kBandKeys{Key{"low", ""}, Key{"high", ""}, Key{"source", ""}, Key{"note", ""}};
+
+// What no GPU has, so that a unit mistaken for another shows.
+const Bounds kCount{1, 1e5};
+const Bounds kBytes{1, 1e15};
+const Bounds kFigure{0, 1e9, true};
+
+/// Figures and bands of one file, each with a source that the file names.
+class SpecReader {
+ public:
+  explicit SpecReader(const Node& root) : root_(root) {
+    root_.check_keys(kSpecKeys);
+    for (const auto& [name, text] : root_.require("sources").members("an object of sources")) {
+      text.text();
+      sources_.push_back(name);
+    }
+  }
+
+  std::string text(std::string_view key) const { return root_.require(key).text(); }
+  Node value(std::string_view key) const { return value_of(root_.require(key)); }
+  double figure(std::string_view key) const { return value(key).real(kFigure); }
+  std::int64_t integer(std::string_view key, const Bounds& bounds) const {
+    return value(key).integer(bounds);
+  }
+
+  std::vector<std::string> aliases() const {
+    std::vector<std::string> aliases;
+    const auto list = root_.find("aliases");
+    const bool is_empty = !list || (list->json().is_array() && list->json().empty());
+    if (is_empty) return aliases;
+    for (const Node& alias : list->items("a list of names"))
+      aliases.push_back(alias.text());
+    return aliases;
+  }
+
+  void read_compute_capability(DeviceSpec& spec) const {
+    const Node node = value("compute_capability");
+    const std::string text = node.text();
+    constexpr std::size_t kLongest = 5;  // "12.0"; more digits are no version, and might overflow
+    int used = 0;
+    if (text.size() > kLongest ||
+        std::sscanf(text.c_str(), "%d.%d%n", &spec.cc_major, &spec.cc_minor, &used) != 2 ||
+        static_cast<std::size_t>(used) != text.size())
+      node.fail(fmt::format("expected a string like \"9.0\", found {}", describe(node.json())));
+    try {
+      spec.sm = sm_limits(spec.cc_major, spec.cc_minor);
+    } catch (const std::out_of_range& e) {
+      node.fail(e.what());
+    }
+  }
+
+  void read_peaks(DeviceSpec& spec) const {
+    std::vector<std::string> pipes;
+    for (int pipe = 0; pipe < kPipeCount; ++pipe)
+      pipes.emplace_back(name_of(static_cast<Pipe>(pipe)));
+    constexpr double kTera = 1e12;
+    for (const auto& [name, figure] : root_.require("peak_tflops").members("figures by pipe")) {
+      const auto pipe = std::find(pipes.begin(), pipes.end(), name);
+      if (pipe == pipes.end()) figure.fail("unknown pipe" + allowed_names(name, pipes));
+      spec.peak_ops_per_s[static_cast<std::size_t>(pipe - pipes.begin())] =
+          kTera * value_of(figure).real(kFigure);
+    }
+  }
+
+  ExpectedBands expected() const {
+    ExpectedBands bands;
+    const auto expected = root_.find("expected");
+    if (!expected) return bands;
+    for (const auto& [id, band] : expected->members("bands by ceiling")) {
+      if (!find_ceiling_term(id)) band.fail(unknown_ceiling(id));
+      bands.emplace(id, read_band(band));
+    }
+    return bands;
+  }
+
+ private:
+  Node value_of(const Node& figure) const {
+    figure.check_keys(kFigureKeys);
+    source_of(figure);
+    note_of(figure);
+    return figure.require("value");
+  }
+
+  std::string source_of(const Node& figure) const {
+    return figure.require("source").one_of(sources_, "source");
+  }
+
+  static std::string note_of(const Node& figure) {
+    const auto note = figure.find("note");
+    return note ? note->text() : "";
+  }
+
+  ExpectedBand read_band(const Node& node) const {
+    node.check_keys(kBandKeys);
+    const auto end = [&](std::string_view key) {
+      const auto found = node.find(key);
+      return found ? std::optional(found->real(kFigure)) : std::nullopt;
+    };
+    ExpectedBand band{end("low"), end("high"), source_of(node), note_of(node)};
+    if (!band.low && !band.high) node.fail("a band has \"low\", \"high\" or both");
+    if (band.low && band.high && *band.low > *band.high)
+      node.fail(fmt::format("low {} is above high {}", *band.low, *band.high));
+    return band;
+  }
+
+  const Node& root_;
+  std::vector<std::string> sources_;
+};
+
+std::string lower(std::string s) {
+  std::transform(s.begin(), s.end(), s.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return s;
+}
+
+bool answers_to(const DeviceSpecFile& f, const std::string& name) {
+  const std::string wanted = lower(name);
+  return lower(f.spec.id) == wanted || lower(f.spec.name) == wanted ||
+         std::any_of(f.aliases.begin(), f.aliases.end(),
+                     [&](const std::string& alias) { return lower(alias) == wanted; });
+}
+
+}  // namespace
+
+DeviceSpecFile read_device_spec(const std::filesystem::path& path) {
+  const std::string source = path.string();
+  const Json json = read_json(read_text_file(path), source);
+  const Node root(json, source, "$");
+  const SpecReader reader(root);
+  constexpr double kGiga = 1e9;
+  DeviceSpecFile f;
+  f.spec.id = path.stem().string();
+  f.spec.name = reader.text("name");
+  if (root.find("chip")) f.spec.chip = reader.text("chip");
+  f.architecture = reader.text("architecture");
+  f.aliases = reader.aliases();
+  reader.read_compute_capability(f.spec);
+  f.spec.sm_count = static_cast<int>(reader.integer("sm_count", kCount));
+  f.spec.sm_clock_max_mhz = reader.figure("sm_clock_max_mhz");
+  f.spec.memory_bytes = reader.integer("memory_bytes", kBytes);
+  f.spec.memory_bytes_per_s = kGiga * reader.figure("memory_bandwidth_gb_per_s");
+  if (root.find("memory_bus_bits")) reader.integer("memory_bus_bits", kCount);
+  f.spec.l2_bytes = reader.integer("l2_bytes", kBytes);
+  if (root.find("power_limit_w")) f.spec.power_limit_w = reader.figure("power_limit_w");
+  reader.read_peaks(f.spec);
+  f.expected = reader.expected();
+  return f;
+}
+
+std::vector<DeviceSpecFile> read_device_specs(const std::filesystem::path& directory) {
+  std::vector<DeviceSpecFile> specs;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+    if (entry.path().extension() == ".json") specs.push_back(read_device_spec(entry.path()));
+  }
+  if (error) throw ConfigError(fmt::format("{}: {}", directory.string(), error.message()));
+  std::sort(specs.begin(), specs.end(),
+            [](const DeviceSpecFile& a, const DeviceSpecFile& b) { return a.spec.id < b.spec.id; });
+  return specs;
+}
+
+const DeviceSpecFile& find_device_spec(const std::vector<DeviceSpecFile>& specs,
+                                       const std::string& name) {
+  for (const DeviceSpecFile& f : specs) {
+    if (answers_to(f, name)) return f;
+  }
+  std::vector<std::string> ids;
+  for (const DeviceSpecFile& f : specs)
+    ids.push_back(f.spec.id);
+  std::string message = fmt::format("GPU '{}' is not known", name);
+  const auto near = nearest_name(lower(name), ids);
+  message += near ? fmt::format("; did you mean '{}'? known:", *near) : "; known:";
+  for (const std::string& id : ids)
+    message += " " + id;
+  throw ConfigError(message);
+}
+
+const DeviceSpecFile* match_device_name(const std::vector<DeviceSpecFile>& specs,
+                                        const std::string& name) {
+  for (const DeviceSpecFile& f : specs) {
+    if (answers_to(f, name)) return &f;
+  }
+  return nullptr;
+}
+
+}  // namespace gpuexp

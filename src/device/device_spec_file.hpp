@@ -1,0 +1,37 @@
+// Device specs from configs/devices/*.json (format: configs/devices/README.md).
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/device_spec.hpp"
+#include "device/expected_band.hpp"
+
+namespace gpuexp {
+
+/// A device spec as its file gives it, with the names it answers to.
+struct DeviceSpecFile {
+  DeviceSpec spec;
+  std::vector<std::string> aliases;
+  std::string architecture;
+  ExpectedBands expected;  ///< empty where nobody has recorded any
+};
+
+/// Reads one file. Throws ConfigError with file and JSON path.
+DeviceSpecFile read_device_spec(const std::filesystem::path& path);
+
+/// All specs in a directory, sorted by id. Throws ConfigError.
+std::vector<DeviceSpecFile> read_device_specs(const std::filesystem::path& directory);
+
+/// The spec whose id, name or alias equals `name`, letter case aside. Throws ConfigError naming the
+/// nearest and the known ids.
+const DeviceSpecFile& find_device_spec(const std::vector<DeviceSpecFile>& specs,
+                                       const std::string& name);
+
+/// The spec that describes a device with this driver-reported name, if one is listed.
+const DeviceSpecFile* match_device_name(const std::vector<DeviceSpecFile>& specs,
+                                        const std::string& name);
+
+}  // namespace gpuexp

@@ -1,0 +1,46 @@
+#include "family/family.hpp"
+
+#include <algorithm>
+
+namespace gpuexp {
+
+VariantFacts::VariantFacts() = default;
+VariantFacts::VariantFacts(const VariantFacts&) = default;
+VariantFacts::VariantFacts(VariantFacts&&) noexcept = default;
+VariantFacts& VariantFacts::operator=(const VariantFacts&) = default;
+VariantFacts& VariantFacts::operator=(VariantFacts&&) noexcept = default;
+VariantFacts::~VariantFacts() = default;
+
+Variant::Variant() = default;
+Variant::Variant(const VariantFacts& facts, std::vector<Move> expected)
+    : VariantFacts(facts), moves(std::move(expected)) {}
+Variant::Variant(const Variant&) = default;
+Variant::Variant(Variant&&) noexcept = default;
+Variant& Variant::operator=(const Variant&) = default;
+Variant& Variant::operator=(Variant&&) noexcept = default;
+Variant::~Variant() = default;
+
+Family::Family() = default;
+Family::Family(const Family&) = default;
+Family::Family(Family&&) noexcept = default;
+Family& Family::operator=(const Family&) = default;
+Family& Family::operator=(Family&&) noexcept = default;
+Family::~Family() = default;
+
+bool VariantFacts::fills(std::string_view output) const {
+  return writes.empty() || std::find(writes.begin(), writes.end(), output) != writes.end();
+}
+
+const Variant* Family::find(std::string_view variant_id) const {
+  const auto it = std::find_if(variants.begin(), variants.end(),
+                               [&](const Variant& v) { return v.id == variant_id; });
+  return it == variants.end() ? nullptr : &*it;
+}
+
+const Parameter* Family::find_parameter(std::string_view name) const {
+  const auto it = std::find_if(parameters.begin(), parameters.end(),
+                               [&](const Parameter& p) { return p.name == name; });
+  return it == parameters.end() ? nullptr : &*it;
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,227 @@
+// The one abstraction: a Family of kernel variants that answer one question, as plain data and
+// callbacks. Everything else (list, describe, plan, predict, run, the config schema, the tests, the
+// docs) iterates families.
+//
+// Kernel files declare families through the typed FamilyOf<Problem, Data> (family_of.hpp); this
+// header is the type-erased form that the rest of the program sees. Problems and data are opaque
+// here.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/callback.hpp"
+#include "base/types.hpp"
+#include "device/device_spec.hpp"
+#include "family/move.hpp"
+#include "family/traffic.hpp"
+
+struct CUstream_st;  // cudaStream_t without the CUDA headers
+
+namespace gpuexp {
+
+using Stream = CUstream_st*;
+
+/// A parameter of a family: an axis that configs may sweep.
+struct Parameter {
+  std::string name;
+  Value default_value;
+  std::string unit;  ///< empty for counts and names
+  std::string doc;
+  double min = 0;  ///< numbers only, inclusive
+  double max = 0;
+  std::vector<std::string> choices;  ///< text only
+  /// The parameter is a size of the problem: tests sweep it over 1, odd, prime and tail sizes.
+  bool is_extent = false;
+};
+
+/// Values in the order of Family::parameters.
+using Values = std::vector<Value>;
+
+/// One kernel launch. Host-pure: computed from the problem and the device's specs, never from the
+/// device.
+struct Shape {
+  const void* kernel = nullptr;  ///< host stub; the key into the kernel resource table
+  Extent grid;
+  Extent block;
+  Extent cluster;
+  std::int64_t dynamic_shared_bytes = 0;
+  /// Outputs that one block covers along each grid dimension; grid × tile must cover
+  /// Family::outputs.
+  Extent tile;
+};
+
+struct Operations {
+  Pipe pipe;
+  double count;  ///< a fused multiply-add counts 2
+};
+
+/// What the variant has to do at least, whatever the hardware.
+struct Work {
+  double bytes_read = 0;     ///< useful: each input element that the result needs, once
+  double bytes_written = 0;  ///< useful: each output element, once
+  /// Bytes that DRAM has to move when nothing is cached before the launch and every line is fetched
+  /// once: useful bytes rounded up to 32-byte sectors as the access pattern touches them.
+  double moved_read = 0;
+  double moved_written = 0;
+  std::vector<Operations> operations;
+};
+
+/// A number of the variant's own, in the column `metric.<name>`; names are declared in
+/// Family::metrics.
+using MetricValues = std::vector<std::pair<std::string, double>>;
+
+struct Metric {
+  std::string name;
+  std::string unit;
+  std::string doc;
+};
+
+/// What a launch receives besides the problem and the data.
+struct LaunchContext {
+  const std::vector<Shape>& shapes;  ///< what Variant::shapes returned for this problem and device
+  Stream stream;
+  void* workspace;  ///< Variant::workspace_bytes of uninitialised device memory, 256-byte aligned
+  int device;       ///< ordinal, for libraries that keep a handle per device
+};
+
+/// What a variant says of itself in words and figures.
+struct VariantFacts {
+  std::string id;   ///< the mechanism, unique in the family
+  std::string why;  ///< what changed, what it relieves, what it costs, which counter should move
+  std::string
+      compare_to;  ///< the variant that differs by this mechanism alone; empty for the first rung
+  bool is_vendor = false;          ///< a library call: shapes are not known
+  int min_compute_capability = 0;  ///< 80 for 8.0
+  /// `launch` waits for the GPU: the GPU cannot be held back until the launch is queued, and the
+  /// launch cannot be captured into a graph.
+  bool synchronizes = false;
+  /// The values decide what a launch does; `traffic` is what it does for values that are typical of
+  /// their distribution.
+  bool traffic_is_typical = false;
+  /// Names of the output buffers that a launch fills; empty: all of them. Verification and error
+  /// columns of this variant look at these alone. For families whose variants differ in what they
+  /// store, such as its type.
+  std::vector<std::string> writes;
+  /// A reason when a library this variant needs is absent on this machine. Touches no GPU.
+  Callback<std::optional<std::string>()> unavailable;
+
+  // Defined once, in family.cpp: every family file would compile them again.
+  VariantFacts();
+  VariantFacts(const VariantFacts&);
+  VariantFacts(VariantFacts&&) noexcept;
+  VariantFacts& operator=(const VariantFacts&);
+  VariantFacts& operator=(VariantFacts&&) noexcept;
+  ~VariantFacts();
+
+  bool fills(std::string_view output) const;
+};
+
+struct Variant : VariantFacts {
+  Variant();
+  Variant(const VariantFacts& facts, std::vector<Move> expected);
+  Variant(const Variant&);
+  Variant(Variant&&) noexcept;
+  Variant& operator=(const Variant&);
+  Variant& operator=(Variant&&) noexcept;
+  ~Variant();
+
+  /// What counters should do against compare_to: `why` in a form that tests hold against a GPU.
+  /// The first is the one that the mechanism is about. Every variant with a compare_to has some,
+  /// unless it is a vendor's.
+  std::vector<Move> moves;
+  /// A reason when this variant cannot run this problem on this device ("needs k divisible by 8").
+  Callback<std::optional<std::string>(const void* problem, const DeviceSpec&)> unsupported;
+  Callback<std::vector<Shape>(const void* problem, const DeviceSpec&)> shapes;
+  Callback<Work(const void* problem)> work;
+  /// What each kernel of a launch moves and executes, in the order of `shapes`; none for vendor
+  /// libraries.
+  Callback<std::vector<Traffic>(const void* problem, const DeviceSpec&)> traffic;
+  Callback<std::int64_t(const void* problem, const DeviceSpec&)> workspace_bytes;
+  /// Host-pure facts about how this problem is run (load width, number of tiles).
+  Callback<MetricValues(const void* problem, const DeviceSpec&)> metrics;
+  Callback<void(const void* problem, const void* data, const LaunchContext&)> launch;
+  /// Optional: numbers read from this variant's results after a verified launch, outside any timed
+  /// region. May use the workspace, launch kernels of its own and wait for the stream.
+  Callback<MetricValues(const void* problem, const void* data, const LaunchContext&)>
+      measured_metrics;
+};
+
+/// Where a reference writes one output: the exact value and the magnitude that the tolerance scales
+/// with (the sum of absolute terms for a sum of products). Null pointers: this output is not asked
+/// for; all outputs that one variant writes are asked for together.
+struct ReferenceView {
+  double* value = nullptr;
+  double* magnitude = nullptr;
+  explicit operator bool() const { return value != nullptr; }
+};
+
+/// An element passes when got == value (so that an expected infinity passes) or
+/// |got - value| <= absolute + relative × magnitude; NaN never passes.
+struct Tolerance {
+  double relative = 0;
+  double absolute = 0;
+};
+
+enum class BufferRole { input, output };
+
+struct Buffer {
+  std::string name;
+  BufferRole role;
+  Callback<DataType(const void* problem)> type;
+  Callback<std::int64_t(const void* problem)> count;  ///< elements
+  /// Outputs only: overrides Family::tolerance, for families whose outputs differ in type.
+  Callback<Tolerance(const void* problem)> tolerance;
+};
+
+struct Family {
+  Family();
+  Family(const Family&);
+  Family(Family&&) noexcept;
+  Family& operator=(const Family&);
+  Family& operator=(Family&&) noexcept;
+  ~Family();
+
+  std::string id;        ///< equals the stem of its file in kernels/
+  std::string question;  ///< the one question that the family answers
+  std::string physics;   ///< a paragraph: why the hardware behaves so
+  std::vector<Parameter> parameters;
+  std::vector<Buffer> buffers;
+  std::vector<Metric> metrics;
+  std::vector<Variant> variants;
+  std::string tolerance_derivation;
+
+  Callback<std::shared_ptr<const void>(const Values&)> make_problem;
+  /// Binds one device (or, for host_reference, host) pointer per buffer.
+  Callback<std::shared_ptr<const void>(const std::vector<void*>&)> make_data;
+
+  /// Extents of the output grid that shapes must cover.
+  Callback<Extent(const void* problem)> outputs;
+  Callback<std::optional<std::string>(const void* problem, const DeviceSpec&)> unsupported;
+  /// Fills the inputs on the device; equal seeds give equal inputs.
+  Callback<void(const void* problem, const void* data, std::uint64_t seed, Stream)> prepare;
+  /// Untimed work before every launch (clearing an accumulator); may be empty.
+  Callback<void(const void* problem, const void* data, Stream)> reset;
+  /// The plain fp64 reference on the device, one view per output buffer in declaration order.
+  Callback<void(const void* problem, const void* data, const std::vector<ReferenceView>&, Stream)>
+      reference;
+  /// The same by plain host loops, on host pointers; tests hold `reference` against it at small
+  /// sizes.
+  Callback<void(const void* problem, const void* data, const std::vector<ReferenceView>&)>
+      host_reference;
+  /// Optional: what the result would be had the inputs never been rounded; the error columns refer
+  /// to it.
+  Callback<void(const void* problem, const void* data, const std::vector<ReferenceView>&, Stream)>
+      accuracy_reference;
+  /// For every output that has no tolerance of its own.
+  Callback<Tolerance(const void* problem)> tolerance;
+
+  const Variant* find(std::string_view variant_id) const;
+  const Parameter* find_parameter(std::string_view name) const;
+};
+
+}  // namespace gpuexp

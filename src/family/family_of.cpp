@@ -1,0 +1,93 @@
+#include "family/family_of.hpp"
+
+#include "family/registry.hpp"
+
+namespace gpuexp {
+
+FamilyDeclaration::FamilyDeclaration(std::string id, std::string question) {
+  family_.id = std::move(id);
+  family_.question = std::move(question);
+}
+FamilyDeclaration::FamilyDeclaration(const FamilyDeclaration&) = default;
+FamilyDeclaration::~FamilyDeclaration() = default;
+
+void FamilyDeclaration::add_extent(std::string name, std::int64_t default_value, std::int64_t max,
+                                   std::string doc, SetMember set) {
+  add_number(std::move(name), default_value, 1, static_cast<double>(max), "", std::move(doc),
+             std::move(set));
+  family_.parameters.back().is_extent = true;
+}
+
+void FamilyDeclaration::add_number(std::string name, Value default_value, double min, double max,
+                                   std::string unit, std::string doc, SetMember set) {
+  Parameter parameter;
+  parameter.name = std::move(name);
+  parameter.default_value = std::move(default_value);
+  parameter.unit = std::move(unit);
+  parameter.doc = std::move(doc);
+  parameter.min = min;
+  parameter.max = max;
+  family_.parameters.push_back(std::move(parameter));
+  setters_.push_back(std::move(set));
+}
+
+void FamilyDeclaration::add_choice(std::string name, std::vector<std::string> choices,
+                                   std::string doc, SetMember set) {
+  Parameter parameter;
+  parameter.name = std::move(name);
+  parameter.default_value = choices.front();
+  parameter.doc = std::move(doc);
+  parameter.choices = std::move(choices);
+  family_.parameters.push_back(std::move(parameter));
+  setters_.push_back(std::move(set));
+}
+
+void FamilyDeclaration::add_buffer(std::string name, BufferRole role,
+                                   Callback<DataType(const void*)> type,
+                                   Callback<std::int64_t(const void*)> count, BindMember bind) {
+  family_.buffers.push_back({std::move(name), role, std::move(type), std::move(count), {}});
+  binders_.push_back(std::move(bind));
+}
+
+void FamilyDeclaration::set_own_tolerance(Callback<Tolerance(const void*)> tolerance) {
+  family_.buffers.back().tolerance = std::move(tolerance);
+}
+
+Callback<DataType(const void*)> FamilyDeclaration::always(DataType type) {
+  return [type](const void*) { return type; };
+}
+
+void FamilyDeclaration::add_metric(std::string name, std::string unit, std::string doc) {
+  family_.metrics.push_back({std::move(name), std::move(unit), std::move(doc)});
+}
+
+void FamilyDeclaration::add_variant(Variant variant) {
+  family_.variants.push_back(std::move(variant));
+}
+
+Family FamilyDeclaration::declared(MakeStruct make_problem, MakeStruct make_data) const {
+  Family family = family_;
+  family.physics = physics;
+  family.tolerance_derivation = tolerance_derivation;
+  family.make_problem = [setters = setters_,
+                         make_problem](const Values& values) -> std::shared_ptr<const void> {
+    std::shared_ptr<void> problem = make_problem();
+    for (std::size_t i = 0; i < setters.size(); ++i)
+      setters[i](problem.get(), values.at(i));
+    return problem;
+  };
+  family.make_data = [binders = binders_, make_data](
+                         const std::vector<void*>& pointers) -> std::shared_ptr<const void> {
+    std::shared_ptr<void> data = make_data();
+    for (std::size_t i = 0; i < binders.size(); ++i)
+      binders[i](data.get(), pointers.at(i));
+    return data;
+  };
+  return family;
+}
+
+Registration::Registration(Family family) {
+  Registry::global().add(std::move(family));
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,253 @@
+// The typed face of a Family: a kernel file describes its problem and its data as plain structs,
+// and FamilyOf ties names, ranges and buffers to their members once. C++17, included by .cu files.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "family/family.hpp"
+
+namespace gpuexp {
+
+/// Element type of a buffer from the C++ type; device types (half, bfloat16) specialise it in
+/// kernels/common.
+template <class T>
+struct DataTypeOf;
+template <>
+struct DataTypeOf<double> : std::integral_constant<DataType, DataType::fp64> {};
+template <>
+struct DataTypeOf<float> : std::integral_constant<DataType, DataType::fp32> {};
+template <>
+struct DataTypeOf<std::int32_t> : std::integral_constant<DataType, DataType::int32> {};
+template <>
+struct DataTypeOf<std::uint32_t> : std::integral_constant<DataType, DataType::uint32> {};
+template <>
+struct DataTypeOf<std::uint64_t> : std::integral_constant<DataType, DataType::uint64> {};
+
+/// A Variant whose callbacks see the family's own structs. Fields mean what they mean in Variant.
+template <class Problem, class Data>
+struct VariantOf : VariantFacts {
+  /// A function of the problem, or of the problem and its buffers, and of what the signature names.
+  template <class Signature>
+  using OnProblem = TypedCallback<Signature, Problem>;
+  template <class Signature>
+  using OnData = TypedCallback<Signature, Problem, Data>;
+
+  MovesOf<Problem> moves;
+  OnProblem<std::optional<std::string>(const DeviceSpec&)> unsupported;
+  OnProblem<std::vector<Shape>(const DeviceSpec&)> shapes;
+  OnProblem<Work()> work;
+  OnProblem<std::vector<Traffic>(const DeviceSpec&)> traffic;
+  OnProblem<std::int64_t(const DeviceSpec&)> workspace_bytes;
+  OnProblem<MetricValues(const DeviceSpec&)> metrics;
+  OnData<void(const LaunchContext&)> launch;
+  OnData<MetricValues(const LaunchContext&)> measured_metrics;
+};
+
+/// What of a declaration needs no types. Every family file would compile it again, were it in the
+/// template below.
+class FamilyDeclaration {
+ public:
+  std::string physics;               ///< why the hardware behaves so; one paragraph
+  std::string tolerance_derivation;  ///< the bound behind `tolerance`, with its source
+
+ protected:
+  using SetMember = Callback<void(void* problem, const Value&)>;
+  using BindMember = Callback<void(void* data, void* pointer)>;
+  using MakeStruct = Callback<std::shared_ptr<void>()>;
+
+  FamilyDeclaration(std::string id, std::string question);
+  FamilyDeclaration(const FamilyDeclaration&);
+  ~FamilyDeclaration();
+
+  void add_extent(std::string name, std::int64_t default_value, std::int64_t max, std::string doc,
+                  SetMember set);
+  void add_number(std::string name, Value default_value, double min, double max, std::string unit,
+                  std::string doc, SetMember set);
+  void add_choice(std::string name, std::vector<std::string> choices, std::string doc,
+                  SetMember set);
+  void add_buffer(std::string name, BufferRole role, Callback<DataType(const void*)> type,
+                  Callback<std::int64_t(const void*)> count, BindMember bind);
+  void set_own_tolerance(Callback<Tolerance(const void*)> tolerance);  ///< of the buffer added last
+  static Callback<DataType(const void*)> always(DataType type);
+  void add_metric(std::string name, std::string unit, std::string doc);
+  void add_variant(gpuexp::Variant variant);
+  /// The family with everything added, which makes problems and data of the given structs.
+  Family declared(MakeStruct make_problem, MakeStruct make_data) const;
+
+ private:
+  Family family_;
+  std::vector<SetMember> setters_;
+  std::vector<BindMember> binders_;
+};
+
+template <class Problem, class Data>
+class FamilyOf : public FamilyDeclaration {
+ public:
+  using Variant = VariantOf<Problem, Data>;
+  template <class Signature>
+  using OnProblem = typename Variant::template OnProblem<Signature>;
+  template <class Signature>
+  using OnData = typename Variant::template OnData<Signature>;
+
+  FamilyOf(std::string id, std::string question)
+      : FamilyDeclaration(std::move(id), std::move(question)) {}
+
+  OnProblem<Extent()> outputs;
+  OnProblem<std::optional<std::string>(const DeviceSpec&)> unsupported;
+  OnData<void(std::uint64_t seed, Stream)> prepare;
+  OnData<void(Stream)> reset;
+  OnData<void(const std::vector<ReferenceView>&, Stream)> reference;
+  OnData<void(const std::vector<ReferenceView>&)> host_reference;
+  OnData<void(const std::vector<ReferenceView>&, Stream)> accuracy_reference;
+  OnProblem<Tolerance()> tolerance;
+
+  /// A size of the problem, at least 1.
+  template <class Int>
+  FamilyOf& extent(std::string name, Int Problem::*member, std::int64_t default_value,
+                   std::int64_t max, std::string doc) {
+    add_extent(std::move(name), default_value, max, std::move(doc), integer_setter(member));
+    return *this;
+  }
+
+  /// A whole number in [min, max].
+  template <class Int>
+  FamilyOf& integer(std::string name, Int Problem::*member, std::int64_t default_value,
+                    std::int64_t min, std::int64_t max, std::string unit, std::string doc) {
+    add_number(std::move(name), default_value, static_cast<double>(min), static_cast<double>(max),
+               std::move(unit), std::move(doc), integer_setter(member));
+    return *this;
+  }
+
+  /// A real number in [min, max].
+  FamilyOf& real(std::string name, double Problem::*member, double default_value, double min,
+                 double max, std::string unit, std::string doc) {
+    add_number(std::move(name), default_value, min, max, std::move(unit), std::move(doc),
+               [member](void* p, const Value& v) {
+                 static_cast<Problem*>(p)->*member = std::get<double>(v);
+               });
+    return *this;
+  }
+
+  /// One of a set of names, each standing for a value of T; the first is the default.
+  template <class T>
+  FamilyOf& choice(std::string name, T Problem::*member,
+                   std::vector<std::pair<std::string, T>> options, std::string doc) {
+    std::vector<std::string> names;
+    for (const auto& option : options)
+      names.push_back(option.first);
+    add_choice(std::move(name), std::move(names), std::move(doc),
+               [member, options = std::move(options)](void* p, const Value& v) {
+                 for (const auto& option : options) {
+                   if (option.first == std::get<std::string>(v))
+                     static_cast<Problem*>(p)->*member = option.second;
+                 }
+               });
+    return *this;
+  }
+
+  /// A buffer of `count(problem)` elements whose type is that of the member it binds to.
+  template <class T, class Count>
+  FamilyOf& input(std::string name, T* Data::*member, Count count) {
+    return buffer(std::move(name), BufferRole::input, member,
+                  DataTypeOf<std::remove_const_t<T>>::value, count);
+  }
+  template <class T, class Count>
+  FamilyOf& output(std::string name, T* Data::*member, Count count) {
+    return buffer(std::move(name), BufferRole::output, member, DataTypeOf<T>::value, count);
+  }
+  /// An output with a tolerance of its own.
+  template <class T, class Count>
+  FamilyOf& output(std::string name, T* Data::*member, Count count,
+                   OnProblem<Tolerance()> own_tolerance) {
+    output(std::move(name), member, count);
+    set_own_tolerance(own_tolerance.erased());
+    return *this;
+  }
+  /// A buffer whose element type depends on the problem; the member is a void pointer.
+  template <class Type, class Count>
+  FamilyOf& input(std::string name, void* Data::*member, Type type, Count count) {
+    return buffer(std::move(name), BufferRole::input, member, OnProblem<DataType()>(type).erased(),
+                  count);
+  }
+  template <class Type, class Count>
+  FamilyOf& output(std::string name, void* Data::*member, Type type, Count count) {
+    return buffer(std::move(name), BufferRole::output, member, OnProblem<DataType()>(type).erased(),
+                  count);
+  }
+
+  /// Declares the column metric.<name>.
+  FamilyOf& metric(std::string name, std::string unit, std::string doc) {
+    add_metric(std::move(name), std::move(unit), std::move(doc));
+    return *this;
+  }
+
+  /// Appends a variant; the order is that of the ladder, simplest first.
+  FamilyOf& variant(Variant v) {
+    gpuexp::Variant erased(static_cast<const VariantFacts&>(v), v.moves.erased());
+    erased.unsupported = v.unsupported.erased();
+    erased.shapes = v.shapes.erased();
+    erased.work = v.work.erased();
+    erased.traffic = v.traffic.erased();
+    erased.workspace_bytes = v.workspace_bytes.erased();
+    erased.metrics = v.metrics.erased();
+    erased.launch = v.launch.erased();
+    erased.measured_metrics = v.measured_metrics.erased();
+    add_variant(std::move(erased));
+    return *this;
+  }
+
+  /// The type-erased family.
+  Family build() const {
+    Family f = declared([] { return std::shared_ptr<void>(std::make_shared<Problem>()); },
+                        [] { return std::shared_ptr<void>(std::make_shared<Data>()); });
+    f.outputs = outputs.erased();
+    f.unsupported = unsupported.erased();
+    f.prepare = prepare.erased();
+    f.reset = reset.erased();
+    f.reference = reference.erased();
+    f.host_reference = host_reference.erased();
+    f.accuracy_reference = accuracy_reference.erased();
+    f.tolerance = tolerance.erased();
+    return f;
+  }
+
+ private:
+  template <class Int>
+  static SetMember integer_setter(Int Problem::*member) {
+    static_assert(std::is_integral<Int>::value, "an integer parameter binds to an integer member");
+    return [member](void* p, const Value& v) {
+      static_cast<Problem*>(p)->*member = static_cast<Int>(std::get<std::int64_t>(v));
+    };
+  }
+
+  template <class T, class Count>
+  FamilyOf& buffer(std::string name, BufferRole role, T* Data::*member, DataType type,
+                   Count count) {
+    return buffer(std::move(name), role, member, always(type), count);
+  }
+  template <class T, class Count>
+  FamilyOf& buffer(std::string name, BufferRole role, T* Data::*member,
+                   Callback<DataType(const void*)> type, Count count) {
+    add_buffer(std::move(name), role, std::move(type), OnProblem<std::int64_t()>(count).erased(),
+               [member](void* d, void* pointer) {
+                 static_cast<Data*>(d)->*member = static_cast<T*>(pointer);
+               });
+    return *this;
+  }
+};
+
+/// Registers a family before main: `const Registration registration(declare());` at the bottom of
+/// its file.
+struct Registration {
+  template <class Problem, class Data>
+  explicit Registration(const FamilyOf<Problem, Data>& family) : Registration(family.build()) {}
+  explicit Registration(Family family);
+};
+
+}  // namespace gpuexp

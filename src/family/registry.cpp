@@ -1,0 +1,92 @@
+#include "family/registry.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "family/counters.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+// What a family must declare for the rest of the program to rely on it.
+void check(const Family& family, std::vector<std::string>& errors) {
+  const auto require = [&](bool present, const std::string& what) {
+    if (!present) errors.push_back("family '" + family.id + "' " + what);
+  };
+  require(!family.question.empty(), "declares no question");
+  require(!family.variants.empty(), "declares no variants");
+  require(bool(family.outputs), "declares no outputs extent");
+  require(bool(family.prepare), "declares no prepare callback");
+  require(bool(family.reference), "declares no reference");
+  require(bool(family.host_reference), "declares no host reference");
+  require(!family.tolerance_derivation.empty(), "does not derive its tolerance");
+  std::set<std::string> outputs;
+  for (const Buffer& b : family.buffers) {
+    if (b.role != BufferRole::output) continue;
+    outputs.insert(b.name);
+    require(family.tolerance || b.tolerance, "declares no tolerance for output '" + b.name + "'");
+  }
+  std::set<std::string> ids;
+  for (const Variant& v : family.variants) {
+    require(ids.insert(v.id).second, "declares variant '" + v.id + "' twice");
+    require(!v.why.empty(), "does not say why variant '" + v.id + "' exists");
+    require(v.compare_to.empty() || ids.count(v.compare_to) > 0,
+            "compares variant '" + v.id + "' to '" + v.compare_to +
+                "', which is not declared before it");
+    require(v.moves.empty() || !v.compare_to.empty(),
+            "says how counters of variant '" + v.id + "' move, and not against which variant");
+    require(
+        !v.moves.empty() || v.compare_to.empty() || v.is_vendor,
+        "does not say which counter moves from variant '" + v.compare_to + "' to '" + v.id + "'");
+    for (const Move& move : v.moves) {
+      require(find_counter(move.counter) != nullptr,
+              "says that variant '" + v.id + "' moves '" + move.counter + "', which is no counter");
+      require(move.factor >= 1, "says that '" + move.counter + "' of variant '" + v.id +
+                                    "' moves by a factor below 1");
+    }
+    for (const std::string& name : v.writes) {
+      require(outputs.count(name) > 0,
+              "says that variant '" + v.id + "' writes '" + name + "', which is no output");
+    }
+    require(bool(v.work), "declares no work for variant '" + v.id + "'");
+    require(bool(v.launch), "declares no launch for variant '" + v.id + "'");
+    require(bool(v.shapes) != v.is_vendor,
+            "must declare shapes for variant '" + v.id +
+                "' unless, and only unless, a vendor library launches it");
+  }
+  std::set<std::string> names;
+  for (const Parameter& p : family.parameters) {
+    require(names.insert(p.name).second, "declares parameter '" + p.name + "' twice");
+  }
+}
+
+}  // namespace
+
+Registry& Registry::global() {
+  static Registry registry;
+  return registry;
+}
+
+void Registry::add(Family family) noexcept {
+  try {
+    check(family, errors_);
+    const auto at = std::lower_bound(families_.begin(), families_.end(), family,
+                                     [](const Family& a, const Family& b) { return a.id < b.id; });
+    if (at != families_.end() && at->id == family.id) {
+      errors_.push_back("family '" + family.id + "' is declared twice");
+      return;
+    }
+    families_.insert(at, std::move(family));
+  } catch (const std::exception& e) {
+    errors_.push_back(std::string("a family could not be registered: ") + e.what());
+  }
+}
+
+const Family* Registry::find(std::string_view id) const {
+  const auto it =
+      std::find_if(families_.begin(), families_.end(), [&](const Family& f) { return f.id == id; });
+  return it == families_.end() ? nullptr : &*it;
+}
+
+}  // namespace gpuexp

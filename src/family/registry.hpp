@@ -1,0 +1,32 @@
+// The families that this binary was built with. Registration only stores: no CUDA call, no output,
+// no throw; what is wrong with a declaration is kept and reported by main.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "family/family.hpp"
+
+namespace gpuexp {
+
+class Registry {
+ public:
+  /// The process-wide registry that kernel files register with before main.
+  static Registry& global();
+
+  void add(Family family) noexcept;
+
+  /// Sorted by id.
+  const std::vector<Family>& families() const { return families_; }
+  const Family* find(std::string_view id) const;
+
+  /// What is wrong with the declarations, one line each; empty when all is well.
+  const std::vector<std::string>& errors() const { return errors_; }
+
+ private:
+  std::vector<Family> families_;
+  std::vector<std::string> errors_;
+};
+
+}  // namespace gpuexp

@@ -1,0 +1,30 @@
+// Turning CUDA status codes into exceptions that name the call.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "device/device_error.hpp"
+
+namespace gpuexp {
+
+/// A CUDA call that failed; the message holds the code's name, its meaning, the call, file and
+/// line.
+class CudaError : public DeviceError {
+ public:
+  CudaError(cudaError_t code, DeviceFault fault, const char* call, const char* file, int line);
+  cudaError_t code() const { return code_; }
+
+ private:
+  cudaError_t code_;
+};
+
+/// Throws CudaError unless `code` is cudaSuccess.
+void check_cuda(cudaError_t code, const char* call, const char* file, int line);
+
+/// For destructors: clears the error and goes on.
+void ignore_cuda(cudaError_t code) noexcept;
+
+}  // namespace gpuexp
+
+#define GPUEXP_CUDA(call) ::gpuexp::check_cuda((call), #call, __FILE__, __LINE__)
+#define GPUEXP_CUDA_NOEXCEPT(call) ::gpuexp::ignore_cuda(call)

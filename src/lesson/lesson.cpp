@@ -1,0 +1,211 @@
+#include "lesson/lesson.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "analysis/explanation.hpp"
+#include "analysis/phrases.hpp"
+#include "analysis/reading.hpp"
+#include "base/config_error.hpp"
+#include "base/text.hpp"
+#include "lesson/lesson_rows.hpp"
+#include "lesson/lesson_tables.hpp"
+#include "render/markdown.hpp"
+#include "render/view.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+// ---- question, variants: what the registry says
+
+// Declarations quote names of parameters and the like in backticks; all else is no markup.
+std::string prose(const std::string& declared) {
+  std::string text;
+  std::size_t begin = 0;
+  for (;;) {
+    const std::size_t open = declared.find('`', begin);
+    const std::size_t close =
+        open == std::string::npos ? std::string::npos : declared.find('`', open + 1);
+    if (close == std::string::npos) return text + escape_markdown(declared.substr(begin));
+    text += escape_markdown(declared.substr(begin, open - begin));
+    text += declared.substr(open, close + 1 - open);
+    begin = close + 1;
+  }
+}
+
+// "1, 2, 4, 8", "57 values from 1024 to 4096"; "" where nothing was recorded.
+std::string recorded_values(const Parameter& parameter, const std::vector<ResultRow>& rows) {
+  constexpr std::size_t kMost = 12;
+  const std::string column = column_of(parameter);
+  std::vector<std::string> values;
+  std::vector<double> numbers;
+  for (const ResultRow& row : rows) {
+    const std::string value = row.text(column);
+    if (value.empty() || std::find(values.begin(), values.end(), value) != values.end()) continue;
+    values.push_back(value);
+    if (const auto number = row.number(column)) numbers.push_back(*number);
+  }
+  if (numbers.size() != values.size())
+    return escape_markdown(fmt::format("{}", fmt::join(values, ", ")));
+  std::sort(numbers.begin(), numbers.end());
+  if (numbers.size() <= kMost) return fmt::format("{}", fmt::join(numbers, ", "));
+  return fmt::format("{} values from {} to {}", numbers.size(), numbers.front(), numbers.back());
+}
+
+std::string parameter_text(const Parameter& parameter, const std::vector<ResultRow>& rows) {
+  const std::string recorded = recorded_values(parameter, rows);
+  const std::string unit = parameter.unit.empty() ? "" : " " + parameter.unit;
+  const std::string values =
+      recorded.empty() ? fmt::format("Default: {}{} ({})", to_string(parameter.default_value), unit,
+                                     kNotRecorded)
+                       : fmt::format("Recorded: {}{}", recorded, unit);
+  return fmt::format("- `{}`: {}. {}\n", parameter.name, prose(parameter.doc), values);
+}
+
+std::string question_text(const FamilyRows& rows) {
+  const Family& family = rows.family();
+  std::string text = fmt::format("> **{}**\n\n", prose(family.question));
+  if (!family.physics.empty()) text += prose(family.physics) + "\n\n";
+  for (const Parameter& parameter : family.parameters)
+    text += parameter_text(parameter, rows.all());
+  return text;
+}
+
+std::string variant_text(const Variant& variant, const std::vector<ResultRow>& recorded) {
+  std::string text = fmt::format("- **`{}`**", variant.id);
+  if (!variant.compare_to.empty()) text += fmt::format(", against `{}`", variant.compare_to);
+  text += ": " + prose(variant.why);
+  if (!variant.moves.empty())
+    text += fmt::format(" *Counters:* {}.", escape_markdown(moves_phrase(variant.moves)));
+  if (std::none_of(recorded.begin(), recorded.end(),
+                   [&](const ResultRow& row) { return row.variant() == variant.id; }))
+    text += fmt::format(" *{}*", kNotRecorded);
+  return text + "\n";
+}
+
+std::string variants_text(const FamilyRows& rows) {
+  std::string text;
+  for (const Variant* variant : rows.variants())
+    text += variant_text(*variant, rows.all());
+  return text;
+}
+
+// ---- provenance
+
+std::string provenance_text(const LessonSource& source) {
+  const Provenance& provenance = source.report.provenance;
+  std::vector<std::string> facts = provenance_facts(provenance);
+  if (const auto sms = provenance.device.sm_count) facts.push_back(fmt::format("{} SMs", *sms));
+  std::string text = escape_markdown(fmt::format("{}", fmt::join(facts, " · "))) + "\n\n";
+  const std::string name = source.results_path.substr(source.results_path.rfind('/') + 1);
+  text += fmt::format("Recorded in [{}](<{}>)", escape_markdown(name), source.results_path);
+  if (provenance.ceilings)
+    text += escape_markdown(fmt::format("; predictions from {}", provenance.ceilings->source));
+  text += source.report.complete ? ".\n" : "; the run ended before its end.\n";
+  return text;
+}
+
+// ---- reading: of variants that compare, what explains them; else what an experiment's numbers say
+
+std::string explanation_of(const ShownVariant& v, std::optional<double> dram_bytes_per_s) {
+  if (!v.row) return fmt::format("{}: {}.", v.variant->id, kNotRecorded);
+  if (!v.row->passed())
+    return printable(fmt::format("{}: {}.", v.variant->id, v.row->text("status")));
+  if (v.row->is_above_limit())
+    return fmt::format("{}: faster than its limit, which is no record.", v.variant->id);
+  if (!v.reference || v.reference->is_above_limit()) {
+    return fmt::format("{}: {} was {} at this problem.", v.variant->id, v.variant->compare_to,
+                       v.reference ? "faster than its limit, which is no record," : "not timed");
+  }
+  // The problem stands above the list.
+  return printable(text_of(ExperimentResults{}, explain(*v.reference, *v.row, dram_bytes_per_s)));
+}
+
+std::string explanations_text(const FamilyRows& rows, std::optional<double> dram_bytes_per_s) {
+  const ShownRows shown = rows.at_one_problem();
+  std::vector<std::string> items;
+  for (const ShownVariant& v : rows.variants_in(shown)) {
+    if (!v.variant->compare_to.empty()) items.push_back(explanation_of(v, dram_bytes_per_s));
+  }
+  if (items.empty()) items.emplace_back("none of these variants is compared to another.");
+  return facts_line(rows, shown) + "\n" + markdown_list(items);
+}
+
+std::string experiments_text(const FamilyRows& rows,
+                             const std::vector<ExperimentResults>& experiments) {
+  std::vector<std::string> items;
+  for (const ExperimentResults& experiment : experiments) {
+    const std::string reading =
+        experiment.constant("family") == rows.family().id ? printable(reading_of(experiment)) : "";
+    if (!reading.empty()) items.push_back(fmt::format("{}: {}", experiment.name, reading));
+  }
+  if (items.empty()) items.push_back(fmt::format("{}: {}.", rows.family().id, kNotRecorded));
+  return markdown_list(items);
+}
+
+std::string reading_text(const LessonPart& part, const FamilyRows& rows,
+                         const std::vector<ExperimentResults>& experiments,
+                         std::optional<double> dram_bytes_per_s) {
+  const auto& variants = rows.family().variants;
+  const bool compares = std::any_of(variants.begin(), variants.end(),
+                                    [](const Variant& v) { return !v.compare_to.empty(); });
+  if (compares) return explanations_text(rows, dram_bytes_per_s);
+  if (!part.options.empty()) {
+    throw ConfigError(
+        fmt::format("{}: '{}' is no option here: no variant of family '{}' compares to another, so "
+                    "that its reading is of whole experiments",
+                    part.place, part.options.front().first, rows.family().id));
+  }
+  return experiments_text(rows, experiments);
+}
+
+std::string results_marker(const std::string& path) {
+  if (path.find_first_of("\"\r\n") != std::string::npos) {
+    throw ConfigError(fmt::format("'{}' cannot stand on a page: its name has quotes or line ends",
+                                  printable(path)));
+  }
+  const bool has_space = path.find(' ') != std::string::npos;
+  return fmt::format("<!-- gpuexp: {} {}{}{} -->\n", name_of(LessonPartKind::results),
+                     has_space ? "\"" : "", path, has_space ? "\"" : "");
+}
+
+std::string text_of(const LessonPart& part, const LessonSource& source,
+                    const std::vector<ExperimentResults>& experiments) {
+  if (part.kind == LessonPartKind::provenance) return provenance_text(source);
+  const FamilyRows rows(part, source.registry, experiments);
+  switch (part.kind) {
+    case LessonPartKind::question: return question_text(rows);
+    case LessonPartKind::variants: return variants_text(rows);
+    case LessonPartKind::prediction: return prediction_table(rows);
+    case LessonPartKind::measurement: return measurement_table(rows);
+    case LessonPartKind::sweep: return sweep_table(part, rows);
+    case LessonPartKind::counters: return counters_table(rows);
+    case LessonPartKind::reading:
+      return reading_text(part, rows, experiments, source.dram_bytes_per_s);
+    case LessonPartKind::results:
+    case LessonPartKind::provenance: break;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string render_lesson(const LessonPage& page, const LessonSource& source) {
+  const std::vector<ExperimentResults> experiments = experiments_of(source.report.table);
+  std::string text;
+  for (const LessonPiece& piece : page.pieces) {
+    text += piece.text;
+    if (!piece.part) continue;
+    if (piece.part->kind == LessonPartKind::results) {
+      text += results_marker(source.results_path);
+    } else {
+      text += fmt::format("\n{}\n", text_of(*piece.part, source, experiments));
+    }
+  }
+  return text;
+}
+
+}  // namespace gpuexp

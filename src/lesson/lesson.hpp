@@ -1,0 +1,26 @@
+// The generated parts of a lesson page, from the registry and from recorded results. What was not
+// recorded says so.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "family/registry.hpp"
+#include "lesson/lesson_page.hpp"
+#include "results/report.hpp"
+
+namespace gpuexp {
+
+/// What the parts are made from; refers to what it is given.
+struct LessonSource {
+  const Registry& registry;
+  const Report& report;                    ///< with what its variants declare (add_declarations)
+  std::string results_path;                ///< of the results, as the page is to name them
+  std::optional<double> dram_bytes_per_s;  ///< theoretical, of the device that was measured
+};
+
+/// The page with its parts made anew. Throws ConfigError that names a part's place in the page,
+/// where the registry does not know what it asks for.
+std::string render_lesson(const LessonPage& page, const LessonSource& source);
+
+}  // namespace gpuexp

@@ -1,0 +1,118 @@
+// What hardware counters did, beside what variants declare of them.
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "analysis/explanation.hpp"
+#include "analysis/phrases.hpp"
+#include "family/move.hpp"
+#include "lesson/lesson_tables.hpp"
+#include "record/columns.hpp"
+#include "render/markdown.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+std::string count_text(const ResultRow& row, std::string_view counter) {
+  const auto count = count_of(row, counter);
+  return count ? counter_phrase(counter, *count) : kNotRecorded;
+}
+
+ViewRow row_of(std::vector<std::string> cells) {
+  ViewRow row;
+  row.cells = std::move(cells);
+  return row;
+}
+
+// ---- what DRAM moved
+
+// "1.9×": what DRAM moved over what the result needs.
+std::string share_text(const ResultRow& row) {
+  const auto read = count_of(row, "dram_read_bytes");
+  const auto written = count_of(row, "dram_write_bytes");
+  const auto useful = row.number("useful_bytes");
+  return read && written && useful && *useful > 0 ? ratio_phrase((*read + *written) / *useful) : "";
+}
+
+ExperimentView dram_view(const std::vector<ShownVariant>& variants) {
+  ExperimentView view;
+  view.columns = {{"variant", false},
+                  {"DRAM read", true},
+                  {"DRAM written", true},
+                  {"useful bytes", true},
+                  {"moved over useful", true}};
+  for (const ShownVariant& v : variants) {
+    if (!v.row || !is_counted(*v.row)) {
+      view.rows.push_back(row_of({v.variant->id, kNotRecorded, "", "", ""}));
+      continue;
+    }
+    const auto useful = v.row->number("useful_bytes");
+    view.rows.push_back(row_of({v.variant->id, count_text(*v.row, "dram_read_bytes"),
+                                count_text(*v.row, "dram_write_bytes"),
+                                useful ? quantity_phrase(*useful, "B") : "", share_text(*v.row)}));
+  }
+  return view;
+}
+
+// ---- what was declared to move
+
+// "yes: 6.6×", "no: 1.02×".
+std::string outcome_text(const Move& move, double from, double to) {
+  std::string verdict = happened(move, from, to) ? "yes" : "no";
+  if (from <= 0 || to <= 0) return verdict;
+  return fmt::format("{}: {}", verdict, ratio_phrase(std::max(from, to) / std::min(from, to)));
+}
+
+void add_moves(ExperimentView& view, const ShownVariant& v) {
+  const std::string compare_to = v.row->text(kCompareToColumn);
+  const std::vector<Move> moves = moves_in(v.row->text(kMovesColumn));
+  std::string name = v.variant->id;
+  std::string against = compare_to;
+  if (moves.empty())
+    view.rows.push_back(row_of({name, against, "nothing declared here", "", "", "", ""}));
+  for (const Move& move : moves) {
+    const auto from = v.reference ? count_of(*v.reference, move.counter) : std::nullopt;
+    const auto to = count_of(*v.row, move.counter);
+    view.rows.push_back(row_of({name, against, move.counter,
+                                v.reference ? count_text(*v.reference, move.counter) : kNotRecorded,
+                                count_text(*v.row, move.counter), move_phrase(move),
+                                from && to ? outcome_text(move, *from, *to) : ""}));
+    name.clear();
+    against.clear();
+  }
+}
+
+ExperimentView moves_view(const std::vector<ShownVariant>& variants) {
+  ExperimentView view;
+  view.columns = {{"variant", false}, {"against", false},  {"counter", false},    {"there", true},
+                  {"here", true},     {"declared", false}, {"as declared", false}};
+  for (const ShownVariant& v : variants) {
+    if (v.variant->compare_to.empty()) continue;
+    if (v.row && is_counted(*v.row)) {
+      add_moves(view, v);
+    } else {
+      view.rows.push_back(
+          row_of({v.variant->id, v.variant->compare_to, kNotRecorded, "", "", "", ""}));
+    }
+  }
+  return view;
+}
+
+}  // namespace
+
+std::string counters_table(const FamilyRows& rows) {
+  const ShownRows shown = rows.at_one_problem();
+  std::string text = facts_line(rows, shown);
+  if (shown.results.rows.empty()) return text;
+  if (std::none_of(shown.results.rows.begin(), shown.results.rows.end(), is_counted)) {
+    return text + "\nCounters: not recorded. `gpuexp run --counters` reads them.\n";
+  }
+  const std::vector<ShownVariant> variants = rows.variants_in(shown);
+  text += fmt::format("\n{}", markdown_table(dram_view(variants)));
+  const ExperimentView moves = moves_view(variants);
+  return moves.rows.empty() ? text : text + fmt::format("\n{}", markdown_table(moves));
+}
+
+}  // namespace gpuexp

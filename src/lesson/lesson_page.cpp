@@ -1,0 +1,249 @@
+#include "lesson/lesson_page.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "base/config_error.hpp"
+#include "base/names.hpp"
+#include "base/text.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+constexpr std::string_view kStart = "<!-- gpuexp: ";
+constexpr std::string_view kStartEnd = " -->";
+constexpr std::string_view kEnd = "<!-- /gpuexp -->";
+
+struct Form {
+  LessonPartKind kind;
+  std::string_view name;
+  std::string_view subject;  ///< what stands behind the name; "" where nothing does
+  std::vector<std::string> keys;
+};
+
+const std::vector<Form>& forms() {
+  static const std::vector<Form> kForms{
+      {LessonPartKind::results, "results", "a file", {}},
+      {LessonPartKind::provenance, "provenance", "", {}},
+      {LessonPartKind::question, "question", "a family", {}},
+      {LessonPartKind::variants, "variants", "a family", {}},
+      {LessonPartKind::prediction, "prediction", "a family", {"problem", "mode", "variants"}},
+      {LessonPartKind::measurement, "measurement", "a family", {"problem", "mode", "variants"}},
+      {LessonPartKind::sweep,
+       "sweep",
+       "a family",
+       {"problem", "mode", "variants", "axis", "values", "around", "show"}},
+      {LessonPartKind::counters, "counters", "a family", {"problem", "mode", "variants"}},
+      {LessonPartKind::reading, "reading", "a family", {"problem", "mode", "variants"}},
+  };
+  return kForms;
+}
+
+std::string_view trimmed(std::string_view line) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  const std::size_t begin = line.find_first_not_of(kSpace);
+  if (begin == std::string_view::npos) return {};
+  return line.substr(begin, line.find_last_not_of(kSpace) + 1 - begin);
+}
+
+// A comment that names the program is meant as a marker, however it is spelt.
+bool is_meant_as_marker(std::string_view line) {
+  for (std::size_t at = line.find("<!--"); at != std::string_view::npos;
+       at = line.find("<!--", at + 1)) {
+    const std::size_t word = line.find_first_not_of(" \t/", at + 4);
+    if (word != std::string_view::npos && line.substr(word, 6) == "gpuexp") return true;
+  }
+  return false;
+}
+
+// The words of a marker. Spaces between quotes belong to a word, which loses the quotes.
+class Words {
+ public:
+  Words(std::string_view text, const std::string& place) : text_(text), place_(place) {}
+
+  std::vector<std::string> all() {
+    std::vector<std::string> words;
+    while (skip_spaces())
+      words.push_back(word());
+    return words;
+  }
+
+ private:
+  bool skip_spaces() {
+    at_ = std::min(text_.find_first_not_of(' ', at_), text_.size());
+    return at_ < text_.size();
+  }
+
+  std::string word() {
+    std::string word;
+    bool is_quoted = false;
+    for (; at_ < text_.size() && (is_quoted || text_[at_] != ' '); ++at_) {
+      if (text_[at_] == '"') {
+        is_quoted = !is_quoted;
+      } else {
+        word += text_[at_];
+      }
+    }
+    if (is_quoted)
+      throw ConfigError(fmt::format("{}: a quote of '{}' is not closed", place_, in_message(word)));
+    return word;
+  }
+
+  std::string_view text_;
+  const std::string& place_;
+  std::size_t at_ = 0;
+};
+
+const Form& find_form(const std::string& name, const std::string& place) {
+  std::vector<std::string> names;
+  for (const Form& form : forms()) {
+    if (form.name == name) return form;
+    names.emplace_back(form.name);
+  }
+  throw ConfigError(fmt::format("{}: '{}' is no part of a lesson{}", place, in_message(name),
+                                allowed_names(name, names)));
+}
+
+void add_option(LessonPart& part, const Form& form, const std::string& word) {
+  const std::size_t equals = word.find('=');
+  const std::string key = word.substr(0, equals);
+  if (std::find(form.keys.begin(), form.keys.end(), key) == form.keys.end()) {
+    throw ConfigError(fmt::format("{}: '{}' is no option of '{}'{}", part.place, in_message(key),
+                                  form.name, allowed_names(key, form.keys)));
+  }
+  if (equals == std::string::npos || equals + 1 == word.size())
+    throw ConfigError(fmt::format("{}: {}: expected {}=VALUE", part.place, key, key));
+  if (!part.option(key).empty())
+    throw ConfigError(fmt::format("{}: '{}' is given twice", part.place, key));
+  part.options.emplace_back(key, word.substr(equals + 1));
+}
+
+// `text` is what stands between "<!-- gpuexp: " and " -->".
+LessonPart part_of(std::string_view text, const std::string& place) {
+  std::vector<std::string> words = Words(text, place).all();
+  if (words.empty()) throw ConfigError(fmt::format("{}: the marker names no part", place));
+  const Form& form = find_form(words.front(), place);
+  LessonPart part{form.kind, place, {}, {}};
+  std::size_t next = 1;
+  if (!form.subject.empty()) {
+    const bool is_file = form.kind == LessonPartKind::results;
+    if (words.size() < 2 || words[1].empty() ||
+        (!is_file && words[1].find('=') != std::string::npos)) {
+      throw ConfigError(fmt::format("{}: expected {} behind '{}'", place, form.subject, form.name));
+    }
+    part.subject = words[1];
+    next = 2;
+  }
+  for (; next < words.size(); ++next)
+    add_option(part, form, words[next]);
+  return part;
+}
+
+class Parser {
+ public:
+  explicit Parser(const std::string& name) : name_(name) {}
+
+  LessonPage parse(std::string_view text) {
+    while (!text.empty()) {
+      const std::size_t length = std::min(text.find('\n'), text.size() - 1) + 1;
+      read_line(text.substr(0, length));
+      text.remove_prefix(length);
+    }
+    if (is_open_) fail_open("has no end");
+    page_.pieces.push_back({std::move(text_), {}});
+    return std::move(page_);
+  }
+
+ private:
+  void read_line(std::string_view line) {
+    ++line_;
+    if (is_meant_as_marker(line)) {
+      read_marker(line);
+    } else if (!is_open_) {
+      text_ += line;
+    }
+  }
+
+  void read_marker(std::string_view line) {
+    const std::string_view marker = trimmed(line);
+    if (marker == kEnd) return end_part(line);
+    const bool is_start = marker.size() >= kStart.size() + kStartEnd.size() &&
+                          marker.starts_with(kStart) && marker.ends_with(kStartEnd);
+    if (!is_start) {
+      throw ConfigError(
+          fmt::format("{}: '{}' is no marker; expected '{}PART …{}' or '{}', alone on a line",
+                      place(), in_message(marker), kStart, kStartEnd, kEnd));
+    }
+    if (is_open_) fail_open(fmt::format("has no end before line {}", line_));
+    marker_ = marker.substr(0, marker.size() - kStartEnd.size()).substr(kStart.size());
+    start_part(part_of(marker_, place()), line);
+  }
+
+  void start_part(LessonPart part, std::string_view line) {
+    if (part.kind == LessonPartKind::results) {
+      if (!page_.results.empty())
+        throw ConfigError(fmt::format("{}: the page names its results twice", place()));
+      page_.results = part.subject;
+    } else {
+      text_ += line;
+      is_open_ = true;
+      open_place_ = place();
+    }
+    page_.pieces.push_back({std::move(text_), std::move(part)});
+    text_.clear();
+  }
+
+  void end_part(std::string_view line) {
+    if (!is_open_) throw ConfigError(fmt::format("{}: '{}' ends no part", place(), kEnd));
+    is_open_ = false;
+    text_ = line;
+    if (!line.ends_with('\n')) text_ += '\n';
+  }
+
+  [[noreturn]] void fail_open(const std::string& what) const {
+    throw ConfigError(
+        fmt::format("{}: '{}' {}; expected '{}' below it", open_place_, marker_, what, kEnd));
+  }
+
+  std::string place() const { return fmt::format("{}:{}", name_, line_); }
+
+  const std::string& name_;
+  LessonPage page_;
+  std::string text_;
+  std::size_t line_ = 0;
+  bool is_open_ = false;
+  std::string open_place_;
+  std::string marker_;  ///< the last one that started a part
+};
+
+}  // namespace
+
+std::string_view name_of(LessonPartKind kind) {
+  return std::find_if(forms().begin(), forms().end(),
+                      [&](const Form& form) { return form.kind == kind; })
+      ->name;
+}
+
+std::string LessonPart::option(std::string_view key) const {
+  for (const auto& [name, value] : options) {
+    if (name == key) return value;
+  }
+  return "";
+}
+
+std::vector<std::string> LessonPart::option_list(std::string_view key, char separator) const {
+  return split(option(key), separator);
+}
+
+std::string in_message(std::string_view text) {
+  return printable(shorten(text));
+}
+
+LessonPage parse_lesson(std::string_view text, const std::string& name) {
+  return Parser(name).parse(text);
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,260 @@
+#include "lesson/lesson_rows.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/config_error.hpp"
+#include "base/names.hpp"
+#include "config/config.hpp"
+#include "config/config_keys.hpp"
+#include "config/config_overrides.hpp"
+#include "family/move.hpp"
+#include "record/columns.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+constexpr std::string_view kDefaultMode = "cold";
+
+const Family& find_family(const LessonPart& part, const Registry& registry) {
+  if (const Family* family = registry.find(part.subject)) return *family;
+  throw ConfigError(fmt::format("{}: '{}' is no family{}", part.place, in_message(part.subject),
+                                allowed_names(part.subject, names_of(registry.families()))));
+}
+
+// How many of the variants each experiment has among the rows.
+std::map<std::string, std::size_t> variants_by_experiment(const std::vector<ResultRow>& rows) {
+  std::map<std::string, std::set<std::string>> variants;
+  for (const ResultRow& row : rows)
+    variants[row.text("experiment")].insert(row.variant());
+  std::map<std::string, std::size_t> counts;
+  for (const auto& [experiment, its_variants] : variants)
+    counts[experiment] = its_variants.size();
+  return counts;
+}
+
+// Of the rows of one variant at one problem, the one from the experiment with most variants; it
+// stays where the first of them was.
+std::vector<ResultRow> without_repetitions(const ExperimentResults& results) {
+  const auto counts = variants_by_experiment(results.rows);
+  const auto rank = [&](const ResultRow& row) { return counts.at(row.text("experiment")); };
+  std::vector<ResultRow> kept;
+  std::map<std::string, std::size_t> positions;
+  for (const ResultRow& row : results.rows) {
+    const std::string key = row.variant() + '\0' + group_of(results, row);
+    const auto [position, is_new] = positions.try_emplace(key, kept.size());
+    if (is_new) {
+      kept.push_back(row);
+    } else if (rank(row) > rank(kept[position->second])) {
+      kept[position->second] = row;
+    }
+  }
+  return kept;
+}
+
+struct Problem {
+  std::vector<ResultRow> rows;
+  std::set<std::string> timed;  // variants
+  double longest_us = 0;
+};
+
+// The order in which problems are preferred: times within the noise are equal.
+bool is_better(const Problem& a, const Problem& b) {
+  constexpr double kClearlyLonger = 1.005;
+  if (a.timed.size() != b.timed.size()) return a.timed.size() > b.timed.size();
+  return a.longest_us > kClearlyLonger * b.longest_us;
+}
+
+std::vector<ResultRow> preferred_problem(const ExperimentResults& results) {
+  std::vector<Problem> problems;
+  std::map<std::string, std::size_t> positions;
+  for (const ResultRow& row : results.rows) {
+    const auto [position, is_new] = positions.try_emplace(group_of(results, row), problems.size());
+    if (is_new) problems.emplace_back();
+    Problem& problem = problems[position->second];
+    problem.rows.push_back(row);
+    if (!row.time_us()) continue;
+    problem.timed.insert(row.variant());
+    problem.longest_us = std::max(problem.longest_us, *row.time_us());
+  }
+  const Problem* best = nullptr;
+  for (const Problem& problem : problems) {
+    if (!best || is_better(problem, *best)) best = &problem;
+  }
+  return best ? best->rows : std::vector<ResultRow>{};
+}
+
+}  // namespace
+
+FamilyRows::FamilyRows(const LessonPart& part, const Registry& registry,
+                       const std::vector<ExperimentResults>& experiments)
+    : family_(&find_family(part, registry)), mode_(part.option("mode")) {
+  read_problem(part);
+  read_variants(part);
+  read_rows(part, experiments);
+}
+
+void FamilyRows::read_problem(const LessonPart& part) {
+  for (const std::string& word : part.option_list("problem", ' ')) {
+    const std::size_t equals = word.find('=');
+    const std::string name = word.substr(0, equals);
+    const Parameter* parameter = family_->find_parameter(name);
+    if (!parameter) {
+      throw ConfigError(fmt::format("{}: problem: '{}' is no parameter of family '{}'{}",
+                                    part.place, in_message(name), family_->id,
+                                    allowed_names(name, names_of(family_->parameters))));
+    }
+    if (equals == std::string::npos || equals + 1 == word.size())
+      throw ConfigError(fmt::format("{}: problem: expected {}=VALUE", part.place, name));
+    fixed_.emplace_back(parameter,
+                        value_of(word.substr(equals + 1), *parameter, part.place + ": problem"));
+  }
+}
+
+void FamilyRows::read_variants(const LessonPart& part) {
+  std::vector<std::string> globs = part.option_list("variants", ',');
+  if (globs.empty()) globs.emplace_back("*");
+  const auto matches = [](const std::string& glob) {
+    return [&glob](const Variant& v) { return glob_match(glob, v.id); };
+  };
+  for (const std::string& glob : globs) {
+    if (std::any_of(family_->variants.begin(), family_->variants.end(), matches(glob))) continue;
+    throw ConfigError(fmt::format("{}: variants: '{}' is no variant of family '{}'{}", part.place,
+                                  in_message(glob), family_->id,
+                                  allowed_names(glob, names_of(family_->variants))));
+  }
+  for (const Variant& variant : family_->variants) {
+    if (std::any_of(globs.begin(), globs.end(),
+                    [&](const std::string& glob) { return matches(glob)(variant); }))
+      variants_.push_back(&variant);
+  }
+}
+
+void FamilyRows::read_rows(const LessonPart& part,
+                           const std::vector<ExperimentResults>& experiments) {
+  const std::vector<std::string> modes = names_of(kModes);
+  if (!mode_.empty() && std::find(modes.begin(), modes.end(), mode_) == modes.end()) {
+    throw ConfigError(fmt::format("{}: '{}' is no mode{}", part.place, in_message(mode_),
+                                  allowed_names(mode_, modes)));
+  }
+  std::vector<ResultRow> rows;
+  for (const ExperimentResults& experiment : experiments) {
+    table_ = experiment.table;
+    for (const ResultRow& row : experiment.rows) {
+      if (row.text("family") != family_->id) continue;
+      all_.push_back(row);
+      const bool is_fixed = std::all_of(fixed_.begin(), fixed_.end(), [&](const auto& f) {
+        return has_value(row, *f.first, f.second);
+      });
+      if (is_fixed) rows.push_back(row);
+    }
+  }
+  const auto is_in = [&](std::string_view mode) {
+    return [mode](const ResultRow& row) { return row.text("mode") == mode; };
+  };
+  if (mode_.empty()) {
+    const bool is_default =
+        rows.empty() || std::any_of(rows.begin(), rows.end(), is_in(kDefaultMode));
+    mode_ = is_default ? std::string(kDefaultMode) : rows.front().text("mode");
+  }
+  std::erase_if(rows, [&](const ResultRow& row) { return !is_in(mode_)(row); });
+  if (!table_) return;
+  at_mode_ = experiment_of(family_->id, table_, rows);
+  std::erase_if(rows, [&](const ResultRow& row) {
+    return std::none_of(variants_.begin(), variants_.end(),
+                        [&](const Variant* v) { return v->id == row.variant(); });
+  });
+  asked_for_ = experiment_of(family_->id, table_, std::move(rows));
+}
+
+ShownRows FamilyRows::shown(std::vector<ResultRow> rows) const {
+  ShownRows shown;
+  if (table_) shown.results = experiment_of(family_->id, table_, std::move(rows));
+  std::vector<std::string> asked;
+  for (const auto& [parameter, value] : fixed_)
+    asked.push_back(fmt::format("{} = {}", parameter->name, to_string(value)));
+  asked.push_back(mode_);
+  shown.asked = fmt::format("{}", fmt::join(asked, ", "));
+  return shown;
+}
+
+ShownRows FamilyRows::at_one_problem() const {
+  ExperimentResults problem = asked_for_;
+  problem.rows = preferred_problem(asked_for_);
+  return shown(without_repetitions(problem));
+}
+
+std::vector<ShownVariant> FamilyRows::variants_in(const ShownRows& shown) const {
+  std::vector<ShownVariant> all;
+  for (const Variant* variant : variants_) {
+    ShownVariant& one = all.emplace_back(ShownVariant{variant, {}, {}});
+    for (const ResultRow& row : shown.results.rows) {
+      if (row.variant() == variant->id) one.row = row;
+    }
+    if (one.row) one.reference = reference_of(*one.row);
+  }
+  return all;
+}
+
+ShownRows FamilyRows::along(const std::string& axis) const {
+  ExperimentResults along = asked_for_;
+  const std::vector<ResultRow> problem = preferred_problem(asked_for_);
+  const ResultAxis* swept = axis_with(asked_for_, axis);
+  for (const ResultAxis& other : asked_for_.axes) {
+    if (&other == swept || !other.varies || problem.empty()) continue;
+    const std::string value = problem.front().text(other.column);
+    std::erase_if(along.rows,
+                  [&](const ResultRow& row) { return row.text(other.column) != value; });
+  }
+  std::vector<ResultRow> rows = without_repetitions(along);
+  if (swept && swept->numeric) {
+    std::stable_sort(rows.begin(), rows.end(), [&](const ResultRow& a, const ResultRow& b) {
+      return a.number(swept->column).value_or(0) < b.number(swept->column).value_or(0);
+    });
+  }
+  return shown(std::move(rows));
+}
+
+std::optional<ResultRow> FamilyRows::reference_of(const ResultRow& row) const {
+  const std::string compare_to = row.text(kCompareToColumn);
+  const std::string group = group_of(at_mode_, row);
+  std::optional<ResultRow> found;
+  for (const ResultRow& other : at_mode_.rows) {
+    if (other.variant() != compare_to || !other.time_us() || group_of(at_mode_, other) != group)
+      continue;
+    if (other.text("experiment") == row.text("experiment")) return other;
+    if (!found) found = other;
+  }
+  return found;
+}
+
+std::string column_of(const Parameter& parameter) {
+  return "param." + parameter.name;
+}
+
+const ResultAxis* axis_with(const ExperimentResults& results, const std::string& parameter) {
+  const auto found =
+      std::find_if(results.axes.begin(), results.axes.end(), [&](const ResultAxis& axis) {
+        return axis.varies &&
+               std::all_of(results.rows.begin(), results.rows.end(), [&](const ResultRow& row) {
+                 return row.text(axis.column) == row.text("param." + parameter);
+               });
+      });
+  return found == results.axes.end() ? nullptr : &*found;
+}
+
+bool has_value(const ResultRow& row, const Parameter& parameter, const Value& value) {
+  const std::string column = column_of(parameter);
+  if (const auto* text = std::get_if<std::string>(&value)) return row.text(column) == *text;
+  const auto* integer = std::get_if<std::int64_t>(&value);
+  const double asked = integer ? static_cast<double>(*integer) : std::get<double>(value);
+  const auto number = row.number(column);
+  return number && *number == asked;
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,208 @@
+#include "lesson/lesson_tables.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "analysis/explanation.hpp"
+#include "analysis/identity.hpp"
+#include "analysis/phrases.hpp"
+#include "base/text.hpp"
+#include "family/move.hpp"
+#include "record/counter_columns.hpp"
+#include "render/markdown.hpp"
+#include "render/view_columns.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+std::string predicted_ratio(const ResultRow& row, const std::optional<ResultRow>& reference) {
+  const auto time = row.number("predicted_time_us");
+  const auto other = reference ? reference->number("predicted_time_us") : std::nullopt;
+  return time && other && *time > 0 ? ratio_phrase(*other / *time) : "";
+}
+
+std::string measured_ratio(const ResultRow& row, const std::optional<ResultRow>& reference) {
+  return row.time_us() && reference ? ratio_phrase(row, *reference) : "";
+}
+
+// "+3 %": how far the predicted time lies from the measured one.
+std::string distance_text(const ResultRow& row) {
+  const auto predicted = row.number("predicted_time_us");
+  const auto measured = row.time_us();
+  if (!predicted || !measured) return "";
+  const double percent = std::round(100 * (*predicted / *measured - 1));
+  return percent == 0 ? "0 %" : fmt::format("{:+.0f} %", percent);
+}
+
+std::string time_in(const ResultRow& row, std::string_view column) {
+  const auto time = row.number(column);
+  return time ? time_text(*time) : "";
+}
+
+// Columns of the shown variants, of which those without a row get one that says so.
+class VariantColumns : public ViewColumns {
+ public:
+  VariantColumns(const FamilyRows& rows, const ShownRows& shown)
+      : ViewColumns(shown.results), rows_(rows), variants_(rows.variants_in(shown)) {
+    add("variant", false, &ResultRow::variant);
+  }
+
+  /// No column where all of its cells are empty.
+  void add_any(const std::string& heading, bool is_number, const Cell& cell) {
+    const bool is_there = std::any_of(experiment().rows.begin(), experiment().rows.end(),
+                                      [&](const ResultRow& row) { return !cell(row).empty(); });
+    if (is_there) add(heading, is_number, cell);
+  }
+
+  void add_text(const std::string& column, const std::string& heading) {
+    add_any(heading, false, [&](const ResultRow& row) { return row.text(column); });
+  }
+
+  /// Values of a metric may be orders apart, and share no decimals.
+  void add_metric(const std::string& column, const std::string& heading) {
+    add_any(heading, true, [&](const ResultRow& row) { return metric_text(row, column); });
+  }
+
+  /// What the ratio is against, and the ratio; neither column where no row has one.
+  template <class Ratio>
+  void add_ratio(const std::string& heading, Ratio ratio) {
+    const Cell text = [&](const ResultRow& row) { return ratio(row, rows_.reference_of(row)); };
+    add_any("against", false, [&](const ResultRow& row) {
+      return text(row).empty() ? "" : row.text(kCompareToColumn);
+    });
+    add_any(heading, true, text);
+  }
+
+  /// One row for each variant, in the order of the registry. What was not timed says why; so does
+  /// what was not recorded.
+  ExperimentView take_measured() {
+    add_notes();
+    return take_all();
+  }
+
+  /// The same, of what is known without a measurement.
+  ExperimentView take_all() {
+    ExperimentView view = take();
+    std::vector<ViewRow> rows;
+    for (const ShownVariant& v : variants_) {
+      const auto found = std::find_if(view.rows.begin(), view.rows.end(), [&](const ViewRow& row) {
+        return row.cells.front() == v.variant->id;
+      });
+      if (found != view.rows.end()) {
+        rows.push_back(*found);
+        continue;
+      }
+      ViewRow& missing = rows.emplace_back();
+      missing.cells.resize(view.columns.size());
+      missing.cells.front() = v.variant->id;
+      missing.note = kNotRecorded;
+    }
+    view.rows = std::move(rows);
+    view.note_column = 1;
+    return view;
+  }
+
+ private:
+  const FamilyRows& rows_;
+  std::vector<ShownVariant> variants_;
+};
+
+// Ceilings that were measured, where there are any.
+std::string limit_column(const ExperimentResults& results) {
+  return results.values("measured_limit_pct").empty() ? "limit" : "measured_limit";
+}
+
+std::vector<std::string> limit_facts(const ExperimentResults& results) {
+  const std::string column = limit_column(results);
+  if (results.values(column + "_pct").empty()) return {};
+  const std::string by = results.constant(column + "_by");
+  return {fmt::format("limit: {}{}", by.empty() ? "" : by + " ",
+                      column == "limit" ? "by the datasheet" : "as measured")};
+}
+
+// What sets the limit has a column where it differs.
+void add_limit(VariantColumns& columns, const ExperimentResults& results,
+               const std::string& column) {
+  columns.add_any("% of limit", true, [&](const ResultRow& row) {
+    const auto share = row.number(column + "_pct");
+    return row.passed() && share ? percent_phrase(*share) : "";
+  });
+  if (results.values(column + "_by").size() < 2) return;
+  columns.add_any("limit by", false, [&](const ResultRow& row) {
+    return row.passed() ? row.text(column + "_by") : "";
+  });
+}
+
+// Metrics that tell the shown variants apart, and their errors where they do; "" without any.
+std::string metrics_table(const FamilyRows& rows, const ShownRows& shown) {
+  VariantColumns columns(rows, shown);
+  columns.add_error();
+  for (const std::string& metric : shown.results.metrics) {
+    if (shown.results.values(metric).size() > 1)
+      columns.add_metric(metric, metric.substr(metric.find('.') + 1));
+  }
+  const ExperimentView view = columns.take_measured();
+  return view.columns.size() > 1 ? fmt::format("\n{}", markdown_table(view)) : "";
+}
+
+}  // namespace
+
+std::string facts_line(const FamilyRows& rows, const ShownRows& shown,
+                       const std::vector<std::string>& more) {
+  if (shown.results.rows.empty()) {
+    return escape_markdown(fmt::format("Not recorded: these results have no row of {} ({}).",
+                                       rows.family().id, shown.asked)) +
+           "\n";
+  }
+  std::vector<std::string> facts = shared_facts(shown.results);
+  facts.insert(facts.end(), more.begin(), more.end());
+  return escape_markdown(fmt::format("{}", fmt::join(facts, " · "))) + "\n";
+}
+
+std::string metric_text(const ResultRow& row, const std::string& column) {
+  const auto number = row.number(column);
+  return row.passed() && number ? number_phrase(*number) : "";
+}
+
+std::string prediction_table(const FamilyRows& rows) {
+  const ShownRows shown = rows.at_one_problem();
+  std::string text = facts_line(rows, shown);
+  if (shown.results.rows.empty()) return text;
+  VariantColumns columns(rows, shown);
+  columns.add("least time", true,
+              [](const ResultRow& row) { return time_in(row, "limit_time_us"); });
+  columns.add_text("limit_by", "set by");
+  columns.add_any("predicted", true,
+                  [](const ResultRow& row) { return time_in(row, "predicted_time_us"); });
+  columns.add_text("bound_by", "bound by");
+  columns.add_ratio("predicted speed-up", predicted_ratio);
+  text += fmt::format("\n{}", markdown_table(columns.take_all()));
+  const bool is_predicted =
+      std::any_of(shown.results.rows.begin(), shown.results.rows.end(),
+                  [](const ResultRow& row) { return row.number("predicted_time_us"); });
+  return is_predicted ? text : text + "\nPredicted times: not recorded.\n";
+}
+
+std::string measurement_table(const FamilyRows& rows) {
+  const ShownRows shown = rows.at_one_problem();
+  std::string text = facts_line(rows, shown, limit_facts(shown.results));
+  if (shown.results.rows.empty()) return text;
+  VariantColumns columns(rows, shown);
+  columns.add_times();
+  columns.add_ratio("speed-up", measured_ratio);
+  columns.add_rates();
+  columns.add_any("predicted", true,
+                  [](const ResultRow& row) { return time_in(row, "predicted_time_us"); });
+  columns.add_any("off by", true, distance_text);
+  add_limit(columns, shown.results, limit_column(shown.results));
+  columns.add_flags();
+  return fmt::format("{}\n{}{}", text, markdown_table(columns.take_measured()),
+                     metrics_table(rows, shown));
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,107 @@
+#include "model/basis.hpp"
+
+#include <fmt/format.h>
+
+#include "base/config_error.hpp"
+#include "device/device_spec_file.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// The GPU whose ceilings stand in for those of others.
+constexpr const char* kReference = "h200";
+
+// What has changed since the ceilings were measured; empty when nothing has.
+std::string difference(const MeasuringConditions& then, const MeasuringConditions& now) {
+  if (then.uuid != now.uuid) return fmt::format("are of {}", then.uuid);
+  if (then.driver_version != now.driver_version)
+    return fmt::format("are of driver {}, and this is {}", then.driver_version, now.driver_version);
+  if (then.cuda_toolkit != now.cuda_toolkit)
+    return fmt::format("are of CUDA {}, and this is {}", then.cuda_toolkit, now.cuda_toolkit);
+  return "";
+}
+
+// Collects ceilings from the nearest on.
+class Choice {
+ public:
+  explicit Choice(const DeviceSpec& device) : device_(device) {}
+
+  void take_kept(const PresentDevice& present) {
+    if (present.kept.empty() || !fs::exists(present.kept)) {
+      why_not_kept_ = "gpuexp info --measure finds this one's own";
+      return;
+    }
+    try {
+      const CeilingsFile kept = read_ceilings_file(present.kept);
+      const std::string changed = difference(kept.conditions, present.now);
+      if (changed.empty()) {
+        take(kept, fmt::format("ceilings measured on this GPU at {}", kept.utc));
+      } else {
+        why_not_kept_ = fmt::format("those kept of this one {}", changed);
+      }
+    } catch (const ConfigError& e) {
+      why_not_kept_ = fmt::format("those kept of this one cannot be read: {}", e.what());
+    }
+  }
+
+  void take_recorded(const fs::path& ceilings, const std::string& spec_id) {
+    const fs::path path = ceilings / (spec_id + ".json");
+    if (spec_id.empty() || !fs::exists(path)) return;
+    const CeilingsFile recorded = read_ceilings_file(path);
+    take(recorded, fmt::format("ceilings measured on {}", recorded.device));
+  }
+
+  void take_scaled(const fs::path& configs) {
+    const fs::path path = configs / "ceilings" / fmt::format("{}.json", kReference);
+    if (!fs::exists(path)) return;
+    const auto specs = read_device_specs(configs / "devices");
+    const CeilingsFile reference = read_ceilings_file(path);
+    fill(
+        scaled_ceilings(reference.ceilings(), find_device_spec(specs, kReference).spec, device_),
+        fmt::format("ceilings measured on {}, in proportion to both datasheets", reference.device));
+  }
+
+  PredictionBasis finish() {
+    fill(datasheet_ceilings(device_), "datasheet");
+    if (!why_not_kept_.empty()) basis_.source += "; " + why_not_kept_;
+    return std::move(basis_);
+  }
+
+ private:
+  void take(const CeilingsFile& file, const std::string& source) {
+    for (const CeilingTerm& term : ceiling_terms()) {
+      const auto found = file.measured.find(term.id);
+      if (found != file.measured.end() && !term.of(basis_.ceilings)) basis_.measured.insert(*found);
+    }
+    basis_.is_measured = true;
+    fill(with_fp16_sums(file.ceilings(), device_), source);
+  }
+
+  void fill(const Ceilings& ceilings, const std::string& source) {
+    basis_.ceilings = completed(basis_.ceilings, ceilings);
+    if (basis_.source.empty()) basis_.source = source;
+  }
+
+  const DeviceSpec& device_;
+  PredictionBasis basis_;
+  std::string why_not_kept_;  ///< empty where they are, and where no device is present
+};
+
+}  // namespace
+
+PredictionBasis choose_basis(const DeviceSpec& device, const std::string& spec_id,
+                             const std::optional<fs::path>& configs,
+                             const std::optional<PresentDevice>& present) {
+  Choice choice(device);
+  if (present) choice.take_kept(*present);
+  if (configs) {
+    choice.take_recorded(*configs / "ceilings", spec_id);
+    choice.take_scaled(*configs);
+  }
+  return choice.finish();
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,48 @@
+#include "model/l2_cache.hpp"
+
+#include <algorithm>
+
+namespace gpuexp {
+
+std::int64_t l2_fetch_bytes(const DeviceSpec& device) {
+  constexpr int kAmpere = 80;
+  return device.compute_capability() >= kAmpere ? 64 : 32;
+}
+
+double written_back(double bytes, const DeviceSpec& device) {
+  constexpr double kDirtyShare = 0.25;
+  return std::max(0.0, bytes - kDirtyShare * static_cast<double>(device.l2_bytes));
+}
+
+double kept_share(double bytes, const DeviceSpec& device) {
+  constexpr double kAllUpTo = 0.35;
+  constexpr double kNoneFrom = 0.8;
+  const double share = bytes / static_cast<double>(device.l2_bytes);
+  return std::clamp((kNoneFrom - share) / (kNoneFrom - kAllUpTo), 0.0, 1.0);
+}
+
+double seen_by_l2(double sectors, Pace pace) {
+  constexpr double kInStep = 0.75;
+  return pace == Pace::none ? sectors : kInStep * sectors;
+}
+
+double panel_bytes_read(const PanelWalk& walk, const DeviceSpec& device) {
+  constexpr double kDrift = 1.4;
+  const double l2 = static_cast<double>(device.l2_bytes);
+  const double a = walk.rows * walk.row_panel_bytes;
+  const double b = walk.columns * walk.column_panel_bytes;
+  if (a + b + walk.output_bytes <= l2) return a + b;
+  const double tiles = walk.rows * walk.columns;
+  const double round = std::min(walk.blocks_at_a_time, tiles);
+  // A round is a group of rows in some columns, or several groups in all.
+  const double group = std::min({walk.group_rows, walk.rows, round});
+  const double rows = std::max(group, std::min(walk.rows, round / walk.columns));
+  const double columns = round / rows;
+  if (walk.pace == Pace::none && rows * walk.row_panel_bytes > l2)
+    return tiles * walk.row_panel_bytes + b;
+  const double of_a_round = rows * walk.row_panel_bytes + columns * walk.column_panel_bytes;
+  const double drift = walk.pace == Pace::loads ? kDrift : 1;
+  return std::max(a + b, drift * tiles / round * of_a_round);
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,84 @@
+#include "model/prediction.hpp"
+
+#include <algorithm>
+
+namespace gpuexp {
+
+double least_dram_bytes(const Work& work, Mode mode, const DeviceSpec& device) {
+  const double l2 = static_cast<double>(device.l2_bytes);
+  const double written = std::max(0.0, work.moved_written - l2);
+  // Rotation through copies clears L2 as a flush does, but what it rotates through may be capped.
+  const bool may_hit = mode == Mode::warm || mode == Mode::graph;
+  const double read = may_hit ? std::max(0.0, work.moved_read - l2) : work.moved_read;
+  return read + written;
+}
+
+namespace {
+
+constexpr double kMicrosecondsPerSecond = 1e6;
+
+// Pipes run side by side, so the slowest one binds, not their sum.
+void limit_by_compute(const Work& work, const Ceilings& ceilings, Limit& limit) {
+  for (const Operations& operations : work.operations) {
+    const auto peak = ceilings.ops_per_s[static_cast<std::size_t>(operations.pipe)];
+    if (!peak || operations.count <= 0) continue;
+    const double time_us = operations.count / *peak * kMicrosecondsPerSecond;
+    if (limit.compute_us && *limit.compute_us >= time_us) continue;
+    limit.compute_us = time_us;
+    limit.time_us = time_us;
+    limit.by = std::string(name_of(operations.pipe));
+  }
+}
+
+void limit_by_dram(double bytes, const Ceilings& ceilings, Limit& limit) {
+  // Whatever is read or written, neither goes faster than the faster of the two.
+  const auto rate = std::max(ceilings.dram_read_bytes_per_s, ceilings.dram_write_bytes_per_s);
+  if (bytes <= 0 || !rate) return;
+  limit.dram_us = bytes / *rate * kMicrosecondsPerSecond;
+  if (limit.time_us && *limit.time_us >= *limit.dram_us) return;
+  limit.time_us = limit.dram_us;
+  limit.by = "dram";
+}
+
+}  // namespace
+
+Limit limit_of(const Work& work, Mode mode, const DeviceSpec& device, const Ceilings& ceilings) {
+  Limit limit;
+  limit_by_compute(work, ceilings, limit);
+  limit_by_dram(least_dram_bytes(work, mode, device), ceilings, limit);
+  return limit;
+}
+
+Prediction predict(const Work& work, const std::vector<Shape>& shapes,
+                   const std::vector<Traffic>& traffic, Mode mode, const DeviceSpec& device,
+                   const PredictionBasis& basis, const KernelResources& resources) {
+  Prediction p;
+  p.work = work;
+  p.traffic = traffic;
+  p.limit = limit_of(work, mode, device, datasheet_ceilings(device));
+  if (basis.is_measured) p.measured_limit = limit_of(work, mode, device, basis.ceilings);
+  const auto largest = std::max_element(
+      shapes.begin(), shapes.end(),
+      [](const Shape& a, const Shape& b) { return a.grid.count() < b.grid.count(); });
+  if (largest != shapes.end()) {
+    p.shape = *largest;
+    p.occupancy = occupancy(*largest, device, resources);
+    if (p.occupancy) p.waves = waves(*largest, device, *p.occupancy);
+  }
+  if (traffic.empty()) return p;
+  std::vector<KernelOnDevice> kernels;
+  for (std::size_t i = 0; i < traffic.size(); ++i) {
+    const auto resident = occupancy(shapes.at(i), device, resources);
+    if (!resident) return p;
+    kernels.push_back({traffic[i], shapes[i], resident->blocks_per_sm});
+  }
+  const TimeModel model(device, basis.ceilings, mode);
+  const auto time = model.launch_time(kernels, work);
+  if (!time) return p;
+  p.time_us = time->total_us;
+  p.terms = time->terms;
+  p.bound_by = p.terms.front().resource;
+  return p;
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,61 @@
+// What first principles say of a cell before anything runs: bytes, operations, the least time they
+// allow, and the time that what really moves is likely to take.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/mode.hpp"
+#include "device/ceilings.hpp"
+#include "device/device_spec.hpp"
+#include "family/family.hpp"
+#include "model/occupancy.hpp"
+#include "model/time_model.hpp"
+#include "sass/kernel_resource.hpp"
+
+namespace gpuexp {
+
+/// A limit of time, and what sets it.
+struct Limit {
+  std::optional<double> dram_us;  ///< moved bytes over bandwidth; empty when caches may serve them
+  std::optional<double> compute_us;  ///< operations over the pipe's rate; empty when it is unknown
+  std::optional<double> time_us;     ///< the larger of the two: no launch can be faster
+  std::string by;                    ///< "dram", or the pipe that binds; empty without a limit
+};
+
+struct Prediction {
+  Work work;
+  std::vector<Traffic> traffic;        ///< of each kernel; empty for vendor libraries
+  Limit limit;                         ///< by the datasheet
+  Limit measured_limit;                ///< by measured ceilings; empty where there are none
+  std::optional<double> time_us;       ///< what a launch is likely to take; empty without traffic
+  std::string bound_by;                ///< the resource that takes longest; empty without a time
+  std::vector<Term> terms;             ///< every resource that the launch keeps busy, longest first
+  std::optional<Occupancy> occupancy;  ///< of the launch with the most blocks
+  std::optional<Waves> waves;          ///< likewise
+  std::optional<Shape> shape;          ///< that launch; empty for vendor libraries
+};
+
+/// The ceilings that predictions are made from.
+struct PredictionBasis {
+  Ceilings ceilings;               ///< complete, as far as anything is known
+  bool is_measured = false;        ///< on this device
+  std::string source;              ///< for readers: "measured on …"
+  MeasuredCeilings measured = {};  ///< those of `ceilings` that were, with their intervals
+};
+
+/// The bytes that DRAM has to move before the launch can end. In cold mode every byte read comes
+/// from DRAM, but up to an L2's worth of written bytes may still be dirty in L2 when the clock
+/// stops. In warm mode an L2's worth of what is read may be there from the launch before. Never
+/// negative.
+double least_dram_bytes(const Work& work, Mode mode, const DeviceSpec& device);
+
+Limit limit_of(const Work& work, Mode mode, const DeviceSpec& device, const Ceilings& ceilings);
+
+/// Throws what occupancy() throws.
+Prediction predict(const Work& work, const std::vector<Shape>& shapes,
+                   const std::vector<Traffic>& traffic, Mode mode, const DeviceSpec& device,
+                   const PredictionBasis& basis, const KernelResources& resources);
+
+}  // namespace gpuexp

@@ -1,0 +1,328 @@
+#include "plan/plan.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace gpuexp {
+
+std::size_t Plan::cell_count() const {
+  return std::accumulate(groups.begin(), groups.end(), std::size_t{0},
+                         [](std::size_t n, const Group& g) { return n + g.cells.size(); });
+}
+
+std::int64_t cell_bytes(const Family& family, const Variant& variant, const void* problem,
+                        const DeviceSpec& device) {
+  const std::int64_t arrays =
+      family.accuracy_reference ? 4 : 2;  // value and magnitude, once or twice
+  std::int64_t bytes = variant.workspace_bytes ? variant.workspace_bytes(problem, device) : 0;
+  for (const Buffer& b : family.buffers) {
+    const std::int64_t count = b.count(problem);
+    bytes += count * static_cast<std::int64_t>(size_of(b.type(problem))) + 2 * kGuardBytes;
+    if (b.role == BufferRole::output && variant.fills(b.name)) {
+      bytes += arrays * count * static_cast<std::int64_t>(sizeof(double));
+    }
+  }
+  return bytes;
+}
+
+std::string cell_key(const Plan& plan, const Group& group, const Cell& cell) {
+  const Experiment& e = plan.experiment(group);
+  std::string values;
+  for (std::size_t i = 0; i < group.values.size(); ++i) {
+    values += fmt::format("{}{}={}", i ? "," : "", e.family->parameters[i].name,
+                          to_string(group.values[i]));
+  }
+  return fmt::format("{}/{}/{}/{}/{}", e.name, e.family->id, cell.variant->id, values,
+                     name_of(cell.mode));
+}
+
+namespace {
+
+std::int64_t wave_count(const Family& family, const Variant& variant, const Values& values,
+                        const DeviceSpec& device, const KernelResources& resources) {
+  const auto problem = family.make_problem(values);
+  const auto shapes = variant.shapes(problem.get(), device);
+  const Shape& shape = *std::max_element(
+      shapes.begin(), shapes.end(),
+      [](const Shape& a, const Shape& b) { return a.grid.count() < b.grid.count(); });
+  const auto fit = occupancy(shape, device, resources);
+  if (!fit) {
+    throw ConfigError(
+        fmt::format("wave_edges of {}/{} cannot be resolved: its registers are not in this "
+                    "binary's kernel resource table "
+                    "(built without cuobjdump)",
+                    family.id, variant.id));
+  }
+  return ceil_div(shape.grid.count(),
+                  static_cast<std::int64_t>(device.sm_count) * fit->blocks_per_sm);
+}
+
+}  // namespace
+
+std::vector<std::int64_t> resolve_wave_edges(const WaveEdges& edges, const Family& family,
+                                             const Variant& variant, const Values& values,
+                                             std::size_t parameter, const DeviceSpec& device,
+                                             const KernelResources& resources) {
+  if (variant.is_vendor) {
+    throw ConfigError(
+        fmt::format("wave_edges need the grid of {}/{}, which a vendor library chooses; leave it "
+                    "out of \"variants\", or give it plain sizes in an experiment of its own",
+                    family.id, variant.id));
+  }
+  // A device that cannot run the variant has no waves of it: one size stands for them and is
+  // skipped with the reason.
+  if (device.compute_capability() < variant.min_compute_capability) return {edges.from};
+  const auto count_at = [&](std::int64_t n) {
+    Values at = values;
+    at[parameter] = n;
+    return wave_count(family, variant, at, device, resources);
+  };
+  std::set<std::int64_t> sizes;
+  std::int64_t previous = count_at(edges.from);
+  for (std::int64_t n = edges.from + 1; n <= edges.to; ++n) {
+    const std::int64_t current = count_at(n);
+    if (current > previous) {
+      sizes.insert({n - 1, n});
+      if (n + 1 <= edges.to) sizes.insert(n + 1);
+    }
+    previous = current;
+  }
+  return {sizes.begin(), sizes.end()};
+}
+
+namespace {
+
+/// Builds the groups of one experiment.
+class ExperimentPlanner {
+ public:
+  ExperimentPlanner(Plan& plan, std::size_t experiment, const KernelResources& resources,
+                    std::int64_t free_bytes)
+      : plan_(plan),
+        index_(experiment),
+        experiment_(plan.config->experiments[experiment]),
+        resources_(resources),
+        free_bytes_(free_bytes),
+        next_index_(plan.cell_count()) {}
+
+  void run() {
+    for (const auto& [values, variants] : problems()) {
+      for (const Mode mode : experiment_.modes)
+        add_group(values, variants, mode);
+    }
+  }
+
+ private:
+  using Problems = std::vector<std::pair<Values, std::vector<const Variant*>>>;
+
+  // Every problem once, in the order in which it first appears, with the variants that meet it:
+  // wave edges give each variant sizes of its own.
+  Problems problems() const {
+    Problems all;
+    std::map<Values, std::size_t> position;
+    for (const Variant* variant : baseline_first()) {
+      for (const Values& values : values_of(*variant)) {
+        const auto [it, is_new] = position.try_emplace(values, all.size());
+        if (is_new) all.push_back({values, {}});
+        all[it->second].second.push_back(variant);
+      }
+    }
+    return all;
+  }
+
+  std::vector<const Variant*> baseline_first() const {
+    std::vector<const Variant*> order = experiment_.variants;
+    std::stable_partition(order.begin(), order.end(),
+                          [&](const Variant* v) { return v == experiment_.baseline; });
+    return order;
+  }
+
+  std::vector<Values> values_of(const Variant& variant) const {
+    Values defaults;
+    for (const Parameter& p : experiment_.family->parameters)
+      defaults.push_back(p.default_value);
+    std::vector<Values> result{defaults};
+    // Axes with wave edges come last, since the edges depend on every other parameter.
+    for (const bool edges : {false, true}) {
+      for (const auto& axes : experiment_.axis_groups) {
+        if (has_edges(axes) == edges) result = expand(result, axes, variant);
+      }
+    }
+    return result;
+  }
+
+  bool has_edges(const std::vector<std::size_t>& axes) const {
+    return std::any_of(axes.begin(), axes.end(), [&](std::size_t a) {
+      const auto& items = experiment_.axes[a].items;
+      return std::any_of(items.begin(), items.end(),
+                         [](const AxisItem& i) { return std::holds_alternative<WaveEdges>(i); });
+    });
+  }
+
+  // The product of what is there with one group of axes that advance together.
+  std::vector<Values> expand(const std::vector<Values>& base, const std::vector<std::size_t>& axes,
+                             const Variant& variant) const {
+    std::vector<Values> result;
+    for (const Values& values : base) {
+      const std::size_t steps = experiment_.axes[axes.front()].items.size();
+      std::set<Value> seen;
+      for (std::size_t step = 0; step < steps; ++step) {
+        for (Values& next : advance(values, axes, step, variant)) {
+          const Value& first = next[parameter_of(axes.front())];
+          if (axes.size() > 1 || seen.insert(first).second) result.push_back(std::move(next));
+        }
+      }
+    }
+    return result;
+  }
+
+  std::vector<Values> advance(const Values& values, const std::vector<std::size_t>& axes,
+                              std::size_t step, const Variant& variant) const {
+    Values next = values;
+    for (const std::size_t axis : axes) {
+      const AxisItem& item = experiment_.axes[axis].items[step];
+      const std::size_t parameter = parameter_of(axis);
+      if (const auto* edges = std::get_if<WaveEdges>(&item)) {
+        std::vector<Values> sizes;
+        for (const std::int64_t n : resolve_wave_edges(*edges, *experiment_.family, variant, values,
+                                                       parameter, plan_.device, resources_)) {
+          next[parameter] = n;
+          sizes.push_back(next);
+        }
+        return sizes;
+      }
+      next[parameter] = std::get<Value>(item);
+    }
+    return {next};
+  }
+
+  std::size_t parameter_of(std::size_t axis) const {
+    const auto& parameters = experiment_.family->parameters;
+    return static_cast<std::size_t>(
+        experiment_.family->find_parameter(experiment_.axes[axis].parameter) - parameters.data());
+  }
+
+  void add_group(const Values& values, const std::vector<const Variant*>& variants, Mode mode) {
+    Group group;
+    group.experiment = index_;
+    group.values = values;
+    group.problem = experiment_.family->make_problem(values);
+    group.mode = mode;
+    for (const Variant* variant : variants) {
+      Cell cell;
+      cell.index = next_index_++;
+      cell.experiment = index_;
+      cell.variant = variant;
+      cell.mode = mode;
+      cell.skip_reason = skip_reason(*variant, group);
+      group.cells.push_back(std::move(cell));
+    }
+    plan_.groups.push_back(std::move(group));
+  }
+
+  std::string skip_reason(const Variant& variant, Group& group) const {
+    const void* problem = group.problem.get();
+    const DeviceSpec& device = plan_.device;
+    if (device.compute_capability() < variant.min_compute_capability) {
+      return fmt::format("needs compute capability {}.{}, {} has {}.{}",
+                         variant.min_compute_capability / 10, variant.min_compute_capability % 10,
+                         device.name, device.cc_major, device.cc_minor);
+    }
+    if (experiment_.family->unsupported) {
+      if (auto reason = experiment_.family->unsupported(problem, device)) return *reason;
+    }
+    if (variant.unsupported) {
+      if (auto reason = variant.unsupported(problem, device)) return *reason;
+    }
+    if (variant.unavailable) {
+      if (auto reason = variant.unavailable()) return *reason;
+    }
+    if (variant.synchronizes && group.mode == Mode::graph)
+      return "its launch waits for the GPU, which a graph cannot hold";
+    if (auto reason = does_not_fit(variant, problem)) return *reason;
+    const std::int64_t needed = cell_bytes(*experiment_.family, variant, problem, device);
+    group.device_bytes = std::max(group.device_bytes, needed);
+    if (needed > free_bytes_) {
+      constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+      return fmt::format("needs {:.2f} GiB of device memory, {:.2f} GiB are free",
+                         static_cast<double>(needed) / kGiB,
+                         static_cast<double>(free_bytes_) / kGiB);
+    }
+    return {};
+  }
+
+  std::optional<std::string> does_not_fit(const Variant& variant, const void* problem) const {
+    if (!variant.shapes) return std::nullopt;
+    try {
+      for (const Shape& shape : variant.shapes(problem, plan_.device)) {
+        occupancy(shape, plan_.device, resources_);
+      }
+    } catch (const std::runtime_error& e) {
+      return e.what();
+    }
+    return std::nullopt;
+  }
+
+  Plan& plan_;
+  std::size_t index_;
+  const Experiment& experiment_;
+  const KernelResources& resources_;
+  std::int64_t free_bytes_;
+  std::size_t next_index_;
+};
+
+}  // namespace
+
+Plan make_plan(const Config& config, const DeviceSpec& device, const KernelResources& resources,
+               std::int64_t free_bytes) {
+  Plan plan;
+  plan.config = &config;
+  plan.device = device;
+  plan.basis = {datasheet_ceilings(device), false, "datasheet"};
+  for (std::size_t i = 0; i < config.experiments.size(); ++i) {
+    const std::string place = fmt::format("{}: $.experiments[{}]", config.path, i);
+    const std::size_t groups_before = plan.groups.size();
+    try {
+      ExperimentPlanner(plan, i, resources, free_bytes).run();
+    } catch (const ConfigError& e) {
+      throw ConfigError(fmt::format("{}: {}", place, e.what()));
+    }
+    if (plan.groups.size() == groups_before) {
+      throw ConfigError(fmt::format("{}: selects no cell: its wave_edges hold no edge on {}", place,
+                                    device.name));
+    }
+  }
+  return plan;
+}
+
+namespace {
+
+Prediction predict_with(const std::vector<Traffic>& traffic, const Plan& plan, const Group& group,
+                        const Cell& cell, const KernelResources& resources) {
+  const Variant& v = *cell.variant;
+  const void* problem = group.problem.get();
+  const auto shapes = v.shapes ? v.shapes(problem, plan.device) : std::vector<Shape>{};
+  return predict(v.work(problem), shapes, traffic, cell.mode, plan.device, plan.basis, resources);
+}
+
+}  // namespace
+
+std::optional<Prediction> predict_cell(const Plan& plan, const Group& group, const Cell& cell,
+                                       const KernelResources& resources) {
+  if (!cell.skip_reason.empty()) return std::nullopt;
+  const Variant& v = *cell.variant;
+  const auto traffic =
+      v.traffic ? v.traffic(group.problem.get(), plan.device) : std::vector<Traffic>{};
+  return predict_with(traffic, plan, group, cell, resources);
+}
+
+std::optional<Prediction> predict_limits(const Plan& plan, const Group& group, const Cell& cell,
+                                         const KernelResources& resources) {
+  if (!cell.skip_reason.empty()) return std::nullopt;
+  return predict_with({}, plan, group, cell, resources);
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,83 @@
+// The cells that a config asks for on a device, in the order in which they run.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/config.hpp"
+#include "device/device_spec.hpp"
+#include "model/prediction.hpp"
+#include "sass/kernel_resource.hpp"
+
+namespace gpuexp {
+
+/// One variant on one problem in one mode.
+struct Cell {
+  std::size_t index = 0;       ///< position in the plan
+  std::size_t experiment = 0;  ///< index into Config::experiments
+  const Variant* variant = nullptr;
+  Mode mode = Mode::cold;
+  std::string skip_reason;  ///< not empty: the cell is not run
+};
+
+/// The cells of one experiment that share a problem and a mode: the unit of set-up, interleaving
+/// and loss.
+struct Group {
+  std::size_t experiment = 0;
+  Values values;  ///< in the order of the family's parameters
+  std::shared_ptr<const void> problem;
+  Mode mode = Mode::cold;
+  std::int64_t device_bytes = 0;  ///< of the cell that needs most
+  std::vector<Cell> cells;        ///< baseline first
+};
+
+struct Plan {
+  const Config* config = nullptr;
+  DeviceSpec device;
+  PredictionBasis basis;  ///< the datasheet's, until somebody knows better
+  std::vector<Group> groups;
+
+  const Experiment& experiment(const Group& group) const {
+    return config->experiments[group.experiment];
+  }
+  std::size_t cell_count() const;
+};
+
+/// Expands axes, resolves wave edges from each variant's own grid and resident blocks, and decides
+/// which cells cannot run and why (unsupported by the variant, library missing, not enough memory).
+/// `free_bytes` is what the device has for buffers.
+Plan make_plan(const Config& config, const DeviceSpec& device, const KernelResources& resources,
+               std::int64_t free_bytes);
+
+/// Device bytes that a variant's cell needs: the problem's guarded buffers, the fp64 references of
+/// the outputs that the variant writes, and its workspace.
+std::int64_t cell_bytes(const Family& family, const Variant& variant, const void* problem,
+                        const DeviceSpec& device);
+
+/// "experiment/family/variant/m=64,n=64,k=64/cold": the row's key and the name of its NVTX range.
+std::string cell_key(const Plan& plan, const Group& group, const Cell& cell);
+
+/// What first principles say of the cell; empty when it is skipped.
+std::optional<Prediction> predict_cell(const Plan& plan, const Group& group, const Cell& cell,
+                                       const KernelResources& resources);
+
+/// The same without a time: work, occupancy, waves and limits, which cost a thousandth of what the
+/// counts of a launch do.
+std::optional<Prediction> predict_limits(const Plan& plan, const Group& group, const Cell& cell,
+                                         const KernelResources& resources);
+
+/// Every n in [edges.from, edges.to] that ends a wave count, starts the next, or lies one beyond,
+/// for the variant on the device, with the other parameters as in `values`. Throws ConfigError when
+/// the variant's occupancy is not known.
+std::vector<std::int64_t> resolve_wave_edges(const WaveEdges& edges, const Family& family,
+                                             const Variant& variant, const Values& values,
+                                             std::size_t parameter, const DeviceSpec& device,
+                                             const KernelResources& resources);
+
+/// Guard bytes on each end of every buffer.
+inline constexpr std::int64_t kGuardBytes = 4096;
+
+}  // namespace gpuexp

@@ -1,0 +1,47 @@
+#include "record/counter_columns.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+Field field_of(const std::optional<double>& value) {
+  return value ? Field{*value} : Field{};
+}
+
+}  // namespace
+
+Column counter_column(const SelectedCounter& counter) {
+  return {{kCounterPrefix + counter.name, counter.unit, FieldType::real, counter.doc},
+          [counter](const Plan&, const Row& r) {
+            return r.counts ? field_of(counted(counter, *r.counts)) : Field{};
+          }};
+}
+
+Table empty_kernel_table(const Plan& plan) {
+  Table table;
+  const auto counters = select_counters(plan.config->counters());
+  if (counters.empty()) return table;
+  table.columns = {
+      {"key", "", FieldType::text, "of the row whose launch it is part of"},
+      {"kernel", "", FieldType::integer, "its place in the launch, from 0"},
+      {"name", "", FieldType::text, "its name and template arguments; empty where not known"}};
+  for (const SelectedCounter& counter : counters)
+    table.columns.push_back(counter_column(counter));
+  return table;
+}
+
+std::vector<std::vector<Field>> kernel_fields_of(const Plan& plan, const Row& row) {
+  std::vector<std::vector<Field>> rows;
+  if (!row.counts) return rows;
+  const auto counters = select_counters(plan.config->counters());
+  for (std::size_t i = 0; i < row.counts->kernels.size(); ++i) {
+    const std::string name = kernel_name(row.counts->kernels[i].kernel);
+    std::vector<Field>& fields = rows.emplace_back();
+    fields = {row.key, static_cast<std::int64_t>(i), name.empty() ? Field{} : Field{name}};
+    for (const SelectedCounter& counter : counters)
+      fields.push_back(field_of(counted(counter, *row.counts, i)));
+  }
+  return rows;
+}
+
+}  // namespace gpuexp

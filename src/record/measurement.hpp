@@ -1,0 +1,59 @@
+// What an executor finds of one variant: whether its results are right, and how its samples were
+// taken.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gpuexp {
+
+/// One element that failed verification.
+struct Mismatch {
+  std::string buffer;
+  std::int64_t index;
+  double expected;
+  double got;
+  double allowed;  ///< largest |got - expected| that passes
+};
+
+inline constexpr std::size_t kMostMismatches = 1000;
+
+struct Verification {
+  std::int64_t checked = 0;  ///< elements compared, over all outputs
+  std::int64_t wrong = 0;
+  /// Wrong elements of the lowest indices, at most kMostMismatches of each output; where launches
+  /// wrote to several copies, of the first copy that has any.
+  std::vector<Mismatch> first_wrong;
+  std::string overrun;            ///< names a buffer whose guards were written; empty when none was
+  std::string changed_input;      ///< names an input that was written to; empty when none was
+  double worst_over_allowed = 0;  ///< largest |got - expected| / allowed; at most 1 when all pass
+  /// Root-mean-square error over the root-mean-square result, against the exact result of unrounded
+  /// inputs.
+  double error_rms_rel = 0;
+  /// Largest absolute error over the root-mean-square result, likewise.
+  double error_max_rel = 0;
+
+  bool passed() const { return wrong == 0 && overrun.empty() && changed_input.empty(); }
+};
+
+/// How the samples of one variant are taken on one problem in one mode.
+struct SampleTraits {
+  int launches = 1;                ///< timed together; a sample is their mean
+  std::int64_t flushed_bytes = 0;  ///< read before each sample to evict what the caches hold
+  std::int64_t rotated_bytes = 0;  ///< of all copies of the buffers that launches take in turn
+  bool gated = false;              ///< the GPU waited until events and launches were queued
+  /// What each sample costs the GPU besides the launches that it times: a flush, a priming launch.
+  double preparation_us = 0;
+};
+
+/// One timed launch, or the mean of those in one replay.
+struct Sample {
+  double time_us = 0;
+  /// Mean SM clock meanwhile, of a sample long enough to tell; a shorter one has that of its
+  /// rounds.
+  std::optional<double> sm_clock_mhz = std::nullopt;
+};
+
+}  // namespace gpuexp

@@ -1,0 +1,58 @@
+#include "render/comparison_json.hpp"
+
+#include "base/json.hpp"
+#include "base/json_reader.hpp"
+#include "base/json_text.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+Json json_of_run(const ComparedRun& run) {
+  return {{"file", run.file},
+          {"device", run.provenance.device.name},
+          {"git_commit", run.provenance.git_commit},
+          {"utc", run.provenance.utc}};
+}
+
+Json json_of_tally(const Tally& tally) {
+  Json json = Json::object();
+  if (!tally.experiment.empty()) json["experiment"] = tally.experiment;
+  for (std::size_t i = 0; i < kOutcomeCount; ++i)
+    json[std::string(name_of(static_cast<Outcome>(i)))] = tally.counts.at(i);
+  const auto mean = geometric_mean(tally.ratios);
+  json["ratios"] = tally.ratios.size();
+  json["geometric_mean"] = mean ? Json(mean->value) : Json(nullptr);
+  json["geometric_mean_ci95_low"] = mean ? Json(mean->ci95.low) : Json(nullptr);
+  json["geometric_mean_ci95_high"] = mean ? Json(mean->ci95.high) : Json(nullptr);
+  return json;
+}
+
+}  // namespace
+
+std::string to_json(const RunComparison& comparison, const ComparisonContext& context) {
+  constexpr int kIndent = 2;
+  Json head = {{"schema_version", kComparisonSchemaVersion},
+               {"a", json_of_run(context.a)},
+               {"b", json_of_run(context.b)},
+               {"min_effect",
+                {{"source", context.effect_source},
+                 {"relative", context.effect.relative},
+                 {"absolute_us", context.effect.absolute_us}}},
+               {"notes", context.notes},
+               {"fail_on", context.fail_on}};
+  Json& summary =
+      head["summary"] = {{"all", json_of_tally(comparison.all)}, {"experiments", Json::array()}};
+  for (const Tally& tally : comparison.experiments)
+    summary["experiments"].push_back(json_of_tally(tally));
+  const Table& table = comparison.table;
+  std::string text = text_of(head, kIndent);
+  text.resize(text.size() - 2);  // "\n}" comes last
+  text += ",\n  " + json_lines("columns", table.columns.size(),
+                               [&](std::size_t i) { return json_of(table.columns[i]); });
+  text += ",\n  " + json_lines("rows", table.rows.size(),
+                               [&](std::size_t i) { return json_of_row(table, i); });
+  return text + "\n}\n";
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,184 @@
+#include "render/health_text.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/text.hpp"
+#include "base/text_table.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+constexpr int kBandDigits = 5;
+constexpr int kMeasuredDigits = 4;
+
+std::vector<Finding> all_findings(const HealthReport& report) {
+  std::vector<Finding> all = report.state;
+  for (const FigureFinding& figure : report.figures)
+    all.push_back(figure.finding);
+  return all;
+}
+
+std::vector<std::string> topics(const std::vector<Finding>& findings, FindingVerdict verdict) {
+  std::vector<std::string> found;
+  for (const Finding& f : findings) {
+    if (f.verdict == verdict) found.push_back(f.topic);
+  }
+  return found;
+}
+
+std::string state_table(const std::vector<Finding>& findings) {
+  TextTable table;
+  for (const char* title : {"state", "verdict", "found", "expected"})
+    table.add_column(title, Align::left);
+  for (const Finding& f : findings)
+    table.add_row({f.topic, std::string(name_of(f.verdict)), f.found, f.expected});
+  return table.render();
+}
+
+std::string number(const std::optional<double>& value) {
+  return value ? significant(*value, kBandDigits) : "";
+}
+
+std::string band_text(const FigureFinding& figure) {
+  if (!figure.band) return "no band recorded";
+  if (!figure.band->high) return fmt::format("≥ {}", number(figure.band->low));
+  if (!figure.band->low) return fmt::format("≤ {}", number(figure.band->high));
+  return fmt::format("{} to {}", number(figure.band->low), number(figure.band->high));
+}
+
+std::string figures_table(const std::vector<FigureFinding>& figures) {
+  TextTable table;
+  for (const char* title : {"figure", "verdict"})
+    table.add_column(title, Align::left);
+  table.add_column("measured", Align::right);
+  for (const char* title : {"unit", "healthy"})
+    table.add_column(title, Align::left);
+  for (const char* title : {"datasheet", "% of it"})
+    table.add_column(title, Align::right);
+  for (const FigureFinding& f : figures) {
+    const auto value = f.measured ? std::optional(f.measured->value) : std::nullopt;
+    const std::string share =
+        value && f.datasheet ? fmt::format("{:.1f}", 100 * *value / *f.datasheet) : "";
+    table.add_row({f.term->id, std::string(name_of(f.finding.verdict)),
+                   value ? significant(*value, kMeasuredDigits) : "none", f.term->unit,
+                   band_text(f), number(f.datasheet), share});
+  }
+  return table.render();
+}
+
+std::string explanation(const Finding& f, bool is_figure, bool state_known) {
+  std::string text = fmt::format("{}: {}", f.topic, f.found);
+  if (!f.expected.empty()) text += fmt::format(" instead of {}", f.expected);
+  text += fmt::format(": {}.", f.cost);
+  if (!f.likely.empty()) text += fmt::format(" Likely because {}.", f.likely);
+  if (is_figure && f.verdict == FindingVerdict::off && f.likely.empty() && state_known)
+    text += " Nothing in the state explains it.";
+  return text;
+}
+
+std::string why_text(const HealthReport& report, FindingVerdict verdict, std::size_t width) {
+  constexpr std::size_t kNoLimit = 1'000'000;
+  constexpr std::size_t kLeast = 40;
+  constexpr std::size_t kIndent = 2;
+  const auto lines = [&](const std::string& text, std::size_t indent) {
+    return paragraph(text, width ? std::max(width, kLeast) : kNoLimit, indent);
+  };
+  std::string text;
+  const auto add = [&](const Finding& f, bool is_figure) {
+    if (f.verdict != verdict || f.cost.empty()) return;
+    text += lines(explanation(f, is_figure, !report.state.empty()), kIndent);
+    if (!f.cure.empty()) text += lines(cure_of(report, f), 2 * kIndent);
+  };
+  for (const Finding& f : report.state)
+    add(f, false);
+  for (const FigureFinding& f : report.figures)
+    add(f.finding, true);
+  return text.empty() ? "" : fmt::format("\n{}:\n{}", name_of(verdict), text);
+}
+
+std::string count_text(std::size_t count, const char* one, const char* many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+// Figures with a band, of which nothing was measured.
+std::vector<std::string> waiting(const HealthReport& report) {
+  std::vector<std::string> ids;
+  for (const FigureFinding& f : report.figures) {
+    if (!f.measured) ids.push_back(f.term->id);
+  }
+  return ids;
+}
+
+std::string unjudged_text(const HealthReport& report) {
+  const std::vector<std::string> missing = waiting(report);
+  const auto no_band = std::count_if(report.figures.begin(), report.figures.end(),
+                                     [](const FigureFinding& f) { return !f.band; });
+  const std::string unknown =
+      fmt::format("{}", fmt::join(topics(report.state, FindingVerdict::unknown), ", "));
+  std::string text;
+  if (!unknown.empty()) text += fmt::format("the driver does not say: {}\n", unknown);
+  if (report.state.empty()) text += "of the GPU's state a file says nothing\n";
+  if (!missing.empty()) text += fmt::format("not measured: {}\n", fmt::join(missing, ", "));
+  if (no_band > 0) {
+    text +=
+        fmt::format("no band is recorded of {} for {}: docs/health.md says how to contribute one\n",
+                    count_text(static_cast<std::size_t>(no_band), "figure", "figures"),
+                    printable(report.device));
+  }
+  return text;
+}
+
+std::string verdict_text(const HealthReport& report) {
+  const std::vector<Finding> all = all_findings(report);
+  const auto off = topics(all, FindingVerdict::off);
+  if (!off.empty()) {
+    return fmt::format("{}: {}\n", count_text(off.size(), "thing is off", "things are off"),
+                       fmt::join(off, ", "));
+  }
+  if (topics(all, FindingVerdict::pass).empty()) return "nothing could be judged\n";
+  if (const auto missing = waiting(report); !missing.empty()) {
+    return fmt::format("not known to be healthy: {} with a band not measured\n",
+                       count_text(missing.size(), "figure", "figures"));
+  }
+  const auto within = std::count_if(
+      report.figures.begin(), report.figures.end(),
+      [](const FigureFinding& f) { return f.finding.verdict == FindingVerdict::pass; });
+  if (within == 0) return "nothing is off, but only the state could be judged\n";
+  return fmt::format("healthy: {} within {}\n",
+                     count_text(static_cast<std::size_t>(within), "figure", "figures"),
+                     within == 1 ? "its band" : "their bands");
+}
+
+}  // namespace
+
+std::string cure_of(const HealthReport& report, const Finding& finding) {
+  constexpr std::string_view kPlaceholder = "-i GPU ";
+  std::string cure = finding.cure;
+  if (report.after && report.after->is_mig_instance) return cure;
+  for (std::size_t at = 0; (at = cure.find(kPlaceholder, at)) != std::string::npos; ++at)
+    cure.replace(at, kPlaceholder.size(), fmt::format("-i {} ", report.uuid));
+  return cure;
+}
+
+HealthVerdict verdict_of(const HealthReport& report) {
+  const std::vector<Finding> all = all_findings(report);
+  if (!topics(all, FindingVerdict::off).empty()) return HealthVerdict::off;
+  const bool is_judged = !topics(all, FindingVerdict::pass).empty() && waiting(report).empty();
+  return is_judged ? HealthVerdict::healthy : HealthVerdict::unjudged;
+}
+
+std::string health_text(const HealthReport& report, std::size_t width) {
+  std::string text =
+      printable(fmt::format("{}  ({}), {}", report.device, report.uuid, report.source)) + "\n";
+  if (!report.state.empty()) text += fmt::format("\n{}", state_table(report.state));
+  if (!report.figures.empty()) text += fmt::format("\n{}", figures_table(report.figures));
+  text += why_text(report, FindingVerdict::note, width);
+  text += why_text(report, FindingVerdict::off, width);
+  return fmt::format("{}\n{}{}", text, unjudged_text(report), verdict_text(report));
+}
+
+}  // namespace gpuexp

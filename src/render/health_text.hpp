@@ -1,0 +1,50 @@
+// What `info --check` found, for people and for programs.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/health.hpp"
+
+namespace gpuexp {
+
+inline constexpr int kHealthSchemaVersion = 1;
+
+/// All that one check found.
+struct HealthReport {
+  std::string device;      ///< as the driver names it
+  std::string uuid;        ///< "GPU-…"
+  std::string spec_id;     ///< in configs/devices; empty where none is listed for it
+  std::string source;      ///< where figures come from: "measured in 31.2 s"
+  std::string utc;         ///< when they were measured
+  std::string git_commit;  ///< that gpuexp was built from, which measured them
+  std::optional<DeviceState> before;
+  std::optional<DeviceState> after;  ///< with the load's readings
+  std::vector<Finding> state;        ///< empty where only a file was looked at
+  std::vector<FigureFinding> figures;
+};
+
+enum class HealthVerdict {
+  healthy,  ///< something passed, nothing is off, and every figure with a band was measured
+  off,
+  unjudged  ///< nothing is known to judge by, or not all of it was measured
+};
+HealthVerdict verdict_of(const HealthReport& report);
+
+/// The finding's cure with this GPU's UUID, which nvidia-smi takes, so that commands can be copied.
+/// That of a MIG instance is not the one of the GPU to change, and is left out.
+std::string cure_of(const HealthReport& report, const Finding& finding);
+
+/// Tables of state and figures, what is off with its cost and cure, and the verdict in a last line.
+/// UTF-8; paragraphs end at `width` columns, and nowhere for 0.
+std::string health_text(const HealthReport& report, std::size_t width);
+
+///   { "schema_version": 1, "device", "uuid", "device_spec", "source", "utc", "git_commit",
+///     "verdict": "healthy", "off" or "unjudged", "counts": {"pass", "note", "unknown", "off"},
+///     "state": [ {"topic", "verdict", "found", "expected", "cost", "cure"}, … ],
+///     "figures": [ {"ceiling", "unit", "value", "low", "high", "from", "band": {…}, …}, … ],
+///     "readings": {"before": {…}, "after": {…}} }
+std::string to_json(const HealthReport& report);
+
+}  // namespace gpuexp

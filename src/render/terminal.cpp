@@ -1,0 +1,249 @@
+#include "render/terminal.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/text.hpp"
+#include "render/view.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+constexpr std::size_t kIndent = 2;
+constexpr std::size_t kGap = 2;
+constexpr std::size_t kWidestBar = 32;
+constexpr std::size_t kNarrowestBar = 5;
+
+enum class Style { plain, bold, dim, bar, wrong, left_out };
+
+std::string_view escape_of(Style style) {
+  switch (style) {
+    case Style::plain: return "";
+    case Style::bold: return "\033[1m";
+    case Style::dim: return "\033[2m";
+    case Style::bar: return "\033[36m";
+    case Style::wrong: return "\033[31m";
+    case Style::left_out: return "\033[33m";
+  }
+  return "";
+}
+
+Style style_of_status(const std::string& status) {
+  return status == "skipped" || status == "not_run" ? Style::left_out : Style::wrong;
+}
+
+// The characters and escapes that the terminal takes.
+class Pen {
+ public:
+  explicit Pen(const TerminalOptions& options) : options_(options) {}
+
+  std::string text(const std::string& utf8) const {
+    return options_.unicode ? utf8 : to_ascii(utf8);
+  }
+  std::string styled(const std::string& text, Style style) const {
+    if (!options_.colour || style == Style::plain || text.empty()) return text;
+    return fmt::format("{}{}\033[0m", escape_of(style), text);
+  }
+  // Columns that are left behind an indent; no limit is very wide.
+  std::size_t room(std::size_t indent) const {
+    constexpr std::size_t kNoLimit = 1'000'000;
+    constexpr std::size_t kLeast = 20;
+    if (options_.width == 0) return kNoLimit;
+    return std::max(options_.width, indent + kLeast) - indent;
+  }
+
+ private:
+  const TerminalOptions& options_;
+};
+
+std::string without_trailing_spaces(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
+}
+
+// One experiment's table in the width there is.
+class TableLayout {
+ public:
+  TableLayout(const ExperimentView& view, const Pen& pen) : view_(view), pen_(pen) {
+    for (std::size_t c = 0; c < view.columns.size(); ++c) {
+      std::size_t width = display_width(pen.text(view.columns[c].heading));
+      for (const ViewRow& row : view.rows)
+        width = std::max(width, display_width(pen.text(row.cells[c])));
+      widths_.push_back(width);
+    }
+    share_width();
+  }
+
+  std::string render() const {
+    std::string text;
+    if (view_.rows.empty()) return text;
+    const std::string header =
+        line([&](std::size_t c) { return view_.columns[c].heading; }, std::string(bar_width_, ' '));
+    text += pen_.styled(header, Style::bold) + "\n";
+    for (const ViewRow& row : view_.rows) {
+      text += row.note.empty()
+                  ? line([&](std::size_t c) { return row.cells[c]; }, bar_cell(row)) + "\n"
+                  : note(row);
+    }
+    return text;
+  }
+
+  /// Headings of the columns that found no room.
+  std::vector<std::string> left_out() const {
+    std::vector<std::string> headings;
+    for (std::size_t c = shown_; c < view_.columns.size(); ++c)
+      headings.push_back(view_.columns[c].heading);
+    return headings;
+  }
+
+ private:
+  // Metrics go first, from the right; then the bar.
+  void share_width() {
+    const std::size_t room = pen_.room(0);
+    const bool has_bar = view_.full_bar > 0;
+    const std::size_t least_bar = has_bar ? kNarrowestBar + 1 : 0;
+    shown_ = view_.columns.size();
+    while (shown_ > view_.first_metric && columns_width() + least_bar > room)
+      --shown_;
+    const std::size_t taken = columns_width() + 1;
+    if (has_bar && taken + kNarrowestBar <= room) bar_width_ = std::min(kWidestBar, room - taken);
+  }
+
+  std::size_t columns_width() const {
+    std::size_t width = kIndent;
+    for (std::size_t c = 0; c < shown_; ++c)
+      width += widths_[c] + (c > 0 ? kGap : 0);
+    return width;
+  }
+
+  template <class Cell>
+  std::string line(const Cell& cell, const std::string& bar) const {
+    std::string text(kIndent, ' ');
+    for (std::size_t c = 0; c < shown_; ++c) {
+      if (c > 0) text += std::string(kGap, ' ');
+      text += padded(c, cell(c));
+      if (c == view_.bar_after && bar_width_ > 0) text += " " + bar;
+    }
+    return without_trailing_spaces(std::move(text));
+  }
+
+  std::string padded(std::size_t column, const std::string& cell) const {
+    const std::string text = pen_.text(cell);
+    return view_.columns[column].is_number ? pad_left(text, widths_[column])
+                                           : pad_right(text, widths_[column]);
+  }
+
+  // A bar of the row's length, as wide as the longest.
+  std::string bar_cell(const ViewRow& row) const {
+    const std::string shown =
+        without_trailing_spaces(pen_.text(bar(row.bar, view_.full_bar, bar_width_)));
+    const std::size_t rest = bar_width_ - display_width(shown);
+    return pen_.styled(shown, Style::bar) + std::string(rest, ' ');
+  }
+
+  // What names the row, then the note in place of all numbers.
+  std::string note(const ViewRow& row) const {
+    std::string text(kIndent, ' ');
+    for (std::size_t c = 0; c < view_.first_number; ++c)
+      text += padded(c, row.cells[c]) + std::string(kGap, ' ');
+    const std::size_t indent = display_width(text);
+    const auto lines = wrap(pen_.text(row.note), pen_.room(indent));
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      if (i > 0) text += std::string(indent, ' ');
+      text += pen_.styled(lines[i], style_of_status(row.status)) + "\n";
+    }
+    return text;
+  }
+
+  const ExperimentView& view_;
+  const Pen& pen_;
+  std::vector<std::size_t> widths_;
+  std::size_t shown_ = 0;
+  std::size_t bar_width_ = 0;
+};
+
+// Wrapped, with the lines after the first below the text of the first.
+std::string paragraph(const Pen& pen, const std::string& lead, const std::string& body,
+                      Style style) {
+  const std::string first = std::string(kIndent, ' ') + pen.text(lead);
+  const std::size_t indent = display_width(first);
+  std::string text;
+  for (const std::string& line : wrap(pen.text(body), pen.room(indent)))
+    text += (text.empty() ? first : std::string(indent, ' ')) + pen.styled(line, style) + "\n";
+  return text;
+}
+
+std::string experiment_text(const ExperimentView& view, const Pen& pen) {
+  std::string text = pen.styled(pen.text(view.title), Style::bold) + "\n";
+  text += paragraph(pen, "", fmt::format("{}", fmt::join(view.facts, " · ")), Style::dim);
+  const TableLayout layout(view, pen);
+  text += layout.render();
+  for (const std::string& footnote : view.footnotes)
+    text += paragraph(pen, footnote.substr(0, 3), footnote.substr(3), Style::dim);
+  const auto left_out = layout.left_out();
+  if (!left_out.empty()) {
+    text += paragraph(pen, "", fmt::format("Too wide to show here: {}.", fmt::join(left_out, ", ")),
+                      Style::dim);
+  }
+  text += paragraph(pen, "→ ", view.reading, Style::bold);
+  for (const std::string& explanation : view.explanations)
+    text += paragraph(pen, "· ", explanation, Style::plain);
+  return text + "\n";
+}
+
+bool locale_is_utf8() {
+  // The order in which setlocale asks them.
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = std::getenv(name);
+    if (!value || *value == '\0') continue;
+    const std::string_view locale(value);
+    for (const std::string_view charset : {"UTF-8", "utf8", "utf-8", "UTF8"}) {
+      if (locale.find(charset) != std::string_view::npos) return true;
+    }
+    return false;
+  }
+  return false;
+}
+
+}  // namespace
+
+TerminalOptions terminal_options(std::FILE* stream) {
+  TerminalOptions options;
+  options.unicode = locale_is_utf8();
+  const int descriptor = ::fileno(stream);
+  if (!::isatty(descriptor)) {
+    options.width = 0;
+    return options;
+  }
+  winsize size{};
+  if (::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) options.width = size.ws_col;
+  const char* no_color = std::getenv("NO_COLOR");
+  options.colour = !no_color || *no_color == '\0';
+  return options;
+}
+
+std::string render_terminal(const Page& page, const TerminalOptions& options) {
+  const Pen pen(options);
+  std::string text;
+  for (const std::string& paragraph : page.head) {
+    for (const std::string& line : wrap(pen.text(paragraph), pen.room(0)))
+      text += pen.styled(line, Style::dim) + "\n";
+  }
+  if (!page.head.empty()) text += "\n";
+  for (const ExperimentView& view : page.experiments)
+    text += experiment_text(view, pen);
+  return text + pen.text(page.summary) + "\n";
+}
+
+std::string render_terminal(const Report& report, const TerminalOptions& options) {
+  return render_terminal(page_of(report), options);
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,154 @@
+#include "render/view.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "analysis/explanation.hpp"
+#include "analysis/identity.hpp"
+#include "analysis/reading.hpp"
+#include "base/text.hpp"
+#include "render/view_columns.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+// Everything that is shown of an experiment.
+class ViewBuilder : public ViewColumns {
+ public:
+  using ViewColumns::ViewColumns;
+
+  ExperimentView build(std::optional<double> dram_bytes_per_s) {
+    add_title();
+    add_identity();
+    view().first_number = view().columns.size();
+    add_times();
+    add_rates();
+    add_limit();
+    add_speedup();
+    add_flags();
+    view().first_metric = view().columns.size();
+    add_error();
+    for (const std::string& metric : experiment().metrics)
+      add_numbers(metric, metric.substr(metric.find('.') + 1));
+    add_notes();
+    view().reading = printable(reading_of(experiment()));
+    add_explanations(dram_bytes_per_s);
+    return take();
+  }
+
+ private:
+  void add_title() {
+    view().title = title_of(experiment());
+    view().facts = shared_facts(experiment());
+    const auto fact = [&](const std::string& text) { view().facts.push_back(printable(text)); };
+    if (!experiment().constant("baseline").empty())
+      fact("speed-up over " + experiment().constant("baseline"));
+    if (!experiment().constant("limit_by").empty())
+      fact("limit: " + experiment().constant("limit_by"));
+  }
+
+  void add_identity() {
+    for (const IdentityColumn& c : identity_columns(experiment()))
+      add(c.heading, c.is_number, [&](const ResultRow& row) { return row.text(c.column); });
+  }
+
+  void add_limit() {
+    add_numbers("limit_pct", "% of limit");
+    if (experiment().values("limit_by").size() < 2) return;
+    add("limit by", false,
+        [](const ResultRow& row) { return row.passed() ? row.text("limit_by") : ""; });
+  }
+
+  // The bar shows the speed-up, and the rate where there is no baseline to compare with.
+  void add_speedup() {
+    const auto speedups = numbers_of("speedup");
+    if (speedups.empty()) return;
+    add_numbers("speedup", "speed-up");
+    if (std::any_of(speedups.begin(), speedups.end(), [](double s) { return s != 1; }))
+      add_bar("speedup");
+  }
+
+  // Without counters there is nothing to add to the reading.
+  void add_explanations(std::optional<double> dram_bytes_per_s) {
+    for (const Explanation& explanation :
+         explanations_of(experiment(), {dram_bytes_per_s, false})) {
+      if (explanation.counted)
+        view().explanations.push_back(printable(text_of(experiment(), explanation)));
+    }
+  }
+};
+
+}  // namespace
+
+std::vector<ExperimentView> views_of(const Table& table, std::optional<double> dram_bytes_per_s) {
+  std::vector<ExperimentView> views;
+  for (const ExperimentResults& experiment : experiments_of(table))
+    views.push_back(ViewBuilder(experiment).build(dram_bytes_per_s));
+  return views;
+}
+
+ExperimentView heading_of(const ExperimentResults& experiment) {
+  ExperimentView view;
+  view.title = title_of(experiment);
+  view.facts = shared_facts(experiment);
+  return view;
+}
+
+std::vector<std::string> provenance_facts(const Provenance& p) {
+  std::vector<std::string> facts;
+  const auto add = [&](const char* prefix, const std::optional<std::string>& value) {
+    if (value) facts.push_back(printable(prefix + *value));
+  };
+  constexpr std::size_t kShortCommit = 12;
+  add("gpuexp ", p.gpuexp_version);
+  if (p.git_commit) {
+    add("commit ", p.git_commit->substr(0, kShortCommit) +
+                       (p.git_dirty.value_or(false) ? " with local changes" : ""));
+  }
+  add("", p.device.name);
+  add("driver ", p.device.driver_version);
+  add("CUDA ", p.device.runtime_version);
+  add("", p.utc);
+  add("", p.config.path);
+  return facts;
+}
+
+std::string summary_of(const Report& report) {
+  const ResultTable table(report.table);
+  std::vector<std::pair<std::string, int>> counts;
+  for (std::size_t i = 0; i < report.table.rows.size(); ++i) {
+    const std::string status = printable(ResultRow(table, i).text("status"));
+    const auto found = std::find_if(counts.begin(), counts.end(),
+                                    [&](const auto& c) { return c.first == status; });
+    if (found == counts.end()) {
+      counts.emplace_back(status, 1);
+    } else {
+      ++found->second;
+    }
+  }
+  std::vector<std::string> parts;
+  parts.reserve(counts.size());
+  for (const auto& [status, count] : counts)
+    parts.push_back(fmt::format("{} {}", count, status));
+  const std::size_t rows = report.table.rows.size();
+  std::string text = fmt::format("{} {}", rows, rows == 1 ? "row" : "rows");
+  if (!parts.empty()) text += fmt::format(": {}", fmt::join(parts, ", "));
+  if (!report.complete) text += "; the run ended before its end";
+  return text;
+}
+
+Page page_of(const Report& report) {
+  Page page;
+  const auto facts = provenance_facts(report.provenance);
+  if (!facts.empty()) page.head.push_back(fmt::format("{}", fmt::join(facts, " · ")));
+  if (const auto& ceilings = report.provenance.ceilings)
+    page.head.push_back(printable(fmt::format("predictions from {}", ceilings->source)));
+  page.experiments = views_of(report.table, report.provenance.device.memory_bytes_per_s);
+  page.summary = summary_of(report);
+  return page;
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,252 @@
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/output.hpp"
+#include "results/json_fields.hpp"
+#include "results/json_values.hpp"
+#include "results/results_json.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+using Kind = JsonScanner::Kind;
+
+// Reads a report front to back, so that its rows are in memory once. The members of the report may
+// come in any order: a first pass over the text checks its syntax and notes where each begins.
+class Reader {
+ public:
+  Reader(std::string_view text, const std::string& file)
+      : values_(text, file), scanner_(values_.scanner()) {}
+
+  Report read() {
+    const Place root{nullptr, {}};
+    note_members(root);
+    check_schema_version(member(root, "schema_version"));
+    read_provenance(member(root, "provenance"));
+    values_.read(member(root, "complete"), report_.complete);
+    read_columns(member(root, "columns"), report_.table);
+    read_rows(member(root, "rows"), report_.table, &report_.samples_us);
+    if (has_member(kKernelColumnsMember) && has_member(kKernelsMember)) {
+      read_columns(member(root, kKernelColumnsMember), report_.kernels);
+      read_rows(member(root, kKernelsMember), report_.kernels, nullptr);
+    }
+    return std::move(report_);
+  }
+
+ private:
+  /// Reads a member that a visit of `members` knows; passes over another.
+  template <class Members, class Visit>
+  void known_member(const std::string& name, const Place& place, Members& members,
+                    const Visit& visit) {
+    bool is_known = false;
+    visit(members, [&](const char* known, auto& member, const char*) {
+      if (name != known) return;
+      is_known = true;
+      values_.read(place, member);
+    });
+    if (!is_known) scanner_.skip();
+  }
+
+  // ---- the report
+
+  void note_members(const Place& root) {
+    if (scanner_.peek() != Kind::object) {
+      scanner_.skip();
+      scanner_.end();
+      scanner_.seek(0, 0);
+      values_.fail_expecting(root, "an object");
+    }
+    values_.object(root, [&](const std::string& name, const Place&) {
+      scanner_.peek();
+      offsets_.emplace(name, scanner_.offset());
+      scanner_.skip();
+    });
+    scanner_.end();
+  }
+
+  bool has_member(std::string_view name) const { return offsets_.count(std::string(name)) > 0; }
+
+  // The place of a member of the report, with the scanner before its value.
+  Place member(const Place& root, std::string_view name) {
+    const auto found = offsets_.find(std::string(name));
+    if (found == offsets_.end()) values_.fail_for_absence(root, name);
+    scanner_.seek(found->second, 1);
+    return root.at(name);
+  }
+
+  void check_schema_version(const Place& place) {
+    std::int64_t version = 0;
+    const std::size_t begin = scanner_.offset();
+    values_.read(place, version);
+    if (version < 1) {
+      scanner_.seek(begin, scanner_.depth());
+      values_.fail_expecting(place, "an integer from 1");
+    }
+    if (version > kReportSchemaVersion) {
+      values_.fail(place, fmt::format("{} is newer than {}, the newest that this gpuexp reads",
+                                      version, kReportSchemaVersion));
+    }
+  }
+
+  void read_provenance(const Place& place) {
+    Provenance& p = report_.provenance;
+    const auto names = values_.object(place, [&](const std::string& name, const Place& at) {
+      if (name == "argv") {
+        values_.array(at, "an array of texts",
+                      [&](const Place& item) { values_.read(item, p.argv.emplace_back()); });
+      } else if (name == "config") {
+        values_.object(at, [&](const std::string& key, const Place& in) {
+          known_member(key, in, p.config, [](auto& m, const auto& v) { visit_config(m, v); });
+        });
+      } else if (name == "settings") {
+        values_.object(at, [&](const std::string& key, const Place& in) {
+          p.settings.emplace_back(key, values_.scalar(in));
+        });
+      } else if (name == "device") {
+        values_.object(at, [&](const std::string& key, const Place& in) {
+          known_member(key, in, p.device, [](auto& m, const auto& v) { visit_device(m, v); });
+        });
+      } else if (name == kCeilingsMember) {
+        read_ceilings(at, p.ceilings.emplace());
+      } else {
+        known_member(name, at, p, [](auto& m, const auto& v) { visit_run(m, v); });
+      }
+    });
+    values_.require(names, place, {"argv", "config", "settings", "device"});
+  }
+
+  void read_ceilings(const Place& place, CeilingsProvenance& ceilings) {
+    const auto names = values_.object(place, [&](const std::string& name, const Place& at) {
+      if (name == "source") return values_.read(at, ceilings.source);
+      if (name != "values") return scanner_.skip();
+      values_.object(at, [&](const std::string& id, const Place& in) {
+        CeilingProvenance& ceiling = ceilings.values.emplace_back();
+        ceiling.id = id;
+        values_.object(in, [&](const std::string& key, const Place& of) {
+          known_member(key, of, ceiling, [](auto& m, const auto& v) { visit_ceiling(m, v); });
+        });
+      });
+    });
+    values_.require(names, place, {"source", "values"});
+  }
+
+  void read_columns(const Place& place, Table& table) {
+    std::unordered_set<std::string> taken;
+    values_.array(place, "an array of columns", [&](const Place& item) {
+      ColumnInfo column;
+      const auto names = values_.object(item, [&](const std::string& name, const Place& at) {
+        if (name == "name") return values_.read(at, column.name);
+        if (name == "type") return values_.read(at, column.type);
+        if (name == "unit") return values_.read(at, column.unit);
+        if (name == "doc") return values_.read(at, column.doc);
+        scanner_.skip();
+      });
+      values_.require(names, item, {"name", "type", "unit", "doc"});
+      if (column.name == kSamplesMember)
+        values_.fail(item, fmt::format("no column can be called '{}'", column.name));
+      if (!taken.insert(column.name).second)
+        values_.fail(item,
+                     fmt::format("'{}' is the name of an earlier column", shown(column.name)));
+      table.columns.push_back(std::move(column));
+    });
+  }
+
+  // ---- rows
+
+  // Raw samples go there; where there is no place for them, they are a member like any other that
+  // is not known.
+  void read_rows(const Place& place, Table& table, std::vector<std::vector<double>>* samples_us) {
+    const std::vector<ColumnInfo>& columns = table.columns;
+    column_of_.clear();
+    any_type_.clear();
+    rows_read_ = 0;
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      column_of_.emplace(columns[c].name, c);
+      any_type_.push_back(takes_any_type(columns[c]));
+    }
+    last_row_.assign(columns.size() + 1, 0);
+    bool has_samples = false;
+    values_.array(place, "an array of rows", [&](const Place& row) {
+      ++rows_read_;
+      std::vector<double>* samples = samples_us ? &samples_us->emplace_back() : nullptr;
+      read_row(row, columns, table.rows.emplace_back(columns.size()), samples, has_samples);
+    });
+    if (samples_us && !has_samples) samples_us->clear();
+  }
+
+  // Columns mostly come in their order, so the one after the last is tried first.
+  std::size_t column_named(const std::vector<ColumnInfo>& columns, std::string_view name,
+                           std::size_t likely) const {
+    if (likely < columns.size() && columns[likely].name == name) return likely;
+    const auto found = column_of_.find(name);
+    return found == column_of_.end() ? columns.size() : found->second;
+  }
+
+  void read_row(const Place& row, const std::vector<ColumnInfo>& columns,
+                std::vector<Field>& fields, std::vector<double>* samples, bool& has_samples) {
+    values_.expect(row, Kind::object, "an object");
+    std::size_t likely = 0;
+    std::size_t found = 0;
+    scanner_.object([&](std::string_view name) {
+      const std::size_t c = column_named(columns, name, likely);
+      const bool is_samples = samples && name == kSamplesMember;
+      if (c == columns.size() && !is_samples) return scanner_.skip();
+      const std::string_view known = is_samples ? kSamplesMember : columns[c].name;
+      if (std::exchange(last_row_[c], rows_read_) == rows_read_)
+        values_.fail_for_repetition(row, known);
+      const Place at = row.at(known);
+      if (is_samples) return read_samples(at, *samples, has_samples);
+      fields[c] = any_type_[c] ? values_.scalar(at) : values_.field(at, columns[c].type);
+      likely = c + 1;
+      ++found;
+    });
+    for (std::size_t c = 0; found < columns.size(); ++c) {
+      if (last_row_[c] != rows_read_) values_.fail_for_absence(row, columns[c].name);
+    }
+  }
+
+  void read_samples(const Place& place, std::vector<double>& samples, bool& has_samples) {
+    if (scanner_.peek() == Kind::null) return scanner_.null();
+    has_samples = true;
+    values_.array(place, "an array of numbers",
+                  [&](const Place& item) { values_.read(item, samples.emplace_back()); });
+  }
+
+  JsonValues values_;
+  JsonScanner& scanner_;  // of the values
+  Report report_;
+  std::unordered_map<std::string, std::size_t> offsets_;
+  std::unordered_map<std::string_view, std::size_t> column_of_;
+  std::vector<bool> any_type_;
+  std::size_t rows_read_ = 0;
+  /// The last row, from 1, in which each column was found; that of the samples comes last.
+  std::vector<std::size_t> last_row_;
+};
+
+}  // namespace
+
+Report parse_report(std::string_view text, const std::string& file) {
+  try {
+    return Reader(text, file).read();
+  } catch (const JsonSyntaxError& e) {
+    const TextPlace place = place_at(text, e.offset());
+    throw ReportError(
+        fmt::format("{}:{}:{}: not a report: {}", file, place.line, place.column, e.what()));
+  }
+}
+
+Report read_report(const std::string& path) {
+  return parse_report(read_file(path), path);
+}
+
+}  // namespace gpuexp

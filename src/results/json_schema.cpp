@@ -1,0 +1,185 @@
+// The JSON Schema of reports, for people who read them with other programs: made from the columns
+// and the provenance members that the writer writes, so that it cannot say anything else.
+#include "base/json.hpp"
+#include "base/json_schema_parts.hpp"
+#include "record/columns.hpp"
+#include "results/json_fields.hpp"
+#include "results/results_json.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+using json_schema::described;
+using json_schema::list_of;
+using json_schema::object;
+using json_schema::reference;
+
+constexpr const char* kSchemaDoc =
+    "What gpuexp run, verify and report write. Numbers that are missing are null. Members and "
+    "columns that this schema does not name may be there, now and in later versions: whoever reads "
+    "results ignores what it does not know.";
+constexpr const char* kVersionDoc =
+    "Raised when a reader of the version before would misread a report: a member or column is "
+    "gone, "
+    "or its meaning, unit or type is another. Members, columns and texts of an enumeration are "
+    "added without raising it.";
+
+// ---- provenance
+
+const char* type_of(const std::optional<std::string>&) {
+  return "string";
+}
+const char* type_of(const std::optional<bool>&) {
+  return "boolean";
+}
+const char* type_of(const std::optional<std::int64_t>&) {
+  return "integer";
+}
+const char* type_of(const std::optional<double>&) {
+  return "number";
+}
+
+// What is not known is null.
+auto describe_into(Json& properties) {
+  return [&properties](const char* name, const auto& member, const char* doc) {
+    properties[name] = described(doc, {{"type", Json::array({type_of(member), "null"})}});
+  };
+}
+
+Json ceilings() {
+  Json ceiling = Json::object();
+  const CeilingProvenance example;
+  visit_ceiling(example, describe_into(ceiling));
+  return object(
+      {{"source", described("Where they are from, for people.", {{"type", "string"}})},
+       {"values", described("By the names that gpuexp info --measure shows.",
+                            {{"type", "object"}, {"additionalProperties", object(ceiling, {})}})}},
+      {"source", "values"});
+}
+
+Json provenance() {
+  const Provenance example;
+  Json device = Json::object();
+  visit_device(example.device, describe_into(device));
+  Json config = Json::object();
+  visit_config(example.config, describe_into(config));
+  Json properties = Json::object();
+  visit_run(example, describe_into(properties));
+  properties["argv"] = described("The command line, program first.", list_of({{"type", "string"}}));
+  properties["config"] = described("The config that was run.", object(config, {}));
+  properties["settings"] =
+      described("What was in force after defaults, config and command line.",
+                {{"type", "object"},
+                 {"additionalProperties", {{"type", Json::array({"string", "number", "null"})}}}});
+  properties["device"] = described("What the driver said of the GPU.", object(device, {}));
+  properties[kCeilingsMember] = described(
+      "What the GPU can do at most, from which limits and predictions were made.", ceilings());
+  return object(properties, {"argv", "config", "settings", "device"});
+}
+
+// ---- columns and rows
+
+Json column() {
+  Json types = Json::array();
+  for (const FieldType type : {FieldType::text, FieldType::integer, FieldType::real})
+    types.push_back(name_of(type));
+  const Json text = {{"type", "string"}};
+  return object({{"name", described("Of the member in every row.", text)},
+                 {"unit", described("Empty for counts and texts.", text)},
+                 {"type", {{"enum", types}}},
+                 {"doc", text}},
+                {"name", "unit", "type", "doc"});
+}
+
+const char* type_of(FieldType type) {
+  switch (type) {
+    case FieldType::text: return "string";
+    case FieldType::integer: return "integer";
+    case FieldType::real: return "number";
+  }
+  return "null";
+}
+
+Json value_of(const Column& column) {
+  const bool is_optional = column.presence != Presence::all;
+  if (column.values.empty()) {
+    const char* type = type_of(column.type);
+    return {{"type", is_optional ? Json::array({type, "null"}) : Json(type)}};
+  }
+  Json values = column.values;
+  if (is_optional) values.push_back(nullptr);
+  return {{"enum", values}};
+}
+
+Json text() {
+  return {{"type", "string"}};
+}
+
+Json counter() {
+  return described("A hardware counter.", {{"type", Json::array({"number", "null"})}});
+}
+
+Json row() {
+  Json properties = Json::object();
+  Json of_passed_rows = Json::object();
+  std::vector<std::string> required;
+  for (const Column& column : core_columns()) {
+    const std::string unit = column.unit.empty() ? "" : " (" + column.unit + ")";
+    properties[column.name] = described(column.doc + unit, value_of(column));
+    if (column.presence == Presence::all) required.push_back(column.name);
+    if (column.presence == Presence::passed) of_passed_rows[column.name] = {{"type", "null"}};
+  }
+  properties[std::string(kSamplesMember)] = described(
+      "Time of every launch (us), in the order taken; absent where samples were left out.",
+      list_of({{"type", "number"}}));
+  Json out = object(properties, required);
+  out["patternProperties"] = {
+      {"^param\\.", described("A parameter of the row's family; null in rows of other families.",
+                              {{"type", Json::array({"string", "number", "null"})}})},
+      {"^metric\\.",
+       described("A metric of the row's variant.", {{"type", Json::array({"number", "null"})}})},
+      {"^counter\\.", counter()}};
+  out["if"] = {{"properties", {{"status", {{"const", name_of(Status::passed)}}}}}};
+  out["else"] = {{"properties", of_passed_rows}};
+  return out;
+}
+
+Json kernel() {
+  Json out =
+      object({{"key", described("Of the row whose launch it is part of.", text())},
+              {"kernel", described("Its place in the launch, from 0.", {{"type", "integer"}})},
+              {"name", described("Its name and template arguments; null where not known.",
+                                 {{"type", Json::array({"string", "null"})}})}},
+             {"key", "kernel", "name"});
+  out["patternProperties"] = {{"^counter\\.", counter()}};
+  return out;
+}
+
+}  // namespace
+
+std::string report_schema() {
+  Json schema = json_schema::document("gpuexp results");
+  schema["description"] = kSchemaDoc;
+  schema.update(
+      object({{"schema_version", described(kVersionDoc, {{"const", kReportSchemaVersion}})},
+              {"provenance", reference("provenance")},
+              {"complete", described("Every planned row is there; false after an interruption.",
+                                     {{"type", "boolean"}})},
+              {"columns", described("One per member of every row, in order, raw samples aside.",
+                                    list_of(reference("column")))},
+              {"rows", list_of(reference("row"))},
+              {std::string(kKernelColumnsMember),
+               described("One per member of every kernel, in order; absent where no hardware "
+                         "counters were asked for.",
+                         list_of(reference("column")))},
+              {std::string(kKernelsMember),
+               described("The kernels of every row's launch, with what the GPU counted in each.",
+                         list_of(reference("kernel")))}},
+             {"schema_version", "provenance", "complete", "columns", "rows"}));
+  schema["$defs"] = {
+      {"provenance", provenance()}, {"column", column()}, {"row", row()}, {"kernel", kernel()}};
+  return schema.dump(2) + "\n";
+}
+
+}  // namespace gpuexp

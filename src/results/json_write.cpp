@@ -1,0 +1,198 @@
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "base/json.hpp"
+#include "base/json_text.hpp"
+#include "base/output.hpp"
+#include "results/json_fields.hpp"
+#include "results/results_json.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+// Writes optional members into an object, null where they are empty.
+auto writer_into(Json& object) {
+  return [&object](const char* name, const auto& member, const char*) {
+    object[name] = member ? Json(*member) : Json(nullptr);
+  };
+}
+
+Json json_of_ceilings(const CeilingsProvenance& ceilings) {
+  Json values = Json::object();
+  for (const CeilingProvenance& ceiling : ceilings.values)
+    visit_ceiling(ceiling, writer_into(values[ceiling.id] = Json::object()));
+  return {{"source", ceilings.source}, {"values", values}};
+}
+
+Json json_of_provenance(const Provenance& provenance) {
+  Json json = Json::object();
+  visit_run(provenance, writer_into(json));
+  json["argv"] = provenance.argv;
+  Json& config = json["config"] = Json::object();
+  visit_config(provenance.config, writer_into(config));
+  Json& settings = json["settings"] = Json::object();
+  for (const auto& [name, value] : provenance.settings)
+    settings[name] = json_of(value);
+  Json& device = json["device"] = Json::object();
+  visit_device(provenance.device, writer_into(device));
+  if (provenance.ceilings) json[kCeilingsMember] = json_of_ceilings(*provenance.ceilings);
+  return json;
+}
+
+// ---- rows, which may be hundreds of thousands: text at once, without a tree
+
+void append(std::string& text, const std::string& value) {
+  const bool is_plain = std::all_of(value.begin(), value.end(), [](char c) {
+    return c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
+  });
+  if (!is_plain) {
+    text += text_of(Json(value), -1);
+    return;
+  }
+  text += '"';
+  text += value;
+  text += '"';
+}
+
+// The shortest text that reads back as the same double, and as a real number: 2.0, not 2.
+void append(std::string& text, double value) {
+  if (!std::isfinite(value)) {
+    text += "null";
+    return;
+  }
+  const std::size_t begin = text.size();
+  fmt::format_to(std::back_inserter(text), "{}", value);
+  if (text.find_first_of(".e", begin) == std::string::npos) text += ".0";
+}
+
+void append(std::string& text, std::int64_t value) {
+  text += fmt::format_int(value).c_str();
+}
+
+void append(std::string& text, std::monostate) {
+  text += "null";
+}
+
+// The names of the members, written once for all rows: "name":
+std::vector<std::string> member_names(const std::vector<ColumnInfo>& columns) {
+  std::vector<std::string> names;
+  for (const ColumnInfo& column : columns) {
+    append(names.emplace_back(), column.name);
+    names.back() += ':';
+  }
+  return names;
+}
+
+void append_samples(std::string& text, const std::vector<double>& samples) {
+  text += fmt::format("\"{}\":[", kSamplesMember);
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    if (i > 0) text += ',';
+    append(text, samples[i]);
+  }
+  text += ']';
+}
+
+void append_row(std::string& text, const std::vector<std::string>& names,
+                const std::vector<Field>& fields, const std::vector<double>* samples) {
+  text += '{';
+  for (std::size_t c = 0; c < names.size(); ++c) {
+    if (c > 0) text += ',';
+    text += names[c];
+    std::visit([&](const auto& value) { append(text, value); }, fields[c]);
+  }
+  if (samples) {
+    if (!names.empty()) text += ',';
+    append_samples(text, *samples);
+  }
+  text += '}';
+}
+
+// A text that leaves in parts: a long one is never whole in memory.
+class Parts {
+ public:
+  explicit Parts(const WritePart& write) : write_(write) {}
+
+  /// For appending.
+  std::string& text() {
+    if (text_.size() >= kPartBytes) flush();
+    return text_;
+  }
+  void flush() {
+    write_(text_);
+    text_.clear();
+  }
+
+ private:
+  const WritePart& write_;
+  std::string text_;
+};
+
+// A line per element, so that tools which work by lines find a row in one.
+template <class Append>
+void append_lines(Parts& parts, std::size_t count, const Append& append_element) {
+  for (std::size_t i = 0; i < count; ++i) {
+    std::string& text = parts.text();
+    text += i == 0 ? "\n    " : ",\n    ";
+    append_element(text, i);
+  }
+  parts.text() += "\n  ]";
+}
+
+void append_kernels(Parts& parts, const Table& kernels) {
+  parts.text() += fmt::format(",\n  \"{}\": [", kKernelColumnsMember);
+  append_lines(parts, kernels.columns.size(), [&](std::string& text, std::size_t i) {
+    text += text_of(json_of(kernels.columns[i]), -1);
+  });
+  parts.text() += fmt::format(",\n  \"{}\": [", kKernelsMember);
+  const std::vector<std::string> names = member_names(kernels.columns);
+  append_lines(parts, kernels.rows.size(), [&](std::string& text, std::size_t i) {
+    append_row(text, names, kernels.rows[i], nullptr);
+  });
+}
+
+std::string head_of(const Report& report) {
+  constexpr int kIndent = 2;
+  Json head = Json::object();
+  head["schema_version"] = kReportSchemaVersion;
+  head["provenance"] = json_of_provenance(report.provenance);
+  head["complete"] = report.complete;
+  std::string text = text_of(head, kIndent);
+  text.resize(text.size() - 2);  // "\n}" comes last
+  return text;
+}
+
+}  // namespace
+
+void print_json(const Report& report, const WritePart& write, const JsonOptions& options) {
+  Parts parts(write);
+  const std::vector<ColumnInfo>& columns = report.table.columns;
+  parts.text() += head_of(report) + ",\n  \"columns\": [";
+  append_lines(parts, columns.size(),
+               [&](std::string& text, std::size_t i) { text += text_of(json_of(columns[i]), -1); });
+  parts.text() += ",\n  \"rows\": [";
+  const std::vector<std::string> names = member_names(columns);
+  const bool has_samples = options.samples && !report.samples_us.empty();
+  append_lines(parts, report.table.rows.size(), [&](std::string& text, std::size_t i) {
+    append_row(text, names, report.table.rows[i], has_samples ? &report.samples_us.at(i) : nullptr);
+  });
+  if (!report.kernels.columns.empty()) append_kernels(parts, report.kernels);
+  parts.text() += "\n}\n";
+  parts.flush();
+}
+
+std::string to_json(const Report& report, const JsonOptions& options) {
+  std::string text;
+  print_json(
+      report, [&](std::string_view part) { text += part; }, options);
+  return text;
+}
+
+void write_json(const Report& report, const std::string& path, const JsonOptions& options) {
+  write_file_atomically(path, [&](const WritePart& write) { print_json(report, write, options); });
+}
+
+}  // namespace gpuexp

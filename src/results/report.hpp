@@ -1,0 +1,99 @@
+// A finished (or interrupted) run: its results and everything needed to know where they came from.
+// Sinks write it and read it back; they know nothing of plans or GPUs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/report_error.hpp"
+#include "base/table.hpp"
+
+namespace gpuexp {
+
+/// What the driver said of the GPU. Empty where it did not say.
+struct DeviceProvenance {
+  std::optional<std::string> name;
+  std::optional<std::string> uuid;
+  std::optional<std::string> pci_bus_id;
+  std::optional<std::string> compute_capability;  ///< "9.0"
+  std::optional<std::int64_t> sm_count;
+  std::optional<std::string> driver_version;   ///< of the kernel module, "580.65.06"
+  std::optional<std::string> runtime_version;  ///< of the CUDA runtime, "13.0"
+  std::optional<std::int64_t> sm_clock_mhz;    ///< at the start of the run
+  std::optional<std::int64_t> sm_clock_max_mhz;
+  std::optional<std::int64_t> memory_clock_mhz;
+  std::optional<double> power_limit_w;
+  std::optional<std::int64_t> temperature_c;
+  std::optional<bool> ecc_enabled;
+  std::optional<std::int64_t> memory_total_bytes;
+  std::optional<double> memory_bytes_per_s;  ///< theoretical bandwidth of its memory
+  std::optional<std::int64_t> memory_free_bytes;
+
+  bool operator==(const DeviceProvenance&) const = default;
+};
+
+struct ConfigProvenance {
+  std::optional<std::string> path;  ///< as given
+  std::optional<std::string> name;
+  std::optional<std::string> sha256;  ///< of `text`, hexadecimal
+  std::optional<std::string> text;    ///< the file's bytes
+
+  bool operator==(const ConfigProvenance&) const = default;
+};
+
+/// What the device can do at most in one respect: measured, as far as it was, and by its datasheet.
+struct CeilingProvenance {
+  std::string id;                   ///< CeilingTerm::id
+  std::optional<std::string> unit;  ///< of the four numbers
+  std::optional<double> value;      ///< that limits and predictions were made from
+  std::optional<double> low;  ///< its 95 % interval; empty where it was scaled from another GPU's
+  std::optional<double> high;
+  std::optional<std::string> from;  ///< the row that it was measured in
+  std::optional<double> datasheet;
+
+  bool operator==(const CeilingProvenance&) const = default;
+};
+
+struct CeilingsProvenance {
+  std::string source;  ///< "ceilings measured on …", for readers
+  std::vector<CeilingProvenance> values;
+
+  bool operator==(const CeilingsProvenance&) const = default;
+};
+
+struct Provenance {
+  std::optional<std::string> gpuexp_version;
+  std::optional<std::string> git_commit;
+  std::optional<bool> git_dirty;  ///< built from a tree with uncommitted changes
+  std::optional<std::string> compiler;
+  std::optional<std::string> cuda_toolkit;
+  std::optional<std::string> utc;  ///< start of the run, ISO 8601
+  std::optional<std::string> host;
+  std::vector<std::string> argv;
+  ConfigProvenance config;
+  /// What was in force after defaults, config and command line, in the order given.
+  std::vector<std::pair<std::string, Field>> settings;
+  DeviceProvenance device;
+  std::optional<CeilingsProvenance> ceilings;  ///< that limits and predictions rest on
+
+  bool operator==(const Provenance&) const = default;
+};
+
+struct Report {
+  Provenance provenance;
+  Table table;
+  /// Raw samples of each row of the table, in the order taken; empty where none were. No element at
+  /// all where the report has left samples out.
+  std::vector<std::vector<double>> samples_us;
+  /// Hardware counters of each kernel of a row's launch: its key, the kernel's place in the launch,
+  /// its name, its counters. No columns where none were read.
+  Table kernels;
+  bool complete = false;  ///< every planned row is there; false after an interruption
+
+  bool operator==(const Report&) const = default;
+};
+
+}  // namespace gpuexp

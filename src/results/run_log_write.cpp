@@ -1,0 +1,145 @@
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/json.hpp"
+#include "base/json_text.hpp"
+#include "base/output.hpp"
+#include "results/results_json.hpp"
+#include "results/run_log.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+Json json_of_fields(const std::vector<Field>& fields) {
+  Json json = Json::array();
+  for (const Field& field : fields)
+    json.push_back(json_of(field));
+  return json;
+}
+
+Json json_of_origin(const RunOrigin& origin) {
+  Json json{{"build_id", origin.build_id},
+            {"seed", nullptr},
+            {"sets", origin.sets},
+            {"filter", origin.filter},
+            {"profile", origin.profile}};
+  if (origin.seed) json["seed"] = *origin.seed;
+  return json;
+}
+
+std::string line_of(const Json& json) {
+  return text_of(json, -1);
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  std::array<char, 32> text{};
+  const std::size_t length = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return {text.data(), length};
+}
+
+}  // namespace
+
+RunLogWriter::RunLogWriter(const std::string& path, const Report& report, std::size_t cells,
+                           const RunOrigin& origin)
+    : path_(path),
+      descriptor_(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666)) {
+  if (descriptor_ < 0)
+    throw ReportError(fmt::format("{}: cannot write: {}", path, std::strerror(errno)));
+  const Json head{{"gpuexp_log", kRunLogVersion},
+                  {"cells", cells},
+                  {"origin", json_of_origin(origin)},
+                  {"report", Json::parse(to_json(report))}};
+  append(line_of(head));
+}
+
+RunLogWriter::RunLogWriter(const std::string& path)
+    : path_(path), descriptor_(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC)) {
+  if (descriptor_ < 0)
+    throw ReportError(fmt::format("{}: cannot write: {}", path, std::strerror(errno)));
+  const std::string text = read_file(path);
+  const std::size_t whole = text.rfind('\n') + 1;
+  if (whole < text.size() && ::ftruncate(descriptor_, static_cast<off_t>(whole)) != 0)
+    throw ReportError(fmt::format("{}: cannot write: {}", path, std::strerror(errno)));
+}
+
+RunLogWriter::~RunLogWriter() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+// Written at once, so that nothing waits in this process when it is killed.
+void RunLogWriter::append(std::string line) {
+  line += '\n';
+  struct stat before {};
+  ::fstat(descriptor_, &before);
+  std::size_t written = 0;
+  while (written < line.size()) {
+    const ssize_t count = ::write(descriptor_, line.data() + written, line.size() - written);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      const int error = errno;
+      // Readers leave out half a line at the end; what a resumed run adds must not follow one.
+      const bool whole = written == 0 || ::ftruncate(descriptor_, before.st_size) == 0;
+      throw ReportError(fmt::format("{}: cannot write: {}{}", path_, std::strerror(error),
+                                    whole ? "" : "; its last line is not whole"));
+    }
+    written += static_cast<std::size_t>(count);
+  }
+}
+
+void RunLogWriter::floor(std::string_view mode, const std::vector<double>& samples_us) {
+  append(line_of(Json{{"floor", mode}, {"samples_us", samples_us}}));
+}
+
+void RunLogWriter::cell_started(std::size_t cell, const std::vector<Field>& fields) {
+  append(line_of(Json{{"cell", cell}, {"fields", json_of_fields(fields)}}));
+}
+
+// By hand: there are a thousand of these for one of the others.
+void RunLogWriter::sample(std::size_t cell, int round, double time_us,
+                          std::optional<double> sm_clock_mhz) {
+  const std::string clock = sm_clock_mhz ? fmt::format(",{}", *sm_clock_mhz) : "";
+  append(fmt::format("[{},{},{}{}]", cell, round, time_us, clock));
+}
+
+void RunLogWriter::discard(const std::vector<std::size_t>& cells, int first_round, int last_round) {
+  append(line_of(Json{{"discard", cells}, {"rounds", {first_round, last_round}}}));
+}
+
+void RunLogWriter::clock(std::size_t cell, double mhz) {
+  append(line_of(Json{{"clock", cell}, {"mhz", mhz}}));
+}
+
+void RunLogWriter::row(std::size_t cell, const std::vector<Field>& fields) {
+  append(line_of(Json{{"row", cell}, {"fields", json_of_fields(fields)}}));
+}
+
+void RunLogWriter::kernels(std::size_t cell, const std::vector<std::vector<Field>>& rows) {
+  Json json = Json::array();
+  for (const std::vector<Field>& fields : rows)
+    json.push_back(json_of_fields(fields));
+  append(line_of(Json{{"kernels", cell}, {"rows", json}}));
+}
+
+void RunLogWriter::event(const std::string& what) {
+  append(line_of(Json{{"event", what}, {"utc", utc_now()}}));
+}
+
+void RunLogWriter::times(const std::vector<std::pair<std::string, double>>& seconds) {
+  Json times = Json::object();
+  for (const auto& [name, value] : seconds)
+    times[name] = value;
+  append(line_of(Json{{"times_s", times}}));
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,108 @@
+// What the runner needs of a device. The CUDA executor implements it; tests implement it without
+// one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/config.hpp"
+#include "device/device_error.hpp"
+#include "family/counters.hpp"
+#include "family/family.hpp"
+#include "record/measurement.hpp"
+
+namespace gpuexp {
+
+/// Whether hardware counters can be read.
+struct CounterSupport {
+  std::string unavailable;           ///< why there are none, and the cure; empty when there are
+  std::vector<std::string> unknown;  ///< of the metrics asked for, those that this GPU lacks
+};
+
+/// Called after each sample with its place in the sequence asked for.
+using SampleTaken = std::function<void(std::size_t place, const Sample&)>;
+
+/// Owns a device. Every call may throw DeviceError; after one that lost the device, recover() comes
+/// first and then set_up().
+class Executor {
+ public:
+  virtual ~Executor() = default;
+
+  /// Allocates a problem's buffers and fills its inputs from the seed. What an earlier problem held
+  /// is released first.
+  virtual void set_up(const Family& family, const Values& values, std::uint64_t seed) = 0;
+
+  /// Fills what a launch of the variant in the mode writes with what no result may keep, and has
+  /// its references at hand.
+  virtual void poison(const Variant& variant, Mode mode) = 0;
+
+  /// One untimed launch, through the path that timing uses (in Mode::graph: one replay).
+  virtual void launch(const Variant& variant, Mode mode) = 0;
+
+  /// Compares every element that the last launch should have written, the guards and the inputs,
+  /// which are as set_up() left them afterwards.
+  virtual Verification check(const Variant& variant, Mode mode) = 0;
+
+  Verification verify(const Variant& variant, Mode mode) {
+    poison(variant, mode);
+    launch(variant, mode);
+    return check(variant, mode);
+  }
+
+  /// Untimed launches that leave nothing lazy to the first sample.
+  virtual SampleTraits warm_up(const Variant& variant, Mode mode, int launches) = 0;
+
+  /// One timed sample of each variant in the sequence; all of them are warmed up.
+  virtual void sample(const std::vector<const Variant*>& sequence, Mode mode,
+                      const SampleTaken& taken) = 0;
+
+  /// Times of a kernel that does nothing, taken as sample() takes them: what a launch itself costs
+  /// between the two events.
+  virtual std::vector<double> sample_floor(Mode mode, int samples) = 0;
+
+  /// Mean SM clock since the last call, in MHz, read on the SM itself; empty at the first call
+  /// after the device was taken. Waits until the interval is long enough to be read to 0.1 %.
+  virtual std::optional<double> sm_clock_mhz() = 0;
+
+  /// The variant's measured metrics, read from what its last launch wrote.
+  virtual MetricValues measured_metrics(const Variant& variant) = 0;
+
+  virtual CounterSupport counter_support(const std::vector<std::string>& metrics) = 0;
+
+  /// What the GPU counts during one launch that finds the caches as the mode leaves them, repeated
+  /// as often as its counters need; of Mode::graph, a launch on the copy whose turn it is. The
+  /// variant is warmed up, and counter_support() has nothing against the metrics.
+  virtual LaunchCounts count(const Variant& variant, Mode mode,
+                             const std::vector<std::string>& metrics) = 0;
+
+  /// Takes the device anew after it was lost; false where that cannot be done.
+  virtual bool recover() = 0;
+
+  virtual void start_profiler() = 0;
+  virtual void stop_profiler() = 0;
+};
+
+/// Where named ranges go while the runner works: NVTX, or a recorder in tests.
+class Tracer {
+ public:
+  virtual ~Tracer() = default;
+  virtual void push(const std::string& name) = 0;
+  virtual void pop() = 0;
+};
+
+/// A range that ends with its scope.
+class TraceRange {
+ public:
+  TraceRange(Tracer& tracer, const std::string& name) : tracer_(tracer) { tracer_.push(name); }
+  ~TraceRange() { tracer_.pop(); }
+  TraceRange(const TraceRange&) = delete;
+  TraceRange& operator=(const TraceRange&) = delete;
+
+ private:
+  Tracer& tracer_;
+};
+
+}  // namespace gpuexp

@@ -1,0 +1,369 @@
+#include "run/group_run.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "run/rounds.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+std::string describe(const Verification& v) {
+  if (!v.overrun.empty()) return fmt::format("wrote outside of buffer '{}'", v.overrun);
+  if (!v.changed_input.empty()) return fmt::format("wrote into input '{}'", v.changed_input);
+  constexpr std::size_t kShown = 3;
+  std::string text = fmt::format("{} of {} elements are wrong", v.wrong, v.checked);
+  for (std::size_t i = 0; i < std::min(kShown, v.first_wrong.size()); ++i) {
+    const Mismatch& m = v.first_wrong[i];
+    text += fmt::format("{} {}[{}]: expected {:.9g}, got {:.9g}, allowed ±{:.3g}",
+                        i == 0 ? "; first" : ";", m.buffer, m.index, m.expected, m.got, m.allowed);
+  }
+  return text;
+}
+
+Status status_of(DeviceFault fault) {
+  switch (fault) {
+    case DeviceFault::timed_out: return Status::timeout;
+    case DeviceFault::interrupted: return Status::not_run;
+    case DeviceFault::refused:
+    case DeviceFault::lost:
+    case DeviceFault::killed: break;
+  }
+  return Status::failed;
+}
+
+std::optional<Clocks> clocks_of(const std::vector<double>& mhz) {
+  if (mhz.empty()) return std::nullopt;
+  const Statistics s = summarize(mhz, 0);
+  return Clocks{s.median, s.min, s.max};
+}
+
+/// Two nested ranges, the row's key and the phase, that move from cell to cell.
+class PhaseRange {
+ public:
+  PhaseRange(Tracer& tracer, const std::string& key, const char* phase)
+      : key_(tracer, key), phase_(tracer, phase) {}
+
+ private:
+  TraceRange key_;
+  TraceRange phase_;
+};
+
+}  // namespace
+
+GroupRun::GroupRun(Session& session, const Plan& plan, std::size_t group, std::vector<Row>& rows)
+    : session_(session),
+      group_(plan.groups[group]),
+      index_(group),
+      experiment_(plan.experiment(group_)) {
+  for (Row& row : rows) {
+    Turn turn;
+    turn.row = &row;
+    turn.ended = row.status == Status::skipped;
+    round_ = std::max(round_, static_cast<int>(row.samples_us.size()));
+    turns_.push_back(turn);
+  }
+}
+
+void GroupRun::run() {
+  for (Turn& turn : turns_) {
+    if (turn.ended) continue;
+    if (const std::string reason = session_.end_reason(); !reason.empty()) {
+      end(turn, Status::not_run, reason);
+    } else if (group_.mode == Mode::profile && session_.options().kind == RunKind::measure) {
+      profile(turn);
+    } else {
+      verify(turn, Mode::warm, "");
+    }
+  }
+  if (session_.options().kind == RunKind::verify || group_.mode == Mode::profile) return;
+  const double start_s = session_.now_s();
+  sample();
+  if (session_.options().telemetry)
+    telemetry_ = session_.options().telemetry(start_s, session_.now_s());
+  // Backwards: the references of what the last variant writes are at hand.
+  for (auto turn = turns_.rbegin(); turn != turns_.rend(); ++turn)
+    verify_again(*turn);
+}
+
+/// Runs a step on the problem as set up; false when it ended the cell.
+template <class Step>
+bool GroupRun::attempt(Turn& turn, Step&& step) {
+  for (bool again = true; again;) {
+    again = false;
+    try {
+      session_.set_up(*experiment_.family, group_.values);
+      step();
+    } catch (const DeviceGone& gone) {
+      end(turn, Status::not_run, gone.what());
+    } catch (const DeviceError& error) {
+      again = fail(turn, error);
+    }
+  }
+  return !turn.ended;
+}
+
+/// Ends the cell by its fault; true when it has another try instead.
+bool GroupRun::fail(Turn& turn, const DeviceError& error) {
+  session_.failed(error);
+  // No kernel kills its process so; the system, short of memory, or somebody does. Once.
+  if (error.fault() == DeviceFault::killed && !turn.killed) {
+    turn.killed = true;
+    return true;
+  }
+  end(turn, status_of(error.fault()), error.what());
+  return false;
+}
+
+void GroupRun::end(Turn& turn, Status status, const std::string& reason) {
+  turn.ended = true;
+  turn.row->status = status;
+  turn.row->reason = reason;
+  turn.row->samples_us.clear();
+  turn.row->time_us.reset();
+  turn.row->stop_reason = StopReason::none;
+}
+
+bool GroupRun::accept(Turn& turn, const Verification& verification, const char* when) {
+  turn.row->verification = verification;
+  if (verification.passed()) return true;
+  end(turn, Status::incorrect, describe(verification) + when);
+  return false;
+}
+
+void GroupRun::verify(Turn& turn, Mode mode, const char* when) {
+  const PhaseRange range(session_.tracer(), turn.row->key, "verify");
+  attempt(turn, [&] {
+    Verification verification;
+    session_.timed(&RunTimes::verify,
+                   [&] { verification = session_.executor().verify(variant(turn), mode); });
+    if (!accept(turn, verification, when)) return;
+    if (turn.row->status == Status::passed) return;
+    turn.row->status = Status::passed;
+    turn.row->reason.clear();
+    for (auto& metric : session_.executor().measured_metrics(variant(turn)))
+      turn.row->metrics.push_back(std::move(metric));
+  });
+}
+
+// The launch that is profiled is the one that is verified: there is no other.
+void GroupRun::profile(Turn& turn) {
+  const TraceRange range(session_.tracer(), turn.row->key);
+  attempt(turn, [&] {
+    Executor& executor = session_.executor();
+    const auto in_range = [&](const char* phase, auto&& step) {
+      const TraceRange phase_range(session_.tracer(), phase);
+      step();
+    };
+    in_range("verify", [&] { executor.poison(variant(turn), Mode::profile); });
+    in_range("measure", [&] { executor.launch(variant(turn), Mode::profile); });
+    in_range("verify", [&] {
+      if (!accept(turn, executor.check(variant(turn), Mode::profile), "")) return;
+      turn.row->status = Status::passed;
+      turn.row->reason.clear();
+      for (auto& metric : executor.measured_metrics(variant(turn)))
+        turn.row->metrics.push_back(std::move(metric));
+    });
+  });
+}
+
+void GroupRun::sample() {
+  for (std::vector<Turn*> turns = wanting(); !turns.empty(); turns = wanting()) {
+    if (!session_.end_reason().empty()) {
+      for (Turn* turn : turns) {
+        if (turn->row->stop_reason == StopReason::none)
+          turn->row->stop_reason = StopReason::interrupted;
+      }
+      return;
+    }
+    if (warm_up(turns)) take(turns);
+  }
+}
+
+// A sample of several launches is their mean.
+double GroupRun::quantum_us(const Turn& turn) const {
+  const int launches = turn.row->traits ? turn.row->traits->launches : 1;
+  return session_.quantum_us() / launches;
+}
+
+/// Those who take their turns in the next rounds: all who are below their caps, until the last has
+/// converged. Whoever left would change the others' times, who share clock, power and caches with
+/// their neighbours in the round.
+std::vector<GroupRun::Turn*> GroupRun::wanting() {
+  std::vector<Turn*> turns;
+  bool is_done = true;
+  for (Turn& turn : turns_) {
+    if (turn.ended) continue;
+    is_done = is_done && turn.row->stop_reason != StopReason::none;
+    if (!turn.capped) turns.push_back(&turn);
+  }
+  if (is_done) turns.clear();
+  return turns;
+}
+
+/// True when all are warm on what is set up; a loss on the way takes that from those before.
+bool GroupRun::warm_up(const std::vector<Turn*>& turns) {
+  for (Turn* turn : turns) {
+    if (turn->warm_epoch == session_.epoch()) continue;
+    const PhaseRange range(session_.tracer(), turn->row->key, "warm-up");
+    attempt(*turn, [&] {
+      session_.timed(&RunTimes::warm_up, [&] {
+        turn->row->traits =
+            session_.executor().warm_up(variant(*turn), group_.mode, settings().warmup_launches);
+      });
+      turn->warm_epoch = session_.epoch();
+    });
+  }
+  return std::all_of(turns.begin(), turns.end(), [&](const Turn* turn) {
+    return !turn->ended && turn->warm_epoch == session_.epoch();
+  });
+}
+
+/// As many rounds as fill a slice of time, each in its own order. Slices are equally long from the
+/// first samples to the last: the clock recovers in the pause after one, by some percent under
+/// tensor load, so that short slices would show a faster kernel than long ones do.
+std::vector<GroupRun::Turn*> GroupRun::next_rounds(const std::vector<Turn*>& turns) {
+  constexpr double kSliceS = 0.005;
+  int rounds = round_s_ > 0 ? static_cast<int>(std::min(kSliceS / round_s_, 1e6)) : 1;
+  for (const Turn* turn : turns) {
+    const auto samples = static_cast<int>(turn->row->samples_us.size());
+    rounds = std::min(rounds, settings().max_samples - samples);
+  }
+  std::vector<Turn*> sequence;
+  for (int i = 0; i < std::max(1, rounds); ++i) {
+    for (const std::size_t place :
+         round_order(turns.size(), session_.options().seed, index_, round_ + i))
+      sequence.push_back(turns[place]);
+  }
+  return sequence;
+}
+
+void GroupRun::take(const std::vector<Turn*>& turns) {
+  const std::vector<Turn*> sequence = next_rounds(turns);
+  const auto rounds = static_cast<int>(sequence.size() / turns.size());
+  const int first_round = round_;
+  round_ += rounds;
+  for (Turn* turn : turns)
+    turn->kept = turn->row->samples_us.size();
+  std::size_t taken = 0;
+  try {
+    start_clock();
+    const double start_s = session_.now_s();
+    session_.timed(&RunTimes::sample,
+                   [&] { sample_in_turn(sequence, first_round, turns.size(), taken); });
+    round_s_ = (session_.now_s() - start_s) / rounds;
+    judge_clock(turns, first_round, read_clock());
+  } catch (const DeviceError& error) {
+    fail(*sequence[std::min(taken, sequence.size() - 1)], error);
+  }
+  for (Turn* turn : turns) {
+    if (!turn->ended) judge(*turn);
+  }
+}
+
+/// Whether there are samples enough, after new ones.
+void GroupRun::judge(Turn& turn) {
+  Row& row = *turn.row;
+  const std::size_t count = row.samples_us.size();
+  if (is_look(settings(), turn.kept, count) && turn.elapsed_s >= settings().min_seconds &&
+      settings().target_relative_ci > 0) {
+    const bool converged = is_converged(summarize(row.samples_us, quantum_us(turn)),
+                                        settings().target_relative_ci, quantum_us(turn));
+    row.stop_reason = converged ? StopReason::converged : StopReason::none;
+  }
+  const StopReason cap = cap_reached(settings(), count, turn.elapsed_s);
+  turn.capped = cap != StopReason::none;
+  if (row.stop_reason == StopReason::none) row.stop_reason = cap;
+}
+
+// The executor's next reading is to cover the rounds alone.
+void GroupRun::start_clock() {
+  if (clock_epoch_ == session_.epoch()) return;
+  read_clock();
+  clock_epoch_ = session_.epoch();
+}
+
+std::optional<double> GroupRun::read_clock() {
+  std::optional<double> mhz;
+  session_.timed(&RunTimes::clock, [&] { mhz = session_.executor().sm_clock_mhz(); });
+  return mhz;
+}
+
+/// `taken` counts the samples, also when one of them throws.
+void GroupRun::sample_in_turn(const std::vector<Turn*>& sequence, int first_round,
+                              std::size_t per_round, std::size_t& taken) {
+  std::vector<const Variant*> variants;
+  for (const Turn* turn : sequence)
+    variants.push_back(&variant(*turn));
+  double last_s = session_.now_s();
+  std::optional<PhaseRange> range;
+  const auto enter = [&](std::size_t place) {
+    range.reset();
+    if (place < sequence.size())
+      range.emplace(session_.tracer(), sequence[place]->row->key, "measure");
+  };
+  enter(0);
+  session_.executor().sample(variants, group_.mode, [&](std::size_t place, const Sample& sample) {
+    Turn& turn = *sequence[place];
+    const double now_s = session_.now_s();
+    turn.elapsed_s += now_s - std::exchange(last_s, now_s);
+    turn.clocks_mhz.resize(turn.row->samples_us.size());
+    turn.clocks_mhz.push_back(sample.sm_clock_mhz);
+    turn.row->samples_us.push_back(sample.time_us);
+    const SampleTraits& traits = *turn.row->traits;
+    session_.times().sample_gpu +=
+        1e-6 * (sample.time_us * traits.launches + traits.preparation_us);
+    taken = place + 1;
+    enter(taken);
+    session_.observer().sample_taken(*turn.row->cell,
+                                     first_round + static_cast<int>(place / per_round), sample);
+  });
+}
+
+/// Rounds taken while the clock was far below what it was in others are left out, a few times; if
+/// it stays low they count, and the row says so.
+void GroupRun::judge_clock(const std::vector<Turn*>& turns, int first_round,
+                           std::optional<double> mhz) {
+  if (!mhz) return;
+  session_.observer().clock_read(group_, *mhz);
+  constexpr double kFarBelow = 0.9;
+  constexpr int kMostDiscards = 3;
+  const auto usual = clocks_of(clocks_mhz_);
+  if (usual && *mhz < kFarBelow * usual->median_mhz && discards_ < kMostDiscards) {
+    ++discards_;
+    for (Turn* turn : turns) {
+      turn->row->discarded_samples += static_cast<int>(turn->row->samples_us.size() - turn->kept);
+      turn->row->samples_us.resize(turn->kept);
+      turn->clocks_mhz.resize(turn->kept);
+    }
+    session_.observer().rounds_discarded(group_, first_round, round_ - 1);
+    return;
+  }
+  clocks_mhz_.push_back(*mhz);
+}
+
+void GroupRun::verify_again(Turn& turn) {
+  if (turn.ended) return;
+  Row& row = *turn.row;
+  if (row.samples_us.empty()) {
+    const std::string reason = session_.end_reason();
+    end(turn, Status::not_run, reason);
+    return;
+  }
+  std::vector<double> own_mhz;
+  for (const auto& mhz : turn.clocks_mhz) {
+    if (mhz) own_mhz.push_back(*mhz);
+  }
+  row.clocks = clocks_of(own_mhz.empty() ? clocks_mhz_ : own_mhz);
+  row.telemetry = telemetry_;
+  row.floor_us = session_.floor_us(group_.mode);
+  // After a loss nothing is captured, and a replay needs what was.
+  const bool warm = turn.warm_epoch == session_.epoch();
+  verify(turn, warm ? group_.mode : Mode::warm, " (after timing)");
+  if (!turn.ended) row.time_us = summarize(row.samples_us, quantum_us(turn));
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,73 @@
+// One group's way through a run.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/plan.hpp"
+#include "record/row.hpp"
+#include "run/session.hpp"
+
+namespace gpuexp {
+
+/// Verifies, samples and verifies again the cells of one group. Rows come in blank, one for each
+/// cell that is to run or was skipped, and leave with their status and numbers.
+class GroupRun {
+ public:
+  GroupRun(Session& session, const Plan& plan, std::size_t group, std::vector<Row>& rows);
+  void run();
+
+ private:
+  /// A cell on its way.
+  struct Turn {
+    Row* row = nullptr;
+    bool killed = false;   ///< once already, through no fault of its own
+    bool ended = false;    ///< its status is final
+    bool capped = false;   ///< it has had all the samples or time that it may have
+    int warm_epoch = -1;   ///< Session::epoch() at its warm-up
+    double elapsed_s = 0;  ///< of its samples, flushes included
+    /// During each of its samples; empty for one that is short or of an earlier run.
+    std::vector<std::optional<double>> clocks_mhz = {};
+    std::size_t kept = 0;  ///< samples before the rounds in flight
+  };
+
+  const Variant& variant(const Turn& turn) const { return *turn.row->cell->variant; }
+  const MeasureSettings& settings() const { return experiment_.measure; }
+
+  template <class Step>
+  bool attempt(Turn& turn, Step&& step);
+  bool fail(Turn& turn, const DeviceError& error);
+  void end(Turn& turn, Status status, const std::string& reason);
+
+  bool accept(Turn& turn, const Verification& verification, const char* when);
+  void verify(Turn& turn, Mode mode, const char* when);
+  void profile(Turn& turn);
+  void sample();
+  bool warm_up(const std::vector<Turn*>& turns);
+  double quantum_us(const Turn& turn) const;
+  std::vector<Turn*> wanting();
+  std::vector<Turn*> next_rounds(const std::vector<Turn*>& turns);
+  void take(const std::vector<Turn*>& turns);
+  void judge(Turn& turn);
+  void start_clock();
+  std::optional<double> read_clock();
+  void sample_in_turn(const std::vector<Turn*>& sequence, int first_round, std::size_t per_round,
+                      std::size_t& taken);
+  void judge_clock(const std::vector<Turn*>& turns, int first_round, std::optional<double> mhz);
+  void verify_again(Turn& turn);
+
+  Session& session_;
+  const Group& group_;
+  std::size_t index_;
+  const Experiment& experiment_;
+  std::vector<Turn> turns_;
+  int round_ = 0;       ///< rounds taken
+  double round_s_ = 0;  ///< what the last one took; 0 before the first
+  std::vector<double> clocks_mhz_;
+  int clock_epoch_ = -1;  ///< Session::epoch() when the clock was last read
+  int discards_ = 0;
+  Telemetry telemetry_;  ///< over the rounds
+};
+
+}  // namespace gpuexp

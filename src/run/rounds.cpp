@@ -1,0 +1,73 @@
+#include "run/rounds.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace gpuexp {
+
+namespace {
+
+// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): the standard library's distributions differ
+// between platforms.
+class SplitMix64 {
+ public:
+  explicit SplitMix64(std::uint64_t seed) : state_(seed) {}
+
+  std::uint64_t operator()() {
+    state_ += 0x9E3779B97F4A7C15u;
+    std::uint64_t z = state_;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+}  // namespace
+
+std::vector<std::size_t> round_order(std::size_t count, std::uint64_t seed, std::size_t group,
+                                     int round) {
+  SplitMix64 random(SplitMix64(seed + group)() + static_cast<std::uint64_t>(round));
+  std::vector<std::size_t> order(count);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  // Fisher and Yates; the bias of a remainder is below 2^-50 for any group.
+  for (std::size_t i = count; i > 1; --i)
+    std::swap(order[i - 1], order[random() % i]);
+  return order;
+}
+
+bool is_look(const MeasureSettings& settings, std::size_t before, std::size_t now) {
+  constexpr std::size_t kFewestMore = 5;
+  auto look = static_cast<std::size_t>(settings.min_samples);
+  while (look <= before)
+    look += std::max(kFewestMore, look / 4);
+  return now >= look;
+}
+
+StopReason cap_reached(const MeasureSettings& settings, std::size_t samples, double elapsed_s) {
+  if (samples >= static_cast<std::size_t>(settings.max_samples)) return StopReason::max_samples;
+  if (elapsed_s >= settings.max_seconds) return StopReason::max_seconds;
+  return StopReason::none;
+}
+
+bool is_converged(const Statistics& statistics, double target_relative_ci, double quantum_us) {
+  if (!statistics.median_ci95) return false;
+  const double half_width = (statistics.median_ci95->high - statistics.median_ci95->low) / 2;
+  return half_width <= std::max(target_relative_ci * statistics.median, quantum_us);
+}
+
+double timer_quantum_us(std::vector<double> samples_us) {
+  // Far below the step of any timer, far above what the conversion from float leaves.
+  constexpr double kSameUs = 1e-3;
+  std::sort(samples_us.begin(), samples_us.end());
+  double quantum_us = 0;
+  for (std::size_t i = 1; i < samples_us.size(); ++i) {
+    const double step = samples_us[i] - samples_us[i - 1];
+    if (step > kSameUs && (quantum_us == 0 || step < quantum_us)) quantum_us = step;
+  }
+  return quantum_us;
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,107 @@
+#include "run/run_estimate.hpp"
+
+#include <algorithm>
+
+namespace gpuexp {
+
+namespace {
+
+// Kernels of the lessons need one to ten times their limit.
+constexpr double kLimitShare = 3.0;
+// What a launch and its flush cost at least, beside the kernel.
+constexpr double kPerLaunchSeconds = 1e-4;
+// The rest of a cell: buffers, inputs, comparing outputs, the clock.
+constexpr double kPerCellSeconds = 0.01;
+
+/// The operations of a cell once for the value and once for the magnitude of each of its
+/// references, at the rate of a plain fp64 kernel; 0 where the device has no such rate.
+double reference_seconds(const Family& family, const DeviceSpec& device, const Prediction& cell) {
+  // A plain kernel waits for its loads: the matrix product's at 8192³ reached 5.9 TFLOP/s on the
+  // 132 SMs of an H200 at 1.98 GHz. Where fp64 units are few, they are slower than that.
+  constexpr double kOperationsPerSmCycle = 22.5;
+  constexpr double kValueAndMagnitude = 2.0;
+  const std::optional<double> peak = device.peak(Pipe::fp64);
+  if (!peak) return 0.0;
+  const double cycles_per_s = 1e6 * device.sm_clock_max_mhz;
+  const double rate = std::min(*peak, kOperationsPerSmCycle * device.sm_count * cycles_per_s);
+  double operations = 0;
+  for (const Operations& counted : cell.work.operations)
+    operations += counted.count;
+  const double references = family.accuracy_reference ? 2.0 : 1.0;
+  return references * kValueAndMagnitude * operations / rate;
+}
+
+/// The limit, over the share of the GPU that the grid fills: a grid that leaves most SMs idle takes
+/// many times its limit, which says nothing of the same kernel on a larger one. 0 without a limit.
+double limit_seconds(const Prediction& cell) {
+  const double filled = cell.waves ? cell.waves->tail_efficiency_pct / 100 : 1.0;
+  return 1e-6 * cell.limit.time_us.value_or(0.0) / filled;
+}
+
+}  // namespace
+
+RunEstimate::RunEstimate(const Plan& plan, const KernelResources& resources, RunKind kind)
+    : kind_(kind) {
+  const void* referenced = nullptr;
+  for (const Group& group : plan.groups) {
+    const Experiment& experiment = plan.experiment(group);
+    for (const Cell& cell : group.cells) {
+      const auto prediction = predict_limits(plan, group, cell, resources);
+      CellEstimate e;
+      e.variant = cell.variant;
+      e.measure = &experiment.measure;
+      e.mode = cell.mode;
+      e.is_counted = !experiment.counters.empty();
+      if (prediction) e.stage = Stage::ahead;
+      if (prediction) {
+        e.limit_s = limit_seconds(*prediction);
+        // Groups that share a problem share its references.
+        if (referenced != group.problem.get())
+          e.reference_s = reference_seconds(*experiment.family, plan.device, *prediction);
+        referenced = group.problem.get();
+      }
+      cells_.push_back(e);
+    }
+  }
+}
+
+double RunEstimate::cell_s(std::size_t cell) const {
+  const CellEstimate& e = cells_[cell];
+  if (e.stage == Stage::done) return 0.0;
+  const auto seen = limit_shares_.find(e.variant);
+  const double share = seen != limit_shares_.end() ? seen->second : kLimitShare;
+  const double launch_s = share * e.limit_s + kPerLaunchSeconds;
+  const double outside_s = kPerCellSeconds + e.reference_s;
+  if (kind_ == RunKind::verify || e.mode == Mode::profile) return outside_s + launch_s;
+  const MeasureSettings& m = *e.measure;
+  // A warm sample has a priming launch before it; a replay is as long as many short launches.
+  constexpr double kShortestReplaySeconds = 1e-3;
+  const double sample_s = e.mode == Mode::warm    ? 2 * launch_s
+                          : e.mode == Mode::graph ? std::max(launch_s, kShortestReplaySeconds)
+                                                  : launch_s;
+  const double sampling_s =
+      std::clamp(sample_s * m.min_samples, std::min(m.min_seconds, m.max_seconds), m.max_seconds);
+  constexpr int kVerifications = 2;
+  const double timing_s = outside_s + sampling_s + launch_s * (m.warmup_launches + kVerifications);
+  // Replays for what a GPU cannot count at once, and the profiler's own time.
+  constexpr double kPasses = 8;
+  constexpr double kCountingSeconds = 0.1;
+  const double counting_s = e.is_counted ? kCountingSeconds + kPasses * sample_s : 0.0;
+  return (e.stage == Stage::ahead ? timing_s : 0.0) + counting_s;
+}
+
+double RunEstimate::left_s() const {
+  double seconds = 0;
+  for (std::size_t i = 0; i < cells_.size(); ++i)
+    seconds += cell_s(i);
+  return seconds;
+}
+
+void RunEstimate::timed(const Row& row) {
+  CellEstimate& e = cells_[row.cell->index];
+  if (row.time_us && e.limit_s > 0)
+    limit_shares_[e.variant] = 1e-6 * row.time_us->median / e.limit_s;
+  e.stage = Stage::timed;
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,49 @@
+// How long a run takes: from its plan before it starts, and better as its rows come in.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "plan/plan.hpp"
+#include "record/row.hpp"
+#include "run/runner.hpp"
+
+namespace gpuexp {
+
+/// Seconds for each cell of a plan, and what is left of the run. A kernel that has not been seen is
+/// taken to need a multiple of its limit, and one that has, the multiple that it needed last.
+class RunEstimate {
+ public:
+  RunEstimate(const Plan& plan, const KernelResources& resources, RunKind kind = RunKind::measure);
+
+  /// Verification, warm-up and samples; in the first cell of a problem, its references as well. 0
+  /// for cells that are skipped.
+  double cell_s(std::size_t cell) const;
+  /// Of all cells that have not finished.
+  double left_s() const;
+
+  /// What the row's time says of other cells of its variant; reading its hardware counters is what
+  /// is left of the cell.
+  void timed(const Row& row);
+  /// The cell has its row.
+  void finished(std::size_t cell) { cells_[cell].stage = Stage::done; }
+
+ private:
+  enum class Stage { ahead, timed, done };
+  struct CellEstimate {
+    const Variant* variant = nullptr;
+    const MeasureSettings* measure = nullptr;
+    Mode mode = Mode::cold;
+    bool is_counted = false;  ///< hardware counters are read
+    double limit_s = 0;       ///< of a grid that fills the GPU as this one does; 0 without a limit
+    double reference_s = 0;
+    Stage stage = Stage::done;
+  };
+
+  RunKind kind_;
+  std::vector<CellEstimate> cells_;                ///< by Cell::index
+  std::map<const Variant*, double> limit_shares_;  ///< time over limit of what has run
+};
+
+}  // namespace gpuexp

@@ -1,0 +1,231 @@
+#include "run/runner.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/steady_clock.hpp"
+#include "record/flags.hpp"
+#include "run/group_run.hpp"
+
+namespace gpuexp {
+
+std::string_view name_of(Status status) {
+  switch (status) {
+    case Status::passed: return "passed";
+    case Status::incorrect: return "incorrect";
+    case Status::failed: return "failed";
+    case Status::skipped: return "skipped";
+    case Status::timeout: return "timeout";
+    case Status::not_run: return "not_run";
+  }
+  return "unknown";
+}
+
+std::string_view name_of(StopReason reason) {
+  switch (reason) {
+    case StopReason::none: return "";
+    case StopReason::converged: return "converged";
+    case StopReason::max_samples: return "max_samples";
+    case StopReason::max_seconds: return "max_seconds";
+    case StopReason::interrupted: return "interrupted";
+  }
+  return "unknown";
+}
+
+namespace {
+
+class Runner {
+ public:
+  Runner(const Plan& plan, const KernelResources& resources, Executor& executor, Tracer& tracer,
+         RunObserver& observer, const RunOptions& options)
+      : plan_(plan),
+        resources_(resources),
+        observer_(observer),
+        options_(options),
+        session_(executor, tracer, observer, options,
+                 options.now_s ? options.now_s : steady_seconds) {}
+
+  std::vector<Row> run() {
+    session_.timed(&RunTimes::total, [&] {
+      if (options_.kind == RunKind::measure) measure_floors();
+      for (std::size_t i = 0; i < plan_.groups.size(); ++i)
+        run_group(i);
+      count_rows();
+    });
+    observer_.run_ended(session_.times());
+    return std::move(rows_);
+  }
+
+ private:
+  // The floor of a mode that no cell is measured in would cost its time for nothing.
+  void measure_floors() {
+    std::set<Mode> modes;
+    for (const Group& group : plan_.groups) {
+      if (group.mode != Mode::profile && std::any_of(group.cells.begin(), group.cells.end(), runs))
+        modes.insert(group.mode);
+    }
+    // The one without anything around it shows the clock's step.
+    if (!modes.empty()) modes.insert(Mode::warm);
+    for (const Mode mode : modes)
+      session_.measure_floor(mode);
+  }
+
+  static bool runs(const Cell& cell) { return cell.skip_reason.empty(); }
+
+  void run_group(std::size_t index) {
+    const Group& group = plan_.groups[index];
+    std::vector<Row> rows;
+    for (const Cell& cell : group.cells) {
+      if (!options_.finished.count(cell.index)) rows.push_back(blank_row(group, cell));
+    }
+    if (rows.empty()) return;
+    observer_.group_started(group, pointers_to(rows));
+    GroupRun(session_, plan_, index, rows).run();
+    const std::size_t first = rows_.size();
+    for (Row& row : rows) {
+      refer_to_baseline(plan_.experiment(group), rows, row);
+      add_flags(row);
+    }
+    std::move(rows.begin(), rows.end(), std::back_inserter(rows_));
+    for (std::size_t i = first; i < rows_.size(); ++i) {
+      if (is_counted(rows_[i])) {
+        observer_.row_timed(rows_[i]);
+      } else {
+        observer_.row_finished(rows_[i]);
+      }
+    }
+  }
+
+  bool is_counted(const Row& row) const {
+    return options_.kind == RunKind::measure && options_.counters && row.time_us &&
+           !plan_.experiment(*row.group).counters.empty();
+  }
+
+  // After all timing: a profiler in force, and the pauses that it takes, would change the clock.
+  void count_rows() {
+    for (Row& row : rows_) {
+      if (!is_counted(row)) continue;
+      count(row);
+      if (!row.counts) row.flags.emplace_back(kUncounted.id);
+      observer_.row_finished(row);
+    }
+  }
+
+  std::vector<std::string> metrics_for(const Experiment& experiment) const {
+    std::vector<std::string> metrics = metrics_of(select_counters(experiment.counters));
+    std::erase_if(metrics, [&](const std::string& metric) {
+      return options_.missing_metrics.count(metric) > 0;
+    });
+    return metrics;
+  }
+
+  // What a row has been timed and verified for stands, whatever happens here.
+  void count(Row& row) {
+    if (!session_.end_reason().empty()) return;
+    const Experiment& experiment = plan_.experiment(*row.group);
+    const Variant& variant = *row.cell->variant;
+    const TraceRange key_range(session_.tracer(), row.key);
+    const TraceRange phase_range(session_.tracer(), "count");
+    observer_.count_started(row);
+    try {
+      session_.set_up(*experiment.family, row.group->values);
+      session_.timed(&RunTimes::counters, [&] {
+        // Nothing lazy is left to a pass, and a replay has what it replays.
+        session_.executor().warm_up(variant, row.group->mode, 1);
+        row.counts = session_.executor().count(variant, row.group->mode, metrics_for(experiment));
+      });
+    } catch (const DeviceError& error) {
+      session_.failed(error);
+      observer_.uncounted(row, error.what());
+    }
+  }
+
+  /// What is known of the cell before it has run.
+  Row blank_row(const Group& group, const Cell& cell) const {
+    Row row;
+    row.group = &group;
+    row.cell = &cell;
+    row.key = cell_key(plan_, group, cell);
+    row.prediction = predict_cell(plan_, group, cell, resources_);
+    if (row.prediction && cell.variant->metrics)
+      row.metrics = cell.variant->metrics(group.problem.get(), plan_.device);
+    if (!cell.skip_reason.empty()) {
+      row.status = Status::skipped;
+      row.reason = cell.skip_reason;
+    } else {
+      row.reason = "the run ended before its turn";
+    }
+    const auto prior = options_.prior_samples_us.find(cell.index);
+    if (prior != options_.prior_samples_us.end()) row.samples_us = prior->second;
+    return row;
+  }
+
+  static std::vector<const Row*> pointers_to(const std::vector<Row>& rows) {
+    std::vector<const Row*> pointers;
+    for (const Row& row : rows)
+      pointers.push_back(&row);
+    return pointers;
+  }
+
+  static void refer_to_baseline(const Experiment& experiment, const std::vector<Row>& rows,
+                                Row& row) {
+    if (!experiment.baseline || row.status != Status::passed) return;
+    for (const Row& other : rows) {
+      if (other.cell->variant == experiment.baseline && other.time_us)
+        row.baseline_time_us = other.time_us->median;
+    }
+  }
+
+  void add_flags(Row& row) const {
+    const auto flag_if = [&](bool holds, const Flag& flag) {
+      if (holds) row.flags.emplace_back(flag.id);
+    };
+    flag_if(row.prediction && row.prediction->occupancy &&
+                !row.prediction->occupancy->exact_architecture,
+            kOtherArchitecture);
+    if (!row.time_us) return;
+    const MeasureSettings& settings = plan_.experiment(*row.group).measure;
+    const double median_us = row.time_us->median;
+    const Prediction& p = *row.prediction;
+    const bool is_capped =
+        row.stop_reason == StopReason::max_samples || row.stop_reason == StopReason::max_seconds;
+    const bool has_few = static_cast<int>(row.samples_us.size()) < settings.min_samples;
+    flag_if(has_few, kFewSamples);
+    flag_if(is_capped && !has_few && settings.target_relative_ci > 0, kWideInterval);
+    constexpr double kManyOutliers = 0.05;
+    flag_if(static_cast<double>(row.time_us->outliers) >
+                kManyOutliers * static_cast<double>(row.samples_us.size()),
+            kOutliers);
+    flag_if(p.work.bytes_written < static_cast<double>(plan_.device.l2_bytes), kOutputInL2);
+    flag_if(p.limit.time_us && median_us < *p.limit.time_us, kAboveLimit);
+    constexpr double kFloorsApart = 3.0;
+    flag_if(row.floor_us && median_us < kFloorsApart * *row.floor_us, kNearFloor);
+    flag_if(row.traits && !row.traits->gated, kUngated);
+    flag_if(row.discarded_samples > 0, kDiscarded);
+    flag_if(!row.telemetry.clock_reasons.empty(), kThrottled);
+    if (!row.clocks) return;
+    // A GPU under a light load runs at its highest clock; these are margins for reading it.
+    constexpr double kLow = 0.95;
+    constexpr double kDrift = 0.02;
+    flag_if(row.clocks->median_mhz < kLow * plan_.device.sm_clock_max_mhz, kClockLow);
+    flag_if(row.clocks->max_mhz - row.clocks->min_mhz > kDrift * row.clocks->median_mhz,
+            kClockDrift);
+  }
+
+  const Plan& plan_;
+  const KernelResources& resources_;
+  RunObserver& observer_;
+  const RunOptions& options_;
+  Session session_;
+  std::vector<Row> rows_;
+};
+
+}  // namespace
+
+std::vector<Row> run_plan(const Plan& plan, const KernelResources& resources, Executor& executor,
+                          Tracer& tracer, RunObserver& observer, const RunOptions& options) {
+  return Runner(plan, resources, executor, tracer, observer, options).run();
+}
+
+}  // namespace gpuexp

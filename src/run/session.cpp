@@ -1,0 +1,80 @@
+#include "run/session.hpp"
+
+#include <utility>
+
+#include "run/rounds.hpp"
+#include "stats/statistics.hpp"
+
+namespace gpuexp {
+
+Session::Session(Executor& executor, Tracer& tracer, RunObserver& observer,
+                 const RunOptions& options, std::function<double()> now_s)
+    : executor_(executor),
+      tracer_(tracer),
+      observer_(observer),
+      options_(options),
+      now_s_(std::move(now_s)) {}
+
+void Session::measure_floor(Mode mode) {
+  constexpr int kSamples = 50;
+  if (interrupted() || gone_) return;
+  const TraceRange range(tracer_, "floor");
+  try {
+    floors_us_[mode] = executor_.sample_floor(mode, kSamples);
+  } catch (const DeviceError& error) {
+    failed(error);
+    floors_us_.erase(mode);
+    return;
+  }
+  observer_.floor_measured(mode, floors_us_[mode]);
+}
+
+std::optional<double> Session::floor_us(Mode mode) const {
+  const auto found = floors_us_.find(mode);
+  if (found == floors_us_.end() || found->second.empty()) return std::nullopt;
+  return summarize(found->second, 0).median;
+}
+
+double Session::quantum_us() const {
+  const auto found = floors_us_.find(Mode::warm);
+  return found == floors_us_.end() ? 0.0 : timer_quantum_us(found->second);
+}
+
+void Session::set_up(const Family& family, const Values& values) {
+  if (lost_) {
+    if (gone_ || !executor_.recover()) {
+      gone_ = true;
+      throw DeviceGone("the device was lost before: " + lost_reason_);
+    }
+    lost_ = false;
+    observer_.recovered(lost_reason_);
+  }
+  if (set_up_ && family_ == &family && values_ == values) return;
+  const TraceRange range(tracer_, "set-up");
+  set_up_ = false;
+  ++epoch_;
+  timed(&RunTimes::set_up, [&] { executor_.set_up(family, values, options_.seed); });
+  set_up_ = true;
+  family_ = &family;
+  values_ = values;
+}
+
+void Session::failed(const DeviceError& error) {
+  set_up_ = false;
+  ++epoch_;
+  if (!error.device_lost()) return;
+  lost_ = true;
+  lost_reason_ = error.what();
+}
+
+std::string Session::end_reason() {
+  if (gone_) return "the device was lost before: " + lost_reason_;
+  return interrupted() ? "interrupted" : "";
+}
+
+bool Session::interrupted() {
+  interrupted_ = interrupted_ || options_.interrupted();
+  return interrupted_;
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,86 @@
+// What the groups of a run share: the device, what is set up on it, and where the time goes.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "run/executor.hpp"
+#include "run/runner.hpp"
+
+namespace gpuexp {
+
+/// There is no device any more: nobody's fault but that of what lost it.
+class DeviceGone : public DeviceError {
+ public:
+  explicit DeviceGone(const std::string& what) : DeviceError(what, DeviceFault::lost) {}
+};
+
+/// The device over a whole run: what is set up on it, whether it is there, and what a launch costs.
+class Session {
+ public:
+  Session(Executor& executor, Tracer& tracer, RunObserver& observer, const RunOptions& options,
+          std::function<double()> now_s);
+
+  /// Nothing is known of a mode whose floor could not be measured.
+  void measure_floor(Mode mode);
+  std::optional<double> floor_us(Mode mode) const;
+  /// Step of the clock that takes the samples, as seen in those of Mode::warm's floor; 0 unknown.
+  double quantum_us() const;
+
+  /// Sets the problem up unless it is there already; groups that differ in the mode alone share
+  /// one. Takes a lost device anew first. Throws DeviceError.
+  void set_up(const Family& family, const Values& values);
+
+  /// To be told of every DeviceError: what was set up may be gone.
+  void failed(const DeviceError& error);
+
+  /// Why nothing can run any more; empty while something can.
+  std::string end_reason();
+  bool interrupted();
+
+  /// Changes whenever what was set up and warmed up is gone.
+  int epoch() const { return epoch_; }
+
+  Executor& executor() { return executor_; }
+  Tracer& tracer() { return tracer_; }
+  RunObserver& observer() { return observer_; }
+  const RunOptions& options() const { return options_; }
+  double now_s() const { return now_s_(); }
+
+  /// Adds what the step takes to one of the run's times, also when it throws.
+  template <class Step>
+  void timed(double RunTimes::*time, const Step& step) {
+    const double start_s = now_s();
+    const auto add = [&] { times_.*time += now_s() - start_s; };
+    try {
+      step();
+    } catch (...) {
+      add();
+      throw;
+    }
+    add();
+  }
+  RunTimes& times() { return times_; }
+
+ private:
+  Executor& executor_;
+  Tracer& tracer_;
+  RunObserver& observer_;
+  const RunOptions& options_;
+  std::function<double()> now_s_;
+  std::map<Mode, std::vector<double>> floors_us_;
+  const Family* family_ = nullptr;
+  Values values_;
+  bool set_up_ = false;
+  bool lost_ = false;
+  bool gone_ = false;  ///< lost, and not to be had again
+  bool interrupted_ = false;
+  std::string lost_reason_;
+  int epoch_ = 0;
+  RunTimes times_;
+};
+
+}  // namespace gpuexp

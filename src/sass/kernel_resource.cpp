@@ -1,0 +1,67 @@
+#include "sass/kernel_resource.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <tuple>
+
+#include <cxxabi.h>
+
+namespace gpuexp {
+
+namespace {
+
+std::string demangled(const std::string& mangled_name) {
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(mangled_name.c_str(), nullptr, nullptr, nullptr), &std::free);
+  return text ? text.get() : mangled_name;
+}
+
+void erase_all(std::string& text, const std::string& part) {
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos;)
+    text.erase(at, part.size());
+}
+
+}  // namespace
+
+// "void gpuexp::family::kernel<gpuexp::family::Type, (gpuexp::Mode)1>(gpuexp::family::Problem)".
+std::string kernel_name(const std::string& mangled_name) {
+  std::string text = demangled(mangled_name);
+  erase_all(text, "(anonymous namespace)::");
+  erase_all(text, "gpuexp::");
+  std::size_t begin = 0;
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '<') ++depth;
+    if (text[i] == '>') --depth;
+    if (depth > 0) continue;
+    if (text[i] == '(') return text.substr(begin, i - begin);
+    if (text[i] == ' ' || text[i] == ':') begin = i + 1;
+  }
+  return text.substr(begin);
+}
+
+KernelResources::KernelResources(const KernelResource* table, std::size_t count)
+    : sorted_(table, table + count) {
+  std::sort(sorted_.begin(), sorted_.end(), [](const KernelResource& a, const KernelResource& b) {
+    return std::tie(a.host_function, a.architecture) < std::tie(b.host_function, b.architecture);
+  });
+}
+
+std::optional<KernelResources::Found> KernelResources::find(const void* kernel,
+                                                            int compute_capability) const {
+  std::optional<KernelResource> best;
+  auto row = std::lower_bound(
+      sorted_.begin(), sorted_.end(), kernel,
+      [](const KernelResource& r, const void* k) { return std::less<>()(r.host_function, k); });
+  for (; row != sorted_.end() && row->host_function == kernel; ++row) {
+    if (!best || row->architecture <= compute_capability) best = *row;
+  }
+  if (!best) return std::nullopt;
+  const bool exact = best->architecture <= compute_capability &&
+                     best->architecture / 10 == compute_capability / 10;
+  return Found{*best, exact};
+}
+
+}  // namespace gpuexp

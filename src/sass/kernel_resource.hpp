@@ -1,0 +1,69 @@
+// What every compiled kernel needs and consists of, read from the machine code at build time, so
+// that occupancy and instructions are known where no GPU is.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gpuexp {
+
+/// What the compiler made of one kernel on one architecture, read out of the compiled objects with
+/// cuobjdump: what a prediction of occupancy needs where there is no GPU to ask with
+/// cudaFuncGetAttributes, and the instructions. A kernel has one row per architecture that the
+/// binary holds machine code for; PTX has none.
+struct KernelResource {
+  /// Address of the kernel's host stub: the pointer that cudaLaunchKernel takes, so a variant finds
+  /// the rows of its kernels by the pointers that it launches.
+  const void* host_function = nullptr;
+  const char* mangled_name = "";
+  /// 10 × major + minor compute capability: 80, 90. sm_90a counts as 90.
+  int architecture = 0;
+  /// Per thread.
+  int registers = 0;
+  /// Per block, as declared in the kernel: without what a launch asks for on top, and without the
+  /// 1 KiB per block that the system keeps from compute capability 8.0 on.
+  int static_shared_bytes = 0;
+  /// Per thread, both in local memory: what cuobjdump calls LOCAL, which nvcc 13 leaves at 0, and
+  /// the stack, which holds local arrays, spilled registers and call frames.
+  int local_bytes = 0;
+  int stack_bytes = 0;
+  /// Its instructions by kind, for read_counts() of sass/machine_code.hpp; empty where the build
+  /// had no nvdisasm, which cuobjdump calls.
+  const char* instructions = "";
+};
+
+/// The kernel's name as its source has it, with template arguments and without the namespaces that
+/// it stands in: "step_kernel<master_weights::Stochastic, __half>".
+std::string kernel_name(const std::string& mangled_name);
+
+/// The rows of this binary's kernels, sorted by name, then architecture; count receives how many
+/// there are. The table is generated while the kernels are built (kernels/kernel_resources.cmake),
+/// and has no rows where the build had no cuobjdump or no CUDA. Lives as long as the program.
+const KernelResource* kernel_resource_table(std::size_t& count);
+
+/// Looks kernels up by host stub and compute capability.
+class KernelResources {
+ public:
+  struct Found {
+    KernelResource resource;
+    bool exact = false;  ///< false: this architecture was not built, another one's figures stand in
+  };
+
+  KernelResources() = default;
+  KernelResources(const KernelResource* table, std::size_t count);
+
+  bool empty() const { return sorted_.empty(); }
+
+  /// The figures for `compute_capability` (90 for 9.0): those of the newest architecture built that
+  /// is not newer, else of the oldest built. Exact when the major version agrees, because code of
+  /// one major version runs on its later minor versions as it is. Empty when the kernel is not in
+  /// the table.
+  std::optional<Found> find(const void* kernel, int compute_capability) const;
+
+ private:
+  std::vector<KernelResource> sorted_;  ///< by host function, then architecture
+};
+
+}  // namespace gpuexp

@@ -1,0 +1,178 @@
+#include "sass/kernel_table.hpp"
+
+#include <charconv>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "sass/machine_code.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+struct Usage {
+  std::string kernel;
+  std::string architecture;  // sm_90a
+  int registers;
+  int shared_bytes;
+  int local_bytes;
+  int stack_bytes;
+};
+
+// 90 of sm_90a.
+int compute_capability(const std::string& architecture) {
+  constexpr std::string_view kPrefix = "sm_";
+  int number = 0;
+  const char* begin = architecture.data() + kPrefix.size();
+  if (!architecture.starts_with(kPrefix) ||
+      std::from_chars(begin, architecture.data() + architecture.size(), number).ec != std::errc())
+    throw std::runtime_error(fmt::format("'{}' is no architecture such as sm_90a", architecture));
+  return number;
+}
+
+// The number after "REG:" in a line such as " REG:12 STACK:0 SHARED:1536 LOCAL:0 CONSTANT[0]:536".
+int number_after(const std::string& line, const std::string& key) {
+  const std::size_t position = line.find(" " + key);
+  int number = 0;
+  if (position == std::string::npos ||
+      std::from_chars(line.data() + position + 1 + key.size(), line.data() + line.size(), number)
+              .ec != std::errc())
+    throw std::runtime_error(fmt::format("cuobjdump printed no number after {} in: {}", key, line));
+  return number;
+}
+
+// From Hopper on, the size of a kernel's shared memory section starts with the 1 KiB that the
+// system keeps in each block; ptxas -v and the documentation of occupancy count it apart, and so
+// does the table.
+int without_reserved_bytes(int shared_bytes, const std::string& architecture) {
+  constexpr int kReservedSince = 90;
+  constexpr int kReservedBytes = 1024;
+  const bool reserved = compute_capability(architecture) >= kReservedSince;
+  return reserved && shared_bytes >= kReservedBytes ? shared_bytes - kReservedBytes : shared_bytes;
+}
+
+std::vector<Usage> read_resource_usage(const std::string& text) {
+  constexpr std::string_view kArchitecture = "arch = ";
+  constexpr std::string_view kFunction = " Function ";
+  std::vector<Usage> all;
+  std::istringstream lines(text);
+  std::string architecture;
+  std::string kernel;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(kArchitecture)) {
+      architecture = line.substr(kArchitecture.size());
+    } else if (line.starts_with(kFunction)) {
+      kernel = line.substr(kFunction.size(), line.find(':') - kFunction.size());
+    } else if (!kernel.empty()) {
+      all.push_back({kernel, architecture, number_after(line, "REG:"),
+                     without_reserved_bytes(number_after(line, "SHARED:"), architecture),
+                     number_after(line, "LOCAL:"), number_after(line, "STACK:")});
+      kernel.clear();
+    }
+  }
+  return all;
+}
+
+// "0000000000000000 W _ZN6gpuexp…": strong and weak functions, which host stubs are.
+std::set<std::string> read_functions(const std::string& symbols) {
+  std::set<std::string> functions;
+  std::istringstream words(symbols);
+  for (std::string address, type, name; words >> address >> type >> name;) {
+    if (type == "T" || type == "W") functions.insert(name);
+  }
+  return functions;
+}
+
+bool is_of_library(const std::string& kernel) {
+  for (const char* prefix : {"_ZN3cub", "_ZN6thrust", "_ZN4cuda"}) {
+    if (kernel.starts_with(prefix)) return true;
+  }
+  return false;
+}
+
+using Listings = std::map<std::pair<std::string, std::string>, std::string>;
+
+Listings instructions_by_kernel(const std::string& sass) {
+  Listings texts;
+  for (const KernelListing& listing : read_listings(sass))
+    texts[{listing.mangled_name, listing.architecture}] = to_text(listing.instructions);
+  return texts;
+}
+
+std::string figures_of(const Usage& u, const std::string& instructions) {
+  return fmt::format("{}, {}, {}, {}, R\"({})\"", u.registers, u.shared_bytes, u.local_bytes,
+                     u.stack_bytes, instructions);
+}
+
+}  // namespace
+
+void KernelTable::add(const ObjectDump& object) {
+  const std::set<std::string> functions = read_functions(object.symbols);
+  const Listings listings = instructions_by_kernel(object.sass);
+  for (const Usage& usage : read_resource_usage(object.resource_usage)) {
+    if (!functions.count(usage.kernel)) {
+      if (is_of_library(usage.kernel)) continue;
+      throw std::runtime_error(fmt::format(
+          "the kernel {} in {} has no host symbol of its name, so its registers and shared memory "
+          "cannot be looked up: give it external linkage (not static), and named types as template "
+          "arguments (no lambda)",
+          usage.kernel, object.name));
+    }
+    const auto listing = listings.find({usage.kernel, usage.architecture});
+    if (listing == listings.end() && !object.sass.empty()) {
+      throw std::runtime_error(fmt::format("cuobjdump -sass of {} lists no kernel {} for {}",
+                                           object.name, usage.kernel, usage.architecture));
+    }
+    insert({usage.kernel, compute_capability(usage.architecture)},
+           {figures_of(usage, listing == listings.end() ? "" : listing->second), usage.architecture,
+            object.name});
+  }
+}
+
+void KernelTable::insert(const Key& key, const Row& row) {
+  const auto [entry, is_new] = rows_.insert({key, row});
+  Row& known = entry->second;
+  if (is_new) return;
+  if (row.architecture != known.architecture) {
+    const bool is_more_specific = row.architecture.size() > known.architecture.size();
+    if (is_more_specific) known = row;
+  } else if (row.figures != known.figures) {
+    throw std::runtime_error(
+        fmt::format("the kernel {} differs between {} and {}, and the linker keeps one of them: "
+                    "give each its own namespace",
+                    key.first, known.object, row.object));
+  }
+}
+
+std::string KernelTable::source() const {
+  std::string declarations;
+  std::string rows;
+  std::string previous;
+  int index = -1;
+  for (const auto& [key, row] : rows_) {
+    const auto& [name, architecture] = key;
+    if (name != previous)
+      declarations +=
+          fmt::format("extern \"C\" void kernel_{}() __asm__(\"{}\");\n", ++index, name);
+    previous = name;
+    rows += fmt::format("    {{reinterpret_cast<const void*>(&kernel_{}), \"{}\", {}, {}}},\n",
+                        index, name, architecture, row.figures);
+  }
+  const std::string table = rows_.empty()
+                                ? "  return nullptr;\n"
+                                : fmt::format(
+                                      "  static const KernelResource table[] = {{\n{}  }};\n"
+                                      "  return table;\n",
+                                      rows);
+  return fmt::format(
+      "#include \"sass/kernel_resource.hpp\"\n\n{}\nnamespace gpuexp {{\n\n"
+      "const KernelResource* kernel_resource_table(std::size_t& count) {{\n"
+      "  count = {};\n{}}}\n\n}}  // namespace gpuexp\n",
+      declarations, rows_.size(), table);
+}
+
+}  // namespace gpuexp

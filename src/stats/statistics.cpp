@@ -1,0 +1,163 @@
+#include "stats/statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <stdexcept>
+
+namespace gpuexp {
+
+namespace {
+
+std::vector<double> sorted(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values;
+}
+
+// Rank of each value less the mean rank; equal values share the mean of their ranks.
+std::vector<double> centred_ranks(const std::vector<double>& values) {
+  const std::size_t n = values.size();
+  std::vector<std::size_t> order(n);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  std::vector<double> ranks(n);
+  for (std::size_t first = 0; first < n;) {
+    std::size_t end = first;
+    while (end < n && values[order[end]] == values[order[first]])
+      ++end;
+    const double rank = (static_cast<double>(first + end - 1) - static_cast<double>(n - 1)) / 2;
+    for (; first < end; ++first)
+      ranks[order[first]] = rank;
+  }
+  return ranks;
+}
+
+// 1 above the median, -1 below, 0 on it.
+std::vector<double> signs_about_median(const std::vector<double>& values) {
+  const double median = quantile(sorted(values), 0.5);
+  std::vector<double> signs;
+  for (const double v : values)
+    signs.push_back(static_cast<double>(v > median) - static_cast<double>(v < median));
+  return signs;
+}
+
+double lagged_product(const std::vector<double>& values, std::size_t lag) {
+  double sum = 0;
+  for (std::size_t i = lag; i < values.size(); ++i)
+    sum += values[i] * values[i - lag];
+  return sum;
+}
+
+// Of the signs of a Gaussian autoregression of first order: signs of normal numbers with
+// correlation r have correlation 2/pi asin r.
+double autoregressive_time(const std::vector<double>& values) {
+  constexpr double kLargest =
+      0.95;  // the sum diverges at 1; no series here is long enough for more
+  constexpr double kNegligible = 1e-4;
+  constexpr double kPi = 3.14159265358979323846;
+  const std::vector<double> ranks = centred_ranks(values);
+  const double variance = lagged_product(ranks, 0);
+  const double n = static_cast<double>(values.size());
+  if (!(variance > 0)) return 1;
+  const double biased = lagged_product(ranks, 1) / variance;
+  const double rho = std::min((n * biased + 1) / (n - 3), kLargest);
+  double time = 1;
+  double power = rho;
+  while (power > kNegligible) {
+    time += 4 / kPi * std::asin(power);
+    power *= rho;
+  }
+  return time;
+}
+
+// Deviations from an estimated median sum to about nothing, which takes a share of window / n from
+// the estimate; dividing by the rest gives it back.
+double windowed_time(const std::vector<double>& values) {
+  const std::vector<double> signs = signs_about_median(values);
+  const double variance = lagged_product(signs, 0);
+  if (!(variance > 0)) return 1;
+  const double n = static_cast<double>(values.size());
+  const double window = std::round(1.3 * std::sqrt(n));
+  double time = 1;
+  for (std::size_t lag = 1; static_cast<double>(lag) < window; ++lag)
+    time += 2 * (1 - static_cast<double>(lag) / window) * lagged_product(signs, lag) / variance;
+  return time * n / (n - window);
+}
+
+void check(const std::vector<double>& samples, double quantum_us) {
+  if (samples.empty()) throw std::invalid_argument("statistics of no samples");
+  for (const double s : samples) {
+    if (!std::isfinite(s)) throw std::invalid_argument("statistics of a sample that is not finite");
+  }
+  if (!(quantum_us >= 0) || !std::isfinite(quantum_us))
+    throw std::invalid_argument("the step of a clock is a finite number, 0 or above");
+}
+
+void fill_spread(const std::vector<double>& ascending, Statistics& s) {
+  constexpr double kOutlierMads = 14.826;
+  std::vector<double> deviations;
+  double squares = 0;
+  for (const double x : ascending) {
+    deviations.push_back(std::abs(x - s.median));
+    squares += (x - s.mean) * (x - s.mean);
+  }
+  if (s.count > 1) s.stdev = std::sqrt(squares / static_cast<double>(s.count - 1));
+  std::sort(deviations.begin(), deviations.end());
+  s.mad = quantile(deviations, 0.5);
+  const double limit = kOutlierMads * std::max(s.mad, s.quantum_us / 2);
+  s.outliers = static_cast<std::size_t>(
+      deviations.end() - std::upper_bound(deviations.begin(), deviations.end(), limit));
+}
+
+}  // namespace
+
+double quantile(const std::vector<double>& ascending, double q) {
+  const double position = q * static_cast<double>(ascending.size() - 1);
+  const auto below = static_cast<std::size_t>(position);
+  const std::size_t above = std::min(below + 1, ascending.size() - 1);
+  const double weight = position - static_cast<double>(below);
+  return ascending[below] + weight * (ascending[above] - ascending[below]);
+}
+
+double correlation_time(const std::vector<double>& samples_in_round_order) {
+  constexpr std::size_t kFewest = 6;  // below, there is no interval to widen
+  if (samples_in_round_order.size() < kFewest) return 1;
+  return std::max(
+      {1.0, autoregressive_time(samples_in_round_order), windowed_time(samples_in_round_order)});
+}
+
+std::optional<Interval> median_ci95(const std::vector<double>& ascending, double correlation_time,
+                                    double quantum) {
+  constexpr double kNormal = 1.959964;  // 97.5 % quantile
+  const double n = static_cast<double>(ascending.size());
+  const auto rank = [n](double time) { return (n - 1) / 2 - kNormal / 2 * std::sqrt(n * time); };
+  if (rank(1) < 0) return std::nullopt;
+  const auto below = static_cast<std::size_t>(std::max(rank(correlation_time), 0.0));
+  const double low = ascending[below];
+  const double high = ascending[ascending.size() - 1 - below];
+  const double widening = std::max(quantum - (high - low), 0.0) / 2;
+  return Interval{low - widening, high + widening};
+}
+
+Statistics summarize(const std::vector<double>& samples_in_round_order, double quantum_us) {
+  check(samples_in_round_order, quantum_us);
+  const std::vector<double> ascending = sorted(samples_in_round_order);
+  Statistics s;
+  s.count = ascending.size();
+  s.quantum_us = quantum_us;
+  s.min = ascending.front();
+  s.max = ascending.back();
+  s.p5 = quantile(ascending, 0.05);
+  s.p25 = quantile(ascending, 0.25);
+  s.median = quantile(ascending, 0.5);
+  s.p75 = quantile(ascending, 0.75);
+  s.p95 = quantile(ascending, 0.95);
+  s.mean = std::accumulate(ascending.begin(), ascending.end(), 0.0) / static_cast<double>(s.count);
+  fill_spread(ascending, s);
+  s.correlation_time = correlation_time(samples_in_round_order);
+  s.median_ci95 = median_ci95(ascending, s.correlation_time, quantum_us);
+  return s;
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Rooms of src/ include only those before them, no two headers have one name, and no units include each other in a loop."""
+
+import re
+import sys
+import unittest
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parents[2] / "src"
+ROOMS = ["base", "stats", "device", "sass", "family", "config", "model", "plan", "record", "run", "results", "analysis",
+         "render", "lesson", "worker", "gpu", "cli"]
+INCLUDE = re.compile(r'^#include "((\w+)/(\w+))\.(?:hpp|cuh)"', re.MULTILINE)
+
+
+def order_of(room):
+    # The executors know the run that drives them and nothing that is made of its results.
+    if room in ("worker", "gpu"):
+        return ROOMS.index("run") + 0.5
+    return ROOMS.index(room) if room in ROOMS else len(ROOMS)
+
+
+def upward(files):
+    """(file, included) for every include of a later room; `files` maps paths below src/ to texts."""
+    found = []
+    for path, text in files.items():
+        room = path.split("/")[0]
+        for included, of, _ in INCLUDE.findall(text):
+            if of in ROOMS and of != room and order_of(of) >= order_of(room):
+                found.append((path, included))
+    return found
+
+
+def same_names(files):
+    names = {}
+    for path in files:
+        if path.endswith(".hpp"):
+            names.setdefault(path.rsplit("/", 1)[1], []).append(path)
+    return [paths for paths in names.values() if len(paths) > 1]
+
+
+def loops(files):
+    """Units (a header and its source) that reach themselves through includes."""
+    edges = {}
+    for path, text in files.items():
+        unit = path.rsplit(".", 1)[0]
+        edges.setdefault(unit, set()).update(name for name, _, _ in INCLUDE.findall(text) if name != unit)
+    found = []
+    for start in edges:
+        reached, front = set(), set(edges[start])
+        while front:
+            reached |= front
+            front = set().union(*(edges.get(unit, set()) for unit in front)) - reached
+        if start in reached:
+            found.append(start)
+    return sorted(found)
+
+
+class RoomsTest(unittest.TestCase):
+    def setUp(self):
+        self.files = {str(path.relative_to(SOURCE)): path.read_text() for path in sorted(SOURCE.glob("*/*"))
+                      if path.suffix in (".hpp", ".cpp", ".cu")}
+
+    def test_every_folder_is_a_room(self):
+        folders = {path.split("/")[0] for path in self.files}
+        self.assertEqual(folders - set(ROOMS), {"tools"})
+
+    def test_rooms_include_earlier_ones_alone(self):
+        self.assertEqual(upward(self.files), [])
+
+    def test_no_two_headers_of_one_name(self):
+        self.assertEqual(same_names(self.files), [])
+
+    def test_what_is_wrong_is_found(self):
+        self.assertEqual(upward({"base/a.hpp": '#include "model/b.hpp"\n'}), [("base/a.hpp", "model/b")])
+        self.assertEqual(upward({"worker/a.hpp": '#include "gpu/b.hpp"\n'}), [("worker/a.hpp", "gpu/b")])
+        self.assertEqual(upward({"model/a.hpp": '#include "base/b.hpp"\n'}), [])
+        self.assertEqual(same_names({"base/a.hpp": "", "model/a.hpp": ""}), [["base/a.hpp", "model/a.hpp"]])
+        self.assertEqual(loops({"base/a.cpp": '#include "base/b.hpp"\n', "base/b.hpp": '#include "base/a.hpp"\n'}),
+                         ["base/a", "base/b"])
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
