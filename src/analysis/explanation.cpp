@@ -1,12 +1,13 @@
 #include "analysis/explanation.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
 
 #include "family/counters.hpp"
-#include "record/counter_columns.hpp"
+#include "record/columns.hpp"
 
 namespace gpuexp {
 
@@ -15,126 +16,258 @@ namespace {
 constexpr double kLeastFactor = 1.02;  // repeated runs of one binary differ by less
 constexpr double kHighFactor = 1.15;   // between the two factors
 constexpr double kMediumFactor = 1.5;  // likewise
-constexpr double kLeastShare = 0.5;    // of the difference, on a logarithmic scale
-constexpr double kMostShare = 2.0;     // likewise
+constexpr double kHighBoundShare = 0.6;
+constexpr double kHighShare = 0.75;  // of the difference, on a logarithmic scale
+constexpr double kLeastShare = 0.5;  // of the difference, on a logarithmic scale
+constexpr double kMostShare = 2.0;   // likewise
+// Rates are measured, of cold caches; what L2 keeps of a warm launch, and cards of one kind, differ
+// by less. Rows whose counted state is that of the time reach 1.04.
+constexpr double kMisfit = 1.10;
 
-// Cycles in which an SM had a warp, over all SMs: each of its schedulers counted its own.
-std::optional<double> sm_cycles_of(const ResultRow& row) {
-  constexpr double kSchedulersPerSm = 4;  // since Volta
-  const auto instructions = count_of(row, "warp_instructions");
-  const auto issue_pct = count_of(row, "issue_active_pct");
-  if (!instructions || !issue_pct || *issue_pct <= 0) return std::nullopt;
-  return *instructions / (*issue_pct / 100) / kSchedulersPerSm;
+double apart(double a, double b) {
+  return std::max(a / b, b / a);
 }
 
-std::optional<double> dram_pct_of(const ResultRow& row, std::optional<double> bytes_per_s) {
-  const auto read = count_of(row, "dram_read_bytes");
-  const auto written = count_of(row, "dram_write_bytes");
-  const auto time_us = row.time_us();
-  if (!read || !written || !time_us || !bytes_per_s || *bytes_per_s <= 0) return std::nullopt;
-  return 100 * (*read + *written) / (*time_us * 1e-6 * *bytes_per_s);
+bool explains(double factor, double measured) {
+  const double share = share_of_factor(factor, measured);
+  return share >= kLeastShare && share <= kMostShare;
 }
 
-// Of a stage of L1 that takes one of these per cycle.
-std::optional<double> l1_pct_of(const ResultRow& row, std::string_view counter) {
-  const auto turns = count_of(row, counter);
-  const auto cycles = sm_cycles_of(row);
-  if (!turns || !cycles || *cycles <= 0) return std::nullopt;
-  return 100 * *turns / *cycles;
+// ---- what the amounts allow
+
+void leave_out_dram(LeastTimes& times) {
+  std::erase_if(times.of_resources,
+                [](const LeastTime& t) { return t.resource == Resource::dram; });
 }
 
-std::optional<Busy> busiest_of(const ResultRow& row, std::optional<double> dram_bytes_per_s) {
-  const auto busy = busy_of(row, dram_bytes_per_s);
-  const auto busiest = std::max_element(busy.begin(), busy.end(), [](const Busy& a, const Busy& b) {
-    return a.share_pct < b.share_pct;
-  });
-  return busiest == busy.end() ? std::nullopt : std::optional(*busiest);
+// Empty where what binds is not known.
+std::optional<Bound> bound_of(const ResultRow& row, const ExplanationBasis& basis, double sm_share,
+                              bool without_dram) {
+  Bound bound;
+  bound.times = least_times(row, basis, sm_share);
+  const double rest_us = *row.time_us() - bound.times.launch_us;
+  if (!says_what_binds(row, bound.times) || rest_us <= 0) return std::nullopt;
+  if (without_dram) leave_out_dram(bound.times);
+  bound.longest = bound.times.longest();
+  bound.share = bound.longest->time_us / rest_us;
+  return bound;
 }
 
-// Without the counters of each of these groups a resource might be the busiest and not be seen.
-bool says_what_binds(const ResultRow& row, std::optional<double> dram_bytes_per_s) {
-  return dram_pct_of(row, dram_bytes_per_s) && l1_pct_of(row, "l1_wavefronts") &&
-         count_of(row, "tensor_active_pct");
+std::optional<double> quotient_of_least(const std::optional<Bound>& reference,
+                                        const std::optional<Bound>& row) {
+  if (!reference || !row || reference->longest->time_us <= 0 || row->longest->time_us <= 0)
+    return std::nullopt;
+  return reference->least_us() / row->least_us();
 }
 
-// ---- which counters tell the story
+// The amount that exceeds its rate most, of these.
+std::optional<Misfit> misfit_in(const LeastTimes& times, double rest_us, bool is_of_row) {
+  const auto longest = times.longest();
+  if (!longest || rest_us <= 0 || longest->time_us <= kMisfit * rest_us) return std::nullopt;
+  return Misfit{*longest, is_of_row, rest_us};
+}
 
-// What the resource is busy with.
-std::vector<std::string_view> amounts_of(Resource resource) {
+// Of the two variants the first; DRAM's only where nothing else misfits.
+std::optional<Misfit> misfit_of(const Explanation& e, const ExplanationBasis& basis) {
+  constexpr double kAllSms = 1;
+  std::optional<Misfit> of_dram;
+  for (const bool is_of_row : {true, false}) {
+    const ResultRow& row = is_of_row ? e.row : e.reference;
+    LeastTimes times = least_times(row, basis, kAllSms);
+    const double rest_us = *row.time_us() - times.launch_us;
+    const auto misfit = misfit_in(times, rest_us, is_of_row);
+    leave_out_dram(times);
+    if (const auto other = misfit_in(times, rest_us, is_of_row)) return other;
+    if (!of_dram) of_dram = misfit;
+  }
+  return of_dram;
+}
+
+// Both sides by one measure: where only one has a grid, by the cycles in which SMs had a block.
+void add_bounds(Explanation& e, const ExplanationBasis& basis) {
+  e.misfit = misfit_of(e, basis);
+  if (e.misfit && e.misfit->amount.resource != Resource::dram) return;
+  const bool without_dram = e.misfit.has_value();
+  const bool from_grid = has_grid(e.reference) && has_grid(e.row);
+  const auto bound = [&](const ResultRow& row) {
+    return bound_of(row, basis, sm_share_of(row, basis, from_grid), without_dram);
+  };
+  const auto bound_on_all_sms = [&](const ResultRow& row) {
+    constexpr double kAllSms = 1;
+    return bound_of(row, basis, kAllSms, without_dram);
+  };
+  e.reference_bound = bound(e.reference);
+  e.bound = bound(e.row);
+  e.accounted = quotient_of_least(e.reference_bound, e.bound);
+  e.accounted_without_idle_sms =
+      quotient_of_least(bound_on_all_sms(e.reference), bound_on_all_sms(e.row));
+}
+
+// ---- what they account for
+
+Confidence confidence_in(double accounted, double measured, double slower_share) {
+  const double between = apart(accounted, measured);
+  const double share = share_of_factor(accounted, measured);
+  const bool is_most = share >= kHighShare && share <= 1 / kHighShare;
+  if (between <= kHighFactor && is_most && slower_share >= kHighBoundShare) return Confidence::high;
+  return between <= kMediumFactor ? Confidence::medium : Confidence::low;
+}
+
+// Most of what the amounts account for comes from how many SMs they are spread over.
+bool is_of_idle_sms(const Explanation& e) {
+  constexpr double kMost = 0.5;
+  if (!e.accounted_without_idle_sms || !is_of_sms(e.slower_bound()->longest->resource))
+    return false;
+  return share_of_factor(*e.accounted / *e.accounted_without_idle_sms, *e.accounted) > kMost;
+}
+
+bool explain_by_amounts(Explanation& e) {
+  const double least_share = e.misfit ? kNearRate : kBoundShare;
+  if (e.slower_bound()->share < least_share || !explains(*e.accounted, e.factor)) return false;
+  e.cause = is_of_idle_sms(e) ? Cause::idle_sms : Cause::amounts;
+  e.confidence = confidence_in(*e.accounted, e.factor, e.slower_bound()->share);
+  return true;
+}
+
+// ---- latency
+
+// Loads that take a trip each, of which so many bytes are on their way at a time.
+std::optional<InFlight> in_flight_of(const ResultRow& row, const ExplanationBasis& basis) {
+  constexpr double kWarp = 32;
+  constexpr double kSectorBytes = 32;
+  constexpr double kMicroPerNano = 1e-3;
+  const auto per_thread = row.number("metric.bytes_in_flight_per_thread");
+  const auto warps = count_of(row, "active_warps_per_sm");
+  const auto sectors = count_of(row, "global_load_sectors");
+  const auto latency_ns = basis.ceilings.dram_latency_ns;
+  if (!per_thread || !warps || !sectors || !latency_ns || !basis.sm_count) return std::nullopt;
+  const double per_sm = *per_thread * kWarp * *warps;
+  if (per_sm <= 0) return std::nullopt;
+  return InFlight{
+      *warps, per_sm,
+      kSectorBytes * *sectors / (per_sm * *basis.sm_count) * *latency_ns * kMicroPerNano};
+}
+
+double least_us(const Bound& bound, const InFlight& in_flight) {
+  return bound.times.launch_us + std::max(bound.longest->time_us, in_flight.least_us);
+}
+
+// A prediction that is off by more says nothing of a factor.
+bool is_predicted_well(const ResultRow& row) {
+  constexpr double kWell = 1.33;
+  const auto predicted_us = row.number("predicted_time_us");
+  return predicted_us && apart(*predicted_us, *row.time_us()) <= kWell;
+}
+
+void explain_by_little(Explanation& e, const ExplanationBasis& basis) {
+  const auto reference = in_flight_of(e.reference, basis);
+  const auto row = in_flight_of(e.row, basis);
+  if (!reference || !row) return;
+  const double factor = least_us(*e.reference_bound, *reference) / least_us(*e.bound, *row);
+  const double slower_us = e.row_is_slower() ? row->least_us : reference->least_us;
+  if (slower_us < kBoundShare * *e.slower().time_us() || !explains(factor, e.factor)) return;
+  e.latency = LatencyFactor{factor, reference, row};
+  e.cause = Cause::latency;
+  e.confidence = apart(factor, e.factor) <= kMediumFactor ? Confidence::medium : Confidence::low;
+}
+
+void explain_by_prediction(Explanation& e) {
+  if (!e.predicted || !is_predicted_well(e.reference) || !is_predicted_well(e.row)) return;
+  if (!explains(*e.predicted, e.factor) || apart(*e.predicted, e.factor) > kMediumFactor) return;
+  e.latency = LatencyFactor{*e.predicted, std::nullopt, std::nullopt};
+  e.cause = Cause::latency;
+  e.confidence = Confidence::low;
+}
+
+// The slower variant's amounts take less of its time than the faster one's of its.
+bool leaves_room(const Explanation& e) {
+  return std::max(e.factor, 1 / e.factor) >= (e.row_is_slower() ? 1 / *e.accounted : *e.accounted);
+}
+
+void find_cause(Explanation& e, const ExplanationBasis& basis) {
+  if (!e.differs || !e.accounted || explain_by_amounts(e)) return;
+  if (e.misfit || !leaves_room(e)) return;
+  explain_by_little(e, basis);
+  if (e.cause == Cause::unknown) explain_by_prediction(e);
+}
+
+// ---- which counters belong to it
+
+// Shares of cycles, and warps that wait in them, follow from the time.
+bool is_effect(std::string_view counter) {
+  const Counter* found = find_counter(counter);
+  return counter.ends_with("_active_pct") || (found && found->group == "occupancy");
+}
+
+// What is more where the resource takes longer.
+std::vector<std::string_view> amounts_of(Resource resource, bool copies_are_counted) {
   switch (resource) {
-    case Resource::dram: return {"dram_read_bytes", "dram_write_bytes"};
-    case Resource::l1: return {"l1_wavefronts"};
-    case Resource::l1_tags: return {"l1_tag_turns"};
-    case Resource::issue: return {"warp_instructions"};
-    case Resource::tensor: return {"tensor_instructions"};
-    case Resource::arithmetic: return {};
+    case Resource::dram:
+      return {"global_load_sectors_per_request", "global_store_sectors_per_request",
+              "dram_read_bytes", "dram_write_bytes"};
+    case Resource::l2:
+      return {"global_load_sectors_per_request", "global_store_sectors_per_request", "l2_sectors"};
+    case Resource::l1_data:
+      if (!copies_are_counted) return {"shared_load_wavefronts"};
+      return {"global_load_sectors_per_request", "global_load_sectors",   "shared_load_wavefronts",
+              "shared_store_wavefronts",         "shared_bank_conflicts", "l1_wavefronts"};
+    case Resource::l1_tags: return {"global_load_requests", "l1_tag_turns"};
+    case Resource::issue:
+      return {"branch_instructions", "alu_instructions", "lsu_instructions", "fma_instructions",
+              "warp_instructions"};
+    case Resource::fma: return {"fma_instructions"};
+    case Resource::alu: return {"alu_instructions"};
+    case Resource::fp64: return {"fp64_instructions"};
+    case Resource::xu: return {"xu_instructions"};
+    case Resource::operations: return {};
+    case Resource::blocks: return {};
   }
   return {};
 }
 
-// Amounts whose change is a story by itself; shares of cycles and what warps waited for follow from
-// the time.
-constexpr std::array<std::string_view, 12> kTellingAmounts{
-    "dram_read_bytes",         "dram_write_bytes",    "l2_sectors",
-    "global_load_requests",    "global_load_sectors", "global_load_sectors_per_request",
-    "l1_wavefronts",           "l1_tag_turns",        "shared_load_wavefronts",
-    "shared_store_wavefronts", "warp_instructions",   "lsu_instructions"};
-
-double log_ratio(const CounterChange& change) {
-  if (change.from == change.to) return 0;
-  if (change.from <= 0 || change.to <= 0) return std::numeric_limits<double>::infinity();
-  return std::abs(std::log(change.to / change.from));
+// The amount itself, which is named undeclared.
+std::vector<std::string_view> totals_of(Resource resource, bool copies_are_counted) {
+  if (resource == Resource::dram) return {"dram_read_bytes", "dram_write_bytes"};
+  const auto amounts = amounts_of(resource, copies_are_counted);
+  if (amounts.empty()) return {};
+  return {amounts.back()};
 }
 
-class Story {
+class Changes {
  public:
-  explicit Story(Explanation& explanation) : e_(explanation) {}
+  explicit Changes(Explanation& explanation) : e_(explanation) {}
 
-  void add_declared() {
+  void sort_declared() {
     for (const Move& move : moves_in(e_.row.text(kMovesColumn))) {
       const auto change = change_of(move.counter);
       if (!change) continue;
       if (!happened(move, change->from, change->to)) {
         e_.not_seen.push_back(move);
+      } else if (is_effect(move.counter)) {
+        e_.others.push_back(*change);
       } else if (move.direction == Direction::stays) {
         e_.kept.push_back(*change);
       } else {
-        e_.changes.push_back(*change);
+        add_declared(*change);
       }
     }
   }
 
-  void add_of_busiest() {
-    for (const auto& busiest : {e_.reference_busiest, e_.busiest}) {
-      if (!busiest) continue;
-      for (const std::string_view amount : amounts_of(busiest->resource)) {
-        if (busiest->resource != Resource::dram || is_much_of_dram(amount)) add_moved(amount);
-      }
-    }
-  }
-
-  // SMs without a block take part in nothing.
-  void add_idle_sms() {
-    constexpr double kManySms = 1.15;
-    const auto change = change_of("sm_active_pct");
-    if (change && log_ratio(*change) > std::log(kManySms)) add_moved(change->counter);
-  }
-
-  void add_largest() {
-    std::vector<CounterChange> moved;
-    for (const std::string_view amount : kTellingAmounts) {
+  void add_totals() {
+    if (!has_amounts()) return;
+    for (const std::string_view amount : totals_of(slower_resource(), copies_are_counted())) {
       const auto change = change_of(amount);
-      if (change && is_worth_naming(*change)) moved.push_back(*change);
+      if (change && is_cause(*change) && is_much(*change) && !is_named(amount))
+        e_.changes.push_back(*change);
     }
-    std::stable_sort(
-        moved.begin(), moved.end(),
-        [](const CounterChange& a, const CounterChange& b) { return log_ratio(a) > log_ratio(b); });
-    for (const CounterChange& change : moved)
-      add_moved(change.counter);
   }
 
  private:
-  static constexpr std::size_t kMost = 4;
+  bool has_amounts() const { return e_.cause == Cause::amounts || e_.cause == Cause::idle_sms; }
+  Resource slower_resource() const { return e_.slower_bound()->longest->resource; }
+  bool copies_are_counted() const {
+    return !has_uncounted_copies(e_.reference) && !has_uncounted_copies(e_.row);
+  }
 
   std::optional<CounterChange> change_of(std::string_view counter) const {
     const auto from = count_of(e_.reference, counter);
@@ -143,61 +276,42 @@ class Story {
     return CounterChange{std::string(counter), *from, *to};
   }
 
-  bool is_much_of_dram(std::string_view amount) const {
+  // The slower variant has more of it.
+  bool is_cause(const CounterChange& change) const {
+    const double slower = e_.row_is_slower() ? change.to : change.from;
+    const double faster = e_.row_is_slower() ? change.from : change.to;
+    return slower > kMoveFactor * faster;
+  }
+
+  void add_declared(const CounterChange& change) {
+    if (!e_.differs) {
+      e_.changes.push_back(change);
+      return;
+    }
+    const auto amounts = has_amounts() ? amounts_of(slower_resource(), copies_are_counted())
+                                       : std::vector<std::string_view>();
+    const bool belongs = std::find(amounts.begin(), amounts.end(), change.counter) != amounts.end();
+    (belongs && is_cause(change) ? e_.changes : e_.others).push_back(change);
+  }
+
+  bool is_named(std::string_view counter) const {
+    return std::any_of(e_.changes.begin(), e_.changes.end(),
+                       [&](const CounterChange& c) { return c.counter == counter; });
+  }
+
+  // A few bytes written beside many read are no cause of anything.
+  bool is_much(const CounterChange& change) const {
     constexpr double kMuch = 0.05;
-    const auto change = change_of(amount);
+    if (slower_resource() != Resource::dram) return true;
     const auto read = change_of("dram_read_bytes");
     const auto written = change_of("dram_write_bytes");
-    return change && read && written &&
-           (change->from >= kMuch * (read->from + written->from) ||
-            change->to >= kMuch * (read->to + written->to));
-  }
-
-  // A few of them among millions of instructions are no cause of anything.
-  bool is_worth_naming(const CounterChange& change) const {
-    constexpr double kLeastPerInstruction = 1e-3;
-    if (change.counter == "global_load_sectors_per_request") return true;
-    const auto from = count_of(e_.reference, "warp_instructions");
-    const auto to = count_of(e_.row, "warp_instructions");
-    if (!from || !to) return true;
-    return std::max(change.from, change.to) >= kLeastPerInstruction * std::max(*from, *to);
-  }
-
-  void add_moved(std::string_view counter) {
-    const auto named = [&](const CounterChange& c) { return c.counter == counter; };
-    if (e_.changes.size() >= kMost || std::any_of(e_.changes.begin(), e_.changes.end(), named))
-      return;
-    const auto change = change_of(counter);
-    if (change && log_ratio(*change) > std::log(kMoveFactor)) e_.changes.push_back(*change);
+    if (!read || !written) return true;
+    const double all = std::abs(read->to - read->from) + std::abs(written->to - written->from);
+    return std::abs(change.to - change.from) >= kMuch * all;
   }
 
   Explanation& e_;
 };
-
-// ---- how much they account for
-
-Confidence confidence_in(double accounted, double measured, double slower_busy_pct) {
-  const double log_accounted = std::log(accounted);
-  const double log_measured = std::log(measured);
-  const double apart = std::exp(std::abs(log_accounted - log_measured));
-  const double share = log_accounted / log_measured;
-  const bool explains = share >= kLeastShare && share <= kMostShare && slower_busy_pct >= kBoundPct;
-  if (!explains) return Confidence::none;
-  if (apart <= kHighFactor) return Confidence::high;
-  return apart <= kMediumFactor ? Confidence::medium : Confidence::none;
-}
-
-void account(Explanation& e, std::optional<double> dram_bytes_per_s) {
-  if (!says_what_binds(e.reference, dram_bytes_per_s) || !says_what_binds(e.row, dram_bytes_per_s))
-    return;
-  e.reference_busiest = busiest_of(e.reference, dram_bytes_per_s);
-  e.busiest = busiest_of(e.row, dram_bytes_per_s);
-  if (e.busiest->share_pct <= 0 || e.reference_busiest->share_pct <= 0) return;
-  e.accounted = e.factor * e.reference_busiest->share_pct / e.busiest->share_pct;
-  if (!e.differs) return;
-  const Busy& slower = e.factor > 1 ? *e.reference_busiest : *e.busiest;
-  e.confidence = confidence_in(*e.accounted, e.factor, slower.share_pct);
-}
 
 std::optional<double> predicted_factor(const ResultRow& reference, const ResultRow& row) {
   const auto from_us = reference.number("predicted_time_us");
@@ -229,23 +343,12 @@ std::vector<Explanation> longest_of(std::vector<Explanation> all) {
 
 }  // namespace
 
-std::optional<double> count_of(const ResultRow& row, std::string_view counter) {
-  return row.number(kCounterPrefix + std::string(counter));
-}
-
-bool is_counted(const ResultRow& row) {
-  return std::any_of(kCounters.begin(), kCounters.end(),
-                     [&](const Counter& c) { return count_of(row, c.id).has_value(); });
-}
-
-std::string_view name_of(Resource resource) {
-  switch (resource) {
-    case Resource::dram: return "dram";
-    case Resource::l1: return "l1";
-    case Resource::l1_tags: return "l1_tags";
-    case Resource::issue: return "issue";
-    case Resource::tensor: return "tensor";
-    case Resource::arithmetic: return "arithmetic";
+std::string_view name_of(Cause cause) {
+  switch (cause) {
+    case Cause::unknown: return "unknown";
+    case Cause::amounts: return "amounts";
+    case Cause::idle_sms: return "idle_sms";
+    case Cause::latency: return "latency";
   }
   return "";
 }
@@ -253,54 +356,32 @@ std::string_view name_of(Resource resource) {
 std::string_view name_of(Confidence confidence) {
   switch (confidence) {
     case Confidence::none: return "none";
+    case Confidence::low: return "low";
     case Confidence::medium: return "medium";
     case Confidence::high: return "high";
   }
   return "";
 }
 
-std::vector<Busy> busy_of(const ResultRow& row, std::optional<double> dram_bytes_per_s) {
-  std::vector<Busy> busy;
-  const auto add = [&](Resource resource, const std::optional<double>& share_pct) {
-    if (share_pct) busy.push_back({resource, *share_pct});
-  };
-  add(Resource::dram, dram_pct_of(row, dram_bytes_per_s));
-  add(Resource::l1, l1_pct_of(row, "l1_wavefronts"));
-  add(Resource::l1_tags, l1_pct_of(row, "l1_tag_turns"));
-  add(Resource::issue, count_of(row, "issue_active_pct"));
-  add(Resource::tensor, count_of(row, "tensor_active_pct"));
-  add(Resource::arithmetic, row.number("compute_limit_pct"));
-  return busy;
+double share_of_factor(double factor, double measured) {
+  return std::log(factor) / std::log(measured);
 }
 
 Explanation explain(const ResultRow& reference, const ResultRow& row,
-                    std::optional<double> dram_bytes_per_s) {
-  Explanation e{reference,
-                row,
-                *reference.time_us() / *row.time_us(),
-                ratio_of(row, reference),
-                false,
-                false,
-                {},
-                {},
-                {},
-                {},
-                {},
-                {},
-                predicted_factor(reference, row)};
+                    const ExplanationBasis& basis) {
+  Explanation e(reference, row);
+  e.factor = *reference.time_us() / *row.time_us();
+  e.ratio = ratio_of(row, reference);
+  e.predicted = predicted_factor(reference, row);
   e.differs = (clearly_faster(row, reference) || clearly_faster(reference, row)) &&
               std::max(e.factor, 1 / e.factor) >= kLeastFactor;
   e.counted = is_counted(reference) && is_counted(row);
   if (!e.counted) return e;
-  account(e, dram_bytes_per_s);
-  Story story(e);
-  story.add_declared();
-  const bool has_declared = !e.changes.empty() || !e.kept.empty();
-  if (e.differs) {
-    story.add_of_busiest();
-    story.add_idle_sms();
-  }
-  if (e.differs && !has_declared) story.add_largest();
+  add_bounds(e, basis);
+  find_cause(e, basis);
+  Changes changes(e);
+  changes.sort_declared();
+  changes.add_totals();
   return e;
 }
 
@@ -319,7 +400,7 @@ std::vector<Explanation> explanations_of(const ExperimentResults& experiment,
     if (compare_to.empty() || !row.time_us() || row.is_above_limit()) continue;
     const auto reference = timed.find(key(compare_to, row));
     if (reference == timed.end()) continue;
-    explanations.push_back(explain(reference->second, row, options.dram_bytes_per_s));
+    explanations.push_back(explain(reference->second, row, options.basis));
   }
   return options.all_problems ? explanations : longest_of(std::move(explanations));
 }

@@ -1,16 +1,25 @@
 // Why a variant is faster or slower than the one that it compares to: the factor in time, the
-// counters that moved with it, and whether they account for it.
+// amounts that changed with it, and whether they account for it.
 //
-// The rule. Counters say for what share of a row's time each of some resources was busy (busy_of).
-// Share × time is the time that the row's work takes on that resource at its peak rate; on the
-// busiest one it is the least time that what was counted allows. The quotient of the two variants'
-// least times is the factor that the counters account for: it is made of amounts (bytes,
-// wavefronts, instructions, busy cycles) and peak rates, and the measured times cancel in it, so
-// that it can disagree with the measured factor. It explains the difference when it is between half
-// and double of it on a logarithmic scale, and the busiest resource of the slower variant is busy
-// for at least 60 % of its time, since what idles binds nothing. Confidence is then high where the
-// two factors are within 15 %, medium where they are within a factor of 1.5. All else is not
-// explained by counters of throughput: latency, clocks, the launch.
+// The rule. What was counted, divided by the device's rates, is the least time that each resource
+// needs (least_times); the longest of them, behind the launch, is the least time that the amounts
+// allow a variant. The quotient of the two variants' least times is the factor that the amounts
+// account for. The measured times have no part in it, so that it can disagree with the measured
+// factor. It explains the difference when it is between half and double of it on a logarithmic
+// scale, and the slower variant's longest amount takes half of its time or more: what idles binds
+// nothing. Confidence is high where the two factors are within 15 % and that amount takes 60 % of
+// the time and makes up three quarters of the difference, medium within a factor of 1.5, low
+// beyond.
+//
+// An amount that would need more than its rate in the measured time was counted in another state
+// than was timed. Where that is DRAM's, whose bytes depend on what L2 holds, the rest explains only
+// what another resource near its rate accounts for; else nothing is explained.
+//
+// Stall reasons and utilization are effects. They are no amounts, and no cause here.
+//
+// Where amounts do not explain, and take less of the slower variant's time than of the faster
+// one's, latency may: by Little's law, where the bytes in flight are known, else as predictions
+// have it, which add latencies to declared amounts.
 #pragma once
 
 #include <optional>
@@ -18,39 +27,16 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/least_times.hpp"
 #include "family/move.hpp"
 #include "results/results.hpp"
 
 namespace gpuexp {
 
-/// The row's value of one of kCounters.
-std::optional<double> count_of(const ResultRow& row, std::string_view counter);
-/// Whether any of them was read.
-bool is_counted(const ResultRow& row);
-
-enum class Resource { dram, l1, l1_tags, issue, tensor, arithmetic };
-/// "dram", as in JSON.
-std::string_view name_of(Resource resource);
-
-/// A resource that is busy for less binds nothing; Nsight Compute's rules, too, speak of latency
-/// below.
-inline constexpr double kBoundPct = 60.0;
-
-struct Busy {
-  Resource resource;
-  double share_pct;  ///< of the time; of the SMs' resources, of the cycles in which they had a warp
-};
-
-/// For what share of a row's time each resource was busy:
-/// - dram: bytes counted over time, of the theoretical bandwidth, where that is given;
-/// - l1: wavefronts per cycle of an SM, of which its data stage takes one;
-/// - l1_tags: likewise, turns of L1's tag stage;
-/// - issue: issue slots used;
-/// - tensor: cycles in which the tensor pipe was busy;
-/// - arithmetic: operations that the result needs, at the datasheet's rate (compute_limit_pct); not
-///   counted but derived.
-/// What the row's columns do not say is left out.
-std::vector<Busy> busy_of(const ResultRow& row, std::optional<double> dram_bytes_per_s);
+/// An amount that takes less of the time binds nothing.
+inline constexpr double kBoundShare = 0.5;
+/// One that takes more is near its rate.
+inline constexpr double kNearRate = 0.8;
 
 /// A counter in two variants.
 struct CounterChange {
@@ -59,37 +45,93 @@ struct CounterChange {
   double to;
 };
 
-enum class Confidence { none, medium, high };
+enum class Cause {
+  unknown,
+  amounts,   ///< on the slower variant's longest resource
+  idle_sms,  ///< likewise, most of it because SMs have no block
+  latency,   ///< too little in flight
+};
+std::string_view name_of(Cause cause);
+
+enum class Confidence { none, low, medium, high };
 std::string_view name_of(Confidence confidence);
+
+/// What a variant's amounts allow.
+struct Bound {
+  LeastTimes times;
+  std::optional<LeastTime> longest;
+  double share = 0;  ///< of the time beyond the launch, that the longest takes
+
+  double least_us() const { return times.launch_us + (longest ? longest->time_us : 0); }
+};
+
+/// An amount that would need more than its rate, with all SMs at work, in the measured time: it was
+/// counted in another state than was timed.
+struct Misfit {
+  LeastTime amount;
+  bool is_of_row;  ///< else of the reference
+  double rest_us;  ///< the measured time less the launch
+};
+
+/// Bytes in flight at once, and what follows for the time.
+struct InFlight {
+  double warps_per_sm;
+  double bytes_per_sm;
+  double least_us;  ///< of all loads, at the latency of an idle memory (Little's law)
+};
+
+/// The factor that latency accounts for, and where it is from.
+struct LatencyFactor {
+  double factor;
+  std::optional<InFlight> reference;  ///< both are there, or the factor is that of predictions
+  std::optional<InFlight> row;
+};
 
 /// One variant against its compare_to, at one problem in one mode.
 struct Explanation {
+  Explanation(const ResultRow& reference_row, const ResultRow& of)
+      : reference(reference_row), row(of) {}
+
   ResultRow reference;  ///< of compare_to
   ResultRow row;
-  double factor;               ///< time of the reference over that of the row
+  double factor = 1;           ///< time of the reference over that of the row
   std::optional<Ratio> ratio;  ///< the same with its interval; empty where one has none
-  bool differs;                ///< the samples resolve a difference, and it is 2 % or more
-  bool counted;                ///< both have counters
+  bool differs = false;        ///< the samples resolve a difference, and it is 2 % or more
+  bool counted = false;        ///< both have counters
 
-  /// Those that tell the story, most telling first: what the variant declares to fall or rise and
-  /// did, then what the busiest resources are busy with, then, where nothing was declared, what
-  /// moved most.
+  /// Where amounts are the cause: those of the slower variant's longest resource of which it has
+  /// more, declared ones first. Where nothing differs: those declared to change that did.
   std::vector<CounterChange> changes;
-  std::vector<CounterChange> kept;  ///< declared to stay, and did
-  std::vector<Move> not_seen;       ///< declared, and counted otherwise
-  std::optional<Busy> reference_busiest;
-  std::optional<Busy> busiest;
-  std::optional<double> accounted;  ///< the factor that the counters account for
+  std::vector<CounterChange> kept;    ///< declared to stay, and did
+  std::vector<CounterChange> others;  ///< declared to change, and did, without being the cause
+  std::vector<Move> not_seen;         ///< declared, and counted otherwise
+  std::optional<Bound> reference_bound;
+  std::optional<Bound> bound;
+  std::optional<Misfit> misfit;
+  std::optional<double> accounted;  ///< the factor that the amounts account for
+  /// The same, were all SMs at work in both.
+  std::optional<double> accounted_without_idle_sms;
   std::optional<double> predicted;  ///< the factor between the predicted times
+  std::optional<LatencyFactor> latency;
+  Cause cause = Cause::unknown;
   Confidence confidence = Confidence::none;
+
+  bool row_is_slower() const { return factor < 1; }
+  const ResultRow& slower() const { return row_is_slower() ? row : reference; }
+  const std::optional<Bound>& slower_bound() const {
+    return row_is_slower() ? bound : reference_bound;
+  }
 };
 
-/// Of a row against another; both were timed. `dram_bytes_per_s` is as in ExplanationOptions.
+/// On a logarithmic scale, the share of the measured factor that another one is.
+double share_of_factor(double factor, double measured);
+
+/// Of a row against another; both were timed.
 Explanation explain(const ResultRow& reference, const ResultRow& row,
-                    std::optional<double> dram_bytes_per_s);
+                    const ExplanationBasis& basis);
 
 struct ExplanationOptions {
-  std::optional<double> dram_bytes_per_s;  ///< theoretical, of the device that was measured
+  ExplanationBasis basis;
   bool all_problems = false;  ///< false: of each variant the problem that takes longest
 };
 

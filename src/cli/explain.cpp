@@ -90,7 +90,7 @@ ExitCode run(const Context& context, const Options& options) {
   Report report = read_results(options.file);
   add_declarations(report.table, context.registry);
   ExplanationOptions how;
-  how.dram_bytes_per_s = dram_bytes_per_s(report.provenance.device);
+  how.basis = basis_of(report);
   how.all_problems = options.all;
   const auto experiments = explained(report.table, options, how);
   if (options.json) {

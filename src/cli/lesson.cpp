@@ -56,9 +56,8 @@ ExitCode run(const Context& context, const Options& options) {
   const fs::path results = results_of(page, options);
   Report report = read_results(results.string());
   add_declarations(report.table, context.registry);
-  const std::string text =
-      render_lesson(page, {context.registry, report, path_on_page(results, options),
-                           dram_bytes_per_s(report.provenance.device)});
+  const std::string text = render_lesson(
+      page, {context.registry, report, path_on_page(results, options), basis_of(report)});
   if (!options.out.empty()) {
     write_file_atomically(options.out, text);
     return ExitCode::ok;

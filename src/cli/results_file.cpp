@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "cli/app.hpp"
+#include "model/basis.hpp"
 #include "results/results_json.hpp"
 #include "results/run_log.hpp"
 
@@ -18,13 +19,18 @@ Report read_results(const std::string& file) {
   }
 }
 
-std::optional<double> dram_bytes_per_s(const DeviceProvenance& device) {
-  if (device.memory_bytes_per_s) return device.memory_bytes_per_s;
+ExplanationBasis basis_of(const Report& report) {
+  ExplanationBasis basis = explanation_basis(report);
   const auto directory = find_config_dir();
-  if (!directory || !device.name) return std::nullopt;
+  const auto& name = report.provenance.device.name;
+  if (report.provenance.ceilings || !directory || !name) return basis;
   const auto specs = read_device_specs(*directory / "devices");
-  const DeviceSpecFile* spec = match_device_name(specs, *device.name);
-  return spec ? std::optional(spec->spec.memory_bytes_per_s) : std::nullopt;
+  const DeviceSpecFile* spec = match_device_name(specs, *name);
+  if (!spec) return basis;
+  const Ceilings recorded =
+      choose_basis(spec->spec, spec->spec.id, directory, std::nullopt).ceilings;
+  basis.ceilings = completed(recorded, basis.ceilings);
+  return basis;
 }
 
 }  // namespace gpuexp::cli

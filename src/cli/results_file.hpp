@@ -1,9 +1,9 @@
 // Results given on the command line.
 #pragma once
 
-#include <optional>
 #include <string>
 
+#include "analysis/least_times.hpp"
 #include "results/report.hpp"
 
 namespace gpuexp::cli {
@@ -12,8 +12,8 @@ namespace gpuexp::cli {
 /// is a mistake in the command line, as a config that cannot be.
 Report read_results(const std::string& file);
 
-/// Theoretical bandwidth of the memory of the device that was measured. Results name it themselves;
-/// those of an older version have the device's name, and the specs its bandwidth.
-std::optional<double> dram_bytes_per_s(const DeviceProvenance& device);
+/// What explanations of the report rest on. Results have the ceilings themselves; for those of an
+/// older version, what is recorded of a device of this name stands in.
+ExplanationBasis basis_of(const Report& report);
 
 }  // namespace gpuexp::cli

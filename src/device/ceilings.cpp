@@ -1,5 +1,7 @@
 #include "device/ceilings.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <initializer_list>
 #include <stdexcept>
 
@@ -165,6 +167,17 @@ Ceilings datasheet_ceilings(const DeviceSpec& device) {
   }
   c.ops_per_s = device.peak_ops_per_s;
   return c;
+}
+
+Figure dram_seconds(const Ceilings& c, double read, double written) {
+  if (!c.dram_read_bytes_per_s || !c.dram_write_bytes_per_s || !c.dram_copy_bytes_per_s)
+    return std::nullopt;
+  const double bytes = read + written;
+  if (bytes <= 0) return 0.0;
+  const double mixed = 4 * read * written / (bytes * bytes);
+  const double pure = read / *c.dram_read_bytes_per_s + written / *c.dram_write_bytes_per_s;
+  const double copied = bytes / *c.dram_copy_bytes_per_s;
+  return std::lerp(pure, std::max(pure, copied), mixed);
 }
 
 Ceilings scaled_ceilings(const Ceilings& measured, const DeviceSpec& from, const DeviceSpec& to) {

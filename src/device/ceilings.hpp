@@ -108,6 +108,10 @@ Ceilings scaled_ceilings(const Ceilings& measured, const DeviceSpec& from, const
 /// are equal; GeForce parts sum in fp32 at half the rate. As equal where the datasheet lacks one.
 Ceilings with_fp16_sums(const Ceilings& ceilings, const DeviceSpec& device);
 
+/// Seconds that DRAM takes at least for so many bytes read and written in turn: the bus turns
+/// between the two, which costs what a copy shows. Empty where a rate is not known.
+std::optional<double> dram_seconds(const Ceilings& ceilings, double read, double written);
+
 /// Each figure of `ceilings`, or where it is empty that of `others`.
 Ceilings completed(const Ceilings& ceilings, const Ceilings& others);
 

@@ -110,7 +110,7 @@ std::string provenance_text(const LessonSource& source) {
 
 // ---- reading: of variants that compare, what explains them; else what an experiment's numbers say
 
-std::string explanation_of(const ShownVariant& v, std::optional<double> dram_bytes_per_s) {
+std::string explanation_of(const ShownVariant& v, const ExplanationBasis& basis) {
   if (!v.row) return fmt::format("{}: {}.", v.variant->id, kNotRecorded);
   if (!v.row->passed())
     return printable(fmt::format("{}: {}.", v.variant->id, v.row->text("status")));
@@ -121,14 +121,14 @@ std::string explanation_of(const ShownVariant& v, std::optional<double> dram_byt
                        v.reference ? "faster than its limit, which is no record," : "not timed");
   }
   // The problem stands above the list.
-  return printable(text_of(ExperimentResults{}, explain(*v.reference, *v.row, dram_bytes_per_s)));
+  return printable(text_of(ExperimentResults{}, explain(*v.reference, *v.row, basis)));
 }
 
-std::string explanations_text(const FamilyRows& rows, std::optional<double> dram_bytes_per_s) {
+std::string explanations_text(const FamilyRows& rows, const ExplanationBasis& basis) {
   const ShownRows shown = rows.at_one_problem();
   std::vector<std::string> items;
   for (const ShownVariant& v : rows.variants_in(shown)) {
-    if (!v.variant->compare_to.empty()) items.push_back(explanation_of(v, dram_bytes_per_s));
+    if (!v.variant->compare_to.empty()) items.push_back(explanation_of(v, basis));
   }
   if (items.empty()) items.emplace_back("none of these variants is compared to another.");
   return facts_line(rows, shown) + "\n" + markdown_list(items);
@@ -148,11 +148,11 @@ std::string experiments_text(const FamilyRows& rows,
 
 std::string reading_text(const LessonPart& part, const FamilyRows& rows,
                          const std::vector<ExperimentResults>& experiments,
-                         std::optional<double> dram_bytes_per_s) {
+                         const ExplanationBasis& basis) {
   const auto& variants = rows.family().variants;
   const bool compares = std::any_of(variants.begin(), variants.end(),
                                     [](const Variant& v) { return !v.compare_to.empty(); });
-  if (compares) return explanations_text(rows, dram_bytes_per_s);
+  if (compares) return explanations_text(rows, basis);
   if (!part.options.empty()) {
     throw ConfigError(
         fmt::format("{}: '{}' is no option here: no variant of family '{}' compares to another, so "
@@ -183,8 +183,7 @@ std::string text_of(const LessonPart& part, const LessonSource& source,
     case LessonPartKind::measurement: return measurement_table(rows);
     case LessonPartKind::sweep: return sweep_table(part, rows);
     case LessonPartKind::counters: return counters_table(rows);
-    case LessonPartKind::reading:
-      return reading_text(part, rows, experiments, source.dram_bytes_per_s);
+    case LessonPartKind::reading: return reading_text(part, rows, experiments, source.basis);
     case LessonPartKind::results:
     case LessonPartKind::provenance: break;
   }

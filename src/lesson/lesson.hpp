@@ -2,9 +2,9 @@
 // recorded says so.
 #pragma once
 
-#include <optional>
 #include <string>
 
+#include "analysis/least_times.hpp"
 #include "family/registry.hpp"
 #include "lesson/lesson_page.hpp"
 #include "results/report.hpp"
@@ -14,9 +14,9 @@ namespace gpuexp {
 /// What the parts are made from; refers to what it is given.
 struct LessonSource {
   const Registry& registry;
-  const Report& report;                    ///< with what its variants declare (add_declarations)
-  std::string results_path;                ///< of the results, as the page is to name them
-  std::optional<double> dram_bytes_per_s;  ///< theoretical, of the device that was measured
+  const Report& report;      ///< with what its variants declare (add_declarations)
+  std::string results_path;  ///< of the results, as the page is to name them
+  ExplanationBasis basis;    ///< of the device that was measured
 };
 
 /// The page with its parts made anew. Throws ConfigError that names a part's place in the page,

@@ -80,15 +80,8 @@ class KernelTime {
     const double random = traffic_.dram_random_bytes * dram_share_;
     const double read = traffic_.dram_read_bytes * dram_share_ - random;
     const double written = traffic_.dram_write_bytes * dram_share_;
-    double dram = random / *ceilings_.dram_random_bytes_per_s;
-    if (read + written > 0) {
-      // The bus turns between reading and writing: what that costs, a copy shows.
-      const double mixed = 4 * read * written / ((read + written) * (read + written));
-      const double pure =
-          read / *ceilings_.dram_read_bytes_per_s + written / *ceilings_.dram_write_bytes_per_s;
-      const double copied = (read + written) / *ceilings_.dram_copy_bytes_per_s;
-      dram += std::lerp(pure, std::max(pure, copied), mixed);
-    }
+    const double dram = random / *ceilings_.dram_random_bytes_per_s +
+                        dram_seconds(ceilings_, read, written).value();
     add("dram", sms * dram, true);
     add("l2",
         sms * kSectorBytes *

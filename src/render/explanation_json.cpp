@@ -8,9 +8,22 @@ namespace gpuexp {
 
 namespace {
 
-Json busy_json(const std::optional<Busy>& busy) {
-  if (!busy) return nullptr;
-  return {{"resource", name_of(busy->resource)}, {"share_pct", busy->share_pct}};
+Json times_json(const LeastTimes& times) {
+  Json json = Json::array();
+  for (const LeastTime& t : times.of_resources)
+    json.push_back(
+        {{"resource", name_of(t.resource)}, {"amount", t.amount}, {"least_time_us", t.time_us}});
+  return json;
+}
+
+Json bound_json(const std::optional<Bound>& bound) {
+  if (!bound) return nullptr;
+  return {{"resource", name_of(bound->longest->resource)},
+          {"least_time_us", bound->longest->time_us},
+          {"share_of_time", bound->share},
+          {"launch_us", bound->times.launch_us},
+          {"sm_share", bound->times.sm_share},
+          {"least_times", times_json(bound->times)}};
 }
 
 Json changes_json(const std::vector<CounterChange>& changes) {
@@ -51,10 +64,15 @@ Json explanation_json(const ExperimentResults& experiment, const Explanation& e)
           {"changes", changes_json(e.changes)},
           {"kept", changes_json(e.kept)},
           {"not_seen", std::move(not_seen)},
-          {"busiest", busy_json(e.busiest)},
-          {"compare_to_busiest", busy_json(e.reference_busiest)},
+          {"others", changes_json(e.others)},
+          {"bound", bound_json(e.bound)},
+          {"compare_to_bound", bound_json(e.reference_bound)},
+          {"misfit", e.misfit ? Json(name_of(e.misfit->amount.resource)) : Json(nullptr)},
           {"accounted_factor", e.accounted},
+          {"accounted_factor_without_idle_sms", e.accounted_without_idle_sms},
           {"predicted_factor", e.predicted},
+          {"latency_factor", e.latency ? Json(e.latency->factor) : Json(nullptr)},
+          {"cause", name_of(e.cause)},
           {"confidence", name_of(e.confidence)},
           {"text", text_of(experiment, e)}};
 }

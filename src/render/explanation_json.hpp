@@ -10,7 +10,7 @@
 namespace gpuexp {
 
 /// Raised as kReportSchemaVersion is.
-inline constexpr int kExplanationSchemaVersion = 1;
+inline constexpr int kExplanationSchemaVersion = 2;
 
 /// The explanations of one experiment.
 using ExplainedExperiment = std::pair<ExperimentResults, std::vector<Explanation>>;
@@ -18,8 +18,11 @@ using ExplainedExperiment = std::pair<ExperimentResults, std::vector<Explanation
 /// { "schema_version", "results": the file, "device", "explanations": [ { "experiment", "family",
 /// "variant", "compare_to", "mode", "parameters", "time_us", "compare_to_time_us", "factor",
 /// "factor_ci95_low", "factor_ci95_high", "differs", "counted", "changes": [ { "counter", "from",
-/// "to" } ], "kept", "not_seen": texts, "busiest", "compare_to_busiest": { "resource", "share_pct"
-/// }, "accounted_factor", "confidence", "text" } ] }, null for what is not known.
+/// "to" } ], "kept", "not_seen": texts, "others": as changes, "bound", "compare_to_bound": {
+/// "resource", "least_time_us", "share_of_time", "launch_us", "sm_share", "least_times": [ {
+/// "resource", "amount", "least_time_us" } ] }, "misfit": a resource, "accounted_factor",
+/// "accounted_factor_without_idle_sms", "predicted_factor", "latency_factor", "cause",
+/// "confidence", "text" } ] }, null for what is not known.
 std::string to_json(const std::string& file, const std::optional<std::string>& device,
                     const std::vector<ExplainedExperiment>& experiments);
 

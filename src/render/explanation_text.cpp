@@ -39,8 +39,8 @@ constexpr std::array kWords{
     Words{"global_store_requests", Form::count, "global store requests"},
     Words{"global_store_sectors", Form::count, "sectors stored"},
     Words{"global_store_sectors_per_request", Form::quotient, "sectors per store request"},
-    Words{"l1_wavefronts", Form::count, "wavefronts through L1"},
-    Words{"l1_tag_turns", Form::count, "turns of L1's tags"},
+    Words{"l1_wavefronts", Form::count, "L1 data-stage wavefronts"},
+    Words{"l1_tag_turns", Form::count, "L1 tag-stage wavefronts"},
     Words{"shared_load_wavefronts", Form::count, "wavefronts of shared loads"},
     Words{"shared_store_wavefronts", Form::count, "wavefronts of shared stores"},
     Words{"shared_bank_conflicts", Form::count, "bank conflicts"},
@@ -99,79 +99,122 @@ std::string kept_phrase(const CounterChange& kept) {
   return fmt::format("{} {}", value_or_none(words.form, kept.to, "no"), words.phrase);
 }
 
-// ---- what keeps a variant busy
+// ---- what the amounts take
 
-const char* resource_phrase(Resource resource) {
+struct ResourceWords {
+  const char* name;
+  const char* amount;  ///< what stands behind its number
+};
+
+ResourceWords words_for(Resource resource) {
   switch (resource) {
-    case Resource::dram: return "DRAM";
-    case Resource::l1: return "L1's data stage";
-    case Resource::l1_tags: return "L1's tag stage";
-    case Resource::issue: return "the issue slots";
-    case Resource::tensor: return "the tensor pipe";
-    case Resource::arithmetic: return "the arithmetic pipe";
+    case Resource::dram: return {"DRAM", "B"};
+    case Resource::l2: return {"L2", "B"};
+    case Resource::l1_data: return {"L1's data stage", "wavefronts"};
+    case Resource::l1_tags: return {"L1's tag stage", "wavefronts"};
+    case Resource::issue: return {"the issue slots", "warp instructions"};
+    case Resource::fma: return {"the FMA pipes", "instructions"};
+    case Resource::alu: return {"the ALU pipe", "instructions"};
+    case Resource::fp64: return {"the fp64 pipe", "instructions"};
+    case Resource::xu: return {"the transcendental unit", "instructions"};
+    case Resource::operations: return {"the arithmetic pipes", "operations"};
+    case Resource::blocks: return {"the start of blocks", "blocks"};
   }
-  return "";
+  return {"", ""};
 }
 
-std::string busy_phrase(const Busy& busy) {
-  constexpr double kWhole = 100.0;
-  return fmt::format("{} {} % busy", resource_phrase(busy.resource),
-                     percent_phrase(std::min(busy.share_pct, kWhole)));
+// "137 G operations at 633 TFLOP/s": variants of one operation count differ in what they run on.
+std::string operations_phrase(const LeastTime& least, const LeastTimes& times) {
+  constexpr double kPerMicro = 1e6;
+  const double on_all_sms = kPerMicro * least.amount / (least.time_us * times.sm_share);
+  return fmt::format("{} operations at {}", quantity_phrase(least.amount, ""),
+                     quantity_phrase(on_all_sms, "FLOP/s"));
 }
 
-// What the warps of the row wait for most; "" where that was not counted.
-std::string wait_phrase(const ResultRow& row) {
-  const Counter* most = nullptr;
-  double warps = 0;
-  for (const Counter& counter : kCounters) {
-    const bool is_wait = counter.id.substr(0, 8) == "stalled_";
-    const auto value = count_of(row, counter.id);
-    if (!is_wait || !value || *value <= warps) continue;
-    most = &counter;
-    warps = *value;
-  }
-  if (!most) return "";
-  std::string_view phrase = words_for(most->id).phrase;
-  phrase.remove_prefix(std::string_view("warps waiting ").size());
-  return fmt::format("its warps wait most {}", phrase);
+std::string amount_phrase(const LeastTime& least) {
+  constexpr double kSectorBytes = 32;
+  const char* words = words_for(least.resource).amount;
+  if (least.resource == Resource::dram) return quantity_phrase(least.amount, words);
+  if (least.resource == Resource::l2) return quantity_phrase(kSectorBytes * least.amount, words);
+  return fmt::format("{} {}", quantity_phrase(least.amount, ""), words);
 }
 
-std::string unbound_phrase(const ResultRow& row) {
-  const std::string wait = wait_phrase(row);
-  return fmt::format("no resource that was counted binds {}{}", row.variant(),
-                     wait.empty() ? "" : ", and " + wait);
+// "32 blocks leave 100 of 132 SMs idle", else the share of the SMs, or of their cycles, at work.
+std::string idle_phrase(const ResultRow& row, const LeastTimes& times) {
+  constexpr double kWhole = 100;
+  const std::string share = fmt::format("{} %", percent_phrase(kWhole * times.sm_share));
+  const auto blocks = row.number("grid_blocks");
+  if (!blocks || !times.sm_count) return fmt::format("SMs have work for {} of the cycles", share);
+  const std::string sms = number_phrase(*times.sm_count);
+  const std::string grid =
+      fmt::format("{} {}", number_phrase(*blocks), *blocks == 1 ? "block" : "blocks");
+  if (*blocks < *times.sm_count)
+    return fmt::format("{} leave {} of {} SMs idle", grid, number_phrase(*times.sm_count - *blocks),
+                       sms);
+  return fmt::format("{} keep {} of {} SMs at work", grid, share, sms);
 }
 
-// "naive keeps L1's data stage 99 % busy, coalesced the issue slots 62 %"
+// "151 M warp instructions take 145 µs of 175 µs, as 32 blocks leave 100 of 132 SMs idle"
+std::string least_phrase(const ResultRow& row, const Bound& bound) {
+  constexpr double kMostSms = 0.9;
+  const LeastTime& longest = *bound.longest;
+  const std::string amount = longest.resource == Resource::operations
+                                 ? operations_phrase(longest, bound.times)
+                                 : amount_phrase(longest);
+  const bool is_all = longest.time_us >= *row.time_us();
+  std::string text = is_all ? fmt::format("{} take all of {}", amount, time_phrase(row))
+                            : fmt::format("{} take {} of {}", amount, time_text(longest.time_us),
+                                          time_phrase(row));
+  if (is_of_sms(longest.resource) && bound.times.sm_share < kMostSms)
+    text += fmt::format(", as {}", idle_phrase(row, bound.times));
+  return text;
+}
+
+std::string bound_phrase(const ResultRow& row, const Bound& bound) {
+  const std::string resource = bound.longest->resource == Resource::operations
+                                   ? bound.times.operations_on
+                                   : words_for(bound.longest->resource).name;
+  const std::string least = least_phrase(row, bound);
+  if (bound.share >= kNearRate)
+    return fmt::format("{} is bound by {}: {}", row.variant(), resource, least);
+  if (bound.share >= kBoundShare)
+    return fmt::format("{} needs {} most: {}", row.variant(), resource, least);
+  return fmt::format("no amount binds {}: it needs {} most, where {}", row.variant(), resource,
+                     least);
+}
+
+// "At the device's rates naive is bound by L1's data stage: 70.9 G wavefronts take 274 ms of 276
+// ms; …"
 std::string bounds_sentence(const Explanation& e) {
-  if (!e.busiest || !e.reference_busiest) return "";
-  const bool same = e.busiest->resource == e.reference_busiest->resource;
-  std::string text = same ? fmt::format("{} keeps {}, {} {} %", e.reference.variant(),
-                                        busy_phrase(*e.reference_busiest), e.row.variant(),
-                                        percent_phrase(e.busiest->share_pct))
-                          : fmt::format("{} keeps {}, {} {}", e.reference.variant(),
-                                        busy_phrase(*e.reference_busiest), e.row.variant(),
-                                        busy_phrase(*e.busiest));
-  const bool row_is_slower = e.factor < 1;
-  const Busy& slower = row_is_slower ? *e.busiest : *e.reference_busiest;
-  if (e.differs && slower.share_pct < kBoundPct)
-    text += "; " + unbound_phrase(row_is_slower ? e.row : e.reference);
-  return text + ".";
+  if (!e.bound || !e.reference_bound || (e.misfit && e.cause == Cause::unknown)) return "";
+  const std::string row = bound_phrase(e.row, *e.bound);
+  const std::string reference = bound_phrase(e.reference, *e.reference_bound);
+  return e.row_is_slower() ? fmt::format("At the device's rates {}; {}.", row, reference)
+                           : fmt::format("At the device's rates {}; {}.", reference, row);
 }
 
-// What the row's predictions say of it now, where they say it.
+// "The DRAM counters do not fit the timed launch and are left out: …"
+std::string misfit_sentence(const Explanation& e) {
+  if (!e.misfit) return "";
+  const LeastTime& amount = e.misfit->amount;
+  const ResultRow& row = e.misfit->is_of_row ? e.row : e.reference;
+  const bool is_dram = amount.resource == Resource::dram;
+  return fmt::format(
+      "{}: {} of {} would take {} {}, and its time less the launch is {}; they were "
+      "counted "
+      "in another state than was timed.",
+      is_dram ? "The DRAM counters do not fit the timed launch and are left out"
+              : "The counters do not fit the timed launch, and nothing is explained from them",
+      amount_phrase(amount), row.variant(), words_for(amount.resource).name,
+      time_text(amount.time_us), time_text(e.misfit->rest_us));
+}
+
+// Where the row stands now, where the results say it.
 std::string now_phrase(const ResultRow& row) {
-  const std::string bound_by = row.text("bound_by");
   const auto measured_pct = row.number("measured_limit_pct");
-  std::string now;
-  if (measured_pct) {
-    now = fmt::format("now at {} % of the limit that this device was measured to allow",
-                      percent_phrase(*measured_pct));
-  } else {
-    now = limit_phrase(row, "now at ");
-  }
-  if (bound_by.empty()) return now;
-  return fmt::format("{}{}bound by {}", now, now.empty() ? "" : ", ", bound_by);
+  if (!measured_pct) return limit_phrase(row, "now at ");
+  return fmt::format("now at {} % of the limit that this device was measured to allow",
+                     percent_phrase(*measured_pct));
 }
 
 // ---- what it comes to
@@ -185,7 +228,7 @@ std::string joined(const std::vector<CounterChange>& changes) {
   return fmt::format("{}", fmt::join(phrases, ", "));
 }
 
-std::string factor_phrase(const Explanation& e) {
+std::string measured_phrase(const Explanation& e) {
   const std::string times = fmt::format("{} ({} → {})", e.reference.variant(),
                                         time_phrase(e.reference), time_phrase(e.row));
   if (e.factor < 1) {
@@ -197,7 +240,7 @@ std::string factor_phrase(const Explanation& e) {
 }
 
 std::string difference_sentence(const Explanation& e) {
-  std::string text = factor_phrase(e);
+  std::string text = measured_phrase(e);
   if (!e.changes.empty()) text += ": " + joined(e.changes);
   if (const std::string now = now_phrase(e.row); !now.empty())
     text += (e.changes.empty() ? ": " : "; ") + now;
@@ -220,28 +263,90 @@ bool is_near_floor(const ResultRow& row) {
   return row.text("flags").find("near_floor") != std::string::npos;
 }
 
-std::string accounting_sentence(const Explanation& e) {
-  if (!e.accounted)
-    return "What was counted does not say what binds: run --counters reads all of it.";
-  const auto factor = [&](double value) { return ratio_phrase(e.factor < 1 ? 1 / value : value); };
-  const std::string alone = fmt::format("The counters alone give {}", factor(*e.accounted));
-  if (e.confidence != Confidence::none)
-    return fmt::format("{}: {} confidence.", alone, name_of(e.confidence));
-  std::string text = alone + ": they do not explain this difference";
+// The factor as the first sentence has it: above 1.
+std::string factor_phrase(const Explanation& e, double factor) {
+  return ratio_phrase(e.factor < 1 ? 1 / factor : factor);
+}
+
+std::string accounted_sentence(const Explanation& e) {
+  constexpr double kWhole = 100;
+  std::string text = fmt::format(
+      "The amounts alone give {}, {} % of the measured factor on a logarithmic scale: {} "
+      "confidence.",
+      factor_phrase(e, *e.accounted),
+      percent_phrase(kWhole * share_of_factor(*e.accounted, e.factor)), name_of(e.confidence));
+  if (e.cause == Cause::idle_sms) {
+    text += fmt::format(" With all SMs at work they would give {}: idle SMs are the cause.",
+                        factor_phrase(e, *e.accounted_without_idle_sms));
+  }
+  return text;
+}
+
+// "read_4b has 62 warps and 7.97 kB in flight per SM"
+std::string in_flight_phrase(const ResultRow& row, const InFlight& in_flight) {
+  return fmt::format("{} has {} warps and {} in flight per SM", row.variant(),
+                     significant(in_flight.warps_per_sm, 2),
+                     quantity_phrase(in_flight.bytes_per_sm, "B"));
+}
+
+std::string warps_phrase(const ResultRow& row) {
+  const auto warps = count_of(row, "active_warps_per_sm");
+  return warps ? fmt::format("{} has {} warps per SM", row.variant(), significant(*warps, 2)) : "";
+}
+
+std::string latency_sentence(const Explanation& e) {
+  const LatencyFactor& latency = *e.latency;
+  const std::string gives =
+      fmt::format("{}: {} confidence.", factor_phrase(e, latency.factor), name_of(e.confidence));
+  if (latency.reference && latency.row) {
+    const InFlight& slower = e.row_is_slower() ? *latency.row : *latency.reference;
+    const InFlight& faster = e.row_is_slower() ? *latency.reference : *latency.row;
+    const ResultRow& other = e.row_is_slower() ? e.reference : e.row;
+    return fmt::format(
+        "The cause is latency: {}, whose loads take {} at DRAM's latency by Little's law; {}. That "
+        "gives {}",
+        in_flight_phrase(e.slower(), slower), time_text(slower.least_us),
+        in_flight_phrase(other, faster), gives);
+  }
+  std::vector<std::string> warps{warps_phrase(e.reference), warps_phrase(e.row)};
+  warps.erase(std::remove(warps.begin(), warps.end(), ""), warps.end());
+  return fmt::format(
+      "What they leave is latency, waves or barriers{}{}{}: predict, which adds these to the "
+      "amounts, gives {}",
+      warps.empty() ? "" : " (", fmt::join(warps, ", "), warps.empty() ? "" : ")", gives);
+}
+
+std::string unexplained_sentence(const Explanation& e) {
+  std::string text = fmt::format("The amounts alone give {}: they do not explain this difference",
+                                 factor_phrase(e, *e.accounted));
   if (is_near_floor(e.row) || is_near_floor(e.reference))
     text += ", and much of these times is the launch itself";
-  if (e.predicted)
-    text += fmt::format("; predict, which knows latencies too, gives {}", factor(*e.predicted));
+  if (e.predicted && !e.latency) {
+    text += fmt::format("; predict, which knows latencies too, gives {}",
+                        factor_phrase(e, *e.predicted));
+  }
   return text + ".";
 }
 
-// "Declared, and not seen: dram_read_bytes falls."
+std::string accounting_sentence(const Explanation& e) {
+  if (e.misfit && e.cause == Cause::unknown)
+    return e.misfit->amount.resource == Resource::dram ? "What is left explains no difference."
+                                                       : "";
+  if (!e.accounted)
+    return "What was counted does not say what binds: run --counters reads all of it.";
+  if (e.cause == Cause::amounts || e.cause == Cause::idle_sms) return accounted_sentence(e);
+  std::string text = unexplained_sentence(e);
+  if (e.latency) text += " " + latency_sentence(e);
+  return text;
+}
+
+// "Expected, and not seen: dram_read_bytes falls."
 std::string not_seen_sentence(const Explanation& e) {
   if (e.not_seen.empty()) return "";
   std::vector<std::string> moves;
   for (const Move& move : e.not_seen)
     moves.push_back(fmt::format("{} {}", move.counter, name_of(move.direction)));
-  return fmt::format("Declared, and not seen: {}.", fmt::join(moves, ", "));
+  return fmt::format("Expected counter changes not seen: {}.", fmt::join(moves, ", "));
 }
 
 }  // namespace
@@ -263,6 +368,7 @@ std::string text_of(const ExperimentResults& experiment, const Explanation& e) {
   if (!e.counted) {
     if (e.differs) sentences.emplace_back("Counters would say why: run --counters.");
   } else {
+    sentences.push_back(misfit_sentence(e));
     sentences.push_back(bounds_sentence(e));
     if (e.differs) sentences.push_back(accounting_sentence(e));
     sentences.push_back(not_seen_sentence(e));
@@ -287,6 +393,7 @@ std::string summary_of(const std::vector<Explanation>& explanations) {
   };
   add(explained(Confidence::high), "explained with high confidence");
   add(explained(Confidence::medium), "explained with medium confidence");
+  add(explained(Confidence::low), "explained with low confidence");
   add(explained(Confidence::none), "not explained");
   add(uncounted, "without counters");
   add(same, "without a difference");

@@ -20,7 +20,7 @@ class ViewBuilder : public ViewColumns {
  public:
   using ViewColumns::ViewColumns;
 
-  ExperimentView build(std::optional<double> dram_bytes_per_s) {
+  ExperimentView build(const ExplanationBasis& basis) {
     add_title();
     add_identity();
     view().first_number = view().columns.size();
@@ -35,7 +35,7 @@ class ViewBuilder : public ViewColumns {
       add_numbers(metric, metric.substr(metric.find('.') + 1));
     add_notes();
     view().reading = printable(reading_of(experiment()));
-    add_explanations(dram_bytes_per_s);
+    add_explanations(basis);
     return take();
   }
 
@@ -72,9 +72,8 @@ class ViewBuilder : public ViewColumns {
   }
 
   // Without counters there is nothing to add to the reading.
-  void add_explanations(std::optional<double> dram_bytes_per_s) {
-    for (const Explanation& explanation :
-         explanations_of(experiment(), {dram_bytes_per_s, false})) {
+  void add_explanations(const ExplanationBasis& basis) {
+    for (const Explanation& explanation : explanations_of(experiment(), {basis, false})) {
       if (explanation.counted)
         view().explanations.push_back(printable(text_of(experiment(), explanation)));
     }
@@ -83,10 +82,10 @@ class ViewBuilder : public ViewColumns {
 
 }  // namespace
 
-std::vector<ExperimentView> views_of(const Table& table, std::optional<double> dram_bytes_per_s) {
+std::vector<ExperimentView> views_of(const Table& table, const ExplanationBasis& basis) {
   std::vector<ExperimentView> views;
   for (const ExperimentResults& experiment : experiments_of(table))
-    views.push_back(ViewBuilder(experiment).build(dram_bytes_per_s));
+    views.push_back(ViewBuilder(experiment).build(basis));
   return views;
 }
 
@@ -146,7 +145,7 @@ Page page_of(const Report& report) {
   if (!facts.empty()) page.head.push_back(fmt::format("{}", fmt::join(facts, " · ")));
   if (const auto& ceilings = report.provenance.ceilings)
     page.head.push_back(printable(fmt::format("predictions from {}", ceilings->source)));
-  page.experiments = views_of(report.table, report.provenance.device.memory_bytes_per_s);
+  page.experiments = views_of(report.table, explanation_basis(report));
   page.summary = summary_of(report);
   return page;
 }

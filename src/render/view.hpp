@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/least_times.hpp"
 #include "results/report.hpp"
 #include "results/results.hpp"
 
@@ -43,9 +44,7 @@ struct ExperimentView {
   std::vector<std::string> explanations;
 };
 
-/// `dram_bytes_per_s`: theoretical, of the device that was measured, where it is known.
-std::vector<ExperimentView> views_of(const Table& table,
-                                     std::optional<double> dram_bytes_per_s = std::nullopt);
+std::vector<ExperimentView> views_of(const Table& table, const ExplanationBasis& basis = {});
 
 /// The view without its table: what explanations stand under.
 ExperimentView heading_of(const ExperimentResults& experiment);

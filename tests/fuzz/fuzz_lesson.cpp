@@ -9,7 +9,7 @@ namespace {
 
 std::string rendered(std::string_view page) {
   static const Report report = test::sample_report(48, 8);
-  const LessonSource source{fake::registry(), report, "../results/all.json", 1e12};
+  const LessonSource source{fake::registry(), report, "../results/all.json", {}};
   return render_lesson(parse_lesson(page, "fuzz.md"), source);
 }
 

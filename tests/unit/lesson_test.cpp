@@ -108,13 +108,16 @@ std::string part(const std::string& marker, const std::vector<Measured>& measure
   report.complete = true;
   report.provenance.device.name = "Toy GPU";
   report.provenance.device.sm_count = 100;
+  report.provenance.device.compute_capability = "9.0";
+  report.provenance.device.sm_clock_max_mhz = 1000;
+  report.provenance.device.memory_bytes_per_s = 1e12;
   report.table.columns = columns();
   for (const Measured& m : measured)
     report.table.rows.push_back(row_of(m));
   const std::string start = "<!-- gpuexp: " + marker + " -->\n";
   const LessonPage page = parse_lesson(start + "old\n<!-- /gpuexp -->\n", "page.md");
-  const std::string text =
-      render_lesson(page, {toy_registry(), report, "../results/all.json", 1e12});
+  const std::string text = render_lesson(
+      page, {toy_registry(), report, "../results/all.json", explanation_basis(report)});
   const std::string end = "\n<!-- /gpuexp -->\n";
   REQUIRE(text.starts_with(start + "\n"));
   REQUIRE(text.ends_with(end));
@@ -132,7 +135,7 @@ std::string mistake(const std::string& marker) {
 
 std::map<std::string, double> reading(double bytes) {
   return {{"dram_read_bytes", bytes}, {"dram_write_bytes", 0},  {"l1_wavefronts", 1e4},
-          {"warp_instructions", 1e6}, {"issue_active_pct", 10}, {"tensor_active_pct", 0}};
+          {"warp_instructions", 1e6}, {"issue_active_pct", 10}, {"tensor_instructions", 0}};
 }
 
 const std::vector<Measured> kTwoSizes{
@@ -315,7 +318,8 @@ TEST_CASE("The reading is that of explain, and says what was not recorded", "[le
                            {"second", 1024, 25, "sizes", "cold", reading(2e7)}});
   CHECK_THAT(text, contains_text("- second is 4× (3.94 to 4.06) as fast as first (100.0 µs → 25.00 "
                                  "µs): 20 MB read from DRAM instead of 80 MB"));
-  CHECK_THAT(text, contains_text("The counters alone give 4×: high confidence.\n"));
+  CHECK_THAT(text, contains_text("The amounts alone give 4×, 100 % of the measured factor on a "
+                                 "logarithmic scale: high confidence.\n"));
   CHECK_THAT(part("reading toy", {{"first", 1024, 100}}),
              contains_text("- second: not recorded.\n"));
   CHECK_THAT(part("reading toy",

@@ -1,0 +1,272 @@
+#include "analysis/least_times.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "family/counters.hpp"
+#include "record/counter_columns.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+constexpr double kMicro = 1e6;
+constexpr double kSectorBytes = 32;
+constexpr double kWavefrontBytes = 128;
+constexpr double kSectorsPerWavefront = kWavefrontBytes / kSectorBytes;
+
+std::optional<SmRates> rates_for(const std::optional<std::string>& compute_capability) {
+  if (!compute_capability) return std::nullopt;
+  const auto point = compute_capability->find('.');
+  if (point == std::string::npos) return std::nullopt;
+  try {
+    return sm_rates(std::stoi(compute_capability->substr(0, point)),
+                    std::stoi(compute_capability->substr(point + 1)));
+  } catch (const std::logic_error&) {  // not a number, or not a known one
+    return std::nullopt;
+  }
+}
+
+Ceilings ceilings_of(const Provenance& provenance) {
+  Ceilings ceilings;
+  if (provenance.ceilings) {
+    for (const CeilingProvenance& c : provenance.ceilings->values) {
+      const CeilingTerm* term = find_ceiling_term(c.id);
+      const auto& figure = c.value ? c.value : c.datasheet;
+      if (term && figure && *figure > 0) term->of(ceilings) = term->scale * *figure;
+    }
+  }
+  DeviceSpec device;
+  device.memory_bytes_per_s = provenance.device.memory_bytes_per_s.value_or(0);
+  device.sm_clock_max_mhz = static_cast<double>(provenance.device.sm_clock_max_mhz.value_or(0));
+  return completed(ceilings, datasheet_ceilings(device));
+}
+
+std::optional<Mode> mode_of(const ResultRow& row) {
+  const std::string name = row.text("mode");
+  for (const Mode mode : {Mode::cold, Mode::warm, Mode::graph}) {
+    if (name == name_of(mode)) return mode;
+  }
+  return std::nullopt;
+}
+
+double launch_us(const ResultRow& row, const ExplanationBasis& basis) {
+  auto floor_us = row.number("floor_us");
+  const auto mode = mode_of(row);
+  if (!floor_us && mode) floor_us = basis.ceilings.floor_us(*mode);
+  const auto kernels = basis.kernels.find(row.text("key"));
+  const double more = kernels == basis.kernels.end() ? 0 : kernels->second - 1;
+  return floor_us.value_or(0) + more * basis.ceilings.floor_graph_us.value_or(0);
+}
+
+// A wavefront per four sectors that cp.async copied into shared memory. They are seen by what
+// lacks: the kernel reads in shared memory what it has loaded, and has stored little there. 0 where
+// it has stored it, or reads too little there.
+double copied_wavefronts(const ResultRow& row) {
+  const double loaded = count_of(row, "global_load_sectors").value_or(0) / kSectorsPerWavefront;
+  const double stored = count_of(row, "shared_store_wavefronts").value_or(0);
+  const double read = count_of(row, "shared_load_wavefronts").value_or(0);
+  const double copied = loaded - stored;
+  constexpr double kMost = 0.5;
+  return copied > kMost * loaded && read >= copied ? copied : 0;
+}
+
+// Counted ones, or at least those of shared memory and of the copies.
+std::optional<double> l1_wavefronts_of(const ResultRow& row) {
+  const auto counted = count_of(row, "l1_wavefronts");
+  const double copied = copied_wavefronts(row);
+  if (!counted || copied <= 0) return counted;
+  const double least = count_of(row, "shared_load_wavefronts").value_or(0) +
+                       count_of(row, "shared_store_wavefronts").value_or(0) + copied;
+  return std::max(*counted, least);
+}
+
+// The pipe on which the declared work takes longest, where that is what limits the row.
+std::optional<Pipe> pipe_of(const ResultRow& row) {
+  for (const char* column : {"measured_limit_by", "limit_by"}) {
+    const std::string limit = row.text(column);
+    for (int i = 0; i < kPipeCount; ++i) {
+      if (limit == name_of(static_cast<Pipe>(i))) return static_cast<Pipe>(i);
+    }
+  }
+  return std::nullopt;
+}
+
+// No mma.sync does more than m16n8k32; what does is wgmma.
+TensorPath path_of(double operations, double tensor_instructions) {
+  constexpr double kMostOfMmaSync = 2.0 * 16 * 8 * 32;
+  return operations > kMostOfMmaSync * tensor_instructions ? TensorPath::wgmma
+                                                           : TensorPath::mma_sync;
+}
+
+class LeastTimesOf {
+ public:
+  LeastTimesOf(const ResultRow& row, const ExplanationBasis& basis, double sm_share)
+      : row_(row), basis_(basis) {
+    times_.launch_us = launch_us(row, basis);
+    times_.sm_share = sm_share;
+    times_.sm_count = basis.sm_count;
+  }
+
+  LeastTimes all() {
+    add_memory();
+    add_l1();
+    if (basis_.sm_rates) add_instructions(*basis_.sm_rates);
+    add_operations();
+    add(Resource::blocks, row_.number("grid_blocks"), basis_.ceilings.blocks_per_s);
+    return std::move(times_);
+  }
+
+ private:
+  // `rate`: of the whole device, per second.
+  void add(Resource resource, const std::optional<double>& amount,
+           const std::optional<double>& rate) {
+    if (amount && rate && *rate > 0) add_seconds(resource, *amount, *amount / *rate);
+  }
+
+  void add_seconds(Resource resource, double amount, double seconds) {
+    const double share = is_of_sms(resource) ? times_.sm_share : 1;
+    if (share > 0) times_.of_resources.push_back({resource, amount, kMicro * seconds / share});
+  }
+
+  void add_memory() {
+    const Ceilings& c = basis_.ceilings;
+    const auto read = count_of(row_, "dram_read_bytes");
+    const auto written = count_of(row_, "dram_write_bytes");
+    const auto dram = read && written ? dram_seconds(c, *read, *written) : std::optional<double>();
+    if (dram) add_seconds(Resource::dram, *read + *written, *dram);
+    const auto sectors = count_of(row_, "l2_sectors");
+    const double stored =
+        std::min(count_of(row_, "global_store_sectors").value_or(0), sectors.value_or(0));
+    if (!sectors || !c.l2_read_bytes_per_s || !c.l2_write_bytes_per_s) return;
+    add_seconds(Resource::l2, *sectors,
+                kSectorBytes * ((*sectors - stored) / *c.l2_read_bytes_per_s +
+                                stored / *c.l2_write_bytes_per_s));
+  }
+
+  // Over all SMs, of so many per clock and SM.
+  std::optional<double> per_second(double per_clock) const {
+    if (!basis_.sm_count || !basis_.ceilings.sm_clock_hz) return std::nullopt;
+    return per_clock * *basis_.sm_count * *basis_.ceilings.sm_clock_hz;
+  }
+
+  void add_l1() {
+    const auto& shared = basis_.ceilings.shared_bytes_per_s;
+    add(Resource::l1_data, l1_wavefronts_of(row_),
+        shared ? std::optional(*shared / kWavefrontBytes) : per_second(1));
+    add(Resource::l1_tags, count_of(row_, "l1_tag_turns"), per_second(1));
+  }
+
+  void add_instructions(const SmRates& rates) {
+    add(Resource::issue, count_of(row_, "warp_instructions"), per_second(rates.issue));
+    add(Resource::fma, count_of(row_, "fma_instructions"), per_second(rates.fma));
+    add(Resource::alu, count_of(row_, "alu_instructions"), per_second(rates.alu));
+    add(Resource::fp64, count_of(row_, "fp64_instructions"), per_second(rates.fp64));
+    add(Resource::xu, count_of(row_, "xu_instructions"), per_second(rates.xu));
+  }
+
+  void add_operations() {
+    const auto operations = row_.number("operations");
+    const auto pipe = pipe_of(row_);
+    const auto instructions = count_of(row_, "tensor_instructions");
+    if (!operations || !pipe || !instructions) return;
+    const TensorPath path = path_of(*operations, *instructions);
+    add(Resource::operations, operations, basis_.ceilings.ops(*pipe, path));
+    times_.operations_on = name_of(*pipe);
+    if (times_.operations_on.starts_with("tensor"))
+      times_.operations_on += path == TensorPath::wgmma ? " by wgmma" : " by mma.sync";
+  }
+
+  const ResultRow& row_;
+  const ExplanationBasis& basis_;
+  LeastTimes times_;
+};
+
+}  // namespace
+
+std::optional<double> count_of(const ResultRow& row, std::string_view counter) {
+  return row.number(kCounterPrefix + std::string(counter));
+}
+
+bool is_counted(const ResultRow& row) {
+  return std::any_of(kCounters.begin(), kCounters.end(),
+                     [&](const Counter& c) { return count_of(row, c.id).has_value(); });
+}
+
+ExplanationBasis explanation_basis(const Report& report) {
+  const DeviceProvenance& device = report.provenance.device;
+  ExplanationBasis basis;
+  basis.ceilings = ceilings_of(report.provenance);
+  if (device.sm_count) basis.sm_count = static_cast<double>(*device.sm_count);
+  basis.sm_rates = rates_for(device.compute_capability);
+  const auto key = report.kernels.column("key");
+  for (const auto& kernel : report.kernels.rows) {
+    if (const auto* row = key ? std::get_if<std::string>(&kernel[*key]) : nullptr)
+      basis.kernels[*row] += 1;
+  }
+  return basis;
+}
+
+std::string_view name_of(Resource resource) {
+  switch (resource) {
+    case Resource::dram: return "dram";
+    case Resource::l2: return "l2";
+    case Resource::l1_data: return "l1_data";
+    case Resource::l1_tags: return "l1_tags";
+    case Resource::issue: return "issue";
+    case Resource::fma: return "fma";
+    case Resource::alu: return "alu";
+    case Resource::fp64: return "fp64";
+    case Resource::xu: return "xu";
+    case Resource::operations: return "operations";
+    case Resource::blocks: return "blocks";
+  }
+  return "";
+}
+
+bool is_of_sms(Resource resource) {
+  return resource != Resource::dram && resource != Resource::l2 && resource != Resource::blocks;
+}
+
+std::optional<LeastTime> LeastTimes::longest() const {
+  const auto longest = std::max_element(
+      of_resources.begin(), of_resources.end(),
+      [](const LeastTime& a, const LeastTime& b) { return a.time_us < b.time_us; });
+  return longest == of_resources.end() ? std::nullopt : std::optional(*longest);
+}
+
+bool has_grid(const ResultRow& row) {
+  return row.number("grid_blocks").value_or(0) > 0;
+}
+
+double sm_share_of(const ResultRow& row, const ExplanationBasis& basis, bool from_grid) {
+  constexpr double kWhole = 100;
+  const auto active_pct = count_of(row, "sm_active_pct");
+  if (!from_grid) return active_pct && *active_pct > 0 ? std::min(1.0, *active_pct / kWhole) : 1;
+  const auto blocks = row.number("grid_blocks");
+  if (!blocks || *blocks <= 0 || !basis.sm_count) return 1;
+  const double per_sm = *blocks / *basis.sm_count;
+  return per_sm / std::ceil(per_sm);
+}
+
+LeastTimes least_times(const ResultRow& row, const ExplanationBasis& basis, double sm_share) {
+  return LeastTimesOf(row, basis, sm_share).all();
+}
+
+bool says_what_binds(const ResultRow& row, const LeastTimes& times) {
+  const auto has = [&](Resource resource) {
+    return std::any_of(times.of_resources.begin(), times.of_resources.end(),
+                       [&](const LeastTime& t) { return t.resource == resource; });
+  };
+  return has(Resource::dram) && has(Resource::l1_data) && has(Resource::issue) &&
+         count_of(row, "tensor_instructions").has_value();
+}
+
+bool has_uncounted_copies(const ResultRow& row) {
+  return copied_wavefronts(row) > 0;
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,84 @@
+// What a row's counted amounts take at least on each resource of the device: amount over rate. The
+// measured time has no part in it, so that what it says can disagree with what was measured.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/ceilings.hpp"
+#include "results/report.hpp"
+#include "results/results.hpp"
+
+namespace gpuexp {
+
+/// The row's value of one of kCounters.
+std::optional<double> count_of(const ResultRow& row, std::string_view counter);
+/// Whether any of them was read.
+bool is_counted(const ResultRow& row);
+
+/// What amounts of a run's rows are divided by.
+struct ExplanationBasis {
+  Ceilings ceilings;               ///< measured; the datasheet's where nothing was measured
+  std::optional<double> sm_count;  ///< without it, resources of the SMs have no rate
+  std::optional<SmRates> sm_rates;
+  std::map<std::string, double> kernels;  ///< that a row launches, by its key; where counted
+};
+
+/// As the report has it.
+ExplanationBasis explanation_basis(const Report& report);
+
+enum class Resource { dram, l2, l1_data, l1_tags, issue, fma, alu, fp64, xu, operations, blocks };
+/// "dram", as in JSON.
+std::string_view name_of(Resource resource);
+/// Belongs to the SMs, so that SMs without a block take no part of the work on it.
+bool is_of_sms(Resource resource);
+
+struct LeastTime {
+  Resource resource;
+  double amount;
+  double time_us;
+};
+
+struct LeastTimes {
+  double launch_us = 0;  ///< of empty kernels in the row's mode, one behind the other
+  double sm_share = 1;   ///< SMs that have work, of all
+  std::optional<double> sm_count;
+  /// What the declared operations run on: "fp32", "tensor_bf16_fp32 by wgmma".
+  std::string operations_on;
+  std::vector<LeastTime> of_resources;
+
+  /// The longest; empty where nothing is known.
+  std::optional<LeastTime> longest() const;
+};
+
+/// The share of SMs that have work, on average over the launch. `from_grid`: blocks over those that
+/// a full last round of SMs would take, else cycles in which SMs had a block over all cycles, which
+/// counts ramps too. 1 where neither is known.
+double sm_share_of(const ResultRow& row, const ExplanationBasis& basis, bool from_grid);
+bool has_grid(const ResultRow& row);
+
+/// Amounts:
+/// - dram: bytes read and written;
+/// - l2: sectors between SMs and L2;
+/// - l1_data: wavefronts of the data stage of L1, 128 bytes each. Copies that cp.async makes into
+///   shared memory pass it uncounted: they take a wavefront per four sectors loaded at least;
+/// - l1_tags: wavefronts of its tag stage;
+/// - issue, fma, alu, fp64, xu: warp instructions;
+/// - operations: what the variant declares as work, on the pipe that limits it; instructions of
+///   tensor cores differ in size, operations do not;
+/// - blocks: that start.
+/// What the row's columns do not say, or what has no rate, is left out. Those of the SMs run on
+/// `sm_share` of them.
+LeastTimes least_times(const ResultRow& row, const ExplanationBasis& basis, double sm_share);
+
+/// Whether DRAM, L1 and the tensor cores were counted and have rates: without one of them a
+/// resource might take longest and not be seen.
+bool says_what_binds(const ResultRow& row, const LeastTimes& times);
+
+/// Whether counts of L1's data stage lack the copies of cp.async into shared memory.
+bool has_uncounted_copies(const ResultRow& row);
+
+}  // namespace gpuexp
