@@ -83,24 +83,18 @@ std::optional<Misfit> misfit_of(const Explanation& e, const ExplanationBasis& ba
   return of_dram;
 }
 
-// Both sides by one measure: where only one has a grid, by the cycles in which SMs had a block.
 void add_bounds(Explanation& e, const ExplanationBasis& basis) {
   e.misfit = misfit_of(e, basis);
   if (e.misfit && e.misfit->amount.resource != Resource::dram) return;
   const bool without_dram = e.misfit.has_value();
-  const bool from_grid = has_grid(e.reference) && has_grid(e.row);
-  const auto bound = [&](const ResultRow& row) {
-    return bound_of(row, basis, sm_share_of(row, basis, from_grid), without_dram);
-  };
-  const auto bound_on_all_sms = [&](const ResultRow& row) {
-    constexpr double kAllSms = 1;
-    return bound_of(row, basis, kAllSms, without_dram);
-  };
-  e.reference_bound = bound(e.reference);
-  e.bound = bound(e.row);
+  const SmShares at_work = sm_shares(e.reference, e.row, basis);
+  e.reference_bound = bound_of(e.reference, basis, at_work.reference, without_dram);
+  e.bound = bound_of(e.row, basis, at_work.row, without_dram);
   e.accounted = quotient_of_least(e.reference_bound, e.bound);
+  const SmShares all;
   e.accounted_without_idle_sms =
-      quotient_of_least(bound_on_all_sms(e.reference), bound_on_all_sms(e.row));
+      quotient_of_least(bound_of(e.reference, basis, all.reference, without_dram),
+                        bound_of(e.row, basis, all.row, without_dram));
 }
 
 // ---- what they account for
@@ -166,15 +160,16 @@ void explain_by_little(Explanation& e, const ExplanationBasis& basis) {
   const double factor = least_us(*e.reference_bound, *reference) / least_us(*e.bound, *row);
   const double slower_us = e.row_is_slower() ? row->least_us : reference->least_us;
   if (slower_us < kBoundShare * *e.slower().time_us() || !explains(factor, e.factor)) return;
-  e.latency = LatencyFactor{factor, reference, row};
+  e.latency = LatencyFactor{factor, reference, row, false};
   e.cause = Cause::latency;
   e.confidence = apart(factor, e.factor) <= kMediumFactor ? Confidence::medium : Confidence::low;
 }
 
-void explain_by_prediction(Explanation& e) {
+void explain_by_prediction(Explanation& e, const ExplanationBasis& basis) {
   if (!e.predicted || !is_predicted_well(e.reference) || !is_predicted_well(e.row)) return;
   if (!explains(*e.predicted, e.factor) || apart(*e.predicted, e.factor) > kMediumFactor) return;
-  e.latency = LatencyFactor{*e.predicted, std::nullopt, std::nullopt};
+  e.latency = LatencyFactor{*e.predicted, in_flight_of(e.reference, basis),
+                            in_flight_of(e.row, basis), true};
   e.cause = Cause::latency;
   e.confidence = Confidence::low;
 }
@@ -188,7 +183,7 @@ void find_cause(Explanation& e, const ExplanationBasis& basis) {
   if (!e.differs || !e.accounted || explain_by_amounts(e)) return;
   if (e.misfit || !leaves_room(e)) return;
   explain_by_little(e, basis);
-  if (e.cause == Cause::unknown) explain_by_prediction(e);
+  if (e.cause == Cause::unknown) explain_by_prediction(e, basis);
 }
 
 // ---- which counters belong to it

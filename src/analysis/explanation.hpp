@@ -80,11 +80,12 @@ struct InFlight {
   double least_us;  ///< of all loads, at the latency of an idle memory (Little's law)
 };
 
-/// The factor that latency accounts for, and where it is from.
+/// The factor that latency accounts for: by Little's law of the bytes in flight, or by predictions.
 struct LatencyFactor {
   double factor;
-  std::optional<InFlight> reference;  ///< both are there, or the factor is that of predictions
+  std::optional<InFlight> reference;
   std::optional<InFlight> row;
+  bool is_predicted;
 };
 
 /// One variant against its compare_to, at one problem in one mode.

@@ -238,18 +238,36 @@ std::optional<LeastTime> LeastTimes::longest() const {
   return longest == of_resources.end() ? std::nullopt : std::optional(*longest);
 }
 
-bool has_grid(const ResultRow& row) {
-  return row.number("grid_blocks").value_or(0) > 0;
-}
+namespace {
 
-double sm_share_of(const ResultRow& row, const ExplanationBasis& basis, bool from_grid) {
-  constexpr double kWhole = 100;
-  const auto active_pct = count_of(row, "sm_active_pct");
-  if (!from_grid) return active_pct && *active_pct > 0 ? std::min(1.0, *active_pct / kWhole) : 1;
+std::optional<double> share_from_grid(const ResultRow& row, const ExplanationBasis& basis) {
   const auto blocks = row.number("grid_blocks");
-  if (!blocks || *blocks <= 0 || !basis.sm_count) return 1;
+  if (!blocks || *blocks <= 0 || !basis.sm_count) return std::nullopt;
   const double per_sm = *blocks / *basis.sm_count;
   return per_sm / std::ceil(per_sm);
+}
+
+// Cycles of a launch count until its first blocks and after its last ones, too.
+std::optional<double> share_from_cycles(const ResultRow& row, const ExplanationBasis& basis) {
+  constexpr double kMostOfLaunch = 0.1;
+  constexpr double kWhole = 100;
+  const auto active_pct = count_of(row, "sm_active_pct");
+  const auto time_us = row.time_us();
+  if (!active_pct || *active_pct <= 0 || !time_us) return std::nullopt;
+  if (launch_us(row, basis) > kMostOfLaunch * *time_us) return std::nullopt;
+  return std::min(1.0, *active_pct / kWhole);
+}
+
+}  // namespace
+
+SmShares sm_shares(const ResultRow& reference, const ResultRow& row,
+                   const ExplanationBasis& basis) {
+  for (const auto share : {share_from_grid, share_from_cycles}) {
+    const auto of_reference = share(reference, basis);
+    const auto of_row = share(row, basis);
+    if (of_reference && of_row) return {*of_reference, *of_row};
+  }
+  return {};
 }
 
 LeastTimes least_times(const ResultRow& row, const ExplanationBasis& basis, double sm_share) {

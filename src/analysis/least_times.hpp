@@ -46,7 +46,7 @@ struct LeastTimes {
   double launch_us = 0;  ///< of empty kernels in the row's mode, one behind the other
   double sm_share = 1;   ///< SMs that have work, of all
   std::optional<double> sm_count;
-  /// What the declared operations run on: "fp32", "tensor_bf16_fp32 by wgmma".
+  /// What the declared operations run on: "fp32", "tensor_bf16_fp32 by wgmma"
   std::string operations_on;
   std::vector<LeastTime> of_resources;
 
@@ -54,11 +54,16 @@ struct LeastTimes {
   std::optional<LeastTime> longest() const;
 };
 
-/// The share of SMs that have work, on average over the launch. `from_grid`: blocks over those that
-/// a full last round of SMs would take, else cycles in which SMs had a block over all cycles, which
-/// counts ramps too. 1 where neither is known.
-double sm_share_of(const ResultRow& row, const ExplanationBasis& basis, bool from_grid);
-bool has_grid(const ResultRow& row);
+/// SMs that have work, of all, on average over the launch.
+struct SmShares {
+  double reference = 1;
+  double row = 1;
+};
+
+/// Both by one measure. From the grids: blocks over those that a full last round of SMs would take.
+/// Where one of them is not known: cycles in which SMs had a block over all cycles, if the launch
+/// is less than a tenth of both times. All SMs where neither says it.
+SmShares sm_shares(const ResultRow& reference, const ResultRow& row, const ExplanationBasis& basis);
 
 /// Amounts:
 /// - dram: bytes read and written;

@@ -170,10 +170,16 @@ std::string least_phrase(const ResultRow& row, const Bound& bound) {
   return text;
 }
 
+std::string resource_phrase(const Bound& bound) {
+  const Resource resource = bound.longest->resource;
+  if (resource != Resource::operations) return words_for(resource).name;
+  const std::string& pipe = bound.times.operations_on;
+  return pipe.starts_with("tensor") ? fmt::format("the tensor cores ({})", pipe)
+                                    : fmt::format("the {} pipes", pipe);
+}
+
 std::string bound_phrase(const ResultRow& row, const Bound& bound) {
-  const std::string resource = bound.longest->resource == Resource::operations
-                                   ? bound.times.operations_on
-                                   : words_for(bound.longest->resource).name;
+  const std::string resource = resource_phrase(bound);
   const std::string least = least_phrase(row, bound);
   if (bound.share >= kNearRate)
     return fmt::format("{} is bound by {}: {}", row.variant(), resource, least);
@@ -282,43 +288,47 @@ std::string accounted_sentence(const Explanation& e) {
   return text;
 }
 
-// "read_4b has 62 warps and 7.97 kB in flight per SM"
-std::string in_flight_phrase(const ResultRow& row, const InFlight& in_flight) {
-  return fmt::format("{} has {} warps and {} in flight per SM", row.variant(),
-                     significant(in_flight.warps_per_sm, 2),
-                     quantity_phrase(in_flight.bytes_per_sm, "B"));
-}
-
-std::string warps_phrase(const ResultRow& row) {
+// "read_4b has 62 warps and 7.97 kB in flight per SM"; without the bytes where they are not known.
+std::string in_flight_phrase(const ResultRow& row, const std::optional<InFlight>& in_flight) {
   const auto warps = count_of(row, "active_warps_per_sm");
-  return warps ? fmt::format("{} has {} warps per SM", row.variant(), significant(*warps, 2)) : "";
+  if (!warps) return "";
+  return fmt::format(
+      "{} has {} warps{} per SM", row.variant(), significant(*warps, 2),
+      in_flight ? fmt::format(" and {} in flight", quantity_phrase(in_flight->bytes_per_sm, "B"))
+                : "");
 }
 
-std::string latency_sentence(const Explanation& e) {
-  const LatencyFactor& latency = *e.latency;
-  const std::string gives =
-      fmt::format("{}: {} confidence.", factor_phrase(e, latency.factor), name_of(e.confidence));
-  if (latency.reference && latency.row) {
-    const InFlight& slower = e.row_is_slower() ? *latency.row : *latency.reference;
-    const InFlight& faster = e.row_is_slower() ? *latency.reference : *latency.row;
-    const ResultRow& other = e.row_is_slower() ? e.reference : e.row;
-    return fmt::format(
-        "The cause is latency: {}, whose loads take {} at DRAM's latency by Little's law; {}. That "
-        "gives {}",
-        in_flight_phrase(e.slower(), slower), time_text(slower.least_us),
-        in_flight_phrase(other, faster), gives);
-  }
-  std::vector<std::string> warps{warps_phrase(e.reference), warps_phrase(e.row)};
+std::string predicted_latency_phrase(const Explanation& e) {
+  std::vector<std::string> warps{in_flight_phrase(e.reference, e.latency->reference),
+                                 in_flight_phrase(e.row, e.latency->row)};
   warps.erase(std::remove(warps.begin(), warps.end(), ""), warps.end());
   return fmt::format(
       "What they leave is latency, waves or barriers{}{}{}: predict, which adds these to the "
-      "amounts, gives {}",
-      warps.empty() ? "" : " (", fmt::join(warps, ", "), warps.empty() ? "" : ")", gives);
+      "amounts, gives",
+      warps.empty() ? "" : " (", fmt::join(warps, ", "), warps.empty() ? "" : ")");
+}
+
+std::string littles_phrase(const Explanation& e) {
+  const auto& slower = e.row_is_slower() ? e.latency->row : e.latency->reference;
+  const auto& faster = e.row_is_slower() ? e.latency->reference : e.latency->row;
+  return fmt::format(
+      "The cause is latency: {}, whose loads take {} at DRAM's latency by Little's law; {}. That "
+      "gives",
+      in_flight_phrase(e.slower(), slower), time_text(slower->least_us),
+      in_flight_phrase(e.row_is_slower() ? e.reference : e.row, faster));
+}
+
+std::string latency_sentence(const Explanation& e) {
+  return fmt::format("{} {}: {} confidence.",
+                     e.latency->is_predicted ? predicted_latency_phrase(e) : littles_phrase(e),
+                     factor_phrase(e, e.latency->factor), name_of(e.confidence));
 }
 
 std::string unexplained_sentence(const Explanation& e) {
-  std::string text = fmt::format("The amounts alone give {}: they do not explain this difference",
-                                 factor_phrase(e, *e.accounted));
+  const bool is_bound = e.slower_bound()->share >= kBoundShare;
+  std::string text = fmt::format("The amounts alone give {}{}: they do not explain this difference",
+                                 factor_phrase(e, *e.accounted),
+                                 is_bound ? "" : " and take less than half of the longer time");
   if (is_near_floor(e.row) || is_near_floor(e.reference))
     text += ", and much of these times is the launch itself";
   if (e.predicted && !e.latency) {

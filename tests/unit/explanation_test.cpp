@@ -254,6 +254,8 @@ TEST_CASE("An amount that takes less than half of the time binds nothing", "[exp
   CHECK(r->explanations.at(0).confidence == Confidence::none);
   CHECK_THAT(r->text(), contains_text("no amount binds first: it needs DRAM most, where 400 MB "
                                       "take 400.0 µs of 1.000 ms"));
+  CHECK_THAT(r->text(), contains_text("The amounts alone give 2× and take less than half of the "
+                                      "longer time: they do not explain this difference."));
   const auto most = read({{"first", 1000, reading(6e8, 32)}, {"fast", 500, reading(3e8, 32)}});
   CHECK_THAT(most->text(),
              contains_text("first needs DRAM most: 600 MB take 600.0 µs of 1.000 ms"));
@@ -357,9 +359,11 @@ TEST_CASE("Tensor cores are compared by operations, whatever an instruction hold
   CHECK(least_us(r->experiments[0].rows[0], Resource::operations) == Approx(250));
   CHECK(least_us(r->experiments[0].rows[1], Resource::operations) == Approx(125));
   CHECK(*r->explanations.at(0).accounted == Approx(2));  // not 16
-  CHECK_THAT(r->text(), contains_text("first is bound by tensor_bf16_fp32 by mma.sync: 100 G "
-                                      "operations at 400 TFLOP/s take 250.0 µs of 280.0 µs"));
-  CHECK_THAT(r->text(), contains_text("by wgmma: 100 G operations at 800 TFLOP/s"));
+  CHECK_THAT(r->text(),
+             contains_text("first is bound by the tensor cores (tensor_bf16_fp32 by "
+                           "mma.sync): 100 G operations at 400 TFLOP/s take 250.0 µs of 280.0 "
+                           "µs"));
+  CHECK_THAT(r->text(), contains_text("by wgmma): 100 G operations at 800 TFLOP/s"));
   CHECK_THAT(r->text(), !contains_text("tensor instructions"));
   // Of a row that its arithmetic does not limit, the pipe is not known.
   Measured read_only = product("first", 280, 1e7);
@@ -534,12 +538,30 @@ TEST_CASE("A grid keeps SMs at work until its last round", "[explanation]") {
     Measured m{"first", 100, reading(1e6, 4)};
     m.numbers = {{"grid_blocks", blocks}};
     const auto r = read({m, {"b", 1, {}}});
-    return sm_share_of(r->experiments[0].rows[0], device(), true);
+    const ResultRow& row = r->experiments[0].rows[0];
+    return sm_shares(row, row, device()).row;
   };
   CHECK(share(24) == Approx(0.24));
   CHECK(share(100) == Approx(1));
   CHECK(share(101) == Approx(0.505));
   CHECK(share(10050) == Approx(100.5 / 101));
+}
+
+TEST_CASE("Cycles without a block are no idle SMs where the launch is much of the time",
+          "[explanation]") {
+  const auto short_one = [](const char* name, double us, double pct, double launch_us) {
+    Measured m{name, us, with(issuing(4e5), "sm_active_pct", pct)};
+    m.counters["l1_wavefronts"] = 1.2e5;
+    m.numbers = {{"floor_us", launch_us}};
+    return m;
+  };
+  const auto r = read({short_one("first", 4.4, 12, 2.8), short_one("fast", 4, 19, 2.8)});
+  CHECK(*r->explanations.at(0).accounted == Approx(1));
+  CHECK_THAT(r->text(), !contains_text("idle"));
+  CHECK_THAT(r->text(), !contains_text("SMs have work"));
+  CHECK(*read({short_one("first", 44, 12, 2.8), short_one("fast", 40, 19, 2.8)})
+             ->explanations.at(0)
+             .accounted > 1.1);
 }
 
 TEST_CASE("Rates come from the report: measured, else the datasheet's", "[explanation]") {

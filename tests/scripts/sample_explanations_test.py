@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""What docs/explaining.md says of the recorded results, held against the program. Argument: the program."""
+
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+import sample_explanations as sample  # noqa: E402
+
+SCRIPT = ROOT / "scripts" / "sample_explanations.py"
+RESULTS = ROOT / "docs" / "results" / "h200" / "all.json"
+GPUEXP = None
+
+
+def explanation(variant, factor, **more):
+    return {"experiment": "e", "family": "toy", "variant": variant, "parameters": {"n": 1}, "mode": "cold", "differs": True,
+            "factor": factor, "cause": "amounts", "confidence": "high", **more}
+
+
+class SampleTest(unittest.TestCase):
+    def test_differences_are_resolved_large_and_outside_divergence(self):
+        small, large, slower = explanation("a", 1.04), explanation("b", 1.06), explanation("c", 0.5)
+        noise = explanation("d", 2, differs=False)
+        lanes = explanation("e", 2, family="divergence")
+        found = sample.differences([small, large, slower, noise, lanes], 1.05)
+        self.assertEqual([e["variant"] for e in found], ["b", "c"])
+
+    def test_the_draw_depends_on_the_seed_and_not_on_what_is_said(self):
+        these = [explanation(f"v{i}", 2) for i in range(100)]
+        others = [explanation(f"v{i}", 2, confidence="none", cause="unknown") for i in range(99, -1, -1)]
+        names = [e["variant"] for e in sample.drawn(these, 40, 14)]
+        self.assertEqual(len(set(names)), 40)
+        self.assertEqual(names, [e["variant"] for e in sample.drawn(others, 40, 14)])
+        self.assertNotEqual(names, [e["variant"] for e in sample.drawn(these, 40, 15)])
+        self.assertEqual(len(sample.drawn(these[:3], 40, 14)), 3)
+
+
+class RecordedTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        text = subprocess.run([GPUEXP, "explain", RESULTS, "--all", "--json"], check=True, capture_output=True, text=True).stdout
+        cls.explanations = json.loads(text)["explanations"]
+        cls.found = sample.differences(cls.explanations, 1.05)
+        cls.page = (ROOT / "docs" / "explaining.md").read_text(encoding="utf-8")
+        cls.prose = " ".join(cls.page.split())
+        cls.directory = tempfile.TemporaryDirectory()
+        cls.file = Path(cls.directory.name) / "explanations.json"
+        cls.file.write_text(text, encoding="utf-8")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.directory.cleanup()
+
+    def test_four_fifths_are_explained(self):
+        explained = [e for e in self.found if e["confidence"] != "none"]
+        self.assertGreaterEqual(len(explained), 0.8 * len(self.found))
+
+    def test_the_page_has_the_figures(self):
+        counts = sample.counts(self.found)
+        by = lambda *keys: sum(n for key, n in counts.items() if key[0] in keys)
+        amounts = {c: counts["amounts", c] + counts["idle_sms", c] for c in ("high", "medium", "low")}
+        unknown = [e for e in self.found if e["cause"] == "unknown"]
+        number = lambda is_one: sum(1 for e in unknown if is_one(e))
+        explained = len(self.found) - len(unknown)
+        share = lambda n: round(100 * n / len(self.found))
+        for sentence in [
+            f"Of the {len(self.found)} differences above 5 % outside divergence in `docs/results/h200/all.json`, {explained} are "
+            f"explained ({share(explained)} %): {by('amounts')} by amounts and {by('idle_sms')} by idle SMs, {amounts['high']} of "
+            f"them with high confidence, {amounts['medium']} with medium, {amounts['low']} with low; {by('latency')} by latency, "
+            f"{counts['latency', 'low']} of them with low confidence",
+            f"By amounts and idle SMs alone it is {share(by('amounts', 'idle_sms'))} %.",
+            f"Of the {len(unknown)} that are not, {number(lambda e: e['experiment'] == 'matmul_tensor.load_width')} are unaligned "
+            f"tensor products, {number(lambda e: e['variant'] == 'async_stages')} `async_stages` against `warp_tile`, and "
+            f"{number(lambda e: e['misfit'])} have DRAM counters of another state.",
+        ]:
+            self.assertIn(sentence, self.prose)
+
+    def test_the_page_has_the_table(self):
+        rows = subprocess.run([sys.executable, SCRIPT, self.file, "--table"], check=True, capture_output=True,
+                              text=True).stdout.splitlines()
+        self.assertEqual(len(rows), 40)
+        lines = self.page.splitlines()
+        for row in rows:
+            line = [line for line in lines if line.startswith(row + " ")]
+            self.assertEqual(len(line), 1, row)
+            self.assertGreater(len(line[0]), len(row) + 3, "a verdict")
+
+    def one(self, variant, experiment, **parameters):
+        found = [e for e in self.explanations if e["variant"] == variant and e["experiment"] == experiment and e["mode"] == "warm"
+                 and all(e["parameters"][name] == value for name, value in parameters.items())]
+        self.assertEqual(len(found), 1)
+        return found[0]
+
+    def test_idle_sms_are_the_cause_at_1024(self):
+        cublas = self.one("cublas", "matmul.ladder", m=1024)
+        self.assertEqual((cublas["cause"], cublas["confidence"]), ("idle_sms", "high"))
+        self.assertIn("32 blocks leave 100 of 132 SMs idle", cublas["text"])
+        self.assertLess(cublas["accounted_factor_without_idle_sms"], 1)
+        for words in ("3.05×", "0.889×", "148.9 µs of 174.9 µs", "42.70 µs of 57.26 µs", "3.33×", "36.5 M", "41.5 M"):
+            self.assertIn(words, cublas["text"])
+            self.assertIn(words, self.page)
+
+    def test_counters_of_another_state_are_left_out(self):
+        strided = self.one("gather_strided", "coalescing.gather_from_cache", n=1048576)
+        self.assertEqual(strided["misfit"], "dram")
+        self.assertIn("The DRAM counters do not fit the timed launch and are left out", strided["text"])
+        self.assertNotEqual(strided["bound"]["resource"], "dram")
+        self.assertNotIn("read from DRAM instead", strided["text"])
+
+    def test_no_effect_is_cited(self):
+        for e in self.explanations:
+            for word in ("busy", "waiting for", "wait most", "stalled", "of issue slots used"):
+                self.assertNotIn(word, e["text"])
+
+
+if __name__ == "__main__":
+    GPUEXP = sys.argv.pop(1)
+    unittest.main()
