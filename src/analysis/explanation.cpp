@@ -20,8 +20,8 @@ constexpr double kHighBoundShare = 0.6;
 constexpr double kHighShare = 0.75;  // of the difference, on a logarithmic scale
 constexpr double kLeastShare = 0.5;  // of the difference, on a logarithmic scale
 constexpr double kMostShare = 2.0;   // likewise
-// Rates are measured, of cold caches; what L2 keeps of a warm launch, and cards of one kind, differ
-// by less. Rows whose counted state is that of the time reach 1.04.
+// Cards of one kind differ by less, and so does what L2 keeps of a warm launch that is far larger
+// (docs/explaining.md has how near rows come).
 constexpr double kMisfit = 1.10;
 
 double apart(double a, double b) {
@@ -46,10 +46,10 @@ std::optional<Bound> bound_of(const ResultRow& row, const ExplanationBasis& basi
   Bound bound;
   bound.times = least_times(row, basis, sm_share);
   const double rest_us = *row.time_us() - bound.times.launch_us;
-  if (!says_what_binds(row, bound.times) || rest_us <= 0) return std::nullopt;
+  if (!says_what_binds(row, bound.times)) return std::nullopt;
   if (without_dram) leave_out_dram(bound.times);
   bound.longest = bound.times.longest();
-  bound.share = bound.longest->time_us / rest_us;
+  bound.share = rest_us > 0 ? bound.longest->time_us / rest_us : 0;
   return bound;
 }
 

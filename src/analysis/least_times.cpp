@@ -59,7 +59,7 @@ double launch_us(const ResultRow& row, const ExplanationBasis& basis) {
   if (!floor_us && mode) floor_us = basis.ceilings.floor_us(*mode);
   const auto kernels = basis.kernels.find(row.text("key"));
   const double more = kernels == basis.kernels.end() ? 0 : kernels->second - 1;
-  return floor_us.value_or(0) + more * basis.ceilings.floor_graph_us.value_or(0);
+  return std::max(0.0, floor_us.value_or(0)) + more * basis.ceilings.floor_graph_us.value_or(0);
 }
 
 // A wavefront per four sectors that cp.async copied into shared memory. They are seen by what

@@ -2,6 +2,7 @@
 """What docs/explaining.md says of the recorded results, held against the program. Argument: the program."""
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -111,6 +112,20 @@ class RecordedTest(unittest.TestCase):
         self.assertIn("The DRAM counters do not fit the timed launch and are left out", strided["text"])
         self.assertNotEqual(strided["bound"]["resource"], "dram")
         self.assertNotIn("read from DRAM instead", strided["text"])
+
+    def test_the_page_says_how_near_rows_come_to_dram(self):
+        def most(mode):
+            shares = [t["least_time_us"] / (time_us - bound["launch_us"])
+                      for e in self.explanations if e["mode"] == mode and not e["misfit"]
+                      for bound, time_us in ((e["bound"], e["time_us"]), (e["compare_to_bound"], e["compare_to_time_us"]))
+                      for t in bound["least_times"] if t["resource"] == "dram"]
+            return f"{max(shares):.2f}"
+
+        self.assertIn(f"Rows measured cold reach {most('cold')} of a rate, warm ones without such a mismatch {most('warm')}.",
+                      self.prose)
+        strided = self.one("gather_strided", "coalescing.gather_from_cache", n=1048576)
+        found = re.search(r"left out: ([0-9.]+) MB of .* less the launch is ([0-9.]+) µs", strided["text"])
+        self.assertIn(f"would have moved {float(found[1]) / float(found[2]):.1f} TB/s from DRAM", self.prose)
 
     def test_no_effect_is_cited(self):
         for e in self.explanations:

@@ -510,6 +510,10 @@ TEST_CASE("The launch itself is named where it is much of the time", "[explanati
   Measured fast{"fast", 3, reading(1e4, 4)};
   fast.flags = "few_samples;near_floor";
   const auto r = read({{"first", 4, reading(1e4, 4)}, fast});
+  Measured all{"fast", 3, reading(1e4, 4)};
+  all.numbers = {{"floor_us", 3.1}};
+  CHECK_THAT(read({{"first", 4, reading(1e4, 4)}, all})->text(),
+             contains_text("no amount binds fast"));
   CHECK_THAT(r->text(), contains_text("do not explain this difference, and much of these times is "
                                       "the launch itself."));
 }
