@@ -1,9 +1,7 @@
 #include "analysis/explanation.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <limits>
 #include <map>
 
 #include "family/counters.hpp"

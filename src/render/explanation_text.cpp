@@ -324,6 +324,13 @@ std::string latency_sentence(const Explanation& e) {
                      factor_phrase(e, e.latency->factor), name_of(e.confidence));
 }
 
+// What is neither near a rate nor explained waits; how many warps it has to hide that is known.
+std::string near_no_rate_phrase(const ResultRow& slower) {
+  const auto warps = count_of(slower, "active_warps_per_sm");
+  return fmt::format("; {}{} is near no rate that is known: latency is likely", slower.variant(),
+                     warps ? fmt::format(", with {} warps per SM,", significant(*warps, 2)) : "");
+}
+
 std::string unexplained_sentence(const Explanation& e) {
   const bool is_bound = e.slower_bound()->share >= kBoundShare;
   std::string text = fmt::format("The amounts alone give {}{}: they do not explain this difference",
@@ -331,6 +338,7 @@ std::string unexplained_sentence(const Explanation& e) {
                                  is_bound ? "" : " and take less than half of the longer time");
   if (is_near_floor(e.row) || is_near_floor(e.reference))
     text += ", and much of these times is the launch itself";
+  if (!e.latency && e.slower_bound()->share < kNearRate) text += near_no_rate_phrase(e.slower());
   if (e.predicted && !e.latency) {
     text += fmt::format("; predict, which knows latencies too, gives {}",
                         factor_phrase(e, *e.predicted));

@@ -234,7 +234,7 @@ TEST_CASE("Counters that did not change explain nothing, near as the factors may
   CHECK(r->explanations.at(0).confidence == Confidence::none);
   CHECK(r->explanations.at(0).cause == Cause::unknown);
   CHECK_THAT(r->text(),
-             contains_text("The amounts alone give 1×: they do not explain this difference."));
+             contains_text("The amounts alone give 1×: they do not explain this difference;"));
 }
 
 TEST_CASE("Amounts that changed far more than the time explain nothing", "[explanation]") {
@@ -255,7 +255,7 @@ TEST_CASE("An amount that takes less than half of the time binds nothing", "[exp
   CHECK_THAT(r->text(), contains_text("no amount binds first: it needs DRAM most, where 400 MB "
                                       "take 400.0 µs of 1.000 ms"));
   CHECK_THAT(r->text(), contains_text("The amounts alone give 2× and take less than half of the "
-                                      "longer time: they do not explain this difference."));
+                                      "longer time: they do not explain this difference;"));
   const auto most = read({{"first", 1000, reading(6e8, 32)}, {"fast", 500, reading(3e8, 32)}});
   CHECK_THAT(most->text(),
              contains_text("first needs DRAM most: 600 MB take 600.0 µs of 1.000 ms"));
@@ -497,6 +497,22 @@ TEST_CASE("What amounts leave, predictions may explain, with low confidence", "[
   CHECK_FALSE(read({first, {"wide", 100}})->explanations.at(0).predicted.has_value());
 }
 
+TEST_CASE("What is near no rate and not explained is left to latency, with its warps",
+          "[explanation]") {
+  const auto text = [](double bytes) {
+    return read({{"first", 1000, with(reading(bytes, 4), "active_warps_per_sm", 8)},
+                 {"wide", 800, reading(bytes, 4)}})
+        ->text();
+  };
+  CHECK_THAT(text(6e8),
+             contains_text("; first, with 8 warps per SM, is near no rate that is known: "
+                           "latency is likely."));
+  CHECK_THAT(text(8.1e8), !contains_text("latency"));
+  CHECK(read({{"first", 1000, reading(6e8, 4)}, {"wide", 800, reading(6e8, 4)}})
+            ->explanations.at(0)
+            .cause == Cause::unknown);
+}
+
 TEST_CASE("Latency is no cause where the slower variant's amounts take more of its time",
           "[explanation]") {
   Measured first{"first", 108, reading(9e7, 4)};
@@ -515,7 +531,7 @@ TEST_CASE("The launch itself is named where it is much of the time", "[explanati
   CHECK_THAT(read({{"first", 4, reading(1e4, 4)}, all})->text(),
              contains_text("no amount binds fast"));
   CHECK_THAT(r->text(), contains_text("do not explain this difference, and much of these times is "
-                                      "the launch itself."));
+                                      "the launch itself;"));
 }
 
 TEST_CASE("L1's stages, L2 and pipes take what was counted at their rates", "[explanation]") {
