@@ -157,6 +157,7 @@ std::string idle_phrase(const ResultRow& row, const LeastTimes& times) {
 // "151 M warp instructions take 145 µs of 175 µs, as 32 blocks leave 100 of 132 SMs idle"
 std::string least_phrase(const ResultRow& row, const Bound& bound) {
   constexpr double kMostSms = 0.9;
+  constexpr double kMuchOfLaunch = 0.2;
   const LeastTime& longest = *bound.longest;
   const std::string amount = longest.resource == Resource::operations
                                  ? operations_phrase(longest, bound.times)
@@ -165,6 +166,8 @@ std::string least_phrase(const ResultRow& row, const Bound& bound) {
   std::string text = is_all ? fmt::format("{} take all of {}", amount, time_phrase(row))
                             : fmt::format("{} take {} of {}", amount, time_text(longest.time_us),
                                           time_phrase(row));
+  if (bound.times.launch_us >= kMuchOfLaunch * *row.time_us())
+    text += fmt::format(", of which the launch takes {}", time_text(bound.times.launch_us));
   if (is_of_sms(longest.resource) && bound.times.sm_share < kMostSms)
     text += fmt::format(", as {}", idle_phrase(row, bound.times));
   return text;

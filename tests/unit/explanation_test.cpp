@@ -445,6 +445,10 @@ TEST_CASE("Blocks that start and launches are amounts", "[explanation]") {
   const auto launched = read({first, fused}, launches);
   CHECK(*launched->explanations.at(0).accounted == Approx((4 + 20 + 10) / 14.0));
   CHECK(launched->explanations.at(0).confidence == Confidence::high);
+  CHECK_THAT(launched->text(), contains_text("10 MB take 10.00 µs of 35.00 µs, of which the launch "
+                                             "takes 24.00 µs; fused is bound by DRAM"));
+  first.time_us = 350;
+  CHECK_THAT(read({first, fused}, launches)->text(), contains_text("of 350.0 µs; fused"));
 }
 
 // ---- latency
