@@ -704,10 +704,9 @@ Variant cublas_sgemm() {
                    "of instructions and the choice of tiles.");
   v.is_vendor = true;
   v.unavailable = cublas::unavailable;
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    cublas::gemm(
-        {cublas::Compute::fp32, DataType::fp32, DataType::fp32, p.m, p.n, p.k, d.a, d.b, d.c},
-        x.device, x.stream);
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    return cublas::gemm(
+        {cublas::Compute::fp32, DataType::fp32, DataType::fp32, p.m, p.n, p.k, d.a, d.b, d.c});
   };
   return v;
 }
@@ -727,13 +726,14 @@ Family declare() {
       .input("b", &Data::b, [](const Problem& p) { return p.k * p.n; })
       .output("c", &Data::c, [](const Problem& p) { return p.m * p.n; });
   f.outputs = [](const Problem& p) { return Extent{p.m, p.n, 1}; };
-  f.prepare = [](const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
-    fill_uniform(d.a, p.m * p.k, stream_seed(seed, 0), stream);
-    fill_uniform(d.b, p.k * p.n, stream_seed(seed, 1), stream);
+  f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
+    Steps steps;
+    steps += fill_uniform(d.a, p.m * p.k, stream_seed(seed, 0));
+    steps += fill_uniform(d.b, p.k * p.n, stream_seed(seed, 1));
+    return steps;
   };
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
-                   Stream stream) {
-    evaluate_gemm(operands(p, d), AbsoluteBound{}, out[0], stream);
+  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    return evaluate_gemm(operands(p, d), AbsoluteBound{}, out[0]);
   };
   f.host_reference = host_reference;
   f.tolerance_derivation =

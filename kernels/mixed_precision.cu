@@ -80,11 +80,13 @@ struct Activations {
   }
 };
 
-void prepare(const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  Steps steps;
   const std::uint64_t s = stream_seed(seed, 0);
-  fill(d.x_fp32, p.n, Activations<float>{s}, stream);
-  fill(d.x_fp16, p.n, Activations<__half>{s}, stream);
-  fill(d.x_bf16, p.n, Activations<__nv_bfloat16>{s}, stream);
+  steps += fill(d.x_fp32, p.n, Activations<float>{s});
+  steps += fill(d.x_fp16, p.n, Activations<__half>{s});
+  steps += fill(d.x_bf16, p.n, Activations<__nv_bfloat16>{s});
+  return steps;
 }
 
 // ---- the plain reference ------------------------------------------------------------------------
@@ -112,23 +114,25 @@ struct ReferenceActivation {
   }
 };
 
-void reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
-               Stream stream) {
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  Steps steps;
   if (out[kYFp32])
-    evaluate_reference(out[kYFp32], p.n, ReferenceActivation<float>{p.op, d.x_fp32}, stream);
+    steps += evaluate_reference(out[kYFp32], p.n, ReferenceActivation<float>{p.op, d.x_fp32});
   if (out[kYFp16])
-    evaluate_reference(out[kYFp16], p.n, ReferenceActivation<__half>{p.op, d.x_fp16}, stream);
+    steps += evaluate_reference(out[kYFp16], p.n, ReferenceActivation<__half>{p.op, d.x_fp16});
   if (out[kYBf16])
-    evaluate_reference(out[kYBf16], p.n, ReferenceActivation<__nv_bfloat16>{p.op, d.x_bf16},
-                       stream);
+    steps +=
+        evaluate_reference(out[kYBf16], p.n, ReferenceActivation<__nv_bfloat16>{p.op, d.x_bf16});
+  return steps;
 }
 
 // What every type would give had x not been rounded to it.
-void accuracy_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
-                        Stream stream) {
+Steps accuracy_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  Steps steps;
   for (const ReferenceView& view : out) {
-    if (view) evaluate_reference(view, p.n, ReferenceActivation<float>{p.op, d.x_fp32}, stream);
+    if (view) steps += evaluate_reference(view, p.n, ReferenceActivation<float>{p.op, d.x_fp32});
   }
+  return steps;
 }
 
 template <class T>
@@ -268,20 +272,16 @@ Variant elementwise(std::string id, Kernel<T> (*kernel_of)(Op), std::int64_t til
   Variant v;
   v.id = std::move(id);
   v.writes = {Storage<T>::kOutput};
-  v.shapes = [kernel_of, tile](const Problem& p, const DeviceSpec&) {
-    Shape s;
-    s.kernel = kernel_address(kernel_of(p.op));
-    s.block = {kBlock, 1, 1};
-    s.tile = {tile, 1, 1};
-    s.grid = {ceil_div(p.n, tile), 1, 1};
-    return std::vector<Shape>{s};
-  };
   v.work = work<T>;
   v.traffic = [tile, elements, executed](const Problem& p, const DeviceSpec& device) {
     return traffic<T>(p, device, tile, elements, executed[static_cast<std::size_t>(p.op)]);
   };
-  v.launch = [kernel_of](const Problem& p, const Data& d, const LaunchContext& x) {
-    launch(kernel_of(p.op), x.shapes[0], x.stream, p.n, Storage<T>::x(d), Storage<T>::y(d));
+  v.launch = [kernel_of, tile](const Problem& p, const Data& d, const LaunchContext& x) {
+    Shape s;
+    s.block = {kBlock, 1, 1};
+    s.tile = {tile, 1, 1};
+    s.grid = {ceil_div(p.n, tile), 1, 1};
+    return launch(kernel_of(p.op), s, p.n, Storage<T>::x(d), Storage<T>::y(d));
   };
   return v;
 }
@@ -432,7 +432,7 @@ Family declare() {
       .output("y_bf16", &Data::y_bf16, n,
               [](const Problem& p) { return tolerance(p, DataType::bf16); });
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
-  f.prepare = prepare;
+  f.inputs = inputs;
   f.reference = reference;
   f.host_reference = host_reference;
   f.accuracy_reference = accuracy_reference;

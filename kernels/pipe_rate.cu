@@ -131,17 +131,19 @@ struct Number<std::uint32_t> {
   }
 };
 
-void prepare(const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  Steps steps;
   with_type(p, [&](auto x) {
     using T = decltype(x);
     const auto make = [&](void* out, int count, Input input) {
       const std::uint64_t own_seed = stream_seed(seed, static_cast<std::uint64_t>(input));
-      fill(static_cast<T*>(out), count, Number<T>{own_seed, input}, stream);
+      steps += fill(static_cast<T*>(out), count, Number<T>{own_seed, input});
     };
     make(d.start, block_chains(p), Input::start);
     make(d.c, factors(p), Input::c);
     make(d.d, factors(p), Input::d);
   });
+  return steps;
 }
 
 // ---- the plain reference
@@ -194,15 +196,17 @@ struct LikeFirstBlock {
   __device__ ReferenceElement operator()(std::int64_t i) const { return {first[i % chains], 0.0}; }
 };
 
-void reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
-               Stream stream) {
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  Steps steps;
   const int chains = block_chains(p);
   with_type(p, [&](auto x) {
     using T = decltype(x);
-    evaluate_reference(out[0], chains, FirstBlock<T>{{d.start, d.c, d.d, p.steps}}, stream);
+    steps += evaluate_reference(out[0], chains, FirstBlock<T>{{d.start, d.c, d.d, p.steps}});
   });
   const ReferenceView others{out[0].value + chains, out[0].magnitude + chains};
-  evaluate_reference(others, (p.blocks - 1) * chains, LikeFirstBlock{out[0].value, chains}, stream);
+  steps +=
+      evaluate_reference(others, (p.blocks - 1) * chains, LikeFirstBlock{out[0].value, chains});
+  return steps;
 }
 
 void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
@@ -294,17 +298,13 @@ Variant fma_chains() {
       "every scheduler has 128 of them to choose from, and issues one per clock where the pipe "
       "takes a whole warp, one per two clocks where it takes half of one. It saturates that pipe: "
       "sm__inst_executed_pipe_fma, _fp64 or _fmaheavy over cycles is at its peak.";
-  v.shapes = [](const Problem& p, const DeviceSpec&) {
+  v.work = work;
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     Shape s;
-    s.kernel = kernel_address(fma_chains_for(p));
     s.block = {kBlock, 1, 1};
     s.grid = {p.blocks, 1, 1};
     s.tile = {block_chains(p), 1, 1};
-    return std::vector<Shape>{s};
-  };
-  v.work = work;
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    launch(fma_chains_for(p), x.shapes[0], x.stream, d.start, d.c, d.d, d.out, p.steps);
+    return launch(fma_chains_for(p), s, d.start, d.c, d.d, d.out, p.steps);
   };
   return v;
 }
@@ -332,7 +332,7 @@ Family declare() {
       .input("d", &Data::d, type, factors)
       .output("out", &Data::out, type, [](const Problem& p) { return p.blocks * block_chains(p); });
   f.outputs = [](const Problem& p) { return Extent{p.blocks * block_chains(p), 1, 1}; };
-  f.prepare = prepare;
+  f.inputs = inputs;
   f.reference = reference;
   f.host_reference = host_reference;
   f.tolerance_derivation =

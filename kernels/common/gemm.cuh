@@ -47,7 +47,6 @@ struct TiledKernel {
   /// For a C of m×n; the grid's x runs over its rows and y over its columns.
   Shape shape(std::int64_t m, std::int64_t n) const {
     Shape s;
-    s.kernel = kernel_address(kernel);
     s.block = block;
     s.tile = tile;
     s.grid = {ceil_div(m, tile.x), ceil_div(n, tile.y), 1};
@@ -60,11 +59,9 @@ struct TiledKernel {
 /// problem of m×n and data a, b and c.
 template <class Variant, class KernelFor>
 Variant with_tiles(Variant v, KernelFor kernel_for) {
-  v.shapes = [kernel_for](const auto& p, const DeviceSpec&) {
-    return std::vector<Shape>{kernel_for(p).shape(p.m, p.n)};
-  };
-  v.launch = [kernel_for](const auto& p, const auto& d, const LaunchContext& x) {
-    launch(kernel_for(p).kernel, x.shapes[0], x.stream, p, d.a, d.b, d.c);
+  v.launch = [kernel_for](const auto& p, const auto& d, const LaunchContext&) {
+    const auto tiled = kernel_for(p);
+    return launch(tiled.kernel, tiled.shape(p.m, p.n), p, d.a, d.b, d.c);
   };
   return v;
 }
@@ -179,9 +176,8 @@ struct GemmReference {
 
 /// The reference of a row-major C without gaps.
 template <class T, class Bound>
-void evaluate_gemm(const GemmOperands<T>& x, const Bound& bound, const ReferenceView& out,
-                   Stream stream) {
-  evaluate_reference(out, x.m * x.n, detail::GemmReference<T, Bound>{x, bound}, stream);
+Steps evaluate_gemm(const GemmOperands<T>& x, const Bound& bound, const ReferenceView& out) {
+  return evaluate_reference(out, x.m * x.n, detail::GemmReference<T, Bound>{x, bound});
 }
 
 /// The same by host loops that share nothing with the device's. index(row, column) is where the

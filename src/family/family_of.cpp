@@ -83,6 +83,9 @@ Family FamilyDeclaration::declared(MakeStruct make_problem, MakeStruct make_data
       binders[i](data.get(), pointers.at(i));
     return data;
   };
+  const auto unbound = family.make_data(std::vector<void*>(binders_.size(), nullptr));
+  for (Variant& variant : family.variants)
+    variant.unbound_data = unbound;
   return family;
 }
 

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "gpu/launcher.hpp"
+
 namespace gpuexp {
 
 namespace {
@@ -116,7 +118,7 @@ Verifier::References Verifier::evaluate(const std::vector<std::size_t>& outputs,
     views.push_back(asked ? references.try_emplace(i, b.count(problem_)).first->second.view()
                           : ReferenceView{});
   }
-  reference(problem_, copy.data(), views, stream.get());
+  enqueue(reference(problem_, copy.data(), views), stream);
   return references;
 }
 

@@ -124,7 +124,7 @@ TEST_CASE("registers in the generated table are those that the driver reports", 
     for (const Values& values : choice_combinations(family)) {
       const auto problem = family.make_problem(values);
       for (const Variant& variant : family.variants) {
-        if (!variant.shapes || device.compute_capability() < variant.min_compute_capability)
+        if (variant.is_vendor || device.compute_capability() < variant.min_compute_capability)
           continue;
         if (variant.unsupported && variant.unsupported(problem.get(), device)) continue;
         for (const Shape& shape : variant.shapes(problem.get(), device)) {
@@ -275,12 +275,16 @@ TEST_CASE("planted: a race in shared memory", "[.planted][racecheck]") {
 }
 
 TEST_CASE("a gate that a launch waits behind opens itself, and the cell says why", "[engine]") {
-  const BrokenRun run({"right", "waits", "waits_undeclared"});
+  const BrokenRun run({"right", "waits", "waits_undeclared", "waits_on_host_clock"});
   CHECK(run.row("right").traits->gated);
   CHECK(run.row("waits").status == Status::passed);
   CHECK(!run.row("waits").traits->gated);
+  CHECK(run.row("waits_on_host_clock").status == Status::passed);
+  CHECK(!run.row("waits_on_host_clock").traits->gated);
+  // The host's clock has the way to the GPU and back in it.
+  CHECK(run.row("waits_on_host_clock").time_us->median > run.row("right").time_us->median);
   CHECK(run.row("waits_undeclared").status == Status::failed);
-  CHECK_THAT(run.row("waits_undeclared").reason, contains_text("declares `synchronizes`"));
+  CHECK_THAT(run.row("waits_undeclared").reason, contains_text("declares Timing::ungated"));
 }
 
 TEST_CASE("every mode verifies, times and says how", "[engine]") {

@@ -104,7 +104,8 @@ TEST_CASE("shapes cover the problem and stay within CUDA's limits") {
       const auto problem = family.make_problem(values);
       for (const DeviceSpecFile& device : devices()) {
         for (const Variant& variant : family.variants) {
-          if (!variant.shapes || !supported(family, variant, problem.get(), device.spec)) continue;
+          if (variant.is_vendor || !supported(family, variant, problem.get(), device.spec))
+            continue;
           INFO(family.id << "/" << variant.id << " " << describe(family, values) << " on "
                          << device.spec.id);
           const auto shapes = variant.shapes(problem.get(), device.spec);
@@ -143,7 +144,7 @@ std::vector<KernelResources::Found> found_kernels(const Family& family, const Va
                                                   const DeviceSpec& device) {
   std::vector<KernelResources::Found> kernels;
   const auto problem = family.make_problem(choice_combinations(family).front());
-  if (!variant.shapes || !supported(family, variant, problem.get(), device)) return kernels;
+  if (variant.is_vendor || !supported(family, variant, problem.get(), device)) return kernels;
   for (const Shape& shape : variant.shapes(problem.get(), device)) {
     INFO(family.id << "/" << variant.id);
     const auto found = resources().find(shape.kernel, device.compute_capability());
@@ -248,7 +249,7 @@ TEST_CASE("the machine code is what the lessons say of it") {
     const Family* matmul = Registry::global().find("matmul");
     REQUIRE(matmul != nullptr);
     for (const Variant& variant : matmul->variants) {
-      if (!variant.shapes) continue;
+      if (variant.is_vendor) continue;
       INFO(variant.id);
       const Classes rung("matmul", variant.id.c_str());
       CHECK(rung["FFMA"] > 0);
