@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 const fs::path kSource = GPUEXP_SOURCE_DIR;
 
-const std::vector<Family>& families() {
+const std::list<Family>& families() {
   return Registry::global().families();
 }
 
