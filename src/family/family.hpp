@@ -18,6 +18,7 @@
 #include "base/types.hpp"
 #include "device/device_spec.hpp"
 #include "family/move.hpp"
+#include "family/tolerance.hpp"
 #include "family/traffic.hpp"
 
 struct CUstream_st;  // cudaStream_t without the CUDA headers
@@ -158,13 +159,6 @@ struct ReferenceView {
   double* value = nullptr;
   double* magnitude = nullptr;
   explicit operator bool() const { return value != nullptr; }
-};
-
-/// An element passes when got == value (so that an expected infinity passes) or
-/// |got - value| <= absolute + relative × magnitude; NaN never passes.
-struct Tolerance {
-  double relative = 0;
-  double absolute = 0;
 };
 
 enum class BufferRole { input, output };
