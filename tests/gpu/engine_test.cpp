@@ -18,7 +18,7 @@
 #include "gpu/resources.hpp"
 #include "gpu/sm_clock.hpp"
 #include "run/runner.hpp"
-#include "support/catch.hpp"
+#include "support/skip.hpp"
 #include "support/small_problems.hpp"
 #include "worker/remote_executor.hpp"
 
@@ -109,12 +109,12 @@ TEST_CASE("wrong results are rejected and carry no time", "[engine]") {
              contains_text("32 of 1000 elements are wrong; first y[32]"));
 }
 
-TEST_CASE("registers in the generated table are those that the driver reports", "[engine]") {
+TEST_CASE("registers in the generated table are those that the driver reports",
+          "[engine][machine_code]") {
   std::size_t count = 0;
   const KernelResource* table = kernel_resource_table(count);
   if (count == 0) {
-    WARN("built without cuobjdump: the kernel resource table is empty");
-    return;
+    return skip(Tier::machine_code, "built without cuobjdump: the kernel resource table is empty");
   }
   const KernelResources resources(table, count);
   const DeviceSpec device = query_device(0, {}).spec;
@@ -158,8 +158,7 @@ TEST_CASE("counters of a launch are those that its addresses make", "[engine][co
   const std::vector<std::string> metrics = metrics_of(counters);
   const CounterSupport support = executor->counter_support(metrics);
   if (!support.unavailable.empty()) {
-    WARN("no hardware counters here: " << support.unavailable);
-    return;
+    return skip(Tier::gpu, "no hardware counters here: " + support.unavailable);
   }
   CHECK(support.unknown.empty());
   CHECK(executor->counter_support({"lts__nothing.sum"}).unknown ==
@@ -203,7 +202,7 @@ TEST_CASE("counters of a launch are those that its addresses make", "[engine][co
 TEST_CASE("freed memory stays with the process and is used again", "[engine]") {
   int pools = 0;
   GPUEXP_CUDA(cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, 0));
-  if (pools == 0) return;
+  if (pools == 0) return skip(Tier::hardware, "the device has no memory pools");
   const auto free_bytes = [] {
     std::size_t free = 0;
     std::size_t total = 0;
