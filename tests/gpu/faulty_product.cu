@@ -1,6 +1,7 @@
 #include "gpu/faulty_product.hpp"
 #include "kernels/common/gemm.cuh"
 #include "kernels/common/random.cuh"
+#include "kernels/common/types.cuh"
 
 namespace gpuexp::test::faulty_product {
 
