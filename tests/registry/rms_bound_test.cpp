@@ -2,8 +2,11 @@
 // host computes them: what each rounds, step by step, on a sample of elements.
 #include <array>
 #include <cmath>
+#include <fstream>
 #include <map>
 #include <random>
+
+#include <nlohmann/json.hpp>
 
 #include "family/registry.hpp"
 #include "support/catch.hpp"
@@ -367,6 +370,41 @@ TEST_CASE("whoever allows an error bounds its RMS, and says why") {
     }
     INFO(family.id);
     CHECK((family.tolerance_derivation.find("The RMS error") != std::string::npos) == allows);
+  }
+}
+
+/// The value of a parameter as a recorded row has it.
+Value recorded_value(const Parameter& parameter, const nlohmann::json& row) {
+  const nlohmann::json& value = row.at("param." + parameter.name);
+  if (std::holds_alternative<std::string>(parameter.default_value)) return value.get<std::string>();
+  if (std::holds_alternative<double>(parameter.default_value)) return value.get<double>();
+  return value.get<std::int64_t>();
+}
+
+// Where results are not compared with unrounded inputs, error_rms_rel is what the bound is about.
+TEST_CASE("what was recorded on a GPU stays within the RMS bounds") {
+  std::ifstream in(std::string(GPUEXP_SOURCE_DIR) + "/docs/results/h200/all.json");
+  const auto report = nlohmann::json::parse(in);
+  std::map<std::string, double> worst;
+  for (const auto& row : report.at("rows")) {
+    const Family& family = family_of(row.at("family").get<std::string>().c_str());
+    if (family.accuracy_reference || !family.tolerance || row.at("error_rms_rel").is_null())
+      continue;
+    Values values;
+    for (const Parameter& parameter : family.parameters)
+      values.push_back(recorded_value(parameter, row));
+    const auto problem = family.make_problem(values);
+    const Tolerance t = family.tolerance(problem.get());
+    if (t.rms_relative == 0 || t.rms_absolute > 0) continue;
+    INFO(row.at("key"));
+    const double over = row.at("error_rms_rel").get<double>() / t.rms_relative;
+    CHECK(over < 0.55);
+    worst[family.id] = std::max(worst[family.id], over);
+  }
+  // Models of which nobody would notice that they are far too wide.
+  for (const char* id : {"matmul", "struct_layout", "wave_quantization", "alignment"}) {
+    INFO(id);
+    CHECK(worst[id] > 0.4);
   }
 }
 
