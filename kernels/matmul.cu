@@ -736,16 +736,8 @@ Family declare() {
     return evaluate_gemm(operands(p, d), AbsoluteBound{}, out[0]);
   };
   f.host_reference = host_reference;
-  f.tolerance_derivation =
-      "Summing K products in fp32 in any order errs by at most K·u·Σ|a·b| (u = 2^-24); roundings "
-      "of random sign make it λ·√K·u·Σ|a·b| with probability 1 - 2·exp(-λ²/2) per element (Higham "
-      "and Mary, SIAM J. Sci. Comput. 41(5), 2019). λ = 8 leaves 2.5e-14 per element. One more u "
-      "covers the rounding of the result.";
-  f.tolerance = [](const Problem& p) {
-    constexpr double kLambda = 8.0;
-    const double u = unit_roundoff(DataType::fp32);
-    return Tolerance{(kLambda * std::sqrt(static_cast<double>(p.k)) + 1.0) * u, 0.0};
-  };
+  f.tolerance_derivation = kFp32SumDerivation;
+  f.tolerance = [](const Problem& p) { return fp32_sum_tolerance(p.k); };
   f.metric("load_width_bits", "bit",
            "widest global load of a lane, chosen by the divisibility of the leading dimensions");
   f.variant(naive())

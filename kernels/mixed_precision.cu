@@ -176,10 +176,15 @@ Tolerance tolerance(const Problem& p, DataType stored) {
   const double u = unit_roundoff(DataType::fp32);
   // Below 2^-14 fp16 numbers stand 2^-24 apart; the other types' gap is out of reach.
   const double subnormal = stored == DataType::fp16 ? 0x1p-25 : 0.0;
+  const double stored_rms = kRmsSafety * rounding_rms(stored);
   switch (p.op) {
     case Op::relu: return {0.0, 0.0};
-    case Op::gelu: return {unit_roundoff(stored), 4.0 * u * kRange + subnormal};
-    case Op::gelu_tanh: return {unit_roundoff(stored) + 96.0 * u, subnormal};
+    case Op::gelu:
+      return {unit_roundoff(stored), 4.0 * u * kRange + subnormal, stored_rms,
+              4.0 * u * kRange / 3.0};
+    case Op::gelu_tanh:
+      return {unit_roundoff(stored) + 96.0 * u, subnormal, stored_rms + 5.0 * u / std::sqrt(3.0),
+              0.14 * 83.0 * u / std::sqrt(3.0)};
   }
   return {};
 }
@@ -444,7 +449,12 @@ Family declare() {
       "Mathematical Functions), together 2u·|x|; the product adds u·|y|: 4u·4 covers them. "
       "gelu_tanh = x/(1 + exp(a)), |a| < 11: a is off by 5u relative, so exp(a) by 55u; __expf "
       "adds 2 + floor(1.173·|a|) = 14 ulp = 28u, the sum u, __fdividef 2 ulp = 4u, all relative to "
-      "y: 96u covers them.";
+      "y: 96u covers them. The RMS error over all elements: twice 0.42·U of the RMS result for "
+      "storing it (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.5), "
+      "and the arithmetic as if spread evenly within its bounds, √⅓ of them: 4u·|x| of gelu with "
+      "|x| of RMS 4/√3; of gelu_tanh 5u of the result, and the 83u of exp(a) times "
+      "|y|·exp(a)/(1 + exp(a)), which is never above 0.14. For chance comes the bound per element "
+      "times √(32/elements) (Bernstein's inequality, probability 1e-14).";
   f.variant(fp32_scalar()).variant(fp16_scalar()).variant(fp32()).variant(fp16()).variant(bf16());
   return f;
 }

@@ -224,7 +224,14 @@ void host_reference(const Problem& p, const Data& d, const std::vector<Reference
 
 Tolerance tolerance(const Problem& p) {
   if (p.pipe != Pipe::fp32) return {0.0, 0.0};
-  return {0.0, p.steps * (0x1p-25 + 0x1p-50)};
+  constexpr double kLargestC = 1.0 - 0x1p-12;
+  constexpr double kRandomSteps = 4096;
+  const double all = p.steps;
+  const double random = kRmsSafety * std::sqrt((1.0 - std::pow(kLargestC, 2.0 * all)) /
+                                               (1.0 - kLargestC * kLargestC) / 3.0);
+  const double one_sign = (1.0 - std::pow(kLargestC, all)) / (1.0 - kLargestC);
+  const double rms = all <= kRandomSteps ? random : one_sign;
+  return {0.0, all * (0x1p-25 + 0x1p-50), 0.0, rms * 0x1p-25 + all * 0x1p-50};
 }
 
 // ---- fma_chains
@@ -341,7 +348,15 @@ Family declare() {
       "the same operation, and for fp16, where c·x + d is exact in fp64, by the definition of the "
       "format. fp32 is held against fp64: all values lie in [-1, 1], where a rounding errs by at "
       "most 2^-25, and each step multiplies the error so far by c < 1, so `steps` steps err by at "
-      "most steps·2^-25; steps·2^-50 are for the reference's own roundings.";
+      "most steps·2^-25; steps·2^-50 are for the reference's own roundings. The RMS error of fp32 "
+      "over all elements: a step's error is spread evenly over ±2^-25, independent of those before "
+      "(Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.5), and shrinks "
+      "by c² per step in the square, c up to 1 - 2^-12: 2^-25·√((1 - c^(2·steps))/(1 - c²)/3), of "
+      "which twice is allowed up to 4096 steps. After more x has come so near to d/(1 - c) that it "
+      "moves by less than its last digit, and roundings have one sign: 2^-25·(1 - c^steps)/(1 - "
+      "c), "
+      "to which each element is bound. For chance comes the bound per element times "
+      "√(32/elements) (Bernstein's inequality, probability 1e-14).";
   f.tolerance = tolerance;
   f.variant(fma_chains());
   return f;

@@ -19,6 +19,7 @@
 #include "device/device_spec.hpp"
 #include "family/move.hpp"
 #include "family/step.hpp"
+#include "family/tolerance.hpp"
 #include "family/traffic.hpp"
 
 namespace gpuexp {
@@ -162,13 +163,6 @@ struct ReferenceView {
   double* value = nullptr;
   double* magnitude = nullptr;
   explicit operator bool() const { return value != nullptr; }
-};
-
-/// An element passes when got == value (so that an expected infinity passes) or
-/// |got - value| <= absolute + relative × magnitude; NaN never passes.
-struct Tolerance {
-  double relative = 0;
-  double absolute = 0;
 };
 
 enum class BufferRole { input, output };

@@ -228,6 +228,10 @@ void append_errors(std::vector<Column>& c) {
       verified({"error_over_allowed", "", kReal,
                 "largest error over the tolerance that verification allows; above 1 is incorrect"},
                [](const Verification& v) { return v.worst_over_allowed; }));
+  c.push_back(verified({"error_rms_over_allowed", "", kReal,
+                        "root-mean-square error over what verification allows it to be; above 1 is "
+                        "incorrect"},
+                       [](const Verification& v) { return v.rms.over_allowed(); }));
   c.push_back(with({{"key", "", kText,
                      "experiment/family/variant/parameters/mode, also the name of the NVTX range"},
                     [](const Plan&, const Row& r) { return Field{r.key}; }},

@@ -14,6 +14,10 @@ namespace {
 std::string describe(const Verification& v) {
   if (!v.overrun.empty()) return fmt::format("wrote outside of buffer '{}'", v.overrun);
   if (!v.changed_input.empty()) return fmt::format("wrote into input '{}'", v.changed_input);
+  const std::string rms =
+      fmt::format("the root-mean-square error of '{}' is {:.3g}, allowed {:.3g}", v.rms.buffer,
+                  v.rms.got, v.rms.allowed);
+  if (v.wrong == 0) return "each element is within its tolerance, but " + rms;
   constexpr std::size_t kShown = 3;
   std::string text = fmt::format("{} of {} elements are wrong", v.wrong, v.checked);
   for (std::size_t i = 0; i < std::min(kShown, v.first_wrong.size()); ++i) {
@@ -21,7 +25,7 @@ std::string describe(const Verification& v) {
     text += fmt::format("{} {}[{}]: expected {:.9g}, got {:.9g}, allowed ±{:.3g}",
                         i == 0 ? "; first" : ";", m.buffer, m.index, m.expected, m.got, m.allowed);
   }
-  return text;
+  return v.rms_passed() ? text : text + "; " + rms;
 }
 
 Status status_of(DeviceFault fault) {

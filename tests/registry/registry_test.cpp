@@ -17,6 +17,7 @@
 #include "sass/instruction_class.hpp"
 #include "sass/kernel_resource.hpp"
 #include "support/catch.hpp"
+#include "support/skip.hpp"
 #include "support/small_problems.hpp"
 
 namespace gpuexp::test {
@@ -157,7 +158,8 @@ std::vector<KernelResources::Found> found_kernels(const Family& family, const Va
 bool has_table() {
   std::size_t count = 0;
   kernel_resource_table(count);
-  if (count == 0) WARN("built without cuobjdump: the kernel resource table is empty");
+  if (count == 0)
+    skip(Tier::machine_code, "built without cuobjdump: the kernel resource table is empty");
   return count > 0;
 }
 
@@ -167,11 +169,14 @@ bool has_instructions() {
   const KernelResource* table = kernel_resource_table(count);
   const bool any = std::any_of(table, table + count,
                                [](const KernelResource& row) { return *row.instructions != 0; });
-  if (!any) WARN("built without nvdisasm: the kernel resource table has no instructions");
+  if (!any)
+    skip(Tier::machine_code,
+         "built without nvdisasm: the kernel resource table has no instructions");
   return any;
 }
 
-TEST_CASE("every kernel's registers and instructions are known where the table was generated") {
+TEST_CASE("every kernel's registers and instructions are known where the table was generated",
+          "[machine_code]") {
   if (!has_table()) return;
   const bool with_instructions = has_instructions();
   const DeviceSpec& device = find_device_spec(devices(), "h200").spec;
@@ -211,7 +216,7 @@ class Classes {
   std::map<std::string, int> counts_;
 };
 
-TEST_CASE("the machine code is what the lessons say of it") {
+TEST_CASE("the machine code is what the lessons say of it", "[machine_code]") {
   if (!has_instructions()) return;
   SECTION("the divergent branch is one, and select is none") {
     const Classes branch("divergence", "split_in_warp");

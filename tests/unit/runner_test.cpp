@@ -1,6 +1,7 @@
 #include "run/runner.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "record/columns.hpp"
 #include "support/catch.hpp"
@@ -106,6 +107,53 @@ TEST_CASE("a wrong result is never timed, and a late one loses its times") {
   CHECK_THAT(rows[0].reason,
              contains_text("2 of 8 elements are wrong; first y[3]: expected 1, got 2"));
   CHECK_THAT(rows[1].reason, contains_text("after timing"));
+}
+
+Verification with_rms(double got, double allowed) {
+  Verification v;
+  v.checked = 8;
+  v.worst_over_allowed = 0.9;
+  v.add_rms({"y", got, allowed});
+  return v;
+}
+
+std::map<std::string, Field> fields_by_name(const ToyRun& b, const Row& row) {
+  std::map<std::string, Field> named;
+  const auto columns = columns_of(b.plan);
+  const auto fields = fields_of(columns, b.plan, row);
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    named[columns[i].name] = fields[i];
+  return named;
+}
+
+TEST_CASE("elements that are right one by one, but not all together, are wrong") {
+  ToyRun b({"first", "second"});
+  b.executor.verification = [](const std::string& variant, int) {
+    return variant == "first" ? with_rms(3e-6, 2e-6) : with_rms(1.5e-6, 2e-6);
+  };
+  const auto rows = b.run();
+  CHECK(rows[0].status == Status::incorrect);
+  CHECK(rows[0].reason ==
+        "each element is within its tolerance, but the root-mean-square error of 'y' is 3e-06, "
+        "allowed 2e-06");
+  CHECK(std::get<double>(fields_by_name(b, rows[0]).at("error_rms_over_allowed")) == Approx(1.5));
+  CHECK(rows[1].status == Status::passed);
+  CHECK(rows[1].reason.empty());
+  CHECK(std::get<double>(fields_by_name(b, rows[1]).at("error_rms_over_allowed")) == Approx(0.75));
+}
+
+TEST_CASE("the reason names each bound that was broken") {
+  ToyRun b({"first", "second"});
+  b.executor.verification = [](const std::string& variant, int) {
+    Verification v = wrong_result();
+    v.add_rms({"y", variant == "first" ? 3e-6 : 1e-6, 2e-6});
+    return v;
+  };
+  const auto rows = b.run();
+  CHECK_THAT(rows[0].reason, contains_text("2 of 8 elements are wrong; first y[3]"));
+  CHECK_THAT(rows[0].reason, contains_text("allowed ±0.1; the root-mean-square error of 'y' is "
+                                           "3e-06, allowed 2e-06"));
+  CHECK(rows[1].reason.find("root-mean-square") == std::string::npos);
 }
 
 TEST_CASE("only passed rows have throughput, limits reached and speed-up") {

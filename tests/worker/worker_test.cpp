@@ -33,6 +33,7 @@ Verification nan_result() {
   v.checked = 8;
   v.wrong = 1;
   v.worst_over_allowed = std::nan("");
+  v.add_rms({"y", std::nan(""), 0.25});
   v.first_wrong.push_back({"y", 3, 1.0, std::nan(""), 0.1});
   return v;
 }
@@ -177,6 +178,9 @@ TEST_CASE("results that are no numbers arrive as such") {
   CHECK(rows[1].status == Status::incorrect);
   CHECK_THAT(rows[1].reason, contains_text("expected 1, got nan, allowed ±0.1"));
   CHECK(std::isnan(rows[1].verification->worst_over_allowed));
+  CHECK(rows[1].verification->rms.buffer == "y");
+  CHECK(std::isnan(rows[1].verification->rms.got));
+  CHECK(rows[1].verification->rms.allowed == 0.25);
 }
 
 TEST_CASE("a worker that ends before it has done anything is not started for ever") {
