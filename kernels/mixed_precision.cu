@@ -281,7 +281,7 @@ Variant elementwise(std::string id, Kernel<T> (*kernel_of)(Op), std::int64_t til
   v.traffic = [tile, elements, executed](const Problem& p, const DeviceSpec& device) {
     return traffic<T>(p, device, tile, elements, executed[static_cast<std::size_t>(p.op)]);
   };
-  v.launch = [kernel_of, tile](const Problem& p, const Data& d, const LaunchContext& x) {
+  v.launch = [kernel_of, tile](const Problem& p, const Data& d, const LaunchContext&) {
     Shape s;
     s.block = {kBlock, 1, 1};
     s.tile = {tile, 1, 1};
