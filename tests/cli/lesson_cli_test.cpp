@@ -62,6 +62,16 @@ TEST_CASE("README and docs are as the recorded files make them") {
   }
 }
 
+TEST_CASE("the report in docs is what the program makes of the recorded results") {
+  const std::string arguments = "report docs/results/h200/all.json --format markdown";
+  const fs::path path = fs::path(GPUEXP_SOURCE_DIR) / "docs/results/h200/all.md";
+  const Outcome outcome = gpuexp(arguments);
+  if (std::getenv("GPUEXP_UPDATE_GOLDEN")) std::ofstream(path) << outcome.output;
+  CHECK(outcome.exit_code == 0);
+  INFO("docs/results/h200/all.md is stale: gpuexp " << arguments);
+  CHECK((outcome.output == read_file(path)));
+}
+
 TEST_CASE("a page that needs no results is read without any") {
   const Outcome outcome = gpuexp("lesson docs/columns.md");
   CHECK(outcome.exit_code == 0);

@@ -36,7 +36,7 @@ ALLOWED = [
 
 NUMBER = re.compile(
     r"(?<![\w./])\d[\d,.]*(?:(?: |\u00a0)?(?:µs|us|ms|ns|min|TFLOP/s|GFLOP/s|GB/s|TB/s|MB/s|GHz|MHz|%|°C)(?![\w/])"
-    r"|(?: |\u00a0)s(?![\w/])|×(?! ?[\d`]))")
+    r"|(?: |\u00a0)(?:s|times)(?![\w/])|×(?! ?[\d`]))")
 
 
 def pages():
@@ -80,8 +80,8 @@ def made_tables(text):
 def check_finds_them():
     """The finder itself: what it has to find, and what it must not."""
     value = "<!-- gpuexp: value a column=b -->12 µs<!-- /gpuexp -->"
-    found = "It takes 12 µs, 3.5 ms or 2 s: 1.5× as fast, at 4 TB/s and 80 % of 4,814 GB/s.\n"
-    assert [n for _, n, _ in bare_numbers(found)] == ["12 µs", "3.5 ms", "2 s", "1.5×", "4 TB/s", "80 %", "4,814 GB/s"]
+    found = "It takes 12 µs, 3.5 ms or 2 s, 8.2 times as long: 1.5× as fast, at 4 TB/s and 80 % of 4,814 GB/s.\n"
+    assert [n for _, n, _ in bare_numbers(found)] == ["12 µs", "3.5 ms", "2 s", "8.2 times", "1.5×", "4 TB/s", "80 %", "4,814 GB/s"]
     clean = [
         f"It takes {value}, and {value} again.\n",
         "```\nsleep 2 s\n```\n",
