@@ -188,27 +188,6 @@ TEST_CASE("differences are explained from recorded counters") {
   check_golden("explain_nothing", "explain tests/cli/data/compare_a.json", 0);
 }
 
-TEST_CASE("the explanation that the README shows is what the program prints") {
-  const std::string readme = read_file(fs::path(GPUEXP_SOURCE_DIR) / "README.md");
-  const std::string prompt = "$ build/gpuexp explain";
-  const std::size_t start = readme.find(prompt);
-  REQUIRE(start != std::string::npos);
-  const std::size_t line_end = readme.find('\n', start);
-  const std::size_t end = readme.find("```", line_end);
-  const std::string arguments =
-      readme.substr(start + prompt.size(), line_end - start - prompt.size());
-  // Lines are wrapped in the README.
-  const auto words = [](const std::string& text) {
-    std::istringstream in(text);
-    std::string all;
-    for (std::string word; in >> word;)
-      all += word + " ";
-    return all;
-  };
-  CHECK(words(gpuexp("explain" + arguments).output) ==
-        words(readme.substr(line_end + 1, end - line_end - 1)));
-}
-
 TEST_CASE("two runs are compared, and a gate fails with exit code 6") {
   const std::string runs = "compare tests/cli/data/compare_a.json tests/cli/data/compare_b.json ";
   check_golden("compare", runs, 0);
@@ -230,20 +209,6 @@ TEST_CASE("repeated runs are calibrated into a file that compare reads") {
   CHECK(read_file(out) == read_file(fs::path(GPUEXP_SOURCE_DIR) / "tests/cli/data/noise.json"));
   fs::remove(out);
   check_golden("calibrate", "compare --calibrate " + runs + " --out /dev/null", 0);
-}
-
-TEST_CASE("the comparison that the README shows is what the program prints") {
-  const std::string readme = read_file(fs::path(GPUEXP_SOURCE_DIR) / "README.md");
-  const std::string prompt = "$ build/gpuexp compare";
-  const std::size_t start = readme.find(prompt);
-  REQUIRE(start != std::string::npos);
-  const std::size_t line_end = readme.find('\n', start);
-  const std::size_t end = readme.find("```", line_end);
-  const std::string arguments =
-      readme.substr(start + prompt.size(), line_end - start - prompt.size());
-  const Outcome outcome = gpuexp("compare" + arguments);
-  CHECK(outcome.exit_code == 6);
-  CHECK(outcome.output == readme.substr(line_end + 1, end - line_end - 1));
 }
 
 // Bands of a GPU that is made up: those of real ones change with every card that is recorded.
