@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "analysis/run_comparison.hpp"
+#include "analysis/run_differences.hpp"
 #include "base/csv.hpp"
 #include "base/output.hpp"
 #include "render/comparison_json.hpp"
