@@ -13,6 +13,7 @@
 #include "cli/interrupts.hpp"
 #include "cli/provenance.hpp"
 #include "cli/recorder.hpp"
+#include "config/config_reader.hpp"
 #include "gpu/nvml_sampler.hpp"
 #include "gpu/nvml_state.hpp"
 #include "gpu/nvtx_tracer.hpp"

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "cli/app.hpp"
+#include "config/config_schema.hpp"
 #include "results/results_json.hpp"
 
 namespace gpuexp::cli {
