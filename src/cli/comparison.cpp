@@ -14,6 +14,7 @@
 #include "render/comparison_json.hpp"
 #include "render/comparison_page.hpp"
 #include "render/markdown.hpp"
+#include "render/page.hpp"
 #include "render/terminal.hpp"
 #include "stats/noise_file.hpp"
 

@@ -13,7 +13,7 @@
 #include "lesson/lesson_rows.hpp"
 #include "lesson/lesson_tables.hpp"
 #include "render/markdown.hpp"
-#include "render/view.hpp"
+#include "render/page.hpp"
 
 namespace gpuexp {
 

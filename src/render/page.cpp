@@ -1,4 +1,4 @@
-#include "render/view.hpp"
+#include "render/page.hpp"
 
 #include <algorithm>
 
