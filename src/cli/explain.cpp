@@ -11,6 +11,7 @@
 #include "cli/results_file.hpp"
 #include "family/move.hpp"
 #include "render/explanation_json.hpp"
+#include "render/explanation_text.hpp"
 #include "render/page.hpp"
 #include "render/terminal.hpp"
 #include "results/declarations.hpp"

@@ -13,6 +13,7 @@
 #include "cli/progress.hpp"
 #include "record/columns.hpp"
 #include "results/run_log.hpp"
+#include "results/run_log_write.hpp"
 #include "run/run_observer.hpp"
 
 namespace gpuexp::cli {

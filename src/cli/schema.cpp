@@ -2,7 +2,7 @@
 
 #include "cli/app.hpp"
 #include "config/config_schema.hpp"
-#include "results/results_json.hpp"
+#include "results/json_schema.hpp"
 
 namespace gpuexp::cli {
 

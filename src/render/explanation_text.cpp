@@ -1,4 +1,4 @@
-// Explanations in words.
+#include "render/explanation_text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "analysis/explanation.hpp"
 #include "analysis/phrases.hpp"
 #include "base/text.hpp"
 #include "family/counters.hpp"

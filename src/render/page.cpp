@@ -9,6 +9,7 @@
 #include "analysis/identity.hpp"
 #include "analysis/reading.hpp"
 #include "base/text.hpp"
+#include "render/explanation_text.hpp"
 #include "render/view_columns.hpp"
 
 namespace gpuexp {

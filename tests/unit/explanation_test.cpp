@@ -8,6 +8,7 @@
 #include "family/counters.hpp"
 #include "record/columns.hpp"
 #include "render/explanation_json.hpp"
+#include "render/explanation_text.hpp"
 #include "render/page.hpp"
 #include "support/catch.hpp"
 
