@@ -14,6 +14,7 @@
 #include "lesson/lesson_rows.hpp"
 #include "lesson/lesson_sweep.hpp"
 #include "lesson/lesson_tables.hpp"
+#include "render/explanation_text.hpp"
 #include "render/markdown.hpp"
 #include "render/page.hpp"
 

@@ -6,6 +6,7 @@
 #include "base/json_schema_parts.hpp"
 #include "record/columns.hpp"
 #include "results/json_fields.hpp"
+#include "results/report.hpp"
 
 namespace gpuexp {
 
