@@ -65,8 +65,9 @@ CeilingsRun run_ceilings(const Context& context, OpenDevice& device) {
   run.file.device = device.info.spec.name;
   run.file.conditions = conditions_of(device.info);
   run.file.git_commit = commit();
-  run.file.measured = measured_ceilings(report.table, recorder.floors_us(), device.info.spec);
-  run.vendor = vendor_calls(report.table);
+  run.file.measured =
+      measured_ceilings(report.table, recorder.floors_us(), device.info.spec, context.registry);
+  run.vendor = vendor_calls(report.table, device.info.spec, context.registry);
   run.state.load = load_readings(report.table);
   run.code = exit_code_of(report);
   run.missing = missing_rows(report);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/output.hpp"
 #include "cli/app.hpp"
 #include "config/config_schema.hpp"
 #include "results/json_schema.hpp"
