@@ -300,6 +300,7 @@ Family declare() {
       .input("shifted", &Data::shifted, shifted_count)
       .input("spread", &Data::spread, spread_count)
       .output("out", &Data::out, [](const Problem& p) { return p.n; });
+  f.figures = {{"coalescing", "traffic", "Coalescing: which addresses a warp asks for"}};
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
   f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {

@@ -440,6 +440,11 @@ Family declare() {
       .output("y_sorted", &Data::y_sorted, n);
   f.metric("expected_passes", "", "sides that a warp issues, on average over the warps")
       .metric("expected_active_lanes_pct", "%", "lanes that are on while a warp issues a side");
+  f.figures = {{"divergence",
+                "relative_times",
+                "Divergence: what a branch costs",
+                {{"param.fraction", "fraction of elements on side A"},
+                 {"param.cost", "cost of a side (dependent FMAs)"}}}};
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
   f.reference = reference;

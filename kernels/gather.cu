@@ -245,6 +245,13 @@ Family declare() {
       .input("ordered_index", &Data::ordered_index, values)
       .input("random_index", &Data::random_index, values)
       .output("out", &Data::out, values);
+  // The sequential gather reads an index and a value and writes a value, of 4 bytes each; the
+  // random one does the first and the last likewise, and fetches a value each from its own line.
+  f.ceilings = {
+      CeilingSource::rate("dram_random", {"gather_random"}, Mode::cold, "param.n")
+          .times([](const DeviceSpec& d) { return static_cast<double>(l2_fetch_bytes(d)); })
+          .without("gather_sequential", 2.0 / 3.0)};
+  f.figures = {{"gather", "traffic", "Gather: indirection and randomness"}};
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
   f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {

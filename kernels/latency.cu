@@ -375,6 +375,13 @@ Family declare() {
       .output("tokens", &Data::tokens, [](const Problem&) { return kBarrierBlock; });
   f.metric("chain_steps", "",
            "dependent steps; time_median_us less floor_us over them is the latency of one");
+  for (const char* id : {"dram", "l2", "l1", "shared", "barrier", "fma"}) {
+    const std::string variant(id);
+    const Mode mode = variant == "dram" ? Mode::cold : Mode::warm;
+    f.ceilings.push_back(
+        CeilingSource::latency(variant + "_latency", {variant}, mode, "metric.chain_steps")
+            .without_launch());
+  }
   f.outputs = [](const Problem&) { return Extent{1, 1, 1}; };
   f.inputs = inputs;
   f.reference = reference;

@@ -574,6 +574,7 @@ Family declare() {
       .metric("mean_relative_error_pct", "%",
               "mean of |stored / scale - gradient| / |gradient| over the finite; a lost one is 100")
       .metric("tries", "", "passes over the gradients until the scale was found");
+  f.figures = {{"loss_scaling", "loss_scaling", "Loss scaling: gradients that fp16 loses"}};
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill(d.gradients, p.n, LogNormalGradients{p, stream_seed(seed, 0)});

@@ -557,6 +557,12 @@ Family declare() {
               "updates that were not zero and left the weight as it was")
       .metric("rms_error_pct", "%",
               "root mean square of last weight minus exact, over that of the exact movement");
+  f.figures = {{"master_weights",
+                "metrics_by_type",
+                "Updates that are small beside the weight",
+                {{"metric.lost_update_share_pct", "updates that changed nothing (%)"},
+                 {"metric.progress_pct", "movement that arrived (%)"},
+                 {"param.learning_rate", "learning rate"}}}};
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
   f.reference = reference;

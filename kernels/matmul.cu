@@ -725,6 +725,11 @@ Family declare() {
   f.input("a", &Data::a, [](const Problem& p) { return p.m * p.k; })
       .input("b", &Data::b, [](const Problem& p) { return p.k * p.n; })
       .output("c", &Data::c, [](const Problem& p) { return p.m * p.n; });
+  f.ceilings = {CeilingSource::rate("fp32", {"cublas"}, Mode::warm, "operations")};
+  f.figures = {
+      {"matmul", "ladder", "fp32 matrix product: what each rung adds"},
+      {"row_pitch", "row_pitch", "Row pitch: lanes that meet in a bank of L1"},
+      {"error_against_speed", "error_against_speed", "Error against speed of a matrix product"}};
   f.outputs = [](const Problem& p) { return Extent{p.m, p.n, 1}; };
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     Steps steps;

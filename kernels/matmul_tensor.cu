@@ -811,6 +811,15 @@ Family declare() {
   f.metric("load_width_bits", "bit",
            "width of one copy to shared memory: the widest that rows of A and of B are both "
            "aligned to, of 128, 32 and 16");
+  for (const auto& [pipe, dtype] :
+       {std::pair{"tensor_tf32", "tf32"}, std::pair{"tensor_fp16_fp32", "fp16"},
+        std::pair{"tensor_bf16_fp32", "bf16"}}) {
+    f.ceilings.push_back(
+        CeilingSource::rate(pipe, {"cublas"}, Mode::warm, "operations").where("dtype", dtype));
+  }
+  f.figures = {
+      {"matmul_tensor", "ladder", "Tensor cores: what each rung adds"},
+      {"error_against_speed", "error_against_speed", "Error against speed of a matrix product"}};
   f.outputs = [](const Problem& p) { return Extent{p.m, p.n, 1}; };
   f.unsupported = [](const Problem& p, const DeviceSpec&) { return unsupported_types(p); };
   f.inputs = inputs;

@@ -491,6 +491,15 @@ Family declare() {
       .output("filled", &Data::filled, n)
       .output("sums", &Data::sums, chunks);
   f.metric("passed_bytes", "B", "bytes read and written over all passes, past L1 and through L2");
+  // DRAM is read cold, L2 in passes over what fits in it. What waits for memory runs at full clock.
+  using Source = CeilingSource;
+  f.ceilings = {Source::rate("dram_read", {"read", "read_bulk"}, Mode::cold, "useful_bytes"),
+                Source::rate("dram_write", {"write"}, Mode::cold, "useful_bytes"),
+                Source::rate("dram_copy", {"copy", "copy_bulk"}, Mode::cold, "useful_bytes"),
+                Source::rate("dram_copy", {"memcpy"}, Mode::cold, "useful_bytes"),
+                Source::rate("l2_read", {"read", "read_bulk"}, Mode::warm, "metric.passed_bytes"),
+                Source::rate("l2_write", {"write"}, Mode::warm, "metric.passed_bytes"),
+                Source::sm_clock("copy", Mode::cold)};
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill_uniform(d.in, p.n, stream_seed(seed, 0));

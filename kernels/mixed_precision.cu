@@ -436,6 +436,8 @@ Family declare() {
               [](const Problem& p) { return tolerance(p, DataType::fp16); })
       .output("y_bf16", &Data::y_bf16, n,
               [](const Problem& p) { return tolerance(p, DataType::bf16); });
+  f.figures = {
+      {"mixed_precision", "times_by_type", "Half the bytes, half the time?", {{"param.op", ""}}}};
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
   f.reference = reference;

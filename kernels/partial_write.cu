@@ -230,6 +230,7 @@ Family declare() {
   f.input("in", &Data::in, [](const Problem& p) {
      return p.n;
    }).output("out", &Data::out, out_count);
+  f.figures = {{"partial_write", "traffic", "Stores that fill part of a sector"}};
   f.outputs = [](const Problem& p) { return Extent{out_count(p), 1, 1}; };
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill_uniform(d.in, p.n, stream_seed(seed, 0));

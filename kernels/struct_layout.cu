@@ -298,6 +298,7 @@ Family declare() {
   f.input("aos", &Data::aos, inputs)
       .input("soa", &Data::soa, inputs)
       .output("out", &Data::out, [](const Problem& p) { return p.n; });
+  f.figures = {{"struct_layout", "traffic", "Array of structures or structure of arrays"}};
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     Steps steps;

@@ -233,6 +233,10 @@ Family declare() {
       .output("y_by_warp", &Data::y_by_warp, n);
   f.metric("expected_passes", "", "ways that a warp issues")
       .metric("expected_active_lanes_pct", "%", "lanes that are on while a warp issues a way");
+  f.figures = {{"switch_divergence",
+                "relative_times",
+                "Divergence of many ways",
+                {{"param.ways", "ways that the elements are spread over"}}}};
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill_uniform(d.x, p.n, stream_seed(seed, 0));

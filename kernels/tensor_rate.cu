@@ -566,6 +566,15 @@ Family declare() {
       .input("a", &Data::a, [](const Problem&) { return kRows * kRowWords; })
       .input("b", &Data::b, [](const Problem&) { return kColumns * kRowWords; })
       .output("c", &Data::c, sum_type, [](const Problem& p) { return p.tiles * kTile; });
+  for (const auto& option : options) {
+    const auto rate = [&](const std::string& prefix, std::vector<std::string> variants) {
+      f.ceilings.push_back(
+          CeilingSource::rate(prefix + option.first, std::move(variants), Mode::warm, "operations")
+              .where("pipe", option.first));
+    };
+    rate("", {"mma_sync", "mma_sync_k16", "wgmma"});
+    rate("mma_sync.", {"mma_sync", "mma_sync_k16"});
+  }
   f.outputs = [](const Problem& p) { return Extent{p.tiles * kTile, 1, 1}; };
   f.inputs = inputs;
   f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {

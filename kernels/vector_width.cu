@@ -380,6 +380,7 @@ Family declare() {
       .output("sums", &Data::sums, chunks);
   f.metric("bytes_in_flight_per_thread", "B",
            "width of a load times the loads that a thread issues before it waits");
+  f.figures = {{"vector_width", "traffic", "Width of a load"}};
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.unsupported = unsupported;
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {

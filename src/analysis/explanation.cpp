@@ -6,6 +6,7 @@
 #include <map>
 
 #include "family/counters.hpp"
+#include "record/columns.hpp"
 #include "record/counter_columns.hpp"
 
 namespace gpuexp {

@@ -3,6 +3,7 @@
 
 #include "analysis/phrases.hpp"
 #include "base/json.hpp"
+#include "base/names.hpp"
 #include "base/text.hpp"
 #include "cli/app.hpp"
 #include "cli/code_report.hpp"

@@ -13,7 +13,8 @@
 #include "cli/progress.hpp"
 #include "record/columns.hpp"
 #include "results/run_log.hpp"
-#include "run/runner.hpp"
+#include "results/run_log_write.hpp"
+#include "run/run_observer.hpp"
 
 namespace gpuexp::cli {
 

@@ -3,8 +3,9 @@
 #include <filesystem>
 
 #include "cli/app.hpp"
-#include "results/results_json.hpp"
+#include "results/json_read.hpp"
 #include "results/run_log.hpp"
+#include "results/run_log_read.hpp"
 
 namespace gpuexp::cli {
 

@@ -1,18 +1,14 @@
-// Experiment configs: strict JSON in, typed values out. Every error names the place in the file.
+// An experiment config as typed values.
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <variant>
 #include <vector>
 
-#include "base/config_error.hpp"
 #include "base/mode.hpp"
-#include "base/names.hpp"
-#include "family/registry.hpp"
+#include "family/family.hpp"
 
 namespace gpuexp {
 
@@ -76,30 +72,5 @@ struct Config {
   /// Those that any experiment asks for.
   std::vector<std::string> counters() const;
 };
-
-/// What the command line changes about a config.
-struct ConfigOverrides {
-  std::optional<std::uint64_t> seed;
-  /// "key=value[,value…]" of `--set`: gives the axis `key` these values in every experiment whose
-  /// family has the parameter (appending the axis where there is none), or sets `modes`, `counters`
-  /// or `measure.KEY` of every experiment. An error when no experiment has the key, and when a key
-  /// comes twice. Values are numbers and names; ranges belong in the config.
-  std::vector<std::string> sets;
-  /// `--filter GLOB` on "family/variant", applied before `sets`; empty keeps all. A baseline that
-  /// is filtered out becomes null, experiments left with no variant are dropped; an error when all
-  /// are.
-  std::string filter;
-};
-
-/// Reads and checks one config. Throws ConfigError; touches no GPU.
-Config read_config(const std::filesystem::path& path, const Registry& registry,
-                   const ConfigOverrides& overrides = {});
-
-/// The same from text already read; `path` is for messages.
-Config parse_config(std::string text, const std::string& path, const Registry& registry,
-                    const ConfigOverrides& overrides = {});
-
-/// The JSON Schema (draft 2020-12) of configs for the families in the registry, pretty-printed.
-std::string config_schema(const Registry& registry);
 
 }  // namespace gpuexp

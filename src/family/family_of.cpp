@@ -69,6 +69,8 @@ Family FamilyDeclaration::declared(MakeStruct make_problem, MakeStruct make_data
   Family family = family_;
   family.physics = physics;
   family.tolerance_derivation = tolerance_derivation;
+  family.ceilings = ceilings;
+  family.figures = figures;
   family.make_problem = [setters = setters_,
                          make_problem](const Values& values) -> std::shared_ptr<const void> {
     std::shared_ptr<void> problem = make_problem();

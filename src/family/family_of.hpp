@@ -54,6 +54,8 @@ class FamilyDeclaration {
  public:
   std::string physics;               ///< why the hardware behaves so; one paragraph
   std::string tolerance_derivation;  ///< the bound behind `tolerance`, with its source
+  std::vector<CeilingSource> ceilings;
+  std::vector<Figure> figures;
 
  protected:
   using SetMember = Callback<void(void* problem, const Value&)>;

@@ -11,11 +11,14 @@
 #include "base/config_error.hpp"
 #include "base/text.hpp"
 #include "lesson/declared_tables.hpp"
+#include "lesson/lesson_counters.hpp"
 #include "lesson/lesson_rows.hpp"
+#include "lesson/lesson_sweep.hpp"
 #include "lesson/lesson_tables.hpp"
 #include "lesson/lesson_values.hpp"
+#include "render/explanation_text.hpp"
 #include "render/markdown.hpp"
-#include "render/view.hpp"
+#include "render/page.hpp"
 
 namespace gpuexp {
 

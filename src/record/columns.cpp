@@ -9,6 +9,7 @@
 #include "record/column_makers.hpp"
 #include "record/counter_columns.hpp"
 #include "record/flags.hpp"
+#include "record/prediction_columns.hpp"
 
 namespace gpuexp {
 

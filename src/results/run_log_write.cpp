@@ -1,3 +1,5 @@
+#include "results/run_log_write.hpp"
+
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -11,8 +13,7 @@
 #include "base/json.hpp"
 #include "base/json_text.hpp"
 #include "base/output.hpp"
-#include "results/results_json.hpp"
-#include "results/run_log.hpp"
+#include "results/json_write.hpp"
 
 namespace gpuexp {
 

@@ -1,6 +1,7 @@
 #include "worker/serve.hpp"
 
 #include "base/json.hpp"
+#include "family/registry.hpp"
 #include "worker/wire.hpp"
 
 namespace gpuexp {

@@ -10,7 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "config/config.hpp"
+#include "config/config_reader.hpp"
 #include "device/ceilings_file.hpp"
 #include "device/device_spec_file.hpp"
 #include "plan/plan.hpp"

@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "config/config.hpp"
+#include "config/config_reader.hpp"
 #include "support/catch.hpp"
 #include "support/fake_family.hpp"
 

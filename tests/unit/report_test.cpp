@@ -13,7 +13,8 @@
 
 #include "base/csv.hpp"
 #include "base/output.hpp"
-#include "results/results_json.hpp"
+#include "results/json_read.hpp"
+#include "results/json_write.hpp"
 #include "support/catch.hpp"
 #include "support/small_report.hpp"
 

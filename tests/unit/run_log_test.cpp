@@ -8,7 +8,10 @@
 
 #include <sys/resource.h>
 
-#include "results/results_json.hpp"
+#include "results/json_read.hpp"
+#include "results/json_write.hpp"
+#include "results/run_log_read.hpp"
+#include "results/run_log_write.hpp"
 #include "support/catch.hpp"
 #include "support/small_report.hpp"
 
