@@ -6,8 +6,11 @@
 //   {"floor": "cold", "samples_us": […]}     times of an empty kernel
 //   {"cell": I, "fields": […]}               a cell's row before it ran; its group has started
 //   [I, ROUND, TIME] or [I, ROUND, TIME, MHZ]  a sample of cell I, in microseconds, and its clock
-//   {"discard": [I, …], "rounds": [A, B]}    these cells' samples of rounds A to B do not count
+//   {"discard": [I, …], "rounds": [A, B]}    these cells' samples of rounds A to B do not count;
+//                                            only older versions wrote it
 //   {"clock": I, "mhz": F}                   mean SM clock over the last rounds of cell I's group
+//   {"sustained": I, "samples_us": […]}      samples of cell I that show what a longer run would
+//                                            come to; they are not its row's
 //   {"row": I, "fields": […]}                a cell's row; a later one replaces it
 //   {"kernels": I, "rows": [[…], …]}         hardware counters of each kernel of cell I's launch
 //   {"times_s": {NAME: F, …}}                where the time of the run went
@@ -56,8 +59,8 @@ class RunLogWriter {
   void cell_started(std::size_t cell, const std::vector<Field>& fields);
   void sample(std::size_t cell, int round, double time_us,
               std::optional<double> sm_clock_mhz = std::nullopt);
-  void discard(const std::vector<std::size_t>& cells, int first_round, int last_round);
   void clock(std::size_t cell, double mhz);
+  void sustained(std::size_t cell, const std::vector<double>& samples_us);
   void row(std::size_t cell, const std::vector<Field>& fields);
   void kernels(std::size_t cell, const std::vector<std::vector<Field>>& rows);
   void event(const std::string& what);

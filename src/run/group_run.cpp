@@ -1,6 +1,7 @@
 #include "run/group_run.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
@@ -35,12 +36,6 @@ Status status_of(DeviceFault fault) {
   return Status::failed;
 }
 
-std::optional<Clocks> clocks_of(const std::vector<double>& mhz) {
-  if (mhz.empty()) return std::nullopt;
-  const Statistics s = summarize(mhz, 0);
-  return Clocks{s.median, s.min, s.max};
-}
-
 /// Two nested ranges, the row's key and the phase, that move from cell to cell.
 class PhaseRange {
  public:
@@ -58,7 +53,8 @@ GroupRun::GroupRun(Session& session, const Plan& plan, std::size_t group, std::v
     : session_(session),
       group_(plan.groups[group]),
       index_(group),
-      experiment_(plan.experiment(group_)) {
+      experiment_(plan.experiment(group_)),
+      highest_mhz_(plan.device.sm_clock_max_mhz) {
   for (Row& row : rows) {
     Turn turn;
     turn.row = &row;
@@ -80,10 +76,11 @@ void GroupRun::run() {
     }
   }
   if (session_.options().kind == RunKind::verify || group_.mode == Mode::profile) return;
-  const double start_s = session_.now_s();
+  since_s_ = session_.now_s();
   sample();
   if (session_.options().telemetry)
-    telemetry_ = session_.options().telemetry(start_s, session_.now_s());
+    telemetry_ = session_.options().telemetry(since_s_, session_.now_s());
+  check_burst();
   // Backwards: the references of what the last variant writes are at hand.
   for (auto turn = turns_.rbegin(); turn != turns_.rend(); ++turn)
     verify_again(*turn);
@@ -247,15 +244,19 @@ void GroupRun::take(const std::vector<Turn*>& turns) {
   const int first_round = round_;
   round_ += rounds;
   for (Turn* turn : turns)
-    turn->kept = turn->row->samples_us.size();
+    turn->before = turn->row->samples_us.size();
   std::size_t taken = 0;
   try {
+    if (std::exchange(sustained_epoch_, session_.epoch()) != session_.epoch()) {
+      sustain(turns, settings().sustain_seconds);
+      if (first_round == 0) since_s_ = session_.now_s();
+    }
     start_clock();
     const double start_s = session_.now_s();
     session_.timed(&RunTimes::sample,
                    [&] { sample_in_turn(sequence, first_round, turns.size(), taken); });
     round_s_ = (session_.now_s() - start_s) / rounds;
-    judge_clock(turns, first_round, read_clock());
+    read_clock_of_samples();
   } catch (const DeviceError& error) {
     fail(*sequence[std::min(taken, sequence.size() - 1)], error);
   }
@@ -268,10 +269,12 @@ void GroupRun::take(const std::vector<Turn*>& turns) {
 void GroupRun::judge(Turn& turn) {
   Row& row = *turn.row;
   const std::size_t count = row.samples_us.size();
-  if (is_look(settings(), turn.kept, count) && turn.elapsed_s >= settings().min_seconds &&
+  if (is_look(settings(), turn.before, count) && turn.elapsed_s >= settings().min_seconds &&
       settings().target_relative_ci > 0) {
-    const bool converged = is_converged(summarize(row.samples_us, quantum_us(turn)),
-                                        settings().target_relative_ci, quantum_us(turn));
+    const Statistics statistics = summarize(row.samples_us, quantum_us(turn));
+    const bool converged =
+        is_converged(statistics, settings().target_relative_ci, quantum_us(turn)) &&
+        is_fine(turn, statistics);
     row.stop_reason = converged ? StopReason::converged : StopReason::none;
   }
   const StopReason cap = cap_reached(settings(), count, turn.elapsed_s);
@@ -279,17 +282,49 @@ void GroupRun::judge(Turn& turn) {
   if (row.stop_reason == StopReason::none) row.stop_reason = cap;
 }
 
-// The executor's next reading is to cover the rounds alone.
+/// Whether what has reached its target may end: an interval within one tick of the timer gets no
+/// narrower, and precision beyond the target is worth a limited time.
+bool GroupRun::is_fine(const Turn& turn, const Statistics& statistics) const {
+  constexpr double kHalfTick = 0.501;  // a tick is known to the rounding of its differences
+  return elapsed_s() >= settings().fine_seconds ||
+         is_converged(statistics, settings().fine_relative_ci, kHalfTick * quantum_us(turn));
+}
+
+double GroupRun::elapsed_s() const {
+  double seconds = 0;
+  for (const Turn& turn : turns_)
+    seconds += turn.elapsed_s;
+  return seconds;
+}
+
+// The first reading is to cover the rounds alone.
 void GroupRun::start_clock() {
   if (clock_epoch_ == session_.epoch()) return;
-  read_clock();
+  session_.timed(&RunTimes::clock, [&] { session_.executor().start_clock(); });
+  for (Turn& turn : turns_)
+    turn.unread = turn.row->samples_us.size();
   clock_epoch_ = session_.epoch();
 }
 
-std::optional<double> GroupRun::read_clock() {
-  std::optional<double> mhz;
-  session_.timed(&RunTimes::clock, [&] { mhz = session_.executor().sm_clock_mhz(); });
-  return mhz;
+std::optional<ClockReading> GroupRun::read_clock() {
+  std::optional<ClockReading> reading;
+  session_.timed(&RunTimes::clock, [&] { reading = session_.executor().sm_clock(); });
+  return reading;
+}
+
+/// Gives the samples since the last reading their clock. Those of a stretch that is too short wait
+/// for the next one, which covers it as well.
+void GroupRun::read_clock_of_samples() {
+  const std::optional<ClockReading> reading = read_clock();
+  if (!reading) return;
+  const bool counts = covers_load(*reading);
+  for (Turn& turn : turns_) {
+    for (; turn.unread < turn.clocks_mhz.size(); ++turn.unread) {
+      auto& mhz = turn.clocks_mhz[turn.unread];
+      if (!mhz && counts) mhz = reading->mhz;
+    }
+  }
+  if (counts) session_.observer().clock_read(group_, reading->mhz);
 }
 
 /// `taken` counts the samples, also when one of them throws.
@@ -323,26 +358,82 @@ void GroupRun::sample_in_turn(const std::vector<Turn*>& sequence, int first_roun
   });
 }
 
-/// Rounds taken while the clock was far below what it was in others are left out, a few times; if
-/// it stays low they count, and the row says so.
-void GroupRun::judge_clock(const std::vector<Turn*>& turns, int first_round,
-                           std::optional<double> mhz) {
-  if (!mhz) return;
-  session_.observer().clock_read(group_, *mhz);
-  constexpr double kFarBelow = 0.9;
-  constexpr int kMostDiscards = 3;
-  const auto usual = clocks_of(clocks_mhz_);
-  if (usual && *mhz < kFarBelow * usual->median_mhz && discards_ < kMostDiscards) {
-    ++discards_;
-    for (Turn* turn : turns) {
-      turn->row->discarded_samples += static_cast<int>(turn->row->samples_us.size() - turn->kept);
-      turn->row->samples_us.resize(turn->kept);
-      turn->clocks_mhz.resize(turn->kept);
-    }
-    session_.observer().rounds_discarded(group_, first_round, round_ - 1);
-    return;
+/// Launches back to back, in the order of the group.
+void GroupRun::sustain(const std::vector<Turn*>& turns, double seconds) {
+  // In between, the user may interrupt.
+  constexpr double kStretchS = 0.1;
+  std::vector<const Variant*> variants;
+  for (const Turn* turn : turns)
+    variants.push_back(&variant(*turn));
+  const int stretches = static_cast<int>(std::ceil(seconds / kStretchS));
+  session_.timed(&RunTimes::sustain, [&] {
+    for (int i = 0; i < stretches && session_.end_reason().empty(); ++i)
+      session_.executor().sustain(variants, group_.mode, seconds / stretches);
+  });
+}
+
+bool GroupRun::wants_burst_check(const std::vector<Turn*>& turns) const {
+  // What lasted as long, or ran so before its samples, is no burst.
+  const double ran_s = std::max(elapsed_s(), settings().sustain_seconds);
+  return ran_s < settings().burst_check_seconds &&
+         std::any_of(turns.begin(), turns.end(), [&](const Turn* turn) {
+           return nears_power_cap(telemetry_, clocks_of(turn->clocks_mhz), highest_mhz_);
+         });
+}
+
+/// What samples come to once the launches have run back to back. Of the stretch, the second half is
+/// read: the first is the way there.
+void GroupRun::check_burst() {
+  constexpr int kRounds = 10;
+  std::vector<Turn*> turns;
+  for (Turn& turn : turns_) {
+    if (!turn.ended && turn.warm_epoch == session_.epoch()) turns.push_back(&turn);
   }
-  clocks_mhz_.push_back(*mhz);
+  if (!session_.end_reason().empty() || !wants_burst_check(turns)) return;
+  const TraceRange range(session_.tracer(), "sustain");
+  try {
+    const double half_s = settings().burst_check_seconds / 2;
+    sustain(turns, half_s);
+    session_.executor().start_clock();
+    const double middle_s = session_.now_s();
+    sustain(turns, half_s);
+    const auto reading = read_clock();
+    const double end_s = session_.now_s();
+    const auto samples_us = sample_aside(turns, kRounds);
+    if (!session_.end_reason().empty()) return;
+    Sustained sustained;
+    if (reading && covers_load(*reading)) sustained.sm_clock_mhz = reading->mhz;
+    if (session_.options().telemetry)
+      sustained.power_w = session_.options().telemetry(middle_s, end_s).power_w;
+    for (std::size_t i = 0; i < turns.size(); ++i) {
+      session_.observer().sustained(*turns[i]->row->cell, samples_us[i]);
+      sustained.time_us = summarize(samples_us[i], quantum_us(*turns[i]));
+      turns[i]->row->sustained = sustained;
+    }
+  } catch (const DeviceError& error) {
+    session_.failed(error);
+  }
+}
+
+/// Samples of each turn that are none of its row's.
+std::vector<std::vector<double>> GroupRun::sample_aside(const std::vector<Turn*>& turns,
+                                                        int rounds) {
+  std::vector<const Variant*> variants;
+  std::vector<std::size_t> places;
+  for (int i = 0; i < rounds; ++i) {
+    for (const std::size_t place :
+         round_order(turns.size(), session_.options().seed, index_, round_ + i)) {
+      places.push_back(place);
+      variants.push_back(&variant(*turns[place]));
+    }
+  }
+  std::vector<std::vector<double>> samples_us(turns.size());
+  session_.timed(&RunTimes::sustain, [&] {
+    session_.executor().sample(variants, group_.mode, [&](std::size_t i, const Sample& sample) {
+      samples_us[places[i]].push_back(sample.time_us);
+    });
+  });
+  return samples_us;
 }
 
 void GroupRun::verify_again(Turn& turn) {
@@ -353,11 +444,7 @@ void GroupRun::verify_again(Turn& turn) {
     end(turn, Status::not_run, reason);
     return;
   }
-  std::vector<double> own_mhz;
-  for (const auto& mhz : turn.clocks_mhz) {
-    if (mhz) own_mhz.push_back(*mhz);
-  }
-  row.clocks = clocks_of(own_mhz.empty() ? clocks_mhz_ : own_mhz);
+  row.clocks = clocks_of(turn.clocks_mhz);
   row.telemetry = telemetry_;
   row.floor_us = session_.floor_us(group_.mode);
   // After a loss nothing is captured, and a replay needs what was.

@@ -54,6 +54,7 @@ RunEstimate::RunEstimate(const Plan& plan, const KernelResources& resources, Run
       e.is_counted = !experiment.counters.empty();
       if (prediction) e.stage = Stage::ahead;
       if (prediction) {
+        if (&cell == &group.cells.front()) e.sustain_s = experiment.measure.sustain_seconds;
         e.limit_s = limit_seconds(*prediction);
         // Groups that share a problem share its references.
         if (referenced != group.problem.get())
@@ -82,7 +83,8 @@ double RunEstimate::cell_s(std::size_t cell) const {
   const double sampling_s =
       std::clamp(sample_s * m.min_samples, std::min(m.min_seconds, m.max_seconds), m.max_seconds);
   constexpr int kVerifications = 2;
-  const double timing_s = outside_s + sampling_s + launch_s * (m.warmup_launches + kVerifications);
+  const double timing_s =
+      outside_s + e.sustain_s + sampling_s + launch_s * (m.warmup_launches + kVerifications);
   // Replays for what a GPU cannot count at once, and the profiler's own time.
   constexpr double kPasses = 8;
   constexpr double kCountingSeconds = 0.1;

@@ -38,6 +38,7 @@ class RunEstimate {
     bool is_counted = false;  ///< hardware counters are read
     double limit_s = 0;       ///< of a grid that fills the GPU as this one does; 0 without a limit
     double reference_s = 0;
+    double sustain_s = 0;  ///< before the samples of its group; of the first cell alone
     Stage stage = Stage::done;
   };
 

@@ -7,6 +7,7 @@
 #include "base/steady_clock.hpp"
 #include "record/flags.hpp"
 #include "run/group_run.hpp"
+#include "run/sample_clocks.hpp"
 
 namespace gpuexp {
 
@@ -177,6 +178,11 @@ class Runner {
     }
   }
 
+  static bool are_apart(const Statistics& a, const Statistics& b) {
+    return a.median_ci95 && b.median_ci95 &&
+           (a.median_ci95->high < b.median_ci95->low || b.median_ci95->high < a.median_ci95->low);
+  }
+
   void add_flags(Row& row) const {
     const auto flag_if = [&](bool holds, const Flag& flag) {
       if (holds) row.flags.emplace_back(flag.id);
@@ -202,15 +208,11 @@ class Runner {
     constexpr double kFloorsApart = 3.0;
     flag_if(row.floor_us && median_us < kFloorsApart * *row.floor_us, kNearFloor);
     flag_if(row.traits && !row.traits->gated, kUngated);
-    flag_if(row.discarded_samples > 0, kDiscarded);
     flag_if(!row.telemetry.clock_reasons.empty(), kThrottled);
+    flag_if(row.sustained && are_apart(*row.time_us, row.sustained->time_us), kBurst);
     if (!row.clocks) return;
-    // A GPU under a light load runs at its highest clock; these are margins for reading it.
-    constexpr double kLow = 0.95;
-    constexpr double kDrift = 0.02;
-    flag_if(row.clocks->median_mhz < kLow * plan_.device.sm_clock_max_mhz, kClockLow);
-    flag_if(row.clocks->max_mhz - row.clocks->min_mhz > kDrift * row.clocks->median_mhz,
-            kClockDrift);
+    flag_if(row.clocks->median_mhz < kLowClock * plan_.device.sm_clock_max_mhz, kClockLow);
+    flag_if(drifted_with_clock(row.samples_us, *row.clocks), kClockDrift);
   }
 
   const Plan& plan_;

@@ -350,7 +350,7 @@ TEST_CASE("a machine without a GPU is told so, with exit code 5") {
 TEST_CASE("a file that may not grow any more ends a command like a full disk") {
   const fs::path out = fs::temp_directory_path() / "gpuexp_cli_limited.md";
   fs::remove(out);
-  const std::string arguments = fmt::format("lesson docs/lessons/matmul.md --out {}", out.string());
+  const std::string arguments = "lesson docs/lessons/matmul.md --out " + out.string();
   const Outcome limited = gpuexp(arguments, "ulimit -S -f 8;");
   INFO(limited.output);
   CHECK(limited.exit_code == 1);
