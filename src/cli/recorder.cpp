@@ -57,8 +57,8 @@ void Recorder::sample_taken(const Cell& cell, int round, const Sample& sample) {
   if (log_) log_->sample(cell.index, round, sample.time_us, sample.sm_clock_mhz);
 }
 
-void Recorder::clock_read(const Group& group, double mhz) {
-  if (log_) log_->clock(group.cells.front().index, mhz);
+void Recorder::clock_read(const Group& group, int first, int last, double mhz) {
+  if (log_) log_->clock(group.cells.front().index, first, last, mhz);
 }
 
 void Recorder::sustained(const Cell& cell, const std::vector<double>& samples_us) {

@@ -8,7 +8,8 @@
 //   [I, ROUND, TIME] or [I, ROUND, TIME, MHZ]  a sample of cell I, in microseconds, and its clock
 //   {"discard": [I, …], "rounds": [A, B]}    these cells' samples of rounds A to B do not count;
 //                                            only older versions wrote it
-//   {"clock": I, "mhz": F}                   mean SM clock over the last rounds of cell I's group
+//   {"clock": I, "mhz": F, "rounds": [A, B]}  mean SM clock over these rounds of cell I's group;
+//                                            older versions have no rounds: those since the last
 //   {"sustained": I, "samples_us": […]}      samples of cell I that show what a longer run would
 //                                            come to; they are not its row's
 //   {"row": I, "fields": […]}                a cell's row; a later one replaces it
@@ -59,7 +60,7 @@ class RunLogWriter {
   void cell_started(std::size_t cell, const std::vector<Field>& fields);
   void sample(std::size_t cell, int round, double time_us,
               std::optional<double> sm_clock_mhz = std::nullopt);
-  void clock(std::size_t cell, double mhz);
+  void clock(std::size_t cell, int first_round, int last_round, double mhz);
   void sustained(std::size_t cell, const std::vector<double>& samples_us);
   void row(std::size_t cell, const std::vector<Field>& fields);
   void kernels(std::size_t cell, const std::vector<std::vector<Field>>& rows);

@@ -112,8 +112,8 @@ void RunLogWriter::sample(std::size_t cell, int round, double time_us,
   append(fmt::format("[{},{},{}{}]", cell, round, time_us, clock));
 }
 
-void RunLogWriter::clock(std::size_t cell, double mhz) {
-  append(line_of(Json{{"clock", cell}, {"mhz", mhz}}));
+void RunLogWriter::clock(std::size_t cell, int first_round, int last_round, double mhz) {
+  append(line_of(Json{{"clock", cell}, {"mhz", mhz}, {"rounds", {first_round, last_round}}}));
 }
 
 void RunLogWriter::sustained(std::size_t cell, const std::vector<double>& samples_us) {

@@ -1,11 +1,11 @@
 #include "run/group_run.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "run/burst_check.hpp"
 #include "run/rounds.hpp"
 
 namespace gpuexp {
@@ -53,8 +53,7 @@ GroupRun::GroupRun(Session& session, const Plan& plan, std::size_t group, std::v
     : session_(session),
       group_(plan.groups[group]),
       index_(group),
-      experiment_(plan.experiment(group_)),
-      highest_mhz_(plan.device.sm_clock_max_mhz) {
+      experiment_(plan.experiment(group_)) {
   for (Row& row : rows) {
     Turn turn;
     turn.row = &row;
@@ -80,7 +79,6 @@ void GroupRun::run() {
   sample();
   if (session_.options().telemetry)
     telemetry_ = session_.options().telemetry(since_s_, session_.now_s());
-  check_burst();
   // Backwards: the references of what the last variant writes are at hand.
   for (auto turn = turns_.rbegin(); turn != turns_.rend(); ++turn)
     verify_again(*turn);
@@ -248,15 +246,15 @@ void GroupRun::take(const std::vector<Turn*>& turns) {
   std::size_t taken = 0;
   try {
     if (std::exchange(sustained_epoch_, session_.epoch()) != session_.epoch()) {
-      sustain(turns, settings().sustain_seconds);
+      sustain(turns);
       if (first_round == 0) since_s_ = session_.now_s();
     }
-    start_clock();
+    start_clock(first_round);
     const double start_s = session_.now_s();
     session_.timed(&RunTimes::sample,
                    [&] { sample_in_turn(sequence, first_round, turns.size(), taken); });
     round_s_ = (session_.now_s() - start_s) / rounds;
-    read_clock_of_samples();
+    read_clock();
   } catch (const DeviceError& error) {
     fail(*sequence[std::min(taken, sequence.size() - 1)], error);
   }
@@ -297,25 +295,35 @@ double GroupRun::elapsed_s() const {
   return seconds;
 }
 
+// Before the first samples on what is set up, in the order of the group.
+void GroupRun::sustain(const std::vector<Turn*>& turns) {
+  std::vector<const Variant*> variants;
+  for (const Turn* turn : turns)
+    variants.push_back(&variant(*turn));
+  try {
+    run_back_to_back(session_, variants, group_.mode, settings().sustain_seconds);
+  } catch (const DeviceError& error) {
+    // The cell that ends by it may not be the one whose launch it was.
+    throw DeviceError(fmt::format("while the group's launches ran back to back: {}", error.what()),
+                      error.fault());
+  }
+}
+
 // The first reading is to cover the rounds alone.
-void GroupRun::start_clock() {
+void GroupRun::start_clock(int round) {
   if (clock_epoch_ == session_.epoch()) return;
   session_.timed(&RunTimes::clock, [&] { session_.executor().start_clock(); });
   for (Turn& turn : turns_)
     turn.unread = turn.row->samples_us.size();
+  unread_round_ = round;
   clock_epoch_ = session_.epoch();
-}
-
-std::optional<ClockReading> GroupRun::read_clock() {
-  std::optional<ClockReading> reading;
-  session_.timed(&RunTimes::clock, [&] { reading = session_.executor().sm_clock(); });
-  return reading;
 }
 
 /// Gives the samples since the last reading their clock. Those of a stretch that is too short wait
 /// for the next one, which covers it as well.
-void GroupRun::read_clock_of_samples() {
-  const std::optional<ClockReading> reading = read_clock();
+void GroupRun::read_clock() {
+  std::optional<ClockReading> reading;
+  session_.timed(&RunTimes::clock, [&] { reading = session_.executor().sm_clock(); });
   if (!reading) return;
   const bool counts = covers_load(*reading);
   for (Turn& turn : turns_) {
@@ -324,7 +332,8 @@ void GroupRun::read_clock_of_samples() {
       if (!mhz && counts) mhz = reading->mhz;
     }
   }
-  if (counts) session_.observer().clock_read(group_, reading->mhz);
+  const int first_round = std::exchange(unread_round_, round_);
+  if (counts) session_.observer().clock_read(group_, first_round, round_ - 1, reading->mhz);
 }
 
 /// `taken` counts the samples, also when one of them throws.
@@ -356,84 +365,6 @@ void GroupRun::sample_in_turn(const std::vector<Turn*>& sequence, int first_roun
     session_.observer().sample_taken(*turn.row->cell,
                                      first_round + static_cast<int>(place / per_round), sample);
   });
-}
-
-/// Launches back to back, in the order of the group.
-void GroupRun::sustain(const std::vector<Turn*>& turns, double seconds) {
-  // In between, the user may interrupt.
-  constexpr double kStretchS = 0.1;
-  std::vector<const Variant*> variants;
-  for (const Turn* turn : turns)
-    variants.push_back(&variant(*turn));
-  const int stretches = static_cast<int>(std::ceil(seconds / kStretchS));
-  session_.timed(&RunTimes::sustain, [&] {
-    for (int i = 0; i < stretches && session_.end_reason().empty(); ++i)
-      session_.executor().sustain(variants, group_.mode, seconds / stretches);
-  });
-}
-
-bool GroupRun::wants_burst_check(const std::vector<Turn*>& turns) const {
-  // What lasted as long, or ran so before its samples, is no burst.
-  const double ran_s = std::max(elapsed_s(), settings().sustain_seconds);
-  return ran_s < settings().burst_check_seconds &&
-         std::any_of(turns.begin(), turns.end(), [&](const Turn* turn) {
-           return nears_power_cap(telemetry_, clocks_of(turn->clocks_mhz), highest_mhz_);
-         });
-}
-
-/// What samples come to once the launches have run back to back. Of the stretch, the second half is
-/// read: the first is the way there.
-void GroupRun::check_burst() {
-  constexpr int kRounds = 10;
-  std::vector<Turn*> turns;
-  for (Turn& turn : turns_) {
-    if (!turn.ended && turn.warm_epoch == session_.epoch()) turns.push_back(&turn);
-  }
-  if (!session_.end_reason().empty() || !wants_burst_check(turns)) return;
-  const TraceRange range(session_.tracer(), "sustain");
-  try {
-    const double half_s = settings().burst_check_seconds / 2;
-    sustain(turns, half_s);
-    session_.executor().start_clock();
-    const double middle_s = session_.now_s();
-    sustain(turns, half_s);
-    const auto reading = read_clock();
-    const double end_s = session_.now_s();
-    const auto samples_us = sample_aside(turns, kRounds);
-    if (!session_.end_reason().empty()) return;
-    Sustained sustained;
-    if (reading && covers_load(*reading)) sustained.sm_clock_mhz = reading->mhz;
-    if (session_.options().telemetry)
-      sustained.power_w = session_.options().telemetry(middle_s, end_s).power_w;
-    for (std::size_t i = 0; i < turns.size(); ++i) {
-      session_.observer().sustained(*turns[i]->row->cell, samples_us[i]);
-      sustained.time_us = summarize(samples_us[i], quantum_us(*turns[i]));
-      turns[i]->row->sustained = sustained;
-    }
-  } catch (const DeviceError& error) {
-    session_.failed(error);
-  }
-}
-
-/// Samples of each turn that are none of its row's.
-std::vector<std::vector<double>> GroupRun::sample_aside(const std::vector<Turn*>& turns,
-                                                        int rounds) {
-  std::vector<const Variant*> variants;
-  std::vector<std::size_t> places;
-  for (int i = 0; i < rounds; ++i) {
-    for (const std::size_t place :
-         round_order(turns.size(), session_.options().seed, index_, round_ + i)) {
-      places.push_back(place);
-      variants.push_back(&variant(*turns[place]));
-    }
-  }
-  std::vector<std::vector<double>> samples_us(turns.size());
-  session_.timed(&RunTimes::sustain, [&] {
-    session_.executor().sample(variants, group_.mode, [&](std::size_t i, const Sample& sample) {
-      samples_us[places[i]].push_back(sample.time_us);
-    });
-  });
-  return samples_us;
 }
 
 void GroupRun::verify_again(Turn& turn) {

@@ -53,25 +53,21 @@ class GroupRun {
   void judge(Turn& turn);
   bool is_fine(const Turn& turn, const Statistics& statistics) const;
   double elapsed_s() const;
-  void start_clock();
-  std::optional<ClockReading> read_clock();
-  void read_clock_of_samples();
+  void start_clock(int round);
+  void read_clock();
   void sample_in_turn(const std::vector<Turn*>& sequence, int first_round, std::size_t per_round,
                       std::size_t& taken);
-  void sustain(const std::vector<Turn*>& turns, double seconds);
-  void check_burst();
-  bool wants_burst_check(const std::vector<Turn*>& turns) const;
-  std::vector<std::vector<double>> sample_aside(const std::vector<Turn*>& turns, int rounds);
+  void sustain(const std::vector<Turn*>& turns);
   void verify_again(Turn& turn);
 
   Session& session_;
   const Group& group_;
   std::size_t index_;
   const Experiment& experiment_;
-  double highest_mhz_;  ///< of the device
   std::vector<Turn> turns_;
   int round_ = 0;             ///< rounds taken
   double round_s_ = 0;        ///< what the last one took; 0 before the first
+  int unread_round_ = 0;      ///< the first that the next reading of the clock covers
   int clock_epoch_ = -1;      ///< Session::epoch() when the clock was last started
   int sustained_epoch_ = -1;  ///< Session::epoch() when the launches last ran back to back
   double since_s_ = 0;        ///< when the first rounds began

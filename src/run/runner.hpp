@@ -34,12 +34,14 @@ class RunObserver {
   /// The rows of the group's cells as they would be if the run ended here: before anything ran.
   virtual void group_started(const Group&, const std::vector<const Row*>&) {}
   virtual void sample_taken(const Cell&, int /*round*/, const Sample&) {}
-  virtual void clock_read(const Group&, double /*mhz*/) {}
-  /// Samples taken after the group's launches had run back to back; none of the row's own.
+  /// The clock under load in these rounds of the group.
+  virtual void clock_read(const Group&, int /*first*/, int /*last*/, double /*mhz*/) {}
+  /// Samples taken once the group's launches had run back to back; none of the row's own.
   virtual void sustained(const Cell&, const std::vector<double>& /*samples_us*/) {}
-  /// A row that is complete but for hardware counters, which are read after all timing.
+  /// A row that is complete but for what comes after all timing: what a longer run would come to,
+  /// and hardware counters.
   virtual void row_timed(const Row&) {}
-  /// Every row once: in plan order, those with hardware counters after those without.
+  /// Every row once: in plan order, those that wait for something after those that do not.
   virtual void row_finished(const Row&) {}
   /// The row's hardware counters are next.
   virtual void count_started(const Row&) {}

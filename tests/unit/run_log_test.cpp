@@ -66,7 +66,7 @@ TEST_CASE("what a log was told is what is read from it") {
       log.cell_started(i, original.table.rows[i]);
       for (const double us : original.samples_us[i])
         log.sample(i, 0, us);
-      log.clock(i, 1980.5);
+      log.clock(i, 0, 3, 1980.5);
       log.row(i, original.table.rows[i]);
     }
     log.event("complete");

@@ -441,12 +441,35 @@ TEST_CASE("a group near the power cap shows what a longer run would come to") {
   b.executor.time_us = [&](const std::string& variant, int) {
     return variant == "first" && b.executor.sustained_s > 0 ? 10 * slower : 10.0;
   };
-  struct Cells : RunObserver {
-    std::vector<std::size_t> samples;
-    void sustained(const Cell&, const std::vector<double>& samples_us) override {
-      samples.push_back(samples_us.size());
-    }
-  };
+  SECTION("after all timing, and the log knows the row before") {
+    struct Order : RunObserver {
+      std::vector<std::string> events;
+      void row_timed(const Row& row) override {
+        events.push_back("timed " + row.cell->variant->id);
+      }
+      void row_finished(const Row& row) override {
+        events.push_back("finished " + row.cell->variant->id);
+      }
+      void sustained(const Cell& cell, const std::vector<double>& samples_us) override {
+        events.push_back(cell.variant->id + " " + std::to_string(samples_us.size()));
+      }
+    } order;
+    b.sweep({Value{std::int64_t{64}}, Value{std::int64_t{128}}});
+    b.experiment().variants.resize(1);
+    b.plan = make_plan(b.config, b.device, b.resources, b.device.memory_bytes);
+    run_plan(b.plan, b.resources, b.executor, b.tracer, order, b.options);
+    CHECK(order.events == std::vector<std::string>{"timed first", "timed first", "first 10",
+                                                   "finished first", "first 10", "finished first"});
+  }
+  SECTION("a fault costs the check alone") {
+    b.executor.fault = [](const std::string& call) {
+      if (call.rfind("sustain", 0) == 0) throw DeviceError("no power", DeviceFault::refused);
+    };
+    const Row row = b.run()[0];
+    CHECK(row.status == Status::passed);
+    CHECK(!row.sustained.has_value());
+    CHECK(!has_flag(row, "burst"));
+  }
   SECTION("a row that slows down is flagged, its neighbour is not, and no sample of it changes") {
     slower = 1.2;
     const auto rows = b.run();
