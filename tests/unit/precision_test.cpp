@@ -75,8 +75,8 @@ TEST_CASE("rows are sampled until two runs of one binary can be told the same") 
   const Repetition before = repeated(target_alone);
   INFO(before.undecided << " before, " << now.undecided << " now");
   INFO(before.sampling_s << " s of sampling before, " << now.sampling_s << " now");
-  CHECK(now.undecided <= 0.08);
-  CHECK(before.undecided >= 1.5 * now.undecided);
+  CHECK(now.undecided <= 0.03);
+  CHECK(before.undecided >= 0.12);
 }
 
 TEST_CASE("precision beyond the target is worth a limited time") {
