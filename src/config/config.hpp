@@ -39,7 +39,15 @@ struct MeasureSettings {
   double max_seconds = 2.0;  ///< wall cap per cell; wins over min_samples and min_seconds
   /// Stop when the 95 % interval's half-width over the median is below this.
   double target_relative_ci = 0.01;
+  /// Go on until it is below this, as long as the group has not been sampled for fine_seconds: a
+  /// quarter of the minimum effect of a comparison, so that repeated runs can be called the same.
+  double fine_relative_ci = 0.0025;
+  double fine_seconds = 0.2;
   int warmup_launches = 3;
+  double sustain_seconds = 0;  ///< of the group's launches back to back, before its samples
+  /// The same after the samples of a group that nears the power cap, to see what a longer run would
+  /// come to; 0: not.
+  double burst_check_seconds = 0.5;
 };
 
 struct Experiment {

@@ -1,13 +1,16 @@
 #include "gpu/cuda_executor.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <deque>
 #include <map>
+#include <utility>
 
 #include <cuda_profiler_api.h>
 
+#include "base/steady_clock.hpp"
 #include "gpu/cuda_graph.hpp"
 #include "gpu/device_ops.hpp"
 #include "gpu/event_timer.hpp"
@@ -127,9 +130,12 @@ class CudaExecutor final : public Executor {
         clear_state(variant, mode);
         queue(prepared, mode);
       }
+      const bool is_primed = mode == Mode::warm && last != &variant;
       last = &variant;
       clear_state(variant, mode);
-      taken(i, timed_sample(variant, prepared, mode));
+      const Sample sample = timed_sample(variant, prepared, mode);
+      busy_us_ += (is_primed ? 2 : 1) * prepared.last_us + (is_flushed(mode) ? flush_us_ : 0);
+      taken(i, sample);
     }
   }
 
@@ -162,9 +168,34 @@ class CudaExecutor final : public Executor {
     return times_us;
   }
 
-  std::optional<double> sm_clock_mhz() override {
-    sm_clock_.wait_for_interval();
-    return sm_clock_.mhz(stream_);
+  void sustain(const std::vector<const Variant*>& sequence, Mode mode, double seconds) override {
+    // One round is queued behind the one that runs, so that the GPU waits for nobody.
+    std::array<CudaEvent, 2> ends;
+    const double start_s = steady_seconds();
+    for (std::size_t round = 0; round == 0 || steady_seconds() - start_s < seconds; ++round) {
+      for (const Variant* variant : sequence) {
+        for (std::size_t i = 0; i < copies_of(*variant, mode); ++i)
+          copies_[i].reset(stream_);
+        queue(*variant, prepare(*variant), mode);
+      }
+      ends[round % 2].record(stream_);
+      if (round > 0) ends[(round - 1) % 2].synchronize();
+    }
+    stream_.synchronize();
+    busy_us_ += 1e6 * (steady_seconds() - start_s);
+  }
+
+  void start_clock() override {
+    sm_clock_.start(stream_);
+    busy_us_ = 0;
+  }
+
+  std::optional<ClockReading> sm_clock() override {
+    const double elapsed_us = 1e6 * sm_clock_.elapsed_s();
+    if (elapsed_us < 1e6 * SmClock::kShortestS) return std::nullopt;
+    const double busy_us = std::exchange(busy_us_, 0.0);
+    const auto mhz = sm_clock_.mhz(stream_);
+    return mhz ? std::optional(ClockReading{*mhz, busy_us / elapsed_us}) : std::nullopt;
   }
 
   MetricValues measured_metrics(const Variant& variant) override {
@@ -341,6 +372,7 @@ class CudaExecutor final : public Executor {
   DeviceMemory flush_buffer_;
   DeviceMemory sink_;
   double flush_us_ = 0;                       ///< what a flush takes
+  double busy_us_ = 0;                        ///< of what was sampled since sm_clock_ was read
   std::optional<HardwareCounters> counters_;  ///< once asked for
 
   const Family* family_ = nullptr;

@@ -72,6 +72,12 @@ struct SampleTraits {
   double preparation_us = 0;
 };
 
+/// The SM clock over a stretch of time.
+struct ClockReading {
+  double mhz = 0;   ///< mean
+  double load = 0;  ///< share of the stretch in which the GPU ran what it was given
+};
+
 /// One timed launch, or the mean of those in one replay.
 struct Sample {
   double time_us = 0;

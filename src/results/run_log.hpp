@@ -6,8 +6,12 @@
 //   {"floor": "cold", "samples_us": […]}     times of an empty kernel
 //   {"cell": I, "fields": […]}               a cell's row before it ran; its group has started
 //   [I, ROUND, TIME] or [I, ROUND, TIME, MHZ]  a sample of cell I, in microseconds, and its clock
-//   {"discard": [I, …], "rounds": [A, B]}    these cells' samples of rounds A to B do not count
-//   {"clock": I, "mhz": F}                   mean SM clock over the last rounds of cell I's group
+//   {"discard": [I, …], "rounds": [A, B]}    these cells' samples of rounds A to B do not count;
+//                                            only older versions wrote it
+//   {"clock": I, "mhz": F, "rounds": [A, B]}  mean SM clock over these rounds of cell I's group;
+//                                            older versions have no rounds: those since the last
+//   {"sustained": I, "samples_us": […]}      samples of cell I that show what a longer run would
+//                                            come to; they are not its row's
 //   {"row": I, "fields": […]}                a cell's row; a later one replaces it
 //   {"kernels": I, "rows": [[…], …]}         hardware counters of each kernel of cell I's launch
 //   {"times_s": {NAME: F, …}}                where the time of the run went

@@ -30,8 +30,8 @@ class RunLogWriter {
   void cell_started(std::size_t cell, const std::vector<Field>& fields);
   void sample(std::size_t cell, int round, double time_us,
               std::optional<double> sm_clock_mhz = std::nullopt);
-  void discard(const std::vector<std::size_t>& cells, int first_round, int last_round);
-  void clock(std::size_t cell, double mhz);
+  void clock(std::size_t cell, int first_round, int last_round, double mhz);
+  void sustained(std::size_t cell, const std::vector<double>& samples_us);
   void row(std::size_t cell, const std::vector<Field>& fields);
   void kernels(std::size_t cell, const std::vector<std::vector<Field>>& rows);
   void event(const std::string& what);

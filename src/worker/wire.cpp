@@ -107,6 +107,15 @@ Sample sample_from(const Json& json) {
   return sample;
 }
 
+Json to_json(const std::optional<ClockReading>& reading) {
+  return reading ? Json::array({reading->mhz, reading->load}) : Json(nullptr);
+}
+
+std::optional<ClockReading> clock_from(const Json& json) {
+  if (json.is_null()) return std::nullopt;
+  return ClockReading{json.at(0).get<double>(), json.at(1).get<double>()};
+}
+
 Json to_json(const DeviceError& error) {
   return {{"what", error.what()}, {"lost", error.device_lost()}};
 }

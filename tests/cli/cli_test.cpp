@@ -319,6 +319,19 @@ TEST_CASE("a machine without a GPU is told so, with exit code 5") {
   CHECK(!fs::exists(fs::path(GPUEXP_SOURCE_DIR) / "results" / "small"));
 }
 
+TEST_CASE("a file that may not grow any more ends a command like a full disk") {
+  const fs::path out = fs::temp_directory_path() / "gpuexp_cli_limited.md";
+  fs::remove(out);
+  const std::string arguments = "lesson docs/lessons/matmul.md --out " + out.string();
+  const Outcome limited = gpuexp(arguments, "ulimit -S -f 8;");
+  INFO(limited.output);
+  CHECK(limited.exit_code == 1);
+  CHECK(limited.output.find("cannot write: File too large") != std::string::npos);
+  CHECK(!fs::exists(out));
+  CHECK(gpuexp(arguments).exit_code == 0);
+  fs::remove(out);
+}
+
 TEST_CASE("listing answers at once") {
   const auto start = std::chrono::steady_clock::now();
   const Outcome outcome = gpuexp("list");

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <thread>
 
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
@@ -456,6 +457,37 @@ TEST_CASE("the SM clock is read between 10 and 101 % of the highest", "[engine]"
     CHECK(mhz < 1.01 * device.sm_clock_max_mhz);
     fmt::print("SM clock {:.1f} MHz of {:.0f}\n", mhz, device.sm_clock_max_mhz);
   }
+}
+
+TEST_CASE("a reading of the clock says how much of it was load", "[engine]") {
+  const DeviceSpec device = query_device(0, {}).spec;
+  const Family family = broken_family();
+  Values values;
+  for (const Parameter& parameter : family.parameters)
+    values.push_back(parameter.default_value);
+  const Variant& right = *family.find("right");
+  const auto executor = make_cuda_executor(0, device);
+  executor->set_up(family, values, 1);
+  executor->warm_up(right, Mode::cold, 1);
+  executor->start_clock();
+  CHECK(!executor->sm_clock().has_value());  // shorter than 1 ms
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  const auto idle = executor->sm_clock();
+  REQUIRE(idle.has_value());
+  CHECK(idle->load < 0.01);
+  // A flush before each sample is load, too.
+  executor->sample(std::vector<const Variant*>(100, &right), Mode::cold,
+                   [](std::size_t, const Sample&) {});
+  const auto sampled = executor->sm_clock();
+  REQUIRE(sampled.has_value());
+  CHECK(sampled->load > 0.3);
+  CHECK(sampled->load < 1.01);
+  executor->sustain({&right}, Mode::cold, 0.02);
+  const auto sustained = executor->sm_clock();
+  REQUIRE(sustained.has_value());
+  CHECK(sustained->load > 0.9);
+  fmt::print("load: idle {:.3f}, cold samples {:.3f}, back to back {:.3f}\n", idle->load,
+             sampled->load, sustained->load);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The whole path of a run with a worker process, without a GPU: the worker is this program again,
 // with an executor whose faults are scripted by a name on its command line.
 #define CATCH_CONFIG_RUNNER
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -49,6 +50,8 @@ std::unique_ptr<Executor> scripted(const std::string& fault) {
   executor->fault = [fault](const std::string& call) {
     if (fault == "kill_always" && call == "launch second warm") std::raise(SIGKILL);
     if (fault == "every_set_up" && call == "set_up 1") std::abort();
+    if (fault == "no_power" && call == "sustain first second even warm")
+      throw DeviceError("no power", DeviceFault::refused);
     if (call != "sample second 7") return;
     if (fault == "crash") std::abort();
     if (fault == "exit") std::_Exit(7);
@@ -120,6 +123,20 @@ TEST_CASE("a worker runs a plan as an executor of one's own does") {
     CHECK(row.clocks->median_mhz == 1000.0);
     CHECK(row.traits->gated);
   }
+}
+
+TEST_CASE("a worker runs a group back to back") {
+  WorkerRun b("no_power");
+  b.config.experiments.front().measure.sustain_seconds = 0.2;
+  const auto rows = b.run();
+  const auto failed = std::find_if(rows.begin(), rows.end(),
+                                   [](const Row& row) { return row.status != Status::passed; });
+  REQUIRE(failed != rows.end());
+  CHECK(failed->status == Status::failed);
+  CHECK(failed->reason == "while the group's launches ran back to back: no power");
+  CHECK(std::all_of(failed + 1, rows.end(),
+                    [](const Row& row) { return row.status == Status::passed; }));
+  CHECK(b.started == 1);
 }
 
 TEST_CASE("hardware counters come from a worker as they were read", "[counters]") {
