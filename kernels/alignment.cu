@@ -76,10 +76,9 @@ Variant cublas_gemm() {
   v.metrics = [](const Problem& p, const DeviceSpec&) {
     return MetricValues{{"divisor_pow2", static_cast<double>(divisor_pow2(p.n))}};
   };
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    cublas::gemm(
-        {cublas::Compute::fp32, DataType::bf16, DataType::bf16, p.n, p.n, p.n, d.a, d.b, d.c},
-        x.device, x.stream);
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    return cublas::gemm(
+        {cublas::Compute::fp32, DataType::bf16, DataType::bf16, p.n, p.n, p.n, d.a, d.b, d.c});
   };
   return v;
 }
@@ -152,10 +151,6 @@ Variant widest_access() {
       "odd n every other row goes in pieces of 2 bytes, for which there is no asynchronous copy: "
       "they pass through registers.";
   v.min_compute_capability = kMmaBf16ComputeCapability;
-  v.shapes = [](const Problem& p, const DeviceSpec& device) {
-    const void* const kernel = kernel_address(widest_access_kernel_for(p));
-    return std::vector<Shape>{one_block_per_sm<Tile>(kernel, p.n, p.n, device)};
-  };
   v.work = work;
   v.traffic = widest_access_traffic;
   v.metrics = [](const Problem& p, const DeviceSpec&) {
@@ -166,7 +161,8 @@ Variant widest_access() {
                         {"tiles", static_cast<double>(tiles)}};
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    launch(widest_access_kernel_for(p), x.shapes[0], x.stream, p, d.a, d.b, d.c);
+    return launch(widest_access_kernel_for(p), one_block_per_sm<Tile>(p.n, p.n, x.device), p, d.a,
+                  d.b, d.c);
   };
   return v;
 }
@@ -188,14 +184,16 @@ Family declare() {
       .metric("load_width_bits", "bit",
               "width of one lane's access to global memory that all rows allow")
       .metric("tiles", "", "128×128 tiles of C");
+  f.figures = {{"alignment", "divisibility", "Alignment: what divides n", {{"param.n", "n"}}}};
   f.outputs = [](const Problem& p) { return Extent{p.n, p.n, 1}; };
-  f.prepare = [](const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
-    fill_uniform(d.a, p.n * p.n, stream_seed(seed, 0), stream);
-    fill_uniform(d.b, p.n * p.n, stream_seed(seed, 1), stream);
+  f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
+    Steps steps;
+    steps += fill_uniform(d.a, p.n * p.n, stream_seed(seed, 0));
+    steps += fill_uniform(d.b, p.n * p.n, stream_seed(seed, 1));
+    return steps;
   };
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
-                   Stream stream) {
-    evaluate_gemm(operands(p, d), error_bound(p), out[0], stream);
+  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    return evaluate_gemm(operands(p, d), error_bound(p), out[0]);
   };
   f.host_reference = host_reference;
   f.tolerance_derivation = kTensorCoreBoundDerivation;

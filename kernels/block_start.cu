@@ -50,22 +50,18 @@ Variant number(std::string id, std::string why, std::int64_t (*shared_bytes)(con
   Variant v;
   v.id = std::move(id);
   v.why = std::move(why);
-  v.shapes = [shared_bytes](const Problem& p, const DeviceSpec& device) {
-    Shape s;
-    s.kernel = kernel_address(number_kernel);
-    s.block = {kBlock, 1, 1};
-    s.grid = {p.blocks, 1, 1};
-    s.dynamic_shared_bytes = shared_bytes(device);
-    return std::vector<Shape>{s};
-  };
   v.work = [](const Problem& p) {
     Work w;
     w.bytes_written = static_cast<double>(p.blocks * sizeof(std::uint32_t));
     w.moved_written = sector_bytes<std::uint32_t>(p.blocks);
     return w;
   };
-  v.launch = [](const Problem&, const Data& d, const LaunchContext& x) {
-    launch(number_kernel, x.shapes[0], x.stream, d.numbers);
+  v.launch = [shared_bytes](const Problem& p, const Data& d, const LaunchContext& x) {
+    Shape s;
+    s.block = {kBlock, 1, 1};
+    s.grid = {p.blocks, 1, 1};
+    s.dynamic_shared_bytes = shared_bytes(x.device);
+    return launch(number_kernel, s, d.numbers);
   };
   return v;
 }
@@ -100,10 +96,18 @@ Family declare() {
       "blocks: a grid-stride loop pays once per place.";
   f.extent("blocks", &Problem::blocks, 1 << 16, 1 << 24, "blocks of one warp");
   f.output("numbers", &Data::numbers, [](const Problem& p) { return p.blocks; });
+  // Without the shared memory blocks overlap; with it they come one after the other on each SM.
+  f.ceilings = {
+      CeilingSource::latency("block_latency", {"one_resident"}, Mode::warm, "param.blocks")
+          .times([](const DeviceSpec& d) { return 1.0 / d.sm_count; })
+          .without_launch(),
+      CeilingSource::rate("block_rate", {"many_resident"}, Mode::warm, "param.blocks")
+          .without_launch()};
   f.outputs = [](const Problem& p) { return Extent{p.blocks, 1, 1}; };
-  f.prepare = [](const Problem&, const Data&, std::uint64_t, Stream) {};
-  f.reference = [](const Problem& p, const Data&, const std::vector<ReferenceView>& out,
-                   Stream stream) { evaluate_reference(out[0], p.blocks, Reference{}, stream); };
+  f.inputs = [](const Problem&, const Data&, std::uint64_t) { return Steps(); };
+  f.reference = [](const Problem& p, const Data&, const std::vector<ReferenceView>& out) {
+    return evaluate_reference(out[0], p.blocks, Reference{});
+  };
   f.host_reference = host_reference;
   f.tolerance_derivation = "Zero: each block writes its number.";
   f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };

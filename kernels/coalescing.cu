@@ -84,14 +84,16 @@ struct PlaceOf {
   }
 };
 
-void prepare(const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
-  fill_uniform(d.packed, p.n, stream_seed(seed, 0), stream);
-  fill_uniform(d.reversed, reversed_count(p), stream_seed(seed, 1), stream);
-  fill_uniform(d.shifted, shifted_count(p), stream_seed(seed, 2), stream);
-  fill_uniform(d.spread, spread_count(p), stream_seed(seed, 3), stream);
-  scatter(d.packed, d.reversed, p.n, PlaceOf<Reversed>{}, stream);
-  scatter(d.packed, d.shifted, p.n, PlaceOf<Shifted>{{p.offset}}, stream);
-  scatter(d.packed, d.spread, p.n, PlaceOf<Spread>{{p.stride}}, stream);
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  Steps steps;
+  steps += fill_uniform(d.packed, p.n, stream_seed(seed, 0));
+  steps += fill_uniform(d.reversed, reversed_count(p), stream_seed(seed, 1));
+  steps += fill_uniform(d.shifted, shifted_count(p), stream_seed(seed, 2));
+  steps += fill_uniform(d.spread, spread_count(p), stream_seed(seed, 3));
+  steps += scatter(d.packed, d.reversed, p.n, PlaceOf<Reversed>{});
+  steps += scatter(d.packed, d.shifted, p.n, PlaceOf<Shifted>{{p.offset}});
+  steps += scatter(d.packed, d.spread, p.n, PlaceOf<Spread>{{p.stride}});
+  return steps;
 }
 
 // ---- the plain reference
@@ -131,14 +133,12 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-template <class Layout>
-std::vector<Shape> shapes(const Problem& p, const DeviceSpec&) {
+Shape shape(const Problem& p) {
   Shape s;
-  s.kernel = kernel_address(read_kernel<Layout>);
   s.block = {kBlock, 1, 1};
   s.tile = {kTile, 1, 1};
   s.grid = {ceil_div(p.n, kTile), 1, 1};
-  return {s};
+  return s;
 }
 
 // `stride` and `offset` say where the layout keeps its values, in elements.
@@ -182,13 +182,12 @@ Variant read_contiguous() {
   v.why =
       "Neighbouring lanes read neighbouring words: a warp's 128 bytes are one line and exactly "
       "four sectors, every byte of which is used. global_load_sectors_per_request is 4.";
-  v.shapes = shapes<Packed>;
   v.work = [](const Problem& p) { return work(p, 1, 0); };
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
     return traffic(p, device, 1, 0, 38, 11, 4);
   };
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    launch(read_kernel<Packed>, x.shapes[0], x.stream, d.packed, d.out, p.n, Packed{});
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    return launch(read_kernel<Packed>, shape(p), d.packed, d.out, p.n, Packed{});
   };
   return v;
 }
@@ -211,13 +210,12 @@ Variant read_reversed() {
       "global_load_sectors_per_request stays 4. It mattered before compute capability 1.2.";
   v.moves = {{"global_load_sectors_per_request", Direction::stays},
              {"dram_read_bytes", Direction::stays, 1.05, beyond_caches}};
-  v.shapes = shapes<Reversed>;
   v.work = [](const Problem& p) { return work(p, 1, 0); };
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
     return traffic(p, device, 1, 0, 57, 28, 3);
   };
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    launch(read_kernel<Reversed>, x.shapes[0], x.stream, d.reversed, d.out, p.n, Reversed{});
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    return launch(read_kernel<Reversed>, shape(p), d.reversed, d.out, p.n, Reversed{});
   };
   return v;
 }
@@ -239,13 +237,12 @@ Variant read_misaligned() {
              {"global_load_sectors_per_request", Direction::stays, 1.05,
               [](const Problem& p) { return p.offset % 8 == 0; }},
              {"dram_read_bytes", Direction::stays, 1.05, beyond_caches}};
-  v.shapes = shapes<Shifted>;
   v.work = [](const Problem& p) { return work(p, 1, p.offset); };
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
     return traffic(p, device, 1, p.offset, 41, 17, 5);
   };
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    launch(read_kernel<Shifted>, x.shapes[0], x.stream, d.shifted, d.out, p.n, Shifted{p.offset});
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    return launch(read_kernel<Shifted>, shape(p), d.shifted, d.out, p.n, Shifted{p.offset});
   };
   return v;
 }
@@ -269,13 +266,12 @@ Variant read_strided() {
               [](const Problem& p) { return beyond_caches(p) && p.stride > 1; }},
              {"global_load_sectors_per_request", Direction::stays, 1.05,
               [](const Problem& p) { return p.stride == 1; }}};
-  v.shapes = shapes<Spread>;
   v.work = [](const Problem& p) { return work(p, p.stride, 0); };
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
     return traffic(p, device, p.stride, 0, 63, 24, 7);
   };
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    launch(read_kernel<Spread>, x.shapes[0], x.stream, d.spread, d.out, p.n, Spread{p.stride});
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    return launch(read_kernel<Spread>, shape(p), d.spread, d.out, p.n, Spread{p.stride});
   };
   return v;
 }
@@ -304,10 +300,12 @@ Family declare() {
       .input("shifted", &Data::shifted, shifted_count)
       .input("spread", &Data::spread, spread_count)
       .output("out", &Data::out, [](const Problem& p) { return p.n; });
+  f.figures = {{"coalescing", "traffic", "Coalescing: which addresses a warp asks for"}};
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
-  f.prepare = prepare;
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
-                   Stream stream) { evaluate_reference(out[0], p.n, Reference{d}, stream); };
+  f.inputs = inputs;
+  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    return evaluate_reference(out[0], p.n, Reference{d});
+  };
   f.host_reference = host_reference;
   f.tolerance_derivation = "Zero: every variant copies values, bit for bit.";
   f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };

@@ -105,19 +105,21 @@ struct SideWord {
 };
 
 template <class TakesA>
-void fill_sides(std::uint32_t* sides, const Problem& p, TakesA takes_a, Stream stream) {
-  fill(sides, p.warps(), SideWord<TakesA>{p.n, takes_a}, stream);
+Steps fill_sides(std::uint32_t* sides, const Problem& p, TakesA takes_a) {
+  return fill(sides, p.warps(), SideWord<TakesA>{p.n, takes_a});
 }
 
-void prepare(const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  Steps steps;
   const Permutation order(stream_seed(seed, 1), p.n);
-  fill_uniform(d.x, p.n, stream_seed(seed, 0), stream);
-  fill(d.x_shuffled, p.n, Shuffled{d.x, order}, stream);
-  fill_sides(d.sides_uniform, p, UniformSides{}, stream);
-  fill_sides(d.sides_in_warp, p, InWarpSides{p}, stream);
-  fill_sides(d.sides_by_warp, p, ByWarpSides{p}, stream);
-  fill_sides(d.sides_random, p, RandomSides{{p}, order}, stream);
-  fill_sides(d.sides_sorted, p, SortedSides{p}, stream);
+  steps += fill_uniform(d.x, p.n, stream_seed(seed, 0));
+  steps += fill(d.x_shuffled, p.n, Shuffled{d.x, order});
+  steps += fill_sides(d.sides_uniform, p, UniformSides{});
+  steps += fill_sides(d.sides_in_warp, p, InWarpSides{p});
+  steps += fill_sides(d.sides_by_warp, p, ByWarpSides{p});
+  steps += fill_sides(d.sides_random, p, RandomSides{{p}, order});
+  steps += fill_sides(d.sides_sorted, p, SortedSides{p});
+  return steps;
 }
 
 // ---- the plain reference ------------------------------------------------------------------------
@@ -141,12 +143,13 @@ std::vector<Reference> references(const Problem& p, const Data& d) {
           {p.cost, d.x, d.sides_sorted}};
 }
 
-void reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
-               Stream stream) {
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  Steps steps;
   const auto elements = references(p, d);
   for (std::size_t o = 0; o < out.size(); ++o) {
-    if (out[o]) evaluate_reference(out[o], p.n, elements[o], stream);
+    if (out[o]) steps += evaluate_reference(out[o], p.n, elements[o]);
   }
+  return steps;
 }
 
 void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
@@ -177,13 +180,12 @@ Work work(const Problem& p) {
 
 constexpr int kBlock = 256;
 
-std::vector<Shape> shapes(const void* kernel, const Problem& p) {
+Shape shape(const Problem& p) {
   Shape s;
-  s.kernel = kernel;
   s.block = {kBlock, 1, 1};
   s.tile = {kBlock, 1, 1};
   s.grid = {ceil_div(p.n, kBlock), 1, 1};
-  return {s};
+  return s;
 }
 
 /// What a warp executes besides its sides, as compiled for compute capability 9.0.
@@ -248,9 +250,6 @@ Variant branch(std::string id, float* Data::*x, std::uint32_t* Data::*sides, flo
   Variant v;
   v.id = std::move(id);
   v.writes = {output};
-  v.shapes = [](const Problem& p, const DeviceSpec&) {
-    return shapes(kernel_address(branch_kernel), p);
-  };
   v.work = work;
   v.traffic = [expected_passes](const Problem& p, const DeviceSpec& device) {
     return traffic(p, device, expected_passes(p), {37, 17});
@@ -258,8 +257,8 @@ Variant branch(std::string id, float* Data::*x, std::uint32_t* Data::*sides, flo
   v.metrics = [expected_passes](const Problem& p, const DeviceSpec&) {
     return branch_metrics(expected_passes(p));
   };
-  v.launch = [x, sides, y](const Problem& p, const Data& d, const LaunchContext& c) {
-    launch(branch_kernel, c.shapes[0], c.stream, p.n, p.cost, d.*x, d.*sides, d.*y);
+  v.launch = [x, sides, y](const Problem& p, const Data& d, const LaunchContext&) {
+    return launch(branch_kernel, shape(p), p.n, p.cost, d.*x, d.*sides, d.*y);
   };
   return v;
 }
@@ -400,16 +399,13 @@ Variant select() {
              {"warp_instructions", Direction::rises, 1.2,
               [](const Problem& p) { return p.cost >= 64 && p.a_of_32() % kWarp == 0; }}};
   v.writes = {"y_in_warp"};
-  v.shapes = [](const Problem& p, const DeviceSpec&) {
-    return shapes(kernel_address(select_kernel), p);
-  };
   v.work = work;
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
     return traffic(p, device, 2.0, {39, 20});
   };
   v.metrics = [](const Problem&, const DeviceSpec&) { return metrics(2.0, 1.0); };
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& c) {
-    launch(select_kernel, c.shapes[0], c.stream, p.n, p.cost, d.x, d.sides_in_warp, d.y_in_warp);
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    return launch(select_kernel, shape(p), p.n, p.cost, d.x, d.sides_in_warp, d.y_in_warp);
   };
   return v;
 }
@@ -444,8 +440,13 @@ Family declare() {
       .output("y_sorted", &Data::y_sorted, n);
   f.metric("expected_passes", "", "sides that a warp issues, on average over the warps")
       .metric("expected_active_lanes_pct", "%", "lanes that are on while a warp issues a side");
+  f.figures = {{"divergence",
+                "relative_times",
+                "Divergence: what a branch costs",
+                {{"param.fraction", "fraction of elements on side A"},
+                 {"param.cost", "cost of a side (dependent FMAs)"}}}};
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
-  f.prepare = prepare;
+  f.inputs = inputs;
   f.reference = reference;
   f.host_reference = host_reference;
   f.tolerance_derivation = fma_way::kToleranceDerivation;

@@ -74,16 +74,18 @@ struct At {
   __device__ std::int64_t operator()(std::int64_t i) const { return index[i]; }
 };
 
-void prepare(const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  Steps steps;
   const OrderedIndex ordered{stream_seed(seed, 3)};
-  fill_uniform(d.packed, p.n, stream_seed(seed, 0), stream);
-  fill_uniform(d.ordered_table, p.n * kSectorFloats, stream_seed(seed, 1), stream);
-  fill_uniform(d.shuffled_table, p.n * kSectorFloats, stream_seed(seed, 2), stream);
-  fill(d.packed_index, p.n, PackedIndex{}, stream);
-  fill(d.ordered_index, p.n, ordered, stream);
-  fill(d.random_index, p.n, RandomIndex{Permutation(stream_seed(seed, 4), p.n), ordered}, stream);
-  scatter(d.packed, d.ordered_table, p.n, At{d.ordered_index}, stream);
-  scatter(d.packed, d.shuffled_table, p.n, At{d.random_index}, stream);
+  steps += fill_uniform(d.packed, p.n, stream_seed(seed, 0));
+  steps += fill_uniform(d.ordered_table, p.n * kSectorFloats, stream_seed(seed, 1));
+  steps += fill_uniform(d.shuffled_table, p.n * kSectorFloats, stream_seed(seed, 2));
+  steps += fill(d.packed_index, p.n, PackedIndex{});
+  steps += fill(d.ordered_index, p.n, ordered);
+  steps += fill(d.random_index, p.n, RandomIndex{Permutation(stream_seed(seed, 4), p.n), ordered});
+  steps += scatter(d.packed, d.ordered_table, p.n, At{d.ordered_index});
+  steps += scatter(d.packed, d.shuffled_table, p.n, At{d.random_index});
+  return steps;
 }
 
 // ---- the plain reference
@@ -140,14 +142,6 @@ Variant gather(std::string id, float* Data::*table, std::int32_t* Data::*index, 
                bool is_random) {
   Variant v;
   v.id = std::move(id);
-  v.shapes = [](const Problem& p, const DeviceSpec&) {
-    Shape s;
-    s.kernel = kernel_address(gather_kernel);
-    s.block = {kBlock, 1, 1};
-    s.tile = {kTile, 1, 1};
-    s.grid = {ceil_div(p.n, kTile), 1, 1};
-    return std::vector<Shape>{s};
-  };
   v.work = [stride](const Problem& p) {
     Work w;
     w.bytes_read = static_cast<double>(p.n * (sizeof(std::int32_t) + sizeof(float)));
@@ -178,8 +172,12 @@ Variant gather(std::string id, float* Data::*table, std::int32_t* Data::*index, 
     t.chain.dram = 2;  // an index, then its value
     return std::vector<Traffic>{t};
   };
-  v.launch = [table, index](const Problem& p, const Data& d, const LaunchContext& x) {
-    launch(gather_kernel, x.shapes[0], x.stream, d.*table, d.*index, d.out, p.n);
+  v.launch = [table, index](const Problem& p, const Data& d, const LaunchContext&) {
+    Shape s;
+    s.block = {kBlock, 1, 1};
+    s.tile = {kTile, 1, 1};
+    s.grid = {ceil_div(p.n, kTile), 1, 1};
+    return launch(gather_kernel, s, d.*table, d.*index, d.out, p.n);
   };
   return v;
 }
@@ -247,10 +245,18 @@ Family declare() {
       .input("ordered_index", &Data::ordered_index, values)
       .input("random_index", &Data::random_index, values)
       .output("out", &Data::out, values);
+  // The sequential gather reads an index and a value and writes a value, of 4 bytes each; the
+  // random one does the first and the last likewise, and fetches a value each from its own line.
+  f.ceilings = {
+      CeilingSource::rate("dram_random", {"gather_random"}, Mode::cold, "param.n")
+          .times([](const DeviceSpec& d) { return static_cast<double>(l2_fetch_bytes(d)); })
+          .without("gather_sequential", 2.0 / 3.0)};
+  f.figures = {{"gather", "traffic", "Gather: indirection and randomness"}};
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
-  f.prepare = prepare;
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
-                   Stream stream) { evaluate_reference(out[0], p.n, Reference{d}, stream); };
+  f.inputs = inputs;
+  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    return evaluate_reference(out[0], p.n, Reference{d});
+  };
   f.host_reference = host_reference;
   f.tolerance_derivation = "Zero: every variant copies values, bit for bit.";
   f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };

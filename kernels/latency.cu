@@ -88,14 +88,10 @@ __global__ void link_kernel(Order order, std::uint64_t* chain) {
   }
 }
 
-void prepare(const Problem& p, const Data& d, std::uint64_t, Stream stream) {
-  constexpr int kBlock = 256;
+Steps inputs(const Problem& p, const Data& d, std::uint64_t) {
   const Order order(p);
-  const auto bytes = static_cast<std::size_t>(order.lines() * kLineBytes);
-  GPUEXP_CUDA(cudaMemsetAsync(d.chain, 0, bytes, stream));
-  const auto blocks = std::min<std::int64_t>(ceil_div(order.lines(), kBlock), 65536);
-  link_kernel<<<static_cast<unsigned>(blocks), kBlock, 0, stream>>>(order, d.chain);
-  GPUEXP_CUDA(cudaGetLastError());
+  return Steps(MemsetStep{d.chain, 0, order.lines() * kLineBytes}) +
+         launch(link_kernel, grid_stride(order.lines(), 65536), order, d.chain);
 }
 
 // ---- the plain reference
@@ -114,11 +110,12 @@ struct Expected {
   }
 };
 
-void reference(const Problem& p, const Data&, const std::vector<ReferenceView>& out,
-               Stream stream) {
+Steps reference(const Problem& p, const Data&, const std::vector<ReferenceView>& out) {
+  Steps steps;
   for (const Output o : {sums, last, tokens}) {
-    if (out[o]) evaluate_reference(out[o], kCounts[o], Expected{o, Order(p), p.steps}, stream);
+    if (out[o]) steps += evaluate_reference(out[o], kCounts[o], Expected{o, Order(p), p.steps});
   }
+  return steps;
 }
 
 void host_reference(const Problem& p, const Data&, const std::vector<ReferenceView>& out) {
@@ -177,15 +174,11 @@ Variant chain(std::string id, std::string compare_to, std::string output, std::s
   v.metrics = [](const Problem& p, const DeviceSpec&) {
     return MetricValues{{"chain_steps", static_cast<double>(p.steps)}};
   };
-  v.shapes = [kernel, threads](const Problem&, const DeviceSpec&) {
+  v.launch = [kernel, threads](const Problem& p, const Data& d, const LaunchContext&) {
     Shape s;
-    s.kernel = kernel_address(kernel);
     s.block = {threads, 1, 1};
-    return std::vector<Shape>{s};
-  };
-  v.launch = [kernel](const Problem& p, const Data& d, const LaunchContext& x) {
     const Order order(p);
-    launch(kernel, x.shapes[0], x.stream, Task{d, p.steps, order.lines(), order(0), 1.0f});
+    return launch(kernel, s, Task{d, p.steps, order.lines(), order(0), 1.0f});
   };
   return v;
 }
@@ -382,8 +375,15 @@ Family declare() {
       .output("tokens", &Data::tokens, [](const Problem&) { return kBarrierBlock; });
   f.metric("chain_steps", "",
            "dependent steps; time_median_us less floor_us over them is the latency of one");
+  for (const char* id : {"dram", "l2", "l1", "shared", "barrier", "fma"}) {
+    const std::string variant(id);
+    const Mode mode = variant == "dram" ? Mode::cold : Mode::warm;
+    f.ceilings.push_back(
+        CeilingSource::latency(variant + "_latency", {variant}, mode, "metric.chain_steps")
+            .without_launch());
+  }
   f.outputs = [](const Problem&) { return Extent{1, 1, 1}; };
-  f.prepare = prepare;
+  f.inputs = inputs;
   f.reference = reference;
   f.host_reference = host_reference;
   f.tolerance_derivation =

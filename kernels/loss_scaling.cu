@@ -138,20 +138,23 @@ __global__ void search_reference_kernel(std::int64_t n, const float* gradients, 
 }
 
 // fp16 and bf16 are parameters because the accuracy reference stores without rounding.
-void references(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
-                FloatFormat fp16, FloatFormat bf16, Stream stream) {
+Steps references(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
+                 FloatFormat fp16, FloatFormat bf16) {
+  Steps steps;
   const auto stored = [&](Output output, FloatFormat format, int scale_log2, const double* found) {
     if (!out[output]) return;
-    evaluate_reference(out[output], p.n, StoredGradient{d.gradients, format, scale_log2, found},
-                       stream);
+    steps += evaluate_reference(out[output], p.n,
+                                StoredGradient{d.gradients, format, scale_log2, found});
   };
   stored(kUnscaled, fp16, 0, nullptr);
   stored(kStaticScaled, fp16, p.static_scale_log2, nullptr);
   stored(kBfloat, bf16, 0, nullptr);
-  if (!out[kSearch]) return;
-  search_reference_kernel<<<1, kSearchReferenceBlock, 0, stream>>>(p.n, d.gradients, out[kSearch]);
-  GPUEXP_CUDA(cudaGetLastError());
+  if (!out[kSearch]) return steps;
+  Shape one_block;
+  one_block.block.x = kSearchReferenceBlock;
+  steps += launch(search_reference_kernel, one_block, p.n, d.gradients, out[kSearch]);
   stored(kDynamicScaled, fp16, 0, out[kSearch].value);
+  return steps;
 }
 
 void host_stored(const Problem& p, const Data& d, FloatFormat format, int scale_log2,
@@ -229,9 +232,8 @@ __global__ void __launch_bounds__(kBlock)
   store_scaled(n, scale, gradients, out);
 }
 
-Shape store_shape(const Problem& p, const void* kernel) {
+Shape store_shape(const Problem& p) {
   Shape s;
-  s.kernel = kernel;
   s.block = {kBlock, 1, 1};
   s.tile = {kTile, 1, 1};
   s.grid = {ceil_div(p.n, kTile), 1, 1};
@@ -284,8 +286,10 @@ struct Census {
   const float* gradients;
   const T* stored;
   int scale_log2;
+  const Search* found;  ///< has the scale instead, where it is not null
   double smallest_normal;
   __device__ void operator()(std::int64_t i, double (&counts)[kCounts]) const {
+    const int scale = found ? found->scale_log2 : scale_log2;
     const double gradient = gradients[i];
     if (gradient == 0.0) return;
     const double magnitude = fabs(to_double(stored[i]));
@@ -296,16 +300,12 @@ struct Census {
     }
     if (magnitude == 0.0) counts[kLost] += 1.0;
     if (magnitude > 0.0 && magnitude < smallest_normal) counts[kSubnormal] += 1.0;
-    const double recovered = ldexp(to_double(stored[i]), -scale_log2);
+    const double recovered = ldexp(to_double(stored[i]), -scale);
     counts[kRelativeErrors] += fabs((recovered - gradient) / gradient);
   }
 };
 
-template <class T>
-MetricValues census(const Problem& p, const Data& d, const T* stored, FloatFormat format,
-                    int scale_log2, const LaunchContext& x) {
-  const Census<T> f{d.gradients, stored, scale_log2, std::ldexp(1.0, format.min_exponent)};
-  const auto counts = tally<kCounts>(p.n, f, x.workspace, x.stream);
+MetricValues census_metrics(int scale_log2, const Totals<kCounts>& counts) {
   MetricValues values{{"scale_log2", scale_log2}, {"overflow_count", counts[kOverflowed]}};
   const double nonzero = counts[kNonzero];
   if (nonzero == 0.0) return values;
@@ -326,21 +326,23 @@ Variant store_once(std::string id, std::string output, T* Data::*out, FloatForma
   Variant v;
   v.id = std::move(id);
   v.writes = {std::move(output)};
-  v.shapes = [](const Problem& p, const DeviceSpec&) {
-    return std::vector<Shape>{store_shape(p, kernel_address(store_kernel<T>))};
-  };
   v.work = work;
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
     return std::vector<Traffic>{store_traffic(p, device)};
   };
   v.workspace_bytes = [](const Problem&, const DeviceSpec&) { return tally_bytes(kCounts); };
-  v.launch = [out, scale_log2](const Problem& p, const Data& d, const LaunchContext& x) {
+  v.launch = [out, scale_log2](const Problem& p, const Data& d, const LaunchContext&) {
     const float scale = std::ldexp(1.0f, scale_log2(p));
-    launch(store_kernel<T>, x.shapes[0], x.stream, p.n, scale, d.gradients, d.*out);
+    return launch(store_kernel<T>, store_shape(p), p.n, scale, d.gradients, d.*out);
   };
   v.measured_metrics = [out, format, scale_log2](const Problem& p, const Data& d,
                                                  const LaunchContext& x) {
-    return census(p, d, d.*out, format, scale_log2(p), x);
+    const Census<T> census{d.gradients, d.*out, scale_log2(p), nullptr,
+                           std::ldexp(1.0, format.min_exponent)};
+    return tally<kCounts>(p.n, census, x.workspace,
+                          [scale = scale_log2(p)](const Totals<kCounts>& counts) {
+                            return census_metrics(scale, counts);
+                          });
   };
   return v;
 }
@@ -489,40 +491,41 @@ Variant fp16_dynamic_scale() {
       "ended, a launch has kernels for the longest one: those after the end return at once, yet "
       "each takes the time of a launch, which together is most of what is measured.";
   v.moves = {{"l2_sectors", Direction::rises, 1.9, [](const Problem& p) { return p.n >= kTile; }}};
-  v.shapes = [](const Problem& p, const DeviceSpec&) {
-    // One thread decides for all gradients.
-    const auto single = [&](const void* kernel) {
-      Shape s;
-      s.kernel = kernel;
-      s.tile = {p.n, 1, 1};
-      return s;
-    };
-    std::vector<Shape> shapes{single(kernel_address(begin_search_kernel))};
-    for (int t = 0; t < kMaxTries; ++t) {
-      shapes.push_back(store_shape(p, kernel_address(try_scale_kernel)));
-      shapes.push_back(single(kernel_address(update_scale_kernel)));
-    }
-    return shapes;
-  };
   v.work = work;
   v.traffic = search_traffic;
   v.traffic_is_typical = true;
-  v.workspace_bytes = [](const Problem&, const DeviceSpec&) { return tally_bytes(kCounts); };
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+  v.workspace_bytes = [](const Problem&, const DeviceSpec&) {
+    return tally_bytes(kCounts) + static_cast<std::int64_t>(sizeof(Search));
+  };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    Shape single;  // one thread decides for all gradients
+    single.tile = {p.n, 1, 1};
     Search* search = reinterpret_cast<Search*>(d.search);
-    launch(begin_search_kernel, x.shapes[0], x.stream, search);
-    for (std::size_t s = 1; s < x.shapes.size(); s += 2) {
-      launch(try_scale_kernel, x.shapes[s], x.stream, p.n, d.gradients, d.dynamic_scaled, search);
-      launch(update_scale_kernel, x.shapes[s + 1], x.stream, search);
+    Steps steps = launch(begin_search_kernel, single, search);
+    for (int t = 0; t < kMaxTries; ++t) {
+      steps += launch(try_scale_kernel, store_shape(p), p.n, d.gradients, d.dynamic_scaled, search);
+      steps += launch(update_scale_kernel, single, search);
     }
+    return steps;
   };
   v.measured_metrics = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    Search found;
-    GPUEXP_CUDA(cudaMemcpyAsync(&found, d.search, sizeof(found), cudaMemcpyDeviceToHost, x.stream));
-    GPUEXP_CUDA(cudaStreamSynchronize(x.stream));
-    MetricValues values = census(p, d, d.dynamic_scaled, kFp16, found.scale_log2, x);
-    values.emplace_back("tries", found.tries);
-    return values;
+    const Search* search = reinterpret_cast<const Search*>(d.search);
+    const Census<__half> census{d.gradients, d.dynamic_scaled, 0, search,
+                                std::ldexp(1.0, kFp16.min_exponent)};
+    // What the search found is copied behind the partial sums, to be read with them.
+    constexpr std::int64_t kSearchAt = tally_bytes(kCounts);
+    Measurement m = tally<kCounts>(p.n, census, x.workspace,
+                                   [](const Totals<kCounts>&) { return MetricValues(); });
+    m.steps += CopyStep{static_cast<char*>(x.workspace) + kSearchAt, search, sizeof(Search)};
+    m.bytes += sizeof(Search);
+    m.values = [](const void* copied) {
+      Search found;
+      std::memcpy(&found, static_cast<const char*>(copied) + kSearchAt, sizeof found);
+      MetricValues values = census_metrics(found.scale_log2, totals<kCounts>(copied));
+      values.emplace_back("tries", found.tries);
+      return values;
+    };
+    return m;
   };
   return v;
 }
@@ -571,15 +574,19 @@ Family declare() {
       .metric("mean_relative_error_pct", "%",
               "mean of |stored / scale - gradient| / |gradient| over the finite; a lost one is 100")
       .metric("tries", "", "passes over the gradients until the scale was found");
+  f.figures = {{"loss_scaling", "loss_scaling", "Loss scaling: gradients that fp16 loses"}};
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
-  f.prepare = [](const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
-    fill(d.gradients, p.n, LogNormalGradients{p, stream_seed(seed, 0)}, stream);
+  f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
+    return fill(d.gradients, p.n, LogNormalGradients{p, stream_seed(seed, 0)});
   };
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
-                   Stream stream) { references(p, d, out, kFp16, kBf16, stream); };
+  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    return references(p, d, out, kFp16, kBf16);
+  };
   f.host_reference = host_reference;
-  f.accuracy_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
-                            Stream stream) { references(p, d, out, kFp64, kFp64, stream); };
+  f.accuracy_reference = [](const Problem& p, const Data& d,
+                            const std::vector<ReferenceView>& out) {
+    return references(p, d, out, kFp64, kFp64);
+  };
   f.tolerance_derivation =
       "None is needed. Multiplying by a power of two is exact in fp32 over the range of the "
       "parameters, so each stored value has one rounding, to nearest even, which the reference "

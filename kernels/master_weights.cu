@@ -65,14 +65,16 @@ struct MultiplesOf256th {
   }
 };
 
-void prepare(const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  Steps steps;
   const std::uint64_t weights = stream_seed(seed, 0);
   const std::uint64_t gradients = stream_seed(seed, 1);
-  fill(d.first_fp32, p.n, MultiplesOf256th<float>{weights}, stream);
-  fill(d.first_fp16, p.n, MultiplesOf256th<__half>{weights}, stream);
-  fill(d.first_bf16, p.n, MultiplesOf256th<__nv_bfloat16>{weights}, stream);
-  fill(d.gradient_fp16, p.n, MultiplesOf256th<__half>{gradients}, stream);
-  fill(d.gradient_bf16, p.n, MultiplesOf256th<__nv_bfloat16>{gradients}, stream);
+  steps += fill(d.first_fp32, p.n, MultiplesOf256th<float>{weights});
+  steps += fill(d.first_fp16, p.n, MultiplesOf256th<__half>{weights});
+  steps += fill(d.first_bf16, p.n, MultiplesOf256th<__nv_bfloat16>{weights});
+  steps += fill(d.gradient_fp16, p.n, MultiplesOf256th<__half>{gradients});
+  steps += fill(d.gradient_bf16, p.n, MultiplesOf256th<__nv_bfloat16>{gradients});
+  return steps;
 }
 
 // ---- random bits for stochastic rounding --------------------------------------------------------
@@ -168,11 +170,12 @@ void for_each_reference(const Problem& p, const Data& d, Evaluate evaluate) {
   evaluate(kMasterCopy, Master{p, Keep::fp32, kFp16, d.first_fp32, d.gradient_fp16});
 }
 
-void reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
-               Stream stream) {
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  Steps steps;
   for_each_reference(p, d, [&](Output output, auto f) {
-    if (out[output]) evaluate_reference(out[output], p.n, f, stream);
+    if (out[output]) steps += evaluate_reference(out[output], p.n, f);
   });
+  return steps;
 }
 
 void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
@@ -186,11 +189,12 @@ void host_reference(const Problem& p, const Data& d, const std::vector<Reference
   });
 }
 
-void accuracy_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
-                        Stream stream) {
+Steps accuracy_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  Steps steps;
   for (const ReferenceView& view : out) {
-    if (view) evaluate_reference(view, p.n, ExactSteps{p, d.first_fp32, d.gradient_fp16}, stream);
+    if (view) steps += evaluate_reference(view, p.n, ExactSteps{p, d.first_fp32, d.gradient_fp16});
   }
+  return steps;
 }
 
 // ---- what became of the updates -----------------------------------------------------------------
@@ -219,12 +223,14 @@ struct Progress {
 };
 
 template <class W, class G>
-MetricValues measure(const Progress<W, G>& progress, const LaunchContext& x) {
-  const auto sums = tally<kSums>(progress.p.n, progress, x.workspace, x.stream);
-  if (sums[kUpdates] == 0.0) return {};
-  return {{"lost_update_share_pct", 100.0 * sums[kLost] / sums[kUpdates]},
-          {"progress_pct", 100.0 * sums[kMovedAlong] / sums[kExactSquared]},
-          {"rms_error_pct", 100.0 * std::sqrt(sums[kErrorSquared] / sums[kExactSquared])}};
+Measurement measure(const Progress<W, G>& progress, const LaunchContext& x) {
+  return tally<kSums>(progress.p.n, progress, x.workspace, [](const Totals<kSums>& sums) {
+    if (sums[kUpdates] == 0.0) return MetricValues();
+    return MetricValues{
+        {"lost_update_share_pct", 100.0 * sums[kLost] / sums[kUpdates]},
+        {"progress_pct", 100.0 * sums[kMovedAlong] / sums[kExactSquared]},
+        {"rms_error_pct", 100.0 * std::sqrt(sums[kErrorSquared] / sums[kExactSquared])}};
+  });
 }
 
 // ---- kernels ------------------------------------------------------------------------------------
@@ -332,14 +338,12 @@ __global__ void __launch_bounds__(kBlock)
 
 // ---- variants -----------------------------------------------------------------------------------
 
-// One launch per step.
-std::vector<Shape> step_shapes(const Problem& p, const void* kernel, std::int64_t tile) {
+Shape step_shape(const Problem& p, std::int64_t tile) {
   Shape s;
-  s.kernel = kernel;
   s.block = {kBlock, 1, 1};
   s.tile = {tile, 1, 1};
   s.grid = {ceil_div(p.n, tile), 1, 1};
-  return std::vector<Shape>(static_cast<std::size_t>(p.steps), s);
+  return s;
 }
 
 // All steps together, each of which moves everything once. Buffers per step: those it reads and
@@ -417,9 +421,6 @@ Variant kept_in_16_bits(std::string id, std::string output, Keep keep, T* Data::
   Variant v;
   v.id = std::move(id);
   v.writes = {std::move(output)};
-  v.shapes = [](const Problem& p, const DeviceSpec&) {
-    return step_shapes(p, kernel_address(step_kernel<Rounding>), kTile);
-  };
   v.work = [](const Problem& p) { return work(p, {sizeof(T), sizeof(T)}, {sizeof(T)}); };
   v.traffic = [executed](const Problem& p, const DeviceSpec& device) {
     const Accesses weights = pack_accesses<T, kElements>(p, kTile);
@@ -427,11 +428,13 @@ Variant kept_in_16_bits(std::string id, std::string output, Keep keep, T* Data::
                         weights, executed);
   };
   v.workspace_bytes = [](const Problem&, const DeviceSpec&) { return tally_bytes(kSums); };
-  v.launch = [=](const Problem& p, const Data& d, const LaunchContext& x) {
+  v.launch = [=](const Problem& p, const Data& d, const LaunchContext&) {
+    Steps steps;
     for (int step = 0; step < p.steps; ++step) {
-      launch(step_kernel<Rounding>, x.shapes[step], x.stream, p.n, learning_rate(p), step,
-             step == 0 ? d.*first : d.*weights, d.*weights, d.*gradient);
+      steps += launch(step_kernel<Rounding>, step_shape(p, kTile), p.n, learning_rate(p), step,
+                      step == 0 ? d.*first : d.*weights, d.*weights, d.*gradient);
     }
+    return steps;
   };
   v.measured_metrics = [=](const Problem& p, const Data& d, const LaunchContext& x) {
     return measure(Progress<T, T>{p, keep, d.*first, d.*gradient, d.*weights}, x);
@@ -497,9 +500,6 @@ Variant fp32_master() {
   v.moves = {{"dram_read_bytes", Direction::rises, 1.4, beyond_caches},
              {"dram_write_bytes", Direction::rises, 2.5, beyond_caches},
              {"l2_sectors", Direction::rises, 1.8, beyond_caches}};
-  v.shapes = [](const Problem& p, const DeviceSpec&) {
-    return step_shapes(p, kernel_address(master_step_kernel), kMasterTile);
-  };
   v.work = [](const Problem& p) {
     return work(p, {sizeof(float), sizeof(__half)}, {sizeof(float), sizeof(__half)});
   };
@@ -510,11 +510,13 @@ Variant fp32_master() {
     return step_traffic(p, device, all, kMasterTile, accesses, accesses, {60, 17, 23});
   };
   v.workspace_bytes = [](const Problem&, const DeviceSpec&) { return tally_bytes(kSums); };
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    Steps steps;
     for (int step = 0; step < p.steps; ++step) {
-      launch(master_step_kernel, x.shapes[step], x.stream, p.n, learning_rate(p),
-             step == 0 ? d.first_fp32 : d.master, d.master, d.copy, d.gradient_fp16);
+      steps += launch(master_step_kernel, step_shape(p, kMasterTile), p.n, learning_rate(p),
+                      step == 0 ? d.first_fp32 : d.master, d.master, d.copy, d.gradient_fp16);
     }
+    return steps;
   };
   v.measured_metrics = [](const Problem& p, const Data& d, const LaunchContext& x) {
     return measure(Progress<float, __half>{p, Keep::fp32, d.first_fp32, d.gradient_fp16, d.master},
@@ -555,8 +557,14 @@ Family declare() {
               "updates that were not zero and left the weight as it was")
       .metric("rms_error_pct", "%",
               "root mean square of last weight minus exact, over that of the exact movement");
+  f.figures = {{"master_weights",
+                "metrics_by_type",
+                "Updates that are small beside the weight",
+                {{"metric.lost_update_share_pct", "updates that changed nothing (%)"},
+                 {"metric.progress_pct", "movement that arrived (%)"},
+                 {"param.learning_rate", "learning rate"}}}};
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
-  f.prepare = prepare;
+  f.inputs = inputs;
   f.reference = reference;
   f.host_reference = host_reference;
   f.accuracy_reference = accuracy_reference;

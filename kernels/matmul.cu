@@ -704,10 +704,9 @@ Variant cublas_sgemm() {
                    "of instructions and the choice of tiles.");
   v.is_vendor = true;
   v.unavailable = cublas::unavailable;
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    cublas::gemm(
-        {cublas::Compute::fp32, DataType::fp32, DataType::fp32, p.m, p.n, p.k, d.a, d.b, d.c},
-        x.device, x.stream);
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    return cublas::gemm(
+        {cublas::Compute::fp32, DataType::fp32, DataType::fp32, p.m, p.n, p.k, d.a, d.b, d.c});
   };
   return v;
 }
@@ -726,26 +725,24 @@ Family declare() {
   f.input("a", &Data::a, [](const Problem& p) { return p.m * p.k; })
       .input("b", &Data::b, [](const Problem& p) { return p.k * p.n; })
       .output("c", &Data::c, [](const Problem& p) { return p.m * p.n; });
+  f.ceilings = {CeilingSource::rate("fp32", {"cublas"}, Mode::warm, "operations")};
+  f.figures = {
+      {"matmul", "ladder", "fp32 matrix product: what each rung adds"},
+      {"row_pitch", "row_pitch", "Row pitch: lanes that meet in a bank of L1"},
+      {"error_against_speed", "error_against_speed", "Error against speed of a matrix product"}};
   f.outputs = [](const Problem& p) { return Extent{p.m, p.n, 1}; };
-  f.prepare = [](const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
-    fill_uniform(d.a, p.m * p.k, stream_seed(seed, 0), stream);
-    fill_uniform(d.b, p.k * p.n, stream_seed(seed, 1), stream);
+  f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
+    Steps steps;
+    steps += fill_uniform(d.a, p.m * p.k, stream_seed(seed, 0));
+    steps += fill_uniform(d.b, p.k * p.n, stream_seed(seed, 1));
+    return steps;
   };
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
-                   Stream stream) {
-    evaluate_gemm(operands(p, d), AbsoluteBound{}, out[0], stream);
+  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    return evaluate_gemm(operands(p, d), AbsoluteBound{}, out[0]);
   };
   f.host_reference = host_reference;
-  f.tolerance_derivation =
-      "Summing K products in fp32 in any order errs by at most K·u·Σ|a·b| (u = 2^-24); roundings "
-      "of random sign make it λ·√K·u·Σ|a·b| with probability 1 - 2·exp(-λ²/2) per element (Higham "
-      "and Mary, SIAM J. Sci. Comput. 41(5), 2019). λ = 8 leaves 2.5e-14 per element. One more u "
-      "covers the rounding of the result.";
-  f.tolerance = [](const Problem& p) {
-    constexpr double kLambda = 8.0;
-    const double u = unit_roundoff(DataType::fp32);
-    return Tolerance{(kLambda * std::sqrt(static_cast<double>(p.k)) + 1.0) * u, 0.0};
-  };
+  f.tolerance_derivation = kFp32SumDerivation;
+  f.tolerance = [](const Problem& p) { return fp32_sum_tolerance(p.k); };
   f.metric("load_width_bits", "bit",
            "widest global load of a lane, chosen by the divisibility of the leading dimensions");
   f.variant(naive())

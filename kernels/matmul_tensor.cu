@@ -90,14 +90,16 @@ struct Rounded<float> {
   }
 };
 
-void prepare(const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
-  fill_uniform(d.a_master, p.m * p.k, stream_seed(seed, 0), stream);
-  fill_uniform(d.b_master, p.k * p.n, stream_seed(seed, 1), stream);
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  Steps steps;
+  steps += fill_uniform(d.a_master, p.m * p.k, stream_seed(seed, 0));
+  steps += fill_uniform(d.b_master, p.k * p.n, stream_seed(seed, 1));
   with_input_type(p, [&](auto in) {
     using In = decltype(in);
-    fill(static_cast<In*>(d.a), p.m * p.k, Rounded<In>{d.a_master}, stream);
-    fill(static_cast<In*>(d.b), p.k * p.n, Rounded<In>{d.b_master}, stream);
+    steps += fill(static_cast<In*>(d.a), p.m * p.k, Rounded<In>{d.a_master});
+    steps += fill(static_cast<In*>(d.b), p.k * p.n, Rounded<In>{d.b_master});
   });
+  return steps;
 }
 
 // ---- the plain reference and its tolerance
@@ -119,16 +121,16 @@ GemmOperands<In> operands(const Problem& p, const void* a, const void* b) {
   return contiguous_operands(static_cast<const In*>(a), static_cast<const In*>(b), p.m, p.n, p.k);
 }
 
-void reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
-               Stream stream) {
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  Steps steps;
   with_input_type(p, [&](auto in) {
-    evaluate_gemm(operands<decltype(in)>(p, d.a, d.b), error_bound(p), out[0], stream);
+    steps += evaluate_gemm(operands<decltype(in)>(p, d.a, d.b), error_bound(p), out[0]);
   });
+  return steps;
 }
 
-void accuracy_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
-                        Stream stream) {
-  evaluate_gemm(operands<float>(p, d.a_master, d.b_master), error_bound(p), out[0], stream);
+Steps accuracy_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  return evaluate_gemm(operands<float>(p, d.a_master, d.b_master), error_bound(p), out[0]);
 }
 
 void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
@@ -752,7 +754,7 @@ Variant cublas_gemm() {
   v.is_vendor = true;
   v.unavailable = cublas::unavailable;
   v.work = work;
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     cublas::Gemm g{};
     g.compute = p.dtype == DataType::tf32        ? cublas::Compute::tf32
                 : p.accumulate == DataType::fp16 ? cublas::Compute::fp16
@@ -765,7 +767,7 @@ Variant cublas_gemm() {
     g.a = d.a;
     g.b = d.b;
     g.c = d.c;
-    cublas::gemm(g, x.device, x.stream);
+    return cublas::gemm(g);
   };
   return v;
 }
@@ -809,9 +811,18 @@ Family declare() {
   f.metric("load_width_bits", "bit",
            "width of one copy to shared memory: the widest that rows of A and of B are both "
            "aligned to, of 128, 32 and 16");
+  for (const auto& [pipe, dtype] :
+       {std::pair{"tensor_tf32", "tf32"}, std::pair{"tensor_fp16_fp32", "fp16"},
+        std::pair{"tensor_bf16_fp32", "bf16"}}) {
+    f.ceilings.push_back(
+        CeilingSource::rate(pipe, {"cublas"}, Mode::warm, "operations").where("dtype", dtype));
+  }
+  f.figures = {
+      {"matmul_tensor", "ladder", "Tensor cores: what each rung adds"},
+      {"error_against_speed", "error_against_speed", "Error against speed of a matrix product"}};
   f.outputs = [](const Problem& p) { return Extent{p.m, p.n, 1}; };
   f.unsupported = [](const Problem& p, const DeviceSpec&) { return unsupported_types(p); };
-  f.prepare = prepare;
+  f.inputs = inputs;
   f.reference = reference;
   f.host_reference = host_reference;
   f.accuracy_reference = accuracy_reference;

@@ -72,11 +72,12 @@ struct ReferenceSum {
   }
 };
 
-void reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
-               Stream stream) {
-  if (out[0]) evaluate_reference(out[0], p.n, ReferenceCopy{d}, stream);
-  if (out[1]) evaluate_reference(out[1], p.n, ReferenceFill{}, stream);
-  if (out[2]) evaluate_reference(out[2], chunks(p), ReferenceSum{p, d}, stream);
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  Steps steps;
+  if (out[0]) steps += evaluate_reference(out[0], p.n, ReferenceCopy{d});
+  if (out[1]) steps += evaluate_reference(out[1], p.n, ReferenceFill{});
+  if (out[2]) steps += evaluate_reference(out[2], chunks(p), ReferenceSum{p, d});
+  return steps;
 }
 
 void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
@@ -163,9 +164,8 @@ Variant moving(std::string id, std::string compare_to, std::string why,
 }
 
 /// Blocks that each serve `elements_per_block` consecutive elements.
-Shape shape(const void* kernel, int threads, std::int64_t n, std::int64_t elements_per_block) {
+Shape shape(int threads, std::int64_t n, std::int64_t elements_per_block) {
   Shape s;
-  s.kernel = kernel;
   s.block = {threads, 1, 1};
   s.tile = {elements_per_block, 1, 1};
   s.grid = {ceil_div(n, elements_per_block), 1, 1};
@@ -212,11 +212,8 @@ Variant read() {
       "them, several times what DRAM's latency asks for, and nothing written but 4 bytes per 16 "
       "KiB. It saturates DRAM, or L2 where the array lies there; dram_read_bytes, or "
       "lts__t_sectors_op_read, is all that moves.");
-  v.shapes = [](const Problem& p, const DeviceSpec&) {
-    return std::vector<Shape>{shape(kernel_address(read_kernel), kReadBlock, p.n, kChunk)};
-  };
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    launch(read_kernel, x.shapes[0], x.stream, d.in, d.sums, p.n, p.passes);
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    return launch(read_kernel, shape(kReadBlock, p.n, kChunk), d.in, d.sums, p.n, p.passes);
   };
   return v;
 }
@@ -267,8 +264,9 @@ __global__ void __launch_bounds__(kCopyBlock) move_kernel(Move move, std::int64_
 }
 
 template <class Move>
-std::vector<Shape> move_shapes(const Problem& p, const DeviceSpec&) {
-  return {shape(kernel_address(move_kernel<Move>), kCopyBlock, p.n, kCopyBlock * kVector)};
+Steps launch_move(const Problem& p, const Move& move) {
+  return launch(move_kernel<Move>, shape(kCopyBlock, p.n, kCopyBlock * kVector), move, p.n,
+                p.passes);
 }
 
 Variant write() {
@@ -279,9 +277,8 @@ Variant write() {
       "still on its way to DRAM when the kernel ends. It saturates DRAM's writes, or L2's.",
       {{"global_load_requests", Direction::falls, 10},
        {"dram_read_bytes", Direction::falls, 10, beyond_caches}});
-  v.shapes = move_shapes<Fill>;
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    launch(move_kernel<Fill>, x.shapes[0], x.stream, Fill{d.filled}, p.n, p.passes);
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    return launch_move(p, Fill{d.filled});
   };
   return v;
 }
@@ -295,9 +292,8 @@ Variant copy() {
       "DRAM takes to turn its bus.",
       {{"global_load_requests", Direction::rises, 10},
        {"dram_read_bytes", Direction::rises, 10, beyond_caches}});
-  v.shapes = move_shapes<Copy>;
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    launch(move_kernel<Copy>, x.shapes[0], x.stream, Copy{d.in, d.out}, p.n, p.passes);
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    return launch_move(p, Copy{d.in, d.out});
   };
   return v;
 }
@@ -411,52 +407,49 @@ __global__ void __launch_bounds__(kBulkBlock)
   wait_for_stores();
 }
 
-template <class Kernel>
-Variant bulk(Variant v, Kernel kernel) {
+// One block per SM that stays.
+Shape bulk_shape(const Problem& p, const DeviceSpec& device) {
+  const std::int64_t blocks =
+      std::min<std::int64_t>(device.sm_count, ceil_div(chunks(p), kBulkWarps));
+  Shape s = shape(kBulkBlock, p.n, ceil_div(p.n, blocks));
+  s.grid = {blocks, 1, 1};
+  s.dynamic_shared_bytes = kBulkSharedBytes;
+  return s;
+}
+
+Variant bulk(Variant v) {
   v.min_compute_capability = kBulkCopyComputeCapability;
   v.unsupported = [](const Problem&, const DeviceSpec& device) {
     return lacks_code(device, kBulkCopyComputeCapability);
-  };
-  v.shapes = [kernel](const Problem& p, const DeviceSpec& device) {
-    const std::int64_t blocks =
-        std::min<std::int64_t>(device.sm_count, ceil_div(chunks(p), kBulkWarps));
-    Shape s = shape(kernel_address(kernel), kBulkBlock, p.n, ceil_div(p.n, blocks));
-    s.grid = {blocks, 1, 1};
-    s.dynamic_shared_bytes = kBulkSharedBytes;
-    return std::vector<Shape>{s};
   };
   return v;
 }
 
 Variant read_bulk() {
-  Variant v = bulk(
-      moving<Moves::reads>(
-          "read_bulk", "read",
-          "cp.async.bulk: one lane asks for 16 KiB at a time, and the SM's copy engine writes them "
-          "to shared memory. 192 KiB are in flight per SM whatever the registers and the "
-          "occupancy, with one block per SM that stays. Costs the shared memory, and its bandwidth "
-          "once more; what reaches DRAM is the same, so a gain says that read left some.",
-          {{"global_load_requests", Direction::falls, 10, has_whole_chunks},
-           {"l2_sectors", Direction::stays, 1.05, has_whole_chunks}}),
-      read_bulk_kernel);
+  Variant v = bulk(moving<Moves::reads>(
+      "read_bulk", "read",
+      "cp.async.bulk: one lane asks for 16 KiB at a time, and the SM's copy engine writes them "
+      "to shared memory. 192 KiB are in flight per SM whatever the registers and the "
+      "occupancy, with one block per SM that stays. Costs the shared memory, and its bandwidth "
+      "once more; what reaches DRAM is the same, so a gain says that read left some.",
+      {{"global_load_requests", Direction::falls, 10, has_whole_chunks},
+       {"l2_sectors", Direction::stays, 1.05, has_whole_chunks}}));
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    launch(read_bulk_kernel, x.shapes[0], x.stream, d.in, d.sums, p.n, p.passes);
+    return launch(read_bulk_kernel, bulk_shape(p, x.device), d.in, d.sums, p.n, p.passes);
   };
   return v;
 }
 
 Variant copy_bulk() {
-  Variant v = bulk(
-      moving<Moves::copies>(
-          "copy_bulk", "copy",
-          "The copy engine both ways: what it brought to shared memory it stores from there, and "
-          "four lanes per SM do nothing but start the next 16 KiB. No byte passes a register. DRAM "
-          "sees runs of 16 KiB to read and to write, which it may like less than many short ones.",
-          {{"global_load_requests", Direction::falls, 10, has_whole_chunks},
-           {"l2_sectors", Direction::stays, 1.05, has_whole_chunks}}),
-      copy_bulk_kernel);
+  Variant v = bulk(moving<Moves::copies>(
+      "copy_bulk", "copy",
+      "The copy engine both ways: what it brought to shared memory it stores from there, and "
+      "four lanes per SM do nothing but start the next 16 KiB. No byte passes a register. DRAM "
+      "sees runs of 16 KiB to read and to write, which it may like less than many short ones.",
+      {{"global_load_requests", Direction::falls, 10, has_whole_chunks},
+       {"l2_sectors", Direction::stays, 1.05, has_whole_chunks}}));
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    launch(copy_bulk_kernel, x.shapes[0], x.stream, d.in, d.out, p.n, p.passes);
+    return launch(copy_bulk_kernel, bulk_shape(p, x.device), d.in, d.out, p.n, p.passes);
   };
   return v;
 }
@@ -469,10 +462,11 @@ Variant vendor_memcpy() {
       "cudaMemcpyAsync from device to device, once per pass: the copy that everybody has, and the "
       "figure to beat. The driver chooses the kernel.");
   v.is_vendor = true;
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    const auto bytes = static_cast<std::size_t>(p.n) * sizeof(float);
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    Steps steps;
     for (int pass = 0; pass < p.passes; ++pass)
-      GPUEXP_CUDA(cudaMemcpyAsync(d.out, d.in, bytes, cudaMemcpyDeviceToDevice, x.stream));
+      steps += CopyStep{d.out, d.in, p.n * static_cast<std::int64_t>(sizeof(float))};
+    return steps;
   };
   return v;
 }
@@ -497,9 +491,18 @@ Family declare() {
       .output("filled", &Data::filled, n)
       .output("sums", &Data::sums, chunks);
   f.metric("passed_bytes", "B", "bytes read and written over all passes, past L1 and through L2");
+  // DRAM is read cold, L2 in passes over what fits in it. What waits for memory runs at full clock.
+  using Source = CeilingSource;
+  f.ceilings = {Source::rate("dram_read", {"read", "read_bulk"}, Mode::cold, "useful_bytes"),
+                Source::rate("dram_write", {"write"}, Mode::cold, "useful_bytes"),
+                Source::rate("dram_copy", {"copy", "copy_bulk"}, Mode::cold, "useful_bytes"),
+                Source::rate("dram_copy", {"memcpy"}, Mode::cold, "useful_bytes"),
+                Source::rate("l2_read", {"read", "read_bulk"}, Mode::warm, "metric.passed_bytes"),
+                Source::rate("l2_write", {"write"}, Mode::warm, "metric.passed_bytes"),
+                Source::sm_clock("copy", Mode::cold)};
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
-  f.prepare = [](const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
-    fill_uniform(d.in, p.n, stream_seed(seed, 0), stream);
+  f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
+    return fill_uniform(d.in, p.n, stream_seed(seed, 0));
   };
   f.reference = reference;
   f.host_reference = host_reference;

@@ -56,9 +56,8 @@ void host_reference(const Problem& p, const Data& d, const std::vector<Reference
 }
 
 // Both kernels read the values alike: four loads per thread, contiguous over the lanes.
-Shape shape(const void* kernel, const Problem& p) {
+Shape shape(const Problem& p) {
   Shape s;
-  s.kernel = kernel;
   s.block = {kBlock, 1, 1};
   s.tile = {static_cast<std::int64_t>(kTile) * p.stride, 1, 1};
   s.grid = {ceil_div(p.n, kTile), 1, 1};
@@ -114,9 +113,6 @@ Variant write_strided() {
       "with ECC, L2 has to fetch the rest before it can write the sector to DRAM. "
       "dram_write_bytes counts whole sectors, and dram_read_bytes rises by as much where they "
       "are filled first.";
-  v.shapes = [](const Problem& p, const DeviceSpec&) {
-    return std::vector<Shape>{shape(kernel_address(write_strided_kernel), p)};
-  };
   // The fill of an incomplete sector is the memory system's choice and no part of the least bytes.
   v.work = [](const Problem& p) {
     Work w = reading(p);
@@ -134,8 +130,8 @@ Variant write_strided() {
     if (p.stride > 1) t.dram_read_bytes += written;  // each sector is completed first
     return std::vector<Traffic>{t};
   };
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    launch(write_strided_kernel, x.shapes[0], x.stream, p, d);
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    return launch(write_strided_kernel, shape(p), p, d);
   };
   return v;
 }
@@ -191,9 +187,6 @@ Variant write_whole_sectors() {
   v.moves = {{"dram_read_bytes", Direction::falls, 1.9, leaves_gaps_in_dram},
              {"global_store_sectors_per_request", Direction::falls, 1.9,
               [](const Problem& p) { return p.n >= kTile && p.stride > 1; }}};
-  v.shapes = [](const Problem& p, const DeviceSpec&) {
-    return std::vector<Shape>{shape(kernel_address(write_whole_sectors_kernel), p)};
-  };
   v.work = [](const Problem& p) {
     Work w = reading(p);
     w.bytes_written = static_cast<double>(p.n * sizeof(float));
@@ -214,8 +207,8 @@ Variant write_whole_sectors() {
     t.chain.shared = kLoads * p.stride;  // each store waits for its value
     return std::vector<Traffic>{t};
   };
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    launch(write_whole_sectors_kernel, x.shapes[0], x.stream, p, d);
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    return launch(write_whole_sectors_kernel, shape(p), p, d);
   };
   return v;
 }
@@ -237,17 +230,16 @@ Family declare() {
   f.input("in", &Data::in, [](const Problem& p) {
      return p.n;
    }).output("out", &Data::out, out_count);
+  f.figures = {{"partial_write", "traffic", "Stores that fill part of a sector"}};
   f.outputs = [](const Problem& p) { return Extent{out_count(p), 1, 1}; };
-  f.prepare = [](const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
-    fill_uniform(d.in, p.n, stream_seed(seed, 0), stream);
+  f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
+    return fill_uniform(d.in, p.n, stream_seed(seed, 0));
   };
-  f.reset = [](const Problem& p, const Data& d, Stream stream) {
-    GPUEXP_CUDA(
-        cudaMemsetAsync(d.out, 0, static_cast<std::size_t>(out_count(p)) * sizeof(float), stream));
+  f.reset = [](const Problem& p, const Data& d) {
+    return Steps(MemsetStep{d.out, 0, out_count(p) * static_cast<std::int64_t>(sizeof(float))});
   };
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
-                   Stream stream) {
-    evaluate_reference(out[0], out_count(p), Reference{p, d}, stream);
+  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    return evaluate_reference(out[0], out_count(p), Reference{p, d});
   };
   f.host_reference = host_reference;
   f.tolerance_derivation = "Zero: every variant copies values, bit for bit.";

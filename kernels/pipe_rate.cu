@@ -131,17 +131,19 @@ struct Number<std::uint32_t> {
   }
 };
 
-void prepare(const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  Steps steps;
   with_type(p, [&](auto x) {
     using T = decltype(x);
     const auto make = [&](void* out, int count, Input input) {
       const std::uint64_t own_seed = stream_seed(seed, static_cast<std::uint64_t>(input));
-      fill(static_cast<T*>(out), count, Number<T>{own_seed, input}, stream);
+      steps += fill(static_cast<T*>(out), count, Number<T>{own_seed, input});
     };
     make(d.start, block_chains(p), Input::start);
     make(d.c, factors(p), Input::c);
     make(d.d, factors(p), Input::d);
   });
+  return steps;
 }
 
 // ---- the plain reference
@@ -194,15 +196,17 @@ struct LikeFirstBlock {
   __device__ ReferenceElement operator()(std::int64_t i) const { return {first[i % chains], 0.0}; }
 };
 
-void reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
-               Stream stream) {
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  Steps steps;
   const int chains = block_chains(p);
   with_type(p, [&](auto x) {
     using T = decltype(x);
-    evaluate_reference(out[0], chains, FirstBlock<T>{{d.start, d.c, d.d, p.steps}}, stream);
+    steps += evaluate_reference(out[0], chains, FirstBlock<T>{{d.start, d.c, d.d, p.steps}});
   });
   const ReferenceView others{out[0].value + chains, out[0].magnitude + chains};
-  evaluate_reference(others, (p.blocks - 1) * chains, LikeFirstBlock{out[0].value, chains}, stream);
+  steps +=
+      evaluate_reference(others, (p.blocks - 1) * chains, LikeFirstBlock{out[0].value, chains});
+  return steps;
 }
 
 void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
@@ -220,7 +224,14 @@ void host_reference(const Problem& p, const Data& d, const std::vector<Reference
 
 Tolerance tolerance(const Problem& p) {
   if (p.pipe != Pipe::fp32) return {0.0, 0.0};
-  return {0.0, p.steps * (0x1p-25 + 0x1p-50)};
+  constexpr double kLargestC = 1.0 - 0x1p-12;
+  constexpr double kRandomSteps = 4096;
+  const double all = p.steps;
+  const double random = kRmsSafety * std::sqrt((1.0 - std::pow(kLargestC, 2.0 * all)) /
+                                               (1.0 - kLargestC * kLargestC) / 3.0);
+  const double one_sign = (1.0 - std::pow(kLargestC, all)) / (1.0 - kLargestC);
+  const double rms = all <= kRandomSteps ? random : one_sign;
+  return {0.0, all * (0x1p-25 + 0x1p-50), 0.0, rms * 0x1p-25 + all * 0x1p-50};
 }
 
 // ---- fma_chains
@@ -294,17 +305,13 @@ Variant fma_chains() {
       "every scheduler has 128 of them to choose from, and issues one per clock where the pipe "
       "takes a whole warp, one per two clocks where it takes half of one. It saturates that pipe: "
       "sm__inst_executed_pipe_fma, _fp64 or _fmaheavy over cycles is at its peak.";
-  v.shapes = [](const Problem& p, const DeviceSpec&) {
+  v.work = work;
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     Shape s;
-    s.kernel = kernel_address(fma_chains_for(p));
     s.block = {kBlock, 1, 1};
     s.grid = {p.blocks, 1, 1};
     s.tile = {block_chains(p), 1, 1};
-    return std::vector<Shape>{s};
-  };
-  v.work = work;
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    launch(fma_chains_for(p), x.shapes[0], x.stream, d.start, d.c, d.d, d.out, p.steps);
+    return launch(fma_chains_for(p), s, d.start, d.c, d.d, d.out, p.steps);
   };
   return v;
 }
@@ -331,8 +338,12 @@ Family declare() {
       .input("c", &Data::c, type, factors)
       .input("d", &Data::d, type, factors)
       .output("out", &Data::out, type, [](const Problem& p) { return p.blocks * block_chains(p); });
+  for (const char* pipe : {"fp32", "fp16", "int32", "fp64"}) {
+    f.ceilings.push_back(
+        CeilingSource::rate(pipe, {"fma_chains"}, Mode::warm, "operations").where("pipe", pipe));
+  }
   f.outputs = [](const Problem& p) { return Extent{p.blocks * block_chains(p), 1, 1}; };
-  f.prepare = prepare;
+  f.inputs = inputs;
   f.reference = reference;
   f.host_reference = host_reference;
   f.tolerance_derivation =
@@ -341,7 +352,15 @@ Family declare() {
       "the same operation, and for fp16, where c·x + d is exact in fp64, by the definition of the "
       "format. fp32 is held against fp64: all values lie in [-1, 1], where a rounding errs by at "
       "most 2^-25, and each step multiplies the error so far by c < 1, so `steps` steps err by at "
-      "most steps·2^-25; steps·2^-50 are for the reference's own roundings.";
+      "most steps·2^-25; steps·2^-50 are for the reference's own roundings. The RMS error of fp32 "
+      "over all elements: a step's error is spread evenly over ±2^-25, independent of those before "
+      "(Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.5), and shrinks "
+      "by c² per step in the square, c up to 1 - 2^-12: 2^-25·√((1 - c^(2·steps))/(1 - c²)/3), of "
+      "which twice is allowed up to 4096 steps. After more x has come so near to d/(1 - c) that it "
+      "moves by less than its last digit, and roundings have one sign: 2^-25·(1 - c^steps)/(1 - "
+      "c), "
+      "to which each element is bound. For chance comes the bound per element times "
+      "√(32/elements) (Bernstein's inequality, probability 1e-14).";
   f.tolerance = tolerance;
   f.variant(fma_chains());
   return f;

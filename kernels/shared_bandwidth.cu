@@ -116,14 +116,6 @@ Variant read_16b() {
       "load leave the schedulers idle most of the time, and 32 warps or more with eight loads in "
       "flight each hide the latency of some 30 clocks. It saturates shared memory's data "
       "banks: l1tex__data_pipe_lsu_wavefronts_mem_shared is one per clock and SM.";
-  v.shapes = [](const Problem& p, const DeviceSpec&) {
-    Shape s;
-    s.kernel = kernel_address(read_16b_kernel);
-    s.block = {kBlock, 1, 1};
-    s.grid = {p.blocks, 1, 1};
-    s.tile = {kBlock, 1, 1};
-    return std::vector<Shape>{s};
-  };
   v.work = [](const Problem& p) {
     Work w;
     w.bytes_read = static_cast<double>(elements(p) * sizeof(float));
@@ -136,8 +128,12 @@ Variant read_16b() {
     const double pass_bytes = static_cast<double>(elements(p) * sizeof(float));
     return MetricValues{{"shared_bytes", p.passes * pass_bytes}};
   };
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    launch(read_16b_kernel, x.shapes[0], x.stream, d.in, d.sums, p.passes);
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    Shape s;
+    s.block = {kBlock, 1, 1};
+    s.grid = {p.blocks, 1, 1};
+    s.tile = {kBlock, 1, 1};
+    return launch(read_16b_kernel, s, d.in, d.sums, p.passes);
   };
   return v;
 }
@@ -159,13 +155,13 @@ Family declare() {
                "times that a block reads its share");
   f.input("in", &Data::in, elements).output("sums", &Data::sums, threads);
   f.metric("shared_bytes", "B", "bytes read from shared memory over all passes");
+  f.ceilings = {CeilingSource::rate("shared", {"read_16b"}, Mode::warm, "metric.shared_bytes")};
   f.outputs = [](const Problem& p) { return Extent{threads(p), 1, 1}; };
-  f.prepare = [](const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
-    fill_uniform(d.in, elements(p), stream_seed(seed, 0), stream);
+  f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
+    return fill_uniform(d.in, elements(p), stream_seed(seed, 0));
   };
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
-                   Stream stream) {
-    evaluate_reference(out[0], threads(p), ReferenceSum{p, d}, stream);
+  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    return evaluate_reference(out[0], threads(p), ReferenceSum{p, d});
   };
   f.host_reference = host_reference;
   f.tolerance_derivation =

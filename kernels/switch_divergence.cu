@@ -52,10 +52,11 @@ struct Reference {
   }
 };
 
-void reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
-               Stream stream) {
-  if (out[0]) evaluate_reference(out[0], p.n, Reference{p, d.x, kLane}, stream);
-  if (out[1]) evaluate_reference(out[1], p.n, Reference{p, d.x, kWarp}, stream);
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  Steps steps;
+  if (out[0]) steps += evaluate_reference(out[0], p.n, Reference{p, d.x, kLane});
+  if (out[1]) steps += evaluate_reference(out[1], p.n, Reference{p, d.x, kWarp});
+  return steps;
 }
 
 void host_elements(const Problem& p, const Reference& reference, const ReferenceView& out) {
@@ -167,22 +168,18 @@ Variant switched(std::string id, unsigned run, float* Data::*y, const char* outp
   Variant v;
   v.id = std::move(id);
   v.writes = {output};
-  v.shapes = [](const Problem& p, const DeviceSpec&) {
-    Shape s;
-    s.kernel = kernel_address(switch_kernel);
-    s.block = {kBlock, 1, 1};
-    s.tile = {kBlock, 1, 1};
-    s.grid = {ceil_div(p.n, kBlock), 1, 1};
-    return std::vector<Shape>{s};
-  };
   v.work = work;
   v.traffic = [run](const Problem& p, const DeviceSpec& device) { return traffic(p, device, run); };
   v.metrics = [run](const Problem& p, const DeviceSpec&) {
     const double ways = passes(p, run);
     return MetricValues{{"expected_passes", ways}, {"expected_active_lanes_pct", 100.0 / ways}};
   };
-  v.launch = [run, y](const Problem& p, const Data& d, const LaunchContext& c) {
-    launch(switch_kernel, c.shapes[0], c.stream, p.n, run, p.ways, p.cost, d.x, d.*y);
+  v.launch = [run, y](const Problem& p, const Data& d, const LaunchContext&) {
+    Shape s;
+    s.block = {kBlock, 1, 1};
+    s.tile = {kBlock, 1, 1};
+    s.grid = {ceil_div(p.n, kBlock), 1, 1};
+    return launch(switch_kernel, s, p.n, run, p.ways, p.cost, d.x, d.*y);
   };
   return v;
 }
@@ -236,9 +233,13 @@ Family declare() {
       .output("y_by_warp", &Data::y_by_warp, n);
   f.metric("expected_passes", "", "ways that a warp issues")
       .metric("expected_active_lanes_pct", "%", "lanes that are on while a warp issues a way");
+  f.figures = {{"switch_divergence",
+                "relative_times",
+                "Divergence of many ways",
+                {{"param.ways", "ways that the elements are spread over"}}}};
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
-  f.prepare = [](const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
-    fill_uniform(d.x, p.n, stream_seed(seed, 0), stream);
+  f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
+    return fill_uniform(d.x, p.n, stream_seed(seed, 0));
   };
   f.reference = reference;
   f.host_reference = host_reference;

@@ -184,18 +184,20 @@ struct Converted<__nv_fp8_e4m3> {
   }
 };
 
-void prepare(const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  Steps steps;
   with_input_type(p, [&](auto in) {
     using In = decltype(in);
     constexpr std::int64_t kLargest = Arithmetic<In>::kLargest;
     const int columns = depth(p);
-    fill(d.a_numbers, kRows * columns, Numbers{stream_seed(seed, 0), kLargest, columns, true},
-         stream);
-    fill(d.b_numbers, kColumns * columns, Numbers{stream_seed(seed, 1), kLargest, columns, false},
-         stream);
-    fill(reinterpret_cast<In*>(d.a), kRows * columns, Converted<In>{d.a_numbers}, stream);
-    fill(reinterpret_cast<In*>(d.b), kColumns * columns, Converted<In>{d.b_numbers}, stream);
+    steps +=
+        fill(d.a_numbers, kRows * columns, Numbers{stream_seed(seed, 0), kLargest, columns, true});
+    steps += fill(d.b_numbers, kColumns * columns,
+                  Numbers{stream_seed(seed, 1), kLargest, columns, false});
+    steps += fill(reinterpret_cast<In*>(d.a), kRows * columns, Converted<In>{d.a_numbers});
+    steps += fill(reinterpret_cast<In*>(d.b), kColumns * columns, Converted<In>{d.b_numbers});
   });
+  return steps;
 }
 
 // ---- the plain reference
@@ -269,17 +271,13 @@ template <class KernelFor>
 Variant product_variant(KernelFor kernel_for) {
   Variant v;
   v.work = work;
-  v.shapes = [kernel_for](const Problem& p, const DeviceSpec&) {
+  v.launch = [kernel_for](const Problem& p, const Data& d, const LaunchContext&) {
     const Launchable k = kernel_for(p);
     Shape s;
-    s.kernel = kernel_address(k.kernel);
     s.block = {k.threads, 1, 1};
     s.grid = {p.tiles * k.blocks_per_tile, 1, 1};
     s.tile = {kTile / k.blocks_per_tile, 1, 1};
-    return std::vector<Shape>{s};
-  };
-  v.launch = [kernel_for](const Problem& p, const Data& d, const LaunchContext& x) {
-    launch(kernel_for(p).kernel, x.shapes[0], x.stream, d.a, d.b, d.c, p.steps);
+    return launch(kernel_for(p).kernel, s, d.a, d.b, d.c, p.steps);
   };
   return v;
 }
@@ -568,11 +566,19 @@ Family declare() {
       .input("a", &Data::a, [](const Problem&) { return kRows * kRowWords; })
       .input("b", &Data::b, [](const Problem&) { return kColumns * kRowWords; })
       .output("c", &Data::c, sum_type, [](const Problem& p) { return p.tiles * kTile; });
+  for (const auto& option : options) {
+    const auto rate = [&](const std::string& prefix, std::vector<std::string> variants) {
+      f.ceilings.push_back(
+          CeilingSource::rate(prefix + option.first, std::move(variants), Mode::warm, "operations")
+              .where("pipe", option.first));
+    };
+    rate("", {"mma_sync", "mma_sync_k16", "wgmma"});
+    rate("mma_sync.", {"mma_sync", "mma_sync_k16"});
+  }
   f.outputs = [](const Problem& p) { return Extent{p.tiles * kTile, 1, 1}; };
-  f.prepare = prepare;
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
-                   Stream stream) {
-    evaluate_reference(out[0], p.tiles * kTile, ReferenceTiles{tile_element(p, d)}, stream);
+  f.inputs = inputs;
+  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    return evaluate_reference(out[0], p.tiles * kTile, ReferenceTiles{tile_element(p, d)});
   };
   f.host_reference = host_reference;
   f.tolerance_derivation =

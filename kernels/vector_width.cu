@@ -61,10 +61,11 @@ struct ReferenceSum {
   }
 };
 
-void reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
-               Stream stream) {
-  if (out[0]) evaluate_reference(out[0], p.n, ReferenceCopy{d}, stream);
-  if (out[1]) evaluate_reference(out[1], chunks(p), ReferenceSum{p, d}, stream);
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  Steps steps;
+  if (out[0]) steps += evaluate_reference(out[0], p.n, ReferenceCopy{d});
+  if (out[1]) steps += evaluate_reference(out[1], chunks(p), ReferenceSum{p, d});
+  return steps;
 }
 
 void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
@@ -98,9 +99,8 @@ MetricValues metrics(const Problem& p, const DeviceSpec&) {
            static_cast<double>(p.loads_per_thread) * static_cast<double>(sizeof(Vector))}};
 }
 
-Shape shape(const void* kernel, std::int64_t n, std::int64_t elements_per_block) {
+Shape shape(std::int64_t n, std::int64_t elements_per_block) {
   Shape s;
-  s.kernel = kernel;
   s.block = {kBlock, 1, 1};
   s.tile = {elements_per_block, 1, 1};
   s.grid = {ceil_div(n, elements_per_block), 1, 1};
@@ -193,11 +193,6 @@ Variant copy(std::string id, std::string compare_to, std::string why, MovesOf<Pr
   v.why = std::move(why);
   v.moves = std::move(moves);
   v.writes = {"out"};
-  v.shapes = [](const Problem& p, const DeviceSpec&) {
-    const std::int64_t per_block =
-        static_cast<std::int64_t>(p.loads_per_thread) * kBlock * kFloats<Vector>;
-    return std::vector<Shape>{shape(kernel_address(copy_kernel_for<Vector>(p)), p.n, per_block)};
-  };
   v.work = [](const Problem& p) {
     Work w;
     w.bytes_read = static_cast<double>(p.n * sizeof(float));
@@ -208,8 +203,10 @@ Variant copy(std::string id, std::string compare_to, std::string why, MovesOf<Pr
   };
   v.traffic = copy_traffic<Vector>;
   v.metrics = metrics<Vector>;
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    launch(copy_kernel_for<Vector>(p), x.shapes[0], x.stream, d.in, d.out, p.n);
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    const std::int64_t per_block =
+        static_cast<std::int64_t>(p.loads_per_thread) * kBlock * kFloats<Vector>;
+    return launch(copy_kernel_for<Vector>(p), shape(p.n, per_block), d.in, d.out, p.n);
   };
   return v;
 }
@@ -318,9 +315,6 @@ Variant read(std::string id, std::string compare_to, std::string why, MovesOf<Pr
   v.why = std::move(why);
   v.moves = std::move(moves);
   v.writes = {"sums"};
-  v.shapes = [](const Problem& p, const DeviceSpec&) {
-    return std::vector<Shape>{shape(kernel_address(checksum_kernel_for<Vector>(p)), p.n, kChunk)};
-  };
   v.work = [](const Problem& p) {
     Work w;
     w.bytes_read = static_cast<double>(p.n * sizeof(float));
@@ -331,8 +325,8 @@ Variant read(std::string id, std::string compare_to, std::string why, MovesOf<Pr
   };
   v.traffic = read_traffic<Vector>;
   v.metrics = metrics<Vector>;
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    launch(checksum_kernel_for<Vector>(p), x.shapes[0], x.stream, d.in, d.sums, p.n);
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    return launch(checksum_kernel_for<Vector>(p), shape(p.n, kChunk), d.in, d.sums, p.n);
   };
   return v;
 }
@@ -386,10 +380,11 @@ Family declare() {
       .output("sums", &Data::sums, chunks);
   f.metric("bytes_in_flight_per_thread", "B",
            "width of a load times the loads that a thread issues before it waits");
+  f.figures = {{"vector_width", "traffic", "Width of a load"}};
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.unsupported = unsupported;
-  f.prepare = [](const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
-    fill_uniform(d.in, p.n, stream_seed(seed, 0), stream);
+  f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
+    return fill_uniform(d.in, p.n, stream_seed(seed, 0));
   };
   f.reference = reference;
   f.host_reference = host_reference;

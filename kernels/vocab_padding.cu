@@ -81,10 +81,9 @@ Variant cublas_gemm() {
     return MetricValues{{"columns", static_cast<double>(columns)},
                         {"divisor_pow2", static_cast<double>(columns & -columns)}};
   };
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    cublas::gemm({cublas::Compute::fp32, DataType::bf16, DataType::bf16, p.tokens, p.columns(),
-                  p.d_model, d.hidden, d.weights, d.logits},
-                 x.device, x.stream);
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    return cublas::gemm({cublas::Compute::fp32, DataType::bf16, DataType::bf16, p.tokens,
+                         p.columns(), p.d_model, d.hidden, d.weights, d.logits});
   };
   return v;
 }
@@ -108,15 +107,17 @@ Family declare() {
       .output("logits", &Data::logits, [](const Problem& p) { return p.tokens * p.columns(); });
   f.metric("columns", "", "columns stored and computed")
       .metric("divisor_pow2", "", "largest power of two that divides columns");
+  f.figures = {{"vocab_padding", "vocab_padding", "Padding the vocabulary"}};
   f.outputs = [](const Problem& p) { return Extent{p.tokens, p.columns(), 1}; };
-  f.prepare = [](const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
-    fill_uniform(d.hidden, p.tokens * p.d_model, stream_seed(seed, 0), stream);
-    fill_uniform_padded(d.weights, p.d_model * p.columns(), p.d_model, p.vocab, p.columns(),
-                        stream_seed(seed, 1), stream);
+  f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
+    Steps steps;
+    steps += fill_uniform(d.hidden, p.tokens * p.d_model, stream_seed(seed, 0));
+    steps += fill_uniform_padded(d.weights, p.d_model * p.columns(), p.d_model, p.vocab,
+                                 p.columns(), stream_seed(seed, 1));
+    return steps;
   };
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
-                   Stream stream) {
-    evaluate_gemm(operands(p, d), error_bound(p), out[0], stream);
+  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    return evaluate_gemm(operands(p, d), error_bound(p), out[0]);
   };
   f.host_reference = host_reference;
   f.tolerance_derivation = kTensorCoreBoundDerivation;

@@ -93,8 +93,8 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
       [&](const float* slab, const Corner& at) { store_slab<Tile::kWarpN>(slab, panel, at); });
 }
 
-std::vector<Shape> fixed_tile_shapes(const Problem& p, const DeviceSpec& device) {
-  return {one_block_per_sm<Tile>(kernel_address(fixed_tile_kernel), p.n, p.n, device)};
+Shape fixed_tile_shape(const Problem& p, const DeviceSpec& device) {
+  return one_block_per_sm<Tile>(p.n, p.n, device);
 }
 
 // Useful are the elements of the n×n product; the padding moves and computes along with them.
@@ -106,7 +106,7 @@ Work work(const Problem& p) {
 }
 
 MetricValues wave_metrics(const Problem& p, const DeviceSpec& device) {
-  const std::int64_t tiles = fixed_tile_shapes(p, device)[0].grid.count();
+  const std::int64_t tiles = fixed_tile_shape(p, device).grid.count();
   const std::int64_t waves = ceil_div(tiles, device.sm_count);
   const double slots = static_cast<double>(waves * device.sm_count);
   const double tail = static_cast<double>(tiles) / slots;
@@ -142,12 +142,11 @@ Variant fixed_tile() {
       "idle. Time should step up at the edges and stay level between them; sm__cycles_active.avg "
       "against .max shows the idle SMs.";
   v.min_compute_capability = kMmaBf16ComputeCapability;
-  v.shapes = fixed_tile_shapes;
   v.work = work;
   v.traffic = fixed_tile_traffic;
   v.metrics = wave_metrics;
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    launch(fixed_tile_kernel, x.shapes[0], x.stream, p, d.a, d.b, d.c);
+    return launch(fixed_tile_kernel, fixed_tile_shape(p, x.device), p, d.a, d.b, d.c);
   };
   return v;
 }
@@ -184,18 +183,23 @@ Family declare() {
               "predicted throughput relative to a GPU whose every SM always has a whole tile: tail "
               "times tile efficiency")
       .metric("divisor_pow2", "", "largest power of two that divides n; here it should not matter");
+  f.figures = {{"wave_quantization",
+                "sawtooth",
+                "Wave quantization: whole waves of tiles",
+                {{"param.n", "n"}}}};
   f.outputs = [](const Problem& p) { return Extent{p.n, p.n, 1}; };
   f.unsupported = unsupported;
-  f.prepare = [](const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
-    fill_uniform_padded(d.a, p.stored_rows() * p.stored_k(), p.n, p.k, p.stored_k(),
-                        stream_seed(seed, 0), stream);
-    fill_uniform_padded(d.b, p.stored_k() * p.pitch, p.k, p.n, p.pitch, stream_seed(seed, 1),
-                        stream);
+  f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
+    Steps steps;
+    steps += fill_uniform_padded(d.a, p.stored_rows() * p.stored_k(), p.n, p.k, p.stored_k(),
+                                 stream_seed(seed, 0));
+    steps +=
+        fill_uniform_padded(d.b, p.stored_k() * p.pitch, p.k, p.n, p.pitch, stream_seed(seed, 1));
+    return steps;
   };
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
-                   Stream stream) {
-    evaluate_reference(out[0], p.stored_rows() * p.stored_columns(),
-                       ReferencePanels{operands(p, d), error_bound(p)}, stream);
+  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    return evaluate_reference(out[0], p.stored_rows() * p.stored_columns(),
+                              ReferencePanels{operands(p, d), error_bound(p)});
   };
   f.host_reference = host_reference;
   f.tolerance_derivation = kTensorCoreBoundDerivation;

@@ -8,58 +8,57 @@ Exit codes: 0 drawn; 2 what was given cannot be plotted.
 """
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
 try:
     from plotting import branches, general, precision, products, shapes
-    from plotting.results import NothingToDraw, UsageError, distinct, gpu_name, load, timed
+    from plotting.results import Axis, NothingToDraw, UsageError, distinct, gpu_name, load, timed
     from plotting.style import finish, plt
 except ImportError as error:
     print(f"plot.py: {error}; python3 -m pip install pandas matplotlib", file=sys.stderr)
     sys.exit(2)
 
-# Figure: families that it draws, how, and its title. Other families get a general one.
-FIGURES = {
-    "matmul": (["matmul"], products.ladder, "fp32 matrix product: what each rung adds"),
-    "row_pitch": (["matmul"], products.row_pitch, "Row pitch: lanes that meet in a bank of L1"),
-    "matmul_tensor": (["matmul_tensor"], products.ladder, "Tensor cores: what each rung adds"),
-    "error_against_speed": (
-        ["matmul", "matmul_tensor"],
-        products.error_against_speed,
-        "Error against speed of a matrix product",
-    ),
-    "coalescing": (["coalescing"], general.memory_family, "Coalescing: which addresses a warp asks for"),
-    "vector_width": (["vector_width"], general.memory_family, "Width of a load"),
-    "struct_layout": (["struct_layout"], general.memory_family, "Array of structures or structure of arrays"),
-    "gather": (["gather"], general.memory_family, "Gather: indirection and randomness"),
-    "partial_write": (["partial_write"], general.memory_family, "Stores that fill part of a sector"),
-    "divergence": (["divergence"], branches.divergence, "Divergence: what a branch costs"),
-    "switch_divergence": (["switch_divergence"], branches.switch_divergence, "Divergence of many ways"),
-    "wave_quantization": (["wave_quantization"], shapes.sawtooth, "Wave quantization: whole waves of tiles"),
-    "alignment": (["alignment"], shapes.divisibility, "Alignment: what divides n"),
-    "vocab_padding": (["vocab_padding"], shapes.vocab_padding, "Padding the vocabulary"),
-    "mixed_precision": (["mixed_precision"], precision.mixed_precision, "Half the bytes, half the time?"),
-    "loss_scaling": (["loss_scaling"], precision.loss_scaling, "Loss scaling: gradients that fp16 loses"),
-    "master_weights": (["master_weights"], precision.master_weights, "Updates that are small beside the weight"),
+# How a figure is drawn, by the kind that families declare (Family::figures); each takes the rows, then a column for each
+# axis that the family names.
+KINDS = {
+    "ladder": products.ladder,
+    "row_pitch": products.row_pitch,
+    "error_against_speed": products.error_against_speed,
+    "traffic": general.memory_family,
+    "relative_times": branches.relative_times,
+    "sawtooth": shapes.sawtooth,
+    "divisibility": shapes.divisibility,
+    "vocab_padding": shapes.vocab_padding,
+    "times_by_type": precision.times_by_type,
+    "loss_scaling": precision.loss_scaling,
+    "metrics_by_type": precision.metrics_by_type,
 }
 
 
+def declared():
+    """What families declare of their figures: written by the registry's tests, which hold it against the declarations."""
+    return json.loads((Path(__file__).parent / "plotting" / "figures.json").read_text(encoding="utf-8"))
+
+
 def figures_for(frame):
-    """The figures that the families of the results call for, in the order above."""
+    """The figures that the families of the results call for; a general one for a family that declares none."""
     families = distinct(frame, "family")
-    known = {name: figure for name, figure in FIGURES.items() if set(figure[0]) & set(families)}
-    covered = {family for figure in FIGURES.values() for family in figure[0]}
-    others = {f: ([f], general.any_family, f) for f in families if f not in covered}
+    figures = {f["name"]: f for f in declared()}
+    covered = {family for figure in figures.values() for family in figure["families"]}
+    known = {name: figure for name, figure in figures.items() if set(figure["families"]) & set(families)}
+    others = {f: {"title": f, "families": [f]} for f in families if f not in covered}
     return {**known, **others}
 
 
 def draw(frame, figure, gpu):
-    families, function, title = figure
-    rows = frame[frame["family"].isin(families)]
+    rows = frame[frame["family"].isin(figure["families"])]
     if timed(rows).empty:
         raise NothingToDraw("no row passed with a time")
-    return finish(function(rows), title, gpu, rows)
+    function = KINDS[figure["kind"]] if "kind" in figure else general.any_family
+    axes = [Axis(axis["column"], axis["label"], True) for axis in figure.get("axes", [])]
+    return finish(function(rows, *axes), figure["title"], gpu, rows)
 
 
 def run(options):

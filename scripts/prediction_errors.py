@@ -1,19 +1,25 @@
 #!/usr/bin/env python3
 """How far predicted times are from measured ones.
 
-usage: prediction_errors.py RESULTS [--predicted PREDICTIONS.csv] [--worst N]
+usage: prediction_errors.py RESULTS [--predicted PREDICTIONS] [--worst N]
 
-RESULTS is the folder (or results.csv) of a run. PREDICTIONS.csv is what `gpuexp predict CONFIG --gpu ID --csv > PREDICTIONS.csv`
-wrote, say before the run; without it the run's own column predicted_time_us is taken. Rows that passed and have a prediction count.
+RESULTS is the folder (or results.csv) of a run. PREDICTIONS is what `gpuexp predict CONFIG --gpu ID --csv > PREDICTIONS.csv`
+wrote, or the same with --json > PREDICTIONS.json, say before the run; without it the run's own column predicted_time_us is
+taken. Rows that passed and have a prediction count.
 
 Prints Markdown: per family the error |ln(predicted / measured)| (0.1 is 10 %), and how many pairs of variants of the same
 problem are predicted in the order in which they were measured, for pairs 1.1 to 1.5 times and at least 1.5 times apart.
+With PREDICTIONS.json, which has the terms of each time, a second table has the error of two simpler models on the same rows: a
+roofline of the work with measured ceilings plus the floor (the time of an empty kernel in the run), and the largest declared
+term plus the launch; over all rows, and over those that are bound neither by DRAM nor by the launch and do not diverge, which
+a simple model predicts, too.
 --worst names the N worst cells. Only the standard library is needed. Exit codes: 0 printed; 2 nothing to compare.
 """
 
 import argparse
 import csv
 import itertools
+import json
 import math
 import os
 import statistics
@@ -41,16 +47,40 @@ def percentile(values, share):
     return values[low] + (place - low) * (values[high] - values[low])
 
 
-def cells_of(rows, predicted):
+def read_predictions(path):
+    """Predicted cells by key: rows of CSV, or the cells of `gpuexp predict --json`, which have terms_us, too."""
+    if not path.endswith(".json"):
+        return {row["key"]: row for row in read_rows(path)}
+    with open(path) as file:
+        return {cell["key"]: cell for config in json.load(file) for cell in config["cells"]}
+
+
+def simple_times(row, prediction):
+    """Of the two simple models; None where a figure is missing."""
+    limit, floor, terms = prediction.get("measured_limit_time_us"), row.get("floor_us"), prediction.get("terms_us")
+    if not (limit and floor and terms):
+        return None
+    largest = max(time for resource, time in terms.items() if resource != "launch")
+    return float(limit) + float(floor), largest + terms["launch"]
+
+
+def is_easy(row, prediction):
+    """Bound by what any model gets right, DRAM or the launch, or of a family about lanes that stand still."""
+    return prediction.get("bound_by") in ("dram", "launch") or "divergence" in row["family"]
+
+
+def cells_of(rows, predictions):
     """Rows with a measured and a predicted time, as dictionaries."""
     cells = []
     for row in rows:
-        time = predicted.get(row["key"], "") if predicted is not None else row.get("predicted_time_us", "")
+        prediction = row if predictions is None else predictions.get(row["key"], {})
+        time = prediction.get("predicted_time_us")
         if row["status"] != "passed" or not time:
             continue
         measured = float(row["time_median_us"])
         cells.append({"key": row["key"], "family": row["family"], "variant": row["variant"], "measured": measured,
                       "predicted": float(time), "error": math.log(float(time) / measured),
+                      "simple": simple_times(row, prediction), "easy": is_easy(row, prediction),
                       "problem": row["key"].replace(f"/{row['variant']}/", "/", 1)})
     return cells
 
@@ -84,6 +114,30 @@ def line(name, cells):
             f"{worst['error']:+.2f} | {share(order_counts(cells, 1.1, 1.5))} | {share(order_counts(cells, 1.5, math.inf))} |")
 
 
+def median_and_90th(errors):
+    errors = sorted(abs(error) for error in errors)
+    return f"{statistics.median(errors):.2f} ({percentile(errors, 0.9):.2f})"
+
+
+def models_line(name, cells):
+    simple = [[math.log(cell["simple"][i] / cell["measured"]) for cell in cells] for i in (0, 1)]
+    errors = [[cell["error"] for cell in cells], *simple]
+    return f"| {name} | {len(cells)} | {' | '.join(median_and_90th(e) for e in errors)} |"
+
+
+def print_models(cells):
+    cells = [cell for cell in cells if cell["simple"]]
+    hard = [cell for cell in cells if not cell["easy"]]
+    if not cells:
+        return
+    print("\nMedian error of each model, and its 90th percentile:\n")
+    print("| rows | cells | this model | roofline and floor | largest term and launch |")
+    print("| --- | --- | --- | --- | --- |")
+    print(models_line("all", cells))
+    if hard:
+        print(models_line("not bound by DRAM or launch, no divergence", hard))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results")
@@ -92,7 +146,7 @@ def main():
     arguments = parser.parse_args()
     predicted = None
     if arguments.predicted:
-        predicted = {row["key"]: row["predicted_time_us"] for row in read_rows(arguments.predicted)}
+        predicted = read_predictions(arguments.predicted)
     cells = cells_of(read_rows(arguments.results), predicted)
     if not cells:
         fail(f"{arguments.results}: no row has both a measured and a predicted time")
@@ -101,6 +155,7 @@ def main():
     for family in sorted({cell["family"] for cell in cells}):
         print(line(family, [cell for cell in cells if cell["family"] == family]))
     print(line("all", cells))
+    print_models(cells)
     for cell in sorted(cells, key=lambda cell: -abs(cell["error"]))[:arguments.worst]:
         print(f"{cell['error']:+.3f}  {cell['measured']:.4g} us, predicted {cell['predicted']:.4g}  {cell['key']}")
 

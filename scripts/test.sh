@@ -19,6 +19,14 @@ else
   warn "pandas, matplotlib and jsonschema could not be installed; the tests of the plots and the schema are skipped"
 fi
 
+# What was found or installed is no reason to skip a test.
+if [[ -n $cuobjdump && -n $nvdisasm ]]; then
+  export GPUEXP_REQUIRE_MACHINE_CODE=1
+fi
+if [[ -n $(cached GPUEXP_CUPTI_DIR) ]]; then
+  export GPUEXP_REQUIRE_CUPTI=1
+fi
+
 status=0
 for directory in "$sanitized" "$build"; do
   say "Tests of $directory"

@@ -1,6 +1,7 @@
 // Parses, dispatches, and turns errors into text and exit codes.
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -77,6 +78,8 @@ ExitCode flushed(ExitCode code) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // A file that may not grow any more (ulimit -f) is then an error of the write, like a full disk.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     return static_cast<int>(flushed(run(argc, argv)));
   } catch (const gpuexp::ConfigError& e) {

@@ -47,7 +47,6 @@ struct TiledKernel {
   /// For a C of m×n; the grid's x runs over its rows and y over its columns.
   Shape shape(std::int64_t m, std::int64_t n) const {
     Shape s;
-    s.kernel = kernel_address(kernel);
     s.block = block;
     s.tile = tile;
     s.grid = {ceil_div(m, tile.x), ceil_div(n, tile.y), 1};
@@ -60,11 +59,9 @@ struct TiledKernel {
 /// problem of m×n and data a, b and c.
 template <class Variant, class KernelFor>
 Variant with_tiles(Variant v, KernelFor kernel_for) {
-  v.shapes = [kernel_for](const auto& p, const DeviceSpec&) {
-    return std::vector<Shape>{kernel_for(p).shape(p.m, p.n)};
-  };
-  v.launch = [kernel_for](const auto& p, const auto& d, const LaunchContext& x) {
-    launch(kernel_for(p).kernel, x.shapes[0], x.stream, p, d.a, d.b, d.c);
+  v.launch = [kernel_for](const auto& p, const auto& d, const LaunchContext&) {
+    const auto tiled = kernel_for(p);
+    return launch(tiled.kernel, tiled.shape(p.m, p.n), p, d.a, d.b, d.c);
   };
   return v;
 }
@@ -105,12 +102,33 @@ struct AbsoluteBound {
   __host__ __device__ double magnitude(const ProductSums& sums) const { return sums.absolute; }
 };
 
+/// Of sums of k products in fp32, in any order; kFp32SumDerivation says why.
+inline Tolerance fp32_sum_tolerance(std::int64_t k) {
+  constexpr double kLambda = 8.0;
+  const double u = unit_roundoff(DataType::fp32);
+  return {(kLambda * std::sqrt(static_cast<double>(k)) + 1.0) * u, 0.0,
+          kRmsSafety * sum_rms(k, DataType::fp32), 0.0};
+}
+
+inline constexpr const char* kFp32SumDerivation =
+    "Summing K products in fp32 in any order errs by at most K·u·Σ|a·b| (u = 2^-24); roundings "
+    "of random sign make it λ·√K·u·Σ|a·b| with probability 1 - 2·exp(-λ²/2) per element (Higham "
+    "and Mary, SIAM J. Sci. Comput. 41(5), 2019). λ = 8 leaves 2.5e-14 per element. One more u "
+    "covers the rounding of the result. The RMS error over all elements, relative to the RMS "
+    "result: products of random sign make the partial sums a random walk of RMS √i, each rounded "
+    "with an RMS error of 0.42·u (u/√3 over a significand whose logarithm is spread evenly), "
+    "0.42·u·√(K/2 + 1) in all (the same; Higham, Accuracy and Stability of Numerical Algorithms, "
+    "2nd ed., section 4.5): 1.1e-6 at K = 4096. Twice that is allowed, and for chance the bound "
+    "per element times √(32/elements) (Bernstein's inequality, probability 1e-14). Inputs rounded "
+    "to tf32 err by 2.6e-4, whatever K is.";
+
 /// Errors in proportion to norm(p) = √Σp² of the products p, and to the result where C rounds it.
 struct NormBound {
   double output_roundoff;  ///< of the element type of C
   double sum_error;        ///< bound on the error of the sum over norm(p)
+  double rms_error;        ///< of the result over the RMS result, as modelled
 
-  Tolerance tolerance() const { return {output_roundoff, 0.0}; }
+  Tolerance tolerance() const { return {output_roundoff, 0.0, kRmsSafety * rms_error, 0.0}; }
   /// What `tolerance` scales with: rounding C costs up to u·|value|, and the error of the sum,
   /// which is rounded along with it, (1 + u) times its bound.
   __host__ __device__ double magnitude(const ProductSums& sums) const {
@@ -134,12 +152,31 @@ inline constexpr const char* kTensorCoreBoundDerivation =
     "of random sign, below λ·u·√S·norm(p), u = 2^-11, but for 5e-14 by the same walk, plus 2^-25, "
     "half of the smallest subnormal number, per step. Rounding the result to the type of C adds "
     "u·|value|. At K = 8192 that is 0.1 % of a typical element, |value| = norm(p), in fp32, 0.5 % "
-    "in bf16, and 18 % where fp16 accumulates: sums of that length do lose several percent there.";
+    "in bf16, and 18 % where fp16 accumulates: sums of that length do lose several percent there. "
+    "The RMS error over all elements, relative to the RMS result, by the same walk: cutting off "
+    "takes 0.72·u of |P| at each step on average (u times the mean of 1/m over a significand m "
+    "whose logarithm is spread evenly), which adds up to 0.72·u·S/√3, and the products lose "
+    "0.85·u·√(K/2); fp16 sums err by 0.42·u·√(S/2 + 1), and the result by 0.42·u of its type "
+    "(Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.5). The squares "
+    "add up; twice the root is allowed, and for chance the bound per element times "
+    "√(32/elements) (Bernstein's inequality, probability 1e-14). Where fp16 accumulates that is "
+    "1.9 % at K = 16384; a product that drops 32 of them errs by 4.4 %.";
 
 /// Steps in which a tensor core adds k products to a sum, at most.
 inline double tensor_core_steps(std::int64_t k) {
   constexpr std::int64_t kLeastProductsPerStep = 4;
   return static_cast<double>(ceil_div(k, kLeastProductsPerStep));
+}
+
+/// The RMS error of a tensor core's sum of k products over the RMS sum.
+inline double tensor_core_sum_rms(std::int64_t k, DataType accumulate) {
+  const double steps = tensor_core_steps(k);
+  if (accumulate == DataType::fp16) return sum_rms(static_cast<std::int64_t>(steps), accumulate);
+  const double u = unit_roundoff(accumulate);
+  const double mean_loss = u / (2.0 * std::log(2.0));              // 0.72·u: half a digit of 2u
+  const double product_loss = u / std::sqrt(2.0 * std::log(2.0));  // 0.85·u: RMS, random sign
+  return std::hypot(mean_loss * steps / std::sqrt(3.0),
+                    product_loss * std::sqrt(0.5 * static_cast<double>(k)));
 }
 
 /// The bound for inputs of random sign, products summed in fp32 or fp16; kTensorCoreBoundDerivation
@@ -149,7 +186,8 @@ inline NormBound tensor_core_bound(std::int64_t k, DataType accumulate, DataType
   const double steps = tensor_core_steps(k);
   const double roundings =
       accumulate == DataType::fp16 ? std::sqrt(steps) : steps + std::sqrt(static_cast<double>(k));
-  return {unit_roundoff(output), kLambda * unit_roundoff(accumulate) * roundings};
+  return {unit_roundoff(output), kLambda * unit_roundoff(accumulate) * roundings,
+          std::hypot(tensor_core_sum_rms(k, accumulate), rounding_rms(output))};
 }
 
 /// Up to this k the bound for sums in fp32 and results in bf16 rejects an error of 1 % in a typical
@@ -179,9 +217,8 @@ struct GemmReference {
 
 /// The reference of a row-major C without gaps.
 template <class T, class Bound>
-void evaluate_gemm(const GemmOperands<T>& x, const Bound& bound, const ReferenceView& out,
-                   Stream stream) {
-  evaluate_reference(out, x.m * x.n, detail::GemmReference<T, Bound>{x, bound}, stream);
+Steps evaluate_gemm(const GemmOperands<T>& x, const Bound& bound, const ReferenceView& out) {
+  return evaluate_reference(out, x.m * x.n, detail::GemmReference<T, Bound>{x, bound});
 }
 
 /// The same by host loops that share nothing with the device's. index(row, column) is where the

@@ -125,6 +125,7 @@ inline Traffic product_traffic(const TiledProduct& p, const WarpCode& code,
   walk.pace = p.pace;
   Traffic t;
   t.dram_read_bytes = panel_bytes_read(walk, device);
+  t.trips_to_dram = std::min(1.0, t.dram_read_bytes / panel_bytes_asked(walk));
   t.dram_write_bytes = written_back(walk.output_bytes, device);
   t.l2_read_sectors = seen_by_l2(panel_sectors(p), p.pace);
   t.l2_write_sectors =
@@ -138,12 +139,10 @@ inline Traffic product_traffic(const TiledProduct& p, const WarpCode& code,
   return t;
 }
 
-/// Round trips that all warps make to memory beyond L1 go to DRAM as often as L2's own do.
+/// Round trips that all warps make to memory beyond L1.
 inline void add_round_trips(Traffic& t, double trips) {
-  constexpr double kSector = 32;
-  const double missed = std::min(1.0, t.dram_read_bytes / (kSector * t.l2_read_sectors));
-  t.chain.dram += trips * missed;
-  t.chain.l2 += trips * (1 - missed);
+  t.chain.dram += trips * t.trips_to_dram;
+  t.chain.l2 += trips * (1 - t.trips_to_dram);
 }
 
 }  // namespace gpuexp

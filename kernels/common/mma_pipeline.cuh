@@ -22,11 +22,9 @@ struct Pipeline : T {
 /// block per SM whatever registers and threads would allow: its dynamic shared memory is what the
 /// ring needs or, where that is more, over half of what the SM has.
 template <class P>
-Shape one_block_per_sm(const void* kernel, std::int64_t m, std::int64_t n,
-                       const DeviceSpec& device) {
+Shape one_block_per_sm(std::int64_t m, std::int64_t n, const DeviceSpec& device) {
   constexpr std::int64_t kOverHalf = 1024;
   Shape s;
-  s.kernel = kernel;
   s.block = {P::kThreads, 1, 1};
   s.tile = {P::kBlockM, P::kBlockN, 1};
   s.grid = {ceil_div(m, P::kBlockM), ceil_div(n, P::kBlockN), 1};

@@ -46,13 +46,8 @@ __global__ void fill_kernel(T* out, std::int64_t count, Function f) {
 
 /// out[i] = f(i) for i < count; f is a __host__ __device__ or __device__ functor.
 template <class T, class Function>
-void fill(T* out, std::int64_t count, Function f, Stream stream) {
-  if (count == 0) return;
-  constexpr int kBlock = 256;
-  const std::int64_t blocks = ceil_div(count, kBlock);
-  const unsigned grid = static_cast<unsigned>(blocks < 65536 ? blocks : 65536);
-  detail::fill_kernel<<<grid, kBlock, 0, stream>>>(out, count, f);
-  GPUEXP_CUDA(cudaGetLastError());
+Steps fill(T* out, std::int64_t count, Function f) {
+  return launch(detail::fill_kernel<T, Function>, grid_stride(count, 65536), out, count, f);
 }
 
 template <class T>
@@ -65,8 +60,8 @@ struct SignedUniform {
 
 /// Uniform in [-1, 1), rounded to T.
 template <class T>
-void fill_uniform(T* out, std::int64_t count, std::uint64_t seed, Stream stream) {
-  fill(out, count, SignedUniform<T>{seed}, stream);
+Steps fill_uniform(T* out, std::int64_t count, std::uint64_t seed) {
+  return fill(out, count, SignedUniform<T>{seed});
 }
 
 template <class T>
@@ -84,9 +79,9 @@ struct PaddedUniform {
 /// A row-major matrix of leading dimension ld, `count` elements stored: uniform in [-1, 1) in its
 /// first rows × columns elements, zero in the padding around them.
 template <class T>
-void fill_uniform_padded(T* out, std::int64_t count, std::int64_t rows, std::int64_t columns,
-                         std::int64_t ld, std::uint64_t seed, Stream stream) {
-  fill(out, count, PaddedUniform<T>{seed, rows, columns, ld}, stream);
+Steps fill_uniform_padded(T* out, std::int64_t count, std::int64_t rows, std::int64_t columns,
+                          std::int64_t ld, std::uint64_t seed) {
+  return fill(out, count, PaddedUniform<T>{seed, rows, columns, ld});
 }
 
 }  // namespace gpuexp

@@ -26,13 +26,8 @@ __global__ void reference_kernel(ReferenceView out, std::int64_t count, Function
 
 /// out[i] = f(i) for i < count, where f is a device functor returning ReferenceElement.
 template <class Function>
-void evaluate_reference(const ReferenceView& out, std::int64_t count, Function f, Stream stream) {
-  if (count == 0) return;
-  constexpr int kBlock = 256;
-  const std::int64_t blocks = ceil_div(count, kBlock);
-  const unsigned grid = static_cast<unsigned>(blocks < (1 << 20) ? blocks : (1 << 20));
-  detail::reference_kernel<<<grid, kBlock, 0, stream>>>(out, count, f);
-  GPUEXP_CUDA(cudaGetLastError());
+Steps evaluate_reference(const ReferenceView& out, std::int64_t count, Function f) {
+  return launch(detail::reference_kernel<Function>, grid_stride(count, 1 << 20), out, count, f);
 }
 
 }  // namespace gpuexp

@@ -18,13 +18,9 @@ __global__ void scatter_kernel(const T* values, T* to, std::int64_t count, Funct
 
 /// to[where(i)] = values[i] for i < count; `where` is a device functor that gives no place twice.
 template <class T, class Function>
-void scatter(const T* values, T* to, std::int64_t count, Function where, Stream stream) {
-  if (count == 0) return;
-  constexpr int kBlock = 256;
-  const std::int64_t blocks = ceil_div(count, kBlock);
-  const unsigned grid = static_cast<unsigned>(blocks < 65536 ? blocks : 65536);
-  detail::scatter_kernel<<<grid, kBlock, 0, stream>>>(values, to, count, where);
-  GPUEXP_CUDA(cudaGetLastError());
+Steps scatter(const T* values, T* to, std::int64_t count, Function where) {
+  return launch(detail::scatter_kernel<T, Function>, grid_stride(count, 65536), values, to, count,
+                where);
 }
 
 }  // namespace gpuexp

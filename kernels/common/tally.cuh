@@ -3,9 +3,7 @@
 #pragma once
 
 #include <array>
-#include <vector>
 
-#include "gpu/cuda_check.hpp"
 #include "kernels/common/convert.cuh"
 
 namespace gpuexp {
@@ -42,22 +40,33 @@ constexpr std::int64_t tally_bytes(int sums) {
   return static_cast<std::int64_t>(sizeof(double)) * detail::kTallyBlocks * sums;
 }
 
+template <int kSums>
+using Totals = std::array<double, kSums>;
+
+/// Of partial sums as tally() leaves them.
+template <int kSums>
+Totals<kSums> totals(const void* partial_sums) {
+  const double* const partials = static_cast<const double*>(partial_sums);
+  Totals<kSums> sums{};
+  for (int i = 0; i < detail::kTallyBlocks * kSums; ++i)
+    sums[static_cast<std::size_t>(i % kSums)] += partials[i];
+  return sums;
+}
+
 /// Calls f(i, sums) for every i < count, where f adds what element i contributes to each of kSums
-/// sums, and returns the totals. Waits for the stream.
-template <int kSums, class Function>
-std::array<double, kSums> tally(std::int64_t count, Function f, void* workspace, Stream stream) {
-  double* d_partials = static_cast<double*>(workspace);
-  detail::tally_kernel<kSums>
-      <<<detail::kTallyBlocks, detail::kTallyThreads, 0, stream>>>(count, f, d_partials);
-  GPUEXP_CUDA(cudaGetLastError());
-  std::vector<double> partials(detail::kTallyBlocks * kSums);
-  GPUEXP_CUDA(cudaMemcpyAsync(partials.data(), d_partials, partials.size() * sizeof(double),
-                              cudaMemcpyDeviceToHost, stream));
-  GPUEXP_CUDA(cudaStreamSynchronize(stream));
-  std::array<double, kSums> totals{};
-  for (std::size_t i = 0; i < partials.size(); ++i)
-    totals[i % kSums] += partials[i];
-  return totals;
+/// sums, in tally_bytes(kSums) of workspace; `values` makes the metrics of the totals.
+template <int kSums, class Function, class Values>
+Measurement tally(std::int64_t count, Function f, void* workspace, Values values) {
+  Shape shape;
+  shape.grid.x = detail::kTallyBlocks;
+  shape.block.x = detail::kTallyThreads;
+  Measurement m;
+  m.steps = launch(detail::tally_kernel<kSums, Function>, shape, count, f,
+                   static_cast<double*>(workspace));
+  m.from = workspace;
+  m.bytes = tally_bytes(kSums);
+  m.values = [values](const void* copied) { return values(totals<kSums>(copied)); };
+  return m;
 }
 
 }  // namespace gpuexp

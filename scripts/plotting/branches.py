@@ -4,7 +4,7 @@ from plotting.results import NothingToDraw, distinct, experiments, has, numbers,
 from plotting.style import GREY, HEAT, colours, label_lines, panels, plt
 
 
-def relative_times(frame):
+def with_relative_times(frame):
     """Rows with `relative`: their time over the baseline's of the same problem."""
     good = timed(frame)
     if not has(good, "speedup"):
@@ -12,20 +12,24 @@ def relative_times(frame):
     return good.assign(relative=1 / numbers(good, "speedup")).dropna(subset=["relative"])
 
 
-def divergence(frame):
-    """A heat map of fraction and cost for each layout swept over both, and lines for the rest."""
-    good = relative_times(frame)
-    if not has(good, "param.fraction"):
-        raise NothingToDraw("rows with param.fraction are needed")
+def relative_times(frame, across, down=None):
+    """Lines over one parameter; where a second is swept with it, a heat map of both for each variant."""
+    good = with_relative_times(frame)
+    if not has(good, across.column):
+        raise NothingToDraw(f"rows with {across.column} are needed")
+    if not down:
+        figure, grid = panels(1, 1, 9, 5)
+        draw_relative(grid[0][0], good, across)
+        return figure
     maps, lines = [], []
     for name, rows in experiments(good):
         own = rows[rows["variant"] != rows["baseline"]]
-        if len(distinct(rows, "param.cost")) > 1:
+        if len(distinct(rows, down.column)) > 1:
             maps += [(f"{name}: {v}", own[own["variant"] == v]) for v in distinct(own, "variant")]
         else:
             lines.append((name, rows))
     if not maps and not lines:
-        raise NothingToDraw("no experiment sweeps the fraction")
+        raise NothingToDraw(f"no experiment sweeps {across.column}")
     map_rows = -(-len(maps) // 2)
     figure = plt.figure(figsize=(13, 4.3 * (map_rows + len(lines)) + 0.4), layout="constrained")
     grid = figure.add_gridspec(map_rows + len(lines), 2)
@@ -33,19 +37,17 @@ def divergence(frame):
     for i, (title, rows) in enumerate(maps):
         alone = i % 2 == 0 and i == len(maps) - 1
         ax = figure.add_subplot(grid[i // 2, :] if alone else grid[i // 2, i % 2])
-        draw_map(ax, rows, max(2.0, top))
+        draw_map(ax, rows, across, down, max(2.0, top))
         ax.set_title(title)
     for i, (title, rows) in enumerate(lines):
         ax = figure.add_subplot(grid[map_rows + i, :])
-        draw_relative(ax, rows, "param.fraction", "fraction of elements on side A", by_rank=True)
+        draw_relative(ax, rows, across, by_rank=True)
         ax.set_title(title)
     return figure
 
 
-def draw_map(ax, rows, top):
-    table = rows.pivot_table(index="param.cost", columns="param.fraction", values="relative").sort_index(
-        ascending=False
-    )
+def draw_map(ax, rows, across, down, top):
+    table = rows.pivot_table(index=down.column, columns=across.column, values="relative").sort_index(ascending=False)
     ax.imshow(table, cmap=HEAT, vmin=1, vmax=top, aspect="auto")
     for y, row in enumerate(table.to_numpy()):
         for x, value in enumerate(row):
@@ -57,32 +59,22 @@ def draw_map(ax, rows, top):
     ax.grid(visible=False)
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
-    ax.set_xlabel("fraction of elements on side A")
-    ax.set_ylabel("cost of a side (dependent FMAs)")
+    ax.set_xlabel(across.label)
+    ax.set_ylabel(down.label)
     ax.annotate(f"time over {rows['baseline'].iloc[0]}", (1, 1), xycoords="axes fraction", xytext=(0, 5),
                 textcoords="offset points", ha="right", color=GREY, fontsize=10)  # fmt: skip
 
 
-def switch_divergence(frame):
-    """Time over the number of ways."""
-    good = relative_times(frame)
-    if not has(good, "param.ways"):
-        raise NothingToDraw("rows with param.ways are needed")
-    figure, grid = panels(1, 1, 9, 5)
-    draw_relative(grid[0][0], good, "param.ways", "ways that the elements are spread over")
-    return figure
-
-
-def draw_relative(ax, rows, column, label, by_rank=False):
+def draw_relative(ax, rows, axis, by_rank=False):
     """Lines of relative time per variant; dotted, the passes that the family expects.
 
-    `by_rank` spaces the values of the column evenly.
+    `by_rank` spaces the values of the axis evenly.
     """
-    values = sorted(numbers(rows, column).dropna().unique())
+    values = sorted(numbers(rows, axis.column).dropna().unique())
     ends = []
     for variant, (colour, dash) in colours(distinct(rows, "variant")).items():
-        part = rows[rows["variant"] == variant].sort_values(column)
-        x = [values.index(v) if by_rank else v for v in numbers(part, column)]
+        part = rows[rows["variant"] == variant].sort_values(axis.column)
+        x = [values.index(v) if by_rank else v for v in numbers(part, axis.column)]
         ax.plot(x, part["relative"], dash, color=colour, marker="o")
         ends.append((x[-1], part["relative"].iloc[-1], variant, colour))
         if has(part, "metric.expected_passes"):
@@ -93,6 +85,6 @@ def draw_relative(ax, rows, column, label, by_rank=False):
     if by_rank:
         ax.set_xticks(range(len(values)), [text_of(v) for v in values])
     ax.set_ylim(0, 1.06 * ax.get_ylim()[1])
-    ax.set_xlabel(label)
+    ax.set_xlabel(axis.label)
     ax.set_ylabel(f"time over {rows['baseline'].iloc[0]}")
     label_lines(ax, ends)

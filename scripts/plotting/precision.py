@@ -14,11 +14,11 @@ def type_colour(variant):
     return PALETTE[7]
 
 
-def mixed_precision(frame):
+def times_by_type(frame, by):
     """Time of an element-wise operation by type; speed-up and share of the limit beside it."""
     good = timed(frame)
-    operations = distinct(good, "param.op") or [None]
-    parts = [good if o is None else good[good["param.op"] == o] for o in operations]
+    operations = distinct(good, by.column) or [None]
+    parts = [good if o is None else good[good[by.column] == o] for o in operations]
     parts = [part.drop_duplicates(["variant", "mode"]) for part in parts]
     figure, grid = panels(len(parts), 1, 9, [bars_height(len(part)) for part in parts])
     room = max(len(note(row)) for _, row in good.iterrows())
@@ -89,25 +89,23 @@ def draw_scales(ax, rows):
                      (x.iloc[-1], overflow.iloc[-1], "overflowed", PALETTE[1])])  # fmt: skip
 
 
-def master_weights(frame):
-    """What arrives of small updates, and what it costs to keep them."""
+def metrics_by_type(frame, *axes):
+    """A panel for each metric and for time, a bar for each variant; a row of panels for each value of the last axis."""
+    *metrics, by = axes
     good = timed(frame)
-    if not has(good, "metric.progress_pct"):
-        raise NothingToDraw("rows with metric.progress_pct are needed")
-    rates = distinct(good, "param.learning_rate") or [None]
-    wanted = [
-        ("metric.lost_update_share_pct", "updates that changed nothing (%)", 1.0),
-        ("metric.progress_pct", "movement that arrived (%)", 1.0),
-        ("time_median_us", "time (ms)", 1e-3),
-    ]
+    for metric in metrics:
+        if not has(good, metric.column):
+            raise NothingToDraw(f"rows with {metric.column} are needed")
+    values = distinct(good, by.column) or [None]
+    wanted = [(metric.column, metric.label, 1.0) for metric in metrics] + [("time_median_us", "time (ms)", 1e-3)]
     height = bars_height(good["variant"].nunique())
-    figure, grid = panels(len(rates), len(wanted), 4.8, height, sharey="row")
-    for row, rate in zip(grid, rates):
-        part = good if rate is None else good[good["param.learning_rate"] == rate]
+    figure, grid = panels(len(values), len(wanted), 4.8, height, sharey="row")
+    for row, value in zip(grid, values):
+        part = good if value is None else good[good[by.column] == value]
         part = part.drop_duplicates("variant")
         for ax, (column, label, factor) in zip(row, wanted):
             bars(ax, list(part["variant"]), list(numbers(part, column) * factor),
                  [type_colour(v) for v in part["variant"]], top=numbers(good, column).max() * factor)  # fmt: skip
             ax.set_xlabel(label)
-        row[0].set_title("" if rate is None else f"learning rate {rate:g}")
+        row[0].set_title("" if value is None else f"{by.label} {value:g}")
     return figure

@@ -76,9 +76,9 @@ class Reader:
                 cell = self.cell(index)
                 fresh = [s for s in cell.samples[cell.resumed_at :] if not first <= s[0] <= last]
                 cell.samples[cell.resumed_at :] = fresh
-        elif "clock" in line and self.rounds:
-            reading = (min(self.rounds), max(self.rounds), float(line["mhz"]))
-            self.clocks.setdefault(line["clock"], []).append(reading)
+        elif "clock" in line and ("rounds" in line or self.rounds):
+            first, last = line.get("rounds") or (min(self.rounds), max(self.rounds))
+            self.clocks.setdefault(line["clock"], []).append((first, last, float(line["mhz"])))
             self.rounds = []
 
     def cell(self, index):

@@ -22,19 +22,19 @@ def divisor_name(divisor):
     return f"{int(divisor)} or more" if divisor == DIVISORS_APART else f"{int(divisor)}"
 
 
-def sawtooth(frame):
-    """Measured throughput over n, and what tail and tile efficiency predict of the best."""
+def sawtooth(frame, size):
+    """Measured throughput over a size, and what tail and tile efficiency predict of the best."""
     good = timed(frame)
-    if not has(good, "param.n", "tflops"):
-        raise NothingToDraw("rows with param.n and tflops are needed")
+    if not has(good, size.column, "tflops"):
+        raise NothingToDraw(f"rows with {size.column} and tflops are needed")
     figure, grid = panels(max(1, good["variant"].nunique()), 1, 11, 5.2)
     for ax, variant in zip(grid[:, 0], distinct(good, "variant")):
-        draw_sawtooth(ax, good[good["variant"] == variant].assign(n=lambda f: numbers(f, "param.n")))
+        draw_sawtooth(ax, good[good["variant"] == variant].assign(n=lambda f: numbers(f, size.column)), size)
         ax.set_title(f"{variant}: a grey line where one more tile begins another wave")
     return figure
 
 
-def draw_sawtooth(ax, rows):
+def draw_sawtooth(ax, rows, size):
     rows = rows.sort_values("n")
     n, tflops = rows["n"], numbers(rows, "tflops")
     mark_wave_edges(ax, rows)
@@ -47,7 +47,7 @@ def draw_sawtooth(ax, rows):
                 label="predicted from whole waves and tiles, scaled to the best point")  # fmt: skip
     ax.plot(n, tflops, "o", color=PALETTE[0], markersize=5, zorder=3, label="measured")
     ax.set_ylim(0, 1.18 * tflops.max())
-    ax.set_xlabel("n")
+    ax.set_xlabel(size.label)
     ax.set_ylabel("TFLOP/s")
     ax.legend(loc="lower right", frameon=True, facecolor="white", edgecolor="white", framealpha=1)
 
@@ -70,23 +70,24 @@ def mark_wave_edges(ax, rows):
                         xycoords=("data", "axes fraction"), ha="center", va="top", color=GREY, fontsize=10)  # fmt: skip
 
 
-def divisibility(frame):
-    """Throughput by the largest power of two that divides n: bars for a few sizes, points for many."""
+def divisibility(frame, size):
+    """Throughput by the largest power of two that divides a size: bars for a few sizes, points for many."""
     good = timed(frame)
-    if not has(good, "param.n", "tflops", "metric.divisor_pow2"):
-        raise NothingToDraw("rows with param.n, tflops and metric.divisor_pow2 are needed")
+    if not has(good, size.column, "tflops", "metric.divisor_pow2"):
+        raise NothingToDraw(f"rows with {size.column}, tflops and metric.divisor_pow2 are needed")
     parts = experiments(good)
     figure, grid = panels(len(parts), 1, 10, 4.3)
     looks = divisor_colours(set(divisor_classes(good).dropna()))
     for ax, (name, rows) in zip(grid[:, 0], parts):
-        rows = rows.assign(n=numbers(rows, "param.n"), divisor=divisor_classes(rows)).sort_values("n")
+        rows = rows.assign(n=numbers(rows, size.column), divisor=divisor_classes(rows)).sort_values("n")
         few = rows["n"].nunique() <= MOST_BARS
         (draw_divisor_bars if few else draw_divisor_points)(ax, rows, looks)
+        ax.set_xlabel(size.label)
         ax.set_title(name)
         ax.set_ylabel("TFLOP/s")
         ax.set_ylim(bottom=0)
     handles = [Patch(color=looks[d], label=divisor_name(d)) for d in sorted(looks)]
-    figure.legend(handles=handles, title="largest power\nof two\ndividing n", loc="outside right center")
+    figure.legend(handles=handles, title=f"largest power\nof two\ndividing {size.label}", loc="outside right center")
     return figure
 
 
@@ -102,7 +103,6 @@ def draw_divisor_bars(ax, rows, looks):
         ax.bar(x, part["tflops"], 0.94 * width, color=[looks[d] for d in part["divisor"]],
                hatch=hatches[i % len(hatches)], edgecolor="white")  # fmt: skip
     ax.set_xticks(range(len(sizes)), [text_of(n) for n in sizes])
-    ax.set_xlabel("n")
     ax.grid(axis="x", visible=False)
     if len(variants) > 1:
         handles = [Patch(facecolor="#999999", hatch=hatches[i % len(hatches)], edgecolor="white", label=v)
@@ -118,7 +118,6 @@ def draw_divisor_points(ax, rows, looks):
         part = rows[rows["variant"] == variant]
         ax.scatter(part["n"], part["tflops"], c=[looks[d] for d in part["divisor"]], s=26,
                    marker=markers[i % len(markers)])  # fmt: skip
-    ax.set_xlabel("n")
     if len(variants) > 1:
         handles = [Line2D([], [], marker=markers[i % len(markers)], linestyle="", color=GREY, label=v)
                    for i, v in enumerate(variants)]  # fmt: skip

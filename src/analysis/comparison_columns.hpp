@@ -4,7 +4,8 @@
 #include <functional>
 #include <vector>
 
-#include "analysis/run_comparison.hpp"
+#include "analysis/compared_row.hpp"
+#include "base/table.hpp"
 
 namespace gpuexp {
 

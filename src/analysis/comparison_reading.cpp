@@ -1,4 +1,4 @@
-// Readings of variants against each other at one problem.
+#include "analysis/comparison_reading.hpp"
 
 #include <algorithm>
 #include <map>
@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "analysis/phrases.hpp"
-#include "analysis/reading.hpp"
 
 namespace gpuexp {
 

@@ -1,10 +1,10 @@
-// Figures against their bands, and which part of the state likely explains those that miss it.
+#include "analysis/figure_health.hpp"
+
 #include <array>
 #include <cmath>
 
 #include <fmt/format.h>
 
-#include "analysis/health.hpp"
 #include "analysis/health_signs.hpp"
 
 namespace gpuexp {

@@ -174,10 +174,10 @@ std::string megahertz(double mhz) {
 Finding sm_clock(const DeviceState& s, const DeviceSpec& device) {
   constexpr const char* kTopic = "SM clock";
   const auto highest = health::sm_clock_to_expect(s, device);
-  const std::string expected =
-      highest ? fmt::format("{} or more, {:.0f} % of {:.0f}", megahertz(kHeldClockShare * *highest),
-                            100 * kHeldClockShare, *highest)
-              : "";
+  const std::string expected = highest ? fmt::format("{} or more, {:.0f} % of {:.0f}",
+                                                     megahertz(health::kHeldClockShare * *highest),
+                                                     100 * health::kHeldClockShare, *highest)
+                                       : "";
   if (!s.load || !s.load->sm_clock_mhz || !highest) return unknown(kTopic, expected);
   const std::string found = megahertz(*s.load->sm_clock_mhz);
   if (!health::sm_clock_low(s, device)) return plain(FindingVerdict::pass, kTopic, found, expected);
@@ -199,7 +199,7 @@ Finding memory_clock(const DeviceState& s) {
                "nvidia-smi -i GPU -q -d CLOCK,PERFORMANCE shows what limits it; nvidia-smi -i GPU "
                "-rmc and -rac (root) lift locked and applications clocks");
   }
-  if (clock < kHeldMemoryClockShare * *s.memory_clock_max_mhz) {
+  if (clock < health::kHeldMemoryClockShare * *s.memory_clock_max_mhz) {
     return plain(FindingVerdict::note, kTopic, megahertz(clock) + ", in performance state 2",
                  expected + " in state 0, which GeForce boards do not compute in");
   }

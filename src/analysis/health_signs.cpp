@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "analysis/health.hpp"
-
 namespace gpuexp::health {
 
 std::optional<double> sm_clock_to_expect(const DeviceState& state, const DeviceSpec& device) {

@@ -11,6 +11,21 @@
 
 namespace gpuexp::health {
 
+/// A clock below this share of its maximum is held down. Without the power cap, the median of an
+/// H200's rows is 0.4 % below it (docs/results/h200/all.csv), and a step of the clock is less than
+/// another 1 %.
+inline constexpr double kHeldClockShare = 0.95;
+/// The memory clock has a few steps alone, so that whatever is below the highest is another step.
+inline constexpr double kHeldMemoryClockShare = 0.99;
+/// The driver lets GeForce boards compute in performance state 2 ("CUDA - Force P2 State"), with a
+/// lower memory clock, so that large data sets meet no errors that no ECC would find (NVIDIA, as
+/// quoted in https://babeltechreviews.com/nvidia-cuda-force-p2-state/): 9501 instead of 9751 MHz on
+/// an RTX 3090 (https://github.com/nicehash/NiceHashQuickMiner/issues/206). Twice that much and
+/// more is another thing.
+inline constexpr double kComputeStateClockShare = 0.95;
+/// A limit is set in whole watts.
+inline constexpr double kPowerLimitStepW = 0.5;
+
 using Sign = std::optional<std::string>;
 
 Sign memory_clock_low(const DeviceState& state);

@@ -6,21 +6,22 @@
 #include <string>
 #include <vector>
 
+#include "base/mode.hpp"
 #include "base/table.hpp"
-#include "config/config.hpp"
 #include "device/ceilings.hpp"
 #include "device/device_spec.hpp"
+#include "family/registry.hpp"
 
 namespace gpuexp {
 
-/// Of each ceiling the fastest row that passed and has an interval; none without one, and none
-/// where a row that might have been faster came to nothing (skipped ones aside). The interval is
-/// that of the row's median time, and of a gather's ordered part where that is taken off, but not
-/// of a floor; of the clock, the lowest and highest of its readings. `floors_us` has samples of an
-/// empty kernel by mode.
+/// Of each ceiling for which a family of the registry declares sources, the fastest row that passed
+/// and has an interval; none without one, and none where a row that might have been faster came to
+/// nothing (skipped ones aside). The interval is that of the row's median time, and of another
+/// variant's where a share of that is taken off, but not of a floor; of the clock, the lowest and
+/// highest of its readings. `floors_us` has samples of an empty kernel by mode.
 MeasuredCeilings measured_ceilings(const Table& rows,
                                    const std::map<Mode, std::vector<double>>& floors_us,
-                                   const DeviceSpec& device);
+                                   const DeviceSpec& device, const Registry& registry);
 
 /// The fastest call of a vendor's library that does what a ceiling allows, of the same run.
 struct VendorCall {
@@ -33,7 +34,8 @@ struct VendorCall {
 };
 
 /// In the order of the terms; a ceiling of which no vendor's row passed has none.
-std::vector<VendorCall> vendor_calls(const Table& rows);
+std::vector<VendorCall> vendor_calls(const Table& rows, const DeviceSpec& device,
+                                     const Registry& registry);
 
 /// A ceiling below this share of what a vendor's call reached is none.
 inline constexpr double kLeastShareOfVendor = 0.95;

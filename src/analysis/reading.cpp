@@ -4,6 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "analysis/comparison_reading.hpp"
+#include "analysis/sweep_reading.hpp"
+
 namespace gpuexp {
 
 namespace {

@@ -10,21 +10,6 @@
 
 namespace gpuexp {
 
-std::string_view name_of(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::slower: return "slower";
-    case Outcome::faster: return "faster";
-    case Outcome::same: return "same";
-    case Outcome::inconclusive: return "inconclusive";
-    case Outcome::missing: return "missing";
-    case Outcome::added: return "added";
-    case Outcome::broken: return "broken";
-    case Outcome::repaired: return "repaired";
-    case Outcome::untested: return "untested";
-  }
-  return "unknown";
-}
-
 namespace {
 
 Outcome outcome_of(Verdict verdict) {
@@ -248,13 +233,6 @@ void count(const ComparedRow& row, Tally& tally) {
 }
 
 }  // namespace
-
-Interval ComparedRow::beyond_circumstances() const {
-  Interval left = ratio->ci95;
-  if (clock_ratio) left = confirmed_in_cycles(left, *clock_ratio);
-  if (floor_shift_us) left = beyond(left, *floor_shift_us / std::min(a->median, b->median));
-  return left;
-}
 
 RunComparison compare_runs(const Report& a, const Report& b, const MinimumEffect& effect) {
   const Comparer comparer(a, b, effect);

@@ -3,53 +3,15 @@
 #pragma once
 
 #include <array>
-#include <functional>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "analysis/compared_row.hpp"
 #include "results/report.hpp"
 #include "stats/calibration.hpp"
 
 namespace gpuexp {
-
-/// What became of a row from run A to run B.
-enum class Outcome {
-  slower,
-  faster,
-  same,
-  inconclusive,  ///< passed in both; the interval of the ratio reaches past a limit, or there is
-                 ///< none
-  missing,       ///< in A alone
-  added,         ///< in B alone
-  broken,        ///< passed in A and not in B
-  repaired,      ///< passed in B and not in A
-  untested,      ///< passed in neither
-};
-inline constexpr std::size_t kOutcomeCount = 9;
-std::string_view name_of(Outcome outcome);
-
-struct ComparedRow {
-  std::string key;
-  std::string experiment;
-  Outcome outcome = Outcome::inconclusive;
-  std::string reason;  ///< why there is no verdict; "" where the numbers say it
-  std::string status_a;
-  std::string status_b;
-  std::optional<Statistics> a;
-  std::optional<Statistics> b;
-  std::optional<Ratio> ratio;    ///< B over A
-  std::optional<double> effect;  ///< minimum effect in force
-  /// SM clock of B over that of A, where both are known.
-  std::optional<double> clock_ratio;
-  /// How far the times of an empty kernel in the row's mode lie apart, where both are known. They
-  /// differ from process to process, and every row with them.
-  std::optional<double> floor_shift_us;
-
-  /// The interval of `ratio`, which there is, less what the clocks and the floors explain.
-  Interval beyond_circumstances() const;
-};
 
 struct Tally {
   std::string experiment;  ///< "" for all of them
@@ -74,10 +36,6 @@ RunComparison compare_runs(const Report& a, const Report& b, const MinimumEffect
 
 /// Leaves the rows of these keys. Throws ReportError where the report has no column `key`.
 void keep_keys(Report& report, const std::set<std::string>& keys);
-
-/// One line for each difference between the circumstances of two runs: GPU, driver, toolkit,
-/// commit, seed, settings.
-std::vector<std::string> differences(const Provenance& a, const Provenance& b);
 
 /// The cells that passed in every run, in every pair of runs.
 std::vector<RepeatedCell> repeated_cells(const std::vector<Report>& runs);

@@ -1,7 +1,8 @@
+#include "analysis/run_differences.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "analysis/run_comparison.hpp"
 #include "base/text.hpp"
 
 namespace gpuexp {

@@ -1,4 +1,4 @@
-// Readings of one numeric parameter swept.
+#include "analysis/sweep_reading.hpp"
 
 #include <algorithm>
 #include <map>
@@ -8,7 +8,6 @@
 #include <fmt/ranges.h>
 
 #include "analysis/phrases.hpp"
-#include "analysis/reading.hpp"
 
 namespace gpuexp {
 

@@ -7,6 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "base/names.hpp"
+#include "config/config_reader.hpp"
+
 namespace gpuexp::cli {
 
 namespace fs = std::filesystem;

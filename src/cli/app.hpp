@@ -9,8 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "base/config_error.hpp"
 #include "cli/command_line.hpp"
 #include "config/config.hpp"
+#include "config/config_overrides.hpp"
 #include "device/device_spec_file.hpp"
 #include "family/registry.hpp"
 #include "sass/kernel_resource.hpp"

@@ -13,6 +13,7 @@
 #include "cli/interrupts.hpp"
 #include "cli/provenance.hpp"
 #include "cli/recorder.hpp"
+#include "config/config_reader.hpp"
 #include "gpu/nvml_sampler.hpp"
 #include "gpu/nvml_state.hpp"
 #include "gpu/nvtx_tracer.hpp"
@@ -64,8 +65,9 @@ CeilingsRun run_ceilings(const Context& context, OpenDevice& device) {
   run.file.device = device.info.spec.name;
   run.file.conditions = conditions_of(device.info);
   run.file.git_commit = commit();
-  run.file.measured = measured_ceilings(report.table, recorder.floors_us(), device.info.spec);
-  run.vendor = vendor_calls(report.table);
+  run.file.measured =
+      measured_ceilings(report.table, recorder.floors_us(), device.info.spec, context.registry);
+  run.vendor = vendor_calls(report.table, device.info.spec, context.registry);
   run.state.load = load_readings(report.table);
   run.code = exit_code_of(report);
   run.missing = missing_rows(report);

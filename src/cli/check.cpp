@@ -4,10 +4,12 @@
 
 #include <fmt/format.h>
 
+#include "analysis/figure_health.hpp"
 #include "base/text.hpp"
 #include "cli/ceilings_run.hpp"
 #include "cli/interrupts.hpp"
 #include "gpu/nvml_state.hpp"
+#include "render/health_json.hpp"
 #include "render/health_text.hpp"
 #include "render/terminal.hpp"
 

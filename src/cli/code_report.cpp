@@ -89,7 +89,7 @@ class CodeText {
     for (const Cell& cell : group.cells)
       add(group, cell);
     for (const Variant& variant : family.variants) {
-      if (!variant.shapes) add_library(variant);
+      if (variant.is_vendor) add_library(variant);
     }
   }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "analysis/run_comparison.hpp"
+#include "analysis/run_differences.hpp"
 #include "base/output.hpp"
 #include "cli/app.hpp"
 #include "cli/comparison.hpp"

@@ -8,11 +8,13 @@
 #include <fmt/ranges.h>
 
 #include "analysis/run_comparison.hpp"
+#include "analysis/run_differences.hpp"
 #include "base/csv.hpp"
 #include "base/output.hpp"
 #include "render/comparison_json.hpp"
 #include "render/comparison_page.hpp"
 #include "render/markdown.hpp"
+#include "render/page.hpp"
 #include "render/terminal.hpp"
 #include "stats/noise_file.hpp"
 

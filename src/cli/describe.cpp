@@ -3,6 +3,7 @@
 
 #include "analysis/phrases.hpp"
 #include "base/json.hpp"
+#include "base/names.hpp"
 #include "base/text.hpp"
 #include "cli/app.hpp"
 #include "cli/code_report.hpp"
@@ -112,7 +113,7 @@ Config config_of(const Family& family, const std::vector<std::string>& sets) {
   experiment.name = family.id;
   experiment.family = &family;
   for (const Variant& variant : family.variants) {
-    if (variant.shapes) experiment.variants.push_back(&variant);
+    if (!variant.is_vendor) experiment.variants.push_back(&variant);
   }
   experiment.modes = {Mode::warm};
   Config config;

@@ -11,8 +11,9 @@
 #include "cli/results_file.hpp"
 #include "family/move.hpp"
 #include "render/explanation_json.hpp"
+#include "render/explanation_text.hpp"
+#include "render/page.hpp"
 #include "render/terminal.hpp"
-#include "render/view.hpp"
 #include "results/declarations.hpp"
 
 namespace gpuexp::cli {

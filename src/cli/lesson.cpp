@@ -1,5 +1,8 @@
 #include "lesson/lesson.hpp"
 
+#include <filesystem>
+#include <map>
+
 #include <fmt/format.h>
 
 #include "base/output.hpp"
@@ -51,13 +54,43 @@ std::string path_on_page(const fs::path& results, const Options& options) {
   return path.lexically_relative(folder).generic_string();
 }
 
+// The files that parts of a page name, relative to it, each read once.
+class RecordedFiles {
+ public:
+  explicit RecordedFiles(const std::string& page) : folder_(fs::path(page).parent_path()) {}
+
+  RecordedTable read(const std::string& file) {
+    const fs::path path = folder_ / file;
+    auto found = tables_.find(file);
+    if (found == tables_.end())
+      found = tables_.emplace(file, table_of(path.lexically_normal())).first;
+    return {file, &found->second};
+  }
+
+ private:
+  static Table table_of(const fs::path& path) {
+    return path.extension() == ".csv" ? parse_recorded_csv(read_page(path.string()), path.string())
+                                      : read_results(path.string()).table;
+  }
+
+  fs::path folder_;
+  std::map<std::string, Table> tables_;
+};
+
 ExitCode run(const Context& context, const Options& options) {
   const LessonPage page = parse_lesson(read_page(options.page), options.page);
-  const fs::path results = results_of(page, options);
-  Report report = read_results(results.string());
-  add_declarations(report.table, context.registry);
+  Report report;
+  std::string results;
+  if (needs_results(page)) {
+    const fs::path path = results_of(page, options);
+    report = read_results(path.string());
+    add_declarations(report.table, context.registry);
+    results = path_on_page(path, options);
+  }
+  RecordedFiles files(options.page);
   const std::string text = render_lesson(
-      page, {context.registry, report, path_on_page(results, options), basis_of(report)});
+      page, {context.registry, report, results, basis_of(report),
+             [&](const std::string& file) { return files.read(file); }, !options.results.empty()});
   if (!options.out.empty()) {
     write_file_atomically(options.out, text);
     return ExitCode::ok;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/json.hpp"
+#include "base/names.hpp"
 #include "base/text.hpp"
 #include "cli/app.hpp"
 #include "family/counters.hpp"

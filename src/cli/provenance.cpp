@@ -108,6 +108,10 @@ Provenance provenance_of(const Context& context, const Plan& plan, const DeviceI
     p.settings.emplace_back(e.name + ".min_seconds", m.min_seconds);
     p.settings.emplace_back(e.name + ".max_seconds", m.max_seconds);
     p.settings.emplace_back(e.name + ".target_relative_ci", m.target_relative_ci);
+    p.settings.emplace_back(e.name + ".fine_relative_ci", m.fine_relative_ci);
+    p.settings.emplace_back(e.name + ".fine_seconds", m.fine_seconds);
+    p.settings.emplace_back(e.name + ".sustain_seconds", m.sustain_seconds);
+    p.settings.emplace_back(e.name + ".burst_check_seconds", m.burst_check_seconds);
     p.settings.emplace_back(e.name + ".warmup_launches", std::int64_t{m.warmup_launches});
     if (!e.counters.empty())
       p.settings.emplace_back(e.name + ".counters", fmt::format("{}", fmt::join(e.counters, ",")));

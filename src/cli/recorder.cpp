@@ -57,16 +57,12 @@ void Recorder::sample_taken(const Cell& cell, int round, const Sample& sample) {
   if (log_) log_->sample(cell.index, round, sample.time_us, sample.sm_clock_mhz);
 }
 
-void Recorder::rounds_discarded(const Group& group, int first, int last) {
-  if (!log_) return;
-  std::vector<std::size_t> cells;
-  for (const Cell& cell : group.cells)
-    cells.push_back(cell.index);
-  log_->discard(cells, first, last);
+void Recorder::clock_read(const Group& group, int first, int last, double mhz) {
+  if (log_) log_->clock(group.cells.front().index, first, last, mhz);
 }
 
-void Recorder::clock_read(const Group& group, double mhz) {
-  if (log_) log_->clock(group.cells.front().index, mhz);
+void Recorder::sustained(const Cell& cell, const std::vector<double>& samples_us) {
+  if (log_) log_->sustained(cell.index, samples_us);
 }
 
 void Recorder::row_timed(const Row& row) {
@@ -121,6 +117,7 @@ void Recorder::run_ended(const RunTimes& times) {
                {"sample", times.sample},
                {"sample_gpu", times.sample_gpu},
                {"clock", times.clock},
+               {"sustain", times.sustain},
                {"counters", times.counters},
                {"total", times.total}});
 }

@@ -13,7 +13,8 @@
 #include "cli/progress.hpp"
 #include "record/columns.hpp"
 #include "results/run_log.hpp"
-#include "run/runner.hpp"
+#include "results/run_log_write.hpp"
+#include "run/run_observer.hpp"
 
 namespace gpuexp::cli {
 
@@ -44,8 +45,8 @@ class Recorder final : public RunObserver {
   void floor_measured(Mode mode, const std::vector<double>& samples_us) override;
   void group_started(const Group& group, const std::vector<const Row*>& rows) override;
   void sample_taken(const Cell& cell, int round, const Sample& sample) override;
-  void rounds_discarded(const Group& group, int first, int last) override;
-  void clock_read(const Group& group, double mhz) override;
+  void clock_read(const Group& group, int first, int last, double mhz) override;
+  void sustained(const Cell& cell, const std::vector<double>& samples_us) override;
   void row_timed(const Row& row) override;
   void row_finished(const Row& row) override;
   void count_started(const Row& row) override { progress_.started({&row}); }

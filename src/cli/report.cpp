@@ -5,7 +5,7 @@
 #include "cli/results_file.hpp"
 #include "render/markdown.hpp"
 #include "render/terminal.hpp"
-#include "results/results_json.hpp"
+#include "results/json_write.hpp"
 
 namespace gpuexp::cli {
 

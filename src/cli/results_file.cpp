@@ -4,8 +4,9 @@
 
 #include "cli/app.hpp"
 #include "model/basis.hpp"
-#include "results/results_json.hpp"
+#include "results/json_read.hpp"
 #include "results/run_log.hpp"
+#include "results/run_log_read.hpp"
 
 namespace gpuexp::cli {
 

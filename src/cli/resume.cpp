@@ -8,6 +8,8 @@
 #include "base/json_reader.hpp"
 #include "base/sha256.hpp"
 #include "cli/provenance.hpp"
+#include "config/config_reader.hpp"
+#include "family/registry.hpp"
 #include "render/ceilings_text.hpp"
 
 namespace gpuexp::cli {

@@ -8,6 +8,7 @@
 #include "family/registry.hpp"
 #include "gpu/device_query.hpp"
 #include "results/run_log.hpp"
+#include "results/run_log_read.hpp"
 
 namespace gpuexp::cli {
 

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
+#include "base/output.hpp"
 #include "cli/app.hpp"
-#include "results/results_json.hpp"
+#include "config/config_schema.hpp"
+#include "results/json_schema.hpp"
 
 namespace gpuexp::cli {
 

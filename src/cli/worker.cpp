@@ -33,6 +33,7 @@ void visit_device(Info& info, Visit&& visit) {
   visit("cc_minor", spec.cc_minor);
   visit("sm_count", spec.sm_count);
   visit("sm_clock_max_mhz", spec.sm_clock_max_mhz);
+  visit("sm_clock_tensor_mhz", spec.sm_clock_tensor_mhz);
   visit("memory_bytes", spec.memory_bytes);
   visit("memory_bytes_per_s", spec.memory_bytes_per_s);
   visit("l2_bytes", spec.l2_bytes);

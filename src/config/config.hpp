@@ -1,18 +1,14 @@
-// Experiment configs: strict JSON in, typed values out. Every error names the place in the file.
+// An experiment config as typed values.
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <variant>
 #include <vector>
 
-#include "base/config_error.hpp"
 #include "base/mode.hpp"
-#include "base/names.hpp"
-#include "family/registry.hpp"
+#include "family/family.hpp"
 
 namespace gpuexp {
 
@@ -43,7 +39,15 @@ struct MeasureSettings {
   double max_seconds = 2.0;  ///< wall cap per cell; wins over min_samples and min_seconds
   /// Stop when the 95 % interval's half-width over the median is below this.
   double target_relative_ci = 0.01;
+  /// Go on until it is below this, as long as the group has not been sampled for fine_seconds: a
+  /// quarter of the minimum effect of a comparison, so that repeated runs can be called the same.
+  double fine_relative_ci = 0.0025;
+  double fine_seconds = 0.2;
   int warmup_launches = 3;
+  double sustain_seconds = 0;  ///< of the group's launches back to back, before its samples
+  /// The same after the samples of a group that nears the power cap, to see what a longer run would
+  /// come to; 0: not.
+  double burst_check_seconds = 0.5;
 };
 
 struct Experiment {
@@ -76,30 +80,5 @@ struct Config {
   /// Those that any experiment asks for.
   std::vector<std::string> counters() const;
 };
-
-/// What the command line changes about a config.
-struct ConfigOverrides {
-  std::optional<std::uint64_t> seed;
-  /// "key=value[,value…]" of `--set`: gives the axis `key` these values in every experiment whose
-  /// family has the parameter (appending the axis where there is none), or sets `modes`, `counters`
-  /// or `measure.KEY` of every experiment. An error when no experiment has the key, and when a key
-  /// comes twice. Values are numbers and names; ranges belong in the config.
-  std::vector<std::string> sets;
-  /// `--filter GLOB` on "family/variant", applied before `sets`; empty keeps all. A baseline that
-  /// is filtered out becomes null, experiments left with no variant are dropped; an error when all
-  /// are.
-  std::string filter;
-};
-
-/// Reads and checks one config. Throws ConfigError; touches no GPU.
-Config read_config(const std::filesystem::path& path, const Registry& registry,
-                   const ConfigOverrides& overrides = {});
-
-/// The same from text already read; `path` is for messages.
-Config parse_config(std::string text, const std::string& path, const Registry& registry,
-                    const ConfigOverrides& overrides = {});
-
-/// The JSON Schema (draft 2020-12) of configs for the families in the registry, pretty-printed.
-std::string config_schema(const Registry& registry);
 
 }  // namespace gpuexp

@@ -6,6 +6,7 @@
 #include "base/json_node.hpp"
 #include "config/config.hpp"
 #include "config/config_keys.hpp"
+#include "family/registry.hpp"
 
 namespace gpuexp {
 

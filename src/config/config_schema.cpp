@@ -2,6 +2,8 @@
 // declarations that the reader checks against. Where JSON Schema cannot say what the reader asks
 // for (unique names of experiments, equally long zipped axes, 4096.0 for 4096), the reader is
 // stricter.
+#include "config/config_schema.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,7 +13,6 @@
 
 #include "base/json.hpp"
 #include "base/json_schema_parts.hpp"
-#include "config/config.hpp"
 #include "config/config_keys.hpp"
 #include "family/counters.hpp"
 

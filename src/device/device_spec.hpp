@@ -32,6 +32,8 @@ struct DeviceSpec {
   int cc_minor = 0;
   int sm_count = 0;
   double sm_clock_max_mhz = 0;
+  /// Highest while tensor cores multiply types narrower than fp64; 0: nobody says of another.
+  double sm_clock_tensor_mhz = 0;
   std::int64_t memory_bytes = 0;
   double memory_bytes_per_s = 0;  ///< theoretical DRAM bandwidth
   std::int64_t l2_bytes = 0;

@@ -24,6 +24,7 @@ constexpr std::array kSpecKeys{
     Key{"compute_capability", "\"9.0\""},
     Key{"sm_count", "streaming multiprocessors"},
     Key{"sm_clock_max_mhz", "MHz"},
+    Key{"sm_clock_tensor_mhz", "MHz, while tensor cores are busy, where that is less"},
     Key{"memory_bytes", "of device memory"},
     Key{"memory_bandwidth_gb_per_s", "of device memory"},
     Key{"memory_bus_bits", "of device memory"},
@@ -173,6 +174,8 @@ DeviceSpecFile read_device_spec(const std::filesystem::path& path) {
   reader.read_compute_capability(f.spec);
   f.spec.sm_count = static_cast<int>(reader.integer("sm_count", kCount));
   f.spec.sm_clock_max_mhz = reader.figure("sm_clock_max_mhz");
+  if (root.find("sm_clock_tensor_mhz"))
+    f.spec.sm_clock_tensor_mhz = reader.figure("sm_clock_tensor_mhz");
   f.spec.memory_bytes = reader.integer("memory_bytes", kBytes);
   f.spec.memory_bytes_per_s = kGiga * reader.figure("memory_bandwidth_gb_per_s");
   if (root.find("memory_bus_bits")) reader.integer("memory_bus_bits", kCount);

@@ -27,6 +27,11 @@ Family& Family::operator=(const Family&) = default;
 Family& Family::operator=(Family&&) noexcept = default;
 Family::~Family() = default;
 
+std::vector<Shape> Variant::shapes(const void* problem, const DeviceSpec& device) const {
+  if (is_vendor) return {};
+  return launch(problem, unbound_data.get(), {device, nullptr}).shapes();
+}
+
 bool VariantFacts::fills(std::string_view output) const {
   return writes.empty() || std::find(writes.begin(), writes.end(), output) != writes.end();
 }

@@ -17,14 +17,14 @@
 #include "base/callback.hpp"
 #include "base/types.hpp"
 #include "device/device_spec.hpp"
+#include "family/ceiling_source.hpp"
+#include "family/figure.hpp"
 #include "family/move.hpp"
+#include "family/step.hpp"
+#include "family/tolerance.hpp"
 #include "family/traffic.hpp"
 
-struct CUstream_st;  // cudaStream_t without the CUDA headers
-
 namespace gpuexp {
-
-using Stream = CUstream_st*;
 
 /// A parameter of a family: an axis that configs may sweep.
 struct Parameter {
@@ -41,19 +41,6 @@ struct Parameter {
 
 /// Values in the order of Family::parameters.
 using Values = std::vector<Value>;
-
-/// One kernel launch. Host-pure: computed from the problem and the device's specs, never from the
-/// device.
-struct Shape {
-  const void* kernel = nullptr;  ///< host stub; the key into the kernel resource table
-  Extent grid;
-  Extent block;
-  Extent cluster;
-  std::int64_t dynamic_shared_bytes = 0;
-  /// Outputs that one block covers along each grid dimension; grid × tile must cover
-  /// Family::outputs.
-  Extent tile;
-};
 
 struct Operations {
   Pipe pipe;
@@ -81,12 +68,28 @@ struct Metric {
   std::string doc;
 };
 
-/// What a launch receives besides the problem and the data.
+/// What a launch is made for, besides the problem and its buffers.
 struct LaunchContext {
-  const std::vector<Shape>& shapes;  ///< what Variant::shapes returned for this problem and device
-  Stream stream;
+  const DeviceSpec& device;
   void* workspace;  ///< Variant::workspace_bytes of uninitialised device memory, 256-byte aligned
-  int device;       ///< ordinal, for libraries that keep a handle per device
+};
+
+/// Numbers read from a variant's results: steps that leave `bytes` bytes in device memory from
+/// `from` on, and what these say.
+struct Measurement {
+  Steps steps;
+  const void* from = nullptr;
+  std::int64_t bytes = 0;
+  Callback<MetricValues(const void* copied)> values;
+};
+
+/// What the time of a launch is taken by.
+enum class Timing {
+  gated,    ///< events; the stream is blocked until the launch is enqueued, so that no host latency
+            ///< is in the time
+  ungated,  ///< events, for a launch that waits for the GPU: it can be neither gated nor captured
+            ///< into a graph
+  host_clock,  ///< the host's clock, from before the launch is enqueued until the GPU has done it
 };
 
 /// What a variant says of itself in words and figures.
@@ -97,9 +100,7 @@ struct VariantFacts {
       compare_to;  ///< the variant that differs by this mechanism alone; empty for the first rung
   bool is_vendor = false;          ///< a library call: shapes are not known
   int min_compute_capability = 0;  ///< 80 for 8.0
-  /// `launch` waits for the GPU: the GPU cannot be held back until the launch is queued, and the
-  /// launch cannot be captured into a graph.
-  bool synchronizes = false;
+  Timing timing = Timing::gated;
   /// The values decide what a launch does; `traffic` is what it does for values that are typical of
   /// their distribution.
   bool traffic_is_typical = false;
@@ -136,7 +137,6 @@ struct Variant : VariantFacts {
   std::vector<Move> moves;
   /// A reason when this variant cannot run this problem on this device ("needs k divisible by 8").
   Callback<std::optional<std::string>(const void* problem, const DeviceSpec&)> unsupported;
-  Callback<std::vector<Shape>(const void* problem, const DeviceSpec&)> shapes;
   Callback<Work(const void* problem)> work;
   /// What each kernel of a launch moves and executes, in the order of `shapes`; none for vendor
   /// libraries.
@@ -144,11 +144,18 @@ struct Variant : VariantFacts {
   Callback<std::int64_t(const void* problem, const DeviceSpec&)> workspace_bytes;
   /// Host-pure facts about how this problem is run (load width, number of tiles).
   Callback<MetricValues(const void* problem, const DeviceSpec&)> metrics;
-  Callback<void(const void* problem, const void* data, const LaunchContext&)> launch;
+  /// What one launch consists of. Host-pure. A vendor's is one opaque step. What it must clear for
+  /// each launch is a step of it.
+  Callback<Steps(const void* problem, const void* data, const LaunchContext&)> launch;
   /// Optional: numbers read from this variant's results after a verified launch, outside any timed
-  /// region. May use the workspace, launch kernels of its own and wait for the stream.
-  Callback<MetricValues(const void* problem, const void* data, const LaunchContext&)>
+  /// region. Its steps may use the workspace.
+  Callback<Measurement(const void* problem, const void* data, const LaunchContext&)>
       measured_metrics;
+  /// The family's data without buffers: for the shapes of launches that nobody makes.
+  std::shared_ptr<const void> unbound_data;
+
+  /// Of the kernels of a launch, in order; none for a vendor's.
+  std::vector<Shape> shapes(const void* problem, const DeviceSpec& device) const;
 };
 
 /// Where a reference writes one output: the exact value and the magnitude that the tolerance scales
@@ -158,13 +165,6 @@ struct ReferenceView {
   double* value = nullptr;
   double* magnitude = nullptr;
   explicit operator bool() const { return value != nullptr; }
-};
-
-/// An element passes when got == value (so that an expected infinity passes) or
-/// |got - value| <= absolute + relative × magnitude; NaN never passes.
-struct Tolerance {
-  double relative = 0;
-  double absolute = 0;
 };
 
 enum class BufferRole { input, output };
@@ -193,6 +193,8 @@ struct Family {
   std::vector<Buffer> buffers;
   std::vector<Metric> metrics;
   std::vector<Variant> variants;
+  std::vector<CeilingSource> ceilings;  ///< that its rows show
+  std::vector<Figure> figures;          ///< none: one that suits any family
   std::string tolerance_derivation;
 
   Callback<std::shared_ptr<const void>(const Values&)> make_problem;
@@ -202,12 +204,12 @@ struct Family {
   /// Extents of the output grid that shapes must cover.
   Callback<Extent(const void* problem)> outputs;
   Callback<std::optional<std::string>(const void* problem, const DeviceSpec&)> unsupported;
-  /// Fills the inputs on the device; equal seeds give equal inputs.
-  Callback<void(const void* problem, const void* data, std::uint64_t seed, Stream)> prepare;
-  /// Untimed work before every launch (clearing an accumulator); may be empty.
-  Callback<void(const void* problem, const void* data, Stream)> reset;
+  /// Fills the inputs; equal seeds give equal inputs.
+  Callback<Steps(const void* problem, const void* data, std::uint64_t seed)> inputs;
+  /// Untimed, before every launch: restores inputs that launches change; may be empty.
+  Callback<Steps(const void* problem, const void* data)> reset;
   /// The plain fp64 reference on the device, one view per output buffer in declaration order.
-  Callback<void(const void* problem, const void* data, const std::vector<ReferenceView>&, Stream)>
+  Callback<Steps(const void* problem, const void* data, const std::vector<ReferenceView>&)>
       reference;
   /// The same by plain host loops, on host pointers; tests hold `reference` against it at small
   /// sizes.
@@ -215,7 +217,7 @@ struct Family {
       host_reference;
   /// Optional: what the result would be had the inputs never been rounded; the error columns refer
   /// to it.
-  Callback<void(const void* problem, const void* data, const std::vector<ReferenceView>&, Stream)>
+  Callback<Steps(const void* problem, const void* data, const std::vector<ReferenceView>&)>
       accuracy_reference;
   /// For every output that has no tolerance of its own.
   Callback<Tolerance(const void* problem)> tolerance;

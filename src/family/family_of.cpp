@@ -69,6 +69,8 @@ Family FamilyDeclaration::declared(MakeStruct make_problem, MakeStruct make_data
   Family family = family_;
   family.physics = physics;
   family.tolerance_derivation = tolerance_derivation;
+  family.ceilings = ceilings;
+  family.figures = figures;
   family.make_problem = [setters = setters_,
                          make_problem](const Values& values) -> std::shared_ptr<const void> {
     std::shared_ptr<void> problem = make_problem();
@@ -83,6 +85,9 @@ Family FamilyDeclaration::declared(MakeStruct make_problem, MakeStruct make_data
       binders[i](data.get(), pointers.at(i));
     return data;
   };
+  const auto unbound = family.make_data(std::vector<void*>(binders_.size(), nullptr));
+  for (Variant& variant : family.variants)
+    variant.unbound_data = unbound;
   return family;
 }
 

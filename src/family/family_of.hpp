@@ -40,13 +40,12 @@ struct VariantOf : VariantFacts {
 
   MovesOf<Problem> moves;
   OnProblem<std::optional<std::string>(const DeviceSpec&)> unsupported;
-  OnProblem<std::vector<Shape>(const DeviceSpec&)> shapes;
   OnProblem<Work()> work;
   OnProblem<std::vector<Traffic>(const DeviceSpec&)> traffic;
   OnProblem<std::int64_t(const DeviceSpec&)> workspace_bytes;
   OnProblem<MetricValues(const DeviceSpec&)> metrics;
-  OnData<void(const LaunchContext&)> launch;
-  OnData<MetricValues(const LaunchContext&)> measured_metrics;
+  OnData<Steps(const LaunchContext&)> launch;
+  OnData<Measurement(const LaunchContext&)> measured_metrics;
 };
 
 /// What of a declaration needs no types. Every family file would compile it again, were it in the
@@ -55,6 +54,8 @@ class FamilyDeclaration {
  public:
   std::string physics;               ///< why the hardware behaves so; one paragraph
   std::string tolerance_derivation;  ///< the bound behind `tolerance`, with its source
+  std::vector<CeilingSource> ceilings;
+  std::vector<Figure> figures;
 
  protected:
   using SetMember = Callback<void(void* problem, const Value&)>;
@@ -100,11 +101,11 @@ class FamilyOf : public FamilyDeclaration {
 
   OnProblem<Extent()> outputs;
   OnProblem<std::optional<std::string>(const DeviceSpec&)> unsupported;
-  OnData<void(std::uint64_t seed, Stream)> prepare;
-  OnData<void(Stream)> reset;
-  OnData<void(const std::vector<ReferenceView>&, Stream)> reference;
+  OnData<Steps(std::uint64_t seed)> inputs;
+  OnData<Steps()> reset;
+  OnData<Steps(const std::vector<ReferenceView>&)> reference;
   OnData<void(const std::vector<ReferenceView>&)> host_reference;
-  OnData<void(const std::vector<ReferenceView>&, Stream)> accuracy_reference;
+  OnData<Steps(const std::vector<ReferenceView>&)> accuracy_reference;
   OnProblem<Tolerance()> tolerance;
 
   /// A size of the problem, at least 1.
@@ -191,7 +192,6 @@ class FamilyOf : public FamilyDeclaration {
   FamilyOf& variant(Variant v) {
     gpuexp::Variant erased(static_cast<const VariantFacts&>(v), v.moves.erased());
     erased.unsupported = v.unsupported.erased();
-    erased.shapes = v.shapes.erased();
     erased.work = v.work.erased();
     erased.traffic = v.traffic.erased();
     erased.workspace_bytes = v.workspace_bytes.erased();
@@ -208,7 +208,7 @@ class FamilyOf : public FamilyDeclaration {
                         [] { return std::shared_ptr<void>(std::make_shared<Data>()); });
     f.outputs = outputs.erased();
     f.unsupported = unsupported.erased();
-    f.prepare = prepare.erased();
+    f.inputs = inputs.erased();
     f.reset = reset.erased();
     f.reference = reference.erased();
     f.host_reference = host_reference.erased();

@@ -17,7 +17,7 @@ void check(const Family& family, std::vector<std::string>& errors) {
   require(!family.question.empty(), "declares no question");
   require(!family.variants.empty(), "declares no variants");
   require(bool(family.outputs), "declares no outputs extent");
-  require(bool(family.prepare), "declares no prepare callback");
+  require(bool(family.inputs), "declares no inputs");
   require(bool(family.reference), "declares no reference");
   require(bool(family.host_reference), "declares no host reference");
   require(!family.tolerance_derivation.empty(), "does not derive its tolerance");
@@ -51,9 +51,6 @@ void check(const Family& family, std::vector<std::string>& errors) {
     }
     require(bool(v.work), "declares no work for variant '" + v.id + "'");
     require(bool(v.launch), "declares no launch for variant '" + v.id + "'");
-    require(bool(v.shapes) != v.is_vendor,
-            "must declare shapes for variant '" + v.id +
-                "' unless, and only unless, a vendor library launches it");
   }
   std::set<std::string> names;
   for (const Parameter& p : family.parameters) {
@@ -71,8 +68,8 @@ Registry& Registry::global() {
 void Registry::add(Family family) noexcept {
   try {
     check(family, errors_);
-    const auto at = std::lower_bound(families_.begin(), families_.end(), family,
-                                     [](const Family& a, const Family& b) { return a.id < b.id; });
+    const auto at = std::find_if(families_.begin(), families_.end(),
+                                 [&](const Family& f) { return f.id >= family.id; });
     if (at != families_.end() && at->id == family.id) {
       errors_.push_back("family '" + family.id + "' is declared twice");
       return;

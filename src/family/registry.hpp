@@ -2,6 +2,7 @@
 // no throw; what is wrong with a declaration is kept and reported by main.
 #pragma once
 
+#include <list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,17 +16,18 @@ class Registry {
   /// The process-wide registry that kernel files register with before main.
   static Registry& global();
 
+  /// Before main, or later, before a config is read that names it.
   void add(Family family) noexcept;
 
-  /// Sorted by id.
-  const std::vector<Family>& families() const { return families_; }
+  /// Sorted by id. A family stays where it is when others are added.
+  const std::list<Family>& families() const { return families_; }
   const Family* find(std::string_view id) const;
 
   /// What is wrong with the declarations, one line each; empty when all is well.
   const std::vector<std::string>& errors() const { return errors_; }
 
  private:
-  std::vector<Family> families_;
+  std::list<Family> families_;
   std::vector<std::string> errors_;
 };
 

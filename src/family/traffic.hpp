@@ -52,6 +52,9 @@ struct Traffic {
   double tensor_operations = 0;  ///< a multiply-add counts 2
   Pipe tensor_pipe = Pipe::tensor_bf16_fp32;
   TensorPath tensor_path = TensorPath::mma_sync;
+  /// Of the round trips beyond L1 that the chain of a matrix product has, those that wait for DRAM:
+  /// a line that is on its way for another block keeps whoever asks for it waiting as long.
+  double trips_to_dram = 0;
   Chain chain;
   /// Barriers hold the warps of a block together, so that they wait as one.
   bool in_step = false;

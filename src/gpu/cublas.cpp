@@ -176,17 +176,7 @@ int to_int(std::int64_t value, const char* name) {
   return static_cast<int>(value);
 }
 
-}  // namespace
-
-std::optional<std::string> unavailable() {
-  // Where CUDA is, cuBLAS will be used, and a process with a driver's threads should not fork.
-  static const bool kWithCuda = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD) != nullptr;
-  if (kWithCuda) return library().missing;
-  static const std::optional<std::string> kMissing = missing_as_child_finds();
-  return kMissing;
-}
-
-void gemm(const Gemm& g, int device, Stream stream) {
+void enqueue(const Gemm& g, int device, Stream stream) {
   if (library().missing) refuse(*library().missing);
   require_asked_precision(g);
   const int m = to_int(g.m, "m");
@@ -219,6 +209,21 @@ void gemm(const Gemm& g, int device, Stream stream) {
         "cublasGemmEx");
 }
 
+}  // namespace
+
+std::optional<std::string> unavailable() {
+  // Where CUDA is, cuBLAS will be used, and a process with a driver's threads should not fork.
+  static const bool kWithCuda = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD) != nullptr;
+  if (kWithCuda) return library().missing;
+  static const std::optional<std::string> kMissing = missing_as_child_finds();
+  return kMissing;
+}
+
+Steps gemm(const Gemm& gemm) {
+  return OpaqueStep{"cuBLAS gemm",
+                    [gemm](Stream stream, int device) { enqueue(gemm, device, stream); }};
+}
+
 }  // namespace gpuexp::cublas
 
 #else
@@ -231,7 +236,7 @@ std::optional<std::string> unavailable() {
   return "built without cublas_v2.h";
 }
 
-void gemm(const Gemm&, int, Stream) {
+Steps gemm(const Gemm&) {
   throw std::runtime_error(*unavailable());
 }
 

@@ -31,8 +31,8 @@ struct Gemm {
   void* c;
 };
 
-/// Queues the product on the stream. Throws DeviceError naming cuBLAS's status when it
+/// One step that enqueues the product. It throws DeviceError naming cuBLAS's status when it
 /// refuses.
-void gemm(const Gemm& gemm, int device, Stream stream);
+Steps gemm(const Gemm& gemm);
 
 }  // namespace gpuexp::cublas

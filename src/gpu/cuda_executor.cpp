@@ -1,16 +1,21 @@
 #include "gpu/cuda_executor.hpp"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <cmath>
 #include <deque>
 #include <map>
+#include <utility>
 
 #include <cuda_profiler_api.h>
 
+#include "base/steady_clock.hpp"
 #include "gpu/cuda_graph.hpp"
 #include "gpu/device_ops.hpp"
 #include "gpu/event_timer.hpp"
 #include "gpu/hardware_counters.hpp"
+#include "gpu/launcher.hpp"
 #include "gpu/problem_copy.hpp"
 #include "gpu/resources.hpp"
 #include "gpu/sm_clock.hpp"
@@ -32,8 +37,8 @@ constexpr std::int64_t kMostCopies = 256;
 
 /// What launches of a variant on the problem at hand need.
 struct Prepared {
-  std::vector<Shape> shapes;
   DeviceMemory workspace;
+  std::vector<PreparedSteps> launches;  ///< on each copy of the buffers that they take in turn
   std::unique_ptr<CapturedLaunches> graph;
   int graph_launches = 1;
   double last_us = 0;            ///< what its last sample took in all; 0 before the first
@@ -42,9 +47,8 @@ struct Prepared {
 
 class CudaExecutor final : public Executor {
  public:
-  CudaExecutor(int device_index, const DeviceSpec& device, bool gated)
-      : device_index_(device_index),
-        device_(device),
+  CudaExecutor(const DeviceSpec& device, bool gated)
+      : device_(device),
         timer_(gated),
         stream_(typical_stream(timer_)),
         sm_clock_(device.sm_count),
@@ -79,7 +83,7 @@ class CudaExecutor final : public Executor {
   void launch(const Variant& variant, Mode mode) override {
     Prepared& prepared = prepare(variant);
     clear_state(variant, mode);
-    queue(variant, prepared, mode);
+    queue(prepared, mode);
     stream_.synchronize();
   }
 
@@ -102,7 +106,7 @@ class CudaExecutor final : public Executor {
     }
     if (mode == Mode::warm) {
       clear_state(variant, mode);
-      traits.preparation_us = timed_us(false, variant.id, [&] { queue(variant, prepared, mode); });
+      traits.preparation_us = timed_us(false, variant.id, [&] { queue(prepared, mode); });
     }
     if (mode == Mode::graph) {
       if (!prepared.graph) capture(variant, prepared);
@@ -116,6 +120,7 @@ class CudaExecutor final : public Executor {
 
   void sample(const std::vector<const Variant*>& sequence, Mode mode,
               const SampleTaken& taken) override {
+    stop_counting();
     const Variant* last = nullptr;
     for (std::size_t i = 0; i < sequence.size(); ++i) {
       const Variant& variant = *sequence[i];
@@ -123,15 +128,19 @@ class CudaExecutor final : public Executor {
       // What ran before has left its own data in the caches.
       if (mode == Mode::warm && last != &variant) {
         clear_state(variant, mode);
-        queue(variant, prepared, mode);
+        queue(prepared, mode);
       }
+      const bool is_primed = mode == Mode::warm && last != &variant;
       last = &variant;
       clear_state(variant, mode);
-      taken(i, timed_sample(variant, prepared, mode));
+      const Sample sample = timed_sample(variant, prepared, mode);
+      busy_us_ += (is_primed ? 2 : 1) * prepared.last_us + (is_flushed(mode) ? flush_us_ : 0);
+      taken(i, sample);
     }
   }
 
   std::vector<double> sample_floor(Mode mode, int samples) override {
+    stop_counting();
     const auto launches = static_cast<int>(mode == Mode::graph ? kMostGraphLaunches : 1);
     const auto queue_one = [&] { queue_empty_kernel(stream_.get()); };
     queue_one();
@@ -159,15 +168,45 @@ class CudaExecutor final : public Executor {
     return times_us;
   }
 
-  std::optional<double> sm_clock_mhz() override {
-    sm_clock_.wait_for_interval();
-    return sm_clock_.mhz(stream_);
+  void sustain(const std::vector<const Variant*>& sequence, Mode mode, double seconds) override {
+    // One round is queued behind the one that runs, so that the GPU waits for nobody.
+    std::array<CudaEvent, 2> ends;
+    const double start_s = steady_seconds();
+    for (std::size_t round = 0; round == 0 || steady_seconds() - start_s < seconds; ++round) {
+      for (const Variant* variant : sequence) {
+        for (std::size_t i = 0; i < copies_of(*variant, mode); ++i)
+          copies_[i].reset(stream_);
+        queue(*variant, prepare(*variant), mode);
+      }
+      ends[round % 2].record(stream_);
+      if (round > 0) ends[(round - 1) % 2].synchronize();
+    }
+    stream_.synchronize();
+    busy_us_ += 1e6 * (steady_seconds() - start_s);
+  }
+
+  void start_clock() override {
+    sm_clock_.start(stream_);
+    busy_us_ = 0;
+  }
+
+  std::optional<ClockReading> sm_clock() override {
+    const double elapsed_us = 1e6 * sm_clock_.elapsed_s();
+    if (elapsed_us < 1e6 * SmClock::kShortestS) return std::nullopt;
+    const double busy_us = std::exchange(busy_us_, 0.0);
+    const auto mhz = sm_clock_.mhz(stream_);
+    return mhz ? std::optional(ClockReading{*mhz, busy_us / elapsed_us}) : std::nullopt;
   }
 
   MetricValues measured_metrics(const Variant& variant) override {
     if (!variant.measured_metrics) return {};
-    const Prepared& prepared = prepare(variant);
-    return variant.measured_metrics(problem_.get(), copies_.front().data(), context(prepared));
+    const Measurement measurement =
+        variant.measured_metrics(problem_.get(), copies_.front().data(), context(prepare(variant)));
+    enqueue(measurement.steps, stream_);
+    stream_.synchronize();
+    std::vector<unsigned char> copied(static_cast<std::size_t>(measurement.bytes));
+    GPUEXP_CUDA(cudaMemcpy(copied.data(), measurement.from, copied.size(), cudaMemcpyDefault));
+    return measurement.values(copied.data());
   }
 
   CounterSupport counter_support(const std::vector<std::string>& metrics) override try {
@@ -182,13 +221,13 @@ class CudaExecutor final : public Executor {
     const auto leave_caches = [&] {
       clear_state(variant, mode);
       if (!is_flushed(mode)) {
-        queue(variant, prepared, mode);
+        queue(prepared, mode);
         clear_state(variant, mode);
       }
       stream_.synchronize();
     };
     return counters().count(metrics, leave_caches, [&] {
-      queue_on(0, variant, prepared);
+      prepared.launches.front().enqueue();
       stream_.synchronize();
     });
   }
@@ -202,7 +241,9 @@ class CudaExecutor final : public Executor {
 
  private:
   static bool is_flushed(Mode mode) { return mode == Mode::cold || mode == Mode::profile; }
-  bool is_gated(const Variant& variant) const { return timer_.can_gate() && !variant.synchronizes; }
+  bool is_gated(const Variant& variant) const {
+    return timer_.can_gate() && variant.timing == Timing::gated;
+  }
 
   /// Copies that launches in the mode write to.
   std::size_t copies_of(const Variant& variant, Mode mode) {
@@ -219,15 +260,28 @@ class CudaExecutor final : public Executor {
     return *counters_;
   }
 
+  // What is timed to be kept finds no profiler in force. Warming up times launches as well, only to
+  // know about how long they take, and leaves it: a run counts row after row, and warms up each.
+  void stop_counting() {
+    if (counters_) counters_->release();
+  }
+
   // Shapes and workspace are the variant's own and are looked up once, not between the events.
   Prepared& prepare(const Variant& variant) {
     const auto [entry, is_new] = prepared_.try_emplace(&variant);
     Prepared& prepared = entry->second;
     if (!is_new) return prepared;
-    if (variant.shapes) prepared.shapes = variant.shapes(problem_.get(), device_);
     if (variant.workspace_bytes)
       prepared.workspace = DeviceMemory(variant.workspace_bytes(problem_.get(), device_));
+    prepare_launches(variant, prepared, 1);
     return prepared;
+  }
+
+  void prepare_launches(const Variant& variant, Prepared& prepared, std::size_t copies) {
+    for (std::size_t i = prepared.launches.size(); i < copies; ++i) {
+      prepared.launches.emplace_back(
+          variant.launch(problem_.get(), copies_[i].data(), context(prepared)), stream_);
+    }
   }
 
   /// Everything before a launch that is not timed.
@@ -243,20 +297,16 @@ class CudaExecutor final : public Executor {
                       stream_.get());
   }
 
-  void queue(const Variant& variant, const Prepared& prepared, Mode mode) {
+  void queue(const Prepared& prepared, Mode mode) {
     if (mode == Mode::graph) {
       prepared.graph->replay(stream_);
     } else {
-      queue_on(0, variant, prepared);
+      prepared.launches.front().enqueue();
     }
   }
 
-  void queue_on(std::size_t copy, const Variant& variant, const Prepared& prepared) {
-    variant.launch(problem_.get(), copies_[copy].data(), context(prepared));
-  }
-
   LaunchContext context(const Prepared& prepared) const {
-    return {prepared.shapes, stream_.get(), prepared.workspace.get(), device_index_};
+    return {device_, prepared.workspace.get()};
   }
 
   // As many launches as fill a replay, over enough copies to leave nothing of one in L2 when its
@@ -264,7 +314,7 @@ class CudaExecutor final : public Executor {
   void capture(const Variant& variant, Prepared& prepared) {
     clear_state(variant, Mode::warm);
     const double launch_us =
-        std::max(0.1, timed_us(false, variant.id, [&] { queue_on(0, variant, prepared); }));
+        std::max(0.1, timed_us(false, variant.id, [&] { prepared.launches.front().enqueue(); }));
     const std::int64_t bytes = std::max<std::int64_t>(1, copies_.front().bytes());
     const std::int64_t most = std::clamp<std::int64_t>(
         static_cast<std::int64_t>(kLongestReplayUs / launch_us), 1, kMostGraphLaunches);
@@ -273,11 +323,12 @@ class CudaExecutor final : public Executor {
     const auto wanted = static_cast<std::int64_t>(std::ceil(kReplayUs / launch_us));
     const std::int64_t turns = family_->reset ? 1 : ceil_div(std::min(wanted, most), copies);
     need_copies(static_cast<std::size_t>(copies));
+    prepare_launches(variant, prepared, static_cast<std::size_t>(copies));
     prepared.graph_copies = static_cast<std::size_t>(copies);
     prepared.graph_launches = static_cast<int>(turns * copies);
     prepared.graph = std::make_unique<CapturedLaunches>(stream_, [&] {
       for (int i = 0; i < prepared.graph_launches; ++i)
-        queue_on(static_cast<std::size_t>(i) % prepared.graph_copies, variant, prepared);
+        prepared.launches[static_cast<std::size_t>(i) % prepared.graph_copies].enqueue();
     });
   }
 
@@ -287,8 +338,10 @@ class CudaExecutor final : public Executor {
     constexpr double kLongUs = 500;
     const bool is_long = prepared.last_us >= kLongUs;
     if (is_long) sample_clock_.start(stream_);
-    prepared.last_us =
-        timed_us(is_gated(variant), variant.id, [&] { queue(variant, prepared, mode); });
+    const auto enqueue_launch = [&] { queue(prepared, mode); };
+    prepared.last_us = variant.timing == Timing::host_clock
+                           ? on_host_clock_us(enqueue_launch)
+                           : timed_us(is_gated(variant), variant.id, enqueue_launch);
     const int launches = mode == Mode::graph ? prepared.graph_launches : 1;
     Sample sample{prepared.last_us / launches};
     if (is_long) sample.sm_clock_mhz = sample_clock_.mhz(stream_);
@@ -297,11 +350,20 @@ class CudaExecutor final : public Executor {
 
   template <class Queue>
   double timed_us(bool gated, const std::string& what, const Queue& queue) {
-    if (counters_) counters_->release();
     return timer_.time_us(stream_, gated, what, queue);
   }
 
-  int device_index_;
+  /// From before the launch is enqueued until the GPU has done it.
+  template <class Queue>
+  double on_host_clock_us(const Queue& queue) {
+    stream_.synchronize();
+    const auto start = std::chrono::steady_clock::now();
+    queue();
+    stream_.synchronize();
+    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
+        .count();
+  }
+
   DeviceSpec device_;
   EventTimer timer_;
   CudaStream stream_;
@@ -310,6 +372,7 @@ class CudaExecutor final : public Executor {
   DeviceMemory flush_buffer_;
   DeviceMemory sink_;
   double flush_us_ = 0;                       ///< what a flush takes
+  double busy_us_ = 0;                        ///< of what was sampled since sm_clock_ was read
   std::optional<HardwareCounters> counters_;  ///< once asked for
 
   const Family* family_ = nullptr;
@@ -325,7 +388,7 @@ class CudaExecutor final : public Executor {
 std::unique_ptr<Executor> make_cuda_executor(int device_index, const DeviceSpec& device,
                                              bool gated) {
   GPUEXP_CUDA(cudaSetDevice(device_index));
-  return std::make_unique<CudaExecutor>(device_index, device, gated);
+  return std::make_unique<CudaExecutor>(device, gated);
 }
 
 }  // namespace gpuexp

@@ -25,50 +25,81 @@ __device__ T warp_sum(T x) {
   return x;
 }
 
-__device__ unsigned long long warp_max(unsigned long long x) {
-  for (int offset = kWarp / 2; offset > 0; offset /= 2) {
-    const unsigned long long other = __shfl_down_sync(~0u, x, offset);
-    x = other > x ? other : x;
+__device__ ComparisonSums empty_sums() {
+  ComparisonSums none{};
+  none.first_wrong = ~0ull;
+  return none;
+}
+
+__device__ ComparisonSums combined(const ComparisonSums& a, const ComparisonSums& b) {
+  return {a.wrong + b.wrong,
+          min(a.first_wrong, b.first_wrong),
+          max(a.worst_ratio, b.worst_ratio),
+          max(a.worst_error, b.worst_error),
+          max(a.largest_allowed, b.largest_allowed),
+          a.error_squares + b.error_squares,
+          a.value_squares + b.value_squares,
+          a.inaccuracy_squares + b.inaccuracy_squares,
+          a.accurate_squares + b.accurate_squares};
+}
+
+// A tree over the threads of the block, the same one every time: sums of doubles depend on their
+// order. The result is thread 0's.
+__device__ ComparisonSums block_sums(const ComparisonSums& mine) {
+  __shared__ ComparisonSums sums[kBlock];
+  sums[threadIdx.x] = mine;
+  for (unsigned half = kBlock / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half)
+      sums[threadIdx.x] = combined(sums[threadIdx.x], sums[threadIdx.x + half]);
   }
-  return x;
+  return sums[0];
 }
 
 template <class T>
-__global__ void compare_kernel(const T* got, Comparison c, ComparisonSums* sums) {
-  double error_squares = 0.0;
-  double reference_squares = 0.0;
-  unsigned long long worst_ratio = 0;
-  unsigned long long worst_error = 0;
+__device__ ComparisonSums compared(const T* got, const Comparison& c, std::int64_t i) {
+  const double g = to_double(got[i]);
+  const double value = c.value[i];
+  const double accurate = c.accurate[i];
+  const double allowed = c.tolerance.absolute + c.tolerance.relative * c.magnitude[i];
+  // Equality comes first so that equal infinities pass; every comparison with NaN is false and
+  // fails.
+  const double error = g == value ? 0.0 : fabs(g - value);
+  const bool right = g == value || error <= allowed;
+  const double inaccuracy = g == accurate ? 0.0 : fabs(g - accurate);
+  ComparisonSums one = empty_sums();
+  one.wrong = right ? 0 : 1;
+  if (!right) one.first_wrong = static_cast<unsigned long long>(i);
+  one.worst_ratio = ordered_bits(g == value ? 0.0 : error / allowed);
+  one.worst_error = ordered_bits(inaccuracy);
+  one.error_squares = error * error;
+  one.inaccuracy_squares = inaccuracy * inaccuracy;
+  one.accurate_squares = accurate * accurate;
+  // An infinite element that is right takes no part in what the others are held to.
+  if (isfinite(value) && isfinite(allowed)) {
+    one.value_squares = value * value;
+    one.largest_allowed = ordered_bits(allowed);
+  }
+  return one;
+}
+
+template <class T>
+__global__ void compare_kernel(const T* got, Comparison c, ComparisonSums* of_block) {
+  ComparisonSums mine = empty_sums();
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kBlock;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x; i < c.count;
-       i += stride) {
-    const double g = to_double(got[i]);
-    const double error = fabs(g - c.value[i]);
-    const double allowed = c.absolute + c.relative * c.magnitude[i];
-    // Equality comes first so that equal infinities pass; every comparison with NaN is false and
-    // fails.
-    const bool right = g == c.value[i] || error <= allowed;
-    if (!right) {
-      atomicAdd(&sums->wrong, 1ull);
-      atomicMin(&sums->first_wrong, static_cast<unsigned long long>(i));
-    }
-    const double ratio = g == c.value[i] ? 0.0 : error / allowed;
-    worst_ratio = max(worst_ratio, ordered_bits(ratio));
-    const double inaccuracy = g == c.accurate[i] ? 0.0 : fabs(g - c.accurate[i]);
-    worst_error = max(worst_error, ordered_bits(inaccuracy));
-    error_squares += inaccuracy * inaccuracy;
-    reference_squares += c.accurate[i] * c.accurate[i];
-  }
-  error_squares = warp_sum(error_squares);
-  reference_squares = warp_sum(reference_squares);
-  worst_ratio = warp_max(worst_ratio);
-  worst_error = warp_max(worst_error);
-  if (threadIdx.x % kWarp == 0) {
-    atomicAdd(&sums->error_squares, error_squares);
-    atomicAdd(&sums->reference_squares, reference_squares);
-    atomicMax(&sums->worst_ratio, worst_ratio);
-    atomicMax(&sums->worst_error, worst_error);
-  }
+       i += stride)
+    mine = combined(mine, compared(got, c, i));
+  const ComparisonSums all = block_sums(mine);
+  if (threadIdx.x == 0) of_block[blockIdx.x] = all;
+}
+
+__global__ void combine_kernel(ComparisonSpace* space, int blocks) {
+  ComparisonSums mine = empty_sums();
+  for (int block = static_cast<int>(threadIdx.x); block < blocks; block += kBlock)
+    mine = combined(mine, space->of_block[block]);
+  const ComparisonSums all = block_sums(mine);
+  if (threadIdx.x == 0) space->sums = all;
 }
 
 __global__ void guard_kernel(const unsigned char* begin, std::int64_t bytes, unsigned char pattern,
@@ -136,10 +167,13 @@ __global__ void clock_stamp_kernel(long long* stamps, unsigned sm_count) {
 __global__ void empty_kernel() {}
 
 template <class T>
-void queue_comparison_as(const Comparison& c, ComparisonSums* d_sums, cudaStream_t stream) {
+void queue_comparison_as(const Comparison& c, ComparisonSpace* d_space, cudaStream_t stream) {
   const std::int64_t blocks = ceil_div(c.count, kBlock);
-  const unsigned grid = static_cast<unsigned>(blocks < 4096 ? blocks : 4096);
-  compare_kernel<T><<<grid, kBlock, 0, stream>>>(static_cast<const T*>(c.got), c, d_sums);
+  const int grid = static_cast<int>(blocks < kComparisonBlocks ? blocks : kComparisonBlocks);
+  compare_kernel<T>
+      <<<grid, kBlock, 0, stream>>>(static_cast<const T*>(c.got), c, d_space->of_block);
+  GPUEXP_CUDA(cudaGetLastError());
+  combine_kernel<<<1, kBlock, 0, stream>>>(d_space, grid);
   GPUEXP_CUDA(cudaGetLastError());
 }
 
@@ -147,17 +181,17 @@ void queue_comparison_as(const Comparison& c, ComparisonSums* d_sums, cudaStream
 
 namespace gpuexp {
 
-void queue_comparison(const Comparison& c, ComparisonSums* d_sums, CUstream_st* stream) {
+void queue_comparison(const Comparison& c, ComparisonSpace* d_space, CUstream_st* stream) {
   using namespace device_ops;
   switch (c.type) {
-    case DataType::fp64: return queue_comparison_as<double>(c, d_sums, stream);
+    case DataType::fp64: return queue_comparison_as<double>(c, d_space, stream);
     case DataType::fp32:
-    case DataType::tf32: return queue_comparison_as<float>(c, d_sums, stream);
-    case DataType::fp16: return queue_comparison_as<__half>(c, d_sums, stream);
-    case DataType::bf16: return queue_comparison_as<__nv_bfloat16>(c, d_sums, stream);
-    case DataType::int32: return queue_comparison_as<std::int32_t>(c, d_sums, stream);
-    case DataType::uint32: return queue_comparison_as<std::uint32_t>(c, d_sums, stream);
-    case DataType::uint64: return queue_comparison_as<std::uint64_t>(c, d_sums, stream);
+    case DataType::tf32: return queue_comparison_as<float>(c, d_space, stream);
+    case DataType::fp16: return queue_comparison_as<__half>(c, d_space, stream);
+    case DataType::bf16: return queue_comparison_as<__nv_bfloat16>(c, d_space, stream);
+    case DataType::int32: return queue_comparison_as<std::int32_t>(c, d_space, stream);
+    case DataType::uint32: return queue_comparison_as<std::uint32_t>(c, d_space, stream);
+    case DataType::uint64: return queue_comparison_as<std::uint64_t>(c, d_space, stream);
   }
   throw std::logic_error("an output's data type has no comparison");
 }

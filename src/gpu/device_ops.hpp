@@ -4,20 +4,32 @@
 #include <cstdint>
 
 #include "base/types.hpp"
+#include "family/tolerance.hpp"
 
 struct CUstream_st;
 
 namespace gpuexp {
 
-/// Sums over the comparison of one output with its reference, in device memory.
+/// Sums over the comparison of one output with its reference. They come out the same, bit by bit,
+/// whenever the same numbers are compared.
 struct ComparisonSums {
   unsigned long long wrong;
   unsigned long long first_wrong;  ///< lowest wrong index; all bits set when none is wrong
   unsigned long long
       worst_ratio;  ///< bits of the largest error over allowed; doubles >= 0 order as integers
-  unsigned long long worst_error;  ///< bits of the largest error against the accuracy reference
-  double error_squares;            ///< against the accuracy reference
-  double reference_squares;
+  unsigned long long worst_error;      ///< bits of the largest error against the accuracy reference
+  unsigned long long largest_allowed;  ///< bits of the largest error that an element may have
+  double error_squares;
+  double value_squares;
+  double inaccuracy_squares;  ///< of errors against the accuracy reference
+  double accurate_squares;
+};
+
+/// A comparison's place in device memory: the result, and room for what blocks find.
+inline constexpr int kComparisonBlocks = 4096;
+struct ComparisonSpace {
+  ComparisonSums sums;
+  ComparisonSums of_block[kComparisonBlocks];
 };
 
 struct Comparison {
@@ -27,12 +39,11 @@ struct Comparison {
   const double* value;  ///< exact result for the inputs as stored
   const double* magnitude;
   const double* accurate;  ///< exact result for unrounded inputs
-  double relative;
-  double absolute;
+  Tolerance tolerance;
 };
 
-/// Adds the comparison to `sums`, which must start at zero with first_wrong all ones.
-void queue_comparison(const Comparison& comparison, ComparisonSums* d_sums, CUstream_st* stream);
+/// Leaves the sums of the comparison, of one element at least, in d_space->sums.
+void queue_comparison(const Comparison& comparison, ComparisonSpace* d_space, CUstream_st* stream);
 
 /// Adds the number of bytes in [begin, begin + bytes) that differ from `pattern` to *d_changed.
 void queue_guard_check(const void* begin, std::int64_t bytes, unsigned char pattern,

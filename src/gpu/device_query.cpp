@@ -131,6 +131,7 @@ DeviceInfo query_device(int index, const std::vector<DeviceSpecFile>& specs) {
     info.spec.power_limit_w = *limit;
   if (const DeviceSpecFile* listed = match_device_name(specs, info.spec.name)) {
     info.spec.peak_ops_per_s = listed->spec.peak_ops_per_s;
+    info.spec.sm_clock_tensor_mhz = listed->spec.sm_clock_tensor_mhz;
     info.spec_id = listed->spec.id;
   }
   std::size_t free = 0;

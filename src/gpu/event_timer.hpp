@@ -33,10 +33,11 @@ class EventTimer {
     const bool in_time = !gated || gate_.open();
     stop_.synchronize();
     if (!in_time) {
-      throw DeviceError("the launch of " + what +
-                            " waited for the GPU, which was held until it was queued; a variant "
-                            "that does so declares `synchronizes`, and --no-gate holds none",
-                        DeviceFault::refused);
+      throw DeviceError(
+          "the launch of " + what +
+              " waited for the GPU, whose stream was blocked until the launch was enqueued; a "
+              "variant that does so declares Timing::ungated, and --no-gate blocks none",
+          DeviceFault::refused);
     }
     return elapsed_us(start_, stop_);
   }

@@ -179,15 +179,16 @@ std::string unsupported(int device) {
   return "an unknown cause";
 }
 
-/// While it lives, the names of the kernels that are launched are written down, also those of
-/// libraries.
+/// Writes down the names of the kernels that are launched between listen() and heard(), also those
+/// of libraries.
 class KernelNames {
  public:
   KernelNames() {
     subscribed_ = GPUEXP_CUPTI_RESULT(cuptiSubscribe, &subscriber_, &KernelNames::called, this) ==
                   CUPTI_SUCCESS;
-    if (subscribed_)
-      GPUEXP_CUPTI_RESULT(cuptiEnableDomain, 1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API);
+    if (!subscribed_) return;
+    for (const CUpti_CallbackId launch : kLaunches)
+      GPUEXP_CUPTI_RESULT(cuptiEnableCallback, 1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, launch);
   }
   ~KernelNames() {
     if (subscribed_) GPUEXP_CUPTI_RESULT(cuptiUnsubscribe, subscriber_);
@@ -195,27 +196,35 @@ class KernelNames {
   KernelNames(const KernelNames&) = delete;
   KernelNames& operator=(const KernelNames&) = delete;
 
-  const std::vector<std::string>& names() const { return names_; }
-
- private:
-  static bool is_launch(CUpti_CallbackId id) {
-    return id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel ||
-           id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz ||
-           id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx ||
-           id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz ||
-           id == CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel ||
-           id == CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz;
+  void listen() {
+    names_.clear();
+    listening_ = true;
+  }
+  const std::vector<std::string>& heard() {
+    listening_ = false;
+    return names_;
   }
 
-  static void CUPTIAPI called(void* self, CUpti_CallbackDomain, CUpti_CallbackId id,
+ private:
+  static constexpr std::array<CUpti_CallbackId, 6> kLaunches{
+      CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,
+      CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz,
+      CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx,
+      CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz,
+      CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel,
+      CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz};
+
+  static void CUPTIAPI called(void* self, CUpti_CallbackDomain, CUpti_CallbackId,
                               const void* data) {
+    auto& names = *static_cast<KernelNames*>(self);
     const auto& call = *static_cast<const CUpti_CallbackData*>(data);
-    if (!is_launch(id) || call.callbackSite != CUPTI_API_ENTER) return;
-    static_cast<KernelNames*>(self)->names_.emplace_back(call.symbolName ? call.symbolName : "");
+    if (!names.listening_ || call.callbackSite != CUPTI_API_ENTER) return;
+    names.names_.emplace_back(call.symbolName ? call.symbolName : "");
   }
 
   CUpti_SubscriberHandle subscriber_ = nullptr;
   bool subscribed_ = false;
+  bool listening_ = false;
   std::vector<std::string> names_;
 };
 
@@ -299,6 +308,25 @@ class RangeProfiler {
   CUpti_RangeProfiler_Object* object_ = nullptr;
 };
 
+/// What stays in force from one launch that is counted to the next: enabling the profiler,
+/// subscribing to launches and laying out images is the same work for every one of them.
+struct ProfilerSession {
+  explicit ProfilerSession(CUcontext context) : profiler(context) {}
+
+  /// An image without counts, to be copied.
+  const std::vector<std::uint8_t>& blank_image(const std::vector<std::string>& metrics,
+                                               const std::vector<const char*>& names,
+                                               std::size_t kernels) {
+    const auto [found, is_new] = blank_images.try_emplace(metrics);
+    if (is_new) found->second = profiler.make_image(names, kernels);
+    return found->second;
+  }
+
+  RangeProfiler profiler;
+  KernelNames kernel_names;
+  std::map<std::vector<std::string>, std::vector<std::uint8_t>> blank_images;
+};
+
 std::size_t kernels_in(const std::vector<std::uint8_t>& image) {
   GPUEXP_CUPTI_PARAMS(CUpti_RangeProfiler_GetCounterDataInfo_Params, params);
   params.pCounterDataImage = image.data();
@@ -360,19 +388,11 @@ class HardwareCounters::Impl {
     constexpr std::size_t kMostKernels = 4096;
     for (;; kernels_ *= 4) {
       LaunchCounts counts{metrics, {}, 0};
-      if (!profiler_) profiler_.emplace(context_);
-      RangeProfiler& profiler = *profiler_;
-      std::vector<std::uint8_t> image = profiler.make_image(names, kernels_);
+      if (!session_) session_.emplace(context_);
+      RangeProfiler& profiler = session_->profiler;
+      std::vector<std::uint8_t> image = session_->blank_image(metrics, names, kernels_);
       profiler.configure(configured.image, image, kernels_);
-      std::vector<std::string> kernel_names;
-      for (bool is_last = false; !is_last; ++counts.passes) {
-        prepare();
-        profiler.start();
-        const KernelNames launched;
-        launch();
-        is_last = profiler.stop();
-        kernel_names = launched.names();
-      }
+      const std::vector<std::string> kernel_names = replay(prepare, launch, counts.passes);
       // Kernels beyond what the image has room for are left out, and not always reported. A
       // profiler keeps the room that it was first given, so that more takes another one.
       const std::size_t counted = kernels_in(image);
@@ -383,7 +403,7 @@ class HardwareCounters::Impl {
                                       kernel_names.size()),
                           DeviceFault::refused);
       if (is_cut) {
-        profiler_.reset();
+        session_.reset();
         continue;
       }
       read(*configured.chip, image, kernel_names, counts);
@@ -391,13 +411,31 @@ class HardwareCounters::Impl {
     }
   }
 
-  void release() { profiler_.reset(); }
+  void release() { session_.reset(); }
 
  private:
   struct Configured {
     std::unique_ptr<Chip> chip;
     std::vector<std::uint8_t> image;
   };
+
+  /// All passes; returns the names of the kernels.
+  std::vector<std::string> replay(const std::function<void()>& prepare,
+                                  const std::function<void()>& launch, int& passes) try {
+    std::vector<std::string> names;
+    for (bool is_last = false; !is_last; ++passes) {
+      prepare();
+      session_->profiler.start();
+      session_->kernel_names.listen();
+      launch();
+      names = session_->kernel_names.heard();
+      is_last = session_->profiler.stop();
+    }
+    return names;
+  } catch (...) {
+    release();  // a pass that has begun does not end otherwise
+    throw;
+  }
 
   static void read(const Chip& chip, const std::vector<std::uint8_t>& image,
                    const std::vector<std::string>& kernel_names, LaunchCounts& counts) {
@@ -423,7 +461,7 @@ class HardwareCounters::Impl {
   std::string chip_;
   std::vector<std::uint8_t> availability_;
   std::map<std::vector<std::string>, Configured> configs_;
-  std::optional<RangeProfiler> profiler_;
+  std::optional<ProfilerSession> session_;
   std::size_t kernels_ = 16;  ///< that an image has room for
 };
 

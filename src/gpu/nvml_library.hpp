@@ -107,6 +107,26 @@ class Gpu {
     const auto value = number(name);
     return value ? std::optional(*value / kMilliwattsPerWatt) : std::nullopt;
   }
+  /// At this moment. From Ampere on, nvmlDeviceGetPowerUsage is a mean over the last second, most
+  /// of which may have been another load; where a driver has nothing newer, that has to do.
+  std::optional<double> power_now_w() const {
+    struct FieldValue {  // nvmlFieldValue_t
+      unsigned field;
+      unsigned scope;
+      long long timestamp;
+      long long latency_us;
+      int type;
+      int status;
+      unsigned long long value;  // a union; of this field, an unsigned in its first bytes
+    };
+    constexpr unsigned kPowerInstant = 186;
+    constexpr double kMilliwattsPerWatt = 1000;
+    FieldValue field{};
+    field.field = kPowerInstant;
+    const bool known = call<int(Device, int, FieldValue*)>("nvmlDeviceGetFieldValues", 1, &field);
+    if (!known || field.status != kSuccess) return watts("nvmlDeviceGetPowerUsage");
+    return static_cast<double>(static_cast<unsigned>(field.value)) / kMilliwattsPerWatt;
+  }
   /// MHz; empty for 0 as well, which stands for a clock that is not known.
   std::optional<double> clock(const char* name, int kind) const {
     const auto value = number_of(name, kind);

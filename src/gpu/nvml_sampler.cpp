@@ -41,7 +41,8 @@ void NvmlSampler::read_until(const std::stop_token& stop, const std::string& uui
     Reading reading{};
     reading.sm_clock_mhz = gpu.clock("nvmlDeviceGetClockInfo", nvml::kClockSm);
     reading.memory_clock_mhz = gpu.clock("nvmlDeviceGetClockInfo", nvml::kClockMemory);
-    reading.power_w = gpu.watts("nvmlDeviceGetPowerUsage");
+    reading.power_w = gpu.power_now_w();
+    reading.power_limit_w = gpu.watts("nvmlDeviceGetEnforcedPowerLimit");
     reading.temperature_c = gpu.temperature_c();
     reading.reasons = gpu.clock_reasons().value_or(0);
     reading.at_s = steady_seconds();
@@ -54,9 +55,8 @@ void NvmlSampler::read_until(const std::stop_token& stop, const std::string& uui
 Telemetry NvmlSampler::between(double from_s, double to_s) const {
   const std::lock_guard lock(mutex_);
   const auto at = [](const Reading& reading, double s) { return reading.at_s < s; };
-  auto begin = std::lower_bound(readings_.begin(), readings_.end(), from_s, at);
+  const auto begin = std::lower_bound(readings_.begin(), readings_.end(), from_s, at);
   const auto end = std::lower_bound(begin, readings_.end(), to_s, at);
-  if (begin == end && begin != readings_.begin()) --begin;
   Telemetry t;
   unsigned long long reasons = 0;
   Mean power_w;
@@ -65,6 +65,7 @@ Telemetry NvmlSampler::between(double from_s, double to_s) const {
     reasons |= reading->reasons;
     power_w.add(reading->power_w);
     sm_clock_mhz.add(reading->sm_clock_mhz);
+    if (reading->power_limit_w) t.power_limit_w = reading->power_limit_w;
     t.temperature_c = std::max(t.temperature_c, reading->temperature_c);
     const auto& clock = reading->memory_clock_mhz;
     if (clock) t.memory_clock_mhz = std::min(*clock, t.memory_clock_mhz.value_or(*clock));

@@ -26,8 +26,8 @@ class NvmlSampler {
   NvmlSampler(const NvmlSampler&) = delete;
   NvmlSampler& operator=(const NvmlSampler&) = delete;
 
-  /// What was read between two moments of std::chrono::steady_clock, in its seconds; where nothing
-  /// was, the reading before them. Empty when there is none.
+  /// What was read between two moments of std::chrono::steady_clock, in its seconds. Empty when
+  /// nothing was: a reading before them is of another load.
   Telemetry between(double from_s, double to_s) const;
 
  private:
@@ -36,6 +36,7 @@ class NvmlSampler {
     std::optional<double> sm_clock_mhz;
     std::optional<double> memory_clock_mhz;
     std::optional<double> power_w;
+    std::optional<double> power_limit_w;
     std::optional<double> temperature_c;
     unsigned long long reasons;
   };

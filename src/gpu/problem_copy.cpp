@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gpu/device_ops.hpp"
+#include "gpu/launcher.hpp"
 #include "plan/plan.hpp"
 
 namespace gpuexp {
@@ -62,7 +63,7 @@ void ProblemCopy::poison(const std::vector<std::size_t>& outputs, const CudaStre
 }
 
 void ProblemCopy::reset(const CudaStream& stream) const {
-  if (family_.reset) family_.reset(problem_, data_.get(), stream.get());
+  if (family_.reset) enqueue(family_.reset(problem_, data_.get()), stream);
 }
 
 std::string ProblemCopy::overrun(const CudaStream& stream) {
@@ -88,7 +89,7 @@ std::string ProblemCopy::changed_input(const CudaStream& stream) {
 }
 
 void ProblemCopy::make_inputs(const CudaStream& stream) {
-  family_.prepare(problem_, data_.get(), seed_, stream.get());
+  enqueue(family_.inputs(problem_, data_.get(), seed_), stream);
   stream.synchronize();
 }
 

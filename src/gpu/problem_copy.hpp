@@ -39,7 +39,7 @@ class ProblemCopy {
   std::int64_t bytes() const;
 
   void poison(const std::vector<std::size_t>& outputs, const CudaStream& stream) const;
-  /// Clears accumulators and the like, where the family has any.
+  /// Restores what launches change and then find, where the family has such.
   void reset(const CudaStream& stream) const;
 
   /// Name of a buffer whose guards were written, which are then whole again; empty when none was.

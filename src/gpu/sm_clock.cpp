@@ -1,20 +1,16 @@
 #include "gpu/sm_clock.hpp"
 
 #include <algorithm>
-#include <thread>
 
 namespace gpuexp {
-
-namespace {
-constexpr std::chrono::milliseconds kShortest{1};
-}
 
 SmClock::SmClock(int sm_count)
     : sm_count_(sm_count),
       d_stamps_(static_cast<std::int64_t>(sm_count) * static_cast<std::int64_t>(sizeof(Stamp))) {}
 
-void SmClock::wait_for_interval() const {
-  if (!last_.empty()) std::this_thread::sleep_until(last_at_ + kShortest);
+double SmClock::elapsed_s() const {
+  if (last_.empty()) return 0;
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - last_at_).count();
 }
 
 std::optional<double> SmClock::mhz(const CudaStream& stream) {

@@ -23,8 +23,10 @@ class SmClock {
 
   void start(const CudaStream& stream) { static_cast<void>(mhz(stream)); }
 
-  /// Returns when the last call was 1 ms ago or longer.
-  void wait_for_interval() const;
+  /// Since the last call of mhz() or of start(); 0 before the first.
+  double elapsed_s() const;
+  /// The shortest stretch that is read to 0.1 %.
+  static constexpr double kShortestS = 1e-3;
 
  private:
   struct Stamp {

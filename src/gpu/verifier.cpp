@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "gpu/launcher.hpp"
+
 namespace gpuexp {
 
 namespace {
@@ -37,7 +39,7 @@ std::vector<Mismatch> mismatches(const std::string& buffer, const Comparison& c,
     const auto expected = copied(c.value, DataType::fp64, begin, count);
     const auto magnitude = copied(c.magnitude, DataType::fp64, begin, count);
     for (std::size_t i = 0; i < got.size(); ++i) {
-      const double allowed = c.absolute + c.relative * magnitude[i];
+      const double allowed = c.tolerance.absolute + c.tolerance.relative * magnitude[i];
       const bool right = got[i] == expected[i] || std::abs(got[i] - expected[i]) <= allowed;
       // The device may have rounded `allowed` otherwise, and its word on the first one stands.
       const std::int64_t index = begin + static_cast<std::int64_t>(i);
@@ -51,14 +53,19 @@ std::vector<Mismatch> mismatches(const std::string& buffer, const Comparison& c,
 
 void merge(const std::string& buffer, const Comparison& c, const ComparisonSums& sums,
            Verification& result) {
+  const auto rms_of = [&](double squares) {
+    return std::sqrt(squares / static_cast<double>(c.count));
+  };
   result.checked += c.count;
   result.wrong += static_cast<std::int64_t>(sums.wrong);
   result.worst_over_allowed =
       std::max(result.worst_over_allowed, std::bit_cast<double>(sums.worst_ratio));
-  const double rms = std::sqrt(sums.reference_squares / static_cast<double>(c.count));
+  result.add_rms({buffer, rms_of(sums.error_squares),
+                  rms_allowed(c.tolerance, rms_of(sums.value_squares),
+                              std::bit_cast<double>(sums.largest_allowed), c.count)});
+  const double rms = rms_of(sums.accurate_squares);
   if (rms > 0) {
-    const double error_rms = std::sqrt(sums.error_squares / static_cast<double>(c.count));
-    result.error_rms_rel = std::max(result.error_rms_rel, error_rms / rms);
+    result.error_rms_rel = std::max(result.error_rms_rel, rms_of(sums.inaccuracy_squares) / rms);
     result.error_max_rel =
         std::max(result.error_max_rel, std::bit_cast<double>(sums.worst_error) / rms);
   }
@@ -76,7 +83,7 @@ Verifier::Reference::Reference(std::int64_t count)
       magnitude(count * static_cast<std::int64_t>(sizeof(double))) {}
 
 Verifier::Verifier(const Family& family, const void* problem)
-    : family_(family), problem_(problem), sums_(sizeof(ComparisonSums)) {}
+    : family_(family), problem_(problem), comparison_space_(sizeof(ComparisonSpace)) {}
 
 void Verifier::prepare(const Variant& variant, const ProblemCopy& copy, const CudaStream& stream) {
   const std::vector<std::size_t> outputs = written_by(family_, variant);
@@ -116,14 +123,12 @@ Verifier::References Verifier::evaluate(const std::vector<std::size_t>& outputs,
     views.push_back(asked ? references.try_emplace(i, b.count(problem_)).first->second.view()
                           : ReferenceView{});
   }
-  reference(problem_, copy.data(), views, stream.get());
+  enqueue(reference(problem_, copy.data(), views), stream);
   return references;
 }
 
 Comparison Verifier::comparison_of(std::size_t output, const ProblemCopy& copy) const {
   const Buffer& buffer = family_.buffers[output];
-  const Tolerance tolerance =
-      buffer.tolerance ? buffer.tolerance(problem_) : family_.tolerance(problem_);
   const Reference& reference = references_.at(output);
   const auto accurate = accuracy_references_.find(output);
   Comparison comparison{};
@@ -135,19 +140,17 @@ Comparison Verifier::comparison_of(std::size_t output, const ProblemCopy& copy) 
   comparison.accurate = accurate == accuracy_references_.end()
                             ? comparison.value
                             : accurate->second.value.as<double>();
-  comparison.relative = tolerance.relative;
-  comparison.absolute = tolerance.absolute;
+  comparison.tolerance =
+      buffer.tolerance ? buffer.tolerance(problem_) : family_.tolerance(problem_);
   return comparison;
 }
 
 ComparisonSums Verifier::compare(const Comparison& comparison, const CudaStream& stream) {
   ComparisonSums sums{};
-  sums.first_wrong = ~0ull;
+  auto* const d_space = comparison_space_.as<ComparisonSpace>();
+  queue_comparison(comparison, d_space, stream.get());
   GPUEXP_CUDA(
-      cudaMemcpyAsync(sums_.get(), &sums, sizeof sums, cudaMemcpyHostToDevice, stream.get()));
-  queue_comparison(comparison, sums_.as<ComparisonSums>(), stream.get());
-  GPUEXP_CUDA(
-      cudaMemcpyAsync(&sums, sums_.get(), sizeof sums, cudaMemcpyDeviceToHost, stream.get()));
+      cudaMemcpyAsync(&sums, &d_space->sums, sizeof sums, cudaMemcpyDeviceToHost, stream.get()));
   stream.synchronize();
   return sums;
 }

@@ -45,7 +45,7 @@ class Verifier {
   std::vector<std::size_t> referenced_;  ///< outputs that the references below are of
   References references_;
   References accuracy_references_;  ///< of unrounded inputs; empty where the family has none
-  DeviceMemory sums_;
+  DeviceMemory comparison_space_;
 };
 
 }  // namespace gpuexp

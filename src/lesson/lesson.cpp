@@ -10,31 +10,21 @@
 #include "analysis/reading.hpp"
 #include "base/config_error.hpp"
 #include "base/text.hpp"
+#include "lesson/declared_tables.hpp"
+#include "lesson/lesson_counters.hpp"
 #include "lesson/lesson_rows.hpp"
+#include "lesson/lesson_sweep.hpp"
 #include "lesson/lesson_tables.hpp"
+#include "lesson/lesson_values.hpp"
+#include "render/explanation_text.hpp"
 #include "render/markdown.hpp"
-#include "render/view.hpp"
+#include "render/page.hpp"
 
 namespace gpuexp {
 
 namespace {
 
 // ---- question, variants: what the registry says
-
-// Declarations quote names of parameters and the like in backticks; all else is no markup.
-std::string prose(const std::string& declared) {
-  std::string text;
-  std::size_t begin = 0;
-  for (;;) {
-    const std::size_t open = declared.find('`', begin);
-    const std::size_t close =
-        open == std::string::npos ? std::string::npos : declared.find('`', open + 1);
-    if (close == std::string::npos) return text + escape_markdown(declared.substr(begin));
-    text += escape_markdown(declared.substr(begin, open - begin));
-    text += declared.substr(open, close + 1 - open);
-    begin = close + 1;
-  }
-}
 
 // "1, 2, 4, 8", "57 values from 1024 to 4096"; "" where nothing was recorded.
 std::string recorded_values(const Parameter& parameter, const std::vector<ResultRow>& rows) {
@@ -62,13 +52,13 @@ std::string parameter_text(const Parameter& parameter, const std::vector<ResultR
       recorded.empty() ? fmt::format("Default: {}{} ({})", to_string(parameter.default_value), unit,
                                      kNotRecorded)
                        : fmt::format("Recorded: {}{}", recorded, unit);
-  return fmt::format("- `{}`: {}. {}\n", parameter.name, prose(parameter.doc), values);
+  return fmt::format("- `{}`: {}. {}\n", parameter.name, escape_but_code(parameter.doc), values);
 }
 
 std::string question_text(const FamilyRows& rows) {
   const Family& family = rows.family();
-  std::string text = fmt::format("> **{}**\n\n", prose(family.question));
-  if (!family.physics.empty()) text += prose(family.physics) + "\n\n";
+  std::string text = fmt::format("> **{}**\n\n", escape_but_code(family.question));
+  if (!family.physics.empty()) text += escape_but_code(family.physics) + "\n\n";
   for (const Parameter& parameter : family.parameters)
     text += parameter_text(parameter, rows.all());
   return text;
@@ -77,7 +67,7 @@ std::string question_text(const FamilyRows& rows) {
 std::string variant_text(const Variant& variant, const std::vector<ResultRow>& recorded) {
   std::string text = fmt::format("- **`{}`**", variant.id);
   if (!variant.compare_to.empty()) text += fmt::format(", against `{}`", variant.compare_to);
-  text += ": " + prose(variant.why);
+  text += ": " + escape_but_code(variant.why);
   if (!variant.moves.empty())
     text += fmt::format(" *Counters:* {}.", escape_markdown(moves_phrase(variant.moves)));
   if (std::none_of(recorded.begin(), recorded.end(),
@@ -172,9 +162,28 @@ std::string results_marker(const std::string& path) {
                      has_space ? "\"" : "", path, has_space ? "\"" : "");
 }
 
+// ---- other files
+
+// What the part is made from: a file of its own, or the page's results.
+RecordedTable recorded_for(const LessonPart& part, const LessonSource& source) {
+  if (part.file().empty()) return {source.results_path, &source.report.table};
+  try {
+    return source.recorded(part.file());
+  } catch (const ConfigError& e) {
+    throw ConfigError(fmt::format("{}: {}", part.place, e.what()));
+  }
+}
+
 std::string text_of(const LessonPart& part, const LessonSource& source,
                     const std::vector<ExperimentResults>& experiments) {
   if (part.kind == LessonPartKind::provenance) return provenance_text(source);
+  if (part.kind == LessonPartKind::declared) return declared_table(part);
+  if (part.kind == LessonPartKind::table)
+    return recorded_table_text(*recorded_for(part, source).table);
+  if (part.kind == LessonPartKind::value) {
+    const bool may_lack = part.file().empty() && source.replaces_results;
+    return value_text(part, recorded_for(part, source), may_lack);
+  }
   const FamilyRows rows(part, source.registry, experiments);
   switch (part.kind) {
     case LessonPartKind::question: return question_text(rows);
@@ -184,8 +193,7 @@ std::string text_of(const LessonPart& part, const LessonSource& source,
     case LessonPartKind::sweep: return sweep_table(part, rows);
     case LessonPartKind::counters: return counters_table(rows);
     case LessonPartKind::reading: return reading_text(part, rows, experiments, source.basis);
-    case LessonPartKind::results:
-    case LessonPartKind::provenance: break;
+    default: break;
   }
   return "";
 }
@@ -201,7 +209,9 @@ std::string render_lesson(const LessonPage& page, const LessonSource& source) {
     if (piece.part->kind == LessonPartKind::results) {
       text += results_marker(source.results_path);
     } else {
-      text += fmt::format("\n{}\n", text_of(*piece.part, source, experiments));
+      const bool is_inline = piece.part->kind == LessonPartKind::value;
+      const std::string part = text_of(*piece.part, source, experiments);
+      text += is_inline ? part : fmt::format("\n{}\n", part);
     }
   }
   return text;

@@ -2,11 +2,13 @@
 // recorded says so.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "analysis/least_times.hpp"
 #include "family/registry.hpp"
 #include "lesson/lesson_page.hpp"
+#include "lesson/recorded_table.hpp"
 #include "results/report.hpp"
 
 namespace gpuexp {
@@ -17,6 +19,9 @@ struct LessonSource {
   const Report& report;      ///< with what its variants declare (add_declarations)
   std::string results_path;  ///< of the results, as the page is to name them
   ExplanationBasis basis;    ///< of the device that was measured
+  /// A file that a part names. Throws ConfigError.
+  std::function<RecordedTable(const std::string& file)> recorded = {};
+  bool replaces_results = false;  ///< they are not those that the page was written for
 };
 
 /// The page with its parts made anew. Throws ConfigError that names a part's place in the page,

@@ -1,4 +1,4 @@
-// What hardware counters did, beside what variants declare of them.
+#include "lesson/lesson_counters.hpp"
 
 #include <algorithm>
 
@@ -9,6 +9,7 @@
 #include "family/move.hpp"
 #include "lesson/lesson_tables.hpp"
 #include "record/columns.hpp"
+#include "render/explanation_text.hpp"
 #include "render/markdown.hpp"
 
 namespace gpuexp {

@@ -16,6 +16,9 @@ namespace {
 constexpr std::string_view kStart = "<!-- gpuexp: ";
 constexpr std::string_view kStartEnd = " -->";
 constexpr std::string_view kEnd = "<!-- /gpuexp -->";
+constexpr std::string_view kValue = "<!-- gpuexp: value ";
+// Behind these alone a comment starts a block of HTML, which is no part of a paragraph or an item.
+constexpr std::string_view kBeforeBlock = " \t>-*+.0123456789";
 
 struct Form {
   LessonPartKind kind;
@@ -38,6 +41,12 @@ const std::vector<Form>& forms() {
        {"problem", "mode", "variants", "axis", "values", "around", "show"}},
       {LessonPartKind::counters, "counters", "a family", {"problem", "mode", "variants"}},
       {LessonPartKind::reading, "reading", "a family", {"problem", "mode", "variants"}},
+      {LessonPartKind::table, "table", "a file", {}},
+      {LessonPartKind::declared, "declared", "a table", {}},
+      {LessonPartKind::value,
+       "value",
+       "a row",
+       {"file", "column", "over", "over_column", "take", "where", "as", "digits"}},
   };
   return kForms;
 }
@@ -129,9 +138,9 @@ LessonPart part_of(std::string_view text, const std::string& place) {
   LessonPart part{form.kind, place, {}, {}};
   std::size_t next = 1;
   if (!form.subject.empty()) {
-    const bool is_file = form.kind == LessonPartKind::results;
+    const bool is_family = form.subject == "a family";
     if (words.size() < 2 || words[1].empty() ||
-        (!is_file && words[1].find('=') != std::string::npos)) {
+        (is_family && words[1].find('=') != std::string::npos)) {
       throw ConfigError(fmt::format("{}: expected {} behind '{}'", place, form.subject, form.name));
     }
     part.subject = words[1];
@@ -169,6 +178,7 @@ class Parser {
 
   void read_marker(std::string_view line) {
     const std::string_view marker = trimmed(line);
+    if (line.find(kValue) != std::string_view::npos) return read_values(line);
     if (marker == kEnd) return end_part(line);
     const bool is_start = marker.size() >= kStart.size() + kStartEnd.size() &&
                           marker.starts_with(kStart) && marker.ends_with(kStartEnd);
@@ -180,6 +190,41 @@ class Parser {
     if (is_open_) fail_open(fmt::format("has no end before line {}", line_));
     marker_ = marker.substr(0, marker.size() - kStartEnd.size()).substr(kStart.size());
     start_part(part_of(marker_, place()), line);
+  }
+
+  // Text, and numbers between markers in it.
+  void read_values(std::string_view line) {
+    if (is_open_) fail_open(fmt::format("has no end before line {}", line_));
+    if (line.substr(0, line.find(kValue)).find_first_not_of(kBeforeBlock) == std::string_view::npos)
+      throw ConfigError(fmt::format(
+          "{}: the line starts with a marker, which ends a paragraph in Markdown; expected a word "
+          "in front of it",
+          place()));
+    for (std::size_t start = line.find(kValue); start != std::string_view::npos;
+         start = line.find(kValue)) {
+      line.remove_prefix(read_value(line, start));
+    }
+    if (is_meant_as_marker(line.substr(kEnd.size())))
+      throw ConfigError(fmt::format("{}: '{}' is no marker of a value; expected '{}ROW …{}…{}'",
+                                    place(), in_message(trimmed(line.substr(kEnd.size()))), kValue,
+                                    kStartEnd, kEnd));
+    text_ = line;
+  }
+
+  // Returns where its end marker stands, which the next piece of text begins with.
+  std::size_t read_value(std::string_view line, std::size_t start) {
+    const std::size_t marker_end = line.find(kStartEnd, start);
+    const std::size_t end = line.find(kEnd, start);
+    if (marker_end == std::string_view::npos || end == std::string_view::npos || end < marker_end)
+      throw ConfigError(fmt::format("{}: '{}' has no end; expected '{}' on the same line", place(),
+                                    in_message(line.substr(start)), kEnd));
+    const std::size_t text_end = marker_end + kStartEnd.size();
+    text_ += line.substr(0, text_end);
+    const std::size_t words = start + kStart.size();
+    page_.pieces.push_back(
+        {std::move(text_), part_of(line.substr(words, marker_end - words), place())});
+    text_.clear();
+    return end;
   }
 
   void start_part(LessonPart part, std::string_view line) {
@@ -234,12 +279,22 @@ std::string LessonPart::option(std::string_view key) const {
   return "";
 }
 
+std::string LessonPart::file() const {
+  return kind == LessonPartKind::table ? subject : option("file");
+}
+
 std::vector<std::string> LessonPart::option_list(std::string_view key, char separator) const {
   return split(option(key), separator);
 }
 
 std::string in_message(std::string_view text) {
   return printable(shorten(text));
+}
+
+bool needs_results(const LessonPage& page) {
+  return std::any_of(page.pieces.begin(), page.pieces.end(), [](const LessonPiece& piece) {
+    return piece.part && piece.part->kind != LessonPartKind::declared && piece.part->file().empty();
+  });
 }
 
 LessonPage parse_lesson(std::string_view text, const std::string& name) {

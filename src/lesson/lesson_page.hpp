@@ -4,6 +4,9 @@
 //   <!-- gpuexp: measurement matmul problem="n=4096" -->   a part: what it shows, of which family
 //   …                                                      generated
 //   <!-- /gpuexp -->
+//
+// A `value` is a number in prose: <!-- gpuexp: value ROW column=NAME -->…<!-- /gpuexp --> stands
+// inside of a line.
 #pragma once
 
 #include <cstddef>
@@ -25,17 +28,22 @@ enum class LessonPartKind {
   sweep,
   counters,
   reading,
+  table,     ///< a recorded file as it is
+  declared,  ///< a list that the program declares, as its columns
+  value,     ///< one number, inside of a line
 };
 std::string_view name_of(LessonPartKind kind);
 
 struct LessonPart {
   LessonPartKind kind;
   std::string place;    ///< "docs/lessons/matmul.md:12", for errors
-  std::string subject;  ///< the family or, of `results`, the file; "" of `provenance`
+  std::string subject;  ///< family, file or row, whichever the kind asks for; "" for none
   std::vector<std::pair<std::string, std::string>> options;
 
   /// "" where the option is not given.
   std::string option(std::string_view key) const;
+  /// A file of its own that it is made from; "" for the page's results.
+  std::string file() const;
   /// Its parts between `separator`s; none where the option is not given.
   std::vector<std::string> option_list(std::string_view key, char separator) const;
 };
@@ -53,9 +61,12 @@ struct LessonPage {
 /// What a page says, as a message has it: in one line, without control characters, and shortened.
 std::string in_message(std::string_view text);
 
+/// Whether a part of it is made from the page's results.
+bool needs_results(const LessonPage& page);
+
 /// Splits the page. Text that an earlier run generated is left out. `name` is for messages. Throws
-/// ConfigError "<name>:<line>: …" for a marker that cannot be read, that has no end, or that stands
-/// inside of another's part.
+/// ConfigError "<name>:<line>: …" for a marker that cannot be read, that has no end, that stands
+/// inside of another's part, or that Markdown would take for the start of a block.
 LessonPage parse_lesson(std::string_view text, const std::string& name);
 
 }  // namespace gpuexp

@@ -13,6 +13,7 @@
 #include "config/config_keys.hpp"
 #include "config/config_overrides.hpp"
 #include "family/move.hpp"
+#include "family/registry.hpp"
 #include "record/columns.hpp"
 
 namespace gpuexp {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/config_error.hpp"
 #include "family/registry.hpp"
 #include "lesson/lesson_page.hpp"
 #include "results/results.hpp"

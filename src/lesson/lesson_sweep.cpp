@@ -1,4 +1,4 @@
-// A lesson's table of one parameter swept.
+#include "lesson/lesson_sweep.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -17,6 +17,7 @@
 #include "config/config_overrides.hpp"
 #include "family/counters.hpp"
 #include "lesson/lesson_tables.hpp"
+#include "render/explanation_text.hpp"
 #include "render/markdown.hpp"
 
 namespace gpuexp {

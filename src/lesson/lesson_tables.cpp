@@ -12,6 +12,7 @@
 #include "analysis/phrases.hpp"
 #include "base/text.hpp"
 #include "family/move.hpp"
+#include "record/columns.hpp"
 #include "record/counter_columns.hpp"
 #include "render/markdown.hpp"
 #include "render/view_columns.hpp"

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "lesson/lesson_page.hpp"
 #include "lesson/lesson_rows.hpp"
 
 namespace gpuexp {
@@ -15,15 +14,6 @@ std::string prediction_table(const FamilyRows& rows);
 /// What was measured of each variant, beside what was predicted; where metrics or errors tell
 /// variants apart, a second table has them.
 std::string measurement_table(const FamilyRows& rows);
-
-/// Variants by the values of one parameter. Options: `axis`, the parameter; `values`, those to
-/// show; `around`, a metric, to show only values next to which it changes; `show`, one of
-/// time, rate, speed-up, predicted, error, a metric or a counter, or several of them for one
-/// variant.
-std::string sweep_table(const LessonPart& part, const FamilyRows& rows);
-
-/// What DRAM moved for each variant, and of the counters that it declares to move, what they did.
-std::string counters_table(const FamilyRows& rows);
 
 /// What all the rows share, and `more`: "n = 4096 · cold · limit: fp32 as measured"; where there
 /// are no rows, that they are not recorded.

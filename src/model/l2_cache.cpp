@@ -26,6 +26,24 @@ double seen_by_l2(double sectors, Pace pace) {
   return pace == Pace::none ? sectors : kInStep * sectors;
 }
 
+namespace {
+
+// A round of blocks is a group of rows in some columns, or several groups in all.
+struct Round {
+  explicit Round(const PanelWalk& walk)
+      : tiles(std::min(walk.blocks_at_a_time, walk.rows * walk.columns)) {
+    const double group = std::min({walk.group_rows, walk.rows, tiles});
+    rows = std::max(group, std::min(walk.rows, tiles / walk.columns));
+    bytes = rows * walk.row_panel_bytes + tiles / rows * walk.column_panel_bytes;
+  }
+
+  double tiles;
+  double rows;
+  double bytes;  ///< of the panels that it reads, each once
+};
+
+}  // namespace
+
 double panel_bytes_read(const PanelWalk& walk, const DeviceSpec& device) {
   constexpr double kDrift = 1.4;
   const double l2 = static_cast<double>(device.l2_bytes);
@@ -33,16 +51,16 @@ double panel_bytes_read(const PanelWalk& walk, const DeviceSpec& device) {
   const double b = walk.columns * walk.column_panel_bytes;
   if (a + b + walk.output_bytes <= l2) return a + b;
   const double tiles = walk.rows * walk.columns;
-  const double round = std::min(walk.blocks_at_a_time, tiles);
-  // A round is a group of rows in some columns, or several groups in all.
-  const double group = std::min({walk.group_rows, walk.rows, round});
-  const double rows = std::max(group, std::min(walk.rows, round / walk.columns));
-  const double columns = round / rows;
-  if (walk.pace == Pace::none && rows * walk.row_panel_bytes > l2)
+  const Round round(walk);
+  if (walk.pace == Pace::none && round.rows * walk.row_panel_bytes > l2)
     return tiles * walk.row_panel_bytes + b;
-  const double of_a_round = rows * walk.row_panel_bytes + columns * walk.column_panel_bytes;
   const double drift = walk.pace == Pace::loads ? kDrift : 1;
-  return std::max(a + b, drift * tiles / round * of_a_round);
+  return std::max(a + b, drift * tiles / round.tiles * round.bytes);
+}
+
+double panel_bytes_asked(const PanelWalk& walk) {
+  const Round round(walk);
+  return walk.rows * walk.columns / round.tiles * round.bytes;
 }
 
 }  // namespace gpuexp

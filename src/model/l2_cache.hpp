@@ -59,4 +59,8 @@ struct PanelWalk {
 /// that every tile reads its own.
 double panel_bytes_read(const PanelWalk& walk, const DeviceSpec& device);
 
+/// Bytes of A and B that blocks at work at one time ask for, each line once, over all rounds of
+/// blocks: all come from DRAM where they are read for the first time or have been evicted.
+double panel_bytes_asked(const PanelWalk& walk);
+
 }  // namespace gpuexp

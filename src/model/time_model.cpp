@@ -36,6 +36,7 @@ class KernelTime {
         device_(device),
         ceilings_(ceilings),
         dram_share_(dram_share),
+        slowdown_(slowdown_of(kernel.traffic, device)),
         blocks_(static_cast<double>(kernel.shape.grid.count())),
         wave_(static_cast<double>(device.sm_count) * kernel.blocks_per_sm),
         warps_(std::ceil(static_cast<double>(kernel.shape.block.count()) / kWarp)) {
@@ -71,6 +72,14 @@ class KernelTime {
   }
 
  private:
+  // Tensor cores that multiply anything but fp64 hold the whole SM to a clock of their own.
+  static double slowdown_of(const Traffic& traffic, const DeviceSpec& device) {
+    if (traffic.tensor_operations <= 0 || traffic.tensor_pipe == Pipe::tensor_fp64) return 1;
+    if (device.sm_clock_tensor_mhz <= 0) return 1;
+    return std::max(1.0, device.sm_clock_max_mhz / device.sm_clock_tensor_mhz);
+  }
+  double sm_clock() const { return *ceilings_.sm_clock_hz / slowdown_; }
+
   void add(const char* name, double seconds, bool is_common = false) {
     if (seconds > 0) stations_.push_back({name, seconds, is_common});
   }
@@ -92,15 +101,15 @@ class KernelTime {
     // more. Tags are looked up ahead of it, a turn per clock: whoever is slower holds up the other.
     const double global = traffic_.global_load.wavefronts + traffic_.global_store.wavefronts;
     const double shared = traffic_.shared_load.wavefronts + traffic_.shared_store.wavefronts;
-    const double per_wavefront = sms * kWavefrontBytes / *ceilings_.shared_bytes_per_s;
+    const double per_wavefront = slowdown_ * sms * kWavefrontBytes / *ceilings_.shared_bytes_per_s;
     const double data = (global + shared) * per_wavefront;
     const double tags =
-        (traffic_.global_load.tag_turns + traffic_.global_store.tag_turns) / *ceilings_.sm_clock_hz;
+        (traffic_.global_load.tag_turns + traffic_.global_store.tag_turns) / sm_clock();
     add(global > shared || tags > data ? "l1" : "shared", std::max(data, tags));
   }
 
   void add_instructions() {
-    const double clock = *ceilings_.sm_clock_hz;
+    const double clock = sm_clock();
     const SmRates rates = sm_rates(device_.cc_major, device_.cc_minor);
     add("issue", traffic_.instructions / (rates.issue * clock));
     add("fma", traffic_.fma / (rates.fma * clock));
@@ -126,11 +135,11 @@ class KernelTime {
   // What a warp waits for from its first instruction to its last, while others are served.
   double delay() const {
     const Chain& chain = traffic_.chain;
-    const double memory_ns =
-        chain.l2 * *ceilings_.l2_latency_ns + chain.l1 * *ceilings_.l1_latency_ns +
-        chain.shared * *ceilings_.shared_latency_ns +
-        chain.barriers * *ceilings_.barrier_latency_ns + *ceilings_.block_latency_ns;
-    const double clock = *ceilings_.sm_clock_hz;
+    const double memory_ns = chain.l2 * *ceilings_.l2_latency_ns + *ceilings_.block_latency_ns +
+                             slowdown_ * (chain.l1 * *ceilings_.l1_latency_ns +
+                                          chain.shared * *ceilings_.shared_latency_ns +
+                                          chain.barriers * *ceilings_.barrier_latency_ns);
+    const double clock = sm_clock();
     const double issued = demand(traffic_.instructions / (kSchedulers * clock));
     const double waited = std::max(0.0, chain.cycles / clock - issued);
     return memory_ns * kNano + chain.dram * trip() + waited;
@@ -176,6 +185,7 @@ class KernelTime {
   const DeviceSpec& device_;
   const Ceilings& ceilings_;
   double dram_share_;
+  double slowdown_;  // of what takes clocks on an SM
   double blocks_;
   double wave_;   // blocks that are resident at a time
   double warps_;  // of a block

@@ -240,7 +240,7 @@ class ExperimentPlanner {
     if (variant.unavailable) {
       if (auto reason = variant.unavailable()) return *reason;
     }
-    if (variant.synchronizes && group.mode == Mode::graph)
+    if (variant.timing == Timing::ungated && group.mode == Mode::graph)
       return "its launch waits for the GPU, which a graph cannot hold";
     if (auto reason = does_not_fit(variant, problem)) return *reason;
     const std::int64_t needed = cell_bytes(*experiment_.family, variant, problem, device);
@@ -255,7 +255,7 @@ class ExperimentPlanner {
   }
 
   std::optional<std::string> does_not_fit(const Variant& variant, const void* problem) const {
-    if (!variant.shapes) return std::nullopt;
+    if (variant.is_vendor) return std::nullopt;
     try {
       for (const Shape& shape : variant.shapes(problem, plan_.device)) {
         occupancy(shape, plan_.device, resources_);
@@ -304,7 +304,7 @@ Prediction predict_with(const std::vector<Traffic>& traffic, const Plan& plan, c
                         const Cell& cell, const KernelResources& resources) {
   const Variant& v = *cell.variant;
   const void* problem = group.problem.get();
-  const auto shapes = v.shapes ? v.shapes(problem, plan.device) : std::vector<Shape>{};
+  const auto shapes = v.shapes(problem, plan.device);
   return predict(v.work(problem), shapes, traffic, cell.mode, plan.device, plan.basis, resources);
 }
 

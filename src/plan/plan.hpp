@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/config_error.hpp"
 #include "config/config.hpp"
 #include "device/device_spec.hpp"
 #include "model/prediction.hpp"

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "record/columns.hpp"
+#include "record/column.hpp"
 
 namespace gpuexp {
 
@@ -40,9 +40,5 @@ inline std::string one_of(const std::vector<std::string>& names) {
   const auto last = names.end() - 1;
   return fmt::format("{} or {}", fmt::join(names.begin(), last, ", "), *last);
 }
-
-/// What is derived from a cell's prediction: bytes and operations, limits, predicted time,
-/// occupancy.
-void append_prediction_columns(std::vector<Column>& columns);
 
 }  // namespace gpuexp

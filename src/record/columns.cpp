@@ -9,6 +9,7 @@
 #include "record/column_makers.hpp"
 #include "record/counter_columns.hpp"
 #include "record/flags.hpp"
+#include "record/prediction_columns.hpp"
 
 namespace gpuexp {
 
@@ -104,16 +105,13 @@ void append_conditions(std::vector<Column>& c) {
                 "what launches found: flushed, warm, rotated (copies of twice L2 or more) or "
                 "resident (copies that caches can hold)"},
                [](const Plan& p, const Row& r) { return text(cache_state(p, r)); }});
-  c.push_back({{"discarded_samples", "", kInteger, "left out for a low clock"},
-               [](const Plan&, const Row& r) {
-                 return r.time_us ? Field{std::int64_t{r.discarded_samples}} : Field{};
-               }});
   c.push_back(timed({"floor_us", "us", kReal, "median time of an empty kernel in the same mode"},
                     &Row::floor_us, [](double us) { return us; }));
-  c.push_back(clock({"sm_clock_mhz", "MHz", kReal,
-                     "SM clock: cycles over time on each SM, during samples of 500 us and longer, "
-                     "during the rounds of shorter ones"},
-                    &Clocks::median_mhz));
+  c.push_back(
+      clock({"sm_clock_mhz", "MHz", kReal,
+             "SM clock: cycles over time on each SM, during samples of 500 us and longer, "
+             "during the rounds of shorter ones; empty where the GPU idled for most of that"},
+            &Clocks::median_mhz));
   c.push_back(
       clock({"sm_clock_min_mhz", "MHz", kReal, "lowest of its readings"}, &Clocks::min_mhz));
   c.push_back(
@@ -123,8 +121,11 @@ void append_conditions(std::vector<Column>& c) {
   c.push_back(
       {{"memory_clock_mhz", "MHz", kReal, "lowest memory clock that the driver reports (NVML)"},
        [](const Plan&, const Row& r) { return field(r.telemetry.memory_clock_mhz); }});
-  c.push_back({{"power_w", "W", kReal, "mean board power meanwhile (NVML)"},
-               [](const Plan&, const Row& r) { return field(r.telemetry.power_w); }});
+  c.push_back(
+      {{"power_w", "W", kReal,
+        "mean board power while the group was sampled (NVML); this and what else the driver "
+        "says is empty where that was shorter than the time between two readings"},
+       [](const Plan&, const Row& r) { return field(r.telemetry.power_w); }});
   c.push_back({{"temperature_c", "C", kReal, "highest temperature of the GPU meanwhile (NVML)"},
                [](const Plan&, const Row& r) { return field(r.telemetry.temperature_c); }});
   c.push_back({{"clock_reasons", "", kText,
@@ -134,6 +135,22 @@ void append_conditions(std::vector<Column>& c) {
                [](const Plan&, const Row& r) {
                  return text(fmt::format("{}", fmt::join(r.telemetry.clock_reasons, ";")));
                }});
+  const auto sustained = [](ColumnInfo info, auto get) {
+    return with({std::move(info),
+                 [get](const Plan&, const Row& r) {
+                   return r.time_us && r.sustained ? field(get(*r.sustained)) : Field{};
+                 }},
+                Presence::passed);
+  };
+  c.push_back(sustained({"sustained_time_us", "us", kReal,
+                         "median of a few samples after the group's launches had run back to back "
+                         "for burst_check_seconds; of groups near the power cap"},
+                        [](const Sustained& s) { return std::optional(s.time_us.median); }));
+  c.push_back(sustained(
+      {"sustained_sm_clock_mhz", "MHz", kReal, "SM clock over the second half of those launches"},
+      [](const Sustained& s) { return s.sm_clock_mhz; }));
+  c.push_back(sustained({"sustained_power_w", "W", kReal, "mean board power likewise (NVML)"},
+                        [](const Sustained& s) { return s.power_w; }));
   c.push_back(
       {{"cycles", "", kReal, "median time in cycles of that clock"}, [](const Plan&, const Row& r) {
          return r.time_us && r.clocks ? Field{r.time_us->median * r.clocks->median_mhz} : Field{};
@@ -228,6 +245,10 @@ void append_errors(std::vector<Column>& c) {
       verified({"error_over_allowed", "", kReal,
                 "largest error over the tolerance that verification allows; above 1 is incorrect"},
                [](const Verification& v) { return v.worst_over_allowed; }));
+  c.push_back(verified({"error_rms_over_allowed", "", kReal,
+                        "root-mean-square error over what verification allows it to be; above 1 is "
+                        "incorrect"},
+                       [](const Verification& v) { return v.rms.over_allowed(); }));
   c.push_back(with({{"key", "", kText,
                      "experiment/family/variant/parameters/mode, also the name of the NVTX range"},
                     [](const Plan&, const Row& r) { return Field{r.key}; }},

@@ -2,28 +2,14 @@
 // CSV, JSON, the terminal and the docs all read this list.
 #pragma once
 
-#include <functional>
-#include <string>
 #include <vector>
 
 #include "base/table.hpp"
 #include "plan/plan.hpp"
+#include "record/column.hpp"
 #include "record/row.hpp"
 
 namespace gpuexp {
-
-/// Which rows have a value in a column.
-enum class Presence {
-  some,    ///< those where the value is known
-  all,     ///< every row
-  passed,  ///< passed rows alone: what a row that did not pass must not claim
-};
-
-struct Column : ColumnInfo {
-  std::function<Field(const Plan&, const Row&)> get;
-  Presence presence = Presence::some;
-  std::vector<std::string> values = {};  ///< the only texts; empty: any
-};
 
 /// Columns of what each row's variant declares. Results without them, written by an older version,
 /// are given them by add_declarations().

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "family/counters.hpp"
-#include "record/columns.hpp"
+#include "record/column.hpp"
 
 namespace gpuexp {
 

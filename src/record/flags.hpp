@@ -39,19 +39,21 @@ inline constexpr Flag kUngated{
 inline constexpr Flag kClockLow{"clock_low", "the SM clock was below 95 % of its maximum",
                                 "compare the column cycles; see clock_reasons and power_w"};
 inline constexpr Flag kClockDrift{"clock_drift",
-                                  "the SM clock moved by over 2 % while samples were taken",
-                                  "--set measure.min_seconds=1 lets it settle"};
+                                  "the SM clock moved by over 2 % from the first half of its "
+                                  "samples to the second, and its times "
+                                  "with it",
+                                  "--set measure.sustain_seconds=1 lets it settle"};
+inline constexpr Flag kBurst{
+    "burst",
+    "a longer run differs by more than the interval: the power cap comes after these samples",
+    "see sustained_time_us; --set measure.sustain_seconds=1 measures what the cap leaves"};
 inline constexpr Flag kThrottled{"throttled", "the driver named a reason for lower clocks",
                                  "see clock_reasons; power and heat are the usual ones"};
-inline constexpr Flag kDiscarded{"discarded",
-                                 "samples at a clock a tenth below the others' were left out",
-                                 "leave the GPU to this run"};
-
 inline constexpr Flag kUncounted{"uncounted", "hardware counters were asked for and not read",
                                  "see the warning of the run; fewer counters need fewer replays"};
 
 inline constexpr std::array<Flag, 13> kFlags{
-    kOutputInL2, kFewSamples, kWideInterval, kOutliers,  kAboveLimit, kNearFloor,        kUngated,
-    kClockLow,   kClockDrift, kThrottled,    kDiscarded, kUncounted,  kOtherArchitecture};
+    kOutputInL2, kFewSamples, kWideInterval, kOutliers, kAboveLimit, kNearFloor,        kUngated,
+    kClockLow,   kClockDrift, kThrottled,    kBurst,    kUncounted,  kOtherArchitecture};
 
 }  // namespace gpuexp

@@ -2,10 +2,14 @@
 // taken.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "family/tolerance.hpp"
 
 namespace gpuexp {
 
@@ -20,6 +24,15 @@ struct Mismatch {
 
 inline constexpr std::size_t kMostMismatches = 1000;
 
+/// The root-mean-square error of one output.
+struct RmsError {
+  std::string buffer;
+  double got = 0;
+  double allowed = 0;
+
+  double over_allowed() const { return rms_over_allowed(got, allowed); }
+};
+
 struct Verification {
   std::int64_t checked = 0;  ///< elements compared, over all outputs
   std::int64_t wrong = 0;
@@ -29,13 +42,24 @@ struct Verification {
   std::string overrun;            ///< names a buffer whose guards were written; empty when none was
   std::string changed_input;      ///< names an input that was written to; empty when none was
   double worst_over_allowed = 0;  ///< largest |got - expected| / allowed; at most 1 when all pass
+  /// Of the output that comes nearest to what it is allowed, or exceeds it most.
+  RmsError rms;
   /// Root-mean-square error over the root-mean-square result, against the exact result of unrounded
   /// inputs.
   double error_rms_rel = 0;
   /// Largest absolute error over the root-mean-square result, likewise.
   double error_max_rel = 0;
 
-  bool passed() const { return wrong == 0 && overrun.empty() && changed_input.empty(); }
+  /// Whether the RMS error is within its bound; a NaN is not.
+  bool rms_passed() const { return rms.over_allowed() <= 1.0; }
+  bool passed() const {
+    return wrong == 0 && rms_passed() && overrun.empty() && changed_input.empty();
+  }
+  /// Keeps it where none before was worse; a NaN is the worst.
+  void add_rms(RmsError error) {
+    const double worst = rms.over_allowed();
+    if (!std::isnan(worst) && !(error.over_allowed() < worst)) rms = std::move(error);
+  }
 };
 
 /// How the samples of one variant are taken on one problem in one mode.
@@ -46,6 +70,12 @@ struct SampleTraits {
   bool gated = false;              ///< the GPU waited until events and launches were queued
   /// What each sample costs the GPU besides the launches that it times: a flush, a priming launch.
   double preparation_us = 0;
+};
+
+/// The SM clock over a stretch of time.
+struct ClockReading {
+  double mhz = 0;   ///< mean
+  double load = 0;  ///< share of the stretch in which the GPU ran what it was given
 };
 
 /// One timed launch, or the mean of those in one replay.

@@ -1,4 +1,5 @@
-// Columns of what is known of a cell before it runs, and of what its time makes of that.
+#include "record/prediction_columns.hpp"
+
 #include <cmath>
 
 #include "family/counters.hpp"

@@ -34,11 +34,21 @@ inline constexpr std::array kStopReasons{StopReason::none, StopReason::converged
                                          StopReason::interrupted};
 std::string_view name_of(StopReason reason);
 
-/// The SM clock over the stretches in which a group's rounds were taken.
+/// The SM clock under a row's own samples.
 struct Clocks {
   double median_mhz;
   double min_mhz;
   double max_mhz;
+  /// Median of the second half of the samples over that of the first; empty where either half has
+  /// no reading.
+  std::optional<double> second_half_over_first;
+};
+
+/// What a row came to after its group's launches had run back to back for a while.
+struct Sustained {
+  Statistics time_us;  ///< of a few samples then
+  std::optional<double> sm_clock_mhz;
+  std::optional<double> power_w;
 };
 
 struct Row {
@@ -58,8 +68,8 @@ struct Row {
   std::optional<double> floor_us;          ///< median of an empty kernel in the same mode
   std::optional<Clocks> clocks;            ///< while the samples were taken
   Telemetry telemetry;                     ///< likewise
+  std::optional<Sustained> sustained;      ///< of a group that nears the power cap
   std::optional<LaunchCounts> counts;      ///< hardware counters of one launch after timing
-  int discarded_samples = 0;               ///< taken while the clock was low, and left out
   std::vector<std::string> flags;          ///< what a reader should know before trusting the number
 };
 

@@ -3,6 +3,7 @@
 #include "base/json.hpp"
 #include "base/json_reader.hpp"
 #include "base/json_text.hpp"
+#include "render/explanation_text.hpp"
 
 namespace gpuexp {
 

@@ -1,4 +1,4 @@
-// Explanations in words.
+#include "render/explanation_text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "analysis/explanation.hpp"
 #include "analysis/phrases.hpp"
 #include "base/text.hpp"
 #include "family/counters.hpp"
@@ -18,85 +17,27 @@ namespace {
 
 constexpr int kDigits = 3;
 
-enum class Form { count, bytes, sectors, quotient, percent };
-
-// What stands behind a counter's value: "32 sectors per load request".
-struct Words {
-  std::string_view counter;
-  Form form;
-  std::string_view phrase;
-};
-
-constexpr std::array kWords{
-    Words{"dram_read_bytes", Form::bytes, "read from DRAM"},
-    Words{"dram_write_bytes", Form::bytes, "written to DRAM"},
-    Words{"l2_sectors", Form::sectors, "through L2"},
-    Words{"l2_hit_pct", Form::percent, "found in L2"},
-    Words{"l1_hit_pct", Form::percent, "found in L1"},
-    Words{"global_load_requests", Form::count, "global load requests"},
-    Words{"global_load_sectors", Form::count, "sectors loaded"},
-    Words{"global_load_sectors_per_request", Form::quotient, "sectors per load request"},
-    Words{"global_store_requests", Form::count, "global store requests"},
-    Words{"global_store_sectors", Form::count, "sectors stored"},
-    Words{"global_store_sectors_per_request", Form::quotient, "sectors per store request"},
-    Words{"l1_wavefronts", Form::count, "L1 data-stage wavefronts"},
-    Words{"l1_tag_turns", Form::count, "L1 tag-stage wavefronts"},
-    Words{"shared_load_wavefronts", Form::count, "wavefronts of shared loads"},
-    Words{"shared_store_wavefronts", Form::count, "wavefronts of shared stores"},
-    Words{"shared_bank_conflicts", Form::count, "bank conflicts"},
-    Words{"warp_instructions", Form::count, "warp instructions"},
-    Words{"active_lanes_per_instruction", Form::quotient, "active lanes per instruction"},
-    Words{"predicated_lanes_per_instruction", Form::quotient, "lanes with effect per instruction"},
-    Words{"branch_instructions", Form::count, "branches"},
-    Words{"fma_instructions", Form::count, "instructions of the FMA pipes"},
-    Words{"alu_instructions", Form::count, "instructions of the ALU pipe"},
-    Words{"fp64_instructions", Form::count, "instructions of the fp64 pipe"},
-    Words{"xu_instructions", Form::count, "instructions of the transcendental unit"},
-    Words{"lsu_instructions", Form::count, "instructions of the load-store unit"},
-    Words{"issue_active_pct", Form::percent, "of issue slots used"},
-    Words{"tensor_instructions", Form::count, "tensor instructions"},
-    Words{"tensor_active_pct", Form::percent, "of the tensor pipe busy"},
-    Words{"active_warps_per_sm", Form::quotient, "warps per SM"},
-    Words{"eligible_warps_per_scheduler", Form::quotient, "eligible warps per scheduler"},
-    Words{"sm_active_pct", Form::percent, "of the SMs' cycles with a warp"},
-    Words{"stalled_long_scoreboard", Form::quotient, "warps waiting for L1, L2 or DRAM"},
-    Words{"stalled_short_scoreboard", Form::quotient,
-          "warps waiting for shared memory or a special function"},
-    Words{"stalled_barrier", Form::quotient, "warps waiting at a barrier"},
-    Words{"stalled_math_pipe", Form::quotient, "warps waiting for an arithmetic pipe"},
-    Words{"stalled_lg_throttle", Form::quotient, "warps waiting for the queue of global accesses"},
-    Words{"stalled_mio_throttle", Form::quotient, "warps waiting for the queue of shared accesses"},
-    Words{"stalled_no_instruction", Form::quotient, "warps waiting for an instruction"},
-};
-static_assert(kWords.size() == kCounters.size(), "every counter has words");
-
 // A counter that only a later version knows goes by its id.
-Words words_for(std::string_view counter) {
-  const auto* found = std::find_if(kWords.begin(), kWords.end(),
-                                   [&](const Words& w) { return w.counter == counter; });
-  return found == kWords.end() ? Words{counter, Form::count, counter} : *found;
+Counter counter_named(std::string_view id) {
+  const Counter* known = find_counter(id);
+  return known ? *known : Counter{id, "", "", "", id, ""};
 }
 
-std::string value_phrase(Form form, double value) {
-  constexpr double kSectorBytes = 32;
-  switch (form) {
-    case Form::count: return quantity_phrase(value, "");
-    case Form::bytes: return quantity_phrase(value, "B");
-    case Form::sectors: return quantity_phrase(kSectorBytes * value, "B");
-    case Form::quotient: return significant(value, kDigits);
-    case Form::percent: return percent_phrase(value) + " %";
-  }
-  return "";
+std::string value_phrase(const Counter& counter, double value) {
+  if (counter.bytes_each > 0) return quantity_phrase(counter.bytes_each * value, "B");
+  if (counter.unit == "%") return percent_phrase(value) + " %";
+  if (!counter.denominator.empty()) return significant(value, kDigits);
+  return quantity_phrase(value, counter.unit);
 }
 
-std::string value_or_none(Form form, double value, const char* none) {
-  return value == 0 ? none : value_phrase(form, value);
+std::string value_or_none(const Counter& counter, double value, const char* none) {
+  return value == 0 ? none : value_phrase(counter, value);
 }
 
 // "4 sectors per load request"
 std::string kept_phrase(const CounterChange& kept) {
-  const Words words = words_for(kept.counter);
-  return fmt::format("{} {}", value_or_none(words.form, kept.to, "no"), words.phrase);
+  const Counter counter = counter_named(kept.counter);
+  return fmt::format("{} {}", value_or_none(counter, kept.to, "no"), counter.phrase);
 }
 
 // ---- what the amounts take
@@ -373,14 +314,15 @@ std::string not_seen_sentence(const Explanation& e) {
 }  // namespace
 
 std::string counter_phrase(std::string_view counter, double value) {
-  const Form form = words_for(counter).form;
-  return value_phrase(form == Form::sectors ? Form::count : form, value);
+  Counter counted = counter_named(counter);
+  counted.bytes_each = 0;
+  return value_phrase(counted, value);
 }
 
 std::string change_phrase(const CounterChange& change) {
-  const Words words = words_for(change.counter);
-  return fmt::format("{} {} instead of {}", value_or_none(words.form, change.to, "no"),
-                     words.phrase, value_or_none(words.form, change.from, "none"));
+  const Counter counter = counter_named(change.counter);
+  return fmt::format("{} {} instead of {}", value_or_none(counter, change.to, "no"), counter.phrase,
+                     value_or_none(counter, change.from, "none"));
 }
 
 std::string text_of(const ExperimentResults& experiment, const Explanation& e) {

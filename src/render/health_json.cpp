@@ -1,9 +1,10 @@
+#include "render/health_json.hpp"
+
 #include <map>
 
 #include "base/json.hpp"
 #include "base/json_reader.hpp"
 #include "base/json_text.hpp"
-#include "render/health_text.hpp"
 
 namespace gpuexp {
 

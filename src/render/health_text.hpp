@@ -1,15 +1,13 @@
-// What `info --check` found, for people and for programs.
+// What `info --check` found, for people.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "analysis/health.hpp"
+#include "analysis/figure_health.hpp"
 
 namespace gpuexp {
-
-inline constexpr int kHealthSchemaVersion = 1;
 
 /// All that one check found.
 struct HealthReport {
@@ -39,12 +37,5 @@ std::string cure_of(const HealthReport& report, const Finding& finding);
 /// Tables of state and figures, what is off with its cost and cure, and the verdict in a last line.
 /// UTF-8; paragraphs end at `width` columns, and nowhere for 0.
 std::string health_text(const HealthReport& report, std::size_t width);
-
-///   { "schema_version": 1, "device", "uuid", "device_spec", "source", "utc", "git_commit",
-///     "verdict": "healthy", "off" or "unjudged", "counts": {"pass", "note", "unknown", "off"},
-///     "state": [ {"topic", "verdict", "found", "expected", "cost", "cure"}, … ],
-///     "figures": [ {"ceiling", "unit", "value", "low", "high", "from", "band": {…}, …}, … ],
-///     "readings": {"before": {…}, "after": {…}} }
-std::string to_json(const HealthReport& report);
 
 }  // namespace gpuexp

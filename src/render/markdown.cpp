@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "render/page.hpp"
+
 namespace gpuexp {
 
 namespace {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "render/view.hpp"
+#include "results/report.hpp"
 
 namespace gpuexp {
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/text.hpp"
-#include "render/view.hpp"
+#include "render/page.hpp"
 
 namespace gpuexp {
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "render/view.hpp"
+#include "results/report.hpp"
 
 namespace gpuexp {
 

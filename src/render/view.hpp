@@ -1,13 +1,9 @@
-// What people see of an experiment, before it is laid out for a terminal or for Markdown.
+// What people see of results, before it is laid out for a terminal or for Markdown.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "analysis/least_times.hpp"
-#include "results/report.hpp"
-#include "results/results.hpp"
 
 namespace gpuexp {
 
@@ -44,24 +40,11 @@ struct ExperimentView {
   std::vector<std::string> explanations;
 };
 
-std::vector<ExperimentView> views_of(const Table& table, const ExplanationBasis& basis = {});
-
-/// The view without its table: what explanations stand under.
-ExperimentView heading_of(const ExperimentResults& experiment);
-
-/// "gpuexp 0.1.0", "NVIDIA H200", "driver 580.65.06", …: those that are known.
-std::vector<std::string> provenance_facts(const Provenance& provenance);
-
 /// Everything that people see of results.
 struct Page {
   std::vector<std::string> head;  ///< paragraphs before the experiments: where the numbers are from
   std::vector<ExperimentView> experiments;
   std::string summary;  ///< the last line
 };
-
-Page page_of(const Report& report);
-
-/// "12 rows: 10 passed, 2 skipped"; says so when the run was interrupted.
-std::string summary_of(const Report& report);
 
 }  // namespace gpuexp

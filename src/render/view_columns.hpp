@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "render/view.hpp"
+#include "results/results.hpp"
 
 namespace gpuexp {
 

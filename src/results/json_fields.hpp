@@ -1,10 +1,12 @@
-// The members of a report's provenance, each named once for the writer and the reader of JSON and
-// for its schema.
+// What the writer and the reader of a report's JSON and its schema share: the version, and the
+// members of its provenance, each named once.
 #pragma once
 
 #include <string_view>
 
 namespace gpuexp {
+
+inline constexpr int kReportSchemaVersion = 1;
 
 /// Member of a row that holds its raw samples; no column may be called so.
 inline constexpr std::string_view kSamplesMember = "samples_us";

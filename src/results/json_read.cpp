@@ -1,3 +1,5 @@
+#include "results/json_read.hpp"
+
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -13,7 +15,6 @@
 #include "base/output.hpp"
 #include "results/json_fields.hpp"
 #include "results/json_values.hpp"
-#include "results/results_json.hpp"
 
 namespace gpuexp {
 

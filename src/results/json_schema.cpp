@@ -1,10 +1,12 @@
 // The JSON Schema of reports, for people who read them with other programs: made from the columns
 // and the provenance members that the writer writes, so that it cannot say anything else.
+#include "results/json_schema.hpp"
+
 #include "base/json.hpp"
 #include "base/json_schema_parts.hpp"
 #include "record/columns.hpp"
 #include "results/json_fields.hpp"
-#include "results/results_json.hpp"
+#include "results/report.hpp"
 
 namespace gpuexp {
 

@@ -1,3 +1,5 @@
+#include "results/json_write.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -8,7 +10,6 @@
 #include "base/json_text.hpp"
 #include "base/output.hpp"
 #include "results/json_fields.hpp"
-#include "results/results_json.hpp"
 
 namespace gpuexp {
 

@@ -1,3 +1,5 @@
+#include "results/run_log_read.hpp"
+
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -6,9 +8,8 @@
 
 #include "base/output.hpp"
 #include "record/row.hpp"
+#include "results/json_read.hpp"
 #include "results/json_values.hpp"
-#include "results/results_json.hpp"
-#include "results/run_log.hpp"
 #include "stats/statistics.hpp"
 
 namespace gpuexp {

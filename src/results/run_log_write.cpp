@@ -1,3 +1,5 @@
+#include "results/run_log_write.hpp"
+
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -11,8 +13,7 @@
 #include "base/json.hpp"
 #include "base/json_text.hpp"
 #include "base/output.hpp"
-#include "results/results_json.hpp"
-#include "results/run_log.hpp"
+#include "results/json_write.hpp"
 
 namespace gpuexp {
 
@@ -112,12 +113,12 @@ void RunLogWriter::sample(std::size_t cell, int round, double time_us,
   append(fmt::format("[{},{},{}{}]", cell, round, time_us, clock));
 }
 
-void RunLogWriter::discard(const std::vector<std::size_t>& cells, int first_round, int last_round) {
-  append(line_of(Json{{"discard", cells}, {"rounds", {first_round, last_round}}}));
+void RunLogWriter::clock(std::size_t cell, int first_round, int last_round, double mhz) {
+  append(line_of(Json{{"clock", cell}, {"mhz", mhz}, {"rounds", {first_round, last_round}}}));
 }
 
-void RunLogWriter::clock(std::size_t cell, double mhz) {
-  append(line_of(Json{{"clock", cell}, {"mhz", mhz}}));
+void RunLogWriter::sustained(std::size_t cell, const std::vector<double>& samples_us) {
+  append(line_of(Json{{"sustained", cell}, {"samples_us", samples_us}}));
 }
 
 void RunLogWriter::row(std::size_t cell, const std::vector<Field>& fields) {

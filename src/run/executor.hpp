@@ -59,13 +59,20 @@ class Executor {
   virtual void sample(const std::vector<const Variant*>& sequence, Mode mode,
                       const SampleTaken& taken) = 0;
 
+  /// Launches the variants of the sequence over and over, back to back and untimed, for so many
+  /// seconds and until the round in flight has ended; all of them are warmed up.
+  virtual void sustain(const std::vector<const Variant*>& sequence, Mode mode, double seconds) = 0;
+
   /// Times of a kernel that does nothing, taken as sample() takes them: what a launch itself costs
   /// between the two events.
   virtual std::vector<double> sample_floor(Mode mode, int samples) = 0;
 
-  /// Mean SM clock since the last call, in MHz, read on the SM itself; empty at the first call
-  /// after the device was taken. Waits until the interval is long enough to be read to 0.1 %.
-  virtual std::optional<double> sm_clock_mhz() = 0;
+  /// The next reading of the clock covers what comes from here on.
+  virtual void start_clock() = 0;
+
+  /// The SM clock since the last reading, read on the SMs themselves. Empty where that is too short
+  /// to be read to 0.1 %; the next reading then covers it as well.
+  virtual std::optional<ClockReading> sm_clock() = 0;
 
   /// The variant's measured metrics, read from what its last launch wrote.
   virtual MetricValues measured_metrics(const Variant& variant) = 0;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "run/burst_check.hpp"
 #include "run/rounds.hpp"
 
 namespace gpuexp {
@@ -14,6 +15,10 @@ namespace {
 std::string describe(const Verification& v) {
   if (!v.overrun.empty()) return fmt::format("wrote outside of buffer '{}'", v.overrun);
   if (!v.changed_input.empty()) return fmt::format("wrote into input '{}'", v.changed_input);
+  const std::string rms =
+      fmt::format("the root-mean-square error of '{}' is {:.3g}, allowed {:.3g}", v.rms.buffer,
+                  v.rms.got, v.rms.allowed);
+  if (v.wrong == 0) return "each element is within its tolerance, but " + rms;
   constexpr std::size_t kShown = 3;
   std::string text = fmt::format("{} of {} elements are wrong", v.wrong, v.checked);
   for (std::size_t i = 0; i < std::min(kShown, v.first_wrong.size()); ++i) {
@@ -21,7 +26,7 @@ std::string describe(const Verification& v) {
     text += fmt::format("{} {}[{}]: expected {:.9g}, got {:.9g}, allowed ±{:.3g}",
                         i == 0 ? "; first" : ";", m.buffer, m.index, m.expected, m.got, m.allowed);
   }
-  return text;
+  return v.rms_passed() ? text : text + "; " + rms;
 }
 
 Status status_of(DeviceFault fault) {
@@ -33,12 +38,6 @@ Status status_of(DeviceFault fault) {
     case DeviceFault::killed: break;
   }
   return Status::failed;
-}
-
-std::optional<Clocks> clocks_of(const std::vector<double>& mhz) {
-  if (mhz.empty()) return std::nullopt;
-  const Statistics s = summarize(mhz, 0);
-  return Clocks{s.median, s.min, s.max};
 }
 
 /// Two nested ranges, the row's key and the phase, that move from cell to cell.
@@ -80,10 +79,10 @@ void GroupRun::run() {
     }
   }
   if (session_.options().kind == RunKind::verify || group_.mode == Mode::profile) return;
-  const double start_s = session_.now_s();
+  since_s_ = session_.now_s();
   sample();
   if (session_.options().telemetry)
-    telemetry_ = session_.options().telemetry(start_s, session_.now_s());
+    telemetry_ = session_.options().telemetry(since_s_, session_.now_s());
   // Backwards: the references of what the last variant writes are at hand.
   for (auto turn = turns_.rbegin(); turn != turns_.rend(); ++turn)
     verify_again(*turn);
@@ -247,15 +246,19 @@ void GroupRun::take(const std::vector<Turn*>& turns) {
   const int first_round = round_;
   round_ += rounds;
   for (Turn* turn : turns)
-    turn->kept = turn->row->samples_us.size();
+    turn->before = turn->row->samples_us.size();
   std::size_t taken = 0;
   try {
-    start_clock();
+    if (std::exchange(sustained_epoch_, session_.epoch()) != session_.epoch()) {
+      sustain(turns);
+      if (first_round == 0) since_s_ = session_.now_s();
+    }
+    start_clock(first_round);
     const double start_s = session_.now_s();
     session_.timed(&RunTimes::sample,
                    [&] { sample_in_turn(sequence, first_round, turns.size(), taken); });
     round_s_ = (session_.now_s() - start_s) / rounds;
-    judge_clock(turns, first_round, read_clock());
+    read_clock();
   } catch (const DeviceError& error) {
     fail(*sequence[std::min(taken, sequence.size() - 1)], error);
   }
@@ -268,10 +271,12 @@ void GroupRun::take(const std::vector<Turn*>& turns) {
 void GroupRun::judge(Turn& turn) {
   Row& row = *turn.row;
   const std::size_t count = row.samples_us.size();
-  if (is_look(settings(), turn.kept, count) && turn.elapsed_s >= settings().min_seconds &&
+  if (is_look(settings(), turn.before, count) && turn.elapsed_s >= settings().min_seconds &&
       settings().target_relative_ci > 0) {
-    const bool converged = is_converged(summarize(row.samples_us, quantum_us(turn)),
-                                        settings().target_relative_ci, quantum_us(turn));
+    const Statistics statistics = summarize(row.samples_us, quantum_us(turn));
+    const bool converged =
+        is_converged(statistics, settings().target_relative_ci, quantum_us(turn)) &&
+        is_fine(turn, statistics);
     row.stop_reason = converged ? StopReason::converged : StopReason::none;
   }
   const StopReason cap = cap_reached(settings(), count, turn.elapsed_s);
@@ -279,17 +284,60 @@ void GroupRun::judge(Turn& turn) {
   if (row.stop_reason == StopReason::none) row.stop_reason = cap;
 }
 
-// The executor's next reading is to cover the rounds alone.
-void GroupRun::start_clock() {
+/// Whether what has reached its target may end: an interval within one tick of the timer gets no
+/// narrower, and precision beyond the target is worth a limited time.
+bool GroupRun::is_fine(const Turn& turn, const Statistics& statistics) const {
+  constexpr double kHalfTick = 0.501;  // a tick is known to the rounding of its differences
+  return elapsed_s() >= settings().fine_seconds ||
+         is_converged(statistics, settings().fine_relative_ci, kHalfTick * quantum_us(turn));
+}
+
+double GroupRun::elapsed_s() const {
+  double seconds = 0;
+  for (const Turn& turn : turns_)
+    seconds += turn.elapsed_s;
+  return seconds;
+}
+
+// Before the first samples on what is set up, in the order of the group.
+void GroupRun::sustain(const std::vector<Turn*>& turns) {
+  std::vector<const Variant*> variants;
+  for (const Turn* turn : turns)
+    variants.push_back(&variant(*turn));
+  try {
+    run_back_to_back(session_, variants, group_.mode, settings().sustain_seconds);
+  } catch (const DeviceError& error) {
+    // The cell that ends by it may not be the one whose launch it was.
+    throw DeviceError(fmt::format("while the group's launches ran back to back: {}", error.what()),
+                      error.fault());
+  }
+}
+
+// The first reading is to cover the rounds alone.
+void GroupRun::start_clock(int round) {
   if (clock_epoch_ == session_.epoch()) return;
-  read_clock();
+  session_.timed(&RunTimes::clock, [&] { session_.executor().start_clock(); });
+  for (Turn& turn : turns_)
+    turn.unread = turn.row->samples_us.size();
+  unread_round_ = round;
   clock_epoch_ = session_.epoch();
 }
 
-std::optional<double> GroupRun::read_clock() {
-  std::optional<double> mhz;
-  session_.timed(&RunTimes::clock, [&] { mhz = session_.executor().sm_clock_mhz(); });
-  return mhz;
+/// Gives the samples since the last reading their clock. Those of a stretch that is too short wait
+/// for the next one, which covers it as well.
+void GroupRun::read_clock() {
+  std::optional<ClockReading> reading;
+  session_.timed(&RunTimes::clock, [&] { reading = session_.executor().sm_clock(); });
+  if (!reading) return;
+  const bool counts = covers_load(*reading);
+  for (Turn& turn : turns_) {
+    for (; turn.unread < turn.clocks_mhz.size(); ++turn.unread) {
+      auto& mhz = turn.clocks_mhz[turn.unread];
+      if (!mhz && counts) mhz = reading->mhz;
+    }
+  }
+  const int first_round = std::exchange(unread_round_, round_);
+  if (counts) session_.observer().clock_read(group_, first_round, round_ - 1, reading->mhz);
 }
 
 /// `taken` counts the samples, also when one of them throws.
@@ -323,28 +371,6 @@ void GroupRun::sample_in_turn(const std::vector<Turn*>& sequence, int first_roun
   });
 }
 
-/// Rounds taken while the clock was far below what it was in others are left out, a few times; if
-/// it stays low they count, and the row says so.
-void GroupRun::judge_clock(const std::vector<Turn*>& turns, int first_round,
-                           std::optional<double> mhz) {
-  if (!mhz) return;
-  session_.observer().clock_read(group_, *mhz);
-  constexpr double kFarBelow = 0.9;
-  constexpr int kMostDiscards = 3;
-  const auto usual = clocks_of(clocks_mhz_);
-  if (usual && *mhz < kFarBelow * usual->median_mhz && discards_ < kMostDiscards) {
-    ++discards_;
-    for (Turn* turn : turns) {
-      turn->row->discarded_samples += static_cast<int>(turn->row->samples_us.size() - turn->kept);
-      turn->row->samples_us.resize(turn->kept);
-      turn->clocks_mhz.resize(turn->kept);
-    }
-    session_.observer().rounds_discarded(group_, first_round, round_ - 1);
-    return;
-  }
-  clocks_mhz_.push_back(*mhz);
-}
-
 void GroupRun::verify_again(Turn& turn) {
   if (turn.ended) return;
   Row& row = *turn.row;
@@ -353,11 +379,7 @@ void GroupRun::verify_again(Turn& turn) {
     end(turn, Status::not_run, reason);
     return;
   }
-  std::vector<double> own_mhz;
-  for (const auto& mhz : turn.clocks_mhz) {
-    if (mhz) own_mhz.push_back(*mhz);
-  }
-  row.clocks = clocks_of(own_mhz.empty() ? clocks_mhz_ : own_mhz);
+  row.clocks = clocks_of(turn.clocks_mhz);
   row.telemetry = telemetry_;
   row.floor_us = session_.floor_us(group_.mode);
   // After a loss nothing is captured, and a replay needs what was.

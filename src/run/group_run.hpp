@@ -7,6 +7,7 @@
 
 #include "plan/plan.hpp"
 #include "record/row.hpp"
+#include "run/sample_clocks.hpp"
 #include "run/session.hpp"
 
 namespace gpuexp {
@@ -27,9 +28,9 @@ class GroupRun {
     bool capped = false;   ///< it has had all the samples or time that it may have
     int warm_epoch = -1;   ///< Session::epoch() at its warm-up
     double elapsed_s = 0;  ///< of its samples, flushes included
-    /// During each of its samples; empty for one that is short or of an earlier run.
-    std::vector<std::optional<double>> clocks_mhz = {};
-    std::size_t kept = 0;  ///< samples before the rounds in flight
+    SampleClocks clocks_mhz = {};
+    std::size_t unread = 0;  ///< its first sample that the next reading of the clock covers
+    std::size_t before = 0;  ///< samples before the rounds in flight
   };
 
   const Variant& variant(const Turn& turn) const { return *turn.row->cell->variant; }
@@ -50,11 +51,13 @@ class GroupRun {
   std::vector<Turn*> next_rounds(const std::vector<Turn*>& turns);
   void take(const std::vector<Turn*>& turns);
   void judge(Turn& turn);
-  void start_clock();
-  std::optional<double> read_clock();
+  bool is_fine(const Turn& turn, const Statistics& statistics) const;
+  double elapsed_s() const;
+  void start_clock(int round);
+  void read_clock();
   void sample_in_turn(const std::vector<Turn*>& sequence, int first_round, std::size_t per_round,
                       std::size_t& taken);
-  void judge_clock(const std::vector<Turn*>& turns, int first_round, std::optional<double> mhz);
+  void sustain(const std::vector<Turn*>& turns);
   void verify_again(Turn& turn);
 
   Session& session_;
@@ -62,12 +65,13 @@ class GroupRun {
   std::size_t index_;
   const Experiment& experiment_;
   std::vector<Turn> turns_;
-  int round_ = 0;       ///< rounds taken
-  double round_s_ = 0;  ///< what the last one took; 0 before the first
-  std::vector<double> clocks_mhz_;
-  int clock_epoch_ = -1;  ///< Session::epoch() when the clock was last read
-  int discards_ = 0;
-  Telemetry telemetry_;  ///< over the rounds
+  int round_ = 0;             ///< rounds taken
+  double round_s_ = 0;        ///< what the last one took; 0 before the first
+  int unread_round_ = 0;      ///< the first that the next reading of the clock covers
+  int clock_epoch_ = -1;      ///< Session::epoch() when the clock was last started
+  int sustained_epoch_ = -1;  ///< Session::epoch() when the launches last ran back to back
+  double since_s_ = 0;        ///< when the first rounds began
+  Telemetry telemetry_;       ///< over the rounds
 };
 
 }  // namespace gpuexp

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "run/sample_clocks.hpp"
+
 namespace gpuexp {
 
 namespace {
@@ -41,7 +43,7 @@ double limit_seconds(const Prediction& cell) {
 }  // namespace
 
 RunEstimate::RunEstimate(const Plan& plan, const KernelResources& resources, RunKind kind)
-    : kind_(kind) {
+    : kind_(kind), highest_mhz_(plan.device.sm_clock_max_mhz) {
   const void* referenced = nullptr;
   for (const Group& group : plan.groups) {
     const Experiment& experiment = plan.experiment(group);
@@ -54,6 +56,7 @@ RunEstimate::RunEstimate(const Plan& plan, const KernelResources& resources, Run
       e.is_counted = !experiment.counters.empty();
       if (prediction) e.stage = Stage::ahead;
       if (prediction) {
+        e.opens_group = &cell == &group.cells.front();
         e.limit_s = limit_seconds(*prediction);
         // Groups that share a problem share its references.
         if (referenced != group.problem.get())
@@ -82,12 +85,15 @@ double RunEstimate::cell_s(std::size_t cell) const {
   const double sampling_s =
       std::clamp(sample_s * m.min_samples, std::min(m.min_seconds, m.max_seconds), m.max_seconds);
   constexpr int kVerifications = 2;
-  const double timing_s = outside_s + sampling_s + launch_s * (m.warmup_launches + kVerifications);
+  const double timing_s = outside_s + (e.opens_group ? m.sustain_seconds : 0.0) + sampling_s +
+                          launch_s * (m.warmup_launches + kVerifications);
   // Replays for what a GPU cannot count at once, and the profiler's own time.
   constexpr double kPasses = 8;
   constexpr double kCountingSeconds = 0.1;
   const double counting_s = e.is_counted ? kCountingSeconds + kPasses * sample_s : 0.0;
-  return (e.stage == Stage::ahead ? timing_s : 0.0) + counting_s;
+  const double check_s =
+      e.opens_group && near_cap_.count(e.variant) > 0 ? m.burst_check_seconds : 0.0;
+  return (e.stage == Stage::ahead ? timing_s : 0.0) + check_s + counting_s;
 }
 
 double RunEstimate::left_s() const {
@@ -101,6 +107,7 @@ void RunEstimate::timed(const Row& row) {
   CellEstimate& e = cells_[row.cell->index];
   if (row.time_us && e.limit_s > 0)
     limit_shares_[e.variant] = 1e-6 * row.time_us->median / e.limit_s;
+  if (nears_power_cap(row.telemetry, row.clocks, highest_mhz_)) near_cap_.insert(e.variant);
   e.stage = Stage::timed;
 }
 

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "plan/plan.hpp"
@@ -38,12 +39,15 @@ class RunEstimate {
     bool is_counted = false;  ///< hardware counters are read
     double limit_s = 0;       ///< of a grid that fills the GPU as this one does; 0 without a limit
     double reference_s = 0;
+    bool opens_group = false;  ///< what is done once per group is counted with this cell
     Stage stage = Stage::done;
   };
 
   RunKind kind_;
+  double highest_mhz_;                             ///< of the device
   std::vector<CellEstimate> cells_;                ///< by Cell::index
   std::map<const Variant*, double> limit_shares_;  ///< time over limit of what has run
+  std::set<const Variant*> near_cap_;              ///< whose groups are checked for a burst
 };
 
 }  // namespace gpuexp

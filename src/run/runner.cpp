@@ -1,37 +1,17 @@
 #include "run/runner.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include <fmt/format.h>
 
 #include "base/steady_clock.hpp"
 #include "record/flags.hpp"
+#include "run/burst_check.hpp"
 #include "run/group_run.hpp"
+#include "run/sample_clocks.hpp"
 
 namespace gpuexp {
-
-std::string_view name_of(Status status) {
-  switch (status) {
-    case Status::passed: return "passed";
-    case Status::incorrect: return "incorrect";
-    case Status::failed: return "failed";
-    case Status::skipped: return "skipped";
-    case Status::timeout: return "timeout";
-    case Status::not_run: return "not_run";
-  }
-  return "unknown";
-}
-
-std::string_view name_of(StopReason reason) {
-  switch (reason) {
-    case StopReason::none: return "";
-    case StopReason::converged: return "converged";
-    case StopReason::max_samples: return "max_samples";
-    case StopReason::max_seconds: return "max_seconds";
-    case StopReason::interrupted: return "interrupted";
-  }
-  return "unknown";
-}
 
 namespace {
 
@@ -51,6 +31,7 @@ class Runner {
       if (options_.kind == RunKind::measure) measure_floors();
       for (std::size_t i = 0; i < plan_.groups.size(); ++i)
         run_group(i);
+      check_bursts();
       count_rows();
     });
     observer_.run_ended(session_.times());
@@ -87,12 +68,28 @@ class Runner {
       refer_to_baseline(plan_.experiment(group), rows, row);
       add_flags(row);
     }
+    const bool is_checked =
+        wants_burst_check(plan_.experiment(group).measure, rows, plan_.device.sm_clock_max_mhz);
+    if (is_checked) checks_.push_back({index, first, rows.size()});
     std::move(rows.begin(), rows.end(), std::back_inserter(rows_));
     for (std::size_t i = first; i < rows_.size(); ++i) {
-      if (is_counted(rows_[i])) {
+      if (is_counted(rows_[i]) || (is_checked && rows_[i].time_us)) {
         observer_.row_timed(rows_[i]);
       } else {
         observer_.row_finished(rows_[i]);
+      }
+    }
+  }
+
+  // After all timing: what follows half a second of full power would start at a lower clock.
+  void check_bursts() {
+    for (const BurstCheck& check : checks_) {
+      const std::span rows(rows_.data() + check.first, check.count);
+      check_burst(session_, plan_, check.group, rows);
+      for (Row& row : rows) {
+        if (!row.time_us) continue;
+        if (is_burst(row)) row.flags.emplace_back(kBurst.id);
+        if (!is_counted(row)) observer_.row_finished(row);
       }
     }
   }
@@ -202,15 +199,10 @@ class Runner {
     constexpr double kFloorsApart = 3.0;
     flag_if(row.floor_us && median_us < kFloorsApart * *row.floor_us, kNearFloor);
     flag_if(row.traits && !row.traits->gated, kUngated);
-    flag_if(row.discarded_samples > 0, kDiscarded);
     flag_if(!row.telemetry.clock_reasons.empty(), kThrottled);
     if (!row.clocks) return;
-    // A GPU under a light load runs at its highest clock; these are margins for reading it.
-    constexpr double kLow = 0.95;
-    constexpr double kDrift = 0.02;
-    flag_if(row.clocks->median_mhz < kLow * plan_.device.sm_clock_max_mhz, kClockLow);
-    flag_if(row.clocks->max_mhz - row.clocks->min_mhz > kDrift * row.clocks->median_mhz,
-            kClockDrift);
+    flag_if(row.clocks->median_mhz < kLowClock * plan_.device.sm_clock_max_mhz, kClockLow);
+    flag_if(drifted_with_clock(row.samples_us, *row.clocks), kClockDrift);
   }
 
   const Plan& plan_;
@@ -219,6 +211,13 @@ class Runner {
   const RunOptions& options_;
   Session session_;
   std::vector<Row> rows_;
+  /// A group whose rows wait for what a longer run would come to.
+  struct BurstCheck {
+    std::size_t group;
+    std::size_t first;  ///< of rows_
+    std::size_t count;
+  };
+  std::vector<BurstCheck> checks_;
 };
 
 }  // namespace

@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "run/executor.hpp"
-#include "run/runner.hpp"
+#include "run/run_observer.hpp"
+#include "run/run_options.hpp"
 
 namespace gpuexp {
 

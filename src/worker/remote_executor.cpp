@@ -19,6 +19,13 @@ constexpr double kReferenceLaunches = 40.0;
 // Contexts take seconds on machines with many GPUs.
 constexpr double kGreetingTimeoutS = 60.0;
 
+std::vector<std::string> ids_of(const std::vector<const Variant*>& sequence) {
+  std::vector<std::string> ids;
+  for (const Variant* variant : sequence)
+    ids.push_back(variant->id);
+  return ids;
+}
+
 }  // namespace
 
 /// One request and its answer.
@@ -160,16 +167,24 @@ SampleTraits RemoteExecutor::warm_up(const Variant& variant, Mode mode, int laun
 
 void RemoteExecutor::sample(const std::vector<const Variant*>& sequence, Mode mode,
                             const SampleTaken& taken) {
-  std::vector<std::string> ids;
-  for (const Variant* variant : sequence)
-    ids.push_back(variant->id);
   Call call(*this, "sample");
-  call.in(mode).with("sequence", ids).send();
+  call.in(mode).with("sequence", ids_of(sequence)).send();
   constexpr double kPrimingAndTimed = 2;
   std::size_t place = 0;
   for (auto part = call.receive(kPrimingAndTimed); part.sample;
        part = call.receive(kPrimingAndTimed))
     taken(place++, *part.sample);
+}
+
+void RemoteExecutor::sustain(const std::vector<const Variant*>& sequence, Mode mode,
+                             double seconds) {
+  constexpr double kRoundsInFlight = 2;
+  const double for_seconds = 1 + seconds / options_.launch_timeout_s;  // in launches
+  Call(*this, "sustain")
+      .in(mode)
+      .with("sequence", ids_of(sequence))
+      .with("seconds", seconds)
+      .result(for_seconds + kRoundsInFlight * static_cast<double>(sequence.size()));
 }
 
 std::vector<double> RemoteExecutor::sample_floor(Mode mode, int samples) {
@@ -180,9 +195,12 @@ std::vector<double> RemoteExecutor::sample_floor(Mode mode, int samples) {
       .get<std::vector<double>>();
 }
 
-std::optional<double> RemoteExecutor::sm_clock_mhz() {
-  const Json mhz = Call(*this, "sm_clock_mhz").result(1);
-  return mhz.is_null() ? std::nullopt : std::optional(mhz.get<double>());
+void RemoteExecutor::start_clock() {
+  Call(*this, "start_clock").result(1);
+}
+
+std::optional<ClockReading> RemoteExecutor::sm_clock() {
+  return wire::clock_from(Call(*this, "sm_clock").result(1));
 }
 
 MetricValues RemoteExecutor::measured_metrics(const Variant& variant) {

@@ -36,7 +36,9 @@ class RemoteExecutor final : public Executor {
   void sample(const std::vector<const Variant*>& sequence, Mode mode,
               const SampleTaken& taken) override;
   std::vector<double> sample_floor(Mode mode, int samples) override;
-  std::optional<double> sm_clock_mhz() override;
+  void start_clock() override;
+  std::optional<ClockReading> sm_clock() override;
+  void sustain(const std::vector<const Variant*>& sequence, Mode mode, double seconds) override;
   MetricValues measured_metrics(const Variant& variant) override;
   CounterSupport counter_support(const std::vector<std::string>& metrics) override;
   LaunchCounts count(const Variant& variant, Mode mode,

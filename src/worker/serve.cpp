@@ -1,6 +1,7 @@
 #include "worker/serve.hpp"
 
 #include "base/json.hpp"
+#include "family/registry.hpp"
 #include "worker/wire.hpp"
 
 namespace gpuexp {
@@ -17,10 +18,12 @@ class Server {
     const auto call = request.at("call").get<std::string>();
     if (call == "set_up") return set_up(request);
     if (call == "sample") return sample(request);
-    if (call == "sm_clock_mhz") {
-      const auto mhz = executor_.sm_clock_mhz();
-      return mhz ? Json(*mhz) : Json(nullptr);
-    }
+    if (call == "sustain")
+      return executor_.sustain(sequence_of(request), mode_of(request),
+                               request.at("seconds").get<double>()),
+             nullptr;
+    if (call == "start_clock") return executor_.start_clock(), nullptr;
+    if (call == "sm_clock") return wire::to_json(executor_.sm_clock());
     if (call == "sample_floor")
       return executor_.sample_floor(mode_of(request), request.at("samples").get<int>());
     if (call == "counter_support")
@@ -58,13 +61,17 @@ class Server {
     return nullptr;
   }
 
-  Json sample(const Json& request) {
+  std::vector<const Variant*> sequence_of(const Json& request) const {
     std::vector<const Variant*> sequence;
     for (const Json& id : request.at("sequence"))
       sequence.push_back(&variant_of(id));
-    executor_.sample(sequence, mode_of(request), [&](std::size_t, const Sample& sample) {
-      channel_.send(wire::to_json(sample).dump());
-    });
+    return sequence;
+  }
+
+  Json sample(const Json& request) {
+    executor_.sample(
+        sequence_of(request), mode_of(request),
+        [&](std::size_t, const Sample& sample) { channel_.send(wire::to_json(sample).dump()); });
     return nullptr;
   }
 

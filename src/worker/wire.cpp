@@ -53,6 +53,7 @@ Json to_json(const Verification& v) {
             {"overrun", v.overrun},
             {"changed_input", v.changed_input},
             {"worst_over_allowed", number(v.worst_over_allowed)},
+            {"rms", {v.rms.buffer, number(v.rms.got), number(v.rms.allowed)}},
             {"error_rms_rel", number(v.error_rms_rel)},
             {"error_max_rel", number(v.error_max_rel)}};
   Json& wrong = json["first_wrong"] = Json::array();
@@ -69,6 +70,8 @@ Verification verification_from(const Json& json) {
   v.overrun = json.at("overrun").get<std::string>();
   v.changed_input = json.at("changed_input").get<std::string>();
   v.worst_over_allowed = number_from(json.at("worst_over_allowed"));
+  const Json& rms = json.at("rms");
+  v.rms = {rms.at(0).get<std::string>(), number_from(rms.at(1)), number_from(rms.at(2))};
   v.error_rms_rel = number_from(json.at("error_rms_rel"));
   v.error_max_rel = number_from(json.at("error_max_rel"));
   for (const Json& m : json.at("first_wrong")) {
@@ -102,6 +105,15 @@ Sample sample_from(const Json& json) {
   Sample sample{json.at(0).get<double>()};
   if (json.size() > 1) sample.sm_clock_mhz = json.at(1).get<double>();
   return sample;
+}
+
+Json to_json(const std::optional<ClockReading>& reading) {
+  return reading ? Json::array({reading->mhz, reading->load}) : Json(nullptr);
+}
+
+std::optional<ClockReading> clock_from(const Json& json) {
+  if (json.is_null()) return std::nullopt;
+  return ClockReading{json.at(0).get<double>(), json.at(1).get<double>()};
 }
 
 Json to_json(const DeviceError& error) {

@@ -13,6 +13,7 @@ Json to_json(const Values& values);
 Json to_json(const Verification& verification);
 Json to_json(const SampleTraits& traits);
 Json to_json(const Sample& sample);  ///< an array, as no answer is
+Json to_json(const std::optional<ClockReading>& reading);
 Json to_json(const DeviceError& error);
 Json to_json(const MetricValues& metrics);
 Json to_json(const CounterSupport& support);
@@ -23,6 +24,7 @@ Values values_from(const Json& json);
 Verification verification_from(const Json& json);
 SampleTraits traits_from(const Json& json);
 Sample sample_from(const Json& json);
+std::optional<ClockReading> clock_from(const Json& json);
 DeviceError error_from(const Json& json);
 MetricValues metrics_from(const Json& json);
 CounterSupport support_from(const Json& json);

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "results/results_json.hpp"
+#include "results/json_write.hpp"
 
 int main(int argc, char** argv) {
   constexpr std::size_t kRows = 1000;

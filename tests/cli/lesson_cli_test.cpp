@@ -1,4 +1,6 @@
 // Lesson pages as the program makes them, and those of docs/lessons.
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -11,14 +13,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The pages of docs/lessons; README.md is no page.
-std::vector<fs::path> lesson_pages() {
-  std::vector<fs::path> pages;
-  for (const auto& entry : fs::directory_iterator(fs::path(GPUEXP_SOURCE_DIR) / "docs/lessons")) {
-    const fs::path& path = entry.path();
-    if (path.extension() == ".md" && path.stem() != "README") pages.push_back(path);
+// README and every page of docs, relative to the source folder. A report that the program writes as
+// a whole is no page.
+std::vector<std::string> pages() {
+  const fs::path source = GPUEXP_SOURCE_DIR;
+  std::vector<std::string> pages{"README.md"};
+  for (const auto& entry : fs::recursive_directory_iterator(source / "docs")) {
+    const std::string page = entry.path().lexically_relative(source).generic_string();
+    if (page.ends_with(".md") && page != "docs/results/h200/all.md") pages.push_back(page);
   }
-  REQUIRE_FALSE(pages.empty());
+  std::sort(pages.begin(), pages.end());
+  REQUIRE(pages.size() > 15);
   return pages;
 }
 
@@ -47,41 +52,155 @@ TEST_CASE("a lesson written elsewhere names its results from there") {
   fs::remove_all(folder);
 }
 
-TEST_CASE("the lessons are as the recorded results make them") {
-  for (const fs::path& path : lesson_pages()) {
-    const std::string page = "docs/lessons/" + path.filename().string();
+TEST_CASE("README and docs are as the recorded files make them") {
+  for (const std::string& page : pages()) {
     if (std::getenv("GPUEXP_UPDATE_GOLDEN")) gpuexp("lesson " + page + " --out " + page);
     INFO(page << " is stale: gpuexp lesson " << page << " --out " << page);
     const Outcome outcome = gpuexp("lesson " + page);
     CHECK(outcome.exit_code == 0);
-    CHECK(outcome.output == read_file(path));
+    CHECK(outcome.output == read_file(fs::path(GPUEXP_SOURCE_DIR) / page));
   }
 }
 
-// "build/gpuexp run X --counters --set n=1" as `plan` takes it; what touches no GPU stays.
-std::string without_gpu(const std::string& command) {
-  std::istringstream words(command);
-  std::string all;
-  for (std::string word; words >> word;) {
-    if (word == "build/gpuexp" || word.starts_with("--counters")) continue;
-    all += (word == "run" ? "plan" : word) + " ";
+TEST_CASE("the report in docs is what the program makes of the recorded results") {
+  const std::string arguments = "report docs/results/h200/all.json --format markdown";
+  const fs::path path = fs::path(GPUEXP_SOURCE_DIR) / "docs/results/h200/all.md";
+  const Outcome outcome = gpuexp(arguments);
+  if (std::getenv("GPUEXP_UPDATE_GOLDEN")) std::ofstream(path) << outcome.output;
+  CHECK(outcome.exit_code == 0);
+  INFO("docs/results/h200/all.md is stale: gpuexp " << arguments);
+  CHECK((outcome.output == read_file(path)));
+}
+
+TEST_CASE("a page that needs no results is read without any") {
+  const Outcome outcome = gpuexp("lesson docs/columns.md");
+  CHECK(outcome.exit_code == 0);
+  CHECK_THAT(outcome.output, contains_text("| `time_median_us` | us | real | passed | "));
+}
+
+TEST_CASE("a value of a page names the file that it cannot be read from") {
+  const fs::path page = fs::temp_directory_path() / "gpuexp_cli_value.md";
+  std::ofstream(page) << "a <!-- gpuexp: value b column=c file=absent.csv -->?<!-- /gpuexp -->\n";
+  const Outcome outcome = gpuexp("lesson " + page.string());
+  CHECK(outcome.exit_code == 2);
+  CHECK_THAT(outcome.output, contains_text("gpuexp_cli_value.md:1: "));
+  CHECK_THAT(outcome.output, contains_text("absent.csv"));
+  fs::remove(page);
+}
+
+// ---- commands that pages tell to try
+
+std::vector<std::string> words_of(const std::string& command) {
+  std::istringstream text(command.substr(0, command.find(" #")));
+  std::vector<std::string> words;
+  for (std::string word; text >> word && word != ">";)
+    words.push_back(word);
+  return words;
+}
+
+// A results folder that a page leaves open is a recorded one.
+std::string with_results(const std::string& word) {
+  return word.starts_with("results/") ? "docs/results/h200/quickstart.json" : word;
+}
+
+// What a run is told, as `plan` takes it: without what only a run does.
+std::string planned(const std::vector<std::string>& words) {
+  std::string all = "plan";
+  for (std::size_t i = 2; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word == "--out" || word == "--against" || word == "--fail-on") {
+      ++i;
+    } else if (!word.starts_with("--counters") && word != "--profile") {
+      all += " " + word;
+    }
   }
   return all;
 }
 
-TEST_CASE("every command that a lesson tells to try can be planned") {
-  for (const fs::path& path : lesson_pages()) {
-    std::istringstream lines(read_file(path));
-    int commands = 0;
-    for (std::string line; std::getline(lines, line);) {
-      if (!line.starts_with("build/gpuexp ")) continue;
-      ++commands;
-      const Outcome outcome = gpuexp(without_gpu(line));
-      INFO(path.filename() << ": " << line << "\n" << outcome.output);
-      CHECK(outcome.exit_code == 0);
+// The command of a page as this machine can run it without a GPU and without changing a file; ""
+// where all of it takes a GPU, CUPTI, or files that nobody has.
+std::string without_gpu(const std::vector<std::string>& words) {
+  const auto has = [&](const char* word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+  };
+  const std::string& command = words.at(1);
+  if (has("--resume") || has("--calibrate") || (command == "info" && !has("--from"))) return "";
+  if (command == "list" && words.size() > 3) return "";
+  if (command == "run" || command == "verify") return planned(words);
+  std::string all;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    if (words[i] == "--out") {
+      ++i;
+    } else {
+      all += with_results(words[i]) + " ";
     }
-    INFO(path.filename());
-    CHECK(commands > 0);
+  }
+  return all;
+}
+
+// Those of code blocks, also behind a prompt or a profiler.
+std::vector<std::string> commands_of(const std::string& page) {
+  std::istringstream lines(read_file(fs::path(GPUEXP_SOURCE_DIR) / page));
+  std::vector<std::string> commands;
+  bool is_code = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("```")) is_code = !is_code;
+    const std::size_t at = line.find("build/gpuexp ");
+    if (is_code && at != std::string::npos && line.find("$i") == std::string::npos)
+      commands.push_back(line.substr(at));
+  }
+  return commands;
+}
+
+// Pages wrap lines.
+std::string unwrapped(const std::string& text) {
+  std::istringstream in(text);
+  std::string all;
+  for (std::string word; in >> word;)
+    all += word + " ";
+  return all;
+}
+
+TEST_CASE("what pages show behind a prompt is what the program prints") {
+  const std::string prompt = "\n$ build/gpuexp ";
+  int shown = 0;
+  for (const std::string& page : pages()) {
+    const fs::path path = fs::path(GPUEXP_SOURCE_DIR) / page;
+    std::string text = read_file(path);
+    for (std::size_t at = text.find(prompt); at != std::string::npos; at = text.find(prompt, at)) {
+      at += prompt.size();
+      const std::size_t begin = text.find('\n', at) + 1;
+      const std::size_t end = text.find("```", begin);
+      REQUIRE(end != std::string::npos);
+      const std::string output = gpuexp(text.substr(at, begin - 1 - at)).output;
+      ++shown;
+      if (std::getenv("GPUEXP_UPDATE_GOLDEN") &&
+          unwrapped(output) != unwrapped(text.substr(begin, end - begin))) {
+        text.replace(begin, end - begin, output);
+        std::ofstream(path) << text;
+        continue;
+      }
+      INFO(page);
+      CHECK(unwrapped(output) == unwrapped(text.substr(begin, end - begin)));
+    }
+  }
+  CHECK(shown >= 2);
+}
+
+TEST_CASE("every command that README and docs tell to try can be planned") {
+  for (const std::string& page : pages()) {
+    const std::vector<std::string> commands = commands_of(page);
+    const bool is_lesson = page.starts_with("docs/lessons/");
+    INFO(page);
+    CHECK((!commands.empty() || !is_lesson));
+    for (const std::string& command : commands) {
+      const std::string arguments = without_gpu(words_of(command));
+      if (arguments.empty() || arguments.find("CONFIG") != std::string::npos) continue;
+      const Outcome outcome = gpuexp(arguments);
+      constexpr int kGateFailed = 6;  // a comparison of a page may show one
+      INFO(command << "\n" << arguments << "\n" << outcome.output);
+      CHECK((outcome.exit_code == 0 || outcome.exit_code == kGateFailed));
+    }
   }
 }
 

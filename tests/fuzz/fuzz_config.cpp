@@ -1,6 +1,6 @@
-#include "config/config.hpp"
 #include "config/config_axes.hpp"
 #include "config/config_keys.hpp"
+#include "config/config_reader.hpp"
 #include "fuzz/promises.hpp"
 #include "support/fake_family.hpp"
 

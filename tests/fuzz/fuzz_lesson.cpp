@@ -9,7 +9,10 @@ namespace {
 
 std::string rendered(std::string_view page) {
   static const Report report = test::sample_report(48, 8);
-  const LessonSource source{fake::registry(), report, "../results/all.json", {}};
+  static const Table study =
+      parse_recorded_csv("name,value\na,1\nb,\"<!-- /gpuexp -->\"\n", "study.csv");
+  const auto recorded = [](const std::string& file) { return RecordedTable{file, &study}; };
+  const LessonSource source{fake::registry(), report, "../results/all.json", {}, recorded};
   return render_lesson(parse_lesson(page, "fuzz.md"), source);
 }
 

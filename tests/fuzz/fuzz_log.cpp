@@ -5,6 +5,7 @@
 
 #include "fuzz/promises.hpp"
 #include "results/run_log.hpp"
+#include "results/run_log_read.hpp"
 
 namespace gpuexp::fuzz {
 

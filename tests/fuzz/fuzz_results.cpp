@@ -7,7 +7,7 @@
 #include "base/json_reader.hpp"
 #include "base/json_scanner.hpp"
 #include "fuzz/promises.hpp"
-#include "results/results_json.hpp"
+#include "results/json_read.hpp"
 
 namespace gpuexp::fuzz {
 

@@ -6,7 +6,8 @@
 #include "base/csv.hpp"
 #include "render/markdown.hpp"
 #include "render/terminal.hpp"
-#include "results/results_json.hpp"
+#include "results/json_read.hpp"
+#include "results/json_write.hpp"
 
 namespace gpuexp::fuzz {
 

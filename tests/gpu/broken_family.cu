@@ -62,13 +62,12 @@ __global__ void double_kernel(Problem p, const float* x, float* y) {
   if (fault == Fault::changed_input && i == p.n - 1) const_cast<float*>(x)[i] = -x[i];
 }
 
-std::vector<Shape> shapes(const Problem& p, const void* kernel) {
+Shape shape(const Problem& p) {
   Shape s;
-  s.kernel = kernel;
   s.block = {kBlock, 1, 1};
   s.tile = s.block;
   s.grid = {p.n / kBlock + 1, 1, 1};
-  return {s};
+  return s;
 }
 
 Work work(const Problem& p) {
@@ -83,55 +82,59 @@ Variant variant(const char* id) {
   Variant v;
   v.id = id;
   v.why = "wrong on purpose";
-  v.shapes = [](const Problem& p, const DeviceSpec&) {
-    return shapes(p, kernel_address(double_kernel<fault>));
-  };
   v.work = work;
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& c) {
-    launch(double_kernel<fault>, c.shapes[0], c.stream, p, d.x, d.y);
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    return launch(double_kernel<fault>, shape(p), p, d.x, d.y);
   };
   return v;
+}
+
+// A launch that only a call can make go wrong.
+template <class Call>
+Variant calling(const char* id, Call call) {
+  Variant v = variant<Fault::none>(id);
+  v.launch = [call](const Problem& p, const Data& d, const LaunchContext&) {
+    return Steps(OpaqueStep{"a call", [p, d, call](Stream stream, int) { call(p, d, stream); }});
+  };
+  return v;
+}
+
+void double_right(const Problem& p, const Data& d, Stream stream, unsigned block = kBlock) {
+  double_kernel<Fault::none>
+      <<<static_cast<unsigned>(shape(p).grid.x), block, 0, stream>>>(p, d.x, d.y);
+  GPUEXP_CUDA(cudaGetLastError());
 }
 
 // Writes in its first launch only: what a benchmark that never poisons again would take for right.
 Variant stale() {
-  Variant v = variant<Fault::none>("stale");
-  v.launch = [launches = std::make_shared<int>(0)](const Problem& p, const Data& d,
-                                                   const LaunchContext& c) {
-    if ((*launches)++ == 0) launch(double_kernel<Fault::none>, c.shapes[0], c.stream, p, d.x, d.y);
-  };
-  return v;
+  return calling("stale", [launches = std::make_shared<int>(0)](const Problem& p, const Data& d,
+                                                                Stream stream) {
+    if ((*launches)++ == 0) double_right(p, d, stream);
+  });
 }
 
-// More shared memory than any SM has.
+// More threads than any block may have.
 Variant beyond_limits() {
-  Variant v = variant<Fault::none>("beyond_limits");
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& c) {
-    Shape s = c.shapes[0];
-    s.block.x = 4096;
-    launch(double_kernel<Fault::none>, s, c.stream, p, d.x, d.y);
-  };
-  return v;
+  return calling("beyond_limits", [](const Problem& p, const Data& d, Stream stream) {
+    double_right(p, d, stream, 4096);
+  });
 }
 
 // A launch that allocates more than any GPU has.
 Variant out_of_memory() {
-  Variant v = variant<Fault::none>("out_of_memory");
-  v.launch = [](const Problem&, const Data&, const LaunchContext&) {
+  return calling("out_of_memory", [](const Problem&, const Data&, Stream) {
     void* memory = nullptr;
     GPUEXP_CUDA(cudaMalloc(&memory, std::size_t{1} << 50));
-  };
-  return v;
+  });
 }
 
 // Waits for the GPU inside of its launch.
-Variant waiting(const char* id, bool declared) {
-  Variant v = variant<Fault::none>(id);
-  v.synchronizes = declared;
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& c) {
-    launch(double_kernel<Fault::none>, c.shapes[0], c.stream, p, d.x, d.y);
-    GPUEXP_CUDA(cudaStreamSynchronize(c.stream));
-  };
+Variant waiting(const char* id, Timing timing) {
+  Variant v = calling(id, [](const Problem& p, const Data& d, Stream stream) {
+    double_right(p, d, stream);
+    GPUEXP_CUDA(cudaStreamSynchronize(stream));
+  });
+  v.timing = timing;
   return v;
 }
 
@@ -149,11 +152,12 @@ FamilyType declare() {
   f.input("x", &Data::x, [](const Problem& p) { return p.n; });
   f.output("y", &Data::y, [](const Problem& p) { return p.n; });
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
-  f.prepare = [](const Problem& p, const Data& d, std::uint64_t seed, Stream stream) {
-    fill_uniform(d.x, p.n, seed, stream);
+  f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
+    return fill_uniform(d.x, p.n, seed);
   };
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
-                   Stream stream) { evaluate_reference(out[0], p.n, Reference{d}, stream); };
+  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    return evaluate_reference(out[0], p.n, Reference{d});
+  };
   f.host_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
     for (std::int64_t i = 0; i < p.n; ++i)
       out[0].value[i] = 2.0 * d.x[i];
@@ -176,8 +180,9 @@ FamilyType declare() {
       .variant(variant<Fault::endless>("endless"))
       .variant(beyond_limits())
       .variant(out_of_memory())
-      .variant(waiting("waits", true))
-      .variant(waiting("waits_undeclared", false));
+      .variant(waiting("waits", Timing::ungated))
+      .variant(waiting("waits_undeclared", Timing::gated))
+      .variant(waiting("waits_on_host_clock", Timing::host_clock));
   return f;
 }
 

@@ -1,9 +1,11 @@
 // The executor and the runner on a real device: wrong results are rejected, faults cost their own
 // cell and what comes after says so, and the resource table agrees with the driver.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <thread>
 
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
@@ -18,7 +20,7 @@
 #include "gpu/resources.hpp"
 #include "gpu/sm_clock.hpp"
 #include "run/runner.hpp"
-#include "support/catch.hpp"
+#include "support/skip.hpp"
 #include "support/small_problems.hpp"
 #include "worker/remote_executor.hpp"
 
@@ -109,12 +111,12 @@ TEST_CASE("wrong results are rejected and carry no time", "[engine]") {
              contains_text("32 of 1000 elements are wrong; first y[32]"));
 }
 
-TEST_CASE("registers in the generated table are those that the driver reports", "[engine]") {
+TEST_CASE("registers in the generated table are those that the driver reports",
+          "[engine][machine_code]") {
   std::size_t count = 0;
   const KernelResource* table = kernel_resource_table(count);
   if (count == 0) {
-    WARN("built without cuobjdump: the kernel resource table is empty");
-    return;
+    return skip(Tier::machine_code, "built without cuobjdump: the kernel resource table is empty");
   }
   const KernelResources resources(table, count);
   const DeviceSpec device = query_device(0, {}).spec;
@@ -124,7 +126,7 @@ TEST_CASE("registers in the generated table are those that the driver reports", 
     for (const Values& values : choice_combinations(family)) {
       const auto problem = family.make_problem(values);
       for (const Variant& variant : family.variants) {
-        if (!variant.shapes || device.compute_capability() < variant.min_compute_capability)
+        if (variant.is_vendor || device.compute_capability() < variant.min_compute_capability)
           continue;
         if (variant.unsupported && variant.unsupported(problem.get(), device)) continue;
         for (const Shape& shape : variant.shapes(problem.get(), device)) {
@@ -147,8 +149,6 @@ TEST_CASE("registers in the generated table are those that the driver reports", 
   CHECK(checked > 0);
 }
 
-// Memory returned to the driver is cleared in the background, which slows whatever is measured
-// next.
 TEST_CASE("counters of a launch are those that its addresses make", "[engine][counters]") {
   const Family* family = Registry::global().find("coalescing");
   REQUIRE(family);
@@ -158,8 +158,7 @@ TEST_CASE("counters of a launch are those that its addresses make", "[engine][co
   const std::vector<std::string> metrics = metrics_of(counters);
   const CounterSupport support = executor->counter_support(metrics);
   if (!support.unavailable.empty()) {
-    WARN("no hardware counters here: " << support.unavailable);
-    return;
+    return skip(Tier::gpu, "no hardware counters here: " + support.unavailable);
   }
   CHECK(support.unknown.empty());
   CHECK(executor->counter_support({"lts__nothing.sum"}).unknown ==
@@ -200,10 +199,45 @@ TEST_CASE("counters of a launch are those that its addresses make", "[engine][co
                    [](std::size_t, const Sample& sample) { CHECK(sample.time_us > 0); });
 }
 
+/// Median time of counting a row of a group, warming up included, as a run does it.
+double counting_ms(Executor& executor, const Variant& variant, Mode mode,
+                   const std::vector<std::string>& metrics) {
+  constexpr int kRows = 7;
+  std::vector<double> ms;
+  for (int i = 0; i < kRows; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    executor.warm_up(variant, mode, 1);
+    CHECK(executor.count(variant, mode, metrics).kernels.size() == 1);
+    ms.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+                     .count());
+  }
+  std::nth_element(ms.begin(), ms.begin() + kRows / 2, ms.end());
+  return ms[kRows / 2];
+}
+
+// A cold row times nothing when it is warmed up, so it never ended what counts.
+TEST_CASE("counting a warm row costs no more than counting a cold one", "[engine][counters]") {
+  const Family* family = Registry::global().find("coalescing");
+  REQUIRE(family);
+  const auto executor = in_this_process(query_device(0, {}).spec);
+  const std::vector<std::string> metrics = metrics_of(select_counters({"memory"}));
+  const CounterSupport support = executor->counter_support(metrics);
+  if (!support.unavailable.empty())
+    return skip(Tier::gpu, "no hardware counters here: " + support.unavailable);
+  executor->set_up(*family, choice_combinations(*family).front(), 1);
+  const Variant& variant = *family->find("read_contiguous");
+  const double cold_ms = counting_ms(*executor, variant, Mode::cold, metrics);
+  const double warm_ms = counting_ms(*executor, variant, Mode::warm, metrics);
+  fmt::print("counting a row takes {:.1f} ms cold, {:.1f} ms warm\n", cold_ms, warm_ms);
+  CHECK(warm_ms < 1.5 * cold_ms);
+}
+
+// Memory returned to the driver is cleared in the background, which slows whatever is measured
+// next.
 TEST_CASE("freed memory stays with the process and is used again", "[engine]") {
   int pools = 0;
   GPUEXP_CUDA(cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, 0));
-  if (pools == 0) return;
+  if (pools == 0) return skip(Tier::hardware, "the device has no memory pools");
   const auto free_bytes = [] {
     std::size_t free = 0;
     std::size_t total = 0;
@@ -275,12 +309,16 @@ TEST_CASE("planted: a race in shared memory", "[.planted][racecheck]") {
 }
 
 TEST_CASE("a gate that a launch waits behind opens itself, and the cell says why", "[engine]") {
-  const BrokenRun run({"right", "waits", "waits_undeclared"});
+  const BrokenRun run({"right", "waits", "waits_undeclared", "waits_on_host_clock"});
   CHECK(run.row("right").traits->gated);
   CHECK(run.row("waits").status == Status::passed);
   CHECK(!run.row("waits").traits->gated);
+  CHECK(run.row("waits_on_host_clock").status == Status::passed);
+  CHECK(!run.row("waits_on_host_clock").traits->gated);
+  // The host's clock has the way to the GPU and back in it.
+  CHECK(run.row("waits_on_host_clock").time_us->median > run.row("right").time_us->median);
   CHECK(run.row("waits_undeclared").status == Status::failed);
-  CHECK_THAT(run.row("waits_undeclared").reason, contains_text("declares `synchronizes`"));
+  CHECK_THAT(run.row("waits_undeclared").reason, contains_text("declares Timing::ungated"));
 }
 
 TEST_CASE("every mode verifies, times and says how", "[engine]") {
@@ -419,6 +457,37 @@ TEST_CASE("the SM clock is read between 10 and 101 % of the highest", "[engine]"
     CHECK(mhz < 1.01 * device.sm_clock_max_mhz);
     fmt::print("SM clock {:.1f} MHz of {:.0f}\n", mhz, device.sm_clock_max_mhz);
   }
+}
+
+TEST_CASE("a reading of the clock says how much of it was load", "[engine]") {
+  const DeviceSpec device = query_device(0, {}).spec;
+  const Family family = broken_family();
+  Values values;
+  for (const Parameter& parameter : family.parameters)
+    values.push_back(parameter.default_value);
+  const Variant& right = *family.find("right");
+  const auto executor = make_cuda_executor(0, device);
+  executor->set_up(family, values, 1);
+  executor->warm_up(right, Mode::cold, 1);
+  executor->start_clock();
+  CHECK(!executor->sm_clock().has_value());  // shorter than 1 ms
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  const auto idle = executor->sm_clock();
+  REQUIRE(idle.has_value());
+  CHECK(idle->load < 0.01);
+  // A flush before each sample is load, too.
+  executor->sample(std::vector<const Variant*>(100, &right), Mode::cold,
+                   [](std::size_t, const Sample&) {});
+  const auto sampled = executor->sm_clock();
+  REQUIRE(sampled.has_value());
+  CHECK(sampled->load > 0.3);
+  CHECK(sampled->load < 1.01);
+  executor->sustain({&right}, Mode::cold, 0.02);
+  const auto sustained = executor->sm_clock();
+  REQUIRE(sustained.has_value());
+  CHECK(sustained->load > 0.9);
+  fmt::print("load: idle {:.3f}, cold samples {:.3f}, back to back {:.3f}\n", idle->load,
+             sampled->load, sustained->load);
 }
 
 }  // namespace

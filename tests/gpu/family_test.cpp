@@ -8,6 +8,7 @@
 #include "family/registry.hpp"
 #include "gpu/cuda_executor.hpp"
 #include "gpu/device_query.hpp"
+#include "gpu/launcher.hpp"
 #include "gpu/resources.hpp"
 #include "support/catch.hpp"
 #include "support/small_problems.hpp"
@@ -68,6 +69,12 @@ std::vector<std::int64_t> output_counts(const Family& family, const void* proble
   return counts;
 }
 
+void run(const Steps& steps) {
+  const CudaStream stream;
+  enqueue(steps, stream);
+  stream.synchronize();
+}
+
 References device_references(const Family& family, const void* problem, const void* data) {
   const auto counts = output_counts(family, problem);
   std::vector<DeviceMemory> memory;
@@ -77,7 +84,7 @@ References device_references(const Family& family, const void* problem, const vo
       memory.emplace_back(count * static_cast<std::int64_t>(sizeof(double)));
     views.push_back({memory[memory.size() - 2].as<double>(), memory.back().as<double>()});
   }
-  family.reference(problem, data, views, nullptr);
+  run(family.reference(problem, data, views));
   GPUEXP_CUDA(cudaDeviceSynchronize());
   References r;
   for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -129,7 +136,7 @@ void check_reference(const Family& family, const Values& values) {
   if (family.unsupported && family.unsupported(problem.get(), device())) return;
   Buffers buffers(family, problem.get());
   const auto data = family.make_data(buffers.device_pointers());
-  family.prepare(problem.get(), data.get(), 7, nullptr);
+  run(family.inputs(problem.get(), data.get(), 7));
   const References on_device = device_references(family, problem.get(), data.get());
   const auto host_data = family.make_data(buffers.download());
   const References on_host = host_references(family, problem.get(), host_data.get());

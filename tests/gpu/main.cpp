@@ -8,13 +8,11 @@
 #include "gpu/broken_family.hpp"
 #include "gpu/cuda_executor.hpp"
 #include "gpu/device_query.hpp"
-#include "support/catch.hpp"
+#include "support/skip.hpp"
 #include "worker/process.hpp"
 #include "worker/serve.hpp"
 
 namespace {
-
-constexpr int kSkipped = 4;  // the SKIP_RETURN_CODE in tests/CMakeLists.txt
 
 // What tests of faults start: a worker that knows the broken family.
 [[noreturn]] void work() {
@@ -32,10 +30,9 @@ constexpr int kSkipped = 4;  // the SKIP_RETURN_CODE in tests/CMakeLists.txt
 int main(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "worker") == 0) work();
   if (const auto reason = gpuexp::no_device_reason()) {
-    const char* required = std::getenv("GPUEXP_REQUIRE_GPU");
-    const bool must_run = required && std::strcmp(required, "1") == 0;
+    const bool must_run = gpuexp::test::is_required(gpuexp::test::Tier::gpu);
     std::cerr << (must_run ? "failed" : "skipped") << ": no GPU: " << *reason << "\n";
-    return must_run ? 1 : kSkipped;
+    return must_run ? 1 : gpuexp::test::kSkipped;
   }
-  return Catch::Session().run(argc, argv);
+  return gpuexp::test::exit_code(Catch::Session().run(argc, argv));
 }

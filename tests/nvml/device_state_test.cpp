@@ -1,6 +1,8 @@
 // What is read of a GPU's state, without a GPU: a library of this project answers in NVML's place.
 #include <dlfcn.h>
 
+#include "base/steady_clock.hpp"
+#include "gpu/nvml_sampler.hpp"
 #include "gpu/nvml_state.hpp"
 #include "nvml/fake_nvml.hpp"
 #include "support/catch.hpp"
@@ -114,6 +116,33 @@ TEST_CASE("a GPU that NVML does not know has an empty state") {
   fake() = {};
   CHECK(read_device_state(kUuid) == DeviceState{});
   CHECK(read_device_state("") == DeviceState{});
+}
+
+TEST_CASE("what the driver says of a stretch was read in it, or is empty") {
+  fake() = {{kUuid}, {}, 0x005, 0, 0, 640'500};
+  const double before_s = steady_seconds();
+  const NvmlSampler sampler(kUuid);
+  Telemetry telemetry;
+  while (!telemetry.power_w && steady_seconds() - before_s < 10)
+    telemetry = sampler.between(before_s, steady_seconds());
+  CHECK(telemetry.power_w == 640.5);
+  CHECK(telemetry.power_limit_w == 500.0);
+  CHECK(telemetry.sm_clock_mhz == 1900.0);
+  CHECK(telemetry.clock_reasons == std::vector<std::string>{"sw_power_cap"});
+  // A moment has no reading, though there is one before it.
+  const double now_s = steady_seconds();
+  CHECK_FALSE(sampler.between(now_s, now_s).power_w);
+  CHECK(sampler.between(now_s, now_s).clock_reasons.empty());
+}
+
+TEST_CASE("a driver that knows no power of the moment gives its mean") {
+  fake() = {{kUuid}, {}, 0, 0, 0};
+  const double before_s = steady_seconds();
+  const NvmlSampler sampler(kUuid);
+  Telemetry telemetry;
+  while (!telemetry.power_w && steady_seconds() - before_s < 10)
+    telemetry = sampler.between(before_s, steady_seconds());
+  CHECK(telemetry.power_w == 310.5);
 }
 
 }  // namespace

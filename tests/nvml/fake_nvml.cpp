@@ -39,6 +39,20 @@ struct Process {
   unsigned compute_instance;
 };
 
+/// nvmlFieldValue_t; the value is a union, of which this is one member.
+struct FieldValue {
+  unsigned field;
+  unsigned scope;
+  long long timestamp;
+  long long latency_us;
+  int type;
+  int status;
+  union {
+    double real;
+    unsigned value;
+  };
+};
+
 int list(const char* function, Handle* device, unsigned* count, Process* infos, unsigned first,
          unsigned number) {
   if (device != &gpu || !count) return kInvalid;
@@ -104,6 +118,14 @@ int nvmlDeviceGetRetiredPagesPendingStatus(Handle* device, unsigned* pending) {
 
 int nvmlDeviceGetPowerUsage(Handle* device, unsigned* milliwatts) {
   return answer(__func__, device, milliwatts, 310'500);
+}
+int nvmlDeviceGetFieldValues(Handle* device, int count, FieldValue* values) {
+  if (device != &gpu || count != 1 || !values) return kInvalid;
+  constexpr unsigned kPowerInstant = 186;
+  const bool known = values->field == kPowerInstant && fake.power_now_mw > 0;
+  values->status = known ? kSuccess : kNotSupported;
+  values->value = fake.power_now_mw;
+  return kSuccess;
 }
 int nvmlDeviceGetEnforcedPowerLimit(Handle* device, unsigned* milliwatts) {
   return answer(__func__, device, milliwatts, 500'000);

@@ -12,6 +12,7 @@ struct FakeNvml {
   unsigned long long reasons = 0;
   unsigned processes = 0;     ///< that compute, with pids from 1 on
   unsigned drawing_from = 0;  ///< pid of the first of two that draw; 0: none does
+  unsigned power_now_mw = 0;  ///< 0: the driver knows the mean alone
 };
 
 /// What the library exports beside NVML's functions.

@@ -4,7 +4,7 @@
 #include <set>
 #include <sstream>
 
-#include "config/config.hpp"
+#include "config/config_reader.hpp"
 #include "family/registry.hpp"
 #include "lesson/lesson_page.hpp"
 #include "support/catch.hpp"

@@ -6,8 +6,8 @@
 #include "family/registry.hpp"
 #include "record/counter_columns.hpp"
 #include "results/declarations.hpp"
+#include "results/json_read.hpp"
 #include "results/results.hpp"
-#include "results/results_json.hpp"
 #include "support/catch.hpp"
 
 namespace gpuexp::test {

@@ -10,13 +10,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include "config/config.hpp"
+#include "config/config_reader.hpp"
 #include "device/ceilings_file.hpp"
 #include "device/device_spec_file.hpp"
 #include "plan/plan.hpp"
 #include "sass/instruction_class.hpp"
 #include "sass/kernel_resource.hpp"
 #include "support/catch.hpp"
+#include "support/skip.hpp"
 #include "support/small_problems.hpp"
 
 namespace gpuexp::test {
@@ -26,7 +27,7 @@ namespace fs = std::filesystem;
 
 const fs::path kSource = GPUEXP_SOURCE_DIR;
 
-const std::vector<Family>& families() {
+const std::list<Family>& families() {
   return Registry::global().families();
 }
 
@@ -104,7 +105,8 @@ TEST_CASE("shapes cover the problem and stay within CUDA's limits") {
       const auto problem = family.make_problem(values);
       for (const DeviceSpecFile& device : devices()) {
         for (const Variant& variant : family.variants) {
-          if (!variant.shapes || !supported(family, variant, problem.get(), device.spec)) continue;
+          if (variant.is_vendor || !supported(family, variant, problem.get(), device.spec))
+            continue;
           INFO(family.id << "/" << variant.id << " " << describe(family, values) << " on "
                          << device.spec.id);
           const auto shapes = variant.shapes(problem.get(), device.spec);
@@ -143,7 +145,7 @@ std::vector<KernelResources::Found> found_kernels(const Family& family, const Va
                                                   const DeviceSpec& device) {
   std::vector<KernelResources::Found> kernels;
   const auto problem = family.make_problem(choice_combinations(family).front());
-  if (!variant.shapes || !supported(family, variant, problem.get(), device)) return kernels;
+  if (variant.is_vendor || !supported(family, variant, problem.get(), device)) return kernels;
   for (const Shape& shape : variant.shapes(problem.get(), device)) {
     INFO(family.id << "/" << variant.id);
     const auto found = resources().find(shape.kernel, device.compute_capability());
@@ -156,7 +158,8 @@ std::vector<KernelResources::Found> found_kernels(const Family& family, const Va
 bool has_table() {
   std::size_t count = 0;
   kernel_resource_table(count);
-  if (count == 0) WARN("built without cuobjdump: the kernel resource table is empty");
+  if (count == 0)
+    skip(Tier::machine_code, "built without cuobjdump: the kernel resource table is empty");
   return count > 0;
 }
 
@@ -166,11 +169,14 @@ bool has_instructions() {
   const KernelResource* table = kernel_resource_table(count);
   const bool any = std::any_of(table, table + count,
                                [](const KernelResource& row) { return *row.instructions != 0; });
-  if (!any) WARN("built without nvdisasm: the kernel resource table has no instructions");
+  if (!any)
+    skip(Tier::machine_code,
+         "built without nvdisasm: the kernel resource table has no instructions");
   return any;
 }
 
-TEST_CASE("every kernel's registers and instructions are known where the table was generated") {
+TEST_CASE("every kernel's registers and instructions are known where the table was generated",
+          "[machine_code]") {
   if (!has_table()) return;
   const bool with_instructions = has_instructions();
   const DeviceSpec& device = find_device_spec(devices(), "h200").spec;
@@ -210,7 +216,7 @@ class Classes {
   std::map<std::string, int> counts_;
 };
 
-TEST_CASE("the machine code is what the lessons say of it") {
+TEST_CASE("the machine code is what the lessons say of it", "[machine_code]") {
   if (!has_instructions()) return;
   SECTION("the divergent branch is one, and select is none") {
     const Classes branch("divergence", "split_in_warp");
@@ -248,7 +254,7 @@ TEST_CASE("the machine code is what the lessons say of it") {
     const Family* matmul = Registry::global().find("matmul");
     REQUIRE(matmul != nullptr);
     for (const Variant& variant : matmul->variants) {
-      if (!variant.shapes) continue;
+      if (variant.is_vendor) continue;
       INFO(variant.id);
       const Classes rung("matmul", variant.id.c_str());
       CHECK(rung["FFMA"] > 0);

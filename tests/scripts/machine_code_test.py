@@ -60,5 +60,5 @@ class Divergence(unittest.TestCase):
 if __name__ == "__main__":
     LISTING = Path(sys.argv.pop(1))
     if not LISTING.exists() or not instructions("branch"):
-        skip("no machine code for sm_90a was listed")
+        skip("no machine code for sm_90a was listed", "MACHINE_CODE")
     unittest.main()

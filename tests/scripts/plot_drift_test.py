@@ -78,6 +78,12 @@ class PlotDriftTest(unittest.TestCase):
         self.assertEqual(large.samples["tile"], [(0, 50.0), (1, 51.0)])
         self.assertEqual(large.clocks, [(0, 1, 1860.0)])
 
+    def test_a_reading_is_of_the_rounds_that_it_names(self):
+        lines = [line if not (isinstance(line, dict) and line.get("clock") == 3) else {**line, "rounds": [1, 1]} for line in small_log()]
+        self.write(lines)
+        _, (large,) = read_groups(self.folder, ["*n=128*"])
+        self.assertEqual(large.clocks, [(1, 1, 1860.0)])
+
     def test_what_was_left_out_before_a_resumption_stays_out(self):
         lines = small_log()
         again = [row("cell", i, v, 64, "not_run") for i, v in enumerate(("naive", "tile"))]

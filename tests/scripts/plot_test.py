@@ -103,6 +103,11 @@ class PlotTest(unittest.TestCase):
         self.assertIn("GPU Ω", text)
         self.assertIn("1 skipped", text)
 
+    def test_every_declared_kind_is_drawn(self):
+        sys.path.insert(0, str(PLOT.parent))
+        import plot
+        self.assertEqual({figure["kind"] for figure in plot.declared()}, set(plot.KINDS))
+
     def test_only_one_figure(self):
         path = self.write(small_results())
         result = self.plot(path, "--only", "alignment")

@@ -2,6 +2,7 @@
 """prediction_errors.py from outside: errors and orders of a small run, and clear words for what has none."""
 
 import csv
+import json
 import math
 import subprocess
 import sys
@@ -11,6 +12,18 @@ from pathlib import Path
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "prediction_errors.py"
 COLUMNS = ["family", "variant", "status", "time_median_us", "predicted_time_us", "key"]
+
+# Of a, whose largest term is tensor; b is bound by DRAM, c has no limit.
+PREDICTED = [
+    {"key": "e/toy/a/n=1/cold", "predicted_time_us": 20, "bound_by": "tensor", "measured_limit_time_us": 3,
+     "terms_us": {"tensor": 8, "dram": 5, "launch": 2}},
+    {"key": "e/toy/b/n=1/cold", "predicted_time_us": 10, "bound_by": "dram", "measured_limit_time_us": 8,
+     "terms_us": {"dram": 8, "launch": 2}},
+    {"key": "e/toy/c/n=1/cold", "predicted_time_us": 7, "bound_by": "issue", "measured_limit_time_us": None,
+     "terms_us": {"issue": 8, "launch": 2}},
+    {"key": "e/toy_divergence/d/n=1/cold", "predicted_time_us": 10, "bound_by": "issue", "measured_limit_time_us": 8,
+     "terms_us": {"issue": 8, "launch": 2}},
+]
 
 
 def rows_of(times):
@@ -26,6 +39,7 @@ class PredictionErrors(unittest.TestCase):
             given = [a.replace("FOLDER", folder) for a in arguments]
             if "--predicted" in given:
                 Path(folder, "p.csv").write_text('key,predicted_time_us\r\n"e/toy/a/n=1/cold",20\r\n', encoding="utf-8")
+                Path(folder, "p.json").write_text(json.dumps([{"cells": PREDICTED}]), encoding="utf-8")
             return subprocess.run([sys.executable, SCRIPT, folder, *given], capture_output=True, text=True)
 
     def test_errors_and_orders(self):
@@ -46,6 +60,21 @@ class PredictionErrors(unittest.TestCase):
         done = self.run_on(rows_of({"a": (10, 10, "passed"), "b": (12, 12, "passed")}), "--predicted", "FOLDER/p.csv")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("| toy | 1 | 0.693 |", done.stdout)
+
+    def test_simple_models_on_the_same_rows(self):
+        rows = [[*row, 2] for row in rows_of({v: (10, "", "passed") for v in "abc"})]
+        rows.append(["toy_divergence", "d", "passed", 10, "", "e/toy_divergence/d/n=1/cold", 2])
+        done = self.run_on(rows, "--predicted", "FOLDER/p.json", columns=[*COLUMNS, "floor_us"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("| all | 4 |", done.stdout)
+        lines = [line for line in done.stdout.splitlines() if line.startswith(("| all | 3", "| not bound"))]
+        # ln 2 of a's own prediction, ln(10 / 5) of its limit and floor; b and d are right in all three.
+        self.assertEqual(lines, ["| all | 3 | 0.00 (0.55) | 0.00 (0.55) | 0.00 (0.00) |",
+                                 "| not bound by DRAM or launch, no divergence | 1 | 0.69 (0.69) | 0.69 (0.69) | 0.00 (0.00) |"])
+
+    def test_no_simple_models_without_terms(self):
+        done = self.run_on(rows_of({"a": (10, 10, "passed")}), "--predicted", "FOLDER/p.csv")
+        self.assertNotIn("roofline", done.stdout)
 
     def test_nothing_to_compare(self):
         done = self.run_on(rows_of({"vendor": (5, "", "passed")}))

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Rooms of src/ include only those before them, no two headers have one name, and no units include each other in a loop."""
+"""Rooms of src/ include only those before them, no two headers have one name, no units include each other in a loop, and
+every source has a header that declares what it defines."""
 
 import re
 import sys
@@ -55,6 +56,21 @@ def loops(files):
     return sorted(found)
 
 
+def without_header(files):
+    """Sources of rooms that have no header of their name, which declares what they define. A subcommand, cli/<name>.cpp,
+    needs none: it defines add_<name>, and cli/app.hpp declares those."""
+    declared = set(re.findall(r"\badd_(\w+)\(", files.get("cli/app.hpp", "")))
+    found = []
+    for path in files:
+        stem, suffix = path.rsplit(".", 1)
+        room, name = stem.split("/")
+        if suffix != "cpp" or room not in ROOMS or stem + ".hpp" in files:
+            continue
+        if room != "cli" or name not in declared:
+            found.append(path)
+    return found
+
+
 class RoomsTest(unittest.TestCase):
     def setUp(self):
         self.files = {str(path.relative_to(SOURCE)): path.read_text() for path in sorted(SOURCE.glob("*/*"))
@@ -70,6 +86,12 @@ class RoomsTest(unittest.TestCase):
     def test_no_two_headers_of_one_name(self):
         self.assertEqual(same_names(self.files), [])
 
+    def test_no_loops_between_units(self):
+        self.assertEqual(loops(self.files), [])
+
+    def test_every_source_has_a_header(self):
+        self.assertEqual(without_header(self.files), [])
+
     def test_what_is_wrong_is_found(self):
         self.assertEqual(upward({"base/a.hpp": '#include "model/b.hpp"\n'}), [("base/a.hpp", "model/b")])
         self.assertEqual(upward({"worker/a.hpp": '#include "gpu/b.hpp"\n'}), [("worker/a.hpp", "gpu/b")])
@@ -77,6 +99,10 @@ class RoomsTest(unittest.TestCase):
         self.assertEqual(same_names({"base/a.hpp": "", "model/a.hpp": ""}), [["base/a.hpp", "model/a.hpp"]])
         self.assertEqual(loops({"base/a.cpp": '#include "base/b.hpp"\n', "base/b.hpp": '#include "base/a.hpp"\n'}),
                          ["base/a", "base/b"])
+        self.assertEqual(loops({"base/a.cpp": '#include "base/a.hpp"\n', "base/a.hpp": '#include "base/b.hpp"\n'}), [])
+        self.assertEqual(without_header({"base/a.cpp": "", "base/b.cpp": "", "base/b.hpp": ""}), ["base/a.cpp"])
+        app = {"cli/app.hpp": "void add_list(int);\n"}
+        self.assertEqual(without_header({**app, "cli/list.cpp": "", "cli/helper.cpp": ""}), ["cli/helper.cpp"])
 
 
 if __name__ == "__main__":

@@ -21,8 +21,10 @@ class FakeExecutor : public Executor {
   /// Result of the n-th verification (from 0) of a variant; passes where none is scripted.
   std::function<Verification(const std::string& variant, int n)> verification =
       [](const std::string&, int) { return Verification{}; };
-  /// The n-th reading (from 0) of the clock; 1000 MHz where none is scripted.
-  std::function<std::optional<double>(int n)> clock_mhz = [](int) { return 1000.0; };
+  /// The n-th reading (from 0) of the clock; 1000 MHz under load where none is scripted.
+  std::function<std::optional<ClockReading>(int n)> clock = [](int) {
+    return ClockReading{1000, 1};
+  };
   /// The clock of the n-th sample of a variant; none where none is scripted.
   std::function<std::optional<double>(const std::string& variant, int n)> sample_clock_mhz =
       [](const std::string&, int) { return std::nullopt; };
@@ -65,7 +67,15 @@ class FakeExecutor : public Executor {
     record("floor " + std::string(name_of(mode)));
     return floor_us;
   }
-  std::optional<double> sm_clock_mhz() override { return clock_mhz(clock_reads_++); }
+  void sustain(const std::vector<const Variant*>& sequence, Mode mode, double seconds) override {
+    std::string call = "sustain";
+    for (const Variant* v : sequence)
+      call += " " + v->id;
+    record(call + " " + std::string(name_of(mode)));
+    sustained_s += seconds;
+  }
+  void start_clock() override {}
+  std::optional<ClockReading> sm_clock() override { return clock(clock_reads_++); }
   MetricValues measured_metrics(const Variant&) override { return {}; }
   CounterSupport counter_support(const std::vector<std::string>&) override {
     record("counter_support");
@@ -88,6 +98,7 @@ class FakeExecutor : public Executor {
 
   int samples_of(const std::string& variant) { return sampled_[variant]; }
   std::vector<std::string> order;  ///< the variant of every sample taken
+  double sustained_s = 0;          ///< of launches back to back
 
  private:
   void record(const std::string& call) {

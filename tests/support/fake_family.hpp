@@ -13,13 +13,26 @@
 namespace gpuexp::fake {
 
 /// One block of 256 threads per tile × tile outputs, or per tile outputs of a line.
-inline std::vector<Shape> shape_of(Extent outputs, std::int64_t tile) {
+inline Shape shape_of(Extent outputs, std::int64_t tile) {
   const bool is_line = outputs.y == 1;
   Shape s;
   s.block = {256, 1, 1};
   s.tile = {tile, is_line ? 1 : tile, 1};
   s.grid = {ceil_div(outputs.x, s.tile.x), ceil_div(outputs.y, s.tile.y), 1};
-  return {s};
+  return s;
+}
+
+/// A step that does `work` on the host: what stands in for a kernel.
+template <class Work>
+Steps host_step(Work work) {
+  return OpaqueStep{"a host loop", [work](Stream, int) { work(); }};
+}
+
+/// Runs the host steps among these.
+inline void run_on_host(const Steps& steps) {
+  for (const Step& step : steps.all()) {
+    if (const auto* host = std::get_if<OpaqueStep>(&step.action)) host->call(nullptr, 0);
+  }
 }
 
 /// y = alpha·x over every stride-th element: an extent, an integer, a real and a choice.
@@ -45,7 +58,6 @@ inline Typed::Variant variant(std::string id, std::string compare_to, std::int64
   v.why = "A host loop that stands in for a kernel.";
   v.compare_to = std::move(compare_to);
   if (!v.compare_to.empty()) v.moves = {{"l2_sectors", Direction::stays}};
-  v.shapes = [tile](const Problem& p, const DeviceSpec&) { return shape_of({p.n, 1, 1}, tile); };
   v.work = [](const Problem& p) {
     const double n = static_cast<double>(p.n);
     Work w;
@@ -54,9 +66,11 @@ inline Typed::Variant variant(std::string id, std::string compare_to, std::int64
     w.operations = {{Pipe::fp32, n}};
     return w;
   };
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    for (std::int64_t i = 0; i < p.n; ++i)
-      d.y[i] = static_cast<float>(p.alpha) * d.x[i * p.stride];
+  v.launch = [tile](const Problem& p, const Data& d, const LaunchContext&) {
+    return Steps(KernelStep{shape_of({p.n, 1, 1}, tile), {}}) + host_step([p, d] {
+             for (std::int64_t i = 0; i < p.n; ++i)
+               d.y[i] = static_cast<float>(p.alpha) * d.x[i * p.stride];
+           });
   };
   return v;
 }
@@ -68,9 +82,11 @@ inline Typed typed(std::string id, std::string question) {
      return p.n * p.stride;
    }).output("y", &Data::y, [](const Problem& p) { return p.n; });
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
-  f.prepare = [](const Problem& p, const Data& d, std::uint64_t seed, Stream) {
-    for (std::int64_t i = 0; i < p.n * p.stride; ++i)
-      d.x[i] = static_cast<float>((static_cast<std::uint64_t>(i) * 7 + seed) % 101);
+  f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
+    return host_step([p, d, seed] {
+      for (std::int64_t i = 0; i < p.n * p.stride; ++i)
+        d.x[i] = static_cast<float>((static_cast<std::uint64_t>(i) * 7 + seed) % 101);
+    });
   };
   f.host_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
     for (std::int64_t i = 0; i < p.n; ++i) {
@@ -79,8 +95,9 @@ inline Typed typed(std::string id, std::string question) {
     }
   };
   f.reference = [host = f.host_reference](const Problem& p, const Data& d,
-                                          const std::vector<ReferenceView>& out,
-                                          Stream) { host(p, d, out); };
+                                          const std::vector<ReferenceView>& out) {
+    return host_step([host, p, d, out] { host(p, d, out); });
+  };
   f.tolerance_derivation = "The factor and the product are rounded once each.";
   f.tolerance = [](const Problem&) { return Tolerance{2 * unit_roundoff(DataType::fp32), 0.0}; };
   return f;
@@ -122,7 +139,6 @@ inline Typed::Variant variant(std::string id, std::string compare_to, std::int64
   v.why = "A host loop that stands in for a kernel.";
   v.compare_to = std::move(compare_to);
   if (!v.compare_to.empty()) v.moves = {{"l2_sectors", Direction::stays}};
-  v.shapes = [tile](const Problem& p, const DeviceSpec&) { return shape_of({p.m, p.n, 1}, tile); };
   v.work = [](const Problem& p) {
     const double m = static_cast<double>(p.m);
     const double n = static_cast<double>(p.n);
@@ -133,13 +149,17 @@ inline Typed::Variant variant(std::string id, std::string compare_to, std::int64
     w.operations = {{Pipe::fp32, 2 * m * n * k}};
     return w;
   };
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    for (std::int64_t i = 0; i < p.m * p.n; ++i) {
-      float sum = 0.0f;
-      for (std::int64_t k = 0; k < p.k; ++k)
-        sum += d.a[i / p.n * p.k + k] * d.b[k * p.n + i % p.n];
-      d.c[i] = sum;
-    }
+  v.launch = [tile](const Problem& p, const Data& d, const LaunchContext&) {
+    Steps product = host_step([p, d] {
+      for (std::int64_t i = 0; i < p.m * p.n; ++i) {
+        float sum = 0.0f;
+        for (std::int64_t k = 0; k < p.k; ++k)
+          sum += d.a[i / p.n * p.k + k] * d.b[k * p.n + i % p.n];
+        d.c[i] = sum;
+      }
+    });
+    if (tile == 0) return product;  // a library's
+    return Steps(KernelStep{shape_of({p.m, p.n, 1}, tile), {}}) + product;
   };
   return v;
 }
@@ -154,14 +174,16 @@ inline Family family() {
       .input("b", &Data::b, [](const Problem& p) { return p.k * p.n; })
       .output("c", &Data::c, [](const Problem& p) { return p.m * p.n; });
   f.outputs = [](const Problem& p) { return Extent{p.m, p.n, 1}; };
-  f.prepare = [](const Problem& p, const Data& d, std::uint64_t seed, Stream) {
-    const auto element = [seed](std::int64_t i) {
-      return static_cast<float>((static_cast<std::uint64_t>(i) * 7 + seed) % 11) - 5.0f;
-    };
-    for (std::int64_t i = 0; i < p.m * p.k; ++i)
-      d.a[i] = element(i);
-    for (std::int64_t i = 0; i < p.k * p.n; ++i)
-      d.b[i] = element(i + 3);
+  f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
+    return host_step([p, d, seed] {
+      const auto element = [seed](std::int64_t i) {
+        return static_cast<float>((static_cast<std::uint64_t>(i) * 7 + seed) % 11) - 5.0f;
+      };
+      for (std::int64_t i = 0; i < p.m * p.k; ++i)
+        d.a[i] = element(i);
+      for (std::int64_t i = 0; i < p.k * p.n; ++i)
+        d.b[i] = element(i + 3);
+    });
   };
   f.host_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
     for (std::int64_t i = 0; i < p.m * p.n; ++i) {
@@ -177,8 +199,9 @@ inline Family family() {
     }
   };
   f.reference = [host = f.host_reference](const Problem& p, const Data& d,
-                                          const std::vector<ReferenceView>& out,
-                                          Stream) { host(p, d, out); };
+                                          const std::vector<ReferenceView>& out) {
+    return host_step([host, p, d, out] { host(p, d, out); });
+  };
   f.tolerance_derivation = "K roundings of products and sums, each at most u.";
   f.tolerance = [](const Problem& p) {
     return Tolerance{static_cast<double>(p.k + 1) * unit_roundoff(DataType::fp32), 0.0};
@@ -189,7 +212,6 @@ inline Family family() {
       .variant(variant("smem_padded", "smem_tile", 32));
   Typed::Variant vendor = variant("vendor", "", 0);
   vendor.is_vendor = true;
-  vendor.shapes = nullptr;
   f.variant(std::move(vendor));
   return f.build();
 }

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "config/config_reader.hpp"
 #include "record/columns.hpp"
 #include "record/counter_columns.hpp"
 #include "render/ceilings_text.hpp"

@@ -20,15 +20,6 @@ inline VariantOf<ToyProblem, ToyData> toy_variant(const std::string& id) {
   VariantOf<ToyProblem, ToyData> v;
   v.id = id;
   v.why = "for tests";
-  v.shapes = [](const ToyProblem& p, const DeviceSpec&) {
-    static const int kKernel = 0;
-    Shape s;
-    s.kernel = &kKernel;
-    s.block = {256, 1, 1};
-    s.tile = {256, 1, 1};
-    s.grid = {ceil_div(p.n, 256), 1, 1};
-    return std::vector<Shape>{s};
-  };
   v.work = [](const ToyProblem& p) {
     Work w;
     w.bytes_read = w.moved_read = 4.0 * static_cast<double>(p.n);
@@ -36,7 +27,15 @@ inline VariantOf<ToyProblem, ToyData> toy_variant(const std::string& id) {
     w.operations = {{Pipe::fp32, static_cast<double>(p.n)}};
     return w;
   };
-  v.launch = [](const ToyProblem&, const ToyData&, const LaunchContext&) {};
+  v.launch = [](const ToyProblem& p, const ToyData&, const LaunchContext&) {
+    static const int kKernel = 0;
+    Shape s;
+    s.kernel = &kKernel;
+    s.block = {256, 1, 1};
+    s.tile = {256, 1, 1};
+    s.grid = {ceil_div(p.n, 256), 1, 1};
+    return Steps(KernelStep{s, {}});
+  };
   return v;
 }
 
@@ -66,7 +65,6 @@ inline Family toy_family() {
   f.variant(even);
   auto vendor = toy_variant("vendor");
   vendor.is_vendor = true;
-  vendor.shapes = nullptr;
   vendor.unavailable = [] { return std::optional<std::string>("the library is not installed"); };
   f.variant(vendor);
   return f.build();

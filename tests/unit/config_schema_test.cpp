@@ -1,10 +1,11 @@
+#include "config/config_schema.hpp"
+
 #include <set>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
-#include "config/config.hpp"
 #include "config/config_keys.hpp"
 #include "support/catch.hpp"
 #include "support/fake_family.hpp"

@@ -1,9 +1,8 @@
-#include "config/config.hpp"
-
 #include <string>
 #include <vector>
 
 #include "base/sha256.hpp"
+#include "config/config_reader.hpp"
 #include "support/catch.hpp"
 #include "support/fake_family.hpp"
 

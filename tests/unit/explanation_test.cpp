@@ -9,7 +9,8 @@
 #include "family/counters.hpp"
 #include "record/columns.hpp"
 #include "render/explanation_json.hpp"
-#include "render/view.hpp"
+#include "render/explanation_text.hpp"
+#include "render/page.hpp"
 #include "support/catch.hpp"
 
 namespace gpuexp::test {

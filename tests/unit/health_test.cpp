@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/figure_health.hpp"
 #include "support/catch.hpp"
 #include "support/healthy_gpu.hpp"
 

@@ -3,7 +3,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "analysis/figure_health.hpp"
 #include "analysis/load_readings.hpp"
+#include "render/health_json.hpp"
 #include "support/catch.hpp"
 #include "support/healthy_gpu.hpp"
 

@@ -164,11 +164,12 @@ TEST_CASE("what cannot run is skipped with the reason") {
   }
   SECTION("a launch beyond the SM") {
     b.row.registers = 255;
-    b.family.variants.front().shapes = [shapes = b.family.variants.front().shapes](
-                                           const void* p, const DeviceSpec& d) {
-      auto s = shapes(p, d);
-      s[0].block = {1024, 1, 1};
-      return s;
+    Variant& v = b.family.variants.front();
+    v.launch = [launch = v.launch](const void* problem, const void* data,
+                                   const LaunchContext& context) {
+      Steps steps = launch(problem, data, context);
+      std::get<KernelStep>(steps.all().front().action).shape.block = {1024, 1, 1};
+      return steps;
     };
     b.resources = KernelResources(&b.row, 1);
     CHECK_THAT(reason(1 << 30), contains_text("no block fits"));

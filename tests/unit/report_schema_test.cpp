@@ -5,7 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "record/columns.hpp"
-#include "results/results_json.hpp"
+#include "results/json_fields.hpp"
+#include "results/json_read.hpp"
+#include "results/json_schema.hpp"
+#include "results/json_write.hpp"
 #include "support/catch.hpp"
 #include "support/sample_report.hpp"
 

@@ -70,6 +70,29 @@ TEST_CASE("sampling takes min_seconds and no more than max_seconds") {
   CHECK(b.estimate().cell_s(1) == Approx(0.01 + 1e-3 + 5 * launch_s));
 }
 
+TEST_CASE("launches back to back are counted once per group") {
+  Bench b;
+  const double first = b.estimate().cell_s(0);
+  const double second = b.estimate().cell_s(1);
+  b.measure().sustain_seconds = 3;
+  CHECK(b.estimate().cell_s(0) == Approx(first + 3));
+  CHECK(b.estimate().cell_s(1) == Approx(second));
+  // Whoever was checked for a burst will be, at another size.
+  RunEstimate estimate = b.estimate();
+  const double before = estimate.cell_s(2);
+  Row row = b.row(0, 0, 3e6 * b.limit_s(0));
+  row.clocks = Clocks{900, 900, 900, {}};
+  estimate.timed(row);
+  CHECK(estimate.cell_s(0) == Approx(b.measure().burst_check_seconds));
+  CHECK(estimate.cell_s(2) == Approx(before + b.measure().burst_check_seconds));
+  // Not who runs at the highest clock.
+  RunEstimate cool = b.estimate();
+  row.clocks = Clocks{1000, 1000, 1000, {}};
+  cool.timed(row);
+  CHECK(cool.cell_s(0) == 0.0);
+  CHECK(cool.cell_s(2) == Approx(before));
+}
+
 TEST_CASE("what has run says how long its variant takes elsewhere, and is no longer ahead") {
   const Bench b;
   RunEstimate estimate = b.estimate();

@@ -89,6 +89,23 @@ TEST_CASE("a chain in one warp takes its latencies and nothing else") {
   CHECK(time_of(k).total_us == Approx(3 + 500 + 4).epsilon(0.001));
 }
 
+TEST_CASE("an SM whose tensor cores work keeps their clock, unless they multiply fp64") {
+  KernelOnDevice k = kernel(100'000, 256, 8);
+  k.traffic.shared_load.wavefronts = 1e9;
+  k.traffic.tensor_operations = 1e9;
+  DeviceSpec slower = device();
+  slower.sm_clock_tensor_mhz = 800;
+  const auto shared_us = [&](const DeviceSpec& d) {
+    return term(*TimeModel(d, ceilings(), Mode::cold).launch_time({k}, {}), "shared");
+  };
+  CHECK(shared_us(slower) == Approx(shared_us(device()) / 0.8));
+  k.traffic.tensor_pipe = Pipe::tensor_fp64;
+  CHECK(shared_us(slower) == Approx(shared_us(device())));
+  k.traffic.tensor_operations = 0;
+  k.traffic.tensor_pipe = Pipe::tensor_bf16_fp32;
+  CHECK(shared_us(slower) == Approx(shared_us(device())));
+}
+
 TEST_CASE("half the warps in flight take a latency-bound kernel twice the time") {
   KernelOnDevice k = kernel(8000, 256, 8);
   k.traffic.dram_read_bytes = 1e6;

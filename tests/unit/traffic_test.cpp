@@ -79,6 +79,15 @@ TEST_CASE("a product reads its panels once where L2 holds it, and once per round
   CHECK(panel_bytes_read(walk, device) == 60 * 1024);
 }
 
+TEST_CASE("blocks of one round ask for each line once, those of the next for theirs again") {
+  PanelWalk walk{4, 4, 1e6, 2e6, 0, 4, 16, Pace::loads};
+  CHECK(panel_bytes_asked(walk) == Approx(4 * 1e6 + 4 * 2e6));
+  walk.blocks_at_a_time = 4;  // a column of tiles: all rows of A, and a column of B
+  CHECK(panel_bytes_asked(walk) == Approx(4 * (4 * 1e6 + 2e6)));
+  walk.blocks_at_a_time = 1000;
+  CHECK(panel_bytes_asked(walk) == Approx(4 * 1e6 + 4 * 2e6));
+}
+
 TEST_CASE("blocks that nothing holds together read rows for themselves, or more than once") {
   const DeviceSpec device = toy_device();
   constexpr double kMb = 1 << 20;

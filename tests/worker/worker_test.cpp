@@ -1,6 +1,7 @@
 // The whole path of a run with a worker process, without a GPU: the worker is this program again,
 // with an executor whose faults are scripted by a name on its command line.
 #define CATCH_CONFIG_RUNNER
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -33,6 +34,7 @@ Verification nan_result() {
   v.checked = 8;
   v.wrong = 1;
   v.worst_over_allowed = std::nan("");
+  v.add_rms({"y", std::nan(""), 0.25});
   v.first_wrong.push_back({"y", 3, 1.0, std::nan(""), 0.1});
   return v;
 }
@@ -48,6 +50,8 @@ std::unique_ptr<Executor> scripted(const std::string& fault) {
   executor->fault = [fault](const std::string& call) {
     if (fault == "kill_always" && call == "launch second warm") std::raise(SIGKILL);
     if (fault == "every_set_up" && call == "set_up 1") std::abort();
+    if (fault == "no_power" && call == "sustain first second even warm")
+      throw DeviceError("no power", DeviceFault::refused);
     if (call != "sample second 7") return;
     if (fault == "crash") std::abort();
     if (fault == "exit") std::_Exit(7);
@@ -121,6 +125,20 @@ TEST_CASE("a worker runs a plan as an executor of one's own does") {
   }
 }
 
+TEST_CASE("a worker runs a group back to back") {
+  WorkerRun b("no_power");
+  b.config.experiments.front().measure.sustain_seconds = 0.2;
+  const auto rows = b.run();
+  const auto failed = std::find_if(rows.begin(), rows.end(),
+                                   [](const Row& row) { return row.status != Status::passed; });
+  REQUIRE(failed != rows.end());
+  CHECK(failed->status == Status::failed);
+  CHECK(failed->reason == "while the group's launches ran back to back: no power");
+  CHECK(std::all_of(failed + 1, rows.end(),
+                    [](const Row& row) { return row.status == Status::passed; }));
+  CHECK(b.started == 1);
+}
+
 TEST_CASE("hardware counters come from a worker as they were read", "[counters]") {
   WorkerRun b("none");
   b.config.experiments.front().counters = {"lts__t_sectors.sum"};
@@ -177,6 +195,9 @@ TEST_CASE("results that are no numbers arrive as such") {
   CHECK(rows[1].status == Status::incorrect);
   CHECK_THAT(rows[1].reason, contains_text("expected 1, got nan, allowed ±0.1"));
   CHECK(std::isnan(rows[1].verification->worst_over_allowed));
+  CHECK(rows[1].verification->rms.buffer == "y");
+  CHECK(std::isnan(rows[1].verification->rms.got));
+  CHECK(rows[1].verification->rms.allowed == 0.25);
 }
 
 TEST_CASE("a worker that ends before it has done anything is not started for ever") {

@@ -2,11 +2,14 @@
 // out.
 #include "analysis/measured_ceilings.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "device/ceilings.hpp"
+#include "family/registry.hpp"
 #include "support/catch.hpp"
 
 namespace gpuexp::test {
@@ -69,7 +72,7 @@ DeviceSpec device() {
 }
 
 MeasuredCeilings ceilings_of(const std::vector<TimedRow>& rows) {
-  return measured_ceilings(table_of(rows), {}, device());
+  return measured_ceilings(table_of(rows), {}, device(), Registry::global());
 }
 
 void check(const MeasuredCeiling& found, double value, double low, double high) {
@@ -173,10 +176,10 @@ TEST_CASE("rows that did not pass, and numbers that are missing, leave their cei
     CAPTURE(column);
     Table table = whole;
     table.rows[0][*table.column(column)] = Field{};
-    CHECK(measured_ceilings(table, {}, device()).empty());
+    CHECK(measured_ceilings(table, {}, device(), Registry::global()).empty());
   }
-  CHECK(measured_ceilings(whole, {}, device()).size() == 1);
-  CHECK(measured_ceilings({}, {}, device()).empty());
+  CHECK(measured_ceilings(whole, {}, device(), Registry::global()).size() == 1);
+  CHECK(measured_ceilings({}, {}, device(), Registry::global()).empty());
 }
 
 TEST_CASE("floors come from the samples of an empty kernel", "[ceilings]") {
@@ -186,14 +189,44 @@ TEST_CASE("floors come from the samples of an empty kernel", "[ceilings]") {
     cold.push_back(2.816 + 0.032 * (i % 3));
     graph.push_back(0.68 + 0.0001 * (i % 7));
   }
-  const auto found =
-      measured_ceilings({}, {{Mode::cold, cold}, {Mode::graph, graph}, {Mode::warm, {}}}, {});
+  const auto found = measured_ceilings(
+      {}, {{Mode::cold, cold}, {Mode::graph, graph}, {Mode::warm, {}}}, {}, Registry::global());
   CHECK(found.size() == 2);
   const MeasuredCeiling& floor = found.at("floor_cold");
   CHECK(floor.value == Approx(2.848));
   CHECK(floor.high - floor.low >= Approx(0.032));  // a tick of the clock
   CHECK(floor.from == "floor/cold");
   CHECK(found.at("floor_graph").high - found.at("floor_graph").low < 0.001);
+}
+
+TEST_CASE("what families declare of ceilings can be read", "[ceilings]") {
+  std::set<std::string> measured;
+  for (const Family& family : Registry::global().families()) {
+    for (const CeilingSource& source : family.ceilings) {
+      CAPTURE(family.id, source.ceiling);
+      CHECK(find_ceiling_term(source.ceiling) != nullptr);
+      REQUIRE_FALSE(source.variants.empty());
+      std::set<bool> vendors;
+      for (const std::string& id : source.variants) {
+        CAPTURE(id);
+        REQUIRE(family.find(id) != nullptr);
+        vendors.insert(family.find(id)->is_vendor);
+      }
+      CHECK(vendors.size() == 1);
+      if (vendors.count(false)) measured.insert(source.ceiling);
+      CHECK((source.overhead_variant.empty() || family.find(source.overhead_variant)));
+      if (source.parameter.empty()) continue;
+      const Parameter* parameter = family.find_parameter(source.parameter);
+      REQUIRE(parameter != nullptr);
+      CHECK(std::count(parameter->choices.begin(), parameter->choices.end(), source.value) == 1);
+    }
+  }
+  // Floors are of empty kernels, and no family multiplies fp16 into fp16 sums alone.
+  std::set<std::string> missing;
+  for (const CeilingTerm& term : ceiling_terms()) {
+    if (term.id.rfind("floor_", 0) != 0 && !measured.count(term.id)) missing.insert(term.id);
+  }
+  CHECK(missing == std::set<std::string>{"tensor_fp16_fp16", "mma_sync.tensor_fp16_fp16"});
 }
 
 TEST_CASE("every vendor's call is found beside its ceiling", "[ceilings]") {
@@ -203,7 +236,8 @@ TEST_CASE("every vendor's call is found beside its ceiling", "[ceilings]") {
                 {"matmul_tensor", "cublas", "warm", "operations", 1e12, 1500, "passed", "bf16"},
                 {"matmul_tensor", "cublas", "warm", "operations", 1e12, 1250, "passed", "bf16"},
                 {"matmul_tensor", "cublas", "warm", "operations", 1e12, 2000, "failed", "tf32"},
-                {"matmul_tensor", "wmma", "warm", "operations", 1e12, 100, "passed", "bf16"}}));
+                {"matmul_tensor", "wmma", "warm", "operations", 1e12, 100, "passed", "bf16"}}),
+      device(), Registry::global());
   REQUIRE(calls.size() == 3);
   CHECK(calls[0].ceiling == "dram_copy");
   CHECK(calls[0].variant == "memcpy");

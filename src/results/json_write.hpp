@@ -1,5 +1,5 @@
-// The full record of a run as JSON, and back. report.hpp says what the provenance
-// holds; the columns carry their own documentation.
+// The full record of a run as JSON. report.hpp says what the provenance holds; the columns carry
+// their own documentation.
 //
 //   { "schema_version": 1, "provenance": {…}, "complete": true,
 //     "columns": [ {"name", "unit", "type", "doc"}, … ],
@@ -17,14 +17,11 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "base/output.hpp"
 #include "results/report.hpp"
 
 namespace gpuexp {
-
-inline constexpr int kReportSchemaVersion = 1;
 
 struct JsonOptions {
   bool samples = true;  ///< false: raw samples, most of a report's bytes, are left out
@@ -37,16 +34,5 @@ void print_json(const Report& report, const WritePart& write, const JsonOptions&
 
 /// Throws ReportError; what was at `path` before is then still there.
 void write_json(const Report& report, const std::string& path, const JsonOptions& options = {});
-
-/// `file` is for messages. Throws ReportError for everything that is no report: broken JSON,
-/// members missing, given twice or of the wrong type, a newer schema_version.
-Report parse_report(std::string_view text, const std::string& file);
-
-/// The same from a file, which may also be a pipe.
-Report read_report(const std::string& path);
-
-/// The JSON Schema (draft 2020-12) of reports, pretty-printed: made from the columns and the
-/// provenance that this program declares.
-std::string report_schema();
 
 }  // namespace gpuexp

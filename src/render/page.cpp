@@ -1,4 +1,4 @@
-#include "render/view.hpp"
+#include "render/page.hpp"
 
 #include <algorithm>
 
@@ -9,6 +9,7 @@
 #include "analysis/identity.hpp"
 #include "analysis/reading.hpp"
 #include "base/text.hpp"
+#include "render/explanation_text.hpp"
 #include "render/view_columns.hpp"
 
 namespace gpuexp {

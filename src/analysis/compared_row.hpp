@@ -1,0 +1,51 @@
+// A row of one run held against the same row of another.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "stats/ratio.hpp"
+#include "stats/statistics.hpp"
+
+namespace gpuexp {
+
+/// What became of a row from run A to run B.
+enum class Outcome {
+  slower,
+  faster,
+  same,
+  inconclusive,  ///< passed in both; the interval of the ratio reaches past a limit, or there is
+                 ///< none
+  missing,       ///< in A alone
+  added,         ///< in B alone
+  broken,        ///< passed in A and not in B
+  repaired,      ///< passed in B and not in A
+  untested,      ///< passed in neither
+};
+inline constexpr std::size_t kOutcomeCount = 9;
+std::string_view name_of(Outcome outcome);
+
+struct ComparedRow {
+  std::string key;
+  std::string experiment;
+  Outcome outcome = Outcome::inconclusive;
+  std::string reason;  ///< why there is no verdict; "" where the numbers say it
+  std::string status_a;
+  std::string status_b;
+  std::optional<Statistics> a;
+  std::optional<Statistics> b;
+  std::optional<Ratio> ratio;    ///< B over A
+  std::optional<double> effect;  ///< minimum effect in force
+  /// SM clock of B over that of A, where both are known.
+  std::optional<double> clock_ratio;
+  /// How far the times of an empty kernel in the row's mode lie apart, where both are known. They
+  /// differ from process to process, and every row with them.
+  std::optional<double> floor_shift_us;
+
+  /// The interval of `ratio`, which there is, less what the clocks and the floors explain.
+  Interval beyond_circumstances() const;
+};
+
+}  // namespace gpuexp

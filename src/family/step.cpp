@@ -1,0 +1,65 @@
+#include "family/step.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace gpuexp {
+
+void PackedArguments::append(const void* value, std::size_t bytes, std::size_t alignment) {
+  const std::size_t offset = (bytes_.size() + alignment - 1) / alignment * alignment;
+  bytes_.resize(offset + bytes);
+  std::memcpy(bytes_.data() + offset, value, bytes);
+  offsets_.push_back(offset);
+}
+
+Step::Step(KernelStep step) : action(std::move(step)) {}
+Step::Step(MemsetStep step) : action(step) {}
+Step::Step(CopyStep step) : action(step) {}
+Step::Step(OpaqueStep step) : action(std::move(step)) {}
+Step::Step(const Step&) = default;
+Step::Step(Step&&) noexcept = default;
+Step& Step::operator=(const Step&) = default;
+Step& Step::operator=(Step&&) noexcept = default;
+Step::~Step() = default;
+
+Steps::Steps() = default;
+Steps::Steps(Step step) {
+  steps_.push_back(std::move(step));
+}
+Steps::Steps(KernelStep step) : Steps(Step(std::move(step))) {}
+Steps::Steps(MemsetStep step) : Steps(Step(step)) {}
+Steps::Steps(CopyStep step) : Steps(Step(step)) {}
+Steps::Steps(OpaqueStep step) : Steps(Step(std::move(step))) {}
+Steps::Steps(const Steps&) = default;
+Steps::Steps(Steps&&) noexcept = default;
+Steps& Steps::operator=(const Steps&) = default;
+Steps& Steps::operator=(Steps&&) noexcept = default;
+Steps::~Steps() = default;
+
+Steps& Steps::operator+=(const Steps& next) {
+  const std::size_t before = steps_.size();
+  for (Step step : next.all()) {
+    for (std::size_t& place : step.after)
+      place += before;
+    steps_.push_back(std::move(step));
+  }
+  return *this;
+}
+
+std::vector<Shape> Steps::shapes() const {
+  std::vector<Shape> shapes;
+  for (const Step& step : steps_) {
+    if (const auto* kernel = std::get_if<KernelStep>(&step.action)) shapes.push_back(kernel->shape);
+  }
+  return shapes;
+}
+
+Shape grid_stride(std::int64_t items, std::int64_t most_blocks) {
+  constexpr std::int64_t kBlock = 256;
+  Shape shape;
+  shape.block.x = kBlock;
+  shape.grid.x = std::min(ceil_div(items, kBlock), most_blocks);
+  return shape;
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,172 @@
+// What a launch consists of, as data: kernels with their shapes and packed arguments, fills,
+// copies, and calls of libraries. Who launches (CUDA, or an executor on the CPU) reads it; nobody
+// else starts a kernel. C++17 and free of CUDA, included by .cu files.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/callback.hpp"
+#include "base/types.hpp"
+
+struct CUstream_st;  // cudaStream_t without the CUDA headers
+
+namespace gpuexp {
+
+using Stream = CUstream_st*;
+
+/// One kernel launch without its arguments. Host-pure: computed from the problem and the device's
+/// specs, never from the device.
+struct Shape {
+  /// The pointer that cudaLaunchKernel takes: a host stub of this binary, or the handle of a kernel
+  /// loaded at run time. It is the key into the kernel resource table, which has the kernel's
+  /// module and lowered name.
+  const void* kernel = nullptr;
+  Extent grid;
+  Extent block;
+  Extent cluster;
+  std::int64_t dynamic_shared_bytes = 0;
+  /// Outputs that one block covers along each grid dimension; grid × tile must cover
+  /// Family::outputs.
+  Extent tile;
+};
+
+/// Arguments of a kernel, packed as its parameters lie in memory.
+class PackedArguments {
+ public:
+  template <class T>
+  void add(const T& value) {
+    static_assert(std::is_trivially_copyable<T>::value,
+                  "a kernel's parameters are copied byte by byte");
+    static_assert(alignof(T) <= alignof(std::max_align_t),
+                  "parameters start at multiples of 16 at most");
+    append(&value, sizeof(T), alignof(T));
+  }
+  std::size_t count() const { return offsets_.size(); }
+  /// The i-th argument's first byte.
+  const std::byte* at(std::size_t i) const { return bytes_.data() + offsets_[i]; }
+
+ private:
+  void append(const void* value, std::size_t bytes, std::size_t alignment);
+
+  std::vector<std::byte> bytes_;
+  std::vector<std::size_t> offsets_;
+};
+
+/// Global memory whose accesses persist in the part of L2 that is set aside for them.
+struct AccessPolicyWindow {
+  const void* base = nullptr;
+  std::int64_t bytes = 0;
+  float hit_ratio = 1;  ///< share of the window's accesses that persist; the others stream
+};
+
+/// A kernel whose grid is empty is not launched.
+struct KernelStep {
+  Shape shape;
+  PackedArguments arguments;
+  bool cooperative = false;  ///< all blocks are resident at once, for barriers of the grid
+  /// May start before the kernel ahead of it in its stream has ended (programmatic dependent
+  /// launch).
+  bool programmatic = false;
+  std::optional<AccessPolicyWindow> window = std::nullopt;
+};
+
+/// Sets bytes of device memory.
+struct MemsetStep {
+  void* to = nullptr;
+  unsigned char value = 0;
+  std::int64_t bytes = 0;
+};
+
+/// Copies between any two places that the device or the host can reach.
+struct CopyStep {
+  void* to = nullptr;
+  const void* from = nullptr;
+  std::int64_t bytes = 0;
+};
+
+/// What only a call can start, such as a library's function. An executor without CUDA cannot run
+/// it.
+struct OpaqueStep {
+  std::string what;  ///< for people: "cuBLAS gemm"
+  Callback<void(Stream stream, int device)> call;
+};
+
+struct Step {
+  std::variant<KernelStep, MemsetStep, CopyStep, OpaqueStep> action;
+  int stream = 0;                  ///< steps of one stream run in order; 0 is the one that is timed
+  std::vector<std::size_t> after;  ///< places of earlier steps, in other streams, that it waits for
+
+  // Defined once, in step.cpp: every family file would compile them again.
+  Step(KernelStep step);
+  Step(MemsetStep step);
+  Step(CopyStep step);
+  Step(OpaqueStep step);
+  Step(const Step&);
+  Step(Step&&) noexcept;
+  Step& operator=(const Step&);
+  Step& operator=(Step&&) noexcept;
+  ~Step();
+};
+
+/// Steps in the order in which they are enqueued. Every stream waits for what was enqueued before
+/// the first of them, and what is enqueued behind the last waits for all streams.
+class Steps {
+ public:
+  Steps();
+  Steps(Step step);
+  Steps(KernelStep step);
+  Steps(MemsetStep step);
+  Steps(CopyStep step);
+  Steps(OpaqueStep step);
+  Steps(const Steps&);
+  Steps(Steps&&) noexcept;
+  Steps& operator=(const Steps&);
+  Steps& operator=(Steps&&) noexcept;
+  ~Steps();
+
+  Steps& operator+=(const Steps& next);
+  friend Steps operator+(Steps first, const Steps& next) {
+    first += next;
+    return first;
+  }
+
+  const std::vector<Step>& all() const { return steps_; }
+  std::vector<Step>& all() { return steps_; }
+  /// Of the kernels, in order.
+  std::vector<Shape> shapes() const;
+
+ private:
+  std::vector<Step> steps_;
+};
+
+/// Blocks of 256 threads, one thread per item, at most `most_blocks` of them: for kernels that go
+/// over their items in strides of the grid. Empty without items.
+Shape grid_stride(std::int64_t items, std::int64_t most_blocks);
+
+/// Address of a kernel's host stub, as Shape::kernel wants it.
+template <class... Parameters>
+const void* kernel_address(void (*kernel)(Parameters...)) {
+  return reinterpret_cast<const void*>(kernel);
+}
+
+/// A launch of `kernel` with this shape, whose own kernel need not be set. Arguments convert to the
+/// kernel's parameter types as in a call.
+template <class... Parameters, class... Arguments>
+Steps launch(void (*kernel)(Parameters...), Shape shape, Arguments&&... arguments) {
+  static_assert(sizeof...(Parameters) == sizeof...(Arguments), "one argument per kernel parameter");
+  shape.kernel = kernel_address(kernel);
+  PackedArguments packed;
+  (packed.add<std::remove_cv_t<Parameters>>(
+       static_cast<Parameters>(std::forward<Arguments>(arguments))),
+   ...);
+  return Steps(KernelStep{shape, std::move(packed)});
+}
+
+}  // namespace gpuexp

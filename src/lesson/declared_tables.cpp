@@ -1,0 +1,133 @@
+#include "lesson/declared_tables.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/config_error.hpp"
+#include "base/names.hpp"
+#include "config/config_keys.hpp"
+#include "family/counters.hpp"
+#include "lesson/recorded_table.hpp"
+#include "record/columns.hpp"
+#include "record/flags.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+std::string prose(std::string_view text) {
+  return escape_but_code(std::string(text));
+}
+
+// ---- columns and flags of rows
+
+const char* presence_text(Presence presence) {
+  switch (presence) {
+    case Presence::all: return "every";
+    case Presence::passed: return "passed";
+    case Presence::some: return "where known";
+  }
+  return "";
+}
+
+std::string columns_table() {
+  std::string text = "| column | unit | type | rows | meaning |\n|---|---|---|---|---|\n";
+  for (const Column& c : core_columns()) {
+    text += fmt::format("| `{}` | {} | {} | {} | {} |\n", c.name, prose(c.unit), name_of(c.type),
+                        presence_text(c.presence), prose(c.doc));
+  }
+  return text;
+}
+
+std::string flags_table() {
+  std::string text = "| flag | meaning | what to do |\n|---|---|---|\n";
+  for (const Flag& flag : kFlags)
+    text += fmt::format("| `{}` | {} | {} |\n", flag.id, prose(flag.meaning), prose(flag.remedy));
+  return text;
+}
+
+// ---- hardware counters
+
+// "100 × `a` / `b`", or the one metric that Nsight Compute has for it.
+std::string metrics_text(const Counter& counter) {
+  if (!counter.nsight_name.empty()) return fmt::format("`{}`", counter.nsight_name);
+  const std::string scale = counter.scale == 1 ? "" : fmt::format("{} × ", counter.scale);
+  const std::string divisor =
+      counter.denominator.empty() ? "" : fmt::format(" / `{}`", counter.denominator);
+  return fmt::format("{}`{}`{}", scale, counter.numerator, divisor);
+}
+
+std::string counters_table() {
+  std::string text =
+      "| counter | group | unit | meaning | in Nsight Compute |\n|---|---|---|---|---|\n";
+  for (const Counter& counter : kCounters) {
+    text += fmt::format("| `{}` | {} | {} | {} | {} |\n", counter.id, counter.group,
+                        prose(counter.unit), prose(counter.doc), metrics_text(counter));
+  }
+  return text;
+}
+
+// ---- keys of configs
+
+std::string key_line(const Key& key, const std::string& standard = "") {
+  return fmt::format("| `{}` | {} | {} |\n", key.name, standard, prose(key.doc));
+}
+
+std::string default_of(const MeasureKey& key) {
+  const MeasureSettings settings;
+  return std::visit([&](auto member) { return fmt::format("{}", settings.*member); }, key.member);
+}
+
+std::string config_keys_table() {
+  const auto head = [](const char* title) {
+    return fmt::format("| {} | default | meaning |\n|---|---:|---|\n", title);
+  };
+  std::string text = head("config");
+  for (const Key& key : kConfigKeys)
+    text += key_line(key);
+  text += "\n" + head("experiment");
+  for (const Key& key : kExperimentKeys)
+    text += key_line(key);
+  text += "\n" + head("mode");
+  for (const ModeKey& mode : kModes)
+    text += key_line(mode.key);
+  text += "\n" + head("measure");
+  for (const MeasureKey& key : kMeasureKeys)
+    text += key_line(key.key, default_of(key));
+  text += "\n" + head("value of an axis");
+  for (const Key& key : kRangeKeys)
+    text += key_line(key);
+  for (const Key& key : kPow2Keys)
+    text += key_line(key);
+  for (const Key& key : kWaveEdgesKeys)
+    text += key_line(key);
+  return text;
+}
+
+using MakeTable = std::string (*)();
+constexpr std::array<std::pair<std::string_view, MakeTable>, 4> kTables{
+    {{"columns", columns_table},
+     {"flags", flags_table},
+     {"counters", counters_table},
+     {"config_keys", config_keys_table}}};
+
+}  // namespace
+
+std::string declared_table(const LessonPart& part) {
+  std::vector<std::string> names;
+  for (const auto& [name, make] : kTables) {
+    if (name == part.subject) return make();
+    names.emplace_back(name);
+  }
+  throw ConfigError(fmt::format("{}: '{}' is no declared table{}", part.place,
+                                in_message(part.subject), allowed_names(part.subject, names)));
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,173 @@
+#include "lesson/recorded_table.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/config_error.hpp"
+#include "record/columns.hpp"
+#include "render/markdown.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+std::optional<double> parsed(const std::string& text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  const bool is_number = error == std::errc{} && rest == end && std::isfinite(value);
+  return is_number ? std::optional(value) : std::nullopt;
+}
+
+// Records of a CSV file, front to back.
+class CsvReader {
+ public:
+  CsvReader(std::string_view text, const std::string& name) : text_(text), name_(name) {}
+
+  bool at_end() const { return text_.empty(); }
+  std::size_t line() const { return line_; }
+
+  std::vector<std::string> record() {
+    std::vector<std::string> fields{field()};
+    while (take(','))
+      fields.push_back(field());
+    take('\r');
+    if (!take('\n') && !at_end()) fail("expected ',' or the end of the line behind a quote");
+    ++line_;
+    return fields;
+  }
+
+ private:
+  bool take(char c) {
+    if (text_.empty() || text_.front() != c) return false;
+    text_.remove_prefix(1);
+    return true;
+  }
+
+  std::string field() {
+    if (take('"')) return quoted();
+    const std::size_t length = std::min(text_.find_first_of(",\r\n"), text_.size());
+    std::string field(text_.substr(0, length));
+    text_.remove_prefix(length);
+    return field;
+  }
+
+  std::string quoted() {
+    std::string field;
+    for (;;) {
+      const std::size_t quote = text_.find('"');
+      if (quote == std::string_view::npos) fail("a quote is not closed");
+      field += text_.substr(0, quote);
+      text_.remove_prefix(quote + 1);
+      if (!take('"')) return field;
+      field += '"';
+    }
+  }
+
+  [[noreturn]] void fail(const char* what) const {
+    throw ConfigError(fmt::format("{}:{}: {}", name_, line_, what));
+  }
+
+  std::string_view text_;
+  const std::string& name_;
+  std::size_t line_ = 1;
+};
+
+std::string unit_of(const std::string& column) {
+  const auto& columns = core_columns();
+  const auto found = std::find_if(columns.begin(), columns.end(),
+                                  [&](const Column& known) { return known.name == column; });
+  return found == columns.end() ? "" : found->unit;
+}
+
+std::string table_line(const std::vector<std::string>& cells) {
+  return fmt::format("| {} |\n", fmt::join(cells, " | "));
+}
+
+bool begins_like_number(const std::string& cell) {
+  const std::size_t sign = cell.starts_with('-') || cell.starts_with('+') ? 1 : 0;
+  return cell.size() > sign && cell[sign] >= '0' && cell[sign] <= '9';
+}
+
+bool holds_numbers(const Table& table, std::size_t column) {
+  return std::all_of(table.rows.begin(), table.rows.end(), [&](const std::vector<Field>& row) {
+    const std::string cell = text_of(row[column]);
+    return cell.empty() || begins_like_number(cell);
+  });
+}
+
+}  // namespace
+
+std::string text_of(const Field& field) {
+  if (const auto* text = std::get_if<std::string>(&field)) return *text;
+  const auto number = number_of(field);
+  return number ? fmt::format("{}", *number) : "";
+}
+
+std::optional<double> number_of(const Field& field) {
+  if (const auto* integer = std::get_if<std::int64_t>(&field)) return static_cast<double>(*integer);
+  if (const auto* text = std::get_if<std::string>(&field)) return parsed(*text);
+  const auto* real = std::get_if<double>(&field);
+  return real && std::isfinite(*real) ? std::optional(*real) : std::nullopt;
+}
+
+std::string row_name(const Table& table, std::size_t row) {
+  return table.columns.empty() ? "" : text_of(table.rows[row][table.column("key").value_or(0)]);
+}
+
+Table parse_recorded_csv(std::string_view text, const std::string& name) {
+  CsvReader reader(text, name);
+  Table table;
+  for (std::string& column : reader.record()) {
+    const std::string unit = unit_of(column);
+    table.columns.push_back({std::move(column), unit, FieldType::text, ""});
+  }
+  while (!reader.at_end()) {
+    const std::size_t line = reader.line();
+    std::vector<std::string> record = reader.record();
+    if (record.size() != table.columns.size())
+      throw ConfigError(fmt::format("{}:{}: {} fields; expected {}, as in the header", name, line,
+                                    record.size(), table.columns.size()));
+    table.rows.emplace_back(record.begin(), record.end());
+  }
+  return table;
+}
+
+std::string recorded_table_text(const Table& table) {
+  std::vector<std::string> headings;
+  std::vector<std::string> rules;
+  for (std::size_t column = 0; column < table.columns.size(); ++column) {
+    headings.push_back(escape_but_code(table.columns[column].name));
+    rules.emplace_back(column > 0 && holds_numbers(table, column) ? "---:" : "---");
+  }
+  std::string text = table_line(headings) + fmt::format("|{}|\n", fmt::join(rules, "|"));
+  for (const std::vector<Field>& row : table.rows) {
+    std::vector<std::string> cells;
+    for (const Field& field : row)
+      cells.push_back(escape_but_code(text_of(field)));
+    text += table_line(cells);
+  }
+  return text;
+}
+
+std::string escape_but_code(const std::string& text) {
+  std::string result;
+  std::size_t begin = 0;
+  for (;;) {
+    const std::size_t open = text.find('`', begin);
+    const std::size_t close =
+        open == std::string::npos ? std::string::npos : text.find('`', open + 1);
+    if (close == std::string::npos) return result + escape_markdown(text.substr(begin));
+    result += escape_markdown(text.substr(begin, open - begin));
+    result += text.substr(open, close + 1 - open);
+    begin = close + 1;
+  }
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,47 @@
+// Writing the log of a run.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "results/report.hpp"
+#include "results/run_log.hpp"
+
+namespace gpuexp {
+
+/// Appends lines to a log. Every member throws ReportError when the line cannot be written, and
+/// then what was there before still is, whole.
+class RunLogWriter {
+ public:
+  /// Begins a log; `report` has columns and no rows. Refuses a file that exists.
+  RunLogWriter(const std::string& path, const Report& report, std::size_t cells,
+               const RunOrigin& origin);
+  /// Goes on with a log that was read; cuts off a last line that is not whole.
+  explicit RunLogWriter(const std::string& path);
+  ~RunLogWriter();
+  RunLogWriter(const RunLogWriter&) = delete;
+  RunLogWriter& operator=(const RunLogWriter&) = delete;
+
+  void floor(std::string_view mode, const std::vector<double>& samples_us);
+  void cell_started(std::size_t cell, const std::vector<Field>& fields);
+  void sample(std::size_t cell, int round, double time_us,
+              std::optional<double> sm_clock_mhz = std::nullopt);
+  void clock(std::size_t cell, int first_round, int last_round, double mhz);
+  void sustained(std::size_t cell, const std::vector<double>& samples_us);
+  void row(std::size_t cell, const std::vector<Field>& fields);
+  void kernels(std::size_t cell, const std::vector<std::vector<Field>>& rows);
+  void event(const std::string& what);
+  void times(const std::vector<std::pair<std::string, double>>& seconds);
+
+ private:
+  void append(std::string line);
+
+  std::string path_;
+  int descriptor_ = -1;
+};
+
+}  // namespace gpuexp

@@ -1,0 +1,19 @@
+// Steps for launcher_test.cpp, whose kernels nvcc compiles.
+#pragma once
+
+#include "family/step.hpp"
+
+namespace gpuexp::test {
+
+/// first = 5, slowly, on a stream of its own; then, on another that waits for it, second = first
+/// + 2.
+Steps slow_then_waiting(int* d_first, int* d_second);
+/// to = 7, slowly, on a stream that is not the first.
+Steps slow_on_other_stream(int* d_to);
+/// Adds 5: four blocks in clusters of two with an access-policy window and programmatic launch, one
+/// cooperative block.
+Steps with_every_attribute(int* d_count, const void* window, std::int64_t window_bytes);
+/// An empty grid.
+Steps over_nothing(int* d_count);
+
+}  // namespace gpuexp::test

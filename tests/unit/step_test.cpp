@@ -1,0 +1,81 @@
+#include "family/step.hpp"
+
+#include <cstring>
+
+#include "family/registry.hpp"
+#include "support/catch.hpp"
+#include "support/toy_family.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+void three_parameters(char, double, const float*) {}
+
+template <class T>
+T argument(const PackedArguments& arguments, std::size_t place) {
+  T value;
+  std::memcpy(&value, arguments.at(place), sizeof value);
+  return value;
+}
+
+TEST_CASE("arguments are converted and lie where a kernel's parameters lie") {
+  const float memory = 0;
+  Shape shape;
+  shape.grid.x = 7;
+  const Steps steps = launch(three_parameters, shape, 'a', 3, &memory);
+  REQUIRE(steps.all().size() == 1);
+  const auto& kernel = std::get<KernelStep>(steps.all().front().action);
+  CHECK(kernel.shape.kernel == kernel_address(three_parameters));
+  CHECK(kernel.shape.grid == Extent{7, 1, 1});
+  REQUIRE(kernel.arguments.count() == 3);
+  CHECK(argument<char>(kernel.arguments, 0) == 'a');
+  CHECK(argument<double>(kernel.arguments, 1) == 3.0);
+  CHECK(argument<const float*>(kernel.arguments, 2) == &memory);
+  CHECK(kernel.arguments.at(1) - kernel.arguments.at(0) == 8);
+}
+
+TEST_CASE("steps that follow others keep what they wait for") {
+  Steps first = MemsetStep{};
+  Steps second = MemsetStep{};
+  second += CopyStep{};
+  second.all()[1].stream = 1;
+  second.all()[1].after = {0};
+  const Steps both = first + second;
+  REQUIRE(both.all().size() == 3);
+  CHECK(both.all()[1].after.empty());
+  CHECK(both.all()[2].after == std::vector<std::size_t>{1});
+  CHECK(both.all()[2].stream == 1);
+  CHECK(both.shapes().empty());
+}
+
+TEST_CASE("a launch over no items is an empty grid") {
+  CHECK(grid_stride(0, 10).grid.count() == 0);
+  CHECK(grid_stride(257, 10).grid.x == 2);
+  CHECK(grid_stride(1 << 20, 10).grid.x == 10);
+}
+
+TEST_CASE("shapes are those of the steps, and a vendor's launch has none") {
+  const Family family = toy_family();
+  const auto problem = family.make_problem({std::int64_t{1000}, 0.5, std::string("narrow")});
+  const auto shapes = family.find("first")->shapes(problem.get(), toy_device());
+  REQUIRE(shapes.size() == 1);
+  CHECK(shapes.front().grid.x == 4);
+  CHECK(family.find("vendor")->shapes(problem.get(), toy_device()).empty());
+}
+
+TEST_CASE("families stay where they are when others are added at run time") {
+  Registry registry;
+  registry.add(toy_family());
+  const Family* const toy = registry.find("toy");
+  for (const char* id : {"zebra", "ant", "another"}) {
+    Family other = toy_family();
+    other.id = id;
+    registry.add(std::move(other));
+  }
+  CHECK(registry.find("toy") == toy);
+  CHECK(registry.families().front().id == "another");
+  CHECK(registry.families().back().id == "zebra");
+}
+
+}  // namespace
+}  // namespace gpuexp::test
