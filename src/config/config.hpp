@@ -47,7 +47,7 @@ struct MeasureSettings {
   double sustain_seconds = 0;  ///< of the group's launches back to back, before its samples
   /// The same after the samples of a group that nears the power cap, to see what a longer run would
   /// come to; 0: not.
-  double burst_check_seconds = 0.5;
+  double burst_check_seconds = 0.1;
 };
 
 struct Experiment {

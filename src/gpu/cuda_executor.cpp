@@ -176,7 +176,7 @@ class CudaExecutor final : public Executor {
       for (const Variant* variant : sequence) {
         for (std::size_t i = 0; i < copies_of(*variant, mode); ++i)
           copies_[i].reset(stream_);
-        queue(*variant, prepare(*variant), mode);
+        queue(prepare(*variant), mode);
       }
       ends[round % 2].record(stream_);
       if (round > 0) ends[(round - 1) % 2].synchronize();

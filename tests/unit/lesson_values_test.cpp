@@ -36,7 +36,7 @@ std::string rendered(const std::string& page, bool replaces_results = false) {
   Report report;
   report.table = *recorded("rows.csv").table;
   return render_lesson(parse_lesson(page, "page.md"),
-                       {registry, report, "rows.csv", std::nullopt, recorded, replaces_results});
+                       {registry, report, "rows.csv", {}, recorded, replaces_results});
 }
 
 // What a value marker shows; `marker` is what stands behind "value ".
