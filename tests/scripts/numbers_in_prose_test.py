@@ -3,7 +3,8 @@
 
 A measured number in prose stands between markers (`<!-- gpuexp: value … -->…<!-- /gpuexp -->`, CONTRIBUTING.md), where a test
 compares it with the file it was recorded in. This test finds the others: digits with a unit outside of generated parts, of code, and
-of tables made by a script that stands above them (`<!-- made by: COMMAND -->`), whose output it compares. What is no measurement of
+of tables made by a script that stands above them (`<!-- made by: COMMAND -->`), whose output it compares. Parts that another test compares
+stand in `<!-- held by: tests/PATH -->…<!-- /held -->`; that test has to exist and to name the page. What is no measurement of
 this project is in ALLOWED, with the file of this repository that says the same, or with a published source on the page itself.
 """
 
@@ -20,13 +21,41 @@ NAMES = ["95 % interval"]
 
 # (page, text on the page, file of this repository, text there that says so)
 ALLOWED = [
-    ("docs/explaining.md", "within 15 % of", "src/analysis/explanation.cpp", "kHighFactor = 1.15"),
-    ("docs/explaining.md", "at least 60 % of its time", "src/analysis/explanation.hpp", "kBoundPct = 60.0"),
+    ("CONTRIBUTING.md", "at least 1 ms apart", "src/gpu/sm_clock.hpp", "kShortestS = 1e-3"),
+    ("CONTRIBUTING.md", "worth 0.2 s a group", "src/config/config.hpp", "fine_seconds = 0.2;"),
+    ("CONTRIBUTING.md", "1830 instead of 1980 MHz", "configs/devices/h200.json",
+     '"sm_clock_tensor_mhz": {"value": 1830, "source": "h100_whitepaper"'),
+    ("CONTRIBUTING.md", "tensor cores are 4 % busy", "configs/devices/h200.json", "use tensor cores for 4 % of their time"),
+    ("docs/explaining.md", "being within 15 % of 1", "src/analysis/explanation.cpp", "kHighFactor = 1.15;"),
+    ("docs/explaining.md", "two factors are within 15 %", "src/analysis/explanation.cpp", "kHighFactor = 1.15;"),
+    ("docs/explaining.md", "takes 60 % of the time", "src/analysis/explanation.cpp", "kHighBoundShare = 0.6;"),
+    ("docs/explaining.md", "From 80 % on", "src/analysis/explanation.hpp", "kNearRate = 0.8;"),
+    ("docs/explaining.md", "less than 80 % of the slower", "src/analysis/explanation.hpp", "kNearRate = 0.8;"),
+    ("docs/explaining.md", "takes 80 % of the time or more", "src/analysis/explanation.hpp", "kNearRate = 0.8;"),
+    ("docs/explaining.md", "would need 1.1 times its rate", "src/analysis/explanation.cpp", "kMisfit = 1.10;"),
     ("docs/health.md", "less than 5 °C", "src/analysis/health.hpp", "kLeastSlowdownMarginC = 5"),
-    ("docs/health.md", "less than 95 % of the clock", "src/analysis/health.hpp", "kHeldClockShare = 0.95"),
-    ("docs/health.md", "the highest (99 %)", "src/analysis/health.hpp", "kHeldMemoryClockShare = 0.99"),
+    ("docs/health.md", "less than 95 % of the clock", "src/analysis/health_signs.hpp", "kHeldClockShare = 0.95"),
+    ("docs/health.md", "the highest (99 %)", "src/analysis/health_signs.hpp", "kHeldMemoryClockShare = 0.99"),
     ("docs/health.md", "4814 GB/s for an H200", "configs/devices/h200.json", "4814"),
     ("docs/health.md", "larger of 2 % of that end", "scripts/expected_bands.py", "LEAST_MARGIN = 0.02"),
+    ("docs/measuring.md", "each few rounds, at least 1 ms apart", "src/gpu/sm_clock.hpp", "kShortestS = 1e-3"),
+    ("docs/measuring.md", "A stretch shorter than 1 ms", "src/gpu/sm_clock.hpp", "kShortestS = 1e-3"),
+    ("docs/measuring.md", "A sample of 500 µs or more", "src/gpu/cuda_executor.cpp", "kLongUs = 500;"),
+    ("docs/measuring.md", "Below 95 % of the device's maximum", "src/run/sample_clocks.hpp", "kLowClock = 0.95;"),
+    ("docs/measuring.md", "below 95 % of the highest", "src/run/sample_clocks.hpp", "kLowClock = 0.95;"),
+    ("docs/measuring.md", "the clock moved by over 2 %", "src/run/sample_clocks.cpp", "kDrift = 0.02;"),
+    ("docs/measuring.md", "NVML, read every 50 ms", "src/gpu/nvml_sampler.hpp", "kPeriod{50}"),
+    ("docs/measuring.md", "a group shorter than 50 ms", "src/gpu/nvml_sampler.hpp", "kPeriod{50}"),
+    ("docs/prediction.md", "1.1 to 1.5 times apart", "scripts/prediction_errors.py", "order_counts(cells, 1.1, 1.5)"),
+    ("docs/prediction.md", "has the tensor rates at 1830 MHz and the others at 1980", "configs/devices/h200.json",
+     '"sm_clock_tensor_mhz": {"value": 1830, "source": "h100_whitepaper"'),
+    ("docs/statistics.md", "sampled to 1 %,", "src/config/config.hpp", "target_relative_ci = 0.01;"),
+    ("docs/statistics.md", "a half-width of 0.25 %", "src/config/config.hpp", "fine_relative_ci = 0.0025;"),
+    ("docs/statistics.md", "the 0.98 % of this card", "configs/noise/h200.json", '"relative": 0.0098'),
+    ("docs/statistics.md", "at most 0.2 s a group", "src/config/config.hpp", "fine_seconds = 0.2;"),
+    ("docs/statistics.md", "at most 3 % of the pairs", "tests/unit/precision_test.cpp", "now.undecided <= 0.03"),
+    ("docs/statistics.md", "at least 12 % when", "tests/unit/precision_test.cpp", "before.undecided >= 0.12"),
+    ("docs/statistics.md", "sampling ends at 1 %", "src/config/config.hpp", "target_relative_ci = 0.01;"),
     ("docs/statistics.md", "at most 0.5 % of", "src/stats/calibration.hpp", "kFalseVerdictsSeen = 0.005"),
     ("docs/statistics.md", "upper 95 % bound is at most 1 %", "src/stats/calibration.hpp", "kFalseVerdictRate = 0.01"),
     ("docs/statistics.md", "(0.98 % or", "configs/noise/h200.json", '"relative": 0.0098'),
@@ -34,6 +63,7 @@ ALLOWED = [
     ("docs/usage.md", "else 2 %", "src/cli/comparison.cpp", "kDefault = 0.02"),
 ]
 
+HELD = re.compile(r"<!-- held by: (\S+) -->.*?<!-- /held -->", re.S)
 NUMBER = re.compile(
     r"(?<![\w./])\d[\d,.]*(?:(?: |\u00a0)?(?:µs|us|ms|ns|min|TFLOP/s|GFLOP/s|GB/s|TB/s|MB/s|GHz|MHz|%|°C)(?![\w/])"
     r"|(?: |\u00a0)(?:s|times)(?![\w/])|×(?! ?[\d`]))")
@@ -53,13 +83,18 @@ def is_report(path):
     return path == ROOT / "docs/results/h200/all.md"
 
 
+def without_code(text):
+    text = re.sub(r"^```.*?^```$", blank, text, flags=re.S | re.M)
+    return re.sub(r"`[^`\n]*`", "", text)
+
+
 def prose_of(text):
     """The page without what is generated, and without code."""
+    text = without_code(text)
     text = re.sub(r"<!-- gpuexp: value .*?<!-- /gpuexp -->", "", text)
     text = re.sub(r"<!-- gpuexp: (?!results )\S.*?<!-- /gpuexp -->", blank, text, flags=re.S)
-    text = re.sub(r"^```.*?^```$", blank, text, flags=re.S | re.M)
+    text = HELD.sub(blank, text)
     text = re.sub(r"<!-- made by: [^\n]* -->\n\n(?:\|[^\n]*\n)+", blank, text)
-    text = re.sub(r"`[^`\n]*`", "", text)
     return re.sub(r"\]\([^)]*\)", "]", text)
 
 
@@ -70,6 +105,21 @@ def bare_numbers(text, allowed=()):
         prose = prose.replace(known, "")
     return [(number, match.group(), line.strip())
             for number, line in enumerate(prose.split("\n"), 1) for match in NUMBER.finditer(line)]
+
+
+def not_held(text, page, text_of):
+    """Complaints about parts that name a test which does not hold them; `text_of` reads a file of the repository, None without one."""
+    for test in HELD.findall(without_code(text)):
+        says = text_of(test) if re.fullmatch(r"tests/[\w./]+_test\.\w+", test) and ".." not in test else None
+        if says is None:
+            yield f"'held by: {test}', which is no test"
+        elif page not in says:
+            yield f"'held by: {test}', which does not name {page}"
+
+
+def text_of_file(name):
+    path = ROOT / name
+    return path.read_text() if path.is_file() else None
 
 
 def made_tables(text):
@@ -93,7 +143,22 @@ def check_finds_them():
     for text in clean:
         assert not bare_numbers(text), text
     assert not bare_numbers("within 5 % of it\n", ["within 5 %"])
+    check_held_parts()
     assert [line for line, _, _ in bare_numbers("a\n```\n1 s\n```\n2 s\n")] == [5]
+
+
+def check_held_parts():
+    """Parts that another test holds: passed over where they end, and complained of where that test does not hold them."""
+    files = {"tests/a_test.py": "PAGE = 'docs/x.md'", "docs/x.md": "docs/x.md"}
+    held = "<!-- held by: tests/a_test.py -->\n\n12 µs\n\n<!-- /held -->"
+    assert bare_numbers(f"{held}\n3 s\n") == [(6, "3 s", "3 s")]
+    assert not bare_numbers("It takes <!-- held by: tests/a_test.py -->12 µs<!-- /held -->.\n")
+    assert bare_numbers("<!-- held by: tests/a_test.py -->\n\n12 µs\n")
+    assert not list(not_held(held, "x.md", files.get))
+    assert "does not name y.md" in list(not_held(held, "y.md", files.get))[0]
+    assert not list(not_held("`<!-- held by: tests/PATH -->…<!-- /held -->`", "x.md", files.get))
+    for no_test in ("tests/gone_test.py", "docs/x.md", "tests/../docs/x.md"):
+        assert "is no test" in list(not_held(held.replace("tests/a_test.py", no_test), "x.md", files.get))[0]
 
 
 def check_page(path):
@@ -105,6 +170,7 @@ def check_page(path):
     for _, known, source, says in allowed:
         if says not in (ROOT / source).read_text():
             complaints.append(f"{name}: '{known}' is allowed by {source}, which does not say '{says}'")
+    complaints += [f"{name}: {complaint}" for complaint in not_held(text, path.name, text_of_file)]
     for line, number, context in bare_numbers(text, NAMES + [known for _, known, _, _ in allowed]):
         complaints.append(f"{name}:{line}: '{number}' comes from no recorded file: {context[:100]}")
     for command, table in made_tables(text):
