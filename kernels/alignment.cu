@@ -128,7 +128,7 @@ WarpCode widest_access_code(const Problem& p) {
 template <int kUnitBytes>
 std::vector<Traffic> widest_access_traffic_by(const Problem& p, const DeviceSpec& device) {
   const TiledProduct tiles =
-      tensor_product<Tile, Element, Element>(p.n, p.n, p.n, 1, Pace::arithmetic);
+      tensor_product<Tile, Element, Element>(p.n, p.n, p.n, 1, StallPattern::arithmetic);
   const SumsTraffic sums = sums_traffic<Tile, float, Element, kUnitBytes>(tiles, p.n);
   return {pipeline_traffic<Tile, Element>(tiles, kUnitBytes, widest_access_code(p), sums, device)};
 }

@@ -3,7 +3,8 @@
 // The question: how far is a straightforward matrix product from what the GPU can do, and what does
 // each step of reuse buy? 2·M·N·K operations meet (M·K + K·N + M·N)·4 bytes: at 4096 that is 683
 // FLOP per byte, far above the ridge of any GPU, so DRAM is never the limit by need, only by waste.
-// Each rung moves reuse one level closer to the arithmetic: cache lines, shared memory, registers.
+// Each variant moves reuse one level closer to the arithmetic: cache lines, shared memory,
+// registers.
 #include "gpu/cublas.hpp"
 #include "kernels/common/gemm.cuh"
 #include "kernels/common/register_tile_traffic.cuh"
@@ -37,7 +38,8 @@ void host_reference(const Problem& p, const Data& d, const std::vector<Reference
   host_gemm(operands(p, d), AbsoluteBound{}, out[0]);
 }
 
-// What every rung must do at least; the rungs differ in how often they fetch the same bytes again.
+// What every variant must do at least; the variants differ in how often they fetch the same bytes
+// again.
 Work work(const Problem& p) {
   return gemm_work(p.m, p.n, p.k, DataType::fp32, DataType::fp32, Pipe::fp32);
 }
@@ -53,7 +55,8 @@ bool is_large(const Problem& p) {
   return std::min({p.m, p.n, p.k}) >= kLargeExtent;
 }
 
-Variant rung(std::string id, std::string compare_to, std::string why, MovesOf<Problem> moves = {}) {
+Variant ladder_variant(std::string id, std::string compare_to, std::string why,
+                       MovesOf<Problem> moves = {}) {
   Variant v;
   v.id = std::move(id);
   v.compare_to = std::move(compare_to);
@@ -69,9 +72,9 @@ Variant with_kernel(Variant v, const Kernel& kernel) {
 }
 
 TiledProduct tiled_product(const Problem& p, std::int64_t tile, std::int64_t depth,
-                           std::int64_t warps, Pace pace) {
-  constexpr int kResident = 2;  // of all rungs up to coarsen_2d, by threads or by registers
-  return {p.m, p.n, p.k, tile, tile, depth, warps, kResident, pace};
+                           std::int64_t warps, StallPattern stall_pattern) {
+  constexpr int kResident = 2;  // of all variants up to coarsen_2d, by threads or by registers
+  return {p.m, p.n, p.k, tile, tile, depth, warps, kResident, stall_pattern};
 }
 
 constexpr double kFmaCycles = 4;  // from a multiply-add to the next that needs its sum
@@ -103,7 +106,8 @@ Traffic plain_traffic(const Problem& p, const DeviceSpec& device, double warps, 
                       const Accesses& b, const Accesses& c) {
   constexpr int kUnrolled = 16;
   const WarpCode code{{88, 96}, {23, 44}, {24, 18}};
-  const TiledProduct tiles = tiled_product(p, kPlainTile, kUnrolled, kPlainTile, Pace::none);
+  const TiledProduct tiles =
+      tiled_product(p, kPlainTile, kUnrolled, kPlainTile, StallPattern::none);
   Traffic t = product_traffic(tiles, code, device);
   const double k = static_cast<double>(p.k);
   t.global_load = warps * k * (a + b);
@@ -115,13 +119,14 @@ Traffic plain_traffic(const Problem& p, const DeviceSpec& device, double warps, 
 
 Variant naive() {
   Variant v = with_kernel(
-      rung("naive", "",
-           "One thread per element of C, rows along threadIdx.x: the 32 lanes of a "
-           "warp read 32 rows of A, each in a sector of its own, and write C the "
-           "same way. global_load_sectors_per_request nears 16, the mean of 32 for "
-           "A and 1 for B, which all lanes share. L1 holds most of them, but looks up "
-           "four lines per turn at best, and where k is a multiple of 32 all lanes "
-           "meet in one bank of its data: 33 turns per multiply-add. Try k one larger."),
+      ladder_variant(
+          "naive", "",
+          "One thread per element of C, rows along threadIdx.x: the 32 lanes of a "
+          "warp read 32 rows of A, each in a sector of its own, and write C the "
+          "same way. global_load_sectors_per_request nears 16, the mean of 32 for "
+          "A and 1 for B, which all lanes share. L1 holds most of them, but looks up "
+          "four lines per wavefront at best, and where k is a multiple of 32 all lanes "
+          "meet in one bank of its data: 33 wavefronts per multiply-add. Try k one larger."),
       {naive_kernel, {kPlainTile, kPlainTile, 1}, {kPlainTile, kPlainTile, 1}});
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
     // A sector of A serves eight turns of the loop: L1 holds most of what a warp asks for.
@@ -148,15 +153,16 @@ __global__ void coalesced_kernel(Problem p, const float* a, const float* b, floa
 
 Variant coalesced() {
   Variant v = with_kernel(
-      rung("coalesced", "naive",
-           "threadIdx.x runs along columns instead of rows: a warp reads 128 contiguous bytes of B "
-           "(4 sectors) and one element of A (1 sector), so global_load_sectors_per_request falls "
-           "to 2.5 and every byte fetched is used. It costs nothing. Each thread still loads two "
-           "operands for every fused multiply-add, which makes the L1 cache the limit.",
-           {{"global_load_sectors_per_request", Direction::falls, 4, is_large},
-            {"l1_tag_turns", Direction::falls, 4, is_large},
-            {"l1_wavefronts", Direction::falls, 8,
-             [](const Problem& p) { return is_large(p) && p.k % kLanes == 0; }}}),
+      ladder_variant(
+          "coalesced", "naive",
+          "threadIdx.x runs along columns instead of rows: a warp reads 128 contiguous bytes of B "
+          "(4 sectors) and one element of A (1 sector), so global_load_sectors_per_request falls "
+          "to 2.5 and every byte fetched is used. It costs nothing. Each thread still loads two "
+          "operands for every fused multiply-add, which makes the L1 cache the limit.",
+          {{"global_load_sectors_per_request", Direction::falls, 4, is_large},
+           {"l1_tag_turns", Direction::falls, 4, is_large},
+           {"l1_wavefronts", Direction::falls, 8,
+            [](const Problem& p) { return is_large(p) && p.k % kLanes == 0; }}}),
       {coalesced_kernel, {kPlainTile, kPlainTile, 1}, {kPlainTile, kPlainTile, 1}});
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
     const Accesses row = rows_access(1, 4 * std::min<std::int64_t>(kLanes, p.n), 4 * p.n);
@@ -168,7 +174,7 @@ Variant coalesced() {
 
 const Accesses kBroadcast = shared_access(16, [](int) { return 0; });  // of 16 bytes
 
-// Of the rungs that load both tiles between two barriers. A warp loads `a` of A at a time, 32
+// Of the variants that load both tiles between two barriers. A warp loads `a` of A at a time, 32
 // floats of a row of B, and stores `c`.
 Traffic guarded_traffic(const TiledProduct& p, const RowPieces& a, const RowPieces& c,
                         const WarpCode& code, const DeviceSpec& device) {
@@ -215,18 +221,20 @@ __global__ void __launch_bounds__(kPlainTile* kPlainTile)
 
 Variant smem_tile() {
   Variant v = with_kernel(
-      rung("smem_tile", "coalesced",
-           "A block copies 32×32 tiles of A and B to shared memory and reads each element 32 times "
-           "from there: global loads fall 32-fold, and what was traffic of the L1 cache becomes "
-           "traffic of shared memory. It costs two barriers per tile, at which all 32 warps of the "
-           "block wait. Shared memory returns no more bytes per clock than L1 does (128 per SM), "
-           "so with more than one load per multiply-add it is the next limit.",
-           {{"global_load_requests", Direction::falls, 16, is_large},
-            {"shared_load_wavefronts", Direction::rises, 2, is_large}}),
+      ladder_variant(
+          "smem_tile", "coalesced",
+          "A block copies 32×32 tiles of A and B to shared memory and reads each element 32 times "
+          "from there: global loads fall 32-fold, and what was traffic of the L1 cache becomes "
+          "traffic of shared memory. It costs two barriers per tile, at which all 32 warps of the "
+          "block wait. Shared memory returns no more bytes per clock than L1 does (128 per SM), "
+          "so with more than one load per multiply-add it is the next limit.",
+          {{"global_load_requests", Direction::falls, 16, is_large},
+           {"shared_load_wavefronts", Direction::rises, 2, is_large}}),
       {smem_tile_kernel, {kPlainTile, kPlainTile, 1}, {kPlainTile, kPlainTile, 1}});
   // The compiler reads four k of a row of A at a time, the same 16 bytes for all lanes.
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
-    const TiledProduct tiles = tiled_product(p, kPlainTile, kPlainTile, kPlainTile, Pace::loads);
+    const TiledProduct tiles =
+        tiled_product(p, kPlainTile, kPlainTile, kPlainTile, StallPattern::loads);
     Traffic t = guarded_traffic(tiles, {kPlainTile, 1}, {kPlainTile, 1},
                                 {{65, 99}, {26, 18}, {11, 32}}, device);
     const double turns = tiles.all_warps() * tiles.slices();
@@ -293,17 +301,18 @@ __global__ void __launch_bounds__(kColumnThreads)
 
 Variant coarsen_1d() {
   Variant v = with_kernel(
-      rung("coarsen_1d", "smem_tile",
-           "Each thread computes eight elements of a column of C and keeps the element of B that "
-           "they share in a register: nine elements read from shared memory serve eight "
-           "multiply-adds instead of sixteen, and eight independent sums hide the latency of the "
-           "multiply-add. It costs registers: seven more sums.",
-           {{"shared_load_wavefronts", Direction::falls, 2, is_large},
-            {"warp_instructions", Direction::falls, 1.2, is_large}}),
+      ladder_variant(
+          "coarsen_1d", "smem_tile",
+          "Each thread computes eight elements of a column of C and keeps the element of B that "
+          "they share in a register: nine elements read from shared memory serve eight "
+          "multiply-adds instead of sixteen, and eight independent sums hide the latency of the "
+          "multiply-add. It costs registers: seven more sums.",
+          {{"shared_load_wavefronts", Direction::falls, 2, is_large},
+           {"warp_instructions", Direction::falls, 1.2, is_large}}),
       {coarsen_1d_kernel, {kColumnTile, kColumnTile, 1}, {kColumnThreads, 1, 1}});
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
     const TiledProduct tiles =
-        tiled_product(p, kColumnTile, kColumnK, kColumnThreads / kLanes, Pace::loads);
+        tiled_product(p, kColumnTile, kColumnK, kColumnThreads / kLanes, StallPattern::loads);
     Traffic t = guarded_traffic(tiles, {kColumnK, kLanes / kColumnK}, {kLanes, 1},
                                 {{177, 140}, {81, 23}, {33, 74}}, device);
     const double turns = tiles.all_warps() * tiles.slices();
@@ -372,7 +381,7 @@ __global__ void __launch_bounds__(kSquareThreads, 2)
 
 Variant coarsen_2d() {
   Variant v = with_kernel(
-      rung(
+      ladder_variant(
           "coarsen_2d", "coarsen_1d",
           "Each thread computes 8×8 elements of C: sixteen shared loads serve 64 multiply-adds, "
           "4.5 times fewer per multiply-add than with a column. It costs 64 registers for the "
@@ -384,7 +393,7 @@ Variant coarsen_2d() {
   // Each k's fragments are read, waited for and multiplied.
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
     const TiledProduct tiles =
-        tiled_product(p, kSquareTile, kSquareK, kSquareThreads / kLanes, Pace::loads);
+        tiled_product(p, kSquareTile, kSquareK, kSquareThreads / kLanes, StallPattern::loads);
     Traffic t =
         guarded_traffic(tiles, {kSquareK, kLanes / kSquareK}, {kSquareSide, kLanes / kSquareSide},
                         {{664, 829}, {538, 75}, {46, 569}}, device);
@@ -400,7 +409,7 @@ Variant coarsen_2d() {
   return v;
 }
 
-// ---- what the rungs from vectorized on share; their tiles are in common/register_tile.cuh
+// ---- what the variants from vectorized on share; their tiles are in common/register_tile.cuh
 
 // Completes a variant whose kernel is made for three access widths; width(problem) picks one.
 template <class Tile>
@@ -421,8 +430,8 @@ Variant with_widths(Variant v, decltype(Kernel::kernel) by_4, decltype(Kernel::k
 }
 
 template <class Tile>
-TiledProduct tiled_product(const Problem& p, Pace pace) {
-  return register_tile::tiled_product<Tile>(p.m, p.n, p.k, pace);
+TiledProduct tiled_product(const Problem& p, StallPattern stall_pattern) {
+  return register_tile::tiled_product<Tile>(p.m, p.n, p.k, stall_pattern);
 }
 
 // Narrower accesses cost a turn so many instructions more, a share of them integer ones.
@@ -461,7 +470,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
   const Slot slot = slot_in<Tile>(shared, 0);
   const Place place = place_of<Tile>(p.m, p.n);
   StagedSlices<Tile, kWidth> slices(place, a, b, p.n, p.k);
-  Sums<Tile> sums;
+  Accumulators<Tile> sums;
   slices.template fetch<true>();
   for (int slice = 0;;) {
     slices.put(slot);
@@ -482,21 +491,22 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
 Variant vectorized() {
   using T = Tile<VectorizedChoice>;
   Variant v = with_widths<T>(
-      rung("vectorized", "coarsen_2d",
-           "The same tile moved 16 bytes per lane: A is transposed on its way to shared memory, so "
-           "that a thread's rows lie together and four 128-bit shared loads replace sixteen of 32 "
-           "bits; global loads shrink alike. (The stores of C do not: sums are where multiply-adds "
-           "left them, and the compiler splits a store rather than move them.) What is not a "
-           "multiply-add falls from four tenths of all instructions to one. It costs alignment: "
-           "where 4 does not divide k and n, narrower global loads remain (load_width_bits). Each "
-           "slice's global loads still wait between two barriers with nothing to do.",
-           {{"warp_instructions", Direction::falls, 1.3, is_large},
-            {"lsu_instructions", Direction::falls, 2,
-             [](const Problem& p) { return is_large(p) && p.k % 4 == 0 && p.n % 4 == 0; }}}),
+      ladder_variant(
+          "vectorized", "coarsen_2d",
+          "The same tile moved 16 bytes per lane: A is transposed on its way to shared memory, so "
+          "that a thread's rows lie together and four 128-bit shared loads replace sixteen of 32 "
+          "bits; global loads shrink alike. (The stores of C do not: sums are where multiply-adds "
+          "left them, and the compiler splits a store rather than move them.) What is not a "
+          "multiply-add falls from four tenths of all instructions to one. It costs alignment: "
+          "where 4 does not divide k and n, narrower global loads remain (load_width_bits). Each "
+          "slice's global loads still wait between two barriers with nothing to do.",
+          {{"warp_instructions", Direction::falls, 1.3, is_large},
+           {"lsu_instructions", Direction::falls, 2,
+            [](const Problem& p) { return is_large(p) && p.k % 4 == 0 && p.n % 4 == 0; }}}),
       vectorized_kernel<T, 4>, vectorized_kernel<T, 2>, vectorized_kernel<T, 1>, staged_width);
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
     const int width = staged_width(p);
-    const TiledProduct tiles = tiled_product<T>(p, Pace::loads);
+    const TiledProduct tiles = tiled_product<T>(p, StallPattern::loads);
     Traffic t = staged_traffic<T>(
         tiles, width, with_width({{443, 568}, {240, 11}, {46, 514}, 6}, width, 5, 17, 0.3), device);
     add_round_trips(t, tiles.slices());
@@ -519,7 +529,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
   extern __shared__ Floats<4> shared[];
   const Place place = place_of<Tile>(p.m, p.n);
   StagedSlices<Tile, kWidth> slices(place, a, b, p.n, p.k);
-  Sums<Tile> sums;
+  Accumulators<Tile> sums;
   Fragments<Tile> fragments[2];
   slices.template fetch<true>();
   slices.put(slot_in<Tile>(shared, 0));
@@ -553,7 +563,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
 template <class Tile>
 std::vector<Traffic> double_buffered_traffic(const Problem& p, const WarpCode& code,
                                              const DeviceSpec& device) {
-  const TiledProduct tiles = tiled_product<Tile>(p, Pace::arithmetic);
+  const TiledProduct tiles = tiled_product<Tile>(p, StallPattern::arithmetic);
   Traffic t = staged_traffic<Tile>(tiles, staged_width(p), code, device);
   add_round_trips(t, 1);
   t.chain.barriers = tiles.slices();
@@ -563,16 +573,17 @@ std::vector<Traffic> double_buffered_traffic(const Problem& p, const WarpCode& c
 Variant double_buffered() {
   using T = Tile<DoubleBufferedChoice>;
   Variant v = with_widths<T>(
-      rung("double_buffered", "vectorized",
-           "Two slots in shared memory and two sets of fragments: a slice is fetched into "
-           "registers while the slice before is multiplied, and the next k's fragments are read "
-           "while this one's are used. The latency of global and of shared memory hides behind "
-           "arithmetic, and one barrier per slice remains of two. It costs twice the shared "
-           "memory, and registers for the slice in flight and the second fragments, all of the 128 "
-           "that two blocks per SM leave: on an H200 it is faster than vectorized at 1024, where "
-           "there are too few blocks to hide latency otherwise, and no faster from 2048 on.",
-           {{"stalled_long_scoreboard", Direction::falls, 4, is_large},
-            {"stalled_barrier", Direction::falls, 1.2, is_large}}),
+      ladder_variant(
+          "double_buffered", "vectorized",
+          "Two slots in shared memory and two sets of fragments: a slice is fetched into "
+          "registers while the slice before is multiplied, and the next k's fragments are read "
+          "while this one's are used. The latency of global and of shared memory hides behind "
+          "arithmetic, and one barrier per slice remains of two. It costs twice the shared "
+          "memory, and registers for the slice in flight and the second fragments, all of the 128 "
+          "that two blocks per SM leave: on an H200 it is faster than vectorized at 1024, where "
+          "there are too few blocks to hide latency otherwise, and no faster from 2048 on.",
+          {{"stalled_long_scoreboard", Direction::falls, 4, is_large},
+           {"stalled_barrier", Direction::falls, 1.2, is_large}}),
       double_buffered_kernel<T, 4>, double_buffered_kernel<T, 2>, double_buffered_kernel<T, 1>,
       staged_width);
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
@@ -595,15 +606,16 @@ struct WarpTileChoice : DoubleBufferedChoice {
 Variant warp_tile() {
   using T = Tile<WarpTileChoice>;
   Variant v = with_widths<T>(
-      rung("warp_tile", "double_buffered",
-           "A warp covers 64×64 elements by 4×8 lanes of 16×8 where it covered 16×128 by 2×16 "
-           "lanes of 8×8: six 128-bit shared loads serve 128 multiply-adds instead of eight, and "
-           "lanes that read one address are paired, which halves the clocks of a load of B. Loads "
-           "take three quarters of the issue slots and half of the shared memory bandwidth that "
-           "they took. It costs occupancy: 128 sums leave registers for 8 warps per SM, too few to "
-           "hide latency without the double buffers.",
-           {{"shared_load_wavefronts", Direction::falls, 1.8, is_large},
-            {"lsu_instructions", Direction::falls, 1.1, is_large}}),
+      ladder_variant(
+          "warp_tile", "double_buffered",
+          "A warp covers 64×64 elements by 4×8 lanes of 16×8 where it covered 16×128 by 2×16 "
+          "lanes of 8×8: six 128-bit shared loads serve 128 multiply-adds instead of eight, and "
+          "lanes that read one address are paired, which halves the clocks of a load of B. Loads "
+          "take three quarters of the issue slots and half of the shared memory bandwidth that "
+          "they took. It costs occupancy: 128 sums leave registers for 8 warps per SM, too few to "
+          "hide latency without the double buffers.",
+          {{"shared_load_wavefronts", Direction::falls, 1.8, is_large},
+           {"lsu_instructions", Direction::falls, 1.1, is_large}}),
       double_buffered_kernel<T, 4>, double_buffered_kernel<T, 2>, double_buffered_kernel<T, 1>,
       staged_width);
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
@@ -641,7 +653,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
   }
   cp_async_wait<Tile::kSlots - 1>();
   __syncthreads();
-  Sums<Tile> sums;
+  Accumulators<Tile> sums;
   Fragments<Tile> fragments[2];
   fragments[0].load(slot_in<Tile>(shared, 0), place, 0);
   int index = 0;
@@ -670,7 +682,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
 Variant async_stages() {
   using T = Tile<AsyncStagesChoice>;
   Variant v = with_widths<T>(
-      rung(
+      ladder_variant(
           "async_stages", "warp_tile",
           "cp.async copies from global to shared memory without passing registers, so two more "
           "slices are on their way while one is multiplied, and no instruction waits for them in "
@@ -685,7 +697,7 @@ Variant async_stages() {
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
     const int width = width_dividing(p.n);
     const WarpCode code{{783, 2218}, {454, 42}, {71, 2057}, 6};
-    const TiledProduct tiles = tiled_product<T>(p, Pace::arithmetic);
+    const TiledProduct tiles = tiled_product<T>(p, StallPattern::arithmetic);
     Traffic t = async_traffic<T>(tiles, width, with_width(code, width, 17, 78, 0.73), device);
     add_round_trips(t, 1);
     t.chain.barriers = tiles.slices();
@@ -698,10 +710,11 @@ Variant async_stages() {
 // ---- cublas: what the vendor's library reaches
 
 Variant cublas_sgemm() {
-  Variant v = rung("cublas", "async_stages",
-                   "The vendor's kernel, chosen by shape, in fp32 with TF32 off: the same "
-                   "arithmetic, so the same limit. What it gains over the ladder lies in the order "
-                   "of instructions and the choice of tiles.");
+  Variant v = ladder_variant(
+      "cublas", "async_stages",
+      "The vendor's kernel, chosen by shape, in fp32 with TF32 off: the same "
+      "arithmetic, so the same limit. What it gains over the ladder lies in the order "
+      "of instructions and the choice of tiles.");
   v.is_vendor = true;
   v.unavailable = cublas::unavailable;
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
@@ -727,7 +740,7 @@ Family declare() {
       .output("c", &Data::c, [](const Problem& p) { return p.m * p.n; });
   f.ceilings = {CeilingSource::rate("fp32", {"cublas"}, Mode::warm, "operations")};
   f.figures = {
-      {"matmul", "ladder", "fp32 matrix product: what each rung adds"},
+      {"matmul", "ladder", "fp32 matrix product: what each variant adds"},
       {"row_pitch", "row_pitch", "Row pitch: lanes that meet in a bank of L1"},
       {"error_against_speed", "error_against_speed", "Error against speed of a matrix product"}};
   f.outputs = [](const Problem& p) { return Extent{p.m, p.n, 1}; };

@@ -140,7 +140,8 @@ void host_reference(const Problem& p, const Data& d, const std::vector<Reference
 
 // ---- what the variants share
 
-// What every rung must do at least; the rungs differ in how often they fetch the same bytes again.
+// What every variant must do at least; the variants differ in how often they fetch the same bytes
+// again.
 Work work(const Problem& p) {
   const Pipe pipe = p.dtype == DataType::tf32        ? Pipe::tensor_tf32
                     : p.dtype == DataType::bf16      ? Pipe::tensor_bf16_fp32
@@ -358,10 +359,11 @@ Traffic wmma_traffic(const Problem& p, const DeviceSpec& device) {
                                {{138, 45}, {58, 7.5}, {34, 8}},
                                {{191, 49.5}, {82, 6.5}, {43, 18}}};
   const int resident = sizeof(Acc) == 4 && !kWords ? 12 : 16;
-  const auto blocks = tensor_product<OfABlock, In, Out>(p.m, p.n, p.k, resident, Pace::none);
-  const auto tiles = tensor_product<OfAWarp, In, Out>(p.m, p.n, p.k, resident, Pace::none);
+  const auto blocks =
+      tensor_product<OfABlock, In, Out>(p.m, p.n, p.k, resident, StallPattern::none);
+  const auto tiles = tensor_product<OfAWarp, In, Out>(p.m, p.n, p.k, resident, StallPattern::none);
   Traffic t = product_traffic(blocks, code.of(p), device);
-  t.l2_read_sectors = seen_by_l2(panel_sectors(tiles), Pace::none);
+  t.l2_read_sectors = seen_by_l2(panel_sectors(tiles), StallPattern::none);
   const double products = tiles.all_warps() * static_cast<double>(p.k) / kMmaDepth<In>;
   const Accesses a = rows_access(8, 16, tiles.a_pitch_bytes());
   const Accesses b = kWords ? rows_access(4, 32, tiles.b_pitch_bytes())
@@ -502,7 +504,8 @@ Traffic wmma_smem_traffic(const Problem& p, const DeviceSpec& device) {
                                  {{1200, 391}, {550, 133}, {330, 78.7}},
                                  {{1200, 401}, {550, 87}, {330, 155.6}}};
   const int resident = load_width_bytes(p) == 16 || sizeof(In) == 4 ? 2 : 1;
-  const TiledProduct tiles = tensor_product<T, In, Out>(p.m, p.n, p.k, resident, Pace::loads);
+  const TiledProduct tiles =
+      tensor_product<T, In, Out>(p.m, p.n, p.k, resident, StallPattern::loads);
   Traffic t = register_copy_traffic<T, In, A, B>(tiles, p, code_of(p, wide, narrow),
                                                  sums_traffic<T, Acc, Out>(tiles, p.n), device);
   const Accesses a = kMatrices ? matrix_load<A>() : kWords * word_load<A, 8>();
@@ -617,7 +620,8 @@ Traffic mma_sync_traffic(const Problem& p, const DeviceSpec& device) {
                                  {{1500, 348.5}, {650, 149}, {330, 92}},
                                  {{1500, 192.7}, {650, 77.4}, {330, 18.3}}};
   const int resident = load_width_bytes(p) == 16 ? 2 : 1;
-  const TiledProduct tiles = tensor_product<T, In, Out>(p.m, p.n, p.k, resident, Pace::arithmetic);
+  const TiledProduct tiles =
+      tensor_product<T, In, Out>(p.m, p.n, p.k, resident, StallPattern::arithmetic);
   Traffic t = register_copy_traffic<T, In, typename Product::A, typename Product::B>(
       tiles, p, code_of(p, wide, narrow), sums_traffic<T, Acc, Out>(tiles, p.n), device);
   t.shared_load = t.shared_load + tiles.all_warps() * tiles.slices() * fragment_loads<In, T>();
@@ -693,7 +697,7 @@ Traffic mma_cp_async_traffic(const Problem& p, const DeviceSpec& device) {
   static const NarrowCode narrow{{{1700, 289}, {900, 144}, {330, 19.2}, 6},
                                  {{1700, 420}, {900, 237}, {330, 31}, 6},
                                  {{1700, 199.9}, {900, 69.8}, {330, 36.8}, 6}};
-  TiledProduct tiles = tensor_product<P, In, Out>(p.m, p.n, p.k, 1, Pace::arithmetic);
+  TiledProduct tiles = tensor_product<P, In, Out>(p.m, p.n, p.k, 1, StallPattern::arithmetic);
   tiles.group_rows = kGroupRows;
   return pipeline_traffic<P, In>(tiles, kUnitBytes, code_of(p, wide, narrow),
                                  sums_traffic<P, Acc, Out>(tiles, p.n), device);
@@ -818,7 +822,7 @@ Family declare() {
         CeilingSource::rate(pipe, {"cublas"}, Mode::warm, "operations").where("dtype", dtype));
   }
   f.figures = {
-      {"matmul_tensor", "ladder", "Tensor cores: what each rung adds"},
+      {"matmul_tensor", "ladder", "Tensor cores: what each variant adds"},
       {"error_against_speed", "error_against_speed", "Error against speed of a matrix product"}};
   f.outputs = [](const Problem& p) { return Extent{p.m, p.n, 1}; };
   f.unsupported = [](const Problem& p, const DeviceSpec&) { return unsupported_types(p); };

@@ -313,7 +313,8 @@ Variant fp16_scalar() {
   v.compare_to = "fp32_scalar";
   v.why =
       "Half the bytes, the same number of lanes, requests and instructions: each request of a warp "
-      "now brings 64 bytes. Where requests in flight set the pace, halving the type halves the "
+      "now brings 64 bytes. Where requests in flight set the pace, halving the type "
+      "halves the "
       "bandwidth reached and not the time; DRAM throughput falls, instructions stay.";
   v.moves = {{"global_load_requests", Direction::stays},
              {"dram_read_bytes", Direction::falls, 1.9, beyond_caches}};

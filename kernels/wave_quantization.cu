@@ -125,8 +125,8 @@ MetricValues wave_metrics(const Problem& p, const DeviceSpec& device) {
 std::vector<Traffic> fixed_tile_traffic(const Problem& p, const DeviceSpec& device) {
   constexpr double kStoresPerPack = (12 + 4 * 4) / 16.0;
   const WarpCode code{{945, 148}, {500, 31}, {114, 6}};
-  TiledProduct tiles = tensor_product<Tile, Element, Element>(p.stored_rows(), p.stored_columns(),
-                                                              p.stored_k(), 1, Pace::arithmetic);
+  TiledProduct tiles = tensor_product<Tile, Element, Element>(
+      p.stored_rows(), p.stored_columns(), p.stored_k(), 1, StallPattern::arithmetic);
   tiles.pitch_b = p.pitch;
   const SumsTraffic sums = sums_traffic<Tile, float, Element>(tiles, kTileN, kStoresPerPack);
   return {pipeline_traffic<Tile, Element>(tiles, 16, code, sums, device)};

@@ -84,7 +84,7 @@ GemmOperands<T> contiguous_operands(const T* a, const T* b, std::int64_t m, std:
   return {a, k, b, n, m, n, k};
 }
 
-/// Sums over the products that make one element of C.
+/// Accumulators over the products that make one element of C.
 struct ProductSums {
   double value = 0.0;
   double absolute = 0.0;

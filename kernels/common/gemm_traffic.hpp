@@ -35,7 +35,7 @@ struct TiledProduct {
   std::int64_t tile_k;
   std::int64_t warps;  ///< of a block
   int resident;        ///< blocks per SM, by registers and shared memory
-  Pace pace;
+  StallPattern stall_pattern;
   std::int64_t input_bytes = 4;   ///< of an element of A and of B
   std::int64_t output_bytes = 4;  ///< of one of C
   std::int64_t group_rows = 0;    ///< rows of tiles that blocks walk down together; 0: all
@@ -122,20 +122,20 @@ inline Traffic product_traffic(const TiledProduct& p, const WarpCode& code,
   walk.output_bytes = bytes(p.m, p.n, p.output_bytes);
   walk.group_rows = p.group_rows > 0 ? static_cast<double>(p.group_rows) : walk.rows;
   walk.blocks_at_a_time = static_cast<double>(device.sm_count * p.resident);
-  walk.pace = p.pace;
+  walk.stall_pattern = p.stall_pattern;
   Traffic t;
   t.dram_read_bytes = panel_bytes_read(walk, device);
   t.trips_to_dram = std::min(1.0, t.dram_read_bytes / panel_bytes_asked(walk));
   t.dram_write_bytes = written_back(walk.output_bytes, device);
-  t.l2_read_sectors = seen_by_l2(panel_sectors(p), p.pace);
+  t.l2_read_sectors = seen_by_l2(panel_sectors(p), p.stall_pattern);
   t.l2_write_sectors =
       static_cast<double>(p.m) * rows_access(1, p.c_pitch_bytes(), p.c_pitch_bytes()).sectors;
   t.instructions = p.all_warps() * code.instructions.of(p.slices());
   t.alu = p.all_warps() * code.alu.of(p.slices());
   t.fma = p.all_warps() * code.fma.of(p.slices());
   t.xu = p.all_warps() * code.xu;
-  t.in_step = p.pace == Pace::loads;
-  t.works_ahead = p.pace == Pace::arithmetic;
+  t.in_step = p.stall_pattern == StallPattern::loads;
+  t.works_ahead = p.stall_pattern == StallPattern::arithmetic;
   return t;
 }
 

@@ -33,8 +33,8 @@ Shape one_block_per_sm(std::int64_t m, std::int64_t n, const DeviceSpec& device)
   return s;
 }
 
-/// Sums the tile whose rows of A start at `a`, whose columns of B start at `b` and whose corner in
-/// C is `corner`, over a depth of k elements, and hands it to store(slab, Corner) as
+/// Accumulators the tile whose rows of A start at `a`, whose columns of B start at `b` and whose
+/// corner in C is `corner`, over a depth of k elements, and hands it to store(slab, Corner) as
 /// WarpProduct::store does. A and B are copied kUnitBytes (see TileWalk) at a time. Called by all
 /// of P's threads, with P::kSharedBytes of shared memory aligned to 128 bytes.
 template <class In, class Acc, class P, int kUnitBytes, class Store>

@@ -280,7 +280,7 @@ struct Fragments {
 
 /// A thread's part of C.
 template <class Tile>
-struct Sums {
+struct Accumulators {
   float v[Tile::kThreadM][Tile::kThreadN] = {};
 
   /// Adds the outer product of two fragments, back and forth along the rows, so that each

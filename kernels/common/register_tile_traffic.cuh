@@ -19,7 +19,8 @@ int lane_n(int lane) {
 }
 
 template <class Tile>
-TiledProduct tiled_product(std::int64_t m, std::int64_t n, std::int64_t k, Pace pace) {
+TiledProduct tiled_product(std::int64_t m, std::int64_t n, std::int64_t k,
+                           StallPattern stall_pattern) {
   TiledProduct p{};
   p.m = m;
   p.n = n;
@@ -29,7 +30,7 @@ TiledProduct tiled_product(std::int64_t m, std::int64_t n, std::int64_t k, Pace 
   p.tile_k = Tile::kBlockK;
   p.warps = Tile::kThreads / kLanes;
   p.resident = Tile::kBlocksPerSm;
-  p.pace = pace;
+  p.stall_pattern = stall_pattern;
   p.group_rows = Tile::kGroupRows;
   return p;
 }
@@ -67,8 +68,9 @@ Accesses staged_stores(int width) {
   return count_a * width * a + count_b * shared_access(4 * width);
 }
 
-/// Sums::store over the whole grid. The compiler stores float by float, whatever the width: lanes
-/// that are neighbours in a row store every fourth float of it, the last one float of its four.
+/// Accumulators::store over the whole grid. The compiler stores float by float, whatever the width:
+/// lanes that are neighbours in a row store every fourth float of it, the last one float of its
+/// four.
 template <class Tile>
 Accesses sums_stores(const TiledProduct& p) {
   const double requests =

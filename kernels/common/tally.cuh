@@ -1,5 +1,5 @@
-// Sums over the elements of a result, for Variant::measured_metrics. The same blocks add the same
-// elements in the same order whatever the device, so equal results give equal sums.
+// Accumulators over the elements of a result, for Variant::measured_metrics. The same blocks add
+// the same elements in the same order whatever the device, so equal results give equal sums.
 #pragma once
 
 #include <array>

@@ -60,9 +60,9 @@ struct Matrix {
   }
 };
 
-/// Sums go to C by way of a slab of 16 rows in shared memory, one per warp: fragments scatter a row
-/// over lanes in pieces of 4 or 8 bytes, the slab lets a lane store 16 bytes. 8 elements of padding
-/// put the pieces that a warp writes at once in different banks.
+/// Accumulators go to C by way of a slab of 16 rows in shared memory, one per warp: fragments
+/// scatter a row over lanes in pieces of 4 or 8 bytes, the slab lets a lane store 16 bytes. 8
+/// elements of padding put the pieces that a warp writes at once in different banks.
 template <class Acc, int kCols>
 struct Slab {
   static constexpr int kRows = 16;

@@ -10,7 +10,7 @@ namespace gpuexp {
 /// C (m×n) in tiles of T; elements of In and Out.
 template <class T, class In, class Out>
 TiledProduct tensor_product(std::int64_t m, std::int64_t n, std::int64_t k, int resident,
-                            Pace pace) {
+                            StallPattern stall_pattern) {
   TiledProduct p{};
   p.m = m;
   p.n = n;
@@ -20,7 +20,7 @@ TiledProduct tensor_product(std::int64_t m, std::int64_t n, std::int64_t k, int 
   p.tile_k = T::template kDepth<In>;
   p.warps = T::kWarps;
   p.resident = resident;
-  p.pace = pace;
+  p.stall_pattern = stall_pattern;
   p.input_bytes = sizeof(In);
   p.output_bytes = sizeof(Out);
   return p;

@@ -67,14 +67,14 @@ def type_names(frame):
 
 
 def ladder(frame):
-    """TFLOP/s of every rung, and its share of the library's, per size and mode."""
+    """TFLOP/s of every variant, and its share of the library's, per size and mode."""
     frame = with_sizes(frame)
     good = timed(frame)
     if not has(good, "tflops"):
         raise NothingToDraw("no row passed with a rate")
-    # A size at which few of the rungs were measured belongs to another question.
-    rungs = frame.groupby("size")["variant"].nunique()
-    sizes = [s for s in distinct(good, "size") if 2 * rungs[s] > rungs.max()]
+    # A size at which few of the variants were measured belongs to another question.
+    variant_counts = frame.groupby("size")["variant"].nunique()
+    sizes = [s for s in distinct(good, "size") if 2 * variant_counts[s] > variant_counts.max()]
     frame = frame[frame["size"].isin(sizes)]
     good = good[good["size"].isin(sizes)]
     if len(sizes) > MOST_SIZES_IN_PANELS:
@@ -111,14 +111,14 @@ def draw_rungs(ax, frame, variants, types, top):
     frame = frame.drop_duplicates(["variant", "types"])
     series = []
     for kind, (colour, _) in colours(types).items():
-        notes, values = zip(*[rung(frame, variant, kind) for variant in variants])
+        notes, values = zip(*[variant_note(frame, variant, kind) for variant in variants])
         if len(types) == 1:
             kind, colour = None, [PALETTE[7] if is_vendor(v) else PALETTE[0] for v in variants]
         series.append((kind, colour, values, notes))
     grouped_bars(ax, variants, series, top, len("0.501  (99 %)"))
 
 
-def rung(frame, variant, kind):
+def variant_note(frame, variant, kind):
     """The text and the length of one bar."""
     row = frame[(frame["variant"] == variant) & (frame["types"] == kind)]
     if not len(row):

@@ -27,7 +27,7 @@ enum class ExitCode {
   incorrect = 3,      ///< at least one variant gave wrong results
   failed = 4,         ///< at least one cell failed or timed out on the device
   no_device = 5,      ///< the command needs a GPU and none can be used
-  regressed = 6,      ///< a comparison failed its gate, or a check found something off
+  regressed = 6,      ///< a comparison failed its gate, or a check of the GPU failed
   interrupted = 130,  ///< stopped by SIGINT or SIGTERM; what was measured is written
 };
 

@@ -204,7 +204,7 @@ void add_info(Command& app, Context& context) {
   Option* const check = command->add_flag(
       "--check", options->check,
       "is this GPU healthy? measures it too, and holds that and its state (clocks, ECC, power, "
-      "PCIe link) against what is expected of its kind; exit code 6 when something is off");
+      "PCIe link) against what is expected of its kind; exit code 6 when a check failed");
   command->add_flag("--json", options->json, "machine-readable");
   Option* const device = command->add_option("--device", options->device,
                                              "ordinal of the GPU to measure or check; default 0");

@@ -348,7 +348,7 @@ void add_run(Command& app, Context& context) {
   add_device_options(*command, *options);
   command->add_flag(
       "--no-gate", options->no_gate,
-      "never hold the GPU until a launch is queued; times then hold the host's latency");
+      "never block the stream until a launch is enqueued; times then hold the host's latency");
   Option* const against = command->add_option(
       "--against", options->against,
       "compare with these earlier results (a results.json or a run's folder) at the end");

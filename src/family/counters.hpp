@@ -82,21 +82,23 @@ inline constexpr std::array kCounters{
             "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum", 1,
             "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_st.ratio"},
     Counter{"l1_wavefronts", "memory", "",
-            "turns that the data stage of L1 took, at 128 bytes each, for loads and stores of "
+            "L1 data-stage wavefronts, at most 128 bytes each, of loads and stores to "
             "global, local and shared memory",
             "L1 data-stage wavefronts", "l1tex__data_pipe_lsu_wavefronts.sum"},
-    Counter{"l1_tag_turns", "memory", "",
-            "turns in which L1 looked lines up for loads and stores of global and local memory: at "
-            "most four lines each, one in each bank of its tags",
-            "L1 tag-stage wavefronts", "l1tex__t_output_wavefronts_pipe_lsu.sum"},
+    Counter{
+        "l1_tag_turns", "memory", "",
+        "L1 tag-stage (t-stage) wavefronts of loads and stores to global and local memory: at most "
+        "four lines each, one in each bank of the tags",
+        "L1 tag-stage wavefronts", "l1tex__t_output_wavefronts_pipe_lsu.sum"},
     // Shared memory.
-    Counter{"shared_load_wavefronts", "shared", "", "turns that shared loads took",
+    Counter{"shared_load_wavefronts", "shared", "", "L1 data-stage wavefronts of shared loads",
             "wavefronts of shared loads", "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"},
-    Counter{"shared_store_wavefronts", "shared", "", "turns that shared stores took",
+    Counter{"shared_store_wavefronts", "shared", "", "L1 data-stage wavefronts of shared stores",
             "wavefronts of shared stores", "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum"},
-    Counter{"shared_bank_conflicts", "shared", "",
-            "turns that shared accesses took beyond the least, because lanes met in a bank",
-            "bank conflicts", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"},
+    Counter{
+        "shared_bank_conflicts", "shared", "",
+        "L1 data-stage wavefronts of shared accesses beyond the least, because lanes met in a bank",
+        "bank conflicts", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"},
     // Divergence: lanes that instructions leave idle.
     Counter{"warp_instructions", "divergence", "", "instructions that warps executed",
             "warp instructions", "smsp__inst_executed.sum"},

@@ -96,9 +96,9 @@ enum class Timing {
 struct VariantFacts {
   std::string id;   ///< the mechanism, unique in the family
   std::string why;  ///< what changed, what it relieves, what it costs, which counter should move
-  std::string
-      compare_to;  ///< the variant that differs by this mechanism alone; empty for the first rung
-  bool is_vendor = false;          ///< a library call: shapes are not known
+  std::string compare_to;  ///< the variant that differs by this mechanism alone; empty for the
+                           ///< first variant
+  bool is_vendor = false;  ///< a library call: shapes are not known
   int min_compute_capability = 0;  ///< 80 for 8.0
   Timing timing = Timing::gated;
   /// The values decide what a launch does; `traffic` is what it does for values that are typical of

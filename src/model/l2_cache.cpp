@@ -21,9 +21,9 @@ double kept_share(double bytes, const DeviceSpec& device) {
   return std::clamp((kNoneFrom - share) / (kNoneFrom - kAllUpTo), 0.0, 1.0);
 }
 
-double seen_by_l2(double sectors, Pace pace) {
+double seen_by_l2(double sectors, StallPattern stall_pattern) {
   constexpr double kInStep = 0.75;
-  return pace == Pace::none ? sectors : kInStep * sectors;
+  return stall_pattern == StallPattern::none ? sectors : kInStep * sectors;
 }
 
 namespace {
@@ -52,9 +52,9 @@ double panel_bytes_read(const PanelWalk& walk, const DeviceSpec& device) {
   if (a + b + walk.output_bytes <= l2) return a + b;
   const double tiles = walk.rows * walk.columns;
   const Round round(walk);
-  if (walk.pace == Pace::none && round.rows * walk.row_panel_bytes > l2)
+  if (walk.stall_pattern == StallPattern::none && round.rows * walk.row_panel_bytes > l2)
     return tiles * walk.row_panel_bytes + b;
-  const double drift = walk.pace == Pace::loads ? kDrift : 1;
+  const double drift = walk.stall_pattern == StallPattern::loads ? kDrift : 1;
   return std::max(a + b, drift * tiles / round.tiles * round.bytes);
 }
 

@@ -25,7 +25,7 @@ double written_back(double bytes, const DeviceSpec& device);
 double kept_share(double bytes, const DeviceSpec& device);
 
 /// What keeps the blocks that run at one time at the same place of their work.
-enum class Pace {
+enum class StallPattern {
   none,        ///< nothing: warps go on as their own loads arrive
   loads,       ///< barriers, at which a block waits for its loads each time
   arithmetic,  ///< barriers, and loads that arrive before they are needed
@@ -36,7 +36,7 @@ enum class Pace {
 /// chart calls the unit L2 request coalescer): on an H200, matrix products whose blocks meet at
 /// barriers show L2 0.6 to 0.95 of the sectors that their SMs receive, those without barriers all
 /// of them.
-double seen_by_l2(double sectors, Pace pace);
+double seen_by_l2(double sectors, StallPattern stall_pattern);
 
 /// How the blocks of a matrix product C = A·B go over the tiles of C: down a column of tiles, then
 /// the next, or down so many rows of tiles, then the next column, and so on.
@@ -48,15 +48,15 @@ struct PanelWalk {
   double output_bytes;        ///< of C
   double group_rows;          ///< rows of tiles that are walked down; `rows` or more: all
   double blocks_at_a_time;    ///< on all SMs
-  Pace pace;
+  StallPattern stall_pattern;
 };
 
 /// Bytes that DRAM delivers for A and B. Each panel comes once where A, B and C fit into L2
 /// together. Otherwise each round of blocks reads the panels of its rows and columns anew, once
-/// where blocks keep the pace of their arithmetic, and 1 to 2 times where they wait for loads and
-/// drift apart (H200, 4096³ and 8192³ in fp32 and bf16: 1.0 to 1.3, and 1.0 to 2.0). Blocks that
-/// nothing holds together share rows of A no longer than L2 holds the rows of a whole round: beyond
-/// that every tile reads its own.
+/// where blocks keep the pace of their arithmetic, and 1 to 2 times where they wait for
+/// loads and drift apart (H200, 4096³ and 8192³ in fp32 and bf16: 1.0 to 1.3, and 1.0 to 2.0).
+/// Blocks that nothing holds together share rows of A no longer than L2 holds the rows of a whole
+/// round: beyond that every tile reads its own.
 double panel_bytes_read(const PanelWalk& walk, const DeviceSpec& device);
 
 /// Bytes of A and B that blocks at work at one time ask for, each line once, over all rounds of

@@ -188,14 +188,15 @@ void append_times(std::vector<Column>& c) {
       [](const Plan&, const Row& r) { return r.time_us ? field(r.time_us->stdev) : Field{}; });
   add_time("time_mad_us", "median absolute deviation from the median, not scaled",
            &Statistics::mad);
-  add_to_passed({"time_quantum_us", "us", kReal, "step of the clock; empty where unknown"},
+  add_to_passed({"time_quantum_us", "us", kReal, "timer resolution; empty where unknown"},
                 [](const Plan&, const Row& r) {
                   return r.time_us && r.time_us->quantum_us > 0 ? Field{r.time_us->quantum_us}
                                                                 : Field{};
                 });
   add_to_passed(
       {"correlation_time", "samples", kReal,
-       "correlated samples that tell as much of the median as one independent sample"},
+       "integrated autocorrelation time: so many successive samples count as one independent "
+       "sample"},
       [](const Plan&, const Row& r) { return time_of(r, &Statistics::correlation_time); });
   add_to_passed({"outliers", "", kInteger, "samples further than 14.826 MAD from the median"},
                 [](const Plan&, const Row& r) {

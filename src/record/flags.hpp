@@ -34,7 +34,7 @@ inline constexpr Flag kNearFloor{
     "near_floor", "within three times what an empty kernel takes: much of it is the launch",
     "--set modes=graph, or larger sizes"};
 inline constexpr Flag kUngated{
-    "ungated", "the GPU did not wait until all was queued: times may hold the host's latency",
+    "ungated", "the stream was not blocked until the launch was enqueued: times may hold the host's latency",
     "run without --no-gate, --no-isolate and profilers"};
 inline constexpr Flag kClockLow{"clock_low", "the SM clock was below 95 % of its maximum",
                                 "compare the column cycles; see clock_reasons and power_w"};

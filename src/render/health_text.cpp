@@ -136,7 +136,7 @@ std::string verdict_text(const HealthReport& report) {
   const std::vector<Finding> all = all_findings(report);
   const auto off = topics(all, FindingVerdict::off);
   if (!off.empty()) {
-    return fmt::format("{}: {}\n", count_text(off.size(), "thing is off", "things are off"),
+    return fmt::format("{} failed: {}\n", count_text(off.size(), "check", "checks"),
                        fmt::join(off, ", "));
   }
   if (topics(all, FindingVerdict::pass).empty()) return "nothing could be judged\n";
@@ -147,7 +147,7 @@ std::string verdict_text(const HealthReport& report) {
   const auto within = std::count_if(
       report.figures.begin(), report.figures.end(),
       [](const FigureFinding& f) { return f.finding.verdict == FindingVerdict::pass; });
-  if (within == 0) return "nothing is off, but only the state could be judged\n";
+  if (within == 0) return "no check failed, but only the state could be judged\n";
   return fmt::format("healthy: {} within {}\n",
                      count_text(static_cast<std::size_t>(within), "figure", "figures"),
                      within == 1 ? "its band" : "their bands");

@@ -34,7 +34,7 @@ struct Statistics {
   /// Correlated samples that tell as much of the median as one independent sample: correlation_time
   /// of the samples.
   double correlation_time = 1;
-  double quantum_us = 0;  ///< step of the clock, as given; 0 where unknown
+  double quantum_us = 0;  ///< timer resolution, as given; 0 where unknown
   /// 95 % interval of the median; empty below six samples, where none exists. See median_ci95.
   std::optional<Interval> median_ci95;
 };

@@ -250,15 +250,15 @@ TEST_CASE("the machine code is what the lessons say of it", "[machine_code]") {
     CHECK(Classes("latency", "atomic_l2")["ATOMG.ADD"] == kSteps);
     CHECK(Classes("latency", "barrier")["BAR.SYNC"] == kSteps);
   }
-  SECTION("no rung of the ladder of matrix products spills") {
+  SECTION("no variant of the ladder of matrix products spills") {
     const Family* matmul = Registry::global().find("matmul");
     REQUIRE(matmul != nullptr);
     for (const Variant& variant : matmul->variants) {
       if (variant.is_vendor) continue;
       INFO(variant.id);
-      const Classes rung("matmul", variant.id.c_str());
-      CHECK(rung["FFMA"] > 0);
-      CHECK(rung["LDL.32"] + rung["LDL.64"] + rung["LDL.128"] == 0);
+      const Classes classes("matmul", variant.id.c_str());
+      CHECK(classes["FFMA"] > 0);
+      CHECK(classes["LDL.32"] + classes["LDL.64"] + classes["LDL.128"] == 0);
     }
     CHECK(Classes("matmul", "async_stages")["LDGSTS.128"] > 0);
   }

@@ -105,7 +105,7 @@ off:
   it.
 
 the driver does not say: row remapping
-4 things are off: power limit, memory clock, dram_copy, floor_cold
+4 checks failed: power limit, memory clock, dram_copy, floor_cold
 )");
 }
 
@@ -124,7 +124,7 @@ TEST_CASE("without bands the state alone is judged, and the page says so", "[hea
   CHECK(part_from(health_text(bare, 0), "\n\nno band is recorded") == R"(
 
 no band is recorded of 3 figures for NVIDIA H200: docs/health.md says how to contribute one
-nothing is off, but only the state could be judged
+no check failed, but only the state could be judged
 )");
   CHECK_THAT(health_text(bare, 0),
              contains_text("dram_copy   unknown      4270  GB/s     no band recorded"));

@@ -58,7 +58,7 @@ PanelWalk toy_walk() {
   walk.output_bytes = 1 << 20;
   walk.group_rows = 40;
   walk.blocks_at_a_time = 100;
-  walk.pace = Pace::arithmetic;
+  walk.stall_pattern = StallPattern::arithmetic;
   return walk;
 }
 
@@ -80,7 +80,7 @@ TEST_CASE("a product reads its panels once where L2 holds it, and once per round
 }
 
 TEST_CASE("blocks of one round ask for each line once, those of the next for theirs again") {
-  PanelWalk walk{4, 4, 1e6, 2e6, 0, 4, 16, Pace::loads};
+  PanelWalk walk{4, 4, 1e6, 2e6, 0, 4, 16, StallPattern::loads};
   CHECK(panel_bytes_asked(walk) == Approx(4 * 1e6 + 4 * 2e6));
   walk.blocks_at_a_time = 4;  // a column of tiles: all rows of A, and a column of B
   CHECK(panel_bytes_asked(walk) == Approx(4 * (4 * 1e6 + 2e6)));
@@ -93,14 +93,14 @@ TEST_CASE("blocks that nothing holds together read rows for themselves, or more 
   constexpr double kMb = 1 << 20;
   PanelWalk walk = toy_walk();
   const double in_step = panel_bytes_read(walk, device);
-  walk.pace = Pace::loads;
+  walk.stall_pattern = StallPattern::loads;
   CHECK(panel_bytes_read(walk, device) > in_step);
-  walk.pace = Pace::none;
+  walk.stall_pattern = StallPattern::none;
   CHECK(panel_bytes_read(walk, device) == Approx((40 * 20 + 20 * 2) * kMb));
   walk.row_panel_bytes = kMb / 8;  // a round's rows fit L2
   CHECK(panel_bytes_read(walk, device) == Approx(8 * (40 / 8.0 + 2.5 * 2) * kMb));
-  CHECK(seen_by_l2(100, Pace::none) == 100);
-  CHECK(seen_by_l2(100, Pace::loads) < 100);
+  CHECK(seen_by_l2(100, StallPattern::none) == 100);
+  CHECK(seen_by_l2(100, StallPattern::loads) < 100);
 }
 
 }  // namespace
