@@ -200,6 +200,7 @@ class KernelNames {
     names_.clear();
     listening_ = true;
   }
+  std::size_t so_far() const { return names_.size(); }
   const std::vector<std::string>& heard() {
     listening_ = false;
     return names_;
@@ -376,39 +377,13 @@ class HardwareCounters::Impl {
     return unknown;
   }
 
-  LaunchCounts count(const std::vector<std::string>& metrics, const std::function<void()>& prepare,
-                     const std::function<void()>& launch) {
-    const std::vector<const char*> names = pointers_to(metrics);
-    const auto [found, is_new] = configs_.try_emplace(metrics);
-    Configured& configured = found->second;
-    if (is_new) {
-      configured.chip = std::make_unique<Chip>(chip_, availability_);
-      configured.image = configured.chip->config_of(names);
-    }
-    constexpr std::size_t kMostKernels = 4096;
-    for (;; kernels_ *= 4) {
-      LaunchCounts counts{metrics, {}, 0};
-      if (!session_) session_.emplace(context_);
-      RangeProfiler& profiler = session_->profiler;
-      std::vector<std::uint8_t> image = session_->blank_image(metrics, names, kernels_);
-      profiler.configure(configured.image, image, kernels_);
-      const std::vector<std::string> kernel_names = replay(prepare, launch, counts.passes);
-      // Kernels beyond what the image has room for are left out, and not always reported. A
-      // profiler keeps the room that it was first given, so that more takes another one.
-      const std::size_t counted = kernels_in(image);
-      const bool is_cut =
-          profiler.decode() > 0 || counted == kernels_ || counted < kernel_names.size();
-      if (is_cut && kernels_ >= kMostKernels)
-        throw DeviceError(fmt::format("the profiler counted {} of {} kernels of a launch", counted,
-                                      kernel_names.size()),
-                          DeviceFault::refused);
-      if (is_cut) {
-        session_.reset();
-        continue;
-      }
-      read(*configured.chip, image, kernel_names, counts);
-      return counts;
-    }
+  std::vector<LaunchCounts> count(const std::vector<std::string>& metrics,
+                                  const std::vector<Launch>& launches) {
+    if (auto counts = count_together(metrics, launches)) return *std::move(counts);
+    std::vector<LaunchCounts> counts;
+    for (const Launch& launch : launches)
+      counts.push_back(count_together(metrics, {launch})->front());
+    return counts;
   }
 
   void release() { session_.reset(); }
@@ -419,42 +394,102 @@ class HardwareCounters::Impl {
     std::vector<std::uint8_t> image;
   };
 
-  /// All passes; returns the names of the kernels.
-  std::vector<std::string> replay(const std::function<void()>& prepare,
-                                  const std::function<void()>& launch, int& passes) try {
+  /// The kernels of a pass in the order in which they ran.
+  struct Pass {
     std::vector<std::string> names;
+    std::vector<std::size_t> begins;  ///< of each launch, its first kernel's place in `names`
+    std::vector<std::size_t> ends;
+  };
+
+  Configured& configured_for(const std::vector<std::string>& metrics) {
+    const auto [found, is_new] = configs_.try_emplace(metrics);
+    if (is_new) {
+      found->second.chip = std::make_unique<Chip>(chip_, availability_);
+      found->second.image = found->second.chip->config_of(pointers_to(metrics));
+    }
+    return found->second;
+  }
+
+  /// Empty where several launches cannot be told apart: the GPU counts a kernel for which nobody
+  /// called, such as one of a fill.
+  std::optional<std::vector<LaunchCounts>> count_together(const std::vector<std::string>& metrics,
+                                                          const std::vector<Launch>& launches) {
+    Configured& configured = configured_for(metrics);
+    const std::vector<const char*> names = pointers_to(metrics);
+    constexpr std::size_t kMostKernels = 4096;
+    for (;; kernels_ *= 4) {
+      if (!session_) session_.emplace(context_);
+      RangeProfiler& profiler = session_->profiler;
+      std::vector<std::uint8_t> image = session_->blank_image(metrics, names, kernels_);
+      profiler.configure(configured.image, image, kernels_);
+      int passes = 0;
+      Pass pass = replay(launches, passes);
+      // Kernels beyond what the image has room for are left out, and not always reported. A
+      // profiler keeps the room that it was first given, so that more takes another one.
+      const std::size_t counted = kernels_in(image);
+      const bool is_cut =
+          profiler.decode() > 0 || counted == kernels_ || counted < pass.names.size();
+      if (is_cut && kernels_ >= kMostKernels)
+        throw DeviceError(fmt::format("the profiler counted {} of {} kernels of a launch", counted,
+                                      pass.names.size()),
+                          DeviceFault::refused);
+      if (is_cut) {
+        session_.reset();
+        continue;
+      }
+      if (pass.names.size() != counted) {
+        if (launches.size() > 1) return std::nullopt;
+        pass = {std::vector<std::string>(counted), {0}, {counted}};
+      }
+      std::vector<LaunchCounts> counts;
+      for (std::size_t i = 0; i < launches.size(); ++i) {
+        LaunchCounts& of_launch = counts.emplace_back(LaunchCounts{metrics, {}, passes});
+        for (std::size_t k = pass.begins[i]; k < pass.ends[i]; ++k) {
+          of_launch.kernels.push_back(
+              {pass.names[k], values_of(*configured.chip, image, names, k)});
+        }
+      }
+      return counts;
+    }
+  }
+
+  /// All passes. What prepares the first launch of each is not counted, and not slowed down.
+  Pass replay(const std::vector<Launch>& launches, int& passes) try {
+    Pass pass;
+    KernelNames& kernel_names = session_->kernel_names;
     for (bool is_last = false; !is_last; ++passes) {
-      prepare();
+      pass = {};
+      launches.front().prepare();
       session_->profiler.start();
-      session_->kernel_names.listen();
-      launch();
-      names = session_->kernel_names.heard();
+      kernel_names.listen();
+      for (std::size_t i = 0; i < launches.size(); ++i) {
+        if (i > 0) launches[i].prepare();
+        pass.begins.push_back(kernel_names.so_far());
+        launches[i].launch();
+        pass.ends.push_back(kernel_names.so_far());
+      }
+      pass.names = kernel_names.heard();
       is_last = session_->profiler.stop();
     }
-    return names;
+    return pass;
   } catch (...) {
     release();  // a pass that has begun does not end otherwise
     throw;
   }
 
-  static void read(const Chip& chip, const std::vector<std::uint8_t>& image,
-                   const std::vector<std::string>& kernel_names, LaunchCounts& counts) {
-    const std::vector<const char*> names = pointers_to(counts.metrics);
-    const std::size_t kernels = kernels_in(image);
-    for (std::size_t i = 0; i < kernels; ++i) {
-      KernelCounts kernel{kernel_names.size() == kernels ? kernel_names[i] : "",
-                          std::vector<double>(names.size())};
-      GPUEXP_CUPTI_PARAMS(CUpti_Profiler_Host_EvaluateToGpuValues_Params, params);
-      params.pHostObject = chip.object();
-      params.pCounterDataImage = image.data();
-      params.counterDataImageSize = image.size();
-      params.rangeIndex = i;
-      params.ppMetricNames = const_cast<const char**>(names.data());
-      params.numMetrics = names.size();
-      params.pMetricValues = kernel.values.data();
-      GPUEXP_CUPTI(cuptiProfilerHostEvaluateToGpuValues, &params);
-      counts.kernels.push_back(std::move(kernel));
-    }
+  static std::vector<double> values_of(const Chip& chip, const std::vector<std::uint8_t>& image,
+                                       const std::vector<const char*>& names, std::size_t kernel) {
+    std::vector<double> values(names.size());
+    GPUEXP_CUPTI_PARAMS(CUpti_Profiler_Host_EvaluateToGpuValues_Params, params);
+    params.pHostObject = chip.object();
+    params.pCounterDataImage = image.data();
+    params.counterDataImageSize = image.size();
+    params.rangeIndex = kernel;
+    params.ppMetricNames = const_cast<const char**>(names.data());
+    params.numMetrics = names.size();
+    params.pMetricValues = values.data();
+    GPUEXP_CUPTI(cuptiProfilerHostEvaluateToGpuValues, &params);
+    return values;
   }
 
   CUcontext context_;
@@ -479,8 +514,8 @@ class HardwareCounters::Impl {
  public:
   Impl() { throw CountersUnavailable("this build had no header of CUPTI's range profiler"); }
   std::vector<std::string> unknown(const std::vector<std::string>&) const { return {}; }
-  LaunchCounts count(const std::vector<std::string>&, const std::function<void()>&,
-                     const std::function<void()>&) const {
+  std::vector<LaunchCounts> count(const std::vector<std::string>&,
+                                  const std::vector<Launch>&) const {
     return {};
   }
   void release() const {}
@@ -511,10 +546,9 @@ void HardwareCounters::release() {
   impl_->release();
 }
 
-LaunchCounts HardwareCounters::count(const std::vector<std::string>& metrics,
-                                     const std::function<void()>& prepare,
-                                     const std::function<void()>& launch) {
-  return impl_->count(metrics, prepare, launch);
+std::vector<LaunchCounts> HardwareCounters::count(const std::vector<std::string>& metrics,
+                                                  const std::vector<Launch>& launches) {
+  return impl_->count(metrics, launches);
 }
 
 }  // namespace gpuexp

@@ -23,6 +23,9 @@ class PreparedSteps {
   /// where a launch is refused, and what an opaque step throws.
   void enqueue() const;
 
+  /// Whether lines that a launch touches persist in L2.
+  bool has_window() const;
+
  private:
   struct Kernel {
     std::vector<void*> parameters;
