@@ -212,15 +212,15 @@ TEST_CASE("launches that are counted together have the counts that each has alon
   if (!support.unavailable.empty())
     return skip(Tier::gpu, "no hardware counters here: " + support.unavailable);
   std::vector<CountedLaunch> launches;
-  // The output of partial_write is filled before each launch, by a kernel that nobody calls for:
-  // with it, launches cannot be told apart.
-  const bool with_fills = GENERATE(false, true);
+  // What prepares a launch may be a fill, or a replay of many launches.
+  const bool is_plain = GENERATE(true, false);
   for (const char* id : {"coalescing", "divergence", "partial_write"}) {
     const Family* family = Registry::global().find(id);
     REQUIRE(family);
-    if (!with_fills && family->reset) continue;
+    if (is_plain && family->reset) continue;
     const Values values = choice_combinations(*family).front();
     for (const Mode mode : {Mode::cold, Mode::warm, Mode::graph}) {
+      if (is_plain && mode == Mode::graph) continue;
       for (const Variant& variant : family->variants) {
         if (!variant.is_vendor) launches.push_back({family, values, &variant, mode});
       }
@@ -262,12 +262,13 @@ TEST_CASE("launches that are counted together have the counts that each has alon
       INFO(counter);
       if (a) CHECK(*a == Approx(*b).epsilon(0.001).margin(100));
     }
+    // What L2 keeps differs from launch to launch: by 1 MB in 90 of 100 of two runs alone.
     const auto dram = select_counters({"dram_read_bytes"});
-    const double mega = 1e6;
+    constexpr double kKeptBytes = 4e6;
     CHECK(*counted(dram.front(), together[i]) ==
-          Approx(*counted(dram.front(), alone[i])).epsilon(0.02).margin(mega));
+          Approx(*counted(dram.front(), alone[i])).epsilon(0.02).margin(kKeptBytes));
   }
-  if (!with_fills) CHECK(together_ms < 0.5 * alone_ms);
+  if (is_plain) CHECK(together_ms < 0.5 * alone_ms);
 }
 
 // Memory returned to the driver is cleared in the background, which slows whatever is measured
