@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
-#include "base/csv.hpp"
 #include "cli/app.hpp"
 #include "cli/results_file.hpp"
 #include "render/markdown.hpp"
 #include "render/terminal.hpp"
+#include "results/csv_write.hpp"
 #include "results/json_write.hpp"
 
 namespace gpuexp::cli {

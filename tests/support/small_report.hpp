@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "results/report.hpp"
+#include "support/record_rows.hpp"
 
 namespace gpuexp {
 
@@ -86,11 +87,11 @@ inline std::vector<ColumnInfo> small_columns() {
           {"metric.reuse", "", kReal, "uses of a byte"}};
 }
 
-inline Report small_report() {
-  Report report;
-  report.complete = true;
-  report.table.columns = small_columns();
-  report.table.rows = {
+/// The rows of small_report(), as fields.
+inline Table small_table() {
+  Table table;
+  table.columns = small_columns();
+  table.rows = {
       timed_row("naive", 1024, 4300, 1),
       timed_row("smem_tile", 1024, 430, 10, "few_samples"),
       timed_row("naive", 2048, 34400, 1),
@@ -102,6 +103,13 @@ inline Report small_report() {
       untimed_row("slow", 2048, "timeout", kMissing),
       untimed_row("last", 2048, "not_run", "interrupted"),
   };
+  return table;
+}
+
+inline Report small_report() {
+  Report report;
+  report.complete = true;
+  report.table = test::record_table(small_table());
   report.samples_us.resize(report.table.rows.size());
   report.samples_us[0] = {4300, 4299.5, 4300.25};
   Provenance& p = report.provenance;

@@ -1,4 +1,4 @@
-#include "record/row.hpp"
+#include "record/status.hpp"
 
 namespace gpuexp {
 
