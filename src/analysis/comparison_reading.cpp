@@ -12,11 +12,6 @@ namespace gpuexp {
 
 namespace {
 
-// The vendor's library, which a hand-written kernel is held against.
-bool is_vendor(const ResultRecord& row) {
-  return row.variant.rfind("cublas", 0) == 0;
-}
-
 struct Contest {
   std::vector<RecordRef> rows;  ///< timed rows of one group, fastest first
   const ResultRecord* baseline = nullptr;
@@ -67,9 +62,9 @@ std::optional<Contest> decisive_contest(const ExperimentResults& e) {
 
 std::string vendor_comparison(const Contest& contest) {
   const auto& rows = contest.rows;
+  const auto is_vendor = [](const ResultRecord& row) { return row.is_vendor(); };
   const auto vendor = std::find_if(rows.begin(), rows.end(), is_vendor);
-  const auto own =
-      std::find_if(rows.begin(), rows.end(), [](const ResultRecord& r) { return !is_vendor(r); });
+  const auto own = std::find_if_not(rows.begin(), rows.end(), is_vendor);
   if (vendor == rows.end() || own == rows.end()) return "";
   const ResultRecord& of_vendor = *vendor;
   const ResultRecord& best = *own;
@@ -101,7 +96,7 @@ std::string against_baseline(const ExperimentResults& e, const Contest& contest)
                        ratio_phrase(fastest, baseline), baseline.variant, time_phrase(baseline),
                        time_phrase(fastest), price_of(e, baseline, fastest),
                        limit_phrase(fastest, " and reaches "),
-                       is_vendor(baseline) ? "" : vendor_comparison(contest));
+                       baseline.is_vendor() ? "" : vendor_comparison(contest));
   }
   if (clearly_faster(baseline, slowest)) {
     return fmt::format("no variant is faster than {} ({}); {} takes {} as long ({}{}){}",

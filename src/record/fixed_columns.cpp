@@ -40,6 +40,9 @@ std::vector<std::string> names_of_enum(Status) {
 std::vector<std::string> names_of_enum(StopReason) {
   return names_of_all(kStopReasons);
 }
+std::vector<std::string> names_of_enum(Implementation) {
+  return names_of_all(kImplementations);
+}
 
 template <class Enum, class Enums>
 std::optional<Enum> enumerator_in(const Enums& enums, std::string_view name) {
@@ -57,6 +60,10 @@ bool parse(std::string_view name, std::optional<Mode>& out) {
 }
 bool parse(std::string_view name, std::optional<Status>& out) {
   out = enumerator_in<Status>(kStatuses, name);
+  return out.has_value();
+}
+bool parse(std::string_view name, std::optional<Implementation>& out) {
+  out = enumerator_in<Implementation>(kImplementations, name);
   return out.has_value();
 }
 bool parse(std::string_view name, std::optional<StopReason>& out) {
@@ -179,6 +186,9 @@ std::vector<FixedColumn> identity() {
       declared("experiment", "", &R::experiment, "the experiment's name in the config", kAll),
       declared("family", "", &R::family, "the family of variants", kAll),
       declared("variant", "", &R::variant, "the mechanism measured", kAll),
+      declared("implementation", "", &R::implementation,
+               "whose code it runs: a kernel of this program, or a library of the vendor's; empty "
+               "in results of older versions"),
       declared("mode", "", &R::mode,
                "how launches are timed, and what they find in the caches: " +
                    one_of(names_of_enum(Mode{})),

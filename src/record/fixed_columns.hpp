@@ -25,7 +25,8 @@ using RecordMember =
     std::variant<std::string ResultRecord::*, std::vector<std::string> ResultRecord::*,
                  std::vector<Move> ResultRecord::*, std::optional<double> ResultRecord::*,
                  std::optional<std::int64_t> ResultRecord::*, std::optional<Mode> ResultRecord::*,
-                 std::optional<Status> ResultRecord::*, std::optional<StopReason> ResultRecord::*>;
+                 std::optional<Status> ResultRecord::*, std::optional<StopReason> ResultRecord::*,
+                 std::optional<Implementation> ResultRecord::*>;
 
 struct FixedColumn : ColumnInfo {
   RecordMember member;

@@ -96,11 +96,6 @@ bool RecordTable::has(const RecordMember& member) const {
   });
 }
 
-void RecordTable::add_column(const RecordMember& member) {
-  const FixedColumn& column = fixed_column(member);
-  columns.push_back({{column.name, column.unit, column.type, column.doc}, column_of(member)});
-}
-
 ResultRecord RecordTable::blank_record() const {
   ResultRecord record;
   if (!parameters_) return record;

@@ -57,8 +57,6 @@ struct RecordTable {
   std::vector<ResultRecord> rows;
 
   bool has(const RecordMember& member) const;
-  /// Adds a fixed column that is not there yet; the rows have its values already.
-  void add_column(const RecordMember& member);
   /// A record with the names that this table's columns have.
   ResultRecord blank_record() const;
 

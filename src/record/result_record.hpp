@@ -23,6 +23,7 @@ struct ResultRecord {
   std::string experiment;
   std::string family;
   std::string variant;
+  std::optional<Implementation> implementation;
   std::optional<Mode> mode;
   std::optional<Status> status;
   std::string reason;
@@ -124,6 +125,7 @@ struct ResultRecord {
   bool passed() const { return status == Status::passed; }
   /// Faster than its datasheet limit allows, which is no record but a mistake somewhere.
   bool is_above_limit() const { return limit_pct.value_or(0) > 100; }
+  bool is_vendor() const { return implementation == Implementation::library; }
   bool has_flag(std::string_view flag) const;
   /// Median time of a passed row.
   std::optional<double> time_us() const;

@@ -25,4 +25,12 @@ std::string_view name_of(StopReason reason) {
   return "unknown";
 }
 
+std::string_view name_of(Implementation implementation) {
+  switch (implementation) {
+    case Implementation::kernel: return "kernel";
+    case Implementation::library: return "library";
+  }
+  return "unknown";
+}
+
 }  // namespace gpuexp

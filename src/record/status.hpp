@@ -1,4 +1,4 @@
-// What became of a cell, and why its sampling ended.
+// What became of a cell, why its sampling ended, and whose code it runs.
 #pragma once
 
 #include <array>
@@ -24,5 +24,10 @@ inline constexpr std::array kStopReasons{StopReason::none, StopReason::converged
                                          StopReason::max_samples, StopReason::max_seconds,
                                          StopReason::interrupted};
 std::string_view name_of(StopReason reason);
+
+/// Whose code a variant runs.
+enum class Implementation { kernel, library };
+inline constexpr std::array kImplementations{Implementation::kernel, Implementation::library};
+std::string_view name_of(Implementation implementation);
 
 }  // namespace gpuexp

@@ -40,17 +40,21 @@ std::shared_ptr<const void> problem_of(const Family& family, const NamedValues& 
 }  // namespace
 
 void add_declarations(RecordTable& table, const Registry& registry) {
-  if (table.has(&ResultRecord::compare_to) || table.has(&ResultRecord::moves)) return;
+  const bool lacks_implementation = !table.has(&ResultRecord::implementation);
+  const bool lacks_moves =
+      !table.has(&ResultRecord::compare_to) && !table.has(&ResultRecord::moves);
+  if (!lacks_implementation && !lacks_moves) return;
   for (ResultRecord& row : table.rows) {
     const Family* family = registry.find(row.family);
     const Variant* variant = family ? family->find(row.variant) : nullptr;
     if (!variant) continue;
+    if (lacks_implementation)
+      row.implementation = variant->is_vendor ? Implementation::library : Implementation::kernel;
+    if (!lacks_moves) continue;
     row.compare_to = variant->compare_to;
     if (const auto problem = problem_of(*family, row.parameters))
       row.moves = moves_at(variant->moves, problem.get());
   }
-  table.add_column(&ResultRecord::compare_to);
-  table.add_column(&ResultRecord::moves);
 }
 
 }  // namespace gpuexp

@@ -6,9 +6,9 @@
 
 namespace gpuexp {
 
-/// Adds the columns compare_to and moves from the registry where the table, of an older version,
-/// lacks both. Rows of families, variants or parameters that the registry does not know stay
-/// without.
+/// Fills in implementation, and compare_to with moves, from the registry where the table, of an
+/// older version, lacks their columns; it gets none. Rows of families, variants or parameters that
+/// the registry does not know stay without.
 void add_declarations(RecordTable& table, const Registry& registry);
 
 }  // namespace gpuexp

@@ -85,6 +85,7 @@ void fill_identity(ResultRecord& r, const Plan& plan, const Row& row) {
   r.experiment = experiment.name;
   r.family = experiment.family->id;
   r.variant = variant.id;
+  r.implementation = variant.is_vendor ? Implementation::library : Implementation::kernel;
   r.mode = row.cell->mode;
   r.status = row.status;
   r.reason = row.reason;

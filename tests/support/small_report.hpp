@@ -40,12 +40,13 @@ inline std::vector<Field> timed_row(const std::string& variant, std::int64_t n, 
           n,
           n,
           std::int64_t{64},
-          variant == "naive" ? 1.0 : 4.5};
+          variant == "naive" ? 1.0 : 4.5,
+          variant == "cublas" ? "library" : "kernel"};
 }
 
 inline std::vector<Field> untimed_row(const std::string& variant, std::int64_t n,
                                       const std::string& status, const Field& reason) {
-  std::vector<Field> row(22);
+  std::vector<Field> row(23);
   row[0] = "ladder";
   row[1] = "matmul";
   row[2] = variant;
@@ -84,7 +85,8 @@ inline std::vector<ColumnInfo> small_columns() {
           {"param.m", "", kInteger, "rows"},
           {"param.n", "", kInteger, "columns"},
           {"param.k", "", kInteger, "depth"},
-          {"metric.reuse", "", kReal, "uses of a byte"}};
+          {"metric.reuse", "", kReal, "uses of a byte"},
+          {"implementation", "", kText, "whose code"}};
 }
 
 /// The rows of small_report(), as fields.

@@ -244,6 +244,12 @@ TEST_CASE("A kernel is held against the vendor's library", "[report][reading]") 
                  contains_text("; that is 125 % of cublas."));
 }
 
+TEST_CASE("A kernel whose name begins as the library's is no library's", "[report][reading]") {
+  CHECK_THAT(reading({timed_row("naive", 2048, 34400, 1), timed_row("cublas_like", 2048, 500, 68.8),
+                      timed_row("tile", 2048, 400, 86)}),
+             contains_text("tile is 86×") && !contains_text("cublas"));
+}
+
 TEST_CASE("What the samples cannot resolve is not claimed", "[report][reading]") {
   CHECK(reading({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 4290, 1.002)}) ==
         "No variant differs from naive (4.300 ms) by more than the samples resolve.");
@@ -289,7 +295,7 @@ TEST_CASE("Where time tells nothing apart, a share may", "[report][reading]") {
                                        timed_row("scaled", 1024, 4290, 1.002)};
   Table table;
   table.columns = small_columns();
-  table.columns.back().name = "metric.lost_pct";
+  table.columns[*table.column("metric.reuse")].name = "metric.lost_pct";
   table.rows = rows;
   const RecordTable records = test::record_table(table);
   CHECK(reading_of(experiments_of(records).front()) ==

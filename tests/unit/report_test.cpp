@@ -108,13 +108,13 @@ TEST_CASE("CSV of a small report", "[report][csv][golden]") {
       to_csv(table) ==
       "experiment,family,variant,mode,status,reason,flags,time_median_us,time_ci95_low_us,"
       "time_ci95_high_us,baseline,speedup,useful_bytes,operations,useful_gb_per_s,tflops,limit_by,"
-      "limit_pct,param.m,param.n,param.k,metric.reuse\r\n"
+      "limit_pct,param.m,param.n,param.k,metric.reuse,implementation\r\n"
       "ladder,matmul,smem_tile,cold,passed,,few_samples,430,425.7,434.3,naive,10,12582912,"
-      "2147483648,,4.994148018604651,fp32,9.988296037209302,1024,1024,64,4.5\r\n"
+      "2147483648,,4.994148018604651,fp32,9.988296037209302,1024,1024,64,4.5,kernel\r\n"
       "ladder,matmul,\"a,b\",cold,incorrect,\"expected \"\"1\"\", got nan\",,,,,naive,,,,,,,,2048,"
-      "2048,64,\r\n"
+      "2048,64,,\r\n"
       "ladder,matmul,tensor×,cold,skipped,\"needs compute capability 9.0\nor later\",,,,,naive,,,,,"
-      ",,,2048,2048,64,\r\n");
+      ",,,2048,2048,64,,\r\n");
 }
 
 TEST_CASE("CSV rows are in the file as soon as they are written", "[report][csv]") {
