@@ -85,7 +85,7 @@ Traffic traffic(const Problem& p, double instructions, double alu, double fma) {
   return t;
 }
 
-// ---- write_strided: the values alone; the zeros are there from the reset before the launch
+// ---- write_strided: the values alone; the zeros are there before the launch
 
 __global__ void __launch_bounds__(kBlock) write_strided_kernel(Problem p, Data d) {
   const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kTile;
@@ -215,6 +215,10 @@ Variant write_whole_sectors() {
 
 // ---- declaration
 
+Steps zeros(const Problem& p, const Data& d) {
+  return MemsetStep{d.out, 0, out_count(p) * static_cast<std::int64_t>(sizeof(float))};
+}
+
 Family declare() {
   Family f("partial_write", "What does a store cost that fills only part of a sector?");
   f.physics =
@@ -229,15 +233,13 @@ Family declare() {
                "distance of neighbouring values in the output");
   f.input("in", &Data::in, [](const Problem& p) {
      return p.n;
-   }).output("out", &Data::out, out_count);
+   }).in_out("out", &Data::out, out_count);
   f.figures = {{"partial_write", "traffic", "Stores that fill part of a sector"}};
   f.outputs = [](const Problem& p) { return Extent{out_count(p), 1, 1}; };
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
-    return fill_uniform(d.in, p.n, stream_seed(seed, 0));
+    return fill_uniform(d.in, p.n, stream_seed(seed, 0)) + zeros(p, d);
   };
-  f.reset = [](const Problem& p, const Data& d) {
-    return Steps(MemsetStep{d.out, 0, out_count(p) * static_cast<std::int64_t>(sizeof(float))});
-  };
+  f.reset = zeros;
   f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
     return evaluate_reference(out[0], out_count(p), Reference{p, d});
   };

@@ -83,14 +83,22 @@ struct Measurement {
   Callback<MetricValues(const void* copied)> values;
 };
 
-/// What the time of a launch is taken by.
+/// How launches are timed.
 enum class Timing {
   gated,    ///< events; the stream is blocked until the launch is enqueued, so that no host latency
             ///< is in the time
   ungated,  ///< events, for a launch that waits for the GPU: it can be neither gated nor captured
             ///< into a graph
   host_clock,  ///< the host's clock, from before the launch is enqueued until the GPU has done it
+  fresh_process,  ///< the host's clock; each sample is the first launch of a process, from before
+                  ///< the launch is prepared: with all that is loaded on first use
+  from_first,     ///< the host's clock; the samples are the launches of one process, the first as
+                  ///< above
 };
+/// Whether launches are timed that nothing has warmed up.
+constexpr bool times_first_launches(Timing timing) {
+  return timing == Timing::fresh_process || timing == Timing::from_first;
+}
 
 /// What a variant says of itself in words and figures.
 struct VariantFacts {
@@ -167,7 +175,23 @@ struct ReferenceView {
   explicit operator bool() const { return value != nullptr; }
 };
 
-enum class BufferRole { input, output };
+enum class BufferRole {
+  input,
+  output,
+  in_out,  ///< an output whose contents before the launch are an input, too
+};
+constexpr bool is_output(BufferRole role) {
+  return role != BufferRole::input;
+}
+
+/// Where a buffer lives (CUDA C++ Programming Guide, chapters on page-locked and unified memory).
+enum class Residence {
+  device,
+  pinned,    ///< page-locked host memory
+  pageable,  ///< host memory as malloc gives it, which kernels may not reach
+  mapped,    ///< page-locked host memory that kernels read and write in place
+  managed,   ///< unified memory, which moves to whoever touches it
+};
 
 struct Buffer {
   std::string name;
@@ -176,6 +200,7 @@ struct Buffer {
   Callback<std::int64_t(const void* problem)> count;  ///< elements
   /// Outputs only: overrides Family::tolerance, for families whose outputs differ in type.
   Callback<Tolerance(const void* problem)> tolerance;
+  Residence residence = Residence::device;
 };
 
 struct Family {
@@ -198,7 +223,8 @@ struct Family {
   std::string tolerance_derivation;
 
   Callback<std::shared_ptr<const void>(const Values&)> make_problem;
-  /// Binds one device (or, for host_reference, host) pointer per buffer.
+  /// Binds one pointer per buffer. Launches get buffers where they live; inputs, reset and the
+  /// references get them in device memory, host_reference in host memory.
   Callback<std::shared_ptr<const void>(const std::vector<void*>&)> make_data;
 
   /// Extents of the output grid that shapes must cover.
@@ -206,7 +232,8 @@ struct Family {
   Callback<std::optional<std::string>(const void* problem, const DeviceSpec&)> unsupported;
   /// Fills the inputs; equal seeds give equal inputs.
   Callback<Steps(const void* problem, const void* data, std::uint64_t seed)> inputs;
-  /// Untimed, before every launch: restores inputs that launches change; may be empty.
+  /// Untimed, before every launch: restores what BufferRole::in_out buffers hold before it. Of
+  /// families that have such.
   Callback<Steps(const void* problem, const void* data)> reset;
   /// The plain fp64 reference on the device, one view per output buffer in declaration order.
   Callback<Steps(const void* problem, const void* data, const std::vector<ReferenceView>&)>

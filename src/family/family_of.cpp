@@ -45,8 +45,13 @@ void FamilyDeclaration::add_choice(std::string name, std::vector<std::string> ch
 void FamilyDeclaration::add_buffer(std::string name, BufferRole role,
                                    Callback<DataType(const void*)> type,
                                    Callback<std::int64_t(const void*)> count, BindMember bind) {
-  family_.buffers.push_back({std::move(name), role, std::move(type), std::move(count), {}});
+  family_.buffers.push_back(
+      {std::move(name), role, std::move(type), std::move(count), {}, Residence::device});
   binders_.push_back(std::move(bind));
+}
+
+void FamilyDeclaration::set_residence(Residence residence) {
+  family_.buffers.back().residence = residence;
 }
 
 void FamilyDeclaration::set_own_tolerance(Callback<Tolerance(const void*)> tolerance) {

@@ -74,6 +74,7 @@ class FamilyDeclaration {
                   SetMember set);
   void add_buffer(std::string name, BufferRole role, Callback<DataType(const void*)> type,
                   Callback<std::int64_t(const void*)> count, BindMember bind);
+  void set_residence(Residence residence);                             ///< of the buffer added last
   void set_own_tolerance(Callback<Tolerance(const void*)> tolerance);  ///< of the buffer added last
   static Callback<DataType(const void*)> always(DataType type);
   void add_metric(std::string name, std::string unit, std::string doc);
@@ -161,6 +162,16 @@ class FamilyOf : public FamilyDeclaration {
   template <class T, class Count>
   FamilyOf& output(std::string name, T* Data::*member, Count count) {
     return buffer(std::move(name), BufferRole::output, member, DataTypeOf<T>::value, count);
+  }
+  /// An output whose contents before the launch are an input; `inputs` fills it, too.
+  template <class T, class Count>
+  FamilyOf& in_out(std::string name, T* Data::*member, Count count) {
+    return buffer(std::move(name), BufferRole::in_out, member, DataTypeOf<T>::value, count);
+  }
+  /// Of the buffer declared last; device memory where nothing is said.
+  FamilyOf& lives_in(Residence residence) {
+    set_residence(residence);
+    return *this;
   }
   /// An output with a tolerance of its own.
   template <class T, class Count>

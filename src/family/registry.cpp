@@ -23,10 +23,15 @@ void check(const Family& family, std::vector<std::string>& errors) {
   require(!family.tolerance_derivation.empty(), "does not derive its tolerance");
   std::set<std::string> outputs;
   for (const Buffer& b : family.buffers) {
-    if (b.role != BufferRole::output) continue;
+    if (!is_output(b.role)) continue;
     outputs.insert(b.name);
     require(family.tolerance || b.tolerance, "declares no tolerance for output '" + b.name + "'");
   }
+  const bool has_in_out = std::any_of(family.buffers.begin(), family.buffers.end(),
+                                      [](const Buffer& b) { return b.role == BufferRole::in_out; });
+  require(has_in_out || !family.reset, "restores inputs by `reset`, and none is declared in_out");
+  require(!has_in_out || family.reset,
+          "declares an in_out buffer, and no `reset` that restores it");
   std::set<std::string> ids;
   for (const Variant& v : family.variants) {
     require(ids.insert(v.id).second, "declares variant '" + v.id + "' twice");

@@ -12,6 +12,19 @@ void PackedArguments::append(const void* value, std::size_t bytes, std::size_t a
   offsets_.push_back(offset);
 }
 
+void PackedArguments::add(TensorMap map, std::size_t alignment) {
+  constexpr std::byte kUnencoded[kTensorMapBytes] = {};
+  tensor_maps_.emplace_back(count(), std::move(map));
+  append(kUnencoded, kTensorMapBytes, alignment);
+}
+
+const TensorMap* PackedArguments::tensor_map(std::size_t i) const {
+  for (const auto& [place, map] : tensor_maps_) {
+    if (place == i) return &map;
+  }
+  return nullptr;
+}
+
 Step::Step(KernelStep step) : action(std::move(step)) {}
 Step::Step(MemsetStep step) : action(step) {}
 Step::Step(CopyStep step) : action(step) {}

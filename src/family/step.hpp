@@ -14,6 +14,7 @@
 
 #include "base/callback.hpp"
 #include "base/types.hpp"
+#include "family/tensor_map.hpp"
 
 struct CUstream_st;  // cudaStream_t without the CUDA headers
 
@@ -48,16 +49,34 @@ class PackedArguments {
                   "parameters start at multiples of 16 at most");
     append(&value, sizeof(T), alignof(T));
   }
+  /// Whose bytes are zero until whoever launches has encoded it.
+  void add(TensorMap map, std::size_t alignment);
+
   std::size_t count() const { return offsets_.size(); }
   /// The i-th argument's first byte.
   const std::byte* at(std::size_t i) const { return bytes_.data() + offsets_[i]; }
+  /// Null where the i-th argument is none.
+  const TensorMap* tensor_map(std::size_t i) const;
 
  private:
   void append(const void* value, std::size_t bytes, std::size_t alignment);
 
   std::vector<std::byte> bytes_;
   std::vector<std::size_t> offsets_;
+  std::vector<std::pair<std::size_t, TensorMap>> tensor_maps_;  ///< by their place
 };
+
+template <class Parameter, class Argument>
+void pack(PackedArguments& packed, Argument&& argument) {
+  if constexpr (std::is_same<std::decay_t<Argument>, TensorMap>::value) {
+    static_assert(
+        sizeof(Parameter) == kTensorMapBytes && alignof(Parameter) >= kLeastTensorMapAlignment,
+        "a tensor map stands for a parameter of type CUtensorMap");
+    packed.add(std::forward<Argument>(argument), alignof(Parameter));
+  } else {
+    packed.add<Parameter>(static_cast<Parameter>(std::forward<Argument>(argument)));
+  }
+}
 
 /// Global memory whose accesses persist in the part of L2 that is set aside for them.
 struct AccessPolicyWindow {
@@ -163,9 +182,7 @@ Steps launch(void (*kernel)(Parameters...), Shape shape, Arguments&&... argument
   static_assert(sizeof...(Parameters) == sizeof...(Arguments), "one argument per kernel parameter");
   shape.kernel = kernel_address(kernel);
   PackedArguments packed;
-  (packed.add<std::remove_cv_t<Parameters>>(
-       static_cast<Parameters>(std::forward<Arguments>(arguments))),
-   ...);
+  (pack<std::remove_cv_t<Parameters>>(packed, std::forward<Arguments>(arguments)), ...);
   return Steps(KernelStep{shape, std::move(packed)});
 }
 

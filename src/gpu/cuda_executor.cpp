@@ -45,7 +45,10 @@ struct Prepared {
   std::size_t graph_copies = 1;  ///< that its launches take in turn
 };
 
-class CudaExecutor final : public Executor {
+class CudaExecutor final : public Executor,
+                           public LaunchTimer,
+                           public CounterReader,
+                           public ProfilerControl {
  public:
   CudaExecutor(const DeviceSpec& device, bool gated)
       : device_(device),
@@ -74,6 +77,7 @@ class CudaExecutor final : public Executor {
   }
 
   void poison(const Variant& variant, Mode mode) override {
+    copies_.front().reset(stream_);  // the reference reads what launches find
     verifier_->prepare(variant, copies_.front(), stream_);
     for (std::size_t i = 0; i < copies_of(variant, mode); ++i)
       copies_[i].poison(written_by(*family_, variant), stream_);
@@ -137,6 +141,19 @@ class CudaExecutor final : public Executor {
       busy_us_ += (is_primed ? 2 : 1) * prepared.last_us + (is_flushed(mode) ? flush_us_ : 0);
       taken(i, sample);
     }
+  }
+
+  SampleTraits sample_from_first(const Variant& variant, Mode mode, int launches,
+                                 const SampleTaken& taken) override {
+    SampleTraits traits;
+    if (is_flushed(mode)) traits.flushed_bytes = flush_buffer_.bytes();
+    allocate(variant);
+    for (int i = 0; i < launches; ++i) {
+      clear_state(variant, mode);
+      taken(static_cast<std::size_t>(i),
+            {on_host_clock_us([&] { queue(prepare(variant), mode); })});
+    }
+    return traits;
   }
 
   std::vector<double> sample_floor(Mode mode, int samples) override {
@@ -234,7 +251,11 @@ class CudaExecutor final : public Executor {
 
   // A context that is lost takes the process's other work with it; only another process helps.
   bool recover() override { return false; }
+  bool restart() override { return false; }
 
+  LaunchTimer* timer() override { return this; }
+  CounterReader* counter_reader() override { return this; }
+  ProfilerControl* profiler() override { return this; }
   void start_profiler() override { GPUEXP_CUDA(cudaProfilerStart()); }
   // Whether or not the device is still there: what was profiled before a fault is worth having.
   void stop_profiler() override { GPUEXP_CUDA_NOEXCEPT(cudaProfilerStop()); }
@@ -266,14 +287,17 @@ class CudaExecutor final : public Executor {
     if (counters_) counters_->release();
   }
 
+  Prepared& allocate(const Variant& variant) {
+    const auto [entry, is_new] = prepared_.try_emplace(&variant);
+    if (is_new && variant.workspace_bytes)
+      entry->second.workspace = DeviceMemory(variant.workspace_bytes(problem_.get(), device_));
+    return entry->second;
+  }
+
   // Shapes and workspace are the variant's own and are looked up once, not between the events.
   Prepared& prepare(const Variant& variant) {
-    const auto [entry, is_new] = prepared_.try_emplace(&variant);
-    Prepared& prepared = entry->second;
-    if (!is_new) return prepared;
-    if (variant.workspace_bytes)
-      prepared.workspace = DeviceMemory(variant.workspace_bytes(problem_.get(), device_));
-    prepare_launches(variant, prepared, 1);
+    Prepared& prepared = allocate(variant);
+    if (prepared.launches.empty()) prepare_launches(variant, prepared, 1);
     return prepared;
   }
 

@@ -60,8 +60,14 @@ PreparedSteps::PreparedSteps(Steps steps, const CudaStream& stream)
 }
 
 void PreparedSteps::prepare(const KernelStep& step, Kernel& kernel) const {
-  for (std::size_t i = 0; i < step.arguments.count(); ++i)
-    kernel.parameters.push_back(const_cast<std::byte*>(step.arguments.at(i)));
+  kernel.tensor_maps.reserve(step.arguments.count());  // parameters point into it
+  for (std::size_t i = 0; i < step.arguments.count(); ++i) {
+    if (const TensorMap* map = step.arguments.tensor_map(i)) {
+      kernel.parameters.push_back(&kernel.tensor_maps.emplace_back(encoded(*map)));
+    } else {
+      kernel.parameters.push_back(const_cast<std::byte*>(step.arguments.at(i)));
+    }
+  }
   kernel.attributes = attributes_of(step);
   kernel.config.gridDim = dim(step.shape.grid);
   kernel.config.blockDim = dim(step.shape.block);

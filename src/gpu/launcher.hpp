@@ -7,6 +7,7 @@
 
 #include "family/step.hpp"
 #include "gpu/resources.hpp"
+#include "gpu/tensor_map.hpp"
 
 namespace gpuexp {
 
@@ -25,6 +26,7 @@ class PreparedSteps {
  private:
   struct Kernel {
     std::vector<void*> parameters;
+    std::vector<CUtensorMap> tensor_maps;  ///< that some of the parameters point to
     std::vector<cudaLaunchAttribute> attributes;
     cudaLaunchConfig_t config{};
   };

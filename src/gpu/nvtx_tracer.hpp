@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "run/executor.hpp"
+#include "run/tracer.hpp"
 
 namespace gpuexp {
 

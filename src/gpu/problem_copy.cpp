@@ -10,7 +10,6 @@ namespace gpuexp {
 
 namespace {
 
-constexpr unsigned char kGuardPattern = 0xA5;
 // All bits set is NaN in every floating-point format, so an element that nobody wrote cannot pass.
 constexpr unsigned char kPoison = 0xFF;
 
@@ -20,33 +19,20 @@ std::int64_t bytes_of(const Buffer& buffer, const void* problem) {
 
 }  // namespace
 
-GuardedMemory::GuardedMemory(std::int64_t bytes)
-    : bytes_(bytes), memory_(bytes + 2 * kGuardBytes) {}
-
-unsigned char* GuardedMemory::data() const {
-  return memory_.as<unsigned char>() + kGuardBytes;
-}
-
-void GuardedMemory::set_guards(const CudaStream& stream) const {
-  for (unsigned char* guard : {memory_.as<unsigned char>(), data() + bytes_})
-    GPUEXP_CUDA(cudaMemsetAsync(guard, kGuardPattern, kGuardBytes, stream.get()));
-}
-
-void GuardedMemory::queue_check(unsigned long long* d_changed, const CudaStream& stream) const {
-  for (const unsigned char* guard : {memory_.as<unsigned char>(), data() + bytes_})
-    queue_guard_check(guard, kGuardBytes, kGuardPattern, d_changed, stream.get());
-}
-
 ProblemCopy::ProblemCopy(const Family& family, const void* problem, std::uint64_t seed,
                          const CudaStream& stream)
     : family_(family), problem_(problem), seed_(seed), scratch_(sizeof(unsigned long long)) {
   std::vector<void*> pointers;
+  std::vector<void*> images;
   for (const Buffer& buffer : family.buffers) {
-    buffers_.emplace_back(bytes_of(buffer, problem));
-    buffers_.back().set_guards(stream);
-    pointers.push_back(buffers_.back().data());
+    const GuardedMemory& memory =
+        buffers_.emplace_back(bytes_of(buffer, problem), buffer.residence);
+    memory.set_guards(stream);
+    pointers.push_back(memory.data());
+    images.push_back(memory.image());
   }
   data_ = family.make_data(pointers);
+  image_ = family.make_data(images);
   make_inputs(stream);
   fingerprints_ = fingerprints(stream);
 }
@@ -57,13 +43,23 @@ std::int64_t ProblemCopy::bytes() const {
 
 void ProblemCopy::poison(const std::vector<std::size_t>& outputs, const CudaStream& stream) const {
   for (const std::size_t i : outputs) {
-    GPUEXP_CUDA(cudaMemsetAsync(buffers_[i].data(), kPoison,
+    GPUEXP_CUDA(cudaMemsetAsync(buffers_[i].image(), kPoison,
                                 static_cast<std::size_t>(buffers_[i].bytes()), stream.get()));
+    buffers_[i].push(stream);
   }
 }
 
 void ProblemCopy::reset(const CudaStream& stream) const {
-  if (family_.reset) enqueue(family_.reset(problem_, data_.get()), stream);
+  if (!family_.reset) return;
+  enqueue(family_.reset(problem_, image_.get()), stream);
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    if (family_.buffers[i].role == BufferRole::in_out) buffers_[i].push(stream);
+  }
+}
+
+void ProblemCopy::pull(const CudaStream& stream) const {
+  for (const GuardedMemory& buffer : buffers_)
+    buffer.pull(stream);
 }
 
 std::string ProblemCopy::overrun(const CudaStream& stream) {
@@ -74,6 +70,7 @@ std::string ProblemCopy::overrun(const CudaStream& stream) {
     if (changed == 0) continue;
     if (first.empty()) first = family_.buffers[i].name;
     buffers_[i].set_guards(stream);
+    buffers_[i].push(stream);
   }
   return first;
 }
@@ -89,7 +86,9 @@ std::string ProblemCopy::changed_input(const CudaStream& stream) {
 }
 
 void ProblemCopy::make_inputs(const CudaStream& stream) {
-  enqueue(family_.inputs(problem_, data_.get(), seed_), stream);
+  enqueue(family_.inputs(problem_, image_.get(), seed_), stream);
+  for (const GuardedMemory& buffer : buffers_)
+    buffer.push(stream);
   stream.synchronize();
 }
 
@@ -99,7 +98,7 @@ std::vector<unsigned long long> ProblemCopy::fingerprints(const CudaStream& stre
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
     if (family_.buffers[i].role != BufferRole::input) continue;
     of_buffers[i] = counted(stream, [&](unsigned long long* d_sum) {
-      queue_fingerprint(buffers_[i].data(), buffers_[i].bytes(), d_sum, stream.get());
+      queue_fingerprint(buffers_[i].image(), buffers_[i].bytes(), d_sum, stream.get());
     });
   }
   return of_buffers;
@@ -121,7 +120,7 @@ std::vector<std::size_t> written_by(const Family& family, const Variant& variant
   std::vector<std::size_t> written;
   for (std::size_t i = 0; i < family.buffers.size(); ++i) {
     const Buffer& b = family.buffers[i];
-    if (b.role == BufferRole::output && variant.fills(b.name)) written.push_back(i);
+    if (is_output(b.role) && variant.fills(b.name)) written.push_back(i);
   }
   return written;
 }

@@ -1,4 +1,4 @@
-// One problem's buffers in device memory, between guards.
+// One problem's buffers, between guards.
 #pragma once
 
 #include <memory>
@@ -7,25 +7,10 @@
 #include <vector>
 
 #include "family/family.hpp"
+#include "gpu/guarded_memory.hpp"
 #include "gpu/resources.hpp"
 
 namespace gpuexp {
-
-/// A buffer with guard zones right before its first and right after its last byte.
-class GuardedMemory {
- public:
-  explicit GuardedMemory(std::int64_t bytes);
-
-  unsigned char* data() const;
-  std::int64_t bytes() const { return bytes_; }
-  void set_guards(const CudaStream& stream) const;
-  /// Adds the number of guard bytes that were written to *d_changed.
-  void queue_check(unsigned long long* d_changed, const CudaStream& stream) const;
-
- private:
-  std::int64_t bytes_;
-  DeviceMemory memory_;
-};
 
 /// Buffers and inputs of one problem; copies of equal seeds are equal. The family and the problem
 /// outlive it.
@@ -34,13 +19,19 @@ class ProblemCopy {
   ProblemCopy(const Family& family, const void* problem, std::uint64_t seed,
               const CudaStream& stream);
 
+  /// The family's data with buffers where they live, for launches.
   const void* data() const { return data_.get(); }
+  /// The same with images in device memory, for references.
+  const void* image() const { return image_.get(); }
   const std::vector<GuardedMemory>& buffers() const { return buffers_; }
   std::int64_t bytes() const;
 
   void poison(const std::vector<std::size_t>& outputs, const CudaStream& stream) const;
   /// Restores what launches change and then find, where the family has such.
   void reset(const CudaStream& stream) const;
+
+  /// Has images show what launches left; to be called before all that look at results.
+  void pull(const CudaStream& stream) const;
 
   /// Name of a buffer whose guards were written, which are then whole again; empty when none was.
   std::string overrun(const CudaStream& stream);
@@ -58,6 +49,7 @@ class ProblemCopy {
   std::uint64_t seed_;
   std::vector<GuardedMemory> buffers_;
   std::shared_ptr<const void> data_;
+  std::shared_ptr<const void> image_;
   DeviceMemory scratch_;
   std::vector<unsigned long long> fingerprints_;  ///< of the inputs as they were made
 };

@@ -100,6 +100,7 @@ void Verifier::prepare(const Variant& variant, const ProblemCopy& copy, const Cu
 
 void Verifier::check(const Variant& variant, ProblemCopy& copy, const CudaStream& stream,
                      Verification& result) {
+  copy.pull(stream);
   for (const std::size_t output : written_by(family_, variant)) {
     const Comparison comparison = comparison_of(output, copy);
     if (comparison.count > 0)
@@ -118,12 +119,12 @@ Verifier::References Verifier::evaluate(const std::vector<std::size_t>& outputs,
   std::vector<ReferenceView> views;
   for (std::size_t i = 0; i < family_.buffers.size(); ++i) {
     const Buffer& b = family_.buffers[i];
-    if (b.role != BufferRole::output) continue;
+    if (!is_output(b.role)) continue;
     const bool asked = std::find(outputs.begin(), outputs.end(), i) != outputs.end();
     views.push_back(asked ? references.try_emplace(i, b.count(problem_)).first->second.view()
                           : ReferenceView{});
   }
-  enqueue(reference(problem_, copy.data(), views), stream);
+  enqueue(reference(problem_, copy.image(), views), stream);
   return references;
 }
 
@@ -132,7 +133,7 @@ Comparison Verifier::comparison_of(std::size_t output, const ProblemCopy& copy) 
   const Reference& reference = references_.at(output);
   const auto accurate = accuracy_references_.find(output);
   Comparison comparison{};
-  comparison.got = copy.buffers()[output].data();
+  comparison.got = copy.buffers()[output].image();
   comparison.type = buffer.type(problem_);
   comparison.count = buffer.count(problem_);
   comparison.value = reference.value.as<double>();

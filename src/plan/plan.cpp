@@ -22,7 +22,7 @@ std::int64_t cell_bytes(const Family& family, const Variant& variant, const void
   for (const Buffer& b : family.buffers) {
     const std::int64_t count = b.count(problem);
     bytes += count * static_cast<std::int64_t>(size_of(b.type(problem))) + 2 * kGuardBytes;
-    if (b.role == BufferRole::output && variant.fills(b.name)) {
+    if (is_output(b.role) && variant.fills(b.name)) {
       bytes += arrays * count * static_cast<std::int64_t>(sizeof(double));
     }
   }
@@ -242,6 +242,9 @@ class ExperimentPlanner {
     }
     if (variant.timing == Timing::ungated && group.mode == Mode::graph)
       return "its launch waits for the GPU, which a graph cannot hold";
+    if (times_first_launches(variant.timing) &&
+        (group.mode == Mode::warm || group.mode == Mode::graph))
+      return "its first launches are timed, which nothing precedes: mode cold has them";
     if (auto reason = does_not_fit(variant, problem)) return *reason;
     const std::int64_t needed = cell_bytes(*experiment_.family, variant, problem, device);
     group.device_bytes = std::max(group.device_bytes, needed);

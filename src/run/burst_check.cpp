@@ -19,6 +19,10 @@ double sampled_s(const Row& row) {
       [&](double s, double us) { return s + 1e-6 * (us * row.traits->launches + each_us); });
 }
 
+bool is_sustainable(const Row& row) {
+  return row.time_us && !times_first_launches(row.cell->variant->timing);
+}
+
 /// The rows' group, set up and warmed up again.
 class Check {
  public:
@@ -28,7 +32,7 @@ class Check {
         group_(plan.groups[group]),
         experiment_(plan.experiment(group_)) {
     for (Row& row : rows) {
-      if (row.time_us) rows_.push_back(&row);
+      if (is_sustainable(row)) rows_.push_back(&row);
     }
   }
 
@@ -51,8 +55,7 @@ class Check {
   SampleTraits warm_up(const Variant& variant) {
     SampleTraits traits;
     session_.timed(&RunTimes::warm_up, [&] {
-      traits =
-          session_.executor().warm_up(variant, group_.mode, experiment_.measure.warmup_launches);
+      traits = session_.timer().warm_up(variant, group_.mode, experiment_.measure.warmup_launches);
     });
     return traits;
   }
@@ -64,10 +67,10 @@ class Check {
       variants.push_back(row->cell->variant);
     const double half_s = experiment_.measure.burst_check_seconds / 2;
     run_back_to_back(session_, variants, group_.mode, half_s);
-    session_.executor().start_clock();
+    session_.timer().start_clock();
     const double middle_s = session_.now_s();
     run_back_to_back(session_, variants, group_.mode, half_s);
-    const auto reading = session_.executor().sm_clock();
+    const auto reading = session_.timer().sm_clock();
     Sustained sustained;
     if (reading && covers_load(*reading)) sustained.sm_clock_mhz = reading->mhz;
     if (session_.options().telemetry)
@@ -88,7 +91,7 @@ class Check {
     }
     std::vector<std::vector<double>> samples_us(rows_.size());
     session_.timed(&RunTimes::sustain, [&] {
-      session_.executor().sample(variants, group_.mode, [&](std::size_t i, const Sample& sample) {
+      session_.timer().sample(variants, group_.mode, [&](std::size_t i, const Sample& sample) {
         samples_us[places[i]].push_back(sample.time_us);
       });
     });
@@ -112,7 +115,7 @@ void run_back_to_back(Session& session, const std::vector<const Variant*>& varia
   const int stretches = static_cast<int>(std::ceil(seconds / kStretchS));
   session.timed(&RunTimes::sustain, [&] {
     for (int i = 0; i < stretches && session.end_reason().empty(); ++i)
-      session.executor().sustain(variants, mode, seconds / stretches);
+      session.timer().sustain(variants, mode, seconds / stretches);
   });
 }
 
@@ -121,7 +124,7 @@ bool wants_burst_check(const MeasureSettings& settings, std::span<const Row> row
   double ran_s = 0;
   bool is_near = false;
   for (const Row& row : rows) {
-    if (!row.time_us) continue;
+    if (!is_sustainable(row)) continue;
     ran_s += sampled_s(row);
     is_near = is_near || nears_power_cap(row.telemetry, row.clocks, highest_mhz);
   }

@@ -1,5 +1,6 @@
 // What the runner needs of a device. The CUDA executor implements it; tests implement it without
-// one.
+// one. Abilities stand apart: one that executes launches may have no clock that says what they
+// take, or no counters.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +17,72 @@
 
 namespace gpuexp {
 
+/// Called after each sample with its place in the sequence asked for.
+using SampleTaken = std::function<void(std::size_t place, const Sample&)>;
+
+/// The ability to time launches of the problem that its executor has set up.
+class LaunchTimer {
+ public:
+  virtual ~LaunchTimer() = default;
+
+  /// Untimed launches that leave nothing lazy to the first sample.
+  virtual SampleTraits warm_up(const Variant& variant, Mode mode, int launches) = 0;
+
+  /// One timed sample of each variant in the sequence; all of them are warmed up.
+  virtual void sample(const std::vector<const Variant*>& sequence, Mode mode,
+                      const SampleTaken& taken) = 0;
+
+  /// Times launches of the variant from the first one on, each from before it is prepared until
+  /// the GPU has done it. For executors that restart() took to a process that has launched none.
+  virtual SampleTraits sample_from_first(const Variant& variant, Mode mode, int launches,
+                                         const SampleTaken& taken) = 0;
+
+  /// Launches the variants of the sequence over and over, back to back and untimed, for so many
+  /// seconds and until the round in flight has ended; all of them are warmed up.
+  virtual void sustain(const std::vector<const Variant*>& sequence, Mode mode, double seconds) = 0;
+
+  /// Times of a kernel that does nothing, taken as sample() takes them: what a launch itself costs
+  /// between the two events.
+  virtual std::vector<double> sample_floor(Mode mode, int samples) = 0;
+
+  /// The next reading of the clock covers what comes from here on.
+  virtual void start_clock() = 0;
+
+  /// The SM clock since the last reading, read on the SMs themselves. Empty where that is too short
+  /// to be read to 0.1 %; the next reading then covers it as well.
+  virtual std::optional<ClockReading> sm_clock() = 0;
+};
+
 /// Whether hardware counters can be read.
 struct CounterSupport {
   std::string unavailable;           ///< why there are none, and the cure; empty when there are
   std::vector<std::string> unknown;  ///< of the metrics asked for, those that this GPU lacks
 };
 
-/// Called after each sample with its place in the sequence asked for.
-using SampleTaken = std::function<void(std::size_t place, const Sample&)>;
+/// The ability to read hardware counters.
+class CounterReader {
+ public:
+  virtual ~CounterReader() = default;
 
-/// Owns a device. Every call may throw DeviceError; after one that lost the device, recover() comes
-/// first and then set_up().
+  virtual CounterSupport counter_support(const std::vector<std::string>& metrics) = 0;
+
+  /// What the GPU counts during one launch that finds the caches as the mode leaves them, repeated
+  /// as often as its counters need; of Mode::graph, a launch on the copy whose turn it is. The
+  /// variant has been launched in the mode, and counter_support() has nothing against the metrics.
+  virtual LaunchCounts count(const Variant& variant, Mode mode,
+                             const std::vector<std::string>& metrics) = 0;
+};
+
+/// The ability to say when a profiler around this process is to collect.
+class ProfilerControl {
+ public:
+  virtual ~ProfilerControl() = default;
+  virtual void start_profiler() = 0;
+  virtual void stop_profiler() = 0;
+};
+
+/// Executes launches, and tells whether their results are right. Every call may throw DeviceError;
+/// after one that lost the device, recover() comes first and then set_up().
 class Executor {
  public:
   virtual ~Executor() = default;
@@ -52,64 +108,20 @@ class Executor {
     return check(variant, mode);
   }
 
-  /// Untimed launches that leave nothing lazy to the first sample.
-  virtual SampleTraits warm_up(const Variant& variant, Mode mode, int launches) = 0;
-
-  /// One timed sample of each variant in the sequence; all of them are warmed up.
-  virtual void sample(const std::vector<const Variant*>& sequence, Mode mode,
-                      const SampleTaken& taken) = 0;
-
-  /// Launches the variants of the sequence over and over, back to back and untimed, for so many
-  /// seconds and until the round in flight has ended; all of them are warmed up.
-  virtual void sustain(const std::vector<const Variant*>& sequence, Mode mode, double seconds) = 0;
-
-  /// Times of a kernel that does nothing, taken as sample() takes them: what a launch itself costs
-  /// between the two events.
-  virtual std::vector<double> sample_floor(Mode mode, int samples) = 0;
-
-  /// The next reading of the clock covers what comes from here on.
-  virtual void start_clock() = 0;
-
-  /// The SM clock since the last reading, read on the SMs themselves. Empty where that is too short
-  /// to be read to 0.1 %; the next reading then covers it as well.
-  virtual std::optional<ClockReading> sm_clock() = 0;
-
   /// The variant's measured metrics, read from what its last launch wrote.
   virtual MetricValues measured_metrics(const Variant& variant) = 0;
-
-  virtual CounterSupport counter_support(const std::vector<std::string>& metrics) = 0;
-
-  /// What the GPU counts during one launch that finds the caches as the mode leaves them, repeated
-  /// as often as its counters need; of Mode::graph, a launch on the copy whose turn it is. The
-  /// variant is warmed up, and counter_support() has nothing against the metrics.
-  virtual LaunchCounts count(const Variant& variant, Mode mode,
-                             const std::vector<std::string>& metrics) = 0;
 
   /// Takes the device anew after it was lost; false where that cannot be done.
   virtual bool recover() = 0;
 
-  virtual void start_profiler() = 0;
-  virtual void stop_profiler() = 0;
-};
+  /// Goes on in another process, which has launched nothing yet and has nothing set up; false where
+  /// there is none to be had.
+  virtual bool restart() = 0;
 
-/// Where named ranges go while the runner works: NVTX, or a recorder in tests.
-class Tracer {
- public:
-  virtual ~Tracer() = default;
-  virtual void push(const std::string& name) = 0;
-  virtual void pop() = 0;
-};
-
-/// A range that ends with its scope.
-class TraceRange {
- public:
-  TraceRange(Tracer& tracer, const std::string& name) : tracer_(tracer) { tracer_.push(name); }
-  ~TraceRange() { tracer_.pop(); }
-  TraceRange(const TraceRange&) = delete;
-  TraceRange& operator=(const TraceRange&) = delete;
-
- private:
-  Tracer& tracer_;
+  /// What it can do besides; null where it cannot. They live as long as the executor.
+  virtual LaunchTimer* timer() { return nullptr; }
+  virtual CounterReader* counter_reader() { return nullptr; }
+  virtual ProfilerControl* profiler() { return nullptr; }
 };
 
 }  // namespace gpuexp

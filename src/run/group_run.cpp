@@ -78,9 +78,14 @@ void GroupRun::run() {
       verify(turn, Mode::warm, "");
     }
   }
-  if (session_.options().kind == RunKind::verify || group_.mode == Mode::profile) return;
+  if (session_.options().kind == RunKind::verify || group_.mode == Mode::profile ||
+      !session_.executor().timer())
+    return;
   since_s_ = session_.now_s();
   sample();
+  for (Turn& turn : turns_) {
+    if (!turn.ended && times_first_launches(variant(turn).timing)) sample_first_launches(turn);
+  }
   if (session_.options().telemetry)
     telemetry_ = session_.options().telemetry(since_s_, session_.now_s());
   // Backwards: the references of what the last variant writes are at hand.
@@ -182,6 +187,44 @@ void GroupRun::sample() {
   }
 }
 
+// After all other samples: a process that has launched nothing has nothing warmed up, either.
+void GroupRun::sample_first_launches(Turn& turn) {
+  Row& row = *turn.row;
+  const bool one_each = variant(turn).timing == Timing::fresh_process;
+  if (!one_each) row.samples_us.clear();  // of a run that ended in between
+  const auto keep = [&](std::size_t, const Sample& sample) {
+    const auto round = static_cast<int>(row.samples_us.size());
+    row.samples_us.push_back(sample.time_us);
+    session_.observer().sample_taken(*row.cell, round, sample);
+  };
+  do {
+    if (!session_.end_reason().empty()) {
+      row.stop_reason = StopReason::interrupted;
+      return;
+    }
+    const PhaseRange range(session_.tracer(), row.key, "measure");
+    const double start_s = session_.now_s();
+    turn.before = row.samples_us.size();
+    try {
+      if (!session_.restart()) {
+        end(turn, Status::skipped,
+            "its first launches are timed in a process of their own, which --no-isolate forgoes");
+      }
+    } catch (const DeviceError& error) {
+      fail(turn, error);
+    }
+    if (turn.ended) return;
+    attempt(turn, [&] {
+      session_.timed(&RunTimes::sample, [&] {
+        row.traits = session_.timer().sample_from_first(
+            variant(turn), group_.mode, one_each ? 1 : settings().min_samples, keep);
+      });
+    });
+    turn.elapsed_s += session_.now_s() - start_s;
+    if (one_each && !turn.ended) judge(turn);
+  } while (one_each && !turn.ended && row.stop_reason == StopReason::none);
+}
+
 // A sample of several launches is their mean.
 double GroupRun::quantum_us(const Turn& turn) const {
   const int launches = turn.row->traits ? turn.row->traits->launches : 1;
@@ -195,7 +238,7 @@ std::vector<GroupRun::Turn*> GroupRun::wanting() {
   std::vector<Turn*> turns;
   bool is_done = true;
   for (Turn& turn : turns_) {
-    if (turn.ended) continue;
+    if (turn.ended || times_first_launches(variant(turn).timing)) continue;
     is_done = is_done && turn.row->stop_reason != StopReason::none;
     if (!turn.capped) turns.push_back(&turn);
   }
@@ -211,7 +254,7 @@ bool GroupRun::warm_up(const std::vector<Turn*>& turns) {
     attempt(*turn, [&] {
       session_.timed(&RunTimes::warm_up, [&] {
         turn->row->traits =
-            session_.executor().warm_up(variant(*turn), group_.mode, settings().warmup_launches);
+            session_.timer().warm_up(variant(*turn), group_.mode, settings().warmup_launches);
       });
       turn->warm_epoch = session_.epoch();
     });
@@ -316,7 +359,7 @@ void GroupRun::sustain(const std::vector<Turn*>& turns) {
 // The first reading is to cover the rounds alone.
 void GroupRun::start_clock(int round) {
   if (clock_epoch_ == session_.epoch()) return;
-  session_.timed(&RunTimes::clock, [&] { session_.executor().start_clock(); });
+  session_.timed(&RunTimes::clock, [&] { session_.timer().start_clock(); });
   for (Turn& turn : turns_)
     turn.unread = turn.row->samples_us.size();
   unread_round_ = round;
@@ -327,7 +370,7 @@ void GroupRun::start_clock(int round) {
 /// for the next one, which covers it as well.
 void GroupRun::read_clock() {
   std::optional<ClockReading> reading;
-  session_.timed(&RunTimes::clock, [&] { reading = session_.executor().sm_clock(); });
+  session_.timed(&RunTimes::clock, [&] { reading = session_.timer().sm_clock(); });
   if (!reading) return;
   const bool counts = covers_load(*reading);
   for (Turn& turn : turns_) {
@@ -354,7 +397,7 @@ void GroupRun::sample_in_turn(const std::vector<Turn*>& sequence, int first_roun
       range.emplace(session_.tracer(), sequence[place]->row->key, "measure");
   };
   enter(0);
-  session_.executor().sample(variants, group_.mode, [&](std::size_t place, const Sample& sample) {
+  session_.timer().sample(variants, group_.mode, [&](std::size_t place, const Sample& sample) {
     Turn& turn = *sequence[place];
     const double now_s = session_.now_s();
     turn.elapsed_s += now_s - std::exchange(last_s, now_s);

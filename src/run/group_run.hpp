@@ -45,6 +45,7 @@ class GroupRun {
   void verify(Turn& turn, Mode mode, const char* when);
   void profile(Turn& turn);
   void sample();
+  void sample_first_launches(Turn& turn);
   bool warm_up(const std::vector<Turn*>& turns);
   double quantum_us(const Turn& turn) const;
   std::vector<Turn*> wanting();

@@ -21,6 +21,7 @@ class Runner {
          RunObserver& observer, const RunOptions& options)
       : plan_(plan),
         resources_(resources),
+        executor_(executor),
         observer_(observer),
         options_(options),
         session_(executor, tracer, observer, options,
@@ -28,7 +29,7 @@ class Runner {
 
   std::vector<Row> run() {
     session_.timed(&RunTimes::total, [&] {
-      if (options_.kind == RunKind::measure) measure_floors();
+      if (options_.kind == RunKind::measure && executor_.timer()) measure_floors();
       for (std::size_t i = 0; i < plan_.groups.size(); ++i)
         run_group(i);
       check_bursts();
@@ -95,8 +96,10 @@ class Runner {
   }
 
   bool is_counted(const Row& row) const {
-    return options_.kind == RunKind::measure && options_.counters && row.time_us &&
-           !plan_.experiment(*row.group).counters.empty();
+    const bool has_ended =
+        executor_.timer() ? row.time_us.has_value() : row.status == Status::passed;
+    return options_.kind == RunKind::measure && options_.counters && has_ended &&
+           executor_.counter_reader() && !plan_.experiment(*row.group).counters.empty();
   }
 
   // After all timing: a profiler in force, and the pauses that it takes, would change the clock.
@@ -129,8 +132,13 @@ class Runner {
       session_.set_up(*experiment.family, row.group->values);
       session_.timed(&RunTimes::counters, [&] {
         // Nothing lazy is left to a pass, and a replay has what it replays.
-        session_.executor().warm_up(variant, row.group->mode, 1);
-        row.counts = session_.executor().count(variant, row.group->mode, metrics_for(experiment));
+        if (LaunchTimer* timer = executor_.timer()) {
+          timer->warm_up(variant, row.group->mode, 1);
+        } else {
+          executor_.launch(variant, row.group->mode);
+        }
+        row.counts =
+            executor_.counter_reader()->count(variant, row.group->mode, metrics_for(experiment));
       });
     } catch (const DeviceError& error) {
       session_.failed(error);
@@ -207,6 +215,7 @@ class Runner {
 
   const Plan& plan_;
   const KernelResources& resources_;
+  Executor& executor_;
   RunObserver& observer_;
   const RunOptions& options_;
   Session session_;

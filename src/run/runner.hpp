@@ -9,6 +9,7 @@
 #include "run/row.hpp"
 #include "run/run_observer.hpp"
 #include "run/run_options.hpp"
+#include "run/tracer.hpp"
 
 namespace gpuexp {
 

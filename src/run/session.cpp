@@ -20,7 +20,7 @@ void Session::measure_floor(Mode mode) {
   if (interrupted() || gone_) return;
   const TraceRange range(tracer_, "floor");
   try {
-    floors_us_[mode] = executor_.sample_floor(mode, kSamples);
+    floors_us_[mode] = timer().sample_floor(mode, kSamples);
   } catch (const DeviceError& error) {
     failed(error);
     floors_us_.erase(mode);
@@ -57,6 +57,12 @@ void Session::set_up(const Family& family, const Values& values) {
   set_up_ = true;
   family_ = &family;
   values_ = values;
+}
+
+bool Session::restart() {
+  set_up_ = false;
+  ++epoch_;
+  return executor_.restart();
 }
 
 void Session::failed(const DeviceError& error) {

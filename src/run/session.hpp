@@ -10,6 +10,7 @@
 #include "run/executor.hpp"
 #include "run/run_observer.hpp"
 #include "run/run_options.hpp"
+#include "run/tracer.hpp"
 
 namespace gpuexp {
 
@@ -35,6 +36,9 @@ class Session {
   /// one. Takes a lost device anew first. Throws DeviceError.
   void set_up(const Family& family, const Values& values);
 
+  /// Goes on in a process that has launched nothing yet; false where there is none to be had.
+  bool restart();
+
   /// To be told of every DeviceError: what was set up may be gone.
   void failed(const DeviceError& error);
 
@@ -46,6 +50,8 @@ class Session {
   int epoch() const { return epoch_; }
 
   Executor& executor() { return executor_; }
+  /// Of an executor that has one.
+  LaunchTimer& timer() { return *executor_.timer(); }
   Tracer& tracer() { return tracer_; }
   RunObserver& observer() { return observer_; }
   const RunOptions& options() const { return options_; }

@@ -71,6 +71,15 @@ class RemoteExecutor::Call {
     throw error;
   }
 
+  /// Each sample may take as long as so many launches; gives what "done" holds.
+  Json samples(double launches_each, const SampleTaken& taken) {
+    std::size_t place = 0;
+    Part part = receive(launches_each);
+    for (; part.sample; part = receive(launches_each))
+      taken(place++, *part.sample);
+    return part.done;
+  }
+
   Json result(double launches) {
     send();
     return receive(launches).done;
@@ -103,6 +112,12 @@ bool RemoteExecutor::recover() {
   } catch (const DeviceError&) {
     return false;
   }
+  return true;
+}
+
+bool RemoteExecutor::restart() {
+  worker_.reset();
+  start();
   return true;
 }
 
@@ -170,10 +185,14 @@ void RemoteExecutor::sample(const std::vector<const Variant*>& sequence, Mode mo
   Call call(*this, "sample");
   call.in(mode).with("sequence", ids_of(sequence)).send();
   constexpr double kPrimingAndTimed = 2;
-  std::size_t place = 0;
-  for (auto part = call.receive(kPrimingAndTimed); part.sample;
-       part = call.receive(kPrimingAndTimed))
-    taken(place++, *part.sample);
+  call.samples(kPrimingAndTimed, taken);
+}
+
+SampleTraits RemoteExecutor::sample_from_first(const Variant& variant, Mode mode, int launches,
+                                               const SampleTaken& taken) {
+  Call call(*this, "sample_from_first");
+  call.of(variant).in(mode).with("launches", launches).send();
+  return wire::traits_from(call.samples(1, taken));
 }
 
 void RemoteExecutor::sustain(const std::vector<const Variant*>& sequence, Mode mode,

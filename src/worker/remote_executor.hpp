@@ -20,7 +20,9 @@ struct RemoteOptions {
   std::function<bool()> interrupted = [] { return false; };
 };
 
-class RemoteExecutor final : public Executor {
+/// Its worker's executor has a timer and a counter reader. Profilers and workers do not go
+/// together.
+class RemoteExecutor final : public Executor, public LaunchTimer, public CounterReader {
  public:
   /// Starts the worker and waits for its greeting. Throws DeviceError.
   explicit RemoteExecutor(RemoteOptions options);
@@ -35,6 +37,8 @@ class RemoteExecutor final : public Executor {
   SampleTraits warm_up(const Variant& variant, Mode mode, int launches) override;
   void sample(const std::vector<const Variant*>& sequence, Mode mode,
               const SampleTaken& taken) override;
+  SampleTraits sample_from_first(const Variant& variant, Mode mode, int launches,
+                                 const SampleTaken& taken) override;
   std::vector<double> sample_floor(Mode mode, int samples) override;
   void start_clock() override;
   std::optional<ClockReading> sm_clock() override;
@@ -46,10 +50,11 @@ class RemoteExecutor final : public Executor {
 
   /// Starts another worker, unless none has managed to do anything since the last one was lost.
   bool recover() override;
+  /// Ends the worker and starts another. Throws DeviceError where that cannot be done.
+  bool restart() override;
 
-  /// Profilers and workers do not go together.
-  void start_profiler() override {}
-  void stop_profiler() override {}
+  LaunchTimer* timer() override { return this; }
+  CounterReader* counter_reader() override { return this; }
 
  private:
   class Call;

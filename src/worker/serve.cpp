@@ -11,7 +11,11 @@ namespace {
 class Server {
  public:
   Server(Channel& channel, const Registry& registry, Executor& executor)
-      : channel_(channel), registry_(registry), executor_(executor) {}
+      : channel_(channel),
+        registry_(registry),
+        executor_(executor),
+        timer_(*executor.timer()),
+        counter_reader_(*executor.counter_reader()) {}
 
   /// What the request's answer holds under "done". Throws DeviceError.
   Json answer(const Json& request) {
@@ -19,27 +23,30 @@ class Server {
     if (call == "set_up") return set_up(request);
     if (call == "sample") return sample(request);
     if (call == "sustain")
-      return executor_.sustain(sequence_of(request), mode_of(request),
-                               request.at("seconds").get<double>()),
+      return timer_.sustain(sequence_of(request), mode_of(request),
+                            request.at("seconds").get<double>()),
              nullptr;
-    if (call == "start_clock") return executor_.start_clock(), nullptr;
-    if (call == "sm_clock") return wire::to_json(executor_.sm_clock());
+    if (call == "start_clock") return timer_.start_clock(), nullptr;
+    if (call == "sm_clock") return wire::to_json(timer_.sm_clock());
     if (call == "sample_floor")
-      return executor_.sample_floor(mode_of(request), request.at("samples").get<int>());
+      return timer_.sample_floor(mode_of(request), request.at("samples").get<int>());
     if (call == "counter_support")
       return wire::to_json(
-          executor_.counter_support(request.at("metrics").get<std::vector<std::string>>()));
+          counter_reader_.counter_support(request.at("metrics").get<std::vector<std::string>>()));
     const Variant& variant = variant_of(request.at("variant"));
     if (call == "measured_metrics") return wire::to_json(executor_.measured_metrics(variant));
     const Mode mode = mode_of(request);
     if (call == "poison") return executor_.poison(variant, mode), nullptr;
     if (call == "launch") return executor_.launch(variant, mode), nullptr;
     if (call == "check") return wire::to_json(executor_.check(variant, mode));
-    if (call == "warm_up")
-      return wire::to_json(executor_.warm_up(variant, mode, request.at("launches").get<int>()));
-    if (call == "count")
+    if (call == "sample_from_first")
       return wire::to_json(
-          executor_.count(variant, mode, request.at("metrics").get<std::vector<std::string>>()));
+          timer_.sample_from_first(variant, mode, request.at("launches").get<int>(), sender()));
+    if (call == "warm_up")
+      return wire::to_json(timer_.warm_up(variant, mode, request.at("launches").get<int>()));
+    if (call == "count")
+      return wire::to_json(counter_reader_.count(
+          variant, mode, request.at("metrics").get<std::vector<std::string>>()));
     throw std::invalid_argument("no call is named " + call);
   }
 
@@ -69,15 +76,20 @@ class Server {
   }
 
   Json sample(const Json& request) {
-    executor_.sample(
-        sequence_of(request), mode_of(request),
-        [&](std::size_t, const Sample& sample) { channel_.send(wire::to_json(sample).dump()); });
+    timer_.sample(sequence_of(request), mode_of(request), sender());
     return nullptr;
+  }
+
+  SampleTaken sender() {
+    return
+        [this](std::size_t, const Sample& sample) { channel_.send(wire::to_json(sample).dump()); };
   }
 
   Channel& channel_;
   const Registry& registry_;
   Executor& executor_;
+  LaunchTimer& timer_;
+  CounterReader& counter_reader_;
   const Family* family_ = nullptr;
 };
 

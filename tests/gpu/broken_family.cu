@@ -138,6 +138,23 @@ Variant waiting(const char* id, Timing timing) {
   return v;
 }
 
+// A kernel of its own, which only its first launch in a process loads.
+template <int>
+__global__ void own_kernel(Problem p, const float* x, float* y) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  if (i < p.n) y[i] = 2.0f * x[i];
+}
+
+Variant timed(const char* id, Timing timing) {
+  Variant v = variant<Fault::none>(id);
+  v.timing = timing;
+  v.launch = [timing](const Problem& p, const Data& d, const LaunchContext&) {
+    return timing == Timing::from_first ? launch(own_kernel<0>, shape(p), p, d.x, d.y)
+                                        : launch(own_kernel<1>, shape(p), p, d.x, d.y);
+  };
+  return v;
+}
+
 struct Reference {
   Data d;
   __device__ ReferenceElement operator()(std::int64_t i) const {
@@ -182,7 +199,9 @@ FamilyType declare() {
       .variant(out_of_memory())
       .variant(waiting("waits", Timing::ungated))
       .variant(waiting("waits_undeclared", Timing::gated))
-      .variant(waiting("waits_on_host_clock", Timing::host_clock));
+      .variant(waiting("waits_on_host_clock", Timing::host_clock))
+      .variant(timed("in_fresh_processes", Timing::fresh_process))
+      .variant(timed("from_first", Timing::from_first));
   return f;
 }
 

@@ -156,12 +156,12 @@ TEST_CASE("counters of a launch are those that its addresses make", "[engine][co
   const auto executor = in_this_process(device);
   const auto counters = select_counters({"memory"});
   const std::vector<std::string> metrics = metrics_of(counters);
-  const CounterSupport support = executor->counter_support(metrics);
+  const CounterSupport support = executor->counter_reader()->counter_support(metrics);
   if (!support.unavailable.empty()) {
     return skip(Tier::gpu, "no hardware counters here: " + support.unavailable);
   }
   CHECK(support.unknown.empty());
-  CHECK(executor->counter_support({"lts__nothing.sum"}).unknown ==
+  CHECK(executor->counter_reader()->counter_support({"lts__nothing.sum"}).unknown ==
         std::vector<std::string>{"lts__nothing.sum"});
   const auto count = [&](const char* variant, std::int64_t n, std::int64_t stride, Mode mode) {
     Values values;
@@ -171,8 +171,9 @@ TEST_CASE("counters of a launch are those that its addresses make", "[engine][co
                                                     : parameter.default_value);
     }
     executor->set_up(*family, values, 1);
-    executor->warm_up(*family->find(variant), mode, 1);
-    const LaunchCounts counts = executor->count(*family->find(variant), mode, metrics);
+    executor->timer()->warm_up(*family->find(variant), mode, 1);
+    const LaunchCounts counts =
+        executor->counter_reader()->count(*family->find(variant), mode, metrics);
     CHECK(counts.kernels.size() == 1);
     CHECK_THAT(counts.kernels.front().kernel, contains_text("kernel"));
     std::map<std::string, double> by_name;
@@ -195,8 +196,8 @@ TEST_CASE("counters of a launch are those that its addresses make", "[engine][co
   CHECK(count("read_contiguous", small, 1, Mode::warm)["dram_read_bytes"] <
         0.4 * static_cast<double>(small));
   // Timing afterwards finds no profiler in force.
-  executor->sample({family->find("read_contiguous")}, Mode::warm,
-                   [](std::size_t, const Sample& sample) { CHECK(sample.time_us > 0); });
+  executor->timer()->sample({family->find("read_contiguous")}, Mode::warm,
+                            [](std::size_t, const Sample& sample) { CHECK(sample.time_us > 0); });
 }
 
 /// Median time of counting a row of a group, warming up included, as a run does it.
@@ -206,8 +207,8 @@ double counting_ms(Executor& executor, const Variant& variant, Mode mode,
   std::vector<double> ms;
   for (int i = 0; i < kRows; ++i) {
     const auto start = std::chrono::steady_clock::now();
-    executor.warm_up(variant, mode, 1);
-    CHECK(executor.count(variant, mode, metrics).kernels.size() == 1);
+    executor.timer()->warm_up(variant, mode, 1);
+    CHECK(executor.counter_reader()->count(variant, mode, metrics).kernels.size() == 1);
     ms.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
                      .count());
   }
@@ -221,7 +222,7 @@ TEST_CASE("counting a warm row costs no more than counting a cold one", "[engine
   REQUIRE(family);
   const auto executor = in_this_process(query_device(0, {}).spec);
   const std::vector<std::string> metrics = metrics_of(select_counters({"memory"}));
-  const CounterSupport support = executor->counter_support(metrics);
+  const CounterSupport support = executor->counter_reader()->counter_support(metrics);
   if (!support.unavailable.empty())
     return skip(Tier::gpu, "no hardware counters here: " + support.unavailable);
   executor->set_up(*family, choice_combinations(*family).front(), 1);
@@ -319,6 +320,28 @@ TEST_CASE("a gate that a launch waits behind opens itself, and the cell says why
   CHECK(run.row("waits_on_host_clock").time_us->median > run.row("right").time_us->median);
   CHECK(run.row("waits_undeclared").status == Status::failed);
   CHECK_THAT(run.row("waits_undeclared").reason, contains_text("declares Timing::ungated"));
+}
+
+TEST_CASE("first launches hold what is loaded on first use", "[engine]") {
+  const BrokenRun run({"right", "in_fresh_processes", "from_first"}, in_a_worker);
+  for (const char* variant : {"in_fresh_processes", "from_first"}) {
+    const Row& row = run.row(variant);
+    INFO(variant << ": " << row.reason);
+    REQUIRE(row.status == Status::passed);
+    CHECK(row.samples_us.size() == 5);
+    CHECK(!row.traits->gated);
+    CHECK(row.traits->flushed_bytes > 0);
+  }
+  const std::vector<double>& from_first = run.row("from_first").samples_us;
+  const double later = *std::max_element(from_first.begin() + 1, from_first.end());
+  CAPTURE(from_first, run.row("in_fresh_processes").samples_us);
+  CHECK(from_first.front() > 2 * later);
+  const std::vector<double>& fresh = run.row("in_fresh_processes").samples_us;
+  CHECK(*std::min_element(fresh.begin(), fresh.end()) > 2 * later);
+  // Without a worker, no launch is the first of its process.
+  const BrokenRun here({"right", "from_first"});
+  CHECK(here.row("from_first").status == Status::skipped);
+  CHECK(here.row("right").status == Status::passed);
 }
 
 TEST_CASE("every mode verifies, times and says how", "[engine]") {
@@ -468,22 +491,22 @@ TEST_CASE("a reading of the clock says how much of it was load", "[engine]") {
   const Variant& right = *family.find("right");
   const auto executor = make_cuda_executor(0, device);
   executor->set_up(family, values, 1);
-  executor->warm_up(right, Mode::cold, 1);
-  executor->start_clock();
-  CHECK(!executor->sm_clock().has_value());  // shorter than 1 ms
+  executor->timer()->warm_up(right, Mode::cold, 1);
+  executor->timer()->start_clock();
+  CHECK(!executor->timer()->sm_clock().has_value());  // shorter than 1 ms
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  const auto idle = executor->sm_clock();
+  const auto idle = executor->timer()->sm_clock();
   REQUIRE(idle.has_value());
   CHECK(idle->load < 0.01);
   // A flush before each sample is load, too.
-  executor->sample(std::vector<const Variant*>(100, &right), Mode::cold,
-                   [](std::size_t, const Sample&) {});
-  const auto sampled = executor->sm_clock();
+  executor->timer()->sample(std::vector<const Variant*>(100, &right), Mode::cold,
+                            [](std::size_t, const Sample&) {});
+  const auto sampled = executor->timer()->sm_clock();
   REQUIRE(sampled.has_value());
   CHECK(sampled->load > 0.3);
   CHECK(sampled->load < 1.01);
-  executor->sustain({&right}, Mode::cold, 0.02);
-  const auto sustained = executor->sm_clock();
+  executor->timer()->sustain({&right}, Mode::cold, 0.02);
+  const auto sustained = executor->timer()->sm_clock();
   REQUIRE(sustained.has_value());
   CHECK(sustained->load > 0.9);
   fmt::print("load: idle {:.3f}, cold samples {:.3f}, back to back {:.3f}\n", idle->load,

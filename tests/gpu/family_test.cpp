@@ -64,7 +64,7 @@ struct References {
 std::vector<std::int64_t> output_counts(const Family& family, const void* problem) {
   std::vector<std::int64_t> counts;
   for (const Buffer& b : family.buffers) {
-    if (b.role == BufferRole::output) counts.push_back(b.count(problem));
+    if (is_output(b.role)) counts.push_back(b.count(problem));
   }
   return counts;
 }

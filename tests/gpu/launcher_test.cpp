@@ -1,8 +1,13 @@
 #include "gpu/launcher.hpp"
 
+#include <cmath>
+#include <vector>
+
 #include "gpu/cuda_graph.hpp"
+#include "gpu/device_query.hpp"
 #include "gpu/launcher_steps.hpp"
 #include "support/catch.hpp"
+#include "support/skip.hpp"
 
 namespace gpuexp::test {
 namespace {
@@ -52,6 +57,111 @@ TEST_CASE("steps run in order, and those of other streams when what they wait fo
   SECTION("an empty grid is not launched") {
     expect(over_nothing(places.at(0)));
     CHECK(value_at(places.at(0)) == 0);
+  }
+}
+
+/// A tensor of 40 × 10 floats, of which element (x, y) is 100 y + x.
+class Tensor {
+ public:
+  static constexpr int kWidth = 40;
+  static constexpr int kHeight = 10;
+
+  Tensor() {
+    std::vector<float> values;
+    for (int i = 0; i < kWidth * kHeight; ++i)
+      values.push_back(value(i % kWidth, i / kWidth));
+    GPUEXP_CUDA(cudaMemcpy(memory_.get(), values.data(), values.size() * sizeof(float),
+                           cudaMemcpyHostToDevice));
+    map.base = memory_.get();
+    map.extents = {kWidth, kHeight};
+    map.strides = {kWidth * sizeof(float)};
+    map.box = {32, 8};
+  }
+  static float value(int x, int y) { return static_cast<float>(100 * y + x); }
+
+  /// The box at (x, y) as it lies in shared memory.
+  std::vector<float> box_at(int x, int y) const {
+    const CudaStream stream;
+    const DeviceMemory to(32 * 8 * sizeof(float));
+    enqueue(read_box(to.as<float>(), map, x, y), stream);
+    stream.synchronize();
+    std::vector<float> box(32 * 8);
+    GPUEXP_CUDA(
+        cudaMemcpy(box.data(), to.get(), box.size() * sizeof(float), cudaMemcpyDeviceToHost));
+    return box;
+  }
+
+  TensorMap map;
+
+ private:
+  DeviceMemory memory_{kWidth * kHeight * sizeof(float)};
+};
+
+bool has_tensor_maps() {
+  return query_device(0, {}).spec.compute_capability() >= 90;
+}
+
+TEST_CASE("a tensor map reads boxes, filled outside of the tensor", "[launcher]") {
+  if (!has_tensor_maps()) return skip(Tier::hardware, "needs compute capability 9.0");
+  Tensor tensor;
+  const bool fills_with_nan = GENERATE(false, true);
+  tensor.map.fill = fills_with_nan ? OutOfBoundsFill::nan : OutOfBoundsFill::zero;
+  const std::vector<float> box = tensor.box_at(16, 4);
+  for (int y = 0; y < 8; ++y) {
+    for (int x = 0; x < 32; ++x) {
+      const float got = box[static_cast<std::size_t>(32 * y + x)];
+      INFO(x << ", " << y);
+      if (16 + x < Tensor::kWidth && 4 + y < Tensor::kHeight) {
+        CHECK(got == Tensor::value(16 + x, 4 + y));
+      } else if (fills_with_nan) {
+        CHECK(std::isnan(got));
+      } else {
+        CHECK(got == 0);
+      }
+    }
+  }
+}
+
+// CUDA C++ Programming Guide, "Swizzle modes": within 1024 bytes, the 16-byte group is exclusive-or
+// of its own number and that of its 128-byte row.
+TEST_CASE("a tensor map swizzles what lies in shared memory", "[launcher]") {
+  if (!has_tensor_maps()) return skip(Tier::hardware, "needs compute capability 9.0");
+  Tensor tensor;
+  tensor.map.swizzle = Swizzle::bytes_128;
+  const std::vector<float> box = tensor.box_at(0, 0);
+  for (int y = 0; y < 8; ++y) {
+    for (int x = 0; x < 32; ++x) {
+      const int group = (x / 4) ^ y;
+      INFO(x << ", " << y);
+      CHECK(box[static_cast<std::size_t>(32 * y + 4 * group + x % 4)] == Tensor::value(x, y));
+    }
+  }
+}
+
+TEST_CASE("a tensor map that the driver refuses is named in full", "[launcher]") {
+  if (!has_tensor_maps()) return skip(Tier::hardware, "needs compute capability 9.0");
+  Tensor tensor;
+  const auto refusal = [&] {
+    const CudaStream stream;
+    try {
+      enqueue(read_box(nullptr, tensor.map, 0, 0), stream);
+    } catch (const DeviceError& error) {
+      CHECK(error.fault() == DeviceFault::refused);
+      return std::string(error.what());
+    }
+    return std::string("none");
+  };
+  SECTION("a stride of no whole 16 bytes") {
+    tensor.map.strides = {164};
+    CHECK_THAT(refusal(), contains_text("extents 40 x 10, strides 164 B, box 32 x 8"));
+  }
+  SECTION("a box wider than the swizzle") {
+    tensor.map.swizzle = Swizzle::bytes_64;
+    CHECK_THAT(refusal(), contains_text("swizzle 64 B"));
+  }
+  SECTION("a stride that is missing") {
+    tensor.map.strides.clear();
+    CHECK_THAT(refusal(), contains_text("one stride less than extents"));
   }
 }
 

@@ -42,7 +42,9 @@ class Counted {
 
   /// Why there are no counters; empty when there are.
   std::string unavailable() {
-    return counters_.empty() ? "" : executor_.counter_support(metrics_of(counters_)).unavailable;
+    return counters_.empty()
+               ? ""
+               : executor_.counter_reader()->counter_support(metrics_of(counters_)).unavailable;
   }
 
   /// Holds the variant against its compare_to, where both run here.
@@ -70,8 +72,9 @@ class Counted {
     if (!is_new) return found->second;
     if (counts_.size() == 1) executor_.set_up(family_, values_, 7);
     // Cold launches find the same caches, whatever was counted before.
-    executor_.warm_up(variant, Mode::cold, 1);
-    const LaunchCounts counts = executor_.count(variant, Mode::cold, metrics_of(counters_));
+    executor_.timer()->warm_up(variant, Mode::cold, 1);
+    const LaunchCounts counts =
+        executor_.counter_reader()->count(variant, Mode::cold, metrics_of(counters_));
     for (const SelectedCounter& counter : counters_) {
       if (const auto value = counted(counter, counts)) found->second[counter.name] = *value;
     }

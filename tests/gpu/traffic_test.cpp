@@ -38,7 +38,7 @@ TEST_CASE("variants move and execute what they declare", "[traffic][counters]") 
   const DeviceSpec device = query_device(0, {}).spec;
   const auto executor = make_cuda_executor(0, device);
   const std::vector<std::string> metrics = metrics_of(select_counters(counters_of_terms()));
-  const CounterSupport support = executor->counter_support(metrics);
+  const CounterSupport support = executor->counter_reader()->counter_support(metrics);
   if (!support.unavailable.empty()) {
     return skip(Tier::gpu, "no hardware counters here: " + support.unavailable);
   }
@@ -54,8 +54,8 @@ TEST_CASE("variants move and execute what they declare", "[traffic][counters]") 
         if (variant.unsupported && variant.unsupported(problem.get(), device)) continue;
         if (!is_set_up) executor->set_up(family, values, 1);
         is_set_up = true;
-        executor->warm_up(variant, Mode::cold, 1);
-        const LaunchCounts counts = executor->count(variant, Mode::cold, metrics);
+        executor->timer()->warm_up(variant, Mode::cold, 1);
+        const LaunchCounts counts = executor->counter_reader()->count(variant, Mode::cold, metrics);
         const auto traffic = variant.traffic(problem.get(), device);
         for (const TrafficTerm& term : traffic_terms()) {
           const auto value = counted(term, counts);

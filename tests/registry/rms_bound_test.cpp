@@ -358,7 +358,7 @@ TEST_CASE("whoever allows an error bounds its RMS, and says why") {
     for (const Values& values : small_problems(family)) {
       const auto problem = family.make_problem(values);
       for (const Buffer& buffer : family.buffers) {
-        if (buffer.role != BufferRole::output) continue;
+        if (!is_output(buffer.role)) continue;
         const Tolerance t =
             buffer.tolerance ? buffer.tolerance(problem.get()) : family.tolerance(problem.get());
         INFO(family.id << "/" << buffer.name << " " << describe(family, values));

@@ -8,10 +8,14 @@
 #include <vector>
 
 #include "run/executor.hpp"
+#include "run/tracer.hpp"
 
 namespace gpuexp::test {
 
-class FakeExecutor : public Executor {
+class FakeExecutor : public Executor,
+                     public LaunchTimer,
+                     public CounterReader,
+                     public ProfilerControl {
  public:
   std::vector<std::string> calls;
   /// Time of the n-th sample (from 0) of a variant; 10 µs where none is scripted.
@@ -32,6 +36,10 @@ class FakeExecutor : public Executor {
   std::function<void(const std::string& call)> fault = [](const std::string&) {};
   /// Whether a lost device can be taken anew.
   bool recovers = false;
+  /// Whether another process can be had.
+  bool restarts = true;
+  bool times = true;   ///< whether it has a timer
+  bool counts = true;  ///< likewise, a counter reader
   std::vector<double> floor_us = {2.0, 2.5};
   CounterSupport counters;
   /// What each launch is made of, and the value of every metric there.
@@ -63,6 +71,14 @@ class FakeExecutor : public Executor {
       taken(i, {time_us(id, n), sample_clock_mhz(id, n)});
     }
   }
+  SampleTraits sample_from_first(const Variant& v, Mode mode, int launches,
+                                 const SampleTaken& taken) override {
+    record("sample_from_first " + v.id + " " + std::string(name_of(mode)) + " " +
+           std::to_string(launches));
+    for (int i = 0; i < launches; ++i)
+      taken(static_cast<std::size_t>(i), {time_us(v.id, sampled_[v.id]++)});
+    return {1, 0, 0, false, 0.0};
+  }
   std::vector<double> sample_floor(Mode mode, int) override {
     record("floor " + std::string(name_of(mode)));
     return floor_us;
@@ -84,15 +100,22 @@ class FakeExecutor : public Executor {
   LaunchCounts count(const Variant& v, Mode mode,
                      const std::vector<std::string>& metrics) override {
     record("count " + v.id + " " + std::string(name_of(mode)));
-    LaunchCounts counts{metrics, {}, 1};
+    LaunchCounts result{metrics, {}, 1};
     for (const auto& [name, value] : kernels)
-      counts.kernels.push_back({name, std::vector<double>(metrics.size(), value)});
-    return counts;
+      result.kernels.push_back({name, std::vector<double>(metrics.size(), value)});
+    return result;
   }
   bool recover() override {
     record("recover");
     return recovers;
   }
+  bool restart() override {
+    record("restart");
+    return restarts;
+  }
+  LaunchTimer* timer() override { return times ? this : nullptr; }
+  CounterReader* counter_reader() override { return counts ? this : nullptr; }
+  ProfilerControl* profiler() override { return this; }
   void start_profiler() override { record("start_profiler"); }
   void stop_profiler() override { record("stop_profiler"); }
 

@@ -34,6 +34,29 @@ TEST_CASE("arguments are converted and lie where a kernel's parameters lie") {
   CHECK(kernel.arguments.at(1) - kernel.arguments.at(0) == 8);
 }
 
+struct alignas(64) Encoded {
+  unsigned char bytes[kTensorMapBytes];
+};
+void of_tensor_map(int, const Encoded, char) {}
+
+TEST_CASE("a tensor map is an argument that keeps what it says") {
+  TensorMap map;
+  map.extents = {100, 7};
+  map.strides = {400};
+  map.box = {32, 4};
+  map.swizzle = Swizzle::bytes_128;
+  const Steps steps = launch(of_tensor_map, Shape{}, 1, map, 'x');
+  const PackedArguments& arguments = std::get<KernelStep>(steps.all().front().action).arguments;
+  REQUIRE(arguments.count() == 3);
+  CHECK(arguments.tensor_map(0) == nullptr);
+  REQUIRE(arguments.tensor_map(1) != nullptr);
+  CHECK(arguments.tensor_map(1)->extents == map.extents);
+  CHECK(arguments.tensor_map(1)->swizzle == Swizzle::bytes_128);
+  CHECK(arguments.at(1) - arguments.at(0) == 64);
+  CHECK(argument<char>(arguments, 2) == 'x');
+  CHECK(arguments.at(2) - arguments.at(1) == 128);
+}
+
 TEST_CASE("steps that follow others keep what they wait for") {
   Steps first = MemsetStep{};
   Steps second = MemsetStep{};

@@ -23,7 +23,11 @@ namespace {
 const Registry& toy_registry() {
   static const Registry kRegistry = [] {
     Registry registry;
-    registry.add(toy_family());
+    Family family = toy_family();
+    family.variants.push_back(*family.find("first"));
+    family.variants.back().id = "in_fresh_processes";
+    family.variants.back().timing = Timing::fresh_process;
+    registry.add(std::move(family));
     return registry;
   }();
   return kRegistry;
@@ -123,6 +127,23 @@ TEST_CASE("a worker runs a plan as an executor of one's own does") {
     CHECK(row.clocks->median_mhz == 1000.0);
     CHECK(row.traits->gated);
   }
+}
+
+TEST_CASE("a variant timed in fresh processes has a worker for each sample") {
+  WorkerRun b("none");
+  Experiment& e = b.config.experiments.front();
+  e.variants = {e.family->find("first"), e.family->find("in_fresh_processes")};
+  e.modes = {Mode::cold};
+  e.measure.min_samples = e.measure.max_samples = 4;
+  const auto rows = b.run();
+  REQUIRE(rows.size() == 2);
+  for (const Row& row : rows) {
+    INFO(row.reason);
+    CHECK(row.status == Status::passed);
+    CHECK(row.samples_us == std::vector<double>(4, 10.0));
+  }
+  CHECK(!rows[1].traits->gated);
+  CHECK(b.started == 5);
 }
 
 TEST_CASE("a worker runs a group back to back") {

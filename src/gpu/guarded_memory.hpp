@@ -1,0 +1,51 @@
+// A buffer's memory, wherever it lives, between guards.
+#pragma once
+
+#include <cstdint>
+
+#include "family/family.hpp"
+#include "gpu/resources.hpp"
+
+namespace gpuexp {
+
+/// Uninitialised memory with guard zones right before its first and right after its last byte.
+/// Device code that makes, checks and compares contents works on an image in device memory: of
+/// memory that lives on the host, a copy that pull() and push() carry over; of the rest, itself.
+class GuardedMemory {
+ public:
+  GuardedMemory(std::int64_t bytes, Residence residence);
+  ~GuardedMemory();
+  GuardedMemory(const GuardedMemory&) = delete;
+  GuardedMemory& operator=(const GuardedMemory&) = delete;
+  GuardedMemory(GuardedMemory&& other) noexcept;
+  GuardedMemory& operator=(GuardedMemory&&) = delete;
+
+  /// Where launches find it.
+  unsigned char* data() const { return memory_ + kGuard; }
+  unsigned char* image() const { return image_ + kGuard; }
+  std::int64_t bytes() const { return bytes_; }
+
+  /// Image and guards to where launches find them.
+  void push(const CudaStream& stream) const;
+  /// What launches left, guards included, to the image.
+  void pull(const CudaStream& stream) const;
+
+  /// Of the image.
+  void set_guards(const CudaStream& stream) const;
+  /// Adds the number of the image's guard bytes that were written to *d_changed.
+  void queue_check(unsigned long long* d_changed, const CudaStream& stream) const;
+
+ private:
+  static const std::int64_t kGuard;
+
+  void allocate(std::size_t size);
+  void release();
+
+  std::int64_t bytes_;
+  Residence residence_;
+  unsigned char* memory_ = nullptr;
+  unsigned char* image_ = nullptr;
+  DeviceMemory device_;  ///< memory that lives there, or the image of other memory
+};
+
+}  // namespace gpuexp

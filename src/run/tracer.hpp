@@ -1,0 +1,28 @@
+// Named ranges around what the runner does.
+#pragma once
+
+#include <string>
+
+namespace gpuexp {
+
+/// Where named ranges go while the runner works: NVTX, or a recorder in tests.
+class Tracer {
+ public:
+  virtual ~Tracer() = default;
+  virtual void push(const std::string& name) = 0;
+  virtual void pop() = 0;
+};
+
+/// A range that ends with its scope.
+class TraceRange {
+ public:
+  TraceRange(Tracer& tracer, const std::string& name) : tracer_(tracer) { tracer_.push(name); }
+  ~TraceRange() { tracer_.pop(); }
+  TraceRange(const TraceRange&) = delete;
+  TraceRange& operator=(const TraceRange&) = delete;
+
+ private:
+  Tracer& tracer_;
+};
+
+}  // namespace gpuexp

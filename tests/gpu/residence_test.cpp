@@ -1,0 +1,37 @@
+// Buffers in every kind of memory: made, guarded, restored and verified.
+#include "gpu/cuda_executor.hpp"
+#include "gpu/device_query.hpp"
+#include "gpu/residence_family.hpp"
+#include "support/catch.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+TEST_CASE("buffers live where they say, and are verified there", "[engine][residence]") {
+  const auto x = GENERATE(Residence::device, Residence::pinned, Residence::pageable,
+                          Residence::mapped, Residence::managed);
+  const auto y = GENERATE(Residence::device, Residence::pinned, Residence::pageable,
+                          Residence::mapped, Residence::managed);
+  CAPTURE(static_cast<int>(x), static_cast<int>(y));
+  const Family family = residence_family(x, y);
+  const auto executor = make_cuda_executor(0, query_device(0, {}).spec);
+  executor->set_up(family, {std::int64_t{1001}}, 1);
+  const auto verify = [&](const char* variant) {
+    return executor->verify(*family.find(variant), Mode::warm);
+  };
+  CHECK(verify("copies").passed());
+  if (x != Residence::pageable && y != Residence::pageable) {
+    // In place: without a reset in between, the second would find what the first has left.
+    CHECK(verify("adds").passed());
+    CHECK(verify("adds").passed());
+    executor->timer()->warm_up(*family.find("adds"), Mode::cold, 2);
+    CHECK(verify("adds").passed());
+  }
+  CHECK(verify("copies_less").wrong == 1);
+  CHECK(verify("copies_beyond").overrun == "y");
+  CHECK(verify("changes_x").changed_input == "x");
+  CHECK(verify("copies").passed());
+}
+
+}  // namespace
+}  // namespace gpuexp::test

@@ -1,0 +1,152 @@
+// What a run makes of executors that lack an ability, and of variants whose first launches are
+// timed.
+#include <algorithm>
+
+#include "run/runner.hpp"
+#include "support/catch.hpp"
+#include "support/toy_run.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+using Calls = std::vector<std::string>;
+
+void time(Family& family, const std::string& variant, Timing timing) {
+  for (Variant& v : family.variants) {
+    if (v.id == variant) v.timing = timing;
+  }
+}
+
+std::ptrdiff_t count_of(const Calls& calls, const std::string& call) {
+  return std::count(calls.begin(), calls.end(), call);
+}
+
+TEST_CASE("an executor without a timer verifies each cell once, and counts where it can") {
+  ToyRun b({"first"});
+  b.executor.times = false;
+  b.experiment().counters = {"dram_read_bytes"};
+  SECTION("with counters") {
+    const auto rows = b.run();
+    CHECK(rows[0].status == Status::passed);
+    CHECK(!rows[0].time_us);
+    CHECK(rows[0].samples_us.empty());
+    REQUIRE(rows[0].counts);
+    CHECK(b.executor.calls == Calls{"set_up 1", "poison first", "launch first warm", "check first",
+                                    "launch first cold", "count first cold"});
+  }
+  SECTION("without") {
+    b.executor.counts = false;
+    const auto rows = b.run();
+    CHECK(rows[0].status == Status::passed);
+    CHECK(!rows[0].counts);
+    CHECK(rows[0].flags.empty());
+    CHECK(b.executor.calls ==
+          Calls{"set_up 1", "poison first", "launch first warm", "check first"});
+  }
+  SECTION("a wrong result is not counted") {
+    b.executor.verification = [](const std::string&, int) {
+      Verification v;
+      v.wrong = 1;
+      return v;
+    };
+    const auto rows = b.run();
+    CHECK(rows[0].status == Status::incorrect);
+    CHECK(!rows[0].counts);
+  }
+}
+
+TEST_CASE("an executor that times and counts nothing leaves times alone") {
+  ToyRun b({"first"});
+  b.executor.counts = false;
+  b.experiment().counters = {"dram_read_bytes"};
+  const auto rows = b.run();
+  CHECK(rows[0].time_us);
+  CHECK(!rows[0].counts);
+}
+
+TEST_CASE("each sample of a variant timed in fresh processes has a process of its own") {
+  ToyRun b({"first", "second"});
+  time(b.family, "second", Timing::fresh_process);
+  b.experiment().measure.min_samples = 4;
+  b.experiment().measure.max_samples = 4;
+  b.executor.time_us = [](const std::string& variant, int n) {
+    return variant == "second" ? 500.0 + n : 10.0;
+  };
+  const auto rows = b.run();
+  const Calls& calls = b.executor.calls;
+  CHECK(rows[1].status == Status::passed);
+  CHECK(rows[1].samples_us == std::vector<double>{500, 501, 502, 503});
+  CHECK(rows[1].time_us->median == 501.5);
+  CHECK(count_of(calls, "restart") == 4);
+  CHECK(count_of(calls, "sample_from_first second cold 1") == 4);
+  CHECK(count_of(calls, "warm_up second cold 3") == 0);
+  CHECK(count_of(b.executor.order, "second") == 0);
+  // Each is set up again, and nothing comes in between.
+  for (auto call = std::find(calls.begin(), calls.end(), "restart"); call != calls.end();
+       call = std::find(call + 1, calls.end(), "restart")) {
+    CHECK(call[1] == "set_up 1");
+    CHECK(call[2] == "sample_from_first second cold 1");
+  }
+  CHECK(rows[0].samples_us == std::vector<double>(4, 10.0));
+}
+
+TEST_CASE("the launches of one process are timed from the first") {
+  ToyRun b({"first"});
+  time(b.family, "first", Timing::from_first);
+  b.experiment().measure.min_samples = 6;
+  b.executor.time_us = [](const std::string&, int n) { return n == 0 ? 900.0 : 10.0; };
+  const auto rows = b.run();
+  CHECK(rows[0].status == Status::passed);
+  CHECK(rows[0].samples_us == std::vector<double>{900, 10, 10, 10, 10, 10});
+  CHECK(count_of(b.executor.calls, "restart") == 1);
+  CHECK(rows[0].stop_reason == StopReason::none);
+}
+
+TEST_CASE("first launches are skipped where there is no other process") {
+  ToyRun b({"first", "second"});
+  time(b.family, "first", Timing::fresh_process);
+  b.executor.restarts = false;
+  const auto rows = b.run();
+  CHECK(rows[0].status == Status::skipped);
+  CHECK_THAT(rows[0].reason, contains_text("--no-isolate"));
+  CHECK(rows[1].status == Status::passed);
+}
+
+TEST_CASE("first launches are neither warm nor replayed") {
+  ToyRun b({"first"});
+  time(b.family, "first", GENERATE(Timing::fresh_process, Timing::from_first));
+  b.experiment().modes = {Mode::cold, Mode::warm, Mode::graph};
+  const auto rows = b.run();
+  CHECK(rows[0].status == Status::passed);
+  for (const int i : {1, 2}) {
+    CHECK(rows[i].status == Status::skipped);
+    CHECK_THAT(rows[i].reason, contains_text("first launches"));
+  }
+}
+
+TEST_CASE("a fault in a fresh process costs its cell, and an interrupt keeps the samples so far") {
+  ToyRun b({"first", "second"});
+  time(b.family, "first", Timing::fresh_process);
+  b.experiment().measure.max_samples = 20;
+  SECTION("a fault") {
+    b.executor.fault = [](const std::string& call) {
+      if (call == "restart") throw DeviceError("no worker", DeviceFault::lost);
+    };
+    b.executor.recovers = true;
+    const auto rows = b.run();
+    CHECK(rows[0].status == Status::failed);
+    CHECK(rows[0].reason == "no worker");
+    CHECK(rows[1].status == Status::passed);
+  }
+  SECTION("an interrupt") {
+    int started = 0;
+    b.executor.fault = [&](const std::string& call) { started += call == "restart"; };
+    b.options.interrupted = [&] { return started == 3; };
+    const auto rows = b.run();
+    CHECK(rows[0].samples_us.size() == 3);
+    CHECK(rows[0].stop_reason == StopReason::interrupted);
+  }
+}
+
+}  // namespace
+}  // namespace gpuexp::test
