@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 
-from plotting.results import NothingToDraw, distinct, has, is_vendor, numbers, text_of, timed
+from plotting.results import NothingToDraw, distinct, has, is_vendor, numbers, text_of, timed, vendors
 from plotting.style import (
     GREY,
     PALETTE,
@@ -84,7 +84,7 @@ def ladder(frame):
     types = [t for t in distinct(good, "types") if 2 * tried[t] > tried.max()]
     variants = order_of_rungs(frame)
     height = bars_height(len(variants) * (1 + 0.55 * (len(types) - 1)))
-    label = "TFLOP/s" + (" (in brackets: share of cublas)" if good["variant"].map(is_vendor).any() else "")
+    label = "TFLOP/s" + (" (in brackets: share of cublas)" if is_vendor(good).any() else "")
     figure, grid = panels(len(modes), len(sizes), 4.6 if len(sizes) > 1 else 8, height, sharey="row")
     for row, mode in zip(grid, modes):
         for ax, size in zip(row, sizes):
@@ -103,17 +103,19 @@ def order_of_rungs(frame):
     sizes = frame.groupby("size")["variant"].nunique()
     fullest = distinct(frame[frame["size"] == sizes.idxmax()], "variant")
     variants = fullest + [v for v in distinct(frame, "variant") if v not in fullest]
-    return sorted(variants, key=is_vendor)
+    libraries = vendors(frame)
+    return sorted(variants, key=lambda variant: variant in libraries)
 
 
 def draw_rungs(ax, frame, variants, types, top):
     """A group of bars per variant, one bar per type."""
     frame = frame.drop_duplicates(["variant", "types"])
+    libraries = vendors(frame)
     series = []
     for kind, (colour, _) in colours(types).items():
         notes, values = zip(*[variant_note(frame, variant, kind) for variant in variants])
         if len(types) == 1:
-            kind, colour = None, [PALETTE[7] if is_vendor(v) else PALETTE[0] for v in variants]
+            kind, colour = None, [PALETTE[7] if v in libraries else PALETTE[0] for v in variants]
         series.append((kind, colour, values, notes))
     grouped_bars(ax, variants, series, top, len("0.501  (99 %)"))
 
@@ -127,8 +129,8 @@ def variant_note(frame, variant, kind):
         return row["status"].iloc[0], math.nan
     value = numbers(row, "tflops").iloc[0]
     peers = timed(frame[frame["types"] == kind])
-    vendor = numbers(peers[peers["variant"].map(is_vendor)], "tflops").max()
-    share = "" if is_vendor(variant) or math.isnan(vendor) else f"  ({100 * value / vendor:.0f} %)"
+    vendor = numbers(peers[is_vendor(peers)], "tflops").max()
+    share = "" if is_vendor(row).all() or math.isnan(vendor) else f"  ({100 * value / vendor:.0f} %)"
     return f"{short(value)}{share}", value
 
 
@@ -170,7 +172,7 @@ def error_against_speed(frame):
     names = []
     for kind, (colour, _) in colours(distinct(part.sort_values("error_rms_rel"), "types")).items():
         rows = part[part["types"] == kind]
-        vendor = rows["variant"].map(is_vendor)
+        vendor = is_vendor(rows)
         ax.scatter(rows[vendor]["tflops"], rows[vendor]["error_rms_rel"], color=colour, marker="s", s=70, zorder=3)
         ax.scatter(rows[~vendor]["tflops"], rows[~vendor]["error_rms_rel"], color=colour, marker="o", s=55, zorder=3)
         names.append((rows["tflops"].iloc[-1], rows["error_rms_rel"].iloc[-1], kind, colour))

@@ -8,7 +8,9 @@ from pathlib import Path
 import pandas as pd
 
 REQUIRED = ["experiment", "family", "variant", "status", "time_median_us"]
-TEXT = ["experiment", "family", "variant", "mode", "status", "reason", "flags", "baseline", "limit_by"]
+TEXT = ["experiment", "family", "variant", "implementation", "mode", "status", "reason", "flags", "baseline", "limit_by"]
+# Variants of each family that run a library; made from what they declare, as a test of the registry says.
+LIBRARIES = json.loads((Path(__file__).parent / "libraries.json").read_text(encoding="utf-8"))
 
 
 class UsageError(Exception):
@@ -43,6 +45,9 @@ def load(path):
         if name not in frame:
             frame[name] = ""
         frame[name] = frame[name].fillna("").astype(str)
+    in_old_results = frame["implementation"] == ""
+    if in_old_results.any():
+        frame.loc[in_old_results, "implementation"] = frame[in_old_results].apply(declared_implementation, axis=1)
     frame["time_median_us"] = pd.to_numeric(frame["time_median_us"], errors="coerce")
     return frame.copy()  # in one piece: pandas warns of frames that grew column by column
 
@@ -123,5 +128,16 @@ def text_of(value):
     return str(value) if math.isnan(number) else f"{number:g}" if number % 1 else f"{int(number)}"
 
 
-def is_vendor(variant):
-    return variant.startswith("cublas")
+def declared_implementation(row):
+    """What the row's variant declares, for results of a version that did not write it."""
+    return "library" if row["variant"] in LIBRARIES.get(row["family"], []) else "kernel"
+
+
+def is_vendor(frame):
+    """Which rows are a library's of the vendor."""
+    return frame["implementation"] == "library"
+
+
+def vendors(frame):
+    """The variants that are a library's of the vendor."""
+    return set(frame[is_vendor(frame)]["variant"])

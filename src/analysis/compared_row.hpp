@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "record/result_record.hpp"
 #include "stats/ratio.hpp"
 #include "stats/statistics.hpp"
 
@@ -28,12 +29,12 @@ inline constexpr std::size_t kOutcomeCount = 9;
 std::string_view name_of(Outcome outcome);
 
 struct ComparedRow {
-  std::string key;
-  std::string experiment;
+  /// The first of its key: of A where that has one. The reports outlive this.
+  const ResultRecord* record = nullptr;
   Outcome outcome = Outcome::inconclusive;
-  std::string reason;  ///< why there is no verdict; "" where the numbers say it
-  std::string status_a;
-  std::string status_b;
+  std::string reason;              ///< why there is no verdict; "" where the numbers say it
+  std::optional<Status> status_a;  ///< empty where the row is not there
+  std::optional<Status> status_b;
   std::optional<Statistics> a;
   std::optional<Statistics> b;
   std::optional<Ratio> ratio;    ///< B over A

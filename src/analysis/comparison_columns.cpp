@@ -29,9 +29,9 @@ void append_outcome(std::vector<ComparisonColumn>& c) {
   c.push_back({{"why", "", kText, "why there is no verdict"},
                [](const ComparedRow& r) { return text(r.reason); }});
   c.push_back({{"status_a", "", kText, "status in A"},
-               [](const ComparedRow& r) { return text(r.status_a); }});
+               [](const ComparedRow& r) { return text(r.status_a ? name_of(*r.status_a) : ""); }});
   c.push_back({{"status_b", "", kText, "status in B"},
-               [](const ComparedRow& r) { return text(r.status_b); }});
+               [](const ComparedRow& r) { return text(r.status_b ? name_of(*r.status_b) : ""); }});
 }
 
 void append_side(std::vector<ComparisonColumn>& c, const std::string& side, const char* run,

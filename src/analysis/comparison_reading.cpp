@@ -12,48 +12,46 @@ namespace gpuexp {
 
 namespace {
 
-// The vendor's library, which a hand-written kernel is held against.
-bool is_vendor(const ResultRow& row) {
-  return row.variant().rfind("cublas", 0) == 0;
-}
-
 struct Contest {
-  std::vector<ResultRow> rows;  ///< timed rows of one group, fastest first
-  std::optional<ResultRow> baseline;
+  std::vector<RecordRef> rows;  ///< timed rows of one group, fastest first
+  const ResultRecord* baseline = nullptr;
 };
 
 std::vector<Contest> contests_of(const ExperimentResults& e) {
   std::vector<Contest> contests;
   std::map<std::string, std::size_t> positions;
-  for (const ResultRow& row : e.rows) {
+  for (const ResultRecord& row : e.rows) {
     if (!row.time_us() || row.is_above_limit()) continue;
     const auto [found, added] = positions.emplace(group_of(e, row), contests.size());
     if (added) contests.emplace_back();
     Contest& contest = contests[found->second];
-    contest.rows.push_back(row);
-    if (row.variant() == row.text("baseline")) contest.baseline = row;
+    contest.rows.emplace_back(row);
+    if (row.variant == row.baseline) contest.baseline = &row;
   }
   for (Contest& contest : contests) {
-    std::stable_sort(contest.rows.begin(), contest.rows.end(),
-                     [](const auto& a, const auto& b) { return *a.time_us() < *b.time_us(); });
+    std::stable_sort(
+        contest.rows.begin(), contest.rows.end(),
+        [](const ResultRecord& a, const ResultRecord& b) { return *a.time_us() < *b.time_us(); });
   }
   return contests;
 }
 
 double size_of(const Contest& contest) {
-  const ResultRow& row = contest.rows.front();
-  return row.number("operations").value_or(row.number("useful_bytes").value_or(0));
+  const ResultRecord& row = contest.rows.front();
+  return row.operations.value_or(row.useful_bytes.value_or(0));
 }
 
 double spread_of(const Contest& contest) {
-  return *contest.rows.back().time_us() / *contest.rows.front().time_us();
+  const ResultRecord& fastest = contest.rows.front();
+  const ResultRecord& slowest = contest.rows.back();
+  return *slowest.time_us() / *fastest.time_us();
 }
 
 // The largest problem on which variants can be compared; of several as large, the one where they
 // differ most.
 std::optional<Contest> decisive_contest(const ExperimentResults& e) {
   std::optional<Contest> best;
-  const bool has_baseline = !e.values("baseline").empty();
+  const bool has_baseline = !e.values(&ResultRecord::baseline).empty();
   for (Contest& contest : contests_of(e)) {
     if (contest.rows.size() < 2 || (has_baseline && !contest.baseline)) continue;
     const auto rank = [](const Contest& c) { return std::pair(size_of(c), spread_of(c)); };
@@ -64,60 +62,61 @@ std::optional<Contest> decisive_contest(const ExperimentResults& e) {
 
 std::string vendor_comparison(const Contest& contest) {
   const auto& rows = contest.rows;
+  const auto is_vendor = [](const ResultRecord& row) { return row.is_vendor(); };
   const auto vendor = std::find_if(rows.begin(), rows.end(), is_vendor);
-  const auto own =
-      std::find_if(rows.begin(), rows.end(), [](const ResultRow& r) { return !is_vendor(r); });
+  const auto own = std::find_if_not(rows.begin(), rows.end(), is_vendor);
   if (vendor == rows.end() || own == rows.end()) return "";
-  const std::string share = percent_phrase(100 * *vendor->time_us() / *own->time_us());
-  if (own == rows.begin()) return fmt::format("; that is {} % of {}", share, vendor->variant());
-  return fmt::format("; the best of the others, {}, reaches {} % of {}", own->variant(), share,
-                     vendor->variant());
+  const ResultRecord& of_vendor = *vendor;
+  const ResultRecord& best = *own;
+  const std::string share = percent_phrase(100 * *of_vendor.time_us() / *best.time_us());
+  if (own == rows.begin()) return fmt::format("; that is {} % of {}", share, of_vendor.variant);
+  return fmt::format("; the best of the others, {}, reaches {} % of {}", best.variant, share,
+                     of_vendor.variant);
 }
 
 // What a variant gives for its speed, or gains beside it: its metrics, and an error of another
 // order.
-std::string price_of(const ExperimentResults& e, const ResultRow& from, const ResultRow& to) {
-  constexpr const char* kError = "error_rms_rel";
+std::string price_of(const ExperimentResults& e, const ResultRecord& from, const ResultRecord& to) {
   constexpr double kAnotherOrder = 10.0;
-  std::vector<std::string> columns = e.metrics;
-  const auto before = from.number(kError);
-  const auto after = to.number(kError);
+  std::vector<ColumnHandle> columns = e.metrics;
+  const auto before = from.error_rms_rel;
+  const auto after = to.error_rms_rel;
   if (before && after && std::max(*before, *after) > kAnotherOrder * std::min(*before, *after))
-    columns.insert(columns.begin(), kError);
+    columns.insert(columns.begin(), column_of(&ResultRecord::error_rms_rel));
   const std::string change = change_phrase(from, to, columns);
   return change.empty() ? "" : "; " + change;
 }
 
 std::string against_baseline(const ExperimentResults& e, const Contest& contest) {
-  const ResultRow& baseline = *contest.baseline;
-  const ResultRow& fastest = contest.rows.front();
-  const ResultRow& slowest = contest.rows.back();
+  const ResultRecord& baseline = *contest.baseline;
+  const ResultRecord& fastest = contest.rows.front();
+  const ResultRecord& slowest = contest.rows.back();
   if (clearly_faster(fastest, baseline)) {
-    return fmt::format("{} is {} as fast as {} ({} → {}{}){}{}", fastest.variant(),
-                       ratio_phrase(fastest, baseline), baseline.variant(), time_phrase(baseline),
+    return fmt::format("{} is {} as fast as {} ({} → {}{}){}{}", fastest.variant,
+                       ratio_phrase(fastest, baseline), baseline.variant, time_phrase(baseline),
                        time_phrase(fastest), price_of(e, baseline, fastest),
                        limit_phrase(fastest, " and reaches "),
-                       is_vendor(baseline) ? "" : vendor_comparison(contest));
+                       baseline.is_vendor() ? "" : vendor_comparison(contest));
   }
   if (clearly_faster(baseline, slowest)) {
     return fmt::format("no variant is faster than {} ({}); {} takes {} as long ({}{}){}",
-                       baseline.variant(), time_phrase(baseline), slowest.variant(),
+                       baseline.variant, time_phrase(baseline), slowest.variant,
                        ratio_phrase(baseline, slowest), time_phrase(slowest),
                        price_of(e, baseline, slowest),
                        contest.rows.size() > 2 ? vendor_comparison(contest) : "");
   }
   return fmt::format("no variant differs from {} ({}) by more than the samples resolve{}",
-                     baseline.variant(), time_phrase(baseline),
-                     share_phrase(e, contest.rows, &ResultRow::variant));
+                     baseline.variant, time_phrase(baseline),
+                     share_phrase(e, contest.rows, &ResultRecord::variant));
 }
 
 std::string between_variants(const Contest& contest) {
-  const ResultRow& fastest = contest.rows.front();
-  const ResultRow& slowest = contest.rows.back();
+  const ResultRecord& fastest = contest.rows.front();
+  const ResultRecord& slowest = contest.rows.back();
   if (!clearly_faster(fastest, slowest))
     return "the samples resolve no difference between the variants";
-  return fmt::format("{} is fastest ({}{}), {} slowest ({}), {} apart{}", fastest.variant(),
-                     time_phrase(fastest), limit_phrase(fastest, ", "), slowest.variant(),
+  return fmt::format("{} is fastest ({}{}), {} slowest ({}), {} apart{}", fastest.variant,
+                     time_phrase(fastest), limit_phrase(fastest, ", "), slowest.variant,
                      time_phrase(slowest), ratio_phrase(fastest, slowest),
                      vendor_comparison(contest));
 }
@@ -137,8 +136,8 @@ std::string single_reading(const ExperimentResults& e) {
       std::max_element(contests.begin(), contests.end(),
                        [](const auto& a, const auto& b) { return size_of(a) < size_of(b); });
   if (largest == contests.end()) return "";
-  const ResultRow& row = largest->rows.front();
-  return fmt::format("{}{} takes {}{}", place_phrase(e, row), row.variant(), time_phrase(row),
+  const ResultRecord& row = largest->rows.front();
+  return fmt::format("{}{} takes {}{}", place_phrase(e, row), row.variant, time_phrase(row),
                      limit_phrase(row, ", "));
 }
 

@@ -5,7 +5,6 @@
 #include <map>
 
 #include "family/counters.hpp"
-#include "record/columns.hpp"
 
 namespace gpuexp {
 
@@ -39,8 +38,8 @@ void leave_out_dram(LeastTimes& times) {
 }
 
 // Empty where what binds is not known.
-std::optional<Bound> bound_of(const ResultRow& row, const ExplanationBasis& basis, double sm_share,
-                              bool without_dram) {
+std::optional<Bound> bound_of(const ResultRecord& row, const ExplanationBasis& basis,
+                              double sm_share, bool without_dram) {
   Bound bound;
   bound.times = least_times(row, basis, sm_share);
   const double rest_us = *row.time_us() - bound.times.launch_us;
@@ -70,7 +69,7 @@ std::optional<Misfit> misfit_of(const Explanation& e, const ExplanationBasis& ba
   constexpr double kAllSms = 1;
   std::optional<Misfit> of_dram;
   for (const bool is_of_row : {true, false}) {
-    const ResultRow& row = is_of_row ? e.row : e.reference;
+    const ResultRecord& row = is_of_row ? e.row() : e.reference();
     LeastTimes times = least_times(row, basis, kAllSms);
     const double rest_us = *row.time_us() - times.launch_us;
     const auto misfit = misfit_in(times, rest_us, is_of_row);
@@ -85,14 +84,14 @@ void add_bounds(Explanation& e, const ExplanationBasis& basis) {
   e.misfit = misfit_of(e, basis);
   if (e.misfit && e.misfit->amount.resource != Resource::dram) return;
   const bool without_dram = e.misfit.has_value();
-  const SmShares at_work = sm_shares(e.reference, e.row, basis);
-  e.reference_bound = bound_of(e.reference, basis, at_work.reference, without_dram);
-  e.bound = bound_of(e.row, basis, at_work.row, without_dram);
+  const SmShares at_work = sm_shares(e.reference(), e.row(), basis);
+  e.reference_bound = bound_of(e.reference(), basis, at_work.reference, without_dram);
+  e.bound = bound_of(e.row(), basis, at_work.row, without_dram);
   e.accounted = quotient_of_least(e.reference_bound, e.bound);
   const SmShares all;
   e.accounted_without_idle_sms =
-      quotient_of_least(bound_of(e.reference, basis, all.reference, without_dram),
-                        bound_of(e.row, basis, all.row, without_dram));
+      quotient_of_least(bound_of(e.reference(), basis, all.reference, without_dram),
+                        bound_of(e.row(), basis, all.row, without_dram));
 }
 
 // ---- what they account for
@@ -124,11 +123,12 @@ bool explain_by_amounts(Explanation& e) {
 // ---- latency
 
 // Loads that take a trip each, of which so many bytes are on their way at a time.
-std::optional<InFlight> in_flight_of(const ResultRow& row, const ExplanationBasis& basis) {
+std::optional<InFlight> in_flight_of(const ResultRecord& row, const ExplanationBasis& basis) {
   constexpr double kWarp = 32;
   constexpr double kSectorBytes = 32;
   constexpr double kMicroPerNano = 1e-3;
-  const auto per_thread = row.number("metric.bytes_in_flight_per_thread");
+  constexpr std::string_view kInFlight = "bytes_in_flight_per_thread";
+  const auto per_thread = row.metrics.number(kInFlight);
   const auto warps = count_of(row, "active_warps_per_sm");
   const auto sectors = count_of(row, "global_load_sectors");
   const auto latency_ns = basis.ceilings.dram_latency_ns;
@@ -145,15 +145,15 @@ double least_us(const Bound& bound, const InFlight& in_flight) {
 }
 
 // A prediction that is off by more says nothing of a factor.
-bool is_predicted_well(const ResultRow& row) {
+bool is_predicted_well(const ResultRecord& row) {
   constexpr double kWell = 1.33;
-  const auto predicted_us = row.number("predicted_time_us");
+  const auto predicted_us = row.predicted_time_us;
   return predicted_us && apart(*predicted_us, *row.time_us()) <= kWell;
 }
 
 void explain_by_little(Explanation& e, const ExplanationBasis& basis) {
-  const auto reference = in_flight_of(e.reference, basis);
-  const auto row = in_flight_of(e.row, basis);
+  const auto reference = in_flight_of(e.reference(), basis);
+  const auto row = in_flight_of(e.row(), basis);
   if (!reference || !row) return;
   const double factor = least_us(*e.reference_bound, *reference) / least_us(*e.bound, *row);
   const double slower_us = e.row_is_slower() ? row->least_us : reference->least_us;
@@ -164,10 +164,10 @@ void explain_by_little(Explanation& e, const ExplanationBasis& basis) {
 }
 
 void explain_by_prediction(Explanation& e, const ExplanationBasis& basis) {
-  if (!e.predicted || !is_predicted_well(e.reference) || !is_predicted_well(e.row)) return;
+  if (!e.predicted || !is_predicted_well(e.reference()) || !is_predicted_well(e.row())) return;
   if (!explains(*e.predicted, e.factor) || apart(*e.predicted, e.factor) > kMediumFactor) return;
-  e.latency = LatencyFactor{*e.predicted, in_flight_of(e.reference, basis),
-                            in_flight_of(e.row, basis), true};
+  e.latency = LatencyFactor{*e.predicted, in_flight_of(e.reference(), basis),
+                            in_flight_of(e.row(), basis), true};
   e.cause = Cause::latency;
   e.confidence = Confidence::low;
 }
@@ -231,7 +231,7 @@ class Changes {
   explicit Changes(Explanation& explanation) : e_(explanation) {}
 
   void sort_declared() {
-    for (const Move& move : moves_in(e_.row.text(kMovesColumn))) {
+    for (const Move& move : e_.row().moves) {
       const auto change = change_of(move.counter);
       if (!change) continue;
       if (!happened(move, change->from, change->to)) {
@@ -259,12 +259,12 @@ class Changes {
   bool has_amounts() const { return e_.cause == Cause::amounts || e_.cause == Cause::idle_sms; }
   Resource slower_resource() const { return e_.slower_bound()->longest->resource; }
   bool copies_are_counted() const {
-    return !has_uncounted_copies(e_.reference) && !has_uncounted_copies(e_.row);
+    return !has_uncounted_copies(e_.reference()) && !has_uncounted_copies(e_.row());
   }
 
   std::optional<CounterChange> change_of(std::string_view counter) const {
-    const auto from = count_of(e_.reference, counter);
-    const auto to = count_of(e_.row, counter);
+    const auto from = count_of(e_.reference(), counter);
+    const auto to = count_of(e_.row(), counter);
     if (!from || !to) return std::nullopt;
     return CounterChange{std::string(counter), *from, *to};
   }
@@ -306,15 +306,15 @@ class Changes {
   Explanation& e_;
 };
 
-std::optional<double> predicted_factor(const ResultRow& reference, const ResultRow& row) {
-  const auto from_us = reference.number("predicted_time_us");
-  const auto to_us = row.number("predicted_time_us");
+std::optional<double> predicted_factor(const ResultRecord& reference, const ResultRecord& row) {
+  const auto from_us = reference.predicted_time_us;
+  const auto to_us = row.predicted_time_us;
   if (!from_us || !to_us || *from_us <= 0 || *to_us <= 0) return std::nullopt;
   return *from_us / *to_us;
 }
 
 double slower_time_us(const Explanation& e) {
-  return std::max(*e.reference.time_us(), *e.row.time_us());
+  return std::max(*e.reference().time_us(), *e.row().time_us());
 }
 
 // Of each variant the problem that takes longest; of several within the noise, the first.
@@ -323,7 +323,7 @@ std::vector<Explanation> longest_of(std::vector<Explanation> all) {
   std::vector<Explanation> longest;
   for (Explanation& e : all) {
     const auto same = std::find_if(longest.begin(), longest.end(), [&](const Explanation& other) {
-      return other.row.variant() == e.row.variant();
+      return other.row().variant == e.row().variant;
     });
     if (same == longest.end()) {
       longest.push_back(std::move(e));
@@ -360,7 +360,7 @@ double share_of_factor(double factor, double measured) {
   return std::log(factor) / std::log(measured);
 }
 
-Explanation explain(const ResultRow& reference, const ResultRow& row,
+Explanation explain(const ResultRecord& reference, const ResultRecord& row,
                     const ExplanationBasis& basis) {
   Explanation e(reference, row);
   e.factor = *reference.time_us() / *row.time_us();
@@ -380,16 +380,16 @@ Explanation explain(const ResultRow& reference, const ResultRow& row,
 
 std::vector<Explanation> explanations_of(const ExperimentResults& experiment,
                                          const ExplanationOptions& options) {
-  const auto key = [&](const std::string& variant, const ResultRow& row) {
-    return variant + '\0' + row.text("family") + '\0' + group_of(experiment, row);
+  const auto key = [&](const std::string& variant, const ResultRecord& row) {
+    return variant + '\0' + row.family + '\0' + group_of(experiment, row);
   };
-  std::map<std::string, ResultRow> timed;
-  for (const ResultRow& row : experiment.rows) {
-    if (row.time_us() && !row.is_above_limit()) timed.emplace(key(row.variant(), row), row);
+  std::map<std::string, RecordRef> timed;
+  for (const ResultRecord& row : experiment.rows) {
+    if (row.time_us() && !row.is_above_limit()) timed.emplace(key(row.variant, row), row);
   }
   std::vector<Explanation> explanations;
-  for (const ResultRow& row : experiment.rows) {
-    const std::string compare_to = row.text(kCompareToColumn);
+  for (const ResultRecord& row : experiment.rows) {
+    const std::string compare_to = row.compare_to;
     if (compare_to.empty() || !row.time_us() || row.is_above_limit()) continue;
     const auto reference = timed.find(key(compare_to, row));
     if (reference == timed.end()) continue;

@@ -90,11 +90,13 @@ struct LatencyFactor {
 
 /// One variant against its compare_to, at one problem in one mode.
 struct Explanation {
-  Explanation(const ResultRow& reference_row, const ResultRow& of)
-      : reference(reference_row), row(of) {}
+  /// Of the row against that of its compare_to; both outlive this.
+  Explanation(const ResultRecord& reference, const ResultRecord& row)
+      : reference_(&reference), row_(&row) {}
 
-  ResultRow reference;  ///< of compare_to
-  ResultRow row;
+  const ResultRecord& reference() const { return *reference_; }
+  const ResultRecord& row() const { return *row_; }
+
   double factor = 1;           ///< time of the reference over that of the row
   std::optional<Ratio> ratio;  ///< the same with its interval; empty where one has none
   bool differs = false;        ///< the samples resolve a difference, and it is 2 % or more
@@ -118,17 +120,21 @@ struct Explanation {
   Confidence confidence = Confidence::none;
 
   bool row_is_slower() const { return factor < 1; }
-  const ResultRow& slower() const { return row_is_slower() ? row : reference; }
+  const ResultRecord& slower() const { return row_is_slower() ? *row_ : *reference_; }
   const std::optional<Bound>& slower_bound() const {
     return row_is_slower() ? bound : reference_bound;
   }
+
+ private:
+  const ResultRecord* reference_;
+  const ResultRecord* row_;
 };
 
 /// On a logarithmic scale, the share of the measured factor that another one is.
 double share_of_factor(double factor, double measured);
 
 /// Of a row against another; both were timed.
-Explanation explain(const ResultRow& reference, const ResultRow& row,
+Explanation explain(const ResultRecord& reference, const ResultRecord& row,
                     const ExplanationBasis& basis);
 
 struct ExplanationOptions {
@@ -136,9 +142,8 @@ struct ExplanationOptions {
   bool all_problems = false;  ///< false: of each variant the problem that takes longest
 };
 
-/// For each variant that was timed beside its compare_to (columns kCompareToColumn and, for what it
-/// declares, kMovesColumn), in the order of the rows. Rows above their limit are no record and left
-/// out.
+/// For each variant that was timed beside its compare_to, in the order of the rows. Rows above
+/// their limit are no record and left out.
 std::vector<Explanation> explanations_of(const ExperimentResults& experiment,
                                          const ExplanationOptions& options);
 

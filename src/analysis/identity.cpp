@@ -7,7 +7,7 @@
 namespace gpuexp {
 
 std::string title_of(const ExperimentResults& e) {
-  const std::string family = e.constant("family");
+  const std::string family = e.constant(&ResultRecord::family);
   return printable(family.empty() || family == e.name ? e.name : e.name + ": " + family);
 }
 
@@ -18,19 +18,21 @@ std::vector<std::string> shared_facts(const ExperimentResults& e) {
     const std::string unit = axis.unit.empty() ? "" : " " + axis.unit;
     facts.push_back(printable(fmt::format("{} = {}{}", axis.label, e.constant(axis.column), unit)));
   }
-  if (!e.constant("mode").empty()) facts.push_back(printable(e.constant("mode")));
+  if (!e.constant(&ResultRecord::mode).empty())
+    facts.push_back(printable(e.constant(&ResultRecord::mode)));
   return facts;
 }
 
 std::vector<IdentityColumn> identity_columns(const ExperimentResults& e) {
-  std::vector<IdentityColumn> columns{{"variant", "variant", false}};
+  std::vector<IdentityColumn> columns{{"variant", column_of(&ResultRecord::variant), false}};
   for (const ResultAxis& axis : e.axes) {
     if (!axis.varies) continue;
     columns.push_back(
         {axis.unit.empty() ? axis.label : fmt::format("{} ({})", axis.label, axis.unit),
          axis.column, axis.numeric});
   }
-  if (e.values("mode").size() > 1) columns.push_back({"mode", "mode", false});
+  if (e.values(&ResultRecord::mode).size() > 1)
+    columns.push_back({"mode", column_of(&ResultRecord::mode), false});
   return columns;
 }
 

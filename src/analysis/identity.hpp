@@ -11,7 +11,7 @@ namespace gpuexp {
 /// A column that tells rows of an experiment apart.
 struct IdentityColumn {
   std::string heading;
-  std::string column;  ///< of the table
+  ColumnHandle column;
   bool is_number = false;
 };
 

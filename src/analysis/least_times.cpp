@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "family/counters.hpp"
-#include "record/counter_columns.hpp"
 
 namespace gpuexp {
 
@@ -45,19 +44,10 @@ Ceilings ceilings_of(const Provenance& provenance) {
   return completed(ceilings, datasheet_ceilings(device));
 }
 
-std::optional<Mode> mode_of(const ResultRow& row) {
-  const std::string name = row.text("mode");
-  for (const Mode mode : {Mode::cold, Mode::warm, Mode::graph}) {
-    if (name == name_of(mode)) return mode;
-  }
-  return std::nullopt;
-}
-
-double launch_us(const ResultRow& row, const ExplanationBasis& basis) {
-  auto floor_us = row.number("floor_us");
-  const auto mode = mode_of(row);
-  if (!floor_us && mode) floor_us = basis.ceilings.floor_us(*mode);
-  const auto kernels = basis.kernels.find(row.text("key"));
+double launch_us(const ResultRecord& row, const ExplanationBasis& basis) {
+  auto floor_us = row.floor_us;
+  if (!floor_us && row.mode) floor_us = basis.ceilings.floor_us(*row.mode);
+  const auto kernels = basis.kernels.find(row.key);
   const double more = kernels == basis.kernels.end() ? 0 : kernels->second - 1;
   return std::max(0.0, floor_us.value_or(0)) + more * basis.ceilings.floor_graph_us.value_or(0);
 }
@@ -65,7 +55,7 @@ double launch_us(const ResultRow& row, const ExplanationBasis& basis) {
 // A wavefront per four sectors that cp.async copied into shared memory. They are seen by what
 // lacks: the kernel reads in shared memory what it has loaded, and has stored little there. 0 where
 // it has stored it, or reads too little there.
-double copied_wavefronts(const ResultRow& row) {
+double copied_wavefronts(const ResultRecord& row) {
   const double loaded = count_of(row, "global_load_sectors").value_or(0) / kSectorsPerWavefront;
   const double stored = count_of(row, "shared_store_wavefronts").value_or(0);
   const double read = count_of(row, "shared_load_wavefronts").value_or(0);
@@ -75,7 +65,7 @@ double copied_wavefronts(const ResultRow& row) {
 }
 
 // Counted ones, or at least those of shared memory and of the copies.
-std::optional<double> l1_wavefronts_of(const ResultRow& row) {
+std::optional<double> l1_wavefronts_of(const ResultRecord& row) {
   const auto counted = count_of(row, "l1_wavefronts");
   const double copied = copied_wavefronts(row);
   if (!counted || copied <= 0) return counted;
@@ -85,9 +75,8 @@ std::optional<double> l1_wavefronts_of(const ResultRow& row) {
 }
 
 // The pipe on which the declared work takes longest, where that is what limits the row.
-std::optional<Pipe> pipe_of(const ResultRow& row) {
-  for (const char* column : {"measured_limit_by", "limit_by"}) {
-    const std::string limit = row.text(column);
+std::optional<Pipe> pipe_of(const ResultRecord& row) {
+  for (const std::string& limit : {row.measured_limit_by, row.limit_by}) {
     for (int i = 0; i < kPipeCount; ++i) {
       if (limit == name_of(static_cast<Pipe>(i))) return static_cast<Pipe>(i);
     }
@@ -104,7 +93,7 @@ TensorPath path_of(double operations, double tensor_instructions) {
 
 class LeastTimesOf {
  public:
-  LeastTimesOf(const ResultRow& row, const ExplanationBasis& basis, double sm_share)
+  LeastTimesOf(const ResultRecord& row, const ExplanationBasis& basis, double sm_share)
       : row_(row), basis_(basis) {
     times_.launch_us = launch_us(row, basis);
     times_.sm_share = sm_share;
@@ -116,7 +105,7 @@ class LeastTimesOf {
     add_l1();
     if (basis_.sm_rates) add_instructions(*basis_.sm_rates);
     add_operations();
-    add(Resource::blocks, row_.number("grid_blocks"), basis_.ceilings.blocks_per_s);
+    add(Resource::blocks, row_.grid_blocks, basis_.ceilings.blocks_per_s);
     return std::move(times_);
   }
 
@@ -169,7 +158,7 @@ class LeastTimesOf {
   }
 
   void add_operations() {
-    const auto operations = row_.number("operations");
+    const auto operations = row_.operations;
     const auto pipe = pipe_of(row_);
     const auto instructions = count_of(row_, "tensor_instructions");
     if (!operations || !pipe || !instructions) return;
@@ -180,18 +169,18 @@ class LeastTimesOf {
       times_.operations_on += path == TensorPath::wgmma ? " by wgmma" : " by mma.sync";
   }
 
-  const ResultRow& row_;
+  const ResultRecord& row_;
   const ExplanationBasis& basis_;
   LeastTimes times_;
 };
 
 }  // namespace
 
-std::optional<double> count_of(const ResultRow& row, std::string_view counter) {
-  return row.number(kCounterPrefix + std::string(counter));
+std::optional<double> count_of(const ResultRecord& row, std::string_view counter) {
+  return row.counters.number(counter);
 }
 
-bool is_counted(const ResultRow& row) {
+bool is_counted(const ResultRecord& row) {
   return std::any_of(kCounters.begin(), kCounters.end(),
                      [&](const Counter& c) { return count_of(row, c.id).has_value(); });
 }
@@ -240,15 +229,14 @@ std::optional<LeastTime> LeastTimes::longest() const {
 
 namespace {
 
-std::optional<double> share_from_grid(const ResultRow& row, const ExplanationBasis& basis) {
-  const auto blocks = row.number("grid_blocks");
-  if (!blocks || *blocks <= 0 || !basis.sm_count) return std::nullopt;
-  const double per_sm = *blocks / *basis.sm_count;
+std::optional<double> share_from_grid(const ResultRecord& row, const ExplanationBasis& basis) {
+  if (!row.grid_blocks || *row.grid_blocks <= 0 || !basis.sm_count) return std::nullopt;
+  const double per_sm = static_cast<double>(*row.grid_blocks) / *basis.sm_count;
   return per_sm / std::ceil(per_sm);
 }
 
 // Cycles of a launch count until its first blocks and after its last ones, too.
-std::optional<double> share_from_cycles(const ResultRow& row, const ExplanationBasis& basis) {
+std::optional<double> share_from_cycles(const ResultRecord& row, const ExplanationBasis& basis) {
   constexpr double kMostOfLaunch = 0.1;
   constexpr double kWhole = 100;
   const auto active_pct = count_of(row, "sm_active_pct");
@@ -260,7 +248,7 @@ std::optional<double> share_from_cycles(const ResultRow& row, const ExplanationB
 
 }  // namespace
 
-SmShares sm_shares(const ResultRow& reference, const ResultRow& row,
+SmShares sm_shares(const ResultRecord& reference, const ResultRecord& row,
                    const ExplanationBasis& basis) {
   for (const auto share : {share_from_grid, share_from_cycles}) {
     const auto of_reference = share(reference, basis);
@@ -270,11 +258,11 @@ SmShares sm_shares(const ResultRow& reference, const ResultRow& row,
   return {};
 }
 
-LeastTimes least_times(const ResultRow& row, const ExplanationBasis& basis, double sm_share) {
+LeastTimes least_times(const ResultRecord& row, const ExplanationBasis& basis, double sm_share) {
   return LeastTimesOf(row, basis, sm_share).all();
 }
 
-bool says_what_binds(const ResultRow& row, const LeastTimes& times) {
+bool says_what_binds(const ResultRecord& row, const LeastTimes& times) {
   const auto has = [&](Resource resource) {
     return std::any_of(times.of_resources.begin(), times.of_resources.end(),
                        [&](const LeastTime& t) { return t.resource == resource; });
@@ -283,7 +271,7 @@ bool says_what_binds(const ResultRow& row, const LeastTimes& times) {
          count_of(row, "tensor_instructions").has_value();
 }
 
-bool has_uncounted_copies(const ResultRow& row) {
+bool has_uncounted_copies(const ResultRecord& row) {
   return copied_wavefronts(row) > 0;
 }
 

@@ -15,9 +15,9 @@
 namespace gpuexp {
 
 /// The row's value of one of kCounters.
-std::optional<double> count_of(const ResultRow& row, std::string_view counter);
+std::optional<double> count_of(const ResultRecord& row, std::string_view counter);
 /// Whether any of them was read.
-bool is_counted(const ResultRow& row);
+bool is_counted(const ResultRecord& row);
 
 /// What amounts of a run's rows are divided by.
 struct ExplanationBasis {
@@ -63,7 +63,8 @@ struct SmShares {
 /// Both by one measure. From the grids: blocks over those that a full last round of SMs would take.
 /// Where one of them is not known: cycles in which SMs had a block over all cycles, if the launch
 /// is less than a tenth of both times. All SMs where neither says it.
-SmShares sm_shares(const ResultRow& reference, const ResultRow& row, const ExplanationBasis& basis);
+SmShares sm_shares(const ResultRecord& reference, const ResultRecord& row,
+                   const ExplanationBasis& basis);
 
 /// Amounts:
 /// - dram: bytes read and written;
@@ -77,13 +78,13 @@ SmShares sm_shares(const ResultRow& reference, const ResultRow& row, const Expla
 /// - blocks: that start.
 /// What the row's columns do not say, or what has no rate, is left out. Those of the SMs run on
 /// `sm_share` of them.
-LeastTimes least_times(const ResultRow& row, const ExplanationBasis& basis, double sm_share);
+LeastTimes least_times(const ResultRecord& row, const ExplanationBasis& basis, double sm_share);
 
 /// Whether DRAM, L1 and the tensor cores were counted and have rates: without one of them a
 /// resource might take longest and not be seen.
-bool says_what_binds(const ResultRow& row, const LeastTimes& times);
+bool says_what_binds(const ResultRecord& row, const LeastTimes& times);
 
 /// Whether counts of L1's data stage lack the copies of cp.async into shared memory.
-bool has_uncounted_copies(const ResultRow& row);
+bool has_uncounted_copies(const ResultRecord& row);
 
 }  // namespace gpuexp

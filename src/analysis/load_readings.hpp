@@ -1,12 +1,12 @@
 // What the driver said during a run, from its rows.
 #pragma once
 
-#include "base/table.hpp"
 #include "device/device_state.hpp"
+#include "record/record_table.hpp"
 
 namespace gpuexp {
 
 /// Of the rows that passed and that the driver said something of.
-LoadReadings load_readings(const Table& rows);
+LoadReadings load_readings(const RecordTable& rows);
 
 }  // namespace gpuexp

@@ -7,8 +7,6 @@
 #include <fmt/format.h>
 
 #include "family/family.hpp"
-#include "record/row.hpp"
-#include "results/results.hpp"
 #include "run/rounds.hpp"
 #include "stats/statistics.hpp"
 
@@ -54,22 +52,17 @@ Span difference(const Span& a, const Span& b) {
 
 class Reading {
  public:
-  Reading(const Table& table, const DeviceSpec& device) : table_(table), device_(device) {
-    for (std::size_t i = 0; i < table.rows.size(); ++i)
-      rows_.emplace_back(table_, i);
-    for (const ColumnInfo& column : table.columns) {
-      if (column.name.starts_with("param.")) parameters_.push_back(column.name);
-    }
-  }
+  Reading(const RecordTable& table, const DeviceSpec& device)
+      : rows_(table.rows), device_(device) {}
 
   std::optional<MeasuredCeiling> best_of(const std::vector<FamilySource>& sources) const {
     std::optional<MeasuredCeiling> best;
     for (const FamilySource& from : sources) {
       const CeilingSource& source = *from.source;
-      for (const ResultRow& row : rows_) {
+      for (const ResultRecord& row : rows_) {
         if (!matches(row, from)) continue;
-        const bool may_be_absent = source.kind == CeilingSource::Kind::sm_clock ||
-                                   row.text("status") == name_of(Status::skipped);
+        const bool may_be_absent =
+            source.kind == CeilingSource::Kind::sm_clock || row.status == Status::skipped;
         if (!row.passed() && !may_be_absent) return std::nullopt;
         const auto found = row.passed() ? ceiling(row, from) : std::nullopt;
         if (found && (!best || is_better(source.kind, *found, *best))) best = found;
@@ -79,8 +72,8 @@ class Reading {
   }
 
   std::string variant_of(const std::string& key) const {
-    for (const ResultRow& row : rows_) {
-      if (row.text("key") == key) return row.variant();
+    for (const ResultRecord& row : rows_) {
+      if (row.key == key) return row.variant;
     }
     return "";
   }
@@ -93,52 +86,47 @@ class Reading {
     return kind == Kind::latency ? a.value < b.value : a.value > b.value;
   }
 
-  static bool matches(const ResultRow& row, const FamilySource& from) {
+  static bool matches(const ResultRecord& row, const FamilySource& from) {
     const CeilingSource& source = *from.source;
-    return row.text("family") == from.family->id &&
-           std::count(source.variants.begin(), source.variants.end(), row.variant()) > 0 &&
-           row.text("mode") == name_of(source.mode) &&
-           (source.parameter.empty() || row.text("param." + source.parameter) == source.value);
+    return row.family == from.family->id &&
+           std::count(source.variants.begin(), source.variants.end(), row.variant) > 0 &&
+           row.mode == source.mode &&
+           (source.parameter.empty() || row.parameters.text(source.parameter) == source.value);
   }
 
-  static std::optional<Span> time_of(const ResultRow& row) {
+  static std::optional<Span> time_of(const ResultRecord& row) {
     const auto time = row.time_us();
-    const auto low = row.number("time_ci95_low_us");
-    const auto high = row.number("time_ci95_high_us");
+    const auto low = row.time_ci95_low_us;
+    const auto high = row.time_ci95_high_us;
     if (!time || !low || !high) return std::nullopt;
     return Span{*time, *low, *high};
   }
 
   // What of the row's time belongs to something else.
-  std::optional<Span> overhead(const ResultRow& row, const FamilySource& from) const {
+  std::optional<Span> overhead(const ResultRecord& row, const FamilySource& from) const {
     const CeilingSource& source = *from.source;
     if (source.launch_is_overhead) {
-      const auto floor = row.number("floor_us");
+      const auto floor = row.floor_us;
       return floor ? std::optional(Span{*floor, *floor, *floor}) : std::nullopt;
     }
     if (source.overhead_variant.empty()) return Span{0, 0, 0};
     const double share = source.overhead_share;
-    for (const ResultRow& other : rows_) {
-      const bool is_it = other.text("family") == from.family->id &&
-                         other.variant() == source.overhead_variant &&
-                         other.text("mode") == row.text("mode") && is_same_problem(other, row);
+    for (const ResultRecord& other : rows_) {
+      const bool is_it = other.family == from.family->id &&
+                         other.variant == source.overhead_variant && other.mode == row.mode &&
+                         other.parameters == row.parameters;
       const auto time = is_it ? time_of(other) : std::nullopt;
       if (time) return Span{share * time->us, share * time->low, share * time->high};
     }
     return std::nullopt;
   }
 
-  bool is_same_problem(const ResultRow& a, const ResultRow& b) const {
-    return std::all_of(parameters_.begin(), parameters_.end(),
-                       [&](const std::string& column) { return a.text(column) == b.text(column); });
-  }
-
-  std::optional<MeasuredCeiling> ceiling(const ResultRow& row, const FamilySource& from) const {
+  std::optional<MeasuredCeiling> ceiling(const ResultRecord& row, const FamilySource& from) const {
     const CeilingSource& source = *from.source;
     if (source.kind == Kind::sm_clock) return clock(row);
     const auto whole = time_of(row);
     const auto taken_off = overhead(row, from);
-    const auto column = row.number(source.amount);
+    const auto column = column_named(source.amount).number(row);
     if (!whole || !taken_off || !column) return std::nullopt;
     const double amount = *column * (source.units_of ? source.units_of(device_) : 1);
     const Span time = difference(*whole, *taken_off);
@@ -146,24 +134,22 @@ class Reading {
     const double scale = find_ceiling_term(source.ceiling)->scale;
     const auto latency = [&](double us) { return us * 1e3 / amount / scale; };  // in ns
     const auto rate = [&](double us) { return amount / (us * 1e-6) / scale; };
-    const std::string key = row.text("key");
+    const std::string key = row.key;
     if (source.kind == Kind::latency)
       return MeasuredCeiling{latency(time.us), latency(time.low), latency(time.high), key};
     return MeasuredCeiling{rate(time.us), rate(time.high), rate(time.low), key};
   }
 
-  static std::optional<MeasuredCeiling> clock(const ResultRow& row) {
-    const auto mhz = row.number("sm_clock_mhz");
-    const auto low = row.number("sm_clock_min_mhz");
-    const auto high = row.number("sm_clock_max_mhz");
+  static std::optional<MeasuredCeiling> clock(const ResultRecord& row) {
+    const auto mhz = row.sm_clock_mhz;
+    const auto low = row.sm_clock_min_mhz;
+    const auto high = row.sm_clock_max_mhz;
     if (!mhz || !low || !high) return std::nullopt;
-    return MeasuredCeiling{*mhz, *low, *high, row.text("key")};
+    return MeasuredCeiling{*mhz, *low, *high, row.key};
   }
 
-  ResultTable table_;
+  const std::vector<ResultRecord>& rows_;
   const DeviceSpec& device_;
-  std::vector<ResultRow> rows_;
-  std::vector<std::string> parameters_;
 };
 
 // Samples in a graph are means over so many launches that nothing is left of the clock's step.
@@ -178,7 +164,7 @@ std::optional<MeasuredCeiling> floor_of(Mode mode, const std::vector<double>& sa
 
 }  // namespace
 
-MeasuredCeilings measured_ceilings(const Table& rows,
+MeasuredCeilings measured_ceilings(const RecordTable& rows,
                                    const std::map<Mode, std::vector<double>>& floors_us,
                                    const DeviceSpec& device, const Registry& registry) {
   const Reading reading(rows, device);
@@ -193,7 +179,7 @@ MeasuredCeilings measured_ceilings(const Table& rows,
   return found;
 }
 
-std::vector<VendorCall> vendor_calls(const Table& rows, const DeviceSpec& device,
+std::vector<VendorCall> vendor_calls(const RecordTable& rows, const DeviceSpec& device,
                                      const Registry& registry) {
   const Reading reading(rows, device);
   const auto sources = sources_of(registry, Of::vendor);

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/mode.hpp"
-#include "base/table.hpp"
 #include "device/ceilings.hpp"
 #include "device/device_spec.hpp"
 #include "family/registry.hpp"
+#include "record/record_table.hpp"
 
 namespace gpuexp {
 
@@ -19,7 +19,7 @@ namespace gpuexp {
 /// nothing (skipped ones aside). The interval is that of the row's median time, and of another
 /// variant's where a share of that is taken off, but not of a floor; of the clock, the lowest and
 /// highest of its readings. `floors_us` has samples of an empty kernel by mode.
-MeasuredCeilings measured_ceilings(const Table& rows,
+MeasuredCeilings measured_ceilings(const RecordTable& rows,
                                    const std::map<Mode, std::vector<double>>& floors_us,
                                    const DeviceSpec& device, const Registry& registry);
 
@@ -34,7 +34,7 @@ struct VendorCall {
 };
 
 /// In the order of the terms; a ceiling of which no vendor's row passed has none.
-std::vector<VendorCall> vendor_calls(const Table& rows, const DeviceSpec& device,
+std::vector<VendorCall> vendor_calls(const RecordTable& rows, const DeviceSpec& device,
                                      const Registry& registry);
 
 /// A ceiling below this share of what a vendor's call reached is none.

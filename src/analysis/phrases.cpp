@@ -13,14 +13,8 @@ namespace gpuexp {
 
 namespace {
 
-bool is_share(const std::string& metric) {
-  constexpr std::string_view kSuffix = "_pct";
-  return metric.size() > kSuffix.size() &&
-         metric.compare(metric.size() - kSuffix.size(), kSuffix.size(), kSuffix) == 0;
-}
-
-std::string short_name(const std::string& column) {
-  return column.substr(column.find('.') + 1);
+bool is_share(const ColumnHandle& metric) {
+  return metric.name.ends_with("_pct");
 }
 
 }  // namespace
@@ -41,7 +35,7 @@ std::string ratio_phrase(double ratio) {
   return number_phrase(ratio) + "×";
 }
 
-std::string ratio_phrase(const ResultRow& fast, const ResultRow& slow) {
+std::string ratio_phrase(const ResultRecord& fast, const ResultRecord& slow) {
   std::string value = ratio_phrase(*slow.time_us() / *fast.time_us());
   const auto ratio = ratio_of(fast, slow);
   if (!ratio) return value;
@@ -77,49 +71,49 @@ std::string moves_phrase(const std::vector<Move>& moves) {
   return fmt::format("{}", fmt::join(phrases, ", "));
 }
 
-std::string time_phrase(const ResultRow& row) {
+std::string time_phrase(const ResultRecord& row) {
   return time_text(row.time_us().value());
 }
 
-std::string place_phrase(const ExperimentResults& experiment, const ResultRow& row) {
+std::string place_phrase(const ExperimentResults& experiment, const ResultRecord& row) {
   const std::string place = place_of(experiment, row);
   if (place.empty()) return "";
-  if (place == row.text("mode")) return fmt::format("{}: ", place);
+  if (place == mode_text(row)) return fmt::format("{}: ", place);
   return fmt::format("at {}, ", place);
 }
 
-std::string limit_phrase(const ResultRow& row, const char* verb) {
+std::string limit_phrase(const ResultRecord& row, const char* verb) {
   constexpr double kWhole = 100.0;
-  const auto share = row.number("limit_pct");
-  if (!share || *share > kWhole || row.text("limit_by").empty()) return "";
-  return fmt::format("{}{} % of the {} limit", verb, percent_phrase(*share), row.text("limit_by"));
+  const auto share = row.limit_pct;
+  if (!share || *share > kWhole || row.limit_by.empty()) return "";
+  return fmt::format("{}{} % of the {} limit", verb, percent_phrase(*share), row.limit_by);
 }
 
-std::string change_phrase(const ResultRow& from, const ResultRow& to,
-                          const std::vector<std::string>& columns) {
+std::string change_phrase(const ResultRecord& from, const ResultRecord& to,
+                          const std::vector<ColumnHandle>& columns) {
   constexpr std::size_t kMost = 2;
   std::vector<std::string> parts;
-  for (const std::string& column : columns) {
-    const auto before = from.number(column);
-    const auto after = to.number(column);
+  for (const ColumnHandle& column : columns) {
+    const auto before = column.number(from);
+    const auto after = column.number(to);
     if (!before || !after || number_phrase(*before) == number_phrase(*after)) continue;
-    parts.push_back(fmt::format("{} {} → {}", short_name(column), number_phrase(*before),
-                                number_phrase(*after)));
+    parts.push_back(
+        fmt::format("{} {} → {}", column.name, number_phrase(*before), number_phrase(*after)));
     if (parts.size() == kMost) break;
   }
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-std::string share_phrase(const ExperimentResults& experiment, const std::vector<ResultRow>& rows,
-                         const std::function<std::string(const ResultRow&)>& name) {
-  for (const std::string& metric : experiment.metrics) {
-    const auto value = [&](const ResultRow& row) { return row.number(metric); };
+std::string share_phrase(const ExperimentResults& experiment, const std::vector<RecordRef>& rows,
+                         const std::function<std::string(const ResultRecord&)>& name) {
+  for (const ColumnHandle& metric : experiment.metrics) {
+    const auto value = [&](const ResultRecord& row) { return metric.number(row); };
     if (!is_share(metric) || !std::all_of(rows.begin(), rows.end(), value)) continue;
     const auto [low, high] = std::minmax_element(
         rows.begin(), rows.end(),
-        [&](const ResultRow& a, const ResultRow& b) { return *value(a) < *value(b); });
+        [&](const ResultRecord& a, const ResultRecord& b) { return *value(a) < *value(b); });
     if (low == high || *value(*low) == *value(*high)) continue;
-    return fmt::format("; {} is {} with {} and {} with {}", short_name(metric),
+    return fmt::format("; {} is {} with {} and {} with {}", metric.name,
                        number_phrase(*value(*low)), name(*low), number_phrase(*value(*high)),
                        name(*high));
   }

@@ -18,7 +18,7 @@ std::string percent_phrase(double value);
 std::string ratio_phrase(double ratio);
 /// How often the time of `fast` goes into that of `slow`, with the 95 % interval where it shows:
 /// "8.93× (8.88 to 8.97)".
-std::string ratio_phrase(const ResultRow& fast, const ResultRow& slow);
+std::string ratio_phrase(const ResultRecord& fast, const ResultRecord& slow);
 /// "1.07 GB", "67.4 M", "132": three digits and the prefix of a power of 1000.
 std::string quantity_phrase(double value, std::string_view unit);
 /// "falls (8× or more)", "stays (within 1.05×; at some problems)".
@@ -26,22 +26,22 @@ std::string move_phrase(const Move& move);
 /// "l1_wavefronts falls (8× or more), dram_read_bytes stays (within 1.05×)".
 std::string moves_phrase(const std::vector<Move>& moves);
 /// The median time of a row that has one.
-std::string time_phrase(const ResultRow& row);
+std::string time_phrase(const ResultRecord& row);
 
 /// "at m = n = k = 4096, ": what tells the row's group apart; "" when nothing does.
-std::string place_phrase(const ExperimentResults& experiment, const ResultRow& row);
+std::string place_phrase(const ExperimentResults& experiment, const ResultRecord& row);
 
 /// `verb`, then "18 % of the fp32 limit"; "" where the limit is unknown or exceeded.
-std::string limit_phrase(const ResultRow& row, const char* verb);
+std::string limit_phrase(const ResultRecord& row, const char* verb);
 
 /// "waves 0.97 → 1.16, tiles 128 → 153": the first two of the columns that differ from one row
 /// to the other; "" when none does.
-std::string change_phrase(const ResultRow& from, const ResultRow& to,
-                          const std::vector<std::string>& columns);
+std::string change_phrase(const ResultRecord& from, const ResultRecord& to,
+                          const std::vector<ColumnHandle>& columns);
 
 /// "; lost_share_pct is 0 with bf16_unscaled and 1.22 with fp16_unscaled": the first metric in
 /// percent that tells the rows apart, for where time does not. `name` says what to call a row.
-std::string share_phrase(const ExperimentResults& experiment, const std::vector<ResultRow>& rows,
-                         const std::function<std::string(const ResultRow&)>& name);
+std::string share_phrase(const ExperimentResults& experiment, const std::vector<RecordRef>& rows,
+                         const std::function<std::string(const ResultRecord&)>& name);
 
 }  // namespace gpuexp

@@ -13,7 +13,7 @@ namespace {
 
 // Begins with a capital, unless it begins with a name.
 std::string sentence(const ExperimentResults& e, std::string text) {
-  auto names = e.values("variant");
+  auto names = e.values(&ResultRecord::variant);
   for (const ResultAxis& axis : e.axes)
     names.push_back(axis.label);
   const std::string first_word = text.substr(0, text.find_first_of(" :,"));
@@ -27,26 +27,27 @@ std::string sentence(const ExperimentResults& e, std::string text) {
 
 std::string reading_of(const ExperimentResults& experiment) {
   if (std::none_of(experiment.rows.begin(), experiment.rows.end(),
-                   [](const ResultRow& row) { return row.passed(); }))
+                   [](const ResultRecord& row) { return row.passed(); }))
     return "No row passed.";
   const ResultAxis* axis = swept_axis(experiment);
-  const auto count = [&](std::string_view column) { return experiment.values(column).size(); };
+  const std::size_t variants = experiment.values(&ResultRecord::variant).size();
   // What has more values is what the experiment asks about.
   constexpr std::size_t kFewest = 5;
-  const bool is_sweep = axis && count(axis->column) >= std::max(kFewest, count("variant") + 1);
+  const bool is_sweep =
+      axis && experiment.values(axis->column).size() >= std::max(kFewest, variants + 1);
   std::string text = is_sweep ? sweep_reading(experiment) : comparison_reading(experiment);
   if (text.empty()) text = is_sweep ? comparison_reading(experiment) : sweep_reading(experiment);
   if (text.empty()) text = single_reading(experiment);
   if (text.empty()) return "";
   std::string reading = sentence(experiment, std::move(text));
   // Which variant is the fastest, and by how much, is asked of every experiment that has several.
-  if (is_sweep && count("variant") > 1) {
+  if (is_sweep && variants > 1) {
     if (std::string more = comparison_reading(experiment); !more.empty())
       reading += fmt::format(" {}", sentence(experiment, std::move(more)));
   }
   const auto above =
       std::count_if(experiment.rows.begin(), experiment.rows.end(),
-                    [](const ResultRow& row) { return row.passed() && row.is_above_limit(); });
+                    [](const ResultRecord& row) { return row.passed() && row.is_above_limit(); });
   if (above > 0) {
     reading += fmt::format(" Left out, as no record: {} above the limit.",
                            above == 1 ? "a row" : fmt::format("{} rows", above));

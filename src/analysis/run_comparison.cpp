@@ -1,12 +1,12 @@
 #include "analysis/run_comparison.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include <fmt/format.h>
 
 #include "analysis/comparison_columns.hpp"
-#include "results/results.hpp"
 
 namespace gpuexp {
 
@@ -34,12 +34,12 @@ struct Index {
   }
 };
 
-Index index_of(const Report& report, const ResultTable& table, const char* which) {
-  if (!report.table.column("key"))
+Index index_of(const Report& report, const char* which) {
+  if (!report.table.has(&ResultRecord::key))
     throw ReportError(fmt::format("run {}: no column 'key', by which rows are compared", which));
   Index index;
   for (std::size_t i = 0; i < report.table.rows.size(); ++i) {
-    const std::string key = ResultRow(table, i).text("key");
+    const std::string& key = report.table.rows[i].key;
     std::vector<std::size_t>& rows = index.rows[key];
     if (rows.empty()) index.keys.push_back(key);
     rows.push_back(i);
@@ -53,12 +53,12 @@ struct Side {
   std::string problem;
 };
 
-Side side_of(const Report& report, const ResultTable& table, std::size_t row, const char* which) {
+Side side_of(const Report& report, std::size_t row, const char* which) {
   constexpr std::size_t kFewest = 6;  // for an interval of the median
   static const std::vector<double> kNone;
   const auto& samples = row < report.samples_us.size() ? report.samples_us[row] : kNone;
   if (samples.empty()) return {{}, fmt::format("no samples in {}", which)};
-  const double quantum = ResultRow(table, row).number("time_quantum_us").value_or(0);
+  const double quantum = report.table.rows[row].time_quantum_us.value_or(0);
   try {
     Side side{summarize(samples, std::max(quantum, 0.0)), ""};
     if (samples.size() < kFewest) {
@@ -76,13 +76,7 @@ Side side_of(const Report& report, const ResultTable& table, std::size_t row, co
 class Comparer {
  public:
   Comparer(const Report& a, const Report& b, const MinimumEffect& effect)
-      : a_(a),
-        b_(b),
-        table_a_(a.table),
-        table_b_(b.table),
-        effect_(effect),
-        in_a_(index_of(a, table_a_, "A")),
-        in_b_(index_of(b, table_b_, "B")) {}
+      : a_(a), b_(b), effect_(effect), in_a_(index_of(a, "A")), in_b_(index_of(b, "B")) {}
 
   std::vector<ComparedRow> rows() const {
     std::vector<ComparedRow> rows;
@@ -94,27 +88,22 @@ class Comparer {
     return rows;
   }
 
-  /// The row of a key's first occurrence: of A where it has one.
-  ResultRow identity(const std::string& key) const {
-    const auto& rows = in_a_.of(key);
-    return rows.empty() ? ResultRow(table_b_, in_b_.of(key).front())
-                        : ResultRow(table_a_, rows.front());
-  }
-
  private:
+  const ResultRecord& of_a(std::size_t row) const { return a_.table.rows[row]; }
+  const ResultRecord& of_b(std::size_t row) const { return b_.table.rows[row]; }
+
   ComparedRow compared(const std::string& key) const {
     const auto& rows_a = in_a_.of(key);
     const auto& rows_b = in_b_.of(key);
     ComparedRow row;
-    row.key = key;
-    row.experiment = identity(key).text("experiment");
+    row.record = rows_a.empty() ? &of_b(rows_b.front()) : &of_a(rows_a.front());
     if (rows_a.size() > 1 || rows_b.size() > 1) {
       row.reason =
           fmt::format("the key stands in {} rows of A and {} of B", rows_a.size(), rows_b.size());
       return row;
     }
-    if (!rows_a.empty()) row.status_a = ResultRow(table_a_, rows_a.front()).text("status");
-    if (!rows_b.empty()) row.status_b = ResultRow(table_b_, rows_b.front()).text("status");
+    if (!rows_a.empty()) row.status_a = of_a(rows_a.front()).status;
+    if (!rows_b.empty()) row.status_b = of_b(rows_b.front()).status;
     if (const auto outcome = untimed(rows_a.empty(), rows_b.empty(), row)) {
       row.outcome = *outcome;
       row.reason = why(*outcome, rows_a, rows_b);
@@ -126,8 +115,8 @@ class Comparer {
 
   // Where the times are not the point.
   static std::optional<Outcome> untimed(bool absent_a, bool absent_b, const ComparedRow& row) {
-    const bool passed_a = row.status_a == "passed";
-    const bool passed_b = row.status_b == "passed";
+    const bool passed_a = row.status_a == Status::passed;
+    const bool passed_b = row.status_b == Status::passed;
     if (absent_a) return Outcome::added;
     if (absent_b) return Outcome::missing;
     if (passed_a && passed_b) return std::nullopt;
@@ -137,35 +126,36 @@ class Comparer {
 
   std::string why(Outcome outcome, const std::vector<std::size_t>& rows_a,
                   const std::vector<std::size_t>& rows_b) const {
-    const auto state = [](const ResultTable& table, std::size_t row, const char* which) {
-      const ResultRow result(table, row);
-      const std::string reason = result.text("reason");
-      return fmt::format("{} in {}{}{}", result.text("status"), which, reason.empty() ? "" : ": ",
-                         reason);
+    const auto state = [](const ResultRecord& row, const char* which) {
+      return fmt::format("{} in {}{}{}", status_text(row), which, row.reason.empty() ? "" : ": ",
+                         row.reason);
     };
-    if (outcome == Outcome::missing) return state(table_a_, rows_a.front(), "A") + ", not in B";
-    if (outcome == Outcome::added) return state(table_b_, rows_b.front(), "B") + ", not in A";
-    if (outcome == Outcome::repaired) return state(table_a_, rows_a.front(), "A");
-    return state(table_b_, rows_b.front(), "B");
+    if (outcome == Outcome::missing) return state(of_a(rows_a.front()), "A") + ", not in B";
+    if (outcome == Outcome::added) return state(of_b(rows_b.front()), "B") + ", not in A";
+    if (outcome == Outcome::repaired) return state(of_a(rows_a.front()), "A");
+    return state(of_b(rows_b.front()), "B");
   }
 
   void compare_times(std::size_t row_a, std::size_t row_b, ComparedRow& row) const {
-    const Side a = side_of(a_, table_a_, row_a, "A");
-    const Side b = side_of(b_, table_b_, row_b, "B");
+    const Side a = side_of(a_, row_a, "A");
+    const Side b = side_of(b_, row_b, "B");
     row.a = a.statistics;
     row.b = b.statistics;
     row.reason = a.problem.empty() ? b.problem : a.problem;
     if (!row.reason.empty()) return;
     row.ratio = ratio_of(*row.a, *row.b);
     row.effect = effect_.at(std::min(row.a->median, row.b->median));
-    const auto both = [&](const char* column) -> std::optional<std::pair<double, double>> {
-      const auto in_a = ResultRow(table_a_, row_a).number(column);
-      const auto in_b = ResultRow(table_b_, row_b).number(column);
+    const auto both = [&](std::optional<double> ResultRecord::*member)
+        -> std::optional<std::pair<double, double>> {
+      const auto in_a = of_a(row_a).*member;
+      const auto in_b = of_b(row_b).*member;
       if (!in_a || !in_b || !(*in_a > 0) || !(*in_b > 0)) return std::nullopt;
       return std::pair{*in_a, *in_b};
     };
-    if (const auto mhz = both("sm_clock_mhz")) row.clock_ratio = mhz->second / mhz->first;
-    if (const auto us = both("floor_us")) row.floor_shift_us = std::abs(us->second - us->first);
+    if (const auto mhz = both(&ResultRecord::sm_clock_mhz))
+      row.clock_ratio = mhz->second / mhz->first;
+    if (const auto us = both(&ResultRecord::floor_us))
+      row.floor_shift_us = std::abs(us->second - us->first);
     row.outcome = outcome_of(verdict_of(row.beyond_circumstances(), *row.effect));
     if (row.outcome == Outcome::inconclusive) row.reason = why_inconclusive(row);
   }
@@ -184,43 +174,41 @@ class Comparer {
 
   const Report& a_;
   const Report& b_;
-  ResultTable table_a_;
-  ResultTable table_b_;
   MinimumEffect effect_;
   Index in_a_;
   Index in_b_;
 };
 
-// Columns that name rows, of A and then of B.
-std::vector<ColumnInfo> identity_columns(const Table& a, const Table& b) {
-  const auto names_a_row = [](const ColumnInfo& c) {
-    constexpr std::array kNames{"experiment", "family", "variant", "mode", "key"};
-    return c.name.starts_with("param.") ||
-           std::find(kNames.begin(), kNames.end(), c.name) != kNames.end();
-  };
-  std::vector<ColumnInfo> columns;
-  for (const Table* table : {&a, &b}) {
-    for (const ColumnInfo& c : table->columns) {
-      const bool has = std::any_of(columns.begin(), columns.end(),
-                                   [&](const ColumnInfo& other) { return other.name == c.name; });
-      if (names_a_row(c) && !has) columns.push_back(c);
+bool names_a_row(const ColumnHandle& column) {
+  static const std::array<RecordMember, 5> kMembers{&ResultRecord::experiment,
+                                                    &ResultRecord::family, &ResultRecord::variant,
+                                                    &ResultRecord::mode, &ResultRecord::key};
+  if (!column.fixed) return column.group == &ResultRecord::parameters;
+  return std::find(kMembers.begin(), kMembers.end(), column.fixed->member) != kMembers.end();
+}
+
+std::vector<RecordColumn> identity_of(const RecordTable& a, const RecordTable& b) {
+  std::vector<RecordColumn> columns;
+  for (const RecordTable* table : {&a, &b}) {
+    for (const RecordColumn& c : table->columns) {
+      const bool has = std::any_of(columns.begin(), columns.end(), [&](const RecordColumn& other) {
+        return other.handle == c.handle;
+      });
+      if (names_a_row(c.handle) && !has) columns.push_back(c);
     }
   }
   return columns;
 }
 
-Table table_of(const Report& a, const Report& b, const std::vector<ComparedRow>& rows,
-               const Comparer& comparer) {
+Table table_of(const RunComparison& comparison) {
   Table table;
-  table.columns = identity_columns(a.table, b.table);
-  const std::size_t identities = table.columns.size();
+  table.columns.assign(comparison.identity.begin(), comparison.identity.end());
   const auto& columns = comparison_columns();
   table.columns.insert(table.columns.end(), columns.begin(), columns.end());
-  for (const ComparedRow& row : rows) {
-    const ResultRow identity = comparer.identity(row.key);
+  for (const ComparedRow& row : comparison.rows) {
     std::vector<Field>& fields = table.rows.emplace_back();
-    for (std::size_t c = 0; c < identities; ++c)
-      fields.push_back(identity.field(table.columns[c].name));
+    for (const RecordColumn& column : comparison.identity)
+      fields.push_back(column.handle.field(*row.record));
     for (const ComparisonColumn& column : columns)
       fields.push_back(column.get(row));
   }
@@ -238,13 +226,15 @@ RunComparison compare_runs(const Report& a, const Report& b, const MinimumEffect
   const Comparer comparer(a, b, effect);
   RunComparison comparison;
   comparison.rows = comparer.rows();
-  comparison.table = table_of(a, b, comparison.rows, comparer);
+  comparison.identity = identity_of(a.table, b.table);
+  comparison.table = table_of(comparison);
   for (const ComparedRow& row : comparison.rows) {
     auto& experiments = comparison.experiments;
-    auto tally = std::find_if(experiments.begin(), experiments.end(),
-                              [&](const Tally& t) { return t.experiment == row.experiment; });
+    auto tally = std::find_if(experiments.begin(), experiments.end(), [&](const Tally& t) {
+      return t.experiment == row.record->experiment;
+    });
     if (tally == experiments.end()) {
-      experiments.push_back({row.experiment, {}, {}});
+      experiments.push_back({row.record->experiment, {}, {}});
       tally = experiments.end() - 1;
     }
     count(row, *tally);
@@ -254,14 +244,14 @@ RunComparison compare_runs(const Report& a, const Report& b, const MinimumEffect
 }
 
 void keep_keys(Report& report, const std::set<std::string>& keys) {
-  const auto column = report.table.column("key");
-  if (!column) throw ReportError("no column 'key', by which rows are compared");
-  std::vector<std::vector<Field>> rows;
+  if (!report.table.has(&ResultRecord::key))
+    throw ReportError("no column 'key', by which rows are compared");
+  std::vector<ResultRecord> rows;
   std::vector<std::vector<double>> samples_us;
   for (std::size_t i = 0; i < report.table.rows.size(); ++i) {
-    const auto* key = std::get_if<std::string>(&report.table.rows[i][*column]);
-    if (!key || !keys.count(*key)) continue;
-    rows.push_back(std::move(report.table.rows[i]));
+    ResultRecord& row = report.table.rows[i];
+    if (!keys.count(row.key)) continue;
+    rows.push_back(std::move(row));
     if (!report.samples_us.empty()) samples_us.push_back(std::move(report.samples_us[i]));
   }
   report.table.rows = std::move(rows);
@@ -277,9 +267,9 @@ std::vector<RepeatedCell> repeated_cells(const std::vector<Report>& runs) {
       ++pairs;
       for (const ComparedRow& row : compare_runs(runs[a], runs[b], {}).rows) {
         if (!row.ratio) continue;
-        ++compared[row.key];
-        cells.push_back(
-            {row.key, {row.beyond_circumstances(), std::min(row.a->median, row.b->median)}});
+        ++compared[row.record->key];
+        cells.push_back({row.record->key,
+                         {row.beyond_circumstances(), std::min(row.a->median, row.b->median)}});
       }
     }
   }

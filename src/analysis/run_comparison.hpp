@@ -21,10 +21,12 @@ struct Tally {
   std::size_t count(Outcome outcome) const { return counts.at(static_cast<std::size_t>(outcome)); }
 };
 
+/// Refers to the reports' rows.
 struct RunComparison {
   std::vector<ComparedRow> rows;  ///< in the order of A, then those in B alone
-  /// What names the rows (experiment, family, variant, mode, parameters, key), then what
-  /// compare found; a row for each of `rows`.
+  /// What names the rows: experiment, family, variant, mode, parameters, key; of A and then of B.
+  std::vector<RecordColumn> identity;
+  /// These, then what compare found, as fields; a row for each of `rows`.
   Table table;
   Tally all;
   std::vector<Tally> experiments;  ///< in the order in which they first appear

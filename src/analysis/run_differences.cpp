@@ -9,11 +9,8 @@ namespace gpuexp {
 
 namespace {
 
-std::string text_of(const Field& field) {
-  if (const auto* text = std::get_if<std::string>(&field)) return *text;
-  if (const auto* integer = std::get_if<std::int64_t>(&field)) return fmt::format("{}", *integer);
-  if (const auto* real = std::get_if<double>(&field)) return fmt::format("{}", *real);
-  return "none";
+std::string text_or_none(const Field& field) {
+  return std::holds_alternative<std::monostate>(field) ? "none" : text_of(field);
 }
 
 std::string commit_of(const Provenance& p) {
@@ -37,7 +34,7 @@ std::vector<std::string> differing_settings(const Provenance& a, const Provenanc
   for (const auto& [name, in_a] : a.settings) {
     const Field in_b = setting(b, name);
     if (name == "seed" || in_b == Field() || in_a == in_b) continue;
-    texts.push_back(fmt::format("{} {} → {}", name, text_of(in_a), text_of(in_b)));
+    texts.push_back(fmt::format("{} {} → {}", name, text_or_none(in_a), text_or_none(in_b)));
   }
   return texts;
 }
@@ -59,7 +56,7 @@ std::vector<std::string> differences(const Provenance& a, const Provenance& b) {
   differ("CUDA runtime", known(a.device.runtime_version), known(b.device.runtime_version));
   differ("toolkit", known(a.cuda_toolkit), known(b.cuda_toolkit));
   differ("commit", commit_of(a), commit_of(b));
-  differ("seed", text_of(setting(a, "seed")), text_of(setting(b, "seed")));
+  differ("seed", text_or_none(setting(a, "seed")), text_or_none(setting(b, "seed")));
   constexpr std::size_t kShown = 3;
   auto settings = differing_settings(a, b);
   const std::size_t more = settings.size() > kShown ? settings.size() - kShown : 0;

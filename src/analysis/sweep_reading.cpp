@@ -13,22 +13,24 @@ namespace gpuexp {
 
 namespace {
 
-using Series = std::vector<ResultRow>;
+using Series = std::vector<RecordRef>;
 
 struct Rate {
-  std::string column;
+  std::optional<double> ResultRecord::*of;
   std::string unit;
 };
 
 // The rate that every timed row has, in the unit of what limits.
 std::optional<Rate> rate_of(const ExperimentResults& e) {
-  const auto everywhere = [&](const char* column) {
-    return std::all_of(e.rows.begin(), e.rows.end(), [&](const ResultRow& row) {
-      return !row.time_us() || row.number(column).value_or(0) > 0;
+  const auto everywhere = [&](std::optional<double> ResultRecord::*rate) {
+    return std::all_of(e.rows.begin(), e.rows.end(), [&](const ResultRecord& row) {
+      return !row.time_us() || (row.*rate).value_or(0) > 0;
     });
   };
-  if (e.constant("limit_by") != "dram" && everywhere("tflops")) return Rate{"tflops", "TFLOP/s"};
-  if (everywhere("useful_gb_per_s")) return Rate{"useful_gb_per_s", "GB/s"};
+  if (e.constant(&ResultRecord::limit_by) != "dram" && everywhere(&ResultRecord::tflops))
+    return Rate{&ResultRecord::tflops, "TFLOP/s"};
+  if (everywhere(&ResultRecord::useful_gb_per_s))
+    return Rate{&ResultRecord::useful_gb_per_s, "GB/s"};
   return std::nullopt;
 }
 
@@ -37,18 +39,18 @@ struct Sweep {
   Rate rate;
   std::vector<Series> series;  ///< all but the axis alike, in the order of its values
 
-  double rate_at(const ResultRow& row) const { return *row.number(rate.column); }
+  double rate_at(const ResultRecord& row) const { return *(row.*rate.of); }
   // The rates at the ends of the interval of the median time.
-  double lowest_rate_at(const ResultRow& row) const {
-    return rate_at(row) * *row.time_us() / row.number("time_ci95_high_us").value_or(*row.time_us());
+  double lowest_rate_at(const ResultRecord& row) const {
+    return rate_at(row) * *row.time_us() / row.time_ci95_high_us.value_or(*row.time_us());
   }
-  double highest_rate_at(const ResultRow& row) const {
-    return rate_at(row) * *row.time_us() / row.number("time_ci95_low_us").value_or(*row.time_us());
+  double highest_rate_at(const ResultRecord& row) const {
+    return rate_at(row) * *row.time_us() / row.time_ci95_low_us.value_or(*row.time_us());
   }
-  std::string value_at(const ResultRow& row) const {
-    return fmt::format("{} = {}", axis->label, row.text(axis->column));
+  std::string value_at(const ResultRecord& row) const {
+    return fmt::format("{} = {}", axis->label, axis->column.text(row));
   }
-  std::string rate_text(const ResultRow& row) const {
+  std::string rate_text(const ResultRecord& row) const {
     return fmt::format("{} {} ({})", number_phrase(rate_at(row)), rate.unit, value_at(row));
   }
 };
@@ -58,18 +60,18 @@ std::optional<Sweep> sweep_of(const ExperimentResults& e) {
   const auto rate = rate_of(e);
   if (!axis || !rate) return std::nullopt;
   std::map<std::string, Series> series;
-  for (const ResultRow& row : e.rows) {
-    if (!row.time_us() || !row.number(axis->column) || row.is_above_limit()) continue;
-    std::string key = row.variant() + '\0' + row.text("mode");
+  for (const ResultRecord& row : e.rows) {
+    if (!row.time_us() || !axis->column.number(row) || row.is_above_limit()) continue;
+    std::string key = row.variant + '\0' + mode_text(row);
     for (const ResultAxis& other : e.axes) {
-      if (other.column != axis->column) key += '\0' + row.text(other.column);
+      if (other.column != axis->column) key += '\0' + other.column.text(row);
     }
-    series[key].push_back(row);
+    series[key].emplace_back(row);
   }
   Sweep sweep{axis, *rate, {}};
   for (auto& [key, rows] : series) {
-    std::stable_sort(rows.begin(), rows.end(), [&](const auto& a, const auto& b) {
-      return *a.number(axis->column) < *b.number(axis->column);
+    std::stable_sort(rows.begin(), rows.end(), [&](const ResultRecord& a, const ResultRecord& b) {
+      return *axis->column.number(a) < *axis->column.number(b);
     });
     if (rows.size() > 1) sweep.series.push_back(std::move(rows));
   }
@@ -79,8 +81,8 @@ std::optional<Sweep> sweep_of(const ExperimentResults& e) {
 
 struct Step {
   const Series* series;
-  const ResultRow* from;
-  const ResultRow* to;
+  const ResultRecord* from;
+  const ResultRecord* to;
   double drop_pct;
 };
 
@@ -94,34 +96,35 @@ std::optional<Step> largest_drop(const Sweep& sweep) {
       const double drop_pct = 100 * (1 - sweep.rate_at(rows[i + 1]) / sweep.rate_at(rows[i]));
       if (drop_pct < std::max(kWorthSayingPct, largest ? largest->drop_pct + kTiePct : 0)) continue;
       if (sweep.highest_rate_at(rows[i + 1]) >= sweep.lowest_rate_at(rows[i])) continue;
-      largest = Step{&rows, &rows[i], &rows[i + 1], drop_pct};
+      largest = Step{&rows, &rows[i].get(), &rows[i + 1].get(), drop_pct};
     }
   }
   return largest;
 }
 
 // The variant and other parameters of a series, where there are several series.
-std::string series_name(const ExperimentResults& e, const Sweep& sweep, const ResultRow& row) {
+std::string series_name(const ExperimentResults& e, const Sweep& sweep, const ResultRecord& row) {
   std::vector<std::string> parts;
-  if (e.values("variant").size() > 1) parts.push_back(row.variant());
+  if (e.values(&ResultRecord::variant).size() > 1) parts.push_back(row.variant);
   for (const ResultAxis& axis : e.axes) {
     if (axis.varies && axis.column != sweep.axis->column)
-      parts.push_back(fmt::format("{} = {}", axis.label, row.text(axis.column)));
+      parts.push_back(fmt::format("{} = {}", axis.label, axis.column.text(row)));
   }
-  if (e.values("mode").size() > 1) parts.push_back(row.text("mode"));
+  if (e.values(&ResultRecord::mode).size() > 1) parts.push_back(mode_text(row));
   return parts.empty() ? "" : fmt::format("{}: ", fmt::join(parts, ", "));
 }
 
 struct Extremes {
-  const ResultRow* slowest;
-  const ResultRow* fastest;
+  const ResultRecord* slowest;
+  const ResultRecord* fastest;
 };
 
 Extremes extremes_of(const Sweep& sweep, const Series& rows) {
-  const auto [low, high] = std::minmax_element(
-      rows.begin(), rows.end(),
-      [&](const auto& a, const auto& b) { return sweep.rate_at(a) < sweep.rate_at(b); });
-  return {&*low, &*high};
+  const auto [low, high] = std::minmax_element(rows.begin(), rows.end(),
+                                               [&](const ResultRecord& a, const ResultRecord& b) {
+                                                 return sweep.rate_at(a) < sweep.rate_at(b);
+                                               });
+  return {&low->get(), &high->get()};
 }
 
 double ratio_of(const Sweep& sweep, const Extremes& x) {
@@ -141,7 +144,7 @@ std::string range_reading(const ExperimentResults& e, const Sweep& sweep) {
   if (!resolved || ratio_of(sweep, x) < kWorthSaying)
     return fmt::format(
         "{}throughput hardly depends on {}{}", series, sweep.axis->label,
-        share_phrase(e, *widest, [&](const ResultRow& row) { return sweep.value_at(row); }));
+        share_phrase(e, *widest, [&](const ResultRecord& row) { return sweep.value_at(row); }));
   return fmt::format("{}throughput is between {} and {}", series, sweep.rate_text(*x.slowest),
                      sweep.rate_text(*x.fastest));
 }
@@ -166,15 +169,18 @@ std::string sweep_reading(const ExperimentResults& e) {
   const auto drop = largest_drop(*sweep);
   if (!drop) return range_reading(e, *sweep);
   const Extremes x = extremes_of(*sweep, *drop->series);
-  // A family that counts whole waves says so in a metric of its own.
-  const auto counts_waves = [](const std::string& metric) { return metric == "metric.waves"; };
-  std::vector<std::string> columns;
-  if (std::none_of(e.metrics.begin(), e.metrics.end(), counts_waves)) columns.emplace_back("waves");
+  // A metric named as the column is what the family itself has to say of it.
+  const ColumnHandle waves = column_of(&ResultRecord::waves);
+  const bool has_own =
+      std::any_of(e.metrics.begin(), e.metrics.end(),
+                  [&](const ColumnHandle& metric) { return metric.name == waves.name; });
+  std::vector<ColumnHandle> columns;
+  if (!has_own) columns.push_back(waves);
   columns.insert(columns.end(), e.metrics.begin(), e.metrics.end());
   const std::string change = change_phrase(*drop->from, *drop->to, columns);
   return fmt::format("{}throughput drops {} % from {} to {}{}, the largest step between {} and {}",
                      series_name(e, *sweep, *drop->to), percent_phrase(drop->drop_pct),
-                     sweep->value_at(*drop->from), drop->to->text(sweep->axis->column),
+                     sweep->value_at(*drop->from), sweep->axis->column.text(*drop->to),
                      change.empty() ? "" : fmt::format(" ({})", change),
                      sweep->rate_text(*x.slowest), sweep->rate_text(*x.fastest));
 }

@@ -70,9 +70,16 @@ std::string to_csv(const Table& table) {
 }
 
 void print_csv(const Table& table, const WritePart& write) {
-  std::string text = csv_header(table.columns);
-  for (const std::vector<Field>& row : table.rows) {
-    append_line(text, row);
+  print_csv(
+      table.columns, table.rows.size(), [&](std::size_t row) { return table.rows[row]; }, write);
+}
+
+void print_csv(const std::vector<ColumnInfo>& columns, std::size_t rows,
+               const std::function<std::vector<Field>(std::size_t row)>& fields_of_row,
+               const WritePart& write) {
+  std::string text = csv_header(columns);
+  for (std::size_t row = 0; row < rows; ++row) {
+    append_line(text, fields_of_row(row));
     if (text.size() < kPartBytes) continue;
     write(text);
     text.clear();

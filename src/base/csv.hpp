@@ -2,6 +2,7 @@
 // needed.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,10 @@ std::string to_csv(const Table& table);
 
 /// The same in parts: a table of many rows would be in memory twice.
 void print_csv(const Table& table, const WritePart& write);
+/// Of rows that are made one by one.
+void print_csv(const std::vector<ColumnInfo>& columns, std::size_t rows,
+               const std::function<std::vector<Field>(std::size_t row)>& fields_of_row,
+               const WritePart& write);
 
 /// Writes rows as they come; each has reached the system when write_row returns, so a crash later
 /// loses none. Throws ReportError, naming the file, when the system refuses.

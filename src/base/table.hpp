@@ -1,4 +1,4 @@
-// Results as a table of typed fields: what sinks write and `report` reads back.
+// Tables of typed fields: how rows are written, and what a file has.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,11 @@ namespace gpuexp {
 
 /// monostate is a missing number: empty in CSV, null in JSON.
 using Field = std::variant<std::monostate, std::int64_t, double, std::string>;
+
+/// The field as a reader would write it; "" where it is missing.
+std::string text_of(const Field& field);
+/// The finite number in the field; empty where there is none.
+std::optional<double> number_in(const Field& field);
 
 enum class FieldType { text, integer, real };
 std::string_view name_of(FieldType type);

@@ -29,15 +29,10 @@ std::string commit() {
 }
 
 std::vector<std::string> missing_rows(const Report& report) {
-  const auto text = [&](const std::vector<Field>& row, const char* column) {
-    const auto* found = std::get_if<std::string>(&row[*report.table.column(column)]);
-    return found ? *found : std::string();
-  };
   std::vector<std::string> missing;
-  for (const std::vector<Field>& row : report.table.rows) {
-    const std::string status = text(row, "status");
-    if (status == name_of(Status::passed) || status == name_of(Status::skipped)) continue;
-    missing.push_back(fmt::format("{}: {}: {}", text(row, "key"), status, text(row, "reason")));
+  for (const ResultRecord& row : report.table.rows) {
+    if (row.passed() || row.status == Status::skipped) continue;
+    missing.push_back(fmt::format("{}: {}: {}", row.key, status_text(row), row.reason));
   }
   return missing;
 }

@@ -9,7 +9,6 @@
 #include "base/text.hpp"
 #include "cli/app.hpp"
 #include "cli/results_file.hpp"
-#include "family/move.hpp"
 #include "render/explanation_json.hpp"
 #include "render/explanation_text.hpp"
 #include "render/page.hpp"
@@ -29,30 +28,31 @@ struct Options {
 };
 
 // What --family or --variant names has to be in the results, or be a mistake.
-void check_is_there(const char* option, const char* column, const std::string& name,
+void check_is_there(const char* option, std::string ResultRecord::*member, const std::string& name,
                     const std::vector<ExperimentResults>& experiments) {
   if (name.empty()) return;
   std::set<std::string> known;
   for (const ExperimentResults& e : experiments) {
-    for (std::string& value : e.values(column))
+    for (std::string& value : e.values(member))
       known.insert(std::move(value));
   }
   if (known.count(name) > 0) return;
-  throw ConfigError(fmt::format("{} {}: no {} of these results{}", option, shorten(name), column,
+  throw ConfigError(fmt::format("{} {}: no {} of these results{}", option, shorten(name),
+                                fixed_column(member).name,
                                 allowed_names(name, {known.begin(), known.end()})));
 }
 
-std::vector<ExplainedExperiment> explained(const Table& table, const Options& options,
+std::vector<ExplainedExperiment> explained(const RecordTable& table, const Options& options,
                                            const ExplanationOptions& how) {
   std::vector<ExperimentResults> experiments = experiments_of(table);
-  check_is_there("--family", "family", options.family, experiments);
-  check_is_there("--variant", "variant", options.variant, experiments);
+  check_is_there("--family", &ResultRecord::family, options.family, experiments);
+  check_is_there("--variant", &ResultRecord::variant, options.variant, experiments);
   std::vector<ExplainedExperiment> kept;
   for (ExperimentResults& experiment : experiments) {
     auto explanations = explanations_of(experiment, how);
     const auto unwanted = [&](const Explanation& e) {
-      return (!options.family.empty() && e.row.text("family") != options.family) ||
-             (!options.variant.empty() && e.row.variant() != options.variant);
+      return (!options.family.empty() && e.row().family != options.family) ||
+             (!options.variant.empty() && e.row().variant != options.variant);
     };
     explanations.erase(std::remove_if(explanations.begin(), explanations.end(), unwanted),
                        explanations.end());

@@ -63,14 +63,14 @@ class RecordedFiles {
     const fs::path path = folder_ / file;
     auto found = tables_.find(file);
     if (found == tables_.end())
-      found = tables_.emplace(file, table_of(path.lexically_normal())).first;
+      found = tables_.emplace(file, read_table(path.lexically_normal())).first;
     return {file, &found->second};
   }
 
  private:
-  static Table table_of(const fs::path& path) {
+  static Table read_table(const fs::path& path) {
     return path.extension() == ".csv" ? parse_recorded_csv(read_page(path.string()), path.string())
-                                      : read_results(path.string()).table;
+                                      : table_of(read_results(path.string()).table);
   }
 
   fs::path folder_;

@@ -8,7 +8,7 @@
 #include "cli/app.hpp"
 #include "family/counters.hpp"
 #include "gpu/hardware_counters.hpp"
-#include "record/counter_columns.hpp"
+#include "record/record_table.hpp"
 
 namespace gpuexp::cli {
 

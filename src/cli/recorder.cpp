@@ -6,37 +6,39 @@
 #include <fmt/format.h>
 
 #include "cli/interrupts.hpp"
-#include "record/counter_columns.hpp"
+#include "run/kernel_rows.hpp"
+#include "run/record_of.hpp"
 
 namespace gpuexp::cli {
 
 Recorder::Recorder(const Plan& plan, const KernelResources& resources, RunKind kind, bool quiet)
     : plan_(plan),
-      columns_(columns_of(plan)),
+      table_(empty_table(plan)),
       progress_(plan, resources, kind, !quiet && stderr_is_terminal()) {}
 
 Report Recorder::blank_report(const Provenance& provenance) const {
   Report report;
   report.provenance = provenance;
-  report.table = empty_table(columns_);
+  report.table = table_;
   report.kernels = empty_kernel_table(plan_);
   return report;
 }
 
 void Recorder::add_csv(std::unique_ptr<Output> output) {
-  writers_.emplace_back(*output, empty_table(columns_).columns);
+  writers_.emplace_back(*output,
+                        std::vector<ColumnInfo>(table_.columns.begin(), table_.columns.end()));
   outputs_.push_back(std::move(output));
 }
 
-void Recorder::keep(std::size_t cell, std::vector<Field> fields, std::vector<double> samples_us,
+void Recorder::keep(std::size_t cell, ResultRecord record, std::vector<double> samples_us,
                     std::vector<std::vector<Field>> kernels) {
   progress_.kept(cell);
-  add_result(cell, {std::move(fields), std::move(samples_us), std::move(kernels)});
+  add_result(cell, {std::move(record), std::move(samples_us), std::move(kernels)});
 }
 
 void Recorder::add_result(std::size_t cell, Result result) {
   for (CsvWriter& writer : writers_)
-    writer.write_row(result.fields);
+    writer.write_row(gpuexp::fields_of(table_.columns, result.record));
   results_[cell] = std::move(result);
 }
 
@@ -45,11 +47,15 @@ void Recorder::floor_measured(Mode mode, const std::vector<double>& samples_us) 
   if (log_) log_->floor(name_of(mode), samples_us);
 }
 
+std::vector<Field> Recorder::fields_of(const Row& row) const {
+  return gpuexp::fields_of(table_.columns, record_of(table_, plan_, row));
+}
+
 void Recorder::group_started(const Group&, const std::vector<const Row*>& rows) {
   progress_.started(rows);
   if (!log_) return;
   for (const Row* row : rows)
-    log_->cell_started(row->cell->index, fields_of(columns_, plan_, *row));
+    log_->cell_started(row->cell->index, fields_of(*row));
 }
 
 void Recorder::sample_taken(const Cell& cell, int round, const Sample& sample) {
@@ -66,16 +72,16 @@ void Recorder::sustained(const Cell& cell, const std::vector<double>& samples_us
 }
 
 void Recorder::row_timed(const Row& row) {
-  if (log_) log_->row(row.cell->index, fields_of(columns_, plan_, row));
+  if (log_) log_->row(row.cell->index, fields_of(row));
   progress_.timed(row);
 }
 
 void Recorder::row_finished(const Row& row) {
-  std::vector<Field> fields = fields_of(columns_, plan_, row);
+  ResultRecord record = record_of(table_, plan_, row);
   std::vector<std::vector<Field>> kernels = kernel_fields_of(plan_, row);
   if (log_ && !kernels.empty()) log_->kernels(row.cell->index, kernels);
-  if (log_) log_->row(row.cell->index, fields);
-  add_result(row.cell->index, {std::move(fields), row.samples_us, std::move(kernels)});
+  if (log_) log_->row(row.cell->index, gpuexp::fields_of(table_.columns, record));
+  add_result(row.cell->index, {std::move(record), row.samples_us, std::move(kernels)});
   if (row.verification && !row.verification->first_wrong.empty()) write_mismatches(row);
   progress_.finished(row);
 }
@@ -126,7 +132,7 @@ Report Recorder::finish(Provenance provenance, bool complete) {
   if (log_) log_->event(complete ? "complete" : "interrupted");
   Report report = blank_report(provenance);
   for (auto& [cell, result] : results_) {
-    report.table.rows.push_back(std::move(result.fields));
+    report.table.rows.push_back(std::move(result.record));
     report.samples_us.push_back(std::move(result.samples_us));
     std::move(result.kernels.begin(), result.kernels.end(),
               std::back_inserter(report.kernels.rows));
@@ -136,12 +142,9 @@ Report Recorder::finish(Provenance provenance, bool complete) {
 }
 
 ExitCode exit_code_of(const Report& report) {
-  const auto column = report.table.column("status");
   const auto any = [&](Status status) {
     return std::any_of(report.table.rows.begin(), report.table.rows.end(),
-                       [&](const std::vector<Field>& row) {
-                         return row[*column] == Field{std::string(name_of(status))};
-                       });
+                       [&](const ResultRecord& row) { return row.status == status; });
   };
   if (interrupted()) return ExitCode::interrupted;
   if (any(Status::incorrect)) return ExitCode::incorrect;

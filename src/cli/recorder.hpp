@@ -11,7 +11,7 @@
 #include "base/csv.hpp"
 #include "cli/app.hpp"
 #include "cli/progress.hpp"
-#include "record/columns.hpp"
+#include "record/record_table.hpp"
 #include "results/run_log.hpp"
 #include "results/run_log_write.hpp"
 #include "run/run_observer.hpp"
@@ -39,7 +39,7 @@ class Recorder final : public RunObserver {
   /// Rows go there as they finish.
   void add_csv(std::unique_ptr<Output> output);
   /// A row of an earlier run that stands.
-  void keep(std::size_t cell, std::vector<Field> fields, std::vector<double> samples_us,
+  void keep(std::size_t cell, ResultRecord record, std::vector<double> samples_us,
             std::vector<std::vector<Field>> kernels);
 
   void floor_measured(Mode mode, const std::vector<double>& samples_us) override;
@@ -59,16 +59,17 @@ class Recorder final : public RunObserver {
 
  private:
   struct Result {
-    std::vector<Field> fields;
+    ResultRecord record;
     std::vector<double> samples_us;
     std::vector<std::vector<Field>> kernels = {};
   };
 
+  std::vector<Field> fields_of(const Row& row) const;
   void add_result(std::size_t cell, Result result);
   void write_mismatches(const Row& row);
 
   const Plan& plan_;
-  std::vector<Column> columns_;
+  RecordTable table_;  ///< the plan's columns; rows are in results_ until the run is over
   std::map<std::size_t, Result> results_;  ///< by Cell::index
   std::unique_ptr<RunLogWriter> log_;
   std::vector<std::unique_ptr<Output>> outputs_;

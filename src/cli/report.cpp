@@ -1,10 +1,11 @@
 #include <fmt/format.h>
 
-#include "base/csv.hpp"
 #include "cli/app.hpp"
 #include "cli/results_file.hpp"
 #include "render/markdown.hpp"
 #include "render/terminal.hpp"
+#include "results/csv_write.hpp"
+#include "results/declarations.hpp"
 #include "results/json_write.hpp"
 
 namespace gpuexp::cli {
@@ -17,10 +18,11 @@ struct Options {
   bool no_samples = false;
 };
 
-ExitCode run(const Options& options) {
+ExitCode run(const Context& context, const Options& options) {
   if (options.no_samples && options.format != "json")
     throw ConfigError("--no-samples: only --format json holds raw samples");
-  const Report report = read_results(options.file);
+  Report report = read_results(options.file);
+  add_declarations(report.table, context.registry);
   Output out(stdout, "standard output");
   const auto write = [&](std::string_view part) { out.write(part); };
   if (options.format == "csv") {
@@ -51,7 +53,9 @@ void add_report(Command& app, Context& context) {
                     "leave raw samples, most of its bytes, out of --format json");
   command->footer(
       "example: gpuexp report results/matmul-20260101T120000Z/results.json --format markdown");
-  command->callback([&context, options] { context.action = [options] { return run(*options); }; });
+  command->callback([&context, options] {
+    context.action = [&context, options] { return run(context, *options); };
+  });
 }
 
 }  // namespace gpuexp::cli

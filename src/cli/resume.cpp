@@ -44,11 +44,8 @@ void check_config_file(const std::string& folder, const ConfigProvenance& config
 }
 
 /// A row that another attempt would not change.
-bool is_final(const std::vector<Field>& row, std::size_t status) {
-  for (const Status s : {Status::passed, Status::incorrect, Status::skipped}) {
-    if (row[status] == Field{std::string(name_of(s))}) return true;
-  }
-  return false;
+bool is_final(const ResultRecord& row) {
+  return row.passed() || row.status == Status::incorrect || row.status == Status::skipped;
 }
 
 std::map<std::string, std::vector<std::vector<Field>>> kernels_by_key(const Table& kernels) {
@@ -103,7 +100,6 @@ void check_resumable(const Resumable& resumable, const Plan& plan, const DeviceI
 void keep_finished(const Resumable& resumable, const Plan& plan, Recorder& recorder,
                    RunOptions& options) {
   const RunLog& log = resumable.log;
-  const std::size_t status = *log.report.table.column("status");
   const auto kernels_of = kernels_by_key(log.report.kernels);
   std::map<std::size_t, std::size_t> row_of_cell;
   for (std::size_t row = 0; row < log.cell_of_row.size(); ++row)
@@ -113,12 +109,11 @@ void keep_finished(const Resumable& resumable, const Plan& plan, Recorder& recor
         std::all_of(group.cells.begin(), group.cells.end(), [&](const Cell& cell) {
           const auto row = row_of_cell.find(cell.index);
           if (row == row_of_cell.end()) return false;
-          const std::vector<Field>& fields = log.report.table.rows[row->second];
-          const bool lacks_counters =
-              options.counters && !plan.experiment(group).counters.empty() &&
-              fields[status] == Field{std::string(name_of(Status::passed))} &&
-              !kernels_of.count(cell_key(plan, group, cell));
-          return is_final(fields, status) && !lacks_counters;
+          const ResultRecord& record = log.report.table.rows[row->second];
+          const bool lacks_counters = options.counters &&
+                                      !plan.experiment(group).counters.empty() && record.passed() &&
+                                      !kernels_of.count(cell_key(plan, group, cell));
+          return is_final(record) && !lacks_counters;
         });
     for (const Cell& cell : group.cells) {
       const auto row = row_of_cell.find(cell.index);

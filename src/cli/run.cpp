@@ -20,6 +20,7 @@
 #include "gpu/nvml_sampler.hpp"
 #include "gpu/nvtx_tracer.hpp"
 #include "render/terminal.hpp"
+#include "results/csv_write.hpp"
 #include "results/json_write.hpp"
 
 namespace gpuexp::cli {

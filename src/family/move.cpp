@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -23,6 +22,10 @@ void add_move(std::vector<Move>& moves, Move move) {
   moves.push_back(std::move(move));
 }
 
+bool operator==(const Move& a, const Move& b) {
+  return a.counter == b.counter && a.direction == b.direction && a.factor == b.factor;
+}
+
 bool happened(const Move& move, double from, double to) {
   const double factor = move.factor;
   switch (move.direction) {
@@ -36,7 +39,8 @@ bool happened(const Move& move, double from, double to) {
 std::vector<Move> moves_at(const std::vector<Move>& moves, const void* problem) {
   std::vector<Move> promised;
   for (const Move& move : moves) {
-    if (!move.where || move.where(problem)) promised.push_back(move);
+    if (!move.where || move.where(problem))
+      promised.push_back({move.counter, move.direction, move.factor});
   }
   return promised;
 }
@@ -75,10 +79,14 @@ std::optional<Move> move_in(std::string_view text) {
 
 }  // namespace
 
-std::vector<Move> moves_in(std::string_view text) {
+std::optional<std::vector<Move>> moves_in(std::string_view text) {
   std::vector<Move> moves;
   while (!text.empty()) {
-    if (auto move = move_in(next_part(text, ';'))) moves.push_back(std::move(*move));
+    const std::string_view part = next_part(text, ';');
+    if (part.empty()) continue;
+    auto move = move_in(part);
+    if (!move) return std::nullopt;
+    moves.push_back(std::move(*move));
   }
   return moves;
 }

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,6 +35,8 @@ struct BasicMove {
 };
 
 using Move = BasicMove<Callback<bool(const void* problem)>>;
+/// Conditions aside, which cannot be compared.
+bool operator==(const Move& a, const Move& b);
 void add_move(std::vector<Move>& moves, Move move);
 template <class Problem>
 using MoveOf = BasicMove<TypedCallback<bool(), Problem>>;
@@ -57,15 +60,15 @@ class MovesOf {
 /// negative; one that was 0 and is not rises by any factor. False for NaN.
 bool happened(const Move& move, double from, double to);
 
-/// The moves that are promised at the problem.
+/// The moves that are promised at the problem, without their conditions.
 std::vector<Move> moves_at(const std::vector<Move>& moves, const void* problem);
 
 /// "dram_read_bytes falls 1.9;l2_sectors stays 1.05": as the column `moves` has them; without
 /// conditions.
 std::string text_of(const std::vector<Move>& moves);
 
-/// The moves that the text names. What it cannot read, such as a direction of a later version, it
-/// passes over.
-std::vector<Move> moves_in(std::string_view text);
+/// The moves that the text names; nothing where a part of it is none, such as one with a direction
+/// of a later version.
+std::optional<std::vector<Move>> moves_in(std::string_view text);
 
 }  // namespace gpuexp

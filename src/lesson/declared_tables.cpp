@@ -15,7 +15,7 @@
 #include "config/config_keys.hpp"
 #include "family/counters.hpp"
 #include "lesson/recorded_table.hpp"
-#include "record/columns.hpp"
+#include "record/fixed_columns.hpp"
 #include "record/flags.hpp"
 
 namespace gpuexp {
@@ -39,7 +39,7 @@ const char* presence_text(Presence presence) {
 
 std::string columns_table() {
   std::string text = "| column | unit | type | rows | meaning |\n|---|---|---|---|---|\n";
-  for (const Column& c : core_columns()) {
+  for (const FixedColumn& c : fixed_columns()) {
     text += fmt::format("| `{}` | {} | {} | {} | {} |\n", c.name, prose(c.unit), name_of(c.type),
                         presence_text(c.presence), prose(c.doc));
   }

@@ -27,16 +27,15 @@ namespace {
 // ---- question, variants: what the registry says
 
 // "1, 2, 4, 8", "57 values from 1024 to 4096"; "" where nothing was recorded.
-std::string recorded_values(const Parameter& parameter, const std::vector<ResultRow>& rows) {
+std::string recorded_values(const Parameter& parameter, const std::vector<RecordRef>& rows) {
   constexpr std::size_t kMost = 12;
-  const std::string column = column_of(parameter);
   std::vector<std::string> values;
   std::vector<double> numbers;
-  for (const ResultRow& row : rows) {
-    const std::string value = row.text(column);
+  for (const ResultRecord& row : rows) {
+    const std::string value = row.parameters.text(parameter.name);
     if (value.empty() || std::find(values.begin(), values.end(), value) != values.end()) continue;
     values.push_back(value);
-    if (const auto number = row.number(column)) numbers.push_back(*number);
+    if (const auto number = row.parameters.number(parameter.name)) numbers.push_back(*number);
   }
   if (numbers.size() != values.size())
     return escape_markdown(fmt::format("{}", fmt::join(values, ", ")));
@@ -45,7 +44,7 @@ std::string recorded_values(const Parameter& parameter, const std::vector<Result
   return fmt::format("{} values from {} to {}", numbers.size(), numbers.front(), numbers.back());
 }
 
-std::string parameter_text(const Parameter& parameter, const std::vector<ResultRow>& rows) {
+std::string parameter_text(const Parameter& parameter, const std::vector<RecordRef>& rows) {
   const std::string recorded = recorded_values(parameter, rows);
   const std::string unit = parameter.unit.empty() ? "" : " " + parameter.unit;
   const std::string values =
@@ -64,14 +63,14 @@ std::string question_text(const FamilyRows& rows) {
   return text;
 }
 
-std::string variant_text(const Variant& variant, const std::vector<ResultRow>& recorded) {
+std::string variant_text(const Variant& variant, const std::vector<RecordRef>& recorded) {
   std::string text = fmt::format("- **`{}`**", variant.id);
   if (!variant.compare_to.empty()) text += fmt::format(", against `{}`", variant.compare_to);
   text += ": " + escape_but_code(variant.why);
   if (!variant.moves.empty())
     text += fmt::format(" *Counters:* {}.", escape_markdown(moves_phrase(variant.moves)));
   if (std::none_of(recorded.begin(), recorded.end(),
-                   [&](const ResultRow& row) { return row.variant() == variant.id; }))
+                   [&](const ResultRecord& row) { return row.variant == variant.id; }))
     text += fmt::format(" *{}*", kNotRecorded);
   return text + "\n";
 }
@@ -103,7 +102,7 @@ std::string provenance_text(const LessonSource& source) {
 std::string explanation_of(const ShownVariant& v, const ExplanationBasis& basis) {
   if (!v.row) return fmt::format("{}: {}.", v.variant->id, kNotRecorded);
   if (!v.row->passed())
-    return printable(fmt::format("{}: {}.", v.variant->id, v.row->text("status")));
+    return printable(fmt::format("{}: {}.", v.variant->id, status_text(*v.row)));
   if (v.row->is_above_limit())
     return fmt::format("{}: faster than its limit, which is no record.", v.variant->id);
   if (!v.reference || v.reference->is_above_limit()) {
@@ -128,8 +127,9 @@ std::string experiments_text(const FamilyRows& rows,
                              const std::vector<ExperimentResults>& experiments) {
   std::vector<std::string> items;
   for (const ExperimentResults& experiment : experiments) {
-    const std::string reading =
-        experiment.constant("family") == rows.family().id ? printable(reading_of(experiment)) : "";
+    const std::string reading = experiment.constant(&ResultRecord::family) == rows.family().id
+                                    ? printable(reading_of(experiment))
+                                    : "";
     if (!reading.empty()) items.push_back(fmt::format("{}: {}", experiment.name, reading));
   }
   if (items.empty()) items.push_back(fmt::format("{}: {}.", rows.family().id, kNotRecorded));
@@ -164,9 +164,24 @@ std::string results_marker(const std::string& path) {
 
 // ---- other files
 
+// What parts ask of the page's results by names of columns: fields, made when first asked for.
+class OwnFields {
+ public:
+  explicit OwnFields(const LessonSource& source) : source_(source) {}
+
+  RecordedTable table() {
+    if (!fields_) fields_ = table_of(source_.report.table);
+    return {source_.results_path, &*fields_};
+  }
+
+ private:
+  const LessonSource& source_;
+  std::optional<Table> fields_;
+};
+
 // What the part is made from: a file of its own, or the page's results.
-RecordedTable recorded_for(const LessonPart& part, const LessonSource& source) {
-  if (part.file().empty()) return {source.results_path, &source.report.table};
+RecordedTable recorded_for(const LessonPart& part, const LessonSource& source, OwnFields& own) {
+  if (part.file().empty()) return own.table();
   try {
     return source.recorded(part.file());
   } catch (const ConfigError& e) {
@@ -175,14 +190,14 @@ RecordedTable recorded_for(const LessonPart& part, const LessonSource& source) {
 }
 
 std::string text_of(const LessonPart& part, const LessonSource& source,
-                    const std::vector<ExperimentResults>& experiments) {
+                    const std::vector<ExperimentResults>& experiments, OwnFields& own) {
   if (part.kind == LessonPartKind::provenance) return provenance_text(source);
   if (part.kind == LessonPartKind::declared) return declared_table(part);
   if (part.kind == LessonPartKind::table)
-    return recorded_table_text(*recorded_for(part, source).table);
+    return recorded_table_text(*recorded_for(part, source, own).table);
   if (part.kind == LessonPartKind::value) {
     const bool may_lack = part.file().empty() && source.replaces_results;
-    return value_text(part, recorded_for(part, source), may_lack);
+    return value_text(part, recorded_for(part, source, own), may_lack);
   }
   const FamilyRows rows(part, source.registry, experiments);
   switch (part.kind) {
@@ -202,6 +217,7 @@ std::string text_of(const LessonPart& part, const LessonSource& source,
 
 std::string render_lesson(const LessonPage& page, const LessonSource& source) {
   const std::vector<ExperimentResults> experiments = experiments_of(source.report.table);
+  OwnFields own(source);
   std::string text;
   for (const LessonPiece& piece : page.pieces) {
     text += piece.text;
@@ -210,7 +226,7 @@ std::string render_lesson(const LessonPage& page, const LessonSource& source) {
       text += results_marker(source.results_path);
     } else {
       const bool is_inline = piece.part->kind == LessonPartKind::value;
-      const std::string part = text_of(*piece.part, source, experiments);
+      const std::string part = text_of(*piece.part, source, experiments, own);
       text += is_inline ? part : fmt::format("\n{}\n", part);
     }
   }

@@ -8,7 +8,6 @@
 #include "analysis/phrases.hpp"
 #include "family/move.hpp"
 #include "lesson/lesson_tables.hpp"
-#include "record/columns.hpp"
 #include "render/explanation_text.hpp"
 #include "render/markdown.hpp"
 
@@ -16,7 +15,7 @@ namespace gpuexp {
 
 namespace {
 
-std::string count_text(const ResultRow& row, std::string_view counter) {
+std::string count_text(const ResultRecord& row, std::string_view counter) {
   const auto count = count_of(row, counter);
   return count ? counter_phrase(counter, *count) : kNotRecorded;
 }
@@ -30,10 +29,10 @@ ViewRow row_of(std::vector<std::string> cells) {
 // ---- what DRAM moved
 
 // "1.9×": what DRAM moved over what the result needs.
-std::string share_text(const ResultRow& row) {
+std::string share_text(const ResultRecord& row) {
   const auto read = count_of(row, "dram_read_bytes");
   const auto written = count_of(row, "dram_write_bytes");
-  const auto useful = row.number("useful_bytes");
+  const auto& useful = row.useful_bytes;
   return read && written && useful && *useful > 0 ? ratio_phrase((*read + *written) / *useful) : "";
 }
 
@@ -49,7 +48,7 @@ ExperimentView dram_view(const std::vector<ShownVariant>& variants) {
       view.rows.push_back(row_of({v.variant->id, kNotRecorded, "", "", ""}));
       continue;
     }
-    const auto useful = v.row->number("useful_bytes");
+    const auto useful = v.row->useful_bytes;
     view.rows.push_back(row_of({v.variant->id, count_text(*v.row, "dram_read_bytes"),
                                 count_text(*v.row, "dram_write_bytes"),
                                 useful ? quantity_phrase(*useful, "B") : "", share_text(*v.row)}));
@@ -67,8 +66,8 @@ std::string outcome_text(const Move& move, double from, double to) {
 }
 
 void add_moves(ExperimentView& view, const ShownVariant& v) {
-  const std::string compare_to = v.row->text(kCompareToColumn);
-  const std::vector<Move> moves = moves_in(v.row->text(kMovesColumn));
+  const std::string& compare_to = v.row->compare_to;
+  const std::vector<Move>& moves = v.row->moves;
   std::string name = v.variant->id;
   std::string against = compare_to;
   if (moves.empty())

@@ -12,9 +12,7 @@
 #include "config/config.hpp"
 #include "config/config_keys.hpp"
 #include "config/config_overrides.hpp"
-#include "family/move.hpp"
 #include "family/registry.hpp"
-#include "record/columns.hpp"
 
 namespace gpuexp {
 
@@ -29,10 +27,10 @@ const Family& find_family(const LessonPart& part, const Registry& registry) {
 }
 
 // How many of the variants each experiment has among the rows.
-std::map<std::string, std::size_t> variants_by_experiment(const std::vector<ResultRow>& rows) {
+std::map<std::string, std::size_t> variants_by_experiment(const std::vector<RecordRef>& rows) {
   std::map<std::string, std::set<std::string>> variants;
-  for (const ResultRow& row : rows)
-    variants[row.text("experiment")].insert(row.variant());
+  for (const ResultRecord& row : rows)
+    variants[row.experiment].insert(row.variant);
   std::map<std::string, std::size_t> counts;
   for (const auto& [experiment, its_variants] : variants)
     counts[experiment] = its_variants.size();
@@ -41,16 +39,16 @@ std::map<std::string, std::size_t> variants_by_experiment(const std::vector<Resu
 
 // Of the rows of one variant at one problem, the one from the experiment with most variants; it
 // stays where the first of them was.
-std::vector<ResultRow> without_repetitions(const ExperimentResults& results) {
+std::vector<RecordRef> without_repetitions(const ExperimentResults& results) {
   const auto counts = variants_by_experiment(results.rows);
-  const auto rank = [&](const ResultRow& row) { return counts.at(row.text("experiment")); };
-  std::vector<ResultRow> kept;
+  const auto rank = [&](const ResultRecord& row) { return counts.at(row.experiment); };
+  std::vector<RecordRef> kept;
   std::map<std::string, std::size_t> positions;
-  for (const ResultRow& row : results.rows) {
-    const std::string key = row.variant() + '\0' + group_of(results, row);
+  for (const ResultRecord& row : results.rows) {
+    const std::string key = row.variant + '\0' + group_of(results, row);
     const auto [position, is_new] = positions.try_emplace(key, kept.size());
     if (is_new) {
-      kept.push_back(row);
+      kept.emplace_back(row);
     } else if (rank(row) > rank(kept[position->second])) {
       kept[position->second] = row;
     }
@@ -59,7 +57,7 @@ std::vector<ResultRow> without_repetitions(const ExperimentResults& results) {
 }
 
 struct Problem {
-  std::vector<ResultRow> rows;
+  std::vector<RecordRef> rows;
   std::set<std::string> timed;  // variants
   double longest_us = 0;
 };
@@ -71,23 +69,23 @@ bool is_better(const Problem& a, const Problem& b) {
   return a.longest_us > kClearlyLonger * b.longest_us;
 }
 
-std::vector<ResultRow> preferred_problem(const ExperimentResults& results) {
+std::vector<RecordRef> preferred_problem(const ExperimentResults& results) {
   std::vector<Problem> problems;
   std::map<std::string, std::size_t> positions;
-  for (const ResultRow& row : results.rows) {
+  for (const ResultRecord& row : results.rows) {
     const auto [position, is_new] = positions.try_emplace(group_of(results, row), problems.size());
     if (is_new) problems.emplace_back();
     Problem& problem = problems[position->second];
-    problem.rows.push_back(row);
+    problem.rows.emplace_back(row);
     if (!row.time_us()) continue;
-    problem.timed.insert(row.variant());
+    problem.timed.insert(row.variant);
     problem.longest_us = std::max(problem.longest_us, *row.time_us());
   }
   const Problem* best = nullptr;
   for (const Problem& problem : problems) {
     if (!best || is_better(problem, *best)) best = &problem;
   }
-  return best ? best->rows : std::vector<ResultRow>{};
+  return best ? best->rows : std::vector<RecordRef>{};
 }
 
 }  // namespace
@@ -143,39 +141,39 @@ void FamilyRows::read_rows(const LessonPart& part,
     throw ConfigError(fmt::format("{}: '{}' is no mode{}", part.place, in_message(mode_),
                                   allowed_names(mode_, modes)));
   }
-  std::vector<ResultRow> rows;
+  std::vector<RecordRef> rows;
   for (const ExperimentResults& experiment : experiments) {
-    table_ = experiment.table;
-    for (const ResultRow& row : experiment.rows) {
-      if (row.text("family") != family_->id) continue;
-      all_.push_back(row);
+    columns_ = experiment.columns;
+    for (const ResultRecord& row : experiment.rows) {
+      if (row.family != family_->id) continue;
+      all_.emplace_back(row);
       const bool is_fixed = std::all_of(fixed_.begin(), fixed_.end(), [&](const auto& f) {
         return has_value(row, *f.first, f.second);
       });
-      if (is_fixed) rows.push_back(row);
+      if (is_fixed) rows.emplace_back(row);
     }
   }
   const auto is_in = [&](std::string_view mode) {
-    return [mode](const ResultRow& row) { return row.text("mode") == mode; };
+    return [mode](const ResultRecord& row) { return mode_text(row) == mode; };
   };
   if (mode_.empty()) {
     const bool is_default =
         rows.empty() || std::any_of(rows.begin(), rows.end(), is_in(kDefaultMode));
-    mode_ = is_default ? std::string(kDefaultMode) : rows.front().text("mode");
+    mode_ = is_default ? std::string(kDefaultMode) : mode_text(rows.front());
   }
-  std::erase_if(rows, [&](const ResultRow& row) { return !is_in(mode_)(row); });
-  if (!table_) return;
-  at_mode_ = experiment_of(family_->id, table_, rows);
-  std::erase_if(rows, [&](const ResultRow& row) {
+  std::erase_if(rows, [&](const ResultRecord& row) { return !is_in(mode_)(row); });
+  if (!columns_) return;
+  at_mode_ = experiment_of(family_->id, *columns_, rows);
+  std::erase_if(rows, [&](const ResultRecord& row) {
     return std::none_of(variants_.begin(), variants_.end(),
-                        [&](const Variant* v) { return v->id == row.variant(); });
+                        [&](const Variant* v) { return v->id == row.variant; });
   });
-  asked_for_ = experiment_of(family_->id, table_, std::move(rows));
+  asked_for_ = experiment_of(family_->id, *columns_, std::move(rows));
 }
 
-ShownRows FamilyRows::shown(std::vector<ResultRow> rows) const {
+ShownRows FamilyRows::shown(std::vector<RecordRef> rows) const {
   ShownRows shown;
-  if (table_) shown.results = experiment_of(family_->id, table_, std::move(rows));
+  if (columns_) shown.results = experiment_of(family_->id, *columns_, std::move(rows));
   std::vector<std::string> asked;
   for (const auto& [parameter, value] : fixed_)
     asked.push_back(fmt::format("{} = {}", parameter->name, to_string(value)));
@@ -193,9 +191,9 @@ ShownRows FamilyRows::at_one_problem() const {
 std::vector<ShownVariant> FamilyRows::variants_in(const ShownRows& shown) const {
   std::vector<ShownVariant> all;
   for (const Variant* variant : variants_) {
-    ShownVariant& one = all.emplace_back(ShownVariant{variant, {}, {}});
-    for (const ResultRow& row : shown.results.rows) {
-      if (row.variant() == variant->id) one.row = row;
+    ShownVariant& one = all.emplace_back(ShownVariant{variant});
+    for (const ResultRecord& row : shown.results.rows) {
+      if (row.variant == variant->id) one.row = &row;
     }
     if (one.row) one.reference = reference_of(*one.row);
   }
@@ -204,57 +202,52 @@ std::vector<ShownVariant> FamilyRows::variants_in(const ShownRows& shown) const 
 
 ShownRows FamilyRows::along(const std::string& axis) const {
   ExperimentResults along = asked_for_;
-  const std::vector<ResultRow> problem = preferred_problem(asked_for_);
+  const std::vector<RecordRef> problem = preferred_problem(asked_for_);
   const ResultAxis* swept = axis_with(asked_for_, axis);
   for (const ResultAxis& other : asked_for_.axes) {
     if (&other == swept || !other.varies || problem.empty()) continue;
-    const std::string value = problem.front().text(other.column);
+    const std::string value = other.column.text(problem.front());
     std::erase_if(along.rows,
-                  [&](const ResultRow& row) { return row.text(other.column) != value; });
+                  [&](const ResultRecord& row) { return other.column.text(row) != value; });
   }
-  std::vector<ResultRow> rows = without_repetitions(along);
+  std::vector<RecordRef> rows = without_repetitions(along);
   if (swept && swept->numeric) {
-    std::stable_sort(rows.begin(), rows.end(), [&](const ResultRow& a, const ResultRow& b) {
-      return a.number(swept->column).value_or(0) < b.number(swept->column).value_or(0);
+    std::stable_sort(rows.begin(), rows.end(), [&](const ResultRecord& a, const ResultRecord& b) {
+      return swept->column.number(a).value_or(0) < swept->column.number(b).value_or(0);
     });
   }
   return shown(std::move(rows));
 }
 
-std::optional<ResultRow> FamilyRows::reference_of(const ResultRow& row) const {
-  const std::string compare_to = row.text(kCompareToColumn);
+const ResultRecord* FamilyRows::reference_of(const ResultRecord& row) const {
   const std::string group = group_of(at_mode_, row);
-  std::optional<ResultRow> found;
-  for (const ResultRow& other : at_mode_.rows) {
-    if (other.variant() != compare_to || !other.time_us() || group_of(at_mode_, other) != group)
+  const ResultRecord* found = nullptr;
+  for (const ResultRecord& other : at_mode_.rows) {
+    if (other.variant != row.compare_to || !other.time_us() || group_of(at_mode_, other) != group)
       continue;
-    if (other.text("experiment") == row.text("experiment")) return other;
-    if (!found) found = other;
+    if (other.experiment == row.experiment) return &other;
+    if (!found) found = &other;
   }
   return found;
-}
-
-std::string column_of(const Parameter& parameter) {
-  return "param." + parameter.name;
 }
 
 const ResultAxis* axis_with(const ExperimentResults& results, const std::string& parameter) {
   const auto found =
       std::find_if(results.axes.begin(), results.axes.end(), [&](const ResultAxis& axis) {
         return axis.varies &&
-               std::all_of(results.rows.begin(), results.rows.end(), [&](const ResultRow& row) {
-                 return row.text(axis.column) == row.text("param." + parameter);
+               std::all_of(results.rows.begin(), results.rows.end(), [&](const ResultRecord& row) {
+                 return axis.column.text(row) == row.parameters.text(parameter);
                });
       });
   return found == results.axes.end() ? nullptr : &*found;
 }
 
-bool has_value(const ResultRow& row, const Parameter& parameter, const Value& value) {
-  const std::string column = column_of(parameter);
-  if (const auto* text = std::get_if<std::string>(&value)) return row.text(column) == *text;
+bool has_value(const ResultRecord& row, const Parameter& parameter, const Value& value) {
+  if (const auto* text = std::get_if<std::string>(&value))
+    return row.parameters.text(parameter.name) == *text;
   const auto* integer = std::get_if<std::int64_t>(&value);
   const double asked = integer ? static_cast<double>(*integer) : std::get<double>(value);
-  const auto number = row.number(column);
+  const auto number = row.parameters.number(parameter.name);
   return number && *number == asked;
 }
 

@@ -1,7 +1,6 @@
 // Which rows of the recorded results a part of a lesson shows.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,8 +16,8 @@ namespace gpuexp {
 /// A variant of the registry, and what was recorded of it.
 struct ShownVariant {
   const Variant* variant = nullptr;
-  std::optional<ResultRow> row;        ///< empty: not recorded
-  std::optional<ResultRow> reference;  ///< a timed row of what it compares to, at its problem
+  const ResultRecord* row = nullptr;        ///< null: not recorded
+  const ResultRecord* reference = nullptr;  ///< a timed row of what it compares to, at its problem
 };
 
 struct ShownRows {
@@ -42,7 +41,7 @@ class FamilyRows {
   const std::vector<const Variant*>& variants() const { return variants_; }
 
   /// Every row of the family, whatever the options ask for.
-  const std::vector<ResultRow>& all() const { return all_; }
+  const std::vector<RecordRef>& all() const { return all_; }
 
   /// At one problem: of those where most of the variants were timed, the one that takes longest.
   /// Where several experiments have it, a row is from the one that has most of the variants.
@@ -55,33 +54,30 @@ class FamilyRows {
   ShownRows along(const std::string& axis) const;
 
   /// The timed row of what the row's variant compares to, in the same experiment where there is
-  /// one.
-  std::optional<ResultRow> reference_of(const ResultRow& row) const;
+  /// one; null without one.
+  const ResultRecord* reference_of(const ResultRecord& row) const;
 
  private:
   void read_problem(const LessonPart& part);
   void read_variants(const LessonPart& part);
   void read_rows(const LessonPart& part, const std::vector<ExperimentResults>& experiments);
-  ShownRows shown(std::vector<ResultRow> rows) const;
+  ShownRows shown(std::vector<RecordRef> rows) const;
 
   const Family* family_;
   std::vector<const Variant*> variants_;
   std::vector<std::pair<const Parameter*, Value>> fixed_;
   std::string mode_;
-  std::shared_ptr<const ResultTable> table_;
-  std::vector<ResultRow> all_;
+  const std::vector<RecordColumn>* columns_ = nullptr;  ///< of the table; null without rows
+  std::vector<RecordRef> all_;
   ExperimentResults at_mode_;    ///< in the mode, at the fixed parameters
   ExperimentResults asked_for_;  ///< of these, those of variants_
 };
-
-/// The results' column of the parameter.
-std::string column_of(const Parameter& parameter);
 
 /// The axis of the results that holds the parameter, alone or with others that advance with it;
 /// null where it has one value or none.
 const ResultAxis* axis_with(const ExperimentResults& results, const std::string& parameter);
 
 /// Whether the row has the value in the parameter's column.
-bool has_value(const ResultRow& row, const Parameter& parameter, const Value& value);
+bool has_value(const ResultRecord& row, const Parameter& parameter, const Value& value);
 
 }  // namespace gpuexp

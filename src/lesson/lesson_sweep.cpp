@@ -24,7 +24,7 @@ namespace gpuexp {
 
 namespace {
 
-using OptionalRow = std::optional<ResultRow>;
+using OptionalRow = const ResultRecord*;  // null: not recorded
 using OptionalRows = std::vector<OptionalRow>;
 
 // What a table shows of its rows.
@@ -34,7 +34,7 @@ struct Quantity {
 };
 
 Quantity one_by_one(const std::string& heading,
-                    const std::function<std::string(const ResultRow&)>& text) {
+                    const std::function<std::string(const ResultRecord&)>& text) {
   return {heading, [text](const OptionalRows& rows) {
             std::vector<std::string> texts;
             for (const OptionalRow& row : rows)
@@ -43,29 +43,30 @@ Quantity one_by_one(const std::string& heading,
           }};
 }
 
-Quantity number_column(const std::string& heading, const std::string& column) {
-  return {heading, [column](const OptionalRows& rows) {
+Quantity number_column(const std::string& heading, std::optional<double> ResultRecord::*member) {
+  return {heading, [member](const OptionalRows& rows) {
             std::vector<std::optional<double>> numbers;
             for (const OptionalRow& row : rows)
-              numbers.push_back(row && row->passed() ? row->number(column) : std::nullopt);
+              numbers.push_back(row && row->passed() ? row->*member : std::nullopt);
             return number_texts(numbers);
           }};
 }
 
-std::string time_of(const ResultRow& row) {
+std::string time_of(const ResultRecord& row) {
   return row.time_us() ? time_phrase(row) : "";
 }
 
-std::string predicted_of(const ResultRow& row) {
-  const auto time = row.number("predicted_time_us");
+std::string predicted_of(const ResultRecord& row) {
+  const auto time = row.predicted_time_us;
   return time ? time_text(*time) : "";
 }
 
 // In the unit of what limits the rows.
 Quantity rate_of(const ExperimentResults& results) {
-  const bool by_dram = results.constant("limit_by") == "dram" || results.values("tflops").empty();
-  return by_dram ? number_column("useful GB/s", "useful_gb_per_s")
-                 : number_column("TFLOP/s", "tflops");
+  const bool by_dram = results.constant(&ResultRecord::limit_by) == "dram" ||
+                       results.values(&ResultRecord::tflops).empty();
+  return by_dram ? number_column("useful GB/s", &ResultRecord::useful_gb_per_s)
+                 : number_column("TFLOP/s", &ResultRecord::tflops);
 }
 
 class SweepTable {
@@ -77,9 +78,9 @@ class SweepTable {
         shown_(rows.along(axis_.name)),
         quantities_(asked_quantities()) {
     keep_values();
-    for (const ResultRow& row : shown_.results.rows) {
+    for (const ResultRecord& row : shown_.results.rows) {
       add_value(value_of_row(row));
-      cells_.emplace(row.variant() + '\0' + value_of_row(row), row);
+      cells_.emplace(row.variant + '\0' + value_of_row(row), row);
     }
   }
 
@@ -127,11 +128,12 @@ class SweepTable {
     if (id == "predicted") return one_by_one(id, predicted_of);
     if (id == "rate") return rate_of(shown_.results);
     if (id == "error") {
-      return one_by_one("rms error",
-                        [](const ResultRow& row) { return metric_text(row, "error_rms_rel"); });
+      return one_by_one("rms error", [](const ResultRecord& row) {
+        return metric_text(row, column_of(&ResultRecord::error_rms_rel));
+      });
     }
     if (id == "speed-up") {
-      return one_by_one(id, [this](const ResultRow& row) -> std::string {
+      return one_by_one(id, [this](const ResultRecord& row) -> std::string {
         const OptionalRow reference = rows_.reference_of(row);
         return reference && row.time_us() ? ratio_phrase(*reference->time_us() / *row.time_us())
                                           : "";
@@ -140,8 +142,8 @@ class SweepTable {
     std::vector<std::string> known{"time", "rate", "speed-up", "predicted", "error"};
     for (const Metric& metric : rows_.family().metrics) {
       if (metric.name == id) {
-        return one_by_one(id,
-                          [id](const ResultRow& row) { return metric_text(row, "metric." + id); });
+        return one_by_one(
+            id, [id](const ResultRecord& row) { return metric_text(row, metric_column(id)); });
       }
       known.push_back(metric.name);
     }
@@ -154,7 +156,7 @@ class SweepTable {
   }
 
   static Quantity counter_quantity(const std::string& id) {
-    return one_by_one(id, [id](const ResultRow& row) {
+    return one_by_one(id, [id](const ResultRecord& row) {
       const auto count = count_of(row, id);
       return count ? counter_phrase(id, *count) : std::string(kNotRecorded);
     });
@@ -171,11 +173,12 @@ class SweepTable {
 
   // Those that `values` names, and those next to which what `around` names changes.
   void keep_values() {
-    std::vector<ResultRow>& rows = shown_.results.rows;
+    std::vector<RecordRef>& rows = shown_.results.rows;
     for (const std::string& text : part_.option_list("values", ',')) {
       const Value value = value_of(text, axis_, part_.place + ": values");
-      const auto row = std::find_if(rows.begin(), rows.end(),
-                                    [&](const ResultRow& r) { return has_value(r, axis_, value); });
+      const auto row = std::find_if(rows.begin(), rows.end(), [&](const ResultRecord& r) {
+        return has_value(r, axis_, value);
+      });
       add_value(row == rows.end() ? to_string(value) : value_of_row(*row));
     }
     if (is_numeric()) {
@@ -186,7 +189,7 @@ class SweepTable {
     }
     if (!values_.empty()) {
       shown_.asked += fmt::format(", {} = {}", axis_.name, fmt::join(values_, ", "));
-      std::erase_if(rows, [&](const ResultRow& row) { return !is_shown(value_of_row(row)); });
+      std::erase_if(rows, [&](const ResultRecord& row) { return !is_shown(value_of_row(row)); });
     }
     const std::string around = part_.option("around");
     if (!around.empty()) keep_changes_of(around);
@@ -200,13 +203,14 @@ class SweepTable {
                                     in_message(metric), rows_.family().id,
                                     allowed_names(metric, known)));
     }
-    const std::string column = "metric." + metric;
-    const std::vector<ResultRow> all = shown_.results.rows;
+    const std::vector<RecordRef> all = shown_.results.rows;
     if (all.empty()) return;
     unchanged_ = escape_markdown(fmt::format("{} is the same wherever {} was recorded ({}).",
                                              metric, axis_.name, shown_.asked));
     const auto differ = [&](std::size_t a, std::size_t b) {
-      return all[a].variant() == all[b].variant() && all[a].text(column) != all[b].text(column);
+      const ResultRecord& one = all[a];
+      const ResultRecord& other = all[b];
+      return one.variant == other.variant && one.metrics.text(metric) != other.metrics.text(metric);
     };
     shown_.results.rows.clear();
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -217,7 +221,9 @@ class SweepTable {
 
   bool shows_several() const { return quantities_.size() > 1; }
 
-  std::string value_of_row(const ResultRow& row) const { return row.text(column_of(axis_)); }
+  std::string value_of_row(const ResultRecord& row) const {
+    return row.parameters.text(axis_.name);
+  }
 
   // "m = n = k", "stride (elements)": with the parameters that advance with it.
   std::string axis_heading() const {
@@ -232,7 +238,7 @@ class SweepTable {
     for (const Variant* variant : rows_.variants()) {
       for (const std::string& value : values_) {
         const auto found = cells_.find(variant->id + '\0' + value);
-        rows.push_back(found == cells_.end() ? OptionalRow{} : OptionalRow{found->second});
+        rows.push_back(found == cells_.end() ? nullptr : &found->second.get());
       }
     }
     return rows;
@@ -243,11 +249,11 @@ class SweepTable {
     const OptionalRows rows = all_rows();
     std::vector<std::string> texts = quantity.texts(rows);
     for (std::size_t i = 0; i < texts.size(); ++i) {
-      if (rows[i] && !rows[i]->passed()) texts[i] = rows[i]->text("status");
+      if (rows[i] && !rows[i]->passed()) texts[i] = status_text(*rows[i]);
       const auto begin = rows.begin() + static_cast<std::ptrdiff_t>(i - i % values_.size());
       const bool is_recorded =
           std::any_of(begin, begin + static_cast<std::ptrdiff_t>(values_.size()),
-                      [](const OptionalRow& row) { return row.has_value(); });
+                      [](const OptionalRow& row) { return row != nullptr; });
       if (!rows[i]) texts[i] = is_recorded ? "–" : kNotRecorded;
     }
     return texts;
@@ -290,7 +296,7 @@ class SweepTable {
   std::vector<Quantity> quantities_;
   std::vector<std::string> values_;  ///< of the axis, in order
   std::string unchanged_;            ///< what to say where what `around` names changes nowhere
-  std::map<std::string, ResultRow> cells_;  ///< by variant and value
+  std::map<std::string, RecordRef> cells_;  ///< by variant and value
 };
 
 }  // namespace

@@ -12,8 +12,6 @@
 #include "analysis/phrases.hpp"
 #include "base/text.hpp"
 #include "family/move.hpp"
-#include "record/columns.hpp"
-#include "record/counter_columns.hpp"
 #include "render/markdown.hpp"
 #include "render/view_columns.hpp"
 
@@ -21,28 +19,27 @@ namespace gpuexp {
 
 namespace {
 
-std::string predicted_ratio(const ResultRow& row, const std::optional<ResultRow>& reference) {
-  const auto time = row.number("predicted_time_us");
-  const auto other = reference ? reference->number("predicted_time_us") : std::nullopt;
+std::string predicted_ratio(const ResultRecord& row, const ResultRecord* reference) {
+  const auto time = row.predicted_time_us;
+  const auto other = reference ? reference->predicted_time_us : std::nullopt;
   return time && other && *time > 0 ? ratio_phrase(*other / *time) : "";
 }
 
-std::string measured_ratio(const ResultRow& row, const std::optional<ResultRow>& reference) {
+std::string measured_ratio(const ResultRecord& row, const ResultRecord* reference) {
   return row.time_us() && reference ? ratio_phrase(row, *reference) : "";
 }
 
 // "+3 %": how far the predicted time lies from the measured one.
-std::string distance_text(const ResultRow& row) {
-  const auto predicted = row.number("predicted_time_us");
+std::string distance_text(const ResultRecord& row) {
+  const auto predicted = row.predicted_time_us;
   const auto measured = row.time_us();
   if (!predicted || !measured) return "";
   const double percent = std::round(100 * (*predicted / *measured - 1));
   return percent == 0 ? "0 %" : fmt::format("{:+.0f} %", percent);
 }
 
-std::string time_in(const ResultRow& row, std::string_view column) {
-  const auto time = row.number(column);
-  return time ? time_text(*time) : "";
+std::string time_in(const std::optional<double>& time_us) {
+  return time_us ? time_text(*time_us) : "";
 }
 
 // Columns of the shown variants, of which those without a row get one that says so.
@@ -50,31 +47,31 @@ class VariantColumns : public ViewColumns {
  public:
   VariantColumns(const FamilyRows& rows, const ShownRows& shown)
       : ViewColumns(shown.results), rows_(rows), variants_(rows.variants_in(shown)) {
-    add("variant", false, &ResultRow::variant);
+    add("variant", false, &ResultRecord::variant);
   }
 
   /// No column where all of its cells are empty.
   void add_any(const std::string& heading, bool is_number, const Cell& cell) {
     const bool is_there = std::any_of(experiment().rows.begin(), experiment().rows.end(),
-                                      [&](const ResultRow& row) { return !cell(row).empty(); });
+                                      [&](const ResultRecord& row) { return !cell(row).empty(); });
     if (is_there) add(heading, is_number, cell);
   }
 
-  void add_text(const std::string& column, const std::string& heading) {
-    add_any(heading, false, [&](const ResultRow& row) { return row.text(column); });
+  void add_text(std::string ResultRecord::*member, const std::string& heading) {
+    add_any(heading, false, [&](const ResultRecord& row) { return row.*member; });
   }
 
   /// Values of a metric may be orders apart, and share no decimals.
-  void add_metric(const std::string& column, const std::string& heading) {
-    add_any(heading, true, [&](const ResultRow& row) { return metric_text(row, column); });
+  void add_metric(const ColumnHandle& column) {
+    add_any(column.name, true, [&](const ResultRecord& row) { return metric_text(row, column); });
   }
 
   /// What the ratio is against, and the ratio; neither column where no row has one.
   template <class Ratio>
   void add_ratio(const std::string& heading, Ratio ratio) {
-    const Cell text = [&](const ResultRow& row) { return ratio(row, rows_.reference_of(row)); };
-    add_any("against", false, [&](const ResultRow& row) {
-      return text(row).empty() ? "" : row.text(kCompareToColumn);
+    const Cell text = [&](const ResultRecord& row) { return ratio(row, rows_.reference_of(row)); };
+    add_any("against", false, [&](const ResultRecord& row) {
+      return text(row).empty() ? std::string() : row.compare_to;
     });
     add_any(heading, true, text);
   }
@@ -113,29 +110,37 @@ class VariantColumns : public ViewColumns {
   std::vector<ShownVariant> variants_;
 };
 
+// What limits, and by how much of it the rows fall short.
+struct LimitColumns {
+  std::string ResultRecord::*by;
+  std::optional<double> ResultRecord::*pct;
+  const char* from;
+};
+
 // Ceilings that were measured, where there are any.
-std::string limit_column(const ExperimentResults& results) {
-  return results.values("measured_limit_pct").empty() ? "limit" : "measured_limit";
+LimitColumns limit_columns(const ExperimentResults& results) {
+  if (results.values(&ResultRecord::measured_limit_pct).empty())
+    return {&ResultRecord::limit_by, &ResultRecord::limit_pct, "by the datasheet"};
+  return {&ResultRecord::measured_limit_by, &ResultRecord::measured_limit_pct, "as measured"};
 }
 
 std::vector<std::string> limit_facts(const ExperimentResults& results) {
-  const std::string column = limit_column(results);
-  if (results.values(column + "_pct").empty()) return {};
-  const std::string by = results.constant(column + "_by");
-  return {fmt::format("limit: {}{}", by.empty() ? "" : by + " ",
-                      column == "limit" ? "by the datasheet" : "as measured")};
+  const LimitColumns limit = limit_columns(results);
+  if (results.values(limit.pct).empty()) return {};
+  const std::string by = results.constant(limit.by);
+  return {fmt::format("limit: {}{}", by.empty() ? "" : by + " ", limit.from)};
 }
 
 // What sets the limit has a column where it differs.
 void add_limit(VariantColumns& columns, const ExperimentResults& results,
-               const std::string& column) {
-  columns.add_any("% of limit", true, [&](const ResultRow& row) {
-    const auto share = row.number(column + "_pct");
+               const LimitColumns& limit) {
+  columns.add_any("% of limit", true, [&](const ResultRecord& row) {
+    const auto& share = row.*limit.pct;
     return row.passed() && share ? percent_phrase(*share) : "";
   });
-  if (results.values(column + "_by").size() < 2) return;
-  columns.add_any("limit by", false, [&](const ResultRow& row) {
-    return row.passed() ? row.text(column + "_by") : "";
+  if (results.values(limit.by).size() < 2) return;
+  columns.add_any("limit by", false, [&](const ResultRecord& row) {
+    return row.passed() ? row.*limit.by : std::string();
   });
 }
 
@@ -143,9 +148,8 @@ void add_limit(VariantColumns& columns, const ExperimentResults& results,
 std::string metrics_table(const FamilyRows& rows, const ShownRows& shown) {
   VariantColumns columns(rows, shown);
   columns.add_error();
-  for (const std::string& metric : shown.results.metrics) {
-    if (shown.results.values(metric).size() > 1)
-      columns.add_metric(metric, metric.substr(metric.find('.') + 1));
+  for (const ColumnHandle& metric : shown.results.metrics) {
+    if (shown.results.values(metric).size() > 1) columns.add_metric(metric);
   }
   const ExperimentView view = columns.take_measured();
   return view.columns.size() > 1 ? fmt::format("\n{}", markdown_table(view)) : "";
@@ -165,8 +169,8 @@ std::string facts_line(const FamilyRows& rows, const ShownRows& shown,
   return escape_markdown(fmt::format("{}", fmt::join(facts, " · "))) + "\n";
 }
 
-std::string metric_text(const ResultRow& row, const std::string& column) {
-  const auto number = row.number(column);
+std::string metric_text(const ResultRecord& row, const ColumnHandle& column) {
+  const auto number = column.number(row);
   return row.passed() && number ? number_phrase(*number) : "";
 }
 
@@ -176,16 +180,16 @@ std::string prediction_table(const FamilyRows& rows) {
   if (shown.results.rows.empty()) return text;
   VariantColumns columns(rows, shown);
   columns.add("least time", true,
-              [](const ResultRow& row) { return time_in(row, "limit_time_us"); });
-  columns.add_text("limit_by", "set by");
+              [](const ResultRecord& row) { return time_in(row.limit_time_us); });
+  columns.add_text(&ResultRecord::limit_by, "set by");
   columns.add_any("predicted", true,
-                  [](const ResultRow& row) { return time_in(row, "predicted_time_us"); });
-  columns.add_text("bound_by", "bound by");
+                  [](const ResultRecord& row) { return time_in(row.predicted_time_us); });
+  columns.add_text(&ResultRecord::bound_by, "bound by");
   columns.add_ratio("predicted speed-up", predicted_ratio);
   text += fmt::format("\n{}", markdown_table(columns.take_all()));
   const bool is_predicted =
       std::any_of(shown.results.rows.begin(), shown.results.rows.end(),
-                  [](const ResultRow& row) { return row.number("predicted_time_us"); });
+                  [](const ResultRecord& row) { return row.predicted_time_us; });
   return is_predicted ? text : text + "\nPredicted times: not recorded.\n";
 }
 
@@ -198,9 +202,9 @@ std::string measurement_table(const FamilyRows& rows) {
   columns.add_ratio("speed-up", measured_ratio);
   columns.add_rates();
   columns.add_any("predicted", true,
-                  [](const ResultRow& row) { return time_in(row, "predicted_time_us"); });
+                  [](const ResultRecord& row) { return time_in(row.predicted_time_us); });
   columns.add_any("off by", true, distance_text);
-  add_limit(columns, shown.results, limit_column(shown.results));
+  add_limit(columns, shown.results, limit_columns(shown.results));
   columns.add_flags();
   return fmt::format("{}\n{}{}", text, markdown_table(columns.take_measured()),
                      metrics_table(rows, shown));

@@ -21,7 +21,7 @@ std::string facts_line(const FamilyRows& rows, const ShownRows& shown,
                        const std::vector<std::string>& more = {});
 
 /// A metric or an error of a row that passed: three digits; counts in full.
-std::string metric_text(const ResultRow& row, const std::string& column);
+std::string metric_text(const ResultRecord& row, const ColumnHandle& column);
 
 inline constexpr const char* kNotRecorded = "not recorded";
 

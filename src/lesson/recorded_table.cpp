@@ -10,7 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "base/config_error.hpp"
-#include "record/columns.hpp"
+#include "record/fixed_columns.hpp"
 #include "render/markdown.hpp"
 
 namespace gpuexp {
@@ -80,10 +80,8 @@ class CsvReader {
 };
 
 std::string unit_of(const std::string& column) {
-  const auto& columns = core_columns();
-  const auto found = std::find_if(columns.begin(), columns.end(),
-                                  [&](const Column& known) { return known.name == column; });
-  return found == columns.end() ? "" : found->unit;
+  const FixedColumn* known = find_fixed_column(column);
+  return known ? known->unit : "";
 }
 
 std::string table_line(const std::vector<std::string>& cells) {
@@ -104,17 +102,9 @@ bool holds_numbers(const Table& table, std::size_t column) {
 
 }  // namespace
 
-std::string text_of(const Field& field) {
-  if (const auto* text = std::get_if<std::string>(&field)) return *text;
-  const auto number = number_of(field);
-  return number ? fmt::format("{}", *number) : "";
-}
-
 std::optional<double> number_of(const Field& field) {
-  if (const auto* integer = std::get_if<std::int64_t>(&field)) return static_cast<double>(*integer);
   if (const auto* text = std::get_if<std::string>(&field)) return parsed(*text);
-  const auto* real = std::get_if<double>(&field);
-  return real && std::isfinite(*real) ? std::optional(*real) : std::nullopt;
+  return number_in(field);
 }
 
 std::string row_name(const Table& table, std::size_t row) {

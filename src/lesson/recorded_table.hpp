@@ -19,8 +19,6 @@ struct RecordedTable {
 /// Its `key` or, in a table without that column, its first field.
 std::string row_name(const Table& table, std::size_t row);
 
-/// The field as a reader would write it; "" where it is missing.
-std::string text_of(const Field& field);
 /// The finite number that the field is or, as text, says.
 std::optional<double> number_of(const Field& field);
 

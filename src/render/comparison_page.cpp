@@ -4,13 +4,14 @@
 #include <array>
 #include <cctype>
 #include <cmath>
-#include <functional>
+#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "analysis/identity.hpp"
 #include "base/text.hpp"
+#include "results/results.hpp"
 
 namespace gpuexp {
 
@@ -40,65 +41,60 @@ struct CompareRank {
   }
 };
 
-Outcome outcome_of(const ResultRow& row) {
-  const std::string name = row.text("outcome");
-  return *std::find_if(kOrder.begin(), kOrder.end() - 1,
-                       [&](Outcome o) { return name_of(o) == name; });
+CompareRank rank_of(const ComparedRow& row) {
+  const auto place = std::find(kOrder.begin(), kOrder.end(), row.outcome) - kOrder.begin();
+  return {static_cast<std::size_t>(place), row.ratio ? std::abs(std::log(row.ratio->value)) : 0};
 }
 
-CompareRank rank_of(const ResultRow& row) {
-  const auto place = std::find(kOrder.begin(), kOrder.end(), outcome_of(row)) - kOrder.begin();
-  const auto ratio = row.number("ratio");
-  return {static_cast<std::size_t>(place), ratio ? std::abs(std::log(*ratio)) : 0};
-}
-
-bool is_news(const ResultRow& row) {
-  const Outcome outcome = outcome_of(row);
-  return outcome != Outcome::same && outcome != Outcome::untested;
+bool is_news(const ComparedRow& row) {
+  return row.outcome != Outcome::same && row.outcome != Outcome::untested;
 }
 
 // Where the reason stands in place of the numbers.
-bool has_no_times(const ResultRow& row) {
-  return !row.number("time_a_us") || !row.number("time_b_us");
+bool has_no_times(const ComparedRow& row) {
+  return !row.a || !row.b;
 }
 
-std::string in_capitals(std::string text) {
+std::string in_capitals(std::string_view name) {
+  std::string text(name);
   std::transform(text.begin(), text.end(), text.begin(),
                  [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   return text;
 }
 
-std::vector<std::string> number_cells(const ResultRow& row) {
-  const auto time = [&](const char* column) {
-    const auto number = row.number(column);
-    return number ? time_text(*number) : "";
+std::vector<std::string> number_cells(const ComparedRow& row) {
+  constexpr double kPercent = 100;
+  const auto time = [](const std::optional<Statistics>& s) {
+    return s ? time_text(s->median) : "";
   };
-  const auto ratio = row.number("ratio");
-  const auto effect = row.number("min_effect_pct");
-  const std::string verdict = in_capitals(row.text("outcome"));
-  return {time("time_a_us"),
-          time("time_b_us"),
-          ratio ? ratio_text(*ratio) : "",
-          ratio ? interval_text(*row.number("ratio_ci95_low"), *row.number("ratio_ci95_high")) : "",
-          effect ? fmt::format("{:.1f} %", *effect) : "",
-          ratio ? verdict : fmt::format("{} ({})", verdict, row.text("why"))};
+  const auto& ratio = row.ratio;
+  const std::string verdict = in_capitals(name_of(row.outcome));
+  return {time(row.a),
+          time(row.b),
+          ratio ? ratio_text(ratio->value) : "",
+          ratio ? interval_text(ratio->ci95.low, ratio->ci95.high) : "",
+          row.effect ? fmt::format("{:.1f} %", kPercent * *row.effect) : "",
+          ratio ? verdict : fmt::format("{} ({})", verdict, row.reason)};
 }
 
-ViewRow row_of(const ResultRow& row, const std::vector<IdentityColumn>& identity) {
+ViewRow row_of(const ComparedRow& row, const std::vector<IdentityColumn>& identity) {
   ViewRow view;
   for (const IdentityColumn& c : identity)
-    view.cells.push_back(printable(row.text(c.column)));
+    view.cells.push_back(printable(c.column.text(*row.record)));
   for (const std::string& cell : number_cells(row))
     view.cells.push_back(printable(cell));
   if (has_no_times(row)) {
-    const std::string status_b = row.text("status_b");
-    view.status = status_b.empty() || status_b == "passed" ? "not_run" : status_b;
-    view.note = printable(fmt::format("{}: {}", in_capitals(row.text("outcome")), row.text("why")));
+    const Status status_b = row.status_b.value_or(Status::not_run);
+    view.status = name_of(status_b == Status::passed ? Status::not_run : status_b);
+    view.note = printable(fmt::format("{}: {}", in_capitals(name_of(row.outcome)), row.reason));
   }
   return view;
 }
 
-ExperimentView view_of(const ExperimentResults& e, const Tally& tally, bool all) {
+using ComparedRows = std::vector<const ComparedRow*>;
+
+ExperimentView view_of(const ExperimentResults& e, ComparedRows rows, const Tally& tally,
+                       bool all) {
   ExperimentView view;
   view.title = title_of(e);
   view.facts = shared_facts(e);
@@ -111,12 +107,12 @@ ExperimentView view_of(const ExperimentResults& e, const Tally& tally, bool all)
   view.columns.push_back({"verdict", false});
   view.note_column = view.columns.size() - 1;
   view.first_metric = view.columns.size();
-  std::vector<ResultRow> rows = e.rows;
-  if (!all) rows.erase(std::remove_if(rows.begin(), rows.end(), std::not_fn(is_news)), rows.end());
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const ResultRow& a, const ResultRow& b) { return rank_of(a) < rank_of(b); });
-  for (const ResultRow& row : rows)
-    view.rows.push_back(row_of(row, identity));
+  if (!all) std::erase_if(rows, [](const ComparedRow* row) { return !is_news(*row); });
+  std::stable_sort(rows.begin(), rows.end(), [](const ComparedRow* a, const ComparedRow* b) {
+    return rank_of(*a) < rank_of(*b);
+  });
+  for (const ComparedRow* row : rows)
+    view.rows.push_back(row_of(*row, identity));
   view.reading = summary_of(tally);
   return view;
 }
@@ -141,9 +137,17 @@ Page page_of(const RunComparison& comparison, std::vector<std::string> head,
              const ComparisonPageOptions& options) {
   Page page;
   page.head = std::move(head);
-  const auto experiments = experiments_of(comparison.table);
-  for (std::size_t i = 0; i < experiments.size(); ++i)
-    page.experiments.push_back(view_of(experiments[i], comparison.experiments[i], options.all));
+  std::vector<RecordRef> records;
+  std::map<std::string, ComparedRows> of_experiment;
+  for (const ComparedRow& row : comparison.rows) {
+    records.emplace_back(*row.record);
+    of_experiment[row.record->experiment].push_back(&row);
+  }
+  const auto experiments = experiments_of(comparison.identity, records);
+  for (std::size_t i = 0; i < experiments.size(); ++i) {
+    page.experiments.push_back(view_of(experiments[i], of_experiment[experiments[i].name],
+                                       comparison.experiments[i], options.all));
+  }
   const std::size_t rows = comparison.rows.size();
   page.summary = fmt::format("{} {}{}{}", rows, rows == 1 ? "row" : "rows", rows ? ": " : "",
                              summary_of(comparison.all));

@@ -34,13 +34,11 @@ Json changes_json(const std::vector<CounterChange>& changes) {
   return json;
 }
 
-Json parameters_of(const ExperimentResults& experiment, const ResultRow& row) {
+Json parameters_of(const ExperimentResults& experiment, const ResultRecord& row) {
   Json parameters = Json::object();
-  constexpr std::size_t kPrefix = std::string_view("param.").size();
-  for (const std::string& column : experiment.parameters) {
-    const Field field = row.field(column);
-    if (!std::holds_alternative<std::monostate>(field))
-      parameters[column.substr(kPrefix)] = json_of(field);
+  for (const ColumnHandle& column : experiment.parameters) {
+    const Field field = column.field(row);
+    if (!std::holds_alternative<std::monostate>(field)) parameters[column.name] = json_of(field);
   }
   return parameters;
 }
@@ -50,13 +48,13 @@ Json explanation_json(const ExperimentResults& experiment, const Explanation& e)
   for (const Move& move : e.not_seen)
     not_seen.push_back(text_of({move}));
   return {{"experiment", experiment.name},
-          {"family", e.row.text("family")},
-          {"variant", e.row.variant()},
-          {"compare_to", e.reference.variant()},
-          {"mode", e.row.text("mode")},
-          {"parameters", parameters_of(experiment, e.row)},
-          {"time_us", e.row.time_us()},
-          {"compare_to_time_us", e.reference.time_us()},
+          {"family", e.row().family},
+          {"variant", e.row().variant},
+          {"compare_to", e.reference().variant},
+          {"mode", mode_text(e.row())},
+          {"parameters", parameters_of(experiment, e.row())},
+          {"time_us", e.row().time_us()},
+          {"compare_to_time_us", e.reference().time_us()},
           {"factor", e.factor},
           {"factor_ci95_low", e.ratio ? Json(e.ratio->ci95.low) : Json(nullptr)},
           {"factor_ci95_high", e.ratio ? Json(e.ratio->ci95.high) : Json(nullptr)},

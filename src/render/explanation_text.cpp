@@ -10,6 +10,7 @@
 #include "analysis/phrases.hpp"
 #include "base/text.hpp"
 #include "family/counters.hpp"
+#include "record/flags.hpp"
 
 namespace gpuexp {
 
@@ -81,22 +82,23 @@ std::string amount_phrase(const LeastTime& least) {
 }
 
 // "32 blocks leave 100 of 132 SMs idle", else the share of the SMs, or of their cycles, at work.
-std::string idle_phrase(const ResultRow& row, const LeastTimes& times) {
+std::string idle_phrase(const ResultRecord& row, const LeastTimes& times) {
   constexpr double kWhole = 100;
   const std::string share = fmt::format("{} %", percent_phrase(kWhole * times.sm_share));
-  const auto blocks = row.number("grid_blocks");
-  if (!blocks || !times.sm_count) return fmt::format("SMs have work for {} of the cycles", share);
+  if (!row.grid_blocks || !times.sm_count)
+    return fmt::format("SMs have work for {} of the cycles", share);
+  const auto blocks = static_cast<double>(*row.grid_blocks);
   const std::string sms = number_phrase(*times.sm_count);
   const std::string grid =
-      fmt::format("{} {}", number_phrase(*blocks), *blocks == 1 ? "block" : "blocks");
-  if (*blocks < *times.sm_count)
-    return fmt::format("{} leave {} of {} SMs idle", grid, number_phrase(*times.sm_count - *blocks),
+      fmt::format("{} {}", number_phrase(blocks), blocks == 1 ? "block" : "blocks");
+  if (blocks < *times.sm_count)
+    return fmt::format("{} leave {} of {} SMs idle", grid, number_phrase(*times.sm_count - blocks),
                        sms);
   return fmt::format("{} keep {} of {} SMs at work", grid, share, sms);
 }
 
 // "151 M warp instructions take 145 µs of 175 µs, as 32 blocks leave 100 of 132 SMs idle"
-std::string least_phrase(const ResultRow& row, const Bound& bound) {
+std::string least_phrase(const ResultRecord& row, const Bound& bound) {
   constexpr double kMostSms = 0.9;
   constexpr double kMuchOfLaunch = 0.2;
   const LeastTime& longest = *bound.longest;
@@ -122,14 +124,14 @@ std::string resource_phrase(const Bound& bound) {
                                     : fmt::format("the {} pipes", pipe);
 }
 
-std::string bound_phrase(const ResultRow& row, const Bound& bound) {
+std::string bound_phrase(const ResultRecord& row, const Bound& bound) {
   const std::string resource = resource_phrase(bound);
   const std::string least = least_phrase(row, bound);
   if (bound.share >= kNearRate)
-    return fmt::format("{} is bound by {}: {}", row.variant(), resource, least);
+    return fmt::format("{} is bound by {}: {}", row.variant, resource, least);
   if (bound.share >= kBoundShare)
-    return fmt::format("{} needs {} most: {}", row.variant(), resource, least);
-  return fmt::format("no amount binds {}: it needs {} most, where {}", row.variant(), resource,
+    return fmt::format("{} needs {} most: {}", row.variant, resource, least);
+  return fmt::format("no amount binds {}: it needs {} most, where {}", row.variant, resource,
                      least);
 }
 
@@ -137,8 +139,8 @@ std::string bound_phrase(const ResultRow& row, const Bound& bound) {
 // ms; …"
 std::string bounds_sentence(const Explanation& e) {
   if (!e.bound || !e.reference_bound || (e.misfit && e.cause == Cause::unknown)) return "";
-  const std::string row = bound_phrase(e.row, *e.bound);
-  const std::string reference = bound_phrase(e.reference, *e.reference_bound);
+  const std::string row = bound_phrase(e.row(), *e.bound);
+  const std::string reference = bound_phrase(e.reference(), *e.reference_bound);
   return e.row_is_slower() ? fmt::format("At the device's rates {}; {}.", row, reference)
                            : fmt::format("At the device's rates {}; {}.", reference, row);
 }
@@ -147,7 +149,7 @@ std::string bounds_sentence(const Explanation& e) {
 std::string misfit_sentence(const Explanation& e) {
   if (!e.misfit) return "";
   const LeastTime& amount = e.misfit->amount;
-  const ResultRow& row = e.misfit->is_of_row ? e.row : e.reference;
+  const ResultRecord& row = e.misfit->is_of_row ? e.row() : e.reference();
   const bool is_dram = amount.resource == Resource::dram;
   return fmt::format(
       "{}: {} of {} would take {} {}, and its time less the launch is {}; they were "
@@ -155,13 +157,13 @@ std::string misfit_sentence(const Explanation& e) {
       "in another state than was timed.",
       is_dram ? "The DRAM counters do not fit the timed launch and are left out"
               : "The counters do not fit the timed launch, and nothing is explained from them",
-      amount_phrase(amount), row.variant(), words_for(amount.resource).name,
+      amount_phrase(amount), row.variant, words_for(amount.resource).name,
       time_text(amount.time_us), time_text(e.misfit->rest_us));
 }
 
 // Where the row stands now, where the results say it.
-std::string now_phrase(const ResultRow& row) {
-  const auto measured_pct = row.number("measured_limit_pct");
+std::string now_phrase(const ResultRecord& row) {
+  const auto measured_pct = row.measured_limit_pct;
   if (!measured_pct) return limit_phrase(row, "now at ");
   return fmt::format("now at {} % of the limit that this device was measured to allow",
                      percent_phrase(*measured_pct));
@@ -179,28 +181,28 @@ std::string joined(const std::vector<CounterChange>& changes) {
 }
 
 std::string measured_phrase(const Explanation& e) {
-  const std::string times = fmt::format("{} ({} → {})", e.reference.variant(),
-                                        time_phrase(e.reference), time_phrase(e.row));
+  const std::string times = fmt::format("{} ({} → {})", e.reference().variant,
+                                        time_phrase(e.reference()), time_phrase(e.row()));
   if (e.factor < 1) {
-    return fmt::format("{} takes {} as long as {}", e.row.variant(),
-                       ratio_phrase(e.reference, e.row), times);
+    return fmt::format("{} takes {} as long as {}", e.row().variant,
+                       ratio_phrase(e.reference(), e.row()), times);
   }
-  return fmt::format("{} is {} as fast as {}", e.row.variant(), ratio_phrase(e.row, e.reference),
-                     times);
+  return fmt::format("{} is {} as fast as {}", e.row().variant,
+                     ratio_phrase(e.row(), e.reference()), times);
 }
 
 std::string difference_sentence(const Explanation& e) {
   std::string text = measured_phrase(e);
   if (!e.changes.empty()) text += ": " + joined(e.changes);
-  if (const std::string now = now_phrase(e.row); !now.empty())
+  if (const std::string now = now_phrase(e.row()); !now.empty())
     text += (e.changes.empty() ? ": " : "; ") + now;
   return text + ".";
 }
 
 std::string sameness_sentence(const Explanation& e) {
   std::string text =
-      fmt::format("no difference between {} and {} ({} → {})", e.row.variant(),
-                  e.reference.variant(), time_phrase(e.reference), time_phrase(e.row));
+      fmt::format("no difference between {} and {} ({} → {})", e.row().variant,
+                  e.reference().variant, time_phrase(e.reference()), time_phrase(e.row()));
   if (!e.changes.empty()) return text + ", although " + joined(e.changes) + ".";
   std::vector<std::string> kept;
   for (const CounterChange& change : e.kept)
@@ -209,8 +211,8 @@ std::string sameness_sentence(const Explanation& e) {
   return text + ".";
 }
 
-bool is_near_floor(const ResultRow& row) {
-  return row.text("flags").find("near_floor") != std::string::npos;
+bool is_near_floor(const ResultRecord& row) {
+  return row.has_flag(kNearFloor.id);
 }
 
 // The factor as the first sentence has it: above 1.
@@ -233,18 +235,18 @@ std::string accounted_sentence(const Explanation& e) {
 }
 
 // "read_4b has 62 warps and 7.97 kB in flight per SM"; without the bytes where they are not known.
-std::string in_flight_phrase(const ResultRow& row, const std::optional<InFlight>& in_flight) {
+std::string in_flight_phrase(const ResultRecord& row, const std::optional<InFlight>& in_flight) {
   const auto warps = count_of(row, "active_warps_per_sm");
   if (!warps) return "";
   return fmt::format(
-      "{} has {} warps{} per SM", row.variant(), significant(*warps, 2),
+      "{} has {} warps{} per SM", row.variant, significant(*warps, 2),
       in_flight ? fmt::format(" and {} in flight", quantity_phrase(in_flight->bytes_per_sm, "B"))
                 : "");
 }
 
 std::string predicted_latency_phrase(const Explanation& e) {
-  std::vector<std::string> warps{in_flight_phrase(e.reference, e.latency->reference),
-                                 in_flight_phrase(e.row, e.latency->row)};
+  std::vector<std::string> warps{in_flight_phrase(e.reference(), e.latency->reference),
+                                 in_flight_phrase(e.row(), e.latency->row)};
   warps.erase(std::remove(warps.begin(), warps.end(), ""), warps.end());
   return fmt::format(
       "What they leave is latency, waves or barriers{}{}{}: predict, which adds these to the "
@@ -259,7 +261,7 @@ std::string littles_phrase(const Explanation& e) {
       "The cause is latency: {}, whose loads take {} at DRAM's latency by Little's law; {}. That "
       "gives",
       in_flight_phrase(e.slower(), slower), time_text(slower->least_us),
-      in_flight_phrase(e.row_is_slower() ? e.reference : e.row, faster));
+      in_flight_phrase(e.row_is_slower() ? e.reference() : e.row(), faster));
 }
 
 std::string latency_sentence(const Explanation& e) {
@@ -269,9 +271,9 @@ std::string latency_sentence(const Explanation& e) {
 }
 
 // What is neither near a rate nor explained waits; how many warps it has to hide that is known.
-std::string near_no_rate_phrase(const ResultRow& slower) {
+std::string near_no_rate_phrase(const ResultRecord& slower) {
   const auto warps = count_of(slower, "active_warps_per_sm");
-  return fmt::format("; {}{} is near no rate that is known: latency is likely", slower.variant(),
+  return fmt::format("; {}{} is near no rate that is known: latency is likely", slower.variant,
                      warps ? fmt::format(", with {} warps per SM,", significant(*warps, 2)) : "");
 }
 
@@ -280,7 +282,7 @@ std::string unexplained_sentence(const Explanation& e) {
   std::string text = fmt::format("The amounts alone give {}{}: they do not explain this difference",
                                  factor_phrase(e, *e.accounted),
                                  is_bound ? "" : " and take less than half of the longer time");
-  if (is_near_floor(e.row) || is_near_floor(e.reference))
+  if (is_near_floor(e.row()) || is_near_floor(e.reference()))
     text += ", and much of these times is the launch itself";
   if (!e.latency && e.slower_bound()->share < kNearRate) text += near_no_rate_phrase(e.slower());
   if (e.predicted && !e.latency) {
@@ -326,7 +328,7 @@ std::string change_phrase(const CounterChange& change) {
 }
 
 std::string text_of(const ExperimentResults& experiment, const Explanation& e) {
-  std::vector<std::string> sentences{place_phrase(experiment, e.row) +
+  std::vector<std::string> sentences{place_phrase(experiment, e.row()) +
                                      (e.differs ? difference_sentence(e) : sameness_sentence(e))};
   if (!e.counted) {
     if (e.differs) sentences.emplace_back("Counters would say why: run --counters.");

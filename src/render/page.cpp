@@ -32,8 +32,8 @@ class ViewBuilder : public ViewColumns {
     add_flags();
     view().first_metric = view().columns.size();
     add_error();
-    for (const std::string& metric : experiment().metrics)
-      add_numbers(metric, metric.substr(metric.find('.') + 1));
+    for (const ColumnHandle& metric : experiment().metrics)
+      add_numbers(metric, metric.name);
     add_notes();
     view().reading = printable(reading_of(experiment()));
     add_explanations(basis);
@@ -45,31 +45,32 @@ class ViewBuilder : public ViewColumns {
     view().title = title_of(experiment());
     view().facts = shared_facts(experiment());
     const auto fact = [&](const std::string& text) { view().facts.push_back(printable(text)); };
-    if (!experiment().constant("baseline").empty())
-      fact("speed-up over " + experiment().constant("baseline"));
-    if (!experiment().constant("limit_by").empty())
-      fact("limit: " + experiment().constant("limit_by"));
+    if (!experiment().constant(&ResultRecord::baseline).empty())
+      fact("speed-up over " + experiment().constant(&ResultRecord::baseline));
+    if (!experiment().constant(&ResultRecord::limit_by).empty())
+      fact("limit: " + experiment().constant(&ResultRecord::limit_by));
   }
 
   void add_identity() {
     for (const IdentityColumn& c : identity_columns(experiment()))
-      add(c.heading, c.is_number, [&](const ResultRow& row) { return row.text(c.column); });
+      add(c.heading, c.is_number, [&](const ResultRecord& row) { return c.column.text(row); });
   }
 
   void add_limit() {
-    add_numbers("limit_pct", "% of limit");
-    if (experiment().values("limit_by").size() < 2) return;
+    add_numbers(column_of(&ResultRecord::limit_pct), "% of limit");
+    if (experiment().values(&ResultRecord::limit_by).size() < 2) return;
     add("limit by", false,
-        [](const ResultRow& row) { return row.passed() ? row.text("limit_by") : ""; });
+        [](const ResultRecord& row) { return row.passed() ? row.limit_by : std::string(); });
   }
 
   // The bar shows the speed-up, and the rate where there is no baseline to compare with.
   void add_speedup() {
-    const auto speedups = numbers_of("speedup");
+    const ColumnHandle speedup = column_of(&ResultRecord::speedup);
+    const auto speedups = numbers_of(speedup);
     if (speedups.empty()) return;
-    add_numbers("speedup", "speed-up");
+    add_numbers(speedup, "speed-up");
     if (std::any_of(speedups.begin(), speedups.end(), [](double s) { return s != 1; }))
-      add_bar("speedup");
+      add_bar(speedup);
   }
 
   // Without counters there is nothing to add to the reading.
@@ -83,7 +84,7 @@ class ViewBuilder : public ViewColumns {
 
 }  // namespace
 
-std::vector<ExperimentView> views_of(const Table& table, const ExplanationBasis& basis) {
+std::vector<ExperimentView> views_of(const RecordTable& table, const ExplanationBasis& basis) {
   std::vector<ExperimentView> views;
   for (const ExperimentResults& experiment : experiments_of(table))
     views.push_back(ViewBuilder(experiment).build(basis));
@@ -117,10 +118,9 @@ std::vector<std::string> provenance_facts(const Provenance& p) {
 }
 
 std::string summary_of(const Report& report) {
-  const ResultTable table(report.table);
   std::vector<std::pair<std::string, int>> counts;
-  for (std::size_t i = 0; i < report.table.rows.size(); ++i) {
-    const std::string status = printable(ResultRow(table, i).text("status"));
+  for (const ResultRecord& row : report.table.rows) {
+    const std::string status = status_text(row);
     const auto found = std::find_if(counts.begin(), counts.end(),
                                     [&](const auto& c) { return c.first == status; });
     if (found == counts.end()) {

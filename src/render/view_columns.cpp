@@ -28,19 +28,19 @@ void ViewColumns::add(const std::string& heading, bool is_number, const Cell& ce
     view_.rows[i].cells.push_back(printable(cell(e_.rows[i])));
 }
 
-std::vector<double> ViewColumns::numbers_of(std::string_view column) const {
+std::vector<double> ViewColumns::numbers_of(const ColumnHandle& column) const {
   std::vector<double> numbers;
-  for (const ResultRow& row : e_.rows) {
-    const auto number = row.number(column);
+  for (const ResultRecord& row : e_.rows) {
+    const auto number = column.number(row);
     if (row.passed() && number) numbers.push_back(*number);
   }
   return numbers;
 }
 
-void ViewColumns::add_numbers(const std::string& column, const std::string& heading) {
+void ViewColumns::add_numbers(const ColumnHandle& column, const std::string& heading) {
   std::vector<std::optional<double>> numbers;
-  for (const ResultRow& row : e_.rows)
-    numbers.push_back(row.passed() ? row.number(column) : std::nullopt);
+  for (const ResultRecord& row : e_.rows)
+    numbers.push_back(row.passed() ? column.number(row) : std::nullopt);
   if (std::none_of(numbers.begin(), numbers.end(), [](const auto& n) { return n.has_value(); }))
     return;
   const std::vector<std::string> texts = number_texts(numbers);
@@ -50,17 +50,17 @@ void ViewColumns::add_numbers(const std::string& column, const std::string& head
 }
 
 void ViewColumns::add_times() {
-  add("time", true, [](const ResultRow& row) {
+  add("time", true, [](const ResultRecord& row) {
     const auto time = row.time_us();
     return time ? time_text(*time) : "";
   });
-  const auto relative = [](const ResultRow& row) -> std::optional<double> {
+  const auto relative = [](const ResultRecord& row) -> std::optional<double> {
     const auto time = row.time_us();
     const auto half = row.half_interval_us();
     return time && half && *time > 0 ? std::optional(100 * *half / *time) : std::nullopt;
   };
   if (std::none_of(e_.rows.begin(), e_.rows.end(), relative)) return;
-  add("± %", true, [&](const ResultRow& row) {
+  add("± %", true, [&](const ResultRecord& row) {
     const auto percent = relative(row);
     if (!percent) return std::string();
     return *percent > 0 && *percent < 0.1 ? "<0.1" : fmt::format("{:.1f}", *percent);
@@ -68,25 +68,27 @@ void ViewColumns::add_times() {
 }
 
 void ViewColumns::add_rates() {
-  const auto limits = e_.values("limit_by");
+  const auto limits = e_.values(&ResultRecord::limit_by);
   const bool by_dram = std::find(limits.begin(), limits.end(), "dram") != limits.end();
   const bool by_pipe = limits.size() > (by_dram ? 1U : 0U);
-  const bool has_operations = !numbers_of("tflops").empty();
-  if (by_pipe || (limits.empty() && has_operations)) add_rate("tflops", "TFLOP/s");
-  if (by_dram || (limits.empty() && !has_operations)) add_rate("useful_gb_per_s", "useful GB/s");
+  const ColumnHandle tflops = column_of(&ResultRecord::tflops);
+  const bool has_operations = !numbers_of(tflops).empty();
+  if (by_pipe || (limits.empty() && has_operations)) add_rate(tflops, "TFLOP/s");
+  if (by_dram || (limits.empty() && !has_operations))
+    add_rate(column_of(&ResultRecord::useful_gb_per_s), "useful GB/s");
 }
 
-void ViewColumns::add_rate(const std::string& column, const std::string& heading) {
+void ViewColumns::add_rate(const ColumnHandle& column, const std::string& heading) {
   const std::size_t before = view_.columns.size();
   add_numbers(column, heading);
   if (view_.columns.size() > before && view_.full_bar == 0) add_bar(column);
 }
 
-void ViewColumns::add_bar(const std::string& column) {
+void ViewColumns::add_bar(const ColumnHandle& column) {
   view_.bar_after = view_.columns.size() - 1;
   for (std::size_t i = 0; i < e_.rows.size(); ++i) {
-    const ResultRow& row = e_.rows[i];
-    view_.rows[i].bar = row.passed() ? row.number(column).value_or(0) : 0;
+    const ResultRecord& row = e_.rows[i];
+    view_.rows[i].bar = row.passed() ? column.number(row).value_or(0) : 0;
     if (!row.is_above_limit()) view_.full_bar = std::max(view_.full_bar, view_.rows[i].bar);
   }
   for (ViewRow& row : view_.rows)
@@ -95,10 +97,10 @@ void ViewColumns::add_bar(const std::string& column) {
 
 void ViewColumns::add_flags() {
   std::map<std::string, char> letters;
-  const auto marks = [&](const ResultRow& row) {
+  const auto marks = [&](const ResultRecord& row) {
     std::string text;
     if (!row.passed()) return text;
-    for (const std::string& flag : split(row.text("flags"), ';')) {
+    for (const std::string& flag : row.flags) {
       const auto letter = static_cast<char>('a' + letters.size() % 26);
       const auto [found, added] = letters.emplace(flag, letter);
       if (added) view_.footnotes.push_back(footnote(found->second, flag));
@@ -107,27 +109,27 @@ void ViewColumns::add_flags() {
     return text;
   };
   if (std::none_of(e_.rows.begin(), e_.rows.end(),
-                   [](const ResultRow& row) { return row.passed() && !row.text("flags").empty(); }))
+                   [](const ResultRecord& row) { return row.passed() && !row.flags.empty(); }))
     return;
   add("", false, marks);
 }
 
 void ViewColumns::add_error() {
   constexpr double kWorthShowing = 10.0;
-  const auto errors = numbers_of("error_rms_rel");
+  const ColumnHandle error = column_of(&ResultRecord::error_rms_rel);
+  const auto errors = numbers_of(error);
   if (errors.empty()) return;
   const auto [low, high] = std::minmax_element(errors.begin(), errors.end());
-  if (*high > kWorthShowing * *low) add_numbers("error_rms_rel", "rms error");
+  if (*high > kWorthShowing * *low) add_numbers(error, "rms error");
 }
 
 void ViewColumns::add_notes() {
   for (std::size_t i = 0; i < e_.rows.size(); ++i) {
-    const ResultRow& row = e_.rows[i];
+    const ResultRecord& row = e_.rows[i];
     if (row.passed()) continue;
-    view_.rows[i].status = row.text("status").empty() ? "no status" : row.text("status");
-    const std::string reason = row.text("reason");
-    view_.rows[i].note =
-        printable(reason.empty() ? view_.rows[i].status : view_.rows[i].status + ": " + reason);
+    std::string& status = view_.rows[i].status;
+    status = row.status ? status_text(row) : "no status";
+    view_.rows[i].note = printable(row.reason.empty() ? status : status + ": " + row.reason);
   }
 }
 

@@ -13,7 +13,7 @@ namespace gpuexp {
 /// Builds a view that has one row for each row of the experiment, which outlives this.
 class ViewColumns {
  public:
-  using Cell = std::function<std::string(const ResultRow&)>;
+  using Cell = std::function<std::string(const ResultRecord&)>;
 
   explicit ViewColumns(const ExperimentResults& experiment) : e_(experiment) {
     view_.rows.resize(e_.rows.size());
@@ -21,7 +21,7 @@ class ViewColumns {
 
   void add(const std::string& heading, bool is_number, const Cell& cell);
   /// The column's numbers in passed rows; no column where none has any.
-  void add_numbers(const std::string& column, const std::string& heading);
+  void add_numbers(const ColumnHandle& column, const std::string& heading);
   /// The median and, where any row has an interval, half of it in percent.
   void add_times();
   /// The rate in the unit of what limits: bytes for DRAM, operations for a pipe.
@@ -39,12 +39,12 @@ class ViewColumns {
   const ExperimentResults& experiment() const { return e_; }
   ExperimentView& view() { return view_; }
 
-  std::vector<double> numbers_of(std::string_view column) const;
+  std::vector<double> numbers_of(const ColumnHandle& column) const;
   /// The bar stands for this column, behind the one that was added last.
-  void add_bar(const std::string& column);
+  void add_bar(const ColumnHandle& column);
 
  private:
-  void add_rate(const std::string& column, const std::string& heading);
+  void add_rate(const ColumnHandle& column, const std::string& heading);
 
   const ExperimentResults& e_;
   ExperimentView view_;

@@ -27,47 +27,33 @@ bool allows(const Parameter& parameter, const Value& value) {
   return std::find(choices.begin(), choices.end(), std::get<std::string>(value)) != choices.end();
 }
 
-std::shared_ptr<const void> problem_of(const Family& family, const Table& table,
-                                       const std::vector<Field>& row) {
+std::shared_ptr<const void> problem_of(const Family& family, const NamedValues& parameters) {
   Values values;
   for (const Parameter& parameter : family.parameters) {
-    const auto column = table.column("param." + parameter.name);
-    const auto value = column ? value_of(parameter, row[*column]) : std::nullopt;
+    const auto value = value_of(parameter, parameters.field(parameter.name));
     if (!value || !allows(parameter, *value)) return nullptr;
     values.push_back(*value);
   }
   return family.make_problem(values);
 }
 
-std::string text_at(const Table& table, const std::vector<Field>& row, std::string_view name) {
-  const auto column = table.column(name);
-  const auto* text = column ? std::get_if<std::string>(&row[*column]) : nullptr;
-  return text ? *text : "";
-}
-
-Field text_field(const std::string& text) {
-  return text.empty() ? Field{} : Field{text};
-}
-
 }  // namespace
 
-void add_declarations(Table& table, const Registry& registry) {
-  if (table.column(kCompareToColumn) || table.column(kMovesColumn)) return;
-  std::vector<std::pair<Field, Field>> declared;
-  for (const std::vector<Field>& row : table.rows) {
-    auto& [compare_to, moves] = declared.emplace_back();
-    const Family* family = registry.find(text_at(table, row, "family"));
-    const Variant* variant = family ? family->find(text_at(table, row, "variant")) : nullptr;
+void add_declarations(RecordTable& table, const Registry& registry) {
+  const bool lacks_implementation = !table.has(&ResultRecord::implementation);
+  const bool lacks_moves =
+      !table.has(&ResultRecord::compare_to) && !table.has(&ResultRecord::moves);
+  if (!lacks_implementation && !lacks_moves) return;
+  for (ResultRecord& row : table.rows) {
+    const Family* family = registry.find(row.family);
+    const Variant* variant = family ? family->find(row.variant) : nullptr;
     if (!variant) continue;
-    compare_to = text_field(variant->compare_to);
-    if (const auto problem = problem_of(*family, table, row))
-      moves = text_field(text_of(moves_at(variant->moves, problem.get())));
-  }
-  table.columns.push_back({kCompareToColumn, "", FieldType::text, ""});
-  table.columns.push_back({kMovesColumn, "", FieldType::text, ""});
-  for (std::size_t i = 0; i < table.rows.size(); ++i) {
-    table.rows[i].push_back(std::move(declared[i].first));
-    table.rows[i].push_back(std::move(declared[i].second));
+    if (lacks_implementation)
+      row.implementation = variant->is_vendor ? Implementation::library : Implementation::kernel;
+    if (!lacks_moves) continue;
+    row.compare_to = variant->compare_to;
+    if (const auto problem = problem_of(*family, row.parameters))
+      row.moves = moves_at(variant->moves, problem.get());
   }
 }
 

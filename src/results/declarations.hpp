@@ -1,14 +1,14 @@
-// What variants declare, as columns of results.
+// What variants declare, for results that do not say it.
 #pragma once
 
-#include "base/table.hpp"
 #include "family/registry.hpp"
-#include "record/columns.hpp"
+#include "record/record_table.hpp"
 
 namespace gpuexp {
 
-/// Adds the two columns from the registry where the table lacks them. Rows of families, variants or
-/// parameters that the registry does not know stay without.
-void add_declarations(Table& table, const Registry& registry);
+/// Fills in implementation, and compare_to with moves, from the registry where the table, of an
+/// older version, lacks their columns; it gets none. Rows of families, variants or parameters that
+/// the registry does not know stay without.
+void add_declarations(RecordTable& table, const Registry& registry);
 
 }  // namespace gpuexp

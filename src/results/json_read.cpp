@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <type_traits>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -35,11 +36,11 @@ class Reader {
     check_schema_version(member(root, "schema_version"));
     read_provenance(member(root, "provenance"));
     values_.read(member(root, "complete"), report_.complete);
-    read_columns(member(root, "columns"), report_.table);
-    read_rows(member(root, "rows"), report_.table, &report_.samples_us);
+    report_.table = RecordTable(columns(member(root, "columns"), IsOf::rows));
+    read_records(member(root, "rows"));
     if (has_member(kKernelColumnsMember) && has_member(kKernelsMember)) {
-      read_columns(member(root, kKernelColumnsMember), report_.kernels);
-      read_rows(member(root, kKernelsMember), report_.kernels, nullptr);
+      report_.kernels.columns = columns(member(root, kKernelColumnsMember), IsOf::kernels);
+      read_kernels(member(root, kKernelsMember));
     }
     return std::move(report_);
   }
@@ -141,7 +142,10 @@ class Reader {
     values_.require(names, place, {"source", "values"});
   }
 
-  void read_columns(const Place& place, Table& table) {
+  enum class IsOf { rows, kernels };
+
+  std::vector<ColumnInfo> columns(const Place& place, IsOf of) {
+    std::vector<ColumnInfo> columns;
     std::unordered_set<std::string> taken;
     values_.array(place, "an array of columns", [&](const Place& item) {
       ColumnInfo column;
@@ -158,56 +162,94 @@ class Reader {
       if (!taken.insert(column.name).second)
         values_.fail(item,
                      fmt::format("'{}' is the name of an earlier column", shown(column.name)));
-      table.columns.push_back(std::move(column));
+      if (of == IsOf::rows) check_type(item, column);
+      columns.push_back(std::move(column));
     });
+    return columns;
+  }
+
+  void check_type(const Place& item, const ColumnInfo& column) const {
+    const FixedColumn* fixed = find_fixed_column(column.name);
+    if (!fixed || fixed->type == column.type) return;
+    values_.fail(item, fmt::format("type: expected \"{}\" for '{}', found \"{}\"",
+                                   name_of(fixed->type), column.name, name_of(column.type)));
   }
 
   // ---- rows
 
-  // Raw samples go there; where there is no place for them, they are a member like any other that
-  // is not known.
-  void read_rows(const Place& place, Table& table, std::vector<std::vector<double>>* samples_us) {
-    const std::vector<ColumnInfo>& columns = table.columns;
-    column_of_.clear();
-    any_type_.clear();
-    rows_read_ = 0;
-    for (std::size_t c = 0; c < columns.size(); ++c) {
-      column_of_.emplace(columns[c].name, c);
-      any_type_.push_back(takes_any_type(columns[c]));
-    }
-    last_row_.assign(columns.size() + 1, 0);
+  void read_records(const Place& place) {
+    RecordTable& table = report_.table;
     bool has_samples = false;
+    read_rows(place, table.columns, [&](const Place& row) {
+      ResultRecord& record = table.rows.emplace_back(table.blank_record());
+      std::vector<double>& samples = report_.samples_us.emplace_back();
+      read_row(
+          row, table.columns,
+          [&](const Place& at, const RecordColumn& column) {
+            read_value(values_, at, column, record);
+          },
+          [&](const Place& at) { read_samples(at, samples, has_samples); });
+    });
+    if (!has_samples) report_.samples_us.clear();
+  }
+
+  // Samples of kernels are a member like any other that is not known.
+  void read_kernels(const Place& place) {
+    Table& table = report_.kernels;
+    read_rows(place, table.columns, [&](const Place& row) {
+      std::vector<Field>& fields = table.rows.emplace_back(table.columns.size());
+      read_row(
+          row, table.columns,
+          [&](const Place& at, const ColumnInfo& column) {
+            const auto c = static_cast<std::size_t>(&column - table.columns.data());
+            fields[c] = read_field(values_, at, column);
+          },
+          nullptr);
+    });
+  }
+
+  template <class Column, class ReadRow>
+  void read_rows(const Place& place, const std::vector<Column>& columns, const ReadRow& read) {
+    column_of_.clear();
+    rows_read_ = 0;
+    for (std::size_t c = 0; c < columns.size(); ++c)
+      column_of_.emplace(columns[c].name, c);
+    last_row_.assign(columns.size() + 1, 0);
     values_.array(place, "an array of rows", [&](const Place& row) {
       ++rows_read_;
-      std::vector<double>* samples = samples_us ? &samples_us->emplace_back() : nullptr;
-      read_row(row, columns, table.rows.emplace_back(columns.size()), samples, has_samples);
+      read(row);
     });
-    if (samples_us && !has_samples) samples_us->clear();
   }
 
   // Columns mostly come in their order, so the one after the last is tried first.
-  std::size_t column_named(const std::vector<ColumnInfo>& columns, std::string_view name,
+  template <class Column>
+  std::size_t column_named(const std::vector<Column>& columns, std::string_view name,
                            std::size_t likely) const {
     if (likely < columns.size() && columns[likely].name == name) return likely;
     const auto found = column_of_.find(name);
     return found == column_of_.end() ? columns.size() : found->second;
   }
 
-  void read_row(const Place& row, const std::vector<ColumnInfo>& columns,
-                std::vector<Field>& fields, std::vector<double>* samples, bool& has_samples) {
+  // read_value(place, column) for each column; `on_samples` is null where a row has none.
+  template <class Column, class ReadValue, class OnSamples>
+  void read_row(const Place& row, const std::vector<Column>& columns, const ReadValue& read_value,
+                const OnSamples& on_samples) {
+    constexpr bool kHasSamples = !std::is_null_pointer_v<OnSamples>;
     values_.expect(row, Kind::object, "an object");
     std::size_t likely = 0;
     std::size_t found = 0;
     scanner_.object([&](std::string_view name) {
       const std::size_t c = column_named(columns, name, likely);
-      const bool is_samples = samples && name == kSamplesMember;
+      const bool is_samples = kHasSamples && name == kSamplesMember;
       if (c == columns.size() && !is_samples) return scanner_.skip();
       const std::string_view known = is_samples ? kSamplesMember : columns[c].name;
       if (std::exchange(last_row_[c], rows_read_) == rows_read_)
         values_.fail_for_repetition(row, known);
       const Place at = row.at(known);
-      if (is_samples) return read_samples(at, *samples, has_samples);
-      fields[c] = any_type_[c] ? values_.scalar(at) : values_.field(at, columns[c].type);
+      if constexpr (kHasSamples) {
+        if (is_samples) return on_samples(at);
+      }
+      read_value(at, columns[c]);
       likely = c + 1;
       ++found;
     });
@@ -228,7 +270,6 @@ class Reader {
   Report report_;
   std::unordered_map<std::string, std::size_t> offsets_;
   std::unordered_map<std::string_view, std::size_t> column_of_;
-  std::vector<bool> any_type_;
   std::size_t rows_read_ = 0;
   /// The last row, from 1, in which each column was found; that of the samples comes last.
   std::vector<std::size_t> last_row_;

@@ -4,7 +4,7 @@
 
 #include "base/json.hpp"
 #include "base/json_schema_parts.hpp"
-#include "record/columns.hpp"
+#include "record/fixed_columns.hpp"
 #include "results/json_fields.hpp"
 #include "results/report.hpp"
 
@@ -103,7 +103,7 @@ const char* type_of(FieldType type) {
   return "null";
 }
 
-Json value_of(const Column& column) {
+Json value_of(const FixedColumn& column) {
   const bool is_optional = column.presence != Presence::all;
   if (column.values.empty()) {
     const char* type = type_of(column.type);
@@ -126,7 +126,7 @@ Json row() {
   Json properties = Json::object();
   Json of_passed_rows = Json::object();
   std::vector<std::string> required;
-  for (const Column& column : core_columns()) {
+  for (const FixedColumn& column : fixed_columns()) {
     const std::string unit = column.unit.empty() ? "" : " (" + column.unit + ")";
     properties[column.name] = described(column.doc + unit, value_of(column));
     if (column.presence == Presence::all) required.push_back(column.name);

@@ -44,7 +44,7 @@ void JsonValues::fail(const Place& place, const std::string& what) const {
   throw ReportError(fmt::format("{}: {}{}", file_, at.empty() ? "" : at + ": ", what));
 }
 
-void JsonValues::fail_expecting(const Place& place, const char* expected) {
+void JsonValues::fail_expecting(const Place& place, std::string_view expected) {
   constexpr std::size_t kLongestQuote = 40;
   const Kind kind = scanner_.peek();
   const std::string_view written = text();
@@ -158,6 +158,19 @@ Field JsonValues::scalar(const Place& place) {
   if (written.find_first_of(".eE") != std::string_view::npos) return number.real;
   return_to(begin);
   fail_expecting(place, "an integer of 64 bits");
+}
+
+Field read_field(JsonValues& values, const Place& place, const ColumnInfo& column) {
+  return column.name.starts_with(kParameterPrefix) ? values.scalar(place)
+                                                   : values.field(place, column.type);
+}
+
+void read_value(JsonValues& values, const Place& place, const RecordColumn& column,
+                ResultRecord& record) {
+  const std::size_t begin = values.scanner().offset();
+  if (store(column, read_field(values, place, column), record)) return;
+  values.return_to(begin);
+  values.fail_expecting(place, allowed_text(*column.handle.fixed));
 }
 
 }  // namespace gpuexp

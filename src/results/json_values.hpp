@@ -11,6 +11,7 @@
 
 #include "base/json_scanner.hpp"
 #include "base/table.hpp"
+#include "record/record_table.hpp"
 
 namespace gpuexp {
 
@@ -28,11 +29,6 @@ struct Place {
 /// A name from the file, fit for a message: short, and nothing that steers a terminal.
 std::string shown(std::string_view name);
 
-/// Two families may give parameters of different types the same name.
-inline bool takes_any_type(const ColumnInfo& column) {
-  return column.name.rfind("param.", 0) == 0;
-}
-
 /// What is read throws ReportError, or JsonSyntaxError where the text is no JSON.
 class JsonValues {
  public:
@@ -47,7 +43,7 @@ class JsonValues {
 
   [[noreturn]] void fail(const Place& place, const std::string& what) const;
   /// "expected …, found …": the next value, which is at `place`.
-  [[noreturn]] void fail_expecting(const Place& place, const char* expected);
+  [[noreturn]] void fail_expecting(const Place& place, std::string_view expected);
   void expect(const Place& place, Kind kind, const char* expected) {
     if (scanner_.peek() != kind) fail_expecting(place, expected);
   }
@@ -71,6 +67,8 @@ class JsonValues {
   Field scalar(const Place& place);
   /// The same of one type, or null.
   Field field(const Place& place, FieldType type);
+  /// Before the value that began there, in the same container.
+  void return_to(std::size_t offset) { scanner_.seek(offset, scanner_.depth()); }
   /// The text of the next value, checked for its syntax alone.
   std::string_view text();
 
@@ -100,12 +98,16 @@ class JsonValues {
   [[noreturn]] void fail_for_repetition(const Place& place, std::string_view name) const;
 
  private:
-  // To the value that began there, in the same container.
-  void return_to(std::size_t offset) { scanner_.seek(offset, scanner_.depth()); }
-
   std::string_view text_;
   const std::string& file_;
   JsonScanner scanner_;
 };
+
+/// The next value, which stands in the column: of its type, or of any where it is a parameter's,
+/// since two families may give parameters of different types the same name.
+Field read_field(JsonValues& values, const Place& place, const ColumnInfo& column);
+/// The same into a record. Throws ReportError where the column does not allow the value.
+void read_value(JsonValues& values, const Place& place, const RecordColumn& column,
+                ResultRecord& record);
 
 }  // namespace gpuexp

@@ -79,9 +79,10 @@ void append(std::string& text, std::monostate) {
 }
 
 // The names of the members, written once for all rows: "name":
-std::vector<std::string> member_names(const std::vector<ColumnInfo>& columns) {
+template <class Column>
+std::vector<std::string> member_names(const std::vector<Column>& columns) {
   std::vector<std::string> names;
-  for (const ColumnInfo& column : columns) {
+  for (const Column& column : columns) {
     append(names.emplace_back(), column.name);
     names.back() += ':';
   }
@@ -170,7 +171,7 @@ std::string head_of(const Report& report) {
 
 void print_json(const Report& report, const WritePart& write, const JsonOptions& options) {
   Parts parts(write);
-  const std::vector<ColumnInfo>& columns = report.table.columns;
+  const std::vector<RecordColumn>& columns = report.table.columns;
   parts.text() += head_of(report) + ",\n  \"columns\": [";
   append_lines(parts, columns.size(),
                [&](std::string& text, std::size_t i) { text += text_of(json_of(columns[i]), -1); });
@@ -178,7 +179,8 @@ void print_json(const Report& report, const WritePart& write, const JsonOptions&
   const std::vector<std::string> names = member_names(columns);
   const bool has_samples = options.samples && !report.samples_us.empty();
   append_lines(parts, report.table.rows.size(), [&](std::string& text, std::size_t i) {
-    append_row(text, names, report.table.rows[i], has_samples ? &report.samples_us.at(i) : nullptr);
+    append_row(text, names, fields_of(columns, report.table.rows[i]),
+               has_samples ? &report.samples_us.at(i) : nullptr);
   });
   if (!report.kernels.columns.empty()) append_kernels(parts, report.kernels);
   parts.text() += "\n}\n";

@@ -12,8 +12,8 @@
 //
 // schema_version counts changes that an older reader would misread: a member that is gone, or whose
 // meaning, unit or type is another. Members, columns and texts of an enumeration may be added
-// without raising it, and readers ignore those that they do not know. report_schema() says the same
-// to machines.
+// without raising it: readers keep columns and pass over members that they do not know, and refuse
+// a text of an enumeration with its place. report_schema() says the same to machines.
 #pragma once
 
 #include <string>

@@ -10,6 +10,7 @@
 
 #include "base/report_error.hpp"
 #include "base/table.hpp"
+#include "record/record_table.hpp"
 
 namespace gpuexp {
 
@@ -84,7 +85,7 @@ struct Provenance {
 
 struct Report {
   Provenance provenance;
-  Table table;
+  RecordTable table;
   /// Raw samples of each row of the table, in the order taken; empty where none were. No element at
   /// all where the report has left samples out.
   std::vector<std::vector<double>> samples_us;

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "base/output.hpp"
-#include "record/row.hpp"
 #include "results/json_read.hpp"
 #include "results/json_values.hpp"
 #include "stats/statistics.hpp"
@@ -18,7 +17,7 @@ namespace {
 
 /// What the lines so far say of one cell.
 struct CellLog {
-  std::vector<Field> fields;
+  std::optional<ResultRecord> record;
   bool has_row = false;
   std::vector<std::vector<Field>> kernels;
   struct Sample {
@@ -88,18 +87,13 @@ class Reader {
   // What a run does with a log rests on these columns, and on rows that are those of its cells.
   void read_report(JsonValues& values, const std::string& line) {
     log_.report = parse_report(values.text(), line + ": report");
-    status_ = column_of_texts(values, "status");
-    reason_ = column_of_texts(values, "reason");
+    for (const RecordMember& member :
+         {RecordMember(&ResultRecord::status), RecordMember(&ResultRecord::reason)}) {
+      if (!log_.report.table.has(member))
+        values.fail(kLine, fmt::format("no column '{}'", fixed_column(member).name));
+    }
     if (!log_.report.table.rows.empty())
       values.fail(kLine, "rows stand in the report and not in the log");
-  }
-
-  std::size_t column_of_texts(const JsonValues& values, std::string_view name) const {
-    const Table& table = log_.report.table;
-    const auto column = table.column(name);
-    if (!column || table.columns[*column].type != FieldType::text)
-      values.fail(kLine, fmt::format("no column of texts '{}'", name));
-    return *column;
   }
 
   void read_origin(JsonValues& values, const Place& place) {
@@ -137,7 +131,7 @@ class Reader {
   struct Event {
     std::string kind;  ///< the first member; a later version may have added it
     std::vector<std::size_t> cells;
-    std::vector<Field> fields;
+    std::optional<ResultRecord> record;
     std::vector<std::vector<Field>> kernels;
     std::vector<std::int64_t> rounds;
     std::string what;
@@ -152,13 +146,12 @@ class Reader {
       if (is_of_row && name == event.kind) {
         event.cells = {cell_at(values, at)};
       } else if (is_of_row && name == "fields") {
-        event.fields = fields(values, at, log_.report.table.columns);
+        event.record = record(values, at);
       } else if (event.kind == "kernels" && name == event.kind) {
         event.cells = {cell_at(values, at)};
       } else if (event.kind == "kernels" && name == "rows") {
-        values.array(at, "an array of rows", [&](const Place& item) {
-          event.kernels.push_back(fields(values, item, log_.report.kernels.columns));
-        });
+        values.array(at, "an array of rows",
+                     [&](const Place& item) { event.kernels.push_back(kernel(values, item)); });
       } else if (is_discard && name == event.kind) {
         values.array(at, "an array of cells",
                      [&](const Place& item) { event.cells.push_back(cell_at(values, item)); });
@@ -181,7 +174,7 @@ class Reader {
   void apply(Event event) {
     if (event.kind == "cell" || event.kind == "row") {
       CellLog& cell = cells_[event.cells.front()];
-      cell.fields = std::move(event.fields);
+      cell.record = std::move(event.record);
       cell.has_row = event.kind == "row";
       if (!cell.has_row) cell.resumed_at = cell.samples.size();
     } else if (event.kind == "kernels") {
@@ -202,17 +195,34 @@ class Reader {
     return static_cast<std::size_t>(cell);
   }
 
-  static std::vector<Field> fields(JsonValues& values, const Place& place,
-                                   const std::vector<ColumnInfo>& columns) {
-    std::vector<Field> fields;
+  // read_value(place, column) for each field, of which there is one per column.
+  template <class Column, class ReadValue>
+  static void read_fields(JsonValues& values, const Place& place,
+                          const std::vector<Column>& columns, const ReadValue& read_value) {
     std::size_t count = 0;
     values.array(place, "an array of fields", [&](const Place& at) {
       if (count++ >= columns.size()) return values.scanner().skip();
-      const ColumnInfo& column = columns[fields.size()];
-      fields.push_back(takes_any_type(column) ? values.scalar(at) : values.field(at, column.type));
+      read_value(at, columns[count - 1]);
     });
     if (count != columns.size())
       values.fail(kLine, fmt::format("{} fields for {} columns", count, columns.size()));
+  }
+
+  ResultRecord record(JsonValues& values, const Place& place) const {
+    const RecordTable& table = log_.report.table;
+    ResultRecord record = table.blank_record();
+    read_fields(values, place, table.columns, [&](const Place& at, const RecordColumn& column) {
+      read_value(values, at, column, record);
+    });
+    return record;
+  }
+
+  std::vector<Field> kernel(JsonValues& values, const Place& place) const {
+    std::vector<Field> fields;
+    read_fields(values, place, log_.report.kernels.columns,
+                [&](const Place& at, const ColumnInfo& column) {
+                  fields.push_back(read_field(values, at, column));
+                });
     return fields;
   }
 
@@ -226,45 +236,40 @@ class Reader {
   }
 
   RunLog finish() {
-    const Field passed = std::string(name_of(Status::passed));
-    const Field skipped = std::string(name_of(Status::skipped));
     for (auto& [index, cell] : cells_) {
-      if (cell.fields.empty())
+      if (!cell.record)
         throw ReportError(fmt::format("{}: cell {} has lines and no row", file_, index));
-      const Field& status = cell.fields[status_];
+      ResultRecord& record = *cell.record;
       std::vector<double> samples_us;
       for (const CellLog::Sample& sample : cell.samples)
         samples_us.push_back(sample.time_us);
-      if (cell.has_row && status != passed) samples_us.clear();
-      if (!cell.has_row && status != skipped) cut_short(cell.fields, samples_us);
-      log_.cell_of_row.push_back(index);
-      log_.report.table.rows.push_back(cell.fields);
-      log_.report.samples_us.push_back(std::move(samples_us));
-      if (cell.has_row && status == passed) {
+      if (cell.has_row && !record.passed()) samples_us.clear();
+      if (cell.has_row && record.passed()) {
         for (std::vector<Field>& kernel : cell.kernels)
           log_.report.kernels.rows.push_back(std::move(kernel));
       }
+      if (!cell.has_row && record.status != Status::skipped) cut_short(record, samples_us);
+      log_.cell_of_row.push_back(index);
+      log_.report.table.rows.push_back(std::move(record));
+      log_.report.samples_us.push_back(std::move(samples_us));
     }
     return std::move(log_);
   }
 
   // The row of a cell whose group was running when the log ended.
-  void cut_short(std::vector<Field>& fields, std::vector<double> samples_us) const {
-    std::string reason = "the run ended before any sample of it";
-    if (!samples_us.empty()) {
-      std::sort(samples_us.begin(), samples_us.end());
-      reason = fmt::format("the run ended after {} samples of it, median {:.6g} us, not verified",
-                           samples_us.size(), quantile(samples_us, 0.5));
-    }
-    fields[status_] = std::string(name_of(Status::not_run));
-    fields[reason_] = std::move(reason);
+  static void cut_short(ResultRecord& record, std::vector<double> samples_us) {
+    record.status = Status::not_run;
+    record.reason = "the run ended before any sample of it";
+    if (samples_us.empty()) return;
+    std::sort(samples_us.begin(), samples_us.end());
+    record.reason =
+        fmt::format("the run ended after {} samples of it, median {:.6g} us, not verified",
+                    samples_us.size(), quantile(samples_us, 0.5));
   }
 
   std::string_view text_;
   std::string file_;
   RunLog log_;
-  std::size_t status_ = 0;  ///< its column, and that of the reason
-  std::size_t reason_ = 0;
   std::map<std::size_t, CellLog> cells_;
 };
 

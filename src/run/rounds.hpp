@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "config/config.hpp"
-#include "record/row.hpp"
+#include "run/row.hpp"
 
 namespace gpuexp {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "plan/plan.hpp"
-#include "record/row.hpp"
+#include "run/row.hpp"
 #include "run/runner.hpp"
 
 namespace gpuexp {

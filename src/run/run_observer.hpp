@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "plan/plan.hpp"
-#include "record/row.hpp"
+#include "run/row.hpp"
 
 namespace gpuexp {
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "plan/plan.hpp"
-#include "record/row.hpp"
 #include "run/executor.hpp"
+#include "run/row.hpp"
 #include "run/run_observer.hpp"
 #include "run/run_options.hpp"
 #include "run/tracer.hpp"

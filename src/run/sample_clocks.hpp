@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "record/measurement.hpp"
-#include "record/row.hpp"
+#include "run/row.hpp"
 
 namespace gpuexp {
 

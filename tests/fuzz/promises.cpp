@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <string>
 
-#include "base/csv.hpp"
 #include "render/markdown.hpp"
 #include "render/terminal.hpp"
+#include "results/csv_write.hpp"
 #include "results/json_read.hpp"
 #include "results/json_write.hpp"
 

@@ -17,8 +17,7 @@ namespace gpuexp::test {
 
 namespace {
 
-const std::filesystem::path kFile =
-    std::filesystem::path(GPUEXP_SOURCE_DIR) / "scripts/plotting/figures.json";
+const std::filesystem::path kFolder = std::filesystem::path(GPUEXP_SOURCE_DIR) / "scripts/plotting";
 
 Json axes_json(const Figure& figure) {
   Json axes = Json::array();
@@ -50,6 +49,25 @@ Json figures_json() {
   return list;
 }
 
+// The variants of each family that run a vendor's library.
+Json libraries_json() {
+  Json libraries = Json::object();
+  for (const Family& family : Registry::global().families()) {
+    for (const Variant& variant : family.variants) {
+      if (variant.is_vendor) libraries[family.id].push_back(variant.id);
+    }
+  }
+  return libraries;
+}
+
+void check_file(const char* name, const Json& declared) {
+  const std::filesystem::path file = kFolder / name;
+  const std::string text = declared.dump(2) + "\n";
+  if (std::getenv("GPUEXP_UPDATE_GOLDEN")) std::ofstream(file, std::ios::binary) << text;
+  INFO("GPUEXP_UPDATE_GOLDEN=1 build/tests/gpuexp_registry_tests '[figures]' writes it anew");
+  CHECK(read_file(file.string()) == text);
+}
+
 }  // namespace
 
 TEST_CASE("families that declare one figure declare it alike", "[figures]") {
@@ -70,10 +88,11 @@ TEST_CASE("families that declare one figure declare it alike", "[figures]") {
 }
 
 TEST_CASE("plot.py draws the figures that families declare", "[figures]") {
-  const std::string declared = figures_json().dump(2) + "\n";
-  if (std::getenv("GPUEXP_UPDATE_GOLDEN")) std::ofstream(kFile, std::ios::binary) << declared;
-  INFO("GPUEXP_UPDATE_GOLDEN=1 build/tests/gpuexp_registry_tests '[figures]' writes it anew");
-  CHECK(read_file(kFile.string()) == declared);
+  check_file("figures.json", figures_json());
+}
+
+TEST_CASE("plot.py tells libraries from kernels as variants declare", "[figures]") {
+  check_file("libraries.json", libraries_json());
 }
 
 }  // namespace gpuexp::test

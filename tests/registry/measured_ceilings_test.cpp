@@ -11,6 +11,7 @@
 #include "device/ceilings.hpp"
 #include "family/registry.hpp"
 #include "support/catch.hpp"
+#include "support/record_rows.hpp"
 
 namespace gpuexp::test {
 
@@ -28,7 +29,7 @@ struct TimedRow {
 };
 
 // Medians with intervals of 1 % to either side; keys are "family/variant/pipe".
-Table table_of(const std::vector<TimedRow>& rows) {
+Table fields_of_rows(const std::vector<TimedRow>& rows) {
   Table table;
   const std::set<std::string> numbers{
       "time_median_us",     "time_ci95_low_us", "time_ci95_high_us", "floor_us",
@@ -62,6 +63,10 @@ Table table_of(const std::vector<TimedRow>& rows) {
     set("sm_clock_max_mhz", 1980.0);
   }
   return table;
+}
+
+RecordTable table_of(const std::vector<TimedRow>& rows) {
+  return record_table(fields_of_rows(rows));
 }
 
 DeviceSpec device() {
@@ -170,15 +175,15 @@ TEST_CASE("rows that did not pass, and numbers that are missing, leave their cei
     row.status = status;
     CHECK(ceilings_of({row}).empty());
   }
-  const Table whole = table_of({memory("write", "cold", 1000)});
+  const Table whole = fields_of_rows({memory("write", "cold", 1000)});
   for (const char* column : {"time_median_us", "time_ci95_low_us", "time_ci95_high_us",
                              "useful_bytes", "mode", "family", "variant", "status"}) {
     CAPTURE(column);
     Table table = whole;
     table.rows[0][*table.column(column)] = Field{};
-    CHECK(measured_ceilings(table, {}, device(), Registry::global()).empty());
+    CHECK(measured_ceilings(record_table(table), {}, device(), Registry::global()).empty());
   }
-  CHECK(measured_ceilings(whole, {}, device(), Registry::global()).size() == 1);
+  CHECK(measured_ceilings(record_table(whole), {}, device(), Registry::global()).size() == 1);
   CHECK(measured_ceilings({}, {}, device(), Registry::global()).empty());
 }
 

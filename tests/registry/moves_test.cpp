@@ -4,7 +4,6 @@
 
 #include "family/move.hpp"
 #include "family/registry.hpp"
-#include "record/counter_columns.hpp"
 #include "results/declarations.hpp"
 #include "results/json_read.hpp"
 #include "results/results.hpp"
@@ -21,22 +20,22 @@ Report recorded() {
 
 // "family/variant" of those whose moves the rows show.
 std::set<std::string> check_moves(const ExperimentResults& experiment) {
-  std::map<std::string, ResultRow> rows;
-  for (const ResultRow& row : experiment.rows)
-    rows.emplace(row.variant() + group_of(experiment, row), row);
+  std::map<std::string, RecordRef> rows;
+  for (const ResultRecord& row : experiment.rows)
+    rows.emplace(row.variant + group_of(experiment, row), row);
   std::set<std::string> checked;
-  for (const ResultRow& row : experiment.rows) {
-    const auto reference = rows.find(row.text(kCompareToColumn) + group_of(experiment, row));
+  for (const ResultRecord& row : experiment.rows) {
+    const auto reference = rows.find(row.compare_to + group_of(experiment, row));
     if (reference == rows.end()) continue;
-    for (const Move& move : moves_in(row.text(kMovesColumn))) {
-      const auto from = reference->second.number(kCounterPrefix + move.counter);
-      const auto to = row.number(kCounterPrefix + move.counter);
-      INFO(row.text("key") << ": " << text_of({move}));
+    for (const Move& move : row.moves) {
+      const auto from = reference->second.get().counters.number(move.counter);
+      const auto to = row.counters.number(move.counter);
+      INFO(row.key << ": " << text_of({move}));
       REQUIRE(from.has_value());
       REQUIRE(to.has_value());
       INFO(*from << " -> " << *to);
       CHECK(happened(move, *from, *to));
-      checked.insert(row.text("family") + "/" + row.variant());
+      checked.insert(row.family + "/" + row.variant);
     }
   }
   return checked;
@@ -55,7 +54,7 @@ TEST_CASE("counters that an H200 gave moved as variants declare") {
   std::set<std::string> families;
   for (const ExperimentResults& experiment : experiments_of(report.table)) {
     checked.merge(check_moves(experiment));
-    families.insert(experiment.constant("family"));
+    families.insert(experiment.constant(&ResultRecord::family));
   }
   for (const Family& family : Registry::global().families()) {
     if (families.count(family.id) == 0) continue;

@@ -108,6 +108,15 @@ class PlotTest(unittest.TestCase):
         import plot
         self.assertEqual({figure["kind"] for figure in plot.declared()}, set(plot.KINDS))
 
+    def test_libraries_are_told_by_what_rows_or_families_say(self):
+        sys.path.insert(0, str(PLOT.parent))
+        from plotting.results import load, vendors
+        old = load(self.write([row("matmul", "naive"), row("matmul", "cublas"), row("of_tomorrow", "cublas")]))
+        self.assertEqual(set(old[old["implementation"] == "library"]["family"]), {"matmul"})
+        new = load(self.write([row("matmul", "naive", implementation="kernel"),
+                               row("of_tomorrow", "fastest", implementation="library")]))  # fmt: skip
+        self.assertEqual(vendors(new), {"fastest"})
+
     def test_only_one_figure(self):
         path = self.write(small_results())
         result = self.plot(path, "--only", "alignment")

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "results/report.hpp"
+#include "support/record_rows.hpp"
 
 namespace gpuexp::test {
 
@@ -21,22 +22,24 @@ struct RunRow {
 inline Report run_report(const std::vector<RunRow>& rows, double quantum_us = 0) {
   Report report;
   report.complete = true;
-  report.table.columns = {{"experiment", "", FieldType::text, ""},
-                          {"status", "", FieldType::text, ""},
-                          {"reason", "", FieldType::text, ""},
-                          {"time_quantum_us", "us", FieldType::real, ""},
-                          {"sm_clock_mhz", "MHz", FieldType::real, ""},
-                          {"floor_us", "us", FieldType::real, ""},
-                          {"key", "", FieldType::text, ""}};
+  Table table;
+  table.columns = {{"experiment", "", FieldType::text, ""},
+                   {"status", "", FieldType::text, ""},
+                   {"reason", "", FieldType::text, ""},
+                   {"time_quantum_us", "us", FieldType::real, ""},
+                   {"sm_clock_mhz", "MHz", FieldType::real, ""},
+                   {"floor_us", "us", FieldType::real, ""},
+                   {"key", "", FieldType::text, ""}};
   for (const RunRow& row : rows) {
     const Field reason = row.reason.empty() ? Field{} : Field{row.reason};
     const Field quantum = quantum_us > 0 ? Field{quantum_us} : Field{};
     const Field floor = row.floor_us > 0 ? Field{row.floor_us} : Field{};
     const Field clock = row.sm_clock_mhz > 0 ? Field{row.sm_clock_mhz} : Field{};
-    report.table.rows.push_back(
+    table.rows.push_back(
         {row.key.substr(0, row.key.find('/')), row.status, reason, quantum, clock, floor, row.key});
     report.samples_us.push_back(row.samples_us);
   }
+  report.table = record_table(table);
   return report;
 }
 

@@ -9,9 +9,10 @@
 #include <fmt/format.h>
 
 #include "config/config_reader.hpp"
-#include "record/columns.hpp"
-#include "record/counter_columns.hpp"
 #include "render/ceilings_text.hpp"
+#include "results/report.hpp"
+#include "run/kernel_rows.hpp"
+#include "run/record_of.hpp"
 #include "support/fake_family.hpp"
 #include "support/toy_family.hpp"
 
@@ -81,14 +82,13 @@ inline CeilingsProvenance sample_ceilings(const Plan& plan) {
 inline Report sample_report(std::size_t rows, std::size_t samples) {
   const Config config = parse_config(sample_config(rows), "sample.json", fake::registry());
   const Plan plan = make_plan(config, toy_device(), {}, toy_device().memory_bytes);
-  const auto columns = columns_of(plan);
   Report report;
-  report.table = empty_table(columns);
+  report.table = empty_table(plan);
   report.kernels = empty_kernel_table(plan);
   for (const Group& group : plan.groups) {
     for (const Cell& cell : group.cells) {
       Row row = sample_row(plan, group, cell, samples);
-      report.table.rows.push_back(fields_of(columns, plan, row));
+      report.table.rows.push_back(record_of(report.table, plan, row));
       for (std::vector<Field>& kernel : kernel_fields_of(plan, row))
         report.kernels.rows.push_back(std::move(kernel));
       report.samples_us.push_back(std::move(row.samples_us));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "results/report.hpp"
+#include "support/record_rows.hpp"
 
 namespace gpuexp {
 
@@ -39,12 +40,13 @@ inline std::vector<Field> timed_row(const std::string& variant, std::int64_t n, 
           n,
           n,
           std::int64_t{64},
-          variant == "naive" ? 1.0 : 4.5};
+          variant == "naive" ? 1.0 : 4.5,
+          variant == "cublas" ? "library" : "kernel"};
 }
 
 inline std::vector<Field> untimed_row(const std::string& variant, std::int64_t n,
                                       const std::string& status, const Field& reason) {
-  std::vector<Field> row(22);
+  std::vector<Field> row(23);
   row[0] = "ladder";
   row[1] = "matmul";
   row[2] = variant;
@@ -83,14 +85,15 @@ inline std::vector<ColumnInfo> small_columns() {
           {"param.m", "", kInteger, "rows"},
           {"param.n", "", kInteger, "columns"},
           {"param.k", "", kInteger, "depth"},
-          {"metric.reuse", "", kReal, "uses of a byte"}};
+          {"metric.reuse", "", kReal, "uses of a byte"},
+          {"implementation", "", kText, "whose code"}};
 }
 
-inline Report small_report() {
-  Report report;
-  report.complete = true;
-  report.table.columns = small_columns();
-  report.table.rows = {
+/// The rows of small_report(), as fields.
+inline Table small_table() {
+  Table table;
+  table.columns = small_columns();
+  table.rows = {
       timed_row("naive", 1024, 4300, 1),
       timed_row("smem_tile", 1024, 430, 10, "few_samples"),
       timed_row("naive", 2048, 34400, 1),
@@ -102,6 +105,13 @@ inline Report small_report() {
       untimed_row("slow", 2048, "timeout", kMissing),
       untimed_row("last", 2048, "not_run", "interrupted"),
   };
+  return table;
+}
+
+inline Report small_report() {
+  Report report;
+  report.complete = true;
+  report.table = test::record_table(small_table());
   report.samples_us.resize(report.table.rows.size());
   report.samples_us[0] = {4300, 4299.5, 4300.25};
   Provenance& p = report.provenance;

@@ -1,9 +1,9 @@
 // When a run reads hardware counters, and what it makes of them.
 #include <algorithm>
 
-#include "record/columns.hpp"
-#include "record/counter_columns.hpp"
 #include "record/flags.hpp"
+#include "run/kernel_rows.hpp"
+#include "run/record_of.hpp"
 #include "support/catch.hpp"
 #include "support/toy_run.hpp"
 
@@ -76,8 +76,9 @@ TEST_CASE("hardware counters are read after all timing, and their columns hold t
   const auto& calls = b.executor.calls;
   CHECK(calls.back() == "count first cold second cold first warm second warm");
   CHECK(counting_calls(calls) == 1);
-  const auto columns = columns_of(b.plan);
-  const auto fields = fields_of(columns, b.plan, rows[3]);
+  const RecordTable table = empty_table(b.plan);
+  const auto& columns = table.columns;
+  const auto fields = fields_of(columns, record_of(table, b.plan, rows[3]));
   REQUIRE(columns.back().name == "counter.lts__t_sectors.sum");
   CHECK(columns[columns.size() - 2].name == "counter.dram_read_bytes");
   CHECK(fields.back() == Field{8.0});
@@ -89,12 +90,12 @@ TEST_CASE("each kernel of a launch has its counters, and its name as the source 
   b.experiment().counters = {"dram_read_bytes"};
   b.executor.kernels = {{"_ZN6gpuexp7scaling11step_kernelIfEEvPT_", 8.0}, {"", 4.0}};
   const auto rows = b.run();
-  const Table table = empty_kernel_table(b.plan);
-  REQUIRE(table.columns.size() == 4);
+  const RecordTable table = empty_table(b.plan);
+  REQUIRE(empty_kernel_table(b.plan).columns.size() == 4);
   CHECK(kernel_fields_of(b.plan, rows[0]) ==
         std::vector<std::vector<Field>>{{rows[0].key, std::int64_t{0}, "step_kernel<float>", 8.0},
                                         {rows[0].key, std::int64_t{1}, Field{}, 4.0}});
-  CHECK(fields_of(columns_of(b.plan), b.plan, rows[0]).back() == Field{12.0});
+  CHECK(record_of(table, b.plan, rows[0]).counters.number("dram_read_bytes") == 12.0);
 }
 
 TEST_CASE("without counters there are no columns, and no launches for them", "[counters]") {
@@ -102,7 +103,7 @@ TEST_CASE("without counters there are no columns, and no launches for them", "[c
   b.run();
   for (const std::string& call : b.executor.calls)
     CHECK(call.find("count") == std::string::npos);
-  for (const Column& column : columns_of(b.plan))
+  for (const RecordColumn& column : empty_table(b.plan).columns)
     CHECK(column.name.rfind(kCounterPrefix, 0) != 0);
 }
 
@@ -144,8 +145,8 @@ TEST_CASE("metrics that a chip lacks leave the others alone", "[counters]") {
   b.experiment().counters = {"global_load_sectors", "global_load_sectors_per_request"};
   b.options.missing_metrics = {"l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"};
   const auto rows = b.run();
-  const auto columns = columns_of(b.plan);
-  const auto fields = fields_of(columns, b.plan, rows[0]);
+  const RecordTable table = empty_table(b.plan);
+  const auto fields = fields_of(table.columns, record_of(table, b.plan, rows[0]));
   CHECK(fields.back() == Field{});
   CHECK(fields[fields.size() - 2] == Field{8.0});
 }

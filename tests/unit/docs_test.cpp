@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "family/counters.hpp"
-#include "record/columns.hpp"
+#include "record/fixed_columns.hpp"
 #include "support/catch.hpp"
 
 namespace gpuexp::test {
@@ -30,7 +30,7 @@ std::set<std::string> names_in(const std::string& text, const std::regex& patter
 // What the columns of results are called, without the prefix of counters.
 std::set<std::string> declared_names() {
   std::set<std::string> names;
-  for (const Column& column : core_columns())
+  for (const FixedColumn& column : fixed_columns())
     names.insert(column.name);
   for (const Counter& counter : kCounters)
     names.emplace(counter.id);

@@ -7,11 +7,11 @@
 #include <map>
 
 #include "family/counters.hpp"
-#include "record/columns.hpp"
 #include "render/explanation_json.hpp"
 #include "render/explanation_text.hpp"
 #include "render/page.hpp"
 #include "support/catch.hpp"
+#include "support/record_rows.hpp"
 
 namespace gpuexp::test {
 namespace {
@@ -68,19 +68,25 @@ Table table_of(const std::vector<Measured>& rows) {
                    {"time_median_us", "us", kReal, ""},
                    {"time_ci95_low_us", "us", kReal, ""},
                    {"time_ci95_high_us", "us", kReal, ""},
-                   {kCompareToColumn, "", kText, ""},
-                   {kMovesColumn, "", kText, ""},
+                   {"compare_to", "", kText, ""},
+                   {"moves", "", kText, ""},
                    {"predicted_time_us", "us", kReal, ""},
                    {"limit_by", "", kText, ""},
                    {"param.n", "", FieldType::integer, ""}};
-  for (const char* name : kNumbers)
-    table.columns.push_back({name, "", kReal, ""});
+  for (const char* name : kNumbers) {
+    const FixedColumn* fixed = find_fixed_column(name);
+    table.columns.push_back({name, "", fixed ? fixed->type : kReal, ""});
+  }
   for (const Counter& c : kCounters)
     table.columns.push_back({"counter." + std::string(c.id), "", kReal, ""});
   const auto text = [](const std::string& value) { return value.empty() ? Field{} : Field{value}; };
   const auto number = [](const Numbers& numbers, std::string_view name) {
     const auto found = numbers.find(std::string(name));
-    return found == numbers.end() ? Field{} : Field{found->second};
+    const FixedColumn* fixed = find_fixed_column(name);
+    if (found == numbers.end()) return Field{};
+    return fixed && fixed->type == FieldType::integer
+               ? Field{static_cast<std::int64_t>(found->second)}
+               : Field{found->second};
   };
   for (const Measured& m : rows) {
     std::vector<Field>& row = table.rows.emplace_back();
@@ -138,7 +144,7 @@ Numbers with(Numbers numbers, const std::string& counter, double value) {
 }
 
 struct Read {
-  Table table;
+  RecordTable table;
   std::vector<ExperimentResults> experiments;
   std::vector<Explanation> explanations;
 
@@ -150,13 +156,13 @@ struct Read {
 std::unique_ptr<Read> read(const std::vector<Measured>& rows,
                            const ExplanationBasis& basis = device(), bool all_problems = false) {
   auto read = std::make_unique<Read>();
-  read->table = table_of(rows);
+  read->table = record_table(table_of(rows));
   read->experiments = experiments_of(read->table);
   read->explanations = explanations_of(read->experiments.at(0), {basis, all_problems});
   return read;
 }
 
-double least_us(const ResultRow& row, Resource resource) {
+double least_us(const ResultRecord& row, Resource resource) {
   for (const LeastTime& t : least_times(row, device(), 1).of_resources) {
     if (t.resource == resource) return t.time_us;
   }
@@ -547,7 +553,7 @@ TEST_CASE("L1's stages, L2 and pipes take what was counted at their rates", "[ex
   numbers["alu_instructions"] = 4e8;
   numbers["xu_instructions"] = 1e8;
   const auto r = read({{"first", 1e4, numbers}, {"b", 1, {}}});
-  const ResultRow& row = r->experiments[0].rows[0];
+  const ResultRecord& row = r->experiments[0].rows[0];
   CHECK(least_us(row, Resource::dram) == Approx(1));
   CHECK(least_us(row, Resource::l2) == Approx(800));
   CHECK(least_us(row, Resource::l1_data) == Approx(1000));
@@ -563,7 +569,7 @@ TEST_CASE("A grid keeps SMs at work until its last round", "[explanation]") {
     Measured m{"first", 100, reading(1e6, 4)};
     m.numbers = {{"grid_blocks", blocks}};
     const auto r = read({m, {"b", 1, {}}});
-    const ResultRow& row = r->experiments[0].rows[0];
+    const ResultRecord& row = r->experiments[0].rows[0];
     return sm_shares(row, row, device()).row;
   };
   CHECK(share(24) == Approx(0.24));
@@ -743,7 +749,8 @@ TEST_CASE("Predictions say where a variant stands now", "[explanation]") {
   fast.limit_by = "dram";
   Table table = table_of({{"first", 1000, reading(8e8, 32)}, fast});
   const auto text = [&] {
-    const auto experiments = experiments_of(table);
+    const RecordTable records = record_table(table);
+    const auto experiments = experiments_of(records);
     return text_of(experiments[0], explanations_of(experiments[0], {device(), false}).at(0));
   };
   const auto add = [&](const char* name, FieldType type, const Field& value) {
@@ -789,9 +796,9 @@ TEST_CASE("Explanations are summed up", "[explanation]") {
 TEST_CASE("Views show explanations where there are counters", "[explanation]") {
   const Table counted =
       table_of({{"first", 1000, reading(8e8, 32)}, {"fast", 125, reading(1e8, 4)}});
-  CHECK(views_of(counted, device()).at(0).explanations.size() == 1);
+  CHECK(views_of(record_table(counted), device()).at(0).explanations.size() == 1);
   const Table timed = table_of({{"first", 1000}, {"fast", 125}});
-  CHECK(views_of(timed, device()).at(0).explanations.empty());
+  CHECK(views_of(record_table(timed), device()).at(0).explanations.empty());
 }
 
 TEST_CASE("Explanations as JSON have null for what is not known", "[explanation]") {

@@ -8,6 +8,7 @@
 #include "render/health_json.hpp"
 #include "support/catch.hpp"
 #include "support/healthy_gpu.hpp"
+#include "support/record_rows.hpp"
 
 namespace gpuexp::test {
 
@@ -200,7 +201,7 @@ TEST_CASE("readings of a run are those of rows that passed", "[health]") {
                 {"passed", "hw_slowdown", 1200.0, 1190.0, 3201.0, 200.0, 58.0},
                 {"failed", "hw_slowdown", 1000.0, 1000.0, 1000.0, 900.0, 90.0},
                 {"passed", none, none, 900.0, none, none, none}};
-  const LoadReadings load = load_readings(table);
+  const LoadReadings load = load_readings(record_table(table));
   CHECK(load.rows == 5);
   CHECK(load.sm_clock_mhz == 1960.0);
   CHECK(load.memory_clock_mhz == 3201.0);
@@ -208,7 +209,7 @@ TEST_CASE("readings of a run are those of rows that passed", "[health]") {
   CHECK(load.temperature_c == 63.0);
   CHECK(load.clock_reasons == std::map<std::string, int>{{"sw_power_cap", 2}, {"hw_slowdown", 2}});
   table.rows.clear();
-  CHECK(load_readings(table) == LoadReadings{});
+  CHECK(load_readings(record_table(table)) == LoadReadings{});
 }
 
 }  // namespace gpuexp::test

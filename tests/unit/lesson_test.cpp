@@ -6,6 +6,7 @@
 #include "base/config_error.hpp"
 #include "family/counters.hpp"
 #include "support/catch.hpp"
+#include "support/record_rows.hpp"
 #include "support/toy_family.hpp"
 
 namespace gpuexp::test {
@@ -111,9 +112,9 @@ std::string part(const std::string& marker, const std::vector<Measured>& measure
   report.provenance.device.compute_capability = "9.0";
   report.provenance.device.sm_clock_max_mhz = 1000;
   report.provenance.device.memory_bytes_per_s = 1e12;
-  report.table.columns = columns();
+  report.table = RecordTable(columns());
   for (const Measured& m : measured)
-    report.table.rows.push_back(row_of(m));
+    report.table.rows.push_back(record_from(report.table, row_of(m)));
   const std::string start = "<!-- gpuexp: " + marker + " -->\n";
   const LessonPage page = parse_lesson(start + "old\n<!-- /gpuexp -->\n", "page.md");
   const std::string text = render_lesson(
@@ -380,7 +381,7 @@ TEST_CASE("What the registry does not know is named with its place", "[lesson]")
 
 TEST_CASE("A page names the results that it was made from", "[lesson]") {
   Report report;
-  report.table.columns = columns();
+  report.table = RecordTable(columns());
   const LessonPage page = parse_lesson("a\n<!-- gpuexp: results old.json -->\nb\n", "page.md");
   CHECK(render_lesson(page, {toy_registry(), report, "x/new.json", {}}) ==
         "a\n<!-- gpuexp: results x/new.json -->\nb\n");

@@ -3,10 +3,10 @@
 
 #include <cmath>
 
-#include "base/table.hpp"
 #include "family/registry.hpp"
 #include "results/declarations.hpp"
 #include "support/catch.hpp"
+#include "support/record_rows.hpp"
 #include "support/toy_family.hpp"
 
 namespace gpuexp::test {
@@ -14,10 +14,6 @@ namespace {
 
 Move move(Direction direction, double factor = 1.05) {
   return {"dram_read_bytes", direction, factor, {}};
-}
-
-const Field& field(const Table& table, std::size_t row, const char* column) {
-  return table.rows.at(row).at(table.column(column).value());
 }
 
 TEST_CASE("A move happened when the counter went that way by the factor", "[move]") {
@@ -51,18 +47,20 @@ TEST_CASE("Moves are read from the text that holds them", "[move]") {
   const std::vector<Move> moves{{"l2_sectors", Direction::falls, 1.9, {}},
                                 {"warp_instructions", Direction::stays, 1.05, {}}};
   CHECK(text_of(moves) == "l2_sectors falls 1.9;warp_instructions stays 1.05");
-  const auto read = moves_in(text_of(moves));
-  REQUIRE(read.size() == 2);
-  CHECK(text_of(read) == text_of(moves));
-  CHECK(moves_in("").empty());
-  CHECK(text_of({}).empty());
+  CHECK(moves_in(text_of(moves)) == moves);
+  CHECK(moves_in(";;l2_sectors falls 1.9;") == std::vector<Move>{moves.front()});
+  CHECK(moves_in("") == std::vector<Move>{});
+  CHECK(text_of(std::vector<Move>{}).empty());
 }
 
-TEST_CASE("A text that holds no moves is passed over", "[move]") {
-  CHECK(moves_in("nonsense;l2_sectors;l2_sectors falls;l2_sectors falls x").empty());
-  CHECK(moves_in("l2_sectors falls 0.5;l2_sectors falls nan;l2_sectors falls inf").empty());
-  CHECK(moves_in("l2_sectors jumps 2;l2_sectors falls 2 ").empty());
-  CHECK(moves_in(";;l2_sectors falls 2").size() == 1);
+TEST_CASE("A text of which a part is no move is none", "[move]") {
+  for (const char* text :
+       {"nonsense", "l2_sectors", "l2_sectors falls", "l2_sectors falls x", "l2_sectors falls 0.5",
+        "l2_sectors falls nan", "l2_sectors falls inf", "l2_sectors jumps 2", "l2_sectors falls 2 ",
+        "l2_sectors falls 2;l2_sectors jumps 2"}) {
+    INFO(text);
+    CHECK(moves_in(text) == std::nullopt);
+  }
 }
 
 TEST_CASE("Moves are promised where their condition says", "[move]") {
@@ -90,22 +88,28 @@ TEST_CASE("Results that lack declarations are given them by their names", "[move
   table.rows = {{"toy", "second", n, 0.5, "wide"},        {"toy", "first", n, 0.5, "wide"},
                 {"toy", "of_tomorrow", n, 0.5, "wide"},   {"unknown", "second", n, 0.5, "wide"},
                 {"toy", "second", n, 0.5, "of_tomorrow"}, {"toy", "second", n, 2.0, "wide"},
-                {"toy", "second", kNone, 0.5, "wide"},    {kNone, kNone, kNone, kNone, kNone}};
-  add_declarations(table, registry);
-  CHECK(field(table, 0, kCompareToColumn) == Field{"first"});
-  CHECK(field(table, 0, kMovesColumn) ==
-        Field{"dram_read_bytes falls 2;warp_instructions stays 1.05"});
+                {"toy", "second", kNone, 0.5, "wide"},    {kNone, kNone, kNone, kNone, kNone},
+                {"toy", "vendor", n, 0.5, "wide"}};
+  RecordTable records = record_table(table);
+  add_declarations(records, registry);
+  const auto& rows = records.rows;
+  CHECK(rows[0].compare_to == "first");
+  CHECK(text_of(rows[0].moves) == "dram_read_bytes falls 2;warp_instructions stays 1.05");
   for (const std::size_t row : {1, 2, 3, 7}) {
-    CHECK(field(table, row, kCompareToColumn) == kNone);
-    CHECK(field(table, row, kMovesColumn) == kNone);
+    CHECK(rows[row].compare_to.empty());
+    CHECK(rows[row].moves.empty());
   }
   for (const std::size_t row : {4, 5, 6}) {
-    CHECK(field(table, row, kCompareToColumn) == Field{"first"});
-    CHECK(field(table, row, kMovesColumn) == kNone);
+    CHECK(rows[row].compare_to == "first");
+    CHECK(rows[row].moves.empty());
   }
-  const Table before = table;
-  add_declarations(table, registry);
-  CHECK(table == before);
+  CHECK(rows[0].implementation == Implementation::kernel);
+  CHECK(rows[2].implementation == std::nullopt);
+  CHECK(rows[8].implementation == Implementation::library);
+  CHECK(records.columns.size() == table.columns.size());
+  const RecordTable before = records;
+  add_declarations(records, registry);
+  CHECK(records == before);
 }
 
 TEST_CASE("A family that declares moves amiss is a defect", "[move]") {

@@ -24,7 +24,8 @@ std::string reading(std::vector<std::vector<Field>> rows) {
   Table table;
   table.columns = small_columns();
   table.rows = std::move(rows);
-  const auto experiments = experiments_of(table);
+  const RecordTable records = test::record_table(table);
+  const auto experiments = experiments_of(records);
   REQUIRE(experiments.size() == 1);
   return reading_of(experiments.front());
 }
@@ -220,8 +221,8 @@ TEST_CASE("An empty report is rendered too", "[report][terminal][markdown]") {
 
 TEST_CASE("Columns that a report lacks are no obstacle", "[report][terminal]") {
   Report report;
-  report.table.columns = {{"variant", "", FieldType::text, ""}};
-  report.table.rows = {{"naive"}};
+  report.table = RecordTable({{"variant", "", FieldType::text, ""}});
+  report.table.rows.emplace_back().variant = "naive";
   CHECK_THAT(render_terminal(report, {}), contains_text("naive    no status"));
 }
 
@@ -241,6 +242,12 @@ TEST_CASE("A kernel is held against the vendor's library", "[report][reading]") 
                       timed_row("tile", 2048, 400, 86)}),
              contains_text("tile is 86× (84.8 to 87.2) as fast as naive") &&
                  contains_text("; that is 125 % of cublas."));
+}
+
+TEST_CASE("A kernel whose name begins as the library's is no library's", "[report][reading]") {
+  CHECK_THAT(reading({timed_row("naive", 2048, 34400, 1), timed_row("cublas_like", 2048, 500, 68.8),
+                      timed_row("tile", 2048, 400, 86)}),
+             contains_text("tile is 86×") && !contains_text("cublas"));
 }
 
 TEST_CASE("What the samples cannot resolve is not claimed", "[report][reading]") {
@@ -288,9 +295,10 @@ TEST_CASE("Where time tells nothing apart, a share may", "[report][reading]") {
                                        timed_row("scaled", 1024, 4290, 1.002)};
   Table table;
   table.columns = small_columns();
-  table.columns.back().name = "metric.lost_pct";
+  table.columns[*table.column("metric.reuse")].name = "metric.lost_pct";
   table.rows = rows;
-  CHECK(reading_of(experiments_of(table).front()) ==
+  const RecordTable records = test::record_table(table);
+  CHECK(reading_of(experiments_of(records).front()) ==
         "No variant differs from naive (4.300 ms) by more than the samples resolve; lost_pct is 1 "
         "with naive and 4.5 with scaled.");
 }

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "record/columns.hpp"
+#include "record/fixed_columns.hpp"
 #include "results/json_fields.hpp"
 #include "results/json_read.hpp"
 #include "results/json_schema.hpp"
@@ -26,13 +26,13 @@ Json row_schema() {
 
 TEST_CASE("the schema of results has every column with its meaning", "[schema]") {
   const Json row = row_schema();
-  for (const Column& column : core_columns()) {
+  for (const FixedColumn& column : fixed_columns()) {
     CAPTURE(column.name);
     const Json& schema = row["properties"][column.name];
     CHECK(schema["description"].get<std::string>().rfind(column.doc, 0) == 0);
     CHECK((schema.contains("enum") || schema.contains("type")));
   }
-  CHECK(row["properties"].size() == core_columns().size() + 1);  // and the samples
+  CHECK(row["properties"].size() == fixed_columns().size() + 1);  // and the samples
   CHECK(row["properties"]["status"]["enum"] ==
         Json({"passed", "incorrect", "failed", "skipped", "timeout", "not_run"}));
   CHECK(row["properties"]["mode"]["enum"] == Json({"cold", "warm", "graph", "profile"}));

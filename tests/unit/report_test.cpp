@@ -13,6 +13,7 @@
 
 #include "base/csv.hpp"
 #include "base/output.hpp"
+#include "results/csv_write.hpp"
 #include "results/json_read.hpp"
 #include "results/json_write.hpp"
 #include "support/catch.hpp"
@@ -62,8 +63,7 @@ std::string content_of(const std::string& path) {
 
 Report one_field_report(const Field& field, FieldType type) {
   Report report;
-  report.table.columns = {{"x", "", type, ""}};
-  report.table.rows = {{field}};
+  report.table = test::record_table({{{"x", "", type, ""}}, {{field}}});
   report.samples_us = {{}};
   return report;
 }
@@ -102,20 +102,19 @@ TEST_CASE("CSV numbers are the shortest that read back", "[report][csv]") {
 }
 
 TEST_CASE("CSV of a small report", "[report][csv][golden]") {
-  const Report report = small_report();
-  Table table = report.table;
+  RecordTable table = small_report().table;
   table.rows = {table.rows[1], table.rows[5], table.rows[6]};
   CHECK(
       to_csv(table) ==
       "experiment,family,variant,mode,status,reason,flags,time_median_us,time_ci95_low_us,"
       "time_ci95_high_us,baseline,speedup,useful_bytes,operations,useful_gb_per_s,tflops,limit_by,"
-      "limit_pct,param.m,param.n,param.k,metric.reuse\r\n"
+      "limit_pct,param.m,param.n,param.k,metric.reuse,implementation\r\n"
       "ladder,matmul,smem_tile,cold,passed,,few_samples,430,425.7,434.3,naive,10,12582912,"
-      "2147483648,,4.994148018604651,fp32,9.988296037209302,1024,1024,64,4.5\r\n"
+      "2147483648,,4.994148018604651,fp32,9.988296037209302,1024,1024,64,4.5,kernel\r\n"
       "ladder,matmul,\"a,b\",cold,incorrect,\"expected \"\"1\"\", got nan\",,,,,naive,,,,,,,,2048,"
-      "2048,64,\r\n"
+      "2048,64,,\r\n"
       "ladder,matmul,tensor×,cold,skipped,\"needs compute capability 9.0\nor later\",,,,,naive,,,,,"
-      ",,,2048,2048,64,\r\n");
+      ",,,2048,2048,64,,\r\n");
 }
 
 TEST_CASE("CSV rows are in the file as soon as they are written", "[report][csv]") {
@@ -186,11 +185,11 @@ TEST_CASE("Kernels that were counted read back as they were written", "[report][
 TEST_CASE("JSON keeps every number exactly and has null for missing ones", "[report][json]") {
   for (const double value : {0.1, 1e300, 5e-324, -0.0, 1.0 / 3, 123456789012345680.0}) {
     const Report read = parse_report(to_json(one_field_report(value, kReal)), "r.json");
-    CHECK(std::get<double>(read.table.rows[0][0]) == value);
+    CHECK(std::get<double>(test::field_in(read.table, 0, "x")) == value);
   }
   const std::int64_t largest = std::numeric_limits<std::int64_t>::max();
   const Report read = parse_report(to_json(one_field_report(largest, kInteger)), "r.json");
-  CHECK(read.table.rows[0][0] == Field{largest});
+  CHECK(test::field_in(read.table, 0, "x") == Field{largest});
   for (const Field& field : {kMissing, Field{std::nan("")}, Field{HUGE_VAL}})
     CHECK_THAT(to_json(one_field_report(field, kReal)), contains_text("{\"x\":null,"));
 }
@@ -204,7 +203,7 @@ TEST_CASE("JSON has a row per line", "[report][json]") {
 
 TEST_CASE("A text that is not UTF-8 costs its bad bytes, not the report", "[report][json]") {
   const Report read = parse_report(to_json(one_field_report("a\xff", kText)), "r.json");
-  CHECK(read.table.rows[0][0] == Field{"a\uFFFD"});
+  CHECK(test::field_in(read.table, 0, "x") == Field{"a\uFFFD"});
 }
 
 TEST_CASE("Writing JSON replaces a file whole and leaves nothing else behind", "[report][json]") {
@@ -256,7 +255,7 @@ TEST_CASE("Members come in any order, and with any space", "[report][json]") {
     "schema_version":1
   } )",
                                    "r.json");
-  CHECK(read.table.rows == std::vector<std::vector<Field>>{{1.0, "t"}});
+  CHECK(table_of(read.table).rows == std::vector<std::vector<Field>>{{1.0, "t"}});
   CHECK(read.samples_us == std::vector<std::vector<double>>{{2}});
 }
 
@@ -351,7 +350,7 @@ TEST_CASE("No truncated report is accepted", "[report][json][errors]") {
 
 TEST_CASE("A parameter may have another type in each family", "[report][json]") {
   Report report;
-  report.table.columns = {{"param.width", "", kInteger, ""}};
-  report.table.rows = {{std::int64_t{4}}, {"wide"}, {0.5}};
+  report.table = test::record_table(
+      {{{"param.width", "", kInteger, ""}}, {{std::int64_t{4}}, {"wide"}, {0.5}}});
   CHECK(parse_report(to_json(report), "r.json").table.rows == report.table.rows);
 }

@@ -51,11 +51,11 @@ Report blank() {
 }
 
 std::vector<Field> row(std::size_t i) {
-  return small_report().table.rows[i];
+  return small_table().rows[i];
 }
 
 Field field(const RunLog& log, std::size_t row, std::string_view column) {
-  return log.report.table.rows[row][*log.report.table.column(column)];
+  return test::field_in(log.report.table, row, std::string(column));
 }
 
 TEST_CASE("what a log was told is what is read from it") {
@@ -66,11 +66,11 @@ TEST_CASE("what a log was told is what is read from it") {
     RunLogWriter log(folder.log(), blank(), cells, {"abc", 7, {"n=1"}, "*/x", true});
     log.floor("cold", {2.5, 2.75});
     for (std::size_t i = 0; i < cells; ++i) {
-      log.cell_started(i, original.table.rows[i]);
+      log.cell_started(i, row(i));
       for (const double us : original.samples_us[i])
         log.sample(i, 0, us);
       log.clock(i, 0, 3, 1980.5);
-      log.row(i, original.table.rows[i]);
+      log.row(i, row(i));
     }
     log.event("complete");
   }
@@ -261,13 +261,26 @@ TEST_CASE("kernels in a log are rows of its kernel columns", "[counters]") {
 TEST_CASE("a field of a log has its column's type, as in a report") {
   const Folder folder;
   std::vector<Field> mistyped = row(0);
-  mistyped[*small_report().table.column("time_median_us")] = "fast";
+  mistyped[*small_table().column("time_median_us")] = "fast";
   {
     RunLogWriter log(folder.log(), blank(), 1, {});
     log.row(0, mistyped);
   }
   CHECK_THROWS_WITH(read_run_log(folder.log()),
                     contains_text("log.jsonl:2: fields[7]: expected a number, found \"fast\""));
+}
+
+TEST_CASE("a field of a log is one that its column allows, as in a report") {
+  const Folder folder;
+  std::vector<Field> unknown = row(0);
+  unknown[*small_table().column("mode")] = "hot";
+  {
+    RunLogWriter log(folder.log(), blank(), 1, {});
+    log.row(0, unknown);
+  }
+  CHECK_THROWS_WITH(read_run_log(folder.log()),
+                    contains_text("log.jsonl:2: fields[3]: expected cold, warm, graph or profile, "
+                                  "found \"hot\""));
 }
 
 TEST_CASE("a log begins with a report that has a status, a reason and no rows") {
@@ -286,9 +299,11 @@ TEST_CASE("a log begins with a report that has a status, a reason and no rows") 
   CHECK_THAT(error_of(small_report()), contains_text("log.jsonl:1: rows stand in the report"));
   for (const char* name : {"status", "reason"}) {
     Report other = blank();
-    other.table.columns[*other.table.column(name)].type = FieldType::integer;
+    RecordColumn& column = *std::find_if(other.table.columns.begin(), other.table.columns.end(),
+                                         [&](const RecordColumn& c) { return c.name == name; });
+    column.type = FieldType::integer;
     CHECK_THAT(error_of(other), contains_text(name));
-    other.table.columns[*other.table.column(name)].name = "other";
+    column.name = "other";
     CHECK_THAT(error_of(other), contains_text(name));
   }
 }

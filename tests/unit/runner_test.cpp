@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "record/columns.hpp"
+#include "run/record_of.hpp"
 #include "support/catch.hpp"
 #include "support/toy_run.hpp"
 
@@ -120,10 +120,10 @@ Verification with_rms(double got, double allowed) {
 
 std::map<std::string, Field> fields_by_name(const ToyRun& b, const Row& row) {
   std::map<std::string, Field> named;
-  const auto columns = columns_of(b.plan);
-  const auto fields = fields_of(columns, b.plan, row);
-  for (std::size_t i = 0; i < columns.size(); ++i)
-    named[columns[i].name] = fields[i];
+  const RecordTable table = empty_table(b.plan);
+  const ResultRecord record = record_of(table, b.plan, row);
+  for (const RecordColumn& column : table.columns)
+    named[column.name] = field_of(column, record);
   return named;
 }
 
@@ -164,17 +164,13 @@ TEST_CASE("only passed rows have throughput, limits reached and speed-up") {
     return variant == "second" ? wrong_result() : Verification{};
   };
   const auto rows = b.run();
-  const auto columns = columns_of(b.plan);
+  const RecordTable table = empty_table(b.plan);
   for (const Row& row : rows) {
-    const auto fields = fields_of(columns, b.plan, row);
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-      for (const char* name :
-           {"time_median_us", "useful_gb_per_s", "tflops", "limit_pct", "speedup"}) {
-        if (columns[i].name != name) continue;
-        INFO(row.cell->variant->id << " " << name);
-        CHECK(std::holds_alternative<std::monostate>(fields[i]) == (row.status != Status::passed));
-      }
-    }
+    INFO(row.cell->variant->id);
+    const ResultRecord record = record_of(table, b.plan, row);
+    for (const auto& number : {record.time_median_us, record.useful_gb_per_s, record.tflops,
+                               record.limit_pct, record.speedup})
+      CHECK(number.has_value() == (row.status == Status::passed));
   }
   CHECK(rows[2].status == Status::skipped);
   CHECK(rows[2].reason == "needs an even n");

@@ -1,4 +1,6 @@
-#include "record/counter_columns.hpp"
+#include "run/kernel_rows.hpp"
+
+#include "record/record_table.hpp"
 
 namespace gpuexp {
 
@@ -10,11 +12,8 @@ Field field_of(const std::optional<double>& value) {
 
 }  // namespace
 
-Column counter_column(const SelectedCounter& counter) {
-  return {{kCounterPrefix + counter.name, counter.unit, FieldType::real, counter.doc},
-          [counter](const Plan&, const Row& r) {
-            return r.counts ? field_of(counted(counter, *r.counts)) : Field{};
-          }};
+ColumnInfo counter_info(const SelectedCounter& counter) {
+  return {kCounterPrefix + counter.name, counter.unit, FieldType::real, counter.doc};
 }
 
 Table empty_kernel_table(const Plan& plan) {
@@ -26,7 +25,7 @@ Table empty_kernel_table(const Plan& plan) {
       {"kernel", "", FieldType::integer, "its place in the launch, from 0"},
       {"name", "", FieldType::text, "its name and template arguments; empty where not known"}};
   for (const SelectedCounter& counter : counters)
-    table.columns.push_back(counter_column(counter));
+    table.columns.push_back(counter_info(counter));
   return table;
 }
 

@@ -1,4 +1,4 @@
-#include "record/row.hpp"
+#include "record/status.hpp"
 
 namespace gpuexp {
 
@@ -21,6 +21,14 @@ std::string_view name_of(StopReason reason) {
     case StopReason::max_samples: return "max_samples";
     case StopReason::max_seconds: return "max_seconds";
     case StopReason::interrupted: return "interrupted";
+  }
+  return "unknown";
+}
+
+std::string_view name_of(Implementation implementation) {
+  switch (implementation) {
+    case Implementation::kernel: return "kernel";
+    case Implementation::library: return "library";
   }
   return "unknown";
 }

@@ -1,38 +1,18 @@
-// One row of results: what happened to one cell.
+// What the runner knows of one cell on its way: from it, record_of() makes a row of results.
 #pragma once
 
-#include <array>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "device/telemetry.hpp"
 #include "family/counters.hpp"
 #include "plan/plan.hpp"
 #include "record/measurement.hpp"
+#include "record/status.hpp"
 #include "stats/statistics.hpp"
 
 namespace gpuexp {
-
-enum class Status {
-  passed,     ///< verified before and after timing
-  incorrect,  ///< ran, and an element or a guard was wrong
-  failed,     ///< the device refused the launch or reported a fault
-  skipped,    ///< cannot run here; the reason says why
-  timeout,    ///< did not finish in time
-  not_run,    ///< the run ended before its turn
-};
-inline constexpr std::array kStatuses{Status::passed,  Status::incorrect, Status::failed,
-                                      Status::skipped, Status::timeout,   Status::not_run};
-std::string_view name_of(Status status);
-
-/// Why sampling ended.
-enum class StopReason { none, converged, max_samples, max_seconds, interrupted };
-inline constexpr std::array kStopReasons{StopReason::none, StopReason::converged,
-                                         StopReason::max_samples, StopReason::max_seconds,
-                                         StopReason::interrupted};
-std::string_view name_of(StopReason reason);
 
 /// The SM clock under a row's own samples.
 struct Clocks {

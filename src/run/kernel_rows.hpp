@@ -1,21 +1,20 @@
-// Columns of hardware counters: of a row's whole launch, and of each of its kernels.
+// Hardware counters of each kernel of a row's launch.
 #pragma once
 
-#include <string>
 #include <vector>
 
+#include "base/table.hpp"
 #include "family/counters.hpp"
-#include "record/column.hpp"
+#include "plan/plan.hpp"
+#include "run/row.hpp"
 
 namespace gpuexp {
 
-inline const std::string kCounterPrefix = "counter.";
-
-/// Empty in rows whose counters were not read.
-Column counter_column(const SelectedCounter& counter);
+/// counter.<name>, of a row's whole launch or of one kernel.
+ColumnInfo counter_info(const SelectedCounter& counter);
 
 /// A table of the kernels in launches: "key" of the row, "kernel" (its place, from 0), "name", and
-/// counter.<name> as in columns_of(). No columns where the plan asks for no counters.
+/// counter.<name> as the rows have. No columns where the plan asks for no counters.
 Table empty_kernel_table(const Plan& plan);
 
 /// One row for each kernel of the row's launch.

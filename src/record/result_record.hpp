@@ -1,0 +1,148 @@
+// One row of results, typed, from the run that made it to the report that shows it. fixed_columns()
+// says how each member is written, and what it means.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/mode.hpp"
+#include "family/move.hpp"
+#include "record/named_values.hpp"
+#include "record/status.hpp"
+#include "stats/ratio.hpp"
+
+namespace gpuexp {
+
+/// Members are named as their columns. A text that is "" and a list that is empty are missing.
+/// Numbers are finite.
+struct ResultRecord {
+  // What the row is of, and what became of it.
+  std::string experiment;
+  std::string family;
+  std::string variant;
+  std::optional<Implementation> implementation;
+  std::optional<Mode> mode;
+  std::optional<Status> status;
+  std::string reason;
+  std::vector<std::string> flags;
+
+  // Times.
+  std::optional<double> time_median_us;
+  std::optional<double> time_ci95_low_us;
+  std::optional<double> time_ci95_high_us;
+  std::optional<double> time_min_us;
+  std::optional<double> time_p5_us;
+  std::optional<double> time_p25_us;
+  std::optional<double> time_p75_us;
+  std::optional<double> time_p95_us;
+  std::optional<double> time_mean_us;
+  std::optional<double> time_stdev_us;
+  std::optional<double> time_mad_us;
+  std::optional<double> time_quantum_us;
+  std::optional<double> correlation_time;
+  std::optional<std::int64_t> outliers;
+  std::optional<std::int64_t> samples;
+  std::optional<StopReason> stop_reason;
+
+  // Conditions under which they were taken.
+  std::optional<std::int64_t> flushed_bytes;
+  std::optional<std::int64_t> graph_launches;
+  std::optional<std::int64_t> rotated_bytes;
+  std::string cache_state;
+  std::optional<double> floor_us;
+  std::optional<double> sm_clock_mhz;
+  std::optional<double> sm_clock_min_mhz;
+  std::optional<double> sm_clock_max_mhz;
+  std::optional<double> nvml_sm_clock_mhz;
+  std::optional<double> memory_clock_mhz;
+  std::optional<double> power_w;
+  std::optional<double> temperature_c;
+  std::vector<std::string> clock_reasons;
+  std::optional<double> sustained_time_us;
+  std::optional<double> sustained_sm_clock_mhz;
+  std::optional<double> sustained_power_w;
+  std::optional<double> cycles;
+
+  // What it is held against.
+  std::string baseline;
+  std::string compare_to;
+  std::vector<Move> moves;  ///< without conditions: those of the row's problem
+  std::optional<double> speedup;
+
+  // Work, and rates.
+  std::optional<double> useful_bytes;
+  std::optional<double> moved_bytes;
+  std::optional<double> operations;
+  std::optional<double> useful_gb_per_s;
+  std::optional<double> moved_gb_per_s;
+  std::optional<double> tflops;
+
+  // Limits and predictions.
+  std::optional<double> limit_time_us;
+  std::string limit_by;
+  std::optional<double> limit_pct;
+  std::optional<double> dram_limit_pct;
+  std::optional<double> compute_limit_pct;
+  std::optional<double> measured_limit_time_us;
+  std::string measured_limit_by;
+  std::optional<double> measured_limit_pct;
+  std::optional<double> predicted_time_us;
+  std::string bound_by;
+  std::optional<double> prediction_error;
+  std::optional<double> arithmetic_intensity;
+  std::string intensity_from;
+
+  // The launch on this device.
+  std::optional<std::int64_t> grid_blocks;
+  std::optional<std::int64_t> block_threads;
+  std::optional<std::int64_t> registers;
+  std::optional<std::int64_t> local_bytes;
+  std::optional<std::int64_t> shared_bytes;
+  std::optional<std::int64_t> blocks_per_sm;
+  std::optional<double> occupancy_pct;
+  std::string occupancy_limiter;
+  std::optional<double> waves;
+  std::optional<double> tail_efficiency_pct;
+
+  // Verification.
+  std::optional<double> error_rms_rel;
+  std::optional<double> error_max_rel;
+  std::optional<double> error_over_allowed;
+  std::optional<double> error_rms_over_allowed;
+  std::string key;
+
+  // By the names of what families and configs declare.
+  NamedValues parameters;
+  NamedValues metrics;
+  NamedValues counters;  ///< ids of kCounters, and metrics of Nsight Compute
+  NamedValues others;    ///< columns that this program does not know
+
+  bool operator==(const ResultRecord&) const = default;
+
+  bool passed() const { return status == Status::passed; }
+  /// Faster than its datasheet limit allows, which is no record but a mistake somewhere.
+  bool is_above_limit() const { return limit_pct.value_or(0) > 100; }
+  bool is_vendor() const { return implementation == Implementation::library; }
+  bool has_flag(std::string_view flag) const;
+  /// Median time of a passed row.
+  std::optional<double> time_us() const;
+  /// Half the 95 % interval of the median.
+  std::optional<double> half_interval_us() const;
+};
+
+/// "" where there is none.
+std::string mode_text(const ResultRecord& record);
+std::string status_text(const ResultRecord& record);
+
+/// The interval of a's median ends below where b's begins. Where samples are too few for an
+/// interval, their 95th percentile and their least stand for its ends; medians do where those are
+/// missing.
+bool clearly_faster(const ResultRecord& a, const ResultRecord& b);
+
+/// Time of `slow` over that of `fast`, and its 95 % interval; empty where one of them has none.
+std::optional<Ratio> ratio_of(const ResultRecord& fast, const ResultRecord& slow);
+
+}  // namespace gpuexp

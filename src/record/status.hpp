@@ -1,0 +1,33 @@
+// What became of a cell, why its sampling ended, and whose code it runs.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace gpuexp {
+
+enum class Status {
+  passed,     ///< verified before and after timing
+  incorrect,  ///< ran, and an element or a guard was wrong
+  failed,     ///< the device refused the launch or reported a fault
+  skipped,    ///< cannot run here; the reason says why
+  timeout,    ///< did not finish in time
+  not_run,    ///< the run ended before its turn
+};
+inline constexpr std::array kStatuses{Status::passed,  Status::incorrect, Status::failed,
+                                      Status::skipped, Status::timeout,   Status::not_run};
+std::string_view name_of(Status status);
+
+/// Why sampling ended.
+enum class StopReason { none, converged, max_samples, max_seconds, interrupted };
+inline constexpr std::array kStopReasons{StopReason::none, StopReason::converged,
+                                         StopReason::max_samples, StopReason::max_seconds,
+                                         StopReason::interrupted};
+std::string_view name_of(StopReason reason);
+
+/// Whose code a variant runs.
+enum class Implementation { kernel, library };
+inline constexpr std::array kImplementations{Implementation::kernel, Implementation::library};
+std::string_view name_of(Implementation implementation);
+
+}  // namespace gpuexp

@@ -1,0 +1,16 @@
+// Rows of results as CSV (base/csv.hpp).
+#pragma once
+
+#include <string>
+
+#include "base/output.hpp"
+#include "record/record_table.hpp"
+
+namespace gpuexp {
+
+std::string to_csv(const RecordTable& table);
+
+/// The same in parts.
+void print_csv(const RecordTable& table, const WritePart& write);
+
+}  // namespace gpuexp
