@@ -7,7 +7,7 @@
 
 #include "family/step.hpp"
 #include "gpu/resources.hpp"
-#include "gpu/tensor_map.hpp"
+#include "gpu/tensor_map_encoding.hpp"
 
 namespace gpuexp {
 
