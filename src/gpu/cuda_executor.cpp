@@ -11,6 +11,7 @@
 
 #include "base/steady_clock.hpp"
 #include "gpu/cache_flush.hpp"
+#include "gpu/counters_unavailable.hpp"
 #include "gpu/cuda_graph.hpp"
 #include "gpu/device_ops.hpp"
 #include "gpu/event_timer.hpp"

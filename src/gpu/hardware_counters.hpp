@@ -3,30 +3,12 @@
 
 #include <functional>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "family/counters.hpp"
 
 namespace gpuexp {
-
-/// There are no counters on this machine. The message says why, and what would change it.
-class CountersUnavailable : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-/// A metric as its chip has it.
-struct NsightMetric {
-  std::string name;  ///< without a rollup such as ".sum"
-  std::string unit;
-  std::string doc;
-};
-
-/// The metrics of a chip ("GH100"), from CUPTI's tables: no GPU is needed. Throws
-/// CountersUnavailable where CUPTI cannot be loaded or does not know the chip.
-std::vector<NsightMetric> nsight_metrics(const std::string& chip);
 
 /// The counters of the current device, in its primary context.
 class HardwareCounters {
