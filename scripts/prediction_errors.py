@@ -18,13 +18,14 @@ a simple model predicts, too.
 
 import argparse
 import csv
+import io
 import itertools
 import json
 import math
-import os
 import statistics
 import sys
 from collections import defaultdict
+from pathlib import Path
 
 
 def fail(message):
@@ -32,11 +33,13 @@ def fail(message):
     sys.exit(2)
 
 
+def rows_in(text):
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
 def read_rows(path):
-    if os.path.isdir(path):
-        path = os.path.join(path, "results.csv")
-    with open(path, newline="") as file:
-        return list(csv.DictReader(file))
+    path = Path(path)
+    return rows_in((path / "results.csv" if path.is_dir() else path).read_bytes().decode())
 
 
 def percentile(values, share):
@@ -49,10 +52,10 @@ def percentile(values, share):
 
 def read_predictions(path):
     """Predicted cells by key: rows of CSV, or the cells of `gpuexp predict --json`, which have terms_us, too."""
-    if not path.endswith(".json"):
-        return {row["key"]: row for row in read_rows(path)}
-    with open(path) as file:
-        return {cell["key"]: cell for config in json.load(file) for cell in config["cells"]}
+    text = Path(path).read_text(encoding="utf-8")
+    if not text.startswith("["):
+        return {row["key"]: row for row in rows_in(text)}
+    return {cell["key"]: cell for config in json.loads(text) for cell in config["cells"]}
 
 
 def simple_times(row, prediction):

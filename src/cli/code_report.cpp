@@ -40,7 +40,7 @@ std::vector<KernelCode> kernels_of(const Plan& plan, const Group& group, const C
     if (!seen.insert(shape.kernel).second) continue;
     const auto found = resources.find(shape.kernel, plan.device.compute_capability());
     if (!found) continue;
-    kernels.push_back({kernel_name(found->resource.mangled_name), found->resource, found->exact,
+    kernels.push_back({kernel_name(found->resource.lowered_name), found->resource, found->exact,
                        shape.dynamic_shared_bytes, read_counts(found->resource.instructions)});
   }
   return kernels;
@@ -174,7 +174,8 @@ class CodeText {
 
 Json to_json(const KernelCode& kernel) {
   Json json{{"kernel", kernel.name},
-            {"mangled_name", kernel.resource.mangled_name},
+            {"module", kernel.resource.module},
+            {"mangled_name", kernel.resource.lowered_name},
             {"compute_capability", kernel.resource.architecture / 10.0},
             {"exact_architecture", kernel.exact_architecture},
             {"registers", kernel.resource.registers},

@@ -7,7 +7,7 @@
 #include "base/text.hpp"
 #include "cli/app.hpp"
 #include "family/counters.hpp"
-#include "gpu/hardware_counters.hpp"
+#include "gpu/cupti_chip.hpp"
 #include "record/record_table.hpp"
 
 namespace gpuexp::cli {

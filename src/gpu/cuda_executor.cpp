@@ -5,18 +5,19 @@
 #include <chrono>
 #include <cmath>
 #include <deque>
-#include <map>
 #include <utility>
 
 #include <cuda_profiler_api.h>
 
 #include "base/steady_clock.hpp"
+#include "gpu/cache_flush.hpp"
+#include "gpu/counters_unavailable.hpp"
 #include "gpu/cuda_graph.hpp"
 #include "gpu/device_ops.hpp"
 #include "gpu/event_timer.hpp"
 #include "gpu/hardware_counters.hpp"
 #include "gpu/launcher.hpp"
-#include "gpu/problem_copy.hpp"
+#include "gpu/problem_launches.hpp"
 #include "gpu/resources.hpp"
 #include "gpu/sm_clock.hpp"
 #include "gpu/verifier.hpp"
@@ -24,26 +25,6 @@
 namespace gpuexp {
 
 namespace {
-
-// Replacement in L2 is not strictly least-recently-used, so one L2's worth of reads leaves
-// survivors.
-constexpr std::int64_t kFlushFactor = 2;
-
-// A replay is long enough for its one start and stop not to matter, and short enough for many.
-constexpr double kReplayUs = 1e3;
-constexpr double kLongestReplayUs = 1e5;
-constexpr std::int64_t kMostGraphLaunches = 1000;
-constexpr std::int64_t kMostCopies = 256;
-
-/// What launches of a variant on the problem at hand need.
-struct Prepared {
-  DeviceMemory workspace;
-  std::vector<PreparedSteps> launches;  ///< on each copy of the buffers that they take in turn
-  std::unique_ptr<CapturedLaunches> graph;
-  int graph_launches = 1;
-  double last_us = 0;            ///< what its last sample took in all; 0 before the first
-  std::size_t graph_copies = 1;  ///< that its launches take in turn
-};
 
 class CudaExecutor final : public Executor,
                            public LaunchTimer,
@@ -56,68 +37,60 @@ class CudaExecutor final : public Executor,
         stream_(typical_stream(timer_)),
         sm_clock_(device.sm_count),
         sample_clock_(device.sm_count),
-        flush_buffer_(ceil_div(kFlushFactor * device.l2_bytes, 16) * 16),
-        sink_(sizeof(unsigned)) {
-    GPUEXP_CUDA(
-        cudaMemset(flush_buffer_.get(), 0, static_cast<std::size_t>(flush_buffer_.bytes())));
-    GPUEXP_CUDA(cudaDeviceSynchronize());
+        flush_(device) {
     for (int i = 0; i < 2; ++i)  // the first loads the kernel
-      flush_us_ = timed_us(false, "the flush", [&] { flush(); });
+      flush_us_ = timed_us(false, "the flush", [&] { flush_.enqueue(stream_, false); });
   }
 
   void set_up(const Family& family, const Values& values, std::uint64_t seed) override {
-    prepared_.clear();
-    copies_.clear();
-    verifier_.reset();
-    family_ = &family;
-    problem_ = family.make_problem(values);
-    seed_ = seed;
-    need_copies(1);
-    verifier_.emplace(family, problem_.get());
+    release();
+    problem_.emplace(family, values, seed, device_, stream_);
+    verifier_.emplace(family, problem_->problem());
   }
 
   void poison(const Variant& variant, Mode mode) override {
-    copies_.front().reset(stream_);  // the reference reads what launches find
-    verifier_->prepare(variant, copies_.front(), stream_);
-    for (std::size_t i = 0; i < copies_of(variant, mode); ++i)
-      copies_[i].poison(written_by(*family_, variant), stream_);
+    problem_->copy().reset(stream_);  // the reference reads what launches find
+    verifier_->prepare(variant, problem_->copy(), stream_);
+    for (std::size_t i = 0; i < problem_->copies_of(variant, mode); ++i)
+      problem_->copy(i).poison(written_by(problem_->family(), variant), stream_);
     stream_.synchronize();
   }
 
   void launch(const Variant& variant, Mode mode) override {
-    Prepared& prepared = prepare(variant);
-    clear_state(variant, mode);
-    queue(prepared, mode);
+    problem_->prepare(variant);
+    clear_state(*problem_, variant, mode);
+    problem_->enqueue(variant, mode);
     stream_.synchronize();
   }
 
   Verification check(const Variant& variant, Mode mode) override {
     Verification result;
-    for (std::size_t i = 0; i < copies_of(variant, mode); ++i)
-      verifier_->check(variant, copies_[i], stream_, result);
+    for (std::size_t i = 0; i < problem_->copies_of(variant, mode); ++i)
+      verifier_->check(variant, problem_->copy(i), stream_, result);
     return result;
   }
 
   SampleTraits warm_up(const Variant& variant, Mode mode, int launches) override {
     for (int i = 0; i < launches; ++i)
       launch(variant, mode == Mode::graph ? Mode::warm : mode);
-    Prepared& prepared = prepare(variant);
+    const PreparedVariant& prepared = problem_->prepare(variant);
     SampleTraits traits;
     traits.gated = is_gated(variant);
     if (is_flushed(mode)) {
-      traits.flushed_bytes = flush_buffer_.bytes();
+      traits.flushed_bytes = flush_.bytes();
       traits.preparation_us = flush_us_;
     }
     if (mode == Mode::warm) {
-      clear_state(variant, mode);
-      traits.preparation_us = timed_us(false, variant.id, [&] { queue(prepared, mode); });
+      clear_state(*problem_, variant, mode);
+      traits.preparation_us =
+          timed_us(false, variant.id, [&] { problem_->enqueue(variant, mode); });
     }
     if (mode == Mode::graph) {
-      if (!prepared.graph) capture(variant, prepared);
+      if (!prepared.graph) capture(*problem_, variant);
       launch(variant, mode);
       traits.launches = prepared.graph_launches;
       traits.rotated_bytes =
-          static_cast<std::int64_t>(prepared.graph_copies) * copies_.front().bytes();
+          static_cast<std::int64_t>(prepared.graph_copies) * problem_->copy().bytes();
     }
     return traits;
   }
@@ -128,15 +101,15 @@ class CudaExecutor final : public Executor,
     const Variant* last = nullptr;
     for (std::size_t i = 0; i < sequence.size(); ++i) {
       const Variant& variant = *sequence[i];
-      Prepared& prepared = prepare(variant);
+      PreparedVariant& prepared = problem_->prepare(variant);
       // What ran before has left its own data in the caches.
-      if (mode == Mode::warm && last != &variant) {
-        clear_state(variant, mode);
-        queue(prepared, mode);
-      }
       const bool is_primed = mode == Mode::warm && last != &variant;
+      if (is_primed) {
+        clear_state(*problem_, variant, mode);
+        problem_->enqueue(variant, mode);
+      }
       last = &variant;
-      clear_state(variant, mode);
+      clear_state(*problem_, variant, mode);
       const Sample sample = timed_sample(variant, prepared, mode);
       busy_us_ += (is_primed ? 2 : 1) * prepared.last_us + (is_flushed(mode) ? flush_us_ : 0);
       taken(i, sample);
@@ -146,12 +119,12 @@ class CudaExecutor final : public Executor,
   SampleTraits sample_from_first(const Variant& variant, Mode mode, int launches,
                                  const SampleTaken& taken) override {
     SampleTraits traits;
-    if (is_flushed(mode)) traits.flushed_bytes = flush_buffer_.bytes();
-    allocate(variant);
+    if (is_flushed(mode)) traits.flushed_bytes = flush_.bytes();
+    problem_->allocate(variant);
     for (int i = 0; i < launches; ++i) {
-      clear_state(variant, mode);
+      clear_state(*problem_, variant, mode);
       taken(static_cast<std::size_t>(i),
-            {on_host_clock_us([&] { queue(prepare(variant), mode); })});
+            {on_host_clock_us([&] { problem_->enqueue(variant, mode); })});
     }
     return traits;
   }
@@ -172,7 +145,7 @@ class CudaExecutor final : public Executor,
     }
     std::vector<double> times_us;
     for (int i = 0; i < samples; ++i) {
-      if (is_flushed(mode)) flush();
+      if (is_flushed(mode)) flush_.enqueue(stream_, false);
       const double us = timed_us(timer_.can_gate(), "an empty kernel", [&] {
         if (graph) {
           graph->replay(stream_);
@@ -191,9 +164,8 @@ class CudaExecutor final : public Executor,
     const double start_s = steady_seconds();
     for (std::size_t round = 0; round == 0 || steady_seconds() - start_s < seconds; ++round) {
       for (const Variant* variant : sequence) {
-        for (std::size_t i = 0; i < copies_of(*variant, mode); ++i)
-          copies_[i].reset(stream_);
-        queue(prepare(*variant), mode);
+        problem_->reset(*variant, mode);
+        problem_->enqueue(*variant, mode);
       }
       ends[round % 2].record(stream_);
       if (round > 0) ends[(round - 1) % 2].synchronize();
@@ -218,7 +190,8 @@ class CudaExecutor final : public Executor,
   MetricValues measured_metrics(const Variant& variant) override {
     if (!variant.measured_metrics) return {};
     const Measurement measurement =
-        variant.measured_metrics(problem_.get(), copies_.front().data(), context(prepare(variant)));
+        variant.measured_metrics(problem_->problem(), problem_->copy().data(),
+                                 problem_->context(problem_->prepare(variant)));
     enqueue(measurement.steps, stream_);
     stream_.synchronize();
     std::vector<unsigned char> copied(static_cast<std::size_t>(measurement.bytes));
@@ -232,21 +205,33 @@ class CudaExecutor final : public Executor,
     return {reason.what(), {}};
   }
 
-  LaunchCounts count(const Variant& variant, Mode mode,
-                     const std::vector<std::string>& metrics) override {
-    Prepared& prepared = prepare(variant);
-    const auto leave_caches = [&] {
-      clear_state(variant, mode);
-      if (!is_flushed(mode)) {
-        queue(prepared, mode);
-        clear_state(variant, mode);
+  std::vector<LaunchCounts> count(const std::vector<CountedLaunch>& launches, std::uint64_t seed,
+                                  const std::vector<std::string>& metrics) override {
+    release();
+    std::deque<ProblemLaunches> problems;
+    std::vector<LaunchCounts> counts(launches.size());
+    std::vector<HardwareCounters::Launch> together;
+    std::vector<std::size_t> places;
+    const CountedLaunch* last = nullptr;
+    for (std::size_t i = 0; i < launches.size(); ++i) {
+      const CountedLaunch& launch = launches[i];
+      if (!last || launch.family != last->family || launch.values != last->values)
+        problems.emplace_back(*launch.family, launch.values, seed, device_, stream_);
+      last = &launch;
+      HardwareCounters::Launch counted = counted_launch(problems.back(), launch);
+      if (launch.mode == Mode::graph) {
+        // What prepares it is a replay, each of whose launches would be counted among others.
+        counts[i] = counters().count(metrics, {counted}).front();
+      } else {
+        together.push_back(std::move(counted));
+        places.push_back(i);
       }
-      stream_.synchronize();
-    };
-    return counters().count(metrics, leave_caches, [&] {
-      prepared.launches.front().enqueue();
-      stream_.synchronize();
-    });
+    }
+    if (together.empty()) return counts;
+    std::vector<LaunchCounts> counted = counters().count(metrics, together);
+    for (std::size_t i = 0; i < places.size(); ++i)
+      counts[places[i]] = std::move(counted[i]);
+    return counts;
   }
 
   // A context that is lost takes the process's other work with it; only another process helps.
@@ -266,14 +251,35 @@ class CudaExecutor final : public Executor,
     return timer_.can_gate() && variant.timing == Timing::gated;
   }
 
-  /// Copies that launches in the mode write to.
-  std::size_t copies_of(const Variant& variant, Mode mode) {
-    return mode == Mode::graph ? prepare(variant).graph_copies : 1;
+  void release() {
+    if (problem_ && problem_->persists()) GPUEXP_CUDA(cudaCtxResetPersistingL2Cache());
+    verifier_.reset();
+    problem_.reset();
   }
 
-  void need_copies(std::size_t count) {
-    while (copies_.size() < count)
-      copies_.emplace_back(*family_, problem_.get(), seed_, stream_);
+  /// Of a problem that outlives it; nothing lazy is left to a pass.
+  HardwareCounters::Launch counted_launch(ProblemLaunches& problem, const CountedLaunch& launch) {
+    const Variant& variant = *launch.variant;
+    const Mode mode = launch.mode;
+    clear_state(problem, variant, Mode::warm);
+    problem.enqueue(variant, Mode::warm);
+    if (mode == Mode::graph) capture(problem, variant);
+    stream_.synchronize();
+    // Of what L2 could hold, one launch leaves a fifth outside where other problems' data were
+    // before it (gather_sequential, 16 MB, on an H200); samples have had many launches before.
+    constexpr int kPriming = 2;
+    const auto leave_caches = [this, &problem, &variant, mode] {
+      clear_state(problem, variant, mode);
+      for (int i = 0; i < kPriming && !is_flushed(mode); ++i) {
+        problem.enqueue(variant, mode);
+        clear_state(problem, variant, mode);
+      }
+      stream_.synchronize();
+    };
+    return {leave_caches, [this, &problem, &variant] {
+              problem.enqueue(variant, Mode::warm);
+              stream_.synchronize();
+            }};
   }
 
   HardwareCounters& counters() {
@@ -287,82 +293,25 @@ class CudaExecutor final : public Executor,
     if (counters_) counters_->release();
   }
 
-  Prepared& allocate(const Variant& variant) {
-    const auto [entry, is_new] = prepared_.try_emplace(&variant);
-    if (is_new && variant.workspace_bytes)
-      entry->second.workspace = DeviceMemory(variant.workspace_bytes(problem_.get(), device_));
-    return entry->second;
-  }
-
-  // Shapes and workspace are the variant's own and are looked up once, not between the events.
-  Prepared& prepare(const Variant& variant) {
-    Prepared& prepared = allocate(variant);
-    if (prepared.launches.empty()) prepare_launches(variant, prepared, 1);
-    return prepared;
-  }
-
-  void prepare_launches(const Variant& variant, Prepared& prepared, std::size_t copies) {
-    for (std::size_t i = prepared.launches.size(); i < copies; ++i) {
-      prepared.launches.emplace_back(
-          variant.launch(problem_.get(), copies_[i].data(), context(prepared)), stream_);
-    }
-  }
-
   /// Everything before a launch that is not timed.
-  void clear_state(const Variant& variant, Mode mode) {
-    for (std::size_t i = 0; i < copies_of(variant, mode); ++i)
-      copies_[i].reset(stream_);
-    if (is_flushed(mode)) flush();
+  void clear_state(ProblemLaunches& problem, const Variant& variant, Mode mode) {
+    problem.reset(variant, mode);
+    if (is_flushed(mode)) flush_.enqueue(stream_, problem.persists());
   }
 
-  void flush() {
-    GPUEXP_CUDA(cudaCtxResetPersistingL2Cache());
-    queue_cache_flush(flush_buffer_.get(), flush_buffer_.bytes(), sink_.as<unsigned>(),
-                      stream_.get());
-  }
-
-  void queue(const Prepared& prepared, Mode mode) {
-    if (mode == Mode::graph) {
-      prepared.graph->replay(stream_);
-    } else {
-      prepared.launches.front().enqueue();
-    }
-  }
-
-  LaunchContext context(const Prepared& prepared) const {
-    return {device_, prepared.workspace.get()};
-  }
-
-  // As many launches as fill a replay, over enough copies to leave nothing of one in L2 when its
-  // turn comes again; where a copy has to be reset before each launch, each has one.
-  void capture(const Variant& variant, Prepared& prepared) {
-    clear_state(variant, Mode::warm);
-    const double launch_us =
-        std::max(0.1, timed_us(false, variant.id, [&] { prepared.launches.front().enqueue(); }));
-    const std::int64_t bytes = std::max<std::int64_t>(1, copies_.front().bytes());
-    const std::int64_t most = std::clamp<std::int64_t>(
-        static_cast<std::int64_t>(kLongestReplayUs / launch_us), 1, kMostGraphLaunches);
-    const std::int64_t copies =
-        std::min({ceil_div(kFlushFactor * device_.l2_bytes, bytes), kMostCopies, most});
-    const auto wanted = static_cast<std::int64_t>(std::ceil(kReplayUs / launch_us));
-    const std::int64_t turns = family_->reset ? 1 : ceil_div(std::min(wanted, most), copies);
-    need_copies(static_cast<std::size_t>(copies));
-    prepare_launches(variant, prepared, static_cast<std::size_t>(copies));
-    prepared.graph_copies = static_cast<std::size_t>(copies);
-    prepared.graph_launches = static_cast<int>(turns * copies);
-    prepared.graph = std::make_unique<CapturedLaunches>(stream_, [&] {
-      for (int i = 0; i < prepared.graph_launches; ++i)
-        prepared.launches[static_cast<std::size_t>(i) % prepared.graph_copies].enqueue();
-    });
+  void capture(ProblemLaunches& problem, const Variant& variant) {
+    clear_state(problem, variant, Mode::warm);
+    problem.capture(variant,
+                    timed_us(false, variant.id, [&] { problem.enqueue(variant, Mode::warm); }));
   }
 
   // The clock that a long launch has is its own: at the power limit, each variant of a group runs
   // at another one. It is read before and after, outside the events.
-  Sample timed_sample(const Variant& variant, Prepared& prepared, Mode mode) {
+  Sample timed_sample(const Variant& variant, PreparedVariant& prepared, Mode mode) {
     constexpr double kLongUs = 500;
     const bool is_long = prepared.last_us >= kLongUs;
     if (is_long) sample_clock_.start(stream_);
-    const auto enqueue_launch = [&] { queue(prepared, mode); };
+    const auto enqueue_launch = [&] { problem_->enqueue(variant, mode); };
     prepared.last_us = variant.timing == Timing::host_clock
                            ? on_host_clock_us(enqueue_launch)
                            : timed_us(is_gated(variant), variant.id, enqueue_launch);
@@ -393,18 +342,13 @@ class CudaExecutor final : public Executor,
   CudaStream stream_;
   SmClock sm_clock_;      ///< over rounds
   SmClock sample_clock_;  ///< over one long sample
-  DeviceMemory flush_buffer_;
-  DeviceMemory sink_;
+  CacheFlush flush_;
   double flush_us_ = 0;                       ///< what a flush takes
   double busy_us_ = 0;                        ///< of what was sampled since sm_clock_ was read
   std::optional<HardwareCounters> counters_;  ///< once asked for
 
-  const Family* family_ = nullptr;
-  std::shared_ptr<const void> problem_;
-  std::uint64_t seed_ = 0;
-  std::deque<ProblemCopy> copies_;  ///< the first is what every mode but graph uses
+  std::optional<ProblemLaunches> problem_;  ///< that is set up
   std::optional<Verifier> verifier_;
-  std::map<const Variant*, Prepared> prepared_;  ///< on this problem
 };
 
 }  // namespace

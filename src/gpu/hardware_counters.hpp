@@ -3,30 +3,12 @@
 
 #include <functional>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "family/counters.hpp"
 
 namespace gpuexp {
-
-/// There are no counters on this machine. The message says why, and what would change it.
-class CountersUnavailable : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-/// A metric as its chip has it.
-struct NsightMetric {
-  std::string name;  ///< without a rollup such as ".sum"
-  std::string unit;
-  std::string doc;
-};
-
-/// The metrics of a chip ("GH100"), from CUPTI's tables: no GPU is needed. Throws
-/// CountersUnavailable where CUPTI cannot be loaded or does not know the chip.
-std::vector<NsightMetric> nsight_metrics(const std::string& chip);
 
 /// The counters of the current device, in its primary context.
 class HardwareCounters {
@@ -41,12 +23,17 @@ class HardwareCounters {
   /// Those of the metrics that this chip does not have.
   std::vector<std::string> unknown(const std::vector<std::string>& metrics);
 
-  /// Counts all kernels that `launch` queues. A GPU counts few things at a time, so there are
-  /// several passes: in each, `prepare` leaves memory and caches as the launch is to find them, and
-  /// `launch` follows. Both return when the GPU has done what they asked for. The profiler stays
-  /// in force until release(). Throws DeviceError.
-  LaunchCounts count(const std::vector<std::string>& metrics, const std::function<void()>& prepare,
-                     const std::function<void()>& launch);
+  /// A launch, and what leaves memory and caches as it is to find them. Both return when the GPU
+  /// has done what they asked for.
+  struct Launch {
+    std::function<void()> prepare;
+    std::function<void()> launch;
+  };
+  /// Counts the kernels of each launch. A GPU counts few things at a time, so there are several
+  /// passes, and a pass takes the driver 12 ms to begin and end on an H200: launches that share
+  /// their passes cost a tenth. The profiler stays in force until release(). Throws DeviceError.
+  std::vector<LaunchCounts> count(const std::vector<std::string>& metrics,
+                                  const std::vector<Launch>& launches);
 
   /// Launches are as they were before the first count().
   void release();

@@ -1,5 +1,7 @@
 #include "gpu/launcher.hpp"
 
+#include <algorithm>
+
 namespace gpuexp {
 
 namespace {
@@ -125,6 +127,13 @@ void PreparedSteps::enqueue() const {
     if (steps_.all()[place].stream != 0)
       GPUEXP_CUDA(cudaStreamWaitEvent(first_->get(), event.get()));
   }
+}
+
+bool PreparedSteps::has_window() const {
+  return std::any_of(steps_.all().begin(), steps_.all().end(), [](const Step& step) {
+    const auto* kernel = std::get_if<KernelStep>(&step.action);
+    return kernel && kernel->window;
+  });
 }
 
 void enqueue(const Steps& steps, const CudaStream& stream) {

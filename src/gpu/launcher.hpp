@@ -7,7 +7,7 @@
 
 #include "family/step.hpp"
 #include "gpu/resources.hpp"
-#include "gpu/tensor_map.hpp"
+#include "gpu/tensor_map_encoding.hpp"
 
 namespace gpuexp {
 
@@ -22,6 +22,9 @@ class PreparedSteps {
   /// May be captured into a graph, unless a step is opaque and waits for the GPU. Throws CudaError
   /// where a launch is refused, and what an opaque step throws.
   void enqueue() const;
+
+  /// Whether lines that a launch touches persist in L2.
+  bool has_window() const;
 
  private:
   struct Kernel {

@@ -199,6 +199,10 @@ std::string measurement_table(const FamilyRows& rows) {
   if (shown.results.rows.empty()) return text;
   VariantColumns columns(rows, shown);
   columns.add_times();
+  // What a longer run would come to, where the group neared the power cap.
+  columns.add_any("sustained", true, [](const ResultRecord& row) {
+    return row.passed() ? time_in(row.sustained_time_us) : "";
+  });
   columns.add_ratio("speed-up", measured_ratio);
   columns.add_rates();
   columns.add_any("predicted", true,

@@ -59,6 +59,14 @@ struct CounterSupport {
   std::vector<std::string> unknown;  ///< of the metrics asked for, those that this GPU lacks
 };
 
+/// A launch whose counters are asked for.
+struct CountedLaunch {
+  const Family* family = nullptr;
+  Values values;
+  const Variant* variant = nullptr;
+  Mode mode = Mode::cold;
+};
+
 /// The ability to read hardware counters.
 class CounterReader {
  public:
@@ -66,11 +74,13 @@ class CounterReader {
 
   virtual CounterSupport counter_support(const std::vector<std::string>& metrics) = 0;
 
-  /// What the GPU counts during one launch that finds the caches as the mode leaves them, repeated
-  /// as often as its counters need; of Mode::graph, a launch on the copy whose turn it is. The
-  /// variant has been launched in the mode, and counter_support() has nothing against the metrics.
-  virtual LaunchCounts count(const Variant& variant, Mode mode,
-                             const std::vector<std::string>& metrics) = 0;
+  /// What the GPU counts during each of the launches, which find the caches as their mode leaves
+  /// them, repeated as often as the counters need; of Mode::graph, during a launch on the copy
+  /// whose turn it is. The problems are made from the seed, beside each other in memory; what
+  /// set_up() made is released first. counter_support() has nothing against the metrics.
+  virtual std::vector<LaunchCounts> count(const std::vector<CountedLaunch>& launches,
+                                          std::uint64_t seed,
+                                          const std::vector<std::string>& metrics) = 0;
 };
 
 /// The ability to say when a profiler around this process is to collect.

@@ -12,6 +12,8 @@ namespace {
 constexpr double kLimitShare = 3.0;
 // What a launch and its flush cost at least, beside the kernel.
 constexpr double kPerLaunchSeconds = 1e-4;
+// A worker, and a context on the GPU.
+constexpr double kProcessSeconds = 0.5;
 // The rest of a cell: buffers, inputs, comparing outputs, the clock.
 constexpr double kPerCellSeconds = 0.01;
 
@@ -79,9 +81,11 @@ double RunEstimate::cell_s(std::size_t cell) const {
   const MeasureSettings& m = *e.measure;
   // A warm sample has a priming launch before it; a replay is as long as many short launches.
   constexpr double kShortestReplaySeconds = 1e-3;
-  const double sample_s = e.mode == Mode::warm    ? 2 * launch_s
+  const double steady_s = e.mode == Mode::warm    ? 2 * launch_s
                           : e.mode == Mode::graph ? std::max(launch_s, kShortestReplaySeconds)
                                                   : launch_s;
+  const bool has_own_process = e.variant->timing == Timing::fresh_process;
+  const double sample_s = steady_s + (has_own_process ? kProcessSeconds : 0.0);
   const double sampling_s =
       std::clamp(sample_s * m.min_samples, std::min(m.min_seconds, m.max_seconds), m.max_seconds);
   constexpr int kVerifications = 2;

@@ -8,6 +8,7 @@
 #include "base/steady_clock.hpp"
 #include "record/flags.hpp"
 #include "run/burst_check.hpp"
+#include "run/counting.hpp"
 #include "run/group_run.hpp"
 #include "run/sample_clocks.hpp"
 
@@ -104,46 +105,14 @@ class Runner {
 
   // After all timing: a profiler in force, and the pauses that it takes, would change the clock.
   void count_rows() {
+    std::vector<Row*> rows;
     for (Row& row : rows_) {
-      if (!is_counted(row)) continue;
-      count(row);
+      if (is_counted(row)) rows.push_back(&row);
+    }
+    gpuexp::count_rows(session_, plan_, rows, [&](Row& row) {
       if (!row.counts) row.flags.emplace_back(kUncounted.id);
       observer_.row_finished(row);
-    }
-  }
-
-  std::vector<std::string> metrics_for(const Experiment& experiment) const {
-    std::vector<std::string> metrics = metrics_of(select_counters(experiment.counters));
-    std::erase_if(metrics, [&](const std::string& metric) {
-      return options_.missing_metrics.count(metric) > 0;
     });
-    return metrics;
-  }
-
-  // What a row has been timed and verified for stands, whatever happens here.
-  void count(Row& row) {
-    if (!session_.end_reason().empty()) return;
-    const Experiment& experiment = plan_.experiment(*row.group);
-    const Variant& variant = *row.cell->variant;
-    const TraceRange key_range(session_.tracer(), row.key);
-    const TraceRange phase_range(session_.tracer(), "count");
-    observer_.count_started(row);
-    try {
-      session_.set_up(*experiment.family, row.group->values);
-      session_.timed(&RunTimes::counters, [&] {
-        // Nothing lazy is left to a pass, and a replay has what it replays.
-        if (LaunchTimer* timer = executor_.timer()) {
-          timer->warm_up(variant, row.group->mode, 1);
-        } else {
-          executor_.launch(variant, row.group->mode);
-        }
-        row.counts =
-            executor_.counter_reader()->count(variant, row.group->mode, metrics_for(experiment));
-      });
-    } catch (const DeviceError& error) {
-      session_.failed(error);
-      observer_.uncounted(row, error.what());
-    }
   }
 
   /// What is known of the cell before it has run.

@@ -40,15 +40,18 @@ double Session::quantum_us() const {
   return found == floors_us_.end() ? 0.0 : timer_quantum_us(found->second);
 }
 
-void Session::set_up(const Family& family, const Values& values) {
-  if (lost_) {
-    if (gone_ || !executor_.recover()) {
-      gone_ = true;
-      throw DeviceGone("the device was lost before: " + lost_reason_);
-    }
-    lost_ = false;
-    observer_.recovered(lost_reason_);
+void Session::need_device() {
+  if (!lost_) return;
+  if (gone_ || !executor_.recover()) {
+    gone_ = true;
+    throw DeviceGone("the device was lost before: " + lost_reason_);
   }
+  lost_ = false;
+  observer_.recovered(lost_reason_);
+}
+
+void Session::set_up(const Family& family, const Values& values) {
+  need_device();
   if (set_up_ && family_ == &family && values_ == values) return;
   const TraceRange range(tracer_, "set-up");
   set_up_ = false;
@@ -57,6 +60,17 @@ void Session::set_up(const Family& family, const Values& values) {
   set_up_ = true;
   family_ = &family;
   values_ = values;
+}
+
+std::vector<LaunchCounts> Session::count(const std::vector<CountedLaunch>& launches,
+                                         const std::vector<std::string>& metrics) {
+  need_device();
+  set_up_ = false;
+  ++epoch_;
+  std::vector<LaunchCounts> counts;
+  timed(&RunTimes::counters,
+        [&] { counts = executor_.counter_reader()->count(launches, options_.seed, metrics); });
+  return counts;
 }
 
 bool Session::restart() {

@@ -36,6 +36,11 @@ class Session {
   /// one. Takes a lost device anew first. Throws DeviceError.
   void set_up(const Family& family, const Values& values);
 
+  /// What the GPU counts during each launch; what was set up is gone. Takes a lost device anew
+  /// first. Throws DeviceError.
+  std::vector<LaunchCounts> count(const std::vector<CountedLaunch>& launches,
+                                  const std::vector<std::string>& metrics);
+
   /// Goes on in a process that has launched nothing yet; false where there is none to be had.
   bool restart();
 
@@ -73,6 +78,8 @@ class Session {
   RunTimes& times() { return times_; }
 
  private:
+  void need_device();
+
   Executor& executor_;
   Tracer& tracer_;
   RunObserver& observer_;

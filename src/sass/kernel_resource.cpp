@@ -12,10 +12,10 @@ namespace gpuexp {
 
 namespace {
 
-std::string demangled(const std::string& mangled_name) {
+std::string demangled(const std::string& lowered_name) {
   const std::unique_ptr<char, decltype(&std::free)> text(
-      abi::__cxa_demangle(mangled_name.c_str(), nullptr, nullptr, nullptr), &std::free);
-  return text ? text.get() : mangled_name;
+      abi::__cxa_demangle(lowered_name.c_str(), nullptr, nullptr, nullptr), &std::free);
+  return text ? text.get() : lowered_name;
 }
 
 void erase_all(std::string& text, const std::string& part) {
@@ -26,8 +26,8 @@ void erase_all(std::string& text, const std::string& part) {
 }  // namespace
 
 // "void gpuexp::family::kernel<gpuexp::family::Type, (gpuexp::Mode)1>(gpuexp::family::Problem)".
-std::string kernel_name(const std::string& mangled_name) {
-  std::string text = demangled(mangled_name);
+std::string kernel_name(const std::string& lowered_name) {
+  std::string text = demangled(lowered_name);
   erase_all(text, "(anonymous namespace)::");
   erase_all(text, "gpuexp::");
   std::size_t begin = 0;

@@ -17,7 +17,10 @@ struct KernelResource {
   /// Address of the kernel's host stub: the pointer that cudaLaunchKernel takes, so a variant finds
   /// the rows of its kernels by the pointers that it launches.
   const void* host_function = nullptr;
-  const char* mangled_name = "";
+  /// What the kernel is known by where there is no stub: the source that it was compiled from
+  /// ("matmul" for kernels/matmul.cu; of several, the first by name), and its lowered name there.
+  const char* module = "";
+  const char* lowered_name = "";
   /// 10 × major + minor compute capability: 80, 90. sm_90a counts as 90.
   int architecture = 0;
   /// Per thread.
@@ -36,7 +39,7 @@ struct KernelResource {
 
 /// The kernel's name as its source has it, with template arguments and without the namespaces that
 /// it stands in: "step_kernel<master_weights::Stochastic, __half>".
-std::string kernel_name(const std::string& mangled_name);
+std::string kernel_name(const std::string& lowered_name);
 
 /// The rows of this binary's kernels, sorted by name, then architecture; count receives how many
 /// there are. The table is generated while the kernels are built (kernels/kernel_resources.cmake),

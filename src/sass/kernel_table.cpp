@@ -108,6 +108,12 @@ std::string figures_of(const Usage& u, const std::string& instructions) {
                      u.stack_bytes, instructions);
 }
 
+// "matmul" of "…/matmul.cu.o".
+std::string module_of(const std::string& object) {
+  const std::string file = object.substr(object.rfind('/') + 1);
+  return file.substr(0, file.find('.'));
+}
+
 }  // namespace
 
 void KernelTable::add(const ObjectDump& object) {
@@ -137,6 +143,7 @@ void KernelTable::insert(const Key& key, const Row& row) {
   const auto [entry, is_new] = rows_.insert({key, row});
   Row& known = entry->second;
   if (is_new) return;
+  const std::string first_object = std::min(known.object, row.object);
   if (row.architecture != known.architecture) {
     const bool is_more_specific = row.architecture.size() > known.architecture.size();
     if (is_more_specific) known = row;
@@ -146,6 +153,7 @@ void KernelTable::insert(const Key& key, const Row& row) {
                     "give each its own namespace",
                     key.first, known.object, row.object));
   }
+  known.object = first_object;
 }
 
 std::string KernelTable::source() const {
@@ -159,8 +167,9 @@ std::string KernelTable::source() const {
       declarations +=
           fmt::format("extern \"C\" void kernel_{}() __asm__(\"{}\");\n", ++index, name);
     previous = name;
-    rows += fmt::format("    {{reinterpret_cast<const void*>(&kernel_{}), \"{}\", {}, {}}},\n",
-                        index, name, architecture, row.figures);
+    rows +=
+        fmt::format("    {{reinterpret_cast<const void*>(&kernel_{}), \"{}\", \"{}\", {}, {}}},\n",
+                    index, module_of(row.object), name, architecture, row.figures);
   }
   const std::string table = rows_.empty()
                                 ? "  return nullptr;\n"

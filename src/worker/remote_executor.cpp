@@ -231,12 +231,23 @@ CounterSupport RemoteExecutor::counter_support(const std::vector<std::string>& m
       Call(*this, "counter_support").with("metrics", metrics).result(kReferenceLaunches));
 }
 
-LaunchCounts RemoteExecutor::count(const Variant& variant, Mode mode,
-                                   const std::vector<std::string>& metrics) {
+std::vector<LaunchCounts> RemoteExecutor::count(const std::vector<CountedLaunch>& launches,
+                                                std::uint64_t seed,
+                                                const std::vector<std::string>& metrics) {
   // Each pass prepares the caches with up to one launch.
   constexpr double kMostPasses = 50;
-  return wire::counts_from(
-      Call(*this, "count").of(variant).in(mode).with("metrics", metrics).result(2 * kMostPasses));
+  Json requests = Json::array();
+  for (const CountedLaunch& launch : launches)
+    requests.push_back(wire::to_json(launch));
+  const Json answer = Call(*this, "count")
+                          .with("launches", requests)
+                          .with("seed", seed)
+                          .with("metrics", metrics)
+                          .result(2 * kMostPasses * static_cast<double>(launches.size()));
+  std::vector<LaunchCounts> counts;
+  for (const Json& of_launch : answer)
+    counts.push_back(wire::counts_from(of_launch));
+  return counts;
 }
 
 }  // namespace gpuexp

@@ -45,8 +45,8 @@ class RemoteExecutor final : public Executor, public LaunchTimer, public Counter
   void sustain(const std::vector<const Variant*>& sequence, Mode mode, double seconds) override;
   MetricValues measured_metrics(const Variant& variant) override;
   CounterSupport counter_support(const std::vector<std::string>& metrics) override;
-  LaunchCounts count(const Variant& variant, Mode mode,
-                     const std::vector<std::string>& metrics) override;
+  std::vector<LaunchCounts> count(const std::vector<CountedLaunch>& launches, std::uint64_t seed,
+                                  const std::vector<std::string>& metrics) override;
 
   /// Starts another worker, unless none has managed to do anything since the last one was lost.
   bool recover() override;

@@ -33,6 +33,7 @@ class Server {
     if (call == "counter_support")
       return wire::to_json(
           counter_reader_.counter_support(request.at("metrics").get<std::vector<std::string>>()));
+    if (call == "count") return count(request);
     const Variant& variant = variant_of(request.at("variant"));
     if (call == "measured_metrics") return wire::to_json(executor_.measured_metrics(variant));
     const Mode mode = mode_of(request);
@@ -44,9 +45,6 @@ class Server {
           timer_.sample_from_first(variant, mode, request.at("launches").get<int>(), sender()));
     if (call == "warm_up")
       return wire::to_json(timer_.warm_up(variant, mode, request.at("launches").get<int>()));
-    if (call == "count")
-      return wire::to_json(counter_reader_.count(
-          variant, mode, request.at("metrics").get<std::vector<std::string>>()));
     throw std::invalid_argument("no call is named " + call);
   }
 
@@ -66,6 +64,18 @@ class Server {
     executor_.set_up(*family, wire::values_from(request.at("values")),
                      request.at("seed").get<std::uint64_t>());
     return nullptr;
+  }
+
+  Json count(const Json& request) {
+    std::vector<CountedLaunch> launches;
+    for (const Json& launch : request.at("launches"))
+      launches.push_back(wire::counted_launch_from(launch, registry_));
+    Json answer = Json::array();
+    for (const LaunchCounts& counts :
+         counter_reader_.count(launches, request.at("seed").get<std::uint64_t>(),
+                               request.at("metrics").get<std::vector<std::string>>()))
+      answer.push_back(wire::to_json(counts));
+    return answer;
   }
 
   std::vector<const Variant*> sequence_of(const Json& request) const {

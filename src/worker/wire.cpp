@@ -171,6 +171,28 @@ LaunchCounts counts_from(const Json& json) {
   return counts;
 }
 
+Json to_json(const CountedLaunch& launch) {
+  Json json;
+  json["family"] = launch.family->id;
+  json["values"] = to_json(launch.values);
+  json["variant"] = launch.variant->id;
+  json["mode"] = std::string(name_of(launch.mode));
+  return json;
+}
+
+CountedLaunch counted_launch_from(const Json& json, const Registry& registry) {
+  CountedLaunch launch;
+  const auto family = json.at("family").get<std::string>();
+  launch.family = registry.find(family);
+  if (!launch.family) throw std::invalid_argument("no family is called " + family);
+  const auto variant = json.at("variant").get<std::string>();
+  launch.variant = launch.family->find(variant);
+  if (!launch.variant) throw std::invalid_argument("no variant is called " + variant);
+  launch.values = values_from(json.at("values"));
+  launch.mode = mode_from(json.at("mode"));
+  return launch;
+}
+
 Mode mode_from(const Json& json) {
   const auto name = json.get<std::string>();
   for (const ModeKey& mode : kModes) {

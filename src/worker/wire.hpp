@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/json_reader.hpp"
+#include "family/registry.hpp"
 #include "run/executor.hpp"
 
 namespace gpuexp::wire {
@@ -18,6 +19,7 @@ Json to_json(const DeviceError& error);
 Json to_json(const MetricValues& metrics);
 Json to_json(const CounterSupport& support);
 Json to_json(const LaunchCounts& counts);
+Json to_json(const CountedLaunch& launch);
 
 /// These throw Json::exception for what the functions above have not made.
 Values values_from(const Json& json);
@@ -29,6 +31,8 @@ DeviceError error_from(const Json& json);
 MetricValues metrics_from(const Json& json);
 CounterSupport support_from(const Json& json);
 LaunchCounts counts_from(const Json& json);
+/// Also std::invalid_argument for what the registry does not have.
+CountedLaunch counted_launch_from(const Json& json, const Registry& registry);
 
 Mode mode_from(const Json& json);
 

@@ -71,11 +71,10 @@ class Counted {
   const CounterValues& count(const Variant& variant) {
     const auto [found, is_new] = counts_.try_emplace(&variant);
     if (!is_new) return found->second;
-    if (counts_.size() == 1) executor_.set_up(family_, values_, 7);
-    // Cold launches find the same caches, whatever was counted before.
-    executor_.timer()->warm_up(variant, Mode::cold, 1);
     const LaunchCounts counts =
-        executor_.counter_reader()->count(variant, Mode::cold, metrics_of(counters_));
+        executor_.counter_reader()
+            ->count({{&family_, values_, &variant, Mode::cold}}, 7, metrics_of(counters_))
+            .front();
     for (const SelectedCounter& counter : counters_) {
       if (const auto value = counted(counter, counts)) found->second[counter.name] = *value;
     }

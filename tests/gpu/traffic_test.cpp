@@ -48,14 +48,17 @@ TEST_CASE("variants move and execute what they declare", "[traffic][counters]") 
       const Values values = problem_of(family, less);
       const auto problem = family.make_problem(values);
       if (family.unsupported && family.unsupported(problem.get(), device)) continue;
-      bool is_set_up = false;
+      std::vector<CountedLaunch> launches;
       for (const Variant& variant : family.variants) {
         if (!variant.traffic) continue;
         if (variant.unsupported && variant.unsupported(problem.get(), device)) continue;
-        if (!is_set_up) executor->set_up(family, values, 1);
-        is_set_up = true;
-        executor->timer()->warm_up(variant, Mode::cold, 1);
-        const LaunchCounts counts = executor->counter_reader()->count(variant, Mode::cold, metrics);
+        launches.push_back({&family, values, &variant, Mode::cold});
+      }
+      if (launches.empty()) continue;
+      const std::vector<LaunchCounts> all = executor->counter_reader()->count(launches, 1, metrics);
+      for (std::size_t i = 0; i < launches.size(); ++i) {
+        const Variant& variant = *launches[i].variant;
+        const LaunchCounts& counts = all[i];
         const auto traffic = variant.traffic(problem.get(), device);
         for (const TrafficTerm& term : traffic_terms()) {
           const auto value = counted(term, counts);

@@ -183,13 +183,40 @@ TEST_CASE("every kernel's registers and instructions are known where the table w
   for (const Family& family : families()) {
     for (const Variant& variant : family.variants) {
       for (const auto& [row, exact] : found_kernels(family, variant, device)) {
-        INFO(family.id << "/" << variant.id << " " << row.mangled_name << " " << row.architecture);
+        INFO(family.id << "/" << variant.id << " " << row.lowered_name << " " << row.architecture);
         CHECK(row.registers > 0);
         CHECK(row.registers <= 255);
         if (with_instructions) CHECK(total(read_counts(row.instructions)) > 0);
       }
     }
   }
+}
+
+TEST_CASE("a kernel's module is the source that it was compiled from", "[machine_code]") {
+  if (!has_table()) return;
+  std::size_t count = 0;
+  const KernelResource* table = kernel_resource_table(count);
+  std::set<std::pair<std::string, std::string>> ids;
+  std::set<const void*> stubs;
+  for (std::size_t i = 0; i < count; ++i) {
+    INFO(table[i].module << " " << table[i].lowered_name);
+    CHECK((fs::exists(kSource / "kernels" / (std::string(table[i].module) + ".cu")) ||
+           fs::exists(kSource / "src" / "gpu" / (std::string(table[i].module) + ".cu"))));
+    ids.emplace(table[i].module, table[i].lowered_name);
+    stubs.insert(table[i].host_function);
+  }
+  CHECK(ids.size() == stubs.size());
+  // What a family launches of its own is in its own module; the rest is in one of several that
+  // share a header.
+  int own = 0;
+  for (const Family& family : families()) {
+    for (const Variant& variant : family.variants) {
+      for (const auto& [row, exact] :
+           found_kernels(family, variant, find_device_spec(devices(), "h200").spec))
+        own += row.module == family.id;
+    }
+  }
+  CHECK(own > 50);
 }
 
 /// Classes of instructions of a variant's first kernel on an H200, by name.

@@ -97,13 +97,16 @@ class FakeExecutor : public Executor,
     record("counter_support");
     return counters;
   }
-  LaunchCounts count(const Variant& v, Mode mode,
-                     const std::vector<std::string>& metrics) override {
-    record("count " + v.id + " " + std::string(name_of(mode)));
+  std::vector<LaunchCounts> count(const std::vector<CountedLaunch>& launches, std::uint64_t,
+                                  const std::vector<std::string>& metrics) override {
+    std::string call = "count";
+    for (const CountedLaunch& launch : launches)
+      call += " " + launch.variant->id + " " + std::string(name_of(launch.mode));
+    record(call);
     LaunchCounts result{metrics, {}, 1};
     for (const auto& [name, value] : kernels)
       result.kernels.push_back({name, std::vector<double>(metrics.size(), value)});
-    return result;
+    return std::vector<LaunchCounts>(launches.size(), result);
   }
   bool recover() override {
     record("recover");

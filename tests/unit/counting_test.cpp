@@ -14,6 +14,59 @@ bool has_flag(const Row& row, const Flag& flag) {
   return std::find(row.flags.begin(), row.flags.end(), flag.id) != row.flags.end();
 }
 
+std::ptrdiff_t counting_calls(const std::vector<std::string>& calls) {
+  return std::count_if(calls.begin(), calls.end(),
+                       [](const std::string& call) { return call.rfind("count ", 0) == 0; });
+}
+
+TEST_CASE("rows are counted together as far as their problems fit beside each other",
+          "[counters]") {
+  ToyRun b({"first", "second"});
+  b.experiment().counters = {"dram_read_bytes"};
+  b.sweep({std::int64_t{1000}, std::int64_t{2000}, std::int64_t{4000}});
+  const auto bytes = [&](int n) {
+    const auto problem = b.family.make_problem({std::int64_t{n}, 0.5, std::string("narrow")});
+    return cell_bytes(b.family, *b.family.find("first"), problem.get(), b.device);
+  };
+  SECTION("all") {
+    b.device.memory_bytes = 16 * (bytes(1000) + bytes(2000) + bytes(4000));
+  }
+  SECTION("but the last") {
+    b.device.memory_bytes = 16 * (bytes(1000) + bytes(2000) + bytes(4000)) - 16;
+  }
+  const bool all_fit = b.device.memory_bytes % 32 == 0;
+  const auto rows = b.run();
+  REQUIRE(rows.size() == 6);
+  for (const Row& row : rows)
+    CHECK(row.counts.has_value());
+  CHECK(counting_calls(b.executor.calls) == (all_fit ? 1 : 2));
+  CHECK(b.executor.calls.back() == (all_fit ? "count first cold second cold first cold second cold "
+                                              "first cold second cold"
+                                            : "count first cold second cold"));
+}
+
+TEST_CASE("rows of other counters, and more than a batch holds, are counted apart", "[counters]") {
+  ToyRun b({"first"});
+  b.experiment().counters = {"dram_read_bytes"};
+  SECTION("other counters") {
+    Experiment other = b.experiment();
+    other.name = "other";
+    other.counters = {"dram_write_bytes"};
+    b.config.experiments.push_back(other);
+    b.run();
+    CHECK(counting_calls(b.executor.calls) == 2);
+  }
+  SECTION("many rows") {
+    std::vector<AxisItem> sizes;
+    for (std::int64_t n = 1; n <= 33; ++n)
+      sizes.emplace_back(n);
+    b.sweep(sizes);
+    b.run();
+    CHECK(counting_calls(b.executor.calls) == 2);
+    CHECK(b.executor.calls.back() == "count first cold");
+  }
+}
+
 TEST_CASE("hardware counters are read after all timing, and their columns hold them",
           "[counters]") {
   ToyRun b({"first", "second"});
@@ -21,14 +74,8 @@ TEST_CASE("hardware counters are read after all timing, and their columns hold t
   b.experiment().counters = {"dram_read_bytes", "lts__t_sectors.sum"};
   const auto rows = b.run();
   const auto& calls = b.executor.calls;
-  const auto first_count = std::find(calls.begin(), calls.end(), "count first cold");
-  REQUIRE(first_count != calls.end());
-  CHECK(std::vector<std::string>(first_count - 1, calls.end()) ==
-        std::vector<std::string>{"warm_up first cold 1", "count first cold",
-                                 "warm_up second cold 1", "count second cold",
-                                 "warm_up first warm 1", "count first warm",
-                                 "warm_up second warm 1", "count second warm"});
-  CHECK(std::find(first_count, calls.end(), "sample first") == calls.end());
+  CHECK(calls.back() == "count first cold second cold first warm second warm");
+  CHECK(counting_calls(calls) == 1);
   const RecordTable table = empty_table(b.plan);
   const auto& columns = table.columns;
   const auto fields = fields_of(columns, record_of(table, b.plan, rows[3]));
@@ -73,7 +120,7 @@ TEST_CASE("a row stands without its counters", "[counters]") {
   SECTION("that a fault took") {
     b.executor.recovers = true;
     b.executor.fault = [](const std::string& call) {
-      if (call == "count first cold") throw DeviceError("it broke", DeviceFault::lost);
+      if (call.rfind("count first", 0) == 0) throw DeviceError("it broke", DeviceFault::lost);
     };
     const auto rows = b.run();
     CHECK(rows[0].status == Status::passed);
@@ -83,13 +130,13 @@ TEST_CASE("a row stands without its counters", "[counters]") {
     CHECK(rows[1].counts.has_value());
   }
   SECTION("that an interrupt came before") {
-    b.options.interrupted = [&] {
-      return !b.executor.calls.empty() && b.executor.calls.back() == "count first cold";
-    };
+    b.sweep({std::int64_t{1000}, std::int64_t{2000}});
+    b.device.memory_bytes = 1 << 17;  // no two problems of a sixteenth
+    b.options.interrupted = [&] { return counting_calls(b.executor.calls) > 0; };
     const auto rows = b.run();
     CHECK(rows[0].counts.has_value());
-    CHECK(rows[1].status == Status::passed);
-    CHECK(has_flag(rows[1], kUncounted));
+    CHECK(rows[2].status == Status::passed);
+    CHECK(has_flag(rows[2], kUncounted));
   }
 }
 

@@ -35,10 +35,10 @@ namespace gpuexp {
 const KernelResource* kernel_resource_table(std::size_t& count) {
   count = 2;
   static const KernelResource table[] = {
-    {reinterpret_cast<const void*>(&kernel_0), "_Z1kv", 80, 10, 1536, 0, 8, R"(1 EXIT
+    {reinterpret_cast<const void*>(&kernel_0), "a", "_Z1kv", 80, 10, 1536, 0, 8, R"(1 EXIT
 1 FADD
 )"},
-    {reinterpret_cast<const void*>(&kernel_0), "_Z1kv", 90, 12, 512, 0, 8, R"(1 EXIT
+    {reinterpret_cast<const void*>(&kernel_0), "b", "_Z1kv", 90, 12, 512, 0, 8, R"(1 EXIT
 1 FADD
 )"},
   };

@@ -26,6 +26,7 @@ struct Measured {
   double predicted_us = 0;  ///< 0: none
   std::string status = "passed";
   std::string family = "toy";
+  double sustained_us = 0;  ///< 0: none
 };
 
 Field text(const std::string& value) {
@@ -48,6 +49,7 @@ std::vector<ColumnInfo> columns() {
   columns.push_back({"param.n", "", kInteger, ""});
   columns.push_back({"param.share", "", kReal, ""});
   columns.push_back({"param.width", "", kText, ""});
+  columns.push_back({"sustained_time_us", "", kReal, ""});
   for (const Counter& counter : kCounters)
     columns.push_back({"counter." + std::string(counter.id), "", kReal, ""});
   return columns;
@@ -79,7 +81,8 @@ std::vector<Field> row_of(const Measured& m) {
                          m.n < 2048 ? 1.0 : 2.0,
                          m.n,
                          0.5,
-                         "narrow"};
+                         "narrow",
+                         positive(m.sustained_us)};
   for (const Counter& counter : kCounters) {
     const auto found = m.counters.find(std::string(counter.id));
     row.push_back(found == m.counters.end() ? Field{} : Field{found->second});
@@ -186,6 +189,17 @@ TEST_CASE("A measurement shows the problem that takes longest and most variants 
         "| vendor | not recorded |  |  |  |  |  |\n");
   CHECK_THAT(part("measurement toy problem=n=1024", rows), contains_text("n = 1024 · share = 0.5"));
   CHECK_THAT(part("measurement toy variants=f*", rows), contains_text("n = 4096"));
+}
+
+TEST_CASE("A measurement shows burst and sustained times where a row has both", "[lesson]") {
+  auto rows = kTwoSizes;
+  rows[3].sustained_us = 92;
+  const std::string text = part("measurement toy", rows);
+  CHECK_THAT(text, contains_text("| variant | time | ± % | sustained | against | speed-up |"));
+  CHECK_THAT(text, contains_text("| first | 200.0 µs | 1.0 |  |  |  |"));
+  CHECK_THAT(text, contains_text("| second | 80.00 µs | 1.0 | 92.00 µs | first | 2.5×"));
+  rows[3].status = "failed";
+  CHECK(part("measurement toy", rows).find("sustained") == std::string::npos);
 }
 
 TEST_CASE("Of several experiments with a problem, the one with most variants is shown",

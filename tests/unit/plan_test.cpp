@@ -12,7 +12,7 @@ struct Bench {
   Config config;
   // The toy kernel's address is what its shapes carry; 32 registers let 8 blocks of 256 threads
   // reside on an SM.
-  KernelResource row{kernel(), "toy", 80, 32, 0, 0, 0};
+  KernelResource row{kernel(), "toy", "toy_kernel", 80, 32, 0, 0, 0};
   KernelResources resources{&row, 1};
 
   Bench() {
@@ -212,7 +212,8 @@ TEST_CASE("a write that fits in L2 need not have reached DRAM") {
 TEST_CASE(
     "registers of the newest architecture that is not newer stand in for one that was not built") {
   const int kernel = 0;
-  const KernelResource rows[] = {{&kernel, "k", 90, 20, 0, 0, 0}, {&kernel, "k", 80, 10, 0, 0, 0}};
+  const KernelResource rows[] = {{&kernel, "toy", "k", 90, 20, 0, 0, 0},
+                                 {&kernel, "toy", "k", 80, 10, 0, 0, 0}};
   const KernelResources resources(rows, 2);
   const auto registers = [&](int compute_capability) {
     const auto found = resources.find(&kernel, compute_capability);

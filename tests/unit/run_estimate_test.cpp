@@ -122,7 +122,7 @@ TEST_CASE("a grid that fills a part of the GPU is held against that part of the 
   const Group& group = plan.groups.front();
   const auto shapes = group.cells.front().variant->shapes(group.problem.get(), b.device);
   // 32 registers let 8 blocks of 256 threads reside on each of 100 SMs: 200 blocks are a quarter.
-  const KernelResource row{shapes.front().kernel, "toy", 80, 32, 0, 0, 0};
+  const KernelResource row{shapes.front().kernel, "toy", "toy", 80, 32, 0, 0, 0};
   const RunEstimate whole(plan, KernelResources());
   const RunEstimate quarter(plan, KernelResources(&row, 1));
   const double limit_s =

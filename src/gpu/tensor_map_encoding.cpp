@@ -1,4 +1,4 @@
-#include "gpu/tensor_map.hpp"
+#include "gpu/tensor_map_encoding.hpp"
 
 #include <algorithm>
 

@@ -1,0 +1,51 @@
+#include "gpu/cupti.hpp"
+
+#if GPUEXP_HAS_CUPTI
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include "device/device_error.hpp"
+#include "gpu/shared_library.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+void* library() {
+  static void* const kLoaded = [] {
+    std::string reason;
+    // CUDA 13 numbers the library like itself, CUDA 12 by year.
+    void* handle = open_library({"libcupti.so.13", "libcupti.so.12", "libcupti.so"}, reason);
+    if (!handle) {
+      throw CountersUnavailable(fmt::format(
+          "CUPTI cannot be loaded ({}); it comes with the CUDA Toolkit, under extras/CUPTI",
+          reason));
+    }
+    return handle;
+  }();
+  return kLoaded;
+}
+
+constexpr const char* kPermission =
+    "the driver gives counters to administrators alone; run as root, with CAP_SYS_ADMIN, or load "
+    "the kernel module with NVreg_RestrictProfilingToAdminUsers=0";
+
+}  // namespace
+
+void* cupti_symbol(const char* name) {
+  void* symbol = dlsym(library(), name);
+  if (!symbol)
+    throw CountersUnavailable(fmt::format("the CUPTI found here lacks {}: too old", name));
+  return symbol;
+}
+
+void check_cupti(CUptiResult result, const char* call) {
+  if (result == CUPTI_SUCCESS) return;
+  if (result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES) throw CountersUnavailable(kPermission);
+  const char* name = "";
+  GPUEXP_CUPTI_RESULT(cuptiGetResultString, result, &name);
+  throw DeviceError(fmt::format("{}: {}", call, name), DeviceFault::refused);
+}
+
+}  // namespace gpuexp
+#endif

@@ -1,0 +1,95 @@
+#include "gpu/problem_launches.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "gpu/cache_flush.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+// A replay is long enough for its one start and stop not to matter, and short enough for many.
+constexpr double kReplayUs = 1e3;
+constexpr double kLongestReplayUs = 1e5;
+constexpr std::int64_t kMostCopies = 256;
+
+}  // namespace
+
+ProblemLaunches::ProblemLaunches(const Family& family, const Values& values, std::uint64_t seed,
+                                 const DeviceSpec& device, const CudaStream& stream)
+    : family_(family),
+      device_(device),
+      stream_(stream),
+      problem_(family.make_problem(values)),
+      seed_(seed) {
+  copies_.emplace_back(family_, problem_.get(), seed_, stream_);
+}
+
+PreparedVariant& ProblemLaunches::allocate(const Variant& variant) {
+  const auto [entry, is_new] = prepared_.try_emplace(&variant);
+  if (is_new && variant.workspace_bytes)
+    entry->second.workspace = DeviceMemory(variant.workspace_bytes(problem_.get(), device_));
+  return entry->second;
+}
+
+// Shapes and workspace are the variant's own and are looked up once, not between the events.
+PreparedVariant& ProblemLaunches::prepare(const Variant& variant) {
+  PreparedVariant& prepared = allocate(variant);
+  if (prepared.launches.empty()) prepare_launches(variant, prepared, 1);
+  return prepared;
+}
+
+LaunchContext ProblemLaunches::context(const PreparedVariant& prepared) const {
+  return {device_, prepared.workspace.get()};
+}
+
+void ProblemLaunches::prepare_launches(const Variant& variant, PreparedVariant& prepared,
+                                       std::size_t copies) {
+  for (std::size_t i = prepared.launches.size(); i < copies; ++i) {
+    prepared.launches.emplace_back(
+        variant.launch(problem_.get(), copies_[i].data(), context(prepared)), stream_);
+    persists_ = persists_ || prepared.launches.back().has_window();
+  }
+}
+
+std::size_t ProblemLaunches::copies_of(const Variant& variant, Mode mode) {
+  return mode == Mode::graph ? prepare(variant).graph_copies : 1;
+}
+
+void ProblemLaunches::reset(const Variant& variant, Mode mode) {
+  for (std::size_t i = 0; i < copies_of(variant, mode); ++i)
+    copies_[i].reset(stream_);
+}
+
+void ProblemLaunches::enqueue(const Variant& variant, Mode mode) {
+  const PreparedVariant& prepared = prepare(variant);
+  if (mode == Mode::graph) {
+    prepared.graph->replay(stream_);
+  } else {
+    prepared.launches.front().enqueue();
+  }
+}
+
+void ProblemLaunches::capture(const Variant& variant, double launch_us) {
+  PreparedVariant& prepared = prepare(variant);
+  const double each_us = std::max(0.1, launch_us);
+  const std::int64_t bytes = std::max<std::int64_t>(1, copies_.front().bytes());
+  const std::int64_t most = std::clamp<std::int64_t>(
+      static_cast<std::int64_t>(kLongestReplayUs / each_us), 1, kMostGraphLaunches);
+  const std::int64_t copies =
+      std::min({ceil_div(kEvictingL2s * device_.l2_bytes, bytes), kMostCopies, most});
+  const auto wanted = static_cast<std::int64_t>(std::ceil(kReplayUs / each_us));
+  const std::int64_t turns = family_.reset ? 1 : ceil_div(std::min(wanted, most), copies);
+  while (copies_.size() < static_cast<std::size_t>(copies))
+    copies_.emplace_back(family_, problem_.get(), seed_, stream_);
+  prepare_launches(variant, prepared, static_cast<std::size_t>(copies));
+  prepared.graph_copies = static_cast<std::size_t>(copies);
+  prepared.graph_launches = static_cast<int>(turns * copies);
+  prepared.graph = std::make_unique<CapturedLaunches>(stream_, [&] {
+    for (int i = 0; i < prepared.graph_launches; ++i)
+      prepared.launches[static_cast<std::size_t>(i) % prepared.graph_copies].enqueue();
+  });
+}
+
+}  // namespace gpuexp

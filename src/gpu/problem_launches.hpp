@@ -1,0 +1,72 @@
+// A problem on the device, and what launches of its variants need.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "gpu/cuda_graph.hpp"
+#include "gpu/launcher.hpp"
+#include "gpu/problem_copy.hpp"
+
+namespace gpuexp {
+
+/// In one replay of a graph.
+inline constexpr std::int64_t kMostGraphLaunches = 1000;
+
+/// What launches of one variant need.
+struct PreparedVariant {
+  DeviceMemory workspace;
+  std::vector<PreparedSteps> launches;  ///< on each copy of the buffers that they take in turn
+  std::unique_ptr<CapturedLaunches> graph;
+  int graph_launches = 1;
+  std::size_t graph_copies = 1;  ///< that its launches take in turn
+  double last_us = 0;            ///< what its last sample took in all; 0 before the first
+};
+
+class ProblemLaunches {
+ public:
+  /// Makes one copy of the buffers, and fills its inputs. The family, the device and the stream
+  /// outlive this.
+  ProblemLaunches(const Family& family, const Values& values, std::uint64_t seed,
+                  const DeviceSpec& device, const CudaStream& stream);
+
+  const Family& family() const { return family_; }
+  const void* problem() const { return problem_.get(); }
+  ProblemCopy& copy(std::size_t i = 0) { return copies_[i]; }
+
+  /// With its workspace; its launches are prepared on their first use.
+  PreparedVariant& allocate(const Variant& variant);
+  PreparedVariant& prepare(const Variant& variant);
+  LaunchContext context(const PreparedVariant& prepared) const;
+
+  /// Copies that launches in the mode write to.
+  std::size_t copies_of(const Variant& variant, Mode mode);
+  /// Restores what launches in the mode find, on each copy that they take.
+  void reset(const Variant& variant, Mode mode);
+  /// A launch, or in Mode::graph a replay of those captured.
+  void enqueue(const Variant& variant, Mode mode);
+
+  /// Whether lines that launches so far have touched persist in L2.
+  bool persists() const { return persists_; }
+
+  /// Captures as many launches as fill a replay, over enough copies to leave nothing of one in L2
+  /// when its turn comes again; where a copy has to be reset before each launch, each has one.
+  /// `launch_us` is about what a launch takes.
+  void capture(const Variant& variant, double launch_us);
+
+ private:
+  void prepare_launches(const Variant& variant, PreparedVariant& prepared, std::size_t copies);
+
+  const Family& family_;
+  const DeviceSpec& device_;
+  const CudaStream& stream_;
+  std::shared_ptr<const void> problem_;
+  std::uint64_t seed_;
+  std::deque<ProblemCopy> copies_;  ///< the first is what every mode but graph uses
+  std::map<const Variant*, PreparedVariant> prepared_;
+  bool persists_ = false;
+};
+
+}  // namespace gpuexp
