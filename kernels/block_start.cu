@@ -81,7 +81,7 @@ Variant many_resident() {
              "is left.",
              [](const DeviceSpec&) { return std::int64_t{0}; });
   v.compare_to = "one_resident";
-  v.moves = {{"active_warps_per_sm", Direction::rises, 1.5}};
+  v.expected_changes = {{"active_warps_per_sm", Direction::increases, 1.5}};
   return v;
 }
 

@@ -208,8 +208,8 @@ Variant read_reversed() {
       "Lane 0 reads the last of a warp's 32 words and lane 31 the first. The order of lanes within "
       "a line costs nothing: the request still covers the same four sectors, and "
       "global_load_sectors_per_request stays 4. It mattered before compute capability 1.2.";
-  v.moves = {{"global_load_sectors_per_request", Direction::stays},
-             {"dram_read_bytes", Direction::stays, 1.05, beyond_caches}};
+  v.expected_changes = {{"global_load_sectors_per_request", Direction::unchanged},
+                        {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}};
   v.work = [](const Problem& p) { return work(p, 1, 0); };
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
     return traffic(p, device, 1, 0, 57, 28, 3);
@@ -232,11 +232,11 @@ Variant read_misaligned() {
       "too and finds it in L1 or L2: global_load_sectors_per_request rises to 5, but "
       "dram_read_bytes hardly moves. The dearer loss is not here: 16-byte loads need 16-byte "
       "alignment (see vector_width).";
-  v.moves = {{"global_load_sectors_per_request", Direction::rises, 1.2,
-              [](const Problem& p) { return p.n >= kTile && p.offset % 8 != 0; }},
-             {"global_load_sectors_per_request", Direction::stays, 1.05,
-              [](const Problem& p) { return p.offset % 8 == 0; }},
-             {"dram_read_bytes", Direction::stays, 1.05, beyond_caches}};
+  v.expected_changes = {{"global_load_sectors_per_request", Direction::increases, 1.2,
+                         [](const Problem& p) { return p.n >= kTile && p.offset % 8 != 0; }},
+                        {"global_load_sectors_per_request", Direction::unchanged, 1.05,
+                         [](const Problem& p) { return p.offset % 8 == 0; }},
+                        {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}};
   v.work = [](const Problem& p) { return work(p, 1, p.offset); };
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
     return traffic(p, device, 1, p.offset, 41, 17, 5);
@@ -260,12 +260,12 @@ Variant read_strided() {
       "sector per lane, and stays there beyond stride 8. Where L2 fetches two sectors per miss, as "
       "on an "
       "H200, dram_read_bytes doubles once more from stride 8 to 16.";
-  v.moves = {{"global_load_sectors_per_request", Direction::rises, 1.9,
-              [](const Problem& p) { return p.n >= kTile && p.stride > 1; }},
-             {"dram_read_bytes", Direction::rises, 1.9,
-              [](const Problem& p) { return beyond_caches(p) && p.stride > 1; }},
-             {"global_load_sectors_per_request", Direction::stays, 1.05,
-              [](const Problem& p) { return p.stride == 1; }}};
+  v.expected_changes = {{"global_load_sectors_per_request", Direction::increases, 1.9,
+                         [](const Problem& p) { return p.n >= kTile && p.stride > 1; }},
+                        {"dram_read_bytes", Direction::increases, 1.9,
+                         [](const Problem& p) { return beyond_caches(p) && p.stride > 1; }},
+                        {"global_load_sectors_per_request", Direction::unchanged, 1.05,
+                         [](const Problem& p) { return p.stride == 1; }}};
   v.work = [](const Problem& p) { return work(p, p.stride, 0); };
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
     return traffic(p, device, p.stride, 0, 63, 24, 7);

@@ -282,8 +282,8 @@ Variant l1() {
       "a tag. The difference is the price of a cache against memory that the program fills "
       "itself.",
       chase_kernel<DefaultLoad>, kWarp);
-  v.moves = {{"shared_load_wavefronts", Direction::falls, 2},
-             {"global_load_requests", Direction::rises, 2}};
+  v.expected_changes = {{"shared_load_wavefronts", Direction::decreases, 2},
+                        {"global_load_requests", Direction::increases, 2}};
   v.unsupported = not_near;
   return v;
 }
@@ -295,7 +295,7 @@ Variant l2() {
       "over near slices and far ones. In mode warm the chain was walked before, and l2_hit_pct "
       "is 100. It may span half of L2, as much as a partition keeps of what its SMs read.",
       chase_kernel<LoadPastL1>, kWarp);
-  v.moves = {{"l2_sectors", Direction::rises, 2}};
+  v.expected_changes = {{"l2_sectors", Direction::increases, 2}};
   v.unsupported = not_in_l2;
   return v;
 }
@@ -308,7 +308,7 @@ Variant dram() {
       "bandwidth, it is what has to be in flight to use all of DRAM. dram_read_bytes is 64 per "
       "step where L2 fetches two sectors.",
       chase_kernel<LoadPastL1>, kWarp);
-  v.moves = {{"l2_hit_pct", Direction::falls, 2}};
+  v.expected_changes = {{"l2_hit_pct", Direction::decreases, 2}};
   v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
     const std::int64_t least = 4 * device.l2_bytes;
     if (p.bytes < least)
@@ -328,7 +328,7 @@ Variant atomic_l2() {
             "queue for one word. L2 adds where the line has its home, so what exceeds l2 is the "
             "addition and, where L2 has two partitions, the way to the far one.",
             chase_kernel<AddZero>, 1);
-  v.moves = {{"global_load_requests", Direction::falls, 2}};
+  v.expected_changes = {{"global_load_requests", Direction::decreases, 2}};
   v.unsupported = not_in_l2;
   return v;
 }

@@ -366,7 +366,8 @@ Variant fp16_static_scale() {
       "lost_share_pct falls along the tail of the distribution at no cost in time. The scale must "
       "be chosen by hand: too small saves little, too large turns the largest into infinities, "
       "which overflow_count shows.";
-  v.moves = {{"l2_sectors", Direction::stays}, {"warp_instructions", Direction::stays}};
+  v.expected_changes = {{"l2_sectors", Direction::unchanged},
+                        {"warp_instructions", Direction::unchanged}};
   return v;
 }
 
@@ -490,7 +491,8 @@ Variant fp16_dynamic_scale() {
       "has "
       "ended, a launch has kernels for the longest one: those after the end return at once, yet "
       "each takes the time of a launch, which together is most of what is measured.";
-  v.moves = {{"l2_sectors", Direction::rises, 1.9, [](const Problem& p) { return p.n >= kTile; }}};
+  v.expected_changes = {
+      {"l2_sectors", Direction::increases, 1.9, [](const Problem& p) { return p.n >= kTile; }}};
   v.work = work;
   v.traffic = search_traffic;
   v.traffic_is_typical = true;
@@ -540,7 +542,8 @@ Variant bf16_unscaled() {
       "The same 16 bits split otherwise: 8 exponent bits reach as far down as fp32, so nothing is "
       "lost and no scale is needed, for 8 significant bits in place of 11. mean_relative_error_pct "
       "is about 8 times that of well-scaled fp16, and far below that of fp16 left unscaled.";
-  v.moves = {{"l2_sectors", Direction::stays}, {"warp_instructions", Direction::stays}};
+  v.expected_changes = {{"l2_sectors", Direction::unchanged},
+                        {"warp_instructions", Direction::unchanged}};
   return v;
 }
 

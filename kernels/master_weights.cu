@@ -467,8 +467,8 @@ Variant bf16_only() {
       "The same bytes and time with 8 significant bits in place of 11: updates must be 8 times "
       "larger to be seen, under 2^-9 of the weight all are lost. The range that bf16 gains is of "
       "no use to weights.";
-  v.moves = {{"l2_sectors", Direction::stays},
-             {"dram_read_bytes", Direction::stays, 1.05, beyond_caches}};
+  v.expected_changes = {{"l2_sectors", Direction::unchanged},
+                        {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}};
   return v;
 }
 
@@ -482,9 +482,9 @@ Variant bf16_stochastic() {
       "some change a whole spacing, and on average each counts in full. progress_pct returns to "
       "100; rms_error_pct is what randomness costs, falling with the root of the number of steps. "
       "Same bytes; the random bits take issue slots that DRAM leaves free.";
-  v.moves = {
-      {"l2_sectors", Direction::stays},
-      {"warp_instructions", Direction::rises, 1.5, [](const Problem& p) { return p.n >= kTile; }}};
+  v.expected_changes = {{"l2_sectors", Direction::unchanged},
+                        {"warp_instructions", Direction::increases, 1.5,
+                         [](const Problem& p) { return p.n >= kTile; }}};
   return v;
 }
 
@@ -497,9 +497,9 @@ Variant fp32_master() {
       "Weights in fp32, with a copy rounded to fp16 for the network at every step: updates down to "
       "2^-25 of the weight count. Reads 4 + 2 and writes 4 + 2 bytes per weight, twice fp16_only, "
       "so DRAM bytes and time of the step double; the step is a small part of training.";
-  v.moves = {{"dram_read_bytes", Direction::rises, 1.4, beyond_caches},
-             {"dram_write_bytes", Direction::rises, 2.5, beyond_caches},
-             {"l2_sectors", Direction::rises, 1.8, beyond_caches}};
+  v.expected_changes = {{"dram_read_bytes", Direction::increases, 1.4, beyond_caches},
+                        {"dram_write_bytes", Direction::increases, 2.5, beyond_caches},
+                        {"l2_sectors", Direction::increases, 1.8, beyond_caches}};
   v.work = [](const Problem& p) {
     return work(p, {sizeof(float), sizeof(__half)}, {sizeof(float), sizeof(__half)});
   };

@@ -56,12 +56,12 @@ bool is_large(const Problem& p) {
 }
 
 Variant ladder_variant(std::string id, std::string compare_to, std::string why,
-                       MovesOf<Problem> moves = {}) {
+                       ExpectedChangesOf<Problem> expected = {}) {
   Variant v;
   v.id = std::move(id);
   v.compare_to = std::move(compare_to);
   v.why = std::move(why);
-  v.moves = std::move(moves);
+  v.expected_changes = std::move(expected);
   v.work = work;
   return v;
 }
@@ -159,9 +159,9 @@ Variant coalesced() {
           "(4 sectors) and one element of A (1 sector), so global_load_sectors_per_request falls "
           "to 2.5 and every byte fetched is used. It costs nothing. Each thread still loads two "
           "operands for every fused multiply-add, which makes the L1 cache the limit.",
-          {{"global_load_sectors_per_request", Direction::falls, 4, is_large},
-           {"l1_tag_turns", Direction::falls, 4, is_large},
-           {"l1_wavefronts", Direction::falls, 8,
+          {{"global_load_sectors_per_request", Direction::decreases, 4, is_large},
+           {"l1_tag_wavefronts", Direction::decreases, 4, is_large},
+           {"l1_data_wavefronts", Direction::decreases, 8,
             [](const Problem& p) { return is_large(p) && p.k % kLanes == 0; }}}),
       {coalesced_kernel, {kPlainTile, kPlainTile, 1}, {kPlainTile, kPlainTile, 1}});
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
@@ -228,8 +228,8 @@ Variant smem_tile() {
           "traffic of shared memory. It costs two barriers per tile, at which all 32 warps of the "
           "block wait. Shared memory returns no more bytes per clock than L1 does (128 per SM), "
           "so with more than one load per multiply-add it is the next limit.",
-          {{"global_load_requests", Direction::falls, 16, is_large},
-           {"shared_load_wavefronts", Direction::rises, 2, is_large}}),
+          {{"global_load_requests", Direction::decreases, 16, is_large},
+           {"shared_load_wavefronts", Direction::increases, 2, is_large}}),
       {smem_tile_kernel, {kPlainTile, kPlainTile, 1}, {kPlainTile, kPlainTile, 1}});
   // The compiler reads four k of a row of A at a time, the same 16 bytes for all lanes.
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
@@ -307,8 +307,8 @@ Variant coarsen_1d() {
           "they share in a register: nine elements read from shared memory serve eight "
           "multiply-adds instead of sixteen, and eight independent sums hide the latency of the "
           "multiply-add. It costs registers: seven more sums.",
-          {{"shared_load_wavefronts", Direction::falls, 2, is_large},
-           {"warp_instructions", Direction::falls, 1.2, is_large}}),
+          {{"shared_load_wavefronts", Direction::decreases, 2, is_large},
+           {"warp_instructions", Direction::decreases, 1.2, is_large}}),
       {coarsen_1d_kernel, {kColumnTile, kColumnTile, 1}, {kColumnThreads, 1, 1}});
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
     const TiledProduct tiles =
@@ -387,8 +387,8 @@ Variant coarsen_2d() {
           "4.5 times fewer per multiply-add than with a column. It costs 64 registers for the "
           "sums, which leaves 16 warps per SM: independent sums now hide latency, not warps. Four "
           "in ten instructions still are no multiply-add: loads of 4 bytes per lane, and counting.",
-          {{"shared_load_wavefronts", Direction::falls, 2, is_large},
-           {"warp_instructions", Direction::falls, 1.2, is_large}}),
+          {{"shared_load_wavefronts", Direction::decreases, 2, is_large},
+           {"warp_instructions", Direction::decreases, 1.2, is_large}}),
       {coarsen_2d_kernel, {kSquareTile, kSquareTile, 1}, {kSquareThreads, 1, 1}});
   // Each k's fragments are read, waited for and multiplied.
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
@@ -500,8 +500,8 @@ Variant vectorized() {
           "multiply-add falls from four tenths of all instructions to one. It costs alignment: "
           "where 4 does not divide k and n, narrower global loads remain (load_width_bits). Each "
           "slice's global loads still wait between two barriers with nothing to do.",
-          {{"warp_instructions", Direction::falls, 1.3, is_large},
-           {"lsu_instructions", Direction::falls, 2,
+          {{"warp_instructions", Direction::decreases, 1.3, is_large},
+           {"lsu_instructions", Direction::decreases, 2,
             [](const Problem& p) { return is_large(p) && p.k % 4 == 0 && p.n % 4 == 0; }}}),
       vectorized_kernel<T, 4>, vectorized_kernel<T, 2>, vectorized_kernel<T, 1>, staged_width);
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
@@ -582,8 +582,8 @@ Variant double_buffered() {
           "memory, and registers for the slice in flight and the second fragments, all of the 128 "
           "that two blocks per SM leave: on an H200 it is faster than vectorized at 1024, where "
           "there are too few blocks to hide latency otherwise, and no faster from 2048 on.",
-          {{"stalled_long_scoreboard", Direction::falls, 4, is_large},
-           {"stalled_barrier", Direction::falls, 1.2, is_large}}),
+          {{"stalled_long_scoreboard", Direction::decreases, 4, is_large},
+           {"stalled_barrier", Direction::decreases, 1.2, is_large}}),
       double_buffered_kernel<T, 4>, double_buffered_kernel<T, 2>, double_buffered_kernel<T, 1>,
       staged_width);
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
@@ -614,8 +614,8 @@ Variant warp_tile() {
           "take three quarters of the issue slots and half of the shared memory bandwidth that "
           "they took. It costs occupancy: 128 sums leave registers for 8 warps per SM, too few to "
           "hide latency without the double buffers.",
-          {{"shared_load_wavefronts", Direction::falls, 1.8, is_large},
-           {"lsu_instructions", Direction::falls, 1.1, is_large}}),
+          {{"shared_load_wavefronts", Direction::decreases, 1.8, is_large},
+           {"lsu_instructions", Direction::decreases, 1.1, is_large}}),
       double_buffered_kernel<T, 4>, double_buffered_kernel<T, 2>, double_buffered_kernel<T, 1>,
       staged_width);
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
@@ -689,9 +689,9 @@ Variant async_stages() {
           "between. The block's tile doubles to 128×256, which loads a quarter less per result. It "
           "costs shared memory for the slots, one block per SM, and single-element copies of A, "
           "which cp.async can transpose only 4 bytes at a time (load_width_bits is that of B).",
-          {{"shared_store_wavefronts", Direction::falls, 10, is_large},
-           {"stalled_barrier", Direction::falls, 1.2, is_large},
-           {"global_load_sectors", Direction::falls, 1.2, is_large}}),
+          {{"shared_store_wavefronts", Direction::decreases, 10, is_large},
+           {"stalled_barrier", Direction::decreases, 1.2, is_large},
+           {"global_load_sectors", Direction::decreases, 1.2, is_large}}),
       async_stages_kernel<T, 4>, async_stages_kernel<T, 2>, async_stages_kernel<T, 1>,
       [](const Problem& p) { return width_dividing(p.n); });
   v.traffic = [](const Problem& p, const DeviceSpec& device) {

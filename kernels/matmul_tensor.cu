@@ -544,8 +544,8 @@ Variant wmma_smem() {
       "instead of 32, and zeros in the tiles make any m, n, k work. Costs two barriers per tile, "
       "between which nothing is multiplied. lts__t_sectors_op_read falls, "
       "sm__pipe_tensor_cycles_active rises.";
-  v.moves = {{"l2_sectors", Direction::falls, 4, is_large},
-             {"tensor_active_pct", Direction::rises, 2, is_large}};
+  v.expected_changes = {{"l2_sectors", Direction::decreases, 4, is_large},
+                        {"tensor_active_pct", Direction::increases, 2, is_large}};
   v.compare_to = "wmma";
   v.metrics = load_width_metric;
   set_traffic(v, [](const Problem& p, auto in, auto acc, auto out, const DeviceSpec& device) {
@@ -650,8 +650,8 @@ Variant mma_sync() {
       "present ones are multiplied, one barrier per tile. Costs about 240 registers per thread, so "
       "8 warps per SM. l1tex__data_bank_conflicts_pipe_lsu falls, sm__pipe_tensor_cycles_active "
       "rises.";
-  v.moves = {{"shared_bank_conflicts", Direction::falls, 4, is_large},
-             {"tensor_active_pct", Direction::rises, 1.2, is_large}};
+  v.expected_changes = {{"shared_bank_conflicts", Direction::decreases, 4, is_large},
+                        {"tensor_active_pct", Direction::increases, 1.2, is_large}};
   v.compare_to = "wmma_smem";
   v.metrics = load_width_metric;
   set_traffic(v, [](const Problem& p, auto in, auto acc, auto out, const DeviceSpec& device) {
@@ -722,9 +722,9 @@ Variant mma_cp_async() {
       "groups of 16 rows of tiles, so that those in flight share what they read. Costs the SM's "
       "registers: one block of 8 warps per SM, whose store of C hides behind nothing. "
       "sm__pipe_tensor_cycles_active nears what mma.sync can reach, dram__bytes_read falls.";
-  v.moves = {{"stalled_long_scoreboard", Direction::falls, 2, is_large},
-             {"tensor_active_pct", Direction::rises, 1.2, is_large},
-             {"global_load_sectors", Direction::falls, 1.2, is_large}};
+  v.expected_changes = {{"stalled_long_scoreboard", Direction::decreases, 2, is_large},
+                        {"tensor_active_pct", Direction::increases, 1.2, is_large},
+                        {"global_load_sectors", Direction::decreases, 1.2, is_large}};
   v.compare_to = "mma_sync";
   v.min_compute_capability = std::max(kMmaBf16ComputeCapability, kCpAsyncComputeCapability);
   v.unsupported = [kernel](const Problem& p,

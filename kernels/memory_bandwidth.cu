@@ -147,12 +147,12 @@ bool has_whole_chunks(const Problem& p) {
 
 template <Moves moves>
 Variant moving(std::string id, std::string compare_to, std::string why,
-               MovesOf<Problem> moved = {}) {
+               ExpectedChangesOf<Problem> expected = {}) {
   Variant v;
   v.id = std::move(id);
   v.compare_to = std::move(compare_to);
   v.why = std::move(why);
-  v.moves = std::move(moved);
+  v.expected_changes = std::move(expected);
   v.writes = {moves == Moves::reads ? "sums" : moves == Moves::writes ? "filled" : "out"};
   v.work = work<moves>;
   v.metrics = [](const Problem& p, const DeviceSpec&) {
@@ -275,8 +275,8 @@ Variant write() {
       "One 16-byte store per thread and no load: what DRAM takes when it never has to turn its bus "
       "to reads. Whole lines are overwritten, so that none is fetched first; an L2's worth is "
       "still on its way to DRAM when the kernel ends. It saturates DRAM's writes, or L2's.",
-      {{"global_load_requests", Direction::falls, 10},
-       {"dram_read_bytes", Direction::falls, 10, beyond_caches}});
+      {{"global_load_requests", Direction::decreases, 10},
+       {"dram_read_bytes", Direction::decreases, 10, beyond_caches}});
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return launch_move(p, Fill{d.filled});
   };
@@ -290,8 +290,8 @@ Variant copy() {
       "flight, and at every moment some blocks read while others write. It saturates DRAM as most "
       "kernels can use it, reading and writing as much; what is missing to read is the time that "
       "DRAM takes to turn its bus.",
-      {{"global_load_requests", Direction::rises, 10},
-       {"dram_read_bytes", Direction::rises, 10, beyond_caches}});
+      {{"global_load_requests", Direction::increases, 10},
+       {"dram_read_bytes", Direction::increases, 10, beyond_caches}});
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return launch_move(p, Copy{d.in, d.out});
   };
@@ -432,8 +432,8 @@ Variant read_bulk() {
       "to shared memory. 192 KiB are in flight per SM whatever the registers and the "
       "occupancy, with one block per SM that stays. Costs the shared memory, and its bandwidth "
       "once more; what reaches DRAM is the same, so a gain says that read left some.",
-      {{"global_load_requests", Direction::falls, 10, has_whole_chunks},
-       {"l2_sectors", Direction::stays, 1.05, has_whole_chunks}}));
+      {{"global_load_requests", Direction::decreases, 10, has_whole_chunks},
+       {"l2_sectors", Direction::unchanged, 1.05, has_whole_chunks}}));
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     return launch(read_bulk_kernel, bulk_shape(p, x.device), d.in, d.sums, p.n, p.passes);
   };
@@ -446,8 +446,8 @@ Variant copy_bulk() {
       "The copy engine both ways: what it brought to shared memory it stores from there, and "
       "four lanes per SM do nothing but start the next 16 KiB. No byte passes a register. DRAM "
       "sees runs of 16 KiB to read and to write, which it may like less than many short ones.",
-      {{"global_load_requests", Direction::falls, 10, has_whole_chunks},
-       {"l2_sectors", Direction::stays, 1.05, has_whole_chunks}}));
+      {{"global_load_requests", Direction::decreases, 10, has_whole_chunks},
+       {"l2_sectors", Direction::unchanged, 1.05, has_whole_chunks}}));
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     return launch(copy_bulk_kernel, bulk_shape(p, x.device), d.in, d.out, p.n, p.passes);
   };

@@ -316,8 +316,8 @@ Variant fp16_scalar() {
       "now brings 64 bytes. Where requests in flight are the limit, halving the type "
       "halves the "
       "bandwidth reached and not the time; DRAM throughput falls, instructions stay.";
-  v.moves = {{"global_load_requests", Direction::stays},
-             {"dram_read_bytes", Direction::falls, 1.9, beyond_caches}};
+  v.expected_changes = {{"global_load_requests", Direction::unchanged},
+                        {"dram_read_bytes", Direction::decreases, 1.9, beyond_caches}};
   return v;
 }
 
@@ -379,9 +379,9 @@ Variant fp32() {
       "Four elements per access, two accesses per lane before the first use: eight times the bytes "
       "in flight for a quarter of the load and store instructions. DRAM throughput nears that of a "
       "copy; the price is registers.";
-  v.moves = {{"global_load_requests", Direction::falls, 3.5,
-              [](const Problem& p) { return p.n >= 1 << 16; }},
-             {"dram_read_bytes", Direction::stays, 1.05, beyond_caches}};
+  v.expected_changes = {{"global_load_requests", Direction::decreases, 3.5,
+                         [](const Problem& p) { return p.n >= 1 << 16; }},
+                        {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}};
   return v;
 }
 
@@ -393,9 +393,9 @@ Variant fp16() {
       "as long as DRAM binds. Arithmetic stays in fp32 and conversions come on top, so the issue "
       "slots per byte about double: relu does not notice, gelu by erf does. 11 significant "
       "bits remain, and numbers below 2^-14 lose more.";
-  v.moves = {
-      {"dram_read_bytes", Direction::falls, 1.9, beyond_caches},
-      {"l2_sectors", Direction::falls, 1.9, [](const Problem& p) { return p.n >= 1 << 16; }}};
+  v.expected_changes = {
+      {"dram_read_bytes", Direction::decreases, 1.9, beyond_caches},
+      {"l2_sectors", Direction::decreases, 1.9, [](const Problem& p) { return p.n >= 1 << 16; }}};
   return v;
 }
 
@@ -407,8 +407,8 @@ Variant bf16() {
       "The same bytes as fp16, so the same time, spent otherwise: the exponent range of fp32 for 8 "
       "significant bits. The relative error is 8 times that of fp16; nothing underflows. Widening "
       "is a shift.";
-  v.moves = {{"l2_sectors", Direction::stays},
-             {"dram_read_bytes", Direction::stays, 1.05, beyond_caches}};
+  v.expected_changes = {{"l2_sectors", Direction::unchanged},
+                        {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}};
   return v;
 }
 

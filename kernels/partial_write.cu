@@ -184,9 +184,9 @@ Variant write_whole_sectors() {
       "saved is the fill: dram_read_bytes falls to the values' own bytes. Costs more store "
       "instructions and a pass through shared memory; beyond stride 8 it writes sectors that the "
       "values do not need.";
-  v.moves = {{"dram_read_bytes", Direction::falls, 1.9, leaves_gaps_in_dram},
-             {"global_store_sectors_per_request", Direction::falls, 1.9,
-              [](const Problem& p) { return p.n >= kTile && p.stride > 1; }}};
+  v.expected_changes = {{"dram_read_bytes", Direction::decreases, 1.9, leaves_gaps_in_dram},
+                        {"global_store_sectors_per_request", Direction::decreases, 1.9,
+                         [](const Problem& p) { return p.n >= kTile && p.stride > 1; }}};
   v.work = [](const Problem& p) {
     Work w = reading(p);
     w.bytes_written = static_cast<double>(p.n * sizeof(float));

@@ -224,9 +224,9 @@ Variant aos_16b() {
       "sector is asked for at most twice instead of once per field, which relieves L1 when many "
       "fields are used. DRAM moves the same records, so nothing is gained where only some are. "
       "Needs records aligned to 16 bytes. Load instructions fall to a quarter.";
-  v.moves = {{"global_load_requests", Direction::falls, 1.4,
-              [](const Problem& p) { return p.n >= kTile && p.fields > 2; }},
-             {"dram_read_bytes", Direction::stays, 1.05, beyond_caches}};
+  v.expected_changes = {{"global_load_requests", Direction::decreases, 1.4,
+                         [](const Problem& p) { return p.n >= kTile && p.fields > 2; }},
+                        {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}};
   v.work = aos_work;
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
     const int halves = ceil_div(p.fields, 4);
@@ -266,10 +266,10 @@ Variant soa() {
       "and only fields that are used move. dram_read_bytes is the useful bytes. Costs an address "
       "stream per field, and a record that is read alone, at a random place, is then in 8 sectors "
       "instead of one.";
-  v.moves = {{"global_load_sectors_per_request", Direction::falls, 4,
-              [](const Problem& p) { return p.n >= kTile; }},
-             {"dram_read_bytes", Direction::falls, 1.1,
-              [](const Problem& p) { return beyond_caches(p) && p.fields < kFields; }}};
+  v.expected_changes = {{"global_load_sectors_per_request", Direction::decreases, 4,
+                         [](const Problem& p) { return p.n >= kTile; }},
+                        {"dram_read_bytes", Direction::decreases, 1.1,
+                         [](const Problem& p) { return beyond_caches(p) && p.fields < kFields; }}};
   // The arrays of the used fields follow one another.
   v.work = [](const Problem& p) { return work(p, sector_bytes<float>(p.n * p.fields)); };
   v.traffic = [](const Problem& p, const DeviceSpec& device) {

@@ -209,8 +209,8 @@ Variant switch_in_warp() {
       "launch, "
       "the loads and the stores cost once (on an H200 75 µs per way of 512 FMAs and 14 µs once). "
       "smsp__thread_inst_executed_per_inst_executed falls to 32 / ways.";
-  v.moves = {{"active_lanes_per_instruction", Direction::falls, 1.3, splits_warps},
-             {"warp_instructions", Direction::rises, 1.3, splits_warps}};
+  v.expected_changes = {{"active_lanes_per_instruction", Direction::decreases, 1.3, splits_warps},
+                        {"warp_instructions", Direction::increases, 1.3, splits_warps}};
   return v;
 }
 

@@ -449,7 +449,7 @@ Variant mma_sync_k16() {
       "fp64 products of m16n8k16, which came with Hopper: eight times the work per instruction, "
       "with a third of the operands per multiply-add. Reaches what m8n8k4 leaves of the fp64 "
       "tensor cores.";
-  v.moves = {{"tensor_instructions", Direction::falls, 4}};
+  v.expected_changes = {{"tensor_instructions", Direction::decreases, 4}};
   v.min_compute_capability = kMmaFp64RowsComputeCapability;
   v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
     if (p.pipe != Pipe::tensor_fp64)
@@ -528,7 +528,7 @@ Variant wgmma() {
       "warps' registers. Three warpgroups per SM, each with two rounds of four products under way, "
       "leave no gap. It saturates Hopper's tensor cores, or the power that they may draw: the "
       "clock falls first. sm__pipe_tensor_cycles_active is near 100 %.";
-  v.moves = {{"tensor_instructions", Direction::falls, 4}};
+  v.expected_changes = {{"tensor_instructions", Direction::decreases, 4}};
   v.min_compute_capability = kWgmmaComputeCapability;
   v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
     if (p.pipe == Pipe::tensor_fp64) return "wgmma has no fp64";

@@ -159,10 +159,10 @@ bool beyond_caches(const Problem& p) {
 }
 
 // What a lane's wider loads do to a warp's requests; DRAM moves the same bytes.
-MovesOf<Problem> wider_loads() {
-  return {{"global_load_sectors_per_request", Direction::rises, 1.8, beyond_caches},
-          {"global_load_requests", Direction::falls, 1.8, beyond_caches},
-          {"dram_read_bytes", Direction::stays, 1.05, beyond_caches}};
+ExpectedChangesOf<Problem> wider_loads() {
+  return {{"global_load_sectors_per_request", Direction::increases, 1.8, beyond_caches},
+          {"global_load_requests", Direction::decreases, 1.8, beyond_caches},
+          {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}};
 }
 
 template <class Vector>
@@ -186,12 +186,13 @@ std::vector<Traffic> copy_traffic(const Problem& p, const DeviceSpec& device) {
 }
 
 template <class Vector>
-Variant copy(std::string id, std::string compare_to, std::string why, MovesOf<Problem> moves = {}) {
+Variant copy(std::string id, std::string compare_to, std::string why,
+             ExpectedChangesOf<Problem> expected = {}) {
   Variant v;
   v.id = std::move(id);
   v.compare_to = std::move(compare_to);
   v.why = std::move(why);
-  v.moves = std::move(moves);
+  v.expected_changes = std::move(expected);
   v.writes = {"out"};
   v.work = [](const Problem& p) {
     Work w;
@@ -308,12 +309,13 @@ std::vector<Traffic> read_traffic(const Problem& p, const DeviceSpec&) {
 }
 
 template <class Vector>
-Variant read(std::string id, std::string compare_to, std::string why, MovesOf<Problem> moves = {}) {
+Variant read(std::string id, std::string compare_to, std::string why,
+             ExpectedChangesOf<Problem> expected = {}) {
   Variant v;
   v.id = std::move(id);
   v.compare_to = std::move(compare_to);
   v.why = std::move(why);
-  v.moves = std::move(moves);
+  v.expected_changes = std::move(expected);
   v.writes = {"sums"};
   v.work = [](const Problem& p) {
     Work w;
@@ -338,8 +340,8 @@ Variant read_4b() {
       "need not turn its bus between reading and writing, and reads have the bandwidth for "
       "themselves; the bytes in flight bound them just as much. dram_write_bytes falls to next to "
       "nothing.",
-      {{"dram_write_bytes", Direction::falls, 10, beyond_caches},
-       {"dram_read_bytes", Direction::stays, 1.05, beyond_caches}});
+      {{"dram_write_bytes", Direction::decreases, 10, beyond_caches},
+       {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}});
 }
 
 Variant read_8b() {

@@ -31,6 +31,8 @@ import statistics
 import subprocess
 import sys
 
+from plotting.old_names import with_current_names
+
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LEAST_BYTES = 10e6
 LEAST_EVENTS = 1000
@@ -149,7 +151,7 @@ def main():
     if os.path.isdir(path):
         path = os.path.join(path, "results.json")
     with open(path) as file:
-        ours = json.load(file).get("kernels")
+        ours = [with_current_names(row) for row in json.load(file).get("kernels") or []]
     if not ours:
         fail(f"{path}: no kernels; was it run with --counters?")
     theirs = read_ncu(arguments.ncu)

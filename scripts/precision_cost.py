@@ -20,6 +20,8 @@ import random
 from collections import defaultdict
 from pathlib import Path
 
+from plotting.old_names import with_current_names
+
 MOST_SAMPLES, MOST_SECONDS = 1000, 2  # of a row
 FLUSH_US, BESIDE_US = 35, 15  # of a cold sample; of any, on the host
 ROUNDING = 1.002  # of times that the timer's ticks are made of
@@ -35,7 +37,7 @@ def half_width(row):
 
 
 def half_tick(row):
-    return (row["time_quantum_us"] or 0) / row["graph_launches"] / 2 / row["time_median_us"]
+    return (row["timer_resolution_us"] or 0) / row["graph_launches"] / 2 / row["time_median_us"]
 
 
 def sample_us(row, group):
@@ -95,7 +97,8 @@ def main():
     options = parser.parse_args()
     noise = json.loads(options.noise.read_text(encoding="utf-8"))
     report = json.loads(options.results.read_text(encoding="utf-8"))
-    groups = groups_of([row for row in report["rows"] if row["status"] == "passed" and row["time_ci95_low_us"]])
+    rows = [with_current_names(row) for row in report["rows"]]
+    groups = groups_of([row for row in rows if row["status"] == "passed" and row["time_ci95_low_us"]])
     print("| half-width, of the minimum effect | at most, per group | sampling more | undecided | false |")
     print("|---:|---:|---:|---:|---:|")
     for share, limit_s in ((math.inf, 0), (0.5, math.inf), (0.25, 0.1), (0.25, 0.2), (0.25, 0.5), (0.25, math.inf), (0.15, 0.2)):

@@ -59,7 +59,7 @@ struct TiledProduct {
 
 /// The same requests where only a share of the lanes' addresses differ or are inside.
 constexpr Accesses inside(const Accesses& a, double share) {
-  return {a.requests, share * a.sectors, share * a.wavefronts, share * a.tag_turns};
+  return {a.requests, share * a.sectors, share * a.wavefronts, share * a.tag_wavefronts};
 }
 
 /// Requests that cover rows of so many elements in pieces of `piece`; a tile's row begins a piece.

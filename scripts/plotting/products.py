@@ -201,7 +201,7 @@ def row_pitch(frame):
     experiment, m, n, mode = counts.index[0]
     naive = naive[(naive["experiment"] == experiment) & (naive["mode"] == mode)].sort_values("param.k")
     labels = [f"k = {text_of(k)}" for k in naive["param.k"]]
-    counted = has(naive, "counter.l1_tag_turns", "counter.l1_wavefronts")
+    counted = has(naive, "counter.l1_tag_wavefronts", "counter.l1_data_wavefronts")
     figure, grid = panels(1, 2 if counted else 1, 6.4, bars_height(2 * len(labels)))
     times = [("measured", PALETTE[0], naive["time_median_us"] / 1e3)]
     if has(naive, "predicted_time_us"):
@@ -211,8 +211,8 @@ def row_pitch(frame):
     if counted:
         steps = numbers(naive, "param.m") * numbers(naive, "param.n") * numbers(naive, "param.k") / LANES
         stages = [
-            ("data: 32 banks", PALETTE[1], numbers(naive, "counter.l1_wavefronts") / steps),
-            ("tags: four lines at a time", PALETTE[2], numbers(naive, "counter.l1_tag_turns") / steps),
+            ("data: 32 banks", PALETTE[1], numbers(naive, "counter.l1_data_wavefronts") / steps),
+            ("tags: four lines at a time", PALETTE[2], numbers(naive, "counter.l1_tag_wavefronts") / steps),
         ]
         xlabel = "turns of each stage for a warp's step along k"
         draw_pitch_bars(grid[0][1], labels, stages, "what L1 is busy with", xlabel)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from plotting.old_names import current
+
 REQUIRED = ["experiment", "family", "variant", "status", "time_median_us"]
 TEXT = ["experiment", "family", "variant", "implementation", "mode", "status", "reason", "flags", "baseline", "limit_by"]
 # Variants of each family that run a library; made from what they declare, as a test of the registry says.
@@ -31,13 +33,14 @@ class Axis:
 
 
 def load(path):
-    """All rows of the CSV. Columns that this run's families lack are there and empty."""
+    """All rows of the CSV, under the names of today. Columns that this run's families lack are there and empty."""
     try:
         frame = pd.read_csv(path, keep_default_na=False, na_values=[""])
     except FileNotFoundError:
         raise UsageError(f"{path}: no such file") from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError, OSError) as error:
         raise UsageError(f"{path}: cannot read as CSV: {error}") from None
+    frame = frame.rename(columns=current)
     missing = [name for name in REQUIRED if name not in frame]
     if missing:
         raise UsageError(f"{path}: not a gpuexp results CSV: no column {', '.join(missing)}")

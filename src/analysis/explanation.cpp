@@ -203,8 +203,8 @@ std::vector<std::string_view> amounts_of(Resource resource, bool copies_are_coun
     case Resource::l1_data:
       if (!copies_are_counted) return {"shared_load_wavefronts"};
       return {"global_load_sectors_per_request", "global_load_sectors",   "shared_load_wavefronts",
-              "shared_store_wavefronts",         "shared_bank_conflicts", "l1_wavefronts"};
-    case Resource::l1_tags: return {"global_load_requests", "l1_tag_turns"};
+              "shared_store_wavefronts",         "shared_bank_conflicts", "l1_data_wavefronts"};
+    case Resource::l1_tags: return {"global_load_requests", "l1_tag_wavefronts"};
     case Resource::issue:
       return {"branch_instructions", "alu_instructions", "lsu_instructions", "fma_instructions",
               "warp_instructions"};
@@ -231,14 +231,14 @@ class Changes {
   explicit Changes(Explanation& explanation) : e_(explanation) {}
 
   void sort_declared() {
-    for (const Move& move : e_.row().moves) {
-      const auto change = change_of(move.counter);
+    for (const ExpectedChange& expected : e_.row().expected_changes) {
+      const auto change = change_of(expected.counter);
       if (!change) continue;
-      if (!happened(move, change->from, change->to)) {
-        e_.not_seen.push_back(move);
-      } else if (is_effect(move.counter)) {
+      if (!happened(expected, change->from, change->to)) {
+        e_.not_seen.push_back(expected);
+      } else if (is_effect(expected.counter)) {
         e_.others.push_back(*change);
-      } else if (move.direction == Direction::stays) {
+      } else if (expected.direction == Direction::unchanged) {
         e_.kept.push_back(*change);
       } else {
         add_declared(*change);
@@ -273,7 +273,7 @@ class Changes {
   bool is_cause(const CounterChange& change) const {
     const double slower = e_.row_is_slower() ? change.to : change.from;
     const double faster = e_.row_is_slower() ? change.from : change.to;
-    return slower > kMoveFactor * faster;
+    return slower > kUnchangedFactor * faster;
   }
 
   void add_declared(const CounterChange& change) {

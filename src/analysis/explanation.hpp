@@ -28,7 +28,7 @@
 #include <vector>
 
 #include "analysis/least_times.hpp"
-#include "family/move.hpp"
+#include "family/expected_change.hpp"
 #include "results/results.hpp"
 
 namespace gpuexp {
@@ -105,9 +105,9 @@ struct Explanation {
   /// Where amounts are the cause: those of the slower variant's longest resource of which it has
   /// more, declared ones first. Where nothing differs: those declared to change that did.
   std::vector<CounterChange> changes;
-  std::vector<CounterChange> kept;    ///< declared to stay, and did
-  std::vector<CounterChange> others;  ///< declared to change, and did, without being the cause
-  std::vector<Move> not_seen;         ///< declared, and counted otherwise
+  std::vector<CounterChange> kept;       ///< declared to stay, and did
+  std::vector<CounterChange> others;     ///< declared to change, and did, without being the cause
+  std::vector<ExpectedChange> not_seen;  ///< declared, and counted otherwise
   std::optional<Bound> reference_bound;
   std::optional<Bound> bound;
   std::optional<Misfit> misfit;

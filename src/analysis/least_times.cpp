@@ -65,8 +65,8 @@ double copied_wavefronts(const ResultRecord& row) {
 }
 
 // Counted ones, or at least those of shared memory and of the copies.
-std::optional<double> l1_wavefronts_of(const ResultRecord& row) {
-  const auto counted = count_of(row, "l1_wavefronts");
+std::optional<double> l1_data_wavefronts_of(const ResultRecord& row) {
+  const auto counted = count_of(row, "l1_data_wavefronts");
   const double copied = copied_wavefronts(row);
   if (!counted || copied <= 0) return counted;
   const double least = count_of(row, "shared_load_wavefronts").value_or(0) +
@@ -144,9 +144,9 @@ class LeastTimesOf {
 
   void add_l1() {
     const auto& shared = basis_.ceilings.shared_bytes_per_s;
-    add(Resource::l1_data, l1_wavefronts_of(row_),
+    add(Resource::l1_data, l1_data_wavefronts_of(row_),
         shared ? std::optional(*shared / kWavefrontBytes) : per_second(1));
-    add(Resource::l1_tags, count_of(row_, "l1_tag_turns"), per_second(1));
+    add(Resource::l1_tags, count_of(row_, "l1_tag_wavefronts"), per_second(1));
   }
 
   void add_instructions(const SmRates& rates) {

@@ -58,16 +58,17 @@ std::string quantity_phrase(double value, std::string_view unit) {
   return significant(value, kDigits) + (suffix.empty() ? "" : " " + suffix);
 }
 
-std::string move_phrase(const Move& move) {
-  const bool stays = move.direction == Direction::stays;
-  return fmt::format("{} ({}{}×{}{})", name_of(move.direction), stays ? "within " : "", move.factor,
-                     stays ? "" : " or more", move.where ? "; at some problems" : "");
+std::string expected_change_phrase(const ExpectedChange& expected) {
+  const bool is_unchanged = expected.direction == Direction::unchanged;
+  return fmt::format("{} ({}{}×{}{})", name_of(expected.direction), is_unchanged ? "within " : "",
+                     expected.factor, is_unchanged ? "" : " or more",
+                     expected.where ? "; at some problems" : "");
 }
 
-std::string moves_phrase(const std::vector<Move>& moves) {
+std::string expected_changes_phrase(const std::vector<ExpectedChange>& changes) {
   std::vector<std::string> phrases;
-  for (const Move& move : moves)
-    phrases.push_back(fmt::format("{} {}", move.counter, move_phrase(move)));
+  for (const ExpectedChange& expected : changes)
+    phrases.push_back(fmt::format("{} {}", expected.counter, expected_change_phrase(expected)));
   return fmt::format("{}", fmt::join(phrases, ", "));
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "family/move.hpp"
+#include "family/expected_change.hpp"
 #include "results/results.hpp"
 
 namespace gpuexp {
@@ -21,10 +21,10 @@ std::string ratio_phrase(double ratio);
 std::string ratio_phrase(const ResultRecord& fast, const ResultRecord& slow);
 /// "1.07 GB", "67.4 M", "132": three digits and the prefix of a power of 1000.
 std::string quantity_phrase(double value, std::string_view unit);
-/// "falls (8× or more)", "stays (within 1.05×; at some problems)".
-std::string move_phrase(const Move& move);
-/// "l1_wavefronts falls (8× or more), dram_read_bytes stays (within 1.05×)".
-std::string moves_phrase(const std::vector<Move>& moves);
+/// "decreases (8× or more)", "unchanged (within 1.05×; at some problems)".
+std::string expected_change_phrase(const ExpectedChange& expected);
+/// "l1_data_wavefronts decreases (8× or more), dram_read_bytes unchanged (within 1.05×)".
+std::string expected_changes_phrase(const std::vector<ExpectedChange>& changes);
 /// The median time of a row that has one.
 std::string time_phrase(const ResultRecord& row);
 

@@ -58,9 +58,9 @@ Side side_of(const Report& report, std::size_t row, const char* which) {
   static const std::vector<double> kNone;
   const auto& samples = row < report.samples_us.size() ? report.samples_us[row] : kNone;
   if (samples.empty()) return {{}, fmt::format("no samples in {}", which)};
-  const double quantum = report.table.rows[row].time_quantum_us.value_or(0);
+  const double resolution_us = report.table.rows[row].timer_resolution_us.value_or(0);
   try {
-    Side side{summarize(samples, std::max(quantum, 0.0)), ""};
+    Side side{summarize(samples, std::max(resolution_us, 0.0)), ""};
     if (samples.size() < kFewest) {
       side.problem = fmt::format("{} {} in {}, {} are needed", samples.size(),
                                  samples.size() == 1 ? "sample" : "samples", which, kFewest);

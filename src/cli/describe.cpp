@@ -48,8 +48,9 @@ void print_text(const Family& f) {
     fmt::print("  {}{}\n{}", v.id,
                v.compare_to.empty() ? "" : fmt::format(" (compare to {})", v.compare_to),
                paragraph(v.why, kWidth, 6));
-    if (!v.moves.empty())
-      fmt::print("{}", paragraph("counters: " + moves_phrase(v.moves), kWidth, 6));
+    if (!v.expected_changes.empty())
+      fmt::print("{}",
+                 paragraph("counters: " + expected_changes_phrase(v.expected_changes), kWidth, 6));
   }
   fmt::print("\ntolerance\n{}", paragraph(f.tolerance_derivation, kWidth, 2));
 }
@@ -73,12 +74,12 @@ Json to_json(const Family& f) {
   for (const Variant& v : f.variants) {
     Json entry{{"id", v.id}, {"why", v.why}, {"compare_to", nullptr}, {"vendor", v.is_vendor}};
     if (!v.compare_to.empty()) entry["compare_to"] = v.compare_to;
-    entry["moves"] = Json::array();
-    for (const Move& move : v.moves) {
-      entry["moves"].push_back({{"counter", move.counter},
-                                {"direction", name_of(move.direction)},
-                                {"factor", move.factor},
-                                {"conditional", bool(move.where)}});
+    entry["expected_changes"] = Json::array();
+    for (const ExpectedChange& expected : v.expected_changes) {
+      entry["expected_changes"].push_back({{"counter", expected.counter},
+                                           {"direction", name_of(expected.direction)},
+                                           {"factor", expected.factor},
+                                           {"conditional", bool(expected.where)}});
     }
     entry["min_compute_capability"] = v.min_compute_capability / 10.0;
     out["variants"].push_back(entry);

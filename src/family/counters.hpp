@@ -81,12 +81,12 @@ inline constexpr std::array kCounters{
             "sectors per store request", "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
             "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum", 1,
             "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_st.ratio"},
-    Counter{"l1_wavefronts", "memory", "",
+    Counter{"l1_data_wavefronts", "memory", "",
             "L1 data-stage wavefronts, at most 128 bytes each, of loads and stores to "
             "global, local and shared memory",
             "L1 data-stage wavefronts", "l1tex__data_pipe_lsu_wavefronts.sum"},
     Counter{
-        "l1_tag_turns", "memory", "",
+        "l1_tag_wavefronts", "memory", "",
         "L1 tag-stage (t-stage) wavefronts of loads and stores to global and local memory: at most "
         "four lines each, one in each bank of the tags",
         "L1 tag-stage wavefronts", "l1tex__t_output_wavefronts_pipe_lsu.sum"},

@@ -12,8 +12,8 @@ VariantFacts& VariantFacts::operator=(VariantFacts&&) noexcept = default;
 VariantFacts::~VariantFacts() = default;
 
 Variant::Variant() = default;
-Variant::Variant(const VariantFacts& facts, std::vector<Move> expected)
-    : VariantFacts(facts), moves(std::move(expected)) {}
+Variant::Variant(const VariantFacts& facts, std::vector<ExpectedChange> expected)
+    : VariantFacts(facts), expected_changes(std::move(expected)) {}
 Variant::Variant(const Variant&) = default;
 Variant::Variant(Variant&&) noexcept = default;
 Variant& Variant::operator=(const Variant&) = default;

@@ -18,8 +18,8 @@
 #include "base/types.hpp"
 #include "device/device_spec.hpp"
 #include "family/ceiling_source.hpp"
+#include "family/expected_change.hpp"
 #include "family/figure.hpp"
-#include "family/move.hpp"
 #include "family/step.hpp"
 #include "family/tolerance.hpp"
 #include "family/traffic.hpp"
@@ -103,7 +103,7 @@ constexpr bool times_first_launches(Timing timing) {
 /// What a variant says of itself in words and figures.
 struct VariantFacts {
   std::string id;   ///< the mechanism, unique in the family
-  std::string why;  ///< what changed, what it relieves, what it costs, which counter should move
+  std::string why;  ///< what changed, what it relieves, what it costs, which counter should change
   std::string compare_to;  ///< the variant that differs by this mechanism alone; empty for the
                            ///< first variant
   bool is_vendor = false;  ///< a library call: shapes are not known
@@ -132,7 +132,7 @@ struct VariantFacts {
 
 struct Variant : VariantFacts {
   Variant();
-  Variant(const VariantFacts& facts, std::vector<Move> expected);
+  Variant(const VariantFacts& facts, std::vector<ExpectedChange> expected);
   Variant(const Variant&);
   Variant(Variant&&) noexcept;
   Variant& operator=(const Variant&);
@@ -142,7 +142,7 @@ struct Variant : VariantFacts {
   /// What counters should do against compare_to: `why` in a form that tests hold against a GPU.
   /// The first is the one that the mechanism is about. Every variant with a compare_to has some,
   /// unless it is a vendor's.
-  std::vector<Move> moves;
+  std::vector<ExpectedChange> expected_changes;
   /// A reason when this variant cannot run this problem on this device ("needs k divisible by 8").
   Callback<std::optional<std::string>(const void* problem, const DeviceSpec&)> unsupported;
   Callback<Work(const void* problem)> work;

@@ -38,7 +38,7 @@ struct VariantOf : VariantFacts {
   template <class Signature>
   using OnData = TypedCallback<Signature, Problem, Data>;
 
-  MovesOf<Problem> moves;
+  ExpectedChangesOf<Problem> expected_changes;
   OnProblem<std::optional<std::string>(const DeviceSpec&)> unsupported;
   OnProblem<Work()> work;
   OnProblem<std::vector<Traffic>(const DeviceSpec&)> traffic;
@@ -201,7 +201,7 @@ class FamilyOf : public FamilyDeclaration {
 
   /// Appends a variant; the order is that of the ladder, simplest first.
   FamilyOf& variant(Variant v) {
-    gpuexp::Variant erased(static_cast<const VariantFacts&>(v), v.moves.erased());
+    gpuexp::Variant erased(static_cast<const VariantFacts&>(v), v.expected_changes.erased());
     erased.unsupported = v.unsupported.erased();
     erased.work = v.work.erased();
     erased.traffic = v.traffic.erased();

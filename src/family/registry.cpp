@@ -39,16 +39,17 @@ void check(const Family& family, std::vector<std::string>& errors) {
     require(v.compare_to.empty() || ids.count(v.compare_to) > 0,
             "compares variant '" + v.id + "' to '" + v.compare_to +
                 "', which is not declared before it");
-    require(v.moves.empty() || !v.compare_to.empty(),
-            "says how counters of variant '" + v.id + "' move, and not against which variant");
+    require(v.expected_changes.empty() || !v.compare_to.empty(),
+            "says how counters of variant '" + v.id + "' change, and not against which variant");
     require(
-        !v.moves.empty() || v.compare_to.empty() || v.is_vendor,
-        "does not say which counter moves from variant '" + v.compare_to + "' to '" + v.id + "'");
-    for (const Move& move : v.moves) {
-      require(find_counter(move.counter) != nullptr,
-              "says that variant '" + v.id + "' moves '" + move.counter + "', which is no counter");
-      require(move.factor >= 1, "says that '" + move.counter + "' of variant '" + v.id +
-                                    "' moves by a factor below 1");
+        !v.expected_changes.empty() || v.compare_to.empty() || v.is_vendor,
+        "does not say which counter changes from variant '" + v.compare_to + "' to '" + v.id + "'");
+    for (const ExpectedChange& expected : v.expected_changes) {
+      require(find_counter(expected.counter) != nullptr, "says that variant '" + v.id +
+                                                             "' changes '" + expected.counter +
+                                                             "', which is no counter");
+      require(expected.factor >= 1, "says that '" + expected.counter + "' of variant '" + v.id +
+                                        "' changes by a factor below 1");
     }
     for (const std::string& name : v.writes) {
       require(outputs.count(name) > 0,

@@ -14,7 +14,7 @@ struct Accesses {
   /// share a 128-byte line or hit 32 banks, more where they are wider or scattered over more.
   double wavefronts = 0;
   /// Turns of L1's tag stage, which looks lines up before data are read; of global memory alone.
-  double tag_turns = 0;
+  double tag_wavefronts = 0;
 };
 
 /// Steps that wait for each other, of one warp from its first instruction to its last.

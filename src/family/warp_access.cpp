@@ -50,7 +50,7 @@ bool lanes_are_paired(const LaneOffsets& offsets) {
 
 }  // namespace
 
-double tag_turns(const std::vector<std::int64_t>& lines) {
+double tag_wavefronts(const std::vector<std::int64_t>& lines) {
   std::array<int, 4> in_bank{};
   for (const std::int64_t line : lines) {
     std::size_t bank = 0;
@@ -62,18 +62,18 @@ double tag_turns(const std::vector<std::int64_t>& lines) {
 }
 
 Accesses global_access(int bytes, const LaneOffsets& offsets, int lanes) {
-  const double turns = tag_turns(touched(kLineBytes, bytes, offsets, 0, lanes));
+  const double wavefronts = tag_wavefronts(touched(kLineBytes, bytes, offsets, 0, lanes));
   return {1, static_cast<double>(touched(kSector, bytes, offsets, 0, lanes).size()),
-          std::max(most_words_of_a_bank(0, lanes, bytes, offsets), turns), turns};
+          std::max(most_words_of_a_bank(0, lanes, bytes, offsets), wavefronts), wavefronts};
 }
 
 Accesses global_access_missing(int bytes, const LaneOffsets& offsets) {
   Accesses a = global_access(bytes, offsets);
-  constexpr double kLinesPerTurn = 2;
+  constexpr double kLinesPerWavefront = 2;
   const std::size_t lines = touched(kLineBytes, bytes, offsets, 0, kLanes).size();
   if (lines < kLanes) return a;
-  a.tag_turns = std::max(a.tag_turns, static_cast<double>(lines) / kLinesPerTurn);
-  a.wavefronts = std::max(a.wavefronts, a.tag_turns);
+  a.tag_wavefronts = std::max(a.tag_wavefronts, static_cast<double>(lines) / kLinesPerWavefront);
+  a.wavefronts = std::max(a.wavefronts, a.tag_wavefronts);
   return a;
 }
 
@@ -110,10 +110,10 @@ Accesses shared_access(int bytes, const LaneOffsets& offsets) {
   constexpr int kTurnBytes = 128;
   const int pairing = lanes_are_paired(offsets) ? 2 : 1;
   const int lanes_per_turn = std::min(kLanes, pairing * kTurnBytes / bytes);
-  double turns = 0;
+  double wavefronts = 0;
   for (int begin = 0; begin < kLanes; begin += lanes_per_turn)
-    turns += most_words_of_a_bank(begin, begin + lanes_per_turn, bytes, offsets);
-  return {1, 0, turns};
+    wavefronts += most_words_of_a_bank(begin, begin + lanes_per_turn, bytes, offsets);
+  return {1, 0, wavefronts};
 }
 
 }  // namespace gpuexp

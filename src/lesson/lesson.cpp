@@ -67,8 +67,9 @@ std::string variant_text(const Variant& variant, const std::vector<RecordRef>& r
   std::string text = fmt::format("- **`{}`**", variant.id);
   if (!variant.compare_to.empty()) text += fmt::format(", against `{}`", variant.compare_to);
   text += ": " + escape_but_code(variant.why);
-  if (!variant.moves.empty())
-    text += fmt::format(" *Counters:* {}.", escape_markdown(moves_phrase(variant.moves)));
+  if (!variant.expected_changes.empty())
+    text += fmt::format(" *Counters:* {}.",
+                        escape_markdown(expected_changes_phrase(variant.expected_changes)));
   if (std::none_of(recorded.begin(), recorded.end(),
                    [&](const ResultRecord& row) { return row.variant == variant.id; }))
     text += fmt::format(" *{}*", kNotRecorded);

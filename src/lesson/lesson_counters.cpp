@@ -6,7 +6,7 @@
 
 #include "analysis/explanation.hpp"
 #include "analysis/phrases.hpp"
-#include "family/move.hpp"
+#include "family/expected_change.hpp"
 #include "lesson/lesson_tables.hpp"
 #include "render/explanation_text.hpp"
 #include "render/markdown.hpp"
@@ -56,42 +56,43 @@ ExperimentView dram_view(const std::vector<ShownVariant>& variants) {
   return view;
 }
 
-// ---- what was declared to move
+// ---- what was declared to change
 
 // "yes: 6.6×", "no: 1.02×".
-std::string outcome_text(const Move& move, double from, double to) {
-  std::string verdict = happened(move, from, to) ? "yes" : "no";
+std::string outcome_text(const ExpectedChange& expected, double from, double to) {
+  std::string verdict = happened(expected, from, to) ? "yes" : "no";
   if (from <= 0 || to <= 0) return verdict;
   return fmt::format("{}: {}", verdict, ratio_phrase(std::max(from, to) / std::min(from, to)));
 }
 
-void add_moves(ExperimentView& view, const ShownVariant& v) {
+void add_expected_changes(ExperimentView& view, const ShownVariant& v) {
   const std::string& compare_to = v.row->compare_to;
-  const std::vector<Move>& moves = v.row->moves;
+  const std::vector<ExpectedChange>& changes = v.row->expected_changes;
   std::string name = v.variant->id;
   std::string against = compare_to;
-  if (moves.empty())
+  if (changes.empty())
     view.rows.push_back(row_of({name, against, "nothing declared here", "", "", "", ""}));
-  for (const Move& move : moves) {
-    const auto from = v.reference ? count_of(*v.reference, move.counter) : std::nullopt;
-    const auto to = count_of(*v.row, move.counter);
-    view.rows.push_back(row_of({name, against, move.counter,
-                                v.reference ? count_text(*v.reference, move.counter) : kNotRecorded,
-                                count_text(*v.row, move.counter), move_phrase(move),
-                                from && to ? outcome_text(move, *from, *to) : ""}));
+  for (const ExpectedChange& expected : changes) {
+    const auto from = v.reference ? count_of(*v.reference, expected.counter) : std::nullopt;
+    const auto to = count_of(*v.row, expected.counter);
+    view.rows.push_back(
+        row_of({name, against, expected.counter,
+                v.reference ? count_text(*v.reference, expected.counter) : kNotRecorded,
+                count_text(*v.row, expected.counter), expected_change_phrase(expected),
+                from && to ? outcome_text(expected, *from, *to) : ""}));
     name.clear();
     against.clear();
   }
 }
 
-ExperimentView moves_view(const std::vector<ShownVariant>& variants) {
+ExperimentView expected_changes_view(const std::vector<ShownVariant>& variants) {
   ExperimentView view;
   view.columns = {{"variant", false}, {"against", false},  {"counter", false},    {"there", true},
                   {"here", true},     {"declared", false}, {"as declared", false}};
   for (const ShownVariant& v : variants) {
     if (v.variant->compare_to.empty()) continue;
     if (v.row && is_counted(*v.row)) {
-      add_moves(view, v);
+      add_expected_changes(view, v);
     } else {
       view.rows.push_back(
           row_of({v.variant->id, v.variant->compare_to, kNotRecorded, "", "", "", ""}));
@@ -111,8 +112,8 @@ std::string counters_table(const FamilyRows& rows) {
   }
   const std::vector<ShownVariant> variants = rows.variants_in(shown);
   text += fmt::format("\n{}", markdown_table(dram_view(variants)));
-  const ExperimentView moves = moves_view(variants);
-  return moves.rows.empty() ? text : text + fmt::format("\n{}", markdown_table(moves));
+  const ExperimentView changes = expected_changes_view(variants);
+  return changes.rows.empty() ? text : text + fmt::format("\n{}", markdown_table(changes));
 }
 
 }  // namespace gpuexp

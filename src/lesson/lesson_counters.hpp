@@ -7,7 +7,7 @@
 
 namespace gpuexp {
 
-/// What DRAM moved for each variant, and of the counters that it declares to move, what they did.
+/// What DRAM moved for each variant, and of the counters that it declares to change, what they did.
 std::string counters_table(const FamilyRows& rows);
 
 }  // namespace gpuexp

@@ -11,7 +11,7 @@
 #include "analysis/identity.hpp"
 #include "analysis/phrases.hpp"
 #include "base/text.hpp"
-#include "family/move.hpp"
+#include "family/expected_change.hpp"
 #include "render/markdown.hpp"
 #include "render/view_columns.hpp"
 

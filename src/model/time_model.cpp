@@ -104,7 +104,7 @@ class KernelTime {
     const double per_wavefront = slowdown_ * sms * kWavefrontBytes / *ceilings_.shared_bytes_per_s;
     const double data = (global + shared) * per_wavefront;
     const double tags =
-        (traffic_.global_load.tag_turns + traffic_.global_store.tag_turns) / sm_clock();
+        (traffic_.global_load.tag_wavefronts + traffic_.global_store.tag_wavefronts) / sm_clock();
     add(global > shared || tags > data ? "l1" : "shared", std::max(data, tags));
   }
 

@@ -54,18 +54,20 @@ const std::vector<TrafficTerm>& traffic_terms() {
        [](const Traffic& t) { return t.global_store.sectors; },
        {"global_store_sectors"},
        kEvents},
-      {"l1_wavefronts",
+      {"l1_data_wavefronts",
        cached,
        [](const Traffic& t) {
          return t.global_load.wavefronts + t.global_store.wavefronts + t.shared_load.wavefronts +
                 t.shared_store.wavefronts;
        },
-       {"l1_wavefronts"},
+       {"l1_data_wavefronts"},
        kEvents},
-      {"l1_tag_turns",
+      {"l1_tag_wavefronts",
        hashed,
-       [](const Traffic& t) { return t.global_load.tag_turns + t.global_store.tag_turns; },
-       {"l1_tag_turns"},
+       [](const Traffic& t) {
+         return t.global_load.tag_wavefronts + t.global_store.tag_wavefronts;
+       },
+       {"l1_tag_wavefronts"},
        kEvents},
       {"shared_wavefronts",
        compiled,

@@ -83,8 +83,8 @@ Field to_field(const std::string& text) {
 Field to_field(const std::vector<std::string>& texts) {
   return text_field(fmt::format("{}", fmt::join(texts, std::string(1, kSeparator))));
 }
-Field to_field(const std::vector<Move>& moves) {
-  return text_field(text_of(moves));
+Field to_field(const std::vector<ExpectedChange>& changes) {
+  return text_field(text_of(changes));
 }
 template <class T>
 Field to_field(const std::optional<T>& value) {
@@ -118,11 +118,11 @@ bool from_field(Field field, std::vector<std::string>& out) {
   if (text) out = split(*text, kSeparator);
   return text != nullptr;
 }
-bool from_field(Field field, std::vector<Move>& out) {
+bool from_field(Field field, std::vector<ExpectedChange>& out) {
   const auto* text = std::get_if<std::string>(&field);
-  auto moves = text ? moves_in(*text) : std::nullopt;
-  if (moves) out = std::move(*moves);
-  return moves.has_value();
+  auto changes = text ? expected_changes_in(*text) : std::nullopt;
+  if (changes) out = std::move(*changes);
+  return changes.has_value();
 }
 template <class Enum>
 bool from_field(Field field, std::optional<Enum>& out) {
@@ -143,7 +143,7 @@ TypeFacts facts_of(const std::string&) {
 TypeFacts facts_of(const std::vector<std::string>&) {
   return {};
 }
-TypeFacts facts_of(const std::vector<Move>&) {
+TypeFacts facts_of(const std::vector<ExpectedChange>&) {
   return {};
 }
 TypeFacts facts_of(const std::optional<double>&) {
@@ -216,7 +216,7 @@ std::vector<FixedColumn> times() {
       declared("time_stdev_us", "us", &R::time_stdev_us, "sample standard deviation", kPassed),
       declared("time_mad_us", "us", &R::time_mad_us,
                "median absolute deviation from the median, not scaled", kPassed),
-      declared("time_quantum_us", "us", &R::time_quantum_us,
+      declared("timer_resolution_us", "us", &R::timer_resolution_us,
                "timer resolution; empty where unknown", kPassed),
       declared(
           "correlation_time", "samples", &R::correlation_time,
@@ -279,10 +279,10 @@ std::vector<FixedColumn> references() {
       declared("baseline", "", &R::baseline, "the variant that speedup refers to"),
       declared("compare_to", "", &R::compare_to,
                "the variant that differs by this one's mechanism alone, in the experiment or not"),
-      declared("moves", "", &R::moves,
+      declared("expected_changes", "", &R::expected_changes,
                "semicolon-separated, what hardware counters should do against compare_to at this "
-               "problem: counter, falls, rises or stays, by which factor at least (stays: at "
-               "most)"),
+               "problem: counter, decreases, increases or unchanged, by which factor at least "
+               "(unchanged: at most)"),
       declared("speedup", "x", &R::speedup,
                "the baseline's median time over this one's, same problem and mode", kPassed),
   };
@@ -426,8 +426,8 @@ bool store(const FixedColumn& column, Field field, ResultRecord& record) {
 
 std::string allowed_text(const FixedColumn& column) {
   if (!column.values.empty()) return one_of(column.values);
-  if (std::holds_alternative<std::vector<Move> ResultRecord::*>(column.member))
-    return "counters that fall, rise or stay by a factor from 1, as in \"l2_sectors falls 1.9\"";
+  if (std::holds_alternative<std::vector<ExpectedChange> ResultRecord::*>(column.member))
+    return "counters that change by a factor from 1, as in \"l2_sectors decreases 1.9\"";
   switch (column.type) {
     case FieldType::text: return "a text";
     case FieldType::integer: return "an integer of 64 bits";

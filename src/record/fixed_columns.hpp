@@ -23,7 +23,7 @@ enum class Presence {
 /// How a member is written, and read again, follows from its type.
 using RecordMember =
     std::variant<std::string ResultRecord::*, std::vector<std::string> ResultRecord::*,
-                 std::vector<Move> ResultRecord::*, std::optional<double> ResultRecord::*,
+                 std::vector<ExpectedChange> ResultRecord::*, std::optional<double> ResultRecord::*,
                  std::optional<std::int64_t> ResultRecord::*, std::optional<Mode> ResultRecord::*,
                  std::optional<Status> ResultRecord::*, std::optional<StopReason> ResultRecord::*,
                  std::optional<Implementation> ResultRecord::*>;

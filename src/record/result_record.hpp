@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/mode.hpp"
-#include "family/move.hpp"
+#include "family/expected_change.hpp"
 #include "record/named_values.hpp"
 #include "record/status.hpp"
 #include "stats/ratio.hpp"
@@ -41,7 +41,7 @@ struct ResultRecord {
   std::optional<double> time_mean_us;
   std::optional<double> time_stdev_us;
   std::optional<double> time_mad_us;
-  std::optional<double> time_quantum_us;
+  std::optional<double> timer_resolution_us;
   std::optional<double> correlation_time;
   std::optional<std::int64_t> outliers;
   std::optional<std::int64_t> samples;
@@ -69,7 +69,7 @@ struct ResultRecord {
   // What it is held against.
   std::string baseline;
   std::string compare_to;
-  std::vector<Move> moves;  ///< without conditions: those of the row's problem
+  std::vector<ExpectedChange> expected_changes;  ///< without conditions: those of the row's problem
   std::optional<double> speedup;
 
   // Work, and rates.

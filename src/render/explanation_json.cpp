@@ -45,8 +45,8 @@ Json parameters_of(const ExperimentResults& experiment, const ResultRecord& row)
 
 Json explanation_json(const ExperimentResults& experiment, const Explanation& e) {
   Json not_seen = Json::array();
-  for (const Move& move : e.not_seen)
-    not_seen.push_back(text_of({move}));
+  for (const ExpectedChange& expected : e.not_seen)
+    not_seen.push_back(text_of({expected}));
   return {{"experiment", experiment.name},
           {"family", e.row().family},
           {"variant", e.row().variant},

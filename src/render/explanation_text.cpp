@@ -307,10 +307,10 @@ std::string accounting_sentence(const Explanation& e) {
 // "Expected, and not seen: dram_read_bytes falls."
 std::string not_seen_sentence(const Explanation& e) {
   if (e.not_seen.empty()) return "";
-  std::vector<std::string> moves;
-  for (const Move& move : e.not_seen)
-    moves.push_back(fmt::format("{} {}", move.counter, name_of(move.direction)));
-  return fmt::format("Expected counter changes not seen: {}.", fmt::join(moves, ", "));
+  std::vector<std::string> changes;
+  for (const ExpectedChange& expected : e.not_seen)
+    changes.push_back(fmt::format("{} {}", expected.counter, name_of(expected.direction)));
+  return fmt::format("Expected counter changes not seen: {}.", fmt::join(changes, ", "));
 }
 
 }  // namespace

@@ -6,9 +6,9 @@
 
 namespace gpuexp {
 
-/// Fills in implementation, and compare_to with moves, from the registry where the table, of an
-/// older version, lacks their columns; it gets none. Rows of families, variants or parameters that
-/// the registry does not know stay without.
+/// Fills in implementation, and compare_to with expected_changes, from the registry where the
+/// table, of an older version, lacks their columns; it gets none. Rows of families, variants or
+/// parameters that the registry does not know stay without.
 void add_declarations(RecordTable& table, const Registry& registry);
 
 }  // namespace gpuexp

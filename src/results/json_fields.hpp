@@ -6,7 +6,8 @@
 
 namespace gpuexp {
 
-inline constexpr int kReportSchemaVersion = 1;
+/// 2: columns and counters under the names that base/old_names.hpp has as current.
+inline constexpr int kReportSchemaVersion = 2;
 
 /// Member of a row that holds its raw samples; no column may be called so.
 inline constexpr std::string_view kSamplesMember = "samples_us";

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "base/old_names.hpp"
 #include "base/output.hpp"
 #include "results/json_fields.hpp"
 #include "results/json_values.hpp"
@@ -144,8 +145,10 @@ class Reader {
 
   enum class IsOf { rows, kernels };
 
+  // Under their names of today; rows have the file's, which may be older.
   std::vector<ColumnInfo> columns(const Place& place, IsOf of) {
     std::vector<ColumnInfo> columns;
+    names_.clear();
     std::unordered_set<std::string> taken;
     values_.array(place, "an array of columns", [&](const Place& item) {
       ColumnInfo column;
@@ -157,15 +160,24 @@ class Reader {
         scanner_.skip();
       });
       values_.require(names, item, {"name", "type", "unit", "doc"});
+      names_.push_back(column.name);
+      rename(column);
       if (column.name == kSamplesMember)
         values_.fail(item, fmt::format("no column can be called '{}'", column.name));
       if (!taken.insert(column.name).second)
         values_.fail(item,
-                     fmt::format("'{}' is the name of an earlier column", shown(column.name)));
+                     fmt::format("'{}' is the name of an earlier column", shown(names_.back())));
       if (of == IsOf::rows) check_type(item, column);
       columns.push_back(std::move(column));
     });
     return columns;
+  }
+
+  static void rename(ColumnInfo& column) {
+    const std::string current = current_column(column.name);
+    if (current == column.name) return;
+    column.name = current;
+    if (const FixedColumn* fixed = find_fixed_column(current)) column.doc = fixed->doc;
   }
 
   void check_type(const Place& item, const ColumnInfo& column) const {
@@ -213,7 +225,7 @@ class Reader {
     column_of_.clear();
     rows_read_ = 0;
     for (std::size_t c = 0; c < columns.size(); ++c)
-      column_of_.emplace(columns[c].name, c);
+      column_of_.emplace(names_[c], c);
     last_row_.assign(columns.size() + 1, 0);
     values_.array(place, "an array of rows", [&](const Place& row) {
       ++rows_read_;
@@ -222,12 +234,10 @@ class Reader {
   }
 
   // Columns mostly come in their order, so the one after the last is tried first.
-  template <class Column>
-  std::size_t column_named(const std::vector<Column>& columns, std::string_view name,
-                           std::size_t likely) const {
-    if (likely < columns.size() && columns[likely].name == name) return likely;
+  std::size_t column_named(std::string_view name, std::size_t likely) const {
+    if (likely < names_.size() && names_[likely] == name) return likely;
     const auto found = column_of_.find(name);
-    return found == column_of_.end() ? columns.size() : found->second;
+    return found == column_of_.end() ? names_.size() : found->second;
   }
 
   // read_value(place, column) for each column; `on_samples` is null where a row has none.
@@ -239,10 +249,10 @@ class Reader {
     std::size_t likely = 0;
     std::size_t found = 0;
     scanner_.object([&](std::string_view name) {
-      const std::size_t c = column_named(columns, name, likely);
+      const std::size_t c = column_named(name, likely);
       const bool is_samples = kHasSamples && name == kSamplesMember;
       if (c == columns.size() && !is_samples) return scanner_.skip();
-      const std::string_view known = is_samples ? kSamplesMember : columns[c].name;
+      const std::string_view known = is_samples ? kSamplesMember : std::string_view(names_[c]);
       if (std::exchange(last_row_[c], rows_read_) == rows_read_)
         values_.fail_for_repetition(row, known);
       const Place at = row.at(known);
@@ -254,7 +264,7 @@ class Reader {
       ++found;
     });
     for (std::size_t c = 0; found < columns.size(); ++c) {
-      if (last_row_[c] != rows_read_) values_.fail_for_absence(row, columns[c].name);
+      if (last_row_[c] != rows_read_) values_.fail_for_absence(row, names_[c]);
     }
   }
 
@@ -269,6 +279,7 @@ class Reader {
   JsonScanner& scanner_;  // of the values
   Report report_;
   std::unordered_map<std::string, std::size_t> offsets_;
+  std::vector<std::string> names_;  ///< of the columns that are being read, as the file has them
   std::unordered_map<std::string_view, std::size_t> column_of_;
   std::size_t rows_read_ = 0;
   /// The last row, from 1, in which each column was found; that of the samples comes last.

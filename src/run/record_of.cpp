@@ -93,7 +93,7 @@ void fill_identity(ResultRecord& r, const Plan& plan, const Row& row) {
   r.key = row.key;
   if (experiment.baseline) r.baseline = experiment.baseline->id;
   r.compare_to = variant.compare_to;
-  r.moves = moves_at(variant.moves, row.group->problem.get());
+  r.expected_changes = expected_changes_at(variant.expected_changes, row.group->problem.get());
   if (row.stop_reason != StopReason::none) r.stop_reason = row.stop_reason;
 }
 
@@ -112,7 +112,7 @@ void fill_times(ResultRecord& r, const Row& row, const Statistics& time_us) {
   r.time_mean_us = time_us.mean;
   r.time_stdev_us = time_us.stdev;
   r.time_mad_us = time_us.mad;
-  if (time_us.quantum_us > 0) r.time_quantum_us = time_us.quantum_us;
+  if (time_us.quantum_us > 0) r.timer_resolution_us = time_us.quantum_us;
   r.correlation_time = time_us.correlation_time;
   r.outliers = static_cast<std::int64_t>(time_us.outliers);
   r.samples = static_cast<std::int64_t>(time_us.count);

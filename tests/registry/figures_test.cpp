@@ -1,4 +1,4 @@
-// What families declare of their figures, and the file in which scripts/plot.py reads it.
+// What the program declares for scripts, and the files in which they read it.
 
 #include <cstdlib>
 #include <filesystem>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/json.hpp"
+#include "base/old_names.hpp"
 #include "base/output.hpp"
 #include "family/registry.hpp"
 #include "support/catch.hpp"
@@ -60,6 +61,14 @@ Json libraries_json() {
   return libraries;
 }
 
+template <class OldNames>
+Json object_of(const OldNames& names) {
+  Json object = Json::object();
+  for (const OldName& name : names)
+    object[std::string(name.old)] = name.current;
+  return object;
+}
+
 void check_file(const char* name, const Json& declared) {
   const std::filesystem::path file = kFolder / name;
   const std::string text = declared.dump(2) + "\n";
@@ -93,6 +102,12 @@ TEST_CASE("plot.py draws the figures that families declare", "[figures]") {
 
 TEST_CASE("plot.py tells libraries from kernels as variants declare", "[figures]") {
   check_file("libraries.json", libraries_json());
+}
+
+TEST_CASE("scripts read old names as the program does", "[figures]") {
+  check_file("old_names.json", {{"columns", object_of(kOldColumns)},
+                                {"counters", object_of(kOldCounters)},
+                                {"directions", object_of(kOldDirections)}});
 }
 
 }  // namespace gpuexp::test

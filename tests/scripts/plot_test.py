@@ -59,7 +59,7 @@ def small_results():
     rows += [row("alignment", "cublas", n, **{"param.n": n, "metric.divisor_pow2": n & -n}) for n in (7, 8, 9)]
     rows += [
         row("matmul", "naive", 100 + k % 8, experiment="pitch", **{**cube(64), "param.k": k},
-            **{"counter.l1_wavefronts": k * k, "counter.l1_tag_turns": 8 * k})
+            **{"counter.l1_data_wavefronts": k * k, "counter.l1_tag_wavefronts": 8 * k})
         for k in (60, 62, 63, 64)
     ]  # fmt: skip
     rows += [row("of_tomorrow", "only_one")]
@@ -116,6 +116,14 @@ class PlotTest(unittest.TestCase):
         new = load(self.write([row("matmul", "naive", implementation="kernel"),
                                row("of_tomorrow", "fastest", implementation="library")]))  # fmt: skip
         self.assertEqual(vendors(new), {"fastest"})
+
+    def test_old_names_of_columns_are_read(self):
+        sys.path.insert(0, str(PLOT.parent))
+        from plotting.results import load
+        frame = load(self.write([row("matmul", "naive", **{"moves": "", "counter.l1_tag_turns": 3})]))
+        self.assertIn("expected_changes", frame)
+        self.assertEqual(list(frame["counter.l1_tag_wavefronts"]), [3])
+        self.assertNotIn("moves", frame)
 
     def test_only_one_figure(self):
         path = self.write(small_results())

@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 NOISE = ROOT / "configs" / "noise" / "h200.json"
-PASSED = {"status": "passed", "experiment": "e", "mode": "warm", "graph_launches": 1, "time_quantum_us": 0.032, "samples": 20}
+PASSED = {"status": "passed", "experiment": "e", "mode": "warm", "graph_launches": 1, "timer_resolution_us": 0.032, "samples": 20}
 
 
 def row(n, half_width, **other):

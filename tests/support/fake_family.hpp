@@ -57,7 +57,7 @@ inline Typed::Variant variant(std::string id, std::string compare_to, std::int64
   v.id = std::move(id);
   v.why = "A host loop that stands in for a kernel.";
   v.compare_to = std::move(compare_to);
-  if (!v.compare_to.empty()) v.moves = {{"l2_sectors", Direction::stays}};
+  if (!v.compare_to.empty()) v.expected_changes = {{"l2_sectors", Direction::unchanged}};
   v.work = [](const Problem& p) {
     const double n = static_cast<double>(p.n);
     Work w;
@@ -138,7 +138,7 @@ inline Typed::Variant variant(std::string id, std::string compare_to, std::int64
   v.id = std::move(id);
   v.why = "A host loop that stands in for a kernel.";
   v.compare_to = std::move(compare_to);
-  if (!v.compare_to.empty()) v.moves = {{"l2_sectors", Direction::stays}};
+  if (!v.compare_to.empty()) v.expected_changes = {{"l2_sectors", Direction::unchanged}};
   v.work = [](const Problem& p) {
     const double m = static_cast<double>(p.m);
     const double n = static_cast<double>(p.n);

@@ -26,7 +26,7 @@ inline Report run_report(const std::vector<RunRow>& rows, double quantum_us = 0)
   table.columns = {{"experiment", "", FieldType::text, ""},
                    {"status", "", FieldType::text, ""},
                    {"reason", "", FieldType::text, ""},
-                   {"time_quantum_us", "us", FieldType::real, ""},
+                   {"timer_resolution_us", "us", FieldType::real, ""},
                    {"sm_clock_mhz", "MHz", FieldType::real, ""},
                    {"floor_us", "us", FieldType::real, ""},
                    {"key", "", FieldType::text, ""}};

@@ -53,9 +53,9 @@ inline Family toy_family() {
   f.variant(toy_variant("first"));
   auto second = toy_variant("second");
   second.compare_to = "first";
-  second.moves = {
-      {"dram_read_bytes", Direction::falls, 2.0, [](const ToyProblem& p) { return p.width == 4; }},
-      {"warp_instructions", Direction::stays}};
+  second.expected_changes = {{"dram_read_bytes", Direction::decreases, 2.0,
+                              [](const ToyProblem& p) { return p.width == 4; }},
+                             {"warp_instructions", Direction::unchanged}};
   f.variant(second);
   auto even = toy_variant("even");
   even.unsupported = [](const ToyProblem& p, const DeviceSpec&) -> std::optional<std::string> {

@@ -22,7 +22,7 @@ struct Measured {
   std::string variant;
   double time_us;
   Numbers counters = {};
-  std::string moves = {};
+  std::string expected_changes = {};
   std::string status = "passed";
   std::int64_t n = 1024;
   double half_interval = 0.005;  ///< relative
@@ -69,7 +69,7 @@ Table table_of(const std::vector<Measured>& rows) {
                    {"time_ci95_low_us", "us", kReal, ""},
                    {"time_ci95_high_us", "us", kReal, ""},
                    {"compare_to", "", kText, ""},
-                   {"moves", "", kText, ""},
+                   {"expected_changes", "", kText, ""},
                    {"predicted_time_us", "us", kReal, ""},
                    {"limit_by", "", kText, ""},
                    {"param.n", "", FieldType::integer, ""}};
@@ -101,7 +101,7 @@ Table table_of(const std::vector<Measured>& rows) {
            m.time_us * (1 - m.half_interval),
            m.time_us * (1 + m.half_interval),
            text(m.variant == "first" ? "" : "first"),
-           text(m.moves),
+           text(m.expected_changes),
            m.predicted_us > 0 ? Field{m.predicted_us} : Field{},
            text(m.limit_by),
            m.n};
@@ -118,8 +118,8 @@ Numbers reading(double bytes, double sectors) {
   return {{"dram_read_bytes", bytes},
           {"dram_write_bytes", 0},
           {"l2_sectors", bytes / 32},
-          {"l1_wavefronts", 1e4},
-          {"l1_tag_turns", 1e4},
+          {"l1_data_wavefronts", 1e4},
+          {"l1_tag_wavefronts", 1e4},
           {"warp_instructions", 1e6},
           {"issue_active_pct", 10},
           {"tensor_instructions", 0},
@@ -171,9 +171,10 @@ double least_us(const ResultRecord& row, Resource resource) {
 
 TEST_CASE("A difference that the bytes account for is explained", "[explanation]") {
   // 800 MB take 800 µs at 1 TB/s; 100 MB 100 µs.
-  const auto r = read({{"first", 1000, reading(8e8, 32)},
-                       {"coalesced", 125, reading(1e8, 4),
-                        "global_load_sectors_per_request falls 4;dram_read_bytes falls 4"}});
+  const auto r =
+      read({{"first", 1000, reading(8e8, 32)},
+            {"coalesced", 125, reading(1e8, 4),
+             "global_load_sectors_per_request decreases 4;dram_read_bytes decreases 4"}});
   REQUIRE(r->explanations.size() == 1);
   const Explanation& e = r->explanations[0];
   CHECK(e.factor == Approx(8));
@@ -193,7 +194,7 @@ TEST_CASE("A difference that the bytes account for is explained", "[explanation]
 TEST_CASE("A slower variant is explained the other way round", "[explanation]") {
   const auto r =
       read({{"first", 125, reading(1e8, 4)},
-            {"strided", 1000, reading(9e8, 32), "global_load_sectors_per_request rises 4"}});
+            {"strided", 1000, reading(9e8, 32), "global_load_sectors_per_request increases 4"}});
   const Explanation& e = r->explanations.at(0);
   CHECK(e.factor == Approx(0.125));
   CHECK(*e.accounted == Approx(1.0 / 9));
@@ -236,7 +237,7 @@ TEST_CASE("Counters that did not change explain nothing, near as the factors may
           "[explanation]") {
   // 1.12 is within 15 % of 1, and yet all of the difference is left.
   const auto r = read({{"first", 112, reading(8e7, 4)},
-                       {"wide", 100, reading(8e7, 8), "dram_read_bytes stays 1.05"}});
+                       {"wide", 100, reading(8e7, 8), "dram_read_bytes unchanged 1.05"}});
   CHECK(r->explanations.at(0).differs);
   CHECK(r->explanations.at(0).confidence == Confidence::none);
   CHECK(r->explanations.at(0).cause == Cause::unknown);
@@ -315,7 +316,7 @@ TEST_CASE("Shares of cycles and stall reasons change no verdict and are no cause
                 "stalled_barrier", stalled);
   };
   const std::string declared =
-      "issue_active_pct rises 2;tensor_active_pct rises 2;stalled_barrier falls 2";
+      "issue_active_pct increases 2;tensor_active_pct increases 2;stalled_barrier decreases 2";
   const auto busy = read({{"first", 1000, with_shares(issuing(3.6e8), 20, 30)},
                           {"fast", 500, with_shares(issuing(1.8e8), 95, 1), declared}});
   const auto idle = read({{"first", 1000, with_shares(issuing(3.6e8), 90, 1)},
@@ -331,13 +332,14 @@ TEST_CASE("Copies of cp.async into shared memory are counted from what was loade
           "[explanation]") {
   const auto tile = [](double l1, double stores) {
     Numbers numbers = with(reading(1e6, 16), "global_load_sectors", 4e7);
-    numbers["l1_wavefronts"] = l1;
+    numbers["l1_data_wavefronts"] = l1;
     numbers["shared_load_wavefronts"] = 2e7;
     numbers["shared_store_wavefronts"] = stores;
     return numbers;
   };
   // Loads, stores into shared memory and reads there; then loads that are copied, uncounted.
-  const std::string declared = "shared_store_wavefronts falls 4;l1_wavefronts falls 1.5";
+  const std::string declared =
+      "shared_store_wavefronts decreases 4;l1_data_wavefronts decreases 1.5";
   const auto r = read({{"first", 500, tile(4e7, 1e7)}, {"cp_async", 300, tile(2e7, 0), declared}});
   const auto& rows = r->experiments[0].rows;
   CHECK_FALSE(has_uncounted_copies(rows[0]));
@@ -546,8 +548,8 @@ TEST_CASE("The launch itself is named where it is much of the time", "[explanati
 }
 
 TEST_CASE("L1's stages, L2 and pipes take what was counted at their rates", "[explanation]") {
-  Numbers numbers = with(reading(1e6, 4), "l1_wavefronts", 1e8);
-  numbers["l1_tag_turns"] = 2e8;
+  Numbers numbers = with(reading(1e6, 4), "l1_data_wavefronts", 1e8);
+  numbers["l1_tag_wavefronts"] = 2e8;
   numbers["l2_sectors"] = 1e8;
   numbers["fma_instructions"] = 4e8;
   numbers["alu_instructions"] = 4e8;
@@ -582,7 +584,7 @@ TEST_CASE("Cycles without a block are no idle SMs where the launch is much of th
           "[explanation]") {
   const auto short_one = [](const char* name, double us, double pct, double launch_us) {
     Measured m{name, us, with(issuing(4e5), "sm_active_pct", pct)};
-    m.counters["l1_wavefronts"] = 1.2e5;
+    m.counters["l1_data_wavefronts"] = 1.2e5;
     m.numbers = {{"floor_us", launch_us}};
     return m;
   };
@@ -658,7 +660,7 @@ TEST_CASE("Numbers that are none are missing ones", "[explanation]") {
   for (auto& [name, value] : broken)
     value = name == "warp_instructions" ? inf : nan;
   const auto r =
-      read({{"first", 1000, reading(8e8, 32)}, {"fast", 100, broken, "l2_sectors falls 2"}});
+      read({{"first", 1000, reading(8e8, 32)}, {"fast", 100, broken, "l2_sectors decreases 2"}});
   CHECK_FALSE(r->explanations.at(0).counted);
   CHECK(r->explanations.at(0).changes.empty());
   CHECK(read({{"first", 1000, reading(8e8, 32)}, {"fast", nan, reading(8e7, 4)}})
@@ -672,7 +674,8 @@ TEST_CASE("Numbers that are none are missing ones", "[explanation]") {
 }
 
 TEST_CASE("No difference is said to be none", "[explanation]") {
-  const std::string stays = "global_load_sectors_per_request stays 1.05;dram_read_bytes stays 1.05";
+  const std::string stays =
+      "global_load_sectors_per_request unchanged 1.05;dram_read_bytes unchanged 1.05";
   const auto same =
       read({{"first", 100, reading(8e7, 4)}, {"reversed", 101, reading(8e7, 4), stays}});
   CHECK_FALSE(same->explanations.at(0).differs);
@@ -681,9 +684,9 @@ TEST_CASE("No difference is said to be none", "[explanation]") {
         "request and 80 MB read from DRAM in both. At the device's rates reversed needs DRAM most: "
         "80 "
         "MB take 80.00 µs of 101.0 µs; first is bound by DRAM: 80 MB take 80.00 µs of 100.0 µs.");
-  const auto moved =
-      read({{"first", 100, reading(8e7, 4)},
-            {"misaligned", 100.5, reading(8e7, 5), "global_load_sectors_per_request rises 1.2"}});
+  const auto moved = read(
+      {{"first", 100, reading(8e7, 4)},
+       {"misaligned", 100.5, reading(8e7, 5), "global_load_sectors_per_request increases 1.2"}});
   CHECK_THAT(moved->text(), contains_text(", although 5 sectors per load request instead of 4."));
   Measured loose{"loose", 90, reading(8e7, 4)};
   loose.half_interval = 0.2;
@@ -691,13 +694,14 @@ TEST_CASE("No difference is said to be none", "[explanation]") {
 }
 
 TEST_CASE("What was declared and did not come is named", "[explanation]") {
-  const auto r = read({{"first", 1000, reading(8e8, 32)},
-                       {"fast", 125, reading(1e8, 32),
-                        "global_load_sectors_per_request falls 4;dram_read_bytes falls 4"}});
+  const auto r =
+      read({{"first", 1000, reading(8e8, 32)},
+            {"fast", 125, reading(1e8, 32),
+             "global_load_sectors_per_request decreases 4;dram_read_bytes decreases 4"}});
   REQUIRE(r->explanations.at(0).not_seen.size() == 1);
   CHECK_THAT(r->text(),
              contains_text("Expected counter changes not seen: global_load_sectors_per_request "
-                           "falls."));
+                           "decreases."));
 }
 
 TEST_CASE("Where nothing was declared, the amount of the longest resource is named",
@@ -712,7 +716,7 @@ TEST_CASE("Where nothing was declared, the amount of the longest resource is nam
 TEST_CASE("Declared changes that are not the cause are not named as one", "[explanation]") {
   const auto r = read({{"first", 1000, with(reading(8e8, 32), "branch_instructions", 9e5)},
                        {"fast", 125, with(reading(1e8, 4), "branch_instructions", 1e3),
-                        "branch_instructions falls 4;dram_read_bytes falls 4"}});
+                        "branch_instructions decreases 4;dram_read_bytes decreases 4"}});
   const Explanation& e = r->explanations.at(0);
   REQUIRE(e.others.size() == 1);
   CHECK(e.others[0].counter == "branch_instructions");

@@ -16,8 +16,8 @@ namespace {
 // A value of the column that no other column has, but for enumerations.
 Field distinct_value(const FixedColumn& column, std::size_t place) {
   if (!column.values.empty()) return column.values[place % column.values.size()];
-  if (std::holds_alternative<std::vector<Move> ResultRecord::*>(column.member))
-    return fmt::format("l2_sectors falls {}.5;l1_hit_pct stays 1.05", place + 1);
+  if (std::holds_alternative<std::vector<ExpectedChange> ResultRecord::*>(column.member))
+    return fmt::format("l2_sectors decreases {}.5;l1_hit_pct unchanged 1.05", place + 1);
   switch (column.type) {
     case FieldType::text: return fmt::format("{} one;{} two", column.name, column.name);
     case FieldType::integer: return static_cast<std::int64_t>(place + 1);
@@ -83,8 +83,8 @@ TEST_CASE("a value that an enumeration lacks is refused with its place", "[recor
         "found \"lucky\"");
   CHECK_THAT(error_of("stop_reason", "text", "\"\""),
              contains_text("rows[0].stop_reason: expected"));
-  CHECK_THAT(error_of("moves", "text", "\"l2_sectors jumps 2\""),
-             contains_text("rows[0].moves: expected counters that ") &&
+  CHECK_THAT(error_of("expected_changes", "text", "\"l2_sectors jumps 2\""),
+             contains_text("rows[0].expected_changes: expected counters that ") &&
                  contains_text("found \"l2_sectors jumps 2\""));
   CHECK(error_of("mode", "text", "null") == "no error");
   CHECK(error_of("mode", "text", "\"warm\"") == "no error");
@@ -137,7 +137,7 @@ TEST_CASE("a report that lacks columns leaves their members empty", "[record]") 
   CHECK(row.time_us() == 2.5);
   CHECK(row.mode == std::nullopt);
   CHECK(row.compare_to.empty());
-  CHECK(row.moves.empty());
+  CHECK(row.expected_changes.empty());
   CHECK(row.half_interval_us() == std::nullopt);
   CHECK_FALSE(read.table.has(&ResultRecord::mode));
   CHECK(read.table.has(&ResultRecord::status));

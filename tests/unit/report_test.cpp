@@ -198,7 +198,7 @@ TEST_CASE("JSON has a row per line", "[report][json]") {
   const std::string text = to_json(small_report());
   CHECK_THAT(text, contains_text("\n    {\"experiment\":\"ladder\",\"family\":\"matmul\","));
   CHECK_THAT(text, contains_text("\"samples_us\":[4300.0,4299.5,4300.25]},\n"));
-  CHECK_THAT(text, contains_text("{\n  \"schema_version\": 1,\n"));
+  CHECK_THAT(text, contains_text("{\n  \"schema_version\": 2,\n"));
 }
 
 TEST_CASE("A text that is not UTF-8 costs its bad bytes, not the report", "[report][json]") {
@@ -290,11 +290,11 @@ TEST_CASE("Broken reports are refused with file and place", "[report][json][erro
              contains_text("r.json:1:22: not a report: expected a member's name"));
   CHECK(error_of("[]") == "r.json: expected an object, found array");
   CHECK(error_of("{}") == "r.json: no member 'schema_version'");
-  CHECK(error_of(with("\"schema_version\": 1", "\"schema_version\": 2")) ==
-        "r.json: schema_version: 2 is newer than 1, the newest that this gpuexp reads");
-  CHECK(error_of(with("\"schema_version\": 1", "\"schema_version\": \"1\"")) ==
+  CHECK(error_of(with("\"schema_version\": 2", "\"schema_version\": 3")) ==
+        "r.json: schema_version: 3 is newer than 2, the newest that this gpuexp reads");
+  CHECK(error_of(with("\"schema_version\": 2", "\"schema_version\": \"1\"")) ==
         "r.json: schema_version: expected an integer of 64 bits, found \"1\"");
-  CHECK(error_of(with("\"schema_version\": 1", "\"schema_version\": 0")) ==
+  CHECK(error_of(with("\"schema_version\": 2", "\"schema_version\": 0")) ==
         "r.json: schema_version: expected an integer from 1, found 0");
   CHECK(error_of(with("\"complete\": false", "\"complete\": 1")) ==
         "r.json: complete: expected true or false, found 1");

@@ -29,7 +29,7 @@ TEST_CASE("L1 looks up four lines per turn where they lie in different banks of 
     std::vector<std::int64_t> lines;
     for (int i = 0; i < count; ++i)
       lines.push_back(std::int64_t{i} * apart);
-    return tag_turns(lines);
+    return tag_wavefronts(lines);
   };
   CHECK(turns(1, 1) == 1);
   CHECK(turns(4, 1) == 1);
@@ -37,9 +37,9 @@ TEST_CASE("L1 looks up four lines per turn where they lie in different banks of 
   CHECK(turns(32, 1) == 8);
   CHECK(turns(32, 32) == 8);
   CHECK(turns(32, 5) > 8);
-  CHECK(global_access(4, 32).tag_turns == 8);
-  CHECK(rows_access(1, 128, 4096).tag_turns == 1);
-  CHECK(rows_access(16, 128, 4096).tag_turns == 4);
+  CHECK(global_access(4, 32).tag_wavefronts == 8);
+  CHECK(rows_access(1, 128, 4096).tag_wavefronts == 1);
+  CHECK(rows_access(16, 128, 4096).tag_wavefronts == 4);
 }
 
 TEST_CASE("data that L1 lacks take a turn for each turn of its tags") {
@@ -47,21 +47,22 @@ TEST_CASE("data that L1 lacks take a turn for each turn of its tags") {
   const auto missed = global_access(4, column(1023));
   const auto found = global_access_in_l1(4, lane_offsets(column(1023)));
   CHECK(missed.sectors == 32);
-  CHECK(missed.wavefronts == missed.tag_turns);
+  CHECK(missed.wavefronts == missed.tag_wavefronts);
   CHECK(found.wavefronts == 1);
-  CHECK(found.tag_turns == missed.tag_turns);
-  CHECK(found.tag_turns >= 8);
+  CHECK(found.tag_wavefronts == missed.tag_wavefronts);
+  CHECK(found.tag_wavefronts >= 8);
   CHECK(global_access_in_l1(4, lane_offsets(column(1024))).wavefronts == 32);
 }
 
 TEST_CASE("turns of L1's tags down a column are those that an H200 counts") {
-  // docs/results/h200/all.csv, matmul.row_pitch: l1_tag_turns per step of `naive`, less one for B.
+  // docs/results/h200/all.csv, matmul.row_pitch: l1_tag_wavefronts per step of `naive`, less one
+  // for B.
   const std::pair<int, double> counted[] = {{992, 11.95}, {1008, 10.24}, {1016, 10.68},
                                             {1020, 9.19}, {1022, 9.17},  {1023, 9.01},
                                             {1024, 8.82}, {1025, 9.00}};
   for (const auto& [pitch, turns] : counted) {
     CAPTURE(pitch);
-    CHECK(column_access_in_l1(pitch).tag_turns == Approx(turns).epsilon(0.15));
+    CHECK(column_access_in_l1(pitch).tag_wavefronts == Approx(turns).epsilon(0.15));
   }
   CHECK(column_access_in_l1(1023).wavefronts == 1);
   CHECK(column_access_in_l1(1024).wavefronts == 32);
@@ -69,10 +70,10 @@ TEST_CASE("turns of L1's tags down a column are those that an H200 counts") {
 }
 
 TEST_CASE("lines that all lanes miss are looked up again") {
-  CHECK(global_access_missing(4, 32).tag_turns == 16);
+  CHECK(global_access_missing(4, 32).tag_wavefronts == 16);
   CHECK(global_access_missing(4, 33).wavefronts == 16);
   CHECK(global_access_missing(4, 32).wavefronts == 32);  // all in one bank
-  CHECK(global_access_missing(4, 8).tag_turns == global_access(4, 8).tag_turns);
+  CHECK(global_access_missing(4, 8).tag_wavefronts == global_access(4, 8).tag_wavefronts);
 }
 
 TEST_CASE("shared accesses: bank conflicts") {

@@ -2,7 +2,7 @@
 #include <map>
 #include <set>
 
-#include "family/move.hpp"
+#include "family/expected_change.hpp"
 #include "family/registry.hpp"
 #include "results/declarations.hpp"
 #include "results/json_read.hpp"
@@ -18,8 +18,8 @@ Report recorded() {
   return report;
 }
 
-// "family/variant" of those whose moves the rows show.
-std::set<std::string> check_moves(const ExperimentResults& experiment) {
+// "family/variant" of those whose expected changes the rows show.
+std::set<std::string> check_expected_changes(const ExperimentResults& experiment) {
   std::map<std::string, RecordRef> rows;
   for (const ResultRecord& row : experiment.rows)
     rows.emplace(row.variant + group_of(experiment, row), row);
@@ -27,14 +27,14 @@ std::set<std::string> check_moves(const ExperimentResults& experiment) {
   for (const ResultRecord& row : experiment.rows) {
     const auto reference = rows.find(row.compare_to + group_of(experiment, row));
     if (reference == rows.end()) continue;
-    for (const Move& move : row.moves) {
-      const auto from = reference->second.get().counters.number(move.counter);
-      const auto to = row.counters.number(move.counter);
-      INFO(row.key << ": " << text_of({move}));
+    for (const ExpectedChange& expected : row.expected_changes) {
+      const auto from = reference->second.get().counters.number(expected.counter);
+      const auto to = row.counters.number(expected.counter);
+      INFO(row.key << ": " << text_of({expected}));
       REQUIRE(from.has_value());
       REQUIRE(to.has_value());
       INFO(*from << " -> " << *to);
-      CHECK(happened(move, *from, *to));
+      CHECK(happened(expected, *from, *to));
       checked.insert(row.family + "/" + row.variant);
     }
   }
@@ -48,12 +48,12 @@ Values defaults_of(const Family& family) {
   return values;
 }
 
-TEST_CASE("counters that an H200 gave moved as variants declare") {
+TEST_CASE("counters that an H200 gave changed as variants declare") {
   const Report report = recorded();
   std::set<std::string> checked;
   std::set<std::string> families;
   for (const ExperimentResults& experiment : experiments_of(report.table)) {
-    checked.merge(check_moves(experiment));
+    checked.merge(check_expected_changes(experiment));
     families.insert(experiment.constant(&ResultRecord::family));
   }
   for (const Family& family : Registry::global().families()) {
@@ -61,7 +61,7 @@ TEST_CASE("counters that an H200 gave moved as variants declare") {
     for (const Variant& variant : family.variants) {
       const std::string id = family.id + "/" + variant.id;
       // No lesson reads and copies the same array.
-      if (variant.moves.empty() || id == "vector_width/read_4b") continue;
+      if (variant.expected_changes.empty() || id == "vector_width/read_4b") continue;
       INFO(id);
       CHECK(checked.count(id) == 1);
     }
@@ -69,13 +69,13 @@ TEST_CASE("counters that an H200 gave moved as variants declare") {
 }
 
 // A condition that no default meets would leave the test on a GPU with nothing to hold.
-TEST_CASE("every variant promises moves at its family's default problem") {
+TEST_CASE("every variant promises changes at its family's default problem") {
   for (const Family& family : Registry::global().families()) {
     const auto problem = family.make_problem(defaults_of(family));
     for (const Variant& variant : family.variants) {
-      if (variant.moves.empty()) continue;
+      if (variant.expected_changes.empty()) continue;
       INFO(family.id << "/" << variant.id);
-      CHECK_FALSE(moves_at(variant.moves, problem.get()).empty());
+      CHECK_FALSE(expected_changes_at(variant.expected_changes, problem.get()).empty());
     }
   }
 }

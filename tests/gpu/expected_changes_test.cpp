@@ -1,9 +1,9 @@
-// Every variant that says which counters move, and the variant that it compares to, counted on the
-// device at the family's default problem.
+// Every variant that says which counters change, and the variant that it compares to, counted on
+// the device at the family's default problem.
 #include <map>
 
 #include "family/counters.hpp"
-#include "family/move.hpp"
+#include "family/expected_change.hpp"
 #include "family/registry.hpp"
 #include "gpu/cuda_executor.hpp"
 #include "gpu/device_query.hpp"
@@ -34,8 +34,9 @@ class Counted {
         problem_(family.make_problem(values)) {
     std::vector<std::string> names;
     for (const Variant& variant : family.variants) {
-      for (const Move& move : moves_at(variant.moves, problem_.get()))
-        names.push_back(move.counter);
+      for (const ExpectedChange& expected :
+           expected_changes_at(variant.expected_changes, problem_.get()))
+        names.push_back(expected.counter);
     }
     counters_ = select_counters(names);
   }
@@ -50,19 +51,19 @@ class Counted {
   /// Holds the variant against its compare_to, where both run here.
   void check(const Variant& variant) {
     const Variant& reference = *family_.find(variant.compare_to);
-    const auto moves = moves_at(variant.moves, problem_.get());
-    if (moves.empty() || !runs_on(device_, family_, variant, problem_.get()) ||
+    const auto changes = expected_changes_at(variant.expected_changes, problem_.get());
+    if (changes.empty() || !runs_on(device_, family_, variant, problem_.get()) ||
         !runs_on(device_, family_, reference, problem_.get()))
       return;
     const CounterValues& from = count(reference);
     const CounterValues& to = count(variant);
-    for (const Move& move : moves) {
+    for (const ExpectedChange& expected : changes) {
       INFO(family_.id << "/" << variant.id << " against " << reference.id << ": "
-                      << text_of({move}));
-      REQUIRE(from.count(move.counter) == 1);
-      REQUIRE(to.count(move.counter) == 1);
-      INFO(from.at(move.counter) << " -> " << to.at(move.counter));
-      CHECK(happened(move, from.at(move.counter), to.at(move.counter)));
+                      << text_of({expected}));
+      REQUIRE(from.count(expected.counter) == 1);
+      REQUIRE(to.count(expected.counter) == 1);
+      INFO(from.at(expected.counter) << " -> " << to.at(expected.counter));
+      CHECK(happened(expected, from.at(expected.counter), to.at(expected.counter)));
     }
   }
 
@@ -89,7 +90,7 @@ class Counted {
   std::map<const Variant*, CounterValues> counts_;
 };
 
-TEST_CASE("counters move as variants declare", "[moves]") {
+TEST_CASE("counters change as variants declare", "[expected_changes]") {
   const DeviceSpec device = query_device(0, {}).spec;
   const auto executor = make_cuda_executor(0, device);
   for (const Family& family : Registry::global().families()) {
@@ -101,7 +102,7 @@ TEST_CASE("counters move as variants declare", "[moves]") {
           return skip(Tier::gpu, "no hardware counters here: " + reason);
         }
         for (const Variant& variant : family.variants) {
-          if (!variant.moves.empty()) counted.check(variant);
+          if (!variant.expected_changes.empty()) counted.check(variant);
         }
       }
     }

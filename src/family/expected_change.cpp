@@ -1,0 +1,98 @@
+#include "family/expected_change.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/old_names.hpp"
+
+namespace gpuexp {
+
+std::string_view name_of(Direction direction) {
+  switch (direction) {
+    case Direction::decreases: return "decreases";
+    case Direction::increases: return "increases";
+    case Direction::unchanged: return "unchanged";
+  }
+  return "";
+}
+
+void add_expected_change(std::vector<ExpectedChange>& changes, ExpectedChange change) {
+  changes.push_back(std::move(change));
+}
+
+bool operator==(const ExpectedChange& a, const ExpectedChange& b) {
+  return a.counter == b.counter && a.direction == b.direction && a.factor == b.factor;
+}
+
+bool happened(const ExpectedChange& expected, double from, double to) {
+  const double factor = expected.factor;
+  switch (expected.direction) {
+    case Direction::decreases: return from > 0 && to * factor <= from;
+    case Direction::increases: return to > 0 && to >= from * factor;
+    case Direction::unchanged: return to <= from * factor && from <= to * factor;
+  }
+  return false;
+}
+
+std::vector<ExpectedChange> expected_changes_at(const std::vector<ExpectedChange>& changes,
+                                                const void* problem) {
+  std::vector<ExpectedChange> promised;
+  for (const ExpectedChange& expected : changes) {
+    if (!expected.where || expected.where(problem))
+      promised.push_back({expected.counter, expected.direction, expected.factor});
+  }
+  return promised;
+}
+
+std::string text_of(const std::vector<ExpectedChange>& changes) {
+  std::vector<std::string> texts;
+  texts.reserve(changes.size());
+  for (const ExpectedChange& expected : changes)
+    texts.push_back(
+        fmt::format("{} {} {}", expected.counter, name_of(expected.direction), expected.factor));
+  return fmt::format("{}", fmt::join(texts, ";"));
+}
+
+namespace {
+
+// The text up to the separator, which is taken away with it.
+std::string_view next_part(std::string_view& text, char separator) {
+  const std::size_t end = text.find(separator);
+  const std::string_view part = text.substr(0, end);
+  text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+  return part;
+}
+
+std::optional<ExpectedChange> change_in(std::string_view text) {
+  const std::string counter(current_counter(next_part(text, ' ')));
+  const std::string_view direction = current_direction(next_part(text, ' '));
+  double factor = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stopped_at, error] = std::from_chars(text.data(), end, factor);
+  if (error != std::errc() || stopped_at != end || !(factor >= 1) || !std::isfinite(factor))
+    return std::nullopt;
+  for (const Direction known : kDirections) {
+    if (direction == name_of(known)) return ExpectedChange{counter, known, factor, {}};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::vector<ExpectedChange>> expected_changes_in(std::string_view text) {
+  std::vector<ExpectedChange> changes;
+  while (!text.empty()) {
+    const std::string_view part = next_part(text, ';');
+    if (part.empty()) continue;
+    auto change = change_in(part);
+    if (!change) return std::nullopt;
+    changes.push_back(std::move(*change));
+  }
+  return changes;
+}
+
+}  // namespace gpuexp

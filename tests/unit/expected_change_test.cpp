@@ -1,0 +1,145 @@
+// What variants declare of counters: what counts as having happened, and its text in results.
+#include "family/expected_change.hpp"
+
+#include <cmath>
+
+#include "family/registry.hpp"
+#include "results/declarations.hpp"
+#include "support/catch.hpp"
+#include "support/record_rows.hpp"
+#include "support/toy_family.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+ExpectedChange expected(Direction direction, double factor = 1.05) {
+  return {"dram_read_bytes", direction, factor, {}};
+}
+
+TEST_CASE("An expected change happened when the counter went that way by the factor",
+          "[expected_changes]") {
+  CHECK(happened(expected(Direction::decreases, 2), 10, 5));
+  CHECK_FALSE(happened(expected(Direction::decreases, 2), 10, 5.1));
+  CHECK_FALSE(happened(expected(Direction::decreases, 2), 5, 10));
+  CHECK(happened(expected(Direction::increases, 2), 5, 10));
+  CHECK_FALSE(happened(expected(Direction::increases, 2), 5, 9.9));
+  CHECK(happened(expected(Direction::unchanged), 100, 104));
+  CHECK(happened(expected(Direction::unchanged), 104, 100));
+  CHECK_FALSE(happened(expected(Direction::unchanged), 100, 106));
+}
+
+TEST_CASE("A counter at zero has nowhere to fall, and increases by any factor",
+          "[expected_changes]") {
+  CHECK(happened(expected(Direction::decreases, 8), 3, 0));
+  CHECK_FALSE(happened(expected(Direction::decreases, 8), 0, 0));
+  CHECK(happened(expected(Direction::increases, 8), 0, 1));
+  CHECK_FALSE(happened(expected(Direction::increases, 8), 0, 0));
+  CHECK(happened(expected(Direction::unchanged), 0, 0));
+  CHECK_FALSE(happened(expected(Direction::unchanged), 0, 1));
+}
+
+TEST_CASE("What is no number never happened", "[expected_changes]") {
+  for (const Direction direction : kDirections) {
+    CHECK_FALSE(happened(expected(direction), std::nan(""), 1));
+    CHECK_FALSE(happened(expected(direction), 1, std::nan("")));
+  }
+}
+
+TEST_CASE("Expected changes are read from the text that holds them", "[expected_changes]") {
+  const std::vector<ExpectedChange> changes{{"l2_sectors", Direction::decreases, 1.9, {}},
+                                            {"warp_instructions", Direction::unchanged, 1.05, {}}};
+  CHECK(text_of(changes) == "l2_sectors decreases 1.9;warp_instructions unchanged 1.05");
+  CHECK(expected_changes_in(text_of(changes)) == changes);
+  CHECK(expected_changes_in(";;l2_sectors decreases 1.9;") ==
+        std::vector<ExpectedChange>{changes.front()});
+  CHECK(expected_changes_in("") == std::vector<ExpectedChange>{});
+  CHECK(text_of(std::vector<ExpectedChange>{}).empty());
+}
+
+TEST_CASE("A text of which a part is no expected change is none", "[expected_changes]") {
+  for (const char* text :
+       {"nonsense", "l2_sectors", "l2_sectors decreases", "l2_sectors decreases x",
+        "l2_sectors decreases 0.5", "l2_sectors decreases nan", "l2_sectors decreases inf",
+        "l2_sectors jumps 2", "l2_sectors decreases 2 ",
+        "l2_sectors decreases 2;l2_sectors jumps 2"}) {
+    INFO(text);
+    CHECK(expected_changes_in(text) == std::nullopt);
+  }
+}
+
+TEST_CASE("Expected changes are promised where their condition says", "[expected_changes]") {
+  const Family family = toy_family();
+  const Variant& second = *family.find("second");
+  const auto narrow = family.make_problem({std::int64_t{8}, 0.5, std::string("narrow")});
+  const auto wide = family.make_problem({std::int64_t{8}, 0.5, std::string("wide")});
+  CHECK(text_of(expected_changes_at(second.expected_changes, narrow.get())) ==
+        "warp_instructions unchanged 1.05");
+  CHECK(text_of(expected_changes_at(second.expected_changes, wide.get())) ==
+        "dram_read_bytes decreases 2;warp_instructions unchanged 1.05");
+}
+
+TEST_CASE("Results that lack declarations are given them by their names", "[expected_changes]") {
+  Registry registry;
+  registry.add(toy_family());
+  Table table;
+  constexpr FieldType kText = FieldType::text;
+  table.columns = {{"family", "", kText, ""},
+                   {"variant", "", kText, ""},
+                   {"param.n", "", FieldType::integer, ""},
+                   {"param.share", "", FieldType::real, ""},
+                   {"param.width", "", kText, ""}};
+  const Field kNone;
+  const std::int64_t n = 64;
+  table.rows = {{"toy", "second", n, 0.5, "wide"},        {"toy", "first", n, 0.5, "wide"},
+                {"toy", "of_tomorrow", n, 0.5, "wide"},   {"unknown", "second", n, 0.5, "wide"},
+                {"toy", "second", n, 0.5, "of_tomorrow"}, {"toy", "second", n, 2.0, "wide"},
+                {"toy", "second", kNone, 0.5, "wide"},    {kNone, kNone, kNone, kNone, kNone},
+                {"toy", "vendor", n, 0.5, "wide"}};
+  RecordTable records = record_table(table);
+  add_declarations(records, registry);
+  const auto& rows = records.rows;
+  CHECK(rows[0].compare_to == "first");
+  CHECK(text_of(rows[0].expected_changes) ==
+        "dram_read_bytes decreases 2;warp_instructions unchanged 1.05");
+  for (const std::size_t row : {1, 2, 3, 7}) {
+    CHECK(rows[row].compare_to.empty());
+    CHECK(rows[row].expected_changes.empty());
+  }
+  for (const std::size_t row : {4, 5, 6}) {
+    CHECK(rows[row].compare_to == "first");
+    CHECK(rows[row].expected_changes.empty());
+  }
+  CHECK(rows[0].implementation == Implementation::kernel);
+  CHECK(rows[2].implementation == std::nullopt);
+  CHECK(rows[8].implementation == Implementation::library);
+  CHECK(records.columns.size() == table.columns.size());
+  const RecordTable before = records;
+  add_declarations(records, registry);
+  CHECK(records == before);
+}
+
+TEST_CASE("A family that declares expected changes amiss is a defect", "[expected_changes]") {
+  const auto errors_with = [](const auto& change) {
+    Family family = toy_family();
+    change(family.variants.at(1));
+    Registry registry;
+    registry.add(std::move(family));
+    std::string all;
+    for (const std::string& error : registry.errors())
+      all += error + "\n";
+    return all;
+  };
+  // The toy family lacks more than this is about.
+  CHECK(errors_with([](Variant&) {}).find("counter") == std::string::npos);
+  CHECK_THAT(errors_with([](Variant& v) { v.expected_changes.clear(); }),
+             contains_text("does not say which counter changes from variant 'first' to 'second'"));
+  CHECK_THAT(errors_with([](Variant& v) { v.compare_to.clear(); }),
+             contains_text("and not against which variant"));
+  CHECK_THAT(errors_with([](Variant& v) { v.expected_changes[0].counter = "sectors"; }),
+             contains_text("'sectors', which is no counter"));
+  CHECK_THAT(errors_with([](Variant& v) { v.expected_changes[0].factor = 0.5; }),
+             contains_text("by a factor below 1"));
+}
+
+}  // namespace
+}  // namespace gpuexp::test
