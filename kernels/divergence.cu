@@ -274,7 +274,7 @@ Variant uniform() {
       "Every element takes side A, whatever the fraction, so no warp issues both sides. This is "
       "the fair base: the same kernel, the same condition loaded and tested, the same FMAs per "
       "element. A chain of dependent FMAs issues every 4th cycle, which the 16 warps of a "
-      "scheduler hide at full occupancy, so issue slots set the pace; 32 of the 35 "
+      "scheduler hide at full occupancy, so issue slots are the limit; 32 of the 35 "
       "instructions of "
       "its loop are FMAs.";
   return v;

@@ -297,7 +297,7 @@ Variant fp32_scalar() {
   v.why =
       "One fp32 element per lane: a warp asks for 128 bytes at a time. 2048 resident threads of 4 "
       "bytes keep 8 KiB per SM in flight, a fraction of what bandwidth times latency of HBM asks "
-      "for, so latency sets the pace.";
+      "for, so latency is the limit.";
   return v;
 }
 
@@ -313,7 +313,7 @@ Variant fp16_scalar() {
   v.compare_to = "fp32_scalar";
   v.why =
       "Half the bytes, the same number of lanes, requests and instructions: each request of a warp "
-      "now brings 64 bytes. Where requests in flight set the pace, halving the type "
+      "now brings 64 bytes. Where requests in flight are the limit, halving the type "
       "halves the "
       "bandwidth reached and not the time; DRAM throughput falls, instructions stay.";
   v.expected_changes = {{"global_load_requests", Direction::unchanged},

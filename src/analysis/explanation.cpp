@@ -144,7 +144,7 @@ double least_us(const Bound& bound, const InFlight& in_flight) {
   return bound.times.launch_us + std::max(bound.longest->time_us, in_flight.least_us);
 }
 
-// A prediction that is off by more says nothing of a factor.
+// A prediction with a larger error says nothing of a factor.
 bool is_predicted_well(const ResultRecord& row) {
   constexpr double kWell = 1.33;
   const auto predicted_us = row.predicted_time_us;

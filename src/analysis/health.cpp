@@ -28,8 +28,8 @@ Finding plain(FindingVerdict verdict, const char* topic, std::string found,
   return {verdict, topic, std::move(found), std::move(expected), "", "", ""};
 }
 
-Finding off(const char* topic, std::string found, std::string expected, std::string cost,
-            std::string cure) {
+Finding failed(const char* topic, std::string found, std::string expected, std::string cost,
+               std::string cure) {
   return {FindingVerdict::off, topic, std::move(found), std::move(expected), std::move(cost),
           std::move(cure),     ""};
 }
@@ -42,7 +42,7 @@ Finding mig(const DeviceState& s) {
   constexpr const char* kTopic = "MIG";
   if (!s.mig_on && !s.is_mig_instance) return unknown(kTopic, "off");
   if (!health::partitioned(s)) return plain(FindingVerdict::pass, kTopic, "off", "off");
-  return off(
+  return failed(
       kTopic, s.is_mig_instance ? "on, and this is an instance" : "on", "off",
       "an instance has a part of the SMs, of L2 and of the bandwidth, so that no figure of the "
       "whole GPU is reached",
@@ -57,13 +57,13 @@ Finding ecc(const DeviceState& s) {
   const char* found = on_or_off(*s.ecc_on);
   if (!s.ecc_on_by_default) return plain(FindingVerdict::unknown, kTopic, found, "default unknown");
   if (*s.ecc_on != *s.ecc_on_by_default) {
-    return off(kTopic, found, expected,
-               *s.ecc_on
-                   ? "boards with GDDR store check bits beside the data, which takes bandwidth "
-                     "and memory"
-                   : "errors in memory go unseen, and figures are of other traffic than on "
-                     "boards that check",
-               fmt::format("nvidia-smi -i GPU -e {} (root), then a reset", *s.ecc_on ? 0 : 1));
+    return failed(kTopic, found, expected,
+                  *s.ecc_on
+                      ? "boards with GDDR store check bits beside the data, which takes bandwidth "
+                        "and memory"
+                      : "errors in memory go unseen, and figures are of other traffic than on "
+                        "boards that check",
+                  fmt::format("nvidia-smi -i GPU -e {} (root), then a reset", *s.ecc_on ? 0 : 1));
   }
   if (s.ecc_on_next && *s.ecc_on_next != *s.ecc_on) {
     return plain(FindingVerdict::note, kTopic,
@@ -79,7 +79,7 @@ Finding memory_errors(const DeviceState& s) {
   constexpr const char* kTopic = "uncorrected errors";
   if (!s.uncorrected_errors) return unknown(kTopic, "none");
   if (*s.uncorrected_errors > 0) {
-    return off(
+    return failed(
         kTopic, fmt::format("{} since the driver was loaded", *s.uncorrected_errors), "none",
         "a program that used that memory was ended, or went on with wrong data",
         "nvidia-smi -i GPU -q -d ECC,ROW_REMAPPER shows where; reset the GPU, and replace the "
@@ -101,13 +101,13 @@ Finding memory_repair(const DeviceState& s) {
       "nvidia-smi -i GPU -q -d ROW_REMAPPER,PAGE_RETIREMENT shows it; reset the GPU";
   constexpr const char* kCost = "faulty memory stays in use until the next reset";
   if (s.row_remap_failed == true) {
-    return off(kRows, "failed", kExpected,
-               "faulty memory stays in use: no spare row is left for it",
-               "nvidia-smi -i GPU -q -d ROW_REMAPPER shows it; replace the board");
+    return failed(kRows, "failed", kExpected,
+                  "faulty memory stays in use: no spare row is left for it",
+                  "nvidia-smi -i GPU -q -d ROW_REMAPPER shows it; replace the board");
   }
-  if (s.row_remap_pending == true) return off(kRows, "pending", kExpected, kCost, kReset);
+  if (s.row_remap_pending == true) return failed(kRows, "pending", kExpected, kCost, kReset);
   if (s.page_retirement_pending == true)
-    return off(kPages, "pending", "none pending", kCost, kReset);
+    return failed(kPages, "pending", "none pending", kCost, kReset);
   if (s.row_remap_failed && s.row_remap_pending)
     return plain(FindingVerdict::pass, kRows, "none failed or pending", kExpected);
   if (s.page_retirement_pending)
@@ -125,11 +125,12 @@ Finding power_limit(const DeviceState& s) {
     return plain(FindingVerdict::unknown, kTopic, watts(s.power_limit_w), "default unknown");
   if (!health::power_limit_low(s))
     return plain(FindingVerdict::pass, kTopic, watts(s.power_limit_w), expected);
-  return off(kTopic, watts(s.power_limit_w), expected,
-             "kernels that draw more, those on tensor cores first, run at a lower clock",
-             fmt::format("nvidia-smi -i GPU -q -d POWER shows who limits it; nvidia-smi -i GPU -pl "
-                         "{:.0f} (root) sets the default",
-                         *s.power_limit_default_w));
+  return failed(
+      kTopic, watts(s.power_limit_w), expected,
+      "kernels that draw more, those on tensor cores first, run at a lower clock",
+      fmt::format("nvidia-smi -i GPU -q -d POWER shows who limits it; nvidia-smi -i GPU -pl "
+                  "{:.0f} (root) sets the default",
+                  *s.power_limit_default_w));
 }
 
 Finding pcie_width(const DeviceState& s) {
@@ -139,25 +140,25 @@ Finding pcie_width(const DeviceState& s) {
   if (s.pcie_width.value_or(0) <= 0) return unknown(kTopic, lanes(*s.pcie_width_max));
   if (*s.pcie_width >= *s.pcie_width_max)
     return plain(FindingVerdict::pass, kTopic, lanes(*s.pcie_width), lanes(*s.pcie_width_max));
-  return off(kTopic, lanes(*s.pcie_width), lanes(*s.pcie_width_max),
-             "copies between host and GPU take longer in proportion; kernels do not", kLinkCure);
+  return failed(kTopic, lanes(*s.pcie_width), lanes(*s.pcie_width_max),
+                "copies between host and GPU take longer in proportion; kernels do not", kLinkCure);
 }
 
 // Links train down when the GPU has nothing to do, so that a lower generation is a fault of one
-// that is busy alone.
+// under load alone.
 Finding pcie_generation(const DeviceState& s) {
   constexpr const char* kTopic = "PCIe generation";
   if (s.pcie_generation_max.value_or(0) <= 0) return unknown(kTopic);
   const std::string expected = fmt::format("{}", *s.pcie_generation_max);
   if (s.pcie_generation.value_or(0) <= 0) return unknown(kTopic, expected);
   const std::string found = fmt::format("{}", *s.pcie_generation);
-  const bool busy = s.clock_reasons &&
-                    std::count(s.clock_reasons->begin(), s.clock_reasons->end(), "gpu_idle") == 0;
-  if (*s.pcie_generation < *s.pcie_generation_max && !busy)
+  const bool under_load = s.clock_reasons && std::count(s.clock_reasons->begin(),
+                                                        s.clock_reasons->end(), "gpu_idle") == 0;
+  if (*s.pcie_generation < *s.pcie_generation_max && !under_load)
     return plain(FindingVerdict::note, kTopic, found + " while idle", expected + " under load");
   if (*s.pcie_generation < *s.pcie_generation_max) {
-    return off(kTopic, found, expected, "copies between host and GPU take longer; kernels do not",
-               kLinkCure);
+    return failed(kTopic, found, expected,
+                  "copies between host and GPU take longer; kernels do not", kLinkCure);
   }
   if (s.pcie_generation_gpu_max.value_or(0) > *s.pcie_generation_max) {
     return plain(
@@ -181,7 +182,7 @@ Finding sm_clock(const DeviceState& s, const DeviceSpec& device) {
   if (!s.load || !s.load->sm_clock_mhz || !highest) return unknown(kTopic, expected);
   const std::string found = megahertz(*s.load->sm_clock_mhz);
   if (!health::sm_clock_low(s, device)) return plain(FindingVerdict::pass, kTopic, found, expected);
-  return off(
+  return failed(
       kTopic, found, expected,
       "whatever SMs compute takes longer in proportion, though no power limit slowed them",
       "nvidia-smi -i GPU -q -d CLOCK,PERFORMANCE shows what limits it; nvidia-smi -i GPU -rgc "
@@ -195,9 +196,10 @@ Finding memory_clock(const DeviceState& s) {
     return unknown(kTopic, expected);
   const double clock = *s.load->memory_clock_mhz;
   if (health::memory_clock_low(s)) {
-    return off(kTopic, megahertz(clock), expected, "device memory has less bandwidth in proportion",
-               "nvidia-smi -i GPU -q -d CLOCK,PERFORMANCE shows what limits it; nvidia-smi -i GPU "
-               "-rmc and -rac (root) lift locked and applications clocks");
+    return failed(
+        kTopic, megahertz(clock), expected, "device memory has less bandwidth in proportion",
+        "nvidia-smi -i GPU -q -d CLOCK,PERFORMANCE shows what limits it; nvidia-smi -i GPU "
+        "-rmc and -rac (root) lift locked and applications clocks");
   }
   if (clock < health::kHeldMemoryClockShare * *s.memory_clock_max_mhz) {
     return plain(FindingVerdict::note, kTopic, megahertz(clock) + ", in performance state 2",
@@ -220,10 +222,11 @@ Finding slowdowns(const DeviceState& s) {
     found.push_back(
         fmt::format("{} in {} of {} rows", reason, s.load->clock_reasons.at(reason), s.load->rows));
   }
-  return off(kTopic, fmt::format("{}", fmt::join(found, ", ")), "none",
-             "clocks fall, and figures are those of a GPU that is too hot or is short of power",
-             "nvidia-smi -i GPU -q -d PERFORMANCE,TEMPERATURE,POWER shows which; look at air flow, "
-             "dust, power cables and supply");
+  return failed(
+      kTopic, fmt::format("{}", fmt::join(found, ", ")), "none",
+      "clocks fall, and figures are those of a GPU that is too hot or is short of power",
+      "nvidia-smi -i GPU -q -d PERFORMANCE,TEMPERATURE,POWER shows which; look at air flow, "
+      "dust, power cables and supply");
 }
 
 Finding power_cap(const DeviceState& s) {
@@ -248,8 +251,8 @@ Finding temperature(const DeviceState& s) {
   const double margin = *s.slowdown_margin_c - (highest - *s.temperature_c);
   const std::string found = fmt::format("{:.0f} °C, {:.0f} °C below slowdown", highest, margin);
   if (margin >= kLeastSlowdownMarginC) return plain(FindingVerdict::pass, kTopic, found, expected);
-  return off(kTopic, found, expected, "a longer load or a warmer room lowers clocks",
-             "nvidia-smi -i GPU -q -d TEMPERATURE shows it; look at air flow and dust");
+  return failed(kTopic, found, expected, "a longer load or a warmer room lowers clocks",
+                "nvidia-smi -i GPU -q -d TEMPERATURE shows it; look at air flow and dust");
 }
 
 Finding clock_settings(const DeviceState& s) {

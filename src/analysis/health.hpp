@@ -25,9 +25,9 @@ struct Finding {
   std::string found;     ///< "500 W"; "unknown" where the driver does not say
   std::string expected;  ///< "700 W"; may be empty
   std::string cost;      ///< what it does to measurements, or by how much it is beside its band
-  /// Of what is off: the command that shows or changes it, in which "-i GPU " stands for this one.
+  /// Of what failed: the command that shows or changes it, in which "-i GPU " stands for this one.
   std::string cure;
-  std::string likely;  ///< of a figure that is off: what else was found and may be the reason
+  std::string likely;  ///< of a figure that failed: what else was found and may be the reason
 
   bool operator==(const Finding&) const = default;
 };

@@ -46,7 +46,7 @@ HealthReport judge_file(const std::string& path) {
   return report;
 }
 
-// Rows that came to nothing are no matter of bands: a GPU that computes wrong results is off
+// Rows that came to nothing are no matter of bands: a GPU that computes wrong results has failed
 // whatever its speed.
 Finding rows_that_failed(const CeilingsRun& run) {
   return {FindingVerdict::off,

@@ -17,7 +17,7 @@ struct CheckOptions {
 };
 
 /// Reads the GPU's state, measures its ceilings, reads the state again, and shows both against how
-/// such a GPU is meant to run and the bands of configs/devices. `regressed` when something is off,
+/// such a GPU is meant to run and the bands of configs/devices. `regressed` when something failed,
 /// or nothing is known to judge by; what became of the rows comes before that. Throws ConfigError,
 /// and ReportError when a file cannot be written.
 ExitCode check(const Context& context, const CheckOptions& options);

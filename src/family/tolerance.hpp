@@ -36,7 +36,7 @@ double rms_allowed(const Tolerance& tolerance, double value_rms, double largest_
 double rms_over_allowed(double rms_error, double allowed);
 
 /// Times a model of roundings: the bound on the RMS error. It covers what models leave out, and a
-/// result that is off by twice what its roundings explain has another cause.
+/// result with twice the error that its roundings explain has another cause.
 inline constexpr double kRmsSafety = 2.0;
 
 /// The RMS relative error of one rounding to nearest: u/√(8·ln 2) = 0.42·u. The error is spread

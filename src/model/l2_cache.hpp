@@ -53,7 +53,7 @@ struct PanelWalk {
 
 /// Bytes that DRAM delivers for A and B. Each panel comes once where A, B and C fit into L2
 /// together. Otherwise each round of blocks reads the panels of its rows and columns anew, once
-/// where blocks keep the pace of their arithmetic, and 1 to 2 times where they wait for
+/// where blocks advance as their arithmetic does, and 1 to 2 times where they wait for
 /// loads and drift apart (H200, 4096³ and 8192³ in fp32 and bf16: 1.0 to 1.3, and 1.0 to 2.0).
 /// Blocks that nothing holds together share rows of A no longer than L2 holds the rows of a whole
 /// round: beyond that every tile reads its own.

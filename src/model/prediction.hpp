@@ -31,7 +31,7 @@ struct Prediction {
   Limit measured_limit;                ///< by measured ceilings; empty where there are none
   std::optional<double> time_us;       ///< what a launch is likely to take; empty without traffic
   std::string bound_by;                ///< the resource that takes longest; empty without a time
-  std::vector<Term> terms;             ///< every resource that the launch keeps busy, longest first
+  std::vector<Term> terms;             ///< every resource that the launch uses, longest first
   std::optional<Occupancy> occupancy;  ///< of the launch with the most blocks
   std::optional<Waves> waves;          ///< likewise
   std::optional<Shape> shape;          ///< that launch; empty for vendor libraries

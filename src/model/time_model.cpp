@@ -59,16 +59,16 @@ class KernelTime {
     return std::max(seconds + fill_time(), blocks_ / *ceilings_.blocks_per_s);
   }
 
-  /// Seconds that each resource is busy, were it the only one.
-  std::map<std::string, double> busy() const {
-    std::map<std::string, double> busy;
+  /// Seconds that each resource takes by itself.
+  std::map<std::string, double> seconds_alone() const {
+    std::map<std::string, double> alone;
     const double sms = device_.sm_count;
     const double imbalance = std::ceil(blocks_ / sms) * sms / blocks_;
     for (const Station& s : stations_)
-      busy[s.name] += s.seconds / sms * (s.is_common ? 1 : imbalance);
-    busy["blocks"] = blocks_ / *ceilings_.blocks_per_s;
-    busy["latency"] = std::ceil(blocks_ / wave_) * delay_ - *ceilings_.block_latency_ns * kNano;
-    return busy;
+      alone[s.name] += s.seconds / sms * (s.is_common ? 1 : imbalance);
+    alone["blocks"] = blocks_ / *ceilings_.blocks_per_s;
+    alone["latency"] = std::ceil(blocks_ / wave_) * delay_ - *ceilings_.block_latency_ns * kNano;
+    return alone;
   }
 
  private:
@@ -163,7 +163,7 @@ class KernelTime {
     std::vector<double> demands;
     for (const Station& s : stations_)
       demands.push_back(demand(s.seconds) * (s.is_common ? share : 1));
-    // Between two barriers the warps of a block keep all stations busy together.
+    // Between two barriers the warps of a block use all stations together.
     if (traffic_.in_step && !demands.empty())
       demands = {*std::max_element(demands.begin(), demands.end())};
     return demands;
@@ -173,8 +173,8 @@ class KernelTime {
   // the first loads to come back.
   double fill_time() const {
     const double first = std::min(blocks_, wave_);
-    const std::vector<double> busy = demands(first);
-    const double slowest = busy.empty() ? 0 : *std::max_element(busy.begin(), busy.end());
+    const std::vector<double> seconds = demands(first);
+    const double slowest = seconds.empty() ? 0 : *std::max_element(seconds.begin(), seconds.end());
     const double customers = customers_of(first);
     const double utilization = slowest * customers / wave_time(first);
     const bool loads = traffic_.l2_read_sectors > 0;
@@ -236,21 +236,21 @@ std::optional<LaunchTime> TimeModel::launch_time(const std::vector<KernelOnDevic
   if (!floor_us || !is_complete(ceilings_)) return std::nullopt;
   const double footprint = work.moved_read + work.moved_written;
   const double dram_share = mode_ == Mode::warm ? 1 - kept_share(footprint, device_) : 1;
-  std::map<std::string, double> busy;
+  std::map<std::string, double> alone;
   double seconds = 0;
   double launches = 0;
   for (const KernelOnDevice& kernel : kernels) {
     const KernelTime time(kernel, device_, ceilings_, dram_share);
     seconds += kernel.traffic.launches * time.total();
     launches += kernel.traffic.launches;
-    for (const auto& [name, value] : time.busy())
-      busy[name] += kernel.traffic.launches * value;
+    for (const auto& [name, value] : time.seconds_alone())
+      alone[name] += kernel.traffic.launches * value;
   }
   LaunchTime result;
   const double launch_us = *floor_us + (launches - 1) * *ceilings_.floor_graph_us;
   result.total_us = launch_us + seconds * kMicro;
-  busy["launch"] = launch_us / kMicro;
-  for (const auto& [name, value] : busy)
+  alone["launch"] = launch_us / kMicro;
+  for (const auto& [name, value] : alone)
     result.terms.push_back({name, value * kMicro});
   std::stable_sort(result.terms.begin(), result.terms.end(),
                    [](const Term& a, const Term& b) { return a.time_us > b.time_us; });

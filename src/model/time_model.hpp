@@ -34,7 +34,7 @@ struct KernelOnDevice {
   int blocks_per_sm = 0;  ///< resident
 };
 
-/// The time that one resource is busy during a launch.
+/// The time that a launch would take if one resource alone were used.
 struct Term {
   std::string resource;
   double time_us = 0;

@@ -24,7 +24,7 @@ struct HealthReport {
 };
 
 enum class HealthVerdict {
-  healthy,  ///< something passed, nothing is off, and every figure with a band was measured
+  healthy,  ///< something passed, nothing failed, and every figure with a band was measured
   off,
   unjudged  ///< nothing is known to judge by, or not all of it was measured
 };
@@ -34,7 +34,7 @@ HealthVerdict verdict_of(const HealthReport& report);
 /// That of a MIG instance is not the one of the GPU to change, and is left out.
 std::string cure_of(const HealthReport& report, const Finding& finding);
 
-/// Tables of state and figures, what is off with its cost and cure, and the verdict in a last line.
+/// Tables of state and figures, what failed with its cost and cure, and the verdict in a last line.
 /// UTF-8; paragraphs end at `width` columns, and nowhere for 0.
 std::string health_text(const HealthReport& report, std::size_t width);
 

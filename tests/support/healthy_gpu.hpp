@@ -1,4 +1,4 @@
-// A GPU of which nothing is off, as an H200 in a server reads.
+// A GPU that passes every check, as an H200 in a server reads.
 #pragma once
 
 #include "device/device_spec.hpp"

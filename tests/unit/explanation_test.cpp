@@ -501,7 +501,7 @@ TEST_CASE("What amounts leave, predictions may explain, with low confidence", "[
              contains_text("What they leave is latency, waves or barriers (first has 8 "
                            "warps per SM, wide has 16 warps per SM): predict, which adds "
                            "these to the amounts, gives 1.11×: low confidence."));
-  // One that is off by half says nothing of a tenth.
+  // One with an error of a half says nothing of a tenth.
   first.predicted_us = 67;
   wide.predicted_us = 60;
   const auto off = read({first, wide});

@@ -1,4 +1,4 @@
-// Findings of a GPU's state and figures: of every rule a case that is off, one that passes and one
+// Findings of a GPU's state and figures: of every rule a case that fails, one that passes and one
 // of which the driver says nothing.
 #include "analysis/health.hpp"
 
@@ -68,7 +68,7 @@ TEST_CASE("what the driver does not say is unknown and never passes", "[health]"
   }
 }
 
-TEST_CASE("what is off in a state is named with its cost and cure", "[health]") {
+TEST_CASE("what failed in a state is named with its cost and cure", "[health]") {
   struct Case {
     const char* topic;
     Change change;

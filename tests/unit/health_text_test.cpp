@@ -81,7 +81,7 @@ healthy: 3 figures within their bands
 )");
 }
 
-TEST_CASE("a page says what is off, what it costs and what to do", "[health][golden]") {
+TEST_CASE("a page says what failed, what it costs and what to do", "[health][golden]") {
   DeviceState state = healthy_state();
   state.load->memory_clock_mhz = 2619;
   state.power_limit_w = 500;
