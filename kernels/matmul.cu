@@ -55,6 +55,14 @@ bool is_large(const Problem& p) {
   return std::min({p.m, p.n, p.k}) >= kLargeExtent;
 }
 
+// Where blocks share an SM. Of one by itself, stalls at barriers are mostly the wait for the first
+// slice: at 1024, cold, five counts on H200s gave 1.16 to 1.37 times less of them with one barrier
+// of two left out, from 2048 on 1.5 to 2.5.
+bool shares_sms(const Problem& p) {
+  constexpr std::int64_t kManyBlocks = 2048;
+  return std::min({p.m, p.n, p.k}) >= kManyBlocks;
+}
+
 Variant ladder_variant(std::string id, std::string compare_to, std::string why,
                        ExpectedChangesOf<Problem> expected = {}) {
   Variant v;
@@ -583,7 +591,7 @@ Variant double_buffered() {
           "that two blocks per SM leave: on an H200 it is faster than vectorized at 1024, where "
           "there are too few blocks to hide latency otherwise, and no faster from 2048 on.",
           {{"stalled_long_scoreboard", Direction::decreases, 4, is_large},
-           {"stalled_barrier", Direction::decreases, 1.2, is_large}}),
+           {"stalled_barrier", Direction::decreases, 1.4, shares_sms}}),
       double_buffered_kernel<T, 4>, double_buffered_kernel<T, 2>, double_buffered_kernel<T, 1>,
       staged_width);
   v.traffic = [](const Problem& p, const DeviceSpec& device) {

