@@ -47,7 +47,7 @@ ALLOWED = [
     ("docs/prediction.md", "1.1 to 1.5 times apart", "scripts/prediction_errors.py", "order_counts(cells, 1.1, 1.5)"),
     ("docs/prediction.md", "has the tensor rates at 1830 MHz and the others at 1980", "configs/devices/h200.json",
      '"sm_clock_tensor_mhz": {"value": 1830, "source": "h100_whitepaper"'),
-    ("docs/statistics.md", "sampled to 1 %,", "src/config/config.hpp", "target_relative_ci = 0.01;"),
+    ("docs/statistics.md", "sampled to 1 %", "src/config/config.hpp", "target_relative_ci = 0.01;"),
     ("docs/statistics.md", "a half-width of 0.25 %", "src/config/config.hpp", "fine_relative_ci = 0.0025;"),
     ("docs/statistics.md", "the 0.98 % of this card", "configs/noise/h200.json", '"relative": 0.0098'),
     ("docs/statistics.md", "at most 0.2 s a group", "src/config/config.hpp", "fine_seconds = 0.2;"),
