@@ -97,12 +97,11 @@ Family declare() {
   f.extent("blocks", &Problem::blocks, 1 << 16, 1 << 24, "blocks of one warp");
   f.output("numbers", &Data::numbers, [](const Problem& p) { return p.blocks; });
   // Without the shared memory blocks overlap; with it they come one after the other on each SM.
-  f.ceilings = {
-      CeilingSource::latency("block_latency", {"one_resident"}, Mode::warm, "param.blocks")
-          .times([](const DeviceSpec& d) { return 1.0 / d.sm_count; })
-          .without_launch(),
-      CeilingSource::rate("block_rate", {"many_resident"}, Mode::warm, "param.blocks")
-          .without_launch()};
+  f.ceilings = {CeilingRows::latency("block_latency", {"one_resident"}, Mode::warm, "param.blocks")
+                    .times([](const DeviceSpec& d) { return 1.0 / d.sm_count; })
+                    .without_launch(),
+                CeilingRows::rate("block_rate", {"many_resident"}, Mode::warm, "param.blocks")
+                    .without_launch()};
   f.outputs = [](const Problem& p) { return Extent{p.blocks, 1, 1}; };
   f.inputs = [](const Problem&, const Data&, std::uint64_t) { return Steps(); };
   f.reference = [](const Problem& p, const Data&, const std::vector<ReferenceView>& out) {

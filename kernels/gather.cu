@@ -248,7 +248,7 @@ Family declare() {
   // The sequential gather reads an index and a value and writes a value, of 4 bytes each; the
   // random one does the first and the last likewise, and fetches a value each from its own line.
   f.ceilings = {
-      CeilingSource::rate("dram_random", {"gather_random"}, Mode::cold, "param.n")
+      CeilingRows::rate("dram_random", {"gather_random"}, Mode::cold, "param.n")
           .times([](const DeviceSpec& d) { return static_cast<double>(l2_fetch_bytes(d)); })
           .without("gather_sequential", 2.0 / 3.0)};
   f.figures = {{"gather", "traffic", "Gather: indirection and randomness"}};

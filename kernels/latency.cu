@@ -379,7 +379,7 @@ Family declare() {
     const std::string variant(id);
     const Mode mode = variant == "dram" ? Mode::cold : Mode::warm;
     f.ceilings.push_back(
-        CeilingSource::latency(variant + "_latency", {variant}, mode, "metric.chain_steps")
+        CeilingRows::latency(variant + "_latency", {variant}, mode, "metric.chain_steps")
             .without_launch());
   }
   f.outputs = [](const Problem&) { return Extent{1, 1, 1}; };

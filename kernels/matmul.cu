@@ -746,7 +746,7 @@ Family declare() {
   f.input("a", &Data::a, [](const Problem& p) { return p.m * p.k; })
       .input("b", &Data::b, [](const Problem& p) { return p.k * p.n; })
       .output("c", &Data::c, [](const Problem& p) { return p.m * p.n; });
-  f.ceilings = {CeilingSource::rate("fp32", {"cublas"}, Mode::warm, "operations")};
+  f.ceilings = {CeilingRows::rate("fp32", {"cublas"}, Mode::warm, "operations")};
   f.figures = {
       {"matmul", "ladder", "fp32 matrix product: what each variant adds"},
       {"row_pitch", "row_pitch", "Row pitch: lanes that meet in a bank of L1"},

@@ -819,7 +819,7 @@ Family declare() {
        {std::pair{"tensor_tf32", "tf32"}, std::pair{"tensor_fp16_fp32", "fp16"},
         std::pair{"tensor_bf16_fp32", "bf16"}}) {
     f.ceilings.push_back(
-        CeilingSource::rate(pipe, {"cublas"}, Mode::warm, "operations").where("dtype", dtype));
+        CeilingRows::rate(pipe, {"cublas"}, Mode::warm, "operations").where("dtype", dtype));
   }
   f.figures = {
       {"matmul_tensor", "ladder", "Tensor cores: what each variant adds"},

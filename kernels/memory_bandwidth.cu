@@ -492,7 +492,7 @@ Family declare() {
       .output("sums", &Data::sums, chunks);
   f.metric("passed_bytes", "B", "bytes read and written over all passes, past L1 and through L2");
   // DRAM is read cold, L2 in passes over what fits in it. What waits for memory runs at full clock.
-  using Source = CeilingSource;
+  using Source = CeilingRows;
   f.ceilings = {Source::rate("dram_read", {"read", "read_bulk"}, Mode::cold, "useful_bytes"),
                 Source::rate("dram_write", {"write"}, Mode::cold, "useful_bytes"),
                 Source::rate("dram_copy", {"copy", "copy_bulk"}, Mode::cold, "useful_bytes"),

@@ -340,7 +340,7 @@ Family declare() {
       .output("out", &Data::out, type, [](const Problem& p) { return p.blocks * block_chains(p); });
   for (const char* pipe : {"fp32", "fp16", "int32", "fp64"}) {
     f.ceilings.push_back(
-        CeilingSource::rate(pipe, {"fma_chains"}, Mode::warm, "operations").where("pipe", pipe));
+        CeilingRows::rate(pipe, {"fma_chains"}, Mode::warm, "operations").where("pipe", pipe));
   }
   f.outputs = [](const Problem& p) { return Extent{p.blocks * block_chains(p), 1, 1}; };
   f.inputs = inputs;

@@ -155,7 +155,7 @@ Family declare() {
                "times that a block reads its share");
   f.input("in", &Data::in, elements).output("sums", &Data::sums, threads);
   f.metric("shared_bytes", "B", "bytes read from shared memory over all passes");
-  f.ceilings = {CeilingSource::rate("shared", {"read_16b"}, Mode::warm, "metric.shared_bytes")};
+  f.ceilings = {CeilingRows::rate("shared", {"read_16b"}, Mode::warm, "metric.shared_bytes")};
   f.outputs = [](const Problem& p) { return Extent{threads(p), 1, 1}; };
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill_uniform(d.in, elements(p), stream_seed(seed, 0));

@@ -569,7 +569,7 @@ Family declare() {
   for (const auto& option : options) {
     const auto rate = [&](const std::string& prefix, std::vector<std::string> variants) {
       f.ceilings.push_back(
-          CeilingSource::rate(prefix + option.first, std::move(variants), Mode::warm, "operations")
+          CeilingRows::rate(prefix + option.first, std::move(variants), Mode::warm, "operations")
               .where("pipe", option.first));
     };
     rate("", {"mma_sync", "mma_sync_k16", "wgmma"});

@@ -38,10 +38,10 @@ void leave_out_dram(LeastTimes& times) {
 }
 
 // Empty where what binds is not known.
-std::optional<Bound> bound_of(const ResultRecord& row, const ExplanationBasis& basis,
-                              double sm_share, bool without_dram) {
+std::optional<Bound> bound_of(const ResultRecord& row, const DeviceRates& rates, double sm_share,
+                              bool without_dram) {
   Bound bound;
-  bound.times = least_times(row, basis, sm_share);
+  bound.times = least_times(row, rates, sm_share);
   const double rest_us = *row.time_us() - bound.times.launch_us;
   if (!says_what_binds(row, bound.times)) return std::nullopt;
   if (without_dram) leave_out_dram(bound.times);
@@ -65,12 +65,12 @@ std::optional<Misfit> misfit_in(const LeastTimes& times, double rest_us, bool is
 }
 
 // Of the two variants the first; DRAM's only where nothing else misfits.
-std::optional<Misfit> misfit_of(const Explanation& e, const ExplanationBasis& basis) {
+std::optional<Misfit> misfit_of(const Explanation& e, const DeviceRates& rates) {
   constexpr double kAllSms = 1;
   std::optional<Misfit> of_dram;
   for (const bool is_of_row : {true, false}) {
     const ResultRecord& row = is_of_row ? e.row() : e.reference();
-    LeastTimes times = least_times(row, basis, kAllSms);
+    LeastTimes times = least_times(row, rates, kAllSms);
     const double rest_us = *row.time_us() - times.launch_us;
     const auto misfit = misfit_in(times, rest_us, is_of_row);
     leave_out_dram(times);
@@ -80,18 +80,18 @@ std::optional<Misfit> misfit_of(const Explanation& e, const ExplanationBasis& ba
   return of_dram;
 }
 
-void add_bounds(Explanation& e, const ExplanationBasis& basis) {
-  e.misfit = misfit_of(e, basis);
+void add_bounds(Explanation& e, const DeviceRates& rates) {
+  e.misfit = misfit_of(e, rates);
   if (e.misfit && e.misfit->amount.resource != Resource::dram) return;
   const bool without_dram = e.misfit.has_value();
-  const SmShares at_work = sm_shares(e.reference(), e.row(), basis);
-  e.reference_bound = bound_of(e.reference(), basis, at_work.reference, without_dram);
-  e.bound = bound_of(e.row(), basis, at_work.row, without_dram);
+  const SmShares at_work = sm_shares(e.reference(), e.row(), rates);
+  e.reference_bound = bound_of(e.reference(), rates, at_work.reference, without_dram);
+  e.bound = bound_of(e.row(), rates, at_work.row, without_dram);
   e.accounted = quotient_of_least(e.reference_bound, e.bound);
   const SmShares all;
   e.accounted_without_idle_sms =
-      quotient_of_least(bound_of(e.reference(), basis, all.reference, without_dram),
-                        bound_of(e.row(), basis, all.row, without_dram));
+      quotient_of_least(bound_of(e.reference(), rates, all.reference, without_dram),
+                        bound_of(e.row(), rates, all.row, without_dram));
 }
 
 // ---- what they account for
@@ -123,7 +123,7 @@ bool explain_by_amounts(Explanation& e) {
 // ---- latency
 
 // Loads that take a trip each, of which so many bytes are on their way at a time.
-std::optional<InFlight> in_flight_of(const ResultRecord& row, const ExplanationBasis& basis) {
+std::optional<InFlight> in_flight_of(const ResultRecord& row, const DeviceRates& rates) {
   constexpr double kWarp = 32;
   constexpr double kSectorBytes = 32;
   constexpr double kMicroPerNano = 1e-3;
@@ -131,13 +131,13 @@ std::optional<InFlight> in_flight_of(const ResultRecord& row, const ExplanationB
   const auto per_thread = row.metrics.number(kInFlight);
   const auto warps = count_of(row, "active_warps_per_sm");
   const auto sectors = count_of(row, "global_load_sectors");
-  const auto latency_ns = basis.ceilings.dram_latency_ns;
-  if (!per_thread || !warps || !sectors || !latency_ns || !basis.sm_count) return std::nullopt;
+  const auto latency_ns = rates.ceilings.dram_latency_ns;
+  if (!per_thread || !warps || !sectors || !latency_ns || !rates.sm_count) return std::nullopt;
   const double per_sm = *per_thread * kWarp * *warps;
   if (per_sm <= 0) return std::nullopt;
   return InFlight{
       *warps, per_sm,
-      kSectorBytes * *sectors / (per_sm * *basis.sm_count) * *latency_ns * kMicroPerNano};
+      kSectorBytes * *sectors / (per_sm * *rates.sm_count) * *latency_ns * kMicroPerNano};
 }
 
 double least_us(const Bound& bound, const InFlight& in_flight) {
@@ -151,9 +151,9 @@ bool is_predicted_well(const ResultRecord& row) {
   return predicted_us && apart(*predicted_us, *row.time_us()) <= kWell;
 }
 
-void explain_by_little(Explanation& e, const ExplanationBasis& basis) {
-  const auto reference = in_flight_of(e.reference(), basis);
-  const auto row = in_flight_of(e.row(), basis);
+void explain_by_little(Explanation& e, const DeviceRates& rates) {
+  const auto reference = in_flight_of(e.reference(), rates);
+  const auto row = in_flight_of(e.row(), rates);
   if (!reference || !row) return;
   const double factor = least_us(*e.reference_bound, *reference) / least_us(*e.bound, *row);
   const double slower_us = e.row_is_slower() ? row->least_us : reference->least_us;
@@ -163,11 +163,11 @@ void explain_by_little(Explanation& e, const ExplanationBasis& basis) {
   e.confidence = apart(factor, e.factor) <= kMediumFactor ? Confidence::medium : Confidence::low;
 }
 
-void explain_by_prediction(Explanation& e, const ExplanationBasis& basis) {
+void explain_by_prediction(Explanation& e, const DeviceRates& rates) {
   if (!e.predicted || !is_predicted_well(e.reference()) || !is_predicted_well(e.row())) return;
   if (!explains(*e.predicted, e.factor) || apart(*e.predicted, e.factor) > kMediumFactor) return;
-  e.latency = LatencyFactor{*e.predicted, in_flight_of(e.reference(), basis),
-                            in_flight_of(e.row(), basis), true};
+  e.latency = LatencyFactor{*e.predicted, in_flight_of(e.reference(), rates),
+                            in_flight_of(e.row(), rates), true};
   e.cause = Cause::latency;
   e.confidence = Confidence::low;
 }
@@ -177,11 +177,11 @@ bool leaves_room(const Explanation& e) {
   return std::max(e.factor, 1 / e.factor) >= (e.row_is_slower() ? 1 / *e.accounted : *e.accounted);
 }
 
-void find_cause(Explanation& e, const ExplanationBasis& basis) {
+void find_cause(Explanation& e, const DeviceRates& rates) {
   if (!e.differs || !e.accounted || explain_by_amounts(e)) return;
   if (e.misfit || !leaves_room(e)) return;
-  explain_by_little(e, basis);
-  if (e.cause == Cause::unknown) explain_by_prediction(e, basis);
+  explain_by_little(e, rates);
+  if (e.cause == Cause::unknown) explain_by_prediction(e, rates);
 }
 
 // ---- which counters belong to it
@@ -361,7 +361,7 @@ double share_of_factor(double factor, double measured) {
 }
 
 Explanation explain(const ResultRecord& reference, const ResultRecord& row,
-                    const ExplanationBasis& basis) {
+                    const DeviceRates& rates) {
   Explanation e(reference, row);
   e.factor = *reference.time_us() / *row.time_us();
   e.ratio = ratio_of(row, reference);
@@ -370,8 +370,8 @@ Explanation explain(const ResultRecord& reference, const ResultRecord& row,
               std::max(e.factor, 1 / e.factor) >= kLeastFactor;
   e.counted = is_counted(reference) && is_counted(row);
   if (!e.counted) return e;
-  add_bounds(e, basis);
-  find_cause(e, basis);
+  add_bounds(e, rates);
+  find_cause(e, rates);
   Changes changes(e);
   changes.sort_declared();
   changes.add_totals();
@@ -393,7 +393,7 @@ std::vector<Explanation> explanations_of(const ExperimentResults& experiment,
     if (compare_to.empty() || !row.time_us() || row.is_above_limit()) continue;
     const auto reference = timed.find(key(compare_to, row));
     if (reference == timed.end()) continue;
-    explanations.push_back(explain(reference->second, row, options.basis));
+    explanations.push_back(explain(reference->second, row, options.rates));
   }
   return options.all_problems ? explanations : longest_of(std::move(explanations));
 }

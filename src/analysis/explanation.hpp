@@ -135,10 +135,10 @@ double share_of_factor(double factor, double measured);
 
 /// Of a row against another; both were timed.
 Explanation explain(const ResultRecord& reference, const ResultRecord& row,
-                    const ExplanationBasis& basis);
+                    const DeviceRates& rates);
 
 struct ExplanationOptions {
-  ExplanationBasis basis;
+  DeviceRates rates;
   bool all_problems = false;  ///< false: of each variant the problem that takes longest
 };
 

@@ -44,12 +44,12 @@ Ceilings ceilings_of(const Provenance& provenance) {
   return completed(ceilings, datasheet_ceilings(device));
 }
 
-double launch_us(const ResultRecord& row, const ExplanationBasis& basis) {
+double launch_us(const ResultRecord& row, const DeviceRates& rates) {
   auto floor_us = row.floor_us;
-  if (!floor_us && row.mode) floor_us = basis.ceilings.floor_us(*row.mode);
-  const auto kernels = basis.kernels.find(row.key);
-  const double more = kernels == basis.kernels.end() ? 0 : kernels->second - 1;
-  return std::max(0.0, floor_us.value_or(0)) + more * basis.ceilings.floor_graph_us.value_or(0);
+  if (!floor_us && row.mode) floor_us = rates.ceilings.floor_us(*row.mode);
+  const auto kernels = rates.kernels.find(row.key);
+  const double more = kernels == rates.kernels.end() ? 0 : kernels->second - 1;
+  return std::max(0.0, floor_us.value_or(0)) + more * rates.ceilings.floor_graph_us.value_or(0);
 }
 
 // A wavefront per four sectors that cp.async copied into shared memory. They are seen by what
@@ -93,19 +93,19 @@ TensorPath path_of(double operations, double tensor_instructions) {
 
 class LeastTimesOf {
  public:
-  LeastTimesOf(const ResultRecord& row, const ExplanationBasis& basis, double sm_share)
-      : row_(row), basis_(basis) {
-    times_.launch_us = launch_us(row, basis);
+  LeastTimesOf(const ResultRecord& row, const DeviceRates& rates, double sm_share)
+      : row_(row), rates_(rates) {
+    times_.launch_us = launch_us(row, rates);
     times_.sm_share = sm_share;
-    times_.sm_count = basis.sm_count;
+    times_.sm_count = rates.sm_count;
   }
 
   LeastTimes all() {
     add_memory();
     add_l1();
-    if (basis_.sm_rates) add_instructions(*basis_.sm_rates);
+    if (rates_.sm_rates) add_instructions(*rates_.sm_rates);
     add_operations();
-    add(Resource::blocks, row_.grid_blocks, basis_.ceilings.blocks_per_s);
+    add(Resource::blocks, row_.grid_blocks, rates_.ceilings.blocks_per_s);
     return std::move(times_);
   }
 
@@ -122,7 +122,7 @@ class LeastTimesOf {
   }
 
   void add_memory() {
-    const Ceilings& c = basis_.ceilings;
+    const Ceilings& c = rates_.ceilings;
     const auto read = count_of(row_, "dram_read_bytes");
     const auto written = count_of(row_, "dram_write_bytes");
     const auto dram = read && written ? dram_seconds(c, *read, *written) : std::optional<double>();
@@ -138,12 +138,12 @@ class LeastTimesOf {
 
   // Over all SMs, of so many per clock and SM.
   std::optional<double> per_second(double per_clock) const {
-    if (!basis_.sm_count || !basis_.ceilings.sm_clock_hz) return std::nullopt;
-    return per_clock * *basis_.sm_count * *basis_.ceilings.sm_clock_hz;
+    if (!rates_.sm_count || !rates_.ceilings.sm_clock_hz) return std::nullopt;
+    return per_clock * *rates_.sm_count * *rates_.ceilings.sm_clock_hz;
   }
 
   void add_l1() {
-    const auto& shared = basis_.ceilings.shared_bytes_per_s;
+    const auto& shared = rates_.ceilings.shared_bytes_per_s;
     add(Resource::l1_data, l1_data_wavefronts_of(row_),
         shared ? std::optional(*shared / kWavefrontBytes) : per_second(1));
     add(Resource::l1_tags, count_of(row_, "l1_tag_wavefronts"), per_second(1));
@@ -163,14 +163,14 @@ class LeastTimesOf {
     const auto instructions = count_of(row_, "tensor_instructions");
     if (!operations || !pipe || !instructions) return;
     const TensorPath path = path_of(*operations, *instructions);
-    add(Resource::operations, operations, basis_.ceilings.ops(*pipe, path));
+    add(Resource::operations, operations, rates_.ceilings.ops(*pipe, path));
     times_.operations_on = name_of(*pipe);
     if (times_.operations_on.starts_with("tensor"))
       times_.operations_on += path == TensorPath::wgmma ? " by wgmma" : " by mma.sync";
   }
 
   const ResultRecord& row_;
-  const ExplanationBasis& basis_;
+  const DeviceRates& rates_;
   LeastTimes times_;
 };
 
@@ -185,18 +185,18 @@ bool is_counted(const ResultRecord& row) {
                      [&](const Counter& c) { return count_of(row, c.id).has_value(); });
 }
 
-ExplanationBasis explanation_basis(const Report& report) {
+DeviceRates device_rates(const Report& report) {
   const DeviceProvenance& device = report.provenance.device;
-  ExplanationBasis basis;
-  basis.ceilings = ceilings_of(report.provenance);
-  if (device.sm_count) basis.sm_count = static_cast<double>(*device.sm_count);
-  basis.sm_rates = rates_for(device.compute_capability);
+  DeviceRates rates;
+  rates.ceilings = ceilings_of(report.provenance);
+  if (device.sm_count) rates.sm_count = static_cast<double>(*device.sm_count);
+  rates.sm_rates = rates_for(device.compute_capability);
   const auto key = report.kernels.column("key");
   for (const auto& kernel : report.kernels.rows) {
     if (const auto* row = key ? std::get_if<std::string>(&kernel[*key]) : nullptr)
-      basis.kernels[*row] += 1;
+      rates.kernels[*row] += 1;
   }
-  return basis;
+  return rates;
 }
 
 std::string_view name_of(Resource resource) {
@@ -229,37 +229,37 @@ std::optional<LeastTime> LeastTimes::longest() const {
 
 namespace {
 
-std::optional<double> share_from_grid(const ResultRecord& row, const ExplanationBasis& basis) {
-  if (!row.grid_blocks || *row.grid_blocks <= 0 || !basis.sm_count) return std::nullopt;
-  const double per_sm = static_cast<double>(*row.grid_blocks) / *basis.sm_count;
+std::optional<double> share_from_grid(const ResultRecord& row, const DeviceRates& rates) {
+  if (!row.grid_blocks || *row.grid_blocks <= 0 || !rates.sm_count) return std::nullopt;
+  const double per_sm = static_cast<double>(*row.grid_blocks) / *rates.sm_count;
   return per_sm / std::ceil(per_sm);
 }
 
 // Cycles of a launch count until its first blocks and after its last ones, too.
-std::optional<double> share_from_cycles(const ResultRecord& row, const ExplanationBasis& basis) {
+std::optional<double> share_from_cycles(const ResultRecord& row, const DeviceRates& rates) {
   constexpr double kMostOfLaunch = 0.1;
   constexpr double kWhole = 100;
   const auto active_pct = count_of(row, "sm_active_pct");
   const auto time_us = row.time_us();
   if (!active_pct || *active_pct <= 0 || !time_us) return std::nullopt;
-  if (launch_us(row, basis) > kMostOfLaunch * *time_us) return std::nullopt;
+  if (launch_us(row, rates) > kMostOfLaunch * *time_us) return std::nullopt;
   return std::min(1.0, *active_pct / kWhole);
 }
 
 }  // namespace
 
 SmShares sm_shares(const ResultRecord& reference, const ResultRecord& row,
-                   const ExplanationBasis& basis) {
+                   const DeviceRates& rates) {
   for (const auto share : {share_from_grid, share_from_cycles}) {
-    const auto of_reference = share(reference, basis);
-    const auto of_row = share(row, basis);
+    const auto of_reference = share(reference, rates);
+    const auto of_row = share(row, rates);
     if (of_reference && of_row) return {*of_reference, *of_row};
   }
   return {};
 }
 
-LeastTimes least_times(const ResultRecord& row, const ExplanationBasis& basis, double sm_share) {
-  return LeastTimesOf(row, basis, sm_share).all();
+LeastTimes least_times(const ResultRecord& row, const DeviceRates& rates, double sm_share) {
+  return LeastTimesOf(row, rates, sm_share).all();
 }
 
 bool says_what_binds(const ResultRecord& row, const LeastTimes& times) {

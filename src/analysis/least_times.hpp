@@ -20,7 +20,7 @@ std::optional<double> count_of(const ResultRecord& row, std::string_view counter
 bool is_counted(const ResultRecord& row);
 
 /// What amounts of a run's rows are divided by.
-struct ExplanationBasis {
+struct DeviceRates {
   Ceilings ceilings;               ///< measured; the datasheet's where nothing was measured
   std::optional<double> sm_count;  ///< without it, resources of the SMs have no rate
   std::optional<SmRates> sm_rates;
@@ -28,7 +28,7 @@ struct ExplanationBasis {
 };
 
 /// As the report has it.
-ExplanationBasis explanation_basis(const Report& report);
+DeviceRates device_rates(const Report& report);
 
 enum class Resource { dram, l2, l1_data, l1_tags, issue, fma, alu, fp64, xu, operations, blocks };
 /// "dram", as in JSON.
@@ -64,7 +64,7 @@ struct SmShares {
 /// Where one of them is not known: cycles in which SMs had a block over all cycles, if the launch
 /// is less than a tenth of both times. All SMs where neither says it.
 SmShares sm_shares(const ResultRecord& reference, const ResultRecord& row,
-                   const ExplanationBasis& basis);
+                   const DeviceRates& rates);
 
 /// Amounts:
 /// - dram: bytes read and written;
@@ -78,7 +78,7 @@ SmShares sm_shares(const ResultRecord& reference, const ResultRecord& row,
 /// - blocks: that start.
 /// What the row's columns do not say, or what has no rate, is left out. Those of the SMs run on
 /// `sm_share` of them.
-LeastTimes least_times(const ResultRecord& row, const ExplanationBasis& basis, double sm_share);
+LeastTimes least_times(const ResultRecord& row, const DeviceRates& rates, double sm_share);
 
 /// Whether DRAM, L1 and the tensor cores were counted and have rates: without one of them a
 /// resource might take longest and not be seen.

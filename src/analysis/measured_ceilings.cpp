@@ -19,14 +19,14 @@ enum class Of { own, vendor };
 
 struct FamilySource {
   const Family* family;
-  const CeilingSource* source;
+  const CeilingRows* source;
 };
 
 // By ceiling.
 std::map<std::string, std::vector<FamilySource>> sources_of(const Registry& registry, Of whose) {
   std::map<std::string, std::vector<FamilySource>> sources;
   for (const Family& family : registry.families()) {
-    for (const CeilingSource& source : family.ceilings) {
+    for (const CeilingRows& source : family.ceilings) {
       const Variant* variant = family.find(source.variants.front());
       if (variant && variant->is_vendor == (whose == Of::vendor))
         sources[source.ceiling].push_back({&family, &source});
@@ -58,11 +58,11 @@ class Reading {
   std::optional<MeasuredCeiling> best_of(const std::vector<FamilySource>& sources) const {
     std::optional<MeasuredCeiling> best;
     for (const FamilySource& from : sources) {
-      const CeilingSource& source = *from.source;
+      const CeilingRows& source = *from.source;
       for (const ResultRecord& row : rows_) {
         if (!matches(row, from)) continue;
         const bool may_be_absent =
-            source.kind == CeilingSource::Kind::sm_clock || row.status == Status::skipped;
+            source.kind == CeilingRows::Kind::sm_clock || row.status == Status::skipped;
         if (!row.passed() && !may_be_absent) return std::nullopt;
         const auto found = row.passed() ? ceiling(row, from) : std::nullopt;
         if (found && (!best || is_better(source.kind, *found, *best))) best = found;
@@ -79,7 +79,7 @@ class Reading {
   }
 
  private:
-  using Kind = CeilingSource::Kind;
+  using Kind = CeilingRows::Kind;
 
   static bool is_better(Kind kind, const MeasuredCeiling& a, const MeasuredCeiling& b) {
     if (kind == Kind::sm_clock) return false;  // the first row's stands
@@ -87,7 +87,7 @@ class Reading {
   }
 
   static bool matches(const ResultRecord& row, const FamilySource& from) {
-    const CeilingSource& source = *from.source;
+    const CeilingRows& source = *from.source;
     return row.family == from.family->id &&
            std::count(source.variants.begin(), source.variants.end(), row.variant) > 0 &&
            row.mode == source.mode &&
@@ -104,7 +104,7 @@ class Reading {
 
   // What of the row's time belongs to something else.
   std::optional<Span> overhead(const ResultRecord& row, const FamilySource& from) const {
-    const CeilingSource& source = *from.source;
+    const CeilingRows& source = *from.source;
     if (source.launch_is_overhead) {
       const auto floor = row.floor_us;
       return floor ? std::optional(Span{*floor, *floor, *floor}) : std::nullopt;
@@ -122,7 +122,7 @@ class Reading {
   }
 
   std::optional<MeasuredCeiling> ceiling(const ResultRecord& row, const FamilySource& from) const {
-    const CeilingSource& source = *from.source;
+    const CeilingRows& source = *from.source;
     if (source.kind == Kind::sm_clock) return clock(row);
     const auto whole = time_of(row);
     const auto taken_off = overhead(row, from);

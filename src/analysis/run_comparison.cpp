@@ -187,7 +187,7 @@ bool names_a_row(const ColumnHandle& column) {
   return std::find(kMembers.begin(), kMembers.end(), column.fixed->member) != kMembers.end();
 }
 
-std::vector<RecordColumn> identity_of(const RecordTable& a, const RecordTable& b) {
+std::vector<RecordColumn> labels_of(const RecordTable& a, const RecordTable& b) {
   std::vector<RecordColumn> columns;
   for (const RecordTable* table : {&a, &b}) {
     for (const RecordColumn& c : table->columns) {
@@ -202,12 +202,12 @@ std::vector<RecordColumn> identity_of(const RecordTable& a, const RecordTable& b
 
 Table table_of(const RunComparison& comparison) {
   Table table;
-  table.columns.assign(comparison.identity.begin(), comparison.identity.end());
+  table.columns.assign(comparison.labels.begin(), comparison.labels.end());
   const auto& columns = comparison_columns();
   table.columns.insert(table.columns.end(), columns.begin(), columns.end());
   for (const ComparedRow& row : comparison.rows) {
     std::vector<Field>& fields = table.rows.emplace_back();
-    for (const RecordColumn& column : comparison.identity)
+    for (const RecordColumn& column : comparison.labels)
       fields.push_back(column.handle.field(*row.record));
     for (const ComparisonColumn& column : columns)
       fields.push_back(column.get(row));
@@ -226,7 +226,7 @@ RunComparison compare_runs(const Report& a, const Report& b, const MinimumEffect
   const Comparer comparer(a, b, effect);
   RunComparison comparison;
   comparison.rows = comparer.rows();
-  comparison.identity = identity_of(a.table, b.table);
+  comparison.labels = labels_of(a.table, b.table);
   comparison.table = table_of(comparison);
   for (const ComparedRow& row : comparison.rows) {
     auto& experiments = comparison.experiments;

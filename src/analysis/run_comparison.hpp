@@ -1,5 +1,5 @@
 // Two runs held against each other, row by row: what `gpuexp compare` shows. (What one run says of
-// its variants is in reading.hpp.)
+// its variants is in headline.hpp.)
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ struct Tally {
 struct RunComparison {
   std::vector<ComparedRow> rows;  ///< in the order of A, then those in B alone
   /// What names the rows: experiment, family, variant, mode, parameters, key; of A and then of B.
-  std::vector<RecordColumn> identity;
+  std::vector<RecordColumn> labels;
   /// These, then what compare found, as fields; a row for each of `rows`.
   Table table;
   Tally all;

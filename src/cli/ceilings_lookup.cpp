@@ -29,13 +29,13 @@ std::optional<fs::path> data_dir() {
 
 }  // namespace
 
-PredictionBasis basis_of(const DeviceSpec& device, const std::string& spec_id) {
-  return choose_basis(device, spec_id, find_config_dir(), std::nullopt);
+CeilingSource ceiling_source_of(const DeviceSpec& device, const std::string& spec_id) {
+  return choose_ceiling_source(device, spec_id, find_config_dir(), std::nullopt);
 }
 
-PredictionBasis basis_of(const DeviceInfo& device) {
+CeilingSource ceiling_source_of(const DeviceInfo& device) {
   const PresentDevice present{conditions_of(device), kept_ceilings(device.uuid).value_or("")};
-  return choose_basis(device.spec, device.spec_id, find_config_dir(), present);
+  return choose_ceiling_source(device.spec, device.spec_id, find_config_dir(), present);
 }
 
 MeasuringConditions conditions_of(const DeviceInfo& device) {

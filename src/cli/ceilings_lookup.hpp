@@ -1,4 +1,5 @@
-// Which ceilings predictions are made from (model/basis.hpp), and where those of a device are kept.
+// Which ceilings predictions are made from (model/ceiling_source.hpp), and where those of a device
+// are kept.
 #pragma once
 
 #include <filesystem>
@@ -6,15 +7,15 @@
 #include <string>
 
 #include "gpu/device_query.hpp"
-#include "model/basis.hpp"
+#include "model/ceiling_source.hpp"
 
 namespace gpuexp::cli {
 
 /// For a GPU that is listed, not present. Throws ConfigError when a file cannot be read.
-PredictionBasis basis_of(const DeviceSpec& device, const std::string& spec_id);
+CeilingSource ceiling_source_of(const DeviceSpec& device, const std::string& spec_id);
 
 /// For a GPU of this machine. Throws likewise.
-PredictionBasis basis_of(const DeviceInfo& device);
+CeilingSource ceiling_source_of(const DeviceInfo& device);
 
 /// What ceilings measured now would hold for.
 MeasuringConditions conditions_of(const DeviceInfo& device);

@@ -43,7 +43,7 @@ CeilingsRun run_ceilings(const Context& context, OpenDevice& device) {
   const auto start = std::chrono::steady_clock::now();
   const Config config = read_config(find_config("ceilings"), context.registry, {});
   Plan plan = make_plan(config, device.info.spec, context.resources, device.info.free_bytes);
-  plan.basis = basis_of(device.info);
+  plan.ceiling_source = ceiling_source_of(device.info);
   Recorder recorder(plan, context.resources, RunKind::measure, false);
   const NvmlSampler nvml(device.info.uuid);
   RunOptions options;

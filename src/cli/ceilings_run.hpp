@@ -29,8 +29,8 @@ CeilingsRun run_ceilings(const Context& context, OpenDevice& device);
 /// can be used. Throws ConfigError.
 std::optional<OpenDevice> open_to_measure(int device);
 
-/// Where the file of ceilings goes: `out`, or where basis_of looks for it if that is empty. Throws
-/// ConfigError when there is no place, ReportError when nothing can be written there.
+/// Where the file of ceilings goes: `out`, or where ceiling_source_of looks for it if that is
+/// empty. Throws ConfigError when there is no place, ReportError when nothing can be written there.
 std::filesystem::path ceilings_output(const std::string& out, const DeviceInfo& device);
 
 /// Writes what was measured there and says so on standard error. Throws ReportError.

@@ -13,7 +13,7 @@ struct CheckOptions {
   bool json = false;
   std::optional<std::string> from;  ///< a file of `info --measure` to judge instead of a GPU
   bool keep = false;                ///< keep what was measured, as `info --measure` does
-  std::string out;                  ///< there; empty: where basis_of looks for it
+  std::string out;                  ///< there; empty: where ceiling_source_of looks for it
 };
 
 /// Reads the GPU's state, measures its ceilings, reads the state again, and shows both against how

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "analysis/phrases.hpp"
+#include "analysis/sentence_fragments.hpp"
 #include "base/json.hpp"
 #include "base/names.hpp"
 #include "base/text.hpp"
@@ -49,8 +49,8 @@ void print_text(const Family& f) {
                v.compare_to.empty() ? "" : fmt::format(" (compare to {})", v.compare_to),
                paragraph(v.why, kWidth, 6));
     if (!v.expected_changes.empty())
-      fmt::print("{}",
-                 paragraph("counters: " + expected_changes_phrase(v.expected_changes), kWidth, 6));
+      fmt::print(
+          "{}", paragraph("counters: " + expected_changes_fragment(v.expected_changes), kWidth, 6));
   }
   fmt::print("\ntolerance\n{}", paragraph(f.tolerance_derivation, kWidth, 2));
 }

@@ -91,7 +91,7 @@ ExitCode run(const Context& context, const Options& options) {
   Report report = read_results(options.file);
   add_declarations(report.table, context.registry);
   ExplanationOptions how;
-  how.basis = basis_of(report);
+  how.rates = rates_of(report);
   how.all_problems = options.all;
   const auto experiments = explained(report.table, options, how);
   if (options.json) {

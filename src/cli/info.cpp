@@ -35,7 +35,8 @@ struct Options {
 /// What `gpuexp info --measure` has kept of a device.
 struct Kept {
   fs::path path;
-  std::optional<std::string> utc;  ///< empty where the file cannot be read; the basis says why
+  std::optional<std::string>
+      utc;  ///< empty where the file cannot be read; the ceiling_source says why
 };
 
 std::optional<Kept> kept_of(const DeviceInfo& device) {
@@ -73,7 +74,7 @@ Json rates_json(const DeviceSpec& spec) {
 
 Json ceilings_json(const DeviceInfo& d) {
   const auto kept = kept_of(d);
-  return {{"source", basis_of(d).source},
+  return {{"source", ceiling_source_of(d).source},
           {"kept", kept ? Json(kept->path.string()) : nullptr},
           {"kept_utc", kept ? Json(kept->utc) : Json()}};
 }
@@ -145,7 +146,7 @@ void print_text(const DeviceInfo& d) {
   fmt::print("  driver {}, CUDA {} at most\n", d.driver_version.value_or("unknown"),
              driver_runtime_version());
   print_rates(d);
-  fmt::print("  predictions from {}\n", basis_of(d).source);
+  fmt::print("  predictions from {}\n", ceiling_source_of(d).source);
   const auto kept = kept_of(d);
   if (!kept || !kept->utc) return;
   const std::string age = age_text(*kept->utc);

@@ -89,7 +89,7 @@ ExitCode run(const Context& context, const Options& options) {
   }
   RecordedFiles files(options.page);
   const std::string text = render_lesson(
-      page, {context.registry, report, results, basis_of(report),
+      page, {context.registry, report, results, rates_of(report),
              [&](const std::string& file) { return files.read(file); }, !options.results.empty()});
   if (!options.out.empty()) {
     write_file_atomically(options.out, text);

@@ -10,7 +10,7 @@ namespace gpuexp::cli {
 struct MeasureOptions {
   int device = 0;
   bool json = false;  ///< print what is written
-  std::string out;    ///< empty: where basis_of looks for it
+  std::string out;    ///< empty: where ceiling_source_of looks for it
 };
 
 /// Runs configs/ceilings.json, shows what it found (beside the datasheet and the vendor's calls,

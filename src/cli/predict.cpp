@@ -61,7 +61,7 @@ class PredictionReport {
     for (const auto& cells : rows_)
       table.add_row(cells);
     fmt::print("computed for {}, not measured; least time: datasheet; predicted: {}\n\n{}\n",
-               plan_.device.name, plan_.basis.source, table.render());
+               plan_.device.name, plan_.ceiling_source.source, table.render());
     if (stand_ins_ > 0) {
       fmt::print(
           "{} cells use the registers of another architecture: this binary holds no code for "
@@ -177,7 +177,7 @@ ExitCode run(const Context& context, const Options& options) {
     fmt::print("key,predicted_time_us,bound_by,limit_time_us,limit_by,measured_limit_time_us\r\n");
   for (const Config& config : configs) {
     Plan plan = make_plan(config, device, context.resources, device.memory_bytes);
-    plan.basis = basis_of(device, device.id);
+    plan.ceiling_source = ceiling_source_of(device, device.id);
     const PredictionReport report(plan, context.resources);
     if (options.csv) report.print_csv();
     if (!options.json && !options.csv) report.print_text();

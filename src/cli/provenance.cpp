@@ -117,7 +117,7 @@ Provenance provenance_of(const Context& context, const Plan& plan, const DeviceI
       p.settings.emplace_back(e.name + ".counters", fmt::format("{}", fmt::join(e.counters, ",")));
   }
   p.device = provenance_of(device);
-  p.ceilings = ceilings_in_force(plan.basis, device.spec);
+  p.ceilings = ceilings_in_force(plan.ceiling_source, device.spec);
   return p;
 }
 

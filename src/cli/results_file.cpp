@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "cli/app.hpp"
-#include "model/basis.hpp"
+#include "model/ceiling_source.hpp"
 #include "results/json_read.hpp"
 #include "results/run_log.hpp"
 #include "results/run_log_read.hpp"
@@ -20,18 +20,18 @@ Report read_results(const std::string& file) {
   }
 }
 
-ExplanationBasis basis_of(const Report& report) {
-  ExplanationBasis basis = explanation_basis(report);
+DeviceRates rates_of(const Report& report) {
+  DeviceRates rates = device_rates(report);
   const auto directory = find_config_dir();
   const auto& name = report.provenance.device.name;
-  if (report.provenance.ceilings || !directory || !name) return basis;
+  if (report.provenance.ceilings || !directory || !name) return rates;
   const auto specs = read_device_specs(*directory / "devices");
   const DeviceSpecFile* spec = match_device_name(specs, *name);
-  if (!spec) return basis;
+  if (!spec) return rates;
   const Ceilings recorded =
-      choose_basis(spec->spec, spec->spec.id, directory, std::nullopt).ceilings;
-  basis.ceilings = completed(recorded, basis.ceilings);
-  return basis;
+      choose_ceiling_source(spec->spec, spec->spec.id, directory, std::nullopt).ceilings;
+  rates.ceilings = completed(recorded, rates.ceilings);
+  return rates;
 }
 
 }  // namespace gpuexp::cli

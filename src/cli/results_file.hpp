@@ -14,6 +14,6 @@ Report read_results(const std::string& file);
 
 /// What explanations of the report rest on. Results have the ceilings themselves; for those of an
 /// older version, what is recorded of a device of this name stands in.
-ExplanationBasis basis_of(const Report& report);
+DeviceRates rates_of(const Report& report);
 
 }  // namespace gpuexp::cli

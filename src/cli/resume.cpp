@@ -88,7 +88,7 @@ void check_resumable(const Resumable& resumable, const Plan& plan, const DeviceI
                                plan.cell_count()));
   }
   const auto& rested_on = resumable.log.report.provenance.ceilings;
-  const CeilingsProvenance rests_on = ceilings_in_force(plan.basis, device.spec);
+  const CeilingsProvenance rests_on = ceilings_in_force(plan.ceiling_source, device.spec);
   if (rested_on != rests_on) {
     refuse(folder,
            fmt::format("its predictions are from {}, and would now be from {}; run it "

@@ -104,7 +104,7 @@ class Run {
     for (const Config& config : configs_) {
       plans_.push_back(
           make_plan(config, device_.info.spec, context_.resources, device_.info.free_bytes));
-      plans_.back().basis = basis_of(device_.info);
+      plans_.back().ceiling_source = ceiling_source_of(device_.info);
     }
     if (resumed_) check_resumable(*resumed_, plans_.front(), device_.info);
     if (against_) keep_planned(*against_, plans_.front());

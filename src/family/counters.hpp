@@ -31,7 +31,7 @@ struct Counter {
   std::string_view group;  ///< what it belongs to in `--counters GROUP`
   std::string_view unit;
   std::string_view doc;
-  std::string_view phrase;  ///< what stands behind its value: "32 sectors per load request"
+  std::string_view fragment;  ///< what stands behind its value: "32 sectors per load request"
   std::string_view numerator;
   std::string_view denominator = {};
   double scale = 1;

@@ -17,7 +17,7 @@
 #include "base/callback.hpp"
 #include "base/types.hpp"
 #include "device/device_spec.hpp"
-#include "family/ceiling_source.hpp"
+#include "family/ceiling_rows.hpp"
 #include "family/expected_change.hpp"
 #include "family/figure.hpp"
 #include "family/step.hpp"
@@ -218,8 +218,8 @@ struct Family {
   std::vector<Buffer> buffers;
   std::vector<Metric> metrics;
   std::vector<Variant> variants;
-  std::vector<CeilingSource> ceilings;  ///< that its rows show
-  std::vector<Figure> figures;          ///< none: one that suits any family
+  std::vector<CeilingRows> ceilings;  ///< that its rows show
+  std::vector<Figure> figures;        ///< none: one that suits any family
   std::string tolerance_derivation;
 
   Callback<std::shared_ptr<const void>(const Values&)> make_problem;

@@ -54,7 +54,7 @@ class FamilyDeclaration {
  public:
   std::string physics;               ///< why the hardware behaves so; one paragraph
   std::string tolerance_derivation;  ///< the bound behind `tolerance`, with its source
-  std::vector<CeilingSource> ceilings;
+  std::vector<CeilingRows> ceilings;
   std::vector<Figure> figures;
 
  protected:

@@ -6,8 +6,8 @@
 #include <fmt/ranges.h>
 
 #include "analysis/explanation.hpp"
-#include "analysis/phrases.hpp"
-#include "analysis/reading.hpp"
+#include "analysis/headline.hpp"
+#include "analysis/sentence_fragments.hpp"
 #include "base/config_error.hpp"
 #include "base/text.hpp"
 #include "lesson/declared_tables.hpp"
@@ -69,7 +69,7 @@ std::string variant_text(const Variant& variant, const std::vector<RecordRef>& r
   text += ": " + escape_but_code(variant.why);
   if (!variant.expected_changes.empty())
     text += fmt::format(" *Counters:* {}.",
-                        escape_markdown(expected_changes_phrase(variant.expected_changes)));
+                        escape_markdown(expected_changes_fragment(variant.expected_changes)));
   if (std::none_of(recorded.begin(), recorded.end(),
                    [&](const ResultRecord& row) { return row.variant == variant.id; }))
     text += fmt::format(" *{}*", kNotRecorded);
@@ -98,9 +98,10 @@ std::string provenance_text(const LessonSource& source) {
   return text;
 }
 
-// ---- reading: of variants that compare, what explains them; else what an experiment's numbers say
+// ---- explanation: of variants that compare, what explains them; else what an experiment's numbers
+// say
 
-std::string explanation_of(const ShownVariant& v, const ExplanationBasis& basis) {
+std::string explanation_of(const ShownVariant& v, const DeviceRates& rates) {
   if (!v.row) return fmt::format("{}: {}.", v.variant->id, kNotRecorded);
   if (!v.row->passed())
     return printable(fmt::format("{}: {}.", v.variant->id, status_text(*v.row)));
@@ -111,14 +112,14 @@ std::string explanation_of(const ShownVariant& v, const ExplanationBasis& basis)
                        v.reference ? "faster than its limit, which is no record," : "not timed");
   }
   // The problem stands above the list.
-  return printable(text_of(ExperimentResults{}, explain(*v.reference, *v.row, basis)));
+  return printable(text_of(ExperimentResults{}, explain(*v.reference, *v.row, rates)));
 }
 
-std::string explanations_text(const FamilyRows& rows, const ExplanationBasis& basis) {
+std::string explanations_text(const FamilyRows& rows, const DeviceRates& rates) {
   const ShownRows shown = rows.at_one_problem();
   std::vector<std::string> items;
   for (const ShownVariant& v : rows.variants_in(shown)) {
-    if (!v.variant->compare_to.empty()) items.push_back(explanation_of(v, basis));
+    if (!v.variant->compare_to.empty()) items.push_back(explanation_of(v, rates));
   }
   if (items.empty()) items.emplace_back("none of these variants is compared to another.");
   return facts_line(rows, shown) + "\n" + markdown_list(items);
@@ -128,26 +129,26 @@ std::string experiments_text(const FamilyRows& rows,
                              const std::vector<ExperimentResults>& experiments) {
   std::vector<std::string> items;
   for (const ExperimentResults& experiment : experiments) {
-    const std::string reading = experiment.constant(&ResultRecord::family) == rows.family().id
-                                    ? printable(reading_of(experiment))
-                                    : "";
-    if (!reading.empty()) items.push_back(fmt::format("{}: {}", experiment.name, reading));
+    const std::string headline = experiment.constant(&ResultRecord::family) == rows.family().id
+                                     ? printable(headline_of(experiment))
+                                     : "";
+    if (!headline.empty()) items.push_back(fmt::format("{}: {}", experiment.name, headline));
   }
   if (items.empty()) items.push_back(fmt::format("{}: {}.", rows.family().id, kNotRecorded));
   return markdown_list(items);
 }
 
-std::string reading_text(const LessonPart& part, const FamilyRows& rows,
-                         const std::vector<ExperimentResults>& experiments,
-                         const ExplanationBasis& basis) {
+std::string explanation_text(const LessonPart& part, const FamilyRows& rows,
+                             const std::vector<ExperimentResults>& experiments,
+                             const DeviceRates& rates) {
   const auto& variants = rows.family().variants;
   const bool compares = std::any_of(variants.begin(), variants.end(),
                                     [](const Variant& v) { return !v.compare_to.empty(); });
-  if (compares) return explanations_text(rows, basis);
+  if (compares) return explanations_text(rows, rates);
   if (!part.options.empty()) {
     throw ConfigError(
         fmt::format("{}: '{}' is no option here: no variant of family '{}' compares to another, so "
-                    "that its reading is of whole experiments",
+                    "that what is said is of whole experiments",
                     part.place, part.options.front().first, rows.family().id));
   }
   return experiments_text(rows, experiments);
@@ -208,7 +209,8 @@ std::string text_of(const LessonPart& part, const LessonSource& source,
     case LessonPartKind::measurement: return measurement_table(rows);
     case LessonPartKind::sweep: return sweep_table(part, rows);
     case LessonPartKind::counters: return counters_table(rows);
-    case LessonPartKind::reading: return reading_text(part, rows, experiments, source.basis);
+    case LessonPartKind::explanation:
+      return explanation_text(part, rows, experiments, source.rates);
     default: break;
   }
   return "";

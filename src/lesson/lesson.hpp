@@ -18,7 +18,7 @@ struct LessonSource {
   const Registry& registry;
   const Report& report;      ///< with what its variants declare (add_declarations)
   std::string results_path;  ///< of the results, as the page is to name them
-  ExplanationBasis basis;    ///< of the device that was measured
+  DeviceRates rates;         ///< of the device that was measured
   /// A file that a part names. Throws ConfigError.
   std::function<RecordedTable(const std::string& file)> recorded = {};
   bool replaces_results = false;  ///< they are not those that the page was written for

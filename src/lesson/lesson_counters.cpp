@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "analysis/explanation.hpp"
-#include "analysis/phrases.hpp"
+#include "analysis/sentence_fragments.hpp"
 #include "family/expected_change.hpp"
 #include "lesson/lesson_tables.hpp"
 #include "render/explanation_text.hpp"
@@ -17,7 +17,7 @@ namespace {
 
 std::string count_text(const ResultRecord& row, std::string_view counter) {
   const auto count = count_of(row, counter);
-  return count ? counter_phrase(counter, *count) : kNotRecorded;
+  return count ? counter_fragment(counter, *count) : kNotRecorded;
 }
 
 ViewRow row_of(std::vector<std::string> cells) {
@@ -33,7 +33,8 @@ std::string share_text(const ResultRecord& row) {
   const auto read = count_of(row, "dram_read_bytes");
   const auto written = count_of(row, "dram_write_bytes");
   const auto& useful = row.useful_bytes;
-  return read && written && useful && *useful > 0 ? ratio_phrase((*read + *written) / *useful) : "";
+  return read && written && useful && *useful > 0 ? ratio_fragment((*read + *written) / *useful)
+                                                  : "";
 }
 
 ExperimentView dram_view(const std::vector<ShownVariant>& variants) {
@@ -49,9 +50,10 @@ ExperimentView dram_view(const std::vector<ShownVariant>& variants) {
       continue;
     }
     const auto useful = v.row->useful_bytes;
-    view.rows.push_back(row_of({v.variant->id, count_text(*v.row, "dram_read_bytes"),
-                                count_text(*v.row, "dram_write_bytes"),
-                                useful ? quantity_phrase(*useful, "B") : "", share_text(*v.row)}));
+    view.rows.push_back(
+        row_of({v.variant->id, count_text(*v.row, "dram_read_bytes"),
+                count_text(*v.row, "dram_write_bytes"),
+                useful ? quantity_fragment(*useful, "B") : "", share_text(*v.row)}));
   }
   return view;
 }
@@ -62,7 +64,7 @@ ExperimentView dram_view(const std::vector<ShownVariant>& variants) {
 std::string outcome_text(const ExpectedChange& expected, double from, double to) {
   std::string verdict = happened(expected, from, to) ? "yes" : "no";
   if (from <= 0 || to <= 0) return verdict;
-  return fmt::format("{}: {}", verdict, ratio_phrase(std::max(from, to) / std::min(from, to)));
+  return fmt::format("{}: {}", verdict, ratio_fragment(std::max(from, to) / std::min(from, to)));
 }
 
 void add_expected_changes(ExperimentView& view, const ShownVariant& v) {
@@ -78,7 +80,7 @@ void add_expected_changes(ExperimentView& view, const ShownVariant& v) {
     view.rows.push_back(
         row_of({name, against, expected.counter,
                 v.reference ? count_text(*v.reference, expected.counter) : kNotRecorded,
-                count_text(*v.row, expected.counter), expected_change_phrase(expected),
+                count_text(*v.row, expected.counter), expected_change_fragment(expected),
                 from && to ? outcome_text(expected, *from, *to) : ""}));
     name.clear();
     against.clear();

@@ -40,7 +40,7 @@ const std::vector<Form>& forms() {
        "a family",
        {"problem", "mode", "variants", "axis", "values", "around", "show"}},
       {LessonPartKind::counters, "counters", "a family", {"problem", "mode", "variants"}},
-      {LessonPartKind::reading, "reading", "a family", {"problem", "mode", "variants"}},
+      {LessonPartKind::explanation, "explanation", "a family", {"problem", "mode", "variants"}},
       {LessonPartKind::table, "table", "a file", {}},
       {LessonPartKind::declared, "declared", "a table", {}},
       {LessonPartKind::value,

@@ -27,7 +27,7 @@ enum class LessonPartKind {
   measurement,
   sweep,
   counters,
-  reading,
+  explanation,
   table,     ///< a recorded file as it is
   declared,  ///< a list that the program declares, as its columns
   value,     ///< one number, inside of a line

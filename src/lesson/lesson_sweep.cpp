@@ -9,7 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "analysis/explanation.hpp"
-#include "analysis/phrases.hpp"
+#include "analysis/sentence_fragments.hpp"
 #include "base/config_error.hpp"
 #include "base/names.hpp"
 #include "base/old_names.hpp"
@@ -54,7 +54,7 @@ Quantity number_column(const std::string& heading, std::optional<double> ResultR
 }
 
 std::string time_of(const ResultRecord& row) {
-  return row.time_us() ? time_phrase(row) : "";
+  return row.time_us() ? time_fragment(row) : "";
 }
 
 std::string predicted_of(const ResultRecord& row) {
@@ -138,7 +138,7 @@ class SweepTable {
     if (id == "speed-up") {
       return one_by_one(id, [this](const ResultRecord& row) -> std::string {
         const OptionalRow reference = rows_.reference_of(row);
-        return reference && row.time_us() ? ratio_phrase(*reference->time_us() / *row.time_us())
+        return reference && row.time_us() ? ratio_fragment(*reference->time_us() / *row.time_us())
                                           : "";
       });
     }
@@ -161,7 +161,7 @@ class SweepTable {
   static Quantity counter_quantity(const std::string& id) {
     return one_by_one(id, [id](const ResultRecord& row) {
       const auto count = count_of(row, id);
-      return count ? counter_phrase(id, *count) : std::string(kNotRecorded);
+      return count ? counter_fragment(id, *count) : std::string(kNotRecorded);
     });
   }
 

@@ -8,8 +8,8 @@
 #include <fmt/ranges.h>
 
 #include "analysis/explanation.hpp"
-#include "analysis/identity.hpp"
-#include "analysis/phrases.hpp"
+#include "analysis/row_labels.hpp"
+#include "analysis/sentence_fragments.hpp"
 #include "base/text.hpp"
 #include "family/expected_change.hpp"
 #include "render/markdown.hpp"
@@ -22,11 +22,11 @@ namespace {
 std::string predicted_ratio(const ResultRecord& row, const ResultRecord* reference) {
   const auto time = row.predicted_time_us;
   const auto other = reference ? reference->predicted_time_us : std::nullopt;
-  return time && other && *time > 0 ? ratio_phrase(*other / *time) : "";
+  return time && other && *time > 0 ? ratio_fragment(*other / *time) : "";
 }
 
 std::string measured_ratio(const ResultRecord& row, const ResultRecord* reference) {
-  return row.time_us() && reference ? ratio_phrase(row, *reference) : "";
+  return row.time_us() && reference ? ratio_fragment(row, *reference) : "";
 }
 
 // "+3 %": how far the predicted time lies from the measured one.
@@ -136,7 +136,7 @@ void add_limit(VariantColumns& columns, const ExperimentResults& results,
                const LimitColumns& limit) {
   columns.add_any("% of limit", true, [&](const ResultRecord& row) {
     const auto& share = row.*limit.pct;
-    return row.passed() && share ? percent_phrase(*share) : "";
+    return row.passed() && share ? percent_fragment(*share) : "";
   });
   if (results.values(limit.by).size() < 2) return;
   columns.add_any("limit by", false, [&](const ResultRecord& row) {
@@ -171,7 +171,7 @@ std::string facts_line(const FamilyRows& rows, const ShownRows& shown,
 
 std::string metric_text(const ResultRecord& row, const ColumnHandle& column) {
   const auto number = column.number(row);
-  return row.passed() && number ? number_phrase(*number) : "";
+  return row.passed() && number ? number_fragment(*number) : "";
 }
 
 std::string prediction_table(const FamilyRows& rows) {

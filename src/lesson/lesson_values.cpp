@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "analysis/phrases.hpp"
+#include "analysis/sentence_fragments.hpp"
 #include "base/config_error.hpp"
 #include "base/names.hpp"
 #include "base/old_names.hpp"
@@ -100,19 +100,19 @@ class Query {
     constexpr double kPercent = 100.0;
     if (as == "ratio") return digits(value) + "×";
     if (as == "number") return digits(value);
-    if (as == "quantity") return quantity_phrase(value, unit == "B" ? unit : "");
+    if (as == "quantity") return quantity_fragment(value, unit == "B" ? unit : "");
     if (as == "percent") return digits(kPercent * value) + " %";
     if (as == "less") return digits(kPercent * (1 - value)) + " %";
     if (as == "more") return digits(kPercent * (value - 1)) + " %";
     if (unit == "us") return time_text(value);
-    if (unit == "B") return quantity_phrase(value, unit);
+    if (unit == "B") return quantity_fragment(value, unit);
     return unit.empty() ? digits(value) : digits(value) + " " + unit;
   }
 
   std::string digits(double value) const {
     constexpr int kMost = 9;
     const std::string option = part_.option("digits");
-    if (option.empty()) return number_phrase(value);
+    if (option.empty()) return number_fragment(value);
     if (option.size() != 1 || option[0] < '1' || option[0] > '0' + kMost)
       fail(fmt::format("digits={}; expected a number from 1 to {}", in_message(option), kMost));
     return significant(value, option[0] - '0');

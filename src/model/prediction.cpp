@@ -51,12 +51,13 @@ Limit limit_of(const Work& work, Mode mode, const DeviceSpec& device, const Ceil
 
 Prediction predict(const Work& work, const std::vector<Shape>& shapes,
                    const std::vector<Traffic>& traffic, Mode mode, const DeviceSpec& device,
-                   const PredictionBasis& basis, const KernelResources& resources) {
+                   const CeilingSource& ceiling_source, const KernelResources& resources) {
   Prediction p;
   p.work = work;
   p.traffic = traffic;
   p.limit = limit_of(work, mode, device, datasheet_ceilings(device));
-  if (basis.is_measured) p.measured_limit = limit_of(work, mode, device, basis.ceilings);
+  if (ceiling_source.is_measured)
+    p.measured_limit = limit_of(work, mode, device, ceiling_source.ceilings);
   const auto largest = std::max_element(
       shapes.begin(), shapes.end(),
       [](const Shape& a, const Shape& b) { return a.grid.count() < b.grid.count(); });
@@ -72,7 +73,7 @@ Prediction predict(const Work& work, const std::vector<Shape>& shapes,
     if (!resident) return p;
     kernels.push_back({traffic[i], shapes[i], resident->blocks_per_sm});
   }
-  const TimeModel model(device, basis.ceilings, mode);
+  const TimeModel model(device, ceiling_source.ceilings, mode);
   const auto time = model.launch_time(kernels, work);
   if (!time) return p;
   p.time_us = time->total_us;

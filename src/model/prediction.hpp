@@ -38,7 +38,7 @@ struct Prediction {
 };
 
 /// The ceilings that predictions are made from.
-struct PredictionBasis {
+struct CeilingSource {
   Ceilings ceilings;               ///< complete, as far as anything is known
   bool is_measured = false;        ///< on this device
   std::string source;              ///< for readers: "measured on …"
@@ -56,6 +56,6 @@ Limit limit_of(const Work& work, Mode mode, const DeviceSpec& device, const Ceil
 /// Throws what occupancy() throws.
 Prediction predict(const Work& work, const std::vector<Shape>& shapes,
                    const std::vector<Traffic>& traffic, Mode mode, const DeviceSpec& device,
-                   const PredictionBasis& basis, const KernelResources& resources);
+                   const CeilingSource& ceiling_source, const KernelResources& resources);
 
 }  // namespace gpuexp

@@ -284,7 +284,7 @@ Plan make_plan(const Config& config, const DeviceSpec& device, const KernelResou
   Plan plan;
   plan.config = &config;
   plan.device = device;
-  plan.basis = {datasheet_ceilings(device), false, "datasheet"};
+  plan.ceiling_source = {datasheet_ceilings(device), false, "datasheet"};
   for (std::size_t i = 0; i < config.experiments.size(); ++i) {
     const std::string place = fmt::format("{}: $.experiments[{}]", config.path, i);
     const std::size_t groups_before = plan.groups.size();
@@ -308,7 +308,8 @@ Prediction predict_with(const std::vector<Traffic>& traffic, const Plan& plan, c
   const Variant& v = *cell.variant;
   const void* problem = group.problem.get();
   const auto shapes = v.shapes(problem, plan.device);
-  return predict(v.work(problem), shapes, traffic, cell.mode, plan.device, plan.basis, resources);
+  return predict(v.work(problem), shapes, traffic, cell.mode, plan.device, plan.ceiling_source,
+                 resources);
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ struct Group {
 struct Plan {
   const Config* config = nullptr;
   DeviceSpec device;
-  PredictionBasis basis;  ///< the datasheet's, until somebody knows better
+  CeilingSource ceiling_source;  ///< the datasheet's, until somebody knows better
   std::vector<Group> groups;
 
   const Experiment& experiment(const Group& group) const {

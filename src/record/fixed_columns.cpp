@@ -181,7 +181,7 @@ using R = ResultRecord;
 constexpr Presence kAll = Presence::all;
 constexpr Presence kPassed = Presence::passed;
 
-std::vector<FixedColumn> identity() {
+std::vector<FixedColumn> labels() {
   return {
       declared("experiment", "", &R::experiment, "the experiment's name in the config", kAll),
       declared("family", "", &R::family, "the family of variants", kAll),
@@ -379,7 +379,7 @@ std::vector<FixedColumn> verification() {
 std::vector<FixedColumn> all_columns() {
   std::vector<FixedColumn> all;
   for (auto part :
-       {identity, times, conditions, references, work, limits, predictions, launch, verification}) {
+       {labels, times, conditions, references, work, limits, predictions, launch, verification}) {
     for (FixedColumn& column : part())
       all.push_back(std::move(column));
   }

@@ -79,10 +79,11 @@ std::string vendor_warnings(const MeasuredCeilings& measured,
   return warnings;
 }
 
-CeilingsProvenance ceilings_in_force(const PredictionBasis& basis, const DeviceSpec& device) {
+CeilingsProvenance ceilings_in_force(const CeilingSource& ceiling_source,
+                                     const DeviceSpec& device) {
   CeilingsProvenance p;
-  p.source = basis.source;
-  Ceilings in_force = basis.ceilings;
+  p.source = ceiling_source.source;
+  Ceilings in_force = ceiling_source.ceilings;
   Ceilings by_datasheet = datasheet_ceilings(device);
   for (const CeilingTerm& term : ceiling_terms()) {
     const auto shown = [&](const std::optional<double>& figure) {
@@ -94,7 +95,8 @@ CeilingsProvenance ceilings_in_force(const PredictionBasis& basis, const DeviceS
     c.value = shown(term.of(in_force));
     c.datasheet = shown(term.of(by_datasheet));
     if (!c.value && !c.datasheet) continue;
-    if (const auto found = basis.measured.find(term.id); found != basis.measured.end()) {
+    if (const auto found = ceiling_source.measured.find(term.id);
+        found != ceiling_source.measured.end()) {
       const MeasuredCeiling& m = found->second;
       c.value = m.value;
       c.low = m.low;

@@ -13,7 +13,7 @@ namespace gpuexp {
 
 /// What limits and predictions are made from, in the order of the terms; a figure that is nowhere
 /// but on the datasheet has no value of its own.
-CeilingsProvenance ceilings_in_force(const PredictionBasis& basis, const DeviceSpec& device);
+CeilingsProvenance ceilings_in_force(const CeilingSource& ceiling_source, const DeviceSpec& device);
 
 /// A line for each ceiling that comes to less than 95 % of a vendor's call, or was not measured
 /// beside it.

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "analysis/identity.hpp"
+#include "analysis/row_labels.hpp"
 #include "base/text.hpp"
 #include "results/results.hpp"
 
@@ -77,9 +77,9 @@ std::vector<std::string> number_cells(const ComparedRow& row) {
           ratio ? verdict : fmt::format("{} ({})", verdict, row.reason)};
 }
 
-ViewRow row_of(const ComparedRow& row, const std::vector<IdentityColumn>& identity) {
+ViewRow row_of(const ComparedRow& row, const std::vector<RowLabel>& labels) {
   ViewRow view;
-  for (const IdentityColumn& c : identity)
+  for (const RowLabel& c : labels)
     view.cells.push_back(printable(c.column.text(*row.record)));
   for (const std::string& cell : number_cells(row))
     view.cells.push_back(printable(cell));
@@ -98,8 +98,8 @@ ExperimentView view_of(const ExperimentResults& e, ComparedRows rows, const Tall
   ExperimentView view;
   view.title = title_of(e);
   view.facts = shared_facts(e);
-  const auto identity = identity_columns(e);
-  for (const IdentityColumn& c : identity)
+  const auto labels = row_labels(e);
+  for (const RowLabel& c : labels)
     view.columns.push_back({printable(c.heading), c.is_number});
   view.first_number = view.columns.size();
   for (const char* heading : {"A", "B", "B/A", "95 % interval", "min. effect"})
@@ -112,8 +112,8 @@ ExperimentView view_of(const ExperimentResults& e, ComparedRows rows, const Tall
     return rank_of(*a) < rank_of(*b);
   });
   for (const ComparedRow* row : rows)
-    view.rows.push_back(row_of(*row, identity));
-  view.reading = summary_of(tally);
+    view.rows.push_back(row_of(*row, labels));
+  view.headline = summary_of(tally);
   return view;
 }
 
@@ -143,7 +143,7 @@ Page page_of(const RunComparison& comparison, std::vector<std::string> head,
     records.emplace_back(*row.record);
     of_experiment[row.record->experiment].push_back(&row);
   }
-  const auto experiments = experiments_of(comparison.identity, records);
+  const auto experiments = experiments_of(comparison.labels, records);
   for (std::size_t i = 0; i < experiments.size(); ++i) {
     page.experiments.push_back(view_of(experiments[i], of_experiment[experiments[i].name],
                                        comparison.experiments[i], options.all));

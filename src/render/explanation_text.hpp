@@ -13,10 +13,10 @@ namespace gpuexp {
 std::string text_of(const ExperimentResults& experiment, const Explanation& explanation);
 
 /// A counter's value as explanations have it: "1.07 GB", "99 %"; sectors are counted.
-std::string counter_phrase(std::string_view counter, double value);
+std::string counter_fragment(std::string_view counter, double value);
 
 /// "4 sectors per load request instead of 32".
-std::string change_phrase(const CounterChange& change);
+std::string change_fragment(const CounterChange& change);
 
 /// "36 comparisons: 20 explained with high confidence, 9 not explained, 7 without a difference".
 std::string summary_of(const std::vector<Explanation>& explanations);

@@ -53,7 +53,7 @@ std::string experiment_text(const ExperimentView& view) {
   if (!view.facts.empty())
     text += escape_markdown(fmt::format("{}", fmt::join(view.facts, " · "))) + "\n\n";
   if (!view.rows.empty()) text += markdown_table(view) + "\n";
-  if (!view.reading.empty()) text += escape_markdown(view.reading) + "\n\n";
+  if (!view.headline.empty()) text += escape_markdown(view.headline) + "\n\n";
   if (!view.explanations.empty()) text += markdown_list(view.explanations) + "\n";
   return text;
 }

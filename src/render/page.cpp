@@ -6,8 +6,8 @@
 #include <fmt/ranges.h>
 
 #include "analysis/explanation.hpp"
-#include "analysis/identity.hpp"
-#include "analysis/reading.hpp"
+#include "analysis/headline.hpp"
+#include "analysis/row_labels.hpp"
 #include "base/text.hpp"
 #include "render/explanation_text.hpp"
 #include "render/view_columns.hpp"
@@ -21,9 +21,9 @@ class ViewBuilder : public ViewColumns {
  public:
   using ViewColumns::ViewColumns;
 
-  ExperimentView build(const ExplanationBasis& basis) {
+  ExperimentView build(const DeviceRates& rates) {
     add_title();
-    add_identity();
+    add_labels();
     view().first_number = view().columns.size();
     add_times();
     add_rates();
@@ -35,8 +35,8 @@ class ViewBuilder : public ViewColumns {
     for (const ColumnHandle& metric : experiment().metrics)
       add_numbers(metric, metric.name);
     add_notes();
-    view().reading = printable(reading_of(experiment()));
-    add_explanations(basis);
+    view().headline = printable(headline_of(experiment()));
+    add_explanations(rates);
     return take();
   }
 
@@ -51,8 +51,8 @@ class ViewBuilder : public ViewColumns {
       fact("limit: " + experiment().constant(&ResultRecord::limit_by));
   }
 
-  void add_identity() {
-    for (const IdentityColumn& c : identity_columns(experiment()))
+  void add_labels() {
+    for (const RowLabel& c : row_labels(experiment()))
       add(c.heading, c.is_number, [&](const ResultRecord& row) { return c.column.text(row); });
   }
 
@@ -73,9 +73,9 @@ class ViewBuilder : public ViewColumns {
       add_bar(speedup);
   }
 
-  // Without counters there is nothing to add to the reading.
-  void add_explanations(const ExplanationBasis& basis) {
-    for (const Explanation& explanation : explanations_of(experiment(), {basis, false})) {
+  // Without counters there is nothing to add to the headline.
+  void add_explanations(const DeviceRates& rates) {
+    for (const Explanation& explanation : explanations_of(experiment(), {rates, false})) {
       if (explanation.counted)
         view().explanations.push_back(printable(text_of(experiment(), explanation)));
     }
@@ -84,10 +84,10 @@ class ViewBuilder : public ViewColumns {
 
 }  // namespace
 
-std::vector<ExperimentView> views_of(const RecordTable& table, const ExplanationBasis& basis) {
+std::vector<ExperimentView> views_of(const RecordTable& table, const DeviceRates& rates) {
   std::vector<ExperimentView> views;
   for (const ExperimentResults& experiment : experiments_of(table))
-    views.push_back(ViewBuilder(experiment).build(basis));
+    views.push_back(ViewBuilder(experiment).build(rates));
   return views;
 }
 
@@ -146,7 +146,7 @@ Page page_of(const Report& report) {
   if (!facts.empty()) page.head.push_back(fmt::format("{}", fmt::join(facts, " · ")));
   if (const auto& ceilings = report.provenance.ceilings)
     page.head.push_back(printable(fmt::format("predictions from {}", ceilings->source)));
-  page.experiments = views_of(report.table, explanation_basis(report));
+  page.experiments = views_of(report.table, device_rates(report));
   page.summary = summary_of(report);
   return page;
 }

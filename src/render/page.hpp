@@ -11,7 +11,7 @@
 
 namespace gpuexp {
 
-std::vector<ExperimentView> views_of(const RecordTable& table, const ExplanationBasis& basis = {});
+std::vector<ExperimentView> views_of(const RecordTable& table, const DeviceRates& rates = {});
 
 /// The view without its table: what explanations stand under.
 ExperimentView heading_of(const ExperimentResults& experiment);

@@ -192,7 +192,7 @@ std::string experiment_text(const ExperimentView& view, const Pen& pen) {
     text += paragraph(pen, "", fmt::format("Too wide to show here: {}.", fmt::join(left_out, ", ")),
                       Style::dim);
   }
-  text += paragraph(pen, "→ ", view.reading, Style::bold);
+  text += paragraph(pen, "→ ", view.headline, Style::bold);
   for (const std::string& explanation : view.explanations)
     text += paragraph(pen, "· ", explanation, Style::plain);
   return text + "\n";

@@ -35,7 +35,7 @@ struct ExperimentView {
   std::size_t bar_after = 0;  ///< the bar stands behind this column: the speed-up or the rate
   double full_bar = 0;        ///< 0 when there is no bar
   std::vector<std::string> footnotes;
-  std::string reading;  ///< one line drawn from the numbers; "" where they allow none
+  std::string headline;  ///< one line drawn from the numbers; "" where they allow none
   /// Why variants differ from what they compare to, a paragraph each; none without counters.
   std::vector<std::string> explanations;
 };

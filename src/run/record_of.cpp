@@ -79,7 +79,7 @@ std::string cache_state_of(const Plan& plan, const Row& row, const SampleTraits&
 
 // ---- parts of a record
 
-void fill_identity(ResultRecord& r, const Plan& plan, const Row& row) {
+void fill_labels(ResultRecord& r, const Plan& plan, const Row& row) {
   const Experiment& experiment = plan.experiment(*row.group);
   const Variant& variant = *row.cell->variant;
   r.experiment = experiment.name;
@@ -254,7 +254,7 @@ RecordTable empty_table(const Plan& plan) {
 
 ResultRecord record_of(const RecordTable& table, const Plan& plan, const Row& row) {
   ResultRecord r = table.blank_record();
-  fill_identity(r, plan, row);
+  fill_labels(r, plan, row);
   if (row.time_us) {
     fill_times(r, row, *row.time_us);
     fill_conditions(r, plan, row, *row.time_us);

@@ -207,7 +207,7 @@ TEST_CASE("floors come from the samples of an empty kernel", "[ceilings]") {
 TEST_CASE("what families declare of ceilings can be read", "[ceilings]") {
   std::set<std::string> measured;
   for (const Family& family : Registry::global().families()) {
-    for (const CeilingSource& source : family.ceilings) {
+    for (const CeilingRows& source : family.ceilings) {
       CAPTURE(family.id, source.ceiling);
       CHECK(find_ceiling_term(source.ceiling) != nullptr);
       REQUIRE_FALSE(source.variants.empty());

@@ -319,7 +319,7 @@ TEST_CASE("every lesson's cell has a predicted time, and none below its limit") 
       read_ceilings_file(kSource / "configs" / "ceilings" / "h200.json").ceilings();
   const Config config = read_config(kSource / "configs" / "all.json", Registry::global());
   Plan plan = make_plan(config, device, resources(), device.memory_bytes);
-  plan.basis = {completed(ceilings, datasheet_ceilings(device)), true, "recorded"};
+  plan.ceiling_source = {completed(ceilings, datasheet_ceilings(device)), true, "recorded"};
   for (const Group& group : plan.groups) {
     for (const Cell& cell : group.cells) {
       const auto prediction = predict_cell(plan, group, cell, resources());

@@ -71,11 +71,11 @@ inline Row sample_row(const Plan& plan, const Group& group, const Cell& cell, st
 
 /// As if the toy's own had been measured in part.
 inline CeilingsProvenance sample_ceilings(const Plan& plan) {
-  PredictionBasis basis = plan.basis;
-  basis.source = "ceilings measured on a toy";
-  basis.ceilings.floor_cold_us = 3.7;
-  basis.measured = {{"dram_read", {900, 890, 910, "dram/read"}}};
-  return ceilings_in_force(basis, plan.device);
+  CeilingSource ceiling_source = plan.ceiling_source;
+  ceiling_source.source = "ceilings measured on a toy";
+  ceiling_source.ceilings.floor_cold_us = 3.7;
+  ceiling_source.measured = {{"dram_read", {900, 890, 910, "dram/read"}}};
+  return ceilings_in_force(ceiling_source, plan.device);
 }
 
 /// At least `rows` rows of `samples` samples each.

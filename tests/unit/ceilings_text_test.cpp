@@ -61,14 +61,14 @@ TEST_CASE("ceilings without a vendor's call are not held against one", "[ceiling
 }
 
 TEST_CASE("a report tells measured, scaled and listed ceilings apart", "[ceilings][report]") {
-  PredictionBasis basis;
-  basis.source = "ceilings measured on this GPU";
-  basis.measured = measured();
-  basis.ceilings.dram_copy_bytes_per_s = 4252e9;
-  basis.ceilings.l2_latency_ns = 142;  // of another GPU
-  basis.ceilings = completed(basis.ceilings, datasheet_ceilings(device()));
-  const CeilingsProvenance ceilings = ceilings_in_force(basis, device());
-  CHECK(ceilings.source == basis.source);
+  CeilingSource ceiling_source;
+  ceiling_source.source = "ceilings measured on this GPU";
+  ceiling_source.measured = measured();
+  ceiling_source.ceilings.dram_copy_bytes_per_s = 4252e9;
+  ceiling_source.ceilings.l2_latency_ns = 142;  // of another GPU
+  ceiling_source.ceilings = completed(ceiling_source.ceilings, datasheet_ceilings(device()));
+  const CeilingsProvenance ceilings = ceilings_in_force(ceiling_source, device());
+  CHECK(ceilings.source == ceiling_source.source);
   CHECK(*find(ceilings, "dram_copy") ==
         CeilingProvenance{"dram_copy", "GB/s", 4252, 4231, 4273, "copy", 4800});
   CHECK(*find(ceilings, "l2_latency") ==

@@ -37,9 +37,9 @@ constexpr std::array kNumbers{"floor_us", "grid_blocks", "operations",
 
 /// 1 TB/s of DRAM, 4 of L2; 100 SMs at 1 GHz, of which each takes 4 instructions and a wavefront
 /// per clock.
-ExplanationBasis device() {
-  ExplanationBasis basis;
-  Ceilings& c = basis.ceilings;
+DeviceRates device() {
+  DeviceRates rates;
+  Ceilings& c = rates.ceilings;
   c.sm_clock_hz = 1e9;
   c.dram_read_bytes_per_s = c.dram_write_bytes_per_s = c.dram_copy_bytes_per_s = 1e12;
   c.l2_read_bytes_per_s = c.l2_write_bytes_per_s = 4e12;
@@ -48,9 +48,9 @@ ExplanationBasis device() {
   const auto bf16 = static_cast<std::size_t>(Pipe::tensor_bf16_fp32);
   c.ops_per_s[bf16] = 8e14;
   c.mma_sync_ops_per_s[bf16] = 4e14;
-  basis.sm_count = 100;
-  basis.sm_rates = SmRates{};
-  return basis;
+  rates.sm_count = 100;
+  rates.sm_rates = SmRates{};
+  return rates;
 }
 
 /// Rows of one experiment, in which everything but `first` is compared to it.
@@ -153,12 +153,12 @@ struct Read {
   }
 };
 
-std::unique_ptr<Read> read(const std::vector<Measured>& rows,
-                           const ExplanationBasis& basis = device(), bool all_problems = false) {
+std::unique_ptr<Read> read(const std::vector<Measured>& rows, const DeviceRates& rates = device(),
+                           bool all_problems = false) {
   auto read = std::make_unique<Read>();
   read->table = record_table(table_of(rows));
   read->experiments = experiments_of(read->table);
-  read->explanations = explanations_of(read->experiments.at(0), {basis, all_problems});
+  read->explanations = explanations_of(read->experiments.at(0), {rates, all_problems});
   return read;
 }
 
@@ -434,18 +434,18 @@ TEST_CASE("Counters of the SMs that do not fit explain nothing", "[explanation]"
 }
 
 TEST_CASE("Blocks that start and launches are amounts", "[explanation]") {
-  ExplanationBasis basis = device();
-  basis.ceilings.blocks_per_s = 1e9;
+  DeviceRates rates = device();
+  rates.ceilings.blocks_per_s = 1e9;
   const auto blocks = [](const char* name, double us, double grid) {
     Measured m{name, us, reading(4e7, 4)};
     m.numbers = {{"grid_blocks", grid}};
     return m;
   };
-  const auto r = read({blocks("first", 100, 9e4), blocks("fewer", 52, 2e4)}, basis);
+  const auto r = read({blocks("first", 100, 9e4), blocks("fewer", 52, 2e4)}, rates);
   CHECK(*r->explanations.at(0).accounted == Approx(90.0 / 40));
   CHECK_THAT(r->text(), contains_text("first is bound by the start of blocks: 90 k blocks take"));
 
-  ExplanationBasis launches = device();
+  DeviceRates launches = device();
   launches.ceilings.floor_graph_us = 2;
   launches.kernels = {{"first", 11}, {"fused", 1}};
   Measured first{"first", 35, reading(1e7, 4)};
@@ -603,23 +603,23 @@ TEST_CASE("Rates come from the report: measured, else the datasheet's", "[explan
   report.provenance.device.compute_capability = "9.0";
   report.provenance.device.memory_bytes_per_s = 5e12;
   report.provenance.device.sm_clock_max_mhz = 1980;
-  ExplanationBasis basis = explanation_basis(report);
-  CHECK(*basis.ceilings.dram_read_bytes_per_s == 5e12);
-  CHECK(*basis.ceilings.sm_clock_hz == Approx(1.98e9));
-  CHECK(basis.sm_rates->issue == 4);
-  CHECK(*basis.sm_count == 132);
+  DeviceRates rates = device_rates(report);
+  CHECK(*rates.ceilings.dram_read_bytes_per_s == 5e12);
+  CHECK(*rates.ceilings.sm_clock_hz == Approx(1.98e9));
+  CHECK(rates.sm_rates->issue == 4);
+  CHECK(*rates.sm_count == 132);
   CeilingsProvenance ceilings;
   ceilings.values.push_back({"dram_read", "GB/s", 4500.0, {}, {}, {}, 5000.0});
   ceilings.values.push_back({"fp32", "TFLOP/s", {}, {}, {}, {}, 67.0});
   report.provenance.ceilings = ceilings;
   report.kernels.columns = {{"key", "", FieldType::text, ""}};
   report.kernels.rows = {{Field{std::string("a")}}, {Field{std::string("a")}}};
-  basis = explanation_basis(report);
-  CHECK(*basis.ceilings.dram_read_bytes_per_s == Approx(4.5e12));
-  CHECK(*basis.ceilings.ops_per_s[static_cast<std::size_t>(Pipe::fp32)] == Approx(67e12));
-  CHECK(basis.kernels.at("a") == 2);
+  rates = device_rates(report);
+  CHECK(*rates.ceilings.dram_read_bytes_per_s == Approx(4.5e12));
+  CHECK(*rates.ceilings.ops_per_s[static_cast<std::size_t>(Pipe::fp32)] == Approx(67e12));
+  CHECK(rates.kernels.at("a") == 2);
   report.provenance.device.compute_capability = "of tomorrow.";
-  CHECK_FALSE(explanation_basis(report).sm_rates);
+  CHECK_FALSE(device_rates(report).sm_rates);
 }
 
 TEST_CASE("Without counters the factor stands alone, and says where they come from",
@@ -647,7 +647,7 @@ TEST_CASE("Counters of one group do not say what binds", "[explanation]") {
 }
 
 TEST_CASE("An unknown bandwidth leaves open what binds", "[explanation]") {
-  ExplanationBasis unknown = device();
+  DeviceRates unknown = device();
   unknown.ceilings.dram_read_bytes_per_s.reset();
   const auto r = read({{"first", 1000, reading(8e8, 32)}, {"fast", 100, reading(8e7, 4)}}, unknown);
   CHECK_FALSE(r->explanations.at(0).accounted.has_value());
@@ -771,18 +771,18 @@ TEST_CASE("Predictions say where a variant stands now", "[explanation]") {
 
 TEST_CASE("Every counter has words, and values their prefixes", "[explanation]") {
   for (const Counter& c : kCounters) {
-    const std::string phrase = change_phrase({std::string(c.id), 2, 1});
-    INFO(phrase);
-    CHECK(phrase.find(c.id) == std::string::npos);
+    const std::string fragment = change_fragment({std::string(c.id), 2, 1});
+    INFO(fragment);
+    CHECK(fragment.find(c.id) == std::string::npos);
   }
-  CHECK(change_phrase({"l2_sectors", 1e9, 3.3e7}) == "1.06 GB through L2 instead of 32 GB");
-  CHECK(change_phrase({"dram_read_bytes", 999.4, 999600}) ==
+  CHECK(change_fragment({"l2_sectors", 1e9, 3.3e7}) == "1.06 GB through L2 instead of 32 GB");
+  CHECK(change_fragment({"dram_read_bytes", 999.4, 999600}) ==
         "1 MB read from DRAM instead of 999 B");
-  CHECK(change_phrase({"shared_bank_conflicts", 75.9e6, 0}) ==
+  CHECK(change_fragment({"shared_bank_conflicts", 75.9e6, 0}) ==
         "no bank conflicts instead of 75.9 M");
-  CHECK(change_phrase({"tensor_active_pct", 0, 81.7}) ==
+  CHECK(change_fragment({"tensor_active_pct", 0, 81.7}) ==
         "82 % of the tensor pipe busy instead of none");
-  CHECK(change_phrase({"of_tomorrow", 2, 1}) == "1 of_tomorrow instead of 2");
+  CHECK(change_fragment({"of_tomorrow", 2, 1}) == "1 of_tomorrow instead of 2");
 }
 
 TEST_CASE("Explanations are summed up", "[explanation]") {

@@ -69,23 +69,25 @@ TEST_CASE("Markers keep their line ends and their indent", "[lesson]") {
 }
 
 TEST_CASE("A part that has no end is named by the line of its marker", "[lesson]") {
-  CHECK(mistake("one\n<!-- gpuexp: reading matmul -->\ntext\n") ==
-        "page.md:2: 'reading matmul' has no end; expected '<!-- /gpuexp -->' below it");
-  CHECK(mistake("<!-- gpuexp: reading matmul -->\n\n<!-- gpuexp: provenance -->\n"
-                "<!-- /gpuexp -->\n") ==
-        "page.md:1: 'reading matmul' has no end before line 3; expected '<!-- /gpuexp -->' below "
-        "it");
-  CHECK(mistake("<!-- gpuexp: reading matmul -->\n<!-- gpuexp: results a.json -->\n") ==
-        "page.md:1: 'reading matmul' has no end before line 2; expected '<!-- /gpuexp -->' below "
-        "it");
+  CHECK(mistake("one\n<!-- gpuexp: explanation matmul -->\ntext\n") ==
+        "page.md:2: 'explanation matmul' has no end; expected '<!-- /gpuexp -->' below it");
+  CHECK(
+      mistake("<!-- gpuexp: explanation matmul -->\n\n<!-- gpuexp: provenance -->\n"
+              "<!-- /gpuexp -->\n") ==
+      "page.md:1: 'explanation matmul' has no end before line 3; expected '<!-- /gpuexp -->' below "
+      "it");
+  CHECK(
+      mistake("<!-- gpuexp: explanation matmul -->\n<!-- gpuexp: results a.json -->\n") ==
+      "page.md:1: 'explanation matmul' has no end before line 2; expected '<!-- /gpuexp -->' below "
+      "it");
   CHECK(mistake("text\n<!-- /gpuexp -->\n") == "page.md:2: '<!-- /gpuexp -->' ends no part");
 }
 
 TEST_CASE("A comment that names the program and is no marker is a mistake", "[lesson]") {
   for (const std::string marker :
-       {"<!-- gpuexp reading matmul -->", "<!--gpuexp: reading matmul -->",
-        "<!-- gpuexp: reading matmul", "text <!-- gpuexp: reading matmul -->", "<!-- gpuexp: -->",
-        "<!-- / gpuexp -->", "<!-- /gpuexp: -->"}) {
+       {"<!-- gpuexp explanation matmul -->", "<!--gpuexp: explanation matmul -->",
+        "<!-- gpuexp: explanation matmul", "text <!-- gpuexp: explanation matmul -->",
+        "<!-- gpuexp: -->", "<!-- / gpuexp -->", "<!-- /gpuexp: -->"}) {
     INFO(marker);
     CHECK_THAT(mistake("\n\n" + marker + "\n"),
                contains_text("page.md:3: '" + marker + "' is no "));
@@ -97,7 +99,7 @@ TEST_CASE("Unknown parts and options come with those that are known", "[lesson]"
   CHECK(mistake(with_marker("<!-- gpuexp: measurment matmul -->")) ==
         "page.md:3: 'measurment' is no part of a lesson; did you mean 'measurement'? allowed: "
         "results, provenance, question, variants, prediction, measurement, sweep, counters, "
-        "reading, table, declared, value");
+        "explanation, table, declared, value");
   CHECK(mistake(with_marker("<!-- gpuexp: measurement matmul problm=n=1 -->")) ==
         "page.md:3: 'problm' is no option of 'measurement'; did you mean 'problem'? allowed: "
         "problem, mode, variants");
@@ -118,8 +120,8 @@ TEST_CASE("Options need a value, once", "[lesson]") {
         "page.md:3: a quote of 'problem=n=1' is not closed");
   CHECK(mistake(with_marker("<!-- gpuexp: measurement mode=cold -->")) ==
         "page.md:3: expected a family behind 'measurement'");
-  CHECK(mistake(with_marker("<!-- gpuexp: reading -->")) ==
-        "page.md:3: expected a family behind 'reading'");
+  CHECK(mistake(with_marker("<!-- gpuexp: explanation -->")) ==
+        "page.md:3: expected a family behind 'explanation'");
   CHECK(mistake("<!-- gpuexp: results -->\n") == "page.md:1: expected a file behind 'results'");
   CHECK(mistake("<!-- gpuexp: results a -->\n<!-- gpuexp: results b -->\n") ==
         "page.md:2: the page names its results twice");

@@ -120,8 +120,8 @@ std::string part(const std::string& marker, const std::vector<Measured>& measure
     report.table.rows.push_back(record_from(report.table, row_of(m)));
   const std::string start = "<!-- gpuexp: " + marker + " -->\n";
   const LessonPage page = parse_lesson(start + "old\n<!-- /gpuexp -->\n", "page.md");
-  const std::string text = render_lesson(
-      page, {toy_registry(), report, "../results/all.json", explanation_basis(report)});
+  const std::string text =
+      render_lesson(page, {toy_registry(), report, "../results/all.json", device_rates(report)});
   const std::string end = "\n<!-- /gpuexp -->\n";
   REQUIRE(text.starts_with(start + "\n"));
   REQUIRE(text.ends_with(end));
@@ -328,50 +328,50 @@ TEST_CASE("Counters say what DRAM moved, and whether they moved as declared", "[
              contains_text("| decreases (2× or more) | no: 1.14× |"));
 }
 
-TEST_CASE("The reading is that of explain, and says what was not recorded", "[lesson]") {
+TEST_CASE("The explanation is that of explain, and says what was not recorded", "[lesson]") {
   // 80 MB in 100 µs are 80 % of 1 TB/s.
   const std::string text =
-      part("reading toy", {{"first", 1024, 100, "sizes", "cold", reading(8e7)},
+      part("explanation toy", {{"first", 1024, 100, "sizes", "cold", reading(8e7)},
                            {"second", 1024, 25, "sizes", "cold", reading(2e7)}});
   CHECK_THAT(text, contains_text("- second is 4× (3.94 to 4.06) as fast as first (100.0 µs → 25.00 "
                                  "µs): 20 MB read from DRAM instead of 80 MB"));
   CHECK_THAT(text, contains_text("The amounts alone give 4×, 100 % of the measured factor on a "
                                  "logarithmic scale: high confidence.\n"));
-  CHECK_THAT(part("reading toy", {{"first", 1024, 100}}),
+  CHECK_THAT(part("explanation toy", {{"first", 1024, 100}}),
              contains_text("- second: not recorded.\n"));
-  CHECK_THAT(part("reading toy",
+  CHECK_THAT(part("explanation toy",
                   {{"first", 1024, 100}, {"second", 1024, 0, "sizes", "cold", {}, 0, "failed"}}),
              contains_text("- second: failed.\n"));
   // 8 kB over 1 TB/s take 8 ns.
-  CHECK_THAT(part("reading toy", {{"first", 1024, 100}, {"second", 1024, 0.001}}),
+  CHECK_THAT(part("explanation toy", {{"first", 1024, 100}, {"second", 1024, 0.001}}),
              contains_text("- second: faster than its limit, which is no record.\n"));
-  CHECK_THAT(part("reading toy", {{"first", 1024, 0.001}, {"second", 1024, 100}}),
+  CHECK_THAT(part("explanation toy", {{"first", 1024, 0.001}, {"second", 1024, 100}}),
              contains_text("- second: first was faster than its limit, which is no record, at this "
                            "problem.\n"));
-  CHECK_THAT(part("reading toy", {{"second", 1024, 100}}),
+  CHECK_THAT(part("explanation toy", {{"second", 1024, 100}}),
              contains_text("- second: first was not timed at this problem.\n"));
-  CHECK_THAT(part("reading toy", {{"first", 1024, 100, "base"}, {"second", 1024, 50, "sizes"}}),
+  CHECK_THAT(part("explanation toy", {{"first", 1024, 100, "base"}, {"second", 1024, 50, "sizes"}}),
              contains_text("- second is 2×"));
-  CHECK_THAT(part("reading toy variants=first", {{"first", 1024, 100}, {"first", 2048, 300}}),
+  CHECK_THAT(part("explanation toy variants=first", {{"first", 1024, 100}, {"first", 2048, 300}}),
              contains_text("- none of these variants is compared to another.\n"));
 }
 
-TEST_CASE("Without comparisons, the reading is that of the experiments", "[lesson]") {
+TEST_CASE("Without comparisons, headlines of the experiments stand in", "[lesson]") {
   Measured small{"first", 1024, 100};
   Measured large{"first", 2048, 300};
   small.family = large.family = "alone";
-  CHECK(part("reading alone", {small, large}) ==
+  CHECK(part("explanation alone", {small, large}) ==
         "- sizes: Throughput drops 33 % from n = 1024 to 2048 (waves 1 → 2), the largest step "
         "between "
         "0.0546 GB/s (n = 2048) and 0.0819 GB/s (n = 1024).\n");
-  CHECK(part("reading alone") == "- alone: not recorded.\n");
-  CHECK(mistake("reading alone mode=cold") ==
+  CHECK(part("explanation alone") == "- alone: not recorded.\n");
+  CHECK(mistake("explanation alone mode=cold") ==
         "page.md:1: 'mode' is no option here: no variant of family 'alone' compares to another, "
-        "so that its reading is of whole experiments");
+        "so that what is said is of whole experiments");
 }
 
 TEST_CASE("What the registry does not know is named with its place", "[lesson]") {
-  CHECK(mistake("reading tyo") ==
+  CHECK(mistake("explanation tyo") ==
         "page.md:1: 'tyo' is no family; did you mean 'toy'? allowed: alone, toy");
   CHECK_THAT(
       mistake("measurement toy problem=m=4"),

@@ -1,6 +1,6 @@
-// What people see of a report: golden tables, and readings that say no more than the numbers do.
+// What people see of a report: golden tables, and headlines that say no more than the numbers do.
 
-#include "analysis/reading.hpp"
+#include "analysis/headline.hpp"
 #include "base/text.hpp"
 #include "render/markdown.hpp"
 #include "render/terminal.hpp"
@@ -19,15 +19,15 @@ std::string terminal(std::size_t width, bool unicode, bool colour = false) {
   return render_terminal(small_report(), options);
 }
 
-// The reading of the rows as one experiment.
-std::string reading(std::vector<std::vector<Field>> rows) {
+// The headline of the rows as one experiment.
+std::string headline(std::vector<std::vector<Field>> rows) {
   Table table;
   table.columns = small_columns();
   table.rows = std::move(rows);
   const RecordTable records = test::record_table(table);
   const auto experiments = experiments_of(records);
   REQUIRE(experiments.size() == 1);
-  return reading_of(experiments.front());
+  return headline_of(experiments.front());
 }
 
 // A row of a sweep over n without a baseline, at the given rate.
@@ -226,71 +226,72 @@ TEST_CASE("Columns that a report lacks are no obstacle", "[report][terminal]") {
   CHECK_THAT(render_terminal(report, {}), contains_text("naive    no status"));
 }
 
-// ---- readings
+// ---- headlines
 
-TEST_CASE("A ladder is read at its largest problem", "[report][reading]") {
-  CHECK(reading({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 43, 100),
-                 timed_row("naive", 2048, 34400, 1), timed_row("tile", 2048, 3440, 10)}) ==
+TEST_CASE("A ladder is read at its largest problem", "[report][headline]") {
+  CHECK(headline({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 43, 100),
+                  timed_row("naive", 2048, 34400, 1), timed_row("tile", 2048, 3440, 10)}) ==
         "At m = n = 2048, tile is 10× (9.86 to 10.1) as fast as naive (34.40 ms → 3.440 ms; reuse "
         "1 → 4.5) and "
         "reaches 10 % of the "
         "fp32 limit.");
 }
 
-TEST_CASE("A kernel is held against the vendor's library", "[report][reading]") {
-  CHECK_THAT(reading({timed_row("naive", 2048, 34400, 1), timed_row("cublas", 2048, 500, 68.8),
-                      timed_row("tile", 2048, 400, 86)}),
+TEST_CASE("A kernel is held against the vendor's library", "[report][headline]") {
+  CHECK_THAT(headline({timed_row("naive", 2048, 34400, 1), timed_row("cublas", 2048, 500, 68.8),
+                       timed_row("tile", 2048, 400, 86)}),
              contains_text("tile is 86× (84.8 to 87.2) as fast as naive") &&
                  contains_text("; that is 125 % of cublas."));
 }
 
-TEST_CASE("A kernel whose name begins as the library's is no library's", "[report][reading]") {
-  CHECK_THAT(reading({timed_row("naive", 2048, 34400, 1), timed_row("cublas_like", 2048, 500, 68.8),
-                      timed_row("tile", 2048, 400, 86)}),
-             contains_text("tile is 86×") && !contains_text("cublas"));
+TEST_CASE("A kernel whose name begins as the library's is no library's", "[report][headline]") {
+  CHECK_THAT(
+      headline({timed_row("naive", 2048, 34400, 1), timed_row("cublas_like", 2048, 500, 68.8),
+                timed_row("tile", 2048, 400, 86)}),
+      contains_text("tile is 86×") && !contains_text("cublas"));
 }
 
-TEST_CASE("What the samples cannot resolve is not claimed", "[report][reading]") {
-  CHECK(reading({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 4290, 1.002)}) ==
+TEST_CASE("What the samples cannot resolve is not claimed", "[report][headline]") {
+  CHECK(headline({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 4290, 1.002)}) ==
         "No variant differs from naive (4.300 ms) by more than the samples resolve.");
-  CHECK(reading({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 8600, 0.5)}) ==
+  CHECK(headline({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 8600, 0.5)}) ==
         "No variant is faster than naive (4.300 ms); tile takes 2× (1.97 to 2.03) as long (8.600 "
         "ms; reuse 1 → "
         "4.5).");
 }
 
-TEST_CASE("A row above its limit is no record", "[report][reading]") {
-  CHECK(reading({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 40, 107.5)}) ==
+TEST_CASE("A row above its limit is no record", "[report][headline]") {
+  CHECK(headline({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 40, 107.5)}) ==
         "naive takes 4.300 ms, 1 % of the fp32 limit. Left out, as no record: a row above the "
         "limit.");
 }
 
-TEST_CASE("A sweep is read at its largest step", "[report][reading]") {
-  CHECK(reading({swept_row(2050, 70, 2), swept_row(2047, 99), swept_row(2048, 100),
-                 swept_row(2049, 69, 2), swept_row(2051, 71, 2)}) ==
+TEST_CASE("A sweep is read at its largest step", "[report][headline]") {
+  CHECK(headline({swept_row(2050, 70, 2), swept_row(2047, 99), swept_row(2048, 100),
+                  swept_row(2049, 69, 2), swept_row(2051, 71, 2)}) ==
         "Throughput drops 31 % from n = 2048 to 2049 (reuse 1 → 2), the largest step between 69 "
         "TFLOP/s (n = 2049) and 100 TFLOP/s (n = 2048).");
 }
 
-TEST_CASE("A sweep without steps is read by its range", "[report][reading]") {
-  CHECK(reading({swept_row(1, 10), swept_row(2, 20), swept_row(3, 30), swept_row(4, 40),
-                 swept_row(5, 50)}) ==
+TEST_CASE("A sweep without steps is read by its range", "[report][headline]") {
+  CHECK(headline({swept_row(1, 10), swept_row(2, 20), swept_row(3, 30), swept_row(4, 40),
+                  swept_row(5, 50)}) ==
         "Throughput is between 10 TFLOP/s (n = 1) and 50 TFLOP/s (n = 5).");
-  CHECK(reading({swept_row(1, 10), swept_row(2, 20), swept_row(3, 300), swept_row(4, 40),
-                 swept_row(5, 50)}) ==
+  CHECK(headline({swept_row(1, 10), swept_row(2, 20), swept_row(3, 300), swept_row(4, 40),
+                  swept_row(5, 50)}) ==
         "Throughput is between 10 TFLOP/s (n = 1) and 50 TFLOP/s (n = 5). Left out, as no record: "
         "a row above the limit.");
-  CHECK(reading({swept_row(1, 50), swept_row(2, 50), swept_row(3, 50.2), swept_row(4, 50),
-                 swept_row(5, 50)}) == "Throughput hardly depends on n.");
+  CHECK(headline({swept_row(1, 50), swept_row(2, 50), swept_row(3, 50.2), swept_row(4, 50),
+                  swept_row(5, 50)}) == "Throughput hardly depends on n.");
 }
 
-TEST_CASE("A step within the noise is none", "[report][reading]") {
-  CHECK(reading({swept_row(1, 100, 1, 0.5), swept_row(2, 80, 1, 0.5), swept_row(3, 100, 1, 0.5),
-                 swept_row(4, 80, 1, 0.5), swept_row(5, 100, 1, 0.5)}) ==
+TEST_CASE("A step within the noise is none", "[report][headline]") {
+  CHECK(headline({swept_row(1, 100, 1, 0.5), swept_row(2, 80, 1, 0.5), swept_row(3, 100, 1, 0.5),
+                  swept_row(4, 80, 1, 0.5), swept_row(5, 100, 1, 0.5)}) ==
         "Throughput hardly depends on n.");
 }
 
-TEST_CASE("Where time tells nothing apart, a share may", "[report][reading]") {
+TEST_CASE("Where time tells nothing apart, a share may", "[report][headline]") {
   std::vector<std::vector<Field>> rows{timed_row("naive", 1024, 4300, 1),
                                        timed_row("scaled", 1024, 4290, 1.002)};
   Table table;
@@ -298,15 +299,15 @@ TEST_CASE("Where time tells nothing apart, a share may", "[report][reading]") {
   table.columns[*table.column("metric.reuse")].name = "metric.lost_pct";
   table.rows = rows;
   const RecordTable records = test::record_table(table);
-  CHECK(reading_of(experiments_of(records).front()) ==
+  CHECK(headline_of(experiments_of(records).front()) ==
         "No variant differs from naive (4.300 ms) by more than the samples resolve; lost_pct is 1 "
         "with naive and 4.5 with scaled.");
 }
 
-TEST_CASE("Without numbers there is no reading", "[report][reading]") {
-  CHECK(reading({untimed_row("naive", 64, "failed", "no"),
-                 untimed_row("tile", 64, "skipped", "no")}) == "No row passed.");
-  CHECK(reading({untimed_row("naive", 64, "passed", kMissing)}).empty());
-  CHECK(reading({timed_row("naive", 1024, 4300, 1)}) ==
+TEST_CASE("Without numbers there is no headline", "[report][headline]") {
+  CHECK(headline({untimed_row("naive", 64, "failed", "no"),
+                  untimed_row("tile", 64, "skipped", "no")}) == "No row passed.");
+  CHECK(headline({untimed_row("naive", 64, "passed", kMissing)}).empty());
+  CHECK(headline({timed_row("naive", 1024, 4300, 1)}) ==
         "naive takes 4.300 ms, 1 % of the fp32 limit.");
 }

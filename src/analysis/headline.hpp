@@ -9,7 +9,7 @@
 namespace gpuexp {
 
 /// Variants compared at one problem, or the extremes of a sweep: whichever the experiment has more
-/// of. "" where the numbers allow no reading.
-std::string reading_of(const ExperimentResults& experiment);
+/// of. "" where the numbers allow no headline.
+std::string headline_of(const ExperimentResults& experiment);
 
 }  // namespace gpuexp

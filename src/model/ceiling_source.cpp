@@ -1,4 +1,4 @@
-#include "model/basis.hpp"
+#include "model/ceiling_source.hpp"
 
 #include <fmt/format.h>
 
@@ -64,37 +64,38 @@ class Choice {
         fmt::format("ceilings measured on {}, in proportion to both datasheets", reference.device));
   }
 
-  PredictionBasis finish() {
+  CeilingSource finish() {
     fill(datasheet_ceilings(device_), "datasheet");
-    if (!why_not_kept_.empty()) basis_.source += "; " + why_not_kept_;
-    return std::move(basis_);
+    if (!why_not_kept_.empty()) ceiling_source_.source += "; " + why_not_kept_;
+    return std::move(ceiling_source_);
   }
 
  private:
   void take(const CeilingsFile& file, const std::string& source) {
     for (const CeilingTerm& term : ceiling_terms()) {
       const auto found = file.measured.find(term.id);
-      if (found != file.measured.end() && !term.of(basis_.ceilings)) basis_.measured.insert(*found);
+      if (found != file.measured.end() && !term.of(ceiling_source_.ceilings))
+        ceiling_source_.measured.insert(*found);
     }
-    basis_.is_measured = true;
+    ceiling_source_.is_measured = true;
     fill(with_fp16_sums(file.ceilings(), device_), source);
   }
 
   void fill(const Ceilings& ceilings, const std::string& source) {
-    basis_.ceilings = completed(basis_.ceilings, ceilings);
-    if (basis_.source.empty()) basis_.source = source;
+    ceiling_source_.ceilings = completed(ceiling_source_.ceilings, ceilings);
+    if (ceiling_source_.source.empty()) ceiling_source_.source = source;
   }
 
   const DeviceSpec& device_;
-  PredictionBasis basis_;
+  CeilingSource ceiling_source_;
   std::string why_not_kept_;  ///< empty where they are, and where no device is present
 };
 
 }  // namespace
 
-PredictionBasis choose_basis(const DeviceSpec& device, const std::string& spec_id,
-                             const std::optional<fs::path>& configs,
-                             const std::optional<PresentDevice>& present) {
+CeilingSource choose_ceiling_source(const DeviceSpec& device, const std::string& spec_id,
+                                    const std::optional<fs::path>& configs,
+                                    const std::optional<PresentDevice>& present) {
   Choice choice(device);
   if (present) choice.take_kept(*present);
   if (configs) {

@@ -1,4 +1,4 @@
-// Readings of variants against each other at one problem; "" where the numbers allow none.
+// Headlines of variants against each other at one problem; "" where the numbers allow none.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@ namespace gpuexp {
 
 /// The fastest variant, or the slowest, against the baseline and the vendor's library, at the
 /// largest problem that has both.
-std::string comparison_reading(const ExperimentResults& experiment);
+std::string comparison_headline(const ExperimentResults& experiment);
 
 /// The time of the largest problem.
-std::string single_reading(const ExperimentResults& experiment);
+std::string single_headline(const ExperimentResults& experiment);
 
 }  // namespace gpuexp

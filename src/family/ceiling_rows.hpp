@@ -12,7 +12,7 @@ namespace gpuexp {
 
 /// What one row of these variants in this mode says of a ceiling. The setters return the source, so
 /// that a declaration is one expression.
-struct CeilingSource {
+struct CeilingRows {
   enum class Kind {
     rate,     ///< amount over time
     latency,  ///< time over amount
@@ -20,20 +20,20 @@ struct CeilingSource {
   };
 
   /// `ceiling` is a CeilingTerm::id, `amount` the name of a column.
-  static CeilingSource rate(std::string ceiling, std::vector<std::string> variants, Mode mode,
-                            std::string amount);
-  static CeilingSource latency(std::string ceiling, std::vector<std::string> variants, Mode mode,
-                               std::string amount);
-  static CeilingSource sm_clock(std::string variant, Mode mode);
+  static CeilingRows rate(std::string ceiling, std::vector<std::string> variants, Mode mode,
+                          std::string amount);
+  static CeilingRows latency(std::string ceiling, std::vector<std::string> variants, Mode mode,
+                             std::string amount);
+  static CeilingRows sm_clock(std::string variant, Mode mode);
 
   /// Only where the parameter has this value.
-  CeilingSource& where(std::string name, std::string wanted);
+  CeilingRows& where(std::string name, std::string wanted);
   /// An amount counts so many of the ceiling's units, on this device.
-  CeilingSource& times(double (*units)(const DeviceSpec&));
+  CeilingRows& times(double (*units)(const DeviceSpec&));
   /// The time of an empty kernel is no part of it.
-  CeilingSource& without_launch();
+  CeilingRows& without_launch();
   /// Nor is this share of the time that another variant takes for the same problem.
-  CeilingSource& without(std::string variant, double share);
+  CeilingRows& without(std::string variant, double share);
 
   std::string ceiling;
   Kind kind = Kind::rate;

@@ -26,8 +26,8 @@ struct PresentDevice {
 /// The source says which, and why none before it. `spec_id` is empty for a GPU that is not listed.
 /// Throws ConfigError when a recorded file cannot be read; a kept one that cannot is passed over,
 /// and the source says so.
-PredictionBasis choose_basis(const DeviceSpec& device, const std::string& spec_id,
-                             const std::optional<std::filesystem::path>& configs,
-                             const std::optional<PresentDevice>& present);
+CeilingSource choose_ceiling_source(const DeviceSpec& device, const std::string& spec_id,
+                                    const std::optional<std::filesystem::path>& configs,
+                                    const std::optional<PresentDevice>& present);
 
 }  // namespace gpuexp

@@ -1,4 +1,4 @@
-#include "analysis/phrases.hpp"
+#include "analysis/sentence_fragments.hpp"
 
 #include <algorithm>
 #include <array>
@@ -19,32 +19,32 @@ bool is_share(const ColumnHandle& metric) {
 
 }  // namespace
 
-std::string number_phrase(double value) {
+std::string number_fragment(double value) {
   constexpr int kDigits = 3;
   constexpr double kLargestCount = 1e9;
   const bool is_count = value == std::floor(value) && std::abs(value) < kLargestCount;
   return is_count ? fmt::format("{:.0f}", value) : significant(value, kDigits);
 }
 
-std::string percent_phrase(double value) {
+std::string percent_fragment(double value) {
   constexpr double kNearWhole = 99.0;
   return significant(value, value < kNearWhole ? 2 : 3);
 }
 
-std::string ratio_phrase(double ratio) {
-  return number_phrase(ratio) + "×";
+std::string ratio_fragment(double ratio) {
+  return number_fragment(ratio) + "×";
 }
 
-std::string ratio_phrase(const ResultRecord& fast, const ResultRecord& slow) {
-  std::string value = ratio_phrase(*slow.time_us() / *fast.time_us());
+std::string ratio_fragment(const ResultRecord& fast, const ResultRecord& slow) {
+  std::string value = ratio_fragment(*slow.time_us() / *fast.time_us());
   const auto ratio = ratio_of(fast, slow);
   if (!ratio) return value;
-  const std::string low = number_phrase(ratio->ci95.low);
-  const std::string high = number_phrase(ratio->ci95.high);
+  const std::string low = number_fragment(ratio->ci95.low);
+  const std::string high = number_fragment(ratio->ci95.high);
   return low == high ? value : fmt::format("{} ({} to {})", value, low, high);
 }
 
-std::string quantity_phrase(double value, std::string_view unit) {
+std::string quantity_fragment(double value, std::string_view unit) {
   constexpr std::array<const char*, 6> kPrefixes{"", "k", "M", "G", "T", "P"};
   constexpr int kDigits = 3;
   constexpr double kStep = 1000.0;
@@ -58,55 +58,55 @@ std::string quantity_phrase(double value, std::string_view unit) {
   return significant(value, kDigits) + (suffix.empty() ? "" : " " + suffix);
 }
 
-std::string expected_change_phrase(const ExpectedChange& expected) {
+std::string expected_change_fragment(const ExpectedChange& expected) {
   const bool is_unchanged = expected.direction == Direction::unchanged;
   return fmt::format("{} ({}{}×{}{})", name_of(expected.direction), is_unchanged ? "within " : "",
                      expected.factor, is_unchanged ? "" : " or more",
                      expected.where ? "; at some problems" : "");
 }
 
-std::string expected_changes_phrase(const std::vector<ExpectedChange>& changes) {
-  std::vector<std::string> phrases;
+std::string expected_changes_fragment(const std::vector<ExpectedChange>& changes) {
+  std::vector<std::string> fragments;
   for (const ExpectedChange& expected : changes)
-    phrases.push_back(fmt::format("{} {}", expected.counter, expected_change_phrase(expected)));
-  return fmt::format("{}", fmt::join(phrases, ", "));
+    fragments.push_back(fmt::format("{} {}", expected.counter, expected_change_fragment(expected)));
+  return fmt::format("{}", fmt::join(fragments, ", "));
 }
 
-std::string time_phrase(const ResultRecord& row) {
+std::string time_fragment(const ResultRecord& row) {
   return time_text(row.time_us().value());
 }
 
-std::string place_phrase(const ExperimentResults& experiment, const ResultRecord& row) {
+std::string place_fragment(const ExperimentResults& experiment, const ResultRecord& row) {
   const std::string place = place_of(experiment, row);
   if (place.empty()) return "";
   if (place == mode_text(row)) return fmt::format("{}: ", place);
   return fmt::format("at {}, ", place);
 }
 
-std::string limit_phrase(const ResultRecord& row, const char* verb) {
+std::string limit_fragment(const ResultRecord& row, const char* verb) {
   constexpr double kWhole = 100.0;
   const auto share = row.limit_pct;
   if (!share || *share > kWhole || row.limit_by.empty()) return "";
-  return fmt::format("{}{} % of the {} limit", verb, percent_phrase(*share), row.limit_by);
+  return fmt::format("{}{} % of the {} limit", verb, percent_fragment(*share), row.limit_by);
 }
 
-std::string change_phrase(const ResultRecord& from, const ResultRecord& to,
-                          const std::vector<ColumnHandle>& columns) {
+std::string change_fragment(const ResultRecord& from, const ResultRecord& to,
+                            const std::vector<ColumnHandle>& columns) {
   constexpr std::size_t kMost = 2;
   std::vector<std::string> parts;
   for (const ColumnHandle& column : columns) {
     const auto before = column.number(from);
     const auto after = column.number(to);
-    if (!before || !after || number_phrase(*before) == number_phrase(*after)) continue;
+    if (!before || !after || number_fragment(*before) == number_fragment(*after)) continue;
     parts.push_back(
-        fmt::format("{} {} → {}", column.name, number_phrase(*before), number_phrase(*after)));
+        fmt::format("{} {} → {}", column.name, number_fragment(*before), number_fragment(*after)));
     if (parts.size() == kMost) break;
   }
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-std::string share_phrase(const ExperimentResults& experiment, const std::vector<RecordRef>& rows,
-                         const std::function<std::string(const ResultRecord&)>& name) {
+std::string share_fragment(const ExperimentResults& experiment, const std::vector<RecordRef>& rows,
+                           const std::function<std::string(const ResultRecord&)>& name) {
   for (const ColumnHandle& metric : experiment.metrics) {
     const auto value = [&](const ResultRecord& row) { return metric.number(row); };
     if (!is_share(metric) || !std::all_of(rows.begin(), rows.end(), value)) continue;
@@ -115,7 +115,7 @@ std::string share_phrase(const ExperimentResults& experiment, const std::vector<
         [&](const ResultRecord& a, const ResultRecord& b) { return *value(a) < *value(b); });
     if (low == high || *value(*low) == *value(*high)) continue;
     return fmt::format("; {} is {} with {} and {} with {}", metric.name,
-                       number_phrase(*value(*low)), name(*low), number_phrase(*value(*high)),
+                       number_fragment(*value(*low)), name(*low), number_fragment(*value(*high)),
                        name(*high));
   }
   return "";

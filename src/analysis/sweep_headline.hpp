@@ -1,4 +1,4 @@
-// Readings of one numeric parameter swept; "" where the numbers allow none.
+// Headlines of one numeric parameter swept; "" where the numbers allow none.
 #pragma once
 
 #include <string>
@@ -11,6 +11,6 @@ namespace gpuexp {
 const ResultAxis* swept_axis(const ExperimentResults& experiment);
 
 /// Where throughput falls most from one value of the swept parameter to the next, and its range.
-std::string sweep_reading(const ExperimentResults& experiment);
+std::string sweep_headline(const ExperimentResults& experiment);
 
 }  // namespace gpuexp

@@ -1,4 +1,4 @@
-#include "analysis/identity.hpp"
+#include "analysis/row_labels.hpp"
 
 #include <fmt/format.h>
 
@@ -23,8 +23,8 @@ std::vector<std::string> shared_facts(const ExperimentResults& e) {
   return facts;
 }
 
-std::vector<IdentityColumn> identity_columns(const ExperimentResults& e) {
-  std::vector<IdentityColumn> columns{{"variant", column_of(&ResultRecord::variant), false}};
+std::vector<RowLabel> row_labels(const ExperimentResults& e) {
+  std::vector<RowLabel> columns{{"variant", column_of(&ResultRecord::variant), false}};
   for (const ResultAxis& axis : e.axes) {
     if (!axis.varies) continue;
     columns.push_back(

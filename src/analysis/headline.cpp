@@ -1,11 +1,11 @@
-#include "analysis/reading.hpp"
+#include "analysis/headline.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "analysis/comparison_reading.hpp"
-#include "analysis/sweep_reading.hpp"
+#include "analysis/comparison_headline.hpp"
+#include "analysis/sweep_headline.hpp"
 
 namespace gpuexp {
 
@@ -25,7 +25,7 @@ std::string sentence(const ExperimentResults& e, std::string text) {
 
 }  // namespace
 
-std::string reading_of(const ExperimentResults& experiment) {
+std::string headline_of(const ExperimentResults& experiment) {
   if (std::none_of(experiment.rows.begin(), experiment.rows.end(),
                    [](const ResultRecord& row) { return row.passed(); }))
     return "No row passed.";
@@ -35,24 +35,24 @@ std::string reading_of(const ExperimentResults& experiment) {
   constexpr std::size_t kFewest = 5;
   const bool is_sweep =
       axis && experiment.values(axis->column).size() >= std::max(kFewest, variants + 1);
-  std::string text = is_sweep ? sweep_reading(experiment) : comparison_reading(experiment);
-  if (text.empty()) text = is_sweep ? comparison_reading(experiment) : sweep_reading(experiment);
-  if (text.empty()) text = single_reading(experiment);
+  std::string text = is_sweep ? sweep_headline(experiment) : comparison_headline(experiment);
+  if (text.empty()) text = is_sweep ? comparison_headline(experiment) : sweep_headline(experiment);
+  if (text.empty()) text = single_headline(experiment);
   if (text.empty()) return "";
-  std::string reading = sentence(experiment, std::move(text));
+  std::string headline = sentence(experiment, std::move(text));
   // Which variant is the fastest, and by how much, is asked of every experiment that has several.
   if (is_sweep && variants > 1) {
-    if (std::string more = comparison_reading(experiment); !more.empty())
-      reading += fmt::format(" {}", sentence(experiment, std::move(more)));
+    if (std::string more = comparison_headline(experiment); !more.empty())
+      headline += fmt::format(" {}", sentence(experiment, std::move(more)));
   }
   const auto above =
       std::count_if(experiment.rows.begin(), experiment.rows.end(),
                     [](const ResultRecord& row) { return row.passed() && row.is_above_limit(); });
   if (above > 0) {
-    reading += fmt::format(" Left out, as no record: {} above the limit.",
-                           above == 1 ? "a row" : fmt::format("{} rows", above));
+    headline += fmt::format(" Left out, as no record: {} above the limit.",
+                            above == 1 ? "a row" : fmt::format("{} rows", above));
   }
-  return reading;
+  return headline;
 }
 
 }  // namespace gpuexp

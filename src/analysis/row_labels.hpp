@@ -9,7 +9,7 @@
 namespace gpuexp {
 
 /// A column that tells rows of an experiment apart.
-struct IdentityColumn {
+struct RowLabel {
   std::string heading;
   ColumnHandle column;
   bool is_number = false;
@@ -22,6 +22,6 @@ std::string title_of(const ExperimentResults& experiment);
 std::vector<std::string> shared_facts(const ExperimentResults& experiment);
 
 /// The variant, the parameters that vary, and the mode where there are several.
-std::vector<IdentityColumn> identity_columns(const ExperimentResults& experiment);
+std::vector<RowLabel> row_labels(const ExperimentResults& experiment);
 
 }  // namespace gpuexp

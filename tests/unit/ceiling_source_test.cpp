@@ -1,5 +1,5 @@
 // Which ceilings predictions are made from, with folders of its own.
-#include "model/basis.hpp"
+#include "model/ceiling_source.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -38,7 +38,9 @@ std::string file_of(const std::string& name, const MeasuringConditions& conditio
 /// configs/ with the shipped device specs and the ceilings that a test gives it, and a kept file.
 class Places {
  public:
-  Places() : root_(fs::temp_directory_path() / ("gpuexp_basis_test_" + std::to_string(getpid()))) {
+  Places()
+      : root_(fs::temp_directory_path() /
+              ("gpuexp_ceiling_source_test_" + std::to_string(getpid()))) {
     fs::create_directories(root_ / "configs" / "ceilings");
     fs::copy(fs::path(GPUEXP_SOURCE_DIR) / "configs" / "devices", root_ / "configs" / "devices");
   }
@@ -51,12 +53,12 @@ class Places {
   }
   void keep(const std::string& text) const { std::ofstream(root_ / "kept.json") << text; }
 
-  PredictionBasis listed(const std::string& spec_id) const {
-    return choose_basis(device(), spec_id, root_ / "configs", std::nullopt);
+  CeilingSource listed(const std::string& spec_id) const {
+    return choose_ceiling_source(device(), spec_id, root_ / "configs", std::nullopt);
   }
-  PredictionBasis present(const std::string& spec_id) const {
-    return choose_basis(device(), spec_id, root_ / "configs",
-                        PresentDevice{kNow, root_ / "kept.json"});
+  CeilingSource present(const std::string& spec_id) const {
+    return choose_ceiling_source(device(), spec_id, root_ / "configs",
+                                 PresentDevice{kNow, root_ / "kept.json"});
   }
 
  private:
@@ -69,32 +71,32 @@ MeasuredCeilings reads(double gb_per_s) {
 
 }  // namespace
 
-TEST_CASE("without recorded ceilings the datasheet is what there is", "[basis]") {
+TEST_CASE("without recorded ceilings the datasheet is what there is", "[ceiling_source]") {
   const Places places;
-  const PredictionBasis basis = places.listed("h200");
-  CHECK(basis.source == "datasheet");
-  CHECK_FALSE(basis.is_measured);
-  CHECK(basis.ceilings.dram_read_bytes_per_s == 4.8e12);
-  CHECK(choose_basis(device(), "", std::nullopt, std::nullopt).source == "datasheet");
+  const CeilingSource ceiling_source = places.listed("h200");
+  CHECK(ceiling_source.source == "datasheet");
+  CHECK_FALSE(ceiling_source.is_measured);
+  CHECK(ceiling_source.ceilings.dram_read_bytes_per_s == 4.8e12);
+  CHECK(choose_ceiling_source(device(), "", std::nullopt, std::nullopt).source == "datasheet");
 }
 
 TEST_CASE("ceilings recorded of a kind of GPU hold for it, and in proportion for others",
-          "[basis]") {
+          "[ceiling_source]") {
   const Places places;
   places.record("h200", file_of("NVIDIA H200", {}, reads(4600)));
-  const PredictionBasis own = places.listed("h200");
+  const CeilingSource own = places.listed("h200");
   CHECK(own.source == "ceilings measured on NVIDIA H200");
   CHECK(own.is_measured);
   CHECK(*own.ceilings.dram_read_bytes_per_s == Approx(4.6e12));
   CHECK(own.measured == reads(4600));
   CHECK(*own.ceilings.ops(Pipe::fp64, TensorPath::mma_sync) == 33e12);  // the datasheet's
-  const PredictionBasis other = places.listed("a100_sxm4_80gb");
+  const CeilingSource other = places.listed("a100_sxm4_80gb");
   CHECK(other.source == "ceilings measured on NVIDIA H200, in proportion to both datasheets");
   CHECK_FALSE(other.is_measured);
   CHECK(other.measured.empty());
 }
 
-TEST_CASE("a device's own ceilings go before those of its kind", "[basis]") {
+TEST_CASE("a device's own ceilings go before those of its kind", "[ceiling_source]") {
   const Places places;
   MeasuredCeilings recorded = reads(4600);
   recorded["l2_read"] = {8000, 7900, 8100, "l2"};
@@ -102,17 +104,18 @@ TEST_CASE("a device's own ceilings go before those of its kind", "[basis]") {
   CHECK(places.present("h200").source ==
         "ceilings measured on NVIDIA H200; gpuexp info --measure finds this one's own");
   places.keep(file_of("NVIDIA H200", kNow, reads(4500)));
-  const PredictionBasis basis = places.present("h200");
-  CHECK(basis.source == "ceilings measured on this GPU at 2025-01-02T03:04:05Z");
-  CHECK(basis.is_measured);
-  CHECK(*basis.ceilings.dram_read_bytes_per_s == Approx(4.5e12));
-  CHECK(*basis.ceilings.l2_read_bytes_per_s == Approx(8e12));
-  CHECK(basis.measured.at("dram_read").value == 4500);
-  CHECK(basis.measured.at("l2_read").value == 8000);
+  const CeilingSource ceiling_source = places.present("h200");
+  CHECK(ceiling_source.source == "ceilings measured on this GPU at 2025-01-02T03:04:05Z");
+  CHECK(ceiling_source.is_measured);
+  CHECK(*ceiling_source.ceilings.dram_read_bytes_per_s == Approx(4.5e12));
+  CHECK(*ceiling_source.ceilings.l2_read_bytes_per_s == Approx(8e12));
+  CHECK(ceiling_source.measured.at("dram_read").value == 4500);
+  CHECK(ceiling_source.measured.at("l2_read").value == 8000);
   CHECK(places.present("").is_measured);  // of a GPU that is not listed
 }
 
-TEST_CASE("kept ceilings of other conditions are passed over, and the source says why", "[basis]") {
+TEST_CASE("kept ceilings of other conditions are passed over, and the source says why",
+          "[ceiling_source]") {
   const Places places;
   places.record("h200", file_of("NVIDIA H200", {}, reads(4600)));
   const std::string recorded = "ceilings measured on NVIDIA H200; those kept of this one ";
@@ -122,16 +125,16 @@ TEST_CASE("kept ceilings of other conditions are passed over, and the source say
       {{kNow.uuid, kNow.driver_version, "12.8"}, "are of CUDA 12.8, and this is 13.0.88"}};
   for (const auto& [conditions, why] : cases) {
     places.keep(file_of("NVIDIA H200", conditions, reads(4500)));
-    const PredictionBasis basis = places.present("h200");
-    CHECK(basis.source == recorded + why);
-    CHECK(*basis.ceilings.dram_read_bytes_per_s == Approx(4.6e12));
-    CHECK(basis.measured == reads(4600));
+    const CeilingSource ceiling_source = places.present("h200");
+    CHECK(ceiling_source.source == recorded + why);
+    CHECK(*ceiling_source.ceilings.dram_read_bytes_per_s == Approx(4.6e12));
+    CHECK(ceiling_source.measured == reads(4600));
   }
   places.keep("{");
   CHECK_THAT(places.present("h200").source, contains_text(recorded + "cannot be read: "));
 }
 
-TEST_CASE("a recorded file that cannot be read is an error", "[basis][error]") {
+TEST_CASE("a recorded file that cannot be read is an error", "[ceiling_source][error]") {
   const Places places;
   places.record("h200", "{");
   CHECK_THROWS_AS(places.listed("h200"), ConfigError);

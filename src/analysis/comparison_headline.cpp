@@ -1,4 +1,4 @@
-#include "analysis/comparison_reading.hpp"
+#include "analysis/comparison_headline.hpp"
 
 #include <algorithm>
 #include <map>
@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "analysis/phrases.hpp"
+#include "analysis/sentence_fragments.hpp"
 
 namespace gpuexp {
 
@@ -68,7 +68,7 @@ std::string vendor_comparison(const Contest& contest) {
   if (vendor == rows.end() || own == rows.end()) return "";
   const ResultRecord& of_vendor = *vendor;
   const ResultRecord& best = *own;
-  const std::string share = percent_phrase(100 * *of_vendor.time_us() / *best.time_us());
+  const std::string share = percent_fragment(100 * *of_vendor.time_us() / *best.time_us());
   if (own == rows.begin()) return fmt::format("; that is {} % of {}", share, of_vendor.variant);
   return fmt::format("; the best of the others, {}, reaches {} % of {}", best.variant, share,
                      of_vendor.variant);
@@ -83,7 +83,7 @@ std::string price_of(const ExperimentResults& e, const ResultRecord& from, const
   const auto after = to.error_rms_rel;
   if (before && after && std::max(*before, *after) > kAnotherOrder * std::min(*before, *after))
     columns.insert(columns.begin(), column_of(&ResultRecord::error_rms_rel));
-  const std::string change = change_phrase(from, to, columns);
+  const std::string change = change_fragment(from, to, columns);
   return change.empty() ? "" : "; " + change;
 }
 
@@ -93,21 +93,21 @@ std::string against_baseline(const ExperimentResults& e, const Contest& contest)
   const ResultRecord& slowest = contest.rows.back();
   if (clearly_faster(fastest, baseline)) {
     return fmt::format("{} is {} as fast as {} ({} → {}{}){}{}", fastest.variant,
-                       ratio_phrase(fastest, baseline), baseline.variant, time_phrase(baseline),
-                       time_phrase(fastest), price_of(e, baseline, fastest),
-                       limit_phrase(fastest, " and reaches "),
+                       ratio_fragment(fastest, baseline), baseline.variant, time_fragment(baseline),
+                       time_fragment(fastest), price_of(e, baseline, fastest),
+                       limit_fragment(fastest, " and reaches "),
                        baseline.is_vendor() ? "" : vendor_comparison(contest));
   }
   if (clearly_faster(baseline, slowest)) {
     return fmt::format("no variant is faster than {} ({}); {} takes {} as long ({}{}){}",
-                       baseline.variant, time_phrase(baseline), slowest.variant,
-                       ratio_phrase(baseline, slowest), time_phrase(slowest),
+                       baseline.variant, time_fragment(baseline), slowest.variant,
+                       ratio_fragment(baseline, slowest), time_fragment(slowest),
                        price_of(e, baseline, slowest),
                        contest.rows.size() > 2 ? vendor_comparison(contest) : "");
   }
   return fmt::format("no variant differs from {} ({}) by more than the samples resolve{}",
-                     baseline.variant, time_phrase(baseline),
-                     share_phrase(e, contest.rows, &ResultRecord::variant));
+                     baseline.variant, time_fragment(baseline),
+                     share_fragment(e, contest.rows, &ResultRecord::variant));
 }
 
 std::string between_variants(const Contest& contest) {
@@ -116,29 +116,29 @@ std::string between_variants(const Contest& contest) {
   if (!clearly_faster(fastest, slowest))
     return "the samples resolve no difference between the variants";
   return fmt::format("{} is fastest ({}{}), {} slowest ({}), {} apart{}", fastest.variant,
-                     time_phrase(fastest), limit_phrase(fastest, ", "), slowest.variant,
-                     time_phrase(slowest), ratio_phrase(fastest, slowest),
+                     time_fragment(fastest), limit_fragment(fastest, ", "), slowest.variant,
+                     time_fragment(slowest), ratio_fragment(fastest, slowest),
                      vendor_comparison(contest));
 }
 
 }  // namespace
 
-std::string comparison_reading(const ExperimentResults& e) {
+std::string comparison_headline(const ExperimentResults& e) {
   const auto contest = decisive_contest(e);
   if (!contest) return "";
-  return place_phrase(e, contest->rows.front()) +
+  return place_fragment(e, contest->rows.front()) +
          (contest->baseline ? against_baseline(e, *contest) : between_variants(*contest));
 }
 
-std::string single_reading(const ExperimentResults& e) {
+std::string single_headline(const ExperimentResults& e) {
   const auto contests = contests_of(e);
   const auto largest =
       std::max_element(contests.begin(), contests.end(),
                        [](const auto& a, const auto& b) { return size_of(a) < size_of(b); });
   if (largest == contests.end()) return "";
   const ResultRecord& row = largest->rows.front();
-  return fmt::format("{}{} takes {}{}", place_phrase(e, row), row.variant, time_phrase(row),
-                     limit_phrase(row, ", "));
+  return fmt::format("{}{} takes {}{}", place_fragment(e, row), row.variant, time_fragment(row),
+                     limit_fragment(row, ", "));
 }
 
 }  // namespace gpuexp

@@ -1,4 +1,4 @@
-#include "analysis/sweep_reading.hpp"
+#include "analysis/sweep_headline.hpp"
 
 #include <algorithm>
 #include <map>
@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "analysis/phrases.hpp"
+#include "analysis/sentence_fragments.hpp"
 
 namespace gpuexp {
 
@@ -51,7 +51,7 @@ struct Sweep {
     return fmt::format("{} = {}", axis->label, axis->column.text(row));
   }
   std::string rate_text(const ResultRecord& row) const {
-    return fmt::format("{} {} ({})", number_phrase(rate_at(row)), rate.unit, value_at(row));
+    return fmt::format("{} {} ({})", number_fragment(rate_at(row)), rate.unit, value_at(row));
   }
 };
 
@@ -132,7 +132,7 @@ double ratio_of(const Sweep& sweep, const Extremes& x) {
 }
 
 // The series with the widest range speaks for a sweep without steps.
-std::string range_reading(const ExperimentResults& e, const Sweep& sweep) {
+std::string range_headline(const ExperimentResults& e, const Sweep& sweep) {
   const auto widest = std::max_element(
       sweep.series.begin(), sweep.series.end(), [&](const Series& a, const Series& b) {
         return ratio_of(sweep, extremes_of(sweep, a)) < ratio_of(sweep, extremes_of(sweep, b));
@@ -144,7 +144,7 @@ std::string range_reading(const ExperimentResults& e, const Sweep& sweep) {
   if (!resolved || ratio_of(sweep, x) < kWorthSaying)
     return fmt::format(
         "{}throughput hardly depends on {}{}", series, sweep.axis->label,
-        share_phrase(e, *widest, [&](const ResultRecord& row) { return sweep.value_at(row); }));
+        share_fragment(e, *widest, [&](const ResultRecord& row) { return sweep.value_at(row); }));
   return fmt::format("{}throughput is between {} and {}", series, sweep.rate_text(*x.slowest),
                      sweep.rate_text(*x.fastest));
 }
@@ -163,11 +163,11 @@ const ResultAxis* swept_axis(const ExperimentResults& e) {
   return longest;
 }
 
-std::string sweep_reading(const ExperimentResults& e) {
+std::string sweep_headline(const ExperimentResults& e) {
   const auto sweep = sweep_of(e);
   if (!sweep) return "";
   const auto drop = largest_drop(*sweep);
-  if (!drop) return range_reading(e, *sweep);
+  if (!drop) return range_headline(e, *sweep);
   const Extremes x = extremes_of(*sweep, *drop->series);
   // A metric named as the column is what the family itself has to say of it.
   const ColumnHandle waves = column_of(&ResultRecord::waves);
@@ -177,9 +177,9 @@ std::string sweep_reading(const ExperimentResults& e) {
   std::vector<ColumnHandle> columns;
   if (!has_own) columns.push_back(waves);
   columns.insert(columns.end(), e.metrics.begin(), e.metrics.end());
-  const std::string change = change_phrase(*drop->from, *drop->to, columns);
+  const std::string change = change_fragment(*drop->from, *drop->to, columns);
   return fmt::format("{}throughput drops {} % from {} to {}{}, the largest step between {} and {}",
-                     series_name(e, *sweep, *drop->to), percent_phrase(drop->drop_pct),
+                     series_name(e, *sweep, *drop->to), percent_fragment(drop->drop_pct),
                      sweep->value_at(*drop->from), sweep->axis->column.text(*drop->to),
                      change.empty() ? "" : fmt::format(" ({})", change),
                      sweep->rate_text(*x.slowest), sweep->rate_text(*x.fastest));
