@@ -41,12 +41,14 @@ struct ComparedRow {
   std::optional<double> effect;  ///< minimum effect in force
   /// SM clock of B over that of A, where both are known.
   std::optional<double> clock_ratio;
-  /// How far the times of an empty kernel in the row's mode lie apart, where both are known. They
-  /// differ from process to process, and every row with them.
+  /// How far the times of an empty kernel in the row's mode lie apart, B's less A's, where both are
+  /// known. They differ from process to process, and every row with them.
   std::optional<double> floor_shift_us;
 
   /// The interval of `ratio`, which there is, less what the clocks and the floors explain.
   Interval beyond_circumstances() const;
+  /// Of beyond_circumstances(); same also where the times are so less the floors' difference.
+  Verdict verdict() const;
 };
 
 }  // namespace gpuexp

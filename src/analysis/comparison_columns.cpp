@@ -66,10 +66,12 @@ void append_ratio(std::vector<ComparisonColumn>& c) {
                  {"clock_ratio", "x", kReal,
                   "SM clock in B over SM clock in A; a difference has to show in cycles, too"},
                  [](double ratio) { return ratio; }));
-  c.push_back(of(&ComparedRow::floor_shift_us,
-                 {"floor_shift_us", "us", kReal,
-                  "how far empty kernels of the two runs lie apart; a difference has to be more"},
-                 [](double us) { return us; }));
+  c.push_back(
+      of(&ComparedRow::floor_shift_us,
+         {"floor_shift_us", "us", kReal,
+          "times of empty kernels, B's less A's; a difference has to be more, and what is the same "
+          "less it is the same"},
+         [](double us) { return us; }));
   c.push_back(of(&ComparedRow::effect,
                  {"min_effect_pct", "%", kReal, "the least difference that is called one"},
                  [](double effect) { return 100 * effect; }));

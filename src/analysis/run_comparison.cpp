@@ -155,8 +155,8 @@ class Comparer {
     if (const auto mhz = both(&ResultRecord::sm_clock_mhz))
       row.clock_ratio = mhz->second / mhz->first;
     if (const auto us = both(&ResultRecord::floor_us))
-      row.floor_shift_us = std::abs(us->second - us->first);
-    row.outcome = outcome_of(verdict_of(row.beyond_circumstances(), *row.effect));
+      row.floor_shift_us = us->second - us->first;
+    row.outcome = outcome_of(row.verdict());
     if (row.outcome == Outcome::inconclusive) row.reason = why_inconclusive(row);
   }
 
@@ -169,7 +169,7 @@ class Comparer {
       return fmt::format("in time and not in cycles: the SM clock of B is {:.3f} of A's",
                          *row.clock_ratio);
     return fmt::format("empty kernels of the two runs are {:.3f} us apart, too",
-                       *row.floor_shift_us);
+                       std::abs(*row.floor_shift_us));
   }
 
   const Report& a_;
