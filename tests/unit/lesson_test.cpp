@@ -332,7 +332,7 @@ TEST_CASE("The explanation is that of explain, and says what was not recorded", 
   // 80 MB in 100 µs are 80 % of 1 TB/s.
   const std::string text =
       part("explanation toy", {{"first", 1024, 100, "sizes", "cold", reading(8e7)},
-                           {"second", 1024, 25, "sizes", "cold", reading(2e7)}});
+                               {"second", 1024, 25, "sizes", "cold", reading(2e7)}});
   CHECK_THAT(text, contains_text("- second is 4× (3.94 to 4.06) as fast as first (100.0 µs → 25.00 "
                                  "µs): 20 MB read from DRAM instead of 80 MB"));
   CHECK_THAT(text, contains_text("The amounts alone give 4×, 100 % of the measured factor on a "
