@@ -92,8 +92,8 @@ constexpr double kFmaCycles = 4;  // from a multiply-add to the next that needs 
 constexpr int kPlainTile = 32;
 
 // One element of C. The pointers walk and the trip count has 32 bits: with 64-bit products in the
-// loop the compiler issues half of a turn's loads only after the other half has arrived, and the
-// kernel waits twice for each.
+// loop the compiler issues half of an iteration's loads only after the other half has arrived, and
+// the kernel waits twice for each.
 __device__ inline float dot(const float* a_row, const float* b_col, int depth, int pitch_b) {
   float sum = 0.0f;
   for (int k = 0; k < depth; ++k, b_col += pitch_b)
@@ -137,7 +137,7 @@ Variant naive() {
           "meet in one bank of its data: 33 wavefronts per multiply-add. Try k one larger."),
       {naive_kernel, {kPlainTile, kPlainTile, 1}, {kPlainTile, kPlainTile, 1}});
   v.traffic = [](const Problem& p, const DeviceSpec& device) {
-    // A sector of A serves eight turns of the loop: L1 holds most of what a warp asks for.
+    // A sector of A serves eight iterations of the loop: L1 holds most of what a warp asks for.
     const auto rows_of_pitch = [&](std::int64_t pitch) {
       return column_access_in_l1(pitch, static_cast<int>(std::min<std::int64_t>(kLanes, p.m)));
     };
@@ -245,10 +245,10 @@ Variant smem_tile() {
         tiled_product(p, kPlainTile, kPlainTile, kPlainTile, StallPattern::loads);
     Traffic t = guarded_traffic(tiles, {kPlainTile, 1}, {kPlainTile, 1},
                                 {{65, 99}, {26, 18}, {11, 32}}, device);
-    const double turns = tiles.all_warps() * tiles.slices();
-    t.shared_load = turns * (kPlainTile / 4.0 * kBroadcast +
-                             static_cast<double>(kPlainTile) * shared_access(4));
-    t.shared_store = 2 * turns * shared_access(4);
+    const double iterations = tiles.all_warps() * tiles.slices();
+    t.shared_load = iterations * (kPlainTile / 4.0 * kBroadcast +
+                                  static_cast<double>(kPlainTile) * shared_access(4));
+    t.shared_store = 2 * iterations * shared_access(4);
     t.chain.shared = tiles.slices();
     t.chain.cycles = kFmaCycles * static_cast<double>(p.k);
     return std::vector<Traffic>{t};
@@ -323,10 +323,10 @@ Variant coarsen_1d() {
         tiled_product(p, kColumnTile, kColumnK, kColumnThreads / kLanes, StallPattern::loads);
     Traffic t = guarded_traffic(tiles, {kColumnK, kLanes / kColumnK}, {kLanes, 1},
                                 {{177, 140}, {81, 23}, {33, 74}}, device);
-    const double turns = tiles.all_warps() * tiles.slices();
-    t.shared_load = turns * (kColumnResults * kColumnK / 4.0 * kBroadcast +
-                             static_cast<double>(kColumnK) * shared_access(4));
-    t.shared_store = 2 * turns * shared_access(4);
+    const double iterations = tiles.all_warps() * tiles.slices();
+    t.shared_load = iterations * (kColumnResults * kColumnK / 4.0 * kBroadcast +
+                                  static_cast<double>(kColumnK) * shared_access(4));
+    t.shared_store = 2 * iterations * shared_access(4);
     t.chain.shared = tiles.slices();
     return std::vector<Traffic>{t};
   };
@@ -405,12 +405,13 @@ Variant coarsen_2d() {
     Traffic t =
         guarded_traffic(tiles, {kSquareK, kLanes / kSquareK}, {kSquareSide, kLanes / kSquareSide},
                         {{664, 829}, {538, 75}, {46, 569}}, device);
-    const double turns = tiles.all_warps() * tiles.slices();
+    const double iterations = tiles.all_warps() * tiles.slices();
     const Accesses a =
         shared_access(4, [](int lane) { return 4 * (lane / kSquareSide * kSquareK); });
     const Accesses b = shared_access(4, [](int lane) { return 4 * (lane % kSquareSide); });
-    t.shared_load = turns * kSquareK * kSquareResults * (a + b);
-    t.shared_store = turns * (2.0 * kSquareTile * kSquareK / kSquareThreads) * shared_access(4);
+    t.shared_load = iterations * kSquareK * kSquareResults * (a + b);
+    t.shared_store =
+        iterations * (2.0 * kSquareTile * kSquareK / kSquareThreads) * shared_access(4);
     t.chain.shared = kSquareK * tiles.slices();
     return std::vector<Traffic>{t};
   };
@@ -442,12 +443,12 @@ TiledProduct tiled_product(const Problem& p, StallPattern stall_pattern) {
   return register_tile::tiled_product<Tile>(p.m, p.n, p.k, stall_pattern);
 }
 
-// Narrower accesses cost a turn so many instructions more, a share of them integer ones.
+// Narrower accesses cost an iteration so many instructions more, a share of them integer ones.
 WarpCode with_width(WarpCode code, int width, double more_by_2, double more_by_1,
                     double alu_share) {
   const double more = width == 4 ? 0 : width == 2 ? more_by_2 : more_by_1;
-  code.instructions.turn += more;
-  code.alu.turn += alu_share * more;
+  code.instructions.iteration += more;
+  code.alu.iteration += alu_share * more;
   return code;
 }
 

@@ -222,7 +222,7 @@ __device__ Corner block_corner() {
 
 // ---- what the variants' traffic shares
 
-// What the compiler made of a kernel for each type: a turn of its loop is 64 bytes deep.
+// What the compiler made of a kernel for each type: an iteration of its loop is 64 bytes deep.
 struct CodeByType {
   WarpCode bf16;
   WarpCode fp16;
@@ -369,7 +369,7 @@ Traffic wmma_traffic(const Problem& p, const DeviceSpec& device) {
   const Accesses b = kWords ? rows_access(4, 32, tiles.b_pitch_bytes())
                             : rows_access(8, 16, tiles.b_pitch_bytes());
   t.global_load = products * kLoads * (a + b);
-  // Words of B are transposed by movmatrix, which takes a turn of the data stage as well.
+  // Words of B are transposed by movmatrix, which takes a wavefront of the data stage as well.
   if (!kWords) t.global_load.wavefronts += products * kLoads;
   add_sums(t, tiles, sums_traffic<OfAWarp, Acc, Out>(tiles, p.n));
   t.tensor_operations = products * 2 * 16 * 16 * kMmaDepth<In>;
@@ -486,7 +486,7 @@ __global__ void __launch_bounds__(WmmaSmemTiling::kThreads)
 }
 
 // Fragments of fp16 come by ldmatrix, those of bf16 and tf32 word by word; bf16 of B is then
-// transposed by movmatrix, which takes a turn of the data stage as well.
+// transposed by movmatrix, which takes a wavefront of the data stage as well.
 template <class In, class Acc, class Out>
 Traffic wmma_smem_traffic(const Problem& p, const DeviceSpec& device) {
   using T = WmmaSmemTiling;

@@ -307,8 +307,8 @@ constexpr int kChunkBytes = kChunk * static_cast<int>(sizeof(float));
 constexpr std::int64_t kBulkSharedBytes =
     kBulkWarps * kStages * (kChunkBytes + static_cast<std::int64_t>(sizeof(Barrier)));
 
-// The turns of one warp: every pass over its first chunk, then over its next one, … Turn t uses
-// stage t mod kStages, for the (t / kStages)-th time.
+// The iterations of one warp: every pass over its first chunk, then over its next one, … Iteration
+// t uses stage t mod kStages, for the (t / kStages)-th time.
 struct Ring {
   char* stages;  // kStages × kChunkBytes
   Barrier* barriers;
@@ -317,7 +317,7 @@ struct Ring {
   int passes;
   std::int64_t first_chunk;
   std::int64_t chunk_step;
-  int turns;
+  int iterations;
 
   __device__ Ring(char* shared, const float* in, std::int64_t n, int passes)
       : in(in), n(n), passes(passes) {
@@ -328,27 +328,33 @@ struct Ring {
     first_chunk = static_cast<std::int64_t>(blockIdx.x) * kBulkWarps + warp;
     chunk_step = static_cast<std::int64_t>(gridDim.x) * kBulkWarps;
     const std::int64_t left = (n + kChunk - 1) / kChunk - first_chunk;
-    turns = left <= 0 ? 0 : static_cast<int>((left + chunk_step - 1) / chunk_step) * passes;
+    iterations = left <= 0 ? 0 : static_cast<int>((left + chunk_step - 1) / chunk_step) * passes;
   }
-  __device__ std::int64_t chunk(int turn) const { return first_chunk + turn / passes * chunk_step; }
-  __device__ char* stage(int turn) const { return stages + turn % kStages * kChunkBytes; }
-  __device__ int elements(int turn) const {
-    return static_cast<int>(min(n - chunk(turn) * kChunk, static_cast<std::int64_t>(kChunk)));
+  __device__ std::int64_t chunk(int iteration) const {
+    return first_chunk + iteration / passes * chunk_step;
+  }
+  __device__ char* stage(int iteration) const { return stages + iteration % kStages * kChunkBytes; }
+  __device__ int elements(int iteration) const {
+    return static_cast<int>(min(n - chunk(iteration) * kChunk, static_cast<std::int64_t>(kChunk)));
   }
   // What the copy engine moves of the chunk: whole units of 16 bytes. Only the array's last chunk
   // can have less than one, and it is the last of its warp.
-  __device__ unsigned bytes(int turn) const { return elements(turn) / kVector * kBulkCopyUnit; }
-  __device__ void start(int turn) const {
-    if (turn >= turns || bytes(turn) == 0) return;
-    start_bulk_load(stage(turn), in + chunk(turn) * kChunk, bytes(turn), barriers + turn % kStages);
+  __device__ unsigned bytes(int iteration) const {
+    return elements(iteration) / kVector * kBulkCopyUnit;
   }
-  __device__ void wait(int turn) const {
-    if (bytes(turn) > 0) wait_for_phase(barriers + turn % kStages, turn / kStages % 2);
+  __device__ void start(int iteration) const {
+    if (iteration >= iterations || bytes(iteration) == 0) return;
+    start_bulk_load(stage(iteration), in + chunk(iteration) * kChunk, bytes(iteration),
+                    barriers + iteration % kStages);
+  }
+  __device__ void wait(int iteration) const {
+    if (bytes(iteration) > 0)
+      wait_for_phase(barriers + iteration % kStages, iteration / kStages % 2);
   }
   __device__ void start_first() const {
     init_barriers(barriers, kStages);
-    for (int turn = 0; turn < kStages; ++turn)
-      start(turn);
+    for (int iteration = 0; iteration < kStages; ++iteration)
+      start(iteration);
   }
 };
 
@@ -370,24 +376,24 @@ __global__ void __launch_bounds__(kBulkBlock)
   __syncwarp();
   std::uint32_t sum = 0;
 #pragma unroll 1
-  for (int turn = 0; turn < ring.turns; ++turn) {
-    const int elements = ring.elements(turn);
-    ring.wait(turn);
-    sum += stage_sum(reinterpret_cast<const float*>(ring.stage(turn)), elements, lane);
+  for (int iteration = 0; iteration < ring.iterations; ++iteration) {
+    const int elements = ring.elements(iteration);
+    ring.wait(iteration);
+    sum += stage_sum(reinterpret_cast<const float*>(ring.stage(iteration)), elements, lane);
     const int tail = elements / kVector * kVector + lane;
-    if (tail < elements) sum += bits_sum(load_past_l1(in + ring.chunk(turn) * kChunk + tail));
+    if (tail < elements) sum += bits_sum(load_past_l1(in + ring.chunk(iteration) * kChunk + tail));
     __syncwarp();  // all lanes have read the stage
-    if (lane == 0) ring.start(turn + kStages);
-    if ((turn + 1) % passes == 0) {
+    if (lane == 0) ring.start(iteration + kStages);
+    if ((iteration + 1) % passes == 0) {
       sum = warp_sum(sum);
-      if (lane == 0) sums[ring.chunk(turn)] = sum;
+      if (lane == 0) sums[ring.chunk(iteration)] = sum;
       sum = 0;
     }
   }
 }
 
-// A stage is loaded again one turn after its store was started: by then the store has read it, and
-// nothing waits.
+// A stage is loaded again one iteration after its store was started: by then the store has read it,
+// and nothing waits.
 __global__ void __launch_bounds__(kBulkBlock)
     copy_bulk_kernel(const float* in, float* out, std::int64_t n, int passes) {
   extern __shared__ __align__(128) char shared[];
@@ -397,12 +403,13 @@ __global__ void __launch_bounds__(kBulkBlock)
   if (threadIdx.x % kWarpThreads != 0) return;
   ring.start_first();
 #pragma unroll 1
-  for (int turn = 0; turn < ring.turns && ring.bytes(turn) > 0; ++turn) {
-    ring.wait(turn);
-    start_bulk_store(out + ring.chunk(turn) * kChunk, ring.stage(turn), ring.bytes(turn));
-    if (turn == 0) continue;
+  for (int iteration = 0; iteration < ring.iterations && ring.bytes(iteration) > 0; ++iteration) {
+    ring.wait(iteration);
+    start_bulk_store(out + ring.chunk(iteration) * kChunk, ring.stage(iteration),
+                     ring.bytes(iteration));
+    if (iteration == 0) continue;
     wait_for_stores_to_read<1>();
-    ring.start(turn - 1 + kStages);
+    ring.start(iteration - 1 + kStages);
   }
   wait_for_stores();
 }

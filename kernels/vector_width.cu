@@ -280,14 +280,14 @@ auto checksum_kernel_for(const Problem& p) {
                   checksum_kernel<Vector, 4>, checksum_kernel<Vector, 8>);
 }
 
-// The chunk costs each thread a fixed number of loads; a turn of the loop issues a batch of them,
-// adds them up (two per instruction) and counts.
+// The chunk costs each thread a fixed number of loads; an iteration of the loop issues a batch of
+// them, adds them up (two per instruction) and counts.
 template <class Vector>
 std::vector<Traffic> read_traffic(const Problem& p, const DeviceSpec&) {
   constexpr double kLoadsPerWarp = static_cast<double>(kChunk) / kBlock / kFloats<Vector>;
   constexpr double kAdds = static_cast<double>(kChunk) / kBlock / 2;
   const double warps = static_cast<double>(chunks(p) * (kBlock / kLanes));
-  const double turns = kLoadsPerWarp / p.loads_per_thread;
+  const double iterations = kLoadsPerWarp / p.loads_per_thread;
   Traffic t;
   t.global_load =
       ceil_div(p.n, std::int64_t{kLanes} * kFloats<Vector>) * global_access(sizeof(Vector));
@@ -297,12 +297,12 @@ std::vector<Traffic> read_traffic(const Problem& p, const DeviceSpec&) {
   t.dram_read_bytes = sector_bytes<float>(p.n);
   t.shared_store = warps * shared_access(4);
   t.shared_load = 2.0 * static_cast<double>(chunks(p)) * shared_access(4);
-  t.instructions = warps * (48 + kLoadsPerWarp + kAdds + 8.5 * turns);
-  // With one 4-byte load per turn, part of the sums are multiply-adds.
+  t.instructions = warps * (48 + kLoadsPerWarp + kAdds + 8.5 * iterations);
+  // With one 4-byte load per iteration, part of the sums are multiply-adds.
   const bool is_single = kFloats<Vector> == 1 && p.loads_per_thread == 1;
-  t.alu = warps * (49 + (is_single ? 1.5 : 2) * turns);
-  t.fma = warps * (14 + (is_single ? 6 : 5) * turns);
-  t.chain.dram = turns;
+  t.alu = warps * (49 + (is_single ? 1.5 : 2) * iterations);
+  t.fma = warps * (14 + (is_single ? 6 : 5) * iterations);
+  t.chain.dram = iterations;
   t.chain.shared = 1;
   t.chain.barriers = 1;
   return {t};

@@ -39,7 +39,7 @@ template <unsigned kWay>
 __device__ inline float run(float x, int cost) {
   constexpr int kSteps = 2 * kSignPeriod;
   // kD, which nobody but the programmer knows: cost is never negative. A constant would be made
-  // anew in every turn of the loop, in one way by an instruction that takes 3 % longer than in
+  // anew in every iteration of the loop, in one way by an instruction that takes 3 % longer than in
   // another.
   const float d = __int_as_float(__float_as_int(static_cast<float>(kD)) + (cost >> 31));
   int left = cost;
@@ -77,16 +77,16 @@ struct WarpCost {
 inline WarpCost warp_cost(int cost) {
   constexpr int kSteps = 2 * kSignPeriod;
   constexpr double kFmaCycles = 4;
-  // A turn of the loop is two times kSteps; before it kSteps where they are odd, and after it the
-  // rest, with a comparison and a jump per step.
-  const int turns = cost / kSteps / 2;
+  // An iteration of the loop is two times kSteps; before it kSteps where they are odd, and after it
+  // the rest, with a comparison and a jump per step.
+  const int iterations = cost / kSteps / 2;
   const int odd = cost / kSteps % 2;
   const int rest = cost % kSteps;
   const bool has_steps = cost >= kSteps;
   WarpCost c;
   c.fma = cost + 1;
-  c.alu = 2 + (has_steps ? 5 : 0) + odd + (turns > 0 ? 2 + 2 * turns : 0) + rest;
-  const double jumps = 4 + (has_steps ? 2 : 0) + (turns > 0 ? 2 + turns : 0) + rest;
+  c.alu = 2 + (has_steps ? 5 : 0) + odd + (iterations > 0 ? 2 + 2 * iterations : 0) + rest;
+  const double jumps = 4 + (has_steps ? 2 : 0) + (iterations > 0 ? 2 + iterations : 0) + rest;
   c.instructions = c.fma + c.alu + jumps;
   c.cycles = kFmaCycles * c.fma;
   return c;

@@ -1,5 +1,5 @@
 // What tiled matrix products have in common in what they move: panels of A and B through the
-// caches, instructions by turns of a loop. Pure host code.
+// caches, instructions by iterations of a loop. Pure host code.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace gpuexp {
 
-/// Instructions of a warp: those of a turn of its loop, and all others.
+/// Instructions of a warp: those of an iteration of its loop, and all others.
 struct LoopCount {
   double once = 0;
-  double turn = 0;
-  double of(double turns) const { return once + turns * turn; }
+  double iteration = 0;
+  double of(double iterations) const { return once + iterations * iteration; }
 };
 
 /// What the compiler made of a kernel (nvcc 13.0 for compute capability 9.0).

@@ -83,11 +83,11 @@ template <class Tile>
 Traffic staged_traffic(const TiledProduct& p, int width, const WarpCode& code,
                        const DeviceSpec& device) {
   Traffic t = product_traffic(p, code, device);
-  const double turns = p.all_warps() * p.slices();
+  const double iterations = p.all_warps() * p.slices();
   t.global_load = slice_loads<Tile>(p, {Tile::kBlockK, kLanes * width / Tile::kBlockK}, width);
   t.global_store = sums_stores<Tile>(p);
-  t.shared_load = turns * fragment_loads<Tile>();
-  t.shared_store = turns * staged_stores<Tile>(width);
+  t.shared_load = iterations * fragment_loads<Tile>();
+  t.shared_store = iterations * staged_stores<Tile>(width);
   return t;
 }
 

@@ -129,19 +129,20 @@ SumsTraffic sums_traffic(const TiledProduct& p, std::int64_t row_elements,
   const bool vectors = row_elements % kVector == 0;
   const int elements = vectors ? kVector : 1;
   const int part = std::min(elements, 16 / kAcc);
-  const double turns = p.all_warps() * T::kWarpM * T::kWarpN / (1.0 * kLanes * elements);
+  const double iterations = p.all_warps() * T::kWarpM * T::kWarpN / (1.0 * kLanes * elements);
   SumsTraffic t;
   t.shared_store = p.all_warps() * kPairsOfSums * shared_access(2 * kAcc, [](int lane) {
                      return (lane / 4 * S::kPitch + lane % 4 * 2) * kAcc;
                    });
-  t.shared_load = turns * elements / part * shared_access(std::max(4, part * kAcc), [=](int lane) {
-                    const int i = lane * elements;
-                    return (i / T::kWarpN * S::kPitch + i % T::kWarpN) * kAcc;
-                  });
+  t.shared_load =
+      iterations * elements / part * shared_access(std::max(4, part * kAcc), [=](int lane) {
+        const int i = lane * elements;
+        return (i / T::kWarpN * S::kPitch + i % T::kWarpN) * kAcc;
+      });
   const int covered = kLanes * elements;
   const std::int64_t row_bytes =
       std::min(T::kWarpN, covered) * static_cast<std::int64_t>(sizeof(Out));
-  t.global_store = inside(turns * p.rows_inside() * (vectors ? stores_per_pack : 1) *
+  t.global_store = inside(iterations * p.rows_inside() * (vectors ? stores_per_pack : 1) *
                               rows_access(std::max(1, covered / T::kWarpN), row_bytes,
                                           row_elements * static_cast<std::int64_t>(sizeof(Out))),
                           p.columns_inside());
@@ -161,7 +162,7 @@ inline void add_sums(Traffic& t, const TiledProduct& p, const SumsTraffic& sums)
 /// Of mma_pipeline: tiles arrive by cp.async before they are needed, fragments a step before, so
 /// warps wait for the first tile and then at barriers alone; these hold no warp back that has read
 /// its last fragments, so warps hide each other's waits. cp.async of 16 bytes goes past L1: the
-/// data stage takes about one turn for each (H200), and what it writes to shared memory is not
+/// data stage takes about one wavefront for each (H200), and what it writes to shared memory is not
 /// counted among shared accesses.
 template <class P, class In>
 Traffic pipeline_traffic(const TiledProduct& p, int unit_bytes, const WarpCode& code,

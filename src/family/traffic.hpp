@@ -10,10 +10,10 @@ namespace gpuexp {
 struct Accesses {
   double requests = 0;  ///< instructions of a warp
   double sectors = 0;   ///< 32-byte sectors that they touch; of global memory alone
-  /// Turns of the SM's data stage (128 bytes each) that they take: 1 where the lanes of a warp
+  /// L1 data-stage wavefronts (128 bytes each) that they take: 1 where the lanes of a warp
   /// share a 128-byte line or hit 32 banks, more where they are wider or scattered over more.
   double wavefronts = 0;
-  /// Turns of L1's tag stage, which looks lines up before data are read; of global memory alone.
+  /// L1 tag-stage wavefronts, which look lines up before data are read; of global memory alone.
   double tag_wavefronts = 0;
 };
 
@@ -58,7 +58,7 @@ struct Traffic {
   Chain chain;
   /// Barriers hold the warps of a block together, so that they wait as one.
   bool in_step = false;
-  /// Loads are issued turns of a loop before their use, so that a warp has work for several
+  /// Loads are issued iterations of a loop before their use, so that a warp has work for several
   /// stations at once: it counts for as many as an SM has schedulers.
   bool works_ahead = false;
   /// The kernel is launched so many times in a row; the figures above are of one.

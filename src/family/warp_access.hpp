@@ -36,18 +36,18 @@ LaneOffsets lane_offsets(const Offset& offset) {
   return offsets;
 }
 
-/// Turns in which L1 looks these lines up, each named once. Its tags lie in four banks, of which
-/// each finds one line per turn, and which hold lines by a hash: an XOR of the digits to the base
-/// of four of a line's number gives the wavefronts that an H200 counts (l1tex__t_output_wavefronts)
-/// for the rows of a matrix at ten pitches within 15 %: 8.8 of 32 lines that lie 32 lines apart, 12
-/// of 32 that lie 31 apart.
+/// Tag-stage wavefronts in which L1 looks these lines up, each named once. Its tags lie in four
+/// banks, of which each finds one line per wavefront, and which hold lines by a hash: an XOR of the
+/// digits to the base of four of a line's number gives the wavefronts that an H200 counts
+/// (l1tex__t_output_wavefronts) for the rows of a matrix at ten pitches within 15 %: 8.8 of 32
+/// lines that lie 32 lines apart, 12 of 32 that lie 31 apart.
 double tag_wavefronts(const std::vector<std::int64_t>& lines);
 
 /// One access of a warp to global memory: lane i touches `bytes` bytes from offset(i) on, counted
 /// from a 128-byte line. Sectors are those that any lane touches. L1's data lies in 32 banks as
-/// shared memory's does. Data that L1 does not hold takes a turn of the data stage for each turn of
-/// the tag stage, if that is more than the banks ask for: on an H200 4-byte lanes 31 words apart,
-/// which meet in no bank, take 13 of each. Lanes from `lanes` on take no part.
+/// shared memory's does. Data that L1 does not hold takes a wavefront of the data stage for each
+/// one of the tag stage, if that is more than the banks ask for: on an H200 4-byte lanes 31 words
+/// apart, which meet in no bank, take 13 of each. Lanes from `lanes` on take no part.
 Accesses global_access(int bytes, const LaneOffsets& offsets, int lanes = kLanes);
 template <class Offset, class = std::enable_if_t<std::is_class<Offset>::value>>
 Accesses global_access(int bytes, const Offset& offset, int lanes = kLanes) {

@@ -34,16 +34,16 @@ TEST_CASE("the mean over rows is that of the rows themselves") {
 
 TEST_CASE(
     "shared accesses of 16 bytes go in quarters of a warp, in halves where lanes are paired") {
-  const auto turns = [](auto piece) {
+  const auto wavefronts = [](auto piece) {
     return shared_access(16, [=](int lane) { return 16 * piece(lane); }).wavefronts;
   };
-  CHECK(turns([](int lane) { return lane; }) == 4);
-  CHECK(turns([](int) { return 0; }) == 2);
-  CHECK(turns([](int lane) { return lane / 2; }) == 2);
-  CHECK(turns([](int lane) { return lane % 2 + lane / 4 * 2; }) == 2);
-  CHECK(turns([](int lane) { return lane % 8; }) == 4);
-  CHECK(turns([](int lane) { return lane % 16; }) == 4);
-  CHECK(turns([](int lane) { return 8 * lane; }) == 32);
+  CHECK(wavefronts([](int lane) { return lane; }) == 4);
+  CHECK(wavefronts([](int) { return 0; }) == 2);
+  CHECK(wavefronts([](int lane) { return lane / 2; }) == 2);
+  CHECK(wavefronts([](int lane) { return lane % 2 + lane / 4 * 2; }) == 2);
+  CHECK(wavefronts([](int lane) { return lane % 8; }) == 4);
+  CHECK(wavefronts([](int lane) { return lane % 16; }) == 4);
+  CHECK(wavefronts([](int lane) { return 8 * lane; }) == 32);
   CHECK(shared_access(4).wavefronts == 1);
   CHECK(shared_access(4, [](int lane) { return 128 * lane; }).wavefronts == 32);
 }

@@ -25,24 +25,24 @@ TEST_CASE("global accesses: sectors and wavefronts as an H200 counts them") {
 }
 
 TEST_CASE("L1 looks up four lines per turn where they lie in different banks of its tags") {
-  const auto turns = [](int count, int apart) {
+  const auto wavefronts = [](int count, int apart) {
     std::vector<std::int64_t> lines;
     for (int i = 0; i < count; ++i)
       lines.push_back(std::int64_t{i} * apart);
     return tag_wavefronts(lines);
   };
-  CHECK(turns(1, 1) == 1);
-  CHECK(turns(4, 1) == 1);
-  CHECK(turns(8, 1) == 2);
-  CHECK(turns(32, 1) == 8);
-  CHECK(turns(32, 32) == 8);
-  CHECK(turns(32, 5) > 8);
+  CHECK(wavefronts(1, 1) == 1);
+  CHECK(wavefronts(4, 1) == 1);
+  CHECK(wavefronts(8, 1) == 2);
+  CHECK(wavefronts(32, 1) == 8);
+  CHECK(wavefronts(32, 32) == 8);
+  CHECK(wavefronts(32, 5) > 8);
   CHECK(global_access(4, 32).tag_wavefronts == 8);
   CHECK(rows_access(1, 128, 4096).tag_wavefronts == 1);
   CHECK(rows_access(16, 128, 4096).tag_wavefronts == 4);
 }
 
-TEST_CASE("data that L1 lacks take a turn for each turn of its tags") {
+TEST_CASE("data that L1 lacks take a wavefront for each one of its tags") {
   const auto column = [](int pitch) { return [=](int lane) { return 4 * pitch * lane; }; };
   const auto missed = global_access(4, column(1023));
   const auto found = global_access_in_l1(4, lane_offsets(column(1023)));
@@ -54,15 +54,15 @@ TEST_CASE("data that L1 lacks take a turn for each turn of its tags") {
   CHECK(global_access_in_l1(4, lane_offsets(column(1024))).wavefronts == 32);
 }
 
-TEST_CASE("turns of L1's tags down a column are those that an H200 counts") {
+TEST_CASE("tag-stage wavefronts down a column are those that an H200 counts") {
   // docs/results/h200/all.csv, matmul.row_pitch: l1_tag_wavefronts per step of `naive`, less one
   // for B.
   const std::pair<int, double> counted[] = {{992, 11.95}, {1008, 10.24}, {1016, 10.68},
                                             {1020, 9.19}, {1022, 9.17},  {1023, 9.01},
                                             {1024, 8.82}, {1025, 9.00}};
-  for (const auto& [pitch, turns] : counted) {
+  for (const auto& [pitch, wavefronts] : counted) {
     CAPTURE(pitch);
-    CHECK(column_access_in_l1(pitch).tag_wavefronts == Approx(turns).epsilon(0.15));
+    CHECK(column_access_in_l1(pitch).tag_wavefronts == Approx(wavefronts).epsilon(0.15));
   }
   CHECK(column_access_in_l1(1023).wavefronts == 1);
   CHECK(column_access_in_l1(1024).wavefronts == 32);
