@@ -234,8 +234,7 @@ CounterSupport RemoteExecutor::counter_support(const std::vector<std::string>& m
 std::vector<LaunchCounts> RemoteExecutor::count(const std::vector<CountedLaunch>& launches,
                                                 std::uint64_t seed,
                                                 const std::vector<std::string>& metrics) {
-  // Each pass prepares the caches with up to one launch.
-  constexpr double kMostPasses = 50;
+  // The passes of one row may take some dozens of launches, those of each other row as long as one.
   Json requests = Json::array();
   for (const CountedLaunch& launch : launches)
     requests.push_back(wire::to_json(launch));
@@ -243,7 +242,7 @@ std::vector<LaunchCounts> RemoteExecutor::count(const std::vector<CountedLaunch>
                           .with("launches", requests)
                           .with("seed", seed)
                           .with("metrics", metrics)
-                          .result(2 * kMostPasses * static_cast<double>(launches.size()));
+                          .result(kReferenceLaunches + static_cast<double>(launches.size()));
   std::vector<LaunchCounts> counts;
   for (const Json& of_launch : answer)
     counts.push_back(wire::counts_from(of_launch));
