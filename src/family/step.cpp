@@ -5,6 +5,11 @@
 
 namespace gpuexp {
 
+void PackedArguments::reserve(std::size_t arguments, std::size_t bytes) {
+  bytes_.reserve(bytes);
+  offsets_.reserve(arguments);
+}
+
 void PackedArguments::append(const void* value, std::size_t bytes, std::size_t alignment) {
   const std::size_t offset = (bytes_.size() + alignment - 1) / alignment * alignment;
   bytes_.resize(offset + bytes);
@@ -49,9 +54,9 @@ Steps& Steps::operator=(const Steps&) = default;
 Steps& Steps::operator=(Steps&&) noexcept = default;
 Steps::~Steps() = default;
 
-Steps& Steps::operator+=(const Steps& next) {
+Steps& Steps::operator+=(Steps next) {
   const std::size_t before = steps_.size();
-  for (Step step : next.all()) {
+  for (Step& step : next.steps_) {
     for (std::size_t& place : step.after)
       place += before;
     steps_.push_back(std::move(step));

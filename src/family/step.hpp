@@ -41,6 +41,9 @@ struct Shape {
 /// Arguments of a kernel, packed as its parameters lie in memory.
 class PackedArguments {
  public:
+  /// For so many arguments and bytes, which are a hint: one allocation of each kind holds them.
+  void reserve(std::size_t arguments, std::size_t bytes);
+
   template <class T>
   void add(const T& value) {
     static_assert(std::is_trivially_copyable<T>::value,
@@ -150,9 +153,9 @@ class Steps {
   Steps& operator=(Steps&&) noexcept;
   ~Steps();
 
-  Steps& operator+=(const Steps& next);
-  friend Steps operator+(Steps first, const Steps& next) {
-    first += next;
+  Steps& operator+=(Steps next);
+  friend Steps operator+(Steps first, Steps next) {
+    first += std::move(next);
     return first;
   }
 
@@ -182,6 +185,9 @@ Steps launch(void (*kernel)(Parameters...), Shape shape, Arguments&&... argument
   static_assert(sizeof...(Parameters) == sizeof...(Arguments), "one argument per kernel parameter");
   shape.kernel = kernel_address(kernel);
   PackedArguments packed;
+  constexpr std::size_t kMostPadding = alignof(std::max_align_t);
+  packed.reserve(sizeof...(Parameters),
+                 (std::size_t{0} + ... + (sizeof(Parameters) + kMostPadding)));
   (pack<std::remove_cv_t<Parameters>>(packed, std::forward<Arguments>(arguments)), ...);
   return Steps(KernelStep{shape, std::move(packed)});
 }
