@@ -35,8 +35,9 @@ for tool in memcheck racecheck; do
   fi
 done
 
-for tool in memcheck racecheck; do
-  for file in "$(dirname "$0")"/../kernels/*.cu; do
+# The largest first, so that none is left to run alone at the end.
+for tool in racecheck memcheck; do
+  for file in $(ls -S "$(dirname "$0")"/../kernels/*.cu); do
     while (($(jobs -rp | wc -l) >= jobs)); do wait -n || failures=1; done
     check "$tool" "$(basename "$file" .cu)" &
   done

@@ -113,8 +113,10 @@ class HardwareCounters::Impl {
                                   const std::vector<Launch>& launches) {
     if (auto counts = count_together(metrics, launches)) return *std::move(counts);
     std::vector<LaunchCounts> counts;
-    for (const Launch& launch : launches)
-      counts.push_back(count_together(metrics, {launch})->front());
+    for (const Launch& launch : launches) {
+      const auto alone = count_together(metrics, {launch});
+      counts.push_back(alone ? alone->front() : count_by_difference(metrics, launch));
+    }
     return counts;
   }
 
@@ -142,59 +144,82 @@ class HardwareCounters::Impl {
     return found->second;
   }
 
-  /// Empty where several launches cannot be told apart: the GPU counts a kernel for which nobody
-  /// called, such as one of a fill.
-  std::optional<std::vector<LaunchCounts>> count_together(const std::vector<std::string>& metrics,
-                                                          const std::vector<Launch>& launches) {
-    Configured& configured = configured_for(metrics);
-    const std::vector<const char*> names = pointers_to(metrics);
+  /// What the profiler counted in all passes, kernel by kernel.
+  struct Counted {
+    std::vector<std::uint8_t> image;
+    Pass pass;  ///< as heard of when they were called
+    std::size_t kernels = 0;
+    int passes = 0;
+  };
+
+  Counted counted(const std::vector<std::string>& metrics, const std::vector<Launch>& launches) {
+    const Configured& configured = configured_for(metrics);
     constexpr std::size_t kMostKernels = 4096;
     for (;; kernels_ *= 4) {
       if (!session_) session_.emplace(context_);
       RangeProfiler& profiler = session_->profiler;
-      std::vector<std::uint8_t> image = session_->blank_image(metrics, names, kernels_);
-      profiler.configure(configured.image, image, kernels_);
-      int passes = 0;
-      Pass pass = replay(launches, passes);
+      Counted result;
+      result.image = session_->blank_image(metrics, pointers_to(metrics), kernels_);
+      profiler.configure(configured.image, result.image, kernels_);
+      result.pass = replay(launches, result.passes);
+      const std::size_t heard = result.pass.names.size();
       // Kernels beyond what the image has room for are left out, and not always reported. A
       // profiler keeps the room that it was first given, so that more takes another one.
-      const std::size_t counted = kernels_in(image);
+      result.kernels = kernels_in(result.image);
       const bool is_cut =
-          profiler.decode() > 0 || counted == kernels_ || counted < pass.names.size();
-      if (is_cut && kernels_ >= kMostKernels)
-        throw DeviceError(fmt::format("the profiler counted {} of {} kernels of a launch", counted,
-                                      pass.names.size()),
-                          DeviceFault::refused);
-      if (is_cut) {
-        session_.reset();
-        continue;
-      }
-      if (pass.names.size() != counted) {
-        if (launches.size() > 1) return std::nullopt;
-        pass = {std::vector<std::string>(counted), {0}, {counted}};
-      }
-      std::vector<LaunchCounts> counts;
-      for (std::size_t i = 0; i < launches.size(); ++i) {
-        LaunchCounts& of_launch = counts.emplace_back(LaunchCounts{metrics, {}, passes});
-        for (std::size_t k = pass.begins[i]; k < pass.ends[i]; ++k) {
-          of_launch.kernels.push_back({pass.names[k], configured.chip->values_of(image, names, k)});
-        }
-      }
-      return counts;
+          profiler.decode() > 0 || result.kernels == kernels_ || result.kernels < heard;
+      if (!is_cut) return result;
+      if (kernels_ >= kMostKernels)
+        throw DeviceError(
+            fmt::format("the profiler counted {} of {} kernels of a launch", result.kernels, heard),
+            DeviceFault::refused);
+      session_.reset();
     }
   }
 
-  /// All passes. What prepares the first launch of each is not counted, and not slowed down.
+  /// Empty where the launches cannot be told apart, nor from what prepares them: the GPU counts a
+  /// kernel for which nobody called, such as one of a fill.
+  std::optional<std::vector<LaunchCounts>> count_together(const std::vector<std::string>& metrics,
+                                                          const std::vector<Launch>& launches) {
+    const Counted all = counted(metrics, launches);
+    if (all.pass.names.size() != all.kernels) return std::nullopt;
+    std::vector<LaunchCounts> counts;
+    for (std::size_t i = 0; i < launches.size(); ++i)
+      counts.push_back(counts_of(metrics, all, all.pass.begins[i], all.pass.ends[i]));
+    return counts;
+  }
+
+  /// Its kernels are those that come after as many as what prepares it has by itself.
+  LaunchCounts count_by_difference(const std::vector<std::string>& metrics, const Launch& launch) {
+    const Launch prepared{launch.prepare, [] {}, launch.before_pass};
+    const std::size_t before = counted(metrics, {prepared}).kernels;
+    Counted all = counted(metrics, {launch});
+    all.pass.names.assign(all.kernels, "");
+    return counts_of(metrics, all, before, all.kernels);
+  }
+
+  LaunchCounts counts_of(const std::vector<std::string>& metrics, const Counted& all,
+                         std::size_t begin, std::size_t end) {
+    LaunchCounts counts{metrics, {}, all.passes};
+    const CuptiChip& chip = *configured_for(metrics).chip;
+    for (std::size_t k = begin; k < end; ++k)
+      counts.kernels.push_back(
+          {all.pass.names[k], chip.values_of(all.image, pointers_to(metrics), k)});
+    return counts;
+  }
+
+  /// All passes.
   Pass replay(const std::vector<Launch>& launches, int& passes) try {
     Pass pass;
     KernelNames& kernel_names = session_->kernel_names;
     for (bool is_last = false; !is_last; ++passes) {
       pass = {};
-      launches.front().prepare();
+      for (const Launch& launch : launches)
+        launch.before_pass();
       session_->profiler.start();
       kernel_names.listen();
       for (std::size_t i = 0; i < launches.size(); ++i) {
-        if (i > 0) launches[i].prepare();
+        launches[i].prepare();
         pass.begins.push_back(kernel_names.so_far());
         launches[i].launch();
         pass.ends.push_back(kernel_names.so_far());
