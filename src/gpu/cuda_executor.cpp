@@ -209,28 +209,15 @@ class CudaExecutor final : public Executor,
                                   const std::vector<std::string>& metrics) override {
     release();
     std::deque<ProblemLaunches> problems;
-    std::vector<LaunchCounts> counts(launches.size());
-    std::vector<HardwareCounters::Launch> together;
-    std::vector<std::size_t> places;
+    std::vector<HardwareCounters::Launch> counted;
     const CountedLaunch* last = nullptr;
-    for (std::size_t i = 0; i < launches.size(); ++i) {
-      const CountedLaunch& launch = launches[i];
+    for (const CountedLaunch& launch : launches) {
       if (!last || launch.family != last->family || launch.values != last->values)
         problems.emplace_back(*launch.family, launch.values, seed, device_, stream_);
       last = &launch;
-      HardwareCounters::Launch counted = counted_launch(problems.back(), launch);
-      if (launch.mode == Mode::graph) {
-        counts[i] = counters().count(metrics, {counted}).front();
-      } else {
-        together.push_back(std::move(counted));
-        places.push_back(i);
-      }
+      counted.push_back(counted_launch(problems.back(), launch));
     }
-    if (together.empty()) return counts;
-    std::vector<LaunchCounts> counted = counters().count(metrics, together);
-    for (std::size_t i = 0; i < places.size(); ++i)
-      counts[places[i]] = std::move(counted[i]);
-    return counts;
+    return counters().count(metrics, counted);
   }
 
   // A context that is lost takes the process's other work with it; only another process helps.
@@ -264,33 +251,22 @@ class CudaExecutor final : public Executor,
     problem.enqueue(variant, Mode::warm);
     if (mode == Mode::graph) capture(problem, variant);
     stream_.synchronize();
-    const auto leave_caches = [this, &problem, &variant, mode,
-                               launches = priming_launches(problem, mode)] {
+    // Of what L2 can hold, the first launches leave a part outside: 24 MiB of gather_sequential hit
+    // in 80 % of sectors after one launch, in 93 % after two, in 97 % after four and in 98 % after
+    // eight or sixteen (H200). A sample has had many launches before, as has each of a replay.
+    constexpr int kPriming = 8;
+    const auto leave_caches = [this, &problem, &variant, mode] {
       clear_state(problem, variant, mode);
-      for (int i = 0; i < launches; ++i) {
+      for (int i = 0; i < (mode == Mode::graph ? 1 : kPriming) && !is_flushed(mode); ++i) {
         problem.enqueue(variant, mode);
         clear_state(problem, variant, mode);
       }
       stream_.synchronize();
     };
-    HardwareCounters::Launch counted{leave_caches, [this, &problem, &variant] {
-                                       problem.enqueue(variant, Mode::warm);
-                                       stream_.synchronize();
-                                     }};
-    // What prepares it is a replay, each of whose launches would be counted among others.
-    if (mode == Mode::graph) counted.before_pass = std::exchange(counted.prepare, [] {});
-    return counted;
-  }
-
-  /// That leave the caches as many launches would, which a sample has had before it.
-  int priming_launches(ProblemLaunches& problem, Mode mode) const {
-    if (is_flushed(mode)) return 0;
-    // What L2 cannot hold is evicted by every launch. Of what it can, the first few leave a part
-    // outside: 24 MiB of gather_sequential hit in 80 % of sectors after one launch, in 93 % after
-    // two, 97 % after four and 98 % after eight or sixteen (H200).
-    const bool is_evicted =
-        mode == Mode::graph || problem.copy().bytes() > kEvictingL2s * device_.l2_bytes;
-    return is_evicted ? 1 : 8;
+    return {leave_caches, [this, &problem, &variant] {
+              problem.enqueue(variant, Mode::warm);
+              stream_.synchronize();
+            }};
   }
 
   HardwareCounters& counters() {

@@ -42,6 +42,9 @@ void* cupti_symbol(const char* name) {
 void check_cupti(CUptiResult result, const char* call) {
   if (result == CUPTI_SUCCESS) return;
   if (result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES) throw CountersUnavailable(kPermission);
+  if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
+    throw CountersUnavailable(
+        "another tool uses CUPTI in this process; run without nsys, ncu or compute-sanitizer");
   const char* name = "";
   GPUEXP_CUPTI_RESULT(cuptiGetResultString, result, &name);
   throw DeviceError(fmt::format("{}: {}", call, name), DeviceFault::refused);

@@ -52,19 +52,19 @@ std::string unsupported(int device) {
 /// What stays in force from one launch that is counted to the next: enabling the profiler,
 /// subscribing to launches and laying out images is the same work for every one of them.
 struct ProfilerSession {
-  explicit ProfilerSession(CUcontext context) : profiler(context) {}
+  explicit ProfilerSession(CUcontext context) : profiler(context), ranges(profiler) {}
 
   /// An image without counts, to be copied.
   const std::vector<std::uint8_t>& blank_image(const std::vector<std::string>& metrics,
                                                const std::vector<const char*>& names,
-                                               std::size_t kernels) {
+                                               std::size_t most_ranges) {
     const auto [found, is_new] = blank_images.try_emplace(metrics);
-    if (is_new) found->second = profiler.make_image(names, kernels);
+    if (is_new) found->second = profiler.make_image(names, most_ranges);
     return found->second;
   }
 
   RangeProfiler profiler;
-  KernelNames kernel_names;
+  LaunchRanges ranges;
   std::map<std::vector<std::string>, std::vector<std::uint8_t>> blank_images;
 };
 
@@ -97,7 +97,7 @@ class HardwareCounters::Impl {
     available.pCounterAvailabilityImage = availability_.data();
     GPUEXP_CUPTI(cuptiProfilerGetCounterAvailability, &available);
     // Whoever may not count is told here, and not after minutes of timing.
-    const RangeProfiler once(context_);
+    const ProfilerSession once(context_);
   }
 
   std::vector<std::string> unknown(const std::vector<std::string>& metrics) const {
@@ -111,13 +111,34 @@ class HardwareCounters::Impl {
 
   std::vector<LaunchCounts> count(const std::vector<std::string>& metrics,
                                   const std::vector<Launch>& launches) {
-    if (auto counts = count_together(metrics, launches)) return *std::move(counts);
-    std::vector<LaunchCounts> counts;
-    for (const Launch& launch : launches) {
-      const auto alone = count_together(metrics, {launch});
-      counts.push_back(alone ? alone->front() : count_by_difference(metrics, launch));
+    const Configured& configured = configured_for(metrics);
+    const std::vector<const char*> names = pointers_to(metrics);
+    for (;; most_ranges_ *= 4) {
+      if (!session_) session_.emplace(context_);
+      RangeProfiler& profiler = session_->profiler;
+      std::vector<std::uint8_t> image = session_->blank_image(metrics, names, most_ranges_);
+      profiler.configure(configured.image, image, most_ranges_);
+      int passes = 0;
+      const std::vector<Ranges> ranges = replay(launches, passes);
+      const std::vector<std::string>& kernels = session_->ranges.names();
+      // A profiler keeps the room that it was first given, so that more takes another one.
+      if (kernels.size() > most_ranges_) {
+        session_.reset();
+        continue;
+      }
+      profiler.decode();
+      if (const std::size_t counted = ranges_in(image); counted != kernels.size())
+        throw DeviceError(fmt::format("the profiler counted {} of {} kernels of its launches",
+                                      counted, kernels.size()),
+                          DeviceFault::refused);
+      std::vector<LaunchCounts> counts;
+      for (const Ranges& of_launch : ranges) {
+        LaunchCounts& found = counts.emplace_back(LaunchCounts{metrics, {}, passes});
+        for (std::size_t k = of_launch.begin; k < of_launch.end; ++k)
+          found.kernels.push_back({kernels[k], configured.chip->values_of(image, names, k)});
+      }
+      return counts;
     }
-    return counts;
   }
 
   void release() { session_.reset(); }
@@ -128,11 +149,10 @@ class HardwareCounters::Impl {
     std::vector<std::uint8_t> image;
   };
 
-  /// The kernels of a pass in the order in which they ran.
-  struct Pass {
-    std::vector<std::string> names;
-    std::vector<std::size_t> begins;  ///< of each launch, its first kernel's place in `names`
-    std::vector<std::size_t> ends;
+  /// The ranges of one launch, in the order in which they were enqueued.
+  struct Ranges {
+    std::size_t begin;
+    std::size_t end;
   };
 
   Configured& configured_for(const std::vector<std::string>& metrics) {
@@ -144,90 +164,26 @@ class HardwareCounters::Impl {
     return found->second;
   }
 
-  /// What the profiler counted in all passes, kernel by kernel.
-  struct Counted {
-    std::vector<std::uint8_t> image;
-    Pass pass;  ///< as heard of when they were called
-    std::size_t kernels = 0;
-    int passes = 0;
-  };
-
-  Counted counted(const std::vector<std::string>& metrics, const std::vector<Launch>& launches) {
-    const Configured& configured = configured_for(metrics);
-    constexpr std::size_t kMostKernels = 4096;
-    for (;; kernels_ *= 4) {
-      if (!session_) session_.emplace(context_);
-      RangeProfiler& profiler = session_->profiler;
-      Counted result;
-      result.image = session_->blank_image(metrics, pointers_to(metrics), kernels_);
-      profiler.configure(configured.image, result.image, kernels_);
-      result.pass = replay(launches, result.passes);
-      const std::size_t heard = result.pass.names.size();
-      // Kernels beyond what the image has room for are left out, and not always reported. A
-      // profiler keeps the room that it was first given, so that more takes another one.
-      result.kernels = kernels_in(result.image);
-      const bool is_cut =
-          profiler.decode() > 0 || result.kernels == kernels_ || result.kernels < heard;
-      if (!is_cut) return result;
-      if (kernels_ >= kMostKernels)
-        throw DeviceError(
-            fmt::format("the profiler counted {} of {} kernels of a launch", result.kernels, heard),
-            DeviceFault::refused);
-      session_.reset();
-    }
-  }
-
-  /// Empty where the launches cannot be told apart, nor from what prepares them: the GPU counts a
-  /// kernel for which nobody called, such as one of a fill.
-  std::optional<std::vector<LaunchCounts>> count_together(const std::vector<std::string>& metrics,
-                                                          const std::vector<Launch>& launches) {
-    const Counted all = counted(metrics, launches);
-    if (all.pass.names.size() != all.kernels) return std::nullopt;
-    std::vector<LaunchCounts> counts;
-    for (std::size_t i = 0; i < launches.size(); ++i)
-      counts.push_back(counts_of(metrics, all, all.pass.begins[i], all.pass.ends[i]));
-    return counts;
-  }
-
-  /// Its kernels are those that come after as many as what prepares it has by itself.
-  LaunchCounts count_by_difference(const std::vector<std::string>& metrics, const Launch& launch) {
-    const Launch prepared{launch.prepare, [] {}, launch.before_pass};
-    const std::size_t before = counted(metrics, {prepared}).kernels;
-    Counted all = counted(metrics, {launch});
-    all.pass.names.assign(all.kernels, "");
-    return counts_of(metrics, all, before, all.kernels);
-  }
-
-  LaunchCounts counts_of(const std::vector<std::string>& metrics, const Counted& all,
-                         std::size_t begin, std::size_t end) {
-    LaunchCounts counts{metrics, {}, all.passes};
-    const CuptiChip& chip = *configured_for(metrics).chip;
-    for (std::size_t k = begin; k < end; ++k)
-      counts.kernels.push_back(
-          {all.pass.names[k], chip.values_of(all.image, pointers_to(metrics), k)});
-    return counts;
-  }
-
   /// All passes.
-  Pass replay(const std::vector<Launch>& launches, int& passes) try {
-    Pass pass;
-    KernelNames& kernel_names = session_->kernel_names;
+  std::vector<Ranges> replay(const std::vector<Launch>& launches, int& passes) try {
+    std::vector<Ranges> found;
+    LaunchRanges& ranges = session_->ranges;
     for (bool is_last = false; !is_last; ++passes) {
-      pass = {};
-      for (const Launch& launch : launches)
-        launch.before_pass();
+      found.clear();
+      ranges.start_pass(most_ranges_);
       session_->profiler.start();
-      kernel_names.listen();
-      for (std::size_t i = 0; i < launches.size(); ++i) {
-        launches[i].prepare();
-        pass.begins.push_back(kernel_names.so_far());
-        launches[i].launch();
-        pass.ends.push_back(kernel_names.so_far());
+      for (const Launch& launch : launches) {
+        // The driver evicts L2 as it begins a pass, so that nothing can be prepared before.
+        launch.prepare();
+        const std::size_t begin = ranges.names().size();
+        ranges.open();
+        launch.launch();
+        ranges.close();
+        found.push_back({begin, ranges.names().size()});
       }
-      pass.names = kernel_names.heard();
       is_last = session_->profiler.stop();
     }
-    return pass;
+    return found;
   } catch (...) {
     release();  // a pass that has begun does not end otherwise
     throw;
@@ -238,7 +194,7 @@ class HardwareCounters::Impl {
   std::vector<std::uint8_t> availability_;
   std::map<std::vector<std::string>, Configured> configs_;
   std::optional<ProfilerSession> session_;
-  std::size_t kernels_ = 16;  ///< that an image has room for
+  std::size_t most_ranges_ = 64;  ///< that an image has room for
 };
 
 }  // namespace gpuexp

@@ -23,14 +23,11 @@ class HardwareCounters {
   /// Those of the metrics that this chip does not have.
   std::vector<std::string> unknown(const std::vector<std::string>& metrics);
 
-  /// A launch, and what leaves memory and caches as it is to find them. All return when the GPU
+  /// A launch, and what leaves memory and caches as it is to find them. Both return when the GPU
   /// has done what they asked for.
   struct Launch {
     std::function<void()> prepare;
     std::function<void()> launch;
-    /// What is too many launches to be counted with this one: done before each pass. The driver
-    /// evicts L2 as it begins a pass (16 MiB, all in L2, came from DRAM on an H200).
-    std::function<void()> before_pass = [] {};
   };
   /// Counts the kernels of each launch. A GPU counts few things at a time, so there are several
   /// passes, and a pass takes the driver 12 ms to begin and end on an H200: launches that share

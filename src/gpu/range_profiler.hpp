@@ -1,56 +1,19 @@
-// CUPTI's range profiler, each kernel a range, and the names of the kernels.
+// CUPTI's range profiler, and the ranges that it counts: what is launched while they are open.
 #pragma once
 
 #include "gpu/cupti.hpp"
 
 #if GPUEXP_HAS_CUPTI
-#include <array>
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <vector>
 
 #include <cuda.h>
 #include <cupti_callbacks.h>
-#include <cupti_driver_cbid.h>
 #include <cupti_range_profiler.h>
 
 namespace gpuexp {
-
-/// Writes down the names of the kernels that are launched between listen() and heard(), also those
-/// of libraries.
-class KernelNames {
- public:
-  KernelNames();
-  ~KernelNames();
-  KernelNames(const KernelNames&) = delete;
-  KernelNames& operator=(const KernelNames&) = delete;
-
-  void listen() {
-    names_.clear();
-    listening_ = true;
-  }
-  std::size_t so_far() const { return names_.size(); }
-  const std::vector<std::string>& heard() {
-    listening_ = false;
-    return names_;
-  }
-
- private:
-  static constexpr std::array<CUpti_CallbackId, 6> kLaunches{
-      CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,
-      CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz,
-      CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx,
-      CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz,
-      CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel,
-      CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz};
-
-  static void CUPTIAPI called(void* self, CUpti_CallbackDomain, CUpti_CallbackId, const void* data);
-
-  CUpti_SubscriberHandle subscriber_ = nullptr;
-  bool subscribed_ = false;
-  bool listening_ = false;
-  std::vector<std::string> names_;
-};
 
 /// The range profiler of a context, from construction to destruction.
 class RangeProfiler {
@@ -60,28 +23,64 @@ class RangeProfiler {
   RangeProfiler(const RangeProfiler&) = delete;
   RangeProfiler& operator=(const RangeProfiler&) = delete;
 
-  /// An image for the counts of so many kernels.
+  /// An image for the counts of so many ranges.
   std::vector<std::uint8_t> make_image(const std::vector<const char*>& metrics,
-                                       std::size_t kernels) const;
+                                       std::size_t ranges) const;
 
-  /// Each kernel is a range, and the caller repeats the launch for each pass.
+  /// The caller repeats the ranges for each pass.
   void configure(const std::vector<std::uint8_t>& config, std::vector<std::uint8_t>& image,
-                 std::size_t kernels);
+                 std::size_t ranges);
 
   void start();
+  /// Ranges of one pass have names of their own, and the same in each pass.
+  void push(const std::string& name);
+  void pop();
 
   /// True after the last pass.
   bool stop();
 
-  /// Completes the image; returns how many kernels did not fit into it.
-  std::size_t decode();
+  /// Completes the image.
+  void decode();
 
  private:
   CUpti_RangeProfiler_Object* object_ = nullptr;
 };
 
+/// Makes a range of every kernel and fill, also those of libraries, that the host enqueues between
+/// open() and close(). All else that runs during a pass is neither counted nor slowed down.
+class LaunchRanges {
+ public:
+  explicit LaunchRanges(RangeProfiler& profiler);
+  ~LaunchRanges();
+  LaunchRanges(const LaunchRanges&) = delete;
+  LaunchRanges& operator=(const LaunchRanges&) = delete;
+
+  /// Beyond `most` ranges nothing is counted; the names tell how many it would take.
+  void start_pass(std::size_t most) {
+    names_.clear();
+    most_ = most;
+  }
+  void open() { is_open_ = true; }
+  /// Throws what kept a range from being counted.
+  void close();
+  /// Of the kernels of this pass, by range; of a fill, the call.
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  static void CUPTIAPI called(void* self, CUpti_CallbackDomain, CUpti_CallbackId, const void* data);
+  void enqueued(const CUpti_CallbackData& call);
+
+  RangeProfiler& profiler_;
+  CUpti_SubscriberHandle subscriber_ = nullptr;
+  std::size_t most_ = 0;
+  bool is_open_ = false;
+  const void* inside_ = nullptr;  ///< the call whose range is open
+  std::vector<std::string> names_;
+  std::exception_ptr error_;
+};
+
 /// That an image has counts of.
-std::size_t kernels_in(const std::vector<std::uint8_t>& image);
+std::size_t ranges_in(const std::vector<std::uint8_t>& image);
 
 }  // namespace gpuexp
 #endif

@@ -155,6 +155,16 @@ Variant timed(const char* id, Timing timing) {
   return v;
 }
 
+// A fill, and then the kernel.
+Variant cleared() {
+  Variant v = variant<Fault::none>("cleared");
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    return Steps(MemsetStep{d.y, 0, p.n * static_cast<std::int64_t>(sizeof(float))}) +
+           launch(own_kernel<2>, shape(p), p, d.x, d.y);
+  };
+  return v;
+}
+
 struct Reference {
   Data d;
   __device__ ReferenceElement operator()(std::int64_t i) const {
@@ -201,7 +211,8 @@ FamilyType declare() {
       .variant(waiting("waits_undeclared", Timing::gated))
       .variant(waiting("waits_on_host_clock", Timing::host_clock))
       .variant(timed("in_fresh_processes", Timing::fresh_process))
-      .variant(timed("from_first", Timing::from_first));
+      .variant(timed("from_first", Timing::from_first))
+      .variant(cleared());
   return f;
 }
 

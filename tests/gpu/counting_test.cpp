@@ -1,0 +1,172 @@
+// Hardware counters of launches on a real device.
+#include <chrono>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "family/registry.hpp"
+#include "gpu/broken_family.hpp"
+#include "gpu/cuda_executor.hpp"
+#include "gpu/device_query.hpp"
+#include "support/skip.hpp"
+#include "support/small_problems.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+TEST_CASE("counters of a launch are those that its addresses make", "[engine][counters]") {
+  const Family* family = Registry::global().find("coalescing");
+  REQUIRE(family);
+  const DeviceSpec device = query_device(0, {}).spec;
+  const auto executor = make_cuda_executor(0, device);
+  const auto counters = select_counters({"memory"});
+  const std::vector<std::string> metrics = metrics_of(counters);
+  const CounterSupport support = executor->counter_reader()->counter_support(metrics);
+  if (!support.unavailable.empty()) {
+    return skip(Tier::gpu, "no hardware counters here: " + support.unavailable);
+  }
+  CHECK(support.unknown.empty());
+  CHECK(executor->counter_reader()->counter_support({"lts__nothing.sum"}).unknown ==
+        std::vector<std::string>{"lts__nothing.sum"});
+  const auto count = [&](const char* variant, std::int64_t n, std::int64_t stride, Mode mode) {
+    Values values;
+    for (const Parameter& parameter : family->parameters) {
+      values.push_back(parameter.name == "n"        ? Value{n}
+                       : parameter.name == "stride" ? Value{stride}
+                                                    : parameter.default_value);
+    }
+    const LaunchCounts counts =
+        executor->counter_reader()
+            ->count({{family, values, family->find(variant), mode}}, 1, metrics)
+            .front();
+    CHECK(counts.kernels.size() == 1);
+    CHECK_THAT(counts.kernels.front().kernel, contains_text("kernel"));
+    std::map<std::string, double> by_name;
+    for (const SelectedCounter& counter : counters) {
+      if (const auto value = counted(counter, counts)) by_name[counter.name] = *value;
+    }
+    return by_name;
+  };
+  constexpr std::int64_t kLarge = std::int64_t{1} << 24;
+  auto plain = count("read_strided", kLarge, 1, Mode::cold);
+  CHECK(plain["global_load_sectors_per_request"] == Approx(4.0).epsilon(0.02));
+  CHECK(plain["dram_read_bytes"] == Approx(4.0 * kLarge).epsilon(0.05));
+  auto strided = count("read_strided", kLarge, 8, Mode::cold);
+  CHECK(strided["global_load_sectors_per_request"] == Approx(32.0).epsilon(0.02));
+  CHECK(strided["dram_read_bytes"] == Approx(32.0 * kLarge).epsilon(0.05));
+  // What fits in L2 is there from the launch before, or is not, as the mode says.
+  const std::int64_t small = device.l2_bytes / 32;
+  CHECK(count("read_contiguous", small, 1, Mode::cold)["dram_read_bytes"] ==
+        Approx(4.0 * static_cast<double>(small)).epsilon(0.05));
+  CHECK(count("read_contiguous", small, 1, Mode::warm)["dram_read_bytes"] <
+        0.4 * static_cast<double>(small));
+  // The driver evicts much of L2 as it begins a pass, which is no part of a warm launch.
+  const std::int64_t quarter_of_l2 = device.l2_bytes / 16;
+  CHECK(count("read_contiguous", quarter_of_l2, 1, Mode::warm)["dram_read_bytes"] <
+        0.4 * static_cast<double>(quarter_of_l2));
+  // Timing afterwards finds no profiler in force.
+  const Variant& contiguous = *family->find("read_contiguous");
+  executor->set_up(*family, choice_combinations(*family).front(), 1);
+  executor->timer()->warm_up(contiguous, Mode::warm, 1);
+  executor->timer()->sample({&contiguous}, Mode::warm,
+                            [](std::size_t, const Sample& sample) { CHECK(sample.time_us > 0); });
+}
+
+TEST_CASE("launches that are counted together have the counts that each has alone",
+          "[engine][counters]") {
+  const auto executor = make_cuda_executor(0, query_device(0, {}).spec);
+  CounterReader& reader = *executor->counter_reader();
+  const std::vector<std::string> metrics = metrics_of(select_counters({"memory"}));
+  const CounterSupport support = reader.counter_support(metrics);
+  if (!support.unavailable.empty())
+    return skip(Tier::gpu, "no hardware counters here: " + support.unavailable);
+  std::vector<CountedLaunch> launches;
+  // What prepares a launch may be a fill, or a replay of many launches.
+  const bool is_plain = GENERATE(true, false);
+  for (const char* id : {"coalescing", "divergence", "partial_write"}) {
+    const Family* family = Registry::global().find(id);
+    REQUIRE(family);
+    if (is_plain && family->reset) continue;
+    Values values = choice_combinations(*family).front();
+    // What fits in L2 several times: of 32 MiB, the share that stays depends on their addresses.
+    for (std::size_t p = 0; p < values.size(); ++p) {
+      if (family->parameters[p].name == "n") values[p] = Value{std::int64_t{1} << 20};
+    }
+    for (const Mode mode : {Mode::cold, Mode::warm, Mode::graph}) {
+      if (is_plain && mode == Mode::graph) continue;
+      for (const Variant& variant : family->variants) {
+        if (!variant.is_vendor) launches.push_back({family, values, &variant, mode});
+      }
+    }
+  }
+  const auto count_ms = [&](const std::vector<CountedLaunch>& some,
+                            std::vector<LaunchCounts>& counts) {
+    const auto start = std::chrono::steady_clock::now();
+    for (LaunchCounts& of_launch : reader.count(some, 1, metrics))
+      counts.push_back(std::move(of_launch));
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+        .count();
+  };
+  std::vector<LaunchCounts> together;
+  std::vector<LaunchCounts> alone;
+  count_ms({launches.front()}, together);  // what is made once
+  together.clear();
+  const double together_ms = count_ms(launches, together);
+  double alone_ms = 0;
+  for (const CountedLaunch& launch : launches)
+    alone_ms += count_ms({launch}, alone);
+  const auto rows = static_cast<double>(launches.size());
+  fmt::print("counting {} rows takes {:.1f} ms each together, {:.1f} ms alone\n", rows,
+             together_ms / rows, alone_ms / rows);
+  REQUIRE(together.size() == launches.size());
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    INFO(launches[i].family->id << "/" << launches[i].variant->id << "/"
+                                << name_of(launches[i].mode));
+    CHECK(together[i].passes == alone[i].passes);
+    REQUIRE(together[i].kernels.size() == alone[i].kernels.size());
+    for (std::size_t k = 0; k < alone[i].kernels.size(); ++k)
+      CHECK(together[i].kernels[k].kernel == alone[i].kernels[k].kernel);
+    for (const char* counter : {"global_load_sectors", "global_load_requests",
+                                "global_store_sectors", "global_store_requests"}) {
+      const auto selected = select_counters({counter});
+      const auto a = counted(selected.front(), together[i]);
+      const auto b = counted(selected.front(), alone[i]);
+      REQUIRE(a.has_value() == b.has_value());
+      INFO(counter);
+      if (a) CHECK(*a == *b);
+    }
+    // What L2 keeps differs from launch to launch: of all.json, counted together and then alone,
+    // nine in ten rows are within 1 MB.
+    const auto dram = select_counters({"dram_read_bytes"});
+    constexpr double kKeptBytes = 2e6;
+    CHECK(*counted(dram.front(), together[i]) ==
+          Approx(*counted(dram.front(), alone[i])).epsilon(0.02).margin(kKeptBytes));
+  }
+  // Half the time on an H200, where a launch and what prepares it take 44 ms in seven passes.
+  if (is_plain) CHECK(together_ms < 0.75 * alone_ms);
+}
+
+TEST_CASE("fills and kernels of a launch are counted one by one", "[engine][counters]") {
+  const auto executor = make_cuda_executor(0, query_device(0, {}).spec);
+  CounterReader& reader = *executor->counter_reader();
+  const std::vector<std::string> metrics = metrics_of(select_counters({"memory"}));
+  const CounterSupport support = reader.counter_support(metrics);
+  if (!support.unavailable.empty())
+    return skip(Tier::gpu, "no hardware counters here: " + support.unavailable);
+  const Family family = broken_family();
+  const Values values = choice_combinations(family).front();
+  const auto counts = reader.count({{&family, values, family.find("right"), Mode::warm},
+                                    {&family, values, family.find("cleared"), Mode::warm}},
+                                   1, metrics);
+  REQUIRE(counts.size() == 2);
+  CHECK(counts[0].kernels.size() == 1);
+  REQUIRE(counts[1].kernels.size() == 2);
+  CHECK_THAT(counts[1].kernels[0].kernel, contains_text("cudaMemsetAsync"));
+  CHECK_THAT(counts[1].kernels[1].kernel, contains_text("own_kernel"));
+  const auto stores = select_counters({"global_store_sectors"}).front();
+  // 4000 bytes by warps, the last of 8 lanes.
+  CHECK(counted(stores, counts[0]) == 125.0);
+}
+
+}  // namespace
+}  // namespace gpuexp::test
