@@ -235,10 +235,12 @@ std::optional<double> share_from_grid(const ResultRecord& row, const DeviceRates
   return per_sm / std::ceil(per_sm);
 }
 
-// Cycles of a launch count until its first blocks and after its last ones, too.
 std::optional<double> share_from_cycles(const ResultRecord& row, const DeviceRates& rates) {
-  constexpr double kMostOfLaunch = 0.1;
   constexpr double kWhole = 100;
+  if (const auto balance = count_of(row, "sm_balance_pct")) return *balance / kWhole;
+  // Older results have active cycles over those of the range that was counted, which begins before
+  // the first blocks and ends after the last.
+  constexpr double kMostOfLaunch = 0.1;
   const auto active_pct = count_of(row, "sm_active_pct");
   const auto time_us = row.time_us();
   if (!active_pct || *active_pct <= 0 || !time_us) return std::nullopt;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 
 namespace gpuexp {
@@ -13,39 +14,44 @@ SelectedCounter selected(const Counter& c) {
           std::string(c.numerator), std::string(c.denominator), c.scale};
 }
 
+std::optional<double> sum_of(const std::vector<double>& values) {
+  if (values.empty()) return std::nullopt;
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
 // What holds for the whole launch, of what each of its kernels counted.
 std::optional<double> combined(const std::string& metric, const std::vector<double>& values) {
   if (values.size() == 1) return values.front();
   if (values.empty()) return std::nullopt;
   if (metric.ends_with(".max")) return *std::max_element(values.begin(), values.end());
   if (metric.ends_with(".min")) return *std::min_element(values.begin(), values.end());
-  if (!metric.ends_with(".sum")) return std::nullopt;
-  double sum = 0;
-  for (const double value : values)
-    sum += value;
-  return sum;
+  return metric.ends_with(".sum") ? sum_of(values) : std::nullopt;
 }
 
-std::optional<double> value_of(const std::string& metric, const LaunchCounts& counts,
-                               std::optional<std::size_t> kernel) {
+std::vector<double> values_of(const std::string& metric, const LaunchCounts& counts,
+                              std::optional<std::size_t> kernel) {
   const auto found = std::find(counts.metrics.begin(), counts.metrics.end(), metric);
-  if (found == counts.metrics.end()) return std::nullopt;
+  if (found == counts.metrics.end()) return {};
   const auto place = static_cast<std::size_t>(found - counts.metrics.begin());
   std::vector<double> values;
   for (std::size_t i = 0; i < counts.kernels.size(); ++i) {
     if (!kernel || *kernel == i) values.push_back(counts.kernels[i].values.at(place));
   }
-  return combined(metric, values);
+  return values;
 }
 
 std::optional<double> evaluate(const SelectedCounter& counter, const LaunchCounts& counts,
                                std::optional<std::size_t> kernel) {
-  const auto above = value_of(counter.numerator, counts, kernel);
-  if (!above || !std::isfinite(*above)) return std::nullopt;
-  if (counter.denominator.empty()) return counter.scale * *above;
-  const auto below = value_of(counter.denominator, counts, kernel);
-  if (!below || !(*below > 0)) return std::nullopt;
-  return counter.scale * *above / *below;
+  const std::vector<double> above = values_of(counter.numerator, counts, kernel);
+  if (counter.denominator.empty()) {
+    const auto value = combined(counter.numerator, above);
+    return value && std::isfinite(*value) ? std::optional(counter.scale * *value) : std::nullopt;
+  }
+  const auto numerator = sum_of(above);
+  const auto denominator = sum_of(values_of(counter.denominator, counts, kernel));
+  if (!numerator || !std::isfinite(*numerator) || !denominator || !(*denominator > 0))
+    return std::nullopt;
+  return counter.scale * *numerator / *denominator;
 }
 
 }  // namespace

@@ -24,8 +24,9 @@ struct LaunchCounts {
 };
 
 /// A friendly name. Its value is scale × numerator / denominator, or scale × numerator where there
-/// is no denominator. Both are sums over the units of the GPU, so that over several kernels they
-/// add up before they are divided.
+/// is no denominator. Over several kernels, both add up before they are divided: sums over the
+/// units of the GPU do, and cycles of the mean unit and of the one that has most, kernel after
+/// kernel.
 struct Counter {
   std::string_view id;     ///< of the column, behind "counter."
   std::string_view group;  ///< what it belongs to in `--counters GROUP`
@@ -141,9 +142,10 @@ inline constexpr std::array kCounters{
     Counter{"eligible_warps_per_scheduler", "occupancy", "",
             "warps that could have issued, in cycles with a warp on the scheduler",
             "eligible warps per scheduler", "smsp__warps_eligible.sum", "smsp__cycles_active.sum"},
-    Counter{"sm_active_pct", "occupancy", "%",
-            "cycles with a warp on an SM, of all of the kernel's", "of the SMs' cycles with a warp",
-            "sm__cycles_active.sum", "sm__cycles_elapsed.sum", 100},
+    Counter{"sm_balance_pct", "occupancy", "%",
+            "cycles with a warp on an SM, mean over the SMs, of those of the SM that has most",
+            "of the busiest SM's cycles on the mean SM", "sm__cycles_active.avg",
+            "sm__cycles_active.max", 100},
     Counter{"stalled_long_scoreboard", "occupancy", "warps",
             "per instruction issued, warps that waited for L1, L2 or DRAM",
             "warps waiting for L1, L2 or DRAM", "smsp__warps_issue_stalled_long_scoreboard.sum",

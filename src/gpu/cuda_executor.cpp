@@ -250,14 +250,10 @@ class CudaExecutor final : public Executor,
     clear_state(problem, variant, Mode::warm);
     problem.enqueue(variant, Mode::warm);
     if (mode == Mode::graph) capture(problem, variant);
-    stream_.synchronize();
-    // Of what L2 can hold, the first launches leave a part outside: 24 MiB of gather_sequential hit
-    // in 80 % of sectors after one launch, in 93 % after two, in 97 % after four and in 98 % after
-    // eight or sixteen (H200). A sample has had many launches before, as has each of a replay.
-    constexpr int kPriming = 8;
-    const auto leave_caches = [this, &problem, &variant, mode] {
+    const int launches = is_flushed(mode) ? 0 : priming_launches(problem, variant, mode);
+    const auto leave_caches = [this, &problem, &variant, mode, launches] {
       clear_state(problem, variant, mode);
-      for (int i = 0; i < (mode == Mode::graph ? 1 : kPriming) && !is_flushed(mode); ++i) {
+      for (int i = 0; i < launches; ++i) {
         problem.enqueue(variant, mode);
         clear_state(problem, variant, mode);
       }
@@ -267,6 +263,19 @@ class CudaExecutor final : public Executor,
               problem.enqueue(variant, Mode::warm);
               stream_.synchronize();
             }};
+  }
+
+  /// As many as leave L2 as a long row of launches would, which a sample has had before it.
+  int priming_launches(ProblemLaunches& problem, const Variant& variant, Mode mode) {
+    // The first few leave a part of what L2 can hold outside: 24 MiB of gather_sequential hit in
+    // 80 % of sectors after one launch, in 93 % after two, in 97 % after four and in 98 % after
+    // eight or sixteen (H200). Long launches move more than L2 holds, and each of a replay has had
+    // many before it.
+    constexpr int kMost = 8;
+    constexpr double kEnoughUs = 1000;
+    clear_state(problem, variant, mode);
+    const double us = timed_us(false, variant.id, [&] { problem.enqueue(variant, mode); });
+    return std::clamp(static_cast<int>(kEnoughUs / us), 1, kMost);
   }
 
   HardwareCounters& counters() {

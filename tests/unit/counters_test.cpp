@@ -22,9 +22,12 @@ TEST_CASE("counters have names of their own, and groups stand together", "[count
     CHECK_FALSE(c.doc.empty());
     CHECK(is_nsight_metric(c.numerator));
     CHECK((c.denominator.empty() || is_nsight_metric(c.denominator)));
-    // Over several kernels sums add up before they are divided.
-    CHECK(c.numerator.ends_with(".sum"));
-    CHECK((c.denominator.empty() || c.denominator.ends_with(".sum")));
+    // Over several kernels these add up before they are divided.
+    const bool is_of_sums =
+        c.numerator.ends_with(".sum") && (c.denominator.empty() || c.denominator.ends_with(".sum"));
+    const bool is_mean_over_most =
+        c.numerator.ends_with(".avg") && c.denominator.ends_with(".max");
+    CHECK((is_of_sums || is_mean_over_most));
   }
   const auto groups = counter_groups();
   CHECK(std::set(groups.begin(), groups.end()).size() == groups.size());
@@ -66,6 +69,16 @@ TEST_CASE("what cannot be said is empty", "[counters]") {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   CHECK_FALSE(counted(per_request, {metrics, {{"a", {kNan, 1}}}, 1}));
   CHECK_FALSE(counted(per_request, {metrics, {{"a", {1, kNan}}}, 1}));
+}
+
+TEST_CASE("cycles of the mean SM and of the busiest add up over kernels", "[counters]") {
+  const SelectedCounter balance = counter("sm_balance_pct");
+  const std::vector<std::string> metrics{balance.numerator, balance.denominator};
+  // Half of the SMs work in one kernel, all in the other, which is three times as long.
+  CHECK(counted(balance, {metrics, {{"a", {50, 100}}, {"b", {300, 300}}}, 1}).value() ==
+        Approx(100 * 350.0 / 400));
+  CHECK(counted(balance, {metrics, {{"a", {50, 100}}}, 1}).value() == Approx(50));
+  CHECK_FALSE(counted(balance, {metrics, {{"a", {0, 0}}}, 1}));
 }
 
 TEST_CASE("metrics of several kernels combine as their rollup allows", "[counters]") {

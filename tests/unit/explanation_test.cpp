@@ -124,7 +124,7 @@ TEST_CASE("SMs without a block are the cause where they are", "[explanation]") {
   // 24 of 100 SMs issue 3.6e7 instructions in 375 µs at best; all of them 4.1e7 in 102.5 µs.
   Measured few{"first", 440, issuing(3.6e7)};
   few.numbers = {{"grid_blocks", 24}};
-  Measured all{"cublas", 145, with(issuing(4.1e7), "sm_active_pct", 100)};
+  Measured all{"cublas", 145, with(issuing(4.1e7), "sm_balance_pct", 100)};
   all.numbers = {{"grid_blocks", 2000}};
   const auto r = read({few, all});
   const Explanation& e = r->explanations.at(0);
@@ -143,15 +143,15 @@ TEST_CASE("SMs without a block are the cause where they are", "[explanation]") {
 
 TEST_CASE("Without a grid, the cycles in which SMs had a block say how many idle",
           "[explanation]") {
-  const auto r = read({{"first", 440, with(issuing(3.6e7), "sm_active_pct", 24)},
-                       {"cublas", 145, with(issuing(4.1e7), "sm_active_pct", 96)}});
+  const auto r = read({{"first", 440, with(issuing(3.6e7), "sm_balance_pct", 24)},
+                       {"cublas", 145, with(issuing(4.1e7), "sm_balance_pct", 96)}});
   CHECK(r->explanations.at(0).cause == Cause::idle_sms);
   CHECK_THAT(r->text(), contains_text(", as SMs have work for 24 % of the cycles; cublas"));
 }
 
 TEST_CASE("Idle SMs leave DRAM to the others", "[explanation]") {
-  const auto r = read({{"first", 1000, with(reading(8e8, 32), "sm_active_pct", 30)},
-                       {"fast", 125, with(reading(1e8, 4), "sm_active_pct", 90)}});
+  const auto r = read({{"first", 1000, with(reading(8e8, 32), "sm_balance_pct", 30)},
+                       {"fast", 125, with(reading(1e8, 4), "sm_balance_pct", 90)}});
   CHECK(r->explanations.at(0).cause == Cause::amounts);
   CHECK(*r->explanations.at(0).accounted == Approx(8));
   CHECK_THAT(r->text(), !contains_text("idle"));
