@@ -25,6 +25,10 @@ std::string_view current_counter(std::string_view name) {
   return current_in(kOldCounters, name);
 }
 
+std::string_view counter_to_count(std::string_view name) {
+  return current_in(kReplacedCounters, current_counter(name));
+}
+
 std::string_view current_direction(std::string_view name) {
   return current_in(kOldDirections, name);
 }

@@ -115,7 +115,7 @@ std::vector<std::string> read_counters(const Node& node) {
   const std::vector<std::string> known = counter_names();
   std::vector<std::string> counters;
   for (const Node& item : node.items("a list of counters")) {
-    const std::string name(current_counter(item.text()));
+    const std::string name(counter_to_count(item.text()));
     if (!is_nsight_metric(name) && std::find(known.begin(), known.end(), name) == known.end()) {
       const auto near = nearest_name(name, known);
       item.fail(fmt::format(

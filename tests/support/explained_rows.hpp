@@ -75,8 +75,11 @@ inline Table table_of(const std::vector<Measured>& rows) {
     const FixedColumn* fixed = find_fixed_column(name);
     table.columns.push_back({name, "", fixed ? fixed->type : kReal, ""});
   }
+  std::vector<std::string> counters{"sm_active_pct"};  // of older results
   for (const Counter& c : kCounters)
-    table.columns.push_back({"counter." + std::string(c.id), "", kReal, ""});
+    counters.emplace_back(c.id);
+  for (const std::string& id : counters)
+    table.columns.push_back({"counter." + id, "", kReal, ""});
   const auto text = [](const std::string& value) { return value.empty() ? Field{} : Field{value}; };
   const auto number = [](const Numbers& numbers, std::string_view name) {
     const auto found = numbers.find(std::string(name));
@@ -105,8 +108,8 @@ inline Table table_of(const std::vector<Measured>& rows) {
            m.n};
     for (const char* name : kNumbers)
       row.push_back(number(m.numbers, name));
-    for (const Counter& c : kCounters)
-      row.push_back(number(m.counters, c.id));
+    for (const std::string& id : counters)
+      row.push_back(number(m.counters, id));
   }
   return table;
 }
@@ -122,7 +125,7 @@ inline Numbers reading(double bytes, double sectors) {
           {"issue_active_pct", 10},
           {"tensor_instructions", 0},
           {"tensor_active_pct", 0},
-          {"sm_active_pct", 100},
+          {"sm_balance_pct", 100},
           {"global_load_sectors", bytes / 32},
           {"global_load_sectors_per_request", sectors},
           {"stalled_long_scoreboard", 40},

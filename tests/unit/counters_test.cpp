@@ -25,8 +25,7 @@ TEST_CASE("counters have names of their own, and groups stand together", "[count
     // Over several kernels these add up before they are divided.
     const bool is_of_sums =
         c.numerator.ends_with(".sum") && (c.denominator.empty() || c.denominator.ends_with(".sum"));
-    const bool is_mean_over_most =
-        c.numerator.ends_with(".avg") && c.denominator.ends_with(".max");
+    const bool is_mean_over_most = c.numerator.ends_with(".avg") && c.denominator.ends_with(".max");
     CHECK((is_of_sums || is_mean_over_most));
   }
   const auto groups = counter_groups();

@@ -74,6 +74,14 @@ TEST_CASE("every old name has one of today", "[old_names]") {
     CHECK(current_column(fmt::format("counter.{}", name.old)) ==
           fmt::format("counter.{}", name.current));
   }
+  for (const OldName& name : kReplacedCounters) {
+    CAPTURE(name.old);
+    CHECK(find_counter(name.current) != nullptr);
+    CHECK(find_counter(name.old) == nullptr);
+    CHECK(counter_to_count(name.old) == name.current);
+    const std::string column = fmt::format("counter.{}", name.old);
+    CHECK(current_column(column) == column);
+  }
   for (const Direction direction : kDirections) {
     CHECK(current_direction(name_of(direction)) == name_of(direction));
     CHECK(std::any_of(kOldDirections.begin(), kOldDirections.end(),
