@@ -1,8 +1,8 @@
 # gpuexp_add_kernel_resource_table(<target> [<kernels>])
 #
 # Adds the object library <target>, which defines kernel_resource_table() of src/sass/kernel_resource.hpp for the
-# kernels in the object library <kernels>: per kernel and architecture its registers, shared and local memory, and its
-# instructions by kind. Link it to the executable that the kernels are linked to. The table is empty without <kernels>
+# kernels in the object library <kernels>: per kernel and architecture its registers, shared and local memory, its
+# instructions by kind, and its machine code. Link it to the executable that the kernels are linked to. The table is empty without <kernels>
 # or without GPUEXP_CUOBJDUMP. Its rows have no instructions without GPUEXP_NVDISASM, which cuobjdump calls for them, nor
 # where that fails: CUDA 13's nvdisasm, for one, knows no compute capability below 7.5.
 #
@@ -18,12 +18,13 @@ function(gpuexp_add_kernel_resource_table target)
     foreach(source IN LISTS sources)
       _gpuexp_dump_kernels(dump ${target} ${ARGV1} "${source}")
       list(APPEND dumps "${dump}")
-      list(APPEND dumped_files "${dump}.symbols" "${dump}.usage" "${dump}.sass")
+      list(APPEND dumped_files "${dump}.symbols" "${dump}.usage" "${dump}.sass" "${dump}.elf")
     endforeach()
   endif()
   set(table "${CMAKE_CURRENT_BINARY_DIR}/${target}.cpp")
-  add_custom_command(OUTPUT "${table}"
-    COMMAND gpuexp_make_kernel_table "${table}" ${dumps}
+  set(code "${CMAKE_CURRENT_BINARY_DIR}/${target}.code")
+  add_custom_command(OUTPUT "${table}" "${code}"
+    COMMAND gpuexp_make_kernel_table "${table}" "${code}" ${dumps}
     DEPENDS gpuexp_make_kernel_table ${dumped_files}
     COMMENT "Writing the table of the kernels' registers, memory and instructions"
     VERBATIM)
@@ -35,7 +36,7 @@ function(gpuexp_add_kernel_resource_table target)
   set_target_properties(${target} PROPERTIES CXX_CLANG_TIDY "")
 endfunction()
 
-# What the tools say of the object of one source of <kernels>, in <out_dump>.symbols, .usage and .sass.
+# What the tools say of the object of one source of <kernels>, in <out_dump>.symbols, .usage, .sass and .elf.
 function(_gpuexp_dump_kernels out_dump target kernels source)
   cmake_path(GET source FILENAME file)
   cmake_path(GET source STEM stem)
@@ -44,9 +45,10 @@ function(_gpuexp_dump_kernels out_dump target kernels source)
   set(directory "${CMAKE_CURRENT_BINARY_DIR}/${target}")
   file(MAKE_DIRECTORY "${directory}")
   set(dump "${directory}/${stem}")
-  add_custom_command(OUTPUT "${dump}.symbols" "${dump}.usage"
+  add_custom_command(OUTPUT "${dump}.symbols" "${dump}.usage" "${dump}.elf"
     COMMAND "${CMAKE_NM}" --defined-only --extern-only "${object}" > "${dump}.symbols"
     COMMAND "${GPUEXP_CUOBJDUMP}" --dump-resource-usage "${object}" > "${dump}.usage"
+    COMMAND "${GPUEXP_CUOBJDUMP}" --dump-elf "${object}" > "${dump}.elf"
     DEPENDS "${object}"
     COMMENT "Reading the kernels' registers and memory of ${file}"
     VERBATIM)

@@ -56,6 +56,8 @@ class PackedArguments {
   void add(TensorMap map, std::size_t alignment);
 
   std::size_t count() const { return offsets_.size(); }
+  /// All of them, the first at the begin.
+  const std::vector<std::byte>& bytes() const { return bytes_; }
   /// The i-th argument's first byte.
   const std::byte* at(std::size_t i) const { return bytes_.data() + offsets_[i]; }
   /// Null where the i-th argument is none.

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace gpuexp {
@@ -35,6 +36,8 @@ struct KernelResource {
   /// Its instructions by kind, for read_counts() of sass/machine_code.hpp; empty where the build
   /// had no nvdisasm, which cuobjdump calls.
   const char* instructions = "";
+  /// Its machine code, for read_code_text() of sass/code_listing.hpp; empty likewise.
+  std::string_view code = {};
 };
 
 /// The kernel's name as its source has it, with template arguments and without the namespaces that

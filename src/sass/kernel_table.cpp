@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "sass/code_listing.hpp"
 #include "sass/machine_code.hpp"
 
 namespace gpuexp {
@@ -94,12 +95,24 @@ bool is_of_library(const std::string& kernel) {
   return false;
 }
 
-using Listings = std::map<std::pair<std::string, std::string>, std::string>;
+struct Listing {
+  std::string counts;
+  std::string code;
+};
+using Listings = std::map<std::pair<std::string, std::string>, Listing>;
 
-Listings instructions_by_kernel(const std::string& sass) {
+Listings listings_by_kernel(const std::string& sass, const std::string& elf) {
   Listings texts;
   for (const KernelListing& listing : read_listings(sass))
-    texts[{listing.mangled_name, listing.architecture}] = to_text(listing.instructions);
+    texts[{listing.mangled_name, listing.architecture}].counts = to_text(listing.instructions);
+  const ConstantsByKernel constants = read_constants(elf);
+  for (KernelCode& kernel : read_code(sass)) {
+    const std::string name(kernel.lowered_name);
+    const std::string architecture(kernel.architecture);
+    const auto found = constants.find({architecture, name});
+    if (found != constants.end()) kernel.constants = found->second;
+    texts[{name, architecture}].code = to_text(kernel);
+  }
   return texts;
 }
 
@@ -118,7 +131,7 @@ std::string module_of(const std::string& object) {
 
 void KernelTable::add(const ObjectDump& object) {
   const std::set<std::string> functions = read_functions(object.symbols);
-  const Listings listings = instructions_by_kernel(object.sass);
+  const Listings listings = listings_by_kernel(object.sass, object.elf);
   for (const Usage& usage : read_resource_usage(object.resource_usage)) {
     if (!functions.count(usage.kernel)) {
       if (is_of_library(usage.kernel)) continue;
@@ -133,9 +146,9 @@ void KernelTable::add(const ObjectDump& object) {
       throw std::runtime_error(fmt::format("cuobjdump -sass of {} lists no kernel {} for {}",
                                            object.name, usage.kernel, usage.architecture));
     }
+    const Listing& text = listing == listings.end() ? Listing{} : listing->second;
     insert({usage.kernel, compute_capability(usage.architecture)},
-           {figures_of(usage, listing == listings.end() ? "" : listing->second), usage.architecture,
-            object.name});
+           {figures_of(usage, text.counts), text.code, usage.architecture, object.name});
   }
 }
 
@@ -156,7 +169,15 @@ void KernelTable::insert(const Key& key, const Row& row) {
   known.object = first_object;
 }
 
-std::string KernelTable::source() const {
+std::string KernelTable::code() const {
+  std::string all;
+  for (const auto& [key, row] : rows_)
+    all += row.code;
+  return all;
+}
+
+std::string KernelTable::source(const std::string& code_path) const {
+  std::size_t code_begin = 0;
   std::string declarations;
   std::string rows;
   std::string previous;
@@ -167,9 +188,11 @@ std::string KernelTable::source() const {
       declarations +=
           fmt::format("extern \"C\" void kernel_{}() __asm__(\"{}\");\n", ++index, name);
     previous = name;
-    rows +=
-        fmt::format("    {{reinterpret_cast<const void*>(&kernel_{}), \"{}\", \"{}\", {}, {}}},\n",
-                    index, module_of(row.object), name, architecture, row.figures);
+    rows += fmt::format(
+        "    {{reinterpret_cast<const void*>(&kernel_{}), \"{}\", \"{}\", {}, {}, "
+        "{{kernel_code + {}, {}}}}},\n",
+        index, module_of(row.object), name, architecture, row.figures, code_begin, row.code.size());
+    code_begin += row.code.size();
   }
   const std::string table = rows_.empty()
                                 ? "  return nullptr;\n"
@@ -177,6 +200,12 @@ std::string KernelTable::source() const {
                                       "  static const KernelResource table[] = {{\n{}  }};\n"
                                       "  return table;\n",
                                       rows);
+  if (!rows_.empty())
+    declarations += fmt::format(
+        "extern \"C\" const char kernel_code[] __asm__(\"gpuexp_kernel_code\");\n"
+        "__asm__(\".pushsection .rodata\\n.global gpuexp_kernel_code\\ngpuexp_kernel_code:\\n\"\n"
+        "        \".incbin \\\"{}\\\"\\n.byte 0\\n.popsection\\n\");\n",
+        code_path);
   return fmt::format(
       "#include \"sass/kernel_resource.hpp\"\n\n{}\nnamespace gpuexp {{\n\n"
       "const KernelResource* kernel_resource_table(std::size_t& count) {{\n"

@@ -15,6 +15,7 @@ struct ObjectDump {
   std::string symbols;         ///< `nm --defined-only --extern-only`
   std::string resource_usage;  ///< `cuobjdump --dump-resource-usage`
   std::string sass;            ///< `cuobjdump -sass`; empty: instructions stay unknown
+  std::string elf;             ///< `cuobjdump -elf`; likewise
 };
 
 /// Collects the kernels of all objects that are linked into one program.
@@ -33,12 +34,16 @@ class KernelTable {
   /// A C++ source that defines kernel_resource_table(): rows by name, then architecture. It
   /// declares each host stub by its symbol,
   ///   extern "C" void kernel_0() __asm__("_ZN6gpuexp4copy6scalarEPfPKfl");
-  std::string source() const;
+  /// and includes the machine code from the file at `code_path`, which holds code().
+  std::string source(const std::string& code_path) const;
+  /// The machine code of all rows, in their order.
+  std::string code() const;
 
  private:
   using Key = std::pair<std::string, int>;  // mangled name, compute capability
   struct Row {
-    std::string figures;       // the row's members from `registers` on, as source
+    std::string figures;  // the row's members from `registers` to `instructions`, as source
+    std::string code;
     std::string architecture;  // sm_90a
     std::string object;
   };

@@ -1,5 +1,6 @@
-// make_kernel_table OUTPUT [DUMP...]: writes the kernel resource table of the objects whose dumps
-// are DUMP.symbols, DUMP.usage and DUMP.sass. kernels/kernel_resources.cmake runs it.
+// make_kernel_table OUTPUT CODE [DUMP...]: writes the kernel resource table of the objects whose
+// dumps are DUMP.symbols, DUMP.usage, DUMP.sass and DUMP.elf, and their machine code, which the table
+// includes. kernels/kernel_resources.cmake runs it.
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -21,9 +22,9 @@ std::string read_file(const std::string& path) {
   return text.str();
 }
 
-void write_table(const std::string& output, const gpuexp::KernelTable& table) {
+void write_file(const std::string& output, const std::string& text) {
   std::ofstream out(output, std::ios::binary);
-  out << table.source();
+  out << text;
   out.close();
   if (!out) throw std::runtime_error(fmt::format("cannot write {}", output));
 }
@@ -32,14 +33,15 @@ void write_table(const std::string& output, const gpuexp::KernelTable& table) {
 
 int main(int argc, char** argv) {
   try {
-    if (argc < 2) throw std::runtime_error("expected: make_kernel_table OUTPUT [DUMP...]");
+    if (argc < 3) throw std::runtime_error("expected: make_kernel_table OUTPUT CODE [DUMP...]");
     gpuexp::KernelTable table;
-    for (int i = 2; i < argc; ++i) {
+    for (int i = 3; i < argc; ++i) {
       const std::string dump = argv[i];
       table.add({dump, read_file(dump + ".symbols"), read_file(dump + ".usage"),
-                 read_file(dump + ".sass")});
+                 read_file(dump + ".sass"), read_file(dump + ".elf")});
     }
-    write_table(argv[1], table);
+    write_file(argv[2], table.code());
+    write_file(argv[1], table.source(argv[2]));
     return 0;
   } catch (const std::exception& e) {
     fmt::print(stderr, "make_kernel_table: {}\n", e.what());

@@ -19,16 +19,20 @@ ObjectDump object(const std::string& file, const std::string& name, const std::s
                       architecture, name, registers),
           fmt::format("\tcode for {}\n\t\tFunction : {}\n        /*0000*/  FADD R1, R2, R3 ;\n"
                       "        /*0010*/  EXIT ;\n        /*0020*/  BRA 0x20;\n",
-                      architecture, name)};
+                      architecture, name),
+          ""};
 }
 
 TEST_CASE("the table's source declares each kernel once and has a row per architecture") {
   KernelTable table;
   table.add(object("b.o", "_Z1kv", "sm_90a", 12));
   table.add(object("a.o", "_Z1kv", "sm_80", 10));
-  CHECK(table.source() == R"x(#include "sass/kernel_resource.hpp"
+  CHECK(table.source("k.code") == R"x(#include "sass/kernel_resource.hpp"
 
 extern "C" void kernel_0() __asm__("_Z1kv");
+extern "C" const char kernel_code[] __asm__("gpuexp_kernel_code");
+__asm__(".pushsection .rodata\n.global gpuexp_kernel_code\ngpuexp_kernel_code:\n"
+        ".incbin \"k.code\"\n.byte 0\n.popsection\n");
 
 namespace gpuexp {
 
@@ -37,10 +41,10 @@ const KernelResource* kernel_resource_table(std::size_t& count) {
   static const KernelResource table[] = {
     {reinterpret_cast<const void*>(&kernel_0), "a", "_Z1kv", 80, 10, 1536, 0, 8, R"(1 EXIT
 1 FADD
-)"},
+)", {kernel_code + 0, 81}},
     {reinterpret_cast<const void*>(&kernel_0), "b", "_Z1kv", 90, 12, 512, 0, 8, R"(1 EXIT
 1 FADD
-)"},
+)", {kernel_code + 81, 81}},
   };
   return table;
 }
@@ -50,7 +54,7 @@ const KernelResource* kernel_resource_table(std::size_t& count) {
 }
 
 TEST_CASE("a table of nothing is empty") {
-  CHECK_THAT(KernelTable().source(), contains_text("  count = 0;\n  return nullptr;\n"));
+  CHECK_THAT(KernelTable().source("k.code"), contains_text("  count = 0;\n  return nullptr;\n"));
 }
 
 TEST_CASE("without a listing a kernel has a row without instructions") {
@@ -58,14 +62,14 @@ TEST_CASE("without a listing a kernel has a row without instructions") {
   dump.sass.clear();
   KernelTable table;
   table.add(dump);
-  CHECK_THAT(table.source(), contains_text("\"_Z1kv\", 80, 10, 1536, 0, 8, R\"()\"}"));
+  CHECK_THAT(table.source("k.code"), contains_text("\"_Z1kv\", 80, 10, 1536, 0, 8, R\"()\", {kernel_code + 0, 0}}"));
 }
 
 TEST_CASE("one template in two objects has one row, as long as both are the same") {
   KernelTable table;
   table.add(object("a.o", "_Z1kv", "sm_80", 10));
   table.add(object("b.o", "_Z1kv", "sm_80", 10));
-  CHECK_THAT(table.source(), contains_text("  count = 1;\n"));
+  CHECK_THAT(table.source("k.code"), contains_text("  count = 1;\n"));
   CHECK_THROWS_WITH(table.add(object("c.o", "_Z1kv", "sm_80", 11)),
                     contains_text("the kernel _Z1kv differs between a.o and c.o"));
 }
@@ -77,8 +81,8 @@ TEST_CASE("of sm_90 and sm_90a the more specific code gets the row") {
         object("a.o", "_Z1kv", specific_first ? "sm_90a" : "sm_90", specific_first ? 12 : 10));
     table.add(
         object("a.o", "_Z1kv", specific_first ? "sm_90" : "sm_90a", specific_first ? 10 : 12));
-    CHECK_THAT(table.source(), contains_text("  count = 1;\n"));
-    CHECK_THAT(table.source(), contains_text("\"_Z1kv\", 90, 12,"));
+    CHECK_THAT(table.source("k.code"), contains_text("  count = 1;\n"));
+    CHECK_THAT(table.source("k.code"), contains_text("\"_Z1kv\", 90, 12,"));
   }
 }
 
@@ -91,7 +95,7 @@ TEST_CASE("a kernel that cannot be looked up stops the build, unless a library's
   of_cub.symbols.clear();
   KernelTable table;
   table.add(of_cub);
-  CHECK_THAT(table.source(), contains_text("  count = 0;\n"));
+  CHECK_THAT(table.source("k.code"), contains_text("  count = 0;\n"));
 }
 
 TEST_CASE("output that is not understood stops the build") {

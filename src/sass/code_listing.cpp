@@ -1,0 +1,156 @@
+#include "sass/code_listing.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <optional>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+namespace gpuexp {
+
+namespace {
+
+constexpr std::string_view kBlanks = " \t\r";
+constexpr std::string_view kConstant = "c[0x2]";
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
+}
+
+// Takes what stands before `end` off the front of `text`, and `end` with it.
+std::string_view take_until(std::string_view& text, std::string_view end) {
+  const std::size_t position = std::min(text.find(end), text.size());
+  const std::string_view taken = text.substr(0, position);
+  text.remove_prefix(std::min(position + end.size(), text.size()));
+  return taken;
+}
+
+// "0x00000410" or "00000410".
+std::uint64_t number_of(std::string_view digits) {
+  const std::string_view all = digits;
+  if (digits.starts_with("0x")) digits.remove_prefix(2);
+  std::uint64_t number = 0;
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), number, 16);
+  if (error != std::errc() || end != digits.data() + digits.size())
+    throw std::runtime_error(fmt::format("'{}' is no hexadecimal number", all));
+  return number;
+}
+
+// The number of a comment such as /*0060*/ or /* 0x000fe400078e0002 */ at the front of `text`.
+std::optional<std::uint64_t> take_number(std::string_view& text) {
+  std::string_view rest = trimmed(text);
+  if (!rest.starts_with("/*")) return std::nullopt;
+  rest.remove_prefix(2);
+  std::string_view digits = trimmed(take_until(rest, "*/"));
+  if (digits.starts_with("0x")) digits.remove_prefix(2);
+  std::uint64_t number = 0;
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), number, 16);
+  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  text = rest;
+  return number;
+}
+
+// "@!P1 LDG.E R4, desc[UR4][R2.64]"
+ListedInstruction split(std::string_view text, std::uint32_t address) {
+  ListedInstruction instruction;
+  instruction.address = address;
+  if (text.starts_with('@')) {
+    instruction.guard = take_until(text, " ");
+    text = trimmed(text);
+  }
+  instruction.opcode = take_until(text, " ");
+  instruction.operands = trimmed(text);
+  return instruction;
+}
+
+std::optional<ListedInstruction> read_instruction(std::string_view line) {
+  const auto address = take_number(line);
+  const std::size_t end = line.find(';');
+  if (!address || end == std::string_view::npos) return std::nullopt;
+  return split(trimmed(line.substr(0, end)), static_cast<std::uint32_t>(*address));
+}
+
+}  // namespace
+
+std::vector<KernelCode> read_code(std::string_view listing) {
+  constexpr std::string_view kArchitecture = "code for ";
+  constexpr std::string_view kFunction = "Function : ";
+  std::vector<KernelCode> kernels;
+  std::string_view architecture;
+  while (!listing.empty()) {
+    std::string_view line = trimmed(take_until(listing, "\n"));
+    if (line.starts_with(kArchitecture)) {
+      architecture = trimmed(line.substr(kArchitecture.size()));
+    } else if (line.starts_with(kFunction)) {
+      kernels.push_back({line.substr(kFunction.size()), architecture, {}, {}});
+    } else if (!kernels.empty()) {
+      auto& instructions = kernels.back().instructions;
+      if (const auto instruction = read_instruction(line)) {
+        instructions.push_back(*instruction);
+      } else if (const auto second = take_number(line); second && !instructions.empty()) {
+        instructions.back().schedule = *second;
+      }
+    }
+  }
+  return kernels;
+}
+
+ConstantsByKernel read_constants(std::string_view dump) {
+  constexpr std::string_view kArchitecture = "arch = ";
+  constexpr std::string_view kSection = ".nv.constant2.";
+  ConstantsByKernel constants;
+  std::string architecture;
+  std::vector<std::uint32_t>* words = nullptr;  // of the section that is being read
+  while (!dump.empty()) {
+    std::string_view line = trimmed(take_until(dump, "\n"));
+    if (line.starts_with(kArchitecture)) {
+      architecture = line.substr(kArchitecture.size());
+    } else if (line.starts_with(kSection)) {
+      words = &constants[{architecture, std::string(line.substr(kSection.size()))}];
+    } else if (words && line.starts_with("0x")) {
+      while (!line.empty())
+        words->push_back(static_cast<std::uint32_t>(number_of(trimmed(take_until(line, " ")))));
+    } else {
+      words = nullptr;
+    }
+  }
+  return constants;
+}
+
+std::string to_text(const KernelCode& code) {
+  std::string text;
+  for (const std::uint32_t constant : code.constants)
+    fmt::format_to(std::back_inserter(text), "{};{:08x}\n", kConstant, constant);
+  for (const ListedInstruction& i : code.instructions)
+    fmt::format_to(std::back_inserter(text), "{}{}{}{}{};{:016x}\n", i.guard,
+                   i.guard.empty() ? "" : " ", i.opcode, i.operands.empty() ? "" : " ", i.operands,
+                   i.schedule);
+  return text;
+}
+
+KernelCode read_code_text(std::string_view text) {
+  constexpr std::uint32_t kInstructionBytes = 16;
+  KernelCode code;
+  while (!text.empty()) {
+    std::string_view number = take_until(text, "\n");
+    const std::string_view what = take_until(number, ";");
+    if (what.empty()) throw std::runtime_error(fmt::format("'{}' is no instruction", number));
+    const std::uint64_t value = number_of(number);
+    if (what == kConstant) {
+      code.constants.push_back(static_cast<std::uint32_t>(value));
+      continue;
+    }
+    code.instructions.push_back(
+        split(what, static_cast<std::uint32_t>(code.instructions.size()) * kInstructionBytes));
+    code.instructions.back().schedule = value;
+  }
+  return code;
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,48 @@
+// Machine code (SASS) as NVIDIA's disassembler lists it, instruction by instruction, to be
+// executed.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace gpuexp {
+
+/// One instruction. Its texts lie in the listing that it was read from.
+struct ListedInstruction {
+  std::uint32_t address = 0;  ///< bytes from the kernel's first instruction
+  std::string_view guard;     ///< "@!P1", "@UP0"; empty: none
+  std::string_view opcode;    ///< with all modifiers: "LDG.E.128"
+  std::string_view operands;  ///< "R4, desc[UR4][R2.64+0x10]"
+  /// The second half of its encoding: stall cycles, the scoreboards that it sets and waits for.
+  std::uint64_t schedule = 0;
+};
+
+/// One kernel on one architecture, with the functions that it calls behind its own code.
+struct KernelCode {
+  std::string_view lowered_name;
+  std::string_view architecture;  ///< "sm_90a"
+  std::vector<ListedInstruction> instructions;
+  /// Constant bank 2, 32 bits each: what the compiler keeps there, such as the targets of a switch.
+  std::vector<std::uint32_t> constants;
+};
+
+/// Reads what `cuobjdump -sass` prints of an object, in its order. The result refers to `listing`.
+std::vector<KernelCode> read_code(std::string_view listing);
+
+/// Constants of kernels by architecture and lowered name.
+using ConstantsByKernel = std::map<std::pair<std::string, std::string>, std::vector<std::uint32_t>>;
+/// Reads constant bank 2 of what `cuobjdump -elf` prints of an object.
+ConstantsByKernel read_constants(std::string_view dump);
+
+/// What a binary keeps of its kernels: a line per constant, "c[0x2];00000410", and one per
+/// instruction, "@P0 LDG.E R4, desc[UR4][R2.64];000ea4000c1e1900". The number is the second half of
+/// the encoding, which says when the instruction is issued.
+std::string to_text(const KernelCode& code);
+/// Reads that back. Throws std::runtime_error for other text. The result refers to `text`.
+KernelCode read_code_text(std::string_view text);
+
+}  // namespace gpuexp

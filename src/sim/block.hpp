@@ -1,0 +1,91 @@
+// A block of threads that executes: its warps, its shared memory, and what it reaches beyond them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "base/types.hpp"
+#include "sim/program.hpp"
+
+namespace gpuexp::sim {
+
+/// What a kernel did that no kernel may, or what the simulator cannot execute.
+class Fault : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Global memory: ranges of this process's own memory, under their own addresses.
+class GlobalMemory {
+ public:
+  void add(void* begin, std::size_t bytes);
+  /// Where `bytes` at `address` lie. Throws Fault outside of every range.
+  std::byte* at(std::uint64_t address, std::size_t bytes) const;
+
+ private:
+  struct Range {
+    std::uint64_t begin;
+    std::uint64_t end;
+  };
+  std::vector<Range> ranges_;
+};
+
+/// What the blocks of a launch have in common.
+struct LaunchState {
+  const Program* program = nullptr;
+  GlobalMemory* global = nullptr;
+  Extent grid;
+  Extent block;
+  std::size_t shared_bytes = 0;
+  std::vector<std::byte> constants;  ///< bank 0: the launch, and its parameters
+};
+
+/// Executions of one instruction.
+struct OpCount {
+  std::uint64_t warps = 0;
+  std::uint64_t lanes = 0;
+  std::uint64_t lanes_on = 0;  ///< of these, those that its guard let through
+};
+
+/// What memory instructions asked for.
+struct MemoryCounts {
+  std::uint64_t load_requests = 0;
+  std::uint64_t load_sectors = 0;
+  std::uint64_t store_requests = 0;
+  std::uint64_t store_sectors = 0;
+  std::uint64_t shared_load_wavefronts = 0;
+  std::uint64_t shared_store_wavefronts = 0;
+};
+
+class Block {
+ public:
+  Block(const LaunchState& launch, Extent place);
+
+  /// Executes all threads to their end. Throws Fault.
+  void run();
+
+  const std::vector<std::unique_ptr<Warp>>& warps() const { return warps_; }
+
+  const LaunchState& launch;
+  Extent place;  ///< in the grid
+  std::vector<std::byte> shared;
+  std::vector<OpCount> counts;  ///< by place in the program
+  MemoryCounts memory;
+  bool barrier_vote = false;  ///< BAR.RED's result so far
+
+ private:
+  void run(Warp& warp);
+  bool release_barrier();
+
+  std::vector<std::unique_ptr<Warp>> warps_;
+};
+
+/// The bits of a 64-bit address by which shared memory is reached as if it were global.
+inline constexpr std::uint64_t kSharedWindow = std::uint64_t{0x07000000} << 32;
+
+}  // namespace gpuexp::sim

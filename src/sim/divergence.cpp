@@ -1,0 +1,123 @@
+#include "sim/warp.hpp"
+
+namespace gpuexp::sim {
+
+namespace {
+
+template <class Function>
+void for_each_lane(LaneMask lanes, const Function& function) {
+  for (; lanes != 0; lanes &= lanes - 1)
+    function(static_cast<unsigned>(std::countr_zero(lanes)));
+}
+
+}  // namespace
+
+void Divergence::branch(LaneMask taken, std::uint32_t target) {
+  const LaneMask others = running_.lanes & ~taken;
+  if (others == 0) {
+    running_.next = target;
+  } else if (taken != 0) {
+    ready_.push_back({taken, target});
+    running_.lanes = others;
+  }
+}
+
+void Divergence::branch_each(LaneMask lanes, const Lanes32& targets) {
+  const LaneMask others = running_.lanes & ~lanes;
+  if (others != 0) ready_.push_back({others, running_.next});
+  while (lanes != 0) {
+    const std::uint32_t target = targets[static_cast<unsigned>(std::countr_zero(lanes))];
+    LaneMask together = 0;
+    for_each_lane(lanes, [&](unsigned lane) {
+      if (targets[lane] == target) together |= LaneMask{1} << lane;
+    });
+    lanes &= ~together;
+    ready_.push_back({together, target});
+  }
+  run_another();
+}
+
+void Divergence::exit(LaneMask lanes) {
+  exited_ |= lanes;
+  running_.lanes &= ~lanes;
+  release_all();
+  if (running_.lanes == 0) run_another();
+}
+
+void Divergence::set_barrier(unsigned barrier) {
+  for_each_lane(running_.lanes,
+                [&](unsigned lane) { participants_[barrier][lane] = running_.lanes; });
+}
+
+void Divergence::wait_at(unsigned barrier, LaneMask lanes) {
+  waiting_[barrier] |= lanes;
+  for_each_lane(lanes, [&](unsigned lane) { resume_[barrier][lane] = running_.next; });
+  running_.lanes &= ~lanes;
+  const LaneMask others = running_.lanes;
+  if (others != 0) ready_.push_back(running_);
+  running_.lanes = 0;
+  release(barrier);
+  run_another();
+}
+
+void Divergence::leave_barrier(unsigned barrier, LaneMask lanes) {
+  for_each_lane(lanes, [&](unsigned lane) {
+    for_each_lane(participants_[barrier][lane],
+                  [&](unsigned other) { participants_[barrier][other] &= ~(LaneMask{1} << lane); });
+    participants_[barrier][lane] = 0;
+  });
+  release(barrier);
+}
+
+void Divergence::wait_for(LaneMask with) {
+  for_each_lane(running_.lanes, [&](unsigned lane) { participants_[kWarpSync][lane] = with; });
+  wait_at(kWarpSync, running_.lanes);
+}
+
+void Divergence::wait_for_block() {
+  at_block_barrier_ |= running_.lanes;
+  block_waiters_.push_back(running_);
+  running_.lanes = 0;
+  run_another();
+}
+
+void Divergence::release_block_barrier() {
+  ready_.insert(ready_.end(), block_waiters_.begin(), block_waiters_.end());
+  block_waiters_.clear();
+  at_block_barrier_ = 0;
+  if (running_.lanes == 0) run_another();
+}
+
+void Divergence::yield() {
+  if (ready_.empty()) return;
+  ready_.insert(ready_.begin(), running_);
+  running_.lanes = 0;
+  run_another();
+}
+
+void Divergence::run_another() {
+  if (ready_.empty()) return;
+  running_ = ready_.back();
+  ready_.pop_back();
+}
+
+// Groups whose lanes are all there, or gone, go on together.
+void Divergence::release(unsigned barrier) {
+  LaneMask candidates = waiting_[barrier];
+  while (candidates != 0) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(candidates));
+    const LaneMask group = participants_[barrier][lane] & ~exited_;
+    candidates &= ~(group | LaneMask{1} << lane);
+    if ((group & ~waiting_[barrier]) != 0) continue;
+    waiting_[barrier] &= ~group;
+    ready_.push_back({group, resume_[barrier][lane]});
+  }
+}
+
+void Divergence::release_all() {
+  for (unsigned barrier = 0; barrier <= kBarriers; ++barrier) {
+    if (waiting_[barrier] != 0) release(barrier);
+  }
+}
+
+}  // namespace gpuexp::sim

@@ -1,0 +1,617 @@
+#include <algorithm>
+#include <array>
+
+#include "sim/opcodes.hpp"
+#include "sim/registers.hpp"
+
+namespace gpuexp::sim {
+
+namespace {
+
+using Kind = Operand::Kind;
+
+bool is_predicate(const Operand& operand) {
+  return operand.kind == Kind::predicate || operand.kind == Kind::uniform_predicate;
+}
+
+/// The destination, predicates that it has behind it, and all other operands.
+void place(const Decoding& in, Op& op, Reads reads = Reads::integer) {
+  if (in.operands.empty()) in.refuse("a destination is missing");
+  std::size_t i = 0;
+  op.to[0] = source_of(in.operands[i++], reads);
+  std::size_t sources = 0;
+  op.to[1].kind = Kind::none;
+  for (; i < in.operands.size(); ++i) {
+    if (sources == op.from.size()) in.refuse("it has more operands than any that is known");
+    op.from[sources++] = source_of(in.operands[i], reads);
+  }
+}
+
+// Instructions with carries list one or two predicates behind the destination.
+void place_with_carries(const Decoding& in, Op& op) {
+  std::vector<Operand> operands = in.operands;
+  std::vector<Operand> out;
+  while (operands.size() > 1 && is_predicate(operands[1])) {
+    out.push_back(operands[1]);
+    operands.erase(operands.begin() + 1);
+  }
+  if (out.size() > 2) in.refuse("its operands are not understood");
+  const Decoding rest{in.listed, in.modifiers, operands};
+  place(rest, op);
+  if (!out.empty()) op.to[1] = source_of(out[0], Reads::integer);
+  if (out.size() > 1) op.to[2] = source_of(out[1], Reads::integer);
+}
+
+// ---- sums
+
+// -x adds ~x and 1, so that the carry is that of the subtraction.
+GPUEXP_INLINED void add_to(const Warp& warp, const Source& source, Lanes64& sum) {
+  Lanes32 scratch;
+  const Lanes32& raw = read_raw(warp, source, scratch);
+  const std::uint32_t flip = source.negated || source.inverted ? ~0u : 0u;
+  const std::uint64_t one = source.negated ? 1 : 0;
+  for (unsigned l = 0; l < kLanes; ++l)
+    sum[l] += (raw[l] ^ flip) + one;
+}
+
+GPUEXP_INLINED void add_carry(const Warp& warp, const Source& source, Lanes64& sum) {
+  if (source.kind == Kind::none) return;
+  const LaneMask carry = read_predicate(warp, source);
+  for (unsigned l = 0; l < kLanes; ++l)
+    sum[l] += carry >> l & 1;
+}
+
+GPUEXP_INLINED void write_sum(Warp& warp, const Op& op, LaneMask lanes, const Lanes64& sum) {
+  Lanes32 low;
+  LaneMask carry = 0;
+  LaneMask second_carry = 0;  // of three addends; whoever adds one adds both
+  for (unsigned l = 0; l < kLanes; ++l) {
+    low[l] = static_cast<std::uint32_t>(sum[l]);
+    carry |= LaneMask{sum[l] >> 32 != 0} << l;
+    second_carry |= LaneMask{sum[l] >> 32 > 1} << l;
+  }
+  write(warp, op.to[0], lanes, low);
+  write_predicate(warp, op.to[1], lanes, carry);
+  write_predicate(warp, op.to[2], lanes, second_carry);
+}
+
+GPUEXP_VECTORIZED void run_iadd3(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes64 sum{};
+  for (unsigned i = 0; i < 3; ++i)
+    add_to(warp, op.from[i], sum);
+  add_carry(warp, op.from[3], sum);
+  add_carry(warp, op.from[4], sum);
+  write_sum(warp, op, lanes, sum);
+}
+
+GPUEXP_VECTORIZED void run_iadd3_64(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes64 sum{};
+  for (unsigned i = 0; i < 3; ++i) {
+    Lanes64 value;
+    read_pair(warp, op.from[i], value);
+    for (unsigned l = 0; l < kLanes; ++l)
+      sum[l] += op.from[i].negated ? 0u - value[l] : value[l];
+  }
+  write_pair(warp, op.to[0], lanes, sum);
+}
+
+void decode_iadd3(const Decoding& in, Op& op) {
+  place_with_carries(in, op);
+  op.run = in.has("64") ? run_iadd3_64 : run_iadd3;
+}
+
+GPUEXP_VECTORIZED void run_add(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 sa, sb, sum;
+  const Lanes32& a = read_integer(warp, op.from[0], sa);
+  const Lanes32& b = read_integer(warp, op.from[1], sb);
+  for (unsigned l = 0; l < kLanes; ++l)
+    sum[l] = a[l] + b[l];
+  write(warp, op.to[0], lanes, sum);
+}
+
+void decode_viadd(const Decoding& in, Op& op) {
+  place(in, op);
+  op.run = run_add;
+}
+
+// ---- products
+
+enum class Product : std::uint8_t { low, high, wide };
+
+template <bool is_unsigned>
+std::uint64_t product(std::uint32_t a, std::uint32_t b) {
+  if constexpr (is_unsigned) {
+    return std::uint64_t{a} * b;
+  } else {
+    return static_cast<std::uint64_t>(std::int64_t{static_cast<std::int32_t>(a)} *
+                                      static_cast<std::int32_t>(b));
+  }
+}
+
+GPUEXP_VECTORIZED void run_imad(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 sa, sb, sc;
+  const Lanes32& a = read_integer(warp, op.from[0], sa);
+  const Lanes32& b = read_integer(warp, op.from[1], sb);
+  if (op.to[1].kind == Kind::none && op.from[3].kind == Kind::none) {
+    const Lanes32& c = read_integer(warp, op.from[2], sc);
+    Lanes32 sum;
+    for (unsigned l = 0; l < kLanes; ++l)
+      sum[l] = a[l] * b[l] + c[l];
+    return write(warp, op.to[0], lanes, sum);
+  }
+  Lanes64 sum;
+  for (unsigned l = 0; l < kLanes; ++l)
+    sum[l] = static_cast<std::uint32_t>(a[l] * b[l]);
+  add_to(warp, op.from[2], sum);
+  add_carry(warp, op.from[3], sum);
+  write_sum(warp, op, lanes, sum);
+}
+
+// The addend is a pair of registers, in IMAD.HI as well, which takes the upper half of the sum.
+template <bool is_unsigned>
+void run_imad_wide(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 sa, sb;
+  const Lanes32& a = read_integer(warp, op.from[0], sa);
+  const Lanes32& b = read_integer(warp, op.from[1], sb);
+  Lanes64 sum;
+  read_pair(warp, op.from[2], sum);
+  if (op.from[2].negated || op.from[2].inverted) {
+    for (unsigned l = 0; l < kLanes; ++l)
+      sum[l] = op.from[2].negated ? 0u - sum[l] : ~sum[l];
+  }
+  LaneMask carry = 0;
+  const LaneMask carry_in = op.from[3].kind == Kind::none ? 0 : read_predicate(warp, op.from[3]);
+  for (unsigned l = 0; l < kLanes; ++l) {
+    const std::uint64_t addend = sum[l] + (carry_in >> l & 1);
+    const bool first = addend < sum[l];
+    sum[l] = addend + product<is_unsigned>(a[l], b[l]);
+    carry |= LaneMask{first || sum[l] < addend} << l;
+  }
+  write_predicate(warp, op.to[1], lanes, carry);
+  if (op.kind == static_cast<std::uint8_t>(Product::wide))
+    return write_pair(warp, op.to[0], lanes, sum);
+  Lanes32 high;
+  for (unsigned l = 0; l < kLanes; ++l)
+    high[l] = static_cast<std::uint32_t>(sum[l] >> 32);
+  write(warp, op.to[0], lanes, high);
+}
+
+void decode_imad(const Decoding& in, Op& op) {
+  place_with_carries(in, op);
+  const Product which = in.has("WIDE") ? Product::wide
+                        : in.has("HI") ? Product::high
+                                       : Product::low;
+  op.kind = static_cast<std::uint8_t>(which);
+  op.run = which == Product::low ? run_imad
+           : in.has("U32")       ? run_imad_wide<true>
+                                 : run_imad_wide<false>;
+}
+
+// ---- shifts and sums of shifted values
+
+// LEA: b + (a << s). LEA.HI: b + the upper half of {c, a} << s; c is a's sign with SX32.
+enum class Lea : std::uint8_t { low, high, high_of_sign };
+
+GPUEXP_VECTORIZED void run_lea(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 sa, sc;
+  const Lanes32& a = read_integer(warp, op.from[0], sa);
+  const auto which = static_cast<Lea>(op.kind);
+  Lanes64 sum;
+  if (which == Lea::low) {
+    for (unsigned l = 0; l < kLanes; ++l)
+      sum[l] = static_cast<std::uint32_t>(a[l] << op.value);
+  } else {
+    const Lanes32* c = which == Lea::high ? &read_integer(warp, op.from[2], sc) : nullptr;
+    for (unsigned l = 0; l < kLanes; ++l) {
+      const std::uint32_t upper =
+          c ? (*c)[l] : static_cast<std::uint32_t>(static_cast<std::int32_t>(a[l]) >> 31);
+      const std::uint64_t both = a[l] | static_cast<std::uint64_t>(upper) << 32;
+      sum[l] = static_cast<std::uint32_t>((both << op.value) >> 32);
+    }
+  }
+  add_to(warp, op.from[1], sum);
+  add_carry(warp, op.from[4], sum);
+  write_sum(warp, op, lanes, sum);
+}
+
+void decode_lea(const Decoding& in, Op& op) {
+  Decoding rest{in.listed, in.modifiers, in.operands};
+  Operand carry;
+  if (in.has("X")) {
+    carry = rest.operands.back();
+    rest.operands.pop_back();
+  }
+  op.value = static_cast<std::uint32_t>(rest.operands.back().value);
+  if (rest.operands.back().kind != Kind::integer) in.refuse("the shift is no immediate");
+  rest.operands.pop_back();
+  place_with_carries(rest, op);
+  if (op.from[0].negated) in.refuse("a negated addend is not executed");
+  op.from[4] = source_of(carry, Reads::integer);
+  op.kind = static_cast<std::uint8_t>(!in.has("HI")    ? Lea::low
+                                      : in.has("SX32") ? Lea::high_of_sign
+                                                       : Lea::high);
+  op.run = run_lea;
+}
+
+// SHF shifts {c, a} by s and takes one half: the upper with HI. Amounts beyond the width count as
+// the width, or wrap with W.
+struct Shift {
+  static constexpr std::uint8_t kLeft = 1;
+  static constexpr std::uint8_t kHigh = 2;
+  static constexpr std::uint8_t kSigned = 4;
+  static constexpr std::uint8_t kWide = 8;  ///< amounts to 63 count
+  static constexpr std::uint8_t kWrap = 16;
+};
+
+GPUEXP_INLINED std::uint32_t shifted(std::uint8_t kind, std::uint32_t low, std::uint32_t amount,
+                                     std::uint32_t high) {
+  const std::uint32_t width = kind & Shift::kWide ? 64 : 32;
+  const std::uint32_t by = kind & Shift::kWrap ? amount % width : std::min(amount, width);
+  const std::uint64_t both = low | static_cast<std::uint64_t>(high) << 32;
+  std::uint64_t result;
+  if (kind & Shift::kLeft) {
+    result = by >= 64 ? 0 : both << by;
+  } else if (kind & Shift::kSigned) {
+    result = static_cast<std::uint64_t>(static_cast<std::int64_t>(both) >>
+                                        std::min<std::uint32_t>(by, 63));
+  } else {
+    result = by >= 64 ? 0 : both >> by;
+  }
+  return static_cast<std::uint32_t>(kind & Shift::kHigh ? result >> 32 : result);
+}
+
+GPUEXP_VECTORIZED void run_shf(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 sa, sb, sc, result;
+  const Lanes32& a = read_integer(warp, op.from[0], sa);
+  const Lanes32& b = read_integer(warp, op.from[1], sb);
+  const Lanes32& c = read_integer(warp, op.from[2], sc);
+  for (unsigned l = 0; l < kLanes; ++l)
+    result[l] = shifted(op.kind, a[l], b[l], c[l]);
+  write(warp, op.to[0], lanes, result);
+}
+
+void decode_shf(const Decoding& in, Op& op) {
+  place(in, op);
+  op.kind = static_cast<std::uint8_t>(
+      (in.has("L") ? Shift::kLeft : 0) | (in.has("HI") ? Shift::kHigh : 0) |
+      (in.has("S32") || in.has("S64") ? Shift::kSigned : 0) |
+      (in.has("U64") || in.has("S64") ? Shift::kWide : 0) | (in.has("W") ? Shift::kWrap : 0));
+  op.run = run_shf;
+}
+
+// ---- logic
+
+GPUEXP_INLINED std::uint32_t look_up(std::uint32_t table, std::uint32_t a, std::uint32_t b,
+                                     std::uint32_t c) {
+  std::uint32_t result = 0;
+  for (unsigned entry = 0; entry < 8; ++entry) {
+    if (!(table >> entry & 1)) continue;
+    result |= (entry & 4 ? a : ~a) & (entry & 2 ? b : ~b) & (entry & 1 ? c : ~c);
+  }
+  return result;
+}
+
+GPUEXP_VECTORIZED void run_lop3(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 sa, sb, sc, result;
+  const Lanes32& a = read_integer(warp, op.from[0], sa);
+  const Lanes32& b = read_integer(warp, op.from[1], sb);
+  const Lanes32& c = read_integer(warp, op.from[2], sc);
+  switch (op.value) {
+    case 0xc0:
+      for (unsigned l = 0; l < kLanes; ++l)
+        result[l] = a[l] & b[l];
+      break;
+    case 0xfc:
+      for (unsigned l = 0; l < kLanes; ++l)
+        result[l] = a[l] | b[l];
+      break;
+    case 0x3c:
+      for (unsigned l = 0; l < kLanes; ++l)
+        result[l] = a[l] ^ b[l];
+      break;
+    default:
+      for (unsigned l = 0; l < kLanes; ++l)
+        result[l] = look_up(op.value, a[l], b[l], c[l]);
+  }
+  if (op.to[1].kind != Kind::none) {
+    LaneMask any = 0;
+    for (unsigned l = 0; l < kLanes; ++l)
+      any |= LaneMask{result[l] != 0} << l;
+    write_predicate(warp, op.to[1], lanes, any | read_predicate(warp, op.from[4]));
+  }
+  write(warp, op.to[0], lanes, result);
+}
+
+// LOP3.LUT [P1,] R4, a, b, c, table, !PT
+void decode_lop3(const Decoding& in, Op& op) {
+  Decoding rest{in.listed, in.modifiers, in.operands};
+  Operand non_zero;
+  if (is_predicate(rest.operands.front())) {
+    non_zero = rest.operands.front();
+    rest.operands.erase(rest.operands.begin());
+  }
+  if (rest.operands.size() != 6 || in.has("PAND")) in.refuse("its operands are not understood");
+  op.value = static_cast<std::uint32_t>(rest.operands[4].value);
+  rest.operands.erase(rest.operands.begin() + 4);
+  place(rest, op);
+  op.from[4] = op.from[3];
+  op.to[1] = source_of(non_zero, Reads::integer);
+  op.run = run_lop3;
+}
+
+GPUEXP_VECTORIZED void run_plop3(Warp& warp, const Op& op, LaneMask lanes) {
+  const LaneMask a = read_predicate(warp, op.from[0]);
+  const LaneMask b = read_predicate(warp, op.from[1]);
+  const LaneMask c = read_predicate(warp, op.from[2]);
+  const LaneMask first = look_up(op.value & 0xff, a, b, c);
+  const LaneMask second = look_up(op.value >> 8, a, b, c);
+  write_predicate(warp, op.to[0], lanes, first);
+  write_predicate(warp, op.to[1], lanes, second);
+}
+
+// PLOP3.LUT P0, P1, a, b, c, table of P0, table of P1
+void decode_plop3(const Decoding& in, Op& op) {
+  if (in.operands.size() != 7) in.refuse("its operands are not understood");
+  for (unsigned i = 0; i < 2; ++i)
+    op.to[i] = source_of(in.operands[i], Reads::integer);
+  for (unsigned i = 0; i < 3; ++i)
+    op.from[i] = source_of(in.operands[i + 2], Reads::integer);
+  op.value = static_cast<std::uint32_t>(in.operands[5].value | in.operands[6].value << 8);
+  op.run = run_plop3;
+}
+
+GPUEXP_VECTORIZED void run_prmt(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 sa, sb, sc, result;
+  const Lanes32& a = read_integer(warp, op.from[0], sa);
+  const Lanes32& selector = read_integer(warp, op.from[1], sb);
+  const Lanes32& c = read_integer(warp, op.from[2], sc);
+  for (unsigned l = 0; l < kLanes; ++l) {
+    const std::uint64_t bytes = a[l] | static_cast<std::uint64_t>(c[l]) << 32;
+    std::uint32_t value = 0;
+    for (unsigned i = 0; i < 4; ++i) {
+      const unsigned which = selector[l] >> 4 * i & 0xf;
+      auto byte = static_cast<std::uint32_t>(bytes >> 8 * (which & 7) & 0xff);
+      if (which & 8) byte = byte & 0x80 ? 0xff : 0;
+      value |= byte << 8 * i;
+    }
+    result[l] = value;
+  }
+  write(warp, op.to[0], lanes, result);
+}
+
+void decode_prmt(const Decoding& in, Op& op) {
+  if (!in.modifiers.empty()) in.refuse("its mode is not executed");
+  place(in, op);
+  op.run = run_prmt;
+}
+
+// ---- selection and comparison
+
+GPUEXP_VECTORIZED void run_sel(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 sa, sb, result;
+  const Lanes32& a = read_integer(warp, op.from[0], sa);
+  const Lanes32& b = read_integer(warp, op.from[1], sb);
+  const LaneMask first = read_predicate(warp, op.from[2]);
+  for (unsigned l = 0; l < kLanes; ++l)
+    result[l] = first >> l & 1 ? a[l] : b[l];
+  write(warp, op.to[0], lanes, result);
+}
+
+void decode_sel(const Decoding& in, Op& op) {
+  place(in, op);
+  op.run = run_sel;
+}
+
+template <class T>
+T least_or_most(T a, T b, bool least) {
+  return least ? std::min(a, b) : std::max(a, b);
+}
+
+// The least of both where the predicate holds, else the most. VIADDMNMX first adds two.
+GPUEXP_VECTORIZED void run_minmax(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 sa, sb, sc, result;
+  const bool adds = op.kind2 != 0;
+  Lanes32 a = read_integer(warp, op.from[0], sa);
+  if (adds) {
+    const Lanes32& more = read_integer(warp, op.from[1], sc);
+    for (unsigned l = 0; l < kLanes; ++l)
+      a[l] += more[l];
+  }
+  const Lanes32& b = read_integer(warp, op.from[adds ? 2 : 1], sb);
+  const LaneMask least = read_predicate(warp, op.from[adds ? 3 : 2]);
+  for (unsigned l = 0; l < kLanes; ++l) {
+    const bool is_least = least >> l & 1;
+    result[l] =
+        op.kind ? least_or_most(a[l], b[l], is_least)
+                : static_cast<std::uint32_t>(least_or_most(
+                      static_cast<std::int32_t>(a[l]), static_cast<std::int32_t>(b[l]), is_least));
+  }
+  write(warp, op.to[0], lanes, result);
+}
+
+void decode_minmax(const Decoding& in, Op& op) {
+  place(in, op);
+  op.kind = in.has("U32");
+  op.run = run_minmax;
+}
+
+void decode_add_minmax(const Decoding& in, Op& op) {
+  decode_minmax(in, op);
+  op.kind2 = 1;
+}
+
+enum class Compare : std::uint8_t { eq, ne, lt, le, gt, ge };
+constexpr std::array<std::string_view, 6> kCompares{"EQ", "NE", "LT", "LE", "GT", "GE"};
+
+template <class T>
+GPUEXP_INLINED bool compare(Compare how, T a, T b) {
+  switch (how) {
+    case Compare::eq: return a == b;
+    case Compare::ne: return a != b;
+    case Compare::lt: return a < b;
+    case Compare::le: return a <= b;
+    case Compare::gt: return a > b;
+    case Compare::ge: return a >= b;
+  }
+  return false;
+}
+
+template <class T>
+GPUEXP_INLINED LaneMask compare_lanes(Compare how, const Lanes32& a, const Lanes32& b) {
+  LaneMask result = 0;
+  for (unsigned l = 0; l < kLanes; ++l)
+    result |= LaneMask{compare(how, static_cast<T>(a[l]), static_cast<T>(b[l]))} << l;
+  return result;
+}
+
+constexpr std::uint8_t kUnsigned = 8;
+constexpr std::uint8_t kExtended = 16;
+
+// Of wider integers, the comparison of the lower halves decides where the upper ones are equal.
+GPUEXP_INLINED LaneMask extended(Compare how, LaneMask result, const Lanes32& a, const Lanes32& b,
+                                 LaneMask lower) {
+  LaneMask equal = 0;
+  for (unsigned l = 0; l < kLanes; ++l)
+    equal |= LaneMask{a[l] == b[l]} << l;
+  if (how == Compare::ne) return result | lower;
+  return (result & ~equal) | (equal & lower);
+}
+
+enum class Combine : std::uint8_t { with_and, with_or, with_xor };
+
+LaneMask combined(Combine how, LaneMask a, LaneMask b) {
+  return how == Combine::with_and ? a & b : how == Combine::with_or ? a | b : a ^ b;
+}
+
+GPUEXP_VECTORIZED void run_isetp(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 sa, sb;
+  const Lanes32& a = read_integer(warp, op.from[0], sa);
+  const Lanes32& b = read_integer(warp, op.from[1], sb);
+  const auto how = static_cast<Compare>(op.kind & 7);
+  LaneMask result = op.kind & kUnsigned ? compare_lanes<std::uint32_t>(how, a, b)
+                                        : compare_lanes<std::int32_t>(how, a, b);
+  if (op.kind & kExtended) result = extended(how, result, a, b, read_predicate(warp, op.from[3]));
+  const auto combine = static_cast<Combine>(op.kind2);
+  const LaneMask with = read_predicate(warp, op.from[2]);
+  write_predicate(warp, op.to[0], lanes, combined(combine, result, with));
+  write_predicate(warp, op.to[1], lanes, combined(combine, ~result, with));
+}
+
+void decode_isetp(const Decoding& in, Op& op) {
+  if (in.operands.size() < 5) in.refuse("its operands are not understood");
+  for (unsigned i = 0; i < 2; ++i)
+    op.to[i] = source_of(in.operands[i], Reads::integer);
+  for (std::size_t i = 2; i < in.operands.size(); ++i)
+    op.from[i - 2] = source_of(in.operands[i], Reads::integer);
+  const auto how = std::find(kCompares.begin(), kCompares.end(), in.modifiers.front());
+  if (how == kCompares.end()) in.refuse("its comparison is not executed");
+  op.kind = static_cast<std::uint8_t>((how - kCompares.begin()) | (in.has("U32") ? kUnsigned : 0) |
+                                      (in.has("EX") ? kExtended : 0));
+  op.kind2 = static_cast<std::uint8_t>(in.has("AND")  ? Combine::with_and
+                                       : in.has("OR") ? Combine::with_or
+                                                      : Combine::with_xor);
+  op.run = run_isetp;
+}
+
+// ---- moves
+
+GPUEXP_VECTORIZED void run_mov(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 scratch;
+  write(warp, op.to[0], lanes, read_integer(warp, op.from[0], scratch));
+}
+
+void decode_mov(const Decoding& in, Op& op) {
+  place(in, op);
+  op.run = run_mov;
+}
+
+GPUEXP_VECTORIZED void run_iabs(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 scratch, result;
+  const Lanes32& a = read_integer(warp, op.from[0], scratch);
+  for (unsigned l = 0; l < kLanes; ++l)
+    result[l] = static_cast<std::int32_t>(a[l]) < 0 ? 0u - a[l] : a[l];
+  write(warp, op.to[0], lanes, result);
+}
+
+void decode_iabs(const Decoding& in, Op& op) {
+  place(in, op);
+  op.run = run_iabs;
+}
+
+// The place of the highest bit; all ones where there is none.
+GPUEXP_VECTORIZED void run_flo(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 scratch, result;
+  const Lanes32& a = read_integer(warp, op.from[0], scratch);
+  for (unsigned l = 0; l < kLanes; ++l)
+    result[l] = a[l] == 0 ? ~0u : 31u - static_cast<unsigned>(std::countl_zero(a[l]));
+  write(warp, op.to[0], lanes, result);
+}
+
+void decode_flo(const Decoding& in, Op& op) {
+  if (in.modifiers.size() != 1 || !in.has("U32")) in.refuse("this form is not executed");
+  place(in, op);
+  op.run = run_flo;
+}
+
+// P2R packs predicates into the bits of each lane that the mask names.
+GPUEXP_VECTORIZED void run_p2r(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 scratch, result;
+  const Lanes32& other = read_integer(warp, op.from[1], scratch);
+  for (unsigned l = 0; l < kLanes; ++l) {
+    std::uint32_t bits = 0;
+    for (unsigned p = 0; p < kTruePredicate; ++p)
+      bits |= (warp.predicates[p] >> l & 1) << p;
+    result[l] = (bits & op.value) | (other[l] & ~op.value);
+  }
+  write(warp, op.to[0], lanes, result);
+}
+
+void decode_p2r(const Decoding& in, Op& op) {
+  place(in, op);
+  op.value = static_cast<std::uint32_t>(in.operands.back().value);
+  op.run = run_p2r;
+}
+
+GPUEXP_VECTORIZED void run_r2p(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 scratch;
+  const Lanes32& bits = read_integer(warp, op.from[0], scratch);
+  for (unsigned p = 0; p < kTruePredicate; ++p) {
+    if (!(op.value >> p & 1)) continue;
+    LaneMask value = 0;
+    for (unsigned l = 0; l < kLanes; ++l)
+      value |= (bits[l] >> p & 1) << l;
+    warp.predicates[p] = (warp.predicates[p] & ~lanes) | (value & lanes);
+  }
+}
+
+void decode_r2p(const Decoding& in, Op& op) {
+  place(in, op);
+  op.value = static_cast<std::uint32_t>(in.operands.back().value);
+  op.run = run_r2p;
+}
+
+constexpr OpcodeDecoder kOpcodes[] = {
+    {"IADD3", decode_iadd3},  {"UIADD3", decode_iadd3},
+    {"VIADD", decode_viadd},  {"IMAD", decode_imad},
+    {"UIMAD", decode_imad},   {"LEA", decode_lea},
+    {"ULEA", decode_lea},     {"SHF", decode_shf},
+    {"USHF", decode_shf},     {"LOP3", decode_lop3},
+    {"ULOP3", decode_lop3},   {"PLOP3", decode_plop3},
+    {"UPLOP3", decode_plop3}, {"PRMT", decode_prmt},
+    {"UPRMT", decode_prmt},   {"SEL", decode_sel},
+    {"USEL", decode_sel},     {"VIMNMX", decode_minmax},
+    {"IMNMX", decode_minmax}, {"VIADDMNMX", decode_add_minmax},
+    {"ISETP", decode_isetp},  {"UISETP", decode_isetp},
+    {"MOV", decode_mov},      {"UMOV", decode_mov},
+    {"IABS", decode_iabs},    {"FLO", decode_flo},
+    {"UFLO", decode_flo},     {"P2R", decode_p2r},
+    {"R2P", decode_r2p},
+};
+
+}  // namespace
+
+std::span<const OpcodeDecoder> integer_opcodes() {
+  return kOpcodes;
+}
+
+}  // namespace gpuexp::sim

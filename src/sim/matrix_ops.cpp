@@ -1,0 +1,243 @@
+#include <algorithm>
+#include <cmath>
+
+#include "sim/opcodes.hpp"
+#include "sim/registers.hpp"
+#include "sim/small_floats.hpp"
+
+namespace gpuexp::sim {
+
+namespace {
+
+// Fragments are laid out as the PTX ISA says for mma.sync: lane l holds rows l / 4 and l / 4 + 8 of
+// A and D, and columns from l mod 4 on; of B, column l / 4.
+
+enum class Element : std::uint8_t { f16, bf16, tf32, s8 };
+
+GPUEXP_INLINED float element_of(std::uint32_t bits, Element type) {
+  switch (type) {
+    case Element::f16: return value_of<kFp16>(bits);
+    case Element::bf16: return value_of<kBf16>(bits);
+    default:
+      return std::bit_cast<float>(bits & ~std::uint32_t{0x1fff});  // the lower 13 bits are not read
+  }
+}
+
+/// A row of eight sums, which a compiler keeps in vector registers.
+using Row = double __attribute__((vector_size(64)));
+constexpr unsigned kM = 16;
+constexpr unsigned kN = 8;
+constexpr unsigned kMostK = 16;
+
+/// The values that one register of each lane holds, the first in the lower bits.
+GPUEXP_INLINED void read_elements(const Lanes32& bits, Element type, unsigned which,
+                                  Lanes<float>& values) {
+  for (unsigned l = 0; l < kLanes; ++l)
+    values[l] = element_of(bits[l] >> 16 * which, type);
+}
+
+GPUEXP_VECTORIZED void run_mma(Warp& warp, const Op& op, LaneMask lanes) {
+  if (lanes != kAllLanes) throw Fault("mma is executed by some lanes of a warp only");
+  const auto type = static_cast<Element>(op.kind);
+  const unsigned k_count = op.value;
+  const unsigned per_register = type == Element::tf32 ? 1 : 2;
+  const unsigned quarter = 4 * per_register;  // values of k that a row's lanes have in a register
+  double a[kM][kMostK];
+  Row b[kMostK];
+  Lanes<float> values;
+  for (unsigned r = 0; r < k_count / quarter; ++r) {
+    for (unsigned i = 0; i < per_register; ++i) {
+      const unsigned first = r * quarter + i;
+      for (unsigned half = 0; half < 2; ++half) {
+        read_elements(warp.registers[op.from[0].index + 2 * r + half], type, i, values);
+        for (unsigned l = 0; l < kLanes; ++l)
+          a[l / 4 + 8 * half][first + l % 4 * per_register] = values[l];
+      }
+      read_elements(warp.registers[op.from[1].index + r], type, i, values);
+      for (unsigned l = 0; l < kLanes; ++l)
+        b[first + l % 4 * per_register][l / 4] = values[l];
+    }
+  }
+  const bool is_half = op.kind2 != 0;  // C and D are fp16
+  Row sum[kM];
+  for (unsigned i = 0; i < 4; ++i) {
+    const Lanes32& c = warp.registers[next_register(op.from[2], is_half ? i / 2 : i).index];
+    for (unsigned l = 0; l < kLanes; ++l)
+      sum[l / 4 + 8 * (i / 2)][2 * (l % 4) + i % 2] =
+          is_half ? value_of<kFp16>(c[l] >> 16 * (i % 2)) : std::bit_cast<float>(c[l]);
+  }
+  for (unsigned m = 0; m < kM; ++m) {
+    Row row = sum[m];
+    for (unsigned k = 0; k < k_count; ++k)
+      row += a[m][k] * b[k];
+    sum[m] = row;
+  }
+  std::array<Lanes32, 4> d;
+  for (unsigned i = 0; i < 4; ++i) {
+    for (unsigned l = 0; l < kLanes; ++l) {
+      const double exact = sum[l / 4 + 8 * (i / 2)][2 * (l % 4) + i % 2];
+      if (is_half) {
+        const std::uint32_t rounded = round_to<kFp16>(exact);
+        std::uint32_t& pair = d[i / 2][l];
+        pair = i % 2 == 0 ? rounded : (pair | rounded << 16);
+      } else {
+        const auto rounded = static_cast<float>(exact);
+        d[i][l] = rounded != rounded ? 0x7fffffff : std::bit_cast<std::uint32_t>(rounded);
+      }
+    }
+  }
+  for (unsigned i = 0; i < (is_half ? 2u : 4u); ++i)
+    write(warp, next_register(op.to[0], i), lanes, d[i]);
+}
+
+void decode_hmma(const Decoding& in, Op& op) {
+  if (in.operands.size() != 4 || in.modifiers.size() < 2)
+    in.refuse("its operands are not understood");
+  op.to[0] = source_of(in.operands[0], Reads::integer);
+  for (unsigned i = 0; i < 3; ++i)
+    op.from[i] = source_of(in.operands[i + 1], Reads::integer);
+  const std::string_view shape = in.modifiers.front();
+  op.value = shape == "16816" ? 16 : shape == "1688" ? 8 : shape == "1684" ? 4 : 0;
+  op.kind = static_cast<std::uint8_t>(in.has("TF32")   ? Element::tf32
+                                      : in.has("BF16") ? Element::bf16
+                                                       : Element::f16);
+  op.kind2 = in.modifiers[1] == "F16";
+  if (op.value == 0 || (shape == "1684" && !in.has("TF32")))
+    in.refuse("this shape is not executed");
+  op.run = run_mma;
+}
+
+// IMMA.16832: A's rows of 32 bytes lie four to a register.
+GPUEXP_VECTORIZED void run_imma(Warp& warp, const Op& op, LaneMask lanes) {
+  constexpr unsigned kK = 32;
+  if (lanes != kAllLanes) throw Fault("mma is executed by some lanes of a warp only");
+  std::int32_t a[16][kK];
+  std::int32_t b[kK][8];
+  const auto byte_of = [](std::uint32_t bits, unsigned i) {
+    return std::int32_t{static_cast<std::int8_t>(bits >> 8 * i)};
+  };
+  for (unsigned l = 0; l < kLanes; ++l) {
+    for (unsigned r = 0; r < 2; ++r) {
+      for (unsigned i = 0; i < 4; ++i) {
+        const unsigned k = 16 * r + 4 * (l % 4) + i;
+        for (unsigned half = 0; half < 2; ++half)
+          a[l / 4 + 8 * half][k] = byte_of(warp.registers[op.from[0].index + 2 * r + half][l], i);
+        b[k][l / 4] = byte_of(warp.registers[op.from[1].index + r][l], i);
+      }
+    }
+  }
+  std::array<Lanes32, 4> d;
+  for (unsigned l = 0; l < kLanes; ++l) {
+    for (unsigned i = 0; i < 4; ++i) {
+      const unsigned row = l / 4 + 8 * (i / 2);
+      const unsigned column = 2 * (l % 4) + i % 2;
+      std::uint32_t sum = warp.registers[next_register(op.from[2], i).index][l];
+      for (unsigned k = 0; k < kK; ++k)
+        sum += static_cast<std::uint32_t>(a[row][k] * b[k][column]);
+      d[i][l] = sum;
+    }
+  }
+  for (unsigned i = 0; i < 4; ++i)
+    write(warp, next_register(op.to[0], i), lanes, d[i]);
+}
+
+void decode_imma(const Decoding& in, Op& op) {
+  if (in.operands.size() != 4 || in.modifiers.size() != 3 || in.modifiers[0] != "16832" ||
+      in.modifiers[1] != "S8" || in.modifiers[2] != "S8")
+    in.refuse("this form is not executed");
+  op.to[0] = source_of(in.operands[0], Reads::integer);
+  for (unsigned i = 0; i < 3; ++i)
+    op.from[i] = source_of(in.operands[i + 1], Reads::integer);
+  op.run = run_imma;
+}
+
+// DMMA: of A, lane l has row l / 4 and, of 16 rows, l / 4 + 8, at k = l mod 4 and every fourth from
+// there; of B, column l / 4 likewise. Products are added in the order of k.
+void run_dmma(Warp& warp, const Op& op, LaneMask lanes) {
+  if (lanes != kAllLanes) throw Fault("mma is executed by some lanes of a warp only");
+  const unsigned rows = op.kind;
+  const unsigned k_count = op.value;
+  const unsigned halves = rows / 8;
+  double a[16][kMostK];
+  double b[kMostK][kN];
+  const auto value = [&](const Source& from, unsigned place, unsigned lane) {
+    const Source at = next_register(from, 2 * place);
+    const std::uint64_t low = warp.registers[at.index][lane];
+    const std::uint64_t high = warp.registers[next_register(at).index][lane];
+    return std::bit_cast<double>(low | high << 32);
+  };
+  for (unsigned l = 0; l < kLanes; ++l) {
+    for (unsigned k = 0; k < k_count / 4; ++k) {
+      for (unsigned half = 0; half < halves; ++half)
+        a[l / 4 + 8 * half][4 * k + l % 4] = value(op.from[0], halves * k + half, l);
+      b[4 * k + l % 4][l / 4] = value(op.from[1], k, l);
+    }
+  }
+  std::array<Lanes64, 4> d;
+  for (unsigned l = 0; l < kLanes; ++l) {
+    for (unsigned i = 0; i < 2 * halves; ++i) {
+      const unsigned row = l / 4 + 8 * (i / 2);
+      const unsigned column = 2 * (l % 4) + i % 2;
+      double sum = value(op.from[2], i, l);
+      for (unsigned k = 0; k < k_count; ++k)
+        sum = std::fma(a[row][k], b[k][column], sum);
+      d[i][l] = std::bit_cast<std::uint64_t>(sum);
+    }
+  }
+  for (unsigned i = 0; i < 2 * halves; ++i)
+    write_pair(warp, next_register(op.to[0], 2 * i), lanes, d[i]);
+}
+
+void decode_dmma(const Decoding& in, Op& op) {
+  if (in.operands.size() != 4 || in.modifiers.size() != 1) in.refuse("this form is not executed");
+  op.to[0] = source_of(in.operands[0], Reads::integer);
+  for (unsigned i = 0; i < 3; ++i)
+    op.from[i] = source_of(in.operands[i + 1], Reads::integer);
+  const std::string_view shape = in.modifiers.front();
+  op.kind = shape == "8x8x4" ? 8 : 16;
+  op.value = shape == "8x8x4" || shape == "16x8x4" ? 4
+             : shape == "16x8x8"                   ? 8
+             : shape == "16x8x16"                  ? 16
+                                                   : 0;
+  if (op.value == 0) in.refuse("this shape is not executed");
+  op.run = run_dmma;
+}
+
+// MOVM: transposes a matrix of 8 × 8 values of 16 bits, of which each lane has two.
+GPUEXP_VECTORIZED void run_movm(Warp& warp, const Op& op, LaneMask lanes) {
+  if (lanes != kAllLanes) throw Fault("movmatrix is executed by some lanes of a warp only");
+  const Lanes32& a = warp.registers[op.from[0].index];
+  Lanes32 result;
+  const auto value = [&](unsigned row, unsigned column) {
+    return a[4 * row + column / 2] >> 16 * (column % 2) & 0xffff;
+  };
+  for (unsigned l = 0; l < kLanes; ++l) {
+    const unsigned row = l / 4;
+    const unsigned column = 2 * (l % 4);
+    result[l] = value(column, row) | value(column + 1, row) << 16;
+  }
+  write(warp, op.to[0], lanes, result);
+}
+
+void decode_movm(const Decoding& in, Op& op) {
+  if (in.operands.size() != 2 || !in.has("16") || !in.has("MT88"))
+    in.refuse("this form is not executed");
+  op.to[0] = source_of(in.operands[0], Reads::integer);
+  op.from[0] = source_of(in.operands[1], Reads::integer);
+  op.run = run_movm;
+}
+
+constexpr OpcodeDecoder kOpcodes[] = {
+    {"HMMA", decode_hmma},
+    {"IMMA", decode_imma},
+    {"DMMA", decode_dmma},
+    {"MOVM", decode_movm},
+};
+
+}  // namespace
+
+std::span<const OpcodeDecoder> matrix_opcodes() {
+  return kOpcodes;
+}
+
+}  // namespace gpuexp::sim

@@ -1,0 +1,409 @@
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "sim/opcodes.hpp"
+#include "sim/registers.hpp"
+
+namespace gpuexp::sim {
+
+std::uint32_t constant32(const Warp& warp, unsigned bank, std::uint64_t offset) {
+  const LaunchState& launch = warp.block.launch;
+  const std::span<const std::byte> bytes = bank == 0 ? std::span(launch.constants)
+                                           : bank == 2
+                                               ? std::as_bytes(std::span(launch.program->constants))
+                                               : std::span<const std::byte>{};
+  if (offset + sizeof(std::uint32_t) > bytes.size())
+    throw Fault(fmt::format("offset {:#x} is outside of constant bank {}", offset, bank));
+  std::uint32_t value = 0;
+  std::memcpy(&value, bytes.data() + offset, sizeof value);
+  return value;
+}
+
+namespace {
+
+using Kind = Operand::Kind;
+
+template <class Function>
+void for_each_lane(LaneMask lanes, const Function& function) {
+  for (; lanes != 0; lanes &= lanes - 1)
+    function(static_cast<unsigned>(std::countr_zero(lanes)));
+}
+
+std::uint8_t width_of(const Decoding& in) {
+  for (const std::string_view modifier : in.modifiers) {
+    if (modifier == "128") return 16;
+    if (modifier == "64") return 8;
+    if (modifier == "U16" || modifier == "S16") return 2;
+    if (modifier == "U8" || modifier == "S8") return 1;
+  }
+  return 4;
+}
+
+// ---- constants
+
+GPUEXP_VECTORIZED void run_ldc(Warp& warp, const Op& op, LaneMask lanes) {
+  const Source& from = op.from[0];
+  const unsigned words = std::max(1, op.width / 4);
+  Lanes32 scratch;
+  scratch.of.fill(0);
+  const Lanes32& base = from.index == kZeroRegister ? scratch : warp.registers[from.index];
+  for (unsigned w = 0; w < words; ++w) {
+    Lanes32 value;
+    value.of.fill(0);
+    if (from.index == kZeroRegister) {
+      const std::uint64_t offset = from.bits & ~std::uint64_t{3};
+      std::uint32_t word = constant32(warp, op.bank, offset + 4 * w);
+      if (op.width < 4) word = word >> 8 * (from.bits & 3) & ((1u << 8 * op.width) - 1);
+      value.of.fill(word);
+    } else {
+      for_each_lane(lanes, [&](unsigned l) {
+        value[l] = constant32(warp, op.bank, base[l] + from.bits + 4 * w);
+      });
+    }
+    write(warp, next_register(op.to[0], w), lanes, value);
+  }
+}
+
+void decode_ldc(const Decoding& in, Op& op) {
+  if (in.operands.size() != 2 || in.operands[1].kind != Kind::constant)
+    in.refuse("its operands are not understood");
+  op.to[0] = source_of(in.operands[0], Reads::integer);
+  op.from[0] = source_of(in.operands[1], Reads::integer);
+  op.bank = in.operands[1].bank;
+  op.width = width_of(in);
+  op.run = run_ldc;
+}
+
+// ---- addresses
+
+void global_addresses(const Warp& warp, const Source& at, Lanes64& address) {
+  if (at.index == kZeroRegister) {
+    address.of.fill(0);
+  } else {
+    Source base = at;
+    base.kind = Kind::reg;
+    if (at.wide) {
+      read_pair(warp, base, address);
+    } else {
+      for (unsigned l = 0; l < kLanes; ++l)
+        address[l] = warp.registers[at.index][l];
+    }
+  }
+  std::uint64_t offset = at.bits;
+  if (at.uniform_index != kZeroUniformRegister)
+    offset += warp.uniform[at.uniform_index] |
+              static_cast<std::uint64_t>(warp.uniform[at.uniform_index + 1u]) << 32;
+  for (unsigned l = 0; l < kLanes; ++l)
+    address[l] += offset;
+}
+
+void shared_addresses(const Warp& warp, const Source& at, Lanes32& address) {
+  const std::uint32_t offset = static_cast<std::uint32_t>(at.bits) + warp.uniform[at.uniform_index];
+  const Lanes32& base = warp.registers[at.index];
+  for (unsigned l = 0; l < kLanes; ++l)
+    address[l] = base[l] + offset;
+}
+
+std::byte* shared_at(Warp& warp, std::uint32_t address, unsigned width) {
+  std::vector<std::byte>& shared = warp.block.shared;
+  if (std::uint64_t{address} + width > shared.size())
+    throw Fault(
+        fmt::format("{} bytes at {:#x} are outside of the block's {} bytes of shared memory", width,
+                    address, shared.size()));
+  if (address % width != 0)
+    throw Fault(fmt::format("{} bytes of shared memory at {:#x} are not aligned", width, address));
+  return shared.data() + address;
+}
+
+/// Global memory, or shared memory through its window.
+std::byte* generic_at(Warp& warp, std::uint64_t address, unsigned width) {
+  constexpr std::uint64_t kWindowMask = ~std::uint64_t{0xffffffff};
+  if ((address & kWindowMask) == kSharedWindow)
+    return shared_at(warp, static_cast<std::uint32_t>(address), width);
+  if (address % width != 0)
+    throw Fault(fmt::format("{} bytes at {:#x} are not aligned", width, address));
+  return warp.block.launch.global->at(address, width);
+}
+
+/// 32-byte sectors that the lanes touch, each once.
+std::uint64_t sectors_of(const Lanes64& address, LaneMask lanes) {
+  constexpr unsigned kSectorShift = 5;
+  std::array<std::uint64_t, kLanes> sectors;
+  std::size_t count = 0;
+  for_each_lane(lanes, [&](unsigned l) {
+    const std::uint64_t sector = address[l] >> kSectorShift;
+    if (count == 0 || sectors[count - 1] != sector) sectors[count++] = sector;
+  });
+  std::sort(sectors.begin(), sectors.begin() + count);
+  return static_cast<std::uint64_t>(std::unique(sectors.begin(), sectors.begin() + count) -
+                                    sectors.begin());
+}
+
+// ---- loads and stores
+
+constexpr std::uint8_t kSigned = 1;
+
+void load_word(Warp& warp, const Op& op, unsigned lane, const std::byte* from) {
+  if (op.to[0].index == kZeroRegister) return;
+  if (op.width < 4) {
+    std::uint32_t value = 0;
+    std::memcpy(&value, from, op.width);
+    if (op.kind & kSigned) {
+      const unsigned shift = 32 - 8 * op.width;
+      value = static_cast<std::uint32_t>(static_cast<std::int32_t>(value << shift) >> shift);
+    }
+    warp.registers[op.to[0].index][lane] = value;
+    return;
+  }
+  for (unsigned w = 0; w < op.width / 4u; ++w)
+    std::memcpy(&warp.registers[op.to[0].index + w][lane], from + 4 * w, 4);
+}
+
+void store_word(const Warp& warp, const Source& value, unsigned width, unsigned lane,
+                std::byte* to) {
+  if (width < 4) {
+    std::memcpy(to, &warp.registers[value.index][lane], width);
+    return;
+  }
+  for (unsigned w = 0; w < width / 4; ++w)
+    std::memcpy(to + 4 * w, &warp.registers[next_register(value, w).index][lane], 4);
+}
+
+GPUEXP_VECTORIZED void run_load(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes64 address;
+  global_addresses(warp, op.from[0], address);
+  for_each_lane(
+      lanes, [&](unsigned l) { load_word(warp, op, l, generic_at(warp, address[l], op.width)); });
+  ++warp.block.memory.load_requests;
+  warp.block.memory.load_sectors += sectors_of(address, lanes);
+}
+
+GPUEXP_VECTORIZED void run_store(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes64 address;
+  global_addresses(warp, op.from[0], address);
+  for_each_lane(lanes, [&](unsigned l) {
+    store_word(warp, op.from[1], op.width, l, generic_at(warp, address[l], op.width));
+  });
+  ++warp.block.memory.store_requests;
+  warp.block.memory.store_sectors += sectors_of(address, lanes);
+}
+
+GPUEXP_VECTORIZED void run_shared_load(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 address;
+  shared_addresses(warp, op.from[0], address);
+  for_each_lane(lanes,
+                [&](unsigned l) { load_word(warp, op, l, shared_at(warp, address[l], op.width)); });
+}
+
+GPUEXP_VECTORIZED void run_shared_store(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 address;
+  shared_addresses(warp, op.from[0], address);
+  for_each_lane(lanes, [&](unsigned l) {
+    store_word(warp, op.from[1], op.width, l, shared_at(warp, address[l], op.width));
+  });
+}
+
+bool is_signed(const Decoding& in) {
+  return in.has("S8") || in.has("S16");
+}
+
+template <Op::Run run>
+void decode_load(const Decoding& in, Op& op) {
+  if (in.operands.size() != 2 || in.operands[1].kind != Kind::memory)
+    in.refuse("its operands are not understood");
+  op.to[0] = source_of(in.operands[0], Reads::integer);
+  op.from[0] = source_of(in.operands[1], Reads::integer);
+  op.width = width_of(in);
+  op.kind = is_signed(in) ? kSigned : 0;
+  op.run = run;
+}
+
+template <Op::Run run>
+void decode_store(const Decoding& in, Op& op) {
+  if (in.operands.size() != 2 || in.operands[0].kind != Kind::memory)
+    in.refuse("its operands are not understood");
+  op.from[0] = source_of(in.operands[0], Reads::integer);
+  op.from[1] = source_of(in.operands[1], Reads::integer);
+  op.width = width_of(in);
+  op.run = run;
+}
+
+// LDGSTS (cp.async): from global into shared memory; zeros where its predicate does not hold.
+GPUEXP_VECTORIZED void run_ldgsts(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 to;
+  Lanes64 from;
+  shared_addresses(warp, op.from[0], to);
+  global_addresses(warp, op.from[1], from);
+  const LaneMask copied =
+      op.from[2].kind == Kind::none ? kAllLanes : read_predicate(warp, op.from[2]);
+  for_each_lane(lanes, [&](unsigned l) {
+    std::byte* const target = shared_at(warp, to[l], op.width);
+    if (copied >> l & 1) {
+      std::memcpy(target, generic_at(warp, from[l], op.width), op.width);
+    } else {
+      std::memset(target, 0, op.width);
+    }
+  });
+  ++warp.block.memory.load_requests;
+  warp.block.memory.load_sectors += sectors_of(from, lanes & copied);
+}
+
+void decode_ldgsts(const Decoding& in, Op& op) {
+  if (in.operands.size() < 2 || in.operands.size() > 3)
+    in.refuse("its operands are not understood");
+  for (std::size_t i = 0; i < in.operands.size(); ++i)
+    op.from[i] = source_of(in.operands[i], Reads::integer);
+  op.width = width_of(in);
+  op.run = run_ldgsts;
+}
+
+// LDSM (ldmatrix): matrices of 8 × 8 values of 16 bits, whose rows lie where lanes 0 to 7, 8 to 15,
+// … point. Lane l gets the values 2 (l mod 4) and the next of row l / 4; of MT88, of the
+// transposed.
+GPUEXP_VECTORIZED void run_ldsm(Warp& warp, const Op& op, LaneMask lanes) {
+  constexpr unsigned kRows = 8;
+  constexpr unsigned kRowBytes = 16;
+  if (lanes != kAllLanes) throw Fault("ldmatrix is executed by some lanes of a warp only");
+  Lanes32 address;
+  shared_addresses(warp, op.from[0], address);
+  std::array<Lanes32, 4> result;
+  for (unsigned matrix = 0; matrix < op.value; ++matrix) {
+    std::uint16_t rows[kRows][kRows];
+    for (unsigned row = 0; row < kRows; ++row)
+      std::memcpy(rows[row], shared_at(warp, address[kRows * matrix + row], kRowBytes), kRowBytes);
+    for (unsigned l = 0; l < kLanes; ++l) {
+      const unsigned row = l / 4;
+      const unsigned column = 2 * (l % 4);
+      const auto value = [&](unsigned c) {
+        return std::uint32_t{op.kind ? rows[c][row] : rows[row][c]};
+      };
+      result[matrix][l] = value(column) | value(column + 1) << 16;
+    }
+  }
+  for (unsigned matrix = 0; matrix < op.value; ++matrix)
+    write(warp, next_register(op.to[0], matrix), lanes, result[matrix]);
+}
+
+void decode_ldsm(const Decoding& in, Op& op) {
+  decode_load<run_ldsm>(in, op);
+  op.kind = in.has("MT88");
+  op.value = in.has("4") ? 4 : in.has("2") ? 2 : 1;
+}
+
+// ---- atomics
+
+enum class Atomic : std::uint8_t { add, min, max, with_and, with_or, with_xor, exchange };
+
+std::optional<Atomic> atomic_of(const Decoding& in) {
+  constexpr std::array<std::pair<std::string_view, Atomic>, 7> kAtomics{
+      {{"ADD", Atomic::add},
+       {"MIN", Atomic::min},
+       {"MAX", Atomic::max},
+       {"AND", Atomic::with_and},
+       {"OR", Atomic::with_or},
+       {"XOR", Atomic::with_xor},
+       {"EXCH", Atomic::exchange}}};
+  for (const auto& [name, atomic] : kAtomics) {
+    if (in.has(name)) return atomic;
+  }
+  return std::nullopt;
+}
+
+template <class T>
+T updated(Atomic how, T old, T with) {
+  switch (how) {
+    case Atomic::add: return old + with;
+    case Atomic::min: return std::min(old, with);
+    case Atomic::max: return std::max(old, with);
+    case Atomic::with_and: return old & with;
+    case Atomic::with_or: return old | with;
+    case Atomic::with_xor: return old ^ with;
+    case Atomic::exchange: return with;
+  }
+  return old;
+}
+
+template <class T>
+T update(std::byte* at, Atomic how, T with) {
+  std::atomic_ref<T> target(*reinterpret_cast<T*>(at));
+  T old = target.load();
+  while (!target.compare_exchange_weak(old, updated(how, old, with))) {
+  }
+  return old;
+}
+
+GPUEXP_VECTORIZED void run_atomic(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes64 address;
+  Lanes64 with;
+  global_addresses(warp, op.from[0], address);
+  read_pair(warp, op.from[1], with);
+  const auto how = static_cast<Atomic>(op.kind);
+  for_each_lane(lanes, [&](unsigned l) {
+    std::byte* const at = generic_at(warp, address[l], op.width);
+    const std::uint64_t old =
+        op.width == 8 ? update<std::uint64_t>(at, how, with[l])
+                      : update<std::uint32_t>(at, how, static_cast<std::uint32_t>(with[l]));
+    if (op.to[0].kind == Kind::none || op.to[0].index == kZeroRegister) return;
+    warp.registers[op.to[0].index][l] = static_cast<std::uint32_t>(old);
+    if (op.width == 8)
+      warp.registers[op.to[0].index + 1u][l] = static_cast<std::uint32_t>(old >> 32);
+  });
+}
+
+void decode_atomic(const Decoding& in, Op& op) {
+  const auto how = atomic_of(in);
+  if (!how || in.has("S32") || in.has("S64") || in.has("F32"))
+    in.refuse("this form is not executed");
+  std::size_t next = 0;
+  if (in.operands.at(0).kind == Kind::predicate) {  // ATOMG PT, R4, [address], R6
+    op.to[0] = source_of(in.operands.at(1), Reads::integer);
+    next = 2;
+  }
+  op.from[0] = source_of(in.operands.at(next), Reads::integer);
+  op.from[1] = source_of(in.operands.at(next + 1), Reads::integer);
+  op.kind = static_cast<std::uint8_t>(*how);
+  op.width = in.has("64") ? 8 : 4;
+  op.run = run_atomic;
+}
+
+// ---- order. Each access is complete before the next instruction begins, so that there is nothing
+// to wait for.
+
+void run_nothing(Warp&, const Op&, LaneMask) {}
+
+void decode_nothing(const Decoding&, Op& op) {
+  op.run = run_nothing;
+}
+
+constexpr OpcodeDecoder kOpcodes[] = {
+    {"LDC", decode_ldc},
+    {"ULDC", decode_ldc},
+    {"LDG", decode_load<run_load>},
+    {"LD", decode_load<run_load>},
+    {"STG", decode_store<run_store>},
+    {"ST", decode_store<run_store>},
+    {"LDS", decode_load<run_shared_load>},
+    {"STS", decode_store<run_shared_store>},
+    {"LDGSTS", decode_ldgsts},
+    {"LDSM", decode_ldsm},
+    {"ATOMG", decode_atomic},
+    {"REDG", decode_atomic},
+    {"RED", decode_atomic},
+    {"LDGDEPBAR", decode_nothing},
+    {"DEPBAR", decode_nothing},
+    {"MEMBAR", decode_nothing},
+    {"FENCE", decode_nothing},
+    {"ERRBAR", decode_nothing},
+    {"CCTL", decode_nothing},
+};
+
+}  // namespace
+
+std::span<const OpcodeDecoder> memory_opcodes() {
+  return kOpcodes;
+}
+
+}  // namespace gpuexp::sim

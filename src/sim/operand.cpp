@@ -1,0 +1,249 @@
+#include "sim/operand.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+#include <fmt/format.h>
+
+namespace gpuexp::sim {
+
+namespace {
+
+using Kind = Operand::Kind;
+
+/// Takes tokens off the front of one operand's text.
+class Scanner {
+ public:
+  explicit Scanner(std::string_view text) : all_(text), rest_(text) {}
+
+  bool take(std::string_view token) {
+    if (!rest_.starts_with(token)) return false;
+    rest_.remove_prefix(token.size());
+    return true;
+  }
+  bool is_done() const { return rest_.empty(); }
+  std::string_view rest() const { return rest_; }
+  char front() const { return rest_.empty() ? '\0' : rest_.front(); }
+
+  std::uint8_t index() {
+    unsigned number = 0;
+    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), number);
+    if (error != std::errc() || number > 255) fail();
+    rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
+    return static_cast<std::uint8_t>(number);
+  }
+
+  std::int64_t integer() {
+    const bool is_negative = take("-");
+    if (!take("0x")) fail();
+    std::uint64_t number = 0;
+    const auto [end, error] =
+        std::from_chars(rest_.data(), rest_.data() + rest_.size(), number, 16);
+    if (error != std::errc()) fail();
+    rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
+    return static_cast<std::int64_t>(is_negative ? 0 - number : number);
+  }
+
+  [[noreturn]] void fail() const {
+    throw std::runtime_error(fmt::format("operand '{}' is not understood at '{}'", all_, rest_));
+  }
+
+ private:
+  std::string_view all_;
+  std::string_view rest_;
+};
+
+/// R4, RZ, UR4 or URZ at the front; empty where there is none.
+struct Register {
+  bool is_uniform;
+  std::uint8_t index;
+};
+std::optional<Register> take_register(Scanner& scan) {
+  if (scan.take("URZ")) return Register{true, kZeroUniformRegister};
+  if (scan.take("UR")) return Register{true, scan.index()};
+  if (scan.take("RZ")) return Register{false, kZeroRegister};
+  if (scan.front() == 'R' && scan.rest().size() > 1 && scan.rest()[1] >= '0' &&
+      scan.rest()[1] <= '9') {
+    scan.take("R");
+    return Register{false, scan.index()};
+  }
+  return std::nullopt;
+}
+
+void take_suffixes(Scanner& scan, Operand& operand) {
+  while (!scan.is_done()) {
+    if (scan.take(".reuse")) continue;
+    if (scan.take(".H0_H0")) {
+      operand.half = Operand::Half::low;
+    } else if (scan.take(".H1_H1")) {
+      operand.half = Operand::Half::high;
+    } else if (scan.take(".64")) {
+      operand.wide = true;
+    } else if (scan.take(".ROW") || scan.take(".COL") || scan.take(".U32")) {
+      continue;  // layouts that an IMMA has by its shape; widths that an address has anyway
+    } else {
+      return;
+    }
+  }
+}
+
+// What stands in [ ]: registers and an offset, with + between them.
+void take_address(Scanner& scan, Operand& operand) {
+  if (!scan.take("[")) scan.fail();
+  while (!scan.take("]")) {
+    scan.take("+");
+    if (const auto reg = take_register(scan)) {
+      if (reg->is_uniform) {
+        operand.uniform_index = reg->index;
+      } else {
+        operand.index = reg->index;
+        operand.has_base = true;
+      }
+      take_suffixes(scan, operand);
+    } else {
+      operand.value += scan.integer();
+    }
+  }
+}
+
+Operand read_real(std::string_view text) {
+  Operand operand;
+  operand.kind = Kind::real;
+  const std::string copy(text);
+  if (copy == "+INF" || copy == "-INF") {
+    operand.number = copy[0] == '-' ? -INFINITY : INFINITY;
+  } else if (copy.find("NAN") != std::string::npos) {
+    operand.number = std::numeric_limits<double>::quiet_NaN();
+  } else {
+    std::size_t read = 0;
+    try {
+      operand.number = std::stod(copy, &read);
+    } catch (const std::logic_error&) {
+      read = 0;
+    }
+    if (read != copy.size())
+      throw std::runtime_error(fmt::format("operand '{}' is not understood", text));
+  }
+  return operand;
+}
+
+bool is_real(std::string_view text) {
+  if (text.ends_with("INF") || text.find("NAN") != std::string_view::npos) return true;
+  if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
+  return !text.empty() && text.front() >= '0' && text.front() <= '9' && !text.starts_with("0x");
+}
+
+Operand read_value(Scanner& scan) {
+  Operand operand;
+  if (scan.take("c[")) {
+    operand.kind = Kind::constant;
+    operand.bank = static_cast<std::uint8_t>(scan.integer());
+    if (!scan.take("]")) scan.fail();
+    take_address(scan, operand);
+  } else if (scan.take("desc[UR")) {
+    operand.kind = Kind::memory;
+    operand.descriptor = scan.index();
+    if (!scan.take("]")) scan.fail();
+    take_address(scan, operand);
+  } else if (scan.take("gdesc[UR")) {
+    operand.kind = Kind::uniform;
+    operand.index = scan.index();
+    if (!scan.take("]")) scan.fail();
+  } else if (scan.front() == '[') {
+    operand.kind = Kind::memory;
+    take_address(scan, operand);
+  } else if (const auto reg = take_register(scan)) {
+    operand.kind = reg->is_uniform ? Kind::uniform : Kind::reg;
+    operand.index = reg->index;
+  } else if (scan.take("UPT") || scan.take("PT")) {
+    operand.kind = Kind::predicate;
+    operand.index = kTruePredicate;
+  } else if (scan.take("UP")) {
+    operand.kind = Kind::uniform_predicate;
+    operand.index = scan.index();
+  } else if (scan.front() == 'P' && scan.rest() != "PR") {
+    scan.take("P");
+    operand.kind = Kind::predicate;
+    operand.index = scan.index();
+  } else if (scan.front() == 'B' && scan.rest().size() > 1 && scan.rest()[1] <= '9') {
+    scan.take("B");
+    operand.kind = Kind::barrier;
+    operand.index = scan.index();
+  } else if (scan.rest().starts_with("SR")) {
+    operand.kind = Kind::special;
+    operand.text = scan.rest();
+    scan.take(scan.rest());
+  } else if (scan.front() == '-' || (scan.front() >= '0' && scan.front() <= '9')) {
+    operand.kind = Kind::integer;
+    operand.value = scan.integer();
+  } else {
+    operand.kind = Kind::name;
+    operand.text = scan.rest();
+    scan.take(scan.rest());
+  }
+  return operand;
+}
+
+Operand read_operand(std::string_view text) {
+  if (is_real(text)) return read_real(text);
+  Scanner scan(text);
+  const bool is_integer = text.starts_with("-0x") || text.starts_with("0x");
+  const bool negated = !is_integer && scan.take("-");
+  const bool bitwise = scan.take("~");
+  const bool inverted = scan.take("!") || bitwise;
+  const bool absolute = scan.take("|");
+  Operand operand = read_value(scan);
+  operand.negated = negated;
+  operand.inverted = inverted;
+  operand.absolute = absolute;
+  take_suffixes(scan, operand);
+  if (absolute && !scan.take("|")) scan.fail();
+  take_suffixes(scan, operand);
+  if (!scan.is_done()) scan.fail();
+  return operand;
+}
+
+std::string_view without_blanks(std::string_view text) {
+  while (text.starts_with(' '))
+    text.remove_prefix(1);
+  while (text.ends_with(' '))
+    text.remove_suffix(1);
+  return text;
+}
+
+}  // namespace
+
+std::vector<Operand> read_operands(std::string_view text) {
+  std::vector<Operand> operands;
+  // BRX R6 -0x410 and RET.REL.NODEC R10 0x0 have a blank where others have a comma.
+  while (!text.empty()) {
+    std::size_t end = text.find(',');
+    const std::size_t blank = text.find(' ');
+    if (blank != std::string_view::npos && blank < end && !text.substr(0, blank).empty() &&
+        text.find_first_not_of(' ', blank) != text.find(',', blank))
+      end = blank;
+    const std::string_view one = without_blanks(text.substr(0, end));
+    if (!one.empty()) {
+      operands.push_back(read_operand(one));
+      operands.back().text = one;
+    }
+    if (end == std::string_view::npos) break;
+    text = without_blanks(text.substr(end + 1));
+  }
+  return operands;
+}
+
+Operand read_guard(std::string_view guard) {
+  if (guard.empty()) {
+    Operand always;
+    always.kind = Kind::predicate;
+    always.index = kTruePredicate;
+    return always;
+  }
+  return read_operand(guard.substr(1));
+}
+
+}  // namespace gpuexp::sim

@@ -1,0 +1,93 @@
+// Machine code of one kernel in the form that is executed: each instruction decoded once.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sass/code_listing.hpp"
+#include "sim/warp.hpp"
+
+namespace gpuexp::sim {
+
+/// Before a function that executes an instruction: it is compiled once for any processor and once
+/// for those with AVX2 and FMA, and the one that suits the processor is taken as the program
+/// starts.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__)
+#define GPUEXP_VECTORIZED __attribute__((target_clones("arch=x86-64-v3", "default")))
+#else
+#define GPUEXP_VECTORIZED
+#endif
+
+/// Before what such functions call, so that it is compiled as they are.
+#if defined(__GNUC__)
+#define GPUEXP_INLINED [[gnu::always_inline]] inline
+#else
+#define GPUEXP_INLINED inline
+#endif
+
+/// An operand as execution reads it.
+struct Source {
+  Operand::Kind kind = Operand::Kind::none;
+  Operand::Half half = Operand::Half::both;
+  std::uint8_t index = kZeroRegister;
+  std::uint8_t uniform_index = kZeroUniformRegister;
+  bool negated = false;
+  bool inverted = false;
+  bool absolute = false;
+  bool wide = false;
+  /// An immediate's bits, as wide as the instruction reads it; an offset of memory or a constant.
+  std::uint64_t bits = 0;
+};
+
+struct Op {
+  /// Executes the instruction for the lanes of `lanes`, which its guard has let through.
+  using Run = void (*)(Warp& warp, const Op& op, LaneMask lanes);
+
+  Run run = nullptr;
+  Source guard;
+  std::array<Source, 3> to;    ///< destinations
+  std::array<Source, 5> from;  ///< sources
+  std::uint8_t kind = 0;  ///< what the instruction's modifiers choose, as its decoder numbers it
+  std::uint8_t kind2 = 0;
+  std::uint8_t width = 4;   ///< bytes per lane that a memory access moves
+  std::uint8_t bank = 0;    ///< of a constant
+  std::uint32_t value = 0;  ///< a look-up table, a target, a count
+};
+
+/// What a decoder gets to read.
+struct Decoding {
+  const ListedInstruction& listed;
+  std::vector<std::string_view> modifiers;
+  std::vector<Operand> operands;
+
+  bool has(std::string_view modifier) const;
+  /// Throws std::runtime_error: the form is not executed.
+  [[noreturn]] void refuse(std::string_view why) const;
+  /// The place in the program of a branch's target.
+  std::uint32_t target(const Operand& operand) const;
+};
+
+struct OpcodeDecoder {
+  std::string_view mnemonic;
+  void (*decode)(const Decoding& in, Op& op);
+};
+
+struct Program {
+  std::string name;
+  std::vector<Op> ops;
+  std::vector<ListedInstruction> listed;  ///< in the same order; refers to the listing
+  std::vector<std::uint32_t> constants;   ///< bank 2
+};
+
+/// Throws std::runtime_error with the instruction where the simulator does not execute it.
+Program decode(const KernelCode& code);
+
+/// How a 32-bit instruction, one on fp64 and one on pairs of fp16 read immediates.
+enum class Reads : std::uint8_t { integer, fp32, fp64 };
+Source source_of(const Operand& operand, Reads reads);
+
+}  // namespace gpuexp::sim

@@ -1,0 +1,118 @@
+// How instructions read their sources and write their destinations, all lanes at a time.
+#pragma once
+
+#include <cstring>
+
+#include "sim/block.hpp"
+
+namespace gpuexp::sim {
+
+inline constexpr std::uint32_t kSign32 = 0x80000000u;
+
+std::uint32_t constant32(const Warp& warp, unsigned bank, std::uint64_t offset);
+
+GPUEXP_INLINED LaneMask read_predicate(const Warp& warp, const Source& source) {
+  const LaneMask value = source.kind == Operand::Kind::uniform_predicate
+                             ? (warp.uniform_predicates[source.index] ? kAllLanes : 0)
+                             : warp.predicates[source.index];
+  return source.inverted ? ~value : value;
+}
+
+/// A source without its modifiers. Registers are read in place.
+GPUEXP_INLINED const Lanes32& read_raw(const Warp& warp, const Source& source, Lanes32& scratch) {
+  switch (source.kind) {
+    case Operand::Kind::reg: return warp.registers[source.index];
+    case Operand::Kind::uniform: scratch.of.fill(warp.uniform[source.index]); return scratch;
+    default: scratch.of.fill(static_cast<std::uint32_t>(source.bits)); return scratch;
+  }
+}
+
+/// As an integer: -R is its two's complement, ~R its inverse.
+GPUEXP_INLINED const Lanes32& read_integer(const Warp& warp, const Source& source,
+                                           Lanes32& scratch) {
+  const Lanes32& raw = read_raw(warp, source, scratch);
+  if (!source.negated && !source.inverted && !source.absolute) return raw;
+  for (unsigned l = 0; l < kLanes; ++l) {
+    std::uint32_t value = raw[l];
+    if (source.absolute) value = static_cast<std::int32_t>(value) < 0 ? 0u - value : value;
+    if (source.inverted) value = ~value;
+    scratch[l] = source.negated ? 0u - value : value;
+  }
+  return scratch;
+}
+
+/// As fp32: |R| and -R change the sign's bit.
+GPUEXP_INLINED const Lanes32& read_float_bits(const Warp& warp, const Source& source,
+                                              Lanes32& scratch) {
+  const Lanes32& raw = read_raw(warp, source, scratch);
+  if (!source.negated && !source.absolute) return raw;
+  const std::uint32_t keep = source.absolute ? ~kSign32 : ~0u;
+  const std::uint32_t flip = source.negated ? kSign32 : 0u;
+  for (unsigned l = 0; l < kLanes; ++l)
+    scratch[l] = (raw[l] & keep) ^ flip;
+  return scratch;
+}
+
+/// A pair of registers, the lower bits in the first.
+GPUEXP_INLINED void read_pair(const Warp& warp, const Source& source, Lanes64& value) {
+  if (source.kind == Operand::Kind::reg) {
+    if (source.index == kZeroRegister) return value.of.fill(0);
+    const Lanes32& low = warp.registers[source.index];
+    const Lanes32& high = warp.registers[source.index + 1u];
+    for (unsigned l = 0; l < kLanes; ++l)
+      value[l] = low[l] | static_cast<std::uint64_t>(high[l]) << 32;
+    return;
+  }
+  std::uint64_t same = source.bits;
+  if (source.kind == Operand::Kind::uniform) {
+    same = source.index == kZeroUniformRegister
+               ? 0
+               : warp.uniform[source.index] |
+                     static_cast<std::uint64_t>(warp.uniform[source.index + 1u]) << 32;
+  }
+  value.of.fill(same);
+}
+
+GPUEXP_INLINED void write(Warp& warp, const Source& to, LaneMask lanes, const Lanes32& value) {
+  if (to.kind == Operand::Kind::uniform) {
+    if (to.index != kZeroUniformRegister) warp.uniform[to.index] = value[0];
+    return;
+  }
+  if (to.index == kZeroRegister) return;
+  Lanes32& reg = warp.registers[to.index];
+  if (lanes == kAllLanes) {
+    reg = value;
+    return;
+  }
+  for (unsigned l = 0; l < kLanes; ++l)
+    reg[l] = lanes >> l & 1 ? value[l] : reg[l];
+}
+
+GPUEXP_INLINED Source next_register(Source source, unsigned places = 1) {
+  const bool is_zero = source.kind == Operand::Kind::uniform ? source.index == kZeroUniformRegister
+                                                             : source.index == kZeroRegister;
+  if (!is_zero) source.index = static_cast<std::uint8_t>(source.index + places);
+  return source;
+}
+
+GPUEXP_INLINED void write_pair(Warp& warp, const Source& to, LaneMask lanes, const Lanes64& value) {
+  Lanes32 half;
+  for (unsigned l = 0; l < kLanes; ++l)
+    half[l] = static_cast<std::uint32_t>(value[l]);
+  write(warp, to, lanes, half);
+  for (unsigned l = 0; l < kLanes; ++l)
+    half[l] = static_cast<std::uint32_t>(value[l] >> 32);
+  write(warp, next_register(to), lanes, half);
+}
+
+GPUEXP_INLINED void write_predicate(Warp& warp, const Source& to, LaneMask lanes, LaneMask value) {
+  if (to.index == kTruePredicate || to.kind == Operand::Kind::none) return;
+  if (to.kind == Operand::Kind::uniform_predicate) {
+    warp.uniform_predicates[to.index] = (value & 1) != 0;
+    return;
+  }
+  LaneMask& predicate = warp.predicates[to.index];
+  predicate = (predicate & ~lanes) | (value & lanes);
+}
+
+}  // namespace gpuexp::sim

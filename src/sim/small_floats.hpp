@@ -1,0 +1,95 @@
+// Floating-point types of fewer than 32 bits, as bits.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+namespace gpuexp::sim {
+
+/// A binary format: its exponent's bits and its fraction's.
+struct SmallFloat {
+  int exponent_bits;
+  int fraction_bits;
+  constexpr int bias() const { return (1 << (exponent_bits - 1)) - 1; }
+};
+inline constexpr SmallFloat kFp16{5, 10};
+inline constexpr SmallFloat kBf16{8, 7};
+inline constexpr SmallFloat kTf32{8, 10};
+
+/// The nearest value, of two the one with an even fraction; beyond the range infinity; NaN is all
+/// ones but the sign, as the GPU's conversions have it.
+template <SmallFloat format>
+std::uint32_t round_to(double value) {
+  constexpr int kFraction = 52;  // of fp64
+  constexpr std::uint32_t kSign = 1u << (format.exponent_bits + format.fraction_bits);
+  constexpr std::uint32_t kInfinity = ((1u << format.exponent_bits) - 1) << format.fraction_bits;
+  constexpr int kLeast = 1 - format.bias();
+  if (value != value) return kSign - 1;
+  const auto bits = std::bit_cast<std::uint64_t>(value);
+  const std::uint32_t sign = bits >> 63 ? kSign : 0;
+  const int exponent = static_cast<int>(bits >> kFraction & 0x7ff) - 1023;
+  const std::uint64_t significand =
+      (bits & ((std::uint64_t{1} << kFraction) - 1)) | std::uint64_t{1} << kFraction;
+  const int below = exponent < kLeast ? kLeast - exponent : 0;
+  const int shift = kFraction - format.fraction_bits + below;
+  if (shift > kFraction + 1) return sign;
+  const std::uint64_t half = std::uint64_t{1} << (shift - 1);
+  const std::uint64_t rest = significand & (2 * half - 1);
+  std::uint64_t rounded = significand >> shift;
+  rounded += rest > half || (rest == half && (rounded & 1)) ? 1 : 0;
+  if (below > 0) return sign | static_cast<std::uint32_t>(rounded);
+  const std::int64_t result = (std::int64_t{exponent - kLeast} << format.fraction_bits) +
+                              static_cast<std::int64_t>(rounded);
+  return sign | (result >= kInfinity ? kInfinity : static_cast<std::uint32_t>(result));
+}
+
+/// fp8 with 4 bits of exponent, which has no infinity: beyond 448, the largest number.
+inline std::uint32_t round_to_e4m3(double value) {
+  constexpr SmallFloat kE4m3{4, 3};
+  constexpr std::uint32_t kLargest = 0x7e;
+  if (value != value) return 0x7f;
+  // Its largest exponent, which the other formats have for infinity, holds numbers.
+  const std::uint32_t sign = std::signbit(value) ? 0x80 : 0;
+  const double magnitude = std::fabs(value);
+  if (magnitude > 464) return sign | kLargest;  // halfway to what would be 480
+  if (magnitude >= 248)                         // halfway from 240 to 256
+    return sign | (0x78 + static_cast<std::uint32_t>(std::nearbyint(magnitude / 32)) - 8);
+  return sign | round_to<kE4m3>(magnitude);
+}
+
+/// Exact. Bits above the format's are not looked at.
+template <SmallFloat format>
+float value_of(std::uint32_t bits) {
+  constexpr int kFraction = 23;  // of fp32
+  constexpr int kUp = kFraction - format.fraction_bits;
+  constexpr std::uint32_t kMagnitude = (1u << (format.exponent_bits + format.fraction_bits)) - 1;
+  const std::uint32_t sign = (bits >> (format.exponent_bits + format.fraction_bits) & 1) << 31;
+  if constexpr (format.exponent_bits == 8) {
+    return std::bit_cast<float>(sign | (bits & kMagnitude) << kUp);
+  } else {
+    // Moved into fp32's places it is too small by the difference of the biases, also where it is
+    // subnormal; infinity and NaN stay what they are.
+    constexpr float kScale = std::bit_cast<float>((127u + 127u - format.bias()) << kFraction);
+    const std::uint32_t magnitude = (bits & kMagnitude) << kUp;
+    constexpr std::uint32_t kSpecial = ((1u << format.exponent_bits) - 1) << kFraction;
+    const float value = magnitude >= kSpecial ? std::bit_cast<float>(magnitude | 0x7f800000u)
+                                              : std::bit_cast<float>(magnitude) * kScale;
+    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) | sign);
+  }
+}
+
+/// The sum of the exact values, rounded to odd: rounded once more to fewer bits, it is as if it
+/// had been rounded once.
+inline double sum_to_odd(double a, double b) {
+  const double sum = a + b;
+  if (!std::isfinite(sum)) return sum;
+  const double from_b = sum - a;
+  const double error = (a - (sum - from_b)) + (b - from_b);
+  if (error == 0) return sum;
+  auto bits = std::bit_cast<std::uint64_t>(sum);
+  if ((bits & 1) == 0) bits += (error > 0) == (sum > 0) ? 1 : ~std::uint64_t{0};
+  return std::bit_cast<double>(bits);
+}
+
+}  // namespace gpuexp::sim

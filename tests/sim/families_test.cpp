@@ -1,0 +1,202 @@
+// Every variant of every family on small awkward problems: its own machine code, executed on the
+// CPU, against the host's loops. Run one family with `-c <family>`.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <set>
+
+#include "device/device_spec_file.hpp"
+#include "family/registry.hpp"
+#include "sim/launcher.hpp"
+#include "support/catch.hpp"
+#include "support/skip.hpp"
+#include "support/small_problems.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+const DeviceSpec& device() {
+  static const DeviceSpec spec =
+      read_device_spec(std::string(GPUEXP_SOURCE_DIR) + "/configs/devices/h200.json").spec;
+  return spec;
+}
+
+const KernelResources& kernels() {
+  static const KernelResources resources = [] {
+    std::size_t count = 0;
+    const KernelResource* table = kernel_resource_table(count);
+    return KernelResources(table, count);
+  }();
+  return resources;
+}
+
+/// What is not executed, and the instructions that it would take.
+const std::map<std::string, std::string>& not_executed() {
+  static const std::map<std::string, std::string> reasons{
+      {"memory_bandwidth/copy_bulk", "SYNCS and UBLKCP: bulk copies and their barriers"},
+      {"memory_bandwidth/read_bulk", "SYNCS and UBLKCP: bulk copies and their barriers"},
+      {"tensor_rate/wgmma", "HGMMA, IGMMA and QGMMA: products of a warpgroup"},
+  };
+  return reasons;
+}
+
+/// Memory for the buffers of one problem, all bits set before a launch as on a GPU.
+class Buffers {
+ public:
+  Buffers(const Family& family, const void* problem, sim::GlobalMemory& memory)
+      : family_(family), problem_(problem) {
+    for (const Buffer& b : family.buffers) {
+      const auto bytes = static_cast<std::size_t>(b.count(problem)) * size_of(b.type(problem));
+      pointers_.push_back(allocate(bytes, memory));
+      bytes_.push_back(bytes);
+    }
+  }
+
+  void* allocate(std::size_t bytes, sim::GlobalMemory& memory) {
+    constexpr std::size_t kAlignment = 256;
+    std::vector<std::byte>& space = space_.emplace_back(bytes + kAlignment, kPoison);
+    void* begin = space.data();
+    std::size_t room = space.size();
+    std::align(kAlignment, bytes, begin, room);
+    memory.add(begin, bytes);
+    return begin;
+  }
+
+  void poison(const Variant& variant) {
+    for (std::size_t i = 0; i < bytes_.size(); ++i) {
+      const Buffer& b = family_.buffers[i];
+      if (is_output(b.role) && variant.fills(b.name))
+        std::memset(pointers_[i], static_cast<int>(kPoison), bytes_[i]);
+    }
+  }
+
+  const std::vector<void*>& pointers() const { return pointers_; }
+
+ private:
+  static constexpr std::byte kPoison{0xff};
+
+  const Family& family_;
+  const void* problem_;
+  std::vector<std::vector<std::byte>> space_;
+  std::vector<void*> pointers_;
+  std::vector<std::size_t> bytes_;
+};
+
+struct Expected {
+  std::vector<double> value;
+  std::vector<double> magnitude;
+};
+
+std::map<std::size_t, Expected> expected_outputs(const Family& family, const void* problem,
+                                                 const void* data) {
+  std::map<std::size_t, Expected> outputs;
+  std::vector<ReferenceView> views;
+  for (std::size_t i = 0; i < family.buffers.size(); ++i) {
+    if (!is_output(family.buffers[i].role)) continue;
+    const auto count = static_cast<std::size_t>(family.buffers[i].count(problem));
+    Expected& expected = outputs[i];
+    expected.value.assign(count, std::nan(""));
+    expected.magnitude.assign(count, std::nan(""));
+    views.push_back({expected.value.data(), expected.magnitude.data()});
+  }
+  family.host_reference(problem, data, views);
+  return outputs;
+}
+
+void check_output(const Buffer& buffer, const Tolerance& tolerance, DataType type,
+                  const Expected& expected, const void* got) {
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < expected.value.size(); ++i) {
+    const double value =
+        to_double(static_cast<const unsigned char*>(got) + i * size_of(type), type);
+    const double allowed = tolerance.absolute + tolerance.relative * expected.magnitude[i];
+    const bool right = value == expected.value[i] || std::abs(value - expected.value[i]) <= allowed;
+    if (!right && wrong++ == 0) {
+      INFO(buffer.name << "[" << i << "] is " << value << ", expected " << expected.value[i]
+                       << ", allowed " << allowed);
+      CHECK(right);
+    }
+  }
+  CHECK(wrong == 0);
+}
+
+void execute(const Family& family, const Variant& variant, const void* problem, const void* data,
+             Buffers& buffers, sim::Launcher& launcher) {
+  buffers.poison(variant);
+  if (family.reset) launcher.run(family.reset(problem, data));
+  void* workspace = nullptr;
+  if (variant.workspace_bytes)
+    workspace = buffers.allocate(
+        static_cast<std::size_t>(variant.workspace_bytes(problem, device())), launcher.memory());
+  launcher.run(variant.launch(problem, data, {device(), workspace}));
+}
+
+bool runs_here(const Family& family, const Variant& variant, const void* problem) {
+  if (variant.is_vendor || device().compute_capability() < variant.min_compute_capability)
+    return false;
+  if (family.unsupported && family.unsupported(problem, device())) return false;
+  return !(variant.unsupported && variant.unsupported(problem, device()));
+}
+
+int test_problem(const Family& family, const Values& values) {
+  INFO(describe(family, values));
+  const auto problem = family.make_problem(values);
+  if (family.unsupported && family.unsupported(problem.get(), device())) return 0;
+  sim::Launcher launcher(kernels(), device().compute_capability());
+  Buffers buffers(family, problem.get(), launcher.memory());
+  const auto data = family.make_data(buffers.pointers());
+  launcher.run(family.inputs(problem.get(), data.get(), 7));
+  const auto expected = expected_outputs(family, problem.get(), data.get());
+  int executed = 0;
+  for (const Variant& variant : family.variants) {
+    INFO(family.id << "/" << variant.id);
+    if (!runs_here(family, variant, problem.get())) continue;
+    const bool is_refused = not_executed().count(family.id + "/" + variant.id) > 0;
+    ++executed;
+    if (is_refused) {
+      CHECK_THROWS(execute(family, variant, problem.get(), data.get(), buffers, launcher));
+      continue;
+    }
+    execute(family, variant, problem.get(), data.get(), buffers, launcher);
+    for (const auto& [place, output] : expected) {
+      const Buffer& buffer = family.buffers[place];
+      if (!variant.fills(buffer.name)) continue;
+      check_output(
+          buffer,
+          buffer.tolerance ? buffer.tolerance(problem.get()) : family.tolerance(problem.get()),
+          buffer.type(problem.get()), output, buffers.pointers()[place]);
+    }
+  }
+  return executed;
+}
+
+/// Numbers of steps and passes, which may be 1, cut to what a CPU does quickly: a loop's body is
+/// the same in its twentieth turn.
+Values with_short_loops(const Family& family, Values values) {
+  constexpr std::int64_t kMost = 21;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Parameter& p = family.parameters[i];
+    auto* const number = std::get_if<std::int64_t>(&values[i]);
+    if (number && !p.is_extent && p.min == 1) *number = std::min(*number, kMost);
+  }
+  return values;
+}
+
+TEST_CASE("every family's machine code computes what its reference does", "[families]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  for (const Family& family : Registry::global().families()) {
+    DYNAMIC_SECTION(family.id) {
+      int executed = 0;
+      for (const Values& values : small_problems(family))
+        executed += test_problem(family, with_short_loops(family, values));
+      const bool is_vendor_only = std::all_of(family.variants.begin(), family.variants.end(),
+                                              [](const Variant& v) { return v.is_vendor; });
+      CHECK((executed > 0 || is_vendor_only));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gpuexp::test
