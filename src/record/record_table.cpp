@@ -44,10 +44,6 @@ ColumnHandle column_of(const RecordMember& member) {
   return {&column, nullptr, column.name};
 }
 
-ColumnHandle parameter_column(std::string name) {
-  return {nullptr, &ResultRecord::parameters, std::move(name)};
-}
-
 ColumnHandle metric_column(std::string name) {
   return {nullptr, &ResultRecord::metrics, std::move(name)};
 }

@@ -4,7 +4,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/table.hpp"
@@ -35,7 +34,6 @@ struct ColumnHandle {
 };
 
 ColumnHandle column_of(const RecordMember& member);
-ColumnHandle parameter_column(std::string name);
 ColumnHandle metric_column(std::string name);
 /// By its name in a file: "time_median_us", "param.n", or one that this program does not know.
 ColumnHandle column_named(const std::string& name);
