@@ -389,9 +389,8 @@ std::vector<Explanation> explanations_of(const ExperimentResults& experiment,
   }
   std::vector<Explanation> explanations;
   for (const ResultRecord& row : experiment.rows) {
-    const std::string compare_to = row.compare_to;
-    if (compare_to.empty() || !row.time_us() || row.is_above_limit()) continue;
-    const auto reference = timed.find(key(compare_to, row));
+    if (row.compare_to.empty() || !row.time_us() || row.is_above_limit()) continue;
+    const auto reference = timed.find(key(row.compare_to, row));
     if (reference == timed.end()) continue;
     explanations.push_back(explain(reference->second, row, options.rates));
   }

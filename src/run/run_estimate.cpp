@@ -56,8 +56,8 @@ RunEstimate::RunEstimate(const Plan& plan, const KernelResources& resources, Run
       e.measure = &experiment.measure;
       e.mode = cell.mode;
       e.is_counted = !experiment.counters.empty();
-      if (prediction) e.stage = Stage::ahead;
       if (prediction) {
+        e.stage = Stage::ahead;
         e.opens_group = &cell == &group.cells.front();
         e.limit_s = limit_seconds(*prediction);
         // Groups that share a problem share its references.
