@@ -10,7 +10,6 @@
 
 #include "device/ceilings.hpp"
 #include "results/report.hpp"
-#include "results/results.hpp"
 
 namespace gpuexp {
 

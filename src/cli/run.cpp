@@ -22,6 +22,7 @@
 #include "render/terminal.hpp"
 #include "results/csv_write.hpp"
 #include "results/json_write.hpp"
+#include "run/runner.hpp"
 
 namespace gpuexp::cli {
 

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "base/names.hpp"
+#include "base/report_error.hpp"
 #include "base/text.hpp"
-#include "results/report.hpp"
 
 namespace gpuexp {
 

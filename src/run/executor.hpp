@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "config/config.hpp"
+#include "base/mode.hpp"
 #include "device/device_error.hpp"
 #include "family/counters.hpp"
 #include "family/family.hpp"

@@ -1,7 +1,6 @@
 // One group's way through a run.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

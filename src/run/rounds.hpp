@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "config/config.hpp"
-#include "run/row.hpp"
+#include "record/status.hpp"
+#include "stats/statistics.hpp"
 
 namespace gpuexp {
 
