@@ -50,9 +50,9 @@ double launch_us(const ResultRecord& row, const DeviceRates& rates) {
   return std::max(0.0, floor_us.value_or(0)) + more * rates.ceilings.floor_graph_us.value_or(0);
 }
 
-// A wavefront per four sectors that cp.async copied into shared memory. They are seen by what
-// lacks: the kernel reads in shared memory what it has loaded, and has stored little there. 0 where
-// it has stored it, or reads too little there.
+// A wavefront per four sectors that cp.async copied into shared memory. What is missing shows them:
+// the kernel reads from shared memory what it has loaded, and has stored little of it there. 0
+// where it has stored it, or reads too little.
 double copied_wavefronts(const ResultRecord& row) {
   const double loaded = count_of(row, "global_load_sectors").value_or(0) / kSectorsPerWavefront;
   const double stored = count_of(row, "shared_store_wavefronts").value_or(0);

@@ -15,7 +15,7 @@
 
 namespace gpuexp {
 
-/// Names in the order of their columns, found without a search.
+/// Names in the order of their columns, with an index.
 class NameList {
  public:
   /// Adds a name that is not there yet.

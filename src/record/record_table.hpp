@@ -71,7 +71,7 @@ struct RecordTable {
 Field field_of(const RecordColumn& column, const ResultRecord& record);
 /// One field per column.
 std::vector<Field> fields_of(const std::vector<RecordColumn>& columns, const ResultRecord& record);
-/// Fills in the value; false where the column allows none such.
+/// Fills in the value. False where the column does not allow it; the record is as it was, then.
 bool store(const RecordColumn& column, Field field, ResultRecord& record);
 
 /// All of it as fields.
