@@ -57,6 +57,8 @@ struct Work {
   double moved_written = 0;
   std::vector<Operations> operations;
 };
+/// Of all pipes.
+double operation_count(const Work& work);
 
 /// A number of the variant's own, in the column `metric.<name>`; names are declared in
 /// Family::metrics.
