@@ -5,6 +5,7 @@
 #include <map>
 
 #include "family/counters.hpp"
+#include "family/family.hpp"
 
 namespace gpuexp {
 
@@ -127,8 +128,7 @@ std::optional<InFlight> in_flight_of(const ResultRecord& row, const DeviceRates&
   constexpr double kWarp = 32;
   constexpr double kSectorBytes = 32;
   constexpr double kMicroPerNano = 1e-3;
-  constexpr std::string_view kInFlight = "bytes_in_flight_per_thread";
-  const auto per_thread = row.metrics.number(kInFlight);
+  const auto per_thread = row.metrics.number(kBytesInFlightMetric);
   const auto warps = count_of(row, "active_warps_per_sm");
   const auto sectors = count_of(row, "global_load_sectors");
   const auto latency_ns = rates.ceilings.dram_latency_ns;

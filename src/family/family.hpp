@@ -70,6 +70,10 @@ struct Metric {
   std::string doc;
 };
 
+/// The metric by which explanations know how many bytes of loads a thread has in flight (B): a
+/// family that knows them declares it under this name.
+inline constexpr const char* kBytesInFlightMetric = "bytes_in_flight_per_thread";
+
 /// What a launch is made for, besides the problem and its buffers.
 struct LaunchContext {
   const DeviceSpec& device;
