@@ -126,7 +126,6 @@ bool explain_by_amounts(Explanation& e) {
 // Loads that take a trip each, of which so many bytes are on their way at a time.
 std::optional<InFlight> in_flight_of(const ResultRecord& row, const DeviceRates& rates) {
   constexpr double kWarp = 32;
-  constexpr double kSectorBytes = 32;
   constexpr double kMicroPerNano = 1e-3;
   const auto per_thread = row.metrics.number(kBytesInFlightMetric);
   const auto warps = count_of(row, "active_warps_per_sm");
@@ -212,7 +211,7 @@ std::vector<std::string_view> amounts_of(Resource resource, bool copies_are_coun
     case Resource::alu: return {"alu_instructions"};
     case Resource::fp64: return {"fp64_instructions"};
     case Resource::xu: return {"xu_instructions"};
-    case Resource::operations: return {};
+    case Resource::operations:
     case Resource::blocks: return {};
   }
   return {};

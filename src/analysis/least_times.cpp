@@ -11,7 +11,6 @@ namespace gpuexp {
 namespace {
 
 constexpr double kMicro = 1e6;
-constexpr double kSectorBytes = 32;
 constexpr double kWavefrontBytes = 128;
 constexpr double kSectorsPerWavefront = kWavefrontBytes / kSectorBytes;
 

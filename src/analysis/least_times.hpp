@@ -13,6 +13,9 @@
 
 namespace gpuexp {
 
+/// Of a sector of L1, L2 or DRAM, which counters of sectors count.
+inline constexpr double kSectorBytes = 32;
+
 /// The row's value of one of kCounters.
 std::optional<double> count_of(const ResultRecord& row, std::string_view counter);
 /// Whether any of them was read.
