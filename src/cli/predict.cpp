@@ -58,15 +58,13 @@ class PredictionReport {
     if (stand_ins_ > 0) {
       fmt::print(
           "{} cells use the registers of another architecture: this binary holds no code for "
-          "compute "
-          "capability {}.{}\n",
+          "compute capability {}.{}\n",
           stand_ins_, plan_.device.cc_major, plan_.device.cc_minor);
     }
     if (without_registers_ > 0) {
       fmt::print(
           "{} cells have no occupancy: their kernels are not in this binary's resource table, or a "
-          "library "
-          "chooses them\n",
+          "library chooses them\n",
           without_registers_);
     }
   }
