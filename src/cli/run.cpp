@@ -5,7 +5,6 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "analysis/run_comparison.hpp"
 #include "cli/app.hpp"
