@@ -95,7 +95,7 @@ constexpr int kFloats = static_cast<int>(sizeof(Vector) / sizeof(float));
 
 template <class Vector>
 MetricValues metrics(const Problem& p, const DeviceSpec&) {
-  return {{"bytes_in_flight_per_thread",
+  return {{kBytesInFlightMetric,
            static_cast<double>(p.loads_per_thread) * static_cast<double>(sizeof(Vector))}};
 }
 
@@ -380,7 +380,7 @@ Family declare() {
   f.input("in", &Data::in, [](const Problem& p) { return p.n; })
       .output("out", &Data::out, [](const Problem& p) { return p.n; })
       .output("sums", &Data::sums, chunks);
-  f.metric("bytes_in_flight_per_thread", "B",
+  f.metric(kBytesInFlightMetric, "B",
            "width of a load times the loads that a thread issues before it waits");
   f.figures = {{"vector_width", "traffic", "Width of a load"}};
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };

@@ -1,5 +1,4 @@
 // Parses, dispatches, and turns errors into text and exit codes.
-#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>

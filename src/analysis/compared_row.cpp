@@ -23,7 +23,8 @@ std::string_view name_of(Outcome outcome) {
 Interval ComparedRow::beyond_circumstances() const {
   Interval left = ratio->ci95;
   if (clock_ratio) left = confirmed_in_cycles(left, *clock_ratio);
-  if (floor_shift_us) left = beyond(left, std::abs(*floor_shift_us) / std::min(a->median, b->median));
+  if (floor_shift_us)
+    left = beyond(left, std::abs(*floor_shift_us) / std::min(a->median, b->median));
   return left;
 }
 

@@ -29,7 +29,7 @@ inline constexpr std::size_t kOutcomeCount = 9;
 std::string_view name_of(Outcome outcome);
 
 struct ComparedRow {
-  /// The first of its key: of A where that has one. The reports outlive this.
+  /// The first row of its key, A's where A has one. The reports outlive this.
   const ResultRecord* record = nullptr;
   Outcome outcome = Outcome::inconclusive;
   std::string reason;              ///< why there is no verdict; "" where the numbers say it
@@ -45,9 +45,10 @@ struct ComparedRow {
   /// known. They differ from process to process, and every row with them.
   std::optional<double> floor_shift_us;
 
-  /// The interval of `ratio`, which there is, less what the clocks and the floors explain.
+  /// The interval of `ratio`, which has to be there, less what the clocks and the floors explain.
   Interval beyond_circumstances() const;
-  /// Of beyond_circumstances(); same also where the times are so less the floors' difference.
+  /// That of beyond_circumstances(); `same` also where the times are the same once the difference
+  /// of the floors is taken off.
   Verdict verdict() const;
 };
 

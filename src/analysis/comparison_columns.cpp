@@ -8,10 +8,6 @@ constexpr FieldType kText = FieldType::text;
 constexpr FieldType kInteger = FieldType::integer;
 constexpr FieldType kReal = FieldType::real;
 
-Field text(std::string_view value) {
-  return value.empty() ? Field{} : Field{std::string(value)};
-}
-
 // A value of what may be missing.
 template <class Member, class Get>
 ComparisonColumn of(std::optional<Member> ComparedRow::*member, ColumnInfo info, Get get) {
@@ -25,13 +21,15 @@ void append_outcome(std::vector<ComparisonColumn>& c) {
                 "slower, faster, same, inconclusive, missing (in A alone), added (in B alone), "
                 "broken (passed in A alone), repaired (passed in B alone) or untested (passed in "
                 "neither)"},
-               [](const ComparedRow& r) { return text(name_of(r.outcome)); }});
+               [](const ComparedRow& r) { return text_field(name_of(r.outcome)); }});
   c.push_back({{"why", "", kText, "why there is no verdict"},
-               [](const ComparedRow& r) { return text(r.reason); }});
-  c.push_back({{"status_a", "", kText, "status in A"},
-               [](const ComparedRow& r) { return text(r.status_a ? name_of(*r.status_a) : ""); }});
-  c.push_back({{"status_b", "", kText, "status in B"},
-               [](const ComparedRow& r) { return text(r.status_b ? name_of(*r.status_b) : ""); }});
+               [](const ComparedRow& r) { return text_field(r.reason); }});
+  c.push_back({{"status_a", "", kText, "status in A"}, [](const ComparedRow& r) {
+                 return text_field(r.status_a ? name_of(*r.status_a) : "");
+               }});
+  c.push_back({{"status_b", "", kText, "status in B"}, [](const ComparedRow& r) {
+                 return text_field(r.status_b ? name_of(*r.status_b) : "");
+               }});
 }
 
 void append_side(std::vector<ComparisonColumn>& c, const std::string& side, const char* run,

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "family/counters.hpp"
+#include "family/family.hpp"
 
 namespace gpuexp {
 
@@ -125,10 +126,8 @@ bool explain_by_amounts(Explanation& e) {
 // Loads that take a trip each, of which so many bytes are on their way at a time.
 std::optional<InFlight> in_flight_of(const ResultRecord& row, const DeviceRates& rates) {
   constexpr double kWarp = 32;
-  constexpr double kSectorBytes = 32;
   constexpr double kMicroPerNano = 1e-3;
-  constexpr std::string_view kInFlight = "bytes_in_flight_per_thread";
-  const auto per_thread = row.metrics.number(kInFlight);
+  const auto per_thread = row.metrics.number(kBytesInFlightMetric);
   const auto warps = count_of(row, "active_warps_per_sm");
   const auto sectors = count_of(row, "global_load_sectors");
   const auto latency_ns = rates.ceilings.dram_latency_ns;
@@ -212,7 +211,7 @@ std::vector<std::string_view> amounts_of(Resource resource, bool copies_are_coun
     case Resource::alu: return {"alu_instructions"};
     case Resource::fp64: return {"fp64_instructions"};
     case Resource::xu: return {"xu_instructions"};
-    case Resource::operations: return {};
+    case Resource::operations:
     case Resource::blocks: return {};
   }
   return {};
@@ -389,9 +388,8 @@ std::vector<Explanation> explanations_of(const ExperimentResults& experiment,
   }
   std::vector<Explanation> explanations;
   for (const ResultRecord& row : experiment.rows) {
-    const std::string compare_to = row.compare_to;
-    if (compare_to.empty() || !row.time_us() || row.is_above_limit()) continue;
-    const auto reference = timed.find(key(compare_to, row));
+    if (row.compare_to.empty() || !row.time_us() || row.is_above_limit()) continue;
+    const auto reference = timed.find(key(row.compare_to, row));
     if (reference == timed.end()) continue;
     explanations.push_back(explain(reference->second, row, options.rates));
   }

@@ -33,9 +33,9 @@
 
 namespace gpuexp {
 
-/// An amount that takes less of the time binds nothing.
+/// An amount that takes less than this share of the time binds nothing.
 inline constexpr double kBoundShare = 0.5;
-/// One that takes more is near its rate.
+/// One that takes more than this share is near its rate.
 inline constexpr double kNearRate = 0.8;
 
 /// A counter in two variants.
@@ -142,8 +142,8 @@ struct ExplanationOptions {
   bool all_problems = false;  ///< false: of each variant the problem that takes longest
 };
 
-/// For each variant that was timed beside its compare_to, in the order of the rows. Rows above
-/// their limit are no record and left out.
+/// For each variant that was timed beside its compare_to, in the order of the rows. Rows that are
+/// faster than their limit allows are left out.
 std::vector<Explanation> explanations_of(const ExperimentResults& experiment,
                                          const ExplanationOptions& options);
 

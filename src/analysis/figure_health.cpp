@@ -13,7 +13,7 @@ namespace {
 
 using health::Sign;
 
-/// What a figure stands on, as far as causes go.
+/// A ceiling's term, and which part of the GPU it is a limit of: causes differ by that.
 struct Term {
   const CeilingTerm& term;
 

@@ -14,7 +14,7 @@ enum class FindingVerdict {
   pass,
   note,     ///< worth knowing, and no fault
   unknown,  ///< the driver does not say, or nobody has recorded what to expect
-  off
+  off,      ///< not as expected, at a cost
 };
 std::string_view name_of(FindingVerdict verdict);
 

@@ -1,5 +1,6 @@
-// What is wrong with a state, in words, for findings of their own and for those of figures that
-// suffer from it. Empty where it is not, or the driver does not say.
+// What is wrong with a GPU's state, in words: findings about the state are made of it, and findings
+// about figures name it as a likely cause. Empty where nothing is wrong, or the driver does not
+// say.
 #pragma once
 
 #include <optional>
@@ -20,8 +21,8 @@ inline constexpr double kHeldMemoryClockShare = 0.99;
 /// The driver lets GeForce boards compute in performance state 2 ("CUDA - Force P2 State"), with a
 /// lower memory clock, so that large data sets meet no errors that no ECC would find (NVIDIA, as
 /// quoted in https://babeltechreviews.com/nvidia-cuda-force-p2-state/): 9501 instead of 9751 MHz on
-/// an RTX 3090 (https://github.com/nicehash/NiceHashQuickMiner/issues/206). Twice that much and
-/// more is another thing.
+/// an RTX 3090 (https://github.com/nicehash/NiceHashQuickMiner/issues/206). A drop twice as large
+/// has another cause.
 inline constexpr double kComputeStateClockShare = 0.95;
 /// A limit is set in whole watts.
 inline constexpr double kPowerLimitStepW = 0.5;

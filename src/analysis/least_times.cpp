@@ -4,8 +4,6 @@
 #include <cmath>
 #include <stdexcept>
 
-#include <fmt/format.h>
-
 #include "family/counters.hpp"
 
 namespace gpuexp {
@@ -13,7 +11,6 @@ namespace gpuexp {
 namespace {
 
 constexpr double kMicro = 1e6;
-constexpr double kSectorBytes = 32;
 constexpr double kWavefrontBytes = 128;
 constexpr double kSectorsPerWavefront = kWavefrontBytes / kSectorBytes;
 
@@ -52,9 +49,9 @@ double launch_us(const ResultRecord& row, const DeviceRates& rates) {
   return std::max(0.0, floor_us.value_or(0)) + more * rates.ceilings.floor_graph_us.value_or(0);
 }
 
-// A wavefront per four sectors that cp.async copied into shared memory. They are seen by what
-// lacks: the kernel reads in shared memory what it has loaded, and has stored little there. 0 where
-// it has stored it, or reads too little there.
+// A wavefront per four sectors that cp.async copied into shared memory. What is missing shows them:
+// the kernel reads from shared memory what it has loaded, and has stored little of it there. 0
+// where it has stored it, or reads too little.
 double copied_wavefronts(const ResultRecord& row) {
   const double loaded = count_of(row, "global_load_sectors").value_or(0) / kSectorsPerWavefront;
   const double stored = count_of(row, "shared_store_wavefronts").value_or(0);
@@ -89,6 +86,25 @@ TensorPath path_of(double operations, double tensor_instructions) {
   constexpr double kMostOfMmaSync = 2.0 * 16 * 8 * 32;
   return operations > kMostOfMmaSync * tensor_instructions ? TensorPath::wgmma
                                                            : TensorPath::mma_sync;
+}
+
+std::optional<double> share_from_grid(const ResultRecord& row, const DeviceRates& rates) {
+  if (!row.grid_blocks || *row.grid_blocks <= 0 || !rates.sm_count) return std::nullopt;
+  const double per_sm = static_cast<double>(*row.grid_blocks) / *rates.sm_count;
+  return per_sm / std::ceil(per_sm);
+}
+
+std::optional<double> share_from_cycles(const ResultRecord& row, const DeviceRates& rates) {
+  constexpr double kWhole = 100;
+  if (const auto balance = count_of(row, "sm_balance_pct")) return *balance / kWhole;
+  // Older results have active cycles over those of the range that was counted, which begins before
+  // the first blocks and ends after the last.
+  constexpr double kMostOfLaunch = 0.1;
+  const auto active_pct = count_of(row, "sm_active_pct");
+  const auto time_us = row.time_us();
+  if (!active_pct || *active_pct <= 0 || !time_us) return std::nullopt;
+  if (launch_us(row, rates) > kMostOfLaunch * *time_us) return std::nullopt;
+  return std::min(1.0, *active_pct / kWhole);
 }
 
 class LeastTimesOf {
@@ -226,29 +242,6 @@ std::optional<LeastTime> LeastTimes::longest() const {
       [](const LeastTime& a, const LeastTime& b) { return a.time_us < b.time_us; });
   return longest == of_resources.end() ? std::nullopt : std::optional(*longest);
 }
-
-namespace {
-
-std::optional<double> share_from_grid(const ResultRecord& row, const DeviceRates& rates) {
-  if (!row.grid_blocks || *row.grid_blocks <= 0 || !rates.sm_count) return std::nullopt;
-  const double per_sm = static_cast<double>(*row.grid_blocks) / *rates.sm_count;
-  return per_sm / std::ceil(per_sm);
-}
-
-std::optional<double> share_from_cycles(const ResultRecord& row, const DeviceRates& rates) {
-  constexpr double kWhole = 100;
-  if (const auto balance = count_of(row, "sm_balance_pct")) return *balance / kWhole;
-  // Older results have active cycles over those of the range that was counted, which begins before
-  // the first blocks and ends after the last.
-  constexpr double kMostOfLaunch = 0.1;
-  const auto active_pct = count_of(row, "sm_active_pct");
-  const auto time_us = row.time_us();
-  if (!active_pct || *active_pct <= 0 || !time_us) return std::nullopt;
-  if (launch_us(row, rates) > kMostOfLaunch * *time_us) return std::nullopt;
-  return std::min(1.0, *active_pct / kWhole);
-}
-
-}  // namespace
 
 SmShares sm_shares(const ResultRecord& reference, const ResultRecord& row,
                    const DeviceRates& rates) {

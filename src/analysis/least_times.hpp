@@ -10,9 +10,11 @@
 
 #include "device/ceilings.hpp"
 #include "results/report.hpp"
-#include "results/results.hpp"
 
 namespace gpuexp {
+
+/// Of a sector of L1, L2 or DRAM, which counters of sectors count.
+inline constexpr double kSectorBytes = 32;
 
 /// The row's value of one of kCounters.
 std::optional<double> count_of(const ResultRecord& row, std::string_view counter);
@@ -24,7 +26,8 @@ struct DeviceRates {
   Ceilings ceilings;               ///< measured; the datasheet's where nothing was measured
   std::optional<double> sm_count;  ///< without it, resources of the SMs have no rate
   std::optional<SmRates> sm_rates;
-  std::map<std::string, double> kernels;  ///< that a row launches, by its key; where counted
+  /// Kernels of a row's launch, by the row's key; of rows that were counted.
+  std::map<std::string, double> kernels;
 };
 
 /// As the report has it.
@@ -38,7 +41,7 @@ bool is_of_sms(Resource resource);
 
 struct LeastTime {
   Resource resource;
-  double amount;
+  double amount;  ///< in the resource's own unit: see least_times()
   double time_us;
 };
 
@@ -60,9 +63,10 @@ struct SmShares {
   double row = 1;
 };
 
-/// Both by one measure. From the grids: blocks over those that a full last round of SMs would take.
-/// Where one of them is not known: cycles in which SMs had a block over all cycles, if the launch
-/// is less than a tenth of both times. All SMs where neither says it.
+/// Both shares by the same measure. Where both grids are known: blocks over what they would be if
+/// every SM had as many as the busiest. Else by the counter sm_balance_pct: cycles of the mean SM
+/// over those of the busiest. Results of older versions have sm_active_pct instead, which counts
+/// where the launch is less than a tenth of the time. 1 where neither is known.
 SmShares sm_shares(const ResultRecord& reference, const ResultRecord& row,
                    const DeviceRates& rates);
 

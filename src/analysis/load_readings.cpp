@@ -7,17 +7,6 @@
 
 namespace gpuexp {
 
-namespace {
-
-std::optional<double> median_of(std::vector<double> values) {
-  constexpr double kHalf = 0.5;
-  if (values.empty()) return std::nullopt;
-  std::sort(values.begin(), values.end());
-  return quantile(values, kHalf);
-}
-
-}  // namespace
-
 LoadReadings load_readings(const RecordTable& rows) {
   constexpr const char* kPowerCap = "sw_power_cap";
   LoadReadings load;

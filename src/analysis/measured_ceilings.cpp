@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "family/family.hpp"
-#include "run/rounds.hpp"
 #include "stats/statistics.hpp"
 
 namespace gpuexp {

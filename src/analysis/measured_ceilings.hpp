@@ -15,10 +15,10 @@
 namespace gpuexp {
 
 /// Of each ceiling for which a family of the registry declares sources, the fastest row that passed
-/// and has an interval; none without one, and none where a row that might have been faster came to
-/// nothing (skipped ones aside). The interval is that of the row's median time, and of another
-/// variant's where a share of that is taken off, but not of a floor; of the clock, the lowest and
-/// highest of its readings. `floors_us` has samples of an empty kernel by mode.
+/// and has an interval. No ceiling where there is no such row, or where a row that might have been
+/// faster did not pass (skipped ones aside). The interval is that of the row's median time, and of
+/// the other variant's where a share of its time is taken off, but not of a floor; of the clock,
+/// the lowest and highest of its readings. `floors_us` holds samples of an empty kernel, by mode.
 MeasuredCeilings measured_ceilings(const RecordTable& rows,
                                    const std::map<Mode, std::vector<double>>& floors_us,
                                    const DeviceSpec& device, const Registry& registry);
@@ -37,7 +37,7 @@ struct VendorCall {
 std::vector<VendorCall> vendor_calls(const RecordTable& rows, const DeviceSpec& device,
                                      const Registry& registry);
 
-/// A ceiling below this share of what a vendor's call reached is none.
+/// What is below this share of what a vendor's call reached is too low to be a ceiling.
 inline constexpr double kLeastShareOfVendor = 0.95;
 
 }  // namespace gpuexp

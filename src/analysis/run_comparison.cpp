@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
@@ -154,8 +155,7 @@ class Comparer {
     };
     if (const auto mhz = both(&ResultRecord::sm_clock_mhz))
       row.clock_ratio = mhz->second / mhz->first;
-    if (const auto us = both(&ResultRecord::floor_us))
-      row.floor_shift_us = us->second - us->first;
+    if (const auto us = both(&ResultRecord::floor_us)) row.floor_shift_us = us->second - us->first;
     row.outcome = outcome_of(row.verdict());
     if (row.outcome == Outcome::inconclusive) row.reason = why_inconclusive(row);
   }

@@ -83,11 +83,11 @@ std::string place_fragment(const ExperimentResults& experiment, const ResultReco
   return fmt::format("at {}, ", place);
 }
 
-std::string limit_fragment(const ResultRecord& row, const char* verb) {
+std::string limit_fragment(const ResultRecord& row, const char* lead) {
   constexpr double kWhole = 100.0;
   const auto share = row.limit_pct;
   if (!share || *share > kWhole || row.limit_by.empty()) return "";
-  return fmt::format("{}{} % of the {} limit", verb, percent_fragment(*share), row.limit_by);
+  return fmt::format("{}{} % of the {} limit", lead, percent_fragment(*share), row.limit_by);
 }
 
 std::string change_fragment(const ResultRecord& from, const ResultRecord& to,

@@ -31,8 +31,8 @@ std::string time_fragment(const ResultRecord& row);
 /// "at m = n = k = 4096, ": what tells the row's group apart; "" when nothing does.
 std::string place_fragment(const ExperimentResults& experiment, const ResultRecord& row);
 
-/// `verb`, then "18 % of the fp32 limit"; "" where the limit is unknown or exceeded.
-std::string limit_fragment(const ResultRecord& row, const char* verb);
+/// `lead`, then "18 % of the fp32 limit"; "" where the limit is unknown or exceeded.
+std::string limit_fragment(const ResultRecord& row, const char* lead);
 
 /// "waves 0.97 → 1.16, tiles 128 → 153": the first two of the columns that differ from one row
 /// to the other; "" when none does.

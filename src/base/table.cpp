@@ -15,6 +15,14 @@ std::string_view name_of(FieldType type) {
   return "unknown";
 }
 
+Field text_field(std::string_view text) {
+  return text.empty() ? Field{} : Field{std::string(text)};
+}
+
+Field number_field(const std::optional<double>& number) {
+  return number ? Field{*number} : Field{};
+}
+
 std::string text_of(const Field& field) {
   if (const auto* text = std::get_if<std::string>(&field)) return *text;
   if (const auto* integer = std::get_if<std::int64_t>(&field)) return fmt::format("{}", *integer);

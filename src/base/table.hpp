@@ -13,6 +13,11 @@ namespace gpuexp {
 /// monostate is a missing number: empty in CSV, null in JSON.
 using Field = std::variant<std::monostate, std::int64_t, double, std::string>;
 
+/// Missing where the text is "".
+Field text_field(std::string_view text);
+/// Missing where there is no number.
+Field number_field(const std::optional<double>& number);
+
 /// The field as a reader would write it; "" where it is missing.
 std::string text_of(const Field& field);
 /// The finite number in the field; empty where there is none.

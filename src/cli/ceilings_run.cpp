@@ -17,6 +17,7 @@
 #include "gpu/nvml_sampler.hpp"
 #include "gpu/nvml_state.hpp"
 #include "gpu/nvtx_tracer.hpp"
+#include "run/runner.hpp"
 
 namespace gpuexp::cli {
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "base/json.hpp"
-#include "base/json_reader.hpp"
 #include "base/text.hpp"
 #include "build_info.hpp"
 #include "cli/app.hpp"

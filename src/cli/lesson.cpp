@@ -8,7 +8,6 @@
 #include "base/output.hpp"
 #include "cli/app.hpp"
 #include "cli/results_file.hpp"
-#include "family/expected_change.hpp"
 #include "results/declarations.hpp"
 
 namespace gpuexp::cli {

@@ -21,13 +21,6 @@ struct Options {
   bool csv = false;
 };
 
-double total_operations(const Work& work) {
-  double sum = 0;
-  for (const Operations& o : work.operations)
-    sum += o.count;
-  return sum;
-}
-
 std::string number(double value, int decimals) {
   return fmt::format("{:.{}f}", value, decimals);
 }
@@ -65,15 +58,13 @@ class PredictionReport {
     if (stand_ins_ > 0) {
       fmt::print(
           "{} cells use the registers of another architecture: this binary holds no code for "
-          "compute "
-          "capability {}.{}\n",
+          "compute capability {}.{}\n",
           stand_ins_, plan_.device.cc_major, plan_.device.cc_minor);
     }
     if (without_registers_ > 0) {
       fmt::print(
           "{} cells have no occupancy: their kernels are not in this binary's resource table, or a "
-          "library "
-          "chooses them\n",
+          "library chooses them\n",
           without_registers_);
     }
   }
@@ -98,10 +89,9 @@ class PredictionReport {
     const Prediction& p = *prediction;
     add_row(key, p);
     add_json(key, p);
-    const auto field = [](const std::optional<double>& x) { return x ? Field{*x} : Field{}; };
-    const auto text = [](const std::string& x) { return x.empty() ? Field{} : Field{x}; };
-    records_.push_back({key, field(p.time_us), text(p.bound_by), field(p.limit.time_us),
-                        text(p.limit.by), field(p.measured_limit.time_us)});
+    records_.push_back({key, number_field(p.time_us), text_field(p.bound_by),
+                        number_field(p.limit.time_us), text_field(p.limit.by),
+                        number_field(p.measured_limit.time_us)});
     if (!p.occupancy) ++without_registers_;
     if (p.occupancy && !p.occupancy->exact_architecture) ++stand_ins_;
   }
@@ -109,7 +99,7 @@ class PredictionReport {
   void add_row(const std::string& key, const Prediction& p) {
     const double bytes = p.work.moved_read + p.work.moved_written;
     std::vector<std::string> row{key, bytes_text(bytes),
-                                 fmt::format("{:.3g}", total_operations(p.work))};
+                                 fmt::format("{:.3g}", operation_count(p.work))};
     row.push_back(p.shape ? fmt::format("{}", p.shape->grid.count()) : "");
     row.push_back(p.occupancy ? fmt::format("{}", p.occupancy->blocks_per_sm) : "");
     row.push_back(p.waves ? number(p.waves->waves, 2) : "");
@@ -129,7 +119,7 @@ class PredictionReport {
            {"skip_reason", nullptr},
            {"useful_bytes", p.work.bytes_read + p.work.bytes_written},
            {"moved_bytes", p.work.moved_read + p.work.moved_written},
-           {"operations", total_operations(p.work)},
+           {"operations", operation_count(p.work)},
            {"dram_time_us", optional(p.limit.dram_us)},
            {"compute_time_us", optional(p.limit.compute_us)},
            {"limit_time_us", optional(p.limit.time_us)},

@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 
 #include "cli/app.hpp"
 #include "cli/results_file.hpp"

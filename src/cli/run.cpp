@@ -5,7 +5,6 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "analysis/run_comparison.hpp"
 #include "cli/app.hpp"
@@ -22,6 +21,7 @@
 #include "render/terminal.hpp"
 #include "results/csv_write.hpp"
 #include "results/json_write.hpp"
+#include "run/runner.hpp"
 
 namespace gpuexp::cli {
 

@@ -11,7 +11,6 @@
 #include "gpu/cuda_executor.hpp"
 #include "worker/remote_executor.hpp"
 #include "worker/serve.hpp"
-#include "worker/wire.hpp"
 
 namespace gpuexp::cli {
 

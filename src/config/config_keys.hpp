@@ -32,8 +32,7 @@ inline constexpr std::array kExperimentKeys{
     Key{"measure", "When a measurement is long enough."},
     Key{"counters",
         "Hardware counters to read after timing: groups, names (gpuexp list metrics) and metrics "
-        "of "
-        "Nsight Compute; \"all\" for every group, \"none\" for none. None when absent."},
+        "of Nsight Compute; \"all\" for every group, \"none\" for none. None when absent."},
 };
 
 inline constexpr std::array kRangeKeys{

@@ -1,6 +1,5 @@
 #include "config/config_reader.hpp"
 
-#include <algorithm>
 #include <map>
 
 #include <fmt/format.h>

@@ -1,7 +1,6 @@
 #include "device/ceilings.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <initializer_list>
 #include <stdexcept>
 

@@ -1,6 +1,5 @@
 #include "family/expected_change.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 

@@ -4,6 +4,13 @@
 
 namespace gpuexp {
 
+double operation_count(const Work& work) {
+  double count = 0;
+  for (const Operations& operations : work.operations)
+    count += operations.count;
+  return count;
+}
+
 VariantFacts::VariantFacts() = default;
 VariantFacts::VariantFacts(const VariantFacts&) = default;
 VariantFacts::VariantFacts(VariantFacts&&) noexcept = default;

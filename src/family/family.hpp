@@ -57,6 +57,8 @@ struct Work {
   double moved_written = 0;
   std::vector<Operations> operations;
 };
+/// Of all pipes.
+double operation_count(const Work& work);
 
 /// A number of the variant's own, in the column `metric.<name>`; names are declared in
 /// Family::metrics.
@@ -67,6 +69,10 @@ struct Metric {
   std::string unit;
   std::string doc;
 };
+
+/// The metric by which explanations know how many bytes of loads a thread has in flight (B): a
+/// family that knows them declares it under this name.
+inline constexpr const char* kBytesInFlightMetric = "bytes_in_flight_per_thread";
 
 /// What a launch is made for, besides the problem and its buffers.
 struct LaunchContext {

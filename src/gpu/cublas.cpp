@@ -8,7 +8,6 @@
 #include <mutex>
 #include <stdexcept>
 #include <string_view>
-#include <vector>
 
 #include <cublas_v2.h>
 #include <cuda_fp16.h>

@@ -4,7 +4,6 @@
 
 #include "gpu/cuda_check.hpp"
 #include "gpu/device_ops.hpp"
-#include "gpu/sm_clock.hpp"
 #include "kernels/common/types.cuh"
 
 namespace gpuexp::device_ops {

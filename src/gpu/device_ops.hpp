@@ -1,4 +1,5 @@
-// The executor's own kernels: clearing caches, comparing results, checking guards and inputs.
+// The executor's own kernels: clearing caches, comparing results, checking guards and inputs,
+// reading clocks.
 #pragma once
 
 #include <cstdint>
@@ -58,6 +59,10 @@ void queue_fingerprint(const void* begin, std::int64_t bytes, unsigned long long
 /// that no write-back is owed when the next launch starts. `bytes` is a multiple of 16.
 void queue_cache_flush(const void* buffer, std::int64_t bytes, unsigned* d_sink,
                        CUstream_st* stream);
+
+/// Queues one block per SM, each of which writes its SM's clock64 and globaltimer to
+/// d_stamps[2 × SM] and the word after it.
+void queue_clock_stamps(long long* d_stamps, int sm_count, CUstream_st* stream);
 
 /// A kernel of one thread that does nothing: what is left is the launch.
 void queue_empty_kernel(CUstream_st* stream);

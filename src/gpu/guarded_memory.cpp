@@ -1,6 +1,5 @@
 #include "gpu/guarded_memory.hpp"
 
-#include <array>
 #include <cstdlib>
 
 #include <fmt/format.h>

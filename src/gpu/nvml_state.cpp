@@ -2,8 +2,6 @@
 
 #include <array>
 #include <set>
-#include <string_view>
-#include <utility>
 
 #include "gpu/nvml_library.hpp"
 

@@ -4,7 +4,6 @@
 
 #include "gpu/device_ops.hpp"
 #include "gpu/launcher.hpp"
-#include "plan/plan.hpp"
 
 namespace gpuexp {
 

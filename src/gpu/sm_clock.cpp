@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "gpu/device_ops.hpp"
+
 namespace gpuexp {
 
 SmClock::SmClock(int sm_count)

@@ -42,8 +42,4 @@ class SmClock {
   std::chrono::steady_clock::time_point last_at_;
 };
 
-/// Queues one block per SM, each of which writes its SM's clock64 and globaltimer to
-/// d_stamps[2 × SM] and the word after it.
-void queue_clock_stamps(long long* d_stamps, int sm_count, CUstream_st* stream);
-
 }  // namespace gpuexp

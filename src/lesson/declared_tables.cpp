@@ -1,6 +1,5 @@
 #include "lesson/declared_tables.hpp"
 
-#include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
@@ -8,7 +7,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/config_error.hpp"
 #include "base/names.hpp"

@@ -1,7 +1,6 @@
 #include "lesson/lesson_page.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 

@@ -9,7 +9,6 @@
 
 #include "base/config_error.hpp"
 #include "base/names.hpp"
-#include "config/config.hpp"
 #include "config/config_keys.hpp"
 #include "config/config_overrides.hpp"
 #include "family/registry.hpp"

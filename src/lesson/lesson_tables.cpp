@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,7 +10,6 @@
 #include "analysis/row_labels.hpp"
 #include "analysis/sentence_fragments.hpp"
 #include "base/text.hpp"
-#include "family/expected_change.hpp"
 #include "render/markdown.hpp"
 #include "render/view_columns.hpp"
 

@@ -1,7 +1,6 @@
 #include "lesson/lesson_values.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "base/text.hpp"
 #include "lesson/lesson_tables.hpp"
 #include "render/markdown.hpp"
+#include "stats/statistics.hpp"
 
 namespace gpuexp {
 
@@ -22,12 +22,6 @@ namespace {
 
 // What is asked of a file that may lack it.
 struct NotRecorded {};
-
-double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 // What one part asks of one file.
 class Query {
@@ -68,7 +62,7 @@ class Query {
     for (const std::size_t row : rows(part_.subject))
       values.push_back(value_at(row, column));
     if (values.empty()) fail_rows(part_.subject, 0);
-    if (take == "median") return median_of(std::move(values));
+    if (take == "median") return median_of(std::move(values)).value();
     const auto [least, most] = std::minmax_element(values.begin(), values.end());
     return take == "min" ? *least : *most;
   }

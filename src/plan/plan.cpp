@@ -53,8 +53,7 @@ std::int64_t wave_count(const Family& family, const Variant& variant, const Valu
   if (!fit) {
     throw ConfigError(
         fmt::format("wave_edges of {}/{} cannot be resolved: its registers are not in this "
-                    "binary's kernel resource table "
-                    "(built without cuobjdump)",
+                    "binary's kernel resource table (built without cuobjdump)",
                     family.id, variant.id));
   }
   return ceil_div(shape.grid.count(),

@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/text.hpp"
-#include "config/config_keys.hpp"
 #include "model/time_model.hpp"
 #include "record/flags.hpp"
 
@@ -17,157 +14,14 @@ namespace gpuexp {
 
 namespace {
 
-constexpr char kSeparator = ';';  // of lists in one field
-
-// ---- enumerations: the names of enumerators that have one
-
-std::vector<std::string> names_of_enum(Mode) {
-  return names_of(kModes);
-}
-
-template <class Enums>
-std::vector<std::string> names_of_all(const Enums& enums) {
-  std::vector<std::string> names;
-  for (const auto value : enums) {
-    if (!name_of(value).empty()) names.emplace_back(name_of(value));
-  }
-  return names;
-}
-
-std::vector<std::string> names_of_enum(Status) {
-  return names_of_all(kStatuses);
-}
-std::vector<std::string> names_of_enum(StopReason) {
-  return names_of_all(kStopReasons);
-}
-std::vector<std::string> names_of_enum(Implementation) {
-  return names_of_all(kImplementations);
-}
-
-template <class Enum, class Enums>
-std::optional<Enum> enumerator_in(const Enums& enums, std::string_view name) {
-  for (const Enum value : enums) {
-    if (!name.empty() && name_of(value) == name) return value;
-  }
-  return std::nullopt;
-}
-
-bool parse(std::string_view name, std::optional<Mode>& out) {
-  for (const ModeKey& known : kModes) {
-    if (name_of(known.mode) == name) out = known.mode;
-  }
-  return out.has_value();
-}
-bool parse(std::string_view name, std::optional<Status>& out) {
-  out = enumerator_in<Status>(kStatuses, name);
-  return out.has_value();
-}
-bool parse(std::string_view name, std::optional<Implementation>& out) {
-  out = enumerator_in<Implementation>(kImplementations, name);
-  return out.has_value();
-}
-bool parse(std::string_view name, std::optional<StopReason>& out) {
-  out = enumerator_in<StopReason>(kStopReasons, name);
-  return out.has_value();
-}
-
-// ---- members to fields
-
-Field text_field(std::string text) {
-  return text.empty() ? Field{} : Field{std::move(text)};
-}
-
-Field to_field(const std::string& text) {
-  return text_field(text);
-}
-Field to_field(const std::vector<std::string>& texts) {
-  return text_field(fmt::format("{}", fmt::join(texts, std::string(1, kSeparator))));
-}
-Field to_field(const std::vector<ExpectedChange>& changes) {
-  return text_field(text_of(changes));
-}
-template <class T>
-Field to_field(const std::optional<T>& value) {
-  if (!value) return {};
-  if constexpr (std::is_enum_v<T>) {
-    return text_field(std::string(name_of(*value)));
-  } else {
-    return *value;
-  }
-}
-
-// ---- and back
-
-// A number that is none is a missing one.
-bool from_field(Field field, std::optional<double>& out) {
-  out = number_in(field);
-  return !std::holds_alternative<std::string>(field);
-}
-bool from_field(Field field, std::optional<std::int64_t>& out) {
-  const auto* integer = std::get_if<std::int64_t>(&field);
-  if (integer) out = *integer;
-  return integer != nullptr;
-}
-bool from_field(Field field, std::string& out) {
-  auto* text = std::get_if<std::string>(&field);
-  if (text) out = std::move(*text);
-  return text != nullptr;
-}
-bool from_field(Field field, std::vector<std::string>& out) {
-  const auto* text = std::get_if<std::string>(&field);
-  if (text) out = split(*text, kSeparator);
-  return text != nullptr;
-}
-bool from_field(Field field, std::vector<ExpectedChange>& out) {
-  const auto* text = std::get_if<std::string>(&field);
-  auto changes = text ? expected_changes_in(*text) : std::nullopt;
-  if (changes) out = std::move(*changes);
-  return changes.has_value();
-}
-template <class Enum>
-bool from_field(Field field, std::optional<Enum>& out) {
-  const auto* text = std::get_if<std::string>(&field);
-  return text && parse(*text, out);
-}
-
-// ---- what a member's type says of its column
-
-struct TypeFacts {
-  FieldType type = FieldType::text;
-  std::vector<std::string> values = {};
-};
-
-TypeFacts facts_of(const std::string&) {
-  return {};
-}
-TypeFacts facts_of(const std::vector<std::string>&) {
-  return {};
-}
-TypeFacts facts_of(const std::vector<ExpectedChange>&) {
-  return {};
-}
-TypeFacts facts_of(const std::optional<double>&) {
-  return {FieldType::real};
-}
-TypeFacts facts_of(const std::optional<std::int64_t>&) {
-  return {FieldType::integer};
-}
-template <class Enum>
-TypeFacts facts_of(const std::optional<Enum>&) {
-  return {FieldType::text, names_of_enum(Enum{})};
-}
-
 FixedColumn declared(const char* name, const char* unit, RecordMember member, std::string doc,
                      Presence presence = Presence::some) {
-  static const ResultRecord kRecord;
-  const TypeFacts facts = std::visit([](auto m) { return facts_of(kRecord.*m); }, member);
-  return {{name, unit, facts.type, std::move(doc)}, member, presence, facts.values};
+  MemberFacts facts = facts_of(member);
+  return {{name, unit, facts.type, std::move(doc)}, member, presence, std::move(facts.values)};
 }
 
-/// "cold or warm", "passed, failed or skipped"
-std::string one_of(const std::vector<std::string>& names) {
-  const auto last = names.end() - 1;
-  return fmt::format("{} or {}", fmt::join(names.begin(), last, ", "), *last);
+std::string names_in(const RecordMember& enumeration) {
+  return one_of(facts_of(enumeration).values);
 }
 
 std::string flag_meanings() {
@@ -190,10 +44,9 @@ std::vector<FixedColumn> labels() {
                "whose code it runs: a kernel of this program, or a library of the vendor's; empty "
                "in results of older versions"),
       declared("mode", "", &R::mode,
-               "how launches are timed, and what they find in the caches: " +
-                   one_of(names_of_enum(Mode{})),
+               "how launches are timed, and what they find in the caches: " + names_in(&R::mode),
                kAll),
-      declared("status", "", &R::status, one_of(names_of_enum(Status{})), kAll),
+      declared("status", "", &R::status, names_in(&R::status), kAll),
       declared("reason", "", &R::reason, "why the status is not passed"),
       declared("flags", "", &R::flags, "semicolon-separated warnings: " + flag_meanings()),
   };
@@ -226,7 +79,7 @@ std::vector<FixedColumn> times() {
       declared("outliers", "", &R::outliers, "samples further than 14.826 MAD from the median",
                kPassed),
       declared("samples", "", &R::samples, "samples taken", kPassed),
-      declared("stop_reason", "", &R::stop_reason, one_of(names_of_enum(StopReason{}))),
+      declared("stop_reason", "", &R::stop_reason, names_in(&R::stop_reason)),
   };
 }
 
@@ -406,34 +259,6 @@ const FixedColumn& fixed_column(const RecordMember& member) {
                                   [&](const FixedColumn& c) { return c.member == member; });
   if (found == columns.end()) throw std::logic_error("a member of records has no column");
   return *found;
-}
-
-Field field_of(const FixedColumn& column, const ResultRecord& record) {
-  return std::visit([&](auto member) { return to_field(record.*member); }, column.member);
-}
-
-bool store(const FixedColumn& column, Field field, ResultRecord& record) {
-  return std::visit(
-      [&](auto member) {
-        std::remove_reference_t<decltype(record.*member)> value{};
-        const bool is_missing = std::holds_alternative<std::monostate>(field);
-        if (!is_missing && !from_field(std::move(field), value)) return false;
-        record.*member = std::move(value);
-        return true;
-      },
-      column.member);
-}
-
-std::string allowed_text(const FixedColumn& column) {
-  if (!column.values.empty()) return one_of(column.values);
-  if (std::holds_alternative<std::vector<ExpectedChange> ResultRecord::*>(column.member))
-    return "counters that change by a factor from 1, as in \"l2_sectors decreases 1.9\"";
-  switch (column.type) {
-    case FieldType::text: return "a text";
-    case FieldType::integer: return "an integer of 64 bits";
-    case FieldType::real: return "a number";
-  }
-  return "";
 }
 
 }  // namespace gpuexp

@@ -5,11 +5,10 @@
 
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "base/table.hpp"
-#include "record/result_record.hpp"
+#include "record/record_member.hpp"
 
 namespace gpuexp {
 
@@ -19,14 +18,6 @@ enum class Presence {
   all,     ///< every row
   passed,  ///< passed rows alone: what a row that did not pass must not claim
 };
-
-/// How a member is written, and read again, follows from its type.
-using RecordMember =
-    std::variant<std::string ResultRecord::*, std::vector<std::string> ResultRecord::*,
-                 std::vector<ExpectedChange> ResultRecord::*, std::optional<double> ResultRecord::*,
-                 std::optional<std::int64_t> ResultRecord::*, std::optional<Mode> ResultRecord::*,
-                 std::optional<Status> ResultRecord::*, std::optional<StopReason> ResultRecord::*,
-                 std::optional<Implementation> ResultRecord::*>;
 
 struct FixedColumn : ColumnInfo {
   RecordMember member;
@@ -41,11 +32,5 @@ const std::vector<FixedColumn>& fixed_columns();
 const FixedColumn* find_fixed_column(std::string_view name);
 /// The column that the member is written to.
 const FixedColumn& fixed_column(const RecordMember& member);
-
-Field field_of(const FixedColumn& column, const ResultRecord& record);
-/// Fills the member. False where the field holds no value of it; the record is as it was, then.
-bool store(const FixedColumn& column, Field field, ResultRecord& record);
-/// What store() takes, for messages: "cold, warm, graph or profile".
-std::string allowed_text(const FixedColumn& column);
 
 }  // namespace gpuexp

@@ -34,15 +34,16 @@ inline constexpr Flag kNearFloor{
     "near_floor", "within three times what an empty kernel takes: much of it is the launch",
     "--set modes=graph, or larger sizes"};
 inline constexpr Flag kUngated{
-    "ungated", "the stream was not blocked until the launch was enqueued: times may hold the host's latency",
+    "ungated",
+    "the stream was not blocked until the launch was enqueued: times may hold the host's latency",
     "run without --no-gate, --no-isolate and profilers"};
 inline constexpr Flag kClockLow{"clock_low", "the SM clock was below 95 % of its maximum",
                                 "compare the column cycles; see clock_reasons and power_w"};
-inline constexpr Flag kClockDrift{"clock_drift",
-                                  "the SM clock moved by over 2 % from the first half of its "
-                                  "samples to the second, and its times "
-                                  "with it",
-                                  "--set measure.sustain_seconds=1 lets it settle"};
+inline constexpr Flag kClockDrift{
+    "clock_drift",
+    "the SM clock moved by over 2 % from the first half of its samples to the second, and its "
+    "times with it",
+    "--set measure.sustain_seconds=1 lets it settle"};
 inline constexpr Flag kBurst{
     "burst",
     "a longer run differs by more than the interval: the power cap comes after these samples",

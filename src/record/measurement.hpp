@@ -2,11 +2,9 @@
 // taken.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "family/tolerance.hpp"
@@ -56,11 +54,12 @@ struct Verification {
     return wrong == 0 && rms_passed() && overrun.empty() && changed_input.empty();
   }
   /// Keeps it where none before was worse; a NaN is the worst.
-  void add_rms(RmsError error) {
-    const double worst = rms.over_allowed();
-    if (!std::isnan(worst) && !(error.over_allowed() < worst)) rms = std::move(error);
-  }
+  void add_rms(RmsError error);
 };
+
+/// What is wrong: "3 of 1000 elements are wrong; first y[32]: expected …". Of one that has not
+/// passed.
+std::string failure_of(const Verification& verification);
 
 /// How the samples of one variant are taken on one problem in one mode.
 struct SampleTraits {
@@ -70,6 +69,9 @@ struct SampleTraits {
   bool gated = false;              ///< the GPU waited until events and launches were queued
   /// What each sample costs the GPU besides the launches that it times: a flush, a priming launch.
   double preparation_us = 0;
+
+  /// What the GPU worked for a sample of this time.
+  double gpu_us(double time_us) const { return time_us * launches + preparation_us; }
 };
 
 /// The SM clock over a stretch of time.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,7 +15,7 @@
 
 namespace gpuexp {
 
-/// Names in the order of their columns, found without a search.
+/// Names in the order of their columns, with an index.
 class NameList {
  public:
   /// Adds a name that is not there yet.

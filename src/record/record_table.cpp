@@ -28,24 +28,20 @@ const std::array<Group, 3>& groups() {
 }  // namespace
 
 Field ColumnHandle::field(const ResultRecord& record) const {
-  return fixed ? field_of(*fixed, record) : (record.*group).field(name);
+  return fixed ? field_of(fixed->member, record) : (record.*group).field(name);
 }
 
 std::optional<double> ColumnHandle::number(const ResultRecord& record) const {
-  return fixed ? number_in(field_of(*fixed, record)) : (record.*group).number(name);
+  return fixed ? number_in(field_of(fixed->member, record)) : (record.*group).number(name);
 }
 
 std::string ColumnHandle::text(const ResultRecord& record) const {
-  return fixed ? text_of(field_of(*fixed, record)) : (record.*group).text(name);
+  return fixed ? text_of(field_of(fixed->member, record)) : (record.*group).text(name);
 }
 
 ColumnHandle column_of(const RecordMember& member) {
   const FixedColumn& column = fixed_column(member);
   return {&column, nullptr, column.name};
-}
-
-ColumnHandle parameter_column(std::string name) {
-  return {nullptr, &ResultRecord::parameters, std::move(name)};
 }
 
 ColumnHandle metric_column(std::string name) {
@@ -108,7 +104,8 @@ ResultRecord RecordTable::blank_record() const {
 
 Field field_of(const RecordColumn& column, const ResultRecord& record) {
   const ColumnHandle& handle = column.handle;
-  return handle.fixed ? field_of(*handle.fixed, record) : (record.*handle.group).at(column.place);
+  return handle.fixed ? field_of(handle.fixed->member, record)
+                      : (record.*handle.group).at(column.place);
 }
 
 std::vector<Field> fields_of(const std::vector<RecordColumn>& columns, const ResultRecord& record) {
@@ -121,7 +118,7 @@ std::vector<Field> fields_of(const std::vector<RecordColumn>& columns, const Res
 
 bool store(const RecordColumn& column, Field field, ResultRecord& record) {
   const ColumnHandle& handle = column.handle;
-  if (handle.fixed) return store(*handle.fixed, std::move(field), record);
+  if (handle.fixed) return store(handle.fixed->member, std::move(field), record);
   (record.*handle.group).at(column.place) = std::move(field);
   return true;
 }

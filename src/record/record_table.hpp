@@ -4,7 +4,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/table.hpp"
@@ -35,7 +34,6 @@ struct ColumnHandle {
 };
 
 ColumnHandle column_of(const RecordMember& member);
-ColumnHandle parameter_column(std::string name);
 ColumnHandle metric_column(std::string name);
 /// By its name in a file: "time_median_us", "param.n", or one that this program does not know.
 ColumnHandle column_named(const std::string& name);
@@ -73,7 +71,7 @@ struct RecordTable {
 Field field_of(const RecordColumn& column, const ResultRecord& record);
 /// One field per column.
 std::vector<Field> fields_of(const std::vector<RecordColumn>& columns, const ResultRecord& record);
-/// Fills in the value; false where the column allows none such.
+/// Fills in the value. False where the column does not allow it; the record is as it was, then.
 bool store(const RecordColumn& column, Field field, ResultRecord& record);
 
 /// All of it as fields.

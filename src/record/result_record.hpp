@@ -123,7 +123,7 @@ struct ResultRecord {
   bool operator==(const ResultRecord&) const = default;
 
   bool passed() const { return status == Status::passed; }
-  /// Faster than its datasheet limit allows, which is no record but a mistake somewhere.
+  /// Faster than the datasheet allows: a cache or a wrong byte count, not a result.
   bool is_above_limit() const { return limit_pct.value_or(0) > 100; }
   bool is_vendor() const { return implementation == Implementation::library; }
   bool has_flag(std::string_view flag) const;

@@ -19,14 +19,23 @@ inline constexpr std::array kStatuses{Status::passed,  Status::incorrect, Status
 std::string_view name_of(Status status);
 
 /// Why sampling ended.
-enum class StopReason { none, converged, max_samples, max_seconds, interrupted };
+enum class StopReason {
+  none,         ///< it has not ended, or never began
+  converged,    ///< the interval of the median reached its target
+  max_samples,  ///< that cap came first
+  max_seconds,  ///< likewise
+  interrupted,  ///< the run ended
+};
 inline constexpr std::array kStopReasons{StopReason::none, StopReason::converged,
                                          StopReason::max_samples, StopReason::max_seconds,
                                          StopReason::interrupted};
 std::string_view name_of(StopReason reason);
 
 /// Whose code a variant runs.
-enum class Implementation { kernel, library };
+enum class Implementation {
+  kernel,   ///< this program's
+  library,  ///< the vendor's
+};
 inline constexpr std::array kImplementations{Implementation::kernel, Implementation::library};
 std::string_view name_of(Implementation implementation);
 

@@ -1,7 +1,6 @@
 #include "render/comparison_json.hpp"
 
 #include "base/json.hpp"
-#include "base/json_reader.hpp"
 #include "base/json_text.hpp"
 
 namespace gpuexp {

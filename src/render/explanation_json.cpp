@@ -1,7 +1,6 @@
 #include "render/explanation_json.hpp"
 
 #include "base/json.hpp"
-#include "base/json_reader.hpp"
 #include "base/json_text.hpp"
 #include "render/explanation_text.hpp"
 

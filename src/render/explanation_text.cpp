@@ -1,8 +1,6 @@
 #include "render/explanation_text.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -74,7 +72,6 @@ std::string operations_fragment(const LeastTime& least, const LeastTimes& times)
 }
 
 std::string amount_fragment(const LeastTime& least) {
-  constexpr double kSectorBytes = 32;
   const char* words = words_for(least.resource).amount;
   if (least.resource == Resource::dram) return quantity_fragment(least.amount, words);
   if (least.resource == Resource::l2) return quantity_fragment(kSectorBytes * least.amount, words);
@@ -153,8 +150,7 @@ std::string misfit_sentence(const Explanation& e) {
   const bool is_dram = amount.resource == Resource::dram;
   return fmt::format(
       "{}: {} of {} would take {} {}, and its time less the launch is {}; they were "
-      "counted "
-      "in another state than was timed.",
+      "counted in another state than was timed.",
       is_dram ? "The DRAM counters do not fit the timed launch and are left out"
               : "The counters do not fit the timed launch, and nothing is explained from them",
       amount_fragment(amount), row.variant, words_for(amount.resource).name,
@@ -304,7 +300,7 @@ std::string accounting_sentence(const Explanation& e) {
   return text;
 }
 
-// "Expected, and not seen: dram_read_bytes falls."
+// "Expected counter changes not seen: dram_read_bytes decreases."
 std::string not_seen_sentence(const Explanation& e) {
   if (e.not_seen.empty()) return "";
   std::vector<std::string> changes;

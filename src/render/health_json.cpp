@@ -3,7 +3,6 @@
 #include <map>
 
 #include "base/json.hpp"
-#include "base/json_reader.hpp"
 #include "base/json_text.hpp"
 
 namespace gpuexp {

@@ -7,8 +7,8 @@
 namespace gpuexp {
 
 /// Fills in implementation, and compare_to with expected_changes, from the registry where the
-/// table, of an older version, lacks their columns; it gets none. Rows of families, variants or
-/// parameters that the registry does not know stay without.
+/// table is of an older version and lacks these columns. It gets no columns. Rows of families,
+/// variants or parameters that the registry does not know stay as they are.
 void add_declarations(RecordTable& table, const Registry& registry);
 
 }  // namespace gpuexp

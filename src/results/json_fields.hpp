@@ -12,7 +12,7 @@ inline constexpr int kReportSchemaVersion = 2;
 /// Member of a row that holds its raw samples; no column may be called so.
 inline constexpr std::string_view kSamplesMember = "samples_us";
 
-/// Member of a provenance, absent from reports of before there was one.
+/// Member of a provenance; reports of older versions lack it.
 inline constexpr const char* kCeilingsMember = "ceilings";
 
 /// Members of a report whose run read hardware counters.

@@ -1,11 +1,5 @@
 #include "results/json_read.hpp"
 
-#include <array>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <filesystem>
-#include <memory>
 #include <type_traits>
 #include <unordered_map>
 #include <unordered_set>

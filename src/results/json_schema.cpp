@@ -1,5 +1,3 @@
-// The JSON Schema of reports, for people who read them with other programs: made from the columns
-// and the provenance members that the writer writes, so that it cannot say anything else.
 #include "results/json_schema.hpp"
 
 #include "base/json.hpp"
@@ -23,9 +21,8 @@ constexpr const char* kSchemaDoc =
     "results ignores what it does not know.";
 constexpr const char* kVersionDoc =
     "Raised when a reader of the version before would misread a report: a member or column is "
-    "gone, "
-    "or its meaning, unit or type is another. Members, columns and texts of an enumeration are "
-    "added without raising it.";
+    "gone, or its meaning, unit or type is another. Members, columns and texts of an enumeration "
+    "are added without raising it.";
 
 // ---- provenance
 

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "base/names.hpp"
+#include "base/report_error.hpp"
 #include "base/text.hpp"
-#include "results/report.hpp"
 
 namespace gpuexp {
 
@@ -170,7 +170,7 @@ void read_value(JsonValues& values, const Place& place, const RecordColumn& colu
   const std::size_t begin = values.scanner().offset();
   if (store(column, read_field(values, place, column), record)) return;
   values.return_to(begin);
-  values.fail_expecting(place, allowed_text(*column.handle.fixed));
+  values.fail_expecting(place, allowed_text(column.handle.fixed->member));
 }
 
 }  // namespace gpuexp

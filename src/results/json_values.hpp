@@ -29,7 +29,7 @@ struct Place {
 /// A name from the file, fit for a message: short, and nothing that steers a terminal.
 std::string shown(std::string_view name);
 
-/// What is read throws ReportError, or JsonSyntaxError where the text is no JSON.
+/// Whatever reads throws ReportError, or JsonSyntaxError where the text is not JSON.
 class JsonValues {
  public:
   using Kind = JsonScanner::Kind;
@@ -38,7 +38,7 @@ class JsonValues {
   JsonValues(std::string_view text, const std::string& file)
       : text_(text), file_(file), scanner_(text) {}
 
-  /// What stands before the next value.
+  /// It stands before the next value.
   JsonScanner& scanner() { return scanner_; }
 
   [[noreturn]] void fail(const Place& place, const std::string& what) const;
@@ -67,7 +67,7 @@ class JsonValues {
   Field scalar(const Place& place);
   /// The same of one type, or null.
   Field field(const Place& place, FieldType type);
-  /// Before the value that began there, in the same container.
+  /// Goes back to before the value that began there, in the same container.
   void return_to(std::size_t offset) { scanner_.seek(offset, scanner_.depth()); }
   /// The text of the next value, checked for its syntax alone.
   std::string_view text();

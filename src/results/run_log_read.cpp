@@ -257,14 +257,13 @@ class Reader {
   }
 
   // The row of a cell whose group was running when the log ended.
-  static void cut_short(ResultRecord& record, std::vector<double> samples_us) {
+  static void cut_short(ResultRecord& record, const std::vector<double>& samples_us) {
     record.status = Status::not_run;
     record.reason = "the run ended before any sample of it";
     if (samples_us.empty()) return;
-    std::sort(samples_us.begin(), samples_us.end());
     record.reason =
         fmt::format("the run ended after {} samples of it, median {:.6g} us, not verified",
-                    samples_us.size(), quantile(samples_us, 0.5));
+                    samples_us.size(), median_of(samples_us).value());
   }
 
   std::string_view text_;

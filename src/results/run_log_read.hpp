@@ -16,8 +16,8 @@ struct RunLog {
   /// A row for each cell whose group started, in the order of cells. One that has no row of its own
   /// is not_run, and its reason tells of the samples that it got. Complete when the run said so.
   Report report;
-  std::size_t cells = 0;  ///< of the plan
-  std::vector<std::size_t> cell_of_row;
+  std::size_t cells = 0;                 ///< of the plan
+  std::vector<std::size_t> cell_of_row;  ///< of each row of the report
   RunOrigin origin;
 };
 

@@ -40,6 +40,11 @@ std::string line_of(const Json& json) {
   return text_of(json, -1);
 }
 
+// What the last call of the system says.
+ReportError cannot_write(const std::string& path) {
+  return ReportError(fmt::format("{}: cannot write: {}", path, std::strerror(errno)));
+}
+
 std::string utc_now() {
   const std::time_t now = std::time(nullptr);
   std::tm parts{};
@@ -55,8 +60,7 @@ RunLogWriter::RunLogWriter(const std::string& path, const Report& report, std::s
                            const RunOrigin& origin)
     : path_(path),
       descriptor_(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666)) {
-  if (descriptor_ < 0)
-    throw ReportError(fmt::format("{}: cannot write: {}", path, std::strerror(errno)));
+  if (descriptor_ < 0) throw cannot_write(path);
   const Json head{{"gpuexp_log", kRunLogVersion},
                   {"cells", cells},
                   {"origin", json_of_origin(origin)},
@@ -66,12 +70,11 @@ RunLogWriter::RunLogWriter(const std::string& path, const Report& report, std::s
 
 RunLogWriter::RunLogWriter(const std::string& path)
     : path_(path), descriptor_(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC)) {
-  if (descriptor_ < 0)
-    throw ReportError(fmt::format("{}: cannot write: {}", path, std::strerror(errno)));
+  if (descriptor_ < 0) throw cannot_write(path);
   const std::string text = read_file(path);
   const std::size_t whole = text.rfind('\n') + 1;
   if (whole < text.size() && ::ftruncate(descriptor_, static_cast<off_t>(whole)) != 0)
-    throw ReportError(fmt::format("{}: cannot write: {}", path, std::strerror(errno)));
+    throw cannot_write(path);
 }
 
 RunLogWriter::~RunLogWriter() {

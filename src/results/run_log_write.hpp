@@ -13,8 +13,9 @@
 
 namespace gpuexp {
 
-/// Appends lines to a log. Every member throws ReportError when the line cannot be written, and
-/// then what was there before still is, whole.
+/// Appends lines to a log, one per call, as run_log.hpp has them; `fields` stand in the order of
+/// the report's columns. Every member throws ReportError when the line cannot be written, and then
+/// what was there before still is, whole.
 class RunLogWriter {
  public:
   /// Begins a log; `report` has columns and no rows. Refuses a file that exists.

@@ -1,8 +1,7 @@
 #include "run/burst_check.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
+#include <vector>
 
 #include "run/rounds.hpp"
 #include "run/sample_clocks.hpp"
@@ -13,10 +12,10 @@ namespace {
 
 /// What the GPU worked for a row's samples.
 double sampled_s(const Row& row) {
-  const double each_us = row.traits->preparation_us;
-  return std::accumulate(
-      row.samples_us.begin(), row.samples_us.end(), 0.0,
-      [&](double s, double us) { return s + 1e-6 * (us * row.traits->launches + each_us); });
+  double seconds = 0;
+  for (const double time_us : row.samples_us)
+    seconds += 1e-6 * row.traits->gpu_us(time_us);
+  return seconds;
 }
 
 bool is_sustainable(const Row& row) {
@@ -66,10 +65,10 @@ class Check {
     for (const Row* row : rows_)
       variants.push_back(row->cell->variant);
     const double half_s = experiment_.measure.burst_check_seconds / 2;
-    run_back_to_back(session_, variants, group_.mode, half_s);
+    session_.run_back_to_back(variants, group_.mode, half_s);
     session_.timer().start_clock();
     const double middle_s = session_.now_s();
-    run_back_to_back(session_, variants, group_.mode, half_s);
+    session_.run_back_to_back(variants, group_.mode, half_s);
     const auto reading = session_.timer().sm_clock();
     Sustained sustained;
     if (reading && covers_load(*reading)) sustained.sm_clock_mhz = reading->mhz;
@@ -107,17 +106,6 @@ class Check {
 };
 
 }  // namespace
-
-void run_back_to_back(Session& session, const std::vector<const Variant*>& variants, Mode mode,
-                      double seconds) {
-  // In between, the user may interrupt.
-  constexpr double kStretchS = 0.1;
-  const int stretches = static_cast<int>(std::ceil(seconds / kStretchS));
-  session.timed(&RunTimes::sustain, [&] {
-    for (int i = 0; i < stretches && session.end_reason().empty(); ++i)
-      session.timer().sustain(variants, mode, seconds / stretches);
-  });
-}
 
 bool wants_burst_check(const MeasureSettings& settings, std::span<const Row> rows,
                        double highest_mhz) {

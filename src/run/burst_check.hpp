@@ -3,17 +3,12 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
 #include "plan/plan.hpp"
 #include "run/row.hpp"
 #include "run/session.hpp"
 
 namespace gpuexp {
-
-/// Launches back to back, for so many seconds or until the run ends. All are warmed up.
-void run_back_to_back(Session& session, const std::vector<const Variant*>& variants, Mode mode,
-                      double seconds);
 
 /// True for rows of one group that nears the power cap and was sampled for a shorter time than the
 /// check takes.

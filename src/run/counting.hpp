@@ -10,10 +10,10 @@
 
 namespace gpuexp {
 
-/// Counts a launch of each row, several rows at a time, as far as their problems fit beside each
-/// other: most of what counting takes is what the profiler takes to begin and end. Calls
-/// ended(row) for each, counted or not. What a row has been timed and verified for stands, whatever
-/// happens here.
+/// Reads the hardware counters of one launch of each row. Rows are counted together, as far as
+/// their problems fit beside each other in memory: most of the time goes into beginning and ending
+/// a pass of the profiler. Calls ended(row) for each row, counted or not. A fault changes nothing
+/// else of a row.
 void count_rows(Session& session, const Plan& plan, const std::vector<Row*>& rows,
                 const std::function<void(Row&)>& ended);
 

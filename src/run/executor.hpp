@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "config/config.hpp"
+#include "base/mode.hpp"
 #include "device/device_error.hpp"
 #include "family/counters.hpp"
 #include "family/family.hpp"
@@ -77,7 +77,8 @@ class CounterReader {
   /// What the GPU counts during each of the launches, which find the caches as their mode leaves
   /// them, repeated as often as the counters need; of Mode::graph, during a launch on the copy
   /// whose turn it is. The problems are made from the seed, beside each other in memory; what
-  /// set_up() made is released first. counter_support() has nothing against the metrics.
+  /// set_up() made is released first. The metrics are those that counter_support() has not found
+  /// unknown.
   virtual std::vector<LaunchCounts> count(const std::vector<CountedLaunch>& launches,
                                           std::uint64_t seed,
                                           const std::vector<std::string>& metrics) = 0;
@@ -101,8 +102,8 @@ class Executor {
   /// is released first.
   virtual void set_up(const Family& family, const Values& values, std::uint64_t seed) = 0;
 
-  /// Fills what a launch of the variant in the mode writes with what no result may keep, and has
-  /// its references at hand.
+  /// Fills the outputs of a launch of the variant in the mode with a pattern that no result may
+  /// keep, and makes their references unless they are there.
   virtual void poison(const Variant& variant, Mode mode) = 0;
 
   /// One untimed launch, through the path that timing uses (in Mode::graph: one replay).
@@ -128,7 +129,7 @@ class Executor {
   /// there is none to be had.
   virtual bool restart() = 0;
 
-  /// What it can do besides; null where it cannot. They live as long as the executor.
+  /// Further abilities; null where it has none. They live as long as the executor.
   virtual LaunchTimer* timer() { return nullptr; }
   virtual CounterReader* counter_reader() { return nullptr; }
   virtual ProfilerControl* profiler() { return nullptr; }

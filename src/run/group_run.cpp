@@ -5,29 +5,11 @@
 
 #include <fmt/format.h>
 
-#include "run/burst_check.hpp"
 #include "run/rounds.hpp"
 
 namespace gpuexp {
 
 namespace {
-
-std::string describe(const Verification& v) {
-  if (!v.overrun.empty()) return fmt::format("wrote outside of buffer '{}'", v.overrun);
-  if (!v.changed_input.empty()) return fmt::format("wrote into input '{}'", v.changed_input);
-  const std::string rms =
-      fmt::format("the root-mean-square error of '{}' is {:.3g}, allowed {:.3g}", v.rms.buffer,
-                  v.rms.got, v.rms.allowed);
-  if (v.wrong == 0) return "each element is within its tolerance, but " + rms;
-  constexpr std::size_t kShown = 3;
-  std::string text = fmt::format("{} of {} elements are wrong", v.wrong, v.checked);
-  for (std::size_t i = 0; i < std::min(kShown, v.first_wrong.size()); ++i) {
-    const Mismatch& m = v.first_wrong[i];
-    text += fmt::format("{} {}[{}]: expected {:.9g}, got {:.9g}, allowed ±{:.3g}",
-                        i == 0 ? "; first" : ";", m.buffer, m.index, m.expected, m.got, m.allowed);
-  }
-  return v.rms_passed() ? text : text + "; " + rms;
-}
 
 Status status_of(DeviceFault fault) {
   switch (fault) {
@@ -134,8 +116,15 @@ void GroupRun::end(Turn& turn, Status status, const std::string& reason) {
 bool GroupRun::accept(Turn& turn, const Verification& verification, const char* when) {
   turn.row->verification = verification;
   if (verification.passed()) return true;
-  end(turn, Status::incorrect, describe(verification) + when);
+  end(turn, Status::incorrect, failure_of(verification) + when);
   return false;
+}
+
+void GroupRun::pass(Turn& turn) {
+  turn.row->status = Status::passed;
+  turn.row->reason.clear();
+  for (auto& metric : session_.executor().measured_metrics(variant(turn)))
+    turn.row->metrics.push_back(std::move(metric));
 }
 
 void GroupRun::verify(Turn& turn, Mode mode, const char* when) {
@@ -144,12 +133,7 @@ void GroupRun::verify(Turn& turn, Mode mode, const char* when) {
     Verification verification;
     session_.timed(&RunTimes::verify,
                    [&] { verification = session_.executor().verify(variant(turn), mode); });
-    if (!accept(turn, verification, when)) return;
-    if (turn.row->status == Status::passed) return;
-    turn.row->status = Status::passed;
-    turn.row->reason.clear();
-    for (auto& metric : session_.executor().measured_metrics(variant(turn)))
-      turn.row->metrics.push_back(std::move(metric));
+    if (accept(turn, verification, when) && turn.row->status != Status::passed) pass(turn);
   });
 }
 
@@ -165,11 +149,7 @@ void GroupRun::profile(Turn& turn) {
     in_range("verify", [&] { executor.poison(variant(turn), Mode::profile); });
     in_range("measure", [&] { executor.launch(variant(turn), Mode::profile); });
     in_range("verify", [&] {
-      if (!accept(turn, executor.check(variant(turn), Mode::profile), "")) return;
-      turn.row->status = Status::passed;
-      turn.row->reason.clear();
-      for (auto& metric : executor.measured_metrics(variant(turn)))
-        turn.row->metrics.push_back(std::move(metric));
+      if (accept(turn, executor.check(variant(turn), Mode::profile), "")) pass(turn);
     });
   });
 }
@@ -348,7 +328,7 @@ void GroupRun::sustain(const std::vector<Turn*>& turns) {
   for (const Turn* turn : turns)
     variants.push_back(&variant(*turn));
   try {
-    run_back_to_back(session_, variants, group_.mode, settings().sustain_seconds);
+    session_.run_back_to_back(variants, group_.mode, settings().sustain_seconds);
   } catch (const DeviceError& error) {
     // The cell that ends by it may not be the one whose launch it was.
     throw DeviceError(fmt::format("while the group's launches ran back to back: {}", error.what()),
@@ -404,9 +384,7 @@ void GroupRun::sample_in_turn(const std::vector<Turn*>& sequence, int first_roun
     turn.clocks_mhz.resize(turn.row->samples_us.size());
     turn.clocks_mhz.push_back(sample.sm_clock_mhz);
     turn.row->samples_us.push_back(sample.time_us);
-    const SampleTraits& traits = *turn.row->traits;
-    session_.times().sample_gpu +=
-        1e-6 * (sample.time_us * traits.launches + traits.preparation_us);
+    session_.times().sample_gpu += 1e-6 * turn.row->traits->gpu_us(sample.time_us);
     taken = place + 1;
     enter(taken);
     session_.observer().sample_taken(*turn.row->cell,
@@ -418,8 +396,7 @@ void GroupRun::verify_again(Turn& turn) {
   if (turn.ended) return;
   Row& row = *turn.row;
   if (row.samples_us.empty()) {
-    const std::string reason = session_.end_reason();
-    end(turn, Status::not_run, reason);
+    end(turn, Status::not_run, session_.end_reason());
     return;
   }
   row.clocks = clocks_of(turn.clocks_mhz);

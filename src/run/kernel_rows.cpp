@@ -4,14 +4,6 @@
 
 namespace gpuexp {
 
-namespace {
-
-Field field_of(const std::optional<double>& value) {
-  return value ? Field{*value} : Field{};
-}
-
-}  // namespace
-
 ColumnInfo counter_info(const SelectedCounter& counter) {
   return {kCounterPrefix + counter.name, counter.unit, FieldType::real, counter.doc};
 }
@@ -34,11 +26,11 @@ std::vector<std::vector<Field>> kernel_fields_of(const Plan& plan, const Row& ro
   if (!row.counts) return rows;
   const auto counters = select_counters(plan.config->counters());
   for (std::size_t i = 0; i < row.counts->kernels.size(); ++i) {
-    const std::string name = kernel_name(row.counts->kernels[i].kernel);
     std::vector<Field>& fields = rows.emplace_back();
-    fields = {row.key, static_cast<std::int64_t>(i), name.empty() ? Field{} : Field{name}};
+    fields = {row.key, static_cast<std::int64_t>(i),
+              text_field(kernel_name(row.counts->kernels[i].kernel))};
     for (const SelectedCounter& counter : counters)
-      fields.push_back(field_of(counted(counter, *row.counts, i)));
+      fields.push_back(number_field(counted(counter, *row.counts, i)));
   }
   return rows;
 }

@@ -26,13 +26,6 @@ ColumnInfo parameter_info(const Parameter& parameter) {
 
 // ---- sums over a prediction's work
 
-double operations_of(const Prediction& prediction) {
-  double sum = 0;
-  for (const Operations& o : prediction.work.operations)
-    sum += o.count;
-  return sum;
-}
-
 double useful_bytes_of(const Prediction& p) {
   return p.work.bytes_read + p.work.bytes_written;
 }
@@ -150,7 +143,7 @@ void fill_telemetry(ResultRecord& r, const Telemetry& telemetry) {
 }
 
 void fill_work(ResultRecord& r, const Row& row, const Prediction& p) {
-  const double operations = operations_of(p);
+  const double operations = operation_count(p.work);
   r.useful_bytes = useful_bytes_of(p);
   r.moved_bytes = moved_bytes_of(p);
   if (operations > 0) r.operations = operations;

@@ -1,8 +1,6 @@
 // The rows of a run: the columns that its plan asks for, and what each says of a cell.
 #pragma once
 
-#include <vector>
-
 #include "plan/plan.hpp"
 #include "record/record_table.hpp"
 #include "run/row.hpp"

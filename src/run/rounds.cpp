@@ -58,16 +58,4 @@ bool is_converged(const Statistics& statistics, double target_relative_ci, doubl
   return half_width <= std::max(target_relative_ci * statistics.median, quantum_us);
 }
 
-double timer_quantum_us(std::vector<double> samples_us) {
-  // Far below the step of any timer, far above what the conversion from float leaves.
-  constexpr double kSameUs = 1e-3;
-  std::sort(samples_us.begin(), samples_us.end());
-  double quantum_us = 0;
-  for (std::size_t i = 1; i < samples_us.size(); ++i) {
-    const double step = samples_us[i] - samples_us[i - 1];
-    if (step > kSameUs && (quantum_us == 0 || step < quantum_us)) quantum_us = step;
-  }
-  return quantum_us;
-}
-
 }  // namespace gpuexp

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "config/config.hpp"
-#include "run/row.hpp"
+#include "record/status.hpp"
+#include "stats/statistics.hpp"
 
 namespace gpuexp {
 
@@ -15,22 +16,18 @@ namespace gpuexp {
 std::vector<std::size_t> round_order(std::size_t count, std::uint64_t seed, std::size_t group,
                                      int round);
 
-/// True when an interval is to be looked at, of which `before` samples were there at the last
-/// question and `now` are: when min_samples have been reached, and whenever a quarter more have
+/// True when the interval is to be looked at; there were `before` samples at the last question, and
+/// there are `now`. That is when min_samples have been reached, and whenever a quarter more have
 /// come since. Intervals narrow with the square root of the count, and each look is a chance to
 /// stop too early.
 bool is_look(const MeasureSettings& settings, std::size_t before, std::size_t now);
 
-/// The cap that this many samples have reached, or what sampling took, flushes included; none below
-/// them.
+/// The cap that is reached by the number of samples, or by the time that they took, flushes
+/// included; none below both.
 StopReason cap_reached(const MeasureSettings& settings, std::size_t samples, double elapsed_s);
 
 /// True when the 95 % interval's half-width is within the target, which is never below the timer's
 /// quantum: no number of samples could show less.
 bool is_converged(const Statistics& statistics, double target_relative_ci, double quantum_us);
-
-/// The step of the timer that took these samples: the smallest difference between any two that
-/// differ; 0 when none do.
-double timer_quantum_us(std::vector<double> samples_us);
 
 }  // namespace gpuexp

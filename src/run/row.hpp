@@ -1,4 +1,4 @@
-// What the runner knows of one cell on its way: from it, record_of() makes a row of results.
+// What the runner knows of one cell. record_of() makes a row of results of it.
 #pragma once
 
 #include <optional>

@@ -28,11 +28,8 @@ double reference_seconds(const Family& family, const DeviceSpec& device, const P
   if (!peak) return 0.0;
   const double cycles_per_s = 1e6 * device.sm_clock_max_mhz;
   const double rate = std::min(*peak, kOperationsPerSmCycle * device.sm_count * cycles_per_s);
-  double operations = 0;
-  for (const Operations& counted : cell.work.operations)
-    operations += counted.count;
   const double references = family.accuracy_reference ? 2.0 : 1.0;
-  return references * kValueAndMagnitude * operations / rate;
+  return references * kValueAndMagnitude * operation_count(cell.work) / rate;
 }
 
 /// The limit, over the share of the GPU that the grid fills: a grid that leaves most SMs idle takes
@@ -56,8 +53,8 @@ RunEstimate::RunEstimate(const Plan& plan, const KernelResources& resources, Run
       e.measure = &experiment.measure;
       e.mode = cell.mode;
       e.is_counted = !experiment.counters.empty();
-      if (prediction) e.stage = Stage::ahead;
       if (prediction) {
+        e.stage = Stage::ahead;
         e.opens_group = &cell == &group.cells.front();
         e.limit_s = limit_seconds(*prediction);
         // Groups that share a problem share its references.

@@ -2,13 +2,12 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <set>
 #include <vector>
 
 #include "plan/plan.hpp"
 #include "run/row.hpp"
-#include "run/runner.hpp"
+#include "run/run_options.hpp"
 
 namespace gpuexp {
 

@@ -1,9 +1,9 @@
 #include "run/runner.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <span>
-
-#include <fmt/format.h>
 
 #include "base/steady_clock.hpp"
 #include "record/flags.hpp"
@@ -41,6 +41,13 @@ class Runner {
   }
 
  private:
+  /// A group whose rows wait for what a longer run would come to.
+  struct BurstCheck {
+    std::size_t group;
+    std::size_t first;  ///< of rows_
+    std::size_t count;
+  };
+
   // The floor of a mode that no cell is measured in would cost its time for nothing.
   void measure_floors() {
     std::set<Mode> modes;
@@ -189,12 +196,6 @@ class Runner {
   const RunOptions& options_;
   Session session_;
   std::vector<Row> rows_;
-  /// A group whose rows wait for what a longer run would come to.
-  struct BurstCheck {
-    std::size_t group;
-    std::size_t first;  ///< of rows_
-    std::size_t count;
-  };
   std::vector<BurstCheck> checks_;
 };
 

@@ -3,15 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "stats/statistics.hpp"
+
 namespace gpuexp {
 
 namespace {
-
-std::optional<double> median_of(std::vector<double> values) {
-  if (values.empty()) return std::nullopt;
-  std::sort(values.begin(), values.end());
-  return quantile(values, 0.5);
-}
 
 template <class Iterator>
 std::vector<double> known(Iterator begin, Iterator end) {

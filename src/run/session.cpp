@@ -1,8 +1,8 @@
 #include "run/session.hpp"
 
+#include <cmath>
 #include <utility>
 
-#include "run/rounds.hpp"
 #include "stats/statistics.hpp"
 
 namespace gpuexp {
@@ -71,6 +71,17 @@ std::vector<LaunchCounts> Session::count(const std::vector<CountedLaunch>& launc
   timed(&RunTimes::counters,
         [&] { counts = executor_.counter_reader()->count(launches, options_.seed, metrics); });
   return counts;
+}
+
+void Session::run_back_to_back(const std::vector<const Variant*>& variants, Mode mode,
+                               double seconds) {
+  // In between, the user may interrupt.
+  constexpr double kStretchS = 0.1;
+  const int stretches = static_cast<int>(std::ceil(seconds / kStretchS));
+  timed(&RunTimes::sustain, [&] {
+    for (int i = 0; i < stretches && end_reason().empty(); ++i)
+      timer().sustain(variants, mode, seconds / stretches);
+  });
 }
 
 bool Session::restart() {

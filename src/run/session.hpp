@@ -26,7 +26,7 @@ class Session {
   Session(Executor& executor, Tracer& tracer, RunObserver& observer, const RunOptions& options,
           std::function<double()> now_s);
 
-  /// Nothing is known of a mode whose floor could not be measured.
+  /// Times an empty kernel in the mode; where that fails, its floor_us() stays empty.
   void measure_floor(Mode mode);
   std::optional<double> floor_us(Mode mode) const;
   /// Step of the clock that takes the samples, as seen in those of Mode::warm's floor; 0 unknown.
@@ -41,10 +41,14 @@ class Session {
   std::vector<LaunchCounts> count(const std::vector<CountedLaunch>& launches,
                                   const std::vector<std::string>& metrics);
 
+  /// Launches back to back, for so many seconds or until the run ends. All are warmed up. Throws
+  /// DeviceError.
+  void run_back_to_back(const std::vector<const Variant*>& variants, Mode mode, double seconds);
+
   /// Goes on in a process that has launched nothing yet; false where there is none to be had.
   bool restart();
 
-  /// To be told of every DeviceError: what was set up may be gone.
+  /// Has to be called for every DeviceError: what was set up may be gone.
   void failed(const DeviceError& error);
 
   /// Why nothing can run any more; empty while something can.

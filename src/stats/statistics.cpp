@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 
 namespace gpuexp {
 
@@ -35,7 +36,7 @@ std::vector<double> centred_ranks(const std::vector<double>& values) {
 
 // 1 above the median, -1 below, 0 on it.
 std::vector<double> signs_about_median(const std::vector<double>& values) {
-  const double median = quantile(sorted(values), 0.5);
+  const double median = median_of(values).value();
   std::vector<double> signs;
   for (const double v : values)
     signs.push_back(static_cast<double>(v > median) - static_cast<double>(v < median));
@@ -118,6 +119,23 @@ double quantile(const std::vector<double>& ascending, double q) {
   const std::size_t above = std::min(below + 1, ascending.size() - 1);
   const double weight = position - static_cast<double>(below);
   return ascending[below] + weight * (ascending[above] - ascending[below]);
+}
+
+std::optional<double> median_of(std::vector<double> values) {
+  if (values.empty()) return std::nullopt;
+  return quantile(sorted(std::move(values)), 0.5);
+}
+
+double timer_quantum_us(std::vector<double> samples_us) {
+  // Far below the step of any timer, far above what the conversion from float leaves.
+  constexpr double kSameUs = 1e-3;
+  std::sort(samples_us.begin(), samples_us.end());
+  double quantum_us = 0;
+  for (std::size_t i = 1; i < samples_us.size(); ++i) {
+    const double step = samples_us[i] - samples_us[i - 1];
+    if (step > kSameUs && (quantum_us == 0 || step < quantum_us)) quantum_us = step;
+  }
+  return quantum_us;
 }
 
 double correlation_time(const std::vector<double>& samples_in_round_order) {

@@ -48,6 +48,13 @@ Statistics summarize(const std::vector<double>& samples_in_round_order, double q
 /// (definition 7 of Hyndman and Fan, The American Statistician 50(4), 1996).
 double quantile(const std::vector<double>& ascending, double q);
 
+/// Empty for no values.
+std::optional<double> median_of(std::vector<double> values);
+
+/// The step of the timer that took these samples: the smallest difference between any two that
+/// differ; 0 when none do.
+double timer_quantum_us(std::vector<double> samples_us);
+
 /// How many times the variance of a median of these samples exceeds that of as many independent
 /// ones, at least 1: the integrated autocorrelation time of "is this sample above the median". The
 /// larger of two estimates, since each is blind where the other sees:

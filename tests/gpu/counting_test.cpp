@@ -14,38 +14,50 @@
 namespace gpuexp::test {
 namespace {
 
+/// An executor that counts what launches move through memory.
+struct MemoryCounting {
+  const DeviceSpec device = query_device(0, {}).spec;
+  const std::unique_ptr<Executor> executor = make_cuda_executor(0, device);
+  CounterReader& reader = *executor->counter_reader();
+  const std::vector<SelectedCounter> counters = select_counters({"memory"});
+  const std::vector<std::string> metrics = metrics_of(counters);
+  const CounterSupport support = reader.counter_support(metrics);
+
+  /// True, after saying so, where hardware counters cannot be read.
+  bool is_skipped() const {
+    if (support.unavailable.empty()) return false;
+    skip(Tier::gpu, "no hardware counters here: " + support.unavailable);
+    return true;
+  }
+
+  std::vector<LaunchCounts> count(const std::vector<CountedLaunch>& launches) const {
+    return reader.count(launches, 1, metrics);
+  }
+
+  std::map<std::string, double> by_name(const LaunchCounts& counts) const {
+    std::map<std::string, double> values;
+    for (const SelectedCounter& counter : counters) {
+      if (const auto value = counted(counter, counts)) values[counter.name] = *value;
+    }
+    return values;
+  }
+};
+
 TEST_CASE("counters of a launch are those that its addresses make", "[engine][counters]") {
   const Family* family = Registry::global().find("coalescing");
   REQUIRE(family);
-  const DeviceSpec device = query_device(0, {}).spec;
-  const auto executor = make_cuda_executor(0, device);
-  const auto counters = select_counters({"memory"});
-  const std::vector<std::string> metrics = metrics_of(counters);
-  const CounterSupport support = executor->counter_reader()->counter_support(metrics);
-  if (!support.unavailable.empty()) {
-    return skip(Tier::gpu, "no hardware counters here: " + support.unavailable);
-  }
-  CHECK(support.unknown.empty());
-  CHECK(executor->counter_reader()->counter_support({"lts__nothing.sum"}).unknown ==
+  const MemoryCounting memory;
+  if (memory.is_skipped()) return;
+  CHECK(memory.support.unknown.empty());
+  CHECK(memory.reader.counter_support({"lts__nothing.sum"}).unknown ==
         std::vector<std::string>{"lts__nothing.sum"});
   const auto count = [&](const char* variant, std::int64_t n, std::int64_t stride, Mode mode) {
-    Values values;
-    for (const Parameter& parameter : family->parameters) {
-      values.push_back(parameter.name == "n"        ? Value{n}
-                       : parameter.name == "stride" ? Value{stride}
-                                                    : parameter.default_value);
-    }
+    const Values values = values_with(*family, {{"n", n}, {"stride", stride}});
     const LaunchCounts counts =
-        executor->counter_reader()
-            ->count({{family, values, family->find(variant), mode}}, 1, metrics)
-            .front();
+        memory.count({{family, values, family->find(variant), mode}}).front();
     CHECK(counts.kernels.size() == 1);
     CHECK_THAT(counts.kernels.front().kernel, contains_text("kernel"));
-    std::map<std::string, double> by_name;
-    for (const SelectedCounter& counter : counters) {
-      if (const auto value = counted(counter, counts)) by_name[counter.name] = *value;
-    }
-    return by_name;
+    return memory.by_name(counts);
   };
   constexpr std::int64_t kLarge = std::int64_t{1} << 24;
   auto plain = count("read_strided", kLarge, 1, Mode::cold);
@@ -55,40 +67,34 @@ TEST_CASE("counters of a launch are those that its addresses make", "[engine][co
   CHECK(strided["global_load_sectors_per_request"] == Approx(32.0).epsilon(0.02));
   CHECK(strided["dram_read_bytes"] == Approx(32.0 * kLarge).epsilon(0.05));
   // What fits in L2 is there from the launch before, or is not, as the mode says.
-  const std::int64_t small = device.l2_bytes / 32;
+  const std::int64_t small = memory.device.l2_bytes / 32;
   CHECK(count("read_contiguous", small, 1, Mode::cold)["dram_read_bytes"] ==
         Approx(4.0 * static_cast<double>(small)).epsilon(0.05));
   CHECK(count("read_contiguous", small, 1, Mode::warm)["dram_read_bytes"] <
         0.4 * static_cast<double>(small));
   // The driver evicts much of L2 as it begins a pass, which is no part of a warm launch.
-  const std::int64_t quarter_of_l2 = device.l2_bytes / 16;
+  const std::int64_t quarter_of_l2 = memory.device.l2_bytes / 16;
   CHECK(count("read_contiguous", quarter_of_l2, 1, Mode::warm)["dram_read_bytes"] <
         0.4 * static_cast<double>(quarter_of_l2));
   // Timing afterwards finds no profiler in force.
   const Variant& contiguous = *family->find("read_contiguous");
-  executor->set_up(*family, choice_combinations(*family).front(), 1);
-  executor->timer()->warm_up(contiguous, Mode::warm, 1);
-  executor->timer()->sample({&contiguous}, Mode::warm,
-                            [](std::size_t, const Sample& sample) { CHECK(sample.time_us > 0); });
+  memory.executor->set_up(*family, choice_combinations(*family).front(), 1);
+  memory.executor->timer()->warm_up(contiguous, Mode::warm, 1);
+  memory.executor->timer()->sample(
+      {&contiguous}, Mode::warm,
+      [](std::size_t, const Sample& sample) { CHECK(sample.time_us > 0); });
 }
 
-TEST_CASE("launches that are counted together have the counts that each has alone",
-          "[engine][counters]") {
-  const auto executor = make_cuda_executor(0, query_device(0, {}).spec);
-  CounterReader& reader = *executor->counter_reader();
-  const std::vector<std::string> metrics = metrics_of(select_counters({"memory"}));
-  const CounterSupport support = reader.counter_support(metrics);
-  if (!support.unavailable.empty())
-    return skip(Tier::gpu, "no hardware counters here: " + support.unavailable);
+/// Launches of small problems. What prepares one may be a fill, or a replay of many launches; of
+/// plain ones it is neither.
+std::vector<CountedLaunch> small_launches(bool is_plain) {
   std::vector<CountedLaunch> launches;
-  // What prepares a launch may be a fill, or a replay of many launches.
-  const bool is_plain = GENERATE(true, false);
   for (const char* id : {"coalescing", "divergence", "partial_write"}) {
     const Family* family = Registry::global().find(id);
     REQUIRE(family);
     if (is_plain && family->reset) continue;
-    Values values = choice_combinations(*family).front();
     // What fits in L2 several times: of 32 MiB, the share that stays depends on their addresses.
+    Values values = choice_combinations(*family).front();
     for (std::size_t p = 0; p < values.size(); ++p) {
       if (family->parameters[p].name == "n") values[p] = Value{std::int64_t{1} << 20};
     }
@@ -99,10 +105,41 @@ TEST_CASE("launches that are counted together have the counts that each has alon
       }
     }
   }
+  return launches;
+}
+
+void check_same(const LaunchCounts& together, const LaunchCounts& alone) {
+  CHECK(together.passes == alone.passes);
+  REQUIRE(together.kernels.size() == alone.kernels.size());
+  for (std::size_t k = 0; k < alone.kernels.size(); ++k)
+    CHECK(together.kernels[k].kernel == alone.kernels[k].kernel);
+  for (const char* counter : {"global_load_sectors", "global_load_requests", "global_store_sectors",
+                              "global_store_requests"}) {
+    const auto selected = select_counters({counter});
+    const auto a = counted(selected.front(), together);
+    const auto b = counted(selected.front(), alone);
+    REQUIRE(a.has_value() == b.has_value());
+    INFO(counter);
+    if (a) CHECK(*a == *b);
+  }
+  // What L2 keeps differs from launch to launch: of all.json, counted together and then alone, nine
+  // in ten rows are within 1 MB.
+  const auto dram = select_counters({"dram_read_bytes"});
+  constexpr double kKeptBytes = 2e6;
+  CHECK(*counted(dram.front(), together) ==
+        Approx(*counted(dram.front(), alone)).epsilon(0.02).margin(kKeptBytes));
+}
+
+TEST_CASE("launches that are counted together have the counts that each has alone",
+          "[engine][counters]") {
+  const MemoryCounting memory;
+  if (memory.is_skipped()) return;
+  const bool is_plain = GENERATE(true, false);
+  const std::vector<CountedLaunch> launches = small_launches(is_plain);
   const auto count_ms = [&](const std::vector<CountedLaunch>& some,
                             std::vector<LaunchCounts>& counts) {
     const auto start = std::chrono::steady_clock::now();
-    for (LaunchCounts& of_launch : reader.count(some, 1, metrics))
+    for (LaunchCounts& of_launch : memory.count(some))
       counts.push_back(std::move(of_launch));
     return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
         .count();
@@ -122,42 +159,19 @@ TEST_CASE("launches that are counted together have the counts that each has alon
   for (std::size_t i = 0; i < launches.size(); ++i) {
     INFO(launches[i].family->id << "/" << launches[i].variant->id << "/"
                                 << name_of(launches[i].mode));
-    CHECK(together[i].passes == alone[i].passes);
-    REQUIRE(together[i].kernels.size() == alone[i].kernels.size());
-    for (std::size_t k = 0; k < alone[i].kernels.size(); ++k)
-      CHECK(together[i].kernels[k].kernel == alone[i].kernels[k].kernel);
-    for (const char* counter : {"global_load_sectors", "global_load_requests",
-                                "global_store_sectors", "global_store_requests"}) {
-      const auto selected = select_counters({counter});
-      const auto a = counted(selected.front(), together[i]);
-      const auto b = counted(selected.front(), alone[i]);
-      REQUIRE(a.has_value() == b.has_value());
-      INFO(counter);
-      if (a) CHECK(*a == *b);
-    }
-    // What L2 keeps differs from launch to launch: of all.json, counted together and then alone,
-    // nine in ten rows are within 1 MB.
-    const auto dram = select_counters({"dram_read_bytes"});
-    constexpr double kKeptBytes = 2e6;
-    CHECK(*counted(dram.front(), together[i]) ==
-          Approx(*counted(dram.front(), alone[i])).epsilon(0.02).margin(kKeptBytes));
+    check_same(together[i], alone[i]);
   }
   // Half the time on an H200, where a launch and what prepares it take 44 ms in seven passes.
   if (is_plain) CHECK(together_ms < 0.75 * alone_ms);
 }
 
 TEST_CASE("fills and kernels of a launch are counted one by one", "[engine][counters]") {
-  const auto executor = make_cuda_executor(0, query_device(0, {}).spec);
-  CounterReader& reader = *executor->counter_reader();
-  const std::vector<std::string> metrics = metrics_of(select_counters({"memory"}));
-  const CounterSupport support = reader.counter_support(metrics);
-  if (!support.unavailable.empty())
-    return skip(Tier::gpu, "no hardware counters here: " + support.unavailable);
+  const MemoryCounting memory;
+  if (memory.is_skipped()) return;
   const Family family = broken_family();
-  const Values values = choice_combinations(family).front();
-  const auto counts = reader.count({{&family, values, family.find("right"), Mode::warm},
-                                    {&family, values, family.find("cleared"), Mode::warm}},
-                                   1, metrics);
+  const Values values = values_with(family);
+  const auto counts = memory.count({{&family, values, family.find("right"), Mode::warm},
+                                    {&family, values, family.find("cleared"), Mode::warm}});
   REQUIRE(counts.size() == 2);
   CHECK(counts[0].kernels.size() == 1);
   REQUIRE(counts[1].kernels.size() == 2);

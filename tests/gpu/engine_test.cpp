@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <thread>
 
 #include <cuda_runtime_api.h>
@@ -14,9 +13,7 @@
 #include "gpu/broken_family.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/cuda_executor.hpp"
-#include "gpu/device_ops.hpp"
 #include "gpu/device_query.hpp"
-#include "gpu/load_latency.hpp"
 #include "gpu/resources.hpp"
 #include "gpu/sm_clock.hpp"
 #include "run/runner.hpp"
@@ -323,77 +320,6 @@ TEST_CASE("a fault in a worker costs its own cell", "[engine][worker]") {
   }
 }
 
-// Each line of a buffer is loaded once, one load at a time on each SM, with nothing else going on.
-// A hit takes 260 to 500 cycles on an H200, by how far the line's slice of L2 is from the SM, and a
-// miss 450 to 1200, so that single loads do not always tell; the mean over all lines does.
-class ResidentBuffer {
- public:
-  explicit ResidentBuffer(const DeviceSpec& device)
-      : l2_bytes_(device.l2_bytes),
-        lines_(device.l2_bytes / 4 / kCacheLineBytes),
-        resident_(lines_ * kCacheLineBytes),
-        flush_(kMostL2s * device.l2_bytes),
-        sink_(sizeof(unsigned)),
-        d_cycles_(lines_ * std::int64_t{sizeof(unsigned)}) {
-    for (const DeviceMemory* memory : {&resident_, &flush_})
-      GPUEXP_CUDA(cudaMemset(memory->get(), 0, static_cast<std::size_t>(memory->bytes())));
-    mean_cycles(0);
-    hit_cycles_ = mean_cycles(0);
-    miss_cycles_ = mean_cycles(kMostL2s);
-  }
-
-  /// Share of the lines that are in L2 after so many times its size was read.
-  double survivors(double l2s) {
-    const double cycles = mean_cycles(l2s);
-    const double share = (miss_cycles_ - cycles) / (miss_cycles_ - hit_cycles_);
-    fmt::print("after reading {} L2: a load takes {:.1f} cycles, {:.2f} % of {} lines are there\n",
-               l2s, cycles, 100 * share, lines_);
-    return share;
-  }
-
- private:
-  static constexpr std::int64_t kMostL2s = 8;
-
-  double mean_cycles(double l2s_flushed) {
-    // Written, then read: dirty lines are the harder ones to be rid of.
-    GPUEXP_CUDA(cudaMemsetAsync(resident_.get(), 0, static_cast<std::size_t>(resident_.bytes()),
-                                stream_.get()));
-    queue_cache_flush(resident_.get(), resident_.bytes(), sink_.as<unsigned>(), stream_.get());
-    const auto bytes =
-        static_cast<std::int64_t>(l2s_flushed * static_cast<double>(l2_bytes_)) / 16 * 16;
-    if (bytes > 0) queue_cache_flush(flush_.get(), bytes, sink_.as<unsigned>(), stream_.get());
-    queue_load_latencies(resident_.get(), lines_, d_cycles_.as<unsigned>(), stream_.get());
-    std::vector<unsigned> cycles(static_cast<std::size_t>(lines_));
-    GPUEXP_CUDA(cudaMemcpyAsync(cycles.data(), d_cycles_.get(),
-                                static_cast<std::size_t>(d_cycles_.bytes()), cudaMemcpyDeviceToHost,
-                                stream_.get()));
-    stream_.synchronize();
-    // Without the slowest, which waited for a page to be translated.
-    std::sort(cycles.begin(), cycles.end());
-    cycles.resize(cycles.size() - cycles.size() / 50);
-    return std::accumulate(cycles.begin(), cycles.end(), 0.0) / static_cast<double>(cycles.size());
-  }
-
-  std::int64_t l2_bytes_;
-  std::int64_t lines_;
-  CudaStream stream_;
-  DeviceMemory resident_;
-  DeviceMemory flush_;
-  DeviceMemory sink_;
-  DeviceMemory d_cycles_;
-  double hit_cycles_ = 0;
-  double miss_cycles_ = 0;
-};
-
-TEST_CASE("a flush leaves nothing of a resident buffer", "[engine][flush]") {
-  ResidentBuffer buffer(query_device(0, {}).spec);
-  CHECK(buffer.survivors(0) > 0.95);
-  for (const double l2s : {0.5, 1.0, 1.5})
-    buffer.survivors(l2s);
-  CHECK(buffer.survivors(2) < 0.01);
-  CHECK(buffer.survivors(4) < 0.01);
-}
-
 TEST_CASE("the SM clock is read between 10 and 101 % of the highest", "[engine]") {
   const DeviceSpec device = query_device(0, {}).spec;
   const CudaStream stream;
@@ -410,12 +336,9 @@ TEST_CASE("the SM clock is read between 10 and 101 % of the highest", "[engine]"
 TEST_CASE("a reading of the clock says how much of it was load", "[engine]") {
   const DeviceSpec device = query_device(0, {}).spec;
   const Family family = broken_family();
-  Values values;
-  for (const Parameter& parameter : family.parameters)
-    values.push_back(parameter.default_value);
   const Variant& right = *family.find("right");
   const auto executor = make_cuda_executor(0, device);
-  executor->set_up(family, values, 1);
+  executor->set_up(family, values_with(family), 1);
   executor->timer()->warm_up(right, Mode::cold, 1);
   executor->timer()->start_clock();
   CHECK(!executor->timer()->sm_clock().has_value());  // shorter than 1 ms

@@ -8,6 +8,7 @@
 #include "results/json_read.hpp"
 #include "results/results.hpp"
 #include "support/catch.hpp"
+#include "support/small_problems.hpp"
 
 namespace gpuexp::test {
 namespace {
@@ -41,13 +42,6 @@ std::set<std::string> check_expected_changes(const ExperimentResults& experiment
   return checked;
 }
 
-Values defaults_of(const Family& family) {
-  Values values;
-  for (const Parameter& parameter : family.parameters)
-    values.push_back(parameter.default_value);
-  return values;
-}
-
 TEST_CASE("counters that an H200 gave changed as variants declare") {
   const Report report = recorded();
   std::set<std::string> checked;
@@ -71,7 +65,7 @@ TEST_CASE("counters that an H200 gave changed as variants declare") {
 // A condition that no default meets would leave the test on a GPU with nothing to hold.
 TEST_CASE("every variant promises changes at its family's default problem") {
   for (const Family& family : Registry::global().families()) {
-    const auto problem = family.make_problem(defaults_of(family));
+    const auto problem = family.make_problem(values_with(family));
     for (const Variant& variant : family.variants) {
       if (variant.expected_changes.empty()) continue;
       INFO(family.id << "/" << variant.id);

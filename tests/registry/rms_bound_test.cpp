@@ -23,19 +23,9 @@ const Family& family_of(const char* id) {
   return *family;
 }
 
-/// The family's default problem, but for what `changed` names.
-Values values_of(const Family& family, const std::map<std::string, Value>& changed) {
-  Values values;
-  for (const Parameter& p : family.parameters) {
-    const auto found = changed.find(p.name);
-    values.push_back(found == changed.end() ? p.default_value : found->second);
-  }
-  return values;
-}
-
 Tolerance tolerance_of(const char* family_id, const std::map<std::string, Value>& changed) {
   const Family& family = family_of(family_id);
-  const auto problem = family.make_problem(values_of(family, changed));
+  const auto problem = family.make_problem(values_with(family, changed));
   return family.tolerance(problem.get());
 }
 

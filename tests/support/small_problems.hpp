@@ -2,7 +2,9 @@
 // and tail sizes, every combination of choices, and the ends and default of other numbers.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,12 +14,19 @@ namespace gpuexp::test {
 
 inline constexpr std::array<std::int64_t, 11> kExtents{1, 2, 3, 17, 31, 64, 97, 127, 129, 132, 257};
 
+/// The family's default problem, but for the parameters that `changed` names.
+inline Values values_with(const Family& family, const std::map<std::string, Value>& changed = {}) {
+  Values values;
+  for (const Parameter& p : family.parameters) {
+    const auto found = changed.find(p.name);
+    values.push_back(found == changed.end() ? p.default_value : found->second);
+  }
+  return values;
+}
+
 /// Every combination of the family's choices, other parameters at their defaults.
 inline std::vector<Values> choice_combinations(const Family& family) {
-  Values defaults;
-  for (const Parameter& p : family.parameters)
-    defaults.push_back(p.default_value);
-  std::vector<Values> combinations{defaults};
+  std::vector<Values> combinations{values_with(family)};
   for (std::size_t i = 0; i < family.parameters.size(); ++i) {
     if (family.parameters[i].choices.empty()) continue;
     std::vector<Values> expanded;

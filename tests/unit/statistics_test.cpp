@@ -26,6 +26,20 @@ TEST_CASE("quantiles interpolate between order statistics") {
   CHECK(quantile({7.0}, 0.95) == 7.0);
 }
 
+TEST_CASE("values in any order have a median, and none have none") {
+  CHECK(median_of({4, 1, 3, 2}) == 2.5);
+  CHECK(median_of({5}) == 5.0);
+  CHECK(median_of({}) == std::nullopt);
+}
+
+TEST_CASE("the step of a timer is the smallest difference between two samples that differ") {
+  CHECK(timer_quantum_us({5.0, 4.0, 4.5, 4.0}) == 0.5);
+  // What a conversion from float leaves is no step.
+  CHECK(timer_quantum_us({4.0, 4.0000001, 6.0}) == Approx(2.0));
+  CHECK(timer_quantum_us({4.0, 4.0}) == 0.0);
+  CHECK(timer_quantum_us({}) == 0.0);
+}
+
 TEST_CASE(
     "the median of an even count lies between the middle two, of an odd count on the middle one") {
   CHECK(summarize({4, 1, 3, 2}, 0).median == 2.5);
