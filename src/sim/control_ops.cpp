@@ -1,8 +1,9 @@
+#include "sim/control_ops.hpp"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "sim/opcodes.hpp"
 #include "sim/registers.hpp"
 
 namespace gpuexp::sim {

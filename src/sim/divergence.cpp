@@ -1,4 +1,4 @@
-#include "sim/warp.hpp"
+#include "sim/divergence.hpp"
 
 namespace gpuexp::sim {
 

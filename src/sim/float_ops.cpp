@@ -1,9 +1,10 @@
+#include "sim/float_ops.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cfenv>
 #include <limits>
 
-#include "sim/opcodes.hpp"
 #include "sim/registers.hpp"
 #include "sim/small_floats.hpp"
 

@@ -1,7 +1,8 @@
+#include "sim/integer_ops.hpp"
+
 #include <algorithm>
 #include <array>
 
-#include "sim/opcodes.hpp"
 #include "sim/registers.hpp"
 
 namespace gpuexp::sim {

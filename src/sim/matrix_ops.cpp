@@ -1,7 +1,8 @@
+#include "sim/matrix_ops.hpp"
+
 #include <algorithm>
 #include <cmath>
 
-#include "sim/opcodes.hpp"
 #include "sim/registers.hpp"
 #include "sim/small_floats.hpp"
 

@@ -1,13 +1,18 @@
+#include "sim/memory_ops.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
 
 #include <fmt/format.h>
 
-#include "sim/opcodes.hpp"
 #include "sim/registers.hpp"
 
 namespace gpuexp::sim {
+
+namespace {
+
+using Kind = Operand::Kind;
 
 std::uint32_t constant32(const Warp& warp, unsigned bank, std::uint64_t offset) {
   const LaunchState& launch = warp.block.launch;
@@ -21,10 +26,6 @@ std::uint32_t constant32(const Warp& warp, unsigned bank, std::uint64_t offset) 
   std::memcpy(&value, bytes.data() + offset, sizeof value);
   return value;
 }
-
-namespace {
-
-using Kind = Operand::Kind;
 
 template <class Function>
 void for_each_lane(LaneMask lanes, const Function& function) {

@@ -83,9 +83,6 @@ struct Program {
   std::vector<std::uint32_t> constants;   ///< bank 2
 };
 
-/// Throws std::runtime_error with the instruction where the simulator does not execute it.
-Program decode(const KernelCode& code);
-
 /// How a 32-bit instruction, one on fp64 and one on pairs of fp16 read immediates.
 enum class Reads : std::uint8_t { integer, fp32, fp64 };
 Source source_of(const Operand& operand, Reads reads);

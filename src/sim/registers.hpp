@@ -9,8 +9,6 @@ namespace gpuexp::sim {
 
 inline constexpr std::uint32_t kSign32 = 0x80000000u;
 
-std::uint32_t constant32(const Warp& warp, unsigned bank, std::uint64_t offset);
-
 GPUEXP_INLINED LaneMask read_predicate(const Warp& warp, const Source& source) {
   const LaneMask value = source.kind == Operand::Kind::uniform_predicate
                              ? (warp.uniform_predicates[source.index] ? kAllLanes : 0)

@@ -8,7 +8,7 @@
 
 #include "device/device_spec_file.hpp"
 #include "family/registry.hpp"
-#include "sim/launcher.hpp"
+#include "sim/simulator.hpp"
 #include "support/catch.hpp"
 #include "support/skip.hpp"
 #include "support/small_problems.hpp"
@@ -122,14 +122,14 @@ void check_output(const Buffer& buffer, const Tolerance& tolerance, DataType typ
 }
 
 void execute(const Family& family, const Variant& variant, const void* problem, const void* data,
-             Buffers& buffers, sim::Launcher& launcher) {
+             Buffers& buffers, sim::Simulator& simulator) {
   buffers.poison(variant);
-  if (family.reset) launcher.run(family.reset(problem, data));
+  if (family.reset) simulator.run(family.reset(problem, data));
   void* workspace = nullptr;
   if (variant.workspace_bytes)
     workspace = buffers.allocate(
-        static_cast<std::size_t>(variant.workspace_bytes(problem, device())), launcher.memory());
-  launcher.run(variant.launch(problem, data, {device(), workspace}));
+        static_cast<std::size_t>(variant.workspace_bytes(problem, device())), simulator.memory());
+  simulator.run(variant.launch(problem, data, {device(), workspace}));
 }
 
 bool runs_here(const Family& family, const Variant& variant, const void* problem) {
@@ -146,10 +146,10 @@ int test_problem(const Family& family, const Values& values) {
   INFO(describe(family, values));
   const auto problem = family.make_problem(values);
   if (family.unsupported && family.unsupported(problem.get(), device())) return 0;
-  sim::Launcher launcher(kernels(), device().compute_capability());
-  Buffers buffers(family, problem.get(), launcher.memory());
+  sim::Simulator simulator(kernels(), device().compute_capability());
+  Buffers buffers(family, problem.get(), simulator.memory());
   const auto data = family.make_data(buffers.pointers());
-  launcher.run(family.inputs(problem.get(), data.get(), 7));
+  simulator.run(family.inputs(problem.get(), data.get(), 7));
   const auto expected = expected_outputs(family, problem.get(), data.get());
   int executed = 0;
   for (const Variant& variant : family.variants) {
@@ -159,10 +159,10 @@ int test_problem(const Family& family, const Values& values) {
     const bool is_refused = not_executed().count(family.id + "/" + variant.id) > 0;
     ++executed;
     if (is_refused) {
-      CHECK_THROWS(execute(family, variant, problem.get(), data.get(), buffers, launcher));
+      CHECK_THROWS(execute(family, variant, problem.get(), data.get(), buffers, simulator));
       continue;
     }
-    execute(family, variant, problem.get(), data.get(), buffers, launcher);
+    execute(family, variant, problem.get(), data.get(), buffers, simulator);
     for (const auto& [place, output] : expected) {
       const Buffer& buffer = family.buffers[place];
       if (!variant.fills(buffer.name)) continue;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "sim/block.hpp"
+#include "sim/decoder.hpp"
 #include "sim/small_floats.hpp"
 #include "support/catch.hpp"
 

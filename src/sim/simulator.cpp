@@ -1,8 +1,12 @@
-#include "sim/launcher.hpp"
+#include "sim/simulator.hpp"
 
 #include <cstring>
+#include <iterator>
+#include <stdexcept>
 
 #include <fmt/format.h>
+
+#include "sim/decoder.hpp"
 
 namespace gpuexp::sim {
 
@@ -52,10 +56,10 @@ void add(std::vector<OpCount>& sum, const std::vector<OpCount>& more) {
 
 }  // namespace
 
-Launcher::Launcher(const KernelResources& kernels, int compute_capability)
+Simulator::Simulator(const KernelResources& kernels, int compute_capability)
     : kernels_(kernels), compute_capability_(compute_capability) {}
 
-std::vector<KernelExecution> Launcher::run(const Steps& steps) {
+std::vector<KernelExecution> Simulator::run(const Steps& steps) {
   std::vector<KernelExecution> executions;
   for (const Step& step : steps.all()) {
     if (const auto* kernel = std::get_if<KernelStep>(&step.action)) {
@@ -72,7 +76,7 @@ std::vector<KernelExecution> Launcher::run(const Steps& steps) {
   return executions;
 }
 
-const Launcher::Kernel& Launcher::kernel_of(const void* stub) {
+const Simulator::Kernel& Simulator::kernel_of(const void* stub) {
   std::unique_ptr<Kernel>& kernel = decoded_[stub];
   if (kernel) return *kernel;
   const auto found = kernels_.find(stub, compute_capability_);
@@ -87,7 +91,7 @@ const Launcher::Kernel& Launcher::kernel_of(const void* stub) {
   return *kernel;
 }
 
-KernelExecution Launcher::run(const KernelStep& step) {
+KernelExecution Simulator::run(const KernelStep& step) {
   const Kernel& kernel = kernel_of(step.shape.kernel);
   if (step.shape.cluster.count() > 1) throw std::runtime_error("clusters are not executed");
   LaunchState launch;

@@ -18,10 +18,10 @@ struct KernelExecution {
   MemoryCounts memory;
 };
 
-class Launcher {
+class Simulator {
  public:
   /// The kernels, and the compute capability (90 for 9.0) whose code is executed.
-  Launcher(const KernelResources& kernels, int compute_capability);
+  Simulator(const KernelResources& kernels, int compute_capability);
 
   /// Memory that kernels may reach. Copies and fills may reach all that this process can.
   GlobalMemory& memory() { return memory_; }

@@ -1,0 +1,12 @@
+// Branches, barriers, lanes among themselves.
+#pragma once
+
+#include <span>
+
+#include "sim/program.hpp"
+
+namespace gpuexp::sim {
+
+std::span<const OpcodeDecoder> control_opcodes();
+
+}  // namespace gpuexp::sim
