@@ -1,6 +1,7 @@
 #include "sim/block.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -78,6 +79,7 @@ bool Block::release_barrier() {
     if (divergence.has_exited()) continue;
     if ((divergence.lanes_at_block_barrier() | divergence.exited()) != kAllLanes) return false;
   }
+  vote_result = std::exchange(vote, false);
   for (const auto& warp : warps_) {
     if (warp->divergence.lanes_at_block_barrier() == 0) continue;
     warp->divergence.release_block_barrier();

@@ -58,8 +58,6 @@ struct MemoryCounts {
   std::uint64_t load_sectors = 0;
   std::uint64_t store_requests = 0;
   std::uint64_t store_sectors = 0;
-  std::uint64_t shared_load_wavefronts = 0;
-  std::uint64_t shared_store_wavefronts = 0;
 };
 
 class Block {
@@ -76,7 +74,9 @@ class Block {
   std::vector<std::byte> shared;
   std::vector<OpCount> counts;  ///< by place in the program
   MemoryCounts memory;
-  bool barrier_vote = false;  ///< BAR.RED's result so far
+  /// Of BAR.RED.OR: of the barrier that is being reached, and of the last one that was.
+  bool vote = false;
+  bool vote_result = false;
 
  private:
   void run(Warp& warp);

@@ -14,6 +14,7 @@ using Kind = Operand::Kind;
 
 constexpr std::uint32_t kInstructionBytes = 16;
 
+// What waits for memory as well: an access is complete before the next instruction begins.
 void run_nothing(Warp&, const Op&, LaneMask) {}
 
 void decode_nothing(const Decoding&, Op& op) {
@@ -116,7 +117,7 @@ void decode_yield(const Decoding&, Op& op) {
 
 void run_bar(Warp& warp, const Op& op, LaneMask lanes) {
   if (op.from[0].kind != Kind::none && (read_predicate(warp, op.from[0]) & lanes) != 0)
-    warp.block.barrier_vote = true;
+    warp.block.vote = true;
   warp.divergence.wait_for_block();
 }
 
@@ -130,7 +131,7 @@ void decode_bar(const Decoding& in, Op& op) {
 }
 
 void run_b2r(Warp& warp, const Op& op, LaneMask lanes) {
-  write_predicate(warp, op.to[1], lanes, warp.block.barrier_vote ? kAllLanes : 0);
+  write_predicate(warp, op.to[1], lanes, warp.block.vote_result ? kAllLanes : 0);
 }
 
 void decode_b2r(const Decoding& in, Op& op) {
@@ -348,6 +349,12 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"S2UR", decode_special},
     {"CS2R", decode_special},
     {"NOP", decode_nothing},
+    {"LDGDEPBAR", decode_nothing},
+    {"DEPBAR", decode_nothing},
+    {"MEMBAR", decode_nothing},
+    {"FENCE", decode_nothing},
+    {"ERRBAR", decode_nothing},
+    {"CCTL", decode_nothing},
     {"BPT", decode_trap},
 };
 

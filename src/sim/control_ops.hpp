@@ -1,4 +1,4 @@
-// Branches, barriers, lanes among themselves.
+// Branches, barriers, waiting, lanes among themselves.
 #pragma once
 
 #include <span>

@@ -2,16 +2,6 @@
 
 namespace gpuexp::sim {
 
-namespace {
-
-template <class Function>
-void for_each_lane(LaneMask lanes, const Function& function) {
-  for (; lanes != 0; lanes &= lanes - 1)
-    function(static_cast<unsigned>(std::countr_zero(lanes)));
-}
-
-}  // namespace
-
 void Divergence::branch(LaneMask taken, std::uint32_t target) {
   const LaneMask others = running_.lanes & ~taken;
   if (others == 0) {

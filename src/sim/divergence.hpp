@@ -13,6 +13,13 @@ namespace gpuexp::sim {
 using LaneMask = std::uint32_t;
 inline constexpr LaneMask kAllLanes = ~LaneMask{0};
 
+/// Calls function(lane) for each of the lanes, the lowest first.
+template <class Function>
+void for_each_lane(LaneMask lanes, const Function& function) {
+  for (; lanes != 0; lanes &= lanes - 1)
+    function(static_cast<unsigned>(std::countr_zero(lanes)));
+}
+
 /// A value of each lane.
 template <class T>
 struct alignas(64) Lanes {

@@ -421,10 +421,11 @@ GPUEXP_INLINED double rounded(double x, Rounding rounding) {
   return x;
 }
 
-/// Beyond the range the nearest of the range; NaN is 0, or with fp64's S64 the lowest.
+/// Beyond the range the nearest of the range; NaN is 0 with `nan_to_zero`, else the highest bit
+/// alone (PTX ISA, cvt).
 template <class T>
-std::uint64_t saturated(double x) {
-  if (std::isnan(x)) return 0;
+std::uint64_t saturated(double x, bool nan_to_zero) {
+  if (std::isnan(x)) return nan_to_zero ? 0 : std::uint64_t{1} << (8 * sizeof(T) - 1);
   const double most = std::ldexp(1.0, std::numeric_limits<T>::digits);
   if (x >= most) return static_cast<std::uint64_t>(std::numeric_limits<T>::max());
   if (x < static_cast<double>(std::numeric_limits<T>::min()))
@@ -432,12 +433,12 @@ std::uint64_t saturated(double x) {
   return static_cast<std::uint64_t>(static_cast<T>(x));
 }
 
-std::uint64_t to_integer(double x, Type type) {
+std::uint64_t to_integer(double x, Type type, bool nan_to_zero) {
   switch (type) {
-    case Type::s32: return saturated<std::int32_t>(x);
-    case Type::u32: return saturated<std::uint32_t>(x);
-    case Type::s64: return saturated<std::int64_t>(x);
-    default: return saturated<std::uint64_t>(x);
+    case Type::s32: return saturated<std::int32_t>(x, nan_to_zero);
+    case Type::u32: return saturated<std::uint32_t>(x, nan_to_zero);
+    case Type::s64: return saturated<std::int64_t>(x, nan_to_zero);
+    default: return saturated<std::uint64_t>(x, nan_to_zero);
   }
 }
 
@@ -455,7 +456,7 @@ GPUEXP_VECTORIZED void run_f2i(Warp& warp, const Op& op, LaneMask lanes) {
   read_typed(warp, op.from[0], from, bits);
   for (unsigned l = 0; l < kLanes; ++l) {
     const double x = as_double(bits[l], from, op.from[0]);
-    bits[l] = to_integer(rounded(x, static_cast<Rounding>(op.kind2)), to);
+    bits[l] = to_integer(rounded(x, static_cast<Rounding>(op.kind2)), to, op.value != 0);
   }
   write_typed(warp, op.to[0], to, lanes, bits);
 }
@@ -545,6 +546,7 @@ void decode_conversion(const Decoding& in, Op& op, Type to, Type from, Op::Run r
 
 void decode_f2i(const Decoding& in, Op& op) {
   decode_conversion(in, op, Type::s32, Type::f32, run_f2i);
+  op.value = in.has("NTZ");
 }
 void decode_i2f(const Decoding& in, Op& op) {
   decode_conversion(in, op, Type::f32, Type::s32, run_i2f);

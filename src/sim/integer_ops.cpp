@@ -567,12 +567,6 @@ GPUEXP_VECTORIZED void run_p2r(Warp& warp, const Op& op, LaneMask lanes) {
   write(warp, op.to[0], lanes, result);
 }
 
-void decode_p2r(const Decoding& in, Op& op) {
-  place(in, op);
-  op.value = static_cast<std::uint32_t>(in.operands.back().value);
-  op.run = run_p2r;
-}
-
 GPUEXP_VECTORIZED void run_r2p(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 scratch;
   const Lanes32& bits = read_integer(warp, op.from[0], scratch);
@@ -585,28 +579,44 @@ GPUEXP_VECTORIZED void run_r2p(Warp& warp, const Op& op, LaneMask lanes) {
   }
 }
 
-void decode_r2p(const Decoding& in, Op& op) {
+// P2R R0, PR, RZ, mask and R2P PR, R0, mask
+template <Op::Run run>
+void decode_packing(const Decoding& in, Op& op) {
   place(in, op);
   op.value = static_cast<std::uint32_t>(in.operands.back().value);
-  op.run = run_r2p;
+  op.run = run;
 }
 
 constexpr OpcodeDecoder kOpcodes[] = {
-    {"IADD3", decode_iadd3},  {"UIADD3", decode_iadd3},
-    {"VIADD", decode_viadd},  {"IMAD", decode_imad},
-    {"UIMAD", decode_imad},   {"LEA", decode_lea},
-    {"ULEA", decode_lea},     {"SHF", decode_shf},
-    {"USHF", decode_shf},     {"LOP3", decode_lop3},
-    {"ULOP3", decode_lop3},   {"PLOP3", decode_plop3},
-    {"UPLOP3", decode_plop3}, {"PRMT", decode_prmt},
-    {"UPRMT", decode_prmt},   {"SEL", decode_sel},
-    {"USEL", decode_sel},     {"VIMNMX", decode_minmax},
-    {"IMNMX", decode_minmax}, {"VIADDMNMX", decode_add_minmax},
-    {"ISETP", decode_isetp},  {"UISETP", decode_isetp},
-    {"MOV", decode_mov},      {"UMOV", decode_mov},
-    {"IABS", decode_iabs},    {"FLO", decode_flo},
-    {"UFLO", decode_flo},     {"P2R", decode_p2r},
-    {"R2P", decode_r2p},
+    {"IADD3", decode_iadd3},
+    {"UIADD3", decode_iadd3},
+    {"VIADD", decode_viadd},
+    {"IMAD", decode_imad},
+    {"UIMAD", decode_imad},
+    {"LEA", decode_lea},
+    {"ULEA", decode_lea},
+    {"SHF", decode_shf},
+    {"USHF", decode_shf},
+    {"LOP3", decode_lop3},
+    {"ULOP3", decode_lop3},
+    {"PLOP3", decode_plop3},
+    {"UPLOP3", decode_plop3},
+    {"PRMT", decode_prmt},
+    {"UPRMT", decode_prmt},
+    {"SEL", decode_sel},
+    {"USEL", decode_sel},
+    {"VIMNMX", decode_minmax},
+    {"IMNMX", decode_minmax},
+    {"VIADDMNMX", decode_add_minmax},
+    {"ISETP", decode_isetp},
+    {"UISETP", decode_isetp},
+    {"MOV", decode_mov},
+    {"UMOV", decode_mov},
+    {"IABS", decode_iabs},
+    {"FLO", decode_flo},
+    {"UFLO", decode_flo},
+    {"P2R", decode_packing<run_p2r>},
+    {"R2P", decode_packing<run_r2p>},
 };
 
 }  // namespace

@@ -27,12 +27,6 @@ std::uint32_t constant32(const Warp& warp, unsigned bank, std::uint64_t offset) 
   return value;
 }
 
-template <class Function>
-void for_each_lane(LaneMask lanes, const Function& function) {
-  for (; lanes != 0; lanes &= lanes - 1)
-    function(static_cast<unsigned>(std::countr_zero(lanes)));
-}
-
 std::uint8_t width_of(const Decoding& in) {
   for (const std::string_view modifier : in.modifiers) {
     if (modifier == "128") return 16;
@@ -370,15 +364,6 @@ void decode_atomic(const Decoding& in, Op& op) {
   op.run = run_atomic;
 }
 
-// ---- order. Each access is complete before the next instruction begins, so that there is nothing
-// to wait for.
-
-void run_nothing(Warp&, const Op&, LaneMask) {}
-
-void decode_nothing(const Decoding&, Op& op) {
-  op.run = run_nothing;
-}
-
 constexpr OpcodeDecoder kOpcodes[] = {
     {"LDC", decode_ldc},
     {"ULDC", decode_ldc},
@@ -393,12 +378,6 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"ATOMG", decode_atomic},
     {"REDG", decode_atomic},
     {"RED", decode_atomic},
-    {"LDGDEPBAR", decode_nothing},
-    {"DEPBAR", decode_nothing},
-    {"MEMBAR", decode_nothing},
-    {"FENCE", decode_nothing},
-    {"ERRBAR", decode_nothing},
-    {"CCTL", decode_nothing},
 };
 
 }  // namespace

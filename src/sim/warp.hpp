@@ -23,8 +23,6 @@ struct Warp {
   std::array<std::uint32_t, 64> uniform{};           ///< URZ stays 0
   std::array<LaneMask, 8> predicates{};              ///< PT stays all lanes
   std::array<bool, 8> uniform_predicates{{false, false, false, false, false, false, false, true}};
-  /// cp.async groups that were committed and are not complete.
-  int async_groups = 0;
 };
 
 }  // namespace gpuexp::sim

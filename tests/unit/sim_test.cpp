@@ -232,6 +232,8 @@ TEST_CASE("floating-point instructions", "[sim]") {
   CHECK(number("MOV R1, 0x7fc00000;0\nFMNMX R0, R1, 2, PT;0\n") == 2);
   CHECK(result_of("MOV R1, 0xbf800000;0\nF2I.FTZ.U32.TRUNC.NTZ R0, R1;0\n") == 0);
   CHECK(result_of("MOV R1, 0x4f800000;0\nF2I.FTZ.U32.TRUNC.NTZ R0, R1;0\n") == ~0u);
+  CHECK(result_of("MOV R1, 0x7fc00000;0\nF2I.TRUNC.NTZ R0, R1;0\n") == 0);
+  CHECK(result_of("MOV R1, 0x7fc00000;0\nF2I.U64.TRUNC R0, R1;0\n", 1) == 0x80000000);
   CHECK(number("MOV R1, 0x1000001;0\nI2F.RP R0, R1;0\n") == 16777218.0f);
   CHECK(number("MOV R1, 0x40400000;0\nMUFU.EX2 R0, R1;0\n") == 8);
   CHECK(result_of(
@@ -294,6 +296,16 @@ TEST_CASE("instructions that nobody executes are named", "[sim]") {
   CHECK_THROWS_WITH(Execution("TEX R0, R1;0\n"),
                     contains_text("TEX R0, R1 at 0x0: the simulator does not execute"));
   CHECK_THROWS_WITH(Execution("HADD2 R0, R1, R2;0\n"), contains_text("this form is not executed"));
+}
+
+TEST_CASE("a vote at a barrier is that of the barrier", "[sim]") {
+  Execution e(
+      "S2R R1, SR_LANEID;0\nISETP.EQ.AND P0, PT, R1, 0x3, PT;0\n"
+      "BAR.RED.OR.DEFER_BLOCKING 0x0, P0;0\nB2R.RESULT RZ, P1;0\n"
+      "BAR.RED.OR.DEFER_BLOCKING 0x0, !PT;0\nB2R.RESULT RZ, P2;0\n");
+  e.run();
+  CHECK(e.predicate(1) == kAllLanes);
+  CHECK(e.predicate(2) == 0);
 }
 
 TEST_CASE("instructions are counted by warps and by lanes", "[sim]") {
