@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,8 +42,10 @@ struct ComparedRow {
   std::optional<double> effect;  ///< minimum effect in force
   /// SM clock of B over that of A, where both are known.
   std::optional<double> clock_ratio;
-  /// How far the times of an empty kernel in the row's mode lie apart, B's less A's, where both are
-  /// known. They differ from process to process, and every row with them.
+  /// Kernels of one launch, 1 where neither run says.
+  std::int64_t kernel_launches = 1;
+  /// How far the times of as many empty kernels in the row's mode lie apart, B's less A's, where
+  /// both are known. They differ from process to process, and every row with them.
   std::optional<double> floor_shift_us;
 
   /// The interval of `ratio`, which has to be there, less what the clocks and the floors explain.

@@ -67,8 +67,8 @@ void append_ratio(std::vector<ComparisonColumn>& c) {
   c.push_back(
       of(&ComparedRow::floor_shift_us,
          {"floor_shift_us", "us", kReal,
-          "times of empty kernels, B's less A's; a difference has to be more, and what is the same "
-          "less it is the same"},
+          "times of as many empty kernels as a launch has, B's less A's; a difference has to be "
+          "more, and what is the same less it is the same"},
          [](double us) { return us; }));
   c.push_back(of(&ComparedRow::effect,
                  {"min_effect_pct", "%", kReal, "the least difference that is called one"},

@@ -155,7 +155,12 @@ class Comparer {
     };
     if (const auto mhz = both(&ResultRecord::sm_clock_mhz))
       row.clock_ratio = mhz->second / mhz->first;
-    if (const auto us = both(&ResultRecord::floor_us)) row.floor_shift_us = us->second - us->first;
+    if (const auto us = both(&ResultRecord::floor_us)) {
+      // Runs from before the column was there say nothing of a launch's kernels.
+      row.kernel_launches = std::max(of_a(row_a).kernel_launches.value_or(1),
+                                     of_b(row_b).kernel_launches.value_or(1));
+      row.floor_shift_us = static_cast<double>(row.kernel_launches) * (us->second - us->first);
+    }
     row.outcome = outcome_of(row.verdict());
     if (row.outcome == Outcome::inconclusive) row.reason = why_inconclusive(row);
   }
@@ -168,7 +173,9 @@ class Comparer {
     if (verdict_of(in_cycles, *row.effect) == Verdict::inconclusive)
       return fmt::format("in time and not in cycles: the SM clock of B is {:.3f} of A's",
                          *row.clock_ratio);
-    return fmt::format("empty kernels of the two runs are {:.3f} us apart, too",
+    const std::string several =
+        row.kernel_launches > 1 ? fmt::format("{} ", row.kernel_launches) : "";
+    return fmt::format("{}empty kernels of the two runs are {:.3f} us apart, too", several,
                        std::abs(*row.floor_shift_us));
   }
 

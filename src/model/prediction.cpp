@@ -62,6 +62,7 @@ Prediction predict(const Work& work, const std::vector<Shape>& shapes,
       shapes.begin(), shapes.end(),
       [](const Shape& a, const Shape& b) { return a.grid.count() < b.grid.count(); });
   if (largest != shapes.end()) {
+    p.kernel_launches = static_cast<std::int64_t>(shapes.size());
     p.shape = *largest;
     p.occupancy = occupancy(*largest, device, resources);
     if (p.occupancy) p.waves = waves(*largest, device, *p.occupancy);

@@ -35,6 +35,8 @@ struct Prediction {
   std::optional<Occupancy> occupancy;  ///< of the launch with the most blocks
   std::optional<Waves> waves;          ///< likewise
   std::optional<Shape> shape;          ///< that launch; empty for vendor libraries
+  /// Kernels of one timed launch; empty for vendor libraries, which do not say.
+  std::optional<std::int64_t> kernel_launches;
 };
 
 /// The ceilings that predictions are made from.

@@ -195,6 +195,8 @@ std::vector<FixedColumn> predictions() {
 
 std::vector<FixedColumn> launch() {
   return {
+      declared("kernel_launches", "", &R::kernel_launches,
+               "kernels of one timed launch; empty for a library's"),
       declared("grid_blocks", "", &R::grid_blocks, "blocks of the largest launch"),
       declared("block_threads", "", &R::block_threads, "threads per block"),
       declared("registers", "", &R::registers, "registers per thread"),

@@ -96,6 +96,7 @@ struct ResultRecord {
   std::string intensity_from;
 
   // The launch on this device.
+  std::optional<std::int64_t> kernel_launches;
   std::optional<std::int64_t> grid_blocks;
   std::optional<std::int64_t> block_threads;
   std::optional<std::int64_t> registers;

@@ -172,6 +172,7 @@ void fill_limits(ResultRecord& r, const Row& row, const Prediction& p) {
 }
 
 void fill_launch(ResultRecord& r, const Prediction& p) {
+  r.kernel_launches = p.kernel_launches;
   if (p.shape) {
     r.grid_blocks = p.shape->grid.count();
     r.block_threads = p.shape->block.count();

@@ -201,6 +201,19 @@ TEST_CASE("limits take the slower of memory and arithmetic") {
   CHECK(at(Mode::cold).time_us.value() == Approx(1e4));
 }
 
+TEST_CASE("a prediction counts a launch's kernels, and none of a library's") {
+  const KernelResources none(nullptr, 0);
+  const DeviceSpec device = toy_device();
+  CeilingSource ceilings;
+  ceilings.ceilings = datasheet_ceilings(device);
+  const auto kernels = [&](const std::vector<Shape>& shapes) {
+    return predict(Work{}, shapes, {}, Mode::cold, device, ceilings, none).kernel_launches;
+  };
+  CHECK(kernels({Shape{}, Shape{}, Shape{}}) == 3);
+  CHECK(kernels({Shape{}}) == 1);
+  CHECK(!kernels({}));
+}
+
 TEST_CASE("a write that fits in L2 need not have reached DRAM") {
   Work w;
   w.moved_written = 8 << 20;

@@ -64,6 +64,28 @@ TEST_CASE("what empty kernels differ by is no difference of the program", "[comp
   CHECK(only_row(with_floor(2.5, kTen), with_floor(2.9, kTwelve)).outcome == Outcome::slower);
 }
 
+TEST_CASE("each kernel of a launch has its share of what empty kernels differ by", "[compare]") {
+  const auto row = [](double floor_us, std::int64_t kernels, const Samples& samples) {
+    return RunRow{"e/row", samples, "passed", "", 0, floor_us, kernels};
+  };
+  const Samples eleven(20, 11.0);
+  // 10 % more time: one kernel of a slower process explains 1 % of it, ten explain all.
+  CHECK(only_row(row(2.5, 1, kTen), row(2.6, 1, eleven)).outcome == Outcome::slower);
+  const ComparedRow of_ten = only_row(row(2.5, 10, kTen), row(2.6, 10, eleven));
+  CHECK(of_ten.outcome == Outcome::same);
+  CHECK(of_ten.floor_shift_us == Approx(1.0));
+  // Where one run does not say, the other's number is taken.
+  CHECK(only_row(row(2.5, 0, kTen), row(2.6, 10, eleven)).outcome == Outcome::same);
+  CHECK(only_row(row(2.5, 10, kTen), row(2.6, 0, eleven)).outcome == Outcome::same);
+  CHECK(only_row(row(2.5, 0, kTen), row(2.6, 0, eleven)).outcome == Outcome::slower);
+  // Neither slower nor the same, and what a reader has to know to see why.
+  const ComparedRow partly = only_row(row(2.6, 10, kTen), row(2.5, 10, Samples(20, 10.3)));
+  CHECK(partly.outcome == Outcome::inconclusive);
+  CHECK(partly.reason == "10 empty kernels of the two runs are 1.000 us apart, too");
+  // A slowdown beyond all of that stays one.
+  CHECK(only_row(row(2.5, 10, kTen), row(2.6, 10, kTwelve)).outcome == Outcome::slower);
+}
+
 TEST_CASE("rows are matched by key, and none is lost", "[compare]") {
   const Report a = run_report({{"e/same", kTen},
                                {"e/slower", kTen},
