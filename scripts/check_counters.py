@@ -38,6 +38,8 @@ LEAST_BYTES = 10e6
 LEAST_EVENTS = 1000
 # Of the range that Nsight Compute looks at, but not of the launch: it clears the caches before.
 NOT_LAUNCHED = "flush_kernel"
+# Nsight Compute lists kernels alone; a run with counters lists fills, too.
+NOT_A_KERNEL = "cudaMemsetAsync"
 
 
 def fail(message):
@@ -151,7 +153,8 @@ def main():
     if os.path.isdir(path):
         path = os.path.join(path, "results.json")
     with open(path) as file:
-        ours = [with_current_names(row) for row in json.load(file).get("kernels") or []]
+        rows = [with_current_names(row) for row in json.load(file).get("kernels") or []]
+    ours = [row for row in rows if row["name"] != NOT_A_KERNEL]
     if not ours:
         fail(f"{path}: no kernels; was it run with --counters?")
     theirs = read_ncu(arguments.ncu)

@@ -101,7 +101,7 @@ class RecordedTest(unittest.TestCase):
         self.assertEqual((cublas["cause"], cublas["confidence"]), ("idle_sms", "high"))
         self.assertIn("32 blocks leave 100 of 132 SMs idle", cublas["text"])
         self.assertLess(cublas["accounted_factor_without_idle_sms"], 1)
-        for words in ("3.08×", "0.888×", "147.2 µs of 175.0 µs", "42.88 µs of 56.74 µs", "3.29×", "36.5 M", "41.5 M"):
+        for words in ("3.06×", "0.889×", "147.1 µs of 174.0 µs", "41.41 µs of 56.94 µs", "3.38×", "36.5 M", "41.5 M"):
             self.assertIn(words, cublas["text"])
             self.assertIn(words, self.page)
 
