@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/types.hpp"
+#include "sim/access_counts.hpp"
 #include "sim/program.hpp"
 
 namespace gpuexp::sim {
@@ -52,20 +53,15 @@ struct OpCount {
   std::uint64_t lanes_on = 0;  ///< of these, those that its guard let through
 };
 
-/// What memory instructions asked for.
-struct MemoryCounts {
-  std::uint64_t load_requests = 0;
-  std::uint64_t load_sectors = 0;
-  std::uint64_t store_requests = 0;
-  std::uint64_t store_sectors = 0;
-};
-
 class Block {
  public:
   Block(const LaunchState& launch, Extent place);
 
   /// Executes all threads to their end. Throws Fault.
   void run();
+
+  /// To be called before memory is read or written.
+  void note(const MemoryAccess& access) { count(memory, access); }
 
   const std::vector<std::unique_ptr<Warp>>& warps() const { return warps_; }
 

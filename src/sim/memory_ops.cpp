@@ -95,16 +95,18 @@ void global_addresses(const Warp& warp, const Source& at, Lanes64& address) {
     address[l] += offset;
 }
 
-void shared_addresses(const Warp& warp, const Source& at, Lanes32& address) {
+void shared_addresses(const Warp& warp, const Source& at, Lanes64& address) {
   const std::uint32_t offset = static_cast<std::uint32_t>(at.bits) + warp.uniform[at.uniform_index];
   const Lanes32& base = warp.registers[at.index];
   for (unsigned l = 0; l < kLanes; ++l)
     address[l] = base[l] + offset;
 }
 
-std::byte* shared_at(Warp& warp, std::uint32_t address, unsigned width) {
+constexpr std::uint64_t kWindowMask = ~std::uint64_t{0xffffffff};
+
+std::byte* shared_at(Warp& warp, std::uint64_t address, unsigned width) {
   std::vector<std::byte>& shared = warp.block.shared;
-  if (std::uint64_t{address} + width > shared.size())
+  if (address + width > shared.size())
     throw Fault(
         fmt::format("{} bytes at {:#x} are outside of the block's {} bytes of shared memory", width,
                     address, shared.size()));
@@ -115,26 +117,24 @@ std::byte* shared_at(Warp& warp, std::uint32_t address, unsigned width) {
 
 /// Global memory, or shared memory through its window.
 std::byte* generic_at(Warp& warp, std::uint64_t address, unsigned width) {
-  constexpr std::uint64_t kWindowMask = ~std::uint64_t{0xffffffff};
   if ((address & kWindowMask) == kSharedWindow)
-    return shared_at(warp, static_cast<std::uint32_t>(address), width);
+    return shared_at(warp, address & ~kWindowMask, width);
   if (address % width != 0)
     throw Fault(fmt::format("{} bytes at {:#x} are not aligned", width, address));
   return warp.block.launch.global->at(address, width);
 }
 
-/// 32-byte sectors that the lanes touch, each once.
-std::uint64_t sectors_of(const Lanes64& address, LaneMask lanes) {
-  constexpr unsigned kSectorShift = 5;
-  std::array<std::uint64_t, kLanes> sectors;
-  std::size_t count = 0;
-  for_each_lane(lanes, [&](unsigned l) {
-    const std::uint64_t sector = address[l] >> kSectorShift;
-    if (count == 0 || sectors[count - 1] != sector) sectors[count++] = sector;
-  });
-  std::sort(sectors.begin(), sectors.begin() + count);
-  return static_cast<std::uint64_t>(std::unique(sectors.begin(), sectors.begin() + count) -
-                                    sectors.begin());
+/// Before an access by addresses of which each may be of either space.
+void note_generic(Warp& warp, Access kind, unsigned width, LaneMask lanes, const Lanes64& address) {
+  LaneMask shared = 0;
+  for (unsigned l = 0; l < kLanes; ++l)
+    shared |= LaneMask{(address[l] & kWindowMask) == kSharedWindow} << l;
+  if (lanes & ~shared) warp.block.note({Space::global, kind, width, lanes & ~shared, address});
+  if (!(lanes & shared)) return;
+  Lanes64 offset;
+  for (unsigned l = 0; l < kLanes; ++l)
+    offset[l] = address[l] & ~kWindowMask;
+  warp.block.note({Space::shared, kind, width, lanes & shared, offset});
 }
 
 // ---- loads and stores
@@ -170,32 +170,32 @@ void store_word(const Warp& warp, const Source& value, unsigned width, unsigned 
 GPUEXP_VECTORIZED void run_load(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;
   global_addresses(warp, op.from[0], address);
+  note_generic(warp, Access::load, op.width, lanes, address);
   for_each_lane(
       lanes, [&](unsigned l) { load_word(warp, op, l, generic_at(warp, address[l], op.width)); });
-  ++warp.block.memory.load_requests;
-  warp.block.memory.load_sectors += sectors_of(address, lanes);
 }
 
 GPUEXP_VECTORIZED void run_store(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;
   global_addresses(warp, op.from[0], address);
+  note_generic(warp, Access::store, op.width, lanes, address);
   for_each_lane(lanes, [&](unsigned l) {
     store_word(warp, op.from[1], op.width, l, generic_at(warp, address[l], op.width));
   });
-  ++warp.block.memory.store_requests;
-  warp.block.memory.store_sectors += sectors_of(address, lanes);
 }
 
 GPUEXP_VECTORIZED void run_shared_load(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes32 address;
+  Lanes64 address;
   shared_addresses(warp, op.from[0], address);
+  warp.block.note({Space::shared, Access::load, op.width, lanes, address});
   for_each_lane(lanes,
                 [&](unsigned l) { load_word(warp, op, l, shared_at(warp, address[l], op.width)); });
 }
 
 GPUEXP_VECTORIZED void run_shared_store(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes32 address;
+  Lanes64 address;
   shared_addresses(warp, op.from[0], address);
+  warp.block.note({Space::shared, Access::store, op.width, lanes, address});
   for_each_lane(lanes, [&](unsigned l) {
     store_word(warp, op.from[1], op.width, l, shared_at(warp, address[l], op.width));
   });
@@ -228,12 +228,14 @@ void decode_store(const Decoding& in, Op& op) {
 
 // LDGSTS (cp.async): from global into shared memory; zeros where its predicate does not hold.
 GPUEXP_VECTORIZED void run_ldgsts(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes32 to;
+  Lanes64 to;
   Lanes64 from;
   shared_addresses(warp, op.from[0], to);
   global_addresses(warp, op.from[1], from);
   const LaneMask copied =
       op.from[2].kind == Kind::none ? kAllLanes : read_predicate(warp, op.from[2]);
+  warp.block.note({Space::global, Access::async_load, op.width, lanes & copied, from});
+  warp.block.note({Space::shared, Access::async_store, op.width, lanes, to});
   for_each_lane(lanes, [&](unsigned l) {
     std::byte* const target = shared_at(warp, to[l], op.width);
     if (copied >> l & 1) {
@@ -242,8 +244,6 @@ GPUEXP_VECTORIZED void run_ldgsts(Warp& warp, const Op& op, LaneMask lanes) {
       std::memset(target, 0, op.width);
     }
   });
-  ++warp.block.memory.load_requests;
-  warp.block.memory.load_sectors += sectors_of(from, lanes & copied);
 }
 
 void decode_ldgsts(const Decoding& in, Op& op) {
@@ -262,8 +262,11 @@ GPUEXP_VECTORIZED void run_ldsm(Warp& warp, const Op& op, LaneMask lanes) {
   constexpr unsigned kRows = 8;
   constexpr unsigned kRowBytes = 16;
   if (lanes != kAllLanes) throw Fault("ldmatrix is executed by some lanes of a warp only");
-  Lanes32 address;
+  Lanes64 address;
   shared_addresses(warp, op.from[0], address);
+  // Each of the first lanes has the address of a row.
+  warp.block.note(
+      {Space::shared, Access::load, kRowBytes, kAllLanes >> (kLanes - kRows * op.value), address});
   std::array<Lanes32, 4> result;
   for (unsigned matrix = 0; matrix < op.value; ++matrix) {
     std::uint16_t rows[kRows][kRows];
@@ -336,6 +339,7 @@ GPUEXP_VECTORIZED void run_atomic(Warp& warp, const Op& op, LaneMask lanes) {
   global_addresses(warp, op.from[0], address);
   read_pair(warp, op.from[1], with);
   const auto how = static_cast<Atomic>(op.kind);
+  note_generic(warp, Access::atomic, op.width, lanes, address);
   for_each_lane(lanes, [&](unsigned l) {
     std::byte* const at = generic_at(warp, address[l], op.width);
     const std::uint64_t old =

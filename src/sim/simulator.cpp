@@ -39,13 +39,6 @@ std::vector<std::byte> constants_of(const KernelStep& step, int compute_capabili
   return constants;
 }
 
-void add(MemoryCounts& sum, const MemoryCounts& more) {
-  sum.load_requests += more.load_requests;
-  sum.load_sectors += more.load_sectors;
-  sum.store_requests += more.store_requests;
-  sum.store_sectors += more.store_sectors;
-}
-
 void add(std::vector<OpCount>& sum, const std::vector<OpCount>& more) {
   for (std::size_t i = 0; i < sum.size(); ++i) {
     sum[i].warps += more[i].warps;
@@ -117,7 +110,7 @@ KernelExecution Simulator::run(const KernelStep& step) {
                                   place.z, fault.what()));
         }
         add(execution.counts, block.counts);
-        add(execution.memory, block.memory);
+        execution.memory += block.memory;
       }
     }
   }

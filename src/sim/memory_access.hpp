@@ -1,0 +1,30 @@
+// What an instruction asks of memory, before it gets it.
+#pragma once
+
+#include <cstdint>
+
+#include "sim/divergence.hpp"
+
+namespace gpuexp::sim {
+
+enum class Space : std::uint8_t { global, shared };
+
+enum class Access : std::uint8_t {
+  load,
+  store,
+  atomic,
+  /// What cp.async reads from global memory, and writes to shared memory.
+  async_load,
+  async_store,
+};
+
+/// One instruction of one warp.
+struct MemoryAccess {
+  Space space = Space::global;
+  Access kind = Access::load;
+  unsigned width = 4;      ///< bytes of each lane
+  LaneMask lanes = 0;      ///< that take part
+  const Lanes64& address;  ///< in shared memory: from the beginning of the block's
+};
+
+}  // namespace gpuexp::sim
