@@ -11,12 +11,6 @@ namespace gpuexp::device_ops {
 constexpr int kBlock = 256;
 constexpr int kWarp = 32;
 
-// Doubles that are not negative keep their order when their bits are compared as integers; NaN,
-// whose exponent is all ones, then counts above infinity and is never lost.
-__device__ unsigned long long ordered_bits(double x) {
-  return __double_as_longlong(fabs(x));
-}
-
 template <class T>
 __device__ T warp_sum(T x) {
   for (int offset = kWarp / 2; offset > 0; offset /= 2)
@@ -24,28 +18,12 @@ __device__ T warp_sum(T x) {
   return x;
 }
 
-__device__ ComparisonSums empty_sums() {
-  ComparisonSums none{};
-  none.first_wrong = ~0ull;
-  return none;
-}
-
-__device__ ComparisonSums combined(const ComparisonSums& a, const ComparisonSums& b) {
-  return {a.wrong + b.wrong,
-          min(a.first_wrong, b.first_wrong),
-          max(a.worst_ratio, b.worst_ratio),
-          max(a.worst_error, b.worst_error),
-          max(a.largest_allowed, b.largest_allowed),
-          a.error_squares + b.error_squares,
-          a.value_squares + b.value_squares,
-          a.inaccuracy_squares + b.inaccuracy_squares,
-          a.accurate_squares + b.accurate_squares};
-}
-
 // A tree over the threads of the block, the same one every time: sums of doubles depend on their
 // order. The result is thread 0's.
 __device__ ComparisonSums block_sums(const ComparisonSums& mine) {
-  __shared__ ComparisonSums sums[kBlock];
+  // Without the constructor, which shared memory may not have.
+  __shared__ alignas(ComparisonSums) unsigned char space[kBlock * sizeof(ComparisonSums)];
+  auto* const sums = reinterpret_cast<ComparisonSums*>(space);
   sums[threadIdx.x] = mine;
   for (unsigned half = kBlock / 2; half > 0; half /= 2) {
     __syncthreads();
@@ -56,45 +34,18 @@ __device__ ComparisonSums block_sums(const ComparisonSums& mine) {
 }
 
 template <class T>
-__device__ ComparisonSums compared(const T* got, const Comparison& c, std::int64_t i) {
-  const double g = to_double(got[i]);
-  const double value = c.value[i];
-  const double accurate = c.accurate[i];
-  const double allowed = c.tolerance.absolute + c.tolerance.relative * c.magnitude[i];
-  // Equality comes first so that equal infinities pass; every comparison with NaN is false and
-  // fails.
-  const double error = g == value ? 0.0 : fabs(g - value);
-  const bool right = g == value || error <= allowed;
-  const double inaccuracy = g == accurate ? 0.0 : fabs(g - accurate);
-  ComparisonSums one = empty_sums();
-  one.wrong = right ? 0 : 1;
-  if (!right) one.first_wrong = static_cast<unsigned long long>(i);
-  one.worst_ratio = ordered_bits(g == value ? 0.0 : error / allowed);
-  one.worst_error = ordered_bits(inaccuracy);
-  one.error_squares = error * error;
-  one.inaccuracy_squares = inaccuracy * inaccuracy;
-  one.accurate_squares = accurate * accurate;
-  // An infinite element that is right takes no part in what the others are held to.
-  if (isfinite(value) && isfinite(allowed)) {
-    one.value_squares = value * value;
-    one.largest_allowed = ordered_bits(allowed);
-  }
-  return one;
-}
-
-template <class T>
 __global__ void compare_kernel(const T* got, Comparison c, ComparisonSums* of_block) {
-  ComparisonSums mine = empty_sums();
+  ComparisonSums mine;
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kBlock;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x; i < c.count;
        i += stride)
-    mine = combined(mine, compared(got, c, i));
+    mine = combined(mine, compared(to_double(got[i]), c, i));
   const ComparisonSums all = block_sums(mine);
   if (threadIdx.x == 0) of_block[blockIdx.x] = all;
 }
 
 __global__ void combine_kernel(ComparisonSpace* space, int blocks) {
-  ComparisonSums mine = empty_sums();
+  ComparisonSums mine;
   for (int block = static_cast<int>(threadIdx.x); block < blocks; block += kBlock)
     mine = combined(mine, space->of_block[block]);
   const ComparisonSums all = block_sums(mine);

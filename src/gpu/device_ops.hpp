@@ -4,43 +4,17 @@
 
 #include <cstdint>
 
-#include "base/types.hpp"
-#include "family/tolerance.hpp"
+#include "run/output_comparison.hpp"
 
 struct CUstream_st;
 
 namespace gpuexp {
-
-/// Sums over the comparison of one output with its reference. They come out the same, bit by bit,
-/// whenever the same numbers are compared.
-struct ComparisonSums {
-  unsigned long long wrong;
-  unsigned long long first_wrong;  ///< lowest wrong index; all bits set when none is wrong
-  unsigned long long
-      worst_ratio;  ///< bits of the largest error over allowed; doubles >= 0 order as integers
-  unsigned long long worst_error;      ///< bits of the largest error against the accuracy reference
-  unsigned long long largest_allowed;  ///< bits of the largest error that an element may have
-  double error_squares;
-  double value_squares;
-  double inaccuracy_squares;  ///< of errors against the accuracy reference
-  double accurate_squares;
-};
 
 /// A comparison's place in device memory: the result, and room for what blocks find.
 inline constexpr int kComparisonBlocks = 4096;
 struct ComparisonSpace {
   ComparisonSums sums;
   ComparisonSums of_block[kComparisonBlocks];
-};
-
-struct Comparison {
-  const void* got;
-  DataType type;
-  std::int64_t count;
-  const double* value;  ///< exact result for the inputs as stored
-  const double* magnitude;
-  const double* accurate;  ///< exact result for unrounded inputs
-  Tolerance tolerance;
 };
 
 /// Leaves the sums of the comparison, of one element at least, in d_space->sums.

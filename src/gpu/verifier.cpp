@@ -1,8 +1,6 @@
 #include "gpu/verifier.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 
 #include "gpu/launcher.hpp"
 
@@ -23,57 +21,6 @@ std::vector<double> copied(const void* d_array, DataType type, std::int64_t begi
   for (std::size_t i = 0; i < bytes.size(); i += size)
     values.push_back(to_double(&bytes[i], type));
   return values;
-}
-
-// From the first on, in parts; what lies further than a few parts behind it is not looked for.
-std::vector<Mismatch> mismatches(const std::string& buffer, const Comparison& c,
-                                 std::int64_t first) {
-  constexpr std::int64_t kPart = 1 << 20;
-  constexpr int kMostParts = 64;
-  std::vector<Mismatch> found;
-  for (int part = 0; part < kMostParts; ++part) {
-    const std::int64_t begin = first + part * kPart;
-    const std::int64_t count = std::min(kPart, c.count - begin);
-    if (count <= 0) break;
-    const auto got = copied(c.got, c.type, begin, count);
-    const auto expected = copied(c.value, DataType::fp64, begin, count);
-    const auto magnitude = copied(c.magnitude, DataType::fp64, begin, count);
-    for (std::size_t i = 0; i < got.size(); ++i) {
-      const double allowed = c.tolerance.absolute + c.tolerance.relative * magnitude[i];
-      const bool right = got[i] == expected[i] || std::abs(got[i] - expected[i]) <= allowed;
-      // The device may have rounded `allowed` otherwise, and its word on the first one stands.
-      const std::int64_t index = begin + static_cast<std::int64_t>(i);
-      if (right && index != first) continue;
-      found.push_back({buffer, index, expected[i], got[i], allowed});
-      if (found.size() == kMostMismatches) return found;
-    }
-  }
-  return found;
-}
-
-void merge(const std::string& buffer, const Comparison& c, const ComparisonSums& sums,
-           Verification& result) {
-  const auto rms_of = [&](double squares) {
-    return std::sqrt(squares / static_cast<double>(c.count));
-  };
-  result.checked += c.count;
-  result.wrong += static_cast<std::int64_t>(sums.wrong);
-  result.worst_over_allowed =
-      std::max(result.worst_over_allowed, std::bit_cast<double>(sums.worst_ratio));
-  result.add_rms({buffer, rms_of(sums.error_squares),
-                  rms_allowed(c.tolerance, rms_of(sums.value_squares),
-                              std::bit_cast<double>(sums.largest_allowed), c.count)});
-  const double rms = rms_of(sums.accurate_squares);
-  if (rms > 0) {
-    result.error_rms_rel = std::max(result.error_rms_rel, rms_of(sums.inaccuracy_squares) / rms);
-    result.error_max_rel =
-        std::max(result.error_max_rel, std::bit_cast<double>(sums.worst_error) / rms);
-  }
-  const bool is_known = std::any_of(result.first_wrong.begin(), result.first_wrong.end(),
-                                    [&](const Mismatch& m) { return m.buffer == buffer; });
-  if (sums.wrong == 0 || is_known) return;
-  for (Mismatch& m : mismatches(buffer, c, static_cast<std::int64_t>(sums.first_wrong)))
-    result.first_wrong.push_back(std::move(m));
 }
 
 }  // namespace
@@ -104,7 +51,8 @@ void Verifier::check(const Variant& variant, ProblemCopy& copy, const CudaStream
   for (const std::size_t output : written_by(family_, variant)) {
     const Comparison comparison = comparison_of(output, copy);
     if (comparison.count > 0)
-      merge(family_.buffers[output].name, comparison, compare(comparison, stream), result);
+      add_output(family_.buffers[output].name, comparison, compare(comparison, stream), copied,
+                 result);
   }
   if (const std::string buffer = copy.overrun(stream); !buffer.empty()) result.overrun = buffer;
   if (const std::string input = copy.changed_input(stream); !input.empty())

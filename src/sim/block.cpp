@@ -14,6 +14,12 @@ void GlobalMemory::add(void* begin, std::size_t bytes) {
             [](const Range& a, const Range& b) { return a.begin < b.begin; });
 }
 
+void GlobalMemory::remove(const void* begin) {
+  std::erase_if(ranges_, [&](const Range& range) {
+    return range.begin == reinterpret_cast<std::uint64_t>(begin);
+  });
+}
+
 std::byte* GlobalMemory::at(std::uint64_t address, std::size_t bytes) const {
   for (const Range& range : ranges_) {
     if (address >= range.begin && address + bytes <= range.end)
@@ -28,7 +34,8 @@ Block::Block(const LaunchState& of, Extent at)
   for (std::int64_t first = 0; first < threads; first += kLanes) {
     const auto lanes = static_cast<unsigned>(std::min<std::int64_t>(kLanes, threads - first));
     warps_.push_back(std::make_unique<Warp>(*this, static_cast<unsigned>(first / kLanes),
-                                            lanes == kLanes ? kAllLanes : (1u << lanes) - 1));
+                                            lanes == kLanes ? kAllLanes : (1u << lanes) - 1,
+                                            launch.registers));
   }
 }
 

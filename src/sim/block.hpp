@@ -25,6 +25,8 @@ class Fault : public std::runtime_error {
 class GlobalMemory {
  public:
   void add(void* begin, std::size_t bytes);
+  void remove(const void* begin);
+  void clear() { ranges_.clear(); }
   /// Where `bytes` at `address` lie. Throws Fault outside of every range.
   std::byte* at(std::uint64_t address, std::size_t bytes) const;
 
@@ -43,6 +45,7 @@ struct LaunchState {
   Extent grid;
   Extent block;
   std::size_t shared_bytes = 0;
+  unsigned registers = 255;          ///< of each thread
   std::vector<std::byte> constants;  ///< bank 0: the launch, and its parameters
 };
 

@@ -1,8 +1,13 @@
 #include "sim/simulator.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <exception>
 #include <iterator>
+#include <mutex>
 #include <stdexcept>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -50,9 +55,28 @@ void add(std::vector<OpCount>& sum, const std::vector<OpCount>& more) {
 }  // namespace
 
 Simulator::Simulator(const KernelResources& kernels, int compute_capability)
-    : kernels_(kernels), compute_capability_(compute_capability) {}
+    : threads(std::max(1u, std::thread::hardware_concurrency())),
+      kernels_(kernels),
+      compute_capability_(compute_capability) {}
+
+std::string Simulator::refusal(const Steps& steps) {
+  for (const Step& step : steps.all()) {
+    if (const auto* call = std::get_if<OpaqueStep>(&step.action))
+      return fmt::format("a call of {} cannot be executed without its library", call->what);
+    const auto* const kernel = std::get_if<KernelStep>(&step.action);
+    if (!kernel) continue;
+    try {
+      kernel_of(kernel->shape.kernel);
+    } catch (const std::runtime_error& why) {
+      return why.what();
+    }
+    if (kernel->shape.cluster.count() > 1) return "clusters are not executed";
+  }
+  return "";
+}
 
 std::vector<KernelExecution> Simulator::run(const Steps& steps) {
+  if (const std::string why = refusal(steps); !why.empty()) throw std::runtime_error(why);
   std::vector<KernelExecution> executions;
   for (const Step& step : steps.all()) {
     if (const auto* kernel = std::get_if<KernelStep>(&step.action)) {
@@ -61,9 +85,6 @@ std::vector<KernelExecution> Simulator::run(const Steps& steps) {
       std::memset(fill->to, fill->value, static_cast<std::size_t>(fill->bytes));
     } else if (const auto* copy = std::get_if<CopyStep>(&step.action)) {
       std::memmove(copy->to, copy->from, static_cast<std::size_t>(copy->bytes));
-    } else {
-      throw std::runtime_error(fmt::format("a call of {} cannot be executed without its library",
-                                           std::get<OpaqueStep>(step.action).what));
     }
   }
   return executions;
@@ -86,7 +107,6 @@ const Simulator::Kernel& Simulator::kernel_of(const void* stub) {
 
 KernelExecution Simulator::run(const KernelStep& step) {
   const Kernel& kernel = kernel_of(step.shape.kernel);
-  if (step.shape.cluster.count() > 1) throw std::runtime_error("clusters are not executed");
   LaunchState launch;
   launch.program = &kernel.program;
   launch.global = &memory_;
@@ -95,26 +115,63 @@ KernelExecution Simulator::run(const KernelStep& step) {
   launch.shared_bytes = reserved_shared_bytes(compute_capability_) +
                         static_cast<std::size_t>(kernel.resource.static_shared_bytes +
                                                  step.shape.dynamic_shared_bytes);
+  // Some more than ptxas says: a wide load may end in registers that nothing reads.
+  constexpr unsigned kMore = 8;
+  launch.registers = std::min(255u, static_cast<unsigned>(kernel.resource.registers) + kMore);
   launch.constants = constants_of(step, compute_capability_);
   KernelExecution execution{&kernel.program, std::vector<OpCount>(kernel.program.ops.size()), {}};
-  Extent place;
-  for (place.z = 0; place.z < launch.grid.z; ++place.z) {
-    for (place.y = 0; place.y < launch.grid.y; ++place.y) {
-      for (place.x = 0; place.x < launch.grid.x; ++place.x) {
-        Block block(launch, place);
-        try {
-          block.run();
-        } catch (const Fault& fault) {
-          throw Fault(fmt::format("{}, block ({}, {}, {}): {}",
-                                  kernel_name(kernel.resource.lowered_name), place.x, place.y,
-                                  place.z, fault.what()));
-        }
-        add(execution.counts, block.counts);
-        execution.memory += block.memory;
-      }
-    }
+  try {
+    run_blocks(launch, execution);
+  } catch (const Fault& fault) {
+    throw Fault(fmt::format("{}, {}", kernel_name(kernel.resource.lowered_name), fault.what()));
   }
   return execution;
+}
+
+// Blocks are independent, and threads take them in order, so that those before a block that fails
+// have all begun when it does: the fault that is kept is the first block's, however many threads
+// there are.
+void Simulator::run_blocks(const LaunchState& launch, KernelExecution& execution) {
+  const std::int64_t blocks = launch.grid.count();
+  std::atomic<std::int64_t> next{0};
+  std::atomic<std::int64_t> end{blocks};
+  std::mutex mutex;
+  std::exception_ptr failure;
+  const auto fail = [&](std::int64_t block, const std::exception_ptr& with) {
+    const std::lock_guard lock(mutex);
+    if (block >= end) return;
+    end = block;
+    failure = with;
+  };
+  const auto work = [&] {
+    KernelExecution mine{execution.program, std::vector<OpCount>(execution.counts.size()), {}};
+    for (std::int64_t i = next++; i < end; i = next++) {
+      const Extent place{i % launch.grid.x, i / launch.grid.x % launch.grid.y,
+                         i / (launch.grid.x * launch.grid.y)};
+      try {
+        if (stop()) throw Stopped("the run was ended");
+        Block block(launch, place);
+        block.run();
+        add(mine.counts, block.counts);
+        mine.memory += block.memory;
+      } catch (const Fault& fault) {
+        fail(i, std::make_exception_ptr(Fault(fmt::format("block ({}, {}, {}): {}", place.x,
+                                                          place.y, place.z, fault.what()))));
+      } catch (...) {
+        fail(i, std::current_exception());
+      }
+    }
+    const std::lock_guard lock(mutex);
+    add(execution.counts, mine.counts);
+    execution.memory += mine.memory;
+  };
+  std::vector<std::thread> others;
+  for (unsigned t = 1; t < std::min<std::int64_t>(threads, blocks); ++t)
+    others.emplace_back(work);
+  work();
+  for (std::thread& other : others)
+    other.join();
+  if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace gpuexp::sim

@@ -1,8 +1,10 @@
 // Executes the steps of a launch on the CPU: kernels by their machine code, fills and copies.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "family/step.hpp"
@@ -18,6 +20,12 @@ struct KernelExecution {
   MemoryCounts memory;
 };
 
+/// The run was ended by Simulator::stop.
+class Stopped : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 class Simulator {
  public:
   /// The kernels, and the compute capability (90 for 9.0) whose code is executed.
@@ -26,9 +34,18 @@ class Simulator {
   /// Memory that kernels may reach. Copies and fills may reach all that this process can.
   GlobalMemory& memory() { return memory_; }
 
-  /// Executes the steps, one after the other. Throws Fault with the kernel, and std::runtime_error
-  /// with the reason for what the simulator does not execute.
+  /// Why the steps cannot be executed: a library's call, a kernel whose code the binary lacks or
+  /// that has an instruction which the simulator does not know. Empty where they can.
+  std::string refusal(const Steps& steps);
+
+  /// Executes the steps, one after the other. Throws Fault with the kernel, of several blocks that
+  /// have one the first block's, and std::runtime_error with the refusal().
   std::vector<KernelExecution> run(const Steps& steps);
+
+  /// Asked between blocks, by several threads; true ends the run with Stopped.
+  std::function<bool()> stop = [] { return false; };
+  /// Host threads that execute blocks.
+  unsigned threads;
 
  private:
   struct Kernel {
@@ -37,6 +54,7 @@ class Simulator {
   };
   const Kernel& kernel_of(const void* stub);
   KernelExecution run(const KernelStep& step);
+  void run_blocks(const LaunchState& launch, KernelExecution& execution);
 
   const KernelResources& kernels_;
   int compute_capability_;
