@@ -86,6 +86,8 @@ ExitCode calibrate_runs(const Options& options) {
   if (options.files.size() < 2 || options.out.empty())
     throw ConfigError("compare --calibrate: needs two runs of one binary or more, and --out FILE");
   const std::vector<Report> runs = read_all(options.files);
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    check_measured(options.files[i], runs[i]);
   check_repeated(options.files, runs);
   const NoiseFile noise = calibrated(runs);
   const Calibration& c = noise.calibration;

@@ -150,9 +150,17 @@ void ComparisonOptions::add_to(Command& command, Option* only_with) {
     option->needs(only_with);
 }
 
+void check_measured(const std::string& name, const Report& report) {
+  if (report.provenance.device.is_simulated())
+    throw ConfigError(
+        fmt::format("{}: it was simulated and has no times; compare takes runs on GPUs", name));
+}
+
 ExitCode compare_and_show(const ComparedReport& a, const ComparedReport& b,
                           const ComparisonOptions& options, const ComparisonOutput& output,
                           std::vector<std::string> notes) {
+  for (const ComparedReport* run : {&a, &b})
+    check_measured(run->name, run->report);
   add_notes(a.report, b.report, notes);
   const Provenance& of_a = a.report.provenance;
   const Provenance& of_b = b.report.provenance;

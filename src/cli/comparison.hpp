@@ -39,9 +39,12 @@ struct ComparisonOutput {
   std::string json;
 };
 
+/// Throws ConfigError for the report of a simulated run, which has no times. `name` is its file.
+void check_measured(const std::string& name, const Report& report);
+
 /// Compares, writes, and returns ExitCode::regressed where --fail-on's outcomes are there, which is
 /// said on standard error. `notes` stand beside what the comparison itself has to note. Throws
-/// ConfigError for a noise file that cannot be read.
+/// ConfigError for a noise file that cannot be read, and as check_measured().
 ExitCode compare_and_show(const ComparedReport& a, const ComparedReport& b,
                           const ComparisonOptions& options, const ComparisonOutput& output,
                           std::vector<std::string> notes = {});

@@ -31,8 +31,11 @@ std::optional<To> converted(const std::optional<From>& value) {
 DeviceProvenance provenance_of(const DeviceInfo& device) {
   DeviceProvenance p;
   p.name = device.spec.name;
-  p.uuid = device.uuid;
-  p.pci_bus_id = device.pci_bus_id;
+  p.executed_on = device.spec.simulated ? kSimulated : kOnGpu;
+  if (!device.spec.simulated) {
+    p.uuid = device.uuid;
+    p.pci_bus_id = device.pci_bus_id;
+  }
   p.compute_capability = fmt::format("{}.{}", device.spec.cc_major, device.spec.cc_minor);
   p.sm_count = device.spec.sm_count;
   p.driver_version = device.driver_version;

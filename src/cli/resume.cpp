@@ -78,11 +78,19 @@ Resumable read_resumable(const std::string& folder, const Registry& registry) {
 void check_resumable(const Resumable& resumable, const Plan& plan, const DeviceInfo& device) {
   const std::string& folder = resumable.folder;
   const DeviceProvenance& began = resumable.log.report.provenance.device;
-  if (began.uuid != device.uuid) {
+  if (began.is_simulated() != device.spec.simulated) {
+    refuse(folder, fmt::format("it was {}; it goes on {}",
+                               began.is_simulated() ? "simulated" : "run on a GPU",
+                               began.is_simulated() ? "with --simulate" : "without --simulate"));
+  }
+  if (!device.spec.simulated && began.uuid != device.uuid) {
     refuse(folder, fmt::format("it ran on {} {}; device {} is {} {}", began.name.value_or("a GPU"),
                                began.uuid.value_or("without a UUID"), device.index,
                                device.spec.name, device.uuid));
   }
+  if (device.spec.simulated && began.name != device.spec.name)
+    refuse(folder, fmt::format("it simulated {}, and now {}", began.name.value_or("another GPU"),
+                               device.spec.name));
   if (resumable.log.cells != plan.cell_count()) {
     refuse(folder, fmt::format("its plan had {} cells, and now has {}", resumable.log.cells,
                                plan.cell_count()));

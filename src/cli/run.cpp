@@ -15,6 +15,7 @@
 #include "cli/recorder.hpp"
 #include "cli/results_file.hpp"
 #include "cli/resume.hpp"
+#include "cli/simulation.hpp"
 #include "cli/worker.hpp"
 #include "gpu/nvml_sampler.hpp"
 #include "gpu/nvtx_tracer.hpp"
@@ -38,6 +39,7 @@ struct Options {
   std::string against;
   std::string mismatches;
   std::string counters;
+  std::string simulate;
   ComparisonOptions comparison;
   DeviceOptions device;
   bool profile = false;
@@ -88,14 +90,22 @@ class Run {
       }
     }
     check_outputs();
-    if (!options.against.empty()) against_ = read_results(options.against);
+    if (!options.against.empty()) {
+      against_ = read_results(options.against);
+      check_measured(options.against, *against_);
+    }
   }
 
   ExitCode run() {
     std::string no_device;
-    auto opened = open_device(device_options(options_), no_device);
+    auto opened = options_.simulate.empty() ? open_device(device_options(options_), no_device)
+                                            : open_simulated(options_.simulate, context_.resources,
+                                                             options_.device.launch_timeout_s);
     if (!opened) {
-      fmt::print(stderr, "gpuexp: no GPU: {}\n", no_device);
+      fmt::print(stderr,
+                 "gpuexp: no GPU: {}\n"
+                 "gpuexp: --simulate {} executes the kernels on the CPU\n",
+                 no_device, kDefaultGpu);
       return ExitCode::no_device;
     }
     device_ = std::move(*opened);
@@ -105,6 +115,8 @@ class Run {
       plans_.push_back(
           make_plan(config, device_.info.spec, context_.resources, device_.info.free_bytes));
       plans_.back().ceiling_source = ceiling_source_of(device_.info);
+      if (device_.info.spec.simulated)
+        skip_what_is_not_simulated(plans_.back(), context_.resources);
     }
     if (resumed_) check_resumable(*resumed_, plans_.front(), device_.info);
     if (against_) keep_planned(*against_, plans_.front());
@@ -218,8 +230,13 @@ class Run {
     run_options.interrupted = interrupted;
     run_options.counters = counters_;
     run_options.missing_metrics = missing_metrics_;
-    const NvmlSampler nvml(device_.info.uuid);
-    run_options.telemetry = [&](double from_s, double to_s) { return nvml.between(from_s, to_s); };
+    std::optional<NvmlSampler> nvml;
+    if (!device_.info.spec.simulated) {
+      nvml.emplace(device_.info.uuid);
+      run_options.telemetry = [&](double from_s, double to_s) {
+        return nvml->between(from_s, to_s);
+      };
+    }
     if (resumed_) keep_finished(*resumed_, plan, recorder, run_options);
     recorder.save_mismatches(options_.verify_only ? fs::path(options_.mismatches)
                                                   : dir / "mismatches");
@@ -323,6 +340,13 @@ void add_device_options(Command& command, Options& options) {
   command.add_flag(
       "--no-isolate", options.no_isolate,
       "no second process: a fault ends the run, and the GPU does not wait for the host");
+  command
+      .add_option("--simulate", options.simulate,
+                  "execute the kernels on the CPU, as the GPU of this device spec would (gpuexp "
+                  "list); results are verified, and no times are measured")
+      ->type_name("SPEC")
+      ->excludes("--device")
+      ->excludes("--no-isolate");
   command.add_flag("--quiet", options.quiet, "no progress and no table, the exit code alone");
 }
 
@@ -357,6 +381,8 @@ void add_run(Command& app, Context& context) {
       "--against", options->against,
       "compare with these earlier results (a results.json or a run's folder) at the end");
   against->excludes("--profile");
+  for (const char* option : {"--profile", "--no-gate", "--against"})
+    command->get_option("--simulate")->excludes(option);
   options->comparison.add_to(*command, against);
   Option* const config = command->get_option("config");
   Option* const resume = command->add_option(

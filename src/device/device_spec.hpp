@@ -43,6 +43,7 @@ struct DeviceSpec {
   /// SM clock.
   std::array<std::optional<double>, kPipeCount> peak_ops_per_s{};
   bool measured_here = false;  ///< read from a device that is present, not from a file
+  bool simulated = false;      ///< stands for a GPU whose kernels the CPU executes
 
   int compute_capability() const { return 10 * cc_major + cc_minor; }
   std::optional<double> peak(Pipe pipe) const { return peak_ops_per_s[static_cast<int>(pipe)]; }

@@ -49,6 +49,10 @@ std::vector<FixedColumn> labels() {
       declared("status", "", &R::status, names_in(&R::status), kAll),
       declared("reason", "", &R::reason, "why the status is not passed"),
       declared("flags", "", &R::flags, "semicolon-separated warnings: " + flag_meanings()),
+      declared(
+          "executed_on", "", &R::executed_on,
+          "gpu; or simulated: by the CPU, from the kernels' machine code, without times; empty "
+          "in results of older versions, which are of GPUs"),
   };
 }
 

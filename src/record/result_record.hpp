@@ -16,6 +16,10 @@
 
 namespace gpuexp {
 
+/// Values of `executed_on`: by what the row's launches were executed.
+inline constexpr const char* kOnGpu = "gpu";
+inline constexpr const char* kSimulated = "simulated";
+
 /// Members are named as their columns. A text that is "" and a list that is empty are missing.
 /// Numbers are finite.
 struct ResultRecord {
@@ -28,6 +32,7 @@ struct ResultRecord {
   std::optional<Status> status;
   std::string reason;
   std::vector<std::string> flags;
+  std::string executed_on;
 
   // Times.
   std::optional<double> time_median_us;

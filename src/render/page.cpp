@@ -109,7 +109,11 @@ std::vector<std::string> provenance_facts(const Provenance& p) {
     add("commit ", p.git_commit->substr(0, kShortCommit) +
                        (p.git_dirty.value_or(false) ? " with local changes" : ""));
   }
-  add("", p.device.name);
+  if (p.device.is_simulated()) {
+    facts.push_back(printable(p.device.name.value_or("a GPU") + ", simulated: no times"));
+  } else {
+    add("", p.device.name);
+  }
   add("driver ", p.device.driver_version);
   add("CUDA ", p.device.runtime_version);
   add("", p.utc);

@@ -14,6 +14,8 @@ inline constexpr std::string_view kSamplesMember = "samples_us";
 
 /// Member of a provenance; reports of older versions lack it.
 inline constexpr const char* kCeilingsMember = "ceilings";
+/// Likewise, of its device.
+inline constexpr const char* kExecutedOnMember = "executed_on";
 
 /// Members of a report whose run read hardware counters.
 inline constexpr std::string_view kKernelColumnsMember = "kernel_columns";
@@ -23,6 +25,10 @@ inline constexpr std::string_view kKernelsMember = "kernels";
 template <class Device, class Visit>
 void visit_device(Device& device, Visit&& visit) {
   visit("name", device.name, "as the driver reports it");
+  visit(
+      "executed_on", device.executed_on,
+      "gpu, or simulated: by the CPU, which measures no times; empty in reports of older versions, "
+      "which are of GPUs");
   visit("uuid", device.uuid, "of the GPU, or of its MIG instance");
   visit("pci_bus_id", device.pci_bus_id, "its place in the machine");
   visit("compute_capability", device.compute_capability, "such as 9.0");

@@ -15,9 +15,11 @@ namespace gpuexp {
 
 namespace {
 
-// Writes optional members into an object, null where they are empty.
+// Writes optional members into an object, null where they are empty; what older versions lack stays
+// away.
 auto writer_into(Json& object) {
   return [&object](const char* name, const auto& member, const char*) {
+    if (!member && std::string_view(name) == kExecutedOnMember) return;
     object[name] = member ? Json(*member) : Json(nullptr);
   };
 }

@@ -14,9 +14,11 @@
 
 namespace gpuexp {
 
-/// What the driver said of the GPU. Empty where it did not say.
+/// What the driver said of the GPU, or the device spec of a simulated one. Empty where it did not
+/// say.
 struct DeviceProvenance {
   std::optional<std::string> name;
+  std::optional<std::string> executed_on;  ///< as the rows'; reports of older versions are of GPUs
   std::optional<std::string> uuid;
   std::optional<std::string> pci_bus_id;
   std::optional<std::string> compute_capability;  ///< "9.0"
@@ -33,6 +35,7 @@ struct DeviceProvenance {
   std::optional<double> memory_bytes_per_s;  ///< theoretical bandwidth of its memory
   std::optional<std::int64_t> memory_free_bytes;
 
+  bool is_simulated() const { return executed_on == kSimulated; }
   bool operator==(const DeviceProvenance&) const = default;
 };
 

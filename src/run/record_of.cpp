@@ -83,6 +83,7 @@ void fill_labels(ResultRecord& r, const Plan& plan, const Row& row) {
   r.status = row.status;
   r.reason = row.reason;
   r.flags = row.flags;
+  r.executed_on = plan.device.simulated ? kSimulated : kOnGpu;
   r.key = row.key;
   if (experiment.baseline) r.baseline = experiment.baseline->id;
   r.compare_to = variant.compare_to;

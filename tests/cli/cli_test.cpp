@@ -342,7 +342,62 @@ TEST_CASE("a machine without a GPU is told so, with exit code 5") {
   const Outcome run = gpuexp("run tests/cli/data/small.json");
   CHECK(run.exit_code == 5);
   CHECK_THAT(run.output, contains_text("no GPU: "));
+  CHECK_THAT(run.output, contains_text("--simulate h200 executes the kernels on the CPU"));
   CHECK(!fs::exists(fs::path(GPUEXP_SOURCE_DIR) / "results" / "small"));
+}
+
+TEST_CASE("a simulated run verifies, measures nothing and says so everywhere", "[machine_code]") {
+  if (!knows_machine_code(gpuexp("describe matmul").output)) return;
+  const WithoutGpu hidden;
+  const fs::path dir = fs::temp_directory_path() / "gpuexp_cli_simulated";
+  fs::remove_all(dir);
+  const std::string small = "matmul --set m=32 --set n=32 --set k=32 --set modes=cold ";
+  const Outcome run = gpuexp("run " + small + "--simulate h200 --out " + dir.string());
+  INFO(run.output);
+  CHECK(run.exit_code == 0);
+  CHECK_THAT(run.output, contains_text("NVIDIA H200 SXM 141GB, simulated: no times"));
+  CHECK_THAT(run.output, contains_text("a library's call, whose kernels are not simulated"));
+  const auto json = nlohmann::json::parse(read_file(dir / "results.json"));
+  CHECK(json["provenance"]["device"]["executed_on"] == "simulated");
+  CHECK(json["provenance"]["device"]["uuid"].is_null());
+  for (const auto& row : json["rows"]) {
+    INFO(row["key"]);
+    CHECK(row["executed_on"] == "simulated");
+    CHECK(row["status"] == (row["variant"] == "cublas" ? "skipped" : "passed"));
+    if (row["status"] != "passed") continue;
+    for (const char* measured :
+         {"time_median_us", "samples", "sm_clock_mhz", "power_w", "tflops", "speedup"})
+      CHECK(row.value(measured, nlohmann::json()).is_null());
+    CHECK(row["error_over_allowed"].is_number());
+    CHECK(row["predicted_time_us"].is_number());
+  }
+  const Outcome report = gpuexp("report " + dir.string());
+  CHECK(report.exit_code == 0);
+  CHECK_THAT(report.output, contains_text("simulated: no times"));
+  for (const std::string& other :
+       {dir.string(), std::string("docs/results/h200/quickstart.json")}) {
+    const Outcome compared = gpuexp("compare " + dir.string() + " " + other);
+    CHECK(compared.exit_code == 2);
+    CHECK_THAT(compared.output, contains_text("it was simulated and has no times"));
+  }
+  const Outcome resumed = gpuexp("run --resume " + dir.string() + " --simulate h200");
+  CHECK(resumed.exit_code == 0);
+  const Outcome other_gpu = gpuexp("run --resume " + dir.string() + " --simulate a100_sxm4_80gb");
+  CHECK(other_gpu.exit_code == 2);
+  CHECK_THAT(other_gpu.output, contains_text("it simulated NVIDIA H200"));
+  fs::remove_all(dir);
+}
+
+TEST_CASE("what --simulate does not go with is refused") {
+  const Outcome unknown = gpuexp("verify tests/cli/data/small.json --simulate h2000");
+  CHECK(unknown.exit_code == 2);
+  CHECK_THAT(unknown.output, contains_text("h200"));
+  for (const char* option : {"--device 0", "--no-isolate", "--profile", "--no-gate"}) {
+    const Outcome refused =
+        gpuexp(std::string("run tests/cli/data/small.json --simulate h200 ") + option);
+    INFO(option << ": " << refused.output);
+    CHECK(refused.exit_code == 2);
+  }
 }
 
 TEST_CASE("a file that may not grow any more ends a command like a full disk") {

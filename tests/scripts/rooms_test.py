@@ -9,13 +9,13 @@ from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 ROOMS = ["base", "stats", "device", "sass", "family", "config", "sim", "model", "record", "plan", "run", "results", "analysis",
-         "render", "lesson", "worker", "gpu", "cli"]
+         "render", "lesson", "worker", "gpu", "simulated", "cli"]
 INCLUDE = re.compile(r'^#include "((\w+)/(\w+))\.(?:hpp|cuh)"', re.MULTILINE)
 
 
 def order_of(room):
     # The executors know the run that drives them and nothing that is made of its results.
-    if room in ("worker", "gpu"):
+    if room in ("worker", "gpu", "simulated"):
         return ROOMS.index("run") + 0.5
     return ROOMS.index(room) if room in ROOMS else len(ROOMS)
 

@@ -1,0 +1,44 @@
+#include "cli/simulation.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "cli/interrupts.hpp"
+#include "simulated/simulated_executor.hpp"
+
+namespace gpuexp::cli {
+
+namespace {
+
+/// Of the host's memory that is free, what buffers may take; references are beside them.
+std::int64_t memory_for_buffers() {
+  return static_cast<std::int64_t>(sysconf(_SC_AVPHYS_PAGES)) * sysconf(_SC_PAGESIZE) / 2;
+}
+
+}  // namespace
+
+std::optional<OpenDevice> open_simulated(const std::string& spec, const KernelResources& resources,
+                                         double launch_timeout_s) {
+  OpenDevice device;
+  device.info.spec = find_device_spec(device_specs(), spec).spec;
+  device.info.spec_id = device.info.spec.id;
+  device.info.spec.simulated = true;
+  device.info.free_bytes = memory_for_buffers();
+  SimulatedOptions options;
+  options.launch_timeout_s = launch_timeout_s;
+  options.interrupted = interrupted;
+  device.executor = make_simulated_executor(device.info.spec, resources, options);
+  return device;
+}
+
+void skip_what_is_not_simulated(Plan& plan, const KernelResources& resources) {
+  SimulationLimits limits(plan.device, resources);
+  for (Group& group : plan.groups) {
+    for (Cell& cell : group.cells) {
+      if (cell.skip_reason.empty())
+        cell.skip_reason = limits.refusal(*cell.variant, group.problem.get());
+    }
+  }
+}
+
+}  // namespace gpuexp::cli

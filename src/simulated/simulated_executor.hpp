@@ -1,0 +1,39 @@
+// The executor that runs cells on the CPU, by the kernels' own machine code. It has no clock.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "device/device_spec.hpp"
+#include "run/executor.hpp"
+#include "sass/kernel_resource.hpp"
+
+namespace gpuexp {
+
+struct SimulatedOptions {
+  double launch_timeout_s = 30;
+  /// Asked while kernels run, by several threads; true ends the launch.
+  std::function<bool()> interrupted = [] { return false; };
+};
+
+/// `device` is what the kernels find, and whose code is executed; it and `kernels` outlive the
+/// executor.
+std::unique_ptr<Executor> make_simulated_executor(const DeviceSpec& device,
+                                                  const KernelResources& kernels,
+                                                  const SimulatedOptions& options);
+
+/// Why the variant's launch is not executed on the CPU: a library's call, code that the binary
+/// lacks, an instruction that is not known, or a problem of too many operations. Empty where it is.
+class SimulationLimits {
+ public:
+  SimulationLimits(const DeviceSpec& device, const KernelResources& kernels);
+  ~SimulationLimits();
+  std::string refusal(const Variant& variant, const void* problem);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace gpuexp

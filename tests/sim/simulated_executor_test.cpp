@@ -1,0 +1,166 @@
+// What the executor on the CPU tells of launches: right ones, wrong ones, and those that it
+// refuses.
+#include "simulated/simulated_executor.hpp"
+
+#include "device/device_spec_file.hpp"
+#include "family/registry.hpp"
+#include "support/catch.hpp"
+#include "support/skip.hpp"
+#include "support/small_problems.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+const DeviceSpec& device(const std::string& id) {
+  static std::map<std::string, DeviceSpec> specs;
+  const auto [found, is_new] = specs.try_emplace(id);
+  if (is_new)
+    found->second =
+        read_device_spec(std::string(GPUEXP_SOURCE_DIR) + "/configs/devices/" + id + ".json").spec;
+  return found->second;
+}
+
+const KernelResources& kernels() {
+  static const KernelResources resources = [] {
+    std::size_t count = 0;
+    const KernelResource* table = kernel_resource_table(count);
+    return KernelResources(table, count);
+  }();
+  return resources;
+}
+
+/// A matrix product of 64 × 64 × 64, whose variant `changed` takes another launch.
+struct Bench {
+  Bench() : family(*Registry::global().find("matmul")) {
+    for (Variant& v : family.variants) {
+      if (v.id == "naive") naive = &v;
+    }
+    REQUIRE(naive);
+    values = values_with(
+        family, {{"m", std::int64_t{64}}, {"n", std::int64_t{64}}, {"k", std::int64_t{64}}});
+    problem = family.make_problem(values);
+  }
+
+  Verification verify() {
+    const auto executor = make_simulated_executor(device("h200"), kernels(), options);
+    executor->set_up(family, values, 1);
+    return executor->verify(*naive, Mode::cold);
+  }
+
+  std::string refusal(const std::string& gpu = "h200") {
+    return SimulationLimits(device(gpu), kernels()).refusal(*naive, problem.get());
+  }
+
+  Family family;
+  Variant* naive = nullptr;
+  Values values;
+  std::shared_ptr<const void> problem;
+  SimulatedOptions options;
+};
+
+TEST_CASE("a simulated launch is held to the host's reference", "[executor]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  Bench b;
+  SECTION("a right one passes") {
+    const Verification v = b.verify();
+    CHECK(v.passed());
+    CHECK(v.checked == 64 * 64);
+    CHECK(v.error_rms_rel > 0);
+    CHECK(v.error_rms_rel < 1e-5);
+  }
+  SECTION("one that writes nothing is wrong in every element") {
+    b.naive->launch = [](const void*, const void*, const LaunchContext&) { return Steps(); };
+    const Verification v = b.verify();
+    CHECK(!v.passed());
+    CHECK(v.wrong == 64 * 64);
+    REQUIRE(!v.first_wrong.empty());
+    CHECK(v.first_wrong.front().index == 0);
+  }
+  SECTION("one that leaves its last row is wrong there") {
+    const auto right = b.naive->launch;
+    const auto smaller = values_with(
+        b.family, {{"m", std::int64_t{63}}, {"n", std::int64_t{64}}, {"k", std::int64_t{64}}});
+    const auto problem = b.family.make_problem(smaller);
+    b.naive->launch = [right, problem](const void*, const void* data, const LaunchContext& x) {
+      return right(problem.get(), data, x);
+    };
+    const Verification v = b.verify();
+    CHECK(v.wrong == 64);
+    REQUIRE(!v.first_wrong.empty());
+    CHECK(v.first_wrong.front().index == 63 * 64);
+  }
+  SECTION("one that writes to an input is told so") {
+    const auto right = b.naive->launch;
+    const auto data_of = b.family.make_data;
+    void* input = nullptr;
+    b.family.make_data = [&](const std::vector<void*>& buffers) {
+      input = buffers.front();
+      return data_of(buffers);
+    };
+    b.naive->launch = [&](const void* problem, const void* data, const LaunchContext& x) {
+      return right(problem, data, x) + Steps(MemsetStep{input, 1, 4});
+    };
+    CHECK(b.verify().changed_input == b.family.buffers.front().name);
+  }
+  SECTION("one that reads beyond its buffers has a fault that names kernel and block") {
+    const auto right = b.naive->launch;
+    const auto larger = values_with(
+        b.family, {{"m", std::int64_t{4096}}, {"n", std::int64_t{64}}, {"k", std::int64_t{64}}});
+    const auto problem = b.family.make_problem(larger);
+    b.naive->launch = [right, problem](const void*, const void* data, const LaunchContext& x) {
+      return right(problem.get(), data, x);
+    };
+    try {
+      b.verify();
+      FAIL("no fault");
+    } catch (const DeviceError& fault) {
+      CHECK(fault.fault() == DeviceFault::refused);
+      CHECK_THAT(fault.what(), contains_text("naive_kernel"));
+      CHECK_THAT(fault.what(), contains_text("block ("));
+    }
+  }
+  SECTION("one that takes too long is ended") {
+    b.options.launch_timeout_s = 1e-9;
+    try {
+      b.verify();
+      FAIL("no timeout");
+    } catch (const DeviceError& fault) {
+      CHECK(fault.fault() == DeviceFault::timed_out);
+      CHECK_THAT(fault.what(), contains_text("--launch-timeout"));
+    }
+  }
+  SECTION("an interrupt ends it, too") {
+    b.options.interrupted = [] { return true; };
+    try {
+      b.verify();
+      FAIL("not interrupted");
+    } catch (const DeviceError& fault) {
+      CHECK(fault.fault() == DeviceFault::interrupted);
+    }
+  }
+}
+
+TEST_CASE("what is not simulated has its reason", "[executor]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  Bench b;
+  CHECK(b.refusal() == "");
+  SECTION("a library's call") {
+    b.naive->is_vendor = true;
+    CHECK_THAT(b.refusal(), contains_text("library"));
+  }
+  SECTION("a problem that takes minutes") {
+    b.problem = b.family.make_problem(values_with(
+        b.family,
+        {{"m", std::int64_t{4096}}, {"n", std::int64_t{4096}}, {"k", std::int64_t{4096}}}));
+    CHECK_THAT(b.refusal(), contains_text("more than is simulated whole"));
+  }
+  SECTION("a GPU whose machine code the binary lacks") {
+    CHECK_THAT(b.refusal("t4"),
+               contains_text("no machine code of the kernel for compute capability 7.5"));
+  }
+}
+
+}  // namespace
+}  // namespace gpuexp::test
