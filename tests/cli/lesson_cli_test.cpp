@@ -110,6 +110,8 @@ std::string planned(const std::vector<std::string>& words) {
     const std::string& word = words[i];
     if (word == "--out" || word == "--against" || word == "--fail-on") {
       ++i;
+    } else if (word == "--simulate") {
+      all += " --gpu";
     } else if (!word.starts_with("--counters") && word != "--profile") {
       all += " " + word;
     }
