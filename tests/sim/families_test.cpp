@@ -1,14 +1,12 @@
 // Every variant of every family on small awkward problems: its own machine code, executed on the
 // CPU, against the host's loops. Run one family with `-c <family>`.
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <map>
 #include <set>
 
 #include "device/device_spec_file.hpp"
 #include "family/registry.hpp"
-#include "sim/simulator.hpp"
+#include "simulated/simulated_executor.hpp"
 #include "support/catch.hpp"
 #include "support/skip.hpp"
 #include "support/small_problems.hpp"
@@ -49,97 +47,6 @@ const std::map<std::string, std::string>& without_small_problem() {
   return reasons;
 }
 
-/// Memory for the buffers of one problem, all bits set before a launch as on a GPU.
-class Buffers {
- public:
-  Buffers(const Family& family, const void* problem, sim::GlobalMemory& memory)
-      : family_(family), problem_(problem) {
-    for (const Buffer& b : family.buffers) {
-      const auto bytes = static_cast<std::size_t>(b.count(problem)) * size_of(b.type(problem));
-      pointers_.push_back(allocate(bytes, memory));
-      bytes_.push_back(bytes);
-    }
-  }
-
-  void* allocate(std::size_t bytes, sim::GlobalMemory& memory) {
-    constexpr std::size_t kAlignment = 256;
-    std::vector<std::byte>& space = space_.emplace_back(bytes + kAlignment, kPoison);
-    void* begin = space.data();
-    std::size_t room = space.size();
-    std::align(kAlignment, bytes, begin, room);
-    memory.add(begin, bytes);
-    return begin;
-  }
-
-  void poison(const Variant& variant) {
-    for (std::size_t i = 0; i < bytes_.size(); ++i) {
-      const Buffer& b = family_.buffers[i];
-      if (is_output(b.role) && variant.fills(b.name))
-        std::memset(pointers_[i], static_cast<int>(kPoison), bytes_[i]);
-    }
-  }
-
-  const std::vector<void*>& pointers() const { return pointers_; }
-
- private:
-  static constexpr std::byte kPoison{0xff};
-
-  const Family& family_;
-  const void* problem_;
-  std::vector<std::vector<std::byte>> space_;
-  std::vector<void*> pointers_;
-  std::vector<std::size_t> bytes_;
-};
-
-struct Expected {
-  std::vector<double> value;
-  std::vector<double> magnitude;
-};
-
-std::map<std::size_t, Expected> expected_outputs(const Family& family, const void* problem,
-                                                 const void* data) {
-  std::map<std::size_t, Expected> outputs;
-  std::vector<ReferenceView> views;
-  for (std::size_t i = 0; i < family.buffers.size(); ++i) {
-    if (!is_output(family.buffers[i].role)) continue;
-    const auto count = static_cast<std::size_t>(family.buffers[i].count(problem));
-    Expected& expected = outputs[i];
-    expected.value.assign(count, std::nan(""));
-    expected.magnitude.assign(count, std::nan(""));
-    views.push_back({expected.value.data(), expected.magnitude.data()});
-  }
-  family.host_reference(problem, data, views);
-  return outputs;
-}
-
-void check_output(const Buffer& buffer, const Tolerance& tolerance, DataType type,
-                  const Expected& expected, const void* got) {
-  std::size_t wrong = 0;
-  for (std::size_t i = 0; i < expected.value.size(); ++i) {
-    const double value =
-        to_double(static_cast<const unsigned char*>(got) + i * size_of(type), type);
-    const double allowed = tolerance.absolute + tolerance.relative * expected.magnitude[i];
-    const bool right = value == expected.value[i] || std::abs(value - expected.value[i]) <= allowed;
-    if (!right && wrong++ == 0) {
-      INFO(buffer.name << "[" << i << "] is " << value << ", expected " << expected.value[i]
-                       << ", allowed " << allowed);
-      CHECK(right);
-    }
-  }
-  CHECK(wrong == 0);
-}
-
-void execute(const Family& family, const Variant& variant, const void* problem, const void* data,
-             Buffers& buffers, sim::Simulator& simulator) {
-  buffers.poison(variant);
-  if (family.reset) simulator.run(family.reset(problem, data));
-  void* workspace = nullptr;
-  if (variant.workspace_bytes)
-    workspace = buffers.allocate(
-        static_cast<std::size_t>(variant.workspace_bytes(problem, device())), simulator.memory());
-  simulator.run(variant.launch(problem, data, {device(), workspace}));
-}
-
 bool runs_here(const Family& family, const Variant& variant, const void* problem) {
   if (variant.is_vendor || device().compute_capability() < variant.min_compute_capability)
     return false;
@@ -150,34 +57,25 @@ bool runs_here(const Family& family, const Variant& variant, const void* problem
 /// Larger problems are left out.
 constexpr double kMostOperations = 2e8;
 
-void test_problem(const Family& family, const Values& values, std::set<std::string>& executed) {
+void test_problem(const Family& family, const Values& values, Executor& executor,
+                  std::set<std::string>& executed) {
+  constexpr std::uint64_t kSeed = 7;
   INFO(describe(family, values));
   const auto problem = family.make_problem(values);
   if (family.unsupported && family.unsupported(problem.get(), device())) return;
-  sim::Simulator simulator(kernels(), device().compute_capability());
-  Buffers buffers(family, problem.get(), simulator.memory());
-  const auto data = family.make_data(buffers.pointers());
-  simulator.run(family.inputs(problem.get(), data.get(), 7));
-  const auto expected = expected_outputs(family, problem.get(), data.get());
+  executor.set_up(family, values, kSeed);
   for (const Variant& variant : family.variants) {
     INFO(family.id << "/" << variant.id);
     if (!runs_here(family, variant, problem.get())) continue;
     if (operation_count(variant.work(problem.get())) > kMostOperations) continue;
-    const bool is_refused = not_executed().count(family.id + "/" + variant.id) > 0;
     executed.insert(variant.id);
-    if (is_refused) {
-      CHECK_THROWS(execute(family, variant, problem.get(), data.get(), buffers, simulator));
+    if (not_executed().count(family.id + "/" + variant.id) > 0) {
+      CHECK(SimulationLimits(device(), kernels()).refusal(variant, problem.get()) != "");
       continue;
     }
-    execute(family, variant, problem.get(), data.get(), buffers, simulator);
-    for (const auto& [place, output] : expected) {
-      const Buffer& buffer = family.buffers[place];
-      if (!variant.fills(buffer.name)) continue;
-      check_output(
-          buffer,
-          buffer.tolerance ? buffer.tolerance(problem.get()) : family.tolerance(problem.get()),
-          buffer.type(problem.get()), output, buffers.pointers()[place]);
-    }
+    const Verification result = executor.verify(variant, Mode::cold);
+    INFO((result.passed() ? "" : failure_of(result)));
+    CHECK(result.passed());
   }
 }
 
@@ -209,9 +107,10 @@ TEST_CASE("every family's machine code computes what its reference does", "[fami
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   for (const Family& family : Registry::global().families()) {
     DYNAMIC_SECTION(family.id) {
+      const auto executor = make_simulated_executor(device(), kernels(), SimulatedOptions{});
       std::set<std::string> executed;
       for (const Values& values : small_problems(family))
-        test_problem(family, with_short_loops(family, values), executed);
+        test_problem(family, with_short_loops(family, values), *executor, executed);
       for (const Variant& variant : family.variants) {
         const std::string name = family.id + "/" + variant.id;
         INFO(name);
