@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "family/family.hpp"
@@ -21,6 +23,11 @@ class HostProblem {
               const DeviceSpec& device, sim::Simulator& simulator);
 
   const Family& family() const { return family_; }
+  const void* problem() const { return problem_.get(); }
+  /// Memory of the family's buffer with this index.
+  std::span<const std::byte> buffer(std::size_t index) const {
+    return {static_cast<const std::byte*>(buffers_[index].data()), buffers_[index].bytes()};
+  }
 
   /// Restores what launches change and then find, computes the references unless they are there,
   /// and fills what the variant writes with a pattern that no result may keep.

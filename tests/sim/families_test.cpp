@@ -47,13 +47,6 @@ const std::map<std::string, std::string>& without_small_problem() {
   return reasons;
 }
 
-bool runs_here(const Family& family, const Variant& variant, const void* problem) {
-  if (variant.is_vendor || device().compute_capability() < variant.min_compute_capability)
-    return false;
-  if (family.unsupported && family.unsupported(problem, device())) return false;
-  return !(variant.unsupported && variant.unsupported(problem, device()));
-}
-
 /// Larger problems are left out.
 constexpr double kMostOperations = 2e8;
 
@@ -66,7 +59,7 @@ void test_problem(const Family& family, const Values& values, Executor& executor
   executor.set_up(family, values, kSeed);
   for (const Variant& variant : family.variants) {
     INFO(family.id << "/" << variant.id);
-    if (!runs_here(family, variant, problem.get())) continue;
+    if (!runs_on(device(), family, variant, problem.get())) continue;
     if (operation_count(variant.work(problem.get())) > kMostOperations) continue;
     executed.insert(variant.id);
     if (not_executed().count(family.id + "/" + variant.id) > 0) {
@@ -77,18 +70,6 @@ void test_problem(const Family& family, const Values& values, Executor& executor
     INFO((result.passed() ? "" : failure_of(result)));
     CHECK(result.passed());
   }
-}
-
-/// Numbers of steps and passes, which may be 1, cut to what a CPU does quickly: a loop's body is
-/// the same in its twentieth turn.
-Values with_short_loops(const Family& family, Values values) {
-  constexpr std::int64_t kMost = 21;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const Parameter& p = family.parameters[i];
-    auto* const number = std::get_if<std::int64_t>(&values[i]);
-    if (number && !p.is_extent && p.min == 1) *number = std::min(*number, kMost);
-  }
-  return values;
 }
 
 TEST_CASE("what is not executed is there", "[names]") {

@@ -80,6 +80,27 @@ inline std::vector<Values> small_problems(const Family& family) {
   return problems;
 }
 
+/// Numbers of steps and passes, which may be 1, cut to what a CPU does quickly: a loop's body is
+/// the same in its twentieth turn.
+inline Values with_short_loops(const Family& family, Values values) {
+  constexpr std::int64_t kMost = 21;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Parameter& p = family.parameters[i];
+    auto* const number = std::get_if<std::int64_t>(&values[i]);
+    if (number && !p.is_extent && p.min == 1) *number = std::min(*number, kMost);
+  }
+  return values;
+}
+
+/// Whether the variant's own kernels can run this problem on the device.
+inline bool runs_on(const DeviceSpec& device, const Family& family, const Variant& variant,
+                    const void* problem) {
+  if (variant.is_vendor || device.compute_capability() < variant.min_compute_capability)
+    return false;
+  if (family.unsupported && family.unsupported(problem, device)) return false;
+  return !(variant.unsupported && variant.unsupported(problem, device));
+}
+
 /// "m=1,n=17": for messages.
 inline std::string describe(const Family& family, const Values& values) {
   std::string text;

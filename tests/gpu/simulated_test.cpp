@@ -1,0 +1,127 @@
+// Kernels executed on the CPU, against the same kernels on the GPU: bit by bit. Run one family with
+// `-c <family>`.
+#include <cstring>
+#include <map>
+
+#include <cuda_runtime_api.h>
+
+#include "family/registry.hpp"
+#include "gpu/device_query.hpp"
+#include "gpu/problem_launches.hpp"
+#include "simulated/host_problem.hpp"
+#include "simulated/simulated_executor.hpp"
+#include "support/catch.hpp"
+#include "support/skip.hpp"
+#include "support/small_problems.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+constexpr std::uint64_t kSeed = 7;
+constexpr double kMostOperations = 2e8;
+
+const DeviceSpec& device() {
+  static const DeviceSpec spec = query_device(0, {}).spec;
+  return spec;
+}
+
+const KernelResources& kernels() {
+  static const KernelResources resources = [] {
+    std::size_t count = 0;
+    const KernelResource* table = kernel_resource_table(count);
+    return KernelResources(table, count);
+  }();
+  return resources;
+}
+
+/// Elements that two executions computed, and those of them with other bits.
+struct Agreement {
+  std::size_t elements = 0;
+  std::size_t differ = 0;
+  std::string first;  ///< difference
+};
+
+/// What may differ, and why.
+const std::map<std::string, std::string>& not_bit_equal() {
+  static const std::map<std::string, std::string> reasons{};
+  return reasons;
+}
+
+std::vector<std::byte> on_host(const GuardedMemory& memory) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(memory.bytes()));
+  if (!bytes.empty())
+    GPUEXP_CUDA(cudaMemcpy(bytes.data(), memory.image(), bytes.size(), cudaMemcpyDefault));
+  return bytes;
+}
+
+void compare(const Buffer& buffer, DataType type, std::span<const std::byte> gpu,
+             std::span<const std::byte> cpu, Agreement& agreement) {
+  REQUIRE(gpu.size() == cpu.size());
+  const std::size_t size = size_of(type);
+  for (std::size_t at = 0; at < gpu.size(); at += size) {
+    ++agreement.elements;
+    if (std::memcmp(&gpu[at], &cpu[at], size) == 0) continue;
+    if (agreement.differ++ > 0) continue;
+    agreement.first =
+        buffer.name + "[" + std::to_string(at / size) + "]: GPU " +
+        std::to_string(to_double(reinterpret_cast<const unsigned char*>(&gpu[at]), type)) +
+        ", CPU " +
+        std::to_string(to_double(reinterpret_cast<const unsigned char*>(&cpu[at]), type));
+  }
+}
+
+void test_problem(const Family& family, const Values& values,
+                  std::map<std::string, Agreement>& agreements) {
+  const auto problem = family.make_problem(values);
+  if (family.unsupported && family.unsupported(problem.get(), device())) return;
+  const CudaStream stream;
+  ProblemLaunches gpu(family, values, kSeed, device(), stream);
+  sim::Simulator simulator(kernels(), device().compute_capability());
+  HostProblem cpu(family, values, kSeed, device(), simulator);
+  const auto compare_buffers = [&](BufferRole role, const Variant* variant, Agreement& agreement) {
+    gpu.copy().pull(stream);
+    stream.synchronize();
+    for (std::size_t i = 0; i < family.buffers.size(); ++i) {
+      const Buffer& buffer = family.buffers[i];
+      const bool asked =
+          variant ? is_output(buffer.role) && variant->fills(buffer.name) : buffer.role == role;
+      if (asked)
+        compare(buffer, buffer.type(problem.get()), on_host(gpu.copy().buffers()[i]), cpu.buffer(i),
+                agreement);
+    }
+  };
+  compare_buffers(BufferRole::input, nullptr, agreements["inputs"]);
+  SimulationLimits limits(device(), kernels());
+  for (const Variant& variant : family.variants) {
+    if (!runs_on(device(), family, variant, problem.get())) continue;
+    if (operation_count(variant.work(problem.get())) > kMostOperations) continue;
+    if (!limits.refusal(variant, problem.get()).empty()) continue;
+    gpu.copy().poison(written_by(family, variant), stream);
+    gpu.reset(variant, Mode::warm);
+    gpu.enqueue(variant, Mode::warm);
+    cpu.poison(variant);
+    cpu.launch(variant);
+    compare_buffers(BufferRole::output, &variant, agreements[variant.id]);
+  }
+}
+
+TEST_CASE("the CPU computes the bits that the GPU computes", "[simulated]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  for (const Family& family : Registry::global().families()) {
+    DYNAMIC_SECTION(family.id) {
+      std::map<std::string, Agreement> agreements;
+      for (const Values& values : small_problems(family))
+        test_problem(family, with_short_loops(family, values), agreements);
+      for (const auto& [variant, agreement] : agreements) {
+        const std::string name = family.id + "/" + variant;
+        INFO(name << ": " << agreement.differ << " of " << agreement.elements
+                  << " elements differ; " << agreement.first);
+        CHECK((agreement.differ > 0) == (not_bit_equal().count(name) > 0));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gpuexp::test
