@@ -44,7 +44,10 @@ void count(MemoryCounts& counts, const MemoryAccess& access) {
       counts.store_sectors += sectors_of(access.address, access.lanes);
       break;
     case Access::atomic:
-    case Access::async_store: break;
+    case Access::async_store:
+    case Access::bulk_load:
+    case Access::bulk_store:
+    case Access::matrix_load: break;
   }
 }
 

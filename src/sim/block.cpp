@@ -39,21 +39,41 @@ Block::Block(const LaunchState& of, Extent at)
   }
 }
 
+std::byte* Block::shared_at(std::uint64_t address, std::size_t bytes, std::size_t alignment) {
+  if (address > shared.size() || bytes > shared.size() - address)
+    throw Fault(
+        fmt::format("{} bytes at {:#x} are outside of the block's {} bytes of shared memory", bytes,
+                    address, shared.size()));
+  if (address % alignment != 0)
+    throw Fault(fmt::format("{} bytes of shared memory at {:#x} are not aligned", bytes, address));
+  return shared.data() + address;
+}
+
 void Block::run() {
+  // Rounds in which all warps only wait and no phase ends: after so many, none will. A kernel may
+  // poll now and then, and count its own turns.
+  constexpr int kMostIdleRounds = 1 << 16;
+  int idle_rounds = 0;
   // A warp runs on until it waits, or until others have waited long for what it may wait for.
   for (;;) {
+    const std::uint64_t phases = phases_ended;
     bool any_left = false;
     bool any_ran = false;
+    bool any_works = false;
     for (const auto& warp : warps_) {
       if (warp->divergence.has_exited()) continue;
       any_left = true;
       if (!warp->divergence.is_running()) continue;
       any_ran = true;
       run(*warp);
+      any_works |= !warp->waits;
     }
     if (!any_left) return;
     if (!any_ran && !release_barrier())
       throw Fault("a barrier is never reached by all threads of its block");
+    idle_rounds = any_works || phases != phases_ended ? 0 : idle_rounds + 1;
+    if (idle_rounds > kMostIdleRounds)
+      throw Fault("all warps wait for phases of mbarriers that never end");
   }
 }
 
@@ -61,7 +81,8 @@ void Block::run(Warp& warp) {
   constexpr int kTurn = 1 << 14;
   Divergence& divergence = warp.divergence;
   const std::vector<Op>& ops = launch.program->ops;
-  for (int step = 0; step < kTurn && divergence.is_running(); ++step) {
+  warp.waits = false;
+  for (int step = 0; step < kTurn && divergence.is_running() && !warp.waits; ++step) {
     const std::uint32_t at = divergence.next();
     if (at >= ops.size()) throw Fault("execution ran past the end of the kernel");
     const Op& op = ops[at];

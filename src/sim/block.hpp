@@ -66,6 +66,10 @@ class Block {
   /// To be called before memory is read or written.
   void note(const MemoryAccess& access) { count(memory, access); }
 
+  /// Where `bytes` at an address of shared memory lie. Throws Fault outside of it, and where the
+  /// address is no multiple of `alignment`.
+  std::byte* shared_at(std::uint64_t address, std::size_t bytes, std::size_t alignment);
+
   const std::vector<std::unique_ptr<Warp>>& warps() const { return warps_; }
 
   const LaunchState& launch;
@@ -73,6 +77,7 @@ class Block {
   std::vector<std::byte> shared;
   std::vector<OpCount> counts;  ///< by place in the program
   MemoryCounts memory;
+  std::uint64_t phases_ended = 0;  ///< of mbarriers
   /// Of BAR.RED.OR: of the barrier that is being reached, and of the last one that was.
   bool vote = false;
   bool vote_result = false;

@@ -29,8 +29,18 @@ void run_bra(Warp& warp, const Op& op, LaneMask lanes) {
   warp.divergence.branch(taken, op.value);
 }
 
+// BRA.U.ANY: all go where one of them goes.
+void run_bra_any(Warp& warp, const Op& op, LaneMask) {
+  warp.divergence.branch(warp.divergence.lanes(), op.value);
+}
+
 // BRA [P1,] target
 void decode_bra(const Decoding& in, Op& op) {
+  if (in.has("U") && in.has("ANY") && in.operands.size() == 1) {
+    op.value = in.target(in.operands.back());
+    op.run = run_bra_any;
+    return;
+  }
   if (in.has("U") || in.has("DIV") || in.has("CONV")) in.refuse("this form is not executed");
   if (in.operands.empty() || in.operands.size() > 2) in.refuse("its operands are not understood");
   if (in.operands.size() == 2) op.from[0] = source_of(in.operands[0], Reads::integer);
@@ -237,17 +247,47 @@ void decode_redux(const Decoding& in, Op& op) {
   op.run = run_redux_or;
 }
 
+// ELECT P0, URZ, PT: one of the lanes, and which it is.
+void run_elect(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 chosen;
+  chosen.of.fill(static_cast<std::uint32_t>(std::countr_zero(lanes)));
+  write(warp, op.to[0], lanes, chosen);
+  write_predicate(warp, op.to[1], lanes, lanes & (~lanes + 1));
+}
+
+void decode_elect(const Decoding& in, Op& op) {
+  if (in.operands.size() != 3 || in.operands[2].index != kTruePredicate || in.operands[2].inverted)
+    in.refuse("this form is not executed");
+  op.to[1] = source_of(in.operands[0], Reads::integer);
+  op.to[0] = source_of(in.operands[1], Reads::integer);
+  op.run = run_elect;
+}
+
+// What an instruction of the warp reads has to be the same in all its lanes. Where the compiler
+// does not know that, a loop takes one lane's values at a time, and the predicate says which lanes
+// have others; with OR, which have others of this or of the registers before.
 void run_r2ur(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 scratch, result;
   const Lanes32& a = read_raw(warp, op.from[0], scratch);
-  result.of.fill(a[static_cast<unsigned>(std::countr_zero(lanes))]);
+  const std::uint32_t value = a[static_cast<unsigned>(std::countr_zero(lanes))];
+  result.of.fill(value);
   write(warp, op.to[0], lanes, result);
+  if (op.to[1].kind == Kind::none) return;
+  LaneMask others = op.kind ? read_predicate(warp, op.to[1]) : 0;
+  for (unsigned l = 0; l < kLanes; ++l)
+    others |= LaneMask{a[l] != value} << l;
+  write_predicate(warp, op.to[1], lanes, others);
 }
 
+// R2UR UR4, R5 and R2UR.OR P0, UR4, R5
 void decode_r2ur(const Decoding& in, Op& op) {
-  if (in.operands.size() != 2 || !in.modifiers.empty()) in.refuse("this form is not executed");
-  op.to[0] = source_of(in.operands[0], Reads::integer);
-  op.from[0] = source_of(in.operands[1], Reads::integer);
+  const bool has_predicate = in.operands.size() == 3;
+  if ((in.operands.size() != 2 && !has_predicate) || in.modifiers.size() > in.has("OR"))
+    in.refuse("this form is not executed");
+  if (has_predicate) op.to[1] = source_of(in.operands[0], Reads::integer);
+  op.to[0] = source_of(in.operands[has_predicate], Reads::integer);
+  op.from[0] = source_of(in.operands[has_predicate + 1u], Reads::integer);
+  op.kind = in.has("OR");
   op.run = run_r2ur;
 }
 
@@ -344,6 +384,7 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"VOTE", decode_vote},
     {"VOTEU", decode_vote},
     {"REDUX", decode_redux},
+    {"ELECT", decode_elect},
     {"R2UR", decode_r2ur},
     {"S2R", decode_special},
     {"S2UR", decode_special},

@@ -16,6 +16,13 @@ enum class Access : std::uint8_t {
   /// What cp.async reads from global memory, and writes to shared memory.
   async_load,
   async_store,
+  /// What a bulk copy reads and writes: one range, of one lane that stands for all. The copy engine
+  /// moves it past the LSU, so it counts as no request there and as no sector of L1; L2 sees its
+  /// sectors.
+  bulk_load,
+  bulk_store,
+  /// What wgmma reads of A and B: rows of 16 bytes, past the LSU as well.
+  matrix_load,
 };
 
 /// One instruction of one warp.

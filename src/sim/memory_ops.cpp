@@ -105,14 +105,7 @@ void shared_addresses(const Warp& warp, const Source& at, Lanes64& address) {
 constexpr std::uint64_t kWindowMask = ~std::uint64_t{0xffffffff};
 
 std::byte* shared_at(Warp& warp, std::uint64_t address, unsigned width) {
-  std::vector<std::byte>& shared = warp.block.shared;
-  if (address + width > shared.size())
-    throw Fault(
-        fmt::format("{} bytes at {:#x} are outside of the block's {} bytes of shared memory", width,
-                    address, shared.size()));
-  if (address % width != 0)
-    throw Fault(fmt::format("{} bytes of shared memory at {:#x} are not aligned", width, address));
-  return shared.data() + address;
+  return warp.block.shared_at(address, width, width);
 }
 
 /// Global memory, or shared memory through its window.

@@ -147,11 +147,13 @@ Operand read_value(Scanner& scan) {
     operand.kind = Kind::memory;
     operand.descriptor = scan.index();
     if (!scan.take("]")) scan.fail();
-    take_address(scan, operand);
+    if (!scan.is_done()) take_address(scan, operand);  // a bulk copy's is of a cache policy
   } else if (scan.take("gdesc[UR")) {
-    operand.kind = Kind::uniform;
+    operand.kind = Kind::matrices;
     operand.index = scan.index();
     if (!scan.take("]")) scan.fail();
+    while (scan.take(".negA") || scan.take(".negB") || scan.take(".tnspA") || scan.take(".tnspB")) {
+    }
   } else if (scan.front() == '[') {
     operand.kind = Kind::memory;
     take_address(scan, operand);

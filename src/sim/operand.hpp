@@ -24,6 +24,7 @@ struct Operand {
     real,               ///< 0.5, +INF
     constant,           ///< c[0x0][0x210], c[0x2][R5+0x60]
     memory,             ///< [R2.64+UR4+0x10]
+    matrices,           ///< gdesc[UR4].tnspB, descriptors in uniform registers from there on
     special,            ///< SR_TID.X
     barrier,            ///< B0, a convergence barrier
     name,               ///< PR, gsb0 and other words

@@ -16,6 +16,7 @@ struct SmallFloat {
 inline constexpr SmallFloat kFp16{5, 10};
 inline constexpr SmallFloat kBf16{8, 7};
 inline constexpr SmallFloat kTf32{8, 10};
+inline constexpr SmallFloat kE5m2{5, 2};
 
 /// The nearest value, of two the one with an even fraction; beyond the range infinity; NaN is all
 /// ones but the sign, as the GPU's conversions have it.
@@ -77,6 +78,16 @@ float value_of(std::uint32_t bits) {
                                               : std::bit_cast<float>(magnitude) * kScale;
     return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) | sign);
   }
+}
+
+/// Of fp8 with 4 bits of exponent. Exact.
+inline float value_of_e4m3(std::uint32_t bits) {
+  const std::uint32_t exponent = bits >> 3 & 0xf;
+  const std::uint32_t fraction = bits & 7;
+  const float sign = bits & 0x80 ? -1.0f : 1.0f;
+  if (exponent == 0xf && fraction == 7) return std::bit_cast<float>(0x7fffffffu);
+  if (exponent == 0) return sign * static_cast<float>(fraction) / 512;
+  return sign * std::bit_cast<float>((exponent + 127 - 7) << 23 | fraction << 20);
 }
 
 /// The sum of the exact values, rounded to odd: rounded once more to fewer bits, it is as if it

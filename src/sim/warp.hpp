@@ -20,9 +20,18 @@ struct Warp {
     predicates[kTruePredicate] = kAllLanes;
   }
 
+  /// To be called by an instruction that has to come again, or that reports, because what it asks
+  /// for is not there yet: others run first.
+  void wait() {
+    divergence.yield();
+    waits = true;
+  }
+
   Block& block;
   unsigned index;  ///< within the block
   Divergence divergence;
+  bool waits = false;                              ///< its turn ended with wait()
+  std::uint32_t product_groups = 0;                ///< of wgmma, that it has committed
   alignas(64) std::array<Lanes32, 256> registers;  ///< those of the kernel alone; RZ stays 0
   std::array<std::uint32_t, 64> uniform{};         ///< URZ stays 0
   std::array<LaneMask, 8> predicates{};            ///< PT stays all lanes

@@ -2,16 +2,14 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <memory>
 #include <stdexcept>
 #include <string>
 
 #include <fmt/format.h>
 
-#include "sim/block.hpp"
-#include "sim/decoder.hpp"
 #include "sim/small_floats.hpp"
 #include "support/catch.hpp"
+#include "support/execution.hpp"
 
 namespace gpuexp::test {
 namespace {
@@ -42,6 +40,10 @@ TEST_CASE("operands of machine code are read", "[sim]") {
   CHECK(read_operands("R6 -0x410").size() == 2);
   CHECK(read_operands("R2.H1_H1").front().half == Operand::Half::high);
   CHECK(read_operands("-INF ").front().number == -INFINITY);
+  CHECK(read_operands("gdesc[UR8].negA.tnspB").front().kind == Kind::matrices);
+  CHECK(read_operands("gdesc[UR8].negA.tnspB").front().index == 8);
+  CHECK(read_operands("desc[UR10]").front().descriptor == 10);
+  CHECK_THROWS_AS(read_operands("gdesc[UR8].tnspC"), std::runtime_error);
   CHECK_THROWS_AS(read_operands("R300"), std::runtime_error);
   CHECK_THROWS_AS(read_operands("[R2+"), std::runtime_error);
   CHECK_THROWS_AS(read_operands("1.5x"), std::runtime_error);
@@ -141,42 +143,6 @@ TEST_CASE("a sum rounded to odd is rounded once more without harm", "[sim]") {
   CHECK(sum_to_odd(INFINITY, 1) == INFINITY);
   // Halfway between two fp16 values, and a little above.
   CHECK(round_to<kFp16>(sum_to_odd(1 + std::ldexp(1.0, -11), tiny)) == 0x3c01);
-}
-
-/// Executes instructions in one warp, which ends after them. `R1` and others hold what the
-/// instructions leave.
-class Execution {
- public:
-  explicit Execution(const std::string& code) : text_(code + "EXIT;0\n") {
-    program_ = decode(read_code_text(text_));
-    launch_.program = &program_;
-    launch_.global = &memory_;
-    launch_.block = {kLanes, 1, 1};
-    launch_.shared_bytes = 4096;
-    launch_.constants.resize(0x400);
-    block_ = std::make_unique<Block>(launch_, Extent{});
-  }
-  void run() { block_->run(); }
-  std::uint32_t reg(unsigned index, unsigned lane = 0) const {
-    return block_->warps().front()->registers[index][lane];
-  }
-  LaneMask predicate(unsigned index) const { return block_->warps().front()->predicates[index]; }
-  const Block& block() const { return *block_; }
-  GlobalMemory& memory() { return memory_; }
-  LaunchState& launch() { return launch_; }
-
- private:
-  std::string text_;
-  Program program_;
-  GlobalMemory memory_;
-  LaunchState launch_;
-  std::unique_ptr<Block> block_;
-};
-
-std::uint32_t result_of(const std::string& code, unsigned reg = 0, unsigned lane = 0) {
-  Execution execution(code);
-  execution.run();
-  return execution.reg(reg, lane);
 }
 
 TEST_CASE("integer instructions", "[sim]") {
