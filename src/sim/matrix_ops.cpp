@@ -5,6 +5,7 @@
 
 #include "sim/registers.hpp"
 #include "sim/small_floats.hpp"
+#include "sim/tensor_sum.hpp"
 
 namespace gpuexp::sim {
 
@@ -15,7 +16,7 @@ namespace {
 
 enum class Element : std::uint8_t { f16, bf16, tf32, s8 };
 
-GPUEXP_INLINED float element_of(std::uint32_t bits, Element type) {
+GPUEXP_INLINED double element_of(std::uint32_t bits, Element type) {
   switch (type) {
     case Element::f16: return value_of<kFp16>(bits);
     case Element::bf16: return value_of<kBf16>(bits);
@@ -24,17 +25,25 @@ GPUEXP_INLINED float element_of(std::uint32_t bits, Element type) {
   }
 }
 
-/// A row of eight sums, which a compiler keeps in vector registers.
-using Row = double __attribute__((vector_size(64)));
+GPUEXP_INLINED std::int64_t exponent_of(std::uint32_t bits, Element type) {
+  switch (type) {
+    case Element::f16: return tensor_exponent<kFp16>(bits);
+    case Element::bf16: return tensor_exponent<kBf16>(bits);
+    default: return tensor_exponent<kTf32>(bits >> 13);
+  }
+}
+
 constexpr unsigned kM = 16;
 constexpr unsigned kN = 8;
 constexpr unsigned kMostK = 16;
 
 /// The values that one register of each lane holds, the first in the lower bits.
 GPUEXP_INLINED void read_elements(const Lanes32& bits, Element type, unsigned which,
-                                  Lanes<float>& values) {
-  for (unsigned l = 0; l < kLanes; ++l)
+                                  Lanes<double>& values, Lanes<std::int64_t>& exponents) {
+  for (unsigned l = 0; l < kLanes; ++l) {
     values[l] = element_of(bits[l] >> 16 * which, type);
+    exponents[l] = exponent_of(bits[l] >> 16 * which, type);
+  }
 }
 
 GPUEXP_VECTORIZED void run_mma(Warp& warp, const Op& op, LaneMask lanes) {
@@ -44,46 +53,71 @@ GPUEXP_VECTORIZED void run_mma(Warp& warp, const Op& op, LaneMask lanes) {
   const unsigned per_register = type == Element::tf32 ? 1 : 2;
   const unsigned quarter = 4 * per_register;  // values of k that a row's lanes have in a register
   double a[kM][kMostK];
-  Row b[kMostK];
-  Lanes<float> values;
+  std::int64_t a_exponent[kM][kMostK];
+  SumRow b[kMostK];
+  ExponentRow b_exponent[kMostK];
+  Lanes<double> values;
+  Lanes<std::int64_t> exponents;
+  bool finite = true;
+  const auto check = [&] {
+    for (unsigned l = 0; l < kLanes; ++l)
+      finite = finite && values[l] - values[l] == 0;
+  };
   for (unsigned r = 0; r < k_count / quarter; ++r) {
     for (unsigned i = 0; i < per_register; ++i) {
       const unsigned first = r * quarter + i;
       for (unsigned half = 0; half < 2; ++half) {
-        read_elements(warp.registers[op.from[0].index + 2 * r + half], type, i, values);
-        for (unsigned l = 0; l < kLanes; ++l)
+        read_elements(warp.registers[op.from[0].index + 2 * r + half], type, i, values, exponents);
+        check();
+        for (unsigned l = 0; l < kLanes; ++l) {
           a[l / 4 + 8 * half][first + l % 4 * per_register] = values[l];
+          a_exponent[l / 4 + 8 * half][first + l % 4 * per_register] = exponents[l];
+        }
       }
-      read_elements(warp.registers[op.from[1].index + r], type, i, values);
-      for (unsigned l = 0; l < kLanes; ++l)
+      read_elements(warp.registers[op.from[1].index + r], type, i, values, exponents);
+      check();
+      for (unsigned l = 0; l < kLanes; ++l) {
         b[first + l % 4 * per_register][l / 4] = values[l];
+        b_exponent[first + l % 4 * per_register][l / 4] = exponents[l];
+      }
     }
   }
   const bool is_half = op.kind2 != 0;  // C and D are fp16
-  Row sum[kM];
+  SumRow sum[kM];
+  ExponentRow c_exponent[kM];
   for (unsigned i = 0; i < 4; ++i) {
     const Lanes32& c = warp.registers[next_register(op.from[2], is_half ? i / 2 : i).index];
-    for (unsigned l = 0; l < kLanes; ++l)
-      sum[l / 4 + 8 * (i / 2)][2 * (l % 4) + i % 2] =
-          is_half ? value_of<kFp16>(c[l] >> 16 * (i % 2)) : std::bit_cast<float>(c[l]);
+    for (unsigned l = 0; l < kLanes; ++l) {
+      const std::uint32_t bits = is_half ? c[l] >> 16 * (i % 2) : c[l];
+      values[l] = is_half ? value_of<kFp16>(bits) : std::bit_cast<float>(bits);
+      sum[l / 4 + 8 * (i / 2)][2 * (l % 4) + i % 2] = values[l];
+      c_exponent[l / 4 + 8 * (i / 2)][2 * (l % 4) + i % 2] =
+          is_half ? tensor_exponent<kFp16>(bits) : tensor_exponent<kFp32>(bits);
+    }
+    check();
   }
+  std::uint32_t bits_of[kM][kN];
   for (unsigned m = 0; m < kM; ++m) {
-    Row row = sum[m];
-    for (unsigned k = 0; k < k_count; ++k)
-      row += a[m][k] * b[k];
-    sum[m] = row;
+    const TensorFactors factors{a[m], a_exponent[m], b, b_exponent, k_count};
+    SumRow exact = sum[m];
+    if (finite) add_products(factors, exact, c_exponent[m], kSumPlaces);
+    for (unsigned n = 0; n < kN; ++n) {
+      const double value =
+          finite ? exact[n] : sum_of_any(factors, n, sum[m][n], c_exponent[m][n], kSumPlaces);
+      bits_of[m][n] = is_half ? sum_to_fp16(value) : sum_to_fp32(value);
+      if (value == 0 && is_negative_zero(factors, n, sum[m][n]))
+        bits_of[m][n] = is_half ? 0x8000 : kSign32;
+    }
   }
   std::array<Lanes32, 4> d;
   for (unsigned i = 0; i < 4; ++i) {
     for (unsigned l = 0; l < kLanes; ++l) {
-      const double exact = sum[l / 4 + 8 * (i / 2)][2 * (l % 4) + i % 2];
+      const std::uint32_t bits = bits_of[l / 4 + 8 * (i / 2)][2 * (l % 4) + i % 2];
       if (is_half) {
-        const std::uint32_t rounded = round_to<kFp16>(exact);
         std::uint32_t& pair = d[i / 2][l];
-        pair = i % 2 == 0 ? rounded : (pair | rounded << 16);
+        pair = i % 2 == 0 ? bits : (pair | bits << 16);
       } else {
-        const auto rounded = static_cast<float>(exact);
-        d[i][l] = rounded != rounded ? 0x7fffffff : std::bit_cast<std::uint32_t>(rounded);
+        d[i][l] = bits;
       }
     }
   }

@@ -17,6 +17,8 @@ inline constexpr SmallFloat kFp16{5, 10};
 inline constexpr SmallFloat kBf16{8, 7};
 inline constexpr SmallFloat kTf32{8, 10};
 inline constexpr SmallFloat kE5m2{5, 2};
+inline constexpr SmallFloat kE4m3{4, 3};
+inline constexpr SmallFloat kFp32{8, 23};
 
 /// The nearest value, of two the one with an even fraction; beyond the range infinity; NaN is all
 /// ones but the sign, as the GPU's conversions have it.
@@ -47,7 +49,6 @@ std::uint32_t round_to(double value) {
 
 /// fp8 with 4 bits of exponent, which has no infinity: beyond 448, the largest number.
 inline std::uint32_t round_to_e4m3(double value) {
-  constexpr SmallFloat kE4m3{4, 3};
   constexpr std::uint32_t kLargest = 0x7e;
   if (value != value) return 0x7f;
   // Its largest exponent, which the other formats have for infinity, holds numbers.

@@ -9,6 +9,7 @@
 #include "sim/matrix_descriptor.hpp"
 #include "sim/registers.hpp"
 #include "sim/small_floats.hpp"
+#include "sim/tensor_sum.hpp"
 
 namespace gpuexp::sim {
 
@@ -52,15 +53,35 @@ GPUEXP_INLINED double element_of(std::uint32_t bits, Element type) {
   return 0;
 }
 
+GPUEXP_INLINED std::int64_t exponent_of(std::uint32_t bits, Element type) {
+  switch (type) {
+    case Element::f16: return tensor_exponent<kFp16>(bits);
+    case Element::bf16: return tensor_exponent<kBf16>(bits);
+    case Element::tf32: return tensor_exponent<kTf32>(bits >> 13);
+    case Element::e4m3: return tensor_exponent<kE4m3>(bits);
+    case Element::e5m2: return tensor_exponent<kE5m2>(bits);
+    default: return 0;  // of integers, whose sums are exact
+  }
+}
+
+struct Number {
+  double value;
+  std::int64_t exponent;
+};
+
+GPUEXP_INLINED Number number_of(std::uint32_t bits, Element type) {
+  return {element_of(bits, type), exponent_of(bits, type)};
+}
+
 // ---- operands
 
 /// The elements of 16 bytes of shared memory.
-GPUEXP_INLINED void read_unit(Warp& warp, std::uint32_t address, Element type, double* values) {
+GPUEXP_INLINED void read_unit(Warp& warp, std::uint32_t address, Element type, Number* values) {
   std::uint32_t words[kUnitBytes / 4];
   std::memcpy(words, warp.block.shared_at(address, kUnitBytes, kUnitBytes), kUnitBytes);
   const unsigned bytes = bytes_of(type);
   for (unsigned i = 0; i < kUnitBytes / bytes; ++i)
-    values[i] = element_of(words[i * bytes / 4] >> 8 * (i * bytes % 4), type);
+    values[i] = number_of(words[i * bytes / 4] >> 8 * (i * bytes % 4), type);
 }
 
 MatrixDescriptor descriptor_at(const Warp& warp, unsigned index) {
@@ -74,7 +95,7 @@ GPUEXP_INLINED void read_matrix(Warp& warp, const MatrixDescriptor& matrix, bool
                                 Element type, unsigned first, unsigned count, const Put& put) {
   const unsigned per_unit = kUnitBytes / bytes_of(type);
   const unsigned depth = 2 * per_unit;  // 32 bytes along K, whatever the type
-  double values[kUnitBytes];
+  Number values[kUnitBytes];
   if (is_transposed) {
     for (unsigned k = 0; k < depth; ++k) {
       for (unsigned row = 0; row < count; row += per_unit) {
@@ -94,14 +115,32 @@ GPUEXP_INLINED void read_matrix(Warp& warp, const MatrixDescriptor& matrix, bool
   }
 }
 
-/// A row of sums, as a compiler keeps it in vector registers.
-using Row = double __attribute__((vector_size(64)));
-constexpr unsigned kRowSums = 8;
+constexpr unsigned kRows = kMostN / kRowColumns;  // of B, each of eight columns
 
 struct Product {
   double a[kM][kMostK];
-  alignas(64) double b[kMostK][kMostN];
-  alignas(64) double sum[kM][kMostN];
+  std::int64_t a_exponent[kM][kMostK];
+  SumRow b[kRows][kMostK];
+  ExponentRow b_exponent[kRows][kMostK];
+  SumRow sum[kM][kRows];
+  ExponentRow sum_exponent[kM][kRows];
+  bool finite;
+
+  void put_a(unsigned m, unsigned k, const Number& number) {
+    a[m][k] = number.value;
+    a_exponent[m][k] = number.exponent;
+    finite = finite && std::isfinite(number.value);
+  }
+  void put_b(unsigned n, unsigned k, const Number& number) {
+    b[n / kRowColumns][k][n % kRowColumns] = number.value;
+    b_exponent[n / kRowColumns][k][n % kRowColumns] = number.exponent;
+    finite = finite && std::isfinite(number.value);
+  }
+  void put_sum(unsigned m, unsigned n, const Number& number) {
+    sum[m][n / kRowColumns][n % kRowColumns] = number.value;
+    sum_exponent[m][n / kRowColumns][n % kRowColumns] = number.exponent;
+    finite = finite && std::isfinite(number.value);
+  }
 };
 
 /// Of A in registers, each has 4 bytes: rows l / 4 and l / 4 + 8, and behind them along K again.
@@ -113,8 +152,8 @@ GPUEXP_INLINED void read_register_a(const Warp& warp, const Source& from, Elemen
     const Lanes32& words = warp.registers[next_register(from, r).index];
     for (unsigned l = 0; l < kLanes; ++l) {
       for (unsigned i = 0; i < per_register; ++i)
-        p.a[l / 4 + 8 * (r % 2)][(r / 2 * 4 + l % 4) * per_register + i] =
-            element_of(words[l] >> 8 * bytes * i, type);
+        p.put_a(l / 4 + 8 * (r % 2), (r / 2 * 4 + l % 4) * per_register + i,
+                number_of(words[l] >> 8 * bytes * i, type));
     }
   }
 }
@@ -134,33 +173,26 @@ GPUEXP_INLINED void for_each_sum(unsigned columns, bool is_half, const Visit& vi
   }
 }
 
-GPUEXP_INLINED double sum_of(std::uint32_t bits, unsigned e, Sum type) {
+GPUEXP_INLINED Number sum_of(std::uint32_t bits, unsigned e, Sum type) {
   switch (type) {
-    case Sum::f32: return std::bit_cast<float>(bits);
-    case Sum::f16: return value_of<kFp16>(bits >> 16 * e);
-    default: return static_cast<std::int32_t>(bits);
+    case Sum::f32: return {std::bit_cast<float>(bits), tensor_exponent<kFp32>(bits)};
+    case Sum::f16: return {value_of<kFp16>(bits >> 16 * e), tensor_exponent<kFp16>(bits >> 16 * e)};
+    default: return {static_cast<double>(static_cast<std::int32_t>(bits)), 0};
   }
 }
 
-GPUEXP_INLINED std::uint32_t rounded_sum(double exact, std::uint32_t before, unsigned e, Sum type) {
+/// An integer sum, which fp64 has exactly, as bits.
+GPUEXP_INLINED std::uint32_t integer_sum(double exact, Sum type) {
   constexpr double kLeast = -2147483648.0;
   constexpr double kMost = 2147483647.0;
-  switch (type) {
-    case Sum::f32: {
-      const auto rounded = static_cast<float>(exact);
-      return rounded != rounded ? 0x7fffffff : std::bit_cast<std::uint32_t>(rounded);
-    }
-    case Sum::f16: {
-      const std::uint32_t half = round_to<kFp16>(exact);
-      return e == 0 ? (before & 0xffff0000u) | half : (before & 0xffffu) | half << 16;
-    }
-    case Sum::s32:  // modulo 2^32
-      return static_cast<std::uint32_t>(static_cast<std::int64_t>(exact));
-    case Sum::s32_saturated:
-      return static_cast<std::uint32_t>(
-          static_cast<std::int32_t>(std::clamp(exact, kLeast, kMost)));
-  }
-  return 0;
+  if (type == Sum::s32_saturated) exact = std::clamp(exact, kLeast, kMost);
+  return static_cast<std::uint32_t>(static_cast<std::int64_t>(exact));  // modulo 2^32
+}
+
+/// The bits of a sum of floating-point products.
+GPUEXP_INLINED std::uint32_t float_sum(double exact, bool is_fp8, Sum type) {
+  if (type == Sum::f16) return sum_to_fp16(exact);
+  return is_fp8 ? fp8_sum_to_fp32(exact) : sum_to_fp32(exact);
 }
 
 void note_matrix_loads(Warp& warp, std::uint32_t start, std::uint32_t bytes) {
@@ -179,6 +211,7 @@ GPUEXP_VECTORIZED void run_wgmma(Warp& warp, const Op& op, LaneMask lanes) {
     throw Fault("wgmma is executed by fewer than four warps");
   thread_local Product product;
   Product& p = product;
+  p.finite = true;
   const auto a_type = static_cast<Element>(op.kind & 0xf);
   const auto b_type = static_cast<Element>(op.kind >> 4);
   const auto sum_type = static_cast<Sum>(op.kind2);
@@ -189,39 +222,66 @@ GPUEXP_VECTORIZED void run_wgmma(Warp& warp, const Op& op, LaneMask lanes) {
   const MatrixDescriptor b = descriptor_at(warp, b_at);
   note_matrix_loads(warp, b.start, columns * 2 * kUnitBytes);
   read_matrix(warp, b, op.value & kTransposesB, b_type, 0, columns,
-              [&](unsigned n, unsigned k, double value) { p.b[k][n] = value; });
+              [&](unsigned n, unsigned k, const Number& number) { p.put_b(n, k, number); });
   if (a_in_registers) {
     read_register_a(warp, op.from[0], a_type, p);
   } else {
     const MatrixDescriptor a = descriptor_at(warp, op.from[1].index);
     note_matrix_loads(warp, a.start, kM * 2 * kUnitBytes);
     read_matrix(warp, a, op.value & kTransposesA, a_type, warp.index % kWarps * kM, kM,
-                [&](unsigned m, unsigned k, double value) { p.a[m][k] = value; });
+                [&](unsigned m, unsigned k, const Number& number) { p.put_a(m, k, number); });
   }
   const bool negates = ((op.value & kNegatesA) != 0) != ((op.value & kNegatesB) != 0);
   const bool adds = op.from[3].kind == Kind::none || read_predicate(warp, op.from[3]) != 0;
   const bool is_half = sum_type == Sum::f16;
-  for_each_sum(columns, is_half,
-               [&](unsigned place, unsigned l, unsigned e, unsigned m, unsigned n) {
-                 const Source c = next_register(op.from[2], place);
-                 p.sum[m][n] = adds ? sum_of(warp.registers[c.index][l], e, sum_type) : 0;
-               });
+  for_each_sum(
+      columns, is_half, [&](unsigned place, unsigned l, unsigned e, unsigned m, unsigned n) {
+        const Source c = next_register(op.from[2], place);
+        p.put_sum(m, n,
+                  adds ? sum_of(warp.registers[c.index][l], e, sum_type) : Number{0, kNoExponent});
+      });
+  if (negates) {
+    for (auto& row : p.a) {
+      for (unsigned k = 0; k < depth; ++k)
+        row[k] = -row[k];
+    }
+  }
+  const bool is_fp8 = a_type == Element::e4m3 || a_type == Element::e5m2;
+  const bool is_integer = a_type == Element::s8 || a_type == Element::u8;
+  const int places = is_fp8 ? kFp8SumPlaces : kSumPlaces;
+  thread_local std::uint32_t bits[kM][kMostN];
   for (unsigned m = 0; m < kM; ++m) {
-    for (unsigned n = 0; n < columns; n += kRowSums) {
-      Row sum;
-      std::memcpy(&sum, &p.sum[m][n], sizeof sum);
-      for (unsigned k = 0; k < depth; ++k) {
-        Row row;
-        std::memcpy(&row, &p.b[k][n], sizeof row);
-        sum += (negates ? -p.a[m][k] : p.a[m][k]) * row;
+    for (unsigned n = 0; n < columns; n += kRowColumns) {
+      const unsigned row = n / kRowColumns;
+      const TensorFactors factors{p.a[m], p.a_exponent[m], p.b[row], p.b_exponent[row], depth};
+      const SumRow c = p.sum[m][row];
+      SumRow exact = c;
+      if (is_integer) {
+        for (unsigned k = 0; k < depth; ++k)
+          exact += p.a[m][k] * p.b[row][k];
+      } else if (p.finite) {
+        add_products(factors, exact, p.sum_exponent[m][row], places);
       }
-      std::memcpy(&p.sum[m][n], &sum, sizeof sum);
+      for (unsigned column = 0; column < kRowColumns; ++column) {
+        std::uint32_t& result = bits[m][n + column];
+        if (is_integer) {
+          result = integer_sum(exact[column], sum_type);
+          continue;
+        }
+        const double value = p.finite ? exact[column]
+                                      : sum_of_any(factors, column, c[column],
+                                                   p.sum_exponent[m][row][column], places);
+        result = float_sum(value, is_fp8, sum_type);
+        if (value == 0 && is_negative_zero(factors, column, c[column]))
+          result = is_half ? 0x8000 : kSign32;
+      }
     }
   }
   for_each_sum(columns, is_half,
                [&](unsigned place, unsigned l, unsigned e, unsigned m, unsigned n) {
                  std::uint32_t& d = warp.registers[op.to[0].index + place][l];
-                 d = rounded_sum(p.sum[m][n], d, e, sum_type);
+                 const std::uint32_t sum = bits[m][n];
+                 d = !is_half ? sum : e == 0 ? (d & 0xffff0000u) | sum : (d & 0xffffu) | sum << 16;
                });
   if (op.value & kCommits) ++warp.product_groups;
 }
@@ -293,14 +353,14 @@ void decode_product(const Decoding& in, Op& op, Element a, Element b, Sum sum) {
   op.run = run_wgmma;
 }
 
-Sum float_sum(const Decoding& in) {
+Sum float_sum_of(const Decoding& in) {
   if (in.modifiers.size() < 2 || (in.modifiers[1] != "F32" && in.modifiers[1] != "F16"))
     in.refuse("this form is not executed");
   return in.modifiers[1] == "F16" ? Sum::f16 : Sum::f32;
 }
 
 void decode_hgmma(const Decoding& in, Op& op) {
-  const Sum sum = float_sum(in);
+  const Sum sum = float_sum_of(in);
   if (in.modifiers.size() > (in.has("TF32") || in.has("BF16") ? 3u : 2u))
     in.refuse("this form is not executed");
   const Element type = in.has("TF32")   ? Element::tf32
@@ -310,7 +370,7 @@ void decode_hgmma(const Decoding& in, Op& op) {
 }
 
 void decode_qgmma(const Decoding& in, Op& op) {
-  const Sum sum = float_sum(in);
+  const Sum sum = float_sum_of(in);
   if (in.modifiers.size() != 4) in.refuse("this form is not executed");
   const auto a = element_named(in.modifiers[2]);
   const auto b = element_named(in.modifiers[3]);

@@ -1,0 +1,139 @@
+// How the tensor cores of compute capability 9.0 add the products of one instruction. NVIDIA does
+// not document it; the rule below gives each bit of what an H200 gave for mma.sync and wgmma in
+// fp16, bf16, tf32, e4m3 and e5m2, over random elements, random bits, subnormal numbers, zeros,
+// infinities and NaN (tests/gpu/tensor_sum_test.cpp asks the GPU again). Others have found its
+// parts: Fasi, Higham, Mikaitis, Pranesh, Numerical behavior of NVIDIA tensor cores, PeerJ Comput.
+// Sci. 7:e330, 2021.
+//
+// The accumulator and all products of the instruction are aligned to the largest exponent among
+// them, that of a product being the sum of its factors' exponents, whether or not its significand
+// is 2 or more, and that of a subnormal number that of the least normal one. Each is truncated to
+// 25 binary places below (fp8: 13); the sum of these is exact. To fp32 it is truncated (fp8: to 13
+// places of its own), to fp16 it is rounded to nearest even. A sum that becomes zero by that is +0.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#include "sim/program.hpp"
+#include "sim/small_floats.hpp"
+
+namespace gpuexp::sim {
+
+/// Places below the largest exponent that are added.
+inline constexpr int kSumPlaces = 25;
+inline constexpr int kFp8SumPlaces = 13;
+
+/// Of zero, which aligns nothing.
+inline constexpr std::int64_t kNoExponent = -(1 << 20);
+
+/// The exponent by which an element's products are aligned.
+template <SmallFloat format>
+GPUEXP_INLINED std::int64_t tensor_exponent(std::uint32_t bits) {
+  constexpr std::uint32_t kExponents = (1u << format.exponent_bits) - 1;
+  constexpr std::uint32_t kMagnitude = (1u << (format.exponent_bits + format.fraction_bits)) - 1;
+  if ((bits & kMagnitude) == 0) return kNoExponent;
+  const std::uint32_t exponent = bits >> format.fraction_bits & kExponents;
+  return std::max<std::int64_t>(exponent, 1) - format.bias();
+}
+
+/// Eight columns of sums, as a compiler keeps them in vector registers.
+inline constexpr unsigned kRowColumns = 8;
+using SumRow = double __attribute__((vector_size(64)));
+using ExponentRow = std::int64_t __attribute__((vector_size(64)));
+
+/// A row of A times columns of B, one behind the other along K.
+struct TensorFactors {
+  const double* a;
+  const std::int64_t* a_exponent;
+  const SumRow* b;
+  const ExponentRow* b_exponent;
+  unsigned depth;
+};
+
+GPUEXP_INLINED double power_of_two(std::int64_t exponent) {
+  return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
+}
+
+/// Makes of c the sum of c and the products, before it is rounded; of finite elements.
+GPUEXP_INLINED void add_products(const TensorFactors& f, SumRow& c, const ExponentRow& c_exponent,
+                                 int places) {
+  using Whole = std::int32_t __attribute__((vector_size(32)));
+  constexpr std::int64_t kLeast = -900;  // of what fp64 can scale by; no product is as small
+  ExponentRow most = c_exponent;
+  for (unsigned k = 0; k < f.depth; ++k) {
+    const ExponentRow exponent = f.a_exponent[k] + f.b_exponent[k];
+    most = exponent > most ? exponent : most;
+  }
+  const ExponentRow least = ExponentRow{} + kLeast;
+  most = most > least ? most : least;
+  const ExponentRow scale_bits = (1023 + places - most) << 52;
+  const ExponentRow unit_bits = (1023 - places + most) << 52;
+  SumRow scale;
+  SumRow unit;
+  std::memcpy(&scale, &scale_bits, sizeof scale);
+  std::memcpy(&unit, &unit_bits, sizeof unit);
+  const SumRow scaled = c * scale;
+  SumRow sum = __builtin_convertvector(__builtin_convertvector(scaled, Whole), SumRow);
+  for (unsigned k = 0; k < f.depth; ++k) {
+    const SumRow product = f.a[k] * f.b[k] * scale;
+    sum += __builtin_convertvector(__builtin_convertvector(product, Whole), SumRow);
+  }
+  c = sum * unit;
+}
+
+/// The same of one column, of any elements; infinite and NaN ones make it so.
+inline double sum_of_any(const TensorFactors& f, unsigned column, double c, std::int64_t c_exponent,
+                         int places) {
+  double plain = c;
+  std::int64_t most = c_exponent;
+  for (unsigned k = 0; k < f.depth; ++k) {
+    plain += f.a[k] * f.b[k][column];
+    most = std::max(most, f.a_exponent[k] + f.b_exponent[k][column]);
+  }
+  if (!std::isfinite(plain)) return plain;
+  if (most < 2 * kNoExponent / 3) return 0;
+  const double scale = power_of_two(places - most);
+  double sum = std::trunc(c * scale);
+  for (unsigned k = 0; k < f.depth; ++k)
+    sum += std::trunc(f.a[k] * f.b[k][column] * scale);
+  return sum * power_of_two(most - places);
+}
+
+/// Whether a sum of zeros is -0.
+inline bool is_negative_zero(const TensorFactors& f, unsigned column, double c) {
+  bool negative = std::signbit(c);
+  for (unsigned k = 0; k < f.depth; ++k)
+    negative = negative && std::signbit(f.a[k] * f.b[k][column]);
+  return negative;
+}
+
+/// Truncated to fp32, as bits. Zero is +0.
+inline std::uint32_t sum_to_fp32(double sum) {
+  constexpr std::uint64_t kBelow = (std::uint64_t{1} << 29) - 1;  // what fp32 has not
+  constexpr double kLeastNormal = 0x1p-126;
+  if (sum != sum) return 0x7fffffff;
+  if (std::fabs(sum) >= kLeastNormal)
+    return std::bit_cast<std::uint32_t>(
+        static_cast<float>(std::bit_cast<double>(std::bit_cast<std::uint64_t>(sum) & ~kBelow)));
+  const auto subnormal = static_cast<std::uint32_t>(std::fabs(sum) * 0x1p149);
+  return subnormal == 0 ? 0 : subnormal | (sum < 0 ? 0x80000000u : 0);
+}
+
+/// Of fp8's products, which keep 13 places.
+inline std::uint32_t fp8_sum_to_fp32(double sum) {
+  constexpr std::uint32_t kBelow = (1u << 10) - 1;
+  const std::uint32_t bits = sum_to_fp32(sum);
+  return std::isfinite(sum) ? bits & ~kBelow : bits;
+}
+
+/// Rounded to fp16, as bits. Zero is +0.
+inline std::uint32_t sum_to_fp16(double sum) {
+  const std::uint32_t bits = round_to<kFp16>(sum);
+  return bits == 0x8000 ? 0 : bits;
+}
+
+}  // namespace gpuexp::sim
