@@ -5,35 +5,22 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <stdexcept>
-#include <string>
 #include <vector>
 
 #include "base/types.hpp"
 #include "sim/access_counts.hpp"
+#include "sim/fault.hpp"
+#include "sim/global_memory.hpp"
+#include "sim/memory_checks.hpp"
 #include "sim/program.hpp"
 
 namespace gpuexp::sim {
 
-/// What a kernel did that no kernel may, or what the simulator cannot execute.
-class Fault : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-/// Global memory: ranges of this process's own memory, under their own addresses.
-class GlobalMemory {
- public:
-  void add(void* begin, std::size_t bytes);
-  /// Where `bytes` at `address` lie. Throws Fault outside of every range.
-  std::byte* at(std::uint64_t address, std::size_t bytes) const;
-
- private:
-  struct Range {
-    std::uint64_t begin;
-    std::uint64_t end;
-  };
-  std::vector<Range> ranges_;
+/// What executed kernels are held against, besides what they compute.
+struct Checks {
+  bool memory = true;  ///< sim/memory_checks.hpp
+  /// Of one warp. A kernel that exceeds it counts as endless; this one is about ten seconds.
+  std::uint64_t most_instructions = std::uint64_t{1} << 28;
 };
 
 /// What the blocks of a launch have in common.
@@ -44,6 +31,7 @@ struct LaunchState {
   Extent block;
   std::size_t shared_bytes = 0;
   std::vector<std::byte> constants;  ///< bank 0: the launch, and its parameters
+  Checks checks;
 };
 
 /// Executions of one instruction.
@@ -61,7 +49,13 @@ class Block {
   void run();
 
   /// To be called before memory is read or written.
-  void note(const MemoryAccess& access) { count(memory, access); }
+  void note(const MemoryAccess& access) {
+    count(memory, access);
+    if (checks_) checks_->check(*running_, access);
+  }
+  /// cp.async.commit_group and cp.async.wait_group of lanes of the warp that runs.
+  void commit_copies(LaneMask lanes);
+  void wait_for_copies(LaneMask lanes, std::uint32_t left);
 
   const std::vector<std::unique_ptr<Warp>>& warps() const { return warps_; }
 
@@ -76,9 +70,14 @@ class Block {
 
  private:
   void run(Warp& warp);
+  void run_turn(Warp& warp);
   bool release_barrier();
+  [[noreturn]] void report_endless(Warp& warp);
+  [[noreturn]] void report_barrier() const;
 
   std::vector<std::unique_ptr<Warp>> warps_;
+  Warp* running_ = nullptr;
+  std::unique_ptr<MemoryChecks> checks_;  ///< null: none
 };
 
 /// The bits of a 64-bit address by which shared memory is reached as if it were global.

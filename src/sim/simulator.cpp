@@ -59,8 +59,10 @@ std::vector<KernelExecution> Simulator::run(const Steps& steps) {
       if (kernel->shape.grid.count() > 0) executions.push_back(run(*kernel));
     } else if (const auto* fill = std::get_if<MemsetStep>(&step.action)) {
       std::memset(fill->to, fill->value, static_cast<std::size_t>(fill->bytes));
+      memory_.note_fill(fill->to, static_cast<std::size_t>(fill->bytes));
     } else if (const auto* copy = std::get_if<CopyStep>(&step.action)) {
       std::memmove(copy->to, copy->from, static_cast<std::size_t>(copy->bytes));
+      memory_.note_copy(copy->to, copy->from, static_cast<std::size_t>(copy->bytes));
     } else {
       throw std::runtime_error(fmt::format("a call of {} cannot be executed without its library",
                                            std::get<OpaqueStep>(step.action).what));
@@ -96,6 +98,7 @@ KernelExecution Simulator::run(const KernelStep& step) {
                         static_cast<std::size_t>(kernel.resource.static_shared_bytes +
                                                  step.shape.dynamic_shared_bytes);
   launch.constants = constants_of(step, compute_capability_);
+  launch.checks = checks_;
   KernelExecution execution{&kernel.program, std::vector<OpCount>(kernel.program.ops.size()), {}};
   Extent place;
   for (place.z = 0; place.z < launch.grid.z; ++place.z) {
@@ -104,16 +107,16 @@ KernelExecution Simulator::run(const KernelStep& step) {
         Block block(launch, place);
         try {
           block.run();
-        } catch (const Fault& fault) {
-          throw Fault(fmt::format("{}, block ({}, {}, {}): {}",
-                                  kernel_name(kernel.resource.lowered_name), place.x, place.y,
-                                  place.z, fault.what()));
+        } catch (Fault& fault) {
+          fault.set_kernel(kernel_name(kernel.resource.lowered_name));
+          throw;
         }
         add(execution.counts, block.counts);
         execution.memory += block.memory;
       }
     }
   }
+  memory_.settle();
   return execution;
 }
 

@@ -3,8 +3,10 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 
 #include "sim/divergence.hpp"
+#include "sim/undefined_registers.hpp"
 
 namespace gpuexp::sim {
 
@@ -19,6 +21,8 @@ struct Warp {
   Block& block;
   unsigned index;  ///< within the block
   Divergence divergence;
+  std::uint64_t steps = 0;                           ///< instructions executed
+  std::unique_ptr<UndefinedRegisters> undefined;     ///< null: none, as nearly always
   alignas(64) std::array<Lanes32, 256> registers{};  ///< RZ stays 0
   std::array<std::uint32_t, 64> uniform{};           ///< URZ stays 0
   std::array<LaneMask, 8> predicates{};              ///< PT stays all lanes

@@ -2,34 +2,17 @@
 // CPU, against the host's loops. Run one family with `-c <family>`.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <map>
 #include <set>
 
-#include "device/device_spec_file.hpp"
 #include "family/registry.hpp"
-#include "sim/simulator.hpp"
+#include "sim/execution.hpp"
 #include "support/catch.hpp"
 #include "support/skip.hpp"
 #include "support/small_problems.hpp"
 
 namespace gpuexp::test {
 namespace {
-
-const DeviceSpec& device() {
-  static const DeviceSpec spec =
-      read_device_spec(std::string(GPUEXP_SOURCE_DIR) + "/configs/devices/h200.json").spec;
-  return spec;
-}
-
-const KernelResources& kernels() {
-  static const KernelResources resources = [] {
-    std::size_t count = 0;
-    const KernelResource* table = kernel_resource_table(count);
-    return KernelResources(table, count);
-  }();
-  return resources;
-}
 
 /// What is not executed, and the instructions that it would take.
 const std::map<std::string, std::string>& not_executed() {
@@ -48,48 +31,6 @@ const std::map<std::string, std::string>& without_small_problem() {
   };
   return reasons;
 }
-
-/// Memory for the buffers of one problem, all bits set before a launch as on a GPU.
-class Buffers {
- public:
-  Buffers(const Family& family, const void* problem, sim::GlobalMemory& memory)
-      : family_(family), problem_(problem) {
-    for (const Buffer& b : family.buffers) {
-      const auto bytes = static_cast<std::size_t>(b.count(problem)) * size_of(b.type(problem));
-      pointers_.push_back(allocate(bytes, memory));
-      bytes_.push_back(bytes);
-    }
-  }
-
-  void* allocate(std::size_t bytes, sim::GlobalMemory& memory) {
-    constexpr std::size_t kAlignment = 256;
-    std::vector<std::byte>& space = space_.emplace_back(bytes + kAlignment, kPoison);
-    void* begin = space.data();
-    std::size_t room = space.size();
-    std::align(kAlignment, bytes, begin, room);
-    memory.add(begin, bytes);
-    return begin;
-  }
-
-  void poison(const Variant& variant) {
-    for (std::size_t i = 0; i < bytes_.size(); ++i) {
-      const Buffer& b = family_.buffers[i];
-      if (is_output(b.role) && variant.fills(b.name))
-        std::memset(pointers_[i], static_cast<int>(kPoison), bytes_[i]);
-    }
-  }
-
-  const std::vector<void*>& pointers() const { return pointers_; }
-
- private:
-  static constexpr std::byte kPoison{0xff};
-
-  const Family& family_;
-  const void* problem_;
-  std::vector<std::vector<std::byte>> space_;
-  std::vector<void*> pointers_;
-  std::vector<std::size_t> bytes_;
-};
 
 struct Expected {
   std::vector<double> value;
@@ -127,17 +68,6 @@ void check_output(const Buffer& buffer, const Tolerance& tolerance, DataType typ
     }
   }
   CHECK(wrong == 0);
-}
-
-void execute(const Family& family, const Variant& variant, const void* problem, const void* data,
-             Buffers& buffers, sim::Simulator& simulator) {
-  buffers.poison(variant);
-  if (family.reset) simulator.run(family.reset(problem, data));
-  void* workspace = nullptr;
-  if (variant.workspace_bytes)
-    workspace = buffers.allocate(
-        static_cast<std::size_t>(variant.workspace_bytes(problem, device())), simulator.memory());
-  simulator.run(variant.launch(problem, data, {device(), workspace}));
 }
 
 bool runs_here(const Family& family, const Variant& variant, const void* problem) {
