@@ -2,7 +2,7 @@
 #
 # Adds the object library <target>, which defines kernel_resource_table() of src/sass/kernel_resource.hpp for the
 # kernels in the object library <kernels>: per kernel and architecture its registers, shared and local memory, its
-# instructions by kind, and its machine code. Link it to the executable that the kernels are linked to. The table is empty without <kernels>
+# instructions by kind, and its machine code with source lines. Link it to the executable that the kernels are linked to. The table is empty without <kernels>
 # or without GPUEXP_CUOBJDUMP. Its rows have no instructions without GPUEXP_NVDISASM, which cuobjdump calls for them, nor
 # where that fails: CUDA 13's nvdisasm, for one, knows no compute capability below 7.5.
 #
@@ -24,7 +24,7 @@ function(gpuexp_add_kernel_resource_table target)
   set(table "${CMAKE_CURRENT_BINARY_DIR}/${target}.cpp")
   set(code "${CMAKE_CURRENT_BINARY_DIR}/${target}.code")
   add_custom_command(OUTPUT "${table}" "${code}"
-    COMMAND gpuexp_make_kernel_table "${table}" "${code}" ${dumps}
+    COMMAND gpuexp_make_kernel_table "${table}" "${code}" "${PROJECT_SOURCE_DIR}" ${dumps}
     DEPENDS gpuexp_make_kernel_table ${dumped_files}
     COMMENT "Writing the table of the kernels' registers, memory and instructions"
     VERBATIM)

@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::string_view kBlanks = " \t\r";
 constexpr std::string_view kConstant = "c[0x2]";
+constexpr std::string_view kFile = "//";
+constexpr std::string_view kLine = "#";
 
 std::string_view trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(kBlanks);
@@ -29,16 +31,24 @@ std::string_view take_until(std::string_view& text, std::string_view end) {
   return taken;
 }
 
-// "0x00000410" or "00000410".
-std::uint64_t number_of(std::string_view digits) {
-  const std::string_view all = digits;
-  if (digits.starts_with("0x")) digits.remove_prefix(2);
+std::uint64_t number_of(std::string_view digits, int base) {
   std::uint64_t number = 0;
   const auto [end, error] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), number, 16);
+      std::from_chars(digits.data(), digits.data() + digits.size(), number, base);
   if (error != std::errc() || end != digits.data() + digits.size())
-    throw std::runtime_error(fmt::format("'{}' is no hexadecimal number", all));
+    throw std::runtime_error(
+        fmt::format("'{}' is no {} number", digits, base == 16 ? "hexadecimal" : "decimal"));
   return number;
+}
+
+std::uint64_t decimal_of(std::string_view digits) {
+  return number_of(digits, 10);
+}
+
+// "0x00000410" or "00000410".
+std::uint64_t number_of(std::string_view digits) {
+  if (digits.starts_with("0x")) digits.remove_prefix(2);
+  return number_of(digits, 16);
 }
 
 // The number of a comment such as /*0060*/ or /* 0x000fe400078e0002 */ at the front of `text`.
@@ -124,21 +134,51 @@ ConstantsByKernel read_constants(std::string_view dump) {
 }
 
 std::string to_text(const KernelCode& code) {
+  std::vector<std::string_view> files;
+  for (const ListedInstruction& i : code.instructions) {
+    if (!i.file.empty() && std::find(files.begin(), files.end(), i.file) == files.end())
+      files.push_back(i.file);
+  }
   std::string text;
+  for (const std::string_view file : files)
+    fmt::format_to(std::back_inserter(text), "{}{}\n", kFile, file);
   for (const std::uint32_t constant : code.constants)
     fmt::format_to(std::back_inserter(text), "{};{:08x}\n", kConstant, constant);
-  for (const ListedInstruction& i : code.instructions)
+  std::string_view file;
+  std::uint32_t line = 0;
+  for (const ListedInstruction& i : code.instructions) {
+    if (i.file != file || i.line != line) {
+      const auto place = std::find(files.begin(), files.end(), i.file) - files.begin();
+      fmt::format_to(std::back_inserter(text), "{}{}:{}\n", kLine, place, i.line);
+    }
+    file = i.file;
+    line = i.line;
     fmt::format_to(std::back_inserter(text), "{}{}{}{}{};{:016x}\n", i.guard,
                    i.guard.empty() ? "" : " ", i.opcode, i.operands.empty() ? "" : " ", i.operands,
                    i.schedule);
+  }
   return text;
 }
 
 KernelCode read_code_text(std::string_view text) {
   constexpr std::uint32_t kInstructionBytes = 16;
   KernelCode code;
+  std::vector<std::string_view> files;
+  std::string_view file;
+  std::uint32_t line = 0;
   while (!text.empty()) {
     std::string_view number = take_until(text, "\n");
+    if (number.starts_with(kFile)) {
+      files.push_back(number.substr(kFile.size()));
+      continue;
+    }
+    if (number.starts_with(kLine)) {
+      number.remove_prefix(kLine.size());
+      const std::uint64_t place = decimal_of(take_until(number, ":"));
+      file = place < files.size() ? files[place] : std::string_view{};
+      line = static_cast<std::uint32_t>(decimal_of(number));
+      continue;
+    }
     const std::string_view what = take_until(number, ";");
     if (what.empty()) throw std::runtime_error(fmt::format("'{}' is no instruction", number));
     const std::uint64_t value = number_of(number);
@@ -149,6 +189,8 @@ KernelCode read_code_text(std::string_view text) {
     code.instructions.push_back(
         split(what, static_cast<std::uint32_t>(code.instructions.size()) * kInstructionBytes));
     code.instructions.back().schedule = value;
+    code.instructions.back().file = file;
+    code.instructions.back().line = line;
   }
   return code;
 }

@@ -1,6 +1,7 @@
 #include "sass/kernel_table.hpp"
 
 #include <charconv>
+#include <iterator>
 #include <set>
 #include <sstream>
 #include <stdexcept>
@@ -9,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "sass/code_listing.hpp"
+#include "sass/line_table.hpp"
 #include "sass/machine_code.hpp"
 
 namespace gpuexp {
@@ -101,8 +103,22 @@ struct Listing {
 };
 using Listings = std::map<std::pair<std::string, std::string>, Listing>;
 
-Listings listings_by_kernel(const std::string& sass, const std::string& elf) {
+// Gives each instruction the line of the last row at or before it.
+void locate(KernelCode& kernel, const std::vector<LineRow>& rows) {
+  auto next = rows.begin();
+  for (ListedInstruction& instruction : kernel.instructions) {
+    while (next != rows.end() && next->address <= instruction.address)
+      ++next;
+    if (next == rows.begin()) continue;
+    instruction.file = std::prev(next)->file;
+    instruction.line = std::prev(next)->line;
+  }
+}
+
+Listings listings_by_kernel(const std::string& sass, const std::string& elf,
+                            const std::string& source_root) {
   Listings texts;
+  const LinesByKernel lines = read_lines(elf, source_root);
   for (const KernelListing& listing : read_listings(sass))
     texts[{listing.mangled_name, listing.architecture}].counts = to_text(listing.instructions);
   const ConstantsByKernel constants = read_constants(elf);
@@ -111,6 +127,8 @@ Listings listings_by_kernel(const std::string& sass, const std::string& elf) {
     const std::string architecture(kernel.architecture);
     const auto found = constants.find({architecture, name});
     if (found != constants.end()) kernel.constants = found->second;
+    const auto rows = lines.find({architecture, name});
+    if (rows != lines.end()) locate(kernel, rows->second);
     texts[{name, architecture}].code = to_text(kernel);
   }
   return texts;
@@ -131,7 +149,7 @@ std::string module_of(const std::string& object) {
 
 void KernelTable::add(const ObjectDump& object) {
   const std::set<std::string> functions = read_functions(object.symbols);
-  const Listings listings = listings_by_kernel(object.sass, object.elf);
+  const Listings listings = listings_by_kernel(object.sass, object.elf, source_root_);
   for (const Usage& usage : read_resource_usage(object.resource_usage)) {
     if (!functions.count(usage.kernel)) {
       if (is_of_library(usage.kernel)) continue;

@@ -21,6 +21,9 @@ struct ObjectDump {
 /// Collects the kernels of all objects that are linked into one program.
 class KernelTable {
  public:
+  /// Source files below `source_root` are named from there.
+  explicit KernelTable(std::string source_root = {}) : source_root_(std::move(source_root)) {}
+
   /// Adds one row per kernel and architecture. Throws std::runtime_error when
   /// - a kernel has no host symbol of its own name, by which the program could look it up: a static
   ///   one (its stub is local to its object), or a template whose argument is a lambda (nvcc gives
@@ -51,6 +54,7 @@ class KernelTable {
   // Of code for sm_90 and for sm_90a in one program, the more specific one gets the row.
   void insert(const Key& key, const Row& row);
 
+  std::string source_root_;
   std::map<Key, Row> rows_;
 };
 

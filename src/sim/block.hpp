@@ -5,37 +5,22 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <stdexcept>
-#include <string>
 #include <vector>
 
 #include "base/types.hpp"
 #include "sim/access_counts.hpp"
+#include "sim/fault.hpp"
+#include "sim/global_memory.hpp"
+#include "sim/memory_checks.hpp"
 #include "sim/program.hpp"
 
 namespace gpuexp::sim {
 
-/// What a kernel did that no kernel may, or what the simulator cannot execute.
-class Fault : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-/// Global memory: ranges of this process's own memory, under their own addresses.
-class GlobalMemory {
- public:
-  void add(void* begin, std::size_t bytes);
-  void remove(const void* begin);
-  void clear() { ranges_.clear(); }
-  /// Where `bytes` at `address` lie. Throws Fault outside of every range.
-  std::byte* at(std::uint64_t address, std::size_t bytes) const;
-
- private:
-  struct Range {
-    std::uint64_t begin;
-    std::uint64_t end;
-  };
-  std::vector<Range> ranges_;
+/// What executed kernels are held against, besides what they compute.
+struct Checks {
+  bool memory = true;  ///< sim/memory_checks.hpp
+  /// Of one warp. A kernel that exceeds it counts as endless; this one is about ten seconds.
+  std::uint64_t most_instructions = std::uint64_t{1} << 28;
 };
 
 /// What the blocks of a launch have in common.
@@ -47,6 +32,7 @@ struct LaunchState {
   std::size_t shared_bytes = 0;
   unsigned registers = 255;          ///< of each thread
   std::vector<std::byte> constants;  ///< bank 0: the launch, and its parameters
+  Checks checks;
 };
 
 /// Executions of one instruction.
@@ -64,7 +50,18 @@ class Block {
   void run();
 
   /// To be called before memory is read or written.
-  void note(const MemoryAccess& access) { count(memory, access); }
+  void note(const MemoryAccess& access) {
+    count(memory, access);
+    if (checks_) checks_->check(*running_, access);
+  }
+  /// A phase of an mbarrier has ended.
+  void end_phase() {
+    ++phases_ended_;
+    if (checks_) checks_->release_barrier();
+  }
+  /// cp.async.commit_group and cp.async.wait_group of lanes of the warp that runs.
+  void commit_copies(LaneMask lanes);
+  void wait_for_copies(LaneMask lanes, std::uint32_t left);
 
   /// Where `bytes` at an address of shared memory lie. Throws Fault outside of it, and where the
   /// address is no multiple of `alignment`.
@@ -77,16 +74,21 @@ class Block {
   std::vector<std::byte> shared;
   std::vector<OpCount> counts;  ///< by place in the program
   MemoryCounts memory;
-  std::uint64_t phases_ended = 0;  ///< of mbarriers
   /// Of BAR.RED.OR: of the barrier that is being reached, and of the last one that was.
   bool vote = false;
   bool vote_result = false;
 
  private:
   void run(Warp& warp);
+  void run_turn(Warp& warp);
   bool release_barrier();
+  [[noreturn]] void report_endless(Warp& warp);
+  [[noreturn]] void report_barrier() const;
 
+  std::uint64_t phases_ended_ = 0;
   std::vector<std::unique_ptr<Warp>> warps_;
+  Warp* running_ = nullptr;
+  std::unique_ptr<MemoryChecks> checks_;  ///< null: none
 };
 
 /// The bits of a 64-bit address by which shared memory is reached as if it were global.

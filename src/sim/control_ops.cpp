@@ -21,6 +21,27 @@ void decode_nothing(const Decoding&, Op& op) {
   op.run = run_nothing;
 }
 
+// Of cp.async: the copies are executed at once, but checked as if they were not.
+void run_commit_copies(Warp& warp, const Op&, LaneMask lanes) {
+  warp.block.commit_copies(lanes);
+}
+
+void decode_commit_copies(const Decoding&, Op& op) {
+  op.run = run_commit_copies;
+}
+
+void run_wait_for_copies(Warp& warp, const Op& op, LaneMask lanes) {
+  warp.block.wait_for_copies(lanes, op.value);
+}
+
+// DEPBAR.LE SB0, 0x1. LDGDEPBAR counts in scoreboard 0; of the others, loads are waited for.
+void decode_depbar(const Decoding& in, Op& op) {
+  const bool is_of_copies = in.operands.size() >= 2 && in.operands[0].text == "SB0" &&
+                            in.operands[1].kind == Kind::integer;
+  op.value = is_of_copies ? static_cast<std::uint32_t>(in.operands[1].value) : 0;
+  op.run = is_of_copies ? run_wait_for_copies : run_nothing;
+}
+
 // ---- branches
 
 void run_bra(Warp& warp, const Op& op, LaneMask lanes) {
@@ -126,6 +147,14 @@ void decode_yield(const Decoding&, Op& op) {
 // ---- the block's barrier
 
 void run_bar(Warp& warp, const Op& op, LaneMask lanes) {
+  const LaneMask others = warp.divergence.lanes() & ~lanes;
+  if (others != 0)
+    throw Fault(
+        FaultKind::barrier,
+        fmt::format("{} threads of a warp wait at a barrier that {} others of the warp pass "
+                    "by; {} have exited",
+                    std::popcount(lanes), std::popcount(others),
+                    std::popcount(warp.divergence.exited())));
   if (op.from[0].kind != Kind::none && (read_predicate(warp, op.from[0]) & lanes) != 0)
     warp.block.vote = true;
   warp.divergence.wait_for_block();
@@ -390,8 +419,8 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"S2UR", decode_special},
     {"CS2R", decode_special},
     {"NOP", decode_nothing},
-    {"LDGDEPBAR", decode_nothing},
-    {"DEPBAR", decode_nothing},
+    {"LDGDEPBAR", decode_commit_copies},
+    {"DEPBAR", decode_depbar},
     {"MEMBAR", decode_nothing},
     {"FENCE", decode_nothing},
     {"ERRBAR", decode_nothing},

@@ -37,6 +37,15 @@ const OpcodeDecoder* find_decoder(std::string_view mnemonic) {
   return nullptr;
 }
 
+// Loads and stores without a space of their own may reach it through its window.
+bool reaches_shared(std::string_view mnemonic) {
+  for (const std::string_view known :
+       {"LDS", "STS", "LDSM", "STSM", "LDGSTS", "ATOMS", "LD", "ST"}) {
+    if (mnemonic == known) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Program decode(const KernelCode& code) {
@@ -53,6 +62,7 @@ Program decode(const KernelCode& code) {
     Op op;
     op.guard = source_of(read_guard(listed.guard), Reads::integer);
     decoder->decode(in, op);
+    program.reaches_shared |= reaches_shared(mnemonic);
     program.ops.push_back(op);
   }
   return program;

@@ -1,5 +1,7 @@
 #include "sim/divergence.hpp"
 
+#include <bit>
+
 namespace gpuexp::sim {
 
 void Divergence::branch(LaneMask taken, std::uint32_t target) {
@@ -7,12 +9,14 @@ void Divergence::branch(LaneMask taken, std::uint32_t target) {
   if (others == 0) {
     running_.next = target;
   } else if (taken != 0) {
+    if (order_) order_->part(running_.lanes);
     ready_.push_back({taken, target});
     running_.lanes = others;
   }
 }
 
 void Divergence::branch_each(LaneMask lanes, const Lanes32& targets) {
+  if (order_) order_->part(running_.lanes);
   const LaneMask others = running_.lanes & ~lanes;
   if (others != 0) ready_.push_back({others, running_.next});
   while (lanes != 0) {
@@ -28,6 +32,7 @@ void Divergence::branch_each(LaneMask lanes, const Lanes32& targets) {
 }
 
 void Divergence::exit(LaneMask lanes) {
+  if (order_ && lanes != running_.lanes) order_->part(running_.lanes);
   exited_ |= lanes;
   running_.lanes &= ~lanes;
   release_all();
@@ -40,6 +45,10 @@ void Divergence::set_barrier(unsigned barrier) {
 }
 
 void Divergence::wait_at(unsigned barrier, LaneMask lanes) {
+  const auto first = static_cast<unsigned>(std::countr_zero(lanes));
+  const LaneMask group = participants_[barrier][first] & ~exited_;
+  if (lanes == group && lanes == running_.lanes) return;  // they are all there
+  if (order_) order_->part(running_.lanes);
   waiting_[barrier] |= lanes;
   for_each_lane(lanes, [&](unsigned lane) { resume_[barrier][lane] = running_.next; });
   running_.lanes &= ~lanes;
@@ -78,6 +87,16 @@ void Divergence::release_block_barrier() {
   if (running_.lanes == 0) run_another();
 }
 
+std::vector<LaneGroup> Divergence::warp_waiters() const {
+  std::vector<LaneGroup> groups;
+  for (unsigned barrier = 0; barrier <= kBarriers; ++barrier) {
+    for_each_lane(waiting_[barrier], [&](unsigned lane) {
+      groups.push_back({LaneMask{1} << lane, resume_[barrier][lane]});
+    });
+  }
+  return groups;
+}
+
 void Divergence::yield() {
   if (ready_.empty()) return;
   ready_.insert(ready_.begin(), running_);
@@ -100,6 +119,7 @@ void Divergence::release(unsigned barrier) {
     candidates &= ~(group | LaneMask{1} << lane);
     if ((group & ~waiting_[barrier]) != 0) continue;
     waiting_[barrier] &= ~group;
+    if (order_) order_->meet(group);
     ready_.push_back({group, resume_[barrier][lane]});
   }
 }

@@ -2,33 +2,13 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cstdint>
 #include <vector>
 
-#include "sim/operand.hpp"
+#include "sim/lane_order.hpp"
+#include "sim/lanes.hpp"
 
 namespace gpuexp::sim {
-
-using LaneMask = std::uint32_t;
-inline constexpr LaneMask kAllLanes = ~LaneMask{0};
-
-/// Calls function(lane) for each of the lanes, the lowest first.
-template <class Function>
-void for_each_lane(LaneMask lanes, const Function& function) {
-  for (; lanes != 0; lanes &= lanes - 1)
-    function(static_cast<unsigned>(std::countr_zero(lanes)));
-}
-
-/// A value of each lane.
-template <class T>
-struct alignas(64) Lanes {
-  std::array<T, kLanes> of;
-  T& operator[](unsigned lane) { return of[lane]; }
-  const T& operator[](unsigned lane) const { return of[lane]; }
-};
-using Lanes32 = Lanes<std::uint32_t>;
-using Lanes64 = Lanes<std::uint64_t>;
 
 /// Lanes that run together.
 struct LaneGroup {
@@ -42,6 +22,9 @@ struct LaneGroup {
 class Divergence {
  public:
   explicit Divergence(LaneMask lanes) : running_{lanes, 0} {}
+
+  /// Who is to hear of lanes that part and meet.
+  void tell(LaneOrder& order) { order_ = &order; }
 
   LaneMask lanes() const { return running_.lanes; }
   std::uint32_t next() const { return running_.next; }
@@ -65,6 +48,10 @@ class Divergence {
   /// The running lanes wait for the block; they go on with release_block_barrier().
   void wait_for_block();
   LaneMask lanes_at_block_barrier() const { return at_block_barrier_; }
+  /// The groups that wait for the block, behind their barriers.
+  const std::vector<LaneGroup>& block_waiters() const { return block_waiters_; }
+  /// The groups that wait for other lanes of the warp, likewise.
+  std::vector<LaneGroup> warp_waiters() const;
   void release_block_barrier();
 
   /// Lets another group run, where there is one.
@@ -85,6 +72,7 @@ class Divergence {
   void release_all();
 
   LaneGroup running_;
+  LaneOrder* order_ = nullptr;
   std::vector<LaneGroup> ready_;
   LaneMask exited_ = 0;
   /// Of each barrier and lane: who meets there, and where the lane goes on.

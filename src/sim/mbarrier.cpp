@@ -64,7 +64,7 @@ std::uint64_t arrive(Block& block, std::uint64_t address, const Arrival& arrival
   if (barrier.pending == 0 && barrier.bytes == 0) {
     barrier.pending = barrier.arrivals;
     barrier.parity = !barrier.parity;
-    ++block.phases_ended;
+    block.end_phase();
   }
   const std::uint64_t after = barrier.bits();
   std::memcpy(block.shared_at(address, sizeof after, sizeof after), &after, sizeof after);

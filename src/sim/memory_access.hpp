@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "sim/divergence.hpp"
+#include "sim/lanes.hpp"
 
 namespace gpuexp::sim {
 
@@ -32,6 +32,10 @@ struct MemoryAccess {
   unsigned width = 4;      ///< bytes of each lane
   LaneMask lanes = 0;      ///< that take part
   const Lanes64& address;  ///< in shared memory: from the beginning of the block's
+  /// What a store writes, 32 bits each; null: zeros, or not known.
+  const Lanes32* values = nullptr;
+  /// Where an asynchronous store has its values from.
+  const Lanes64* source = nullptr;
 };
 
 }  // namespace gpuexp::sim

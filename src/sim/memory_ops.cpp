@@ -104,6 +104,11 @@ void shared_addresses(const Warp& warp, const Source& at, Lanes64& address) {
 
 constexpr std::uint64_t kWindowMask = ~std::uint64_t{0xffffffff};
 
+// The first register of what a store writes; null: RZ.
+const Lanes32* values_of(const Warp& warp, const Source& value) {
+  return value.index == kZeroRegister ? nullptr : &warp.registers[value.index];
+}
+
 std::byte* shared_at(Warp& warp, std::uint64_t address, unsigned width) {
   return warp.block.shared_at(address, width, width);
 }
@@ -113,12 +118,14 @@ std::byte* generic_at(Warp& warp, std::uint64_t address, unsigned width) {
   if ((address & kWindowMask) == kSharedWindow)
     return shared_at(warp, address & ~kWindowMask, width);
   if (address % width != 0)
-    throw Fault(fmt::format("{} bytes at {:#x} are not aligned", width, address));
+    throw Fault(FaultKind::misaligned,
+                fmt::format("{} bytes at {:#x} are not aligned", width, address), address);
   return warp.block.launch.global->at(address, width);
 }
 
 /// Before an access by addresses of which each may be of either space.
-void note_generic(Warp& warp, Access kind, unsigned width, LaneMask lanes, const Lanes64& address) {
+void note_generic(Warp& warp, Access kind, unsigned width, LaneMask lanes, const Lanes64& address,
+                  const Lanes32* values = nullptr) {
   LaneMask shared = 0;
   for (unsigned l = 0; l < kLanes; ++l)
     shared |= LaneMask{(address[l] & kWindowMask) == kSharedWindow} << l;
@@ -127,7 +134,7 @@ void note_generic(Warp& warp, Access kind, unsigned width, LaneMask lanes, const
   Lanes64 offset;
   for (unsigned l = 0; l < kLanes; ++l)
     offset[l] = address[l] & ~kWindowMask;
-  warp.block.note({Space::shared, kind, width, lanes & shared, offset});
+  warp.block.note({Space::shared, kind, width, lanes & shared, offset, values});
 }
 
 // ---- loads and stores
@@ -171,7 +178,7 @@ GPUEXP_VECTORIZED void run_load(Warp& warp, const Op& op, LaneMask lanes) {
 GPUEXP_VECTORIZED void run_store(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;
   global_addresses(warp, op.from[0], address);
-  note_generic(warp, Access::store, op.width, lanes, address);
+  note_generic(warp, Access::store, op.width, lanes, address, values_of(warp, op.from[1]));
   for_each_lane(lanes, [&](unsigned l) {
     store_word(warp, op.from[1], op.width, l, generic_at(warp, address[l], op.width));
   });
@@ -188,7 +195,8 @@ GPUEXP_VECTORIZED void run_shared_load(Warp& warp, const Op& op, LaneMask lanes)
 GPUEXP_VECTORIZED void run_shared_store(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;
   shared_addresses(warp, op.from[0], address);
-  warp.block.note({Space::shared, Access::store, op.width, lanes, address});
+  warp.block.note(
+      {Space::shared, Access::store, op.width, lanes, address, values_of(warp, op.from[1])});
   for_each_lane(lanes, [&](unsigned l) {
     store_word(warp, op.from[1], op.width, l, shared_at(warp, address[l], op.width));
   });
@@ -228,7 +236,7 @@ GPUEXP_VECTORIZED void run_ldgsts(Warp& warp, const Op& op, LaneMask lanes) {
   const LaneMask copied =
       op.from[2].kind == Kind::none ? kAllLanes : read_predicate(warp, op.from[2]);
   warp.block.note({Space::global, Access::async_load, op.width, lanes & copied, from});
-  warp.block.note({Space::shared, Access::async_store, op.width, lanes, to});
+  warp.block.note({Space::shared, Access::async_store, op.width, lanes, to, nullptr, &from});
   for_each_lane(lanes, [&](unsigned l) {
     std::byte* const target = shared_at(warp, to[l], op.width);
     if (copied >> l & 1) {

@@ -25,6 +25,11 @@ std::uint32_t Decoding::target(const Operand& operand) const {
   return static_cast<std::uint32_t>(operand.value / kInstructionBytes);
 }
 
+std::string source_line(const Program& program, std::uint32_t place, std::string_view before) {
+  if (place >= program.listed.size() || program.listed[place].file.empty()) return {};
+  return fmt::format("{}{}:{}", before, program.listed[place].file, program.listed[place].line);
+}
+
 Source source_of(const Operand& operand, Reads reads) {
   Source source;
   source.kind = operand.kind;

@@ -81,7 +81,11 @@ struct Program {
   std::vector<Op> ops;
   std::vector<ListedInstruction> listed;  ///< in the same order; refers to the listing
   std::vector<std::uint32_t> constants;   ///< bank 2
+  bool reaches_shared = false;            ///< some instruction reads or writes shared memory
 };
+
+/// "kernels/matmul.cu:120" of the instruction at `place`, behind `before`; empty: not known.
+std::string source_line(const Program& program, std::uint32_t place, std::string_view before = "");
 
 /// How a 32-bit instruction, one on fp64 and one on pairs of fp16 read immediates.
 enum class Reads : std::uint8_t { integer, fp32, fp64 };

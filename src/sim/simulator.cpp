@@ -83,8 +83,10 @@ std::vector<KernelExecution> Simulator::run(const Steps& steps) {
       if (kernel->shape.grid.count() > 0) executions.push_back(run(*kernel));
     } else if (const auto* fill = std::get_if<MemsetStep>(&step.action)) {
       std::memset(fill->to, fill->value, static_cast<std::size_t>(fill->bytes));
+      memory_.note_fill(fill->to, static_cast<std::size_t>(fill->bytes));
     } else if (const auto* copy = std::get_if<CopyStep>(&step.action)) {
       std::memmove(copy->to, copy->from, static_cast<std::size_t>(copy->bytes));
+      memory_.note_copy(copy->to, copy->from, static_cast<std::size_t>(copy->bytes));
     }
   }
   return executions;
@@ -119,12 +121,15 @@ KernelExecution Simulator::run(const KernelStep& step) {
   constexpr unsigned kMore = 8;
   launch.registers = std::min(255u, static_cast<unsigned>(kernel.resource.registers) + kMore);
   launch.constants = constants_of(step, compute_capability_);
+  launch.checks = checks_;
   KernelExecution execution{&kernel.program, std::vector<OpCount>(kernel.program.ops.size()), {}};
   try {
     run_blocks(launch, execution);
-  } catch (const Fault& fault) {
-    throw Fault(fmt::format("{}, {}", kernel_name(kernel.resource.lowered_name), fault.what()));
+  } catch (Fault& fault) {
+    fault.set_kernel(kernel_name(kernel.resource.lowered_name));
+    throw;
   }
+  memory_.settle();
   return execution;
 }
 
@@ -154,9 +159,6 @@ void Simulator::run_blocks(const LaunchState& launch, KernelExecution& execution
         block.run();
         add(mine.counts, block.counts);
         mine.memory += block.memory;
-      } catch (const Fault& fault) {
-        fail(i, std::make_exception_ptr(Fault(fmt::format("block ({}, {}, {}): {}", place.x,
-                                                          place.y, place.z, fault.what()))));
       } catch (...) {
         fail(i, std::current_exception());
       }

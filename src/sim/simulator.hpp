@@ -31,6 +31,9 @@ class Simulator {
   /// The kernels, and the compute capability (90 for 9.0) whose code is executed.
   Simulator(const KernelResources& kernels, int compute_capability);
 
+  /// What kernels are held against from now on; at first all of it.
+  void set_checks(const Checks& checks) { checks_ = checks; }
+
   /// Memory that kernels may reach. Copies and fills may reach all that this process can.
   GlobalMemory& memory() { return memory_; }
 
@@ -59,6 +62,7 @@ class Simulator {
   const KernelResources& kernels_;
   int compute_capability_;
   GlobalMemory memory_;
+  Checks checks_;
   std::map<const void*, std::unique_ptr<Kernel>> decoded_;
 };
 

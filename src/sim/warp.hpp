@@ -4,8 +4,10 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 
 #include "sim/divergence.hpp"
+#include "sim/undefined_registers.hpp"
 
 namespace gpuexp::sim {
 
@@ -31,7 +33,9 @@ struct Warp {
   unsigned index;  ///< within the block
   Divergence divergence;
   bool waits = false;                              ///< its turn ended with wait()
+  std::uint64_t steps = 0;                         ///< instructions executed
   std::uint32_t product_groups = 0;                ///< of wgmma, that it has committed
+  std::unique_ptr<UndefinedRegisters> undefined;   ///< null: none, as nearly always
   alignas(64) std::array<Lanes32, 256> registers;  ///< those of the kernel alone; RZ stays 0
   std::array<std::uint32_t, 64> uniform{};         ///< URZ stays 0
   std::array<LaneMask, 8> predicates{};            ///< PT stays all lanes

@@ -57,7 +57,7 @@ HostProblem::HostProblem(const Family& family, const Values& values, std::uint64
   for (const Buffer& buffer : family.buffers) {
     const auto count = static_cast<std::size_t>(buffer.count(problem_.get()));
     const Memory& memory = buffers_.emplace_back(count * size_of(buffer.type(problem_.get())));
-    simulator_.memory().add(memory.data(), memory.bytes());
+    simulator_.memory().add(memory.data(), memory.bytes(), buffer.name, sim::Contents::poison);
     pointers.push_back(memory.data());
   }
   data_ = family.make_data(pointers);
@@ -69,7 +69,9 @@ void HostProblem::poison(const Variant& variant) {
   if (family_.reset) simulator_.run(family_.reset(problem_.get(), data_.get()));
   if (references_.empty()) make_references();  // which read what launches find
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
-    if (is_written(i, variant)) std::memset(buffers_[i].data(), kPoison, buffers_[i].bytes());
+    if (!is_written(i, variant)) continue;
+    std::memset(buffers_[i].data(), kPoison, buffers_[i].bytes());
+    simulator_.memory().poison(buffers_[i].data(), buffers_[i].bytes());
   }
 }
 
@@ -165,7 +167,7 @@ LaunchContext HostProblem::context(const Variant& variant) {
   if (found != workspaces_.end()) return {device_, found->second.data()};
   const auto bytes = static_cast<std::size_t>(variant.workspace_bytes(problem_.get(), device_));
   const Memory& memory = workspaces_.emplace_back(&variant, Memory(bytes)).second;
-  simulator_.memory().add(memory.data(), memory.bytes());
+  simulator_.memory().add(memory.data(), memory.bytes(), "workspace", sim::Contents::poison);
   return {device_, memory.data()};
 }
 

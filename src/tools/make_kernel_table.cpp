@@ -1,6 +1,7 @@
-// make_kernel_table OUTPUT CODE [DUMP...]: writes the kernel resource table of the objects whose
-// dumps are DUMP.symbols, DUMP.usage, DUMP.sass and DUMP.elf, and their machine code, which the table
-// includes. kernels/kernel_resources.cmake runs it.
+// make_kernel_table OUTPUT CODE SOURCE_ROOT [DUMP...]: writes the kernel resource table of the
+// objects whose dumps are DUMP.symbols, DUMP.usage, DUMP.sass and DUMP.elf, and their machine code,
+// which the table includes. Source files are named from SOURCE_ROOT on.
+// kernels/kernel_resources.cmake runs it.
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -33,9 +34,10 @@ void write_file(const std::string& output, const std::string& text) {
 
 int main(int argc, char** argv) {
   try {
-    if (argc < 3) throw std::runtime_error("expected: make_kernel_table OUTPUT CODE [DUMP...]");
-    gpuexp::KernelTable table;
-    for (int i = 3; i < argc; ++i) {
+    if (argc < 4)
+      throw std::runtime_error("expected: make_kernel_table OUTPUT CODE SOURCE_ROOT [DUMP...]");
+    gpuexp::KernelTable table(argv[3]);
+    for (int i = 4; i < argc; ++i) {
       const std::string dump = argv[i];
       table.add({dump, read_file(dump + ".symbols"), read_file(dump + ".usage"),
                  read_file(dump + ".sass"), read_file(dump + ".elf")});

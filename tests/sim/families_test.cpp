@@ -4,8 +4,8 @@
 #include <map>
 #include <set>
 
-#include "device/device_spec_file.hpp"
 #include "family/registry.hpp"
+#include "sim/execution.hpp"
 #include "simulated/simulated_executor.hpp"
 #include "support/catch.hpp"
 #include "support/skip.hpp"
@@ -13,21 +13,6 @@
 
 namespace gpuexp::test {
 namespace {
-
-const DeviceSpec& device() {
-  static const DeviceSpec spec =
-      read_device_spec(std::string(GPUEXP_SOURCE_DIR) + "/configs/devices/h200.json").spec;
-  return spec;
-}
-
-const KernelResources& kernels() {
-  static const KernelResources resources = [] {
-    std::size_t count = 0;
-    const KernelResource* table = kernel_resource_table(count);
-    return KernelResources(table, count);
-  }();
-  return resources;
-}
 
 /// What has no small problem, and why that is no loss.
 const std::map<std::string, std::string>& without_small_problem() {

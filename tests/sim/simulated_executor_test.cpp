@@ -2,8 +2,9 @@
 // refuses.
 #include "simulated/simulated_executor.hpp"
 
-#include "device/device_spec_file.hpp"
-#include "family/registry.hpp"
+#include <map>
+
+#include "sim/execution.hpp"
 #include "support/catch.hpp"
 #include "support/skip.hpp"
 #include "support/small_problems.hpp"
@@ -11,22 +12,13 @@
 namespace gpuexp::test {
 namespace {
 
-const DeviceSpec& device(const std::string& id) {
+const DeviceSpec& spec_of(const std::string& id) {
   static std::map<std::string, DeviceSpec> specs;
   const auto [found, is_new] = specs.try_emplace(id);
   if (is_new)
     found->second =
         read_device_spec(std::string(GPUEXP_SOURCE_DIR) + "/configs/devices/" + id + ".json").spec;
   return found->second;
-}
-
-const KernelResources& kernels() {
-  static const KernelResources resources = [] {
-    std::size_t count = 0;
-    const KernelResource* table = kernel_resource_table(count);
-    return KernelResources(table, count);
-  }();
-  return resources;
 }
 
 /// A matrix product of 64 × 64 × 64, whose variant `changed` takes another launch.
@@ -42,13 +34,13 @@ struct Bench {
   }
 
   Verification verify() {
-    const auto executor = make_simulated_executor(device("h200"), kernels(), options);
+    const auto executor = make_simulated_executor(device(), kernels(), options);
     executor->set_up(family, values, 1);
     return executor->verify(*naive, Mode::cold);
   }
 
   std::string refusal(const std::string& gpu = "h200") {
-    return SimulationLimits(device(gpu), kernels()).refusal(*naive, problem.get());
+    return SimulationLimits(spec_of(gpu), kernels()).refusal(*naive, problem.get());
   }
 
   Family family;

@@ -1,0 +1,200 @@
+#include "sass/line_table.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+namespace gpuexp {
+
+namespace {
+
+constexpr std::string_view kBlanks = " \t\r";
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
+}
+
+std::string_view take_line(std::string_view& text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return trimmed(line);
+}
+
+std::string_view take_word(std::string_view& text) {
+  text = trimmed(text);
+  const std::size_t end = std::min(text.find_first_of(kBlanks), text.size());
+  const std::string_view word = text.substr(0, end);
+  text.remove_prefix(end);
+  return word;
+}
+
+// "0x90" or "44" behind `key`, wherever it stands in the line.
+std::optional<std::uint32_t> number_behind(std::string_view line, std::string_view key) {
+  const std::size_t at = line.find(key);
+  if (at == std::string_view::npos) return std::nullopt;
+  std::string_view digits = line.substr(at + key.size());
+  const bool is_hex = digits.starts_with("0x");
+  if (is_hex) digits.remove_prefix(2);
+  std::uint32_t number = 0;
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), number, is_hex ? 16 : 10);
+  if (error != std::errc())
+    throw std::runtime_error(fmt::format("no number behind '{}' in '{}'", key, line));
+  return number;
+}
+
+struct Row {
+  std::uint32_t address = 0;
+  std::uint32_t file = 1;
+  std::uint32_t line = 1;
+  /// The row, counted from 1 within the sequence, that this one's function is inlined at.
+  std::uint32_t inlined_at = 0;
+};
+
+/// The table of one architecture. A sequence of rows belongs to the kernel that the relocation of
+/// its first address names, in the same order.
+class LineTable {
+ public:
+  void read_statement(std::string_view line) {
+    if (line == "The Directory Table:") {
+      *this = {};
+      part_ = Part::folders;
+    } else if (line == "The File Name Table:") {
+      part_ = Part::files;
+    } else if (line == "Line Number Statements:") {
+      part_ = Part::rows;
+    } else if (part_ == Part::folders && line.starts_with('/')) {
+      folders_.push_back(line);
+    } else if (part_ == Part::files) {
+      read_file(line);
+    } else if (part_ == Part::rows) {
+      read_row(line);
+    }
+  }
+
+  // "0x7b    _ZN6gpuexp11block_start13number_kernelEPj    R_CUDA_64    0x0"
+  void read_relocation(std::string_view line) {
+    if (!line.starts_with("0x")) return;
+    take_word(line);
+    kernels_.push_back(take_word(line));
+  }
+
+  void add_to(LinesByKernel& lines, const std::string& architecture, std::string_view root) const {
+    if (sequences_.size() != kernels_.size())
+      throw std::runtime_error(
+          fmt::format("cuobjdump printed source lines of {} functions, and {} "
+                      "names of them",
+                      sequences_.size(), kernels_.size()));
+    for (std::size_t i = 0; i < kernels_.size(); ++i) {
+      std::vector<LineRow>& rows = lines[{architecture, std::string(kernels_[i])}];
+      for (const Row& row : sequences_[i])
+        rows.push_back(located(sequences_[i], row, root));
+      std::stable_sort(rows.begin(), rows.end(),
+                       [](const LineRow& a, const LineRow& b) { return a.address < b.address; });
+    }
+  }
+
+ private:
+  enum class Part { none, folders, files, rows };
+
+  // "2     2   1795371817    4643     block_start.cu": number, folder, time, size, name
+  void read_file(std::string_view line) {
+    const std::string_view number = take_word(line);
+    if (number.empty() || number.find_first_not_of("0123456789") != std::string_view::npos) return;
+    const std::size_t folder = number_behind(take_word(line), "").value();
+    take_word(line);
+    take_word(line);
+    if (folder > folders_.size())
+      throw std::runtime_error(fmt::format("the file {} lies in no folder", trimmed(line)));
+    files_.push_back(folder == 0 ? std::string(trimmed(line))
+                                 : fmt::format("{}/{}", folders_[folder - 1], trimmed(line)));
+  }
+
+  void read_row(std::string_view line) {
+    if (line.starts_with("Extended opcode 1:")) {  // the end of a sequence
+      sequences_.push_back(std::move(rows_));
+      rows_.clear();
+      row_ = {};
+      return;
+    }
+    if (const auto file = number_behind(line, "Set File Name to entry ")) row_.file = *file;
+    if (const auto address = number_behind(line, "set Address to ")) row_.address = *address;
+    if (const auto row = number_behind(line, "Set context to ")) row_.inlined_at = *row;
+    const std::size_t line_at = line.find("Line by ");
+    if (line_at != std::string_view::npos)
+      row_.line = number_behind(line.substr(line_at), " to ").value();
+    for (const std::string_view key : {"Advance PC by ", "advance Address by "}) {
+      const std::size_t at = line.find(key);
+      if (at != std::string_view::npos)
+        row_.address = number_behind(line.substr(at), " to ").value();
+    }
+    if (line == "Copy" || line.starts_with("Special opcode")) rows_.push_back(row_);
+  }
+
+  LineRow located(const std::vector<Row>& rows, const Row& row, std::string_view root) const {
+    const Row* at = &row;
+    for (std::size_t depth = 0; depth < rows.size(); ++depth) {
+      const std::string& file = file_of(*at);
+      if (file.starts_with(root) && file.substr(root.size()).starts_with('/'))
+        return {row.address, file.substr(root.size() + 1), at->line};
+      if (at->inlined_at == 0 || at->inlined_at > rows.size()) break;
+      at = &rows[at->inlined_at - 1];
+    }
+    const std::string& file = file_of(row);
+    return {row.address, file.substr(file.rfind('/') + 1), row.line};
+  }
+
+  const std::string& file_of(const Row& row) const {
+    if (row.file == 0 || row.file > files_.size())
+      throw std::runtime_error(
+          fmt::format("source lines name the file {} of {}", row.file, files_.size()));
+    return files_[row.file - 1];
+  }
+
+  Part part_ = Part::none;
+  std::vector<std::string_view> folders_;
+  std::vector<std::string> files_;
+  Row row_;
+  std::vector<Row> rows_;
+  std::vector<std::vector<Row>> sequences_;
+  std::vector<std::string_view> kernels_;
+};
+
+}  // namespace
+
+LinesByKernel read_lines(std::string_view dump, std::string_view source_root) {
+  constexpr std::string_view kArchitecture = "arch = ";
+  constexpr std::string_view kSection = ".section ";
+  while (source_root.ends_with('/'))
+    source_root.remove_suffix(1);
+  LinesByKernel lines;
+  LineTable table;
+  std::string architecture;
+  std::string_view section;
+  while (!dump.empty()) {
+    std::string_view line = take_line(dump);
+    if (line.starts_with(kArchitecture)) {
+      table.add_to(lines, architecture, source_root);
+      table = {};
+      architecture = line.substr(kArchitecture.size());
+      section = {};
+    } else if (line.starts_with(kSection)) {
+      line.remove_prefix(kSection.size());
+      section = take_word(line);
+    } else if (section == ".debug_line") {
+      table.read_statement(line);
+    } else if (section == ".rela.debug_line") {
+      table.read_relocation(line);
+    }
+  }
+  table.add_to(lines, architecture, source_root);
+  return lines;
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,32 @@
+// The lanes of a warp: sets of them, and a value of each.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+
+#include "sim/operand.hpp"
+
+namespace gpuexp::sim {
+
+using LaneMask = std::uint32_t;
+inline constexpr LaneMask kAllLanes = ~LaneMask{0};
+
+/// Calls function(lane) for each of the lanes, the lowest first.
+template <class Function>
+void for_each_lane(LaneMask lanes, const Function& function) {
+  for (; lanes != 0; lanes &= lanes - 1)
+    function(static_cast<unsigned>(std::countr_zero(lanes)));
+}
+
+/// A value of each lane.
+template <class T>
+struct alignas(64) Lanes {
+  std::array<T, kLanes> of;
+  T& operator[](unsigned lane) { return of[lane]; }
+  const T& operator[](unsigned lane) const { return of[lane]; }
+};
+using Lanes32 = Lanes<std::uint32_t>;
+using Lanes64 = Lanes<std::uint64_t>;
+
+}  // namespace gpuexp::sim

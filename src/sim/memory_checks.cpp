@@ -1,0 +1,239 @@
+#include "sim/memory_checks.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <memory>
+
+#include <fmt/format.h>
+
+namespace gpuexp::sim {
+
+namespace {
+
+/// What the addresses of an access span.
+struct Span {
+  std::uint64_t first = ~std::uint64_t{0};
+  std::uint64_t last = 0;
+  std::uint64_t low_bits = 0;  ///< of any
+};
+
+GPUEXP_VECTORIZED Span span_of(const Lanes64& address, LaneMask lanes) {
+  Span span;
+  for (unsigned l = 0; l < kLanes; ++l) {
+    const bool takes_part = lanes >> l & 1;
+    span.first = std::min(span.first, takes_part ? address[l] : ~std::uint64_t{0});
+    span.last = std::max(span.last, takes_part ? address[l] : 0);
+    span.low_bits |= takes_part ? address[l] : 0;
+  }
+  return span;
+}
+
+bool is_write(Access kind) {
+  return kind == Access::store || kind == Access::async_store;
+}
+
+// At most: a register wrongly taken for defined is a fault missed, the other way round one made up.
+unsigned registers_written(std::string_view opcode) {
+  const auto has = [&](std::string_view part) {
+    return opcode.find(part) != std::string_view::npos;
+  };
+  if (has("MMA") || has("LDSM") || has(".128")) return opcode.starts_with("HFMA2") ? 1 : 4;
+  return has("64") || has(".WIDE") || opcode.starts_with('D') ? 2 : 1;
+}
+
+bool is_aligned(std::uint64_t address, unsigned width) {
+  return (address & (width - 1)) == 0;
+}
+
+}  // namespace
+
+void check_registers(const Program& program, Warp& warp, const Op& op, LaneMask lanes) {
+  UndefinedRegisters& undefined = *warp.undefined;
+  for (const Source& from : op.from) {
+    const bool is_register = from.kind == Operand::Kind::reg || from.kind == Operand::Kind::memory;
+    const LaneMask used = is_register ? undefined.lanes_of(from.index) & lanes : 0;
+    if (used == 0) continue;
+    const UndefinedRegisters::Origin& origin = undefined.origin_of(from.index);
+    const std::uint32_t place = warp.divergence.next() - 1;
+    const auto lane = static_cast<unsigned>(std::countr_zero(used));
+    const std::uint64_t address = origin.address[lane];
+    Fault fault(FaultKind::unwritten,
+                fmt::format("{} bytes of shared memory at {:#x} are read before anything wrote "
+                            "them, and used{}",
+                            origin.width, address, source_line(program, place, " at ")),
+                address, lane);
+    fault.place = source_line(program, origin.place);
+    throw fault;
+  }
+  const unsigned registers = registers_written(program.listed[warp.divergence.next() - 1].opcode);
+  for (const Source& to : op.to) {
+    if (to.kind == Operand::Kind::reg) undefined.remove(to.index, registers, lanes);
+  }
+  if (undefined.empty()) warp.undefined.reset();
+}
+
+Extent thread_at(const Extent& block, std::int64_t thread) {
+  return {thread % block.x, thread / block.x % block.y, thread / (block.x * block.y)};
+}
+
+MemoryChecks::MemoryChecks(GlobalMemory& global, const Program& program, const Extent& block,
+                           std::size_t shared_bytes, std::size_t warps)
+    : global_(global),
+      program_(program),
+      block_(block),
+      shared_bytes_(shared_bytes),
+      shadow_(shared_bytes, warps) {
+  if (!program.reaches_shared) return;
+  orders_.reserve(warps);
+  for (std::size_t i = 0; i < warps; ++i)
+    orders_.emplace_back(shadow_.clock());
+}
+
+void MemoryChecks::follow(Warp& warp) {
+  if (!orders_.empty()) warp.divergence.tell(orders_[warp.index]);
+}
+
+void MemoryChecks::check(Warp& warp, const MemoryAccess& access) {
+  if (access.lanes == 0 || access.kind == Access::matrix_load) return;
+  if (access.kind == Access::bulk_load || access.kind == Access::bulk_store) {
+    check_range(access);
+  } else if (access.space == Space::global) {
+    check_global(access);
+  } else {
+    check_shared(warp, access);
+  }
+}
+
+void MemoryChecks::check_global(const MemoryAccess& access) {
+  const unsigned width = access.width;
+  const Span span = span_of(access.address, access.lanes);
+  GlobalBuffer* const all = global_.find(span.first, span.last - span.first + width);
+  if (all && all->is_written() && is_aligned(span.low_bits, width)) return;
+  for_each_lane(access.lanes, [&](unsigned lane) {
+    const std::uint64_t address = access.address[lane];
+    if (!is_aligned(address, width))
+      throw Fault(FaultKind::misaligned,
+                  fmt::format("{} bytes at {:#x} are not aligned", width, address), address, lane);
+    GlobalBuffer* const buffer = all ? all : global_.find(address, width);
+    if (!buffer)
+      throw Fault(FaultKind::out_of_bounds, global_.describe_outside(address, width), address,
+                  lane);
+    if (is_write(access.kind)) {
+      buffer->mark(address, width);
+    } else if (!buffer->is_written(address, width)) {
+      throw Fault(FaultKind::unwritten,
+                  fmt::format("{} bytes at {:#x} are read before anything wrote them: byte {} of "
+                              "{}",
+                              width, address, address - buffer->begin(), buffer->description()),
+                  address, lane);
+    }
+  });
+}
+
+// A bulk copy's range lies where its one lane says. Both ends are multiples of 16.
+void MemoryChecks::check_range(const MemoryAccess& access) {
+  constexpr std::size_t kStep = 16;
+  const std::uint64_t address = access.address[0];
+  const std::size_t bytes = access.width;
+  const auto unwritten = [&](std::uint64_t first, const std::string& of) {
+    throw Fault(FaultKind::unwritten,
+                fmt::format("a bulk copy reads {:#x}{} before anything wrote it", first, of),
+                first);
+  };
+  if (access.space == Space::shared) {
+    if (address + bytes > shared_bytes_)
+      throw Fault(FaultKind::out_of_bounds, describe_outside_shared(address, bytes, shared_bytes_),
+                  address);
+    if (access.kind == Access::bulk_store) return shadow_.set_written(address, bytes);
+    if (const auto first = shadow_.first_unwritten(address, bytes))
+      unwritten(*first, " of shared memory");
+    return;
+  }
+  GlobalBuffer* const buffer = global_.find(address, bytes);
+  if (!buffer)
+    throw Fault(FaultKind::out_of_bounds, global_.describe_outside(address, bytes), address);
+  if (buffer->is_written()) return;
+  for (std::uint64_t at = address; at < address + bytes; at += kStep) {
+    if (access.kind == Access::bulk_store) {
+      buffer->mark(at, kStep);
+    } else if (!buffer->is_written(at, kStep)) {
+      unwritten(at, " of " + buffer->description());
+    }
+  }
+}
+
+void MemoryChecks::check_shared(Warp& warp, const MemoryAccess& access) {
+  const unsigned width = access.width;
+  const Span span = span_of(access.address, access.lanes);
+  if (!is_aligned(span.low_bits, width) || span.last + width > shared_bytes_) {
+    for_each_lane(access.lanes, [&](unsigned lane) {
+      const std::uint64_t address = access.address[lane];
+      if (address + width > shared_bytes_)
+        throw Fault(FaultKind::out_of_bounds,
+                    describe_outside_shared(address, width, shared_bytes_), address, lane);
+      if (!is_aligned(address, width))
+        throw Fault(FaultKind::misaligned, describe_misaligned_shared(address, width), address,
+                    lane);
+    });
+  }
+  const Divergence& divergence = warp.divergence;
+  const Accessor who{warp.index, divergence.lanes(), divergence.lanes() == ~divergence.exited(),
+                     orders_.empty() ? nullptr : &orders_[warp.index], divergence.next() - 1};
+  const auto conflict = shadow_.note(who, access);
+  if (!conflict) return;
+  const Op& op = program_.ops[who.place];
+  // ldmatrix and others give lanes what other lanes' addresses point to.
+  const bool is_load_of_lanes = access.kind == Access::load && op.width == width;
+  if (conflict->kind != Conflict::Kind::unwritten || !is_load_of_lanes) report(access, *conflict);
+  if (!warp.undefined) warp.undefined = std::make_unique<UndefinedRegisters>();
+  warp.undefined->add(op.to[0].index, std::max(1u, width / 4), conflict->lanes,
+                      {access.address, who.place, width});
+}
+
+void MemoryChecks::report(const MemoryAccess& access, const Conflict& conflict) const {
+  const std::string bytes =
+      fmt::format("{} bytes of shared memory at {:#x}", access.width, conflict.address);
+  const char* const verb = access.kind == Access::atomic ? "changed by an atomic operation"
+                           : is_write(access.kind)       ? "written"
+                                                         : "read";
+  const std::string other =
+      fmt::format("thread {}{}", to_text(thread_at(block_, conflict.other.thread)),
+                  source_line(program_, conflict.other.place, " at "));
+  FaultKind kind = FaultKind::race;
+  std::string words;
+  switch (conflict.kind) {
+    case Conflict::Kind::unwritten:
+      kind = FaultKind::unwritten;
+      words = fmt::format("{} are {} before anything wrote them", bytes, verb);
+      break;
+    case Conflict::Kind::is_copied:
+      kind = FaultKind::async_copy;
+      words =
+          fmt::format("{} are {} while cp.async of {} copies to them: nothing has waited for it",
+                      bytes, verb, other);
+      break;
+    case Conflict::Kind::after_write:
+      words = fmt::format("{} are {} with no barrier since {} wrote them", bytes, verb, other);
+      break;
+    case Conflict::Kind::after_read:
+      words = fmt::format("{} are {} with no barrier since {} read them", bytes, verb, other);
+      break;
+    case Conflict::Kind::same_instruction:
+      words = fmt::format(
+          "{} are {} by one instruction of a warp with different values, the other "
+          "by thread {}",
+          bytes, verb, to_text(thread_at(block_, conflict.other.thread)));
+      break;
+  }
+  throw Fault(kind, words, conflict.address, conflict.lane);
+}
+
+void MemoryChecks::commit_copies(const Warp& warp, LaneMask lanes) {
+  shadow_.commit_copies(warp.index, lanes);
+}
+
+void MemoryChecks::wait_for_copies(const Warp& warp, LaneMask lanes, std::uint32_t left) {
+  shadow_.wait_for_copies(warp.index, lanes, left);
+}
+
+}  // namespace gpuexp::sim

@@ -1,0 +1,51 @@
+// Accesses of a block held against what kernels may do: inside of buffers, aligned, of memory that
+// was written, without races in shared memory, not of what cp.async still copies.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "sim/global_memory.hpp"
+#include "sim/memory_access.hpp"
+#include "sim/program.hpp"
+#include "sim/shared_shadow.hpp"
+#include "sim/warp.hpp"
+
+namespace gpuexp::sim {
+
+class MemoryChecks {
+ public:
+  MemoryChecks(GlobalMemory& global, const Program& program, const Extent& block,
+               std::size_t shared_bytes, std::size_t warps);
+
+  /// Before the block's first instruction: the warp tells of lanes that part and meet.
+  void follow(Warp& warp);
+
+  /// Throws Fault, with the lane.
+  void check(Warp& warp, const MemoryAccess& access);
+  void commit_copies(const Warp& warp, LaneMask lanes);
+  void wait_for_copies(const Warp& warp, LaneMask lanes, std::uint32_t left);
+  void release_barrier() { shadow_.release_barrier(); }
+
+ private:
+  void check_global(const MemoryAccess& access);
+  void check_range(const MemoryAccess& access);
+  void check_shared(Warp& warp, const MemoryAccess& access);
+  [[noreturn]] void report(const MemoryAccess& access, const Conflict& conflict) const;
+
+  GlobalMemory& global_;
+  const Program& program_;
+  Extent block_;
+  std::size_t shared_bytes_;
+  SharedShadow shadow_;
+  std::vector<LaneOrder> orders_;  ///< by warp
+};
+
+/// Before an instruction of a warp that has undefined registers. Throws Fault where it uses one.
+void check_registers(const Program& program, Warp& warp, const Op& op, LaneMask lanes);
+
+/// A thread by its place in the block, the x-coordinate first.
+Extent thread_at(const Extent& block, std::int64_t thread);
+
+}  // namespace gpuexp::sim

@@ -1,0 +1,376 @@
+#include "sim/shared_shadow.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "sim/program.hpp"
+
+namespace gpuexp::sim {
+
+namespace {
+
+using Kind = Conflict::Kind;
+
+constexpr unsigned kWidestShift = 4;  // 16 bytes
+/// Instead of a time: what cp.async writes is not waited for.
+constexpr BlockTime kCopying = ~BlockTime{0};
+
+// A record: the thread (1024 in a block), two flags, the place in the program.
+constexpr unsigned kThreadBits = 10;
+constexpr std::uint32_t kAtomic = 1u << kThreadBits;
+constexpr std::uint32_t kSeveral = 2u << kThreadBits;  ///< atomics of threads that nothing orders
+constexpr unsigned kPlaceShift = kThreadBits + 2;
+constexpr std::uint32_t kThreadMask = kAtomic - 1;
+
+std::uint32_t thread_of(const Accessor& who, unsigned lane) {
+  return who.warp * kLanes + lane;
+}
+
+std::uint32_t record_of(const Accessor& who, unsigned lane) {
+  return thread_of(who, lane) | who.place << kPlaceShift;
+}
+
+template <class T>
+std::vector<T> split(const std::vector<T>& cells, unsigned parts) {
+  std::vector<T> all;
+  all.reserve(cells.size() * parts);
+  for (const T& cell : cells)
+    all.insert(all.end(), parts, cell);
+  return all;
+}
+
+bool has_same_value(const MemoryAccess& access, unsigned a, unsigned b) {
+  if (access.source) return (*access.source)[a] == (*access.source)[b];
+  if (!access.values) return true;
+  const std::uint32_t mask = access.width < 4 ? (1u << 8 * access.width) - 1 : ~0u;
+  for (unsigned w = 0; w < (access.width + 3) / 4; ++w) {
+    if ((access.values[w][a] ^ access.values[w][b]) & mask) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+SharedShadow::SharedShadow(std::size_t bytes, std::size_t warps)
+    : shift_(kWidestShift),
+      written_((bytes >> kWidestShift) + 1),
+      writer_(written_.size()),
+      readers_(written_.size()),
+      reader_(written_.size()),
+      touched_begin_(written_.size()),
+      copies_(warps) {}
+
+void SharedShadow::fit(unsigned width) {
+  const auto shift = static_cast<unsigned>(std::countr_zero(width));
+  if (shift >= shift_) return;
+  const unsigned parts = 1u << (shift_ - shift);
+  written_ = split(written_, parts);
+  writer_ = split(writer_, parts);
+  readers_ = split(readers_, parts);
+  reader_ = split(reader_, parts);
+  lone_reads_ = split(lone_reads_, parts);
+  touched_begin_ *= parts;
+  touched_end_ *= parts;
+  shift_ = shift;
+}
+
+std::optional<Conflict> SharedShadow::note(const Accessor& who, const MemoryAccess& access) {
+  fit(access.width);
+  switch (access.kind) {
+    case Access::load:
+    case Access::async_load: return read(who, access);
+    case Access::store:
+    case Access::atomic:
+    case Access::async_store: return write(who, access);
+    case Access::bulk_load:
+    case Access::bulk_store:
+    case Access::matrix_load: break;  // ranges, which lanes have no part in
+  }
+  return std::nullopt;
+}
+
+GPUEXP_VECTORIZED SharedShadow::Runs SharedShadow::runs_of(const MemoryAccess& access) const {
+  const std::size_t cells = access.width >> shift_;
+  Runs runs;
+  if (access.lanes == kAllLanes) {
+    const std::uint64_t begin = access.address[0];
+    std::uint64_t apart = 0;
+    std::uint64_t is_gap = 0;
+    for (unsigned l = 0; l < kLanes; ++l) {
+      apart |= access.address[l] ^ begin;
+      is_gap |= access.address[l] ^ (begin + std::uint64_t{l} * access.width);
+    }
+    if (apart == 0 || is_gap == 0) {
+      runs.all[0] = {begin >> shift_, apart == 0 ? cells : kLanes * cells, 0};
+      runs.count = 1;
+      return runs;
+    }
+  }
+  for_each_lane(access.lanes, [&](unsigned lane) {
+    const std::size_t first = access.address[lane] >> shift_;
+    if (runs.count > 0) {
+      Run& last = runs.all[runs.count - 1];
+      const std::size_t lanes = last.cells / cells;
+      if (first == last.first + last.cells && lane == last.lane + lanes) {
+        last.cells += cells;
+        return;
+      }
+      // Lanes that touch what the last one did.
+      if (first == last.first + last.cells - cells) return;
+    }
+    runs.all[runs.count++] = {first, cells, lane};
+  });
+  return runs;
+}
+
+// ---- reads
+
+// As most reads: of what was written before the barrier, by a warp that runs as a whole. Where it
+// comes to nothing, what it noted is what the reads of single cells will note.
+GPUEXP_VECTORIZED bool SharedShadow::read_at_once(const Accessor& who, const MemoryAccess& access,
+                                                  const Runs& runs) {
+  const auto cells_shift = static_cast<unsigned>(std::countr_zero(access.width)) - shift_;
+  const std::uint32_t warp = 1u << who.warp;
+  const BlockTime barrier = barrier_;
+  std::uint32_t is_new = 0;
+  for (unsigned r = 0; r < runs.count; ++r) {
+    const Run& run = runs.all[r];
+    const Record record = record_of(who, run.lane);
+    const BlockTime* const written = &written_[run.first];
+    std::uint32_t* const readers = &readers_[run.first];
+    Record* const reader = &reader_[run.first];
+    const auto cells = static_cast<std::uint32_t>(run.cells);
+    for (std::uint32_t i = 0; i < cells; ++i) {
+      is_new |= std::uint32_t{written[i] - 1 >= barrier};
+      readers[i] |= warp;
+      reader[i] = record + (i >> cells_shift);
+    }
+    touch(run.first, run.first + run.cells);
+  }
+  return is_new == 0;
+}
+
+std::optional<Conflict> SharedShadow::read(const Accessor& who, const MemoryAccess& access) {
+  if (who.is_whole && read_at_once(who, access, runs_of(access))) return std::nullopt;
+  const std::size_t cells = access.width >> shift_;
+  if (!who.is_whole && lone_reads_.empty()) lone_reads_.resize(written_.size());
+  std::optional<Conflict> unwritten;
+  for (LaneMask rest = access.lanes; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    const std::size_t first = access.address[lane] >> shift_;
+    touch(first, first + cells);
+    for (std::size_t c = first; c < first + cells; ++c) {
+      const auto kind = read_cell(who, lane, c);
+      if (kind && kind != Kind::unwritten) return conflict(*kind, lane, c, access.address[lane]);
+      if (!kind) continue;
+      if (!unwritten) unwritten = conflict(*kind, lane, c, access.address[lane]);
+      unwritten->lanes |= LaneMask{1} << lane;
+    }
+  }
+  return unwritten;
+}
+
+std::optional<Kind> SharedShadow::read_cell(const Accessor& who, unsigned lane, std::size_t cell) {
+  const BlockTime time = written_[cell];
+  if (time == 0) return Kind::unwritten;
+  if (time == kCopying) return Kind::is_copied;
+  if (time > barrier_ && !is_ordered(who, lane, cell)) return Kind::after_write;
+  const std::uint32_t warp = 1u << who.warp;
+  if (!(readers_[cell] & warp)) {
+    readers_[cell] |= warp;
+    reader_[cell] = record_of(who, lane);
+  }
+  if (who.is_whole) return std::nullopt;
+  // What lanes of the same group read before is before this, so that they need not be remembered.
+  LoneRead& lone = lone_reads_[cell];
+  const bool is_over = lone.time <= barrier_ || lone.warp != who.warp;
+  const LaneMask others = is_over ? 0 : lone.lanes & ~who.running;
+  if (others == 0) lone.time = clock_;
+  lone.lanes = others | LaneMask{1} << lane;
+  lone.warp = who.warp;
+  return std::nullopt;
+}
+
+void SharedShadow::touch(std::size_t first, std::size_t end) {
+  touched_begin_ = std::min(touched_begin_, first);
+  touched_end_ = std::max(touched_end_, end);
+}
+
+// ---- writes
+
+// As most writes: since the barrier no other has touched the cells.
+GPUEXP_VECTORIZED bool SharedShadow::is_free_to_write(const Accessor& who, const Runs& runs) const {
+  if (!lone_reads_.empty()) return false;
+  const std::uint32_t others = ~(1u << who.warp);
+  const BlockTime barrier = barrier_;
+  std::uint32_t any = 0;
+  for (unsigned r = 0; r < runs.count; ++r) {
+    const Run& run = runs.all[r];
+    const BlockTime* const written = &written_[run.first];
+    const std::uint32_t* const readers = &readers_[run.first];
+    for (std::size_t i = 0; i < run.cells; ++i)
+      any |= std::uint32_t{written[i] > barrier} | (readers[i] & others);
+  }
+  return any == 0;
+}
+
+GPUEXP_VECTORIZED void SharedShadow::set_writer(const Accessor& who, const MemoryAccess& access,
+                                                const Runs& runs) {
+  const auto cells_shift = static_cast<unsigned>(std::countr_zero(access.width)) - shift_;
+  const BlockTime time = access.kind == Access::async_store ? kCopying : clock_;
+  for (unsigned r = 0; r < runs.count; ++r) {
+    const Run& run = runs.all[r];
+    const Record record = record_of(who, run.lane);
+    BlockTime* const written = &written_[run.first];
+    Record* const writer = &writer_[run.first];
+    const auto cells = static_cast<std::uint32_t>(run.cells);
+    for (std::uint32_t i = 0; i < cells; ++i) {
+      written[i] = time;
+      writer[i] = record + (i >> cells_shift);
+    }
+  }
+}
+
+void SharedShadow::set_atomic(const Accessor& who, const MemoryAccess& access) {
+  const std::size_t cells = access.width >> shift_;
+  for_each_lane(access.lanes, [&](unsigned lane) {
+    const std::size_t first = access.address[lane] >> shift_;
+    for (std::size_t c = first; c < first + cells; ++c) {
+      const bool is_alone = written_[c] <= barrier_ || is_ordered(who, lane, c);
+      written_[c] = clock_;
+      writer_[c] = record_of(who, lane) | kAtomic | (is_alone ? 0 : kSeveral);
+    }
+  });
+}
+
+std::optional<Conflict> SharedShadow::write(const Accessor& who, const MemoryAccess& access) {
+  const std::size_t cells = access.width >> shift_;
+  const bool is_atomic = access.kind == Access::atomic;
+  const Runs runs = runs_of(access);
+  const bool is_free = !is_atomic && is_free_to_write(who, runs);
+  for (LaneMask rest = is_free ? 0 : access.lanes; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    const std::size_t first = access.address[lane] >> shift_;
+    for (std::size_t c = first; c < first + cells; ++c) {
+      if (const auto kind = check_write(who, access.kind, lane, c))
+        return conflict(*kind, lane, c, access.address[lane]);
+    }
+  }
+  if (is_atomic) {
+    set_atomic(who, access);
+    return std::nullopt;
+  }
+  set_writer(who, access, runs);
+  if (access.kind == Access::async_store) {
+    CopyState& copies = copies_[who.warp];
+    copies.pending.push_back({access.address, copies.group, access.lanes, access.width});
+  }
+  return find_overlap(who, access);
+}
+
+std::optional<Kind> SharedShadow::check_write(const Accessor& who, Access kind, unsigned lane,
+                                              std::size_t cell) const {
+  const BlockTime time = written_[cell];
+  const bool is_atomic = kind == Access::atomic;
+  if (is_atomic && time == 0) return Kind::unwritten;
+  if (time == kCopying) return Kind::is_copied;
+  const bool are_both_atomic = is_atomic && (writer_[cell] & kAtomic);
+  if (time > barrier_ && !are_both_atomic && !is_ordered(who, lane, cell)) return Kind::after_write;
+  if (readers_[cell] & ~(1u << who.warp)) return Kind::after_read;
+  if (races_with_lone_read(who, lane, cell)) return Kind::after_read;
+  return std::nullopt;
+}
+
+bool SharedShadow::races_with_lone_read(const Accessor& who, unsigned lane,
+                                        std::size_t cell) const {
+  if (lone_reads_.empty()) return false;
+  const LoneRead& lone = lone_reads_[cell];
+  if (lone.time <= barrier_ || lone.warp != who.warp) return false;
+  const LaneMask apart = lone.lanes & ~who.running;
+  for (LaneMask rest = apart; rest != 0; rest &= rest - 1) {
+    const auto reader = static_cast<unsigned>(std::countr_zero(rest));
+    if (!who.order || !who.order->is_before(reader, lone.time, lane)) return true;
+  }
+  return false;
+}
+
+// Lanes that wrote the same cell, of which one has left its record.
+std::optional<Conflict> SharedShadow::find_overlap(const Accessor& who,
+                                                   const MemoryAccess& access) const {
+  LaneMask overwritten = 0;
+  for_each_lane(access.lanes, [&](unsigned l) {
+    const std::size_t cell = access.address[l] >> shift_;
+    overwritten |= LaneMask{writer_[cell] != record_of(who, l)} << l;
+  });
+  for (; overwritten != 0; overwritten &= overwritten - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(overwritten));
+    const std::size_t cell = access.address[lane] >> shift_;
+    if (!has_same_value(access, lane, writer_[cell] % kLanes))
+      return conflict(Kind::same_instruction, lane, cell, access.address[lane]);
+  }
+  return std::nullopt;
+}
+
+/// Whether the last write of the cell is before what the lane does now.
+bool SharedShadow::is_ordered(const Accessor& who, unsigned lane, std::size_t cell) const {
+  const Record writer = writer_[cell];
+  const std::uint32_t thread = writer & kThreadMask;
+  if ((writer & kSeveral) || thread / kLanes != who.warp) return false;
+  const unsigned writing_lane = thread % kLanes;
+  return (who.running >> writing_lane & 1) ||
+         (who.order && who.order->is_before(writing_lane, written_[cell], lane));
+}
+
+Conflict SharedShadow::conflict(Kind kind, unsigned lane, std::size_t cell,
+                                std::uint64_t address) const {
+  const Record other = kind == Kind::after_read ? reader_[cell] : writer_[cell];
+  return {kind, lane, address, {other & kThreadMask, other >> kPlaceShift}, LaneMask{1} << lane};
+}
+
+// ---- order
+
+void SharedShadow::commit_copies(unsigned warp, LaneMask lanes) {
+  for_each_lane(lanes, [&](unsigned l) { ++copies_[warp].group[l]; });
+}
+
+void SharedShadow::wait_for_copies(unsigned warp, LaneMask lanes, std::uint32_t left) {
+  CopyState& copies = copies_[warp];
+  for (PendingCopy& copy : copies.pending) {
+    const std::size_t cells = copy.width >> shift_;
+    LaneMask there = 0;
+    for_each_lane(copy.lanes & lanes, [&](unsigned l) {
+      // Committed groups have lower numbers than the lane's own.
+      if (copy.group[l] + left >= copies.group[l]) return;
+      there |= LaneMask{1} << l;
+      const std::size_t first = copy.address[l] >> shift_;
+      std::fill_n(written_.begin() + static_cast<std::ptrdiff_t>(first), cells, clock_);
+    });
+    copy.lanes &= ~there;
+  }
+  std::erase_if(copies.pending, [](const PendingCopy& copy) { return copy.lanes == 0; });
+}
+
+void SharedShadow::release_barrier() {
+  barrier_ = clock_++;
+  if (touched_begin_ < touched_end_)
+    std::fill(readers_.begin() + static_cast<std::ptrdiff_t>(touched_begin_),
+              readers_.begin() + static_cast<std::ptrdiff_t>(touched_end_), 0);
+  touched_begin_ = written_.size();
+  touched_end_ = 0;
+  lone_reads_.clear();
+}
+
+void SharedShadow::set_written(std::uint64_t address, std::size_t bytes) {
+  std::fill_n(written_.begin() + static_cast<std::ptrdiff_t>(address >> shift_), bytes >> shift_,
+              barrier_);
+}
+
+std::optional<std::uint64_t> SharedShadow::first_unwritten(std::uint64_t address,
+                                                           std::size_t bytes) const {
+  for (std::size_t cell = address >> shift_; cell < (address + bytes) >> shift_; ++cell) {
+    if (written_[cell] == 0) return std::uint64_t{cell} << shift_;
+  }
+  return std::nullopt;
+}
+
+}  // namespace gpuexp::sim

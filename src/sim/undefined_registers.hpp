@@ -1,0 +1,38 @@
+// Registers of a warp that hold what nothing has written: loads of shared memory may reach behind
+// what a kernel has put there as long as no instruction uses what they get.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "sim/lanes.hpp"
+
+namespace gpuexp::sim {
+
+class UndefinedRegisters {
+ public:
+  /// The load that they come from.
+  struct Origin {
+    Lanes64 address;
+    std::uint32_t place = 0;  ///< in the program
+    unsigned width = 0;
+  };
+
+  void add(unsigned first, unsigned registers, LaneMask lanes, const Origin& origin);
+  /// Something else is written to them.
+  void remove(unsigned first, unsigned registers, LaneMask lanes);
+
+  LaneMask lanes_of(unsigned index) const { return lanes_[index]; }
+  const Origin& origin_of(unsigned index) const { return origins_[of_[index]]; }
+  bool empty() const;
+
+ private:
+  static constexpr unsigned kRegisters = 256;
+  std::array<LaneMask, kRegisters> lanes_{};
+  std::array<std::size_t, kRegisters> of_{};
+  std::vector<Origin> origins_;
+};
+
+}  // namespace gpuexp::sim

@@ -1,0 +1,211 @@
+// Kernels that are wrong on purpose: what the simulator says of each, and that it says nothing of
+// the same kernels without their fault.
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gpu/broken_family.hpp"
+#include "gpu/faulty_product.hpp"
+#include "sim/execution.hpp"
+#include "sim/planted_faults.hpp"
+#include "support/catch.hpp"
+#include "support/skip.hpp"
+#include "support/small_problems.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+using sim::Fault;
+using sim::FaultKind;
+
+/// "tests/sim/planted_faults.cu:18" of the line that has the fault's name.
+std::string line_of(const std::string& fault) {
+  const std::string file = "tests/sim/planted_faults.cu";
+  std::ifstream in(std::string(GPUEXP_SOURCE_DIR) + "/" + file);
+  int number = 1;
+  for (std::string line; std::getline(in, line); ++number) {
+    if (line.ends_with("// fault: " + fault)) return file + ":" + std::to_string(number);
+  }
+  return "nowhere";
+}
+
+std::optional<Fault> fault_of(sim::Simulator& simulator, const Steps& steps) {
+  try {
+    simulator.run(steps);
+  } catch (const Fault& fault) {
+    return fault;
+  }
+  return std::nullopt;
+}
+
+bool has_kernels() {
+  if (!kernels().empty()) return true;
+  skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  return false;
+}
+
+/// Words that the host has written, and others to be written.
+struct Words {
+  std::vector<int> in = std::vector<int>(kPlantedThreads, 3);
+  std::vector<int> out = std::vector<int>(kPlantedThreads, -1);
+  sim::Simulator simulator{kernels(), 90};
+
+  Words() {
+    simulator.memory().add(in.data(), in.size() * sizeof(int), "in");
+    simulator.memory().add(out.data(), out.size() * sizeof(int), "out", sim::Contents::poison);
+    sim::Checks checks;
+    checks.most_instructions = 100'000;
+    simulator.set_checks(checks);
+  }
+};
+
+struct Planted {
+  std::string name;
+  FaultKind kind;
+  std::string words;
+  Steps (*steps)(bool is_faulty, const int* in, int* out);
+};
+
+template <Steps (*kSteps)(bool, int*)>
+Steps without_input(bool is_faulty, const int*, int* out) {
+  return kSteps(is_faulty, out);
+}
+
+const std::vector<Planted>& planted() {
+  static const std::vector<Planted> all{
+      {"race_between_warps", FaultKind::race, "are read with no barrier since thread (0, 0, 0)",
+       without_input<race_between_warps>},
+      {"race_with_readers", FaultKind::race, "are written with no barrier since thread",
+       without_input<race_with_readers>},
+      {"race_in_warp", FaultKind::race, "with no barrier since thread",
+       without_input<race_in_warp>},
+      {"race_in_instruction", FaultKind::race, "by one instruction of a warp with different values",
+       without_input<race_in_instruction>},
+      {"unwritten_shared", FaultKind::unwritten, "before anything wrote them",
+       without_input<unwritten_shared>},
+      {"copy_not_waited_for", FaultKind::async_copy, "while cp.async of thread",
+       copy_not_waited_for},
+      {"copy_of_another", FaultKind::race, "with no barrier since thread", copy_of_another},
+      {"copy_one_group_early", FaultKind::async_copy, "while cp.async of thread",
+       copy_one_group_early},
+      {"barrier_in_branch", FaultKind::barrier,
+       "16 threads of a warp wait at a barrier that 16 others of the warp",
+       without_input<barrier_in_branch>},
+      {"endless_loop", FaultKind::endless, "a loop has not ended after 1",
+       without_input<endless_loop>},
+  };
+  return all;
+}
+
+TEST_CASE("planted faults are found, each with its line, and nothing without them", "[planted]") {
+  if (!has_kernels()) return;
+  for (const Planted& p : planted()) {
+    INFO(p.name);
+    Words faulty;
+    const auto fault =
+        fault_of(faulty.simulator, p.steps(true, faulty.in.data(), faulty.out.data()));
+    REQUIRE(fault);
+    INFO(fault->what());
+    CHECK(fault->kind == p.kind);
+    CHECK_THAT(fault->words, contains_text(p.words));
+    CHECK(fault->place == line_of(p.name));
+    CHECK(fault->kernel == p.name + "_kernel<true>");
+    CHECK(fault->block == Extent{0, 0, 0});
+    const bool is_of_one_thread = p.kind != FaultKind::barrier && p.kind != FaultKind::endless;
+    CHECK(fault->thread.has_value() == is_of_one_thread);
+    CHECK(fault->address.has_value() == is_of_one_thread);
+    Words right;
+    const auto none = fault_of(right.simulator, p.steps(false, right.in.data(), right.out.data()));
+    if (none) FAIL(none->what());
+    CHECK(std::count(right.out.begin(), right.out.end(), -1) == 0);
+  }
+}
+
+TEST_CASE("checks of memory can be switched off", "[planted]") {
+  if (!has_kernels()) return;
+  Words words;
+  sim::Checks checks;
+  checks.memory = false;
+  words.simulator.set_checks(checks);
+  CHECK(!fault_of(words.simulator, race_between_warps(true, words.out.data())));
+  CHECK(!fault_of(words.simulator, unwritten_shared(true, words.out.data())));
+}
+
+TEST_CASE("a kernel that reads what nothing has written is told which buffer", "[planted]") {
+  if (!has_kernels()) return;
+  Words words;
+  const auto fault =
+      fault_of(words.simulator, copy_not_waited_for(false, words.out.data(), words.out.data()));
+  REQUIRE(fault);
+  CHECK(fault->kind == FaultKind::unwritten);
+  CHECK_THAT(fault->words, contains_text("byte 0 of buffer out of 256 bytes"));
+  CHECK(fault->thread == Extent{0, 0, 0});
+}
+
+/// What the simulator says of a variant at the family's default problem; empty: nothing.
+std::optional<Fault> fault_of(const Family& family, const std::string& id,
+                              const std::map<std::string, Value>& problem_of) {
+  const auto problem = family.make_problem(values_with(family, problem_of));
+  sim::Simulator simulator(kernels(), 90);
+  Buffers buffers(family, problem.get(), simulator.memory());
+  const auto data = family.make_data(buffers.pointers());
+  simulator.run(family.inputs(problem.get(), data.get(), 7));
+  sim::Checks checks;
+  checks.most_instructions = 100'000;
+  simulator.set_checks(checks);
+  const Variant* const variant = family.find(id);
+  REQUIRE(variant);
+  return fault_of(simulator, variant->launch(problem.get(), data.get(), {device(), nullptr}));
+}
+
+TEST_CASE("the broken family's faults of memory are found", "[planted]") {
+  if (!has_kernels()) return;
+  const Family family = broken_family();
+  struct Case {
+    const char* variant;
+    FaultKind kind;
+    const char* words;
+  };
+  for (const Case& c : {
+           Case{"overrun_end", FaultKind::out_of_bounds,
+                "they end 4 bytes behind the end of buffer y of 4000 bytes"},
+           Case{"overrun_begin", FaultKind::out_of_bounds,
+                "they begin 4 bytes before buffer y of 4000 bytes"},
+           Case{"illegal_address", FaultKind::out_of_bounds, "are in no buffer"},
+           Case{"misaligned_address", FaultKind::misaligned, "are not aligned"},
+           Case{"trap", FaultKind::other, "the kernel traps"},
+           Case{"endless", FaultKind::endless, "a loop has not ended after"},
+       }) {
+    INFO(c.variant);
+    const auto fault = fault_of(family, c.variant, {});
+    REQUIRE(fault);
+    CHECK(fault->kind == c.kind);
+    CHECK_THAT(fault->words, contains_text(c.words));
+    CHECK_THAT(fault->place, contains_text("tests/gpu/broken_family.cu:"));
+  }
+  // Wrong results are no faults of memory.
+  for (const char* variant : {"right", "nan", "bad_tile", "unwritten_tail", "changed_input"}) {
+    INFO(variant);
+    const auto fault = fault_of(family, variant, {});
+    if (fault) FAIL(fault->what());
+  }
+}
+
+TEST_CASE("products that are only a little off have no faults of memory", "[planted]") {
+  if (!has_kernels()) return;
+  const std::map<std::string, Value> small{
+      {"m", std::int64_t{17}}, {"n", std::int64_t{33}}, {"k", std::int64_t{64}}};
+  for (const Family& family : {faulty_fp32_product(), faulty_fp16_product()}) {
+    for (const Variant& variant : family.variants) {
+      INFO(family.id << "/" << variant.id);
+      const auto fault = fault_of(family, variant.id, small);
+      if (fault) FAIL(fault->what());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gpuexp::test

@@ -1,0 +1,118 @@
+#include "sass/line_table.hpp"
+
+#include <stdexcept>
+#include <string>
+
+#include "sass/code_listing.hpp"
+#include "support/catch.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+// As cuobjdump -elf prints it: two kernels, of which the second has a function of a header inlined.
+const std::string kDump =
+    "arch = sm_90a\n"
+    ".section .debug_line\n"
+    "  Length:                         408\n"
+    "The Directory Table:\n"
+    " /home/me/gpuexp/kernels\n"
+    " /usr/local/cuda/include\n"
+    "\n"
+    "The File Name Table:\n"
+    " Entry   Dir         Time    Size     Name\n"
+    "     1     1   1795371817    4643     copy.cu\n"
+    "     2     2   1795360077    1118     sm_30_intrinsics.hpp\n"
+    "\n"
+    "Offset in .debug_str:            0\n"
+    "\n"
+    "Line Number Statements:\n"
+    "  Extended opcode 2: set Address to 0x0\n"
+    "  Advance Line by 43 to 44\n"
+    "  Copy\n"
+    "  Special opcode 230: advance Address by 16 to 0x10 and Line by 1 to 45\n"
+    "  Advance Line by -2 to 43\n"
+    "  Advance PC by 128 to 0x90\n"
+    "  Copy\n"
+    "  Advance PC by 240 to 0x180\n"
+    "  Extended opcode 1: End of Sequence\n"
+    "\n"
+    "  Extended opcode 2: set Address to 0x0\n"
+    "  Advance Line by 59 to 60\n"
+    "  Copy\n"
+    "  Set File Name to entry 2 in the File Name Table\n"
+    "  Extended opcode 144: Set context to 1 and function offset to 0x0\n"
+    "  Advance Line by 9 to 69\n"
+    "  Advance PC by 16 to 0x10\n"
+    "  Copy\n"
+    "  Extended opcode 144: Set context to 0 and function offset to 0x0\n"
+    "  Special opcode 230: advance Address by 16 to 0x20 and Line by 1 to 70\n"
+    "  Extended opcode 1: End of Sequence\n"
+    "\n"
+    ".section .rela.debug_line\tRELA\n"
+    "0x7b    _Z4copyv    R_CUDA_64    0x0\n"
+    "0x98    _Z4sortv    R_CUDA_64    0x0\n"
+    "\n"
+    ".section .nv_debug_line_sass\n"
+    "The File Name Table:\n"
+    "  Extended opcode 1: End of Sequence\n";
+
+TEST_CASE("source lines of kernels are read") {
+  const LinesByKernel lines = read_lines(kDump, "/home/me/gpuexp/");
+  REQUIRE(lines.size() == 2);
+  const auto& copy = lines.at({"sm_90a", "_Z4copyv"});
+  REQUIRE(copy.size() == 3);
+  CHECK(copy[0].address == 0);
+  CHECK(copy[0].file == "kernels/copy.cu");
+  CHECK(copy[0].line == 44);
+  CHECK(copy[1].address == 0x10);
+  CHECK(copy[1].line == 45);
+  CHECK(copy[2].address == 0x90);
+  CHECK(copy[2].line == 43);
+}
+
+TEST_CASE("what a header inlined has the line that it was inlined at, or the header's name") {
+  const LinesByKernel lines = read_lines(kDump, "/home/me/gpuexp");
+  const auto& sort = lines.at({"sm_90a", "_Z4sortv"});
+  REQUIRE(sort.size() == 3);
+  CHECK(sort[1].file == "kernels/copy.cu");
+  CHECK(sort[1].line == 60);
+  CHECK(sort[2].file == "sm_30_intrinsics.hpp");
+  CHECK(sort[2].line == 70);
+  // A folder whose name only begins like the root's is another one.
+  const LinesByKernel others = read_lines(kDump, "/home/me/gpu");
+  CHECK(others.at({"sm_90a", "_Z4copyv"}).front().file == "copy.cu");
+}
+
+TEST_CASE("source lines that are not understood are refused") {
+  CHECK(read_lines("arch = sm_90a\n", "/").empty());
+  std::string dump = kDump;
+  dump.replace(dump.find("0x98 "), 5, "98   ");
+  CHECK_THROWS_WITH(read_lines(dump, "/"), contains_text("of 2 functions, and 1 names"));
+  dump = kDump;
+  dump.replace(dump.find("entry 2"), 7, "entry 3");
+  CHECK_THROWS_WITH(read_lines(dump, "/"), contains_text("the file 3 of 2"));
+  dump = kDump;
+  dump.replace(dump.find("     2     2"), 12, "     2     7");
+  CHECK_THROWS_WITH(read_lines(dump, "/"), contains_text("lies in no folder"));
+}
+
+TEST_CASE("code keeps the source lines of its instructions as text") {
+  const std::string text =
+      "//kernels/copy.cu\n//kernels/common/pack.cuh\nNOP;0000000000000000\n#0:44\n"
+      "MOV R1, R2;0000000000000001\nEXIT;0000000000000002\n#1:7\nNOP;0000000000000003\n"
+      "#0:44\nNOP;0000000000000004\n";
+  const KernelCode code = read_code_text(text);
+  REQUIRE(code.instructions.size() == 5);
+  CHECK(code.instructions[0].file.empty());
+  CHECK(code.instructions[1].file == "kernels/copy.cu");
+  CHECK(code.instructions[1].line == 44);
+  CHECK(code.instructions[2].line == 44);
+  CHECK(code.instructions[3].file == "kernels/common/pack.cuh");
+  CHECK(code.instructions[3].line == 7);
+  // Files in the order in which instructions name them.
+  CHECK(to_text(code) == text);
+  CHECK_THROWS_AS(read_code_text("#0:x\nNOP;0\n"), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace gpuexp::test

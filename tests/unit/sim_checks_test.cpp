@@ -1,0 +1,377 @@
+// Checks of the simulator: what is written, what is ordered, what races.
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "sim/block.hpp"
+#include "sim/decoder.hpp"
+#include "sim/lane_order.hpp"
+#include "sim/shared_shadow.hpp"
+#include "support/catch.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+using namespace sim;
+using Found = std::optional<Conflict::Kind>;
+using Is = Conflict::Kind;
+
+constexpr LaneMask kLow = 0x0000ffff;
+constexpr LaneMask kHigh = 0xffff0000;
+
+/// Two warps and 1024 bytes. Lane l of warp w accesses `first` + l·`step`.
+class Shadow {
+ public:
+  explicit Shadow(unsigned width = 4) : width_(width) {}
+
+  Found access(Access kind, unsigned warp, std::uint64_t first, std::uint64_t step,
+               LaneMask lanes = kAllLanes, LaneMask running = kAllLanes,
+               const Lanes32* values = nullptr) {
+    Lanes64 address;
+    for (unsigned l = 0; l < kLanes; ++l)
+      address[l] = first + l * step;
+    const Accessor who{warp, running, running == kAllLanes, &orders_[warp], warp + 10};
+    found_ = shadow_.note(who, {Space::shared, kind, width_, lanes, address, values});
+    return found_ ? Found(found_->kind) : std::nullopt;
+  }
+  Found store(unsigned warp, std::uint64_t first, std::uint64_t step = 4) {
+    return access(Access::store, warp, first, step);
+  }
+  Found load(unsigned warp, std::uint64_t first, std::uint64_t step = 4) {
+    return access(Access::load, warp, first, step);
+  }
+  void set_width(unsigned width) { width_ = width; }
+  const Conflict& found() const { return *found_; }
+  SharedShadow& shadow() { return shadow_; }
+  LaneOrder& order(unsigned warp) { return orders_[warp]; }
+
+ private:
+  unsigned width_;
+  SharedShadow shadow_{1024, 2};
+  std::vector<LaneOrder> orders_{LaneOrder(shadow_.clock()), LaneOrder(shadow_.clock())};
+  std::optional<Conflict> found_;
+};
+
+TEST_CASE("reads of shared memory that nobody has written are found", "[sim]") {
+  Shadow s;
+  CHECK(s.load(0, 0) == Is::unwritten);
+  CHECK(s.found().lanes == kAllLanes);
+  CHECK(!s.store(0, 0));
+  CHECK(!s.load(0, 0));
+  CHECK(s.load(0, 64) == Is::unwritten);
+  CHECK(s.found().lanes == kHigh);
+  CHECK(s.access(Access::atomic, 0, 512, 0) == Is::unwritten);
+}
+
+TEST_CASE("what a byte is known of does not spread to its word", "[sim]") {
+  Shadow s(1);
+  CHECK(!s.access(Access::store, 0, 0, 4));
+  CHECK(!s.load(0, 0, 4));
+  CHECK(s.load(0, 2, 4) == Is::unwritten);
+  // Neighbouring bytes of two warps do not race.
+  CHECK(!s.access(Access::store, 1, 1, 4));
+  CHECK(s.access(Access::store, 1, 0, 4) == Is::after_write);
+  s.set_width(4);
+  CHECK(s.load(0, 0) == Is::after_write);
+}
+
+TEST_CASE("what is known of wide accesses holds for narrow ones", "[sim]") {
+  Shadow s(16);
+  CHECK(!s.store(0, 0, 16));
+  s.set_width(4);
+  CHECK(!s.load(0, 0, 16));
+  CHECK(s.load(1, 4, 16) == Is::after_write);
+  s.shadow().release_barrier();
+  CHECK(!s.load(1, 4, 16));
+  s.set_width(1);
+  CHECK(s.access(Access::store, 0, 5, 16) == Is::after_read);
+  CHECK(s.found().other.thread == 32);
+  CHECK(s.found().other.place == 11);
+}
+
+TEST_CASE("warps race unless the block's barrier is between", "[sim]") {
+  for (const bool has_barrier : {false, true}) {
+    INFO(has_barrier);
+    Shadow s;
+    const auto wait = [&] {
+      if (has_barrier) s.shadow().release_barrier();
+    };
+    const Found after_write = has_barrier ? std::nullopt : Found(Is::after_write);
+    const Found after_read = has_barrier ? std::nullopt : Found(Is::after_read);
+    CHECK(!s.store(0, 0));
+    wait();
+    CHECK(s.store(1, 0) == after_write);
+    s.shadow().release_barrier();
+    CHECK(!s.load(0, 0));
+    CHECK(!s.load(1, 0));  // reads among themselves
+    wait();
+    CHECK(s.store(1, 0) == after_read);
+    s.shadow().release_barrier();
+    CHECK(!s.store(0, 0));
+    wait();
+    CHECK(s.load(1, 0) == after_write);
+  }
+}
+
+TEST_CASE("a race says which thread was there before, and where", "[sim]") {
+  Shadow s;
+  CHECK(!s.store(0, 0));
+  CHECK(s.access(Access::load, 1, 12, 4, 1u << 5) == Is::after_write);
+  CHECK(s.found().lane == 5);
+  CHECK(s.found().address == 32);
+  CHECK(s.found().other.thread == 8);
+  CHECK(s.found().other.place == 10);
+}
+
+TEST_CASE("atomics race with plain accesses alone", "[sim]") {
+  Shadow s;
+  CHECK(!s.store(0, 0));
+  CHECK(s.access(Access::atomic, 1, 0, 0) == Is::after_write);
+  s.shadow().release_barrier();
+  CHECK(!s.access(Access::atomic, 0, 0, 0));
+  CHECK(!s.access(Access::atomic, 1, 0, 0));
+  CHECK(s.access(Access::load, 1, 0, 0, 1) == Is::after_write);
+  CHECK(s.store(1, 0) == Is::after_write);
+  s.shadow().release_barrier();
+  CHECK(!s.load(0, 0));
+  CHECK(s.access(Access::atomic, 1, 0, 0) == Is::after_read);
+}
+
+TEST_CASE("lanes that write one word in one instruction write the same", "[sim]") {
+  Lanes32 values;
+  values.of.fill(7);
+  Shadow s;
+  CHECK(!s.access(Access::store, 0, 0, 0, kAllLanes, kAllLanes, &values));
+  values[9] = 8;
+  CHECK(s.access(Access::store, 0, 0, 0, kAllLanes, kAllLanes, &values) == Is::same_instruction);
+  CHECK(!s.access(Access::store, 0, 0, 4, kAllLanes, kAllLanes, &values));
+  CHECK(!s.access(Access::store, 0, 0, 0, ~(1u << 9), kAllLanes, &values));
+  Shadow bytes(1);
+  values[9] = 0x107;
+  CHECK(!bytes.access(Access::store, 0, 0, 0, kAllLanes, kAllLanes, &values));
+}
+
+TEST_CASE("lanes that have parted race until they meet", "[sim]") {
+  Shadow s;
+  CHECK(!s.store(0, 0));
+  // They part: the lower lanes write, the upper ones read.
+  s.order(0).part(kAllLanes);
+  CHECK(!s.access(Access::store, 0, 0, 4, kLow, kLow));
+  CHECK(!s.access(Access::load, 0, 0, 4, kLow, kLow));
+  CHECK(s.access(Access::load, 0, 4, 0, kHigh, kHigh) == Is::after_write);
+  CHECK(!s.access(Access::load, 0, 64, 0, kHigh, kHigh));  // written before
+  CHECK(s.access(Access::store, 0, 64, 0, kLow, kLow) == Is::after_read);
+  s.order(0).part(kLow);
+  s.order(0).part(kHigh);
+  s.order(0).meet(kAllLanes);
+  CHECK(!s.access(Access::load, 0, 4, 0, kHigh));
+  // They part again, in another way: what was before they met is no race.
+  s.order(0).part(kAllLanes);
+  CHECK(!s.access(Access::load, 0, 4, 0, 1u << 20, 1u << 20));
+  CHECK(!s.access(Access::store, 0, 64, 0, 1, 1));
+}
+
+TEST_CASE("lanes know of others through lanes that they met", "[sim]") {
+  BlockTime clock = 5;
+  LaneOrder order(clock);
+  order.part(kAllLanes);
+  const BlockTime time = clock;  // lane 0 does something
+  CHECK(!order.is_before(0, time, 1));
+  order.meet(0b011);
+  CHECK(order.is_before(0, time, 1));
+  CHECK(!order.is_before(0, time, 2));
+  order.meet(0b110);
+  CHECK(order.is_before(0, time, 2));
+  CHECK(!order.is_before(0, clock, 2));
+}
+
+TEST_CASE("copies of cp.async are there when they were waited for", "[sim]") {
+  Shadow s;
+  CHECK(!s.access(Access::async_store, 0, 0, 4));
+  CHECK(s.load(0, 0) == Is::is_copied);
+  CHECK(s.store(0, 0) == Is::is_copied);
+  s.shadow().wait_for_copies(0, kAllLanes, 0);  // no group yet
+  CHECK(s.load(0, 0) == Is::is_copied);
+  s.shadow().commit_copies(0, kAllLanes);
+  CHECK(!s.access(Access::async_store, 0, 128, 4));
+  s.shadow().commit_copies(0, kAllLanes);
+  s.shadow().wait_for_copies(0, kAllLanes, 2);
+  CHECK(s.load(0, 0) == Is::is_copied);
+  s.shadow().wait_for_copies(0, kAllLanes, 1);
+  CHECK(!s.load(0, 0));
+  CHECK(s.load(0, 128) == Is::is_copied);
+  CHECK(s.load(1, 0) == Is::after_write);  // another warp has met no barrier
+  s.shadow().release_barrier();
+  CHECK(!s.load(1, 0));
+  CHECK(s.load(1, 128) == Is::is_copied);
+}
+
+TEST_CASE("each lane waits for its own copies", "[sim]") {
+  Shadow s;
+  CHECK(!s.access(Access::async_store, 0, 0, 4));
+  s.shadow().commit_copies(0, kLow);
+  s.shadow().wait_for_copies(0, kAllLanes, 0);
+  CHECK(!s.access(Access::load, 0, 0, 4, kLow));
+  CHECK(s.access(Access::load, 0, 0, 4, kHigh) == Is::is_copied);
+}
+
+TEST_CASE("bytes of buffers are poison until they are written", "[sim]") {
+  alignas(16) std::array<std::byte, 64> data{};
+  const auto at = reinterpret_cast<std::uint64_t>(data.data()) + 4;
+  GlobalMemory memory;
+  memory.add(data.data() + 4, 60, "y", Contents::poison);
+  GlobalBuffer& buffer = *memory.find(at, 60);
+  CHECK(memory.find(at - 1, 2) == nullptr);
+  CHECK(!buffer.is_written(at, 4));
+  buffer.mark(at, 4);
+  CHECK(buffer.is_written(at, 4));
+  CHECK(!buffer.is_written(at, 8));
+  buffer.mark(at + 12, 16);
+  CHECK(buffer.is_written(at + 12, 16));
+  CHECK(!buffer.is_written(at + 28, 1));
+  memory.note_copy(data.data() + 32, data.data() + 12, 8);
+  CHECK(!buffer.is_written(at + 28, 4));
+  CHECK(buffer.is_written(at + 32, 4));
+  memory.settle();
+  CHECK(!buffer.is_written());
+  memory.note_fill(data.data(), 60);
+  CHECK(!buffer.is_written());
+  memory.note_fill(data.data() + 32, 64);
+  memory.settle();
+  CHECK(buffer.is_written());
+  memory.poison(data.data() + 8, 1);
+  CHECK(!buffer.is_written(at, 8));
+  CHECK(buffer.is_written(at + 8, 8));
+}
+
+TEST_CASE("an access outside of every buffer names the nearest", "[sim]") {
+  std::array<std::byte, 64> data{};
+  const auto at = reinterpret_cast<std::uint64_t>(data.data());
+  GlobalMemory memory;
+  CHECK(memory.describe_outside(16, 4) == "4 bytes at 0x10 are in no buffer");
+  memory.add(data.data(), 16, "x");
+  memory.add(data.data() + 48, 16, "y");
+  CHECK_THAT(memory.describe_outside(at + 14, 4),
+             contains_text("they end 2 bytes behind the end of buffer x of 16 bytes"));
+  CHECK_THAT(memory.describe_outside(at + 40, 4),
+             contains_text("they begin 8 bytes before buffer y of 16 bytes"));
+}
+
+/// The fault of a block of 64 threads.
+std::optional<Fault> fault_of(const std::string& code, std::int64_t threads = 64,
+                              const Checks& checks = {}) {
+  const std::string text = code + "EXIT;0\n";
+  const Program program = decode(read_code_text(text));
+  GlobalMemory memory;
+  LaunchState launch;
+  launch.program = &program;
+  launch.global = &memory;
+  launch.block = {threads, 1, 1};
+  launch.shared_bytes = 4096;
+  launch.constants.resize(0x400);
+  launch.checks = checks;
+  Block block(launch, Extent{1, 0, 0});
+  try {
+    block.run();
+  } catch (const Fault& fault) {
+    return fault;
+  }
+  return std::nullopt;
+}
+
+const std::string kThreadInR1 = "//a.cu\n#0:1\nS2R R1, SR_TID.X;0\nSHF.L.U32 R2, R1, 0x2, RZ;0\n";
+
+TEST_CASE("a fault has its line, block, thread and address", "[sim]") {
+  const auto fault = fault_of(kThreadInR1 +
+                              "#0:2\nSTS [R2], R1;0\n#0:3\nLOP3.LUT R3, R2, 0x7c, RZ, 0xc0, !PT;0\n"
+                              "#0:4\nLDS R4, [R3];0\n");
+  REQUIRE(fault);
+  CHECK(fault->kind == FaultKind::race);
+  CHECK(fault->place == "a.cu:4");
+  CHECK(fault->block == Extent{1, 0, 0});
+  CHECK(fault->thread == Extent{32, 0, 0});
+  CHECK(fault->address == 0u);
+  CHECK(std::string(fault->what()) ==
+        "a.cu:4, block (1, 0, 0), thread (32, 0, 0): 4 bytes of shared memory at 0x0 are read with "
+        "no barrier since thread (0, 0, 0) at a.cu:2 wrote them");
+}
+
+TEST_CASE("loads may get what nobody has written, instructions may not use it", "[sim]") {
+  const std::string load = kThreadInR1 + "#0:2\nLDS R4, [R2];0\n";
+  CHECK(!fault_of(load));
+  const auto used = fault_of(load + "#0:3\nIADD3 R5, R4, 0x1, RZ;0\n");
+  REQUIRE(used);
+  CHECK(used->kind == FaultKind::unwritten);
+  CHECK(used->place == "a.cu:2");
+  CHECK(used->address == 0u);
+  CHECK_THAT(used->words, contains_text("and used at a.cu:3"));
+  CHECK(fault_of(load + "STS [R4], R1;0\n"));
+  // What is written over is no longer that.
+  CHECK(!fault_of(load + "MOV R4, 0x1;0\nIADD3 R5, R4, 0x1, RZ;0\n"));
+  CHECK(!fault_of(load + "MOV R3, 0x1;0\nIADD3 R5, R3, 0x1, RZ;0\n"));
+  CHECK(fault_of(load + "MOV R3, 0x1;0\nIADD3 R5, R4, 0x1, RZ;0\n"));
+}
+
+TEST_CASE("a barrier that threads never reach says who waits where", "[sim]") {
+  // The lower half of each warp waits for the block, the upper half for the lower one.
+  const auto fault = fault_of(kThreadInR1 +
+                              "#0:2\nLOP3.LUT R3, R1, 0x10, RZ, 0xc0, !PT;0\n"
+                              "ISETP.NE.AND P0, PT, R3, RZ, PT;0\nBSSY B0, 0x70;0\n"
+                              "@P0 BRA 0x70;0\n#0:3\nBAR.SYNC.DEFER_BLOCKING 0x0;0\n"
+                              "#0:4\nBSYNC B0;0\n");
+  REQUIRE(fault);
+  CHECK(fault->kind == FaultKind::barrier);
+  CHECK(fault->place == "a.cu:3");
+  CHECK_THAT(fault->words, contains_text("threads that wait there: 32 at a.cu:3; that wait for "
+                                         "other lanes of their warps: 32 at a.cu:4; that have "
+                                         "exited: 0"));
+  CHECK(!fault_of("BAR.SYNC.DEFER_BLOCKING 0x0;0\n"));
+  // Threads that have exited are not waited for.
+  CHECK(!fault_of(kThreadInR1 + "ISETP.LT.AND P0, PT, R1, 0x20, PT;0\n@P0 EXIT;0\n"
+                                "BAR.SYNC.DEFER_BLOCKING 0x0;0\n"));
+  const auto some = fault_of(kThreadInR1 +
+                             "ISETP.LT.AND P0, PT, R1, 0x8, PT;0\n"
+                             "@P0 BAR.SYNC.DEFER_BLOCKING 0x0;0\n");
+  REQUIRE(some);
+  CHECK(some->kind == FaultKind::barrier);
+  CHECK_THAT(some->words, contains_text("8 threads of a warp wait at a barrier that 24 others"));
+}
+
+TEST_CASE("a warp that never ends is stopped in its loop", "[sim]") {
+  Checks checks;
+  checks.most_instructions = 1000;
+  const auto loop = [](int turns) {
+    return fmt::format(
+        "//a.cu\n#0:1\nMOV R1, RZ;0\n#0:2\nIADD3 R1, R1, 0x1, RZ;0\n#0:3\n"
+        "ISETP.LT.AND P0, PT, R1, {:#x}, PT;0\n@P0 BRA 0x10;0\n#0:4\n",
+        turns);
+  };
+  CHECK(!fault_of(loop(300), 64, checks));
+  const auto fault = fault_of(loop(100'000), 64, checks);
+  REQUIRE(fault);
+  CHECK(fault->kind == FaultKind::endless);
+  CHECK(fault->place == "a.cu:2");
+  CHECK(!fault->thread);
+}
+
+TEST_CASE("accesses are checked before they happen, each of its kind", "[sim]") {
+  const auto kind_of = [](const std::string& code) {
+    const auto fault = fault_of(kThreadInR1 + code);
+    return fault ? std::optional(fault->kind) : std::nullopt;
+  };
+  CHECK(kind_of("STS [R2+0xff0], R1;0\n") == FaultKind::out_of_bounds);
+  CHECK(kind_of("STS [R2+0x1], R1;0\n") == FaultKind::misaligned);
+  CHECK(kind_of("MOV R4, 0x10;0\nMOV R5, RZ;0\nLDG.E R6, desc[UR4][R4.64];0\n") ==
+        FaultKind::out_of_bounds);
+  CHECK(kind_of("MOV R4, 0x11;0\nMOV R5, RZ;0\nLDG.E R6, desc[UR4][R4.64];0\n") ==
+        FaultKind::misaligned);
+  CHECK(kind_of("BPT.TRAP 0x1;0\n") == FaultKind::other);
+  CHECK(!kind_of("STS [R2], R1;0\n"));
+}
+
+}  // namespace
+}  // namespace gpuexp::test
