@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -18,6 +19,7 @@
 #include "sim/kernel_counters.hpp"
 #include "support/catch.hpp"
 #include "support/skip.hpp"
+#include "support/small_problems.hpp"
 
 namespace gpuexp::test {
 namespace {
@@ -294,6 +296,27 @@ TEST_CASE("all cells that are not too large, in a file", "[.recording]") {
                          c.recorded);
     csv.flush();
   });
+}
+
+TEST_CASE("lane instructions per second of a processor", "[.speed]") {
+  const Family& family = *Registry::global().find("matmul");
+  Problem problem(family, values_with(family, {{"m", std::int64_t{256}},
+                                               {"n", std::int64_t{256}},
+                                               {"k", std::int64_t{256}}}));
+  for (const char* id : {"coalesced", "async_stages"}) {
+    constexpr int kTimes = 5;
+    double lanes = 0;
+    const std::clock_t begin = std::clock();
+    for (int i = 0; i < kTimes; ++i) {
+      for (const auto& execution : problem.execute(*family.find(id))) {
+        for (const sim::OpCount& count : execution.counts)
+          lanes += static_cast<double>(count.lanes);
+      }
+    }
+    const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+    std::cout << fmt::format("{}: {:.0f} million lane instructions per second\n", id,
+                             lanes / seconds / 1e6);
+  }
 }
 
 }  // namespace
