@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "family/tag_bank.hpp"
+
 namespace gpuexp {
 
 namespace {
@@ -51,13 +53,9 @@ bool lanes_are_paired(const LaneOffsets& offsets) {
 }  // namespace
 
 double tag_wavefronts(const std::vector<std::int64_t>& lines) {
-  std::array<int, 4> in_bank{};
-  for (const std::int64_t line : lines) {
-    std::size_t bank = 0;
-    for (auto digits = static_cast<std::uint64_t>(line); digits > 0; digits /= in_bank.size())
-      bank ^= digits % in_bank.size();
-    ++in_bank[bank];
-  }
+  std::array<int, kTagBanks> in_bank{};
+  for (const std::int64_t line : lines)
+    ++in_bank[tag_bank(static_cast<std::uint64_t>(line))];
   return *std::max_element(in_bank.begin(), in_bank.end());
 }
 
@@ -101,7 +99,6 @@ Accesses rows_access(int rows, std::int64_t bytes, std::int64_t pitch) {
     const std::int64_t whole = (bytes + step - 1) / step * step;
     return 1 + static_cast<double>(whole - step) / static_cast<double>(unit);
   };
-  constexpr double kTagBanks = 4;
   const double lines = rows * units(kLineBytes);
   return {1, rows * units(kSector), lines, std::max(1.0, lines / kTagBanks)};
 }

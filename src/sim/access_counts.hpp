@@ -12,6 +12,14 @@ struct MemoryCounts {
   std::uint64_t load_sectors = 0;
   std::uint64_t store_requests = 0;
   std::uint64_t store_sectors = 0;
+  std::uint64_t global_wavefronts = 0;  ///< of L1's data stage
+  /// In which L1's tag stage finds the lines if each is looked up once.
+  std::uint64_t tag_wavefronts = 0;
+  std::uint64_t async_tag_wavefronts = 0;  ///< those of cp.async, which are not among the above
+  std::uint64_t shared_load_wavefronts = 0;
+  std::uint64_t shared_store_wavefronts = 0;
+  /// Of the two above, those beyond the least that so many bytes take.
+  std::uint64_t shared_conflicts = 0;
 
   MemoryCounts& operator+=(const MemoryCounts& more);
 };

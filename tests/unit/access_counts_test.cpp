@@ -1,0 +1,153 @@
+// What accesses and instructions are counted as.
+#include "sim/access_counts.hpp"
+
+#include <array>
+
+#include "family/tag_bank.hpp"
+#include "family/warp_access.hpp"
+#include "sass/issue_pipe.hpp"
+#include "support/catch.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+using sim::Access;
+using sim::kAllLanes;
+using sim::LaneMask;
+using sim::MemoryCounts;
+using sim::Space;
+
+/// Lane i at offset(i).
+template <class Offset>
+MemoryCounts counted(Space space, Access kind, unsigned width, const Offset& offset,
+                     LaneMask lanes = kAllLanes) {
+  sim::Lanes64 address;
+  for (unsigned l = 0; l < sim::kLanes; ++l)
+    address[l] = static_cast<std::uint64_t>(offset(static_cast<int>(l)));
+  MemoryCounts counts;
+  count(counts, {space, kind, width, lanes, address});
+  return counts;
+}
+
+TEST_CASE("global accesses are counted by requests, sectors and wavefronts", "[sim]") {
+  const auto load = [](unsigned width, const auto& offset, LaneMask lanes = kAllLanes) {
+    return counted(Space::global, Access::load, width, offset, lanes);
+  };
+  const MemoryCounts packed = load(4, [](int lane) { return 4 * lane; });
+  CHECK(packed.load_requests == 1);
+  CHECK(packed.load_sectors == 4);
+  CHECK(packed.tag_wavefronts == 1);
+  CHECK(packed.global_wavefronts == 1);
+  CHECK(packed.store_requests == 0);
+  CHECK(packed.shared_load_wavefronts == 0);
+  CHECK(load(4, [](int lane) { return 4 * lane + 4; }).load_sectors == 5);
+  CHECK(load(4, [](int lane) { return 124 - 4 * lane; }).load_sectors == 4);
+  CHECK(load(2, [](int lane) { return 2 * lane; }).load_sectors == 2);
+  CHECK(load(4, [](int) { return 96; }).load_sectors == 1);
+  CHECK(load(
+            4, [](int lane) { return 4 * lane; }, 0xff)
+            .load_sectors == 1);
+  CHECK(load(
+            4, [](int lane) { return 4 * lane; }, 0)
+            .load_requests == 0);
+  const MemoryCounts stored =
+      counted(Space::global, Access::store, 16, [](int lane) { return 16 * lane; });
+  CHECK(stored.store_requests == 1);
+  CHECK(stored.store_sectors == 16);
+  CHECK(stored.load_requests == 0);
+  // An atomic is no load and no store.
+  const MemoryCounts atomic =
+      counted(Space::global, Access::atomic, 4, [](int lane) { return 4 * lane; });
+  CHECK(atomic.load_requests + atomic.store_requests + atomic.tag_wavefronts == 0);
+}
+
+TEST_CASE("wavefronts are those that families declare", "[sim]") {
+  for (const int bytes : {4, 8, 16}) {
+    for (const int stride : {0, 1, 2, 3, 4, 7, 8, 16, 31, 32, 33, 64, 1024, 4608}) {
+      INFO(bytes << " bytes, stride " << stride);
+      const auto offset = [=](int lane) { return std::int64_t{stride} * bytes * lane; };
+      const Accesses global = global_access(bytes, offset);
+      const auto width = static_cast<unsigned>(bytes);
+      const MemoryCounts loaded = counted(Space::global, Access::load, width, offset);
+      CHECK(static_cast<double>(loaded.load_sectors) == global.sectors);
+      CHECK(static_cast<double>(loaded.global_wavefronts) == global.wavefronts);
+      CHECK(static_cast<double>(loaded.tag_wavefronts) == global.tag_wavefronts);
+      const MemoryCounts shared = counted(Space::shared, Access::load, width, offset);
+      CHECK(static_cast<double>(shared.shared_load_wavefronts) ==
+            shared_access(bytes, offset).wavefronts);
+    }
+  }
+}
+
+TEST_CASE("lanes that meet in a bank are conflicts, and broadcasts are none", "[sim]") {
+  const auto words = [](int stride) {
+    return counted(Space::shared, Access::store, 4, [=](int lane) { return 4 * stride * lane; });
+  };
+  CHECK(words(1).shared_store_wavefronts == 1);
+  CHECK(words(1).shared_conflicts == 0);
+  CHECK(words(0).shared_store_wavefronts == 1);
+  CHECK(words(0).shared_conflicts == 0);
+  CHECK(words(2).shared_store_wavefronts == 2);
+  CHECK(words(2).shared_conflicts == 1);
+  CHECK(words(32).shared_conflicts == 31);
+  CHECK(words(33).shared_conflicts == 0);
+  // 8 bytes go in halves of a warp: two wavefronts are the least, not a conflict.
+  const MemoryCounts wide =
+      counted(Space::shared, Access::load, 8, [](int lane) { return 8 * (lane ^ 1); });
+  CHECK(wide.shared_load_wavefronts == 2);
+  CHECK(wide.shared_conflicts == 0);
+}
+
+TEST_CASE("cp.async loads, and stores nothing that is counted as a store", "[sim]") {
+  const auto packed = [](int lane) { return 16 * lane; };
+  const MemoryCounts from = counted(Space::global, Access::async_load, 16, packed);
+  CHECK(from.load_requests == 1);
+  CHECK(from.load_sectors == 16);
+  CHECK(from.tag_wavefronts == 0);
+  CHECK(from.async_tag_wavefronts == 1);
+  const MemoryCounts to = counted(Space::shared, Access::async_store, 16, packed);
+  CHECK(to.shared_store_wavefronts == 0);
+  CHECK(to.global_wavefronts == 1);
+  CHECK(to.shared_conflicts == 0);
+  CHECK(counted(Space::shared, Access::async_store, 4, [](int lane) {
+          return 128 * lane;
+        }).shared_conflicts == 31);
+}
+
+TEST_CASE("neighbouring lines lie in different banks of the tags", "[sim]") {
+  for (std::uint64_t first : {0u, 4u, 64u, 1024u}) {
+    unsigned banks = 0;
+    for (std::uint64_t line = first; line < first + kTagBanks; ++line)
+      banks |= 1u << tag_bank(line);
+    CHECK(banks == 0xf);
+  }
+  CHECK(tag_bank(1) == tag_bank(4));
+  CHECK(tag_bank(5) == tag_bank(0));
+}
+
+TEST_CASE("instructions go to pipes by their opcode", "[sim]") {
+  CHECK(issue_pipe("FFMA", "R0, R1, R2, R3") == IssuePipe::fma);
+  CHECK(issue_pipe("IMAD.WIDE.U32", "R2, R0, 0x4, R2") == IssuePipe::fma);
+  CHECK(issue_pipe("VIADD", "R0, R1, 0x1") == IssuePipe::fma);
+  CHECK(issue_pipe("IADD3.X", "R0, R1, R2, RZ") == IssuePipe::alu);
+  CHECK(issue_pipe("UIADD3", "UR4, UR5, 0x1, URZ") == IssuePipe::other);
+  CHECK(issue_pipe("CS2R", "R2, SRZ") == IssuePipe::alu);
+  CHECK(issue_pipe("HFMA2", "R0, R1, R2, R3") == IssuePipe::fma);
+  CHECK(issue_pipe("HFMA2.MMA", "R7, -RZ, RZ, 0, 0") == IssuePipe::tensor);
+  CHECK(issue_pipe("DFMA", "R0, R2, R4, R6") == IssuePipe::fp64);
+  CHECK(issue_pipe("MUFU.EX2", "R0, R1") == IssuePipe::xu);
+  CHECK(issue_pipe("F2FP.BF16.F32.PACK_AB", "R0, R1, R2") == IssuePipe::alu);
+  CHECK(issue_pipe("S2R", "R0, SR_TID.X") == IssuePipe::lsu);
+  CHECK(issue_pipe("S2R", "R0, SR_CTAID.X") == IssuePipe::other);
+  CHECK(issue_pipe("BAR.SYNC.DEFER_BLOCKING", "0x0") == IssuePipe::other);
+  CHECK(issue_pipe("LDC", "R1, c[0x0][0x28]") == IssuePipe::other);
+  CHECK(is_branch("BRA"));
+  CHECK(is_branch("BSYNC"));
+  CHECK(!is_branch("BSSY"));
+  CHECK(!is_branch("BAR.SYNC.DEFER_BLOCKING"));
+  CHECK(is_load_store_without_access("SHFL.DOWN"));
+  CHECK(!is_load_store_without_access("LDS.128"));
+}
+
+}  // namespace
+}  // namespace gpuexp::test
