@@ -19,7 +19,7 @@ namespace gpuexp::sim {
 /// What executed kernels are held against, besides what they compute.
 struct Checks {
   bool memory = true;  ///< sim/memory_checks.hpp
-  /// Of one warp. A kernel that exceeds it counts as endless; this one is about ten seconds.
+  /// Of one warp. A kernel that exceeds it counts as endless; these take about ten seconds.
   std::uint64_t most_instructions = std::uint64_t{1} << 28;
 };
 
