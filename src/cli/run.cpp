@@ -193,6 +193,8 @@ class Run {
     missing_metrics_.insert(support.unknown.begin(), support.unknown.end());
     for (const std::string& name : names) {
       if (!missing_metrics_.count(name)) continue;
+      if (device_.info.spec.simulated)
+        throw ConfigError(fmt::format("counters: {} is not simulated", name));
       throw ConfigError(
           fmt::format("counters: {} has no metric {}; gpuexp list metrics '*' has its "
                       "names, which .sum, .avg, .max, .min, .pct or .ratio follows",

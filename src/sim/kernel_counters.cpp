@@ -1,5 +1,6 @@
 #include "sim/kernel_counters.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "sass/issue_pipe.hpp"
@@ -61,7 +62,6 @@ std::vector<MetricValue> metrics_of(const KernelExecution& execution) {
        number(memory.shared_load_wavefronts)},
       {"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
        number(memory.shared_store_wavefronts)},
-      {"l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum", number(memory.shared_conflicts)},
       {"smsp__inst_executed.sum", sums.warps},
       {"smsp__thread_inst_executed.sum", sums.lanes},
       {"smsp__thread_inst_executed_pred_on.sum", sums.lanes_on},
@@ -73,6 +73,13 @@ std::vector<MetricValue> metrics_of(const KernelExecution& execution) {
       {"sm__inst_executed_pipe_lsu.sum", sums.of(IssuePipe::lsu)},
       {"sm__inst_executed_pipe_tensor.sum", sums.of(IssuePipe::tensor)},
   };
+}
+
+bool counts(std::string_view metric) {
+  static const Program empty;
+  static const std::vector<MetricValue> known = metrics_of({&empty, {}, {}});
+  return std::any_of(known.begin(), known.end(),
+                     [&](const MetricValue& m) { return m.metric == metric; });
 }
 
 }  // namespace gpuexp::sim

@@ -13,6 +13,9 @@ struct MetricValue {
   double value = 0;
 };
 
+/// Whether metrics_of() has the metric.
+bool counts(std::string_view metric);
+
 /// The metrics that instructions and their addresses decide. Those that take time to count (cycles,
 /// stalls), and those of caches, are not there.
 std::vector<MetricValue> metrics_of(const KernelExecution& execution);

@@ -1,11 +1,14 @@
 #include "simulated/simulated_executor.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/steady_clock.hpp"
+#include "sim/kernel_counters.hpp"
 #include "simulated/host_problem.hpp"
 
 namespace gpuexp {
@@ -17,7 +20,7 @@ namespace {
 constexpr double kMostWork = 2.5e9;
 constexpr double kPerElement = 60;
 
-class SimulatedExecutor final : public Executor {
+class SimulatedExecutor final : public Executor, public CounterReader {
  public:
   SimulatedExecutor(const DeviceSpec& device, const KernelResources& kernels,
                     const SimulatedOptions& options)
@@ -50,11 +53,54 @@ class SimulatedExecutor final : public Executor {
     return values;
   }
 
+  CounterSupport counter_support(const std::vector<std::string>& metrics) override {
+    CounterSupport support;
+    for (const std::string& metric : metrics) {
+      if (!sim::counts(metric)) support.unknown.push_back(metric);
+    }
+    return support;
+  }
+
+  std::vector<LaunchCounts> count(const std::vector<CountedLaunch>& launches, std::uint64_t seed,
+                                  const std::vector<std::string>& metrics) override {
+    std::vector<LaunchCounts> counts;
+    const CountedLaunch* last = nullptr;
+    for (const CountedLaunch& launch : launches) {
+      if (!last || launch.family != last->family || launch.values != last->values)
+        set_up(*launch.family, launch.values, seed);
+      last = &launch;
+      LaunchCounts& of_launch = counts.emplace_back();
+      of_launch.metrics = metrics;
+      of_launch.passes = 1;
+      executed([&] {
+        for (const sim::KernelExecution& kernel : problem_->launch(*launch.variant))
+          of_launch.kernels.push_back(counts_of(kernel, metrics));
+      });
+    }
+    problem_.reset();
+    return counts;
+  }
+
+  CounterReader* counter_reader() override { return this; }
+
   // Nothing outlives a launch that failed but memory, which the next problem takes anew.
   bool recover() override { return true; }
   bool restart() override { return false; }
 
  private:
+  static KernelCounts counts_of(const sim::KernelExecution& kernel,
+                                const std::vector<std::string>& metrics) {
+    const std::vector<sim::MetricValue> known = sim::metrics_of(kernel);
+    KernelCounts counts{kernel.program->name, {}};
+    for (const std::string& metric : metrics) {
+      const auto found = std::find_if(known.begin(), known.end(), [&](const sim::MetricValue& m) {
+        return m.metric == metric;
+      });
+      counts.values.push_back(found == known.end() ? std::nan("") : found->value);
+    }
+    return counts;
+  }
+
   template <class Function>
   void executed(const Function& function) {
     deadline_s_ = steady_seconds() + options_.launch_timeout_s;

@@ -351,7 +351,7 @@ TEST_CASE("a simulated run verifies, measures nothing and says so everywhere", "
   const WithoutGpu hidden;
   const fs::path dir = fs::temp_directory_path() / "gpuexp_cli_simulated";
   fs::remove_all(dir);
-  const std::string small = "matmul --set m=32 --set n=32 --set k=32 --set modes=cold ";
+  const std::string small = "matmul --set m=32 --set n=32 --set k=32 --set modes=cold --counters ";
   const Outcome run = gpuexp("run " + small + "--simulate h200 --out " + dir.string());
   INFO(run.output);
   CHECK(run.exit_code == 0);
@@ -370,6 +370,10 @@ TEST_CASE("a simulated run verifies, measures nothing and says so everywhere", "
       CHECK(row.value(measured, nlohmann::json()).is_null());
     CHECK(row["error_over_allowed"].is_number());
     CHECK(row["predicted_time_us"].is_number());
+    // A warp reads one element of A, and 32 neighbours of B.
+    if (row["variant"] == "coalesced") CHECK(row["counter.global_load_sectors_per_request"] == 2.5);
+    CHECK(row["counter.warp_instructions"].is_number());
+    CHECK(row["counter.dram_read_bytes"].is_null());
   }
   const Outcome report = gpuexp("report " + dir.string());
   CHECK(report.exit_code == 0);
@@ -389,6 +393,10 @@ TEST_CASE("a simulated run verifies, measures nothing and says so everywhere", "
 }
 
 TEST_CASE("what --simulate does not go with is refused") {
+  const Outcome metric =
+      gpuexp("run tests/cli/data/small.json --simulate h200 --counters=dram__bytes_read.sum");
+  CHECK(metric.exit_code == 2);
+  CHECK_THAT(metric.output, contains_text("dram__bytes_read.sum is not simulated"));
   const Outcome unknown = gpuexp("verify tests/cli/data/small.json --simulate h2000");
   CHECK(unknown.exit_code == 2);
   CHECK_THAT(unknown.output, contains_text("h200"));

@@ -193,9 +193,7 @@ std::optional<double> allowed(const Cell& cell, const std::string& counter) {
   if (counter == "shared_store_wavefronts") return 0.06;
   // Of cp.async the rule is rough (family/warp_access.hpp).
   if (counter == "l1_tag_wavefronts" && cell.family->id != "wave_quantization") return 0.15;
-  if (counter == "l1_tag_wavefronts" || counter == "l1_data_wavefronts" ||
-      counter == "shared_bank_conflicts")
-    return std::nullopt;
+  if (counter == "l1_tag_wavefronts" || counter == "l1_data_wavefronts") return std::nullopt;
   return 0;
 }
 
