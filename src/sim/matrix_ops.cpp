@@ -35,6 +35,7 @@ GPUEXP_INLINED std::int64_t exponent_of(std::uint32_t bits, Element type) {
 
 constexpr unsigned kM = 16;
 constexpr unsigned kN = 8;
+constexpr unsigned kRows = kN / kRowColumns;  // of B
 constexpr unsigned kMostK = 16;
 
 /// The values that one register of each lane holds, the first in the lower bits.
@@ -54,8 +55,8 @@ GPUEXP_VECTORIZED void run_mma(Warp& warp, const Op& op, LaneMask lanes) {
   const unsigned quarter = 4 * per_register;  // values of k that a row's lanes have in a register
   double a[kM][kMostK];
   std::int64_t a_exponent[kM][kMostK];
-  SumRow b[kMostK];
-  ExponentRow b_exponent[kMostK];
+  SumRow b[kRows][kMostK];
+  ExponentRow b_exponent[kRows][kMostK];
   Lanes<double> values;
   Lanes<std::int64_t> exponents;
   bool finite = true;
@@ -77,36 +78,45 @@ GPUEXP_VECTORIZED void run_mma(Warp& warp, const Op& op, LaneMask lanes) {
       read_elements(warp.registers[op.from[1].index + r], type, i, values, exponents);
       check();
       for (unsigned l = 0; l < kLanes; ++l) {
-        b[first + l % 4 * per_register][l / 4] = values[l];
-        b_exponent[first + l % 4 * per_register][l / 4] = exponents[l];
+        const unsigned k = first + l % 4 * per_register;
+        const unsigned n = l / 4;
+        b[n / kRowColumns][k][n % kRowColumns] = values[l];
+        b_exponent[n / kRowColumns][k][n % kRowColumns] = exponents[l];
       }
     }
   }
   const bool is_half = op.kind2 != 0;  // C and D are fp16
-  SumRow sum[kM];
-  ExponentRow c_exponent[kM];
+  SumRow sum[kM][kRows];
+  ExponentRow c_exponent[kM][kRows];
   for (unsigned i = 0; i < 4; ++i) {
     const Lanes32& c = warp.registers[next_register(op.from[2], is_half ? i / 2 : i).index];
     for (unsigned l = 0; l < kLanes; ++l) {
       const std::uint32_t bits = is_half ? c[l] >> 16 * (i % 2) : c[l];
       values[l] = is_half ? value_of<kFp16>(bits) : std::bit_cast<float>(bits);
-      sum[l / 4 + 8 * (i / 2)][2 * (l % 4) + i % 2] = values[l];
-      c_exponent[l / 4 + 8 * (i / 2)][2 * (l % 4) + i % 2] =
+      const unsigned m = l / 4 + 8 * (i / 2);
+      const unsigned n = 2 * (l % 4) + i % 2;
+      sum[m][n / kRowColumns][n % kRowColumns] = values[l];
+      c_exponent[m][n / kRowColumns][n % kRowColumns] =
           is_half ? tensor_exponent<kFp16>(bits) : tensor_exponent<kFp32>(bits);
     }
     check();
   }
   std::uint32_t bits_of[kM][kN];
   for (unsigned m = 0; m < kM; ++m) {
-    const TensorFactors factors{a[m], a_exponent[m], b, b_exponent, k_count};
-    SumRow exact = sum[m];
-    if (finite) add_products(factors, exact, c_exponent[m], kSumPlaces);
-    for (unsigned n = 0; n < kN; ++n) {
-      const double value =
-          finite ? exact[n] : sum_of_any(factors, n, sum[m][n], c_exponent[m][n], kSumPlaces);
-      bits_of[m][n] = is_half ? sum_to_fp16(value) : sum_to_fp32(value);
-      if (value == 0 && is_negative_zero(factors, n, sum[m][n]))
-        bits_of[m][n] = is_half ? 0x8000 : kSign32;
+    for (unsigned row = 0; row < kRows; ++row) {
+      const TensorFactors factors{a[m], a_exponent[m], b[row], b_exponent[row], k_count};
+      const SumRow c = sum[m][row];
+      SumRow exact = c;
+      if (finite) add_products(factors, exact, c_exponent[m][row], kSumPlaces);
+      for (unsigned column = 0; column < kRowColumns; ++column) {
+        const double value =
+            finite ? exact[column]
+                   : sum_of_any(factors, column, c[column], c_exponent[m][row][column], kSumPlaces);
+        std::uint32_t& result = bits_of[m][row * kRowColumns + column];
+        result = is_half ? sum_to_fp16(value) : sum_to_fp32(value);
+        if (value == 0 && is_negative_zero(factors, column, c[column]))
+          result = is_half ? 0x8000 : kSign32;
+      }
     }
   }
   std::array<Lanes32, 4> d;

@@ -40,10 +40,10 @@ GPUEXP_INLINED std::int64_t tensor_exponent(std::uint32_t bits) {
   return std::max<std::int64_t>(exponent, 1) - format.bias();
 }
 
-/// Eight columns of sums, as a compiler keeps them in vector registers.
-inline constexpr unsigned kRowColumns = 8;
-using SumRow = double __attribute__((vector_size(64)));
-using ExponentRow = std::int64_t __attribute__((vector_size(64)));
+/// Columns of sums, as many as a vector register of AVX2 has.
+inline constexpr unsigned kRowColumns = 4;
+using SumRow = double __attribute__((vector_size(32)));
+using ExponentRow = std::int64_t __attribute__((vector_size(32)));
 
 /// A row of A times columns of B, one behind the other along K.
 struct TensorFactors {
@@ -61,7 +61,7 @@ GPUEXP_INLINED double power_of_two(std::int64_t exponent) {
 /// Makes of c the sum of c and the products, before it is rounded; of finite elements.
 GPUEXP_INLINED void add_products(const TensorFactors& f, SumRow& c, const ExponentRow& c_exponent,
                                  int places) {
-  using Whole = std::int32_t __attribute__((vector_size(32)));
+  using Whole = std::int32_t __attribute__((vector_size(16)));
   constexpr std::int64_t kLeast = -900;  // of what fp64 can scale by; no product is as small
   ExponentRow most = c_exponent;
   for (unsigned k = 0; k < f.depth; ++k) {

@@ -115,7 +115,7 @@ GPUEXP_INLINED void read_matrix(Warp& warp, const MatrixDescriptor& matrix, bool
   }
 }
 
-constexpr unsigned kRows = kMostN / kRowColumns;  // of B, each of eight columns
+constexpr unsigned kRows = kMostN / kRowColumns;  // of B
 
 struct Product {
   double a[kM][kMostK];

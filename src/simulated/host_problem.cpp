@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <new>
 #include <string_view>
 
 #include "run/output_comparison.hpp"
@@ -37,12 +39,12 @@ ComparisonSums sums_of(const Comparison& c) {
 
 }  // namespace
 
-HostProblem::Memory::Memory(std::size_t bytes) : bytes_(bytes) {
-  constexpr std::size_t kAlignment = 256;  // as cudaMalloc's, at least
-  std::size_t room = bytes + kAlignment;
-  space_ = std::make_unique_for_overwrite<std::byte[]>(room);
-  begin_ = space_.get();
-  std::align(kAlignment, bytes, begin_, room);
+// Aligned as the driver's pages are: banks of L1's tags are chosen by a line's whole number, so
+// that counts would depend on where the host has put a buffer.
+HostProblem::Memory::Memory(std::size_t bytes) : begin_(nullptr, std::free), bytes_(bytes) {
+  constexpr std::size_t kPage = std::size_t{2} << 20;
+  begin_.reset(std::aligned_alloc(kPage, (bytes / kPage + 1) * kPage));
+  if (!begin_) throw std::bad_alloc();
 }
 
 HostProblem::HostProblem(const Family& family, const Values& values, std::uint64_t seed,

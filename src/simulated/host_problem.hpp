@@ -45,12 +45,11 @@ class HostProblem {
   class Memory {
    public:
     explicit Memory(std::size_t bytes);
-    void* data() const { return begin_; }
+    void* data() const { return begin_.get(); }
     std::size_t bytes() const { return bytes_; }
 
    private:
-    std::unique_ptr<std::byte[]> space_;
-    void* begin_;
+    std::unique_ptr<void, void (*)(void*)> begin_;
     std::size_t bytes_;
   };
   /// The reference of one output, in fp64.

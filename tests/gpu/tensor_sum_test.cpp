@@ -57,8 +57,8 @@ std::vector<std::uint32_t> expected(Product p, const Fragments* lanes, const Fra
   const bool is_fp8 = per_word == 4;
   double a[16][kMostDepth];
   std::int64_t a_exponent[16][kMostDepth];
-  SumRow b[kMostDepth];
-  ExponentRow b_exponent[kMostDepth];
+  SumRow b[8 / kRowColumns][kMostDepth];
+  ExponentRow b_exponent[8 / kRowColumns][kMostDepth];
   for (unsigned l = 0; l < kWarpLanes; ++l) {
     for (unsigned r = 0; r < 2; ++r) {
       for (unsigned i = 0; i < per_word; ++i) {
@@ -69,8 +69,8 @@ std::vector<std::uint32_t> expected(Product p, const Fragments* lanes, const Fra
           a_exponent[l / 4 + 8 * half][k] = n.exponent;
         }
         const Number n = element(p, of_b[l].b[r], i);
-        b[k][l / 4] = n.value;
-        b_exponent[k][l / 4] = n.exponent;
+        b[l / 4 / kRowColumns][k][l / 4 % kRowColumns] = n.value;
+        b_exponent[l / 4 / kRowColumns][k][l / 4 % kRowColumns] = n.exponent;
       }
     }
   }
@@ -78,13 +78,14 @@ std::vector<std::uint32_t> expected(Product p, const Fragments* lanes, const Fra
   for (unsigned l = 0; l < kWarpLanes; ++l) {
     for (unsigned j = 0; j < 4; ++j) {
       const unsigned row = l / 4 + 8 * (j / 2);
-      const unsigned column = 2 * (l % 4) + j % 2;
+      const unsigned b_row = (2 * (l % 4) + j % 2) / kRowColumns;
+      const unsigned column = (2 * (l % 4) + j % 2) % kRowColumns;
       const std::uint32_t bits =
           is_to_fp16(p) ? lanes[l].c[j / 2] >> 16 * (j % 2) & 0xffff : lanes[l].c[j];
       const Number c = is_to_fp16(p)
                            ? number<kFp16>(bits)
                            : Number{std::bit_cast<float>(bits), tensor_exponent<kFp32>(bits)};
-      const TensorFactors factors{a[row], a_exponent[row], b, b_exponent, depth};
+      const TensorFactors factors{a[row], a_exponent[row], b[b_row], b_exponent[b_row], depth};
       const int places = is_fp8 ? kFp8SumPlaces : kSumPlaces;
       const double sum = sum_of_any(factors, column, c.value, c.exponent, places);
       if (std::isfinite(sum)) {

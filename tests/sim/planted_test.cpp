@@ -11,6 +11,7 @@
 #include "gpu/faulty_product.hpp"
 #include "sim/execution.hpp"
 #include "sim/planted_faults.hpp"
+#include "simulated/host_problem.hpp"
 #include "support/catch.hpp"
 #include "support/skip.hpp"
 #include "support/small_problems.hpp"
@@ -148,17 +149,19 @@ TEST_CASE("a kernel that reads what nothing has written is told which buffer", "
 /// What the simulator says of a variant at the family's default problem; empty: nothing.
 std::optional<Fault> fault_of(const Family& family, const std::string& id,
                               const std::map<std::string, Value>& problem_of) {
-  const auto problem = family.make_problem(values_with(family, problem_of));
   sim::Simulator simulator(kernels(), 90);
-  Buffers buffers(family, problem.get(), simulator.memory());
-  const auto data = family.make_data(buffers.pointers());
-  simulator.run(family.inputs(problem.get(), data.get(), 7));
+  HostProblem problem(family, values_with(family, problem_of), 7, device(), simulator);
   sim::Checks checks;
   checks.most_instructions = 100'000;
   simulator.set_checks(checks);
   const Variant* const variant = family.find(id);
   REQUIRE(variant);
-  return fault_of(simulator, variant->launch(problem.get(), data.get(), {device(), nullptr}));
+  try {
+    problem.launch(*variant);
+  } catch (const Fault& fault) {
+    return fault;
+  }
+  return std::nullopt;
 }
 
 TEST_CASE("the broken family's faults of memory are found", "[planted]") {

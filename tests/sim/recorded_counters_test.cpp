@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <ctime>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -12,32 +11,17 @@
 
 #include <fmt/format.h>
 
-#include "device/device_spec_file.hpp"
 #include "family/counters.hpp"
 #include "family/registry.hpp"
 #include "results/json_read.hpp"
+#include "sim/execution.hpp"
 #include "sim/kernel_counters.hpp"
+#include "simulated/host_problem.hpp"
 #include "support/catch.hpp"
 #include "support/skip.hpp"
-#include "support/small_problems.hpp"
 
 namespace gpuexp::test {
 namespace {
-
-const DeviceSpec& device() {
-  static const DeviceSpec spec =
-      read_device_spec(std::string(GPUEXP_SOURCE_DIR) + "/configs/devices/h200.json").spec;
-  return spec;
-}
-
-const KernelResources& kernels() {
-  static const KernelResources resources = [] {
-    std::size_t count = 0;
-    const KernelResource* table = kernel_resource_table(count);
-    return KernelResources(table, count);
-  }();
-  return resources;
-}
 
 const Report& recording() {
   static const Report report =
@@ -106,54 +90,14 @@ const std::vector<Cell>& cells() {
   return all;
 }
 
-class Memory {
- public:
-  explicit Memory(sim::GlobalMemory& memory) : memory_(memory) {}
-  // Aligned as the driver's pages are: banks of L1's tags are chosen by a line's whole number.
-  void* allocate(std::int64_t bytes) {
-    constexpr std::size_t kPage = std::size_t{2} << 20;
-    const std::size_t size = (static_cast<std::size_t>(bytes) + kPage) / kPage * kPage;
-    void* begin = std::aligned_alloc(kPage, size);
-    blocks_.emplace_back(begin, std::free);
-    memory_.add(begin, size);
-    return begin;
-  }
-
- private:
-  sim::GlobalMemory& memory_;
-  std::vector<std::unique_ptr<void, void (*)(void*)>> blocks_;
-};
-
-/// A problem with its inputs.
-class Problem {
- public:
+/// A problem with its inputs, and what executes kernels on it.
+struct Problem {
   Problem(const Family& family, const Values& values)
-      : family_(family),
-        simulator_(kernels(), device().compute_capability()),
-        memory_(simulator_.memory()),
-        problem_(family.make_problem(values)) {
-    std::vector<void*> pointers;
-    for (const Buffer& b : family.buffers)
-      pointers.push_back(memory_.allocate(
-          b.count(problem_.get()) * static_cast<std::int64_t>(size_of(b.type(problem_.get())))));
-    data_ = family.make_data(pointers);
-    simulator_.run(family.inputs(problem_.get(), data_.get(), kSeed));
-  }
+      : simulator(kernels(), device().compute_capability()),
+        host(family, values, kSeed, device(), simulator) {}
 
-  std::vector<sim::KernelExecution> execute(const Variant& variant) {
-    if (family_.reset) simulator_.run(family_.reset(problem_.get(), data_.get()));
-    void* workspace = nullptr;
-    if (variant.workspace_bytes)
-      workspace = memory_.allocate(variant.workspace_bytes(problem_.get(), device()));
-    return simulator_.run(variant.launch(problem_.get(), data_.get(), {device(), workspace}));
-  }
-
- private:
-  const Family& family_;
-  sim::Simulator simulator_;
-  Memory memory_;
-  std::shared_ptr<const void> problem_;
-  std::shared_ptr<const void> data_;
+  sim::Simulator simulator;
+  HostProblem host;
 };
 
 struct Comparison {
@@ -209,7 +153,7 @@ void execute(const std::vector<const Cell*>& wanted, const Each& each) {
       problem = std::make_unique<Problem>(*cell->family, cell->values);
       before = cell;
     }
-    const auto executions = problem->execute(*cell->variant);
+    const auto executions = problem->host.launch(*cell->variant);
     REQUIRE(executions.size() == cell->kernels.size());
     for (std::size_t k = 0; k < executions.size(); ++k)
       each(*cell, k, executions[k]);
@@ -294,27 +238,6 @@ TEST_CASE("all cells that are not too large, in a file", "[.recording]") {
                          c.recorded);
     csv.flush();
   });
-}
-
-TEST_CASE("lane instructions per second of a processor", "[.speed]") {
-  const Family& family = *Registry::global().find("matmul");
-  Problem problem(family, values_with(family, {{"m", std::int64_t{256}},
-                                               {"n", std::int64_t{256}},
-                                               {"k", std::int64_t{256}}}));
-  for (const char* id : {"coalesced", "async_stages"}) {
-    constexpr int kTimes = 5;
-    double lanes = 0;
-    const std::clock_t begin = std::clock();
-    for (int i = 0; i < kTimes; ++i) {
-      for (const auto& execution : problem.execute(*family.find(id))) {
-        for (const sim::OpCount& count : execution.counts)
-          lanes += static_cast<double>(count.lanes);
-      }
-    }
-    const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
-    std::cout << fmt::format("{}: {:.0f} million lane instructions per second\n", id,
-                             lanes / seconds / 1e6);
-  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "family/registry.hpp"
 #include "sim/execution.hpp"
+#include "simulated/host_problem.hpp"
 #include "support/catch.hpp"
 #include "support/small_problems.hpp"
 
@@ -20,21 +21,18 @@ struct Speeds {
 Speeds speeds_of(const Family& family, const Variant& variant) {
   constexpr std::int64_t kSize = 256;
   const Values values = values_with(family, {{"m", kSize}, {"n", kSize}, {"k", kSize}});
-  const auto problem = family.make_problem(values);
   sim::Simulator simulator(kernels(), device().compute_capability());
-  Buffers buffers(family, problem.get(), simulator.memory());
-  const auto data = family.make_data(buffers.pointers());
-  simulator.run(family.inputs(problem.get(), data.get(), 7));
+  simulator.threads = 1;
+  HostProblem problem(family, values, 7, device(), simulator);
   Speeds speeds;
   for (int turn = 0; turn < 20; ++turn) {
     sim::Checks checks;
     checks.memory = turn % 2 == 0;
     simulator.set_checks(checks);
-    buffers.poison(variant);
+    problem.poison(variant);
     const std::clock_t begin = std::clock();  // time of the processor: others may use it as well
     std::uint64_t lanes = 0;
-    for (const auto& kernel :
-         simulator.run(variant.launch(problem.get(), data.get(), {device(), nullptr}))) {
+    for (const auto& kernel : problem.launch(variant)) {
       for (const sim::OpCount& count : kernel.counts)
         lanes += count.lanes;
     }

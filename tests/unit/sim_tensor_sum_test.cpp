@@ -1,0 +1,137 @@
+// The rule by which the simulator adds products, held against what a GPU gave
+// (tests/unit/data/tensor_sums.txt; tests/gpu/tensor_sum_test.cpp asks one for much more).
+#include <charconv>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "sim/tensor_sum.hpp"
+#include "support/catch.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+using namespace sim;
+
+struct Number {
+  double value;
+  std::int64_t exponent;
+};
+
+template <SmallFloat format>
+Number number(std::uint32_t bits) {
+  return {value_of<format>(bits), tensor_exponent<format>(bits)};
+}
+
+Number element(const std::string& type, std::uint32_t bits) {
+  if (type == "bf16") return number<kBf16>(bits);
+  if (type == "tf32") return number<kTf32>(bits >> 13);
+  if (type == "e4m3") return {value_of_e4m3(bits), tensor_exponent<kE4m3>(bits)};
+  if (type == "e5m2") return number<kE5m2>(bits);
+  return number<kFp16>(bits);
+}
+
+/// A row of the file: "wgmma bf16: A * B + C = D".
+struct Recorded {
+  std::string type;
+  std::vector<std::uint32_t> a;
+  std::vector<std::uint32_t> b;
+  std::uint32_t c = 0;
+  std::uint32_t d = 0;
+};
+
+Recorded recorded(const std::string& line) {
+  Recorded r;
+  std::istringstream in(line);
+  std::string word;
+  in >> word >> r.type;
+  r.type.pop_back();  // the colon
+  std::vector<std::uint32_t>* to = &r.a;
+  const auto bits = [](const std::string& text) {
+    std::uint32_t value = 0;
+    std::from_chars(text.data(), text.data() + text.size(), value, 16);
+    return value;
+  };
+  while (in >> word && word != "+") {
+    if (word == "*") {
+      to = &r.b;
+    } else {
+      to->push_back(bits(word));
+    }
+  }
+  in >> word;
+  r.c = bits(word);
+  in >> word >> word;
+  r.d = bits(word);
+  return r;
+}
+
+std::uint32_t computed(const Recorded& r, bool at_once) {
+  const bool is_to_fp16 = r.type == "fp16_to_fp16";
+  const bool is_fp8 = r.type == "e4m3" || r.type == "e5m2";
+  const int places = is_fp8 ? kFp8SumPlaces : kSumPlaces;
+  std::vector<double> a;
+  std::vector<std::int64_t> a_exponent;
+  std::vector<SumRow> b(r.b.size());
+  std::vector<ExponentRow> b_exponent(r.b.size());
+  constexpr unsigned kColumn = kRowColumns - 1;
+  for (std::size_t k = 0; k < r.a.size(); ++k) {
+    const Number of_a = element(r.type, r.a[k]);
+    const Number of_b = element(r.type, r.b[k]);
+    a.push_back(of_a.value);
+    a_exponent.push_back(of_a.exponent);
+    b[k][kColumn] = of_b.value;
+    b_exponent[k][kColumn] = of_b.exponent;
+  }
+  const Number c = is_to_fp16 ? number<kFp16>(r.c)
+                              : Number{std::bit_cast<float>(r.c), tensor_exponent<kFp32>(r.c)};
+  const TensorFactors factors{a.data(), a_exponent.data(), b.data(), b_exponent.data(),
+                              static_cast<unsigned>(r.a.size())};
+  double sum = sum_of_any(factors, kColumn, c.value, c.exponent, places);
+  if (at_once && std::isfinite(sum)) {
+    SumRow row{};
+    ExponentRow exponents = ExponentRow{} + kNoExponent;
+    row[kColumn] = c.value;
+    exponents[kColumn] = c.exponent;
+    add_products(factors, row, exponents, places);
+    sum = row[kColumn];
+  }
+  if (sum == 0 && is_negative_zero(factors, kColumn, c.value))
+    return is_to_fp16 ? 0x8000 : 0x80000000u;
+  if (is_to_fp16) return sum_to_fp16(sum);
+  return is_fp8 ? fp8_sum_to_fp32(sum) : sum_to_fp32(sum);
+}
+
+TEST_CASE("sums of products have the bits that a GPU gave", "[sim]") {
+  std::ifstream file(std::string(GPUEXP_SOURCE_DIR) + "/tests/unit/data/tensor_sums.txt");
+  std::size_t lines = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("#")) continue;
+    INFO(line);
+    const Recorded r = recorded(line);
+    REQUIRE(r.a.size() == r.b.size());
+    REQUIRE(r.a.size() >= 8);
+    CHECK(computed(r, false) == r.d);
+    CHECK(computed(r, true) == r.d);
+    ++lines;
+  }
+  CHECK(lines == 240);
+}
+
+TEST_CASE("a sum rounded once, as IEEE 754 has it, is another", "[sim]") {
+  std::ifstream file(std::string(GPUEXP_SOURCE_DIR) + "/tests/unit/data/tensor_sums.txt");
+  std::size_t differ = 0;
+  for (std::string line; std::getline(file, line);) {
+    const Recorded r = line.starts_with("mma fp16:") ? recorded(line) : Recorded{};
+    double sum = std::bit_cast<float>(r.c);
+    for (std::size_t k = 0; k < r.a.size(); ++k)
+      sum += element(r.type, r.a[k]).value * element(r.type, r.b[k]).value;
+    if (std::isfinite(sum) && !r.a.empty())
+      differ += std::bit_cast<std::uint32_t>(static_cast<float>(sum)) != r.d;
+  }
+  CHECK(differ > 4);
+}
+
+}  // namespace
+}  // namespace gpuexp::test
