@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Times a build of gpuexp from nothing, as quickstart.sh makes it: wall time, processor time of kernels and of host code, of each
-# family, of a family that holds next to nothing, and what `gpuexp list` and plans of 100,000 cells take afterwards. Toolkit and
-# packages are to be installed (scripts/quickstart.sh). Fails where a figure is over its limit.
+# family, and of a family that holds next to nothing. Toolkit and packages are to be installed (scripts/quickstart.sh). Fails
+# where a figure is over its limit. What the commands take afterwards: scripts/bench_host.sh.
 # Usage: scripts/bench_build.sh [FOLDER], where it clones and builds; a temporary one when absent.
 set -euo pipefail
 
