@@ -1,7 +1,7 @@
 #include "sim/block.hpp"
 
 #include <algorithm>
-#include <utility>
+#include <bit>
 
 #include <fmt/format.h>
 
@@ -42,6 +42,34 @@ std::byte* Block::shared_at(std::uint64_t address, std::size_t bytes, std::size_
   return shared.data() + address;
 }
 
+// A lane's bytes are kept in reverse order of blocks from the end, so that a small stack is small.
+std::byte* Warp::local_at(unsigned lane, std::uint64_t address, std::size_t bytes) {
+  if (address > kLocalBytes || bytes > kLocalBytes - address)
+    throw Fault(
+        fmt::format("{} bytes at {:#x} are outside of a thread's local memory", bytes, address));
+  constexpr std::size_t kLeast = 1024;
+  std::vector<std::byte>& used = local[lane];
+  const std::size_t from_end = kLocalBytes - address;
+  if (from_end > used.size()) {
+    const std::size_t size = std::max(std::bit_ceil(from_end), kLeast);
+    used.insert(used.begin(), size - used.size(), std::byte{0});
+  }
+  return used.data() + (used.size() - from_end);
+}
+
+void Block::come_to_barrier(Warp& warp, unsigned barrier, const BarrierArrival& arrival) {
+  Barrier& b = barriers_[barrier];
+  b.threads = arrival.threads;
+  // A warp that comes as a whole counts as 32 threads, also where it has fewer.
+  const bool is_whole = (arrival.lanes | warp.divergence.exited()) == kAllLanes;
+  const auto lanes = static_cast<unsigned>(std::popcount(arrival.lanes));
+  b.arrived += is_whole ? kLanes : lanes;
+  b.votes.all += lanes;
+  b.votes.yes += static_cast<unsigned>(std::popcount(arrival.lanes & arrival.yes));
+  if (arrival.waits) warp.divergence.wait_for_block(barrier);
+  release_barrier(barrier);
+}
+
 void Block::run() {
   // Rounds in which all warps only wait and no phase ends: after so many, none will. A kernel may
   // poll now and then, and count its own turns.
@@ -62,9 +90,13 @@ void Block::run() {
       any_works |= !warp->waits;
     }
     if (!any_left) return;
-    if (!any_ran && !release_barrier())
+    // Those that only waited for threads that have ended since.
+    bool any_released = false;
+    for (unsigned barrier = 0; barrier < barriers_.size(); ++barrier)
+      any_released |= release_barrier(barrier);
+    if (!any_ran && !any_released)
       throw Fault("a barrier is never reached by all threads of its block");
-    idle_rounds = any_works || phases != phases_ended ? 0 : idle_rounds + 1;
+    idle_rounds = any_works || any_released || phases != phases_ended ? 0 : idle_rounds + 1;
     if (idle_rounds > kMostIdleRounds)
       throw Fault("all warps wait for phases of mbarriers that never end");
   }
@@ -85,6 +117,7 @@ void Block::run(Warp& warp) {
                                : warp.predicates[op.guard.index];
     const LaneMask lanes = running & (op.guard.inverted ? ~guard : guard);
     OpCount& count = counts[at];
+    ++steps;
     ++count.warps;
     count.lanes += static_cast<unsigned>(std::popcount(running));
     count.lanes_on += static_cast<unsigned>(std::popcount(lanes));
@@ -93,20 +126,26 @@ void Block::run(Warp& warp) {
   }
 }
 
-bool Block::release_barrier() {
-  bool released = false;
+// Without a count of threads a barrier is of all that are left.
+bool Block::is_complete(unsigned barrier) const {
+  const Barrier& b = barriers_[barrier];
+  if (b.threads > 0) return b.arrived >= b.threads;
+  return std::all_of(warps_.begin(), warps_.end(), [&](const auto& warp) {
+    const Divergence& d = warp->divergence;
+    return d.has_exited() || (d.lanes_at_block_barrier(barrier) | d.exited()) == kAllLanes;
+  });
+}
+
+bool Block::release_barrier(unsigned barrier) {
+  Barrier& b = barriers_[barrier];
+  if (b.arrived == 0 || !is_complete(barrier)) return false;
   for (const auto& warp : warps_) {
-    Divergence& divergence = warp->divergence;
-    if (divergence.has_exited()) continue;
-    if ((divergence.lanes_at_block_barrier() | divergence.exited()) != kAllLanes) return false;
+    if (warp->divergence.lanes_at_block_barrier(barrier) == 0) continue;
+    warp->votes = b.votes;
+    warp->divergence.release_block_barrier(barrier);
   }
-  vote_result = std::exchange(vote, false);
-  for (const auto& warp : warps_) {
-    if (warp->divergence.lanes_at_block_barrier() == 0) continue;
-    warp->divergence.release_block_barrier();
-    released = true;
-  }
-  return released;
+  b = {};
+  return true;
 }
 
 }  // namespace gpuexp::sim

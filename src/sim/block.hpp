@@ -1,6 +1,7 @@
 // A block of threads that executes: its warps, its shared memory, and what it reaches beyond them.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -53,6 +54,14 @@ struct OpCount {
   std::uint64_t lanes_on = 0;  ///< of these, those that its guard let through
 };
 
+/// BAR: lanes of one warp that come to a barrier together.
+struct BarrierArrival {
+  unsigned threads = 0;  ///< that the barrier is of; 0: all that are left
+  LaneMask lanes = 0;
+  LaneMask yes = 0;  ///< of these, who votes so
+  bool waits = true;
+};
+
 class Block {
  public:
   Block(const LaunchState& launch, Extent place);
@@ -75,18 +84,32 @@ class Block {
   std::vector<OpCount> counts;  ///< by place in the program
   MemoryCounts memory;
   std::uint64_t phases_ended = 0;  ///< of mbarriers
-  /// Of BAR.RED.OR: of the barrier that is being reached, and of the last one that was.
-  bool vote = false;
-  bool vote_result = false;
+  std::uint64_t steps = 0;         ///< instructions of warps so far, which stand for a clock
+
+  /// Lanes come to a barrier of the block, and go on when all have come, or at once.
+  void come_to_barrier(Warp& warp, unsigned barrier, const BarrierArrival& arrival);
 
  private:
-  void run(Warp& warp);
-  bool release_barrier();
+  /// BAR: what has come so far.
+  struct Barrier {
+    unsigned threads = 0;  ///< that it is of; 0: all
+    unsigned arrived = 0;
+    BarrierVotes votes;
+  };
 
+  void run(Warp& warp);
+  bool is_complete(unsigned barrier) const;
+  bool release_barrier(unsigned barrier);
+
+  std::array<Barrier, Divergence::kBlockBarriers> barriers_;
   std::vector<std::unique_ptr<Warp>> warps_;
 };
 
 /// The bits of a 64-bit address by which shared memory is reached as if it were global.
 inline constexpr std::uint64_t kSharedWindow = std::uint64_t{0x07000000} << 32;
+/// And a lane's local memory.
+inline constexpr std::uint64_t kLocalWindow = std::uint64_t{0x06000000} << 32;
+/// The bytes of a lane's local memory, at most. Its stack begins at the end and grows down.
+inline constexpr std::uint32_t kLocalBytes = 512 * 1024;
 
 }  // namespace gpuexp::sim

@@ -64,17 +64,18 @@ void Divergence::wait_for(LaneMask with) {
   wait_at(kWarpSync, running_.lanes);
 }
 
-void Divergence::wait_for_block() {
-  at_block_barrier_ |= running_.lanes;
-  block_waiters_.push_back(running_);
+void Divergence::wait_for_block(unsigned barrier) {
+  at_block_barrier_[barrier] |= running_.lanes;
+  block_waiters_[barrier].push_back(running_);
   running_.lanes = 0;
   run_another();
 }
 
-void Divergence::release_block_barrier() {
-  ready_.insert(ready_.end(), block_waiters_.begin(), block_waiters_.end());
-  block_waiters_.clear();
-  at_block_barrier_ = 0;
+void Divergence::release_block_barrier(unsigned barrier) {
+  std::vector<LaneGroup>& waiters = block_waiters_[barrier];
+  ready_.insert(ready_.end(), waiters.begin(), waiters.end());
+  waiters.clear();
+  at_block_barrier_[barrier] = 0;
   if (running_.lanes == 0) run_another();
 }
 

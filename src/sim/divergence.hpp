@@ -59,13 +59,22 @@ class Divergence {
   void wait_at(unsigned barrier, LaneMask lanes);
   /// BREAK: the lanes will not come to it.
   void leave_barrier(unsigned barrier, LaneMask lanes);
-  /// WARPSYNC: the running lanes wait for those of `with` that are left.
+  /// WARPSYNC: the running lanes wait for those of `with` that are left, themselves among them.
   void wait_for(LaneMask with);
 
-  /// The running lanes wait for the block; they go on with release_block_barrier().
-  void wait_for_block();
-  LaneMask lanes_at_block_barrier() const { return at_block_barrier_; }
-  void release_block_barrier();
+  /// The running lanes wait for the block at one of its barriers; they go on with
+  /// release_block_barrier().
+  void wait_for_block(unsigned barrier);
+  LaneMask lanes_at_block_barrier(unsigned barrier) const { return at_block_barrier_[barrier]; }
+  void release_block_barrier(unsigned barrier);
+
+  /// BMOV: a lane's part of a convergence barrier, which code puts aside.
+  LaneMask participants(unsigned barrier, unsigned lane) const {
+    return participants_[barrier][lane];
+  }
+  void set_participants(unsigned barrier, unsigned lane, LaneMask lanes) {
+    participants_[barrier][lane] = lanes;
+  }
 
   /// Lets another group run, where there is one.
   void yield();
@@ -75,6 +84,8 @@ class Divergence {
   LaneMask exited() const { return exited_; }
   /// Lanes that were never there count as exited.
   void leave_out(LaneMask lanes) { exited_ |= lanes; }
+
+  static constexpr unsigned kBlockBarriers = 16;
 
  private:
   static constexpr unsigned kBarriers = 16;
@@ -91,8 +102,8 @@ class Divergence {
   std::array<std::array<LaneMask, kLanes>, kBarriers + 1> participants_{};
   std::array<LaneMask, kBarriers + 1> waiting_{};
   std::array<std::array<std::uint32_t, kLanes>, kBarriers + 1> resume_{};
-  LaneMask at_block_barrier_ = 0;
-  std::vector<LaneGroup> block_waiters_;
+  std::array<LaneMask, kBlockBarriers> at_block_barrier_{};
+  std::array<std::vector<LaneGroup>, kBlockBarriers> block_waiters_;
 };
 
 }  // namespace gpuexp::sim

@@ -65,10 +65,10 @@ TEST_CASE("an arrival returns what was pending before it", "[sim]") {
   CHECK(pending(e.reg(5, 31)) == 2);
 }
 
-// Warp 0 waits at the barrier, warp 1 arrives there.
+// Warp 1 waits at the barrier, warp 0 arrives there, later.
 std::string waiting_warps(unsigned arrivals) {
   return with_barrier(arrivals) +
-         "S2R R3, SR_TID.X;0\nISETP.GE.AND P2, PT, R3, 0x20, PT;0\nBAR.SYNC.DEFER_BLOCKING 0x0;0\n"
+         "S2R R3, SR_TID.X;0\nISETP.LT.AND P2, PT, R3, 0x20, PT;0\nBAR.SYNC.DEFER_BLOCKING 0x0;0\n"
          "@P2 BRA 0xd0;0\n"
          "SYNCS.PHASECHK.TRANS64.TRYWAIT P1, [URZ+0x8], RZ;0\nVIADD R2, R2, 0x1;0\n"
          "@!P1 BRA 0x90;0\nEXIT;0\n" +
@@ -78,9 +78,9 @@ std::string waiting_warps(unsigned arrivals) {
 TEST_CASE("warps that wait at an mbarrier let others run", "[sim]") {
   Execution e(waiting_warps(32), 2);
   e.run();
-  CHECK(e.reg(2) > 1);
-  CHECK(e.reg(2) < 10);
-  CHECK(e.predicate(1) == kAllLanes);
+  CHECK(e.reg(2, 0, 1) > 1);
+  CHECK(e.reg(2, 0, 1) < 10);
+  CHECK(e.predicate(1, 1) == kAllLanes);
 }
 
 TEST_CASE("a phase that never ends is a fault", "[sim]") {
