@@ -7,6 +7,7 @@
 #include "sim/bulk_ops.hpp"
 #include "sim/control_ops.hpp"
 #include "sim/float_ops.hpp"
+#include "sim/half_ops.hpp"
 #include "sim/integer_ops.hpp"
 #include "sim/lane_ops.hpp"
 #include "sim/matrix_ops.hpp"
@@ -32,7 +33,8 @@ std::vector<std::string_view> modifiers_of(std::string_view opcode, std::string_
 const OpcodeDecoder* find_decoder(std::string_view mnemonic) {
   for (const auto& opcodes :
        {integer_opcodes(), float_opcodes(), memory_opcodes(), control_opcodes(), matrix_opcodes(),
-        bulk_opcodes(), warpgroup_opcodes(), lane_opcodes(), atomic_opcodes(), bit_opcodes()}) {
+        bulk_opcodes(), warpgroup_opcodes(), lane_opcodes(), atomic_opcodes(), bit_opcodes(),
+        half_opcodes()}) {
     const auto found = std::find_if(opcodes.begin(), opcodes.end(),
                                     [&](const OpcodeDecoder& d) { return d.mnemonic == mnemonic; });
     if (found != opcodes.end()) return &*found;

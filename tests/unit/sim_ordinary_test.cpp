@@ -1,6 +1,7 @@
 // Instructions of ordinary kernels, as the simulator executes them: barriers of the block, votes,
 // atomics, local memory, fields of bits.
 #include <bit>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -189,6 +190,79 @@ TEST_CASE("fields of bits and of bytes", "[sim]") {
   CHECK(run(0xffffffff, 2, "VABSDIFF R0, R1, R2, R2") == 5);
   CHECK(run(0xffffffff, 2, "VABSDIFF.U32 R0, R1, R2, RZ") == 0xfffffffd);
   CHECK(run(0x01ff0305, 0x02010106, "VABSDIFF4.U8 R0, R1, R2, RZ") == 0x01fe0201);
+}
+
+TEST_CASE("pairs of fp16 and bf16", "[sim]") {
+  const auto halves = [](double high, double low) {
+    return round_to<kFp16>(high) << 16 | round_to<kFp16>(low);
+  };
+  const auto brains = [](double high, double low) {
+    return round_to<kBf16>(high) << 16 | round_to<kBf16>(low);
+  };
+  const auto run = [](std::uint32_t a, std::uint32_t b, const std::string& code) {
+    return result_of(fmt::format("MOV R1, {:#x};0\nMOV R2, {:#x};0\n{};0\n", a, b, code));
+  };
+  const std::uint32_t a = halves(3, -1.5);
+  const std::uint32_t b = halves(0.5, 2);
+  CHECK(run(a, b, "HADD2 R0, R1, R2") == halves(3.5, 0.5));
+  CHECK(run(a, b, "HADD2 R0, |R1|, -R2.H0_H0") == halves(1, -0.5));
+  CHECK(run(a, b, "HMUL2 R0, R1, R2") == halves(1.5, -3));
+  CHECK(run(a, b, "HFMA2 R0, R1, R2, R1") == halves(4.5, -4.5));
+  CHECK(run(a, b, "HFMA2.RELU R0, R1, R2, R1") == halves(4.5, 0));
+  CHECK(run(a, b, "HFMA2.MMA.SAT R0, R1, 1, 1, R2") == halves(1, 0.5));
+  CHECK(run(a, b, "HMNMX2 R0, R1, R2, PT") == halves(0.5, -1.5));
+  CHECK(run(a, b, "HMNMX2 R0, R1, R2, !PT") == halves(3, 2));
+  CHECK(run(halves(std::nan(""), 1), b, "HMNMX2 R0, R1, R2, PT") == halves(0.5, 1));
+  CHECK(run(a, b, "HSET2.BF.GT.AND R0, R1, R2, PT") == halves(1, 0));
+  CHECK(run(a, b, "HSET2.LT.AND R0, R1, R2, PT") == 0x0000ffff);
+  CHECK(run(brains(3, -1.5), brains(0.5, 2), "HADD2.BF16_V2 R0, R1, R2") == brains(3.5, 0.5));
+  CHECK(run(brains(3, -1.5), brains(0.5, 2), "HFMA2.MMA.BF16_V2 R0, R1, 1, 1, R2") ==
+        brains(3.5, 0.5));
+  CHECK(run(brains(3, -1.5), brains(0.5, 2), "HMUL2.BF16_V2 R0, R1, R2") == brains(1.5, -3));
+  Execution e(
+      fmt::format("MOV R1, {:#x};0\nMOV R2, {:#x};0\nHSETP2.GT.AND P0, P1, R1, R2, PT;0\n"
+                  "HSETP2.GEU.AND P2, P3, R1, R3.H0_H0, PT;0\n",
+                  halves(3, std::nan("")), b));
+  e.run();
+  CHECK(e.predicate(0) == 0);
+  CHECK(e.predicate(1) == kAllLanes);
+  CHECK(e.predicate(2) == kAllLanes);
+  CHECK_THROWS_WITH(Execution("HADD2.FTZ R0, R1, R2;0\n"), contains_text("form is not executed"));
+}
+
+TEST_CASE("quotients near the end of the range take the longer way", "[sim]") {
+  const auto scales = [](float a, float b) {
+    Execution e(fmt::format("MOV R1, {:#x};0\nMOV R2, {:#x};0\nFCHK P0, R1, R2;0\n",
+                            std::bit_cast<std::uint32_t>(a), std::bit_cast<std::uint32_t>(b)));
+    e.run();
+    return e.predicate(0) == kAllLanes;
+  };
+  CHECK(!scales(1, 3));
+  CHECK(!scales(-1e10f, 1e-10f));
+  CHECK(scales(1, 0));
+  CHECK(scales(1e30f, 1e-30f));
+  CHECK(scales(1e-36f, 2));
+  CHECK(scales(1, INFINITY));
+  CHECK(scales(std::nanf(""), 1));
+}
+
+TEST_CASE("the least and the most of fp64 leave NaN out", "[sim]") {
+  const auto run = [](const char* how, double a, double b) {
+    const auto words = [](double x) { return std::bit_cast<std::uint64_t>(x); };
+    Execution e(fmt::format(
+        "MOV R2, {:#x};0\nMOV R3, {:#x};0\nMOV R4, {:#x};0\nMOV R5, {:#x};0\n"
+        "DSETP.{}.AND P0, P1, R2, R4, PT;0\n",
+        words(a) & 0xffffffff, words(a) >> 32, words(b) & 0xffffffff, words(b) >> 32, how));
+    e.run();
+    return std::pair(e.predicate(0) != 0, e.predicate(1) != 0);
+  };
+  const double nan = std::nan("");
+  CHECK(run("MIN", 1, 2) == std::pair(true, false));
+  CHECK(run("MIN", 2, 1) == std::pair(false, false));
+  CHECK(run("MAX", 2, 1) == std::pair(true, false));
+  CHECK(run("MAX", 1, nan) == std::pair(true, false));
+  CHECK(run("MAX", nan, 1) == std::pair(false, false));
+  CHECK(run("MIN", nan, nan) == std::pair(false, true));
 }
 
 TEST_CASE("a warp's registers are set to numbers that there are", "[sim]") {
