@@ -54,13 +54,29 @@ GPUEXP_INLINED double element_of(std::uint32_t bits, Element type) {
 
 // ---- operands
 
+template <Element type>
+GPUEXP_INLINED void convert_unit(const std::uint32_t (&words)[kUnitBytes / 4], double* values) {
+  constexpr unsigned kBytes = bytes_of(type);
+  constexpr unsigned kPerWord = 4 / kBytes;
+  for (unsigned w = 0; w < kUnitBytes / 4; ++w) {
+    for (unsigned i = 0; i < kPerWord; ++i)
+      values[w * kPerWord + i] = element_of(words[w] >> 8 * kBytes * i, type);
+  }
+}
+
 /// The elements of 16 bytes of shared memory.
 GPUEXP_INLINED void read_unit(Warp& warp, std::uint32_t address, Element type, double* values) {
   std::uint32_t words[kUnitBytes / 4];
   std::memcpy(words, warp.block.shared_at(address, kUnitBytes, kUnitBytes), kUnitBytes);
-  const unsigned bytes = bytes_of(type);
-  for (unsigned i = 0; i < kUnitBytes / bytes; ++i)
-    values[i] = element_of(words[i * bytes / 4] >> 8 * (i * bytes % 4), type);
+  switch (type) {
+    case Element::f16: return convert_unit<Element::f16>(words, values);
+    case Element::bf16: return convert_unit<Element::bf16>(words, values);
+    case Element::tf32: return convert_unit<Element::tf32>(words, values);
+    case Element::e4m3: return convert_unit<Element::e4m3>(words, values);
+    case Element::e5m2: return convert_unit<Element::e5m2>(words, values);
+    case Element::s8: return convert_unit<Element::s8>(words, values);
+    case Element::u8: return convert_unit<Element::u8>(words, values);
+  }
 }
 
 MatrixDescriptor descriptor_at(const Warp& warp, unsigned index) {
@@ -94,14 +110,15 @@ GPUEXP_INLINED void read_matrix(Warp& warp, const MatrixDescriptor& matrix, bool
   }
 }
 
-/// A row of sums, as a compiler keeps it in vector registers.
-using Row = double __attribute__((vector_size(64)));
-constexpr unsigned kRowSums = 8;
+/// A row of sums, as a compiler keeps it in a vector register; two of them it keeps on the stack.
+using Row = double __attribute__((vector_size(32)));
+constexpr unsigned kRowSums = 4;
 
+/// Rows are a vector longer than they need to be: rows of 2 KiB would share few sets of L1.
 struct Product {
   double a[kM][kMostK];
-  alignas(64) double b[kMostK][kMostN];
-  alignas(64) double sum[kM][kMostN];
+  alignas(64) double b[kMostK][kMostN + kRowSums];
+  alignas(64) double sum[kM][kMostN + kRowSums];
 };
 
 /// Of A in registers, each has 4 bytes: rows l / 4 and l / 4 + 8, and behind them along K again.
@@ -206,15 +223,21 @@ GPUEXP_VECTORIZED void run_wgmma(Warp& warp, const Op& op, LaneMask lanes) {
                  const Source c = next_register(op.from[2], place);
                  p.sum[m][n] = adds ? sum_of(warp.registers[c.index][l], e, sum_type) : 0;
                });
-  for (unsigned m = 0; m < kM; ++m) {
-    for (unsigned n = 0; n < columns; n += kRowSums) {
+  if (negates) {
+    for (auto& row : p.a) {
+      for (double& value : row)
+        value = -value;
+    }
+  }
+  for (unsigned n = 0; n < columns; n += kRowSums) {
+    Row b_rows[kMostK];
+    for (unsigned k = 0; k < depth; ++k)
+      std::memcpy(&b_rows[k], &p.b[k][n], sizeof b_rows[k]);
+    for (unsigned m = 0; m < kM; ++m) {
       Row sum;
       std::memcpy(&sum, &p.sum[m][n], sizeof sum);
-      for (unsigned k = 0; k < depth; ++k) {
-        Row row;
-        std::memcpy(&row, &p.b[k][n], sizeof row);
-        sum += (negates ? -p.a[m][k] : p.a[m][k]) * row;
-      }
+      for (unsigned k = 0; k < depth; ++k)
+        sum += p.a[m][k] * b_rows[k];
       std::memcpy(&p.sum[m][n], &sum, sizeof sum);
     }
   }
