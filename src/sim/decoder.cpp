@@ -2,10 +2,14 @@
 
 #include <algorithm>
 
+#include "sim/atomic_ops.hpp"
+#include "sim/bit_ops.hpp"
 #include "sim/bulk_ops.hpp"
 #include "sim/control_ops.hpp"
 #include "sim/float_ops.hpp"
+#include "sim/half_ops.hpp"
 #include "sim/integer_ops.hpp"
+#include "sim/lane_ops.hpp"
 #include "sim/matrix_ops.hpp"
 #include "sim/memory_ops.hpp"
 #include "sim/warpgroup_ops.hpp"
@@ -29,7 +33,8 @@ std::vector<std::string_view> modifiers_of(std::string_view opcode, std::string_
 const OpcodeDecoder* find_decoder(std::string_view mnemonic) {
   for (const auto& opcodes :
        {integer_opcodes(), float_opcodes(), memory_opcodes(), control_opcodes(), matrix_opcodes(),
-        bulk_opcodes(), warpgroup_opcodes()}) {
+        bulk_opcodes(), warpgroup_opcodes(), lane_opcodes(), atomic_opcodes(), bit_opcodes(),
+        half_opcodes()}) {
     const auto found = std::find_if(opcodes.begin(), opcodes.end(),
                                     [&](const OpcodeDecoder& d) { return d.mnemonic == mnemonic; });
     if (found != opcodes.end()) return &*found;
@@ -37,10 +42,10 @@ const OpcodeDecoder* find_decoder(std::string_view mnemonic) {
   return nullptr;
 }
 
-// Loads and stores without a space of their own may reach it through its window.
+// Accesses without a space of their own may reach it through its window.
 bool reaches_shared(std::string_view mnemonic) {
   for (const std::string_view known :
-       {"LDS", "STS", "LDSM", "STSM", "LDGSTS", "ATOMS", "LD", "ST"}) {
+       {"LDS", "STS", "LDSM", "STSM", "LDGSTS", "ATOMS", "ATOM", "LD", "ST"}) {
     if (mnemonic == known) return true;
   }
   return false;
@@ -63,6 +68,7 @@ Program decode(const KernelCode& code) {
     op.guard = source_of(read_guard(listed.guard), Reads::integer);
     decoder->decode(in, op);
     program.reaches_shared |= reaches_shared(mnemonic);
+    program.has_counted_barriers |= mnemonic == "BAR" && op.from[1].kind != Operand::Kind::none;
     program.ops.push_back(op);
   }
   return program;

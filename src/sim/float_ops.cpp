@@ -220,6 +220,34 @@ void decode_fsetp(const Decoding& in, Op& op) {
   op.run = run_fsetp;
 }
 
+// FCHK: whether a quotient needs the longer way, which scales. The hardware's own limits are not
+// published: these take it for all operands that are no ordinary numbers, and for quotients and
+// remainders near the end of the range. Both ways give the same quotient elsewhere.
+GPUEXP_INLINED bool needs_scaling(float a, float b) {
+  constexpr int kFraction = 24;
+  const int of_a = static_cast<int>(std::bit_cast<std::uint32_t>(a) >> 23 & 0xff);
+  const int of_b = static_cast<int>(std::bit_cast<std::uint32_t>(b) >> 23 & 0xff);
+  const int of_quotient = of_a - of_b + 127;
+  return of_b == 0 || of_b >= 253 || of_a <= kFraction || of_a == 255 || of_quotient <= 2 ||
+         of_quotient >= 253;
+}
+
+GPUEXP_VECTORIZED void run_fchk(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 sa, sb;
+  const Lanes32& a = read_float_bits(warp, op.from[0], sa);
+  const Lanes32& b = read_float_bits(warp, op.from[1], sb);
+  LaneMask result = 0;
+  for (unsigned l = 0; l < kLanes; ++l)
+    result |= LaneMask{needs_scaling(std::bit_cast<float>(a[l]), std::bit_cast<float>(b[l]))} << l;
+  write_predicate(warp, op.to[0], lanes, result);
+}
+
+void decode_fchk(const Decoding& in, Op& op) {
+  if (in.operands.size() != 3) in.refuse("its operands are not understood");
+  place(in, op, Reads::fp32);
+  op.run = run_fchk;
+}
+
 // ---- fp64
 
 GPUEXP_INLINED void read_doubles(const Warp& warp, const Source& source, Lanes<double>& value) {
@@ -263,16 +291,21 @@ void decode_double(const Decoding& in, Op& op) {
   op.run = op.kind2 == 0 ? nearest : run_rounded<nearest>;
 }
 
-// DSETP.MAX: whether the first is the most of both, and whether either is NaN.
+constexpr std::uint8_t kLeast = 1;
+
+// DSETP.MAX and MIN: whether the first is the result, which it is where only the second is NaN; and
+// whether both are NaN, for which the code after it makes one.
 GPUEXP_VECTORIZED void run_dsetp_most(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes<double> a, b;
   read_doubles(warp, op.from[0], a);
   read_doubles(warp, op.from[1], b);
+  const bool is_least = op.kind2 == kLeast;
   LaneMask first = 0;
   LaneMask nan = 0;
   for (unsigned l = 0; l < kLanes; ++l) {
-    first |= LaneMask{!(a[l] < b[l]) && !std::isnan(a[l])} << l;
-    nan |= LaneMask{std::isnan(a[l]) || std::isnan(b[l])} << l;
+    const bool second = is_least ? b[l] < a[l] : a[l] < b[l];
+    first |= LaneMask{!second && !std::isnan(a[l])} << l;
+    nan |= LaneMask{std::isnan(a[l]) && std::isnan(b[l])} << l;
   }
   write_predicate(warp, op.to[0], lanes, first);
   write_predicate(warp, op.to[1], lanes, nan);
@@ -289,90 +322,17 @@ GPUEXP_VECTORIZED void run_dsetp(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 void decode_dsetp(const Decoding& in, Op& op) {
-  if (!in.modifiers.empty() && in.modifiers.front() == "MAX") {
+  const bool is_least = in.has("MIN");
+  if (is_least || in.has("MAX")) {
     Decoding as_greater{in.listed, in.modifiers, in.operands};
     as_greater.modifiers.front() = "GE";
     decode_comparison(as_greater, op, Reads::fp64);
+    op.kind2 = is_least ? kLeast : 0;
     op.run = run_dsetp_most;
     return;
   }
   decode_comparison(in, op, Reads::fp64);
   op.run = run_dsetp;
-}
-
-// ---- pairs of fp16
-
-GPUEXP_INLINED float half_of(std::uint32_t pair, bool upper) {
-  return value_of<kFp16>(upper ? pair >> 16 : pair);
-}
-
-/// Both halves of a source, of which .H0_H0 and .H1_H1 choose one for both.
-GPUEXP_INLINED void read_halves(const Warp& warp, const Source& source, Lanes<float>& low,
-                                Lanes<float>& high) {
-  Lanes32 scratch;
-  const Lanes32& raw = read_raw(warp, source, scratch);
-  for (unsigned l = 0; l < kLanes; ++l) {
-    low[l] = half_of(raw[l], source.half == Half::high);
-    high[l] = half_of(raw[l], source.half != Half::low);
-    if (source.absolute) low[l] = std::fabs(low[l]), high[l] = std::fabs(high[l]);
-    if (source.negated) low[l] = -low[l], high[l] = -high[l];
-  }
-}
-
-GPUEXP_INLINED std::uint32_t half_fma(float a, float b, float c) {
-  return round_to<kFp16>(sum_to_odd(static_cast<double>(a) * b, c));
-}
-
-GPUEXP_VECTORIZED void run_hfma2(Warp& warp, const Op& op, LaneMask lanes) {
-  std::array<Lanes<float>, 3> low, high;
-  for (unsigned i = 0; i < 3; ++i)
-    read_halves(warp, op.from[i], low[i], high[i]);
-  Lanes32 result;
-  for (unsigned l = 0; l < kLanes; ++l)
-    result[l] = half_fma(low[0][l], low[1][l], low[2][l]) |
-                half_fma(high[0][l], high[1][l], high[2][l]) << 16;
-  write(warp, op.to[0], lanes, result);
-}
-
-// Two immediates are the upper and the lower half of one operand.
-void decode_hfma2(const Decoding& in, Op& op) {
-  if (in.has("BF16_V2") || in.has("FTZ") || in.has("SAT") || in.has("RELU"))
-    in.refuse("this form is not executed");
-  std::vector<Operand> operands;
-  for (std::size_t i = 0; i < in.operands.size(); ++i) {
-    const bool is_pair = in.operands[i].kind == Kind::real && i + 1 < in.operands.size() &&
-                         in.operands[i + 1].kind == Kind::real;
-    if (!is_pair) {
-      operands.push_back(in.operands[i]);
-      continue;
-    }
-    Operand both;
-    both.kind = Kind::integer;
-    both.value = static_cast<std::int64_t>(round_to<kFp16>(in.operands[i].number) << 16 |
-                                           round_to<kFp16>(in.operands[i + 1].number));
-    operands.push_back(both);
-    ++i;
-  }
-  if (operands.size() != 4) in.refuse("its operands are not understood");
-  place(Decoding{in.listed, {}, operands}, op, Reads::integer);
-  op.run = run_hfma2;
-}
-
-// HADD2.F32: the sum of two halves as fp32.
-GPUEXP_VECTORIZED void run_hadd2_f32(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes<float> a, b, unused;
-  read_halves(warp, op.from[0], a, unused);
-  read_halves(warp, op.from[1], b, unused);
-  Lanes32 result;
-  for (unsigned l = 0; l < kLanes; ++l)
-    result[l] = finished(a[l] + b[l], 0);
-  write(warp, op.to[0], lanes, result);
-}
-
-void decode_hadd2(const Decoding& in, Op& op) {
-  if (in.modifiers.size() != 1 || !in.has("F32")) in.refuse("this form is not executed");
-  place(in, op, Reads::integer);
-  op.run = run_hadd2_f32;
 }
 
 // ---- conversions
@@ -668,8 +628,7 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"DADD", decode_double<run_dadd>},
     {"DMUL", decode_double<run_dmul>},
     {"DSETP", decode_dsetp},
-    {"HFMA2", decode_hfma2},
-    {"HADD2", decode_hadd2},
+    {"FCHK", decode_fchk},
     {"F2I", decode_f2i},
     {"I2F", decode_i2f},
     {"I2FP", decode_i2f},

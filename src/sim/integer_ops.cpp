@@ -539,18 +539,23 @@ void decode_iabs(const Decoding& in, Op& op) {
   op.run = run_iabs;
 }
 
-// The place of the highest bit; all ones where there is none.
+// The place of the highest bit, or with SH how far it is from the top; all ones where there is
+// none.
 GPUEXP_VECTORIZED void run_flo(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 scratch, result;
   const Lanes32& a = read_integer(warp, op.from[0], scratch);
   for (unsigned l = 0; l < kLanes; ++l)
-    result[l] = a[l] == 0 ? ~0u : 31u - static_cast<unsigned>(std::countl_zero(a[l]));
+    result[l] = a[l] == 0      ? ~0u
+                : op.kind != 0 ? static_cast<unsigned>(std::countl_zero(a[l]))
+                               : 31u - static_cast<unsigned>(std::countl_zero(a[l]));
   write(warp, op.to[0], lanes, result);
 }
 
 void decode_flo(const Decoding& in, Op& op) {
-  if (in.modifiers.size() != 1 || !in.has("U32")) in.refuse("this form is not executed");
+  if (in.modifiers.size() != (in.has("SH") ? 2u : 1u) || !in.has("U32"))
+    in.refuse("this form is not executed");
   place(in, op);
+  op.kind = in.has("SH");
   op.run = run_flo;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 
 #include "sass/issue_pipe.hpp"
 
@@ -42,13 +43,31 @@ InstructionSums sums_of(const KernelExecution& execution) {
 // (family/warp_access.hpp).
 constexpr std::uint64_t kAsyncTagFactor = 2;
 
+// Metrics of which part is not known are left out: a sum without that part would be wrong.
+void withhold(std::vector<MetricValue>& values, std::initializer_list<std::string_view> metrics) {
+  std::erase_if(values, [&](const MetricValue& value) {
+    return std::find(metrics.begin(), metrics.end(), value.metric) != metrics.end();
+  });
+}
+
+void withhold_unknown(std::vector<MetricValue>& values, const InstructionSums& sums,
+                      const MemoryCounts& memory) {
+  constexpr std::string_view kDataWavefronts = "l1tex__data_pipe_lsu_wavefronts.sum";
+  if (sums.of(IssuePipe::unknown) > 0)
+    withhold(values,
+             {"sm__inst_executed_pipe_fma.sum", "sm__inst_executed_pipe_alu.sum",
+              "sm__inst_executed_pipe_xu.sum", "sm__inst_executed_pipe_lsu.sum", kDataWavefronts});
+  if (memory.other_accesses > 0) withhold(values, {kDataWavefronts});
+  if (memory.other_tag_accesses > 0) withhold(values, {"l1tex__t_output_wavefronts_pipe_lsu.sum"});
+}
+
 }  // namespace
 
 std::vector<MetricValue> metrics_of(const KernelExecution& execution) {
   const InstructionSums sums = sums_of(execution);
   const MemoryCounts& memory = execution.memory;
   const auto number = [](std::uint64_t count) { return static_cast<double>(count); };
-  return {
+  std::vector<MetricValue> values{
       {"l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", number(memory.load_requests)},
       {"l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", number(memory.load_sectors)},
       {"l1tex__t_requests_pipe_lsu_mem_global_op_st.sum", number(memory.store_requests)},
@@ -73,6 +92,8 @@ std::vector<MetricValue> metrics_of(const KernelExecution& execution) {
       {"sm__inst_executed_pipe_lsu.sum", sums.of(IssuePipe::lsu)},
       {"sm__inst_executed_pipe_tensor.sum", sums.of(IssuePipe::tensor)},
   };
+  withhold_unknown(values, sums, memory);
+  return values;
 }
 
 bool counts(std::string_view metric) {

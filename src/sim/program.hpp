@@ -82,6 +82,7 @@ struct Program {
   std::vector<ListedInstruction> listed;  ///< in the same order; refers to the listing
   std::vector<std::uint32_t> constants;   ///< bank 2
   bool reaches_shared = false;            ///< some instruction reads or writes shared memory
+  bool has_counted_barriers = false;      ///< some barrier is of a number of threads
 };
 
 /// "kernels/matmul.cu:120" of the instruction at `place`, behind `before`; empty: not known.
