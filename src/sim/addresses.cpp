@@ -1,7 +1,5 @@
 #include "sim/addresses.hpp"
 
-#include <fmt/format.h>
-
 namespace gpuexp::sim {
 
 std::byte* shared_at(Warp& warp, std::uint64_t address, unsigned width) {
@@ -14,8 +12,7 @@ std::byte* generic_at(Warp& warp, unsigned lane, std::uint64_t address, unsigned
   if ((address & kWindowMask) == kLocalWindow)
     return warp.local_memory().at(lane, address & ~kWindowMask, width);
   if (address % width != 0)
-    throw Fault(FaultKind::misaligned,
-                fmt::format("{} bytes at {:#x} are not aligned", width, address), address);
+    throw Fault(FaultKind::misaligned, describe_misaligned(address, width), address);
   return warp.block.launch.global->at(address, width);
 }
 

@@ -9,21 +9,12 @@ namespace gpuexp::sim {
 
 namespace {
 
-using Kind = Operand::Kind;
-
-void place(const Decoding& in, Op& op, std::size_t sources) {
-  if (in.operands.size() != sources + 1) in.refuse("its operands are not understood");
-  op.to[0] = source_of(in.operands[0], Reads::integer);
-  for (std::size_t i = 0; i < sources; ++i)
-    op.from[i] = source_of(in.operands[i + 1], Reads::integer);
-}
-
 /// A function of one, two or three values of each lane; op.kind is what the decoder made of the
 /// modifiers.
 using Function = std::uint32_t (*)(const Op& op, std::uint32_t a, std::uint32_t b, std::uint32_t c);
 
-template <Function function>
-void run_function(Warp& warp, const Op& op, LaneMask lanes) {
+// Not compiled for each function: they are rare.
+void run_each(Warp& warp, const Op& op, LaneMask lanes, Function function) {
   Lanes32 sa, sb, sc, result;
   const Lanes32& a = read_integer(warp, op.from[0], sa);
   const Lanes32& b = read_integer(warp, op.from[1], sb);
@@ -31,6 +22,16 @@ void run_function(Warp& warp, const Op& op, LaneMask lanes) {
   for (unsigned l = 0; l < kLanes; ++l)
     result[l] = function(op, a[l], b[l], c[l]);
   write(warp, op.to[0], lanes, result);
+}
+
+template <Function function>
+void run_function(Warp& warp, const Op& op, LaneMask lanes) {
+  run_each(warp, op, lanes, function);
+}
+
+void place(const Decoding& in, Op& op, std::size_t sources) {
+  if (in.operands.size() != sources + 1) in.refuse("its operands are not understood");
+  place(in, op);
 }
 
 // ---- bits
@@ -46,8 +47,20 @@ std::uint32_t reversed(const Op&, std::uint32_t a, std::uint32_t, std::uint32_t)
   return result;
 }
 
+std::uint32_t magnitude(const Op&, std::uint32_t a, std::uint32_t, std::uint32_t) {
+  return static_cast<std::int32_t>(a) < 0 ? 0u - a : a;
+}
+
 constexpr std::uint8_t kUnsigned = 1;
 constexpr std::uint8_t kWraps = 2;
+constexpr std::uint8_t kFromTop = 4;
+
+// FLO: the place of the highest bit, or with SH how far it is from the top; all ones where there is
+// none.
+std::uint32_t highest_bit(const Op& op, std::uint32_t a, std::uint32_t, std::uint32_t) {
+  const auto from_top = static_cast<std::uint32_t>(std::countl_zero(a));
+  return a == 0 ? ~0u : op.kind & kFromTop ? from_top : 31 - from_top;
+}
 
 /// Positions and lengths beyond 32 count as 32, or wrap with W.
 std::uint32_t limited(const Op& op, std::uint32_t amount) {
@@ -78,6 +91,13 @@ void decode_bits(const Decoding& in, Op& op) {
   place(in, op, sources);
   op.kind = static_cast<std::uint8_t>((in.has("U32") ? kUnsigned : 0) | (in.has("W") ? kWraps : 0));
   op.run = run_function<function>;
+}
+
+void decode_highest_bit(const Decoding& in, Op& op) {
+  if (in.modifiers.size() != (in.has("SH") ? 2u : 1u) || !in.has("U32"))
+    in.refuse("this form is not executed");
+  decode_bits<highest_bit, 1>(in, op);
+  if (in.has("SH")) op.kind |= kFromTop;
 }
 
 // ---- bytes
@@ -151,8 +171,9 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"BREV", decode_bits<reversed, 1>},   {"UBREV", decode_bits<reversed, 1>},
     {"BMSK", decode_bits<mask_of, 2>},    {"UBMSK", decode_bits<mask_of, 2>},
     {"SGXT", decode_bits<extended, 2>},   {"USGXT", decode_bits<extended, 2>},
-    {"IDP", decode_dot_product},          {"VABSDIFF", decode_distance},
-    {"VABSDIFF4", decode_distances},
+    {"IABS", decode_bits<magnitude, 1>},  {"FLO", decode_highest_bit},
+    {"UFLO", decode_highest_bit},         {"IDP", decode_dot_product},
+    {"VABSDIFF", decode_distance},        {"VABSDIFF4", decode_distances},
 };
 
 }  // namespace

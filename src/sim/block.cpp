@@ -50,7 +50,8 @@ std::byte* Block::shared_at(std::uint64_t address, std::size_t bytes, std::size_
     throw Fault(FaultKind::out_of_bounds, describe_outside_shared(address, bytes, shared.size()),
                 address);
   if (address % alignment != 0)
-    throw Fault(FaultKind::misaligned, describe_misaligned_shared(address, bytes), address);
+    throw Fault(FaultKind::misaligned, describe_misaligned(address, bytes, " of shared memory"),
+                address);
   return shared.data() + address;
 }
 
@@ -63,6 +64,15 @@ std::uint64_t Block::steps() const {
 
 void Block::come_to_barrier(unsigned barrier, const BarrierArrival& arrival) {
   Warp& warp = *running_;
+  const LaneMask others = warp.divergence.lanes() & ~arrival.lanes;
+  if (others != 0 && arrival.waits)
+    throw Fault(FaultKind::barrier,
+                fmt::format("{} threads of a warp wait at a barrier that {} others of the warp "
+                            "pass by; {} have exited",
+                            std::popcount(arrival.lanes), std::popcount(others),
+                            std::popcount(warp.divergence.exited())));
+  if (barrier >= barriers_.size())
+    throw Fault(FaultKind::barrier, fmt::format("the block has no barrier {}", barrier));
   Barrier& b = barriers_[barrier];
   if (b.arrived > 0 && b.threads != arrival.threads)
     throw Fault(FaultKind::barrier,

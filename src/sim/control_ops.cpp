@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "sim/registers.hpp"
 
 namespace gpuexp::sim {
@@ -243,18 +241,8 @@ std::uint32_t first_value(const Warp& warp, const Source& source, LaneMask lanes
 
 void run_bar(Warp& warp, const Op& op, LaneMask lanes) {
   const auto how = static_cast<Bar>(op.kind);
-  const LaneMask others = warp.divergence.lanes() & ~lanes;
-  if (others != 0 && how != Bar::arrives)
-    throw Fault(
-        FaultKind::barrier,
-        fmt::format("{} threads of a warp wait at a barrier that {} others of the warp pass "
-                    "by; {} have exited",
-                    std::popcount(lanes), std::popcount(others),
-                    std::popcount(warp.divergence.exited())));
   const std::uint32_t first = first_value(warp, op.from[0], lanes);
   const std::uint32_t barrier = op.value == kPacked ? first & 0xf : first;
-  if (barrier >= Divergence::kBlockBarriers)
-    throw Fault(FaultKind::barrier, fmt::format("the block has no barrier {}", barrier));
   const std::uint32_t count =
       op.from[1].kind == Kind::none ? 0 : first_value(warp, op.from[1], lanes);
   const std::uint32_t threads = op.value == kPacked ? count >> 16 : count;

@@ -6,12 +6,14 @@
 #include "sim/bit_ops.hpp"
 #include "sim/bulk_ops.hpp"
 #include "sim/control_ops.hpp"
+#include "sim/conversion_ops.hpp"
 #include "sim/float_ops.hpp"
 #include "sim/half_ops.hpp"
 #include "sim/integer_ops.hpp"
 #include "sim/lane_ops.hpp"
 #include "sim/matrix_ops.hpp"
 #include "sim/memory_ops.hpp"
+#include "sim/select_ops.hpp"
 #include "sim/warpgroup_ops.hpp"
 
 namespace gpuexp::sim {
@@ -34,7 +36,7 @@ const OpcodeDecoder* find_decoder(std::string_view mnemonic) {
   for (const auto& opcodes :
        {integer_opcodes(), float_opcodes(), memory_opcodes(), control_opcodes(), matrix_opcodes(),
         bulk_opcodes(), warpgroup_opcodes(), lane_opcodes(), atomic_opcodes(), bit_opcodes(),
-        half_opcodes()}) {
+        half_opcodes(), select_opcodes(), conversion_opcodes()}) {
     const auto found = std::find_if(opcodes.begin(), opcodes.end(),
                                     [&](const OpcodeDecoder& d) { return d.mnemonic == mnemonic; });
     if (found != opcodes.end()) return &*found;

@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "sim/registers.hpp"
+#include "sim/predicates.hpp"
 #include "sim/small_floats.hpp"
 
 namespace gpuexp::sim {
@@ -179,17 +179,6 @@ GPUEXP_INLINED bool compare(std::uint8_t how, float a, float b) {
   }
 }
 
-enum class Combine : std::uint32_t { with_and, with_or, with_xor };
-
-LaneMask combined(std::uint32_t how, LaneMask a, LaneMask b) {
-  switch (static_cast<Combine>(how)) {
-    case Combine::with_and: return a & b;
-    case Combine::with_or: return a | b;
-    case Combine::with_xor: return a ^ b;
-  }
-  return a;
-}
-
 GPUEXP_INLINED void compare_pairs(const Warp& warp, const Op& op, LaneMask& low, LaneMask& high) {
   Pair a, b;
   read_halves(warp, op.from[0], op.kind, a);
@@ -201,8 +190,8 @@ GPUEXP_INLINED void compare_pairs(const Warp& warp, const Op& op, LaneMask& low,
     low |= LaneMask{compare(op.kind2, a.low[l], b.low[l])} << l;
     high |= LaneMask{compare(op.kind2, a.high[l], b.high[l])} << l;
   }
-  low = combined(op.value, low, with);
-  high = combined(op.value, high, with);
+  low = combined(static_cast<Combine>(op.value), low, with);
+  high = combined(static_cast<Combine>(op.value), high, with);
 }
 
 // HSETP2: a predicate of the lower halves and one of the upper.
@@ -245,9 +234,7 @@ void decode_comparison(const Decoding& in, Op& op) {
     is_known = true;
   }
   if (!is_known) in.refuse("its comparison is not executed");
-  op.value = static_cast<std::uint32_t>(in.has("AND")  ? Combine::with_and
-                                        : in.has("OR") ? Combine::with_or
-                                                       : Combine::with_xor);
+  op.value = static_cast<std::uint32_t>(combine_of(in));
   op.width = in.has("BF");
   op.run = run;
 }

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include <fmt/format.h>
-
 #include "sim/fault.hpp"
 
 namespace gpuexp::sim {
@@ -28,13 +26,9 @@ std::byte* reach(std::vector<std::byte>& used, std::uint64_t address) {
 
 std::byte* LocalMemory::at(unsigned lane, std::uint64_t address, std::size_t bytes) {
   if (address > kLocalBytes || bytes > kLocalBytes - address)
-    throw Fault(
-        FaultKind::out_of_bounds,
-        fmt::format("{} bytes at {:#x} are outside of a thread's local memory", bytes, address),
-        address, lane);
+    throw Fault(FaultKind::out_of_bounds, describe_outside_local(address, bytes), address, lane);
   if (address % bytes != 0)
-    throw Fault(FaultKind::misaligned,
-                fmt::format("{} bytes of local memory at {:#x} are not aligned", bytes, address),
+    throw Fault(FaultKind::misaligned, describe_misaligned(address, bytes, " of local memory"),
                 address, lane);
   return reach(bytes_[lane], address);
 }

@@ -126,8 +126,7 @@ void MemoryChecks::check_global(const MemoryAccess& access) {
   for_each_lane(access.lanes, [&](unsigned lane) {
     const std::uint64_t address = access.address[lane];
     if (!is_aligned(address, width))
-      throw Fault(FaultKind::misaligned,
-                  fmt::format("{} bytes at {:#x} are not aligned", width, address), address, lane);
+      throw Fault(FaultKind::misaligned, describe_misaligned(address, width), address, lane);
     GlobalBuffer* const buffer = all ? all : global_.find(address, width);
     if (!buffer)
       throw Fault(FaultKind::out_of_bounds, global_.describe_outside(address, width), address,
@@ -186,8 +185,8 @@ void MemoryChecks::check_shared(Warp& warp, const MemoryAccess& access) {
         throw Fault(FaultKind::out_of_bounds,
                     describe_outside_shared(address, width, shared_bytes_), address, lane);
       if (!is_aligned(address, width))
-        throw Fault(FaultKind::misaligned, describe_misaligned_shared(address, width), address,
-                    lane);
+        throw Fault(FaultKind::misaligned, describe_misaligned(address, width, " of shared memory"),
+                    address, lane);
     });
   }
   const Divergence& divergence = warp.divergence;
