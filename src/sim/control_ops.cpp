@@ -130,7 +130,7 @@ void run_bsync(Warp& warp, const Op& op, LaneMask lanes) {
   warp.divergence.wait_at(op.value, lanes);
 }
 void run_break(Warp& warp, const Op& op, LaneMask lanes) {
-  warp.divergence.leave_barrier(op.value, lanes);
+  warp.divergence.leave_barrier(op.value, lanes & read_predicate(warp, op.from[0]));
 }
 unsigned first_of(LaneMask lanes) {
   return static_cast<unsigned>(std::countr_zero(lanes));
@@ -194,6 +194,16 @@ void decode_bmov(const Decoding& in, Op& op) {
 
 void run_yield(Warp& warp, const Op&, LaneMask) {
   warp.divergence.yield();
+}
+
+// BREAK [!P4,] B2
+void decode_break(const Decoding& in, Op& op) {
+  const Operand& barrier = in.operands.back();
+  if (barrier.kind != Operand::Kind::barrier || in.operands.size() > 2)
+    in.refuse("its operands are not understood");
+  op.value = barrier.index;
+  op.from[0] = source_of(in.operands.size() == 2 ? in.operands[0] : read_guard(""), Reads::integer);
+  op.run = run_break;
 }
 
 template <Op::Run run>
@@ -426,7 +436,7 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"EXIT", decode_exit},
     {"BSSY", decode_convergence<run_bssy>},
     {"BSYNC", decode_convergence<run_bsync>},
-    {"BREAK", decode_convergence<run_break>},
+    {"BREAK", decode_break},
     {"WARPSYNC", decode_warpsync},
     {"ENDCOLLECTIVE", decode_end_collective},
     {"YIELD", decode_yield},

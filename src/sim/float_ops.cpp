@@ -74,20 +74,31 @@ T least_or_most(T a, T b, bool least) {
   return least == (a < b) ? a : b;
 }
 
+/// Of FMNMX, in Op::value.
+constexpr std::uint32_t kKeepsNan = 1;
+constexpr std::uint32_t kXorSign = 2;
+
 GPUEXP_VECTORIZED void run_fmnmx(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes32 sa, sb, result;
+  Lanes32 sa, sb, ra, rb, result;
   const Lanes32& a = read_float_bits(warp, op.from[0], sa);
   const Lanes32& b = read_float_bits(warp, op.from[1], sb);
+  const Lanes32& of_a = read_raw(warp, op.from[0], ra);
+  const Lanes32& of_b = read_raw(warp, op.from[1], rb);
   const LaneMask least = read_predicate(warp, op.from[2]);
-  for (unsigned l = 0; l < kLanes; ++l)
-    result[l] = finished(
-        least_or_most(operand(a[l], op.kind), operand(b[l], op.kind), (least >> l & 1) != 0),
-        op.kind);
+  for (unsigned l = 0; l < kLanes; ++l) {
+    const float x = operand(a[l], op.kind);
+    const float y = operand(b[l], op.kind);
+    const bool is_nan = (op.value & kKeepsNan) && (std::isnan(x) || std::isnan(y));
+    result[l] = is_nan ? kNan32 : finished(least_or_most(x, y, (least >> l & 1) != 0), op.kind);
+    // The sign is that of the product of the operands before their |…|.
+    if (op.value & kXorSign && result[l] != kNan32) result[l] ^= (of_a[l] ^ of_b[l]) & kSign32;
+  }
   write(warp, op.to[0], lanes, result);
 }
 
 void decode_fmnmx(const Decoding& in, Op& op) {
   place_float(in, op, Reads::fp32);
+  op.value = (in.has("NAN") ? kKeepsNan : 0) | (in.has("XORSIGN") ? kXorSign : 0);
   op.run = run_fmnmx;
 }
 
@@ -111,22 +122,39 @@ GPUEXP_INLINED bool compare(std::uint8_t how, double a, double b) {
   }
 }
 
-GPUEXP_VECTORIZED void run_fsetp(Warp& warp, const Op& op, LaneMask lanes) {
+GPUEXP_INLINED LaneMask compared(const Warp& warp, const Op& op) {
   Lanes32 sa, sb;
   const Lanes32& a = read_float_bits(warp, op.from[0], sa);
   const Lanes32& b = read_float_bits(warp, op.from[1], sb);
   LaneMask result = 0;
   for (unsigned l = 0; l < kLanes; ++l)
     result |= LaneMask{compare(op.kind2, operand(a[l], op.kind), operand(b[l], op.kind))} << l;
-  write_comparison(warp, op, lanes, result);
+  return result;
+}
+
+GPUEXP_VECTORIZED void run_fsetp(Warp& warp, const Op& op, LaneMask lanes) {
+  write_comparison(warp, op, lanes, compared(warp, op));
+}
+
+// FSET: all ones or, with BF, the number 1.
+GPUEXP_VECTORIZED void run_fset(Warp& warp, const Op& op, LaneMask lanes) {
+  const LaneMask holds = combined(static_cast<Combine>(op.value), compared(warp, op),
+                                  read_predicate(warp, op.from[2]));
+  const std::uint32_t yes = op.width != 0 ? std::bit_cast<std::uint32_t>(1.0f) : ~0u;
+  Lanes32 result;
+  for (unsigned l = 0; l < kLanes; ++l)
+    result[l] = holds >> l & 1 ? yes : 0;
+  write(warp, op.to[0], lanes, result);
 }
 
 void decode_comparison(const Decoding& in, Op& op, Reads reads) {
-  if (in.operands.size() != 5 || in.modifiers.empty()) in.refuse("its operands are not understood");
-  for (unsigned i = 0; i < 2; ++i)
+  if (in.operands.size() < 4 || in.operands.size() > 5 || in.modifiers.empty())
+    in.refuse("its operands are not understood");
+  const std::size_t destinations = in.operands.size() - 3;
+  for (std::size_t i = 0; i < destinations; ++i)
     op.to[i] = source_of(in.operands[i], reads);
-  for (unsigned i = 0; i < 3; ++i)
-    op.from[i] = source_of(in.operands[i + 2], reads);
+  for (std::size_t i = 0; i < 3; ++i)
+    op.from[i] = source_of(in.operands[i + destinations], reads);
   op.kind = in.has("FTZ") ? kFtz : 0;
   const auto how = std::find(kCompares.begin(), kCompares.end(), in.modifiers.front());
   if (how != kCompares.end()) {
@@ -142,6 +170,17 @@ void decode_comparison(const Decoding& in, Op& op, Reads reads) {
 void decode_fsetp(const Decoding& in, Op& op) {
   decode_comparison(in, op, Reads::fp32);
   op.run = run_fsetp;
+}
+
+// FSET.BF.GT.FTZ.AND R4, R5, R6, PT
+void decode_fset(const Decoding& in, Op& op) {
+  Decoding comparison = in;
+  const bool is_float = in.modifiers.front() == "BF";
+  if (is_float) comparison.modifiers.erase(comparison.modifiers.begin());
+  if (in.operands.size() != 4) in.refuse("its operands are not understood");
+  decode_comparison(comparison, op, Reads::fp32);
+  op.width = is_float;
+  op.run = run_fset;
 }
 
 // FCHK: whether a quotient needs the longer way, which scales. The hardware's own limits are not
@@ -284,6 +323,20 @@ void run_mufu(Warp& warp, const Op& op, LaneMask lanes) {
   write(warp, op.to[0], lanes, result);
 }
 
+// Of fp16 and bf16, whose subnormal numbers count.
+template <SmallFloat format>
+void run_mufu_half(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 scratch, result;
+  const Lanes32& raw = read_raw(warp, op.from[0], scratch);
+  for (unsigned l = 0; l < kLanes; ++l) {
+    double x = value_of<format>(op.from[0].half == Operand::Half::high ? raw[l] >> 16 : raw[l]);
+    if (op.from[0].absolute) x = std::fabs(x);
+    if (op.from[0].negated) x = -x;
+    result[l] = round_to<format>(value_at(static_cast<Function>(op.kind2), x));
+  }
+  write(warp, op.to[0], lanes, result);
+}
+
 // Of the upper word of an fp64 value, that of the result.
 void run_mufu64(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 scratch, result;
@@ -297,7 +350,9 @@ void run_mufu64(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 void decode_mufu(const Decoding& in, Op& op) {
-  if (in.modifiers.size() != 1 || in.operands.size() != 2) in.refuse("this form is not executed");
+  const bool is_half = in.has("F16") || in.has("BF16");
+  if (in.modifiers.size() != (is_half ? 2u : 1u) || in.operands.size() != 2)
+    in.refuse("this form is not executed");
   place_float(in, op, Reads::fp32);
   std::string_view name = in.modifiers.front();
   const bool is_fp64 = name.ends_with("64H");
@@ -305,7 +360,10 @@ void decode_mufu(const Decoding& in, Op& op) {
   const auto found = std::find(kFunctions.begin(), kFunctions.end(), name);
   if (found == kFunctions.end()) in.refuse("this function is not executed");
   op.kind2 = static_cast<std::uint8_t>(found - kFunctions.begin());
-  op.run = is_fp64 ? run_mufu64 : run_mufu;
+  op.run = in.has("F16")    ? run_mufu_half<kFp16>
+           : in.has("BF16") ? run_mufu_half<kBf16>
+           : is_fp64        ? run_mufu64
+                            : run_mufu;
 }
 
 constexpr OpcodeDecoder kOpcodes[] = {
@@ -314,6 +372,7 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"FMUL", decode_arithmetic<Reads::fp32, run_fmul>},
     {"FMNMX", decode_fmnmx},
     {"FSETP", decode_fsetp},
+    {"FSET", decode_fset},
     {"DFMA", decode_arithmetic<Reads::fp64, run_dfma>},
     {"DADD", decode_arithmetic<Reads::fp64, run_dadd>},
     {"DMUL", decode_arithmetic<Reads::fp64, run_dmul>},

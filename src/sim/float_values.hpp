@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "sim/registers.hpp"
+#include "sim/small_floats.hpp"
 
 namespace gpuexp::sim {
 
@@ -19,8 +20,6 @@ inline constexpr std::uint64_t kNan64 = 0xfff8000000000000;
 /// Of Op::kind.
 inline constexpr std::uint8_t kFtz = 1;
 inline constexpr std::uint8_t kSaturate = 2;
-
-enum class Rounding : std::uint8_t { nearest, down, up, zero };
 
 inline Rounding rounding_of(const Decoding& in) {
   return in.has("RM") || in.has("FLOOR")   ? Rounding::down

@@ -233,6 +233,38 @@ void decode_ldsm(const Decoding& in, Op& op) {
   op.value = in.has("4") ? 4 : in.has("2") ? 2 : 1;
 }
 
+// STSM [R4], R8: what LDSM loads from there.
+GPUEXP_VECTORIZED void run_stsm(Warp& warp, const Op& op, LaneMask lanes) {
+  constexpr unsigned kRows = 8;
+  constexpr unsigned kRowBytes = 16;
+  if (lanes != kAllLanes) throw Fault("stmatrix is executed by some lanes of a warp only");
+  Lanes64 address;
+  shared_addresses(warp, op.from[0], address);
+  warp.block.note(
+      {Space::shared, Access::store, kRowBytes, kAllLanes >> (kLanes - kRows * op.value), address});
+  for (unsigned matrix = 0; matrix < op.value; ++matrix) {
+    Lanes32 scratch;
+    const Lanes32& value = read_raw(warp, next_register(op.from[1], matrix), scratch);
+    std::uint16_t rows[kRows][kRows];
+    for (unsigned l = 0; l < kLanes; ++l) {
+      for (unsigned i = 0; i < 2; ++i) {
+        const unsigned row = l / 4;
+        const unsigned column = 2 * (l % 4) + i;
+        (op.kind ? rows[column][row] : rows[row][column]) =
+            static_cast<std::uint16_t>(value[l] >> 16 * i);
+      }
+    }
+    for (unsigned row = 0; row < kRows; ++row)
+      std::memcpy(shared_at(warp, address[kRows * matrix + row], kRowBytes), rows[row], kRowBytes);
+  }
+}
+
+void decode_stsm(const Decoding& in, Op& op) {
+  decode_store<run_stsm>(in, op);
+  op.kind = in.has("MT88");
+  op.value = in.has("4") ? 4 : in.has("2") ? 2 : 1;
+}
+
 // ---- local memory: each lane's own, the stack at its end
 
 GPUEXP_VECTORIZED void run_local_load(Warp& warp, const Op& op, LaneMask lanes) {
@@ -265,6 +297,7 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"STS", decode_store<run_shared_store>},
     {"LDGSTS", decode_ldgsts},
     {"LDSM", decode_ldsm},
+    {"STSM", decode_stsm},
     {"LDL", decode_load<run_local_load>},
     {"STL", decode_store<run_local_store>},
 };

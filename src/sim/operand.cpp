@@ -80,10 +80,16 @@ void take_suffixes(Scanner& scan, Operand& operand) {
       operand.half = Operand::Half::low;
     } else if (scan.take(".H1_H1")) {
       operand.half = Operand::Half::high;
+    } else if (scan.take(".H0")) {
+      operand.half = Operand::Half::low;
+    } else if (scan.take(".H1")) {
+      operand.half = Operand::Half::high;
     } else if (scan.take(".64")) {
       operand.wide = true;
-    } else if (scan.take(".ROW") || scan.take(".COL") || scan.take(".U32")) {
-      continue;  // layouts that an IMMA has by its shape; widths that an address has anyway
+    } else if (scan.take(".ROW") || scan.take(".COL") || scan.take(".U32") || scan.take(".SIGN")) {
+      // Layouts that an IMMA has by its shape; widths that an address has anyway; a PLOP3 that has
+      // registers has them by their signs.
+      continue;
     } else {
       return;
     }

@@ -214,9 +214,8 @@ std::uint64_t value_of(const RandomLaunch& launch, const RandomResult& result, u
   return launch.results[result.slot() * kRandomThreads + thread];
 }
 
-bool is_root(const std::vector<RandomResult>& results,
-             const RandomLaunch& got, const RandomLaunch& expected, const RandomResult& result,
-             unsigned thread) {
+bool is_root(const std::vector<RandomResult>& results, const RandomLaunch& got,
+             const RandomLaunch& expected, const RandomResult& result, unsigned thread) {
   for (const RandomResult* operand : operands_of(results, result)) {
     if (value_of(got, *operand, thread) != value_of(expected, *operand, thread)) return false;
   }

@@ -15,8 +15,9 @@ struct RandomProgram {
   const char* name;
   const void* kernel;
   std::size_t slots;
-  /// What a thread reads and stores, a line each: "s3|r17|add.s32 r17, r3, r5" is its fourth result,
-  /// "w5:8|l0|input" the words 5 and 6 of its inputs, "w5.1|h0|input" the upper half of word 5.
+  /// What a thread reads and stores, a line each: "s3|r17|add.s32 r17, r3, r5" is its fourth
+  /// result, "w5:8|l0|input" the words 5 and 6 of its inputs, "w5.1|h0|input" the upper half of
+  /// word 5.
   const char* results;
 };
 

@@ -2,6 +2,7 @@
 //   GPUEXP_RANDOM_ROUNDS=N      inputs per program (4)
 //   GPUEXP_RANDOM_REPORT=FILE   writes differences and counts by opcode
 //   GPUEXP_RANDOM_RECORD=FILE   writes a hash of the GPU's results per program
+//   GPUEXP_RANDOM_RESULTS=FILE  the GPU test writes all of its results, the test of them reads them
 //   GPUEXP_RANDOM_DUMP=FILE     writes the simulator's results, for scripts/random_kernels.py check
 #include <algorithm>
 #include <cstdlib>
@@ -50,8 +51,8 @@ void simulate(const RandomProgram& program, RandomLaunch& launch) {
   add(launch.inputs, "inputs");
   add(launch.results, "results");
   add(launch.memory, "memory");
-  simulator.run(launch.steps(program, launch.inputs.data(), launch.results.data(),
-                             launch.memory.data()));
+  simulator.run(
+      launch.steps(program, launch.inputs.data(), launch.results.data(), launch.memory.data()));
 }
 
 void run_on_gpu(const RandomProgram& program, RandomLaunch& launch, const CudaStream& stream) {
@@ -100,8 +101,8 @@ class Comparison {
         if (!is_first && !is_own_difference(results, cpu, gpu, result, t)) continue;
         ++of.differ;
         if (of.first.size() < kMostTold && told++ < kMostToldOfProgram)
-          of.first.push_back(fmt::format("{}: {}", program.name,
-                                         explained(results, cpu, gpu, result, t)));
+          of.first.push_back(
+              fmt::format("{}: {}", program.name, explained(results, cpu, gpu, result, t)));
       }
     }
     is_equal_ &= std::find(differs.begin(), differs.end(), true) == differs.end();
@@ -152,6 +153,21 @@ void write_text(const std::string& file, const std::string& text) {
   out << text;
 }
 
+/// Bytes of a result that a program stores.
+unsigned width_of(const RandomResult& result) {
+  return result.name[0] == 'l' ? 8 : result.name[0] == 'h' ? 2 : 4;
+}
+
+/// Calls move(data, bytes) for what a launch leaves, without what is poisoned in all slots.
+template <class Move>
+void for_each_part(const RandomProgram& program, RandomLaunch& launch, const Move& move) {
+  for (const RandomResult& result : results_of(program)) {
+    for (unsigned t = 0; result.is_slot() && t < kRandomThreads; ++t)
+      move(&launch.results[result.slot() * kRandomThreads + t], width_of(result));
+  }
+  move(launch.memory.data(), launch.memory.size() * sizeof launch.memory[0]);
+}
+
 TEST_CASE("random programs compute the same on the GPU and on the CPU", "[gpu]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
@@ -161,6 +177,7 @@ TEST_CASE("random programs compute the same on the GPU and on the CPU", "[gpu]")
   const CudaStream stream;
   Comparison comparison;
   std::string record;
+  std::ofstream all(variable("GPUEXP_RANDOM_RESULTS"), std::ios::binary);
   for (const RandomProgram& program : random_programs()) {
     for (unsigned round = 0; round < rounds(); ++round) {
       RandomLaunch gpu(program, round);
@@ -168,6 +185,11 @@ TEST_CASE("random programs compute the same on the GPU and on the CPU", "[gpu]")
       run_on_gpu(program, gpu, stream);
       if (round == 0 && !is_approximate(program))
         record += fmt::format("{} {:016x}\n", program.name, hash_of(gpu));
+      if (round == 0 && all.is_open()) {
+        for_each_part(program, gpu, [&](const void* data, std::size_t bytes) {
+          all.write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes));
+        });
+      }
       try {
         simulate(program, cpu);
       } catch (const std::exception& why) {
@@ -178,6 +200,29 @@ TEST_CASE("random programs compute the same on the GPU and on the CPU", "[gpu]")
     }
   }
   write_text(variable("GPUEXP_RANDOM_RECORD"), record);
+  write_text(variable("GPUEXP_RANDOM_REPORT"), comparison.text(true));
+  INFO(comparison.text(false));
+  CHECK(comparison.is_equal());
+}
+
+TEST_CASE("random programs compute what a GPU's file says", "[results]") {
+  std::ifstream all(variable("GPUEXP_RANDOM_RESULTS"), std::ios::binary);
+  if (!all.is_open()) return;
+  Comparison comparison;
+  for (const RandomProgram& program : random_programs()) {
+    RandomLaunch gpu(program, 0);
+    RandomLaunch cpu(program, 0);
+    for_each_part(program, gpu, [&](void* data, std::size_t bytes) {
+      all.read(static_cast<char*>(data), static_cast<std::streamsize>(bytes));
+    });
+    try {
+      simulate(program, cpu);
+    } catch (const std::exception& why) {
+      comparison.note(fmt::format("{}: not executed: {}", program.name, why.what()));
+      continue;
+    }
+    comparison.compare(program, gpu, cpu);
+  }
   write_text(variable("GPUEXP_RANDOM_REPORT"), comparison.text(true));
   INFO(comparison.text(false));
   CHECK(comparison.is_equal());

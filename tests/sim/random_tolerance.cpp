@@ -37,16 +37,23 @@ struct Stated {
   double absolute;
 };
 
-// PTX ISA, "Floating Point Instructions" and "Half Precision Floating Point Instructions". An ulp is
-// at most 2^-23 of an fp32 number. Of sin and cos the error is that for arguments within 100 pi.
+// PTX ISA, "Floating Point Instructions" and "Half Precision Floating Point Instructions". An ulp
+// is at most 2^-23 of an fp32 number. Of sin and cos the error is that for arguments within 100 pi.
 constexpr std::array kStated{
-    Stated{"ex2.approx.f16", -9.9, 0},    Stated{"ex2.approx.ftz.bf16", -7, 0},
-    Stated{"tanh.approx.f16", 0, -10},    Stated{"tanh.approx.bf16", 0, -8},
-    Stated{"ex2.approx", -22, 0},         Stated{"lg2.approx", -22, -22},
-    Stated{"sin.approx", 0, -14.7},       Stated{"cos.approx", 0, -14.7},
-    Stated{"sqrt.approx", -22, 0},        Stated{"rsqrt.approx.ftz.f64", -20, 0},
-    Stated{"rsqrt.approx", -22, 0},       Stated{"rcp.approx.ftz.f64", -20, 0},
-    Stated{"rcp.approx", -22, 0},         Stated{"tanh.approx", -10.9, 0},
+    Stated{"ex2.approx.f16", -9.9, 0},
+    Stated{"ex2.approx.ftz.bf16", -7, 0},
+    Stated{"tanh.approx.f16", 0, -10},
+    Stated{"tanh.approx.bf16", 0, -8},
+    Stated{"ex2.approx", -22, 0},
+    Stated{"lg2.approx", -22, -22},
+    Stated{"sin.approx", 0, -14.7},
+    Stated{"cos.approx", 0, -14.7},
+    Stated{"sqrt.approx", -22, 0},
+    Stated{"rsqrt.approx.ftz.f64", -20, 0},
+    Stated{"rsqrt.approx", -22, 0},
+    Stated{"rcp.approx.ftz.f64", -20, 0},
+    Stated{"rcp.approx", -22, 0},
+    Stated{"tanh.approx", -10.9, 0},
     Stated{"div.", -21, 0},
 };
 
@@ -75,10 +82,13 @@ bool is_near(const RandomResult& result, const RandomLaunch& launch,
   }
   for (const Stated& stated : kStated) {
     if (!opcode.starts_with(stated.opcode)) continue;
-    const double least = format == Format::fp16 ? 0x1p-14 : format == Format::fp64 ? 0x1p-1022 : 0x1p-126;
+    const double least = format == Format::fp16   ? 0x1p-14
+                         : format == Format::fp64 ? 0x1p-1022
+                                                  : 0x1p-126;
     const bool is_pair = opcode.ends_with("x2");
     return is_near(stated, value(got, format), value(expected, format), least) &&
-           (!is_pair || is_near(stated, value(got >> 16, format), value(expected >> 16, format), least));
+           (!is_pair ||
+            is_near(stated, value(got >> 16, format), value(expected >> 16, format), least));
   }
   return false;
 }
