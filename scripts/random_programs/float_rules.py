@@ -3,7 +3,7 @@
 import functools
 from fractions import Fraction
 
-from .floats import (E5M2, F16, F32, FORMATS, TF32, Number, add, divide, multiply, of_fraction, read,
+from .floats import (E5M2, F16, F32, F64, FORMATS, TF32, Number, add, divide, multiply, of_fraction, read,
                      round_magnitude, saturated, square_root, write)
 from .integer_rules import clamped, is_integer, low, typed, width_of
 
@@ -38,6 +38,9 @@ def arithmetic(parts, form):
             exact = saturated(exact)
         if "relu" in parts and not exact.is_nan and exact.sign:
             exact = Number(0, Fraction(0))
+        # Code of ptxas around fp64 instructions keeps the NaN that it was given.
+        if exact.is_nan and form == F64 and name in ("div", "rcp", "sqrt"):
+            return None
         return write(exact, form, mode, ftz)
     return rule
 
@@ -51,6 +54,8 @@ def least_or_most(parts, form):
         if "xorsign" in parts:
             a, b = a & magnitude, b & magnitude
         x, y = read(a, form, ftz), read(b, form, ftz)
+        if x.is_nan and y.is_nan and (form == F64 or a == b):
+            return None  # ptxas knows min(a, a)
         if x.is_nan and y.is_nan or "NaN" in parts and (x.is_nan or y.is_nan):
             return write(Number(0, "nan"), form)
         if x.is_nan or y.is_nan:
@@ -110,12 +115,16 @@ def test(kind, form):
         is_normal = not x.is_nan and not x.is_inf and (a >> form[1] & ((1 << form[0]) - 1)) != 0
         is_finite = not x.is_nan and not x.is_inf
         return int({"finite": is_finite, "infinite": x.is_inf, "number": not x.is_nan, "notanumber": x.is_nan,
-                    "normal": is_normal, "subnormal": is_finite and not is_normal and x.magnitude != 0}[kind])
+                    "normal": is_normal or x.magnitude == 0, "subnormal": is_finite and not is_normal and x.magnitude != 0}[kind])
     return rule
 
 
 def pairs(rule):
-    return lambda *x: rule(*(one & 0xffff for one in x)) | rule(*(one >> 16 & 0xffff for one in x)) << 16
+    def both(*operands):
+        lower = rule(*(one & 0xffff for one in operands))
+        upper = rule(*(one >> 16 & 0xffff for one in operands))
+        return None if lower is None or upper is None else lower | upper << 16
+    return both
 
 
 def to_integer(parts, form):
@@ -152,6 +161,9 @@ def to_float(parts, form, source):
             x = saturated(x)
         if "relu" in parts and x.sign and not x.is_nan:
             x = Number(0, Fraction(0))
+        # bf16 has fp32's places, and NaN may keep what it has there.
+        if x.is_nan and source == "bf16":
+            return None
         return write(x, form, mode, "ftz" in parts and form == F32)
     return rule
 

@@ -89,6 +89,9 @@ class Program(MemoryParts):
             if draw.chance(50):
                 return str(draw.below(70))
             return self.in_range(63) if draw.chance(50) else self.pick("r")
+        if letter == "e":
+            # Below 32 where it is an immediate: ptxas 13.0 takes greater ones modulo 32.
+            return str(draw.below(32)) if draw.chance(50) else self.in_range(draw.one_of([63, 255]))
         if letter == "n":
             return self.or_one("r", "b32")
         if letter == "m":
@@ -150,7 +153,10 @@ class Program(MemoryParts):
 
     def guard(self, form, names, made):
         """Makes one instruction in ten conditional; what it leaves alone has a value before."""
-        if form.group == "collective" or len(names) > 1 or not self.numbers.chance(10):
+        # ptxas 13.0 converts what a conditional `set` left alone, and forgets the condition of `testp`.
+        if form.group == "collective" or form.opcode.startswith(("set.", "testp.")) or len(names) > 1:
+            return ""
+        if not self.numbers.chance(10):
             return ""
         if not self.registers["p"]:
             return ""
@@ -221,7 +227,11 @@ class Program(MemoryParts):
         self.emit(f"{start}:")
 
         def one_round():
-            self.define(sum_, "r", "i")
+            # A copy, whose last value is stored: the sum goes on behind what reads it.
+            so_far, bank, hint = self.new("r")
+            self.emit(f"mov.b32 {so_far}, {sum_};")
+            self.store(so_far, "loop")
+            self.define(so_far, bank, hint)
             body()
         value = self.inside(one_round)
         self.emit(f"mad.lo.s32 {sum_}, {value}, 5, {sum_};")

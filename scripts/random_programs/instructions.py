@@ -6,7 +6,7 @@ A line is `opcode: destinations = sources`, where {a,b} stands for either. Opera
   h i16, u fp16, v bf16                      of 16 bits
   l i64, d fp64                              of 64 bits
   p predicate
-  b r or a small count, n r that is not zero, m l that is not zero, g h that is not zero, t look-up table,
+  b r or a small count, e a count below 256, n r that is not zero, m l that is not zero, g h that is not zero, t look-up table,
   B immediate byte, k mask of lanes (all of them), s immediate 0 to 31, c shuffle's clamp and segment
 
 An upper-case F, D, R, L, X, Y, U, V or H takes no immediate. `|` between two destinations is PTX's own.
@@ -60,10 +60,10 @@ bfind{{,.shiftamt}}.{{u32,s32}}: r = R
 bfind{{,.shiftamt}}.{{u64,s64}}: r = L
 brev.b32: r = R
 brev.b64: l = L
-bfe.{{u32,s32}}: r = r b b
-bfe.{{u64,s64}}: l = l b b
-bfi.b32: r = r r b b
-bfi.b64: l = l l b b
+bfe.{{u32,s32}}: r = r e e
+bfe.{{u64,s64}}: l = l e e
+bfi.b32: r = r r e e
+bfi.b64: l = l l e e
 szext.{{wrap,clamp}}.{{u32,s32}}: r = r b
 bmsk.{{wrap,clamp}}.b32: r = b b
 dp4a.{{u32,s32}}.{{u32,s32}}: r = R R r

@@ -186,6 +186,7 @@ void decode_atomic(const Decoding& in, Op& op) {
     if (i > 2 || (i == 0 && !is(Kind::memory))) in.refuse("its operands are not understood");
     op.from[i] = source_of(in.operands[next], Reads::integer);
   }
+  if (in.has("E")) op.from[0].wide = true;  // which CAS does not say of its register
   if (in.has("F16x4") || in.has("BF16x4") || in.has("F32x2") || in.has("F32x4") || in.has("128"))
     in.refuse("this form is not executed");
   Atomic how = Atomic::increment;

@@ -42,13 +42,23 @@ bool is_wide(Type type) {
 constexpr std::uint32_t kNanToZero = 1;
 constexpr std::uint32_t kFlushes = 2;  ///< fp32 operands and results
 
+unsigned first_bit(Half half) {
+  switch (half) {
+    case Half::high: return 16;
+    case Half::byte1: return 8;
+    case Half::byte2: return 16;
+    case Half::byte3: return 24;
+    default: return 0;
+  }
+}
+
 /// Values of any of the types, as bits; integers of fewer bits are extended to 64.
 void read_typed(const Warp& warp, const Source& source, Type type, Lanes64& bits) {
   if (is_wide(type)) return read_pair(warp, source, bits);
   Lanes32 scratch;
   const Lanes32& raw = read_raw(warp, source, scratch);
   for (unsigned l = 0; l < kLanes; ++l) {
-    const std::uint32_t one = source.half == Half::high ? raw[l] >> 16 : raw[l];
+    const std::uint32_t one = raw[l] >> first_bit(source.half);
     switch (type) {
       case Type::s8: bits[l] = static_cast<std::uint64_t>(static_cast<std::int8_t>(one)); break;
       case Type::u8: bits[l] = one & 0xff; break;

@@ -91,7 +91,8 @@ GPUEXP_VECTORIZED void run_fmnmx(Warp& warp, const Op& op, LaneMask lanes) {
     const bool is_nan = (op.value & kKeepsNan) && (std::isnan(x) || std::isnan(y));
     result[l] = is_nan ? kNan32 : finished(least_or_most(x, y, (least >> l & 1) != 0), op.kind);
     // The sign is that of the product of the operands before their |…|.
-    if (op.value & kXorSign && result[l] != kNan32) result[l] ^= (of_a[l] ^ of_b[l]) & kSign32;
+    if (op.value & kXorSign && result[l] != kNan32)
+      result[l] = (result[l] & ~kSign32) | ((of_a[l] ^ of_b[l]) & kSign32);
   }
   write(warp, op.to[0], lanes, result);
 }
@@ -360,6 +361,9 @@ void decode_mufu(const Decoding& in, Op& op) {
   const auto found = std::find(kFunctions.begin(), kFunctions.end(), name);
   if (found == kFunctions.end()) in.refuse("this function is not executed");
   op.kind2 = static_cast<std::uint8_t>(found - kFunctions.begin());
+  // An fp64 immediate stands for its upper half.
+  if (is_fp64 && in.operands[1].kind == Operand::Kind::real)
+    op.from[0].bits = std::bit_cast<std::uint64_t>(in.operands[1].number) >> 32;
   op.run = in.has("F16")    ? run_mufu_half<kFp16>
            : in.has("BF16") ? run_mufu_half<kBf16>
            : is_fp64        ? run_mufu64

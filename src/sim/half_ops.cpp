@@ -153,9 +153,9 @@ GPUEXP_VECTORIZED void run_hmnmx2(Warp& warp, const Op& op, LaneMask lanes) {
   };
   const auto half = [&](float x, float y, bool is_least, float sign_x, float sign_y) {
     const float z = chosen(x, y, is_least);
-    const bool flips =
-        op.kind & kXorSign && !std::isnan(z) && std::signbit(sign_x) != std::signbit(sign_y);
-    return result(flips ? -z : z, op.kind);
+    if (!(op.kind & kXorSign) || std::isnan(z)) return result(z, op.kind);
+    return result(std::copysign(z, std::signbit(sign_x) == std::signbit(sign_y) ? 1.0f : -1.0f),
+                  op.kind);
   };
   Lanes32 out;
   for (unsigned l = 0; l < kLanes; ++l)

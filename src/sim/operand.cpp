@@ -84,6 +84,14 @@ void take_suffixes(Scanner& scan, Operand& operand) {
       operand.half = Operand::Half::low;
     } else if (scan.take(".H1")) {
       operand.half = Operand::Half::high;
+    } else if (scan.take(".B0")) {
+      operand.half = Operand::Half::both;
+    } else if (scan.take(".B1")) {
+      operand.half = Operand::Half::byte1;
+    } else if (scan.take(".B2")) {
+      operand.half = Operand::Half::byte2;
+    } else if (scan.take(".B3")) {
+      operand.half = Operand::Half::byte3;
     } else if (scan.take(".64")) {
       operand.wide = true;
     } else if (scan.take(".ROW") || scan.take(".COL") || scan.take(".U32") || scan.take(".SIGN")) {
@@ -122,7 +130,10 @@ Operand read_real(std::string_view text) {
   if (copy == "+INF" || copy == "-INF") {
     operand.number = copy[0] == '-' ? -INFINITY : INFINITY;
   } else if (copy.find("NAN") != std::string::npos) {
-    operand.number = std::numeric_limits<double>::quiet_NaN();
+    // The listing leaves out which; CUDA's is the one of all ones, which has a sign in both
+    // formats.
+    operand.number =
+        std::copysign(std::numeric_limits<double>::quiet_NaN(), copy[0] == '-' ? -1 : 1);
   } else {
     std::size_t read = 0;
     try {
