@@ -36,12 +36,18 @@ def arithmetic(parts, form):
             exact = square_root(x[0])
         if "sat" in parts:
             exact = saturated(exact)
+        if "relu" in parts and exact.magnitude == 0 and exact.sign:
+            return None  # no guide says whether -0 stays
         if "relu" in parts and not exact.is_nan and exact.sign:
             exact = Number(0, Fraction(0))
         # Code of ptxas around fp64 instructions keeps the NaN that it was given.
         if exact.is_nan and form == F64 and name in ("div", "rcp", "sqrt"):
             return None
-        return write(exact, form, mode, ftz)
+        bits = write(exact, form, mode, ftz)
+        is_least = bits & (1 << sum(form)) - 1 == 1 << form[1]
+        if ftz and is_least and name in ("rcp", "div") and read(bits, form).magnitude != exact.magnitude:
+            return None  # rounded up to the least normal number: before it is flushed, or behind
+        return bits
     return rule
 
 
@@ -123,7 +129,7 @@ def pairs(rule):
     def both(*operands):
         lower = rule(*(one & 0xffff for one in operands))
         upper = rule(*(one >> 16 & 0xffff for one in operands))
-        return None if lower is None or upper is None else lower | upper << 16
+        return joined(upper, lower, 16)
     return both
 
 
@@ -160,7 +166,11 @@ def to_float(parts, form, source):
         if "sat" in parts:
             x = saturated(x)
         if "relu" in parts and x.sign and not x.is_nan:
+            if x.magnitude == 0:
+                return None  # no guide says whether -0 stays
             x = Number(0, Fraction(0))
+        if "ftz" in parts and form == F16 and mode in ("rm", "rp") and x.magnitude == 0 and low(a, 31) != 0:
+            return None  # ptxas leaves .ftz out
         # bf16 has fp32's places, and NaN may keep what it has there.
         if x.is_nan and source == "bf16":
             return None
@@ -174,6 +184,8 @@ def to_tf32(parts):
         if x.is_nan:
             return None
         if "relu" in parts and x.sign:
+            if x.magnitude == 0:
+                return None
             x = Number(0, Fraction(0))
         return write(x, TF32, parts[1]) << 13
     return rule
@@ -184,7 +196,7 @@ def to_fp8(bits, form, is_e4m3, relu):
     if x.is_nan:
         return 0x7f
     if relu and x.sign:
-        return 0
+        return 0 if x.magnitude else None
     sign = x.sign << 7
     if not is_e4m3:
         byte = write(x, E5M2)
@@ -203,17 +215,21 @@ def e4m3_magnitude(x):
     return ((exponent + 6) << 3) + round_magnitude(x, 0, "rn", exponent - 3)
 
 
+def joined(upper, lower, bits):
+    return None if upper is None or lower is None else upper << bits | lower
+
+
 def pair_conversion(parts):
     to, source = parts[-2], parts[-1]
     relu = "relu" in parts
     if to in ("e4m3x2", "e5m2x2"):
         is_e4m3 = to.startswith("e4")
         if source == "f32":
-            return lambda a, b: to_fp8(a, F32, is_e4m3, relu) << 8 | to_fp8(b, F32, is_e4m3, relu)
-        return lambda a: to_fp8(a >> 16, F16, is_e4m3, relu) << 8 | to_fp8(a & 0xffff, F16, is_e4m3, relu)
+            return lambda a, b: joined(to_fp8(a, F32, is_e4m3, relu), to_fp8(b, F32, is_e4m3, relu), 8)
+        return lambda a: joined(to_fp8(a >> 16, F16, is_e4m3, relu), to_fp8(a & 0xffff, F16, is_e4m3, relu), 8)
     if source == "f32":
         one = to_float([*parts[:-2], to[:-2], "f32"], FORMATS[to[:-2]], "f32")
-        return lambda a, b: one(a) << 16 | one(b)
+        return lambda a, b: joined(one(a), one(b), 16)
     return None
 
 

@@ -4,7 +4,7 @@ import collections
 import re
 import struct
 
-from . import float_rules, integer_rules
+from . import float_rules, integer_rules, warp_rules
 from .generator import INPUT_WORDS
 from .sources import THREADS
 
@@ -17,6 +17,7 @@ class Launch:
     def __init__(self, name, results, uniform, inputs, stored):
         self.name = name
         self.instructions = []
+        self.carries = warp_rules.Carries(THREADS)
         self.values = {f"u{i}": [word] * THREADS for i, word in enumerate(uniform)}
         for place, register, text in results:
             if place[0] == "s":
@@ -67,7 +68,9 @@ def check(launch, register, text, stored, report):
     if not found:
         return report.unknown(text.split(" ")[0])
     bang, guard, before, opcode, names, sources = found.groups()
-    rule = integer_rules.rule_of(opcode) or float_rules.rule_of(opcode)
+    if warp_rules.warp_rule_of(opcode):
+        return check_warps(launch, register, text, stored, report)
+    rule = warp_rules.is_carrying(opcode) or integer_rules.rule_of(opcode) or float_rules.rule_of(opcode)
     values = [operand_values(one, launch) for one in sources.split(", ")]
     if not rule or None in values:
         return report.unknown(opcode)
@@ -79,10 +82,27 @@ def check(launch, register, text, stored, report):
         if guard and launch.values[guard][thread] == (1 if bang else 0):
             expected = launch.values[before][thread]
         else:
-            expected = rule(*(one[thread] for one in values))
+            of_thread = launch.carries.rule(opcode, thread) if rule is True else rule
+            expected = of_thread(*(one[thread] for one in values))
         if isinstance(expected, tuple):
             expected = expected[which]
         report.compare(launch, opcode, text, thread, [one[thread] for one in values], got[thread], expected)
+    return None
+
+
+def check_warps(launch, register, text, stored, report):
+    _, _, _, opcode, names, sources = _TEXT.fullmatch(text).groups()
+    values = [operand_values(one, launch) for one in sources.split(", ")]
+    if None in values or not all(stored):
+        return report.unknown(opcode)
+    which = names.split("|").index(register)
+    rule = warp_rules.warp_rule_of(opcode)
+    for first in range(0, THREADS, warp_rules.LANES):
+        of_warp = [one[first:first + warp_rules.LANES] for one in values]
+        for lane, expected in enumerate(rule(*of_warp)):
+            report.compare(launch, opcode, text, first + lane, [one[lane] for one in of_warp],
+                           launch.values[register][first + lane],
+                           expected[which] if isinstance(expected, tuple) else expected)
     return None
 
 
