@@ -191,16 +191,8 @@ void count_shared(MemoryCounts& counts, const MemoryAccess& access) {
 }  // namespace
 
 MemoryCounts& MemoryCounts::operator+=(const MemoryCounts& more) {
-  load_requests += more.load_requests;
-  load_sectors += more.load_sectors;
-  store_requests += more.store_requests;
-  store_sectors += more.store_sectors;
-  global_wavefronts += more.global_wavefronts;
-  tag_wavefronts += more.tag_wavefronts;
-  async_tag_wavefronts += more.async_tag_wavefronts;
-  shared_load_wavefronts += more.shared_load_wavefronts;
-  shared_store_wavefronts += more.shared_store_wavefronts;
-  shared_conflicts += more.shared_conflicts;
+  for (const Count count : kAll)
+    this->*count += more.*count;
   return *this;
 }
 

@@ -1,6 +1,7 @@
 // What memory instructions ask for, counted as the hardware counts it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "sim/memory_access.hpp"
@@ -22,7 +23,16 @@ struct MemoryCounts {
   std::uint64_t shared_conflicts = 0;
 
   MemoryCounts& operator+=(const MemoryCounts& more);
+
+  using Count = std::uint64_t MemoryCounts::*;
+  static const std::array<Count, 10> kAll;
 };
+inline constexpr std::array<MemoryCounts::Count, 10> MemoryCounts::kAll{
+    &MemoryCounts::load_requests,           &MemoryCounts::load_sectors,
+    &MemoryCounts::store_requests,          &MemoryCounts::store_sectors,
+    &MemoryCounts::global_wavefronts,       &MemoryCounts::tag_wavefronts,
+    &MemoryCounts::async_tag_wavefronts,    &MemoryCounts::shared_load_wavefronts,
+    &MemoryCounts::shared_store_wavefronts, &MemoryCounts::shared_conflicts};
 
 /// Adds an access to the counts of its block.
 void count(MemoryCounts& counts, const MemoryAccess& access);

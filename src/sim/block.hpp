@@ -11,6 +11,7 @@
 #include "sim/access_counts.hpp"
 #include "sim/fault.hpp"
 #include "sim/global_memory.hpp"
+#include "sim/kernel_counters.hpp"
 #include "sim/memory_checks.hpp"
 #include "sim/program.hpp"
 
@@ -33,13 +34,6 @@ struct LaunchState {
   unsigned registers = 255;          ///< of each thread
   std::vector<std::byte> constants;  ///< bank 0: the launch, and its parameters
   Checks checks;
-};
-
-/// Executions of one instruction.
-struct OpCount {
-  std::uint64_t warps = 0;
-  std::uint64_t lanes = 0;
-  std::uint64_t lanes_on = 0;  ///< of these, those that its guard let through
 };
 
 class Block {

@@ -46,6 +46,19 @@ bool reaches_shared(std::string_view mnemonic) {
   return false;
 }
 
+bool is_global_atomic(std::string_view mnemonic) {
+  for (const std::string_view known : {"ATOM", "ATOMG", "RED", "REDG", "UBLKRED"}) {
+    if (mnemonic == known) return true;
+  }
+  return false;
+}
+
+OpClass class_of(const ListedInstruction& listed) {
+  const IssuePipe pipe = issue_pipe(listed.opcode, listed.operands);
+  return {pipe, is_branch(listed.opcode),
+          pipe == IssuePipe::lsu && is_load_store_without_access(listed.opcode)};
+}
+
 }  // namespace
 
 Program decode(const KernelCode& code) {
@@ -62,7 +75,9 @@ Program decode(const KernelCode& code) {
     Op op;
     op.guard = source_of(read_guard(listed.guard), Reads::integer);
     decoder->decode(in, op);
+    program.classes.push_back(class_of(listed));
     program.reaches_shared |= reaches_shared(mnemonic);
+    program.has_global_atomics |= is_global_atomic(mnemonic);
     program.ops.push_back(op);
   }
   return program;

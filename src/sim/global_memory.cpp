@@ -43,25 +43,108 @@ GlobalBuffer::GlobalBuffer(std::uint64_t begin, std::size_t bytes, std::string n
   if (contents == Contents::poison) set_poison(begin_, bytes);
 }
 
+GlobalBuffer::GlobalBuffer(GlobalBuffer&& other) noexcept
+    : begin_(other.begin_),
+      end_(other.end_),
+      origin_(other.origin_),
+      name_(std::move(other.name_)),
+      pages_(std::exchange(other.pages_, {})),
+      stored_(other.is_stored_to()) {}
+
+GlobalBuffer& GlobalBuffer::operator=(GlobalBuffer&& other) noexcept {
+  begin_ = other.begin_;
+  end_ = other.end_;
+  origin_ = other.origin_;
+  std::swap(name_, other.name_);
+  std::swap(pages_, other.pages_);
+  stored_ = other.is_stored_to();
+  return *this;
+}
+
+GlobalBuffer::~GlobalBuffer() {
+  release();
+}
+
 std::string GlobalBuffer::description() const {
   return fmt::format("buffer {}{}of {} bytes", name_, name_.empty() ? "" : " ", end_ - begin_);
 }
 
+void GlobalBuffer::release() {
+  for (const Page& page : pages_)
+    delete[] page.load();
+  pages_.clear();
+}
+
+std::byte* GlobalBuffer::page_at(std::size_t offset) {
+  Page& page = pages_[offset / kPageBytes];
+  std::byte* there = page.load(std::memory_order_acquire);
+  if (there) return there;
+  auto made = std::make_unique<std::byte[]>(kPageBytes);
+  if (page.compare_exchange_strong(there, made.get(), std::memory_order_acq_rel))
+    there = made.release();
+  return there;
+}
+
+// Calls function(page, first, count) for the parts of the pages that hold the range's marks.
+template <class Function>
+void GlobalBuffer::for_pages(std::uint64_t address, std::size_t bytes,
+                             const Function& function) const {
+  const std::size_t end = offset_of(address) + bytes;
+  for (std::size_t at = offset_of(address); at < end;) {
+    const std::size_t first = at % kPageBytes;
+    const std::size_t count = std::min(kPageBytes - first, end - at);
+    function(at, first, count);
+    at += count;
+  }
+}
+
 bool GlobalBuffer::is_written(std::uint64_t address, std::size_t bytes) const {
-  if (!marks_) return true;
-  const std::byte* const marks = marks_at(address);
+  if (is_written()) return true;
+  const std::size_t offset = offset_of(address);
+  std::byte* const page = pages_[offset / kPageBytes].load(std::memory_order_acquire);
+  if (!page) return false;
   for (std::size_t i = 0; i < bytes; ++i) {
-    if (std::atomic_ref<std::byte>(const_cast<std::byte&>(marks[i]))
-            .load(std::memory_order_relaxed) != kMark)
+    if (std::atomic_ref<std::byte>(page[offset % kPageBytes + i]).load(std::memory_order_relaxed) !=
+        kMark)
       return false;
   }
   return true;
 }
 
+void GlobalBuffer::for_written(
+    const std::function<void(std::size_t first, std::size_t end)>& range) const {
+  if (is_written()) return range(0, end_ - begin_);
+  std::size_t first = 0;
+  std::size_t end = 0;  // of what has been found and not told yet
+  const auto add = [&](std::size_t from, std::size_t to) {
+    if (from != end) {
+      if (first < end) range(first, end);
+      first = from;
+    }
+    end = to;
+  };
+  for_pages(begin_, end_ - begin_, [&](std::size_t at, std::size_t in_page, std::size_t count) {
+    const std::byte* const page = pages_[at / kPageBytes].load();
+    if (!page) return;
+    const std::size_t base = at - in_page + origin_ - begin_;  // of the page, in the buffer
+    const std::byte* const stop = page + in_page + count;
+    for (const std::byte* i = page + in_page; i < stop;) {
+      const std::byte* const marked = std::find(i, stop, kMark);
+      const std::byte* const unmarked = std::find(marked, stop, std::byte{0});
+      if (marked < unmarked)
+        add(base + static_cast<std::size_t>(marked - page),
+            base + static_cast<std::size_t>(unmarked - page));
+      i = unmarked;
+    }
+  });
+  if (first < end) range(first, end);
+}
+
 void GlobalBuffer::mark(std::uint64_t address, std::size_t bytes) {
-  if (!marks_) return;
+  if (is_written()) return;
   constexpr std::uint64_t kMarks = 0x0101010101010101;
-  std::byte* const marks = marks_at(address);
+  const std::size_t offset = offset_of(address);
+  std::byte* const marks = page_at(offset) + offset % kPageBytes;
   switch (bytes) {
     case 1: return store(marks, static_cast<std::uint8_t>(kMarks));
     case 2: return store(marks, static_cast<std::uint16_t>(kMarks));
@@ -72,29 +155,56 @@ void GlobalBuffer::mark(std::uint64_t address, std::size_t bytes) {
 }
 
 void GlobalBuffer::set_written(std::uint64_t address, std::size_t bytes) {
-  if (!marks_) return;
-  std::memset(marks_at(address), static_cast<int>(kMark), bytes);
-  if (bytes == end_ - begin_) marks_.reset();
+  if (is_written()) return;
+  if (bytes == end_ - begin_) return release();
+  for_pages(address, bytes, [&](std::size_t at, std::size_t first, std::size_t count) {
+    std::memset(page_at(at) + first, static_cast<int>(kMark), count);
+  });
 }
 
 void GlobalBuffer::set_poison(std::uint64_t address, std::size_t bytes) {
-  if (!marks_) {
-    const std::size_t size = (end_ - origin_ + kWidestAccess - 1) / kWidestAccess * kWidestAccess;
-    marks_ = std::make_unique<std::byte[]>(size);
-    std::memset(marks_.get(), static_cast<int>(kMark), size);
+  const std::size_t pages = (offset_of(end_) + kPageBytes - 1) / kPageBytes;
+  if (bytes == end_ - begin_) {
+    release();
+    pages_ = std::vector<Page>(pages);
+    return;
   }
-  std::memset(marks_at(address), 0, bytes);
+  if (is_written()) {
+    pages_ = std::vector<Page>(pages);
+    for_pages(begin_, end_ - begin_, [&](std::size_t at, std::size_t first, std::size_t count) {
+      std::memset(page_at(at) + first, static_cast<int>(kMark), count);
+    });
+  }
+  for_pages(address, bytes, [&](std::size_t at, std::size_t first, std::size_t count) {
+    std::memset(page_at(at) + first, 0, count);
+  });
 }
 
 void GlobalBuffer::set_as(std::uint64_t address, const GlobalBuffer& from, std::uint64_t at,
                           std::size_t bytes) {
   if (from.is_written()) return set_written(address, bytes);
-  if (!marks_) set_poison(address, bytes);
-  std::memmove(marks_at(address), from.marks_at(at), bytes);
+  std::vector<std::pair<std::size_t, std::size_t>> written;  // before the range is poisoned, which
+                                                             // may be part of `from`
+  from.for_written([&](std::size_t first, std::size_t end) {
+    const std::size_t begin = at - from.begin_;
+    first = std::max(first, begin);
+    end = std::min(end, begin + bytes);
+    if (first < end) written.emplace_back(first - begin, end - begin);
+  });
+  set_poison(address, bytes);
+  for (const auto& [first, end] : written)
+    set_written(address + first, end - first);
 }
 
 void GlobalBuffer::settle() {
-  if (marks_ && std::memchr(marks_at(begin_), 0, end_ - begin_) == nullptr) marks_.reset();
+  if (is_written()) return;
+  bool is_full = true;
+  for_pages(begin_, end_ - begin_, [&](std::size_t at, std::size_t first, std::size_t count) {
+    if (!is_full) return;
+    const std::byte* const page = pages_[at / kPageBytes].load();
+    is_full = page && std::memchr(page + first, 0, count) == nullptr;
+  });
+  if (is_full) release();
 }
 
 void GlobalMemory::add(void* begin, std::size_t bytes, std::string name, Contents contents) {
@@ -120,6 +230,7 @@ void GlobalMemory::note_fill(const void* to, std::size_t bytes) {
   for (GlobalBuffer& buffer : buffers_) {
     for_overlap(buffer, address_of(to), bytes, [&](std::uint64_t address, std::size_t part) {
       buffer.set_written(address, part);
+      buffer.note_store();
     });
   }
 }
@@ -128,6 +239,7 @@ void GlobalMemory::note_copy(const void* to, const void* from, std::size_t bytes
   GlobalBuffer* const target = find(address_of(to), bytes);
   const GlobalBuffer* const source = find(address_of(from), bytes);
   if (!target || !source) return note_fill(to, bytes);
+  target->note_store();
   target->set_as(address_of(to), *source, address_of(from), bytes);
 }
 

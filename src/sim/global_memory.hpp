@@ -2,8 +2,10 @@
 // their bytes have been written.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +23,9 @@ enum class Contents : std::uint8_t {
 class GlobalBuffer {
  public:
   GlobalBuffer(std::uint64_t begin, std::size_t bytes, std::string name, Contents contents);
+  GlobalBuffer(GlobalBuffer&& other) noexcept;
+  GlobalBuffer& operator=(GlobalBuffer&& other) noexcept;
+  ~GlobalBuffer();
 
   std::uint64_t begin() const { return begin_; }
   std::uint64_t end() const { return end_; }
@@ -31,8 +36,10 @@ class GlobalBuffer {
   std::string description() const;
 
   /// All of it: then no byte needs to be looked up.
-  bool is_written() const { return !marks_; }
+  bool is_written() const { return pages_.empty(); }
   bool is_written(std::uint64_t address, std::size_t bytes) const;
+  /// Calls range(first, end) for each longest range of offsets in the buffer that are written.
+  void for_written(const std::function<void(std::size_t first, std::size_t end)>& range) const;
   /// `bytes` is 1, 2, 4, 8 or 16, and divides the address.
   void mark(std::uint64_t address, std::size_t bytes);
   /// Any range of it, while no kernel runs.
@@ -43,15 +50,32 @@ class GlobalBuffer {
   /// Forgets the marks where all bytes have one. While no kernel runs.
   void settle();
 
+  /// Whether a kernel has stored to it, since this was last forgotten.
+  bool is_stored_to() const { return stored_.load(std::memory_order_relaxed); }
+  void note_store() {
+    if (!is_stored_to()) stored_.store(true, std::memory_order_relaxed);
+  }
+  void forget_stores() { stored_ = false; }
+
  private:
-  std::byte* marks_at(std::uint64_t address) const { return marks_.get() + (address - origin_); }
+  // A mark per byte, so that threads need not share one, in pages that are there once a byte of
+  // theirs is written: a large buffer of which little is touched takes little.
+  using Page = std::atomic<std::byte*>;
+  static constexpr std::size_t kPageBytes = std::size_t{16} << 10;
+
+  std::size_t offset_of(std::uint64_t address) const { return address - origin_; }
+  /// The page with this mark; one that was not there has none set.
+  std::byte* page_at(std::size_t offset);
+  template <class Function>
+  void for_pages(std::uint64_t address, std::size_t bytes, const Function& function) const;
+  void release();
 
   std::uint64_t begin_;
   std::uint64_t end_;
-  std::uint64_t origin_;  ///< of the marks: a multiple of 16, as are the marks' own addresses
+  std::uint64_t origin_;  ///< of the marks: a multiple of 16, as are the pages' own addresses
   std::string name_;
-  /// One per byte, so that threads need not share one; null: all bytes are written.
-  std::unique_ptr<std::byte[]> marks_;
+  std::vector<Page> pages_;  ///< none: all bytes are written
+  std::atomic<bool> stored_{false};
 };
 
 class GlobalMemory {
@@ -62,7 +86,7 @@ class GlobalMemory {
   void clear() { buffers_.clear(); }
   /// The bytes are there, but not to be read before they are written.
   void poison(const void* begin, std::size_t bytes);
-  /// Fills and copies of the host or of a step.
+  /// Fills and copies of the host or of a step: they write, and count as stores.
   void note_fill(const void* to, std::size_t bytes);
   void note_copy(const void* to, const void* from, std::size_t bytes);
   /// To be called between kernels: later ones need not look bytes up in buffers that are full.
@@ -72,6 +96,7 @@ class GlobalMemory {
   std::byte* at(std::uint64_t address, std::size_t bytes) const;
   /// The buffer that holds them all; null where none does.
   GlobalBuffer* find(std::uint64_t address, std::size_t bytes);
+  GlobalBuffer* find(const void* begin) { return find(reinterpret_cast<std::uint64_t>(begin), 0); }
   /// What to say of an access outside of every buffer.
   std::string describe_outside(std::uint64_t address, std::size_t bytes) const;
 

@@ -1,39 +1,33 @@
 #include "sim/kernel_counters.hpp"
 
-#include <algorithm>
-#include <array>
-
-#include "sass/issue_pipe.hpp"
+#include <utility>
 
 namespace gpuexp::sim {
 
 namespace {
 
 struct InstructionSums {
-  double warps = 0;
-  double lanes = 0;
-  double lanes_on = 0;
-  double branches = 0;
-  double lsu_alone = 0;  ///< of the load-store unit, without an access to memory
-  std::array<double, kIssuePipes> of_pipe{};
+  std::uint64_t warps = 0;
+  std::uint64_t lanes = 0;
+  std::uint64_t lanes_on = 0;
+  std::uint64_t branches = 0;
+  std::uint64_t lsu_alone = 0;  ///< of the load-store unit, without an access to memory
+  std::array<std::uint64_t, kIssuePipes> of_pipe{};
 
-  double of(IssuePipe pipe) const { return of_pipe[static_cast<std::size_t>(pipe)]; }
+  std::uint64_t of(IssuePipe pipe) const { return of_pipe[static_cast<std::size_t>(pipe)]; }
 };
 
-InstructionSums sums_of(const KernelExecution& execution) {
+InstructionSums sums_of(const Program& program, std::span<const OpCount> counts) {
   InstructionSums sums;
-  for (std::size_t i = 0; i < execution.counts.size(); ++i) {
-    const OpCount& count = execution.counts[i];
-    const ListedInstruction& listed = execution.program->listed[i];
-    const auto warps = static_cast<double>(count.warps);
-    sums.warps += warps;
-    sums.lanes += static_cast<double>(count.lanes);
-    sums.lanes_on += static_cast<double>(count.lanes_on);
-    const IssuePipe pipe = issue_pipe(listed.opcode, listed.operands);
-    sums.of_pipe[static_cast<std::size_t>(pipe)] += warps;
-    if (pipe == IssuePipe::lsu && is_load_store_without_access(listed.opcode))
-      sums.lsu_alone += warps;
-    if (is_branch(listed.opcode)) sums.branches += warps;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const OpCount& count = counts[i];
+    const OpClass& of = program.classes[i];
+    sums.warps += count.warps;
+    sums.lanes += count.lanes;
+    sums.lanes_on += count.lanes_on;
+    sums.of_pipe[static_cast<std::size_t>(of.pipe)] += count.warps;
+    if (of.is_lsu_alone) sums.lsu_alone += count.warps;
+    if (of.is_branch) sums.branches += count.warps;
   }
   return sums;
 }
@@ -42,44 +36,77 @@ InstructionSums sums_of(const KernelExecution& execution) {
 // (family/warp_access.hpp).
 constexpr std::uint64_t kAsyncTagFactor = 2;
 
-}  // namespace
+struct Execution {
+  InstructionSums instructions;
+  MemoryCounts memory;
+};
 
-std::vector<MetricValue> metrics_of(const KernelExecution& execution) {
-  const InstructionSums sums = sums_of(execution);
-  const MemoryCounts& memory = execution.memory;
-  const auto number = [](std::uint64_t count) { return static_cast<double>(count); };
-  return {
-      {"l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", number(memory.load_requests)},
-      {"l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", number(memory.load_sectors)},
-      {"l1tex__t_requests_pipe_lsu_mem_global_op_st.sum", number(memory.store_requests)},
-      {"l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum", number(memory.store_sectors)},
-      {"l1tex__data_pipe_lsu_wavefronts.sum",
-       sums.lsu_alone + number(memory.global_wavefronts + memory.shared_load_wavefronts +
-                               memory.shared_store_wavefronts)},
-      {"l1tex__t_output_wavefronts_pipe_lsu.sum",
-       number(memory.tag_wavefronts + kAsyncTagFactor * memory.async_tag_wavefronts)},
-      {"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
-       number(memory.shared_load_wavefronts)},
-      {"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
-       number(memory.shared_store_wavefronts)},
-      {"smsp__inst_executed.sum", sums.warps},
-      {"smsp__thread_inst_executed.sum", sums.lanes},
-      {"smsp__thread_inst_executed_pred_on.sum", sums.lanes_on},
-      {"smsp__inst_executed_op_branch.sum", sums.branches},
-      {"sm__inst_executed_pipe_fma.sum", sums.of(IssuePipe::fma)},
-      {"sm__inst_executed_pipe_alu.sum", sums.of(IssuePipe::alu)},
-      {"sm__inst_executed_pipe_fp64.sum", sums.of(IssuePipe::fp64)},
-      {"sm__inst_executed_pipe_xu.sum", sums.of(IssuePipe::xu)},
-      {"sm__inst_executed_pipe_lsu.sum", sums.of(IssuePipe::lsu)},
-      {"sm__inst_executed_pipe_tensor.sum", sums.of(IssuePipe::tensor)},
-  };
+struct Metric {
+  std::string_view name;
+  std::uint64_t (*of)(const Execution&);
+};
+
+template <IssuePipe kPipe>
+std::uint64_t of_pipe(const Execution& e) {
+  return e.instructions.of(kPipe);
 }
 
-bool counts(std::string_view metric) {
-  static const Program empty;
-  static const std::vector<MetricValue> known = metrics_of({&empty, {}, {}});
-  return std::any_of(known.begin(), known.end(),
-                     [&](const MetricValue& m) { return m.metric == metric; });
+template <std::uint64_t MemoryCounts::*kCount>
+std::uint64_t of_memory(const Execution& e) {
+  return e.memory.*kCount;
+}
+
+constexpr std::array<Metric, kMetrics> kAll{{
+    {"l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", of_memory<&MemoryCounts::load_requests>},
+    {"l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", of_memory<&MemoryCounts::load_sectors>},
+    {"l1tex__t_requests_pipe_lsu_mem_global_op_st.sum", of_memory<&MemoryCounts::store_requests>},
+    {"l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum", of_memory<&MemoryCounts::store_sectors>},
+    {"l1tex__data_pipe_lsu_wavefronts.sum",
+     [](const Execution& e) {
+       return e.instructions.lsu_alone + e.memory.global_wavefronts +
+              e.memory.shared_load_wavefronts + e.memory.shared_store_wavefronts;
+     }},
+    {"l1tex__t_output_wavefronts_pipe_lsu.sum",
+     [](const Execution& e) {
+       return e.memory.tag_wavefronts + kAsyncTagFactor * e.memory.async_tag_wavefronts;
+     }},
+    {"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+     of_memory<&MemoryCounts::shared_load_wavefronts>},
+    {"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+     of_memory<&MemoryCounts::shared_store_wavefronts>},
+    {"smsp__inst_executed.sum", [](const Execution& e) { return e.instructions.warps; }},
+    {"smsp__thread_inst_executed.sum", [](const Execution& e) { return e.instructions.lanes; }},
+    {"smsp__thread_inst_executed_pred_on.sum",
+     [](const Execution& e) { return e.instructions.lanes_on; }},
+    {"smsp__inst_executed_op_branch.sum",
+     [](const Execution& e) { return e.instructions.branches; }},
+    {"sm__inst_executed_pipe_fma.sum", of_pipe<IssuePipe::fma>},
+    {"sm__inst_executed_pipe_alu.sum", of_pipe<IssuePipe::alu>},
+    {"sm__inst_executed_pipe_fp64.sum", of_pipe<IssuePipe::fp64>},
+    {"sm__inst_executed_pipe_xu.sum", of_pipe<IssuePipe::xu>},
+    {"sm__inst_executed_pipe_lsu.sum", of_pipe<IssuePipe::lsu>},
+    {"sm__inst_executed_pipe_tensor.sum", of_pipe<IssuePipe::tensor>},
+}};
+
+template <std::size_t... kPlaces>
+constexpr std::array<std::string_view, kMetrics> names_of(std::index_sequence<kPlaces...>) {
+  return {kAll[kPlaces].name...};
+}
+
+}  // namespace
+
+std::span<const std::string_view, kMetrics> metric_names() {
+  static constexpr auto names = names_of(std::make_index_sequence<kMetrics>());
+  return names;
+}
+
+MetricValues metric_values(const Program& program, std::span<const OpCount> counts,
+                           const MemoryCounts& memory) {
+  const Execution execution{sums_of(program, counts), memory};
+  MetricValues values;
+  for (std::size_t i = 0; i < kMetrics; ++i)
+    values[i] = static_cast<double>(kAll[i].of(execution));
+  return values;
 }
 
 }  // namespace gpuexp::sim

@@ -108,6 +108,8 @@ void MemoryChecks::check_global(const MemoryAccess& access) {
   const unsigned width = access.width;
   const Span span = span_of(access.address, access.lanes);
   GlobalBuffer* const all = global_.find(span.first, span.last - span.first + width);
+  const bool stores = is_write(access.kind) || access.kind == Access::atomic;
+  if (all && stores) all->note_store();
   if (all && all->is_written() && is_aligned(span.low_bits, width)) return;
   for_each_lane(access.lanes, [&](unsigned lane) {
     const std::uint64_t address = access.address[lane];
@@ -118,6 +120,7 @@ void MemoryChecks::check_global(const MemoryAccess& access) {
     if (!buffer)
       throw Fault(FaultKind::out_of_bounds, global_.describe_outside(address, width), address,
                   lane);
+    if (stores) buffer->note_store();
     if (is_write(access.kind)) {
       buffer->mark(address, width);
     } else if (!buffer->is_written(address, width)) {
@@ -152,6 +155,7 @@ void MemoryChecks::check_range(const MemoryAccess& access) {
   GlobalBuffer* const buffer = global_.find(address, bytes);
   if (!buffer)
     throw Fault(FaultKind::out_of_bounds, global_.describe_outside(address, bytes), address);
+  if (access.kind == Access::bulk_store) buffer->note_store();
   if (buffer->is_written()) return;
   for (std::uint64_t at = address; at < address + bytes; at += kStep) {
     if (access.kind == Access::bulk_store) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sass/code_listing.hpp"
+#include "sass/issue_pipe.hpp"
 #include "sim/warp.hpp"
 
 namespace gpuexp::sim {
@@ -58,6 +59,13 @@ struct Op {
   std::uint32_t value = 0;  ///< a look-up table, a target, a count
 };
 
+/// What counters ask of an instruction.
+struct OpClass {
+  IssuePipe pipe;
+  bool is_branch;
+  bool is_lsu_alone;  ///< of the load-store unit, without an access to memory
+};
+
 /// What a decoder gets to read.
 struct Decoding {
   const ListedInstruction& listed;
@@ -81,7 +89,9 @@ struct Program {
   std::vector<Op> ops;
   std::vector<ListedInstruction> listed;  ///< in the same order; refers to the listing
   std::vector<std::uint32_t> constants;   ///< bank 2
+  std::vector<OpClass> classes;           ///< of the ops
   bool reaches_shared = false;            ///< some instruction reads or writes shared memory
+  bool has_global_atomics = false;        ///< some instruction changes global memory atomically
 };
 
 /// "kernels/matmul.cu:120" of the instruction at `place`, behind `before`; empty: not known.

@@ -1,16 +1,14 @@
 #include "sim/simulator.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
-#include <exception>
 #include <iterator>
-#include <mutex>
 #include <stdexcept>
 #include <thread>
 
 #include <fmt/format.h>
 
+#include "base/parallel.hpp"
 #include "sim/decoder.hpp"
 
 namespace gpuexp::sim {
@@ -44,14 +42,6 @@ std::vector<std::byte> constants_of(const KernelStep& step, int compute_capabili
   return constants;
 }
 
-void add(std::vector<OpCount>& sum, const std::vector<OpCount>& more) {
-  for (std::size_t i = 0; i < sum.size(); ++i) {
-    sum[i].warps += more[i].warps;
-    sum[i].lanes += more[i].lanes;
-    sum[i].lanes_on += more[i].lanes_on;
-  }
-}
-
 }  // namespace
 
 Simulator::Simulator(const KernelResources& kernels, int compute_capability)
@@ -75,12 +65,30 @@ std::string Simulator::refusal(const Steps& steps) {
   return "";
 }
 
-std::vector<KernelExecution> Simulator::run(const Steps& steps) {
+std::string Simulator::sampling_refusal(const Steps& steps) {
+  int kernels = 0;
+  for (const Step& step : steps.all()) {
+    const auto* const kernel = std::get_if<KernelStep>(&step.action);
+    if (!kernel) continue;
+    if (++kernels > 1) return "it has several kernels, which need each other's results";
+    if (kernel->cooperative) return "its blocks wait for each other";
+    if (kernel_of(kernel->shape.kernel).program.has_global_atomics)
+      return "its blocks change global memory by atomic operations";
+  }
+  return "";
+}
+
+std::vector<KernelExecution> Simulator::run(const Steps& steps,
+                                            const std::optional<BlockSampling>& sampling) {
   if (const std::string why = refusal(steps); !why.empty()) throw std::runtime_error(why);
   std::vector<KernelExecution> executions;
   for (const Step& step : steps.all()) {
     if (const auto* kernel = std::get_if<KernelStep>(&step.action)) {
-      if (kernel->shape.grid.count() > 0) executions.push_back(run(*kernel));
+      if (takes_host_loops && kernel->on_host.run) {
+        run_on_host(kernel->on_host);
+      } else if (kernel->shape.grid.count() > 0) {
+        executions.push_back(run(*kernel, sampling));
+      }
     } else if (const auto* fill = std::get_if<MemsetStep>(&step.action)) {
       std::memset(fill->to, fill->value, static_cast<std::size_t>(fill->bytes));
       memory_.note_fill(fill->to, static_cast<std::size_t>(fill->bytes));
@@ -107,7 +115,8 @@ const Simulator::Kernel& Simulator::kernel_of(const void* stub) {
   return *kernel;
 }
 
-KernelExecution Simulator::run(const KernelStep& step) {
+KernelExecution Simulator::run(const KernelStep& step,
+                               const std::optional<BlockSampling>& sampling) {
   const Kernel& kernel = kernel_of(step.shape.kernel);
   LaunchState launch;
   launch.program = &kernel.program;
@@ -122,58 +131,24 @@ KernelExecution Simulator::run(const KernelStep& step) {
   launch.registers = std::min(255u, static_cast<unsigned>(kernel.resource.registers) + kMore);
   launch.constants = constants_of(step, compute_capability_);
   launch.checks = checks_;
-  KernelExecution execution{&kernel.program, std::vector<OpCount>(kernel.program.ops.size()), {}};
+  GridRun grid(launch, threads, stop);
   try {
-    run_blocks(launch, execution);
+    KernelExecution execution = sampling ? grid.run_some(*sampling) : grid.run_all();
+    memory_.settle();
+    return execution;
   } catch (Fault& fault) {
     fault.set_kernel(kernel_name(kernel.resource.lowered_name));
     throw;
   }
-  memory_.settle();
-  return execution;
 }
 
-// Blocks are independent, and threads take them in order, so that those before a block that fails
-// have all begun when it does: the fault that is kept is the first block's, however many threads
-// there are.
-void Simulator::run_blocks(const LaunchState& launch, KernelExecution& execution) {
-  const std::int64_t blocks = launch.grid.count();
-  std::atomic<std::int64_t> next{0};
-  std::atomic<std::int64_t> end{blocks};
-  std::mutex mutex;
-  std::exception_ptr failure;
-  const auto fail = [&](std::int64_t block, const std::exception_ptr& with) {
-    const std::lock_guard lock(mutex);
-    if (block >= end) return;
-    end = block;
-    failure = with;
-  };
-  const auto work = [&] {
-    KernelExecution mine{execution.program, std::vector<OpCount>(execution.counts.size()), {}};
-    for (std::int64_t i = next++; i < end; i = next++) {
-      const Extent place{i % launch.grid.x, i / launch.grid.x % launch.grid.y,
-                         i / (launch.grid.x * launch.grid.y)};
-      try {
-        if (stop()) throw Stopped("the run was ended");
-        Block block(launch, place);
-        block.run();
-        add(mine.counts, block.counts);
-        mine.memory += block.memory;
-      } catch (...) {
-        fail(i, std::current_exception());
-      }
-    }
-    const std::lock_guard lock(mutex);
-    add(execution.counts, mine.counts);
-    execution.memory += mine.memory;
-  };
-  std::vector<std::thread> others;
-  for (unsigned t = 1; t < std::min<std::int64_t>(threads, blocks); ++t)
-    others.emplace_back(work);
-  work();
-  for (std::thread& other : others)
-    other.join();
-  if (failure) std::rethrow_exception(failure);
+void Simulator::run_on_host(const HostLoop& loop) {
+  constexpr std::int64_t kMostItems = 1 << 16;
+  for_parts(threads, loop.items, kMostItems, [&](std::int64_t first, std::int64_t end) {
+    if (stop()) throw Stopped("the run was ended");
+    loop.run(first, end);
+  });
+  if (loop.to) memory_.note_fill(loop.to, static_cast<std::size_t>(loop.items * loop.item_bytes));
 }
 
 }  // namespace gpuexp::sim

@@ -4,27 +4,15 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "family/step.hpp"
 #include "sass/kernel_resource.hpp"
-#include "sim/block.hpp"
+#include "sim/grid_run.hpp"
 
 namespace gpuexp::sim {
-
-/// What one kernel of a launch did.
-struct KernelExecution {
-  const Program* program = nullptr;
-  std::vector<OpCount> counts;  ///< by place in the program, over all blocks
-  MemoryCounts memory;
-};
-
-/// The run was ended by Simulator::stop.
-class Stopped : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 class Simulator {
  public:
@@ -40,15 +28,21 @@ class Simulator {
   /// Why the steps cannot be executed: a library's call, a kernel whose code the binary lacks or
   /// that has an instruction which the simulator does not know. Empty where they can.
   std::string refusal(const Steps& steps);
+  /// Why they cannot by some of their blocks alone: blocks that need what others leave.
+  std::string sampling_refusal(const Steps& steps);
 
-  /// Executes the steps, one after the other. Throws Fault with the kernel, of several blocks that
-  /// have one the first block's, and std::runtime_error with the refusal().
-  std::vector<KernelExecution> run(const Steps& steps);
+  /// Executes the steps, one after the other; with `sampling`, some of the blocks of their kernel.
+  /// Throws Fault with the kernel, of several blocks that have one the first block's, and
+  /// std::runtime_error with the refusal().
+  std::vector<KernelExecution> run(const Steps& steps,
+                                   const std::optional<BlockSampling>& sampling = std::nullopt);
 
   /// Asked between blocks, by several threads; true ends the run with Stopped.
   std::function<bool()> stop = [] { return false; };
   /// Host threads that execute blocks.
   unsigned threads;
+  /// Whether kernels that have a HostLoop are not executed, but computed by it.
+  bool takes_host_loops = false;
 
  private:
   struct Kernel {
@@ -56,8 +50,8 @@ class Simulator {
     Program program;
   };
   const Kernel& kernel_of(const void* stub);
-  KernelExecution run(const KernelStep& step);
-  void run_blocks(const LaunchState& launch, KernelExecution& execution);
+  KernelExecution run(const KernelStep& step, const std::optional<BlockSampling>& sampling);
+  void run_on_host(const HostLoop& loop);
 
   const KernelResources& kernels_;
   int compute_capability_;

@@ -1,6 +1,7 @@
 // The executor that runs cells on the CPU, by the kernels' own machine code. It has no clock.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -11,8 +12,17 @@
 
 namespace gpuexp {
 
+/// Of each grid, how many blocks are executed.
+struct ExecutedBlocks {
+  static constexpr std::int64_t kAsNeeded = 0;  ///< all of a small launch, of others a sample
+  static constexpr std::int64_t kAll = -1;
+  /// Or about so many.
+  std::int64_t count = kAsNeeded;
+};
+
 struct SimulatedOptions {
   double launch_timeout_s = 30;
+  ExecutedBlocks blocks = {};
   /// Asked while kernels run, by several threads; true ends the launch.
   std::function<bool()> interrupted = [] { return false; };
 };
@@ -24,10 +34,11 @@ std::unique_ptr<Executor> make_simulated_executor(const DeviceSpec& device,
                                                   const SimulatedOptions& options);
 
 /// Why the variant's launch is not executed on the CPU: a library's call, code that the binary
-/// lacks, an instruction that is not known, or a problem of too many operations. Empty where it is.
+/// lacks, an instruction that is not known, or too many operations in blocks that need each other's
+/// results. Empty where it is.
 class SimulationLimits {
  public:
-  SimulationLimits(const DeviceSpec& device, const KernelResources& kernels);
+  SimulationLimits(const DeviceSpec& device, const KernelResources& kernels, ExecutedBlocks blocks);
   ~SimulationLimits();
   std::string refusal(const Variant& variant, const void* problem);
 

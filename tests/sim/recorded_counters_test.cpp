@@ -117,10 +117,9 @@ std::vector<Comparison> compare(const sim::KernelExecution& execution,
                                 const std::vector<Field>& recorded) {
   LaunchCounts counts;
   counts.kernels.emplace_back();
-  for (const auto& [metric, value] : sim::metrics_of(execution)) {
-    counts.metrics.emplace_back(metric);
-    counts.kernels.back().values.push_back(value);
-  }
+  const sim::MetricValues values = execution.metrics();
+  counts.metrics.assign(sim::metric_names().begin(), sim::metric_names().end());
+  counts.kernels.back().values.assign(values.begin(), values.end());
   std::vector<Comparison> comparisons;
   for (const SelectedCounter& counter : select_counters({kAllCounters})) {
     const auto simulated = counted(counter, counts);
