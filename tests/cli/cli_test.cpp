@@ -439,6 +439,23 @@ TEST_CASE("a simulated run of some blocks says so in each row", "[machine_code]"
   fs::remove_all(dir);
 }
 
+TEST_CASE("a simulated difference is explained by counts, and called predicted", "[machine_code]") {
+  if (!knows_machine_code(gpuexp("describe matmul").output)) return;
+  const fs::path dir = fs::temp_directory_path() / "gpuexp_cli_strided";
+  fs::remove_all(dir);
+  CHECK(gpuexp("run tests/cli/data/strided.json --counters --simulate h200 --out " + dir.string())
+            .exit_code == 0);
+  const Outcome explained = gpuexp("explain " + dir.string());
+  CHECK(explained.exit_code == 0);
+  CHECK_THAT(explained.output, contains_text("read_strided is predicted to take"));
+  CHECK_THAT(explained.output, contains_text("32 sectors per load request instead of 4"));
+  CHECK_THAT(explained.output, !contains_text("measured"));
+  CHECK_THAT(explained.output, !contains_text("confidence"));
+  CHECK(gpuexp("explain " + dir.string() + " --variant read_stride").exit_code == 2);
+  CHECK(gpuexp("explain --json " + dir.string()).exit_code == 2);
+  fs::remove_all(dir);
+}
+
 TEST_CASE("what --simulate does not go with is refused") {
   const Outcome metric =
       gpuexp("run tests/cli/data/small.json --simulate h200 --counters=dram__bytes_read.sum");
