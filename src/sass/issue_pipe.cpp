@@ -46,6 +46,9 @@ constexpr PipeOfOpcode kPipes[] = {
     {"BMMA", IssuePipe::tensor},
 };
 
+constexpr std::string_view kUnknown[] = {"VOTE",  "MATCH", "REDUX", "IDP",  "VABSDIFF", "VABSDIFF4",
+                                         "HSET2", "IMNMX", "QSPC",  "BMOV", "NANOSLEEP"};
+
 std::string_view mnemonic_of(std::string_view opcode) {
   return opcode.substr(0, opcode.find('.'));
 }
@@ -67,6 +70,7 @@ IssuePipe issue_pipe(std::string_view opcode, std::string_view operands) {
         operands.find("SR_TID") != operands.npos || operands.find("SR_LANEID") != operands.npos;
     return differs ? IssuePipe::lsu : IssuePipe::other;
   }
+  if (is_one_of(kUnknown, mnemonic)) return IssuePipe::unknown;
   const auto found = std::find_if(std::begin(kPipes), std::end(kPipes),
                                   [&](const PipeOfOpcode& p) { return p.mnemonic == mnemonic; });
   return found == std::end(kPipes) ? IssuePipe::other : found->pipe;

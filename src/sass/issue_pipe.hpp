@@ -8,9 +8,10 @@
 namespace gpuexp {
 
 /// Those that Nsight Compute counts the instructions of (sm__inst_executed_pipe_<name>.sum). The
-/// branch unit, the uniform datapath, constants, barriers and the rest are `other`.
-enum class IssuePipe : std::uint8_t { other, fma, alu, fp64, xu, lsu, tensor };
-inline constexpr std::size_t kIssuePipes = 7;
+/// branch unit, the uniform datapath, constants, barriers and the rest are `other`. Of opcodes that
+/// are `unknown`, no recorded kernel has told: fma, alu, xu, lsu or none of these.
+enum class IssuePipe : std::uint8_t { other, fma, alu, fp64, xu, lsu, tensor, unknown };
+inline constexpr std::size_t kIssuePipes = 8;
 
 /// Of compute capability 9.0, by the opcode with its modifiers ("IMAD.WIDE.U32") and its operands.
 /// Opcodes that the recorded kernels have are where an H200 counts them

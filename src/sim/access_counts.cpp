@@ -199,12 +199,17 @@ MemoryCounts& MemoryCounts::operator+=(const MemoryCounts& more) {
 void count(MemoryCounts& counts, const MemoryAccess& access) {
   if (access.lanes == 0) return;
   switch (access.kind) {
-    case Access::atomic:
     // The copy engine and the tensor cores read past the LSU.
     case Access::bulk_load:
     case Access::bulk_store:
     case Access::matrix_load: return;
     default: break;
+  }
+  // Nsight Compute has metrics of their own for these (_mem_local_op_ld, _op_atom, _op_red).
+  if (access.space == Space::local || access.kind == Access::atomic) {
+    ++counts.other_accesses;
+    counts.other_tag_accesses += access.space != Space::shared;
+    return;
   }
   if (access.space == Space::global) return count_global(counts, access);
   count_shared(counts, access);

@@ -21,18 +21,23 @@ struct MemoryCounts {
   std::uint64_t shared_store_wavefronts = 0;
   /// Of the two above, those beyond the least that so many bytes take.
   std::uint64_t shared_conflicts = 0;
+  /// Accesses that are none of the above, atomics and those of local memory, whose wavefronts are
+  /// not known; and of these, those that L1's tag stage sees.
+  std::uint64_t other_accesses = 0;
+  std::uint64_t other_tag_accesses = 0;
 
   MemoryCounts& operator+=(const MemoryCounts& more);
 
   using Count = std::uint64_t MemoryCounts::*;
-  static const std::array<Count, 10> kAll;
+  static const std::array<Count, 12> kAll;
 };
-inline constexpr std::array<MemoryCounts::Count, 10> MemoryCounts::kAll{
+inline constexpr std::array<MemoryCounts::Count, 12> MemoryCounts::kAll{
     &MemoryCounts::load_requests,           &MemoryCounts::load_sectors,
     &MemoryCounts::store_requests,          &MemoryCounts::store_sectors,
     &MemoryCounts::global_wavefronts,       &MemoryCounts::tag_wavefronts,
     &MemoryCounts::async_tag_wavefronts,    &MemoryCounts::shared_load_wavefronts,
-    &MemoryCounts::shared_store_wavefronts, &MemoryCounts::shared_conflicts};
+    &MemoryCounts::shared_store_wavefronts, &MemoryCounts::shared_conflicts,
+    &MemoryCounts::other_accesses,          &MemoryCounts::other_tag_accesses};
 
 /// Adds an access to the counts of its block.
 void count(MemoryCounts& counts, const MemoryAccess& access);

@@ -4,7 +4,6 @@
 #include <bit>
 #include <map>
 #include <string>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -51,8 +50,46 @@ std::byte* Block::shared_at(std::uint64_t address, std::size_t bytes, std::size_
     throw Fault(FaultKind::out_of_bounds, describe_outside_shared(address, bytes, shared.size()),
                 address);
   if (address % alignment != 0)
-    throw Fault(FaultKind::misaligned, describe_misaligned_shared(address, bytes), address);
+    throw Fault(FaultKind::misaligned, describe_misaligned(address, bytes, " of shared memory"),
+                address);
   return shared.data() + address;
+}
+
+std::uint64_t Block::steps() const {
+  std::uint64_t sum = 0;
+  for (const auto& warp : warps_)
+    sum += warp->steps;
+  return sum;
+}
+
+void Block::come_to_barrier(unsigned barrier, const BarrierArrival& arrival) {
+  Warp& warp = *running_;
+  const LaneMask others = warp.divergence.lanes() & ~arrival.lanes;
+  if (others != 0 && arrival.waits)
+    throw Fault(FaultKind::barrier,
+                fmt::format("{} threads of a warp wait at a barrier that {} others of the warp "
+                            "pass by; {} have exited",
+                            std::popcount(arrival.lanes), std::popcount(others),
+                            std::popcount(warp.divergence.exited())));
+  if (barrier >= barriers_.size())
+    throw Fault(FaultKind::barrier, fmt::format("the block has no barrier {}", barrier));
+  Barrier& b = barriers_[barrier];
+  if (b.arrived > 0 && b.threads != arrival.threads)
+    throw Fault(FaultKind::barrier,
+                fmt::format("threads come to barrier {} as one of {} threads, after others came to "
+                            "it as one of {} (0: all)",
+                            barrier, arrival.threads, b.threads));
+  b.threads = arrival.threads;
+  // A warp that comes as a whole counts as 32 threads, also where it has fewer.
+  const bool is_whole = (arrival.lanes | warp.divergence.exited()) == kAllLanes;
+  const auto lanes = static_cast<unsigned>(std::popcount(arrival.lanes));
+  b.arrived += is_whole ? kLanes : lanes;
+  b.votes.all += lanes;
+  b.votes.yes += static_cast<unsigned>(std::popcount(arrival.lanes & arrival.yes));
+  if (checks_ && b.threads > 0) checks_->arrive(warp, barrier);
+  if (arrival.waits) warp.divergence.wait_for_block(barrier);
+  // What comes to it from now on belongs to its next phase.
+  if (b.threads > 0) release_barrier(barrier);
 }
 
 void Block::run() {
@@ -75,10 +112,11 @@ void Block::run() {
       any_works |= !warp->waits;
     }
     if (!any_left) return;
-    if (!any_ran && !release_barrier()) report_barrier();
+    if (!any_ran && !release_barriers()) report_barrier();
     idle_rounds = any_works || phases != phases_ended_ ? 0 : idle_rounds + 1;
     if (idle_rounds > kMostIdleRounds)
-      throw Fault(FaultKind::barrier, "all warps wait for phases of mbarriers that never end");
+      throw Fault(FaultKind::barrier,
+                  "all warps wait for phases of mbarriers that never end, or sleep in loops");
   }
 }
 
@@ -138,21 +176,37 @@ void Block::report_endless(Warp& warp) {
   throw fault;
 }
 
+// The barriers that some threads have come to.
+std::string Block::describe_barriers() const {
+  std::string text;
+  for (unsigned i = 0; i < barriers_.size(); ++i) {
+    const Barrier& b = barriers_[i];
+    if (b.arrived == 0) continue;
+    std::int64_t left = 0;
+    for (const auto& warp : warps_)
+      left += std::popcount(~warp->divergence.exited());
+    text += fmt::format("{}barrier {} is never reached by all of its threads: {} of {} have come",
+                        text.empty() ? "" : "; ", i, b.threads > 0 ? b.arrived : b.votes.all,
+                        b.threads > 0 ? b.threads : left);
+  }
+  return text.empty() ? "threads wait for others of their warps that never come" : text;
+}
+
 void Block::report_barrier() const {
   std::map<std::string, unsigned> at_barrier;
   std::map<std::string, unsigned> at_others;
   std::int64_t left = 0;
   for (const auto& warp : warps_) {
     const Divergence& divergence = warp->divergence;
-    add_waiters(at_barrier, *launch.program, divergence.block_waiters());
+    for (unsigned barrier = 0; barrier < barriers_.size(); ++barrier)
+      add_waiters(at_barrier, *launch.program, divergence.block_waiters(barrier));
     add_waiters(at_others, *launch.program, divergence.warp_waiters());
     left += std::popcount(~divergence.exited());
   }
   Fault fault(FaultKind::barrier,
-              fmt::format("a barrier is never reached by all threads of its block: threads that "
-                          "wait there: {}; that wait for other lanes of their warps: {}; that have "
-                          "exited: {}",
-                          describe(at_barrier, "0"), describe(at_others, "0"),
+              fmt::format("{}; threads that wait there: {}; that wait for other lanes of their "
+                          "warps: {}; that have exited: {}",
+                          describe_barriers(), describe(at_barrier, "0"), describe(at_others, "0"),
                           launch.block.count() - left));
   const auto& named = at_barrier.empty() ? at_others : at_barrier;
   fault.set_place(place, std::nullopt, named.empty() ? std::string{} : named.begin()->first);
@@ -167,21 +221,35 @@ void Block::wait_for_copies(LaneMask lanes, std::uint32_t left) {
   if (checks_) checks_->wait_for_copies(*running_, lanes, left);
 }
 
-bool Block::release_barrier() {
-  bool released = false;
+// Without a count of threads a barrier is of all that are left.
+bool Block::is_complete(unsigned barrier) const {
+  const Barrier& b = barriers_[barrier];
+  if (b.threads > 0) return b.arrived >= b.threads;
+  return std::all_of(warps_.begin(), warps_.end(), [&](const auto& warp) {
+    const Divergence& d = warp->divergence;
+    return d.has_exited() || (d.lanes_at_block_barrier(barrier) | d.exited()) == kAllLanes;
+  });
+}
+
+bool Block::release_barriers() {
+  bool any = false;
+  for (unsigned barrier = 0; barrier < barriers_.size(); ++barrier)
+    any |= release_barrier(barrier);
+  return any;
+}
+
+bool Block::release_barrier(unsigned barrier) {
+  Barrier& b = barriers_[barrier];
+  if (b.arrived == 0 || !is_complete(barrier)) return false;
+  if (checks_ && b.threads == 0) checks_->release_barrier();
+  if (checks_ && b.threads > 0) checks_->release_barrier(barrier, warps_);
   for (const auto& warp : warps_) {
-    Divergence& divergence = warp->divergence;
-    if (divergence.has_exited()) continue;
-    if ((divergence.lanes_at_block_barrier() | divergence.exited()) != kAllLanes) return false;
+    if (warp->divergence.lanes_at_block_barrier(barrier) == 0) continue;
+    warp->votes = b.votes;
+    warp->divergence.release_block_barrier(barrier);
   }
-  vote_result = std::exchange(vote, false);
-  if (checks_) checks_->release_barrier();
-  for (const auto& warp : warps_) {
-    if (warp->divergence.lanes_at_block_barrier() == 0) continue;
-    warp->divergence.release_block_barrier();
-    released = true;
-  }
-  return released;
+  b = {};
+  return true;
 }
 
 }  // namespace gpuexp::sim

@@ -1,6 +1,7 @@
 // A block of threads that executes: its warps, its shared memory, and what it reaches beyond them.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -36,6 +37,14 @@ struct LaunchState {
   Checks checks;
 };
 
+/// BAR: lanes of one warp that come to a barrier together.
+struct BarrierArrival {
+  unsigned threads = 0;  ///< that the barrier is of; 0: all that are left
+  LaneMask lanes = 0;
+  LaneMask yes = 0;  ///< of these, who votes so
+  bool waits = true;
+};
+
 class Block {
  public:
   Block(const LaunchState& launch, Extent place);
@@ -48,6 +57,9 @@ class Block {
     count(memory, access);
     if (checks_) checks_->check(*running_, access);
   }
+  /// Lanes of the warp that runs come to a barrier of the block, and go on when all have come, or
+  /// at once.
+  void come_to_barrier(unsigned barrier, const BarrierArrival& arrival);
   /// A phase of an mbarrier has ended.
   void end_phase() {
     ++phases_ended_;
@@ -62,24 +74,34 @@ class Block {
   std::byte* shared_at(std::uint64_t address, std::size_t bytes, std::size_t alignment);
 
   const std::vector<std::unique_ptr<Warp>>& warps() const { return warps_; }
+  /// Instructions of its warps so far, which stand for a clock.
+  std::uint64_t steps() const;
 
   const LaunchState& launch;
   Extent place;  ///< in the grid
   std::vector<std::byte> shared;
   std::vector<OpCount> counts;  ///< by place in the program
   MemoryCounts memory;
-  /// Of BAR.RED.OR: of the barrier that is being reached, and of the last one that was.
-  bool vote = false;
-  bool vote_result = false;
 
  private:
+  /// BAR: what has come so far.
+  struct Barrier {
+    unsigned threads = 0;  ///< that it is of; 0: all
+    unsigned arrived = 0;
+    BarrierVotes votes;
+  };
+
   void run(Warp& warp);
   void run_turn(Warp& warp);
-  bool release_barrier();
+  bool is_complete(unsigned barrier) const;
+  bool release_barrier(unsigned barrier);
+  bool release_barriers();
+  std::string describe_barriers() const;
   [[noreturn]] void report_endless(Warp& warp);
   [[noreturn]] void report_barrier() const;
 
   std::uint64_t phases_ended_ = 0;
+  std::array<Barrier, Divergence::kBlockBarriers> barriers_;
   std::vector<std::unique_ptr<Warp>> warps_;
   Warp* running_ = nullptr;
   std::unique_ptr<MemoryChecks> checks_;  ///< null: none
@@ -87,5 +109,7 @@ class Block {
 
 /// The bits of a 64-bit address by which shared memory is reached as if it were global.
 inline constexpr std::uint64_t kSharedWindow = std::uint64_t{0x07000000} << 32;
+/// And a lane's local memory.
+inline constexpr std::uint64_t kLocalWindow = std::uint64_t{0x06000000} << 32;
 
 }  // namespace gpuexp::sim

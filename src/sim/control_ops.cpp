@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "sim/registers.hpp"
 
 namespace gpuexp::sim {
@@ -55,11 +53,25 @@ void run_bra_any(Warp& warp, const Op& op, LaneMask) {
   warp.divergence.branch(warp.divergence.lanes(), op.value);
 }
 
+// BRA.DIV UR6, target: where lanes of the mask run apart, they go to where they are collected.
+void run_bra_div(Warp& warp, const Op& op, LaneMask) {
+  Lanes32 scratch;
+  const LaneMask with = read_integer(warp, op.from[0], scratch)[0] & ~warp.divergence.exited();
+  const LaneMask running = warp.divergence.lanes();
+  if ((with & ~running) != 0) warp.divergence.branch(running, op.value);
+}
+
 // BRA [P1,] target
 void decode_bra(const Decoding& in, Op& op) {
   if (in.has("U") && in.has("ANY") && in.operands.size() == 1) {
     op.value = in.target(in.operands.back());
     op.run = run_bra_any;
+    return;
+  }
+  if (in.has("DIV") && in.operands.size() == 2) {
+    op.from[0] = source_of(in.operands[0], Reads::integer);
+    op.value = in.target(in.operands[1]);
+    op.run = run_bra_div;
     return;
   }
   if (in.has("U") || in.has("DIV") || in.has("CONV")) in.refuse("this form is not executed");
@@ -120,9 +132,66 @@ void run_bsync(Warp& warp, const Op& op, LaneMask lanes) {
 void run_break(Warp& warp, const Op& op, LaneMask lanes) {
   warp.divergence.leave_barrier(op.value, lanes);
 }
+unsigned first_of(LaneMask lanes) {
+  return static_cast<unsigned>(std::countr_zero(lanes));
+}
+
 void run_warpsync(Warp& warp, const Op&, LaneMask) {
   warp.divergence.wait_for(kAllLanes);
 }
+// WARPSYNC R4: with the lanes of a mask.
+void run_warpsync_mask(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 scratch;
+  const Lanes32& mask = read_raw(warp, op.from[0], scratch);
+  warp.divergence.wait_for(mask[first_of(lanes)]);
+}
+
+// WARPSYNC.COLLECTIVE R4, 0x250: lanes come together from anywhere for what stands before the next
+// ENDCOLLECTIVE, with operands in the same registers, and then go on at 0x250 or wherever each of
+// them said.
+void run_collect(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 scratch;
+  const LaneMask with = op.from[0].kind == Kind::none
+                            ? kAllLanes
+                            : read_raw(warp, op.from[0], scratch)[first_of(lanes)];
+  warp.divergence.collect(with, op.value);
+}
+
+void run_end_collective(Warp& warp, const Op&, LaneMask) {
+  warp.divergence.end_collective();
+}
+
+void decode_end_collective(const Decoding&, Op& op) {
+  op.run = run_end_collective;
+}
+
+// BMOV.32.CLEAR R18, B6 puts a barrier aside before a call, BMOV.32 B6, R18 takes it back.
+void run_bmov_out(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 value{};
+  for_each_lane(lanes, [&](unsigned l) {
+    value[l] = warp.divergence.participants(op.value, l);
+    if (op.kind) warp.divergence.set_participants(op.value, l, 0);
+  });
+  write(warp, op.to[0], lanes, value);
+}
+void run_bmov_in(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 scratch;
+  const Lanes32& value = read_raw(warp, op.from[0], scratch);
+  for_each_lane(lanes,
+                [&](unsigned l) { warp.divergence.set_participants(op.value, l, value[l]); });
+}
+
+void decode_bmov(const Decoding& in, Op& op) {
+  if (in.operands.size() != 2) in.refuse("its operands are not understood");
+  const bool is_out = in.operands[1].kind == Kind::barrier;
+  if (!is_out && in.operands[0].kind != Kind::barrier) in.refuse("this form is not executed");
+  op.value = in.operands[is_out].index;
+  op.kind = in.has("CLEAR");
+  op.to[0] = source_of(in.operands[0], Reads::integer);
+  op.from[0] = source_of(in.operands[1], Reads::integer);
+  op.run = is_out ? run_bmov_out : run_bmov_in;
+}
+
 void run_yield(Warp& warp, const Op&, LaneMask) {
   warp.divergence.yield();
 }
@@ -136,188 +205,93 @@ void decode_convergence(const Decoding& in, Op& op) {
 }
 
 void decode_warpsync(const Decoding& in, Op& op) {
-  if (!in.has("ALL")) in.refuse("this form is not executed");
-  op.run = run_warpsync;
+  if (in.has("COLLECTIVE")) {
+    if (in.operands.size() != (in.has("ALL") ? 1u : 2u)) in.refuse("this form is not executed");
+    if (!in.has("ALL")) op.from[0] = source_of(in.operands[0], Reads::integer);
+    op.value = in.target(in.operands.back());
+    op.run = run_collect;
+    return;
+  }
+  if (in.has("ALL")) {
+    op.run = run_warpsync;
+    return;
+  }
+  if (in.operands.size() != 1 || !in.modifiers.empty()) in.refuse("this form is not executed");
+  op.from[0] = source_of(in.operands[0], Reads::integer);
+  op.run = run_warpsync_mask;
 }
 
 void decode_yield(const Decoding&, Op& op) {
   op.run = run_yield;
 }
 
-// ---- the block's barrier
+// ---- barriers of the block
 
-void run_bar(Warp& warp, const Op& op, LaneMask lanes) {
-  const LaneMask others = warp.divergence.lanes() & ~lanes;
-  if (others != 0)
-    throw Fault(
-        FaultKind::barrier,
-        fmt::format("{} threads of a warp wait at a barrier that {} others of the warp pass "
-                    "by; {} have exited",
-                    std::popcount(lanes), std::popcount(others),
-                    std::popcount(warp.divergence.exited())));
-  if (op.from[0].kind != Kind::none && (read_predicate(warp, op.from[0]) & lanes) != 0)
-    warp.block.vote = true;
-  warp.divergence.wait_for_block();
+enum class Bar : std::uint8_t { waits, votes, arrives };
+enum class Vote : std::uint8_t { any, all };
+/// Op::value of BAR.SYNC R5, R5: the barrier is in bits 0 to 3 of the register, and the number of
+/// threads from bit 16 on. Where only one of the two is in a register, nothing else is in it.
+constexpr std::uint32_t kPacked = 1;
+
+// All lanes of a warp that come to a barrier together name the same one.
+std::uint32_t first_value(const Warp& warp, const Source& source, LaneMask lanes) {
+  Lanes32 scratch;
+  return read_raw(warp, source, scratch)[first_of(lanes)];
 }
 
+void run_bar(Warp& warp, const Op& op, LaneMask lanes) {
+  const auto how = static_cast<Bar>(op.kind);
+  const std::uint32_t first = first_value(warp, op.from[0], lanes);
+  const std::uint32_t barrier = op.value == kPacked ? first & 0xf : first;
+  const std::uint32_t count =
+      op.from[1].kind == Kind::none ? 0 : first_value(warp, op.from[1], lanes);
+  const std::uint32_t threads = op.value == kPacked ? count >> 16 : count;
+  const LaneMask yes = how == Bar::votes ? read_predicate(warp, op.from[2]) : 0;
+  warp.vote_kind = op.kind2;
+  warp.block.come_to_barrier(barrier, {threads, lanes, yes, how != Bar::arrives});
+}
+
+// BAR.SYNC 0x1, 0x40 waits at barrier 1, of 64 threads; BAR.ARV is counted there and goes on;
+// BAR.RED.POPC 0x0, P0 votes.
 void decode_bar(const Decoding& in, Op& op) {
-  const bool votes = in.has("RED") && in.has("OR");
-  if ((!in.has("SYNC") && !votes) || in.operands.empty() || in.operands[0].value != 0 ||
-      in.operands.size() > (votes ? 2u : 1u))
+  const bool votes = in.has("RED");
+  if ((!in.has("SYNC") && !votes && !in.has("ARV")) || in.operands.empty())
     in.refuse("this form is not executed");
-  if (votes) op.from[0] = source_of(in.operands[1], Reads::integer);
+  std::vector<Operand> operands = in.operands;
+  if (votes) {
+    op.from[2] = source_of(operands.back(), Reads::integer);
+    operands.pop_back();
+  }
+  const std::size_t least = in.has("ARV") ? 2 : 1;  // who only arrives has to say of how many
+  if (operands.size() < least || operands.size() > 2) in.refuse("its operands are not understood");
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    op.from[i] = source_of(operands[i], Reads::integer);
+  if (operands.size() == 2 && operands[0].kind == Kind::reg && operands[1].kind == Kind::reg)
+    op.value = kPacked;
+  op.kind = static_cast<std::uint8_t>(votes           ? Bar::votes
+                                      : in.has("ARV") ? Bar::arrives
+                                                      : Bar::waits);
+  op.kind2 = static_cast<std::uint8_t>(in.has("AND") ? Vote::all : Vote::any);
   op.run = run_bar;
 }
 
+// B2R.RESULT R4, P0: how many voted yes, and whether any did or, after BAR.RED.AND, all.
 void run_b2r(Warp& warp, const Op& op, LaneMask lanes) {
-  write_predicate(warp, op.to[1], lanes, warp.block.vote_result ? kAllLanes : 0);
-}
-
-void decode_b2r(const Decoding& in, Op& op) {
-  if (!in.has("RESULT") || in.operands.size() != 2) in.refuse("this form is not executed");
-  op.to[1] = source_of(in.operands[1], Reads::integer);
-  op.run = run_b2r;
-}
-
-// ---- lanes among themselves
-
-enum class Shuffle : std::uint8_t { index, up, down, butterfly };
-
-void run_shfl(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes32 sa, sb, sc, result;
-  const Lanes32& a = read_raw(warp, op.from[0], sa);
-  const Lanes32& b = read_raw(warp, op.from[1], sb);
-  const Lanes32& c = read_raw(warp, op.from[2], sc);
-  LaneMask in_range = 0;
-  for (unsigned l = 0; l < kLanes; ++l) {
-    const unsigned segment = c[l] >> 8 & 31;
-    const unsigned last = (l & segment) | (c[l] & 31 & ~segment);
-    const unsigned first = l & segment;
-    const unsigned by = b[l] & 31;
-    unsigned from = l;
-    bool valid = false;
-    switch (static_cast<Shuffle>(op.kind)) {
-      case Shuffle::index:
-        from = first | (by & ~segment);
-        valid = from <= last;
-        break;
-      case Shuffle::up:
-        valid = static_cast<int>(l) - static_cast<int>(by) >= static_cast<int>(last);
-        from = l - by;
-        break;
-      case Shuffle::down:
-        from = l + by;
-        valid = from <= last;
-        break;
-      case Shuffle::butterfly:
-        from = l ^ by;
-        valid = from <= last;
-        break;
-    }
-    if (!valid) from = l;
-    in_range |= LaneMask{valid} << l;
-    result[l] = a[from & 31];
-  }
-  write_predicate(warp, op.to[1], lanes, in_range);
-  write(warp, op.to[0], lanes, result);
-}
-
-// SHFL.DOWN P0, R1, R2, 0x10, 0x1f
-void decode_shfl(const Decoding& in, Op& op) {
-  if (in.operands.size() != 5) in.refuse("its operands are not understood");
-  op.to[1] = source_of(in.operands[0], Reads::integer);
-  op.to[0] = source_of(in.operands[1], Reads::integer);
-  for (unsigned i = 0; i < 3; ++i)
-    op.from[i] = source_of(in.operands[i + 2], Reads::integer);
-  op.kind = static_cast<std::uint8_t>(in.has("IDX")    ? Shuffle::index
-                                      : in.has("UP")   ? Shuffle::up
-                                      : in.has("DOWN") ? Shuffle::down
-                                                       : Shuffle::butterfly);
-  op.run = run_shfl;
-}
-
-void run_vote(Warp& warp, const Op& op, LaneMask lanes) {
-  const LaneMask yes = read_predicate(warp, op.from[0]) & lanes;
-  const bool result = op.kind == 0   ? yes != 0
-                      : op.kind == 1 ? yes == lanes
-                                     : yes == 0 || yes == lanes;
-  Lanes32 ballot;
-  ballot.of.fill(yes);
-  write(warp, op.to[0], lanes, ballot);
+  const BarrierVotes& votes = warp.votes;
+  Lanes32 count;
+  count.of.fill(votes.yes);
+  write(warp, op.to[0], lanes, count);
+  const bool result =
+      static_cast<Vote>(warp.vote_kind) == Vote::all ? votes.yes == votes.all : votes.yes > 0;
   write_predicate(warp, op.to[1], lanes, result ? kAllLanes : 0);
 }
 
-// VOTE.ANY R0, P0, P1: the ballot, and what it comes to.
-void decode_vote(const Decoding& in, Op& op) {
-  if (in.operands.size() != 3) in.refuse("its operands are not understood");
-  for (unsigned i = 0; i < 2; ++i)
-    op.to[i] = source_of(in.operands[i], Reads::integer);
-  op.from[0] = source_of(in.operands[2], Reads::integer);
-  op.kind = in.has("ANY") ? 0 : in.has("ALL") ? 1 : 2;
-  op.run = run_vote;
-}
-
-void run_redux_or(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes32 scratch, result;
-  const Lanes32& a = read_raw(warp, op.from[0], scratch);
-  std::uint32_t all = 0;
-  for (unsigned l = 0; l < kLanes; ++l) {
-    if (lanes >> l & 1) all |= a[l];
-  }
-  result.of.fill(all);
-  write(warp, op.to[0], lanes, result);
-}
-
-void decode_redux(const Decoding& in, Op& op) {
-  if (in.modifiers.size() != 1 || !in.has("OR") || in.operands.size() != 2)
+void decode_b2r(const Decoding& in, Op& op) {
+  if (!in.has("RESULT") || in.operands.empty() || in.operands.size() > 2)
     in.refuse("this form is not executed");
   op.to[0] = source_of(in.operands[0], Reads::integer);
-  op.from[0] = source_of(in.operands[1], Reads::integer);
-  op.run = run_redux_or;
-}
-
-// ELECT P0, URZ, PT: one of the lanes, and which it is.
-void run_elect(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes32 chosen;
-  chosen.of.fill(static_cast<std::uint32_t>(std::countr_zero(lanes)));
-  write(warp, op.to[0], lanes, chosen);
-  write_predicate(warp, op.to[1], lanes, lanes & (~lanes + 1));
-}
-
-void decode_elect(const Decoding& in, Op& op) {
-  if (in.operands.size() != 3 || in.operands[2].index != kTruePredicate || in.operands[2].inverted)
-    in.refuse("this form is not executed");
-  op.to[1] = source_of(in.operands[0], Reads::integer);
-  op.to[0] = source_of(in.operands[1], Reads::integer);
-  op.run = run_elect;
-}
-
-// What an instruction of the warp reads has to be the same in all its lanes. Where the compiler
-// does not know that, a loop takes one lane's values at a time, and the predicate says which lanes
-// have others; with OR, which have others of this or of the registers before.
-void run_r2ur(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes32 scratch, result;
-  const Lanes32& a = read_raw(warp, op.from[0], scratch);
-  const std::uint32_t value = a[static_cast<unsigned>(std::countr_zero(lanes))];
-  result.of.fill(value);
-  write(warp, op.to[0], lanes, result);
-  if (op.to[1].kind == Kind::none) return;
-  LaneMask others = op.kind ? read_predicate(warp, op.to[1]) : 0;
-  for (unsigned l = 0; l < kLanes; ++l)
-    others |= LaneMask{a[l] != value} << l;
-  write_predicate(warp, op.to[1], lanes, others);
-}
-
-// R2UR UR4, R5 and R2UR.OR P0, UR4, R5
-void decode_r2ur(const Decoding& in, Op& op) {
-  const bool has_predicate = in.operands.size() == 3;
-  if ((in.operands.size() != 2 && !has_predicate) || in.modifiers.size() > in.has("OR"))
-    in.refuse("this form is not executed");
-  if (has_predicate) op.to[1] = source_of(in.operands[0], Reads::integer);
-  op.to[0] = source_of(in.operands[has_predicate], Reads::integer);
-  op.from[0] = source_of(in.operands[has_predicate + 1u], Reads::integer);
-  op.kind = in.has("OR");
-  op.run = run_r2ur;
+  if (in.operands.size() == 2) op.to[1] = source_of(in.operands[1], Reads::integer);
+  op.run = run_b2r;
 }
 
 // ---- special registers
@@ -332,9 +306,17 @@ enum class Special : std::uint8_t {
   ctaid_z,
   lane,
   cluster_block,
-  shared_window
+  shared_window,
+  warp,
+  lanes_below,
+  lanes_to,
+  lanes_above,
+  lanes_from,
+  lane_bit,
+  shared_size,
+  clock
 };
-constexpr std::array<std::pair<std::string_view, Special>, 10> kSpecials{
+constexpr std::array<std::pair<std::string_view, Special>, 20> kSpecials{
     {{"SRZ", Special::zero},
      {"SR_TID.X", Special::tid_x},
      {"SR_TID.Y", Special::tid_y},
@@ -344,7 +326,17 @@ constexpr std::array<std::pair<std::string_view, Special>, 10> kSpecials{
      {"SR_CTAID.Z", Special::ctaid_z},
      {"SR_LANEID", Special::lane},
      {"SR_CgaCtaId", Special::cluster_block},
-     {"SR_SWINHI", Special::shared_window}}};
+     {"SR_SWINHI", Special::shared_window},
+     {"SR_VIRTID", Special::warp},
+     {"SR_LTMASK", Special::lanes_below},
+     {"SR_LEMASK", Special::lanes_to},
+     {"SR_GTMASK", Special::lanes_above},
+     {"SR_GEMASK", Special::lanes_from},
+     {"SR_EQMASK", Special::lane_bit},
+     {"SR_SMEMSZ", Special::shared_size},
+     {"SR_VIRTUALSMID", Special::zero},
+     {"SR_CLOCKLO", Special::clock},
+     {"SR_GLOBALTIMERLO", Special::clock}}};
 
 std::uint32_t special_value(const Warp& warp, Special which, unsigned lane) {
   const Block& block = warp.block;
@@ -361,6 +353,14 @@ std::uint32_t special_value(const Warp& warp, Special which, unsigned lane) {
     case Special::lane: return lane;
     case Special::cluster_block: return 0;
     case Special::shared_window: return static_cast<std::uint32_t>(kSharedWindow >> 32);
+    case Special::warp: return warp.index << 8;  // %warpid is cut out of it
+    case Special::lanes_below: return (1u << lane) - 1;
+    case Special::lanes_to: return (2u << lane) - 1;
+    case Special::lanes_above: return ~((2u << lane) - 1);
+    case Special::lanes_from: return ~((1u << lane) - 1);
+    case Special::lane_bit: return 1u << lane;
+    case Special::shared_size: return static_cast<std::uint32_t>(block.shared.size());
+    case Special::clock: return static_cast<std::uint32_t>(block.steps());
   }
   return 0;
 }
@@ -388,6 +388,28 @@ void decode_special(const Decoding& in, Op& op) {
   op.run = run_special;
 }
 
+// NANOSLEEP: who sleeps lets others run.
+void run_sleep(Warp& warp, const Op&, LaneMask) {
+  warp.wait();
+}
+
+void decode_sleep(const Decoding&, Op& op) {
+  op.run = run_sleep;
+}
+
+// setmaxnreg: a warp's registers are all there anyway; the number is held against the PTX ISA.
+void run_set_registers(Warp& warp, const Op& op, LaneMask lanes) {
+  write_predicate(warp, op.to[1], lanes, kAllLanes);
+}
+
+void decode_set_registers(const Decoding& in, Op& op) {
+  if (in.operands.empty() || in.operands.size() > 2) in.refuse("its operands are not understood");
+  if (in.operands.size() == 2) op.to[1] = source_of(in.operands[0], Reads::integer);
+  const std::int64_t count = in.operands.back().value;
+  if (count < 24 || count > 256 || count % 8 != 0) in.refuse("no warp may have so many registers");
+  op.run = run_set_registers;
+}
+
 void run_trap(Warp&, const Op&, LaneMask) {
   throw Fault("the kernel traps");
 }
@@ -406,15 +428,10 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"BSYNC", decode_convergence<run_bsync>},
     {"BREAK", decode_convergence<run_break>},
     {"WARPSYNC", decode_warpsync},
+    {"ENDCOLLECTIVE", decode_end_collective},
     {"YIELD", decode_yield},
     {"BAR", decode_bar},
     {"B2R", decode_b2r},
-    {"SHFL", decode_shfl},
-    {"VOTE", decode_vote},
-    {"VOTEU", decode_vote},
-    {"REDUX", decode_redux},
-    {"ELECT", decode_elect},
-    {"R2UR", decode_r2ur},
     {"S2R", decode_special},
     {"S2UR", decode_special},
     {"CS2R", decode_special},
@@ -425,6 +442,12 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"FENCE", decode_nothing},
     {"ERRBAR", decode_nothing},
     {"CCTL", decode_nothing},
+    {"NANOSLEEP", decode_sleep},
+    {"USETMAXREG", decode_set_registers},
+    {"BMOV", decode_bmov},
+    // griddepcontrol: kernels of a stream run one after the other here.
+    {"ACQBULK", decode_nothing},
+    {"PREEXIT", decode_nothing},
     {"BPT", decode_trap},
 };
 

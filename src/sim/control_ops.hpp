@@ -1,4 +1,4 @@
-// Branches, barriers, waiting, lanes among themselves.
+// Branches, barriers, waiting, special registers.
 #pragma once
 
 #include <span>

@@ -2,12 +2,18 @@
 
 #include <algorithm>
 
+#include "sim/atomic_ops.hpp"
+#include "sim/bit_ops.hpp"
 #include "sim/bulk_ops.hpp"
 #include "sim/control_ops.hpp"
+#include "sim/conversion_ops.hpp"
 #include "sim/float_ops.hpp"
+#include "sim/half_ops.hpp"
 #include "sim/integer_ops.hpp"
+#include "sim/lane_ops.hpp"
 #include "sim/matrix_ops.hpp"
 #include "sim/memory_ops.hpp"
+#include "sim/select_ops.hpp"
 #include "sim/warpgroup_ops.hpp"
 
 namespace gpuexp::sim {
@@ -29,7 +35,8 @@ std::vector<std::string_view> modifiers_of(std::string_view opcode, std::string_
 const OpcodeDecoder* find_decoder(std::string_view mnemonic) {
   for (const auto& opcodes :
        {integer_opcodes(), float_opcodes(), memory_opcodes(), control_opcodes(), matrix_opcodes(),
-        bulk_opcodes(), warpgroup_opcodes()}) {
+        bulk_opcodes(), warpgroup_opcodes(), lane_opcodes(), atomic_opcodes(), bit_opcodes(),
+        half_opcodes(), select_opcodes(), conversion_opcodes()}) {
     const auto found = std::find_if(opcodes.begin(), opcodes.end(),
                                     [&](const OpcodeDecoder& d) { return d.mnemonic == mnemonic; });
     if (found != opcodes.end()) return &*found;
@@ -37,10 +44,10 @@ const OpcodeDecoder* find_decoder(std::string_view mnemonic) {
   return nullptr;
 }
 
-// Loads and stores without a space of their own may reach it through its window.
+// Accesses without a space of their own may reach it through its window.
 bool reaches_shared(std::string_view mnemonic) {
   for (const std::string_view known :
-       {"LDS", "STS", "LDSM", "STSM", "LDGSTS", "ATOMS", "LD", "ST"}) {
+       {"LDS", "STS", "LDSM", "STSM", "LDGSTS", "ATOMS", "ATOM", "LD", "ST"}) {
     if (mnemonic == known) return true;
   }
   return false;
@@ -53,13 +60,13 @@ bool is_global_atomic(std::string_view mnemonic) {
   return false;
 }
 
+}  // namespace
+
 OpClass class_of(const ListedInstruction& listed) {
   const IssuePipe pipe = issue_pipe(listed.opcode, listed.operands);
   return {pipe, is_branch(listed.opcode),
           pipe == IssuePipe::lsu && is_load_store_without_access(listed.opcode)};
 }
-
-}  // namespace
 
 Program decode(const KernelCode& code) {
   Program program;
@@ -78,6 +85,7 @@ Program decode(const KernelCode& code) {
     program.classes.push_back(class_of(listed));
     program.reaches_shared |= reaches_shared(mnemonic);
     program.has_global_atomics |= is_global_atomic(mnemonic);
+    program.has_counted_barriers |= mnemonic == "BAR" && op.from[1].kind != Operand::Kind::none;
     program.ops.push_back(op);
   }
   return program;

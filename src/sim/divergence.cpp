@@ -19,15 +19,7 @@ void Divergence::branch_each(LaneMask lanes, const Lanes32& targets) {
   if (order_) order_->part(running_.lanes);
   const LaneMask others = running_.lanes & ~lanes;
   if (others != 0) ready_.push_back({others, running_.next});
-  while (lanes != 0) {
-    const std::uint32_t target = targets[static_cast<unsigned>(std::countr_zero(lanes))];
-    LaneMask together = 0;
-    for_each_lane(lanes, [&](unsigned lane) {
-      if (targets[lane] == target) together |= LaneMask{1} << lane;
-    });
-    lanes &= ~together;
-    ready_.push_back({together, target});
-  }
+  add_ready(lanes, targets.of);
   run_another();
 }
 
@@ -73,23 +65,32 @@ void Divergence::wait_for(LaneMask with) {
   wait_at(kWarpSync, running_.lanes);
 }
 
-void Divergence::wait_for_block() {
-  at_block_barrier_ |= running_.lanes;
-  block_waiters_.push_back(running_);
+void Divergence::collect(LaneMask with, std::uint32_t target) {
+  for_each_lane(running_.lanes, [&](unsigned lane) {
+    participants_[kCollective][lane] = with;
+    collective_targets_[lane] = target;
+  });
+  wait_at(kCollective, running_.lanes);
+}
+
+void Divergence::wait_for_block(unsigned barrier) {
+  at_block_barrier_[barrier] |= running_.lanes;
+  block_waiters_[barrier].push_back(running_);
   running_.lanes = 0;
   run_another();
 }
 
-void Divergence::release_block_barrier() {
-  ready_.insert(ready_.end(), block_waiters_.begin(), block_waiters_.end());
-  block_waiters_.clear();
-  at_block_barrier_ = 0;
+void Divergence::release_block_barrier(unsigned barrier) {
+  std::vector<LaneGroup>& waiters = block_waiters_[barrier];
+  ready_.insert(ready_.end(), waiters.begin(), waiters.end());
+  waiters.clear();
+  at_block_barrier_[barrier] = 0;
   if (running_.lanes == 0) run_another();
 }
 
 std::vector<LaneGroup> Divergence::warp_waiters() const {
   std::vector<LaneGroup> groups;
-  for (unsigned barrier = 0; barrier <= kBarriers; ++barrier) {
+  for (unsigned barrier = 0; barrier < kAllBarriers; ++barrier) {
     for_each_lane(waiting_[barrier], [&](unsigned lane) {
       groups.push_back({LaneMask{1} << lane, resume_[barrier][lane]});
     });
@@ -110,7 +111,7 @@ void Divergence::run_another() {
   ready_.pop_back();
 }
 
-// Groups whose lanes are all there, or gone, go on together.
+// Lanes of a group that are all there, or gone, go on: together where they came to one place.
 void Divergence::release(unsigned barrier) {
   LaneMask candidates = waiting_[barrier];
   while (candidates != 0) {
@@ -120,12 +121,26 @@ void Divergence::release(unsigned barrier) {
     if ((group & ~waiting_[barrier]) != 0) continue;
     waiting_[barrier] &= ~group;
     if (order_) order_->meet(group);
-    ready_.push_back({group, resume_[barrier][lane]});
+    if (barrier == kCollective) {
+      ready_.push_back({group, resume_[barrier][lane]});
+    } else {
+      add_ready(group, resume_[barrier]);
+    }
+  }
+}
+
+void Divergence::add_ready(LaneMask lanes, const std::array<std::uint32_t, kLanes>& next) {
+  while (lanes != 0) {
+    const std::uint32_t place = next[static_cast<unsigned>(std::countr_zero(lanes))];
+    LaneMask together = 0;
+    for_each_lane(lanes, [&](unsigned lane) { together |= LaneMask{next[lane] == place} << lane; });
+    ready_.push_back({together, place});
+    lanes &= ~together;
   }
 }
 
 void Divergence::release_all() {
-  for (unsigned barrier = 0; barrier <= kBarriers; ++barrier) {
+  for (unsigned barrier = 0; barrier < kAllBarriers; ++barrier) {
     if (waiting_[barrier] != 0) release(barrier);
   }
 }

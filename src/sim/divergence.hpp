@@ -42,17 +42,32 @@ class Divergence {
   void wait_at(unsigned barrier, LaneMask lanes);
   /// BREAK: the lanes will not come to it.
   void leave_barrier(unsigned barrier, LaneMask lanes);
-  /// WARPSYNC: the running lanes wait for those of `with` that are left.
+  /// WARPSYNC: the running lanes wait for those of `with` that are left, themselves among them.
   void wait_for(LaneMask with);
+  /// WARPSYNC.COLLECTIVE: likewise, but from wherever in the program lanes come, they go on
+  /// together behind one of these places until end_collective(), and then each at its `target`.
+  void collect(LaneMask with, std::uint32_t target);
+  void end_collective() { branch_each(running_.lanes, collective_targets_); }
 
-  /// The running lanes wait for the block; they go on with release_block_barrier().
-  void wait_for_block();
-  LaneMask lanes_at_block_barrier() const { return at_block_barrier_; }
-  /// The groups that wait for the block, behind their barriers.
-  const std::vector<LaneGroup>& block_waiters() const { return block_waiters_; }
+  /// The running lanes wait for the block at one of its barriers; they go on with
+  /// release_block_barrier().
+  void wait_for_block(unsigned barrier);
+  LaneMask lanes_at_block_barrier(unsigned barrier) const { return at_block_barrier_[barrier]; }
+  /// The groups that wait there, behind their barriers.
+  const std::vector<LaneGroup>& block_waiters(unsigned barrier) const {
+    return block_waiters_[barrier];
+  }
   /// The groups that wait for other lanes of the warp, likewise.
   std::vector<LaneGroup> warp_waiters() const;
-  void release_block_barrier();
+  void release_block_barrier(unsigned barrier);
+
+  /// BMOV: a lane's part of a convergence barrier, which code puts aside.
+  LaneMask participants(unsigned barrier, unsigned lane) const {
+    return participants_[barrier][lane];
+  }
+  void set_participants(unsigned barrier, unsigned lane, LaneMask lanes) {
+    participants_[barrier][lane] = lanes;
+  }
 
   /// Lets another group run, where there is one.
   void yield();
@@ -63,11 +78,16 @@ class Divergence {
   /// Lanes that were never there count as exited.
   void leave_out(LaneMask lanes) { exited_ |= lanes; }
 
+  static constexpr unsigned kBlockBarriers = 16;
+
  private:
   static constexpr unsigned kBarriers = 16;
   static constexpr unsigned kWarpSync = kBarriers;  ///< WARPSYNC's own
+  static constexpr unsigned kCollective = kBarriers + 1;
+  static constexpr unsigned kAllBarriers = kBarriers + 2;
 
   void run_another();
+  void add_ready(LaneMask lanes, const std::array<std::uint32_t, kLanes>& next);
   void release(unsigned barrier);
   void release_all();
 
@@ -76,11 +96,12 @@ class Divergence {
   std::vector<LaneGroup> ready_;
   LaneMask exited_ = 0;
   /// Of each barrier and lane: who meets there, and where the lane goes on.
-  std::array<std::array<LaneMask, kLanes>, kBarriers + 1> participants_{};
-  std::array<LaneMask, kBarriers + 1> waiting_{};
-  std::array<std::array<std::uint32_t, kLanes>, kBarriers + 1> resume_{};
-  LaneMask at_block_barrier_ = 0;
-  std::vector<LaneGroup> block_waiters_;
+  std::array<std::array<LaneMask, kLanes>, kAllBarriers> participants_{};
+  std::array<LaneMask, kAllBarriers> waiting_{};
+  std::array<std::array<std::uint32_t, kLanes>, kAllBarriers> resume_{};
+  Lanes32 collective_targets_{};
+  std::array<LaneMask, kBlockBarriers> at_block_barrier_{};
+  std::array<std::vector<LaneGroup>, kBlockBarriers> block_waiters_;
 };
 
 }  // namespace gpuexp::sim

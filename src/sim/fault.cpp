@@ -22,8 +22,12 @@ std::string describe_outside_shared(std::uint64_t address, std::size_t width, st
                      width, address, bytes);
 }
 
-std::string describe_misaligned_shared(std::uint64_t address, std::size_t width) {
-  return fmt::format("{} bytes of shared memory at {:#x} are not aligned", width, address);
+std::string describe_outside_local(std::uint64_t address, std::size_t width) {
+  return fmt::format("{} bytes at {:#x} are outside of a thread's local memory", width, address);
+}
+
+std::string describe_misaligned(std::uint64_t address, std::size_t width, std::string_view memory) {
+  return fmt::format("{} bytes{} at {:#x} are not aligned", width, memory, address);
 }
 
 Fault::Fault(FaultKind of, const std::string& words_of, std::optional<std::uint64_t> address_of,

@@ -30,7 +30,10 @@ std::string to_text(const Extent& place);
 
 /// What to say of accesses to shared memory.
 std::string describe_outside_shared(std::uint64_t address, std::size_t width, std::size_t bytes);
-std::string describe_misaligned_shared(std::uint64_t address, std::size_t width);
+std::string describe_outside_local(std::uint64_t address, std::size_t width);
+/// `memory`: " of shared memory"
+std::string describe_misaligned(std::uint64_t address, std::size_t width,
+                                std::string_view memory = "");
 
 class Fault : public std::runtime_error {
  public:

@@ -2,71 +2,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cfenv>
-#include <limits>
 
-#include "sim/registers.hpp"
-#include "sim/small_floats.hpp"
+#include "sim/float_values.hpp"
+#include "sim/predicates.hpp"
 
 namespace gpuexp::sim {
 
 namespace {
 
-using Kind = Operand::Kind;
-using Half = Operand::Half;
-
-// What arithmetic makes of NaN, whatever NaN went in (PTX ISA, "Floating Point Instructions").
-constexpr std::uint32_t kNan32 = 0x7fffffff;
-constexpr std::uint64_t kNan64 = 0xfff8000000000000;
-
-constexpr std::uint8_t kFtz = 1;
-constexpr std::uint8_t kSaturate = 2;
-
-enum class Rounding : std::uint8_t { nearest, down, up, zero };
-
-Rounding rounding_of(const Decoding& in) {
-  return in.has("RM") || in.has("FLOOR")   ? Rounding::down
-         : in.has("RP") || in.has("CEIL")  ? Rounding::up
-         : in.has("RZ") || in.has("TRUNC") ? Rounding::zero
-                                           : Rounding::nearest;
-}
-
-/// The host's rounding, while it lives.
-class RoundingScope {
- public:
-  explicit RoundingScope(Rounding rounding) : before_(std::fegetround()) {
-    constexpr std::array kModes{FE_TONEAREST, FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO};
-    std::fesetround(kModes[static_cast<std::size_t>(rounding)]);
-  }
-  ~RoundingScope() { std::fesetround(before_); }
-  RoundingScope(const RoundingScope&) = delete;
-  RoundingScope& operator=(const RoundingScope&) = delete;
-
- private:
-  int before_;
-};
-
-void place(const Decoding& in, Op& op, Reads reads) {
-  if (in.operands.empty() || in.operands.size() > 1 + op.from.size())
-    in.refuse("its operands are not understood");
-  op.to[0] = source_of(in.operands[0], reads);
-  for (std::size_t i = 1; i < in.operands.size(); ++i)
-    op.from[i - 1] = source_of(in.operands[i], reads);
-  op.kind = static_cast<std::uint8_t>((in.has("FTZ") ? kFtz : 0) | (in.has("SAT") ? kSaturate : 0));
-  op.kind2 = static_cast<std::uint8_t>(rounding_of(in));
-}
-
 // ---- fp32
-
-GPUEXP_INLINED float flushed(float x) {
-  return std::fabs(x) < std::numeric_limits<float>::min() ? std::copysign(0.0f, x) : x;
-}
-
-GPUEXP_INLINED std::uint32_t finished(float x, std::uint8_t kind) {
-  if (kind & kFtz) x = flushed(x);
-  if (kind & kSaturate) x = x > 0 ? std::min(x, 1.0f) : 0.0f;  // NaN becomes 0
-  return std::isnan(x) ? kNan32 : std::bit_cast<std::uint32_t>(x);
-}
 
 GPUEXP_INLINED float operand(std::uint32_t bits, std::uint8_t kind) {
   const float x = std::bit_cast<float>(bits);
@@ -94,14 +38,19 @@ GPUEXP_INLINED void each(Warp& warp, const Op& op, LaneMask lanes, const Functio
   write(warp, op.to[0], lanes, result);
 }
 
+// Of fp32 and of fp64.
+constexpr auto kFused = [](auto a, auto b, auto c) { return std::fma(a, b, c); };
+constexpr auto kSum = [](auto a, auto b, auto) { return a + b; };
+constexpr auto kProduct = [](auto a, auto b, auto) { return a * b; };
+
 GPUEXP_VECTORIZED void run_ffma(Warp& warp, const Op& op, LaneMask lanes) {
-  each(warp, op, lanes, [](float a, float b, float c) { return std::fma(a, b, c); });
+  each(warp, op, lanes, kFused);
 }
 GPUEXP_VECTORIZED void run_fadd(Warp& warp, const Op& op, LaneMask lanes) {
-  each(warp, op, lanes, [](float a, float b, float) { return a + b; });
+  each(warp, op, lanes, kSum);
 }
 GPUEXP_VECTORIZED void run_fmul(Warp& warp, const Op& op, LaneMask lanes) {
-  each(warp, op, lanes, [](float a, float b, float) { return a * b; });
+  each(warp, op, lanes, kProduct);
 }
 
 template <Op::Run nearest>
@@ -110,9 +59,9 @@ void run_rounded(Warp& warp, const Op& op, LaneMask lanes) {
   nearest(warp, op, lanes);
 }
 
-template <Op::Run nearest>
-void decode_float(const Decoding& in, Op& op) {
-  place(in, op, Reads::fp32);
+template <Reads reads, Op::Run nearest>
+void decode_arithmetic(const Decoding& in, Op& op) {
+  place_float(in, op, reads);
   op.run = op.kind2 == 0 ? nearest : run_rounded<nearest>;
 }
 
@@ -138,23 +87,8 @@ GPUEXP_VECTORIZED void run_fmnmx(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 void decode_fmnmx(const Decoding& in, Op& op) {
-  place(in, op, Reads::fp32);
+  place_float(in, op, Reads::fp32);
   op.run = run_fmnmx;
-}
-
-GPUEXP_VECTORIZED void run_fsel(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes32 sa, sb, result;
-  const Lanes32& a = read_float_bits(warp, op.from[0], sa);
-  const Lanes32& b = read_float_bits(warp, op.from[1], sb);
-  const LaneMask first = read_predicate(warp, op.from[2]);
-  for (unsigned l = 0; l < kLanes; ++l)
-    result[l] = first >> l & 1 ? a[l] : b[l];
-  write(warp, op.to[0], lanes, result);
-}
-
-void decode_fsel(const Decoding& in, Op& op) {
-  place(in, op, Reads::fp32);
-  op.run = run_fsel;
 }
 
 // Comparisons of numbers; with U they also hold where either is NaN.
@@ -177,16 +111,6 @@ GPUEXP_INLINED bool compare(std::uint8_t how, double a, double b) {
   }
 }
 
-LaneMask combined(std::uint32_t how, LaneMask a, LaneMask b) {
-  return how == 0 ? a & b : how == 1 ? a | b : a ^ b;
-}
-
-void set_predicates(Warp& warp, const Op& op, LaneMask lanes, LaneMask result) {
-  const LaneMask with = read_predicate(warp, op.from[2]);
-  write_predicate(warp, op.to[0], lanes, combined(op.value, result, with));
-  write_predicate(warp, op.to[1], lanes, combined(op.value, ~result, with));
-}
-
 GPUEXP_VECTORIZED void run_fsetp(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 sa, sb;
   const Lanes32& a = read_float_bits(warp, op.from[0], sa);
@@ -194,7 +118,7 @@ GPUEXP_VECTORIZED void run_fsetp(Warp& warp, const Op& op, LaneMask lanes) {
   LaneMask result = 0;
   for (unsigned l = 0; l < kLanes; ++l)
     result |= LaneMask{compare(op.kind2, operand(a[l], op.kind), operand(b[l], op.kind))} << l;
-  set_predicates(warp, op, lanes, result);
+  write_comparison(warp, op, lanes, result);
 }
 
 void decode_comparison(const Decoding& in, Op& op, Reads reads) {
@@ -212,12 +136,40 @@ void decode_comparison(const Decoding& in, Op& op, Reads reads) {
   } else {
     in.refuse("its comparison is not executed");
   }
-  op.value = in.has("AND") ? 0 : in.has("OR") ? 1 : 2;
+  op.value = static_cast<std::uint32_t>(combine_of(in));
 }
 
 void decode_fsetp(const Decoding& in, Op& op) {
   decode_comparison(in, op, Reads::fp32);
   op.run = run_fsetp;
+}
+
+// FCHK: whether a quotient needs the longer way, which scales. The hardware's own limits are not
+// published: these take it for all operands that are no ordinary numbers, and for quotients and
+// remainders near the end of the range. Both ways give the same quotient elsewhere.
+GPUEXP_INLINED bool needs_scaling(float a, float b) {
+  constexpr int kFraction = 24;
+  const int of_a = static_cast<int>(std::bit_cast<std::uint32_t>(a) >> 23 & 0xff);
+  const int of_b = static_cast<int>(std::bit_cast<std::uint32_t>(b) >> 23 & 0xff);
+  const int of_quotient = of_a - of_b + 127;
+  return of_b == 0 || of_b >= 253 || of_a <= kFraction || of_a == 255 || of_quotient <= 2 ||
+         of_quotient >= 253;
+}
+
+void run_fchk(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 sa, sb;
+  const Lanes32& a = read_float_bits(warp, op.from[0], sa);
+  const Lanes32& b = read_float_bits(warp, op.from[1], sb);
+  LaneMask result = 0;
+  for (unsigned l = 0; l < kLanes; ++l)
+    result |= LaneMask{needs_scaling(std::bit_cast<float>(a[l]), std::bit_cast<float>(b[l]))} << l;
+  write_predicate(warp, op.to[0], lanes, result);
+}
+
+void decode_fchk(const Decoding& in, Op& op) {
+  if (in.operands.size() != 3) in.refuse("its operands are not understood");
+  place_float(in, op, Reads::fp32);
+  op.run = run_fchk;
 }
 
 // ---- fp64
@@ -248,31 +200,30 @@ GPUEXP_INLINED void each_double(Warp& warp, const Op& op, LaneMask lanes,
 }
 
 GPUEXP_VECTORIZED void run_dfma(Warp& warp, const Op& op, LaneMask lanes) {
-  each_double(warp, op, lanes, [](double a, double b, double c) { return std::fma(a, b, c); });
+  each_double(warp, op, lanes, kFused);
 }
 GPUEXP_VECTORIZED void run_dadd(Warp& warp, const Op& op, LaneMask lanes) {
-  each_double(warp, op, lanes, [](double a, double b, double) { return a + b; });
+  each_double(warp, op, lanes, kSum);
 }
 GPUEXP_VECTORIZED void run_dmul(Warp& warp, const Op& op, LaneMask lanes) {
-  each_double(warp, op, lanes, [](double a, double b, double) { return a * b; });
+  each_double(warp, op, lanes, kProduct);
 }
 
-template <Op::Run nearest>
-void decode_double(const Decoding& in, Op& op) {
-  place(in, op, Reads::fp64);
-  op.run = op.kind2 == 0 ? nearest : run_rounded<nearest>;
-}
+constexpr std::uint8_t kLeast = 1;
 
-// DSETP.MAX: whether the first is the most of both, and whether either is NaN.
-GPUEXP_VECTORIZED void run_dsetp_most(Warp& warp, const Op& op, LaneMask lanes) {
+// DSETP.MAX and MIN: whether the first is the result, which it is where only the second is NaN; and
+// whether both are NaN, for which the code after it makes one.
+void run_dsetp_most(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes<double> a, b;
   read_doubles(warp, op.from[0], a);
   read_doubles(warp, op.from[1], b);
+  const bool is_least = op.kind2 == kLeast;
   LaneMask first = 0;
   LaneMask nan = 0;
   for (unsigned l = 0; l < kLanes; ++l) {
-    first |= LaneMask{!(a[l] < b[l]) && !std::isnan(a[l])} << l;
-    nan |= LaneMask{std::isnan(a[l]) || std::isnan(b[l])} << l;
+    const bool second = is_least ? b[l] < a[l] : a[l] < b[l];
+    first |= LaneMask{!second && !std::isnan(a[l])} << l;
+    nan |= LaneMask{std::isnan(a[l]) && std::isnan(b[l])} << l;
   }
   write_predicate(warp, op.to[0], lanes, first);
   write_predicate(warp, op.to[1], lanes, nan);
@@ -285,321 +236,21 @@ GPUEXP_VECTORIZED void run_dsetp(Warp& warp, const Op& op, LaneMask lanes) {
   LaneMask result = 0;
   for (unsigned l = 0; l < kLanes; ++l)
     result |= LaneMask{compare(op.kind2, a[l], b[l])} << l;
-  set_predicates(warp, op, lanes, result);
+  write_comparison(warp, op, lanes, result);
 }
 
 void decode_dsetp(const Decoding& in, Op& op) {
-  if (!in.modifiers.empty() && in.modifiers.front() == "MAX") {
+  const bool is_least = in.has("MIN");
+  if (is_least || in.has("MAX")) {
     Decoding as_greater{in.listed, in.modifiers, in.operands};
     as_greater.modifiers.front() = "GE";
     decode_comparison(as_greater, op, Reads::fp64);
+    op.kind2 = is_least ? kLeast : 0;
     op.run = run_dsetp_most;
     return;
   }
   decode_comparison(in, op, Reads::fp64);
   op.run = run_dsetp;
-}
-
-// ---- pairs of fp16
-
-GPUEXP_INLINED float half_of(std::uint32_t pair, bool upper) {
-  return value_of<kFp16>(upper ? pair >> 16 : pair);
-}
-
-/// Both halves of a source, of which .H0_H0 and .H1_H1 choose one for both.
-GPUEXP_INLINED void read_halves(const Warp& warp, const Source& source, Lanes<float>& low,
-                                Lanes<float>& high) {
-  Lanes32 scratch;
-  const Lanes32& raw = read_raw(warp, source, scratch);
-  for (unsigned l = 0; l < kLanes; ++l) {
-    low[l] = half_of(raw[l], source.half == Half::high);
-    high[l] = half_of(raw[l], source.half != Half::low);
-    if (source.absolute) low[l] = std::fabs(low[l]), high[l] = std::fabs(high[l]);
-    if (source.negated) low[l] = -low[l], high[l] = -high[l];
-  }
-}
-
-GPUEXP_INLINED std::uint32_t half_fma(float a, float b, float c) {
-  return round_to<kFp16>(sum_to_odd(static_cast<double>(a) * b, c));
-}
-
-GPUEXP_VECTORIZED void run_hfma2(Warp& warp, const Op& op, LaneMask lanes) {
-  std::array<Lanes<float>, 3> low, high;
-  for (unsigned i = 0; i < 3; ++i)
-    read_halves(warp, op.from[i], low[i], high[i]);
-  Lanes32 result;
-  for (unsigned l = 0; l < kLanes; ++l)
-    result[l] = half_fma(low[0][l], low[1][l], low[2][l]) |
-                half_fma(high[0][l], high[1][l], high[2][l]) << 16;
-  write(warp, op.to[0], lanes, result);
-}
-
-// Two immediates are the upper and the lower half of one operand.
-void decode_hfma2(const Decoding& in, Op& op) {
-  if (in.has("BF16_V2") || in.has("FTZ") || in.has("SAT") || in.has("RELU"))
-    in.refuse("this form is not executed");
-  std::vector<Operand> operands;
-  for (std::size_t i = 0; i < in.operands.size(); ++i) {
-    const bool is_pair = in.operands[i].kind == Kind::real && i + 1 < in.operands.size() &&
-                         in.operands[i + 1].kind == Kind::real;
-    if (!is_pair) {
-      operands.push_back(in.operands[i]);
-      continue;
-    }
-    Operand both;
-    both.kind = Kind::integer;
-    both.value = static_cast<std::int64_t>(round_to<kFp16>(in.operands[i].number) << 16 |
-                                           round_to<kFp16>(in.operands[i + 1].number));
-    operands.push_back(both);
-    ++i;
-  }
-  if (operands.size() != 4) in.refuse("its operands are not understood");
-  place(Decoding{in.listed, {}, operands}, op, Reads::integer);
-  op.run = run_hfma2;
-}
-
-// HADD2.F32: the sum of two halves as fp32.
-GPUEXP_VECTORIZED void run_hadd2_f32(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes<float> a, b, unused;
-  read_halves(warp, op.from[0], a, unused);
-  read_halves(warp, op.from[1], b, unused);
-  Lanes32 result;
-  for (unsigned l = 0; l < kLanes; ++l)
-    result[l] = finished(a[l] + b[l], 0);
-  write(warp, op.to[0], lanes, result);
-}
-
-void decode_hadd2(const Decoding& in, Op& op) {
-  if (in.modifiers.size() != 1 || !in.has("F32")) in.refuse("this form is not executed");
-  place(in, op, Reads::integer);
-  op.run = run_hadd2_f32;
-}
-
-// ---- conversions
-
-enum class Type : std::uint8_t { s32, u32, s64, u64, f16, f32, f64 };
-
-bool is_wide(Type type) {
-  return type == Type::s64 || type == Type::u64 || type == Type::f64;
-}
-
-/// Values of any of the types, as bits.
-void read_typed(const Warp& warp, const Source& source, Type type, Lanes64& bits) {
-  if (is_wide(type)) {
-    read_pair(warp, source, bits);
-  } else {
-    Lanes32 scratch;
-    const Lanes32& raw = read_raw(warp, source, scratch);
-    for (unsigned l = 0; l < kLanes; ++l)
-      bits[l] = source.half == Half::high ? raw[l] >> 16 : raw[l];
-  }
-}
-
-void write_typed(Warp& warp, const Source& to, Type type, LaneMask lanes, const Lanes64& bits) {
-  if (is_wide(type)) return write_pair(warp, to, lanes, bits);
-  Lanes32 low;
-  for (unsigned l = 0; l < kLanes; ++l)
-    low[l] = static_cast<std::uint32_t>(bits[l]);
-  write(warp, to, lanes, low);
-}
-
-double as_double(std::uint64_t bits, Type type, const Source& source) {
-  double x = type == Type::f64   ? std::bit_cast<double>(bits)
-             : type == Type::f16 ? value_of<kFp16>(static_cast<std::uint32_t>(bits))
-                                 : std::bit_cast<float>(static_cast<std::uint32_t>(bits));
-  if (source.absolute) x = std::fabs(x);
-  return source.negated ? -x : x;
-}
-
-GPUEXP_INLINED double rounded(double x, Rounding rounding) {
-  switch (rounding) {
-    case Rounding::down: return std::floor(x);
-    case Rounding::up: return std::ceil(x);
-    case Rounding::zero: return std::trunc(x);
-    case Rounding::nearest: return std::nearbyint(x);
-  }
-  return x;
-}
-
-/// Beyond the range the nearest of the range; NaN is 0 with `nan_to_zero`, else the highest bit
-/// alone (PTX ISA, cvt).
-template <class T>
-std::uint64_t saturated(double x, bool nan_to_zero) {
-  if (std::isnan(x)) return nan_to_zero ? 0 : std::uint64_t{1} << (8 * sizeof(T) - 1);
-  const double most = std::ldexp(1.0, std::numeric_limits<T>::digits);
-  if (x >= most) return static_cast<std::uint64_t>(std::numeric_limits<T>::max());
-  if (x < static_cast<double>(std::numeric_limits<T>::min()))
-    return static_cast<std::uint64_t>(std::numeric_limits<T>::min());
-  return static_cast<std::uint64_t>(static_cast<T>(x));
-}
-
-std::uint64_t to_integer(double x, Type type, bool nan_to_zero) {
-  switch (type) {
-    case Type::s32: return saturated<std::int32_t>(x, nan_to_zero);
-    case Type::u32: return saturated<std::uint32_t>(x, nan_to_zero);
-    case Type::s64: return saturated<std::int64_t>(x, nan_to_zero);
-    default: return saturated<std::uint64_t>(x, nan_to_zero);
-  }
-}
-
-std::uint64_t float_bits(double x, Type type) {
-  if (type == Type::f64) return std::isnan(x) ? kNan64 : std::bit_cast<std::uint64_t>(x);
-  if (type == Type::f16) return round_to<kFp16>(x);
-  const auto narrow = static_cast<float>(x);
-  return std::isnan(x) ? kNan32 : std::bit_cast<std::uint32_t>(narrow);
-}
-
-GPUEXP_VECTORIZED void run_f2i(Warp& warp, const Op& op, LaneMask lanes) {
-  const auto from = static_cast<Type>(op.kind >> 4);
-  const auto to = static_cast<Type>(op.kind & 15);
-  Lanes64 bits;
-  read_typed(warp, op.from[0], from, bits);
-  for (unsigned l = 0; l < kLanes; ++l) {
-    const double x = as_double(bits[l], from, op.from[0]);
-    bits[l] = to_integer(rounded(x, static_cast<Rounding>(op.kind2)), to, op.value != 0);
-  }
-  write_typed(warp, op.to[0], to, lanes, bits);
-}
-
-GPUEXP_VECTORIZED void run_frnd(Warp& warp, const Op& op, LaneMask lanes) {
-  const auto type = static_cast<Type>(op.kind & 15);
-  Lanes64 bits;
-  read_typed(warp, op.from[0], type, bits);
-  for (unsigned l = 0; l < kLanes; ++l)
-    bits[l] = float_bits(
-        rounded(as_double(bits[l], type, op.from[0]), static_cast<Rounding>(op.kind2)), type);
-  write_typed(warp, op.to[0], type, lanes, bits);
-}
-
-template <class Integer>
-double converted(Integer value, Type to) {
-  // From 64 bits to fp32 in one step, so that it is rounded once.
-  return to == Type::f64 ? static_cast<double>(value)
-                         : static_cast<double>(static_cast<float>(value));
-}
-
-GPUEXP_VECTORIZED void run_i2f(Warp& warp, const Op& op, LaneMask lanes) {
-  const RoundingScope scope(static_cast<Rounding>(op.kind2));
-  const auto from = static_cast<Type>(op.kind >> 4);
-  const auto to = static_cast<Type>(op.kind & 15);
-  Lanes64 bits;
-  read_typed(warp, op.from[0], from, bits);
-  for (unsigned l = 0; l < kLanes; ++l) {
-    const std::uint64_t raw = op.from[0].negated ? 0u - bits[l] : bits[l];
-    const double x = from == Type::s32   ? converted(static_cast<std::int32_t>(raw), to)
-                     : from == Type::u32 ? converted(static_cast<std::uint32_t>(raw), to)
-                     : from == Type::s64 ? converted(static_cast<std::int64_t>(raw), to)
-                                         : converted(raw, to);
-    bits[l] = float_bits(x, to);
-  }
-  write_typed(warp, op.to[0], to, lanes, bits);
-}
-
-GPUEXP_VECTORIZED void run_f2f(Warp& warp, const Op& op, LaneMask lanes) {
-  const RoundingScope scope(static_cast<Rounding>(op.kind2));
-  const auto from = static_cast<Type>(op.kind >> 4);
-  const auto to = static_cast<Type>(op.kind & 15);
-  Lanes64 bits;
-  read_typed(warp, op.from[0], from, bits);
-  for (unsigned l = 0; l < kLanes; ++l)
-    bits[l] = float_bits(as_double(bits[l], from, op.from[0]), to);
-  write_typed(warp, op.to[0], to, lanes, bits);
-}
-
-std::optional<Type> type_named(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, Type>, 7> kTypes{{{"S32", Type::s32},
-                                                                     {"U32", Type::u32},
-                                                                     {"S64", Type::s64},
-                                                                     {"U64", Type::u64},
-                                                                     {"F16", Type::f16},
-                                                                     {"F32", Type::f32},
-                                                                     {"F64", Type::f64}}};
-  for (const auto& [known, type] : kTypes) {
-    if (known == name) return type;
-  }
-  return std::nullopt;
-}
-
-bool is_integer(Type type) {
-  return type <= Type::u64;
-}
-
-/// The types that the modifiers name; of two of a kind, the first is the destination's.
-void decode_conversion(const Decoding& in, Op& op, Type to, Type from, Op::Run run) {
-  std::vector<Type> named;
-  for (const std::string_view modifier : in.modifiers) {
-    if (const auto type = type_named(modifier)) named.push_back(*type);
-  }
-  if (named.size() > 2) in.refuse("its types are not understood");
-  if (is_integer(to) == is_integer(from)) {
-    if (!named.empty()) to = named.front();
-    from = named.size() == 2 ? named[1] : named.empty() ? from : is_integer(to) ? from : to;
-  } else {
-    for (const Type type : named)
-      (is_integer(type) == is_integer(to) ? to : from) = type;
-  }
-  if (in.operands.size() != 2) in.refuse("its operands are not understood");
-  place(in, op, from == Type::f64 ? Reads::fp64 : Reads::fp32);
-  op.kind = static_cast<std::uint8_t>(static_cast<unsigned>(from) << 4 | static_cast<unsigned>(to));
-  op.run = run;
-}
-
-void decode_f2i(const Decoding& in, Op& op) {
-  decode_conversion(in, op, Type::s32, Type::f32, run_f2i);
-  op.value = in.has("NTZ");
-}
-void decode_i2f(const Decoding& in, Op& op) {
-  decode_conversion(in, op, Type::f32, Type::s32, run_i2f);
-}
-void decode_f2f(const Decoding& in, Op& op) {
-  decode_conversion(in, op, Type::f32, Type::f32, run_f2f);
-}
-void decode_frnd(const Decoding& in, Op& op) {
-  decode_conversion(in, op, Type::f32, Type::f32, run_frnd);
-}
-
-// F2FP: two fp32 values as a pair of a smaller type, the first in the upper half.
-template <SmallFloat format>
-void run_pack(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes32 sa, sb, result;
-  const Lanes32& a = read_float_bits(warp, op.from[0], sa);
-  const Lanes32& b = read_float_bits(warp, op.from[1], sb);
-  for (unsigned l = 0; l < kLanes; ++l)
-    result[l] = round_to<format>(std::bit_cast<float>(a[l])) << 16 |
-                round_to<format>(std::bit_cast<float>(b[l]));
-  write(warp, op.to[0], lanes, result);
-}
-
-// Two fp32 values as fp8 (e4m3) in the lower half, the first above the second; beyond the range the
-// largest number. The upper half is that of C.
-void run_pack_e4m3(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes32 sa, sb, sc, result;
-  const Lanes32& a = read_float_bits(warp, op.from[0], sa);
-  const Lanes32& b = read_float_bits(warp, op.from[1], sb);
-  const Lanes32& c = read_raw(warp, op.from[2], sc);
-  for (unsigned l = 0; l < kLanes; ++l)
-    result[l] = c[l] << 16 | round_to_e4m3(std::bit_cast<float>(a[l])) << 8 |
-                round_to_e4m3(std::bit_cast<float>(b[l]));
-  write(warp, op.to[0], lanes, result);
-}
-
-void decode_f2fp(const Decoding& in, Op& op) {
-  if (in.has("E4M3") && in.has("F32") && in.has("SATFINITE") && in.has("PACK_AB_MERGE_C") &&
-      in.operands.size() == 4) {
-    place(in, op, Reads::fp32);
-    op.run = run_pack_e4m3;
-    return;
-  }
-  if (in.modifiers.size() != 3 || !in.has("F32") || !in.has("PACK_AB") || in.operands.size() != 3)
-    in.refuse("this form is not executed");
-  place(in, op, Reads::fp32);
-  if (in.has("BF16")) {
-    op.run = run_pack<kBf16>;
-  } else if (in.has("F16")) {
-    op.run = run_pack<kFp16>;
-  } else {
-    in.refuse("this form is not executed");
-  }
 }
 
 // ---- functions of one value. The hardware's are approximations (PTX ISA, the errors of .approx);
@@ -623,7 +274,7 @@ GPUEXP_INLINED double value_at(Function function, double x) {
   return x;
 }
 
-GPUEXP_VECTORIZED void run_mufu(Warp& warp, const Op& op, LaneMask lanes) {
+void run_mufu(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 scratch, result;
   const Lanes32& a = read_float_bits(warp, op.from[0], scratch);
   for (unsigned l = 0; l < kLanes; ++l) {
@@ -634,7 +285,7 @@ GPUEXP_VECTORIZED void run_mufu(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 // Of the upper word of an fp64 value, that of the result.
-GPUEXP_VECTORIZED void run_mufu64(Warp& warp, const Op& op, LaneMask lanes) {
+void run_mufu64(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 scratch, result;
   const Lanes32& a = read_float_bits(warp, op.from[0], scratch);
   for (unsigned l = 0; l < kLanes; ++l) {
@@ -647,7 +298,7 @@ GPUEXP_VECTORIZED void run_mufu64(Warp& warp, const Op& op, LaneMask lanes) {
 
 void decode_mufu(const Decoding& in, Op& op) {
   if (in.modifiers.size() != 1 || in.operands.size() != 2) in.refuse("this form is not executed");
-  place(in, op, Reads::fp32);
+  place_float(in, op, Reads::fp32);
   std::string_view name = in.modifiers.front();
   const bool is_fp64 = name.ends_with("64H");
   if (is_fp64) name.remove_suffix(3);
@@ -658,24 +309,16 @@ void decode_mufu(const Decoding& in, Op& op) {
 }
 
 constexpr OpcodeDecoder kOpcodes[] = {
-    {"FFMA", decode_float<run_ffma>},
-    {"FADD", decode_float<run_fadd>},
-    {"FMUL", decode_float<run_fmul>},
+    {"FFMA", decode_arithmetic<Reads::fp32, run_ffma>},
+    {"FADD", decode_arithmetic<Reads::fp32, run_fadd>},
+    {"FMUL", decode_arithmetic<Reads::fp32, run_fmul>},
     {"FMNMX", decode_fmnmx},
-    {"FSEL", decode_fsel},
     {"FSETP", decode_fsetp},
-    {"DFMA", decode_double<run_dfma>},
-    {"DADD", decode_double<run_dadd>},
-    {"DMUL", decode_double<run_dmul>},
+    {"DFMA", decode_arithmetic<Reads::fp64, run_dfma>},
+    {"DADD", decode_arithmetic<Reads::fp64, run_dadd>},
+    {"DMUL", decode_arithmetic<Reads::fp64, run_dmul>},
     {"DSETP", decode_dsetp},
-    {"HFMA2", decode_hfma2},
-    {"HADD2", decode_hadd2},
-    {"F2I", decode_f2i},
-    {"I2F", decode_i2f},
-    {"I2FP", decode_i2f},
-    {"F2F", decode_f2f},
-    {"FRND", decode_frnd},
-    {"F2FP", decode_f2fp},
+    {"FCHK", decode_fchk},
     {"MUFU", decode_mufu},
 };
 

@@ -1,4 +1,4 @@
-// fp16, fp32, fp64 and conversions.
+// fp32 and fp64.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// Integers, logic, moves, predicates.
+// Sums, products, shifts and logic of integers.
 #pragma once
 
 #include <span>

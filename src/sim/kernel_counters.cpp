@@ -1,5 +1,6 @@
 #include "sim/kernel_counters.hpp"
 
+#include <cmath>
 #include <utility>
 
 namespace gpuexp::sim {
@@ -41,9 +42,21 @@ struct Execution {
   MemoryCounts memory;
 };
 
+bool knows_pipes(const Execution& e) {
+  return e.instructions.of(IssuePipe::unknown) == 0;
+}
+bool knows_data_wavefronts(const Execution& e) {
+  return knows_pipes(e) && e.memory.other_accesses == 0;
+}
+bool knows_tag_wavefronts(const Execution& e) {
+  return e.memory.other_tag_accesses == 0;
+}
+
 struct Metric {
   std::string_view name;
   std::uint64_t (*of)(const Execution&);
+  /// A sum of which part is not known would be wrong; null: all of it is.
+  bool (*is_known)(const Execution&) = nullptr;
 };
 
 template <IssuePipe kPipe>
@@ -65,11 +78,13 @@ constexpr std::array<Metric, kMetrics> kAll{{
      [](const Execution& e) {
        return e.instructions.lsu_alone + e.memory.global_wavefronts +
               e.memory.shared_load_wavefronts + e.memory.shared_store_wavefronts;
-     }},
+     },
+     knows_data_wavefronts},
     {"l1tex__t_output_wavefronts_pipe_lsu.sum",
      [](const Execution& e) {
        return e.memory.tag_wavefronts + kAsyncTagFactor * e.memory.async_tag_wavefronts;
-     }},
+     },
+     knows_tag_wavefronts},
     {"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
      of_memory<&MemoryCounts::shared_load_wavefronts>},
     {"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
@@ -80,11 +95,11 @@ constexpr std::array<Metric, kMetrics> kAll{{
      [](const Execution& e) { return e.instructions.lanes_on; }},
     {"smsp__inst_executed_op_branch.sum",
      [](const Execution& e) { return e.instructions.branches; }},
-    {"sm__inst_executed_pipe_fma.sum", of_pipe<IssuePipe::fma>},
-    {"sm__inst_executed_pipe_alu.sum", of_pipe<IssuePipe::alu>},
+    {"sm__inst_executed_pipe_fma.sum", of_pipe<IssuePipe::fma>, knows_pipes},
+    {"sm__inst_executed_pipe_alu.sum", of_pipe<IssuePipe::alu>, knows_pipes},
     {"sm__inst_executed_pipe_fp64.sum", of_pipe<IssuePipe::fp64>},
-    {"sm__inst_executed_pipe_xu.sum", of_pipe<IssuePipe::xu>},
-    {"sm__inst_executed_pipe_lsu.sum", of_pipe<IssuePipe::lsu>},
+    {"sm__inst_executed_pipe_xu.sum", of_pipe<IssuePipe::xu>, knows_pipes},
+    {"sm__inst_executed_pipe_lsu.sum", of_pipe<IssuePipe::lsu>, knows_pipes},
     {"sm__inst_executed_pipe_tensor.sum", of_pipe<IssuePipe::tensor>},
 }};
 
@@ -105,7 +120,9 @@ MetricValues metric_values(const Program& program, std::span<const OpCount> coun
   const Execution execution{sums_of(program, counts), memory};
   MetricValues values;
   for (std::size_t i = 0; i < kMetrics; ++i)
-    values[i] = static_cast<double>(kAll[i].of(execution));
+    values[i] = !kAll[i].is_known || kAll[i].is_known(execution)
+                    ? static_cast<double>(kAll[i].of(execution))
+                    : std::nan("");
   return values;
 }
 

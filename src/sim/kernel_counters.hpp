@@ -25,7 +25,7 @@ using MetricValues = std::array<double, kMetrics>;
 /// Those that take time to count (cycles, stalls), and those of caches, are not among them.
 std::span<const std::string_view, kMetrics> metric_names();
 
-/// In that order; `counts` by place in the program.
+/// In that order, NaN for what is not known; `counts` by place in the program.
 MetricValues metric_values(const Program& program, std::span<const OpCount> counts,
                            const MemoryCounts& memory);
 

@@ -7,7 +7,7 @@
 
 namespace gpuexp::sim {
 
-enum class Space : std::uint8_t { global, shared };
+enum class Space : std::uint8_t { global, shared, local };
 
 enum class Access : std::uint8_t {
   load,
@@ -31,7 +31,8 @@ struct MemoryAccess {
   Access kind = Access::load;
   unsigned width = 4;      ///< bytes of each lane
   LaneMask lanes = 0;      ///< that take part
-  const Lanes64& address;  ///< in shared memory: from the beginning of the block's
+  const Lanes64& address;  ///< in shared memory: from the beginning of the block's; in local
+                           ///< memory: of the lane's own
   /// What a store writes, 32 bits each; null: zeros, or not known.
   const Lanes32* values = nullptr;
   /// Where an asynchronous store has its values from.

@@ -10,6 +10,8 @@ namespace gpuexp::sim {
 
 namespace {
 
+constexpr unsigned kWordBytes = 4;
+
 /// What the addresses of an access span.
 struct Span {
   std::uint64_t first = ~std::uint64_t{0};
@@ -41,6 +43,13 @@ unsigned registers_written(std::string_view opcode) {
   return has("64") || has(".WIDE") || opcode.starts_with('D') ? 2 : 1;
 }
 
+// The lanes' registers that a load is about to write hold nothing that was written.
+void add_undefined(Warp& warp, const Op& op, const MemoryAccess& access, LaneMask lanes) {
+  if (!warp.undefined) warp.undefined = std::make_unique<UndefinedRegisters>();
+  warp.undefined->add(op.to[0].index, std::max(1u, access.width / kWordBytes), lanes,
+                      {access.space, access.address, warp.divergence.next() - 1, access.width});
+}
+
 bool is_aligned(std::uint64_t address, unsigned width) {
   return (address & (width - 1)) == 0;
 }
@@ -49,7 +58,9 @@ bool is_aligned(std::uint64_t address, unsigned width) {
 
 void check_registers(const Program& program, Warp& warp, const Op& op, LaneMask lanes) {
   UndefinedRegisters& undefined = *warp.undefined;
+  const bool is_local_store = program.listed[warp.divergence.next() - 1].opcode.starts_with("STL");
   for (const Source& from : op.from) {
+    if (is_local_store && &from == &op.from[1]) continue;  // MemoryChecks::check_local
     const bool is_register = from.kind == Operand::Kind::reg || from.kind == Operand::Kind::memory;
     const LaneMask used = is_register ? undefined.lanes_of(from.index) & lanes : 0;
     if (used == 0) continue;
@@ -58,9 +69,10 @@ void check_registers(const Program& program, Warp& warp, const Op& op, LaneMask 
     const auto lane = static_cast<unsigned>(std::countr_zero(used));
     const std::uint64_t address = origin.address[lane];
     Fault fault(FaultKind::unwritten,
-                fmt::format("{} bytes of shared memory at {:#x} are read before anything wrote "
+                fmt::format("{} bytes of {} memory at {:#x} are read before anything wrote "
                             "them, and used{}",
-                            origin.width, address, source_line(program, place, " at ")),
+                            origin.width, origin.space == Space::local ? "local" : "shared",
+                            address, source_line(program, place, " at ")),
                 address, lane);
     fault.place = source_line(program, origin.place);
     throw fault;
@@ -82,7 +94,7 @@ MemoryChecks::MemoryChecks(GlobalMemory& global, const Program& program, const E
       program_(program),
       block_(block),
       shared_bytes_(shared_bytes),
-      shadow_(shared_bytes, warps) {
+      shadow_(shared_bytes, warps, program.has_counted_barriers) {
   if (!program.reaches_shared) return;
   orders_.reserve(warps);
   for (std::size_t i = 0; i < warps; ++i)
@@ -97,6 +109,8 @@ void MemoryChecks::check(Warp& warp, const MemoryAccess& access) {
   if (access.lanes == 0 || access.kind == Access::matrix_load) return;
   if (access.kind == Access::bulk_load || access.kind == Access::bulk_store) {
     check_range(access);
+  } else if (access.space == Space::local) {
+    check_local(warp, access);
   } else if (access.space == Space::global) {
     check_global(access);
   } else {
@@ -114,8 +128,7 @@ void MemoryChecks::check_global(const MemoryAccess& access) {
   for_each_lane(access.lanes, [&](unsigned lane) {
     const std::uint64_t address = access.address[lane];
     if (!is_aligned(address, width))
-      throw Fault(FaultKind::misaligned,
-                  fmt::format("{} bytes at {:#x} are not aligned", width, address), address, lane);
+      throw Fault(FaultKind::misaligned, describe_misaligned(address, width), address, lane);
     GlobalBuffer* const buffer = all ? all : global_.find(address, width);
     if (!buffer)
       throw Fault(FaultKind::out_of_bounds, global_.describe_outside(address, width), address,
@@ -176,8 +189,8 @@ void MemoryChecks::check_shared(Warp& warp, const MemoryAccess& access) {
         throw Fault(FaultKind::out_of_bounds,
                     describe_outside_shared(address, width, shared_bytes_), address, lane);
       if (!is_aligned(address, width))
-        throw Fault(FaultKind::misaligned, describe_misaligned_shared(address, width), address,
-                    lane);
+        throw Fault(FaultKind::misaligned, describe_misaligned(address, width, " of shared memory"),
+                    address, lane);
     });
   }
   const Divergence& divergence = warp.divergence;
@@ -189,9 +202,32 @@ void MemoryChecks::check_shared(Warp& warp, const MemoryAccess& access) {
   // ldmatrix and others give lanes what other lanes' addresses point to.
   const bool is_load_of_lanes = access.kind == Access::load && op.width == width;
   if (conflict->kind != Conflict::Kind::unwritten || !is_load_of_lanes) report(access, *conflict);
-  if (!warp.undefined) warp.undefined = std::make_unique<UndefinedRegisters>();
-  warp.undefined->add(op.to[0].index, std::max(1u, width / 4), conflict->lanes,
-                      {access.address, who.place, width});
+  add_undefined(warp, op, access, conflict->lanes);
+}
+
+// Local memory is each thread's own: what can be wrong with it is where an access goes, and what it
+// reads before anything was written. Compilers copy parts of arrays that nothing has written, too,
+// so that what is copied from such a part stays unwritten.
+void MemoryChecks::check_local(Warp& warp, const MemoryAccess& access) const {
+  LocalMemory& local = warp.local_memory();
+  const Op& op = program_.ops[warp.divergence.next() - 1];
+  const unsigned words = std::max(1u, access.width / kWordBytes);
+  LaneMask unwritten = 0;
+  for_each_lane(access.lanes, [&](unsigned lane) {
+    const std::uint64_t address = access.address[lane];
+    local.at(lane, address, access.width);
+    if (access.kind != Access::store) {
+      unwritten |= LaneMask{!local.is_written(lane, address, access.width)} << lane;
+      return;
+    }
+    for (unsigned w = 0; w < words; ++w) {
+      const bool is_undefined = warp.undefined && op.from[1].index != kZeroRegister &&
+                                (warp.undefined->lanes_of(op.from[1].index + w) >> lane & 1) != 0;
+      local.set_written(lane, address + w * kWordBytes, std::min(access.width, kWordBytes),
+                        !is_undefined);
+    }
+  });
+  if (unwritten != 0) add_undefined(warp, op, access, unwritten);
 }
 
 void MemoryChecks::report(const MemoryAccess& access, const Conflict& conflict) const {
@@ -230,6 +266,25 @@ void MemoryChecks::report(const MemoryAccess& access, const Conflict& conflict) 
       break;
   }
   throw Fault(kind, words, conflict.address, conflict.lane);
+}
+
+void MemoryChecks::release_barrier(unsigned barrier,
+                                   const std::vector<std::unique_ptr<Warp>>& warps) {
+  WarpMask waiters = 0;
+  WarpMask whole = 0;
+  bool has_all = true;
+  for (const auto& warp : warps) {
+    const Divergence& divergence = warp->divergence;
+    const LaneMask lanes = divergence.lanes_at_block_barrier(barrier);
+    const bool is_whole = lanes != 0 && (lanes | divergence.exited()) == kAllLanes;
+    waiters |= WarpMask{lanes != 0} << warp->index;
+    whole |= WarpMask{is_whole} << warp->index;
+    has_all = has_all && is_whole;
+    if (!orders_.empty() && divergence.block_waiters(barrier).size() > 1)
+      orders_[warp->index].meet(lanes);
+  }
+  shadow_.release_barrier(barrier, waiters, whole);
+  if (has_all) shadow_.release_barrier();
 }
 
 void MemoryChecks::commit_copies(const Warp& warp, LaneMask lanes) {

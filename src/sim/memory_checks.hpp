@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "sim/global_memory.hpp"
@@ -26,12 +27,18 @@ class MemoryChecks {
   void check(Warp& warp, const MemoryAccess& access);
   void commit_copies(const Warp& warp, LaneMask lanes);
   void wait_for_copies(const Warp& warp, LaneMask lanes, std::uint32_t left);
+  /// All threads that are left have met.
   void release_barrier() { shadow_.release_barrier(); }
+  /// A warp has come to a barrier that is of a number of threads, and it is complete: before those
+  /// of `warps` that wait there go on.
+  void arrive(const Warp& warp, unsigned barrier) { shadow_.arrive(barrier, warp.index); }
+  void release_barrier(unsigned barrier, const std::vector<std::unique_ptr<Warp>>& warps);
 
  private:
   void check_global(const MemoryAccess& access);
   void check_range(const MemoryAccess& access);
   void check_shared(Warp& warp, const MemoryAccess& access);
+  void check_local(Warp& warp, const MemoryAccess& access) const;
   [[noreturn]] void report(const MemoryAccess& access, const Conflict& conflict) const;
 
   GlobalMemory& global_;

@@ -1,11 +1,11 @@
 #include "sim/memory_ops.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 
 #include <fmt/format.h>
 
+#include "sim/addresses.hpp"
 #include "sim/registers.hpp"
 
 namespace gpuexp::sim {
@@ -72,69 +72,9 @@ void decode_ldc(const Decoding& in, Op& op) {
   op.run = run_ldc;
 }
 
-// ---- addresses
-
-void global_addresses(const Warp& warp, const Source& at, Lanes64& address) {
-  if (at.index == kZeroRegister) {
-    address.of.fill(0);
-  } else {
-    Source base = at;
-    base.kind = Kind::reg;
-    if (at.wide) {
-      read_pair(warp, base, address);
-    } else {
-      for (unsigned l = 0; l < kLanes; ++l)
-        address[l] = warp.registers[at.index][l];
-    }
-  }
-  std::uint64_t offset = at.bits;
-  if (at.uniform_index != kZeroUniformRegister)
-    offset += warp.uniform[at.uniform_index] |
-              static_cast<std::uint64_t>(warp.uniform[at.uniform_index + 1u]) << 32;
-  for (unsigned l = 0; l < kLanes; ++l)
-    address[l] += offset;
-}
-
-void shared_addresses(const Warp& warp, const Source& at, Lanes64& address) {
-  const std::uint32_t offset = static_cast<std::uint32_t>(at.bits) + warp.uniform[at.uniform_index];
-  const Lanes32& base = warp.registers[at.index];
-  for (unsigned l = 0; l < kLanes; ++l)
-    address[l] = base[l] + offset;
-}
-
-constexpr std::uint64_t kWindowMask = ~std::uint64_t{0xffffffff};
-
 // The first register of what a store writes; null: RZ.
 const Lanes32* values_of(const Warp& warp, const Source& value) {
   return value.index == kZeroRegister ? nullptr : &warp.registers[value.index];
-}
-
-std::byte* shared_at(Warp& warp, std::uint64_t address, unsigned width) {
-  return warp.block.shared_at(address, width, width);
-}
-
-/// Global memory, or shared memory through its window.
-std::byte* generic_at(Warp& warp, std::uint64_t address, unsigned width) {
-  if ((address & kWindowMask) == kSharedWindow)
-    return shared_at(warp, address & ~kWindowMask, width);
-  if (address % width != 0)
-    throw Fault(FaultKind::misaligned,
-                fmt::format("{} bytes at {:#x} are not aligned", width, address), address);
-  return warp.block.launch.global->at(address, width);
-}
-
-/// Before an access by addresses of which each may be of either space.
-void note_generic(Warp& warp, Access kind, unsigned width, LaneMask lanes, const Lanes64& address,
-                  const Lanes32* values = nullptr) {
-  LaneMask shared = 0;
-  for (unsigned l = 0; l < kLanes; ++l)
-    shared |= LaneMask{(address[l] & kWindowMask) == kSharedWindow} << l;
-  if (lanes & ~shared) warp.block.note({Space::global, kind, width, lanes & ~shared, address});
-  if (!(lanes & shared)) return;
-  Lanes64 offset;
-  for (unsigned l = 0; l < kLanes; ++l)
-    offset[l] = address[l] & ~kWindowMask;
-  warp.block.note({Space::shared, kind, width, lanes & shared, offset, values});
 }
 
 // ---- loads and stores
@@ -171,8 +111,9 @@ GPUEXP_VECTORIZED void run_load(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;
   global_addresses(warp, op.from[0], address);
   note_generic(warp, Access::load, op.width, lanes, address);
-  for_each_lane(
-      lanes, [&](unsigned l) { load_word(warp, op, l, generic_at(warp, address[l], op.width)); });
+  for_each_lane(lanes, [&](unsigned l) {
+    load_word(warp, op, l, generic_at(warp, l, address[l], op.width));
+  });
 }
 
 GPUEXP_VECTORIZED void run_store(Warp& warp, const Op& op, LaneMask lanes) {
@@ -180,7 +121,7 @@ GPUEXP_VECTORIZED void run_store(Warp& warp, const Op& op, LaneMask lanes) {
   global_addresses(warp, op.from[0], address);
   note_generic(warp, Access::store, op.width, lanes, address, values_of(warp, op.from[1]));
   for_each_lane(lanes, [&](unsigned l) {
-    store_word(warp, op.from[1], op.width, l, generic_at(warp, address[l], op.width));
+    store_word(warp, op.from[1], op.width, l, generic_at(warp, l, address[l], op.width));
   });
 }
 
@@ -240,7 +181,7 @@ GPUEXP_VECTORIZED void run_ldgsts(Warp& warp, const Op& op, LaneMask lanes) {
   for_each_lane(lanes, [&](unsigned l) {
     std::byte* const target = shared_at(warp, to[l], op.width);
     if (copied >> l & 1) {
-      std::memcpy(target, generic_at(warp, from[l], op.width), op.width);
+      std::memcpy(target, generic_at(warp, l, from[l], op.width), op.width);
     } else {
       std::memset(target, 0, op.width);
     }
@@ -292,81 +233,25 @@ void decode_ldsm(const Decoding& in, Op& op) {
   op.value = in.has("4") ? 4 : in.has("2") ? 2 : 1;
 }
 
-// ---- atomics
+// ---- local memory: each lane's own, the stack at its end
 
-enum class Atomic : std::uint8_t { add, min, max, with_and, with_or, with_xor, exchange };
-
-std::optional<Atomic> atomic_of(const Decoding& in) {
-  constexpr std::array<std::pair<std::string_view, Atomic>, 7> kAtomics{
-      {{"ADD", Atomic::add},
-       {"MIN", Atomic::min},
-       {"MAX", Atomic::max},
-       {"AND", Atomic::with_and},
-       {"OR", Atomic::with_or},
-       {"XOR", Atomic::with_xor},
-       {"EXCH", Atomic::exchange}}};
-  for (const auto& [name, atomic] : kAtomics) {
-    if (in.has(name)) return atomic;
-  }
-  return std::nullopt;
-}
-
-template <class T>
-T updated(Atomic how, T old, T with) {
-  switch (how) {
-    case Atomic::add: return old + with;
-    case Atomic::min: return std::min(old, with);
-    case Atomic::max: return std::max(old, with);
-    case Atomic::with_and: return old & with;
-    case Atomic::with_or: return old | with;
-    case Atomic::with_xor: return old ^ with;
-    case Atomic::exchange: return with;
-  }
-  return old;
-}
-
-template <class T>
-T update(std::byte* at, Atomic how, T with) {
-  std::atomic_ref<T> target(*reinterpret_cast<T*>(at));
-  T old = target.load();
-  while (!target.compare_exchange_weak(old, updated(how, old, with))) {
-  }
-  return old;
-}
-
-GPUEXP_VECTORIZED void run_atomic(Warp& warp, const Op& op, LaneMask lanes) {
+GPUEXP_VECTORIZED void run_local_load(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;
-  Lanes64 with;
-  global_addresses(warp, op.from[0], address);
-  read_pair(warp, op.from[1], with);
-  const auto how = static_cast<Atomic>(op.kind);
-  note_generic(warp, Access::atomic, op.width, lanes, address);
-  for_each_lane(lanes, [&](unsigned l) {
-    std::byte* const at = generic_at(warp, address[l], op.width);
-    const std::uint64_t old =
-        op.width == 8 ? update<std::uint64_t>(at, how, with[l])
-                      : update<std::uint32_t>(at, how, static_cast<std::uint32_t>(with[l]));
-    if (op.to[0].kind == Kind::none || op.to[0].index == kZeroRegister) return;
-    warp.registers[op.to[0].index][l] = static_cast<std::uint32_t>(old);
-    if (op.width == 8)
-      warp.registers[op.to[0].index + 1u][l] = static_cast<std::uint32_t>(old >> 32);
-  });
+  shared_addresses(warp, op.from[0], address);
+  warp.block.note({Space::local, Access::load, op.width, lanes, address});
+  LocalMemory& local = warp.local_memory();
+  for_each_lane(lanes,
+                [&](unsigned l) { load_word(warp, op, l, local.at(l, address[l], op.width)); });
 }
 
-void decode_atomic(const Decoding& in, Op& op) {
-  const auto how = atomic_of(in);
-  if (!how || in.has("S32") || in.has("S64") || in.has("F32"))
-    in.refuse("this form is not executed");
-  std::size_t next = 0;
-  if (in.operands.at(0).kind == Kind::predicate) {  // ATOMG PT, R4, [address], R6
-    op.to[0] = source_of(in.operands.at(1), Reads::integer);
-    next = 2;
-  }
-  op.from[0] = source_of(in.operands.at(next), Reads::integer);
-  op.from[1] = source_of(in.operands.at(next + 1), Reads::integer);
-  op.kind = static_cast<std::uint8_t>(*how);
-  op.width = in.has("64") ? 8 : 4;
-  op.run = run_atomic;
+GPUEXP_VECTORIZED void run_local_store(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes64 address;
+  shared_addresses(warp, op.from[0], address);
+  warp.block.note({Space::local, Access::store, op.width, lanes, address});
+  LocalMemory& local = warp.local_memory();
+  for_each_lane(lanes, [&](unsigned l) {
+    store_word(warp, op.from[1], op.width, l, local.at(l, address[l], op.width));
+  });
 }
 
 constexpr OpcodeDecoder kOpcodes[] = {
@@ -380,9 +265,8 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"STS", decode_store<run_shared_store>},
     {"LDGSTS", decode_ldgsts},
     {"LDSM", decode_ldsm},
-    {"ATOMG", decode_atomic},
-    {"REDG", decode_atomic},
-    {"RED", decode_atomic},
+    {"LDL", decode_load<run_local_load>},
+    {"STL", decode_store<run_local_store>},
 };
 
 }  // namespace

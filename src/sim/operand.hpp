@@ -13,7 +13,8 @@ inline constexpr std::uint8_t kZeroRegister = 255;        ///< RZ reads 0, and w
 inline constexpr std::uint8_t kZeroUniformRegister = 63;  ///< URZ, likewise
 inline constexpr std::uint8_t kTruePredicate = 7;         ///< PT and UPT
 
-struct Operand {
+/// What an operand is made of, as it is listed and as it is executed.
+struct OperandForm {
   enum class Kind : std::uint8_t {
     none,
     reg,                ///< R4, a register of each lane
@@ -32,19 +33,22 @@ struct Operand {
   enum class Half : std::uint8_t { both, low, high };  ///< .H0_H0, .H1_H1
 
   Kind kind = Kind::none;
+  Half half = Half::both;
+  std::uint8_t index = kZeroRegister;                 ///< of a register; the base of memory
+  std::uint8_t uniform_index = kZeroUniformRegister;  ///< added to the base of memory
   bool negated = false;   ///< -R4, and ~R4 where `inverted` is set as well
   bool inverted = false;  ///< ~R4, !P0
   bool absolute = false;  ///< |R4|
   bool wide = false;      ///< R2.64: a pair of registers
-  Half half = Half::both;
-  std::uint8_t index = kZeroRegister;                 ///< of a register; the base of memory
-  std::uint8_t uniform_index = kZeroUniformRegister;  ///< added to the base of memory
-  std::uint8_t descriptor = kZeroUniformRegister;     ///< UR4 of desc[UR4][…]
-  std::uint8_t bank = 0;                              ///< of a constant
-  bool has_base = false;                              ///< memory or constant: a register is added
-  std::int64_t value = 0;                             ///< of an integer; an offset of memory
-  double number = 0;                                  ///< of a real
-  std::string_view text;                              ///< as listed
+};
+
+struct Operand : OperandForm {
+  std::uint8_t descriptor = kZeroUniformRegister;  ///< UR4 of desc[UR4][…]
+  std::uint8_t bank = 0;                           ///< of a constant
+  bool has_base = false;                           ///< memory or constant: a register is added
+  std::int64_t value = 0;                          ///< of an integer; an offset of memory
+  double number = 0;                               ///< of a real
+  std::string_view text;                           ///< as listed
 };
 
 /// The operands of an instruction, in order. Throws std::runtime_error for what is none.

@@ -31,15 +31,7 @@ std::string source_line(const Program& program, std::uint32_t place, std::string
 }
 
 Source source_of(const Operand& operand, Reads reads) {
-  Source source;
-  source.kind = operand.kind;
-  source.half = operand.half;
-  source.index = operand.index;
-  source.uniform_index = operand.uniform_index;
-  source.negated = operand.negated;
-  source.inverted = operand.inverted;
-  source.absolute = operand.absolute;
-  source.wide = operand.wide;
+  Source source{operand};
   source.bits = static_cast<std::uint64_t>(operand.value);
   if (operand.kind == Operand::Kind::real) {
     source.bits = reads == Reads::fp64
@@ -49,6 +41,14 @@ Source source_of(const Operand& operand, Reads reads) {
   // An integer that an fp64 instruction has are its upper bits.
   if (operand.kind == Operand::Kind::integer && reads == Reads::fp64) source.bits <<= 32;
   return source;
+}
+
+void place(const Decoding& in, Op& op, Reads reads) {
+  if (in.operands.empty() || in.operands.size() > 1 + op.from.size())
+    in.refuse("its operands are not understood");
+  op.to[0] = source_of(in.operands[0], reads);
+  for (std::size_t i = 1; i < in.operands.size(); ++i)
+    op.from[i - 1] = source_of(in.operands[i], reads);
 }
 
 }  // namespace gpuexp::sim

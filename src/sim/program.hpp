@@ -31,15 +31,7 @@ namespace gpuexp::sim {
 #endif
 
 /// An operand as execution reads it.
-struct Source {
-  Operand::Kind kind = Operand::Kind::none;
-  Operand::Half half = Operand::Half::both;
-  std::uint8_t index = kZeroRegister;
-  std::uint8_t uniform_index = kZeroUniformRegister;
-  bool negated = false;
-  bool inverted = false;
-  bool absolute = false;
-  bool wide = false;
+struct Source : OperandForm {
   /// An immediate's bits, as wide as the instruction reads it; an offset of memory or a constant.
   std::uint64_t bits = 0;
 };
@@ -92,6 +84,7 @@ struct Program {
   std::vector<OpClass> classes;           ///< of the ops
   bool reaches_shared = false;            ///< some instruction reads or writes shared memory
   bool has_global_atomics = false;        ///< some instruction changes global memory atomically
+  bool has_counted_barriers = false;      ///< some barrier is of a number of threads
 };
 
 /// "kernels/matmul.cu:120" of the instruction at `place`, behind `before`; empty: not known.
@@ -100,5 +93,8 @@ std::string source_line(const Program& program, std::uint32_t place, std::string
 /// How a 32-bit instruction, one on fp64 and one on pairs of fp16 read immediates.
 enum class Reads : std::uint8_t { integer, fp32, fp64 };
 Source source_of(const Operand& operand, Reads reads);
+
+/// The first operand is the destination, all others are sources. Throws for more than there may be.
+void place(const Decoding& in, Op& op, Reads reads = Reads::integer);
 
 }  // namespace gpuexp::sim

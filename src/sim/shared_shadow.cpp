@@ -51,14 +51,17 @@ bool has_same_value(const MemoryAccess& access, unsigned a, unsigned b) {
 
 }  // namespace
 
-SharedShadow::SharedShadow(std::size_t bytes, std::size_t warps)
+SharedShadow::SharedShadow(std::size_t bytes, std::size_t warps, bool has_counted_barriers)
     : shift_(kWidestShift),
       written_((bytes >> kWidestShift) + 1),
       writer_(written_.size()),
       readers_(written_.size()),
       reader_(written_.size()),
       touched_begin_(written_.size()),
-      copies_(warps) {}
+      copies_(warps),
+      warp_order_(clock_, has_counted_barriers ? warps : 0),
+      atomics_(warps),
+      reads_(has_counted_barriers ? warps : 0) {}
 
 void SharedShadow::fit(unsigned width) {
   const auto shift = static_cast<unsigned>(std::countr_zero(width));
@@ -69,6 +72,12 @@ void SharedShadow::fit(unsigned width) {
   readers_ = split(readers_, parts);
   reader_ = split(reader_, parts);
   lone_reads_ = split(lone_reads_, parts);
+  for (auto* const all : {&atomics_, &reads_}) {
+    for (WarpPast& past : *all) {
+      past.time = split(past.time, parts);
+      past.record = split(past.record, parts);
+    }
+  }
   touched_begin_ *= parts;
   touched_end_ *= parts;
   shift_ = shift;
@@ -150,8 +159,28 @@ GPUEXP_VECTORIZED bool SharedShadow::read_at_once(const Accessor& who, const Mem
   return is_new == 0;
 }
 
+// What barriers of part of the block need to know: not only that a warp has read, but when.
+GPUEXP_VECTORIZED void SharedShadow::note_reads(const Accessor& who, const MemoryAccess& access,
+                                                const Runs& runs) {
+  const auto cells_shift = static_cast<unsigned>(std::countr_zero(access.width)) - shift_;
+  WarpPast& past = past_of(reads_, who.warp);
+  for (unsigned r = 0; r < runs.count; ++r) {
+    const Run& run = runs.all[r];
+    const Record record = record_of(who, run.lane);
+    const auto cells = static_cast<std::uint32_t>(run.cells);
+    for (std::uint32_t i = 0; i < cells; ++i) {
+      past.time[run.first + i] = clock_;
+      past.record[run.first + i] = record + (i >> cells_shift);
+    }
+  }
+}
+
 std::optional<Conflict> SharedShadow::read(const Accessor& who, const MemoryAccess& access) {
-  if (who.is_whole && read_at_once(who, access, runs_of(access))) return std::nullopt;
+  if (who.is_whole || !reads_.empty()) {
+    const Runs runs = runs_of(access);
+    if (!reads_.empty()) note_reads(who, access, runs);
+    if (who.is_whole && read_at_once(who, access, runs)) return std::nullopt;
+  }
   const std::size_t cells = access.width >> shift_;
   if (!who.is_whole && lone_reads_.empty()) lone_reads_.resize(written_.size());
   std::optional<Conflict> unwritten;
@@ -161,9 +190,10 @@ std::optional<Conflict> SharedShadow::read(const Accessor& who, const MemoryAcce
     touch(first, first + cells);
     for (std::size_t c = first; c < first + cells; ++c) {
       const auto kind = read_cell(who, lane, c);
-      if (kind && kind != Kind::unwritten) return conflict(*kind, lane, c, access.address[lane]);
+      if (kind && kind != Kind::unwritten)
+        return conflict(who, *kind, lane, c, access.address[lane]);
       if (!kind) continue;
-      if (!unwritten) unwritten = conflict(*kind, lane, c, access.address[lane]);
+      if (!unwritten) unwritten = conflict(who, *kind, lane, c, access.address[lane]);
       unwritten->lanes |= LaneMask{1} << lane;
     }
   }
@@ -183,7 +213,7 @@ std::optional<Kind> SharedShadow::read_cell(const Accessor& who, unsigned lane, 
   if (who.is_whole) return std::nullopt;
   // What lanes of the same group read before is before this, so that they need not be remembered.
   LoneRead& lone = lone_reads_[cell];
-  const bool is_over = lone.time <= barrier_ || lone.warp != who.warp;
+  const bool is_over = lone.time <= known(who.warp, who.warp) || lone.warp != who.warp;
   const LaneMask others = is_over ? 0 : lone.lanes & ~who.running;
   if (others == 0) lone.time = clock_;
   lone.lanes = others | LaneMask{1} << lane;
@@ -233,12 +263,15 @@ GPUEXP_VECTORIZED void SharedShadow::set_writer(const Accessor& who, const Memor
 
 void SharedShadow::set_atomic(const Accessor& who, const MemoryAccess& access) {
   const std::size_t cells = access.width >> shift_;
+  WarpPast& past = past_of(atomics_, who.warp);
   for_each_lane(access.lanes, [&](unsigned lane) {
     const std::size_t first = access.address[lane] >> shift_;
     for (std::size_t c = first; c < first + cells; ++c) {
       const bool is_alone = written_[c] <= barrier_ || is_ordered(who, lane, c);
       written_[c] = clock_;
       writer_[c] = record_of(who, lane) | kAtomic | (is_alone ? 0 : kSeveral);
+      past.time[c] = clock_;
+      past.record[c] = record_of(who, lane);
     }
   });
 }
@@ -253,7 +286,7 @@ std::optional<Conflict> SharedShadow::write(const Accessor& who, const MemoryAcc
     const std::size_t first = access.address[lane] >> shift_;
     for (std::size_t c = first; c < first + cells; ++c) {
       if (const auto kind = check_write(who, access.kind, lane, c))
-        return conflict(*kind, lane, c, access.address[lane]);
+        return conflict(who, *kind, lane, c, access.address[lane]);
     }
   }
   if (is_atomic) {
@@ -276,7 +309,7 @@ std::optional<Kind> SharedShadow::check_write(const Accessor& who, Access kind, 
   if (time == kCopying) return Kind::is_copied;
   const bool are_both_atomic = is_atomic && (writer_[cell] & kAtomic);
   if (time > barrier_ && !are_both_atomic && !is_ordered(who, lane, cell)) return Kind::after_write;
-  if (readers_[cell] & ~(1u << who.warp)) return Kind::after_read;
+  if (races_with_reader(who, cell)) return Kind::after_read;
   if (races_with_lone_read(who, lane, cell)) return Kind::after_read;
   return std::nullopt;
 }
@@ -285,7 +318,7 @@ bool SharedShadow::races_with_lone_read(const Accessor& who, unsigned lane,
                                         std::size_t cell) const {
   if (lone_reads_.empty()) return false;
   const LoneRead& lone = lone_reads_[cell];
-  if (lone.time <= barrier_ || lone.warp != who.warp) return false;
+  if (lone.time <= known(who.warp, who.warp) || lone.warp != who.warp) return false;
   const LaneMask apart = lone.lanes & ~who.running;
   for (LaneMask rest = apart; rest != 0; rest &= rest - 1) {
     const auto reader = static_cast<unsigned>(std::countr_zero(rest));
@@ -306,7 +339,7 @@ std::optional<Conflict> SharedShadow::find_overlap(const Accessor& who,
     const auto lane = static_cast<unsigned>(std::countr_zero(overwritten));
     const std::size_t cell = access.address[lane] >> shift_;
     if (!has_same_value(access, lane, writer_[cell] % kLanes))
-      return conflict(Kind::same_instruction, lane, cell, access.address[lane]);
+      return conflict(who, Kind::same_instruction, lane, cell, access.address[lane]);
   }
   return std::nullopt;
 }
@@ -314,16 +347,56 @@ std::optional<Conflict> SharedShadow::find_overlap(const Accessor& who,
 /// Whether the last write of the cell is before what the lane does now.
 bool SharedShadow::is_ordered(const Accessor& who, unsigned lane, std::size_t cell) const {
   const Record writer = writer_[cell];
+  if (writer & kSeveral) return !find_unordered(who, atomics_, cell, ~WarpMask{0});
   const std::uint32_t thread = writer & kThreadMask;
-  if ((writer & kSeveral) || thread / kLanes != who.warp) return false;
+  if (written_[cell] <= known(who.warp, thread / kLanes)) return true;
+  if (thread / kLanes != who.warp) return false;
   const unsigned writing_lane = thread % kLanes;
   return (who.running >> writing_lane & 1) ||
          (who.order && who.order->is_before(writing_lane, written_[cell], lane));
 }
 
-Conflict SharedShadow::conflict(Kind kind, unsigned lane, std::size_t cell,
+/// Until when accesses of the warp `about` are before what `warp` does now.
+BlockTime SharedShadow::known(unsigned warp, unsigned about) const {
+  return reads_.empty() ? barrier_ : std::max(barrier_, warp_order_.known(warp, about));
+}
+
+/// What one of the warps did that is not before what `who` does now.
+std::optional<SharedShadow::Record> SharedShadow::find_unordered(const Accessor& who,
+                                                                 const std::vector<WarpPast>& past,
+                                                                 std::size_t cell,
+                                                                 WarpMask of) const {
+  for (unsigned warp = 0; warp < past.size(); ++warp) {
+    if (!(of >> warp & 1) || past[warp].time.empty()) continue;
+    // Lanes that run together see what each of them did.
+    if (warp == who.warp && who.is_whole) continue;
+    if (past[warp].time[cell] > known(who.warp, warp)) return past[warp].record[cell];
+  }
+  return std::nullopt;
+}
+
+bool SharedShadow::races_with_reader(const Accessor& who, std::size_t cell) const {
+  const WarpMask others = readers_[cell] & ~(1u << who.warp);
+  return others != 0 && (reads_.empty() || find_unordered(who, reads_, cell, others));
+}
+
+SharedShadow::WarpPast& SharedShadow::past_of(std::vector<WarpPast>& all, unsigned warp) const {
+  WarpPast& past = all[warp];
+  if (past.time.empty()) {
+    past.time.resize(written_.size());
+    past.record.resize(written_.size());
+  }
+  return past;
+}
+
+Conflict SharedShadow::conflict(const Accessor& who, Kind kind, unsigned lane, std::size_t cell,
                                 std::uint64_t address) const {
-  const Record other = kind == Kind::after_read ? reader_[cell] : writer_[cell];
+  Record other = kind == Kind::after_read ? reader_[cell] : writer_[cell];
+  if (kind == Kind::after_read) {
+    other = find_unordered(who, reads_, cell, ~(1u << who.warp)).value_or(other);
+  } else if (other & kSeveral) {
+    other = find_unordered(who, atomics_, cell, ~WarpMask{0}).value_or(other);
+  }
   return {kind, lane, address, {other & kThreadMask, other >> kPlaceShift}, LaneMask{1} << lane};
 }
 

@@ -4,13 +4,14 @@
 // Two accesses race when they touch the same byte, at least one of them is a plain write (or one is
 // atomic and the other is not), and nothing orders them. What orders accesses of a block:
 // - its barrier, all of them;
+// - a barrier of some of its warps, what these did before and do then (sim/warp_order.hpp); where
+//   lanes of a warp come to it apart from the others, they stand for their warp;
 // - the end of a phase of an mbarrier, all of them: more than it does for threads that do not wait
-// for
-//   it, so that a race between such threads is missed there and none is made up;
+//   for it, so that a race between such threads is missed there and none is made up;
 // - between lanes of one warp, that they run together or have met since (sim/lane_order.hpp).
 // Lanes that write the same byte in one instruction race unless they write the same value. Between
-// warps nothing but the block's barrier counts: a flag in shared memory that one warp writes and
-// another one spins on is a race, as compute-sanitizer's racecheck has it.
+// warps nothing but barriers counts: a flag in shared memory that one warp writes and another one
+// spins on is a race, as compute-sanitizer's racecheck has it.
 //
 // Loads may read what nobody has written as long as no instruction uses it
 // (sim/undefined_registers.hpp).
@@ -29,6 +30,7 @@
 
 #include "sim/lane_order.hpp"
 #include "sim/memory_access.hpp"
+#include "sim/warp_order.hpp"
 
 namespace gpuexp::sim {
 
@@ -65,7 +67,8 @@ struct Conflict {
 
 class SharedShadow {
  public:
-  SharedShadow(std::size_t bytes, std::size_t warps);
+  /// `has_counted_barriers`: some of the block's barriers may be of a part of its warps.
+  SharedShadow(std::size_t bytes, std::size_t warps, bool has_counted_barriers = false);
 
   BlockTime& clock() { return clock_; }
 
@@ -77,6 +80,12 @@ class SharedShadow {
   void wait_for_copies(unsigned warp, LaneMask lanes, std::uint32_t left);
   /// All threads have met, or a phase of an mbarrier has ended.
   void release_barrier();
+  /// A warp has come to a barrier that may be of a part of the block's warps.
+  void arrive(unsigned barrier, unsigned warp) { warp_order_.arrive(barrier, warp); }
+  /// The barrier is complete (WarpOrder::release).
+  void release_barrier(unsigned barrier, WarpMask waiters, WarpMask whole) {
+    warp_order_.release(barrier, waiters, whole);
+  }
   /// A bulk copy has written the bytes; its mbarrier orders that. Both are multiples of 16.
   void set_written(std::uint64_t address, std::size_t bytes);
   /// The first address in the range that nothing has written.
@@ -101,6 +110,13 @@ class SharedShadow {
     Lanes32 group{};  ///< that the next copy of a lane belongs to
   };
 
+  /// Of one warp, by cell: when it last did something there, and which thread where. Empty until it
+  /// does.
+  struct WarpPast {
+    std::vector<BlockTime> time;
+    std::vector<Record> record;
+  };
+
   /// Cells that lanes one after the other touch, one after the other as well.
   struct Run {
     std::size_t first;
@@ -119,6 +135,12 @@ class SharedShadow {
   void set_writer(const Accessor& who, const MemoryAccess& access, const Runs& runs);
   void set_atomic(const Accessor& who, const MemoryAccess& access);
   bool is_ordered(const Accessor& who, unsigned lane, std::size_t cell) const;
+  BlockTime known(unsigned warp, unsigned about) const;
+  std::optional<Record> find_unordered(const Accessor& who, const std::vector<WarpPast>& past,
+                                       std::size_t cell, WarpMask of) const;
+  bool races_with_reader(const Accessor& who, std::size_t cell) const;
+  WarpPast& past_of(std::vector<WarpPast>& all, unsigned warp) const;
+  void note_reads(const Accessor& who, const MemoryAccess& access, const Runs& runs);
   std::optional<Conflict> read(const Accessor& who, const MemoryAccess& access);
   std::optional<Conflict> write(const Accessor& who, const MemoryAccess& access);
   std::optional<Conflict::Kind> read_cell(const Accessor& who, unsigned lane, std::size_t cell);
@@ -126,7 +148,7 @@ class SharedShadow {
                                             std::size_t cell) const;
   bool races_with_lone_read(const Accessor& who, unsigned lane, std::size_t cell) const;
   std::optional<Conflict> find_overlap(const Accessor& who, const MemoryAccess& access) const;
-  Conflict conflict(Conflict::Kind kind, unsigned lane, std::size_t cell,
+  Conflict conflict(const Accessor& who, Conflict::Kind kind, unsigned lane, std::size_t cell,
                     std::uint64_t address) const;
   void touch(std::size_t first, std::size_t end);
 
@@ -143,6 +165,9 @@ class SharedShadow {
   std::size_t touched_begin_;
   std::size_t touched_end_ = 0;
   std::vector<CopyState> copies_;  ///< by warp
+  WarpOrder warp_order_;
+  std::vector<WarpPast> atomics_;  ///< by warp
+  std::vector<WarpPast> reads_;    ///< by warp; none where all barriers are of the whole block
 };
 
 }  // namespace gpuexp::sim

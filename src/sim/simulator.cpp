@@ -38,6 +38,11 @@ std::vector<std::byte> constants_of(const KernelStep& step, int compute_capabili
   for (std::size_t i = 0; i < std::size(sizes); ++i)
     sizes[i] = static_cast<std::uint32_t>(extents[i]);
   std::memcpy(constants.data(), sizes, sizeof sizes);
+  // Where local memory lies among generic addresses, and where a thread's stack begins.
+  constexpr std::size_t kLocalWindowAt = 0x20;
+  constexpr std::size_t kStackAt = 0x28;
+  std::memcpy(constants.data() + kLocalWindowAt, &kLocalWindow, sizeof kLocalWindow);
+  std::memcpy(constants.data() + kStackAt, &kLocalBytes, sizeof kLocalBytes);
   if (!arguments.empty()) std::memcpy(constants.data() + begin, arguments.data(), arguments.size());
   return constants;
 }

@@ -1,5 +1,5 @@
-// Registers of a warp that hold what nothing has written: loads of shared memory may reach behind
-// what a kernel has put there as long as no instruction uses what they get.
+// Registers of a warp that hold what nothing has written: loads of shared and local memory may
+// reach behind what a kernel has put there as long as no instruction uses what they get.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/lanes.hpp"
+#include "sim/memory_access.hpp"
 
 namespace gpuexp::sim {
 
@@ -15,6 +15,7 @@ class UndefinedRegisters {
  public:
   /// The load that they come from.
   struct Origin {
+    Space space = Space::shared;
     Lanes64 address;
     std::uint32_t place = 0;  ///< in the program
     unsigned width = 0;

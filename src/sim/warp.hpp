@@ -7,11 +7,18 @@
 #include <memory>
 
 #include "sim/divergence.hpp"
+#include "sim/local_memory.hpp"
 #include "sim/undefined_registers.hpp"
 
 namespace gpuexp::sim {
 
 class Block;
+
+/// Threads that came to a barrier of the block, and those that voted yes.
+struct BarrierVotes {
+  std::uint32_t all = 0;
+  std::uint32_t yes = 0;
+};
 
 struct Warp {
   Warp(Block& of, unsigned place, LaneMask lanes, unsigned used_registers)
@@ -29,12 +36,20 @@ struct Warp {
     waits = true;
   }
 
+  LocalMemory& local_memory() {
+    if (!local) local = std::make_unique<LocalMemory>();
+    return *local;
+  }
+
   Block& block;
   unsigned index;  ///< within the block
   Divergence divergence;
   bool waits = false;                              ///< its turn ended with wait()
   std::uint64_t steps = 0;                         ///< instructions executed
   std::uint32_t product_groups = 0;                ///< of wgmma, that it has committed
+  BarrierVotes votes;                              ///< of the last barrier that it was at
+  std::uint8_t vote_kind = 0;                      ///< and what it asked for there
+  std::unique_ptr<LocalMemory> local;              ///< null: none of it was used
   std::unique_ptr<UndefinedRegisters> undefined;   ///< null: none, as nearly always
   alignas(64) std::array<Lanes32, 256> registers;  ///< those of the kernel alone; RZ stays 0
   std::array<std::uint32_t, 64> uniform{};         ///< URZ stays 0

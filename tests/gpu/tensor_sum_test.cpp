@@ -1,7 +1,5 @@
 // The rule by which the simulator adds products, held against tensor cores of compute
 // capability 9.0.
-#include "sim/tensor_sum.hpp"
-
 #include <map>
 #include <random>
 
@@ -9,6 +7,7 @@
 #include "gpu/tensor_products.hpp"
 #include "support/catch.hpp"
 #include "support/skip.hpp"
+#include "support/tensor_numbers.hpp"
 
 namespace gpuexp::test {
 namespace {
@@ -18,43 +17,32 @@ using namespace sim;
 constexpr unsigned kWarpLanes = 32;
 constexpr unsigned kMostDepth = 32;
 
-struct Number {
-  double value;
-  std::int64_t exponent;
-};
-
-template <SmallFloat format>
-Number number(std::uint32_t bits) {
-  return {value_of<format>(bits), tensor_exponent<format>(bits)};
-}
-
 unsigned bytes_of(Product p) {
   if (p == Product::wgmma_e4m3 || p == Product::wgmma_e5m2) return 1;
   return p == Product::mma_tf32 || p == Product::wgmma_tf32 ? 4 : 2;
 }
 
-bool is_to_fp16(Product p) {
-  return p == Product::mma_fp16_to_fp16 || p == Product::wgmma_fp16_to_fp16;
-}
-
-Number element(Product p, std::uint32_t word, unsigned i) {
-  const std::uint32_t bits = word >> 8 * bytes_of(p) * i;
+std::string_view type_of(Product p) {
   switch (p) {
     case Product::mma_bf16:
-    case Product::wgmma_bf16: return number<kBf16>(bits);
+    case Product::wgmma_bf16: return "bf16";
     case Product::mma_tf32:
-    case Product::wgmma_tf32: return number<kTf32>(bits >> 13);
-    case Product::wgmma_e4m3: return {value_of_e4m3(bits), tensor_exponent<kE4m3>(bits)};
-    case Product::wgmma_e5m2: return number<kE5m2>(bits);
-    default: return number<kFp16>(bits);
+    case Product::wgmma_tf32: return "tf32";
+    case Product::mma_fp16_to_fp16:
+    case Product::wgmma_fp16_to_fp16: return "fp16_to_fp16";
+    case Product::wgmma_e4m3: return "e4m3";
+    case Product::wgmma_e5m2: return "e5m2";
+    default: return "fp16";
   }
 }
 
 /// What D of a warp should be, word for word; `of_b` has the lanes whose B is taken.
 std::vector<std::uint32_t> expected(Product p, const Fragments* lanes, const Fragments* of_b) {
+  const std::string_view type = type_of(p);
+  const unsigned bits_each = 8 * bytes_of(p);
   const unsigned per_word = 4 / bytes_of(p);
   const unsigned depth = 8 * per_word;
-  const bool is_fp8 = per_word == 4;
+  const bool packs_sums = is_to_fp16(type);
   double a[16][kMostDepth];
   std::int64_t a_exponent[16][kMostDepth];
   SumRow b[8 / kRowColumns][kMostDepth];
@@ -64,11 +52,11 @@ std::vector<std::uint32_t> expected(Product p, const Fragments* lanes, const Fra
       for (unsigned i = 0; i < per_word; ++i) {
         const unsigned k = (4 * r + l % 4) * per_word + i;
         for (unsigned half = 0; half < 2; ++half) {
-          const Number n = element(p, lanes[l].a[2 * r + half], i);
+          const Number n = element(type, lanes[l].a[2 * r + half] >> bits_each * i);
           a[l / 4 + 8 * half][k] = n.value;
           a_exponent[l / 4 + 8 * half][k] = n.exponent;
         }
-        const Number n = element(p, of_b[l].b[r], i);
+        const Number n = element(type, of_b[l].b[r] >> bits_each * i);
         b[l / 4 / kRowColumns][k][l / 4 % kRowColumns] = n.value;
         b_exponent[l / 4 / kRowColumns][k][l / 4 % kRowColumns] = n.exponent;
       }
@@ -81,27 +69,13 @@ std::vector<std::uint32_t> expected(Product p, const Fragments* lanes, const Fra
       const unsigned b_row = (2 * (l % 4) + j % 2) / kRowColumns;
       const unsigned column = (2 * (l % 4) + j % 2) % kRowColumns;
       const std::uint32_t bits =
-          is_to_fp16(p) ? lanes[l].c[j / 2] >> 16 * (j % 2) & 0xffff : lanes[l].c[j];
-      const Number c = is_to_fp16(p)
-                           ? number<kFp16>(bits)
-                           : Number{std::bit_cast<float>(bits), tensor_exponent<kFp32>(bits)};
+          packs_sums ? lanes[l].c[j / 2] >> 16 * (j % 2) & 0xffff : lanes[l].c[j];
+      const Number c = addend(type, bits);
       const TensorFactors factors{a[row], a_exponent[row], b[b_row], b_exponent[b_row], depth};
-      const int places = is_fp8 ? kFp8SumPlaces : kSumPlaces;
-      const double sum = sum_of_any(factors, column, c.value, c.exponent, places);
-      if (std::isfinite(sum)) {
-        SumRow row_sums{};
-        ExponentRow exponents = ExponentRow{} + kNoExponent;
-        row_sums[column] = c.value;
-        exponents[column] = c.exponent;
-        add_products(factors, row_sums, exponents, places);
-        CHECK(row_sums[column] == sum);
-      }
-      std::uint32_t d = is_to_fp16(p) ? sum_to_fp16(sum)
-                        : is_fp8      ? fp8_sum_to_fp32(sum)
-                                      : sum_to_fp32(sum);
-      if (sum == 0 && is_negative_zero(factors, column, c.value))
-        d = is_to_fp16(p) ? 0x8000 : 0x80000000u;
-      if (is_to_fp16(p)) {
+      const double sum = sum_of_any(factors, column, c.value, c.exponent, sum_places(type));
+      if (std::isfinite(sum)) CHECK(sum_at_once(type, factors, column, c) == sum);
+      const std::uint32_t d = sum_bits(type, factors, column, c, sum);
+      if (packs_sums) {
         words[4 * l + j / 2] |= d << 16 * (j % 2);
       } else {
         words[4 * l + j] = d;
@@ -132,16 +106,12 @@ std::uint32_t element_bits(std::mt19937& random, SmallFloat f, Bits kind) {
   return sign | exponent << f.fraction_bits | edges[draw(6)];
 }
 
-SmallFloat format_of(Product p) {
-  switch (p) {
-    case Product::mma_bf16:
-    case Product::wgmma_bf16: return kBf16;
-    case Product::mma_tf32:
-    case Product::wgmma_tf32: return kFp32;
-    case Product::wgmma_e4m3: return kE4m3;
-    case Product::wgmma_e5m2: return kE5m2;
-    default: return kFp16;
-  }
+SmallFloat format_of(std::string_view type) {
+  if (type == "bf16") return kBf16;
+  if (type == "tf32") return kFp32;
+  if (type == "e4m3") return kE4m3;
+  if (type == "e5m2") return kE5m2;
+  return kFp16;
 }
 
 TEST_CASE("the simulator adds products as tensor cores do, bit by bit", "[tensor_sum]") {
@@ -164,10 +134,11 @@ TEST_CASE("the simulator adds products as tensor cores do, bit by bit", "[tensor
              {lane.a, lane.a + 1, lane.a + 2, lane.a + 3, lane.b, lane.b + 1}) {
           *word = 0;
           for (unsigned i = 0; i < per_word; ++i)
-            *word |= element_bits(random, format_of(product), kind) << 8 * bytes_of(product) * i;
+            *word |= element_bits(random, format_of(type_of(product)), kind)
+                     << 8 * bytes_of(product) * i;
         }
         for (std::uint32_t& word : lane.c) {
-          word = is_to_fp16(product)
+          word = is_to_fp16(type_of(product))
                      ? element_bits(random, kFp16, kind) | element_bits(random, kFp16, kind) << 16
                      : element_bits(random, kFp32, kind);
         }

@@ -122,6 +122,60 @@ __global__ void barrier_in_branch_kernel(int* out) {
 }
 
 template <bool is_faulty>
+__global__ void named_barrier_missed_kernel(int* out) {
+  const int t = static_cast<int>(threadIdx.x);
+  const int barrier = 1 + t / kThreads;  // in a register
+  if (!is_faulty || t < kThreads / 2) {
+    asm volatile("barrier.sync %0, 64;" ::"r"(barrier));  // fault: named_barrier_missed
+  }
+  out[t] = t;
+}
+
+template <int barrier>
+__device__ void sync_at() {
+  asm volatile("barrier.sync %0, %1;" ::"n"(barrier), "n"(kThreads) : "memory");
+}
+template <int barrier>
+__device__ void arrive_at() {
+  asm volatile("barrier.arrive %0, %1;" ::"n"(barrier), "n"(kThreads) : "memory");
+}
+
+// The first warp produces, the second one consumes what is in one buffer.
+template <bool is_faulty>
+__global__ void named_barrier_ring_kernel(int* out) {
+  constexpr int kHasData = 1, kHasSpace = 2, kRounds = 4;
+  __shared__ volatile int words[kThreads / 2];
+  const int t = static_cast<int>(threadIdx.x);
+  const int lane = t % 32;
+  int sum = 0;
+#pragma unroll 1
+  for (int round = 0; round < kRounds; ++round) {
+    if (t < kThreads / 2) {
+      if (round > 0) sync_at<kHasSpace>();
+      words[lane] = round;  // fault: named_barrier_ring
+      arrive_at<kHasData>();
+    } else {
+      sync_at<kHasData>();
+      const bool has_next = round + 1 < kRounds;
+      if (is_faulty && has_next) arrive_at<kHasSpace>();
+      sum += words[31 - lane];
+      if (!is_faulty && has_next) arrive_at<kHasSpace>();
+    }
+  }
+  out[t] = sum;
+}
+
+template <bool is_faulty>
+__global__ void unwritten_local_kernel(int* out) {
+  constexpr int kWords = 8;
+  volatile int words[kWords];
+  const int t = static_cast<int>(threadIdx.x);
+  words[t % kWords] = t;
+  const int other = words[(t + is_faulty) % kWords];  // fault: unwritten_local
+  out[t] = other + 1;
+}
+
+template <bool is_faulty>
 __global__ void endless_loop_kernel(int* out) {
   volatile int* const word = out + threadIdx.x;
   *word = 0;
@@ -182,6 +236,20 @@ Steps copy_one_group_early(bool is_faulty, const int* in, int* out) {
 Steps barrier_in_branch(bool is_faulty, int* out) {
   return one_block(is_faulty ? barrier_in_branch_kernel<true> : barrier_in_branch_kernel<false>,
                    out);
+}
+
+Steps named_barrier_missed(bool is_faulty, int* out) {
+  return one_block(
+      is_faulty ? named_barrier_missed_kernel<true> : named_barrier_missed_kernel<false>, out);
+}
+
+Steps named_barrier_ring(bool is_faulty, int* out) {
+  return one_block(is_faulty ? named_barrier_ring_kernel<true> : named_barrier_ring_kernel<false>,
+                   out);
+}
+
+Steps unwritten_local(bool is_faulty, int* out) {
+  return one_block(is_faulty ? unwritten_local_kernel<true> : unwritten_local_kernel<false>, out);
 }
 
 Steps endless_loop(bool is_faulty, int* out) {

@@ -26,6 +26,12 @@ Steps copy_of_another(bool is_faulty, const int* in, int* out);
 Steps copy_one_group_early(bool is_faulty, const int* in, int* out);
 /// Half a warp waits for the block, the other half does not.
 Steps barrier_in_branch(bool is_faulty, int* out);
+/// Half of the threads wait at a barrier with a number and a count of all.
+Steps named_barrier_missed(bool is_faulty, int* out);
+/// The consumer says that it has read before it has.
+Steps named_barrier_ring(bool is_faulty, int* out);
+/// A word of a thread's own array that it has not written.
+Steps unwritten_local(bool is_faulty, int* out);
 /// Counts to 100, or not.
 Steps endless_loop(bool is_faulty, int* out);
 

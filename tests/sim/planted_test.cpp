@@ -95,6 +95,13 @@ const std::vector<Planted>& planted() {
       {"barrier_in_branch", FaultKind::barrier,
        "16 threads of a warp wait at a barrier that 16 others of the warp",
        without_input<barrier_in_branch>},
+      {"named_barrier_missed", FaultKind::barrier,
+       "barrier 1 is never reached by all of its threads: 32 of 64 have come",
+       without_input<named_barrier_missed>},
+      {"named_barrier_ring", FaultKind::race, "are written with no barrier since thread (63, 0, 0)",
+       without_input<named_barrier_ring>},
+      {"unwritten_local", FaultKind::unwritten, "4 bytes of local memory at",
+       without_input<unwritten_local>},
       {"endless_loop", FaultKind::endless, "a loop has not ended after 1",
        without_input<endless_loop>},
   };

@@ -6,31 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "sim/tensor_sum.hpp"
 #include "support/catch.hpp"
+#include "support/tensor_numbers.hpp"
 
 namespace gpuexp::test {
 namespace {
 
 using namespace sim;
-
-struct Number {
-  double value;
-  std::int64_t exponent;
-};
-
-template <SmallFloat format>
-Number number(std::uint32_t bits) {
-  return {value_of<format>(bits), tensor_exponent<format>(bits)};
-}
-
-Number element(const std::string& type, std::uint32_t bits) {
-  if (type == "bf16") return number<kBf16>(bits);
-  if (type == "tf32") return number<kTf32>(bits >> 13);
-  if (type == "e4m3") return {value_of_e4m3(bits), tensor_exponent<kE4m3>(bits)};
-  if (type == "e5m2") return number<kE5m2>(bits);
-  return number<kFp16>(bits);
-}
 
 /// A row of the file: "wgmma bf16: A * B + C = D".
 struct Recorded {
@@ -68,9 +50,6 @@ Recorded recorded(const std::string& line) {
 }
 
 std::uint32_t computed(const Recorded& r, bool at_once) {
-  const bool is_to_fp16 = r.type == "fp16_to_fp16";
-  const bool is_fp8 = r.type == "e4m3" || r.type == "e5m2";
-  const int places = is_fp8 ? kFp8SumPlaces : kSumPlaces;
   std::vector<double> a;
   std::vector<std::int64_t> a_exponent;
   std::vector<SumRow> b(r.b.size());
@@ -84,23 +63,12 @@ std::uint32_t computed(const Recorded& r, bool at_once) {
     b[k][kColumn] = of_b.value;
     b_exponent[k][kColumn] = of_b.exponent;
   }
-  const Number c = is_to_fp16 ? number<kFp16>(r.c)
-                              : Number{std::bit_cast<float>(r.c), tensor_exponent<kFp32>(r.c)};
+  const Number c = addend(r.type, r.c);
   const TensorFactors factors{a.data(), a_exponent.data(), b.data(), b_exponent.data(),
                               static_cast<unsigned>(r.a.size())};
-  double sum = sum_of_any(factors, kColumn, c.value, c.exponent, places);
-  if (at_once && std::isfinite(sum)) {
-    SumRow row{};
-    ExponentRow exponents = ExponentRow{} + kNoExponent;
-    row[kColumn] = c.value;
-    exponents[kColumn] = c.exponent;
-    add_products(factors, row, exponents, places);
-    sum = row[kColumn];
-  }
-  if (sum == 0 && is_negative_zero(factors, kColumn, c.value))
-    return is_to_fp16 ? 0x8000 : 0x80000000u;
-  if (is_to_fp16) return sum_to_fp16(sum);
-  return is_fp8 ? fp8_sum_to_fp32(sum) : sum_to_fp32(sum);
+  double sum = sum_of_any(factors, kColumn, c.value, c.exponent, sum_places(r.type));
+  if (at_once && std::isfinite(sum)) sum = sum_at_once(r.type, factors, kColumn, c);
+  return sum_bits(r.type, factors, kColumn, c, sum);
 }
 
 TEST_CASE("sums of products have the bits that a GPU gave", "[sim]") {

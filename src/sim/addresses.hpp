@@ -1,0 +1,49 @@
+// Addresses of lanes, and where they lead: global, shared and local memory.
+#pragma once
+
+#include "sim/registers.hpp"
+
+namespace gpuexp::sim {
+
+/// The bits of a 64-bit address that say of which space it is.
+inline constexpr std::uint64_t kWindowMask = ~std::uint64_t{0xffffffff};
+
+/// What stands in [ ], with 64 bits, as for global memory.
+GPUEXP_INLINED void global_addresses(const Warp& warp, const Source& at, Lanes64& address) {
+  if (at.index == kZeroRegister) {
+    address.of.fill(0);
+  } else {
+    Source base = at;
+    base.kind = Operand::Kind::reg;
+    if (at.wide) {
+      read_pair(warp, base, address);
+    } else {
+      for (unsigned l = 0; l < kLanes; ++l)
+        address[l] = warp.registers[at.index][l];
+    }
+  }
+  std::uint64_t offset = at.bits;
+  if (at.uniform_index != kZeroUniformRegister)
+    offset += warp.uniform[at.uniform_index] |
+              static_cast<std::uint64_t>(warp.uniform[at.uniform_index + 1u]) << 32;
+  for (unsigned l = 0; l < kLanes; ++l)
+    address[l] += offset;
+}
+
+/// With 32 bits, as for shared and local memory.
+GPUEXP_INLINED void shared_addresses(const Warp& warp, const Source& at, Lanes64& address) {
+  const std::uint32_t offset = static_cast<std::uint32_t>(at.bits) + warp.uniform[at.uniform_index];
+  const Lanes32& base = warp.registers[at.index];
+  for (unsigned l = 0; l < kLanes; ++l)
+    address[l] = base[l] + offset;
+}
+
+std::byte* shared_at(Warp& warp, std::uint64_t address, unsigned width);
+/// Global memory, or shared memory and the lane's local memory through their windows.
+std::byte* generic_at(Warp& warp, unsigned lane, std::uint64_t address, unsigned width);
+
+/// Before an access by addresses of which each may be of any space. `values`: what a store writes.
+void note_generic(Warp& warp, Access kind, unsigned width, LaneMask lanes, const Lanes64& address,
+                  const Lanes32* values = nullptr);
+
+}  // namespace gpuexp::sim

@@ -1,0 +1,185 @@
+#include "sim/bit_ops.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "sim/registers.hpp"
+
+namespace gpuexp::sim {
+
+namespace {
+
+/// A function of one, two or three values of each lane; op.kind is what the decoder made of the
+/// modifiers.
+using Function = std::uint32_t (*)(const Op& op, std::uint32_t a, std::uint32_t b, std::uint32_t c);
+
+// Not compiled for each function: they are rare.
+void run_each(Warp& warp, const Op& op, LaneMask lanes, Function function) {
+  Lanes32 sa, sb, sc, result;
+  const Lanes32& a = read_integer(warp, op.from[0], sa);
+  const Lanes32& b = read_integer(warp, op.from[1], sb);
+  const Lanes32& c = read_integer(warp, op.from[2], sc);
+  for (unsigned l = 0; l < kLanes; ++l)
+    result[l] = function(op, a[l], b[l], c[l]);
+  write(warp, op.to[0], lanes, result);
+}
+
+template <Function function>
+void run_function(Warp& warp, const Op& op, LaneMask lanes) {
+  run_each(warp, op, lanes, function);
+}
+
+void place(const Decoding& in, Op& op, std::size_t sources) {
+  if (in.operands.size() != sources + 1) in.refuse("its operands are not understood");
+  place(in, op);
+}
+
+// ---- bits
+
+std::uint32_t count_ones(const Op&, std::uint32_t a, std::uint32_t, std::uint32_t) {
+  return static_cast<std::uint32_t>(std::popcount(a));
+}
+
+std::uint32_t reversed(const Op&, std::uint32_t a, std::uint32_t, std::uint32_t) {
+  std::uint32_t result = 0;
+  for (unsigned bit = 0; bit < 32; ++bit)
+    result |= (a >> bit & 1) << (31 - bit);
+  return result;
+}
+
+std::uint32_t magnitude(const Op&, std::uint32_t a, std::uint32_t, std::uint32_t) {
+  return static_cast<std::int32_t>(a) < 0 ? 0u - a : a;
+}
+
+constexpr std::uint8_t kUnsigned = 1;
+constexpr std::uint8_t kWraps = 2;
+constexpr std::uint8_t kFromTop = 4;
+
+// FLO: the place of the highest bit, or with SH how far it is from the top; all ones where there is
+// none.
+std::uint32_t highest_bit(const Op& op, std::uint32_t a, std::uint32_t, std::uint32_t) {
+  const auto from_top = static_cast<std::uint32_t>(std::countl_zero(a));
+  return a == 0 ? ~0u : op.kind & kFromTop ? from_top : 31 - from_top;
+}
+
+/// Positions and lengths beyond 32 count as 32, or wrap with W.
+std::uint32_t limited(const Op& op, std::uint32_t amount) {
+  return op.kind & kWraps ? amount & 31 : std::min(amount, 32u);
+}
+
+std::uint32_t low_bits(std::uint32_t count) {
+  return count >= 32 ? ~0u : (1u << count) - 1;
+}
+
+// BMSK: b ones from bit a on.
+std::uint32_t mask_of(const Op& op, std::uint32_t a, std::uint32_t b, std::uint32_t) {
+  const std::uint32_t at = limited(op, a);
+  return at >= 32 ? 0 : low_bits(limited(op, b)) << at;
+}
+
+// SGXT: the lower b bits of a, with the sign of their highest or, of U32, without.
+std::uint32_t extended(const Op& op, std::uint32_t a, std::uint32_t b, std::uint32_t) {
+  const std::uint32_t count = limited(op, b);
+  if (count == 0) return 0;
+  const std::uint32_t low = a & low_bits(count);
+  const bool is_negative = !(op.kind & kUnsigned) && (low >> (count - 1) & 1) != 0;
+  return is_negative ? low | ~low_bits(count) : low;
+}
+
+template <Function function, std::size_t sources>
+void decode_bits(const Decoding& in, Op& op) {
+  place(in, op, sources);
+  op.kind = static_cast<std::uint8_t>((in.has("U32") ? kUnsigned : 0) | (in.has("W") ? kWraps : 0));
+  op.run = run_function<function>;
+}
+
+void decode_highest_bit(const Decoding& in, Op& op) {
+  if (in.modifiers.size() != (in.has("SH") ? 2u : 1u) || !in.has("U32"))
+    in.refuse("this form is not executed");
+  decode_bits<highest_bit, 1>(in, op);
+  if (in.has("SH")) op.kind |= kFromTop;
+}
+
+// ---- bytes
+
+std::int64_t field(std::uint32_t bits, unsigned which, unsigned width, bool is_unsigned) {
+  const std::uint32_t value = bits >> which * width & low_bits(width);
+  const bool is_negative = !is_unsigned && (value >> (width - 1)) != 0;
+  return is_negative ? std::int64_t{value} - (std::int64_t{1} << width) : std::int64_t{value};
+}
+
+constexpr std::uint8_t kUnsignedA = 1;
+constexpr std::uint8_t kUnsignedB = 2;
+constexpr std::uint8_t kTwoWide = 4;
+constexpr std::uint8_t kUpper = 8;
+
+// IDP.4A: four products of bytes; IDP.2A: two of 16 bits with bytes, the lower two or the upper.
+std::uint32_t dot_product(const Op& op, std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+  const bool is_wide = op.kind & kTwoWide;
+  std::int64_t sum = c;
+  for (unsigned i = 0; i < (is_wide ? 2u : 4u); ++i) {
+    const unsigned of_b = is_wide && op.kind & kUpper ? i + 2 : i;
+    sum += field(a, i, is_wide ? 16 : 8, op.kind & kUnsignedA) *
+           field(b, of_b, 8, op.kind & kUnsignedB);
+  }
+  return static_cast<std::uint32_t>(sum);
+}
+
+// IDP.4A.S8.U8 R0, R1, R2, R3
+void decode_dot_product(const Decoding& in, Op& op) {
+  const bool is_wide = in.has("2A");
+  if ((!is_wide && !in.has("4A")) || in.modifiers.size() != (is_wide ? 4u : 3u))
+    in.refuse("this form is not executed");
+  place(in, op, 3);
+  const std::size_t first = in.modifiers.size() - 2;
+  op.kind = static_cast<std::uint8_t>((in.modifiers[first].starts_with('U') ? kUnsignedA : 0) |
+                                      (in.modifiers[first + 1].starts_with('U') ? kUnsignedB : 0) |
+                                      (is_wide ? kTwoWide : 0) | (in.has("HI") ? kUpper : 0));
+  op.run = run_function<dot_product>;
+}
+
+// VABSDIFF: |a - b| + c.
+std::uint32_t distance(const Op& op, std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+  const std::int64_t apart = field(a, 0, 32, op.kind) - field(b, 0, 32, op.kind);
+  return static_cast<std::uint32_t>(apart < 0 ? -apart : apart) + c;
+}
+
+void decode_distance(const Decoding& in, Op& op) {
+  place(in, op, 3);
+  op.kind = in.has("U32");
+  op.run = run_function<distance>;
+}
+
+std::uint32_t distances(const Op& op, std::uint32_t a, std::uint32_t b, std::uint32_t) {
+  std::uint32_t result = 0;
+  for (unsigned i = 0; i < 4; ++i) {
+    const std::int64_t apart = field(a, i, 8, op.kind) - field(b, i, 8, op.kind);
+    result |= (static_cast<std::uint32_t>(apart < 0 ? -apart : apart) & 0xff) << 8 * i;
+  }
+  return result;
+}
+
+void decode_distances(const Decoding& in, Op& op) {
+  place(in, op, 3);
+  if (op.from[2].index != kZeroRegister || in.has("ACC")) in.refuse("this form is not executed");
+  op.kind = in.has("U8");
+  op.run = run_function<distances>;
+}
+
+constexpr OpcodeDecoder kOpcodes[] = {
+    {"POPC", decode_bits<count_ones, 1>}, {"UPOPC", decode_bits<count_ones, 1>},
+    {"BREV", decode_bits<reversed, 1>},   {"UBREV", decode_bits<reversed, 1>},
+    {"BMSK", decode_bits<mask_of, 2>},    {"UBMSK", decode_bits<mask_of, 2>},
+    {"SGXT", decode_bits<extended, 2>},   {"USGXT", decode_bits<extended, 2>},
+    {"IABS", decode_bits<magnitude, 1>},  {"FLO", decode_highest_bit},
+    {"UFLO", decode_highest_bit},         {"IDP", decode_dot_product},
+    {"VABSDIFF", decode_distance},        {"VABSDIFF4", decode_distances},
+};
+
+}  // namespace
+
+std::span<const OpcodeDecoder> bit_opcodes() {
+  return kOpcodes;
+}
+
+}  // namespace gpuexp::sim

@@ -1,0 +1,64 @@
+// What instructions on floating-point numbers have in common: rounding, NaN, what is flushed.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cfenv>
+#include <cmath>
+#include <limits>
+
+#include "sim/registers.hpp"
+
+namespace gpuexp::sim {
+
+// What arithmetic makes of NaN, whatever NaN went in (PTX ISA, "Floating Point Instructions").
+inline constexpr std::uint32_t kNan32 = 0x7fffffff;
+inline constexpr std::uint64_t kNan64 = 0xfff8000000000000;
+
+/// Of Op::kind.
+inline constexpr std::uint8_t kFtz = 1;
+inline constexpr std::uint8_t kSaturate = 2;
+
+enum class Rounding : std::uint8_t { nearest, down, up, zero };
+
+inline Rounding rounding_of(const Decoding& in) {
+  return in.has("RM") || in.has("FLOOR")   ? Rounding::down
+         : in.has("RP") || in.has("CEIL")  ? Rounding::up
+         : in.has("RZ") || in.has("TRUNC") ? Rounding::zero
+                                           : Rounding::nearest;
+}
+
+/// The host's rounding, while it lives.
+class RoundingScope {
+ public:
+  explicit RoundingScope(Rounding rounding) : before_(std::fegetround()) {
+    constexpr std::array kModes{FE_TONEAREST, FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO};
+    std::fesetround(kModes[static_cast<std::size_t>(rounding)]);
+  }
+  ~RoundingScope() { std::fesetround(before_); }
+  RoundingScope(const RoundingScope&) = delete;
+  RoundingScope& operator=(const RoundingScope&) = delete;
+
+ private:
+  int before_;
+};
+
+/// Op::kind says what is flushed and saturated, Op::kind2 how results are rounded.
+inline void place_float(const Decoding& in, Op& op, Reads reads) {
+  place(in, op, reads);
+  op.kind = static_cast<std::uint8_t>((in.has("FTZ") ? kFtz : 0) | (in.has("SAT") ? kSaturate : 0));
+  op.kind2 = static_cast<std::uint8_t>(rounding_of(in));
+}
+
+GPUEXP_INLINED float flushed(float x) {
+  return std::fabs(x) < std::numeric_limits<float>::min() ? std::copysign(0.0f, x) : x;
+}
+
+GPUEXP_INLINED std::uint32_t finished(float x, std::uint8_t kind) {
+  if (kind & kFtz) x = flushed(x);
+  if (kind & kSaturate) x = x > 0 ? std::min(x, 1.0f) : 0.0f;  // NaN becomes 0
+  return std::isnan(x) ? kNan32 : std::bit_cast<std::uint32_t>(x);
+}
+
+}  // namespace gpuexp::sim

@@ -1,0 +1,254 @@
+#include "sim/half_ops.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "sim/predicates.hpp"
+#include "sim/small_floats.hpp"
+
+namespace gpuexp::sim {
+
+namespace {
+
+using Kind = Operand::Kind;
+using Half = Operand::Half;
+
+constexpr std::uint8_t kBrain = 1;     ///< bf16
+constexpr std::uint8_t kSaturate = 2;  ///< to [0, 1]; NaN to 0
+constexpr std::uint8_t kRelu = 4;      ///< negative to 0
+
+GPUEXP_INLINED float value(std::uint32_t bits, std::uint8_t kind) {
+  return kind & kBrain ? value_of<kBf16>(bits) : value_of<kFp16>(bits);
+}
+
+GPUEXP_INLINED std::uint32_t result(double exact, std::uint8_t kind) {
+  if (kind & kSaturate) exact = exact > 0 ? std::min(exact, 1.0) : 0;
+  if (kind & kRelu && exact < 0) exact = 0;
+  return kind & kBrain ? round_to<kBf16>(exact) : round_to<kFp16>(exact);
+}
+
+/// Both halves of a source, of which .H0_H0 and .H1_H1 choose one for both.
+struct Pair {
+  Lanes<float> low;
+  Lanes<float> high;
+};
+GPUEXP_INLINED void read_halves(const Warp& warp, const Source& source, std::uint8_t kind,
+                                Pair& pair) {
+  Lanes32 scratch;
+  const Lanes32& raw = read_raw(warp, source, scratch);
+  for (unsigned l = 0; l < kLanes; ++l) {
+    float& low = pair.low[l];
+    float& high = pair.high[l];
+    low = value(source.half == Half::high ? raw[l] >> 16 : raw[l], kind);
+    high = value(source.half == Half::low ? raw[l] : raw[l] >> 16, kind);
+    if (source.absolute) low = std::fabs(low), high = std::fabs(high);
+    if (source.negated) low = -low, high = -high;
+  }
+}
+
+/// Two immediates are the upper and the lower half of one operand.
+std::vector<Operand> joined(const Decoding& in, std::uint8_t kind) {
+  const auto bits = [&](double number) {
+    return kind & kBrain ? round_to<kBf16>(number) : round_to<kFp16>(number);
+  };
+  std::vector<Operand> operands;
+  for (std::size_t i = 0; i < in.operands.size(); ++i) {
+    const bool is_pair = in.operands[i].kind == Kind::real && i + 1 < in.operands.size() &&
+                         in.operands[i + 1].kind == Kind::real;
+    if (!is_pair) {
+      operands.push_back(in.operands[i]);
+      continue;
+    }
+    Operand both;
+    both.kind = Kind::integer;
+    both.value = static_cast<std::int64_t>(bits(in.operands[i].number) << 16 |
+                                           bits(in.operands[i + 1].number));
+    operands.push_back(both);
+    ++i;
+  }
+  return operands;
+}
+
+std::uint8_t kind_of(const Decoding& in) {
+  if (in.has("FTZ") || in.has("NAN") || in.has("XORSIGN")) in.refuse("this form is not executed");
+  return static_cast<std::uint8_t>((in.has("BF16_V2") ? kBrain : 0) |
+                                   (in.has("SAT") ? kSaturate : 0) | (in.has("RELU") ? kRelu : 0));
+}
+
+// ---- arithmetic: exact, or to odd, before the one rounding
+
+GPUEXP_INLINED double fused(float a, float b, float c) {
+  return sum_to_odd(static_cast<double>(a) * b, c);
+}
+GPUEXP_INLINED double sum(float a, float b, float) {
+  return sum_to_odd(a, b);
+}
+GPUEXP_INLINED double product(float a, float b, float) {
+  return static_cast<double>(a) * b;
+}
+
+template <double (*function)(float, float, float)>
+GPUEXP_INLINED void run_pairs(Warp& warp, const Op& op, LaneMask lanes) {
+  std::array<Pair, 3> in;
+  for (unsigned i = 0; i < 3; ++i)
+    read_halves(warp, op.from[i], op.kind, in[i]);
+  Lanes32 out;
+  for (unsigned l = 0; l < kLanes; ++l)
+    out[l] = result(function(in[0].low[l], in[1].low[l], in[2].low[l]), op.kind) |
+             result(function(in[0].high[l], in[1].high[l], in[2].high[l]), op.kind) << 16;
+  write(warp, op.to[0], lanes, out);
+}
+
+GPUEXP_VECTORIZED void run_hfma2(Warp& warp, const Op& op, LaneMask lanes) {
+  run_pairs<fused>(warp, op, lanes);
+}
+GPUEXP_VECTORIZED void run_hadd2(Warp& warp, const Op& op, LaneMask lanes) {
+  run_pairs<sum>(warp, op, lanes);
+}
+GPUEXP_VECTORIZED void run_hmul2(Warp& warp, const Op& op, LaneMask lanes) {
+  run_pairs<product>(warp, op, lanes);
+}
+
+// HADD2.F32: the sum of two halves as fp32.
+GPUEXP_VECTORIZED void run_hadd2_f32(Warp& warp, const Op& op, LaneMask lanes) {
+  Pair a, b;
+  read_halves(warp, op.from[0], op.kind, a);
+  read_halves(warp, op.from[1], op.kind, b);
+  Lanes32 out;
+  for (unsigned l = 0; l < kLanes; ++l) {
+    const float sum = a.low[l] + b.low[l];
+    out[l] = sum != sum ? 0x7fffffff : std::bit_cast<std::uint32_t>(sum);
+  }
+  write(warp, op.to[0], lanes, out);
+}
+
+// The least of both where the predicate holds, else the most; of a number and NaN the number.
+GPUEXP_VECTORIZED void run_hmnmx2(Warp& warp, const Op& op, LaneMask lanes) {
+  Pair a, b;
+  read_halves(warp, op.from[0], op.kind, a);
+  read_halves(warp, op.from[1], op.kind, b);
+  const LaneMask least = read_predicate(warp, op.from[2]);
+  const auto chosen = [&](float x, float y, bool is_least) -> float {
+    if (std::isnan(x)) return y;
+    if (std::isnan(y)) return x;
+    if (x == y) return std::signbit(x) == is_least ? x : y;  // -0 is below +0
+    return (x < y) == is_least ? x : y;
+  };
+  Lanes32 out;
+  for (unsigned l = 0; l < kLanes; ++l)
+    out[l] = result(chosen(a.low[l], b.low[l], least >> l & 1), op.kind) |
+             result(chosen(a.high[l], b.high[l], least >> l & 1), op.kind) << 16;
+  write(warp, op.to[0], lanes, out);
+}
+
+template <Op::Run run, std::size_t sources>
+void decode_pairs(const Decoding& in, Op& op) {
+  op.kind = kind_of(in);
+  const std::vector<Operand> operands = joined(in, op.kind);
+  if (operands.size() != sources + 1) in.refuse("its operands are not understood");
+  op.to[0] = source_of(operands[0], Reads::integer);
+  for (std::size_t i = 0; i < sources; ++i)
+    op.from[i] = source_of(operands[i + 1], Reads::integer);
+  op.run = run;
+}
+
+void decode_hadd2(const Decoding& in, Op& op) {
+  if (in.has("F32")) {
+    if (in.modifiers.size() != 1) in.refuse("this form is not executed");
+    decode_pairs<run_hadd2_f32, 2>(in, op);
+  } else {
+    decode_pairs<run_hadd2, 2>(in, op);
+  }
+}
+
+// ---- comparisons
+
+constexpr std::array<std::string_view, 6> kCompares{"LT", "EQ", "LE", "GT", "NE", "GE"};
+constexpr std::uint8_t kUnordered = 8;  ///< also holds where either is NaN
+
+GPUEXP_INLINED bool compare(std::uint8_t how, float a, float b) {
+  if (std::isnan(a) || std::isnan(b)) return (how & kUnordered) != 0;
+  switch (how & 7) {
+    case 0: return a < b;
+    case 1: return a == b;
+    case 2: return a <= b;
+    case 3: return a > b;
+    case 4: return a != b;
+    default: return a >= b;
+  }
+}
+
+GPUEXP_INLINED void compare_pairs(const Warp& warp, const Op& op, LaneMask& low, LaneMask& high) {
+  Pair a, b;
+  read_halves(warp, op.from[0], op.kind, a);
+  read_halves(warp, op.from[1], op.kind, b);
+  const LaneMask with = read_predicate(warp, op.from[2]);
+  low = 0;
+  high = 0;
+  for (unsigned l = 0; l < kLanes; ++l) {
+    low |= LaneMask{compare(op.kind2, a.low[l], b.low[l])} << l;
+    high |= LaneMask{compare(op.kind2, a.high[l], b.high[l])} << l;
+  }
+  low = combined(static_cast<Combine>(op.value), low, with);
+  high = combined(static_cast<Combine>(op.value), high, with);
+}
+
+// HSETP2: a predicate of the lower halves and one of the upper.
+GPUEXP_VECTORIZED void run_hsetp2(Warp& warp, const Op& op, LaneMask lanes) {
+  LaneMask low, high;
+  compare_pairs(warp, op, low, high);
+  write_predicate(warp, op.to[0], lanes, low);
+  write_predicate(warp, op.to[1], lanes, high);
+}
+
+// HSET2: all ones in a half or, with BF, the number 1.
+GPUEXP_VECTORIZED void run_hset2(Warp& warp, const Op& op, LaneMask lanes) {
+  LaneMask low, high;
+  compare_pairs(warp, op, low, high);
+  const std::uint32_t yes = op.width != 0 ? result(1, op.kind) : 0xffff;
+  Lanes32 out;
+  for (unsigned l = 0; l < kLanes; ++l)
+    out[l] = (low >> l & 1 ? yes : 0) | (high >> l & 1 ? yes : 0) << 16;
+  write(warp, op.to[0], lanes, out);
+}
+
+// HSETP2.BF16_V2.GT.AND P0, P1, R0, R1, PT and HSET2.BF.GT.AND R2, R0, R1, PT
+template <Op::Run run, std::size_t destinations>
+void decode_comparison(const Decoding& in, Op& op) {
+  op.kind = kind_of(in);
+  const std::vector<Operand> operands = joined(in, op.kind);
+  if (operands.size() != destinations + 3 || in.has("H_AND"))
+    in.refuse("its operands are not understood");
+  for (std::size_t i = 0; i < destinations; ++i)
+    op.to[i] = source_of(operands[i], Reads::integer);
+  for (std::size_t i = 0; i < 3; ++i)
+    op.from[i] = source_of(operands[destinations + i], Reads::integer);
+  bool is_known = false;
+  for (std::string_view modifier : in.modifiers) {
+    const bool is_unordered = modifier.size() == 3 && modifier.back() == 'U';
+    const auto how = std::find(kCompares.begin(), kCompares.end(), modifier.substr(0, 2));
+    if (how == kCompares.end() || modifier.size() > (is_unordered ? 3u : 2u)) continue;
+    op.kind2 =
+        static_cast<std::uint8_t>((how - kCompares.begin()) | (is_unordered ? kUnordered : 0));
+    is_known = true;
+  }
+  if (!is_known) in.refuse("its comparison is not executed");
+  op.value = static_cast<std::uint32_t>(combine_of(in));
+  op.width = in.has("BF");
+  op.run = run;
+}
+
+constexpr OpcodeDecoder kOpcodes[] = {
+    {"HFMA2", decode_pairs<run_hfma2, 3>},        {"HADD2", decode_hadd2},
+    {"HMUL2", decode_pairs<run_hmul2, 2>},        {"HMNMX2", decode_pairs<run_hmnmx2, 3>},
+    {"HSETP2", decode_comparison<run_hsetp2, 2>}, {"HSET2", decode_comparison<run_hset2, 1>},
+};
+
+}  // namespace
+
+std::span<const OpcodeDecoder> half_opcodes() {
+  return kOpcodes;
+}
+
+}  // namespace gpuexp::sim

@@ -1,0 +1,200 @@
+#include "sim/select_ops.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "sim/predicates.hpp"
+
+namespace gpuexp::sim {
+
+namespace {
+
+// FSEL's sources are negated as numbers, SEL's as integers.
+GPUEXP_INLINED void write_selected(Warp& warp, const Op& op, LaneMask lanes, const Lanes32& a,
+                                   const Lanes32& b) {
+  const LaneMask first = read_predicate(warp, op.from[2]);
+  Lanes32 result;
+  for (unsigned l = 0; l < kLanes; ++l)
+    result[l] = first >> l & 1 ? a[l] : b[l];
+  write(warp, op.to[0], lanes, result);
+}
+
+GPUEXP_VECTORIZED void run_sel(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 sa, sb;
+  write_selected(warp, op, lanes, read_integer(warp, op.from[0], sa),
+                 read_integer(warp, op.from[1], sb));
+}
+GPUEXP_VECTORIZED void run_fsel(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 sa, sb;
+  write_selected(warp, op, lanes, read_float_bits(warp, op.from[0], sa),
+                 read_float_bits(warp, op.from[1], sb));
+}
+
+template <Reads reads, Op::Run run>
+void decode_selection(const Decoding& in, Op& op) {
+  place(in, op, reads);
+  op.run = run;
+}
+
+template <class T>
+T least_or_most(T a, T b, bool least) {
+  return least ? std::min(a, b) : std::max(a, b);
+}
+
+// The least of both where the predicate holds, else the most. VIADDMNMX first adds two.
+GPUEXP_VECTORIZED void run_minmax(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 sa, sb, sc, result;
+  const bool adds = op.kind2 != 0;
+  Lanes32 a = read_integer(warp, op.from[0], sa);
+  if (adds) {
+    const Lanes32& more = read_integer(warp, op.from[1], sc);
+    for (unsigned l = 0; l < kLanes; ++l)
+      a[l] += more[l];
+  }
+  const Lanes32& b = read_integer(warp, op.from[adds ? 2 : 1], sb);
+  const LaneMask least = read_predicate(warp, op.from[adds ? 3 : 2]);
+  for (unsigned l = 0; l < kLanes; ++l) {
+    const bool is_least = least >> l & 1;
+    result[l] =
+        op.kind ? least_or_most(a[l], b[l], is_least)
+                : static_cast<std::uint32_t>(least_or_most(
+                      static_cast<std::int32_t>(a[l]), static_cast<std::int32_t>(b[l]), is_least));
+  }
+  write(warp, op.to[0], lanes, result);
+}
+
+void decode_minmax(const Decoding& in, Op& op) {
+  place(in, op);
+  op.kind = in.has("U32");
+  op.run = run_minmax;
+}
+
+void decode_add_minmax(const Decoding& in, Op& op) {
+  decode_minmax(in, op);
+  op.kind2 = 1;
+}
+
+enum class Compare : std::uint8_t { eq, ne, lt, le, gt, ge };
+constexpr std::array<std::string_view, 6> kCompares{"EQ", "NE", "LT", "LE", "GT", "GE"};
+
+template <class T>
+GPUEXP_INLINED bool compare(Compare how, T a, T b) {
+  switch (how) {
+    case Compare::eq: return a == b;
+    case Compare::ne: return a != b;
+    case Compare::lt: return a < b;
+    case Compare::le: return a <= b;
+    case Compare::gt: return a > b;
+    case Compare::ge: return a >= b;
+  }
+  return false;
+}
+
+template <class T>
+GPUEXP_INLINED LaneMask compare_lanes(Compare how, const Lanes32& a, const Lanes32& b) {
+  LaneMask result = 0;
+  for (unsigned l = 0; l < kLanes; ++l)
+    result |= LaneMask{compare(how, static_cast<T>(a[l]), static_cast<T>(b[l]))} << l;
+  return result;
+}
+
+constexpr std::uint8_t kUnsigned = 8;
+constexpr std::uint8_t kExtended = 16;
+
+// Of wider integers, the comparison of the lower halves decides where the upper ones are equal.
+GPUEXP_INLINED LaneMask extended(Compare how, LaneMask result, const Lanes32& a, const Lanes32& b,
+                                 LaneMask lower) {
+  LaneMask equal = 0;
+  for (unsigned l = 0; l < kLanes; ++l)
+    equal |= LaneMask{a[l] == b[l]} << l;
+  if (how == Compare::ne) return result | lower;
+  return (result & ~equal) | (equal & lower);
+}
+
+GPUEXP_VECTORIZED void run_isetp(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 sa, sb;
+  const Lanes32& a = read_integer(warp, op.from[0], sa);
+  const Lanes32& b = read_integer(warp, op.from[1], sb);
+  const auto how = static_cast<Compare>(op.kind & 7);
+  LaneMask result = op.kind & kUnsigned ? compare_lanes<std::uint32_t>(how, a, b)
+                                        : compare_lanes<std::int32_t>(how, a, b);
+  if (op.kind & kExtended) result = extended(how, result, a, b, read_predicate(warp, op.from[3]));
+  write_comparison(warp, op, lanes, result);
+}
+
+void decode_isetp(const Decoding& in, Op& op) {
+  if (in.operands.size() < 5) in.refuse("its operands are not understood");
+  for (unsigned i = 0; i < 2; ++i)
+    op.to[i] = source_of(in.operands[i], Reads::integer);
+  for (std::size_t i = 2; i < in.operands.size(); ++i)
+    op.from[i - 2] = source_of(in.operands[i], Reads::integer);
+  const auto how = std::find(kCompares.begin(), kCompares.end(), in.modifiers.front());
+  if (how == kCompares.end()) in.refuse("its comparison is not executed");
+  op.kind = static_cast<std::uint8_t>((how - kCompares.begin()) | (in.has("U32") ? kUnsigned : 0) |
+                                      (in.has("EX") ? kExtended : 0));
+  op.value = static_cast<std::uint32_t>(combine_of(in));
+  op.run = run_isetp;
+}
+
+// ---- moves
+
+GPUEXP_VECTORIZED void run_mov(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 scratch;
+  write(warp, op.to[0], lanes, read_integer(warp, op.from[0], scratch));
+}
+
+// P2R packs predicates into the bits of each lane that the mask names.
+GPUEXP_VECTORIZED void run_p2r(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 scratch, result;
+  const Lanes32& other = read_integer(warp, op.from[1], scratch);
+  for (unsigned l = 0; l < kLanes; ++l) {
+    std::uint32_t bits = 0;
+    for (unsigned p = 0; p < kTruePredicate; ++p)
+      bits |= (warp.predicates[p] >> l & 1) << p;
+    result[l] = (bits & op.value) | (other[l] & ~op.value);
+  }
+  write(warp, op.to[0], lanes, result);
+}
+
+GPUEXP_VECTORIZED void run_r2p(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 scratch;
+  const Lanes32& bits = read_integer(warp, op.from[0], scratch);
+  for (unsigned p = 0; p < kTruePredicate; ++p) {
+    if (!(op.value >> p & 1)) continue;
+    LaneMask value = 0;
+    for (unsigned l = 0; l < kLanes; ++l)
+      value |= (bits[l] >> p & 1) << l;
+    warp.predicates[p] = (warp.predicates[p] & ~lanes) | (value & lanes);
+  }
+}
+
+// P2R R0, PR, RZ, mask and R2P PR, R0, mask
+template <Op::Run run>
+void decode_packing(const Decoding& in, Op& op) {
+  place(in, op);
+  op.value = static_cast<std::uint32_t>(in.operands.back().value);
+  op.run = run;
+}
+
+constexpr OpcodeDecoder kOpcodes[] = {
+    {"SEL", decode_selection<Reads::integer, run_sel>},
+    {"USEL", decode_selection<Reads::integer, run_sel>},
+    {"FSEL", decode_selection<Reads::fp32, run_fsel>},
+    {"VIMNMX", decode_minmax},
+    {"IMNMX", decode_minmax},
+    {"VIADDMNMX", decode_add_minmax},
+    {"ISETP", decode_isetp},
+    {"UISETP", decode_isetp},
+    {"MOV", decode_selection<Reads::integer, run_mov>},
+    {"UMOV", decode_selection<Reads::integer, run_mov>},
+    {"P2R", decode_packing<run_p2r>},
+    {"R2P", decode_packing<run_r2p>},
+};
+
+}  // namespace
+
+std::span<const OpcodeDecoder> select_opcodes() {
+  return kOpcodes;
+}
+
+}  // namespace gpuexp::sim

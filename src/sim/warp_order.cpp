@@ -1,0 +1,25 @@
+#include "sim/warp_order.hpp"
+
+#include <algorithm>
+
+namespace gpuexp::sim {
+
+void WarpOrder::arrive(unsigned barrier, unsigned warp) {
+  Known& brought = brought_[barrier];
+  for (unsigned about = 0; about < kWarps; ++about)
+    brought[about] = std::max(brought[about], known_[warp][about]);
+  brought[warp] = clock_++;
+}
+
+void WarpOrder::release(unsigned barrier, WarpMask waiters, WarpMask whole) {
+  Known& brought = brought_[barrier];
+  for_each_lane(waiters, [&](unsigned warp) {
+    for (unsigned about = 0; about < kWarps; ++about) {
+      if (about == warp && !(whole >> warp & 1)) continue;
+      known_[warp][about] = std::max(known_[warp][about], brought[about]);
+    }
+  });
+  brought = {};
+}
+
+}  // namespace gpuexp::sim
