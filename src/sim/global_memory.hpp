@@ -30,7 +30,7 @@ class GlobalBuffer {
   std::uint64_t begin() const { return begin_; }
   std::uint64_t end() const { return end_; }
   bool has(std::uint64_t address, std::size_t bytes) const {
-    return address >= begin_ && address + bytes <= end_;
+    return address >= begin_ && address <= end_ && bytes <= end_ - address;
   }
   /// "buffer y of 4000 bytes"
   std::string description() const;

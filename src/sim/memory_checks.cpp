@@ -221,8 +221,10 @@ void MemoryChecks::check_local(Warp& warp, const MemoryAccess& access) const {
       return;
     }
     for (unsigned w = 0; w < words; ++w) {
-      const bool is_undefined = warp.undefined && op.from[1].index != kZeroRegister &&
-                                (warp.undefined->lanes_of(op.from[1].index + w) >> lane & 1) != 0;
+      const bool is_undefined =
+          warp.undefined && op.from[1].index != kZeroRegister &&
+          (warp.undefined->lanes_of(static_cast<std::uint8_t>(op.from[1].index + w)) >> lane & 1) !=
+              0;
       local.set_written(lane, address + w * kWordBytes, std::min(access.width, kWordBytes),
                         !is_undefined);
     }
