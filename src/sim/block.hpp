@@ -12,6 +12,7 @@
 #include "sim/fault.hpp"
 #include "sim/global_memory.hpp"
 #include "sim/memory_checks.hpp"
+#include "sim/observation.hpp"
 #include "sim/program.hpp"
 
 namespace gpuexp::sim {
@@ -33,6 +34,7 @@ struct LaunchState {
   unsigned registers = 255;          ///< of each thread
   std::vector<std::byte> constants;  ///< bank 0: the launch, and its parameters
   Checks checks;
+  const Observation* observation = nullptr;  ///< null: nothing but sums
 };
 
 /// Executions of one instruction.
@@ -52,6 +54,8 @@ class Block {
   /// To be called before memory is read or written.
   void note(const MemoryAccess& access) {
     count(memory, access);
+    if (observed) [[unlikely]]
+      observe(access);
     if (checks_) checks_->check(*running_, access);
   }
   /// A phase of an mbarrier has ended.
@@ -74,6 +78,7 @@ class Block {
   std::vector<std::byte> shared;
   std::vector<OpCount> counts;  ///< by place in the program
   MemoryCounts memory;
+  std::unique_ptr<Observed> observed;  ///< null: LaunchState::observation is
   /// Of BAR.RED.OR: of the barrier that is being reached, and of the last one that was.
   bool vote = false;
   bool vote_result = false;
@@ -81,6 +86,7 @@ class Block {
  private:
   void run(Warp& warp);
   void run_turn(Warp& warp);
+  void observe(const MemoryAccess& access);
   bool release_barrier();
   [[noreturn]] void report_endless(Warp& warp);
   [[noreturn]] void report_barrier() const;

@@ -52,6 +52,25 @@ void add(std::vector<OpCount>& sum, const std::vector<OpCount>& more) {
   }
 }
 
+void add(KernelExecution& sum, const KernelExecution& more) {
+  add(sum.counts, more.counts);
+  sum.memory += more.memory;
+  sum.places.resize(std::max(sum.places.size(), more.places.size()));
+  for (std::size_t i = 0; i < more.places.size(); ++i)
+    sum.places[i] += more.places[i];
+  if (more.trace) sum.trace = more.trace;
+}
+
+void add(KernelExecution& sum, Block& block) {
+  add(sum.counts, block.counts);
+  sum.memory += block.memory;
+  if (!block.observed) return;
+  sum.places.resize(block.observed->places.size());
+  for (std::size_t i = 0; i < sum.places.size(); ++i)
+    sum.places[i] += block.observed->places[i];
+  if (block.observed->trace) sum.trace = std::move(block.observed->trace);
+}
+
 }  // namespace
 
 Simulator::Simulator(const KernelResources& kernels, int compute_capability)
@@ -122,6 +141,7 @@ KernelExecution Simulator::run(const KernelStep& step) {
   launch.registers = std::min(255u, static_cast<unsigned>(kernel.resource.registers) + kMore);
   launch.constants = constants_of(step, compute_capability_);
   launch.checks = checks_;
+  launch.observation = observation_ ? &*observation_ : nullptr;
   KernelExecution execution{&kernel.program, std::vector<OpCount>(kernel.program.ops.size()), {}};
   try {
     run_blocks(launch, execution);
@@ -157,15 +177,13 @@ void Simulator::run_blocks(const LaunchState& launch, KernelExecution& execution
         if (stop()) throw Stopped("the run was ended");
         Block block(launch, place);
         block.run();
-        add(mine.counts, block.counts);
-        mine.memory += block.memory;
+        add(mine, block);
       } catch (...) {
         fail(i, std::current_exception());
       }
     }
     const std::lock_guard lock(mutex);
-    add(execution.counts, mine.counts);
-    execution.memory += mine.memory;
+    add(execution, mine);
   };
   std::vector<std::thread> others;
   for (unsigned t = 1; t < std::min<std::int64_t>(threads, blocks); ++t)

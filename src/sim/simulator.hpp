@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct KernelExecution {
   const Program* program = nullptr;
   std::vector<OpCount> counts;  ///< by place in the program, over all blocks
   MemoryCounts memory;
+  std::vector<PlaceCounts> places = {};  ///< by place in the program; empty: not asked for
+  std::optional<WarpTrace> trace = {};   ///< of the traced warp, if the kernel has it
 };
 
 /// The run was ended by Simulator::stop.
@@ -33,6 +36,9 @@ class Simulator {
 
   /// What kernels are held against from now on; at first all of it.
   void set_checks(const Checks& checks) { checks_ = checks; }
+
+  /// What launches keep from now on besides sums; at first nothing.
+  void observe(const Observation& observation) { observation_ = observation; }
 
   /// Memory that kernels may reach. Copies and fills may reach all that this process can.
   GlobalMemory& memory() { return memory_; }
@@ -63,6 +69,7 @@ class Simulator {
   int compute_capability_;
   GlobalMemory memory_;
   Checks checks_;
+  std::optional<Observation> observation_;
   std::map<const void*, std::unique_ptr<Kernel>> decoded_;
 };
 
