@@ -318,7 +318,7 @@ void add_annotate(Command& app, Context& context) {
       "longest "
       "of the others is taken.\n"
       "example: gpuexp annotate matmul/naive --set m=256 --set n=256 --set k=256\n"
-      "         gpuexp annotate coalescing/read_strided --set n=4096 --warp 0,0 --line 127");
+      "         gpuexp annotate coalescing/read_strided --set n=4096 --warp 0,0");
   command->callback([&context, options] {
     context.action = [&context, options] { return run(context, *options); };
   });

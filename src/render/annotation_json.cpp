@@ -1,5 +1,7 @@
 #include "render/annotation_json.hpp"
 
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "base/json.hpp"
@@ -13,22 +15,28 @@ Json extent_json(const Extent& e) {
   return Json::array({e.x, e.y, e.z});
 }
 
+// Counts of all blocks are whole.
+Json count_json(double count) {
+  if (count == std::floor(count)) return static_cast<std::int64_t>(count);
+  return count;
+}
+
 Json counts_json(const ExecutedCounts& c, const Annotation& annotation) {
   const bool has_share = annotation.share.why_empty.empty() && annotation.counts.demand > 0;
-  return {{"warp_instructions", c.warps},
-          {"active_lanes", c.lanes},
-          {"predicated_on_lanes", c.lanes_on},
-          {"global_load_requests", c.load_requests},
-          {"global_load_sectors", c.load_sectors},
-          {"ideal_global_load_sectors", c.ideal_load_sectors},
-          {"global_store_requests", c.store_requests},
-          {"global_store_sectors", c.store_sectors},
-          {"ideal_global_store_sectors", c.ideal_store_sectors},
-          {"shared_requests", c.shared_requests},
-          {"shared_wavefronts", c.shared_wavefronts},
-          {"ideal_shared_wavefronts", c.ideal_shared_wavefronts},
-          {"l1_data_wavefronts", c.data_wavefronts},
-          {"l1_tag_wavefronts", c.tag_wavefronts},
+  return {{"warp_instructions", count_json(c.warps)},
+          {"active_lanes", count_json(c.lanes)},
+          {"predicated_on_lanes", count_json(c.lanes_on)},
+          {"global_load_requests", count_json(c.load_requests)},
+          {"global_load_sectors", count_json(c.load_sectors)},
+          {"ideal_global_load_sectors", count_json(c.ideal_load_sectors)},
+          {"global_store_requests", count_json(c.store_requests)},
+          {"global_store_sectors", count_json(c.store_sectors)},
+          {"ideal_global_store_sectors", count_json(c.ideal_store_sectors)},
+          {"shared_requests", count_json(c.shared_requests)},
+          {"shared_wavefronts", count_json(c.shared_wavefronts)},
+          {"ideal_shared_wavefronts", count_json(c.ideal_shared_wavefronts)},
+          {"l1_data_wavefronts", count_json(c.data_wavefronts)},
+          {"l1_tag_wavefronts", count_json(c.tag_wavefronts)},
           {"share", has_share ? Json(c.demand / annotation.counts.demand) : Json(nullptr)}};
 }
 

@@ -108,7 +108,7 @@ class AnnotatedTable {
   // Lines of one file: each with the ones beside it, and what is left out shown as "…".
   void add_file(std::size_t begin, std::size_t end) {
     const std::string& file = kernel_.lines[begin].at.file;
-    rows_.push_back({{}, file.empty() ? "no source line is known of:" : file, Style::bold});
+    rows_.push_back({{}, file_heading(file), Style::bold});
     std::uint32_t shown = 0;  // the last line
     for (std::size_t i = begin; i < end; ++i) {
       const AnnotatedLine& line = kernel_.lines[i];
@@ -124,6 +124,12 @@ class AnnotatedTable {
       const bool is_next_close = i + 1 < end && kernel_.lines[i + 1].at.line <= shown + 1;
       if (!is_next_close) add_context(file, ++shown);
     }
+  }
+
+  std::string file_heading(const std::string& file) const {
+    if (file.empty()) return "(no source line is known)";
+    if (!sources_.line(file, 1)) return file + ", whose text this binary does not hold";
+    return file;
   }
 
   // The kernel's lines that inlined ones from here to the next gap were reached from.

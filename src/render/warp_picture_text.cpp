@@ -109,7 +109,7 @@ std::string global_summary(const PicturedAccess& p) {
 
 std::string bank_row(const std::string& label, std::size_t width,
                      const std::array<std::string, kWords>& cells) {
-  std::string row = "  " + pad_left(label, width);
+  std::string row = "  " + pad_right(label, width);
   for (const std::string& cell : cells)
     row += pad_left(cell, 3);
   row.erase(row.find_last_not_of(' ') + 1);
