@@ -110,13 +110,16 @@ void locate(KernelCode& kernel, const std::vector<LineRow>& rows) {
     while (next != rows.end() && next->address <= instruction.address)
       ++next;
     if (next == rows.begin()) continue;
-    instruction.file = std::prev(next)->file;
-    instruction.line = std::prev(next)->line;
+    const LineRow& row = *std::prev(next);
+    instruction.file = row.file;
+    instruction.line = row.line;
+    instruction.from_file = row.from_file;
+    instruction.from_line = row.from_line;
   }
 }
 
 Listings listings_by_kernel(const std::string& sass, const std::string& elf,
-                            const std::string& source_root) {
+                            const std::string& source_root, std::set<std::string>& source_files) {
   Listings texts;
   const LinesByKernel lines = read_lines(elf, source_root);
   for (const KernelListing& listing : read_listings(sass))
@@ -129,6 +132,11 @@ Listings listings_by_kernel(const std::string& sass, const std::string& elf,
     if (found != constants.end()) kernel.constants = found->second;
     const auto rows = lines.find({architecture, name});
     if (rows != lines.end()) locate(kernel, rows->second);
+    for (const ListedInstruction& i : kernel.instructions) {
+      for (const std::string_view file : {i.file, i.from_file}) {
+        if (!file.empty()) source_files.emplace(file);
+      }
+    }
     texts[{name, architecture}].code = to_text(kernel);
   }
   return texts;
@@ -149,7 +157,8 @@ std::string module_of(const std::string& object) {
 
 void KernelTable::add(const ObjectDump& object) {
   const std::set<std::string> functions = read_functions(object.symbols);
-  const Listings listings = listings_by_kernel(object.sass, object.elf, source_root_);
+  const Listings listings =
+      listings_by_kernel(object.sass, object.elf, source_root_, source_files_);
   for (const Usage& usage : read_resource_usage(object.resource_usage)) {
     if (!functions.count(usage.kernel)) {
       if (is_of_library(usage.kernel)) continue;
@@ -191,7 +200,27 @@ std::string KernelTable::code() const {
   std::string all;
   for (const auto& [key, row] : rows_)
     all += row.code;
+  for (const auto& [file, text] : source_texts_)
+    all += text;
   return all;
+}
+
+std::string KernelTable::source_of_texts(std::size_t begin) const {
+  std::string rows;
+  for (const auto& [file, text] : source_texts_) {
+    rows += fmt::format("    {{\"{}\", {{kernel_code + {}, {}}}}},\n", file, begin, text.size());
+    begin += text.size();
+  }
+  const std::string table = source_texts_.empty()
+                                ? "  return nullptr;\n"
+                                : fmt::format(
+                                      "  static const SourceText table[] = {{\n{}  }};\n"
+                                      "  return table;\n",
+                                      rows);
+  return fmt::format(
+      "const SourceText* kernel_source_table(std::size_t& count) {{\n"
+      "  count = {};\n{}}}\n",
+      source_texts_.size(), table);
 }
 
 std::string KernelTable::source(const std::string& code_path) const {
@@ -218,7 +247,7 @@ std::string KernelTable::source(const std::string& code_path) const {
                                       "  static const KernelResource table[] = {{\n{}  }};\n"
                                       "  return table;\n",
                                       rows);
-  if (!rows_.empty())
+  if (!rows_.empty() || !source_texts_.empty())
     declarations += fmt::format(
         "extern \"C\" const char kernel_code[] __asm__(\"gpuexp_kernel_code\");\n"
         "__asm__(\".pushsection .rodata\\n.global gpuexp_kernel_code\\ngpuexp_kernel_code:\\n\"\n"
@@ -227,8 +256,8 @@ std::string KernelTable::source(const std::string& code_path) const {
   return fmt::format(
       "#include \"sass/kernel_resource.hpp\"\n\n{}\nnamespace gpuexp {{\n\n"
       "const KernelResource* kernel_resource_table(std::size_t& count) {{\n"
-      "  count = {};\n{}}}\n\n}}  // namespace gpuexp\n",
-      declarations, rows_.size(), table);
+      "  count = {};\n{}}}\n\n{}\n}}  // namespace gpuexp\n",
+      declarations, rows_.size(), table, source_of_texts(code_begin));
 }
 
 }  // namespace gpuexp

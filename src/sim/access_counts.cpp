@@ -137,15 +137,11 @@ struct Wavefronts {
   unsigned conflicts = 0;
 };
 
-// Accesses of 8 bytes go in halves of a warp, of 16 in quarters; where lanes are paired, twice as
-// many go together (family/warp_access.hpp).
 Wavefronts shared_wavefronts_of(const MemoryAccess& access) {
-  constexpr unsigned kTurnBytes = kBanks << kWordShift;
   const Pattern pattern = pattern_of(access.address, access.lanes, access.width);
   if (pattern == Pattern::contiguous) return {std::max(1u, access.width >> kWordShift), 0};
   if (pattern == Pattern::one) return {access.width > 8 ? 2u : 1u, 0};
-  const unsigned pairing = access.width > 4 && are_paired(access.address) ? 2 : 1;
-  const unsigned step = std::min(kLanes, pairing * kTurnBytes / access.width);
+  const unsigned step = lanes_per_turn(access);
   Wavefronts wavefronts;
   for (unsigned begin = 0; begin < kLanes; begin += step) {
     const LaneMask turn = access.lanes & (step == kLanes ? kAllLanes : ((1u << step) - 1) << begin);
@@ -194,6 +190,12 @@ MemoryCounts& MemoryCounts::operator+=(const MemoryCounts& more) {
   for (const Count count : kAll)
     this->*count += more.*count;
   return *this;
+}
+
+unsigned lanes_per_turn(const MemoryAccess& access) {
+  constexpr unsigned kTurnBytes = kBanks << kWordShift;
+  const unsigned pairing = access.width > 4 && are_paired(access.address) ? 2 : 1;
+  return std::min(kLanes, pairing * kTurnBytes / access.width);
 }
 
 void count(MemoryCounts& counts, const MemoryAccess& access) {

@@ -39,6 +39,10 @@ inline constexpr std::array<MemoryCounts::Count, 12> MemoryCounts::kAll{
     &MemoryCounts::shared_store_wavefronts, &MemoryCounts::shared_conflicts,
     &MemoryCounts::other_accesses,          &MemoryCounts::other_tag_accesses};
 
+/// Lanes whose accesses of shared memory go together: those of 8 bytes go in halves of a warp, of
+/// 16 in quarters; where lanes are paired, twice as many (family/warp_access.hpp).
+unsigned lanes_per_turn(const MemoryAccess& access);
+
 /// Adds an access to the counts of its block.
 void count(MemoryCounts& counts, const MemoryAccess& access);
 

@@ -38,6 +38,12 @@ Block::Block(const LaunchState& of, Extent at)
                                             lanes == kLanes ? kAllLanes : (1u << lanes) - 1,
                                             launch.registers));
   }
+  if (launch.observation) {
+    const auto& traced = launch.observation->warp;
+    const std::int64_t index = place.x + launch.grid.x * (place.y + launch.grid.y * place.z);
+    observed = std::make_unique<Observed>(*launch.observation, counts.size(),
+                                          traced && traced->block == index);
+  }
   if (!launch.checks.memory) return;
   checks_ = std::make_unique<MemoryChecks>(*launch.global, *launch.program, launch.block,
                                            launch.shared_bytes, warps_.size());
@@ -211,6 +217,11 @@ void Block::report_barrier() const {
   const auto& named = at_barrier.empty() ? at_others : at_barrier;
   fault.set_place(place, std::nullopt, named.empty() ? std::string{} : named.begin()->first);
   throw fault;
+}
+
+// The instruction that runs is the one before the next.
+void Block::observe(const MemoryAccess& access) {
+  observed->note(running_->divergence.next() - 1, running_->index, running_->steps, access);
 }
 
 void Block::commit_copies(LaneMask lanes) {

@@ -14,6 +14,7 @@
 #include "sim/global_memory.hpp"
 #include "sim/kernel_counters.hpp"
 #include "sim/memory_checks.hpp"
+#include "sim/observation.hpp"
 #include "sim/program.hpp"
 
 namespace gpuexp::sim {
@@ -35,6 +36,7 @@ struct LaunchState {
   unsigned registers = 255;          ///< of each thread
   std::vector<std::byte> constants;  ///< bank 0: the launch, and its parameters
   Checks checks;
+  const Observation* observation = nullptr;  ///< null: nothing but sums
 };
 
 /// BAR: lanes of one warp that come to a barrier together.
@@ -55,6 +57,8 @@ class Block {
   /// To be called before memory is read or written.
   void note(const MemoryAccess& access) {
     count(memory, access);
+    if (observed) [[unlikely]]
+      observe(access);
     if (checks_) checks_->check(*running_, access);
   }
   /// Lanes of the warp that runs come to a barrier of the block, and go on when all have come, or
@@ -82,6 +86,7 @@ class Block {
   std::vector<std::byte> shared;
   std::vector<OpCount> counts;  ///< by place in the program
   MemoryCounts memory;
+  std::unique_ptr<Observed> observed;  ///< null: LaunchState::observation is
 
  private:
   /// BAR: what has come so far.
@@ -97,6 +102,7 @@ class Block {
   bool release_barrier(unsigned barrier);
   bool release_barriers();
   std::string describe_barriers() const;
+  void observe(const MemoryAccess& access);
   [[noreturn]] void report_endless(Warp& warp);
   [[noreturn]] void report_barrier() const;
 

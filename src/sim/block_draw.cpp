@@ -1,6 +1,7 @@
 #include "sim/block_draw.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace gpuexp::sim {
 
@@ -23,14 +24,18 @@ struct BlockDraw::Region {
   }
 };
 
-BlockDraw::BlockDraw(const Extent& grid, std::uint64_t seed) : grid_(grid), random_(seed) {}
+BlockDraw::BlockDraw(const Extent& grid, std::uint64_t seed, std::vector<std::int64_t> certain)
+    : grid_(grid), random_(seed), certain_(std::move(certain)) {
+  std::sort(certain_.begin(), certain_.end());
+  certain_.erase(std::unique(certain_.begin(), certain_.end()), certain_.end());
+}
 
 std::vector<Stratum> BlockDraw::draw(std::int64_t intervals) {
   std::vector<Stratum> strata;
   if (before_.empty()) {
-    strata.push_back({0, 1, {0}});
-    now_.push_back(0);
-    before_.push_back(0);
+    for (const std::int64_t number : certain_)
+      strata.push_back({tails_of(number), 1, {number}});
+    before_ = now_ = certain_;
   }
   constexpr int kDimensions = 3;
   for (int tails = 0; tails < 1 << kDimensions; ++tails) {
@@ -56,6 +61,14 @@ std::vector<Stratum> BlockDraw::draw(std::int64_t intervals) {
   before_ = now_;
   std::sort(before_.begin(), before_.end());
   return strata;
+}
+
+int BlockDraw::tails_of(std::int64_t number) const {
+  const auto is_last = [](std::int64_t i, std::int64_t blocks) {
+    return blocks > 1 && i == blocks - 1;
+  };
+  return is_last(number % grid_.x, grid_.x) | is_last(number / grid_.x % grid_.y, grid_.y) << 1 |
+         is_last(number / (grid_.x * grid_.y), grid_.z) << 2;
 }
 
 // Of the region's blocks [first, end).

@@ -32,6 +32,7 @@ class GlobalBuffer {
   bool has(std::uint64_t address, std::size_t bytes) const {
     return address >= begin_ && address <= end_ && bytes <= end_ - address;
   }
+  const std::string& name() const { return name_; }
   /// "buffer y of 4000 bytes"
   std::string description() const;
 

@@ -11,52 +11,47 @@
 
 namespace gpuexp::sim {
 
-/// Counts of blocks, each as often as it stands for one. A stratum's weight is a whole number of
-/// halves, so that sums are exact in any order.
-class GridRun::WeightedCounts {
+/// Counts over blocks. A block that stands for others counts as often as it does so, in halves: of
+/// two blocks that stand for n, each stands for n/2.
+class GridRun::Sums {
  public:
-  explicit WeightedCounts(std::size_t ops) : ops_(ops) {}
+  explicit Sums(std::size_t ops) : counts_(ops) {}
 
-  void add(const std::vector<OpCount>& counts, const MemoryCounts& memory, double weight) {
-    for (std::size_t i = 0; i < ops_.size(); ++i) {
-      ops_[i].warps += weight * static_cast<double>(counts[i].warps);
-      ops_[i].lanes += weight * static_cast<double>(counts[i].lanes);
-      ops_[i].lanes_on += weight * static_cast<double>(counts[i].lanes_on);
+  void add(const Block& block, std::uint64_t halves) {
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+      counts_[i].warps += halves * block.counts[i].warps;
+      counts_[i].lanes += halves * block.counts[i].lanes;
+      counts_[i].lanes_on += halves * block.counts[i].lanes_on;
     }
-    std::size_t i = 0;
-    for (const auto count : MemoryCounts::kAll)
-      memory_[i++] += weight * static_cast<double>(memory.*count);
+    for (const MemoryCounts::Count count : MemoryCounts::kAll)
+      memory_.*count += halves * block.memory.*count;
+    if (!block.observed) return;
+    places_.resize(block.observed->places.size());
+    for (std::size_t i = 0; i < places_.size(); ++i)
+      places_[i].add(block.observed->places[i], halves);
   }
 
-  void round_to(KernelExecution& execution) const {
-    const auto rounded = [](double x) { return static_cast<std::uint64_t>(std::llround(x)); };
-    for (std::size_t i = 0; i < ops_.size(); ++i)
-      execution.counts[i] = {rounded(ops_[i].warps), rounded(ops_[i].lanes),
-                             rounded(ops_[i].lanes_on)};
-    std::size_t i = 0;
-    for (const auto count : MemoryCounts::kAll)
-      execution.memory.*count = rounded(memory_[i++]);
+  void write_to(KernelExecution& execution) const {
+    const auto whole = [](std::uint64_t halves) { return (halves + 1) / 2; };
+    execution.counts.clear();
+    for (const OpCount& count : counts_)
+      execution.counts.push_back({whole(count.warps), whole(count.lanes), whole(count.lanes_on)});
+    for (const MemoryCounts::Count count : MemoryCounts::kAll)
+      execution.memory.*count = whole(memory_.*count);
+    execution.places = places_;
+    for (PlaceCounts& place : execution.places)
+      place.halve();
   }
 
  private:
-  struct Op {
-    double warps = 0;
-    double lanes = 0;
-    double lanes_on = 0;
-  };
-  std::vector<Op> ops_;
-  std::array<double, MemoryCounts::kAll.size()> memory_{};
+  std::vector<OpCount> counts_;
+  MemoryCounts memory_;
+  std::vector<PlaceCounts> places_;
 };
 
 namespace {
 
-void add(std::vector<OpCount>& sum, const std::vector<OpCount>& more) {
-  for (std::size_t i = 0; i < sum.size(); ++i) {
-    sum[i].warps += more[i].warps;
-    sum[i].lanes += more[i].lanes;
-    sum[i].lanes_on += more[i].lanes_on;
-  }
-}
+constexpr std::uint64_t kOnce = 2;  // halves
 
 /// How far the totals of the metrics that a draw estimates may be off.
 class Uncertainty {
@@ -147,7 +142,7 @@ double lane_instructions(const MetricValues& metrics) {
 // have all begun when it does: the fault that is kept is the first block's, however many threads
 // there are.
 void GridRun::execute(std::int64_t count, const std::function<std::int64_t(std::int64_t)>& number,
-                      const std::function<void(std::int64_t, const Block&)>& done) {
+                      const std::function<void(std::int64_t, Block&)>& done) {
   std::atomic<std::int64_t> next{0};
   std::atomic<std::int64_t> end{count};
   std::mutex mutex;
@@ -178,29 +173,37 @@ void GridRun::execute(std::int64_t count, const std::function<std::int64_t(std::
 
 KernelExecution GridRun::run_all() {
   const std::int64_t blocks = launch_.grid.count();
-  KernelExecution execution{launch_.program, std::vector<OpCount>(launch_.program->ops.size()), {}};
+  KernelExecution execution;
+  execution.program = launch_.program;
   execution.blocks = execution.executed_blocks = blocks;
+  Sums all(launch_.program->ops.size());
   execute(
       blocks, [](std::int64_t i) { return i; },
-      [&](std::int64_t, const Block& block) {
-        add(execution.counts, block.counts);
-        execution.memory += block.memory;
+      [&](std::int64_t, Block& block) {
+        all.add(block, kOnce);
+        if (block.observed && block.observed->trace)
+          execution.trace = std::move(block.observed->trace);
       });
+  all.write_to(execution);
   return execution;
 }
 
 KernelExecution GridRun::run_some(const BlockSampling& sampling) {
-  const Program& program = *launch_.program;
-  KernelExecution execution{&program, std::vector<OpCount>(program.ops.size()), {}};
+  KernelExecution execution;
+  execution.program = launch_.program;
   execution.blocks = launch_.grid.count();
-  BlockDraw draw(launch_.grid, sampling.seed);
-  WeightedCounts known(program.ops.size());  // of blocks drawn before, which stand for themselves
+  std::vector<std::int64_t> certain{0};
+  if (launch_.observation && launch_.observation->warp &&
+      launch_.observation->warp->block < execution.blocks)
+    certain.push_back(launch_.observation->warp->block);
+  BlockDraw draw(launch_.grid, sampling.seed, std::move(certain));
+  Sums known(launch_.program->ops.size());  // of blocks drawn before, which stand for themselves
   MetricValues known_metrics{};
   std::int64_t intervals = std::max<std::int64_t>(2, sampling.blocks / 2);
   for (;;) {
     const std::vector<Stratum> strata = draw.draw(intervals);
-    WeightedCounts all = known;
-    const std::vector<MetricValues> drawn = execute(strata, all, known);
+    Sums all = known;
+    const std::vector<MetricValues> drawn = execute(strata, all, known, execution.trace);
     Uncertainty uncertainty(known_metrics);
     std::size_t next = 0;
     for (const Stratum& stratum : strata) {
@@ -211,7 +214,7 @@ KernelExecution GridRun::run_some(const BlockSampling& sampling) {
       for (std::size_t m = 0; m < kMetrics; ++m)
         known_metrics[m] += values[m];
     }
-    all.round_to(execution);
+    all.write_to(execution);
     execution.executed_blocks += static_cast<std::int64_t>(drawn.size());
     execution.standard_error = uncertainty.standard_error();
     const bool is_enough = is_certain(uncertainty, sampling) &&
@@ -224,28 +227,28 @@ KernelExecution GridRun::run_some(const BlockSampling& sampling) {
 
 // The metrics of each block that was drawn. `all` gets each block as often as it stands for one,
 // `known` once.
-std::vector<MetricValues> GridRun::execute(const std::vector<Stratum>& strata, WeightedCounts& all,
-                                           WeightedCounts& known) {
+std::vector<MetricValues> GridRun::execute(const std::vector<Stratum>& strata, Sums& all,
+                                           Sums& known, std::optional<WarpTrace>& trace) {
   struct Drawn {
     std::int64_t number;
-    double weight;
+    std::uint64_t halves;
   };
   std::vector<Drawn> drawn;
   for (const Stratum& stratum : strata) {
-    const double weight =
-        static_cast<double>(stratum.blocks) / static_cast<double>(stratum.drawn.size());
+    const auto halves = static_cast<std::uint64_t>(stratum.blocks) * 2 / stratum.drawn.size();
     for (const std::int64_t number : stratum.drawn)
-      drawn.push_back({number, weight});
+      drawn.push_back({number, halves});
   }
   std::vector<MetricValues> metrics(drawn.size());
   execute(
       static_cast<std::int64_t>(drawn.size()),
       [&](std::int64_t i) { return drawn[static_cast<std::size_t>(i)].number; },
-      [&](std::int64_t i, const Block& block) {
+      [&](std::int64_t i, Block& block) {
         const auto place = static_cast<std::size_t>(i);
-        all.add(block.counts, block.memory, drawn[place].weight);
-        known.add(block.counts, block.memory, 1);
+        all.add(block, drawn[place].halves);
+        known.add(block, kOnce);
         metrics[place] = metric_values(*launch_.program, block.counts, block.memory);
+        if (block.observed && block.observed->trace) trace = std::move(block.observed->trace);
       });
   return metrics;
 }

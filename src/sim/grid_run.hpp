@@ -28,9 +28,11 @@ struct KernelExecution {
   const Program* program = nullptr;
   std::vector<OpCount> counts;  ///< by place in the program, over all blocks
   MemoryCounts memory;
-  std::int64_t blocks = 0;           ///< of the grid
-  std::int64_t executed_blocks = 0;  ///< of these
-  double standard_error = 0;         ///< of the metric that is known worst, over its value
+  std::int64_t blocks = 0;               ///< of the grid
+  std::int64_t executed_blocks = 0;      ///< of these
+  double standard_error = 0;             ///< of the metric that is known worst, over its value
+  std::vector<PlaceCounts> places = {};  ///< by place in the program; empty: not asked for
+  std::optional<WarpTrace> trace = {};   ///< of the traced warp, if the kernel has it
 
   MetricValues metrics() const { return metric_values(*program, counts, memory); }
 };
@@ -54,14 +56,14 @@ class GridRun {
   KernelExecution run_some(const BlockSampling& sampling);
 
  private:
-  class WeightedCounts;
+  class Sums;
 
-  std::vector<MetricValues> execute(const std::vector<Stratum>& strata, WeightedCounts& all,
-                                    WeightedCounts& known);
+  std::vector<MetricValues> execute(const std::vector<Stratum>& strata, Sums& all, Sums& known,
+                                    std::optional<WarpTrace>& trace);
   /// Calls done(i, block) with each block of those that number(i) names for i < count, after it was
   /// executed; by several threads, one at a time.
   void execute(std::int64_t count, const std::function<std::int64_t(std::int64_t)>& number,
-               const std::function<void(std::int64_t, const Block&)>& done);
+               const std::function<void(std::int64_t, Block&)>& done);
 
   const LaunchState& launch_;
   unsigned threads_;

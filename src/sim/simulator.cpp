@@ -136,6 +136,7 @@ KernelExecution Simulator::run(const KernelStep& step,
   launch.registers = std::min(255u, static_cast<unsigned>(kernel.resource.registers) + kMore);
   launch.constants = constants_of(step, compute_capability_);
   launch.checks = checks_;
+  launch.observation = observation_ ? &*observation_ : nullptr;
   GridRun grid(launch, threads, stop);
   try {
     KernelExecution execution = sampling ? grid.run_some(*sampling) : grid.run_all();

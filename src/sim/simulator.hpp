@@ -22,6 +22,9 @@ class Simulator {
   /// What kernels are held against from now on; at first all of it.
   void set_checks(const Checks& checks) { checks_ = checks; }
 
+  /// What launches keep from now on besides sums; at first nothing.
+  void observe(const Observation& observation) { observation_ = observation; }
+
   /// Memory that kernels may reach. Copies and fills may reach all that this process can.
   GlobalMemory& memory() { return memory_; }
 
@@ -57,6 +60,7 @@ class Simulator {
   int compute_capability_;
   GlobalMemory memory_;
   Checks checks_;
+  std::optional<Observation> observation_;
   std::map<const void*, std::unique_ptr<Kernel>> decoded_;
 };
 

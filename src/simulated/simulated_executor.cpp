@@ -26,11 +26,6 @@ bool is_large(const Work& work) {
   return operation_count(work) + kPerElement * moved / sizeof(float) > kMostWork;
 }
 
-bool is_sampled(const Variant& variant, const void* problem, ExecutedBlocks blocks) {
-  if (blocks.count == ExecutedBlocks::kAsNeeded) return is_large(variant.work(problem));
-  return blocks.count != ExecutedBlocks::kAll;
-}
-
 class SimulatedExecutor final : public Executor, public CounterReader {
  public:
   SimulatedExecutor(const DeviceSpec& device, const KernelResources& kernels,
@@ -49,13 +44,7 @@ class SimulatedExecutor final : public Executor, public CounterReader {
 
   void poison(const Variant& variant, Mode) override {
     executed([&] {
-      std::optional<sim::BlockSampling> sampling;
-      if (is_sampled(variant, problem_->problem(), options_.blocks)) {
-        sampling.emplace();
-        sampling->seed = seed_;
-        if (options_.blocks.count > 0) sampling->blocks = options_.blocks.count;
-      }
-      problem_->set_sampling(sampling);
+      problem_->set_sampling(sampling_of(variant, problem_->problem(), options_.blocks, seed_));
       problem_->poison(variant);
     });
   }
@@ -176,6 +165,17 @@ class SimulatedExecutor final : public Executor, public CounterReader {
 
 }  // namespace
 
+std::optional<sim::BlockSampling> sampling_of(const Variant& variant, const void* problem,
+                                              ExecutedBlocks blocks, std::uint64_t seed) {
+  if (blocks.count == ExecutedBlocks::kAll) return std::nullopt;
+  if (blocks.count == ExecutedBlocks::kAsNeeded && !is_large(variant.work(problem)))
+    return std::nullopt;
+  sim::BlockSampling sampling;
+  sampling.seed = seed;
+  if (blocks.count > 0) sampling.blocks = blocks.count;
+  return sampling;
+}
+
 std::unique_ptr<Executor> make_simulated_executor(const DeviceSpec& device,
                                                   const KernelResources& kernels,
                                                   const SimulatedOptions& options) {
@@ -199,7 +199,8 @@ std::string SimulationLimits::refusal(const Variant& variant, const void* proble
   const Steps steps =
       variant.launch(problem, variant.unbound_data.get(), {state_->device, nullptr});
   if (std::string why = state_->simulator.refusal(steps); !why.empty()) return why;
-  if (!is_sampled(variant, problem, state_->blocks)) return "";
+  constexpr std::uint64_t kAnySeed = 0;
+  if (!sampling_of(variant, problem, state_->blocks, kAnySeed)) return "";
   const std::string why = state_->simulator.sampling_refusal(steps);
   if (why.empty()) return why;
   const Work work = variant.work(problem);

@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "device/device_spec.hpp"
 #include "run/executor.hpp"
 #include "sass/kernel_resource.hpp"
+#include "sim/grid_run.hpp"
 
 namespace gpuexp {
 
@@ -19,6 +21,10 @@ struct ExecutedBlocks {
   /// Or about so many.
   std::int64_t count = kAsNeeded;
 };
+
+/// Which blocks of the variant's launch are executed; none: all of them.
+std::optional<sim::BlockSampling> sampling_of(const Variant& variant, const void* problem,
+                                              ExecutedBlocks blocks, std::uint64_t seed);
 
 struct SimulatedOptions {
   double launch_timeout_s = 30;

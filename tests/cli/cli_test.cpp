@@ -28,8 +28,8 @@ struct Case {
 
 TEST_CASE("help of the program and of every subcommand") {
   check_golden("help", "--help", 0);
-  for (const char* command : {"list", "describe", "plan", "predict", "run", "verify", "info",
-                              "report", "explain", "lesson", "compare", "schema"}) {
+  for (const char* command : {"list", "describe", "annotate", "plan", "predict", "run", "verify",
+                              "info", "report", "explain", "lesson", "compare", "schema"}) {
     check_golden(std::string("help_") + command, std::string(command) + " --help", 0);
   }
 }
@@ -117,12 +117,6 @@ std::string without_figures(const std::string& description) {
     if (!is_figure) kept += line + "\n";
   }
   return kept;
-}
-
-bool knows_machine_code(const std::string& description) {
-  if (description.find("not known: ") == std::string::npos) return true;
-  skip(Tier::machine_code, "built without cuobjdump or nvdisasm: no machine code to show");
-  return false;
 }
 
 TEST_CASE("every family can be described") {
