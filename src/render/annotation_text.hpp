@@ -4,7 +4,7 @@
 #include <string>
 
 #include "analysis/annotated_launch.hpp"
-#include "render/terminal.hpp"
+#include "render/terminal_options.hpp"
 #include "sass/source_files.hpp"
 
 namespace gpuexp {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "render/terminal.hpp"
+#include "render/terminal_options.hpp"
 
 namespace gpuexp {
 

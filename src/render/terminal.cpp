@@ -1,13 +1,9 @@
 #include "render/terminal.hpp"
 
 #include <algorithm>
-#include <cstdlib>
-#include <string_view>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "base/text.hpp"
 #include "render/page.hpp"
@@ -161,36 +157,7 @@ std::string experiment_text(const ExperimentView& view, const Pen& pen) {
   return text + "\n";
 }
 
-bool locale_is_utf8() {
-  // The order in which setlocale asks them.
-  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const char* value = std::getenv(name);
-    if (!value || *value == '\0') continue;
-    const std::string_view locale(value);
-    for (const std::string_view charset : {"UTF-8", "utf8", "utf-8", "UTF8"}) {
-      if (locale.find(charset) != std::string_view::npos) return true;
-    }
-    return false;
-  }
-  return false;
-}
-
 }  // namespace
-
-TerminalOptions terminal_options(std::FILE* stream) {
-  TerminalOptions options;
-  options.unicode = locale_is_utf8();
-  const int descriptor = ::fileno(stream);
-  if (!::isatty(descriptor)) {
-    options.width = 0;
-    return options;
-  }
-  winsize size{};
-  if (::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) options.width = size.ws_col;
-  const char* no_color = std::getenv("NO_COLOR");
-  options.colour = !no_color || *no_color == '\0';
-  return options;
-}
 
 std::string render_terminal(const Page& page, const TerminalOptions& options) {
   const Pen pen(options);

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "analysis/warp_picture.hpp"
-#include "render/terminal.hpp"
+#include "render/terminal_options.hpp"
 #include "sass/source_files.hpp"
 
 namespace gpuexp {
