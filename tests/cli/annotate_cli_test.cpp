@@ -36,7 +36,7 @@ TEST_CASE("what annotate cannot do is refused with what is allowed", "[machine_c
       {"error_annotate_family", "annotate matmull/naive"},
       {"error_annotate_variant", "annotate matmul/naiv"},
       {"error_annotate_vendor", "annotate matmul/cublas"},
-      {"error_annotate_large", "annotate matmul/naive --set m=8192 --set n=8192 --set k=8192"},
+      {"error_annotate_large", "annotate loss_scaling/fp16_dynamic_scale --set n=500000000"},
       {"error_annotate_code", "annotate matmul/naive --gpu t4 --set m=64 --set n=64 --set k=64"},
       {"error_annotate_values", "annotate matmul/naive --set m=32,64"},
       {"error_annotate_set", "annotate matmul/naive --set stride=3"},
