@@ -13,6 +13,7 @@
 #include "cli/app.hpp"
 #include "cli/ceilings_lookup.hpp"
 #include "cli/interrupts.hpp"
+#include "cli/simulation.hpp"
 #include "cli/registry_lookup.hpp"
 #include "plan/plan.hpp"
 #include "render/annotation_json.hpp"
@@ -93,7 +94,8 @@ void check_is_executed(const NamedVariant& named, const Plan& plan,
   const Cell& cell = group.cells.front();
   if (!cell.skip_reason.empty())
     throw ConfigError(fmt::format("{}: {}", name_of_cell(named), cell.skip_reason));
-  SimulationLimits limits(plan.device, resources, {});
+  SimulationLimits limits(plan.device, resources,
+                          simulated_options(plan.device.compute_capability(), {}));
   const std::string refusal = limits.refusal(named.variant, group.problem.get());
   if (refusal.empty()) return;
   std::string left = refusal;
@@ -193,6 +195,7 @@ class AnnotateRun {
     sim::Simulator simulator(context_.resources, plan_.device.compute_capability());
     simulator.stop = interrupted;
     simulator.takes_host_loops = true;
+    simulator.find_code = simulated_options(plan_.device.compute_capability(), {}).find_code;
     HostProblem problem(named_.family, group().values, config_.seed, plan_.device, simulator);
     sim::Observation observation;
     observation.places = true;

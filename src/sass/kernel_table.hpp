@@ -8,16 +8,9 @@
 #include <string_view>
 #include <utility>
 
-namespace gpuexp {
+#include "sass/compiled_kernels.hpp"
 
-/// What the tools print of one object file.
-struct ObjectDump {
-  std::string name;            ///< for messages
-  std::string symbols;         ///< `nm --defined-only --extern-only`
-  std::string resource_usage;  ///< `cuobjdump --dump-resource-usage`
-  std::string sass;            ///< `cuobjdump -sass`; empty: instructions stay unknown
-  std::string elf;             ///< `cuobjdump -elf`; likewise
-};
+namespace gpuexp {
 
 /// Collects the kernels of all objects that are linked into one program.
 class KernelTable {

@@ -202,7 +202,7 @@ LinesByKernel read_lines(std::string_view dump, std::string_view source_root) {
       section = take_word(line);
     } else if (section == ".debug_line") {
       table.read_statement(line);
-    } else if (section == ".rela.debug_line") {
+    } else if (section == ".rela.debug_line" || section == ".rel.debug_line") {
       table.read_relocation(line);
     }
   }

@@ -105,18 +105,22 @@ std::vector<KernelExecution> Simulator::run(const Steps& steps,
   return executions;
 }
 
+KernelResource Simulator::resource_of(const void* stub) const {
+  const auto found = kernels_.find(stub, compute_capability_);
+  if (found && found->exact && !found->resource.code.empty()) return found->resource;
+  if (found && !found->exact && find_code) return find_code(found->resource);
+  throw std::runtime_error(
+      fmt::format("this binary holds no machine code of the kernel for compute capability {}.{}",
+                  compute_capability_ / 10, compute_capability_ % 10));
+}
+
 const Simulator::Kernel& Simulator::kernel_of(const void* stub) {
   std::unique_ptr<Kernel>& kernel = decoded_[stub];
   if (kernel) return *kernel;
-  const auto found = kernels_.find(stub, compute_capability_);
-  if (!found || !found->exact || found->resource.code.empty())
-    throw std::runtime_error(
-        fmt::format("this binary holds no machine code of the kernel for compute capability {}.{}",
-                    compute_capability_ / 10, compute_capability_ % 10));
-  KernelCode code = read_code_text(found->resource.code);
-  code.lowered_name = found->resource.lowered_name;
-  auto made = std::make_unique<Kernel>(Kernel{found->resource, decode(code)});
-  kernel = std::move(made);
+  const KernelResource resource = resource_of(stub);
+  KernelCode code = read_code_text(resource.code);
+  code.lowered_name = resource.lowered_name;
+  kernel = std::make_unique<Kernel>(Kernel{resource, decode(code)});
   return *kernel;
 }
 

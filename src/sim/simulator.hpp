@@ -14,6 +14,10 @@
 
 namespace gpuexp::sim {
 
+/// Machine code of the kernel of which another architecture's is given. Throws std::runtime_error
+/// with the reason where there is none.
+using FindCode = std::function<const KernelResource&(const KernelResource& of_other)>;
+
 class Simulator {
  public:
   /// The kernels, and the compute capability (90 for 9.0) whose code is executed.
@@ -44,6 +48,8 @@ class Simulator {
   std::function<bool()> stop = [] { return false; };
   /// Host threads that execute blocks.
   unsigned threads;
+  /// Asked for kernels without machine code for the compute capability; none: they are refused.
+  FindCode find_code;
   /// Whether kernels that have a HostLoop are not executed, but computed by it.
   bool takes_host_loops = false;
 
@@ -52,6 +58,7 @@ class Simulator {
     KernelResource resource;
     Program program;
   };
+  KernelResource resource_of(const void* stub) const;
   const Kernel& kernel_of(const void* stub);
   KernelExecution run(const KernelStep& step, const std::optional<BlockSampling>& sampling);
   void run_on_host(const HostLoop& loop);

@@ -30,7 +30,8 @@ void HostReferences::make(const std::vector<std::size_t>& outputs) {
                   [&](std::size_t output) { return reference(output).is_whole; }))
     return;
   const std::vector<ReferenceView> exact = views(outputs, false);
-  if (const Steps steps = family_.reference(problem_, data_, exact); is_of_host_loops(steps)) {
+  const Steps steps = family_.reference(problem_, data_, exact);
+  if (simulator_.takes_host_loops && is_of_host_loops(steps)) {
     simulator_.run(steps);
   } else {
     family_.host_reference(problem_, data_, exact);

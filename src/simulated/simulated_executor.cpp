@@ -33,6 +33,7 @@ class SimulatedExecutor final : public Executor, public CounterReader {
       : device_(device), options_(options), simulator_(kernels, device.compute_capability()) {
     simulator_.stop = [this] { return options_.interrupted() || steady_seconds() > deadline_s_; };
     simulator_.takes_host_loops = true;
+    simulator_.find_code = options_.find_code;
   }
 
   void set_up(const Family& family, const Values& values, std::uint64_t seed) override {
@@ -189,8 +190,11 @@ struct SimulationLimits::State {
 };
 
 SimulationLimits::SimulationLimits(const DeviceSpec& device, const KernelResources& kernels,
-                                   ExecutedBlocks blocks)
-    : state_(new State{device, blocks, sim::Simulator(kernels, device.compute_capability())}) {}
+                                   const SimulatedOptions& options)
+    : state_(
+          new State{device, options.blocks, sim::Simulator(kernels, device.compute_capability())}) {
+  state_->simulator.find_code = options.find_code;
+}
 
 SimulationLimits::~SimulationLimits() = default;
 

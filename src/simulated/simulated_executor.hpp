@@ -10,7 +10,7 @@
 #include "device/device_spec.hpp"
 #include "run/executor.hpp"
 #include "sass/kernel_resource.hpp"
-#include "sim/grid_run.hpp"
+#include "sim/simulator.hpp"
 
 namespace gpuexp {
 
@@ -29,6 +29,7 @@ std::optional<sim::BlockSampling> sampling_of(const Variant& variant, const void
 struct SimulatedOptions {
   double launch_timeout_s = 30;
   ExecutedBlocks blocks = {};
+  sim::FindCode find_code = {};  ///< as Simulator::find_code
   /// Asked while kernels run, by several threads; true ends the launch.
   std::function<bool()> interrupted = [] { return false; };
 };
@@ -44,7 +45,8 @@ std::unique_ptr<Executor> make_simulated_executor(const DeviceSpec& device,
 /// results. Empty where it is.
 class SimulationLimits {
  public:
-  SimulationLimits(const DeviceSpec& device, const KernelResources& kernels, ExecutedBlocks blocks);
+  SimulationLimits(const DeviceSpec& device, const KernelResources& kernels,
+                   const SimulatedOptions& options);
   ~SimulationLimits();
   std::string refusal(const Variant& variant, const void* problem);
 

@@ -99,7 +99,9 @@ void test_problem(const Family& family, const Values& values,
     }
   };
   compare_buffers(BufferRole::input, nullptr, agreements["inputs"]);
-  SimulationLimits limits(device(), kernels(), {ExecutedBlocks::kAll});
+  SimulatedOptions options;
+  options.blocks = {ExecutedBlocks::kAll};
+  SimulationLimits limits(device(), kernels(), options);
   for (const Variant& variant : family.variants) {
     if (!runs_on(device(), family, variant, problem.get())) continue;
     if (operation_count(variant.work(problem.get())) > kMostOperations) continue;

@@ -40,7 +40,7 @@ struct Bench {
   }
 
   std::string refusal(const std::string& gpu = "h200") {
-    return SimulationLimits(spec_of(gpu), kernels(), options.blocks).refusal(*naive, problem.get());
+    return SimulationLimits(spec_of(gpu), kernels(), options).refusal(*naive, problem.get());
   }
 
   Family family;
