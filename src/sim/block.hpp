@@ -54,9 +54,7 @@ class Block {
   /// To be called before memory is read or written.
   void note(const MemoryAccess& access) {
     count(memory, access);
-    if (observed) [[unlikely]]
-      observe(access);
-    if (checks_) checks_->check(*running_, access);
+    if (watches_) watch(access);
   }
   /// A phase of an mbarrier has ended.
   void end_phase() {
@@ -86,7 +84,7 @@ class Block {
  private:
   void run(Warp& warp);
   void run_turn(Warp& warp);
-  void observe(const MemoryAccess& access);
+  void watch(const MemoryAccess& access);
   bool release_barrier();
   [[noreturn]] void report_endless(Warp& warp);
   [[noreturn]] void report_barrier() const;
@@ -95,6 +93,7 @@ class Block {
   std::vector<std::unique_ptr<Warp>> warps_;
   Warp* running_ = nullptr;
   std::unique_ptr<MemoryChecks> checks_;  ///< null: none
+  bool watches_ = false;  ///< one branch of note() for both: it is on the path of every access
 };
 
 /// The bits of a 64-bit address by which shared memory is reached as if it were global.
