@@ -137,11 +137,17 @@ struct Wavefronts {
   unsigned conflicts = 0;
 };
 
+inline unsigned step_of(const MemoryAccess& access) {
+  constexpr unsigned kTurnBytes = kBanks << kWordShift;
+  const unsigned pairing = access.width > 4 && are_paired(access.address) ? 2 : 1;
+  return std::min(kLanes, pairing * kTurnBytes / access.width);
+}
+
 Wavefronts shared_wavefronts_of(const MemoryAccess& access) {
   const Pattern pattern = pattern_of(access.address, access.lanes, access.width);
   if (pattern == Pattern::contiguous) return {std::max(1u, access.width >> kWordShift), 0};
   if (pattern == Pattern::one) return {access.width > 8 ? 2u : 1u, 0};
-  const unsigned step = lanes_per_turn(access);
+  const unsigned step = step_of(access);
   Wavefronts wavefronts;
   for (unsigned begin = 0; begin < kLanes; begin += step) {
     const LaneMask turn = access.lanes & (step == kLanes ? kAllLanes : ((1u << step) - 1) << begin);
@@ -193,9 +199,7 @@ MemoryCounts& MemoryCounts::operator+=(const MemoryCounts& more) {
 }
 
 unsigned lanes_per_turn(const MemoryAccess& access) {
-  constexpr unsigned kTurnBytes = kBanks << kWordShift;
-  const unsigned pairing = access.width > 4 && are_paired(access.address) ? 2 : 1;
-  return std::min(kLanes, pairing * kTurnBytes / access.width);
+  return step_of(access);
 }
 
 void count(MemoryCounts& counts, const MemoryAccess& access) {

@@ -44,6 +44,7 @@ Block::Block(const LaunchState& of, Extent at)
     observed = std::make_unique<Observed>(*launch.observation, counts.size(),
                                           traced && traced->block == index);
   }
+  watches_ = launch.checks.memory || observed;
   if (!launch.checks.memory) return;
   checks_ = std::make_unique<MemoryChecks>(*launch.global, *launch.program, launch.block,
                                            launch.shared_bytes, warps_.size());
@@ -220,8 +221,10 @@ void Block::report_barrier() const {
 }
 
 // The instruction that runs is the one before the next.
-void Block::observe(const MemoryAccess& access) {
-  observed->note(running_->divergence.next() - 1, running_->index, running_->steps, access);
+void Block::watch(const MemoryAccess& access) {
+  if (observed)
+    observed->note(running_->divergence.next() - 1, running_->index, running_->steps, access);
+  if (checks_) checks_->check(*running_, access);
 }
 
 void Block::commit_copies(LaneMask lanes) {

@@ -57,9 +57,7 @@ class Block {
   /// To be called before memory is read or written.
   void note(const MemoryAccess& access) {
     count(memory, access);
-    if (observed) [[unlikely]]
-      observe(access);
-    if (checks_) checks_->check(*running_, access);
+    if (watches_) watch(access);
   }
   /// Lanes of the warp that runs come to a barrier of the block, and go on when all have come, or
   /// at once.
@@ -102,7 +100,7 @@ class Block {
   bool release_barrier(unsigned barrier);
   bool release_barriers();
   std::string describe_barriers() const;
-  void observe(const MemoryAccess& access);
+  void watch(const MemoryAccess& access);
   [[noreturn]] void report_endless(Warp& warp);
   [[noreturn]] void report_barrier() const;
 
@@ -111,6 +109,7 @@ class Block {
   std::vector<std::unique_ptr<Warp>> warps_;
   Warp* running_ = nullptr;
   std::unique_ptr<MemoryChecks> checks_;  ///< null: none
+  bool watches_ = false;  ///< one branch of note() for both: it is on the path of every access
 };
 
 /// The bits of a 64-bit address by which shared memory is reached as if it were global.
