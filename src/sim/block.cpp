@@ -146,7 +146,7 @@ void Block::run(Warp& warp) {
 void Block::run_turn(Warp& warp) {
   constexpr std::uint64_t kTurn = 1 << 14;
   Divergence& divergence = warp.divergence;
-  const std::vector<Op>& ops = launch.program->ops;
+  const std::vector<Op>& ops = launch.ops.empty() ? launch.program->ops : launch.ops;
   warp.waits = false;
   const std::uint64_t most = std::min(kTurn, launch.checks.most_instructions);
   for (std::uint64_t step = 0; step < most && divergence.is_running() && !warp.waits;

@@ -29,6 +29,7 @@ struct Checks {
 /// What the blocks of a launch have in common.
 struct LaunchState {
   const Program* program = nullptr;
+  std::vector<Op> ops;  ///< of the program, with this launch's constants; none: they have none
   GlobalMemory* global = nullptr;
   Extent grid;
   Extent block;

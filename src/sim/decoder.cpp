@@ -82,6 +82,14 @@ Program decode(const KernelCode& code) {
     Op op;
     op.guard = source_of(read_guard(listed.guard), Reads::integer);
     decoder->decode(in, op);
+    if (!loads_constants(listed.opcode)) {
+      for (const Operand& operand : in.operands) {
+        if (operand.kind != Operand::Kind::constant) continue;
+        if (operand.has_base || (operand.bank != 0 && operand.bank != 2))
+          in.refuse("its constant is not executed");
+        program.has_constant_operands = true;
+      }
+    }
     program.classes.push_back(class_of(listed));
     program.reaches_shared |= reaches_shared(mnemonic);
     program.has_global_atomics |= is_global_atomic(mnemonic);

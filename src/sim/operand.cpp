@@ -89,6 +89,12 @@ void take_suffixes(Scanner& scan, Operand& operand) {
       operand.half = Operand::Half::high;
     } else if (scan.take(".64")) {
       operand.wide = true;
+    } else if (scan.take(".X16")) {
+      operand.shift = 4;
+    } else if (scan.take(".X8")) {
+      operand.shift = 3;
+    } else if (scan.take(".X4")) {
+      operand.shift = 2;
     } else if (scan.take(".ROW") || scan.take(".COL") || scan.take(".U32")) {
       continue;  // layouts that an IMMA has by its shape; widths that an address has anyway
     } else {

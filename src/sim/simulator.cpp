@@ -139,6 +139,8 @@ KernelExecution Simulator::run(const KernelStep& step,
   constexpr unsigned kMore = 8;
   launch.registers = std::min(255u, static_cast<unsigned>(kernel.resource.registers) + kMore);
   launch.constants = constants_of(step, compute_capability_);
+  if (kernel.program.has_constant_operands)
+    launch.ops = with_constants(kernel.program, launch.constants);
   launch.checks = checks_;
   launch.observation = observation_ ? &*observation_ : nullptr;
   GridRun grid(launch, threads, stop);
