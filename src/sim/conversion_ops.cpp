@@ -222,12 +222,14 @@ void decode_f2fp(const Decoding& in, Op& op) {
     op.run = run_pack_e4m3;
     return;
   }
-  if (in.modifiers.size() != 3 || !in.has("F32") || !in.has("PACK_AB") || in.operands.size() != 3)
+  // Code before sm_90 has no F32, and no F16: PACK_AB alone, or BF16.PACK_AB.
+  const bool is_short = !in.has("F32") && in.modifiers.size() == (in.has("BF16") ? 2u : 1u);
+  if ((in.modifiers.size() != 3 && !is_short) || !in.has("PACK_AB") || in.operands.size() != 3)
     in.refuse("this form is not executed");
   place_float(in, op, Reads::fp32);
   if (in.has("BF16")) {
     op.run = run_pack<kBf16>;
-  } else if (in.has("F16")) {
+  } else if (in.has("F16") || is_short) {
     op.run = run_pack<kFp16>;
   } else {
     in.refuse("this form is not executed");

@@ -34,48 +34,21 @@ void store(std::byte* at, T value) {
 
 }  // namespace
 
-GlobalBuffer::GlobalBuffer(std::uint64_t begin, std::size_t bytes, std::string name,
-                           Contents contents)
-    : begin_(begin),
-      end_(begin + bytes),
-      origin_(begin & ~(kWidestAccess - 1)),
-      name_(std::move(name)) {
-  if (contents == Contents::poison) set_poison(begin_, bytes);
-}
+ByteMarks::ByteMarks(std::size_t bytes) : pages_((bytes + kPageBytes - 1) / kPageBytes) {}
 
-GlobalBuffer::GlobalBuffer(GlobalBuffer&& other) noexcept
-    : begin_(other.begin_),
-      end_(other.end_),
-      origin_(other.origin_),
-      name_(std::move(other.name_)),
-      pages_(std::exchange(other.pages_, {})),
-      stored_(other.is_stored_to()) {}
+ByteMarks::ByteMarks(ByteMarks&& other) noexcept : pages_(std::exchange(other.pages_, {})) {}
 
-GlobalBuffer& GlobalBuffer::operator=(GlobalBuffer&& other) noexcept {
-  begin_ = other.begin_;
-  end_ = other.end_;
-  origin_ = other.origin_;
-  std::swap(name_, other.name_);
+ByteMarks& ByteMarks::operator=(ByteMarks&& other) noexcept {
   std::swap(pages_, other.pages_);
-  stored_ = other.is_stored_to();
   return *this;
 }
 
-GlobalBuffer::~GlobalBuffer() {
-  release();
-}
-
-std::string GlobalBuffer::description() const {
-  return fmt::format("buffer {}{}of {} bytes", name_, name_.empty() ? "" : " ", end_ - begin_);
-}
-
-void GlobalBuffer::release() {
+ByteMarks::~ByteMarks() {
   for (const Page& page : pages_)
     delete[] page.load();
-  pages_.clear();
 }
 
-std::byte* GlobalBuffer::page_at(std::size_t offset) {
+std::byte* ByteMarks::page_at(std::size_t offset) {
   Page& page = pages_[offset / kPageBytes];
   std::byte* there = page.load(std::memory_order_acquire);
   if (there) return there;
@@ -85,22 +58,7 @@ std::byte* GlobalBuffer::page_at(std::size_t offset) {
   return there;
 }
 
-// Calls function(page, first, count) for the parts of the pages that hold the range's marks.
-template <class Function>
-void GlobalBuffer::for_pages(std::uint64_t address, std::size_t bytes,
-                             const Function& function) const {
-  const std::size_t end = offset_of(address) + bytes;
-  for (std::size_t at = offset_of(address); at < end;) {
-    const std::size_t first = at % kPageBytes;
-    const std::size_t count = std::min(kPageBytes - first, end - at);
-    function(at, first, count);
-    at += count;
-  }
-}
-
-bool GlobalBuffer::is_written(std::uint64_t address, std::size_t bytes) const {
-  if (is_written()) return true;
-  const std::size_t offset = offset_of(address);
+bool ByteMarks::is_marked(std::size_t offset, std::size_t bytes) const {
   std::byte* const page = pages_[offset / kPageBytes].load(std::memory_order_acquire);
   if (!page) return false;
   for (std::size_t i = 0; i < bytes; ++i) {
@@ -111,39 +69,8 @@ bool GlobalBuffer::is_written(std::uint64_t address, std::size_t bytes) const {
   return true;
 }
 
-void GlobalBuffer::for_written(
-    const std::function<void(std::size_t first, std::size_t end)>& range) const {
-  if (is_written()) return range(0, end_ - begin_);
-  std::size_t first = 0;
-  std::size_t end = 0;  // of what has been found and not told yet
-  const auto add = [&](std::size_t from, std::size_t to) {
-    if (from != end) {
-      if (first < end) range(first, end);
-      first = from;
-    }
-    end = to;
-  };
-  for_pages(begin_, end_ - begin_, [&](std::size_t at, std::size_t in_page, std::size_t count) {
-    const std::byte* const page = pages_[at / kPageBytes].load();
-    if (!page) return;
-    const std::size_t base = at - in_page + origin_ - begin_;  // of the page, in the buffer
-    const std::byte* const stop = page + in_page + count;
-    for (const std::byte* i = page + in_page; i < stop;) {
-      const std::byte* const marked = std::find(i, stop, kMark);
-      const std::byte* const unmarked = std::find(marked, stop, std::byte{0});
-      if (marked < unmarked)
-        add(base + static_cast<std::size_t>(marked - page),
-            base + static_cast<std::size_t>(unmarked - page));
-      i = unmarked;
-    }
-  });
-  if (first < end) range(first, end);
-}
-
-void GlobalBuffer::mark(std::uint64_t address, std::size_t bytes) {
-  if (is_written()) return;
+void ByteMarks::mark(std::size_t offset, std::size_t bytes) {
   constexpr std::uint64_t kMarks = 0x0101010101010101;
-  const std::size_t offset = offset_of(address);
   std::byte* const marks = page_at(offset) + offset % kPageBytes;
   switch (bytes) {
     case 1: return store(marks, static_cast<std::uint8_t>(kMarks));
@@ -154,30 +81,101 @@ void GlobalBuffer::mark(std::uint64_t address, std::size_t bytes) {
   }
 }
 
-void GlobalBuffer::set_written(std::uint64_t address, std::size_t bytes) {
-  if (is_written()) return;
-  if (bytes == end_ - begin_) return release();
-  for_pages(address, bytes, [&](std::size_t at, std::size_t first, std::size_t count) {
-    std::memset(page_at(at) + first, static_cast<int>(kMark), count);
+void ByteMarks::set(std::size_t offset, std::size_t bytes, bool is_marked) {
+  for (const std::size_t end = offset + bytes; offset < end;) {
+    const std::size_t in_page = offset % kPageBytes;
+    const std::size_t count = std::min(kPageBytes - in_page, end - offset);
+    if (is_marked || pages_[offset / kPageBytes].load())
+      std::memset(page_at(offset) + in_page, is_marked ? 1 : 0, count);
+    offset += count;
+  }
+}
+
+void ByteMarks::for_marked(
+    std::size_t begin, std::size_t end,
+    const std::function<void(std::size_t first, std::size_t end)>& range) const {
+  std::size_t found_first = begin;
+  std::size_t found_end = begin;  // of what has been found and not told yet
+  for (std::size_t at = begin; at < end;) {
+    const std::size_t page_first = at - at % kPageBytes;
+    const std::size_t stop = std::min(end, page_first + kPageBytes);
+    const std::byte* const page = pages_[at / kPageBytes].load();
+    while (page && at < stop) {
+      const auto place = [&](const std::byte* mark) {
+        return page_first + static_cast<std::size_t>(mark - page);
+      };
+      const std::byte* const last = page + (stop - page_first);
+      const std::byte* const marked = std::find(page + (at - page_first), last, kMark);
+      const std::byte* const unmarked = std::find(marked, last, std::byte{0});
+      if (marked < unmarked) {
+        if (place(marked) != found_end) {
+          if (found_first < found_end) range(found_first, found_end);
+          found_first = place(marked);
+        }
+        found_end = place(unmarked);
+      }
+      at = place(unmarked);
+    }
+    at = stop;
+  }
+  if (found_first < found_end) range(found_first, found_end);
+}
+
+GlobalBuffer::GlobalBuffer(std::uint64_t begin, std::size_t bytes, std::string name,
+                           Contents contents)
+    : begin_(begin),
+      end_(begin + bytes),
+      origin_(begin & ~(kWidestAccess - 1)),
+      name_(std::move(name)) {
+  if (contents == Contents::poison) set_poison(begin_, bytes);
+}
+
+std::string GlobalBuffer::description() const {
+  return fmt::format("buffer {}{}of {} bytes", name_, name_.empty() ? "" : " ", end_ - begin_);
+}
+
+bool GlobalBuffer::is_written(std::uint64_t address, std::size_t bytes) const {
+  return !written_ || written_->is_marked(offset_of(address), bytes);
+}
+
+void GlobalBuffer::for_marked(
+    const ByteMarks& marks,
+    const std::function<void(std::size_t first, std::size_t end)>& range) const {
+  const std::size_t before = begin_ - origin_;
+  marks.for_marked(before, end_ - origin_, [&](std::size_t first, std::size_t end) {
+    range(first - before, end - before);
   });
 }
 
+void GlobalBuffer::for_written(
+    const std::function<void(std::size_t first, std::size_t end)>& range) const {
+  if (!written_) return range(0, end_ - begin_);
+  for_marked(*written_, range);
+}
+
+void GlobalBuffer::for_stored(
+    const std::function<void(std::size_t first, std::size_t end)>& range) const {
+  if (stores_) for_marked(*stores_, range);
+}
+
+void GlobalBuffer::mark(std::uint64_t address, std::size_t bytes) {
+  if (written_) written_->mark(offset_of(address), bytes);
+  if (stores_) stores_->mark(offset_of(address), bytes);
+}
+
+void GlobalBuffer::set_written(std::uint64_t address, std::size_t bytes) {
+  if (!written_) return;
+  if (bytes == end_ - begin_) return written_.reset();
+  written_->set(offset_of(address), bytes, true);
+}
+
 void GlobalBuffer::set_poison(std::uint64_t address, std::size_t bytes) {
-  const std::size_t pages = (offset_of(end_) + kPageBytes - 1) / kPageBytes;
-  if (bytes == end_ - begin_) {
-    release();
-    pages_ = std::vector<Page>(pages);
-    return;
-  }
-  if (is_written()) {
-    pages_ = std::vector<Page>(pages);
-    for_pages(begin_, end_ - begin_, [&](std::size_t at, std::size_t first, std::size_t count) {
-      std::memset(page_at(at) + first, static_cast<int>(kMark), count);
-    });
-  }
-  for_pages(address, bytes, [&](std::size_t at, std::size_t first, std::size_t count) {
-    std::memset(page_at(at) + first, 0, count);
-  });
+  const bool was_written = is_written();
+  const bool is_all = bytes == end_ - begin_;
+  if (is_all || was_written) written_.emplace(end_ - origin_);
+  if (is_all) return;
+  if (was_written) written_->set(begin_ - origin_, end_ - begin_, true);
+  written_->set(offset_of(address), bytes, false);
 }
 
 void GlobalBuffer::set_as(std::uint64_t address, const GlobalBuffer& from, std::uint64_t at,
@@ -197,14 +195,10 @@ void GlobalBuffer::set_as(std::uint64_t address, const GlobalBuffer& from, std::
 }
 
 void GlobalBuffer::settle() {
-  if (is_written()) return;
-  bool is_full = true;
-  for_pages(begin_, end_ - begin_, [&](std::size_t at, std::size_t first, std::size_t count) {
-    if (!is_full) return;
-    const std::byte* const page = pages_[at / kPageBytes].load();
-    is_full = page && std::memchr(page + first, 0, count) == nullptr;
-  });
-  if (is_full) release();
+  if (!written_) return;
+  std::size_t whole = 0;
+  for_written([&](std::size_t first, std::size_t end) { whole += end - first; });
+  if (whole == end_ - begin_) written_.reset();
 }
 
 void GlobalMemory::add(void* begin, std::size_t bytes, std::string name, Contents contents) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,13 +20,51 @@ enum class Contents : std::uint8_t {
   poison,   ///< to be written before it is read
 };
 
+/// A mark for each byte of a range, so that threads need not share one, in pages that are there
+/// once a byte of theirs is marked: of a large buffer of which little is touched they take little.
+/// Threads may mark bytes and ask for them at the same time.
+class ByteMarks {
+ public:
+  ByteMarks() = default;
+  /// None of so many bytes is marked.
+  explicit ByteMarks(std::size_t bytes);
+  ByteMarks(ByteMarks&& other) noexcept;
+  ByteMarks& operator=(ByteMarks&& other) noexcept;
+  ~ByteMarks();
+
+  bool is_marked(std::size_t offset, std::size_t bytes) const;
+  /// `bytes` is 1, 2, 4, 8 or 16, and divides the offset.
+  void mark(std::size_t offset, std::size_t bytes);
+  /// Any range, while no kernel runs.
+  void set(std::size_t offset, std::size_t bytes, bool is_marked);
+  /// Calls range(first, end) for each longest range of marked bytes in [begin, end).
+  void for_marked(std::size_t begin, std::size_t end,
+                  const std::function<void(std::size_t first, std::size_t end)>& range) const;
+
+ private:
+  using Page = std::atomic<std::byte*>;
+  static constexpr std::size_t kPageBytes = std::size_t{16} << 10;
+
+  /// The page with this mark; one that was not there has none set.
+  std::byte* page_at(std::size_t offset);
+
+  std::vector<Page> pages_;
+};
+
+/// An atomic flag that moves with what it is part of, while no kernel runs.
+struct Flag : std::atomic<bool> {
+  Flag() : std::atomic<bool>(false) {}
+  Flag(Flag&& other) noexcept : std::atomic<bool>(other.load()) {}
+  Flag& operator=(Flag&& other) noexcept {
+    store(other.load());
+    return *this;
+  }
+};
+
 /// One buffer. Threads of the simulator may mark bytes and ask for them at the same time.
 class GlobalBuffer {
  public:
   GlobalBuffer(std::uint64_t begin, std::size_t bytes, std::string name, Contents contents);
-  GlobalBuffer(GlobalBuffer&& other) noexcept;
-  GlobalBuffer& operator=(GlobalBuffer&& other) noexcept;
-  ~GlobalBuffer();
 
   std::uint64_t begin() const { return begin_; }
   std::uint64_t end() const { return end_; }
@@ -37,11 +76,11 @@ class GlobalBuffer {
   std::string description() const;
 
   /// All of it: then no byte needs to be looked up.
-  bool is_written() const { return pages_.empty(); }
+  bool is_written() const { return !written_; }
   bool is_written(std::uint64_t address, std::size_t bytes) const;
   /// Calls range(first, end) for each longest range of offsets in the buffer that are written.
   void for_written(const std::function<void(std::size_t first, std::size_t end)>& range) const;
-  /// `bytes` is 1, 2, 4, 8 or 16, and divides the address.
+  /// A kernel stores. `bytes` is 1, 2, 4, 8 or 16, and divides the address.
   void mark(std::uint64_t address, std::size_t bytes);
   /// Any range of it, while no kernel runs.
   void set_written(std::uint64_t address, std::size_t bytes);
@@ -51,32 +90,34 @@ class GlobalBuffer {
   /// Forgets the marks where all bytes have one. While no kernel runs.
   void settle();
 
-  /// Whether a kernel has stored to it, since this was last forgotten.
+  /// Whether something has stored to it, since this was last forgotten.
   bool is_stored_to() const { return stored_.load(std::memory_order_relaxed); }
   void note_store() {
     if (!is_stored_to()) stored_.store(true, std::memory_order_relaxed);
   }
-  void forget_stores() { stored_ = false; }
+  void forget_stores() { stored_.store(false, std::memory_order_relaxed); }
+
+  /// From now on, where kernels store is kept, whatever was written before; or no more.
+  void follow_stores(bool follow) {
+    stores_.reset();
+    if (follow) stores_.emplace(end_ - origin_);
+  }
+  bool follows_stores() const { return stores_.has_value(); }
+  void for_stored(const std::function<void(std::size_t first, std::size_t end)>& range) const;
 
  private:
-  // A mark per byte, so that threads need not share one, in pages that are there once a byte of
-  // theirs is written: a large buffer of which little is touched takes little.
-  using Page = std::atomic<std::byte*>;
-  static constexpr std::size_t kPageBytes = std::size_t{16} << 10;
-
+  /// Counted from origin_.
   std::size_t offset_of(std::uint64_t address) const { return address - origin_; }
-  /// The page with this mark; one that was not there has none set.
-  std::byte* page_at(std::size_t offset);
-  template <class Function>
-  void for_pages(std::uint64_t address, std::size_t bytes, const Function& function) const;
-  void release();
+  void for_marked(const ByteMarks& marks,
+                  const std::function<void(std::size_t first, std::size_t end)>& range) const;
 
   std::uint64_t begin_;
   std::uint64_t end_;
-  std::uint64_t origin_;  ///< of the marks: a multiple of 16, as are the pages' own addresses
+  std::uint64_t origin_;  ///< of the marks: a multiple of 16
   std::string name_;
-  std::vector<Page> pages_;  ///< none: all bytes are written
-  std::atomic<bool> stored_{false};
+  std::optional<ByteMarks> written_;  ///< none: all bytes are
+  std::optional<ByteMarks> stores_;
+  Flag stored_;
 };
 
 class GlobalMemory {

@@ -124,7 +124,8 @@ void MemoryChecks::check_global(const MemoryAccess& access) {
   GlobalBuffer* const all = global_.find(span.first, span.last - span.first + width);
   const bool stores = is_write(access.kind) || access.kind == Access::atomic;
   if (all && stores) all->note_store();
-  if (all && all->is_written() && is_aligned(span.low_bits, width)) return;
+  const bool is_marked = stores && all && all->follows_stores();
+  if (all && all->is_written() && !is_marked && is_aligned(span.low_bits, width)) return;
   for_each_lane(access.lanes, [&](unsigned lane) {
     const std::uint64_t address = access.address[lane];
     if (!is_aligned(address, width))
@@ -169,7 +170,7 @@ void MemoryChecks::check_range(const MemoryAccess& access) {
   if (!buffer)
     throw Fault(FaultKind::out_of_bounds, global_.describe_outside(address, bytes), address);
   if (access.kind == Access::bulk_store) buffer->note_store();
-  if (buffer->is_written()) return;
+  if (buffer->is_written() && !buffer->follows_stores()) return;
   for (std::uint64_t at = address; at < address + bytes; at += kStep) {
     if (access.kind == Access::bulk_store) {
       buffer->mark(at, kStep);

@@ -103,6 +103,10 @@ void HostProblem::poison(const Variant& variant) {
 
 std::vector<sim::KernelExecution> HostProblem::launch(const Variant& variant) {
   restore();
+  for (const std::size_t output : written_by(variant)) {
+    if (buffers_[output].bytes() > 0)
+      simulator_.memory().find(buffers_[output].data())->follow_stores(sampling_.has_value());
+  }
   std::vector<sim::KernelExecution> kernels =
       simulator_.run(variant.launch(problem_.get(), data_.get(), context(variant)), sampling_);
   was_sampled_ = std::any_of(kernels.begin(), kernels.end(), [](const sim::KernelExecution& k) {
@@ -222,7 +226,7 @@ HostProblem::Sample HostProblem::sample_of(std::size_t output, std::int64_t most
     const std::size_t size = size_of(type);
     simulator_.memory()
         .find(buffers_[output].data())
-        ->for_written([&](std::size_t first, std::size_t end) {
+        ->for_stored([&](std::size_t first, std::size_t end) {
           cut({static_cast<std::int64_t>((first + size - 1) / size),
                static_cast<std::int64_t>(end / size)},
               sample.ranges);

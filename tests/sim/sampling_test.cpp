@@ -36,6 +36,8 @@ TEST_CASE("some blocks of a grid tell what all of them count", "[sampling]") {
       // The last blocks along each side do less; rows begin anywhere in a line.
       Case{"matmul", "naive", {{"m", 520 * one}, {"n", 264 * one}, {"k", 40 * one}}, 0, 0.003},
       Case{"coalescing", "read_strided", {{"n", 400'000 * one}, {"stride", 7 * one}}, 0, 0.003},
+      // Changes its output in place, most of which was zero before.
+      Case{"partial_write", "write_strided", {{"n", 100'000 * one}, {"stride", 4 * one}}, 0, 0.003},
       // Random addresses and directions: blocks differ.
       Case{"gather", "gather_random", {{"n", 300'000 * one}}, 1e-7, 0.003},
       Case{"divergence", "random", {{"n", 150'000 * one}, {"fraction", 0.03}}, 1e-5, 0.003},
