@@ -13,13 +13,14 @@
 #include "cli/app.hpp"
 #include "cli/ceilings_lookup.hpp"
 #include "cli/interrupts.hpp"
-#include "cli/simulation.hpp"
 #include "cli/registry_lookup.hpp"
+#include "cli/simulation.hpp"
 #include "plan/plan.hpp"
 #include "render/annotation_json.hpp"
 #include "render/annotation_text.hpp"
 #include "render/warp_picture_text.hpp"
 #include "simulated/host_problem.hpp"
+#include "simulated/ptx_compiler.hpp"
 #include "simulated/simulated_executor.hpp"
 
 namespace gpuexp::cli {
@@ -94,8 +95,7 @@ void check_is_executed(const NamedVariant& named, const Plan& plan,
   const Cell& cell = group.cells.front();
   if (!cell.skip_reason.empty())
     throw ConfigError(fmt::format("{}: {}", name_of_cell(named), cell.skip_reason));
-  SimulationLimits limits(plan.device, resources,
-                          simulated_options(plan.device.compute_capability(), {}));
+  SimulationLimits limits(plan.device, resources, SimulatedOptions{});
   const std::string refusal = limits.refusal(named.variant, group.problem.get());
   if (refusal.empty()) return;
   std::string left = refusal;
@@ -195,7 +195,7 @@ class AnnotateRun {
     sim::Simulator simulator(context_.resources, plan_.device.compute_capability());
     simulator.stop = interrupted;
     simulator.takes_host_loops = true;
-    simulator.find_code = simulated_options(plan_.device.compute_capability(), {}).find_code;
+    simulator.find_code = compiled_from_ptx;
     HostProblem problem(named_.family, group().values, config_.seed, plan_.device, simulator);
     sim::Observation observation;
     observation.places = true;

@@ -1,15 +1,12 @@
 #include "cli/simulation.hpp"
 
 #include <charconv>
-#include <filesystem>
-#include <map>
 #include <system_error>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "cli/interrupts.hpp"
-#include "simulated/ptx_compiler.hpp"
 
 namespace gpuexp::cli {
 
@@ -29,7 +26,8 @@ std::optional<OpenDevice> open_simulated(const std::string& spec, const KernelRe
   device.info.spec_id = device.info.spec.id;
   device.info.spec.simulated = true;
   device.info.free_bytes = memory_for_buffers();
-  SimulatedOptions options = simulated_options(device.info.spec.compute_capability(), blocks);
+  SimulatedOptions options;
+  options.blocks = blocks;
   options.launch_timeout_s = launch_timeout_s;
   options.interrupted = interrupted;
   device.executor = make_simulated_executor(device.info.spec, resources, options);
@@ -38,28 +36,15 @@ std::optional<OpenDevice> open_simulated(const std::string& spec, const KernelRe
 
 void skip_what_is_not_simulated(Plan& plan, const KernelResources& resources,
                                 ExecutedBlocks blocks) {
-  SimulationLimits limits(plan.device, resources,
-                          simulated_options(plan.device.compute_capability(), blocks));
+  SimulatedOptions options;
+  options.blocks = blocks;
+  SimulationLimits limits(plan.device, resources, options);
   for (Group& group : plan.groups) {
     for (Cell& cell : group.cells) {
       if (cell.skip_reason.empty())
         cell.skip_reason = limits.refusal(*cell.variant, group.problem.get());
     }
   }
-}
-
-SimulatedOptions simulated_options(int compute_capability, ExecutedBlocks blocks) {
-  static std::map<int, PtxCompiler> compilers;  // a module is compiled once
-  SimulatedOptions options;
-  options.blocks = blocks;
-  options.find_code =
-      [compute_capability](const KernelResource& of_other) -> const KernelResource& {
-    const auto [compiler, is_new] = compilers.try_emplace(
-        compute_capability, std::filesystem::read_symlink("/proc/self/exe").string(),
-        std::vector<std::string>{GPUEXP_TOOL_FOLDERS}, compute_capability);
-    return compiler->second.code_of(of_other);
-  };
-  return options;
 }
 
 ExecutedBlocks read_blocks(const std::string& text) {

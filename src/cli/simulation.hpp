@@ -19,10 +19,6 @@ std::optional<OpenDevice> open_simulated(const std::string& spec, const KernelRe
 void skip_what_is_not_simulated(Plan& plan, const KernelResources& resources,
                                 ExecutedBlocks blocks);
 
-/// Of a GPU of this compute capability, with the code that the toolkit here makes of the binary's
-/// PTX where it holds no machine code.
-SimulatedOptions simulated_options(int compute_capability, ExecutedBlocks blocks);
-
 /// What --blocks says: a number, or all. Throws ConfigError for anything else.
 ExecutedBlocks read_blocks(const std::string& text);
 

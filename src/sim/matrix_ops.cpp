@@ -241,11 +241,12 @@ void decode_dmma(const Decoding& in, Op& op) {
   for (unsigned i = 0; i < 3; ++i)
     op.from[i] = source_of(in.operands[i + 1], Reads::integer);
   const std::string_view shape = in.modifiers.front();
-  op.kind = shape == "8x8x4" ? 8 : 16;
-  op.value = shape == "8x8x4" || shape == "16x8x4" ? 4
-             : shape == "16x8x8"                   ? 8
-             : shape == "16x8x16"                  ? 16
-                                                   : 0;
+  const bool has_8_rows = shape == "8x8x4" || shape == "884";  // the latter before Hopper
+  op.kind = has_8_rows ? 8 : 16;
+  op.value = has_8_rows || shape == "16x8x4" ? 4
+             : shape == "16x8x8"             ? 8
+             : shape == "16x8x16"            ? 16
+                                             : 0;
   if (op.value == 0) in.refuse("this shape is not executed");
   op.run = run_dmma;
 }

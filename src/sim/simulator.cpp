@@ -2,49 +2,22 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <stdexcept>
 #include <thread>
 
 #include <fmt/format.h>
 
 #include "base/parallel.hpp"
+#include "sim/constant_bank.hpp"
 #include "sim/decoder.hpp"
 
 namespace gpuexp::sim {
 
 namespace {
 
-// Where constant bank 0 has a kernel's parameters (the offsets in its machine code).
-std::size_t parameters_at(int compute_capability) {
-  return compute_capability >= 90 ? 0x210 : 0x160;
-}
-
 // From Hopper on, a block's shared memory begins with 1 KiB of the system's own.
 std::size_t reserved_shared_bytes(int compute_capability) {
   return compute_capability >= 90 ? 1024 : 0;
-}
-
-std::vector<std::byte> constants_of(const KernelStep& step, int compute_capability) {
-  const Shape& shape = step.shape;
-  const std::size_t begin = parameters_at(compute_capability);
-  const std::vector<std::byte>& arguments = step.arguments.bytes();
-  // Loads of 8 or 16 bytes may reach beyond the last argument.
-  constexpr std::size_t kPadding = 16;
-  std::vector<std::byte> constants(begin + arguments.size() + kPadding);
-  std::uint32_t sizes[6];
-  const std::int64_t extents[6] = {shape.block.x, shape.block.y, shape.block.z,
-                                   shape.grid.x,  shape.grid.y,  shape.grid.z};
-  for (std::size_t i = 0; i < std::size(sizes); ++i)
-    sizes[i] = static_cast<std::uint32_t>(extents[i]);
-  std::memcpy(constants.data(), sizes, sizeof sizes);
-  // Where local memory lies among generic addresses, and where a thread's stack begins.
-  constexpr std::size_t kLocalWindowAt = 0x20;
-  constexpr std::size_t kStackAt = 0x28;
-  std::memcpy(constants.data() + kLocalWindowAt, &kLocalWindow, sizeof kLocalWindow);
-  std::memcpy(constants.data() + kStackAt, &kLocalBytes, sizeof kLocalBytes);
-  if (!arguments.empty()) std::memcpy(constants.data() + begin, arguments.data(), arguments.size());
-  return constants;
 }
 
 }  // namespace
@@ -108,7 +81,7 @@ std::vector<KernelExecution> Simulator::run(const Steps& steps,
 KernelResource Simulator::resource_of(const void* stub) const {
   const auto found = kernels_.find(stub, compute_capability_);
   if (found && found->exact && !found->resource.code.empty()) return found->resource;
-  if (found && !found->exact && find_code) return find_code(found->resource);
+  if (found && !found->exact && find_code) return find_code(found->resource, compute_capability_);
   throw std::runtime_error(
       fmt::format("this binary holds no machine code of the kernel for compute capability {}.{}",
                   compute_capability_ / 10, compute_capability_ % 10));
@@ -120,7 +93,10 @@ const Simulator::Kernel& Simulator::kernel_of(const void* stub) {
   const KernelResource resource = resource_of(stub);
   KernelCode code = read_code_text(resource.code);
   code.lowered_name = resource.lowered_name;
-  kernel = std::make_unique<Kernel>(Kernel{resource, decode(code)});
+  Program program = decode(code);
+  if (const std::string why = unknown_constant(program, compute_capability_); !why.empty())
+    throw std::runtime_error(why);
+  kernel = std::make_unique<Kernel>(Kernel{resource, std::move(program)});
   return *kernel;
 }
 
@@ -138,7 +114,7 @@ KernelExecution Simulator::run(const KernelStep& step,
   // Some more than ptxas says: a wide load may end in registers that nothing reads.
   constexpr unsigned kMore = 8;
   launch.registers = std::min(255u, static_cast<unsigned>(kernel.resource.registers) + kMore);
-  launch.constants = constants_of(step, compute_capability_);
+  launch.constants = constant_bank(step, compute_capability_);
   if (kernel.program.has_constant_operands)
     launch.ops = with_constants(kernel.program, launch.constants);
   launch.checks = checks_;

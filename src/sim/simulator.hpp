@@ -16,7 +16,8 @@ namespace gpuexp::sim {
 
 /// Machine code of the kernel of which another architecture's is given. Throws std::runtime_error
 /// with the reason where there is none.
-using FindCode = std::function<const KernelResource&(const KernelResource& of_other)>;
+using FindCode =
+    std::function<const KernelResource&(const KernelResource& of_other, int compute_capability)>;
 
 class Simulator {
  public:

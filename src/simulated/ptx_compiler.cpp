@@ -81,7 +81,7 @@ void run(const std::vector<std::string>& command, const TemporaryFolder& folder,
   if (failed == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
   std::string why = read_file(errors);
   why.erase(why.find_last_not_of("\n") + 1);
-  throw std::runtime_error(fmt::format("{} failed: {}", command[0], why));
+  throw std::runtime_error(fmt::format("its PTX was not compiled: {} failed: {}", command[0], why));
 }
 
 }  // namespace
@@ -114,8 +114,7 @@ const PtxCompiler::Kernels& PtxCompiler::module(const std::string& name) {
       return modules_.emplace(name, compile(name)).first->second;
     } catch (const std::runtime_error& error) {
       failure = fmt::format(
-          "this binary holds no machine code of the kernel for compute capability {}.{}, and its "
-          "PTX was not compiled: {}",
+          "this binary holds no machine code of the kernel for compute capability {}.{}, and {}",
           compute_capability_ / 10, compute_capability_ % 10, error.what());
     }
   }
@@ -164,7 +163,8 @@ std::string PtxCompiler::tool(const std::string& name) const {
     if (access(path.c_str(), X_OK) == 0) return path;
   }
   throw std::runtime_error(fmt::format(
-      "there is no {} of the CUDA Toolkit in PATH (ptxas, cuobjdump and nvdisasm are needed)",
+      "its PTX was not compiled: there is no {} of the CUDA Toolkit in PATH (ptxas, cuobjdump and "
+      "nvdisasm are needed)",
       name));
 }
 
@@ -184,8 +184,16 @@ std::string PtxCompiler::ptx_of(const std::string& module, const std::string& fo
     if (capability > newest) best = entry.path().string();
     newest = std::max(newest, capability);
   }
-  if (best.empty()) throw std::runtime_error("there is none that this GPU runs");
+  if (best.empty()) throw std::runtime_error("no PTX that this GPU runs");
   return best;
+}
+
+const KernelResource& compiled_from_ptx(const KernelResource& known, int compute_capability) {
+  static std::map<int, PtxCompiler> compilers;
+  const auto [compiler, is_new] =
+      compilers.try_emplace(compute_capability, fs::read_symlink("/proc/self/exe").string(),
+                            std::vector<std::string>{GPUEXP_TOOL_FOLDERS}, compute_capability);
+  return compiler->second.code_of(known);
 }
 
 }  // namespace gpuexp

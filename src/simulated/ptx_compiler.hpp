@@ -38,4 +38,9 @@ class PtxCompiler {
   std::deque<CompiledKernel> owned_;             ///< what rows refer to
 };
 
+/// As PtxCompiler::code_of, of this program's own PTX, with the tools that it was built with or
+/// that PATH has. A module is compiled once in a process; not to be called by several threads at
+/// once.
+const KernelResource& compiled_from_ptx(const KernelResource& known, int compute_capability);
+
 }  // namespace gpuexp

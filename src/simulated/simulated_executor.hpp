@@ -11,6 +11,7 @@
 #include "run/executor.hpp"
 #include "sass/kernel_resource.hpp"
 #include "sim/simulator.hpp"
+#include "simulated/ptx_compiler.hpp"
 
 namespace gpuexp {
 
@@ -29,7 +30,7 @@ std::optional<sim::BlockSampling> sampling_of(const Variant& variant, const void
 struct SimulatedOptions {
   double launch_timeout_s = 30;
   ExecutedBlocks blocks = {};
-  sim::FindCode find_code = {};  ///< as Simulator::find_code
+  sim::FindCode find_code = compiled_from_ptx;  ///< as Simulator::find_code
   /// Asked while kernels run, by several threads; true ends the launch.
   std::function<bool()> interrupted = [] { return false; };
 };
