@@ -100,7 +100,9 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 struct Reference {
   Data d;
-  __device__ ReferenceElement operator()(std::int64_t i) const { return {d.packed[i], 0.0}; }
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    return {d.packed[i], 0.0};
+  }
 };
 
 void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {

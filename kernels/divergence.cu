@@ -62,19 +62,21 @@ using Variant = Family::Variant;
 // ---- inputs -------------------------------------------------------------------------------------
 
 struct UniformSides {
-  __device__ bool operator()(std::int64_t) const { return true; }
+  __host__ __device__ bool operator()(std::int64_t) const { return true; }
 };
 struct InWarpSides {
   Problem p;
-  __device__ bool operator()(std::int64_t i) const { return i % kWarp < p.a_of_32(); }
+  __host__ __device__ bool operator()(std::int64_t i) const { return i % kWarp < p.a_of_32(); }
 };
 struct ByWarpSides {
   Problem p;
-  __device__ bool operator()(std::int64_t i) const { return i / kWarp % kWarp < p.a_of_32(); }
+  __host__ __device__ bool operator()(std::int64_t i) const {
+    return i / kWarp % kWarp < p.a_of_32();
+  }
 };
 struct SortedSides {
   Problem p;
-  __device__ bool operator()(std::int64_t i) const { return i < p.a_of_n(); }
+  __host__ __device__ bool operator()(std::int64_t i) const { return i < p.a_of_n(); }
 };
 
 // Element i of the random order is element order(i) of the sorted one, with its x and its side: the
@@ -82,19 +84,19 @@ struct SortedSides {
 struct RandomSides {
   SortedSides sorted;
   Permutation order;
-  __device__ bool operator()(std::int64_t i) const { return sorted(order(i)); }
+  __host__ __device__ bool operator()(std::int64_t i) const { return sorted(order(i)); }
 };
 struct Shuffled {
   const float* x;
   Permutation order;
-  __device__ float operator()(std::int64_t i) const { return x[order(i)]; }
+  __host__ __device__ float operator()(std::int64_t i) const { return x[order(i)]; }
 };
 
 template <class TakesA>
 struct SideWord {
   std::int64_t n;
   TakesA takes_a;
-  __device__ std::uint32_t operator()(std::int64_t warp) const {
+  __host__ __device__ std::uint32_t operator()(std::int64_t warp) const {
     std::uint32_t word = 0;
     for (int lane = 0; lane < kWarp; ++lane) {
       const std::int64_t i = warp * kWarp + lane;

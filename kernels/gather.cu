@@ -71,7 +71,7 @@ struct RandomIndex {
 
 struct At {
   const std::int32_t* index;
-  __device__ std::int64_t operator()(std::int64_t i) const { return index[i]; }
+  __host__ __device__ std::int64_t operator()(std::int64_t i) const { return index[i]; }
 };
 
 Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
@@ -92,7 +92,9 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 struct Reference {
   Data d;
-  __device__ ReferenceElement operator()(std::int64_t i) const { return {d.packed[i], 0.0}; }
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    return {d.packed[i], 0.0};
+  }
 };
 
 void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {

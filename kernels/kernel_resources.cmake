@@ -2,7 +2,8 @@
 #
 # Adds the object library <target>, which defines kernel_resource_table() of src/sass/kernel_resource.hpp for the
 # kernels in the object library <kernels>: per kernel and architecture its registers, shared and local memory, its
-# instructions by kind, and its machine code with source lines. Link it to the executable that the kernels are linked to. The table is empty without <kernels>
+# instructions by kind, and its machine code with source lines; and the text of the source files that these are in. Link it to
+# the executable that the kernels are linked to. The table is empty without <kernels>
 # or without GPUEXP_CUOBJDUMP. Its rows have no instructions without GPUEXP_NVDISASM, which cuobjdump calls for them, nor
 # where that fails: CUDA 13's nvdisasm, for one, knows no compute capability below 7.5.
 #

@@ -88,7 +88,7 @@ struct StoredGradient {
   FloatFormat format;
   int scale_log2;
   const double* d_found_scale_log2;  // when not null, the scale that the search found
-  __device__ ReferenceElement operator()(std::int64_t i) const {
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
     const double found = d_found_scale_log2 != nullptr ? *d_found_scale_log2 : scale_log2;
     const double stored =
         round_to(format, ldexp(static_cast<double>(gradients[i]), static_cast<int>(found)));
@@ -580,7 +580,7 @@ Family declare() {
   f.figures = {{"loss_scaling", "loss_scaling", "Loss scaling: gradients that fp16 loses"}};
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
-    return fill(d.gradients, p.n, LogNormalGradients{p, stream_seed(seed, 0)});
+    return fill_on_device(d.gradients, p.n, LogNormalGradients{p, stream_seed(seed, 0)});
   };
   f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
     return references(p, d, out, kFp16, kBf16);

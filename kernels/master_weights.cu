@@ -59,7 +59,7 @@ __host__ __device__ inline float learning_rate(const Problem& p) {
 template <class T>
 struct MultiplesOf256th {
   std::uint64_t seed;
-  __device__ T operator()(std::int64_t i) const {
+  __host__ __device__ T operator()(std::int64_t i) const {
     return from_float<T>(floorf(random_signed(seed, static_cast<std::uint64_t>(i)) * 256.0f) /
                          256.0f);
   }
@@ -149,7 +149,7 @@ struct ExactSteps {
   Problem p;
   const float* first;
   const __half* gradient;
-  __device__ ReferenceElement operator()(std::int64_t i) const {
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
     const double weight =
         first[i] - p.steps * (static_cast<double>(learning_rate(p)) * to_double(gradient[i]));
     return {weight, fabs(weight)};

@@ -54,17 +54,19 @@ __host__ __device__ float pattern(std::int64_t i) {
 
 struct ReferenceCopy {
   Data d;
-  __device__ ReferenceElement operator()(std::int64_t i) const { return {d.in[i], 0.0}; }
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const { return {d.in[i], 0.0}; }
 };
 
 struct ReferenceFill {
-  __device__ ReferenceElement operator()(std::int64_t i) const { return {pattern(i), 0.0}; }
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    return {pattern(i), 0.0};
+  }
 };
 
 struct ReferenceSum {
   Problem p;
   Data d;
-  __device__ ReferenceElement operator()(std::int64_t chunk) const {
+  __host__ __device__ ReferenceElement operator()(std::int64_t chunk) const {
     std::uint32_t sum = 0;
     for (std::int64_t i = chunk * kChunk; i < p.n && i < (chunk + 1) * kChunk; ++i)
       sum += bits_sum(d.in[i]);
@@ -83,7 +85,7 @@ Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView
 void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
   std::vector<std::uint32_t> sums(static_cast<std::size_t>(chunks(p)), 0);
   for (std::int64_t i = 0; i < p.n; ++i) {
-    sums[static_cast<std::size_t>(i / kChunk)] += host_bits(d.in[i]);
+    sums[static_cast<std::size_t>(i / kChunk)] += bits_sum(d.in[i]);
     if (out[0]) out[0].value[i] = d.in[i];
     if (out[1]) out[1].value[i] = pattern(i);
     for (const ReferenceView& view : {out[0], out[1]}) {

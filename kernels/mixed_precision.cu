@@ -73,7 +73,7 @@ constexpr double kRange = 4.0;
 template <class T>
 struct Activations {
   std::uint64_t seed;
-  __device__ T operator()(std::int64_t i) const {
+  __host__ __device__ T operator()(std::int64_t i) const {
     // Exact in fp32; the 16-bit types round the same number.
     return from_float<T>(static_cast<float>(kRange) *
                          random_signed(seed, static_cast<std::uint64_t>(i)));
@@ -108,7 +108,7 @@ template <class T>
 struct ReferenceActivation {
   Op op;
   const T* x;
-  __device__ ReferenceElement operator()(std::int64_t i) const {
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
     const double y = exact(op, to_double(x[i]));
     return {y, fabs(y)};
   }

@@ -41,7 +41,7 @@ std::int64_t out_count(const Problem& p) {
 struct Reference {
   Problem p;
   Data d;
-  __device__ ReferenceElement operator()(std::int64_t j) const {
+  __host__ __device__ ReferenceElement operator()(std::int64_t j) const {
     return {j % p.stride == 0 ? static_cast<double>(d.in[j / p.stride]) : 0.0, 0.0};
   }
 };

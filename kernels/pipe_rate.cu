@@ -187,13 +187,15 @@ struct ChainResult<std::uint32_t> {
 template <class T>
 struct FirstBlock {
   ChainResult<T> result;
-  __device__ ReferenceElement operator()(std::int64_t i) const { return {result(i), 0.0}; }
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const { return {result(i), 0.0}; }
 };
 
 struct LikeFirstBlock {
   const double* first;
   int chains;
-  __device__ ReferenceElement operator()(std::int64_t i) const { return {first[i % chains], 0.0}; }
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    return {first[i % chains], 0.0};
+  }
 };
 
 Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {

@@ -51,7 +51,7 @@ __host__ __device__ std::int64_t element_of(std::int64_t thread, int e) {
 struct ReferenceSum {
   Problem p;
   Data d;
-  __device__ ReferenceElement operator()(std::int64_t thread) const {
+  __host__ __device__ ReferenceElement operator()(std::int64_t thread) const {
     std::uint32_t sum = 0;
     for (int e = 0; e < kVectors * kVector; ++e)
       sum += bits_sum(d.in[element_of(thread, e)]);
@@ -63,7 +63,7 @@ void host_reference(const Problem& p, const Data& d, const std::vector<Reference
   for (std::int64_t thread = 0; thread < threads(p); ++thread) {
     std::uint32_t sum = 0;
     for (int e = 0; e < kVectors * kVector; ++e)
-      sum += host_bits(d.in[element_of(thread, e)]);
+      sum += bits_sum(d.in[element_of(thread, e)]);
     out[0].value[thread] = sum * static_cast<std::uint32_t>(p.passes);
     out[0].magnitude[thread] = 0.0;
   }

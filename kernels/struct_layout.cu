@@ -57,7 +57,7 @@ struct SoaValue {
 struct Reference {
   Problem p;
   Data d;
-  __device__ ReferenceElement operator()(std::int64_t i) const {
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
     ReferenceElement sum{0.0, 0.0};
     for (int f = 0; f < p.fields; ++f) {
       const double x = d.aos[i * kFields + f];

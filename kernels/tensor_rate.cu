@@ -22,6 +22,7 @@
 // zero in every round (2 % faster in fp16). And tf32's 13 lowest bits, which tensor cores do not
 // multiply but move, are random as well.
 #include <algorithm>
+#include <cstring>
 
 #include "kernels/common/compiled_for.cuh"
 #include "kernels/common/launch.cuh"
@@ -163,23 +164,29 @@ struct Numbers {
 template <class In>
 struct Converted {
   const std::int32_t* numbers;
-  __device__ In operator()(std::int64_t i) const {
+  __host__ __device__ In operator()(std::int64_t i) const {
     return from_float<In>(static_cast<float>(numbers[i]));
   }
 };
 template <>
 struct Converted<float> {
   const std::int32_t* numbers;
-  __device__ float operator()(std::int64_t i) const {
+  __host__ __device__ float operator()(std::int64_t i) const {
     constexpr unsigned kNotOfTf32 = (1 << 13) - 1;
     const auto random = static_cast<unsigned>(random_bits(0, static_cast<std::uint64_t>(i)));
-    return __uint_as_float(__float_as_uint(static_cast<float>(numbers[i])) | (random & kNotOfTf32));
+    const float number = static_cast<float>(numbers[i]);
+    std::uint32_t bits;
+    std::memcpy(&bits, &number, sizeof bits);
+    bits |= random & kNotOfTf32;
+    float with_noise;
+    std::memcpy(&with_noise, &bits, sizeof with_noise);
+    return with_noise;
   }
 };
 template <>
 struct Converted<__nv_fp8_e4m3> {
   const std::int32_t* numbers;
-  __device__ __nv_fp8_e4m3 operator()(std::int64_t i) const {
+  __host__ __device__ __nv_fp8_e4m3 operator()(std::int64_t i) const {
     return __nv_fp8_e4m3(static_cast<float>(numbers[i]));
   }
 };
@@ -225,7 +232,7 @@ struct TileElement {
 
 struct ReferenceTiles {
   TileElement of_tile;
-  __device__ ReferenceElement operator()(std::int64_t i) const {
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
     return {of_tile(static_cast<int>(i % kTile)), 0.0};
   }
 };

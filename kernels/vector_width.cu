@@ -47,16 +47,16 @@ std::int64_t chunks(const Problem& p) {
 
 struct ReferenceCopy {
   Data d;
-  __device__ ReferenceElement operator()(std::int64_t i) const { return {d.in[i], 0.0}; }
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const { return {d.in[i], 0.0}; }
 };
 
 struct ReferenceSum {
   Problem p;
   Data d;
-  __device__ ReferenceElement operator()(std::int64_t chunk) const {
+  __host__ __device__ ReferenceElement operator()(std::int64_t chunk) const {
     std::uint32_t sum = 0;
     for (std::int64_t i = chunk * kChunk; i < p.n && i < (chunk + 1) * kChunk; ++i)
-      sum += __float_as_uint(d.in[i]);
+      sum += bits_sum(d.in[i]);
     return {static_cast<double>(sum), 0.0};
   }
 };
@@ -78,7 +78,7 @@ void host_reference(const Problem& p, const Data& d, const std::vector<Reference
   if (out[1]) {
     std::vector<std::uint32_t> sums(static_cast<std::size_t>(chunks(p)), 0);
     for (std::int64_t i = 0; i < p.n; ++i)
-      sums[static_cast<std::size_t>(i / kChunk)] += host_bits(d.in[i]);
+      sums[static_cast<std::size_t>(i / kChunk)] += bits_sum(d.in[i]);
     for (std::size_t chunk = 0; chunk < sums.size(); ++chunk) {
       out[1].value[chunk] = sums[chunk];
       out[1].magnitude[chunk] = 0.0;
@@ -269,7 +269,7 @@ __global__ void __launch_bounds__(kBlock, 4)
   // What the last chunk has beyond its whole batches.
 #pragma unroll 8
   for (int i = done + thread; i < count; i += kBlock)
-    sum += __float_as_uint(in[i]);
+    sum += bits_sum(in[i]);
   sum = block_sum<kBlock>(sum);
   if (thread == 0) sums[blockIdx.x] = sum;
 }

@@ -60,15 +60,6 @@ NormBound error_bound(const Problem& p) {
   return tensor_core_bound(p.k, DataType::fp32, DataType::bf16);
 }
 
-struct ReferencePanels {
-  GemmOperands<Element> operands;
-  NormBound bound;
-  __device__ ReferenceElement operator()(std::int64_t i) const {
-    const std::int64_t panel = i / (operands.m * kTileN);
-    return gemm_element(operands, i / kTileN % operands.m, panel * kTileN + i % kTileN, bound);
-  }
-};
-
 void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
   host_gemm(operands(p, d), error_bound(p), out[0], [&](std::int64_t row, std::int64_t column) {
     return (column / kTileN * p.stored_rows() + row) * kTileN + column % kTileN;
@@ -198,8 +189,7 @@ Family declare() {
     return steps;
   };
   f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    return evaluate_reference(out[0], p.stored_rows() * p.stored_columns(),
-                              ReferencePanels{operands(p, d), error_bound(p)});
+    return evaluate_gemm(operands(p, d), error_bound(p), out[0], kTileN);
   };
   f.host_reference = host_reference;
   f.tolerance_derivation = kTensorCoreBoundDerivation;

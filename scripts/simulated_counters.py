@@ -4,8 +4,8 @@
 usage: simulated_counters.py FILE…
 
 Each FILE is what `GPUEXP_SIMULATED_COUNTERS=FILE build/tests/gpuexp_sim_tests '[.recording]'` wrote: it executes the cells of
-docs/results/h200/all.json that have at most GPUEXP_MOST_LANE_INSTRUCTIONS (3e9) and whose key has GPUEXP_CELLS, a regular
-expression. A cell may be in several files; the last counts.
+docs/results/h200/all.json whose key has GPUEXP_CELLS, a regular expression; large ones by some of their blocks, and those of several
+kernels where they have at most GPUEXP_MOST_LANE_INSTRUCTIONS (3e9). A cell may be in several files; the last counts.
 
 Prints CSV: for each counter the kernels in which it is not zero on both sides, the median, 95th percentile and largest
 difference in percent of what was recorded, and where that is. Only the standard library is needed.

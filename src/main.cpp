@@ -21,6 +21,7 @@ void add_subcommands(gpuexp::cli::Command& app, Context& context) {
   using namespace gpuexp::cli;
   add_list(app, context);
   add_describe(app, context);
+  add_annotate(app, context);
   add_plan(app, context);
   add_predict(app, context);
   add_run(app, context);

@@ -9,22 +9,16 @@
 
 namespace gpuexp {
 
-__device__ inline std::uint32_t bits_sum(float v) {
-  return __float_as_uint(v);
+__host__ __device__ inline std::uint32_t bits_sum(float v) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &v, sizeof bits);
+  return bits;
 }
 __device__ inline std::uint32_t bits_sum(float2 v) {
   return __float_as_uint(v.x) + __float_as_uint(v.y);
 }
 __device__ inline std::uint32_t bits_sum(float4 v) {
   return __float_as_uint(v.x) + __float_as_uint(v.y) + __float_as_uint(v.z) + __float_as_uint(v.w);
-}
-
-/// The same of one element on the host.
-inline std::uint32_t host_bits(float x) {
-  static_assert(sizeof(float) == sizeof(std::uint32_t), "fp32 has 32 bits");
-  std::uint32_t bits;
-  std::memcpy(&bits, &x, sizeof bits);
-  return bits;
 }
 
 inline constexpr int kWarpThreads = 32;  // warpSize is no constant to the compiler

@@ -2,6 +2,7 @@
 // and by host loops, and the bound on what tensor cores may differ from it.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/common/launch.cuh"
@@ -204,21 +205,65 @@ __device__ ReferenceElement gemm_element(const GemmOperands<T>& x, std::int64_t 
   return {sums.value, bound.magnitude(sums)};
 }
 
-namespace detail {
+/// The same for a few neighbours in a row: each row of B is read once for all of them.
 template <class T, class Bound>
-struct GemmReference {
+void gemm_elements(const GemmOperands<T>& x, std::int64_t row, std::int64_t column, int count,
+                   const Bound& bound, double* value, double* magnitude) {
+  constexpr int kMost = 64;
+  ProductSums sums[kMost];
+  for (int begin = 0; begin < count; begin += kMost) {
+    const int some = std::min(kMost, count - begin);
+    std::fill_n(sums, some, ProductSums{});
+    for (std::int64_t k = 0; k < x.k; ++k) {
+      const double a = to_double(x.a[row * x.lda + k]);
+      const T* const b = x.b + k * x.ldb + column + begin;
+      for (int i = 0; i < some; ++i)
+        sums[i].add(a * to_double(b[i]));
+    }
+    for (int i = 0; i < some; ++i) {
+      value[begin + i] = sums[i].value;
+      magnitude[begin + i] = bound.magnitude(sums[i]);
+    }
+  }
+}
+
+/// The reference of C as panels of so many columns, each row-major, one behind the other.
+template <class T, class Bound>
+struct GemmPanels {
   GemmOperands<T> operands;
   Bound bound;
+  std::int64_t panel_columns;
+
   __device__ ReferenceElement operator()(std::int64_t i) const {
-    return gemm_element(operands, i / operands.n, i % operands.n, bound);
+    const std::int64_t panel = i / (operands.m * panel_columns);
+    return gemm_element(operands, i / panel_columns % operands.m,
+                        panel * panel_columns + i % panel_columns, bound);
+  }
+  void on_host(const ReferenceView& out, std::int64_t first, std::int64_t end) const {
+    while (first < end) {
+      const std::int64_t column = first % panel_columns;
+      const std::int64_t count = std::min(end - first, panel_columns - column);
+      const std::int64_t panel = first / (operands.m * panel_columns);
+      gemm_elements(operands, first / panel_columns % operands.m, panel * panel_columns + column,
+                    static_cast<int>(count), bound, out.value + first, out.magnitude + first);
+      first += count;
+    }
   }
 };
-}  // namespace detail
 
-/// The reference of a row-major C without gaps.
+/// The reference of a C of x.m × x.n, stored as such panels without gaps.
+template <class T, class Bound>
+Steps evaluate_gemm(const GemmOperands<T>& x, const Bound& bound, const ReferenceView& out,
+                    std::int64_t panel_columns) {
+  const GemmPanels<T, Bound> panels{x, bound, panel_columns};
+  return evaluate_reference(out, x.m * x.n, panels, [out, panels](auto first, auto end) {
+    panels.on_host(out, first, end);
+  });
+}
+/// Of a row-major C.
 template <class T, class Bound>
 Steps evaluate_gemm(const GemmOperands<T>& x, const Bound& bound, const ReferenceView& out) {
-  return evaluate_reference(out, x.m * x.n, detail::GemmReference<T, Bound>{x, bound});
+  return evaluate_gemm(x, bound, out, x.n);
 }
 
 /// The same by host loops that share nothing with the device's. index(row, column) is where the

@@ -44,10 +44,22 @@ __global__ void fill_kernel(T* out, std::int64_t count, Function f) {
 }
 }  // namespace detail
 
-/// out[i] = f(i) for i < count; f is a __host__ __device__ or __device__ functor.
+/// out[i] = f(i) for i < count; f is a __device__ functor, whose bits the host would not find.
+template <class T, class Function>
+Steps fill_on_device(T* out, std::int64_t count, Function f) {
+  return launch(detail::fill_kernel<T, Function>, grid_stride(count, 65536), out, count, f);
+}
+
+/// The same of a __host__ __device__ functor that computes the same bits on both.
 template <class T, class Function>
 Steps fill(T* out, std::int64_t count, Function f) {
-  return launch(detail::fill_kernel<T, Function>, grid_stride(count, 65536), out, count, f);
+  return with_host_loop(fill_on_device(out, count, f),
+                        {count,
+                         [out, f](std::int64_t first, std::int64_t end) {
+                           for (std::int64_t i = first; i < end; ++i)
+                             out[i] = f(i);
+                         },
+                         out, sizeof(T)});
 }
 
 template <class T>

@@ -24,10 +24,23 @@ __global__ void reference_kernel(ReferenceView out, std::int64_t count, Function
 }
 }  // namespace detail
 
-/// out[i] = f(i) for i < count, where f is a device functor returning ReferenceElement.
+/// out[i] = f(i) for i < count, where f is a __host__ __device__ functor returning
+/// ReferenceElement. `on_host(first, end)` computes these elements on the host.
+template <class Function, class OnHost>
+Steps evaluate_reference(const ReferenceView& out, std::int64_t count, Function f, OnHost on_host) {
+  return with_host_loop(
+      launch(detail::reference_kernel<Function>, grid_stride(count, 1 << 20), out, count, f),
+      {count, on_host, out.value, sizeof(double)});
+}
 template <class Function>
 Steps evaluate_reference(const ReferenceView& out, std::int64_t count, Function f) {
-  return launch(detail::reference_kernel<Function>, grid_stride(count, 1 << 20), out, count, f);
+  return evaluate_reference(out, count, f, [out, f](std::int64_t first, std::int64_t end) {
+    for (std::int64_t i = first; i < end; ++i) {
+      const ReferenceElement element = f(i);
+      out.value[i] = element.value;
+      out.magnitude[i] = element.magnitude;
+    }
+  });
 }
 
 }  // namespace gpuexp

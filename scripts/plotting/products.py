@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 
-from plotting.results import NothingToDraw, distinct, has, is_vendor, numbers, text_of, timed, vendors
+from plotting.results import PASSED, NothingToDraw, basis, distinct, has, is_vendor, numbers, text_of, timed, vendors
 from plotting.style import (
     GREY,
     PALETTE,
@@ -125,7 +125,7 @@ def variant_note(frame, variant, kind):
     row = frame[(frame["variant"] == variant) & (frame["types"] == kind)]
     if not len(row):
         return "", math.nan
-    if row["status"].iloc[0] != "passed":
+    if row["status"].iloc[0] not in PASSED:
         return row["status"].iloc[0], math.nan
     value = numbers(row, "tflops").iloc[0]
     peers = timed(frame[frame["types"] == kind])
@@ -203,7 +203,7 @@ def row_pitch(frame):
     labels = [f"k = {text_of(k)}" for k in naive["param.k"]]
     counted = has(naive, "counter.l1_tag_wavefronts", "counter.l1_data_wavefronts")
     figure, grid = panels(1, 2 if counted else 1, 6.4, bars_height(2 * len(labels)))
-    times = [("measured", PALETTE[0], naive["time_median_us"] / 1e3)]
+    times = [(basis(frame), PALETTE[0], naive["time_median_us"] / 1e3)]
     if has(naive, "predicted_time_us"):
         times.append(("predicted", PALETTE[5], numbers(naive, "predicted_time_us") / 1e3))
     title = f"naive, m = n = {text_of(n)}, {mode}"

@@ -10,7 +10,8 @@ import pandas as pd
 from plotting.old_names import current
 
 REQUIRED = ["experiment", "family", "variant", "status", "time_median_us"]
-TEXT = ["experiment", "family", "variant", "implementation", "mode", "status", "reason", "flags", "baseline", "limit_by"]
+PASSED = ["passed", "sampled"]
+TEXT = ["executed_on", "experiment", "family", "variant", "implementation", "mode", "status", "reason", "flags", "baseline", "limit_by"]
 # Variants of each family that run a library; made from what they declare, as a test of the registry says.
 LIBRARIES = json.loads((Path(__file__).parent / "libraries.json").read_text(encoding="utf-8"))
 
@@ -52,7 +53,34 @@ def load(path):
     if in_old_results.any():
         frame.loc[in_old_results, "implementation"] = frame[in_old_results].apply(declared_implementation, axis=1)
     frame["time_median_us"] = pd.to_numeric(frame["time_median_us"], errors="coerce")
+    if is_simulated(frame):
+        predict(frame)
     return frame.copy()  # in one piece: pandas warns of frames that grew column by column
+
+
+def is_simulated(frame):
+    """Whether nothing was measured."""
+    return bool((frame["executed_on"] == "simulated").any())
+
+
+def predict(frame):
+    """Puts predicted times, and what follows from them, where measured ones would be. Every figure says so in its head."""
+    time_us = numbers(frame, "predicted_time_us")
+    frame["time_median_us"] = time_us
+    frame["useful_gb_per_s"] = numbers(frame, "useful_bytes") / time_us / 1e3
+    frame["moved_gb_per_s"] = numbers(frame, "moved_bytes") / time_us / 1e3
+    frame["tflops"] = numbers(frame, "operations") / time_us / 1e6
+    frame["limit_pct"] = 100 * numbers(frame, "limit_time_us") / time_us
+    problem = ["experiment", "mode", *(c for c in frame if c.startswith("param."))]
+    baselines = frame[frame["variant"] == frame["baseline"]]
+    baseline_us = dict(zip(map(tuple, baselines[problem].astype(str).values), baselines["time_median_us"]))
+    of_row = [baseline_us.get(tuple(row), math.nan) for row in frame[problem].astype(str).values]
+    frame["speedup"] = pd.Series(of_row, index=frame.index) / time_us
+
+
+def basis(frame):
+    """What the times are: "measured", or "predicted" of a simulated GPU."""
+    return "predicted" if is_simulated(frame) else "measured"
 
 
 def gpu_name(path):
@@ -70,7 +98,7 @@ def gpu_name(path):
 
 def timed(frame):
     """Rows that passed and have a time: the only ones whose numbers count."""
-    return frame[(frame["status"] == "passed") & (frame["time_median_us"] > 0)]
+    return frame[frame["status"].isin(PASSED) & (frame["time_median_us"] > 0)]
 
 
 def numbers(frame, column):

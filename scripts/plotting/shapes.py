@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from plotting.results import NothingToDraw, axes, distinct, experiments, has, numbers, text_of, timed
+from plotting.results import NothingToDraw, axes, basis, distinct, experiments, has, numbers, text_of, timed
 from plotting.style import GREY, PALETTE, bars, bars_height, divisor_colours, panels
 
 MOST_BARS = 16
@@ -45,7 +45,7 @@ def draw_sawtooth(ax, rows, size):
         scale = (tflops / relative)[tflops.idxmax()]
         ax.plot(n, scale * relative, color=PALETTE[1], linewidth=1.5, zorder=2,
                 label="predicted from whole waves and tiles, scaled to the best point")  # fmt: skip
-    ax.plot(n, tflops, "o", color=PALETTE[0], markersize=5, zorder=3, label="measured")
+    ax.plot(n, tflops, "o", color=PALETTE[0], markersize=5, zorder=3, label=basis(rows))
     ax.set_ylim(0, 1.18 * tflops.max())
     ax.set_xlabel(size.label)
     ax.set_ylabel("TFLOP/s")

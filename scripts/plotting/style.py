@@ -9,6 +9,8 @@ import matplotlib.pyplot as plt  # noqa: E402  (the backend is chosen first)
 from matplotlib import patheffects  # noqa: E402
 from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator  # noqa: E402
 
+from plotting.results import PASSED, is_simulated  # noqa: E402
+
 # Okabe and Ito, Color Universal Design (2008), without their yellow, which white paper swallows.
 PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#888888"]
 DASHES = ["-", "--", ":", "-."]
@@ -183,9 +185,11 @@ def label_points(ax, points, others):
 
 def finish(figure, title, gpu, frame):
     """The title, where it was measured, and what is not shown."""
-    lines = [title, *([gpu] if gpu else [])]
-    figure.suptitle("  ·  ".join(lines), x=0.01, ha="left", fontsize=14, fontweight="bold")
-    lost = frame[frame["status"] != "passed"]["status"].value_counts()
+    head = "  ·  ".join([title, *([gpu] if gpu else [])])
+    if is_simulated(frame):
+        head = f"{title}\n{gpu or 'A GPU'}, simulated: all times are predicted"
+    figure.suptitle(head, x=0.01, ha="left", fontsize=14, fontweight="bold")
+    lost = frame[~frame["status"].isin(PASSED)]["status"].value_counts()
     if len(lost):
         parts = ", ".join(f"{number} {status}" for status, number in lost.items())
         figure.supxlabel(f"rows without a number: {parts}", x=0.01, ha="left", fontsize=9, color=GREY)

@@ -116,8 +116,8 @@ class Comparer {
 
   // Where the times are not the point.
   static std::optional<Outcome> untimed(bool absent_a, bool absent_b, const ComparedRow& row) {
-    const bool passed_a = row.status_a == Status::passed;
-    const bool passed_b = row.status_b == Status::passed;
+    const bool passed_a = has_passed(row.status_a);
+    const bool passed_b = has_passed(row.status_b);
     if (absent_a) return Outcome::added;
     if (absent_b) return Outcome::missing;
     if (passed_a && passed_b) return std::nullopt;

@@ -61,6 +61,7 @@ std::string_view ascii_for(char32_t c) {
     case U'±': return "+/-";
     case U'°': return "";
     case U'→': return "->";
+    case U'…': return "...";
     case U'–':
     case U'—':
     case U'─': return "-";

@@ -3,10 +3,10 @@
 
 #include "analysis/sentence_fragments.hpp"
 #include "base/json.hpp"
-#include "base/names.hpp"
 #include "base/text.hpp"
 #include "cli/app.hpp"
 #include "cli/code_report.hpp"
+#include "cli/registry_lookup.hpp"
 #include "config/config_overrides.hpp"
 #include "plan/plan.hpp"
 
@@ -19,17 +19,6 @@ constexpr std::size_t kWidth = 100;
 std::string allowed(const Parameter& p) {
   if (!p.choices.empty()) return fmt::format("{}", fmt::join(p.choices, ", "));
   return fmt::format("{} to {}{}", p.min, p.max, p.unit.empty() ? "" : " " + p.unit);
-}
-
-const Family& find_family(const Registry& registry, const std::string& id) {
-  if (const Family* family = registry.find(id)) return *family;
-  std::vector<std::string> ids;
-  for (const Family& f : registry.families())
-    ids.push_back(f.id);
-  const auto near = nearest_name(id, ids);
-  throw ConfigError(fmt::format("family '{}' is not known{}; known: {}", id,
-                                near ? fmt::format("; did you mean '{}'?", *near) : "",
-                                fmt::join(ids, ", ")));
 }
 
 void print_text(const Family& f) {
@@ -94,16 +83,6 @@ struct Options {
   std::string gpu;
   bool json = false;
 };
-
-void check_is_parameter(const std::string& set, const Family& family) {
-  const std::string name = set.substr(0, set.find('='));
-  if (family.find_parameter(name)) return;
-  std::vector<std::string> names;
-  for (const Parameter& p : family.parameters)
-    names.push_back(p.name);
-  throw ConfigError(fmt::format("--set {}: '{}' is no parameter of family '{}'{}", shorten(set),
-                                shorten(name), family.id, allowed_names(name, names)));
-}
 
 // All variants that launch kernels of this binary, on the default problem as --set changes it. Of a
 // family that calls libraries alone nothing.

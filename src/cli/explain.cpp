@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "analysis/explanation.hpp"
+#include "analysis/predicted_difference.hpp"
 #include "base/names.hpp"
 #include "base/text.hpp"
 #include "cli/app.hpp"
@@ -18,6 +19,9 @@
 namespace gpuexp::cli {
 
 namespace {
+
+constexpr const char* kOfLongest =
+    "; of each variant the problem that takes longest (--all: every one)";
 
 struct Options {
   std::string file;
@@ -42,6 +46,11 @@ void check_is_there(const char* option, std::string ResultRecord::*member, const
                                 allowed_names(name, {known.begin(), known.end()})));
 }
 
+bool is_wanted(const ResultRecord& row, const Options& options) {
+  return (options.family.empty() || row.family == options.family) &&
+         (options.variant.empty() || row.variant == options.variant);
+}
+
 std::vector<ExplainedExperiment> explained(const RecordTable& table, const Options& options,
                                            const ExplanationOptions& how) {
   std::vector<ExperimentResults> experiments = experiments_of(table);
@@ -50,15 +59,38 @@ std::vector<ExplainedExperiment> explained(const RecordTable& table, const Optio
   std::vector<ExplainedExperiment> kept;
   for (ExperimentResults& experiment : experiments) {
     auto explanations = explanations_of(experiment, how);
-    const auto unwanted = [&](const Explanation& e) {
-      return (!options.family.empty() && e.row().family != options.family) ||
-             (!options.variant.empty() && e.row().variant != options.variant);
-    };
-    explanations.erase(std::remove_if(explanations.begin(), explanations.end(), unwanted),
-                       explanations.end());
+    std::erase_if(explanations, [&](const Explanation& e) { return !is_wanted(e.row(), options); });
     if (!explanations.empty()) kept.emplace_back(std::move(experiment), std::move(explanations));
   }
   return kept;
+}
+
+std::string summary_of_predicted(std::size_t count) {
+  if (count == 0)
+    return "nothing to explain: no variant has a predicted time beside the one that it compares to";
+  return fmt::format("{} predicted {}", count, count == 1 ? "comparison" : "comparisons");
+}
+
+// Of each variant, or of the one asked for.
+Page page_of_predicted(const Report& report, const Options& options) {
+  Page page;
+  page.head.push_back(fmt::format("{}", fmt::join(provenance_facts(report.provenance), " · ")));
+  std::size_t count = 0;
+  const std::vector<ExperimentResults> experiments = experiments_of(report.table);
+  check_is_there("--family", &ResultRecord::family, options.family, experiments);
+  check_is_there("--variant", &ResultRecord::variant, options.variant, experiments);
+  for (const ExperimentResults& experiment : experiments) {
+    ExperimentView view = heading_of(experiment);
+    for (const PredictedDifference& d : predicted_differences_of(experiment, options.all)) {
+      if (is_wanted(*d.row, options))
+        view.explanations.push_back(printable(text_of(experiment, d)));
+    }
+    count += view.explanations.size();
+    if (!view.explanations.empty()) page.experiments.push_back(std::move(view));
+  }
+  page.summary = summary_of_predicted(count);
+  if (count > 0 && !options.all) page.summary += kOfLongest;
+  return page;
 }
 
 Page page_of(const Report& report, const std::vector<ExplainedExperiment>& experiments,
@@ -82,14 +114,22 @@ Page page_of(const Report& report, const std::vector<ExplainedExperiment>& exper
   page.summary = all.empty() ? "nothing to explain: no variant was timed beside the one that it "
                                "compares to"
                              : summary_of(all);
-  if (!all.empty() && !is_all)
-    page.summary += "; of each variant the problem that takes longest (--all: every one)";
+  if (!all.empty() && !is_all) page.summary += kOfLongest;
   return page;
 }
 
 ExitCode run(const Context& context, const Options& options) {
   Report report = read_results(options.file);
   add_declarations(report.table, context.registry);
+  if (report.provenance.device.is_simulated()) {
+    if (options.json)
+      throw ConfigError(fmt::format(
+          "explain --json: {} was simulated and has no times; without --json the predicted ones "
+          "are compared",
+          options.file));
+    fmt::print("{}", render_terminal(page_of_predicted(report, options), terminal_options(stdout)));
+    return ExitCode::ok;
+  }
   ExplanationOptions how;
   how.rates = rates_of(report);
   how.all_problems = options.all;

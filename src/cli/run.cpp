@@ -40,6 +40,7 @@ struct Options {
   std::string mismatches;
   std::string counters;
   std::string simulate;
+  std::string blocks;
   ComparisonOptions comparison;
   DeviceOptions device;
   bool profile = false;
@@ -90,6 +91,11 @@ class Run {
       }
     }
     check_outputs();
+    if (!options.blocks.empty()) {
+      if (options.simulate.empty())
+        throw ConfigError("--blocks: on a GPU all blocks are executed; it goes with --simulate");
+      blocks_ = read_blocks(options.blocks);
+    }
     if (!options.against.empty()) {
       against_ = read_results(options.against);
       check_measured(options.against, *against_);
@@ -98,9 +104,10 @@ class Run {
 
   ExitCode run() {
     std::string no_device;
-    auto opened = options_.simulate.empty() ? open_device(device_options(options_), no_device)
-                                            : open_simulated(options_.simulate, context_.resources,
-                                                             options_.device.launch_timeout_s);
+    auto opened = options_.simulate.empty()
+                      ? open_device(device_options(options_), no_device)
+                      : open_simulated(options_.simulate, context_.resources,
+                                       options_.device.launch_timeout_s, blocks_);
     if (!opened) {
       fmt::print(stderr,
                  "gpuexp: no GPU: {}\n"
@@ -116,7 +123,7 @@ class Run {
           make_plan(config, device_.info.spec, context_.resources, device_.info.free_bytes));
       plans_.back().ceiling_source = ceiling_source_of(device_.info);
       if (device_.info.spec.simulated)
-        skip_what_is_not_simulated(plans_.back(), context_.resources);
+        skip_what_is_not_simulated(plans_.back(), context_.resources, blocks_);
     }
     if (resumed_) check_resumable(*resumed_, plans_.front(), device_.info);
     if (against_) keep_planned(*against_, plans_.front());
@@ -330,6 +337,7 @@ class Run {
   std::size_t left_out_ = 0;  ///< rows of against_ that this plan does not have
   OpenDevice device_;
   std::vector<Plan> plans_;
+  ExecutedBlocks blocks_;
 };
 
 void add_device_options(Command& command, Options& options) {
@@ -349,6 +357,12 @@ void add_device_options(Command& command, Options& options) {
       ->type_name("SPEC")
       ->excludes("--device")
       ->excludes("--no-isolate");
+  command
+      .add_option("--blocks", options.blocks,
+                  "with --simulate: execute about so many blocks of each grid, or all; default all "
+                  "of small launches, of others so many at random that the standard error of each "
+                  "count is below 0.3 %")
+      ->type_name("N|all");
   command.add_flag("--quiet", options.quiet, "no progress and no table, the exit code alone");
 }
 

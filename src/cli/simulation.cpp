@@ -1,10 +1,12 @@
 #include "cli/simulation.hpp"
 
+#include <charconv>
+#include <system_error>
+
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "cli/interrupts.hpp"
-#include "simulated/simulated_executor.hpp"
 
 namespace gpuexp::cli {
 
@@ -18,27 +20,42 @@ std::int64_t memory_for_buffers() {
 }  // namespace
 
 std::optional<OpenDevice> open_simulated(const std::string& spec, const KernelResources& resources,
-                                         double launch_timeout_s) {
+                                         double launch_timeout_s, ExecutedBlocks blocks) {
   OpenDevice device;
   device.info.spec = find_device_spec(device_specs(), spec).spec;
   device.info.spec_id = device.info.spec.id;
   device.info.spec.simulated = true;
   device.info.free_bytes = memory_for_buffers();
   SimulatedOptions options;
+  options.blocks = blocks;
   options.launch_timeout_s = launch_timeout_s;
   options.interrupted = interrupted;
   device.executor = make_simulated_executor(device.info.spec, resources, options);
   return device;
 }
 
-void skip_what_is_not_simulated(Plan& plan, const KernelResources& resources) {
-  SimulationLimits limits(plan.device, resources);
+void skip_what_is_not_simulated(Plan& plan, const KernelResources& resources,
+                                ExecutedBlocks blocks) {
+  SimulatedOptions options;
+  options.blocks = blocks;
+  SimulationLimits limits(plan.device, resources, options);
   for (Group& group : plan.groups) {
     for (Cell& cell : group.cells) {
       if (cell.skip_reason.empty())
         cell.skip_reason = limits.refusal(*cell.variant, group.problem.get());
     }
   }
+}
+
+ExecutedBlocks read_blocks(const std::string& text) {
+  if (text == "all") return {ExecutedBlocks::kAll};
+  std::int64_t count = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, count);
+  if (error != std::errc() || stop != end || count < 2)
+    throw ConfigError(
+        fmt::format("--blocks: \"{}\" is neither a number from 2 on nor \"all\"", text));
+  return {count};
 }
 
 }  // namespace gpuexp::cli

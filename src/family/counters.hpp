@@ -21,6 +21,9 @@ struct LaunchCounts {
   std::vector<std::string> metrics;   ///< names of Nsight Compute
   std::vector<KernelCounts> kernels;  ///< in the order in which they were launched
   int passes = 0;                     ///< repetitions that it took
+  /// Where the counts are estimates by some of the blocks: of the least certain one, over its
+  /// value. Empty where hardware counted.
+  std::optional<double> standard_error = std::nullopt;
 };
 
 /// A friendly name. Its value is scale × numerator / denominator, or scale × numerator where there

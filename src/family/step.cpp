@@ -72,6 +72,11 @@ std::vector<Shape> Steps::shapes() const {
   return shapes;
 }
 
+Steps with_host_loop(Steps kernel, HostLoop loop) {
+  std::get<KernelStep>(kernel.all().front().action).on_host = std::move(loop);
+  return kernel;
+}
+
 Shape grid_stride(std::int64_t items, std::int64_t most_blocks) {
   constexpr std::int64_t kBlock = 256;
   Shape shape;

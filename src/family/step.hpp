@@ -90,10 +90,22 @@ struct AccessPolicyWindow {
   float hit_ratio = 1;  ///< share of the window's accesses that persist; the others stream
 };
 
+/// What a kernel computes whose items do not depend on each other, as a loop on the host: for
+/// whoever needs some of the items alone, or has no GPU. One that fills inputs computes the same
+/// bits.
+struct HostLoop {
+  std::int64_t items = 0;
+  Callback<void(std::int64_t first, std::int64_t end)> run;  ///< of these items; none: no such loop
+  /// Where item 0 is written, and the others behind it without gaps; null: they lie elsewhere.
+  void* to = nullptr;
+  std::int64_t item_bytes = 0;
+};
+
 /// A kernel whose grid is empty is not launched.
 struct KernelStep {
   Shape shape;
   PackedArguments arguments;
+  HostLoop on_host = {};
   bool cooperative = false;  ///< all blocks are resident at once, for barriers of the grid
   /// May start before the kernel ahead of it in its stream has ended (programmatic dependent
   /// launch).
@@ -193,5 +205,8 @@ Steps launch(void (*kernel)(Parameters...), Shape shape, Arguments&&... argument
   (pack<std::remove_cv_t<Parameters>>(packed, std::forward<Arguments>(arguments)), ...);
   return Steps(KernelStep{shape, std::move(packed)});
 }
+
+/// The kernel, and what computes the same on the host.
+Steps with_host_loop(Steps kernel, HostLoop loop);
 
 }  // namespace gpuexp

@@ -50,9 +50,11 @@ void Verifier::check(const Variant& variant, ProblemCopy& copy, const CudaStream
   copy.pull(stream);
   for (const std::size_t output : written_by(family_, variant)) {
     const Comparison comparison = comparison_of(output, copy);
-    if (comparison.count > 0)
-      add_output(family_.buffers[output].name, comparison, compare(comparison, stream), copied,
-                 result);
+    if (comparison.count == 0) continue;
+    const std::string& name = family_.buffers[output].name;
+    add_output(
+        name, comparison, comparison.count, compare(comparison, stream),
+        [&](std::int64_t first) { return mismatches(name, comparison, first, copied); }, result);
   }
   if (const std::string buffer = copy.overrun(stream); !buffer.empty()) result.overrun = buffer;
   if (const std::string input = copy.changed_input(stream); !input.empty())

@@ -230,6 +230,12 @@ std::vector<FixedColumn> verification() {
       declared("error_rms_over_allowed", "", &R::error_rms_over_allowed,
                "root-mean-square error over what verification allows it to be; above 1 is "
                "incorrect"),
+      declared("verified_pct", "%", &R::verified_pct,
+               "output elements that were compared with their reference, of all; below 100 a row "
+               "that passes is sampled"),
+      declared("counts_error_pct", "%", &R::counts_error_pct,
+               "standard error of the least certain of the instruction and access counts over that "
+               "count, where a simulator executed some of the blocks; 0: all of them"),
       declared("key", "", &R::key,
                "experiment/family/variant/parameters/mode, also the name of the NVTX range", kAll),
   };

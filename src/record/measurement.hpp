@@ -32,7 +32,8 @@ struct RmsError {
 };
 
 struct Verification {
-  std::int64_t checked = 0;  ///< elements compared, over all outputs
+  std::int64_t elements = 0;  ///< of all outputs
+  std::int64_t checked = 0;   ///< of these, those that were compared
   std::int64_t wrong = 0;
   /// Wrong elements of the lowest indices, at most kMostMismatches of each output; where launches
   /// wrote to several copies, of the first copy that has any.

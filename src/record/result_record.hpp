@@ -118,6 +118,8 @@ struct ResultRecord {
   std::optional<double> error_max_rel;
   std::optional<double> error_over_allowed;
   std::optional<double> error_rms_over_allowed;
+  std::optional<double> verified_pct;
+  std::optional<double> counts_error_pct;
   std::string key;
 
   // By the names of what families and configs declare.
@@ -128,7 +130,7 @@ struct ResultRecord {
 
   bool operator==(const ResultRecord&) const = default;
 
-  bool passed() const { return status == Status::passed; }
+  bool passed() const { return has_passed(status); }
   /// Faster than the datasheet allows: a cache or a wrong byte count, not a result.
   bool is_above_limit() const { return limit_pct.value_or(0) > 100; }
   bool is_vendor() const { return implementation == Implementation::library; }

@@ -2,21 +2,28 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string_view>
 
 namespace gpuexp {
 
 enum class Status {
   passed,     ///< verified before and after timing
+  sampled,    ///< every element that was computed and compared passes; there are others
   incorrect,  ///< ran, and an element or a guard was wrong
   failed,     ///< the device refused the launch or reported a fault
   skipped,    ///< cannot run here; the reason says why
   timeout,    ///< did not finish in time
   not_run,    ///< the run ended before its turn
 };
-inline constexpr std::array kStatuses{Status::passed,  Status::incorrect, Status::failed,
-                                      Status::skipped, Status::timeout,   Status::not_run};
+inline constexpr std::array kStatuses{Status::passed, Status::sampled, Status::incorrect,
+                                      Status::failed, Status::skipped, Status::timeout,
+                                      Status::not_run};
 std::string_view name_of(Status status);
+/// Nothing was wrong.
+constexpr bool has_passed(std::optional<Status> status) {
+  return status == Status::passed || status == Status::sampled;
+}
 
 /// Why sampling ended.
 enum class StopReason {

@@ -85,7 +85,7 @@ ViewRow row_of(const ComparedRow& row, const std::vector<RowLabel>& labels) {
     view.cells.push_back(printable(cell));
   if (has_no_times(row)) {
     const Status status_b = row.status_b.value_or(Status::not_run);
-    view.status = name_of(status_b == Status::passed ? Status::not_run : status_b);
+    view.status = name_of(has_passed(status_b) ? Status::not_run : status_b);
     view.note = printable(fmt::format("{}: {}", in_capitals(name_of(row.outcome)), row.reason));
   }
   return view;

@@ -301,10 +301,10 @@ std::string accounting_sentence(const Explanation& e) {
 }
 
 // "Expected counter changes not seen: dram_read_bytes decreases."
-std::string not_seen_sentence(const Explanation& e) {
-  if (e.not_seen.empty()) return "";
+std::string not_seen_sentence(const std::vector<ExpectedChange>& not_seen) {
+  if (not_seen.empty()) return "";
   std::vector<std::string> changes;
-  for (const ExpectedChange& expected : e.not_seen)
+  for (const ExpectedChange& expected : not_seen)
     changes.push_back(fmt::format("{} {}", expected.counter, name_of(expected.direction)));
   return fmt::format("Expected counter changes not seen: {}.", fmt::join(changes, ", "));
 }
@@ -332,10 +332,37 @@ std::string text_of(const ExperimentResults& experiment, const Explanation& e) {
     sentences.push_back(misfit_sentence(e));
     sentences.push_back(bounds_sentence(e));
     if (e.differs) sentences.push_back(accounting_sentence(e));
-    sentences.push_back(not_seen_sentence(e));
+    sentences.push_back(not_seen_sentence(e.not_seen));
   }
   sentences.erase(std::remove(sentences.begin(), sentences.end(), ""), sentences.end());
   return fmt::format("{}", fmt::join(sentences, " "));
+}
+
+std::string text_of(const ExperimentResults& experiment, const PredictedDifference& d) {
+  const std::string& variant = d.row->variant;
+  const std::string& other = d.reference->variant;
+  const std::string times = fmt::format("({} → {})", time_text(*d.reference->predicted_time_us),
+                                        time_text(*d.row->predicted_time_us));
+  std::string text = place_fragment(experiment, *d.row);
+  if (!d.differs()) {
+    text += fmt::format("no predicted difference between {} and {} {}", variant, other, times);
+  } else if (d.factor > 1) {
+    text += fmt::format("{} is predicted to be {} as fast as {} {}", variant,
+                        ratio_fragment(d.factor), other, times);
+  } else {
+    text += fmt::format("{} is predicted to take {} as long as {} {}", variant,
+                        ratio_fragment(1 / d.factor), other, times);
+  }
+  if (!d.changes.empty())
+    text += fmt::format("{}{}", d.differs() ? ": " : ", although ", joined(d.changes));
+  text += ".";
+  const bool is_same_bound = d.row->bound_by == d.reference->bound_by;
+  text += is_same_bound ? fmt::format(" The prediction has both bound by {}.", d.row->bound_by)
+                        : fmt::format(" The prediction has {} bound by {}, {} by {}.", other,
+                                      d.reference->bound_by, variant, d.row->bound_by);
+  if (const std::string not_seen = not_seen_sentence(d.not_seen); !not_seen.empty())
+    text += " " + not_seen;
+  return text;
 }
 
 std::string summary_of(const std::vector<Explanation>& explanations) {

@@ -1,6 +1,7 @@
 #include "render/page.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,6 +9,7 @@
 #include "analysis/explanation.hpp"
 #include "analysis/headline.hpp"
 #include "analysis/row_labels.hpp"
+#include "analysis/sentence_fragments.hpp"
 #include "base/text.hpp"
 #include "render/explanation_text.hpp"
 #include "render/view_columns.hpp"
@@ -25,12 +27,18 @@ class ViewBuilder : public ViewColumns {
     add_title();
     add_labels();
     view().first_number = view().columns.size();
-    add_times();
-    add_rates();
-    add_limit();
-    add_speedup();
-    add_flags();
-    view().first_metric = view().columns.size();
+    if (experiment().constant(&ResultRecord::executed_on) == kSimulated) {
+      add_predictions();
+      view().first_metric = view().columns.size();
+      add_counters();
+    } else {
+      add_times();
+      add_rates();
+      add_limit();
+      add_speedup();
+      add_flags();
+      view().first_metric = view().columns.size();
+    }
     add_error();
     for (const ColumnHandle& metric : experiment().metrics)
       add_numbers(metric, metric.name);
@@ -61,6 +69,43 @@ class ViewBuilder : public ViewColumns {
     if (experiment().values(&ResultRecord::limit_by).size() < 2) return;
     add("limit by", false,
         [](const ResultRecord& row) { return row.passed() ? row.limit_by : std::string(); });
+  }
+
+  // In place of times where none was measured.
+  void add_predictions() {
+    add("predicted", true, [](const ResultRecord& row) {
+      return row.passed() && row.predicted_time_us ? time_text(*row.predicted_time_us) : "";
+    });
+    std::map<std::string, double> baselines_us;
+    for (const ResultRecord& row : experiment().rows) {
+      if (row.variant == row.baseline && row.predicted_time_us)
+        baselines_us[group_of(experiment(), row)] = *row.predicted_time_us;
+    }
+    if (!baselines_us.empty()) {
+      add("predicted speed-up", true, [&](const ResultRecord& row) {
+        const auto baseline = baselines_us.find(group_of(experiment(), row));
+        if (!row.passed() || !row.predicted_time_us || baseline == baselines_us.end())
+          return std::string();
+        return number_fragment(baseline->second / *row.predicted_time_us);
+      });
+    }
+    add("bound by", false,
+        [](const ResultRecord& row) { return row.passed() ? row.bound_by : std::string(); });
+  }
+
+  // Those that the variants are about.
+  void add_counters() {
+    std::vector<std::string> names;
+    for (const ResultRecord& row : experiment().rows) {
+      for (const ExpectedChange& change : row.expected_changes) {
+        if (std::find(names.begin(), names.end(), change.counter) == names.end())
+          names.push_back(change.counter);
+      }
+    }
+    for (const std::string& name : names) {
+      const ColumnHandle counter = column_named(kCounterPrefix + name);
+      if (experiment().values(counter).size() > 1) add_numbers(counter, name);
+    }
   }
 
   // The bar shows the speed-up, and the rate where there is no baseline to compare with.

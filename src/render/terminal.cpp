@@ -1,16 +1,13 @@
 #include "render/terminal.hpp"
 
 #include <algorithm>
-#include <cstdlib>
-#include <string_view>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "base/text.hpp"
 #include "render/page.hpp"
+#include "render/pen.hpp"
 
 namespace gpuexp {
 
@@ -21,47 +18,9 @@ constexpr std::size_t kGap = 2;
 constexpr std::size_t kWidestBar = 32;
 constexpr std::size_t kNarrowestBar = 5;
 
-enum class Style { plain, bold, dim, bar, wrong, left_out };
-
-std::string_view escape_of(Style style) {
-  switch (style) {
-    case Style::plain: return "";
-    case Style::bold: return "\033[1m";
-    case Style::dim: return "\033[2m";
-    case Style::bar: return "\033[36m";
-    case Style::wrong: return "\033[31m";
-    case Style::left_out: return "\033[33m";
-  }
-  return "";
-}
-
 Style style_of_status(const std::string& status) {
   return status == "skipped" || status == "not_run" ? Style::left_out : Style::wrong;
 }
-
-// The characters and escapes that the terminal takes.
-class Pen {
- public:
-  explicit Pen(const TerminalOptions& options) : options_(options) {}
-
-  std::string text(const std::string& utf8) const {
-    return options_.unicode ? utf8 : to_ascii(utf8);
-  }
-  std::string styled(const std::string& text, Style style) const {
-    if (!options_.colour || style == Style::plain || text.empty()) return text;
-    return fmt::format("{}{}\033[0m", escape_of(style), text);
-  }
-  // Columns that are left behind an indent; no limit is very wide.
-  std::size_t room(std::size_t indent) const {
-    constexpr std::size_t kNoLimit = 1'000'000;
-    constexpr std::size_t kLeast = 20;
-    if (options_.width == 0) return kNoLimit;
-    return std::max(options_.width, indent + kLeast) - indent;
-  }
-
- private:
-  const TerminalOptions& options_;
-};
 
 std::string without_trailing_spaces(std::string line) {
   line.erase(line.find_last_not_of(' ') + 1);
@@ -198,36 +157,7 @@ std::string experiment_text(const ExperimentView& view, const Pen& pen) {
   return text + "\n";
 }
 
-bool locale_is_utf8() {
-  // The order in which setlocale asks them.
-  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const char* value = std::getenv(name);
-    if (!value || *value == '\0') continue;
-    const std::string_view locale(value);
-    for (const std::string_view charset : {"UTF-8", "utf8", "utf-8", "UTF8"}) {
-      if (locale.find(charset) != std::string_view::npos) return true;
-    }
-    return false;
-  }
-  return false;
-}
-
 }  // namespace
-
-TerminalOptions terminal_options(std::FILE* stream) {
-  TerminalOptions options;
-  options.unicode = locale_is_utf8();
-  const int descriptor = ::fileno(stream);
-  if (!::isatty(descriptor)) {
-    options.width = 0;
-    return options;
-  }
-  winsize size{};
-  if (::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) options.width = size.ws_col;
-  const char* no_color = std::getenv("NO_COLOR");
-  options.colour = !no_color || *no_color == '\0';
-  return options;
-}
 
 std::string render_terminal(const Page& page, const TerminalOptions& options) {
   const Pen pen(options);

@@ -139,7 +139,10 @@ Json row() {
       {"^metric\\.",
        described("A metric of the row's variant.", {{"type", Json::array({"number", "null"})}})},
       {"^counter\\.", counter()}};
-  out["if"] = {{"properties", {{"status", {{"const", name_of(Status::passed)}}}}}};
+  out["if"] = {{"properties",
+                {{"status",
+                  {{"enum", Json::array({std::string(name_of(Status::passed)),
+                                         std::string(name_of(Status::sampled))})}}}}}};
   out["else"] = {{"properties", of_passed_rows}};
   return out;
 }

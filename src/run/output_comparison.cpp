@@ -7,9 +7,6 @@
 
 namespace gpuexp {
 
-namespace {
-
-// From the first on, in parts; what lies further than a few parts behind it is not looked for.
 std::vector<Mismatch> mismatches(const std::string& buffer, const Comparison& c, std::int64_t first,
                                  const ReadElements& read) {
   constexpr std::int64_t kPart = 1 << 20;
@@ -35,20 +32,19 @@ std::vector<Mismatch> mismatches(const std::string& buffer, const Comparison& c,
   return found;
 }
 
-}  // namespace
-
-void add_output(const std::string& buffer, const Comparison& c, const ComparisonSums& sums,
-                const ReadElements& read, Verification& result) {
+void add_output(const std::string& buffer, const Comparison& c, std::int64_t checked,
+                const ComparisonSums& sums, const FindMismatches& find, Verification& result) {
   const auto rms_of = [&](double squares) {
-    return std::sqrt(squares / static_cast<double>(c.count));
+    return std::sqrt(squares / static_cast<double>(checked));
   };
-  result.checked += c.count;
+  result.checked += checked;
+  result.elements += c.count;
   result.wrong += static_cast<std::int64_t>(sums.wrong);
   result.worst_over_allowed =
       std::max(result.worst_over_allowed, std::bit_cast<double>(sums.worst_ratio));
   result.add_rms({buffer, rms_of(sums.error_squares),
                   rms_allowed(c.tolerance, rms_of(sums.value_squares),
-                              std::bit_cast<double>(sums.largest_allowed), c.count)});
+                              std::bit_cast<double>(sums.largest_allowed), checked)});
   const double rms = rms_of(sums.accurate_squares);
   if (rms > 0) {
     result.error_rms_rel = std::max(result.error_rms_rel, rms_of(sums.inaccuracy_squares) / rms);
@@ -58,7 +54,7 @@ void add_output(const std::string& buffer, const Comparison& c, const Comparison
   const bool is_known = std::any_of(result.first_wrong.begin(), result.first_wrong.end(),
                                     [&](const Mismatch& m) { return m.buffer == buffer; });
   if (sums.wrong == 0 || is_known) return;
-  for (Mismatch& m : mismatches(buffer, c, static_cast<std::int64_t>(sums.first_wrong), read))
+  for (Mismatch& m : find(static_cast<std::int64_t>(sums.first_wrong)))
     result.first_wrong.push_back(std::move(m));
 }
 

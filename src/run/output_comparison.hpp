@@ -20,6 +20,7 @@
 
 namespace gpuexp {
 
+struct Mismatch;
 struct Verification;
 
 /// Arrays lie where the comparison is made.
@@ -106,8 +107,16 @@ GPUEXP_HOST_DEVICE inline ComparisonSums compared(double got, const Comparison& 
 using ReadElements = std::function<std::vector<double>(const void* array, DataType type,
                                                        std::int64_t first, std::int64_t count)>;
 
-/// Adds to `result` what the sums of a comparison say of the buffer. Wrong elements are read anew.
-void add_output(const std::string& buffer, const Comparison& comparison, const ComparisonSums& sums,
-                const ReadElements& read, Verification& result);
+/// Wrong elements from this one on, which is wrong, in order; at most kMostMismatches.
+using FindMismatches = std::function<std::vector<Mismatch>(std::int64_t first)>;
+
+/// By reading elements anew, from the first on, in parts; what lies further than a few parts behind
+/// it is not looked for.
+std::vector<Mismatch> mismatches(const std::string& buffer, const Comparison& comparison,
+                                 std::int64_t first, const ReadElements& read);
+
+/// Adds to `result` what the sums over `checked` elements of the buffer say of it.
+void add_output(const std::string& buffer, const Comparison& comparison, std::int64_t checked,
+                const ComparisonSums& sums, const FindMismatches& find, Verification& result);
 
 }  // namespace gpuexp

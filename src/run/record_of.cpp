@@ -197,6 +197,8 @@ void fill_verification(ResultRecord& r, const Verification& v) {
   r.error_max_rel = v.error_max_rel;
   r.error_over_allowed = v.worst_over_allowed;
   r.error_rms_over_allowed = v.rms.over_allowed();
+  if (v.elements > 0)
+    r.verified_pct = 100 * static_cast<double>(v.checked) / static_cast<double>(v.elements);
 }
 
 void fill_named(ResultRecord& r, const Plan& plan, const Row& row) {
@@ -209,6 +211,7 @@ void fill_named(ResultRecord& r, const Plan& plan, const Row& row) {
   for (auto metric = row.metrics.rbegin(); metric != row.metrics.rend(); ++metric)
     r.metrics.set(metric->first, metric->second);
   if (!row.counts) return;
+  if (row.counts->standard_error) r.counts_error_pct = 100 * *row.counts->standard_error;
   for (const SelectedCounter& counter : select_counters(plan.config->counters())) {
     if (const auto value = counted(counter, *row.counts)) r.counters.set(counter.name, *value);
   }

@@ -104,8 +104,7 @@ class Runner {
   }
 
   bool is_counted(const Row& row) const {
-    const bool has_ended =
-        executor_.timer() ? row.time_us.has_value() : row.status == Status::passed;
+    const bool has_ended = executor_.timer() ? row.time_us.has_value() : has_passed(row.status);
     return options_.kind == RunKind::measure && options_.counters && has_ended &&
            executor_.counter_reader() && !plan_.experiment(*row.group).counters.empty();
   }
@@ -151,7 +150,7 @@ class Runner {
 
   static void refer_to_baseline(const Experiment& experiment, const std::vector<Row>& rows,
                                 Row& row) {
-    if (!experiment.baseline || row.status != Status::passed) return;
+    if (!experiment.baseline || !has_passed(row.status)) return;
     for (const Row& other : rows) {
       if (other.cell->variant == experiment.baseline && other.time_us)
         row.baseline_time_us = other.time_us->median;

@@ -16,6 +16,7 @@ constexpr std::string_view kBlanks = " \t\r";
 constexpr std::string_view kConstant = "c[0x2]";
 constexpr std::string_view kFile = "//";
 constexpr std::string_view kLine = "#";
+constexpr std::string_view kFrom = "<";
 
 std::string_view trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(kBlanks);
@@ -86,6 +87,30 @@ std::optional<ListedInstruction> read_instruction(std::string_view line) {
   return split(trimmed(line.substr(0, end)), static_cast<std::uint32_t>(*address));
 }
 
+// "#0:44" or "#0:44<0:60"
+std::string place_text(const ListedInstruction& i, const std::vector<std::string_view>& files) {
+  const auto number = [&](std::string_view file) {
+    return std::find(files.begin(), files.end(), file) - files.begin();
+  };
+  std::string text = fmt::format("{}{}:{}", kLine, number(i.file), i.line);
+  if (!i.from_file.empty())
+    fmt::format_to(std::back_inserter(text), "{}{}:{}", kFrom, number(i.from_file), i.from_line);
+  return text + "\n";
+}
+
+/// Where instructions stand, as place_text() has it.
+struct SourcePlace {
+  std::string_view file;
+  std::uint32_t line = 0;
+};
+
+SourcePlace read_place(std::string_view text, const std::vector<std::string_view>& files) {
+  if (text.empty()) return {};
+  const std::uint64_t file = decimal_of(take_until(text, ":"));
+  return {file < files.size() ? files[file] : std::string_view{},
+          static_cast<std::uint32_t>(decimal_of(text))};
+}
+
 }  // namespace
 
 std::vector<KernelCode> read_code(std::string_view listing) {
@@ -136,23 +161,21 @@ ConstantsByKernel read_constants(std::string_view dump) {
 std::string to_text(const KernelCode& code) {
   std::vector<std::string_view> files;
   for (const ListedInstruction& i : code.instructions) {
-    if (!i.file.empty() && std::find(files.begin(), files.end(), i.file) == files.end())
-      files.push_back(i.file);
+    for (const std::string_view file : {i.file, i.from_file}) {
+      if (!file.empty() && std::find(files.begin(), files.end(), file) == files.end())
+        files.push_back(file);
+    }
   }
   std::string text;
   for (const std::string_view file : files)
     fmt::format_to(std::back_inserter(text), "{}{}\n", kFile, file);
   for (const std::uint32_t constant : code.constants)
     fmt::format_to(std::back_inserter(text), "{};{:08x}\n", kConstant, constant);
-  std::string_view file;
-  std::uint32_t line = 0;
+  std::string last = fmt::format("{}{}:0\n", kLine, files.size());
   for (const ListedInstruction& i : code.instructions) {
-    if (i.file != file || i.line != line) {
-      const auto place = std::find(files.begin(), files.end(), i.file) - files.begin();
-      fmt::format_to(std::back_inserter(text), "{}{}:{}\n", kLine, place, i.line);
-    }
-    file = i.file;
-    line = i.line;
+    const std::string place = place_text(i, files);
+    if (place != last) text += place;
+    last = place;
     fmt::format_to(std::back_inserter(text), "{}{}{}{}{};{:016x}\n", i.guard,
                    i.guard.empty() ? "" : " ", i.opcode, i.operands.empty() ? "" : " ", i.operands,
                    i.schedule);
@@ -164,8 +187,8 @@ KernelCode read_code_text(std::string_view text) {
   constexpr std::uint32_t kInstructionBytes = 16;
   KernelCode code;
   std::vector<std::string_view> files;
-  std::string_view file;
-  std::uint32_t line = 0;
+  SourcePlace place;
+  SourcePlace from;
   while (!text.empty()) {
     std::string_view number = take_until(text, "\n");
     if (number.starts_with(kFile)) {
@@ -174,9 +197,8 @@ KernelCode read_code_text(std::string_view text) {
     }
     if (number.starts_with(kLine)) {
       number.remove_prefix(kLine.size());
-      const std::uint64_t place = decimal_of(take_until(number, ":"));
-      file = place < files.size() ? files[place] : std::string_view{};
-      line = static_cast<std::uint32_t>(decimal_of(number));
+      place = read_place(take_until(number, kFrom), files);
+      from = read_place(number, files);
       continue;
     }
     const std::string_view what = take_until(number, ";");
@@ -188,9 +210,12 @@ KernelCode read_code_text(std::string_view text) {
     }
     code.instructions.push_back(
         split(what, static_cast<std::uint32_t>(code.instructions.size()) * kInstructionBytes));
-    code.instructions.back().schedule = value;
-    code.instructions.back().file = file;
-    code.instructions.back().line = line;
+    ListedInstruction& last = code.instructions.back();
+    last.schedule = value;
+    last.file = place.file;
+    last.line = place.line;
+    last.from_file = from.file;
+    last.from_line = from.line;
   }
   return code;
 }

@@ -22,6 +22,9 @@ struct ListedInstruction {
   /// Where its source stands; an empty file: not known.
   std::string_view file = {};
   std::uint32_t line = 0;
+  /// Of inlined code: the kernel's own line that it was reached from; else empty.
+  std::string_view from_file = {};
+  std::uint32_t from_line = 0;
 };
 
 /// One kernel on one architecture, with the functions that it calls behind its own code.
@@ -45,7 +48,8 @@ ConstantsByKernel read_constants(std::string_view dump);
 /// instruction, "@P0 LDG.E R4, desc[UR4][R2.64];000ea4000c1e1900". The number is the second half of
 /// the encoding, which says when the instruction is issued. Where source lines are known, the text
 /// begins with a line per file, "//kernels/matmul.cu", and "#0:44" stands before the instructions
-/// that come from line 44 of the first of them.
+/// that come from line 44 of the first of them, "#0:44<0:60" where that line was inlined at
+/// line 60.
 std::string to_text(const KernelCode& code);
 /// Reads that back. Throws std::runtime_error for other text. The result refers to `text`.
 KernelCode read_code_text(std::string_view text);

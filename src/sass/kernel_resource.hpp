@@ -49,6 +49,16 @@ std::string kernel_name(const std::string& lowered_name);
 /// and has no rows where the build had no cuobjdump or no CUDA. Lives as long as the program.
 const KernelResource* kernel_resource_table(std::size_t& count);
 
+/// A file that kernels were compiled from.
+struct SourceText {
+  const char* file = "";  ///< as lines of code name it: "kernels/matmul.cu"
+  std::string_view text = {};
+};
+
+/// Those that the lines of this binary's kernels are in, as they were when they were compiled,
+/// sorted by name. Generated beside kernel_resource_table(), and empty where that is.
+const SourceText* kernel_source_table(std::size_t& count);
+
 /// Looks kernels up by host stub and compute capability.
 class KernelResources {
  public:

@@ -3,20 +3,14 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 
-namespace gpuexp {
+#include "sass/compiled_kernels.hpp"
 
-/// What the tools print of one object file.
-struct ObjectDump {
-  std::string name;            ///< for messages
-  std::string symbols;         ///< `nm --defined-only --extern-only`
-  std::string resource_usage;  ///< `cuobjdump --dump-resource-usage`
-  std::string sass;            ///< `cuobjdump -sass`; empty: instructions stay unknown
-  std::string elf;             ///< `cuobjdump -elf`; likewise
-};
+namespace gpuexp {
 
 /// Collects the kernels of all objects that are linked into one program.
 class KernelTable {
@@ -34,12 +28,20 @@ class KernelTable {
   /// - a tool printed something else than expected.
   void add(const ObjectDump& object);
 
-  /// A C++ source that defines kernel_resource_table(): rows by name, then architecture. It
+  /// The source files that the code's lines are in, as the lines name them.
+  const std::set<std::string>& source_files() const { return source_files_; }
+  /// What one of them holds, to be kept beside the code.
+  void add_source(const std::string& file, std::string text) {
+    source_texts_[file] = std::move(text);
+  }
+
+  /// A C++ source that defines kernel_resource_table(), rows by name, then architecture, and
+  /// kernel_source_table(), rows by file. It
   /// declares each host stub by its symbol,
   ///   extern "C" void kernel_0() __asm__("_ZN6gpuexp4copy6scalarEPfPKfl");
   /// and includes the machine code from the file at `code_path`, which holds code().
   std::string source(const std::string& code_path) const;
-  /// The machine code of all rows, in their order.
+  /// The machine code of all rows, in their order, then the text of all sources.
   std::string code() const;
 
  private:
@@ -53,9 +55,12 @@ class KernelTable {
 
   // Of code for sm_90 and for sm_90a in one program, the more specific one gets the row.
   void insert(const Key& key, const Row& row);
+  std::string source_of_texts(std::size_t begin) const;
 
   std::string source_root_;
   std::map<Key, Row> rows_;
+  std::set<std::string> source_files_;
+  std::map<std::string, std::string> source_texts_;
 };
 
 }  // namespace gpuexp

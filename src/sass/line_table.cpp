@@ -138,16 +138,29 @@ class LineTable {
   }
 
   LineRow located(const std::vector<Row>& rows, const Row& row, std::string_view root) const {
+    const Row* written = nullptr;  // the innermost below the root
     const Row* at = &row;
     for (std::size_t depth = 0; depth < rows.size(); ++depth) {
-      const std::string& file = file_of(*at);
-      if (file.starts_with(root) && file.substr(root.size()).starts_with('/'))
-        return {row.address, file.substr(root.size() + 1), at->line};
+      if (!written && is_below(file_of(*at), root)) written = at;
       if (at->inlined_at == 0 || at->inlined_at > rows.size()) break;
       at = &rows[at->inlined_at - 1];
     }
-    const std::string& file = file_of(row);
-    return {row.address, file.substr(file.rfind('/') + 1), row.line};
+    if (!written) {
+      const std::string& file = file_of(row);
+      return {row.address, file.substr(file.rfind('/') + 1), row.line};
+    }
+    LineRow result{row.address, below(file_of(*written), root), written->line};
+    if (at == written || !is_below(file_of(*at), root)) return result;
+    result.from_file = below(file_of(*at), root);
+    result.from_line = at->line;
+    return result;
+  }
+
+  static bool is_below(const std::string& file, std::string_view root) {
+    return file.starts_with(root) && file.substr(root.size()).starts_with('/');
+  }
+  static std::string below(const std::string& file, std::string_view root) {
+    return file.substr(root.size() + 1);
   }
 
   const std::string& file_of(const Row& row) const {
@@ -189,7 +202,7 @@ LinesByKernel read_lines(std::string_view dump, std::string_view source_root) {
       section = take_word(line);
     } else if (section == ".debug_line") {
       table.read_statement(line);
-    } else if (section == ".rela.debug_line") {
+    } else if (section == ".rela.debug_line" || section == ".rel.debug_line") {
       table.read_relocation(line);
     }
   }

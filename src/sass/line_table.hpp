@@ -16,6 +16,9 @@ struct LineRow {
   std::uint32_t address = 0;  ///< bytes from the kernel's first instruction
   std::string file;
   std::uint32_t line = 0;
+  /// Of inlined code: the kernel's own line that it was reached from; else empty.
+  std::string from_file = {};
+  std::uint32_t from_line = 0;
 };
 
 /// By architecture ("sm_90a") and lowered name; rows by address.

@@ -137,15 +137,17 @@ struct Wavefronts {
   unsigned conflicts = 0;
 };
 
-// Accesses of 8 bytes go in halves of a warp, of 16 in quarters; where lanes are paired, twice as
-// many go together (family/warp_access.hpp).
-Wavefronts shared_wavefronts_of(const MemoryAccess& access) {
+inline unsigned step_of(const MemoryAccess& access) {
   constexpr unsigned kTurnBytes = kBanks << kWordShift;
+  const unsigned pairing = access.width > 4 && are_paired(access.address) ? 2 : 1;
+  return std::min(kLanes, pairing * kTurnBytes / access.width);
+}
+
+Wavefronts shared_wavefronts_of(const MemoryAccess& access) {
   const Pattern pattern = pattern_of(access.address, access.lanes, access.width);
   if (pattern == Pattern::contiguous) return {std::max(1u, access.width >> kWordShift), 0};
   if (pattern == Pattern::one) return {access.width > 8 ? 2u : 1u, 0};
-  const unsigned pairing = access.width > 4 && are_paired(access.address) ? 2 : 1;
-  const unsigned step = std::min(kLanes, pairing * kTurnBytes / access.width);
+  const unsigned step = step_of(access);
   Wavefronts wavefronts;
   for (unsigned begin = 0; begin < kLanes; begin += step) {
     const LaneMask turn = access.lanes & (step == kLanes ? kAllLanes : ((1u << step) - 1) << begin);
@@ -191,19 +193,13 @@ void count_shared(MemoryCounts& counts, const MemoryAccess& access) {
 }  // namespace
 
 MemoryCounts& MemoryCounts::operator+=(const MemoryCounts& more) {
-  load_requests += more.load_requests;
-  load_sectors += more.load_sectors;
-  store_requests += more.store_requests;
-  store_sectors += more.store_sectors;
-  global_wavefronts += more.global_wavefronts;
-  tag_wavefronts += more.tag_wavefronts;
-  async_tag_wavefronts += more.async_tag_wavefronts;
-  shared_load_wavefronts += more.shared_load_wavefronts;
-  shared_store_wavefronts += more.shared_store_wavefronts;
-  shared_conflicts += more.shared_conflicts;
-  other_accesses += more.other_accesses;
-  other_tag_accesses += more.other_tag_accesses;
+  for (const Count count : kAll)
+    this->*count += more.*count;
   return *this;
+}
+
+unsigned lanes_per_turn(const MemoryAccess& access) {
+  return step_of(access);
 }
 
 void count(MemoryCounts& counts, const MemoryAccess& access) {

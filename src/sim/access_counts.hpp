@@ -1,6 +1,7 @@
 // What memory instructions ask for, counted as the hardware counts it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "sim/memory_access.hpp"
@@ -26,7 +27,21 @@ struct MemoryCounts {
   std::uint64_t other_tag_accesses = 0;
 
   MemoryCounts& operator+=(const MemoryCounts& more);
+
+  using Count = std::uint64_t MemoryCounts::*;
+  static const std::array<Count, 12> kAll;
 };
+inline constexpr std::array<MemoryCounts::Count, 12> MemoryCounts::kAll{
+    &MemoryCounts::load_requests,           &MemoryCounts::load_sectors,
+    &MemoryCounts::store_requests,          &MemoryCounts::store_sectors,
+    &MemoryCounts::global_wavefronts,       &MemoryCounts::tag_wavefronts,
+    &MemoryCounts::async_tag_wavefronts,    &MemoryCounts::shared_load_wavefronts,
+    &MemoryCounts::shared_store_wavefronts, &MemoryCounts::shared_conflicts,
+    &MemoryCounts::other_accesses,          &MemoryCounts::other_tag_accesses};
+
+/// Lanes whose accesses of shared memory go together: those of 8 bytes go in halves of a warp, of
+/// 16 in quarters; where lanes are paired, twice as many (family/warp_access.hpp).
+unsigned lanes_per_turn(const MemoryAccess& access);
 
 /// Adds an access to the counts of its block.
 void count(MemoryCounts& counts, const MemoryAccess& access);

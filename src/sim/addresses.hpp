@@ -35,7 +35,7 @@ GPUEXP_INLINED void shared_addresses(const Warp& warp, const Source& at, Lanes64
   const std::uint32_t offset = static_cast<std::uint32_t>(at.bits) + warp.uniform[at.uniform_index];
   const Lanes32& base = warp.registers[at.index];
   for (unsigned l = 0; l < kLanes; ++l)
-    address[l] = base[l] + offset;
+    address[l] = (base[l] << at.shift) + offset;
 }
 
 std::byte* shared_at(Warp& warp, std::uint64_t address, unsigned width);

@@ -38,6 +38,13 @@ Block::Block(const LaunchState& of, Extent at)
                                             lanes == kLanes ? kAllLanes : (1u << lanes) - 1,
                                             launch.registers));
   }
+  if (launch.observation) {
+    const auto& traced = launch.observation->warp;
+    const std::int64_t index = place.x + launch.grid.x * (place.y + launch.grid.y * place.z);
+    observed = std::make_unique<Observed>(*launch.observation, counts.size(),
+                                          traced && traced->block == index);
+  }
+  watches_ = launch.checks.memory || observed;
   if (!launch.checks.memory) return;
   checks_ = std::make_unique<MemoryChecks>(*launch.global, *launch.program, launch.block,
                                            launch.shared_bytes, warps_.size());
@@ -139,7 +146,7 @@ void Block::run(Warp& warp) {
 void Block::run_turn(Warp& warp) {
   constexpr std::uint64_t kTurn = 1 << 14;
   Divergence& divergence = warp.divergence;
-  const std::vector<Op>& ops = launch.program->ops;
+  const std::vector<Op>& ops = launch.ops.empty() ? launch.program->ops : launch.ops;
   warp.waits = false;
   const std::uint64_t most = std::min(kTurn, launch.checks.most_instructions);
   for (std::uint64_t step = 0; step < most && divergence.is_running() && !warp.waits;
@@ -211,6 +218,13 @@ void Block::report_barrier() const {
   const auto& named = at_barrier.empty() ? at_others : at_barrier;
   fault.set_place(place, std::nullopt, named.empty() ? std::string{} : named.begin()->first);
   throw fault;
+}
+
+// The instruction that runs is the one before the next.
+void Block::watch(const MemoryAccess& access) {
+  if (observed)
+    observed->note(running_->divergence.next() - 1, running_->index, running_->steps, access);
+  if (checks_) checks_->check(*running_, access);
 }
 
 void Block::commit_copies(LaneMask lanes) {

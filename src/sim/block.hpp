@@ -12,7 +12,9 @@
 #include "sim/access_counts.hpp"
 #include "sim/fault.hpp"
 #include "sim/global_memory.hpp"
+#include "sim/kernel_counters.hpp"
 #include "sim/memory_checks.hpp"
+#include "sim/observation.hpp"
 #include "sim/program.hpp"
 
 namespace gpuexp::sim {
@@ -27,6 +29,7 @@ struct Checks {
 /// What the blocks of a launch have in common.
 struct LaunchState {
   const Program* program = nullptr;
+  std::vector<Op> ops;  ///< of the program, with this launch's constants; none: they have none
   GlobalMemory* global = nullptr;
   Extent grid;
   Extent block;
@@ -34,13 +37,7 @@ struct LaunchState {
   unsigned registers = 255;          ///< of each thread
   std::vector<std::byte> constants;  ///< bank 0: the launch, and its parameters
   Checks checks;
-};
-
-/// Executions of one instruction.
-struct OpCount {
-  std::uint64_t warps = 0;
-  std::uint64_t lanes = 0;
-  std::uint64_t lanes_on = 0;  ///< of these, those that its guard let through
+  const Observation* observation = nullptr;  ///< null: nothing but sums
 };
 
 /// BAR: lanes of one warp that come to a barrier together.
@@ -61,7 +58,7 @@ class Block {
   /// To be called before memory is read or written.
   void note(const MemoryAccess& access) {
     count(memory, access);
-    if (checks_) checks_->check(*running_, access);
+    if (watches_) watch(access);
   }
   /// Lanes of the warp that runs come to a barrier of the block, and go on when all have come, or
   /// at once.
@@ -88,6 +85,7 @@ class Block {
   std::vector<std::byte> shared;
   std::vector<OpCount> counts;  ///< by place in the program
   MemoryCounts memory;
+  std::unique_ptr<Observed> observed;  ///< null: LaunchState::observation is
 
  private:
   /// BAR: what has come so far.
@@ -103,6 +101,7 @@ class Block {
   bool release_barrier(unsigned barrier);
   bool release_barriers();
   std::string describe_barriers() const;
+  void watch(const MemoryAccess& access);
   [[noreturn]] void report_endless(Warp& warp);
   [[noreturn]] void report_barrier() const;
 
@@ -111,6 +110,7 @@ class Block {
   std::vector<std::unique_ptr<Warp>> warps_;
   Warp* running_ = nullptr;
   std::unique_ptr<MemoryChecks> checks_;  ///< null: none
+  bool watches_ = false;  ///< one branch of note() for both: it is on the path of every access
 };
 
 /// The bits of a 64-bit address by which shared memory is reached as if it were global.

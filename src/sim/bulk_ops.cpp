@@ -205,6 +205,8 @@ void decode_bulk_copy(const Decoding& in, Op& op) {
   for (unsigned i = 0; i < 3; ++i) {
     if (in.operands[i].kind != (i < 2 ? Kind::memory : Kind::uniform))
       in.refuse("its operands are not understood");
+    if (i < 2 && in.operands[i].uniform_index == kZeroUniformRegister)
+      in.refuse("its addresses are in no uniform registers");
     op.from[i] = source_of(in.operands[i], Reads::integer);
   }
   if (!to_shared && !from_shared) in.refuse("this form is not executed");

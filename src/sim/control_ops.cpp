@@ -108,8 +108,9 @@ void decode_ret(const Decoding& in, Op& op) {
 }
 
 void decode_call(const Decoding& in, Op& op) {
-  if (!in.has("REL") || !in.has("NOINC")) in.refuse("this form is not executed");
-  op.value = in.target(in.operands.at(0));
+  if (!in.has("REL") || !in.has("NOINC") || in.operands.size() != 1)
+    in.refuse("this form is not executed");
+  op.value = in.target(in.operands[0]);
   op.run = run_bra;
 }
 

@@ -332,6 +332,10 @@ Op::Run pack_of(const Decoding& in) {
   if (is_fp8 && is("UNPACK_B", "F16", 2))
     return is_e4m3 ? run_widen_fp8<true> : run_widen_fp8<false>;
   if (is_fp8 || in.has("SATFINITE")) return nullptr;
+  // Code before sm_90 has no F32, and no F16: PACK_AB alone, or BF16.PACK_AB.
+  const bool is_short = !in.has("F32") && in.modifiers.size() == (in.has("BF16") ? 2u : 1u);
+  if (is_short && in.has("PACK_AB") && in.operands.size() == 3)
+    return in.has("BF16") ? run_pack<Type::bf16, true> : run_pack<Type::f16, true>;
   if (is("PACK_AB", "F32", 3) && in.has("BF16")) return run_pack<Type::bf16, true>;
   if (is("PACK_AB", "F32", 3) && in.has("F16")) return run_pack<Type::f16, true>;
   if (is("PACK_B", "F32", 2) && in.has("TF32")) return run_pack<Type::f32, false>;

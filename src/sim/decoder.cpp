@@ -53,7 +53,20 @@ bool reaches_shared(std::string_view mnemonic) {
   return false;
 }
 
+bool is_global_atomic(std::string_view mnemonic) {
+  for (const std::string_view known : {"ATOM", "ATOMG", "RED", "REDG", "UBLKRED"}) {
+    if (mnemonic == known) return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+OpClass class_of(const ListedInstruction& listed) {
+  const IssuePipe pipe = issue_pipe(listed.opcode, listed.operands);
+  return {pipe, is_branch(listed.opcode),
+          pipe == IssuePipe::lsu && is_load_store_without_access(listed.opcode)};
+}
 
 Program decode(const KernelCode& code) {
   Program program;
@@ -69,7 +82,17 @@ Program decode(const KernelCode& code) {
     Op op;
     op.guard = source_of(read_guard(listed.guard), Reads::integer);
     decoder->decode(in, op);
+    if (!loads_constants(listed.opcode)) {
+      for (const Operand& operand : in.operands) {
+        if (operand.kind != Operand::Kind::constant) continue;
+        if (operand.has_base || (operand.bank != 0 && operand.bank != 2))
+          in.refuse("its constant is not executed");
+        program.has_constant_operands = true;
+      }
+    }
+    program.classes.push_back(class_of(listed));
     program.reaches_shared |= reaches_shared(mnemonic);
+    program.has_global_atomics |= is_global_atomic(mnemonic);
     program.has_counted_barriers |= mnemonic == "BAR" && op.from[1].kind != Operand::Kind::none;
     program.ops.push_back(op);
   }

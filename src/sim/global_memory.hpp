@@ -2,9 +2,12 @@
 // their bytes have been written.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +20,47 @@ enum class Contents : std::uint8_t {
   poison,   ///< to be written before it is read
 };
 
+/// A mark for each byte of a range, so that threads need not share one, in pages that are there
+/// once a byte of theirs is marked: of a large buffer of which little is touched they take little.
+/// Threads may mark bytes and ask for them at the same time.
+class ByteMarks {
+ public:
+  ByteMarks() = default;
+  /// None of so many bytes is marked.
+  explicit ByteMarks(std::size_t bytes);
+  ByteMarks(ByteMarks&& other) noexcept;
+  ByteMarks& operator=(ByteMarks&& other) noexcept;
+  ~ByteMarks();
+
+  bool is_marked(std::size_t offset, std::size_t bytes) const;
+  /// `bytes` is 1, 2, 4, 8 or 16, and divides the offset.
+  void mark(std::size_t offset, std::size_t bytes);
+  /// Any range, while no kernel runs.
+  void set(std::size_t offset, std::size_t bytes, bool is_marked);
+  /// Calls range(first, end) for each longest range of marked bytes in [begin, end).
+  void for_marked(std::size_t begin, std::size_t end,
+                  const std::function<void(std::size_t first, std::size_t end)>& range) const;
+
+ private:
+  using Page = std::atomic<std::byte*>;
+  static constexpr std::size_t kPageBytes = std::size_t{16} << 10;
+
+  /// The page with this mark; one that was not there has none set.
+  std::byte* page_at(std::size_t offset);
+
+  std::vector<Page> pages_;
+};
+
+/// An atomic flag that moves with what it is part of, while no kernel runs.
+struct Flag : std::atomic<bool> {
+  Flag() : std::atomic<bool>(false) {}
+  Flag(Flag&& other) noexcept : std::atomic<bool>(other.load()) {}
+  Flag& operator=(Flag&& other) noexcept {
+    store(other.load());
+    return *this;
+  }
+};
+
 /// One buffer. Threads of the simulator may mark bytes and ask for them at the same time.
 class GlobalBuffer {
  public:
@@ -25,15 +69,18 @@ class GlobalBuffer {
   std::uint64_t begin() const { return begin_; }
   std::uint64_t end() const { return end_; }
   bool has(std::uint64_t address, std::size_t bytes) const {
-    return address >= begin_ && address + bytes <= end_;
+    return address >= begin_ && address <= end_ && bytes <= end_ - address;
   }
+  const std::string& name() const { return name_; }
   /// "buffer y of 4000 bytes"
   std::string description() const;
 
   /// All of it: then no byte needs to be looked up.
-  bool is_written() const { return !marks_; }
+  bool is_written() const { return !written_; }
   bool is_written(std::uint64_t address, std::size_t bytes) const;
-  /// `bytes` is 1, 2, 4, 8 or 16, and divides the address.
+  /// Calls range(first, end) for each longest range of offsets in the buffer that are written.
+  void for_written(const std::function<void(std::size_t first, std::size_t end)>& range) const;
+  /// A kernel stores. `bytes` is 1, 2, 4, 8 or 16, and divides the address.
   void mark(std::uint64_t address, std::size_t bytes);
   /// Any range of it, while no kernel runs.
   void set_written(std::uint64_t address, std::size_t bytes);
@@ -43,15 +90,34 @@ class GlobalBuffer {
   /// Forgets the marks where all bytes have one. While no kernel runs.
   void settle();
 
+  /// Whether something has stored to it, since this was last forgotten.
+  bool is_stored_to() const { return stored_.load(std::memory_order_relaxed); }
+  void note_store() {
+    if (!is_stored_to()) stored_.store(true, std::memory_order_relaxed);
+  }
+  void forget_stores() { stored_.store(false, std::memory_order_relaxed); }
+
+  /// From now on, where kernels store is kept, whatever was written before; or no more.
+  void follow_stores(bool follow) {
+    stores_.reset();
+    if (follow) stores_.emplace(end_ - origin_);
+  }
+  bool follows_stores() const { return stores_.has_value(); }
+  void for_stored(const std::function<void(std::size_t first, std::size_t end)>& range) const;
+
  private:
-  std::byte* marks_at(std::uint64_t address) const { return marks_.get() + (address - origin_); }
+  /// Counted from origin_.
+  std::size_t offset_of(std::uint64_t address) const { return address - origin_; }
+  void for_marked(const ByteMarks& marks,
+                  const std::function<void(std::size_t first, std::size_t end)>& range) const;
 
   std::uint64_t begin_;
   std::uint64_t end_;
-  std::uint64_t origin_;  ///< of the marks: a multiple of 16, as are the marks' own addresses
+  std::uint64_t origin_;  ///< of the marks: a multiple of 16
   std::string name_;
-  /// One per byte, so that threads need not share one; null: all bytes are written.
-  std::unique_ptr<std::byte[]> marks_;
+  std::optional<ByteMarks> written_;  ///< none: all bytes are
+  std::optional<ByteMarks> stores_;
+  Flag stored_;
 };
 
 class GlobalMemory {
@@ -62,7 +128,7 @@ class GlobalMemory {
   void clear() { buffers_.clear(); }
   /// The bytes are there, but not to be read before they are written.
   void poison(const void* begin, std::size_t bytes);
-  /// Fills and copies of the host or of a step.
+  /// Fills and copies of the host or of a step: they write, and count as stores.
   void note_fill(const void* to, std::size_t bytes);
   void note_copy(const void* to, const void* from, std::size_t bytes);
   /// To be called between kernels: later ones need not look bytes up in buffers that are full.
@@ -72,6 +138,7 @@ class GlobalMemory {
   std::byte* at(std::uint64_t address, std::size_t bytes) const;
   /// The buffer that holds them all; null where none does.
   GlobalBuffer* find(std::uint64_t address, std::size_t bytes);
+  GlobalBuffer* find(const void* begin) { return find(reinterpret_cast<std::uint64_t>(begin), 0); }
   /// What to say of an access outside of every buffer.
   std::string describe_outside(std::uint64_t address, std::size_t bytes) const;
 

@@ -218,12 +218,15 @@ GPUEXP_VECTORIZED void run_lea(Warp& warp, const Op& op, LaneMask lanes) {
 void decode_lea(const Decoding& in, Op& op) {
   Decoding rest{in.listed, in.modifiers, in.operands};
   Operand carry;
+  if (in.operands.size() < 4 || in.operands.size() > 8)
+    in.refuse("its operands are not understood");
   if (in.has("X")) {
     carry = rest.operands.back();
     rest.operands.pop_back();
   }
   op.value = static_cast<std::uint32_t>(rest.operands.back().value);
-  if (rest.operands.back().kind != Kind::integer) in.refuse("the shift is no immediate");
+  if (rest.operands.back().kind != Kind::integer || op.value > 31)
+    in.refuse("the shift is no immediate");
   rest.operands.pop_back();
   place_with_carries(rest, op);
   if (op.from[0].negated) in.refuse("a negated addend is not executed");
@@ -328,6 +331,7 @@ GPUEXP_VECTORIZED void run_lop3(Warp& warp, const Op& op, LaneMask lanes) {
 void decode_lop3(const Decoding& in, Op& op) {
   Decoding rest{in.listed, in.modifiers, in.operands};
   Operand non_zero;
+  if (in.operands.empty()) in.refuse("its operands are not understood");
   if (is_predicate(rest.operands.front())) {
     non_zero = rest.operands.front();
     rest.operands.erase(rest.operands.begin());

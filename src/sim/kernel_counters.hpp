@@ -1,23 +1,32 @@
 // What a kernel's execution comes to in the metrics of Nsight Compute.
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <span>
 #include <string_view>
-#include <vector>
 
-#include "sim/simulator.hpp"
+#include "sim/access_counts.hpp"
+#include "sim/program.hpp"
 
 namespace gpuexp::sim {
 
-struct MetricValue {
-  std::string_view metric;  ///< as family/counters.hpp has it
-  double value = 0;
+/// Executions of one instruction.
+struct OpCount {
+  std::uint64_t warps = 0;
+  std::uint64_t lanes = 0;
+  std::uint64_t lanes_on = 0;  ///< of these, those that its guard let through
 };
 
-/// Whether metrics_of() has the metric.
-bool counts(std::string_view metric);
+inline constexpr std::size_t kMetrics = 18;
+using MetricValues = std::array<double, kMetrics>;
 
-/// The metrics that instructions and their addresses decide. Those that take time to count (cycles,
-/// stalls), and those of caches, are not there.
-std::vector<MetricValue> metrics_of(const KernelExecution& execution);
+/// The metrics, as family/counters.hpp has them, that instructions and their addresses decide.
+/// Those that take time to count (cycles, stalls), and those of caches, are not among them.
+std::span<const std::string_view, kMetrics> metric_names();
+
+/// In that order, NaN for what is not known; `counts` by place in the program.
+MetricValues metric_values(const Program& program, std::span<const OpCount> counts,
+                           const MemoryCounts& memory);
 
 }  // namespace gpuexp::sim

@@ -68,14 +68,15 @@ GPUEXP_VECTORIZED void run_mma(Warp& warp, const Op& op, LaneMask lanes) {
     for (unsigned i = 0; i < per_register; ++i) {
       const unsigned first = r * quarter + i;
       for (unsigned half = 0; half < 2; ++half) {
-        read_elements(warp.registers[op.from[0].index + 2 * r + half], type, i, values, exponents);
+        read_elements(warp.registers[next_register(op.from[0], 2 * r + half).index], type, i,
+                      values, exponents);
         check();
         for (unsigned l = 0; l < kLanes; ++l) {
           a[l / 4 + 8 * half][first + l % 4 * per_register] = values[l];
           a_exponent[l / 4 + 8 * half][first + l % 4 * per_register] = exponents[l];
         }
       }
-      read_elements(warp.registers[op.from[1].index + r], type, i, values, exponents);
+      read_elements(warp.registers[next_register(op.from[1], r).index], type, i, values, exponents);
       check();
       for (unsigned l = 0; l < kLanes; ++l) {
         const unsigned k = first + l % 4 * per_register;
@@ -166,8 +167,9 @@ GPUEXP_VECTORIZED void run_imma(Warp& warp, const Op& op, LaneMask lanes) {
       for (unsigned i = 0; i < 4; ++i) {
         const unsigned k = 16 * r + 4 * (l % 4) + i;
         for (unsigned half = 0; half < 2; ++half)
-          a[l / 4 + 8 * half][k] = byte_of(warp.registers[op.from[0].index + 2 * r + half][l], i);
-        b[k][l / 4] = byte_of(warp.registers[op.from[1].index + r][l], i);
+          a[l / 4 + 8 * half][k] =
+              byte_of(warp.registers[next_register(op.from[0], 2 * r + half).index][l], i);
+        b[k][l / 4] = byte_of(warp.registers[next_register(op.from[1], r).index][l], i);
       }
     }
   }
@@ -239,11 +241,12 @@ void decode_dmma(const Decoding& in, Op& op) {
   for (unsigned i = 0; i < 3; ++i)
     op.from[i] = source_of(in.operands[i + 1], Reads::integer);
   const std::string_view shape = in.modifiers.front();
-  op.kind = shape == "8x8x4" ? 8 : 16;
-  op.value = shape == "8x8x4" || shape == "16x8x4" ? 4
-             : shape == "16x8x8"                   ? 8
-             : shape == "16x8x16"                  ? 16
-                                                   : 0;
+  const bool has_8_rows = shape == "8x8x4" || shape == "884";  // the latter before Hopper
+  op.kind = has_8_rows ? 8 : 16;
+  op.value = has_8_rows || shape == "16x8x4" ? 4
+             : shape == "16x8x8"             ? 8
+             : shape == "16x8x16"            ? 16
+                                             : 0;
   if (op.value == 0) in.refuse("this shape is not executed");
   op.run = run_dmma;
 }

@@ -122,7 +122,10 @@ void MemoryChecks::check_global(const MemoryAccess& access) {
   const unsigned width = access.width;
   const Span span = span_of(access.address, access.lanes);
   GlobalBuffer* const all = global_.find(span.first, span.last - span.first + width);
-  if (all && all->is_written() && is_aligned(span.low_bits, width)) return;
+  const bool stores = is_write(access.kind) || access.kind == Access::atomic;
+  if (all && stores) all->note_store();
+  const bool is_marked = stores && all && all->follows_stores();
+  if (all && all->is_written() && !is_marked && is_aligned(span.low_bits, width)) return;
   for_each_lane(access.lanes, [&](unsigned lane) {
     const std::uint64_t address = access.address[lane];
     if (!is_aligned(address, width))
@@ -131,6 +134,7 @@ void MemoryChecks::check_global(const MemoryAccess& access) {
     if (!buffer)
       throw Fault(FaultKind::out_of_bounds, global_.describe_outside(address, width), address,
                   lane);
+    if (stores) buffer->note_store();
     if (is_write(access.kind)) {
       buffer->mark(address, width);
     } else if (!buffer->is_written(address, width)) {
@@ -165,7 +169,8 @@ void MemoryChecks::check_range(const MemoryAccess& access) {
   GlobalBuffer* const buffer = global_.find(address, bytes);
   if (!buffer)
     throw Fault(FaultKind::out_of_bounds, global_.describe_outside(address, bytes), address);
-  if (buffer->is_written()) return;
+  if (access.kind == Access::bulk_store) buffer->note_store();
+  if (buffer->is_written() && !buffer->follows_stores()) return;
   for (std::uint64_t at = address; at < address + bytes; at += kStep) {
     if (access.kind == Access::bulk_store) {
       buffer->mark(at, kStep);
@@ -217,8 +222,10 @@ void MemoryChecks::check_local(Warp& warp, const MemoryAccess& access) const {
       return;
     }
     for (unsigned w = 0; w < words; ++w) {
-      const bool is_undefined = warp.undefined && op.from[1].index != kZeroRegister &&
-                                (warp.undefined->lanes_of(op.from[1].index + w) >> lane & 1) != 0;
+      const bool is_undefined =
+          warp.undefined && op.from[1].index != kZeroRegister &&
+          (warp.undefined->lanes_of(static_cast<std::uint8_t>(op.from[1].index + w)) >> lane & 1) !=
+              0;
       local.set_written(lane, address + w * kWordBytes, std::min(access.width, kWordBytes),
                         !is_undefined);
     }

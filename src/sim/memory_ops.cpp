@@ -20,7 +20,7 @@ std::uint32_t constant32(const Warp& warp, unsigned bank, std::uint64_t offset) 
                                            : bank == 2
                                                ? std::as_bytes(std::span(launch.program->constants))
                                                : std::span<const std::byte>{};
-  if (offset + sizeof(std::uint32_t) > bytes.size())
+  if (offset > bytes.size() || bytes.size() - offset < sizeof(std::uint32_t))
     throw Fault(fmt::format("offset {:#x} is outside of constant bank {}", offset, bank));
   std::uint32_t value = 0;
   std::memcpy(&value, bytes.data() + offset, sizeof value);
@@ -94,7 +94,7 @@ void load_word(Warp& warp, const Op& op, unsigned lane, const std::byte* from) {
     return;
   }
   for (unsigned w = 0; w < op.width / 4u; ++w)
-    std::memcpy(&warp.registers[op.to[0].index + w][lane], from + 4 * w, 4);
+    std::memcpy(&warp.registers[next_register(op.to[0], w).index][lane], from + 4 * w, 4);
 }
 
 void store_word(const Warp& warp, const Source& value, unsigned width, unsigned lane,

@@ -14,6 +14,12 @@ namespace {
 
 using Kind = Operand::Kind;
 
+// What comes behind the last of each is RZ, URZ and PT.
+constexpr unsigned kLastRegister = kZeroRegister - 1;
+constexpr unsigned kLastUniform = kZeroUniformRegister - 1;
+constexpr unsigned kLastPredicate = kTruePredicate - 1;
+constexpr unsigned kLastBarrier = 15;
+
 /// Takes tokens off the front of one operand's text.
 class Scanner {
  public:
@@ -28,10 +34,11 @@ class Scanner {
   std::string_view rest() const { return rest_; }
   char front() const { return rest_.empty() ? '\0' : rest_.front(); }
 
-  std::uint8_t index() {
+  /// A number that is at most `last`.
+  std::uint8_t index(unsigned last) {
     unsigned number = 0;
     const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), number);
-    if (error != std::errc() || number > 255) fail();
+    if (error != std::errc() || number > last) fail();
     rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
     return static_cast<std::uint8_t>(number);
   }
@@ -63,12 +70,12 @@ struct Register {
 };
 std::optional<Register> take_register(Scanner& scan) {
   if (scan.take("URZ")) return Register{true, kZeroUniformRegister};
-  if (scan.take("UR")) return Register{true, scan.index()};
+  if (scan.take("UR")) return Register{true, scan.index(kLastUniform)};
   if (scan.take("RZ")) return Register{false, kZeroRegister};
   if (scan.front() == 'R' && scan.rest().size() > 1 && scan.rest()[1] >= '0' &&
       scan.rest()[1] <= '9') {
     scan.take("R");
-    return Register{false, scan.index()};
+    return Register{false, scan.index(kLastRegister)};
   }
   return std::nullopt;
 }
@@ -94,6 +101,12 @@ void take_suffixes(Scanner& scan, Operand& operand) {
       operand.half = Operand::Half::byte3;
     } else if (scan.take(".64")) {
       operand.wide = true;
+    } else if (scan.take(".X16")) {
+      operand.shift = 4;
+    } else if (scan.take(".X8")) {
+      operand.shift = 3;
+    } else if (scan.take(".X4")) {
+      operand.shift = 2;
     } else if (scan.take(".ROW") || scan.take(".COL") || scan.take(".U32") || scan.take(".SIGN")) {
       // Layouts that an IMMA has by its shape; widths that an address has anyway; a PLOP3 that has
       // registers has them by their signs.
@@ -162,12 +175,12 @@ Operand read_value(Scanner& scan) {
     take_address(scan, operand);
   } else if (scan.take("desc[UR")) {
     operand.kind = Kind::memory;
-    operand.descriptor = scan.index();
+    operand.descriptor = scan.index(kLastUniform);
     if (!scan.take("]")) scan.fail();
     if (!scan.is_done()) take_address(scan, operand);  // a bulk copy's is of a cache policy
   } else if (scan.take("gdesc[UR")) {
     operand.kind = Kind::matrices;
-    operand.index = scan.index();
+    operand.index = scan.index(kLastUniform);
     if (!scan.take("]")) scan.fail();
     while (scan.take(".negA") || scan.take(".negB") || scan.take(".tnspA") || scan.take(".tnspB")) {
     }
@@ -182,15 +195,15 @@ Operand read_value(Scanner& scan) {
     operand.index = kTruePredicate;
   } else if (scan.take("UP")) {
     operand.kind = Kind::uniform_predicate;
-    operand.index = scan.index();
+    operand.index = scan.index(kLastPredicate);
   } else if (scan.front() == 'P' && scan.rest() != "PR") {
     scan.take("P");
     operand.kind = Kind::predicate;
-    operand.index = scan.index();
+    operand.index = scan.index(kLastPredicate);
   } else if (scan.front() == 'B' && scan.rest().size() > 1 && scan.rest()[1] <= '9') {
     scan.take("B");
     operand.kind = Kind::barrier;
-    operand.index = scan.index();
+    operand.index = scan.index(kLastBarrier);
   } else if (scan.rest().starts_with("SR")) {
     operand.kind = Kind::special;
     operand.text = scan.rest();
@@ -262,7 +275,10 @@ Operand read_guard(std::string_view guard) {
     always.index = kTruePredicate;
     return always;
   }
-  return read_operand(guard.substr(1));
+  const Operand operand = read_operand(guard.substr(1));
+  if (operand.kind != Kind::predicate && operand.kind != Kind::uniform_predicate)
+    throw std::runtime_error(fmt::format("'{}' is no guard", guard));
+  return operand;
 }
 
 }  // namespace gpuexp::sim

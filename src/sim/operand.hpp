@@ -37,15 +37,16 @@ struct OperandForm {
   Half half = Half::both;
   std::uint8_t index = kZeroRegister;                 ///< of a register; the base of memory
   std::uint8_t uniform_index = kZeroUniformRegister;  ///< added to the base of memory
-  bool negated = false;   ///< -R4, and ~R4 where `inverted` is set as well
-  bool inverted = false;  ///< ~R4, !P0
-  bool absolute = false;  ///< |R4|
-  bool wide = false;      ///< R2.64: a pair of registers
+  bool negated = false;    ///< -R4, and ~R4 where `inverted` is set as well
+  bool inverted = false;   ///< ~R4, !P0
+  bool absolute = false;   ///< |R4|
+  bool wide = false;       ///< R2.64: a pair of registers
+  std::uint8_t shift = 0;  ///< 2 for R2.X4, the base of shared memory, in code before sm_90
+  std::uint8_t bank = 0;   ///< of a constant
 };
 
 struct Operand : OperandForm {
   std::uint8_t descriptor = kZeroUniformRegister;  ///< UR4 of desc[UR4][…]
-  std::uint8_t bank = 0;                           ///< of a constant
   bool has_base = false;                           ///< memory or constant: a register is added
   std::int64_t value = 0;                          ///< of an integer; an offset of memory
   double number = 0;                               ///< of a real

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -31,6 +32,10 @@ std::string source_line(const Program& program, std::uint32_t place, std::string
   return fmt::format("{}{}:{}", before, program.listed[place].file, program.listed[place].line);
 }
 
+bool loads_constants(std::string_view opcode) {
+  return opcode.starts_with("LDC") || opcode.starts_with("ULDC");
+}
+
 Source source_of(const Operand& operand, Reads reads) {
   Source source{operand};
   source.bits = static_cast<std::uint64_t>(operand.value);
@@ -52,6 +57,28 @@ void place(const Decoding& in, Op& op, Reads reads) {
   op.to[0] = source_of(in.operands[0], reads);
   for (std::size_t i = 1; i < in.operands.size(); ++i)
     op.from[i - 1] = source_of(in.operands[i], reads);
+}
+
+std::vector<Op> with_constants(const Program& program, std::span<const std::byte> bank) {
+  std::vector<Op> ops = program.ops;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    if (loads_constants(program.listed[i].opcode)) continue;
+    for (Source& from : ops[i].from) {
+      if (from.kind != Operand::Kind::constant) continue;
+      const std::span<const std::byte> bytes =
+          from.bank == 0 ? bank : std::as_bytes(std::span(program.constants));
+      // One of 32 bits may be the bank's last.
+      if (from.bits + sizeof(std::uint32_t) > bytes.size())
+        throw std::runtime_error(fmt::format("{} reads constant bank {} outside of it, at {:#x}",
+                                             program.listed[i].opcode, from.bank, from.bits));
+      std::uint64_t value = 0;
+      std::memcpy(&value, bytes.data() + from.bits,
+                  std::min(sizeof value, bytes.size() - from.bits));
+      from.kind = Operand::Kind::integer;
+      from.bits = value;
+    }
+  }
+  return ops;
 }
 
 }  // namespace gpuexp::sim

@@ -3,11 +3,13 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sass/code_listing.hpp"
+#include "sass/issue_pipe.hpp"
 #include "sim/warp.hpp"
 
 namespace gpuexp::sim {
@@ -46,8 +48,15 @@ struct Op {
   std::uint8_t kind = 0;  ///< what the instruction's modifiers choose, as its decoder numbers it
   std::uint8_t kind2 = 0;
   std::uint8_t width = 4;   ///< bytes per lane that a memory access moves
-  std::uint8_t bank = 0;    ///< of a constant
+  std::uint8_t bank = 0;    ///< of a constant that it loads
   std::uint32_t value = 0;  ///< a look-up table, a target, a count
+};
+
+/// What counters ask of an instruction.
+struct OpClass {
+  IssuePipe pipe;
+  bool is_branch;
+  bool is_lsu_alone;  ///< of the load-store unit, without an access to memory
 };
 
 /// What a decoder gets to read.
@@ -73,12 +82,23 @@ struct Program {
   std::vector<Op> ops;
   std::vector<ListedInstruction> listed;  ///< in the same order; refers to the listing
   std::vector<std::uint32_t> constants;   ///< bank 2
+  std::vector<OpClass> classes;           ///< of the ops
+  bool has_constant_operands = false;     ///< beside what LDC and ULDC load
   bool reaches_shared = false;            ///< some instruction reads or writes shared memory
+  bool has_global_atomics = false;        ///< some instruction changes global memory atomically
   bool has_counted_barriers = false;      ///< some barrier is of a number of threads
 };
 
 /// "kernels/matmul.cu:120" of the instruction at `place`, behind `before`; empty: not known.
 std::string source_line(const Program& program, std::uint32_t place, std::string_view before = "");
+
+/// LDC and ULDC read their constants themselves.
+bool loads_constants(std::string_view opcode);
+
+/// The ops of a program whose operands are constants, with these as immediates: they are the same
+/// throughout a launch. `bank` is bank 0 of the launch. Throws std::runtime_error where a constant
+/// lies outside of its bank.
+std::vector<Op> with_constants(const Program& program, std::span<const std::byte> bank);
 
 /// How a 32-bit instruction, one on fp64 and one on pairs of fp16 read immediates.
 enum class Reads : std::uint8_t { integer, fp32, fp64 };

@@ -9,10 +9,16 @@ namespace gpuexp::sim {
 
 inline constexpr std::uint32_t kSign32 = 0x80000000u;
 
+/// Of eight. A listing that has another operand where a predicate belongs reads a wrong one, and
+/// nothing that is none.
+constexpr unsigned predicate_index(const Source& source) {
+  return source.index & kTruePredicate;
+}
+
 GPUEXP_INLINED LaneMask read_predicate(const Warp& warp, const Source& source) {
   const LaneMask value = source.kind == Operand::Kind::uniform_predicate
-                             ? (warp.uniform_predicates[source.index] ? kAllLanes : 0)
-                             : warp.predicates[source.index];
+                             ? (warp.uniform_predicates[predicate_index(source)] ? kAllLanes : 0)
+                             : warp.predicates[predicate_index(source)];
   return source.inverted ? ~value : value;
 }
 
@@ -104,12 +110,13 @@ GPUEXP_INLINED void write_pair(Warp& warp, const Source& to, LaneMask lanes, con
 }
 
 GPUEXP_INLINED void write_predicate(Warp& warp, const Source& to, LaneMask lanes, LaneMask value) {
-  if (to.index == kTruePredicate || to.kind == Operand::Kind::none) return;
+  const unsigned index = predicate_index(to);
+  if (index == kTruePredicate || to.kind == Operand::Kind::none) return;
   if (to.kind == Operand::Kind::uniform_predicate) {
-    warp.uniform_predicates[to.index] = (value & 1) != 0;
+    warp.uniform_predicates[index] = (value & 1) != 0;
     return;
   }
-  LaneMask& predicate = warp.predicates[to.index];
+  LaneMask& predicate = warp.predicates[index];
   predicate = (predicate & ~lanes) | (value & lanes);
 }
 

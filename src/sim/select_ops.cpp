@@ -148,7 +148,8 @@ GPUEXP_VECTORIZED void run_isetp(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 void decode_isetp(const Decoding& in, Op& op) {
-  if (in.operands.size() < 5) in.refuse("its operands are not understood");
+  if (in.operands.size() < 5 || in.operands.size() > 2 + op.from.size() || in.modifiers.empty())
+    in.refuse("its operands are not understood");
   for (unsigned i = 0; i < 2; ++i)
     op.to[i] = source_of(in.operands[i], Reads::integer);
   for (std::size_t i = 2; i < in.operands.size(); ++i)

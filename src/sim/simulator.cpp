@@ -1,60 +1,23 @@
 #include "sim/simulator.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
-#include <exception>
-#include <iterator>
-#include <mutex>
 #include <stdexcept>
 #include <thread>
 
 #include <fmt/format.h>
 
+#include "base/parallel.hpp"
+#include "sim/constant_bank.hpp"
 #include "sim/decoder.hpp"
 
 namespace gpuexp::sim {
 
 namespace {
 
-// Where constant bank 0 has a kernel's parameters (the offsets in its machine code).
-std::size_t parameters_at(int compute_capability) {
-  return compute_capability >= 90 ? 0x210 : 0x160;
-}
-
 // From Hopper on, a block's shared memory begins with 1 KiB of the system's own.
 std::size_t reserved_shared_bytes(int compute_capability) {
   return compute_capability >= 90 ? 1024 : 0;
-}
-
-std::vector<std::byte> constants_of(const KernelStep& step, int compute_capability) {
-  const Shape& shape = step.shape;
-  const std::size_t begin = parameters_at(compute_capability);
-  const std::vector<std::byte>& arguments = step.arguments.bytes();
-  // Loads of 8 or 16 bytes may reach beyond the last argument.
-  constexpr std::size_t kPadding = 16;
-  std::vector<std::byte> constants(begin + arguments.size() + kPadding);
-  std::uint32_t sizes[6];
-  const std::int64_t extents[6] = {shape.block.x, shape.block.y, shape.block.z,
-                                   shape.grid.x,  shape.grid.y,  shape.grid.z};
-  for (std::size_t i = 0; i < std::size(sizes); ++i)
-    sizes[i] = static_cast<std::uint32_t>(extents[i]);
-  std::memcpy(constants.data(), sizes, sizeof sizes);
-  // Where local memory lies among generic addresses, and where a thread's stack begins.
-  constexpr std::size_t kLocalWindowAt = 0x20;
-  constexpr std::size_t kStackAt = 0x28;
-  std::memcpy(constants.data() + kLocalWindowAt, &kLocalWindow, sizeof kLocalWindow);
-  std::memcpy(constants.data() + kStackAt, &kLocalBytes, sizeof kLocalBytes);
-  if (!arguments.empty()) std::memcpy(constants.data() + begin, arguments.data(), arguments.size());
-  return constants;
-}
-
-void add(std::vector<OpCount>& sum, const std::vector<OpCount>& more) {
-  for (std::size_t i = 0; i < sum.size(); ++i) {
-    sum[i].warps += more[i].warps;
-    sum[i].lanes += more[i].lanes;
-    sum[i].lanes_on += more[i].lanes_on;
-  }
 }
 
 }  // namespace
@@ -80,12 +43,30 @@ std::string Simulator::refusal(const Steps& steps) {
   return "";
 }
 
-std::vector<KernelExecution> Simulator::run(const Steps& steps) {
+std::string Simulator::sampling_refusal(const Steps& steps) {
+  int kernels = 0;
+  for (const Step& step : steps.all()) {
+    const auto* const kernel = std::get_if<KernelStep>(&step.action);
+    if (!kernel) continue;
+    if (++kernels > 1) return "it has several kernels, which need each other's results";
+    if (kernel->cooperative) return "its blocks wait for each other";
+    if (kernel_of(kernel->shape.kernel).program.has_global_atomics)
+      return "its blocks change global memory by atomic operations";
+  }
+  return "";
+}
+
+std::vector<KernelExecution> Simulator::run(const Steps& steps,
+                                            const std::optional<BlockSampling>& sampling) {
   if (const std::string why = refusal(steps); !why.empty()) throw std::runtime_error(why);
   std::vector<KernelExecution> executions;
   for (const Step& step : steps.all()) {
     if (const auto* kernel = std::get_if<KernelStep>(&step.action)) {
-      if (kernel->shape.grid.count() > 0) executions.push_back(run(*kernel));
+      if (takes_host_loops && kernel->on_host.run) {
+        run_on_host(kernel->on_host);
+      } else if (kernel->shape.grid.count() > 0) {
+        executions.push_back(run(*kernel, sampling));
+      }
     } else if (const auto* fill = std::get_if<MemsetStep>(&step.action)) {
       std::memset(fill->to, fill->value, static_cast<std::size_t>(fill->bytes));
       memory_.note_fill(fill->to, static_cast<std::size_t>(fill->bytes));
@@ -97,22 +78,30 @@ std::vector<KernelExecution> Simulator::run(const Steps& steps) {
   return executions;
 }
 
+KernelResource Simulator::resource_of(const void* stub) const {
+  const auto found = kernels_.find(stub, compute_capability_);
+  if (found && found->exact && !found->resource.code.empty()) return found->resource;
+  if (found && !found->exact && find_code) return find_code(found->resource, compute_capability_);
+  throw std::runtime_error(
+      fmt::format("this binary holds no machine code of the kernel for compute capability {}.{}",
+                  compute_capability_ / 10, compute_capability_ % 10));
+}
+
 const Simulator::Kernel& Simulator::kernel_of(const void* stub) {
   std::unique_ptr<Kernel>& kernel = decoded_[stub];
   if (kernel) return *kernel;
-  const auto found = kernels_.find(stub, compute_capability_);
-  if (!found || !found->exact || found->resource.code.empty())
-    throw std::runtime_error(
-        fmt::format("this binary holds no machine code of the kernel for compute capability {}.{}",
-                    compute_capability_ / 10, compute_capability_ % 10));
-  KernelCode code = read_code_text(found->resource.code);
-  code.lowered_name = found->resource.lowered_name;
-  auto made = std::make_unique<Kernel>(Kernel{found->resource, decode(code)});
-  kernel = std::move(made);
+  const KernelResource resource = resource_of(stub);
+  KernelCode code = read_code_text(resource.code);
+  code.lowered_name = resource.lowered_name;
+  Program program = decode(code);
+  if (const std::string why = unknown_constant(program, compute_capability_); !why.empty())
+    throw std::runtime_error(why);
+  kernel = std::make_unique<Kernel>(Kernel{resource, std::move(program)});
   return *kernel;
 }
 
-KernelExecution Simulator::run(const KernelStep& step) {
+KernelExecution Simulator::run(const KernelStep& step,
+                               const std::optional<BlockSampling>& sampling) {
   const Kernel& kernel = kernel_of(step.shape.kernel);
   LaunchState launch;
   launch.program = &kernel.program;
@@ -125,60 +114,29 @@ KernelExecution Simulator::run(const KernelStep& step) {
   // Some more than ptxas says: a wide load may end in registers that nothing reads.
   constexpr unsigned kMore = 8;
   launch.registers = std::min(255u, static_cast<unsigned>(kernel.resource.registers) + kMore);
-  launch.constants = constants_of(step, compute_capability_);
+  launch.constants = constant_bank(step, compute_capability_);
+  if (kernel.program.has_constant_operands)
+    launch.ops = with_constants(kernel.program, launch.constants);
   launch.checks = checks_;
-  KernelExecution execution{&kernel.program, std::vector<OpCount>(kernel.program.ops.size()), {}};
+  launch.observation = observation_ ? &*observation_ : nullptr;
+  GridRun grid(launch, threads, stop);
   try {
-    run_blocks(launch, execution);
+    KernelExecution execution = sampling ? grid.run_some(*sampling) : grid.run_all();
+    memory_.settle();
+    return execution;
   } catch (Fault& fault) {
     fault.set_kernel(kernel_name(kernel.resource.lowered_name));
     throw;
   }
-  memory_.settle();
-  return execution;
 }
 
-// Blocks are independent, and threads take them in order, so that those before a block that fails
-// have all begun when it does: the fault that is kept is the first block's, however many threads
-// there are.
-void Simulator::run_blocks(const LaunchState& launch, KernelExecution& execution) {
-  const std::int64_t blocks = launch.grid.count();
-  std::atomic<std::int64_t> next{0};
-  std::atomic<std::int64_t> end{blocks};
-  std::mutex mutex;
-  std::exception_ptr failure;
-  const auto fail = [&](std::int64_t block, const std::exception_ptr& with) {
-    const std::lock_guard lock(mutex);
-    if (block >= end) return;
-    end = block;
-    failure = with;
-  };
-  const auto work = [&] {
-    KernelExecution mine{execution.program, std::vector<OpCount>(execution.counts.size()), {}};
-    for (std::int64_t i = next++; i < end; i = next++) {
-      const Extent place{i % launch.grid.x, i / launch.grid.x % launch.grid.y,
-                         i / (launch.grid.x * launch.grid.y)};
-      try {
-        if (stop()) throw Stopped("the run was ended");
-        Block block(launch, place);
-        block.run();
-        add(mine.counts, block.counts);
-        mine.memory += block.memory;
-      } catch (...) {
-        fail(i, std::current_exception());
-      }
-    }
-    const std::lock_guard lock(mutex);
-    add(execution.counts, mine.counts);
-    execution.memory += mine.memory;
-  };
-  std::vector<std::thread> others;
-  for (unsigned t = 1; t < std::min<std::int64_t>(threads, blocks); ++t)
-    others.emplace_back(work);
-  work();
-  for (std::thread& other : others)
-    other.join();
-  if (failure) std::rethrow_exception(failure);
+void Simulator::run_on_host(const HostLoop& loop) {
+  constexpr std::int64_t kMostItems = 1 << 16;
+  for_parts(threads, loop.items, kMostItems, [&](std::int64_t first, std::int64_t end) {
+    if (stop()) throw Stopped("the run was ended");
+    loop.run(first, end);
+  });
+  if (loop.to) memory_.note_fill(loop.to, static_cast<std::size_t>(loop.items * loop.item_bytes));
 }
 
 }  // namespace gpuexp::sim

@@ -4,27 +4,20 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "family/step.hpp"
 #include "sass/kernel_resource.hpp"
-#include "sim/block.hpp"
+#include "sim/grid_run.hpp"
 
 namespace gpuexp::sim {
 
-/// What one kernel of a launch did.
-struct KernelExecution {
-  const Program* program = nullptr;
-  std::vector<OpCount> counts;  ///< by place in the program, over all blocks
-  MemoryCounts memory;
-};
-
-/// The run was ended by Simulator::stop.
-class Stopped : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
+/// Machine code of the kernel of which another architecture's is given. Throws std::runtime_error
+/// with the reason where there is none.
+using FindCode =
+    std::function<const KernelResource&(const KernelResource& of_other, int compute_capability)>;
 
 class Simulator {
  public:
@@ -34,35 +27,48 @@ class Simulator {
   /// What kernels are held against from now on; at first all of it.
   void set_checks(const Checks& checks) { checks_ = checks; }
 
+  /// What launches keep from now on besides sums; at first nothing.
+  void observe(const Observation& observation) { observation_ = observation; }
+
   /// Memory that kernels may reach. Copies and fills may reach all that this process can.
   GlobalMemory& memory() { return memory_; }
 
   /// Why the steps cannot be executed: a library's call, a kernel whose code the binary lacks or
   /// that has an instruction which the simulator does not know. Empty where they can.
   std::string refusal(const Steps& steps);
+  /// Why they cannot by some of their blocks alone: blocks that need what others leave.
+  std::string sampling_refusal(const Steps& steps);
 
-  /// Executes the steps, one after the other. Throws Fault with the kernel, of several blocks that
-  /// have one the first block's, and std::runtime_error with the refusal().
-  std::vector<KernelExecution> run(const Steps& steps);
+  /// Executes the steps, one after the other; with `sampling`, some of the blocks of their kernel.
+  /// Throws Fault with the kernel, of several blocks that have one the first block's, and
+  /// std::runtime_error with the refusal().
+  std::vector<KernelExecution> run(const Steps& steps,
+                                   const std::optional<BlockSampling>& sampling = std::nullopt);
 
   /// Asked between blocks, by several threads; true ends the run with Stopped.
   std::function<bool()> stop = [] { return false; };
   /// Host threads that execute blocks.
   unsigned threads;
+  /// Asked for kernels without machine code for the compute capability; none: they are refused.
+  FindCode find_code;
+  /// Whether kernels that have a HostLoop are not executed, but computed by it.
+  bool takes_host_loops = false;
 
  private:
   struct Kernel {
     KernelResource resource;
     Program program;
   };
+  KernelResource resource_of(const void* stub) const;
   const Kernel& kernel_of(const void* stub);
-  KernelExecution run(const KernelStep& step);
-  void run_blocks(const LaunchState& launch, KernelExecution& execution);
+  KernelExecution run(const KernelStep& step, const std::optional<BlockSampling>& sampling);
+  void run_on_host(const HostLoop& loop);
 
   const KernelResources& kernels_;
   int compute_capability_;
   GlobalMemory memory_;
   Checks checks_;
+  std::optional<Observation> observation_;
   std::map<const void*, std::unique_ptr<Kernel>> decoded_;
 };
 

@@ -279,7 +279,7 @@ GPUEXP_VECTORIZED void run_wgmma(Warp& warp, const Op& op, LaneMask lanes) {
   }
   for_each_sum(columns, is_half,
                [&](unsigned place, unsigned l, unsigned e, unsigned m, unsigned n) {
-                 std::uint32_t& d = warp.registers[op.to[0].index + place][l];
+                 std::uint32_t& d = warp.registers[next_register(op.to[0], place).index][l];
                  const std::uint32_t sum = bits[m][n];
                  d = !is_half ? sum : e == 0 ? (d & 0xffff0000u) | sum : (d & 0xffffu) | sum << 16;
                });
@@ -322,7 +322,10 @@ void place_operands(const Decoding& in, Op& op) {
     --next;
   }
   const Operand& matrices = operand();
-  if (matrices.kind != Kind::matrices) in.refuse("its operands are not understood");
+  // Descriptors of A and B, two registers each.
+  constexpr unsigned kLast = kZeroUniformRegister - 4;
+  if (matrices.kind != Kind::matrices || matrices.index > kLast)
+    in.refuse("its operands are not understood");
   op.from[1] = source_of(matrices, Reads::integer);
   const auto flag = [&](std::string_view name, std::uint32_t bit) {
     if (matrices.text.find(name) != std::string_view::npos) op.value |= bit;

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <new>
+#include <random>
 #include <string_view>
 
-#include "run/output_comparison.hpp"
+#include "base/parallel.hpp"
 
 namespace gpuexp {
 
@@ -17,35 +16,63 @@ namespace {
 // All bits set is NaN in every floating-point format, so an element that nobody wrote cannot pass.
 constexpr int kPoison = 0xff;
 
-std::vector<double> elements(const void* array, DataType type, std::int64_t first,
-                             std::int64_t count) {
-  const std::size_t size = size_of(type);
-  const auto* at =
-      static_cast<const unsigned char*>(array) + static_cast<std::size_t>(first) * size;
+// Elements that one thread takes at a time.
+constexpr std::int64_t kPart = 1 << 14;
+
+double element(const Comparison& c, std::int64_t i) {
+  const auto* const array = static_cast<const unsigned char*>(c.got);
+  return to_double(array + static_cast<std::size_t>(i) * size_of(c.type), c.type);
+}
+
+std::vector<double> read_elements(const void* array, DataType type, std::int64_t first,
+                                  std::int64_t count) {
+  Comparison c{};
+  c.got = array;
+  c.type = type;
   std::vector<double> values;
-  values.reserve(static_cast<std::size_t>(count));
-  for (std::int64_t i = 0; i < count; ++i, at += size)
-    values.push_back(to_double(at, type));
+  for (std::int64_t i = first; i < first + count; ++i)
+    values.push_back(element(c, i));
   return values;
 }
 
-ComparisonSums sums_of(const Comparison& c) {
-  const auto* at = static_cast<const unsigned char*>(c.got);
+// The same, bit by bit, however many threads there are.
+ComparisonSums sums_of(const Comparison& c, unsigned threads) {
+  std::vector<ComparisonSums> of_parts(static_cast<std::size_t>((c.count + kPart - 1) / kPart));
+  for_parts(threads, c.count, kPart, [&](std::int64_t first, std::int64_t end) {
+    ComparisonSums& sums = of_parts[static_cast<std::size_t>(first / kPart)];
+    for (std::int64_t i = first; i < end; ++i)
+      sums = combined(sums, compared(element(c, i), c, i));
+  });
   ComparisonSums sums;
-  for (std::int64_t i = 0; i < c.count; ++i, at += size_of(c.type))
-    sums = combined(sums, compared(to_double(at, c.type), c, i));
+  for (const ComparisonSums& part : of_parts)
+    sums = combined(sums, part);
   return sums;
 }
 
-}  // namespace
-
-// Aligned as the driver's pages are: banks of L1's tags are chosen by a line's whole number, so
-// that counts would depend on where the host has put a buffer.
-HostProblem::Memory::Memory(std::size_t bytes) : begin_(nullptr, std::free), bytes_(bytes) {
-  constexpr std::size_t kPage = std::size_t{2} << 20;
-  begin_.reset(std::aligned_alloc(kPage, (bytes / kPage + 1) * kPage));
-  if (!begin_) throw std::bad_alloc();
+/// Cut into ranges so short that those drawn of them are spread.
+void cut(ElementRange range, std::vector<ElementRange>& pieces) {
+  constexpr std::int64_t kLongest = 64;
+  for (; range.first < range.end; range.first += kLongest)
+    pieces.push_back({range.first, std::min(range.first + kLongest, range.end)});
 }
+
+// Some at random, if all of them have more elements than this.
+void draw(std::vector<ElementRange>& pieces, std::int64_t most_elements, std::uint64_t seed) {
+  std::int64_t elements = 0;
+  for (const ElementRange& piece : pieces)
+    elements += piece.end - piece.first;
+  if (elements <= most_elements) return;
+  std::mt19937_64 random(seed);
+  std::shuffle(pieces.begin(), pieces.end(), random);
+  std::size_t kept = 0;
+  for (std::int64_t left = most_elements; left > 0; ++kept)
+    left -= pieces[kept].end - pieces[kept].first;
+  pieces.resize(kept);
+  std::sort(pieces.begin(), pieces.end(),
+            [](const ElementRange& a, const ElementRange& b) { return a.first < b.first; });
+}
+
+}  // namespace
 
 HostProblem::HostProblem(const Family& family, const Values& values, std::uint64_t seed,
                          const DeviceSpec& device, sim::Simulator& simulator)
@@ -58,54 +85,45 @@ HostProblem::HostProblem(const Family& family, const Values& values, std::uint64
   std::vector<void*> pointers;
   for (const Buffer& buffer : family.buffers) {
     const auto count = static_cast<std::size_t>(buffer.count(problem_.get()));
-    const Memory& memory = buffers_.emplace_back(count * size_of(buffer.type(problem_.get())));
+    const HostMemory& memory = buffers_.emplace_back(count * size_of(buffer.type(problem_.get())));
     simulator_.memory().add(memory.data(), memory.bytes(), buffer.name, sim::Contents::poison);
     pointers.push_back(memory.data());
   }
   data_ = family.make_data(pointers);
+  references_.emplace(family, problem_.get(), data_.get(), simulator);
   make_inputs();
-  fingerprints_ = fingerprints();
 }
 
 void HostProblem::poison(const Variant& variant) {
-  if (family_.reset) simulator_.run(family_.reset(problem_.get(), data_.get()));
-  if (references_.empty()) make_references();  // which read what launches find
-  for (std::size_t i = 0; i < buffers_.size(); ++i) {
-    if (!is_written(i, variant)) continue;
-    std::memset(buffers_[i].data(), kPoison, buffers_[i].bytes());
-    simulator_.memory().poison(buffers_[i].data(), buffers_[i].bytes());
-  }
+  restore();
+  if (!sampling_) references_->make(written_by(variant));  // from what launches find
+  for (const std::size_t output : written_by(variant))
+    simulator_.memory().poison(buffers_[output].data(), buffers_[output].bytes());
 }
 
 std::vector<sim::KernelExecution> HostProblem::launch(const Variant& variant) {
-  if (family_.reset) simulator_.run(family_.reset(problem_.get(), data_.get()));
-  return simulator_.run(variant.launch(problem_.get(), data_.get(), context(variant)));
+  restore();
+  for (const std::size_t output : written_by(variant)) {
+    if (buffers_[output].bytes() > 0)
+      simulator_.memory().find(buffers_[output].data())->follow_stores(sampling_.has_value());
+  }
+  std::vector<sim::KernelExecution> kernels =
+      simulator_.run(variant.launch(problem_.get(), data_.get(), context(variant)), sampling_);
+  was_sampled_ = std::any_of(kernels.begin(), kernels.end(), [](const sim::KernelExecution& k) {
+    return k.executed_blocks < k.blocks;
+  });
+  return kernels;
 }
 
 Verification HostProblem::check(const Variant& variant) {
   Verification result;
-  for (std::size_t i = 0; i < buffers_.size(); ++i) {
-    if (!is_written(i, variant)) continue;
-    const Buffer& buffer = family_.buffers[i];
-    const Reference& reference = references_[i];
-    Comparison c{};
-    c.got = buffers_[i].data();
-    c.type = buffer.type(problem_.get());
-    c.count = buffer.count(problem_.get());
-    c.value = reference.value.data();
-    c.magnitude = reference.magnitude.data();
-    c.accurate = reference.accurate.empty() ? c.value : reference.accurate.data();
-    c.tolerance =
-        buffer.tolerance ? buffer.tolerance(problem_.get()) : family_.tolerance(problem_.get());
-    if (c.count > 0) add_output(buffer.name, c, sums_of(c), elements, result);
+  if (sampling_) {
+    check_sample(variant, result);
+  } else {
+    for (const std::size_t output : written_by(variant))
+      check_whole(output, result);
   }
-  const std::vector<std::size_t> now = fingerprints();
-  const auto [was, is] = std::mismatch(fingerprints_.begin(), fingerprints_.end(), now.begin());
-  if (was != fingerprints_.end()) {
-    result.changed_input =
-        family_.buffers[static_cast<std::size_t>(was - fingerprints_.begin())].name;
-    make_inputs();
-  }
+  result.changed_input = changed_input();
   return result;
 }
 
@@ -119,47 +137,158 @@ MetricValues HostProblem::measured_metrics(const Variant& variant) {
 
 void HostProblem::make_inputs() {
   simulator_.run(family_.inputs(problem_.get(), data_.get(), seed_));
+  for (const HostMemory& buffer : buffers_) {
+    if (buffer.bytes() > 0) simulator_.memory().find(buffer.data())->forget_stores();
+  }
 }
 
-// By the host's loops: what executes the kernels has no part in what they are held to. The exact
-// result of unrounded inputs is there on devices alone; nothing is held to it.
-void HostProblem::make_references() {
-  std::vector<Reference> references(buffers_.size());
-  std::vector<ReferenceView> values;
-  std::vector<ReferenceView> accurate;
-  std::vector<double> no_magnitudes;
-  for (std::size_t i = 0; i < buffers_.size(); ++i) {
-    if (!is_output(family_.buffers[i].role)) continue;
-    const auto count = static_cast<std::size_t>(family_.buffers[i].count(problem_.get()));
-    Reference& r = references[i];
-    r.value.assign(count, std::nan(""));
-    r.magnitude.assign(count, std::nan(""));
-    values.push_back({r.value.data(), r.magnitude.data()});
-    if (!family_.accuracy_reference) continue;
-    r.accurate.assign(count, std::nan(""));
-    no_magnitudes.resize(std::max(no_magnitudes.size(), count));
-    simulator_.memory().add(r.accurate.data(), count * sizeof(double));
-    accurate.push_back({r.accurate.data(), nullptr});
-  }
-  family_.host_reference(problem_.get(), data_.get(), values);
-  if (family_.accuracy_reference) {
-    simulator_.memory().add(no_magnitudes.data(), no_magnitudes.size() * sizeof(double));
-    for (ReferenceView& view : accurate)
-      view.magnitude = no_magnitudes.data();
-    simulator_.run(family_.accuracy_reference(problem_.get(), data_.get(), accurate));
-    simulator_.memory().remove(no_magnitudes.data());
-  }
-  references_ = std::move(references);
+void HostProblem::restore() {
+  if (family_.reset) simulator_.run(family_.reset(problem_.get(), data_.get()));
 }
 
-std::vector<std::size_t> HostProblem::fingerprints() const {
-  std::vector<std::size_t> of_buffers(buffers_.size(), 0);
+std::vector<std::size_t> HostProblem::written_by(const Variant& variant) const {
+  std::vector<std::size_t> outputs;
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
-    if (family_.buffers[i].role == BufferRole::input)
-      of_buffers[i] = std::hash<std::string_view>{}(
-          {static_cast<const char*>(buffers_[i].data()), buffers_[i].bytes()});
+    const Buffer& buffer = family_.buffers[i];
+    if (is_output(buffer.role) && variant.fills(buffer.name)) outputs.push_back(i);
   }
-  return of_buffers;
+  return outputs;
+}
+
+Comparison HostProblem::comparison_of(std::size_t output) const {
+  const Buffer& buffer = family_.buffers[output];
+  Comparison c = references_->comparison(output);
+  c.got = buffers_[output].data();
+  c.tolerance =
+      buffer.tolerance ? buffer.tolerance(problem_.get()) : family_.tolerance(problem_.get());
+  return c;
+}
+
+// Of an output whose every element should have been written.
+void HostProblem::poison_gaps(std::size_t output) {
+  std::size_t written = 0;  // up to here
+  const auto poison_to = [&](std::size_t first) {
+    std::memset(buffers_[output].data<std::byte>() + written, kPoison, first - written);
+  };
+  simulator_.memory()
+      .find(buffers_[output].data())
+      ->for_written([&](std::size_t first, std::size_t end) {
+        poison_to(first);
+        written = end;
+      });
+  poison_to(buffers_[output].bytes());
+}
+
+void HostProblem::check_whole(std::size_t output, Verification& result) {
+  const Comparison c = comparison_of(output);
+  if (c.count == 0) return;
+  poison_gaps(output);
+  const std::string& name = family_.buffers[output].name;
+  add_output(
+      name, c, c.count, sums_of(c, simulator_.threads),
+      [&](std::int64_t first) { return mismatches(name, c, first, read_elements); }, result);
+}
+
+// What was written is read first: references may be made from what launches find in its place.
+void HostProblem::check_sample(const Variant& variant, Verification& result) {
+  const std::vector<std::size_t> outputs = written_by(variant);
+  std::vector<Sample> samples;
+  for (const std::size_t output : outputs)
+    samples.push_back(sample_of(output, most_elements(variant)));
+  restore();
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (!references_->make(outputs[i], samples[i].ranges)) references_->make({outputs[i]});
+    check_elements(outputs[i], samples[i], result);
+  }
+}
+
+// Of each output, so that references take about a second.
+std::int64_t HostProblem::most_elements(const Variant& variant) const {
+  constexpr double kMostOperations = 5e8;
+  constexpr double kLeastElements = 4096;
+  const std::vector<std::size_t> outputs = written_by(variant);
+  double elements = 0;
+  for (const std::size_t output : outputs)
+    elements += static_cast<double>(family_.buffers[output].count(problem_.get()));
+  const double operations = std::max(elements, operation_count(variant.work(problem_.get())));
+  const double most = std::max(kLeastElements, elements * kMostOperations / operations);
+  return static_cast<std::int64_t>(most / static_cast<double>(outputs.size()));
+}
+
+// An output that no block has written to has an element that is wrong.
+HostProblem::Sample HostProblem::sample_of(std::size_t output, std::int64_t most) {
+  Sample sample;
+  const Buffer& buffer = family_.buffers[output];
+  const DataType type = buffer.type(problem_.get());
+  const std::int64_t count = buffer.count(problem_.get());
+  if (count == 0) return sample;
+  if (was_sampled_) {
+    const std::size_t size = size_of(type);
+    simulator_.memory()
+        .find(buffers_[output].data())
+        ->for_stored([&](std::size_t first, std::size_t end) {
+          cut({static_cast<std::int64_t>((first + size - 1) / size),
+               static_cast<std::int64_t>(end / size)},
+              sample.ranges);
+        });
+  } else {
+    poison_gaps(output);
+    cut({0, count}, sample.ranges);
+  }
+  draw(sample.ranges, most, seed_);
+  for (const ElementRange& range : sample.ranges)
+    sample.got.push_back(
+        read_elements(buffers_[output].data(), type, range.first, range.end - range.first));
+  if (sample.ranges.empty()) {
+    sample.ranges.push_back({0, 1});
+    sample.got.push_back({std::nan("")});
+  }
+  return sample;
+}
+
+void HostProblem::check_elements(std::size_t output, const Sample& sample, Verification& result) {
+  const Comparison c = comparison_of(output);
+  const std::string& name = family_.buffers[output].name;
+  ComparisonSums sums;
+  std::int64_t checked = 0;
+  std::vector<Mismatch> wrong;
+  for (std::size_t r = 0; r < sample.ranges.size(); ++r) {
+    std::int64_t i = sample.ranges[r].first;
+    for (const double got : sample.got[r]) {
+      const ComparisonSums one = compared(got, c, i);
+      sums = combined(sums, one);
+      if (one.wrong > 0 && wrong.size() < kMostMismatches)
+        wrong.push_back({name, i, c.value[i], got,
+                         c.tolerance.absolute + c.tolerance.relative * c.magnitude[i]});
+      ++i;
+      ++checked;
+    }
+  }
+  if (checked > 0)
+    add_output(
+        name, c, checked, sums, [&](std::int64_t) { return wrong; }, result);
+}
+
+// Stores may leave an input as it was: what it should be is made anew, where there were any.
+std::string HostProblem::changed_input() {
+  std::vector<std::size_t> stored_to;
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    if (family_.buffers[i].role == BufferRole::input && buffers_[i].bytes() > 0 &&
+        simulator_.memory().find(buffers_[i].data())->is_stored_to())
+      stored_to.push_back(i);
+  }
+  if (stored_to.empty()) return "";
+  const auto fingerprint = [&](std::size_t i) {
+    return std::hash<std::string_view>{}({buffers_[i].data<char>(), buffers_[i].bytes()});
+  };
+  std::vector<std::size_t> found;
+  for (const std::size_t i : stored_to)
+    found.push_back(fingerprint(i));
+  make_inputs();
+  for (std::size_t k = 0; k < stored_to.size(); ++k) {
+    if (fingerprint(stored_to[k]) != found[k]) return family_.buffers[stored_to[k]].name;
+  }
+  return "";
 }
 
 LaunchContext HostProblem::context(const Variant& variant) {
@@ -168,14 +297,9 @@ LaunchContext HostProblem::context(const Variant& variant) {
                                   [&](const auto& entry) { return entry.first == &variant; });
   if (found != workspaces_.end()) return {device_, found->second.data()};
   const auto bytes = static_cast<std::size_t>(variant.workspace_bytes(problem_.get(), device_));
-  const Memory& memory = workspaces_.emplace_back(&variant, Memory(bytes)).second;
+  const HostMemory& memory = workspaces_.emplace_back(&variant, HostMemory(bytes)).second;
   simulator_.memory().add(memory.data(), memory.bytes(), "workspace", sim::Contents::poison);
   return {device_, memory.data()};
-}
-
-bool HostProblem::is_written(std::size_t buffer, const Variant& variant) const {
-  const Buffer& b = family_.buffers[buffer];
-  return is_output(b.role) && variant.fills(b.name);
 }
 
 }  // namespace gpuexp

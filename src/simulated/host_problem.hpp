@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -11,6 +12,8 @@
 #include "family/family.hpp"
 #include "record/measurement.hpp"
 #include "sim/simulator.hpp"
+#include "simulated/host_memory.hpp"
+#include "simulated/host_references.hpp"
 
 namespace gpuexp {
 
@@ -26,55 +29,58 @@ class HostProblem {
   const void* problem() const { return problem_.get(); }
   /// Memory of the family's buffer with this index.
   std::span<const std::byte> buffer(std::size_t index) const {
-    return {static_cast<const std::byte*>(buffers_[index].data()), buffers_[index].bytes()};
+    return {buffers_[index].data<std::byte>(), buffers_[index].bytes()};
   }
 
-  /// Restores what launches change and then find, computes the references unless they are there,
-  /// and fills what the variant writes with a pattern that no result may keep.
+  /// Which blocks of launches are executed from now on; none: all of them.
+  void set_sampling(const std::optional<sim::BlockSampling>& sampling) { sampling_ = sampling; }
+
+  /// Restores what launches change and then find, and forgets what was written to the outputs of
+  /// the variant. Where all blocks are executed, makes the references unless they are there.
   void poison(const Variant& variant);
 
   /// What a launch of the variant did, kernel by kernel.
   std::vector<sim::KernelExecution> launch(const Variant& variant);
 
-  /// What the buffers show of the variant's last launch. Inputs that it changed are made anew.
+  /// What the buffers show of the variant's last launch. Where some of its blocks were executed,
+  /// the elements that those wrote are compared: all, or so many at random as a reference of about
+  /// a second allows. Inputs that it changed are made anew.
   Verification check(const Variant& variant);
 
   MetricValues measured_metrics(const Variant& variant);
 
  private:
-  class Memory {
-   public:
-    explicit Memory(std::size_t bytes);
-    void* data() const { return begin_.get(); }
-    std::size_t bytes() const { return bytes_; }
-
-   private:
-    std::unique_ptr<void, void (*)(void*)> begin_;
-    std::size_t bytes_;
-  };
-  /// The reference of one output, in fp64.
-  struct Reference {
-    std::vector<double> value;
-    std::vector<double> magnitude;
-    std::vector<double> accurate;  ///< of inputs that were never rounded; empty where it is `value`
+  /// Some elements of an output, as a launch left them, range by range.
+  struct Sample {
+    std::vector<ElementRange> ranges;
+    std::vector<std::vector<double>> got;
   };
 
   void make_inputs();
-  void make_references();
-  std::vector<std::size_t> fingerprints() const;
+  void restore();
+  std::vector<std::size_t> written_by(const Variant& variant) const;
+  Comparison comparison_of(std::size_t output) const;
+  void poison_gaps(std::size_t output);
+  void check_whole(std::size_t output, Verification& result);
+  void check_sample(const Variant& variant, Verification& result);
+  std::int64_t most_elements(const Variant& variant) const;
+  Sample sample_of(std::size_t output, std::int64_t most);
+  void check_elements(std::size_t output, const Sample& sample, Verification& result);
+  /// The first input that the last launch has changed; all are as they were afterwards.
+  std::string changed_input();
   LaunchContext context(const Variant& variant);
-  bool is_written(std::size_t buffer, const Variant& variant) const;
 
   const Family& family_;
   std::uint64_t seed_;
   const DeviceSpec& device_;
   sim::Simulator& simulator_;
   std::shared_ptr<const void> problem_;
-  std::vector<Memory> buffers_;
+  std::vector<HostMemory> buffers_;
   std::shared_ptr<const void> data_;
-  std::vector<std::size_t> fingerprints_;  ///< of the inputs as they were made; 0 of other buffers
-  std::vector<Reference> references_;  ///< by buffer, of outputs; none before they are asked for
-  std::vector<std::pair<const Variant*, Memory>> workspaces_;
+  std::optional<HostReferences> references_;
+  std::vector<std::pair<const Variant*, HostMemory>> workspaces_;
+  std::optional<sim::BlockSampling> sampling_;
+  bool was_sampled_ = false;  ///< the last launch
 };
 
 }  // namespace gpuexp

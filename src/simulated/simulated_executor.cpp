@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/steady_clock.hpp"
-#include "sim/kernel_counters.hpp"
 #include "simulated/host_problem.hpp"
 
 namespace gpuexp {
@@ -20,25 +21,37 @@ namespace {
 constexpr double kMostWork = 2.5e9;
 constexpr double kPerElement = 60;
 
+bool is_large(const Work& work) {
+  const double moved = work.moved_read + work.moved_written;
+  return operation_count(work) + kPerElement * moved / sizeof(float) > kMostWork;
+}
+
 class SimulatedExecutor final : public Executor, public CounterReader {
  public:
   SimulatedExecutor(const DeviceSpec& device, const KernelResources& kernels,
                     const SimulatedOptions& options)
       : device_(device), options_(options), simulator_(kernels, device.compute_capability()) {
     simulator_.stop = [this] { return options_.interrupted() || steady_seconds() > deadline_s_; };
+    simulator_.takes_host_loops = true;
+    simulator_.find_code = options_.find_code;
   }
 
   void set_up(const Family& family, const Values& values, std::uint64_t seed) override {
     problem_.reset();
+    values_ = values;
+    seed_ = seed;
     executed([&] { problem_.emplace(family, values, seed, device_, simulator_); });
   }
 
   void poison(const Variant& variant, Mode) override {
-    executed([&] { problem_->poison(variant); });
+    executed([&] {
+      problem_->set_sampling(sampling_of(variant, problem_->problem(), options_.blocks, seed_));
+      problem_->poison(variant);
+    });
   }
 
   void launch(const Variant& variant, Mode) override {
-    executed([&] { problem_->launch(variant); });
+    executed([&] { count_kernels(variant); });
   }
 
   Verification check(const Variant& variant, Mode) override {
@@ -56,7 +69,7 @@ class SimulatedExecutor final : public Executor, public CounterReader {
   CounterSupport counter_support(const std::vector<std::string>& metrics) override {
     CounterSupport support;
     for (const std::string& metric : metrics) {
-      if (!sim::counts(metric)) support.unknown.push_back(metric);
+      if (!place_of(metric)) support.unknown.push_back(metric);
     }
     return support;
   }
@@ -64,20 +77,23 @@ class SimulatedExecutor final : public Executor, public CounterReader {
   std::vector<LaunchCounts> count(const std::vector<CountedLaunch>& launches, std::uint64_t seed,
                                   const std::vector<std::string>& metrics) override {
     std::vector<LaunchCounts> counts;
-    const CountedLaunch* last = nullptr;
     for (const CountedLaunch& launch : launches) {
-      if (!last || launch.family != last->family || launch.values != last->values)
-        set_up(*launch.family, launch.values, seed);
-      last = &launch;
+      const Launch key{launch.variant, launch.values, seed};
+      if (counted_.count(key) == 0) {
+        if (!problem_ || current(launch.variant) != key)
+          set_up(*launch.family, launch.values, seed);
+        poison(*launch.variant, launch.mode);
+        this->launch(*launch.variant, launch.mode);
+      }
       LaunchCounts& of_launch = counts.emplace_back();
       of_launch.metrics = metrics;
       of_launch.passes = 1;
-      executed([&] {
-        for (const sim::KernelExecution& kernel : problem_->launch(*launch.variant))
-          of_launch.kernels.push_back(counts_of(kernel, metrics));
-      });
+      of_launch.standard_error = 0;
+      for (const CountedKernel& kernel : counted_.at(key)) {
+        of_launch.kernels.push_back(counts_of(kernel, metrics));
+        of_launch.standard_error = std::max(*of_launch.standard_error, kernel.standard_error);
+      }
     }
-    problem_.reset();
     return counts;
   }
 
@@ -88,17 +104,37 @@ class SimulatedExecutor final : public Executor, public CounterReader {
   bool restart() override { return false; }
 
  private:
-  static KernelCounts counts_of(const sim::KernelExecution& kernel,
+  struct CountedKernel {
+    std::string name;
+    sim::MetricValues metrics;
+    double standard_error;
+  };
+  using Launch = std::tuple<const Variant*, Values, std::uint64_t>;
+
+  Launch current(const Variant* variant) const { return {variant, values_, seed_}; }
+
+  void count_kernels(const Variant& variant) {
+    std::vector<CountedKernel> kernels;
+    for (const sim::KernelExecution& kernel : problem_->launch(variant))
+      kernels.push_back({kernel.program->name, kernel.metrics(), kernel.standard_error});
+    counted_[current(&variant)] = std::move(kernels);
+  }
+
+  static KernelCounts counts_of(const CountedKernel& kernel,
                                 const std::vector<std::string>& metrics) {
-    const std::vector<sim::MetricValue> known = sim::metrics_of(kernel);
-    KernelCounts counts{kernel.program->name, {}};
+    KernelCounts counts{kernel.name, {}};
     for (const std::string& metric : metrics) {
-      const auto found = std::find_if(known.begin(), known.end(), [&](const sim::MetricValue& m) {
-        return m.metric == metric;
-      });
-      counts.values.push_back(found == known.end() ? std::nan("") : found->value);
+      const std::optional<std::size_t> known = place_of(metric);
+      counts.values.push_back(known ? kernel.metrics[*known] : std::nan(""));
     }
     return counts;
+  }
+
+  static std::optional<std::size_t> place_of(std::string_view metric) {
+    const auto names = sim::metric_names();
+    const auto found = std::find(names.begin(), names.end(), metric);
+    if (found == names.end()) return std::nullopt;
+    return static_cast<std::size_t>(found - names.begin());
   }
 
   template <class Function>
@@ -123,9 +159,23 @@ class SimulatedExecutor final : public Executor, public CounterReader {
   double deadline_s_ = 0;
   sim::Simulator simulator_;
   std::optional<HostProblem> problem_;
+  Values values_;
+  std::uint64_t seed_ = 0;
+  std::map<Launch, std::vector<CountedKernel>> counted_;  ///< by every launch so far
 };
 
 }  // namespace
+
+std::optional<sim::BlockSampling> sampling_of(const Variant& variant, const void* problem,
+                                              ExecutedBlocks blocks, std::uint64_t seed) {
+  if (blocks.count == ExecutedBlocks::kAll) return std::nullopt;
+  if (blocks.count == ExecutedBlocks::kAsNeeded && !is_large(variant.work(problem)))
+    return std::nullopt;
+  sim::BlockSampling sampling;
+  sampling.seed = seed;
+  if (blocks.count > 0) sampling.blocks = blocks.count;
+  return sampling;
+}
 
 std::unique_ptr<Executor> make_simulated_executor(const DeviceSpec& device,
                                                   const KernelResources& kernels,
@@ -135,27 +185,34 @@ std::unique_ptr<Executor> make_simulated_executor(const DeviceSpec& device,
 
 struct SimulationLimits::State {
   DeviceSpec device;
+  ExecutedBlocks blocks;
   sim::Simulator simulator;
 };
 
-SimulationLimits::SimulationLimits(const DeviceSpec& device, const KernelResources& kernels)
-    : state_(new State{device, sim::Simulator(kernels, device.compute_capability())}) {}
+SimulationLimits::SimulationLimits(const DeviceSpec& device, const KernelResources& kernels,
+                                   const SimulatedOptions& options)
+    : state_(
+          new State{device, options.blocks, sim::Simulator(kernels, device.compute_capability())}) {
+  state_->simulator.find_code = options.find_code;
+}
 
 SimulationLimits::~SimulationLimits() = default;
 
 std::string SimulationLimits::refusal(const Variant& variant, const void* problem) {
   if (variant.is_vendor) return "a library's call, whose kernels are not simulated";
+  const Steps steps =
+      variant.launch(problem, variant.unbound_data.get(), {state_->device, nullptr});
+  if (std::string why = state_->simulator.refusal(steps); !why.empty()) return why;
+  constexpr std::uint64_t kAnySeed = 0;
+  if (!sampling_of(variant, problem, state_->blocks, kAnySeed)) return "";
+  const std::string why = state_->simulator.sampling_refusal(steps);
+  if (why.empty()) return why;
   const Work work = variant.work(problem);
-  const double moved = work.moved_read + work.moved_written;
-  const double size = operation_count(work) + kPerElement * moved / sizeof(float);
-  if (size > kMostWork) {
-    return fmt::format(
-        "{:.2g} operations and {:.2g} bytes: more than is simulated whole; --set takes a smaller "
-        "problem",
-        operation_count(work), moved);
-  }
-  return state_->simulator.refusal(
-      variant.launch(problem, variant.unbound_data.get(), {state_->device, nullptr}));
+  return fmt::format(
+      "{:.2g} operations and {:.2g} bytes are too many to execute all of its blocks, and some "
+      "alone "
+      "cannot be: {}; --set takes a smaller problem",
+      operation_count(work), work.moved_read + work.moved_written, why);
 }
 
 }  // namespace gpuexp

@@ -1,9 +1,11 @@
 // make_kernel_table OUTPUT CODE SOURCE_ROOT [DUMP...]: writes the kernel resource table of the
-// objects whose dumps are DUMP.symbols, DUMP.usage, DUMP.sass and DUMP.elf, and their machine code,
-// which the table includes. Source files are named from SOURCE_ROOT on.
+// objects whose dumps are DUMP.symbols, DUMP.usage, DUMP.sass and DUMP.elf, and their machine code
+// with the text of its source files, which the table includes. Source files are named from
+// SOURCE_ROOT on.
 // kernels/kernel_resources.cmake runs it.
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -41,6 +43,11 @@ int main(int argc, char** argv) {
       const std::string dump = argv[i];
       table.add({dump, read_file(dump + ".symbols"), read_file(dump + ".usage"),
                  read_file(dump + ".sass"), read_file(dump + ".elf")});
+    }
+    for (const std::string& file : table.source_files()) {
+      const std::string path = fmt::format("{}/{}", argv[3], file);
+      // A file of no folder stands elsewhere: a header of the toolkit.
+      if (std::filesystem::is_regular_file(path)) table.add_source(file, read_file(path));
     }
     write_file(argv[2], table.code());
     write_file(argv[1], table.source(argv[2]));

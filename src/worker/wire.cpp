@@ -48,7 +48,8 @@ Values values_from(const Json& json) {
 }
 
 Json to_json(const Verification& v) {
-  Json json{{"checked", v.checked},
+  Json json{{"elements", v.elements},
+            {"checked", v.checked},
             {"wrong", v.wrong},
             {"overrun", v.overrun},
             {"changed_input", v.changed_input},
@@ -65,6 +66,7 @@ Json to_json(const Verification& v) {
 
 Verification verification_from(const Json& json) {
   Verification v;
+  v.elements = json.at("elements").get<std::int64_t>();
   v.checked = json.at("checked").get<std::int64_t>();
   v.wrong = json.at("wrong").get<std::int64_t>();
   v.overrun = json.at("overrun").get<std::string>();

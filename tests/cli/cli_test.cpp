@@ -28,8 +28,8 @@ struct Case {
 
 TEST_CASE("help of the program and of every subcommand") {
   check_golden("help", "--help", 0);
-  for (const char* command : {"list", "describe", "plan", "predict", "run", "verify", "info",
-                              "report", "explain", "lesson", "compare", "schema"}) {
+  for (const char* command : {"list", "describe", "annotate", "plan", "predict", "run", "verify",
+                              "info", "report", "explain", "lesson", "compare", "schema"}) {
     check_golden(std::string("help_") + command, std::string(command) + " --help", 0);
   }
 }
@@ -117,12 +117,6 @@ std::string without_figures(const std::string& description) {
     if (!is_figure) kept += line + "\n";
   }
   return kept;
-}
-
-bool knows_machine_code(const std::string& description) {
-  if (description.find("not known: ") == std::string::npos) return true;
-  skip(Tier::machine_code, "built without cuobjdump or nvdisasm: no machine code to show");
-  return false;
 }
 
 TEST_CASE("every family can be described") {
@@ -389,6 +383,70 @@ TEST_CASE("a simulated run verifies, measures nothing and says so everywhere", "
   const Outcome other_gpu = gpuexp("run --resume " + dir.string() + " --simulate a100_sxm4_80gb");
   CHECK(other_gpu.exit_code == 2);
   CHECK_THAT(other_gpu.output, contains_text("it simulated NVIDIA H200"));
+  fs::remove_all(dir);
+}
+
+TEST_CASE("a simulated run of some blocks says so in each row", "[machine_code]") {
+  if (!knows_machine_code(gpuexp("describe matmul").output)) return;
+  const fs::path dir = fs::temp_directory_path() / "gpuexp_cli_sampled";
+  fs::remove_all(dir);
+  const auto run = [&](const std::string& blocks) {
+    return gpuexp(
+        "run tests/cli/data/small.json --set m=512 --set n=512 --set modes=cold --counters "
+        "--simulate h200 --blocks " +
+        blocks + " --out " + (dir / blocks).string());
+  };
+  const auto rows = [&](const std::string& blocks) {
+    return nlohmann::json::parse(read_file(dir / blocks / "results.json"))["rows"];
+  };
+  const Outcome some = run("16");
+  INFO(some.output);
+  CHECK(some.exit_code == 0);
+  CHECK_THAT(some.output, contains_text("2 sampled"));
+  // Predicted times stand where measured ones would, under a name of their own.
+  CHECK_THAT(some.output, contains_text("predicted  predicted speed-up  bound by"));
+  CHECK_THAT(some.output, !contains_text(" time "));
+  CHECK(run("all").exit_code == 0);
+  const auto sampled = rows("16");
+  const auto whole = rows("all");
+  REQUIRE(sampled.size() == whole.size());
+  for (std::size_t i = 0; i < sampled.size(); ++i) {
+    INFO(sampled[i]["key"]);
+    CHECK(sampled[i]["status"] == "sampled");
+    CHECK(sampled[i]["verified_pct"] > 0);
+    CHECK(sampled[i]["verified_pct"] < 100);
+    CHECK(whole[i]["status"] == "passed");
+    CHECK(whole[i]["verified_pct"] == 100);
+    CHECK(whole[i]["counts_error_pct"] == 0);
+    for (const char* counter : {"warp_instructions", "global_load_sectors", "l1_tag_wavefronts"})
+      CHECK(sampled[i][std::string("counter.") + counter] ==
+            whole[i][std::string("counter.") + counter]);
+  }
+  for (const char* wrong : {"0", "1", "-3", "some", "4k"}) {
+    const Outcome refused = run(wrong);
+    INFO(wrong << ": " << refused.output);
+    CHECK(refused.exit_code == 2);
+  }
+  const Outcome on_gpu = gpuexp("run tests/cli/data/small.json --blocks 4");
+  CHECK(on_gpu.exit_code == 2);
+  CHECK_THAT(on_gpu.output, contains_text("--simulate"));
+  fs::remove_all(dir);
+}
+
+TEST_CASE("a simulated difference is explained by counts, and called predicted", "[machine_code]") {
+  if (!knows_machine_code(gpuexp("describe matmul").output)) return;
+  const fs::path dir = fs::temp_directory_path() / "gpuexp_cli_strided";
+  fs::remove_all(dir);
+  CHECK(gpuexp("run tests/cli/data/strided.json --counters --simulate h200 --out " + dir.string())
+            .exit_code == 0);
+  const Outcome explained = gpuexp("explain " + dir.string());
+  CHECK(explained.exit_code == 0);
+  CHECK_THAT(explained.output, contains_text("read_strided is predicted to take"));
+  CHECK_THAT(explained.output, contains_text("32 sectors per load request instead of 4"));
+  CHECK_THAT(explained.output, !contains_text("measured"));
+  CHECK_THAT(explained.output, !contains_text("confidence"));
+  CHECK(gpuexp("explain " + dir.string() + " --variant read_stride").exit_code == 2);
+  CHECK(gpuexp("explain --json " + dir.string()).exit_code == 2);
   fs::remove_all(dir);
 }
 

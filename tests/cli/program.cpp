@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "support/catch.hpp"
+#include "support/skip.hpp"
 
 namespace gpuexp::test {
 
@@ -40,6 +41,12 @@ Outcome gpuexp(const std::string& arguments, const std::string& environment) {
   const int status = pclose(pipe);
   outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   return outcome;
+}
+
+bool knows_machine_code(const std::string& description) {
+  if (description.find("not known: ") == std::string::npos) return true;
+  skip(Tier::machine_code, "built without cuobjdump or nvdisasm: no machine code to show");
+  return false;
 }
 
 std::string read_file(const std::filesystem::path& path) {

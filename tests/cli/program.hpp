@@ -16,6 +16,9 @@ struct Outcome {
 /// In the source folder, so that relative paths in arguments and messages are the same everywhere.
 Outcome gpuexp(const std::string& arguments, const std::string& environment = "");
 
+/// Of what `describe` prints; false after saying that the test is skipped.
+bool knows_machine_code(const std::string& description);
+
 std::string read_file(const std::filesystem::path& path);
 
 /// Holds the command and its outcome against tests/cli/golden/<name>.txt.

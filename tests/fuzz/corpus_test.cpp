@@ -27,6 +27,10 @@ void replay(const std::string& corpus, void (*feed)(std::string_view)) {
 
 }  // namespace
 
+TEST_CASE("the corpus of machine code breaks no promise", "[fuzz]") {
+  replay("code", gpuexp::fuzz::fuzz_code);
+}
+
 TEST_CASE("the corpus of configs breaks no promise", "[fuzz]") {
   replay("config", gpuexp::fuzz::fuzz_config);
 }

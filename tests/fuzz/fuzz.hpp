@@ -13,6 +13,10 @@ class Finding : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
+/// Reads machine code, as a binary keeps it and as it is listed: it becomes a std::runtime_error,
+/// or what is executed.
+void fuzz_code(std::string_view text);
+
 /// Reads a config of the fake families: it becomes a Config within its bounds, or a ConfigError.
 void fuzz_config(std::string_view text);
 

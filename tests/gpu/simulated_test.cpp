@@ -84,6 +84,7 @@ void test_problem(const Family& family, const Values& values,
   const CudaStream stream;
   ProblemLaunches gpu(family, values, kSeed, device(), stream);
   sim::Simulator simulator(kernels(), device().compute_capability());
+  simulator.takes_host_loops = true;  // as the executor does
   HostProblem cpu(family, values, kSeed, device(), simulator);
   const auto compare_buffers = [&](BufferRole role, const Variant* variant, Agreement& agreement) {
     gpu.copy().pull(stream);
@@ -98,7 +99,9 @@ void test_problem(const Family& family, const Values& values,
     }
   };
   compare_buffers(BufferRole::input, nullptr, agreements["inputs"]);
-  SimulationLimits limits(device(), kernels());
+  SimulatedOptions options;
+  options.blocks = {ExecutedBlocks::kAll};
+  SimulationLimits limits(device(), kernels(), options);
   for (const Variant& variant : family.variants) {
     if (!runs_on(device(), family, variant, problem.get())) continue;
     if (operation_count(variant.work(problem.get())) > kMostOperations) continue;

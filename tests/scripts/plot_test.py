@@ -103,6 +103,29 @@ class PlotTest(unittest.TestCase):
         self.assertIn("GPU Ω", text)
         self.assertIn("1 skipped", text)
 
+    def test_figures_of_simulated_results_say_that_times_are_predicted(self):
+        def simulated(measured):
+            skipped = measured["status"] == "skipped"
+            of_row = {"executed_on": "simulated", "status": "skipped" if skipped else "sampled", "operations": 1e6,
+                      "useful_bytes": 1e6, "predicted_time_us": None if skipped else 2 * measured["time_median_us"]}  # fmt: skip
+            return {**measured, **dict.fromkeys(["time_median_us", "tflops", "useful_gb_per_s", "speedup"]), **of_row}
+        path = self.write([simulated(r) for r in small_results()])
+        result = self.plot(path, "--out", self.folder / "figures", "--format", "svg")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        figures = list((self.folder / "figures").iterdir())
+        self.assertGreater(len(figures), 5)
+        for figure in figures:
+            text = figure.read_text(encoding="utf-8")
+            with self.subTest(figure.stem):
+                self.assertIn("simulated: all times are predicted", text)
+                self.assertNotIn(">measured", text)
+        # 2·900 µs and 2·200 µs of 10⁶ operations.
+        self.assertIn("0.000556", (self.folder / "figures" / "matmul.svg").read_text(encoding="utf-8"))
+        # A run on a GPU says nothing of the kind.
+        self.plot(self.write(small_results()), "--out", self.folder / "measured", "--format", "svg")
+        for figure in (self.folder / "measured").iterdir():
+            self.assertNotIn("simulated", figure.read_text(encoding="utf-8"))
+
     def test_every_declared_kind_is_drawn(self):
         sys.path.insert(0, str(PLOT.parent))
         import plot

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 from plotting.old_names import current, with_current_names  # noqa: E402
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
-STATUSES = {"passed", "incorrect", "failed", "skipped", "timeout", "not_run"}
+STATUSES = {"passed", "sampled", "incorrect", "failed", "skipped", "timeout", "not_run"}
 VALIDATOR = GPUEXP = SAMPLE_REPORT = None
 
 

@@ -9,9 +9,13 @@
 
 namespace gpuexp::test {
 
+/// Of configs/devices.
+inline DeviceSpec device_of(const std::string& id) {
+  return read_device_spec(std::string(GPUEXP_SOURCE_DIR) + "/configs/devices/" + id + ".json").spec;
+}
+
 inline const DeviceSpec& device() {
-  static const DeviceSpec spec =
-      read_device_spec(std::string(GPUEXP_SOURCE_DIR) + "/configs/devices/h200.json").spec;
+  static const DeviceSpec spec = device_of("h200");
   return spec;
 }
 

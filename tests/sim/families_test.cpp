@@ -25,22 +25,31 @@ const std::map<std::string, std::string>& without_small_problem() {
 /// Larger problems are left out.
 constexpr double kMostOperations = 2e8;
 
-void test_problem(const Family& family, const Values& values, Executor& executor,
-                  std::set<std::string>& executed) {
+void test_problem(const Family& family, const Values& values, const DeviceSpec& device,
+                  Executor& executor, std::set<std::string>& executed) {
   constexpr std::uint64_t kSeed = 7;
   INFO(describe(family, values));
   const auto problem = family.make_problem(values);
-  if (family.unsupported && family.unsupported(problem.get(), device())) return;
+  if (family.unsupported && family.unsupported(problem.get(), device)) return;
   executor.set_up(family, values, kSeed);
   for (const Variant& variant : family.variants) {
     INFO(family.id << "/" << variant.id);
-    if (!runs_on(device(), family, variant, problem.get())) continue;
+    if (!runs_on(device, family, variant, problem.get())) continue;
     if (operation_count(variant.work(problem.get())) > kMostOperations) continue;
     executed.insert(variant.id);
     const Verification result = executor.verify(variant, Mode::cold);
     INFO((result.passed() ? "" : failure_of(result)));
     CHECK(result.passed());
   }
+}
+
+/// The variants that were executed.
+std::set<std::string> test_small_problems(const Family& family, const DeviceSpec& device) {
+  const auto executor = make_simulated_executor(device, kernels(), SimulatedOptions{});
+  std::set<std::string> executed;
+  for (const Values& values : small_problems(family))
+    test_problem(family, with_short_loops(family, values), device, *executor, executed);
+  return executed;
 }
 
 TEST_CASE("what has no small problem is there", "[names]") {
@@ -57,14 +66,30 @@ TEST_CASE("every family's machine code computes what its reference does", "[fami
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   for (const Family& family : Registry::global().families()) {
     DYNAMIC_SECTION(family.id) {
-      const auto executor = make_simulated_executor(device(), kernels(), SimulatedOptions{});
-      std::set<std::string> executed;
-      for (const Values& values : small_problems(family))
-        test_problem(family, with_short_loops(family, values), *executor, executed);
+      const std::set<std::string> executed = test_small_problems(family, device());
       for (const Variant& variant : family.variants) {
         const std::string name = family.id + "/" + variant.id;
         INFO(name);
         const bool is_left_out = variant.is_vendor || without_small_problem().count(name) > 0;
+        CHECK(is_left_out != (executed.count(variant.id) > 0));
+      }
+    }
+  }
+}
+
+TEST_CASE("every family's PTX, compiled for another GPU, computes what its reference does",
+          "[other_gpu]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  const DeviceSpec a100 = device_of("a100_sxm4_80gb");
+  for (const Family& family : Registry::global().families()) {
+    DYNAMIC_SECTION(family.id) {
+      const std::set<std::string> executed = test_small_problems(family, a100);
+      for (const Variant& variant : family.variants) {
+        const std::string name = family.id + "/" + variant.id;
+        INFO(name);
+        const bool is_left_out = variant.is_vendor || without_small_problem().count(name) > 0 ||
+                                 variant.min_compute_capability > a100.compute_capability();
         CHECK(is_left_out != (executed.count(variant.id) > 0));
       }
     }

@@ -93,8 +93,13 @@ const std::vector<Cell>& cells() {
 /// A problem with its inputs, and what executes kernels on it.
 struct Problem {
   Problem(const Family& family, const Values& values)
-      : simulator(kernels(), device().compute_capability()),
-        host(family, values, kSeed, device(), simulator) {}
+      : simulator(of_host_loops()), host(family, values, kSeed, device(), simulator) {}
+
+  static sim::Simulator of_host_loops() {
+    sim::Simulator simulator(kernels(), device().compute_capability());
+    simulator.takes_host_loops = true;
+    return simulator;
+  }
 
   sim::Simulator simulator;
   HostProblem host;
@@ -117,10 +122,9 @@ std::vector<Comparison> compare(const sim::KernelExecution& execution,
                                 const std::vector<Field>& recorded) {
   LaunchCounts counts;
   counts.kernels.emplace_back();
-  for (const auto& [metric, value] : sim::metrics_of(execution)) {
-    counts.metrics.emplace_back(metric);
-    counts.kernels.back().values.push_back(value);
-  }
+  const sim::MetricValues values = execution.metrics();
+  counts.metrics.assign(sim::metric_names().begin(), sim::metric_names().end());
+  counts.kernels.back().values.assign(values.begin(), values.end());
   std::vector<Comparison> comparisons;
   for (const SelectedCounter& counter : select_counters({kAllCounters})) {
     const auto simulated = counted(counter, counts);
@@ -141,6 +145,13 @@ std::optional<double> allowed(const Cell& cell, const std::string& counter) {
   return 0;
 }
 
+/// Blocks of what takes long to execute whole.
+std::optional<sim::BlockSampling> sampling_of(const Cell& cell) {
+  constexpr double kMostWhole = 3e8;
+  if (cell.lane_instructions <= kMostWhole || cell.kernels.size() > 1) return std::nullopt;
+  return sim::BlockSampling{};
+}
+
 /// Executes in order, so that variants of one problem share its inputs.
 template <class Each>
 void execute(const std::vector<const Cell*>& wanted, const Each& each) {
@@ -153,6 +164,7 @@ void execute(const std::vector<const Cell*>& wanted, const Each& each) {
       problem = std::make_unique<Problem>(*cell->family, cell->values);
       before = cell;
     }
+    problem->host.set_sampling(sampling_of(*cell));
     const auto executions = problem->host.launch(*cell->variant);
     REQUIRE(executions.size() == cell->kernels.size());
     for (std::size_t k = 0; k < executions.size(); ++k)
@@ -228,7 +240,8 @@ TEST_CASE("all cells that are not too large, in a file", "[.recording]") {
   const std::regex which(setting("GPUEXP_CELLS", "."));
   std::vector<const Cell*> wanted;
   for (const Cell& cell : cells()) {
-    if (cell.lane_instructions <= most && std::regex_search(cell.row->key, which))
+    if ((cell.lane_instructions <= most || sampling_of(cell)) &&
+        std::regex_search(cell.row->key, which))
       wanted.push_back(&cell);
   }
   csv << "key,kernel,counter,simulated,recorded\n";

@@ -22,6 +22,7 @@ Speeds speeds_of(const Family& family, const Variant& variant) {
   constexpr std::int64_t kSize = 256;
   const Values values = values_with(family, {{"m", kSize}, {"n", kSize}, {"k", kSize}});
   sim::Simulator simulator(kernels(), device().compute_capability());
+  simulator.takes_host_loops = true;
   simulator.threads = 1;
   HostProblem problem(family, values, 7, device(), simulator);
   Speeds speeds;

@@ -49,6 +49,11 @@ const KernelResource* kernel_resource_table(std::size_t& count) {
   return table;
 }
 
+const SourceText* kernel_source_table(std::size_t& count) {
+  count = 0;
+  return nullptr;
+}
+
 }  // namespace gpuexp
 )x");
 }
@@ -57,12 +62,29 @@ TEST_CASE("a table of nothing is empty") {
   CHECK_THAT(KernelTable().source("k.code"), contains_text("  count = 0;\n  return nullptr;\n"));
 }
 
+TEST_CASE("sources are kept behind the code") {
+  KernelTable table;
+  table.add(object("a.o", "_Z1kv", "sm_80", 10));
+  const std::size_t code_bytes = table.code().size();
+  table.add_source("kernels/a.cu", "1234");
+  table.add_source("kernels/b.cuh", "56");
+  CHECK(table.code().substr(code_bytes) == "123456");
+  CHECK_THAT(table.source("k.code"),
+             contains_text(fmt::format("const SourceText* kernel_source_table(std::size_t& count) "
+                                       "{{\n  count = 2;\n"
+                                       "  static const SourceText table[] = {{\n"
+                                       "    {{\"kernels/a.cu\", {{kernel_code + {}, 4}}}},\n"
+                                       "    {{\"kernels/b.cuh\", {{kernel_code + {}, 2}}}},\n",
+                                       code_bytes, code_bytes + 4)));
+}
+
 TEST_CASE("without a listing a kernel has a row without instructions") {
   ObjectDump dump = object("a.o", "_Z1kv", "sm_80", 10);
   dump.sass.clear();
   KernelTable table;
   table.add(dump);
-  CHECK_THAT(table.source("k.code"), contains_text("\"_Z1kv\", 80, 10, 1536, 0, 8, R\"()\", {kernel_code + 0, 0}}"));
+  CHECK_THAT(table.source("k.code"),
+             contains_text("\"_Z1kv\", 80, 10, 1536, 0, 8, R\"()\", {kernel_code + 0, 0}}"));
 }
 
 TEST_CASE("one template in two objects has one row, as long as both are the same") {

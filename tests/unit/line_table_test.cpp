@@ -83,6 +83,30 @@ TEST_CASE("what a header inlined has the line that it was inlined at, or the hea
   CHECK(others.at({"sm_90a", "_Z4copyv"}).front().file == "copy.cu");
 }
 
+TEST_CASE("inlined code has the line it is written in, and the kernel's that it was reached from") {
+  // Row 2 is inlined at row 1, row 3 at row 2: a function of the kernel's file in another's.
+  std::string dump = kDump;
+  const std::string context = "Extended opcode 144: Set context to 1 and function offset to 0x0\n";
+  const std::size_t at = dump.find("  Set File Name to entry 2");
+  dump.replace(at, dump.find("  Extended opcode 1: End", at) - at,
+               "  " + context +
+                   "  Advance Line by -50 to 10\n  Advance PC by 16 to 0x10\n  Copy\n"
+                   "  Set File Name to entry 2 in the File Name Table\n"
+                   "  Extended opcode 144: Set context to 2 and function offset to 0x0\n"
+                   "  Advance Line by 59 to 69\n  Advance PC by 16 to 0x20\n  Copy\n");
+  const auto sort = read_lines(dump, "/home/me/gpuexp").at({"sm_90a", "_Z4sortv"});
+  REQUIRE(sort.size() == 3);
+  CHECK(sort[0].from_file.empty());
+  for (const std::size_t row : {1, 2}) {
+    CHECK(sort[row].file == "kernels/copy.cu");
+    CHECK(sort[row].line == 10);
+    CHECK(sort[row].from_file == "kernels/copy.cu");
+    CHECK(sort[row].from_line == 60);
+  }
+  // What a header has by itself was written elsewhere, and has no line but the kernel's.
+  CHECK(read_lines(kDump, "/home/me/gpuexp").at({"sm_90a", "_Z4sortv"})[1].from_file.empty());
+}
+
 TEST_CASE("source lines that are not understood are refused") {
   CHECK(read_lines("arch = sm_90a\n", "/").empty());
   std::string dump = kDump;
@@ -100,15 +124,19 @@ TEST_CASE("code keeps the source lines of its instructions as text") {
   const std::string text =
       "//kernels/copy.cu\n//kernels/common/pack.cuh\nNOP;0000000000000000\n#0:44\n"
       "MOV R1, R2;0000000000000001\nEXIT;0000000000000002\n#1:7\nNOP;0000000000000003\n"
-      "#0:44\nNOP;0000000000000004\n";
+      "#0:44\nNOP;0000000000000004\n#1:7<0:45\nNOP;0000000000000005\n";
   const KernelCode code = read_code_text(text);
-  REQUIRE(code.instructions.size() == 5);
+  REQUIRE(code.instructions.size() == 6);
   CHECK(code.instructions[0].file.empty());
   CHECK(code.instructions[1].file == "kernels/copy.cu");
   CHECK(code.instructions[1].line == 44);
   CHECK(code.instructions[2].line == 44);
   CHECK(code.instructions[3].file == "kernels/common/pack.cuh");
   CHECK(code.instructions[3].line == 7);
+  CHECK(code.instructions[3].from_file.empty());
+  CHECK(code.instructions[5].line == 7);
+  CHECK(code.instructions[5].from_file == "kernels/copy.cu");
+  CHECK(code.instructions[5].from_line == 45);
   // Files in the order in which instructions name them.
   CHECK(to_text(code) == text);
   CHECK_THROWS_AS(read_code_text("#0:x\nNOP;0\n"), std::runtime_error);

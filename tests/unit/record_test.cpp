@@ -79,7 +79,8 @@ TEST_CASE("a value that an enumeration lacks is refused with its place", "[recor
   CHECK(error_of("mode", "text", "\"hot\"") ==
         "r.json: rows[0].mode: expected cold, warm, graph or profile, found \"hot\"");
   CHECK(error_of("status", "text", "\"lucky\"") ==
-        "r.json: rows[0].status: expected passed, incorrect, failed, skipped, timeout or not_run, "
+        "r.json: rows[0].status: expected passed, sampled, incorrect, failed, skipped, timeout or "
+        "not_run, "
         "found \"lucky\"");
   CHECK_THAT(error_of("stop_reason", "text", "\"\""),
              contains_text("rows[0].stop_reason: expected"));

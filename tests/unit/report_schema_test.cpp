@@ -34,7 +34,7 @@ TEST_CASE("the schema of results has every column with its meaning", "[schema]")
   }
   CHECK(row["properties"].size() == fixed_columns().size() + 1);  // and the samples
   CHECK(row["properties"]["status"]["enum"] ==
-        Json({"passed", "incorrect", "failed", "skipped", "timeout", "not_run"}));
+        Json({"passed", "sampled", "incorrect", "failed", "skipped", "timeout", "not_run"}));
   CHECK(row["properties"]["mode"]["enum"] == Json({"cold", "warm", "graph", "profile"}));
   CHECK(row["properties"]["stop_reason"]["enum"] ==
         Json({"converged", "max_samples", "max_seconds", "interrupted", nullptr}));

@@ -226,6 +226,7 @@ TEST_CASE("bytes of buffers are poison until they are written", "[sim]") {
   memory.add(data.data() + 4, 60, "y", Contents::poison);
   GlobalBuffer& buffer = *memory.find(at, 60);
   CHECK(memory.find(at - 1, 2) == nullptr);
+  CHECK(memory.find(~std::uint64_t{0} - 1, 4) == nullptr);  // whose end wraps
   CHECK(!buffer.is_written(at, 4));
   buffer.mark(at, 4);
   CHECK(buffer.is_written(at, 4));

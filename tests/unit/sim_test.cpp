@@ -46,6 +46,11 @@ TEST_CASE("operands of machine code are read", "[sim]") {
   CHECK_THROWS_AS(read_operands("gdesc[UR8].tnspC"), std::runtime_error);
   CHECK_THROWS_AS(read_operands("R300"), std::runtime_error);
   CHECK_THROWS_AS(read_operands("[R2+"), std::runtime_error);
+  // What there is none of: R255 is RZ, and so on.
+  for (const char* beyond :
+       {"R255", "UR63", "P7", "UP7", "B16", "desc[UR63][R2.64]", "gdesc[UR64]"})
+    CHECK_THROWS_AS(read_operands(beyond), std::runtime_error);
+  CHECK_THROWS_AS(read_guard("@R3"), std::runtime_error);
   CHECK_THROWS_AS(read_operands("1.5x"), std::runtime_error);
 }
 

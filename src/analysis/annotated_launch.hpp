@@ -1,0 +1,32 @@
+// A launch with its annotation, and what readers need to place it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/annotation.hpp"
+#include "base/mode.hpp"
+#include "device/device_spec.hpp"
+#include "family/family.hpp"
+#include "model/prediction.hpp"
+
+namespace gpuexp {
+
+struct AnnotatedLaunch {
+  const Family* family = nullptr;
+  const Variant* variant = nullptr;
+  Values values;
+  DeviceSpec device;
+  Mode mode = Mode::cold;
+  Prediction prediction;
+  Annotation annotation;
+  std::int64_t blocks = 0;           ///< of all kernels
+  std::int64_t blocks_executed = 0;  ///< those that the counts are of
+};
+
+/// "m=64,n=64,k=64"
+std::string problem_text(const AnnotatedLaunch& launch);
+
+}  // namespace gpuexp

@@ -1,0 +1,100 @@
+// What a launch executed, instruction by instruction and source line by source line.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/line_share.hpp"
+#include "base/types.hpp"
+#include "sim/simulator.hpp"
+
+namespace gpuexp {
+
+struct SourceLine {
+  std::string file;  ///< empty: not known
+  std::uint32_t line = 0;
+  friend auto operator<=>(const SourceLine&, const SourceLine&) = default;
+};
+
+/// "kernels/matmul.cu:88"; "(no line)" where it is not known.
+std::string to_text(const SourceLine& line);
+
+/// Sums over all blocks that were executed.
+struct ExecutedCounts {
+  double warps = 0;     ///< instructions of warps
+  double lanes = 0;     ///< their active lanes
+  double lanes_on = 0;  ///< of these, those that the instruction's guard let through
+  double load_requests = 0;
+  double load_sectors = 0;
+  double ideal_load_sectors = 0;
+  double store_requests = 0;
+  double store_sectors = 0;
+  double ideal_store_sectors = 0;
+  double shared_requests = 0;    ///< loads, stores, and what cp.async writes
+  double shared_wavefronts = 0;  ///< of these; those that cp.async takes to write among them
+  double ideal_shared_wavefronts = 0;
+  double data_wavefronts = 0;  ///< of the data stage of L1 and shared memory
+  double tag_wavefronts = 0;   ///< of L1's tag stage
+  double demand = 0;           ///< on the resource of Annotation::share
+
+  ExecutedCounts& operator+=(const ExecutedCounts& more);
+  double requests() const { return load_requests + store_requests; }
+  double sectors() const { return load_sectors + store_sectors; }
+  double ideal_sectors() const { return ideal_load_sectors + ideal_store_sectors; }
+};
+
+struct AnnotatedInstruction {
+  std::uint32_t place = 0;    ///< in the kernel's program
+  std::uint32_t address = 0;  ///< bytes from the kernel's first instruction
+  std::string text;           ///< as nvdisasm lists it
+  SourceLine at;
+  SourceLine from;     ///< of inlined code: the kernel's line that it was reached from
+  std::string access;  ///< "load of a"; empty: none
+  ExecutedCounts counts;
+};
+
+/// What a line does to one buffer.
+struct LineAccess {
+  std::string access;  ///< as in AnnotatedInstruction
+  ExecutedCounts counts;
+};
+
+struct AnnotatedLine {
+  SourceLine at;
+  std::vector<SourceLine> from;      ///< without repetitions, in order
+  std::vector<LineAccess> accesses;  ///< in the order of the instructions
+  ExecutedCounts counts;
+};
+
+/// One kernel, as often as the launch has it.
+struct AnnotatedKernel {
+  const sim::Program* program = nullptr;
+  std::string name;
+  std::vector<Shape> shapes;  ///< of each time
+  std::vector<AnnotatedInstruction> instructions;
+  std::vector<AnnotatedLine>
+      lines;  ///< that were executed, by file, the kernel's own first, and line
+  ExecutedCounts counts;
+};
+
+struct Annotation {
+  std::vector<AnnotatedKernel> kernels;
+  ExecutedCounts counts;
+  LineShare share;
+};
+
+/// The name of the buffer that has the address.
+using BufferName = std::function<std::string(std::uint64_t address)>;
+
+/// Of the launch's kernels in order, observed place by place, and their shapes.
+Annotation annotate(const std::vector<sim::KernelExecution>& executions,
+                    const std::vector<Shape>& shapes, const LineShare& share,
+                    const BufferName& name_of);
+
+/// "load of a", "store to shared", "cp.async from b": what the instruction did to memory.
+std::string access_text(const sim::PlaceCounts& counts, const BufferName& name_of);
+
+}  // namespace gpuexp

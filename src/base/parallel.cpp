@@ -1,0 +1,42 @@
+#include "base/parallel.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace gpuexp {
+
+void on_threads(unsigned threads, const std::function<void()>& work) {
+  std::mutex mutex;
+  std::exception_ptr failure;
+  const auto guarded = [&] {
+    try {
+      work();
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (!failure) failure = std::current_exception();
+    }
+  };
+  std::vector<std::thread> others;
+  for (unsigned t = 1; t < threads; ++t)
+    others.emplace_back(guarded);
+  guarded();
+  for (std::thread& other : others)
+    other.join();
+  if (failure) std::rethrow_exception(failure);
+}
+
+void for_parts(unsigned threads, std::int64_t count, std::int64_t most,
+               const std::function<void(std::int64_t first, std::int64_t end)>& part) {
+  const std::int64_t parts = (count + most - 1) / most;
+  std::atomic<std::int64_t> next{0};
+  on_threads(static_cast<unsigned>(std::min<std::int64_t>(threads, parts)), [&] {
+    for (std::int64_t i = next++; i < parts; i = next++)
+      part(i * most, std::min(count, (i + 1) * most));
+  });
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,333 @@
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <new>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "analysis/annotated_launch.hpp"
+#include "analysis/warp_picture.hpp"
+#include "base/names.hpp"
+#include "base/text.hpp"
+#include "cli/app.hpp"
+#include "cli/ceilings_lookup.hpp"
+#include "cli/interrupts.hpp"
+#include "cli/registry_lookup.hpp"
+#include "cli/simulation.hpp"
+#include "plan/plan.hpp"
+#include "render/annotation_json.hpp"
+#include "render/annotation_text.hpp"
+#include "render/warp_picture_text.hpp"
+#include "simulated/host_problem.hpp"
+#include "simulated/ptx_compiler.hpp"
+#include "simulated/simulated_executor.hpp"
+
+namespace gpuexp::cli {
+
+namespace {
+
+struct Options {
+  std::string variant;
+  std::vector<std::string> sets;
+  std::string gpu = kDefaultGpu;
+  std::string mode = "cold";
+  std::string warp;
+  std::string line;
+  int execution = 1;
+  bool json = false;
+};
+
+// One problem of one variant.
+Config config_of(const NamedVariant& named, const Options& options) {
+  for (const std::string& set : options.sets)
+    check_is_parameter(set, named.family);
+  Experiment experiment;
+  experiment.name = named.family.id;
+  experiment.family = &named.family;
+  experiment.variants.push_back(&named.variant);
+  for (const Mode mode : {Mode::cold, Mode::warm, Mode::graph}) {
+    if (name_of(mode) == options.mode) experiment.modes = {mode};
+  }
+  Config config;
+  config.name = named.family.id;
+  config.experiments.push_back(std::move(experiment));
+  ConfigOverrides overrides;
+  overrides.sets = options.sets;
+  apply_overrides(overrides, config);
+  return config;
+}
+
+std::string name_of_cell(const NamedVariant& named) {
+  return fmt::format("{}/{}", named.family.id, named.variant.id);
+}
+
+/// Extents halved together until the variant is executed whole, as --set has them; empty where that
+/// does not help, with the refusal that is left.
+std::string fitting_sets(const NamedVariant& named, Values values, const DeviceSpec& device,
+                         SimulationLimits& limits, std::string& refusal) {
+  constexpr int kMostHalvings = 24;
+  for (int turn = 0; turn < kMostHalvings; ++turn) {
+    std::string sets;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const Parameter& p = named.family.parameters[i];
+      auto* const extent = std::get_if<std::int64_t>(&values[i]);
+      if (!extent || !p.is_extent) continue;
+      *extent = std::max(static_cast<std::int64_t>(p.min), *extent / 2);
+      sets += fmt::format("{}--set {}={}", sets.empty() ? "" : " ", p.name, *extent);
+    }
+    const auto problem = named.family.make_problem(values);
+    const auto& unsupported = named.variant.unsupported;
+    if (unsupported && unsupported(problem.get(), device)) continue;
+    refusal = limits.refusal(named.variant, problem.get());
+    if (refusal.empty()) return sets;
+  }
+  return "";
+}
+
+// Throws ConfigError where the cell is not executed.
+void check_is_executed(const NamedVariant& named, const Plan& plan,
+                       const KernelResources& resources) {
+  if (plan.groups.size() != 1)
+    throw ConfigError(fmt::format("{}: --set gives {} problems; annotate takes one",
+                                  name_of_cell(named), plan.groups.size()));
+  const Group& group = plan.groups.front();
+  const Cell& cell = group.cells.front();
+  if (!cell.skip_reason.empty())
+    throw ConfigError(fmt::format("{}: {}", name_of_cell(named), cell.skip_reason));
+  SimulationLimits limits(plan.device, resources, SimulatedOptions{});
+  const std::string refusal = limits.refusal(named.variant, group.problem.get());
+  if (refusal.empty()) return;
+  std::string left = refusal;
+  const std::string fits = fitting_sets(named, group.values, plan.device, limits, left);
+  throw ConfigError(fmt::format("{}: {}", name_of_cell(named),
+                                fits.empty() ? left : fmt::format("{} ({} fits)", refusal, fits)));
+}
+
+std::int64_t number_of(const std::string& option, const std::string& text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < 0)
+    throw ConfigError(fmt::format("{}: '{}' is no whole number", option, shorten(text)));
+  return number;
+}
+
+// "B,W" or "X,Y,Z,W" in the grids of the launch.
+AskedWarp asked_warp(const Options& options, const std::vector<Shape>& shapes) {
+  const std::string option = "--warp " + shorten(options.warp);
+  const std::vector<std::string> parts = split(options.warp, ',');
+  if (parts.size() != 2 && parts.size() != 4)
+    throw ConfigError(fmt::format("{}: expected a block and a warp of it, B,W or X,Y,Z,W", option));
+  if (options.execution < 1)
+    throw ConfigError(fmt::format("--execution {}: the first is 1", options.execution));
+  std::vector<std::int64_t> numbers;
+  for (const std::string& part : parts)
+    numbers.push_back(number_of(option, part));
+  AskedWarp asked;
+  asked.warp = static_cast<unsigned>(std::min<std::int64_t>(numbers.back(), ~0u));
+  asked.execution = static_cast<std::uint64_t>(options.execution);
+  std::string why;
+  for (const Shape& shape : shapes) {
+    const Extent& grid = shape.grid;
+    const std::int64_t warps = ceil_div(shape.block.count(), sim::kLanes);
+    const bool has_block = numbers.size() == 2
+                               ? numbers[0] < grid.count()
+                               : numbers[0] < grid.x && numbers[1] < grid.y && numbers[2] < grid.z;
+    asked.block =
+        numbers.size() == 2 ? numbers[0] : numbers[0] + grid.x * (numbers[1] + grid.y * numbers[2]);
+    if (has_block && numbers.back() < warps) return asked;
+    if (why.empty())
+      why = fmt::format("the grid has {} × {} × {} blocks, 0 to {}, of warps 0 to {}", grid.x,
+                        grid.y, grid.z, grid.count() - 1, warps - 1);
+  }
+  throw ConfigError(fmt::format("{}: {}", option, why));
+}
+
+bool is_asked(const SourceLine& line, const std::string& asked) {
+  return asked == fmt::format("{}", line.line) || asked == to_text(line);
+}
+
+// The line that --line names, or the one there is.
+SourceLine chosen_line(const Options& options, const AskedWarp& asked,
+                       const std::vector<TracedLine>& lines) {
+  std::vector<std::string> names;
+  std::vector<SourceLine> found;
+  for (const TracedLine& line : lines) {
+    names.push_back(fmt::format("\n  {}: {}", to_text(line.line), line.accesses));
+    if (options.line.empty() || is_asked(line.line, options.line)) found.push_back(line.line);
+  }
+  const std::string of = fmt::format("warp {} of block {}", asked.warp, asked.block);
+  if (lines.empty()) throw ConfigError(fmt::format("--warp: {} accesses no memory", of));
+  if (found.size() == 1) return found.front();
+  const std::string what =
+      !options.line.empty() && found.empty()
+          ? fmt::format("--line {}: {} accesses no memory there; it does at", shorten(options.line),
+                        of)
+          : fmt::format(
+                "--warp: {} accesses memory at several lines; --line N or --line FILE:N "
+                "chooses one of",
+                of);
+  throw ConfigError(fmt::format("{}:{}", what, fmt::join(names, "")));
+}
+
+/// One launch, executed and attributed.
+class AnnotateRun {
+ public:
+  AnnotateRun(const Context& context, const Options& options)
+      : context_(context),
+        options_(options),
+        named_(find_variant(context.registry, options.variant)),
+        config_(config_of(named_, options)) {
+    const auto specs = device_specs();
+    const DeviceSpec& device = find_device_spec(specs, options.gpu).spec;
+    plan_ = make_plan(config_, device, context.resources, device.memory_bytes);
+    plan_.ceiling_source = ceiling_source_of(device, device.id);
+    check_is_executed(named_, plan_, context.resources);
+    for (const Shape& shape : named_.variant.shapes(group().problem.get(), plan_.device)) {
+      if (shape.grid.count() > 0) shapes_.push_back(shape);
+    }
+    if (options.warp.empty() && !options.line.empty())
+      throw ConfigError("--line: needs --warp, whose accesses it draws");
+    if (!options.warp.empty()) asked_ = asked_warp(options, shapes_);
+  }
+
+  void run() {
+    sim::Simulator simulator(context_.resources, plan_.device.compute_capability());
+    simulator.stop = interrupted;
+    simulator.takes_host_loops = true;
+    simulator.find_code = compiled_from_ptx;
+    HostProblem problem(named_.family, group().values, config_.seed, plan_.device, simulator);
+    sim::Observation observation;
+    observation.places = true;
+    if (asked_) observation.warp = {asked_->block, asked_->warp, asked_->execution - 1};
+    simulator.observe(observation);
+    problem.set_sampling(sampling_of(named_.variant, problem.problem(), {}, config_.seed));
+    const auto executions = problem.launch(named_.variant);
+    const auto buffer_of = [&](std::uint64_t address) -> std::pair<std::string, std::uint64_t> {
+      const sim::GlobalBuffer* const buffer = simulator.memory().find(address, 1);
+      if (!buffer) return {"memory", 0};
+      return {buffer->name().empty() ? "memory" : buffer->name(), buffer->begin()};
+    };
+    const AnnotatedLaunch launch =
+        annotated(executions, [&](std::uint64_t address) { return buffer_of(address).first; });
+    std::optional<WarpPicture> picture;
+    if (asked_) {
+      const SourceLine line =
+          chosen_line(options_, *asked_, traced_lines(launch.annotation, executions));
+      picture = picture_of(launch.annotation, executions, *asked_, line, buffer_of);
+    }
+    print(launch, picture ? &*picture : nullptr);
+  }
+
+ private:
+  const Group& group() const { return plan_.groups.front(); }
+
+  AnnotatedLaunch annotated(const std::vector<sim::KernelExecution>& executions,
+                            const BufferName& name_of) const {
+    AnnotatedLaunch launch;
+    launch.family = &named_.family;
+    launch.variant = &named_.variant;
+    launch.values = group().values;
+    launch.device = plan_.device;
+    launch.mode = group().mode;
+    const auto prediction = predict_cell(plan_, group(), group().cells.front(), context_.resources);
+    if (prediction) launch.prediction = *prediction;
+    const LineShare share =
+        line_share(launch.prediction, plan_.ceiling_source.ceilings, executions);
+    launch.annotation = annotate(executions, shapes_, share, name_of);
+    for (const sim::KernelExecution& execution : executions) {
+      launch.blocks += execution.blocks;
+      launch.blocks_executed += execution.executed_blocks;
+    }
+    return launch;
+  }
+
+  void print(const AnnotatedLaunch& launch, const WarpPicture* picture) const {
+    std::size_t count = 0;
+    const SourceText* const table = kernel_source_table(count);
+    const SourceFiles sources(table, count);
+    const TerminalOptions terminal = terminal_options(stdout);
+    if (options_.json) {
+      fmt::print("{}", annotation_json(launch, sources, picture));
+    } else if (picture) {
+      fmt::print("{}", warp_picture_text(*picture, sources, terminal));
+    } else {
+      fmt::print("{}{}", annotation_head(launch, terminal),
+                 annotation_text(launch, sources, terminal));
+    }
+  }
+
+  const Context& context_;
+  const Options& options_;
+  NamedVariant named_;
+  Config config_;
+  Plan plan_;
+  std::vector<Shape> shapes_;
+  std::optional<AskedWarp> asked_;
+};
+
+ExitCode run(const Context& context, const Options& options) {
+  AnnotateRun annotate(context, options);
+  catch_interrupts();
+  try {
+    annotate.run();
+    return ExitCode::ok;
+  } catch (const sim::Stopped&) {
+    return ExitCode::interrupted;
+  } catch (const sim::Fault& fault) {
+    fmt::print(stderr, "gpuexp: {}: {}\n", options.variant, fault.what());
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "gpuexp: {}: the host has no memory for it\n", options.variant);
+  }
+  return ExitCode::failed;
+}
+
+}  // namespace
+
+void add_annotate(Command& app, Context& context) {
+  Command* command = app.add_subcommand(
+      "annotate",
+      "a variant's source with what each line executes and accesses; executed on the CPU");
+  auto options = std::make_shared<Options>();
+  command->add_option("variant", options->variant, "FAMILY/VARIANT (gpuexp list)")->required();
+  command->add_option("--set", options->sets, "this value of a parameter instead of its default")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  command->add_option(
+      "--gpu", options->gpu,
+      fmt::format("execute as this GPU: an id, name or alias (gpuexp list); default {}",
+                  kDefaultGpu));
+  command
+      ->add_option("--mode", options->mode,
+                   "what caches hold when the predicted launch begins: cold (the default), warm or "
+                   "graph")
+      ->one_of({"cold", "warm", "graph"});
+  command
+      ->add_option("--warp", options->warp,
+                   "instead, draw what warp W of block B (counted x first, or X,Y,Z) accesses at a "
+                   "line: lanes, sectors, banks")
+      ->type_name("B,W");
+  Option* const line =
+      command->add_option("--line", options->line,
+                          "that line, N or FILE:N, where there are several that access memory");
+  command
+      ->add_option("--execution", options->execution,
+                   "the warp's so many-th execution of the line; default 1")
+      ->needs(line);
+  command->add_flag("--json", options->json, "machine-readable, with every instruction");
+  command->footer(
+      "A line's share: what its instructions ask of the resource that takes longest by the time "
+      "model,\nof all that is asked of it: wavefronts (l1, shared), warp instructions (issue, "
+      "pipes), multiply-adds\n(tensor), sectors (l2, dram; only where the caches before them leave "
+      "no "
+      "doubt whose they are).\nLatency, launches and starts of blocks belong to no line; the "
+      "longest "
+      "of the others is taken.\n"
+      "example: gpuexp annotate matmul/naive --set m=256 --set n=256 --set k=256\n"
+      "         gpuexp annotate coalescing/read_strided --set n=4096 --warp 0,0");
+  command->callback([&context, options] {
+    context.action = [&context, options] { return run(context, *options); };
+  });
+}
+
+}  // namespace gpuexp::cli

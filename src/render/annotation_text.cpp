@@ -1,0 +1,274 @@
+#include "render/annotation_text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/text.hpp"
+#include "render/pen.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+constexpr std::size_t kGap = 2;
+constexpr std::size_t kColumns = 7;
+using Cells = std::array<std::string, kColumns>;
+
+/// A row of the table: of a line, of one of its accesses, or of what stands between lines.
+struct Row {
+  Cells cells;
+  std::string source;
+  Style style = Style::plain;
+};
+
+std::string extent_text(const Extent& e) {
+  std::string text = fmt::format("{}", e.x);
+  if (e.y > 1 || e.z > 1) text += fmt::format(" × {}", e.y);
+  if (e.z > 1) text += fmt::format(" × {}", e.z);
+  return text;
+}
+
+std::string percent(double part, double whole) {
+  if (whole <= 0 || part <= 0) return "";
+  const double value = 100 * part / whole;
+  return value < 0.05 ? "<0.1" : fmt::format("{:.1f}", value);
+}
+
+// "32.0 (4.0)": of each request, and the least of each.
+std::string per_request(double count, double ideal, double requests) {
+  if (requests <= 0) return "";
+  return fmt::format("{:.1f} ({:.1f})", count / requests, ideal / requests);
+}
+
+std::string share_heading(const LineShare& share) {
+  return share.why_empty.empty() ? share.resource + " %" : "";
+}
+
+// Twice the sectors or wavefronts that it takes, or more.
+bool is_wasteful(const ExecutedCounts& c) {
+  return (c.requests() > 0 && c.sectors() >= 2 * c.ideal_sectors()) ||
+         (c.shared_requests > 0 && c.shared_wavefronts >= 2 * c.ideal_shared_wavefronts);
+}
+
+class AnnotatedTable {
+ public:
+  AnnotatedTable(const AnnotatedLaunch& launch, const AnnotatedKernel& kernel,
+                 const SourceFiles& sources, const Pen& pen)
+      : annotation_(launch.annotation), kernel_(kernel), sources_(sources), pen_(pen) {
+    std::size_t begin = 0;
+    while (begin < kernel.lines.size()) {
+      std::size_t end = begin;
+      while (end < kernel.lines.size() && kernel.lines[end].at.file == kernel.lines[begin].at.file)
+        ++end;
+      add_file(begin, end);
+      begin = end;
+    }
+  }
+
+  std::string render() const {
+    const Cells headings{"line",
+                         "instr.",
+                         "instr. %",
+                         "lanes",
+                         kernel_.counts.requests() > 0 ? "sectors (ideal)" : "",
+                         kernel_.counts.shared_requests > 0 ? "shared (ideal)" : "",
+                         share_heading(annotation_.share)};
+    std::array<std::size_t, kColumns> widths{};
+    for (std::size_t c = 0; c < kColumns; ++c) {
+      widths[c] = headings[c].size();
+      for (const Row& row : rows_)
+        widths[c] = std::max(widths[c], display_width(pen_.text(row.cells[c])));
+    }
+    std::string text = pen_.styled(line(headings, "", widths), Style::bold) + "\n";
+    for (const Row& row : rows_)
+      text += pen_.styled(line(row.cells, row.source, widths), row.style) + "\n";
+    return text;
+  }
+
+ private:
+  std::string line(const Cells& cells, const std::string& source,
+                   const std::array<std::size_t, kColumns>& widths) const {
+    std::string text;
+    for (std::size_t c = 0; c < kColumns; ++c) {
+      if (widths[c] == 0) continue;
+      text += pad_left(pen_.text(cells[c]), widths[c]) + std::string(kGap, ' ');
+    }
+    const std::size_t room = pen_.room(display_width(text) + kGap);
+    std::string shown = printable(source);
+    if (display_width(shown) > room) shown = shown.substr(0, room - 1) + "…";
+    text += pen_.text(source.empty() ? "|" : "| " + shown);
+    text.erase(text.find_last_not_of(' ') + 1);
+    return text;
+  }
+
+  // Lines of one file: each with the ones beside it, and what is left out shown as "…".
+  void add_file(std::size_t begin, std::size_t end) {
+    const std::string& file = kernel_.lines[begin].at.file;
+    rows_.push_back({{}, file_heading(file), Style::bold});
+    std::uint32_t shown = 0;  // the last line
+    for (std::size_t i = begin; i < end; ++i) {
+      const AnnotatedLine& line = kernel_.lines[i];
+      const std::uint32_t first = line.at.line > 1 ? line.at.line - 1 : line.at.line;
+      if (first > shown + 1) {
+        const std::string from = reached_from(i, end);
+        rows_.push_back({{"…"}, from, Style::dim});
+      }
+      for (std::uint32_t beside = std::max(first, shown + 1); beside < line.at.line; ++beside)
+        add_context(file, beside);
+      add_line(line);
+      shown = line.at.line;
+      const bool is_next_close = i + 1 < end && kernel_.lines[i + 1].at.line <= shown + 1;
+      if (!is_next_close) add_context(file, ++shown);
+    }
+  }
+
+  std::string file_heading(const std::string& file) const {
+    if (file.empty()) return "(no source line is known)";
+    if (!sources_.line(file, 1)) return file + ", whose text this binary does not hold";
+    return file;
+  }
+
+  // The kernel's lines that inlined ones from here to the next gap were reached from.
+  std::string reached_from(std::size_t first, std::size_t end) const {
+    constexpr std::size_t kMost = 6;
+    constexpr std::uint32_t kNear = 3;
+    std::set<SourceLine> from;
+    for (std::size_t i = first; i < end; ++i) {
+      const AnnotatedLine& line = kernel_.lines[i];
+      if (i > first && line.at.line > kernel_.lines[i - 1].at.line + kNear) break;
+      from.insert(line.from.begin(), line.from.end());
+    }
+    if (from.empty()) return "";
+    std::vector<std::string> texts;
+    for (const SourceLine& line : from) {
+      if (texts.size() == kMost) {
+        texts.push_back(fmt::format("{} more", from.size() - kMost));
+        break;
+      }
+      texts.push_back(line.file == kernel_.lines[first].at.file ? fmt::format("line {}", line.line)
+                                                                : to_text(line));
+    }
+    return fmt::format("inlined at {}", fmt::join(texts, ", "));
+  }
+
+  void add_context(const std::string& file, std::uint32_t line) {
+    const auto text = sources_.line(file, line);
+    if (text) rows_.push_back({{fmt::format("{}", line)}, std::string(*text), Style::dim});
+  }
+
+  void add_line(const AnnotatedLine& line) {
+    const auto text = sources_.line(line.at.file, line.at.line);
+    Row row{cells_of(line.counts), std::string(text.value_or("")), Style::plain};
+    row.cells[0] = line.at.file.empty() ? "" : fmt::format("{}", line.at.line);
+    row.style = is_wasteful(line.counts) ? Style::left_out : Style::plain;
+    rows_.push_back(std::move(row));
+    if (line.accesses.size() < 2) return;
+    for (const LineAccess& access : line.accesses) {
+      Row part{cells_of(access.counts), "  → " + access.access,
+               is_wasteful(access.counts) ? Style::left_out : Style::dim};
+      part.cells[1].clear();
+      part.cells[2].clear();
+      part.cells[3].clear();
+      rows_.push_back(std::move(part));
+    }
+  }
+
+  Cells cells_of(const ExecutedCounts& c) const {
+    Cells cells;
+    cells[1] = fmt::format("{:.0f}", c.warps);
+    cells[2] = percent(c.warps, annotation_.counts.warps);
+    cells[3] = fmt::format("{:.1f}", c.lanes_on / c.warps);
+    cells[4] = per_request(c.sectors(), c.ideal_sectors(), c.requests());
+    cells[5] = per_request(c.shared_wavefronts, c.ideal_shared_wavefronts, c.shared_requests);
+    if (annotation_.share.why_empty.empty())
+      cells[6] = percent(c.demand, annotation_.counts.demand);
+    return cells;
+  }
+
+  const Annotation& annotation_;
+  const AnnotatedKernel& kernel_;
+  const SourceFiles& sources_;
+  const Pen& pen_;
+  std::vector<Row> rows_;
+};
+
+std::string prediction_text(const AnnotatedLaunch& launch) {
+  const Prediction& p = launch.prediction;
+  const LineShare& share = launch.annotation.share;
+  if (!p.time_us) return "No time is predicted, and lines have no share of it.";
+  std::string text = fmt::format("Predicted, {}: {}, bound by {}.", name_of(launch.mode),
+                                 time_text(*p.time_us), p.bound_by);
+  if (!share.resource.empty() && share.resource != p.bound_by)
+    text += fmt::format(
+        " No line has a share of {}; of what lines ask for, {} takes longest, {} alone.",
+        p.bound_by, share.resource, time_text(share.time_us));
+  if (!share.why_empty.empty())
+    return text + fmt::format(" Lines have no share of it: {}.", share.why_empty);
+  return text + fmt::format(" {} %: a line's share of what is asked of {}, in {}.", share.resource,
+                            share.resource, share.amount);
+}
+
+std::string legend(const ExecutedCounts& counts) {
+  std::string text =
+      "instr.: instructions of warps. lanes: of 32, those that an instruction works for, on "
+      "average.";
+  if (counts.requests() > 0)
+    text +=
+        " sectors: of 32 bytes, per request to global memory (the least that hold the bytes asked "
+        "for).";
+  if (counts.shared_requests > 0)
+    text += " shared: wavefronts per request to shared memory (without bank conflicts).";
+  return text;
+}
+
+std::string kernel_heading(const AnnotatedKernel& kernel) {
+  std::string text = kernel.name;
+  if (!kernel.shapes.empty()) {
+    const Shape& shape = kernel.shapes.front();
+    text +=
+        fmt::format(": {} blocks of {} threads", extent_text(shape.grid), extent_text(shape.block));
+  }
+  if (kernel.shapes.size() > 1)
+    text += fmt::format(", the first of {} launches", kernel.shapes.size());
+  return text + fmt::format("; {:.0f} instructions of warps", kernel.counts.warps);
+}
+
+}  // namespace
+
+std::string annotation_head(const AnnotatedLaunch& launch, const TerminalOptions& options) {
+  constexpr std::size_t kWidth = 100;
+  const Pen pen(options);
+  const std::vector<std::string> paragraphs{
+      fmt::format("{}/{} on {}, {}", launch.family->id, launch.variant->id, launch.device.name,
+                  problem_text(launch)),
+      fmt::format(
+          "simulated: counts of the executed machine code (compute capability {}.{}), {} of "
+          "{} blocks",
+          launch.device.cc_major, launch.device.cc_minor, launch.blocks_executed, launch.blocks),
+      prediction_text(launch), legend(launch.annotation.counts)};
+  std::string text;
+  for (const std::string& paragraph : paragraphs) {
+    const bool is_title = text.empty();
+    for (const std::string& line : wrap(pen.text(paragraph), std::min(kWidth, pen.room(0))))
+      text += pen.styled(line, is_title ? Style::bold : Style::dim) + "\n";
+  }
+  return text + "\n";
+}
+
+std::string annotation_text(const AnnotatedLaunch& launch, const SourceFiles& sources,
+                            const TerminalOptions& options) {
+  const Pen pen(options);
+  std::string text;
+  for (const AnnotatedKernel& kernel : launch.annotation.kernels) {
+    if (!text.empty()) text += "\n";
+    text += pen.styled(pen.text(kernel_heading(kernel)), Style::bold) + "\n";
+    text += AnnotatedTable(launch, kernel, sources, pen).render();
+  }
+  return text;
+}
+
+}  // namespace gpuexp

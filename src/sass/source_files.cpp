@@ -1,0 +1,26 @@
+#include "sass/source_files.hpp"
+
+#include <algorithm>
+
+namespace gpuexp {
+
+SourceFiles::SourceFiles(const SourceText* table, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    std::vector<std::string_view>& lines = lines_[table[i].file];
+    std::string_view text = table[i].text;
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      lines.push_back(text.substr(0, end));
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+  }
+}
+
+std::optional<std::string_view> SourceFiles::line(const std::string& file,
+                                                  std::uint32_t number) const {
+  const auto found = lines_.find(file);
+  if (found == lines_.end() || number == 0 || number > found->second.size()) return std::nullopt;
+  return found->second[number - 1];
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,95 @@
+#include "sim/block_draw.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace gpuexp::sim {
+
+/// Blocks from `begin` on, `size` of them along each dimension.
+struct BlockDraw::Region {
+  Extent begin;
+  Extent size;
+
+  std::int64_t number(std::int64_t i, const Extent& grid) const {
+    const std::int64_t x = begin.x + i % size.x;
+    const std::int64_t y = begin.y + i / size.x % size.y;
+    const std::int64_t z = begin.z + i / (size.x * size.y);
+    return (z * grid.y + y) * grid.x + x;
+  }
+  bool has(std::int64_t number, const Extent& grid) const {
+    const std::int64_t x = number % grid.x - begin.x;
+    const std::int64_t y = number / grid.x % grid.y - begin.y;
+    const std::int64_t z = number / (grid.x * grid.y) - begin.z;
+    return x >= 0 && x < size.x && y >= 0 && y < size.y && z >= 0 && z < size.z;
+  }
+};
+
+BlockDraw::BlockDraw(const Extent& grid, std::uint64_t seed, std::vector<std::int64_t> certain)
+    : grid_(grid), random_(seed), certain_(std::move(certain)) {
+  std::sort(certain_.begin(), certain_.end());
+  certain_.erase(std::unique(certain_.begin(), certain_.end()), certain_.end());
+}
+
+std::vector<Stratum> BlockDraw::draw(std::int64_t intervals) {
+  std::vector<Stratum> strata;
+  if (before_.empty()) {
+    for (const std::int64_t number : certain_)
+      strata.push_back({tails_of(number), 1, {number}});
+    before_ = now_ = certain_;
+  }
+  constexpr int kDimensions = 3;
+  for (int tails = 0; tails < 1 << kDimensions; ++tails) {
+    Region region;
+    const auto cut = [&](int dimension, std::int64_t blocks, std::int64_t& begin,
+                         std::int64_t& size) {
+      const bool is_tail = tails >> dimension & 1;
+      // Of a dimension of one block, that one is no tail.
+      begin = is_tail ? blocks - 1 : 0;
+      size = is_tail ? (blocks > 1 ? 1 : 0) : std::max<std::int64_t>(1, blocks - 1);
+    };
+    cut(0, grid_.x, region.begin.x, region.size.x);
+    cut(1, grid_.y, region.begin.y, region.size.y);
+    cut(2, grid_.z, region.begin.z, region.size.z);
+    const std::int64_t blocks = region.size.count();
+    const std::int64_t parts = std::min(intervals, (blocks + 1) / 2);
+    for (std::int64_t part = 0; part < parts; ++part) {
+      Stratum stratum = draw(region, blocks * part / parts, blocks * (part + 1) / parts);
+      stratum.tails = tails;
+      if (stratum.blocks > 0) strata.push_back(std::move(stratum));
+    }
+  }
+  before_ = now_;
+  std::sort(before_.begin(), before_.end());
+  return strata;
+}
+
+int BlockDraw::tails_of(std::int64_t number) const {
+  const auto is_last = [](std::int64_t i, std::int64_t blocks) {
+    return blocks > 1 && i == blocks - 1;
+  };
+  return is_last(number % grid_.x, grid_.x) | is_last(number / grid_.x % grid_.y, grid_.y) << 1 |
+         is_last(number / (grid_.x * grid_.y), grid_.z) << 2;
+}
+
+// Of the region's blocks [first, end).
+Stratum BlockDraw::draw(const Region& region, std::int64_t first, std::int64_t end) {
+  Stratum stratum;
+  stratum.blocks = end - first;
+  const std::int64_t last_number = region.number(end - 1, grid_);
+  for (auto known = std::lower_bound(before_.begin(), before_.end(), region.number(first, grid_));
+       known != before_.end() && *known <= last_number; ++known)
+    stratum.blocks -= region.has(*known, grid_);
+  const auto wanted = static_cast<std::size_t>(std::min<std::int64_t>(2, stratum.blocks));
+  std::uniform_int_distribution<std::int64_t> any(first, end - 1);
+  while (stratum.drawn.size() < wanted) {
+    const std::int64_t number = region.number(any(random_), grid_);
+    if (std::binary_search(before_.begin(), before_.end(), number) ||
+        std::count(stratum.drawn.begin(), stratum.drawn.end(), number) > 0)
+      continue;
+    stratum.drawn.push_back(number);
+    now_.push_back(number);
+  }
+  return stratum;
+}
+
+}  // namespace gpuexp::sim

@@ -1,0 +1,21 @@
+// Constant bank 0 of a launch: what the driver puts there for a kernel to read.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "family/step.hpp"
+#include "sim/program.hpp"
+
+namespace gpuexp::sim {
+
+/// The launch's sizes, where shared and local memory lie among generic addresses, and its
+/// arguments, at the offsets that ptxas gives them for this compute capability (80 for 8.0).
+std::vector<std::byte> constant_bank(const KernelStep& step, int compute_capability);
+
+/// Why this program's reads of the bank cannot be executed: it reads what is at no known offset.
+/// Empty if they can.
+std::string unknown_constant(const Program& program, int compute_capability);
+
+}  // namespace gpuexp::sim

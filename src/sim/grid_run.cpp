@@ -1,0 +1,256 @@
+#include "sim/grid_run.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <exception>
+#include <mutex>
+
+#include "base/parallel.hpp"
+#include "sim/block_draw.hpp"
+
+namespace gpuexp::sim {
+
+/// Counts over blocks. A block that stands for others counts as often as it does so, in halves: of
+/// two blocks that stand for n, each stands for n/2.
+class GridRun::Sums {
+ public:
+  explicit Sums(std::size_t ops) : counts_(ops) {}
+
+  void add(const Block& block, std::uint64_t halves) {
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+      counts_[i].warps += halves * block.counts[i].warps;
+      counts_[i].lanes += halves * block.counts[i].lanes;
+      counts_[i].lanes_on += halves * block.counts[i].lanes_on;
+    }
+    for (const MemoryCounts::Count count : MemoryCounts::kAll)
+      memory_.*count += halves * block.memory.*count;
+    if (!block.observed) return;
+    places_.resize(block.observed->places.size());
+    for (std::size_t i = 0; i < places_.size(); ++i)
+      places_[i].add(block.observed->places[i], halves);
+  }
+
+  void write_to(KernelExecution& execution) const {
+    const auto whole = [](std::uint64_t halves) { return (halves + 1) / 2; };
+    execution.counts.clear();
+    for (const OpCount& count : counts_)
+      execution.counts.push_back({whole(count.warps), whole(count.lanes), whole(count.lanes_on)});
+    for (const MemoryCounts::Count count : MemoryCounts::kAll)
+      execution.memory.*count = whole(memory_.*count);
+    execution.places = places_;
+    for (PlaceCounts& place : execution.places)
+      place.halve();
+  }
+
+ private:
+  std::vector<OpCount> counts_;
+  MemoryCounts memory_;
+  std::vector<PlaceCounts> places_;
+};
+
+namespace {
+
+constexpr std::uint64_t kOnce = 2;  // halves
+
+/// How far the totals of the metrics that a draw estimates may be off.
+class Uncertainty {
+ public:
+  /// `known` is what blocks drawn before have counted, which are certain.
+  explicit Uncertainty(const MetricValues& known) : total_(known) {}
+
+  void add(const Stratum& stratum, std::span<const MetricValues> drawn) {
+    const auto n = static_cast<double>(stratum.blocks);
+    Region& region = regions_[static_cast<std::size_t>(stratum.tails)];
+    for (std::size_t m = 0; m < kMetrics; ++m) {
+      double sum = 0;
+      for (const MetricValues& values : drawn) {
+        sum += values[m];
+        region.least[m] = region.blocks == 0 ? values[m] : std::min(region.least[m], values[m]);
+        region.most[m] = region.blocks == 0 ? values[m] : std::max(region.most[m], values[m]);
+      }
+      total_[m] += n * sum / static_cast<double>(drawn.size());
+      // Cochran, Sampling Techniques, 3rd ed., section 5.3, with two draws from a stratum and the
+      // finite population correction.
+      if (drawn.size() == 2) {
+        const double difference = drawn[0][m] - drawn[1][m];
+        variance_[m] += n * (n - 2) * difference * difference / 4;
+      }
+    }
+    region.blocks += n;
+    region.pairs += drawn.size() == 2;
+  }
+
+  /// Of the metric that is known worst, over its value.
+  double standard_error() const {
+    return worst([&](std::size_t m) { return std::sqrt(variance_[m]); });
+  }
+  /// What all totals are within as long as no block is beyond those that were drawn, likewise.
+  double spread() const {
+    return worst([&](std::size_t m) {
+      double spread = 0;
+      for (const Region& region : regions_)
+        spread += region.blocks * (region.most[m] - region.least[m]);
+      return spread;
+    });
+  }
+  /// By how many pairs the standard error is known where most blocks are.
+  int pairs() const {
+    return std::max_element(regions_.begin(), regions_.end(),
+                            [](const Region& a, const Region& b) { return a.blocks < b.blocks; })
+        ->pairs;
+  }
+
+ private:
+  struct Region {
+    double blocks = 0;
+    int pairs = 0;
+    MetricValues least{};
+    MetricValues most{};
+  };
+
+  template <class Of>
+  double worst(const Of& of) const {
+    double worst = 0;
+    for (std::size_t m = 0; m < kMetrics; ++m) {
+      if (total_[m] > 0) worst = std::max(worst, of(m) / total_[m]);
+    }
+    return worst;
+  }
+
+  MetricValues total_;
+  MetricValues variance_{};
+  std::array<Region, 8> regions_{};
+};
+
+// Few pairs may be alike by chance: they are believed where all blocks are.
+bool is_certain(const Uncertainty& uncertainty, const BlockSampling& sampling) {
+  constexpr int kEnoughPairs = 10;
+  return uncertainty.standard_error() <= sampling.standard_error &&
+         (uncertainty.pairs() >= kEnoughPairs || uncertainty.spread() <= sampling.standard_error);
+}
+
+double lane_instructions(const MetricValues& metrics) {
+  const auto names = metric_names();
+  const auto at = std::find(names.begin(), names.end(), "smsp__thread_inst_executed.sum");
+  return metrics[static_cast<std::size_t>(at - names.begin())];
+}
+
+}  // namespace
+
+// Blocks are independent, and threads take them in order, so that those before a block that fails
+// have all begun when it does: the fault that is kept is the first block's, however many threads
+// there are.
+void GridRun::execute(std::int64_t count, const std::function<std::int64_t(std::int64_t)>& number,
+                      const std::function<void(std::int64_t, Block&)>& done) {
+  std::atomic<std::int64_t> next{0};
+  std::atomic<std::int64_t> end{count};
+  std::mutex mutex;
+  std::exception_ptr failure;
+  const auto execute_one = [&](std::int64_t i) {
+    const std::int64_t at = number(i);
+    const Extent& grid = launch_.grid;
+    if (stop_()) throw Stopped("the run was ended");
+    Block block(launch_, {at % grid.x, at / grid.x % grid.y, at / (grid.x * grid.y)});
+    block.run();
+    const std::lock_guard lock(mutex);
+    done(i, block);
+  };
+  on_threads(static_cast<unsigned>(std::min<std::int64_t>(threads_, count)), [&] {
+    for (std::int64_t i = next++; i < end; i = next++) {
+      try {
+        execute_one(i);
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        if (i >= end) continue;
+        end = i;
+        failure = std::current_exception();
+      }
+    }
+  });
+  if (failure) std::rethrow_exception(failure);
+}
+
+KernelExecution GridRun::run_all() {
+  const std::int64_t blocks = launch_.grid.count();
+  KernelExecution execution;
+  execution.program = launch_.program;
+  execution.blocks = execution.executed_blocks = blocks;
+  Sums all(launch_.program->ops.size());
+  execute(
+      blocks, [](std::int64_t i) { return i; },
+      [&](std::int64_t, Block& block) {
+        all.add(block, kOnce);
+        if (block.observed && block.observed->trace)
+          execution.trace = std::move(block.observed->trace);
+      });
+  all.write_to(execution);
+  return execution;
+}
+
+KernelExecution GridRun::run_some(const BlockSampling& sampling) {
+  KernelExecution execution;
+  execution.program = launch_.program;
+  execution.blocks = launch_.grid.count();
+  std::vector<std::int64_t> certain{0};
+  if (launch_.observation && launch_.observation->warp &&
+      launch_.observation->warp->block < execution.blocks)
+    certain.push_back(launch_.observation->warp->block);
+  BlockDraw draw(launch_.grid, sampling.seed, std::move(certain));
+  Sums known(launch_.program->ops.size());  // of blocks drawn before, which stand for themselves
+  MetricValues known_metrics{};
+  std::int64_t intervals = std::max<std::int64_t>(2, sampling.blocks / 2);
+  for (;;) {
+    const std::vector<Stratum> strata = draw.draw(intervals);
+    Sums all = known;
+    const std::vector<MetricValues> drawn = execute(strata, all, known, execution.trace);
+    Uncertainty uncertainty(known_metrics);
+    std::size_t next = 0;
+    for (const Stratum& stratum : strata) {
+      uncertainty.add(stratum, std::span(drawn).subspan(next, stratum.drawn.size()));
+      next += stratum.drawn.size();
+    }
+    for (const MetricValues& values : drawn) {
+      for (std::size_t m = 0; m < kMetrics; ++m)
+        known_metrics[m] += values[m];
+    }
+    all.write_to(execution);
+    execution.executed_blocks += static_cast<std::int64_t>(drawn.size());
+    execution.standard_error = uncertainty.standard_error();
+    const bool is_enough = is_certain(uncertainty, sampling) &&
+                           lane_instructions(known_metrics) >= sampling.least_lane_instructions;
+    const bool is_whole = execution.executed_blocks == execution.blocks;
+    if (sampling.blocks > 0 || is_enough || is_whole) return execution;
+    intervals *= 2;
+  }
+}
+
+// The metrics of each block that was drawn. `all` gets each block as often as it stands for one,
+// `known` once.
+std::vector<MetricValues> GridRun::execute(const std::vector<Stratum>& strata, Sums& all,
+                                           Sums& known, std::optional<WarpTrace>& trace) {
+  struct Drawn {
+    std::int64_t number;
+    std::uint64_t halves;
+  };
+  std::vector<Drawn> drawn;
+  for (const Stratum& stratum : strata) {
+    const auto halves = static_cast<std::uint64_t>(stratum.blocks) * 2 / stratum.drawn.size();
+    for (const std::int64_t number : stratum.drawn)
+      drawn.push_back({number, halves});
+  }
+  std::vector<MetricValues> metrics(drawn.size());
+  execute(
+      static_cast<std::int64_t>(drawn.size()),
+      [&](std::int64_t i) { return drawn[static_cast<std::size_t>(i)].number; },
+      [&](std::int64_t i, Block& block) {
+        const auto place = static_cast<std::size_t>(i);
+        all.add(block, drawn[place].halves);
+        known.add(block, kOnce);
+        metrics[place] = metric_values(*launch_.program, block.counts, block.memory);
+        if (block.observed && block.observed->trace) trace = std::move(block.observed->trace);
+      });
+  return metrics;
+}
+
+}  // namespace gpuexp::sim

@@ -1,0 +1,97 @@
+#include "sim/observation.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+namespace gpuexp::sim {
+
+namespace {
+
+constexpr std::uint64_t PlaceCounts::*kSums[] = {
+    &PlaceCounts::ideal_load_sectors, &PlaceCounts::ideal_store_sectors,
+    &PlaceCounts::shared_requests, &PlaceCounts::async_write_wavefronts};
+
+}  // namespace
+
+void PlaceCounts::add(const PlaceCounts& more, std::uint64_t times) {
+  for (const MemoryCounts::Count count : MemoryCounts::kAll)
+    memory.*count += times * more.memory.*count;
+  for (const auto sum : kSums)
+    this->*sum += times * more.*sum;
+  lowest = std::min(lowest, more.lowest);
+  highest = std::max(highest, more.highest);
+  seen |= more.seen;
+}
+
+void PlaceCounts::halve() {
+  for (const MemoryCounts::Count count : MemoryCounts::kAll)
+    memory.*count = (memory.*count + 1) / 2;
+  for (const auto sum : kSums)
+    this->*sum = (this->*sum + 1) / 2;
+}
+
+// Addresses are multiples of the width, so that two lanes have all bytes in common or none.
+std::uint64_t ideal_sectors(const MemoryAccess& access) {
+  constexpr std::uint64_t kSectorBytes = 32;
+  std::array<std::uint64_t, kLanes> addresses;
+  std::size_t count = 0;
+  for_each_lane(access.lanes, [&](unsigned l) { addresses[count++] = access.address[l]; });
+  std::sort(addresses.begin(), addresses.begin() + count);
+  const auto distinct = static_cast<std::uint64_t>(
+      std::unique(addresses.begin(), addresses.begin() + count) - addresses.begin());
+  return (distinct * access.width + kSectorBytes - 1) / kSectorBytes;
+}
+
+namespace {
+
+// Of what is no atomic and does not go past the LSU.
+void count_shared(PlaceCounts& counts, const MemoryCounts& before, const MemoryAccess& access) {
+  const bool is_counted = access.kind == Access::load || access.kind == Access::store ||
+                          access.kind == Access::async_store;
+  if (is_counted) ++counts.shared_requests;
+  counts.async_write_wavefronts += counts.memory.global_wavefronts - before.global_wavefronts;
+}
+
+}  // namespace
+
+void count(PlaceCounts& counts, const MemoryAccess& access) {
+  if (access.lanes == 0) return;
+  const MemoryCounts before = counts.memory;
+  count(counts.memory, access);
+  counts.seen |= PlaceCounts::bit_of(access.space, access.kind);
+  counts.ideal_load_sectors +=
+      counts.memory.load_requests > before.load_requests ? ideal_sectors(access) : 0;
+  counts.ideal_store_sectors +=
+      counts.memory.store_requests > before.store_requests ? ideal_sectors(access) : 0;
+  if (access.space == Space::shared) return count_shared(counts, before, access);
+  const std::uint64_t first = access.address[static_cast<unsigned>(std::countr_zero(access.lanes))];
+  counts.lowest = std::min(counts.lowest, first);
+  counts.highest = std::max(counts.highest, first);
+}
+
+Observed::Observed(const Observation& of, std::size_t count, bool is_traced_block) {
+  if (of.places) places.resize(count);
+  if (!of.warp || !is_traced_block) return;
+  warp_ = *of.warp;
+  trace.emplace().executions.resize(count);
+  last_step_.resize(count);
+}
+
+void Observed::note(std::uint32_t place, unsigned warp, std::uint64_t step,
+                    const MemoryAccess& access) {
+  if (!places.empty()) count(places[place], access);
+  if (trace && warp == warp_.warp) trace_access(place, step, access);
+}
+
+// An instruction may reach memory twice in one execution, as cp.async does.
+void Observed::trace_access(std::uint32_t place, std::uint64_t step, const MemoryAccess& access) {
+  std::uint64_t& executions = trace->executions[place];
+  if (executions == 0 || last_step_[place] != step) ++executions;
+  last_step_[place] = step;
+  if (executions != warp_.execution + 1 || access.lanes == 0) return;
+  trace->accesses.push_back(
+      {place, access.space, access.kind, access.width, access.lanes, access.address});
+}
+
+}  // namespace gpuexp::sim

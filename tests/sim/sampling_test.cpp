@@ -1,0 +1,163 @@
+// Launches of which some blocks are executed, against the same launches executed whole.
+#include <cmath>
+#include <map>
+
+#include "family/registry.hpp"
+#include "sim/execution.hpp"
+#include "simulated/host_problem.hpp"
+#include "simulated/simulated_executor.hpp"
+#include "support/catch.hpp"
+#include "support/skip.hpp"
+#include "support/small_problems.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+struct Case {
+  std::string family;
+  std::string variant;
+  std::map<std::string, Value> values;
+  double least_error;  ///< the estimates' standard error lies between these
+  double most_error;
+};
+
+const Variant& variant_of(const Family& family, const std::string& id) {
+  const Variant* const variant = family.find(id);
+  REQUIRE(variant);
+  return *variant;
+}
+
+TEST_CASE("some blocks of a grid tell what all of them count", "[sampling]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  const std::int64_t one{1};
+  const Case c = GENERATE_COPY(
+      Case{"matmul", "naive", {{"m", 512 * one}, {"n", 256 * one}, {"k", 64 * one}}, 0, 0},
+      // The last blocks along each side do less; rows begin anywhere in a line.
+      Case{"matmul", "naive", {{"m", 520 * one}, {"n", 264 * one}, {"k", 40 * one}}, 0, 0.003},
+      Case{"coalescing", "read_strided", {{"n", 400'000 * one}, {"stride", 7 * one}}, 0, 0.003},
+      // Changes its output in place, most of which was zero before.
+      Case{"partial_write", "write_strided", {{"n", 100'000 * one}, {"stride", 4 * one}}, 0, 0.003},
+      // Random addresses and directions: blocks differ.
+      Case{"gather", "gather_random", {{"n", 300'000 * one}}, 1e-7, 0.003},
+      Case{"divergence", "random", {{"n", 150'000 * one}, {"fraction", 0.03}}, 1e-5, 0.003},
+      // Two kinds of block, one behind the other.
+      Case{"divergence", "sorted", {{"n", 150'000 * one}, {"fraction", 0.3}}, 0, 0.003});
+  INFO(c.family << "/" << c.variant);
+  const Family& family = *Registry::global().find(c.family);
+  const Variant& variant = variant_of(family, c.variant);
+  sim::Simulator simulator(kernels(), device().compute_capability());
+  simulator.takes_host_loops = true;
+  HostProblem problem(family, values_with(family, c.values), 7, device(), simulator);
+  const sim::KernelExecution whole = problem.launch(variant).front();
+  CHECK(whole.executed_blocks == whole.blocks);
+  CHECK(whole.standard_error == 0);
+  sim::BlockSampling sampling;
+  sampling.least_lane_instructions = 0;
+  problem.set_sampling(sampling);
+  problem.poison(variant);
+  const sim::KernelExecution some = problem.launch(variant).front();
+  CHECK(some.blocks == whole.blocks);
+  CHECK(some.executed_blocks < whole.blocks);
+  CHECK(some.standard_error >= c.least_error);
+  CHECK(some.standard_error <= c.most_error);
+  for (std::size_t m = 0; m < sim::kMetrics; ++m) {
+    INFO(sim::metric_names()[m]);
+    const double exact = whole.metrics()[m];
+    // Five standard errors of the worst metric. They are blind to blocks so few that none is drawn
+    // (the one in which a sorted side ends): these may take what the error itself may be.
+    const double allowed = std::max(5 * some.standard_error, sampling.standard_error) * exact;
+    CHECK(std::abs(some.metrics()[m] - exact) <= (c.most_error == 0 ? 0 : allowed));
+  }
+  const Verification verification = problem.check(variant);
+  CHECK(verification.passed());
+  CHECK(verification.checked > 0);
+  CHECK(verification.checked < verification.elements);
+}
+
+class Sampled {
+ public:
+  Sampled() : family(*Registry::global().find("matmul")) {
+    for (Variant& v : family.variants) {
+      if (v.id == "naive") naive = &v;
+    }
+    REQUIRE(naive);
+    options.blocks = {8};
+  }
+  Verification verify() {
+    const auto executor = make_simulated_executor(device(), kernels(), options);
+    executor->set_up(
+        family,
+        values_with(family,
+                    {{"m", std::int64_t{256}}, {"n", std::int64_t{256}}, {"k", std::int64_t{64}}}),
+        1);
+    return executor->verify(*naive, Mode::cold);
+  }
+
+  Family family;
+  Variant* naive = nullptr;
+  SimulatedOptions options;
+};
+
+TEST_CASE("a sample of a launch is held to the reference", "[sampling]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  Sampled b;
+  SECTION("a right one passes in the elements that its blocks wrote") {
+    const Verification v = b.verify();
+    CHECK(v.passed());
+    CHECK(v.elements == 256 * 256);
+    CHECK(v.checked % (16 * 16) == 0);
+    CHECK(v.checked >= 8 * 16 * 16);
+    CHECK(v.checked < v.elements);
+  }
+  SECTION("one that writes nothing is wrong") {
+    b.naive->launch = [](const void*, const void*, const LaunchContext&) { return Steps(); };
+    CHECK(!b.verify().passed());
+  }
+  SECTION("one that sums too few products is wrong") {
+    const auto right = b.naive->launch;
+    const auto problem = b.family.make_problem(values_with(
+        b.family, {{"m", std::int64_t{256}}, {"n", std::int64_t{256}}, {"k", std::int64_t{63}}}));
+    b.naive->launch = [right, problem](const void*, const void* data, const LaunchContext& x) {
+      return right(problem.get(), data, x);
+    };
+    const Verification v = b.verify();
+    CHECK(!v.passed());
+    CHECK(v.wrong > 0);
+    REQUIRE(!v.first_wrong.empty());
+    CHECK(v.first_wrong.front().index == 0);
+  }
+}
+
+// Inputs are made by the host where kernels are simulated.
+TEST_CASE("host loops fill inputs as their kernels do, bit by bit", "[host_loops]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  for (const Family& family : Registry::global().families()) {
+    DYNAMIC_SECTION(family.id) {
+      for (const Values& values : small_problems(family)) {
+        INFO(describe(family, values));
+        const auto problem = family.make_problem(values);
+        if (family.unsupported && family.unsupported(problem.get(), device())) continue;
+        sim::Simulator of_kernels(kernels(), device().compute_capability());
+        sim::Simulator of_host(kernels(), device().compute_capability());
+        of_host.takes_host_loops = true;
+        const HostProblem a(family, values, 7, device(), of_kernels);
+        const HostProblem b(family, values, 7, device(), of_host);
+        for (std::size_t i = 0; i < family.buffers.size(); ++i) {
+          if (family.buffers[i].role == BufferRole::output) continue;
+          // Its values are addresses.
+          if (family.id == "latency" && family.buffers[i].name == "chain") continue;
+          INFO(family.buffers[i].name);
+          const auto x = a.buffer(i);
+          const auto y = b.buffer(i);
+          CHECK(std::equal(x.begin(), x.end(), y.begin(), y.end()));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gpuexp::test
