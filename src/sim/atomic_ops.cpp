@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "sim/addresses.hpp"
+#include "sim/float_values.hpp"
 #include "sim/registers.hpp"
 #include "sim/small_floats.hpp"
 
@@ -48,10 +49,6 @@ T updated_integer(Atomic how, T old, T with) {
   }
 }
 
-float flushed(float x) {
-  return std::fabs(x) < std::bit_cast<float>(0x00800000u) ? std::copysign(0.0f, x) : x;
-}
-
 std::uint32_t sum_bits(float sum) {
   return sum != sum ? 0x7fffffff : std::bit_cast<std::uint32_t>(sum);
 }
@@ -85,8 +82,11 @@ std::uint64_t updated(Atomic how, Type type, std::uint64_t old, std::uint64_t wi
       return sum_bits(flushed(flushed(std::bit_cast<float>(low(old))) +
                               flushed(std::bit_cast<float>(low(with)))));
     case Type::f64: {
+      // Of NaN the operand's, else that of memory, both as they are.
+      if (std::isnan(std::bit_cast<double>(with))) return with;
+      if (std::isnan(std::bit_cast<double>(old))) return old;
       const double sum = std::bit_cast<double>(old) + std::bit_cast<double>(with);
-      return sum != sum ? 0x7fffffffffffffff : std::bit_cast<std::uint64_t>(sum);
+      return sum != sum ? kNan64 : std::bit_cast<std::uint64_t>(sum);
     }
     case Type::f16x2: return pair_sum<kFp16>(old, with);
     case Type::bf16x2: return pair_sum<kBf16>(old, with);

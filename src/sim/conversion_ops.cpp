@@ -163,6 +163,7 @@ void run_f2i(Warp& warp, const Op& op, LaneMask lanes) {
 void run_frnd(Warp& warp, const Op& op, LaneMask lanes) {
   convert_lanes(warp, op, lanes, [&](std::uint64_t bits) {
     const double x = as_double(bits, source_type(op), op);
+    if (result_type(op) == Type::f64 && std::isnan(x)) return bits | kQuiet64;
     return float_bits(rounded(x, static_cast<Rounding>(op.kind2)), result_type(op), op);
   });
 }
@@ -200,8 +201,23 @@ void run_i2f(Warp& warp, const Op& op, LaneMask lanes) {
   });
 }
 
+// NaN to or from fp64 keeps its sign and the upper bits of its fraction, and becomes quiet.
+std::uint64_t nan_bits(std::uint64_t bits, Type from, Type to) {
+  const auto fraction = [](Type type) {
+    return type == Type::f64 ? 52 : type == Type::f32 ? 23 : type == Type::f16 ? 10 : 7;
+  };
+  const auto sign = [](Type type) { return type == Type::f64 ? 63 : type == Type::f32 ? 31 : 15; };
+  const std::uint64_t payload = bits << (64 - fraction(from));  // its highest bit is the highest
+  const std::uint64_t exponent = (std::uint64_t{1} << (sign(to) - fraction(to))) - 1;
+  return (bits >> sign(from) & 1) << sign(to) | exponent << fraction(to) |
+         (payload | std::uint64_t{1} << 63) >> (64 - fraction(to));
+}
+
 void run_f2f(Warp& warp, const Op& op, LaneMask lanes) {
+  const bool is_wide = source_type(op) == Type::f64 || result_type(op) == Type::f64;
   convert_lanes(warp, op, lanes, [&](std::uint64_t bits) {
+    if (is_wide && std::isnan(as_double(bits, source_type(op), op)))
+      return nan_bits(bits, source_type(op), result_type(op));
     return float_bits(as_double(bits, source_type(op), op), result_type(op), op);
   });
 }
@@ -249,11 +265,11 @@ void decode_frnd(const Decoding& in, Op& op) {
 constexpr std::uint8_t kRelu = 4;  ///< of Op::kind: negative to 0
 
 GPUEXP_INLINED std::uint32_t packed(double x, Type type, Rounding rounding, bool relu) {
-  if (relu && x < 0) x = 0;
+  if (relu && x <= 0) x = 0;  // -0 as well
   switch (type) {
     case Type::bf16: return round_to<kBf16>(x, rounding);
     case Type::f16: return round_to<kFp16>(x, rounding);
-    default: return std::isnan(x) ? kNan32 : round_to<kTf32>(x, rounding) << 13;
+    default: return round_to<kTf32>(x, rounding) << 13;
   }
 }
 
@@ -273,7 +289,7 @@ void run_pack(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 GPUEXP_INLINED std::uint32_t byte_of(double x, bool is_e4m3, bool relu) {
-  if (relu && x < 0) x = 0;
+  if (relu && x <= 0) x = 0;
   return is_e4m3 ? round_to_e4m3(x) : round_to_e5m2(x);
 }
 

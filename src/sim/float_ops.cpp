@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numbers>
 
 #include "sim/float_values.hpp"
 #include "sim/predicates.hpp"
@@ -10,11 +11,62 @@ namespace gpuexp::sim {
 
 namespace {
 
+// Of fp32 and of fp64. to_odd() has the exact result of fp32 operands, rounded to odd.
+struct Fused {
+  template <class T>
+  GPUEXP_INLINED T operator()(T a, T b, T c) const {
+    return std::fma(a, b, c);
+  }
+  static double to_odd(float a, float b, float c) {
+    return sum_to_odd(static_cast<double>(a) * b, c);
+  }
+};
+struct Sum {
+  template <class T>
+  GPUEXP_INLINED T operator()(T a, T b, T) const {
+    return a + b;
+  }
+  static double to_odd(float a, float b, float) { return sum_to_odd(a, b); }
+};
+struct Product {
+  template <class T>
+  GPUEXP_INLINED T operator()(T a, T b, T) const {
+    return a * b;
+  }
+  static double to_odd(float a, float b, float) { return static_cast<double>(a) * b; }
+};
+
 // ---- fp32
 
 GPUEXP_INLINED float operand(std::uint32_t bits, std::uint8_t kind) {
   const float x = std::bit_cast<float>(bits);
   return kind & kFtz ? flushed(x) : x;
+}
+
+// Whether a result that is the least normal number in magnitude was rounded up to it also where the
+// exponent has no limit. Where it was not, .FTZ makes it zero, as an H200 has it. `exact` is
+// rounded to odd.
+bool reaches_least_normal(double exact, Rounding rounding) {
+  constexpr double kLeast = std::numeric_limits<float>::min();
+  constexpr double kStep = kLeast / (1 << 24);  // to the number before, of 24 bits
+  const double magnitude = std::fabs(exact);
+  const bool is_negative = std::signbit(exact);
+  if (rounding == Rounding::nearest) return magnitude >= kLeast - kStep / 2;
+  const bool is_up = rounding == (is_negative ? Rounding::down : Rounding::up);
+  return is_up ? magnitude > kLeast - kStep : magnitude >= kLeast;
+}
+
+template <class Function>
+void flush_below_least(const Op& op, const Lanes32& a, const Lanes32& b, const Lanes32& c,
+                       const Function&, Lanes32& result) {
+  constexpr std::uint32_t kLeast = 0x00800000;
+  for (unsigned l = 0; l < kLanes; ++l) {
+    if ((result[l] & ~kSign32) != kLeast) continue;
+    const RoundingScope scope(Rounding::nearest);
+    const double exact =
+        Function::to_odd(operand(a[l], op.kind), operand(b[l], op.kind), operand(c[l], op.kind));
+    if (!reaches_least_normal(exact, static_cast<Rounding>(op.kind2))) result[l] &= kSign32;
+  }
 }
 
 template <class Function>
@@ -34,23 +86,19 @@ GPUEXP_INLINED void each(Warp& warp, const Op& op, LaneMask lanes, const Functio
       result[l] =
           finished(function(operand(a[l], op.kind), operand(b[l], op.kind), operand(c[l], op.kind)),
                    op.kind);
+    if (op.kind & kFtz) flush_below_least(op, a, b, c, function, result);
   }
   write(warp, op.to[0], lanes, result);
 }
 
-// Of fp32 and of fp64.
-constexpr auto kFused = [](auto a, auto b, auto c) { return std::fma(a, b, c); };
-constexpr auto kSum = [](auto a, auto b, auto) { return a + b; };
-constexpr auto kProduct = [](auto a, auto b, auto) { return a * b; };
-
 GPUEXP_VECTORIZED void run_ffma(Warp& warp, const Op& op, LaneMask lanes) {
-  each(warp, op, lanes, kFused);
+  each(warp, op, lanes, Fused{});
 }
 GPUEXP_VECTORIZED void run_fadd(Warp& warp, const Op& op, LaneMask lanes) {
-  each(warp, op, lanes, kSum);
+  each(warp, op, lanes, Sum{});
 }
 GPUEXP_VECTORIZED void run_fmul(Warp& warp, const Op& op, LaneMask lanes) {
-  each(warp, op, lanes, kProduct);
+  each(warp, op, lanes, Product{});
 }
 
 template <Op::Run nearest>
@@ -224,6 +272,17 @@ GPUEXP_INLINED void read_doubles(const Warp& warp, const Source& source, Lanes<d
   }
 }
 
+// Of NaN, fp64 arithmetic passes on one that it was given: quiet, with its own sign, whatever |…|
+// and - say. Of several it is the second operand's, else the third's, as an H200 has it.
+std::uint64_t passed_nan(const Warp& warp, const Op& op, unsigned lane) {
+  for (const unsigned i : {1u, 2u, 0u}) {
+    Lanes64 bits;
+    read_pair(warp, op.from[i], bits);
+    if (std::isnan(std::bit_cast<double>(bits[lane]))) return bits[lane] | kQuiet64;
+  }
+  return kNan64;
+}
+
 template <class Function>
 GPUEXP_INLINED void each_double(Warp& warp, const Op& op, LaneMask lanes,
                                 const Function& function) {
@@ -232,21 +291,26 @@ GPUEXP_INLINED void each_double(Warp& warp, const Op& op, LaneMask lanes,
   read_doubles(warp, op.from[1], b);
   read_doubles(warp, op.from[2], c);
   Lanes64 result;
+  bool any_nan = false;
   for (unsigned l = 0; l < kLanes; ++l) {
     const double x = function(a[l], b[l], c[l]);
-    result[l] = std::isnan(x) ? kNan64 : std::bit_cast<std::uint64_t>(x);
+    result[l] = std::bit_cast<std::uint64_t>(x);
+    any_nan |= x != x;
+  }
+  for (unsigned l = 0; any_nan && l < kLanes; ++l) {
+    if (std::isnan(std::bit_cast<double>(result[l]))) result[l] = passed_nan(warp, op, l);
   }
   write_pair(warp, op.to[0], lanes, result);
 }
 
 GPUEXP_VECTORIZED void run_dfma(Warp& warp, const Op& op, LaneMask lanes) {
-  each_double(warp, op, lanes, kFused);
+  each_double(warp, op, lanes, Fused{});
 }
 GPUEXP_VECTORIZED void run_dadd(Warp& warp, const Op& op, LaneMask lanes) {
-  each_double(warp, op, lanes, kSum);
+  each_double(warp, op, lanes, Sum{});
 }
 GPUEXP_VECTORIZED void run_dmul(Warp& warp, const Op& op, LaneMask lanes) {
-  each_double(warp, op, lanes, kProduct);
+  each_double(warp, op, lanes, Product{});
 }
 
 constexpr std::uint8_t kLeast = 1;
@@ -261,7 +325,10 @@ void run_dsetp_most(Warp& warp, const Op& op, LaneMask lanes) {
   LaneMask first = 0;
   LaneMask nan = 0;
   for (unsigned l = 0; l < kLanes; ++l) {
-    const bool second = is_least ? b[l] < a[l] : a[l] < b[l];
+    // -0 is less than +0.
+    const bool second = a[l] == b[l] ? std::signbit(a[l]) != is_least
+                        : is_least   ? b[l] < a[l]
+                                     : a[l] < b[l];
     first |= LaneMask{!second && !std::isnan(a[l])} << l;
     nan |= LaneMask{std::isnan(a[l]) && std::isnan(b[l])} << l;
   }
@@ -307,8 +374,9 @@ GPUEXP_INLINED double value_at(Function function, double x) {
     case Function::sqrt: return std::sqrt(x);
     case Function::ex2: return std::exp2(x);
     case Function::lg2: return std::log2(x);
-    case Function::sin: return std::sin(x);
-    case Function::cos: return std::cos(x);
+    // Of an angle in turns: what comes before has divided it by 2 pi.
+    case Function::sin: return std::sin(2 * std::numbers::pi * (x - std::nearbyint(x)));
+    case Function::cos: return std::cos(2 * std::numbers::pi * (x - std::nearbyint(x)));
     case Function::tanh: return std::tanh(x);
   }
   return x;
@@ -318,13 +386,25 @@ void run_mufu(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 scratch, result;
   const Lanes32& a = read_float_bits(warp, op.from[0], scratch);
   for (unsigned l = 0; l < kLanes; ++l) {
-    const float x = flushed(std::bit_cast<float>(a[l]));
-    result[l] = finished(static_cast<float>(value_at(static_cast<Function>(op.kind2), x)), kFtz);
+    const auto function = static_cast<Function>(op.kind2);
+    const auto x = std::bit_cast<float>(a[l]);
+    // TANH alone keeps subnormal numbers.
+    result[l] = function == Function::tanh
+                    ? finished(static_cast<float>(std::tanh(static_cast<double>(x))), 0)
+                    : finished(static_cast<float>(value_at(function, flushed(x))), kFtz);
   }
   write(warp, op.to[0], lanes, result);
 }
 
-// Of fp16 and bf16, whose subnormal numbers count.
+// Of fp16 and bf16, whose subnormal numbers count. Those that EX2 makes are rounded to zero in
+// fp16, and zero in bf16, as an H200 has them.
+template <SmallFloat format>
+std::uint32_t exponential_bits(double y) {
+  const double least = std::ldexp(1.0, 1 - format.bias());
+  if (!(y < least)) return round_to<format>(y);
+  return format.exponent_bits == kBf16.exponent_bits ? 0 : round_to<format>(y, Rounding::zero);
+}
+
 template <SmallFloat format>
 void run_mufu_half(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 scratch, result;
@@ -333,9 +413,16 @@ void run_mufu_half(Warp& warp, const Op& op, LaneMask lanes) {
     double x = value_of<format>(op.from[0].half == Operand::Half::high ? raw[l] >> 16 : raw[l]);
     if (op.from[0].absolute) x = std::fabs(x);
     if (op.from[0].negated) x = -x;
-    result[l] = round_to<format>(value_at(static_cast<Function>(op.kind2), x));
+    const auto function = static_cast<Function>(op.kind2);
+    const double y = value_at(function, x);
+    result[l] = function == Function::ex2 ? exponential_bits<format>(y) : round_to<format>(y);
   }
   write(warp, op.to[0], lanes, result);
+}
+
+// An fp64 number that is subnormal is zero.
+double flushed(double x) {
+  return std::fabs(x) < std::numeric_limits<double>::min() ? std::copysign(0.0, x) : x;
 }
 
 // Of the upper word of an fp64 value, that of the result.
@@ -344,7 +431,7 @@ void run_mufu64(Warp& warp, const Op& op, LaneMask lanes) {
   const Lanes32& a = read_float_bits(warp, op.from[0], scratch);
   for (unsigned l = 0; l < kLanes; ++l) {
     const double x = std::bit_cast<double>(static_cast<std::uint64_t>(a[l]) << 32);
-    const double y = value_at(static_cast<Function>(op.kind2), x);
+    const double y = flushed(value_at(static_cast<Function>(op.kind2), flushed(x)));
     result[l] = static_cast<std::uint32_t>(std::bit_cast<std::uint64_t>(y) >> 32);
   }
   write(warp, op.to[0], lanes, result);

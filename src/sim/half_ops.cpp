@@ -23,6 +23,7 @@ constexpr std::uint8_t kXorSign = 32;   ///< of HMNMX2: the sign of the operands
 
 constexpr std::uint32_t kFp16Exponent = 0x7c00;  // of bf16 nothing is flushed
 constexpr std::uint32_t kHalfSign = 0x8000;
+constexpr double kLeastFlushedTo = 0x1p-14 - 0x1p-26;  // halfway to the fp16 number before
 
 GPUEXP_INLINED float value(std::uint32_t bits, std::uint8_t kind) {
   if (kind & kFlushes && (bits & kFp16Exponent) == 0) bits &= kHalfSign;
@@ -31,7 +32,11 @@ GPUEXP_INLINED float value(std::uint32_t bits, std::uint8_t kind) {
 
 GPUEXP_INLINED std::uint32_t result(double exact, std::uint8_t kind) {
   if (kind & kSaturate) exact = exact > 0 ? std::min(exact, 1.0) : 0;
-  if (kind & kRelu && exact < 0) exact = 0;
+  if (kind & kRelu && exact <= 0) exact = 0;  // -0 as well
+  // Flushed is what is below the least normal number also where it is rounded with an exponent that
+  // has no limit, as an H200 has it.
+  if (kind & kFlushes && std::fabs(exact) < kLeastFlushedTo)
+    return std::signbit(exact) ? kHalfSign : 0;
   const std::uint32_t bits = kind & kBrain ? round_to<kBf16>(exact) : round_to<kFp16>(exact);
   return kind & kFlushes && (bits & kFp16Exponent) == 0 ? bits & kHalfSign : bits;
 }

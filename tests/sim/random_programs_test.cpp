@@ -1,7 +1,8 @@
 // Random programs on the simulator, against a GPU where there is one and against what an H200 gave.
 //   GPUEXP_RANDOM_ROUNDS=N      inputs per program (4)
 //   GPUEXP_RANDOM_REPORT=FILE   writes differences and counts by opcode
-//   GPUEXP_RANDOM_RECORD=FILE   writes a hash of the GPU's results per program
+//   GPUEXP_RANDOM_RECORD=FILE   writes a hash of the results per program: of the GPU's, or of the
+//                               simulator's, whichever executes them
 //   GPUEXP_RANDOM_RESULTS=FILE  the GPU test writes all of its results, the test of them reads them
 //   GPUEXP_RANDOM_DUMP=FILE     writes the simulator's results, for scripts/random_kernels.py check
 #include <algorithm>
@@ -232,6 +233,7 @@ TEST_CASE("the simulator executes random programs", "[simulate]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   std::ofstream dump(variable("GPUEXP_RANDOM_DUMP"), std::ios::binary);
+  std::string record;
   std::size_t refused = 0;
   for (const RandomProgram& program : random_programs()) {
     RandomLaunch launch(program, 0);
@@ -242,6 +244,8 @@ TEST_CASE("the simulator executes random programs", "[simulate]") {
       std::cout << program.name << ": " << why.what() << "\n";
       continue;
     }
+    if (!is_approximate(program))
+      record += fmt::format("{} {:016x}\n", program.name, hash_of(launch));
     if (!dump.is_open()) continue;
     const std::string results = program.results;
     dump << program.name << " " << program.slots << " " << results.size() << "\n" << results;
@@ -252,6 +256,7 @@ TEST_CASE("the simulator executes random programs", "[simulate]") {
     write(launch.inputs.data(), launch.inputs.size() * sizeof launch.inputs[0]);
     write(launch.results.data(), launch.results.size() * sizeof launch.results[0]);
   }
+  write_text(variable("GPUEXP_RANDOM_RECORD"), record);
   CHECK(refused == 0);
 }
 
