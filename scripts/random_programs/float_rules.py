@@ -36,19 +36,17 @@ def arithmetic(parts, form):
             exact = square_root(x[0])
         if "sat" in parts:
             exact = saturated(exact)
-        if "relu" in parts and exact.magnitude == 0 and exact.sign:
-            return None  # no guide says whether -0 stays
         if "relu" in parts and not exact.is_nan and exact.sign:
             exact = Number(0, Fraction(0))
-        # Code of ptxas around fp64 instructions keeps the NaN that it was given.
-        if exact.is_nan and form == F64 and name in ("div", "rcp", "sqrt"):
-            return None
-        bits = write(exact, form, mode, ftz)
-        is_least = bits & (1 << sum(form)) - 1 == 1 << form[1]
-        if ftz and is_least and name in ("rcp", "div") and read(bits, form).magnitude != exact.magnitude:
-            return None  # rounded up to the least normal number: before it is flushed, or behind
-        return bits
+        if exact.is_nan and form == F64 and any(one.is_nan for one in x):
+            return quiet(operands, x)
+        return write(exact, form, mode, ftz)
     return rule
+
+
+def quiet(operands, numbers):
+    """fp64 keeps the payload of a NaN that it was given; no guide says of which."""
+    return frozenset(bits | 1 << 51 for bits, number in zip(operands, numbers) if number.is_nan)
 
 
 def least_or_most(parts, form):
@@ -166,13 +164,11 @@ def to_float(parts, form, source):
         if "sat" in parts:
             x = saturated(x)
         if "relu" in parts and x.sign and not x.is_nan:
-            if x.magnitude == 0:
-                return None  # no guide says whether -0 stays
             x = Number(0, Fraction(0))
         if "ftz" in parts and form == F16 and mode in ("rm", "rp") and x.magnitude == 0 and low(a, 31) != 0:
             return None  # ptxas leaves .ftz out
-        # bf16 has fp32's places, and NaN may keep what it has there.
-        if x.is_nan and source == "bf16":
+        # bf16 has fp32's places, and NaN may keep what it has there, as it does of fp64.
+        if x.is_nan and (source in ("bf16", "f64") or form == F64):
             return None
         return write(x, form, mode, "ftz" in parts and form == F32)
     return rule
@@ -184,8 +180,6 @@ def to_tf32(parts):
         if x.is_nan:
             return None
         if "relu" in parts and x.sign:
-            if x.magnitude == 0:
-                return None
             x = Number(0, Fraction(0))
         return write(x, TF32, parts[1]) << 13
     return rule
@@ -196,7 +190,7 @@ def to_fp8(bits, form, is_e4m3, relu):
     if x.is_nan:
         return 0x7f
     if relu and x.sign:
-        return 0 if x.magnitude else None
+        return 0
     sign = x.sign << 7
     if not is_e4m3:
         byte = write(x, E5M2)

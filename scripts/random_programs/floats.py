@@ -79,14 +79,18 @@ def write(number, form, mode="rn", ftz=False):
     if (x.numerator << -exponent if exponent < 0 else x.numerator) < (
             x.denominator << exponent if exponent > 0 else x.denominator):
         exponent -= 1
-    exponent = max(exponent, 1 - bias)
+    least = 1 - bias
+    if ftz and exponent < least - 1:
+        return sign
+    # Flushed is what would be below the least normal number if the exponent had no limit.
+    if ftz and exponent < least and round_magnitude(x, number.sign, mode, exponent - fraction_bits) < 2 << fraction_bits:
+        return sign
+    exponent = max(exponent, least)
     whole = round_magnitude(x, number.sign, mode, exponent - fraction_bits)
     bits = ((exponent + bias - 1) << fraction_bits) + whole
     if bits >= infinity:
         away = mode in ("rn", "rna") or mode == ("rm" if number.sign else "rp")
         return sign | (infinity if away else infinity - 1)
-    if ftz and bits >> fraction_bits == 0:
-        return sign
     return sign | bits
 
 

@@ -10,6 +10,7 @@ INPUT_PLACES = {"i": (0, 8), "f": (8, 6), "x": (14, 3), "y": (17, 3), "l": (20, 
 
 _BANKS = {"r": ("r", "i"), "f": ("r", "f"), "x": ("r", "x"), "y": ("r", "y"), "h": ("h", "i"), "u": ("h", "u"),
           "v": ("h", "v"), "l": ("l", "i"), "d": ("l", "d"), "p": ("p", "p")}
+_ALL_LANES = 0xffffffff
 _SIZES = {"r": 4, "h": 2, "l": 8, "p": 4}
 
 
@@ -33,6 +34,7 @@ class Program(MemoryParts):
         self.counts = {"r": 0, "h": 0, "l": 0, "p": 0, "L": 0}
         self.slot_count = 0
         self.is_divergent = False
+        self.mask = _ALL_LANES
         self.shared_bytes = 0
         self.local_bytes = 0
 
@@ -101,9 +103,11 @@ class Program(MemoryParts):
         if letter == "t":
             return str(draw.below(256))
         if letter == "s":
-            return str(draw.below(32))
+            return str(draw.below(32 if self.mask == _ALL_LANES else 16))
         if letter == "k":
-            return "0xffffffff"
+            return f"0x{self.mask:x}"
+        if letter == "c" and self.mask != _ALL_LANES:
+            return str(0x100f)  # lanes read within their half
         if letter == "c":
             return str(draw.one_of([0x1f, 0x1f, 0, 0x181f, 0x1c1f, 0x1e1f, 0x100f, 0x1807, 0x1c03]))
         if letter == "bar":
@@ -203,8 +207,8 @@ class Program(MemoryParts):
         self.is_divergent = was
         return result
 
-    def branch(self, first, second):
-        condition = self.pick("p")
+    def branch(self, first, second, condition=None):
+        condition = condition or self.pick("p")
         merged, bank, hint = self.new("r")
         other, end = self.label(), self.label()
         self.emit(f"@!{condition} bra {other};")
@@ -240,6 +244,63 @@ class Program(MemoryParts):
         self.emit(f"@{again} bra {start};")
         self.store(sum_, "loop")
         self.define(sum_, "r", "i")
+
+    def switch(self, body):
+        """An indirect branch to one of four."""
+        index, bank, hint = self.new("r")
+        merged = self.new("r")[0]
+        targets, end = [self.label() for _ in range(4)], self.label()
+        self.emit(f"and.b32 {index}, {self.pick('r')}, 3;")
+        self.store(index, "index")
+        self.emit(f"T{end}: .branchtargets {', '.join(targets)};")
+        self.emit(f"brx.idx {index}, T{end};")
+        for target in targets:
+            self.emit(f"{target}:")
+            value = self.inside(body)
+            self.emit(f"mov.b32 {merged}, {value};")
+            self.emit(f"bra {end};")
+        self.emit(f"{end}:")
+        self.store(merged, "if")
+        self.define(merged, bank, hint)
+
+    def some_lanes(self, forms):
+        """Some lanes of each warp execute collectives, and the others execute others."""
+        count = self.numbers.one_of([1, 8, 16, 16, 31])
+        condition, bank, hint = self.new("p")
+        self.emit(f"mov.u32 t, %laneid; setp.lt.u32 {condition}, t, {count};")
+        self.store(condition, "if")
+        self.registers[bank].append((condition, hint))
+        allowed = [form for form in forms if "bar" not in form.source and
+                   (not form.opcode.startswith("shfl") or
+                    count == 16 and (form.source[1] == "s" or ".bfly" not in form.opcode))]
+
+        def side(mask):
+            self.mask = mask
+            for _ in range(2):
+                self.instruction(self.numbers.one_of(allowed))
+            self.mask = _ALL_LANES
+        self.branch(lambda: side((1 << count) - 1), lambda: side(_ALL_LANES ^ (1 << count) - 1), condition)
+
+    def uniform(self, forms):
+        """Integers that all threads have alike: for the uniform datapath."""
+        before = self.registers
+        self.registers = {bank: [] for bank in before}
+        self.registers["r"] = [("u0", "i"), ("u1", "i"), ("u2", "i"), ("u3", "i")]
+        condition, bank, hint = self.new("p")
+        text = f"setp.{self.numbers.one_of(['lt', 'ge', 'ne'])}.s32 {condition}, {self.pick('r')}, {self.pick('r')}"
+        self.emit(text + ";")
+        self.store(condition, text)
+        self.define(condition, bank, hint)
+        for _ in range(4 + self.numbers.below(6)):
+            self.instruction(self.numbers.one_of(forms))
+        for bank, names in self.registers.items():
+            before[bank] += [one for one in names if not one[0].startswith("u")]
+        self.registers = before
+
+    def nothing(self):
+        """What no result shows."""
+        self.emit(self.numbers.one_of(["membar.cta;", "membar.gl;", "membar.sys;", "fence.sc.gpu;", "fence.acq_rel.sys;",
+                                       "nanosleep.u32 20;", "griddepcontrol.wait;", "griddepcontrol.launch_dependents;"]))
 
     # ---- a program
 
@@ -278,6 +339,7 @@ class Program(MemoryParts):
         if self.shared_bytes:
             names.append(f".shared .align 16 .b8 sh[{self.shared_bytes}];")
             names.append(".reg .b32 own, all, other;")
+            names.append(".reg .b64 gen;")
             names.append(".reg .pred first;")
         if self.local_bytes:
             names.append(f".local .align 16 .b8 loc[{self.local_bytes}];")
@@ -317,10 +379,15 @@ def make_program(name, seed, deck, threads):
     program = Program(name, numbers, threads)
     program.begin()
 
+    collectives = [form for form in deck.forms if form.group == "collective"]
+    of_words = [form for form in deck.forms if form.group == "integer" and set("".join([form.to, *form.source])) <= set("rRbetnp|")]
+
     def straight(count):
         for _ in range(count):
             if numbers.chance(5):
                 program.carries()
+            elif numbers.chance(1):
+                program.nothing()
             else:
                 program.instruction(deck.deal(program.is_divergent))
 
@@ -330,7 +397,13 @@ def make_program(name, seed, deck, threads):
             program.branch(lambda: part(depth + 1), lambda: part(depth + 1))
         elif depth < 2 and what < 22:
             program.loop(lambda: part(depth + 1))
-        elif what < 34:
+        elif depth == 0 and what < 24:
+            program.switch(lambda: part(2))
+        elif depth == 0 and what < 26:
+            program.some_lanes(collectives)
+        elif what < 28:
+            program.uniform(of_words)
+        elif what < 42:
             program.memory_part()
         else:
             straight(2 + numbers.below(5))

@@ -264,6 +264,7 @@ redux.sync.{add,min,max}.{u32,s32}: r = R k
 redux.sync.{and,or,xor}.b32: r = R k
 shfl.sync.{up,down,bfly,idx}.b32: r|p = R b c k
 shfl.sync.{up,down,bfly,idx}.b32: r|p = F s c k
+elect.sync: r|p = k
 barrier.cta.red.popc.aligned.u32: r = bar p
 barrier.cta.red.{and,or}.aligned.pred: p = bar p
 """

@@ -106,6 +106,10 @@ def check_warps(launch, register, text, stored, report):
     return None
 
 
+def shown(expected):
+    return " or ".join(f"{one:x}" for one in expected) if isinstance(expected, frozenset) else f"{expected:x}"
+
+
 class Report:
     def __init__(self):
         self.checked = collections.Counter()
@@ -118,12 +122,12 @@ class Report:
 
     def compare(self, launch, opcode, text, thread, operands, got, expected):
         self.checked[opcode] += 1
-        if expected is None or got == expected:
+        if expected is None or got == expected or isinstance(expected, frozenset) and got in expected:
             return
         self.wrong[opcode] += 1
         if len(self.first[opcode]) < 4:
             words = " ".join(f"{one:x}" for one in operands)
-            self.first[opcode].append(f"{launch.name} thread {thread}: {text}; of {words}: got {got:x}, expected {expected:x}")
+            self.first[opcode].append(f"{launch.name} thread {thread}: {text}; of {words}: got {got:x}, expected {shown(expected)}")
 
     def show(self):
         print(f"{sum(self.checked.values())} results of {len(self.checked)} opcodes checked")

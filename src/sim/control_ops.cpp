@@ -89,7 +89,7 @@ void run_indirect(Warp& warp, const Op& op, LaneMask lanes) {
   warp.divergence.branch_each(lanes, targets);
 }
 
-// BRX R6 -0x410 goes to R6 - 0x410 bytes behind its own end.
+// BRXU, and BRX R6 -0x410 goes to R6 - 0x410 bytes behind its own end.
 void decode_brx(const Decoding& in, Op& op) {
   if (in.operands.size() != 2) in.refuse("its operands are not understood");
   op.from[0] = source_of(in.operands[0], Reads::integer);
@@ -432,6 +432,7 @@ void decode_trap(const Decoding&, Op& op) {
 constexpr OpcodeDecoder kOpcodes[] = {
     {"BRA", decode_bra},
     {"BRX", decode_brx},
+    {"BRXU", decode_brx},
     {"RET", decode_ret},
     {"CALL", decode_call},
     {"EXIT", decode_exit},
@@ -452,6 +453,7 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"MEMBAR", decode_nothing},
     {"FENCE", decode_nothing},
     {"ERRBAR", decode_nothing},
+    {"CGAERRBAR", decode_nothing},
     {"CCTL", decode_nothing},
     {"NANOSLEEP", decode_sleep},
     {"USETMAXREG", decode_set_registers},

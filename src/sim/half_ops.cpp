@@ -102,6 +102,34 @@ GPUEXP_INLINED double product(float a, float b, float) {
   return static_cast<double>(a) * b;
 }
 
+// PTX ISA, fma.oob: 0 where an operand is the NaN that a bulk copy fills with what lies outside of
+// a tensor. On an H200 that is 0x7ff7 with either sign, in the product's operands.
+constexpr std::uint32_t kOutside = 0x7ff7;
+
+GPUEXP_VECTORIZED void run_hfma2_oob(Warp& warp, const Op& op, LaneMask lanes) {
+  std::array<Pair, 3> in;
+  for (unsigned i = 0; i < 3; ++i)
+    read_halves(warp, op.from[i], op.kind, in[i]);
+  Lanes32 sa, sb;
+  const Lanes32& a = read_raw(warp, op.from[0], sa);
+  const Lanes32& b = read_raw(warp, op.from[1], sb);
+  const auto is_outside = [](const Source& source, std::uint32_t bits, bool is_high) {
+    const bool takes_high = source.half == Half::both ? is_high : source.half == Half::high;
+    return ((takes_high ? bits >> 16 : bits) & ~kHalfSign & 0xffff) == kOutside;
+  };
+  Lanes32 out;
+  for (unsigned l = 0; l < kLanes; ++l) {
+    std::uint32_t both[2] = {result(fused(in[0].low[l], in[1].low[l], in[2].low[l]), op.kind),
+                             result(fused(in[0].high[l], in[1].high[l], in[2].high[l]), op.kind)};
+    for (unsigned half = 0; half < 2; ++half) {
+      if (is_outside(op.from[0], a[l], half != 0) || is_outside(op.from[1], b[l], half != 0))
+        both[half] = 0;
+    }
+    out[l] = both[0] | both[1] << 16;
+  }
+  write(warp, op.to[0], lanes, out);
+}
+
 template <double (*function)(float, float, float)>
 GPUEXP_INLINED void run_pairs(Warp& warp, const Op& op, LaneMask lanes) {
   std::array<Pair, 3> in;
@@ -178,6 +206,11 @@ void decode_pairs(const Decoding& in, Op& op) {
   for (std::size_t i = 0; i < sources; ++i)
     op.from[i] = source_of(operands[i + 1], Reads::integer);
   op.run = run;
+}
+
+void decode_hfma2(const Decoding& in, Op& op) {
+  decode_pairs<run_hfma2, 3>(in, op);
+  if (in.has("OOB")) op.run = run_hfma2_oob;
 }
 
 void decode_hmnmx2(const Decoding& in, Op& op) {
@@ -283,9 +316,12 @@ void decode_comparison(const Decoding& in, Op& op) {
 }
 
 constexpr OpcodeDecoder kOpcodes[] = {
-    {"HFMA2", decode_pairs<run_hfma2, 3>},        {"HADD2", decode_hadd2},
-    {"HMUL2", decode_pairs<run_hmul2, 2>},        {"HMNMX2", decode_hmnmx2},
-    {"HSETP2", decode_comparison<run_hsetp2, 2>}, {"HSET2", decode_comparison<run_hset2, 1>},
+    {"HFMA2", decode_hfma2},
+    {"HADD2", decode_hadd2},
+    {"HMUL2", decode_pairs<run_hmul2, 2>},
+    {"HMNMX2", decode_hmnmx2},
+    {"HSETP2", decode_comparison<run_hsetp2, 2>},
+    {"HSET2", decode_comparison<run_hset2, 1>},
 };
 
 }  // namespace

@@ -147,12 +147,19 @@ bool is_signed(const Decoding& in) {
   return in.has("S8") || in.has("S16");
 }
 
+// LD.E.64 R10, [R16+0x20]: without a descriptor, a pair of registers is not called one.
+bool is_pair(const Decoding& in, const Operand& address) {
+  return in.has("E") && address.descriptor == kZeroUniformRegister &&
+         address.uniform_index == kZeroUniformRegister;
+}
+
 template <Op::Run run>
 void decode_load(const Decoding& in, Op& op) {
   if (in.operands.size() != 2 || in.operands[1].kind != Kind::memory)
     in.refuse("its operands are not understood");
   op.to[0] = source_of(in.operands[0], Reads::integer);
   op.from[0] = source_of(in.operands[1], Reads::integer);
+  if (is_pair(in, in.operands[1])) op.from[0].wide = true;
   op.width = width_of(in);
   op.kind = is_signed(in) ? kSigned : 0;
   op.run = run;
@@ -164,16 +171,29 @@ void decode_store(const Decoding& in, Op& op) {
     in.refuse("its operands are not understood");
   op.from[0] = source_of(in.operands[0], Reads::integer);
   op.from[1] = source_of(in.operands[1], Reads::integer);
+  if (is_pair(in, in.operands[0])) op.from[0].wide = true;
   op.width = width_of(in);
   op.run = run;
 }
 
-// LDGSTS (cp.async): from global into shared memory; zeros where its predicate does not hold.
+constexpr std::uint8_t kFillsWithZero = 1;  ///< of LDGSTS, in Op::kind
+
+// LDGSTS (cp.async): from global into shared memory; zeros where its predicate does not hold. With
+// ZFILL, the lower bits of the source's address say how many bytes are copied, if any of them is
+// set: the others become zero.
 GPUEXP_VECTORIZED void run_ldgsts(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 to;
   Lanes64 from;
+  Lanes32 bytes;
   shared_addresses(warp, op.from[0], to);
   global_addresses(warp, op.from[1], from);
+  bytes.of.fill(op.width);
+  for (unsigned l = 0; op.kind == kFillsWithZero && l < kLanes; ++l) {
+    const auto part = static_cast<std::uint32_t>(from[l] % op.width);
+    if (part == 0) continue;
+    bytes[l] = part;
+    from[l] -= part;
+  }
   const LaneMask copied =
       op.from[2].kind == Kind::none ? kAllLanes : read_predicate(warp, op.from[2]);
   warp.block.note({Space::global, Access::async_load, op.width, lanes & copied, from});
@@ -181,7 +201,8 @@ GPUEXP_VECTORIZED void run_ldgsts(Warp& warp, const Op& op, LaneMask lanes) {
   for_each_lane(lanes, [&](unsigned l) {
     std::byte* const target = shared_at(warp, to[l], op.width);
     if (copied >> l & 1) {
-      std::memcpy(target, generic_at(warp, l, from[l], op.width), op.width);
+      std::memcpy(target, generic_at(warp, l, from[l], op.width), bytes[l]);
+      std::memset(target + bytes[l], 0, op.width - bytes[l]);
     } else {
       std::memset(target, 0, op.width);
     }
@@ -194,6 +215,7 @@ void decode_ldgsts(const Decoding& in, Op& op) {
   for (std::size_t i = 0; i < in.operands.size(); ++i)
     op.from[i] = source_of(in.operands[i], Reads::integer);
   op.width = width_of(in);
+  op.kind = in.has("ZFILL") ? kFillsWithZero : 0;
   op.run = run_ldgsts;
 }
 

@@ -83,9 +83,25 @@ std::uint64_t integer_bits(Numbers& random, int bits) {
   }
 }
 
+/// Of 16 bits: once in 24 the NaN that stands for what lies outside of a tensor.
+std::uint64_t half_bits(Numbers& random, int exponent_bits, int fraction_bits) {
+  constexpr std::uint64_t kOutside = 0x7ff7;
+  if (random.below(24) == 0) return kOutside | random.below(2) << 15;
+  return float_bits(random, exponent_bits, fraction_bits);
+}
+
 std::uint32_t pair_bits(Numbers& random, int exponent_bits, int fraction_bits) {
-  const std::uint64_t low = float_bits(random, exponent_bits, fraction_bits);
-  return static_cast<std::uint32_t>(low | float_bits(random, exponent_bits, fraction_bits) << 16);
+  const std::uint64_t low = half_bits(random, exponent_bits, fraction_bits);
+  return static_cast<std::uint32_t>(low | half_bits(random, exponent_bits, fraction_bits) << 16);
+}
+
+std::uint64_t memory_bits(Numbers& random) {
+  switch (random.below(4)) {
+    case 0: return float_bits(random, 8, 23) << 32 | float_bits(random, 8, 23);
+    case 1: return float_bits(random, 11, 52);
+    case 2: return std::uint64_t{pair_bits(random, 5, 10)} << 32 | pair_bits(random, 8, 7);
+    default: return integer_bits(random, 64);
+  }
 }
 
 // What the words of a thread hold, as scripts/random_programs/generator.py reads them.
@@ -142,7 +158,7 @@ RandomLaunch::RandomLaunch(const RandomProgram& program, unsigned round)
   for (unsigned t = 0; t < kRandomThreads; ++t)
     fill_thread(random, &inputs[t * kInputWords]);
   for (std::uint64_t& word : memory)
-    word = random.below(2) ? integer_bits(random, 64) : float_bits(random, 8, 23) << 32 | 1;
+    word = memory_bits(random);
   uniform[0] = static_cast<std::uint32_t>(integer_bits(random, 32));
   uniform[1] = static_cast<std::uint32_t>(integer_bits(random, 32));
   uniform[2] = static_cast<std::uint32_t>(float_bits(random, 8, 23));

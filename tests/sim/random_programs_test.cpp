@@ -4,7 +4,9 @@
 //   GPUEXP_RANDOM_RECORD=FILE   writes a hash of the results per program: of the GPU's, or of the
 //                               simulator's, whichever executes them
 //   GPUEXP_RANDOM_RESULTS=FILE  the GPU test writes all of its results, the test of them reads them
-//   GPUEXP_RANDOM_DUMP=FILE     writes the simulator's results, for scripts/random_kernels.py check
+//   GPUEXP_RANDOM_DUMP=FILE     writes results for scripts/random_kernels.py check: the
+//   simulator's,
+//                               or the GPU's of programs that differ
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -109,7 +111,12 @@ class Comparison {
     is_equal_ &= std::find(differs.begin(), differs.end(), true) == differs.end();
     if (!is_approximate(program) && cpu.memory != gpu.memory) {
       is_equal_ = false;
-      notes_ += fmt::format("{}: global memory differs\n", program.name);
+      const auto [got, expected] =
+          std::mismatch(cpu.memory.begin(), cpu.memory.end(), gpu.memory.begin());
+      const auto byte = (got - cpu.memory.begin()) * static_cast<std::ptrdiff_t>(sizeof *got);
+      notes_ +=
+          fmt::format("{}: global memory differs: thread {}, byte {}; got {:x}, expected {:x}\n",
+                      program.name, byte / kMemoryBytes, byte % kMemoryBytes, *got, *expected);
     }
   }
 
@@ -169,6 +176,18 @@ void for_each_part(const RandomProgram& program, RandomLaunch& launch, const Mov
   move(launch.memory.data(), launch.memory.size() * sizeof launch.memory[0]);
 }
 
+/// As scripts/random_programs/oracle.py reads it.
+void dump(std::ofstream& to, const RandomProgram& program, const RandomLaunch& launch) {
+  const std::string results = program.results;
+  to << program.name << " " << program.slots << " " << results.size() << "\n" << results;
+  const auto write = [&](const void* of, std::size_t bytes) {
+    to.write(static_cast<const char*>(of), static_cast<std::streamsize>(bytes));
+  };
+  write(launch.uniform, sizeof launch.uniform);
+  write(launch.inputs.data(), launch.inputs.size() * sizeof launch.inputs[0]);
+  write(launch.results.data(), launch.results.size() * sizeof launch.results[0]);
+}
+
 TEST_CASE("random programs compute the same on the GPU and on the CPU", "[gpu]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
@@ -179,6 +198,7 @@ TEST_CASE("random programs compute the same on the GPU and on the CPU", "[gpu]")
   Comparison comparison;
   std::string record;
   std::ofstream all(variable("GPUEXP_RANDOM_RESULTS"), std::ios::binary);
+  std::ofstream different(variable("GPUEXP_RANDOM_DUMP"), std::ios::binary);
   for (const RandomProgram& program : random_programs()) {
     for (unsigned round = 0; round < rounds(); ++round) {
       RandomLaunch gpu(program, round);
@@ -198,6 +218,8 @@ TEST_CASE("random programs compute the same on the GPU and on the CPU", "[gpu]")
         break;
       }
       comparison.compare(program, gpu, cpu);
+      const bool differs = gpu.results != cpu.results || gpu.memory != cpu.memory;
+      if (different.is_open() && differs && !is_approximate(program)) dump(different, program, gpu);
     }
   }
   write_text(variable("GPUEXP_RANDOM_RECORD"), record);
@@ -232,7 +254,7 @@ TEST_CASE("random programs compute what a GPU's file says", "[results]") {
 TEST_CASE("the simulator executes random programs", "[simulate]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
-  std::ofstream dump(variable("GPUEXP_RANDOM_DUMP"), std::ios::binary);
+  std::ofstream all(variable("GPUEXP_RANDOM_DUMP"), std::ios::binary);
   std::string record;
   std::size_t refused = 0;
   for (const RandomProgram& program : random_programs()) {
@@ -246,15 +268,7 @@ TEST_CASE("the simulator executes random programs", "[simulate]") {
     }
     if (!is_approximate(program))
       record += fmt::format("{} {:016x}\n", program.name, hash_of(launch));
-    if (!dump.is_open()) continue;
-    const std::string results = program.results;
-    dump << program.name << " " << program.slots << " " << results.size() << "\n" << results;
-    const auto write = [&](const void* of, std::size_t bytes) {
-      dump.write(static_cast<const char*>(of), static_cast<std::streamsize>(bytes));
-    };
-    write(launch.uniform, sizeof launch.uniform);
-    write(launch.inputs.data(), launch.inputs.size() * sizeof launch.inputs[0]);
-    write(launch.results.data(), launch.results.size() * sizeof launch.results[0]);
+    if (all.is_open()) dump(all, program, launch);
   }
   write_text(variable("GPUEXP_RANDOM_RECORD"), record);
   CHECK(refused == 0);
