@@ -56,12 +56,20 @@ bool reaches_least_normal(double exact, Rounding rounding) {
   return is_up ? magnitude > kLeast - kStep : magnitude >= kLeast;
 }
 
+constexpr std::uint32_t kLeastNormal = 0x00800000;
+
+GPUEXP_INLINED bool has_least_normal(const Lanes32& result) {
+  std::uint32_t found = 0;
+  for (unsigned l = 0; l < kLanes; ++l)
+    found |= (result[l] & ~kSign32) == kLeastNormal ? 1u : 0u;
+  return found != 0;
+}
+
 template <class Function>
 void flush_below_least(const Op& op, const Lanes32& a, const Lanes32& b, const Lanes32& c,
-                       const Function&, Lanes32& result) {
-  constexpr std::uint32_t kLeast = 0x00800000;
+                       Lanes32& result) {
   for (unsigned l = 0; l < kLanes; ++l) {
-    if ((result[l] & ~kSign32) != kLeast) continue;
+    if ((result[l] & ~kSign32) != kLeastNormal) continue;
     const RoundingScope scope(Rounding::nearest);
     const double exact =
         Function::to_odd(operand(a[l], op.kind), operand(b[l], op.kind), operand(c[l], op.kind));
@@ -86,7 +94,8 @@ GPUEXP_INLINED void each(Warp& warp, const Op& op, LaneMask lanes, const Functio
       result[l] =
           finished(function(operand(a[l], op.kind), operand(b[l], op.kind), operand(c[l], op.kind)),
                    op.kind);
-    if (op.kind & kFtz) flush_below_least(op, a, b, c, function, result);
+    if (op.kind & kFtz && has_least_normal(result))
+      flush_below_least<Function>(op, a, b, c, result);
   }
   write(warp, op.to[0], lanes, result);
 }
