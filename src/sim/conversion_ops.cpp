@@ -330,8 +330,9 @@ void run_widen_fp8(Warp& warp, const Op& op, LaneMask lanes) {
     const double x = is_e4m3 ? value_of_e4m3(byte) : value_of<kE5m2>(byte);
     return packed(x, Type::f16, Rounding::nearest, op.kind & kRelu);
   };
+  const unsigned shift = first_bit(op.from[0].half);
   for (unsigned l = 0; l < kLanes; ++l)
-    result[l] = bits(b[l] & 0xff) | bits(b[l] >> 8 & 0xff) << 16;
+    result[l] = bits(b[l] >> shift & 0xff) | bits(b[l] >> shift >> 8 & 0xff) << 16;
   write(warp, op.to[0], lanes, result);
 }
 

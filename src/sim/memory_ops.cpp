@@ -49,9 +49,9 @@ GPUEXP_VECTORIZED void run_ldc(Warp& warp, const Op& op, LaneMask lanes) {
     Lanes32 value;
     value.of.fill(0);
     if (from.index == kZeroRegister) {
-      const std::uint64_t offset = from.bits & ~std::uint64_t{3};
-      std::uint32_t word = constant32(warp, op.bank, offset + 4 * w);
-      if (op.width < 4) word = word >> 8 * (from.bits & 3) & ((1u << 8 * op.width) - 1);
+      const std::uint64_t at = from.bits + warp.uniform[from.uniform_index];
+      std::uint32_t word = constant32(warp, op.bank, (at & ~std::uint64_t{3}) + 4 * w);
+      if (op.width < 4) word = word >> 8 * (at & 3) & ((1u << 8 * op.width) - 1);
       value.of.fill(word);
     } else {
       for_each_lane(lanes, [&](unsigned l) {
@@ -179,8 +179,8 @@ void decode_store(const Decoding& in, Op& op) {
 constexpr std::uint8_t kFillsWithZero = 1;  ///< of LDGSTS, in Op::kind
 
 // LDGSTS (cp.async): from global into shared memory; zeros where its predicate does not hold. With
-// ZFILL, the lower bits of the source's address say how many bytes are copied, if any of them is
-// set: the others become zero.
+// ZFILL, the lower bits of the source's address say how many bytes at the end are not copied:
+// these become zero.
 GPUEXP_VECTORIZED void run_ldgsts(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 to;
   Lanes64 from;
@@ -191,7 +191,7 @@ GPUEXP_VECTORIZED void run_ldgsts(Warp& warp, const Op& op, LaneMask lanes) {
   for (unsigned l = 0; op.kind == kFillsWithZero && l < kLanes; ++l) {
     const auto part = static_cast<std::uint32_t>(from[l] % op.width);
     if (part == 0) continue;
-    bytes[l] = part;
+    bytes[l] = op.width - part;
     from[l] -= part;
   }
   const LaneMask copied =

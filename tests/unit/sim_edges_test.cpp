@@ -113,12 +113,18 @@ TEST_CASE("immediates that are NaN keep their bits", "[sim]") {
   CHECK(of_doubles(kOne, 0, 0, "DADD R8, R2, 0xfff00001") == 0xfff8000100000000);
 }
 
+TEST_CASE("operands in upper halves, addresses in uniform registers", "[sim]") {
+  CHECK(of_words(0x3c400000, 0, "F2FP.F16.E5M2.UNPACK_B R0, R1.H1") == 0x3c004000);
+  CHECK(result_of("c[0x2];00000007\nc[0x2];00000009\nUMOV UR4, 0x4;0\n"
+                  "ULDC UR5, c[0x2][UR4];0\nMOV R0, UR5;0\n") == 9);
+}
+
 TEST_CASE("a copy of some bytes makes zeros of the others", "[sim]") {
   std::uint32_t word = 0xaabbccdd;
   const auto at = reinterpret_cast<std::uintptr_t>(&word);
   Execution e(
       fmt::format("MOV R1, 0x40;0\nMOV R2, 0x11223344;0\nSTS [R1], R2;0\nMOV R4, {:#x};0\n"
-                  "MOV R5, {:#x};0\nLDGSTS.E.ZFILL [R1], desc[UR4][R4.64+0x3];0\nLDGDEPBAR;0\n"
+                  "MOV R5, {:#x};0\nLDGSTS.E.ZFILL [R1], desc[UR4][R4.64+0x1];0\nLDGDEPBAR;0\n"
                   "DEPBAR.LE SB0, 0x0;0\nLDS R0, [R1];0\n",
                   static_cast<std::uint32_t>(at), at >> 32));
   e.memory().add(&word, sizeof word, "word");
