@@ -75,10 +75,12 @@ bool is_near(const RandomResult& result, const RandomLaunch& launch,
              std::uint64_t expected) {
   const std::string opcode = result.opcode();
   const Format format = format_of(opcode);
+  // The last operand: one in front of the opcode is the result where the guard does not hold.
+  const std::string last = result.text.substr(result.text.rfind(' ') + 1);
   double argument = 0;
   for (const RandomResult* operand : operands_of(results, result)) {
-    if (operand->name[0] != 'p')
-      argument = std::max(argument, std::fabs(value(value_of(launch, *operand, thread), format)));
+    if (operand->name == last)
+      argument = std::fabs(value(value_of(launch, *operand, thread), format));
   }
   for (Stated stated : kStated) {
     if (!opcode.starts_with(stated.opcode)) continue;
