@@ -41,6 +41,7 @@ constexpr PipeOfOpcode kPipes[] = {
     {"STSM", IssuePipe::lsu},      {"LDGSTS", IssuePipe::lsu},  {"ATOM", IssuePipe::lsu},
     {"ATOMG", IssuePipe::lsu},     {"ATOMS", IssuePipe::lsu},   {"RED", IssuePipe::lsu},
     {"REDG", IssuePipe::lsu},      {"SHFL", IssuePipe::lsu},    {"LDGDEPBAR", IssuePipe::lsu},
+    {"MOVM", IssuePipe::lsu},
 
     {"HMMA", IssuePipe::tensor},   {"IMMA", IssuePipe::tensor}, {"DMMA", IssuePipe::tensor},
     {"BMMA", IssuePipe::tensor},
@@ -82,7 +83,7 @@ bool is_branch(std::string_view opcode) {
 }
 
 bool is_load_store_without_access(std::string_view opcode) {
-  constexpr std::string_view kOthers[] = {"SHFL", "S2R", "LDGDEPBAR"};
+  constexpr std::string_view kOthers[] = {"SHFL", "S2R", "LDGDEPBAR", "MOVM"};
   return is_one_of(kOthers, mnemonic_of(opcode));
 }
 
