@@ -131,7 +131,9 @@ void take_address(Scanner& scan, Operand& operand) {
       }
       take_suffixes(scan, operand);
     } else {
-      operand.value += scan.integer();
+      // Without a sign: texts that no disassembler writes may leave the range.
+      operand.value = static_cast<std::int64_t>(static_cast<std::uint64_t>(operand.value) +
+                                                static_cast<std::uint64_t>(scan.integer()));
     }
   }
 }
