@@ -84,7 +84,42 @@ std::optional<ListedInstruction> read_instruction(std::string_view line) {
   const auto address = take_number(line);
   const std::size_t end = line.find(';');
   if (!address || end == std::string_view::npos) return std::nullopt;
-  return split(trimmed(line.substr(0, end)), static_cast<std::uint32_t>(*address));
+  ListedInstruction instruction =
+      split(trimmed(line.substr(0, end)), static_cast<std::uint32_t>(*address));
+  std::string_view encoding = line.substr(end + 1);
+  if (const auto first = take_number(encoding))
+    instruction.immediate = static_cast<std::uint32_t>(*first >> 32);
+  return instruction;
+}
+
+bool is_nan(std::string_view operand) {
+  return operand.ends_with("QNAN") || operand.ends_with("SNAN");
+}
+
+bool is_real(std::string_view operand) {
+  if (is_nan(operand) || operand.ends_with("INF")) return true;
+  if (operand.starts_with('-') || operand.starts_with('+')) operand.remove_prefix(1);
+  return !operand.empty() && operand.front() >= '0' && operand.front() <= '9';
+}
+
+// The operands, of which one that is NaN by its bits.
+std::string operands_text(const ListedInstruction& i) {
+  if (i.immediate == 0 || i.operands.find("NAN") == std::string_view::npos)
+    return std::string(i.operands);
+  const bool is_pair = i.opcode.starts_with('H');
+  std::vector<std::string> operands;
+  for (std::string_view rest = i.operands; !rest.empty();) {
+    const std::string_view operand = trimmed(take_until(rest, ","));
+    std::string_view after = rest;
+    if (is_pair && is_real(operand) && is_real(trimmed(take_until(after, ",")))) {
+      operands.push_back(fmt::format("0x{:08x}", i.immediate));
+      rest = after;
+    } else {
+      operands.push_back(is_nan(operand) ? fmt::format("0x{:08x}", i.immediate)
+                                         : std::string(operand));
+    }
+  }
+  return fmt::format("{}", fmt::join(operands, ", "));
 }
 
 // "#0:44" or "#0:44<0:60"
@@ -177,8 +212,8 @@ std::string to_text(const KernelCode& code) {
     if (place != last) text += place;
     last = place;
     fmt::format_to(std::back_inserter(text), "{}{}{}{}{};{:016x}\n", i.guard,
-                   i.guard.empty() ? "" : " ", i.opcode, i.operands.empty() ? "" : " ", i.operands,
-                   i.schedule);
+                   i.guard.empty() ? "" : " ", i.opcode, i.operands.empty() ? "" : " ",
+                   operands_text(i), i.schedule);
   }
   return text;
 }

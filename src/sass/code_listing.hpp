@@ -19,6 +19,9 @@ struct ListedInstruction {
   std::string_view operands;  ///< "R4, desc[UR4][R2.64+0x10]"
   /// The second half of its encoding: stall cycles, the scoreboards that it sets and waits for.
   std::uint64_t schedule = 0;
+  /// The immediate of its encoding, where it has one. Texts that read_code_text() reads have those
+  /// that are NaN among the operands instead.
+  std::uint32_t immediate = 0;
   /// Where its source stands; an empty file: not known.
   std::string_view file = {};
   std::uint32_t line = 0;
@@ -46,10 +49,11 @@ ConstantsByKernel read_constants(std::string_view dump);
 
 /// What a binary keeps of its kernels: a line per constant, "c[0x2];00000410", and one per
 /// instruction, "@P0 LDG.E R4, desc[UR4][R2.64];000ea4000c1e1900". The number is the second half of
-/// the encoding, which says when the instruction is issued. Where source lines are known, the text
-/// begins with a line per file, "//kernels/matmul.cu", and "#0:44" stands before the instructions
-/// that come from line 44 of the first of them, "#0:44<0:60" where that line was inlined at
-/// line 60.
+/// the encoding, which says when the instruction is issued. An immediate that the disassembler
+/// calls +QNAN or -QNAN, whatever its fraction, stands there by its bits, 0x7fefffff; two halves of
+/// fp16 as one number. Where source lines are known, the text begins with a line per file,
+/// "//kernels/matmul.cu", and "#0:44" stands before the instructions that come from line 44 of the
+/// first of them, "#0:44<0:60" where that line was inlined at line 60.
 std::string to_text(const KernelCode& code);
 /// Reads that back. Throws std::runtime_error for other text. The result refers to `text`.
 KernelCode read_code_text(std::string_view text);

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "sim/addresses.hpp"
+#include "sim/float_values.hpp"
 #include "sim/registers.hpp"
 #include "sim/small_floats.hpp"
 
@@ -48,10 +49,6 @@ T updated_integer(Atomic how, T old, T with) {
   }
 }
 
-float flushed(float x) {
-  return std::fabs(x) < std::bit_cast<float>(0x00800000u) ? std::copysign(0.0f, x) : x;
-}
-
 std::uint32_t sum_bits(float sum) {
   return sum != sum ? 0x7fffffff : std::bit_cast<std::uint32_t>(sum);
 }
@@ -85,8 +82,11 @@ std::uint64_t updated(Atomic how, Type type, std::uint64_t old, std::uint64_t wi
       return sum_bits(flushed(flushed(std::bit_cast<float>(low(old))) +
                               flushed(std::bit_cast<float>(low(with)))));
     case Type::f64: {
+      // Of NaN the operand's, else that of memory, both as they are.
+      if (std::isnan(std::bit_cast<double>(with))) return with;
+      if (std::isnan(std::bit_cast<double>(old))) return old;
       const double sum = std::bit_cast<double>(old) + std::bit_cast<double>(with);
-      return sum != sum ? 0x7fffffffffffffff : std::bit_cast<std::uint64_t>(sum);
+      return sum != sum ? kNan64 : std::bit_cast<std::uint64_t>(sum);
     }
     case Type::f16x2: return pair_sum<kFp16>(old, with);
     case Type::bf16x2: return pair_sum<kBf16>(old, with);
@@ -110,6 +110,13 @@ T update(std::byte* at, const Op& op, std::uint64_t with, std::uint64_t swap) {
   }
 }
 
+GPUEXP_INLINED LaneMask lanes_in_window(const Lanes64& address, std::uint64_t window) {
+  LaneMask inside = 0;
+  for (unsigned l = 0; l < kLanes; ++l)
+    inside |= LaneMask{(address[l] & kWindowMask) == window} << l;
+  return inside;
+}
+
 // Lanes come one after the other, the lowest first.
 template <bool is_shared>
 void run_atomic(Warp& warp, const Op& op, LaneMask lanes) {
@@ -121,6 +128,13 @@ void run_atomic(Warp& warp, const Op& op, LaneMask lanes) {
     warp.block.note({Space::shared, Access::atomic, op.width, lanes, address});
   } else {
     global_addresses(warp, op.from[0], address);
+    // One that says where it worked does so in global memory: code for other spaces follows it.
+    if (predicate_index(op.to[1]) != kTruePredicate && op.to[1].kind != Kind::none) {
+      const LaneMask others =
+          lanes_in_window(address, kSharedWindow) | lanes_in_window(address, kLocalWindow);
+      write_predicate(warp, op.to[1], lanes, ~others);
+      lanes &= ~others;
+    }
     note_generic(warp, Access::atomic, op.width, lanes, address);
   }
   read_pair(warp, op.from[1], with);
@@ -135,12 +149,35 @@ void run_atomic(Warp& warp, const Op& op, LaneMask lanes) {
     const std::uint64_t mask = op.width == 8 ? ~std::uint64_t{0} : 0xffffffff;
     result[l] = result[l] == (with[l] & mask);
   });
-  write_predicate(warp, op.to[1], lanes, kAllLanes);
   if (op.width == 8) return write_pair(warp, op.to[0], lanes, result);
   Lanes32 low;
   for (unsigned l = 0; l < kLanes; ++l)
     low[l] = static_cast<std::uint32_t>(result[l]);
   write(warp, op.to[0], lanes, low);
+}
+
+// ATOMG.E.ADD.F32x4 PT, R4, desc[UR4][R2.64], R8: of Op::value neighbours in memory and in
+// registers, each is added by itself.
+void run_atomic_vector(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes64 address;
+  global_addresses(warp, op.from[0], address);
+  note_generic(warp, Access::atomic, op.width, lanes, address);
+  for (unsigned i = 0; i < op.value; ++i) {
+    Lanes32 scratch;
+    Lanes32 result{};
+    const Lanes32& with = read_raw(warp, next_register(op.from[1], i), scratch);
+    for_each_lane(lanes, [&](unsigned l) {
+      std::byte* const at = generic_at(warp, l, address[l], op.width) + i * sizeof(std::uint32_t);
+      result[l] = update<std::uint32_t>(at, op, with[l], 0);
+    });
+    write(warp, next_register(op.to[0], i), lanes, result);
+  }
+}
+
+/// Words that a vector has, 1 of other operands.
+unsigned words_of(const Decoding& in) {
+  if (in.has("F32x4") || in.has("F16x8") || in.has("BF16x8")) return 4;
+  return in.has("F32x2") || in.has("F16x4") || in.has("BF16x4") ? 2 : 1;
 }
 
 Atomic atomic_of(const Decoding& in) {
@@ -163,17 +200,18 @@ Atomic atomic_of(const Decoding& in) {
 }
 
 Type type_of(const Decoding& in) {
-  if (in.has("F16x2")) return Type::f16x2;
-  if (in.has("BF16x2")) return Type::bf16x2;
+  if (in.has("F16x2") || in.has("F16x4") || in.has("F16x8")) return Type::f16x2;
+  if (in.has("BF16x2") || in.has("BF16x4") || in.has("BF16x8")) return Type::bf16x2;
   if (in.has("F64")) return Type::f64;
-  if (in.has("F32")) return in.has("FTZ") ? Type::f32_ftz : Type::f32;
+  if (in.has("F32") || in.has("F32x2") || in.has("F32x4"))
+    return in.has("FTZ") ? Type::f32_ftz : Type::f32;
   if (in.has("S64")) return Type::s64;
   if (in.has("S32")) return Type::s32;
   return in.has("64") || in.has("U64") ? Type::u64 : Type::u32;
 }
 
 // ATOMG.E.ADD.STRONG.GPU PT, R4, desc[UR4][R2.64], R6: the predicate says that the address was of
-// memory where this works, which here is all. REDG has no result. CAS has two values behind the
+// memory where this works. REDG has no result. CAS has two values behind the
 // address: what shall be there, and what then replaces it.
 void decode_atomic(const Decoding& in, Op& op) {
   std::size_t next = 0;
@@ -186,8 +224,8 @@ void decode_atomic(const Decoding& in, Op& op) {
     if (i > 2 || (i == 0 && !is(Kind::memory))) in.refuse("its operands are not understood");
     op.from[i] = source_of(in.operands[next], Reads::integer);
   }
-  if (in.has("F16x4") || in.has("BF16x4") || in.has("F32x2") || in.has("F32x4") || in.has("128"))
-    in.refuse("this form is not executed");
+  if (in.has("E")) op.from[0].wide = true;  // which CAS does not say of its register
+  if (in.has("128")) in.refuse("this form is not executed");
   Atomic how = Atomic::increment;
   if (in.has("POPC")) {  // ATOMS.POPC.INC.32 RZ, [R4]: one for each lane
     how = Atomic::add;
@@ -206,26 +244,39 @@ void decode_atomic(const Decoding& in, Op& op) {
   op.kind = static_cast<std::uint8_t>(how);
   op.kind2 = static_cast<std::uint8_t>(type);
   op.width = type == Type::u64 || type == Type::s64 || type == Type::f64 ? 8 : 4;
+  op.value = words_of(in);
+  if (op.value > 1) {
+    op.width = static_cast<std::uint8_t>(op.value * sizeof(std::uint32_t));
+    op.run = run_atomic_vector;
+    return;
+  }
   op.run = in.listed.opcode.starts_with("ATOMS") ? run_atomic<true> : run_atomic<false>;
 }
 
-// QSPC.E.S P0, RZ, [R6]: whether the address is of shared memory.
+// QSPC.E.S P0, RZ, [R6]: whether the address is of shared memory; .D, of that of the cluster's
+// blocks; .L, of local memory; .G, of global memory.
+template <char space>
 void run_query(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;
   global_addresses(warp, op.from[0], address);
-  LaneMask is_shared = 0;
-  for (unsigned l = 0; l < kLanes; ++l)
-    is_shared |= LaneMask{(address[l] & kWindowMask) == kSharedWindow} << l;
-  write_predicate(warp, op.to[1], lanes, is_shared);
+  const LaneMask shared = lanes_in_window(address, kSharedWindow);
+  const LaneMask local = lanes_in_window(address, kLocalWindow);
+  write_predicate(warp, op.to[1], lanes,
+                  space == 'S'   ? shared
+                  : space == 'L' ? local
+                                 : ~(shared | local));
 }
 
 void decode_query(const Decoding& in, Op& op) {
-  if (in.operands.size() != 3 || !in.has("S") || in.operands[1].index != kZeroRegister)
+  op.run = in.has("S") || in.has("D") ? run_query<'S'>
+           : in.has("L")              ? run_query<'L'>
+           : in.has("G")              ? run_query<'G'>
+                                      : nullptr;
+  if (in.operands.size() != 3 || !op.run || in.operands[1].index != kZeroRegister)
     in.refuse("this form is not executed");
   op.to[1] = source_of(in.operands[0], Reads::integer);
   op.from[0] = source_of(in.operands[2], Reads::integer);
   op.from[0].wide = true;
-  op.run = run_query;
 }
 
 constexpr OpcodeDecoder kOpcodes[] = {

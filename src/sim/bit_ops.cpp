@@ -58,6 +58,7 @@ constexpr std::uint8_t kFromTop = 4;
 // FLO: the place of the highest bit, or with SH how far it is from the top; all ones where there is
 // none.
 std::uint32_t highest_bit(const Op& op, std::uint32_t a, std::uint32_t, std::uint32_t) {
+  if (!(op.kind & kUnsigned) && a >> 31 != 0) a = ~a;  // the highest that is not as the sign
   const auto from_top = static_cast<std::uint32_t>(std::countl_zero(a));
   return a == 0 ? ~0u : op.kind & kFromTop ? from_top : 31 - from_top;
 }
@@ -94,7 +95,7 @@ void decode_bits(const Decoding& in, Op& op) {
 }
 
 void decode_highest_bit(const Decoding& in, Op& op) {
-  if (in.modifiers.size() != (in.has("SH") ? 2u : 1u) || !in.has("U32"))
+  if (in.modifiers.size() != (in.has("SH") ? 1u : 0u) + (in.has("U32") ? 1u : 0u))
     in.refuse("this form is not executed");
   decode_bits<highest_bit, 1>(in, op);
   if (in.has("SH")) op.kind |= kFromTop;
@@ -150,18 +151,22 @@ void decode_distance(const Decoding& in, Op& op) {
   op.run = run_function<distance>;
 }
 
-std::uint32_t distances(const Op& op, std::uint32_t a, std::uint32_t b, std::uint32_t) {
+// VABSDIFF4: of four bytes each, or with ACC their sum and c.
+std::uint32_t distances(const Op& op, std::uint32_t a, std::uint32_t b, std::uint32_t c) {
   std::uint32_t result = 0;
+  std::uint32_t sum = c;
   for (unsigned i = 0; i < 4; ++i) {
     const std::int64_t apart = field(a, i, 8, op.kind) - field(b, i, 8, op.kind);
-    result |= (static_cast<std::uint32_t>(apart < 0 ? -apart : apart) & 0xff) << 8 * i;
+    const auto distance = static_cast<std::uint32_t>(apart < 0 ? -apart : apart) & 0xff;
+    result |= distance << 8 * i;
+    sum += distance;
   }
-  return result;
+  return op.kind2 ? sum : result;
 }
 
 void decode_distances(const Decoding& in, Op& op) {
   place(in, op, 3);
-  if (op.from[2].index != kZeroRegister || in.has("ACC")) in.refuse("this form is not executed");
+  op.kind2 = in.has("ACC");
   op.kind = in.has("U8");
   op.run = run_function<distances>;
 }

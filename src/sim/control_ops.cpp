@@ -89,7 +89,7 @@ void run_indirect(Warp& warp, const Op& op, LaneMask lanes) {
   warp.divergence.branch_each(lanes, targets);
 }
 
-// BRX R6 -0x410 goes to R6 - 0x410 bytes behind its own end.
+// BRXU, and BRX R6 -0x410 goes to R6 - 0x410 bytes behind its own end.
 void decode_brx(const Decoding& in, Op& op) {
   if (in.operands.size() != 2) in.refuse("its operands are not understood");
   op.from[0] = source_of(in.operands[0], Reads::integer);
@@ -131,7 +131,7 @@ void run_bsync(Warp& warp, const Op& op, LaneMask lanes) {
   warp.divergence.wait_at(op.value, lanes);
 }
 void run_break(Warp& warp, const Op& op, LaneMask lanes) {
-  warp.divergence.leave_barrier(op.value, lanes);
+  warp.divergence.leave_barrier(op.value, lanes & read_predicate(warp, op.from[0]));
 }
 unsigned first_of(LaneMask lanes) {
   return static_cast<unsigned>(std::countr_zero(lanes));
@@ -195,6 +195,16 @@ void decode_bmov(const Decoding& in, Op& op) {
 
 void run_yield(Warp& warp, const Op&, LaneMask) {
   warp.divergence.yield();
+}
+
+// BREAK [!P4,] B2
+void decode_break(const Decoding& in, Op& op) {
+  const Operand& barrier = in.operands.back();
+  if (barrier.kind != Operand::Kind::barrier || in.operands.size() > 2)
+    in.refuse("its operands are not understood");
+  op.value = barrier.index;
+  op.from[0] = source_of(in.operands.size() == 2 ? in.operands[0] : read_guard(""), Reads::integer);
+  op.run = run_break;
 }
 
 template <Op::Run run>
@@ -422,12 +432,13 @@ void decode_trap(const Decoding&, Op& op) {
 constexpr OpcodeDecoder kOpcodes[] = {
     {"BRA", decode_bra},
     {"BRX", decode_brx},
+    {"BRXU", decode_brx},
     {"RET", decode_ret},
     {"CALL", decode_call},
     {"EXIT", decode_exit},
     {"BSSY", decode_convergence<run_bssy>},
     {"BSYNC", decode_convergence<run_bsync>},
-    {"BREAK", decode_convergence<run_break>},
+    {"BREAK", decode_break},
     {"WARPSYNC", decode_warpsync},
     {"ENDCOLLECTIVE", decode_end_collective},
     {"YIELD", decode_yield},
@@ -442,6 +453,7 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"MEMBAR", decode_nothing},
     {"FENCE", decode_nothing},
     {"ERRBAR", decode_nothing},
+    {"CGAERRBAR", decode_nothing},
     {"CCTL", decode_nothing},
     {"NANOSLEEP", decode_sleep},
     {"USETMAXREG", decode_set_registers},

@@ -9,21 +9,64 @@ namespace {
 
 using Half = Operand::Half;
 
-enum class Type : std::uint8_t { s32, u32, s64, u64, f16, f32, f64 };
+enum class Type : std::uint8_t { s8, u8, s16, u16, s32, u32, s64, u64, f16, bf16, f32, f64 };
 
+constexpr std::array<std::pair<std::string_view, Type>, 12> kTypes{{{"S8", Type::s8},
+                                                                    {"U8", Type::u8},
+                                                                    {"S16", Type::s16},
+                                                                    {"U16", Type::u16},
+                                                                    {"S32", Type::s32},
+                                                                    {"U32", Type::u32},
+                                                                    {"S64", Type::s64},
+                                                                    {"U64", Type::u64},
+                                                                    {"F16", Type::f16},
+                                                                    {"BF16", Type::bf16},
+                                                                    {"F32", Type::f32},
+                                                                    {"F64", Type::f64}}};
+
+std::optional<Type> type_named(std::string_view name) {
+  for (const auto& [known, type] : kTypes) {
+    if (known == name) return type;
+  }
+  return std::nullopt;
+}
+
+bool is_integer(Type type) {
+  return type <= Type::u64;
+}
 bool is_wide(Type type) {
   return type == Type::s64 || type == Type::u64 || type == Type::f64;
 }
 
-/// Values of any of the types, as bits.
+/// Of Op::value.
+constexpr std::uint32_t kNanToZero = 1;
+constexpr std::uint32_t kFlushes = 2;  ///< fp32 operands and results
+
+unsigned first_bit(Half half) {
+  switch (half) {
+    case Half::high: return 16;
+    case Half::byte1: return 8;
+    case Half::byte2: return 16;
+    case Half::byte3: return 24;
+    default: return 0;
+  }
+}
+
+/// Values of any of the types, as bits; integers of fewer bits are extended to 64.
 void read_typed(const Warp& warp, const Source& source, Type type, Lanes64& bits) {
-  if (is_wide(type)) {
-    read_pair(warp, source, bits);
-  } else {
-    Lanes32 scratch;
-    const Lanes32& raw = read_raw(warp, source, scratch);
-    for (unsigned l = 0; l < kLanes; ++l)
-      bits[l] = source.half == Half::high ? raw[l] >> 16 : raw[l];
+  if (is_wide(type)) return read_pair(warp, source, bits);
+  Lanes32 scratch;
+  const Lanes32& raw = read_raw(warp, source, scratch);
+  for (unsigned l = 0; l < kLanes; ++l) {
+    const std::uint32_t one = raw[l] >> first_bit(source.half);
+    switch (type) {
+      case Type::s8: bits[l] = static_cast<std::uint64_t>(static_cast<std::int8_t>(one)); break;
+      case Type::u8: bits[l] = one & 0xff; break;
+      case Type::s16: bits[l] = static_cast<std::uint64_t>(static_cast<std::int16_t>(one)); break;
+      case Type::u16: bits[l] = one & 0xffff; break;
+      case Type::s32: bits[l] = static_cast<std::uint64_t>(static_cast<std::int32_t>(one)); break;
+      default: bits[l] = one;
+    }
   }
 }
 
@@ -35,12 +78,15 @@ void write_typed(Warp& warp, const Source& to, Type type, LaneMask lanes, const 
   write(warp, to, lanes, low);
 }
 
-double as_double(std::uint64_t bits, Type type, const Source& source) {
-  double x = type == Type::f64   ? std::bit_cast<double>(bits)
-             : type == Type::f16 ? value_of<kFp16>(static_cast<std::uint32_t>(bits))
-                                 : std::bit_cast<float>(static_cast<std::uint32_t>(bits));
-  if (source.absolute) x = std::fabs(x);
-  return source.negated ? -x : x;
+double as_double(std::uint64_t bits, Type type, const Op& op) {
+  const auto low = static_cast<std::uint32_t>(bits);
+  double x = type == Type::f64    ? std::bit_cast<double>(bits)
+             : type == Type::f16  ? value_of<kFp16>(low)
+             : type == Type::bf16 ? value_of<kBf16>(low)
+                                  : std::bit_cast<float>(low);
+  if (type == Type::f32 && op.value & kFlushes) x = flushed(static_cast<float>(x));
+  if (op.from[0].absolute) x = std::fabs(x);
+  return op.from[0].negated ? -x : x;
 }
 
 GPUEXP_INLINED double rounded(double x, Rounding rounding) {
@@ -67,6 +113,10 @@ std::uint64_t saturated(double x, bool nan_to_zero) {
 
 std::uint64_t to_integer(double x, Type type, bool nan_to_zero) {
   switch (type) {
+    case Type::s8: return saturated<std::int8_t>(x, nan_to_zero);
+    case Type::u8: return saturated<std::uint8_t>(x, nan_to_zero);
+    case Type::s16: return saturated<std::int16_t>(x, nan_to_zero);
+    case Type::u16: return saturated<std::uint16_t>(x, nan_to_zero);
     case Type::s32: return saturated<std::int32_t>(x, nan_to_zero);
     case Type::u32: return saturated<std::uint32_t>(x, nan_to_zero);
     case Type::s64: return saturated<std::int64_t>(x, nan_to_zero);
@@ -74,93 +124,113 @@ std::uint64_t to_integer(double x, Type type, bool nan_to_zero) {
   }
 }
 
-std::uint64_t float_bits(double x, Type type) {
+/// Of a value that fp64 holds exactly, or that was rounded to odd.
+std::uint64_t float_bits(double x, Type type, const Op& op) {
+  const auto rounding = static_cast<Rounding>(op.kind2);
   if (type == Type::f64) return std::isnan(x) ? kNan64 : std::bit_cast<std::uint64_t>(x);
-  if (type == Type::f16) return round_to<kFp16>(x);
-  const auto narrow = static_cast<float>(x);
-  return std::isnan(x) ? kNan32 : std::bit_cast<std::uint32_t>(narrow);
+  if (type == Type::f16) return round_to<kFp16>(x, rounding);
+  if (type == Type::bf16) return round_to<kBf16>(x, rounding);
+  if (std::isnan(x)) return kNan32;
+  const auto bits = round_to<kFp32>(x, rounding);
+  return op.value & kFlushes ? std::bit_cast<std::uint32_t>(flushed(std::bit_cast<float>(bits)))
+                             : bits;
+}
+
+Type source_type(const Op& op) {
+  return static_cast<Type>(op.kind >> 4);
+}
+Type result_type(const Op& op) {
+  return static_cast<Type>(op.kind & 15);
+}
+
+template <class Convert>
+void convert_lanes(Warp& warp, const Op& op, LaneMask lanes, const Convert& convert) {
+  Lanes64 bits;
+  read_typed(warp, op.from[0], source_type(op), bits);
+  for (unsigned l = 0; l < kLanes; ++l)
+    bits[l] = convert(bits[l]);
+  write_typed(warp, op.to[0], result_type(op), lanes, bits);
 }
 
 void run_f2i(Warp& warp, const Op& op, LaneMask lanes) {
-  const auto from = static_cast<Type>(op.kind >> 4);
-  const auto to = static_cast<Type>(op.kind & 15);
-  Lanes64 bits;
-  read_typed(warp, op.from[0], from, bits);
-  for (unsigned l = 0; l < kLanes; ++l) {
-    const double x = as_double(bits[l], from, op.from[0]);
-    bits[l] = to_integer(rounded(x, static_cast<Rounding>(op.kind2)), to, op.value != 0);
-  }
-  write_typed(warp, op.to[0], to, lanes, bits);
+  convert_lanes(warp, op, lanes, [&](std::uint64_t bits) {
+    const double x = as_double(bits, source_type(op), op);
+    return to_integer(rounded(x, static_cast<Rounding>(op.kind2)), result_type(op),
+                      (op.value & kNanToZero) != 0);
+  });
 }
 
 void run_frnd(Warp& warp, const Op& op, LaneMask lanes) {
-  const auto type = static_cast<Type>(op.kind & 15);
-  Lanes64 bits;
-  read_typed(warp, op.from[0], type, bits);
-  for (unsigned l = 0; l < kLanes; ++l)
-    bits[l] = float_bits(
-        rounded(as_double(bits[l], type, op.from[0]), static_cast<Rounding>(op.kind2)), type);
-  write_typed(warp, op.to[0], type, lanes, bits);
+  convert_lanes(warp, op, lanes, [&](std::uint64_t bits) {
+    const double x = as_double(bits, source_type(op), op);
+    if (result_type(op) == Type::f64 && std::isnan(x)) return bits | kQuiet64;
+    return float_bits(rounded(x, static_cast<Rounding>(op.kind2)), result_type(op), op);
+  });
+}
+
+/// Exact, or rounded to odd where fp64 does not hold it, so that it may be rounded once more.
+double odd_double(std::uint64_t magnitude) {
+  constexpr int kSpare = 11;  // bits of the 64 that fp64 has no room for
+  const int shift = std::max(0, kSpare - std::countl_zero(magnitude));
+  const std::uint64_t lost = magnitude & ((std::uint64_t{1} << shift) - 1);
+  const std::uint64_t kept = magnitude >> shift | (lost != 0 ? 1 : 0);
+  return std::ldexp(static_cast<double>(kept), shift);
 }
 
 template <class Integer>
-double converted(Integer value, Type to) {
-  // From 64 bits to fp32 in one step, so that it is rounded once.
-  return to == Type::f64 ? static_cast<double>(value)
-                         : static_cast<double>(static_cast<float>(value));
+double rounded_double(Integer value, Rounding rounding) {
+  const RoundingScope scope(rounding);
+  return static_cast<double>(value);
 }
 
 void run_i2f(Warp& warp, const Op& op, LaneMask lanes) {
-  const RoundingScope scope(static_cast<Rounding>(op.kind2));
-  const auto from = static_cast<Type>(op.kind >> 4);
-  const auto to = static_cast<Type>(op.kind & 15);
-  Lanes64 bits;
-  read_typed(warp, op.from[0], from, bits);
-  for (unsigned l = 0; l < kLanes; ++l) {
-    const std::uint64_t raw = op.from[0].negated ? 0u - bits[l] : bits[l];
-    const double x = from == Type::s32   ? converted(static_cast<std::int32_t>(raw), to)
-                     : from == Type::u32 ? converted(static_cast<std::uint32_t>(raw), to)
-                     : from == Type::s64 ? converted(static_cast<std::int64_t>(raw), to)
-                                         : converted(raw, to);
-    bits[l] = float_bits(x, to);
-  }
-  write_typed(warp, op.to[0], to, lanes, bits);
+  const Type from = source_type(op);
+  const auto rounding = static_cast<Rounding>(op.kind2);
+  const bool is_signed =
+      from == Type::s8 || from == Type::s16 || from == Type::s32 || from == Type::s64;
+  convert_lanes(warp, op, lanes, [&](std::uint64_t bits) -> std::uint64_t {
+    if (op.from[0].negated) bits = 0 - bits;
+    const bool is_negative = is_signed && bits >> 63 != 0;
+    if (result_type(op) == Type::f64) {
+      const double x = is_signed ? rounded_double(static_cast<std::int64_t>(bits), rounding)
+                                 : rounded_double(bits, rounding);
+      return std::bit_cast<std::uint64_t>(x);
+    }
+    const double magnitude = odd_double(is_negative ? 0 - bits : bits);
+    return float_bits(is_negative ? -magnitude : magnitude, result_type(op), op);
+  });
+}
+
+// NaN to or from fp64 keeps its sign and the upper bits of its fraction, and becomes quiet.
+std::uint64_t nan_bits(std::uint64_t bits, Type from, Type to) {
+  const auto fraction = [](Type type) {
+    return type == Type::f64 ? 52 : type == Type::f32 ? 23 : type == Type::f16 ? 10 : 7;
+  };
+  const auto sign = [](Type type) { return type == Type::f64 ? 63 : type == Type::f32 ? 31 : 15; };
+  const std::uint64_t payload = bits << (64 - fraction(from));  // its highest bit is the highest
+  const std::uint64_t exponent = (std::uint64_t{1} << (sign(to) - fraction(to))) - 1;
+  return (bits >> sign(from) & 1) << sign(to) | exponent << fraction(to) |
+         (payload | std::uint64_t{1} << 63) >> (64 - fraction(to));
 }
 
 void run_f2f(Warp& warp, const Op& op, LaneMask lanes) {
-  const RoundingScope scope(static_cast<Rounding>(op.kind2));
-  const auto from = static_cast<Type>(op.kind >> 4);
-  const auto to = static_cast<Type>(op.kind & 15);
-  Lanes64 bits;
-  read_typed(warp, op.from[0], from, bits);
-  for (unsigned l = 0; l < kLanes; ++l)
-    bits[l] = float_bits(as_double(bits[l], from, op.from[0]), to);
-  write_typed(warp, op.to[0], to, lanes, bits);
-}
-
-std::optional<Type> type_named(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, Type>, 7> kTypes{{{"S32", Type::s32},
-                                                                     {"U32", Type::u32},
-                                                                     {"S64", Type::s64},
-                                                                     {"U64", Type::u64},
-                                                                     {"F16", Type::f16},
-                                                                     {"F32", Type::f32},
-                                                                     {"F64", Type::f64}}};
-  for (const auto& [known, type] : kTypes) {
-    if (known == name) return type;
-  }
-  return std::nullopt;
-}
-
-bool is_integer(Type type) {
-  return type <= Type::u64;
+  const bool is_wide = source_type(op) == Type::f64 || result_type(op) == Type::f64;
+  convert_lanes(warp, op, lanes, [&](std::uint64_t bits) {
+    if (is_wide && std::isnan(as_double(bits, source_type(op), op)))
+      return nan_bits(bits, source_type(op), result_type(op));
+    return float_bits(as_double(bits, source_type(op), op), result_type(op), op);
+  });
 }
 
 /// The types that the modifiers name; of two of a kind, the first is the destination's.
 void decode_conversion(const Decoding& in, Op& op, Type to, Type from, Op::Run run) {
   std::vector<Type> named;
   for (const std::string_view modifier : in.modifiers) {
-    if (const auto type = type_named(modifier)) named.push_back(*type);
+    if (const auto type = type_named(modifier)) {
+      named.push_back(*type);
+    } else if (modifier == "SAT") {
+      in.refuse("this form is not executed");
+    }
   }
   if (named.size() > 2) in.refuse("its types are not understood");
   if (is_integer(to) == is_integer(from)) {
@@ -173,12 +243,12 @@ void decode_conversion(const Decoding& in, Op& op, Type to, Type from, Op::Run r
   if (in.operands.size() != 2) in.refuse("its operands are not understood");
   place_float(in, op, from == Type::f64 ? Reads::fp64 : Reads::fp32);
   op.kind = static_cast<std::uint8_t>(static_cast<unsigned>(from) << 4 | static_cast<unsigned>(to));
+  op.value = (in.has("NTZ") ? kNanToZero : 0) | (in.has("FTZ") ? kFlushes : 0);
   op.run = run;
 }
 
 void decode_f2i(const Decoding& in, Op& op) {
   decode_conversion(in, op, Type::s32, Type::f32, run_f2i);
-  op.value = in.has("NTZ");
 }
 void decode_i2f(const Decoding& in, Op& op) {
   decode_conversion(in, op, Type::f32, Type::s32, run_i2f);
@@ -190,55 +260,202 @@ void decode_frnd(const Decoding& in, Op& op) {
   decode_conversion(in, op, Type::f32, Type::f32, run_frnd);
 }
 
-// F2FP: two fp32 values as a pair of a smaller type, the first in the upper half.
-template <SmallFloat format>
+// ---- pairs
+
+constexpr std::uint8_t kRelu = 4;  ///< of Op::kind: negative to 0
+
+GPUEXP_INLINED std::uint32_t packed(double x, Type type, Rounding rounding, bool relu) {
+  if (relu && x <= 0) x = 0;  // -0 as well
+  switch (type) {
+    case Type::bf16: return round_to<kBf16>(x, rounding);
+    case Type::f16: return round_to<kFp16>(x, rounding);
+    default: return round_to<kTf32>(x, rounding) << 13;
+  }
+}
+
+// F2FP: two fp32 values as a pair of a smaller type, the first in the upper half; or one alone.
+template <Type type, bool is_pair>
 void run_pack(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 sa, sb, result;
   const Lanes32& a = read_float_bits(warp, op.from[0], sa);
   const Lanes32& b = read_float_bits(warp, op.from[1], sb);
+  const auto rounding = static_cast<Rounding>(op.kind2);
+  const auto bits = [&](std::uint32_t of) {
+    return packed(std::bit_cast<float>(of), type, rounding, op.kind & kRelu);
+  };
   for (unsigned l = 0; l < kLanes; ++l)
-    result[l] = round_to<format>(std::bit_cast<float>(a[l])) << 16 |
-                round_to<format>(std::bit_cast<float>(b[l]));
+    result[l] = is_pair ? bits(a[l]) << 16 | bits(b[l]) : bits(a[l]);
   write(warp, op.to[0], lanes, result);
 }
 
-// Two fp32 values as fp8 (e4m3) in the lower half, the first above the second; beyond the range the
+GPUEXP_INLINED std::uint32_t byte_of(double x, bool is_e4m3, bool relu) {
+  if (relu && x <= 0) x = 0;
+  return is_e4m3 ? round_to_e4m3(x) : round_to_e5m2(x);
+}
+
+// Two fp32 values as fp8 in the lower half, the first above the second; beyond the range the
 // largest number. The upper half is that of C.
-void run_pack_e4m3(Warp& warp, const Op& op, LaneMask lanes) {
+template <bool is_e4m3>
+void run_pack_fp8(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 sa, sb, sc, result;
   const Lanes32& a = read_float_bits(warp, op.from[0], sa);
   const Lanes32& b = read_float_bits(warp, op.from[1], sb);
   const Lanes32& c = read_raw(warp, op.from[2], sc);
+  const bool relu = op.kind & kRelu;
   for (unsigned l = 0; l < kLanes; ++l)
-    result[l] = c[l] << 16 | round_to_e4m3(std::bit_cast<float>(a[l])) << 8 |
-                round_to_e4m3(std::bit_cast<float>(b[l]));
+    result[l] = c[l] << 16 | byte_of(std::bit_cast<float>(a[l]), is_e4m3, relu) << 8 |
+                byte_of(std::bit_cast<float>(b[l]), is_e4m3, relu);
   write(warp, op.to[0], lanes, result);
 }
 
-void decode_f2fp(const Decoding& in, Op& op) {
-  if (in.has("E4M3") && in.has("F32") && in.has("SATFINITE") && in.has("PACK_AB_MERGE_C") &&
-      in.operands.size() == 4) {
-    place_float(in, op, Reads::fp32);
-    op.run = run_pack_e4m3;
-    return;
-  }
+// The same of a pair of fp16.
+template <bool is_e4m3>
+void run_narrow_fp8(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 sb, sc, result;
+  const Lanes32& b = read_raw(warp, op.from[0], sb);
+  const Lanes32& c = read_raw(warp, op.from[1], sc);
+  const bool relu = op.kind & kRelu;
+  for (unsigned l = 0; l < kLanes; ++l)
+    result[l] = c[l] << 16 | byte_of(value_of<kFp16>(b[l] >> 16), is_e4m3, relu) << 8 |
+                byte_of(value_of<kFp16>(b[l]), is_e4m3, relu);
+  write(warp, op.to[0], lanes, result);
+}
+
+// Two bytes of fp8 as a pair of fp16.
+template <bool is_e4m3>
+void run_widen_fp8(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 scratch, result;
+  const Lanes32& b = read_raw(warp, op.from[0], scratch);
+  const auto bits = [&](std::uint32_t byte) {
+    const double x = is_e4m3 ? value_of_e4m3(byte) : value_of<kE5m2>(byte);
+    return packed(x, Type::f16, Rounding::nearest, op.kind & kRelu);
+  };
+  const unsigned shift = first_bit(op.from[0].half);
+  for (unsigned l = 0; l < kLanes; ++l)
+    result[l] = bits(b[l] >> shift & 0xff) | bits(b[l] >> shift >> 8 & 0xff) << 16;
+  write(warp, op.to[0], lanes, result);
+}
+
+Op::Run pack_of(const Decoding& in) {
+  const bool is_e4m3 = in.has("E4M3");
+  const bool is_fp8 = is_e4m3 || in.has("E5M2");
+  const auto is = [&](std::string_view form, std::string_view source, std::size_t operands) {
+    return in.has(form) && in.has(source) && in.operands.size() == operands;
+  };
+  if (is_fp8 && in.has("SATFINITE") && is("PACK_AB_MERGE_C", "F32", 4))
+    return is_e4m3 ? run_pack_fp8<true> : run_pack_fp8<false>;
+  if (is_fp8 && in.has("SATFINITE") && is("UNPACK_B_MERGE_C", "F16", 3))
+    return is_e4m3 ? run_narrow_fp8<true> : run_narrow_fp8<false>;
+  if (is_fp8 && is("UNPACK_B", "F16", 2))
+    return is_e4m3 ? run_widen_fp8<true> : run_widen_fp8<false>;
+  if (is_fp8 || in.has("SATFINITE")) return nullptr;
   // Code before sm_90 has no F32, and no F16: PACK_AB alone, or BF16.PACK_AB.
   const bool is_short = !in.has("F32") && in.modifiers.size() == (in.has("BF16") ? 2u : 1u);
-  if ((in.modifiers.size() != 3 && !is_short) || !in.has("PACK_AB") || in.operands.size() != 3)
-    in.refuse("this form is not executed");
+  if (is_short && in.has("PACK_AB") && in.operands.size() == 3)
+    return in.has("BF16") ? run_pack<Type::bf16, true> : run_pack<Type::f16, true>;
+  if (is("PACK_AB", "F32", 3) && in.has("BF16")) return run_pack<Type::bf16, true>;
+  if (is("PACK_AB", "F32", 3) && in.has("F16")) return run_pack<Type::f16, true>;
+  if (is("PACK_B", "F32", 2) && in.has("TF32")) return run_pack<Type::f32, false>;
+  const bool has_c = in.operands.size() == 3 && in.operands[2].index != kZeroRegister;
+  if (is("MERGE_C", "F32", 3) && in.has("BF16") && !has_c) return run_pack<Type::bf16, false>;
+  if (is("MERGE_C", "F32", 3) && in.has("F16") && !has_c) return run_pack<Type::f16, false>;
+  return nullptr;
+}
+
+void decode_f2fp(const Decoding& in, Op& op) {
+  op.run = pack_of(in);
+  if (!op.run) in.refuse("this form is not executed");
   place_float(in, op, Reads::fp32);
-  if (in.has("BF16")) {
-    op.run = run_pack<kBf16>;
-  } else if (in.has("F16") || is_short) {
-    op.run = run_pack<kFp16>;
-  } else {
-    in.refuse("this form is not executed");
+  op.kind = in.has("RELU") ? kRelu : 0;
+}
+
+// ---- integers of fewer bits
+
+std::int64_t limited(std::int64_t x, Type type) {
+  switch (type) {
+    case Type::s8: return std::clamp<std::int64_t>(x, -128, 127);
+    case Type::u8: return std::clamp<std::int64_t>(x, 0, 255);
+    case Type::s16: return std::clamp<std::int64_t>(x, -32768, 32767);
+    default: return std::clamp<std::int64_t>(x, 0, 65535);
   }
 }
 
+// I2I.S16.S32.SAT R0, R1
+void run_i2i(Warp& warp, const Op& op, LaneMask lanes) {
+  convert_lanes(warp, op, lanes, [&](std::uint64_t bits) {
+    return static_cast<std::uint64_t>(limited(static_cast<std::int64_t>(bits), result_type(op)));
+  });
+}
+
+void decode_i2i(const Decoding& in, Op& op) {
+  const auto to = in.modifiers.empty() ? std::nullopt : type_named(in.modifiers[0]);
+  if (in.modifiers.size() != 3 || !to || *to > Type::u16 || in.modifiers[1] != "S32" ||
+      !in.has("SAT") || in.operands.size() != 2)
+    in.refuse("this form is not executed");
+  place(in, op);
+  op.kind =
+      static_cast<std::uint8_t>(static_cast<unsigned>(Type::s32) << 4 | static_cast<unsigned>(*to));
+  op.run = run_i2i;
+}
+
+// I2IP and F2IP: two values above each other, and of bytes C above them.
+template <class Value>
+void run_join(Warp& warp, const Op& op, LaneMask lanes, const Value& value) {
+  Lanes32 sa, sb, sc, result;
+  const Lanes32& a = read_raw(warp, op.from[0], sa);
+  const Lanes32& b = read_raw(warp, op.from[1], sb);
+  const Lanes32& c = read_raw(warp, op.from[2], sc);
+  const bool is_byte = result_type(op) <= Type::u8;
+  for (unsigned l = 0; l < kLanes; ++l) {
+    const std::uint32_t low = value(b[l], op.from[1]);
+    const std::uint32_t high = value(a[l], op.from[0]);
+    result[l] =
+        is_byte ? c[l] << 16 | (high & 0xff) << 8 | (low & 0xff) : high << 16 | (low & 0xffff);
+  }
+  write(warp, op.to[0], lanes, result);
+}
+
+void run_i2ip(Warp& warp, const Op& op, LaneMask lanes) {
+  run_join(warp, op, lanes, [&](std::uint32_t bits, const Source& source) {
+    const std::int64_t x = static_cast<std::int32_t>(bits);
+    return static_cast<std::uint32_t>(limited(source.negated ? -x : x, result_type(op)));
+  });
+}
+
+void run_f2ip(Warp& warp, const Op& op, LaneMask lanes) {
+  run_join(warp, op, lanes, [&](std::uint32_t bits, const Source& source) {
+    double x = std::bit_cast<float>(bits);
+    if (op.value & kFlushes) x = flushed(static_cast<float>(x));
+    if (source.absolute) x = std::fabs(x);
+    if (source.negated) x = -x;
+    return static_cast<std::uint32_t>(to_integer(rounded(x, static_cast<Rounding>(op.kind2)),
+                                                 result_type(op), (op.value & kNanToZero) != 0));
+  });
+}
+
+// I2IP.S8.S32.SAT R0, R1, R2, R3 and F2IP.U8.F32.NTZ R0, R1, R2, R3
+template <Op::Run run>
+void decode_join(const Decoding& in, Op& op) {
+  const auto to = in.modifiers.empty() ? std::nullopt : type_named(in.modifiers[0]);
+  const bool is_known = in.has("SAT") ? in.has("S32") : in.has("F32") && in.has("NTZ");
+  if (!to || *to > Type::u16 || !is_known || in.operands.size() != 4)
+    in.refuse("this form is not executed");
+  place_float(in, op, Reads::fp32);
+  op.kind = static_cast<std::uint8_t>(*to);
+  op.value = (in.has("NTZ") ? kNanToZero : 0) | (in.has("FTZ") ? kFlushes : 0);
+  op.run = run;
+}
+
 constexpr OpcodeDecoder kOpcodes[] = {
-    {"F2I", decode_f2i}, {"I2F", decode_i2f},   {"I2FP", decode_i2f},
-    {"F2F", decode_f2f}, {"FRND", decode_frnd}, {"F2FP", decode_f2fp},
+    {"F2I", decode_f2i},
+    {"I2F", decode_i2f},
+    {"I2FP", decode_i2f},
+    {"F2F", decode_f2f},
+    {"FRND", decode_frnd},
+    {"F2FP", decode_f2fp},
+    {"I2I", decode_i2i},
+    {"I2IP", decode_join<run_i2ip>},
+    {"F2IP", decode_join<run_f2ip>},
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numbers>
 
 #include "sim/float_values.hpp"
 #include "sim/predicates.hpp"
@@ -10,11 +11,70 @@ namespace gpuexp::sim {
 
 namespace {
 
+// Of fp32 and of fp64. to_odd() has the exact result of fp32 operands, rounded to odd.
+struct Fused {
+  template <class T>
+  GPUEXP_INLINED T operator()(T a, T b, T c) const {
+    return std::fma(a, b, c);
+  }
+  static double to_odd(float a, float b, float c) {
+    return sum_to_odd(static_cast<double>(a) * b, c);
+  }
+};
+struct Sum {
+  template <class T>
+  GPUEXP_INLINED T operator()(T a, T b, T) const {
+    return a + b;
+  }
+  static double to_odd(float a, float b, float) { return sum_to_odd(a, b); }
+};
+struct Product {
+  template <class T>
+  GPUEXP_INLINED T operator()(T a, T b, T) const {
+    return a * b;
+  }
+  static double to_odd(float a, float b, float) { return static_cast<double>(a) * b; }
+};
+
 // ---- fp32
 
 GPUEXP_INLINED float operand(std::uint32_t bits, std::uint8_t kind) {
   const float x = std::bit_cast<float>(bits);
   return kind & kFtz ? flushed(x) : x;
+}
+
+// Whether a result that is the least normal number in magnitude was rounded up to it also where the
+// exponent has no limit. Where it was not, .FTZ makes it zero, as an H200 has it. `exact` is
+// rounded to odd.
+bool reaches_least_normal(double exact, Rounding rounding) {
+  constexpr double kLeast = std::numeric_limits<float>::min();
+  constexpr double kStep = kLeast / (1 << 24);  // to the number before, of 24 bits
+  const double magnitude = std::fabs(exact);
+  const bool is_negative = std::signbit(exact);
+  if (rounding == Rounding::nearest) return magnitude >= kLeast - kStep / 2;
+  const bool is_up = rounding == (is_negative ? Rounding::down : Rounding::up);
+  return is_up ? magnitude > kLeast - kStep : magnitude >= kLeast;
+}
+
+constexpr std::uint32_t kLeastNormal = 0x00800000;
+
+GPUEXP_INLINED bool has_least_normal(const Lanes32& result) {
+  std::uint32_t found = 0;
+  for (unsigned l = 0; l < kLanes; ++l)
+    found |= (result[l] & ~kSign32) == kLeastNormal ? 1u : 0u;
+  return found != 0;
+}
+
+template <class Function>
+void flush_below_least(const Op& op, const Lanes32& a, const Lanes32& b, const Lanes32& c,
+                       Lanes32& result) {
+  for (unsigned l = 0; l < kLanes; ++l) {
+    if ((result[l] & ~kSign32) != kLeastNormal) continue;
+    const RoundingScope scope(Rounding::nearest);
+    const double exact =
+        Function::to_odd(operand(a[l], op.kind), operand(b[l], op.kind), operand(c[l], op.kind));
+    if (!reaches_least_normal(exact, static_cast<Rounding>(op.kind2))) result[l] &= kSign32;
+  }
 }
 
 template <class Function>
@@ -34,23 +94,20 @@ GPUEXP_INLINED void each(Warp& warp, const Op& op, LaneMask lanes, const Functio
       result[l] =
           finished(function(operand(a[l], op.kind), operand(b[l], op.kind), operand(c[l], op.kind)),
                    op.kind);
+    if (op.kind & kFtz && has_least_normal(result))
+      flush_below_least<Function>(op, a, b, c, result);
   }
   write(warp, op.to[0], lanes, result);
 }
 
-// Of fp32 and of fp64.
-constexpr auto kFused = [](auto a, auto b, auto c) { return std::fma(a, b, c); };
-constexpr auto kSum = [](auto a, auto b, auto) { return a + b; };
-constexpr auto kProduct = [](auto a, auto b, auto) { return a * b; };
-
 GPUEXP_VECTORIZED void run_ffma(Warp& warp, const Op& op, LaneMask lanes) {
-  each(warp, op, lanes, kFused);
+  each(warp, op, lanes, Fused{});
 }
 GPUEXP_VECTORIZED void run_fadd(Warp& warp, const Op& op, LaneMask lanes) {
-  each(warp, op, lanes, kSum);
+  each(warp, op, lanes, Sum{});
 }
 GPUEXP_VECTORIZED void run_fmul(Warp& warp, const Op& op, LaneMask lanes) {
-  each(warp, op, lanes, kProduct);
+  each(warp, op, lanes, Product{});
 }
 
 template <Op::Run nearest>
@@ -74,20 +131,32 @@ T least_or_most(T a, T b, bool least) {
   return least == (a < b) ? a : b;
 }
 
+/// Of FMNMX, in Op::value.
+constexpr std::uint32_t kKeepsNan = 1;
+constexpr std::uint32_t kXorSign = 2;
+
 GPUEXP_VECTORIZED void run_fmnmx(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes32 sa, sb, result;
+  Lanes32 sa, sb, ra, rb, result;
   const Lanes32& a = read_float_bits(warp, op.from[0], sa);
   const Lanes32& b = read_float_bits(warp, op.from[1], sb);
+  const Lanes32& of_a = read_raw(warp, op.from[0], ra);
+  const Lanes32& of_b = read_raw(warp, op.from[1], rb);
   const LaneMask least = read_predicate(warp, op.from[2]);
-  for (unsigned l = 0; l < kLanes; ++l)
-    result[l] = finished(
-        least_or_most(operand(a[l], op.kind), operand(b[l], op.kind), (least >> l & 1) != 0),
-        op.kind);
+  for (unsigned l = 0; l < kLanes; ++l) {
+    const float x = operand(a[l], op.kind);
+    const float y = operand(b[l], op.kind);
+    const bool is_nan = (op.value & kKeepsNan) && (std::isnan(x) || std::isnan(y));
+    result[l] = is_nan ? kNan32 : finished(least_or_most(x, y, (least >> l & 1) != 0), op.kind);
+    // The sign is that of the product of the operands before their |…|.
+    if (op.value & kXorSign && result[l] != kNan32)
+      result[l] = (result[l] & ~kSign32) | ((of_a[l] ^ of_b[l]) & kSign32);
+  }
   write(warp, op.to[0], lanes, result);
 }
 
 void decode_fmnmx(const Decoding& in, Op& op) {
   place_float(in, op, Reads::fp32);
+  op.value = (in.has("NAN") ? kKeepsNan : 0) | (in.has("XORSIGN") ? kXorSign : 0);
   op.run = run_fmnmx;
 }
 
@@ -111,22 +180,39 @@ GPUEXP_INLINED bool compare(std::uint8_t how, double a, double b) {
   }
 }
 
-GPUEXP_VECTORIZED void run_fsetp(Warp& warp, const Op& op, LaneMask lanes) {
+GPUEXP_INLINED LaneMask compared(const Warp& warp, const Op& op) {
   Lanes32 sa, sb;
   const Lanes32& a = read_float_bits(warp, op.from[0], sa);
   const Lanes32& b = read_float_bits(warp, op.from[1], sb);
   LaneMask result = 0;
   for (unsigned l = 0; l < kLanes; ++l)
     result |= LaneMask{compare(op.kind2, operand(a[l], op.kind), operand(b[l], op.kind))} << l;
-  write_comparison(warp, op, lanes, result);
+  return result;
+}
+
+GPUEXP_VECTORIZED void run_fsetp(Warp& warp, const Op& op, LaneMask lanes) {
+  write_comparison(warp, op, lanes, compared(warp, op));
+}
+
+// FSET: all ones or, with BF, the number 1.
+GPUEXP_VECTORIZED void run_fset(Warp& warp, const Op& op, LaneMask lanes) {
+  const LaneMask holds = combined(static_cast<Combine>(op.value), compared(warp, op),
+                                  read_predicate(warp, op.from[2]));
+  const std::uint32_t yes = op.width != 0 ? std::bit_cast<std::uint32_t>(1.0f) : ~0u;
+  Lanes32 result;
+  for (unsigned l = 0; l < kLanes; ++l)
+    result[l] = holds >> l & 1 ? yes : 0;
+  write(warp, op.to[0], lanes, result);
 }
 
 void decode_comparison(const Decoding& in, Op& op, Reads reads) {
-  if (in.operands.size() != 5 || in.modifiers.empty()) in.refuse("its operands are not understood");
-  for (unsigned i = 0; i < 2; ++i)
+  if (in.operands.size() < 4 || in.operands.size() > 5 || in.modifiers.empty())
+    in.refuse("its operands are not understood");
+  const std::size_t destinations = in.operands.size() - 3;
+  for (std::size_t i = 0; i < destinations; ++i)
     op.to[i] = source_of(in.operands[i], reads);
-  for (unsigned i = 0; i < 3; ++i)
-    op.from[i] = source_of(in.operands[i + 2], reads);
+  for (std::size_t i = 0; i < 3; ++i)
+    op.from[i] = source_of(in.operands[i + destinations], reads);
   op.kind = in.has("FTZ") ? kFtz : 0;
   const auto how = std::find(kCompares.begin(), kCompares.end(), in.modifiers.front());
   if (how != kCompares.end()) {
@@ -142,6 +228,17 @@ void decode_comparison(const Decoding& in, Op& op, Reads reads) {
 void decode_fsetp(const Decoding& in, Op& op) {
   decode_comparison(in, op, Reads::fp32);
   op.run = run_fsetp;
+}
+
+// FSET.BF.GT.FTZ.AND R4, R5, R6, PT
+void decode_fset(const Decoding& in, Op& op) {
+  Decoding comparison = in;
+  const bool is_float = in.modifiers.front() == "BF";
+  if (is_float) comparison.modifiers.erase(comparison.modifiers.begin());
+  if (in.operands.size() != 4) in.refuse("its operands are not understood");
+  decode_comparison(comparison, op, Reads::fp32);
+  op.width = is_float;
+  op.run = run_fset;
 }
 
 // FCHK: whether a quotient needs the longer way, which scales. The hardware's own limits are not
@@ -184,6 +281,17 @@ GPUEXP_INLINED void read_doubles(const Warp& warp, const Source& source, Lanes<d
   }
 }
 
+// Of NaN, fp64 arithmetic passes on one that it was given: quiet, with its own sign, whatever |…|
+// and - say. Of several it is the second operand's, else the third's, as an H200 has it.
+std::uint64_t passed_nan(const Warp& warp, const Op& op, unsigned lane) {
+  for (const unsigned i : {1u, 2u, 0u}) {
+    Lanes64 bits;
+    read_pair(warp, op.from[i], bits);
+    if (std::isnan(std::bit_cast<double>(bits[lane]))) return bits[lane] | kQuiet64;
+  }
+  return kNan64;
+}
+
 template <class Function>
 GPUEXP_INLINED void each_double(Warp& warp, const Op& op, LaneMask lanes,
                                 const Function& function) {
@@ -192,21 +300,26 @@ GPUEXP_INLINED void each_double(Warp& warp, const Op& op, LaneMask lanes,
   read_doubles(warp, op.from[1], b);
   read_doubles(warp, op.from[2], c);
   Lanes64 result;
+  bool any_nan = false;
   for (unsigned l = 0; l < kLanes; ++l) {
     const double x = function(a[l], b[l], c[l]);
-    result[l] = std::isnan(x) ? kNan64 : std::bit_cast<std::uint64_t>(x);
+    result[l] = std::bit_cast<std::uint64_t>(x);
+    any_nan |= x != x;
+  }
+  for (unsigned l = 0; any_nan && l < kLanes; ++l) {
+    if (std::isnan(std::bit_cast<double>(result[l]))) result[l] = passed_nan(warp, op, l);
   }
   write_pair(warp, op.to[0], lanes, result);
 }
 
 GPUEXP_VECTORIZED void run_dfma(Warp& warp, const Op& op, LaneMask lanes) {
-  each_double(warp, op, lanes, kFused);
+  each_double(warp, op, lanes, Fused{});
 }
 GPUEXP_VECTORIZED void run_dadd(Warp& warp, const Op& op, LaneMask lanes) {
-  each_double(warp, op, lanes, kSum);
+  each_double(warp, op, lanes, Sum{});
 }
 GPUEXP_VECTORIZED void run_dmul(Warp& warp, const Op& op, LaneMask lanes) {
-  each_double(warp, op, lanes, kProduct);
+  each_double(warp, op, lanes, Product{});
 }
 
 constexpr std::uint8_t kLeast = 1;
@@ -221,7 +334,10 @@ void run_dsetp_most(Warp& warp, const Op& op, LaneMask lanes) {
   LaneMask first = 0;
   LaneMask nan = 0;
   for (unsigned l = 0; l < kLanes; ++l) {
-    const bool second = is_least ? b[l] < a[l] : a[l] < b[l];
+    // -0 is less than +0.
+    const bool second = a[l] == b[l] ? std::signbit(a[l]) != is_least
+                        : is_least   ? b[l] < a[l]
+                                     : a[l] < b[l];
     first |= LaneMask{!second && !std::isnan(a[l])} << l;
     nan |= LaneMask{std::isnan(a[l]) && std::isnan(b[l])} << l;
   }
@@ -267,8 +383,9 @@ GPUEXP_INLINED double value_at(Function function, double x) {
     case Function::sqrt: return std::sqrt(x);
     case Function::ex2: return std::exp2(x);
     case Function::lg2: return std::log2(x);
-    case Function::sin: return std::sin(x);
-    case Function::cos: return std::cos(x);
+    // Of an angle in turns: what comes before has divided it by 2 pi.
+    case Function::sin: return std::sin(2 * std::numbers::pi * (x - std::nearbyint(x)));
+    case Function::cos: return std::cos(2 * std::numbers::pi * (x - std::nearbyint(x)));
     case Function::tanh: return std::tanh(x);
   }
   return x;
@@ -278,10 +395,43 @@ void run_mufu(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 scratch, result;
   const Lanes32& a = read_float_bits(warp, op.from[0], scratch);
   for (unsigned l = 0; l < kLanes; ++l) {
-    const float x = flushed(std::bit_cast<float>(a[l]));
-    result[l] = finished(static_cast<float>(value_at(static_cast<Function>(op.kind2), x)), kFtz);
+    const auto function = static_cast<Function>(op.kind2);
+    const auto x = std::bit_cast<float>(a[l]);
+    // TANH alone keeps subnormal numbers.
+    result[l] = function == Function::tanh
+                    ? finished(static_cast<float>(std::tanh(static_cast<double>(x))), 0)
+                    : finished(static_cast<float>(value_at(function, flushed(x))), kFtz);
   }
   write(warp, op.to[0], lanes, result);
+}
+
+// Of fp16 and bf16, whose subnormal numbers count. Those that EX2 makes are rounded to zero in
+// fp16, and zero in bf16, as an H200 has them.
+template <SmallFloat format>
+std::uint32_t exponential_bits(double y) {
+  const double least = std::ldexp(1.0, 1 - format.bias());
+  if (!(y < least)) return round_to<format>(y);
+  return format.exponent_bits == kBf16.exponent_bits ? 0 : round_to<format>(y, Rounding::zero);
+}
+
+template <SmallFloat format>
+void run_mufu_half(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 scratch, result;
+  const Lanes32& raw = read_raw(warp, op.from[0], scratch);
+  for (unsigned l = 0; l < kLanes; ++l) {
+    double x = value_of<format>(op.from[0].half == Operand::Half::high ? raw[l] >> 16 : raw[l]);
+    if (op.from[0].absolute) x = std::fabs(x);
+    if (op.from[0].negated) x = -x;
+    const auto function = static_cast<Function>(op.kind2);
+    const double y = value_at(function, x);
+    result[l] = function == Function::ex2 ? exponential_bits<format>(y) : round_to<format>(y);
+  }
+  write(warp, op.to[0], lanes, result);
+}
+
+// An fp64 number that is subnormal is zero.
+double flushed(double x) {
+  return std::fabs(x) < std::numeric_limits<double>::min() ? std::copysign(0.0, x) : x;
 }
 
 // Of the upper word of an fp64 value, that of the result.
@@ -290,14 +440,16 @@ void run_mufu64(Warp& warp, const Op& op, LaneMask lanes) {
   const Lanes32& a = read_float_bits(warp, op.from[0], scratch);
   for (unsigned l = 0; l < kLanes; ++l) {
     const double x = std::bit_cast<double>(static_cast<std::uint64_t>(a[l]) << 32);
-    const double y = value_at(static_cast<Function>(op.kind2), x);
+    const double y = flushed(value_at(static_cast<Function>(op.kind2), flushed(x)));
     result[l] = static_cast<std::uint32_t>(std::bit_cast<std::uint64_t>(y) >> 32);
   }
   write(warp, op.to[0], lanes, result);
 }
 
 void decode_mufu(const Decoding& in, Op& op) {
-  if (in.modifiers.size() != 1 || in.operands.size() != 2) in.refuse("this form is not executed");
+  const bool is_half = in.has("F16") || in.has("BF16");
+  if (in.modifiers.size() != (is_half ? 2u : 1u) || in.operands.size() != 2)
+    in.refuse("this form is not executed");
   place_float(in, op, Reads::fp32);
   std::string_view name = in.modifiers.front();
   const bool is_fp64 = name.ends_with("64H");
@@ -305,7 +457,13 @@ void decode_mufu(const Decoding& in, Op& op) {
   const auto found = std::find(kFunctions.begin(), kFunctions.end(), name);
   if (found == kFunctions.end()) in.refuse("this function is not executed");
   op.kind2 = static_cast<std::uint8_t>(found - kFunctions.begin());
-  op.run = is_fp64 ? run_mufu64 : run_mufu;
+  // An fp64 immediate stands for its upper half.
+  if (is_fp64 && in.operands[1].kind == Operand::Kind::real)
+    op.from[0].bits = std::bit_cast<std::uint64_t>(in.operands[1].number) >> 32;
+  op.run = in.has("F16")    ? run_mufu_half<kFp16>
+           : in.has("BF16") ? run_mufu_half<kBf16>
+           : is_fp64        ? run_mufu64
+                            : run_mufu;
 }
 
 constexpr OpcodeDecoder kOpcodes[] = {
@@ -314,6 +472,7 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"FMUL", decode_arithmetic<Reads::fp32, run_fmul>},
     {"FMNMX", decode_fmnmx},
     {"FSETP", decode_fsetp},
+    {"FSET", decode_fset},
     {"DFMA", decode_arithmetic<Reads::fp64, run_dfma>},
     {"DADD", decode_arithmetic<Reads::fp64, run_dadd>},
     {"DMUL", decode_arithmetic<Reads::fp64, run_dmul>},

@@ -9,18 +9,19 @@
 #include <limits>
 
 #include "sim/registers.hpp"
+#include "sim/small_floats.hpp"
 
 namespace gpuexp::sim {
 
-// What arithmetic makes of NaN, whatever NaN went in (PTX ISA, "Floating Point Instructions").
+// What fp32 arithmetic makes of NaN, whatever NaN went in (PTX ISA, "Floating Point Instructions");
+// and what fp64 arithmetic makes of numbers.
 inline constexpr std::uint32_t kNan32 = 0x7fffffff;
 inline constexpr std::uint64_t kNan64 = 0xfff8000000000000;
+inline constexpr std::uint64_t kQuiet64 = 0x0008000000000000;
 
 /// Of Op::kind.
 inline constexpr std::uint8_t kFtz = 1;
 inline constexpr std::uint8_t kSaturate = 2;
-
-enum class Rounding : std::uint8_t { nearest, down, up, zero };
 
 inline Rounding rounding_of(const Decoding& in) {
   return in.has("RM") || in.has("FLOOR")   ? Rounding::down

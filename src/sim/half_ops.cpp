@@ -14,18 +14,31 @@ namespace {
 using Kind = Operand::Kind;
 using Half = Operand::Half;
 
-constexpr std::uint8_t kBrain = 1;     ///< bf16
-constexpr std::uint8_t kSaturate = 2;  ///< to [0, 1]; NaN to 0
-constexpr std::uint8_t kRelu = 4;      ///< negative to 0
+constexpr std::uint8_t kBrain = 1;      ///< bf16
+constexpr std::uint8_t kSaturate = 2;   ///< to [0, 1]; NaN to 0
+constexpr std::uint8_t kRelu = 4;       ///< negative to 0
+constexpr std::uint8_t kFlushes = 8;    ///< subnormal to 0
+constexpr std::uint8_t kKeepsNan = 16;  ///< of HMNMX2: NaN where either is
+constexpr std::uint8_t kXorSign = 32;   ///< of HMNMX2: the sign of the operands' product
+
+constexpr std::uint32_t kFp16Exponent = 0x7c00;  // of bf16 nothing is flushed
+constexpr std::uint32_t kHalfSign = 0x8000;
+constexpr double kLeastFlushedTo = 0x1p-14 - 0x1p-26;  // halfway to the fp16 number before
 
 GPUEXP_INLINED float value(std::uint32_t bits, std::uint8_t kind) {
+  if (kind & kFlushes && (bits & kFp16Exponent) == 0) bits &= kHalfSign;
   return kind & kBrain ? value_of<kBf16>(bits) : value_of<kFp16>(bits);
 }
 
 GPUEXP_INLINED std::uint32_t result(double exact, std::uint8_t kind) {
   if (kind & kSaturate) exact = exact > 0 ? std::min(exact, 1.0) : 0;
-  if (kind & kRelu && exact < 0) exact = 0;
-  return kind & kBrain ? round_to<kBf16>(exact) : round_to<kFp16>(exact);
+  if (kind & kRelu && exact <= 0) exact = 0;  // -0 as well
+  // Flushed is what is below the least normal number also where it is rounded with an exponent that
+  // has no limit, as an H200 has it.
+  if (kind & kFlushes && std::fabs(exact) < kLeastFlushedTo)
+    return std::signbit(exact) ? kHalfSign : 0;
+  const std::uint32_t bits = kind & kBrain ? round_to<kBf16>(exact) : round_to<kFp16>(exact);
+  return kind & kFlushes && (bits & kFp16Exponent) == 0 ? bits & kHalfSign : bits;
 }
 
 /// Both halves of a source, of which .H0_H0 and .H1_H1 choose one for both.
@@ -71,9 +84,10 @@ std::vector<Operand> joined(const Decoding& in, std::uint8_t kind) {
 }
 
 std::uint8_t kind_of(const Decoding& in) {
-  if (in.has("FTZ") || in.has("NAN") || in.has("XORSIGN")) in.refuse("this form is not executed");
+  if (in.has("FTZ") && in.has("BF16_V2")) in.refuse("this form is not executed");
   return static_cast<std::uint8_t>((in.has("BF16_V2") ? kBrain : 0) |
-                                   (in.has("SAT") ? kSaturate : 0) | (in.has("RELU") ? kRelu : 0));
+                                   (in.has("SAT") ? kSaturate : 0) | (in.has("RELU") ? kRelu : 0) |
+                                   (in.has("FTZ") ? kFlushes : 0));
 }
 
 // ---- arithmetic: exact, or to odd, before the one rounding
@@ -86,6 +100,34 @@ GPUEXP_INLINED double sum(float a, float b, float) {
 }
 GPUEXP_INLINED double product(float a, float b, float) {
   return static_cast<double>(a) * b;
+}
+
+// PTX ISA, fma.oob: 0 where an operand is the NaN that a bulk copy fills with what lies outside of
+// a tensor. On an H200 that is 0x7ff7 with either sign, in the product's operands.
+constexpr std::uint32_t kOutside = 0x7ff7;
+
+GPUEXP_VECTORIZED void run_hfma2_oob(Warp& warp, const Op& op, LaneMask lanes) {
+  std::array<Pair, 3> in;
+  for (unsigned i = 0; i < 3; ++i)
+    read_halves(warp, op.from[i], op.kind, in[i]);
+  Lanes32 sa, sb;
+  const Lanes32& a = read_raw(warp, op.from[0], sa);
+  const Lanes32& b = read_raw(warp, op.from[1], sb);
+  const auto is_outside = [](const Source& source, std::uint32_t bits, bool is_high) {
+    const bool takes_high = source.half == Half::both ? is_high : source.half == Half::high;
+    return ((takes_high ? bits >> 16 : bits) & ~kHalfSign & 0xffff) == kOutside;
+  };
+  Lanes32 out;
+  for (unsigned l = 0; l < kLanes; ++l) {
+    std::uint32_t both[2] = {result(fused(in[0].low[l], in[1].low[l], in[2].low[l]), op.kind),
+                             result(fused(in[0].high[l], in[1].high[l], in[2].high[l]), op.kind)};
+    for (unsigned half = 0; half < 2; ++half) {
+      if (is_outside(op.from[0], a[l], half != 0) || is_outside(op.from[1], b[l], half != 0))
+        both[half] = 0;
+    }
+    out[l] = both[0] | both[1] << 16;
+  }
+  write(warp, op.to[0], lanes, out);
 }
 
 template <double (*function)(float, float, float)>
@@ -129,16 +171,29 @@ GPUEXP_VECTORIZED void run_hmnmx2(Warp& warp, const Op& op, LaneMask lanes) {
   read_halves(warp, op.from[0], op.kind, a);
   read_halves(warp, op.from[1], op.kind, b);
   const LaneMask least = read_predicate(warp, op.from[2]);
+  // The signs before |…|, for the sign of the product.
+  Pair signs_a, signs_b;
+  Source plain_a = op.from[0];
+  Source plain_b = op.from[1];
+  plain_a.absolute = plain_b.absolute = false;
+  read_halves(warp, plain_a, op.kind, signs_a);
+  read_halves(warp, plain_b, op.kind, signs_b);
   const auto chosen = [&](float x, float y, bool is_least) -> float {
-    if (std::isnan(x)) return y;
-    if (std::isnan(y)) return x;
+    if (std::isnan(x)) return op.kind & kKeepsNan ? x : y;
+    if (std::isnan(y)) return op.kind & kKeepsNan ? y : x;
     if (x == y) return std::signbit(x) == is_least ? x : y;  // -0 is below +0
     return (x < y) == is_least ? x : y;
   };
+  const auto half = [&](float x, float y, bool is_least, float sign_x, float sign_y) {
+    const float z = chosen(x, y, is_least);
+    if (!(op.kind & kXorSign) || std::isnan(z)) return result(z, op.kind);
+    return result(std::copysign(z, std::signbit(sign_x) == std::signbit(sign_y) ? 1.0f : -1.0f),
+                  op.kind);
+  };
   Lanes32 out;
   for (unsigned l = 0; l < kLanes; ++l)
-    out[l] = result(chosen(a.low[l], b.low[l], least >> l & 1), op.kind) |
-             result(chosen(a.high[l], b.high[l], least >> l & 1), op.kind) << 16;
+    out[l] = half(a.low[l], b.low[l], least >> l & 1, signs_a.low[l], signs_b.low[l]) |
+             half(a.high[l], b.high[l], least >> l & 1, signs_a.high[l], signs_b.high[l]) << 16;
   write(warp, op.to[0], lanes, out);
 }
 
@@ -153,6 +208,17 @@ void decode_pairs(const Decoding& in, Op& op) {
   op.run = run;
 }
 
+void decode_hfma2(const Decoding& in, Op& op) {
+  decode_pairs<run_hfma2, 3>(in, op);
+  if (in.has("OOB")) op.run = run_hfma2_oob;
+}
+
+void decode_hmnmx2(const Decoding& in, Op& op) {
+  decode_pairs<run_hmnmx2, 3>(in, op);
+  op.kind = static_cast<std::uint8_t>(op.kind | (in.has("NAN") ? kKeepsNan : 0) |
+                                      (in.has("XORSIGN") ? kXorSign : 0));
+}
+
 void decode_hadd2(const Decoding& in, Op& op) {
   if (in.has("F32")) {
     if (in.modifiers.size() != 1) in.refuse("this form is not executed");
@@ -165,7 +231,10 @@ void decode_hadd2(const Decoding& in, Op& op) {
 // ---- comparisons
 
 constexpr std::array<std::string_view, 6> kCompares{"LT", "EQ", "LE", "GT", "NE", "GE"};
+constexpr std::uint8_t kNumbers = 6;    ///< both are
 constexpr std::uint8_t kUnordered = 8;  ///< also holds where either is NaN
+
+constexpr std::uint8_t kNotNumbers = kUnordered | 7;  ///< either is NaN
 
 GPUEXP_INLINED bool compare(std::uint8_t how, float a, float b) {
   if (std::isnan(a) || std::isnan(b)) return (how & kUnordered) != 0;
@@ -175,7 +244,9 @@ GPUEXP_INLINED bool compare(std::uint8_t how, float a, float b) {
     case 2: return a <= b;
     case 3: return a > b;
     case 4: return a != b;
-    default: return a >= b;
+    case 5: return a >= b;
+    case 6: return true;
+    default: return false;
   }
 }
 
@@ -226,6 +297,11 @@ void decode_comparison(const Decoding& in, Op& op) {
     op.from[i] = source_of(operands[destinations + i], Reads::integer);
   bool is_known = false;
   for (std::string_view modifier : in.modifiers) {
+    if (modifier == "NUM" || modifier == "NAN") {
+      op.kind2 = modifier == "NUM" ? kNumbers : kNotNumbers;
+      is_known = true;
+      break;
+    }
     const bool is_unordered = modifier.size() == 3 && modifier.back() == 'U';
     const auto how = std::find(kCompares.begin(), kCompares.end(), modifier.substr(0, 2));
     if (how == kCompares.end() || modifier.size() > (is_unordered ? 3u : 2u)) continue;
@@ -240,9 +316,12 @@ void decode_comparison(const Decoding& in, Op& op) {
 }
 
 constexpr OpcodeDecoder kOpcodes[] = {
-    {"HFMA2", decode_pairs<run_hfma2, 3>},        {"HADD2", decode_hadd2},
-    {"HMUL2", decode_pairs<run_hmul2, 2>},        {"HMNMX2", decode_pairs<run_hmnmx2, 3>},
-    {"HSETP2", decode_comparison<run_hsetp2, 2>}, {"HSET2", decode_comparison<run_hset2, 1>},
+    {"HFMA2", decode_hfma2},
+    {"HADD2", decode_hadd2},
+    {"HMUL2", decode_pairs<run_hmul2, 2>},
+    {"HMNMX2", decode_hmnmx2},
+    {"HSETP2", decode_comparison<run_hsetp2, 2>},
+    {"HSET2", decode_comparison<run_hset2, 1>},
 };
 
 }  // namespace

@@ -97,9 +97,22 @@ GPUEXP_VECTORIZED void run_add(Warp& warp, const Op& op, LaneMask lanes) {
   write(warp, op.to[0], lanes, sum);
 }
 
+// VIADD.16x2: of two halves each.
+GPUEXP_VECTORIZED void run_add_halves(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 sa, sb, sum;
+  const Lanes32& a = read_integer(warp, op.from[0], sa);
+  const Lanes32& b = read_integer(warp, op.from[1], sb);
+  for (unsigned l = 0; l < kLanes; ++l)
+    sum[l] = ((a[l] + b[l]) & 0xffff) | ((a[l] & 0xffff0000) + (b[l] & 0xffff0000));
+  write(warp, op.to[0], lanes, sum);
+}
+
 void decode_viadd(const Decoding& in, Op& op) {
   place(in, op);
-  op.run = run_add;
+  const bool is_pair = in.has("16x2");
+  if (in.modifiers.size() != (is_pair ? 1u : 0u) || (is_pair && op.from[1].negated))
+    in.refuse("this form is not executed");
+  op.run = is_pair ? run_add_halves : run_add;
 }
 
 // ---- products
@@ -308,7 +321,8 @@ GPUEXP_VECTORIZED void run_lop3(Warp& warp, const Op& op, LaneMask lanes) {
     LaneMask any = 0;
     for (unsigned l = 0; l < kLanes; ++l)
       any |= LaneMask{result[l] != 0} << l;
-    write_predicate(warp, op.to[1], lanes, any | read_predicate(warp, op.from[4]));
+    const LaneMask with = read_predicate(warp, op.from[4]);
+    write_predicate(warp, op.to[1], lanes, op.kind ? any & with : any | with);
   }
   write(warp, op.to[0], lanes, result);
 }
@@ -322,19 +336,31 @@ void decode_lop3(const Decoding& in, Op& op) {
     non_zero = rest.operands.front();
     rest.operands.erase(rest.operands.begin());
   }
-  if (rest.operands.size() != 6 || in.has("PAND")) in.refuse("its operands are not understood");
+  if (rest.operands.size() != 6) in.refuse("its operands are not understood");
   op.value = static_cast<std::uint32_t>(rest.operands[4].value);
   rest.operands.erase(rest.operands.begin() + 4);
   place(rest, op);
   op.from[4] = op.from[3];
   op.to[1] = source_of(non_zero, Reads::integer);
+  op.kind = in.has("PAND");
   op.run = run_lop3;
 }
 
+/// A predicate, or the signs of a register.
+GPUEXP_INLINED LaneMask read_signs(const Warp& warp, const Source& source) {
+  if (source.kind != Kind::reg && source.kind != Kind::uniform) return read_predicate(warp, source);
+  Lanes32 scratch;
+  const Lanes32& raw = read_raw(warp, source, scratch);
+  LaneMask signs = 0;
+  for (unsigned l = 0; l < kLanes; ++l)
+    signs |= (raw[l] >> 31) << l;
+  return source.inverted ? ~signs : signs;
+}
+
 GPUEXP_VECTORIZED void run_plop3(Warp& warp, const Op& op, LaneMask lanes) {
-  const LaneMask a = read_predicate(warp, op.from[0]);
-  const LaneMask b = read_predicate(warp, op.from[1]);
-  const LaneMask c = read_predicate(warp, op.from[2]);
+  const LaneMask a = read_signs(warp, op.from[0]);
+  const LaneMask b = read_signs(warp, op.from[1]);
+  const LaneMask c = read_signs(warp, op.from[2]);
   const LaneMask first = look_up(op.value & 0xff, a, b, c);
   const LaneMask second = look_up(op.value >> 8, a, b, c);
   write_predicate(warp, op.to[0], lanes, first);
@@ -352,6 +378,27 @@ void decode_plop3(const Decoding& in, Op& op) {
   op.run = run_plop3;
 }
 
+// What the modes of PRMT choose, as selectors of four bytes (PTX ISA, prmt).
+enum class Permutation : std::uint8_t { any, f4e, b4e, rc8, ecl, ecr, rc16 };
+constexpr std::array<std::string_view, 7> kPermutations{"",    "F4E", "B4E", "RC8",
+                                                        "ECL", "ECR", "RC16"};
+
+GPUEXP_INLINED std::uint32_t selector_of(Permutation mode, std::uint32_t by) {
+  if (mode == Permutation::any) return by;
+  by &= 3;
+  std::uint32_t selector = 0;
+  for (unsigned i = 0; i < 4; ++i) {
+    const unsigned byte = mode == Permutation::f4e   ? by + i
+                          : mode == Permutation::b4e ? (by - i) & 7
+                          : mode == Permutation::rc8 ? by
+                          : mode == Permutation::ecl ? std::max(by, i)
+                          : mode == Permutation::ecr ? std::min(by, i)
+                                                     : (by & 1) * 2 + (i & 1);
+    selector |= byte << 4 * i;
+  }
+  return selector;
+}
+
 GPUEXP_VECTORIZED void run_prmt(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 sa, sb, sc, result;
   const Lanes32& a = read_integer(warp, op.from[0], sa);
@@ -360,8 +407,9 @@ GPUEXP_VECTORIZED void run_prmt(Warp& warp, const Op& op, LaneMask lanes) {
   for (unsigned l = 0; l < kLanes; ++l) {
     const std::uint64_t bytes = a[l] | static_cast<std::uint64_t>(c[l]) << 32;
     std::uint32_t value = 0;
+    const std::uint32_t chosen = selector_of(static_cast<Permutation>(op.kind), selector[l]);
     for (unsigned i = 0; i < 4; ++i) {
-      const unsigned which = selector[l] >> 4 * i & 0xf;
+      const unsigned which = chosen >> 4 * i & 0xf;
       auto byte = static_cast<std::uint32_t>(bytes >> 8 * (which & 7) & 0xff);
       if (which & 8) byte = byte & 0x80 ? 0xff : 0;
       value |= byte << 8 * i;
@@ -372,7 +420,10 @@ GPUEXP_VECTORIZED void run_prmt(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 void decode_prmt(const Decoding& in, Op& op) {
-  if (!in.modifiers.empty()) in.refuse("its mode is not executed");
+  const std::string_view mode = in.modifiers.empty() ? std::string_view() : in.modifiers.front();
+  const auto found = std::find(kPermutations.begin(), kPermutations.end(), mode);
+  if (found == kPermutations.end()) in.refuse("its mode is not executed");
+  op.kind = static_cast<std::uint8_t>(found - kPermutations.begin());
   place(in, op);
   op.run = run_prmt;
 }

@@ -49,9 +49,9 @@ GPUEXP_VECTORIZED void run_ldc(Warp& warp, const Op& op, LaneMask lanes) {
     Lanes32 value;
     value.of.fill(0);
     if (from.index == kZeroRegister) {
-      const std::uint64_t offset = from.bits & ~std::uint64_t{3};
-      std::uint32_t word = constant32(warp, op.bank, offset + 4 * w);
-      if (op.width < 4) word = word >> 8 * (from.bits & 3) & ((1u << 8 * op.width) - 1);
+      const std::uint64_t at = from.bits + warp.uniform[from.uniform_index];
+      std::uint32_t word = constant32(warp, op.bank, (at & ~std::uint64_t{3}) + 4 * w);
+      if (op.width < 4) word = word >> 8 * (at & 3) & ((1u << 8 * op.width) - 1);
       value.of.fill(word);
     } else {
       for_each_lane(lanes, [&](unsigned l) {
@@ -147,12 +147,19 @@ bool is_signed(const Decoding& in) {
   return in.has("S8") || in.has("S16");
 }
 
+// LD.E.64 R10, [R16+0x20]: without a descriptor, a pair of registers is not called one.
+bool is_pair(const Decoding& in, const Operand& address) {
+  return in.has("E") && address.descriptor == kZeroUniformRegister &&
+         address.uniform_index == kZeroUniformRegister;
+}
+
 template <Op::Run run>
 void decode_load(const Decoding& in, Op& op) {
   if (in.operands.size() != 2 || in.operands[1].kind != Kind::memory)
     in.refuse("its operands are not understood");
   op.to[0] = source_of(in.operands[0], Reads::integer);
   op.from[0] = source_of(in.operands[1], Reads::integer);
+  if (is_pair(in, in.operands[1])) op.from[0].wide = true;
   op.width = width_of(in);
   op.kind = is_signed(in) ? kSigned : 0;
   op.run = run;
@@ -164,16 +171,29 @@ void decode_store(const Decoding& in, Op& op) {
     in.refuse("its operands are not understood");
   op.from[0] = source_of(in.operands[0], Reads::integer);
   op.from[1] = source_of(in.operands[1], Reads::integer);
+  if (is_pair(in, in.operands[0])) op.from[0].wide = true;
   op.width = width_of(in);
   op.run = run;
 }
 
-// LDGSTS (cp.async): from global into shared memory; zeros where its predicate does not hold.
+constexpr std::uint8_t kFillsWithZero = 1;  ///< of LDGSTS, in Op::kind
+
+// LDGSTS (cp.async): from global into shared memory; zeros where its predicate does not hold. With
+// ZFILL, the lower bits of the source's address say how many bytes at the end are not copied:
+// these become zero.
 GPUEXP_VECTORIZED void run_ldgsts(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 to;
   Lanes64 from;
+  Lanes32 bytes;
   shared_addresses(warp, op.from[0], to);
   global_addresses(warp, op.from[1], from);
+  bytes.of.fill(op.width);
+  for (unsigned l = 0; op.kind == kFillsWithZero && l < kLanes; ++l) {
+    const auto part = static_cast<std::uint32_t>(from[l] % op.width);
+    if (part == 0) continue;
+    bytes[l] = op.width - part;
+    from[l] -= part;
+  }
   const LaneMask copied =
       op.from[2].kind == Kind::none ? kAllLanes : read_predicate(warp, op.from[2]);
   warp.block.note({Space::global, Access::async_load, op.width, lanes & copied, from});
@@ -181,7 +201,8 @@ GPUEXP_VECTORIZED void run_ldgsts(Warp& warp, const Op& op, LaneMask lanes) {
   for_each_lane(lanes, [&](unsigned l) {
     std::byte* const target = shared_at(warp, to[l], op.width);
     if (copied >> l & 1) {
-      std::memcpy(target, generic_at(warp, l, from[l], op.width), op.width);
+      std::memcpy(target, generic_at(warp, l, from[l], op.width), bytes[l]);
+      std::memset(target + bytes[l], 0, op.width - bytes[l]);
     } else {
       std::memset(target, 0, op.width);
     }
@@ -194,6 +215,7 @@ void decode_ldgsts(const Decoding& in, Op& op) {
   for (std::size_t i = 0; i < in.operands.size(); ++i)
     op.from[i] = source_of(in.operands[i], Reads::integer);
   op.width = width_of(in);
+  op.kind = in.has("ZFILL") ? kFillsWithZero : 0;
   op.run = run_ldgsts;
 }
 
@@ -233,6 +255,38 @@ void decode_ldsm(const Decoding& in, Op& op) {
   op.value = in.has("4") ? 4 : in.has("2") ? 2 : 1;
 }
 
+// STSM [R4], R8: what LDSM loads from there.
+GPUEXP_VECTORIZED void run_stsm(Warp& warp, const Op& op, LaneMask lanes) {
+  constexpr unsigned kRows = 8;
+  constexpr unsigned kRowBytes = 16;
+  if (lanes != kAllLanes) throw Fault("stmatrix is executed by some lanes of a warp only");
+  Lanes64 address;
+  shared_addresses(warp, op.from[0], address);
+  warp.block.note(
+      {Space::shared, Access::store, kRowBytes, kAllLanes >> (kLanes - kRows * op.value), address});
+  for (unsigned matrix = 0; matrix < op.value; ++matrix) {
+    Lanes32 scratch;
+    const Lanes32& value = read_raw(warp, next_register(op.from[1], matrix), scratch);
+    std::uint16_t rows[kRows][kRows];
+    for (unsigned l = 0; l < kLanes; ++l) {
+      for (unsigned i = 0; i < 2; ++i) {
+        const unsigned row = l / 4;
+        const unsigned column = 2 * (l % 4) + i;
+        (op.kind ? rows[column][row] : rows[row][column]) =
+            static_cast<std::uint16_t>(value[l] >> 16 * i);
+      }
+    }
+    for (unsigned row = 0; row < kRows; ++row)
+      std::memcpy(shared_at(warp, address[kRows * matrix + row], kRowBytes), rows[row], kRowBytes);
+  }
+}
+
+void decode_stsm(const Decoding& in, Op& op) {
+  decode_store<run_stsm>(in, op);
+  op.kind = in.has("MT88");
+  op.value = in.has("4") ? 4 : in.has("2") ? 2 : 1;
+}
+
 // ---- local memory: each lane's own, the stack at its end
 
 GPUEXP_VECTORIZED void run_local_load(Warp& warp, const Op& op, LaneMask lanes) {
@@ -265,6 +319,7 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"STS", decode_store<run_shared_store>},
     {"LDGSTS", decode_ldgsts},
     {"LDSM", decode_ldsm},
+    {"STSM", decode_stsm},
     {"LDL", decode_load<run_local_load>},
     {"STL", decode_store<run_local_store>},
 };

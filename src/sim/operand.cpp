@@ -87,6 +87,18 @@ void take_suffixes(Scanner& scan, Operand& operand) {
       operand.half = Operand::Half::low;
     } else if (scan.take(".H1_H1")) {
       operand.half = Operand::Half::high;
+    } else if (scan.take(".H0")) {
+      operand.half = Operand::Half::low;
+    } else if (scan.take(".H1")) {
+      operand.half = Operand::Half::high;
+    } else if (scan.take(".B0")) {
+      operand.half = Operand::Half::both;
+    } else if (scan.take(".B1")) {
+      operand.half = Operand::Half::byte1;
+    } else if (scan.take(".B2")) {
+      operand.half = Operand::Half::byte2;
+    } else if (scan.take(".B3")) {
+      operand.half = Operand::Half::byte3;
     } else if (scan.take(".64")) {
       operand.wide = true;
     } else if (scan.take(".X16")) {
@@ -95,8 +107,10 @@ void take_suffixes(Scanner& scan, Operand& operand) {
       operand.shift = 3;
     } else if (scan.take(".X4")) {
       operand.shift = 2;
-    } else if (scan.take(".ROW") || scan.take(".COL") || scan.take(".U32")) {
-      continue;  // layouts that an IMMA has by its shape; widths that an address has anyway
+    } else if (scan.take(".ROW") || scan.take(".COL") || scan.take(".U32") || scan.take(".SIGN")) {
+      // Layouts that an IMMA has by its shape; widths that an address has anyway; a PLOP3 that has
+      // registers has them by their signs.
+      continue;
     } else {
       return;
     }
@@ -117,7 +131,9 @@ void take_address(Scanner& scan, Operand& operand) {
       }
       take_suffixes(scan, operand);
     } else {
-      operand.value += scan.integer();
+      // Without a sign: texts that no disassembler writes may leave the range.
+      operand.value = static_cast<std::int64_t>(static_cast<std::uint64_t>(operand.value) +
+                                                static_cast<std::uint64_t>(scan.integer()));
     }
   }
 }
@@ -129,7 +145,10 @@ Operand read_real(std::string_view text) {
   if (copy == "+INF" || copy == "-INF") {
     operand.number = copy[0] == '-' ? -INFINITY : INFINITY;
   } else if (copy.find("NAN") != std::string::npos) {
-    operand.number = std::numeric_limits<double>::quiet_NaN();
+    // The listing leaves out which; CUDA's is the one of all ones, which has a sign in both
+    // formats.
+    operand.number =
+        std::copysign(std::numeric_limits<double>::quiet_NaN(), copy[0] == '-' ? -1 : 1);
   } else {
     std::size_t read = 0;
     try {

@@ -30,7 +30,8 @@ struct OperandForm {
     barrier,            ///< B0, a convergence barrier
     name,               ///< PR, gsb0 and other words
   };
-  enum class Half : std::uint8_t { both, low, high };  ///< .H0_H0, .H1_H1
+  /// .H0_H0 and .H1_H1; of conversions of bytes, .B1 to .B3.
+  enum class Half : std::uint8_t { both, low, high, byte1, byte2, byte3 };
 
   Kind kind = Kind::none;
   Half half = Half::both;

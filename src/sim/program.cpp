@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <stdexcept>
 
@@ -38,7 +39,9 @@ bool loads_constants(std::string_view opcode) {
 Source source_of(const Operand& operand, Reads reads) {
   Source source{operand};
   source.bits = static_cast<std::uint64_t>(operand.value);
-  if (operand.kind == Operand::Kind::real) {
+  if (operand.kind == Operand::Kind::real && std::isnan(operand.number) && reads == Reads::fp32) {
+    source.bits = std::signbit(operand.number) ? 0xffffffff : 0x7fffffff;
+  } else if (operand.kind == Operand::Kind::real) {
     source.bits = reads == Reads::fp64
                       ? std::bit_cast<std::uint64_t>(operand.number)
                       : std::bit_cast<std::uint32_t>(static_cast<float>(operand.number));

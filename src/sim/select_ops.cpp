@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 
 #include "sim/predicates.hpp"
 
@@ -41,6 +42,28 @@ T least_or_most(T a, T b, bool least) {
   return least ? std::min(a, b) : std::max(a, b);
 }
 
+/// Of VIMNMX, in Op::value.
+constexpr std::uint32_t kPairs = 1;  ///< of 16 bits
+constexpr std::uint32_t kRelu = 2;   ///< negative to 0
+
+template <class T>
+GPUEXP_INLINED std::uint32_t chosen(std::uint32_t a, std::uint32_t b, bool least, bool relu) {
+  const T one = least_or_most(static_cast<T>(a), static_cast<T>(b), least);
+  return static_cast<std::make_unsigned_t<T>>(relu && one < 0 ? T{0} : one);
+}
+
+GPUEXP_INLINED std::uint32_t chosen_of(const Op& op, std::uint32_t a, std::uint32_t b, bool least) {
+  const bool relu = op.value & kRelu;
+  if (!(op.value & kPairs))
+    return op.kind ? chosen<std::uint32_t>(a, b, least, relu)
+                   : chosen<std::int32_t>(a, b, least, relu);
+  const auto half = [&](unsigned shift) {
+    return op.kind ? chosen<std::uint16_t>(a >> shift, b >> shift, least, relu)
+                   : chosen<std::int16_t>(a >> shift, b >> shift, least, relu);
+  };
+  return half(0) | half(16) << 16;
+}
+
 // The least of both where the predicate holds, else the most. VIADDMNMX first adds two.
 GPUEXP_VECTORIZED void run_minmax(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 sa, sb, sc, result;
@@ -53,24 +76,26 @@ GPUEXP_VECTORIZED void run_minmax(Warp& warp, const Op& op, LaneMask lanes) {
   }
   const Lanes32& b = read_integer(warp, op.from[adds ? 2 : 1], sb);
   const LaneMask least = read_predicate(warp, op.from[adds ? 3 : 2]);
-  for (unsigned l = 0; l < kLanes; ++l) {
-    const bool is_least = least >> l & 1;
-    result[l] =
-        op.kind ? least_or_most(a[l], b[l], is_least)
-                : static_cast<std::uint32_t>(least_or_most(
-                      static_cast<std::int32_t>(a[l]), static_cast<std::int32_t>(b[l]), is_least));
-  }
+  for (unsigned l = 0; l < kLanes; ++l)
+    result[l] = chosen_of(op, a[l], b[l], least >> l & 1);
   write(warp, op.to[0], lanes, result);
 }
 
 void decode_minmax(const Decoding& in, Op& op) {
   place(in, op);
-  op.kind = in.has("U32");
+  for (const std::string_view modifier : in.modifiers) {
+    if (modifier != "U32" && modifier != "U16x2" && modifier != "S16x2" && modifier != "RELU" &&
+        modifier != "S32")
+      in.refuse("this form is not executed");
+  }
+  op.kind = in.has("U32") || in.has("U16x2");
+  op.value = (in.has("U16x2") || in.has("S16x2") ? kPairs : 0) | (in.has("RELU") ? kRelu : 0);
   op.run = run_minmax;
 }
 
 void decode_add_minmax(const Decoding& in, Op& op) {
   decode_minmax(in, op);
+  if (op.value & kPairs) in.refuse("this form is not executed");
   op.kind2 = 1;
 }
 

@@ -7,6 +7,8 @@
 
 namespace gpuexp::sim {
 
+enum class Rounding : std::uint8_t { nearest, down, up, zero };
+
 /// A binary format: its exponent's bits and its fraction's.
 struct SmallFloat {
   int exponent_bits;
@@ -20,10 +22,23 @@ inline constexpr SmallFloat kE5m2{5, 2};
 inline constexpr SmallFloat kE4m3{4, 3};
 inline constexpr SmallFloat kFp32{8, 23};
 
-/// The nearest value, of two the one with an even fraction; beyond the range infinity; NaN is all
-/// ones but the sign, as the GPU's conversions have it.
+/// Whether a number between two is rounded to the one with the larger magnitude: `rest` is what
+/// lies above the smaller, in parts of which `half` is one half of the way.
+inline bool is_rounded_up(Rounding rounding, bool is_negative, bool is_odd, std::uint64_t rest,
+                          std::uint64_t half) {
+  switch (rounding) {
+    case Rounding::nearest: return rest > half || (rest == half && is_odd);
+    case Rounding::down: return rest != 0 && is_negative;
+    case Rounding::up: return rest != 0 && !is_negative;
+    case Rounding::zero: return false;
+  }
+  return false;
+}
+
+/// The nearest value, of two the one with an even fraction, or rounded otherwise; beyond the range
+/// infinity or the largest number; NaN is all ones but the sign, as the GPU's conversions have it.
 template <SmallFloat format>
-std::uint32_t round_to(double value) {
+std::uint32_t round_to(double value, Rounding rounding = Rounding::nearest) {
   constexpr int kFraction = 52;  // of fp64
   constexpr std::uint32_t kSign = 1u << (format.exponent_bits + format.fraction_bits);
   constexpr std::uint32_t kInfinity = ((1u << format.exponent_bits) - 1) << format.fraction_bits;
@@ -36,15 +51,21 @@ std::uint32_t round_to(double value) {
       (bits & ((std::uint64_t{1} << kFraction) - 1)) | std::uint64_t{1} << kFraction;
   const int below = exponent < kLeast ? kLeast - exponent : 0;
   const int shift = kFraction - format.fraction_bits + below;
-  if (shift > kFraction + 1) return sign;
+  const bool is_negative = sign != 0;
+  if (shift > kFraction + 1) {  // below half of the least number
+    const std::uint64_t rest = value != 0 ? 1 : 0;
+    return sign | (is_rounded_up(rounding, is_negative, false, rest, 2) ? 1 : 0);
+  }
   const std::uint64_t half = std::uint64_t{1} << (shift - 1);
   const std::uint64_t rest = significand & (2 * half - 1);
   std::uint64_t rounded = significand >> shift;
-  rounded += rest > half || (rest == half && (rounded & 1)) ? 1 : 0;
+  rounded += is_rounded_up(rounding, is_negative, (rounded & 1) != 0, rest, half) ? 1 : 0;
   if (below > 0) return sign | static_cast<std::uint32_t>(rounded);
   const std::int64_t result = (std::int64_t{exponent - kLeast} << format.fraction_bits) +
                               static_cast<std::int64_t>(rounded);
-  return sign | (result >= kInfinity ? kInfinity : static_cast<std::uint32_t>(result));
+  if (result < kInfinity) return sign | static_cast<std::uint32_t>(result);
+  const bool is_infinite = exponent == 1024 || is_rounded_up(rounding, is_negative, true, 1, 1);
+  return sign | (is_infinite ? kInfinity : kInfinity - 1);
 }
 
 /// fp8 with 4 bits of exponent, which has no infinity: beyond 448, the largest number.
@@ -58,6 +79,13 @@ inline std::uint32_t round_to_e4m3(double value) {
   if (magnitude >= 248)                         // halfway from 240 to 256
     return sign | (0x78 + static_cast<std::uint32_t>(std::nearbyint(magnitude / 32)) - 8);
   return sign | round_to<kE4m3>(magnitude);
+}
+
+/// fp8 with 5 bits of exponent: beyond the range, the largest number.
+inline std::uint32_t round_to_e5m2(double value) {
+  constexpr std::uint32_t kInfinity = 0x7c;
+  const std::uint32_t bits = round_to<kE5m2>(value);
+  return (bits & 0x7f) == kInfinity ? bits - 1 : bits;
 }
 
 /// Exact. Bits above the format's are not looked at.

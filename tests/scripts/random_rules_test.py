@@ -1,0 +1,26 @@
+#!/usr/bin/env python3
+"""What the simulator computes in random programs is what the PTX ISA says of each instruction."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 4  # kSkipped in tests/support/skip.hpp
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+
+from random_programs import oracle  # noqa: E402
+
+
+def main(program):
+    with tempfile.TemporaryDirectory() as directory:
+        dump = pathlib.Path(directory) / "results"
+        run = subprocess.run([program, "[simulate]"], env={**os.environ, "GPUEXP_RANDOM_DUMP": str(dump)}, check=False)
+        if run.returncode != 0:
+            return run.returncode
+        return oracle.report(dump)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
