@@ -12,7 +12,7 @@ namespace {
 using sim::Access;
 using sim::Space;
 
-std::string text_of(const ListedInstruction& i) {
+std::string instruction_text(const ListedInstruction& i) {
   return fmt::format("{}{}{}{}{}", i.guard, i.guard.empty() ? "" : " ", i.opcode,
                      i.operands.empty() ? "" : " ", i.operands);
 }
@@ -52,7 +52,7 @@ void add_instructions(AnnotatedKernel& kernel, const sim::KernelExecution& execu
       const ListedInstruction& l = listed[i];
       kernel.instructions.push_back({static_cast<std::uint32_t>(i),
                                      l.address,
-                                     text_of(l),
+                                     instruction_text(l),
                                      {std::string(l.file), l.line},
                                      {std::string(l.from_file), l.from_line},
                                      {},

@@ -14,7 +14,7 @@ namespace {
 using health::Sign;
 
 /// A ceiling's term, and which part of the GPU it is a limit of: causes differ by that.
-struct Term {
+struct JudgedTerm {
   const CeilingTerm& term;
 
   bool starts_with(std::string_view prefix) const {
@@ -27,25 +27,25 @@ struct Term {
 
 /// Something that the state says, and which figures it makes worse.
 struct Cause {
-  bool (*concerns)(const Term& term);
+  bool (*concerns)(const JudgedTerm& term);
   Sign (*sign)(const DeviceState& state, const DeviceSpec& device);
 };
 
 /// The nearest first: the first that applies is named.
 const std::array<Cause, 7> kCauses{{
-    {[](const Term& t) { return !t.is_floor(); },
+    {[](const JudgedTerm& t) { return !t.is_floor(); },
      [](const DeviceState& s, const DeviceSpec&) { return health::partitioned(s); }},
-    {[](const Term& t) { return t.is_dram(); },
+    {[](const JudgedTerm& t) { return t.is_dram(); },
      [](const DeviceState& s, const DeviceSpec&) { return health::memory_clock_low(s); }},
-    {[](const Term& t) { return t.is_dram(); },
+    {[](const JudgedTerm& t) { return t.is_dram(); },
      [](const DeviceState& s, const DeviceSpec&) { return health::ecc_newly_on(s); }},
-    {[](const Term& t) { return t.is_on_chip(); },
+    {[](const JudgedTerm& t) { return t.is_on_chip(); },
      [](const DeviceState& s, const DeviceSpec& d) { return health::sm_clock_low(s, d); }},
-    {[](const Term& t) { return t.is_on_chip() || t.is_dram(); },
+    {[](const JudgedTerm& t) { return t.is_on_chip() || t.is_dram(); },
      [](const DeviceState& s, const DeviceSpec&) { return health::slowed(s); }},
-    {[](const Term& t) { return t.is_on_chip(); },
+    {[](const JudgedTerm& t) { return t.is_on_chip(); },
      [](const DeviceState& s, const DeviceSpec&) { return health::power_limit_low(s); }},
-    {[](const Term&) { return true; },
+    {[](const JudgedTerm&) { return true; },
      [](const DeviceState& s, const DeviceSpec&) { return health::shared_with_others(s); }},
 }};
 
@@ -66,7 +66,7 @@ struct Evidence {
   }
 
   std::string likely_cause(const CeilingTerm& term) const {
-    const Term of{term};
+    const JudgedTerm of{term};
     for (const Cause& cause : kCauses) {
       if (!cause.concerns(of)) continue;
       if (const Sign sign = cause.sign(state, device)) return *sign;
@@ -82,7 +82,7 @@ std::string number(double value) {
   return value >= kFourDigits ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
 }
 
-std::string text_of(const ExpectedBand& band, const std::string& unit) {
+std::string band_text(const ExpectedBand& band, const std::string& unit) {
   if (band.low && band.high)
     return fmt::format("{} to {} {}", number(*band.low), number(*band.high), unit);
   if (band.low) return fmt::format("{} {} or more", number(*band.low), unit);
@@ -100,7 +100,7 @@ Finding judge(const CeilingTerm& term, double value, const ExpectedBand& band,
   Finding f;
   f.topic = term.id;
   f.found = fmt::format("{} {}", number(value), term.unit);
-  f.expected = text_of(band, term.unit);
+  f.expected = band_text(band, term.unit);
   if (is_within(band, value)) {
     f.verdict = FindingVerdict::pass;
     return f;
@@ -165,7 +165,7 @@ std::vector<FigureFinding> figure_findings(const MeasuredCeilings& measured,
     f.finding.expected = "no band recorded";
     if (band != bands.end()) {
       f.band = band->second;
-      f.finding.expected = text_of(band->second, term.unit);
+      f.finding.expected = band_text(band->second, term.unit);
     }
     if (f.measured && f.band)
       f.finding = judge(term, f.measured->value, *f.band, f.datasheet, evidence);

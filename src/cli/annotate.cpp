@@ -27,7 +27,7 @@ namespace gpuexp::cli {
 
 namespace {
 
-struct Options {
+struct AnnotateArguments {
   std::string variant;
   std::vector<std::string> sets;
   std::string gpu = kDefaultGpu;
@@ -39,7 +39,7 @@ struct Options {
 };
 
 // One problem of one variant.
-Config config_of(const NamedVariant& named, const Options& options) {
+Config config_of(const NamedVariant& named, const AnnotateArguments& options) {
   for (const std::string& set : options.sets)
     check_is_parameter(set, named.family);
   Experiment experiment;
@@ -113,7 +113,7 @@ std::int64_t number_of(const std::string& option, const std::string& text) {
 }
 
 // "B,W" or "X,Y,Z,W" in the grids of the launch.
-AskedWarp asked_warp(const Options& options, const std::vector<Shape>& shapes) {
+AskedWarp asked_warp(const AnnotateArguments& options, const std::vector<Shape>& shapes) {
   const std::string option = "--warp " + shorten(options.warp);
   const std::vector<std::string> parts = split(options.warp, ',');
   if (parts.size() != 2 && parts.size() != 4)
@@ -148,7 +148,7 @@ bool is_asked(const SourceLine& line, const std::string& asked) {
 }
 
 // The line that --line names, or the one there is.
-SourceLine chosen_line(const Options& options, const AskedWarp& asked,
+SourceLine chosen_line(const AnnotateArguments& options, const AskedWarp& asked,
                        const std::vector<TracedLine>& lines) {
   std::vector<std::string> names;
   std::vector<SourceLine> found;
@@ -173,7 +173,7 @@ SourceLine chosen_line(const Options& options, const AskedWarp& asked,
 /// One launch, executed and attributed.
 class AnnotateRun {
  public:
-  AnnotateRun(const Context& context, const Options& options)
+  AnnotateRun(const Context& context, const AnnotateArguments& options)
       : context_(context),
         options_(options),
         named_(find_variant(context.registry, options.variant)),
@@ -258,7 +258,7 @@ class AnnotateRun {
   }
 
   const Context& context_;
-  const Options& options_;
+  const AnnotateArguments& options_;
   NamedVariant named_;
   Config config_;
   Plan plan_;
@@ -266,7 +266,7 @@ class AnnotateRun {
   std::optional<AskedWarp> asked_;
 };
 
-ExitCode run(const Context& context, const Options& options) {
+ExitCode run(const Context& context, const AnnotateArguments& options) {
   AnnotateRun annotate(context, options);
   catch_interrupts();
   try {
@@ -288,7 +288,7 @@ void add_annotate(Command& app, Context& context) {
   Command* command = app.add_subcommand(
       "annotate",
       "a variant's source with what each line executes and accesses; executed on the CPU");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AnnotateArguments>();
   command->add_option("variant", options->variant, "FAMILY/VARIANT (gpuexp list)")->required();
   command->add_option("--set", options->sets, "this value of a parameter instead of its default")
       ->type_name("NAME=VALUE")

@@ -31,6 +31,9 @@ enum class ExitCode {
   interrupted = 130,  ///< stopped by SIGINT or SIGTERM; what was measured is written
 };
 
+/// Columns of text in what `describe`, `list` and their like print.
+inline constexpr std::size_t kTextWidth = 100;
+
 /// What every subcommand works on.
 struct Context {
   const Registry& registry;

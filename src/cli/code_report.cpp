@@ -9,13 +9,13 @@
 
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "cli/app.hpp"
 #include "sass/instruction_class.hpp"
 
 namespace gpuexp::cli {
 
 namespace {
 
-constexpr std::size_t kWidth = 100;
 constexpr std::size_t kIndent = 6;
 
 /// One kernel of a variant on one problem.
@@ -51,13 +51,13 @@ std::string bytes_of(std::int64_t bytes, const char* kind) {
                     : fmt::format("{} B of {} memory", bytes, kind);
 }
 
-// Items in lines of kWidth, none of them broken.
+// Items in lines of kTextWidth, none of them broken.
 std::string filled(const std::vector<std::string>& items) {
   const std::string indent(kIndent, ' ');
   std::string text;
   std::string line;
   for (const std::string& item : items) {
-    if (!line.empty() && kIndent + line.size() + 2 + item.size() > kWidth) {
+    if (!line.empty() && kIndent + line.size() + 2 + item.size() > kTextWidth) {
       text += indent + line + "\n";
       line.clear();
     }
@@ -100,7 +100,7 @@ class CodeText {
       if (!classes_.count(&c)) continue;
       constexpr std::size_t kNameWidth = 14;
       std::string name = "  " + std::string(c.name);
-      for (const std::string& line : wrap(std::string(c.doc), kWidth - kNameWidth)) {
+      for (const std::string& line : wrap(std::string(c.doc), kTextWidth - kNameWidth)) {
         legend += pad_right(name, kNameWidth) + line + "\n";
         name.clear();
       }

@@ -14,7 +14,7 @@ namespace gpuexp::cli {
 
 namespace {
 
-struct Options {
+struct CompareArguments {
   std::vector<std::string> files;
   ComparisonOptions comparison;
   ComparisonOutput output;
@@ -30,7 +30,7 @@ std::vector<Report> read_all(const std::vector<std::string>& files) {
   return reports;
 }
 
-ExitCode compare(Options options) {
+ExitCode compare(CompareArguments options) {
   if (options.files.size() != 2) {
     throw ConfigError(fmt::format("compare: {} {} given; two are compared, A and B",
                                   options.files.size(),
@@ -82,7 +82,7 @@ NoiseFile calibrated(const std::vector<Report>& runs) {
   return noise;
 }
 
-ExitCode calibrate_runs(const Options& options) {
+ExitCode calibrate_runs(const CompareArguments& options) {
   if (options.files.size() < 2 || options.out.empty())
     throw ConfigError("compare --calibrate: needs two runs of one binary or more, and --out FILE");
   const std::vector<Report> runs = read_all(options.files);
@@ -109,7 +109,7 @@ ExitCode calibrate_runs(const Options& options) {
 void add_compare(Command& app, Context& context) {
   Command* command = app.add_subcommand(
       "compare", "two runs row by row: what became slower, faster or broken from A to B");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompareArguments>();
   command->add_option("results", options->files, "a results.json of A, one of B")->required();
   command->add_flag("--all", options->output.all, "show rows that are the same, too");
   command->add_option("--format", options->format, "default table")->one_of({"table", "markdown"});

@@ -14,16 +14,14 @@ namespace gpuexp::cli {
 
 namespace {
 
-constexpr std::size_t kWidth = 100;
-
 std::string allowed(const Parameter& p) {
   if (!p.choices.empty()) return fmt::format("{}", fmt::join(p.choices, ", "));
   return fmt::format("{} to {}{}", p.min, p.max, p.unit.empty() ? "" : " " + p.unit);
 }
 
 void print_text(const Family& f) {
-  fmt::print("{}\n{}\n{}\n", f.id, paragraph(f.question, kWidth, 2),
-             paragraph(f.physics, kWidth, 2));
+  fmt::print("{}\n{}\n{}\n", f.id, paragraph(f.question, kTextWidth, 2),
+             paragraph(f.physics, kTextWidth, 2));
   fmt::print("parameters\n");
   for (const Parameter& p : f.parameters) {
     fmt::print("  {} = {}: {} ({})\n", p.name, to_string(p.default_value), p.doc, allowed(p));
@@ -36,12 +34,12 @@ void print_text(const Family& f) {
   for (const Variant& v : f.variants) {
     fmt::print("  {}{}\n{}", v.id,
                v.compare_to.empty() ? "" : fmt::format(" (compare to {})", v.compare_to),
-               paragraph(v.why, kWidth, 6));
+               paragraph(v.why, kTextWidth, 6));
     if (!v.expected_changes.empty())
-      fmt::print(
-          "{}", paragraph("counters: " + expected_changes_fragment(v.expected_changes), kWidth, 6));
+      fmt::print("{}", paragraph("counters: " + expected_changes_fragment(v.expected_changes),
+                                 kTextWidth, 6));
   }
-  fmt::print("\ntolerance\n{}", paragraph(f.tolerance_derivation, kWidth, 2));
+  fmt::print("\ntolerance\n{}", paragraph(f.tolerance_derivation, kTextWidth, 2));
 }
 
 Json to_json(const Family& f) {
@@ -77,7 +75,7 @@ Json to_json(const Family& f) {
   return out;
 }
 
-struct Options {
+struct DescribeArguments {
   std::string family;
   std::vector<std::string> sets;
   std::string gpu;
@@ -106,7 +104,7 @@ Config config_of(const Family& family, const std::vector<std::string>& sets) {
   return config;
 }
 
-ExitCode run(const Context& context, const Options& options) {
+ExitCode run(const Context& context, const DescribeArguments& options) {
   const Family& family = find_family(context.registry, options.family);
   const Config config = config_of(family, options.sets);
   const auto specs = device_specs();
@@ -128,7 +126,7 @@ ExitCode run(const Context& context, const Options& options) {
 void add_describe(Command& app, Context& context) {
   Command* command = app.add_subcommand(
       "describe", "one family: its question, parameters, each variant's why and machine code");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DescribeArguments>();
   options->gpu = kDefaultGpu;
   command->add_option("family", options->family, "a family's id (gpuexp list)")->required();
   command->add_option(

@@ -23,7 +23,7 @@ namespace {
 constexpr const char* kOfLongest =
     "; of each variant the problem that takes longest (--all: every one)";
 
-struct Options {
+struct ExplainArguments {
   std::string file;
   std::string family;
   std::string variant;
@@ -46,12 +46,13 @@ void check_is_there(const char* option, std::string ResultRecord::*member, const
                                 allowed_names(name, {known.begin(), known.end()})));
 }
 
-bool is_wanted(const ResultRecord& row, const Options& options) {
+bool is_wanted(const ResultRecord& row, const ExplainArguments& options) {
   return (options.family.empty() || row.family == options.family) &&
          (options.variant.empty() || row.variant == options.variant);
 }
 
-std::vector<ExplainedExperiment> explained(const RecordTable& table, const Options& options,
+std::vector<ExplainedExperiment> explained(const RecordTable& table,
+                                           const ExplainArguments& options,
                                            const ExplanationOptions& how) {
   std::vector<ExperimentResults> experiments = experiments_of(table);
   check_is_there("--family", &ResultRecord::family, options.family, experiments);
@@ -72,7 +73,7 @@ std::string summary_of_predicted(std::size_t count) {
 }
 
 // Of each variant, or of the one asked for.
-Page page_of_predicted(const Report& report, const Options& options) {
+Page page_of_predicted(const Report& report, const ExplainArguments& options) {
   Page page;
   page.head.push_back(fmt::format("{}", fmt::join(provenance_facts(report.provenance), " · ")));
   std::size_t count = 0;
@@ -118,7 +119,7 @@ Page page_of(const Report& report, const std::vector<ExplainedExperiment>& exper
   return page;
 }
 
-ExitCode run(const Context& context, const Options& options) {
+ExitCode run(const Context& context, const ExplainArguments& options) {
   Report report = read_results(options.file);
   add_declarations(report.table, context.registry);
   if (report.provenance.device.is_simulated()) {
@@ -148,7 +149,7 @@ ExitCode run(const Context& context, const Options& options) {
 void add_explain(Command& app, Context& context) {
   Command* command =
       app.add_subcommand("explain", "why variants are faster or slower than those they compare to");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExplainArguments>();
   command
       ->add_option("results", options->file,
                    "a results.json of run --counters, or the folder of a run")

@@ -22,7 +22,7 @@ constexpr double kTera = 1e12;
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct InfoArguments {
   bool json = false;
   bool measure = false;
   bool check = false;
@@ -153,11 +153,11 @@ void print_text(const DeviceInfo& d) {
              age.empty() ? "" : fmt::format(" ({})", age), kept->path.string());
 }
 
-CheckOptions check_options(const Options& o) {
+CheckOptions check_options(const InfoArguments& o) {
   return {o.device, o.json, o.from, o.measure, o.out};
 }
 
-ExitCode run(const Context& context, const Options& options) {
+ExitCode run(const Context& context, const InfoArguments& options) {
   if (options.from) return check(context, check_options(options));
   const bool json = options.json;
   const auto reason = no_device_reason();
@@ -196,7 +196,7 @@ ExitCode run(const Context& context, const Options& options) {
 void add_info(Command& app, Context& context) {
   Command* command =
       app.add_subcommand("info", "the GPUs of this machine, their properties and current clocks");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<InfoArguments>();
   Option* const measure = command->add_flag(
       "--measure", options->measure,
       "find what a GPU can do at most, in half a minute, and keep it: limits and predictions are "

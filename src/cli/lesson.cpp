@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct LessonArguments {
   std::string page;
   std::string results;
   std::string out;
@@ -35,7 +35,7 @@ fs::path folder_of(const std::string& file) {
 }
 
 // Where the results are: what the page says is relative to it.
-fs::path results_of(const LessonPage& page, const Options& options) {
+fs::path results_of(const LessonPage& page, const LessonArguments& options) {
   if (!options.results.empty()) return options.results;
   if (page.results.empty()) {
     throw ConfigError(fmt::format(
@@ -46,7 +46,7 @@ fs::path results_of(const LessonPage& page, const Options& options) {
 }
 
 // What the page is to say. The page that is written may lie elsewhere than the one that is read.
-std::string path_on_page(const fs::path& results, const Options& options) {
+std::string path_on_page(const fs::path& results, const LessonArguments& options) {
   const fs::path folder = folder_of(options.out.empty() ? options.page : options.out);
   fs::path path = fs::absolute(results).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();  // a folder with a slash behind it
@@ -76,7 +76,7 @@ class RecordedFiles {
   std::map<std::string, Table> tables_;
 };
 
-ExitCode run(const Context& context, const Options& options) {
+ExitCode run(const Context& context, const LessonArguments& options) {
   const LessonPage page = parse_lesson(read_page(options.page), options.page);
   Report report;
   std::string results;
@@ -105,7 +105,7 @@ ExitCode run(const Context& context, const Options& options) {
 void add_lesson(Command& app, Context& context) {
   Command* command =
       app.add_subcommand("lesson", "make the tables of a lesson's page from recorded results");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<LessonArguments>();
   command->add_option("page", options->page, "a Markdown page with markers (docs/lessons)")
       ->required();
   command->add_option("--results", options->results,

@@ -57,17 +57,16 @@ void print_json(const Context& context) {
 }
 
 void print_text(const Context& context) {
-  constexpr std::size_t kWidth = 100;
   fmt::print("families (gpuexp describe FAMILY)\n");
   for (const Family& f : context.registry.families()) {
     std::string ids;
     for (const Variant& v : f.variants)
       ids += (ids.empty() ? "" : " ") + v.id;
-    fmt::print("  {}: {}\n{}", f.id, f.question, paragraph(ids, kWidth, 6));
+    fmt::print("  {}: {}\n{}", f.id, f.question, paragraph(ids, kTextWidth, 6));
   }
   fmt::print("\nconfigs in {} (gpuexp run NAME)\n", config_dir().string());
   for (const ListedConfig& c : listed_configs()) {
-    fmt::print("  {}\n{}", c.name, paragraph(c.description, kWidth, 6));
+    fmt::print("  {}\n{}", c.name, paragraph(c.description, kTextWidth, 6));
   }
   fmt::print("\ndevice specs (--gpu ID)\n");
   for (const DeviceSpecFile& d : device_specs())

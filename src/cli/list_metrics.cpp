@@ -14,9 +14,7 @@ namespace gpuexp::cli {
 
 namespace {
 
-constexpr std::size_t kWidth = 100;
-
-struct Options {
+struct ListMetricsArguments {
   std::string pattern;
   std::string gpu;
   bool json = false;
@@ -50,7 +48,7 @@ void print_counters(const std::vector<const Counter*>& counters) {
     group = counter->group;
     const std::string unit = counter->unit.empty() ? "" : fmt::format(" [{}]", counter->unit);
     fmt::print("  {}{}{}: {}\n{}", kCounterPrefix, counter->id, unit, counter->doc,
-               paragraph(definition(*counter), kWidth, 6));
+               paragraph(definition(*counter), kTextWidth, 6));
   }
 }
 
@@ -81,7 +79,7 @@ void print_json(const DeviceSpec& device, const std::vector<const Counter*>& cou
   fmt::print("{}\n", out.dump(2));
 }
 
-ExitCode run(const Options& options) {
+ExitCode run(const ListMetricsArguments& options) {
   const auto specs = device_specs();
   const DeviceSpec& device = device_of(specs, options.gpu);
   std::vector<const Counter*> counters;
@@ -122,7 +120,7 @@ ExitCode run(const Options& options) {
 void add_list_metrics(Command& list, Context& context) {
   Command* command = list.add_subcommand(
       "metrics", "hardware counters that run --counters reads, and what they are made from");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ListMetricsArguments>();
   command->add_option("pattern", options->pattern,
                       "part of a name, or a glob: those alone, and metrics of Nsight Compute with "
                       "such names");

@@ -14,7 +14,7 @@ namespace gpuexp::cli {
 
 namespace {
 
-struct Options {
+struct PlanArguments {
   ConfigOptions config;
   std::string gpu;
   bool json = false;
@@ -77,7 +77,7 @@ Json to_json(const Plan& plan, const std::vector<PlannedCell>& cells) {
   return out;
 }
 
-ExitCode run(const Context& context, const Options& options) {
+ExitCode run(const Context& context, const PlanArguments& options) {
   const auto configs = options.config.read(context.registry);
   const auto specs = device_specs();
   const DeviceSpec& device =
@@ -102,7 +102,7 @@ ExitCode run(const Context& context, const Options& options) {
 void add_plan(Command& app, Context& context) {
   Command* command = app.add_subcommand(
       "plan", "the cells of configs, their memory and estimated time; touches no GPU");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PlanArguments>();
   options->config.add_to(*command);
   command->add_option(
       "--gpu", options->gpu,

@@ -14,7 +14,7 @@ namespace gpuexp::cli {
 
 namespace {
 
-struct Options {
+struct PredictArguments {
   ConfigOptions config;
   std::string gpu;
   bool json = false;
@@ -158,7 +158,7 @@ class PredictionReport {
   std::size_t without_registers_ = 0;
 };
 
-ExitCode run(const Context& context, const Options& options) {
+ExitCode run(const Context& context, const PredictArguments& options) {
   const auto configs = options.config.read(context.registry);
   const auto specs = device_specs();
   const DeviceSpec& device = find_device_spec(specs, options.gpu).spec;
@@ -185,7 +185,7 @@ ExitCode run(const Context& context, const Options& options) {
 void add_predict(Command& app, Context& context) {
   Command* command = app.add_subcommand(
       "predict", "what first principles say of configs on a named GPU; no GPU needed");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PredictArguments>();
   options->config.add_to(*command);
   command->add_option("--gpu", options->gpu, "id, name or alias of a listed GPU (gpuexp list)")
       ->required();

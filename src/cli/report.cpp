@@ -11,13 +11,13 @@ namespace gpuexp::cli {
 
 namespace {
 
-struct Options {
+struct ReportArguments {
   std::string file;
   std::string format = "table";
   bool no_samples = false;
 };
 
-ExitCode run(const Context& context, const Options& options) {
+ExitCode run(const Context& context, const ReportArguments& options) {
   if (options.no_samples && options.format != "json")
     throw ConfigError("--no-samples: only --format json holds raw samples");
   Report report = read_results(options.file);
@@ -41,7 +41,7 @@ ExitCode run(const Context& context, const Options& options) {
 
 void add_report(Command& app, Context& context) {
   Command* command = app.add_subcommand("report", "render results again");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReportArguments>();
   command
       ->add_option("results", options->file,
                    "a results.json, or the folder of a run, of which the log is read")

@@ -30,7 +30,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct RunArguments {
   ConfigOptions config;
   std::string out;
   std::string csv;
@@ -58,7 +58,7 @@ std::unique_ptr<Output> open_output(const std::string& path) {
   return std::make_unique<Output>(path);
 }
 
-fs::path results_dir(const Options& options, const Config& config, std::time_t started) {
+fs::path results_dir(const RunArguments& options, const Config& config, std::time_t started) {
   if (!options.resume.empty()) return options.resume;
   if (options.out.empty()) {
     return fs::path("results") / fmt::format("{}-{}", config.name, utc("%Y%m%dT%H%M%SZ", started));
@@ -67,7 +67,7 @@ fs::path results_dir(const Options& options, const Config& config, std::time_t s
                                             : fs::path(options.out) / config.name;
 }
 
-DeviceOptions device_options(const Options& options) {
+DeviceOptions device_options(const RunArguments& options) {
   DeviceOptions device = options.device;
   device.isolated = !options.no_isolate && !options.profile;
   device.gated = device.isolated && !options.no_gate;
@@ -77,7 +77,7 @@ DeviceOptions device_options(const Options& options) {
 
 class Run {
  public:
-  Run(const Context& context, const Options& options) : context_(context), options_(options) {
+  Run(const Context& context, const RunArguments& options) : context_(context), options_(options) {
     if (options.resume.empty()) {
       configs_ = options.config.read(context.registry);
     } else {
@@ -328,7 +328,7 @@ class Run {
   }
 
   const Context& context_;
-  const Options& options_;
+  const RunArguments& options_;
   std::vector<Config> configs_;
   std::optional<Resumable> resumed_;
   std::optional<Report> against_;
@@ -340,7 +340,7 @@ class Run {
   ExecutedBlocks blocks_;
 };
 
-void add_device_options(Command& command, Options& options) {
+void add_device_options(Command& command, RunArguments& options) {
   command.add_option("--device", options.device.device,
                      "ordinal of the GPU (gpuexp info); default 0");
   command
@@ -371,7 +371,7 @@ void add_device_options(Command& command, Options& options) {
 void add_run(Command& app, Context& context) {
   Command* command =
       app.add_subcommand("run", "verify and time every cell of configs, write CSV and JSON");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunArguments>();
   options->config.add_to(*command);
   command->add_option(
       "--out", options->out,
@@ -424,7 +424,7 @@ void add_run(Command& app, Context& context) {
 void add_verify(Command& app, Context& context) {
   Command* command = app.add_subcommand(
       "verify", "check every cell of configs against its fp64 reference; no timing");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunArguments>();
   options->verify_only = true;
   options->config.add_to(*command);
   command->add_option("--csv", options->csv, "write the rows there; - is standard output");

@@ -9,12 +9,12 @@ namespace gpuexp::cli {
 
 namespace {
 
-struct Options {
+struct SchemaArguments {
   std::string of = "config";
   std::string out;
 };
 
-ExitCode run(const Context& context, const Options& options) {
+ExitCode run(const Context& context, const SchemaArguments& options) {
   const std::string schema =
       options.of == "results" ? report_schema() : config_schema(context.registry);
   if (options.out.empty()) {
@@ -31,7 +31,7 @@ ExitCode run(const Context& context, const Options& options) {
 void add_schema(Command& app, Context& context) {
   Command* command = app.add_subcommand(
       "schema", "the JSON Schema of configs or of results.json, for editors and validators");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SchemaArguments>();
   command->add_option("of", options->of, "config or results; default config")
       ->type_name("TEXT")
       ->one_of({"config", "results"});

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kMega = 1e6;
 constexpr double kGiga = 1e9;
-constexpr double kTera = 1e12;
+constexpr double kTeraOps = 1e12;
 
 using Figure = std::optional<double>;
 
@@ -28,7 +28,7 @@ void append_pipes(std::vector<CeilingTerm>& terms, const std::string& prefix,
   for (std::size_t i = 0; i < kPipeCount; ++i) {
     const Pipe pipe = static_cast<Pipe>(i);
     if (only_tensor && !is_tensor(pipe)) continue;
-    terms.push_back({prefix + std::string(name_of(pipe)), "TFLOP/s", kTera,
+    terms.push_back({prefix + std::string(name_of(pipe)), "TFLOP/s", kTeraOps,
                      fmt::format("{}{}", name_of(pipe), doc),
                      [rates, i](Ceilings& c) -> Figure& { return (c.*rates)[i]; }});
   }

@@ -49,25 +49,6 @@ std::string unsupported(int device) {
   return "an unknown cause";
 }
 
-/// What stays in force from one launch that is counted to the next: enabling the profiler,
-/// subscribing to launches and laying out images is the same work for every one of them.
-struct ProfilerSession {
-  explicit ProfilerSession(CUcontext context) : profiler(context), ranges(profiler) {}
-
-  /// An image without counts, to be copied.
-  const std::vector<std::uint8_t>& blank_image(const std::vector<std::string>& metrics,
-                                               const std::vector<const char*>& names,
-                                               std::size_t most_ranges) {
-    const auto [found, is_new] = blank_images.try_emplace(metrics);
-    if (is_new) found->second = profiler.make_image(names, most_ranges);
-    return found->second;
-  }
-
-  RangeProfiler profiler;
-  LaunchRanges ranges;
-  std::map<std::vector<std::string>, std::vector<std::uint8_t>> blank_images;
-};
-
 std::vector<const char*> pointers_to(const std::vector<std::string>& texts) {
   std::vector<const char*> pointers;
   for (const std::string& text : texts)
@@ -144,6 +125,25 @@ class HardwareCounters::Impl {
   void release() { session_.reset(); }
 
  private:
+  /// What stays in force from one launch that is counted to the next: enabling the profiler,
+  /// subscribing to launches and laying out images is the same work for every one of them.
+  struct ProfilerSession {
+    explicit ProfilerSession(CUcontext context) : profiler(context), ranges(profiler) {}
+
+    /// An image without counts, to be copied.
+    const std::vector<std::uint8_t>& blank_image(const std::vector<std::string>& metrics,
+                                                 const std::vector<const char*>& names,
+                                                 std::size_t most_ranges) {
+      const auto [found, is_new] = blank_images.try_emplace(metrics);
+      if (is_new) found->second = profiler.make_image(names, most_ranges);
+      return found->second;
+    }
+
+    RangeProfiler profiler;
+    LaunchRanges ranges;
+    std::map<std::vector<std::string>, std::vector<std::uint8_t>> blank_images;
+  };
+
   struct Configured {
     std::unique_ptr<CuptiChip> chip;
     std::vector<std::uint8_t> image;

@@ -191,8 +191,8 @@ RecordedTable recorded_for(const LessonPart& part, const LessonSource& source, O
   }
 }
 
-std::string text_of(const LessonPart& part, const LessonSource& source,
-                    const std::vector<ExperimentResults>& experiments, OwnFields& own) {
+std::string part_text(const LessonPart& part, const LessonSource& source,
+                      const std::vector<ExperimentResults>& experiments, OwnFields& own) {
   if (part.kind == LessonPartKind::provenance) return provenance_text(source);
   if (part.kind == LessonPartKind::declared) return declared_table(part);
   if (part.kind == LessonPartKind::table)
@@ -229,7 +229,7 @@ std::string render_lesson(const LessonPage& page, const LessonSource& source) {
       text += results_marker(source.results_path);
     } else {
       const bool is_inline = piece.part->kind == LessonPartKind::value;
-      const std::string part = text_of(*piece.part, source, experiments, own);
+      const std::string part = part_text(*piece.part, source, experiments, own);
       text += is_inline ? part : fmt::format("\n{}\n", part);
     }
   }

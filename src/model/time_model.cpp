@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kSectorBytes = 32;
 constexpr double kWavefrontBytes = 128;
-constexpr double kWarp = 32;
+constexpr double kWarpThreads = 32;
 constexpr double kSchedulers = 4;  // of an SM
 constexpr double kMicro = 1e6;
 constexpr double kNano = 1e-9;
@@ -39,7 +39,7 @@ class KernelTime {
         slowdown_(slowdown_of(kernel.traffic, device)),
         blocks_(static_cast<double>(kernel.shape.grid.count())),
         wave_(static_cast<double>(device.sm_count) * kernel.blocks_per_sm),
-        warps_(std::ceil(static_cast<double>(kernel.shape.block.count()) / kWarp)) {
+        warps_(std::ceil(static_cast<double>(kernel.shape.block.count()) / kWarpThreads)) {
     // Warps stay with the scheduler that they start on, and so with a quarter of the SM's pipes.
     units_ = traffic_.in_step || traffic_.works_ahead ? 1 : kSchedulers;
     customers_per_block_ = traffic_.in_step ? 1 : warps_;

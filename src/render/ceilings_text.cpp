@@ -10,7 +10,7 @@ namespace gpuexp {
 
 namespace {
 
-constexpr int kDigits = 4;
+constexpr int kCeilingDigits = 4;
 
 std::string ceilings_table(const MeasuredCeilings& measured, const DeviceSpec& device) {
   TextTable table;
@@ -28,16 +28,16 @@ std::string ceilings_table(const MeasuredCeilings& measured, const DeviceSpec& d
     const MeasuredCeiling& m = found->second;
     const auto listed = term.of(datasheet);
     const double shown = listed.value_or(0) / term.scale;
-    table.add_row({term.id, significant(m.value, kDigits),
+    table.add_row({term.id, significant(m.value, kCeilingDigits),
                    fmt::format("{:.1f}", 50 * (m.high - m.low) / m.value), term.unit,
-                   listed ? significant(shown, kDigits) : "",
+                   listed ? significant(shown, kCeilingDigits) : "",
                    listed ? fmt::format("{:.1f}", 100 * m.value / shown) : "", term.doc});
   }
   return table.render();
 }
 
 std::string reached_text(const VendorCall& call) {
-  return fmt::format("{} {}", significant(call.value, kDigits),
+  return fmt::format("{} {}", significant(call.value, kCeilingDigits),
                      find_ceiling_term(call.ceiling)->unit);
 }
 

@@ -14,7 +14,7 @@ namespace gpuexp {
 
 namespace {
 
-constexpr int kDigits = 3;
+constexpr int kCounterDigits = 3;
 
 // A counter that only a later version knows goes by its id.
 Counter counter_named(std::string_view id) {
@@ -25,7 +25,7 @@ Counter counter_named(std::string_view id) {
 std::string value_fragment(const Counter& counter, double value) {
   if (counter.bytes_each > 0) return quantity_fragment(counter.bytes_each * value, "B");
   if (counter.unit == "%") return percent_fragment(value) + " %";
-  if (!counter.denominator.empty()) return significant(value, kDigits);
+  if (!counter.denominator.empty()) return significant(value, kCounterDigits);
   return quantity_fragment(value, counter.unit);
 }
 

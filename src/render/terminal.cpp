@@ -14,7 +14,7 @@ namespace gpuexp {
 namespace {
 
 constexpr std::size_t kIndent = 2;
-constexpr std::size_t kGap = 2;
+constexpr std::size_t kColumnGap = 2;
 constexpr std::size_t kWidestBar = 32;
 constexpr std::size_t kNarrowestBar = 5;
 
@@ -78,7 +78,7 @@ class TableLayout {
   std::size_t columns_width() const {
     std::size_t width = kIndent;
     for (std::size_t c = 0; c < shown_; ++c)
-      width += widths_[c] + (c > 0 ? kGap : 0);
+      width += widths_[c] + (c > 0 ? kColumnGap : 0);
     return width;
   }
 
@@ -86,7 +86,7 @@ class TableLayout {
   std::string line(const Cell& cell, const std::string& bar) const {
     std::string text(kIndent, ' ');
     for (std::size_t c = 0; c < shown_; ++c) {
-      if (c > 0) text += std::string(kGap, ' ');
+      if (c > 0) text += std::string(kColumnGap, ' ');
       text += padded(c, cell(c));
       if (c == view_.bar_after && bar_width_ > 0) text += " " + bar;
     }
@@ -111,7 +111,7 @@ class TableLayout {
   std::string note(const ViewRow& row) const {
     std::string text(kIndent, ' ');
     for (std::size_t c = 0; c < view_.first_number; ++c)
-      text += padded(c, row.cells[c]) + std::string(kGap, ' ');
+      text += padded(c, row.cells[c]) + std::string(kColumnGap, ' ');
     const std::size_t indent = display_width(text);
     const auto lines = wrap(pen_.text(row.note), pen_.room(indent));
     for (std::size_t i = 0; i < lines.size(); ++i) {

@@ -21,14 +21,13 @@ std::string text_of(const Place& place) {
 }
 
 const char* name_of(JsonScanner::Kind kind) {
-  using Kind = JsonScanner::Kind;
   switch (kind) {
-    case Kind::null: return "null";
-    case Kind::boolean: return "boolean";
-    case Kind::number: return "number";
-    case Kind::string: return "string";
-    case Kind::array: return "array";
-    case Kind::object: return "object";
+    case JsonScanner::Kind::null: return "null";
+    case JsonScanner::Kind::boolean: return "boolean";
+    case JsonScanner::Kind::number: return "number";
+    case JsonScanner::Kind::string: return "string";
+    case JsonScanner::Kind::array: return "array";
+    case JsonScanner::Kind::object: return "object";
   }
   return "unknown";
 }

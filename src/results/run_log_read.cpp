@@ -28,9 +28,9 @@ struct CellLog {
   std::size_t resumed_at = 0;  ///< samples before its group last started
 };
 
-class Reader {
+class RunLogReader {
  public:
-  Reader(std::string_view text, const std::string& file) : text_(text), file_(file) {}
+  RunLogReader(std::string_view text, const std::string& file) : text_(text), file_(file) {}
 
   RunLog read() {
     std::size_t number = 0;
@@ -275,7 +275,7 @@ class Reader {
 }  // namespace
 
 RunLog parse_run_log(std::string_view text, const std::string& file) {
-  return Reader(text, file).read();
+  return RunLogReader(text, file).read();
 }
 
 RunLog read_run_log(const std::string& path) {

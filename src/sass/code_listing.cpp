@@ -8,29 +8,16 @@
 
 #include <fmt/format.h>
 
+#include "sass/listing_text.hpp"
+
 namespace gpuexp {
 
 namespace {
 
-constexpr std::string_view kBlanks = " \t\r";
-constexpr std::string_view kConstant = "c[0x2]";
+constexpr std::string_view kConstantBank = "c[0x2]";
 constexpr std::string_view kFile = "//";
 constexpr std::string_view kLine = "#";
 constexpr std::string_view kFrom = "<";
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(kBlanks);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
-}
-
-// Takes what stands before `end` off the front of `text`, and `end` with it.
-std::string_view take_until(std::string_view& text, std::string_view end) {
-  const std::size_t position = std::min(text.find(end), text.size());
-  const std::string_view taken = text.substr(0, position);
-  text.remove_prefix(std::min(position + end.size(), text.size()));
-  return taken;
-}
 
 std::uint64_t number_of(std::string_view digits, int base) {
   std::uint64_t number = 0;
@@ -205,7 +192,7 @@ std::string to_text(const KernelCode& code) {
   for (const std::string_view file : files)
     fmt::format_to(std::back_inserter(text), "{}{}\n", kFile, file);
   for (const std::uint32_t constant : code.constants)
-    fmt::format_to(std::back_inserter(text), "{};{:08x}\n", kConstant, constant);
+    fmt::format_to(std::back_inserter(text), "{};{:08x}\n", kConstantBank, constant);
   std::string last = fmt::format("{}{}:0\n", kLine, files.size());
   for (const ListedInstruction& i : code.instructions) {
     const std::string place = place_text(i, files);
@@ -239,7 +226,7 @@ KernelCode read_code_text(std::string_view text) {
     const std::string_view what = take_until(number, ";");
     if (what.empty()) throw std::runtime_error(fmt::format("'{}' is no instruction", number));
     const std::uint64_t value = number_of(number);
-    if (what == kConstant) {
+    if (what == kConstantBank) {
       code.constants.push_back(static_cast<std::uint32_t>(value));
       continue;
     }

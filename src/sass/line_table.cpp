@@ -7,23 +7,14 @@
 
 #include <fmt/format.h>
 
+#include "sass/listing_text.hpp"
+
 namespace gpuexp {
 
 namespace {
 
-constexpr std::string_view kBlanks = " \t\r";
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(kBlanks);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
-}
-
 std::string_view take_line(std::string_view& text) {
-  const std::size_t end = std::min(text.find('\n'), text.size());
-  const std::string_view line = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return trimmed(line);
+  return trimmed(take_until(text, "\n"));
 }
 
 std::string_view take_word(std::string_view& text) {

@@ -7,28 +7,15 @@
 
 #include <fmt/format.h>
 
+#include "sass/listing_text.hpp"
+
 namespace gpuexp {
 
 namespace {
 
-constexpr std::string_view kBlanks = " \t\r";
 constexpr std::string_view kLaneGuard = "@P ";
 constexpr std::string_view kWarpGuard = "@UP ";
-constexpr std::string_view kConstant = " (constant)";
-
-std::string_view without_blanks(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(kBlanks);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
-}
-
-// Takes what stands before the next `end` off the front of `text`, and `end` with it.
-std::string_view take_until(std::string_view& text, char end) {
-  const std::size_t position = std::min(text.find(end), text.size());
-  const std::string_view taken = text.substr(0, position);
-  text.remove_prefix(std::min(position + 1, text.size()));
-  return taken;
-}
+constexpr std::string_view kMakesConstant = " (constant)";
 
 bool take_prefix(std::string_view& text, std::string_view prefix) {
   if (!text.starts_with(prefix)) return false;
@@ -36,25 +23,25 @@ bool take_prefix(std::string_view& text, std::string_view prefix) {
   return true;
 }
 
-struct ListedInstruction {
+struct ParsedInstruction {
   Instruction kind;
   std::string_view operands;
   bool is_never_executed = false;
 };
 
 // "@!UP1 BRA 0x790": what stands between the address and the semicolon.
-ListedInstruction parse_instruction(std::string_view text) {
-  ListedInstruction listed;
+ParsedInstruction parse_instruction(std::string_view text) {
+  ParsedInstruction listed;
   if (text.starts_with('@')) {
-    std::string_view guard = take_until(text, ' ').substr(1);
+    std::string_view guard = take_until(text, " ").substr(1);
     const bool negated = take_prefix(guard, "!");
     listed.is_never_executed = negated && (guard == "PT" || guard == "UPT");
     listed.kind.guard =
         guard.starts_with('U') ? Instruction::Guard::warp : Instruction::Guard::lane;
-    text = without_blanks(text);
+    text = trimmed(text);
   }
-  listed.kind.opcode = take_until(text, ' ');
-  listed.operands = without_blanks(text);
+  listed.kind.opcode = take_until(text, " ");
+  listed.operands = trimmed(text);
   return listed;
 }
 
@@ -62,24 +49,24 @@ ListedInstruction parse_instruction(std::string_view text) {
 //         /*0060*/               @P0 EXIT ;          /* 0x000000000000094d */
 // Empty for every other line: headings, labels, and the second half of an encoding, which has no
 // address.
-std::optional<ListedInstruction> parse_line(std::string_view line) {
+std::optional<ParsedInstruction> parse_line(std::string_view line) {
   constexpr std::string_view kHexDigits = "0123456789abcdef";
-  std::string_view rest = without_blanks(line);
+  std::string_view rest = trimmed(line);
   if (!take_prefix(rest, "/*")) return std::nullopt;
   const std::size_t digits = std::min(rest.find_first_not_of(kHexDigits), rest.size());
   rest.remove_prefix(digits);
   if (digits == 0 || !take_prefix(rest, "*/")) return std::nullopt;
-  rest = without_blanks(take_until(rest, ';'));
+  rest = trimmed(take_until(rest, ";"));
   if (rest.empty()) return std::nullopt;
   return parse_instruction(rest);
 }
 
 // HFMA2.MMA R7, -RZ, RZ, 2, 0: the product is zero, the sum is the constant.
-bool makes_constant(const ListedInstruction& listed) {
+bool makes_constant(const ParsedInstruction& listed) {
   std::string_view operands = listed.operands;
-  take_until(operands, ',');
-  const std::string_view first = without_blanks(take_until(operands, ','));
-  const std::string_view second = without_blanks(take_until(operands, ','));
+  take_until(operands, ",");
+  const std::string_view first = trimmed(take_until(operands, ","));
+  const std::string_view second = trimmed(take_until(operands, ","));
   return listed.kind.mnemonic() == "HFMA2" && first == "-RZ" && second == "RZ";
 }
 
@@ -91,7 +78,7 @@ class ListingReader {
     listings_.push_back({std::string(mangled_name), architecture, {}});
   }
 
-  void add(ListedInstruction listed) {
+  void add(ParsedInstruction listed) {
     if (listings_.empty() || listed.is_never_executed || listed.kind.mnemonic() == "NOP") return;
     listed.kind.makes_constant = makes_constant(listed);
     last_ = std::move(listed.kind);
@@ -125,10 +112,10 @@ std::string_view Instruction::mnemonic() const {
 
 std::vector<std::string_view> Instruction::modifiers() const {
   std::string_view rest = opcode;
-  take_until(rest, '.');
+  take_until(rest, ".");
   std::vector<std::string_view> modifiers;
   while (!rest.empty())
-    modifiers.push_back(take_until(rest, '.'));
+    modifiers.push_back(take_until(rest, "."));
   return modifiers;
 }
 
@@ -137,7 +124,7 @@ std::string to_string(const Instruction& instruction) {
   if (instruction.guard == Instruction::Guard::lane) text = kLaneGuard;
   if (instruction.guard == Instruction::Guard::warp) text = kWarpGuard;
   text += instruction.opcode;
-  if (instruction.makes_constant) text += kConstant;
+  if (instruction.makes_constant) text += kMakesConstant;
   return text;
 }
 
@@ -151,15 +138,15 @@ std::string to_text(const InstructionCounts& counts) {
 InstructionCounts read_counts(std::string_view text) {
   InstructionCounts counts;
   while (!text.empty()) {
-    std::string_view line = take_until(text, '\n');
-    const std::string_view number = take_until(line, ' ');
+    std::string_view line = take_until(text, "\n");
+    const std::string_view number = take_until(line, " ");
     int count = 0;
     std::from_chars(number.data(), number.data() + number.size(), count);
     Instruction instruction;
     if (take_prefix(line, kLaneGuard)) instruction.guard = Instruction::Guard::lane;
     if (take_prefix(line, kWarpGuard)) instruction.guard = Instruction::Guard::warp;
-    instruction.makes_constant = line.ends_with(kConstant);
-    if (instruction.makes_constant) line.remove_suffix(kConstant.size());
+    instruction.makes_constant = line.ends_with(kMakesConstant);
+    if (instruction.makes_constant) line.remove_suffix(kMakesConstant.size());
     instruction.opcode = line;
     counts[instruction] += count;
   }
@@ -170,8 +157,8 @@ std::vector<KernelListing> read_listings(std::string_view sass) {
   ListingReader reader;
   std::string architecture;
   while (!sass.empty()) {
-    const std::string_view line = take_until(sass, '\n');
-    std::string_view text = without_blanks(line);
+    const std::string_view line = take_until(sass, "\n");
+    std::string_view text = trimmed(line);
     if (take_prefix(text, "code for ")) {
       architecture = text;
     } else if (take_prefix(text, "Function : ")) {

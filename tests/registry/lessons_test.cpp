@@ -14,10 +14,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kSource = GPUEXP_SOURCE_DIR;
+const fs::path kRepository = GPUEXP_SOURCE_DIR;
 
 std::string page_text(const std::string& lesson) {
-  std::ifstream in(kSource / "docs" / "lessons" / (lesson + ".md"));
+  std::ifstream in(kRepository / "docs" / "lessons" / (lesson + ".md"));
   std::ostringstream text;
   text << in.rdbuf();
   return text.str();
@@ -25,7 +25,7 @@ std::string page_text(const std::string& lesson) {
 
 // all.json has the experiments of every lesson, each named <lesson>.<experiment>.
 std::set<std::string> lessons() {
-  const Config all = read_config(kSource / "configs" / "all.json", Registry::global(), {});
+  const Config all = read_config(kRepository / "configs" / "all.json", Registry::global(), {});
   std::set<std::string> names;
   for (const Experiment& experiment : all.experiments)
     names.insert(experiment.name.substr(0, experiment.name.find('.')));
@@ -34,7 +34,7 @@ std::set<std::string> lessons() {
 
 std::set<std::string> families_of(const std::string& lesson) {
   const Config config =
-      read_config(kSource / "configs" / (lesson + ".json"), Registry::global(), {});
+      read_config(kRepository / "configs" / (lesson + ".json"), Registry::global(), {});
   std::set<std::string> ids;
   for (const Experiment& experiment : config.experiments)
     ids.insert(experiment.family->id);

@@ -9,7 +9,7 @@ namespace gpuexp::test {
 
 namespace {
 
-DeviceSpec device() {
+DeviceSpec small_device() {
   DeviceSpec d;
   d.memory_bytes_per_s = 4.8e12;
   d.peak_ops_per_s[static_cast<std::size_t>(Pipe::fp32)] = 66.9e12;
@@ -35,7 +35,7 @@ TEST_CASE("measured ceilings stand beside the datasheet's and the vendor's", "[c
   const std::vector<VendorCall> vendor{{"dram_copy", "memcpy", "", 4238},
                                        {"fp32", "cublas", "", 51.1},
                                        {"tensor_tf32", "cublas", "", 382.2}};
-  const std::string text = ceilings_text(measured(), vendor, device());
+  const std::string text = ceilings_text(measured(), vendor, small_device());
   const std::size_t missing = text.find("not found on this device: dram_read, dram_write,");
   const std::size_t calls = text.find("beside the vendor's calls");
   REQUIRE(missing < calls);
@@ -56,7 +56,7 @@ warning: tensor_tf32 was not measured, and cublas reached 382.2 TFLOP/s
 }
 
 TEST_CASE("ceilings without a vendor's call are not held against one", "[ceilings]") {
-  CHECK_THAT(ceilings_text(measured(), {}, device()),
+  CHECK_THAT(ceilings_text(measured(), {}, small_device()),
              contains_text("no vendor's call to hold these against has passed\n"));
 }
 
@@ -66,8 +66,8 @@ TEST_CASE("a report tells measured, scaled and listed ceilings apart", "[ceiling
   ceiling_source.measured = measured();
   ceiling_source.ceilings.dram_copy_bytes_per_s = 4252e9;
   ceiling_source.ceilings.l2_latency_ns = 142;  // of another GPU
-  ceiling_source.ceilings = completed(ceiling_source.ceilings, datasheet_ceilings(device()));
-  const CeilingsProvenance ceilings = ceilings_in_force(ceiling_source, device());
+  ceiling_source.ceilings = completed(ceiling_source.ceilings, datasheet_ceilings(small_device()));
+  const CeilingsProvenance ceilings = ceilings_in_force(ceiling_source, small_device());
   CHECK(ceilings.source == ceiling_source.source);
   CHECK(*find(ceilings, "dram_copy") ==
         CeilingProvenance{"dram_copy", "GB/s", 4252, 4231, 4273, "copy", 4800});

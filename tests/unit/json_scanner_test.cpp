@@ -29,7 +29,7 @@ JsonNumber number_of(const std::string& text) {
   return number;
 }
 
-std::string error_of(const std::string& text) {
+std::string scan_error(const std::string& text) {
   try {
     JsonScanner scanner(text);
     scanner.skip();
@@ -94,48 +94,49 @@ TEST_CASE("a scanner reads numbers exactly", "[json]") {
 }
 
 TEST_CASE("what is no JSON is refused with its place", "[json][error]") {
-  CHECK(error_of("") == "1:1: expected a value, found the end of the text");
-  CHECK(error_of(" \n ,") == "2:2: expected a value, found ','");
-  CHECK(error_of("[1,]") == "1:4: expected a value, found ']'");
-  CHECK(error_of("[1 2]") == "1:4: expected ',' or ']', found '2'");
-  CHECK(error_of("{\"a\":1 \"b\":2}") == "1:8: expected ',' or '}', found '\"'");
-  CHECK(error_of("{\"a\":1,}") == "1:8: expected a member's name, found '}'");
-  CHECK(error_of("{a:1}") == "1:2: expected a member's name, found 'a'");
-  CHECK(error_of("{\"a\" 1}") == "1:6: expected ':', found '1'");
-  CHECK(error_of("nul") == "1:1: expected null");
-  CHECK(error_of("tru") == "1:1: expected true");
-  CHECK(error_of("falsy") == "1:1: expected false");
-  CHECK(error_of("1 2") == "1:3: expected nothing after the value, found '2'");
-  CHECK(error_of("01") == "1:2: expected nothing after the value, found '1'");
-  CHECK(error_of("1.") == "1:3: expected a digit, found the end of the text");
-  CHECK(error_of("-x") == "1:2: expected a digit, found 'x'");
-  CHECK(error_of("1e+") == "1:4: expected a digit, found the end of the text");
-  CHECK(error_of("1e999") == "1:1: 1e999 is beyond the range of a double");
-  CHECK(error_of("NaN") == "1:1: expected a value, found 'N'");
-  CHECK(error_of("\xEF\xBB\xBF{}") == "1:1: expected a value, found byte 0xEF");
-  CHECK(error_of(std::string("1\0", 2)) ==
+  CHECK(scan_error("") == "1:1: expected a value, found the end of the text");
+  CHECK(scan_error(" \n ,") == "2:2: expected a value, found ','");
+  CHECK(scan_error("[1,]") == "1:4: expected a value, found ']'");
+  CHECK(scan_error("[1 2]") == "1:4: expected ',' or ']', found '2'");
+  CHECK(scan_error("{\"a\":1 \"b\":2}") == "1:8: expected ',' or '}', found '\"'");
+  CHECK(scan_error("{\"a\":1,}") == "1:8: expected a member's name, found '}'");
+  CHECK(scan_error("{a:1}") == "1:2: expected a member's name, found 'a'");
+  CHECK(scan_error("{\"a\" 1}") == "1:6: expected ':', found '1'");
+  CHECK(scan_error("nul") == "1:1: expected null");
+  CHECK(scan_error("tru") == "1:1: expected true");
+  CHECK(scan_error("falsy") == "1:1: expected false");
+  CHECK(scan_error("1 2") == "1:3: expected nothing after the value, found '2'");
+  CHECK(scan_error("01") == "1:2: expected nothing after the value, found '1'");
+  CHECK(scan_error("1.") == "1:3: expected a digit, found the end of the text");
+  CHECK(scan_error("-x") == "1:2: expected a digit, found 'x'");
+  CHECK(scan_error("1e+") == "1:4: expected a digit, found the end of the text");
+  CHECK(scan_error("1e999") == "1:1: 1e999 is beyond the range of a double");
+  CHECK(scan_error("NaN") == "1:1: expected a value, found 'N'");
+  CHECK(scan_error("\xEF\xBB\xBF{}") == "1:1: expected a value, found byte 0xEF");
+  CHECK(scan_error(std::string("1\0", 2)) ==
         "1:2: expected nothing after the value, found byte 0x00");
 }
 
 TEST_CASE("what is no string is refused with its place", "[json][error]") {
-  CHECK(error_of("\"a") == "1:3: expected the '\"' that ends a string, found the end of the text");
-  CHECK(error_of("\"\n\"") == "1:2: byte 0x0A in a string has to be escaped");
-  CHECK(error_of("\"a\xFF\"") == "1:3: byte 0xFF is not UTF-8");
-  CHECK(error_of("\"\xED\xA0\x80\"") == "1:2: byte 0xED is not UTF-8");
-  CHECK(error_of(R"("\x")") == "1:3: expected one of \" \\ / b f n r t u after '\\', found 'x'");
-  CHECK(error_of(R"("\u12")") == "1:4: expected four hexadecimal digits after '\\u'");
-  CHECK(error_of(R"("\ud800")") == "1:2: half of a surrogate pair");
-  CHECK(error_of(R"("\ud800\u0041")") == "1:2: half of a surrogate pair");
-  CHECK(error_of(R"("\udc00")") == "1:2: half of a surrogate pair");
+  CHECK(scan_error("\"a") ==
+        "1:3: expected the '\"' that ends a string, found the end of the text");
+  CHECK(scan_error("\"\n\"") == "1:2: byte 0x0A in a string has to be escaped");
+  CHECK(scan_error("\"a\xFF\"") == "1:3: byte 0xFF is not UTF-8");
+  CHECK(scan_error("\"\xED\xA0\x80\"") == "1:2: byte 0xED is not UTF-8");
+  CHECK(scan_error(R"("\x")") == "1:3: expected one of \" \\ / b f n r t u after '\\', found 'x'");
+  CHECK(scan_error(R"("\u12")") == "1:4: expected four hexadecimal digits after '\\u'");
+  CHECK(scan_error(R"("\ud800")") == "1:2: half of a surrogate pair");
+  CHECK(scan_error(R"("\ud800\u0041")") == "1:2: half of a surrogate pair");
+  CHECK(scan_error(R"("\udc00")") == "1:2: half of a surrogate pair");
 }
 
 TEST_CASE("depth is bounded, whatever the length", "[json][error]") {
   const auto nested = [](std::size_t depth) {
     return std::string(depth, '[') + std::string(depth, ']');
   };
-  CHECK(error_of(nested(kMaxJsonDepth)) == "no error");
-  CHECK(error_of(nested(kMaxJsonDepth + 1)) == "1:65: nested more than 64 levels deep");
-  CHECK(error_of(std::string(1 << 20, '[')) == "1:65: nested more than 64 levels deep");
+  CHECK(scan_error(nested(kMaxJsonDepth)) == "no error");
+  CHECK(scan_error(nested(kMaxJsonDepth + 1)) == "1:65: nested more than 64 levels deep");
+  CHECK(scan_error(std::string(1 << 20, '[')) == "1:65: nested more than 64 levels deep");
 }
 
 }  // namespace gpuexp

@@ -128,7 +128,7 @@ std::string part(const std::string& marker, const std::vector<Measured>& measure
   return text.substr(start.size() + 1, text.size() - start.size() - 1 - end.size());
 }
 
-std::string mistake(const std::string& marker) {
+std::string marker_mistake(const std::string& marker) {
   try {
     part(marker);
   } catch (const ConfigError& e) {
@@ -365,34 +365,37 @@ TEST_CASE("Without comparisons, headlines of the experiments stand in", "[lesson
         "between "
         "0.0546 GB/s (n = 2048) and 0.0819 GB/s (n = 1024).\n");
   CHECK(part("explanation alone") == "- alone: not recorded.\n");
-  CHECK(mistake("explanation alone mode=cold") ==
+  CHECK(marker_mistake("explanation alone mode=cold") ==
         "page.md:1: 'mode' is no option here: no variant of family 'alone' compares to another, "
         "so that what is said is of whole experiments");
 }
 
 TEST_CASE("What the registry does not know is named with its place", "[lesson]") {
-  CHECK(mistake("explanation tyo") ==
+  CHECK(marker_mistake("explanation tyo") ==
         "page.md:1: 'tyo' is no family; did you mean 'toy'? allowed: alone, toy");
   CHECK_THAT(
-      mistake("measurement toy problem=m=4"),
+      marker_mistake("measurement toy problem=m=4"),
       contains_text("page.md:1: problem: 'm' is no parameter of family 'toy'; allowed: n, share"));
-  CHECK_THAT(mistake("measurement toy problem=n=0"),
+  CHECK_THAT(marker_mistake("measurement toy problem=n=0"),
              contains_text("page.md:1: problem: n: 0 is out of range; allowed: 1 to 1048576"));
-  CHECK(mistake("measurement toy problem=n=") == "page.md:1: problem: expected n=VALUE");
-  CHECK_THAT(mistake("measurement toy problem=width=wid"), contains_text("did you mean 'wide'?"));
-  CHECK_THAT(mistake("measurement toy mode=hot"),
+  CHECK(marker_mistake("measurement toy problem=n=") == "page.md:1: problem: expected n=VALUE");
+  CHECK_THAT(marker_mistake("measurement toy problem=width=wid"),
+             contains_text("did you mean 'wide'?"));
+  CHECK_THAT(marker_mistake("measurement toy mode=hot"),
              contains_text("page.md:1: 'hot' is no mode; allowed: cold, warm"));
-  CHECK_THAT(mistake("measurement toy variants=first,third"),
+  CHECK_THAT(marker_mistake("measurement toy variants=first,third"),
              contains_text("page.md:1: variants: 'third' is no variant of family 'toy';"));
-  CHECK_THAT(mistake("sweep toy"), contains_text("page.md:1: 'sweep' needs axis=PARAMETER;"));
-  CHECK_THAT(mistake("sweep toy axis=m"),
+  CHECK_THAT(marker_mistake("sweep toy"),
+             contains_text("page.md:1: 'sweep' needs axis=PARAMETER;"));
+  CHECK_THAT(marker_mistake("sweep toy axis=m"),
              contains_text("page.md:1: axis: 'm' is no parameter of family 'toy';"));
-  CHECK_THAT(mistake("sweep toy axis=n show=tiem"), contains_text("did you mean 'time'?"));
-  CHECK(mistake("sweep toy axis=n show=time,rate") ==
+  CHECK_THAT(marker_mistake("sweep toy axis=n show=tiem"), contains_text("did you mean 'time'?"));
+  CHECK(marker_mistake("sweep toy axis=n show=time,rate") ==
         "page.md:1: show: more than one quantity needs one variant; variants= leaves 4");
-  CHECK_THAT(mistake("sweep toy axis=n variants=first around=tiles"),
+  CHECK_THAT(marker_mistake("sweep toy axis=n variants=first around=tiles"),
              contains_text("page.md:1: around: 'tiles' is no metric of family 'toy';"));
-  CHECK_THAT(mistake("sweep toy axis=n values=1,x"), contains_text("page.md:1: values: n: "));
+  CHECK_THAT(marker_mistake("sweep toy axis=n values=1,x"),
+             contains_text("page.md:1: values: n: "));
 }
 
 TEST_CASE("A page names the results that it was made from", "[lesson]") {

@@ -65,7 +65,7 @@ std::string value(const std::string& marker, bool replaces_results = false) {
   return text.substr(start.size(), text.size() - start.size() - end.size());
 }
 
-std::string mistake(const std::string& page) {
+std::string page_mistake(const std::string& page) {
   try {
     rendered(page);
   } catch (const ConfigError& e) {
@@ -75,7 +75,7 @@ std::string mistake(const std::string& page) {
 }
 
 std::string value_mistake(const std::string& marker) {
-  return mistake("\nIt takes <!-- gpuexp: value " + marker + " -->old<!-- /gpuexp -->.\n");
+  return page_mistake("\nIt takes <!-- gpuexp: value " + marker + " -->old<!-- /gpuexp -->.\n");
 }
 
 TEST_CASE("a value is a number of one recorded row, in its column's unit") {
@@ -145,14 +145,15 @@ TEST_CASE("a value stands inside of a line") {
   CHECK(rendered("One " + marker + "x<!-- /gpuexp -->, two " + marker + "<!-- /gpuexp --> (end)") ==
         "One " + marker + "0.5 TFLOP/s<!-- /gpuexp -->, two " + marker +
             "0.5 TFLOP/s<!-- /gpuexp --> (end)");
-  CHECK_THAT(mistake("- " + marker + "x<!-- /gpuexp -->\n"),
+  CHECK_THAT(page_mistake("- " + marker + "x<!-- /gpuexp -->\n"),
              contains_text("page.md:1: the line starts with a marker"));
-  CHECK_THAT(mistake("One " + marker + "x\n<!-- /gpuexp -->\n"),
+  CHECK_THAT(page_mistake("One " + marker + "x\n<!-- /gpuexp -->\n"),
              contains_text("has no end; expected '<!-- /gpuexp -->' on the same line"));
-  CHECK_THAT(mistake("One " + marker + "x<!-- /gpuexp --> <!-- /gpuexp -->\n"),
+  CHECK_THAT(page_mistake("One " + marker + "x<!-- /gpuexp --> <!-- /gpuexp -->\n"),
              contains_text("page.md:1: '<!-- /gpuexp -->' is no marker of a value"));
-  CHECK_THAT(mistake("<!-- gpuexp: table study.csv -->\nOne " + marker + "x<!-- /gpuexp -->\n"),
-             contains_text("page.md:1: 'table study.csv' has no end before line 2"));
+  CHECK_THAT(
+      page_mistake("<!-- gpuexp: table study.csv -->\nOne " + marker + "x<!-- /gpuexp -->\n"),
+      contains_text("page.md:1: 'table study.csv' has no end before line 2"));
 }
 
 TEST_CASE("other results than the page's own may lack what a value asks for") {
@@ -201,7 +202,7 @@ TEST_CASE("declared tables name all that is declared") {
   for (const Counter& counter : kCounters)
     CHECK_THAT(declared("counters"), contains_text(fmt::format("| `{}` | ", counter.id)));
   CHECK_THAT(declared("config_keys"), contains_text("| `min_samples` | 20 | "));
-  CHECK_THAT(mistake("<!-- gpuexp: declared column -->\n<!-- /gpuexp -->\n"),
+  CHECK_THAT(page_mistake("<!-- gpuexp: declared column -->\n<!-- /gpuexp -->\n"),
              contains_text("page.md:1: 'column' is no declared table; did you mean 'columns'? "
                            "allowed: columns, flags, counters, config_keys"));
 }

@@ -18,8 +18,8 @@
 namespace gpuexp::test {
 namespace {
 
-constexpr FieldType kText = FieldType::text;
-constexpr FieldType kReal = FieldType::real;
+constexpr FieldType kTextField = FieldType::text;
+constexpr FieldType kRealField = FieldType::real;
 
 std::string replaced(std::string text, std::string_view from, std::string_view to) {
   for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
@@ -42,19 +42,21 @@ std::string in_old_words(std::string text) {
 Report report() {
   Table table;
   table.columns = {
-      {"status", "", kText, ""},
-      {"reason", "", kText, ""},
-      {"expected_changes", "", kText, fixed_column(&ResultRecord::expected_changes).doc},
-      {"timer_resolution_us", "us", kReal, fixed_column(&ResultRecord::timer_resolution_us).doc},
-      {"counter.l1_data_wavefronts", "", kReal, ""},
-      {"counter.l1_tag_wavefronts", "", kReal, ""}};
+      {"status", "", kTextField, ""},
+      {"reason", "", kTextField, ""},
+      {"expected_changes", "", kTextField, fixed_column(&ResultRecord::expected_changes).doc},
+      {"timer_resolution_us", "us", kRealField,
+       fixed_column(&ResultRecord::timer_resolution_us).doc},
+      {"counter.l1_data_wavefronts", "", kRealField, ""},
+      {"counter.l1_tag_wavefronts", "", kRealField, ""}};
   table.rows = {{"passed", Field{},
                  "l1_data_wavefronts decreases 2;l1_tag_wavefronts increases 3;"
                  "l2_sectors unchanged 1.05",
                  0.032, 8.0, 4.0}};
   Report report;
   report.table = record_table(table);
-  report.kernels.columns = {{"key", "", kText, ""}, {"counter.l1_tag_wavefronts", "", kReal, ""}};
+  report.kernels.columns = {{"key", "", kTextField, ""},
+                            {"counter.l1_tag_wavefronts", "", kRealField, ""}};
   report.kernels.rows = {{"k", 4.0}};
   return report;
 }

@@ -1,0 +1,26 @@
+// Takes apart the lines that cuobjdump and nvdisasm print.
+#pragma once
+
+#include <algorithm>
+#include <string_view>
+
+namespace gpuexp {
+
+inline constexpr std::string_view kBlanks = " \t\r";
+
+inline std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
+}
+
+/// Takes what stands before `end` off the front of `text`, and `end` with it; all of it where there
+/// is none.
+inline std::string_view take_until(std::string_view& text, std::string_view end) {
+  const std::size_t position = std::min(text.find(end), text.size());
+  const std::string_view taken = text.substr(0, position);
+  text.remove_prefix(std::min(position + end.size(), text.size()));
+  return taken;
+}
+
+}  // namespace gpuexp
