@@ -129,39 +129,7 @@ bool share_pipe(LineShare& share) {
   return false;
 }
 
-// "64x256x16" of a warpgroup, a quarter of which is each warp's.
-double product_of_extents(std::string_view shape) {
-  constexpr double kWarpsOfGroup = 4;
-  double product = 1 / kWarpsOfGroup;
-  while (!shape.empty()) {
-    int extent = 0;
-    const auto [end, error] = std::from_chars(shape.data(), shape.data() + shape.size(), extent);
-    if (error != std::errc()) return 0;
-    product *= extent;
-    shape.remove_prefix(static_cast<std::size_t>(end - shape.data()));
-    if (shape.starts_with('x')) shape.remove_prefix(1);
-  }
-  return product;
-}
-
 }  // namespace
-
-double tensor_multiply_adds(std::string_view opcode) {
-  constexpr std::pair<std::string_view, double> kShapes[] = {
-      {"884", 8 * 8 * 4},      {"8816", 8 * 8 * 16},   {"8832", 8 * 8 * 32},
-      {"1684", 16 * 8 * 4},    {"1688", 16 * 8 * 8},   {"16816", 16 * 8 * 16},
-      {"16832", 16 * 8 * 32},  {"16864", 16 * 8 * 64}, {"168128", 16 * 8 * 128},
-      {"168256", 16 * 8 * 256}};
-  const std::string_view mnemonic = opcode.substr(0, opcode.find('.'));
-  if (!mnemonic.ends_with("MMA") || mnemonic.size() == opcode.size()) return 0;
-  std::string_view shape = opcode.substr(mnemonic.size() + 1);
-  shape = shape.substr(0, shape.find('.'));
-  if (mnemonic.ends_with("GMMA")) return product_of_extents(shape);
-  for (const auto& [name, multiply_adds] : kShapes) {
-    if (shape == name) return multiply_adds;
-  }
-  return 0;
-}
 
 LineShare line_share(const Prediction& prediction, const Ceilings& ceilings,
                      const std::vector<sim::KernelExecution>& executions) {

@@ -8,6 +8,7 @@
 
 #include "model/prediction.hpp"
 #include "sass/issue_pipe.hpp"
+#include "sass/tensor_shape.hpp"
 #include "sim/simulator.hpp"
 
 namespace gpuexp {
@@ -36,8 +37,5 @@ LineShare line_share(const Prediction& prediction, const Ceilings& ceilings,
 
 /// What the instruction at this place asks of the resource, in a unit of the resource's own.
 double demand(const LineShare& share, const sim::KernelExecution& execution, std::size_t place);
-
-/// Multiply-adds of a warp's instruction of the tensor cores, "HMMA.16816.F32"; 0 of others.
-double tensor_multiply_adds(std::string_view opcode);
 
 }  // namespace gpuexp

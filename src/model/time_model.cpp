@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "device/hardware_sizes.hpp"
 #include "model/l2_cache.hpp"
 #include "model/queueing.hpp"
 
@@ -11,10 +12,6 @@ namespace gpuexp {
 
 namespace {
 
-constexpr double kSectorBytes = 32;
-constexpr double kWavefrontBytes = 128;
-constexpr double kWarpThreads = 32;
-constexpr double kSchedulers = 4;  // of an SM
 constexpr double kMicro = 1e6;
 constexpr double kNano = 1e-9;
 
@@ -41,7 +38,7 @@ class KernelTime {
         wave_(static_cast<double>(device.sm_count) * kernel.blocks_per_sm),
         warps_(std::ceil(static_cast<double>(kernel.shape.block.count()) / kWarpThreads)) {
     // Warps stay with the scheduler that they start on, and so with a quarter of the SM's pipes.
-    units_ = traffic_.in_step || traffic_.works_ahead ? 1 : kSchedulers;
+    units_ = traffic_.in_step || traffic_.works_ahead ? 1 : kSchedulersPerSm;
     customers_per_block_ = traffic_.in_step ? 1 : warps_;
     add_memory();
     add_instructions();
@@ -140,7 +137,7 @@ class KernelTime {
                                           chain.shared * *ceilings_.shared_latency_ns +
                                           chain.barriers * *ceilings_.barrier_latency_ns);
     const double clock = sm_clock();
-    const double issued = demand(traffic_.instructions / (kSchedulers * clock));
+    const double issued = demand(traffic_.instructions / (kSchedulersPerSm * clock));
     const double waited = std::max(0.0, chain.cycles / clock - issued);
     return memory_ns * kNano + chain.dram * trip() + waited;
   }
@@ -195,6 +192,8 @@ class KernelTime {
   double delay_ = 0;
 };
 
+}  // namespace
+
 bool is_complete(const Ceilings& c) {
   const std::optional<double> needed[] = {c.sm_clock_hz,
                                           c.dram_read_bytes_per_s,
@@ -217,8 +216,6 @@ bool is_complete(const Ceilings& c) {
   return std::all_of(std::begin(needed), std::end(needed),
                      [](const std::optional<double>& figure) { return figure.has_value(); });
 }
-
-}  // namespace
 
 const std::vector<std::string>& resource_names() {
   static const std::vector<std::string> kNames{"dram",   "l2",      "l1",    "shared", "blocks",

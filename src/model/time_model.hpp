@@ -49,6 +49,9 @@ struct LaunchTime {
 /// "issue", the pipes, "latency", "launch".
 const std::vector<std::string>& resource_names();
 
+/// Whether the ceilings that times are predicted from are known, but those of pipes.
+bool is_complete(const Ceilings& ceilings);
+
 class TimeModel {
  public:
   /// `mode` says what the caches hold at the start.

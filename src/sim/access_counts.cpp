@@ -198,6 +198,21 @@ MemoryCounts& MemoryCounts::operator+=(const MemoryCounts& more) {
   return *this;
 }
 
+GlobalTouch touch_of(const MemoryAccess& access) {
+  GlobalTouch touch;
+  const Touches touches = touches_of(access);
+  touch.tag_wavefronts = touches.tag_wavefronts;
+  touch.bank_wavefronts = touches.bank_wavefronts;
+  const Touched sectors(access.address, access.lanes, kSectorShift);
+  for (const std::uint64_t sector : sectors)
+    touch.sectors[touch.count++] = sector;
+  return touch;
+}
+
+unsigned shared_wavefronts(const MemoryAccess& access) {
+  return shared_wavefronts_of(access).all;
+}
+
 unsigned lanes_per_turn(const MemoryAccess& access) {
   return step_of(access);
 }

@@ -43,6 +43,18 @@ inline constexpr std::array<MemoryCounts::Count, 12> MemoryCounts::kAll{
 /// 16 in quarters; where lanes are paired, twice as many (family/warp_access.hpp).
 unsigned lanes_per_turn(const MemoryAccess& access);
 
+/// What an access of global memory touches.
+struct GlobalTouch {
+  std::array<std::uint64_t, kLanes + 1> sectors;  ///< their numbers, ascending, each once
+  std::size_t count = 0;                          ///< of these
+  unsigned tag_wavefronts = 0;   ///< in which L1's tag stage finds their lines
+  unsigned bank_wavefronts = 0;  ///< in which L1's data stage delivers them, if it has them
+};
+GlobalTouch touch_of(const MemoryAccess& access);
+
+/// Wavefronts of an access of shared memory.
+unsigned shared_wavefronts(const MemoryAccess& access);
+
 /// Adds an access to the counts of its block.
 void count(MemoryCounts& counts, const MemoryAccess& access);
 

@@ -133,41 +133,62 @@ void Block::run(Warp& warp) {
     if (warp.steps >= launch.checks.most_instructions) report_endless(warp);
     run_turn(warp);
   } catch (Fault& fault) {
-    const auto first = std::int64_t{warp.index} * kLanes;
-    std::optional<Extent> thread;
-    if (fault.lane) thread = thread_at(launch.block, first + *fault.lane);
-    const std::uint32_t next = warp.divergence.next();
-    if (fault.place.empty()) fault.place = source_line(*launch.program, next == 0 ? 0 : next - 1);
-    fault.set_place(place, thread, fault.place);
+    name_place(fault, warp);
     throw;
   }
 }
 
+Executed Block::step(Warp& warp) {
+  running_ = &warp;
+  warp.waits = false;
+  try {
+    const Executed executed = execute_next(warp, launch.executed_ops());
+    ++warp.steps;
+    return executed;
+  } catch (Fault& fault) {
+    name_place(fault, warp);
+    throw;
+  }
+}
+
+void Block::name_place(Fault& fault, const Warp& warp) const {
+  const auto first = std::int64_t{warp.index} * kLanes;
+  std::optional<Extent> thread;
+  if (fault.lane) thread = thread_at(launch.block, first + *fault.lane);
+  const std::uint32_t next = warp.divergence.next();
+  if (fault.place.empty()) fault.place = source_line(*launch.program, next == 0 ? 0 : next - 1);
+  fault.set_place(place, thread, fault.place);
+}
+
 void Block::run_turn(Warp& warp) {
   constexpr std::uint64_t kTurn = 1 << 14;
-  Divergence& divergence = warp.divergence;
-  const std::vector<Op>& ops = launch.ops.empty() ? launch.program->ops : launch.ops;
+  const std::vector<Op>& ops = launch.executed_ops();
   warp.waits = false;
   const std::uint64_t most = std::min(kTurn, launch.checks.most_instructions);
-  for (std::uint64_t step = 0; step < most && divergence.is_running() && !warp.waits;
-       ++step, ++warp.steps) {
-    const std::uint32_t at = divergence.next();
-    if (at >= ops.size()) throw Fault("execution ran past the end of the kernel");
-    const Op& op = ops[at];
-    const LaneMask running = divergence.lanes();
-    const LaneMask guard = op.guard.kind == Operand::Kind::uniform_predicate
-                               ? (warp.uniform_predicates[op.guard.index] ? kAllLanes : 0)
-                               : warp.predicates[op.guard.index];
-    const LaneMask lanes = running & (op.guard.inverted ? ~guard : guard);
-    OpCount& count = counts[at];
-    ++count.warps;
-    count.lanes += static_cast<unsigned>(std::popcount(running));
-    count.lanes_on += static_cast<unsigned>(std::popcount(lanes));
-    divergence.go_to(at + 1);
-    if (lanes == 0) continue;
-    if (warp.undefined) check_registers(*launch.program, warp, op, lanes);
-    op.run(warp, op, lanes);
-  }
+  for (std::uint64_t step = 0; step < most && warp.divergence.is_running() && !warp.waits;
+       ++step, ++warp.steps)
+    execute_next(warp, ops);
+}
+
+GPUEXP_INLINED Executed Block::execute_next(Warp& warp, const std::vector<Op>& ops) {
+  Divergence& divergence = warp.divergence;
+  const std::uint32_t at = divergence.next();
+  if (at >= ops.size()) throw Fault("execution ran past the end of the kernel");
+  const Op& op = ops[at];
+  const LaneMask running = divergence.lanes();
+  const LaneMask guard = op.guard.kind == Operand::Kind::uniform_predicate
+                             ? (warp.uniform_predicates[op.guard.index] ? kAllLanes : 0)
+                             : warp.predicates[op.guard.index];
+  const LaneMask lanes = running & (op.guard.inverted ? ~guard : guard);
+  OpCount& count = counts[at];
+  ++count.warps;
+  count.lanes += static_cast<unsigned>(std::popcount(running));
+  count.lanes_on += static_cast<unsigned>(std::popcount(lanes));
+  divergence.go_to(at + 1);
+  if (lanes == 0) return {at, lanes};
+  if (warp.undefined) check_registers(*launch.program, warp, op, lanes);
+  op.run(warp, op, lanes);
+  return {at, lanes};
 }
 
 // What the warp executes in one more turn is the loop.
@@ -225,6 +246,7 @@ void Block::watch(const MemoryAccess& access) {
   if (observed)
     observed->note(running_->divergence.next() - 1, running_->index, running_->steps, access);
   if (checks_) checks_->check(*running_, access);
+  if (listener_) listener_->hear(access);
 }
 
 void Block::commit_copies(LaneMask lanes) {

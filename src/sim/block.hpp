@@ -38,6 +38,8 @@ struct LaunchState {
   std::vector<std::byte> constants;  ///< bank 0: the launch, and its parameters
   Checks checks;
   const Observation* observation = nullptr;  ///< null: nothing but sums
+
+  const std::vector<Op>& executed_ops() const { return ops.empty() ? program->ops : ops; }
 };
 
 /// BAR: lanes of one warp that come to a barrier together.
@@ -48,12 +50,40 @@ struct BarrierArrival {
   bool waits = true;
 };
 
+/// Hears of each access to memory before it is made.
+class AccessListener {
+ public:
+  virtual void hear(const MemoryAccess& access) = 0;
+
+ protected:
+  ~AccessListener() = default;
+};
+
+/// An instruction that a warp has executed.
+struct Executed {
+  std::uint32_t place = 0;  ///< in the program
+  LaneMask lanes = 0;       ///< for which it did something; 0: its guard switched it off
+};
+
 class Block {
  public:
   Block(const LaunchState& launch, Extent place);
 
   /// Executes all threads to their end. Throws Fault.
   void run();
+
+  /// Executes the next instruction of the warp, which is running. For whoever decides which warp is
+  /// next. Throws Fault.
+  Executed step(Warp& warp);
+  /// Lets go on who waits at barriers that all have come to; for when no warp is running.
+  bool release_barriers();
+  /// Throws the Fault of barriers that are never reached by all.
+  [[noreturn]] void report_barrier() const;
+  /// Null: nobody.
+  void set_listener(AccessListener* listener) {
+    listener_ = listener;
+    watches_ = checks_ || observed || listener_;
+  }
 
   /// To be called before memory is read or written.
   void note(const MemoryAccess& access) {
@@ -97,20 +127,21 @@ class Block {
 
   void run(Warp& warp);
   void run_turn(Warp& warp);
+  Executed execute_next(Warp& warp, const std::vector<Op>& ops);
+  void name_place(Fault& fault, const Warp& warp) const;
   bool is_complete(unsigned barrier) const;
   bool release_barrier(unsigned barrier);
-  bool release_barriers();
   std::string describe_barriers() const;
   void watch(const MemoryAccess& access);
   [[noreturn]] void report_endless(Warp& warp);
-  [[noreturn]] void report_barrier() const;
 
   std::uint64_t phases_ended_ = 0;
   std::array<Barrier, Divergence::kBlockBarriers> barriers_;
   std::vector<std::unique_ptr<Warp>> warps_;
   Warp* running_ = nullptr;
   std::unique_ptr<MemoryChecks> checks_;  ///< null: none
-  bool watches_ = false;  ///< one branch of note() for both: it is on the path of every access
+  AccessListener* listener_ = nullptr;
+  bool watches_ = false;  ///< one branch of note() for all: it is on the path of every access
 };
 
 /// The bits of a 64-bit address by which shared memory is reached as if it were global.

@@ -100,8 +100,7 @@ const Simulator::Kernel& Simulator::kernel_of(const void* stub) {
   return *kernel;
 }
 
-KernelExecution Simulator::run(const KernelStep& step,
-                               const std::optional<BlockSampling>& sampling) {
+LaunchState Simulator::launch_of(const KernelStep& step) {
   const Kernel& kernel = kernel_of(step.shape.kernel);
   LaunchState launch;
   launch.program = &kernel.program;
@@ -118,6 +117,12 @@ KernelExecution Simulator::run(const KernelStep& step,
   if (kernel.program.has_constant_operands)
     launch.ops = with_constants(kernel.program, launch.constants);
   launch.checks = checks_;
+  return launch;
+}
+
+KernelExecution Simulator::run(const KernelStep& step,
+                               const std::optional<BlockSampling>& sampling) {
+  LaunchState launch = launch_of(step);
   launch.observation = observation_ ? &*observation_ : nullptr;
   GridRun grid(launch, threads, stop);
   try {
@@ -125,7 +130,7 @@ KernelExecution Simulator::run(const KernelStep& step,
     memory_.settle();
     return execution;
   } catch (Fault& fault) {
-    fault.set_kernel(kernel_name(kernel.resource.lowered_name));
+    fault.set_kernel(kernel_name(kernel_of(step.shape.kernel).resource.lowered_name));
     throw;
   }
 }

@@ -39,6 +39,10 @@ class Simulator {
   /// Why they cannot by some of their blocks alone: blocks that need what others leave.
   std::string sampling_refusal(const Steps& steps);
 
+  /// What blocks of a kernel have in common, for whoever executes them block by block. Throws
+  /// std::runtime_error with the refusal(). Refers to the simulator, and to nothing of the step.
+  LaunchState launch_of(const KernelStep& step);
+
   /// Executes the steps, one after the other; with `sampling`, some of the blocks of their kernel.
   /// Throws Fault with the kernel, of several blocks that have one the first block's, and
   /// std::runtime_error with the refusal().

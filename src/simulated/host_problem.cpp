@@ -101,6 +101,11 @@ void HostProblem::poison(const Variant& variant) {
     simulator_.memory().poison(buffers_[output].data(), buffers_[output].bytes());
 }
 
+Steps HostProblem::steps(const Variant& variant) {
+  restore();
+  return variant.launch(problem_.get(), data_.get(), context(variant));
+}
+
 std::vector<sim::KernelExecution> HostProblem::launch(const Variant& variant) {
   restore();
   for (const std::size_t output : written_by(variant)) {

@@ -39,6 +39,9 @@ class HostProblem {
   /// the variant. Where all blocks are executed, makes the references unless they are there.
   void poison(const Variant& variant);
 
+  /// What a launch of the variant consists of, on inputs as launches find them.
+  Steps steps(const Variant& variant);
+
   /// What a launch of the variant did, kernel by kernel.
   std::vector<sim::KernelExecution> launch(const Variant& variant);
 

@@ -13,24 +13,14 @@
 
 #include "family/counters.hpp"
 #include "family/registry.hpp"
-#include "results/json_read.hpp"
 #include "sim/execution.hpp"
 #include "sim/kernel_counters.hpp"
-#include "simulated/host_problem.hpp"
+#include "sim/recorded.hpp"
 #include "support/catch.hpp"
 #include "support/skip.hpp"
 
 namespace gpuexp::test {
 namespace {
-
-const Report& recording() {
-  static const Report report =
-      read_report(std::string(GPUEXP_SOURCE_DIR) + "/docs/results/h200/all.json");
-  return report;
-}
-
-/// The seed of configs/all.json.
-constexpr std::uint64_t kSeed = 7;
 
 std::optional<double> number(const std::vector<Field>& row, std::string_view column) {
   const auto place = recording().kernels.column(column);
@@ -46,21 +36,6 @@ struct Cell {
   std::vector<const std::vector<Field>*> kernels;
   double lane_instructions = 0;
 };
-
-Values values_of(const Family& family, const NamedValues& parameters) {
-  Values values;
-  for (const Parameter& p : family.parameters) {
-    const Field field = parameters.field(p.name);
-    if (std::holds_alternative<std::string>(p.default_value)) {
-      values.push_back(text_of(field));
-    } else if (std::holds_alternative<double>(p.default_value)) {
-      values.push_back(number_in(field).value());
-    } else {
-      values.push_back(std::get<std::int64_t>(field));
-    }
-  }
-  return values;
-}
 
 /// Each variant on each problem once: instructions do not depend on the mode.
 const std::vector<Cell>& cells() {
@@ -89,21 +64,6 @@ const std::vector<Cell>& cells() {
   }();
   return all;
 }
-
-/// A problem with its inputs, and what executes kernels on it.
-struct Problem {
-  Problem(const Family& family, const Values& values)
-      : simulator(of_host_loops()), host(family, values, kSeed, device(), simulator) {}
-
-  static sim::Simulator of_host_loops() {
-    sim::Simulator simulator(kernels(), device().compute_capability());
-    simulator.takes_host_loops = true;
-    return simulator;
-  }
-
-  sim::Simulator simulator;
-  HostProblem host;
-};
 
 struct Comparison {
   std::string counter;
@@ -226,11 +186,6 @@ TEST_CASE("counts of another kernel are not those of the recording", "[counters]
         CHECK(c.error() > 0.1);
     }
   });
-}
-
-std::string setting(const char* name, const char* otherwise) {
-  const char* value = std::getenv(name);
-  return value ? value : otherwise;
 }
 
 // Writes what scripts/simulated_counters.py makes a table of.

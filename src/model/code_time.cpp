@@ -1,0 +1,172 @@
+#include "model/code_time.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "device/hardware_sizes.hpp"
+#include "model/l2_cache.hpp"
+#include "sass/tensor_shape.hpp"
+#include "timing/schedule.hpp"
+#include "timing/sm_time.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+// Tensor cores that multiply anything but fp64 hold the whole SM to a clock of their own.
+double clock_of(const sim::Program& program, const DeviceSpec& device, const Ceilings& ceilings) {
+  const bool slows = device.sm_clock_tensor_mhz > 0 &&
+                     std::any_of(program.listed.begin(), program.listed.end(), [](const auto& i) {
+                       const auto pipe = tensor_pipe(i.opcode);
+                       return pipe && *pipe != Pipe::tensor_fp64;
+                     });
+  return *ceilings.sm_clock_hz *
+         (slows ? std::min(1.0, device.sm_clock_tensor_mhz / device.sm_clock_max_mhz) : 1);
+}
+
+/// One kernel on one SM.
+class KernelRun {
+ public:
+  KernelRun(sim::Simulator& simulator, const KernelToTime& kernel, const DeviceSpec& device,
+            const Ceilings& ceilings, double dram_share)
+      : launch_(simulator.launch_of(*kernel.step)),
+        stop_(simulator.stop),
+        kernel_(kernel),
+        device_(device),
+        ceilings_(ceilings),
+        clock_hz_(clock_of(*launch_.program, device, ceilings)),
+        blocks_(kernel.step->shape.grid.count()),
+        active_sms_(static_cast<double>(std::min<std::int64_t>(blocks_, device.sm_count))) {
+    launch_.checks.memory = false;
+    set_figures();
+    set_behind(dram_share);
+    schedule_ = schedule_of(*launch_.program, figures_);
+  }
+
+  std::string refusal() const {
+    if (kernel_.step->cooperative) return "blocks that wait for others of the grid";
+    return schedule_.refusal;
+  }
+
+  KernelCodeTime time() const {
+    const std::int64_t resident = kernel_.blocks_per_sm;
+    const std::int64_t all = (blocks_ + device_.sm_count - 1) / device_.sm_count;
+    // Two waves and what the last one has of a third.
+    const std::int64_t executed = std::min(all, 2 * resident + all % resident);
+    BlocksOfSm blocks;
+    blocks.resident = static_cast<int>(std::min(resident, executed));
+    for (std::int64_t i = 0; i < executed; ++i)
+      blocks.numbers.push_back(std::min(i * device_.sm_count, blocks_ - 1));
+    const SmTime sm = time_on_sm(launch_, schedule_, figures_, blocks, stop_);
+    double clocks = sm.clocks;
+    if (executed < all) {
+      const auto at = [&](std::int64_t block) {
+        return block < executed ? sm.starts[static_cast<std::size_t>(block)] : sm.clocks;
+      };
+      const double wave = at(std::min(2 * resident, executed)) - at(resident);
+      const double waves_left = static_cast<double>(all - executed) / static_cast<double>(resident);
+      clocks += waves_left * wave;
+    }
+    constexpr double kMicro = 1e6;
+    return {clocks / clock_hz_ * kMicro, sm.places};
+  }
+
+ private:
+  double clocks_of(double nanoseconds) const {
+    constexpr double kNano = 1e-9;
+    return nanoseconds * kNano * clock_hz_;
+  }
+
+  void set_figures() {
+    constexpr double kNano = 1e-9;
+    const double full_clock_hz = *ceilings_.sm_clock_hz;
+    // What belongs to the SM is as many clocks at any clock.
+    const auto own_clocks = [&](double nanoseconds) { return nanoseconds * kNano * full_clock_hz; };
+    figures_.clock_hz = clock_hz_;
+    figures_.rates = sm_rates(device_.cc_major, device_.cc_minor);
+    const double sms = device_.sm_count;
+    for (int i = 0; i < kPipeCount; ++i) {
+      const auto rate = ceilings_.ops(static_cast<Pipe>(i), TensorPath::mma_sync);
+      if (rate) figures_.tensor_operations[static_cast<std::size_t>(i)] = *rate / sms / clock_hz_;
+    }
+    figures_.l1_latency = own_clocks(*ceilings_.l1_latency_ns);
+    figures_.shared_latency = own_clocks(*ceilings_.shared_latency_ns);
+    figures_.barrier_latency = own_clocks(*ceilings_.barrier_latency_ns);
+    figures_.l2_latency = clocks_of(*ceilings_.l2_latency_ns);
+    figures_.dram_latency = clocks_of(*ceilings_.dram_latency_ns);
+    figures_.data_stage_clocks =
+        kWavefrontBytes * sms * full_clock_hz / *ceilings_.shared_bytes_per_s;
+    figures_.block_gap = clocks_of(*ceilings_.block_latency_ns);
+    figures_.block_interval = active_sms_ / *ceilings_.blocks_per_s * clock_hz_;
+    const auto shared = static_cast<std::int64_t>(launch_.shared_bytes) * kernel_.blocks_per_sm;
+    figures_.l1_bytes = l1_bytes(device_, shared).value_or(0);
+  }
+
+  void set_behind(double dram_share) {
+    const Traffic& traffic = kernel_.traffic;
+    BehindL1& behind = figures_.behind;
+    const double per_sm = kSectorBytes * active_sms_ * clock_hz_;
+    // The port of an SM: 64 bytes per clock.
+    constexpr double kLeast = kSectorBytes / 64;
+    behind.l2_read_clocks = std::max(kLeast, per_sm / *ceilings_.l2_read_bytes_per_s);
+    behind.l2_write_clocks = std::max(kLeast, per_sm / *ceilings_.l2_write_bytes_per_s);
+    const double read = traffic.dram_read_bytes * dram_share;
+    const double written = traffic.dram_write_bytes * dram_share;
+    const double random = traffic.dram_random_bytes * dram_share;
+    const auto share = [](double bytes, double sectors) {
+      return sectors > 0 ? std::min(1.0, bytes / kSectorBytes / sectors) : 0;
+    };
+    behind.dram_read_share = share(read, traffic.l2_read_sectors);
+    behind.dram_write_share = share(written, traffic.l2_write_sectors);
+    const double seconds = random / *ceilings_.dram_random_bytes_per_s +
+                           dram_seconds(ceilings_, read - random, written).value();
+    // Where DRAM delivers more than L2 is asked for, each sector stands for its share of that.
+    const double sectors = behind.dram_read_share * traffic.l2_read_sectors +
+                           behind.dram_write_share * traffic.l2_write_sectors;
+    if (sectors > 0)
+      behind.dram_read_clocks = behind.dram_write_clocks =
+          seconds / sectors * active_sms_ * clock_hz_;
+  }
+
+  sim::LaunchState launch_;
+  const std::function<bool()>& stop_;
+  const KernelToTime& kernel_;
+  const DeviceSpec& device_;
+  const Ceilings& ceilings_;
+  double clock_hz_;
+  std::int64_t blocks_;
+  double active_sms_;
+  SmFigures figures_;
+  Schedule schedule_;
+};
+
+}  // namespace
+
+CodeTimeModel::CodeTimeModel(const DeviceSpec& device, const Ceilings& ceilings, Mode mode)
+    : device_(device), ceilings_(ceilings), mode_(mode) {}
+
+CodeTime CodeTimeModel::launch_time(sim::Simulator& simulator,
+                                    const std::vector<KernelToTime>& kernels,
+                                    const Work& work) const {
+  CodeTime result;
+  const auto floor_us = ceilings_.floor_us(mode_);
+  if (!floor_us || !is_complete(ceilings_)) {
+    result.refusal = "ceilings of the device are not known";
+    return result;
+  }
+  const double footprint = work.moved_read + work.moved_written;
+  const double dram_share = mode_ == Mode::warm ? 1 - kept_share(footprint, device_) : 1;
+  double launches = 0;
+  for (const KernelToTime& kernel : kernels) {
+    const KernelRun run(simulator, kernel, device_, ceilings_, dram_share);
+    result.refusal = run.refusal();
+    if (!result.refusal.empty()) return result;
+    result.kernels.push_back(run.time());
+    result.total_us += kernel.traffic.launches * result.kernels.back().time_us;
+    launches += kernel.traffic.launches;
+  }
+  result.total_us += *floor_us + (launches - 1) * *ceilings_.floor_graph_us;
+  return result;
+}
+
+}  // namespace gpuexp

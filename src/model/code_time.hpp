@@ -1,0 +1,53 @@
+// The time that a launch is likely to take, from its own machine code: the blocks of one SM are
+// executed clock by clock (timing/sm_time.hpp), and stand for those of all others.
+//
+// Where there are more blocks than a few waves of them, the first waves are executed, and each of
+// the rest takes as long as the second. What L2 and device memory serve is taken from the declared
+// traffic of the kernel: its sectors, and the share of them that device memory has to deliver.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/mode.hpp"
+#include "model/time_model.hpp"
+#include "sim/simulator.hpp"
+#include "timing/warp_state.hpp"
+
+namespace gpuexp {
+
+/// One kernel of a launch, which has it `traffic.launches` times.
+struct KernelToTime {
+  const KernelStep* step = nullptr;
+  Traffic traffic;
+  int blocks_per_sm = 0;  ///< resident
+};
+
+struct KernelCodeTime {
+  double time_us = 0;  ///< of one launch of the kernel, without what any launch takes
+  std::vector<WarpClocks> places;  ///< by place in the program, of the blocks that were executed
+};
+
+struct CodeTime {
+  double total_us = 0;
+  std::vector<KernelCodeTime> kernels;
+  std::string refusal;  ///< why there is no time; empty where there is
+};
+
+class CodeTimeModel {
+ public:
+  CodeTimeModel(const DeviceSpec& device, const Ceilings& ceilings, Mode mode);
+
+  /// Of all kernels of a launch, one after the other; `work` says how much memory it needs. The
+  /// simulator has executed the steps before the launch. Throws what Simulator::run throws.
+  CodeTime launch_time(sim::Simulator& simulator, const std::vector<KernelToTime>& kernels,
+                       const Work& work) const;
+
+ private:
+  DeviceSpec device_;
+  Ceilings ceilings_;
+  Mode mode_;
+};
+
+}  // namespace gpuexp

@@ -1,0 +1,78 @@
+#include "timing/memory_path.hpp"
+
+#include <algorithm>
+
+namespace gpuexp {
+
+namespace {
+
+// Whether this sector is one of `share` of all. Pairs of sectors come from device memory together.
+// The low bits of a sector's number alone decide: where buffers begin differs from run to run.
+bool is_of_share(std::uint64_t sector, double share) {
+  constexpr std::uint64_t kWithinBuffer = (1u << 16) - 1;
+  constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio
+  const std::uint64_t hash = (sector & kWithinBuffer) / 2 * kMultiplier;
+  return static_cast<double>(hash >> 32) < share * 4294967296.0;
+}
+
+}  // namespace
+
+// When the sector is there that is asked for at `when`.
+double MemoryPath::fetch(double when, std::uint64_t sector) {
+  const double asked = l2_read_.serve(when, behind_.l2_read_clocks) - behind_.l2_read_clocks;
+  if (!is_of_share(sector, behind_.dram_read_share)) return asked + figures_.l2_latency;
+  const double read = dram_.serve(asked, behind_.dram_read_clocks) - behind_.dram_read_clocks;
+  return read + figures_.dram_latency;
+}
+
+Served MemoryPath::load(double now, const sim::GlobalTouch& touch, bool passes_l1) {
+  const double looked_up = tags_.serve(now, touch.tag_wavefronts);
+  double there = 0;
+  bool all_hit = true;
+  for (std::size_t i = 0; i < touch.count; ++i) {
+    const std::uint64_t sector = touch.sectors[i];
+    double when = passes_l1 ? SectorCache::kAbsent : l1_.find(sector);
+    if (when == SectorCache::kAbsent) {
+      when = fetch(looked_up - 1, sector);
+      if (!passes_l1) l1_.put(sector, when);
+    }
+    all_hit &= when <= now;
+    there = std::max(there, when);
+  }
+  const double wavefronts =
+      all_hit ? touch.bank_wavefronts : std::max(touch.bank_wavefronts, touch.tag_wavefronts);
+  // The first wavefront of each stage is part of the latency.
+  const double delivered = data_.serve(looked_up - 1, wavefronts * figures_.data_stage_clocks);
+  return {looked_up, std::max(delivered - figures_.data_stage_clocks + figures_.l1_latency, there)};
+}
+
+Served MemoryPath::store(double now, const sim::GlobalTouch& touch) {
+  const double looked_up = tags_.serve(now, touch.tag_wavefronts);
+  const double wavefronts = std::max(touch.bank_wavefronts, touch.tag_wavefronts);
+  const double read = data_.serve(looked_up - 1, wavefronts * figures_.data_stage_clocks);
+  double taken = read;
+  for (std::size_t i = 0; i < touch.count; ++i) {
+    const double given = l2_write_.serve(read, behind_.l2_write_clocks);
+    if (is_of_share(touch.sectors[i], behind_.dram_write_share))
+      dram_.serve(given, behind_.dram_write_clocks);
+    taken = given;
+  }
+  // What waits for L2 is held beside it: so many clocks behind, stores hold up those that come.
+  constexpr double kHeld = 512;
+  return {std::max(read, taken - kHeld), taken};
+}
+
+Served MemoryPath::shared(double now, double wavefronts) {
+  const double served = data_.serve(now, wavefronts * figures_.data_stage_clocks);
+  return {served, served - figures_.data_stage_clocks + figures_.shared_latency};
+}
+
+double MemoryPath::write_copied(double now, double wavefronts) {
+  return data_.serve(now, wavefronts * figures_.data_stage_clocks);
+}
+
+double MemoryPath::last() const {
+  return std::max({l2_read_.free_at(), l2_write_.free_at(), dram_.free_at(), data_.free_at()});
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,63 @@
+// What loads and stores of one SM take: L1's tags, the data stage that L1 and shared memory have in
+// common, and this SM's part of L2 and of device memory.
+#pragma once
+
+#include <cstdint>
+
+#include "sim/access_counts.hpp"
+#include "timing/sector_cache.hpp"
+#include "timing/sm_figures.hpp"
+
+namespace gpuexp {
+
+/// Serves one at a time, in the order of their coming.
+class Server {
+ public:
+  /// When somebody who comes at `when` and takes so many clocks has been served.
+  double serve(double when, double clocks) {
+    free_at_ = (when > free_at_ ? when : free_at_) + clocks;
+    return free_at_;
+  }
+  double free_at() const { return free_at_; }
+
+ private:
+  double free_at_ = 0;
+};
+
+/// In clocks.
+struct Served {
+  double taken = 0;  ///< the queue has no more of it, and its operands have been read
+  double done = 0;   ///< its results are there
+};
+
+class MemoryPath {
+ public:
+  explicit MemoryPath(const SmFigures& figures)
+      : figures_(figures), l1_(figures.l1_bytes), behind_(figures.behind) {}
+
+  /// A load of global or local memory that is issued at `now`. One that passes L1 by leaves nothing
+  /// there.
+  Served load(double now, const sim::GlobalTouch& touch, bool passes_l1);
+  Served store(double now, const sim::GlobalTouch& touch);
+  /// An access of shared memory, or what takes as much of its data stage.
+  Served shared(double now, double wavefronts);
+  /// What cp.async copied has come, and takes so many wavefronts to write.
+  double write_copied(double now, double wavefronts);
+
+  /// The last of all that was asked for has been served.
+  double last() const;
+
+ private:
+  double fetch(double when, std::uint64_t sector);
+
+  const SmFigures& figures_;
+  SectorCache l1_;
+  const BehindL1& behind_;
+  Server tags_;
+  Server data_;
+  Server l2_read_;
+  Server l2_write_;
+  Server dram_;
+};
+
+}  // namespace gpuexp

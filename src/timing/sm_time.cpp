@@ -1,0 +1,349 @@
+#include "timing/sm_time.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <memory>
+
+#include "device/hardware_sizes.hpp"
+#include "sim/grid_run.hpp"
+#include "timing/memory_path.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+constexpr auto kSchedulers = static_cast<unsigned>(kSchedulersPerSm);
+constexpr unsigned kScoreboards = 6;
+constexpr double kNever = std::numeric_limits<double>::infinity();
+/// Instructions that a scheduler has in the queue of the memory units at most.
+constexpr std::size_t kQueueLength = 8;
+
+/// What the instructions before have left to wait for.
+struct Scoreboard {
+  std::deque<double> releases;  ///< in the order of their setting
+  WarpState wait = WarpState::short_scoreboard;
+
+  void set(double when, WarpState state) {
+    releases.push_back(when);
+    wait = state;
+  }
+  void forget_before(double now) {
+    while (!releases.empty() && releases.front() <= now)
+      releases.pop_front();
+  }
+  /// When no more than `left` are to come.
+  double when_left(std::size_t left) const {
+    if (releases.size() <= left) return 0;
+    return *std::max_element(releases.begin(), releases.end() - static_cast<std::ptrdiff_t>(left));
+  }
+};
+
+struct ResidentWarp {
+  sim::Block* block = nullptr;
+  sim::Warp* warp = nullptr;
+  double free_from = 0;   ///< the stall of its last instruction has ended
+  double ready_at = 0;    ///< nothing of its own holds up its next instruction
+  double waits_from = 0;  ///< the clock behind its last instruction
+  std::uint32_t next = 0;
+  WarpState waits_in = WarpState::wait;  ///< from free_from to ready_at
+  bool at_barrier = false;
+  std::array<Scoreboard, kScoreboards> scoreboards;
+  double copies_arrive = 0;  ///< of cp.async
+};
+
+/// What a scheduler issues next, and when.
+struct Choice {
+  ResidentWarp* warp = nullptr;
+  double when = kNever;
+};
+
+struct Scheduler {
+  std::vector<ResidentWarp*> warps;
+  double free_at = 0;
+  ResidentWarp* last = nullptr;  ///< which it stays with if it can
+  Choice choice;
+  bool is_changed = true;  ///< since `choice` was made
+  std::array<double, kIssuedTo> pipe_free{};
+  std::deque<double> queue;  ///< when each place of the memory units' queue gets free
+};
+
+class SmRun final : private sim::AccessListener {
+ public:
+  SmRun(const sim::LaunchState& launch, const Schedule& schedule, const SmFigures& figures,
+        const BlocksOfSm& blocks, const std::function<bool()>& stop)
+      : launch_(launch),
+        schedule_(schedule),
+        figures_(figures),
+        blocks_(blocks),
+        stop_(stop),
+        memory_(figures) {
+    time_.places.resize(launch.program->ops.size());
+  }
+
+  SmTime run() {
+    for (int i = 0; i < blocks_.resident; ++i)
+      start_block(i * figures_.block_interval);
+    constexpr std::uint64_t kAskEvery = 1 << 16;
+    while (!resident_.empty()) {
+      if (time_.instructions % kAskEvery == 0 && stop_()) throw sim::Stopped("the run was ended");
+      issue_next();
+    }
+    time_.clocks = std::max(time_.clocks, memory_.last());
+    return std::move(time_);
+  }
+
+ private:
+  struct ResidentBlock {
+    std::unique_ptr<sim::Block> block;
+    std::vector<std::unique_ptr<ResidentWarp>> warps;
+    std::size_t left = 0;  ///< warps that have not exited
+  };
+  void start_block(double when);
+  void end_block(sim::Block* block, double now);
+  void choose(Scheduler& scheduler) const;
+  void issue_next();
+  void issue(Scheduler& scheduler, ResidentWarp& warp, double now);
+  void note_states(const ResidentWarp& warp, const Scheduler& scheduler, double now);
+  double pipe_free(const Scheduler& scheduler, const TimedOp& op) const;
+  void take_pipe(Scheduler& scheduler, const TimedOp& op, double now);
+  void find_ready(ResidentWarp& warp);
+  void release_barriers(ResidentWarp& warp, double now);
+  void hear(const sim::MemoryAccess& access) override;
+  Served serve(double now, const TimedOp& op);
+
+  const sim::LaunchState& launch_;
+  const Schedule& schedule_;
+  const SmFigures& figures_;
+  const BlocksOfSm& blocks_;
+  const std::function<bool()>& stop_;
+  MemoryPath memory_;
+  std::array<Scheduler, kSchedulers> schedulers_;
+  std::vector<ResidentBlock> resident_;
+  std::size_t next_block_ = 0;
+  unsigned next_scheduler_ = 0;
+  SmTime time_;
+  // What the instruction that is executed has asked for.
+  double hear_at_ = 0;
+  bool passes_l1_ = false;
+  bool copies_ = false;
+  bool heard_ = false;
+  Served heard_served_;
+};
+
+void SmRun::start_block(double when) {
+  if (next_block_ == blocks_.numbers.size()) return;
+  const std::int64_t at = blocks_.numbers[next_block_++];
+  time_.starts.push_back(when);
+  const Extent& grid = launch_.grid;
+  ResidentBlock resident;
+  resident.block = std::make_unique<sim::Block>(
+      launch_, Extent{at % grid.x, at / grid.x % grid.y, at / (grid.x * grid.y)});
+  resident.block->set_listener(this);
+  for (const auto& warp : resident.block->warps()) {
+    auto w = std::make_unique<ResidentWarp>();
+    w->block = resident.block.get();
+    w->warp = warp.get();
+    w->free_from = w->ready_at = w->waits_from = when;
+    Scheduler& scheduler = schedulers_[next_scheduler_++ % kSchedulers];
+    scheduler.warps.push_back(w.get());
+    scheduler.is_changed = true;
+    resident.warps.push_back(std::move(w));
+  }
+  resident.left = resident.warps.size();
+  resident_.push_back(std::move(resident));
+}
+
+void SmRun::end_block(sim::Block* block, double now) {
+  const auto at = std::find_if(resident_.begin(), resident_.end(),
+                               [&](const auto& r) { return r.block.get() == block; });
+  if (--at->left > 0) return;
+  for (Scheduler& scheduler : schedulers_) {
+    scheduler.is_changed = true;
+    std::erase_if(scheduler.warps, [&](const ResidentWarp* w) { return w->block == block; });
+    if (scheduler.last && scheduler.last->block == block) scheduler.last = nullptr;
+  }
+  resident_.erase(at);
+  time_.clocks = std::max(time_.clocks, now);
+  start_block(now + figures_.block_gap);
+}
+
+double SmRun::pipe_free(const Scheduler& scheduler, const TimedOp& op) const {
+  const auto at = [&](IssuedTo to) { return scheduler.pipe_free[static_cast<std::size_t>(to)]; };
+  switch (op.to) {
+    case IssuedTo::none: return 0;
+    case IssuedTo::fma: return std::min(at(IssuedTo::fma), at(IssuedTo::fma_heavy));
+    case IssuedTo::memory:
+      return scheduler.queue.size() < kQueueLength
+                 ? 0
+                 : scheduler.queue[scheduler.queue.size() - kQueueLength];
+    default: return at(op.to);
+  }
+}
+
+void SmRun::take_pipe(Scheduler& scheduler, const TimedOp& op, double now) {
+  auto to = static_cast<std::size_t>(op.to);
+  // The half that is free; integers need the other one.
+  if (op.to == IssuedTo::fma && scheduler.pipe_free[to] > now)
+    to = static_cast<std::size_t>(IssuedTo::fma_heavy);
+  scheduler.pipe_free[to] = now + op.pipe_clocks;
+}
+
+// Of the warps whose next instruction can be issued first; the last one where it can stay, else the
+// one that is there longest.
+void SmRun::choose(Scheduler& scheduler) const {
+  Choice choice;
+  for (ResidentWarp* const warp : scheduler.warps) {
+    if (warp->ready_at >= choice.when && warp != scheduler.last) continue;
+    const double when = std::max(
+        {warp->ready_at, scheduler.free_at, pipe_free(scheduler, schedule_.ops[warp->next])});
+    if (when < choice.when || (when == choice.when && warp == scheduler.last))
+      choice = {warp, when};
+  }
+  scheduler.choice = choice;
+  scheduler.is_changed = false;
+}
+
+void SmRun::issue_next() {
+  Scheduler* first = nullptr;
+  for (Scheduler& scheduler : schedulers_) {
+    if (scheduler.is_changed) choose(scheduler);
+    if (!scheduler.choice.warp) continue;
+    if (!first || scheduler.choice.when < first->choice.when) first = &scheduler;
+  }
+  if (!first) resident_.front().block->report_barrier();
+  issue(*first, *first->choice.warp, std::ceil(first->choice.when));
+}
+
+void SmRun::note_states(const ResidentWarp& warp, const Scheduler& scheduler, double now) {
+  const TimedOp& op = schedule_.ops[warp.next];
+  WarpClocks& clocks = time_.places[warp.next];
+  clocks[WarpState::wait] += std::max(0.0, warp.free_from - warp.waits_from);
+  const double ready = std::max(warp.ready_at, warp.free_from);
+  clocks[warp.waits_in] += ready - std::max(warp.free_from, warp.waits_from);
+  const double pipe = std::clamp(pipe_free(scheduler, op), ready, std::max(now, ready));
+  const WarpState throttle = op.kind == TimedOp::Kind::global ? WarpState::lg_throttle
+                             : op.to == IssuedTo::memory      ? WarpState::mio_throttle
+                                                              : WarpState::math_pipe_throttle;
+  clocks[throttle] += pipe - ready;
+  clocks[WarpState::not_selected] += std::max(0.0, now - pipe);
+  clocks[WarpState::selected] += 1;
+}
+
+void SmRun::issue(Scheduler& scheduler, ResidentWarp& warp, double now) {
+  note_states(warp, scheduler, now);
+  scheduler.is_changed = true;
+  const TimedOp& op = schedule_.ops[warp.next];
+  while (!scheduler.queue.empty() && scheduler.queue.front() <= now)
+    scheduler.queue.pop_front();
+  take_pipe(scheduler, op, now);
+  heard_ = false;
+  hear_at_ = now;
+  const std::string_view opcode = launch_.program->listed[warp.next].opcode;
+  copies_ = opcode.starts_with("LDGSTS");
+  passes_l1_ = op.kind == TimedOp::Kind::global &&
+               (opcode.find(".BYPASS") != opcode.npos || opcode.find(".STRONG") != opcode.npos);
+  const sim::Executed executed = warp.block->step(*warp.warp);
+  ++time_.instructions;
+  const Served served = executed.lanes != 0 ? serve(now, op) : Served{now, now};
+  if (op.to == IssuedTo::memory) scheduler.queue.push_back(served.taken);
+  if (copies_) warp.copies_arrive = std::max(warp.copies_arrive, served.done);
+  const Control& control = op.control;
+  if (control.writes < kScoreboards)
+    warp.scoreboards[control.writes].set(
+        op.kind == TimedOp::Kind::commit ? warp.copies_arrive : served.done, op.result_wait);
+  if (control.reads < kScoreboards)
+    warp.scoreboards[control.reads].set(served.taken, op.kind == TimedOp::Kind::global
+                                                          ? WarpState::lg_throttle
+                                                          : WarpState::mio_throttle);
+  scheduler.free_at = now + 1 + op.operand_clocks;
+  scheduler.last = control.stays ? &warp : nullptr;
+  time_.places[executed.place][WarpState::dispatch_stall] += op.operand_clocks;
+  warp.waits_from = now + 1;
+  warp.free_from = now + std::max(1u, control.stall);
+  if (warp.warp->divergence.is_running()) return find_ready(warp);
+  warp.ready_at = kNever;
+  warp.at_barrier = !warp.warp->divergence.has_exited();
+  release_barriers(warp, now);
+  if (!warp.at_barrier && warp.warp->divergence.has_exited()) end_block(warp.block, now + 1);
+}
+
+Served SmRun::serve(double now, const TimedOp& op) {
+  if (heard_) return heard_served_;
+  // Exchanges between lanes take a wavefront of the data stage, as they take its crossbar.
+  if (op.kind == TimedOp::Kind::shared) return memory_.shared(now, 1);
+  return {now + 1, now + op.latency};
+}
+
+// An instruction may access memory twice, as cp.async does: what it writes, it writes when it has
+// read it.
+void SmRun::hear(const sim::MemoryAccess& access) {
+  Served served;
+  if (access.space == sim::Space::shared && access.kind == sim::Access::async_store) {
+    heard_served_.done =
+        std::max(heard_served_.done, memory_.write_copied(hear_at_, shared_wavefronts(access)));
+    return;
+  }
+  if (access.space == sim::Space::shared) {
+    served = memory_.shared(hear_at_, shared_wavefronts(access));
+  } else if (access.kind == sim::Access::store) {
+    served = memory_.store(hear_at_, touch_of(access));
+  } else {
+    served = memory_.load(hear_at_, touch_of(access),
+                          passes_l1_ || access.kind == sim::Access::atomic);
+  }
+  heard_served_ = heard_ ? Served{std::max(heard_served_.taken, served.taken),
+                                  std::max(heard_served_.done, served.done)}
+                         : served;
+  heard_ = true;
+}
+
+void SmRun::find_ready(ResidentWarp& warp) {
+  warp.next = warp.warp->divergence.next();
+  const TimedOp& op = schedule_.ops[warp.next];
+  warp.ready_at = warp.free_from;
+  warp.waits_in = WarpState::wait;
+  const auto wait_for = [&](Scoreboard& scoreboard, std::size_t left) {
+    scoreboard.forget_before(warp.free_from);
+    const double when = std::ceil(scoreboard.when_left(left));
+    if (when <= warp.ready_at) return;
+    warp.ready_at = when;
+    warp.waits_in = scoreboard.wait;
+  };
+  for (unsigned i = 0; i < kScoreboards; ++i) {
+    if ((op.control.waits >> i & 1) != 0) wait_for(warp.scoreboards[i], 0);
+  }
+  if (op.kind == TimedOp::Kind::depends && op.scoreboard < kScoreboards)
+    wait_for(warp.scoreboards[op.scoreboard], op.left);
+}
+
+// Those of the block that waited and need not any longer.
+void SmRun::release_barriers(ResidentWarp& warp, double now) {
+  warp.block->release_barriers();
+  for (ResidentBlock& resident : resident_) {
+    if (resident.block.get() != warp.block) continue;
+    for (const auto& other : resident.warps) {
+      if (!other->at_barrier || !other->warp->divergence.is_running()) continue;
+      other->at_barrier = false;
+      const double arrived = other->free_from;
+      other->free_from = std::max(other->free_from, now + figures_.barrier_latency);
+      find_ready(*other);
+      time_.places[other->next][WarpState::barrier] += other->free_from - arrived;
+      other->waits_from += other->free_from - arrived;
+      for (Scheduler& scheduler : schedulers_)
+        scheduler.is_changed = true;
+    }
+  }
+}
+
+}  // namespace
+
+SmTime time_on_sm(const sim::LaunchState& launch, const Schedule& schedule,
+                  const SmFigures& figures, const BlocksOfSm& blocks,
+                  const std::function<bool()>& stop) {
+  return SmRun(launch, schedule, figures, blocks, stop).run();
+}
+
+}  // namespace gpuexp

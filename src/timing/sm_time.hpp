@@ -1,0 +1,39 @@
+// How long one SM takes for its blocks, by executing them: each scheduler issues an instruction per
+// clock of a warp that has nothing left to wait for, as the instruction's encoding says
+// (timing/control.hpp), and loads come back when the memory path has served them.
+//
+// Blocks execute as they are issued, so that what branches do, and what addresses are asked for, are
+// the kernel's own. Results are not kept apart from others': the memory is the simulator's.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "sim/block.hpp"
+#include "timing/schedule.hpp"
+#include "timing/sm_figures.hpp"
+#include "timing/warp_state.hpp"
+
+namespace gpuexp {
+
+/// Blocks of one SM: their numbers in the grid, x first, in the order in which they start.
+struct BlocksOfSm {
+  std::vector<std::int64_t> numbers;
+  int resident = 1;
+};
+
+struct SmTime {
+  double clocks = 0;               ///< from the first block's start until all is done
+  std::vector<double> starts;      ///< of each block
+  std::vector<WarpClocks> places;  ///< by place of the instruction that a warp was to issue next
+  std::uint64_t instructions = 0;  ///< of warps
+};
+
+/// The schedule is of the launch's program and has no refusal. `stop` is asked now and then; true
+/// ends it with sim::Stopped. Throws sim::Fault.
+SmTime time_on_sm(const sim::LaunchState& launch, const Schedule& schedule,
+                  const SmFigures& figures, const BlocksOfSm& blocks,
+                  const std::function<bool()>& stop);
+
+}  // namespace gpuexp
