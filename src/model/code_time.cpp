@@ -49,24 +49,18 @@ class KernelRun {
   }
 
   KernelCodeTime time() const {
-    const std::int64_t resident = kernel_.blocks_per_sm;
-    const std::int64_t all = (blocks_ + device_.sm_count - 1) / device_.sm_count;
-    // Two waves and what the last one has of a third.
-    const std::int64_t executed = std::min(all, 2 * resident + all % resident);
     BlocksOfSm blocks;
-    blocks.resident = static_cast<int>(std::min(resident, executed));
-    for (std::int64_t i = 0; i < executed; ++i)
-      blocks.numbers.push_back(std::min(i * device_.sm_count, blocks_ - 1));
+    blocks.count = (blocks_ + device_.sm_count - 1) / device_.sm_count;
+    blocks.step = device_.sm_count;
+    blocks.resident = kernel_.blocks_per_sm;
     const SmTime sm = time_on_sm(launch_, schedule_, figures_, blocks, stop_);
+    // Those that were not executed come in waves like the last two that began whole.
+    const std::size_t wave = static_cast<std::size_t>(blocks.resident);
+    const std::size_t executed = sm.starts.size();
+    const double left = static_cast<double>(blocks.count) - static_cast<double>(executed);
     double clocks = sm.clocks;
-    if (executed < all) {
-      const auto at = [&](std::int64_t block) {
-        return block < executed ? sm.starts[static_cast<std::size_t>(block)] : sm.clocks;
-      };
-      const double wave = at(std::min(2 * resident, executed)) - at(resident);
-      const double waves_left = static_cast<double>(all - executed) / static_cast<double>(resident);
-      clocks += waves_left * wave;
-    }
+    for (std::size_t i = executed - wave; left > 0 && i < executed; ++i)
+      clocks += (sm.starts[i] - sm.starts[i - wave]) * left / static_cast<double>(wave * wave);
     constexpr double kMicro = 1e6;
     return {clocks / clock_hz_ * kMicro, sm.places};
   }

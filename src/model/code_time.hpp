@@ -1,9 +1,9 @@
 // The time that a launch is likely to take, from its own machine code: the blocks of one SM are
 // executed clock by clock (timing/sm_time.hpp), and stand for those of all others.
 //
-// Where there are more blocks than a few waves of them, the first waves are executed, and each of
-// the rest takes as long as the second. What L2 and device memory serve is taken from the declared
-// traffic of the kernel: its sectors, and the share of them that device memory has to deliver.
+// Of many blocks, a few waves are executed, and the rest take as long as the last of these. What L2
+// and device memory serve is taken from the declared traffic of the kernel: its sectors, and the
+// share of them that device memory has to deliver.
 #pragma once
 
 #include <functional>

@@ -85,7 +85,7 @@ class SmRun final : private sim::AccessListener {
 
   SmTime run() {
     for (int i = 0; i < blocks_.resident; ++i)
-      start_block(i * figures_.block_interval);
+      start_block(0);
     constexpr std::uint64_t kAskEvery = 1 << 16;
     while (!resident_.empty()) {
       if (time_.instructions % kAskEvery == 0 && stop_()) throw sim::Stopped("the run was ended");
@@ -101,6 +101,7 @@ class SmRun final : private sim::AccessListener {
     std::vector<std::unique_ptr<ResidentWarp>> warps;
     std::size_t left = 0;  ///< warps that have not exited
   };
+  bool has_enough() const;
   void start_block(double when);
   void end_block(sim::Block* block, double now);
   void choose(Scheduler& scheduler) const;
@@ -122,7 +123,7 @@ class SmRun final : private sim::AccessListener {
   MemoryPath memory_;
   std::array<Scheduler, kSchedulers> schedulers_;
   std::vector<ResidentBlock> resident_;
-  std::size_t next_block_ = 0;
+  std::int64_t next_block_ = 0;
   unsigned next_scheduler_ = 0;
   SmTime time_;
   // What the instruction that is executed has asked for.
@@ -133,11 +134,24 @@ class SmRun final : private sim::AccessListener {
   Served heard_served_;
 };
 
+// Three waves at least: the first fills queues and caches, and the two behind it say how long a
+// wave takes. Short ones need more of them until their queues are full.
+bool SmRun::has_enough() const {
+  constexpr std::uint64_t kEnoughInstructions = 200'000;
+  constexpr std::int64_t kLeastWaves = 3;
+  const std::int64_t left = blocks_.count - next_block_;
+  return left == 0 ||
+         (next_block_ >= kLeastWaves * blocks_.resident && left % blocks_.resident == 0 &&
+          time_.instructions >= kEnoughInstructions);
+}
+
 void SmRun::start_block(double when) {
-  if (next_block_ == blocks_.numbers.size()) return;
-  const std::int64_t at = blocks_.numbers[next_block_++];
-  time_.starts.push_back(when);
+  if (has_enough()) return;
   const Extent& grid = launch_.grid;
+  const std::int64_t at = std::min(next_block_++ * blocks_.step, grid.count() - 1);
+  if (!time_.starts.empty())
+    when = std::max(when, time_.starts.back() + figures_.block_interval);
+  time_.starts.push_back(when);
   ResidentBlock resident;
   resident.block = std::make_unique<sim::Block>(
       launch_, Extent{at % grid.x, at / grid.x % grid.y, at / (grid.x * grid.y)});

@@ -17,20 +17,23 @@
 
 namespace gpuexp {
 
-/// Blocks of one SM: their numbers in the grid, x first, in the order in which they start.
+/// Blocks of one SM.
 struct BlocksOfSm {
-  std::vector<std::int64_t> numbers;
+  /// Of all that come to it; their numbers in the grid, x first, are 0, step, 2 step.
+  std::int64_t count = 0;
+  std::int64_t step = 1;
   int resident = 1;
 };
 
 struct SmTime {
-  double clocks = 0;               ///< from the first block's start until all is done
-  std::vector<double> starts;      ///< of each block
+  double clocks = 0;           ///< from the first block's start until the last is done
+  std::vector<double> starts;  ///< of each block that was executed
   std::vector<WarpClocks> places;  ///< by place of the instruction that a warp was to issue next
   std::uint64_t instructions = 0;  ///< of warps
 };
 
-/// The schedule is of the launch's program and has no refusal. `stop` is asked now and then; true
+/// The schedule is of the launch's program and has no refusal. Of many blocks, some waves are
+/// executed: as many as show how long a wave takes, and what the last wave has of one. `stop` is asked now and then; true
 /// ends it with sim::Stopped. Throws sim::Fault.
 SmTime time_on_sm(const sim::LaunchState& launch, const Schedule& schedule,
                   const SmFigures& figures, const BlocksOfSm& blocks,
