@@ -18,7 +18,7 @@ std::string instruction_text(const ListedInstruction& i) {
 }
 
 ExecutedCounts counts_of(const sim::KernelExecution& execution, std::size_t place,
-                         const LineShare& share) {
+                         const KernelCodeTime* time) {
   const sim::OpCount& op = execution.counts[place];
   const sim::PlaceCounts& counted = execution.places[place];
   const sim::MemoryCounts& memory = counted.memory;
@@ -39,12 +39,12 @@ ExecutedCounts counts_of(const sim::KernelExecution& execution, std::size_t plac
   counts.ideal_shared_wavefronts = counts.shared_wavefronts - number(memory.shared_conflicts);
   counts.data_wavefronts = number(shared + memory.global_wavefronts);
   counts.tag_wavefronts = number(memory.tag_wavefronts + memory.async_tag_wavefronts);
-  counts.demand = demand(share, execution, place);
+  if (time) counts.time_us = time->places_us[place];
   return counts;
 }
 
 void add_instructions(AnnotatedKernel& kernel, const sim::KernelExecution& execution,
-                      const LineShare& share, const BufferName& name_of) {
+                      const KernelCodeTime* time, const BufferName& name_of) {
   const auto& listed = execution.program->listed;
   const bool is_first = kernel.instructions.empty();
   for (std::size_t i = 0; i < listed.size(); ++i) {
@@ -59,7 +59,7 @@ void add_instructions(AnnotatedKernel& kernel, const sim::KernelExecution& execu
                                      {}});
     }
     AnnotatedInstruction& instruction = kernel.instructions[i];
-    instruction.counts += counts_of(execution, i, share);
+    instruction.counts += counts_of(execution, i, time);
     if (instruction.access.empty()) instruction.access = access_text(execution.places[i], name_of);
   }
 }
@@ -122,7 +122,7 @@ ExecutedCounts& ExecutedCounts::operator+=(const ExecutedCounts& more) {
   ideal_shared_wavefronts += more.ideal_shared_wavefronts;
   data_wavefronts += more.data_wavefronts;
   tag_wavefronts += more.tag_wavefronts;
-  demand += more.demand;
+  time_us += more.time_us;
   return *this;
 }
 
@@ -161,10 +161,9 @@ std::string access_text(const sim::PlaceCounts& counts, const BufferName& name_o
 }
 
 Annotation annotate(const std::vector<sim::KernelExecution>& executions,
-                    const std::vector<Shape>& shapes, const LineShare& share,
+                    const std::vector<Shape>& shapes, const std::vector<KernelCodeTime>& times,
                     const BufferName& name_of) {
   Annotation annotation;
-  annotation.share = share;
   std::map<const sim::Program*, std::size_t> kernel_of;
   for (std::size_t i = 0; i < executions.size(); ++i) {
     const auto [found, is_new] =
@@ -174,7 +173,10 @@ Annotation annotate(const std::vector<sim::KernelExecution>& executions,
     kernel.program = executions[i].program;
     kernel.name = kernel_name(kernel.program->name);
     if (i < shapes.size()) kernel.shapes.push_back(shapes[i]);
-    add_instructions(kernel, executions[i], share, name_of);
+    const auto time =
+        std::find_if(times.begin(), times.end(),
+                     [&](const KernelCodeTime& t) { return t.program == kernel.program; });
+    add_instructions(kernel, executions[i], time == times.end() ? nullptr : &*time, name_of);
   }
   for (AnnotatedKernel& kernel : annotation.kernels) {
     add_lines(kernel);

@@ -7,9 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "analysis/line_share.hpp"
 #include "base/types.hpp"
+#include "model/code_time.hpp"
 #include "sim/simulator.hpp"
+#include "timing/warp_state.hpp"
 
 namespace gpuexp {
 
@@ -38,7 +39,7 @@ struct ExecutedCounts {
   double ideal_shared_wavefronts = 0;
   double data_wavefronts = 0;  ///< of the data stage of L1 and shared memory
   double tag_wavefronts = 0;   ///< of L1's tag stage
-  double demand = 0;           ///< on the resource of Annotation::share
+  WarpClocks time_us;          ///< the part of the predicted time, by what warps did in it
 
   ExecutedCounts& operator+=(const ExecutedCounts& more);
   double requests() const { return load_requests + store_requests; }
@@ -83,16 +84,16 @@ struct AnnotatedKernel {
 struct Annotation {
   std::vector<AnnotatedKernel> kernels;
   ExecutedCounts counts;
-  LineShare share;
 };
 
 /// The name of the buffer that has the address.
 using BufferName = std::function<std::string(std::uint64_t address)>;
 
-/// Of the launch's kernels in order, observed place by place, and their shapes.
+/// Of the launch's kernels in order, observed place by place, and their shapes; `times` are those of
+/// its kernels, each once, or none.
 Annotation annotate(const std::vector<sim::KernelExecution>& executions,
-                    const std::vector<Shape>& shapes, const LineShare& share,
-                    const BufferName& name_of);
+                    const std::vector<Shape>& shapes,
+                    const std::vector<KernelCodeTime>& times, const BufferName& name_of);
 
 /// "load of a", "store to shared", "cp.async from b": what the instruction did to memory.
 std::string access_text(const sim::PlaceCounts& counts, const BufferName& name_of);

@@ -19,6 +19,7 @@
 #include "render/annotation_json.hpp"
 #include "render/annotation_text.hpp"
 #include "render/warp_picture_text.hpp"
+#include "simulated/code_prediction.hpp"
 #include "simulated/host_problem.hpp"
 #include "simulated/ptx_compiler.hpp"
 #include "simulated/simulated_executor.hpp"
@@ -208,8 +209,9 @@ class AnnotateRun {
       if (!buffer) return {"memory", 0};
       return {buffer->name().empty() ? "memory" : buffer->name(), buffer->begin()};
     };
-    const AnnotatedLaunch launch =
-        annotated(executions, [&](std::uint64_t address) { return buffer_of(address).first; });
+    AnnotatedLaunch launch = predicted(problem, simulator);
+    annotate_with(executions, launch,
+                  [&](std::uint64_t address) { return buffer_of(address).first; });
     std::optional<WarpPicture> picture;
     if (asked_) {
       const SourceLine line =
@@ -222,8 +224,7 @@ class AnnotateRun {
  private:
   const Group& group() const { return plan_.groups.front(); }
 
-  AnnotatedLaunch annotated(const std::vector<sim::KernelExecution>& executions,
-                            const BufferName& name_of) const {
+  AnnotatedLaunch predicted(HostProblem& problem, sim::Simulator& simulator) const {
     AnnotatedLaunch launch;
     launch.family = &named_.family;
     launch.variant = &named_.variant;
@@ -232,14 +233,19 @@ class AnnotateRun {
     launch.mode = group().mode;
     const auto prediction = predict_cell(plan_, group(), group().cells.front(), context_.resources);
     if (prediction) launch.prediction = *prediction;
-    const LineShare share =
-        line_share(launch.prediction, plan_.ceiling_source.ceilings, executions);
-    launch.annotation = annotate(executions, shapes_, share, name_of);
+    launch.code_time = predict_from_code(problem, named_.variant, simulator, launch.prediction,
+                                         launch.mode, launch.device,
+                                         plan_.ceiling_source.ceilings, context_.resources);
+    return launch;
+  }
+
+  void annotate_with(const std::vector<sim::KernelExecution>& executions, AnnotatedLaunch& launch,
+                     const BufferName& name_of) const {
+    launch.annotation = annotate(executions, shapes_, launch.code_time.kernels, name_of);
     for (const sim::KernelExecution& execution : executions) {
       launch.blocks += execution.blocks;
       launch.blocks_executed += execution.executed_blocks;
     }
-    return launch;
   }
 
   void print(const AnnotatedLaunch& launch, const WarpPicture* picture) const {
@@ -316,13 +322,9 @@ void add_annotate(Command& app, Context& context) {
       ->needs(line);
   command->add_flag("--json", options->json, "machine-readable, with every instruction");
   command->footer(
-      "A line's share: what its instructions ask of the resource that takes longest by the time "
-      "model,\nof all that is asked of it: wavefronts (l1, shared), warp instructions (issue, "
-      "pipes), multiply-adds\n(tensor), sectors (l2, dram; only where the caches before them leave "
-      "no "
-      "doubt whose they are).\nLatency, launches and starts of blocks belong to no line; the "
-      "longest "
-      "of the others is taken.\n"
+      "time %: a line's part of the time that is predicted from the machine code, by the clocks that "
+      "warps\nspend until they issue its instructions; behind it the warp state that has most of "
+      "them, as Nsight\nCompute calls it.\n"
       "example: gpuexp annotate matmul/naive --set m=256 --set n=256 --set k=256\n"
       "         gpuexp annotate coalescing/read_strided --set n=4096 --warp 0,0");
   command->callback([&context, options] {

@@ -62,7 +62,13 @@ class KernelRun {
     for (std::size_t i = executed - wave; left > 0 && i < executed; ++i)
       clocks += (sm.starts[i] - sm.starts[i - wave]) * left / static_cast<double>(wave * wave);
     constexpr double kMicro = 1e6;
-    return {clocks / clock_hz_ * kMicro, sm.places};
+    KernelCodeTime time{launch_.program, clocks / clock_hz_ * kMicro, sm.places};
+    double warp_clocks = 0;
+    for (const WarpClocks& place : time.places_us)
+      warp_clocks += place.sum();
+    for (WarpClocks& place : time.places_us)
+      place *= time.time_us / warp_clocks;
+    return time;
   }
 
  private:

@@ -25,8 +25,11 @@ struct KernelToTime {
 };
 
 struct KernelCodeTime {
+  const sim::Program* program = nullptr;
   double time_us = 0;  ///< of one launch of the kernel, without what any launch takes
-  std::vector<WarpClocks> places;  ///< by place in the program, of the blocks that were executed
+  /// By place in the program: what part of `time_us` its warps, together, were to issue the
+  /// instruction there, and what held it up. They add up to `time_us`.
+  std::vector<WarpClocks> places_us;
 };
 
 struct CodeTime {

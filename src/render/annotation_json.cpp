@@ -21,8 +21,18 @@ Json count_json(double count) {
   return count;
 }
 
-Json counts_json(const ExecutedCounts& c, const Annotation& annotation) {
-  const bool has_share = annotation.share.why_empty.empty() && annotation.counts.demand > 0;
+// Of each state that has any.
+Json states_json(const WarpClocks& clocks) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < kWarpStates; ++i) {
+    const auto state = static_cast<WarpState>(i);
+    if (clocks[state] > 0) json[std::string(name_of(state))] = clocks[state];
+  }
+  return json;
+}
+
+Json counts_json(const ExecutedCounts& c) {
+  const double time_us = c.time_us.sum();
   return {{"warp_instructions", count_json(c.warps)},
           {"active_lanes", count_json(c.lanes)},
           {"predicated_on_lanes", count_json(c.lanes_on)},
@@ -37,7 +47,7 @@ Json counts_json(const ExecutedCounts& c, const Annotation& annotation) {
           {"ideal_shared_wavefronts", count_json(c.ideal_shared_wavefronts)},
           {"l1_data_wavefronts", count_json(c.data_wavefronts)},
           {"l1_tag_wavefronts", count_json(c.tag_wavefronts)},
-          {"share", has_share ? Json(c.demand / annotation.counts.demand) : Json(nullptr)}};
+          {"predicted_us", time_us}};
 }
 
 Json line_json(const SourceLine& line) {
@@ -45,8 +55,7 @@ Json line_json(const SourceLine& line) {
   return {{"file", line.file}, {"line", line.line}};
 }
 
-Json lines_json(const AnnotatedKernel& kernel, const Annotation& annotation,
-                const SourceFiles& sources) {
+Json lines_json(const AnnotatedKernel& kernel, const SourceFiles& sources) {
   Json lines = Json::array();
   for (const AnnotatedLine& line : kernel.lines) {
     Json json{{"file", nullptr}, {"line", nullptr}, {"text", nullptr}};
@@ -58,17 +67,18 @@ Json lines_json(const AnnotatedKernel& kernel, const Annotation& annotation,
     json["inlined_at"] = Json::array();
     for (const SourceLine& from : line.from)
       json["inlined_at"].push_back(line_json(from));
-    json["counts"] = counts_json(line.counts, annotation);
+    json["counts"] = counts_json(line.counts);
+    json["warp_states_us"] = states_json(line.counts.time_us);
     json["accesses"] = Json::array();
     for (const LineAccess& access : line.accesses)
       json["accesses"].push_back(
-          {{"access", access.access}, {"counts", counts_json(access.counts, annotation)}});
+          {{"access", access.access}, {"counts", counts_json(access.counts)}});
     lines.push_back(std::move(json));
   }
   return lines;
 }
 
-Json instructions_json(const AnnotatedKernel& kernel, const Annotation& annotation) {
+Json instructions_json(const AnnotatedKernel& kernel) {
   Json instructions = Json::array();
   for (const AnnotatedInstruction& i : kernel.instructions) {
     Json json{{"offset", i.address},
@@ -77,22 +87,23 @@ Json instructions_json(const AnnotatedKernel& kernel, const Annotation& annotati
               {"inlined_at", line_json(i.from)},
               {"access", nullptr}};
     if (!i.access.empty()) json["access"] = i.access;
-    json["counts"] = counts_json(i.counts, annotation);
+    json["counts"] = counts_json(i.counts);
+    json["warp_states_us"] = states_json(i.counts.time_us);
     instructions.push_back(std::move(json));
   }
   return instructions;
 }
 
-Json kernel_json(const AnnotatedKernel& kernel, const Annotation& annotation,
-                 const SourceFiles& sources) {
+Json kernel_json(const AnnotatedKernel& kernel, const SourceFiles& sources) {
   Json launches = Json::array();
   for (const Shape& shape : kernel.shapes)
     launches.push_back({{"grid", extent_json(shape.grid)}, {"block", extent_json(shape.block)}});
   return {{"kernel", kernel.name},
           {"launches", std::move(launches)},
-          {"counts", counts_json(kernel.counts, annotation)},
-          {"lines", lines_json(kernel, annotation, sources)},
-          {"instructions", instructions_json(kernel, annotation)}};
+          {"counts", counts_json(kernel.counts)},
+          {"warp_states_us", states_json(kernel.counts.time_us)},
+          {"lines", lines_json(kernel, sources)},
+          {"instructions", instructions_json(kernel)}};
 }
 
 Json access_json(const PicturedAccess& p) {
@@ -128,15 +139,21 @@ Json picture_json(const WarpPicture& picture) {
 
 Json prediction_json(const AnnotatedLaunch& launch) {
   const Prediction& p = launch.prediction;
-  const LineShare& share = launch.annotation.share;
-  Json json{{"time_us", p.time_us}, {"bound_by", nullptr},     {"terms_us", Json::object()},
-            {"share_of", nullptr},  {"share_amount", nullptr}, {"no_share_because", nullptr}};
+  const CodeTime& code = launch.code_time;
+  Json json{{"from_code_us", nullptr},
+            {"not_from_code_because", nullptr},
+            {"warp_states_us", states_json(launch.annotation.counts.time_us)},
+            {"from_traffic_us", p.time_us},
+            {"bound_by", nullptr},
+            {"terms_us", Json::object()}};
+  if (code.refusal.empty()) {
+    json["from_code_us"] = code.total_us;
+  } else {
+    json["not_from_code_because"] = code.refusal;
+  }
   if (!p.bound_by.empty()) json["bound_by"] = p.bound_by;
   for (const Term& term : p.terms)
     json["terms_us"][term.resource] = term.time_us;
-  if (!share.resource.empty()) json["share_of"] = share.resource;
-  if (!share.amount.empty()) json["share_amount"] = share.amount;
-  if (!share.why_empty.empty()) json["no_share_because"] = share.why_empty;
   return json;
 }
 
@@ -150,7 +167,7 @@ std::string annotation_json(const AnnotatedLaunch& launch, const SourceFiles& so
                launch.values[i]);
   Json kernels = Json::array();
   for (const AnnotatedKernel& kernel : launch.annotation.kernels)
-    kernels.push_back(kernel_json(kernel, launch.annotation, sources));
+    kernels.push_back(kernel_json(kernel, sources));
   Json json{{"schema_version", kAnnotationSchemaVersion},
             {"family", launch.family->id},
             {"variant", launch.variant->id},
@@ -162,7 +179,7 @@ std::string annotation_json(const AnnotatedLaunch& launch, const SourceFiles& so
             {"blocks_executed", launch.blocks_executed},
             {"mode", name_of(launch.mode)},
             {"prediction", prediction_json(launch)},
-            {"counts", counts_json(launch.annotation.counts, launch.annotation)},
+            {"counts", counts_json(launch.annotation.counts)},
             {"kernels", std::move(kernels)},
             {"warp", picture ? picture_json(*picture) : Json(nullptr)}};
   return json.dump(2) + "\n";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <set>
 
 #include <fmt/format.h>
@@ -15,7 +16,7 @@ namespace gpuexp {
 namespace {
 
 constexpr std::size_t kGap = 2;
-constexpr std::size_t kColumns = 7;
+constexpr std::size_t kColumns = 8;
 using Cells = std::array<std::string, kColumns>;
 
 /// A row of the table: of a line, of one of its accesses, or of what stands between lines.
@@ -42,10 +43,6 @@ std::string percent(double part, double whole) {
 std::string per_request(double count, double ideal, double requests) {
   if (requests <= 0) return "";
   return fmt::format("{:.1f} ({:.1f})", count / requests, ideal / requests);
-}
-
-std::string share_heading(const LineShare& share) {
-  return share.why_empty.empty() ? share.resource + " %" : "";
 }
 
 // Twice the sectors or wavefronts that it takes, or more.
@@ -76,7 +73,8 @@ class AnnotatedTable {
                          "lanes",
                          kernel_.counts.requests() > 0 ? "sectors (ideal)" : "",
                          kernel_.counts.shared_requests > 0 ? "shared (ideal)" : "",
-                         share_heading(annotation_.share)};
+                         has_time() ? "time %" : "",
+                         has_time() ? "warps are in" : ""};
     std::array<std::size_t, kColumns> widths{};
     for (std::size_t c = 0; c < kColumns; ++c) {
       widths[c] = headings[c].size();
@@ -177,6 +175,8 @@ class AnnotatedTable {
     }
   }
 
+  bool has_time() const { return annotation_.counts.time_us.sum() > 0; }
+
   Cells cells_of(const ExecutedCounts& c) const {
     Cells cells;
     cells[1] = fmt::format("{:.0f}", c.warps);
@@ -184,8 +184,9 @@ class AnnotatedTable {
     cells[3] = fmt::format("{:.1f}", c.lanes_on / c.warps);
     cells[4] = per_request(c.sectors(), c.ideal_sectors(), c.requests());
     cells[5] = per_request(c.shared_wavefronts, c.ideal_shared_wavefronts, c.shared_requests);
-    if (annotation_.share.why_empty.empty())
-      cells[6] = percent(c.demand, annotation_.counts.demand);
+    if (!has_time() || c.time_us.sum() <= 0) return cells;
+    cells[6] = percent(c.time_us.sum(), annotation_.counts.time_us.sum());
+    cells[7] = name_of(c.time_us.largest());
     return cells;
   }
 
@@ -196,20 +197,40 @@ class AnnotatedTable {
   std::vector<Row> rows_;
 };
 
+// "long_scoreboard 62 %, wait 20 %, selected 10 %": the states that have most.
+std::string states_text(const WarpClocks& clocks) {
+  constexpr std::size_t kMost = 4;
+  constexpr double kLeastPercent = 1;
+  std::vector<std::pair<double, WarpState>> states;
+  for (std::size_t i = 0; i < kWarpStates; ++i) {
+    const auto state = static_cast<WarpState>(i);
+    const double pct = 100 * clocks[state] / clocks.sum();
+    if (pct >= kLeastPercent) states.emplace_back(pct, state);
+  }
+  std::sort(states.begin(), states.end(), std::greater<>());
+  if (states.size() > kMost) states.resize(kMost);
+  std::vector<std::string> texts;
+  for (const auto& [pct, state] : states)
+    texts.push_back(fmt::format("{} {:.0f} %", name_of(state), pct));
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
 std::string prediction_text(const AnnotatedLaunch& launch) {
   const Prediction& p = launch.prediction;
-  const LineShare& share = launch.annotation.share;
-  if (!p.time_us) return "No time is predicted, and lines have no share of it.";
-  std::string text = fmt::format("Predicted, {}: {}, bound by {}.", name_of(launch.mode),
-                                 time_text(*p.time_us), p.bound_by);
-  if (!share.resource.empty() && share.resource != p.bound_by)
-    text += fmt::format(
-        " No line has a share of {}; of what lines ask for, {} takes longest, {} alone.",
-        p.bound_by, share.resource, time_text(share.time_us));
-  if (!share.why_empty.empty())
-    return text + fmt::format(" Lines have no share of it: {}.", share.why_empty);
-  return text + fmt::format(" {} %: a line's share of what is asked of {}, in {}.", share.resource,
-                            share.resource, share.amount);
+  const CodeTime& code = launch.code_time;
+  if (code.refusal.empty() && !code.kernels.empty())
+    return fmt::format(
+        "Predicted from its machine code, {}: {}; its warps are in {}. time %: a line's part of the "
+        "clocks of warps, and the state that has most of them.",
+        name_of(launch.mode), time_text(code.total_us),
+        states_text(launch.annotation.counts.time_us));
+  std::string text = p.time_us
+                         ? fmt::format("Predicted, {}: {}, bound by {}, from declared traffic.",
+                                       name_of(launch.mode), time_text(*p.time_us), p.bound_by)
+                         : "No time is predicted.";
+  if (!code.refusal.empty())
+    text += fmt::format(" Lines have no part of a time: {}.", code.refusal);
+  return text;
 }
 
 std::string legend(const ExecutedCounts& counts) {

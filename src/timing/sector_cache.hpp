@@ -48,10 +48,12 @@ class SectorCache {
     std::array<double, kSectors> there{};
   };
 
-  // Folded, so that rows of a matrix whose pitch is a power of two do not share sets.
+  // Folded, so that rows of a matrix whose pitch is a power of two do not share sets. Buffers begin
+  // at multiples of 2 MiB, and where differs from run to run: what lies beyond decides nothing.
   Line* set_of(std::uint64_t line) {
-    const std::uint64_t folded = line ^ line / sets_ ^ line / sets_ / sets_;
-    return &lines_[folded % sets_ * kWays];
+    constexpr std::uint64_t kLinesOf2MiB = 1 << 14;
+    const std::uint64_t within = line % kLinesOf2MiB;
+    return &lines_[(within ^ within / sets_) % sets_ * kWays];
   }
   Line* line_of(std::uint64_t sector) {
     if (sets_ == 0) return nullptr;

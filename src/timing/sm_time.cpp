@@ -68,6 +68,15 @@ struct Scheduler {
   bool is_changed = true;  ///< since `choice` was made
   std::array<double, kIssuedTo> pipe_free{};
   std::deque<double> queue;  ///< when each place of the memory units' queue gets free
+  /// Clocks in which it issued nothing, the last ones: whoever was ready then waited for its pipe.
+  std::deque<std::pair<double, double>> gaps;
+
+  double idle_since(double when) const {
+    double idle = 0;
+    for (auto gap = gaps.rbegin(); gap != gaps.rend() && gap->second > when; ++gap)
+      idle += gap->second - std::max(gap->first, when);
+    return idle;
+  }
 };
 
 class SmRun final : private sim::AccessListener {
@@ -237,16 +246,19 @@ void SmRun::note_states(const ResidentWarp& warp, const Scheduler& scheduler, do
   clocks[WarpState::wait] += std::max(0.0, warp.free_from - warp.waits_from);
   const double ready = std::max(warp.ready_at, warp.free_from);
   clocks[warp.waits_in] += ready - std::max(warp.free_from, warp.waits_from);
-  const double pipe = std::clamp(pipe_free(scheduler, op), ready, std::max(now, ready));
+  const double idle = scheduler.idle_since(ready);
   const WarpState throttle = op.kind == TimedOp::Kind::global ? WarpState::lg_throttle
                              : op.to == IssuedTo::memory      ? WarpState::mio_throttle
                                                               : WarpState::math_pipe_throttle;
-  clocks[throttle] += pipe - ready;
-  clocks[WarpState::not_selected] += std::max(0.0, now - pipe);
+  clocks[throttle] += idle;
+  clocks[WarpState::not_selected] += std::max(0.0, now - ready - idle);
   clocks[WarpState::selected] += 1;
 }
 
 void SmRun::issue(Scheduler& scheduler, ResidentWarp& warp, double now) {
+  constexpr std::size_t kGapsKept = 1024;
+  if (now > scheduler.free_at) scheduler.gaps.emplace_back(scheduler.free_at, now);
+  if (scheduler.gaps.size() > kGapsKept) scheduler.gaps.pop_front();
   note_states(warp, scheduler, now);
   scheduler.is_changed = true;
   const TimedOp& op = schedule_.ops[warp.next];

@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
-ROOMS = ["base", "stats", "device", "sass", "family", "config", "sim", "model", "record", "plan", "run", "results", "analysis",
+ROOMS = ["base", "stats", "device", "sass", "family", "config", "sim", "timing", "model", "record", "plan", "run", "results", "analysis",
          "render", "lesson", "worker", "gpu", "simulated", "cli"]
 INCLUDE = re.compile(r'^#include "((\w+)/(\w+))\.(?:hpp|cuh)"', re.MULTILINE)
 

@@ -46,7 +46,7 @@ TEST_CASE("times of all recorded rows, in a file", "[.times]") {
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     WarpClocks states;
     for (const KernelCodeTime& kernel : code.kernels) {
-      for (const WarpClocks& place : kernel.places)
+      for (const WarpClocks& place : kernel.places_us)
         states += place;
     }
     std::string text;

@@ -67,22 +67,25 @@ std::string small_kernel() {
 }
 
 Annotation annotated(const std::vector<sim::KernelExecution>& executions,
-                     const LineShare& share = {}) {
+                     const std::vector<KernelCodeTime>& times = {}) {
   Shape shape;
   shape.block = {32, 1, 1};
-  return annotate(executions, {shape}, share, [](std::uint64_t) { return std::string("x"); });
+  return annotate(executions, {shape}, times, [](std::uint64_t) { return std::string("x"); });
 }
 
-LineShare by_data_stage() {
-  LineShare share;
-  share.resource = "l1";
-  share.by = LineShare::By::data_stage;
-  return share;
+// A microsecond per instruction, in which warps wait for what comes from memory.
+KernelCodeTime a_microsecond_each(const sim::KernelExecution& execution) {
+  KernelCodeTime time{execution.program, 0, {}};
+  time.places_us.resize(execution.counts.size());
+  for (WarpClocks& place : time.places_us)
+    place[WarpState::long_scoreboard] = 1;
+  return time;
 }
 
 TEST_CASE("counts belong to the line that an instruction was written at", "[annotation]") {
   ObservedRun run(small_kernel());
-  const Annotation annotation = annotated(run.executed(), by_data_stage());
+  const auto executions = run.executed();
+  const Annotation annotation = annotated(executions, {a_microsecond_each(executions[0])});
   REQUIRE(annotation.kernels.size() == 1);
   const AnnotatedKernel& kernel = annotation.kernels[0];
   CHECK(kernel.counts.warps == 9);
@@ -115,9 +118,10 @@ TEST_CASE("counts belong to the line that an instruction was written at", "[anno
   CHECK(store.accesses.at(0).access == "store to shared");
 
   // 32 words in two banks of L1's data, then 16 in one of shared memory.
-  CHECK(load.counts.demand == 16);
-  CHECK(store.counts.demand == 16);
-  CHECK(annotation.counts.demand == 32);
+  CHECK(load.counts.data_wavefronts == 16);
+  CHECK(store.counts.data_wavefronts == 16);
+  CHECK(load.counts.time_us[WarpState::long_scoreboard] == 2);
+  CHECK(annotation.counts.time_us.sum() == 9);
 }
 
 TEST_CASE("an instruction that no lane executes is executed, and accesses nothing",
@@ -149,69 +153,12 @@ TEST_CASE("ideal sectors hold the distinct bytes that lanes ask for", "[annotati
   CHECK(ideal(4, 4, 0x1ff) == 2);
 }
 
-TEST_CASE("multiply-adds of tensor instructions are those of their shapes", "[annotation]") {
-  CHECK(tensor_multiply_adds("HMMA.16816.F32.BF16") == 2048);
-  CHECK(tensor_multiply_adds("DMMA.884") == 256);
-  CHECK(tensor_multiply_adds("HGMMA.64x256x16.F32.BF16") == 65536);
-  CHECK(tensor_multiply_adds("HFMA2.MMA") == 0);
-  CHECK(tensor_multiply_adds("FFMA") == 0);
-}
-
-Prediction predicted(const std::vector<Term>& terms) {
-  Prediction prediction;
-  prediction.time_us = 1;
-  prediction.terms = terms;
-  if (!terms.empty()) prediction.bound_by = terms.front().resource;
-  return prediction;
-}
-
-TEST_CASE("lines share the longest resource that they ask for", "[annotation]") {
+TEST_CASE("times of another kernel belong to no line", "[annotation]") {
   ObservedRun run(small_kernel());
+  ObservedRun other(small_kernel());
   const auto executions = run.executed();
-  const auto share_of = [&](const std::vector<Term>& terms) {
-    return line_share(predicted(terms), {}, executions);
-  };
-  const LineShare pipe = share_of({{"latency", 9}, {"launch", 5}, {"alu", 2}, {"l1", 1}});
-  CHECK(pipe.resource == "alu");
-  CHECK(pipe.time_us == 2);
-  CHECK(pipe.by == LineShare::By::pipe);
-  // ISETP, two MOV and SHF.
-  CHECK(annotated(executions, pipe).counts.demand == 4);
-  CHECK(share_of({{"issue", 2}}).by == LineShare::By::instructions);
-  CHECK(annotated(executions, share_of({{"issue", 2}})).counts.demand == 9);
-  CHECK(share_of({{"shared", 2}}).by == LineShare::By::data_stage);
-  CHECK(share_of({{"tensor", 2}}).by == LineShare::By::tensor);
-  const LineShare none = share_of({{"latency", 9}, {"launch", 5}, {"blocks", 2}});
-  CHECK(none.resource.empty());
-  CHECK_FALSE(none.why_empty.empty());
-  CHECK_FALSE(share_of({}).why_empty.empty());
-}
-
-TEST_CASE("sectors of L2 and DRAM have shares where no cache before them is in doubt",
-          "[annotation]") {
-  const std::string one_line = "//a.cu\n#0:1\nS2R R1, SR_LANEID;0\n" + ObservedRun::address() +
-                               "IMAD.WIDE.U32 R2, R1, 0x40, R2;0\n"
-                               "#0:2\nLDG.E R0, desc[UR4][R2.64];0\n";
-  const auto share_of = [](const std::string& code, double l2_sectors) {
-    ObservedRun run(code + "EXIT;0\n");
-    Prediction prediction = predicted({{"l2", 9}});
-    Traffic traffic;
-    traffic.l2_read_sectors = l2_sectors;
-    prediction.traffic = {traffic};
-    Ceilings ceilings;
-    ceilings.l2_read_bytes_per_s = 1e12;
-    ceilings.l2_write_bytes_per_s = 1e12;
-    return line_share(prediction, ceilings, run.executed());
-  };
-  const std::string two_lines = one_line + "#0:3\nLDG.E R5, desc[UR4][R2.64+0x20];0\n";
-  CHECK(share_of(one_line, 32).by == LineShare::By::sectors);
-  CHECK(share_of(one_line, 16).by == LineShare::By::sectors);  // L1 holds half, all of one line
-  CHECK(share_of(two_lines, 64).by == LineShare::By::sectors);
-  const LineShare doubtful = share_of(two_lines, 32);
-  CHECK(doubtful.by == LineShare::By::nothing);
-  CHECK_THAT(doubtful.why_empty, contains_text("caches before l2 serve part"));
-  // More than loads ask for: what copy engines and atomics move.
-  CHECK_FALSE(share_of(one_line, 64).why_empty.empty());
+  const Annotation annotation = annotated(executions, {a_microsecond_each(other.executed()[0])});
+  CHECK(annotation.counts.time_us.sum() == 0);
 }
 
 TEST_CASE("a traced warp's line is chosen among those that access memory", "[annotation]") {
