@@ -1,0 +1,280 @@
+// How long machine code takes on an SM: what the encoding of instructions says of their issue, pipes,
+// scoreboards, barriers, and the memory path.
+#include "timing/sm_time.hpp"
+
+#include <array>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "sim/decoder.hpp"
+#include "support/catch.hpp"
+#include "timing/memory_path.hpp"
+#include "timing/register_banks.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+/// The second half of an encoding that has nothing but this.
+std::string encoded(const Control& control) {
+  constexpr unsigned kFirst = 105 - 64;
+  const std::uint64_t bits = std::uint64_t{control.stall} | std::uint64_t{control.stays} << 4 |
+                             std::uint64_t{control.writes} << 5 |
+                             std::uint64_t{control.reads} << 8 |
+                             std::uint64_t{control.waits} << 11 |
+                             std::uint64_t{control.reuse} << 17;
+  return fmt::format("{:016x}", bits << kFirst);
+}
+
+std::string line(const std::string& text, const Control& control) {
+  return text + ";" + encoded(control) + "\n";
+}
+
+Control stall(unsigned clocks) {
+  Control control;
+  control.stall = clocks;
+  control.stays = true;
+  return control;
+}
+
+std::string repeated(int times, const std::string& text) {
+  std::string all;
+  for (int i = 0; i < times; ++i)
+    all += text;
+  return all;
+}
+
+const std::string kExit = line("EXIT", stall(5));
+
+SmFigures figures() {
+  SmFigures f;
+  f.clock_hz = 1e9;
+  f.l1_latency = 34;
+  f.shared_latency = 23;
+  f.l2_latency = 250;
+  f.dram_latency = 600;
+  f.barrier_latency = 20;
+  f.l1_bytes = 64 * 1024;
+  f.behind.dram_read_share = 0;
+  return f;
+}
+
+/// Listings executed on one SM.
+class TimedRun {
+ public:
+  explicit TimedRun(const std::string& code, unsigned threads = sim::kLanes) : text_(code) {
+    program_ = sim::decode(read_code_text(text_));
+    program_.name = "kernel";
+    launch_.program = &program_;
+    launch_.global = &memory_;
+    launch_.block = {threads, 1, 1};
+    launch_.shared_bytes = 4096;
+    launch_.constants.resize(0x400);
+    launch_.checks.memory = false;
+    memory_.add(data_.data(), sizeof data_, "x");
+  }
+
+  SmTime time(const SmFigures& f = figures(), const BlocksOfSm& blocks = {1, 1, 1}) {
+    launch_.grid = {blocks.count * blocks.step, 1, 1};
+    const Schedule schedule = schedule_of(program_, f);
+    REQUIRE(schedule.refusal.empty());
+    return time_on_sm(launch_, schedule, f, blocks, [] { return false; });
+  }
+  double clocks() { return time().clocks; }
+
+  const sim::Program& program() const { return program_; }
+
+  /// Puts the address of a buffer of 8 KiB that begins a line into R2 and R3.
+  static std::string address() {
+    const auto at = reinterpret_cast<std::uint64_t>(data_.data());
+    return line(fmt::format("MOV R2, {:#x}", at & 0xffffffff), stall(1)) +
+           line(fmt::format("MOV R3, {:#x}", at >> 32), stall(6));
+  }
+
+ private:
+  alignas(128) static inline std::array<std::uint32_t, 2048> data_{};
+  std::string text_;
+  sim::Program program_;
+  sim::GlobalMemory memory_;
+  sim::LaunchState launch_;
+};
+
+WarpClocks all_of(const SmTime& time) {
+  return std::accumulate(time.places.begin(), time.places.end(), WarpClocks{},
+                         [](WarpClocks sum, const WarpClocks& more) { return sum += more; });
+}
+
+TEST_CASE("the encoding of an instruction says when it may be issued", "[timing]") {
+  // LDG.E R4, desc[UR4][R2.64] of nvcc 13: its result releases scoreboard 2.
+  const Control load = control_of(0x000ea4000c1e1900);
+  CHECK(load.stall == 2);
+  CHECK(load.stays);
+  CHECK(load.writes == 2);
+  CHECK(load.reads == Control::kNoScoreboard);
+  CHECK(load.waits == 0);
+  CHECK(load.reuse == 0);
+}
+
+TEST_CASE("a warp issues as its stalls allow, a scheduler once per clock", "[timing]") {
+  const auto clocks_of = [](unsigned stalled, unsigned warps) {
+    const std::string multiply = line("FFMA R0, R1, R4, R6", stall(stalled));
+    const std::string nothing = repeated(1, kExit);
+    return TimedRun(repeated(100, multiply) + kExit, warps * sim::kLanes).clocks() -
+           TimedRun(nothing, warps * sim::kLanes).clocks();
+  };
+  CHECK(clocks_of(4, 1) == Approx(400).margin(4));
+  CHECK(clocks_of(1, 1) == Approx(100).margin(4));
+  CHECK(clocks_of(4, 4) == Approx(400).margin(4));   // one for each scheduler
+  CHECK(clocks_of(4, 16) == Approx(400).margin(8));  // four for each take turns
+  CHECK(clocks_of(1, 16) == Approx(400).margin(8));
+  CHECK(clocks_of(4, 32) == Approx(800).margin(8));
+}
+
+TEST_CASE("pipes take so many instructions per clock", "[timing]") {
+  const auto clocks_of = [](const std::string& instruction) {
+    return TimedRun(repeated(100, line(instruction, stall(1))) + kExit).clocks() / 100;
+  };
+  CHECK(clocks_of("FFMA R0, R1, R4, R6") == Approx(1).margin(0.1));
+  CHECK(clocks_of("IMAD R0, R1, R4, R6") == Approx(2).margin(0.1));
+  CHECK(clocks_of("IADD3 R0, R1, R4, R6") == Approx(2).margin(0.1));
+  CHECK(clocks_of("MUFU.EX2 R0, R1") == Approx(8).margin(0.2));
+  // What is held up by a pipe waits for it, and for nothing else.
+  const SmTime time = TimedRun(repeated(100, line("MUFU.EX2 R0, R1", stall(1))) + kExit).time();
+  CHECK(all_of(time).largest() == WarpState::math_pipe_throttle);
+  CHECK(all_of(time)[WarpState::not_selected] == 0);
+}
+
+TEST_CASE("a warp that could issue while another does is not selected", "[timing]") {
+  const std::string code = repeated(100, line("FFMA R0, R1, R4, R6", stall(1))) + kExit;
+  const WarpClocks clocks = all_of(TimedRun(code, 8 * sim::kLanes).time());
+  CHECK(clocks[WarpState::not_selected] > 300);
+  CHECK(clocks[WarpState::math_pipe_throttle] < 20);
+}
+
+TEST_CASE("three operands of one register bank take a clock more", "[timing]") {
+  const auto extra = [](const std::vector<std::pair<std::string, unsigned>>& code) {
+    std::string text;
+    std::vector<Control> controls;
+    for (const auto& [instruction, reuse] : code) {
+      Control control = stall(1);
+      control.reuse = reuse;
+      controls.push_back(control);
+      text += line(instruction, control);
+    }
+    const sim::Program program = sim::decode(read_code_text(text));
+    RegisterBanks banks;
+    double clocks = 0;
+    for (std::size_t i = 0; i < controls.size(); ++i)
+      clocks += banks.clocks(program.ops[i], controls[i]);
+    return clocks;
+  };
+  CHECK(extra({{"FFMA R0, R2, R4, R6", 0}}) == 1);
+  CHECK(extra({{"FFMA R0, R2, R4, R7", 0}}) == 0);
+  CHECK(extra({{"FFMA R0, R2, R2, R6", 0}}) == 0);
+  CHECK(extra({{"FFMA R0, R2, R4, RZ", 0}}) == 0);
+  // The first keeps R2 for the second at the same place, and not at another.
+  CHECK(extra({{"FFMA R1, R2, R5, R7", 1}, {"FFMA R0, R2, R4, R6", 0}}) == 0);
+  CHECK(extra({{"FFMA R1, R5, R2, R7", 2}, {"FFMA R0, R2, R4, R6", 0}}) == 1);
+}
+
+TEST_CASE("a warp waits for the scoreboards that its instruction names", "[timing]") {
+  Control loads = stall(1);
+  loads.writes = 0;
+  Control uses = stall(1);
+  uses.waits = 1;
+  const std::string setup = line("MOV R1, RZ", stall(6));
+  const auto clocks_of = [&](int steps) {
+    const std::string step = line("LDS R0, [R1]", loads) + line("MOV R1, R0", uses) +
+                             line("MOV R1, RZ", stall(5));
+    return TimedRun(setup + line("STS [R1], RZ", stall(1)) + repeated(steps, step) + kExit);
+  };
+  const double step = (clocks_of(20).clocks() - clocks_of(10).clocks()) / 10;
+  CHECK(step == Approx(23 + 1 + 5).margin(1));
+  const WarpClocks clocks = all_of(clocks_of(20).time());
+  CHECK(clocks.largest() == WarpState::short_scoreboard);
+  CHECK(clocks[WarpState::long_scoreboard] == 0);
+}
+
+TEST_CASE("loads take what L1, L2 or device memory take", "[timing]") {
+  Control loads = stall(1);
+  loads.writes = 0;
+  Control uses = stall(2);
+  uses.waits = 1;
+  const std::string load = line("LDG.E R0, desc[UR4][R2.64]", loads) + line("MOV R1, R0", uses);
+  const auto clocks_of = [&](int times, double dram_share) {
+    SmFigures f = figures();
+    f.behind.dram_read_share = dram_share;
+    return TimedRun(TimedRun::address() + repeated(times, load) + kExit).time(f).clocks;
+  };
+  CHECK(clocks_of(1, 1) - clocks_of(1, 0) == Approx(600 - 250));
+  CHECK(clocks_of(2, 0) - clocks_of(1, 0) == Approx(34 + 2));  // the second is in L1
+  CHECK(clocks_of(3, 1) - clocks_of(2, 1) == Approx(34 + 2));
+}
+
+TEST_CASE("whoever comes first to a barrier waits for the others", "[timing]") {
+  // Warps from 1 on have 100 instructions less.
+  const std::string code = line("S2R R1, SR_TID.X", stall(10)) +
+                           line("ISETP.LT.AND P0, PT, R1, 0x20, PT", stall(6)) +
+                           line("@!P0 BRA 0x670", stall(5)) +
+                           repeated(100, line("FFMA R0, R1, R4, R6", stall(4))) +
+                           line("BAR.SYNC.DEFER_BLOCKING 0x0", stall(5)) + kExit;
+  const SmTime both = TimedRun(code, 2 * sim::kLanes).time();
+  CHECK(both.clocks == Approx(10 + 6 + 5 + 400 + 20 + 1).margin(10));
+  CHECK(all_of(both)[WarpState::barrier] == Approx(400 + 2 * 20).margin(15));
+  CHECK(all_of(TimedRun(code).time())[WarpState::barrier] == Approx(20).margin(6));
+}
+
+TEST_CASE("blocks follow each other on their SM", "[timing]") {
+  const std::string code = repeated(100, line("FFMA R0, R1, R4, R6", stall(4))) + kExit;
+  SmFigures f = figures();
+  f.block_gap = 300;
+  const auto clocks_of = [&](std::int64_t blocks, int resident) {
+    return TimedRun(code).time(f, {blocks, 1, resident}).clocks;
+  };
+  CHECK(clocks_of(2, 1) == Approx(2 * clocks_of(1, 1) + 300));
+  CHECK(clocks_of(2, 2) == Approx(clocks_of(1, 1)));
+  // Of thousands some are executed, as many as the last wave has and some waves.
+  const SmTime many = TimedRun(code).time(f, {4002, 1, 4});
+  CHECK(many.starts.size() < 4002);
+  CHECK(many.starts.size() >= 12);
+  CHECK((4002 - many.starts.size()) % 4 == 0);
+}
+
+TEST_CASE("sectors stay in L1 until others need their place", "[timing]") {
+  constexpr std::int64_t kBytes = 16 * 1024;
+  SectorCache cache(kBytes);
+  CHECK(cache.find(8) == SectorCache::kAbsent);
+  cache.put(8, 5);
+  CHECK(cache.find(8) == 5);
+  CHECK(cache.find(9) == SectorCache::kAbsent);  // of the same line
+  for (std::uint64_t sector = 1024; sector < 1024 + 2 * kBytes / 32; ++sector)
+    cache.put(sector, 6);
+  CHECK(cache.find(8) == SectorCache::kAbsent);
+  SectorCache none(0);
+  none.put(8, 5);
+  CHECK(none.find(8) == SectorCache::kAbsent);
+}
+
+TEST_CASE("bank conflicts hold up the data stage", "[timing]") {
+  const SmFigures f = figures();
+  MemoryPath free_of(f);
+  MemoryPath conflicting(f);
+  double free_done = 0;
+  double conflicting_done = 0;
+  for (int i = 0; i < 10; ++i) {
+    free_done = free_of.shared(0, 1).done;
+    conflicting_done = conflicting.shared(0, 32).done;
+  }
+  CHECK(free_done == 9 + 23);
+  CHECK(conflicting_done == 319 + 23);
+}
+
+TEST_CASE("a kernel that waits for more than the SM's own pipes is refused", "[timing]") {
+  const std::string text =
+      "//a.cu\n#0:3\nUMOV UR4, 0x0;0\n#0:4\nSYNCS.EXCH.64 URZ, [UR4], UR4;0\nEXIT;0\n";
+  const sim::Program program = sim::decode(read_code_text(text));
+  CHECK(schedule_of(program, figures()).refusal == "the time of SYNCS is not modelled at a.cu:4");
+}
+
+}  // namespace
+}  // namespace gpuexp::test
