@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How far predicted times are from measured ones.
 
-usage: prediction_errors.py RESULTS [--predicted PREDICTIONS] [--worst N]
+usage: prediction_errors.py RESULTS [--predicted PREDICTIONS] [--beside PREDICTIONS] [--worst N]
 
 RESULTS is the folder (or results.csv) of a run. PREDICTIONS is what `gpuexp predict CONFIG --gpu ID --csv > PREDICTIONS.csv`
 wrote, or the same with --json > PREDICTIONS.json, say before the run; without it the run's own column predicted_time_us is
@@ -13,6 +13,7 @@ With PREDICTIONS.json, which has the terms of each time, a second table has the 
 roofline of the work with measured ceilings plus the floor (the time of an empty kernel in the run), and the largest declared
 term plus the launch; over all rows, and over those that are bound neither by DRAM nor by the launch and do not diverge, which
 a simple model predicts, too.
+--beside adds a table of two predictions of the same rows: those above, and those of another file.
 --worst names the N worst cells. Only the standard library is needed. Exit codes: 0 printed; 2 nothing to compare.
 """
 
@@ -117,9 +118,9 @@ def line(name, cells):
             f"{worst['error']:+.2f} | {share(order_counts(cells, 1.1, 1.5))} | {share(order_counts(cells, 1.5, math.inf))} |")
 
 
-def median_and_90th(errors):
+def median_and_90th(errors, digits=2):
     errors = sorted(abs(error) for error in errors)
-    return f"{statistics.median(errors):.2f} ({percentile(errors, 0.9):.2f})"
+    return f"{statistics.median(errors):.{digits}f} ({percentile(errors, 0.9):.{digits}f})"
 
 
 def models_line(name, cells):
@@ -141,16 +142,37 @@ def print_models(cells):
         print(models_line("not bound by DRAM or launch, no divergence", hard))
 
 
+def beside_line(name, cells, others):
+    errors = [median_and_90th([cell["error"] for cell in side], 3) for side in (cells, others)]
+    signed = [statistics.median(cell["error"] for cell in side) for side in (cells, others)]
+    return f"| {name} | {len(cells)} | {errors[0]} | {signed[0]:+.3f} | {errors[1]} | {signed[1]:+.3f} |"
+
+
+def print_beside(cells, others):
+    """Errors of two predictions, on the rows that have both."""
+    others = {cell["key"]: cell for cell in others}
+    both = [(cell, others[cell["key"]]) for cell in cells if cell["key"] in others]
+    if not both:
+        fail("--beside: no row has both predictions")
+    print("\nMedian error of both predictions, its 90th percentile, and the median with its sign:\n")
+    print("| family | cells | predicted | signed | beside it | signed |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for family in [*sorted({cell["family"] for cell, _ in both}), None]:
+        print(beside_line(family or "all", *zip(*(pair for pair in both if family in (None, pair[0]["family"])))))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results")
     parser.add_argument("--predicted")
+    parser.add_argument("--beside")
     parser.add_argument("--worst", type=int, default=0)
     arguments = parser.parse_args()
     predicted = None
     if arguments.predicted:
         predicted = read_predictions(arguments.predicted)
-    cells = cells_of(read_rows(arguments.results), predicted)
+    rows = read_rows(arguments.results)
+    cells = cells_of(rows, predicted)
     if not cells:
         fail(f"{arguments.results}: no row has both a measured and a predicted time")
     print("| family | cells | median error | 90th percentile | median, signed | worst | order, 1.1 to 1.5 apart | order, 1.5 and more |")
@@ -159,6 +181,8 @@ def main():
         print(line(family, [cell for cell in cells if cell["family"] == family]))
     print(line("all", cells))
     print_models(cells)
+    if arguments.beside:
+        print_beside(cells, cells_of(rows, read_predictions(arguments.beside)))
     for cell in sorted(cells, key=lambda cell: -abs(cell["error"]))[:arguments.worst]:
         print(f"{cell['error']:+.3f}  {cell['measured']:.4g} us, predicted {cell['predicted']:.4g}  {cell['key']}")
 

@@ -37,7 +37,7 @@ class PredictionErrors(unittest.TestCase):
             with open(Path(folder) / "results.csv", "w", newline="", encoding="utf-8") as file:
                 csv.writer(file).writerows([columns, *rows])
             given = [a.replace("FOLDER", folder) for a in arguments]
-            if "--predicted" in given:
+            if "--predicted" in given or "--beside" in given:
                 Path(folder, "p.csv").write_text('key,predicted_time_us\r\n"e/toy/a/n=1/cold",20\r\n', encoding="utf-8")
                 Path(folder, "p.json").write_text(json.dumps([{"cells": PREDICTED}]), encoding="utf-8")
             return subprocess.run([sys.executable, SCRIPT, folder, *given], capture_output=True, text=True)
@@ -75,6 +75,16 @@ class PredictionErrors(unittest.TestCase):
     def test_no_simple_models_without_terms(self):
         done = self.run_on(rows_of({"a": (10, 10, "passed")}), "--predicted", "FOLDER/p.csv")
         self.assertNotIn("roofline", done.stdout)
+
+    def test_two_predictions_of_the_same_rows(self):
+        rows = rows_of({"a": (10, 10, "passed"), "b": (10, 10 * math.e, "passed"), "new": (10, 30, "passed")})
+        done = self.run_on(rows, "--beside", "FOLDER/p.json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        # a is right and 20 beside it, b too long by e and right beside it; nobody predicted `new` a second time.
+        self.assertIn("| all | 2 | 0.500 (0.900) | +0.500 | 0.347 (0.624) | +0.347 |", done.stdout)
+        missing = self.run_on(rows_of({"new": (10, 30, "passed")}), "--beside", "FOLDER/p.json")
+        self.assertEqual(missing.returncode, 2)
+        self.assertIn("no row has both predictions", missing.stderr)
 
     def test_nothing_to_compare(self):
         done = self.run_on(rows_of({"vendor": (5, "", "passed")}))
