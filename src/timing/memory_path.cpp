@@ -6,6 +6,11 @@ namespace gpuexp {
 
 namespace {
 
+/// Clocks of the data stage that what has left the schedulers' queues may wait for. With this and the
+/// queues' length (timing/sm_time.cpp), warps of the matmul family wait for a place in a queue, for
+/// shared memory and at barriers in the proportions that an H200 counts.
+constexpr double kAhead = 40;
+
 // Whether this sector is one of `share` of all. Pairs of sectors come from device memory together.
 // The low bits of a sector's number alone decide: where buffers begin differs from run to run.
 bool is_of_share(std::uint64_t sector, double share) {
@@ -43,7 +48,9 @@ Served MemoryPath::load(double now, const sim::GlobalTouch& touch, bool passes_l
       all_hit ? touch.bank_wavefronts : std::max(touch.bank_wavefronts, touch.tag_wavefronts);
   // The first wavefront of each stage is part of the latency.
   const double delivered = data_.serve(looked_up - 1, wavefronts * figures_.data_stage_clocks);
-  return {looked_up, std::max(delivered - figures_.data_stage_clocks + figures_.l1_latency, there)};
+  const double begun =
+      std::max(looked_up, delivered - wavefronts * figures_.data_stage_clocks);
+  return {std::max(now + 1, begun - kAhead), std::max(delivered - figures_.data_stage_clocks + figures_.l1_latency, there)};
 }
 
 Served MemoryPath::store(double now, const sim::GlobalTouch& touch) {
@@ -63,8 +70,9 @@ Served MemoryPath::store(double now, const sim::GlobalTouch& touch) {
 }
 
 Served MemoryPath::shared(double now, double wavefronts) {
-  const double served = data_.serve(now, wavefronts * figures_.data_stage_clocks);
-  return {served, served - figures_.data_stage_clocks + figures_.shared_latency};
+  const double clocks = wavefronts * figures_.data_stage_clocks;
+  const double served = data_.serve(now, clocks);
+  return {std::max(now + 1, served - clocks + 1 - kAhead), served - figures_.data_stage_clocks + figures_.shared_latency};
 }
 
 double MemoryPath::write_copied(double now, double wavefronts) {

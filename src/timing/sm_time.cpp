@@ -215,15 +215,18 @@ void SmRun::take_pipe(Scheduler& scheduler, const TimedOp& op, double now) {
 }
 
 // Of the warps whose next instruction can be issued first; the last one where it can stay, else the
-// one that is there longest.
+// one that is ready longest: all of a block get on alike, as the waits at barriers of an H200 show.
 void SmRun::choose(Scheduler& scheduler) const {
   Choice choice;
   for (ResidentWarp* const warp : scheduler.warps) {
-    if (warp->ready_at >= choice.when && warp != scheduler.last) continue;
+    if (warp->ready_at == kNever || warp->ready_at > choice.when) continue;
     const double when = std::max(
         {warp->ready_at, scheduler.free_at, pipe_free(scheduler, schedule_.ops[warp->next])});
-    if (when < choice.when || (when == choice.when && warp == scheduler.last))
-      choice = {warp, when};
+    const bool is_sooner =
+        when < choice.when ||
+        (when == choice.when && choice.warp != scheduler.last &&
+         (warp == scheduler.last || warp->ready_at < choice.warp->ready_at));
+    if (is_sooner) choice = {warp, when};
   }
   scheduler.choice = choice;
   scheduler.is_changed = false;
@@ -281,9 +284,7 @@ void SmRun::issue(Scheduler& scheduler, ResidentWarp& warp, double now) {
     warp.scoreboards[control.writes].set(
         op.kind == TimedOp::Kind::commit ? warp.copies_arrive : served.done, op.result_wait);
   if (control.reads < kScoreboards)
-    warp.scoreboards[control.reads].set(served.taken, op.kind == TimedOp::Kind::global
-                                                          ? WarpState::lg_throttle
-                                                          : WarpState::mio_throttle);
+    warp.scoreboards[control.reads].set(served.taken, op.result_wait);
   scheduler.free_at = now + 1 + op.operand_clocks;
   scheduler.last = control.stays ? &warp : nullptr;
   time_.places[executed.place][WarpState::dispatch_stall] += op.operand_clocks;
