@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/cluster.hpp"
 #include "sim/registers.hpp"
 
 namespace gpuexp::sim {
@@ -107,9 +108,27 @@ void decode_ret(const Decoding& in, Op& op) {
   op.run = run_indirect;
 }
 
+// CALL.REL.NOINC R8 0x0 goes to R8 bytes behind the kernel's begin: code looks it up in constant
+// bank 2, at the value that a pointer to a function has. At 0, the null pointer, stands a 1.
+void run_indirect_call(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 scratch;
+  const Lanes32& target = read_raw(warp, op.from[0], scratch);
+  const std::size_t end = warp.block.launch.program->ops.size() * kInstructionBytes;
+  for_each_lane(lanes, [&](unsigned lane) {
+    if (target[lane] % kInstructionBytes != 0 || target[lane] >= end)
+      throw Fault(FaultKind::other, "a pointer to no function is called", target[lane], lane);
+  });
+  run_indirect(warp, op, lanes);
+}
+
 void decode_call(const Decoding& in, Op& op) {
-  if (!in.has("REL") || !in.has("NOINC") || in.operands.size() != 1)
-    in.refuse("this form is not executed");
+  if (!in.has("REL") || !in.has("NOINC")) in.refuse("this form is not executed");
+  if (in.operands.size() == 2 && in.operands[0].kind == Kind::reg && in.operands[1].value == 0) {
+    op.from[0] = source_of(in.operands[0], Reads::integer);
+    op.run = run_indirect_call;
+    return;
+  }
+  if (in.operands.size() != 1) in.refuse("this form is not executed");
   op.value = in.target(in.operands[0]);
   op.run = run_bra;
 }
@@ -286,6 +305,21 @@ void decode_bar(const Decoding& in, Op& op) {
   op.run = run_bar;
 }
 
+// UCGABAR_ARV and UCGABAR_WAIT (barrier.cluster). What .release and .acquire ask for beside are
+// instructions of their own.
+void run_cluster_barrier(Warp& warp, const Op& op, LaneMask) {
+  if (!warp.block.member.cluster) throw Fault("the block is in no cluster");
+  if (op.kind) return warp.block.member.cluster->wait(warp);
+  warp.block.member.cluster->arrive(warp);
+}
+
+template <bool waits>
+void decode_cluster_barrier(const Decoding& in, Op& op) {
+  if (!in.operands.empty() || !in.modifiers.empty()) in.refuse("this form is not executed");
+  op.kind = waits;
+  op.run = run_cluster_barrier;
+}
+
 // B2R.RESULT R4, P0: how many voted yes, and whether any did or, after BAR.RED.AND, all.
 void run_b2r(Warp& warp, const Op& op, LaneMask lanes) {
   const BarrierVotes& votes = warp.votes;
@@ -362,7 +396,7 @@ std::uint32_t special_value(const Warp& warp, Special which, unsigned lane) {
     case Special::ctaid_y: return static_cast<std::uint32_t>(block.place.y);
     case Special::ctaid_z: return static_cast<std::uint32_t>(block.place.z);
     case Special::lane: return lane;
-    case Special::cluster_block: return 0;
+    case Special::cluster_block: return block.member.rank;
     case Special::shared_window: return static_cast<std::uint32_t>(kSharedWindow >> 32);
     case Special::warp: return warp.index << 8;  // %warpid is cut out of it
     case Special::lanes_below: return (1u << lane) - 1;
@@ -444,6 +478,8 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"YIELD", decode_yield},
     {"BAR", decode_bar},
     {"B2R", decode_b2r},
+    {"UCGABAR_ARV", decode_cluster_barrier<false>},
+    {"UCGABAR_WAIT", decode_cluster_barrier<true>},
     {"S2R", decode_special},
     {"S2UR", decode_special},
     {"CS2R", decode_special},
