@@ -44,7 +44,8 @@ bool is_known(std::size_t offset, int compute_capability) {
   const std::size_t descriptor = global_descriptor_at(compute_capability);
   const bool is_of_hopper =
       compute_capability >= 90 &&
-      ((offset >= kHasClustersAt && offset < kClustersEnd) || offset == kClusterBlocksAt);
+      ((offset >= kHasClustersAt && offset < kClustersEnd) || offset == kClusterBlocksAt ||
+       offset == kParametersAddressAt || offset == kParametersAddressAt + sizeof(std::uint32_t));
   return is_of_hopper || offset < kStackEnd || (offset >= descriptor && offset < descriptor + 8) ||
          offset >= parameters_at(compute_capability);
 }

@@ -44,7 +44,8 @@ GPUEXP_VECTORIZED void run_ldc(Warp& warp, const Op& op, LaneMask lanes) {
   const unsigned words = std::max(1, op.width / 4);
   Lanes32 scratch;
   scratch.of.fill(0);
-  const Lanes32& base = from.index == kZeroRegister ? scratch : warp.registers[from.index];
+  // A copy: LDC.64 R2, c[0x2][R2] writes what it reads.
+  const Lanes32 base = from.index == kZeroRegister ? scratch : warp.registers[from.index];
   for (unsigned w = 0; w < words; ++w) {
     Lanes32 value;
     value.of.fill(0);
