@@ -63,6 +63,12 @@ std::vector<std::size_t> places_of(const PackedArguments& arguments, std::size_t
   return places;
 }
 
+bool reads(const Program& program, std::size_t offset) {
+  const std::string operand = fmt::format("c[0x0][{:#x}]", offset);
+  return std::any_of(program.listed.begin(), program.listed.end(),
+                     [&](const auto& i) { return i.operands.find(operand) != i.operands.npos; });
+}
+
 template <class Put>
 void put_clusters(const Shape& shape, const Put& put) {
   const Extent& cluster = shape.cluster;
@@ -116,9 +122,14 @@ std::span<std::byte> parameters_of(LaunchState& launch, int compute_capability) 
 }
 
 bool reads_parameter_address(const Program& program) {
-  const std::string operand = fmt::format("c[0x0][{:#x}]", kParametersAddressAt);
-  return std::any_of(program.listed.begin(), program.listed.end(),
-                     [&](const auto& i) { return i.operands.find(operand) != i.operands.npos; });
+  return reads(program, kParametersAddressAt);
+}
+
+bool has_fixed_clusters(const Program& program) {
+  const bool has_barrier =
+      std::any_of(program.listed.begin(), program.listed.end(),
+                  [](const auto& i) { return i.opcode.starts_with("UCGABAR"); });
+  return has_barrier && !reads(program, kHasClustersAt);
 }
 
 std::string unknown_constant(const Program& program, int compute_capability) {

@@ -23,6 +23,10 @@ std::span<std::byte> parameters_of(LaunchState& launch, int compute_capability);
 /// Whether code asks for the parameters' address, as it does of tensor maps.
 bool reads_parameter_address(const Program& program);
 
+/// Whether code comes to the cluster's barrier without asking whether there is one, as that of
+/// kernels with __cluster_dims__.
+bool has_fixed_clusters(const Program& program);
+
 /// Why this program's reads of the bank cannot be executed: it reads what is at no known offset.
 /// Empty if they can.
 std::string unknown_constant(const Program& program, int compute_capability);

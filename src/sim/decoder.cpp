@@ -15,6 +15,7 @@
 #include "sim/mbarrier_ops.hpp"
 #include "sim/memory_ops.hpp"
 #include "sim/select_ops.hpp"
+#include "sim/special_ops.hpp"
 #include "sim/tensor_ops.hpp"
 #include "sim/warpgroup_ops.hpp"
 
@@ -37,8 +38,9 @@ std::vector<std::string_view> modifiers_of(std::string_view opcode, std::string_
 const OpcodeDecoder* find_decoder(std::string_view mnemonic) {
   for (const auto& opcodes :
        {integer_opcodes(), float_opcodes(), memory_opcodes(), control_opcodes(), matrix_opcodes(),
-        mbarrier_opcodes(), bulk_opcodes(), tensor_opcodes(), warpgroup_opcodes(), lane_opcodes(),
-        atomic_opcodes(), bit_opcodes(), half_opcodes(), select_opcodes(), conversion_opcodes()}) {
+        mbarrier_opcodes(), bulk_opcodes(), tensor_opcodes(), special_opcodes(),
+        warpgroup_opcodes(), lane_opcodes(), atomic_opcodes(), bit_opcodes(), half_opcodes(),
+        select_opcodes(), conversion_opcodes()}) {
     const auto found = std::find_if(opcodes.begin(), opcodes.end(),
                                     [&](const OpcodeDecoder& d) { return d.mnemonic == mnemonic; });
     if (found != opcodes.end()) return &*found;

@@ -25,6 +25,9 @@ std::size_t reserved_shared_bytes(int compute_capability) {
 std::string cluster_refusal(const Shape& shape) {
   const Extent& cluster = shape.cluster;
   const Extent& grid = shape.grid;
+  constexpr std::int64_t kMostBlocks = 8;  // without an attribute that launches do not have
+  if (cluster.count() > kMostBlocks)
+    return fmt::format("a cluster of {} blocks exceeds {}", cluster.count(), kMostBlocks);
   const bool is_whole =
       grid.x % cluster.x == 0 && grid.y % cluster.y == 0 && grid.z % cluster.z == 0;
   if (is_whole) return "";
@@ -73,7 +76,9 @@ std::string Simulator::refusal(const Steps& steps) {
     const auto* const kernel = std::get_if<KernelStep>(&step.action);
     if (!kernel) continue;
     try {
-      kernel_of(kernel->shape.kernel);
+      const bool has_clusters = kernel->shape.cluster.count() > 1;
+      if (kernel_of(kernel->shape.kernel).has_fixed_clusters && !has_clusters)
+        return "the kernel is compiled for clusters, of which its launch has none";
     } catch (const std::runtime_error& why) {
       return why.what();
     }
@@ -136,7 +141,9 @@ const Simulator::Kernel& Simulator::kernel_of(const void* stub) {
   Program program = decode(code);
   if (const std::string why = unknown_constant(program, compute_capability_); !why.empty())
     throw std::runtime_error(why);
-  kernel = std::make_unique<Kernel>(Kernel{resource, std::move(program)});
+  const bool by_address = reads_parameter_address(program);
+  const bool fixed = has_fixed_clusters(program);
+  kernel = std::make_unique<Kernel>(Kernel{resource, std::move(program), by_address, fixed});
   return *kernel;
 }
 
@@ -156,8 +163,7 @@ KernelExecution Simulator::run(const KernelStep& step,
   constexpr unsigned kMore = 8;
   launch.registers = std::min(255u, static_cast<unsigned>(kernel.resource.registers) + kMore);
   set_constants(launch, step, compute_capability_);
-  const bool has_parameters = reads_parameter_address(kernel.program);
-  const ParameterBuffer parameters(memory_, has_parameters
+  const ParameterBuffer parameters(memory_, kernel.reads_parameter_address
                                                 ? parameters_of(launch, compute_capability_)
                                                 : std::span<std::byte>{});
   if (kernel.program.has_constant_operands)

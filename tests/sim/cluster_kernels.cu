@@ -423,6 +423,11 @@ __global__ void reductions_kernel(const unsigned* in, unsigned* out) {
   cluster_sync();
 }
 
+__global__ void __cluster_dims__(2, 1, 1) fixed_clusters_kernel(unsigned* out) {
+  cluster_sync();
+  out[thread_in_grid()] = cluster_rank();
+}
+
 template <bool is_faulty>
 __global__ void remote_overrun_kernel(unsigned* out) {
   __shared__ unsigned words[64];
@@ -556,6 +561,9 @@ Steps remote_bulk_copies(const unsigned* in, unsigned* out) {
 Steps bulk_multicast(const unsigned* in, unsigned* out) {
   constexpr unsigned short kFirstAndLast = 0b101;
   return clusters_of(multicast_kernel, 3, 64, 2, in, out, kFirstAndLast);
+}
+Steps fixed_clusters(unsigned* out) {
+  return clusters_of(fixed_clusters_kernel, 2, 32, 1, out);
 }
 Steps bulk_reductions(const unsigned* in, unsigned* out) {
   return clusters_of(reductions_kernel, 2, 32, 1, in, out);

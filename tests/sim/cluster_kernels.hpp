@@ -34,6 +34,9 @@ Steps bulk_multicast(const unsigned* in, unsigned* out);
 /// cp.reduce.async.bulk, into global memory and into the next block's shared memory.
 Steps bulk_reductions(const unsigned* in, unsigned* out);
 
+/// Compiled for clusters of two blocks.
+Steps fixed_clusters(unsigned* out);
+
 /// With the fault, the line of cluster_kernels.cu that has its name in a comment ("fault: …") is
 /// the one to be reported.
 /// Behind the end of the next block's shared memory.

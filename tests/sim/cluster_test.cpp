@@ -338,6 +338,18 @@ TEST_CASE("of a grid of clusters, whole ones are drawn", "[clusters]") {
   CHECK(executed == executions[0].executed_blocks);
 }
 
+TEST_CASE("a kernel of clusters of a fixed size is refused without clusters", "[clusters]") {
+  if (!has_machine_code()) return;
+  sim::Simulator simulator(kernels(), 90);
+  Steps steps = fixed_clusters(nullptr);
+  CHECK(simulator.refusal(steps).empty());
+  Shape& shape = std::get<KernelStep>(steps.all()[0].action).shape;
+  shape.cluster = {};
+  CHECK_THAT(simulator.refusal(steps), contains_text("is compiled for clusters"));
+  shape.grid.x = shape.cluster.x = 16;
+  CHECK_THAT(simulator.refusal(steps), contains_text("a cluster of 16 blocks exceeds 8"));
+}
+
 TEST_CASE("a grid that is no multiple of its clusters is refused", "[clusters]") {
   if (!has_machine_code()) return;
   sim::Simulator simulator(kernels(), 90);
