@@ -54,7 +54,8 @@ void add_accesses(WarpPicture& picture, const AnnotatedKernel& kernel, const sim
     pictured.instruction = instruction;
     pictured.access = access;
     pictured.buffer = "shared";
-    if (access.space == sim::Space::shared) continue;
+    if (access.space == sim::Space::cluster) pictured.buffer = "shared of another block";
+    if (access.space != sim::Space::global && access.space != sim::Space::local) continue;
     const auto first = static_cast<unsigned>(std::countr_zero(access.lanes));
     std::tie(pictured.buffer, pictured.buffer_begin) = buffer_of(access.address[first]);
   }

@@ -7,14 +7,14 @@ namespace gpuexp {
 
 void PackedArguments::reserve(std::size_t arguments, std::size_t bytes) {
   bytes_.reserve(bytes);
-  offsets_.reserve(arguments);
+  places_.reserve(arguments);
 }
 
 void PackedArguments::append(const void* value, std::size_t bytes, std::size_t alignment) {
   const std::size_t offset = (bytes_.size() + alignment - 1) / alignment * alignment;
   bytes_.resize(offset + bytes);
   std::memcpy(bytes_.data() + offset, value, bytes);
-  offsets_.push_back(offset);
+  places_.push_back({offset, bytes, alignment});
 }
 
 void PackedArguments::add(TensorMap map, std::size_t alignment) {

@@ -55,19 +55,26 @@ class PackedArguments {
   /// Whose bytes are zero until whoever launches has encoded it.
   void add(TensorMap map, std::size_t alignment);
 
-  std::size_t count() const { return offsets_.size(); }
+  std::size_t count() const { return places_.size(); }
   /// All of them, the first at the begin.
   const std::vector<std::byte>& bytes() const { return bytes_; }
   /// The i-th argument's first byte.
-  const std::byte* at(std::size_t i) const { return bytes_.data() + offsets_[i]; }
+  const std::byte* at(std::size_t i) const { return bytes_.data() + places_[i].offset; }
+  std::size_t size(std::size_t i) const { return places_[i].bytes; }
+  std::size_t alignment(std::size_t i) const { return places_[i].alignment; }
   /// Null where the i-th argument is none.
   const TensorMap* tensor_map(std::size_t i) const;
 
  private:
+  struct Place {
+    std::size_t offset;
+    std::size_t bytes;
+    std::size_t alignment;
+  };
   void append(const void* value, std::size_t bytes, std::size_t alignment);
 
   std::vector<std::byte> bytes_;
-  std::vector<std::size_t> offsets_;
+  std::vector<Place> places_;
   std::vector<std::pair<std::size_t, TensorMap>> tensor_maps_;  ///< by their place
 };
 

@@ -44,7 +44,8 @@ class KernelRun {
   }
 
   std::string refusal() const {
-    if (kernel_.step->cooperative) return "blocks that wait for others of the grid";
+    if (kernel_.step->cooperative) return "the time of blocks that wait for others is not modelled";
+    if (kernel_.step->shape.cluster.count() > 1) return "the time of clusters is not modelled";
     return schedule_.refusal;
   }
 

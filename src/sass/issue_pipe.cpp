@@ -48,7 +48,8 @@ constexpr PipeOfOpcode kPipes[] = {
 };
 
 constexpr std::string_view kUnknown[] = {"VOTE",  "MATCH", "REDUX", "IDP",  "VABSDIFF", "VABSDIFF4",
-                                         "HSET2", "IMNMX", "QSPC",  "BMOV", "NANOSLEEP"};
+                                         "HSET2", "IMNMX", "QSPC",  "BMOV", "NANOSLEEP", "STAS",
+                                         "REDAS"};
 
 std::string_view mnemonic_of(std::string_view opcode) {
   return opcode.substr(0, opcode.find('.'));

@@ -227,7 +227,8 @@ void count(MemoryCounts& counts, const MemoryAccess& access) {
     default: break;
   }
   // Nsight Compute has metrics of their own for these (_mem_local_op_ld, _op_atom, _op_red).
-  if (access.space == Space::local || access.kind == Access::atomic) {
+  if (access.space == Space::local || access.space == Space::cluster ||
+      access.kind == Access::atomic) {
     ++counts.other_accesses;
     counts.other_tag_accesses += access.space != Space::shared;
     return;

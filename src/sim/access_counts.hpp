@@ -21,8 +21,8 @@ struct MemoryCounts {
   std::uint64_t shared_store_wavefronts = 0;
   /// Of the two above, those beyond the least that so many bytes take.
   std::uint64_t shared_conflicts = 0;
-  /// Accesses that are none of the above, atomics and those of local memory, whose wavefronts are
-  /// not known; and of these, those that L1's tag stage sees.
+  /// Accesses that are none of the above, atomics and those of local memory and of other blocks'
+  /// shared memory, whose wavefronts are not known; and of these, those that L1's tag stage sees.
   std::uint64_t other_accesses = 0;
   std::uint64_t other_tag_accesses = 0;
 

@@ -7,13 +7,31 @@ std::byte* shared_at(Warp& warp, std::uint64_t address, unsigned width) {
 }
 
 std::byte* generic_at(Warp& warp, unsigned lane, std::uint64_t address, unsigned width) {
-  if ((address & kWindowMask) == kSharedWindow)
-    return shared_at(warp, address & ~kWindowMask, width);
+  if ((address & kWindowMask) == kSharedWindow) {
+    const SharedPlace at = warp.block.shared_place(static_cast<std::uint32_t>(address));
+    return at.block.shared_at(at.offset, width, width);
+  }
   if ((address & kWindowMask) == kLocalWindow)
     return warp.local_memory().at(lane, address & ~kWindowMask, width);
   if (address % width != 0)
     throw Fault(FaultKind::misaligned, describe_misaligned(address, width), address);
   return warp.block.launch.global->at(address, width);
+}
+
+void note_shared(Warp& warp, const MemoryAccess& access) {
+  Block& block = warp.block;
+  LaneMask own = 0;
+  Lanes64 offset;
+  for (unsigned l = 0; l < kLanes; ++l) {
+    offset[l] = access.address[l] ^ block.shared_base();
+    own |= LaneMask{offset[l] >> kRankShift == 0} << l;
+  }
+  const LaneMask others = access.lanes & ~own;
+  if (access.lanes & own)
+    block.note(
+        {Space::shared, access.kind, access.width, access.lanes & own, offset, access.values});
+  if (others)
+    block.note({Space::cluster, access.kind, access.width, others, access.address, access.values});
 }
 
 GPUEXP_VECTORIZED void note_generic(Warp& warp, Access kind, unsigned width, LaneMask lanes,
@@ -30,8 +48,9 @@ GPUEXP_VECTORIZED void note_generic(Warp& warp, Access kind, unsigned width, Lan
   Lanes64 offset;
   for (unsigned l = 0; l < kLanes; ++l)
     offset[l] = address[l] & ~kWindowMask;
-  if (lanes & shared) warp.block.note({Space::shared, kind, width, lanes & shared, offset, values});
   if (lanes & local) warp.block.note({Space::local, kind, width, lanes & local, offset});
+  if (lanes & shared)
+    note_shared(warp, {Space::shared, kind, width, lanes & shared, offset, values});
 }
 
 }  // namespace gpuexp::sim

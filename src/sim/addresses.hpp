@@ -30,18 +30,28 @@ GPUEXP_INLINED void global_addresses(const Warp& warp, const Source& at, Lanes64
     address[l] += offset;
 }
 
-/// With 32 bits, as for shared and local memory.
-GPUEXP_INLINED void shared_addresses(const Warp& warp, const Source& at, Lanes64& address) {
+/// With 32 bits, as for local memory. `begin`: bits that stand in front of all of them.
+GPUEXP_INLINED void local_addresses(const Warp& warp, const Source& at, Lanes64& address,
+                                    std::uint32_t begin = 0) {
   const std::uint32_t offset = static_cast<std::uint32_t>(at.bits) + warp.uniform[at.uniform_index];
   const Lanes32& base = warp.registers[at.index];
   for (unsigned l = 0; l < kLanes; ++l)
-    address[l] = (base[l] << at.shift) + offset;
+    address[l] = ((base[l] << at.shift) + offset) ^ begin;
+}
+
+/// As for shared memory, from the beginning of the block's: an address of another block's is no
+/// offset that the block has.
+GPUEXP_INLINED void shared_addresses(const Warp& warp, const Source& at, Lanes64& address) {
+  local_addresses(warp, at, address, warp.block.shared_base());
 }
 
 std::byte* shared_at(Warp& warp, std::uint64_t address, unsigned width);
-/// Global memory, or shared memory and the lane's local memory through their windows.
+/// Global memory, or shared memory of the cluster and the lane's local memory through their
+/// windows.
 std::byte* generic_at(Warp& warp, unsigned lane, std::uint64_t address, unsigned width);
 
+/// Before an access of the cluster's shared memory, by addresses of 32 bits.
+void note_shared(Warp& warp, const MemoryAccess& access);
 /// Before an access by addresses of which each may be of any space. `values`: what a store writes.
 void note_generic(Warp& warp, Access kind, unsigned width, LaneMask lanes, const Lanes64& address,
                   const Lanes32* values = nullptr);

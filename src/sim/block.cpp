@@ -29,8 +29,8 @@ std::string describe(const std::map<std::string, unsigned>& waiters, std::string
 
 }  // namespace
 
-Block::Block(const LaunchState& of, Extent at)
-    : launch(of), place(at), shared(of.shared_bytes), counts(of.program->ops.size()) {
+Block::Block(const LaunchState& of, Extent at, const Membership& in)
+    : launch(of), place(at), member(in), shared(of.shared_bytes), counts(of.program->ops.size()) {
   const std::int64_t threads = launch.block.count();
   for (std::int64_t first = 0; first < threads; first += kLanes) {
     const auto lanes = static_cast<unsigned>(std::min<std::int64_t>(kLanes, threads - first));
@@ -69,6 +69,30 @@ std::uint64_t Block::steps() const {
   return sum;
 }
 
+SharedPlace Block::shared_place(std::uint32_t address, std::optional<unsigned> lane) {
+  const std::uint32_t of = address >> kRankShift;
+  const std::uint32_t offset = address & ((1u << kRankShift) - 1);
+  if (of == member.rank) return {*this, offset};
+  Block* const other =
+      member.blocks && of < member.blocks->size() ? (*member.blocks)[of].get() : nullptr;
+  if (!other)
+    throw Fault(FaultKind::out_of_bounds,
+                fmt::format("{:#x} is of shared memory of block {} of a cluster of {}", address, of,
+                            launch.cluster.count()),
+                address, lane);
+  if (other->has_exited())
+    throw Fault(FaultKind::race,
+                fmt::format("shared memory of block {} is reached, which has exited",
+                            to_text(other->place)),
+                address, lane);
+  return {*other, offset};
+}
+
+bool Block::has_exited() const {
+  return std::all_of(warps_.begin(), warps_.end(),
+                     [](const auto& warp) { return warp->divergence.has_exited(); });
+}
+
 void Block::come_to_barrier(unsigned barrier, const BarrierArrival& arrival) {
   Warp& warp = *running_;
   const LaneMask others = warp.divergence.lanes() & ~arrival.lanes;
@@ -99,32 +123,36 @@ void Block::come_to_barrier(unsigned barrier, const BarrierArrival& arrival) {
   if (b.threads > 0) release_barrier(barrier);
 }
 
+void IdleRounds::add(const Round& round, std::uint64_t phases) {
+  constexpr int kMost = 1 << 16;
+  count_ = round.any_works || phases != phases_ ? 0 : count_ + 1;
+  phases_ = phases;
+  if (count_ > kMost)
+    throw Fault(FaultKind::barrier,
+                "all warps wait for phases of mbarriers that never end, or sleep in loops");
+}
+
 void Block::run() {
-  // Rounds in which all warps only wait and no phase ends: after so many, none will. A kernel may
-  // poll now and then, and count its own turns.
-  constexpr int kMostIdleRounds = 1 << 16;
-  int idle_rounds = 0;
-  // A warp runs on until it waits, or until others have waited long for what it may wait for.
+  IdleRounds idle;
   for (;;) {
-    const std::uint64_t phases = phases_ended_;
-    bool any_left = false;
-    bool any_ran = false;
-    bool any_works = false;
-    for (const auto& warp : warps_) {
-      if (warp->divergence.has_exited()) continue;
-      any_left = true;
-      if (!warp->divergence.is_running()) continue;
-      any_ran = true;
-      run(*warp);
-      any_works |= !warp->waits;
-    }
-    if (!any_left) return;
-    if (!any_ran && !release_barriers()) report_barrier();
-    idle_rounds = any_works || phases != phases_ended_ ? 0 : idle_rounds + 1;
-    if (idle_rounds > kMostIdleRounds)
-      throw Fault(FaultKind::barrier,
-                  "all warps wait for phases of mbarriers that never end, or sleep in loops");
+    const Round round = run_round();
+    if (!round.any_left) return;
+    if (!round.any_ran && !release_barriers()) report_barrier();
+    idle.add(round, phases_ended_);
   }
+}
+
+Round Block::run_round() {
+  Round round;
+  for (const auto& warp : warps_) {
+    if (warp->divergence.has_exited()) continue;
+    round.any_left = true;
+    if (!warp->divergence.is_running()) continue;
+    round.any_ran = true;
+    run(*warp);
+    round.any_works |= !warp->waits;
+  }
+  return round;
 }
 
 void Block::run(Warp& warp) {
@@ -154,6 +182,10 @@ Executed Block::step(Warp& warp) {
 void Block::name_place(Fault& fault, const Warp& warp) const {
   const auto first = std::int64_t{warp.index} * kLanes;
   std::optional<Extent> thread;
+  // What has no lanes, as a bulk copy, is asked for by one.
+  const bool is_of_warp = fault.kind == FaultKind::barrier || fault.kind == FaultKind::endless;
+  if (!fault.lane && !is_of_warp && std::popcount(warp.divergence.lanes()) == 1)
+    fault.lane = static_cast<unsigned>(std::countr_zero(warp.divergence.lanes()));
   if (fault.lane) thread = thread_at(launch.block, first + *fault.lane);
   const std::uint32_t next = warp.divergence.next();
   if (fault.place.empty()) fault.place = source_line(*launch.program, next == 0 ? 0 : next - 1);
@@ -245,8 +277,51 @@ void Block::report_barrier() const {
 void Block::watch(const MemoryAccess& access) {
   if (observed)
     observed->note(running_->divergence.next() - 1, running_->index, running_->steps, access);
+  if (access.space == Space::cluster) return check_remote(access);
   if (checks_) checks_->check(*running_, access);
   if (listener_) listener_->hear(access);
+}
+
+// Accesses of several blocks are not held against each other. What a block may know that others
+// no longer read its shared memory by is that they wrote there after it, that a phase of its
+// mbarriers or the cluster's barrier has ended.
+void Block::check_remote(const MemoryAccess& access) {
+  if (!checks_) return;
+  LaneMask unwritten = 0;
+  for_each_lane(access.lanes, [&](unsigned lane) {
+    const SharedPlace at = shared_place(static_cast<std::uint32_t>(access.address[lane]), lane);
+    Block& other = at.block;
+    if (at.offset + access.width > other.shared.size())
+      throw Fault(FaultKind::out_of_bounds,
+                  fmt::format("{} of block {}",
+                              describe_outside_shared(at.offset, access.width, other.shared.size()),
+                              to_text(other.place)),
+                  at.offset, lane);
+    if (at.offset % access.width != 0)
+      throw Fault(FaultKind::misaligned,
+                  describe_misaligned(at.offset, access.width, " of shared memory"), at.offset,
+                  lane);
+    if (!other.checks_->note_remote(access.kind, at.offset, access.width))
+      unwritten |= LaneMask{1} << lane;
+    other.remote_read_.reset();
+    if (access.kind != Access::load) return;
+    const auto thread = std::int64_t{running_->index} * kLanes + lane;
+    other.remote_read_ = RemoteRead{place, thread_at(launch.block, thread),
+                                    running_->divergence.next() - 1, access.width, at.offset};
+  });
+  if (unwritten != 0) checks_->report_unwritten(*running_, access, unwritten);
+}
+
+void Block::check_end() const {
+  if (!remote_read_) return;
+  const RemoteRead& read = *remote_read_;
+  Fault fault(FaultKind::race,
+              fmt::format("{} bytes of shared memory of block {} at {:#x} are read, which nothing "
+                          "keeps from exiting before",
+                          read.width, to_text(place), read.offset),
+              read.offset);
+  fault.set_place(read.block, read.thread, source_line(*launch.program, read.instruction));
+  throw fault;
 }
 
 void Block::commit_copies(LaneMask lanes) {

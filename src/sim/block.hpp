@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/types.hpp"
+#include "family/tensor_map.hpp"
 #include "sim/access_counts.hpp"
 #include "sim/fault.hpp"
 #include "sim/global_memory.hpp"
@@ -26,6 +28,12 @@ struct Checks {
   std::uint64_t most_instructions = std::uint64_t{1} << 28;
 };
 
+/// A parameter of the launch that is a tensor map.
+struct PlacedTensorMap {
+  std::uint64_t address = 0;
+  const TensorMap* map = nullptr;
+};
+
 /// What the blocks of a launch have in common.
 struct LaunchState {
   const Program* program = nullptr;
@@ -33,9 +41,11 @@ struct LaunchState {
   GlobalMemory* global = nullptr;
   Extent grid;
   Extent block;
+  Extent cluster;  ///< of blocks
   std::size_t shared_bytes = 0;
-  unsigned registers = 255;          ///< of each thread
-  std::vector<std::byte> constants;  ///< bank 0: the launch, and its parameters
+  unsigned registers = 255;                  ///< of each thread
+  std::vector<std::byte> constants;          ///< bank 0: the launch, and its parameters
+  std::vector<PlacedTensorMap> tensor_maps;  ///< among its parameters
   Checks checks;
   const Observation* observation = nullptr;  ///< null: nothing but sums
 
@@ -65,20 +75,63 @@ struct Executed {
   LaneMask lanes = 0;       ///< for which it did something; 0: its guard switched it off
 };
 
+class Block;
+class Cluster;
+
+/// A block's place in a cluster.
+struct Membership {
+  Cluster* cluster = nullptr;                                   ///< null: the block is by itself
+  const std::vector<std::unique_ptr<Block>>* blocks = nullptr;  ///< of the cluster, by rank
+  unsigned rank = 0;
+};
+
+/// Where an address of the cluster's shared memory leads.
+struct SharedPlace {
+  Block& block;
+  std::uint64_t offset = 0;
+};
+
+/// What the warps of a block, or of several, did one after the other.
+struct Round {
+  bool any_left = false;   ///< that has not exited
+  bool any_ran = false;    ///< and did not wait for others
+  bool any_works = false;  ///< and did more than look whether what it waits for is there
+};
+
+/// Rounds in which all warps only wait and no phase ends: after so many, none will. A kernel may
+/// poll now and then, and count its own turns.
+class IdleRounds {
+ public:
+  /// `phases` that have ended so far. Throws Fault.
+  void add(const Round& round, std::uint64_t phases);
+
+ private:
+  std::uint64_t phases_ = 0;
+  int count_ = 0;
+};
+
+/// From this bit on, an address of shared memory has the rank in the cluster of the block that it
+/// is of: LEA R3, SR_CgaCtaId, 0x400, 0x18, and mapa is PRMT R2, rank, 0x654, R2.
+inline constexpr unsigned kRankShift = 24;
+
 class Block {
  public:
-  Block(const LaunchState& launch, Extent place);
+  Block(const LaunchState& launch, Extent place, const Membership& membership = {});
 
-  /// Executes all threads to their end. Throws Fault.
+  /// Executes all threads to their end. Throws Fault. Blocks of a cluster run with Cluster::run().
   void run();
+  /// Each warp once, until it waits, or until others have waited long for what it may wait for.
+  Round run_round();
+  /// Lets warps go on that wait at barriers of the block which are complete.
+  bool release_barriers();
+  /// Throws Fault: threads wait for others that never come.
+  [[noreturn]] void report_barrier() const;
+  /// Phases of its mbarriers that have ended.
+  std::uint64_t phases_ended() const { return phases_ended_; }
 
   /// Executes the next instruction of the warp, which is running. For whoever decides which warp is
   /// next. Throws Fault.
   Executed step(Warp& warp);
-  /// Lets go on who waits at barriers that all have come to; for when no warp is running.
-  bool release_barriers();
-  /// Throws the Fault of barriers that are never reached by all.
-  [[noreturn]] void report_barrier() const;
   /// Null: nobody.
   void set_listener(AccessListener* listener) {
     listener_ = listener;
@@ -90,12 +143,25 @@ class Block {
     count(memory, access);
     if (watches_) watch(access);
   }
+  /// Another block reads or writes a range of this one's shared memory.
+  void check_range(const MemoryAccess& access) const {
+    if (checks_) checks_->check_range(access);
+  }
   /// Lanes of the warp that runs come to a barrier of the block, and go on when all have come, or
   /// at once.
   void come_to_barrier(unsigned barrier, const BarrierArrival& arrival);
   /// A phase of an mbarrier has ended.
   void end_phase() {
     ++phases_ended_;
+    order_accesses();
+  }
+  /// Of others, who have told this block since that it is over.
+  void forget_remote_read() { remote_read_.reset(); }
+  /// All threads have exited. Throws Fault where others may still have been reading.
+  void check_end() const;
+  /// All that its threads did is before all that they do next.
+  void order_accesses() {
+    remote_read_.reset();
     if (checks_) checks_->release_barrier();
   }
   /// cp.async.commit_group and cp.async.wait_group of lanes of the warp that runs.
@@ -105,6 +171,11 @@ class Block {
   /// Where `bytes` at an address of shared memory lie. Throws Fault outside of it, and where the
   /// address is no multiple of `alignment`.
   std::byte* shared_at(std::uint64_t address, std::size_t bytes, std::size_t alignment);
+  /// Throws Fault where the cluster has no such block, or where the block has exited.
+  SharedPlace shared_place(std::uint32_t address, std::optional<unsigned> lane = std::nullopt);
+  /// What stands in front of addresses of its shared memory: its rank in the cluster.
+  std::uint32_t shared_base() const { return member.rank << kRankShift; }
+  bool has_exited() const;
 
   const std::vector<std::unique_ptr<Warp>>& warps() const { return warps_; }
   /// Instructions of its warps so far, which stand for a clock.
@@ -112,6 +183,7 @@ class Block {
 
   const LaunchState& launch;
   Extent place;  ///< in the grid
+  const Membership member;
   std::vector<std::byte> shared;
   std::vector<OpCount> counts;  ///< by place in the program
   MemoryCounts memory;
@@ -125,6 +197,15 @@ class Block {
     BarrierVotes votes;
   };
 
+  /// A read of this block's shared memory by a thread of another one.
+  struct RemoteRead {
+    Extent block;
+    Extent thread;
+    std::uint32_t instruction = 0;
+    unsigned width = 0;
+    std::uint64_t offset = 0;
+  };
+
   void run(Warp& warp);
   void run_turn(Warp& warp);
   Executed execute_next(Warp& warp, const std::vector<Op>& ops);
@@ -133,6 +214,7 @@ class Block {
   bool release_barrier(unsigned barrier);
   std::string describe_barriers() const;
   void watch(const MemoryAccess& access);
+  void check_remote(const MemoryAccess& access);
   [[noreturn]] void report_endless(Warp& warp);
 
   std::uint64_t phases_ended_ = 0;
@@ -141,6 +223,8 @@ class Block {
   Warp* running_ = nullptr;
   std::unique_ptr<MemoryChecks> checks_;  ///< null: none
   AccessListener* listener_ = nullptr;
+  /// The last one, unless this block may know since that it is over.
+  std::optional<RemoteRead> remote_read_;
   bool watches_ = false;  ///< one branch of note() for all: it is on the path of every access
 };
 

@@ -1,5 +1,4 @@
-// Barriers in shared memory that count arrivals and bytes (mbarrier), and the bulk copies that
-// arrive at them.
+// Bulk copies and reductions: ranges of memory that the copy engine moves.
 #pragma once
 
 #include <span>

@@ -1,5 +1,6 @@
 #include "sim/constant_bank.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -19,6 +20,16 @@ constexpr std::size_t kSharedWindowAt = 0x18;
 constexpr std::size_t kLocalWindowAt = 0x20;
 constexpr std::size_t kStackAt = 0x28;
 constexpr std::size_t kStackEnd = 0x2c;
+// From compute capability 9.0 on. %clusterid is a block's place times a reciprocal, truncated: the
+// nearest fp32 number gives whole places what they are for all sizes up to 16.
+constexpr std::size_t kHasClustersAt = 0x140;
+constexpr std::size_t kClusterSizeAt = 0x144;
+constexpr std::size_t kReciprocalsAt = 0x150;
+constexpr std::size_t kClustersAt = 0x15c;
+constexpr std::size_t kClustersEnd = 0x168;
+constexpr std::size_t kClusterBlocksAt = 0x188;
+// The generic address of the parameters: instructions on tensor maps take it.
+constexpr std::size_t kParametersAddressAt = 0x198;
 
 std::size_t parameters_at(int compute_capability) {
   return compute_capability >= 90 ? 0x210 : 0x160;
@@ -31,19 +42,59 @@ std::size_t global_descriptor_at(int compute_capability) {
 
 bool is_known(std::size_t offset, int compute_capability) {
   const std::size_t descriptor = global_descriptor_at(compute_capability);
-  return offset < kStackEnd || (offset >= descriptor && offset < descriptor + 8) ||
+  const bool is_of_hopper =
+      compute_capability >= 90 &&
+      ((offset >= kHasClustersAt && offset < kClustersEnd) || offset == kClusterBlocksAt ||
+       offset == kParametersAddressAt || offset == kParametersAddressAt + sizeof(std::uint32_t));
+  return is_of_hopper || offset < kStackEnd || (offset >= descriptor && offset < descriptor + 8) ||
          offset >= parameters_at(compute_capability);
+}
+
+// Of the arguments, and behind the last: each is aligned within the bank, not among the arguments.
+std::vector<std::size_t> places_of(const PackedArguments& arguments, std::size_t begin) {
+  std::vector<std::size_t> places;
+  std::size_t end = begin;
+  for (std::size_t i = 0; i < arguments.count(); ++i) {
+    const std::size_t alignment = arguments.alignment(i);
+    places.push_back((end + alignment - 1) / alignment * alignment);
+    end = places.back() + arguments.size(i);
+  }
+  places.push_back(end);
+  return places;
+}
+
+bool reads(const Program& program, std::size_t offset) {
+  const std::string operand = fmt::format("c[0x0][{:#x}]", offset);
+  return std::any_of(program.listed.begin(), program.listed.end(),
+                     [&](const auto& i) { return i.operands.find(operand) != i.operands.npos; });
+}
+
+template <class Put>
+void put_clusters(const Shape& shape, const Put& put) {
+  const Extent& cluster = shape.cluster;
+  put(kHasClustersAt, std::uint32_t{cluster.count() > 1});
+  put(kClusterBlocksAt, static_cast<std::uint32_t>(cluster.count()));
+  const std::array<std::pair<std::int64_t, std::int64_t>, 3> dimensions{
+      {{shape.grid.x, cluster.x}, {shape.grid.y, cluster.y}, {shape.grid.z, cluster.z}}};
+  for (std::size_t i = 0; i < dimensions.size(); ++i) {
+    const auto [blocks, size] = dimensions[i];
+    const std::size_t at = i * sizeof(std::uint32_t);
+    put(kClusterSizeAt + at, static_cast<std::uint32_t>(size));
+    put(kReciprocalsAt + at, 1.0f / static_cast<float>(size));
+    put(kClustersAt + at, static_cast<std::uint32_t>(blocks / size));
+  }
 }
 
 }  // namespace
 
-std::vector<std::byte> constant_bank(const KernelStep& step, int compute_capability) {
+void set_constants(LaunchState& launch, const KernelStep& step, int compute_capability) {
   const Shape& shape = step.shape;
   const std::size_t begin = parameters_at(compute_capability);
-  const std::vector<std::byte>& arguments = step.arguments.bytes();
+  const std::vector<std::size_t> places = places_of(step.arguments, begin);
   // Loads of 8 or 16 bytes may reach beyond the last argument.
   constexpr std::size_t kPadding = 16;
-  std::vector<std::byte> bank(begin + arguments.size() + kPadding);
+  std::vector<std::byte>& bank = launch.constants;
+  bank.assign(places.back() + kPadding, std::byte{0});
   const auto put = [&](std::size_t at, const auto& value) {
     std::memcpy(bank.data() + at, &value, sizeof value);
   };
@@ -54,8 +105,31 @@ std::vector<std::byte> constant_bank(const KernelStep& step, int compute_capabil
   put(kSharedWindowAt, kSharedWindow);
   put(kLocalWindowAt, kLocalWindow);
   put(kStackAt, kLocalBytes);
-  if (!arguments.empty()) std::memcpy(bank.data() + begin, arguments.data(), arguments.size());
-  return bank;
+  if (compute_capability >= 90) {
+    put_clusters(shape, put);
+    put(kParametersAddressAt, reinterpret_cast<std::uint64_t>(bank.data() + begin));
+  }
+  launch.tensor_maps.clear();
+  for (std::size_t i = 0; i < step.arguments.count(); ++i) {
+    std::memcpy(bank.data() + places[i], step.arguments.at(i), step.arguments.size(i));
+    if (const TensorMap* const map = step.arguments.tensor_map(i))
+      launch.tensor_maps.push_back({reinterpret_cast<std::uint64_t>(bank.data() + places[i]), map});
+  }
+}
+
+std::span<std::byte> parameters_of(LaunchState& launch, int compute_capability) {
+  return std::span(launch.constants).subspan(parameters_at(compute_capability));
+}
+
+bool reads_parameter_address(const Program& program) {
+  return reads(program, kParametersAddressAt);
+}
+
+bool has_fixed_clusters(const Program& program) {
+  const bool has_barrier =
+      std::any_of(program.listed.begin(), program.listed.end(),
+                  [](const auto& i) { return i.opcode.starts_with("UCGABAR"); });
+  return has_barrier && !reads(program, kHasClustersAt);
 }
 
 std::string unknown_constant(const Program& program, int compute_capability) {

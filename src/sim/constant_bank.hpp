@@ -2,17 +2,30 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "family/step.hpp"
+#include "sim/block.hpp"
 #include "sim/program.hpp"
 
 namespace gpuexp::sim {
 
-/// The launch's sizes, where shared and local memory lie among generic addresses, and its
-/// arguments, at the offsets that ptxas gives them for this compute capability (80 for 8.0).
-std::vector<std::byte> constant_bank(const KernelStep& step, int compute_capability);
+/// Sets the launch's constants: its sizes, where shared and local memory lie among generic
+/// addresses, and its arguments, at the offsets that ptxas gives them for this compute capability
+/// (80 for 8.0); and where tensor maps are among these.
+void set_constants(LaunchState& launch, const KernelStep& step, int compute_capability);
+
+/// Its arguments among its constants.
+std::span<std::byte> parameters_of(LaunchState& launch, int compute_capability);
+
+/// Whether code asks for the parameters' address, as it does of tensor maps.
+bool reads_parameter_address(const Program& program);
+
+/// Whether code comes to the cluster's barrier without asking whether there is one, as that of
+/// kernels with __cluster_dims__.
+bool has_fixed_clusters(const Program& program);
 
 /// Why this program's reads of the bank cannot be executed: it reads what is at no known offset.
 /// Empty if they can.

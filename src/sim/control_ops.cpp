@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/cluster.hpp"
 #include "sim/registers.hpp"
 
 namespace gpuexp::sim {
@@ -107,9 +108,27 @@ void decode_ret(const Decoding& in, Op& op) {
   op.run = run_indirect;
 }
 
+// CALL.REL.NOINC R8 0x0 goes to R8 bytes behind the kernel's begin: code looks it up in constant
+// bank 2, at the value that a pointer to a function has. At 0, the null pointer, stands a 1.
+void run_indirect_call(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 scratch;
+  const Lanes32& target = read_raw(warp, op.from[0], scratch);
+  const std::size_t end = warp.block.launch.program->ops.size() * kInstructionBytes;
+  for_each_lane(lanes, [&](unsigned lane) {
+    if (target[lane] % kInstructionBytes != 0 || target[lane] >= end)
+      throw Fault(FaultKind::other, "a pointer to no function is called", target[lane], lane);
+  });
+  run_indirect(warp, op, lanes);
+}
+
 void decode_call(const Decoding& in, Op& op) {
-  if (!in.has("REL") || !in.has("NOINC") || in.operands.size() != 1)
-    in.refuse("this form is not executed");
+  if (!in.has("REL") || !in.has("NOINC")) in.refuse("this form is not executed");
+  if (in.operands.size() == 2 && in.operands[0].kind == Kind::reg && in.operands[1].value == 0) {
+    op.from[0] = source_of(in.operands[0], Reads::integer);
+    op.run = run_indirect_call;
+    return;
+  }
+  if (in.operands.size() != 1) in.refuse("this form is not executed");
   op.value = in.target(in.operands[0]);
   op.run = run_bra;
 }
@@ -286,6 +305,21 @@ void decode_bar(const Decoding& in, Op& op) {
   op.run = run_bar;
 }
 
+// UCGABAR_ARV and UCGABAR_WAIT (barrier.cluster). What .release and .acquire ask for beside are
+// instructions of their own.
+void run_cluster_barrier(Warp& warp, const Op& op, LaneMask) {
+  if (!warp.block.member.cluster) throw Fault("the block is in no cluster");
+  if (op.kind) return warp.block.member.cluster->wait(warp);
+  warp.block.member.cluster->arrive(warp);
+}
+
+template <bool waits>
+void decode_cluster_barrier(const Decoding& in, Op& op) {
+  if (!in.operands.empty() || !in.modifiers.empty()) in.refuse("this form is not executed");
+  op.kind = waits;
+  op.run = run_cluster_barrier;
+}
+
 // B2R.RESULT R4, P0: how many voted yes, and whether any did or, after BAR.RED.AND, all.
 void run_b2r(Warp& warp, const Op& op, LaneMask lanes) {
   const BarrierVotes& votes = warp.votes;
@@ -305,99 +339,7 @@ void decode_b2r(const Decoding& in, Op& op) {
   op.run = run_b2r;
 }
 
-// ---- special registers
-
-enum class Special : std::uint8_t {
-  zero,
-  tid_x,
-  tid_y,
-  tid_z,
-  ctaid_x,
-  ctaid_y,
-  ctaid_z,
-  lane,
-  cluster_block,
-  shared_window,
-  warp,
-  lanes_below,
-  lanes_to,
-  lanes_above,
-  lanes_from,
-  lane_bit,
-  shared_size,
-  clock
-};
-constexpr std::array<std::pair<std::string_view, Special>, 20> kSpecials{
-    {{"SRZ", Special::zero},
-     {"SR_TID.X", Special::tid_x},
-     {"SR_TID.Y", Special::tid_y},
-     {"SR_TID.Z", Special::tid_z},
-     {"SR_CTAID.X", Special::ctaid_x},
-     {"SR_CTAID.Y", Special::ctaid_y},
-     {"SR_CTAID.Z", Special::ctaid_z},
-     {"SR_LANEID", Special::lane},
-     {"SR_CgaCtaId", Special::cluster_block},
-     {"SR_SWINHI", Special::shared_window},
-     {"SR_VIRTID", Special::warp},
-     {"SR_LTMASK", Special::lanes_below},
-     {"SR_LEMASK", Special::lanes_to},
-     {"SR_GTMASK", Special::lanes_above},
-     {"SR_GEMASK", Special::lanes_from},
-     {"SR_EQMASK", Special::lane_bit},
-     {"SR_SMEMSZ", Special::shared_size},
-     {"SR_VIRTUALSMID", Special::zero},
-     {"SR_CLOCKLO", Special::clock},
-     {"SR_GLOBALTIMERLO", Special::clock}}};
-
-std::uint32_t special_value(const Warp& warp, Special which, unsigned lane) {
-  const Block& block = warp.block;
-  const std::int64_t thread = std::int64_t{warp.index} * kLanes + lane;
-  const Extent& size = block.launch.block;
-  switch (which) {
-    case Special::zero: return 0;
-    case Special::tid_x: return static_cast<std::uint32_t>(thread % size.x);
-    case Special::tid_y: return static_cast<std::uint32_t>(thread / size.x % size.y);
-    case Special::tid_z: return static_cast<std::uint32_t>(thread / (size.x * size.y));
-    case Special::ctaid_x: return static_cast<std::uint32_t>(block.place.x);
-    case Special::ctaid_y: return static_cast<std::uint32_t>(block.place.y);
-    case Special::ctaid_z: return static_cast<std::uint32_t>(block.place.z);
-    case Special::lane: return lane;
-    case Special::cluster_block: return 0;
-    case Special::shared_window: return static_cast<std::uint32_t>(kSharedWindow >> 32);
-    case Special::warp: return warp.index << 8;  // %warpid is cut out of it
-    case Special::lanes_below: return (1u << lane) - 1;
-    case Special::lanes_to: return (2u << lane) - 1;
-    case Special::lanes_above: return ~((2u << lane) - 1);
-    case Special::lanes_from: return ~((1u << lane) - 1);
-    case Special::lane_bit: return 1u << lane;
-    case Special::shared_size: return static_cast<std::uint32_t>(block.shared.size());
-    case Special::clock: return static_cast<std::uint32_t>(block.steps());
-  }
-  return 0;
-}
-
-void run_special(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes32 value;
-  for (unsigned l = 0; l < kLanes; ++l)
-    value[l] = special_value(warp, static_cast<Special>(op.kind), l);
-  write(warp, op.to[0], lanes, value);
-  if (op.width == 8) {
-    value.of.fill(0);
-    write(warp, next_register(op.to[0]), lanes, value);
-  }
-}
-
-void decode_special(const Decoding& in, Op& op) {
-  if (in.operands.size() != 2) in.refuse("its operands are not understood");
-  const std::string_view name = in.operands[1].text;
-  const auto found = std::find_if(kSpecials.begin(), kSpecials.end(),
-                                  [&](const auto& known) { return known.first == name; });
-  if (found == kSpecials.end()) in.refuse("this register is not known");
-  op.to[0] = source_of(in.operands[0], Reads::integer);
-  op.kind = static_cast<std::uint8_t>(found->second);
-  op.width = in.listed.opcode.starts_with("CS2R") && !in.has("32") ? 8 : 4;
-  op.run = run_special;
-}
+// ---- others
 
 // NANOSLEEP: who sleeps lets others run.
 void run_sleep(Warp& warp, const Op&, LaneMask) {
@@ -444,9 +386,8 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"YIELD", decode_yield},
     {"BAR", decode_bar},
     {"B2R", decode_b2r},
-    {"S2R", decode_special},
-    {"S2UR", decode_special},
-    {"CS2R", decode_special},
+    {"UCGABAR_ARV", decode_cluster_barrier<false>},
+    {"UCGABAR_WAIT", decode_cluster_barrier<true>},
     {"NOP", decode_nothing},
     {"LDGDEPBAR", decode_commit_copies},
     {"DEPBAR", decode_depbar},

@@ -12,8 +12,11 @@
 #include "sim/integer_ops.hpp"
 #include "sim/lane_ops.hpp"
 #include "sim/matrix_ops.hpp"
+#include "sim/mbarrier_ops.hpp"
 #include "sim/memory_ops.hpp"
 #include "sim/select_ops.hpp"
+#include "sim/special_ops.hpp"
+#include "sim/tensor_ops.hpp"
 #include "sim/warpgroup_ops.hpp"
 
 namespace gpuexp::sim {
@@ -35,8 +38,9 @@ std::vector<std::string_view> modifiers_of(std::string_view opcode, std::string_
 const OpcodeDecoder* find_decoder(std::string_view mnemonic) {
   for (const auto& opcodes :
        {integer_opcodes(), float_opcodes(), memory_opcodes(), control_opcodes(), matrix_opcodes(),
-        bulk_opcodes(), warpgroup_opcodes(), lane_opcodes(), atomic_opcodes(), bit_opcodes(),
-        half_opcodes(), select_opcodes(), conversion_opcodes()}) {
+        mbarrier_opcodes(), bulk_opcodes(), tensor_opcodes(), special_opcodes(),
+        warpgroup_opcodes(), lane_opcodes(), atomic_opcodes(), bit_opcodes(), half_opcodes(),
+        select_opcodes(), conversion_opcodes()}) {
     const auto found = std::find_if(opcodes.begin(), opcodes.end(),
                                     [&](const OpcodeDecoder& d) { return d.mnemonic == mnemonic; });
     if (found != opcodes.end()) return &*found;
@@ -54,10 +58,28 @@ bool reaches_shared(std::string_view mnemonic) {
 }
 
 bool is_global_atomic(std::string_view mnemonic) {
-  for (const std::string_view known : {"ATOM", "ATOMG", "RED", "REDG", "UBLKRED"}) {
+  for (const std::string_view known : {"ATOM", "ATOMG", "RED", "REDG", "UBLKRED", "UTMAREDG"}) {
     if (mnemonic == known) return true;
   }
   return false;
+}
+
+// Sums of floating-point numbers in shared memory are loops: LDS R8, [R6], a sum, and then
+// ATOMS.CAST.SPIN R9, [R6], R8, R9, which tries again where R8 is no longer there. So that load is
+// part of an atomic operation.
+void mark_loads_of_atomics(Program& program) {
+  constexpr std::size_t kMostBetween = 16;
+  for (std::size_t i = 0; i < program.ops.size(); ++i) {
+    if (!program.listed[i].opcode.starts_with("ATOMS.CAST.SPIN")) continue;
+    for (std::size_t j = i; j-- > i - std::min(i, kMostBetween);) {
+      Op& load = program.ops[j];
+      if (!program.listed[j].opcode.starts_with("LDS") ||
+          load.to[0].index != program.ops[i].from[1].index)
+        continue;
+      load.kind2 = kAtomicLoad;
+      break;
+    }
+  }
 }
 
 }  // namespace
@@ -96,6 +118,7 @@ Program decode(const KernelCode& code) {
     program.has_counted_barriers |= mnemonic == "BAR" && op.from[1].kind != Operand::Kind::none;
     program.ops.push_back(op);
   }
+  mark_loads_of_atomics(program);
   return program;
 }
 

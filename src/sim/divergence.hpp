@@ -79,6 +79,8 @@ class Divergence {
   void leave_out(LaneMask lanes) { exited_ |= lanes; }
 
   static constexpr unsigned kBlockBarriers = 16;
+  /// Where the running lanes wait for the cluster, in place of one of the block's barriers.
+  static constexpr unsigned kClusterBarrier = kBlockBarriers;
 
  private:
   static constexpr unsigned kBarriers = 16;
@@ -100,8 +102,8 @@ class Divergence {
   std::array<LaneMask, kAllBarriers> waiting_{};
   std::array<std::array<std::uint32_t, kLanes>, kAllBarriers> resume_{};
   Lanes32 collective_targets_{};
-  std::array<LaneMask, kBlockBarriers> at_block_barrier_{};
-  std::array<std::vector<LaneGroup>, kBlockBarriers> block_waiters_;
+  std::array<LaneMask, kBlockBarriers + 1> at_block_barrier_{};
+  std::array<std::vector<LaneGroup>, kBlockBarriers + 1> block_waiters_;
 };
 
 }  // namespace gpuexp::sim

@@ -17,6 +17,11 @@ class GridRun::Sums {
  public:
   explicit Sums(std::size_t ops) : counts_(ops) {}
 
+  void add(const Cluster& cluster, std::uint64_t halves) {
+    for (const auto& block : cluster.blocks())
+      add(*block, halves);
+  }
+
   void add(const Block& block, std::uint64_t halves) {
     for (std::size_t i = 0; i < counts_.size(); ++i) {
       counts_[i].warps += halves * block.counts[i].warps;
@@ -52,6 +57,31 @@ class GridRun::Sums {
 namespace {
 
 constexpr std::uint64_t kOnce = 2;  // halves
+
+// Of a cluster's blocks together.
+MetricValues metrics_of(const Program& program, const Cluster& cluster) {
+  if (cluster.blocks().size() == 1) {
+    const Block& block = *cluster.block(0);
+    return metric_values(program, block.counts, block.memory);
+  }
+  std::vector<OpCount> counts(program.ops.size());
+  MemoryCounts memory;
+  for (const auto& block : cluster.blocks()) {
+    memory += block->memory;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      counts[i].warps += block->counts[i].warps;
+      counts[i].lanes += block->counts[i].lanes;
+      counts[i].lanes_on += block->counts[i].lanes_on;
+    }
+  }
+  return metric_values(program, counts, memory);
+}
+
+void take_trace(const Cluster& cluster, std::optional<WarpTrace>& trace) {
+  for (const auto& block : cluster.blocks()) {
+    if (block->observed && block->observed->trace) trace = std::move(block->observed->trace);
+  }
+}
 
 /// How far the totals of the metrics that a draw estimates may be off.
 class Uncertainty {
@@ -138,23 +168,32 @@ double lane_instructions(const MetricValues& metrics) {
 
 }  // namespace
 
-// Blocks are independent, and threads take them in order, so that those before a block that fails
-// have all begun when it does: the fault that is kept is the first block's, however many threads
+std::int64_t GridRun::cluster_of(std::int64_t block) const {
+  const Extent& grid = launch_.grid;
+  const Extent& size = launch_.cluster;
+  const std::int64_t x = block % grid.x / size.x;
+  const std::int64_t y = block / grid.x % grid.y / size.y;
+  const std::int64_t z = block / (grid.x * grid.y) / size.z;
+  return (z * clusters_.y + y) * clusters_.x + x;
+}
+
+// Clusters are independent, and threads take them in order, so that those before a block that fails
+// have all begun when it does: the fault that is kept is the first one's, however many threads
 // there are.
 void GridRun::execute(std::int64_t count, const std::function<std::int64_t(std::int64_t)>& number,
-                      const std::function<void(std::int64_t, Block&)>& done) {
+                      const std::function<void(std::int64_t, Cluster&)>& done) {
   std::atomic<std::int64_t> next{0};
   std::atomic<std::int64_t> end{count};
   std::mutex mutex;
   std::exception_ptr failure;
   const auto execute_one = [&](std::int64_t i) {
     const std::int64_t at = number(i);
-    const Extent& grid = launch_.grid;
+    const Extent& all = clusters_;
     if (stop_()) throw Stopped("the run was ended");
-    Block block(launch_, {at % grid.x, at / grid.x % grid.y, at / (grid.x * grid.y)});
-    block.run();
+    Cluster cluster(launch_, {at % all.x, at / all.x % all.y, at / (all.x * all.y)});
+    cluster.run();
     const std::lock_guard lock(mutex);
-    done(i, block);
+    done(i, cluster);
   };
   on_threads(static_cast<unsigned>(std::min<std::int64_t>(threads_, count)), [&] {
     for (std::int64_t i = next++; i < end; i = next++) {
@@ -178,11 +217,10 @@ KernelExecution GridRun::run_all() {
   execution.blocks = execution.executed_blocks = blocks;
   Sums all(launch_.program->ops.size());
   execute(
-      blocks, [](std::int64_t i) { return i; },
-      [&](std::int64_t, Block& block) {
-        all.add(block, kOnce);
-        if (block.observed && block.observed->trace)
-          execution.trace = std::move(block.observed->trace);
+      clusters_.count(), [](std::int64_t i) { return i; },
+      [&](std::int64_t, Cluster& cluster) {
+        all.add(cluster, kOnce);
+        take_trace(cluster, execution.trace);
       });
   all.write_to(execution);
   return execution;
@@ -195,11 +233,12 @@ KernelExecution GridRun::run_some(const BlockSampling& sampling) {
   std::vector<std::int64_t> certain{0};
   if (launch_.observation && launch_.observation->warp &&
       launch_.observation->warp->block < execution.blocks)
-    certain.push_back(launch_.observation->warp->block);
-  BlockDraw draw(launch_.grid, sampling.seed, std::move(certain));
+    certain.push_back(cluster_of(launch_.observation->warp->block));
+  const std::int64_t cluster_blocks = launch_.cluster.count();
+  BlockDraw draw(clusters_, sampling.seed, std::move(certain));
   Sums known(launch_.program->ops.size());  // of blocks drawn before, which stand for themselves
   MetricValues known_metrics{};
-  std::int64_t intervals = std::max<std::int64_t>(2, sampling.blocks / 2);
+  std::int64_t intervals = std::max<std::int64_t>(2, sampling.blocks / cluster_blocks / 2);
   for (;;) {
     const std::vector<Stratum> strata = draw.draw(intervals);
     Sums all = known;
@@ -215,7 +254,7 @@ KernelExecution GridRun::run_some(const BlockSampling& sampling) {
         known_metrics[m] += values[m];
     }
     all.write_to(execution);
-    execution.executed_blocks += static_cast<std::int64_t>(drawn.size());
+    execution.executed_blocks += static_cast<std::int64_t>(drawn.size()) * cluster_blocks;
     execution.standard_error = uncertainty.standard_error();
     const bool is_enough = is_certain(uncertainty, sampling) &&
                            lane_instructions(known_metrics) >= sampling.least_lane_instructions;
@@ -225,7 +264,7 @@ KernelExecution GridRun::run_some(const BlockSampling& sampling) {
   }
 }
 
-// The metrics of each block that was drawn. `all` gets each block as often as it stands for one,
+// The metrics of each cluster that was drawn. `all` gets each as often as it stands for one,
 // `known` once.
 std::vector<MetricValues> GridRun::execute(const std::vector<Stratum>& strata, Sums& all,
                                            Sums& known, std::optional<WarpTrace>& trace) {
@@ -243,12 +282,12 @@ std::vector<MetricValues> GridRun::execute(const std::vector<Stratum>& strata, S
   execute(
       static_cast<std::int64_t>(drawn.size()),
       [&](std::int64_t i) { return drawn[static_cast<std::size_t>(i)].number; },
-      [&](std::int64_t i, Block& block) {
+      [&](std::int64_t i, Cluster& cluster) {
         const auto place = static_cast<std::size_t>(i);
-        all.add(block, drawn[place].halves);
-        known.add(block, kOnce);
-        metrics[place] = metric_values(*launch_.program, block.counts, block.memory);
-        if (block.observed && block.observed->trace) trace = std::move(block.observed->trace);
+        all.add(cluster, drawn[place].halves);
+        known.add(cluster, kOnce);
+        metrics[place] = metrics_of(*launch_.program, cluster);
+        take_trace(cluster, trace);
       });
   return metrics;
 }

@@ -8,11 +8,12 @@
 
 #include "sim/block.hpp"
 #include "sim/block_draw.hpp"
+#include "sim/cluster.hpp"
 #include "sim/kernel_counters.hpp"
 
 namespace gpuexp::sim {
 
-/// How blocks are drawn of grids that are not executed whole.
+/// How blocks are drawn of grids that are not executed whole; of a grid of clusters, whole ones.
 struct BlockSampling {
   /// Blocks are drawn until the standard error of each of metric_names() is below this share of it,
   double standard_error = 0.003;
@@ -48,7 +49,11 @@ class GridRun {
   /// `stop` is asked between blocks, by all of so many host threads; true ends the run with
   /// Stopped.
   GridRun(const LaunchState& launch, unsigned threads, const std::function<bool()>& stop)
-      : launch_(launch), threads_(threads), stop_(stop) {}
+      : launch_(launch),
+        clusters_{launch.grid.x / launch.cluster.x, launch.grid.y / launch.cluster.y,
+                  launch.grid.z / launch.cluster.z},
+        threads_(threads),
+        stop_(stop) {}
 
   /// Throws Fault, of several blocks that have one the first block's.
   KernelExecution run_all();
@@ -60,12 +65,15 @@ class GridRun {
 
   std::vector<MetricValues> execute(const std::vector<Stratum>& strata, Sums& all, Sums& known,
                                     std::optional<WarpTrace>& trace);
-  /// Calls done(i, block) with each block of those that number(i) names for i < count, after it was
-  /// executed; by several threads, one at a time.
+  /// Calls done(i, cluster) with each cluster of those that number(i) names for i < count, after it
+  /// was executed; by several threads, one at a time.
   void execute(std::int64_t count, const std::function<std::int64_t(std::int64_t)>& number,
-               const std::function<void(std::int64_t, Block&)>& done);
+               const std::function<void(std::int64_t, Cluster&)>& done);
+  /// That the block is in, by their order in the grid.
+  std::int64_t cluster_of(std::int64_t block) const;
 
   const LaunchState& launch_;
+  Extent clusters_;  ///< of the grid: its blocks, where there are no clusters
   unsigned threads_;
   const std::function<bool()>& stop_;
 };

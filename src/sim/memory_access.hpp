@@ -7,7 +7,12 @@
 
 namespace gpuexp::sim {
 
-enum class Space : std::uint8_t { global, shared, local };
+enum class Space : std::uint8_t {
+  global,
+  shared,
+  local,
+  cluster  ///< shared memory of another block of the cluster
+};
 
 enum class Access : std::uint8_t {
   load,
@@ -32,7 +37,7 @@ struct MemoryAccess {
   unsigned width = 4;      ///< bytes of each lane
   LaneMask lanes = 0;      ///< that take part
   const Lanes64& address;  ///< in shared memory: from the beginning of the block's; in local
-                           ///< memory: of the lane's own
+                           ///< memory: of the lane's own; in another block's: with its rank
   /// What a store writes, 32 bits each; null: zeros, or not known.
   const Lanes32* values = nullptr;
   /// Where an asynchronous store has its values from.

@@ -147,11 +147,13 @@ void MemoryChecks::check_global(const MemoryAccess& access) {
   });
 }
 
-// A bulk copy's range lies where its one lane says. Both ends are multiples of 16.
+// A bulk copy's range lies where its one lane says. Marks are of as many bytes, up to 16, as divide
+// both ends.
 void MemoryChecks::check_range(const MemoryAccess& access) {
-  constexpr std::size_t kStep = 16;
+  constexpr std::size_t kMostStep = 16;
   const std::uint64_t address = access.address[0];
   const std::size_t bytes = access.width;
+  const std::size_t step = std::size_t{1} << std::countr_zero(address | bytes | kMostStep);
   const auto unwritten = [&](std::uint64_t first, const std::string& of) {
     throw Fault(FaultKind::unwritten,
                 fmt::format("a bulk copy reads {:#x}{} before anything wrote it", first, of),
@@ -171,10 +173,10 @@ void MemoryChecks::check_range(const MemoryAccess& access) {
     throw Fault(FaultKind::out_of_bounds, global_.describe_outside(address, bytes), address);
   if (access.kind == Access::bulk_store) buffer->note_store();
   if (buffer->is_written() && !buffer->follows_stores()) return;
-  for (std::uint64_t at = address; at < address + bytes; at += kStep) {
+  for (std::uint64_t at = address; at < address + bytes; at += step) {
     if (access.kind == Access::bulk_store) {
-      buffer->mark(at, kStep);
-    } else if (!buffer->is_written(at, kStep)) {
+      buffer->mark(at, step);
+    } else if (!buffer->is_written(at, step)) {
       unwritten(at, " of " + buffer->description());
     }
   }
@@ -204,6 +206,24 @@ void MemoryChecks::check_shared(Warp& warp, const MemoryAccess& access) {
   const bool is_load_of_lanes = access.kind == Access::load && op.width == width;
   if (conflict->kind != Conflict::Kind::unwritten || !is_load_of_lanes) report(access, *conflict);
   add_undefined(warp, op, access, conflict->lanes);
+}
+
+bool MemoryChecks::note_remote(Access kind, std::uint64_t address, unsigned width) {
+  if (is_write(kind) || kind == Access::bulk_store) {
+    shadow_.set_written(address, width);
+    return true;
+  }
+  return !shadow_.first_unwritten(address, width);
+}
+
+void MemoryChecks::report_unwritten(Warp& warp, const MemoryAccess& access, LaneMask lanes) const {
+  if (access.kind == Access::load)
+    return add_undefined(warp, program_.ops[warp.divergence.next() - 1], access, lanes);
+  const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+  Conflict conflict;
+  conflict.lane = lane;
+  conflict.address = access.address[lane];
+  report(access, conflict);
 }
 
 // Local memory is each thread's own: what can be wrong with it is where an access goes, and what it

@@ -25,6 +25,14 @@ class MemoryChecks {
 
   /// Throws Fault, with the lane.
   void check(Warp& warp, const MemoryAccess& access);
+  /// Of a bulk copy.
+  void check_range(const MemoryAccess& access);
+  /// A thread of another block accesses the block's shared memory, inside of it. False: it reads
+  /// what nothing has written. Whatever this block's own threads do counts as before or after it.
+  bool note_remote(Access kind, std::uint64_t address, unsigned width);
+  /// Lanes of this block have read what nothing has written in another one's shared memory. Throws
+  /// Fault where that is not left to who uses it.
+  void report_unwritten(Warp& warp, const MemoryAccess& access, LaneMask lanes) const;
   void commit_copies(const Warp& warp, LaneMask lanes);
   void wait_for_copies(const Warp& warp, LaneMask lanes, std::uint32_t left);
   /// All threads that are left have met.
@@ -36,7 +44,6 @@ class MemoryChecks {
 
  private:
   void check_global(const MemoryAccess& access);
-  void check_range(const MemoryAccess& access);
   void check_shared(Warp& warp, const MemoryAccess& access);
   void check_local(Warp& warp, const MemoryAccess& access) const;
   [[noreturn]] void report(const MemoryAccess& access, const Conflict& conflict) const;

@@ -44,7 +44,8 @@ GPUEXP_VECTORIZED void run_ldc(Warp& warp, const Op& op, LaneMask lanes) {
   const unsigned words = std::max(1, op.width / 4);
   Lanes32 scratch;
   scratch.of.fill(0);
-  const Lanes32& base = from.index == kZeroRegister ? scratch : warp.registers[from.index];
+  // A copy: LDC.64 R2, c[0x2][R2] writes what it reads.
+  const Lanes32 base = from.index == kZeroRegister ? scratch : warp.registers[from.index];
   for (unsigned w = 0; w < words; ++w) {
     Lanes32 value;
     value.of.fill(0);
@@ -128,7 +129,8 @@ GPUEXP_VECTORIZED void run_store(Warp& warp, const Op& op, LaneMask lanes) {
 GPUEXP_VECTORIZED void run_shared_load(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;
   shared_addresses(warp, op.from[0], address);
-  warp.block.note({Space::shared, Access::load, op.width, lanes, address});
+  const Access kind = op.kind2 == kAtomicLoad ? Access::atomic : Access::load;
+  warp.block.note({Space::shared, kind, op.width, lanes, address});
   for_each_lane(lanes,
                 [&](unsigned l) { load_word(warp, op, l, shared_at(warp, address[l], op.width)); });
 }
@@ -291,7 +293,7 @@ void decode_stsm(const Decoding& in, Op& op) {
 
 GPUEXP_VECTORIZED void run_local_load(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;
-  shared_addresses(warp, op.from[0], address);
+  local_addresses(warp, op.from[0], address);
   warp.block.note({Space::local, Access::load, op.width, lanes, address});
   LocalMemory& local = warp.local_memory();
   for_each_lane(lanes,
@@ -300,7 +302,7 @@ GPUEXP_VECTORIZED void run_local_load(Warp& warp, const Op& op, LaneMask lanes) 
 
 GPUEXP_VECTORIZED void run_local_store(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;
-  shared_addresses(warp, op.from[0], address);
+  local_addresses(warp, op.from[0], address);
   warp.block.note({Space::local, Access::store, op.width, lanes, address});
   LocalMemory& local = warp.local_memory();
   for_each_lane(lanes, [&](unsigned l) {

@@ -64,6 +64,7 @@ void count(PlaceCounts& counts, const MemoryAccess& access) {
       counts.memory.load_requests > before.load_requests ? ideal_sectors(access) : 0;
   counts.ideal_store_sectors +=
       counts.memory.store_requests > before.store_requests ? ideal_sectors(access) : 0;
+  if (access.space == Space::cluster) return;
   if (access.space == Space::shared) return count_shared(counts, before, access);
   const std::uint64_t first = access.address[static_cast<unsigned>(std::countr_zero(access.lanes))];
   counts.lowest = std::min(counts.lowest, first);

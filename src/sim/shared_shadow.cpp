@@ -433,13 +433,20 @@ void SharedShadow::release_barrier() {
   lone_reads_.clear();
 }
 
+// Cells that the range is made of.
+void SharedShadow::fit_range(std::uint64_t address, std::size_t bytes) {
+  fit(1u << std::countr_zero(address | bytes | std::uint64_t{1} << kWidestShift));
+}
+
 void SharedShadow::set_written(std::uint64_t address, std::size_t bytes) {
+  fit_range(address, bytes);
   std::fill_n(written_.begin() + static_cast<std::ptrdiff_t>(address >> shift_), bytes >> shift_,
               barrier_);
 }
 
 std::optional<std::uint64_t> SharedShadow::first_unwritten(std::uint64_t address,
-                                                           std::size_t bytes) const {
+                                                           std::size_t bytes) {
+  fit_range(address, bytes);
   for (std::size_t cell = address >> shift_; cell < (address + bytes) >> shift_; ++cell) {
     if (written_[cell] == 0) return std::uint64_t{cell} << shift_;
   }

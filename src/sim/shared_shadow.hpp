@@ -86,10 +86,11 @@ class SharedShadow {
   void release_barrier(unsigned barrier, WarpMask waiters, WarpMask whole) {
     warp_order_.release(barrier, waiters, whole);
   }
-  /// A bulk copy has written the bytes; its mbarrier orders that. Both are multiples of 16.
+  /// A bulk copy or another block has written the bytes; what orders that is not asked for. Both
+  /// are multiples of 16 or of a width.
   void set_written(std::uint64_t address, std::size_t bytes);
   /// The first address in the range that nothing has written.
-  std::optional<std::uint64_t> first_unwritten(std::uint64_t address, std::size_t bytes) const;
+  std::optional<std::uint64_t> first_unwritten(std::uint64_t address, std::size_t bytes);
 
  private:
   /// A thread, what it did and where, in 32 bits.
@@ -129,6 +130,7 @@ class SharedShadow {
   };
 
   void fit(unsigned width);
+  void fit_range(std::uint64_t address, std::size_t bytes);
   Runs runs_of(const MemoryAccess& access) const;
   bool read_at_once(const Accessor& who, const MemoryAccess& access, const Runs& runs);
   bool is_free_to_write(const Accessor& who, const Runs& runs) const;

@@ -10,6 +10,7 @@
 #include "base/parallel.hpp"
 #include "sim/constant_bank.hpp"
 #include "sim/decoder.hpp"
+#include "sim/tensor_box.hpp"
 
 namespace gpuexp::sim {
 
@@ -19,6 +20,47 @@ namespace {
 std::size_t reserved_shared_bytes(int compute_capability) {
   return compute_capability >= 90 ? 1024 : 0;
 }
+
+// As cudaLaunchKernelEx has it (CUDA C++ Programming Guide, "Thread block clusters").
+std::string cluster_refusal(const Shape& shape) {
+  const Extent& cluster = shape.cluster;
+  const Extent& grid = shape.grid;
+  constexpr std::int64_t kMostBlocks = 8;  // without an attribute that launches do not have
+  if (cluster.count() > kMostBlocks)
+    return fmt::format("a cluster of {} blocks exceeds {}", cluster.count(), kMostBlocks);
+  const bool is_whole =
+      grid.x % cluster.x == 0 && grid.y % cluster.y == 0 && grid.z % cluster.z == 0;
+  if (is_whole) return "";
+  return fmt::format("a grid of {} blocks is no multiple of clusters of {}", to_text(grid),
+                     to_text(cluster));
+}
+
+std::string map_refusal(const PackedArguments& arguments) {
+  for (std::size_t i = 0; i < arguments.count(); ++i) {
+    const TensorMap* const map = arguments.tensor_map(i);
+    if (!map) continue;
+    if (const std::string why = tensor_map_refusal(*map); !why.empty()) return why;
+  }
+  return "";
+}
+
+/// Parameters that a kernel may read by their address, while it runs.
+class ParameterBuffer {
+ public:
+  ParameterBuffer(GlobalMemory& memory, std::span<std::byte> bytes)
+      : memory_(memory), bytes_(bytes) {
+    if (!bytes_.empty()) memory_.add(bytes_.data(), bytes_.size(), "parameters");
+  }
+  ~ParameterBuffer() {
+    if (!bytes_.empty()) memory_.remove(bytes_.data());
+  }
+  ParameterBuffer(const ParameterBuffer&) = delete;
+  ParameterBuffer& operator=(const ParameterBuffer&) = delete;
+
+ private:
+  GlobalMemory& memory_;
+  std::span<std::byte> bytes_;
+};
 
 }  // namespace
 
@@ -34,11 +76,14 @@ std::string Simulator::refusal(const Steps& steps) {
     const auto* const kernel = std::get_if<KernelStep>(&step.action);
     if (!kernel) continue;
     try {
-      kernel_of(kernel->shape.kernel);
+      const bool has_clusters = kernel->shape.cluster.count() > 1;
+      if (kernel_of(kernel->shape.kernel).has_fixed_clusters && !has_clusters)
+        return "the kernel is compiled for clusters, of which its launch has none";
     } catch (const std::runtime_error& why) {
       return why.what();
     }
-    if (kernel->shape.cluster.count() > 1) return "clusters are not executed";
+    if (const std::string why = cluster_refusal(kernel->shape); !why.empty()) return why;
+    if (const std::string why = map_refusal(kernel->arguments); !why.empty()) return why;
   }
   return "";
 }
@@ -96,7 +141,9 @@ const Simulator::Kernel& Simulator::kernel_of(const void* stub) {
   Program program = decode(code);
   if (const std::string why = unknown_constant(program, compute_capability_); !why.empty())
     throw std::runtime_error(why);
-  kernel = std::make_unique<Kernel>(Kernel{resource, std::move(program)});
+  const bool by_address = reads_parameter_address(program);
+  const bool fixed = has_fixed_clusters(program);
+  kernel = std::make_unique<Kernel>(Kernel{resource, std::move(program), by_address, fixed});
   return *kernel;
 }
 
@@ -107,13 +154,17 @@ LaunchState Simulator::launch_of(const KernelStep& step) {
   launch.global = &memory_;
   launch.grid = step.shape.grid;
   launch.block = step.shape.block;
+  launch.cluster = step.shape.cluster;
   launch.shared_bytes = reserved_shared_bytes(compute_capability_) +
                         static_cast<std::size_t>(kernel.resource.static_shared_bytes +
                                                  step.shape.dynamic_shared_bytes);
   // Some more than ptxas says: a wide load may end in registers that nothing reads.
   constexpr unsigned kMore = 8;
   launch.registers = std::min(255u, static_cast<unsigned>(kernel.resource.registers) + kMore);
-  launch.constants = constant_bank(step, compute_capability_);
+  set_constants(launch, step, compute_capability_);
+  const ParameterBuffer parameters(memory_, kernel.reads_parameter_address
+                                                ? parameters_of(launch, compute_capability_)
+                                                : std::span<std::byte>{});
   if (kernel.program.has_constant_operands)
     launch.ops = with_constants(kernel.program, launch.constants);
   launch.checks = checks_;

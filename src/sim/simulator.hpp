@@ -62,6 +62,8 @@ class Simulator {
   struct Kernel {
     KernelResource resource;
     Program program;
+    bool reads_parameter_address = false;
+    bool has_fixed_clusters = false;  ///< it is compiled for clusters of one size
   };
   KernelResource resource_of(const void* stub) const;
   const Kernel& kernel_of(const void* stub);

@@ -48,6 +48,8 @@ struct Warp {
   std::uint64_t steps = 0;                         ///< instructions executed
   std::uint32_t product_groups = 0;                ///< of wgmma, that it has committed
   BarrierVotes votes;                              ///< of the last barrier that it was at
+  std::uint32_t cluster_arrivals = 0;              ///< at the cluster's barrier
+  bool awaits_cluster = false;                     ///< it has arrived there, and not waited yet
   std::uint8_t vote_kind = 0;                      ///< and what it asked for there
   std::unique_ptr<LocalMemory> local;              ///< null: none of it was used
   std::unique_ptr<UndefinedRegisters> undefined;   ///< null: none, as nearly always

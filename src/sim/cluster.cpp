@@ -1,0 +1,136 @@
+#include "sim/cluster.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include <fmt/format.h>
+
+namespace gpuexp::sim {
+
+namespace {
+
+// PTX ISA, barrier.cluster: with .aligned, all threads of a warp execute the same instruction; code
+// for those without lets the lanes meet first.
+void check_whole(const Warp& warp) {
+  if ((warp.divergence.lanes() | warp.divergence.exited()) == kAllLanes) return;
+  throw Fault(FaultKind::barrier,
+              fmt::format("{} threads of a warp come to the cluster's barrier without the others",
+                          std::popcount(warp.divergence.lanes())));
+}
+
+template <class Function>
+void for_each_warp(const std::vector<std::unique_ptr<Block>>& blocks, const Function& function) {
+  for (const auto& block : blocks) {
+    for (const auto& warp : block->warps())
+      function(*warp);
+  }
+}
+
+}  // namespace
+
+Cluster::Cluster(const LaunchState& launch, const Extent& place) {
+  const Extent& size = launch.cluster;
+  for (std::int64_t rank = 0; rank < size.count(); ++rank) {
+    const Extent block{place.x * size.x + rank % size.x, place.y * size.y + rank / size.x % size.y,
+                       place.z * size.z + rank / (size.x * size.y)};
+    blocks_.push_back(std::make_unique<Block>(
+        launch, block, Membership{this, &blocks_, static_cast<unsigned>(rank)}));
+  }
+}
+
+void Cluster::run() {
+  IdleRounds idle;
+  for (;;) {
+    const Round round = run_round();
+    if (!round.any_left) return;
+    if (!round.any_ran && !release_barrier()) report_barrier();
+    idle.add(round, phases_ended());
+  }
+}
+
+Round Cluster::run_round() {
+  Round all;
+  for (const auto& block : blocks_) {
+    const Round round = block->run_round();
+    all.any_left |= round.any_left;
+    all.any_ran |= round.any_ran;
+    all.any_works |= round.any_works;
+    if (round.any_left && block->has_exited()) block->check_end();
+    // A block whose barrier is complete goes on, whatever the others do.
+    if (round.any_left && !round.any_ran) all.any_ran |= block->release_barriers();
+  }
+  return all;
+}
+
+std::uint64_t Cluster::phases_ended() const {
+  std::uint64_t sum = barriers_ended_;
+  for (const auto& block : blocks_)
+    sum += block->phases_ended();
+  return sum;
+}
+
+void Cluster::arrive(Warp& warp) {
+  check_whole(warp);
+  if (warp.awaits_cluster)
+    throw Fault(FaultKind::barrier,
+                "a warp arrives at the cluster's barrier twice, and has not waited in between");
+  warp.awaits_cluster = true;
+  ++warp.cluster_arrivals;
+  release_barrier();
+}
+
+void Cluster::wait(Warp& warp) {
+  check_whole(warp);
+  if (!warp.awaits_cluster)
+    throw Fault(FaultKind::barrier,
+                "a warp waits at the cluster's barrier, at which it has not arrived");
+  warp.awaits_cluster = false;
+  if (warp.cluster_arrivals > barriers_ended_)
+    warp.divergence.wait_for_block(Divergence::kClusterBarrier);
+}
+
+// Of the warps that have not exited, all have arrived.
+bool Cluster::release_barrier() {
+  bool any = false;
+  bool all = true;
+  for_each_warp(blocks_, [&](const Warp& warp) {
+    const bool is_there = warp.cluster_arrivals > barriers_ended_;
+    any |= is_there;
+    all &= is_there || warp.divergence.has_exited();
+  });
+  if (!any || !all) return false;
+  ++barriers_ended_;
+  for (const auto& block : blocks_)
+    block->order_accesses();
+  for_each_warp(blocks_, [](Warp& warp) {
+    if (warp.divergence.lanes_at_block_barrier(Divergence::kClusterBarrier) != 0)
+      warp.divergence.release_block_barrier(Divergence::kClusterBarrier);
+  });
+  return true;
+}
+
+// Some block waits for something else than the cluster, or the cluster's barrier would be complete.
+void Cluster::report_barrier() const {
+  std::size_t at_cluster = 0;
+  const Block* other = nullptr;
+  for (const auto& block : blocks_) {
+    std::size_t waiting = 0;
+    std::size_t left = 0;
+    for (const auto& warp : block->warps()) {
+      left += !warp->divergence.has_exited();
+      waiting += warp->divergence.lanes_at_block_barrier(Divergence::kClusterBarrier) != 0;
+    }
+    at_cluster += waiting;
+    if (!other && waiting < left) other = block.get();
+  }
+  try {
+    (other ? other : blocks_.front().get())->report_barrier();
+  } catch (Fault& fault) {
+    if (at_cluster > 0)
+      fault.words += fmt::format("; warps that wait at the cluster's barrier: {}", at_cluster);
+    fault.set_place(*fault.block, std::nullopt, std::string(fault.place));
+    throw;
+  }
+}
+
+}  // namespace gpuexp::sim

@@ -1,0 +1,242 @@
+#include "sim/mbarrier_ops.hpp"
+
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "sim/atomic_update.hpp"
+#include "sim/mbarrier.hpp"
+#include "sim/registers.hpp"
+#include "sim/transfer.hpp"
+
+namespace gpuexp::sim {
+
+namespace {
+
+// Where a lane's address of shared memory leads: a register, a uniform one and an offset.
+SharedPlace place_of(const Warp& warp, const Source& at, unsigned lane) {
+  return warp.block.shared_place(static_cast<std::uint32_t>(
+      warp.registers[at.index][lane] + warp.uniform[at.uniform_index] + at.bits));
+}
+
+// Likewise, in the block's own.
+std::uint64_t own_offset(const Warp& warp, const Source& at, unsigned lane) {
+  const SharedPlace place = place_of(warp, at, lane);
+  if (&place.block != &warp.block)
+    throw Fault(FaultKind::other,
+                fmt::format("the mbarrier is in shared memory of block {}, where this cannot be "
+                            "asked for",
+                            to_text(place.block.place)),
+                place.offset, lane);
+  return place.offset;
+}
+
+std::byte* mbarrier_at(const Warp& warp, const Source& at, unsigned lane) {
+  return warp.block.shared_at(own_offset(warp, at, lane), sizeof(std::uint64_t),
+                              sizeof(std::uint64_t));
+}
+
+// mbarrier.init: the code has composed the first state. The warp does it once.
+void run_init(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes64 state;
+  read_pair(warp, op.from[1], state);
+  const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+  std::memcpy(mbarrier_at(warp, op.from[0], lane), &state[lane], sizeof state[lane]);
+}
+
+// mbarrier.inval: what is used from here on without a new init is a fault.
+void run_invalidate(Warp& warp, const Op& op, LaneMask lanes) {
+  for_each_lane(lanes, [&](unsigned l) {
+    std::memset(mbarrier_at(warp, op.from[0], l), 0, sizeof(std::uint64_t));
+  });
+}
+
+enum class Arrives : std::uint8_t {
+  once_with_bytes,   ///< mbarrier.arrive.expect_tx; the bytes are in a register
+  once,              ///< A1T0
+  by_register,       ///< ART0
+  bytes_announced,   ///< A0TR: mbarrier.expect_tx
+  bytes_came,        ///< A0TX: mbarrier.complete_tx
+  copies_announced,  ///< A0T1: what this thread's cp.async stand for, as if it were a byte
+  copies_came,
+};
+constexpr std::uint8_t kLeaves = 1;
+
+Arrival arrival_of(const Op& op, std::uint32_t value) {
+  Arrival arrival;
+  arrival.leaves = op.kind2 == kLeaves;
+  switch (static_cast<Arrives>(op.kind)) {
+    case Arrives::once_with_bytes:
+      arrival.count = 1;
+      arrival.announced_bytes = value;
+      break;
+    case Arrives::once: arrival.count = 1; break;
+    case Arrives::by_register: arrival.count = value; break;
+    case Arrives::bytes_announced: arrival.announced_bytes = value; break;
+    case Arrives::bytes_came: arrival.announced_bytes = -std::int64_t{value}; break;
+    case Arrives::copies_announced: arrival.announced_bytes = 1; break;
+    case Arrives::copies_came: arrival.announced_bytes = -1; break;
+  }
+  return arrival;
+}
+
+// An arrival at another block's mbarrier tells it that this one has done with it.
+std::uint64_t arrive(const SharedPlace& at, const Arrival& arrival) {
+  at.block.forget_remote_read();
+  return arrive(at.block, at.offset, arrival);
+}
+
+// Lanes arrive one after the other, each with what was there before as its state.
+void run_arrive(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 scratch;
+  const Lanes32 value = read_raw(warp, op.from[1], scratch);
+  Lanes64 state{};
+  for_each_lane(lanes, [&](unsigned l) {
+    state[l] = arrive(place_of(warp, op.from[0], l), arrival_of(op, value[l]));
+  });
+  write_pair(warp, op.to[0], lanes, state);
+}
+
+// mbarrier.test_wait and try_wait: whether the phase has ended whose parity is in the register's
+// highest bit, which also is where an arrival's state has it. The hardware suspends a warp that
+// tries and finds it has not; here the warp's turn is over.
+void run_phase_check(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 scratch;
+  const Lanes32& phase = read_raw(warp, op.from[1], scratch);
+  LaneMask ended = 0;
+  for_each_lane(lanes, [&](unsigned l) {
+    const Mbarrier b = read_mbarrier(warp.block, own_offset(warp, op.from[0], l));
+    ended |= LaneMask{b.parity != (phase[l] >> 31 != 0)} << l;
+  });
+  write_predicate(warp, op.to[0], lanes, ended);
+  if (ended != lanes) warp.wait();
+}
+
+void decode_arrive(const Decoding& in, Op& op) {
+  // TMASK's lanes arrive together, and their code tells their states apart.
+  if (in.operands.size() != 3 || in.has("TMASK")) in.refuse("this form is not executed");
+  op.to[0] = source_of(in.operands[0], Reads::integer);
+  op.from[0] = source_of(in.operands[1], Reads::integer);
+  op.from[1] = source_of(in.operands[2], Reads::integer);
+  op.kind = static_cast<std::uint8_t>(in.has("A1T0")   ? Arrives::once
+                                      : in.has("ART0") ? Arrives::by_register
+                                      : in.has("A0TR") ? Arrives::bytes_announced
+                                      : in.has("A0TX") ? Arrives::bytes_came
+                                      : in.has("A0T1") ? Arrives::copies_announced
+                                                       : Arrives::once_with_bytes);
+  op.kind2 = in.has("OPTOUT") ? kLeaves : 0;
+  op.run = run_arrive;
+}
+
+// SYNCS.EXCH.64 URZ, [UR6], UR4
+// SYNCS.ARRIVE.TRANS64.A1T0 R4, [R2+URZ+0x8], RZ
+// SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR6], R0
+// SYNCS.CCTL.IV [UR6]
+void decode_syncs(const Decoding& in, Op& op) {
+  if (in.has("ARRIVE")) return decode_arrive(in, op);
+  if (in.has("CCTL") && in.has("IV") && in.operands.size() == 1) {
+    op.from[0] = source_of(in.operands[0], Reads::integer);
+    op.run = run_invalidate;
+    return;
+  }
+  if (in.operands.size() != 3) in.refuse("this form is not executed");
+  op.to[0] = source_of(in.operands[0], Reads::integer);
+  op.from[0] = source_of(in.operands[1], Reads::integer);
+  op.from[1] = source_of(in.operands[2], Reads::integer);
+  if (in.has("EXCH") && in.has("64") && op.to[0].index == kZeroUniformRegister) {
+    op.run = run_init;
+  } else if (in.has("PHASECHK") && in.has("TRANS64")) {
+    op.run = run_phase_check;
+  } else {
+    in.refuse("this form is not executed");
+  }
+}
+
+// ARRIVES.LDGSTSBAR.64.ARVCNT (cp.async.mbarrier.arrive.noinc): an arrival once the thread's
+// cp.async are complete, which they are when the next instruction begins. TRANSCNT is of the form
+// without noinc, and no arrival: a SYNCS before it has announced it.
+void run_copy_arrives(Warp& warp, const Op& op, LaneMask lanes) {
+  for_each_lane(lanes, [&](unsigned l) {
+    arrive(warp.block, own_offset(warp, op.from[0], l), arrival_of(op, 0));
+  });
+}
+
+void decode_copy_arrives(const Decoding& in, Op& op) {
+  if (!in.has("LDGSTSBAR") || in.has("ARVCNT") == in.has("TRANSCNT") || in.operands.size() != 1)
+    in.refuse("this form is not executed");
+  op.from[0] = source_of(in.operands[0], Reads::integer);
+  op.kind = static_cast<std::uint8_t>(in.has("ARVCNT") ? Arrives::once : Arrives::copies_came);
+  op.run = run_copy_arrives;
+}
+
+// ---- asynchronous stores into a cluster's shared memory
+
+// STAS.64 [R16.64], R14 (st.async): the address in the first register of the pair, that of the
+// mbarrier in the second.
+void run_async_store(Warp& warp, const Op& op, LaneMask lanes) {
+  const Lanes32& to = warp.registers[op.from[0].index];
+  const Lanes32& barrier = warp.registers[next_register(op.from[0]).index];
+  for_each_lane(lanes, [&](unsigned l) {
+    deliver(warp, {to[l], barrier[l], {}, op.width, op.width}, [&](std::byte* at) {
+      for (unsigned w = 0; w < op.width / sizeof(std::uint32_t); ++w)
+        std::memcpy(at + w * sizeof(std::uint32_t),
+                    &warp.registers[next_register(op.from[1], w).index][l], sizeof(std::uint32_t));
+    });
+  });
+}
+
+// REDAS.ADD [R16.64], R0 (red.async), likewise.
+void run_async_reduction(Warp& warp, const Op& op, LaneMask lanes) {
+  const AtomicChange change{static_cast<Atomic>(op.kind), static_cast<AtomicType>(op.kind2)};
+  const Lanes32& to = warp.registers[op.from[0].index];
+  const Lanes32& barrier = warp.registers[next_register(op.from[0]).index];
+  Lanes64 with;
+  read_pair(warp, op.from[1], with);
+  for_each_lane(lanes, [&](unsigned l) {
+    check_readable(warp, to[l], op.width);
+    deliver(warp, {to[l], barrier[l], {}, op.width, op.width}, [&](std::byte* at) {
+      reduce(at, reinterpret_cast<const std::byte*>(&with[l]), change);
+    });
+  });
+}
+
+void decode_async(const Decoding& in, Op& op) {
+  if (in.operands.size() != 2 || in.operands[0].kind != Operand::Kind::memory ||
+      !in.operands[0].wide || in.operands[0].value != 0 ||
+      in.operands[0].uniform_index != kZeroUniformRegister)
+    in.refuse("its operands are not understood");
+  op.from[0] = source_of(in.operands[0], Reads::integer);
+  op.from[1] = source_of(in.operands[1], Reads::integer);
+}
+
+void decode_async_store(const Decoding& in, Op& op) {
+  decode_async(in, op);
+  op.width = in.has("128") ? 16 : in.has("64") ? 8 : 4;
+  if (in.modifiers.size() != (op.width > 4 ? 1 : 0)) in.refuse("this form is not executed");
+  op.run = run_async_store;
+}
+
+void decode_async_reduction(const Decoding& in, Op& op) {
+  decode_async(in, op);
+  op.kind = static_cast<std::uint8_t>(atomic_of(in));
+  const AtomicType type = atomic_type_of(in);
+  if (type > AtomicType::s64) in.refuse("this form is not executed");
+  op.kind2 = static_cast<std::uint8_t>(type);
+  op.width = static_cast<std::uint8_t>(size_of(type));
+  op.run = run_async_reduction;
+}
+
+constexpr OpcodeDecoder kOpcodes[] = {
+    {"SYNCS", decode_syncs},
+    {"ARRIVES", decode_copy_arrives},
+    {"STAS", decode_async_store},
+    {"REDAS", decode_async_reduction},
+};
+
+}  // namespace
+
+std::span<const OpcodeDecoder> mbarrier_opcodes() {
+  return kOpcodes;
+}
+
+}  // namespace gpuexp::sim

@@ -1,0 +1,146 @@
+#include "sim/tensor_box.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "sim/fault.hpp"
+
+namespace gpuexp::sim {
+
+namespace {
+
+constexpr std::int64_t kGroupBytes = 16;
+// CUDA Driver API, cuTensorMapEncodeTiled.
+constexpr std::int64_t kMostExtent = std::int64_t{1} << 32;
+constexpr std::int64_t kMostStride = std::int64_t{1} << 40;
+constexpr std::int64_t kMostBox = 256;
+
+std::int64_t span_of(Swizzle swizzle) {
+  switch (swizzle) {
+    case Swizzle::none: break;
+    case Swizzle::bytes_32: return 32;
+    case Swizzle::bytes_64: return 64;
+    case Swizzle::bytes_128: return 128;
+  }
+  return 0;
+}
+
+std::int64_t row_bytes(const TensorMap& map) {
+  return map.box[0] * static_cast<std::int64_t>(size_of(map.type));
+}
+
+bool is_integer(DataType type) {
+  return type == DataType::int32 || type == DataType::uint32 || type == DataType::uint64;
+}
+
+}  // namespace
+
+std::string tensor_map_refusal(const TensorMap& map) {
+  const std::size_t rank = map.extents.size();
+  if (rank == 0 || rank > kMostDimensions || map.strides.size() + 1 != rank ||
+      map.box.size() != rank)
+    return "a tensor map has 1 to 5 extents, as many of the box, and one stride less";
+  const auto any = [](const std::vector<std::int64_t>& of, const auto& is_wrong) {
+    return std::any_of(of.begin(), of.end(), is_wrong);
+  };
+  if (reinterpret_cast<std::uintptr_t>(map.base) % kGroupBytes != 0)
+    return "a tensor map's memory is not aligned to 16 bytes";
+  if (any(map.extents, [](auto extent) { return extent < 1 || extent > kMostExtent; }))
+    return "an extent of a tensor map is none";
+  if (any(map.strides, [](auto s) { return s < 0 || s >= kMostStride || s % kGroupBytes != 0; }))
+    return "a stride of a tensor map is no multiple of 16 bytes";
+  if (any(map.box, [](auto box) { return box < 1 || box > kMostBox; }))
+    return "a box of a tensor map has 1 to 256 elements along each dimension";
+  if (row_bytes(map) % kGroupBytes != 0)
+    return "a row of a tensor map's box is no multiple of 16 bytes";
+  if (map.fill == OutOfBoundsFill::nan && is_integer(map.type))
+    return "a tensor of integers cannot be filled with NaN";
+  const std::int64_t span = span_of(map.swizzle);
+  if (span != 0 && row_bytes(map) > span) return "a row of a tensor map's box exceeds its swizzle";
+  if (span != 0 && row_bytes(map) < span)
+    return "where rows lie that are shorter than their swizzle is not documented";
+  return "";
+}
+
+// The number of the row of 128 bytes, as many bits of it as a row has groups.
+std::uint64_t swizzled(std::uint64_t address, Swizzle swizzle) {
+  constexpr unsigned kGroupShift = 4;
+  constexpr unsigned kRowShift = 7;
+  if (swizzle == Swizzle::none) return address;
+  const auto groups = static_cast<std::uint64_t>(span_of(swizzle) / kGroupBytes);
+  return address ^ (address >> kRowShift & (groups - 1)) << kGroupShift;
+}
+
+std::size_t TensorBox::bytes() const {
+  std::size_t bytes = size_of(map_.type);
+  for (const std::int64_t box : map_.box)
+    bytes *= static_cast<std::size_t>(box);
+  return bytes;
+}
+
+void TensorBox::for_rows(
+    const std::function<void(std::size_t, std::uint64_t, std::size_t)>& row) const {
+  const auto size = static_cast<std::int64_t>(size_of(map_.type));
+  const std::size_t rank = map_.extents.size();
+  const std::int64_t begin = std::max<std::int64_t>(0, -std::int64_t{first_[0]});
+  const std::int64_t end = std::min(map_.box[0], map_.extents[0] - first_[0]);
+  if (begin >= end) return;
+  const std::int64_t rows = static_cast<std::int64_t>(bytes()) / (map_.box[0] * size);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    std::uint64_t address = reinterpret_cast<std::uint64_t>(map_.base) +
+                            static_cast<std::uint64_t>((first_[0] + begin) * size);
+    bool is_inside = true;
+    std::int64_t rest = r;
+    for (std::size_t d = 1; d < rank; ++d) {
+      const std::int64_t at = first_[d] + rest % map_.box[d];
+      rest /= map_.box[d];
+      is_inside = is_inside && at >= 0 && at < map_.extents[d];
+      address += static_cast<std::uint64_t>(at * map_.strides[d - 1]);
+    }
+    if (is_inside)
+      row(static_cast<std::size_t>((r * map_.box[0] + begin) * size), address,
+          static_cast<std::size_t>((end - begin) * size));
+  }
+}
+
+// The NaN of 16 bits is what fma.oob knows (sim/half_ops.cpp). Of wider types no code shows the
+// bits: here they are as many of it.
+std::vector<std::byte> TensorBox::filled() const {
+  std::vector<std::byte> box(bytes());
+  if (map_.fill == OutOfBoundsFill::zero) return box;
+  constexpr std::uint16_t kOutside = 0x7ff7;
+  for (std::size_t at = 0; at < box.size(); at += sizeof kOutside)
+    std::memcpy(&box[at], &kOutside, sizeof kOutside);
+  return box;
+}
+
+// PTX ISA, cp.reduce.async.bulk.tensor: the operation's type is that of the tensor.
+AtomicType reduction_type(DataType type, Atomic how) {
+  const bool is_sum = how == Atomic::add;
+  const bool is_order = how == Atomic::min || how == Atomic::max;
+  const bool counts = how == Atomic::increment || how == Atomic::decrement;
+  switch (type) {
+    case DataType::fp32:
+      if (is_sum) return AtomicType::f32;
+      break;
+    case DataType::fp16:
+      if (is_sum || is_order) return AtomicType::f16;
+      break;
+    case DataType::bf16:
+      if (is_sum || is_order) return AtomicType::bf16;
+      break;
+    case DataType::int32:
+      if (!counts) return AtomicType::s32;
+      break;
+    case DataType::uint32: return AtomicType::u32;
+    case DataType::uint64:
+      if (!counts) return AtomicType::u64;
+      break;
+    default: break;
+  }
+  throw Fault(fmt::format("a tensor of {} has no such reduction", name_of(type)));
+}
+
+}  // namespace gpuexp::sim
