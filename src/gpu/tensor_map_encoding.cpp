@@ -80,9 +80,12 @@ CUtensorMap encoded(const TensorMap& map) {
   if (is_negative) refuse(map, "the box is empty");
   CUtensorMap result;
   const std::vector<cuuint32_t> every_element(rank, 1);
+  // The driver refuses a null pointer, also where it reads no stride of it.
+  std::vector<cuuint64_t> strides = as<cuuint64_t>(map.strides);
+  strides.push_back(0);
   const CUresult status =
       encode(&result, type_of(map.type), static_cast<cuuint32_t>(rank), const_cast<void*>(map.base),
-             as<cuuint64_t>(map.extents).data(), as<cuuint64_t>(map.strides).data(),
+             as<cuuint64_t>(map.extents).data(), strides.data(),
              as<cuuint32_t>(map.box).data(), every_element.data(), CU_TENSOR_MAP_INTERLEAVE_NONE,
              swizzle_of(map.swizzle), CU_TENSOR_MAP_L2_PROMOTION_NONE,
              map.fill == OutOfBoundsFill::nan ? CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA

@@ -30,27 +30,40 @@ double MemoryPath::fetch(double when, std::uint64_t sector) {
   return read + figures_.dram_latency;
 }
 
-Served MemoryPath::load(double now, const sim::GlobalTouch& touch, bool passes_l1) {
-  const double looked_up = tags_.serve(now, touch.tag_wavefronts);
+// When the last of the sectors is there that L1 looked up at `when`.
+double MemoryPath::fetch_all(double when, const sim::GlobalTouch& touch, bool passes_l1) {
   double there = 0;
-  bool all_hit = true;
   for (std::size_t i = 0; i < touch.count; ++i) {
     const std::uint64_t sector = touch.sectors[i];
-    double when = passes_l1 ? SectorCache::kAbsent : l1_.find(sector);
-    if (when == SectorCache::kAbsent) {
-      when = fetch(looked_up - 1, sector);
-      if (!passes_l1) l1_.put(sector, when);
+    double arrives = passes_l1 ? SectorCache::kAbsent : l1_.find(sector);
+    if (arrives == SectorCache::kAbsent) {
+      arrives = fetch(when, sector);
+      if (!passes_l1) l1_.put(sector, arrives);
     }
-    all_hit &= when <= now;
-    there = std::max(there, when);
+    there = std::max(there, arrives);
   }
-  const double wavefronts =
-      all_hit ? touch.bank_wavefronts : std::max(touch.bank_wavefronts, touch.tag_wavefronts);
+  return there;
+}
+
+Served MemoryPath::load(double now, const sim::GlobalTouch& touch, bool passes_l1) {
   // The first wavefront of each stage is part of the latency.
-  const double delivered = data_.serve(looked_up - 1, wavefronts * figures_.data_stage_clocks);
-  const double begun =
-      std::max(looked_up, delivered - wavefronts * figures_.data_stage_clocks);
-  return {std::max(now + 1, begun - kAhead), std::max(delivered - figures_.data_stage_clocks + figures_.l1_latency, there)};
+  const double looked_up = tags_.serve(now, touch.tag_wavefronts);
+  const double there = fetch_all(looked_up - 1, touch, passes_l1);
+  const double clocks =
+      figures_.data_stage_clocks *
+      (there <= now ? touch.bank_wavefronts : std::max(touch.bank_wavefronts, touch.tag_wavefronts));
+  const double delivered = data_.serve(looked_up - 1, clocks);
+  const double begun = std::max(looked_up, delivered - clocks);
+  return {std::max(now + 1, begun - kAhead),
+          std::max(delivered - figures_.data_stage_clocks + figures_.l1_latency, there)};
+}
+
+Served MemoryPath::copy(double now, const sim::GlobalTouch& touch, bool passes_l1) {
+  // An H200 counts two wavefronts of the tags where other loads take one
+  // (l1tex__t_output_wavefronts of the kernels with cp.async).
+  const double looked_up = tags_.serve(now, 2 * touch.tag_wavefronts);
+  const double there = fetch_all(looked_up - 1, touch, passes_l1);
+  return {std::max(now + 1, looked_up - kAhead), std::max(looked_up + figures_.l1_latency, there)};
 }
 
 Served MemoryPath::store(double now, const sim::GlobalTouch& touch) {

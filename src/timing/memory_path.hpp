@@ -38,6 +38,9 @@ class MemoryPath {
   /// A load of global or local memory that is issued at `now`. One that passes L1 by leaves nothing
   /// there.
   Served load(double now, const sim::GlobalTouch& touch, bool passes_l1);
+  /// What cp.async reads: no registers are written, and so nothing goes through the data stage but
+  /// what is written to shared memory (write_copied).
+  Served copy(double now, const sim::GlobalTouch& touch, bool passes_l1);
   Served store(double now, const sim::GlobalTouch& touch);
   /// An access of shared memory, or what takes as much of its data stage.
   Served shared(double now, double wavefronts);
@@ -49,6 +52,7 @@ class MemoryPath {
 
  private:
   double fetch(double when, std::uint64_t sector);
+  double fetch_all(double when, const sim::GlobalTouch& touch, bool passes_l1);
 
   const SmFigures& figures_;
   SectorCache l1_;

@@ -112,7 +112,10 @@ Schedule schedule_of(const sim::Program& program, const SmFigures& figures) {
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
     const ListedInstruction& listed = program.listed[i];
     TimedOp op = timed(listed, program.classes[i].pipe, figures);
-    op.operand_clocks = banks.clocks(program.ops[i], op.control);
+    const double operand_clocks = banks.clocks(program.ops[i], op.control);
+    // Others have operands of several registers, and pipes that take them over several clocks.
+    if (op.to == IssuedTo::fma || op.to == IssuedTo::fma_heavy || op.to == IssuedTo::alu)
+      op.operand_clocks = operand_clocks;
     if (is_beyond(mnemonic_of_op(listed.opcode)) && schedule.refusal.empty())
       schedule.refusal = fmt::format(
           "the time of {} is not modelled{}", mnemonic_of_op(listed.opcode),

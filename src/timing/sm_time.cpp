@@ -317,6 +317,8 @@ void SmRun::hear(const sim::MemoryAccess& access) {
     served = memory_.shared(hear_at_, shared_wavefronts(access));
   } else if (access.kind == sim::Access::store) {
     served = memory_.store(hear_at_, touch_of(access));
+  } else if (access.kind == sim::Access::async_load) {
+    served = memory_.copy(hear_at_, touch_of(access), passes_l1_);
   } else {
     served = memory_.load(hear_at_, touch_of(access),
                           passes_l1_ || access.kind == sim::Access::atomic);

@@ -34,9 +34,6 @@ __device__ void load(const CUtensorMap& map, const Place& p, unsigned to, unsign
                  "r"(barrier)
                  : "memory");
   } else if constexpr (rank == 2) {
-    asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%0, {%1, %2}];" ::"l"(m),
-                 "r"(p.at[0]), "r"(p.at[1])
-                 : "memory");
     asm volatile(GPUEXP_LOAD("2d", "%1, %2", "%3", "%4") ";" ::"l"(m), "r"(p.at[0]), "r"(p.at[1]),
                  "r"(to), "r"(barrier)
                  : "memory");
