@@ -73,6 +73,16 @@ std::uint64_t swizzled(std::uint64_t address, Swizzle swizzle) {
   return address ^ (address >> kRowShift & (groups - 1)) << kGroupShift;
 }
 
+TensorBox::TensorBox(const TensorMap& map, const Place& first) : map_(map), first_(first) {
+  const auto size = static_cast<std::int64_t>(size_of(map.type));
+  const std::int64_t begin = first[0] * size;
+  if (begin % kGroupBytes != 0)
+    throw Fault(FaultKind::misaligned,
+                fmt::format("a box begins at element {} of its rows, {} bytes from their begin, "
+                            "which is no multiple of {} bytes",
+                            first[0], begin, kGroupBytes));
+}
+
 std::size_t TensorBox::bytes() const {
   std::size_t bytes = size_of(map_.type);
   for (const std::int64_t box : map_.box)

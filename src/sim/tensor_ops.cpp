@@ -120,7 +120,13 @@ void run_tensor_reduction(Warp& warp, const Op& op, LaneMask) {
   });
 }
 
-// UTMACCTL.PF, a prefetch of the map: there are no caches.
+// UTMAPF.L2.2D [UR8], [UR14], a prefetch into L2 of the box at UR8, UR9 and so on: there are no
+// caches, but the box has to be one.
+void run_tensor_prefetch(Warp& warp, const Op& op, LaneMask) {
+  TensorBox(map_of(warp, op), place_of(warp, op, op.from[0].uniform_index));
+}
+
+// UTMACCTL.PF, a prefetch of the map.
 void run_nothing(Warp&, const Op&, LaneMask) {}
 
 // `before`: uniform registers of the first operand ahead of the place.
@@ -177,10 +183,9 @@ void decode_tensor_reduction(const Decoding& in, Op& op) {
   op.run = run_tensor_reduction;
 }
 
-// Every form that ptxas 13.0 made of cp.async.bulk.prefetch.tensor ends a launch on an H200 (driver
-// 580.159.04) with an illegal instruction.
-void decode_tensor_prefetch(const Decoding& in, Op&) {
-  in.refuse("an H200 reports it as an illegal instruction");
+void decode_tensor_prefetch(const Decoding& in, Op& op) {
+  place_tensor(in, op, 0);
+  op.run = run_tensor_prefetch;
 }
 
 // UTMACCTL.IV follows what a kernel has written into a map.

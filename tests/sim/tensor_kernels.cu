@@ -34,6 +34,9 @@ __device__ void load(const CUtensorMap& map, const Place& p, unsigned to, unsign
                  "r"(barrier)
                  : "memory");
   } else if constexpr (rank == 2) {
+    asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%0, {%1, %2}];" ::"l"(m),
+                 "r"(p.at[0]), "r"(p.at[1])
+                 : "memory");
     asm volatile(GPUEXP_LOAD("2d", "%1, %2", "%3", "%4") ";" ::"l"(m), "r"(p.at[0]), "r"(p.at[1]),
                  "r"(to), "r"(barrier)
                  : "memory");
@@ -215,6 +218,11 @@ __global__ void tensor_misaligned_kernel(const __grid_constant__ CUtensorMap map
   wait_for_stores();
 }
 
+__global__ void tensor_coordinate_kernel(const __grid_constant__ CUtensorMap map, int x) {
+  if (threadIdx.x != 0) return;
+  asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%0, {%1, 0}];" ::"l"(&map), "r"(x) : "memory");  // fault: tensor_coordinate
+}
+
 __global__ void tensor_unwritten_kernel(const __grid_constant__ CUtensorMap map, int written) {
   __shared__ alignas(128) unsigned box[8 * 16];
   for (int i = threadIdx.x; i < written; i += kThreads)
@@ -307,6 +315,10 @@ Steps tensor_overrun(bool is_faulty, unsigned* out) {
 
 Steps tensor_misaligned(bool is_faulty, unsigned* out) {
   return launch(tensor_misaligned_kernel, one_block(), words_16_by_16(out), is_faulty ? 64 : 0);
+}
+
+Steps tensor_coordinate(bool is_faulty, unsigned* out) {
+  return launch(tensor_coordinate_kernel, one_block(), words_16_by_16(out), is_faulty ? 3 : 4);
 }
 
 Steps tensor_unwritten(bool is_faulty, unsigned* out) {

@@ -27,6 +27,8 @@ Steps reduce_box(const TensorMap& map, const BoxPlace& place, BoxReduction how, 
 Steps tensor_overrun(bool is_faulty, unsigned* out);
 /// The box in shared memory is not aligned.
 Steps tensor_misaligned(bool is_faulty, unsigned* out);
+/// The box begins at a multiple of 16 bytes of its rows, or not.
+Steps tensor_coordinate(bool is_faulty, unsigned* out);
 /// What is stored was not written.
 Steps tensor_unwritten(bool is_faulty, unsigned* out);
 /// The map has another number of dimensions.
