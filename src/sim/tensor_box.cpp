@@ -73,7 +73,14 @@ std::uint64_t swizzled(std::uint64_t address, Swizzle swizzle) {
   return address ^ (address >> kRowShift & (groups - 1)) << kGroupShift;
 }
 
-TensorBox::TensorBox(const TensorMap& map, const Place& first) : map_(map), first_(first) {
+TensorBox::TensorBox(const TensorMap& map, const Place& first, For use)
+    : map_(map), first_(first), use_(use) {
+  for (std::size_t d = 0; use == For::writing && d < map.extents.size(); ++d) {
+    if (first[d] < 0)
+      throw Fault(FaultKind::out_of_bounds,
+                  fmt::format("a box that is written begins at coordinate {} of dimension {}",
+                              first[d], d));
+  }
   const auto size = static_cast<std::int64_t>(size_of(map.type));
   const std::int64_t begin = first[0] * size;
   if (begin % kGroupBytes != 0)
@@ -95,7 +102,11 @@ void TensorBox::for_rows(
   const auto size = static_cast<std::int64_t>(size_of(map_.type));
   const std::size_t rank = map_.extents.size();
   const std::int64_t begin = std::max<std::int64_t>(0, -std::int64_t{first_[0]});
-  const std::int64_t end = std::min(map_.box[0], map_.extents[0] - first_[0]);
+  const std::int64_t group = kGroupBytes / size;  // elements of it
+  const std::int64_t extent = use_ == For::reading
+                                  ? map_.extents[0]
+                                  : (map_.extents[0] + group - 1) / group * group;
+  const std::int64_t end = std::min(map_.box[0], extent - first_[0]);
   if (begin >= end) return;
   const std::int64_t rows = static_cast<std::int64_t>(bytes()) / (map_.box[0] * size);
   for (std::int64_t r = 0; r < rows; ++r) {

@@ -28,13 +28,17 @@ class TensorBox {
  public:
   using Place = std::array<std::int32_t, kMostDimensions>;
 
+  enum class For { reading, writing };
+
   /// With its first element at such a place of the tensor, which may be outside. Throws Fault where
-  /// that begins no 16 bytes of a row: an H200 ends the launch with an illegal instruction then.
-  TensorBox(const TensorMap& map, const Place& first);
+  /// that begins no 16 bytes of a row, and for writing where it is below 0: an H200 ends the launch
+  /// with an illegal instruction then.
+  TensorBox(const TensorMap& map, const Place& first, For use);
 
   std::size_t bytes() const;
   /// Calls row(offset, address, bytes) for the part of each row that is inside of the tensor: where
-  /// it begins in the box, and in global memory.
+  /// it begins in the box, and in global memory. An H200 writes whole groups of 16 bytes: those
+  /// that a row ends in reach beyond its last element, and not beyond its stride.
   void for_rows(const std::function<void(std::size_t, std::uint64_t, std::size_t)>& row) const;
   /// Elements outside of the tensor, as many as the box has.
   std::vector<std::byte> filled() const;
@@ -42,6 +46,7 @@ class TensorBox {
  private:
   const TensorMap& map_;
   Place first_;
+  For use_;
 };
 
 /// Of a tensor's elements. Throws Fault: the PTX ISA has no such reduction of them.

@@ -65,7 +65,7 @@ void for_groups(std::size_t bytes, std::uint32_t address, Swizzle swizzle,
 void run_tensor_load(Warp& warp, const Op& op, LaneMask) {
   const TensorMap& map = map_of(warp, op);
   const unsigned first = op.from[0].uniform_index;
-  const TensorBox box(map, place_of(warp, op, first + 2));
+  const TensorBox box(map, place_of(warp, op, first + 2), TensorBox::For::reading);
   std::vector<std::byte> values = box.filled();
   box.for_rows([&](std::size_t at, std::uint64_t address, std::size_t bytes) {
     std::memcpy(&values[at], global_row(warp, Access::bulk_load, address, bytes), bytes);
@@ -92,12 +92,11 @@ std::vector<std::byte> read_box(Warp& warp, const TensorMap& map, const TensorBo
   return values;
 }
 
-// UTMASTG.2D [UR8], [UR14]: from shared memory at UR8, the box at UR9, UR10 and so on. Nothing is
-// written outside of the tensor.
+// UTMASTG.2D [UR8], [UR14]: from shared memory at UR8, the box at UR9, UR10 and so on.
 void run_tensor_store(Warp& warp, const Op& op, LaneMask) {
   const TensorMap& map = map_of(warp, op);
   const unsigned first = op.from[0].uniform_index;
-  const TensorBox box(map, place_of(warp, op, first + 1));
+  const TensorBox box(map, place_of(warp, op, first + 1), TensorBox::For::writing);
   const std::vector<std::byte> values = read_box(warp, map, box, warp.uniform[first]);
   box.for_rows([&](std::size_t at, std::uint64_t address, std::size_t bytes) {
     std::memcpy(global_row(warp, Access::bulk_store, address, bytes), &values[at], bytes);
@@ -110,7 +109,7 @@ void run_tensor_reduction(Warp& warp, const Op& op, LaneMask) {
   const unsigned first = op.from[0].uniform_index;
   const auto how = static_cast<Atomic>(op.kind);
   const AtomicChange change{how, reduction_type(map.type, how)};
-  const TensorBox box(map, place_of(warp, op, first + 1));
+  const TensorBox box(map, place_of(warp, op, first + 1), TensorBox::For::writing);
   const std::vector<std::byte> values = read_box(warp, map, box, warp.uniform[first]);
   box.for_rows([&](std::size_t at, std::uint64_t address, std::size_t bytes) {
     global_row(warp, Access::bulk_load, address, bytes);
@@ -123,7 +122,8 @@ void run_tensor_reduction(Warp& warp, const Op& op, LaneMask) {
 // UTMAPF.L2.2D [UR8], [UR14], a prefetch into L2 of the box at UR8, UR9 and so on: there are no
 // caches, but the box has to be one.
 void run_tensor_prefetch(Warp& warp, const Op& op, LaneMask) {
-  TensorBox(map_of(warp, op), place_of(warp, op, op.from[0].uniform_index));
+  TensorBox(map_of(warp, op), place_of(warp, op, op.from[0].uniform_index),
+            TensorBox::For::reading);
 }
 
 // UTMACCTL.PF, a prefetch of the map.

@@ -86,12 +86,14 @@ void check_on_gpu(const std::vector<DeviceCase>& cases, const DeviceWords& in) {
   if (const auto reason = no_device_reason()) return skip(Tier::gpu, "no GPU: " + *reason);
   if (query_device(0, {}).spec.compute_capability() != kHopper)
     return skip(Tier::hardware, "the kernels' machine code is of compute capability 9.0");
+  // A section each: one that ends the context is run by itself with -c NAME.
   for (const DeviceCase& c : cases) {
-    INFO(c.name);
-    try {
-      compare(executed_on_cpu(c, in), executed_on_gpu(c, in));
-    } catch (const std::exception& why) {
-      FAIL_CHECK(why.what());
+    DYNAMIC_SECTION(c.name) {
+      try {
+        compare(executed_on_cpu(c, in), executed_on_gpu(c, in));
+      } catch (const std::exception& why) {
+        FAIL_CHECK(why.what());
+      }
     }
   }
 }

@@ -223,6 +223,17 @@ __global__ void tensor_coordinate_kernel(const __grid_constant__ CUtensorMap map
   asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%0, {%1, 0}];" ::"l"(&map), "r"(x) : "memory");  // fault: tensor_coordinate
 }
 
+__global__ void tensor_below_kernel(const __grid_constant__ CUtensorMap map, int y) {
+  __shared__ alignas(128) unsigned box[8 * 16];
+  for (int i = threadIdx.x; i < 8 * 16; i += kThreads)
+    box[i] = i;
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  asm volatile(GPUEXP_STORE("2d", "0, %1", "%2") ::"l"(&map), "r"(y), "r"(box_address(box)) : "memory");  // fault: tensor_below
+  wait_for_stores();
+}
+
 __global__ void tensor_unwritten_kernel(const __grid_constant__ CUtensorMap map, int written) {
   __shared__ alignas(128) unsigned box[8 * 16];
   for (int i = threadIdx.x; i < written; i += kThreads)
@@ -319,6 +330,10 @@ Steps tensor_misaligned(bool is_faulty, unsigned* out) {
 
 Steps tensor_coordinate(bool is_faulty, unsigned* out) {
   return launch(tensor_coordinate_kernel, one_block(), words_16_by_16(out), is_faulty ? 3 : 4);
+}
+
+Steps tensor_below(bool is_faulty, unsigned* out) {
+  return launch(tensor_below_kernel, one_block(), words_16_by_16(out), is_faulty ? -1 : 0);
 }
 
 Steps tensor_unwritten(bool is_faulty, unsigned* out) {

@@ -29,6 +29,8 @@ Steps tensor_overrun(bool is_faulty, unsigned* out);
 Steps tensor_misaligned(bool is_faulty, unsigned* out);
 /// The box begins at a multiple of 16 bytes of its rows, or not.
 Steps tensor_coordinate(bool is_faulty, unsigned* out);
+/// The first row of what is stored is that of the tensor, or the one before it.
+Steps tensor_below(bool is_faulty, unsigned* out);
 /// What is stored was not written.
 Steps tensor_unwritten(bool is_faulty, unsigned* out);
 /// The map has another number of dimensions.

@@ -29,14 +29,18 @@ struct BoxCase {
     return count;
   }
   std::size_t bytes() const { return elements() * size_of(map.type); }
-  /// Where the i-th element of the box lies in the tensor, in bytes; below 0: outside.
-  std::int64_t offset(std::size_t i) const {
+  /// Where the i-th element of the box lies in the tensor, in bytes; below 0: outside. Rows are
+  /// written in whole groups of 16 bytes.
+  std::int64_t offset(std::size_t i, bool is_written = false) const {
+    const auto group = static_cast<std::int64_t>(16 / size_of(map.type));
     std::int64_t offset = 0;
     for (std::size_t d = 0; d < map.box.size(); ++d) {
       const auto box = static_cast<std::size_t>(map.box[d]);
       const std::int64_t at = place[d] + static_cast<std::int64_t>(i % box);
       i /= box;
-      if (at < 0 || at >= map.extents[d]) return -1;
+      const std::int64_t extent = map.extents[d];
+      const std::int64_t end = is_written && d == 0 ? (extent + group - 1) / group * group : extent;
+      if (at < 0 || at >= end) return -1;
       offset += at * (d == 0 ? static_cast<std::int64_t>(size_of(map.type)) : map.strides[d - 1]);
     }
     return offset;
@@ -120,7 +124,7 @@ void expect_load(const BoxCase& c, const DeviceWords& in, unsigned* out) {
 
 void expect_store(const BoxCase& c, const DeviceWords& in, DeviceWords& out) {
   for (std::size_t i = 0; i < c.elements(); ++i) {
-    if (const std::int64_t to = c.offset(i); to >= 0)
+    if (const std::int64_t to = c.offset(i, true); to >= 0)
       std::memcpy(reinterpret_cast<char*>(out.data()) + to,
                   reinterpret_cast<const char*>(in.data()) + c.shared_offset(i),
                   size_of(c.map.type));
@@ -135,7 +139,9 @@ std::vector<DeviceCase> box_cases() {
         {fmt::format("load_box {}", i), c.bytes() / sizeof(unsigned),
          [&c](const unsigned* in, unsigned* out) { return load_box(c.on(in), c.place, out); },
          [&c](const DeviceWords& in, DeviceWords& out) { expect_load(c, in, out.data()); }});
-    if (c.map.fill == OutOfBoundsFill::nan) continue;
+    const bool is_below =
+        std::any_of(c.place.begin(), c.place.end(), [](auto at) { return at < 0; });
+    if (c.map.fill == OutOfBoundsFill::nan || is_below) continue;
     cases.push_back(
         {fmt::format("store_box {}", i), kInput,
          [&c](const unsigned* in, unsigned* out) { return store_box(c.on(out), c.place, in); },
@@ -177,7 +183,7 @@ const std::vector<ReductionCase>& reductions() {
   using R = BoxReduction;
   using B = std::uint64_t;
   const auto words = [](D type) {
-    return box_case(type, {13, 11}, {64}, {8, 5}, {8, -2}, Swizzle::bytes_32);
+    return box_case(type, {13, 11}, {64}, {8, 5}, {8, 7}, Swizzle::bytes_32);
   };
   const auto whole = [](D type) { return box_case(type, {13, 11}, {64}, {12, 9}, {4, 1}); };
   static const std::vector<ReductionCase> all{
@@ -191,7 +197,7 @@ const std::vector<ReductionCase>& reductions() {
       {R::decrement, words(D::uint32), [](B a, B b) -> B { return a == 0 || a > b ? b : a - 1; }},
       {R::with_and, whole(D::uint32), [](B a, B b) -> B { return a & b; }},
       {R::with_or, words(D::int32), [](B a, B b) -> B { return a | b; }},
-      {R::with_xor, box_case(D::uint64, {7, 11}, {64}, {6, 5}, {-2, 8}),
+      {R::with_xor, box_case(D::uint64, {7, 11}, {64}, {6, 5}, {2, 8}),
        [](B a, B b) -> B { return a ^ b; }},
       {R::min, box_case(D::bf16, {27, 11}, {64}, {16, 5}, {16, 8}), lesser_bfloat},
   };
@@ -202,8 +208,8 @@ void expect_reduction(const ReductionCase& c, const DeviceWords& in, DeviceWords
   std::copy_n(in.begin(), out.size(), out.begin());
   const std::size_t size = size_of(c.box.map.type);
   for (std::size_t i = 0; i < c.box.elements(); ++i) {
-    if (c.box.offset(i) < 0) continue;
-    char* const to = reinterpret_cast<char*>(out.data()) + c.box.offset(i);
+    if (c.box.offset(i, true) < 0) continue;
+    char* const to = reinterpret_cast<char*>(out.data()) + c.box.offset(i, true);
     std::uint64_t a = 0, b = 0;
     std::memcpy(&a, to, size);
     std::memcpy(&b, reinterpret_cast<const char*>(&in[256]) + c.box.shared_offset(i), size);
@@ -256,6 +262,8 @@ TEST_CASE("faults of tensor copies are found, each with its line, and nothing wi
                        tensor_misaligned},
            TensorFault{"tensor_coordinate", FaultKind::misaligned,
                        "element 3 of its rows, 12 bytes from their begin", tensor_coordinate},
+           TensorFault{"tensor_below", FaultKind::out_of_bounds, "coordinate -1 of dimension 1",
+                       tensor_below},
            TensorFault{"tensor_unwritten", FaultKind::unwritten,
                        "of shared memory before anything wrote it", tensor_unwritten},
            TensorFault{"tensor_dimensions", FaultKind::other,
