@@ -99,7 +99,9 @@ TEST_CASE("times predicted from machine code are those that an H200 took", "[rec
   // Bound by the data stage, by issue, by shared memory, by DRAM, by diverged lanes.
   const std::pair<const char*, double> near[] = {
       {"ladder/matmul/naive/m=1024,n=1024,k=1024/warm", 0.02},
-      {"ladder/matmul/async_stages/m=2048,n=2048,k=2048/warm", 0.06},
+      // It waits for instructions, too, of which the model knows nothing.
+      {"ladder/matmul/async_stages/m=2048,n=2048,k=2048/warm", 0.1},
+      {"ladder_bf16/matmul_tensor/mma_cp_async/m=4096,n=4096,k=4096,", 0.06},
       {"ladder/matmul/coarsen_1d/m=1024,n=1024,k=1024/warm", 0.1},
       {"coalescing.stride/coalescing/read_strided/n=67108864,stride=2,offset=1/cold", 0.03},
       // Of 23 us, of which floors of processes differ by one.
