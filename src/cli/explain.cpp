@@ -73,21 +73,31 @@ std::string summary_of_predicted(std::size_t count) {
 }
 
 // Of each variant, or of the one asked for.
-Page page_of_predicted(const Report& report, const ExplainArguments& options) {
+std::vector<PredictedExperiment> predicted(const RecordTable& table,
+                                           const ExplainArguments& options) {
+  std::vector<ExperimentResults> experiments = experiments_of(table);
+  check_is_there("--family", &ResultRecord::family, options.family, experiments);
+  check_is_there("--variant", &ResultRecord::variant, options.variant, experiments);
+  std::vector<PredictedExperiment> kept;
+  for (ExperimentResults& experiment : experiments) {
+    auto differences = predicted_differences_of(experiment, options.all);
+    std::erase_if(differences,
+                  [&](const PredictedDifference& d) { return !is_wanted(*d.row, options); });
+    if (!differences.empty()) kept.emplace_back(std::move(experiment), std::move(differences));
+  }
+  return kept;
+}
+
+Page page_of_predicted(const Report& report, const std::vector<PredictedExperiment>& experiments,
+                       const ExplainArguments& options) {
   Page page;
   page.head.push_back(fmt::format("{}", fmt::join(provenance_facts(report.provenance), " · ")));
   std::size_t count = 0;
-  const std::vector<ExperimentResults> experiments = experiments_of(report.table);
-  check_is_there("--family", &ResultRecord::family, options.family, experiments);
-  check_is_there("--variant", &ResultRecord::variant, options.variant, experiments);
-  for (const ExperimentResults& experiment : experiments) {
-    ExperimentView view = heading_of(experiment);
-    for (const PredictedDifference& d : predicted_differences_of(experiment, options.all)) {
-      if (is_wanted(*d.row, options))
-        view.explanations.push_back(printable(text_of(experiment, d)));
-    }
-    count += view.explanations.size();
-    if (!view.explanations.empty()) page.experiments.push_back(std::move(view));
+  for (const auto& [experiment, differences] : experiments) {
+    ExperimentView& view = page.experiments.emplace_back(heading_of(experiment));
+    for (const PredictedDifference& d : differences)
+      view.explanations.push_back(printable(text_of(experiment, d)));
+    count += differences.size();
   }
   page.summary = summary_of_predicted(count);
   if (count > 0 && !options.all) page.summary += kOfLongest;
@@ -123,12 +133,13 @@ ExitCode run(const Context& context, const ExplainArguments& options) {
   Report report = read_results(options.file);
   add_declarations(report.table, context.registry);
   if (report.provenance.device.is_simulated()) {
-    if (options.json)
-      throw ConfigError(fmt::format(
-          "explain --json: {} was simulated and has no times; without --json the predicted ones "
-          "are compared",
-          options.file));
-    fmt::print("{}", render_terminal(page_of_predicted(report, options), terminal_options(stdout)));
+    const auto experiments = predicted(report.table, options);
+    if (options.json) {
+      fmt::print("{}", to_json(options.file, report.provenance.device.name, experiments));
+    } else {
+      fmt::print("{}", render_terminal(page_of_predicted(report, experiments, options),
+                                       terminal_options(stdout)));
+    }
     return ExitCode::ok;
   }
   ExplanationOptions how;

@@ -42,10 +42,14 @@ Json parameters_of(const ExperimentResults& experiment, const ResultRecord& row)
   return parameters;
 }
 
+Json not_seen_json(const std::vector<ExpectedChange>& expected) {
+  Json json = Json::array();
+  for (const ExpectedChange& change : expected)
+    json.push_back(text_of({change}));
+  return json;
+}
+
 Json explanation_json(const ExperimentResults& experiment, const Explanation& e) {
-  Json not_seen = Json::array();
-  for (const ExpectedChange& expected : e.not_seen)
-    not_seen.push_back(text_of({expected}));
   return {{"experiment", experiment.name},
           {"family", e.row().family},
           {"variant", e.row().variant},
@@ -61,7 +65,7 @@ Json explanation_json(const ExperimentResults& experiment, const Explanation& e)
           {"counted", e.counted},
           {"changes", changes_json(e.changes)},
           {"kept", changes_json(e.kept)},
-          {"not_seen", std::move(not_seen)},
+          {"not_seen", not_seen_json(e.not_seen)},
           {"others", changes_json(e.others)},
           {"bound", bound_json(e.bound)},
           {"compare_to_bound", bound_json(e.reference_bound)},
@@ -75,20 +79,59 @@ Json explanation_json(const ExperimentResults& experiment, const Explanation& e)
           {"text", text_of(experiment, e)}};
 }
 
+Json comparison_json(const ExperimentResults& experiment, const PredictedDifference& d) {
+  return {{"experiment", experiment.name},
+          {"family", d.row->family},
+          {"variant", d.row->variant},
+          {"compare_to", d.reference->variant},
+          {"mode", mode_text(*d.row)},
+          {"parameters", parameters_of(experiment, *d.row)},
+          {"predicted_time_us", d.row->predicted_time_us},
+          {"compare_to_predicted_time_us", d.reference->predicted_time_us},
+          {"predicted_factor", d.factor},
+          {"differs", d.differs()},
+          {"bound_by", d.row->bound_by},
+          {"compare_to_bound_by", d.reference->bound_by},
+          {"changes", changes_json(d.changes)},
+          {"kept", changes_json(d.kept)},
+          {"not_seen", not_seen_json(d.not_seen)},
+          {"text", text_of(experiment, d)}};
+}
+
+Json head_json(const std::string& file, const std::optional<std::string>& device) {
+  return {{"schema_version", kExplanationSchemaVersion},
+          {"results", file},
+          {"device", device ? Json(*device) : Json(nullptr)}};
+}
+
+std::string indented(const Json& json) {
+  constexpr int kSpaces = 2;
+  return text_of(json, kSpaces) + "\n";
+}
+
 }  // namespace
 
 std::string to_json(const std::string& file, const std::optional<std::string>& device,
                     const std::vector<ExplainedExperiment>& experiments) {
-  constexpr int kIndent = 2;
-  Json json = {{"schema_version", kExplanationSchemaVersion},
-               {"results", file},
-               {"device", device ? Json(*device) : Json(nullptr)},
-               {"explanations", Json::array()}};
+  Json json = head_json(file, device);
+  json["explanations"] = Json::array();
   for (const auto& [experiment, explanations] : experiments) {
     for (const Explanation& e : explanations)
       json["explanations"].push_back(explanation_json(experiment, e));
   }
-  return text_of(json, kIndent) + "\n";
+  return indented(json);
+}
+
+std::string to_json(const std::string& file, const std::optional<std::string>& device,
+                    const std::vector<PredictedExperiment>& experiments) {
+  Json json = head_json(file, device);
+  json["executed_on"] = "simulated";
+  json["predicted_comparisons"] = Json::array();
+  for (const auto& [experiment, differences] : experiments) {
+    for (const PredictedDifference& d : differences)
+      json["predicted_comparisons"].push_back(comparison_json(experiment, d));
+  }
+  return indented(json);
 }
 
 }  // namespace gpuexp

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/explanation.hpp"
+#include "analysis/predicted_difference.hpp"
 
 namespace gpuexp {
 
@@ -25,5 +26,16 @@ using ExplainedExperiment = std::pair<ExperimentResults, std::vector<Explanation
 /// "confidence", "text" } ] }, null for what is not known.
 std::string to_json(const std::string& file, const std::optional<std::string>& device,
                     const std::vector<ExplainedExperiment>& experiments);
+
+/// The predicted comparisons of one simulated experiment.
+using PredictedExperiment = std::pair<ExperimentResults, std::vector<PredictedDifference>>;
+
+/// { "schema_version", "results", "device", "executed_on": "simulated", "predicted_comparisons":
+/// [ { "experiment", "family", "variant", "compare_to", "mode", "parameters", "predicted_time_us",
+/// "compare_to_predicted_time_us", "predicted_factor", "differs", "bound_by",
+/// "compare_to_bound_by", "changes", "kept", "not_seen", "text" } ] }: as above, without what was
+/// not measured.
+std::string to_json(const std::string& file, const std::optional<std::string>& device,
+                    const std::vector<PredictedExperiment>& experiments);
 
 }  // namespace gpuexp

@@ -446,7 +446,17 @@ TEST_CASE("a simulated difference is explained by counts, and called predicted",
   CHECK_THAT(explained.output, !contains_text("measured"));
   CHECK_THAT(explained.output, !contains_text("confidence"));
   CHECK(gpuexp("explain " + dir.string() + " --variant read_stride").exit_code == 2);
-  CHECK(gpuexp("explain --json " + dir.string()).exit_code == 2);
+  const auto json =
+      nlohmann::json::parse(gpuexp("explain --json --variant read_strided " + dir.string()).output);
+  CHECK(json["executed_on"] == "simulated");
+  CHECK_FALSE(json.contains("explanations"));
+  REQUIRE(json["predicted_comparisons"].size() == 1);
+  const auto& comparison = json["predicted_comparisons"][0];
+  CHECK(comparison["predicted_factor"] < 1);
+  CHECK(comparison["predicted_time_us"] > comparison["compare_to_predicted_time_us"]);
+  CHECK_FALSE(comparison.contains("time_us"));
+  CHECK(comparison["changes"][0]["counter"] == "global_load_sectors_per_request");
+  CHECK(comparison["changes"][0]["to"] == 32);
   fs::remove_all(dir);
 }
 
