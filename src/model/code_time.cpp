@@ -63,7 +63,7 @@ class KernelRun {
     for (std::size_t i = executed - wave; left > 0 && i < executed; ++i)
       clocks += (sm.starts[i] - sm.starts[i - wave]) * left / static_cast<double>(wave * wave);
     constexpr double kMicro = 1e6;
-    KernelCodeTime time{launch_.program, clocks / clock_hz_ * kMicro, sm.places};
+    KernelCodeTime time{launch_.program, clocks / clock_hz_ * kMicro, sm.places, sm.lookups};
     double warp_clocks = 0;
     for (const WarpClocks& place : time.places_us)
       warp_clocks += place.sum();

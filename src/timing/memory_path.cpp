@@ -36,6 +36,8 @@ double MemoryPath::fetch_all(double when, const sim::GlobalTouch& touch, bool pa
   for (std::size_t i = 0; i < touch.count; ++i) {
     const std::uint64_t sector = touch.sectors[i];
     double arrives = passes_l1 ? SectorCache::kAbsent : l1_.find(sector);
+    lookups_.all += 1;
+    lookups_.hits += arrives != SectorCache::kAbsent;
     if (arrives == SectorCache::kAbsent) {
       arrives = fetch(when, sector);
       if (!passes_l1) l1_.put(sector, arrives);
@@ -72,6 +74,10 @@ Served MemoryPath::store(double now, const sim::GlobalTouch& touch) {
   const double read = data_.serve(looked_up - 1, wavefronts * figures_.data_stage_clocks);
   double taken = read;
   for (std::size_t i = 0; i < touch.count; ++i) {
+    // What is written stays in L1, and goes to L2 all the same.
+    lookups_.all += 1;
+    lookups_.hits += l1_.find(touch.sectors[i]) != SectorCache::kAbsent;
+    l1_.put(touch.sectors[i], read);
     const double given = l2_write_.serve(read, behind_.l2_write_clocks);
     if (is_of_share(touch.sectors[i], behind_.dram_write_share))
       dram_.serve(given, behind_.dram_write_clocks);

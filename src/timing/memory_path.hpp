@@ -30,6 +30,12 @@ struct Served {
   double done = 0;   ///< its results are there
 };
 
+/// Sectors that L1's tags were asked for, loads and stores.
+struct SectorLookups {
+  double all = 0;
+  double hits = 0;  ///< found there, or under way
+};
+
 class MemoryPath {
  public:
   explicit MemoryPath(const SmFigures& figures)
@@ -49,6 +55,7 @@ class MemoryPath {
 
   /// The last of all that was asked for has been served.
   double last() const;
+  const SectorLookups& lookups() const { return lookups_; }
 
  private:
   double fetch(double when, std::uint64_t sector);
@@ -56,6 +63,7 @@ class MemoryPath {
 
   const SmFigures& figures_;
   SectorCache l1_;
+  SectorLookups lookups_;
   const BehindL1& behind_;
   Server tags_;
   Server data_;

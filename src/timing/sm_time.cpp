@@ -9,7 +9,6 @@
 
 #include "device/hardware_sizes.hpp"
 #include "sim/grid_run.hpp"
-#include "timing/memory_path.hpp"
 
 namespace gpuexp {
 
@@ -101,6 +100,7 @@ class SmRun final : private sim::AccessListener {
       issue_next();
     }
     time_.clocks = std::max(time_.clocks, memory_.last());
+    time_.lookups = memory_.lookups();
     return std::move(time_);
   }
 

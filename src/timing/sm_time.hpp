@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/block.hpp"
+#include "timing/memory_path.hpp"
 #include "timing/schedule.hpp"
 #include "timing/sm_figures.hpp"
 #include "timing/warp_state.hpp"
@@ -30,6 +31,7 @@ struct SmTime {
   std::vector<double> starts;  ///< of each block that was executed
   std::vector<WarpClocks> places;  ///< by place of the instruction that a warp was to issue next
   std::uint64_t instructions = 0;  ///< of warps
+  SectorLookups lookups;           ///< in L1, likewise of the blocks that were executed
 };
 
 /// The schedule is of the launch's program and has no refusal. Of many blocks, some waves are

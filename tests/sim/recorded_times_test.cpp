@@ -45,6 +45,15 @@ WarpClocks states_of(const CodeTime& code) {
   return states;
 }
 
+double l1_hit_pct(const CodeTime& code) {
+  SectorLookups sum;
+  for (const KernelCodeTime& kernel : code.kernels) {
+    sum.all += kernel.lookups.all;
+    sum.hits += kernel.lookups.hits;
+  }
+  return 100 * sum.hits / sum.all;
+}
+
 // Clocks that warps spend in each state for each instruction that is issued, as Nsight Compute has
 // them (smsp__average_warps_issue_stalled_<state>_per_issue_active).
 std::string states_per_issue(const CodeTime& code) {
@@ -132,7 +141,7 @@ TEST_CASE("warps wait for what an H200 counts that they wait for", "[recorded_ti
 TEST_CASE("times of all recorded rows, in a file", "[.times]") {
   std::ofstream csv(setting("GPUEXP_TIMES", "times.csv"));
   const std::regex which(setting("GPUEXP_CELLS", "."));
-  csv << "key,predicted_time_us,why_not,seconds";
+  csv << "key,predicted_time_us,why_not,seconds,l1_hit_pct";
   for (std::size_t i = 1; i < kWarpStates; ++i)
     csv << ',' << name_of(static_cast<WarpState>(i));
   csv << '\n';
@@ -143,9 +152,9 @@ TEST_CASE("times of all recorded rows, in a file", "[.times]") {
     const auto begin = std::chrono::steady_clock::now();
     const CodeTime code = time_of(row, *family, *family->find(row.variant));
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    csv << fmt::format("\"{}\",{},\"{}\",{:.2f}{}\n", row.key,
+    csv << fmt::format("\"{}\",{},\"{}\",{:.2f},{:.4g}{}\n", row.key,
                        code.refusal.empty() ? fmt::format("{:.6g}", code.total_us) : "",
-                       code.refusal, took.count(),
+                       code.refusal, took.count(), l1_hit_pct(code),
                        code.refusal.empty() ? states_per_issue(code) : "");
     csv.flush();
   }

@@ -75,7 +75,8 @@ Annotation annotated(const std::vector<sim::KernelExecution>& executions,
 
 // A microsecond per instruction, in which warps wait for what comes from memory.
 KernelCodeTime a_microsecond_each(const sim::KernelExecution& execution) {
-  KernelCodeTime time{execution.program, 0, {}};
+  KernelCodeTime time;
+  time.program = execution.program;
   time.places_us.resize(execution.counts.size());
   for (WarpClocks& place : time.places_us)
     place[WarpState::long_scoreboard] = 1;
