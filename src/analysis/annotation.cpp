@@ -39,7 +39,9 @@ ExecutedCounts counts_of(const sim::KernelExecution& execution, std::size_t plac
   counts.ideal_shared_wavefronts = counts.shared_wavefronts - number(memory.shared_conflicts);
   counts.data_wavefronts = number(shared + memory.global_wavefronts);
   counts.tag_wavefronts = number(memory.tag_wavefronts + memory.async_tag_wavefronts);
-  if (time) counts.time_us = time->places_us[place];
+  if (!time) return counts;
+  counts.time_us = time->places_us[place];
+  if (place < time->lookups.size()) counts.l1 = time->lookups[place];
   return counts;
 }
 
@@ -123,6 +125,7 @@ ExecutedCounts& ExecutedCounts::operator+=(const ExecutedCounts& more) {
   data_wavefronts += more.data_wavefronts;
   tag_wavefronts += more.tag_wavefronts;
   time_us += more.time_us;
+  l1 += more.l1;
   return *this;
 }
 

@@ -40,6 +40,7 @@ struct ExecutedCounts {
   double data_wavefronts = 0;  ///< of the data stage of L1 and shared memory
   double tag_wavefronts = 0;   ///< of L1's tag stage
   WarpClocks time_us;          ///< the part of the predicted time, by what warps did in it
+  SectorLookups l1;            ///< of the blocks that the time was predicted from
 
   ExecutedCounts& operator+=(const ExecutedCounts& more);
   double requests() const { return load_requests + store_requests; }

@@ -31,7 +31,7 @@ struct KernelCodeTime {
   /// By place in the program: what part of `time_us` its warps, together, were to issue the
   /// instruction there, and what held it up. They add up to `time_us`.
   std::vector<WarpClocks> places_us;
-  SectorLookups lookups;  ///< in L1, of the blocks that were executed
+  std::vector<SectorLookups> lookups;  ///< by place, in L1, of the blocks that were executed
 };
 
 struct CodeTime {

@@ -47,6 +47,7 @@ Json counts_json(const ExecutedCounts& c) {
           {"ideal_shared_wavefronts", count_json(c.ideal_shared_wavefronts)},
           {"l1_data_wavefronts", count_json(c.data_wavefronts)},
           {"l1_tag_wavefronts", count_json(c.tag_wavefronts)},
+          {"l1_hit_pct", c.l1.all > 0 ? Json(100 * c.l1.hits / c.l1.all) : Json(nullptr)},
           {"predicted_us", time_us}};
 }
 

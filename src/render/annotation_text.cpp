@@ -16,7 +16,7 @@ namespace gpuexp {
 namespace {
 
 constexpr std::size_t kGap = 2;
-constexpr std::size_t kColumns = 8;
+constexpr std::size_t kColumns = 9;
 using Cells = std::array<std::string, kColumns>;
 
 /// A row of the table: of a line, of one of its accesses, or of what stands between lines.
@@ -72,6 +72,7 @@ class AnnotatedTable {
                          "instr. %",
                          "lanes",
                          kernel_.counts.requests() > 0 ? "sectors (ideal)" : "",
+                         kernel_.counts.l1.all > 0 ? "in L1 %" : "",
                          kernel_.counts.shared_requests > 0 ? "shared (ideal)" : "",
                          has_time() ? "time %" : "",
                          has_time() ? "warps are in" : ""};
@@ -183,10 +184,11 @@ class AnnotatedTable {
     cells[2] = percent(c.warps, annotation_.counts.warps);
     cells[3] = fmt::format("{:.1f}", c.lanes_on / c.warps);
     cells[4] = per_request(c.sectors(), c.ideal_sectors(), c.requests());
-    cells[5] = per_request(c.shared_wavefronts, c.ideal_shared_wavefronts, c.shared_requests);
+    if (c.l1.all > 0) cells[5] = fmt::format("{:.1f}", 100 * c.l1.hits / c.l1.all);
+    cells[6] = per_request(c.shared_wavefronts, c.ideal_shared_wavefronts, c.shared_requests);
     if (!has_time() || c.time_us.sum() <= 0) return cells;
-    cells[6] = percent(c.time_us.sum(), annotation_.counts.time_us.sum());
-    cells[7] = name_of(c.time_us.largest());
+    cells[7] = percent(c.time_us.sum(), annotation_.counts.time_us.sum());
+    cells[8] = name_of(c.time_us.largest());
     return cells;
   }
 
@@ -241,6 +243,7 @@ std::string legend(const ExecutedCounts& counts) {
     text +=
         " sectors: of 32 bytes, per request to global memory (the least that hold the bytes asked "
         "for).";
+  if (counts.l1.all > 0) text += " in L1 %: of these, those that L1 holds or waits for.";
   if (counts.shared_requests > 0)
     text += " shared: wavefronts per request to shared memory (without bank conflicts).";
   return text;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "sim/access_counts.hpp"
 #include "timing/sector_cache.hpp"
@@ -34,6 +35,12 @@ struct Served {
 struct SectorLookups {
   double all = 0;
   double hits = 0;  ///< found there, or under way
+
+  SectorLookups& operator+=(const SectorLookups& more) {
+    all += more.all;
+    hits += more.hits;
+    return *this;
+  }
 };
 
 class MemoryPath {
@@ -55,7 +62,8 @@ class MemoryPath {
 
   /// The last of all that was asked for has been served.
   double last() const;
-  const SectorLookups& lookups() const { return lookups_; }
+  /// Since it was asked last.
+  SectorLookups take_lookups() { return std::exchange(lookups_, {}); }
 
  private:
   double fetch(double when, std::uint64_t sector);

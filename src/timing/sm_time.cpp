@@ -89,6 +89,7 @@ class SmRun final : private sim::AccessListener {
         stop_(stop),
         memory_(figures) {
     time_.places.resize(launch.program->ops.size());
+    time_.lookups.resize(launch.program->ops.size());
   }
 
   SmTime run() {
@@ -100,7 +101,6 @@ class SmRun final : private sim::AccessListener {
       issue_next();
     }
     time_.clocks = std::max(time_.clocks, memory_.last());
-    time_.lookups = memory_.lookups();
     return std::move(time_);
   }
 
@@ -276,6 +276,7 @@ void SmRun::issue(Scheduler& scheduler, ResidentWarp& warp, double now) {
                (opcode.find(".BYPASS") != opcode.npos || opcode.find(".STRONG") != opcode.npos);
   const sim::Executed executed = warp.block->step(*warp.warp);
   ++time_.instructions;
+  if (heard_) time_.lookups[executed.place] += memory_.take_lookups();
   const Served served = executed.lanes != 0 ? serve(now, op) : Served{now, now};
   if (op.to == IssuedTo::memory) scheduler.queue.push_back(served.taken);
   if (copies_) warp.copies_arrive = std::max(warp.copies_arrive, served.done);

@@ -31,7 +31,7 @@ struct SmTime {
   std::vector<double> starts;  ///< of each block that was executed
   std::vector<WarpClocks> places;  ///< by place of the instruction that a warp was to issue next
   std::uint64_t instructions = 0;  ///< of warps
-  SectorLookups lookups;           ///< in L1, likewise of the blocks that were executed
+  std::vector<SectorLookups> lookups;  ///< by place, in L1, of the blocks that were executed
 };
 
 /// The schedule is of the launch's program and has no refusal. Of many blocks, some waves are

@@ -48,8 +48,8 @@ WarpClocks states_of(const CodeTime& code) {
 double l1_hit_pct(const CodeTime& code) {
   SectorLookups sum;
   for (const KernelCodeTime& kernel : code.kernels) {
-    sum.all += kernel.lookups.all;
-    sum.hits += kernel.lookups.hits;
+    for (const SectorLookups& place : kernel.lookups)
+      sum += place;
   }
   return 100 * sum.hits / sum.all;
 }
