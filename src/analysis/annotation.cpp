@@ -176,9 +176,9 @@ Annotation annotate(const std::vector<sim::KernelExecution>& executions,
     kernel.program = executions[i].program;
     kernel.name = kernel_name(kernel.program->name);
     if (i < shapes.size()) kernel.shapes.push_back(shapes[i]);
-    const auto time =
-        std::find_if(times.begin(), times.end(),
-                     [&](const KernelCodeTime& t) { return t.program == kernel.program; });
+    const auto time = std::find_if(times.begin(), times.end(), [&](const KernelCodeTime& t) {
+      return t.program == kernel.program;
+    });
     add_instructions(kernel, executions[i], time == times.end() ? nullptr : &*time, name_of);
   }
   for (AnnotatedKernel& kernel : annotation.kernels) {

@@ -90,11 +90,11 @@ struct Annotation {
 /// The name of the buffer that has the address.
 using BufferName = std::function<std::string(std::uint64_t address)>;
 
-/// Of the launch's kernels in order, observed place by place, and their shapes; `times` are those of
-/// its kernels, each once, or none.
+/// Of the launch's kernels in order, observed place by place, and their shapes; `times` are those
+/// of its kernels, each once, or none.
 Annotation annotate(const std::vector<sim::KernelExecution>& executions,
-                    const std::vector<Shape>& shapes,
-                    const std::vector<KernelCodeTime>& times, const BufferName& name_of);
+                    const std::vector<Shape>& shapes, const std::vector<KernelCodeTime>& times,
+                    const BufferName& name_of);
 
 /// "load of a", "store to shared", "cp.async from b": what the instruction did to memory.
 std::string access_text(const sim::PlaceCounts& counts, const BufferName& name_of);

@@ -233,9 +233,9 @@ class AnnotateRun {
     launch.mode = group().mode;
     const auto prediction = predict_cell(plan_, group(), group().cells.front(), context_.resources);
     if (prediction) launch.prediction = *prediction;
-    launch.code_time = predict_from_code(problem, named_.variant, simulator, launch.prediction,
-                                         launch.mode, launch.device,
-                                         plan_.ceiling_source.ceilings, context_.resources);
+    launch.code_time =
+        predict_from_code(problem, named_.variant, simulator, launch.prediction, launch.mode,
+                          launch.device, plan_.ceiling_source.ceilings, context_.resources);
     return launch;
   }
 
@@ -322,7 +322,8 @@ void add_annotate(Command& app, Context& context) {
       ->needs(line);
   command->add_flag("--json", options->json, "machine-readable, with every instruction");
   command->footer(
-      "time %: a line's part of the time that is predicted from the machine code, by the clocks that "
+      "time %: a line's part of the time that is predicted from the machine code, by the clocks "
+      "that "
       "warps\nspend until they issue its instructions; behind it the warp state that has most of "
       "them, as Nsight\nCompute calls it.\n"
       "example: gpuexp annotate matmul/naive --set m=256 --set n=256 --set k=256\n"

@@ -85,9 +85,9 @@ CUtensorMap encoded(const TensorMap& map) {
   strides.push_back(0);
   const CUresult status =
       encode(&result, type_of(map.type), static_cast<cuuint32_t>(rank), const_cast<void*>(map.base),
-             as<cuuint64_t>(map.extents).data(), strides.data(),
-             as<cuuint32_t>(map.box).data(), every_element.data(), CU_TENSOR_MAP_INTERLEAVE_NONE,
-             swizzle_of(map.swizzle), CU_TENSOR_MAP_L2_PROMOTION_NONE,
+             as<cuuint64_t>(map.extents).data(), strides.data(), as<cuuint32_t>(map.box).data(),
+             every_element.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of(map.swizzle),
+             CU_TENSOR_MAP_L2_PROMOTION_NONE,
              map.fill == OutOfBoundsFill::nan ? CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA
                                               : CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (status != CUDA_SUCCESS)

@@ -38,6 +38,9 @@ class KernelRun {
         blocks_(kernel.step->shape.grid.count()),
         active_sms_(static_cast<double>(std::min<std::int64_t>(blocks_, device.sm_count))) {
     launch_.checks.memory = false;
+    // Of one warp. A block may wait for one that another SM has, and which is not executed.
+    constexpr std::uint64_t kMostInstructions = 1 << 24;
+    launch_.checks.most_instructions = kMostInstructions;
     set_figures();
     set_behind(dram_share);
     schedule_ = schedule_of(*launch_.program, figures_);

@@ -222,7 +222,8 @@ std::string prediction_text(const AnnotatedLaunch& launch) {
   const CodeTime& code = launch.code_time;
   if (code.refusal.empty() && !code.kernels.empty())
     return fmt::format(
-        "Predicted from its machine code, {}: {}; its warps are in {}. time %: a line's part of the "
+        "Predicted from its machine code, {}: {}; its warps are in {}. time %: a line's part of "
+        "the "
         "clocks of warps, and the state that has most of them.",
         name_of(launch.mode), time_text(code.total_us),
         states_text(launch.annotation.counts.time_us));

@@ -47,7 +47,7 @@ unsigned lanes_per_turn(const MemoryAccess& access);
 struct GlobalTouch {
   std::array<std::uint64_t, kLanes + 1> sectors;  ///< their numbers, ascending, each once
   std::size_t count = 0;                          ///< of these
-  unsigned tag_wavefronts = 0;   ///< in which L1's tag stage finds their lines
+  unsigned tag_wavefronts = 0;                    ///< in which L1's tag stage finds their lines
   unsigned bank_wavefronts = 0;  ///< in which L1's data stage delivers them, if it has them
 };
 GlobalTouch touch_of(const MemoryAccess& access);

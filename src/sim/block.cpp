@@ -170,6 +170,7 @@ Executed Block::step(Warp& warp) {
   running_ = &warp;
   warp.waits = false;
   try {
+    if (warp.steps >= launch.checks.most_instructions) report_endless(warp);
     const Executed executed = execute_next(warp, launch.executed_ops());
     ++warp.steps;
     return executed;

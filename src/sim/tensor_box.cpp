@@ -103,9 +103,8 @@ void TensorBox::for_rows(
   const std::size_t rank = map_.extents.size();
   const std::int64_t begin = std::max<std::int64_t>(0, -std::int64_t{first_[0]});
   const std::int64_t group = kGroupBytes / size;  // elements of it
-  const std::int64_t extent = use_ == For::reading
-                                  ? map_.extents[0]
-                                  : (map_.extents[0] + group - 1) / group * group;
+  const std::int64_t extent =
+      use_ == For::reading ? map_.extents[0] : (map_.extents[0] + group - 1) / group * group;
   const std::int64_t end = std::min(map_.box[0], extent - first_[0]);
   if (begin >= end) return;
   const std::int64_t rows = static_cast<std::int64_t>(bytes()) / (map_.box[0] * size);

@@ -32,10 +32,9 @@ CodeTime refused(const std::string& why) {
 
 }  // namespace
 
-CodeTime predict_from_code(HostProblem& problem, const Variant& variant,
-                           sim::Simulator& simulator, const Prediction& prediction, Mode mode,
-                           const DeviceSpec& device, const Ceilings& ceilings,
-                           const KernelResources& resources) {
+CodeTime predict_from_code(HostProblem& problem, const Variant& variant, sim::Simulator& simulator,
+                           const Prediction& prediction, Mode mode, const DeviceSpec& device,
+                           const Ceilings& ceilings, const KernelResources& resources) {
   const Steps steps = problem.steps(variant);
   if (const std::string why = simulator.refusal(steps); !why.empty()) return refused(why);
   const auto kernels = kernels_to_time(steps, prediction.traffic, device, resources);

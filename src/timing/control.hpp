@@ -11,12 +11,12 @@ namespace gpuexp {
 struct Control {
   static constexpr unsigned kNoScoreboard = 7;
 
-  unsigned stall = 0;      ///< clocks until the warp's next instruction may be issued
-  bool stays = false;      ///< the scheduler goes on with this warp rather than with another
+  unsigned stall = 0;  ///< clocks until the warp's next instruction may be issued
+  bool stays = false;  ///< the scheduler goes on with this warp rather than with another
   unsigned writes = kNoScoreboard;  ///< scoreboard that its result releases
   unsigned reads = kNoScoreboard;   ///< scoreboard that is released when its operands are read
-  unsigned waits = 0;      ///< a bit for each scoreboard that has to be free before it
-  unsigned reuse = 0;      ///< a bit for each operand that stays for the next instruction
+  unsigned waits = 0;               ///< a bit for each scoreboard that has to be free before it
+  unsigned reuse = 0;               ///< a bit for each operand that stays for the next instruction
 };
 
 /// Of ListedInstruction::schedule, bits 64 to 127.

@@ -6,9 +6,9 @@ namespace gpuexp {
 
 namespace {
 
-/// Clocks of the data stage that what has left the schedulers' queues may wait for. With this and the
-/// queues' length (timing/sm_time.cpp), warps of the matmul family wait for a place in a queue, for
-/// shared memory and at barriers in the proportions that an H200 counts.
+/// Clocks of the data stage that what has left the schedulers' queues may wait for. With this and
+/// the queues' length (timing/sm_time.cpp), warps of the matmul family wait for a place in a queue,
+/// for shared memory and at barriers in the proportions that an H200 counts.
 constexpr double kAhead = 40;
 
 // Whether this sector is one of `share` of all. Pairs of sectors come from device memory together.
@@ -51,9 +51,9 @@ Served MemoryPath::load(double now, const sim::GlobalTouch& touch, bool passes_l
   // The first wavefront of each stage is part of the latency.
   const double looked_up = tags_.serve(now, touch.tag_wavefronts);
   const double there = fetch_all(looked_up - 1, touch, passes_l1);
-  const double clocks =
-      figures_.data_stage_clocks *
-      (there <= now ? touch.bank_wavefronts : std::max(touch.bank_wavefronts, touch.tag_wavefronts));
+  const double clocks = figures_.data_stage_clocks *
+                        (there <= now ? touch.bank_wavefronts
+                                      : std::max(touch.bank_wavefronts, touch.tag_wavefronts));
   const double delivered = data_.serve(looked_up - 1, clocks);
   const double begun = std::max(looked_up, delivered - clocks);
   return {std::max(now + 1, begun - kAhead),
@@ -91,7 +91,8 @@ Served MemoryPath::store(double now, const sim::GlobalTouch& touch) {
 Served MemoryPath::shared(double now, double wavefronts) {
   const double clocks = wavefronts * figures_.data_stage_clocks;
   const double served = data_.serve(now, clocks);
-  return {std::max(now + 1, served - clocks + 1 - kAhead), served - figures_.data_stage_clocks + figures_.shared_latency};
+  return {std::max(now + 1, served - clocks + 1 - kAhead),
+          served - figures_.data_stage_clocks + figures_.shared_latency};
 }
 
 double MemoryPath::write_copied(double now, double wavefronts) {

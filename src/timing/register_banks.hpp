@@ -1,6 +1,6 @@
 // Registers lie in two banks, by their numbers. Each bank delivers two operands per clock, so that
-// an instruction whose three operands lie in one bank takes a clock more (Jia et al., Dissecting the
-// NVIDIA Volta GPU Architecture via Microbenchmarking, 2018, section 3.2.1).
+// an instruction whose three operands lie in one bank takes a clock more (Jia et al., Dissecting
+// the NVIDIA Volta GPU Architecture via Microbenchmarking, 2018, section 3.2.1).
 #pragma once
 
 #include <array>

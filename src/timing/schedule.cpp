@@ -25,8 +25,8 @@ bool is_among(const std::string_view (&names)[kCount], std::string_view name) {
 
 // What waits for other agents than the SM's own pipes: its time is that of a protocol.
 bool is_beyond(std::string_view mnemonic) {
-  constexpr std::string_view kNames[] = {"SYNCS",   "UBLKCP",    "UBLKRED",   "UTMALDG",
-                                         "UTMASTG", "UTMAREDG",  "HGMMA",     "IGMMA",
+  constexpr std::string_view kNames[] = {"SYNCS",   "UBLKCP",    "UBLKRED",     "UTMALDG",
+                                         "UTMASTG", "UTMAREDG",  "HGMMA",       "IGMMA",
                                          "QGMMA",   "NANOSLEEP", "UCGABAR_ARV", "UCGABAR_WAIT"};
   return is_among(kNames, mnemonic);
 }
@@ -79,7 +79,7 @@ void read_dependence(std::string_view operands, TimedOp& op) {
 }
 
 TimedOp timed(const ListedInstruction& listed, IssuePipe pipe, const SmFigures& figures) {
-  constexpr std::string_view kGlobal[] = {"LDG", "STG", "LD",  "ST",    "LDL", "STL",
+  constexpr std::string_view kGlobal[] = {"LDG", "STG",  "LD",   "ST",    "LDL",   "STL",
                                           "RED", "REDG", "ATOM", "ATOMG", "LDGSTS"};
   TimedOp op;
   op.control = control_of(listed.schedule);
@@ -92,6 +92,9 @@ TimedOp timed(const ListedInstruction& listed, IssuePipe pipe, const SmFigures& 
   if (is_among(kGlobal, mnemonic)) {
     op.kind = TimedOp::Kind::global;
     op.result_wait = WarpState::long_scoreboard;
+    op.copies = mnemonic == "LDGSTS";
+    op.passes_l1 = listed.opcode.find(".BYPASS") != listed.opcode.npos ||
+                   listed.opcode.find(".STRONG") != listed.opcode.npos;
   } else if (mnemonic == "LDGDEPBAR") {
     op.kind = TimedOp::Kind::commit;
     op.result_wait = WarpState::long_scoreboard;
@@ -117,9 +120,9 @@ Schedule schedule_of(const sim::Program& program, const SmFigures& figures) {
     if (op.to == IssuedTo::fma || op.to == IssuedTo::fma_heavy || op.to == IssuedTo::alu)
       op.operand_clocks = operand_clocks;
     if (is_beyond(mnemonic_of_op(listed.opcode)) && schedule.refusal.empty())
-      schedule.refusal = fmt::format(
-          "the time of {} is not modelled{}", mnemonic_of_op(listed.opcode),
-          sim::source_line(program, static_cast<std::uint32_t>(i), " at "));
+      schedule.refusal =
+          fmt::format("the time of {} is not modelled{}", mnemonic_of_op(listed.opcode),
+                      sim::source_line(program, static_cast<std::uint32_t>(i), " at "));
     if (op.to == IssuedTo::tensor && op.pipe_clocks == 0 && schedule.refusal.empty())
       schedule.refusal = fmt::format("the rate of {} is not known", listed.opcode);
     schedule.ops.push_back(op);

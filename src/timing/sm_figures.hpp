@@ -32,7 +32,7 @@ struct SmFigures {
   double shared_latency = 0;
   double l2_latency = 0;
   double dram_latency = 0;
-  double barrier_latency = 0;  ///< from a barrier to the next of a block of 256 threads
+  double barrier_latency = 0;    ///< from a barrier to the next of a block of 256 threads
   double data_stage_clocks = 1;  ///< of a wavefront of 128 bytes
   std::int64_t l1_bytes = 0;     ///< that shared memory leaves
   double block_gap = 0;          ///< from the end of a block to its successor's first instruction

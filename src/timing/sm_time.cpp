@@ -122,7 +122,8 @@ class SmRun final : private sim::AccessListener {
   void find_ready(ResidentWarp& warp);
   void release_barriers(ResidentWarp& warp, double now);
   void hear(const sim::MemoryAccess& access) override;
-  Served serve(double now, const TimedOp& op);
+  Served execute(ResidentWarp& warp, const TimedOp& op, double now);
+  static void set_scoreboards(ResidentWarp& warp, const TimedOp& op, const Served& served);
 
   const sim::LaunchState& launch_;
   const Schedule& schedule_;
@@ -138,7 +139,6 @@ class SmRun final : private sim::AccessListener {
   // What the instruction that is executed has asked for.
   double hear_at_ = 0;
   bool passes_l1_ = false;
-  bool copies_ = false;
   bool heard_ = false;
   Served heard_served_;
 };
@@ -149,17 +149,15 @@ bool SmRun::has_enough() const {
   constexpr std::uint64_t kEnoughInstructions = 200'000;
   constexpr std::int64_t kLeastWaves = 3;
   const std::int64_t left = blocks_.count - next_block_;
-  return left == 0 ||
-         (next_block_ >= kLeastWaves * blocks_.resident && left % blocks_.resident == 0 &&
-          time_.instructions >= kEnoughInstructions);
+  return left == 0 || (next_block_ >= kLeastWaves * blocks_.resident &&
+                       left % blocks_.resident == 0 && time_.instructions >= kEnoughInstructions);
 }
 
 void SmRun::start_block(double when) {
   if (has_enough()) return;
   const Extent& grid = launch_.grid;
   const std::int64_t at = std::min(next_block_++ * blocks_.step, grid.count() - 1);
-  if (!time_.starts.empty())
-    when = std::max(when, time_.starts.back() + figures_.block_interval);
+  if (!time_.starts.empty()) when = std::max(when, time_.starts.back() + figures_.block_interval);
   time_.starts.push_back(when);
   ResidentBlock resident;
   resident.block = std::make_unique<sim::Block>(
@@ -223,9 +221,8 @@ void SmRun::choose(Scheduler& scheduler) const {
     const double when = std::max(
         {warp->ready_at, scheduler.free_at, pipe_free(scheduler, schedule_.ops[warp->next])});
     const bool is_sooner =
-        when < choice.when ||
-        (when == choice.when && choice.warp != scheduler.last &&
-         (warp == scheduler.last || warp->ready_at < choice.warp->ready_at));
+        when < choice.when || (when == choice.when && choice.warp != scheduler.last &&
+                               (warp == scheduler.last || warp->ready_at < choice.warp->ready_at));
     if (is_sooner) choice = {warp, when};
   }
   scheduler.choice = choice;
@@ -268,29 +265,13 @@ void SmRun::issue(Scheduler& scheduler, ResidentWarp& warp, double now) {
   while (!scheduler.queue.empty() && scheduler.queue.front() <= now)
     scheduler.queue.pop_front();
   take_pipe(scheduler, op, now);
-  heard_ = false;
-  hear_at_ = now;
-  const std::string_view opcode = launch_.program->listed[warp.next].opcode;
-  copies_ = opcode.starts_with("LDGSTS");
-  passes_l1_ = op.kind == TimedOp::Kind::global &&
-               (opcode.find(".BYPASS") != opcode.npos || opcode.find(".STRONG") != opcode.npos);
-  const sim::Executed executed = warp.block->step(*warp.warp);
-  ++time_.instructions;
-  if (heard_) time_.lookups[executed.place] += memory_.take_lookups();
-  const Served served = executed.lanes != 0 ? serve(now, op) : Served{now, now};
+  const Served served = execute(warp, op, now);
   if (op.to == IssuedTo::memory) scheduler.queue.push_back(served.taken);
-  if (copies_) warp.copies_arrive = std::max(warp.copies_arrive, served.done);
-  const Control& control = op.control;
-  if (control.writes < kScoreboards)
-    warp.scoreboards[control.writes].set(
-        op.kind == TimedOp::Kind::commit ? warp.copies_arrive : served.done, op.result_wait);
-  if (control.reads < kScoreboards)
-    warp.scoreboards[control.reads].set(served.taken, op.result_wait);
+  set_scoreboards(warp, op, served);
   scheduler.free_at = now + 1 + op.operand_clocks;
-  scheduler.last = control.stays ? &warp : nullptr;
-  time_.places[executed.place][WarpState::dispatch_stall] += op.operand_clocks;
+  scheduler.last = op.control.stays ? &warp : nullptr;
   warp.waits_from = now + 1;
-  warp.free_from = now + std::max(1u, control.stall);
+  warp.free_from = now + std::max(1u, op.control.stall);
   if (warp.warp->divergence.is_running()) return find_ready(warp);
   warp.ready_at = kNever;
   warp.at_barrier = !warp.warp->divergence.has_exited();
@@ -298,11 +279,31 @@ void SmRun::issue(Scheduler& scheduler, ResidentWarp& warp, double now) {
   if (!warp.at_barrier && warp.warp->divergence.has_exited()) end_block(warp.block, now + 1);
 }
 
-Served SmRun::serve(double now, const TimedOp& op) {
-  if (heard_) return heard_served_;
+Served SmRun::execute(ResidentWarp& warp, const TimedOp& op, double now) {
+  heard_ = false;
+  hear_at_ = now;
+  passes_l1_ = op.passes_l1;
+  const sim::Executed executed = warp.block->step(*warp.warp);
+  ++time_.instructions;
+  time_.places[executed.place][WarpState::dispatch_stall] += op.operand_clocks;
+  if (executed.lanes == 0) return {now, now};
+  if (heard_) {
+    time_.lookups[executed.place] += memory_.take_lookups();
+    return heard_served_;
+  }
   // Exchanges between lanes take a wavefront of the data stage, as they take its crossbar.
   if (op.kind == TimedOp::Kind::shared) return memory_.shared(now, 1);
   return {now + 1, now + op.latency};
+}
+
+void SmRun::set_scoreboards(ResidentWarp& warp, const TimedOp& op, const Served& served) {
+  if (op.copies) warp.copies_arrive = std::max(warp.copies_arrive, served.done);
+  const double done = op.kind == TimedOp::Kind::commit ? warp.copies_arrive : served.done;
+  const auto set = [&](unsigned scoreboard, double when) {
+    if (scoreboard < kScoreboards) warp.scoreboards[scoreboard].set(when, op.result_wait);
+  };
+  set(op.control.writes, done);
+  set(op.control.reads, served.taken);
 }
 
 // An instruction may access memory twice, as cp.async does: what it writes, it writes when it has
@@ -321,8 +322,8 @@ void SmRun::hear(const sim::MemoryAccess& access) {
   } else if (access.kind == sim::Access::async_load) {
     served = memory_.copy(hear_at_, touch_of(access), passes_l1_);
   } else {
-    served = memory_.load(hear_at_, touch_of(access),
-                          passes_l1_ || access.kind == sim::Access::atomic);
+    served =
+        memory_.load(hear_at_, touch_of(access), passes_l1_ || access.kind == sim::Access::atomic);
   }
   heard_served_ = heard_ ? Served{std::max(heard_served_.taken, served.taken),
                                   std::max(heard_served_.done, served.done)}

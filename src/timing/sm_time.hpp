@@ -2,8 +2,8 @@
 // clock of a warp that has nothing left to wait for, as the instruction's encoding says
 // (timing/control.hpp), and loads come back when the memory path has served them.
 //
-// Blocks execute as they are issued, so that what branches do, and what addresses are asked for, are
-// the kernel's own. Results are not kept apart from others': the memory is the simulator's.
+// Blocks execute as they are issued, so that what branches do, and what addresses are asked for,
+// are the kernel's own. Results are not kept apart from others': the memory is the simulator's.
 #pragma once
 
 #include <cstdint>
@@ -27,16 +27,16 @@ struct BlocksOfSm {
 };
 
 struct SmTime {
-  double clocks = 0;           ///< from the first block's start until the last is done
-  std::vector<double> starts;  ///< of each block that was executed
+  double clocks = 0;               ///< from the first block's start until the last is done
+  std::vector<double> starts;      ///< of each block that was executed
   std::vector<WarpClocks> places;  ///< by place of the instruction that a warp was to issue next
   std::uint64_t instructions = 0;  ///< of warps
   std::vector<SectorLookups> lookups;  ///< by place, in L1, of the blocks that were executed
 };
 
 /// The schedule is of the launch's program and has no refusal. Of many blocks, some waves are
-/// executed: as many as show how long a wave takes, and what the last wave has of one. `stop` is asked now and then; true
-/// ends it with sim::Stopped. Throws sim::Fault.
+/// executed: as many as show how long a wave takes, and what the last wave has of one. `stop` is
+/// asked now and then; true ends it with sim::Stopped. Throws sim::Fault.
 SmTime time_on_sm(const sim::LaunchState& launch, const Schedule& schedule,
                   const SmFigures& figures, const BlocksOfSm& blocks,
                   const std::function<bool()>& stop);

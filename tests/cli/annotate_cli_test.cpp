@@ -87,7 +87,8 @@ TEST_CASE("an annotation as JSON has every line and instruction, and they add up
   CHECK(json["counts"]["l1_hit_pct"] > 90);
   CHECK(json["counts"]["l1_hit_pct"] < 100);
   const double floor_us = 2.5;
-  CHECK(json["counts"]["predicted_us"] < json["prediction"]["from_code_us"].get<double>() - floor_us);
+  CHECK(json["counts"]["predicted_us"] <
+        json["prediction"]["from_code_us"].get<double>() - floor_us);
   CHECK(json["prediction"]["warp_states_us"]["long_scoreboard"] > 0);
   // A warp's load of A touches 32 rows, that of B one element; each is made k = 64 times.
   CHECK(json["counts"]["global_load_requests"] == 4 * 32 * 64 * 2);

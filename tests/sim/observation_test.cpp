@@ -42,7 +42,8 @@ void check_sums(const std::vector<sim::KernelExecution>& executions) {
       warps += execution.counts[i].warps;
     }
     check_equal(sum.memory, execution.memory);
-    const Annotation annotation = annotate({execution}, {}, {}, [](std::uint64_t) { return std::string("buffer"); });
+    const Annotation annotation =
+        annotate({execution}, {}, {}, [](std::uint64_t) { return std::string("buffer"); });
     ExecutedCounts lines;
     for (const AnnotatedLine& line : annotation.kernels.front().lines)
       lines += line.counts;

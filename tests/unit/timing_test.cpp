@@ -1,7 +1,5 @@
-// How long machine code takes on an SM: what the encoding of instructions says of their issue, pipes,
-// scoreboards, barriers, and the memory path.
-#include "timing/sm_time.hpp"
-
+// How long machine code takes on an SM: what the encoding of instructions says of their issue,
+// pipes, scoreboards, barriers, and the memory path.
 #include <array>
 #include <numeric>
 
@@ -11,6 +9,7 @@
 #include "support/catch.hpp"
 #include "timing/memory_path.hpp"
 #include "timing/register_banks.hpp"
+#include "timing/sm_time.hpp"
 
 namespace gpuexp::test {
 namespace {
@@ -18,11 +17,10 @@ namespace {
 /// The second half of an encoding that has nothing but this.
 std::string encoded(const Control& control) {
   constexpr unsigned kFirst = 105 - 64;
-  const std::uint64_t bits = std::uint64_t{control.stall} | std::uint64_t{control.stays} << 4 |
-                             std::uint64_t{control.writes} << 5 |
-                             std::uint64_t{control.reads} << 8 |
-                             std::uint64_t{control.waits} << 11 |
-                             std::uint64_t{control.reuse} << 17;
+  const std::uint64_t bits =
+      std::uint64_t{control.stall} | std::uint64_t{control.stays} << 4 |
+      std::uint64_t{control.writes} << 5 | std::uint64_t{control.reads} << 8 |
+      std::uint64_t{control.waits} << 11 | std::uint64_t{control.reuse} << 17;
   return fmt::format("{:016x}", bits << kFirst);
 }
 
@@ -81,6 +79,7 @@ class TimedRun {
     return time_on_sm(launch_, schedule, f, blocks, [] { return false; });
   }
   double clocks() { return time().clocks; }
+  void set_most_instructions(std::uint64_t most) { launch_.checks.most_instructions = most; }
 
   const sim::Program& program() const { return program_; }
 
@@ -184,8 +183,8 @@ TEST_CASE("a warp waits for the scoreboards that its instruction names", "[timin
   uses.waits = 1;
   const std::string setup = line("MOV R1, RZ", stall(6));
   const auto clocks_of = [&](int steps) {
-    const std::string step = line("LDS R0, [R1]", loads) + line("MOV R1, R0", uses) +
-                             line("MOV R1, RZ", stall(5));
+    const std::string step =
+        line("LDS R0, [R1]", loads) + line("MOV R1, R0", uses) + line("MOV R1, RZ", stall(5));
     return TimedRun(setup + line("STS [R1], RZ", stall(1)) + repeated(steps, step) + kExit);
   };
   const double step = (clocks_of(20).clocks() - clocks_of(10).clocks()) / 10;
@@ -213,15 +212,20 @@ TEST_CASE("loads take what L1, L2 or device memory take", "[timing]") {
 
 TEST_CASE("whoever comes first to a barrier waits for the others", "[timing]") {
   // Warps from 1 on have 100 instructions less.
-  const std::string code = line("S2R R1, SR_TID.X", stall(10)) +
-                           line("ISETP.LT.AND P0, PT, R1, 0x20, PT", stall(6)) +
-                           line("@!P0 BRA 0x670", stall(5)) +
-                           repeated(100, line("FFMA R0, R1, R4, R6", stall(4))) +
-                           line("BAR.SYNC.DEFER_BLOCKING 0x0", stall(5)) + kExit;
+  const std::string code =
+      line("S2R R1, SR_TID.X", stall(10)) + line("ISETP.LT.AND P0, PT, R1, 0x20, PT", stall(6)) +
+      line("@!P0 BRA 0x670", stall(5)) + repeated(100, line("FFMA R0, R1, R4, R6", stall(4))) +
+      line("BAR.SYNC.DEFER_BLOCKING 0x0", stall(5)) + kExit;
   const SmTime both = TimedRun(code, 2 * sim::kLanes).time();
   CHECK(both.clocks == Approx(10 + 6 + 5 + 400 + 20 + 1).margin(10));
   CHECK(all_of(both)[WarpState::barrier] == Approx(400 + 2 * 20).margin(15));
   CHECK(all_of(TimedRun(code).time())[WarpState::barrier] == Approx(20).margin(6));
+}
+
+TEST_CASE("a warp that goes on for ever ends with a fault", "[timing]") {
+  TimedRun run(line("MOV R0, RZ", stall(1)) + line("BRA 0x0", stall(5)));
+  run.set_most_instructions(1000);
+  CHECK_THROWS_WITH(run.clocks(), contains_text("a loop has not ended after"));
 }
 
 TEST_CASE("blocks follow each other on their SM", "[timing]") {
