@@ -15,7 +15,9 @@ namespace gpuexp {
 /// How the rows of a box are permuted in shared memory: in groups of 16 bytes, within so many.
 enum class Swizzle { none, bytes_32, bytes_64, bytes_128 };
 
-/// What a box holds of places outside of the tensor.
+/// What a box that is read holds of places outside of the tensor. Of one that is written, what lies
+/// outside stays as it was, but for the group of 16 bytes that a row ends in, which an H200 writes
+/// whole.
 enum class OutOfBoundsFill { zero, nan };
 
 struct TensorMap {

@@ -31,9 +31,12 @@ bool is_beyond(std::string_view mnemonic) {
   return is_among(kNames, mnemonic);
 }
 
+// Results per clock and SM, from compute capability 7.0 on (CUDA C++ Programming Guide, table
+// "Throughput of Native Arithmetic Instructions"). Where multiply-adds of fp32 have twice as many,
+// half of the FMA lanes multiply integers.
+constexpr double kIntegerProducts = 64;
+
 IssuedTo issued_to(const ListedInstruction& listed, IssuePipe pipe) {
-  // Half of the FMA pipes' lanes multiply integers: 64 results per clock and SM, of 128 (CUDA C++
-  // Programming Guide, table "Throughput of Native Arithmetic Instructions").
   const std::string_view mnemonic = mnemonic_of_op(listed.opcode);
   switch (pipe) {
     case IssuePipe::fma: return mnemonic == "IMAD" ? IssuedTo::fma_heavy : IssuedTo::fma;
@@ -50,7 +53,7 @@ IssuedTo issued_to(const ListedInstruction& listed, IssuePipe pipe) {
 double pipe_clocks(IssuedTo to, std::string_view opcode, const SmFigures& figures) {
   switch (to) {
     case IssuedTo::fma: return 2 * kSchedulersPerSm / figures.rates.fma;  // one of two halves
-    case IssuedTo::fma_heavy: return 2 * kSchedulersPerSm / figures.rates.fma;
+    case IssuedTo::fma_heavy: return kSchedulersPerSm * kWarpThreads / kIntegerProducts;
     case IssuedTo::alu: return kSchedulersPerSm / figures.rates.alu;
     case IssuedTo::fp64: return kSchedulersPerSm / figures.rates.fp64;
     case IssuedTo::xu: return kSchedulersPerSm / figures.rates.xu;

@@ -273,6 +273,45 @@ TEST_CASE("bank conflicts hold up the data stage", "[timing]") {
   CHECK(conflicting_done == 319 + 23);
 }
 
+sim::GlobalTouch one_line() {
+  sim::GlobalTouch touch;
+  for (std::uint64_t i = 0; i < 4; ++i)
+    touch.sectors[touch.count++] = 4 + i;
+  touch.tag_wavefronts = 1;
+  touch.bank_wavefronts = 1;
+  return touch;
+}
+
+TEST_CASE("cp.async reads past the data stage, and loads do not", "[timing]") {
+  const SmFigures f = figures();
+  MemoryPath copying(f);
+  MemoryPath loading(f);
+  for (int i = 0; i < 10; ++i) {
+    copying.copy(0, one_line(), false);
+    loading.load(0, one_line(), false);
+  }
+  CHECK(copying.shared(0, 1).done == 23);
+  CHECK(loading.shared(0, 1).done >= 10 + 23);
+}
+
+TEST_CASE("L1 holds what was loaded or stored before", "[timing]") {
+  const SmFigures f = figures();
+  MemoryPath memory(f);
+  memory.load(0, one_line(), false);
+  CHECK(memory.take_lookups().hits == 0);
+  memory.load(0, one_line(), false);
+  const SectorLookups again = memory.take_lookups();
+  CHECK(again.all == 4);
+  CHECK(again.hits == 4);
+  memory.load(0, one_line(), true);
+  CHECK(memory.take_lookups().hits == 0);
+  MemoryPath stored(f);
+  stored.store(0, one_line());
+  stored.load(0, one_line(), false);
+  CHECK(stored.take_lookups().hits == 4);
+  CHECK(stored.take_lookups().all == 0);
+}
+
 TEST_CASE("a kernel that waits for more than the SM's own pipes is refused", "[timing]") {
   const std::string text =
       "//a.cu\n#0:3\nUMOV UR4, 0x0;0\n#0:4\nSYNCS.EXCH.64 URZ, [UR4], UR4;0\nEXIT;0\n";
