@@ -51,19 +51,28 @@ bool is_wanted(const ResultRecord& row, const ExplainArguments& options) {
          (options.variant.empty() || row.variant == options.variant);
 }
 
-std::vector<ExplainedExperiment> explained(const RecordTable& table,
-                                           const ExplainArguments& options,
-                                           const ExplanationOptions& how) {
+/// Experiments that something wanted is said of, by of(experiment); row(one of them) is its row.
+template <class Of, class Row>
+auto wanted(const RecordTable& table, const ExplainArguments& options, const Of& of,
+            const Row& row) {
   std::vector<ExperimentResults> experiments = experiments_of(table);
   check_is_there("--family", &ResultRecord::family, options.family, experiments);
   check_is_there("--variant", &ResultRecord::variant, options.variant, experiments);
-  std::vector<ExplainedExperiment> kept;
+  std::vector<std::pair<ExperimentResults, decltype(of(experiments.front()))>> kept;
   for (ExperimentResults& experiment : experiments) {
-    auto explanations = explanations_of(experiment, how);
-    std::erase_if(explanations, [&](const Explanation& e) { return !is_wanted(e.row(), options); });
-    if (!explanations.empty()) kept.emplace_back(std::move(experiment), std::move(explanations));
+    auto said = of(experiment);
+    std::erase_if(said, [&](const auto& one) { return !is_wanted(row(one), options); });
+    if (!said.empty()) kept.emplace_back(std::move(experiment), std::move(said));
   }
   return kept;
+}
+
+std::vector<ExplainedExperiment> explained(const RecordTable& table,
+                                           const ExplainArguments& options,
+                                           const ExplanationOptions& how) {
+  return wanted(
+      table, options, [&](const ExperimentResults& e) { return explanations_of(e, how); },
+      [](const Explanation& e) -> const ResultRecord& { return e.row(); });
 }
 
 std::string summary_of_predicted(std::size_t count) {
@@ -75,17 +84,10 @@ std::string summary_of_predicted(std::size_t count) {
 // Of each variant, or of the one asked for.
 std::vector<PredictedExperiment> predicted(const RecordTable& table,
                                            const ExplainArguments& options) {
-  std::vector<ExperimentResults> experiments = experiments_of(table);
-  check_is_there("--family", &ResultRecord::family, options.family, experiments);
-  check_is_there("--variant", &ResultRecord::variant, options.variant, experiments);
-  std::vector<PredictedExperiment> kept;
-  for (ExperimentResults& experiment : experiments) {
-    auto differences = predicted_differences_of(experiment, options.all);
-    std::erase_if(differences,
-                  [&](const PredictedDifference& d) { return !is_wanted(*d.row, options); });
-    if (!differences.empty()) kept.emplace_back(std::move(experiment), std::move(differences));
-  }
-  return kept;
+  return wanted(
+      table, options,
+      [&](const ExperimentResults& e) { return predicted_differences_of(e, options.all); },
+      [](const PredictedDifference& d) -> const ResultRecord& { return *d.row; });
 }
 
 Page page_of_predicted(const Report& report, const std::vector<PredictedExperiment>& experiments,

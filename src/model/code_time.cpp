@@ -110,7 +110,8 @@ class KernelRun {
     const Traffic& traffic = kernel_.traffic;
     BehindL1& behind = figures_.behind;
     const double per_sm = kSectorBytes * active_sms_ * clock_hz_;
-    // The port of an SM: 64 bytes per clock.
+    // What one SM gets alone: 64 bytes per clock is an assumption, which few blocks alone depend
+    // on.
     constexpr double kLeast = kSectorBytes / 64;
     behind.l2_read_clocks = std::max(kLeast, per_sm / *ceilings_.l2_read_bytes_per_s);
     behind.l2_write_clocks = std::max(kLeast, per_sm / *ceilings_.l2_write_bytes_per_s);

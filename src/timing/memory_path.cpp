@@ -72,7 +72,7 @@ Served MemoryPath::store(double now, const sim::GlobalTouch& touch) {
   const double looked_up = tags_.serve(now, touch.tag_wavefronts);
   const double wavefronts = std::max(touch.bank_wavefronts, touch.tag_wavefronts);
   const double read = data_.serve(looked_up - 1, wavefronts * figures_.data_stage_clocks);
-  double taken = read;
+  double done = read;
   for (std::size_t i = 0; i < touch.count; ++i) {
     // What is written stays in L1, and goes to L2 all the same.
     lookups_.all += 1;
@@ -81,11 +81,9 @@ Served MemoryPath::store(double now, const sim::GlobalTouch& touch) {
     const double given = l2_write_.serve(read, behind_.l2_write_clocks);
     if (is_of_share(touch.sectors[i], behind_.dram_write_share))
       dram_.serve(given, behind_.dram_write_clocks);
-    taken = given;
+    done = given;
   }
-  // What waits for L2 is held beside it: so many clocks behind, stores hold up those that come.
-  constexpr double kHeld = 512;
-  return {std::max(read, taken - kHeld), taken};
+  return {read, done};
 }
 
 Served MemoryPath::shared(double now, double wavefronts) {

@@ -39,7 +39,7 @@ class SectorCache {
 
  private:
   static constexpr std::int64_t kLineBytes = 128;
-  static constexpr std::size_t kWays = 8;
+  static constexpr std::size_t kWays = 8;  // not documented
   static constexpr std::uint64_t kSectors = 4;
 
   struct Line {

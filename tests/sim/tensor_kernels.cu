@@ -196,12 +196,17 @@ __global__ void reduce_kernel(const unsigned* in, unsigned* tensor,
   }
 }
 
-__global__ void tensor_overrun_kernel(const __grid_constant__ CUtensorMap map, int y) {
-  __shared__ alignas(128) unsigned box[8 * 16];
-  for (int i = threadIdx.x; i < 8 * 16; i += kThreads)
+/// Words that a copy may read.
+__device__ void fill_box(unsigned* box, int words) {
+  for (int i = threadIdx.x; i < words; i += kThreads)
     box[i] = i;
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   __syncthreads();
+}
+
+__global__ void tensor_overrun_kernel(const __grid_constant__ CUtensorMap map, int y) {
+  __shared__ alignas(128) unsigned box[8 * 16];
+  fill_box(box, 8 * 16);
   if (threadIdx.x != 0) return;
   asm volatile(GPUEXP_STORE("2d", "0, %1", "%2") ::"l"(&map), "r"(y), "r"(box_address(box)) : "memory");  // fault: tensor_overrun
   wait_for_stores();
@@ -209,10 +214,7 @@ __global__ void tensor_overrun_kernel(const __grid_constant__ CUtensorMap map, i
 
 __global__ void tensor_misaligned_kernel(const __grid_constant__ CUtensorMap map, int offset) {
   __shared__ alignas(128) unsigned box[9 * 16];
-  for (int i = threadIdx.x; i < 9 * 16; i += kThreads)
-    box[i] = i;
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-  __syncthreads();
+  fill_box(box, 9 * 16);
   if (threadIdx.x != 0) return;
   asm volatile(GPUEXP_STORE("2d", "0, 3", "%1") ::"l"(&map), "r"(box_address(box) + offset) : "memory");  // fault: tensor_misaligned
   wait_for_stores();
@@ -225,10 +227,7 @@ __global__ void tensor_coordinate_kernel(const __grid_constant__ CUtensorMap map
 
 __global__ void tensor_below_kernel(const __grid_constant__ CUtensorMap map, int y) {
   __shared__ alignas(128) unsigned box[8 * 16];
-  for (int i = threadIdx.x; i < 8 * 16; i += kThreads)
-    box[i] = i;
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-  __syncthreads();
+  fill_box(box, 8 * 16);
   if (threadIdx.x != 0) return;
   asm volatile(GPUEXP_STORE("2d", "0, %1", "%2") ::"l"(&map), "r"(y), "r"(box_address(box)) : "memory");  // fault: tensor_below
   wait_for_stores();
@@ -236,10 +235,7 @@ __global__ void tensor_below_kernel(const __grid_constant__ CUtensorMap map, int
 
 __global__ void tensor_unwritten_kernel(const __grid_constant__ CUtensorMap map, int written) {
   __shared__ alignas(128) unsigned box[8 * 16];
-  for (int i = threadIdx.x; i < written; i += kThreads)
-    box[i] = i;
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-  __syncthreads();
+  fill_box(box, written);
   if (threadIdx.x != 0) return;
   asm volatile(GPUEXP_STORE("2d", "0, 3", "%1") ::"l"(&map), "r"(box_address(box)) : "memory");  // fault: tensor_unwritten
   wait_for_stores();
@@ -247,10 +243,7 @@ __global__ void tensor_unwritten_kernel(const __grid_constant__ CUtensorMap map,
 
 __global__ void tensor_dimensions_kernel(const __grid_constant__ CUtensorMap map) {
   __shared__ alignas(128) unsigned box[8 * 16];
-  for (int i = threadIdx.x; i < 8 * 16; i += kThreads)
-    box[i] = i;
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-  __syncthreads();
+  fill_box(box, 8 * 16);
   if (threadIdx.x != 0) return;
   asm volatile(GPUEXP_STORE("2d", "0, 3", "%1") ::"l"(&map), "r"(box_address(box)) : "memory");  // fault: tensor_dimensions
   wait_for_stores();
