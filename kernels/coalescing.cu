@@ -12,8 +12,8 @@
 // binds.
 #include "family/warp_access.hpp"
 #include "kernels/common/launch.cuh"
+#include "kernels/common/random.cuh"
 #include "kernels/common/reference.cuh"
-#include "kernels/common/scatter.cuh"
 #include "kernels/common/sectors.cuh"
 #include "model/l2_cache.hpp"
 
@@ -55,7 +55,8 @@ std::int64_t spread_count(const Problem& p) {
 }
 
 // Where a layout keeps the values of the tile that starts at value `begin` (a multiple of kTile),
-// and where within it value begin + j, for j < kTile.
+// where within it value begin + j, for j < kTile, and which value it keeps at a place: none of
+// [0, n) where it keeps none.
 struct Packed {
   __host__ __device__ std::int64_t tile(std::int64_t begin) const { return begin; }
   __host__ __device__ int within(int j) const { return j; }
@@ -63,36 +64,48 @@ struct Packed {
 struct Reversed {
   __host__ __device__ std::int64_t tile(std::int64_t begin) const { return begin; }
   __host__ __device__ int within(int j) const { return j ^ (kWarp - 1); }
+  __host__ __device__ std::int64_t value_at(std::int64_t place) const {
+    return place ^ (kWarp - 1);
+  }
 };
 struct Shifted {
   int offset;
   __host__ __device__ std::int64_t tile(std::int64_t begin) const { return begin + offset; }
   __host__ __device__ int within(int j) const { return j; }
+  __host__ __device__ std::int64_t value_at(std::int64_t place) const { return place - offset; }
 };
 struct Spread {
   int stride;
   __host__ __device__ std::int64_t tile(std::int64_t begin) const { return begin * stride; }
   __host__ __device__ int within(int j) const { return j * stride; }
+  __host__ __device__ std::int64_t value_at(std::int64_t place) const {
+    return place % stride == 0 ? place / stride : -1;
+  }
 };
 
 template <class Layout>
-struct PlaceOf {
+struct LaidOut {
   Layout layout;
-  __host__ __device__ std::int64_t operator()(std::int64_t i) const {
-    const int j = static_cast<int>(i % kTile);
-    return layout.tile(i - j) + layout.within(j);
+  std::int64_t n;
+  SignedUniform<float> values;
+  SignedUniform<float> others;
+  __host__ __device__ float operator()(std::int64_t place) const {
+    const std::int64_t i = layout.value_at(place);
+    return i >= 0 && i < n ? values(i) : others(place);
   }
 };
 
 Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  const SignedUniform<float> values{stream_seed(seed, 0)};
+  const auto lay_out = [&](float* to, std::int64_t count, auto layout, std::uint64_t others) {
+    return fill(to, count,
+                LaidOut<decltype(layout)>{layout, p.n, values, {stream_seed(seed, others)}});
+  };
   Steps steps;
-  steps += fill_uniform(d.packed, p.n, stream_seed(seed, 0));
-  steps += fill_uniform(d.reversed, reversed_count(p), stream_seed(seed, 1));
-  steps += fill_uniform(d.shifted, shifted_count(p), stream_seed(seed, 2));
-  steps += fill_uniform(d.spread, spread_count(p), stream_seed(seed, 3));
-  steps += scatter(d.packed, d.reversed, p.n, PlaceOf<Reversed>{});
-  steps += scatter(d.packed, d.shifted, p.n, PlaceOf<Shifted>{{p.offset}});
-  steps += scatter(d.packed, d.spread, p.n, PlaceOf<Spread>{{p.stride}});
+  steps += fill(d.packed, p.n, values);
+  steps += lay_out(d.reversed, reversed_count(p), Reversed{}, 1);
+  steps += lay_out(d.shifted, shifted_count(p), Shifted{p.offset}, 2);
+  steps += lay_out(d.spread, spread_count(p), Spread{p.stride}, 3);
   return steps;
 }
 

@@ -87,9 +87,9 @@ struct RandomSides {
   __host__ __device__ bool operator()(std::int64_t i) const { return sorted(order(i)); }
 };
 struct Shuffled {
-  const float* x;
+  SignedUniform<float> x;
   Permutation order;
-  __host__ __device__ float operator()(std::int64_t i) const { return x[order(i)]; }
+  __host__ __device__ float operator()(std::int64_t i) const { return x(order(i)); }
 };
 
 template <class TakesA>
@@ -115,7 +115,7 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   Steps steps;
   const Permutation order(stream_seed(seed, 1), p.n);
   steps += fill_uniform(d.x, p.n, stream_seed(seed, 0));
-  steps += fill(d.x_shuffled, p.n, Shuffled{d.x, order});
+  steps += fill(d.x_shuffled, p.n, Shuffled{{stream_seed(seed, 0)}, order});
   steps += fill_sides(d.sides_uniform, p, UniformSides{});
   steps += fill_sides(d.sides_in_warp, p, InWarpSides{p});
   steps += fill_sides(d.sides_by_warp, p, ByWarpSides{p});

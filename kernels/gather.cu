@@ -13,7 +13,6 @@
 #include "kernels/common/permutation.cuh"
 #include "kernels/common/random.cuh"
 #include "kernels/common/reference.cuh"
-#include "kernels/common/scatter.cuh"
 #include "kernels/common/sectors.cuh"
 #include "model/l2_cache.hpp"
 
@@ -69,22 +68,37 @@ struct RandomIndex {
   __host__ __device__ std::int32_t operator()(std::int64_t i) const { return place(sector(i)); }
 };
 
-struct At {
-  const std::int32_t* index;
-  __host__ __device__ std::int64_t operator()(std::int64_t i) const { return index[i]; }
+struct InOrder {
+  __host__ __device__ std::int64_t inverse(std::int64_t sector) const { return sector; }
+};
+
+// A table whose sectors keep the values in this order, one each.
+template <class Order>
+struct Table {
+  Order order;
+  OrderedIndex place;
+  SignedUniform<float> values;
+  SignedUniform<float> others;
+  __host__ __device__ float operator()(std::int64_t i) const {
+    const std::int64_t sector = i / kSectorFloats;
+    return i == place(sector) ? values(order.inverse(sector)) : others(i);
+  }
 };
 
 Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   Steps steps;
   const OrderedIndex ordered{stream_seed(seed, 3)};
-  steps += fill_uniform(d.packed, p.n, stream_seed(seed, 0));
-  steps += fill_uniform(d.ordered_table, p.n * kSectorFloats, stream_seed(seed, 1));
-  steps += fill_uniform(d.shuffled_table, p.n * kSectorFloats, stream_seed(seed, 2));
+  const Permutation shuffled(stream_seed(seed, 4), p.n);
+  const SignedUniform<float> values{stream_seed(seed, 0)};
+  const std::int64_t places = p.n * kSectorFloats;
+  steps += fill(d.packed, p.n, values);
+  steps +=
+      fill(d.ordered_table, places, Table<InOrder>{{}, ordered, values, {stream_seed(seed, 1)}});
+  steps += fill(d.shuffled_table, places,
+                Table<Permutation>{shuffled, ordered, values, {stream_seed(seed, 2)}});
   steps += fill(d.packed_index, p.n, PackedIndex{});
   steps += fill(d.ordered_index, p.n, ordered);
-  steps += fill(d.random_index, p.n, RandomIndex{Permutation(stream_seed(seed, 4), p.n), ordered});
-  steps += scatter(d.packed, d.ordered_table, p.n, At{d.ordered_index});
-  steps += scatter(d.packed, d.shuffled_table, p.n, At{d.random_index});
+  steps += fill(d.random_index, p.n, RandomIndex{shuffled, ordered});
   return steps;
 }
 

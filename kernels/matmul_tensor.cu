@@ -79,14 +79,14 @@ constexpr FloatFormat kTf32{11, kFp32.min_exponent, kFp32.max_exponent};
 
 template <class T>
 struct Rounded {
-  const float* master;
-  __host__ __device__ T operator()(std::int64_t i) const { return from_float<T>(master[i]); }
+  SignedUniform<float> master;
+  __host__ __device__ T operator()(std::int64_t i) const { return from_float<T>(master(i)); }
 };
 template <>
 struct Rounded<float> {
-  const float* master;
+  SignedUniform<float> master;
   __host__ __device__ float operator()(std::int64_t i) const {
-    return static_cast<float>(round_to(kTf32, master[i]));
+    return static_cast<float>(round_to(kTf32, master(i)));
   }
 };
 
@@ -96,8 +96,8 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   steps += fill_uniform(d.b_master, p.k * p.n, stream_seed(seed, 1));
   with_input_type(p, [&](auto in) {
     using In = decltype(in);
-    steps += fill(static_cast<In*>(d.a), p.m * p.k, Rounded<In>{d.a_master});
-    steps += fill(static_cast<In*>(d.b), p.k * p.n, Rounded<In>{d.b_master});
+    steps += fill(static_cast<In*>(d.a), p.m * p.k, Rounded<In>{{stream_seed(seed, 0)}});
+    steps += fill(static_cast<In*>(d.b), p.k * p.n, Rounded<In>{{stream_seed(seed, 1)}});
   });
   return steps;
 }

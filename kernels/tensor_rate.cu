@@ -163,18 +163,18 @@ struct Numbers {
 
 template <class In>
 struct Converted {
-  const std::int32_t* numbers;
+  Numbers numbers;
   __host__ __device__ In operator()(std::int64_t i) const {
-    return from_float<In>(static_cast<float>(numbers[i]));
+    return from_float<In>(static_cast<float>(numbers(i)));
   }
 };
 template <>
 struct Converted<float> {
-  const std::int32_t* numbers;
+  Numbers numbers;
   __host__ __device__ float operator()(std::int64_t i) const {
     constexpr unsigned kNotOfTf32 = (1 << 13) - 1;
     const auto random = static_cast<unsigned>(random_bits(0, static_cast<std::uint64_t>(i)));
-    const float number = static_cast<float>(numbers[i]);
+    const float number = static_cast<float>(numbers(i));
     std::uint32_t bits;
     std::memcpy(&bits, &number, sizeof bits);
     bits |= random & kNotOfTf32;
@@ -185,9 +185,9 @@ struct Converted<float> {
 };
 template <>
 struct Converted<__nv_fp8_e4m3> {
-  const std::int32_t* numbers;
+  Numbers numbers;
   __host__ __device__ __nv_fp8_e4m3 operator()(std::int64_t i) const {
-    return __nv_fp8_e4m3(static_cast<float>(numbers[i]));
+    return __nv_fp8_e4m3(static_cast<float>(numbers(i)));
   }
 };
 
@@ -195,14 +195,13 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   Steps steps;
   with_input_type(p, [&](auto in) {
     using In = decltype(in);
-    constexpr std::int64_t kLargest = Arithmetic<In>::kLargest;
     const int columns = depth(p);
-    steps +=
-        fill(d.a_numbers, kRows * columns, Numbers{stream_seed(seed, 0), kLargest, columns, true});
-    steps += fill(d.b_numbers, kColumns * columns,
-                  Numbers{stream_seed(seed, 1), kLargest, columns, false});
-    steps += fill(reinterpret_cast<In*>(d.a), kRows * columns, Converted<In>{d.a_numbers});
-    steps += fill(reinterpret_cast<In*>(d.b), kColumns * columns, Converted<In>{d.b_numbers});
+    const Numbers a{stream_seed(seed, 0), Arithmetic<In>::kLargest, columns, true};
+    const Numbers b{stream_seed(seed, 1), Arithmetic<In>::kLargest, columns, false};
+    steps += fill(d.a_numbers, kRows * columns, a);
+    steps += fill(d.b_numbers, kColumns * columns, b);
+    steps += fill(reinterpret_cast<In*>(d.a), kRows * columns, Converted<In>{a});
+    steps += fill(reinterpret_cast<In*>(d.b), kColumns * columns, Converted<In>{b});
   });
   return steps;
 }

@@ -20,26 +20,43 @@ struct Permutation {
   }
 
   /// Where i < n goes.
-  __host__ __device__ std::int64_t operator()(std::int64_t i) const {
+  __host__ __device__ std::int64_t operator()(std::int64_t i) const { return walk<true>(i); }
+  /// What goes to i < n.
+  __host__ __device__ std::int64_t inverse(std::int64_t i) const { return walk<false>(i); }
+
+ private:
+  static constexpr int kRounds = 4;
+
+  template <bool kForward>
+  __host__ __device__ std::int64_t walk(std::int64_t i) const {
     std::uint64_t x = static_cast<std::uint64_t>(i);
     do {
-      x = permuted(x);
+      x = kForward ? permuted(x) : unpermuted(x);
     } while (x >= static_cast<std::uint64_t>(n));
     return static_cast<std::int64_t>(x);
   }
 
- private:
+  __host__ __device__ std::uint64_t mask() const { return (std::uint64_t{1} << half_bits) - 1; }
+
   // Each round mixes one half into the other and swaps them, which can be undone, so no two inputs
   // give one output.
   __host__ __device__ std::uint64_t permuted(std::uint64_t x) const {
-    constexpr int kRounds = 4;
-    const std::uint64_t mask = (std::uint64_t{1} << half_bits) - 1;
     std::uint64_t left = x >> half_bits;
-    std::uint64_t right = x & mask;
+    std::uint64_t right = x & mask();
     for (int round = 0; round < kRounds; ++round) {
-      const std::uint64_t mixed = left ^ (random_bits(seed + round, right) & mask);
+      const std::uint64_t mixed = left ^ (random_bits(seed + round, right) & mask());
       left = right;
       right = mixed;
+    }
+    return left << half_bits | right;
+  }
+  __host__ __device__ std::uint64_t unpermuted(std::uint64_t x) const {
+    std::uint64_t left = x >> half_bits;
+    std::uint64_t right = x & mask();
+    for (int round = kRounds - 1; round >= 0; --round) {
+      const std::uint64_t mixed = right ^ (random_bits(seed + round, left) & mask());
+      right = left;
+      left = mixed;
     }
     return left << half_bits | right;
   }

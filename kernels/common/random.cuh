@@ -50,7 +50,8 @@ Steps fill_on_device(T* out, std::int64_t count, Function f) {
   return launch(detail::fill_kernel<T, Function>, grid_stride(count, 65536), out, count, f);
 }
 
-/// The same of a __host__ __device__ functor that computes the same bits on both.
+/// The same of a __host__ __device__ functor that computes the same bits on both, from i alone: it
+/// reads no buffer, so that any element can be made when it is needed.
 template <class T, class Function>
 Steps fill(T* out, std::int64_t count, Function f) {
   return with_host_loop(fill_on_device(out, count, f),

@@ -237,6 +237,25 @@ void GlobalMemory::note_copy(const void* to, const void* from, std::size_t bytes
   target->set_as(address_of(to), *source, address_of(from), bytes);
 }
 
+void GlobalMemory::fill_later(const HostLoop& loop) {
+  const auto bytes = static_cast<std::size_t>(loop.items * loop.item_bytes);
+  GlobalBuffer* const buffer = find(address_of(loop.to), bytes);
+  if (!buffer) return loop.run(0, loop.items);
+  note_fill(loop.to, bytes);
+  buffer->make_all(1);
+  buffer->fill_later(loop);
+}
+
+void GlobalMemory::make(const void* begin, std::size_t bytes) const {
+  for (const GlobalBuffer& buffer : buffers_)
+    buffer.make(address_of(begin), bytes);
+}
+
+void GlobalMemory::make_all(unsigned threads) {
+  for (GlobalBuffer& buffer : buffers_)
+    buffer.make_all(threads);
+}
+
 void GlobalMemory::settle() {
   for (GlobalBuffer& buffer : buffers_)
     buffer.settle();
@@ -251,7 +270,9 @@ GlobalBuffer* GlobalMemory::find(std::uint64_t address, std::size_t bytes) {
 
 std::byte* GlobalMemory::at(std::uint64_t address, std::size_t bytes) const {
   for (const GlobalBuffer& buffer : buffers_) {
-    if (buffer.has(address, bytes)) return reinterpret_cast<std::byte*>(address);
+    if (!buffer.has(address, bytes)) continue;
+    buffer.make(address, bytes);
+    return reinterpret_cast<std::byte*>(address);
   }
   throw Fault(FaultKind::out_of_bounds, describe_outside(address, bytes), address);
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sim/fault.hpp"
+#include "sim/late_fill.hpp"
 
 namespace gpuexp::sim {
 
@@ -90,6 +91,18 @@ class GlobalBuffer {
   /// Forgets the marks where all bytes have one. While no kernel runs.
   void settle();
 
+  /// What the loop writes is made when it is first asked for with make(); until then it counts as
+  /// written all the same. The buffer holds all of it.
+  void fill_later(HostLoop loop) { late_fill_ = std::make_unique<LateFill>(std::move(loop)); }
+  void make(std::uint64_t address, std::size_t bytes) const {
+    if (late_fill_) late_fill_->make(address, bytes);
+  }
+  /// No more is to be made of it then.
+  void make_all(unsigned threads) {
+    if (late_fill_) late_fill_->make_all(threads);
+    late_fill_.reset();
+  }
+
   /// Whether something has stored to it, since this was last forgotten.
   bool is_stored_to() const { return stored_.load(std::memory_order_relaxed); }
   void note_store() {
@@ -117,6 +130,7 @@ class GlobalBuffer {
   std::string name_;
   std::optional<ByteMarks> written_;  ///< none: all bytes are
   std::optional<ByteMarks> stores_;
+  std::unique_ptr<LateFill> late_fill_;  ///< null: all is there
   Flag stored_;
 };
 
@@ -133,6 +147,13 @@ class GlobalMemory {
   void note_copy(const void* to, const void* from, std::size_t bytes);
   /// To be called between kernels: later ones need not look bytes up in buffers that are full.
   void settle();
+
+  /// The loop's contents are made where somebody asks for them: kernels by at(), the host by
+  /// make(). Of what lies in no buffer, at once.
+  void fill_later(const HostLoop& loop);
+  /// So that the host may read a range, or all there is.
+  void make(const void* begin, std::size_t bytes) const;
+  void make_all(unsigned threads);
 
   /// Where `bytes` at `address` lie. Throws Fault outside of every buffer.
   std::byte* at(std::uint64_t address, std::size_t bytes) const;

@@ -113,14 +113,28 @@ std::vector<KernelExecution> Simulator::run(const Steps& steps,
         executions.push_back(run(*kernel, sampling));
       }
     } else if (const auto* fill = std::get_if<MemsetStep>(&step.action)) {
+      memory_.make(fill->to, static_cast<std::size_t>(fill->bytes));
       std::memset(fill->to, fill->value, static_cast<std::size_t>(fill->bytes));
       memory_.note_fill(fill->to, static_cast<std::size_t>(fill->bytes));
     } else if (const auto* copy = std::get_if<CopyStep>(&step.action)) {
+      memory_.make(copy->to, static_cast<std::size_t>(copy->bytes));
+      memory_.make(copy->from, static_cast<std::size_t>(copy->bytes));
       std::memmove(copy->to, copy->from, static_cast<std::size_t>(copy->bytes));
       memory_.note_copy(copy->to, copy->from, static_cast<std::size_t>(copy->bytes));
     }
   }
   return executions;
+}
+
+void Simulator::fill(const Steps& steps) {
+  for (const Step& step : steps.all()) {
+    const auto* const kernel = std::get_if<KernelStep>(&step.action);
+    if (kernel && takes_host_loops && kernel->on_host.to) {
+      memory_.fill_later(kernel->on_host);
+    } else {
+      run(step);
+    }
+  }
 }
 
 KernelResource Simulator::resource_of(const void* stub) const {
@@ -186,7 +200,9 @@ KernelExecution Simulator::run(const KernelStep& step,
   }
 }
 
+// It may read any buffer.
 void Simulator::run_on_host(const HostLoop& loop) {
+  memory_.make_all(threads);
   constexpr std::int64_t kMostItems = 1 << 16;
   for_parts(threads, loop.items, kMostItems, [&](std::int64_t first, std::int64_t end) {
     if (stop()) throw Stopped("the run was ended");

@@ -49,6 +49,10 @@ class Simulator {
   std::vector<KernelExecution> run(const Steps& steps,
                                    const std::optional<BlockSampling>& sampling = std::nullopt);
 
+  /// Executes steps that fill buffers, each element of which its kernel makes from the element's
+  /// index alone: kernels that have a HostLoop with a place fill it where others touch it.
+  void fill(const Steps& steps);
+
   /// Asked between blocks, by several threads; true ends the run with Stopped.
   std::function<bool()> stop = [] { return false; };
   /// Host threads that execute blocks.

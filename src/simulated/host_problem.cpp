@@ -96,7 +96,10 @@ HostProblem::HostProblem(const Family& family, const Values& values, std::uint64
 
 void HostProblem::poison(const Variant& variant) {
   restore();
-  if (!sampling_) references_->make(written_by(variant));  // from what launches find
+  if (!sampling_) {  // from what launches find
+    simulator_.memory().make_all(simulator_.threads);
+    references_->make(written_by(variant));
+  }
   for (const std::size_t output : written_by(variant))
     simulator_.memory().poison(buffers_[output].data(), buffers_[output].bytes());
 }
@@ -132,6 +135,11 @@ Verification HostProblem::check(const Variant& variant) {
   return result;
 }
 
+std::span<const std::byte> HostProblem::buffer(std::size_t index) const {
+  simulator_.memory().make(buffers_[index].data(), buffers_[index].bytes());
+  return {buffers_[index].data<std::byte>(), buffers_[index].bytes()};
+}
+
 MetricValues HostProblem::measured_metrics(const Variant& variant) {
   if (!variant.measured_metrics) return {};
   const Measurement measurement =
@@ -141,7 +149,7 @@ MetricValues HostProblem::measured_metrics(const Variant& variant) {
 }
 
 void HostProblem::make_inputs() {
-  simulator_.run(family_.inputs(problem_.get(), data_.get(), seed_));
+  simulator_.fill(family_.inputs(problem_.get(), data_.get(), seed_));
   for (const HostMemory& buffer : buffers_) {
     if (buffer.bytes() > 0) simulator_.memory().find(buffer.data())->forget_stores();
   }
@@ -201,6 +209,7 @@ void HostProblem::check_sample(const Variant& variant, Verification& result) {
   for (const std::size_t output : outputs)
     samples.push_back(sample_of(output, most_elements(variant)));
   restore();
+  simulator_.memory().make_all(simulator_.threads);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (!references_->make(outputs[i], samples[i].ranges)) references_->make({outputs[i]});
     check_elements(outputs[i], samples[i], result);
@@ -286,10 +295,12 @@ std::string HostProblem::changed_input() {
   const auto fingerprint = [&](std::size_t i) {
     return std::hash<std::string_view>{}({buffers_[i].data<char>(), buffers_[i].bytes()});
   };
+  simulator_.memory().make_all(simulator_.threads);
   std::vector<std::size_t> found;
   for (const std::size_t i : stored_to)
     found.push_back(fingerprint(i));
   make_inputs();
+  simulator_.memory().make_all(simulator_.threads);
   for (std::size_t k = 0; k < stored_to.size(); ++k) {
     if (fingerprint(stored_to[k]) != found[k]) return family_.buffers[stored_to[k]].name;
   }

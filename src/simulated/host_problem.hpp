@@ -28,9 +28,7 @@ class HostProblem {
   const Family& family() const { return family_; }
   const void* problem() const { return problem_.get(); }
   /// Memory of the family's buffer with this index.
-  std::span<const std::byte> buffer(std::size_t index) const {
-    return {buffers_[index].data<std::byte>(), buffers_[index].bytes()};
-  }
+  std::span<const std::byte> buffer(std::size_t index) const;
 
   /// Which blocks of launches are executed from now on; none: all of them.
   void set_sampling(const std::optional<sim::BlockSampling>& sampling) { sampling_ = sampling; }
