@@ -1,3 +1,6 @@
+#include <map>
+#include <thread>
+
 #include <fmt/format.h>
 
 #include "base/csv.hpp"
@@ -6,6 +9,9 @@
 #include "base/text_table.hpp"
 #include "cli/app.hpp"
 #include "cli/ceilings_lookup.hpp"
+#include "cli/code_predictions.hpp"
+#include "cli/interrupts.hpp"
+#include "cli/progress.hpp"
 #include "model/prediction.hpp"
 #include "model/traffic_terms.hpp"
 #include "plan/plan.hpp"
@@ -33,14 +39,25 @@ Json traffic_json(const std::vector<Traffic>& kernels) {
   return json;
 }
 
+Json predicted_from(const Prediction& p) {
+  if (!p.time_us) return nullptr;
+  return p.is_from_code ? "code" : "declared";
+}
+
 /// One row of the table per cell, or its skip reason.
 class PredictionReport {
  public:
   PredictionReport(const Plan& plan, const KernelResources& resources)
       : plan_(plan), resources_(resources) {
+    CodePredictor predictor(plan, resources,
+                            code_predictor_options(std::thread::hardware_concurrency()));
+    CountOnTerminal done("predicted", plan.cell_count());
     for (const Group& group : plan.groups) {
-      for (const Cell& cell : group.cells)
-        add(group, cell);
+      for (const Cell& cell : group.cells) {
+        if (interrupted()) return;
+        add(group, cell, predictor);
+        done.add();
+      }
     }
   }
 
@@ -67,6 +84,9 @@ class PredictionReport {
           "library chooses them\n",
           without_registers_);
     }
+    for (const auto& [why, cells] : declared_)
+      fmt::print("{} cells are predicted from declared traffic, not from machine code: {}\n", cells,
+                 why);
   }
 
   const Json& json() const { return json_; }
@@ -77,16 +97,18 @@ class PredictionReport {
   }
 
  private:
-  void add(const Group& group, const Cell& cell) {
+  void add(const Group& group, const Cell& cell, CodePredictor& predictor) {
     const std::string key = cell_key(plan_, group, cell);
-    const auto prediction = predict_cell(plan_, group, cell, resources_);
+    auto prediction = predict_cell(plan_, group, cell, resources_);
     if (!prediction) {
       rows_.push_back({key + "  skipped: " + cell.skip_reason});
       json_.push_back({{"key", key}, {"skip_reason", cell.skip_reason}});
       records_.push_back({key, {}, {}, {}, {}, {}});
       return;
     }
+    predictor.refine(group, cell, *prediction);
     const Prediction& p = *prediction;
+    if (p.time_us && !p.is_from_code) ++declared_[p.why_not_from_code];
     add_row(key, p);
     add_json(key, p);
     records_.push_back({key, number_field(p.time_us), text_field(p.bound_by),
@@ -126,6 +148,8 @@ class PredictionReport {
            {"limit_by", p.limit.by},
            {"measured_limit_time_us", optional(p.measured_limit.time_us)},
            {"predicted_time_us", optional(p.time_us)},
+           {"predicted_from", predicted_from(p)},
+           {"why_not_from_code", p.why_not_from_code},
            {"bound_by", p.bound_by}};
     if (!p.traffic.empty()) j["traffic"] = traffic_json(p.traffic);
     for (const Term& term : p.terms)
@@ -156,6 +180,7 @@ class PredictionReport {
   std::vector<std::vector<Field>> records_;
   std::size_t stand_ins_ = 0;
   std::size_t without_registers_ = 0;
+  std::map<std::string, std::size_t> declared_;  ///< cells by why code does not predict them
 };
 
 ExitCode run(const Context& context, const PredictArguments& options) {
@@ -165,10 +190,12 @@ ExitCode run(const Context& context, const PredictArguments& options) {
   Json json = Json::array();
   if (options.csv)
     fmt::print("key,predicted_time_us,bound_by,limit_time_us,limit_by,measured_limit_time_us\r\n");
+  catch_interrupts();
   for (const Config& config : configs) {
     Plan plan = make_plan(config, device, context.resources, device.memory_bytes);
     plan.ceiling_source = ceiling_source_of(device, device.id);
     const PredictionReport report(plan, context.resources);
+    if (interrupted()) return ExitCode::interrupted;
     if (options.csv) report.print_csv();
     if (!options.json && !options.csv) report.print_text();
     json.push_back({{"config", config.name},
@@ -191,7 +218,10 @@ void add_predict(Command& app, Context& context) {
       ->required();
   Option* json = command->add_flag("--json", options->json, "machine-readable");
   command->add_flag("--csv", options->csv, "times alone, one line per cell")->excludes(json);
-  command->footer("example: gpuexp predict wave_quantization --gpu h200");
+  command->footer(
+      "predicted: the time of the kernels' machine code, executed on the CPU as this GPU would; it "
+      "is kept, and\nnot made again for the same program, GPU and problem\n"
+      "example: gpuexp predict wave_quantization --gpu h200");
   command->callback([&context, options] {
     context.action = [&context, options] { return run(context, *options); };
   });

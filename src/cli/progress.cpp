@@ -69,4 +69,16 @@ void Progress::draw() {
   std::fflush(stderr);
 }
 
+CountOnTerminal::~CountOnTerminal() {
+  if (stderr_is_terminal()) fmt::print(stderr, "\r{:{}}\r", "", kLineWidth);
+}
+
+void CountOnTerminal::add() {
+  ++done_;
+  const double now = steady_seconds();
+  if (!stderr_is_terminal() || now - drawn_s_ < kRedrawSeconds) return;
+  drawn_s_ = now;
+  fmt::print(stderr, "\r{} {} of {}", what_, done_, all_);
+}
+
 }  // namespace gpuexp::cli

@@ -42,4 +42,21 @@ class Progress {
 /// True when stderr is a terminal.
 bool stderr_is_terminal();
 
+/// One line on stderr that is overwritten: how many of so many are done. Silent but on a terminal.
+class CountOnTerminal {
+ public:
+  CountOnTerminal(const char* what, std::size_t all) : what_(what), all_(all) {}
+  ~CountOnTerminal();
+  CountOnTerminal(const CountOnTerminal&) = delete;
+  CountOnTerminal& operator=(const CountOnTerminal&) = delete;
+
+  void add();
+
+ private:
+  const char* what_;
+  std::size_t all_;
+  std::size_t done_ = 0;
+  double drawn_s_ = 0;
+};
+
 }  // namespace gpuexp::cli

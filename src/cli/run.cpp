@@ -3,12 +3,14 @@
 #include <cstdio>
 #include <ctime>
 #include <set>
+#include <thread>
 
 #include <fmt/format.h>
 
 #include "analysis/run_comparison.hpp"
 #include "cli/app.hpp"
 #include "cli/ceilings_lookup.hpp"
+#include "cli/code_predictions.hpp"
 #include "cli/comparison.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/provenance.hpp"
@@ -247,6 +249,13 @@ class Run {
       };
     }
     if (resumed_) keep_finished(*resumed_, plan, recorder, run_options);
+    std::optional<CodePredictor> predictor;
+    if (!options_.verify_only && !is_profile()) {
+      predictor.emplace(plan, context_.resources, code_predictor_options(predicting_threads()));
+      run_options.refine_prediction = [&](const Group& group, const Cell& cell, Prediction& p) {
+        predictor->refine(group, cell, p);
+      };
+    }
     recorder.save_mismatches(options_.verify_only ? fs::path(options_.mismatches)
                                                   : dir / "mismatches");
     if (!options_.verify_only) recorder.set_log(open_log(dir, plan, recorder, provenance));
@@ -271,6 +280,14 @@ class Run {
     }
     const ExitCode code = exit_code_of(report);
     return against_ ? std::max(code, compare(report, dir)) : code;
+  }
+
+  /// What measures, and the threads of the driver, have two to themselves; what executes kernels on
+  /// the CPU has half.
+  unsigned predicting_threads() const {
+    const unsigned all = std::thread::hardware_concurrency();
+    if (device_.info.spec.simulated) return std::max(1u, all / 2);
+    return all > 3 ? all - 2 : 1;
   }
 
   std::unique_ptr<RunLogWriter> open_log(const fs::path& dir, const Plan& plan,

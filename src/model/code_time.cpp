@@ -13,6 +13,8 @@ namespace gpuexp {
 
 namespace {
 
+constexpr const char* kLaunch = "launch";
+
 // Tensor cores that multiply anything but fp64 hold the whole SM to a clock of their own.
 double clock_of(const sim::Program& program, const DeviceSpec& device, const Ceilings& ceilings) {
   const bool slows = device.sm_clock_tensor_mhz > 0 &&
@@ -66,7 +68,14 @@ class KernelRun {
     for (std::size_t i = executed - wave; left > 0 && i < executed; ++i)
       clocks += (sm.starts[i] - sm.starts[i - wave]) * left / static_cast<double>(wave * wave);
     constexpr double kMicro = 1e6;
-    KernelCodeTime time{launch_.program, clocks / clock_hz_ * kMicro, sm.places, sm.lookups};
+    KernelCodeTime time{launch_.program, clocks / clock_hz_ * kMicro, sm.places, sm.lookups, {}};
+    const double repeats = static_cast<double>(blocks.count) / static_cast<double>(executed);
+    for (std::size_t i = 0; i < kSmParts; ++i) {
+      const auto part = static_cast<SmPart>(i);
+      if (sm.busy[part] > 0)
+        time.alone_us[std::string(name_of(part))] = sm.busy[part] * repeats / clock_hz_ * kMicro;
+    }
+    time.alone_us["blocks"] = static_cast<double>(blocks_) / *ceilings_.blocks_per_s * kMicro;
     double warp_clocks = 0;
     for (const WarpClocks& place : time.places_us)
       warp_clocks += place.sum();
@@ -150,27 +159,53 @@ class KernelRun {
 CodeTimeModel::CodeTimeModel(const DeviceSpec& device, const Ceilings& ceilings, Mode mode)
     : device_(device), ceilings_(ceilings), mode_(mode) {}
 
+double CodeTimeModel::dram_share(const Work& work) const {
+  const double footprint = work.moved_read + work.moved_written;
+  return mode_ == Mode::warm ? 1 - kept_share(footprint, device_) : 1;
+}
+
+double CodeTimeModel::launch_us(double launches) const {
+  return *ceilings_.floor_us(mode_) + (launches - 1) * *ceilings_.floor_graph_us;
+}
+
 CodeTime CodeTimeModel::launch_time(sim::Simulator& simulator,
                                     const std::vector<KernelToTime>& kernels,
                                     const Work& work) const {
   CodeTime result;
-  const auto floor_us = ceilings_.floor_us(mode_);
-  if (!floor_us || !is_complete(ceilings_)) {
+  if (!ceilings_.floor_us(mode_) || !is_complete(ceilings_)) {
     result.refusal = "ceilings of the device are not known";
     return result;
   }
-  const double footprint = work.moved_read + work.moved_written;
-  const double dram_share = mode_ == Mode::warm ? 1 - kept_share(footprint, device_) : 1;
-  double launches = 0;
+  result.dram_share = dram_share(work);
+  std::map<std::string, double> alone_us;
   for (const KernelToTime& kernel : kernels) {
-    const KernelRun run(simulator, kernel, device_, ceilings_, dram_share);
+    const KernelRun run(simulator, kernel, device_, ceilings_, result.dram_share);
     result.refusal = run.refusal();
     if (!result.refusal.empty()) return result;
     result.kernels.push_back(run.time());
     result.total_us += kernel.traffic.launches * result.kernels.back().time_us;
-    launches += kernel.traffic.launches;
+    result.launches += kernel.traffic.launches;
+    for (const auto& [name, time_us] : result.kernels.back().alone_us)
+      alone_us[name] += kernel.traffic.launches * time_us;
   }
-  result.total_us += *floor_us + (launches - 1) * *ceilings_.floor_graph_us;
+  result.launch_us = launch_us(result.launches);
+  result.total_us += result.launch_us;
+  alone_us[kLaunch] = result.launch_us;
+  result.terms = longest_first(alone_us);
+  return result;
+}
+
+std::optional<CodeTime> CodeTimeModel::from_other_mode(const CodeTime& other,
+                                                       const Work& work) const {
+  if (!other.refusal.empty() || other.dram_share != dram_share(work)) return std::nullopt;
+  CodeTime result = other;
+  result.launch_us = launch_us(other.launches);
+  result.total_us += result.launch_us - other.launch_us;
+  std::map<std::string, double> alone_us;
+  for (const Term& term : other.terms)
+    alone_us[term.resource] = term.time_us;
+  alone_us[kLaunch] = result.launch_us;
+  result.terms = longest_first(alone_us);
   return result;
 }
 

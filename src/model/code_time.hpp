@@ -7,6 +7,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,13 +33,18 @@ struct KernelCodeTime {
   /// By place in the program: what part of `time_us` its warps, together, were to issue the
   /// instruction there, and what held it up. They add up to `time_us`.
   std::vector<WarpClocks> places_us;
-  std::vector<SectorLookups> lookups;  ///< by place, in L1, of the blocks that were executed
+  std::vector<SectorLookups> lookups;      ///< by place, in L1, of the blocks that were executed
+  std::map<std::string, double> alone_us;  ///< by resource, if it alone were used
 };
 
 struct CodeTime {
   double total_us = 0;
+  double launches = 0;      ///< kernels, one after the other
+  std::vector<Term> terms;  ///< as LaunchTime has them
   std::vector<KernelCodeTime> kernels;
-  std::string refusal;  ///< why there is no time; empty where there is
+  double launch_us = 0;   ///< of the total, what launches take: that of the mode
+  double dram_share = 1;  ///< of what kernels read and write that is not in L2 at the start
+  std::string refusal;    ///< why there is no time; empty where there is
 };
 
 class CodeTimeModel {
@@ -49,7 +56,14 @@ class CodeTimeModel {
   CodeTime launch_time(sim::Simulator& simulator, const std::vector<KernelToTime>& kernels,
                        const Work& work) const;
 
+  /// The launch's time from that in another mode; empty where the mode makes a difference to its
+  /// kernels.
+  std::optional<CodeTime> from_other_mode(const CodeTime& other, const Work& work) const;
+
  private:
+  double dram_share(const Work& work) const;
+  double launch_us(double launches) const;
+
   DeviceSpec device_;
   Ceilings ceilings_;
   Mode mode_;

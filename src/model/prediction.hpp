@@ -30,6 +30,8 @@ struct Prediction {
   Limit limit;                         ///< by the datasheet
   Limit measured_limit;                ///< by measured ceilings; empty where there are none
   std::optional<double> time_us;       ///< what a launch is likely to take; empty without traffic
+  bool is_from_code = false;           ///< the time is: of the machine code of its kernels
+  std::string why_not_from_code;       ///< empty where it is, or nobody has asked
   std::string bound_by;                ///< the resource that takes longest; empty without a time
   std::vector<Term> terms;             ///< every resource that the launch uses, longest first
   std::optional<Occupancy> occupancy;  ///< of the launch with the most blocks

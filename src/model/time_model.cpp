@@ -246,12 +246,20 @@ std::optional<LaunchTime> TimeModel::launch_time(const std::vector<KernelOnDevic
   LaunchTime result;
   const double launch_us = *floor_us + (launches - 1) * *ceilings_.floor_graph_us;
   result.total_us = launch_us + seconds * kMicro;
-  alone["launch"] = launch_us / kMicro;
-  for (const auto& [name, value] : alone)
-    result.terms.push_back({name, value * kMicro});
-  std::stable_sort(result.terms.begin(), result.terms.end(),
-                   [](const Term& a, const Term& b) { return a.time_us > b.time_us; });
+  for (auto& [name, value] : alone)
+    value *= kMicro;
+  alone["launch"] = launch_us;
+  result.terms = longest_first(alone);
   return result;
+}
+
+std::vector<Term> longest_first(const std::map<std::string, double>& times_us) {
+  std::vector<Term> terms;
+  for (const auto& [name, time_us] : times_us)
+    terms.push_back({name, time_us});
+  std::stable_sort(terms.begin(), terms.end(),
+                   [](const Term& a, const Term& b) { return a.time_us > b.time_us; });
+  return terms;
 }
 
 }  // namespace gpuexp

@@ -17,6 +17,7 @@
 // be filled and its first loads to come back.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,6 +40,9 @@ struct Term {
   std::string resource;
   double time_us = 0;
 };
+
+/// Of times by resource.
+std::vector<Term> longest_first(const std::map<std::string, double>& times_us);
 
 struct LaunchTime {
   double total_us = 0;

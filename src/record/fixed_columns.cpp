@@ -184,7 +184,9 @@ std::vector<FixedColumn> limits() {
 std::vector<FixedColumn> predictions() {
   return {
       declared("predicted_time_us", "us", &R::predicted_time_us,
-               "time that what the variant declares to move and execute takes on this GPU"),
+               "time that the kernels' machine code is predicted to take on this GPU, or what the "
+               "variant declares to move and execute"),
+      declared("predicted_from", "", &R::predicted_from, "which of the two: code, or declared"),
       declared("bound_by", "", &R::bound_by,
                "what takes longest in that prediction: " + one_of(resource_names())),
       declared("prediction_error", "", &R::prediction_error,

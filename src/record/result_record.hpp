@@ -95,6 +95,7 @@ struct ResultRecord {
   std::string measured_limit_by;
   std::optional<double> measured_limit_pct;
   std::optional<double> predicted_time_us;
+  std::string predicted_from;
   std::string bound_by;
   std::optional<double> prediction_error;
   std::optional<double> arithmetic_intensity;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "device/telemetry.hpp"
+#include "plan/plan.hpp"
 
 namespace gpuexp {
 
@@ -28,6 +29,8 @@ struct RunOptions {
   bool counters = true;  ///< read those that experiments ask for
   /// Metrics that the GPU does not have; counters made from them stay empty.
   std::set<std::string> missing_metrics;
+  /// Given a cell that has run, makes its prediction better; may take its time. May be empty.
+  std::function<void(const Group&, const Cell&, Prediction&)> refine_prediction;
   /// Asked between samples; true ends the run, and the cells that had no turn become not_run.
   std::function<bool()> interrupted = [] { return false; };
   /// Seconds on a steady clock; tests script it.

@@ -74,6 +74,8 @@ class Runner {
     GroupRun(session_, plan_, index, rows).run();
     const std::size_t first = rows_.size();
     for (Row& row : rows) {
+      if (row.prediction && options_.refine_prediction)
+        options_.refine_prediction(group, *row.cell, *row.prediction);
       refer_to_baseline(plan_.experiment(group), rows, row);
       add_flags(row);
     }

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
@@ -189,6 +190,8 @@ std::string PtxCompiler::ptx_of(const std::string& module, const std::string& fo
 }
 
 const KernelResource& compiled_from_ptx(const KernelResource& known, int compute_capability) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
   static std::map<int, PtxCompiler> compilers;
   const auto [compiler, is_new] =
       compilers.try_emplace(compute_capability, fs::read_symlink("/proc/self/exe").string(),

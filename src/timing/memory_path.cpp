@@ -25,7 +25,9 @@ bool is_of_share(std::uint64_t sector, double share) {
 // When the sector is there that is asked for at `when`.
 double MemoryPath::fetch(double when, std::uint64_t sector) {
   const double asked = l2_read_.serve(when, behind_.l2_read_clocks) - behind_.l2_read_clocks;
-  if (!is_of_share(sector, behind_.dram_read_share)) return asked + figures_.l2_latency;
+  const bool is_from_dram = is_of_share(sector, behind_.dram_read_share);
+  trip_ = std::max(trip_, is_from_dram ? figures_.dram_latency : figures_.l2_latency);
+  if (!is_from_dram) return asked + figures_.l2_latency;
   const double read = dram_.serve(asked, behind_.dram_read_clocks) - behind_.dram_read_clocks;
   return read + figures_.dram_latency;
 }
@@ -33,6 +35,7 @@ double MemoryPath::fetch(double when, std::uint64_t sector) {
 // When the last of the sectors is there that L1 looked up at `when`.
 double MemoryPath::fetch_all(double when, const sim::GlobalTouch& touch, bool passes_l1) {
   double there = 0;
+  trip_ = figures_.l1_latency;
   for (std::size_t i = 0; i < touch.count; ++i) {
     const std::uint64_t sector = touch.sectors[i];
     double arrives = passes_l1 ? SectorCache::kAbsent : l1_.find(sector);
@@ -57,7 +60,8 @@ Served MemoryPath::load(double now, const sim::GlobalTouch& touch, bool passes_l
   const double delivered = data_.serve(looked_up - 1, clocks);
   const double begun = std::max(looked_up, delivered - clocks);
   return {std::max(now + 1, begun - kAhead),
-          std::max(delivered - figures_.data_stage_clocks + figures_.l1_latency, there)};
+          std::max(delivered - figures_.data_stage_clocks + figures_.l1_latency, there),
+          now + trip_};
 }
 
 Served MemoryPath::copy(double now, const sim::GlobalTouch& touch, bool passes_l1) {
@@ -65,7 +69,8 @@ Served MemoryPath::copy(double now, const sim::GlobalTouch& touch, bool passes_l
   // (l1tex__t_output_wavefronts of the kernels with cp.async).
   const double looked_up = tags_.serve(now, 2 * touch.tag_wavefronts);
   const double there = fetch_all(looked_up - 1, touch, passes_l1);
-  return {std::max(now + 1, looked_up - kAhead), std::max(looked_up + figures_.l1_latency, there)};
+  return {std::max(now + 1, looked_up - kAhead), std::max(looked_up + figures_.l1_latency, there),
+          now + trip_};
 }
 
 Served MemoryPath::store(double now, const sim::GlobalTouch& touch) {
@@ -83,18 +88,28 @@ Served MemoryPath::store(double now, const sim::GlobalTouch& touch) {
       dram_.serve(given, behind_.dram_write_clocks);
     done = given;
   }
-  return {read, done};
+  return {read, done, now + 1};
 }
 
 Served MemoryPath::shared(double now, double wavefronts) {
   const double clocks = wavefronts * figures_.data_stage_clocks;
   const double served = data_.serve(now, clocks);
+  shared_clocks_ += clocks;
   return {std::max(now + 1, served - clocks + 1 - kAhead),
-          served - figures_.data_stage_clocks + figures_.shared_latency};
+          served - figures_.data_stage_clocks + figures_.shared_latency,
+          now + figures_.shared_latency};
 }
 
 double MemoryPath::write_copied(double now, double wavefronts) {
+  shared_clocks_ += wavefronts * figures_.data_stage_clocks;
   return data_.serve(now, wavefronts * figures_.data_stage_clocks);
+}
+
+void MemoryPath::add_to(SmBusy& busy) const {
+  const bool asks_more = 2 * shared_clocks_ > data_.busy() && data_.busy() > tags_.busy();
+  busy[asks_more ? SmPart::shared : SmPart::l1] += std::max(data_.busy(), tags_.busy());
+  busy[SmPart::l2] += l2_read_.busy() + l2_write_.busy();
+  busy[SmPart::dram] += dram_.busy();
 }
 
 double MemoryPath::last() const {

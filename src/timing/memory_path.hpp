@@ -7,6 +7,7 @@
 
 #include "sim/access_counts.hpp"
 #include "timing/sector_cache.hpp"
+#include "timing/sm_busy.hpp"
 #include "timing/sm_figures.hpp"
 
 namespace gpuexp {
@@ -17,18 +18,23 @@ class Server {
   /// When somebody who comes at `when` and takes so many clocks has been served.
   double serve(double when, double clocks) {
     free_at_ = (when > free_at_ ? when : free_at_) + clocks;
+    busy_ += clocks;
     return free_at_;
   }
   double free_at() const { return free_at_; }
+  /// Clocks in which it served.
+  double busy() const { return busy_; }
 
  private:
   double free_at_ = 0;
+  double busy_ = 0;
 };
 
 /// In clocks.
 struct Served {
   double taken = 0;  ///< the queue has no more of it, and its operands have been read
   double done = 0;   ///< its results are there
+  double alone = 0;  ///< they would be, if nobody had been before it
 };
 
 /// Sectors that L1's tags were asked for, loads and stores.
@@ -60,6 +66,8 @@ class MemoryPath {
   /// What cp.async copied has come, and takes so many wavefronts to write.
   double write_copied(double now, double wavefronts);
 
+  /// Adds what its parts have served.
+  void add_to(SmBusy& busy) const;
   /// The last of all that was asked for has been served.
   double last() const;
   /// Since it was asked last.
@@ -73,6 +81,8 @@ class MemoryPath {
   SectorCache l1_;
   SectorLookups lookups_;
   const BehindL1& behind_;
+  double trip_ = 0;           ///< the longest that the access under way makes behind L1
+  double shared_clocks_ = 0;  ///< of the data stage, for shared memory
   Server tags_;
   Server data_;
   Server l2_read_;

@@ -20,23 +20,33 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 /// Instructions that a scheduler has in the queue of the memory units at most.
 constexpr std::size_t kQueueLength = 8;
 
+/// When a result is there, and when it would be if its warp had the SM for itself.
+struct Release {
+  double when = 0;
+  double alone = 0;
+};
+
 /// What the instructions before have left to wait for.
 struct Scoreboard {
-  std::deque<double> releases;  ///< in the order of their setting
+  std::deque<Release> releases;  ///< in the order of their setting
   WarpState wait = WarpState::short_scoreboard;
 
-  void set(double when, WarpState state) {
-    releases.push_back(when);
+  void set(const Release& release, WarpState state) {
+    releases.push_back(release);
     wait = state;
   }
   void forget_before(double now) {
-    while (!releases.empty() && releases.front() <= now)
+    while (!releases.empty() && releases.front().when <= now)
       releases.pop_front();
   }
   /// When no more than `left` are to come.
-  double when_left(std::size_t left) const {
-    if (releases.size() <= left) return 0;
-    return *std::max_element(releases.begin(), releases.end() - static_cast<std::ptrdiff_t>(left));
+  Release when_left(std::size_t left) const {
+    Release last;
+    for (std::size_t i = 0; i + left < releases.size(); ++i) {
+      last.when = std::max(last.when, releases[i].when);
+      last.alone = std::max(last.alone, releases[i].alone);
+    }
+    return last;
   }
 };
 
@@ -50,7 +60,8 @@ struct ResidentWarp {
   WarpState waits_in = WarpState::wait;  ///< from free_from to ready_at
   bool at_barrier = false;
   std::array<Scoreboard, kScoreboards> scoreboards;
-  double copies_arrive = 0;  ///< of cp.async
+  Release copies;    ///< of cp.async, the last
+  double alone = 0;  ///< clocks of its instructions so far, if it had the SM for itself
 };
 
 /// What a scheduler issues next, and when.
@@ -101,6 +112,7 @@ class SmRun final : private sim::AccessListener {
       issue_next();
     }
     time_.clocks = std::max(time_.clocks, memory_.last());
+    add_busy();
     return std::move(time_);
   }
 
@@ -111,6 +123,7 @@ class SmRun final : private sim::AccessListener {
     std::size_t left = 0;  ///< warps that have not exited
   };
   bool has_enough() const;
+  void add_busy();
   void start_block(double when);
   void end_block(sim::Block* block, double now);
   void choose(Scheduler& scheduler) const;
@@ -135,6 +148,7 @@ class SmRun final : private sim::AccessListener {
   std::vector<ResidentBlock> resident_;
   std::int64_t next_block_ = 0;
   unsigned next_scheduler_ = 0;
+  std::array<double, kIssuedTo> pipe_clocks_{};  ///< of all four
   SmTime time_;
   // What the instruction that is executed has asked for.
   double hear_at_ = 0;
@@ -151,6 +165,20 @@ bool SmRun::has_enough() const {
   const std::int64_t left = blocks_.count - next_block_;
   return left == 0 || (next_block_ >= kLeastWaves * blocks_.resident &&
                        left % blocks_.resident == 0 && time_.instructions >= kEnoughInstructions);
+}
+
+// What is a quarter's is the SM's where all four work.
+void SmRun::add_busy() {
+  SmBusy& busy = time_.busy;
+  const auto of = [&](IssuedTo to) { return pipe_clocks_[static_cast<std::size_t>(to)]; };
+  busy[SmPart::issue] = static_cast<double>(time_.instructions) / kSchedulers;
+  busy[SmPart::fma] = (of(IssuedTo::fma) + of(IssuedTo::fma_heavy)) / (2 * kSchedulers);
+  busy[SmPart::alu] = of(IssuedTo::alu) / kSchedulers;
+  busy[SmPart::fp64] = of(IssuedTo::fp64) / kSchedulers;
+  busy[SmPart::xu] = of(IssuedTo::xu) / kSchedulers;
+  busy[SmPart::tensor] = of(IssuedTo::tensor) / kSchedulers;
+  busy[SmPart::latency] /= blocks_.resident;
+  memory_.add_to(busy);
 }
 
 void SmRun::start_block(double when) {
@@ -181,6 +209,10 @@ void SmRun::end_block(sim::Block* block, double now) {
   const auto at = std::find_if(resident_.begin(), resident_.end(),
                                [&](const auto& r) { return r.block.get() == block; });
   if (--at->left > 0) return;
+  double longest = 0;
+  for (const auto& warp : at->warps)
+    longest = std::max(longest, warp->alone);
+  time_.busy[SmPart::latency] += longest;
   for (Scheduler& scheduler : schedulers_) {
     scheduler.is_changed = true;
     std::erase_if(scheduler.warps, [&](const ResidentWarp* w) { return w->block == block; });
@@ -210,6 +242,7 @@ void SmRun::take_pipe(Scheduler& scheduler, const TimedOp& op, double now) {
   if (op.to == IssuedTo::fma && scheduler.pipe_free[to] > now)
     to = static_cast<std::size_t>(IssuedTo::fma_heavy);
   scheduler.pipe_free[to] = now + op.pipe_clocks;
+  pipe_clocks_[to] += op.pipe_clocks;
 }
 
 // Of the warps whose next instruction can be issued first; the last one where it can stay, else the
@@ -271,7 +304,9 @@ void SmRun::issue(Scheduler& scheduler, ResidentWarp& warp, double now) {
   scheduler.free_at = now + 1 + op.operand_clocks;
   scheduler.last = op.control.stays ? &warp : nullptr;
   warp.waits_from = now + 1;
-  warp.free_from = now + std::max(1u, op.control.stall);
+  const double stall = std::max(1u, op.control.stall);
+  warp.free_from = now + stall;
+  warp.alone += stall;
   if (warp.warp->divergence.is_running()) return find_ready(warp);
   warp.ready_at = kNever;
   warp.at_barrier = !warp.warp->divergence.has_exited();
@@ -286,24 +321,27 @@ Served SmRun::execute(ResidentWarp& warp, const TimedOp& op, double now) {
   const sim::Executed executed = warp.block->step(*warp.warp);
   ++time_.instructions;
   time_.places[executed.place][WarpState::dispatch_stall] += op.operand_clocks;
-  if (executed.lanes == 0) return {now, now};
+  if (executed.lanes == 0) return {now, now, now};
   if (heard_) {
     time_.lookups[executed.place] += memory_.take_lookups();
     return heard_served_;
   }
   // Exchanges between lanes take a wavefront of the data stage, as they take its crossbar.
   if (op.kind == TimedOp::Kind::shared) return memory_.shared(now, 1);
-  return {now + 1, now + op.latency};
+  return {now + 1, now + op.latency, now + op.latency};
 }
 
 void SmRun::set_scoreboards(ResidentWarp& warp, const TimedOp& op, const Served& served) {
-  if (op.copies) warp.copies_arrive = std::max(warp.copies_arrive, served.done);
-  const double done = op.kind == TimedOp::Kind::commit ? warp.copies_arrive : served.done;
-  const auto set = [&](unsigned scoreboard, double when) {
-    if (scoreboard < kScoreboards) warp.scoreboards[scoreboard].set(when, op.result_wait);
+  if (op.copies) {
+    warp.copies = {std::max(warp.copies.when, served.done),
+                   std::max(warp.copies.alone, served.alone)};
+  }
+  const auto set = [&](unsigned scoreboard, const Release& release) {
+    if (scoreboard < kScoreboards) warp.scoreboards[scoreboard].set(release, op.result_wait);
   };
-  set(op.control.writes, done);
-  set(op.control.reads, served.taken);
+  set(op.control.writes,
+      op.kind == TimedOp::Kind::commit ? warp.copies : Release{served.done, served.alone});
+  set(op.control.reads, {served.taken, 0});
 }
 
 // An instruction may access memory twice, as cp.async does: what it writes, it writes when it has
@@ -326,7 +364,8 @@ void SmRun::hear(const sim::MemoryAccess& access) {
         memory_.load(hear_at_, touch_of(access), passes_l1_ || access.kind == sim::Access::atomic);
   }
   heard_served_ = heard_ ? Served{std::max(heard_served_.taken, served.taken),
-                                  std::max(heard_served_.done, served.done)}
+                                  std::max(heard_served_.done, served.done),
+                                  std::max(heard_served_.alone, served.alone)}
                          : served;
   heard_ = true;
 }
@@ -336,9 +375,12 @@ void SmRun::find_ready(ResidentWarp& warp) {
   const TimedOp& op = schedule_.ops[warp.next];
   warp.ready_at = warp.free_from;
   warp.waits_in = WarpState::wait;
+  double alone = warp.free_from;
   const auto wait_for = [&](Scoreboard& scoreboard, std::size_t left) {
     scoreboard.forget_before(warp.free_from);
-    const double when = std::ceil(scoreboard.when_left(left));
+    const Release release = scoreboard.when_left(left);
+    const double when = std::ceil(release.when);
+    alone = std::max(alone, std::min(release.alone, when));
     if (when <= warp.ready_at) return;
     warp.ready_at = when;
     warp.waits_in = scoreboard.wait;
@@ -348,6 +390,7 @@ void SmRun::find_ready(ResidentWarp& warp) {
   }
   if (op.kind == TimedOp::Kind::depends && op.scoreboard < kScoreboards)
     wait_for(warp.scoreboards[op.scoreboard], op.left);
+  warp.alone += alone - warp.free_from;
 }
 
 // Those of the block that waited and need not any longer.
@@ -360,6 +403,7 @@ void SmRun::release_barriers(ResidentWarp& warp, double now) {
       other->at_barrier = false;
       const double arrived = other->free_from;
       other->free_from = std::max(other->free_from, now + figures_.barrier_latency);
+      other->alone += figures_.barrier_latency;
       find_ready(*other);
       time_.places[other->next][WarpState::barrier] += other->free_from - arrived;
       other->waits_from += other->free_from - arrived;

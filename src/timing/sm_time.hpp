@@ -13,6 +13,7 @@
 #include "sim/block.hpp"
 #include "timing/memory_path.hpp"
 #include "timing/schedule.hpp"
+#include "timing/sm_busy.hpp"
 #include "timing/sm_figures.hpp"
 #include "timing/warp_state.hpp"
 
@@ -32,6 +33,8 @@ struct SmTime {
   std::vector<WarpClocks> places;  ///< by place of the instruction that a warp was to issue next
   std::uint64_t instructions = 0;  ///< of warps
   std::vector<SectorLookups> lookups;  ///< by place, in L1, of the blocks that were executed
+  /// Of these blocks, too. The latency is that of the blocks of one place on the SM.
+  SmBusy busy;
 };
 
 /// The schedule is of the launch's program and has no refusal. Of many blocks, some waves are

@@ -13,6 +13,7 @@
 #include "results/run_log_read.hpp"
 #include "results/run_log_write.hpp"
 #include "support/catch.hpp"
+#include "support/scratch_folder.hpp"
 #include "support/small_report.hpp"
 
 namespace gpuexp {
@@ -20,21 +21,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder that goes with its test.
-class Folder {
+/// One that a run writes to.
+class Folder : public test::ScratchFolder {
  public:
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "gpuexp-log-XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  ~Folder() { fs::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::string log() const { return path_ / kRunLogName; }
-
- private:
-  fs::path path_;
+  std::string log() const { return path() / kRunLogName; }
 };
 
 std::string text_of(const std::string& path) {

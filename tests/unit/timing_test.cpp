@@ -312,6 +312,50 @@ TEST_CASE("L1 holds what was loaded or stored before", "[timing]") {
   CHECK(stored.take_lookups().all == 0);
 }
 
+TEST_CASE("parts of the SM are busy for what goes through them", "[timing]") {
+  const std::string multiply = line("FFMA R0, R1, R4, R6", stall(1));
+  const SmBusy arithmetic = TimedRun(repeated(100, multiply) + kExit, 8 * sim::kLanes).time().busy;
+  CHECK(arithmetic[SmPart::issue] == 2 * 101);  // 8 warps, 4 schedulers
+  CHECK(arithmetic[SmPart::fma] == 2 * 100);
+  CHECK(arithmetic[SmPart::alu] == 0);
+  CHECK(arithmetic[SmPart::l1] == 0);
+  CHECK(arithmetic[SmPart::dram] == 0);
+  // One wavefront for each of 32 words in a bank.
+  const SmFigures f = figures();
+  MemoryPath memory(f);
+  for (int i = 0; i < 10; ++i)
+    memory.shared(0, 32);
+  memory.load(0, one_line(), false);
+  SmBusy shared;
+  memory.add_to(shared);
+  CHECK(shared[SmPart::shared] == 321);
+  CHECK(shared[SmPart::l1] == 0);
+  MemoryPath other(f);
+  for (int i = 0; i < 10; ++i)
+    other.load(0, one_line(), false);
+  SmBusy global;
+  other.add_to(global);
+  CHECK(global[SmPart::l1] == 10);
+  CHECK(global[SmPart::shared] == 0);
+}
+
+TEST_CASE("the latency of a warp is what it takes alone, however many others there are",
+          "[timing]") {
+  Control loads = stall(1);
+  loads.writes = 0;
+  Control uses = stall(4);
+  uses.waits = 1;
+  const std::string chain =
+      repeated(10, line("LDG.E R0, desc[UR4][R2.64]", loads) + line("FADD R0, R0, R0", uses));
+  const std::string code =
+      TimedRun::address() + chain + repeated(100, line("FFMA R4, R5, R6, R7", stall(1))) + kExit;
+  const SmTime alone = TimedRun(code).time();
+  const SmTime together = TimedRun(code, 32 * sim::kLanes).time();
+  CHECK(alone.busy[SmPart::latency] == Approx(alone.clocks).epsilon(0.02));
+  CHECK(together.clocks > alone.clocks + 500);  // eight warps for each scheduler
+  CHECK(together.busy[SmPart::latency] == Approx(alone.clocks).epsilon(0.02));
+}
+
 TEST_CASE("a kernel that waits for more than the SM's own pipes is refused", "[timing]") {
   const std::string text =
       "//a.cu\n#0:3\nUMOV UR4, 0x0;0\n#0:4\nSYNCS.EXCH.64 URZ, [UR4], UR4;0\nEXIT;0\n";

@@ -1,0 +1,191 @@
+#include "simulated/code_predictor.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "simulated/code_prediction.hpp"
+#include "simulated/prediction_store.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+// All that a time depends on which is the same for every cell of a plan.
+std::string common_key(const Plan& plan, const std::string& build_id) {
+  const DeviceSpec& d = plan.device;
+  std::string key = fmt::format(
+      "build {}; {}: {}.{} {} SMs {} {} MHz L2 {} memory {} SM {} {} {} {} {} {}; seed {}",
+      build_id, d.name, d.cc_major, d.cc_minor, d.sm_count, d.sm_clock_max_mhz,
+      d.sm_clock_tensor_mhz, d.l2_bytes, d.memory_bytes, d.sm.max_threads, d.sm.max_blocks,
+      d.sm.registers, d.sm.shared_bytes, d.sm.shared_bytes_per_block, d.sm.reserved_shared_bytes,
+      plan.config->seed);
+  Ceilings ceilings = plan.ceiling_source.ceilings;
+  for (const CeilingTerm& term : ceiling_terms()) {
+    if (const auto& value = term.of(ceilings)) key += fmt::format("; {} {}", term.id, *value);
+  }
+  return key;
+}
+
+/// Cells that share a problem, in whatever mode: its buffers are made once for all.
+struct Problem {
+  const Group* group = nullptr;  ///< one of its groups
+  std::vector<const Cell*> cells;
+};
+
+std::vector<Problem> problems_of(const Plan& plan) {
+  std::vector<Problem> problems;
+  std::map<std::pair<const Family*, Values>, std::size_t> places;
+  for (const Group& group : plan.groups) {
+    const Family* const family = plan.experiment(group).family;
+    const auto [place, is_new] = places.try_emplace({family, group.values}, problems.size());
+    if (is_new) problems.push_back({&group, {}});
+    for (const Cell& cell : group.cells) {
+      if (cell.skip_reason.empty()) problems[place->second].cells.push_back(&cell);
+    }
+  }
+  return problems;
+}
+
+}  // namespace
+
+class CodePredictor::Impl {
+ public:
+  Impl(const Plan& plan, const KernelResources& kernels, const CodePredictorOptions& options)
+      : plan_(plan),
+        kernels_(kernels),
+        options_(options),
+        store_(options.kept_in),
+        common_key_(common_key(plan, options.build_id)),
+        problems_(problems_of(plan)),
+        predictions_(plan.cell_count()) {
+    for (unsigned i = 0; i < options_.threads; ++i)
+      threads_.emplace_back([this] { work(); });
+  }
+
+  ~Impl() {
+    ends_ = true;
+    for (std::thread& thread : threads_)
+      thread.join();
+  }
+
+  CodePrediction wait_for(const Cell& cell) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return predictions_[cell.index].has_value(); });
+    return *predictions_[cell.index];
+  }
+
+ private:
+  bool is_ended() const { return ends_ || options_.interrupted(); }
+
+  void work() {
+    sim::Simulator simulator(kernels_, plan_.device.compute_capability());
+    simulator.stop = [this] { return is_ended(); };
+    simulator.threads = 1;  // others have problems of their own
+    simulator.takes_host_loops = true;
+    simulator.find_code = options_.find_code;
+    for (std::size_t i = next_++; i < problems_.size(); i = next_++)
+      predict(problems_[i], simulator);
+  }
+
+  /// A problem whose buffers are there from its first cell on that is not kept, and times of its
+  /// variants in one of their modes.
+  struct Timed {
+    std::optional<HostProblem> host;
+    std::map<const Variant*, CodeTime> times;
+  };
+
+  void predict(const Problem& problem, sim::Simulator& simulator) {
+    Timed timed;
+    for (const Cell* cell : problem.cells) {
+      const std::string key = key_of(problem, *cell);
+      std::optional<CodePrediction> prediction = store_.find(key);
+      if (!prediction) {
+        prediction = predicted(problem, *cell, timed, simulator);
+        if (!is_ended()) store_.keep(key, *prediction);
+      }
+      const std::lock_guard lock(mutex_);
+      predictions_[cell->index] = std::move(prediction);
+      changed_.notify_all();
+    }
+  }
+
+  std::string key_of(const Problem& problem, const Cell& cell) const {
+    const Family& family = *plan_.experiment(*problem.group).family;
+    std::string key = fmt::format("{}; {}/{}", common_key_, family.id, cell.variant->id);
+    for (std::size_t i = 0; i < problem.group->values.size(); ++i)
+      key += fmt::format(",{}={}", family.parameters[i].name, to_string(problem.group->values[i]));
+    return fmt::format("{}/{}", key, name_of(cell.mode));
+  }
+
+  CodePrediction predicted(const Problem& problem, const Cell& cell, Timed& timed,
+                           sim::Simulator& simulator) const {
+    if (is_ended()) return {{}, {}, "the run was ended"};
+    if (cell.variant->is_vendor) return {{}, {}, "a library's kernels are not executed"};
+    try {
+      const Group& group = *problem.group;
+      const Prediction declared = *predict_cell(plan_, group, cell, kernels_);
+      const CodeTimeModel model(plan_.device, plan_.ceiling_source.ceilings, cell.mode);
+      if (const auto known = timed.times.find(cell.variant); known != timed.times.end()) {
+        if (const auto same = model.from_other_mode(known->second, declared.work))
+          return {same->total_us, same->terms, ""};
+      }
+      if (!timed.host) {
+        timed.host.emplace(*plan_.experiment(group).family, group.values, plan_.config->seed,
+                           plan_.device, simulator);
+      }
+      CodeTime time = predict_from_code(*timed.host, *cell.variant, simulator, declared, cell.mode,
+                                        plan_.device, plan_.ceiling_source.ceilings, kernels_);
+      time.kernels.clear();
+      timed.times[cell.variant] = time;
+      if (!time.refusal.empty()) return {{}, {}, time.refusal};
+      return {time.total_us, time.terms, ""};
+    } catch (const std::bad_alloc&) {
+      timed.host.reset();
+      return {{}, {}, "the host has no memory for its buffers"};
+    } catch (const std::runtime_error& e) {
+      timed.host.reset();
+      return {{}, {}, e.what()};
+    }
+  }
+
+  const Plan& plan_;
+  const KernelResources& kernels_;
+  CodePredictorOptions options_;
+  PredictionStore store_;
+  std::string common_key_;
+  std::vector<Problem> problems_;
+  std::atomic<std::size_t> next_{0};
+  std::atomic<bool> ends_{false};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::optional<CodePrediction>> predictions_;  ///< by Cell::index
+  std::vector<std::thread> threads_;
+};
+
+CodePredictor::CodePredictor(const Plan& plan, const KernelResources& kernels,
+                             const CodePredictorOptions& options)
+    : impl_(std::make_unique<Impl>(plan, kernels, options)) {}
+
+CodePredictor::~CodePredictor() = default;
+
+void CodePredictor::refine(const Group&, const Cell& cell, Prediction& prediction) {
+  if (!cell.skip_reason.empty()) return;
+  const CodePrediction from_code = impl_->wait_for(cell);
+  prediction.why_not_from_code = from_code.why_not;
+  if (!from_code.time_us) return;
+  prediction.is_from_code = true;
+  prediction.time_us = from_code.time_us;
+  prediction.terms = from_code.terms;
+  prediction.bound_by = from_code.terms.front().resource;
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,45 @@
+// Times of a plan's cells, predicted from the machine code of their kernels by threads of their
+// own, while whoever needs them does something else.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "plan/plan.hpp"
+#include "sim/simulator.hpp"
+#include "simulated/ptx_compiler.hpp"
+
+namespace gpuexp {
+
+struct CodePredictorOptions {
+  unsigned threads = 1;
+  /// Where predictions are kept; empty: nowhere.
+  std::filesystem::path kept_in;
+  /// Of the program: it has the kernels' code, and makes the predictions.
+  std::string build_id;
+  sim::FindCode find_code = compiled_from_ptx;  ///< as Simulator::find_code
+  /// Asked now and then, by several threads; true ends all that is under way.
+  std::function<bool()> interrupted = [] { return false; };
+};
+
+class CodePredictor {
+ public:
+  /// Begins with the plan's cells, in their order. The plan and the kernels outlive it.
+  CodePredictor(const Plan& plan, const KernelResources& kernels,
+                const CodePredictorOptions& options);
+  /// Ends what is under way.
+  ~CodePredictor();
+
+  /// `prediction` is the cell's, made from declared traffic. It gets the time, or why code has
+  /// none; where that is not there yet, waits for it. Where code is not known to predict a
+  /// variant's time, it says so in Prediction::why_not_from_code.
+  void refine(const Group& group, const Cell& cell, Prediction& prediction);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace gpuexp

@@ -1,0 +1,75 @@
+#include "simulated/prediction_store.hpp"
+
+#include <cstdint>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "base/config_error.hpp"
+#include "base/json.hpp"
+#include "base/output.hpp"
+#include "base/report_error.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+// FNV-1a. It names a file; what is in the file says whose it is.
+std::uint64_t hash_of(const std::string& text) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text)
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
+CodePrediction prediction_in(const Json& json) {
+  CodePrediction prediction;
+  if (const Json& time = json.at("time_us"); !time.is_null())
+    prediction.time_us = time.get<double>();
+  for (const Json& term : json.at("terms"))
+    prediction.terms.push_back({term.at(0).get<std::string>(), term.at(1).get<double>()});
+  prediction.why_not = json.at("why_not").get<std::string>();
+  return prediction;
+}
+
+}  // namespace
+
+std::filesystem::path PredictionStore::file_of(const std::string& key) const {
+  return folder_ / fmt::format("{:016x}.json", hash_of(key));
+}
+
+std::optional<CodePrediction> PredictionStore::find(const std::string& key) const {
+  if (folder_.empty()) return std::nullopt;
+  const std::filesystem::path file = file_of(key);
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) return std::nullopt;
+  try {
+    const Json json = Json::parse(read_file(file));
+    if (json.at("key").get<std::string>() != key) return std::nullopt;
+    return prediction_in(json);
+  } catch (const JsonError&) {
+    return std::nullopt;
+  } catch (const ReportError&) {
+    return std::nullopt;
+  }
+}
+
+void PredictionStore::keep(const std::string& key, const CodePrediction& prediction) const {
+  if (folder_.empty()) return;
+  std::error_code error;
+  std::filesystem::create_directories(folder_, error);
+  Json terms = Json::array();
+  for (const Term& term : prediction.terms)
+    terms.push_back(Json(std::pair(term.resource, term.time_us)));
+  const Json json{{"key", key},
+                  {"time_us", prediction.time_us},
+                  {"terms", terms},
+                  {"why_not", prediction.why_not}};
+  try {
+    write_file_atomically(file_of(key), json.dump());
+  } catch (const ReportError&) {
+    // It is made again.
+  }
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,36 @@
+// Times that were predicted from machine code, kept from one run of the program to the next.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/time_model.hpp"
+
+namespace gpuexp {
+
+/// What machine code says of a cell's time.
+struct CodePrediction {
+  std::optional<double> time_us;
+  std::vector<Term> terms;  ///< as LaunchTime has them
+  std::string why_not;      ///< there is no time; empty where there is
+};
+
+/// A file for each prediction. What cannot be read or written is as if it were not kept.
+class PredictionStore {
+ public:
+  /// Keeps nothing where the folder is empty.
+  explicit PredictionStore(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  /// The key is all that the prediction depends on, as text.
+  std::optional<CodePrediction> find(const std::string& key) const;
+  void keep(const std::string& key, const CodePrediction& prediction) const;
+
+ private:
+  std::filesystem::path file_of(const std::string& key) const;
+
+  std::filesystem::path folder_;
+};
+
+}  // namespace gpuexp

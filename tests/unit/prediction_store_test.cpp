@@ -1,0 +1,61 @@
+// Predictions that are kept from one run of the program to the next.
+#include "simulated/prediction_store.hpp"
+
+#include <fstream>
+
+#include "support/catch.hpp"
+#include "support/scratch_folder.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+TEST_CASE("what is kept is found again, under its own key alone", "[predictions]") {
+  const ScratchFolder folder;
+  const PredictionStore store(folder.path() / "new" / "predictions");
+  CHECK_FALSE(store.find("a"));
+  store.keep("a", {1.5, {{"dram", 1.25}, {"issue", 0.5}}, ""});
+  store.keep("b", {{}, {}, "it has no code"});
+  const auto a = PredictionStore(folder.path() / "new" / "predictions").find("a");
+  REQUIRE(a);
+  CHECK(a->time_us == 1.5);
+  REQUIRE(a->terms.size() == 2);
+  CHECK(a->terms[0].resource == "dram");
+  CHECK(a->terms[1].time_us == 0.5);
+  CHECK(a->why_not.empty());
+  const auto b = store.find("b");
+  REQUIRE(b);
+  CHECK_FALSE(b->time_us);
+  CHECK(b->why_not == "it has no code");
+  CHECK_FALSE(store.find("c"));
+}
+
+TEST_CASE("a damaged file is as none, and so is one of another key", "[predictions]") {
+  const ScratchFolder folder;
+  const PredictionStore store(folder.path());
+  store.keep("a", {1.5, {}, ""});
+  const auto file = *std::filesystem::directory_iterator(folder.path());
+  SECTION("cut short") {
+    std::filesystem::resize_file(file, 10);
+  }
+  SECTION("not what it should hold") {
+    std::ofstream(file.path()) << R"({"key": "a", "time_us": "soon", "terms": [], "why_not": ""})";
+  }
+  SECTION("of a key with the same hash") {
+    std::ofstream(file.path()) << R"({"key": "b", "time_us": 2, "terms": [], "why_not": ""})";
+  }
+  CHECK_FALSE(store.find("a"));
+  store.keep("a", {2.5, {}, ""});
+  CHECK(store.find("a")->time_us == 2.5);
+}
+
+TEST_CASE("without a folder, or with one that cannot be made, nothing is kept", "[predictions]") {
+  const PredictionStore nowhere({});
+  nowhere.keep("a", {1.5, {}, ""});
+  CHECK_FALSE(nowhere.find("a"));
+  const PredictionStore not_made("/dev/null/predictions");
+  not_made.keep("a", {1.5, {}, ""});
+  CHECK_FALSE(not_made.find("a"));
+}
+
+}  // namespace
+}  // namespace gpuexp::test
