@@ -334,7 +334,7 @@ TEST_CASE("every lesson's cell has a predicted time, and none below its limit") 
   }
 }
 
-TEST_CASE("repeat.json and predicted.json have enough cells to be judged by, and no other's") {
+TEST_CASE("repeat, predicted and unmeasured have enough cells to be judged by, and no other's") {
   // Where wave_edges lie depends on the device; this is the one it was recorded on.
   const DeviceSpec& device = find_device_spec(devices(), "h200").spec;
   const auto keys_of = [&](const char* file) {
@@ -362,10 +362,17 @@ TEST_CASE("repeat.json and predicted.json have enough cells to be judged by, and
     INFO(key);
     CHECK(lessons.count(key) == 0);
   }
+  const auto unmeasured = keys_of("unmeasured.json");
+  CHECK(unmeasured.size() >= 300);
+  for (const std::string& key : unmeasured) {
+    INFO(key);
+    CHECK(lessons.count(key) + repeated.count(key) + predicted.count(key) == 0);
+  }
 }
 
 TEST_CASE("all.json holds the experiments of every lesson (scripts/make_all_config.py)") {
-  const std::set<std::string> no_lessons{"all", "ceilings", "predicted", "quickstart", "repeat"};
+  const std::set<std::string> no_lessons{"all",        "ceilings", "predicted",
+                                         "quickstart", "repeat",   "unmeasured"};
   std::set<fs::path> lessons;
   for (const auto& entry : fs::directory_iterator(kSource / "configs")) {
     const fs::path& path = entry.path();
