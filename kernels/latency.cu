@@ -10,11 +10,15 @@
 // parts them. The loop adds a jump and two or three instructions to 256 steps, about 1 % of a chain
 // of multiply-adds and less of the others; floor_us, which the launch itself takes, is to be
 // subtracted.
+//
+// Most kernels wait on a GPU whose other SMs load as well: two variants make the steps of l2 and of
+// dram on all SMs at once, a block on each.
 #include <algorithm>
 #include <string>
 
 #include "kernels/common/launch.cuh"
 #include "kernels/common/permutation.cuh"
+#include "kernels/common/random.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/sectors.cuh"
 
@@ -28,6 +32,8 @@ constexpr std::int64_t kLineBytes = 128;
 constexpr std::int64_t kLineWords = kLineBytes / static_cast<std::int64_t>(sizeof(std::uint64_t));
 /// Less than any L1 has: 28 KiB are left on compute capability 9.0 when shared memory takes most.
 constexpr std::int64_t kNearBytes = 16 * 1024;
+/// Blocks on all SMs fill so many between them: several times as many as any GPU has SMs.
+constexpr int kDistances = 1024;
 
 struct Problem {
   int steps;
@@ -37,10 +43,12 @@ struct Problem {
 // A step of a pointer chase loads the address of the next one, so that nothing is computed between
 // two loads. Each copy of the problem has addresses of its own; the order of lines is the same.
 struct Data {
-  std::uint64_t* chain;   // kLineWords per line, of which the first is the next line's address
-  float* sums;            // of fma, one per lane
-  std::uint32_t* last;    // of chases: the line that the last step arrived at
-  std::uint32_t* tokens;  // of barrier, one per thread
+  // kLineWords per line: the next line's address, the number of the step that leaves this line, 0.
+  std::uint64_t* chain;
+  float* sums;               // of fma, one per lane
+  std::uint32_t* last;       // of chases: the line that the last step arrived at
+  std::uint32_t* tokens;     // of barrier, one per thread
+  std::uint32_t* distances;  // of chases on all SMs: by how many steps each is past its start
 };
 
 using Family = FamilyOf<Problem, Data>;
@@ -84,7 +92,9 @@ __global__ void link_kernel(Order order, std::uint64_t* chain) {
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
        i < order.lines(); i += stride) {
-    chain[order(i) * kLineWords] = __cvta_generic_to_global(chain + order(i + 1) * kLineWords);
+    std::uint64_t* const line = chain + order(i) * kLineWords;
+    line[0] = __cvta_generic_to_global(chain + order(i + 1) * kLineWords);
+    line[1] = static_cast<std::uint64_t>(i);
   }
 }
 
@@ -96,8 +106,9 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t) {
 
 // ---- the plain reference
 
-enum Output { sums, last, tokens };  // in the order of their declaration
-constexpr int kCounts[] = {kWarp, 1, kBarrierBlock};
+enum Output { sums, last, tokens, distances };  // in the order of their declaration
+constexpr int kCounts[] = {kWarp, 1, kBarrierBlock, kDistances};
+constexpr Output kOutputs[] = {sums, last, tokens, distances};
 
 struct Expected {
   Output output;
@@ -106,20 +117,21 @@ struct Expected {
   __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
     if (output == sums) return {static_cast<double>(i + steps), 0.0};  // lane i starts at i
     if (output == last) return {static_cast<double>(order(steps)), 0.0};
+    if (output == distances) return {static_cast<double>(steps % order.lines()), 0.0};
     return {static_cast<double>((i + kWarp) % kBarrierBlock), 0.0};  // thread i + 32 wrote it
   }
 };
 
 Steps reference(const Problem& p, const Data&, const std::vector<ReferenceView>& out) {
   Steps steps;
-  for (const Output o : {sums, last, tokens}) {
+  for (const Output o : kOutputs) {
     if (out[o]) steps += evaluate_reference(out[o], kCounts[o], Expected{o, Order(p), p.steps});
   }
   return steps;
 }
 
 void host_reference(const Problem& p, const Data&, const std::vector<ReferenceView>& out) {
-  for (const Output o : {sums, last, tokens}) {
+  for (const Output o : kOutputs) {
     for (int i = 0; out[o] && i < kCounts[o]; ++i) {
       const ReferenceElement element = Expected{o, Order(p), p.steps}(i);
       out[o].value[i] = element.value;
@@ -163,8 +175,8 @@ Work work(std::int64_t lines, std::int64_t stored) {
   return w;
 }
 
-Variant chain(std::string id, std::string compare_to, std::string output, std::string why,
-              void (*kernel)(Task), int threads) {
+/// All but the launch.
+Variant chain(std::string id, std::string compare_to, std::string output, std::string why) {
   Variant v;
   v.id = std::move(id);
   v.compare_to = std::move(compare_to);
@@ -174,6 +186,13 @@ Variant chain(std::string id, std::string compare_to, std::string output, std::s
   v.metrics = [](const Problem& p, const DeviceSpec&) {
     return MetricValues{{"chain_steps", static_cast<double>(p.steps)}};
   };
+  return v;
+}
+
+/// One chain on an idle GPU.
+Variant chain(std::string id, std::string compare_to, std::string output, std::string why,
+              void (*kernel)(Task), int threads) {
+  Variant v = chain(std::move(id), std::move(compare_to), std::move(output), std::move(why));
   v.launch = [kernel, threads](const Problem& p, const Data& d, const LaunchContext&) {
     Shape s;
     s.block = {threads, 1, 1};
@@ -194,6 +213,15 @@ std::optional<std::string> not_near(const Problem& p, const DeviceSpec&) {
 std::optional<std::string> not_in_l2(const Problem& p, const DeviceSpec& device) {
   if (p.bytes <= device.l2_bytes / 2) return std::nullopt;
   return "needs bytes <= " + std::to_string(device.l2_bytes / 2) + ", half of this device's L2";
+}
+
+std::optional<std::string> not_in_dram(const Problem& p, const DeviceSpec& device) {
+  const std::int64_t least = 4 * device.l2_bytes;
+  if (p.bytes < least)
+    return "needs bytes >= " + std::to_string(least) + ", four times this device's L2";
+  if (p.steps > lines(p))
+    return "needs steps <= " + std::to_string(lines(p)) + ", the number of lines";
+  return std::nullopt;
 }
 
 // ---- fma
@@ -309,14 +337,7 @@ Variant dram() {
       "step where L2 fetches two sectors.",
       chase_kernel<LoadPastL1>, kWarp);
   v.expected_changes = {{"l2_hit_pct", Direction::decreases, 2}};
-  v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
-    const std::int64_t least = 4 * device.l2_bytes;
-    if (p.bytes < least)
-      return "needs bytes >= " + std::to_string(least) + ", four times this device's L2";
-    if (p.steps > lines(p))
-      return "needs steps <= " + std::to_string(lines(p)) + ", the number of lines";
-    return std::nullopt;
-  };
+  v.unsupported = not_in_dram;
   return v;
 }
 
@@ -330,6 +351,83 @@ Variant atomic_l2() {
             chase_kernel<AddZero>, 1);
   v.expected_changes = {{"global_load_requests", Direction::decreases, 2}};
   v.unsupported = not_in_l2;
+  return v;
+}
+
+// ---- l2_all_sms, dram_all_sms: the chases of l2 and dram by a warp on every SM
+
+// Each block has a share of the chain, and starts in its own. Where the share is longer than the
+// chase, the start within it is random: shares that end with a visit to the last window (those of
+// 128 SMs in 512 MiB) would have all SMs in one window at a time, in rows that others have opened.
+// How many blocks there are does not show in the results: all come equally far from their starts.
+__global__ void __launch_bounds__(kWarp)
+    chase_on_all_sms_kernel(Order order, std::uint64_t* chain, std::uint32_t* distances,
+                            int steps) {
+  const std::int64_t share = order.lines() / gridDim.x;
+  const std::int64_t slack = share > steps ? share - steps : 0;
+  const std::int64_t within = random_bits(0, blockIdx.x) % static_cast<std::uint64_t>(slack + 1);
+  const std::int64_t start = blockIdx.x * share + within;
+  std::uint64_t at = __cvta_generic_to_global(chain + order(start) * kLineWords);
+  repeat(steps, [&] { LoadPastL1::step(at); });
+  unsigned arrived;
+  asm volatile("ld.global.u32 %0, [%1+8];" : "=r"(arrived) : "l"(at) : "memory");
+  const std::int64_t distance = (arrived + order.lines() - start) % order.lines();
+  for (unsigned i = threadIdx.x * gridDim.x + blockIdx.x; i < kDistances; i += kWarp * gridDim.x)
+    distances[i] = static_cast<std::uint32_t>(distance);
+}
+
+Variant on_all_sms(std::string id, std::string compare_to, std::string why) {
+  Variant v = chain(std::move(id), std::move(compare_to), "distances", std::move(why));
+  // Of one of the chases: how many there are, the device says.
+  v.work = [](const Problem& p) {
+    return work(std::min<std::int64_t>(lines(p), p.steps), kDistances);
+  };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    Shape s;
+    s.grid = {x.device.sm_count, 1, 1};
+    s.block = {kWarp, 1, 1};
+    return launch(chase_on_all_sms_kernel, s, Order(p), d.chain, d.distances, p.steps);
+  };
+  return v;
+}
+
+std::optional<std::string> too_many_sms(const DeviceSpec& device) {
+  if (device.sm_count <= kDistances) return std::nullopt;
+  return "needs at most " + std::to_string(kDistances) + " SMs, whose results it has room for";
+}
+
+Variant l2_all_sms() {
+  Variant v = on_all_sms(
+      "l2_all_sms", "l2",
+      "The chase of l2 by a warp on every SM at once, as loads of a kernel wait that fills the "
+      "device. All walk one chain, because SMs share most of what L2 has for them, from places "
+      "far apart, because they seldom ask for one line at one time. A load per SM is far below "
+      "L2's bandwidth: what exceeds l2 is what requests meet on their way, and the longer way of "
+      "the SM whose chase ends last. l2_sectors is that of l2 times the SMs.");
+  v.expected_changes = {{"l2_sectors", Direction::increases, 2}};
+  v.unsupported = [](const Problem& p, const DeviceSpec& device) {
+    const auto far = not_in_l2(p, device);
+    return far ? far : too_many_sms(device);
+  };
+  return v;
+}
+
+Variant dram_all_sms() {
+  Variant v = on_all_sms(
+      "dram_all_sms", "dram",
+      "The chase of dram by a warp on every SM at once, each through lines that no other comes "
+      "to, so that every step misses L2 as dram's do; each SM stays in a window for 128 steps, "
+      "too, and SMs are spread over all windows. What exceeds dram is what requests meet on "
+      "their way and in DRAM, and the longer way of the SM whose chase ends last. "
+      "dram_read_bytes is that of dram times the SMs.");
+  v.expected_changes = {{"dram_read_bytes", Direction::increases, 2}};
+  v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
+    if (const auto near = not_in_dram(p, device)) return near;
+    const std::int64_t most = lines(p) / device.sm_count;
+    if (p.steps > most)
+      return "needs steps <= " + std::to_string(most) + ", an SM's share of the lines";
+    return too_many_sms(device);
+  };
   return v;
 }
 
@@ -362,7 +460,8 @@ Family declare() {
       "A result takes as long as its way: a few clocks through a pipe, some thirty to the SM's "
       "own memory, hundreds across the chip to L2, and as much again to DRAM, whose share is "
       "nanoseconds and not clocks. What must be in flight to reach a rate is the rate times this "
-      "(Little's law). One chain on an idle GPU shows it bare; a loaded one adds queues. dram is "
+      "(Little's law). One chain on an idle GPU shows it bare; one on every SM shows what the way "
+      "adds when all SMs use it; more loads of each add queues. dram is "
       "a miss of L2, the opening of a row and, in one step of 64, a page's translation: 128 random "
       "lines of 4 MiB come before those of the next 4 MiB, so that TLBs hit and open rows do not. "
       "Strides beyond the reach of the TLBs would add a walk of the page table to every step.";
@@ -372,12 +471,15 @@ Family declare() {
   f.input("chain", &Data::chain, [](const Problem& p) { return lines(p) * kLineWords; })
       .output("sums", &Data::sums, [](const Problem&) { return kWarp; })
       .output("last", &Data::last, [](const Problem&) { return 1; })
-      .output("tokens", &Data::tokens, [](const Problem&) { return kBarrierBlock; });
+      .output("tokens", &Data::tokens, [](const Problem&) { return kBarrierBlock; })
+      .output("distances", &Data::distances, [](const Problem&) { return kDistances; });
   f.metric("chain_steps", "",
-           "dependent steps; time_median_us less floor_us over them is the latency of one");
-  for (const char* id : {"dram", "l2", "l1", "shared", "barrier", "fma"}) {
+           "dependent steps of a chain; time_median_us less floor_us over them is the latency of "
+           "one");
+  for (const char* id :
+       {"dram", "dram_all_sms", "l2", "l2_all_sms", "l1", "shared", "barrier", "fma"}) {
     const std::string variant(id);
-    const Mode mode = variant == "dram" ? Mode::cold : Mode::warm;
+    const Mode mode = variant.rfind("dram", 0) == 0 ? Mode::cold : Mode::warm;
     f.ceilings.push_back(
         CeilingRows::latency(variant + "_latency", {variant}, mode, "metric.chain_steps")
             .without_launch());
@@ -387,10 +489,12 @@ Family declare() {
   f.reference = reference;
   f.host_reference = host_reference;
   f.tolerance_derivation =
-      "Zero: lines and tokens are whole numbers, and sums are whole numbers below 2^21 to which "
+      "Zero: lines, distances and tokens are whole numbers, and sums are whole numbers below 2^21 "
+      "to which "
       "each step adds one, exact in fp32.";
   f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(fma()).variant(shared()).variant(l1()).variant(l2()).variant(dram());
+  f.variant(l2_all_sms()).variant(dram_all_sms());
   f.variant(atomic_l2()).variant(barrier());
   return f;
 }

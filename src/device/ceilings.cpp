@@ -120,7 +120,11 @@ const std::vector<CeilingTerm>& ceiling_terms() {
     const std::vector<CeilingTerm> rest{
         term("sm_clock", "MHz", kMega, "SM clock under load", &Ceilings::sm_clock_hz),
         term("dram_latency", "ns", 1, "a load that DRAM answers", &Ceilings::dram_latency_ns),
+        term("dram_all_sms_latency", "ns", 1, "a load that DRAM answers, while all SMs make one",
+             &Ceilings::dram_all_sms_latency_ns),
         term("l2_latency", "ns", 1, "a load that L2 answers", &Ceilings::l2_latency_ns),
+        term("l2_all_sms_latency", "ns", 1, "a load that L2 answers, while all SMs make one",
+             &Ceilings::l2_all_sms_latency_ns),
         term("l1_latency", "ns", 1, "a load that L1 answers", &Ceilings::l1_latency_ns),
         term("shared_latency", "ns", 1, "a load from shared memory", &Ceilings::shared_latency_ns),
         term("barrier_latency", "ns", 1, "a barrier of a block of 256 threads",

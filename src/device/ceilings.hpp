@@ -51,6 +51,9 @@ struct Ceilings {
   std::optional<double> shared_latency_ns;
   std::optional<double> barrier_latency_ns;
   std::optional<double> fma_latency_ns;
+  // The same while every SM has such a chain.
+  std::optional<double> dram_all_sms_latency_ns;
+  std::optional<double> l2_all_sms_latency_ns;
   /// A place on an SM stays empty from a block's end to the first instruction of the next.
   std::optional<double> block_latency_ns;
   std::optional<double> blocks_per_s;  ///< that start, over all SMs

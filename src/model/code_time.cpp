@@ -90,6 +90,11 @@ class KernelRun {
     return nanoseconds * kNano * clock_hz_;
   }
 
+  // Of a load while `active_sms_` SMs make some, from what it is alone and what it is with all.
+  double loaded(double alone_ns, const std::optional<double>& on_all_sms_ns) const {
+    return std::lerp(alone_ns, on_all_sms_ns.value_or(alone_ns), active_sms_ / device_.sm_count);
+  }
+
   void set_figures() {
     constexpr double kNano = 1e-9;
     const double full_clock_hz = *ceilings_.sm_clock_hz;
@@ -105,8 +110,10 @@ class KernelRun {
     figures_.l1_latency = own_clocks(*ceilings_.l1_latency_ns);
     figures_.shared_latency = own_clocks(*ceilings_.shared_latency_ns);
     figures_.barrier_latency = own_clocks(*ceilings_.barrier_latency_ns);
-    figures_.l2_latency = clocks_of(*ceilings_.l2_latency_ns);
-    figures_.dram_latency = clocks_of(*ceilings_.dram_latency_ns);
+    figures_.l2_latency =
+        clocks_of(loaded(*ceilings_.l2_latency_ns, ceilings_.l2_all_sms_latency_ns));
+    figures_.dram_latency =
+        clocks_of(loaded(*ceilings_.dram_latency_ns, ceilings_.dram_all_sms_latency_ns));
     figures_.data_stage_clocks =
         kWavefrontBytes * sms * full_clock_hz / *ceilings_.shared_bytes_per_s;
     figures_.block_gap = clocks_of(*ceilings_.block_latency_ns);

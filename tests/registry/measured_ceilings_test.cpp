@@ -145,6 +145,23 @@ TEST_CASE("latencies and blocks are without the launch", "[ceilings]") {
   CHECK(found.size() == 3);
 }
 
+TEST_CASE("latencies with all SMs stand beside those of one", "[ceilings]") {
+  const TimedRow one{"latency", "dram", "cold", "metric.chain_steps", 1000.0, 302};
+  const TimedRow all{"latency", "dram_all_sms", "cold", "metric.chain_steps", 1000.0, 402};
+  const auto found = ceilings_of({one, all});
+  CHECK(found.at("dram_latency").value == Approx(300));
+  CHECK(found.at("dram_all_sms_latency").value == Approx(400));
+  // Neither stands for the other, nor a row that found its lines in L2 for one that did not.
+  CHECK(ceilings_of({one}).count("dram_all_sms_latency") == 0);
+  TimedRow warm = all;
+  warm.mode = "warm";
+  CHECK(ceilings_of({one, warm}).size() == 1);
+  const auto of_l2 =
+      ceilings_of({{"latency", "l2_all_sms", "warm", "metric.chain_steps", 1000.0, 202}});
+  CHECK(of_l2.at("l2_all_sms_latency").value == Approx(200));
+  CHECK(of_l2.size() == 1);
+}
+
 TEST_CASE("a time within the launch's tells nothing", "[ceilings]") {
   CHECK(ceilings_of({{"latency", "l2", "warm", "metric.chain_steps", 1000.0, 2}}).empty());
 }

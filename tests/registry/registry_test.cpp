@@ -274,6 +274,7 @@ TEST_CASE("the machine code is what the lessons say of it", "[machine_code]") {
     CHECK(Classes("latency", "shared")["LDS.32"] == kSteps);
     CHECK(Classes("latency", "l1")["LDG.64"] == kSteps);
     CHECK(Classes("latency", "l2")["LDG.64"] == kSteps);
+    CHECK(Classes("latency", "l2_all_sms")["LDG.64"] == kSteps);
     CHECK(Classes("latency", "atomic_l2")["ATOMG.ADD"] == kSteps);
     CHECK(Classes("latency", "barrier")["BAR.SYNC"] == kSteps);
   }

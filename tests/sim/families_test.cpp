@@ -18,6 +18,8 @@ namespace {
 const std::map<std::string, std::string>& without_small_problem() {
   static const std::map<std::string, std::string> reasons{
       {"latency/dram", "its chain spans four times L2; its kernel is that of l2"},
+      {"latency/dram_all_sms",
+       "its chain spans four times L2, too; its kernel is that of l2_all_sms"},
   };
   return reasons;
 }

@@ -120,6 +120,8 @@ TEST_CASE("ceilings scale with the datasheets of both devices", "[ceilings]") {
   CHECK(*scaled.block_latency_ns == Approx(*measured.block_latency_ns * 2));
   CHECK(*scaled.blocks_per_s == Approx(*measured.blocks_per_s / 2));
   CHECK(scaled.dram_latency_ns == measured.dram_latency_ns);
+  CHECK(scaled.dram_all_sms_latency_ns == measured.dram_all_sms_latency_ns);
+  CHECK(scaled.l2_all_sms_latency_ns == measured.l2_all_sms_latency_ns);
   CHECK(scaled.floor_warm_us == measured.floor_warm_us);
   CHECK(*scaled.ops_per_s[kFp32] == Approx(*measured.ops_per_s[kFp32] / 4));
   CHECK(scaled.ops_per_s[kFp64] == 7e12);  // the other's peak is not known

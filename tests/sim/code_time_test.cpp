@@ -1,0 +1,112 @@
+// The time of a kernel whose loads wait for each other, from its machine code: how long they wait.
+#include "model/code_time.hpp"
+
+#include <cmath>
+#include <variant>
+
+#include "device/hardware_sizes.hpp"
+#include "family/registry.hpp"
+#include "sim/recorded.hpp"
+#include "support/catch.hpp"
+#include "support/skip.hpp"
+#include "support/small_problems.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+constexpr double kAlone = 150;
+constexpr double kOnAllSms = 250;
+
+/// All that is needed, without latencies of L2 and DRAM.
+Ceilings other_ceilings() {
+  Ceilings c = datasheet_ceilings(device());
+  c.dram_random_bytes_per_s = 1e12;
+  c.l2_read_bytes_per_s = c.l2_write_bytes_per_s = 5e12;
+  c.shared_bytes_per_s = 33e12;
+  c.l1_latency_ns = 18;
+  c.shared_latency_ns = 15;
+  c.barrier_latency_ns = 13;
+  c.block_latency_ns = 500;
+  c.blocks_per_s = 1e9;
+  c.floor_cold_us = c.floor_warm_us = c.floor_graph_us = 2;
+  return c;
+}
+
+Ceilings of_l2(const std::optional<double>& on_all_sms) {
+  Ceilings c = other_ceilings();
+  c.dram_latency_ns = 1000;
+  c.l2_latency_ns = kAlone;
+  c.l2_all_sms_latency_ns = on_all_sms;
+  return c;
+}
+
+Ceilings of_dram(const std::optional<double>& on_all_sms) {
+  Ceilings c = other_ceilings();
+  c.l2_latency_ns = 10;
+  c.dram_latency_ns = kAlone;
+  c.dram_all_sms_latency_ns = on_all_sms;
+  return c;
+}
+
+/// The time of a chase of so many steps on so many SMs, of which DRAM answers this share.
+double chase_us(const Ceilings& ceilings, std::int64_t steps, std::int64_t sms, double dram_share) {
+  const Family& family = *Registry::global().find("latency");
+  Problem problem(family, values_with(family, {{"steps", steps}}));
+  const Steps launch = problem.host.steps(*family.find("l2_all_sms"));
+  REQUIRE(launch.all().size() == 1);
+  KernelStep chase = std::get<KernelStep>(launch.all().front().action);
+  chase.shape.grid = {sms, 1, 1};
+  Traffic traffic;
+  traffic.l2_read_sectors = static_cast<double>(steps * sms);
+  traffic.dram_read_bytes = dram_share * kSectorBytes * traffic.l2_read_sectors;
+  const CodeTime time = CodeTimeModel(device(), ceilings, Mode::cold)
+                            .launch_time(problem.simulator, {{&chase, traffic, 1}}, {});
+  INFO(time.refusal);
+  REQUIRE(time.refusal.empty());
+  return time.total_us;
+}
+
+/// Nanoseconds that a further step takes.
+double step_ns(const Ceilings& ceilings, std::int64_t sms, double dram_share) {
+  constexpr std::int64_t kSteps = 512;
+  const double more =
+      chase_us(ceilings, 2 * kSteps, sms, dram_share) - chase_us(ceilings, kSteps, sms, dram_share);
+  return 1e3 * more / static_cast<double>(kSteps);
+}
+
+Approx about(double ns) {
+  // A step is a load and, once in 256, the jump of the loop.
+  return Approx(ns).epsilon(0.002);
+}
+
+TEST_CASE("loads wait as long as the SMs that have blocks make them", "[code_time]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  const int all = device().sm_count;
+  for (const int sms : {1, all / 2, all}) {
+    CAPTURE(sms);
+    const double expected = std::lerp(kAlone, kOnAllSms, static_cast<double>(sms) / all);
+    CHECK(step_ns(of_l2(kOnAllSms), sms, 0) == about(expected));
+    CHECK(step_ns(of_dram(kOnAllSms), sms, 1) == about(expected));
+  }
+  // More blocks than SMs, of which one is on the SM at a time, are no more SMs.
+  CHECK(step_ns(of_l2(kOnAllSms), 2 * all, 0) == about(2 * kOnAllSms));
+}
+
+TEST_CASE("loads wait as long as one alone where no other latency is known", "[code_time]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  const int all = device().sm_count;
+  CHECK(step_ns(of_l2({}), all, 0) == about(kAlone));
+  CHECK(step_ns(of_dram({}), all, 1) == about(kAlone));
+  // What is known of DRAM says nothing of L2, and the reverse.
+  Ceilings l2 = of_l2({});
+  l2.dram_all_sms_latency_ns = kOnAllSms;
+  CHECK(step_ns(l2, all, 0) == about(kAlone));
+  Ceilings dram = of_dram({});
+  dram.l2_all_sms_latency_ns = kOnAllSms;
+  CHECK(step_ns(dram, all, 1) == about(kAlone));
+}
+
+}  // namespace
+}  // namespace gpuexp::test
