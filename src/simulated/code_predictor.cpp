@@ -1,13 +1,14 @@
 #include "simulated/code_predictor.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <iterator>
 #include <map>
 #include <mutex>
 #include <new>
 #include <optional>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
@@ -35,26 +36,6 @@ std::string common_key(const Plan& plan, const std::string& build_id) {
   return key;
 }
 
-/// Cells that share a problem, in whatever mode: its buffers are made once for all.
-struct Problem {
-  const Group* group = nullptr;  ///< one of its groups
-  std::vector<const Cell*> cells;
-};
-
-std::vector<Problem> problems_of(const Plan& plan) {
-  std::vector<Problem> problems;
-  std::map<std::pair<const Family*, Values>, std::size_t> places;
-  for (const Group& group : plan.groups) {
-    const Family* const family = plan.experiment(group).family;
-    const auto [place, is_new] = places.try_emplace({family, group.values}, problems.size());
-    if (is_new) problems.push_back({&group, {}});
-    for (const Cell& cell : group.cells) {
-      if (cell.skip_reason.empty()) problems[place->second].cells.push_back(&cell);
-    }
-  }
-  return problems;
-}
-
 }  // namespace
 
 class CodePredictor::Impl {
@@ -65,7 +46,7 @@ class CodePredictor::Impl {
         options_(options),
         store_(options.kept_in),
         common_key_(common_key(plan, options.build_id)),
-        problems_(problems_of(plan)),
+        problems_(problems_of(plan, options.threads)),
         predictions_(plan.cell_count()) {
     for (unsigned i = 0; i < options_.threads; ++i)
       threads_.emplace_back([this] { work(); });
@@ -84,6 +65,32 @@ class CodePredictor::Impl {
   }
 
  private:
+  /// Cells that share a problem, in whatever mode: its buffers are made once for them.
+  struct Problem {
+    const Group* group = nullptr;  ///< one of its groups
+    std::vector<const Cell*> cells;
+  };
+
+  // Few threads make a problem's buffers once. Of many, several take variants of one problem: who
+  // waits for it need not wait for one thread.
+  static std::vector<Problem> problems_of(const Plan& plan, unsigned threads) {
+    const std::size_t parts = std::max(1u, threads / 2);
+    std::vector<Problem> problems;
+    std::map<std::tuple<const Family*, Values, std::size_t>, std::size_t> places;
+    for (const Group& group : plan.groups) {
+      const Family* const family = plan.experiment(group).family;
+      for (const Cell& cell : group.cells) {
+        if (!cell.skip_reason.empty()) continue;
+        const auto variant = static_cast<std::size_t>(cell.variant - family->variants.data());
+        const auto [place, is_new] =
+            places.try_emplace({family, group.values, variant % parts}, problems.size());
+        if (is_new) problems.push_back({&group, {}});
+        problems[place->second].cells.push_back(&cell);
+      }
+    }
+    return problems;
+  }
+
   bool is_ended() const { return ends_ || options_.interrupted(); }
 
   void work() {
