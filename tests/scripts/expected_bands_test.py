@@ -19,7 +19,11 @@ SOURCE = "recorded_ceilings"
 def recorded_files(id):
     """Recordings of a kind of GPU that the repository holds."""
     reference = ROOT / "configs" / "ceilings" / f"{id}.json"
-    return [reference] * reference.exists() + sorted((ROOT / "docs" / "results" / id / "ceilings").glob("*.json"))
+    if not reference.exists():
+        return []
+    device = json.loads(reference.read_text(encoding="utf-8"))["device"]
+    return [reference] + [path for path in sorted((ROOT / "docs" / "results").glob("*/ceilings/*.json"))
+                          if json.loads(path.read_text(encoding="utf-8"))["device"] == device]
 
 
 def recording(card, device="Example GPU", **ceilings):
