@@ -1,4 +1,5 @@
 #include <map>
+#include <optional>
 #include <thread>
 
 #include <fmt/format.h>
@@ -25,6 +26,7 @@ struct PredictArguments {
   std::string gpu;
   bool json = false;
   bool csv = false;
+  bool declared = false;  ///< from declared traffic alone
 };
 
 std::string number(double value, int decimals) {
@@ -47,15 +49,18 @@ Json predicted_from(const Prediction& p) {
 /// One row of the table per cell, or its skip reason.
 class PredictionReport {
  public:
-  PredictionReport(const Plan& plan, const KernelResources& resources)
+  PredictionReport(const Plan& plan, const KernelResources& resources, bool is_from_code)
       : plan_(plan), resources_(resources) {
-    CodePredictor predictor(plan, resources,
-                            code_predictor_options(std::thread::hardware_concurrency()));
+    std::optional<CodePredictor> predictor;
+    if (is_from_code) {
+      predictor.emplace(plan, resources,
+                        code_predictor_options(std::thread::hardware_concurrency()));
+    }
     CountOnTerminal done("predicted", plan.cell_count());
     for (const Group& group : plan.groups) {
       for (const Cell& cell : group.cells) {
         if (interrupted()) return;
-        add(group, cell, predictor);
+        add(group, cell, predictor ? &*predictor : nullptr);
         done.add();
       }
     }
@@ -97,7 +102,7 @@ class PredictionReport {
   }
 
  private:
-  void add(const Group& group, const Cell& cell, CodePredictor& predictor) {
+  void add(const Group& group, const Cell& cell, CodePredictor* predictor) {
     const std::string key = cell_key(plan_, group, cell);
     auto prediction = predict_cell(plan_, group, cell, resources_);
     if (!prediction) {
@@ -106,9 +111,9 @@ class PredictionReport {
       records_.push_back({key, {}, {}, {}, {}, {}});
       return;
     }
-    predictor.refine(group, cell, *prediction);
+    if (predictor) predictor->refine(group, cell, *prediction);
     const Prediction& p = *prediction;
-    if (p.time_us && !p.is_from_code) ++declared_[p.why_not_from_code];
+    if (p.time_us && !p.why_not_from_code.empty()) ++declared_[p.why_not_from_code];
     add_row(key, p);
     add_json(key, p);
     records_.push_back({key, number_field(p.time_us), text_field(p.bound_by),
@@ -194,7 +199,7 @@ ExitCode run(const Context& context, const PredictArguments& options) {
   for (const Config& config : configs) {
     Plan plan = make_plan(config, device, context.resources, device.memory_bytes);
     plan.ceiling_source = ceiling_source_of(device, device.id);
-    const PredictionReport report(plan, context.resources);
+    const PredictionReport report(plan, context.resources, !options.declared);
     if (interrupted()) return ExitCode::interrupted;
     if (options.csv) report.print_csv();
     if (!options.json && !options.csv) report.print_text();
@@ -218,6 +223,9 @@ void add_predict(Command& app, Context& context) {
       ->required();
   Option* json = command->add_flag("--json", options->json, "machine-readable");
   command->add_flag("--csv", options->csv, "times alone, one line per cell")->excludes(json);
+  command->add_flag("--declared", options->declared,
+                    "predict from what variants declare to move and execute, without executing "
+                    "anything: at once, and less accurate");
   command->footer(
       "predicted: the time of the kernels' machine code, executed on the CPU as this GPU would; it "
       "is kept, and\nnot made again for the same program, GPU and problem\n"

@@ -26,6 +26,21 @@ double clock_of(const sim::Program& program, const DeviceSpec& device, const Cei
          (slows ? std::min(1.0, device.sm_clock_tensor_mhz / device.sm_clock_max_mhz) : 1);
 }
 
+// What launches write and L2 keeps dirty at their end is written while the next one runs. Between
+// launches of a graph, which go on without a pause over other buffers, each writes back what the
+// one before left: in the end all that is written. Adds it where kernels write.
+void write_all_back(std::vector<KernelToTime>& kernels, const Work& work) {
+  double missing = work.moved_written;
+  double sectors = 0;
+  for (const KernelToTime& kernel : kernels) {
+    missing -= kernel.traffic.launches * kernel.traffic.dram_write_bytes;
+    sectors += kernel.traffic.launches * kernel.traffic.l2_write_sectors;
+  }
+  if (missing <= 0 || sectors <= 0) return;
+  for (KernelToTime& kernel : kernels)
+    kernel.traffic.dram_write_bytes += missing * kernel.traffic.l2_write_sectors / sectors;
+}
+
 /// One kernel on one SM.
 class KernelRun {
  public:
@@ -175,15 +190,16 @@ double CodeTimeModel::launch_us(double launches) const {
   return *ceilings_.floor_us(mode_) + (launches - 1) * *ceilings_.floor_graph_us;
 }
 
-CodeTime CodeTimeModel::launch_time(sim::Simulator& simulator,
-                                    const std::vector<KernelToTime>& kernels,
+CodeTime CodeTimeModel::launch_time(sim::Simulator& simulator, std::vector<KernelToTime> kernels,
                                     const Work& work) const {
   CodeTime result;
   if (!ceilings_.floor_us(mode_) || !is_complete(ceilings_)) {
     result.refusal = "ceilings of the device are not known";
     return result;
   }
+  result.mode = mode_;
   result.dram_share = dram_share(work);
+  if (mode_ == Mode::graph) write_all_back(kernels, work);
   std::map<std::string, double> alone_us;
   for (const KernelToTime& kernel : kernels) {
     const KernelRun run(simulator, kernel, device_, ceilings_, result.dram_share);
@@ -205,7 +221,9 @@ CodeTime CodeTimeModel::launch_time(sim::Simulator& simulator,
 std::optional<CodeTime> CodeTimeModel::from_other_mode(const CodeTime& other,
                                                        const Work& work) const {
   if (!other.refusal.empty() || other.dram_share != dram_share(work)) return std::nullopt;
+  if ((mode_ == Mode::graph) != (other.mode == Mode::graph)) return std::nullopt;
   CodeTime result = other;
+  result.mode = mode_;
   result.launch_us = launch_us(other.launches);
   result.total_us += result.launch_us - other.launch_us;
   std::map<std::string, double> alone_us;

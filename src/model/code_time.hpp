@@ -42,7 +42,8 @@ struct CodeTime {
   double launches = 0;      ///< kernels, one after the other
   std::vector<Term> terms;  ///< as LaunchTime has them
   std::vector<KernelCodeTime> kernels;
-  double launch_us = 0;   ///< of the total, what launches take: that of the mode
+  double launch_us = 0;  ///< of the total, what launches take: that of the mode
+  Mode mode = Mode::cold;
   double dram_share = 1;  ///< of what kernels read and write that is not in L2 at the start
   std::string refusal;    ///< why there is no time; empty where there is
 };
@@ -53,7 +54,7 @@ class CodeTimeModel {
 
   /// Of all kernels of a launch, one after the other; `work` says how much memory it needs. The
   /// simulator has executed the steps before the launch. Throws what Simulator::run throws.
-  CodeTime launch_time(sim::Simulator& simulator, const std::vector<KernelToTime>& kernels,
+  CodeTime launch_time(sim::Simulator& simulator, std::vector<KernelToTime> kernels,
                        const Work& work) const;
 
   /// The launch's time from that in another mode; empty where the mode makes a difference to its

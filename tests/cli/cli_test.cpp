@@ -238,7 +238,7 @@ TEST_CASE("every shipped config can be planned and predicted") {
   for (const auto& entry : fs::directory_iterator(fs::path(GPUEXP_SOURCE_DIR) / "configs")) {
     if (entry.path().extension() != ".json") continue;
     const std::string name = entry.path().stem().string();
-    for (const std::string command : {"plan ", "predict "}) {
+    for (const std::string command : {"plan ", "predict --declared "}) {
       const Outcome outcome = gpuexp(command + name + " --gpu h200");
       INFO(command << name << "\n" << outcome.output);
       CHECK(outcome.exit_code == 0);
@@ -305,6 +305,33 @@ TEST_CASE("predictions are labelled as computed") {
   CHECK_THAT(outcome.output, contains_text("computed for NVIDIA H200 SXM 141GB, not measured"));
   CHECK_THAT(gpuexp("predict tests/cli/data/small.json --gpu h200 --json").output,
              contains_text("\"measured\": false"));
+}
+
+TEST_CASE("a prediction says whether it is made from machine code", "[machine_code]") {
+  const std::string command = "predict tests/cli/data/small.json --gpu h200";
+  const auto cells_of = [&](const std::string& option) {
+    const auto json = nlohmann::json::parse(gpuexp(command + " --json" + option).output);
+    REQUIRE(json[0]["cells"].size() == 8);
+    return json[0]["cells"];
+  };
+  const auto from_code = cells_of("");
+  if (from_code[0]["predicted_from"] != "code")
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  const auto declared = cells_of(" --declared");
+  for (std::size_t i = 0; i < from_code.size(); ++i) {
+    INFO(from_code[i].dump(2) << declared[i].dump(2));
+    CHECK(from_code[i]["predicted_from"] == "code");
+    CHECK(from_code[i]["why_not_from_code"] == "");
+    CHECK(declared[i]["predicted_from"] == "declared");
+    CHECK(from_code[i]["predicted_time_us"] != declared[i]["predicted_time_us"]);
+    CHECK(from_code[i]["predicted_time_us"] > from_code[i]["limit_time_us"]);
+    CHECK(from_code[i]["limit_time_us"] == declared[i]["limit_time_us"]);
+  }
+  const Outcome refused = gpuexp("predict tests/cli/data/small.json --gpu t4");
+  CHECK_THAT(refused.output, contains_text("8 cells are predicted from declared traffic, not from "
+                                           "machine code: this binary holds no machine code of "
+                                           "the kernel for compute capability 7.5"));
+  CHECK_THAT(gpuexp(command).output, !contains_text("declared traffic"));
 }
 
 /// The programs that a test starts find no GPU, also where there is one.

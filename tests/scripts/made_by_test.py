@@ -66,7 +66,7 @@ class MadeBy(unittest.TestCase):
 
 
 def has_machine_code(program):
-    done = subprocess.run([program, "predict", "quickstart", "--gpu", "h200", "--json"], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run([program, "predict", "quickstart", "--gpu", "h200", "--declared", "--json"], cwd=ROOT, capture_output=True, text=True)
     return done.returncode == 0 and '"terms_us"' in done.stdout
 
 
