@@ -44,10 +44,13 @@ __global__ void fill_kernel(T* out, std::int64_t count, Function f) {
 }
 }  // namespace detail
 
-/// out[i] = f(i) for i < count; f is a __device__ functor, whose bits the host would not find.
+/// out[i] = f(i) for i < count; f is a __device__ functor, whose bits the host would not find, of i
+/// alone.
 template <class T, class Function>
 Steps fill_on_device(T* out, std::int64_t count, Function f) {
-  return launch(detail::fill_kernel<T, Function>, grid_stride(count, 65536), out, count, f);
+  return with_host_loop(
+      launch(detail::fill_kernel<T, Function>, grid_stride(count, 65536), out, count, f),
+      {count, {}, out, sizeof(T)});
 }
 
 /// The same of a __host__ __device__ functor that computes the same bits on both, from i alone: it

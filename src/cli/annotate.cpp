@@ -233,9 +233,9 @@ class AnnotateRun {
     launch.mode = group().mode;
     const auto prediction = predict_cell(plan_, group(), group().cells.front(), context_.resources);
     if (prediction) launch.prediction = *prediction;
-    launch.code_time =
-        predict_from_code(problem, named_.variant, simulator, launch.prediction, launch.mode,
-                          launch.device, plan_.ceiling_source.ceilings, context_.resources);
+    launch.code_time = predict_from_code(
+        launch_to_time(problem, named_.variant, simulator, launch.device, context_.resources),
+        simulator, launch.mode, launch.device, plan_.ceiling_source.ceilings);
     return launch;
   }
 

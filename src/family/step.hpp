@@ -102,7 +102,9 @@ struct AccessPolicyWindow {
 /// bits.
 struct HostLoop {
   std::int64_t items = 0;
-  Callback<void(std::int64_t first, std::int64_t end)> run;  ///< of these items; none: no such loop
+  /// Of these items; none: no such loop. With a place, the kernel's threads then make an item each,
+  /// and go on with further ones where the grid has fewer threads than there are items.
+  Callback<void(std::int64_t first, std::int64_t end)> run;
   /// Where item 0 is written, and the others behind it without gaps; null: they lie elsewhere.
   void* to = nullptr;
   std::int64_t item_bytes = 0;

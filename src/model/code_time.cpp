@@ -26,26 +26,11 @@ double clock_of(const sim::Program& program, const DeviceSpec& device, const Cei
          (slows ? std::min(1.0, device.sm_clock_tensor_mhz / device.sm_clock_max_mhz) : 1);
 }
 
-// What launches write and L2 keeps dirty at their end is written while the next one runs. Between
-// launches of a graph, which go on without a pause over other buffers, each writes back what the
-// one before left: in the end all that is written. Adds it where kernels write.
-void write_all_back(std::vector<KernelToTime>& kernels, const Work& work) {
-  double missing = work.moved_written;
-  double sectors = 0;
-  for (const KernelToTime& kernel : kernels) {
-    missing -= kernel.traffic.launches * kernel.traffic.dram_write_bytes;
-    sectors += kernel.traffic.launches * kernel.traffic.l2_write_sectors;
-  }
-  if (missing <= 0 || sectors <= 0) return;
-  for (KernelToTime& kernel : kernels)
-    kernel.traffic.dram_write_bytes += missing * kernel.traffic.l2_write_sectors / sectors;
-}
-
 /// One kernel on one SM.
 class KernelRun {
  public:
-  KernelRun(sim::Simulator& simulator, const KernelToTime& kernel, const DeviceSpec& device,
-            const Ceilings& ceilings, double dram_share)
+  KernelRun(sim::Simulator& simulator, const ResidentKernel& kernel, const KernelTraffic& traffic,
+            const DeviceSpec& device, const Ceilings& ceilings)
       : launch_(simulator.launch_of(*kernel.step)),
         stop_(simulator.stop),
         kernel_(kernel),
@@ -55,11 +40,10 @@ class KernelRun {
         blocks_(kernel.step->shape.grid.count()),
         active_sms_(static_cast<double>(std::min<std::int64_t>(blocks_, device.sm_count))) {
     launch_.checks.memory = false;
-    // Of one warp. A block may wait for one that another SM has, and which is not executed.
-    constexpr std::uint64_t kMostInstructions = 1 << 24;
-    launch_.checks.most_instructions = kMostInstructions;
+    launch_.counts_accesses = false;
+    launch_.checks.most_instructions = kMostInstructionsOfWarp;
     set_figures();
-    set_behind(dram_share);
+    set_behind(traffic);
     schedule_ = schedule_of(*launch_.program, figures_);
   }
 
@@ -137,8 +121,7 @@ class KernelRun {
     figures_.l1_bytes = l1_bytes(device_, shared).value_or(0);
   }
 
-  void set_behind(double dram_share) {
-    const Traffic& traffic = kernel_.traffic;
+  void set_behind(const KernelTraffic& traffic) {
     BehindL1& behind = figures_.behind;
     const double per_sm = kSectorBytes * active_sms_ * clock_hz_;
     // What one SM gets alone: 64 bytes per clock is an assumption, which few blocks alone depend
@@ -146,19 +129,20 @@ class KernelRun {
     constexpr double kLeast = kSectorBytes / 64;
     behind.l2_read_clocks = std::max(kLeast, per_sm / *ceilings_.l2_read_bytes_per_s);
     behind.l2_write_clocks = std::max(kLeast, per_sm / *ceilings_.l2_write_bytes_per_s);
-    const double read = traffic.dram_read_bytes * dram_share;
-    const double written = traffic.dram_write_bytes * dram_share;
-    const double random = traffic.dram_random_bytes * dram_share;
     const auto share = [](double bytes, double sectors) {
       return sectors > 0 ? std::min(1.0, bytes / kSectorBytes / sectors) : 0;
     };
-    behind.dram_read_share = share(read, traffic.l2_read_sectors);
-    behind.dram_write_share = share(written, traffic.l2_write_sectors);
-    const double seconds = random / *ceilings_.dram_random_bytes_per_s +
-                           dram_seconds(ceilings_, read - random, written).value();
+    behind.l2_sectors =
+        kHalfKept * static_cast<double>(device_.l2_bytes) / kSectorBytes / active_sms_;
+    const DramBytes& dram = traffic.dram;
+    behind.dram_read_share = share(dram.read, traffic.read_sectors);
+    behind.dram_write_share = share(dram.written, traffic.written_sectors);
+    const double seconds =
+        dram.read_scattered / *ceilings_.dram_random_bytes_per_s +
+        dram_seconds(ceilings_, dram.read - dram.read_scattered, dram.written).value();
     // Where DRAM delivers more than L2 is asked for, each sector stands for its share of that.
-    const double sectors = behind.dram_read_share * traffic.l2_read_sectors +
-                           behind.dram_write_share * traffic.l2_write_sectors;
+    const double sectors = behind.dram_read_share * traffic.read_sectors +
+                           behind.dram_write_share * traffic.written_sectors;
     if (sectors > 0)
       behind.dram_read_clocks = behind.dram_write_clocks =
           seconds / sectors * active_sms_ * clock_hz_;
@@ -166,7 +150,7 @@ class KernelRun {
 
   sim::LaunchState launch_;
   const std::function<bool()>& stop_;
-  const KernelToTime& kernel_;
+  const ResidentKernel& kernel_;
   const DeviceSpec& device_;
   const Ceilings& ceilings_;
   double clock_hz_;
@@ -176,40 +160,75 @@ class KernelRun {
   Schedule schedule_;
 };
 
+/// Kernels of a launch with the same code and shape.
+struct SameKernels {
+  const ResidentKernel* first = nullptr;
+  double count = 0;
+  KernelTraffic traffic;  ///< of one, on average
+};
+
+std::vector<SameKernels> same_kernels(const std::vector<ResidentKernel>& kernels,
+                                      const std::vector<KernelTraffic>& traffic) {
+  std::vector<SameKernels> found;
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const Shape& shape = kernels[i].step->shape;
+    const auto same = std::find_if(found.begin(), found.end(), [&](const SameKernels& s) {
+      const Shape& other = s.first->step->shape;
+      return other.kernel == shape.kernel && other.grid == shape.grid &&
+             other.block == shape.block && other.dynamic_shared_bytes == shape.dynamic_shared_bytes;
+    });
+    SameKernels& of =
+        same == found.end() ? found.emplace_back(SameKernels{&kernels[i], 0, {}}) : *same;
+    of.count += 1;
+    of.traffic += traffic[i];
+  }
+  for (SameKernels& same : found)
+    same.traffic *= 1 / same.count;
+  return found;
+}
+
+// Whether device memory moves the same, but for what the clock does not show.
+bool is_alike(const std::vector<KernelTraffic>& a, const std::vector<KernelTraffic>& b) {
+  constexpr double kShare = 0.002;
+  const auto near = [](double x, double y, double all) { return std::abs(x - y) <= kShare * all; };
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const DramBytes& x = a[i].dram;
+    const DramBytes& y = b[i].dram;
+    const double all = kSectorBytes * (a[i].read_sectors + a[i].written_sectors);
+    if (!near(x.read, y.read, all) || !near(x.written, y.written, all)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 CodeTimeModel::CodeTimeModel(const DeviceSpec& device, const Ceilings& ceilings, Mode mode)
     : device_(device), ceilings_(ceilings), mode_(mode) {}
 
-double CodeTimeModel::dram_share(const Work& work) const {
-  const double footprint = work.moved_read + work.moved_written;
-  return mode_ == Mode::warm ? 1 - kept_share(footprint, device_) : 1;
-}
-
 double CodeTimeModel::launch_us(double launches) const {
   return *ceilings_.floor_us(mode_) + (launches - 1) * *ceilings_.floor_graph_us;
 }
 
-CodeTime CodeTimeModel::launch_time(sim::Simulator& simulator, std::vector<KernelToTime> kernels,
-                                    const Work& work) const {
+CodeTime CodeTimeModel::launch_time(sim::Simulator& simulator,
+                                    const std::vector<ResidentKernel>& kernels,
+                                    const std::vector<KernelTraffic>& traffic) const {
   CodeTime result;
   if (!ceilings_.floor_us(mode_) || !is_complete(ceilings_)) {
     result.refusal = "ceilings of the device are not known";
     return result;
   }
   result.mode = mode_;
-  result.dram_share = dram_share(work);
-  if (mode_ == Mode::graph) write_all_back(kernels, work);
+  result.traffic = traffic;
+  result.launches = static_cast<double>(kernels.size());
   std::map<std::string, double> alone_us;
-  for (const KernelToTime& kernel : kernels) {
-    const KernelRun run(simulator, kernel, device_, ceilings_, result.dram_share);
+  for (const SameKernels& same : same_kernels(kernels, traffic)) {
+    const KernelRun run(simulator, *same.first, same.traffic, device_, ceilings_);
     result.refusal = run.refusal();
     if (!result.refusal.empty()) return result;
     result.kernels.push_back(run.time());
-    result.total_us += kernel.traffic.launches * result.kernels.back().time_us;
-    result.launches += kernel.traffic.launches;
+    result.total_us += same.count * result.kernels.back().time_us;
     for (const auto& [name, time_us] : result.kernels.back().alone_us)
-      alone_us[name] += kernel.traffic.launches * time_us;
+      alone_us[name] += same.count * time_us;
   }
   result.launch_us = launch_us(result.launches);
   result.total_us += result.launch_us;
@@ -218,10 +237,9 @@ CodeTime CodeTimeModel::launch_time(sim::Simulator& simulator, std::vector<Kerne
   return result;
 }
 
-std::optional<CodeTime> CodeTimeModel::from_other_mode(const CodeTime& other,
-                                                       const Work& work) const {
-  if (!other.refusal.empty() || other.dram_share != dram_share(work)) return std::nullopt;
-  if ((mode_ == Mode::graph) != (other.mode == Mode::graph)) return std::nullopt;
+std::optional<CodeTime> CodeTimeModel::from_other_mode(
+    const CodeTime& other, const std::vector<KernelTraffic>& traffic) const {
+  if (!other.refusal.empty() || !is_alike(other.traffic, traffic)) return std::nullopt;
   CodeTime result = other;
   result.mode = mode_;
   result.launch_us = launch_us(other.launches);

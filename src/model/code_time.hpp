@@ -1,9 +1,8 @@
 // The time that a launch is likely to take, from its own machine code: the blocks of one SM are
 // executed clock by clock (timing/sm_time.hpp), and stand for those of all others.
 //
-// Of many blocks, a few waves are executed, and the rest take as long as the last of these. What L2
-// and device memory serve is taken from the declared traffic of the kernel: its sectors, and the
-// share of them that device memory has to deliver.
+// Of many blocks, a few waves are executed, and the rest take as long as the last of these. What
+// device memory has to deliver follows from the addresses of all blocks (model/launch_traffic.hpp).
 #pragma once
 
 #include <functional>
@@ -13,19 +12,13 @@
 #include <vector>
 
 #include "base/mode.hpp"
+#include "model/launch_traffic.hpp"
 #include "model/time_model.hpp"
 #include "sim/simulator.hpp"
 #include "timing/memory_path.hpp"
 #include "timing/warp_state.hpp"
 
 namespace gpuexp {
-
-/// One kernel of a launch, which has it `traffic.launches` times.
-struct KernelToTime {
-  const KernelStep* step = nullptr;
-  Traffic traffic;
-  int blocks_per_sm = 0;  ///< resident
-};
 
 struct KernelCodeTime {
   const sim::Program* program = nullptr;
@@ -44,25 +37,24 @@ struct CodeTime {
   std::vector<KernelCodeTime> kernels;
   double launch_us = 0;  ///< of the total, what launches take: that of the mode
   Mode mode = Mode::cold;
-  double dram_share = 1;  ///< of what kernels read and write that is not in L2 at the start
-  std::string refusal;    ///< why there is no time; empty where there is
+  std::vector<KernelTraffic> traffic;  ///< of each kernel of the launch, in order
+  std::string refusal;                 ///< why there is no time; empty where there is
 };
 
 class CodeTimeModel {
  public:
   CodeTimeModel(const DeviceSpec& device, const Ceilings& ceilings, Mode mode);
 
-  /// Of all kernels of a launch, one after the other; `work` says how much memory it needs. The
-  /// simulator has executed the steps before the launch. Throws what Simulator::run throws.
-  CodeTime launch_time(sim::Simulator& simulator, std::vector<KernelToTime> kernels,
-                       const Work& work) const;
+  /// Of all kernels of a launch, one after the other; the traffic is that of each. The simulator
+  /// has executed the steps before the launch. Throws what Simulator::run throws.
+  CodeTime launch_time(sim::Simulator& simulator, const std::vector<ResidentKernel>& kernels,
+                       const std::vector<KernelTraffic>& traffic) const;
 
-  /// The launch's time from that in another mode; empty where the mode makes a difference to its
-  /// kernels.
-  std::optional<CodeTime> from_other_mode(const CodeTime& other, const Work& work) const;
+  /// The launch's time from that in another mode; empty where L2 has other things to fetch.
+  std::optional<CodeTime> from_other_mode(const CodeTime& other,
+                                          const std::vector<KernelTraffic>& traffic) const;
 
  private:
-  double dram_share(const Work& work) const;
   double launch_us(double launches) const;
 
   DeviceSpec device_;

@@ -10,15 +10,17 @@ std::int64_t l2_fetch_bytes(const DeviceSpec& device) {
 }
 
 double written_back(double bytes, const DeviceSpec& device) {
-  constexpr double kDirtyShare = 0.25;
   return std::max(0.0, bytes - kDirtyShare * static_cast<double>(device.l2_bytes));
 }
 
 double kept_share(double bytes, const DeviceSpec& device) {
+  return kept_share_at(bytes / static_cast<double>(device.l2_bytes));
+}
+
+double kept_share_at(double times_l2) {
   constexpr double kAllUpTo = 0.35;
-  constexpr double kNoneFrom = 0.8;
-  const double share = bytes / static_cast<double>(device.l2_bytes);
-  return std::clamp((kNoneFrom - share) / (kNoneFrom - kAllUpTo), 0.0, 1.0);
+  constexpr double kNoneFrom = 2 * kHalfKept - kAllUpTo;
+  return std::clamp((kNoneFrom - times_l2) / (kNoneFrom - kAllUpTo), 0.0, 1.0);
 }
 
 double seen_by_l2(double sectors, StallPattern stall_pattern) {

@@ -13,6 +13,9 @@ namespace gpuexp {
 /// reads 64 bytes per value at strides of 64 bytes and more.
 std::int64_t l2_fetch_bytes(const DeviceSpec& device);
 
+/// Of L2, what is dirty at most: written_back() says where that was seen.
+inline constexpr double kDirtyShare = 0.25;
+
 /// Of so many bytes that a launch writes to whole lines, those that reach DRAM before it ends: what
 /// L2 holds dirty at the end is written later. About a quarter of an H200's L2 stays: of 268 MB
 /// written it had 243 MB to 260 MB in DRAM, of 67 MB 52 MB to 62 MB, of 17 MB 0 to 10 MB.
@@ -23,6 +26,10 @@ double written_back(double bytes, const DeviceSpec& device);
 /// MB, a quarter of it at 25 MB, two thirds at 42 MB and everything from 50 MB on: both halves of
 /// the chip keep a copy of what both read. Linear in between.
 double kept_share(double bytes, const DeviceSpec& device);
+/// Likewise, of so many times what L2 can hold.
+double kept_share_at(double times_l2);
+/// Of what L2 can hold, after which half is kept.
+inline constexpr double kHalfKept = 0.575;
 
 /// What keeps the blocks that run at one time at the same place of their work.
 enum class StallPattern {

@@ -31,7 +31,8 @@ std::string describe(const std::map<std::string, unsigned>& waiters, std::string
 
 Block::Block(const LaunchState& of, Extent at, const Membership& in)
     : launch(of), place(at), member(in), shared(of.shared_bytes), counts(of.program->ops.size()) {
-  const std::int64_t threads = launch.block.count();
+  const std::int64_t threads =
+      std::min(launch.block.count(), std::int64_t{launch.most_warps} * kLanes);
   for (std::int64_t first = 0; first < threads; first += kLanes) {
     const auto lanes = static_cast<unsigned>(std::min<std::int64_t>(kLanes, threads - first));
     warps_.push_back(std::make_unique<Warp>(*this, static_cast<unsigned>(first / kLanes),

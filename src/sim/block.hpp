@@ -43,11 +43,13 @@ struct LaunchState {
   Extent block;
   Extent cluster;  ///< of blocks
   std::size_t shared_bytes = 0;
+  unsigned most_warps = ~0u;  ///< of each block, the first ones; others count as exited
   unsigned registers = 255;                  ///< of each thread
   std::vector<std::byte> constants;          ///< bank 0: the launch, and its parameters
   std::vector<PlacedTensorMap> tensor_maps;  ///< among its parameters
   Checks checks;
   const Observation* observation = nullptr;  ///< null: nothing but sums
+  bool counts_accesses = true;               ///< Block::memory is asked for
 
   const std::vector<Op>& executed_ops() const { return ops.empty() ? program->ops : ops; }
 };
@@ -140,7 +142,7 @@ class Block {
 
   /// To be called before memory is read or written.
   void note(const MemoryAccess& access) {
-    count(memory, access);
+    if (launch.counts_accesses) count(memory, access);
     if (watches_) watch(access);
   }
   /// Another block reads or writes a range of this one's shared memory.

@@ -16,6 +16,9 @@ namespace gpuexp::sim {
 /// Parts of so many items each. Several threads may ask for them.
 class LateFill {
  public:
+  /// 2 KiB of fp32: what a scattered access makes in vain takes a few microseconds.
+  static constexpr std::int64_t kPartItems = 512;
+
   /// The loop has a place to write to.
   explicit LateFill(HostLoop loop);
 
@@ -27,8 +30,6 @@ class LateFill {
   void make_all(unsigned threads);
 
  private:
-  // 2 KiB of fp32: what a scattered access makes in vain takes a few microseconds.
-  static constexpr std::int64_t kPartItems = 512;
   static constexpr std::size_t kLocks = 64;
 
   void make_part(std::size_t part);

@@ -65,9 +65,7 @@ class ParameterBuffer {
 }  // namespace
 
 Simulator::Simulator(const KernelResources& kernels, int compute_capability)
-    : threads(host_threads()),
-      kernels_(kernels),
-      compute_capability_(compute_capability) {}
+    : threads(host_threads()), kernels_(kernels), compute_capability_(compute_capability) {}
 
 std::string Simulator::refusal(const Steps& steps) {
   for (const Step& step : steps.all()) {
@@ -129,8 +127,10 @@ std::vector<KernelExecution> Simulator::run(const Steps& steps,
 void Simulator::fill(const Steps& steps) {
   for (const Step& step : steps.all()) {
     const auto* const kernel = std::get_if<KernelStep>(&step.action);
-    if (kernel && takes_host_loops && kernel->on_host.to) {
-      memory_.fill_later(kernel->on_host);
+    const bool has_place = kernel && takes_host_loops && kernel->on_host.to;
+    if (has_place &&
+        (kernel->on_host.run || LateFill::kPartItems % kernel->shape.block.count() == 0)) {
+      memory_.fill_later(kernel->on_host.run ? kernel->on_host : loop_of_blocks(*kernel));
     } else {
       run(step);
     }
@@ -198,6 +198,26 @@ KernelExecution Simulator::run(const KernelStep& step,
     fault.set_kernel(kernel_name(kernel_of(step.shape.kernel).resource.lowered_name));
     throw;
   }
+}
+
+// With a thread for each item. What LateFill asks for at one time are the items of whole blocks.
+HostLoop Simulator::loop_of_blocks(const KernelStep& step) {
+  HostLoop loop = step.on_host;
+  KernelStep whole = step;
+  const std::int64_t block_threads = step.shape.block.count();
+  whole.shape.grid = {(loop.items + block_threads - 1) / block_threads, 1, 1};
+  LaunchState launch = launch_of(whole);
+  launch.checks.memory = false;
+  loop.run = [launch, block_threads, loop](std::int64_t first, std::int64_t end) {
+    GlobalMemory made;
+    made.add(static_cast<std::byte*>(loop.to) + first * loop.item_bytes,
+             static_cast<std::size_t>((end - first) * loop.item_bytes));
+    LaunchState part = launch;
+    part.global = &made;
+    for (std::int64_t block = first / block_threads; block * block_threads < end; ++block)
+      Block(part, {block, 0, 0}).run();
+  };
+  return loop;
 }
 
 // It may read any buffer.

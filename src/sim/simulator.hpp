@@ -50,7 +50,8 @@ class Simulator {
                                    const std::optional<BlockSampling>& sampling = std::nullopt);
 
   /// Executes steps that fill buffers, each element of which its kernel makes from the element's
-  /// index alone: kernels that have a HostLoop with a place fill it where others touch it.
+  /// index alone: kernels that have a HostLoop with a place fill it where others touch it, by the
+  /// loop or by their blocks.
   void fill(const Steps& steps);
 
   /// Asked between blocks, by several threads; true ends the run with Stopped.
@@ -73,6 +74,7 @@ class Simulator {
   const Kernel& kernel_of(const void* stub);
   KernelExecution run(const KernelStep& step, const std::optional<BlockSampling>& sampling);
   void run_on_host(const HostLoop& loop);
+  HostLoop loop_of_blocks(const KernelStep& step);
 
   const KernelResources& kernels_;
   int compute_capability_;

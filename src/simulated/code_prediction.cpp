@@ -8,22 +8,6 @@ namespace gpuexp {
 
 namespace {
 
-// Each kernel whose traffic is declared; those that follow as further launches of it are not timed
-// again.
-std::vector<KernelToTime> kernels_to_time(const Steps& steps, const std::vector<Traffic>& traffic,
-                                          const DeviceSpec& device,
-                                          const KernelResources& resources) {
-  std::vector<KernelToTime> kernels;
-  for (const Step& step : steps.all()) {
-    const auto* const kernel = std::get_if<KernelStep>(&step.action);
-    if (!kernel || kernel->shape.grid.count() == 0 || kernels.size() == traffic.size()) continue;
-    const auto resident = occupancy(kernel->shape, device, resources);
-    if (!resident) return {};
-    kernels.push_back({kernel, traffic[kernels.size()], resident->blocks_per_sm});
-  }
-  return kernels;
-}
-
 CodeTime refused(const std::string& why) {
   CodeTime time;
   time.refusal = why;
@@ -32,15 +16,44 @@ CodeTime refused(const std::string& why) {
 
 }  // namespace
 
-CodeTime predict_from_code(HostProblem& problem, const Variant& variant, sim::Simulator& simulator,
-                           const Prediction& prediction, Mode mode, const DeviceSpec& device,
-                           const Ceilings& ceilings, const KernelResources& resources) {
-  const Steps steps = problem.steps(variant);
-  if (const std::string why = simulator.refusal(steps); !why.empty()) return refused(why);
-  const auto kernels = kernels_to_time(steps, prediction.traffic, device, resources);
-  if (kernels.empty()) return refused("what it moves through L2 is not known");
+LaunchToTime launch_to_time(HostProblem& problem, const Variant& variant, sim::Simulator& simulator,
+                            const DeviceSpec& device, const KernelResources& resources) {
+  LaunchToTime launch;
+  launch.steps = problem.steps(variant);
+  launch.refusal = simulator.refusal(launch.steps);
+  if (launch.refusal.empty() && variant.traffic_is_typical)
+    launch.refusal = "what its kernels do depends on what those before have found";
+  if (!launch.refusal.empty()) return launch;
+  for (const Step& step : launch.steps.all()) {
+    const auto* const kernel = std::get_if<KernelStep>(&step.action);
+    if (!kernel || kernel->shape.grid.count() == 0) continue;
+    const auto resident = occupancy(kernel->shape, device, resources);
+    if (!resident) {
+      launch.refusal = "how many of its blocks an SM holds is not known";
+      return launch;
+    }
+    launch.kernels.push_back({kernel, resident->blocks_per_sm});
+  }
   try {
-    return CodeTimeModel(device, ceilings, mode).launch_time(simulator, kernels, prediction.work);
+    launch.footprint = footprint_of(simulator, launch.kernels, device);
+    launch.refusal = launch.footprint.refusal;
+  } catch (const sim::Fault& fault) {
+    launch.refusal = fault.what();
+  }
+  return launch;
+}
+
+CodeTime predict_from_code(const LaunchToTime& launch, sim::Simulator& simulator, Mode mode,
+                           const DeviceSpec& device, const Ceilings& ceilings,
+                           const CodeTime* other) {
+  if (!launch.refusal.empty()) return refused(launch.refusal);
+  const CodeTimeModel model(device, ceilings, mode);
+  try {
+    const auto traffic = launch_traffic(launch.footprint, mode, device, simulator.stop);
+    if (other) {
+      if (const auto same = model.from_other_mode(*other, traffic)) return *same;
+    }
+    return model.launch_time(simulator, launch.kernels, traffic);
   } catch (const sim::Fault& fault) {
     return refused(fault.what());
   }

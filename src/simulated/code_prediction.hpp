@@ -8,10 +8,22 @@
 
 namespace gpuexp {
 
-/// `prediction` is the cell's, made from declared traffic. A launch that cannot be executed, or
-/// whose kernels have a fault, has a refusal. Throws sim::Stopped.
-CodeTime predict_from_code(HostProblem& problem, const Variant& variant, sim::Simulator& simulator,
-                           const Prediction& prediction, Mode mode, const DeviceSpec& device,
-                           const Ceilings& ceilings, const KernelResources& resources);
+/// A variant's kernels on a problem, and what they touch.
+struct LaunchToTime {
+  Steps steps;
+  std::vector<ResidentKernel> kernels;  ///< of the steps
+  LaunchFootprint footprint;
+  std::string refusal;  ///< why its time cannot be predicted; empty where it can
+};
+
+/// Throws sim::Stopped.
+LaunchToTime launch_to_time(HostProblem& problem, const Variant& variant, sim::Simulator& simulator,
+                            const DeviceSpec& device, const KernelResources& resources);
+
+/// A launch that cannot be executed, or whose kernels have a fault, has a refusal. `other` is that
+/// of another mode, or null. Throws sim::Stopped.
+CodeTime predict_from_code(const LaunchToTime& launch, sim::Simulator& simulator, Mode mode,
+                           const DeviceSpec& device, const Ceilings& ceilings,
+                           const CodeTime* other = nullptr);
 
 }  // namespace gpuexp

@@ -104,11 +104,18 @@ class CodePredictor::Impl {
       predict(problems_[i], simulator);
   }
 
-  /// A problem whose buffers are there from its first cell on that is not kept, and times of its
-  /// variants in one of their modes.
+  /// A problem whose buffers are there from its first cell on that is not kept; of its variants
+  /// what they touch, and times in one of their modes.
   struct Timed {
     std::optional<HostProblem> host;
+    std::map<const Variant*, LaunchToTime> launches;
     std::map<const Variant*, CodeTime> times;
+
+    void forget() {
+      launches.clear();
+      times.clear();
+      host.reset();
+    }
   };
 
   void predict(const Problem& problem, sim::Simulator& simulator) {
@@ -140,27 +147,27 @@ class CodePredictor::Impl {
     if (cell.variant->is_vendor) return {{}, {}, "a library's kernels are not executed"};
     try {
       const Group& group = *problem.group;
-      const Prediction declared = *predict_cell(plan_, group, cell, kernels_);
-      const CodeTimeModel model(plan_.device, plan_.ceiling_source.ceilings, cell.mode);
-      if (const auto known = timed.times.find(cell.variant); known != timed.times.end()) {
-        if (const auto same = model.from_other_mode(known->second, declared.work))
-          return {same->total_us, same->terms, ""};
-      }
       if (!timed.host) {
         timed.host.emplace(*plan_.experiment(group).family, group.values, plan_.config->seed,
                            plan_.device, simulator);
       }
-      CodeTime time = predict_from_code(*timed.host, *cell.variant, simulator, declared, cell.mode,
-                                        plan_.device, plan_.ceiling_source.ceilings, kernels_);
+      const auto [launch, is_new] = timed.launches.try_emplace(cell.variant);
+      if (is_new)
+        launch->second =
+            launch_to_time(*timed.host, *cell.variant, simulator, plan_.device, kernels_);
+      const auto known = timed.times.find(cell.variant);
+      CodeTime time = predict_from_code(launch->second, simulator, cell.mode, plan_.device,
+                                        plan_.ceiling_source.ceilings,
+                                        known == timed.times.end() ? nullptr : &known->second);
       time.kernels.clear();
       timed.times[cell.variant] = time;
       if (!time.refusal.empty()) return {{}, {}, time.refusal};
       return {time.total_us, time.terms, ""};
     } catch (const std::bad_alloc&) {
-      timed.host.reset();
+      timed.forget();
       return {{}, {}, "the host has no memory for its buffers"};
     } catch (const std::exception& e) {  // somebody waits for the cell
-      timed.host.reset();
+      timed.forget();
       return {{}, {}, e.what()};
     }
   }

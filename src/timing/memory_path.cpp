@@ -25,7 +25,9 @@ bool is_of_share(std::uint64_t sector, double share) {
 // When the sector is there that is asked for at `when`.
 double MemoryPath::fetch(double when, std::uint64_t sector) {
   const double asked = l2_read_.serve(when, behind_.l2_read_clocks) - behind_.l2_read_clocks;
-  const bool is_from_dram = is_of_share(sector, behind_.dram_read_share);
+  // What its block asks for again L2 has.
+  const bool is_from_dram =
+      asked_for_.is_first(block_, sector, false) && is_of_share(sector, behind_.dram_read_share);
   trip_ = std::max(trip_, is_from_dram ? figures_.dram_latency : figures_.l2_latency);
   if (!is_from_dram) return asked + figures_.l2_latency;
   const double read = dram_.serve(asked, behind_.dram_read_clocks) - behind_.dram_read_clocks;
@@ -84,7 +86,8 @@ Served MemoryPath::store(double now, const sim::GlobalTouch& touch) {
     lookups_.hits += l1_.find(touch.sectors[i]) != SectorCache::kAbsent;
     l1_.put(touch.sectors[i], read);
     const double given = l2_write_.serve(read, behind_.l2_write_clocks);
-    if (is_of_share(touch.sectors[i], behind_.dram_write_share))
+    if (asked_for_.is_first(block_, touch.sectors[i], true) &&
+        is_of_share(touch.sectors[i], behind_.dram_write_share))
       dram_.serve(given, behind_.dram_write_clocks);
     done = given;
   }

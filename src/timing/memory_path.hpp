@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_map>
 #include <utility>
 
 #include "sim/access_counts.hpp"
@@ -49,10 +50,36 @@ struct SectorLookups {
   }
 };
 
+/// Which sectors each block has asked for or written.
+class SectorsOfBlocks {
+ public:
+  /// Those that were asked for or written `kept` sectors before are forgotten.
+  explicit SectorsOfBlocks(double kept) : kept_(kept) {}
+
+  /// Whether the block does it for the first time.
+  bool is_first(std::uint64_t block, std::uint64_t sector, bool writes) {
+    constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio
+    const auto [at, is_new] = last_.try_emplace((2 * sector + writes) ^ block * kMultiplier);
+    const double before = std::exchange(at->second, ++count_);
+    return is_new || count_ - before > kept_;
+  }
+
+ private:
+  double kept_;
+  double count_ = 0;
+  std::unordered_map<std::uint64_t, double> last_;  ///< what count_ was
+};
+
 class MemoryPath {
  public:
   explicit MemoryPath(const SmFigures& figures)
-      : figures_(figures), l1_(figures.l1_bytes), behind_(figures.behind) {}
+      : figures_(figures),
+        l1_(figures.l1_bytes),
+        behind_(figures.behind),
+        asked_for_(figures.behind.l2_sectors) {}
+
+  /// Whose accesses those that follow are.
+  void set_block(std::uint64_t number) { block_ = number; }
 
   /// A load of global or local memory that is issued at `now`. One that passes L1 by leaves nothing
   /// there.
@@ -81,6 +108,8 @@ class MemoryPath {
   SectorCache l1_;
   SectorLookups lookups_;
   const BehindL1& behind_;
+  SectorsOfBlocks asked_for_;
+  std::uint64_t block_ = 0;
   double trip_ = 0;           ///< the longest that the access under way makes behind L1
   double shared_clocks_ = 0;  ///< of the data stage, for shared memory
   Server tags_;

@@ -14,8 +14,9 @@ namespace gpuexp {
 /// What a kernel's loads and stores find behind L1, and at what rate: of one SM, while so many
 /// others ask for as much.
 struct BehindL1 {
-  double dram_read_share = 1;   ///< of the sectors that L2 is asked for
-  double dram_write_share = 1;  ///< of those that it is given
+  double dram_read_share = 1;   ///< of the sectors that a block asks L2 for, each once
+  double dram_write_share = 1;  ///< of those that it writes, likewise
+  double l2_sectors = 0;        ///< that L2 keeps for the SM
   double l2_read_clocks = 0;    ///< of a sector
   double l2_write_clocks = 0;
   double dram_read_clocks = 0;

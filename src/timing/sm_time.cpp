@@ -53,9 +53,10 @@ struct Scoreboard {
 struct ResidentWarp {
   sim::Block* block = nullptr;
   sim::Warp* warp = nullptr;
-  double free_from = 0;   ///< the stall of its last instruction has ended
-  double ready_at = 0;    ///< nothing of its own holds up its next instruction
-  double waits_from = 0;  ///< the clock behind its last instruction
+  std::uint64_t block_number = 0;  ///< among those that were executed
+  double free_from = 0;            ///< the stall of its last instruction has ended
+  double ready_at = 0;             ///< nothing of its own holds up its next instruction
+  double waits_from = 0;           ///< the clock behind its last instruction
   std::uint32_t next = 0;
   WarpState waits_in = WarpState::wait;  ///< from free_from to ready_at
   bool at_barrier = false;
@@ -158,12 +159,14 @@ class SmRun final : private sim::AccessListener {
 };
 
 // Three waves at least: the first fills queues and caches, and the two behind it say how long a
-// wave takes. Short ones need more of them until their queues are full.
+// wave takes. Short ones need more of them until their queues are full, and of long ones the first
+// takes hardly longer than others.
 bool SmRun::has_enough() const {
   constexpr std::uint64_t kEnoughInstructions = 200'000;
-  constexpr std::int64_t kLeastWaves = 3;
+  constexpr std::uint64_t kLongInstructions = 2'000'000;
+  const std::int64_t least_waves = time_.instructions >= kLongInstructions ? 2 : 3;
   const std::int64_t left = blocks_.count - next_block_;
-  return left == 0 || (next_block_ >= kLeastWaves * blocks_.resident &&
+  return left == 0 || (next_block_ >= least_waves * blocks_.resident &&
                        left % blocks_.resident == 0 && time_.instructions >= kEnoughInstructions);
 }
 
@@ -195,6 +198,7 @@ void SmRun::start_block(double when) {
     auto w = std::make_unique<ResidentWarp>();
     w->block = resident.block.get();
     w->warp = warp.get();
+    w->block_number = time_.starts.size();
     w->free_from = w->ready_at = w->waits_from = when;
     Scheduler& scheduler = schedulers_[next_scheduler_++ % kSchedulers];
     scheduler.warps.push_back(w.get());
@@ -318,6 +322,7 @@ Served SmRun::execute(ResidentWarp& warp, const TimedOp& op, double now) {
   heard_ = false;
   hear_at_ = now;
   passes_l1_ = op.passes_l1;
+  memory_.set_block(warp.block_number);
   const sim::Executed executed = warp.block->step(*warp.warp);
   ++time_.instructions;
   time_.places[executed.place][WarpState::dispatch_stall] += op.operand_clocks;

@@ -19,6 +19,10 @@
 
 namespace gpuexp {
 
+/// Of a warp whose time is asked for. A block may wait for one that another SM has, and which is
+/// not executed.
+inline constexpr std::uint64_t kMostInstructionsOfWarp = 1 << 24;
+
 /// Blocks of one SM.
 struct BlocksOfSm {
   /// Of all that come to it; their numbers in the grid, x first, are 0, step, 2 step.

@@ -51,16 +51,18 @@ Ceilings of_dram(const std::optional<double>& on_all_sms) {
 /// The time of a chase of so many steps on so many SMs, of which DRAM answers this share.
 double chase_us(const Ceilings& ceilings, std::int64_t steps, std::int64_t sms, double dram_share) {
   const Family& family = *Registry::global().find("latency");
-  Problem problem(family, values_with(family, {{"steps", steps}}));
+  // No step comes to a line that one before has read.
+  constexpr std::int64_t kChainBytes = 1 << 18;
+  Problem problem(family, values_with(family, {{"steps", steps}, {"bytes", kChainBytes}}));
   const Steps launch = problem.host.steps(*family.find("l2_all_sms"));
   REQUIRE(launch.all().size() == 1);
   KernelStep chase = std::get<KernelStep>(launch.all().front().action);
   chase.shape.grid = {sms, 1, 1};
-  Traffic traffic;
-  traffic.l2_read_sectors = static_cast<double>(steps * sms);
-  traffic.dram_read_bytes = dram_share * kSectorBytes * traffic.l2_read_sectors;
+  KernelTraffic traffic;
+  traffic.read_sectors = static_cast<double>(steps * sms);
+  traffic.dram.read = dram_share * kSectorBytes * traffic.read_sectors;
   const CodeTime time = CodeTimeModel(device(), ceilings, Mode::cold)
-                            .launch_time(problem.simulator, {{&chase, traffic, 1}}, {});
+                            .launch_time(problem.simulator, {{&chase, 1}}, {traffic});
   INFO(time.refusal);
   REQUIRE(time.refusal.empty());
   return time.total_us;

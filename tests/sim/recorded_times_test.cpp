@@ -23,17 +23,11 @@ const CeilingSource& recorded_ceilings() {
   return source;
 }
 
-Prediction declared_prediction(const Variant& variant, const void* problem, Mode mode) {
-  return predict(variant.work(problem), variant.shapes(problem, device()),
-                 variant.traffic ? variant.traffic(problem, device()) : std::vector<Traffic>{},
-                 mode, device(), recorded_ceilings(), kernels());
-}
-
 CodeTime time_of(const ResultRecord& row, const Family& family, const Variant& variant) {
   Problem problem(family, values_of(family, row.parameters));
-  const Prediction declared = declared_prediction(variant, problem.host.problem(), *row.mode);
-  return predict_from_code(problem.host, variant, problem.simulator, declared, *row.mode, device(),
-                           recorded_ceilings().ceilings, kernels());
+  return predict_from_code(
+      launch_to_time(problem.host, variant, problem.simulator, device(), kernels()),
+      problem.simulator, *row.mode, device(), recorded_ceilings().ceilings);
 }
 
 WarpClocks states_of(const CodeTime& code) {

@@ -1,0 +1,204 @@
+#include "model/l2_replay.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/random_bits.hpp"
+#include "device/hardware_sizes.hpp"
+#include "model/l2_cache.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+constexpr std::uint64_t kL2SectorBytes = 32;
+
+// Bits for bytes [begin, end) of 32.
+std::uint32_t bits_of(std::uint64_t begin, std::uint64_t end) {
+  return static_cast<std::uint32_t>(((std::uint64_t{1} << (end - begin)) - 1) << begin);
+}
+
+}  // namespace
+
+L2Replay::L2Replay(const DeviceSpec& device, std::uint64_t one_of)
+    : granule_bytes_(static_cast<double>(l2_fetch_bytes(device))), one_of_(one_of) {
+  constexpr double kGranule = 1 << kGranuleShift;
+  l2_granules_ = static_cast<double>(device.l2_bytes) / kGranule / static_cast<double>(one_of);
+  constexpr double kEpochs = 128;  // of an L2's size
+  touches_of_epoch_ = static_cast<std::uint64_t>(std::max(1.0, l2_granules_ / kEpochs));
+}
+
+bool L2Replay::follows(std::uint64_t page) const {
+  return one_of_ == 1 || random_bits(0, page) % one_of_ == 0;
+}
+
+L2Replay::Granule& L2Replay::granule_at(std::uint64_t address) {
+  const std::uint64_t number = address >> kPageShift;
+  if (number != last_number_) {
+    std::unique_ptr<Page>& page = pages_[number];
+    if (!page) page = std::make_unique<Page>();
+    last_page_ = page.get();
+    last_number_ = number;
+  }
+  return (*last_page_)[address >> kGranuleShift & (kGranules - 1)];
+}
+
+// Calls touch(granule, begin, end) for each that is followed, with the bytes of it in the range.
+template <class Touch>
+void L2Replay::for_granules(const ByteRange& range, Sums& sums, const Touch& touch) {
+  constexpr std::uint64_t kPage = std::uint64_t{1} << kPageShift;
+  constexpr std::uint64_t kGranule = std::uint64_t{1} << kGranuleShift;
+  sums.asked +=
+      static_cast<double>(((range.end - 1) >> kGranuleShift) - (range.begin >> kGranuleShift) + 1);
+  for (std::uint64_t at = range.begin; at < range.end;) {
+    const std::uint64_t end = std::min(range.end, (at / kPage + 1) * kPage);
+    if (follows(at >> kPageShift)) {
+      while (at < end) {
+        const std::uint64_t first = at / kGranule * kGranule;
+        const std::uint64_t last = std::min(end, first + kGranule);
+        sums.followed += 1;
+        touch(granule_at(at), at - first, last - first);
+        at = last;
+      }
+    }
+    at = end;
+  }
+}
+
+// How much of it is to be fetched: by how far back it was asked for, all of it or none, and in
+// between, where it depends on sets and on copies of both halves of the chip, a share.
+double L2Replay::missing_share(Granule& granule) {
+  if (granule.epoch == kNever || granule.epoch < oldest_) return 1;
+  if (granule.epoch + 1 == in_epoch_.size()) return 0;
+  const double distance = behind_[granule.epoch] + in_epoch_.back();
+  return 1 - kept_share_at(distance / l2_granules_);
+}
+
+void L2Replay::use(Granule& granule) {
+  if (granule.epoch != kNever) in_epoch_[granule.epoch] -= 1;
+  granule.epoch = static_cast<std::uint32_t>(in_epoch_.size() - 1);
+  in_epoch_.back() += 1;
+  if (++touches_ == touches_of_epoch_) close_epoch();
+}
+
+void L2Replay::close_epoch() {
+  touches_ = 0;
+  double behind = 0;
+  auto epoch = static_cast<std::uint32_t>(in_epoch_.size() - 1);
+  for (; epoch >= oldest_; --epoch) {
+    behind_[epoch] = behind + in_epoch_[epoch] / 2;
+    behind += in_epoch_[epoch];
+    if (behind > l2_granules_) break;
+  }
+  oldest_ = std::max(oldest_, epoch);
+  in_epoch_.push_back(0);
+  behind_.push_back(0);
+}
+
+void L2Replay::make_dirty(Granule& granule, const std::array<std::uint32_t, 2>& bytes) {
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    granule.written[i] |= bytes[i];
+  dirty_count_ += !granule.is_dirty;
+  granule.is_dirty = true;
+  granule.dirty_since = ++dirtied_;
+  dirty_.push_back({&granule, dirtied_});
+  while (dirty_count_ > kDirtyShare * l2_granules_) {
+    const Dirtied oldest = dirty_.front();
+    dirty_.pop_front();
+    if (oldest.granule->is_dirty && oldest.granule->dirty_since == oldest.since)
+      write_back(*oldest.granule);
+  }
+}
+
+// Sectors that were not written as a whole are read first, unless they are there.
+void L2Replay::write_back(Granule& granule) {
+  for (const std::uint32_t bytes : granule.written) {
+    if (bytes == 0) continue;
+    writes_.bytes.written += kSectorBytes;
+    if (bytes != ~std::uint32_t{0} && !granule.is_filled) writes_.bytes.read += kSectorBytes;
+  }
+  granule.written = {};
+  granule.is_dirty = false;
+  granule.is_filled = false;
+  dirty_count_ -= 1;
+}
+
+void L2Replay::read(const std::vector<ByteRange>& ranges, std::int64_t shift,
+                    const ByteRange& within) {
+  for (const ByteRange& range : ranges) {
+    const ByteRange moved{std::max(within.begin, range.begin + static_cast<std::uint64_t>(shift)),
+                          std::min(within.end, range.end + static_cast<std::uint64_t>(shift))};
+    if (moved.begin >= moved.end) continue;
+    for_granules(moved, reads_, [&](Granule& granule, std::uint64_t, std::uint64_t) {
+      reads_.bytes.read += granule_bytes_ * missing_share(granule);
+      granule.is_filled = true;
+      use(granule);
+    });
+  }
+}
+
+void L2Replay::write(const std::vector<ByteRange>& ranges, std::int64_t shift,
+                     const ByteRange& within) {
+  for (const ByteRange& range : ranges) {
+    const ByteRange moved{std::max(within.begin, range.begin + static_cast<std::uint64_t>(shift)),
+                          std::min(within.end, range.end + static_cast<std::uint64_t>(shift))};
+    if (moved.begin >= moved.end) continue;
+    for_granules(moved, writes_, [&](Granule& granule, std::uint64_t begin, std::uint64_t end) {
+      if (missing_share(granule) == 1 && !granule.is_dirty) granule.is_filled = false;
+      std::array<std::uint32_t, 2> bytes{};
+      if (begin < kL2SectorBytes) bytes[0] = bits_of(begin, std::min(end, kL2SectorBytes));
+      if (end > kL2SectorBytes)
+        bytes[1] = bits_of(std::max(begin, kL2SectorBytes) - kL2SectorBytes, end - kL2SectorBytes);
+      use(granule);
+      make_dirty(granule, bytes);
+    });
+  }
+}
+
+template <class Touch>
+void L2Replay::scatter(const ByteRange& anywhere, double count, Sums& sums, const Touch& touch) {
+  sums.asked += count;
+  left_over_ += count / static_cast<double>(one_of_);
+  for (; left_over_ >= 1; left_over_ -= 1) {
+    std::uint64_t at = 0;
+    do {
+      at = anywhere.begin + random_bits(1, random_++) % (anywhere.end - anywhere.begin);
+    } while (!follows(at >> kPageShift));
+    sums.followed += 1;
+    touch(granule_at(at), at / kL2SectorBytes % 2);
+  }
+}
+
+void L2Replay::read_scattered(const ByteRange& anywhere, double count) {
+  scatter(anywhere, count, reads_, [&](Granule& granule, std::uint64_t) {
+    const double fetched = granule_bytes_ * missing_share(granule);
+    reads_.bytes.read += fetched;
+    reads_.bytes.read_scattered += fetched;
+    granule.is_filled = true;
+    use(granule);
+  });
+}
+
+void L2Replay::write_scattered(const ByteRange& anywhere, double count) {
+  scatter(anywhere, count, writes_, [&](Granule& granule, std::uint64_t sector) {
+    use(granule);
+    make_dirty(granule, sector == 0 ? std::array<std::uint32_t, 2>{1, 0}
+                                    : std::array<std::uint32_t, 2>{0, 1});
+  });
+}
+
+DramBytes L2Replay::Sums::of_all() const {
+  const double scale = followed > 0 ? asked / followed : 0;
+  return {bytes.read * scale, bytes.read_scattered * scale, bytes.written * scale};
+}
+
+DramBytes L2Replay::take() {
+  DramBytes bytes = reads_.of_all();
+  const DramBytes of_writes = writes_.of_all();
+  bytes.read += of_writes.read;
+  bytes.written += of_writes.written;
+  reads_ = writes_ = {};
+  return bytes;
+}
+
+}  // namespace gpuexp

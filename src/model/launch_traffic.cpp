@@ -1,0 +1,251 @@
+#include "model/launch_traffic.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <tuple>
+
+#include "sim/grid_run.hpp"
+#include "timing/sm_figures.hpp"
+#include "timing/sm_time.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+constexpr std::uint64_t kSectorSize = 32;
+constexpr std::uint64_t kGranuleSize = 64;
+
+// Units of this size that the ranges touch.
+double units(const std::vector<ByteRange>& ranges, std::uint64_t size) {
+  double sum = 0;
+  std::uint64_t last = ~std::uint64_t{0};
+  for (const ByteRange& range : ranges) {
+    const std::uint64_t first = range.begin / size;
+    const std::uint64_t end = (range.end - 1) / size;
+    sum += static_cast<double>(end - first + (first != last));
+    last = end;
+  }
+  return sum;
+}
+
+double bytes_in(const std::vector<ByteRange>& ranges) {
+  return static_cast<double>(kSectorSize) * units(ranges, kSectorSize);
+}
+
+/// One part of a grid: its ranges in the phases of the replay, and where blocks have them.
+struct ReplayedPart {
+  const GridPart* part = nullptr;
+  std::vector<std::vector<ByteRange>> phases;
+  /// By which the ranges of those blocks move that run at one time, each once, and where those of
+  /// the first such round end, of the second, and so on.
+  std::vector<std::int64_t> shifts;
+  std::vector<std::size_t> ends;
+};
+
+/// A grid's blocks in rounds of those that are resident together, phase by phase: blocks that run
+/// at one time do the same things at nearly the same time.
+class GridReplay {
+ public:
+  explicit GridReplay(const KernelFootprint& kernel)
+      : grid_(*kernel.grid), resident_(std::max<std::int64_t>(1, kernel.resident)) {
+    for (const GridPart& part : grid_.parts) {
+      parts_.push_back({&part, {}, {}, {}});
+      if (!part.is_scattered) find_shifts(parts_.back());
+    }
+    find_phases(static_cast<double>(kernel.l1_bytes));
+  }
+
+  /// That are asked for.
+  double granules() const {
+    double sum = 0;
+    for (const ReplayedPart& part : parts_) {
+      const double times = static_cast<double>(part.part->is_scattered ? grid_.grid.count()
+                                                                       : std::ssize(part.shifts));
+      for (const auto& ranges : part.phases)
+        sum += times * units(ranges, kGranuleSize);
+    }
+    return sum;
+  }
+
+  /// `from` is added to all addresses.
+  KernelTraffic run(L2Replay& l2, std::int64_t from, const std::function<bool()>& stop) const {
+    const std::int64_t rounds = (grid_.grid.count() + resident_ - 1) / resident_;
+    for (std::int64_t round = 0; round < rounds; ++round) {
+      if (stop()) throw sim::Stopped("the run was ended");
+      for (std::size_t phase = 0; phase < phases_; ++phase) {
+        for (const bool writes : {false, true}) {
+          for (const ReplayedPart& part : parts_) {
+            if (part.part->writes == writes) touch(part, round, phase, l2, from);
+          }
+        }
+      }
+    }
+    KernelTraffic traffic;
+    traffic.dram = l2.take();
+    for (const ReplayedPart& part : parts_)
+      (part.part->writes ? traffic.written_sectors : traffic.read_sectors) += sectors(*part.part);
+    return traffic;
+  }
+
+ private:
+  void find_shifts(ReplayedPart& part) const {
+    const std::int64_t blocks = grid_.grid.count();
+    for (std::int64_t begin = 0; begin < blocks; begin += resident_) {
+      const auto first = std::ssize(part.shifts);
+      for (std::int64_t i = begin; i < std::min(blocks, begin + resident_); ++i) {
+        const std::int64_t shift = grid_.shift(*part.part, i);
+        if (shift != GridPart::kNothing) part.shifts.push_back(shift);
+      }
+      const auto of_round = part.shifts.begin() + first;
+      std::sort(of_round, part.shifts.end());
+      part.shifts.erase(std::unique(of_round, part.shifts.end()), part.shifts.end());
+      part.ends.push_back(part.shifts.size());
+    }
+  }
+
+  // Phases go together as long as L1 holds what a block touches in them: what it asks for again
+  // L2 does not see.
+  void find_phases(double l1_bytes) {
+    std::size_t begin = 0;
+    while (begin < grid_.phases) {
+      std::size_t end = begin + 1;
+      std::vector<std::vector<ByteRange>> joined = joined_phases(begin, end);
+      while (end < grid_.phases) {
+        auto more = joined_phases(begin, end + 1);
+        double bytes = 0;
+        for (const auto& ranges : more)
+          bytes += bytes_in(ranges);
+        if (bytes > l1_bytes) break;
+        joined = std::move(more);
+        ++end;
+      }
+      for (std::size_t i = 0; i < parts_.size(); ++i)
+        parts_[i].phases.push_back(std::move(joined[i]));
+      begin = end;
+    }
+    phases_ = parts_.empty() ? 0 : parts_.front().phases.size();
+  }
+
+  // The ranges of each part in these phases, each once.
+  std::vector<std::vector<ByteRange>> joined_phases(std::size_t begin, std::size_t end) const {
+    std::vector<std::vector<ByteRange>> joined;
+    for (const ReplayedPart& part : parts_) {
+      std::vector<ByteRange>& ranges = joined.emplace_back();
+      const auto& phases = part.part->phases;
+      for (std::size_t i = begin; i < std::min(end, phases.size()); ++i)
+        ranges.insert(ranges.end(), phases[i].begin(), phases[i].end());
+      if (!part.part->is_scattered) join(ranges);
+    }
+    return joined;
+  }
+
+  std::int64_t blocks_of(std::int64_t round) const {
+    return std::min(resident_, grid_.grid.count() - round * resident_);
+  }
+
+  void touch(const ReplayedPart& part, std::int64_t round, std::size_t phase, L2Replay& l2,
+             std::int64_t from) const {
+    const std::vector<ByteRange>& ranges = part.phases[phase];
+    if (ranges.empty()) return;
+    const bool writes = part.part->writes;
+    const auto moved = static_cast<std::uint64_t>(from);
+    const ByteRange within{part.part->within.begin + moved, part.part->within.end + moved};
+    if (part.part->is_scattered) {
+      const double count = units(ranges, kSectorSize) * static_cast<double>(blocks_of(round));
+      writes ? l2.write_scattered(within, count) : l2.read_scattered(within, count);
+      return;
+    }
+    const auto at = static_cast<std::size_t>(round);
+    for (std::size_t i = at == 0 ? 0 : part.ends[at - 1]; i < part.ends[at]; ++i) {
+      const std::int64_t shift = part.shifts[i] + from;
+      writes ? l2.write(ranges, shift, within) : l2.read(ranges, shift, within);
+    }
+  }
+
+  // Of all blocks.
+  double sectors(const GridPart& part) const {
+    std::vector<ByteRange> all;
+    for (const auto& ranges : part.phases)
+      all.insert(all.end(), ranges.begin(), ranges.end());
+    if (!part.is_scattered) join(all);
+    std::int64_t blocks = grid_.grid.count();
+    if (!part.shifts.empty())
+      blocks -= std::count(part.shifts.begin(), part.shifts.end(), GridPart::kNothing);
+    return units(all, kSectorSize) * static_cast<double>(blocks);
+  }
+
+  const GridFootprint& grid_;
+  std::int64_t resident_;
+  std::vector<ReplayedPart> parts_;
+  std::size_t phases_ = 0;
+};
+
+}  // namespace
+
+KernelTraffic& KernelTraffic::operator+=(const KernelTraffic& more) {
+  dram.read += more.dram.read;
+  dram.read_scattered += more.dram.read_scattered;
+  dram.written += more.dram.written;
+  read_sectors += more.read_sectors;
+  written_sectors += more.written_sectors;
+  return *this;
+}
+
+KernelTraffic& KernelTraffic::operator*=(double times) {
+  for (double* figure :
+       {&dram.read, &dram.read_scattered, &dram.written, &read_sectors, &written_sectors})
+    *figure *= times;
+  return *this;
+}
+
+LaunchFootprint footprint_of(sim::Simulator& simulator, const std::vector<ResidentKernel>& kernels,
+                             const DeviceSpec& device) {
+  using Key = std::tuple<const void*, std::int64_t, std::int64_t, std::vector<std::byte>>;
+  std::map<Key, std::shared_ptr<const GridFootprint>> grids;
+  LaunchFootprint launch;
+  for (const ResidentKernel& kernel : kernels) {
+    const Shape& shape = kernel.step->shape;
+    auto& grid = grids[{shape.kernel, shape.grid.count(), shape.block.count(),
+                        kernel.step->arguments.bytes()}];
+    sim::LaunchState state = simulator.launch_of(*kernel.step);
+    state.checks.memory = false;
+    state.counts_accesses = false;
+    state.checks.most_instructions = kMostInstructionsOfWarp;
+    const auto shared = static_cast<std::int64_t>(state.shared_bytes) * kernel.blocks_per_sm;
+    if (!grid) {
+      grid = std::make_shared<const GridFootprint>(grid_footprint(state, simulator.stop));
+      if (launch.refusal.empty()) launch.refusal = grid->refusal;
+    }
+    launch.kernels.push_back(
+        {grid, std::int64_t{kernel.blocks_per_sm} * device.sm_count,
+         l1_bytes(device, shared).value_or(0) / std::max(1, kernel.blocks_per_sm)});
+  }
+  return launch;
+}
+
+std::vector<KernelTraffic> launch_traffic(const LaunchFootprint& launch, Mode mode,
+                                          const DeviceSpec& device,
+                                          const std::function<bool()>& stop) {
+  std::map<const GridFootprint*, GridReplay> replays;
+  double granules = 0;
+  for (const KernelFootprint& kernel : launch.kernels)
+    granules += replays.try_emplace(kernel.grid.get(), kernel).first->second.granules();
+  // About a tenth of a second, and enough of L2 to tell what it holds.
+  constexpr double kMostGranules = 1 << 20;
+  constexpr std::uint64_t kMostSkipped = 256;
+  const auto one_of = static_cast<std::uint64_t>(std::max(1.0, granules / kMostGranules));
+  L2Replay l2(device, std::min(kMostSkipped, std::bit_ceil(one_of)));
+  const bool is_again = mode == Mode::warm || mode == Mode::graph;
+  if (is_again) {
+    constexpr std::int64_t kElsewhere = std::int64_t{1} << 46;
+    for (const KernelFootprint& kernel : launch.kernels)
+      replays.at(kernel.grid.get()).run(l2, mode == Mode::graph ? kElsewhere : 0, stop);
+  }
+  std::vector<KernelTraffic> traffic;
+  for (const KernelFootprint& kernel : launch.kernels)
+    traffic.push_back(replays.at(kernel.grid.get()).run(l2, 0, stop));
+  return traffic;
+}
+
+}  // namespace gpuexp

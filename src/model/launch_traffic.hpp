@@ -1,0 +1,61 @@
+// What the kernels of a launch move between L2 and DRAM, from the addresses that their blocks ask
+// for: no figure here is declared.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/mode.hpp"
+#include "device/device_spec.hpp"
+#include "model/l2_replay.hpp"
+#include "sim/simulator.hpp"
+#include "timing/grid_footprint.hpp"
+
+namespace gpuexp {
+
+/// A kernel of a launch.
+struct ResidentKernel {
+  const KernelStep* step = nullptr;
+  int blocks_per_sm = 0;
+};
+
+/// What one kernel of a launch touches.
+struct KernelFootprint {
+  std::shared_ptr<const GridFootprint> grid;
+  std::int64_t resident = 1;  ///< blocks, on all SMs
+  std::int64_t l1_bytes = 0;  ///< for each block of an SM
+};
+
+/// Of the kernels in order. Those with the same code, shape and arguments share one.
+struct LaunchFootprint {
+  std::vector<KernelFootprint> kernels;
+  std::string refusal;  ///< why it is not known; empty where it is
+};
+
+/// The simulator has executed the steps before the launch. Throws sim::Fault, and sim::Stopped
+/// where the simulator's `stop` says so.
+LaunchFootprint footprint_of(sim::Simulator& simulator, const std::vector<ResidentKernel>& kernels,
+                             const DeviceSpec& device);
+
+/// Of one kernel.
+struct KernelTraffic {
+  DramBytes dram;
+  // Sectors that each block reads and writes, counted once for each block.
+  double read_sectors = 0;
+  double written_sectors = 0;
+
+  KernelTraffic& operator+=(const KernelTraffic& more);
+  KernelTraffic& operator*=(double times);
+};
+
+/// `mode` says what L2 holds at the start: nothing, or what the same launch has left there; of a
+/// graph's launches, what one with other buffers has. By kernel. Throws sim::Stopped where `stop`
+/// says so.
+std::vector<KernelTraffic> launch_traffic(const LaunchFootprint& launch, Mode mode,
+                                          const DeviceSpec& device,
+                                          const std::function<bool()>& stop);
+
+}  // namespace gpuexp

@@ -1,0 +1,255 @@
+#include "timing/block_footprint.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "sim/grid_run.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+constexpr unsigned kSectorShift = 5;
+constexpr std::uint64_t kFootprintSector = std::uint64_t{1} << kSectorShift;
+
+bool writes_memory(sim::Access kind) {
+  return kind == sim::Access::store || kind == sim::Access::bulk_store ||
+         kind == sim::Access::atomic;
+}
+
+/// A bit for each byte of the sectors that an instruction touches. Open addressing: most of what
+/// is added is there already.
+class SectorBytes {
+ public:
+  struct Entry {
+    std::uint64_t key = ~std::uint64_t{0};
+    std::uint32_t bytes = 0;
+  };
+
+  void add(std::uint64_t key, std::uint32_t bytes) {
+    if (2 * (count_ + 1) > entries_.size()) grow();
+    Entry& entry = *place_of(key);
+    count_ += entry.bytes == 0;
+    entry.key = key;
+    entry.bytes |= bytes;
+  }
+  void add(const SectorBytes& more) {
+    for (const Entry& entry : more.entries_) {
+      if (entry.bytes != 0) add(entry.key, entry.bytes);
+    }
+  }
+  std::vector<Entry> sorted() const {
+    std::vector<Entry> found;
+    found.reserve(count_);
+    for (const Entry& entry : entries_) {
+      if (entry.bytes != 0) found.push_back(entry);
+    }
+    std::sort(found.begin(), found.end(),
+              [](const Entry& a, const Entry& b) { return a.key < b.key; });
+    return found;
+  }
+
+ private:
+  Entry* place_of(std::uint64_t key) {
+    constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio
+    const std::size_t mask = entries_.size() - 1;
+    std::size_t at = static_cast<std::size_t>(key * kMultiplier >> 20) & mask;
+    while (entries_[at].bytes != 0 && entries_[at].key != key)
+      at = (at + 1) & mask;
+    return &entries_[at];
+  }
+  void grow() {
+    std::vector<Entry> old(std::max<std::size_t>(64, 2 * entries_.size()));
+    old.swap(entries_);
+    for (const Entry& entry : old) {
+      if (entry.bytes != 0) *place_of(entry.key) = entry;
+    }
+  }
+
+  std::vector<Entry> entries_;
+  std::size_t count_ = 0;
+};
+
+/// Calls range(begin, end) for each run of bits.
+template <class Range>
+void for_bit_runs(std::uint32_t bits, const Range& range) {
+  unsigned at = 0;
+  while (bits != 0) {
+    const auto zeros = static_cast<unsigned>(std::countr_zero(bits));
+    at += zeros;
+    bits >>= zeros;
+    const auto ones = static_cast<unsigned>(std::countr_one(bits));
+    range(at, at + ones);
+    at += ones;
+    bits = ones < 32 ? bits >> ones : 0;
+  }
+}
+
+class Recorder final : private sim::AccessListener {
+ public:
+  Recorder(const sim::LaunchState& launch, const Extent& block, const std::function<bool()>& stop)
+      : block_(launch, block), stop_(stop) {
+    block_.set_listener(this);
+  }
+
+  std::vector<PlaceFootprint> run() {
+    while (run_round()) {
+      if (++rounds_ < rounds_of_phase_) continue;
+      rounds_ = 0;
+      phases_.emplace_back();
+      if (phases_.size() == kMostPhases) halve();
+    }
+    return footprints();
+  }
+
+ private:
+  static constexpr std::size_t kMostPhases = 32;
+  static constexpr unsigned kPlaceBits = 10;  ///< of a key, below the sector's number
+
+  // A few instructions of each warp. False where all have exited.
+  bool run_round() {
+    constexpr int kTurn = 32;
+    bool any_left = false;
+    bool any_ran = false;
+    for (const auto& warp : block_.warps()) {
+      any_left |= !warp->divergence.has_exited();
+      for (int i = 0; i < kTurn && warp->divergence.is_running(); ++i) {
+        any_ran = true;
+        warp_place_ = warp->divergence.next();
+        block_.step(*warp);
+      }
+    }
+    if (any_left && !any_ran && !block_.release_barriers()) block_.report_barrier();
+    if (stop_()) throw sim::Stopped("the run was ended");
+    return any_left;
+  }
+
+  void hear(const sim::MemoryAccess& access) override {
+    if (access.space != sim::Space::global) return;
+    const std::uint64_t place = number_of(warp_place_, writes_memory(access.kind));
+    SectorBytes& touched = phases_.back();
+    std::uint64_t sector = ~std::uint64_t{0};
+    std::uint32_t bytes = 0;
+    const auto flush = [&] {
+      if (bytes != 0) touched.add(sector << kPlaceBits | place, bytes);
+    };
+    sim::for_each_lane(access.lanes, [&](unsigned lane) {
+      const std::uint64_t end = access.address[lane] + access.width;
+      for (std::uint64_t at = access.address[lane]; at < end;) {
+        const std::uint64_t next = std::min(end, (at / kFootprintSector + 1) * kFootprintSector);
+        if (at >> kSectorShift != sector) {
+          flush();
+          sector = at >> kSectorShift;
+          bytes = 0;
+        }
+        const std::uint64_t ones = (std::uint64_t{1} << (next - at)) - 1;
+        bytes |= static_cast<std::uint32_t>(ones << at % kFootprintSector);
+        at = next;
+      }
+    });
+    flush();
+  }
+
+  std::uint64_t number_of(std::uint32_t place, bool writes) {
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      if (places_[i].place == place && places_[i].writes == writes) return i;
+    }
+    places_.push_back({place, writes, {}});
+    return places_.size() - 1;
+  }
+
+  // Two phases become one each.
+  void halve() {
+    for (std::size_t i = 0; i < phases_.size() / 2; ++i) {
+      SectorBytes both = std::move(phases_[2 * i]);
+      both.add(phases_[2 * i + 1]);
+      phases_[i] = std::move(both);
+    }
+    phases_.resize(kMostPhases / 2 + 1);
+    phases_.back() = {};
+    rounds_of_phase_ *= 2;
+  }
+
+  std::vector<PlaceFootprint> footprints() {
+    for (PlaceFootprint& place : places_)
+      place.phases.resize(phases_.size());
+    for (std::size_t phase = 0; phase < phases_.size(); ++phase) {
+      for (const auto& entry : phases_[phase].sorted()) {
+        const std::uint64_t sector = entry.key >> kPlaceBits << kSectorShift;
+        std::vector<ByteRange>& ranges =
+            places_[entry.key & ((1u << kPlaceBits) - 1)].phases[phase];
+        for_bit_runs(entry.bytes, [&](unsigned begin, unsigned end) {
+          if (!ranges.empty() && ranges.back().end == sector + begin)
+            ranges.back().end = sector + end;
+          else
+            ranges.push_back({sector + begin, sector + end});
+        });
+      }
+    }
+    return std::move(places_);
+  }
+
+  sim::Block block_;
+  const std::function<bool()>& stop_;
+  std::vector<PlaceFootprint> places_;
+  std::vector<SectorBytes> phases_{1};
+  std::uint64_t rounds_ = 0;  ///< of the last phase
+  std::uint64_t rounds_of_phase_ = 1;
+  std::uint32_t warp_place_ = 0;
+};
+
+class AddressRecorder final : private sim::AccessListener {
+ public:
+  AddressRecorder(const sim::LaunchState& launch, const Extent& block) : block_(launch, block) {
+    block_.set_listener(this);
+  }
+
+  std::map<std::uint32_t, PlaceAddresses> run(bool once) {
+    sim::Warp& warp = *block_.warps().front();
+    while (!warp.divergence.has_exited() && !(once && came_again_)) {
+      if (!warp.divergence.is_running() && !block_.release_barriers()) block_.report_barrier();
+      place_ = warp.divergence.next();
+      block_.step(warp);
+    }
+    return std::move(places_);
+  }
+
+ private:
+  void hear(const sim::MemoryAccess& access) override {
+    if (access.space != sim::Space::global || access.lanes == 0) return;
+    const auto lowest = static_cast<unsigned>(std::countr_zero(access.lanes));
+    const auto [at, is_new] = places_.try_emplace(place_);
+    PlaceAddresses& place = at->second;
+    if (is_new) place.first = access.address[lowest];
+    came_again_ |= !is_new;
+    constexpr std::uint64_t kPrime = 0x100000001B3;  // FNV-1a, over 64 bits at a time
+    const auto mix = [&](std::uint64_t& hash, std::uint64_t value) {
+      hash = (hash ^ value) * kPrime;
+    };
+    mix(place.hash, access.lanes);
+    sim::for_each_lane(access.lanes, [&](unsigned lane) {
+      mix(place.byte_hash, access.address[lane] - place.first);
+      mix(place.hash, (access.address[lane] >> kSectorShift) - (place.first >> kSectorShift));
+    });
+  }
+
+  sim::Block block_;
+  std::map<std::uint32_t, PlaceAddresses> places_;
+  std::uint32_t place_ = 0;
+  bool came_again_ = false;
+};
+
+}  // namespace
+
+std::vector<PlaceFootprint> footprint_of(const sim::LaunchState& launch, const Extent& block,
+                                         const std::function<bool()>& stop) {
+  return Recorder(launch, block, stop).run();
+}
+
+std::map<std::uint32_t, PlaceAddresses> FirstWarps::addresses(const Extent& block,
+                                                              bool once) const {
+  return AddressRecorder(launch_, block).run(once);
+}
+
+}  // namespace gpuexp

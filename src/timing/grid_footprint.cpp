@@ -1,0 +1,289 @@
+#include "timing/grid_footprint.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "sim/global_memory.hpp"
+#include "sim/grid_run.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+constexpr std::uint64_t kSector = 32;
+
+using Addresses = std::map<std::uint32_t, PlaceAddresses>;
+
+Extent block_at(const Extent& grid, std::int64_t number) {
+  return {number % grid.x, number / grid.x % grid.y, number / (grid.x * grid.y)};
+}
+
+std::int64_t number_of(const Extent& grid, const Extent& block) {
+  return block.x + grid.x * (block.y + grid.y * block.z);
+}
+
+// What parts have in common with whom they are joined.
+bool moves_alike(const GridPart& a, const GridPart& b) {
+  return a.writes == b.writes && a.step == b.step && a.shifts == b.shifts &&
+         a.within.begin == b.within.begin && !a.is_scattered && !b.is_scattered;
+}
+
+void add_part(GridFootprint& grid, GridPart part) {
+  grid.phases = std::max(grid.phases, part.phases.size());
+  const auto same = std::find_if(grid.parts.begin(), grid.parts.end(),
+                                 [&](const GridPart& p) { return moves_alike(p, part); });
+  if (same == grid.parts.end()) {
+    grid.parts.push_back(std::move(part));
+    return;
+  }
+  same->phases.resize(std::max(same->phases.size(), part.phases.size()));
+  for (std::size_t i = 0; i < part.phases.size(); ++i) {
+    same->phases[i].insert(same->phases[i].end(), part.phases[i].begin(), part.phases[i].end());
+    join(same->phases[i]);
+  }
+}
+
+/// A block whose addresses are held against those of the one that stands for all.
+struct Probe {
+  Extent block;
+  Addresses addresses;
+};
+
+class GridProbe {
+ public:
+  GridProbe(const sim::LaunchState& launch, const std::function<bool()>& stop)
+      : launch_(launch), stop_(stop), first_warps_(launch), grid_(launch.grid) {}
+
+  GridFootprint footprint() {
+    constexpr std::int64_t kFewBlocks = 16;
+    result_.grid = grid_;
+    if (grid_.count() <= kFewBlocks) {
+      execute_all();
+      return std::move(result_);
+    }
+    // Not the last along any dimension, which may be cut off.
+    const Extent middle{(grid_.x - 1) / 2, (grid_.y - 1) / 2, (grid_.z - 1) / 2};
+    result_.block = middle;
+    std::vector<PlaceFootprint> places = footprint_of(launch_, middle, stop_);
+    base_ = first_warps_.addresses(middle, false);
+    const bool has_all = std::all_of(places.begin(), places.end(), [&](const PlaceFootprint& p) {
+      return base_.count(p.place) == 1;
+    });
+    if (!has_all) base_ = addresses_of(places);
+    probe(middle, has_all);
+    for (PlaceFootprint& place : places) {
+      add_part(result_, part_of(place));
+      if (!result_.refusal.empty()) break;
+    }
+    return std::move(result_);
+  }
+
+ private:
+  static constexpr std::size_t kDimensions = 3;
+
+  void execute_all() {
+    for (std::int64_t i = 0; i < grid_.count(); ++i) {
+      for (PlaceFootprint& place : footprint_of(launch_, block_at(grid_, i), stop_)) {
+        GridPart part = new_part(place);
+        part.shifts.assign(static_cast<std::size_t>(grid_.count()), GridPart::kNothing);
+        part.shifts[static_cast<std::size_t>(i)] = 0;
+        add_part(result_, std::move(part));
+      }
+    }
+  }
+
+  // Where the first warp does not come to all places.
+  static Addresses addresses_of(const std::vector<PlaceFootprint>& places) {
+    Addresses addresses;
+    for (const PlaceFootprint& place : places) {
+      PlaceAddresses& at = addresses[place.place];
+      at.first = ~std::uint64_t{0};
+      for (const auto& ranges : place.phases) {
+        if (!ranges.empty()) at.first = std::min(at.first, ranges.front().begin);
+      }
+      constexpr std::uint64_t kPrime = 0x100000001B3;
+      for (const auto& ranges : place.phases) {
+        for (const ByteRange& range : ranges) {
+          at.byte_hash = (at.byte_hash ^ (range.begin - at.first)) * kPrime;
+          at.byte_hash = (at.byte_hash ^ (range.end - at.first)) * kPrime;
+          at.hash = (at.hash ^ (range.begin / kSector - at.first / kSector)) * kPrime;
+        }
+      }
+    }
+    return addresses;
+  }
+
+  void probe(const Extent& middle, bool by_first_warp) {
+    const auto add = [&](const Extent& block) {
+      probes_.push_back({block, by_first_warp ? first_warps_.addresses(block, false)
+                                              : addresses_of(footprint_of(launch_, block, stop_))});
+    };
+    const auto extents = std::array{grid_.x, grid_.y, grid_.z};
+    const auto at = std::array{middle.x, middle.y, middle.z};
+    for (std::size_t d = 0; d < kDimensions; ++d) {
+      if (extents[d] == 1) continue;
+      std::array<std::int64_t, kDimensions> next = at;
+      next[d] += at[d] > 0 ? -1 : 1;
+      along_.push_back(d);
+      add({next[0], next[1], next[2]});
+    }
+    // And others, which say whether what these showed holds further away.
+    const auto share = [](std::int64_t extent, double of) {
+      return static_cast<std::int64_t>(static_cast<double>(extent - 1) * of);
+    };
+    for (const auto& [x, y, z] :
+         {std::array{0.77, 0.31, 0.6}, std::array{0.13, 0.83, 0.3}, std::array{0.9, 0.68, 0.1}})
+      add({share(grid_.x, x), share(grid_.y, y), share(grid_.z, z)});
+  }
+
+  // From the middle block's addresses to the probe's; empty where it does something else.
+  std::optional<std::int64_t> shift_of(const Probe& probe, std::uint32_t place) const {
+    const auto other = probe.addresses.find(place);
+    const PlaceAddresses& own = base_.at(place);
+    if (other == probe.addresses.end()) return std::nullopt;
+    if (other->second.byte_hash == own.byte_hash)
+      return static_cast<std::int64_t>(other->second.first - own.first);
+    if (other->second.hash != own.hash) return std::nullopt;
+    return static_cast<std::int64_t>((other->second.first / kSector - own.first / kSector) *
+                                     kSector);
+  }
+
+  GridPart part_of(PlaceFootprint& place) {
+    GridPart part = new_part(place);
+    std::vector<std::int64_t> shifts;
+    for (const Probe& probe : probes_) {
+      const auto shift = shift_of(probe, place.place);
+      if (!shift) {
+        part.is_scattered = true;
+        return part;
+      }
+      shifts.push_back(*shift);
+    }
+    for (std::size_t i = 0; i < along_.size(); ++i) {
+      const bool is_before = along_[i] == 0   ? probes_[i].block.x < result_.block.x
+                             : along_[i] == 1 ? probes_[i].block.y < result_.block.y
+                                              : probes_[i].block.z < result_.block.z;
+      part.step[along_[i]] = is_before ? -shifts[i] : shifts[i];
+    }
+    bool is_linear = true;
+    for (std::size_t i = 0; i < probes_.size(); ++i)
+      is_linear &= result_.shift(part, number_of(grid_, probes_[i].block)) == shifts[i];
+    if (is_linear) return part;
+    part.step = {};
+    part.shifts = shifts_of_all(place.place, shifts);
+    if (part.shifts.empty())
+      result_.refusal = "how its blocks' addresses depend on their place in the grid is not known";
+    return part;
+  }
+
+  GridPart new_part(PlaceFootprint& place) const {
+    GridPart part;
+    part.writes = place.writes;
+    part.phases = std::move(place.phases);
+    for (const auto& ranges : part.phases) {
+      if (ranges.empty()) continue;
+      const auto* const buffer = launch_.global->find(ranges.front().begin, 0);
+      if (buffer) part.within = {buffer->begin(), buffer->end()};
+    }
+    return part;
+  }
+
+  /// By block, of the places that first warps come to before they repeat one.
+  const std::map<std::uint32_t, std::vector<std::int64_t>>& first_shifts() {
+    if (!first_shifts_.empty()) return first_shifts_;
+    for (std::int64_t i = 0; i < grid_.count(); ++i) {
+      if (stop_()) throw sim::Stopped("the run was ended");
+      for (const auto& [place, at] : first_warps_.addresses(block_at(grid_, i), true)) {
+        std::vector<std::int64_t>& shifts = first_shifts_[place];
+        shifts.resize(static_cast<std::size_t>(grid_.count()), GridPart::kNothing);
+        const auto own = base_.find(place);
+        if (own != base_.end())
+          shifts[static_cast<std::size_t>(i)] =
+              static_cast<std::int64_t>(at.first - own->second.first);
+      }
+    }
+    return first_shifts_;
+  }
+
+  // Shifts of a place that not all first warps came to are a sum of two others', each so many
+  // times: an element of C is where a row of A and a column of B meet.
+  std::vector<std::int64_t> shifts_of_all(std::uint32_t place,
+                                          const std::vector<std::int64_t>& of_probes) {
+    const auto& known = first_shifts();
+    if (const auto own = known.find(place); own != known.end()) return own->second;
+    for (auto a = known.begin(); a != known.end(); ++a) {
+      for (auto b = std::next(a); b != known.end(); ++b) {
+        if (auto sum = sum_of(a->second, b->second, of_probes); !sum.empty()) return sum;
+      }
+    }
+    return {};
+  }
+
+  std::vector<std::int64_t> sum_of(const std::vector<std::int64_t>& a,
+                                   const std::vector<std::int64_t>& b,
+                                   const std::vector<std::int64_t>& of_probes) const {
+    const auto at = [&](const std::vector<std::int64_t>& shifts, std::size_t probe) {
+      return static_cast<double>(
+          shifts[static_cast<std::size_t>(number_of(grid_, probes_[probe].block))]);
+    };
+    for (std::size_t i = 0; i < probes_.size(); ++i) {
+      for (std::size_t j = i + 1; j < probes_.size(); ++j) {
+        const double determinant = at(a, i) * at(b, j) - at(a, j) * at(b, i);
+        if (determinant == 0) continue;
+        const auto y = [&](std::size_t probe) { return static_cast<double>(of_probes[probe]); };
+        const double of_a = (y(i) * at(b, j) - y(j) * at(b, i)) / determinant;
+        const double of_b = (at(a, i) * y(j) - at(a, j) * y(i)) / determinant;
+        bool holds = true;
+        for (std::size_t k = 0; k < probes_.size(); ++k)
+          holds &= std::abs(of_a * at(a, k) + of_b * at(b, k) - y(k)) < 0.5;
+        if (!holds) return {};
+        std::vector<std::int64_t> sums(a.size());
+        for (std::size_t k = 0; k < a.size(); ++k)
+          sums[k] =
+              std::llround(of_a * static_cast<double>(a[k]) + of_b * static_cast<double>(b[k]));
+        return sums;
+      }
+    }
+    return {};
+  }
+
+  const sim::LaunchState& launch_;
+  const std::function<bool()>& stop_;
+  FirstWarps first_warps_;
+  Extent grid_;
+  Addresses base_;
+  std::vector<Probe> probes_;
+  std::vector<std::size_t> along_;  ///< dimensions, of the first probes
+  std::map<std::uint32_t, std::vector<std::int64_t>> first_shifts_;
+  GridFootprint result_;
+};
+
+}  // namespace
+
+void join(std::vector<ByteRange>& ranges) {
+  std::sort(ranges.begin(), ranges.end(),
+            [](const ByteRange& a, const ByteRange& b) { return a.begin < b.begin; });
+  std::size_t count = 0;
+  for (const ByteRange& range : ranges) {
+    if (count > 0 && range.begin <= ranges[count - 1].end)
+      ranges[count - 1].end = std::max(ranges[count - 1].end, range.end);
+    else
+      ranges[count++] = range;
+  }
+  ranges.resize(count);
+}
+
+std::int64_t GridFootprint::shift(const GridPart& part, std::int64_t number) const {
+  if (!part.shifts.empty()) return part.shifts[static_cast<std::size_t>(number)];
+  const Extent at = block_at(grid, number);
+  return part.step[0] * (at.x - block.x) + part.step[1] * (at.y - block.y) +
+         part.step[2] * (at.z - block.z);
+}
+
+GridFootprint grid_footprint(const sim::LaunchState& launch, const std::function<bool()>& stop) {
+  return GridProbe(launch, stop).footprint();
+}
+
+}  // namespace gpuexp

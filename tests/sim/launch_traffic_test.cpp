@@ -1,0 +1,294 @@
+// What launches move between L2 and DRAM, from the addresses of their blocks.
+#include "model/launch_traffic.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "family/registry.hpp"
+#include "sim/recorded.hpp"
+#include "simulated/code_prediction.hpp"
+#include "support/catch.hpp"
+#include "support/skip.hpp"
+#include "support/small_problems.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+std::vector<ByteRange> joined(std::vector<ByteRange> ranges) {
+  join(ranges);
+  return ranges;
+}
+
+double bytes_of(const std::vector<ByteRange>& ranges) {
+  double sum = 0;
+  for (const ByteRange& range : ranges)
+    sum += static_cast<double>(range.end - range.begin);
+  return sum;
+}
+
+/// Bytes of both together less those of `a`.
+double bytes_beyond(const std::vector<ByteRange>& a, const std::vector<ByteRange>& b) {
+  std::vector<ByteRange> both = a;
+  both.insert(both.end(), b.begin(), b.end());
+  return bytes_of(joined(both)) - bytes_of(a);
+}
+
+/// What a kernel reads, or writes, by executing all of its blocks.
+std::vector<ByteRange> executed(const sim::LaunchState& launch, bool writes) {
+  std::vector<ByteRange> all;
+  const Extent& grid = launch.grid;
+  for (std::int64_t i = 0; i < grid.count(); ++i) {
+    const Extent block{i % grid.x, i / grid.x % grid.y, i / (grid.x * grid.y)};
+    for (const PlaceFootprint& place : footprint_of(launch, block, [] { return false; })) {
+      if (place.writes != writes) continue;
+      for (const auto& ranges : place.phases)
+        all.insert(all.end(), ranges.begin(), ranges.end());
+    }
+  }
+  return joined(all);
+}
+
+std::vector<ByteRange> moved(const std::vector<ByteRange>& ranges, std::int64_t shift,
+                             const ByteRange& within) {
+  std::vector<ByteRange> found;
+  for (const ByteRange& range : ranges) {
+    const auto by = static_cast<std::uint64_t>(shift);
+    const ByteRange at{std::max(within.begin, range.begin + by),
+                       std::min(within.end, range.end + by)};
+    if (at.begin < at.end) found.push_back(at);
+  }
+  return found;
+}
+
+/// The same from the grid's footprint.
+std::vector<ByteRange> expected(const GridFootprint& grid, bool writes) {
+  std::vector<ByteRange> all;
+  for (const GridPart& part : grid.parts) {
+    if (part.writes != writes) continue;
+    for (std::int64_t i = 0; i < grid.grid.count(); ++i) {
+      const std::int64_t shift = grid.shift(part, i);
+      if (shift == GridPart::kNothing) continue;
+      for (const auto& ranges : part.phases) {
+        const auto found = moved(ranges, shift, part.within);
+        all.insert(all.end(), found.begin(), found.end());
+      }
+    }
+  }
+  return joined(all);
+}
+
+/// A variant's first kernel on one problem.
+struct OneKernel {
+  OneKernel(const std::string& family_id, const std::string& variant_id,
+            const std::map<std::string, Value>& values)
+      : family(*Registry::global().find(family_id)),
+        problem(family, values_with(family, values)),
+        steps(problem.host.steps(*family.find(variant_id))),
+        launch(problem.simulator.launch_of(std::get<KernelStep>(steps.all().front().action))) {
+    launch.checks.memory = false;
+  }
+
+  const Family& family;
+  Problem problem;
+  Steps steps;
+  sim::LaunchState launch;
+};
+
+bool has_no_code() {
+  if (!kernels().empty()) return false;
+  skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  return true;
+}
+
+TEST_CASE("blocks that were not executed touch what a few of them show", "[launch_traffic]") {
+  if (has_no_code()) return;
+  struct Case {
+    const char* family;
+    const char* variant;
+    std::map<std::string, Value> values;
+  };
+  const auto extents = [](std::int64_t m, std::int64_t n, std::int64_t k) {
+    return std::map<std::string, Value>{{"m", m}, {"n", n}, {"k", k}};
+  };
+  const std::int64_t many = 1 << 16;
+  const Case cases[] = {
+      {"coalescing", "read_strided", {{"n", many}, {"stride", std::int64_t{3}}}},
+      {"gather", "gather_sequential", {{"n", many}}},
+      {"struct_layout", "aos", {{"n", many}, {"fields", std::int64_t{3}}}},
+      {"partial_write", "write_strided", {{"n", many}, {"stride", std::int64_t{2}}}},
+      {"matmul", "naive", extents(160, 192, 64)},
+      {"matmul", "coarsen_1d", extents(320, 320, 64)},
+      // Blocks walk in groups of rows of tiles.
+      {"matmul", "warp_tile", extents(1280, 640, 32)},
+      {"matmul_tensor", "mma_cp_async", extents(1280, 640, 64)},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.family, c.variant);
+    const OneKernel kernel(c.family, c.variant, c.values);
+    REQUIRE(kernel.launch.grid.count() > 16);
+    const GridFootprint grid = grid_footprint(kernel.launch, [] { return false; });
+    REQUIRE(grid.refusal.empty());
+    for (const bool writes : {false, true}) {
+      CAPTURE(writes);
+      const auto all = executed(kernel.launch, writes);
+      const auto from_few = expected(grid, writes);
+      CHECK(bytes_of(all) > 0);
+      CHECK(bytes_beyond(all, from_few) == 0);
+      CHECK(bytes_beyond(from_few, all) == 0);
+    }
+  }
+}
+
+TEST_CASE("what is cut off at the edges of a grid is no more than its buffers",
+          "[launch_traffic]") {
+  if (has_no_code()) return;
+  const OneKernel kernel(
+      "matmul", "smem_tile",
+      {{"m", std::int64_t{161}}, {"n", std::int64_t{193}}, {"k", std::int64_t{33}}});
+  const GridFootprint grid = grid_footprint(kernel.launch, [] { return false; });
+  REQUIRE(grid.refusal.empty());
+  for (const bool writes : {false, true}) {
+    const auto all = executed(kernel.launch, writes);
+    const auto from_few = expected(grid, writes);
+    CHECK(bytes_beyond(from_few, all) == 0);
+    CHECK(bytes_beyond(all, from_few) <= 0.01 * bytes_of(all));
+  }
+}
+
+TEST_CASE("addresses that depend on data are scattered, and others are not", "[launch_traffic]") {
+  if (has_no_code()) return;
+  const auto scattered = [](const char* variant) {
+    const OneKernel kernel("gather", variant, {{"n", std::int64_t{1 << 16}}});
+    int count = 0;
+    for (const GridPart& part : grid_footprint(kernel.launch, [] { return false; }).parts) {
+      count += part.is_scattered;
+      if (part.is_scattered) CHECK_FALSE(part.writes);
+    }
+    return count;
+  };
+  CHECK(scattered("gather_random") > 0);
+  // Where in its sector a value lies is random, too.
+  CHECK(scattered("gather_strided") == 0);
+  CHECK(scattered("gather_sequential") == 0);
+}
+
+KernelTraffic traffic_of(const ResultRecord& row) {
+  const Family& family = *Registry::global().find(row.family);
+  Problem problem(family, values_of(family, row.parameters));
+  const LaunchToTime launch = launch_to_time(problem.host, *family.find(row.variant),
+                                             problem.simulator, device(), kernels());
+  INFO(launch.refusal);
+  REQUIRE(launch.refusal.empty());
+  KernelTraffic sum;
+  for (const KernelTraffic& kernel :
+       launch_traffic(launch.footprint, *row.mode, device(), problem.simulator.stop))
+    sum += kernel;
+  return sum;
+}
+
+TEST_CASE("device memory delivers and takes what an H200 counted", "[launch_traffic]") {
+  if (has_no_code()) return;
+  struct Case {
+    const char* row;
+    double read;     ///< largest relative error
+    double written;  ///< likewise; 0: next to nothing is
+  };
+  const Case cases[] = {
+      {"coalescing.stride/coalescing/read_strided/n=67108864,stride=16,offset=1/cold", 0.01, 0.12},
+      {"gather/gather_random/n=67108864/cold", 0.03, 0.05},
+      {"gather/gather_strided/n=67108864/cold", 0.01, 0.05},
+      {"struct_layout/aos/n=67108864,fields=3/cold", 0.01, 0.05},
+      {"partial_write/write_strided/n=67108864,stride=4/cold", 0.01, 0.05},
+      {"vector_width/copy_16b/n=67108864,loads_per_thread=2/cold", 0.01, 0.05},
+      {"ladder/matmul/double_buffered/m=4096,n=4096,k=4096/cold", 0.03, 0},
+      {"ladder/matmul/coalesced/m=2048,n=2048,k=2048/warm", 0.05, 0},
+      {"ladder_tf32/matmul_tensor/mma_cp_async/m=4096,n=4096,k=4096", 0.03, 0},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.row);
+    const auto& rows = recording().table.rows;
+    const auto row = std::find_if(rows.begin(), rows.end(), [&](const ResultRecord& r) {
+      return r.key.find(c.row) != std::string::npos;
+    });
+    REQUIRE(row != rows.end());
+    const KernelTraffic traffic = traffic_of(*row);
+    const auto counted = [&](const char* name) {
+      return number_in(row->counters.field(name)).value();
+    };
+    CHECK(traffic.dram.read == Approx(counted("dram_read_bytes")).epsilon(c.read));
+    if (c.written > 0)
+      CHECK(traffic.dram.written == Approx(counted("dram_write_bytes")).epsilon(c.written));
+  }
+}
+
+TEST_CASE("inputs that only a device computes are made where they are touched",
+          "[launch_traffic]") {
+  if (has_no_code()) return;
+  const Family& family = *Registry::global().find("loss_scaling");
+  const Values values = values_with(family, {{"n", std::int64_t{70'001}}});
+  Problem late(family, values);
+  sim::Simulator at_once(kernels(), device().compute_capability());
+  const HostProblem whole(family, values, kSeed, device(), at_once);
+  late.simulator.memory().make_all(2);
+  const auto bytes = late.host.buffer(0);
+  CHECK(bytes.size() == 70'001 * sizeof(float));
+  CHECK(std::equal(bytes.begin(), bytes.end(), whole.buffer(0).begin()));
+}
+
+// Writes a line per row of the recording.
+TEST_CASE("traffic of all recorded rows, in a file", "[.traffic_table]") {
+  std::ofstream csv(setting("GPUEXP_TRAFFIC", "traffic.csv"));
+  const std::regex which(setting("GPUEXP_CELLS", "."));
+  csv << "key,mode,why_not,read,read_scattered,written,read_sectors,written_sectors,declared_read,"
+         "declared_written,counted_read,counted_written,footprint_s,replay_s\n";
+  for (const ResultRecord& row : recording().table.rows) {
+    const Family* const family = Registry::global().find(row.family);
+    if (!family || row.is_vendor() || !row.time_median_us || !row.mode) continue;
+    if (!std::regex_search(row.key, which)) continue;
+    Problem problem(*family, values_of(*family, row.parameters));
+    const Variant& variant = *family->find(row.variant);
+    const auto begin = std::chrono::steady_clock::now();
+    const LaunchToTime launch =
+        launch_to_time(problem.host, variant, problem.simulator, device(), kernels());
+    const double footprint_s = seconds_since(begin);
+    const auto replay = std::chrono::steady_clock::now();
+    KernelTraffic sum;
+    if (launch.refusal.empty()) {
+      for (const KernelTraffic& kernel :
+           launch_traffic(launch.footprint, *row.mode, device(), problem.simulator.stop))
+        sum += kernel;
+    }
+    const double replay_s = seconds_since(replay);
+    double declared_read = 0;
+    double declared_written = 0;
+    if (variant.traffic) {
+      for (const Traffic& t : variant.traffic(problem.host.problem(), device())) {
+        declared_read += t.launches * t.dram_read_bytes;
+        declared_written += t.launches * t.dram_write_bytes;
+      }
+    }
+    csv << fmt::format(
+        "\"{}\",{},\"{}\",{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.3f},{:."
+        "3f}\n",
+        row.key, name_of(*row.mode), launch.refusal, sum.dram.read, sum.dram.read_scattered,
+        sum.dram.written, sum.read_sectors, sum.written_sectors, declared_read, declared_written,
+        number_in(row.counters.field("dram_read_bytes")).value_or(-1),
+        number_in(row.counters.field("dram_write_bytes")).value_or(-1), footprint_s, replay_s);
+    csv.flush();
+  }
+}
+
+}  // namespace
+}  // namespace gpuexp::test

@@ -1,0 +1,134 @@
+// What L2 fetches and writes back of ranges that are read and written one after the other.
+#include "model/l2_replay.hpp"
+
+#include "support/catch.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+constexpr std::uint64_t kBase = std::uint64_t{1} << 32;
+constexpr ByteRange kAnywhere{0, ~std::uint64_t{0}};
+
+DeviceSpec small_device() {
+  DeviceSpec device;
+  device.cc_major = 9;
+  device.l2_bytes = 1 << 20;
+  return device;
+}
+
+std::vector<ByteRange> first_bytes(std::uint64_t bytes) {
+  return {{kBase, kBase + bytes}};
+}
+
+/// Of reading the ranges once more after `between` other bytes.
+double read_again(L2Replay& l2, std::uint64_t bytes, std::uint64_t between) {
+  l2.read(first_bytes(bytes), 0, kAnywhere);
+  constexpr std::int64_t kElsewhere = 1 << 30;
+  if (between > 0) l2.read(first_bytes(between), kElsewhere, kAnywhere);
+  l2.take();
+  l2.read(first_bytes(bytes), 0, kAnywhere);
+  return l2.take().read;
+}
+
+TEST_CASE("what is read is fetched in pairs of sectors, each once", "[l2_replay]") {
+  L2Replay l2(small_device(), 1);
+  l2.read({{kBase, kBase + 4}, {kBase + 60, kBase + 68}}, 0, kAnywhere);
+  CHECK(l2.take().read == 128);
+  l2.read({{kBase + 32, kBase + 36}}, 0, kAnywhere);
+  CHECK(l2.take().read == 0);
+  DeviceSpec before_ampere = small_device();
+  before_ampere.cc_major = 7;
+  L2Replay single(before_ampere, 1);
+  single.read({{kBase, kBase + 4}}, 0, kAnywhere);
+  CHECK(single.take().read == 32);
+}
+
+TEST_CASE("what is read again is there unless much else was read since", "[l2_replay]") {
+  constexpr std::uint64_t kFootprint = 64 << 10;
+  const auto after = [&](std::uint64_t between) {
+    L2Replay l2(small_device(), 1);
+    return read_again(l2, kFootprint, between);
+  };
+  CHECK(after(0) == 0);
+  CHECK(after(200 << 10) == 0);
+  const double some = after(500 << 10);
+  CHECK(some > 0);
+  CHECK(some < kFootprint);
+  CHECK(after(1 << 20) == kFootprint);
+}
+
+TEST_CASE("ranges move, and end where their buffer does", "[l2_replay]") {
+  L2Replay l2(small_device(), 1);
+  l2.read(first_bytes(4096), 1024, {kBase + 2048, kBase + 4096});
+  CHECK(l2.take().read == 2048);
+  l2.read(first_bytes(4096), 8192, {kBase + 2048, kBase + 4096});
+  CHECK(l2.take().read == 0);
+}
+
+TEST_CASE("a quarter of L2 stays dirty, and what is written again there is written once",
+          "[l2_replay]") {
+  constexpr std::uint64_t kQuarter = 256 << 10;
+  L2Replay l2(small_device(), 1);
+  l2.write(first_bytes(kQuarter), 0, kAnywhere);
+  l2.write(first_bytes(kQuarter), 0, kAnywhere);
+  CHECK(l2.take().written == 0);
+  constexpr std::int64_t kElsewhere = 1 << 30;
+  l2.write(first_bytes(4096), kElsewhere, kAnywhere);
+  const DramBytes bytes = l2.take();
+  CHECK(bytes.written == 4096);
+  CHECK(bytes.read == 0);
+}
+
+TEST_CASE("sectors that were not written as a whole are read before they are written",
+          "[l2_replay]") {
+  constexpr std::uint64_t kSectors = 64 << 10;
+  std::vector<ByteRange> halves;
+  std::vector<ByteRange> others;
+  for (std::uint64_t i = 0; i < kSectors; ++i) {
+    halves.push_back({kBase + 32 * i, kBase + 32 * i + 16});
+    others.push_back({kBase + 32 * i + 16, kBase + 32 * i + 32});
+  }
+  const auto filled = [&](bool whole, bool read) {
+    L2Replay l2(small_device(), 1);
+    for (std::uint64_t i = 0; i < kSectors; ++i) {
+      if (read) l2.read({halves[i]}, 0, kAnywhere);
+      l2.write({halves[i]}, 0, kAnywhere);
+      if (whole) l2.write({others[i]}, 0, kAnywhere);
+    }
+    const DramBytes bytes = l2.take();
+    return bytes.read / bytes.written;
+  };
+  CHECK(filled(true, false) == 0);
+  CHECK(filled(false, false) == 1);
+  // They are there then: what is read is all that was asked for.
+  CHECK(filled(false, true) == Approx(kSectors * 32.0 / (kSectors * 32 - (256 << 10))));
+}
+
+TEST_CASE("a page of many stands for the others", "[l2_replay]") {
+  constexpr std::uint64_t kFootprint = 8 << 20;
+  for (const std::uint64_t one_of : {1, 4}) {
+    CAPTURE(one_of);
+    L2Replay l2(small_device(), one_of);
+    CHECK(read_again(l2, kFootprint, 0) == kFootprint);
+    l2.write(first_bytes(kFootprint), 0, kAnywhere);
+    CHECK(l2.take().written == Approx(kFootprint - (256 << 10)).epsilon(0.02));
+  }
+}
+
+TEST_CASE("scattered accesses find what L2 has of their buffer", "[l2_replay]") {
+  const auto fetched = [](std::uint64_t buffer, double count) {
+    L2Replay l2(small_device(), 1);
+    const ByteRange anywhere{kBase, kBase + buffer};
+    l2.read_scattered(anywhere, 4 * static_cast<double>(buffer) / 64);
+    l2.take();
+    l2.read_scattered(anywhere, count);
+    const DramBytes bytes = l2.take();
+    CHECK(bytes.read_scattered == bytes.read);
+    return bytes.read / count;
+  };
+  CHECK(fetched(64 << 10, 1000) < 2);
+  CHECK(fetched(64 << 20, 100'000) == Approx(64).epsilon(0.05));
+}
+
+}  // namespace
+}  // namespace gpuexp::test
