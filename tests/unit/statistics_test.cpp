@@ -167,10 +167,10 @@ TEST_CASE("the interval covers the true median as often as the documentation say
   }
 }
 
-using Cell = std::function<std::string(const TimingModel&)>;
+using TableCell = std::function<std::string(const TimingModel&)>;
 
 // A table of docs/statistics.md: printed, and compared with the one there.
-void check_table(const std::vector<std::string>& headings, const std::vector<Cell>& cells,
+void check_table(const std::vector<std::string>& headings, const std::vector<TableCell>& cells,
                  const std::vector<TimingModel>& models = timing_models()) {
   std::string head = "| samples are |";
   std::string rule = "|---|";
@@ -181,7 +181,7 @@ void check_table(const std::vector<std::string>& headings, const std::vector<Cel
   std::string table = fmt::format("{}\n{}\n", head, rule);
   for (const TimingModel& model : models) {
     table += fmt::format("| {} |", model.name);
-    for (const Cell& cell : cells)
+    for (const TableCell& cell : cells)
       table += fmt::format(" {} |", cell(model));
     table += '\n';
   }
@@ -192,7 +192,7 @@ void check_table(const std::vector<std::string>& headings, const std::vector<Cel
   CHECK_THAT(text.str(), contains_text(table));
 }
 
-Cell coverage_cell(std::size_t n, int experiments, const IntervalOf& interval = interval_of) {
+TableCell coverage_cell(std::size_t n, int experiments, const IntervalOf& interval = interval_of) {
   return [=](const TimingModel& model) {
     return fmt::format("{:.1f} %", 100 * coverage_of(model, n, experiments, interval).share);
   };
@@ -201,7 +201,7 @@ Cell coverage_cell(std::size_t n, int experiments, const IntervalOf& interval = 
 TEST_CASE("the coverage table of docs/statistics.md", "[.coverage]") {
   constexpr int kExperiments = 10000;
   std::vector<std::string> headings;
-  std::vector<Cell> cells;
+  std::vector<TableCell> cells;
   for (const std::size_t n : kCounts) {
     headings.push_back(fmt::format("{}", n));
     cells.push_back(coverage_cell(n, kExperiments));
@@ -243,7 +243,7 @@ Interval independent(const Series& samples, double quantum) {
 TEST_CASE("the table of other intervals in docs/statistics.md", "[.coverage]") {
   constexpr int kExperiments = 2000;
   std::vector<std::string> headings;
-  std::vector<Cell> cells;
+  std::vector<TableCell> cells;
   for (const std::size_t n : {20, 200}) {
     headings.insert(headings.end(), {fmt::format("independent, {}", n),
                                      fmt::format("bootstrap, {}", n), fmt::format("ours, {}", n)});
