@@ -18,6 +18,7 @@
 #include "base/types.hpp"
 #include "device/device_spec.hpp"
 #include "family/ceiling_rows.hpp"
+#include "family/element_draw.hpp"
 #include "family/expected_change.hpp"
 #include "family/figure.hpp"
 #include "family/step.hpp"
@@ -178,6 +179,7 @@ struct Variant : VariantFacts {
 struct ReferenceView {
   double* value = nullptr;
   double* magnitude = nullptr;
+  ElementDraw draw = {};  ///< the elements that are asked for; others may be left as they are
   explicit operator bool() const { return value != nullptr; }
 };
 
