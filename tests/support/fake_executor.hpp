@@ -92,7 +92,7 @@ class FakeExecutor : public Executor,
   }
   void start_clock() override {}
   std::optional<ClockReading> sm_clock() override { return clock(clock_reads_++); }
-  MetricValues measured_metrics(const Variant&) override { return {}; }
+  gpuexp::MetricValues measured_metrics(const Variant&) override { return {}; }
   CounterSupport counter_support(const std::vector<std::string>&) override {
     record("counter_support");
     return counters;
