@@ -202,8 +202,15 @@ Variant chain(std::string id, std::string compare_to, std::string output, std::s
   return v;
 }
 
+// Where a chase ends tells how far it came, but for whole rounds.
+std::optional<std::string> ends_at_its_start(const Problem& p) {
+  if (p.steps % lines(p) != 0) return std::nullopt;
+  return "needs steps that are no multiple of " + std::to_string(lines(p)) +
+         ", the number of lines: a chase that never moved would end there, too";
+}
+
 std::optional<std::string> not_near(const Problem& p, const DeviceSpec&) {
-  if (p.bytes <= kNearBytes) return std::nullopt;
+  if (p.bytes <= kNearBytes) return ends_at_its_start(p);
   return "needs bytes <= " + std::to_string(kNearBytes) + ", which any L1 keeps";
 }
 
@@ -211,7 +218,7 @@ std::optional<std::string> not_near(const Problem& p, const DeviceSpec&) {
 // other one: 265 clocks up to 20 MB and 475 from 35 to 45 on an H100 PCIe, which has 25 MB in each
 // (gpu-benches, gpu-latency/h100_pcie.txt).
 std::optional<std::string> not_in_l2(const Problem& p, const DeviceSpec& device) {
-  if (p.bytes <= device.l2_bytes / 2) return std::nullopt;
+  if (p.bytes <= device.l2_bytes / 2) return ends_at_its_start(p);
   return "needs bytes <= " + std::to_string(device.l2_bytes / 2) + ", half of this device's L2";
 }
 
@@ -221,7 +228,7 @@ std::optional<std::string> not_in_dram(const Problem& p, const DeviceSpec& devic
     return "needs bytes >= " + std::to_string(least) + ", four times this device's L2";
   if (p.steps > lines(p))
     return "needs steps <= " + std::to_string(lines(p)) + ", the number of lines";
-  return std::nullopt;
+  return ends_at_its_start(p);
 }
 
 // ---- fma
@@ -465,7 +472,7 @@ Family declare() {
       "a miss of L2, the opening of a row and, in one step of 64, a page's translation: 128 random "
       "lines of 4 MiB come before those of the next 4 MiB, so that TLBs hit and open rows do not. "
       "Strides beyond the reach of the TLBs would add a walk of the page table to every step.";
-  f.extent("steps", &Problem::steps, 1 << 15, 1 << 20, "dependent steps of the chain")
+  f.extent("steps", &Problem::steps, (1 << 15) + 1, 1 << 20, "dependent steps of the chain")
       .integer("bytes", &Problem::bytes, kNearBytes, 4096, std::int64_t{1} << 36, "B",
                "what a chase walks, by lines of 128 bytes; more than 4 MiB in whole 4 MiB");
   f.input("chain", &Data::chain, [](const Problem& p) { return lines(p) * kLineWords; })

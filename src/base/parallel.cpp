@@ -9,6 +9,10 @@
 
 namespace gpuexp {
 
+unsigned host_threads() {
+  return std::max(1u, std::thread::hardware_concurrency());
+}
+
 void on_threads(unsigned threads, const std::function<void()>& work) {
   std::mutex mutex;
   std::exception_ptr failure;

@@ -6,6 +6,9 @@
 
 namespace gpuexp {
 
+/// That the host runs at one time; 1 where nobody knows.
+unsigned host_threads();
+
 /// Calls work() on so many threads, this one among them, and waits for all of them. Throws what one
 /// of them threw.
 void on_threads(unsigned threads, const std::function<void()>& work);

@@ -1,11 +1,11 @@
 #include <map>
 #include <optional>
-#include <thread>
 
 #include <fmt/format.h>
 
 #include "base/csv.hpp"
 #include "base/json.hpp"
+#include "base/parallel.hpp"
 #include "base/text.hpp"
 #include "base/text_table.hpp"
 #include "cli/app.hpp"
@@ -41,11 +41,6 @@ Json traffic_json(const std::vector<Traffic>& kernels) {
   return json;
 }
 
-Json predicted_from(const Prediction& p) {
-  if (!p.time_us) return nullptr;
-  return p.is_from_code ? "code" : "declared";
-}
-
 /// One row of the table per cell, or its skip reason.
 class PredictionReport {
  public:
@@ -53,8 +48,7 @@ class PredictionReport {
       : plan_(plan), resources_(resources) {
     std::optional<CodePredictor> predictor;
     if (is_from_code) {
-      predictor.emplace(plan, resources,
-                        code_predictor_options(std::thread::hardware_concurrency()));
+      predictor.emplace(plan, resources, code_predictor_options(host_threads()));
     }
     CountOnTerminal done("predicted", plan.cell_count());
     for (const Group& group : plan.groups) {
@@ -111,7 +105,7 @@ class PredictionReport {
       records_.push_back({key, {}, {}, {}, {}, {}});
       return;
     }
-    if (predictor) predictor->refine(group, cell, *prediction);
+    if (predictor) predictor->refine(cell, *prediction);
     const Prediction& p = *prediction;
     if (p.time_us && !p.why_not_from_code.empty()) ++declared_[p.why_not_from_code];
     add_row(key, p);
@@ -153,7 +147,7 @@ class PredictionReport {
            {"limit_by", p.limit.by},
            {"measured_limit_time_us", optional(p.measured_limit.time_us)},
            {"predicted_time_us", optional(p.time_us)},
-           {"predicted_from", predicted_from(p)},
+           {"predicted_from", p.time_us ? Json(predicted_from(p)) : Json(nullptr)},
            {"why_not_from_code", p.why_not_from_code},
            {"bound_by", p.bound_by}};
     if (!p.traffic.empty()) j["traffic"] = traffic_json(p.traffic);

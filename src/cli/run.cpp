@@ -3,11 +3,11 @@
 #include <cstdio>
 #include <ctime>
 #include <set>
-#include <thread>
 
 #include <fmt/format.h>
 
 #include "analysis/run_comparison.hpp"
+#include "base/parallel.hpp"
 #include "cli/app.hpp"
 #include "cli/ceilings_lookup.hpp"
 #include "cli/code_predictions.hpp"
@@ -252,8 +252,8 @@ class Run {
     std::optional<CodePredictor> predictor;
     if (!options_.verify_only && !is_profile()) {
       predictor.emplace(plan, context_.resources, code_predictor_options(predicting_threads()));
-      run_options.refine_prediction = [&](const Group& group, const Cell& cell, Prediction& p) {
-        predictor->refine(group, cell, p);
+      run_options.refine_prediction = [&](const Cell& cell, Prediction& prediction) {
+        predictor->refine(cell, prediction);
       };
     }
     recorder.save_mismatches(options_.verify_only ? fs::path(options_.mismatches)
@@ -285,7 +285,7 @@ class Run {
   /// What measures, and the threads of the driver, have two to themselves; what executes kernels on
   /// the CPU has half.
   unsigned predicting_threads() const {
-    const unsigned all = std::thread::hardware_concurrency();
+    const unsigned all = host_threads();
     if (device_.info.spec.simulated) return std::max(1u, all / 2);
     return all > 3 ? all - 2 : 1;
   }

@@ -4,6 +4,11 @@
 
 namespace gpuexp {
 
+std::string predicted_from(const Prediction& prediction) {
+  if (!prediction.time_us) return "";
+  return prediction.is_from_code ? "code" : "declared";
+}
+
 double least_dram_bytes(const Work& work, Mode mode, const DeviceSpec& device) {
   const double l2 = static_cast<double>(device.l2_bytes);
   const double written = std::max(0.0, work.moved_written - l2);

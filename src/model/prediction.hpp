@@ -41,6 +41,9 @@ struct Prediction {
   std::optional<std::int64_t> kernel_launches;
 };
 
+/// What the time is made from, "code" or "declared"; empty where there is none.
+std::string predicted_from(const Prediction& prediction);
+
 /// The ceilings that predictions are made from.
 struct CeilingSource {
   Ceilings ceilings;               ///< complete, as far as anything is known

@@ -30,7 +30,7 @@ struct RunOptions {
   /// Metrics that the GPU does not have; counters made from them stay empty.
   std::set<std::string> missing_metrics;
   /// Given a cell that has run, makes its prediction better; may take its time. May be empty.
-  std::function<void(const Group&, const Cell&, Prediction&)> refine_prediction;
+  std::function<void(const Cell&, Prediction&)> refine_prediction;
   /// Asked between samples; true ends the run, and the cells that had no turn become not_run.
   std::function<bool()> interrupted = [] { return false; };
   /// Seconds on a steady clock; tests script it.

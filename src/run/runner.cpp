@@ -75,7 +75,7 @@ class Runner {
     const std::size_t first = rows_.size();
     for (Row& row : rows) {
       if (row.prediction && options_.refine_prediction)
-        options_.refine_prediction(group, *row.cell, *row.prediction);
+        options_.refine_prediction(*row.cell, *row.prediction);
       refer_to_baseline(plan_.experiment(group), rows, row);
       add_flags(row);
     }

@@ -65,7 +65,7 @@ class ParameterBuffer {
 }  // namespace
 
 Simulator::Simulator(const KernelResources& kernels, int compute_capability)
-    : threads(std::max(1u, std::thread::hardware_concurrency())),
+    : threads(host_threads()),
       kernels_(kernels),
       compute_capability_(compute_capability) {}
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <exception>
 #include <map>
 #include <mutex>
 #include <new>
@@ -158,7 +159,7 @@ class CodePredictor::Impl {
     } catch (const std::bad_alloc&) {
       timed.host.reset();
       return {{}, {}, "the host has no memory for its buffers"};
-    } catch (const std::runtime_error& e) {
+    } catch (const std::exception& e) {  // somebody waits for the cell
       timed.host.reset();
       return {{}, {}, e.what()};
     }
@@ -184,7 +185,7 @@ CodePredictor::CodePredictor(const Plan& plan, const KernelResources& kernels,
 
 CodePredictor::~CodePredictor() = default;
 
-void CodePredictor::refine(const Group&, const Cell& cell, Prediction& prediction) {
+void CodePredictor::refine(const Cell& cell, Prediction& prediction) {
   if (!cell.skip_reason.empty()) return;
   const CodePrediction from_code = impl_->wait_for(cell);
   prediction.why_not_from_code = from_code.why_not;

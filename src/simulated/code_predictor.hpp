@@ -14,7 +14,7 @@
 namespace gpuexp {
 
 struct CodePredictorOptions {
-  unsigned threads = 1;
+  unsigned threads = 1;  ///< at least one
   /// Where predictions are kept; empty: nowhere.
   std::filesystem::path kept_in;
   /// Of the program: it has the kernels' code, and makes the predictions.
@@ -33,9 +33,8 @@ class CodePredictor {
   ~CodePredictor();
 
   /// `prediction` is the cell's, made from declared traffic. It gets the time, or why code has
-  /// none; where that is not there yet, waits for it. Where code is not known to predict a
-  /// variant's time, it says so in Prediction::why_not_from_code.
-  void refine(const Group& group, const Cell& cell, Prediction& prediction);
+  /// none; where that is not there yet, waits for it.
+  void refine(const Cell& cell, Prediction& prediction);
 
  private:
   class Impl;

@@ -1,26 +1,15 @@
 #include "simulated/prediction_store.hpp"
 
-#include <cstdint>
 #include <system_error>
 
-#include <fmt/format.h>
-
-#include "base/config_error.hpp"
 #include "base/json.hpp"
 #include "base/output.hpp"
 #include "base/report_error.hpp"
+#include "base/sha256.hpp"
 
 namespace gpuexp {
 
 namespace {
-
-// FNV-1a. It names a file; what is in the file says whose it is.
-std::uint64_t hash_of(const std::string& text) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text)
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
 
 CodePrediction prediction_in(const Json& json) {
   CodePrediction prediction;
@@ -29,13 +18,14 @@ CodePrediction prediction_in(const Json& json) {
   for (const Json& term : json.at("terms"))
     prediction.terms.push_back({term.at(0).get<std::string>(), term.at(1).get<double>()});
   prediction.why_not = json.at("why_not").get<std::string>();
+  if (prediction.time_us && prediction.terms.empty()) throw JsonError("a time without terms");
   return prediction;
 }
 
 }  // namespace
 
 std::filesystem::path PredictionStore::file_of(const std::string& key) const {
-  return folder_ / fmt::format("{:016x}.json", hash_of(key));
+  return folder_ / (sha256(key) + ".json");
 }
 
 std::optional<CodePrediction> PredictionStore::find(const std::string& key) const {

@@ -2,6 +2,7 @@
 // files are written anew; read the difference before committing it.
 #pragma once
 
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 
@@ -18,6 +19,15 @@ Outcome gpuexp(const std::string& arguments, const std::string& environment = ""
 
 /// Of what `describe` prints; false after saying that the test is skipped.
 bool knows_machine_code(const std::string& description);
+
+/// The programs that a test starts find no GPU, also where there is one.
+class WithoutGpu {
+ public:
+  WithoutGpu() { setenv("CUDA_VISIBLE_DEVICES", "-1", 1); }
+  ~WithoutGpu() { unsetenv("CUDA_VISIBLE_DEVICES"); }
+  WithoutGpu(const WithoutGpu&) = delete;
+  WithoutGpu& operator=(const WithoutGpu&) = delete;
+};
 
 std::string read_file(const std::filesystem::path& path);
 

@@ -40,6 +40,25 @@ TEST_CASE("chases on all SMs in DRAM come to no line twice", "[latency]") {
         "needs bytes >= 209715200, four times this device's L2");
 }
 
+TEST_CASE("a chase that never moved would end elsewhere", "[latency]") {
+  constexpr std::int64_t kLines = kMib / 128;
+  const std::string why =
+      "needs steps that are no multiple of 8192, the number of lines: a chase that never moved "
+      "would end there, too";
+  for (const char* variant : {"l2", "l2_all_sms", "atomic_l2"}) {
+    CAPTURE(variant);
+    for (const std::int64_t rounds : {1, 4}) {
+      CHECK(refusal(variant, rounds * kLines, kMib, device(100)) == why);
+      CHECK(refusal(variant, rounds * kLines + 1, kMib, device(100)).empty());
+    }
+  }
+  for (const char* variant : {"shared", "l1"}) {
+    CAPTURE(variant);
+    CHECK_FALSE(refusal(variant, 256, 8192, device(100)).empty());
+    CHECK(refusal(variant, 257, 8192, device(100)).empty());
+  }
+}
+
 TEST_CASE("chases on all SMs in L2 stay there", "[latency]") {
   CHECK(refusal("l2_all_sms", 1 << 20, 25 * kMib, device(100)).empty());
   CHECK(refusal("l2_all_sms", 1 << 20, 26 * kMib, device(100)) ==

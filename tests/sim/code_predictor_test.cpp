@@ -1,7 +1,11 @@
 // Times of a plan's cells from machine code, made by threads of their own.
 #include "simulated/code_predictor.hpp"
 
+#include <fstream>
 #include <map>
+#include <stdexcept>
+
+#include <nlohmann/json.hpp>
 
 #include "config/config_reader.hpp"
 #include "model/ceiling_source.hpp"
@@ -21,21 +25,27 @@ constexpr const char* kProducts = R"({
 
 /// A config planned for an H200, with its recorded ceilings.
 struct Planned {
-  explicit Planned(const char* text)
+  explicit Planned(const char* text, const std::string& gpu = "h200")
       : config(parse_config(text, "test.json", Registry::global())),
-        plan(make_plan(config, device(), kernels(), device().memory_bytes)) {
+        plan(make_plan(config, device_of(gpu), kernels(), device_of(gpu).memory_bytes)) {
     plan.ceiling_source =
-        choose_ceiling_source(device(), "h200", std::string(GPUEXP_SOURCE_DIR) + "/configs", {});
+        choose_ceiling_source(plan.device, gpu, std::string(GPUEXP_SOURCE_DIR) + "/configs", {});
+    options.kept_in = folder.path();
+    options.build_id = "1";
   }
 
-  std::map<std::string, Prediction> predictions(const CodePredictorOptions& options) const {
+  std::ptrdiff_t files() const {
+    return std::distance(std::filesystem::directory_iterator(folder.path()), {});
+  }
+
+  std::map<std::string, Prediction> predictions() const {
     CodePredictor predictor(plan, kernels(), options);
     std::map<std::string, Prediction> all;
     for (const Group& group : plan.groups) {
       for (const Cell& cell : group.cells) {
         auto prediction = predict_cell(plan, group, cell, kernels());
         REQUIRE(prediction);
-        predictor.refine(group, cell, *prediction);
+        predictor.refine(cell, *prediction);
         all[cell.variant->id + "/" + std::string(name_of(cell.mode))] = *prediction;
       }
     }
@@ -44,16 +54,18 @@ struct Planned {
 
   Config config;
   Plan plan;
+  ScratchFolder folder;
+  CodePredictorOptions options;  ///< which keep predictions there
 };
 
 TEST_CASE("cells are predicted from their code, by however many threads", "[predictor]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
-  const Planned planned(kProducts);
-  CodePredictorOptions options;
-  const auto one = planned.predictions(options);
-  options.threads = 3;
-  const auto three = planned.predictions(options);
+  Planned planned(kProducts);
+  planned.options.kept_in.clear();
+  const auto one = planned.predictions();
+  planned.options.threads = 3;
+  const auto three = planned.predictions();
   for (const char* mode : {"cold", "warm", "graph"}) {
     INFO(mode);
     const Prediction& naive = one.at(std::string("naive/") + mode);
@@ -79,48 +91,54 @@ TEST_CASE("cells are predicted from their code, by however many threads", "[pred
 TEST_CASE("predictions of the same program are kept, and of another made anew", "[predictor]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
-  const Planned planned(kProducts);
-  const ScratchFolder folder;
-  CodePredictorOptions options;
-  options.kept_in = folder.path();
-  options.build_id = "1";
-  const auto made = planned.predictions(options);
-  const auto files = [&] {
-    return std::distance(std::filesystem::directory_iterator(folder.path()), {});
-  };
-  const auto kept = files();
+  Planned planned(kProducts);
+  const auto made = planned.predictions();
+  const std::ptrdiff_t kept = planned.files();
   CHECK(kept == static_cast<std::ptrdiff_t>(planned.plan.cell_count()));
-  // Who executes nothing can only have them from there.
-  options.find_code = [](const KernelResource&, int) -> const KernelResource& {
-    throw std::runtime_error("executed");
-  };
-  const auto found = planned.predictions(options);
-  CHECK(files() == kept);
+  // Times that no model makes can only come from there.
+  constexpr double kOther = 12345;
+  for (const auto& file : std::filesystem::directory_iterator(planned.folder.path())) {
+    auto json = nlohmann::json::parse(std::ifstream(file.path()));
+    if (json["time_us"].is_number()) json["time_us"] = kOther;
+    std::ofstream(file.path()) << json;
+  }
+  const auto found = planned.predictions();
   for (const auto& [name, prediction] : made) {
     INFO(name);
-    CHECK(found.at(name).time_us == prediction.time_us);
+    CHECK(found.at(name).time_us ==
+          (prediction.time_us ? std::optional(kOther) : std::optional<double>()));
     CHECK(found.at(name).bound_by == prediction.bound_by);
     CHECK(found.at(name).why_not_from_code == prediction.why_not_from_code);
   }
-  options.build_id = "2";
-  planned.predictions(options);
-  CHECK(files() == 2 * kept);
+  CHECK(planned.files() == kept);
+  planned.options.build_id = "2";
+  CHECK(planned.predictions().at("naive/cold").time_us == made.at("naive/cold").time_us);
+  CHECK(planned.files() == 2 * kept);
 }
 
 TEST_CASE("a run that is ended waits for no prediction, and keeps none", "[predictor]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
-  const Planned planned(kProducts);
-  const ScratchFolder folder;
-  CodePredictorOptions options;
-  options.kept_in = folder.path();
-  options.interrupted = [] { return true; };
-  const auto predictions = planned.predictions(options);
-  const Prediction& naive = predictions.at("naive/cold");
+  Planned planned(kProducts);
+  planned.options.interrupted = [] { return true; };
+  const Prediction naive = planned.predictions().at("naive/cold");
   CHECK_FALSE(naive.is_from_code);
-  CHECK(naive.time_us);  // of declared traffic
+  CHECK(predicted_from(naive) == "declared");
   CHECK(naive.why_not_from_code == "the run was ended");
-  CHECK(std::filesystem::is_empty(folder.path()));
+  CHECK(planned.files() == 0);
+}
+
+TEST_CASE("whatever goes wrong with a cell's code, nobody waits for it", "[predictor]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  Planned planned(kProducts, "rtx_4090");  // for which the binary has no machine code
+  planned.options.find_code = [](const KernelResource&, int) -> const KernelResource& {
+    throw std::out_of_range("no such code");
+  };
+  const auto predictions = planned.predictions();
+  CHECK(predictions.at("naive/cold").why_not_from_code == "no such code");
+  CHECK(predicted_from(predictions.at("naive/cold")) == "declared");
+  CHECK(predicted_from(predictions.at("cublas/cold")).empty());
 }
 
 }  // namespace

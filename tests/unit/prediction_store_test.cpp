@@ -32,7 +32,7 @@ TEST_CASE("what is kept is found again, under its own key alone", "[predictions]
 TEST_CASE("a damaged file is as none, and so is one of another key", "[predictions]") {
   const ScratchFolder folder;
   const PredictionStore store(folder.path());
-  store.keep("a", {1.5, {}, ""});
+  store.keep("a", {1.5, {{"dram", 1}}, ""});
   const auto file = *std::filesystem::directory_iterator(folder.path());
   SECTION("cut short") {
     std::filesystem::resize_file(file, 10);
@@ -40,11 +40,15 @@ TEST_CASE("a damaged file is as none, and so is one of another key", "[predictio
   SECTION("not what it should hold") {
     std::ofstream(file.path()) << R"({"key": "a", "time_us": "soon", "terms": [], "why_not": ""})";
   }
-  SECTION("of a key with the same hash") {
-    std::ofstream(file.path()) << R"({"key": "b", "time_us": 2, "terms": [], "why_not": ""})";
+  SECTION("a time that nothing is known to bind") {
+    std::ofstream(file.path()) << R"({"key": "a", "time_us": 2, "terms": [], "why_not": ""})";
+  }
+  SECTION("of another key") {
+    std::ofstream(file.path())
+        << R"({"key": "b", "time_us": 2, "terms": [["dram", 1]], "why_not": ""})";
   }
   CHECK_FALSE(store.find("a"));
-  store.keep("a", {2.5, {}, ""});
+  store.keep("a", {2.5, {{"dram", 2}}, ""});
   CHECK(store.find("a")->time_us == 2.5);
 }
 

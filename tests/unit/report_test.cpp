@@ -17,6 +17,7 @@
 #include "results/json_read.hpp"
 #include "results/json_write.hpp"
 #include "support/catch.hpp"
+#include "support/scratch_folder.hpp"
 #include "support/small_report.hpp"
 
 namespace {
@@ -27,31 +28,13 @@ constexpr FieldType kText = FieldType::text;
 constexpr FieldType kInteger = FieldType::integer;
 constexpr FieldType kReal = FieldType::real;
 
-// A directory that goes with the test.
-class TemporaryDirectory {
+class TemporaryDirectory : public test::ScratchFolder {
  public:
-  TemporaryDirectory() {
-    std::string name = (std::filesystem::temp_directory_path() / "gpuexp_report_XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  TemporaryDirectory(TemporaryDirectory&&) = delete;
-  TemporaryDirectory& operator=(TemporaryDirectory&&) = delete;
-
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
+  std::string file(const std::string& name) const { return (path() / name).string(); }
   std::size_t entries() const {
-    const std::filesystem::directory_iterator begin(path_);
+    const std::filesystem::directory_iterator begin(path());
     return static_cast<std::size_t>(std::distance(begin, std::filesystem::directory_iterator{}));
   }
-
- private:
-  std::filesystem::path path_;
 };
 
 std::string content_of(const std::string& path) {

@@ -1,0 +1,186 @@
+// What the program says without measuring: predictions, and runs on a simulated GPU.
+#include <filesystem>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/program.hpp"
+#include "support/skip.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST_CASE("predictions are labelled as computed") {
+  const Outcome outcome = gpuexp("predict tests/cli/data/small.json --gpu h200");
+  CHECK_THAT(outcome.output, contains_text("computed for NVIDIA H200 SXM 141GB, not measured"));
+  CHECK_THAT(gpuexp("predict tests/cli/data/small.json --gpu h200 --json").output,
+             contains_text("\"measured\": false"));
+}
+
+TEST_CASE("a prediction says whether it is made from machine code", "[machine_code]") {
+  const std::string command = "predict tests/cli/data/small.json --gpu h200";
+  const auto cells_of = [&](const std::string& option) {
+    const auto json = nlohmann::json::parse(gpuexp(command + " --json" + option).output);
+    REQUIRE(json[0]["cells"].size() == 8);
+    return json[0]["cells"];
+  };
+  const auto from_code = cells_of("");
+  if (from_code[0]["predicted_from"] != "code")
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  const auto declared = cells_of(" --declared");
+  for (std::size_t i = 0; i < from_code.size(); ++i) {
+    INFO(from_code[i].dump(2) << declared[i].dump(2));
+    CHECK(from_code[i]["predicted_from"] == "code");
+    CHECK(from_code[i]["why_not_from_code"] == "");
+    CHECK(declared[i]["predicted_from"] == "declared");
+    CHECK(from_code[i]["predicted_time_us"] != declared[i]["predicted_time_us"]);
+    CHECK(from_code[i]["predicted_time_us"] > from_code[i]["limit_time_us"]);
+    CHECK(from_code[i]["limit_time_us"] == declared[i]["limit_time_us"]);
+  }
+  const Outcome refused = gpuexp("predict tests/cli/data/small.json --gpu t4");
+  CHECK_THAT(refused.output, contains_text("8 cells are predicted from declared traffic, not from "
+                                           "machine code: this binary holds no machine code of "
+                                           "the kernel for compute capability 7.5"));
+  CHECK_THAT(gpuexp(command).output, !contains_text("declared traffic"));
+}
+
+TEST_CASE("a simulated run verifies, measures nothing and says so everywhere", "[machine_code]") {
+  if (!knows_machine_code(gpuexp("describe matmul").output)) return;
+  const WithoutGpu hidden;
+  const fs::path dir = fs::temp_directory_path() / "gpuexp_cli_simulated";
+  fs::remove_all(dir);
+  const std::string small = "matmul --set m=32 --set n=32 --set k=32 --set modes=cold --counters ";
+  const Outcome run = gpuexp("run " + small + "--simulate h200 --out " + dir.string());
+  INFO(run.output);
+  CHECK(run.exit_code == 0);
+  CHECK_THAT(run.output, contains_text("NVIDIA H200 SXM 141GB, simulated: no times"));
+  CHECK_THAT(run.output, contains_text("a library's call, whose kernels are not simulated"));
+  const auto json = nlohmann::json::parse(read_file(dir / "results.json"));
+  CHECK(json["provenance"]["device"]["executed_on"] == "simulated");
+  CHECK(json["provenance"]["device"]["uuid"].is_null());
+  for (const auto& row : json["rows"]) {
+    INFO(row["key"]);
+    CHECK(row["executed_on"] == "simulated");
+    CHECK(row["status"] == (row["variant"] == "cublas" ? "skipped" : "passed"));
+    if (row["status"] != "passed") continue;
+    for (const char* measured :
+         {"time_median_us", "samples", "sm_clock_mhz", "power_w", "tflops", "speedup"})
+      CHECK(row.value(measured, nlohmann::json()).is_null());
+    CHECK(row["error_over_allowed"].is_number());
+    CHECK(row["predicted_time_us"].is_number());
+    CHECK(row["predicted_from"] == "code");
+    // A warp reads one element of A, and 32 neighbours of B.
+    if (row["variant"] == "coalesced") CHECK(row["counter.global_load_sectors_per_request"] == 2.5);
+    CHECK(row["counter.warp_instructions"].is_number());
+    CHECK(row["counter.dram_read_bytes"].is_null());
+  }
+  const Outcome report = gpuexp("report " + dir.string());
+  CHECK(report.exit_code == 0);
+  CHECK_THAT(report.output, contains_text("simulated: no times"));
+  for (const std::string& other :
+       {dir.string(), std::string("docs/results/h200/quickstart.json")}) {
+    const Outcome compared = gpuexp("compare " + dir.string() + " " + other);
+    CHECK(compared.exit_code == 2);
+    CHECK_THAT(compared.output, contains_text("it was simulated and has no times"));
+  }
+  const Outcome resumed = gpuexp("run --resume " + dir.string() + " --simulate h200");
+  CHECK(resumed.exit_code == 0);
+  const Outcome other_gpu = gpuexp("run --resume " + dir.string() + " --simulate a100_sxm4_80gb");
+  CHECK(other_gpu.exit_code == 2);
+  CHECK_THAT(other_gpu.output, contains_text("it simulated NVIDIA H200"));
+  fs::remove_all(dir);
+}
+
+TEST_CASE("a simulated run of some blocks says so in each row", "[machine_code]") {
+  if (!knows_machine_code(gpuexp("describe matmul").output)) return;
+  const fs::path dir = fs::temp_directory_path() / "gpuexp_cli_sampled";
+  fs::remove_all(dir);
+  const auto run = [&](const std::string& blocks) {
+    return gpuexp(
+        "run tests/cli/data/small.json --set m=512 --set n=512 --set modes=cold --counters "
+        "--simulate h200 --blocks " +
+        blocks + " --out " + (dir / blocks).string());
+  };
+  const auto rows = [&](const std::string& blocks) {
+    return nlohmann::json::parse(read_file(dir / blocks / "results.json"))["rows"];
+  };
+  const Outcome some = run("16");
+  INFO(some.output);
+  CHECK(some.exit_code == 0);
+  CHECK_THAT(some.output, contains_text("2 sampled"));
+  // Predicted times stand where measured ones would, under a name of their own.
+  CHECK_THAT(some.output, contains_text("predicted  predicted speed-up  bound by"));
+  CHECK_THAT(some.output, !contains_text(" time "));
+  CHECK(run("all").exit_code == 0);
+  const auto sampled = rows("16");
+  const auto whole = rows("all");
+  REQUIRE(sampled.size() == whole.size());
+  for (std::size_t i = 0; i < sampled.size(); ++i) {
+    INFO(sampled[i]["key"]);
+    CHECK(sampled[i]["status"] == "sampled");
+    CHECK(sampled[i]["verified_pct"] > 0);
+    CHECK(sampled[i]["verified_pct"] < 100);
+    CHECK(whole[i]["status"] == "passed");
+    CHECK(whole[i]["verified_pct"] == 100);
+    CHECK(whole[i]["counts_error_pct"] == 0);
+    for (const char* counter : {"warp_instructions", "global_load_sectors", "l1_tag_wavefronts"})
+      CHECK(sampled[i][std::string("counter.") + counter] ==
+            whole[i][std::string("counter.") + counter]);
+  }
+  for (const char* wrong : {"0", "1", "-3", "some", "4k"}) {
+    const Outcome refused = run(wrong);
+    INFO(wrong << ": " << refused.output);
+    CHECK(refused.exit_code == 2);
+  }
+  const Outcome on_gpu = gpuexp("run tests/cli/data/small.json --blocks 4");
+  CHECK(on_gpu.exit_code == 2);
+  CHECK_THAT(on_gpu.output, contains_text("--simulate"));
+  fs::remove_all(dir);
+}
+
+TEST_CASE("a simulated difference is explained by counts, and called predicted", "[machine_code]") {
+  if (!knows_machine_code(gpuexp("describe matmul").output)) return;
+  const fs::path dir = fs::temp_directory_path() / "gpuexp_cli_strided";
+  fs::remove_all(dir);
+  CHECK(gpuexp("run tests/cli/data/strided.json --counters --simulate h200 --out " + dir.string())
+            .exit_code == 0);
+  const Outcome explained = gpuexp("explain " + dir.string());
+  CHECK(explained.exit_code == 0);
+  CHECK_THAT(explained.output, contains_text("read_strided is predicted to take"));
+  CHECK_THAT(explained.output, contains_text("32 sectors per load request instead of 4"));
+  CHECK_THAT(explained.output, !contains_text("measured"));
+  CHECK_THAT(explained.output, !contains_text("confidence"));
+  CHECK(gpuexp("explain " + dir.string() + " --variant read_stride").exit_code == 2);
+  const auto json =
+      nlohmann::json::parse(gpuexp("explain --json --variant read_strided " + dir.string()).output);
+  CHECK(json["executed_on"] == "simulated");
+  CHECK_FALSE(json.contains("explanations"));
+  REQUIRE(json["predicted_comparisons"].size() == 1);
+  const auto& comparison = json["predicted_comparisons"][0];
+  CHECK(comparison["predicted_factor"] < 1);
+  CHECK(comparison["predicted_time_us"] > comparison["compare_to_predicted_time_us"]);
+  CHECK_FALSE(comparison.contains("time_us"));
+  CHECK(comparison["changes"][0]["counter"] == "global_load_sectors_per_request");
+  CHECK(comparison["changes"][0]["to"] == 32);
+  fs::remove_all(dir);
+}
+
+TEST_CASE("what --simulate does not go with is refused") {
+  const Outcome metric =
+      gpuexp("run tests/cli/data/small.json --simulate h200 --counters=dram__bytes_read.sum");
+  CHECK(metric.exit_code == 2);
+  CHECK_THAT(metric.output, contains_text("dram__bytes_read.sum is not simulated"));
+  const Outcome unknown = gpuexp("verify tests/cli/data/small.json --simulate h2000");
+  CHECK(unknown.exit_code == 2);
+  CHECK_THAT(unknown.output, contains_text("h200"));
+  for (const char* option : {"--device 0", "--no-isolate", "--profile", "--no-gate"}) {
+    const Outcome refused =
+        gpuexp(std::string("run tests/cli/data/small.json --simulate h200 ") + option);
+    INFO(option << ": " << refused.output);
+    CHECK(refused.exit_code == 2);
+  }
+}
+
+}  // namespace
+}  // namespace gpuexp::test
