@@ -17,14 +17,15 @@ struct ElementDraw {
   static constexpr std::int64_t kPiece = 64;
 
   std::uint64_t seed = 0;
-  std::uint64_t below = ~std::uint64_t{0};  ///< hashes that are drawn; all bits set: every piece is
+  /// A piece is drawn when its hash is below this; all bits set: every piece is.
+  std::uint64_t threshold = ~std::uint64_t{0};
 
-  GPUEXP_HOST_DEVICE bool is_all() const { return below == ~std::uint64_t{0}; }
+  GPUEXP_HOST_DEVICE bool is_all() const { return threshold == ~std::uint64_t{0}; }
   GPUEXP_HOST_DEVICE bool has(std::int64_t element) const {
-    return is_all() || random_bits(seed, static_cast<std::uint64_t>(element / kPiece)) < below;
+    return is_all() || random_bits(seed, static_cast<std::uint64_t>(element / kPiece)) < threshold;
   }
   friend bool operator==(const ElementDraw& a, const ElementDraw& b) {
-    return a.seed == b.seed && a.below == b.below;
+    return a.seed == b.seed && a.threshold == b.threshold;
   }
 };
 
