@@ -250,6 +250,8 @@ struct Family {
   /// sizes.
   Callback<void(const void* problem, const void* data, const std::vector<ReferenceView>&)>
       host_reference;
+  /// Optional: operations of the reference, where it has what variants compute by fewer of them.
+  Callback<double(const void* problem)> reference_operations;
   /// Optional: what the result would be had the inputs never been rounded; the error columns refer
   /// to it.
   Callback<Steps(const void* problem, const void* data, const std::vector<ReferenceView>&)>

@@ -20,7 +20,6 @@
 #include "gpu/resources.hpp"
 #include "gpu/sm_clock.hpp"
 #include "gpu/verifier.hpp"
-#include "run/compared_elements.hpp"
 
 namespace gpuexp {
 

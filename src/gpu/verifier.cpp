@@ -66,15 +66,15 @@ void Verifier::check(const Variant& variant, ProblemCopy& copy, const CudaStream
     result.changed_input = input;
 }
 
-// Integers are compared whole: they have no NaN that tells what nobody has written.
+// What nobody has written has to fail wherever it lies.
 Verifier::Draws Verifier::draws_of(const Variant& variant) const {
   const double share = affordable_share(family_, problem_, variant, most_operations_);
   Draws draws;
   for (const std::size_t output : written_by(family_, variant)) {
     const Buffer& buffer = family_.buffers[output];
     const std::int64_t count = buffer.count(problem_);
-    const bool has_nan = unit_roundoff(buffer.type(problem_)) > 0;
-    draws[output] = has_nan ? affordable_draw(share, count, count, seed_) : ElementDraw{};
+    draws[output] = is_nan_unwritten(buffer, problem_) ? affordable_draw(share, count, count, seed_)
+                                                       : ElementDraw{};
   }
   return draws;
 }

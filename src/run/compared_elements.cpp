@@ -14,11 +14,18 @@ std::vector<std::size_t> written_by(const Family& family, const Variant& variant
 }
 
 double fp64_operations(const DeviceSpec& device, double seconds) {
-  // Two results a clock a SM, as on 8.6, 8.9 and 12.0; no compute capability has fewer (CUDA C++
-  // Programming Guide, "Throughput of Native Arithmetic Instructions").
-  constexpr double kLeastPerClock = 2 * 2.0;
-  const double least = kLeastPerClock * device.sm_count * 1e6 * device.sm_clock_max_mhz;
+  // As on 8.6, 8.9 and 12.0; no compute capability has fewer (CUDA C++ Programming Guide,
+  // "Throughput of Native Arithmetic Instructions").
+  constexpr double kLeastResultsPerClock = 2;  // of an SM
+  constexpr double kOperationsPerResult = 2;   // a fused multiply-add
+  const double least = kOperationsPerResult * kLeastResultsPerClock * device.sm_count * 1e6 *
+                       device.sm_clock_max_mhz;
   return seconds * device.peak(Pipe::fp64).value_or(least);
+}
+
+double reference_operations(const Family& family, const void* problem, const Variant& variant) {
+  if (family.reference_operations) return family.reference_operations(problem);
+  return operation_count(variant.work(problem));
 }
 
 double affordable_share(const Family& family, const void* problem, const Variant& variant,
@@ -26,7 +33,7 @@ double affordable_share(const Family& family, const void* problem, const Variant
   double elements = 0;
   for (const std::size_t output : written_by(family, variant))
     elements += static_cast<double>(family.buffers[output].count(problem));
-  const double operations = std::max(elements, operation_count(variant.work(problem)));
+  const double operations = std::max(elements, reference_operations(family, problem, variant));
   return operations > most_operations ? most_operations / operations : 1.0;
 }
 
@@ -35,6 +42,11 @@ ElementDraw affordable_draw(double share, std::int64_t count, std::int64_t avail
   constexpr double kLeastElements = 4096;
   const double most = std::max(kLeastElements, share * static_cast<double>(count));
   return drawn_share(most / static_cast<double>(available), seed);
+}
+
+bool is_nan_unwritten(const Buffer& output, const void* problem) {
+  const bool has_nan = unit_roundoff(output.type(problem)) > 0;
+  return has_nan && output.role == BufferRole::output;
 }
 
 bool is_elementwise(const Steps& reference, const std::vector<const double*>& arrays) {

@@ -82,6 +82,17 @@ TEST_CASE("a sample finds what is wrong in it, and NaN, guards and inputs anywhe
   CHECK(!verified(*executor, family, "unwritten_tail").passed());
 }
 
+TEST_CASE("an output that is an input, too, is compared whole: what nobody wrote is no NaN there",
+          "[sampled_reference]") {
+  const Family& family = *Registry::global().find("partial_write");
+  const auto executor = executor_with(kNothing);
+  executor->set_up(family, values_with(family, {{"n", std::int64_t{100'003}}}), 1);
+  const Verification v = verified(*executor, family, "write_strided");
+  CHECK(v.passed());
+  CHECK(v.elements > 100'003);
+  CHECK(v.checked == v.elements);
+}
+
 // Each variant that can run, by all modes that differ in how many copies they write to.
 TEST_CASE("right products pass by a sample of their references, and their rows say so",
           "[sampled_reference]") {

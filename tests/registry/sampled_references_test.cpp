@@ -1,12 +1,13 @@
 // Which references are computed for random elements alone, by what GPUs can afford.
+#include <filesystem>
 #include <fstream>
+#include <set>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "device/device_spec_file.hpp"
 #include "family/registry.hpp"
-#include "gpu/cuda_executor.hpp"
 #include "run/compared_elements.hpp"
 #include "support/catch.hpp"
 #include "support/small_problems.hpp"
@@ -16,7 +17,7 @@ namespace {
 
 double affordable_operations(const std::string& device) {
   const std::string file = std::string(GPUEXP_SOURCE_DIR) + "/configs/devices/" + device + ".json";
-  return fp64_operations(read_device_spec(file).spec, CudaOptions{}.most_reference_s);
+  return fp64_operations(read_device_spec(file).spec, kMostReferenceSeconds);
 }
 
 TEST_CASE("no reference of a recorded cell is above the bound") {
@@ -73,15 +74,27 @@ bool has_elementwise_references(const Family& family) {
   return is_one(family.reference) && is_one(family.accuracy_reference);
 }
 
-TEST_CASE("products have references that are computed element by element") {
-  for (const char* id : {"matmul", "matmul_tensor", "wave_quantization", "alignment"}) {
-    INFO(id);
-    CHECK(has_elementwise_references(*Registry::global().find(id)));
+// docs/measuring.md has the same list.
+TEST_CASE("references are computed element by element, but for those that are named") {
+  std::set<std::string> others;
+  for (const Family& family : Registry::global().families()) {
+    if (!has_elementwise_references(family)) others.insert(family.id);
   }
   // Most blocks are a copy of the first; a search goes over all gradients.
-  for (const char* id : {"pipe_rate", "loss_scaling"}) {
-    INFO(id);
-    CHECK(!has_elementwise_references(*Registry::global().find(id)));
+  CHECK(others == std::set<std::string>{"loss_scaling", "pipe_rate"});
+}
+
+TEST_CASE("a reference that has its sums by a formula is whole on every GPU") {
+  const Family& family = *Registry::global().find("tensor_rate");
+  const std::filesystem::path devices = std::string(GPUEXP_SOURCE_DIR) + "/configs/devices";
+  for (const Values& values : choice_combinations(family)) {
+    const auto problem = family.make_problem(values);
+    for (const auto& file : std::filesystem::directory_iterator(devices)) {
+      if (file.path().extension() != ".json") continue;
+      INFO(file.path());
+      CHECK(affordable_share(family, problem.get(), family.variants.front(),
+                             affordable_operations(file.path().stem())) == 1.0);
+    }
   }
 }
 

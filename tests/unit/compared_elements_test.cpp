@@ -73,6 +73,36 @@ TEST_CASE("a reference is drawn where its operations are above the bound, and no
   CHECK(affordable_draw(0.25, 0, 0, 7).is_all());
 }
 
+TEST_CASE("a family's own count of its reference's operations stands before the variant's") {
+  Family family = toy_family();
+  const std::int64_t n = 1 << 20;
+  const auto problem = family.make_problem({n, 0.5, std::string("narrow")});
+  const Variant& first = *family.find("first");
+  CHECK(reference_operations(family, problem.get(), first) == static_cast<double>(n));
+  family.reference_operations = [](const void*) { return 4.0 * (1 << 20); };
+  CHECK(reference_operations(family, problem.get(), first) == 4.0 * static_cast<double>(n));
+  CHECK(affordable_share(family, problem.get(), first, static_cast<double>(n)) == 0.25);
+  // An element costs an operation at least.
+  family.reference_operations = [](const void*) { return 1.0; };
+  CHECK(affordable_share(family, problem.get(), first, static_cast<double>(n) / 2) == 0.5);
+}
+
+TEST_CASE("what nobody has written is NaN in outputs of floating point that are no inputs") {
+  Buffer buffer = toy_family().buffers.back();
+  const auto is_nan = [&](BufferRole role, DataType type) {
+    buffer.role = role;
+    buffer.type = [type](const void*) { return type; };
+    return is_nan_unwritten(buffer, nullptr);
+  };
+  for (const DataType type :
+       {DataType::fp64, DataType::fp32, DataType::tf32, DataType::fp16, DataType::bf16}) {
+    CHECK(is_nan(BufferRole::output, type));
+    CHECK(!is_nan(BufferRole::in_out, type));
+  }
+  for (const DataType type : {DataType::int32, DataType::uint32, DataType::uint64})
+    CHECK(!is_nan(BufferRole::output, type));
+}
+
 TEST_CASE("what fp64 units do in a second is the datasheet's, or the least that a GPU has") {
   const auto spec_of = [](const char* id) {
     const std::string directory = GPUEXP_SOURCE_DIR "/configs/devices/";
