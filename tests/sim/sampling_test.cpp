@@ -176,9 +176,10 @@ TEST_CASE("reference kernels compute the elements that are drawn, and no others"
   for (const char* id : {"matmul", "matmul_tensor", "wave_quantization"}) {
     INFO(id);
     const Family& family = *Registry::global().find(id);
-    std::map<std::string, Value> small{{"n", std::int64_t{96}}, {"k", std::int64_t{8}}};
-    if (family.find_parameter("m")) small.emplace("m", std::int64_t{80});
-    if (family.find_parameter("pitch")) small.emplace("pitch", std::int64_t{96});
+    // Odd, so that pieces begin anywhere in a row and the last one is a part.
+    std::map<std::string, Value> small{{"n", std::int64_t{97}}, {"k", std::int64_t{9}}};
+    if (family.find_parameter("m")) small.emplace("m", std::int64_t{81});
+    if (family.find_parameter("pitch")) small.emplace("pitch", std::int64_t{128});
     ExecutedReference whole(family, values_with(family, small), kFill);
     ExecutedReference some(family, values_with(family, small), kFill);
     const ElementDraw draw = drawn_share(0.3, 7);
