@@ -229,6 +229,12 @@ struct TileElement {
   }
 };
 
+// Each product is made once and added to two sums, however many steps there are.
+double reference_operations(const Problem& p) {
+  constexpr double kPerProduct = 3;
+  return kPerProduct * depth(p) * kTile * static_cast<double>(p.tiles);
+}
+
 struct ReferenceTiles {
   TileElement of_tile;
   __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
@@ -587,6 +593,7 @@ Family declare() {
     return evaluate_reference(out[0], p.tiles * kTile, ReferenceTiles{tile_element(p, d)});
   };
   f.host_reference = host_reference;
+  f.reference_operations = reference_operations;
   f.tolerance_derivation =
       "Zero. Operands are whole numbers, and all sums, also those in the midst of a product, are "
       "below 2^24 (fp32 sums of bf16, fp16 and tf32), 2^14 (of fp8), 2^31 (int32) and 2^53 (fp64). "

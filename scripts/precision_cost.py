@@ -21,6 +21,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from plotting.old_names import with_current_names
+from plotting.statuses import PASSED
 
 MOST_SAMPLES, MOST_SECONDS = 1000, 2  # of a row
 FLUSH_US, BESIDE_US = 35, 15  # of a cold sample; of any, on the host
@@ -98,7 +99,7 @@ def main():
     noise = json.loads(options.noise.read_text(encoding="utf-8"))
     report = json.loads(options.results.read_text(encoding="utf-8"))
     rows = [with_current_names(row) for row in report["rows"]]
-    groups = groups_of([row for row in rows if row["status"] == "passed" and row["time_ci95_low_us"]])
+    groups = groups_of([row for row in rows if row["status"] in PASSED and row["time_ci95_low_us"]])
     print("| half-width, of the minimum effect | at most, per group | sampling more | undecided | false |")
     print("|---:|---:|---:|---:|---:|")
     for share, limit_s in ((math.inf, 0), (0.5, math.inf), (0.25, 0.1), (0.25, 0.2), (0.25, 0.5), (0.25, math.inf), (0.15, 0.2)):

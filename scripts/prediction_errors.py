@@ -28,6 +28,8 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+from plotting.statuses import PASSED
+
 
 def fail(message):
     print(f"prediction_errors.py: {message}", file=sys.stderr)
@@ -79,7 +81,7 @@ def cells_of(rows, predictions):
     for row in rows:
         prediction = row if predictions is None else predictions.get(row["key"], {})
         time = prediction.get("predicted_time_us")
-        if row["status"] != "passed" or not time:
+        if row["status"] not in PASSED or not row["time_median_us"] or not time:
             continue
         measured = float(row["time_median_us"])
         cells.append({"key": row["key"], "family": row["family"], "variant": row["variant"], "measured": measured,

@@ -36,6 +36,8 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from plotting.statuses import PASSED
+
 FEWEST_TO_HALVE = 40  # halves of 20, the fewest samples that gpuexp takes by default
 PRECISE = 0.01
 VERDICTS = ("slower", "faster", "inconclusive", "same")
@@ -126,7 +128,7 @@ class Comparer:
 
 def passed(comparison):
     """Rows that passed in both."""
-    return [row for row in comparison["rows"] if row["status_a"] == row["status_b"] == "passed"]
+    return [row for row in comparison["rows"] if row["status_a"] in PASSED and row["status_b"] in PASSED]
 
 
 def share(part, whole):

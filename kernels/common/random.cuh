@@ -4,19 +4,11 @@
 
 #include <cstdint>
 
+#include "base/random_bits.hpp"
 #include "gpu/cuda_check.hpp"
 #include "kernels/common/convert.cuh"
 
 namespace gpuexp {
-
-/// SplitMix64's output function (Steele, Lea, Flood: "Fast splittable pseudorandom number
-/// generators", 2014).
-__host__ __device__ inline std::uint64_t random_bits(std::uint64_t seed, std::uint64_t i) {
-  std::uint64_t z = seed + (i + 1) * 0x9E3779B97F4A7C15ull;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
-  return z ^ (z >> 31);
-}
 
 /// Uniform in [0, 1) with 24 random bits, exact in fp32.
 __host__ __device__ inline float random_unit(std::uint64_t seed, std::uint64_t i) {

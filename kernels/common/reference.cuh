@@ -17,6 +17,7 @@ __global__ void reference_kernel(ReferenceView out, std::int64_t count, Function
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
        i += stride) {
+    if (!out.draw.has(i)) continue;
     const ReferenceElement element = f(i);
     out.value[i] = element.value;
     out.magnitude[i] = element.magnitude;
@@ -24,8 +25,8 @@ __global__ void reference_kernel(ReferenceView out, std::int64_t count, Function
 }
 }  // namespace detail
 
-/// out[i] = f(i) for i < count, where f is a __host__ __device__ functor returning
-/// ReferenceElement. `on_host(first, end)` computes these elements on the host.
+/// out[i] = f(i) for the elements of i < count that are drawn, where f is a __host__ __device__
+/// functor returning ReferenceElement. `on_host(first, end)` computes these elements on the host.
 template <class Function, class OnHost>
 Steps evaluate_reference(const ReferenceView& out, std::int64_t count, Function f, OnHost on_host) {
   return with_host_loop(

@@ -4,7 +4,8 @@ import math
 
 import pandas as pd
 
-from plotting.results import PASSED, NothingToDraw, basis, distinct, has, is_vendor, numbers, text_of, timed, vendors
+from plotting.results import NothingToDraw, basis, distinct, has, is_vendor, numbers, text_of, timed, vendors
+from plotting.statuses import PASSED
 from plotting.style import (
     GREY,
     PALETTE,

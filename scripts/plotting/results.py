@@ -8,9 +8,9 @@ from pathlib import Path
 import pandas as pd
 
 from plotting.old_names import current
+from plotting.statuses import PASSED
 
 REQUIRED = ["experiment", "family", "variant", "status", "time_median_us"]
-PASSED = ["passed", "sampled"]
 TEXT = ["executed_on", "experiment", "family", "variant", "implementation", "mode", "status", "reason", "flags", "baseline", "limit_by"]
 # Variants of each family that run a library; made from what they declare, as a test of the registry says.
 LIBRARIES = json.loads((Path(__file__).parent / "libraries.json").read_text(encoding="utf-8"))

@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from plotting.results import UsageError
+from plotting.statuses import PASSED
 
 
 @dataclass
@@ -92,7 +93,7 @@ class Reader:
         for index, cell in sorted(self.cells.items()):
             key = cell.fields.get("key") or ""
             parts = key.split("/")  # experiment/family/variant/parameters/mode
-            if len(parts) < 4 or not cell.samples or cell.fields.get("status") not in ("passed", "not_run"):
+            if len(parts) < 4 or not cell.samples or cell.fields.get("status") not in [*PASSED, "not_run"]:
                 continue
             name = (parts[0], parts[1], *parts[3:])
             parameters = "/".join(parts[3:-1])

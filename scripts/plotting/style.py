@@ -9,7 +9,8 @@ import matplotlib.pyplot as plt  # noqa: E402  (the backend is chosen first)
 from matplotlib import patheffects  # noqa: E402
 from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator  # noqa: E402
 
-from plotting.results import PASSED, is_simulated  # noqa: E402
+from plotting.results import is_simulated  # noqa: E402
+from plotting.statuses import PASSED  # noqa: E402
 
 # Okabe and Ito, Color Universal Design (2008), without their yellow, which white paper swallows.
 PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#888888"]

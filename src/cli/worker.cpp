@@ -125,7 +125,7 @@ ExitCode work(const Context& context, int index, bool gated) {
   }
   if (!greeting.contains("device")) return ExitCode::no_device;
   const DeviceInfo info = device_from(greeting.at("device"));
-  serve(channel, context.registry, [&] { return make_cuda_executor(index, info.spec, gated); });
+  serve(channel, context.registry, [&] { return make_cuda_executor(index, info.spec, {gated}); });
   // A context that a fault has broken, or a kernel that never ends, may keep its destructors.
   std::_Exit(0);
 }
@@ -145,7 +145,7 @@ std::optional<OpenDevice> open_device(const DeviceOptions& options, std::string&
   if (options.isolated) return open_remote(options, no_device);
   auto device = device_of(greeting_of(options.device), no_device);
   if (device)
-    device->executor = make_cuda_executor(options.device, device->info.spec, options.gated);
+    device->executor = make_cuda_executor(options.device, device->info.spec, {options.gated});
   return device;
 }
 

@@ -18,6 +18,7 @@
 #include "base/types.hpp"
 #include "device/device_spec.hpp"
 #include "family/ceiling_rows.hpp"
+#include "family/element_draw.hpp"
 #include "family/expected_change.hpp"
 #include "family/figure.hpp"
 #include "family/step.hpp"
@@ -178,6 +179,7 @@ struct Variant : VariantFacts {
 struct ReferenceView {
   double* value = nullptr;
   double* magnitude = nullptr;
+  ElementDraw draw = {};  ///< the elements that are asked for; others may be left as they are
   explicit operator bool() const { return value != nullptr; }
 };
 
@@ -248,6 +250,8 @@ struct Family {
   /// sizes.
   Callback<void(const void* problem, const void* data, const std::vector<ReferenceView>&)>
       host_reference;
+  /// Optional: operations of the reference, where it has what variants compute by fewer of them.
+  Callback<double(const void* problem)> reference_operations;
   /// Optional: what the result would be had the inputs never been rounded; the error columns refer
   /// to it.
   Callback<Steps(const void* problem, const void* data, const std::vector<ReferenceView>&)>

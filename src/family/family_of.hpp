@@ -106,6 +106,7 @@ class FamilyOf : public FamilyDeclaration {
   OnData<Steps()> reset;
   OnData<Steps(const std::vector<ReferenceView>&)> reference;
   OnData<void(const std::vector<ReferenceView>&)> host_reference;
+  OnProblem<double()> reference_operations;
   OnData<Steps(const std::vector<ReferenceView>&)> accuracy_reference;
   OnProblem<Tolerance()> tolerance;
 
@@ -223,6 +224,7 @@ class FamilyOf : public FamilyDeclaration {
     f.reset = reset.erased();
     f.reference = reference.erased();
     f.host_reference = host_reference.erased();
+    f.reference_operations = reference_operations.erased();
     f.accuracy_reference = accuracy_reference.erased();
     f.tolerance = tolerance.erased();
     return f;

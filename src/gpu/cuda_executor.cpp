@@ -30,9 +30,10 @@ class CudaExecutor final : public Executor,
                            public CounterReader,
                            public ProfilerControl {
  public:
-  CudaExecutor(const DeviceSpec& device, bool gated)
+  CudaExecutor(const DeviceSpec& device, const CudaOptions& options)
       : device_(device),
-        timer_(gated),
+        most_reference_operations_(fp64_operations(device, options.most_reference_s)),
+        timer_(options.gated),
         stream_(typical_stream(timer_)),
         sm_clock_(device.sm_count),
         sample_clock_(device.sm_count),
@@ -44,7 +45,7 @@ class CudaExecutor final : public Executor,
   void set_up(const Family& family, const Values& values, std::uint64_t seed) override {
     release();
     problem_.emplace(family, values, seed, device_, stream_);
-    verifier_.emplace(family, problem_->problem());
+    verifier_.emplace(family, problem_->problem(), seed, most_reference_operations_);
   }
 
   void poison(const Variant& variant, Mode mode) override {
@@ -333,6 +334,7 @@ class CudaExecutor final : public Executor,
   }
 
   DeviceSpec device_;
+  double most_reference_operations_;
   EventTimer timer_;
   CudaStream stream_;
   SmClock sm_clock_;      ///< over rounds
@@ -349,9 +351,9 @@ class CudaExecutor final : public Executor,
 }  // namespace
 
 std::unique_ptr<Executor> make_cuda_executor(int device_index, const DeviceSpec& device,
-                                             bool gated) {
+                                             const CudaOptions& options) {
   GPUEXP_CUDA(cudaSetDevice(device_index));
-  return std::make_unique<CudaExecutor>(device, gated);
+  return std::make_unique<CudaExecutor>(device, options);
 }
 
 }  // namespace gpuexp

@@ -115,15 +115,6 @@ unsigned long long ProblemCopy::counted(const CudaStream& stream, const Queue& q
   return count;
 }
 
-std::vector<std::size_t> written_by(const Family& family, const Variant& variant) {
-  std::vector<std::size_t> written;
-  for (std::size_t i = 0; i < family.buffers.size(); ++i) {
-    const Buffer& b = family.buffers[i];
-    if (is_output(b.role) && variant.fills(b.name)) written.push_back(i);
-  }
-  return written;
-}
-
 std::int64_t buffer_bytes(const Family& family, const void* problem) {
   std::int64_t bytes = 0;
   for (const Buffer& buffer : family.buffers)

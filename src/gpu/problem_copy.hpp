@@ -54,9 +54,6 @@ class ProblemCopy {
   std::vector<unsigned long long> fingerprints_;  ///< of the inputs as they were made
 };
 
-/// Indices of the buffers that the variant fills.
-std::vector<std::size_t> written_by(const Family& family, const Variant& variant);
-
 /// Device bytes of a problem's buffers without their guards.
 std::int64_t buffer_bytes(const Family& family, const void* problem);
 

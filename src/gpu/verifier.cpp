@@ -1,8 +1,7 @@
 #include "gpu/verifier.hpp"
 
-#include <algorithm>
-
 #include "gpu/launcher.hpp"
+#include "run/compared_elements.hpp"
 
 namespace gpuexp {
 
@@ -25,24 +24,30 @@ std::vector<double> copied(const void* d_array, DataType type, std::int64_t begi
 
 }  // namespace
 
-Verifier::Reference::Reference(std::int64_t count)
+Verifier::Reference::Reference(std::int64_t count, const ElementDraw& elements)
     : value(count * static_cast<std::int64_t>(sizeof(double))),
-      magnitude(count * static_cast<std::int64_t>(sizeof(double))) {}
+      magnitude(count * static_cast<std::int64_t>(sizeof(double))),
+      draw(elements) {}
 
-Verifier::Verifier(const Family& family, const void* problem)
-    : family_(family), problem_(problem), comparison_space_(sizeof(ComparisonSpace)) {}
+Verifier::Verifier(const Family& family, const void* problem, std::uint64_t seed,
+                   double most_operations)
+    : family_(family),
+      problem_(problem),
+      seed_(seed),
+      most_operations_(most_operations),
+      comparison_space_(sizeof(ComparisonSpace)) {}
 
 void Verifier::prepare(const Variant& variant, const ProblemCopy& copy, const CudaStream& stream) {
-  const std::vector<std::size_t> outputs = written_by(family_, variant);
-  if (outputs == referenced_) return;
+  Draws draws = draws_of(variant);
+  if (draws == referenced_) return;
   referenced_.clear();
   references_.clear();
   accuracy_references_.clear();
-  references_ = evaluate(outputs, family_.reference, copy, stream);
+  references_ = evaluate(draws, family_.reference, copy, stream);
   if (family_.accuracy_reference)
-    accuracy_references_ = evaluate(outputs, family_.accuracy_reference, copy, stream);
+    accuracy_references_ = evaluate(draws, family_.accuracy_reference, copy, stream);
   stream.synchronize();
-  referenced_ = outputs;
+  referenced_ = std::move(draws);
 }
 
 void Verifier::check(const Variant& variant, ProblemCopy& copy, const CudaStream& stream,
@@ -53,7 +58,7 @@ void Verifier::check(const Variant& variant, ProblemCopy& copy, const CudaStream
     if (comparison.count == 0) continue;
     const std::string& name = family_.buffers[output].name;
     add_output(
-        name, comparison, comparison.count, compare(comparison, stream),
+        name, comparison, compare(comparison, stream),
         [&](std::int64_t first) { return mismatches(name, comparison, first, copied); }, result);
   }
   if (const std::string buffer = copy.overrun(stream); !buffer.empty()) result.overrun = buffer;
@@ -61,21 +66,54 @@ void Verifier::check(const Variant& variant, ProblemCopy& copy, const CudaStream
     result.changed_input = input;
 }
 
+// What nobody has written has to fail wherever it lies.
+Verifier::Draws Verifier::draws_of(const Variant& variant) const {
+  const double share = affordable_share(family_, problem_, variant, most_operations_);
+  Draws draws;
+  for (const std::size_t output : written_by(family_, variant)) {
+    const Buffer& buffer = family_.buffers[output];
+    const std::int64_t count = buffer.count(problem_);
+    draws[output] = is_nan_unwritten(buffer, problem_) ? affordable_draw(share, count, count, seed_)
+                                                       : ElementDraw{};
+  }
+  return draws;
+}
+
+// Whole where some elements cannot be had without the others. What is not drawn is NaN.
 template <class Function>
-Verifier::References Verifier::evaluate(const std::vector<std::size_t>& outputs,
-                                        const Function& reference, const ProblemCopy& copy,
-                                        const CudaStream& stream) const {
+Verifier::References Verifier::evaluate(const Draws& draws, const Function& reference,
+                                        const ProblemCopy& copy, const CudaStream& stream) const {
   References references;
+  std::vector<const double*> values;
+  for (const auto& [output, draw] : draws) {
+    const auto made =
+        references.try_emplace(output, family_.buffers[output].count(problem_), draw).first;
+    values.push_back(made->second.value.template as<double>());
+  }
+  Steps steps = reference(problem_, copy.image(), views(references));
+  if (!is_elementwise(steps, values)) {
+    for (auto& [output, whole] : references)
+      whole.draw = {};
+    steps = reference(problem_, copy.image(), views(references));
+  }
+  for (const auto& [output, some] : references) {
+    if (some.draw.is_all()) continue;
+    for (const DeviceMemory* array : {&some.value, &some.magnitude})
+      GPUEXP_CUDA(cudaMemsetAsync(array->get(), 0xff, static_cast<std::size_t>(array->bytes()),
+                                  stream.get()));
+  }
+  enqueue(steps, stream);
+  return references;
+}
+
+std::vector<ReferenceView> Verifier::views(const References& references) const {
   std::vector<ReferenceView> views;
   for (std::size_t i = 0; i < family_.buffers.size(); ++i) {
-    const Buffer& b = family_.buffers[i];
-    if (!is_output(b.role)) continue;
-    const bool asked = std::find(outputs.begin(), outputs.end(), i) != outputs.end();
-    views.push_back(asked ? references.try_emplace(i, b.count(problem_)).first->second.view()
-                          : ReferenceView{});
+    if (!is_output(family_.buffers[i].role)) continue;
+    const auto found = references.find(i);
+    views.push_back(found == references.end() ? ReferenceView{} : found->second.view());
   }
-  enqueue(reference(problem_, copy.image(), views), stream);
-  return references;
+  return views;
 }
 
 Comparison Verifier::comparison_of(std::size_t output, const ProblemCopy& copy) const {
@@ -93,6 +131,9 @@ Comparison Verifier::comparison_of(std::size_t output, const ProblemCopy& copy) 
                             : accurate->second.value.as<double>();
   comparison.tolerance =
       buffer.tolerance ? buffer.tolerance(problem_) : family_.tolerance(problem_);
+  comparison.draw = reference.draw;
+  if (accurate != accuracy_references_.end() && reference.draw.is_all())
+    comparison.draw = accurate->second.draw;
   return comparison;
 }
 

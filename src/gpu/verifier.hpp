@@ -14,9 +14,12 @@ namespace gpuexp {
 /// variants differ in what they store would otherwise take several times the memory of its buffers.
 class Verifier {
  public:
-  Verifier(const Family& family, const void* problem);
+  /// References may take so many operations; of outputs that need more, as many elements are
+  /// compared as that allows, drawn by the seed.
+  Verifier(const Family& family, const void* problem, std::uint64_t seed, double most_operations);
 
-  /// Has the references of what the variant writes at hand, computed from the copy's inputs.
+  /// Has the references of what the variant writes at hand, computed from the copy's inputs. Equal
+  /// variants draw equal elements, whenever they are asked for.
   void prepare(const Variant& variant, const ProblemCopy& copy, const CudaStream& stream);
 
   /// Adds to `result` what the copy shows of the variant's last launch.
@@ -26,23 +29,29 @@ class Verifier {
  private:
   /// The fp64 reference of one output.
   struct Reference {
-    explicit Reference(std::int64_t count);
-    ReferenceView view() const { return {value.as<double>(), magnitude.as<double>()}; }
+    Reference(std::int64_t count, const ElementDraw& draw);
+    ReferenceView view() const { return {value.as<double>(), magnitude.as<double>(), draw}; }
     DeviceMemory value;
     DeviceMemory magnitude;
+    ElementDraw draw;
   };
   /// By the index of their output; an output that is not asked for has none.
   using References = std::map<std::size_t, Reference>;
+  using Draws = std::map<std::size_t, ElementDraw>;
 
+  Draws draws_of(const Variant& variant) const;
   template <class Function>
-  References evaluate(const std::vector<std::size_t>& outputs, const Function& reference,
-                      const ProblemCopy& copy, const CudaStream& stream) const;
+  References evaluate(const Draws& draws, const Function& reference, const ProblemCopy& copy,
+                      const CudaStream& stream) const;
+  std::vector<ReferenceView> views(const References& references) const;
   Comparison comparison_of(std::size_t output, const ProblemCopy& copy) const;
   ComparisonSums compare(const Comparison& comparison, const CudaStream& stream);
 
   const Family& family_;
   const void* problem_;
-  std::vector<std::size_t> referenced_;  ///< outputs that the references below are of
+  std::uint64_t seed_;
+  double most_operations_;
+  Draws referenced_;  ///< what was asked for when the references below were made
   References references_;
   References accuracy_references_;  ///< of unrounded inputs; empty where the family has none
   DeviceMemory comparison_space_;

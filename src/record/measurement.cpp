@@ -24,8 +24,11 @@ std::string failure_of(const Verification& v) {
   std::string text = fmt::format("{} of {} elements are wrong", v.wrong, v.checked);
   for (std::size_t i = 0; i < std::min(kShown, v.first_wrong.size()); ++i) {
     const Mismatch& m = v.first_wrong[i];
-    text += fmt::format("{} {}[{}]: expected {:.9g}, got {:.9g}, allowed ±{:.3g}",
-                        i == 0 ? "; first" : ";", m.buffer, m.index, m.expected, m.got, m.allowed);
+    text += fmt::format("{} {}[{}]: ", i == 0 ? "; first" : ";", m.buffer, m.index);
+    text += std::isnan(m.expected) && std::isnan(m.got)
+                ? "got nan, which no element may be"
+                : fmt::format("expected {:.9g}, got {:.9g}, allowed ±{:.3g}", m.expected, m.got,
+                              m.allowed);
   }
   return v.rms_passed() ? text : text + "; " + rms;
 }

@@ -15,7 +15,7 @@ namespace gpuexp {
 struct Mismatch {
   std::string buffer;
   std::int64_t index;
-  double expected;
+  double expected;  ///< NaN where it has no reference, of a NaN that is wrong in any case
   double got;
   double allowed;  ///< largest |got - expected| that passes
 };

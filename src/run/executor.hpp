@@ -109,8 +109,9 @@ class Executor {
   /// One untimed launch, through the path that timing uses (in Mode::graph: one replay).
   virtual void launch(const Variant& variant, Mode mode) = 0;
 
-  /// Compares every element that the last launch should have written, the guards and the inputs,
-  /// which are as set_up() left them afterwards.
+  /// Compares what the last launch should have written with its references, all of it or, where
+  /// these cost too much, elements that the seed draws; looks at the guards and the inputs, which
+  /// are as set_up() left them afterwards.
   virtual Verification check(const Variant& variant, Mode mode) = 0;
 
   Verification verify(const Variant& variant, Mode mode) {

@@ -24,7 +24,7 @@ std::vector<Mismatch> mismatches(const std::string& buffer, const Comparison& c,
       const bool right = got[i] == expected[i] || std::abs(got[i] - expected[i]) <= allowed;
       // A device may have rounded `allowed` otherwise, and its word on the first one stands.
       const std::int64_t index = begin + static_cast<std::int64_t>(i);
-      if (right && index != first) continue;
+      if ((right || !is_checked(got[i], c, index)) && index != first) continue;
       found.push_back({buffer, index, expected[i], got[i], allowed});
       if (found.size() == kMostMismatches) return found;
     }
@@ -32,8 +32,9 @@ std::vector<Mismatch> mismatches(const std::string& buffer, const Comparison& c,
   return found;
 }
 
-void add_output(const std::string& buffer, const Comparison& c, std::int64_t checked,
-                const ComparisonSums& sums, const FindMismatches& find, Verification& result) {
+void add_output(const std::string& buffer, const Comparison& c, const ComparisonSums& sums,
+                const FindMismatches& find, Verification& result) {
+  const auto checked = static_cast<std::int64_t>(sums.checked);
   const auto rms_of = [&](double squares) {
     return std::sqrt(squares / static_cast<double>(checked));
   };

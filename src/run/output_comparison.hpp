@@ -10,13 +10,8 @@
 #include <vector>
 
 #include "base/types.hpp"
+#include "family/element_draw.hpp"
 #include "family/tolerance.hpp"
-
-#ifdef __CUDACC__
-#define GPUEXP_HOST_DEVICE __host__ __device__
-#else
-#define GPUEXP_HOST_DEVICE
-#endif
 
 namespace gpuexp {
 
@@ -32,11 +27,13 @@ struct Comparison {
   const double* magnitude;
   const double* accurate;  ///< exact result for unrounded inputs
   Tolerance tolerance;
+  ElementDraw draw = {};  ///< the elements that have a reference
 };
 
 /// Sums over elements. They come out the same, bit by bit, whenever they are combined in the same
 /// order.
 struct ComparisonSums {
+  unsigned long long checked = 0;
   unsigned long long wrong = 0;
   unsigned long long first_wrong = ~0ull;  ///< lowest wrong index; all bits set when none is wrong
   /// Bits of the largest error over allowed; doubles >= 0 order as integers.
@@ -63,6 +60,7 @@ GPUEXP_HOST_DEVICE inline ComparisonSums combined(const ComparisonSums& a,
   const auto least = [](unsigned long long x, unsigned long long y) { return x < y ? x : y; };
   const auto most = [](unsigned long long x, unsigned long long y) { return x > y ? x : y; };
   ComparisonSums sum;
+  sum.checked = a.checked + b.checked;
   sum.wrong = a.wrong + b.wrong;
   sum.first_wrong = least(a.first_wrong, b.first_wrong);
   sum.worst_ratio = most(a.worst_ratio, b.worst_ratio);
@@ -75,8 +73,15 @@ GPUEXP_HOST_DEVICE inline ComparisonSums combined(const ComparisonSums& a,
   return sum;
 }
 
+/// Whether element i, which is `got`, is checked. A NaN is, also where it has no reference: it is
+/// wrong whatever it should be, and what nobody has written is one.
+GPUEXP_HOST_DEVICE inline bool is_checked(double got, const Comparison& c, std::int64_t i) {
+  return c.draw.has(i) || got != got;
+}
+
 /// Of element i, which is `got`.
 GPUEXP_HOST_DEVICE inline ComparisonSums compared(double got, const Comparison& c, std::int64_t i) {
+  if (!is_checked(got, c, i)) return {};
   const double value = c.value[i];
   const double accurate = c.accurate[i];
   const double allowed = c.tolerance.absolute + c.tolerance.relative * c.magnitude[i];
@@ -86,6 +91,7 @@ GPUEXP_HOST_DEVICE inline ComparisonSums compared(double got, const Comparison& 
   const bool right = got == value || error <= allowed;
   const double inaccuracy = got == accurate ? 0.0 : std::fabs(got - accurate);
   ComparisonSums one;
+  one.checked = 1;
   if (!right) {
     one.wrong = 1;
     one.first_wrong = static_cast<unsigned long long>(i);
@@ -115,8 +121,8 @@ using FindMismatches = std::function<std::vector<Mismatch>(std::int64_t first)>;
 std::vector<Mismatch> mismatches(const std::string& buffer, const Comparison& comparison,
                                  std::int64_t first, const ReadElements& read);
 
-/// Adds to `result` what the sums over `checked` elements of the buffer say of it.
-void add_output(const std::string& buffer, const Comparison& comparison, std::int64_t checked,
-                const ComparisonSums& sums, const FindMismatches& find, Verification& result);
+/// Adds to `result` what the sums over elements of the buffer say of it.
+void add_output(const std::string& buffer, const Comparison& comparison, const ComparisonSums& sums,
+                const FindMismatches& find, Verification& result);
 
 }  // namespace gpuexp

@@ -3,38 +3,19 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/random_bits.hpp"
+
 namespace gpuexp {
-
-namespace {
-
-// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): the standard library's distributions differ
-// between platforms.
-class SplitMix64 {
- public:
-  explicit SplitMix64(std::uint64_t seed) : state_(seed) {}
-
-  std::uint64_t operator()() {
-    state_ += 0x9E3779B97F4A7C15u;
-    std::uint64_t z = state_;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-  }
-
- private:
-  std::uint64_t state_;
-};
-
-}  // namespace
 
 std::vector<std::size_t> round_order(std::size_t count, std::uint64_t seed, std::size_t group,
                                      int round) {
-  SplitMix64 random(SplitMix64(seed + group)() + static_cast<std::uint64_t>(round));
+  const std::uint64_t own = random_bits(seed + group, 0) + static_cast<std::uint64_t>(round);
   std::vector<std::size_t> order(count);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  // Fisher and Yates; the bias of a remainder is below 2^-50 for any group.
+  // Fisher and Yates, not std::shuffle, which differs between platforms; the bias of a remainder is
+  // below 2^-50 for any group.
   for (std::size_t i = count; i > 1; --i)
-    std::swap(order[i - 1], order[random() % i]);
+    std::swap(order[i - 1], order[random_bits(own, count - i) % i]);
   return order;
 }
 

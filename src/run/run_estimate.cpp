@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "run/compared_elements.hpp"
 #include "run/sample_clocks.hpp"
 
 namespace gpuexp {
@@ -17,9 +18,11 @@ constexpr double kProcessSeconds = 0.3;
 // The rest of a cell: buffers, inputs, comparing outputs, the clock.
 constexpr double kPerCellSeconds = 0.01;
 
-/// The operations of a cell once for the value and once for the magnitude of each of its
-/// references, at the rate of a plain fp64 kernel; 0 where the device has no such rate.
-double reference_seconds(const Family& family, const DeviceSpec& device, const Prediction& cell) {
+/// The operations of the reference, of as many elements as are compared, once for the value and
+/// once for the magnitude of each of a family's references, at the rate of a plain fp64 kernel; 0
+/// where the device has no such rate.
+double reference_seconds(const Family& family, const DeviceSpec& device, const void* problem,
+                         const Variant& variant) {
   // A plain kernel waits for its loads: the matrix product's at 8192³ reached 5.9 TFLOP/s on the
   // 132 SMs of an H200 at 1.98 GHz. Where fp64 units are few, they are slower than that.
   constexpr double kOperationsPerSmCycle = 22.5;
@@ -29,7 +32,10 @@ double reference_seconds(const Family& family, const DeviceSpec& device, const P
   const double cycles_per_s = 1e6 * device.sm_clock_max_mhz;
   const double rate = std::min(*peak, kOperationsPerSmCycle * device.sm_count * cycles_per_s);
   const double references = family.accuracy_reference ? 2.0 : 1.0;
-  return references * kValueAndMagnitude * operation_count(cell.work) / rate;
+  const double share =
+      affordable_share(family, problem, variant, fp64_operations(device, kMostReferenceSeconds));
+  return references * kValueAndMagnitude * share * reference_operations(family, problem, variant) /
+         rate;
 }
 
 /// The limit, over the share of the GPU that the grid fills: a grid that leaves most SMs idle takes
@@ -59,7 +65,8 @@ RunEstimate::RunEstimate(const Plan& plan, const KernelResources& resources, Run
         e.limit_s = limit_seconds(*prediction);
         // Groups that share a problem share its references.
         if (referenced != group.problem.get())
-          e.reference_s = reference_seconds(*experiment.family, plan.device, *prediction);
+          e.reference_s = reference_seconds(*experiment.family, plan.device, group.problem.get(),
+                                            *cell.variant);
         referenced = group.problem.get();
       }
       cells_.push_back(e);

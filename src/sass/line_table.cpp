@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <optional>
 #include <stdexcept>
 
@@ -94,7 +95,9 @@ class LineTable {
  private:
   enum class Part { none, folders, files, rows };
 
-  // "2     2   1795371817    4643     block_start.cu": number, folder, time, size, name
+  // "2     2   1795371817    4643     block_start.cu": number, folder, time, size, name. The folder
+  // is what the compiler was called with: "build/../kernels" where that was a relative path, as
+  // from a compiler cache that makes paths relative.
   void read_file(std::string_view line) {
     const std::string_view number = take_word(line);
     if (number.empty() || number.find_first_not_of("0123456789") != std::string_view::npos) return;
@@ -103,8 +106,8 @@ class LineTable {
     take_word(line);
     if (folder > folders_.size())
       throw std::runtime_error(fmt::format("the file {} lies in no folder", trimmed(line)));
-    files_.push_back(folder == 0 ? std::string(trimmed(line))
-                                 : fmt::format("{}/{}", folders_[folder - 1], trimmed(line)));
+    const std::filesystem::path in = folder == 0 ? "" : folders_[folder - 1];
+    files_.push_back((in / trimmed(line)).lexically_normal().string());
   }
 
   void read_row(std::string_view line) {

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
-#include <random>
 #include <string_view>
 
 #include "base/parallel.hpp"
+#include "run/compared_elements.hpp"
 
 namespace gpuexp {
 
@@ -49,27 +49,24 @@ ComparisonSums sums_of(const Comparison& c, unsigned threads) {
   return sums;
 }
 
-/// Cut into ranges so short that those drawn of them are spread.
-void cut(ElementRange range, std::vector<ElementRange>& pieces) {
-  constexpr std::int64_t kLongest = 64;
-  for (; range.first < range.end; range.first += kLongest)
-    pieces.push_back({range.first, std::min(range.first + kLongest, range.end)});
+std::int64_t elements_of(const std::vector<ElementRange>& ranges) {
+  std::int64_t elements = 0;
+  for (const ElementRange& range : ranges)
+    elements += std::max<std::int64_t>(range.end - range.first, 0);
+  return elements;
 }
 
-// Some at random, if all of them have more elements than this.
-void draw(std::vector<ElementRange>& pieces, std::int64_t most_elements, std::uint64_t seed) {
-  std::int64_t elements = 0;
-  for (const ElementRange& piece : pieces)
-    elements += piece.end - piece.first;
-  if (elements <= most_elements) return;
-  std::mt19937_64 random(seed);
-  std::shuffle(pieces.begin(), pieces.end(), random);
-  std::size_t kept = 0;
-  for (std::int64_t left = most_elements; left > 0; ++kept)
-    left -= pieces[kept].end - pieces[kept].first;
-  pieces.resize(kept);
-  std::sort(pieces.begin(), pieces.end(),
-            [](const ElementRange& a, const ElementRange& b) { return a.first < b.first; });
+// What is drawn of them, in parts that threads can share.
+std::vector<ElementRange> drawn(const std::vector<ElementRange>& ranges, const ElementDraw& draw) {
+  constexpr std::int64_t kPiece = ElementDraw::kPiece;
+  std::vector<ElementRange> pieces;
+  for (const ElementRange& range : ranges) {
+    for (std::int64_t first = range.first, end = 0; first < range.end; first = end) {
+      end = std::min((first / kPiece + 1) * kPiece, range.end);
+      if (draw.has(first)) pieces.push_back({first, end});
+    }
+  }
+  return pieces;
 }
 
 }  // namespace
@@ -98,9 +95,9 @@ void HostProblem::poison(const Variant& variant) {
   restore();
   if (!sampling_) {  // from what launches find
     simulator_.memory().make_all(simulator_.threads);
-    references_->make(written_by(variant));
+    references_->make(written_by(family_, variant));
   }
-  for (const std::size_t output : written_by(variant))
+  for (const std::size_t output : written_by(family_, variant))
     simulator_.memory().poison(buffers_[output].data(), buffers_[output].bytes());
 }
 
@@ -111,7 +108,7 @@ Steps HostProblem::steps(const Variant& variant) {
 
 std::vector<sim::KernelExecution> HostProblem::launch(const Variant& variant) {
   restore();
-  for (const std::size_t output : written_by(variant)) {
+  for (const std::size_t output : written_by(family_, variant)) {
     if (buffers_[output].bytes() > 0)
       simulator_.memory().find(buffers_[output].data())->follow_stores(sampling_.has_value());
   }
@@ -128,7 +125,7 @@ Verification HostProblem::check(const Variant& variant) {
   if (sampling_) {
     check_sample(variant, result);
   } else {
-    for (const std::size_t output : written_by(variant))
+    for (const std::size_t output : written_by(family_, variant))
       check_whole(output, result);
   }
   result.changed_input = changed_input();
@@ -157,15 +154,6 @@ void HostProblem::make_inputs() {
 
 void HostProblem::restore() {
   if (family_.reset) simulator_.run(family_.reset(problem_.get(), data_.get()));
-}
-
-std::vector<std::size_t> HostProblem::written_by(const Variant& variant) const {
-  std::vector<std::size_t> outputs;
-  for (std::size_t i = 0; i < buffers_.size(); ++i) {
-    const Buffer& buffer = family_.buffers[i];
-    if (is_output(buffer.role) && variant.fills(buffer.name)) outputs.push_back(i);
-  }
-  return outputs;
 }
 
 Comparison HostProblem::comparison_of(std::size_t output) const {
@@ -198,16 +186,18 @@ void HostProblem::check_whole(std::size_t output, Verification& result) {
   poison_gaps(output);
   const std::string& name = family_.buffers[output].name;
   add_output(
-      name, c, c.count, sums_of(c, simulator_.threads),
+      name, c, sums_of(c, simulator_.threads),
       [&](std::int64_t first) { return mismatches(name, c, first, read_elements); }, result);
 }
 
 // What was written is read first: references may be made from what launches find in its place.
 void HostProblem::check_sample(const Variant& variant, Verification& result) {
-  const std::vector<std::size_t> outputs = written_by(variant);
+  constexpr double kMostOperations = 5e8;  // about a second
+  const std::vector<std::size_t> outputs = written_by(family_, variant);
+  const double share = affordable_share(family_, problem_.get(), variant, kMostOperations);
   std::vector<Sample> samples;
   for (const std::size_t output : outputs)
-    samples.push_back(sample_of(output, most_elements(variant)));
+    samples.push_back(sample_of(output, share));
   restore();
   simulator_.memory().make_all(simulator_.threads);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -216,40 +206,33 @@ void HostProblem::check_sample(const Variant& variant, Verification& result) {
   }
 }
 
-// Of each output, so that references take about a second.
-std::int64_t HostProblem::most_elements(const Variant& variant) const {
-  constexpr double kMostOperations = 5e8;
-  constexpr double kLeastElements = 4096;
-  const std::vector<std::size_t> outputs = written_by(variant);
-  double elements = 0;
-  for (const std::size_t output : outputs)
-    elements += static_cast<double>(family_.buffers[output].count(problem_.get()));
-  const double operations = std::max(elements, operation_count(variant.work(problem_.get())));
-  const double most = std::max(kLeastElements, elements * kMostOperations / operations);
-  return static_cast<std::int64_t>(most / static_cast<double>(outputs.size()));
+// What the last launch should have written: where some of its blocks were executed, what those
+// did.
+std::vector<ElementRange> HostProblem::stored_ranges(std::size_t output) {
+  const Buffer& buffer = family_.buffers[output];
+  if (!was_sampled_) {
+    poison_gaps(output);
+    return {{0, buffer.count(problem_.get())}};
+  }
+  const std::size_t size = size_of(buffer.type(problem_.get()));
+  std::vector<ElementRange> ranges;
+  simulator_.memory()
+      .find(buffers_[output].data())
+      ->for_stored([&](std::size_t first, std::size_t end) {
+        ranges.push_back({static_cast<std::int64_t>((first + size - 1) / size),
+                          static_cast<std::int64_t>(end / size)});
+      });
+  return ranges;
 }
 
 // An output that no block has written to has an element that is wrong.
-HostProblem::Sample HostProblem::sample_of(std::size_t output, std::int64_t most) {
+HostProblem::Sample HostProblem::sample_of(std::size_t output, double share) {
   Sample sample;
-  const Buffer& buffer = family_.buffers[output];
-  const DataType type = buffer.type(problem_.get());
-  const std::int64_t count = buffer.count(problem_.get());
+  const DataType type = family_.buffers[output].type(problem_.get());
+  const std::int64_t count = family_.buffers[output].count(problem_.get());
   if (count == 0) return sample;
-  if (was_sampled_) {
-    const std::size_t size = size_of(type);
-    simulator_.memory()
-        .find(buffers_[output].data())
-        ->for_stored([&](std::size_t first, std::size_t end) {
-          cut({static_cast<std::int64_t>((first + size - 1) / size),
-               static_cast<std::int64_t>(end / size)},
-              sample.ranges);
-        });
-  } else {
-    poison_gaps(output);
-    cut({0, count}, sample.ranges);
-  }
-  draw(sample.ranges, most, seed_);
+  const std::vector<ElementRange> stored = stored_ranges(output);
+  sample.ranges = drawn(stored, affordable_draw(share, count, elements_of(stored), seed_));
   for (const ElementRange& range : sample.ranges)
     sample.got.push_back(
         read_elements(buffers_[output].data(), type, range.first, range.end - range.first));
@@ -264,7 +247,6 @@ void HostProblem::check_elements(std::size_t output, const Sample& sample, Verif
   const Comparison c = comparison_of(output);
   const std::string& name = family_.buffers[output].name;
   ComparisonSums sums;
-  std::int64_t checked = 0;
   std::vector<Mismatch> wrong;
   for (std::size_t r = 0; r < sample.ranges.size(); ++r) {
     std::int64_t i = sample.ranges[r].first;
@@ -275,12 +257,11 @@ void HostProblem::check_elements(std::size_t output, const Sample& sample, Verif
         wrong.push_back({name, i, c.value[i], got,
                          c.tolerance.absolute + c.tolerance.relative * c.magnitude[i]});
       ++i;
-      ++checked;
     }
   }
-  if (checked > 0)
+  if (sums.checked > 0)
     add_output(
-        name, c, checked, sums, [&](std::int64_t) { return wrong; }, result);
+        name, c, sums, [&](std::int64_t) { return wrong; }, result);
 }
 
 // Stores may leave an input as it was: what it should be is made anew, where there were any.

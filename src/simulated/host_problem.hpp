@@ -44,8 +44,8 @@ class HostProblem {
   std::vector<sim::KernelExecution> launch(const Variant& variant);
 
   /// What the buffers show of the variant's last launch. Where some of its blocks were executed,
-  /// the elements that those wrote are compared: all, or so many at random as a reference of about
-  /// a second allows. Inputs that it changed are made anew.
+  /// the elements that those wrote are compared: all, or so many drawn by the seed as a reference
+  /// of about a second allows. Inputs that it changed are made anew.
   Verification check(const Variant& variant);
 
   MetricValues measured_metrics(const Variant& variant);
@@ -59,13 +59,12 @@ class HostProblem {
 
   void make_inputs();
   void restore();
-  std::vector<std::size_t> written_by(const Variant& variant) const;
   Comparison comparison_of(std::size_t output) const;
   void poison_gaps(std::size_t output);
   void check_whole(std::size_t output, Verification& result);
   void check_sample(const Variant& variant, Verification& result);
-  std::int64_t most_elements(const Variant& variant) const;
-  Sample sample_of(std::size_t output, std::int64_t most);
+  std::vector<ElementRange> stored_ranges(std::size_t output);
+  Sample sample_of(std::size_t output, double share);
   void check_elements(std::size_t output, const Sample& sample, Verification& result);
   /// The first input that the last launch has changed; all are as they were afterwards.
   std::string changed_input();

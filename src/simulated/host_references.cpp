@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/parallel.hpp"
+#include "run/compared_elements.hpp"
 
 namespace gpuexp {
 
@@ -68,9 +69,8 @@ bool HostReferences::make(std::size_t output, const std::vector<ElementRange>& r
 // `values` is where the steps put the output's element 0.
 bool HostReferences::run_ranges(const Steps& steps, const double* values,
                                 const std::vector<ElementRange>& ranges) {
-  if (!is_of_host_loops(steps) || steps.all().size() != 1) return false;
+  if (!is_elementwise(steps, {values})) return false;
   const HostLoop& loop = std::get<KernelStep>(steps.all().front().action).on_host;
-  if (loop.to != values) return false;
   for_parts(simulator_.threads, static_cast<std::int64_t>(ranges.size()), 1,
             [&](std::int64_t i, std::int64_t) {
               if (simulator_.stop()) throw sim::Stopped("the run was ended");

@@ -8,6 +8,7 @@
 #include "family/registry.hpp"
 #include "gpu/device_query.hpp"
 #include "gpu/problem_launches.hpp"
+#include "run/compared_elements.hpp"
 #include "simulated/host_problem.hpp"
 #include "simulated/simulated_executor.hpp"
 #include "support/catch.hpp"

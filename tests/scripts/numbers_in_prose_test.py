@@ -44,6 +44,7 @@ ALLOWED = [
     ("docs/measuring.md", "Below 95 % of the device's maximum", "src/run/sample_clocks.hpp", "kLowClock = 0.95;"),
     ("docs/measuring.md", "below 95 % of the highest", "src/run/sample_clocks.hpp", "kLowClock = 0.95;"),
     ("docs/measuring.md", "the clock moved by over 2 %", "src/run/sample_clocks.cpp", "kDrift = 0.02;"),
+    ("docs/measuring.md", "are more than 1 s of work", "src/run/compared_elements.hpp", "kMostReferenceSeconds = 1;"),
     ("docs/measuring.md", "NVML, read every 50 ms", "src/gpu/nvml_sampler.hpp", "kPeriod{50}"),
     ("docs/measuring.md", "a group shorter than 50 ms", "src/gpu/nvml_sampler.hpp", "kPeriod{50}"),
     ("docs/prediction.md", "1.1 to 1.5 times apart", "scripts/prediction_errors.py", "order_counts(cells, 1.1, 1.5)"),

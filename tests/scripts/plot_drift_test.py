@@ -40,7 +40,7 @@ def small_log():
         lines.append({"clock": 0, "mhz": mhz})
         if number == 1:
             lines.append({"discard": [0, 1, 2], "rounds": [1, 1]})
-    lines += [row("row", i, v, 64, s) for i, v, s in ((0, "naive", "passed"), (1, "tile", "passed"), (2, "wrong", "incorrect"))]
+    lines += [row("row", i, v, 64, s) for i, v, s in ((0, "naive", "passed"), (1, "tile", "sampled"), (2, "wrong", "incorrect"))]
     lines += [row("cell", i, v, 128, "not_run") for i, v in ((3, "naive"), (4, "tile"))]
     lines += [[3, 0, 90.0], [4, 0, 50.0], [4, 1, 51.0], [3, 1, 90.0], {"clock": 3, "mhz": 1860.0}]
     lines += [{"event": "complete", "utc": "2026-01-02T03:04:05Z"}]

@@ -34,7 +34,8 @@ class PrecisionCost(unittest.TestCase):
         return [[float(re.sub(r"[ s%]", "", cell)) for cell in line.split("|")[3:6]] for line in lines]
 
     def test_wide_rows_cost_samples_and_are_decided(self):
-        recorded, *_, no_limit, _ = self.numbers([row(n, 0.009) for n in range(2000)])
+        statuses = ["passed", "sampled"]
+        recorded, *_, no_limit, _ = self.numbers([row(n, 0.009, status=statuses[n % 2]) for n in range(2000)])
         self.assertEqual(recorded[0], 0)
         # 20 × (0.9 % / 0.245 %)² samples of 115 us, less the 20 there were, of 2000 rows.
         self.assertAlmostEqual(no_limit[0], 2000 * (270 - 20) * 115e-6, delta=0.5)

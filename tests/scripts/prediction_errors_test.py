@@ -43,8 +43,9 @@ class PredictionErrors(unittest.TestCase):
             return subprocess.run([sys.executable, SCRIPT, folder, *given], capture_output=True, text=True)
 
     def test_errors_and_orders(self):
-        done = self.run_on(rows_of({"a": (10, 20, "passed"), "b": (12, 12, "passed"), "c": (40, 40 / math.e, "passed"),
-                                    "wrong": (1, 100, "incorrect"), "vendor": (5, "", "passed")}), "--worst", "1")
+        done = self.run_on(rows_of({"a": (10, 20, "passed"), "b": (12, 12, "sampled"), "c": (40, 40 / math.e, "passed"),
+                                    "wrong": (1, 100, "incorrect"), "vendor": (5, "", "passed"),
+                                    "simulated": ("", 100, "sampled")}), "--worst", "1")
         self.assertEqual(done.returncode, 0, done.stderr)
         line = next(line for line in done.stdout.splitlines() if line.startswith("| toy"))
         cells = [cell.strip() for cell in line.strip("|").split("|")]

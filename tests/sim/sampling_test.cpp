@@ -130,6 +130,74 @@ TEST_CASE("a sample of a launch is held to the reference", "[sampling]") {
   }
 }
 
+/// What a family's reference kernels write, executed on the CPU, into arrays of `fill`.
+class ExecutedReference {
+ public:
+  ExecutedReference(const Family& family, const Values& values, double fill)
+      : family_(family), problem_(family.make_problem(values)) {
+    for (const Buffer& buffer : family.buffers) {
+      const auto count = static_cast<std::size_t>(buffer.count(problem_.get()));
+      const HostMemory& memory =
+          buffers_.emplace_back(count * size_of(buffer.type(problem_.get())));
+      simulator_.memory().add(memory.data(), memory.bytes());
+      pointers_.push_back(memory.data());
+      if (!is_output(buffer.role)) continue;
+      value.assign(count, fill);
+      magnitude.assign(count, fill);
+    }
+    for (std::vector<double>* array : {&value, &magnitude})
+      simulator_.memory().add(array->data(), array->size() * sizeof(double));
+    data_ = family.make_data(pointers_);
+    simulator_.run(family.inputs(problem_.get(), data_.get(), 7));
+  }
+
+  void evaluate(const ElementDraw& draw) {
+    simulator_.run(
+        family_.reference(problem_.get(), data_.get(), {{value.data(), magnitude.data(), draw}}));
+  }
+
+  std::vector<double> value;
+  std::vector<double> magnitude;
+
+ private:
+  const Family& family_;
+  std::shared_ptr<const void> problem_;
+  sim::Simulator simulator_{kernels(), device().compute_capability()};
+  std::vector<HostMemory> buffers_;
+  std::vector<void*> pointers_;
+  std::shared_ptr<const void> data_;
+};
+
+// GPUs compute them where a reference of all elements costs too much.
+TEST_CASE("reference kernels compute the elements that are drawn, and no others", "[sampling]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  constexpr double kFill = -1234.5;
+  for (const char* id : {"matmul", "matmul_tensor", "wave_quantization"}) {
+    INFO(id);
+    const Family& family = *Registry::global().find(id);
+    // Odd, so that pieces begin anywhere in a row and the last one is a part.
+    std::map<std::string, Value> small{{"n", std::int64_t{97}}, {"k", std::int64_t{9}}};
+    if (family.find_parameter("m")) small.emplace("m", std::int64_t{81});
+    if (family.find_parameter("pitch")) small.emplace("pitch", std::int64_t{128});
+    ExecutedReference whole(family, values_with(family, small), kFill);
+    ExecutedReference some(family, values_with(family, small), kFill);
+    const ElementDraw draw = drawn_share(0.3, 7);
+    whole.evaluate({});
+    some.evaluate(draw);
+    std::size_t drawn = 0;
+    for (std::size_t i = 0; i < whole.value.size(); ++i) {
+      const bool has = draw.has(static_cast<std::int64_t>(i));
+      drawn += has;
+      if (some.value[i] != (has ? whole.value[i] : kFill)) FAIL_CHECK(i);
+      if (some.magnitude[i] != (has ? whole.magnitude[i] : kFill)) FAIL_CHECK(i);
+      if (whole.value[i] == kFill) FAIL_CHECK(i);
+    }
+    CHECK(drawn > whole.value.size() / 10);
+    CHECK(drawn < whole.value.size() / 2);
+  }
+}
+
 // Inputs are made by the host where kernels are simulated.
 TEST_CASE("host loops fill inputs as their kernels do, bit by bit", "[host_loops]") {
   if (kernels().empty())

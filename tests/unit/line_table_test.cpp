@@ -70,6 +70,19 @@ TEST_CASE("source lines of kernels are read") {
   CHECK(copy[2].line == 43);
 }
 
+TEST_CASE("sources that the compiler was given by a relative path are named like others") {
+  const auto file_from = [](const std::string& folder) {
+    const std::string usual = "/home/me/gpuexp/kernels";
+    std::string dump = kDump;
+    dump.replace(dump.find(usual), usual.size(), folder);
+    return read_lines(dump, "/home/me/gpuexp").at({"sm_90a", "_Z4copyv"}).front().file;
+  };
+  CHECK(file_from("/home/me/gpuexp/build/../kernels") == "kernels/copy.cu");
+  CHECK(file_from("/home/me/gpuexp/build/./../kernels/common") == "kernels/common/copy.cu");
+  // Not below the root, though its name begins like it.
+  CHECK(file_from("/home/me/gpuexp/../other/kernels") == "copy.cu");
+}
+
 TEST_CASE("what a header inlined has the line that it was inlined at, or the header's name") {
   const LinesByKernel lines = read_lines(kDump, "/home/me/gpuexp");
   const auto& sort = lines.at({"sm_90a", "_Z4sortv"});

@@ -135,7 +135,7 @@ TEST_CASE("a reference takes its operations twice, at the fp64 peak or what a pl
   for (Variant& v : b.family.variants) {
     v.work = [](const void*) {
       Work w;
-      w.operations = {{Pipe::fp32, 1e9}};
+      w.operations = {{Pipe::fp32, 4e9}};
       return w;
     };
   }
@@ -146,10 +146,15 @@ TEST_CASE("a reference takes its operations twice, at the fp64 peak or what a pl
   };
   b.device.sm_count = 100;
   b.device.sm_clock_max_mhz = 1000;
+  b.device.peak_ops_per_s[static_cast<int>(Pipe::fp64)] = 8e9;
+  CHECK(reference_s() == Approx(1.0));
+  b.device.peak_ops_per_s[static_cast<int>(Pipe::fp64)] = 1e15;
+  CHECK(reference_s() == Approx(8e9 / (22.5 * 100 * 1e9)));
+  // Of what takes longer than a reference may, some elements are computed.
+  b.device.peak_ops_per_s[static_cast<int>(Pipe::fp64)] = 4e9;
+  CHECK(reference_s() == Approx(2.0));
   b.device.peak_ops_per_s[static_cast<int>(Pipe::fp64)] = 1e9;
   CHECK(reference_s() == Approx(2.0));
-  b.device.peak_ops_per_s[static_cast<int>(Pipe::fp64)] = 1e15;
-  CHECK(reference_s() == Approx(2e9 / (22.5 * 100 * 1e9)));
   b.device.peak_ops_per_s[static_cast<int>(Pipe::fp64)] = std::nullopt;
   CHECK(reference_s() == 0.0);
 }

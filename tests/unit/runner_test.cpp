@@ -127,6 +127,35 @@ std::map<std::string, Field> fields_by_name(const ToyRun& b, const Row& row) {
   return named;
 }
 
+TEST_CASE("a row whose elements were not all compared is sampled, and has their share") {
+  ToyRun b({"first", "second"});
+  b.executor.verification = [](const std::string& variant, int) {
+    Verification v;
+    v.elements = 1000;
+    v.checked = variant == "first" ? 250 : 1000;
+    return v;
+  };
+  const auto rows = b.run();
+  CHECK(rows[0].status == Status::sampled);
+  CHECK(rows[0].time_us.has_value());
+  CHECK(rows[1].status == Status::passed);
+  auto first = fields_by_name(b, rows[0]);
+  CHECK(std::get<std::string>(first["status"]) == "sampled");
+  CHECK(std::get<double>(first["verified_pct"]) == 25);
+  CHECK(!std::holds_alternative<std::monostate>(first["speedup"]));
+  CHECK(std::get<double>(fields_by_name(b, rows[1])["verified_pct"]) == 100);
+}
+
+TEST_CASE("a wrong element among those that were compared makes a row incorrect") {
+  ToyRun b({"first"});
+  b.executor.verification = [](const std::string&, int) {
+    Verification v = wrong_result();
+    v.elements = 1000;
+    return v;
+  };
+  CHECK(b.run()[0].status == Status::incorrect);
+}
+
 TEST_CASE("elements that are right one by one, but not all together, are wrong") {
   ToyRun b({"first", "second"});
   b.executor.verification = [](const std::string& variant, int) {

@@ -1,0 +1,63 @@
+#include "run/compared_elements.hpp"
+
+#include <algorithm>
+
+namespace gpuexp {
+
+std::vector<std::size_t> written_by(const Family& family, const Variant& variant) {
+  std::vector<std::size_t> written;
+  for (std::size_t i = 0; i < family.buffers.size(); ++i) {
+    const Buffer& b = family.buffers[i];
+    if (is_output(b.role) && variant.fills(b.name)) written.push_back(i);
+  }
+  return written;
+}
+
+double fp64_operations(const DeviceSpec& device, double seconds) {
+  // As on 8.6, 8.9 and 12.0; no compute capability has fewer (CUDA C++ Programming Guide,
+  // "Throughput of Native Arithmetic Instructions").
+  constexpr double kLeastResultsPerClock = 2;  // of an SM
+  constexpr double kOperationsPerResult = 2;   // a fused multiply-add
+  const double least = kOperationsPerResult * kLeastResultsPerClock * device.sm_count * 1e6 *
+                       device.sm_clock_max_mhz;
+  return seconds * device.peak(Pipe::fp64).value_or(least);
+}
+
+double reference_operations(const Family& family, const void* problem, const Variant& variant) {
+  if (family.reference_operations) return family.reference_operations(problem);
+  return operation_count(variant.work(problem));
+}
+
+double affordable_share(const Family& family, const void* problem, const Variant& variant,
+                        double most_operations) {
+  double elements = 0;
+  for (const std::size_t output : written_by(family, variant))
+    elements += static_cast<double>(family.buffers[output].count(problem));
+  const double operations = std::max(elements, reference_operations(family, problem, variant));
+  return operations > most_operations ? most_operations / operations : 1.0;
+}
+
+ElementDraw affordable_draw(double share, std::int64_t count, std::int64_t available,
+                            std::uint64_t seed) {
+  constexpr double kLeastElements = 4096;
+  const double most = std::max(kLeastElements, share * static_cast<double>(count));
+  return drawn_share(most / static_cast<double>(available), seed);
+}
+
+bool is_nan_unwritten(const Buffer& output, const void* problem) {
+  const bool has_nan = unit_roundoff(output.type(problem)) > 0;
+  return has_nan && output.role == BufferRole::output;
+}
+
+bool is_elementwise(const Steps& reference, const std::vector<const double*>& arrays) {
+  const auto is_computed = [&](const double* array) {
+    return std::any_of(reference.all().begin(), reference.all().end(), [&](const Step& step) {
+      const auto* const kernel = std::get_if<KernelStep>(&step.action);
+      return kernel && kernel->on_host.run && kernel->on_host.to == array;
+    });
+  };
+  return reference.all().size() == arrays.size() &&
+         std::all_of(arrays.begin(), arrays.end(), is_computed);
+}
+
+}  // namespace gpuexp

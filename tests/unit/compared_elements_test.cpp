@@ -1,0 +1,218 @@
+// Which elements are compared where a reference of all costs too much, and what is found in them.
+#include "run/compared_elements.hpp"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "device/device_spec_file.hpp"
+#include "record/measurement.hpp"
+#include "run/output_comparison.hpp"
+#include "support/catch.hpp"
+#include "support/toy_family.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+constexpr std::int64_t kPieces = 10'000;
+constexpr std::int64_t kElements = kPieces * ElementDraw::kPiece;
+
+std::int64_t pieces_of(const ElementDraw& draw) {
+  std::int64_t drawn = 0;
+  for (std::int64_t i = 0; i < kElements; i += ElementDraw::kPiece)
+    drawn += draw.has(i);
+  return drawn;
+}
+
+TEST_CASE("a draw takes about its share of the pieces, the same ones for equal seeds") {
+  const ElementDraw draw = drawn_share(0.1, 7);
+  // Of 10,000 pieces, outside of this one time in 10^6.
+  CHECK(pieces_of(draw) > 850);
+  CHECK(pieces_of(draw) < 1150);
+  CHECK(draw == drawn_share(0.1, 7));
+  CHECK(!(draw == drawn_share(0.1, 8)));
+  std::int64_t both = 0;
+  for (std::int64_t i = 0; i < kElements; i += ElementDraw::kPiece)
+    both += draw.has(i) && drawn_share(0.1, 8).has(i);
+  CHECK(both < 150);
+  // A piece is drawn whole.
+  for (std::int64_t i = 0; i < kElements; ++i) {
+    if (draw.has(i) != draw.has(i / ElementDraw::kPiece * ElementDraw::kPiece)) FAIL(i);
+  }
+}
+
+TEST_CASE("a share of one or more is every element") {
+  for (const double share : {1.0, 2.0, std::numeric_limits<double>::infinity()}) {
+    CHECK(drawn_share(share, 7).is_all());
+    CHECK(pieces_of(drawn_share(share, 7)) == kPieces);
+  }
+  CHECK(ElementDraw{}.is_all());
+  CHECK(!drawn_share(std::nextafter(1.0, 0.0), 7).is_all());
+  CHECK(pieces_of(drawn_share(0.0, 7)) == 0);
+}
+
+TEST_CASE("a reference is drawn where its operations are above the bound, and not at it") {
+  const Family family = toy_family();
+  const std::int64_t n = 1 << 20;
+  const auto problem = family.make_problem({n, 0.5, std::string("narrow")});
+  const auto share = [&](double most) {
+    return affordable_share(family, problem.get(), *family.find("first"), most);
+  };
+  CHECK(share(static_cast<double>(n)) == 1.0);
+  CHECK(share(1e300) == 1.0);
+  CHECK(share(static_cast<double>(n) / 4) == 0.25);
+  CHECK(affordable_draw(share(static_cast<double>(n)), n, n, 7).is_all());
+  CHECK(affordable_draw(0.25, n, n, 7) == drawn_share(0.25, 7));
+  // Never fewer than 4096, nor more than there are.
+  CHECK(affordable_draw(0, n, n, 7) == drawn_share(4096.0 / static_cast<double>(n), 7));
+  CHECK(affordable_draw(0, 4096, 4096, 7).is_all());
+  CHECK(!affordable_draw(0, 4097, 4097, 7).is_all());
+  // Of what some blocks have written, as many elements as of all.
+  CHECK(affordable_draw(0.25, n, n / 2, 7) == drawn_share(0.5, 7));
+  CHECK(affordable_draw(0.25, n, n / 4, 7).is_all());
+  CHECK(affordable_draw(0.25, 0, 0, 7).is_all());
+}
+
+TEST_CASE("a family's own count of its reference's operations stands before the variant's") {
+  Family family = toy_family();
+  const std::int64_t n = 1 << 20;
+  const auto problem = family.make_problem({n, 0.5, std::string("narrow")});
+  const Variant& first = *family.find("first");
+  CHECK(reference_operations(family, problem.get(), first) == static_cast<double>(n));
+  family.reference_operations = [](const void*) { return 4.0 * (1 << 20); };
+  CHECK(reference_operations(family, problem.get(), first) == 4.0 * static_cast<double>(n));
+  CHECK(affordable_share(family, problem.get(), first, static_cast<double>(n)) == 0.25);
+  // An element costs an operation at least.
+  family.reference_operations = [](const void*) { return 1.0; };
+  CHECK(affordable_share(family, problem.get(), first, static_cast<double>(n) / 2) == 0.5);
+}
+
+TEST_CASE("what nobody has written is NaN in outputs of floating point that are no inputs") {
+  Buffer buffer = toy_family().buffers.back();
+  const auto is_nan = [&](BufferRole role, DataType type) {
+    buffer.role = role;
+    buffer.type = [type](const void*) { return type; };
+    return is_nan_unwritten(buffer, nullptr);
+  };
+  for (const DataType type :
+       {DataType::fp64, DataType::fp32, DataType::tf32, DataType::fp16, DataType::bf16}) {
+    CHECK(is_nan(BufferRole::output, type));
+    CHECK(!is_nan(BufferRole::in_out, type));
+  }
+  for (const DataType type : {DataType::int32, DataType::uint32, DataType::uint64})
+    CHECK(!is_nan(BufferRole::output, type));
+}
+
+TEST_CASE("what fp64 units do in a second is the datasheet's, or the least that a GPU has") {
+  const auto spec_of = [](const char* id) {
+    const std::string directory = GPUEXP_SOURCE_DIR "/configs/devices/";
+    return read_device_spec(directory + id + ".json").spec;
+  };
+  CHECK(fp64_operations(spec_of("h200"), 1) == 34e12);
+  CHECK(fp64_operations(spec_of("h200"), 0.5) == 17e12);
+  DeviceSpec unlisted = spec_of("l4");
+  unlisted.peak_ops_per_s = {};
+  CHECK(fp64_operations(unlisted, 1) == Approx(*spec_of("l4").peak(Pipe::fp64)).epsilon(0.01));
+}
+
+/// Ones with a reference of ones in what is drawn; elsewhere it is NaN.
+struct Ones {
+  explicit Ones(double share) : draw(drawn_share(share, 7)) {
+    for (std::int64_t i = 0; i < kElements; ++i) {
+      if (draw.has(i)) value[static_cast<std::size_t>(i)] = 1;
+    }
+  }
+
+  /// The first element that is drawn, or is not.
+  std::size_t first(bool is_drawn) const {
+    std::int64_t i = 0;
+    while (draw.has(i) != is_drawn)
+      ++i;
+    return static_cast<std::size_t>(i);
+  }
+
+  Verification verify() const {
+    Comparison c{};
+    c.got = got.data();
+    c.type = DataType::fp64;
+    c.count = kElements;
+    c.value = c.magnitude = c.accurate = value.data();
+    c.tolerance = Tolerance{0.01, 0.0};
+    c.draw = draw;
+    ComparisonSums sums;
+    for (std::int64_t i = 0; i < kElements; ++i)
+      sums = combined(sums, compared(got[static_cast<std::size_t>(i)], c, i));
+    const auto read = [](const void* array, DataType, std::int64_t begin, std::int64_t count) {
+      const auto* const from = static_cast<const double*>(array) + begin;
+      return std::vector<double>(from, from + count);
+    };
+    Verification result;
+    add_output(
+        "y", c, sums, [&](std::int64_t begin) { return mismatches("y", c, begin, read); }, result);
+    return result;
+  }
+
+  ElementDraw draw;
+  std::vector<double> got = std::vector<double>(kElements, 1);
+  std::vector<double> value = std::vector<double>(kElements, std::nan(""));
+};
+
+TEST_CASE("elements that are drawn are compared, and a NaN is found in any") {
+  Ones ones(0.1);
+  const auto drawn = pieces_of(ones.draw) * ElementDraw::kPiece;
+  SECTION("right ones pass") {
+    const Verification v = ones.verify();
+    CHECK(v.passed());
+    CHECK(v.elements == kElements);
+    CHECK(v.checked == drawn);
+    CHECK(v.error_rms_rel == 0);
+  }
+  SECTION("a wrong one that is drawn fails") {
+    ones.got[ones.first(true)] = 2;
+    const Verification v = ones.verify();
+    CHECK(!v.passed());
+    CHECK(v.wrong == 1);
+    REQUIRE(v.first_wrong.size() == 1);
+    CHECK(v.first_wrong.front().index == static_cast<std::int64_t>(ones.first(true)));
+    CHECK_THAT(failure_of(v), contains_text("expected 1, got 2"));
+  }
+  SECTION("a wrong one that is not drawn is not seen") {
+    ones.got[ones.first(false)] = 2;
+    const Verification v = ones.verify();
+    CHECK(v.passed());
+    CHECK(v.checked == drawn);
+  }
+  SECTION("a NaN that is not drawn fails") {
+    ones.got[ones.first(false)] = std::nan("");
+    const Verification v = ones.verify();
+    CHECK(!v.passed());
+    CHECK(v.wrong == 1);
+    CHECK(v.checked == drawn + 1);
+    REQUIRE(v.first_wrong.size() == 1);
+    CHECK(v.first_wrong.front().index == static_cast<std::int64_t>(ones.first(false)));
+    CHECK_THAT(failure_of(v), contains_text("got nan, which no element may be"));
+  }
+}
+
+TEST_CASE("a reference is element by element when each array has one host loop of its own") {
+  std::vector<double> a(4);
+  std::vector<double> b(4);
+  const auto loop_to = [](double* to) {
+    HostLoop loop;
+    loop.items = 4;
+    loop.run = [](std::int64_t, std::int64_t) {};
+    loop.to = to;
+    loop.item_bytes = sizeof(double);
+    return with_host_loop(Steps(KernelStep{}), loop);
+  };
+  CHECK(is_elementwise(loop_to(a.data()), {a.data()}));
+  CHECK(is_elementwise(loop_to(b.data()) + loop_to(a.data()), {a.data(), b.data()}));
+  // Made from others, computed elsewhere, or by no loop of the host.
+  CHECK(!is_elementwise(loop_to(a.data()) + loop_to(a.data() + 2), {a.data()}));
+  CHECK(!is_elementwise(loop_to(b.data()), {a.data()}));
+  CHECK(!is_elementwise(loop_to(a.data()), {a.data(), b.data()}));
+  CHECK(!is_elementwise(Steps(KernelStep{}), {a.data()}));
+}
+
+}  // namespace
+}  // namespace gpuexp::test
