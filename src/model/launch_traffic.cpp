@@ -33,6 +33,8 @@ double bytes_in(const std::vector<ByteRange>& ranges) {
   return static_cast<double>(kSectorSize) * units(ranges, kSectorSize);
 }
 
+using Moves = std::map<std::uint64_t, std::int64_t>;
+
 /// One part of a grid: its ranges in the phases of the replay, and where blocks have them.
 struct ReplayedPart {
   const GridPart* part = nullptr;
@@ -68,15 +70,16 @@ class GridReplay {
     return sum;
   }
 
-  /// `from` is added to all addresses.
-  KernelTraffic run(L2Replay& l2, std::int64_t from, const std::function<bool()>& stop) const {
+  /// `moves` is added to the addresses of buffers that begin there.
+  KernelTraffic run(L2Replay& l2, const Moves& moves, const std::function<bool()>& stop) const {
     const std::int64_t rounds = (grid_.grid.count() + resident_ - 1) / resident_;
     for (std::int64_t round = 0; round < rounds; ++round) {
       if (stop()) throw sim::Stopped("the run was ended");
       for (std::size_t phase = 0; phase < phases_; ++phase) {
         for (const bool writes : {false, true}) {
           for (const ReplayedPart& part : parts_) {
-            if (part.part->writes == writes) touch(part, round, phase, l2, from);
+            if (part.part->writes == writes)
+              touch(part, round, phase, l2, moves.at(part.part->within.begin));
           }
         }
       }
@@ -236,15 +239,26 @@ std::vector<KernelTraffic> launch_traffic(const LaunchFootprint& launch, Mode mo
   constexpr std::uint64_t kMostSkipped = 256;
   const auto one_of = static_cast<std::uint64_t>(std::max(1.0, granules / kMostGranules));
   L2Replay l2(device, std::min(kMostSkipped, std::bit_ceil(one_of)));
-  const bool is_again = mode == Mode::warm || mode == Mode::graph;
-  if (is_again) {
-    constexpr std::int64_t kElsewhere = std::int64_t{1} << 46;
+  // Which pages are followed does not depend on where the host has put its buffers.
+  constexpr std::int64_t kBetweenBuffers = std::int64_t{1} << 42;
+  Moves moves;
+  for (const KernelFootprint& kernel : launch.kernels) {
+    for (const GridPart& part : kernel.grid->parts) {
+      const auto place = static_cast<std::int64_t>(moves.size() + 1) * kBetweenBuffers;
+      moves.try_emplace(part.within.begin, place - static_cast<std::int64_t>(part.within.begin));
+    }
+  }
+  if (mode == Mode::warm || mode == Mode::graph) {
+    Moves before = moves;
+    constexpr std::int64_t kElsewhere = std::int64_t{1} << 60;
+    for (auto& [begin, move] : before)
+      move += mode == Mode::graph ? kElsewhere : 0;
     for (const KernelFootprint& kernel : launch.kernels)
-      replays.at(kernel.grid.get()).run(l2, mode == Mode::graph ? kElsewhere : 0, stop);
+      replays.at(kernel.grid.get()).run(l2, before, stop);
   }
   std::vector<KernelTraffic> traffic;
   for (const KernelFootprint& kernel : launch.kernels)
-    traffic.push_back(replays.at(kernel.grid.get()).run(l2, 0, stop));
+    traffic.push_back(replays.at(kernel.grid.get()).run(l2, moves, stop));
   return traffic;
 }
 
