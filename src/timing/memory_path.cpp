@@ -22,29 +22,35 @@ bool is_of_share(std::uint64_t sector, double share) {
 
 }  // namespace
 
-// When the sector is there that is asked for at `when`.
-double MemoryPath::fetch(double when, std::uint64_t sector) {
+// When the sector is there that is asked for at `when`; that share of all lines takes no longer.
+double MemoryPath::fetch(double when, std::uint64_t sector, double share) {
   const double asked = l2_read_.serve(when, behind_.l2_read_clocks) - behind_.l2_read_clocks;
   // What its block asks for again L2 has.
   const bool is_from_dram =
       asked_for_.is_first(block_, sector, false) && is_of_share(sector, behind_.dram_read_share);
-  trip_ = std::max(trip_, is_from_dram ? figures_.dram_latency : figures_.l2_latency);
-  if (!is_from_dram) return asked + figures_.l2_latency;
+  const double latency = is_from_dram ? figures_.dram_latency * figures_.dram_spread.at(share)
+                                      : figures_.l2_latency * figures_.l2_spread.at(share);
+  trip_ = std::max(trip_, latency);
+  if (!is_from_dram) return asked + latency;
   const double read = dram_.serve(asked, behind_.dram_read_clocks) - behind_.dram_read_clocks;
-  return read + figures_.dram_latency;
+  return read + latency;
 }
 
 // When the last of the sectors is there that L1 looked up at `when`.
 double MemoryPath::fetch_all(double when, const sim::GlobalTouch& touch, bool passes_l1) {
   double there = 0;
   trip_ = figures_.l1_latency;
+  double share = 0;
   for (std::size_t i = 0; i < touch.count; ++i) {
     const std::uint64_t sector = touch.sectors[i];
+    constexpr std::uint64_t kSectorsPerLine = 4;
+    if (i == 0 || touch.sectors[i - 1] / kSectorsPerLine != sector / kSectorsPerLine)
+      share = draw_.next();
     double arrives = passes_l1 ? SectorCache::kAbsent : l1_.find(sector);
     lookups_.all += 1;
     lookups_.hits += arrives != SectorCache::kAbsent;
     if (arrives == SectorCache::kAbsent) {
-      arrives = fetch(when, sector);
+      arrives = fetch(when, sector, share);
       if (!passes_l1) l1_.put(sector, arrives);
     }
     there = std::max(there, arrives);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/access_counts.hpp"
+#include "timing/latency_spread.hpp"
 #include "timing/sector_cache.hpp"
 #include "timing/sm_busy.hpp"
 #include "timing/sm_figures.hpp"
@@ -101,7 +102,7 @@ class MemoryPath {
   SectorLookups take_lookups() { return std::exchange(lookups_, {}); }
 
  private:
-  double fetch(double when, std::uint64_t sector);
+  double fetch(double when, std::uint64_t sector, double share);
   double fetch_all(double when, const sim::GlobalTouch& touch, bool passes_l1);
 
   const SmFigures& figures_;
@@ -112,6 +113,7 @@ class MemoryPath {
   std::uint64_t block_ = 0;
   double trip_ = 0;           ///< the longest that the access under way makes behind L1
   double shared_clocks_ = 0;  ///< of the data stage, for shared memory
+  ShareDraw draw_;
   Server tags_;
   Server data_;
   Server l2_read_;

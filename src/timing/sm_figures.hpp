@@ -8,6 +8,7 @@
 #include "base/types.hpp"
 #include "device/ceilings.hpp"
 #include "device/device_spec.hpp"
+#include "timing/latency_spread.hpp"
 
 namespace gpuexp {
 
@@ -31,13 +32,15 @@ struct SmFigures {
   // Clocks from an instruction to one that needs its result.
   double l1_latency = 0;
   double shared_latency = 0;
-  double l2_latency = 0;
-  double dram_latency = 0;
+  double l2_latency = 0;    ///< the mean over lines
+  double dram_latency = 0;  ///< likewise
+  LatencySpread l2_spread = kNoSpread;
+  LatencySpread dram_spread = kNoSpread;
   double barrier_latency = 0;    ///< from a barrier to the next of a block of 256 threads
   double data_stage_clocks = 1;  ///< of a wavefront of 128 bytes
   std::int64_t l1_bytes = 0;     ///< that shared memory leaves
   double block_gap = 0;          ///< from the end of a block to its successor's first instruction
-  double block_interval = 0;     ///< between starts of blocks on one SM
+  double block_interval = 0;     ///< between starts of blocks on one SM, at least, on average
   BehindL1 behind;
 };
 

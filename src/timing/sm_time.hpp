@@ -25,10 +25,11 @@ inline constexpr std::uint64_t kMostInstructionsOfWarp = 1 << 24;
 
 /// Blocks of one SM.
 struct BlocksOfSm {
-  /// Of all that come to it; their numbers in the grid, x first, are 0, step, 2 step.
+  /// Of all that come to it; their numbers in the grid, x first, are first, first + step, …
   std::int64_t count = 0;
   std::int64_t step = 1;
   int resident = 1;
+  std::int64_t first = 0;
 };
 
 struct SmTime {

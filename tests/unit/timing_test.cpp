@@ -1,6 +1,7 @@
 // How long machine code takes on an SM: what the encoding of instructions says of their issue,
 // pipes, scoreboards, barriers, and the memory path.
 #include <array>
+#include <fstream>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -208,6 +209,69 @@ TEST_CASE("loads take what L1, L2 or device memory take", "[timing]") {
   CHECK(clocks_of(1, 1) - clocks_of(1, 0) == Approx(600 - 250));
   CHECK(clocks_of(2, 0) - clocks_of(1, 0) == Approx(34 + 2));  // the second is in L1
   CHECK(clocks_of(3, 1) - clocks_of(2, 1) == Approx(34 + 2));
+}
+
+TEST_CASE("the spread of latencies is the recorded one, around its mean", "[timing]") {
+  std::ifstream file(GPUEXP_SOURCE_DIR "/docs/results/h200/studies/latency_spread.csv");
+  std::string title;
+  std::getline(file, title);
+  REQUIRE(title == "share_pct,h200_l2_clocks,h200_dram_clocks,h100_l2_clocks,h100_dram_clocks\r");
+  std::array<std::array<double, LatencySpread::kKnots>, 5> columns{};
+  for (std::size_t i = 0; i < LatencySpread::kKnots; ++i) {
+    for (auto& column : columns) {
+      REQUIRE(file >> column[i]);
+      file.ignore();
+    }
+    CHECK(columns[0][i] == Approx(100 * LatencySpread::kShares[i]));
+  }
+  const auto is_recorded = [](const LatencySpread& spread, const auto& clocks) {
+    double mean = 0;
+    for (std::size_t i = 1; i < LatencySpread::kKnots; ++i)
+      mean += (LatencySpread::kShares[i] - LatencySpread::kShares[i - 1]) *
+              (clocks[i] + clocks[i - 1]) / 2;
+    for (std::size_t i = 0; i < LatencySpread::kKnots; ++i)
+      CHECK(spread.ratios[i] == Approx(clocks[i] / mean).margin(0.001));
+  };
+  is_recorded(kL2Spread, columns[1]);
+  is_recorded(kDramSpread, columns[2]);
+}
+
+TEST_CASE("a warp waits for the slowest of its lines", "[timing]") {
+  Control loads = stall(2);
+  loads.writes = 0;
+  Control uses = stall(2);
+  uses.waits = 1;
+  const std::string code = TimedRun::address() + line("S2R R1, SR_TID.X", stall(10)) +
+                           line("IMAD R2, R1, 0x4, R2", stall(6)) +
+                           line("LDG.E R0, desc[UR4][R2.64]", loads) + line("MOV R1, R0", uses) +
+                           kExit;
+  const auto clocks_of = [&](const LatencySpread& spread, unsigned warps) {
+    SmFigures f = figures();
+    f.behind.dram_read_share = 1;
+    f.dram_spread = spread;
+    return TimedRun(code, warps * sim::kLanes).time(f).clocks;
+  };
+  const double mean = clocks_of(kNoSpread, 1);
+  CHECK(clocks_of(kDramSpread, 1) >= mean + (kDramSpread.ratios.front() - 1) * 600 - 1);
+  CHECK(clocks_of(kDramSpread, 1) <= mean + (kDramSpread.ratios.back() - 1) * 600 + 1);
+  // Of 32 lines, the slowest one is all but surely among the slowest tenth of all lines.
+  CHECK(clocks_of(kDramSpread, 32) > clocks_of(kNoSpread, 32) + (kDramSpread.at(0.9) - 1) * 600);
+  CHECK(clocks_of(kDramSpread, 32) == clocks_of(kDramSpread, 32));
+}
+
+TEST_CASE("draws are spread evenly and the same each time", "[timing]") {
+  ShareDraw one;
+  ShareDraw other;
+  constexpr int kDraws = 10000;
+  double sum = 0;
+  for (int i = 0; i < kDraws; ++i) {
+    const double share = one.next();
+    REQUIRE(share >= 0);
+    REQUIRE(share < 1);
+    CHECK(share == other.next());
+    sum += share;
+  }
+  CHECK(sum / kDraws == Approx(0.5).margin(0.01));
 }
 
 TEST_CASE("whoever comes first to a barrier waits for the others", "[timing]") {
