@@ -14,7 +14,6 @@
 #include "kernels/common/gemm.cuh"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/mma_pipeline.cuh"
-#include "kernels/common/warp_product_traffic.cuh"
 
 namespace gpuexp::alignment {
 
@@ -115,32 +114,6 @@ auto widest_access_kernel_for(const Problem& p) {
   }
 }
 
-// Rows of odd length take both paths, that of whole units and that of halves.
-WarpCode widest_access_code(const Problem& p) {
-  switch (access_bytes(p)) {
-    case 16: return {{702, 95}, {327, 18}, {173, 11}};
-    case 8: return {{948, 122}, {453, 35}, {247, 17}};
-    case 4: return {{1700, 314}, {900, 144}, {330, 60}};
-    default: return {{1700, 449.5}, {900, 220.7}, {330, 91.2}};
-  }
-}
-
-template <int kUnitBytes>
-std::vector<Traffic> widest_access_traffic_by(const Problem& p, const DeviceSpec& device) {
-  const TiledProduct tiles =
-      tensor_product<Tile, Element, Element>(p.n, p.n, p.n, 1, StallPattern::arithmetic);
-  const SumsTraffic sums = sums_traffic<Tile, float, Element, kUnitBytes>(tiles, p.n);
-  return {pipeline_traffic<Tile, Element>(tiles, kUnitBytes, widest_access_code(p), sums, device)};
-}
-
-std::vector<Traffic> widest_access_traffic(const Problem& p, const DeviceSpec& device) {
-  switch (access_bytes(p)) {
-    case 16: return widest_access_traffic_by<16>(p, device);
-    case 8: return widest_access_traffic_by<8>(p, device);
-    default: return widest_access_traffic_by<4>(p, device);
-  }
-}
-
 Variant widest_access() {
   Variant v;
   v.id = "widest_access";
@@ -152,7 +125,6 @@ Variant widest_access() {
       "they pass through registers.";
   v.min_compute_capability = kMmaBf16ComputeCapability;
   v.work = work;
-  v.traffic = widest_access_traffic;
   v.metrics = [](const Problem& p, const DeviceSpec&) {
     constexpr double kBitsPerByte = 8.0;
     const std::int64_t tiles = ceil_div(p.n, kTileM) * ceil_div(p.n, kTileN);

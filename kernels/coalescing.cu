@@ -10,12 +10,10 @@
 // Every kernel writes out contiguously and issues the same four 4-byte loads per thread before its
 // first store, 32 KB of useful bytes in flight on a full SM, so that bandwidth and not latency
 // binds.
-#include "family/warp_access.hpp"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/random.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/sectors.cuh"
-#include "model/l2_cache.hpp"
 
 namespace gpuexp::coalescing {
 
@@ -166,29 +164,6 @@ Work work(const Problem& p, std::int64_t stride, std::int64_t offset) {
   return w;
 }
 
-// A warp issues its loads together and waits once. `instructions`, `alu` and `fma` are of one warp:
-// what the layout's index arithmetic compiles to.
-std::vector<Traffic> traffic(const Problem& p, const DeviceSpec& device, std::int64_t stride,
-                             std::int64_t offset, double instructions, double alu, double fma) {
-  const Work w = work(p, stride, offset);
-  const double requests = static_cast<double>(ceil_div(p.n, kWarp));
-  const double warps = static_cast<double>(ceil_div(p.n, kTile) * (kBlock / kWarp));
-  Traffic t;
-  t.global_load = requests * global_access_missing(sizeof(float), stride, offset);
-  t.global_store = requests * global_access(sizeof(float));
-  t.l2_read_sectors = w.moved_read / kSectorBytes;
-  t.l2_write_sectors = w.moved_written / kSectorBytes;
-  const double fetched = static_cast<double>(p.n * l2_fetch_bytes(device));
-  const bool is_alone = stride * static_cast<std::int64_t>(sizeof(float)) >= l2_fetch_bytes(device);
-  t.dram_read_bytes = is_alone ? fetched : w.moved_read;
-  t.dram_write_bytes = written_back(w.moved_written, device);
-  t.instructions = warps * instructions;
-  t.alu = warps * alu;
-  t.fma = warps * fma;
-  t.chain.dram = 1;
-  return {t};
-}
-
 // ---- read_contiguous
 
 Variant read_contiguous() {
@@ -198,9 +173,6 @@ Variant read_contiguous() {
       "Neighbouring lanes read neighbouring words: a warp's 128 bytes are one line and exactly "
       "four sectors, every byte of which is used. global_load_sectors_per_request is 4.";
   v.work = [](const Problem& p) { return work(p, 1, 0); };
-  v.traffic = [](const Problem& p, const DeviceSpec& device) {
-    return traffic(p, device, 1, 0, 38, 11, 4);
-  };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return launch(read_kernel<Packed>, shape(p), d.packed, d.out, p.n, Packed{});
   };
@@ -226,9 +198,6 @@ Variant read_reversed() {
   v.expected_changes = {{"global_load_sectors_per_request", Direction::unchanged},
                         {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}};
   v.work = [](const Problem& p) { return work(p, 1, 0); };
-  v.traffic = [](const Problem& p, const DeviceSpec& device) {
-    return traffic(p, device, 1, 0, 57, 28, 3);
-  };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return launch(read_kernel<Reversed>, shape(p), d.reversed, d.out, p.n, Reversed{});
   };
@@ -253,9 +222,6 @@ Variant read_misaligned() {
                          [](const Problem& p) { return p.offset % 8 == 0; }},
                         {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}};
   v.work = [](const Problem& p) { return work(p, 1, p.offset); };
-  v.traffic = [](const Problem& p, const DeviceSpec& device) {
-    return traffic(p, device, 1, p.offset, 41, 17, 5);
-  };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return launch(read_kernel<Shifted>, shape(p), d.shifted, d.out, p.n, Shifted{p.offset});
   };
@@ -282,9 +248,6 @@ Variant read_strided() {
                         {"global_load_sectors_per_request", Direction::unchanged, 1.05,
                          [](const Problem& p) { return p.stride == 1; }}};
   v.work = [](const Problem& p) { return work(p, p.stride, 0); };
-  v.traffic = [](const Problem& p, const DeviceSpec& device) {
-    return traffic(p, device, p.stride, 0, 63, 24, 7);
-  };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return launch(read_kernel<Spread>, shape(p), d.spread, d.out, p.n, Spread{p.stride});
   };

@@ -10,12 +10,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "family/warp_access.hpp"
 #include "kernels/common/fma_way.cuh"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/permutation.cuh"
 #include "kernels/common/sectors.cuh"
-#include "model/l2_cache.hpp"
 
 namespace gpuexp::divergence {
 
@@ -190,36 +188,6 @@ Shape shape(const Problem& p) {
   return s;
 }
 
-/// What a warp executes besides its sides, as compiled for compute capability 9.0.
-struct Around {
-  double instructions;
-  double alu;
-};
-
-/// Of warps that issue `passes` sides one after the other, on average. The 8 warps of a block share
-/// the sector that their words of sides lie in; L1 serves 7 of them.
-std::vector<Traffic> traffic(const Problem& p, const DeviceSpec& device, double passes,
-                             Around around) {
-  const double warps = static_cast<double>(p.warps());
-  const fma_way::WarpCost side = fma_way::warp_cost(p.cost);
-  Traffic t;
-  t.global_load = warps * (global_access(sizeof(float)) +
-                           global_access(sizeof(std::uint32_t), std::int64_t{0}));
-  t.global_store = warps * global_access(sizeof(float));
-  const double read = sector_bytes<float>(p.n) + sector_bytes<std::uint32_t>(p.warps());
-  const double written = sector_bytes<float>(p.n);
-  t.l2_read_sectors = read / kSectorBytes;
-  t.l2_write_sectors = written / kSectorBytes;
-  t.dram_read_bytes = read;
-  t.dram_write_bytes = written_back(written, device);
-  t.instructions = warps * (around.instructions + passes * side.instructions);
-  t.alu = warps * (around.alu + passes * side.alu);
-  t.fma = warps * (1 + passes * side.fma);  // the index is one multiply-add
-  t.chain.dram = 1;
-  t.chain.cycles = passes * side.cycles;
-  return {t};
-}
-
 /// Of `warps` warps on average: sides that each issues, lanes that are on while it does.
 MetricValues metrics(double passes, double active_lanes) {
   return {{"expected_passes", passes}, {"expected_active_lanes_pct", 100.0 * active_lanes}};
@@ -253,9 +221,6 @@ Variant branch(std::string id, float* Data::*x, std::uint32_t* Data::*sides, flo
   v.id = std::move(id);
   v.writes = {output};
   v.work = work;
-  v.traffic = [expected_passes](const Problem& p, const DeviceSpec& device) {
-    return traffic(p, device, expected_passes(p), {37, 17});
-  };
   v.metrics = [expected_passes](const Problem& p, const DeviceSpec&) {
     return branch_metrics(expected_passes(p));
   };
@@ -404,9 +369,6 @@ Variant select() {
                          }}};
   v.writes = {"y_in_warp"};
   v.work = work;
-  v.traffic = [](const Problem& p, const DeviceSpec& device) {
-    return traffic(p, device, 2.0, {39, 20});
-  };
   v.metrics = [](const Problem&, const DeviceSpec&) { return metrics(2.0, 1.0); };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return launch(select_kernel, shape(p), p.n, p.cost, d.x, d.sides_in_warp, d.y_in_warp);

@@ -8,7 +8,6 @@
 // The table has 8 floats, one sector, per value, and no two indices share a sector. A random gather
 // from any table far larger than L2 behaves so, because a sector is gone before another of its
 // values is asked for; here it holds at every size, so the bytes that move are known exactly.
-#include "family/warp_access.hpp"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/permutation.cuh"
 #include "kernels/common/random.cuh"
@@ -144,18 +143,10 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-// Lanes read values in units of so many bytes of their own, at any place within, so that banks
-// hardly conflict.
-Accesses apart_access(std::int64_t unit) {
-  return global_access_missing(sizeof(float), [unit](int lane) {
-    return lane * (unit + static_cast<std::int64_t>(sizeof(float)));
-  });
-}
-
 // `table` and `index` say which of the inputs a variant reads; `stride` is 1 when its values share
-// sectors, and the floats of a sector when each has its own, in random order or not.
-Variant gather(std::string id, float* Data::*table, std::int32_t* Data::*index, std::int64_t stride,
-               bool is_random) {
+// sectors, and the floats of a sector when each has its own.
+Variant gather(std::string id, float* Data::*table, std::int32_t* Data::*index,
+               std::int64_t stride) {
   Variant v;
   v.id = std::move(id);
   v.work = [stride](const Problem& p) {
@@ -165,28 +156,6 @@ Variant gather(std::string id, float* Data::*table, std::int32_t* Data::*index, 
     w.moved_read = sector_bytes<std::int32_t>(p.n) + sector_bytes<float>(p.n, stride);
     w.moved_written = sector_bytes<float>(p.n);
     return w;
-  };
-  v.traffic = [stride, is_random](const Problem& p, const DeviceSpec& device) {
-    const double requests = static_cast<double>(ceil_div(p.n, kLanes));
-    const Accesses packed = global_access(sizeof(float));
-    const Accesses value =
-        stride == 1 ? packed : apart_access(is_random ? kLineBytes : kSectorBytes);
-    const double packed_bytes = sector_bytes<float>(p.n);
-    const double value_bytes = sector_bytes<float>(p.n, stride);
-    Traffic t;
-    t.global_load = requests * (packed + value);
-    t.global_store = requests * packed;
-    t.l2_read_sectors = (packed_bytes + value_bytes) / kSectorBytes;
-    t.l2_write_sectors = packed_bytes / kSectorBytes;
-    // Of what L2 fetches only one sector is used.
-    if (is_random) t.dram_random_bytes = static_cast<double>(p.n * l2_fetch_bytes(device));
-    t.dram_read_bytes = packed_bytes + (is_random ? t.dram_random_bytes : value_bytes);
-    t.dram_write_bytes = written_back(packed_bytes, device);
-    t.instructions = requests / kLoads * 66;
-    t.alu = requests / kLoads * 27;
-    t.fma = requests / kLoads * 8;
-    t.chain.dram = 2;  // an index, then its value
-    return std::vector<Traffic>{t};
   };
   v.launch = [table, index](const Problem& p, const Data& d, const LaunchContext&) {
     Shape s;
@@ -199,7 +168,7 @@ Variant gather(std::string id, float* Data::*table, std::int32_t* Data::*index, 
 }
 
 Variant gather_sequential() {
-  Variant v = gather("gather_sequential", &Data::packed, &Data::packed_index, 1, false);
+  Variant v = gather("gather_sequential", &Data::packed, &Data::packed_index, 1);
   v.why =
       "Indices 0, 1, 2, …: the addresses of a plain copy, computed from memory. Costs 4 bytes of "
       "index per value and a second latency, which other warps hide. Each of the two loads touches "
@@ -214,8 +183,7 @@ bool beyond_caches(const Problem& p) {
 }
 
 Variant gather_strided() {
-  Variant v =
-      gather("gather_strided", &Data::ordered_table, &Data::ordered_index, kSectorFloats, false);
+  Variant v = gather("gather_strided", &Data::ordered_table, &Data::ordered_index, kSectorFloats);
   v.compare_to = "gather_sequential";
   v.why =
       "Indices ascend by one sector: neighbouring lanes read neighbouring sectors, 4 bytes of "
@@ -228,8 +196,7 @@ Variant gather_strided() {
 }
 
 Variant gather_random() {
-  Variant v =
-      gather("gather_random", &Data::shuffled_table, &Data::random_index, kSectorFloats, true);
+  Variant v = gather("gather_random", &Data::shuffled_table, &Data::random_index, kSectorFloats);
   v.compare_to = "gather_strided";
   v.why =
       "The same number of sectors, one per value and each once, in random order. Isolates order: "

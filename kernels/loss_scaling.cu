@@ -12,13 +12,11 @@
 // Time is not the point here: what is lost is in the metrics.
 #include <cmath>
 
-#include "family/warp_access.hpp"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/pack.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/rounding.cuh"
 #include "kernels/common/tally.cuh"
-#include "model/l2_cache.hpp"
 
 namespace gpuexp::loss_scaling {
 
@@ -252,31 +250,6 @@ Work work(const Problem& p) {
   return w;
 }
 
-// One pass over the gradients; two loads per lane come before the first use. What a warp executes
-// is as compiled for compute capability 9.0.
-Traffic store_traffic(const Problem& p, const DeviceSpec& device) {
-  constexpr double kSector = 32.0;
-  const Work w = work(p);
-  const std::int64_t whole = p.n / kTile * kTile;
-  const double packs = static_cast<double>(whole / kElements / kLanes);
-  const double rest = static_cast<double>(ceil_div(p.n - whole, kLanes));
-  const double warps = static_cast<double>(ceil_div(p.n, kTile) * (kBlock / kLanes));
-  Traffic t;
-  t.global_load =
-      packs * global_access(kElements * sizeof(float)) + rest * global_access(sizeof(float));
-  t.global_store =
-      packs * global_access(kElements * sizeof(__half)) + rest * global_access(sizeof(__half));
-  t.l2_read_sectors = w.moved_read / kSector;
-  t.l2_write_sectors = w.moved_written / kSector;
-  t.dram_read_bytes = w.moved_read;
-  t.dram_write_bytes = written_back(w.moved_written, device);
-  t.instructions = warps * 38;
-  t.alu = warps * 10;
-  t.fma = warps * 14;
-  t.chain.dram = 1;
-  return t;
-}
-
 // ---- what was lost ------------------------------------------------------------------------------
 
 enum Count { kNonzero, kLost, kSubnormal, kOverflowed, kRelativeErrors, kCounts };
@@ -327,9 +300,6 @@ Variant store_once(std::string id, std::string output, T* Data::*out, FloatForma
   v.id = std::move(id);
   v.writes = {std::move(output)};
   v.work = work;
-  v.traffic = [](const Problem& p, const DeviceSpec& device) {
-    return std::vector<Traffic>{store_traffic(p, device)};
-  };
   v.workspace_bytes = [](const Problem&, const DeviceSpec&) { return tally_bytes(kCounts); };
   v.launch = [out, scale_log2](const Problem& p, const Data& d, const LaunchContext&) {
     const float scale = std::ldexp(1.0f, scale_log2(p));
@@ -403,85 +373,12 @@ __global__ void update_scale_kernel(Search* search) {
   *search = s;
 }
 
-// Half of all draws of n gradients have a larger largest one: none of them exceeds z standard
-// deviations with probability Φ(z)^n.
-double typical_largest_gradient(const Problem& p) {
-  const double tail = -std::expm1(-std::log(2.0) / static_cast<double>(p.n));
-  double low = 0.0;
-  double high = 10.0;
-  constexpr int kHalvings = 60;
-  for (int i = 0; i < kHalvings; ++i) {
-    const double z = 0.5 * (low + high);
-    (0.5 * std::erfc(z / std::sqrt(2.0)) > tail ? low : high) = z;
-  }
-  return std::exp2(p.centre_log2 + p.spread_log2 * low);
-}
-
-// A single thread that loads and stores fields of `search`, which L2 holds.
-Traffic single_thread_traffic(double loads, double stores, double instructions, double alu) {
-  Traffic t;
-  t.global_load = loads * kOneElement;
-  t.global_store = stores * kOneElement;
-  t.l2_read_sectors = loads > 0 ? 1 : 0;
-  t.l2_write_sectors = stores;
-  t.instructions = instructions;
-  t.alu = alu;
-  t.chain.l2 = loads > 0 ? 1 : 0;
-  return t;
-}
-
-// A try before the search has settled: every warp reads the phase and then the scale, which L1
-// holds but for the first, before it asks for its gradients. Each further try also pushes out of L2
-// what the one before has left dirty there.
-Traffic try_traffic(const Problem& p, const DeviceSpec& device, bool is_first) {
-  Traffic t = store_traffic(p, device);
-  const double warps = static_cast<double>(ceil_div(p.n, kTile) * (kBlock / kLanes));
-  t.global_load = t.global_load + 2 * warps * kOneElement;
-  if (!is_first) {
-    const double kept = kept_share(t.dram_read_bytes + work(p).moved_written, device);
-    t.dram_read_bytes *= 1 - kept;
-    t.dram_write_bytes = (1 - kept) * work(p).moved_written;
-    t.chain.dram = 1 - kept;
-    t.chain.l2 = kept;
-  }
-  t.instructions = warps * 101;
-  t.alu = warps * 52;
-  t.fma = warps * 25;
-  t.chain.l1 = 2;
-  t.chain.barriers = 1;
-  return t;
-}
-
-// After it has settled: every warp reads the phase and leaves.
-Traffic idle_traffic(const Problem& p) {
-  const double warps = static_cast<double>(ceil_div(p.n, kTile) * (kBlock / kLanes));
-  Traffic t;
-  t.global_load = warps * kOneElement;
-  t.instructions = warps * 6;
-  t.alu = warps;
-  t.chain.l1 = 1;
-  return t;
-}
-
-// The gradients decide how many tries the search takes; declared is what it takes for the largest
-// gradient that is typical of their distribution.
-std::vector<Traffic> search_traffic(const Problem& p, const DeviceSpec& device) {
-  const int tries = expected_search(typical_largest_gradient(p)).tries;
-  std::vector<Traffic> kernels{single_thread_traffic(0, 4, 9, 0)};
-  for (int t = 0; t < kMaxTries; ++t) {
-    const bool is_idle = t >= tries;
-    kernels.push_back(is_idle ? idle_traffic(p) : try_traffic(p, device, t == 0));
-    kernels.push_back(is_idle ? single_thread_traffic(1, 0, 6, 1)
-                              : single_thread_traffic(4, 4, 29, 10));
-  }
-  return kernels;
-}
-
 Variant fp16_dynamic_scale() {
   Variant v;
   v.id = "fp16_dynamic_scale";
   v.compare_to = "fp16_static_scale";
   v.writes = {"dynamic_scaled", "search"};
+  v.values_decide = true;
   v.why =
       "Finds the scale: from 2^16 it doubles until an infinity is stored and halves until none is, "
       "so the largest gradient ends just inside fp16 and the fewest are lost. The check and the "
@@ -494,8 +391,6 @@ Variant fp16_dynamic_scale() {
   v.expected_changes = {
       {"l2_sectors", Direction::increases, 1.9, [](const Problem& p) { return p.n >= kTile; }}};
   v.work = work;
-  v.traffic = search_traffic;
-  v.traffic_is_typical = true;
   v.workspace_bytes = [](const Problem&, const DeviceSpec&) {
     return tally_bytes(kCounts) + static_cast<std::int64_t>(sizeof(Search));
   };

@@ -12,13 +12,11 @@
 // Within a step arithmetic is in fp32 everywhere; the variants differ in what they keep of it.
 #include <cmath>
 
-#include "family/warp_access.hpp"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/pack.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/rounding.cuh"
 #include "kernels/common/tally.cuh"
-#include "model/l2_cache.hpp"
 
 namespace gpuexp::master_weights {
 
@@ -366,67 +364,14 @@ Work work(const Problem& p, std::initializer_list<std::size_t> read,
   return w;
 }
 
-// What a warp executes in a step, as compiled for compute capability 9.0.
-struct Executed {
-  double instructions;
-  double alu;
-  double fma;
-};
-
-// All steps, given the work of all and the accesses of one. The first finds caches clean and empty.
-// Each further one pushes out of L2 what the one before has left dirty there, and finds what L2
-// kept.
-std::vector<Traffic> step_traffic(const Problem& p, const DeviceSpec& device, const Work& all,
-                                  std::int64_t tile, Accesses load, Accesses store,
-                                  Executed executed) {
-  constexpr double kSector = 32.0;
-  const double read = all.moved_read / p.steps;
-  const double written = all.moved_written / p.steps;
-  const double warps = static_cast<double>(ceil_div(p.n, tile) * (kBlock / kLanes));
-  Traffic first;
-  first.global_load = load;
-  first.global_store = store;
-  first.l2_read_sectors = read / kSector;
-  first.l2_write_sectors = written / kSector;
-  first.dram_read_bytes = read;
-  first.dram_write_bytes = written_back(written, device);
-  first.instructions = warps * executed.instructions;
-  first.alu = warps * executed.alu;
-  first.fma = warps * executed.fma;
-  first.chain.dram = 1;
-  Traffic further = first;
-  const double kept = kept_share(read + written, device);
-  further.dram_read_bytes = (1 - kept) * read;
-  further.dram_write_bytes = (1 - kept) * written;
-  further.chain.dram = 1 - kept;
-  further.chain.l2 = kept;
-  std::vector<Traffic> steps(static_cast<std::size_t>(p.steps), further);
-  steps.front() = first;
-  return steps;
-}
-
-// Accesses of packs of kElements to the whole tiles of a buffer of T, and of single elements to the
-// rest.
-template <class T, int kElements>
-Accesses pack_accesses(const Problem& p, std::int64_t tile) {
-  const std::int64_t whole = p.n / tile * tile;
-  return static_cast<double>(whole / kElements / kLanes) * global_access(kElements * sizeof(T)) +
-         static_cast<double>(ceil_div(p.n - whole, kLanes)) * global_access(sizeof(T));
-}
-
 // A variant that keeps its weights in 16 bits and nothing else.
 template <class Rounding, class T = typename Rounding::Type>
 Variant kept_in_16_bits(std::string id, std::string output, Keep keep, T* Data::*first,
-                        T* Data::*gradient, T* Data::*weights, Executed executed) {
+                        T* Data::*gradient, T* Data::*weights) {
   Variant v;
   v.id = std::move(id);
   v.writes = {std::move(output)};
   v.work = [](const Problem& p) { return work(p, {sizeof(T), sizeof(T)}, {sizeof(T)}); };
-  v.traffic = [executed](const Problem& p, const DeviceSpec& device) {
-    const Accesses weights = pack_accesses<T, kElements>(p, kTile);
-    return step_traffic(p, device, work(p, {sizeof(T), sizeof(T)}, {sizeof(T)}), kTile, 2 * weights,
-                        weights, executed);
-  };
   v.workspace_bytes = [](const Problem&, const DeviceSpec&) { return tally_bytes(kSums); };
   v.launch = [=](const Problem& p, const Data& d, const LaunchContext&) {
     Steps steps;
@@ -444,7 +389,7 @@ Variant kept_in_16_bits(std::string id, std::string output, Keep keep, T* Data::
 
 Variant fp16_only() {
   Variant v = kept_in_16_bits<ToNearest<__half>>("fp16_only", "fp16", Keep::fp16, &Data::first_fp16,
-                                                 &Data::gradient_fp16, &Data::fp16, {58, 15, 28});
+                                                 &Data::gradient_fp16, &Data::fp16);
   v.why =
       "The weight itself is fp16: read, updated in fp32, rounded back. 6 bytes per weight and step "
       "is the least there is. An update under 2^-12 of the weight is rounded away at every step: "
@@ -459,9 +404,8 @@ bool beyond_caches(const Problem& p) {
 }
 
 Variant bf16_only() {
-  Variant v =
-      kept_in_16_bits<ToNearest<__nv_bfloat16>>("bf16_only", "bf16", Keep::bf16, &Data::first_bf16,
-                                                &Data::gradient_bf16, &Data::bf16, {66, 25, 27});
+  Variant v = kept_in_16_bits<ToNearest<__nv_bfloat16>>(
+      "bf16_only", "bf16", Keep::bf16, &Data::first_bf16, &Data::gradient_bf16, &Data::bf16);
   v.compare_to = "fp16_only";
   v.why =
       "The same bytes and time with 8 significant bits in place of 11: updates must be 8 times "
@@ -473,9 +417,9 @@ Variant bf16_only() {
 }
 
 Variant bf16_stochastic() {
-  Variant v = kept_in_16_bits<Stochastic>("bf16_stochastic", "stochastic", Keep::bf16_stochastic,
-                                          &Data::first_bf16, &Data::gradient_bf16,
-                                          &Data::stochastic, {150, 63, 64});
+  Variant v =
+      kept_in_16_bits<Stochastic>("bf16_stochastic", "stochastic", Keep::bf16_stochastic,
+                                  &Data::first_bf16, &Data::gradient_bf16, &Data::stochastic);
   v.compare_to = "bf16_only";
   v.why =
       "Rounds up or down at random, in proportion to nearness: most updates still change nothing, "
@@ -502,12 +446,6 @@ Variant fp32_master() {
                         {"l2_sectors", Direction::increases, 1.8, beyond_caches}};
   v.work = [](const Problem& p) {
     return work(p, {sizeof(float), sizeof(__half)}, {sizeof(float), sizeof(__half)});
-  };
-  v.traffic = [](const Problem& p, const DeviceSpec& device) {
-    const Accesses accesses = pack_accesses<float, kMasterElements>(p, kMasterTile) +
-                              pack_accesses<__half, kMasterElements>(p, kMasterTile);
-    const Work all = work(p, {sizeof(float), sizeof(__half)}, {sizeof(float), sizeof(__half)});
-    return step_traffic(p, device, all, kMasterTile, accesses, accesses, {60, 17, 23});
   };
   v.workspace_bytes = [](const Problem&, const DeviceSpec&) { return tally_bytes(kSums); };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {

@@ -7,7 +7,7 @@
 // registers.
 #include "gpu/cublas.hpp"
 #include "kernels/common/gemm.cuh"
-#include "kernels/common/register_tile_traffic.cuh"
+#include "kernels/common/register_tile.cuh"
 
 namespace gpuexp::matmul {
 
@@ -79,14 +79,6 @@ Variant with_kernel(Variant v, const Kernel& kernel) {
   return with_tiles(std::move(v), [kernel](const Problem&) { return kernel; });
 }
 
-TiledProduct tiled_product(const Problem& p, std::int64_t tile, std::int64_t depth,
-                           std::int64_t warps, StallPattern stall_pattern) {
-  constexpr int kResident = 2;  // of all variants up to coarsen_2d, by threads or by registers
-  return {p.m, p.n, p.k, tile, tile, depth, warps, kResident, stall_pattern};
-}
-
-constexpr double kFmaCycles = 4;  // from a multiply-add to the next that needs its sum
-
 // ---- naive: one thread per element of C, neighbouring lanes in neighbouring rows
 
 constexpr int kPlainTile = 32;
@@ -108,23 +100,6 @@ __global__ void naive_kernel(Problem p, const float* a, const float* b, float* c
   c[row * p.n + col] = dot(a + row * p.k, b + col, p.k, p.n);
 }
 
-// Both kernels without tiles, from what one warp touches of A, of B and of C. The compiler unrolls
-// dot() 16 times: 32 loads are under way before the first of 16 dependent multiply-adds.
-Traffic plain_traffic(const Problem& p, const DeviceSpec& device, double warps, const Accesses& a,
-                      const Accesses& b, const Accesses& c) {
-  constexpr int kUnrolled = 16;
-  const WarpCode code{{88, 96}, {23, 44}, {24, 18}};
-  const TiledProduct tiles =
-      tiled_product(p, kPlainTile, kUnrolled, kPlainTile, StallPattern::none);
-  Traffic t = product_traffic(tiles, code, device);
-  const double k = static_cast<double>(p.k);
-  t.global_load = warps * k * (a + b);
-  t.global_store = warps * c;
-  add_round_trips(t, k / kUnrolled);
-  t.chain.cycles = k * kFmaCycles;
-  return t;
-}
-
 Variant naive() {
   Variant v = with_kernel(
       ladder_variant(
@@ -136,17 +111,6 @@ Variant naive() {
           "four lines per wavefront at best, and where k is a multiple of 32 all lanes "
           "meet in one bank of its data: 33 wavefronts per multiply-add. Try k one larger."),
       {naive_kernel, {kPlainTile, kPlainTile, 1}, {kPlainTile, kPlainTile, 1}});
-  v.traffic = [](const Problem& p, const DeviceSpec& device) {
-    // A sector of A serves eight iterations of the loop: L1 holds most of what a warp asks for.
-    const auto rows_of_pitch = [&](std::int64_t pitch) {
-      return column_access_in_l1(pitch, static_cast<int>(std::min<std::int64_t>(kLanes, p.m)));
-    };
-    const double warps = static_cast<double>(ceil_div(p.m, kPlainTile) * p.n);
-    const double lanes =
-        static_cast<double>(p.m) / static_cast<double>((ceil_div(p.m, kPlainTile) * kPlainTile));
-    return std::vector<Traffic>{plain_traffic(p, device, warps, inside(rows_of_pitch(p.k), lanes),
-                                              kOneElement, inside(rows_of_pitch(p.n), lanes))};
-  };
   return v;
 }
 
@@ -170,29 +134,9 @@ Variant coalesced() {
           {{"global_load_sectors_per_request", Direction::decreases, 4, is_large},
            {"l1_tag_wavefronts", Direction::decreases, 4, is_large},
            {"l1_data_wavefronts", Direction::decreases, 8,
-            [](const Problem& p) { return is_large(p) && p.k % kLanes == 0; }}}),
+            [](const Problem& p) { return is_large(p) && p.k % kPlainTile == 0; }}}),
       {coalesced_kernel, {kPlainTile, kPlainTile, 1}, {kPlainTile, kPlainTile, 1}});
-  v.traffic = [](const Problem& p, const DeviceSpec& device) {
-    const Accesses row = rows_access(1, 4 * std::min<std::int64_t>(kLanes, p.n), 4 * p.n);
-    const double warps = static_cast<double>(p.m * ceil_div(p.n, kPlainTile));
-    return std::vector<Traffic>{plain_traffic(p, device, warps, kOneElement, row, row)};
-  };
   return v;
-}
-
-const Accesses kBroadcast = shared_access(16, [](int) { return 0; });  // of 16 bytes
-
-// Of the variants that load both tiles between two barriers. A warp loads `a` of A at a time, 32
-// floats of a row of B, and stores `c`.
-Traffic guarded_traffic(const TiledProduct& p, const RowPieces& a, const RowPieces& c,
-                        const WarpCode& code, const DeviceSpec& device) {
-  constexpr RowPieces kRowOfB{kLanes, 1};
-  Traffic t = product_traffic(p, code, device);
-  t.global_load = a_rows(p, a) + b_rows(p, kRowOfB);
-  t.global_store = c_rows(p, c);
-  t.chain.barriers = 2 * p.slices();
-  add_round_trips(t, p.slices());
-  return t;
 }
 
 // ---- smem_tile: 32×32 tiles of A and B in shared memory
@@ -240,19 +184,6 @@ Variant smem_tile() {
            {"shared_load_wavefronts", Direction::increases, 2, is_large}}),
       {smem_tile_kernel, {kPlainTile, kPlainTile, 1}, {kPlainTile, kPlainTile, 1}});
   // The compiler reads four k of a row of A at a time, the same 16 bytes for all lanes.
-  v.traffic = [](const Problem& p, const DeviceSpec& device) {
-    const TiledProduct tiles =
-        tiled_product(p, kPlainTile, kPlainTile, kPlainTile, StallPattern::loads);
-    Traffic t = guarded_traffic(tiles, {kPlainTile, 1}, {kPlainTile, 1},
-                                {{65, 99}, {26, 18}, {11, 32}}, device);
-    const double iterations = tiles.all_warps() * tiles.slices();
-    t.shared_load = iterations * (kPlainTile / 4.0 * kBroadcast +
-                                  static_cast<double>(kPlainTile) * shared_access(4));
-    t.shared_store = 2 * iterations * shared_access(4);
-    t.chain.shared = tiles.slices();
-    t.chain.cycles = kFmaCycles * static_cast<double>(p.k);
-    return std::vector<Traffic>{t};
-  };
   return v;
 }
 
@@ -318,18 +249,6 @@ Variant coarsen_1d() {
           {{"shared_load_wavefronts", Direction::decreases, 2, is_large},
            {"warp_instructions", Direction::decreases, 1.2, is_large}}),
       {coarsen_1d_kernel, {kColumnTile, kColumnTile, 1}, {kColumnThreads, 1, 1}});
-  v.traffic = [](const Problem& p, const DeviceSpec& device) {
-    const TiledProduct tiles =
-        tiled_product(p, kColumnTile, kColumnK, kColumnThreads / kLanes, StallPattern::loads);
-    Traffic t = guarded_traffic(tiles, {kColumnK, kLanes / kColumnK}, {kLanes, 1},
-                                {{177, 140}, {81, 23}, {33, 74}}, device);
-    const double iterations = tiles.all_warps() * tiles.slices();
-    t.shared_load = iterations * (kColumnResults * kColumnK / 4.0 * kBroadcast +
-                                  static_cast<double>(kColumnK) * shared_access(4));
-    t.shared_store = 2 * iterations * shared_access(4);
-    t.chain.shared = tiles.slices();
-    return std::vector<Traffic>{t};
-  };
   return v;
 }
 
@@ -399,22 +318,6 @@ Variant coarsen_2d() {
            {"warp_instructions", Direction::decreases, 1.2, is_large}}),
       {coarsen_2d_kernel, {kSquareTile, kSquareTile, 1}, {kSquareThreads, 1, 1}});
   // Each k's fragments are read, waited for and multiplied.
-  v.traffic = [](const Problem& p, const DeviceSpec& device) {
-    const TiledProduct tiles =
-        tiled_product(p, kSquareTile, kSquareK, kSquareThreads / kLanes, StallPattern::loads);
-    Traffic t =
-        guarded_traffic(tiles, {kSquareK, kLanes / kSquareK}, {kSquareSide, kLanes / kSquareSide},
-                        {{664, 829}, {538, 75}, {46, 569}}, device);
-    const double iterations = tiles.all_warps() * tiles.slices();
-    const Accesses a =
-        shared_access(4, [](int lane) { return 4 * (lane / kSquareSide * kSquareK); });
-    const Accesses b = shared_access(4, [](int lane) { return 4 * (lane % kSquareSide); });
-    t.shared_load = iterations * kSquareK * kSquareResults * (a + b);
-    t.shared_store =
-        iterations * (2.0 * kSquareTile * kSquareK / kSquareThreads) * shared_access(4);
-    t.chain.shared = kSquareK * tiles.slices();
-    return std::vector<Traffic>{t};
-  };
   return v;
 }
 
@@ -436,20 +339,6 @@ Variant with_widths(Variant v, decltype(Kernel::kernel) by_4, decltype(Kernel::k
                   {Tile::kThreads, 1, 1},
                   Tile::kSharedBytes};
   });
-}
-
-template <class Tile>
-TiledProduct tiled_product(const Problem& p, StallPattern stall_pattern) {
-  return register_tile::tiled_product<Tile>(p.m, p.n, p.k, stall_pattern);
-}
-
-// Narrower accesses cost an iteration so many instructions more, a share of them integer ones.
-WarpCode with_width(WarpCode code, int width, double more_by_2, double more_by_1,
-                    double alu_share) {
-  const double more = width == 4 ? 0 : width == 2 ? more_by_2 : more_by_1;
-  code.instructions.iteration += more;
-  code.alu.iteration += alu_share * more;
-  return code;
 }
 
 int staged_width(const Problem& p) {
@@ -513,16 +402,6 @@ Variant vectorized() {
            {"lsu_instructions", Direction::decreases, 2,
             [](const Problem& p) { return is_large(p) && p.k % 4 == 0 && p.n % 4 == 0; }}}),
       vectorized_kernel<T, 4>, vectorized_kernel<T, 2>, vectorized_kernel<T, 1>, staged_width);
-  v.traffic = [](const Problem& p, const DeviceSpec& device) {
-    const int width = staged_width(p);
-    const TiledProduct tiles = tiled_product<T>(p, StallPattern::loads);
-    Traffic t = staged_traffic<T>(
-        tiles, width, with_width({{443, 568}, {240, 11}, {46, 514}, 6}, width, 5, 17, 0.3), device);
-    add_round_trips(t, tiles.slices());
-    t.chain.shared = tiles.slices();
-    t.chain.barriers = 2 * tiles.slices();
-    return std::vector<Traffic>{t};
-  };
   return v;
 }
 
@@ -566,19 +445,6 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
   sums.template store<kWidth>(place, c, p.n);
 }
 
-// A slice's loads have a slice's arithmetic to arrive in, and a k's fragments that of the k before:
-// warps wait for the first slice, and then at barriers alone. These hold no warp back that has
-// multiplied its fragments, so warps of a block hide each other's waits.
-template <class Tile>
-std::vector<Traffic> double_buffered_traffic(const Problem& p, const WarpCode& code,
-                                             const DeviceSpec& device) {
-  const TiledProduct tiles = tiled_product<Tile>(p, StallPattern::arithmetic);
-  Traffic t = staged_traffic<Tile>(tiles, staged_width(p), code, device);
-  add_round_trips(t, 1);
-  t.chain.barriers = tiles.slices();
-  return {t};
-}
-
 Variant double_buffered() {
   using T = Tile<DoubleBufferedChoice>;
   Variant v = with_widths<T>(
@@ -595,10 +461,6 @@ Variant double_buffered() {
            {"stalled_barrier", Direction::decreases, 1.4, shares_sms}}),
       double_buffered_kernel<T, 4>, double_buffered_kernel<T, 2>, double_buffered_kernel<T, 1>,
       staged_width);
-  v.traffic = [](const Problem& p, const DeviceSpec& device) {
-    const WarpCode code{{510, 602}, {235, 27}, {25, 517}, 6};
-    return double_buffered_traffic<T>(p, with_width(code, staged_width(p), 17, 44, 0.5), device);
-  };
   return v;
 }
 
@@ -627,10 +489,6 @@ Variant warp_tile() {
            {"lsu_instructions", Direction::decreases, 1.1, is_large}}),
       double_buffered_kernel<T, 4>, double_buffered_kernel<T, 2>, double_buffered_kernel<T, 1>,
       staged_width);
-  v.traffic = [](const Problem& p, const DeviceSpec& device) {
-    const WarpCode code{{729, 1130}, {410, 33}, {72, 1031}, 6};
-    return double_buffered_traffic<T>(p, with_width(code, staged_width(p), 27, 69, 0.35), device);
-  };
   return v;
 }
 
@@ -703,15 +561,6 @@ Variant async_stages() {
            {"global_load_sectors", Direction::decreases, 1.2, is_large}}),
       async_stages_kernel<T, 4>, async_stages_kernel<T, 2>, async_stages_kernel<T, 1>,
       [](const Problem& p) { return width_dividing(p.n); });
-  v.traffic = [](const Problem& p, const DeviceSpec& device) {
-    const int width = width_dividing(p.n);
-    const WarpCode code{{783, 2218}, {454, 42}, {71, 2057}, 6};
-    const TiledProduct tiles = tiled_product<T>(p, StallPattern::arithmetic);
-    Traffic t = async_traffic<T>(tiles, width, with_width(code, width, 17, 78, 0.73), device);
-    add_round_trips(t, 1);
-    t.chain.barriers = tiles.slices();
-    return std::vector<Traffic>{t};
-  };
   v.min_compute_capability = kCpAsyncComputeCapability;
   return v;
 }

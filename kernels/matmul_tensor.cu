@@ -21,7 +21,6 @@
 #include "kernels/common/mma_pipeline.cuh"
 #include "kernels/common/rounding.cuh"
 #include "kernels/common/tile_order.cuh"
-#include "kernels/common/warp_product_traffic.cuh"
 
 namespace nvcuda::wmma::precision {
 struct tf32;  // which mma.h declares for compute capability 8.0 and above only
@@ -220,70 +219,6 @@ __device__ Corner block_corner() {
           static_cast<std::int64_t>(blockIdx.y) * T::kBlockN};
 }
 
-// ---- what the variants' traffic shares
-
-// What the compiler made of a kernel for each type: an iteration of its loop is 64 bytes deep.
-struct CodeByType {
-  WarpCode bf16;
-  WarpCode fp16;
-  WarpCode fp16_sums;
-  WarpCode tf32;
-
-  const WarpCode& of(const Problem& p) const {
-    return p.dtype == DataType::tf32        ? tf32
-           : p.dtype == DataType::bf16      ? bf16
-           : p.accumulate == DataType::fp16 ? fp16_sums
-                                            : fp16;
-  }
-};
-
-// The same for units of 4 bytes. Rows of an odd number of 2-byte elements take both paths.
-struct NarrowCode {
-  WarpCode even;
-  WarpCode odd;
-  WarpCode tf32;
-
-  const WarpCode& of(const Problem& p) const {
-    return p.dtype == DataType::tf32 ? tf32 : (p.k | p.n) % 2 != 0 ? odd : even;
-  }
-};
-
-const WarpCode& code_of(const Problem& p, const CodeByType& wide, const NarrowCode& narrow) {
-  return load_width_bytes(p) == 16 ? wide.of(p) : narrow.of(p);
-}
-
-// Calls f with values of the types of inputs, sums and C.
-template <class Function>
-Traffic with_types(const Problem& p, Function f) {
-  if (p.accumulate == DataType::fp16) return f(__half{}, __half{}, __half{});
-  return with_input_type(
-      p, [&](auto in) { return p.fp32_output ? f(in, float{}, float{}) : f(in, float{}, in); });
-}
-
-// `of` gives a Traffic for values of these types.
-template <class Function>
-void set_traffic(Variant& v, Function of) {
-  v.traffic = [of](const Problem& p, const DeviceSpec& device) {
-    Traffic t =
-        with_types(p, [&](auto in, auto acc, auto out) { return of(p, in, acc, out, device); });
-    t.tensor_pipe = work(p).operations.front().pipe;
-    return std::vector<Traffic>{t};
-  };
-}
-
-// Of a kernel that brings tiles through registers, but for its fragments.
-template <class T, class In, class A, class B>
-Traffic register_copy_traffic(const TiledProduct& tiles, const Problem& p, const WarpCode& code,
-                              const SumsTraffic& sums, const DeviceSpec& device) {
-  const int unit = std::max(4, load_width_bytes(p));
-  Traffic t = product_traffic(tiles, code, device);
-  t.global_load = tile_loads<T>(tiles, unit);
-  t.shared_store = tiles.all_warps() * tiles.slices() *
-                   (unit_stores<A>(T::kWarps, unit) + unit_stores<B>(T::kWarps, unit));
-  add_sums(t, tiles, sums);
-  return t;
-}
-
 // ---- wmma: one warp per 16×16 tile of C, fragments straight from global memory
 
 // wmma's name for an input type, and the depth of its product.
@@ -345,38 +280,6 @@ __global__ void __launch_bounds__(WmmaTiling::kThreads)
 #endif
 }
 
-// A warp's loads are words: of A 8 rows by 4, of B the same, or 4 rows by 8 of tf32. Neither warps
-// of a block nor blocks wait for each other, so none counts on finding in L1 what another loaded.
-// Each product of 32 bytes of depth waits for its own loads.
-template <class In, class Acc, class Out>
-Traffic wmma_traffic(const Problem& p, const DeviceSpec& device) {
-  constexpr bool kWords = sizeof(In) == 4;
-  constexpr double kLoads = 4;  // of A, and of B, per product
-  using OfAWarp = Tiling<16, 16, 64, 16, 16>;
-  using OfABlock = Tiling<32, 32, 64, 16, 16>;
-  static const CodeByType code{{{134, 47}, {59, 8}, {29, 8}},
-                               {{137, 45.5}, {61, 8}, {26, 8}},
-                               {{138, 45}, {58, 7.5}, {34, 8}},
-                               {{191, 49.5}, {82, 6.5}, {43, 18}}};
-  const int resident = sizeof(Acc) == 4 && !kWords ? 12 : 16;
-  const auto blocks =
-      tensor_product<OfABlock, In, Out>(p.m, p.n, p.k, resident, StallPattern::none);
-  const auto tiles = tensor_product<OfAWarp, In, Out>(p.m, p.n, p.k, resident, StallPattern::none);
-  Traffic t = product_traffic(blocks, code.of(p), device);
-  t.l2_read_sectors = seen_by_l2(panel_sectors(tiles), StallPattern::none);
-  const double products = tiles.all_warps() * static_cast<double>(p.k) / kMmaDepth<In>;
-  const Accesses a = rows_access(8, 16, tiles.a_pitch_bytes());
-  const Accesses b = kWords ? rows_access(4, 32, tiles.b_pitch_bytes())
-                            : rows_access(8, 16, tiles.b_pitch_bytes());
-  t.global_load = products * kLoads * (a + b);
-  // Words of B are transposed by movmatrix, which takes a wavefront of the data stage as well.
-  if (!kWords) t.global_load.wavefronts += products * kLoads;
-  add_sums(t, tiles, sums_traffic<OfAWarp, Acc, Out>(tiles, p.n));
-  t.tensor_operations = products * 2 * 16 * 16 * kMmaDepth<In>;
-  add_round_trips(t, products / tiles.all_warps());
-  return t;
-}
-
 Variant wmma() {
   Variant v = tiled_variant([](const Problem& p) {
     return kernel_for(p, [](auto in, auto acc, auto) {
@@ -397,9 +300,6 @@ Variant wmma() {
     return "needs m and n divisible by 16 and k by " + std::to_string(depth) +
            ": load_matrix_sync reads whole fragments";
   };
-  set_traffic(v, [](const Problem& p, auto in, auto acc, auto out, const DeviceSpec& device) {
-    return wmma_traffic<decltype(in), decltype(acc), decltype(out)>(p, device);
-  });
   return v;
 }
 
@@ -485,43 +385,6 @@ __global__ void __launch_bounds__(WmmaSmemTiling::kThreads)
 #endif
 }
 
-// Fragments of fp16 come by ldmatrix, those of bf16 and tf32 word by word; bf16 of B is then
-// transposed by movmatrix, which takes a wavefront of the data stage as well.
-template <class In, class Acc, class Out>
-Traffic wmma_smem_traffic(const Problem& p, const DeviceSpec& device) {
-  using T = WmmaSmemTiling;
-  using A = ATile<T, TileLayout::padded>;
-  using B = BTile<In, T, TileLayout::padded>;
-  constexpr double kRowTiles = T::kWarpM / 16;
-  constexpr double kColTiles = T::kWarpN / 16;
-  constexpr double kWords = 4;  // per lane and fragment
-  constexpr bool kMatrices = std::is_same<In, __half>::value;
-  static const CodeByType wide{{{492, 167}, {228, 20}, {105, 16}},
-                               {{449, 95}, {178, 22}, {116, 14}},
-                               {{502, 82}, {173, 17}, {186, 7}},
-                               {{586, 267}, {197, 47}, {171, 87}}};
-  static const NarrowCode narrow{{{1200, 287}, {550, 69.3}, {330, 58}},
-                                 {{1200, 391}, {550, 133}, {330, 78.7}},
-                                 {{1200, 401}, {550, 87}, {330, 155.6}}};
-  const int resident = load_width_bytes(p) == 16 || sizeof(In) == 4 ? 2 : 1;
-  const TiledProduct tiles =
-      tensor_product<T, In, Out>(p.m, p.n, p.k, resident, StallPattern::loads);
-  Traffic t = register_copy_traffic<T, In, A, B>(tiles, p, code_of(p, wide, narrow),
-                                                 sums_traffic<T, Acc, Out>(tiles, p.n), device);
-  const Accesses a = kMatrices ? matrix_load<A>() : kWords * word_load<A, 8>();
-  const Accesses b = kMatrices         ? matrix_load<B>()
-                     : sizeof(In) == 4 ? kWords * word_load<B, 4>()
-                                       : kWords * word_load<B, 8>();
-  const double steps = tiles.all_warps() * tiles.slices() * T::kSteps;
-  t.shared_load = t.shared_load + steps * (kRowTiles * a + kColTiles * b);
-  if (std::is_same<In, __nv_bfloat16>::value)
-    t.global_load.wavefronts += steps * kColTiles * kWords;
-  add_round_trips(t, tiles.slices());
-  t.chain.barriers = 2 * tiles.slices();
-  t.chain.shared = T::kSteps * tiles.slices();
-  return t;
-}
-
 // Where tiles are many, and 16-byte copies reach every row: narrower ones cost what they save.
 bool is_large(const Problem& p) {
   constexpr std::int64_t kLargeExtent = 1024;
@@ -548,9 +411,6 @@ Variant wmma_smem() {
                         {"tensor_active_pct", Direction::increases, 2, is_large}};
   v.compare_to = "wmma";
   v.metrics = load_width_metric;
-  set_traffic(v, [](const Problem& p, auto in, auto acc, auto out, const DeviceSpec& device) {
-    return wmma_smem_traffic<decltype(in), decltype(acc), decltype(out)>(p, device);
-  });
   return v;
 }
 
@@ -605,32 +465,6 @@ __global__ void __launch_bounds__(MmaSyncTiling<kUnitBytes>::kThreads)
   });
 }
 
-// The next tiles have the arithmetic of these to arrive in, which takes about as long as L2 does,
-// so the wait shows (stalled_long_scoreboard is the longest stall): a round trip per slice counts.
-// A step's fragments are read and waited for. Two buffers leave warps a slice's room between
-// barriers, in which they hide each other's waits.
-template <class In, class Acc, class Out, class T>
-Traffic mma_sync_traffic(const Problem& p, const DeviceSpec& device) {
-  using Product = WarpProduct<In, Acc, T>;
-  static const CodeByType wide{{{827, 176}, {389, 48}, {150, 29}},
-                               {{827, 176}, {389, 48}, {150, 29}},
-                               {{909, 182}, {346, 48}, {273, 25}},
-                               {{1162, 205}, {435, 48}, {299, 20}}};
-  static const NarrowCode narrow{{{1500, 236.6}, {650, 88.2}, {330, 65.1}},
-                                 {{1500, 348.5}, {650, 149}, {330, 92}},
-                                 {{1500, 192.7}, {650, 77.4}, {330, 18.3}}};
-  const int resident = load_width_bytes(p) == 16 ? 2 : 1;
-  const TiledProduct tiles =
-      tensor_product<T, In, Out>(p.m, p.n, p.k, resident, StallPattern::arithmetic);
-  Traffic t = register_copy_traffic<T, In, typename Product::A, typename Product::B>(
-      tiles, p, code_of(p, wide, narrow), sums_traffic<T, Acc, Out>(tiles, p.n), device);
-  t.shared_load = t.shared_load + tiles.all_warps() * tiles.slices() * fragment_loads<In, T>();
-  add_round_trips(t, tiles.slices());
-  t.chain.barriers = tiles.slices();
-  t.chain.shared = T::kSteps * tiles.slices();
-  return t;
-}
-
 Variant mma_sync() {
   Variant v = tiled_variant([](const Problem& p) {
     return kernel_for(p, [](auto in, auto acc, auto unit) {
@@ -654,13 +488,6 @@ Variant mma_sync() {
                         {"tensor_active_pct", Direction::increases, 1.2, is_large}};
   v.compare_to = "wmma_smem";
   v.metrics = load_width_metric;
-  set_traffic(v, [](const Problem& p, auto in, auto acc, auto out, const DeviceSpec& device) {
-    using In = decltype(in);
-    using Acc = decltype(acc);
-    using Out = decltype(out);
-    return load_width_bytes(p) == 16 ? mma_sync_traffic<In, Acc, Out, MmaSyncTiling<16>>(p, device)
-                                     : mma_sync_traffic<In, Acc, Out, MmaSyncTiling<4>>(p, device);
-  });
   return v;
 }
 
@@ -685,22 +512,6 @@ __global__ void __launch_bounds__(MmaPipeline<kUnitBytes>::kThreads, 1)
       shared, a_matrix<In>(p, a).window(corner.row, 0), b_matrix<In>(p, b).window(0, corner.col),
       static_cast<int>(p.k), corner,
       [&](const Acc* slab, const Corner& at) { store_sums<P::kWarpN, In>(slab, p, at, c); });
-}
-
-template <class In, class Acc, class Out, int kUnitBytes>
-Traffic mma_cp_async_traffic(const Problem& p, const DeviceSpec& device) {
-  using P = MmaPipeline<kUnitBytes>;
-  static const CodeByType wide{{{1141, 151}, {526, 31}, {240, 11}, 6},
-                               {{1141, 151}, {526, 31}, {240, 11}, 6},
-                               {{1168, 144}, {491, 27}, {346, 13}, 6},
-                               {{1446, 182}, {582, 37}, {290, 8}, 6}};
-  static const NarrowCode narrow{{{1700, 289}, {900, 144}, {330, 19.2}, 6},
-                                 {{1700, 420}, {900, 237}, {330, 31}, 6},
-                                 {{1700, 199.9}, {900, 69.8}, {330, 36.8}, 6}};
-  TiledProduct tiles = tensor_product<P, In, Out>(p.m, p.n, p.k, 1, StallPattern::arithmetic);
-  tiles.group_rows = kGroupRows;
-  return pipeline_traffic<P, In>(tiles, kUnitBytes, code_of(p, wide, narrow),
-                                 sums_traffic<P, Acc, Out>(tiles, p.n), device);
 }
 
 Variant mma_cp_async() {
@@ -735,13 +546,6 @@ Variant mma_cp_async() {
            std::to_string(device.sm.shared_bytes_per_block);
   };
   v.metrics = load_width_metric;
-  set_traffic(v, [](const Problem& p, auto in, auto acc, auto out, const DeviceSpec& device) {
-    using In = decltype(in);
-    using Acc = decltype(acc);
-    using Out = decltype(out);
-    return load_width_bytes(p) == 16 ? mma_cp_async_traffic<In, Acc, Out, 16>(p, device)
-                                     : mma_cp_async_traffic<In, Acc, Out, 4>(p, device);
-  });
   return v;
 }
 

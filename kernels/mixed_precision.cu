@@ -9,12 +9,10 @@
 #include <array>
 #include <cmath>
 
-#include "family/warp_access.hpp"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/pack.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/sectors.cuh"
-#include "model/l2_cache.hpp"
 
 namespace gpuexp::mixed_precision {
 
@@ -212,44 +210,6 @@ Work work(const Problem& p) {
 
 constexpr int kBlock = 256;
 
-// What a warp executes from its first instruction to its last, as compiled for compute capability
-// 9.0: the formula, conversions from and to the type, and addresses.
-struct Executed {
-  double instructions;
-  double alu;
-  double fma;
-  double xu;
-};
-using ExecutedByOp = std::array<Executed, 3>;  // in the order of Op
-
-// A lane has `elements` per access and issues its loads before the first use. What is left of the
-// last tile goes element by element.
-template <class T>
-std::vector<Traffic> traffic(const Problem& p, const DeviceSpec& device, std::int64_t tile,
-                             int elements, const Executed& executed) {
-  const std::int64_t whole = p.n / tile * tile;
-  const Accesses accesses =
-      static_cast<double>(whole / elements / kLanes) *
-          global_access(elements * static_cast<int>(sizeof(T))) +
-      static_cast<double>(ceil_div(p.n - whole, kLanes)) * global_access(sizeof(T));
-  const double warps = static_cast<double>(ceil_div(p.n, tile) * (kBlock / kLanes));
-  const double bytes = sector_bytes<T>(p.n);
-  Traffic t;
-  t.global_load = accesses;
-  t.global_store = accesses;
-  t.global_load.wavefronts += warps;  // for reading the thread's number
-  t.l2_read_sectors = bytes / kSectorBytes;
-  t.l2_write_sectors = bytes / kSectorBytes;
-  t.dram_read_bytes = bytes;
-  t.dram_write_bytes = written_back(bytes, device);
-  t.instructions = warps * executed.instructions;
-  t.alu = warps * executed.alu;
-  t.fma = warps * executed.fma;
-  t.xu = warps * executed.xu;
-  t.chain.dram = 1;
-  return {t};
-}
-
 // ---- scalar: one element per lane and access ----------------------------------------------------
 
 template <class T, Op op>
@@ -272,15 +232,11 @@ Kernel<T> scalar_kernel_of(Op op) {
 }
 
 template <class T>
-Variant elementwise(std::string id, Kernel<T> (*kernel_of)(Op), std::int64_t tile, int elements,
-                    const ExecutedByOp& executed) {
+Variant elementwise(std::string id, Kernel<T> (*kernel_of)(Op), std::int64_t tile) {
   Variant v;
   v.id = std::move(id);
   v.writes = {Storage<T>::kOutput};
   v.work = work<T>;
-  v.traffic = [tile, elements, executed](const Problem& p, const DeviceSpec& device) {
-    return traffic<T>(p, device, tile, elements, executed[static_cast<std::size_t>(p.op)]);
-  };
   v.launch = [kernel_of, tile](const Problem& p, const Data& d, const LaunchContext&) {
     Shape s;
     s.block = {kBlock, 1, 1};
@@ -292,8 +248,7 @@ Variant elementwise(std::string id, Kernel<T> (*kernel_of)(Op), std::int64_t til
 }
 
 Variant fp32_scalar() {
-  const ExecutedByOp executed{{{22, 8, 3, 0}, {53, 20, 19, 1}, {33, 10, 9, 2}}};
-  Variant v = elementwise<float>("fp32_scalar", scalar_kernel_of<float>, kBlock, 1, executed);
+  Variant v = elementwise<float>("fp32_scalar", scalar_kernel_of<float>, kBlock);
   v.why =
       "One fp32 element per lane: a warp asks for 128 bytes at a time. 2048 resident threads of 4 "
       "bytes keep 8 KiB per SM in flight, a fraction of what bandwidth times latency of HBM asks "
@@ -308,8 +263,7 @@ bool beyond_caches(const Problem& p) {
 }
 
 Variant fp16_scalar() {
-  const ExecutedByOp executed{{{24, 9, 4, 0}, {55, 21, 20, 1}, {35, 11, 10, 2}}};
-  Variant v = elementwise<__half>("fp16_scalar", scalar_kernel_of<__half>, kBlock, 1, executed);
+  Variant v = elementwise<__half>("fp16_scalar", scalar_kernel_of<__half>, kBlock);
   v.compare_to = "fp32_scalar";
   v.why =
       "Half the bytes, the same number of lanes, requests and instructions: each request of a warp "
@@ -367,13 +321,12 @@ Kernel<T> packed_kernel_of(Op op) {
 }
 
 template <class T>
-Variant packed(std::string id, const ExecutedByOp& executed) {
-  return elementwise<T>(std::move(id), packed_kernel_of<T>, Packed<T>::kTile, Packed<T>::kElements,
-                        executed);
+Variant packed(std::string id) {
+  return elementwise<T>(std::move(id), packed_kernel_of<T>, Packed<T>::kTile);
 }
 
 Variant fp32() {
-  Variant v = packed<float>("fp32", {{{35, 15, 7, 0}, {234, 100, 112, 8}, {116, 20, 66, 16}}});
+  Variant v = packed<float>("fp32");
   v.compare_to = "fp32_scalar";
   v.why =
       "Four elements per access, two accesses per lane before the first use: eight times the bytes "
@@ -386,7 +339,7 @@ Variant fp32() {
 }
 
 Variant fp16() {
-  Variant v = packed<__half>("fp16", {{{67, 31, 23, 0}, {458, 202, 226, 16}, {228, 36, 146, 32}}});
+  Variant v = packed<__half>("fp16");
   v.compare_to = "fp32";
   v.why =
       "Accesses stay 16 bytes wide and hold eight elements: half the DRAM bytes, and half the time "
@@ -400,8 +353,7 @@ Variant fp16() {
 }
 
 Variant bf16() {
-  Variant v =
-      packed<__nv_bfloat16>("bf16", {{{75, 39, 23, 0}, {466, 213, 223, 16}, {236, 60, 130, 32}}});
+  Variant v = packed<__nv_bfloat16>("bf16");
   v.compare_to = "fp16";
   v.why =
       "The same bytes as fp16, so the same time, spent otherwise: the exponent range of fp32 for 8 "

@@ -7,11 +7,9 @@
 // then costs a sector read and a sector written; on an H200 (ECC on) the counters show exactly
 // that, 32 bytes read and 32 written per value from stride 8 on (docs/results/README.md). Filling
 // the gaps makes every sector whole and the read needless: more bytes stored, fewer moved.
-#include "family/warp_access.hpp"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/sectors.cuh"
-#include "model/l2_cache.hpp"
 
 namespace gpuexp::partial_write {
 
@@ -71,20 +69,6 @@ Work reading(const Problem& p) {
   return w;
 }
 
-// What both variants read and, of one warp, execute.
-Traffic traffic(const Problem& p, double instructions, double alu, double fma) {
-  const double warps = static_cast<double>(ceil_div(p.n, kTile) * (kBlock / kLanes));
-  Traffic t;
-  t.global_load = warps * kLoads * global_access(sizeof(float));
-  t.l2_read_sectors = sector_bytes<float>(p.n) / kSectorBytes;
-  t.dram_read_bytes = sector_bytes<float>(p.n);
-  t.instructions = warps * instructions;
-  t.alu = warps * alu;
-  t.fma = warps * fma;
-  t.chain.dram = 1;
-  return t;
-}
-
 // ---- write_strided: the values alone; the zeros are there before the launch
 
 __global__ void __launch_bounds__(kBlock) write_strided_kernel(Problem p, Data d) {
@@ -119,16 +103,6 @@ Variant write_strided() {
     w.bytes_written = static_cast<double>(p.n * sizeof(float));
     w.moved_written = sector_bytes<float>(p.n, p.stride);
     return w;
-  };
-  v.traffic = [](const Problem& p, const DeviceSpec& device) {
-    const double written = sector_bytes<float>(p.n, p.stride);
-    Traffic t = traffic(p, 63, 24, 7);
-    t.global_store =
-        static_cast<double>(ceil_div(p.n, kLanes)) * global_access(sizeof(float), p.stride);
-    t.l2_write_sectors = written / kSectorBytes;
-    t.dram_write_bytes = written_back(written, device);
-    if (p.stride > 1) t.dram_read_bytes += written;  // each sector is completed first
-    return std::vector<Traffic>{t};
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return launch(write_strided_kernel, shape(p), p, d);
@@ -192,20 +166,6 @@ Variant write_whole_sectors() {
     w.bytes_written = static_cast<double>(p.n * sizeof(float));
     w.moved_written = sector_bytes<float>(out_count(p));
     return w;
-  };
-  v.traffic = [](const Problem& p, const DeviceSpec& device) {
-    const double written = sector_bytes<float>(out_count(p));
-    const double stores = static_cast<double>(ceil_div(out_count(p), kLanes));
-    Traffic t = traffic(p, 104 + 55 * p.stride, 37 + 21 * p.stride, 31 + 25 * p.stride);
-    t.global_store = stores * global_access(sizeof(float));
-    t.shared_store = t.global_load.requests * shared_access(sizeof(float));
-    t.shared_load = stores * shared_access(sizeof(float));
-    t.l2_write_sectors = written / kSectorBytes;
-    t.dram_write_bytes = written_back(written, device);
-    t.xu = t.global_load.requests / kLoads * 3;  // the division by the stride
-    t.chain.barriers = 1;
-    t.chain.shared = kLoads * p.stride;  // each store waits for its value
-    return std::vector<Traffic>{t};
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return launch(write_whole_sectors_kernel, shape(p), p, d);

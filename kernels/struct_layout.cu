@@ -10,11 +10,9 @@
 //
 // All kernels give each thread four records, load every used field of all four before they add, and
 // add the fields in the same order.
-#include "family/warp_access.hpp"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/sectors.cuh"
-#include "model/l2_cache.hpp"
 
 namespace gpuexp::struct_layout {
 
@@ -129,27 +127,6 @@ Work aos_work(const Problem& p) {
   return work(p, sector_bytes<float>(p.n, kFields));
 }
 
-// A warp issues the loads of all its records together and waits once. `requests` of them have the
-// addresses of `load`; the rest of the arguments are instructions of one warp.
-std::vector<Traffic> traffic(const Problem& p, const DeviceSpec& device, double requests,
-                             const Accesses& load, double moved_read, double instructions,
-                             double alu) {
-  const double warps = static_cast<double>(ceil_div(p.n, kTile) * (kBlock / kLanes));
-  const double moved_written = sector_bytes<float>(p.n);
-  Traffic t;
-  t.global_load = warps * kRecords * requests * load;
-  t.global_store = warps * kRecords * global_access(sizeof(float));
-  t.l2_read_sectors = moved_read / kSectorBytes;
-  t.l2_write_sectors = moved_written / kSectorBytes;
-  t.dram_read_bytes = moved_read;
-  t.dram_write_bytes = written_back(moved_written, device);
-  t.instructions = warps * instructions;
-  t.alu = warps * alu;
-  t.fma = warps * kRecords * kFields;  // sums of fields that are not used are predicated off
-  t.chain.dram = 1;
-  return {t};
-}
-
 // ---- aos
 
 struct Aos {
@@ -176,10 +153,6 @@ Variant aos() {
       "and DRAM moves whole records. The loads of a record's other fields find its sector in L1, "
       "but each walks the 8 lines again, so L1 may bind when all fields are used.";
   v.work = aos_work;
-  v.traffic = [](const Problem& p, const DeviceSpec& device) {
-    return traffic(p, device, p.fields, global_access(sizeof(float), kFields),
-                   aos_work(p).moved_read, 123 + 8 * p.fields, 53 + 4 * p.fields);
-  };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return launch(sum_kernel<Aos>, shape(p), p, Aos{d.aos}, d.out);
   };
@@ -228,11 +201,6 @@ Variant aos_16b() {
                          [](const Problem& p) { return p.n >= kTile && p.fields > 2; }},
                         {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}};
   v.work = aos_work;
-  v.traffic = [](const Problem& p, const DeviceSpec& device) {
-    const int halves = ceil_div(p.fields, 4);
-    return traffic(p, device, halves, global_access(sizeof(float4), kFields / 4),
-                   aos_work(p).moved_read, 105 + 8 * halves, 47 + 4 * halves);
-  };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return launch(sum_kernel<AosVector>, shape(p), p, AosVector{d.aos}, d.out);
   };
@@ -272,10 +240,6 @@ Variant soa() {
                          [](const Problem& p) { return beyond_caches(p) && p.fields < kFields; }}};
   // The arrays of the used fields follow one another.
   v.work = [](const Problem& p) { return work(p, sector_bytes<float>(p.n * p.fields)); };
-  v.traffic = [](const Problem& p, const DeviceSpec& device) {
-    return traffic(p, device, p.fields, global_access(sizeof(float)),
-                   sector_bytes<float>(p.n * p.fields), 143 + 8 * p.fields, 69 + 4 * p.fields);
-  };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return launch(sum_kernel<Soa>, shape(p), p, Soa{d.soa, p.n}, d.out);
   };

@@ -8,11 +8,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "family/warp_access.hpp"
 #include "kernels/common/fma_way.cuh"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/sectors.cuh"
-#include "model/l2_cache.hpp"
 
 namespace gpuexp::switch_divergence {
 
@@ -139,37 +137,11 @@ double passes(const Problem& p, unsigned run) {
   return run == kLane ? std::min(p.ways, kWarp) : 1.0;
 }
 
-/// The counts around a way are those of the code for compute capability 9.0: each way is reached by
-/// branches of its own; way_of divides twice, which takes six conversions and reciprocals and nine
-/// integer multiply-adds.
-std::vector<Traffic> traffic(const Problem& p, const DeviceSpec& device, unsigned run) {
-  const double warps = static_cast<double>(ceil_div(p.n, kWarp));
-  const double ways = passes(p, run);
-  const fma_way::WarpCost way = fma_way::warp_cost(p.cost);
-  const double bytes = sector_bytes<float>(p.n);
-  Traffic t;
-  t.global_load = warps * global_access(sizeof(float));
-  t.global_store = warps * global_access(sizeof(float));
-  t.global_load.wavefronts += warps;  // for reading the thread's number
-  t.l2_read_sectors = bytes / kSectorBytes;
-  t.l2_write_sectors = bytes / kSectorBytes;
-  t.dram_read_bytes = bytes;
-  t.dram_write_bytes = written_back(bytes, device);
-  t.instructions = warps * (66 + ways * (8 + way.instructions));
-  t.alu = warps * (31 + ways * (3 + way.alu));
-  t.fma = warps * (9 + ways * way.fma);
-  t.xu = warps * 6;
-  t.chain.dram = 1;
-  t.chain.cycles = ways * way.cycles;
-  return {t};
-}
-
 Variant switched(std::string id, unsigned run, float* Data::*y, const char* output) {
   Variant v;
   v.id = std::move(id);
   v.writes = {output};
   v.work = work;
-  v.traffic = [run](const Problem& p, const DeviceSpec& device) { return traffic(p, device, run); };
   v.metrics = [run](const Problem& p, const DeviceSpec&) {
     const double ways = passes(p, run);
     return MetricValues{{"expected_passes", ways}, {"expected_active_lanes_pct", 100.0 / ways}};

@@ -11,12 +11,10 @@
 // All variants give each thread the same number of loads before it uses the first
 // (loads_per_thread); the width alone differs. Every warp-wide load covers whole 32-byte sectors,
 // so all variants move the same bytes.
-#include "family/warp_access.hpp"
 #include "kernels/common/checksum.cuh"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/sectors.cuh"
-#include "model/l2_cache.hpp"
 
 namespace gpuexp::vector_width {
 
@@ -166,26 +164,6 @@ ExpectedChangesOf<Problem> wider_loads() {
 }
 
 template <class Vector>
-std::vector<Traffic> copy_traffic(const Problem& p, const DeviceSpec& device) {
-  const double requests = ceil_div(p.n, std::int64_t{kLanes} * kFloats<Vector>);
-  const double warps = requests / p.loads_per_thread;
-  Traffic t;
-  t.global_load = requests * global_access(sizeof(Vector));
-  t.global_store = requests * global_access(sizeof(Vector));
-  const double bytes = sector_bytes<float>(p.n);
-  t.l2_read_sectors = bytes / kSectorBytes;
-  t.l2_write_sectors = bytes / kSectorBytes;
-  t.dram_read_bytes = bytes;
-  t.dram_write_bytes = written_back(bytes, device);
-  t.instructions = warps * (25 + 4 * p.loads_per_thread);  // each comes with its guard
-  t.alu = warps * (8 + kFloats<Vector> / 2 + p.loads_per_thread);
-  t.fma = warps * (kFloats<Vector> == 1 ? p.loads_per_thread - 1 : 4 + p.loads_per_thread);
-  t.global_load.wavefronts += warps;  // for reading the thread's number
-  t.chain.dram = 1;
-  return {t};
-}
-
-template <class Vector>
 Variant copy(std::string id, std::string compare_to, std::string why,
              ExpectedChangesOf<Problem> expected = {}) {
   Variant v;
@@ -202,7 +180,6 @@ Variant copy(std::string id, std::string compare_to, std::string why,
     w.moved_written = sector_bytes<float>(p.n);
     return w;
   };
-  v.traffic = copy_traffic<Vector>;
   v.metrics = metrics<Vector>;
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     const std::int64_t per_block =
@@ -280,34 +257,6 @@ auto checksum_kernel_for(const Problem& p) {
                   checksum_kernel<Vector, 4>, checksum_kernel<Vector, 8>);
 }
 
-// The chunk costs each thread a fixed number of loads; an iteration of the loop issues a batch of
-// them, adds them up (two per instruction) and counts.
-template <class Vector>
-std::vector<Traffic> read_traffic(const Problem& p, const DeviceSpec&) {
-  constexpr double kLoadsPerWarp = static_cast<double>(kChunk) / kBlock / kFloats<Vector>;
-  constexpr double kAdds = static_cast<double>(kChunk) / kBlock / 2;
-  const double warps = static_cast<double>(chunks(p) * (kBlock / kLanes));
-  const double iterations = kLoadsPerWarp / p.loads_per_thread;
-  Traffic t;
-  t.global_load =
-      ceil_div(p.n, std::int64_t{kLanes} * kFloats<Vector>) * global_access(sizeof(Vector));
-  t.global_store = static_cast<double>(chunks(p)) * kOneElement;
-  t.l2_read_sectors = sector_bytes<float>(p.n) / kSectorBytes;
-  t.l2_write_sectors = static_cast<double>(chunks(p));
-  t.dram_read_bytes = sector_bytes<float>(p.n);
-  t.shared_store = warps * shared_access(4);
-  t.shared_load = 2.0 * static_cast<double>(chunks(p)) * shared_access(4);
-  t.instructions = warps * (48 + kLoadsPerWarp + kAdds + 8.5 * iterations);
-  // With one 4-byte load per iteration, part of the sums are multiply-adds.
-  const bool is_single = kFloats<Vector> == 1 && p.loads_per_thread == 1;
-  t.alu = warps * (49 + (is_single ? 1.5 : 2) * iterations);
-  t.fma = warps * (14 + (is_single ? 6 : 5) * iterations);
-  t.chain.dram = iterations;
-  t.chain.shared = 1;
-  t.chain.barriers = 1;
-  return {t};
-}
-
 template <class Vector>
 Variant read(std::string id, std::string compare_to, std::string why,
              ExpectedChangesOf<Problem> expected = {}) {
@@ -325,7 +274,6 @@ Variant read(std::string id, std::string compare_to, std::string why,
     w.moved_written = sector_bytes<std::uint32_t>(chunks(p));
     return w;
   };
-  v.traffic = read_traffic<Vector>;
   v.metrics = metrics<Vector>;
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return launch(checksum_kernel_for<Vector>(p), shape(p.n, kChunk), d.in, d.sums, p.n);

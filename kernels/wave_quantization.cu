@@ -14,7 +14,6 @@
 #include "kernels/common/gemm.cuh"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/mma_pipeline.cuh"
-#include "kernels/common/warp_product_traffic.cuh"
 
 namespace gpuexp::wave_quantization {
 
@@ -111,18 +110,6 @@ MetricValues wave_metrics(const Problem& p, const DeviceSpec& device) {
           {"divisor_pow2", static_cast<double>(p.n & -p.n)}};
 }
 
-// C's panels are as wide as a tile. Of the 16 packs of sums that a lane stores, the compiler stores
-// 12 whole and 4 in words.
-std::vector<Traffic> fixed_tile_traffic(const Problem& p, const DeviceSpec& device) {
-  constexpr double kStoresPerPack = (12 + 4 * 4) / 16.0;
-  const WarpCode code{{945, 148}, {500, 31}, {114, 6}};
-  TiledProduct tiles = tensor_product<Tile, Element, Element>(
-      p.stored_rows(), p.stored_columns(), p.stored_k(), 1, StallPattern::arithmetic);
-  tiles.pitch_b = p.pitch;
-  const SumsTraffic sums = sums_traffic<Tile, float, Element>(tiles, kTileN, kStoresPerPack);
-  return {pipeline_traffic<Tile, Element>(tiles, 16, code, sums, device)};
-}
-
 Variant fixed_tile() {
   Variant v;
   v.id = "fixed_tile";
@@ -134,7 +121,6 @@ Variant fixed_tile() {
       "against .max shows the idle SMs.";
   v.min_compute_capability = kMmaBf16ComputeCapability;
   v.work = work;
-  v.traffic = fixed_tile_traffic;
   v.metrics = wave_metrics;
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     return launch(fixed_tile_kernel, fixed_tile_shape(p, x.device), p, d.a, d.b, d.c);

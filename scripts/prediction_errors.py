@@ -4,15 +4,14 @@
 usage: prediction_errors.py RESULTS [--predicted PREDICTIONS] [--beside PREDICTIONS] [--worst N]
 
 RESULTS is the folder (or results.csv) of a run. PREDICTIONS is what `gpuexp predict CONFIG --gpu ID --csv > PREDICTIONS.csv`
-wrote, or the same with --json > PREDICTIONS.json, say before the run; without it the run's own column predicted_time_us is
-taken. Rows that passed and have a prediction count.
+wrote, say before the run; without it the run's own column predicted_time_us is taken. Rows that passed and have a prediction
+count.
 
 Prints Markdown: per family the error |ln(predicted / measured)| (0.1 is 10 %), and how many pairs of variants of the same
 problem are predicted in the order in which they were measured, for pairs 1.1 to 1.5 times and at least 1.5 times apart.
-With PREDICTIONS.json, which has the terms of each time, a second table has the error of two simpler models on the same rows: a
-roofline of the work with measured ceilings plus the floor (the time of an empty kernel in the run), and the largest declared
-term plus the launch; over all rows, and over those that are bound neither by DRAM nor by the launch and do not diverge, which
-a simple model predicts, too.
+Where the limits of measured ceilings are known, a second table has the error of a simpler model on the same rows: a roofline of
+the work plus the floor (the time of an empty kernel in the run); over all rows, and over those that are bound neither by DRAM
+nor by the launch and do not diverge, which a simple model predicts, too.
 --beside adds a table of two predictions of the same rows: those above, and those of another file.
 --worst names the N worst cells. Only the standard library is needed. Exit codes: 0 printed; 2 nothing to compare.
 """
@@ -21,7 +20,6 @@ import argparse
 import csv
 import io
 import itertools
-import json
 import math
 import statistics
 import sys
@@ -54,20 +52,14 @@ def percentile(values, share):
 
 
 def read_predictions(path):
-    """Predicted cells by key: rows of CSV, or the cells of `gpuexp predict --json`, which have terms_us, too."""
-    text = Path(path).read_text(encoding="utf-8")
-    if not text.startswith("["):
-        return {row["key"]: row for row in rows_in(text)}
-    return {cell["key"]: cell for config in json.loads(text) for cell in config["cells"]}
+    """Predicted cells by key."""
+    return {row["key"]: row for row in rows_in(Path(path).read_text(encoding="utf-8"))}
 
 
-def simple_times(row, prediction):
-    """Of the two simple models; None where a figure is missing."""
-    limit, floor, terms = prediction.get("measured_limit_time_us"), row.get("floor_us"), prediction.get("terms_us")
-    if not (limit and floor and terms):
-        return None
-    largest = max(time for resource, time in terms.items() if resource != "launch")
-    return float(limit) + float(floor), largest + terms["launch"]
+def simple_time(row, prediction):
+    """Of the roofline; None where a figure is missing."""
+    limit, floor = prediction.get("measured_limit_time_us"), row.get("floor_us")
+    return float(limit) + float(floor) if limit and floor else None
 
 
 def is_easy(row, prediction):
@@ -86,7 +78,7 @@ def cells_of(rows, predictions):
         measured = float(row["time_median_us"])
         cells.append({"key": row["key"], "family": row["family"], "variant": row["variant"], "measured": measured,
                       "predicted": float(time), "error": math.log(float(time) / measured),
-                      "simple": simple_times(row, prediction), "easy": is_easy(row, prediction),
+                      "simple": simple_time(row, prediction), "easy": is_easy(row, prediction),
                       "problem": row["key"].replace(f"/{row['variant']}/", "/", 1)})
     return cells
 
@@ -126,8 +118,7 @@ def median_and_90th(errors, digits=2):
 
 
 def models_line(name, cells):
-    simple = [[math.log(cell["simple"][i] / cell["measured"]) for cell in cells] for i in (0, 1)]
-    errors = [[cell["error"] for cell in cells], *simple]
+    errors = [[cell["error"] for cell in cells], [math.log(cell["simple"] / cell["measured"]) for cell in cells]]
     return f"| {name} | {len(cells)} | {' | '.join(median_and_90th(e) for e in errors)} |"
 
 
@@ -137,8 +128,8 @@ def print_models(cells):
     if not cells:
         return
     print("\nMedian error of each model, and its 90th percentile:\n")
-    print("| rows | cells | this model | roofline and floor | largest term and launch |")
-    print("| --- | --- | --- | --- | --- |")
+    print("| rows | cells | this model | roofline and floor |")
+    print("| --- | --- | --- | --- |")
     print(models_line("all", cells))
     if hard:
         print(models_line("not bound by DRAM or launch, no divergence", hard))

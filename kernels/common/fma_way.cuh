@@ -65,33 +65,6 @@ __host__ __device__ inline ReferenceElement exact(unsigned way, double x, int co
   return {y, fabs(y)};
 }
 
-/// What a warp executes of one way, as compiled for compute capability 9.0; `cycles` from the first
-/// multiply-add to the end of the last addition, each of which waits for the one before.
-struct WarpCost {
-  double instructions;
-  double fma;
-  double alu;
-  double cycles;
-};
-
-inline WarpCost warp_cost(int cost) {
-  constexpr int kSteps = 2 * kSignPeriod;
-  constexpr double kFmaCycles = 4;
-  // An iteration of the loop is two times kSteps; before it kSteps where they are odd, and after it
-  // the rest, with a comparison and a jump per step.
-  const int iterations = cost / kSteps / 2;
-  const int odd = cost / kSteps % 2;
-  const int rest = cost % kSteps;
-  const bool has_steps = cost >= kSteps;
-  WarpCost c;
-  c.fma = cost + 1;
-  c.alu = 2 + (has_steps ? 5 : 0) + odd + (iterations > 0 ? 2 + 2 * iterations : 0) + rest;
-  const double jumps = 4 + (has_steps ? 2 : 0) + (iterations > 0 ? 2 + iterations : 0) + rest;
-  c.instructions = c.fma + c.alu + jumps;
-  c.cycles = kFmaCycles * c.fma;
-  return c;
-}
-
 /// Floating-point operations per element.
 inline double operations(int cost) {
   return 2.0 * cost + 1.0;

@@ -20,8 +20,7 @@ struct AnnotatedLaunch {
   Values values;
   DeviceSpec device;
   Mode mode = Mode::cold;
-  Prediction prediction;  ///< from declared traffic
-  CodeTime code_time;     ///< from the machine code
+  CodeTime code_time;
   Annotation annotation;
   std::int64_t blocks = 0;           ///< of all kernels
   std::int64_t blocks_executed = 0;  ///< those that the counts are of

@@ -231,8 +231,6 @@ class AnnotateRun {
     launch.values = group().values;
     launch.device = plan_.device;
     launch.mode = group().mode;
-    const auto prediction = predict_cell(plan_, group(), group().cells.front(), context_.resources);
-    if (prediction) launch.prediction = *prediction;
     launch.code_time = predict_from_code(
         launch_to_time(problem, named_.variant, simulator, launch.device, context_.resources),
         simulator, launch.mode, launch.device, plan_.ceiling_source.ceilings);

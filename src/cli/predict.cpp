@@ -14,7 +14,6 @@
 #include "cli/interrupts.hpp"
 #include "cli/progress.hpp"
 #include "model/prediction.hpp"
-#include "model/traffic_terms.hpp"
 #include "plan/plan.hpp"
 
 namespace gpuexp::cli {
@@ -26,28 +25,20 @@ struct PredictArguments {
   std::string gpu;
   bool json = false;
   bool csv = false;
-  bool declared = false;  ///< from declared traffic alone
+  bool limits = false;  ///< no predicted time: nothing is executed
 };
 
 std::string number(double value, int decimals) {
   return fmt::format("{:.{}f}", value, decimals);
 }
 
-/// What a launch moves and executes, over all its kernels.
-Json traffic_json(const std::vector<Traffic>& kernels) {
-  Json json;
-  for (const TrafficTerm& term : traffic_terms())
-    json[std::string(term.id)] = total(term, kernels);
-  return json;
-}
-
 /// One row of the table per cell, or its skip reason.
 class PredictionReport {
  public:
-  PredictionReport(const Plan& plan, const KernelResources& resources, bool is_from_code)
+  PredictionReport(const Plan& plan, const KernelResources& resources, bool with_times)
       : plan_(plan), resources_(resources) {
     std::optional<CodePredictor> predictor;
-    if (is_from_code) {
+    if (with_times) {
       predictor.emplace(plan, resources, code_predictor_options(host_threads()));
     }
     CountOnTerminal done("predicted", plan.cell_count());
@@ -83,9 +74,8 @@ class PredictionReport {
           "library chooses them\n",
           without_registers_);
     }
-    for (const auto& [why, cells] : declared_)
-      fmt::print("{} cells are predicted from declared traffic, not from machine code: {}\n", cells,
-                 why);
+    for (const auto& [why, cells] : without_time_)
+      fmt::print("{} cells have no predicted time: {}\n", cells, why);
   }
 
   const Json& json() const { return json_; }
@@ -107,7 +97,7 @@ class PredictionReport {
     }
     if (predictor) predictor->refine(cell, *prediction);
     const Prediction& p = *prediction;
-    if (p.time_us && !p.why_not_from_code.empty()) ++declared_[p.why_not_from_code];
+    if (!p.why_no_time.empty()) ++without_time_[p.why_no_time];
     add_row(key, p);
     add_json(key, p);
     records_.push_back({key, number_field(p.time_us), text_field(p.bound_by),
@@ -147,10 +137,8 @@ class PredictionReport {
            {"limit_by", p.limit.by},
            {"measured_limit_time_us", optional(p.measured_limit.time_us)},
            {"predicted_time_us", optional(p.time_us)},
-           {"predicted_from", p.time_us ? Json(predicted_from(p)) : Json(nullptr)},
-           {"why_not_from_code", p.why_not_from_code},
+           {"why_no_predicted_time", p.why_no_time},
            {"bound_by", p.bound_by}};
-    if (!p.traffic.empty()) j["traffic"] = traffic_json(p.traffic);
     for (const Term& term : p.terms)
       j["terms_us"][term.resource] = term.time_us;
     if (p.shape) {
@@ -179,7 +167,7 @@ class PredictionReport {
   std::vector<std::vector<Field>> records_;
   std::size_t stand_ins_ = 0;
   std::size_t without_registers_ = 0;
-  std::map<std::string, std::size_t> declared_;  ///< cells by why code does not predict them
+  std::map<std::string, std::size_t> without_time_;  ///< cells by the reason
 };
 
 ExitCode run(const Context& context, const PredictArguments& options) {
@@ -193,7 +181,7 @@ ExitCode run(const Context& context, const PredictArguments& options) {
   for (const Config& config : configs) {
     Plan plan = make_plan(config, device, context.resources, device.memory_bytes);
     plan.ceiling_source = ceiling_source_of(device, device.id);
-    const PredictionReport report(plan, context.resources, !options.declared);
+    const PredictionReport report(plan, context.resources, !options.limits);
     if (interrupted()) return ExitCode::interrupted;
     if (options.csv) report.print_csv();
     if (!options.json && !options.csv) report.print_text();
@@ -210,16 +198,16 @@ ExitCode run(const Context& context, const PredictArguments& options) {
 
 void add_predict(Command& app, Context& context) {
   Command* command = app.add_subcommand(
-      "predict", "what first principles say of configs on a named GPU; no GPU needed");
+      "predict", "limits and predicted times of configs on a named GPU; no GPU needed");
   auto options = std::make_shared<PredictArguments>();
   options->config.add_to(*command);
   command->add_option("--gpu", options->gpu, "id, name or alias of a listed GPU (gpuexp list)")
       ->required();
   Option* json = command->add_flag("--json", options->json, "machine-readable");
   command->add_flag("--csv", options->csv, "times alone, one line per cell")->excludes(json);
-  command->add_flag("--declared", options->declared,
-                    "predict from what variants declare to move and execute, without executing "
-                    "anything: at once, and less accurate");
+  command->add_flag("--limits", options->limits,
+                    "no predicted times: bytes, operations, occupancy, waves and least times, at "
+                    "once");
   command->footer(
       "predicted: the time of the kernels' machine code, executed on the CPU as this GPU would; it "
       "is kept, and\nnot made again for the same program, GPU and problem\n"

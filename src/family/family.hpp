@@ -23,7 +23,6 @@
 #include "family/figure.hpp"
 #include "family/step.hpp"
 #include "family/tolerance.hpp"
-#include "family/traffic.hpp"
 
 namespace gpuexp {
 
@@ -116,9 +115,9 @@ struct VariantFacts {
   bool is_vendor = false;  ///< a library call: shapes are not known
   int min_compute_capability = 0;  ///< 80 for 8.0
   Timing timing = Timing::gated;
-  /// The values decide what a launch does; `traffic` is what it does for values that are typical of
-  /// their distribution.
-  bool traffic_is_typical = false;
+  /// What the kernels of a launch do depends on what those before them in the launch have found: no
+  /// time is predicted.
+  bool values_decide = false;
   /// Names of the output buffers that a launch fills; empty: all of them. Verification and error
   /// columns of this variant look at these alone. For families whose variants differ in what they
   /// store, such as its type.
@@ -153,9 +152,6 @@ struct Variant : VariantFacts {
   /// A reason when this variant cannot run this problem on this device ("needs k divisible by 8").
   Callback<std::optional<std::string>(const void* problem, const DeviceSpec&)> unsupported;
   Callback<Work(const void* problem)> work;
-  /// What each kernel of a launch moves and executes, in the order of `shapes`; none for vendor
-  /// libraries.
-  Callback<std::vector<Traffic>(const void* problem, const DeviceSpec&)> traffic;
   Callback<std::int64_t(const void* problem, const DeviceSpec&)> workspace_bytes;
   /// Host-pure facts about how this problem is run (load width, number of tiles).
   Callback<MetricValues(const void* problem, const DeviceSpec&)> metrics;

@@ -41,7 +41,6 @@ struct VariantOf : VariantFacts {
   ExpectedChangesOf<Problem> expected_changes;
   OnProblem<std::optional<std::string>(const DeviceSpec&)> unsupported;
   OnProblem<Work()> work;
-  OnProblem<std::vector<Traffic>(const DeviceSpec&)> traffic;
   OnProblem<std::int64_t(const DeviceSpec&)> workspace_bytes;
   OnProblem<MetricValues(const DeviceSpec&)> metrics;
   OnData<Steps(const LaunchContext&)> launch;
@@ -205,7 +204,6 @@ class FamilyOf : public FamilyDeclaration {
     gpuexp::Variant erased(static_cast<const VariantFacts&>(v), v.expected_changes.erased());
     erased.unsupported = v.unsupported.erased();
     erased.work = v.work.erased();
-    erased.traffic = v.traffic.erased();
     erased.workspace_bytes = v.workspace_bytes.erased();
     erased.metrics = v.metrics.erased();
     erased.launch = v.launch.erased();

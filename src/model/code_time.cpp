@@ -26,6 +26,30 @@ double clock_of(const sim::Program& program, const DeviceSpec& device, const Cei
          (slows ? std::min(1.0, device.sm_clock_tensor_mhz / device.sm_clock_max_mhz) : 1);
 }
 
+// Whether the ceilings that every time is predicted from are known.
+bool is_complete(const Ceilings& c) {
+  const std::optional<double> needed[] = {c.sm_clock_hz,
+                                          c.dram_read_bytes_per_s,
+                                          c.dram_write_bytes_per_s,
+                                          c.dram_copy_bytes_per_s,
+                                          c.l2_read_bytes_per_s,
+                                          c.l2_write_bytes_per_s,
+                                          c.shared_bytes_per_s,
+                                          c.dram_latency_ns,
+                                          c.l2_latency_ns,
+                                          c.l1_latency_ns,
+                                          c.shared_latency_ns,
+                                          c.barrier_latency_ns,
+                                          c.floor_cold_us,
+                                          c.floor_warm_us,
+                                          c.floor_graph_us,
+                                          c.dram_random_bytes_per_s,
+                                          c.block_latency_ns,
+                                          c.blocks_per_s};
+  return std::all_of(std::begin(needed), std::end(needed),
+                     [](const std::optional<double>& figure) { return figure.has_value(); });
+}
+
 /// One kernel on one SM.
 class KernelRun {
  public:
@@ -63,9 +87,11 @@ class KernelRun {
     const std::size_t wave = static_cast<std::size_t>(blocks.resident);
     const std::size_t executed = sm.starts.size();
     const double left = static_cast<double>(blocks.count) - static_cast<double>(executed);
-    double clocks = sm.clocks;
+    double skipped = 0;
     for (std::size_t i = executed - wave; left > 0 && i < executed; ++i)
-      clocks += (sm.starts[i] - sm.starts[i - wave]) * left / static_cast<double>(wave * wave);
+      skipped += (sm.starts[i] - sm.starts[i - wave]) * left / static_cast<double>(wave * wave);
+    const double clocks =
+        skipped + std::max(sm.clocks, sm.starts.back() + clocks_of_last_block(blocks));
     constexpr double kMicro = 1e6;
     KernelCodeTime time{launch_.program, clocks / clock_hz_ * kMicro, sm.places, sm.lookups, {}};
     const double repeats = static_cast<double>(blocks.count) / static_cast<double>(executed);
@@ -87,6 +113,14 @@ class KernelRun {
   double clocks_of(double nanoseconds) const {
     constexpr double kNano = 1e-9;
     return nanoseconds * kNano * clock_hz_;
+  }
+
+  // The grid's last block may take a path of its own, such as a loop over the elements that its
+  // tile does not hold. It starts as one of the last, and then has its SM for itself.
+  double clocks_of_last_block(const BlocksOfSm& executed) const {
+    const std::int64_t last = blocks_ - 1;
+    if ((executed.count - 1) * executed.step == last) return 0;  // it is one of them
+    return time_on_sm(launch_, schedule_, figures_, {1, 1, 1, last}, stop_).clocks;
   }
 
   // Of a load while `active_sms_` SMs make some, from what it is alone and what it is with all.
@@ -113,6 +147,8 @@ class KernelRun {
         clocks_of(loaded(*ceilings_.l2_latency_ns, ceilings_.l2_all_sms_latency_ns));
     figures_.dram_latency =
         clocks_of(loaded(*ceilings_.dram_latency_ns, ceilings_.dram_all_sms_latency_ns));
+    figures_.l2_spread = kL2Spread;
+    figures_.dram_spread = kDramSpread;
     figures_.data_stage_clocks =
         kWavefrontBytes * sms * full_clock_hz / *ceilings_.shared_bytes_per_s;
     figures_.block_gap = clocks_of(*ceilings_.block_latency_ns);

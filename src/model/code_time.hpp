@@ -13,7 +13,7 @@
 
 #include "base/mode.hpp"
 #include "model/launch_traffic.hpp"
-#include "model/time_model.hpp"
+#include "model/resource_terms.hpp"
 #include "sim/simulator.hpp"
 #include "timing/memory_path.hpp"
 #include "timing/warp_state.hpp"
@@ -33,7 +33,7 @@ struct KernelCodeTime {
 struct CodeTime {
   double total_us = 0;
   double launches = 0;      ///< kernels, one after the other
-  std::vector<Term> terms;  ///< as LaunchTime has them
+  std::vector<Term> terms;  ///< longest first; never empty
   std::vector<KernelCodeTime> kernels;
   double launch_us = 0;  ///< of the total, what launches take: that of the mode
   Mode mode = Mode::cold;

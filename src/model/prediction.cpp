@@ -4,11 +4,6 @@
 
 namespace gpuexp {
 
-std::string predicted_from(const Prediction& prediction) {
-  if (!prediction.time_us) return "";
-  return prediction.is_from_code ? "code" : "declared";
-}
-
 double least_dram_bytes(const Work& work, Mode mode, const DeviceSpec& device) {
   const double l2 = static_cast<double>(device.l2_bytes);
   const double written = std::max(0.0, work.moved_written - l2);
@@ -54,12 +49,11 @@ Limit limit_of(const Work& work, Mode mode, const DeviceSpec& device, const Ceil
   return limit;
 }
 
-Prediction predict(const Work& work, const std::vector<Shape>& shapes,
-                   const std::vector<Traffic>& traffic, Mode mode, const DeviceSpec& device,
-                   const CeilingSource& ceiling_source, const KernelResources& resources) {
+Prediction predict(const Work& work, const std::vector<Shape>& shapes, Mode mode,
+                   const DeviceSpec& device, const CeilingSource& ceiling_source,
+                   const KernelResources& resources) {
   Prediction p;
   p.work = work;
-  p.traffic = traffic;
   p.limit = limit_of(work, mode, device, datasheet_ceilings(device));
   if (ceiling_source.is_measured)
     p.measured_limit = limit_of(work, mode, device, ceiling_source.ceilings);
@@ -72,19 +66,6 @@ Prediction predict(const Work& work, const std::vector<Shape>& shapes,
     p.occupancy = occupancy(*largest, device, resources);
     if (p.occupancy) p.waves = waves(*largest, device, *p.occupancy);
   }
-  if (traffic.empty()) return p;
-  std::vector<KernelOnDevice> kernels;
-  for (std::size_t i = 0; i < traffic.size(); ++i) {
-    const auto resident = occupancy(shapes.at(i), device, resources);
-    if (!resident) return p;
-    kernels.push_back({traffic[i], shapes[i], resident->blocks_per_sm});
-  }
-  const TimeModel model(device, ceiling_source.ceilings, mode);
-  const auto time = model.launch_time(kernels, work);
-  if (!time) return p;
-  p.time_us = time->total_us;
-  p.terms = time->terms;
-  p.bound_by = p.terms.front().resource;
   return p;
 }
 

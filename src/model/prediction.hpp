@@ -1,5 +1,5 @@
-// What first principles say of a cell before anything runs: bytes, operations, the least time they
-// allow, and the time that what really moves is likely to take.
+// What is said of a cell before anything runs: bytes, operations, the least time they allow, and
+// the time that its machine code is likely to take.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 #include "device/device_spec.hpp"
 #include "family/family.hpp"
 #include "model/occupancy.hpp"
-#include "model/time_model.hpp"
+#include "model/resource_terms.hpp"
 #include "sass/kernel_resource.hpp"
 
 namespace gpuexp {
@@ -26,12 +26,11 @@ struct Limit {
 
 struct Prediction {
   Work work;
-  std::vector<Traffic> traffic;        ///< of each kernel; empty for vendor libraries
-  Limit limit;                         ///< by the datasheet
-  Limit measured_limit;                ///< by measured ceilings; empty where there are none
-  std::optional<double> time_us;       ///< what a launch is likely to take; empty without traffic
-  bool is_from_code = false;           ///< the time is: of the machine code of its kernels
-  std::string why_not_from_code;       ///< empty where it is, or nobody has asked
+  Limit limit;           ///< by the datasheet
+  Limit measured_limit;  ///< by measured ceilings; empty where there are none
+  /// What the machine code of a launch is likely to take; empty where nobody has executed it.
+  std::optional<double> time_us;
+  std::string why_no_time;             ///< empty where there is one, or nobody has asked
   std::string bound_by;                ///< the resource that takes longest; empty without a time
   std::vector<Term> terms;             ///< every resource that the launch uses, longest first
   std::optional<Occupancy> occupancy;  ///< of the launch with the most blocks
@@ -40,9 +39,6 @@ struct Prediction {
   /// Kernels of one timed launch; empty for vendor libraries, which do not say.
   std::optional<std::int64_t> kernel_launches;
 };
-
-/// What the time is made from, "code" or "declared"; empty where there is none.
-std::string predicted_from(const Prediction& prediction);
 
 /// The ceilings that predictions are made from.
 struct CeilingSource {
@@ -60,9 +56,9 @@ double least_dram_bytes(const Work& work, Mode mode, const DeviceSpec& device);
 
 Limit limit_of(const Work& work, Mode mode, const DeviceSpec& device, const Ceilings& ceilings);
 
-/// Throws what occupancy() throws.
-Prediction predict(const Work& work, const std::vector<Shape>& shapes,
-                   const std::vector<Traffic>& traffic, Mode mode, const DeviceSpec& device,
-                   const CeilingSource& ceiling_source, const KernelResources& resources);
+/// All but the time of the machine code. Throws what occupancy() throws.
+Prediction predict(const Work& work, const std::vector<Shape>& shapes, Mode mode,
+                   const DeviceSpec& device, const CeilingSource& ceiling_source,
+                   const KernelResources& resources);
 
 }  // namespace gpuexp

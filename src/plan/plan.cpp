@@ -300,32 +300,13 @@ Plan make_plan(const Config& config, const DeviceSpec& device, const KernelResou
   return plan;
 }
 
-namespace {
-
-Prediction predict_with(const std::vector<Traffic>& traffic, const Plan& plan, const Group& group,
-                        const Cell& cell, const KernelResources& resources) {
-  const Variant& v = *cell.variant;
-  const void* problem = group.problem.get();
-  const auto shapes = v.shapes(problem, plan.device);
-  return predict(v.work(problem), shapes, traffic, cell.mode, plan.device, plan.ceiling_source,
-                 resources);
-}
-
-}  // namespace
-
 std::optional<Prediction> predict_cell(const Plan& plan, const Group& group, const Cell& cell,
                                        const KernelResources& resources) {
   if (!cell.skip_reason.empty()) return std::nullopt;
   const Variant& v = *cell.variant;
-  const auto traffic =
-      v.traffic ? v.traffic(group.problem.get(), plan.device) : std::vector<Traffic>{};
-  return predict_with(traffic, plan, group, cell, resources);
-}
-
-std::optional<Prediction> predict_limits(const Plan& plan, const Group& group, const Cell& cell,
-                                         const KernelResources& resources) {
-  if (!cell.skip_reason.empty()) return std::nullopt;
-  return predict_with({}, plan, group, cell, resources);
+  const void* problem = group.problem.get();
+  return predict(v.work(problem), v.shapes(problem, plan.device), cell.mode, plan.device,
+                 plan.ceiling_source, resources);
 }
 
 }  // namespace gpuexp

@@ -61,14 +61,10 @@ std::int64_t cell_bytes(const Family& family, const Variant& variant, const void
 /// "experiment/family/variant/m=64,n=64,k=64/cold": the row's key and the name of its NVTX range.
 std::string cell_key(const Plan& plan, const Group& group, const Cell& cell);
 
-/// What first principles say of the cell; empty when it is skipped.
+/// Work, occupancy, waves and limits of the cell, but no time: that takes executing its code
+/// (simulated/code_predictor.hpp). Empty when it is skipped.
 std::optional<Prediction> predict_cell(const Plan& plan, const Group& group, const Cell& cell,
                                        const KernelResources& resources);
-
-/// The same without a time: work, occupancy, waves and limits, which cost a thousandth of what the
-/// counts of a launch do.
-std::optional<Prediction> predict_limits(const Plan& plan, const Group& group, const Cell& cell,
-                                         const KernelResources& resources);
 
 /// Every n in [edges.from, edges.to] that ends a wave count, starts the next, or lies one beyond,
 /// for the variant on the device, with the other parameters as in `values`. Throws ConfigError when

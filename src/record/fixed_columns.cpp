@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "model/time_model.hpp"
+#include "model/resource_terms.hpp"
 #include "record/flags.hpp"
 
 namespace gpuexp {
@@ -184,18 +184,20 @@ std::vector<FixedColumn> limits() {
 std::vector<FixedColumn> predictions() {
   return {
       declared("predicted_time_us", "us", &R::predicted_time_us,
-               "time that the kernels' machine code is predicted to take on this GPU, or what the "
-               "variant declares to move and execute"),
-      declared("predicted_from", "", &R::predicted_from, "which of the two: code, or declared"),
+               "time that the kernels' machine code is predicted to take on this GPU"),
+      declared(
+          "predicted_from", "", &R::predicted_from,
+          "what that time is made from: code; in older files declared, too, what a variant was "
+          "declared to move and execute"),
       declared("bound_by", "", &R::bound_by,
                "what takes longest in that prediction: " + one_of(resource_names())),
       declared("prediction_error", "", &R::prediction_error,
                "natural logarithm of predicted over median time: 0.1 is 10 % too long", kPassed),
       declared("arithmetic_intensity", "", &R::arithmetic_intensity,
                "operations per byte of device memory"),
-      declared(
-          "intensity_from", "", &R::intensity_from,
-          "whose bytes these are: counted, declared by the variant, or the least there can be"),
+      declared("intensity_from", "", &R::intensity_from,
+               "whose bytes these are: counted, or the least there can be; in older files "
+               "declared by the variant, too"),
   };
 }
 

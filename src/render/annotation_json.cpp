@@ -139,21 +139,19 @@ Json picture_json(const WarpPicture& picture) {
 }
 
 Json prediction_json(const AnnotatedLaunch& launch) {
-  const Prediction& p = launch.prediction;
   const CodeTime& code = launch.code_time;
-  Json json{{"from_code_us", nullptr},
-            {"not_from_code_because", nullptr},
+  Json json{{"time_us", nullptr},
+            {"why_no_time", nullptr},
             {"warp_states_us", states_json(launch.annotation.counts.time_us)},
-            {"from_traffic_us", p.time_us},
             {"bound_by", nullptr},
             {"terms_us", Json::object()}};
-  if (code.refusal.empty()) {
-    json["from_code_us"] = code.total_us;
-  } else {
-    json["not_from_code_because"] = code.refusal;
+  if (!code.refusal.empty()) {
+    json["why_no_time"] = code.refusal;
+    return json;
   }
-  if (!p.bound_by.empty()) json["bound_by"] = p.bound_by;
-  for (const Term& term : p.terms)
+  json["time_us"] = code.total_us;
+  if (!code.terms.empty()) json["bound_by"] = code.terms.front().resource;
+  for (const Term& term : code.terms)
     json["terms_us"][term.resource] = term.time_us;
   return json;
 }

@@ -10,7 +10,7 @@
 namespace gpuexp {
 
 /// Raised as kReportSchemaVersion is.
-inline constexpr int kAnnotationSchemaVersion = 2;
+inline constexpr int kAnnotationSchemaVersion = 3;
 
 /// One document; docs/annotate.md has its members. `picture` null: none was asked for.
 std::string annotation_json(const AnnotatedLaunch& launch, const SourceFiles& sources,

@@ -218,7 +218,6 @@ std::string states_text(const WarpClocks& clocks) {
 }
 
 std::string prediction_text(const AnnotatedLaunch& launch) {
-  const Prediction& p = launch.prediction;
   const CodeTime& code = launch.code_time;
   if (code.refusal.empty() && !code.kernels.empty())
     return fmt::format(
@@ -227,13 +226,8 @@ std::string prediction_text(const AnnotatedLaunch& launch) {
         "clocks of warps, and the state that has most of them.",
         name_of(launch.mode), time_text(code.total_us),
         states_text(launch.annotation.counts.time_us));
-  std::string text = p.time_us
-                         ? fmt::format("Predicted, {}: {}, bound by {}, from declared traffic.",
-                                       name_of(launch.mode), time_text(*p.time_us), p.bound_by)
-                         : "No time is predicted.";
-  if (!code.refusal.empty())
-    text += fmt::format(" Lines have no part of a time: {}.", code.refusal);
-  return text;
+  return code.refusal.empty() ? "No time is predicted."
+                              : fmt::format("No time is predicted: {}.", code.refusal);
 }
 
 std::string legend(const ExecutedCounts& counts) {

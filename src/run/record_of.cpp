@@ -46,10 +46,6 @@ std::optional<double> counted_dram_bytes(const Row& row) {
 // The bytes of device memory that an intensity is made of, and where they are from.
 std::pair<double, std::string> intensity_bytes(const Row& row, const Prediction& p) {
   if (const auto counted = counted_dram_bytes(row)) return {*counted, "counted"};
-  double declared = 0;
-  for (const Traffic& t : p.traffic)
-    declared += t.launches * (t.dram_read_bytes + t.dram_write_bytes);
-  if (declared > 0) return {declared, "declared"};
   return {moved_bytes_of(p), "least"};
 }
 
@@ -168,7 +164,7 @@ void fill_limits(ResultRecord& r, const Row& row, const Prediction& p) {
   r.measured_limit_by = p.measured_limit.by;
   r.measured_limit_pct = percent_of(row, p.measured_limit.time_us);
   r.predicted_time_us = p.time_us;
-  r.predicted_from = predicted_from(p);
+  if (p.time_us) r.predicted_from = "code";
   r.bound_by = p.bound_by;
   if (p.time_us && row.time_us) r.prediction_error = std::log(*p.time_us / row.time_us->median);
 }

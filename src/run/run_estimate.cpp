@@ -53,7 +53,7 @@ RunEstimate::RunEstimate(const Plan& plan, const KernelResources& resources, Run
   for (const Group& group : plan.groups) {
     const Experiment& experiment = plan.experiment(group);
     for (const Cell& cell : group.cells) {
-      const auto prediction = predict_limits(plan, group, cell, resources);
+      const auto prediction = predict_cell(plan, group, cell, resources);
       CellEstimate e;
       e.variant = cell.variant;
       e.measure = &experiment.measure;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "family/tag_bank.hpp"
 #include "sim/program.hpp"
+#include "sim/tag_bank.hpp"
 
 namespace gpuexp::sim {
 

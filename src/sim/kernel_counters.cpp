@@ -33,8 +33,7 @@ InstructionSums sums_of(const Program& program, std::span<const OpCount> counts)
   return sums;
 }
 
-// cp.async takes about two wavefronts of the tag stage where other loads take one
-// (family/warp_access.hpp).
+// An H200 counts about two wavefronts of the tag stage of cp.async where other loads take one.
 constexpr std::uint64_t kAsyncTagFactor = 2;
 
 struct Execution {

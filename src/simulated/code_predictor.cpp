@@ -195,9 +195,8 @@ CodePredictor::~CodePredictor() = default;
 void CodePredictor::refine(const Cell& cell, Prediction& prediction) {
   if (!cell.skip_reason.empty()) return;
   const CodePrediction from_code = impl_->wait_for(cell);
-  prediction.why_not_from_code = from_code.why_not;
+  prediction.why_no_time = from_code.why_not;
   if (!from_code.time_us) return;
-  prediction.is_from_code = true;
   prediction.time_us = from_code.time_us;
   prediction.terms = from_code.terms;
   prediction.bound_by = from_code.terms.front().resource;

@@ -32,8 +32,8 @@ class CodePredictor {
   /// Ends what is under way.
   ~CodePredictor();
 
-  /// `prediction` is the cell's, made from declared traffic. It gets the time, or why code has
-  /// none; where that is not there yet, waits for it.
+  /// `prediction` is the cell's. It gets the time, or why there is none; where that is not there
+  /// yet, waits for it.
   void refine(const Cell& cell, Prediction& prediction);
 
  private:

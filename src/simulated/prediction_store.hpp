@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "model/time_model.hpp"
+#include "model/resource_terms.hpp"
 
 namespace gpuexp {
 

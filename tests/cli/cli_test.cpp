@@ -238,7 +238,7 @@ TEST_CASE("every shipped config can be planned and predicted") {
   for (const auto& entry : fs::directory_iterator(fs::path(GPUEXP_SOURCE_DIR) / "configs")) {
     if (entry.path().extension() != ".json") continue;
     const std::string name = entry.path().stem().string();
-    for (const std::string command : {"plan ", "predict --declared "}) {
+    for (const std::string command : {"plan ", "predict --limits "}) {
       const Outcome outcome = gpuexp(command + name + " --gpu h200");
       INFO(command << name << "\n" << outcome.output);
       CHECK(outcome.exit_code == 0);

@@ -197,7 +197,7 @@ TEST_CASE("every command that README and docs tell to try can be planned") {
     CHECK((!commands.empty() || !is_lesson));
     for (const std::string& command : commands) {
       std::string arguments = without_gpu(words_of(command));
-      if (arguments.starts_with("predict ")) arguments += " --declared";  // without minutes of work
+      if (arguments.starts_with("predict ")) arguments += " --limits";  // without minutes of work
       if (arguments.empty() || arguments.find("CONFIG") != std::string::npos) continue;
       const Outcome outcome = gpuexp(arguments);
       constexpr int kGateFailed = 6;  // a comparison of a page may show one

@@ -66,8 +66,8 @@ class MadeBy(unittest.TestCase):
 
 
 def has_machine_code(program):
-    done = subprocess.run([program, "predict", "quickstart", "--gpu", "h200", "--declared", "--json"], cwd=ROOT, capture_output=True, text=True)
-    return done.returncode == 0 and '"terms_us"' in done.stdout
+    done = subprocess.run([program, "predict", "quickstart", "--gpu", "h200", "--limits", "--json"], cwd=ROOT, capture_output=True, text=True)
+    return done.returncode == 0 and '"registers"' in done.stdout
 
 
 if __name__ == "__main__":

@@ -47,7 +47,6 @@ ALLOWED = [
     ("docs/measuring.md", "are more than 1 s of work", "src/run/compared_elements.hpp", "kMostReferenceSeconds = 1;"),
     ("docs/measuring.md", "NVML, read every 50 ms", "src/gpu/nvml_sampler.hpp", "kPeriod{50}"),
     ("docs/measuring.md", "a group shorter than 50 ms", "src/gpu/nvml_sampler.hpp", "kPeriod{50}"),
-    ("docs/prediction.md", "1.1 to 1.5 times apart", "scripts/prediction_errors.py", "order_counts(cells, 1.1, 1.5)"),
     ("docs/prediction.md", "has the tensor rates at 1830 MHz and the others at 1980", "configs/devices/h200.json",
      '"sm_clock_tensor_mhz": {"value": 1830, "source": "h100_whitepaper"'),
     ("docs/statistics.md", "sampled to 1 %", "src/config/config.hpp", "target_relative_ci = 0.01;"),

@@ -2,7 +2,6 @@
 """prediction_errors.py from outside: errors and orders of a small run, and clear words for what has none."""
 
 import csv
-import json
 import math
 import subprocess
 import sys
@@ -13,17 +12,13 @@ from pathlib import Path
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "prediction_errors.py"
 COLUMNS = ["family", "variant", "status", "time_median_us", "predicted_time_us", "key"]
 
-# Of a, whose largest term is tensor; b is bound by DRAM, c has no limit.
-PREDICTED = [
-    {"key": "e/toy/a/n=1/cold", "predicted_time_us": 20, "bound_by": "tensor", "measured_limit_time_us": 3,
-     "terms_us": {"tensor": 8, "dram": 5, "launch": 2}},
-    {"key": "e/toy/b/n=1/cold", "predicted_time_us": 10, "bound_by": "dram", "measured_limit_time_us": 8,
-     "terms_us": {"dram": 8, "launch": 2}},
-    {"key": "e/toy/c/n=1/cold", "predicted_time_us": 7, "bound_by": "issue", "measured_limit_time_us": None,
-     "terms_us": {"issue": 8, "launch": 2}},
-    {"key": "e/toy_divergence/d/n=1/cold", "predicted_time_us": 10, "bound_by": "issue", "measured_limit_time_us": 8,
-     "terms_us": {"issue": 8, "launch": 2}},
-]
+# a is bound by the tensor cores, b by DRAM; c has no limit, and d diverges.
+PREDICTED = """key,predicted_time_us,bound_by,measured_limit_time_us
+e/toy/a/n=1/cold,20,tensor,3
+e/toy/b/n=1/cold,10,dram,8
+e/toy/c/n=1/cold,7,issue,
+e/toy_divergence/d/n=1/cold,10,issue,8
+"""
 
 
 def rows_of(times):
@@ -39,7 +34,7 @@ class PredictionErrors(unittest.TestCase):
             given = [a.replace("FOLDER", folder) for a in arguments]
             if "--predicted" in given or "--beside" in given:
                 Path(folder, "p.csv").write_text('key,predicted_time_us\r\n"e/toy/a/n=1/cold",20\r\n', encoding="utf-8")
-                Path(folder, "p.json").write_text(json.dumps([{"cells": PREDICTED}]), encoding="utf-8")
+                Path(folder, "limits.csv").write_text(PREDICTED, encoding="utf-8")
             return subprocess.run([sys.executable, SCRIPT, folder, *given], capture_output=True, text=True)
 
     def test_errors_and_orders(self):
@@ -62,28 +57,28 @@ class PredictionErrors(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("| toy | 1 | 0.693 |", done.stdout)
 
-    def test_simple_models_on_the_same_rows(self):
+    def test_a_simple_model_on_the_same_rows(self):
         rows = [[*row, 2] for row in rows_of({v: (10, "", "passed") for v in "abc"})]
         rows.append(["toy_divergence", "d", "passed", 10, "", "e/toy_divergence/d/n=1/cold", 2])
-        done = self.run_on(rows, "--predicted", "FOLDER/p.json", columns=[*COLUMNS, "floor_us"])
+        done = self.run_on(rows, "--predicted", "FOLDER/limits.csv", columns=[*COLUMNS, "floor_us"])
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("| all | 4 |", done.stdout)
         lines = [line for line in done.stdout.splitlines() if line.startswith(("| all | 3", "| not bound"))]
-        # ln 2 of a's own prediction, ln(10 / 5) of its limit and floor; b and d are right in all three.
-        self.assertEqual(lines, ["| all | 3 | 0.00 (0.55) | 0.00 (0.55) | 0.00 (0.00) |",
-                                 "| not bound by DRAM or launch, no divergence | 1 | 0.69 (0.69) | 0.69 (0.69) | 0.00 (0.00) |"])
+        # ln 2 of a's own prediction, ln(10 / 5) of its limit and floor; b and d are right in both.
+        self.assertEqual(lines, ["| all | 3 | 0.00 (0.55) | 0.00 (0.55) |",
+                                 "| not bound by DRAM or launch, no divergence | 1 | 0.69 (0.69) | 0.69 (0.69) |"])
 
-    def test_no_simple_models_without_terms(self):
+    def test_no_simple_model_without_limits(self):
         done = self.run_on(rows_of({"a": (10, 10, "passed")}), "--predicted", "FOLDER/p.csv")
         self.assertNotIn("roofline", done.stdout)
 
     def test_two_predictions_of_the_same_rows(self):
         rows = rows_of({"a": (10, 10, "passed"), "b": (10, 10 * math.e, "passed"), "new": (10, 30, "passed")})
-        done = self.run_on(rows, "--beside", "FOLDER/p.json")
+        done = self.run_on(rows, "--beside", "FOLDER/limits.csv")
         self.assertEqual(done.returncode, 0, done.stderr)
         # a is right and 20 beside it, b too long by e and right beside it; nobody predicted `new` a second time.
         self.assertIn("| all | 2 | 0.500 (0.900) | +0.500 | 0.347 (0.624) | +0.347 |", done.stdout)
-        missing = self.run_on(rows_of({"new": (10, 30, "passed")}), "--beside", "FOLDER/p.json")
+        missing = self.run_on(rows_of({"new": (10, 30, "passed")}), "--beside", "FOLDER/limits.csv")
         self.assertEqual(missing.returncode, 2)
         self.assertIn("no row has both predictions", missing.stderr)
 

@@ -7,6 +7,7 @@
 #include "device/hardware_sizes.hpp"
 #include "family/registry.hpp"
 #include "sim/recorded.hpp"
+#include "simulated/code_prediction.hpp"
 #include "support/catch.hpp"
 #include "support/skip.hpp"
 #include "support/small_problems.hpp"
@@ -52,7 +53,7 @@ Ceilings of_dram(const std::optional<double>& on_all_sms) {
 double chase_us(const Ceilings& ceilings, std::int64_t steps, std::int64_t sms, double dram_share) {
   const Family& family = *Registry::global().find("latency");
   // No step comes to a line that one before has read.
-  constexpr std::int64_t kChainBytes = 1 << 18;
+  constexpr std::int64_t kChainBytes = 1 << 22;
   Problem problem(family, values_with(family, {{"steps", steps}, {"bytes", kChainBytes}}));
   const Steps launch = problem.host.steps(*family.find("l2_all_sms"));
   REQUIRE(launch.all().size() == 1);
@@ -70,15 +71,16 @@ double chase_us(const Ceilings& ceilings, std::int64_t steps, std::int64_t sms, 
 
 /// Nanoseconds that a further step takes.
 double step_ns(const Ceilings& ceilings, std::int64_t sms, double dram_share) {
-  constexpr std::int64_t kSteps = 512;
+  constexpr std::int64_t kSteps = 1 << 13;
   const double more =
       chase_us(ceilings, 2 * kSteps, sms, dram_share) - chase_us(ceilings, kSteps, sms, dram_share);
   return 1e3 * more / static_cast<double>(kSteps);
 }
 
 Approx about(double ns) {
-  // A step is a load and, once in 256, the jump of the loop.
-  return Approx(ns).epsilon(0.002);
+  // A step is a load and, once in 256, the jump of the loop. Lines take shorter or longer than the
+  // mean: a quarter, for DRAM, which the mean of 8192 hardly shows.
+  return Approx(ns).epsilon(0.01);
 }
 
 TEST_CASE("loads wait as long as the SMs that have blocks make them", "[code_time]") {
@@ -108,6 +110,34 @@ TEST_CASE("loads wait as long as one alone where no other latency is known", "[c
   Ceilings dram = of_dram({});
   dram.l2_all_sms_latency_ns = kOnAllSms;
   CHECK(step_ns(dram, all, 1) == about(kAlone));
+}
+
+/// Of mixed_precision/fp16, whose last block goes over what is left of its tile in a loop.
+double relu_us(std::int64_t n) {
+  const Family& family = *Registry::global().find("mixed_precision");
+  Problem problem(family, values_with(family, {{"n", n}}));
+  const CodeTime time = predict_from_code(
+      launch_to_time(problem.host, *family.find("fp16"), problem.simulator, device(), kernels()),
+      problem.simulator, Mode::cold, device(), of_dram(kOnAllSms));
+  REQUIRE(time.refusal.empty());
+  return time.total_us;
+}
+
+TEST_CASE("a launch ends with its last block, which may take longer than others", "[code_time]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  constexpr std::int64_t kTile = 4096;
+  constexpr std::int64_t kTiles = 200;
+  constexpr std::int64_t kThreads = 256;
+  const double whole = relu_us(kTiles * kTile);
+  // So many round trips, one after the other.
+  const auto loop_us = [](std::int64_t trips) {
+    return 1e-3 * static_cast<double>(trips) * std::lerp(kAlone, kOnAllSms, 1.0);
+  };
+  const double ragged = relu_us(kTiles * kTile - 1);
+  CHECK(ragged > whole + 0.7 * loop_us(kTile / kThreads - 1));
+  CHECK(ragged < whole + 2 * loop_us(kTile / kThreads));
+  CHECK(relu_us(kTiles * kTile - kTile + kThreads) < whole + loop_us(2));
 }
 
 }  // namespace

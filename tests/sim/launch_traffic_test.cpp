@@ -272,8 +272,8 @@ TEST_CASE("inputs that only a device computes are made where they are touched",
 TEST_CASE("traffic of all recorded rows, in a file", "[.traffic_table]") {
   std::ofstream csv(setting("GPUEXP_TRAFFIC", "traffic.csv"));
   const std::regex which(setting("GPUEXP_CELLS", "."));
-  csv << "key,mode,why_not,read,read_scattered,written,read_sectors,written_sectors,declared_read,"
-         "declared_written,counted_read,counted_written,footprint_s,replay_s\n";
+  csv << "key,mode,why_not,read,read_scattered,written,read_sectors,written_sectors,counted_read,"
+         "counted_written,footprint_s,replay_s\n";
   for (const ResultRecord& row : recording().table.rows) {
     const Family* const family = Registry::global().find(row.family);
     if (!family || row.is_vendor() || !row.time_median_us || !row.mode) continue;
@@ -292,19 +292,10 @@ TEST_CASE("traffic of all recorded rows, in a file", "[.traffic_table]") {
         sum += kernel;
     }
     const double replay_s = seconds_since(replay);
-    double declared_read = 0;
-    double declared_written = 0;
-    if (variant.traffic) {
-      for (const Traffic& t : variant.traffic(problem.host.problem(), device())) {
-        declared_read += t.launches * t.dram_read_bytes;
-        declared_written += t.launches * t.dram_write_bytes;
-      }
-    }
     csv << fmt::format(
-        "\"{}\",{},\"{}\",{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.3f},{:."
-        "3f}\n",
+        "\"{}\",{},\"{}\",{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.3f},{:.3f}\n",
         row.key, name_of(*row.mode), launch.refusal, sum.dram.read, sum.dram.read_scattered,
-        sum.dram.written, sum.read_sectors, sum.written_sectors, declared_read, declared_written,
+        sum.dram.written, sum.read_sectors, sum.written_sectors,
         number_in(row.counters.field("dram_read_bytes")).value_or(-1),
         number_in(row.counters.field("dram_write_bytes")).value_or(-1), footprint_s, replay_s);
     csv.flush();

@@ -99,7 +99,7 @@ std::vector<Comparison> compare(const sim::KernelExecution& execution,
 std::optional<double> allowed(const Cell& cell, const std::string& counter) {
   if (counter == "shared_load_wavefronts") return 0.01;
   if (counter == "shared_store_wavefronts") return 0.06;
-  // Of cp.async the rule is rough (family/warp_access.hpp).
+  // Of cp.async the rule is rough.
   if (counter == "l1_tag_wavefronts" && cell.family->id != "wave_quantization") return 0.15;
   if (counter == "l1_tag_wavefronts" || counter == "l1_data_wavefronts") return std::nullopt;
   return 0;

@@ -5,11 +5,10 @@
 #include <array>
 #include <cmath>
 
-#include "family/tag_bank.hpp"
-#include "family/warp_access.hpp"
 #include "sass/issue_pipe.hpp"
 #include "sim/decoder.hpp"
 #include "sim/kernel_counters.hpp"
+#include "sim/tag_bank.hpp"
 #include "support/catch.hpp"
 
 namespace gpuexp::test {
@@ -67,21 +66,63 @@ TEST_CASE("global accesses are counted by requests, sectors and wavefronts", "[s
   CHECK(atomic.other_tag_accesses == 1);
 }
 
-TEST_CASE("wavefronts are those that families declare", "[sim]") {
-  for (const int bytes : {4, 8, 16}) {
-    for (const int stride : {0, 1, 2, 3, 4, 7, 8, 16, 31, 32, 33, 64, 1024, 4608}) {
-      INFO(bytes << " bytes, stride " << stride);
-      const auto offset = [=](int lane) { return std::int64_t{stride} * bytes * lane; };
-      const Accesses global = global_access(bytes, offset);
-      const auto width = static_cast<unsigned>(bytes);
-      const MemoryCounts loaded = counted(Space::global, Access::load, width, offset);
-      CHECK(static_cast<double>(loaded.load_sectors) == global.sectors);
-      CHECK(static_cast<double>(loaded.global_wavefronts) == global.wavefronts);
-      CHECK(static_cast<double>(loaded.tag_wavefronts) == global.tag_wavefronts);
-      const MemoryCounts shared = counted(Space::shared, Access::load, width, offset);
-      CHECK(static_cast<double>(shared.shared_load_wavefronts) ==
-            shared_access(bytes, offset).wavefronts);
+TEST_CASE("strided accesses take the sectors and wavefronts that an H200 counts", "[sim]") {
+  struct Case {
+    unsigned bytes;
+    int stride;  ///< in accesses
+    unsigned sectors;
+    unsigned wavefronts;  ///< of L1's data stage
+    unsigned shared_wavefronts;
+  };
+  const Case cases[] = {{4, 0, 1, 1, 1},   {4, 1, 4, 1, 1},     {4, 2, 8, 2, 2},
+                        {4, 8, 32, 8, 8},  {4, 16, 32, 16, 16}, {4, 32, 32, 32, 32},
+                        {4, 31, 32, 8, 1}, {8, 1, 8, 2, 2},     {16, 1, 16, 4, 4},
+                        {16, 0, 1, 1, 2},  {4, 33, 32, 8, 1}};
+  for (const Case& c : cases) {
+    INFO(c.bytes << " bytes, stride " << c.stride);
+    const auto offset = [=](int lane) { return static_cast<int>(c.bytes) * c.stride * lane; };
+    const MemoryCounts loaded = counted(Space::global, Access::load, c.bytes, offset);
+    CHECK(loaded.load_sectors == c.sectors);
+    CHECK(loaded.global_wavefronts == c.wavefronts);
+    CHECK(counted(Space::shared, Access::load, c.bytes, offset).shared_load_wavefronts ==
+          c.shared_wavefronts);
+  }
+}
+
+TEST_CASE("L1 looks up four lines per turn where they lie in different banks of its tags",
+          "[sim]") {
+  const auto tags = [](int lines, int apart) {
+    return counted(Space::global, Access::load, 4,
+                   [=](int lane) { return 128 * apart * (lane % lines); })
+        .tag_wavefronts;
+  };
+  CHECK(tags(1, 1) == 1);
+  CHECK(tags(4, 1) == 1);
+  CHECK(tags(8, 1) == 2);
+  CHECK(tags(32, 1) == 8);
+  CHECK(tags(32, 32) == 8);
+  CHECK(tags(32, 5) > 8);
+}
+
+TEST_CASE("tag-stage wavefronts down a column are those that an H200 counts", "[sim]") {
+  // docs/results/h200/all.csv, matmul.row_pitch: l1_tag_wavefronts per step of `naive`, less one
+  // for B.
+  const std::pair<int, double> recorded[] = {{992, 11.95}, {1008, 10.24}, {1016, 10.68},
+                                             {1020, 9.19}, {1022, 9.17},  {1023, 9.01},
+                                             {1024, 8.82}, {1025, 9.00}};
+  for (const auto& [pitch, wavefronts] : recorded) {
+    CAPTURE(pitch);
+    // The mean over the places at which such an access may start: down the rows by one warp each,
+    // and along them by a line and a word.
+    constexpr int kStarts = 64;
+    double sum = 0;
+    for (int start = 0; start < kStarts; ++start) {
+      const int first = start * (32 * pitch + 33);
+      sum += static_cast<double>(counted(Space::global, Access::load, 4, [&](int lane) {
+                                   return 4 * (first + pitch * lane);
+                                 }).tag_wavefronts);
     }
+    CHECK(sum / kStarts == Approx(wavefronts).epsilon(0.15));
   }
 }
 

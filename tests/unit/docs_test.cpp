@@ -82,7 +82,7 @@ TEST_CASE(
   for (const char* term :
        {"L1 tag stage (t-stage)", "L1 data stage", "wavefront", "expected counter changes",
         "timer resolution", "integrated autocorrelation time", "wave", "tail efficiency",
-        "stall pattern", "ceiling source", "utilization", "accumulator", "check failed",
+        "ceiling source", "utilization", "accumulator", "check failed",
         "block the stream until the launch is enqueued"})
     CHECK_THAT(text, contains_text("\n| " + std::string(term) + " | "));
 }

@@ -207,7 +207,7 @@ TEST_CASE("a prediction counts a launch's kernels, and none of a library's") {
   CeilingSource ceilings;
   ceilings.ceilings = datasheet_ceilings(device);
   const auto kernels = [&](const std::vector<Shape>& shapes) {
-    return predict(Work{}, shapes, {}, Mode::cold, device, ceilings, none).kernel_launches;
+    return predict(Work{}, shapes, Mode::cold, device, ceilings, none).kernel_launches;
   };
   CHECK(kernels({Shape{}, Shape{}, Shape{}}) == 3);
   CHECK(kernels({Shape{}}) == 1);
