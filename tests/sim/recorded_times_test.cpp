@@ -13,6 +13,7 @@
 #include "model/ceiling_source.hpp"
 #include "sim/recorded.hpp"
 #include "simulated/code_prediction.hpp"
+#include "simulated/host_memory.hpp"
 #include "support/catch.hpp"
 #include "support/skip.hpp"
 #include "support/small_problems.hpp"
@@ -144,6 +145,22 @@ TEST_CASE("the predictions that the docs judge are those of this model", "[recor
     INFO(p.row->key);
     REQUIRE(kept.count(p.row->key) > 0);
     CHECK(p.code.total_us == Approx(kept.at(p.row->key)).epsilon(1e-3));
+  }
+}
+
+TEST_CASE("a predicted time does not depend on where the host has put buffers",
+          "[recorded_times]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  // Lanes of a warp lie more than 2 MiB apart, or anywhere.
+  for (const char* part : {"row_pitch/matmul/naive/m=1024,n=1024,k=1020/warm",
+                           "gather_from_cache/gather/gather_random/n=524288"}) {
+    const Predicted once = predicted_row(part);
+    INFO(once.row->key);
+    for (const std::size_t mib : {1, 3, 7, 30}) {
+      const HostMemory elsewhere(mib << 20);
+      CHECK(predicted_row(part).code.total_us == once.code.total_us);
+    }
   }
 }
 
