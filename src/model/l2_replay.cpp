@@ -129,8 +129,11 @@ void L2Replay::read(const std::vector<ByteRange>& ranges, std::int64_t shift,
     const ByteRange moved{std::max(within.begin, range.begin + static_cast<std::uint64_t>(shift)),
                           std::min(within.end, range.end + static_cast<std::uint64_t>(shift))};
     if (moved.begin >= moved.end) continue;
-    for_granules(moved, reads_, [&](Granule& granule, std::uint64_t, std::uint64_t) {
-      reads_.bytes.read += granule_bytes_ * missing_share(granule);
+    for_granules(moved, reads_, [&](Granule& granule, std::uint64_t begin, std::uint64_t end) {
+      const double missing = missing_share(granule);
+      reads_.bytes.read += granule_bytes_ * missing;
+      reads_.bytes.read_sectors +=
+          missing * static_cast<double>((end - 1) / kL2SectorBytes - begin / kL2SectorBytes + 1);
       granule.is_filled = true;
       use(granule);
     });
@@ -171,7 +174,9 @@ void L2Replay::scatter(const ByteRange& anywhere, double count, Sums& sums, cons
 
 void L2Replay::read_scattered(const ByteRange& anywhere, double count) {
   scatter(anywhere, count, reads_, [&](Granule& granule, std::uint64_t) {
-    const double fetched = granule_bytes_ * missing_share(granule);
+    const double missing = missing_share(granule);
+    const double fetched = granule_bytes_ * missing;
+    reads_.bytes.read_sectors += missing;
     reads_.bytes.read += fetched;
     reads_.bytes.read_scattered += fetched;
     granule.is_filled = true;
@@ -189,7 +194,8 @@ void L2Replay::write_scattered(const ByteRange& anywhere, double count) {
 
 DramBytes L2Replay::Sums::of_all() const {
   const double scale = followed > 0 ? asked / followed : 0;
-  return {bytes.read * scale, bytes.read_scattered * scale, bytes.written * scale};
+  return {bytes.read * scale, bytes.read_scattered * scale, bytes.written * scale,
+          bytes.read_sectors * scale};
 }
 
 DramBytes L2Replay::take() {

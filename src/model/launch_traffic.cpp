@@ -190,14 +190,15 @@ KernelTraffic& KernelTraffic::operator+=(const KernelTraffic& more) {
   dram.read += more.dram.read;
   dram.read_scattered += more.dram.read_scattered;
   dram.written += more.dram.written;
+  dram.read_sectors += more.dram.read_sectors;
   read_sectors += more.read_sectors;
   written_sectors += more.written_sectors;
   return *this;
 }
 
 KernelTraffic& KernelTraffic::operator*=(double times) {
-  for (double* figure :
-       {&dram.read, &dram.read_scattered, &dram.written, &read_sectors, &written_sectors})
+  for (double* figure : {&dram.read, &dram.read_scattered, &dram.written, &dram.read_sectors,
+                         &read_sectors, &written_sectors})
     *figure *= times;
   return *this;
 }
