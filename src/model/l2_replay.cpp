@@ -123,17 +123,28 @@ void L2Replay::write_back(Granule& granule) {
   dirty_count_ -= 1;
 }
 
+// Sectors of one granule that are asked for together are missing together.
 void L2Replay::read(const std::vector<ByteRange>& ranges, std::int64_t shift,
                     const ByteRange& within) {
+  const Granule* last = nullptr;
+  double missing = 0;
+  std::uint64_t counted_to = 0;  // sectors of the granule
   for (const ByteRange& range : ranges) {
     const ByteRange moved{std::max(within.begin, range.begin + static_cast<std::uint64_t>(shift)),
                           std::min(within.end, range.end + static_cast<std::uint64_t>(shift))};
     if (moved.begin >= moved.end) continue;
     for_granules(moved, reads_, [&](Granule& granule, std::uint64_t begin, std::uint64_t end) {
-      const double missing = missing_share(granule);
-      reads_.bytes.read += granule_bytes_ * missing;
+      const bool is_new = &granule != last;
+      if (is_new) {
+        missing = missing_share(granule);
+        counted_to = 0;
+        last = &granule;
+        reads_.bytes.read += granule_bytes_ * missing;
+      }
+      const std::uint64_t first = std::max(counted_to, begin / kL2SectorBytes);
+      counted_to = std::max(counted_to, (end - 1) / kL2SectorBytes + 1);
       reads_.bytes.read_sectors +=
-          missing * static_cast<double>((end - 1) / kL2SectorBytes - begin / kL2SectorBytes + 1);
+          missing * static_cast<double>(counted_to - std::min(first, counted_to));
       granule.is_filled = true;
       use(granule);
     });
