@@ -174,7 +174,7 @@ class KernelRun {
   Schedule schedule_;
 };
 
-/// Kernels of a launch with the same code and shape.
+/// Kernels of a launch with the same code and shape, and as many buffers.
 struct SameKernels {
   const ResidentKernel* first = nullptr;
   double count = 0;
@@ -189,11 +189,13 @@ std::vector<SameKernels> same_kernels(const std::vector<ResidentKernel>& kernels
     const Shape& shape = kernels[i].step->shape;
     const auto same = std::find_if(found.begin(), found.end(), [&](const SameKernels& s) {
       const Shape& other = s.first->step->shape;
-      return other.kernel == shape.kernel && other.grid == shape.grid &&
-             other.block == shape.block && other.dynamic_shared_bytes == shape.dynamic_shared_bytes;
+      return s.traffic.buffers == traffic[i].buffers && other.kernel == shape.kernel &&
+             other.grid == shape.grid && other.block == shape.block &&
+             other.dynamic_shared_bytes == shape.dynamic_shared_bytes;
     });
     SameKernels& of =
         same == found.end() ? found.emplace_back(SameKernels{&kernels[i], 0, {}, {}}) : *same;
+    of.traffic.buffers = traffic[i].buffers;
     of.count += 1;
     of.places.push_back(i);
     of.traffic += traffic[i];

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "sim/grid_run.hpp"
@@ -86,6 +87,10 @@ class GridReplay {
     }
     KernelTraffic traffic;
     traffic.dram = l2.take();
+    std::set<std::uint64_t> buffers;
+    for (const ReplayedPart& part : parts_)
+      buffers.insert(part.part->within.begin);
+    traffic.buffers = buffers.size();
     for (const ReplayedPart& part : parts_)
       (part.part->writes ? traffic.written_sectors : traffic.read_sectors) += sectors(*part.part);
     return traffic;
