@@ -1,12 +1,12 @@
 #include "simulated/host_memory.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <new>
 #include <utility>
+
+#include <sys/mman.h>
 
 namespace gpuexp {
 

@@ -113,6 +113,7 @@ class SmRun final : private sim::AccessListener {
       issue_next();
     }
     time_.clocks = std::max(time_.clocks, memory_.last());
+    time_.l2_sectors = memory_.l2_sectors();
     add_busy();
     return std::move(time_);
   }
