@@ -45,20 +45,6 @@ Work work(const Problem& p) {
   return gemm_work(p.n, p.n, p.n, DataType::bf16, DataType::bf16, Pipe::tensor_bf16_fp32);
 }
 
-// ---- the plain reference ----
-
-GemmOperands<Element> operands(const Problem& p, const Data& d) {
-  return contiguous_operands<Element>(d.a, d.b, p.n, p.n, p.n);
-}
-
-NormBound error_bound(const Problem& p) {
-  return tensor_core_bound(p.n, DataType::fp32, DataType::bf16);
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  host_gemm(operands(p, d), error_bound(p), out[0]);
-}
-
 // ---- cublas: what a library makes of it ----
 
 Variant cublas_gemm() {
@@ -137,6 +123,20 @@ Variant widest_access() {
                   d.b, d.c);
   };
   return v;
+}
+
+// ---- the plain reference ----
+
+GemmOperands<Element> operands(const Problem& p, const Data& d) {
+  return contiguous_operands<Element>(d.a, d.b, p.n, p.n, p.n);
+}
+
+NormBound error_bound(const Problem& p) {
+  return tensor_core_bound(p.n, DataType::fp32, DataType::bf16);
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  host_gemm(operands(p, d), error_bound(p), out[0]);
 }
 
 // ---- declaration ----

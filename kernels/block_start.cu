@@ -22,21 +22,6 @@ struct Data {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// ---- the plain reference
-
-struct Reference {
-  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
-    return {static_cast<double>(i), 0.0};
-  }
-};
-
-void host_reference(const Problem& p, const Data&, const std::vector<ReferenceView>& out) {
-  for (std::int64_t i = 0; i < p.blocks; ++i) {
-    out[0].value[i] = Reference{}(i).value;
-    out[0].magnitude[i] = 0.0;
-  }
-}
-
 // ---- the kernel, the same for all variants
 
 constexpr int kBlock = 32;
@@ -83,6 +68,21 @@ Variant many_resident() {
   v.compare_to = "one_resident";
   v.expected_changes = {{"active_warps_per_sm", Direction::increases, 1.5}};
   return v;
+}
+
+// ---- the plain reference
+
+struct Reference {
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    return {static_cast<double>(i), 0.0};
+  }
+};
+
+void host_reference(const Problem& p, const Data&, const std::vector<ReferenceView>& out) {
+  for (std::int64_t i = 0; i < p.blocks; ++i) {
+    out[0].value[i] = Reference{}(i).value;
+    out[0].magnitude[i] = 0.0;
+  }
 }
 
 // ---- declaration

@@ -42,16 +42,6 @@ struct Data {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-std::int64_t reversed_count(const Problem& p) {
-  return ceil_div(p.n, kWarp) * kWarp;
-}
-std::int64_t shifted_count(const Problem& p) {
-  return p.n + kMaxOffset + 1;
-}
-std::int64_t spread_count(const Problem& p) {
-  return p.n * p.stride;
-}
-
 // Where a layout keeps the values of the tile that starts at value `begin` (a multiple of kTile),
 // where within it value begin + j, for j < kTile, and which value it keeps at a place: none of
 // [0, n) where it keeps none.
@@ -80,48 +70,6 @@ struct Spread {
     return place % stride == 0 ? place / stride : -1;
   }
 };
-
-template <class Layout>
-struct LaidOut {
-  Layout layout;
-  std::int64_t n;
-  SignedUniform<float> values;
-  SignedUniform<float> others;
-  __host__ __device__ float operator()(std::int64_t place) const {
-    const std::int64_t i = layout.value_at(place);
-    return i >= 0 && i < n ? values(i) : others(place);
-  }
-};
-
-Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
-  const SignedUniform<float> values{stream_seed(seed, 0)};
-  const auto lay_out = [&](float* to, std::int64_t count, auto layout, std::uint64_t others) {
-    return fill(to, count,
-                LaidOut<decltype(layout)>{layout, p.n, values, {stream_seed(seed, others)}});
-  };
-  Steps steps;
-  steps += fill(d.packed, p.n, values);
-  steps += lay_out(d.reversed, reversed_count(p), Reversed{}, 1);
-  steps += lay_out(d.shifted, shifted_count(p), Shifted{p.offset}, 2);
-  steps += lay_out(d.spread, spread_count(p), Spread{p.stride}, 3);
-  return steps;
-}
-
-// ---- the plain reference
-
-struct Reference {
-  Data d;
-  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
-    return {d.packed[i], 0.0};
-  }
-};
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  for (std::int64_t i = 0; i < p.n; ++i) {
-    out[0].value[i] = d.packed[i];
-    out[0].magnitude[i] = 0.0;
-  }
-}
 
 // ---- the kernel, the same for all layouts
 
@@ -252,6 +200,60 @@ Variant read_strided() {
     return launch(read_kernel<Spread>, shape(p), d.spread, d.out, p.n, Spread{p.stride});
   };
   return v;
+}
+
+// ---- inputs
+
+std::int64_t reversed_count(const Problem& p) {
+  return ceil_div(p.n, kWarp) * kWarp;
+}
+std::int64_t shifted_count(const Problem& p) {
+  return p.n + kMaxOffset + 1;
+}
+std::int64_t spread_count(const Problem& p) {
+  return p.n * p.stride;
+}
+
+template <class Layout>
+struct LaidOut {
+  Layout layout;
+  std::int64_t n;
+  SignedUniform<float> values;
+  SignedUniform<float> others;
+  __host__ __device__ float operator()(std::int64_t place) const {
+    const std::int64_t i = layout.value_at(place);
+    return i >= 0 && i < n ? values(i) : others(place);
+  }
+};
+
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  const SignedUniform<float> values{stream_seed(seed, 0)};
+  const auto lay_out = [&](float* to, std::int64_t count, auto layout, std::uint64_t others) {
+    return fill(to, count,
+                LaidOut<decltype(layout)>{layout, p.n, values, {stream_seed(seed, others)}});
+  };
+  Steps steps;
+  steps += fill(d.packed, p.n, values);
+  steps += lay_out(d.reversed, reversed_count(p), Reversed{}, 1);
+  steps += lay_out(d.shifted, shifted_count(p), Shifted{p.offset}, 2);
+  steps += lay_out(d.spread, spread_count(p), Spread{p.stride}, 3);
+  return steps;
+}
+
+// ---- the plain reference
+
+struct Reference {
+  Data d;
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    return {d.packed[i], 0.0};
+  }
+};
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  for (std::int64_t i = 0; i < p.n; ++i) {
+    out[0].value[i] = d.packed[i];
+    out[0].magnitude[i] = 0.0;
+  }
 }
 
 // ---- declaration

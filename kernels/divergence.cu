@@ -57,114 +57,24 @@ struct Data {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// ---- inputs -------------------------------------------------------------------------------------
+// ---- the branch, in five layouts ----------------------------------------------------------------
 
-struct UniformSides {
-  __host__ __device__ bool operator()(std::int64_t) const { return true; }
-};
-struct InWarpSides {
-  Problem p;
-  __host__ __device__ bool operator()(std::int64_t i) const { return i % kWarp < p.a_of_32(); }
-};
-struct ByWarpSides {
-  Problem p;
-  __host__ __device__ bool operator()(std::int64_t i) const {
-    return i / kWarp % kWarp < p.a_of_32();
+constexpr int kBlock = 256;
+
+__global__ void __launch_bounds__(kBlock)
+    branch_kernel(std::int64_t n, int cost, const float* x, const std::uint32_t* sides, float* y) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  if (i >= n) return;
+  const bool takes_a = sides[i / kWarp] >> threadIdx.x % kWarp & 1;
+  const float from = x[i];
+  float to;
+  if (takes_a) {
+    to = fma_way::run<kWayA>(from, cost);
+  } else {
+    to = fma_way::run<kWayB>(from, cost);
   }
-};
-struct SortedSides {
-  Problem p;
-  __host__ __device__ bool operator()(std::int64_t i) const { return i < p.a_of_n(); }
-};
-
-// Element i of the random order is element order(i) of the sorted one, with its x and its side: the
-// sorted data are made first and shuffled.
-struct RandomSides {
-  SortedSides sorted;
-  Permutation order;
-  __host__ __device__ bool operator()(std::int64_t i) const { return sorted(order(i)); }
-};
-struct Shuffled {
-  SignedUniform<float> x;
-  Permutation order;
-  __host__ __device__ float operator()(std::int64_t i) const { return x(order(i)); }
-};
-
-template <class TakesA>
-struct SideWord {
-  std::int64_t n;
-  TakesA takes_a;
-  __host__ __device__ std::uint32_t operator()(std::int64_t warp) const {
-    std::uint32_t word = 0;
-    for (int lane = 0; lane < kWarp; ++lane) {
-      const std::int64_t i = warp * kWarp + lane;
-      if (i < n && takes_a(i)) word |= 1u << lane;
-    }
-    return word;
-  }
-};
-
-template <class TakesA>
-Steps fill_sides(std::uint32_t* sides, const Problem& p, TakesA takes_a) {
-  return fill(sides, p.warps(), SideWord<TakesA>{p.n, takes_a});
+  y[i] = to;
 }
-
-Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
-  Steps steps;
-  const Permutation order(stream_seed(seed, 1), p.n);
-  steps += fill_uniform(d.x, p.n, stream_seed(seed, 0));
-  steps += fill(d.x_shuffled, p.n, Shuffled{{stream_seed(seed, 0)}, order});
-  steps += fill_sides(d.sides_uniform, p, UniformSides{});
-  steps += fill_sides(d.sides_in_warp, p, InWarpSides{p});
-  steps += fill_sides(d.sides_by_warp, p, ByWarpSides{p});
-  steps += fill_sides(d.sides_random, p, RandomSides{{p}, order});
-  steps += fill_sides(d.sides_sorted, p, SortedSides{p});
-  return steps;
-}
-
-// ---- the plain reference ------------------------------------------------------------------------
-
-struct Reference {
-  int cost;
-  const float* x;
-  const std::uint32_t* sides;
-  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
-    const bool takes_a = sides[i / kWarp] >> i % kWarp & 1;
-    return fma_way::exact(takes_a ? kWayA : kWayB, x[i], cost);
-  }
-};
-
-/// Per output, in the order of declaration.
-std::vector<Reference> references(const Problem& p, const Data& d) {
-  return {{p.cost, d.x, d.sides_uniform},
-          {p.cost, d.x, d.sides_in_warp},
-          {p.cost, d.x, d.sides_by_warp},
-          {p.cost, d.x_shuffled, d.sides_random},
-          {p.cost, d.x, d.sides_sorted}};
-}
-
-Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  Steps steps;
-  const auto elements = references(p, d);
-  for (std::size_t o = 0; o < out.size(); ++o) {
-    if (out[o]) steps += evaluate_reference(out[o], p.n, elements[o]);
-  }
-  return steps;
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  const auto elements = references(p, d);
-  for (std::size_t o = 0; o < out.size(); ++o) {
-    if (!out[o]) continue;
-    for (std::int64_t i = 0; i < p.n; ++i) {
-      const ReferenceElement element = elements[o](i);
-      out[o].value[i] = element.value;
-      out[o].magnitude[i] = element.magnitude;
-    }
-  }
-}
-
-// ---- what every variant shares ------------------------------------------------------------------
 
 // One way per element is useful, also where a variant computes both.
 Work work(const Problem& p) {
@@ -177,8 +87,6 @@ Work work(const Problem& p) {
   w.operations = {{Pipe::fp32, fma_way::operations(p.cost) * n}};
   return w;
 }
-
-constexpr int kBlock = 256;
 
 Shape shape(const Problem& p) {
   Shape s;
@@ -196,23 +104,6 @@ MetricValues metrics(double passes, double active_lanes) {
 // Lanes that are off in one pass are on in the other, so passes share 32 lanes.
 MetricValues branch_metrics(double passes) {
   return metrics(passes, 1.0 / passes);
-}
-
-// ---- the branch, in five layouts ----------------------------------------------------------------
-
-__global__ void __launch_bounds__(kBlock)
-    branch_kernel(std::int64_t n, int cost, const float* x, const std::uint32_t* sides, float* y) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
-  if (i >= n) return;
-  const bool takes_a = sides[i / kWarp] >> threadIdx.x % kWarp & 1;
-  const float from = x[i];
-  float to;
-  if (takes_a) {
-    to = fma_way::run<kWayA>(from, cost);
-  } else {
-    to = fma_way::run<kWayB>(from, cost);
-  }
-  y[i] = to;
 }
 
 Variant branch(std::string id, float* Data::*x, std::uint32_t* Data::*sides, float* Data::*y,
@@ -374,6 +265,113 @@ Variant select() {
     return launch(select_kernel, shape(p), p.n, p.cost, d.x, d.sides_in_warp, d.y_in_warp);
   };
   return v;
+}
+
+// ---- inputs -------------------------------------------------------------------------------------
+
+struct UniformSides {
+  __host__ __device__ bool operator()(std::int64_t) const { return true; }
+};
+struct InWarpSides {
+  Problem p;
+  __host__ __device__ bool operator()(std::int64_t i) const { return i % kWarp < p.a_of_32(); }
+};
+struct ByWarpSides {
+  Problem p;
+  __host__ __device__ bool operator()(std::int64_t i) const {
+    return i / kWarp % kWarp < p.a_of_32();
+  }
+};
+struct SortedSides {
+  Problem p;
+  __host__ __device__ bool operator()(std::int64_t i) const { return i < p.a_of_n(); }
+};
+
+// Element i of the random order is element order(i) of the sorted one, with its x and its side: the
+// sorted data are made first and shuffled.
+struct RandomSides {
+  SortedSides sorted;
+  Permutation order;
+  __host__ __device__ bool operator()(std::int64_t i) const { return sorted(order(i)); }
+};
+struct Shuffled {
+  SignedUniform<float> x;
+  Permutation order;
+  __host__ __device__ float operator()(std::int64_t i) const { return x(order(i)); }
+};
+
+template <class TakesA>
+struct SideWord {
+  std::int64_t n;
+  TakesA takes_a;
+  __host__ __device__ std::uint32_t operator()(std::int64_t warp) const {
+    std::uint32_t word = 0;
+    for (int lane = 0; lane < kWarp; ++lane) {
+      const std::int64_t i = warp * kWarp + lane;
+      if (i < n && takes_a(i)) word |= 1u << lane;
+    }
+    return word;
+  }
+};
+
+template <class TakesA>
+Steps fill_sides(std::uint32_t* sides, const Problem& p, TakesA takes_a) {
+  return fill(sides, p.warps(), SideWord<TakesA>{p.n, takes_a});
+}
+
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  Steps steps;
+  const Permutation order(stream_seed(seed, 1), p.n);
+  steps += fill_uniform(d.x, p.n, stream_seed(seed, 0));
+  steps += fill(d.x_shuffled, p.n, Shuffled{{stream_seed(seed, 0)}, order});
+  steps += fill_sides(d.sides_uniform, p, UniformSides{});
+  steps += fill_sides(d.sides_in_warp, p, InWarpSides{p});
+  steps += fill_sides(d.sides_by_warp, p, ByWarpSides{p});
+  steps += fill_sides(d.sides_random, p, RandomSides{{p}, order});
+  steps += fill_sides(d.sides_sorted, p, SortedSides{p});
+  return steps;
+}
+
+// ---- the plain reference ------------------------------------------------------------------------
+
+struct Reference {
+  int cost;
+  const float* x;
+  const std::uint32_t* sides;
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    const bool takes_a = sides[i / kWarp] >> i % kWarp & 1;
+    return fma_way::exact(takes_a ? kWayA : kWayB, x[i], cost);
+  }
+};
+
+/// Per output, in the order of declaration.
+std::vector<Reference> references(const Problem& p, const Data& d) {
+  return {{p.cost, d.x, d.sides_uniform},
+          {p.cost, d.x, d.sides_in_warp},
+          {p.cost, d.x, d.sides_by_warp},
+          {p.cost, d.x_shuffled, d.sides_random},
+          {p.cost, d.x, d.sides_sorted}};
+}
+
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  Steps steps;
+  const auto elements = references(p, d);
+  for (std::size_t o = 0; o < out.size(); ++o) {
+    if (out[o]) steps += evaluate_reference(out[o], p.n, elements[o]);
+  }
+  return steps;
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  const auto elements = references(p, d);
+  for (std::size_t o = 0; o < out.size(); ++o) {
+    if (!out[o]) continue;
+    for (std::int64_t i = 0; i < p.n; ++i) {
+      const ReferenceElement element = elements[o](i);
+      out[o].value[i] = element.value;
+      out[o].magnitude[i] = element.magnitude;
+    }
+  }
 }
 
 // ---- declaration --------------------------------------------------------------------------------

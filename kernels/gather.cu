@@ -43,80 +43,6 @@ struct Data {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// ---- indices
-
-struct PackedIndex {
-  __host__ __device__ std::int32_t operator()(std::int64_t i) const {
-    return static_cast<std::int32_t>(i);
-  }
-};
-
-/// A random place in sector i of a table.
-struct OrderedIndex {
-  std::uint64_t seed;
-  __host__ __device__ std::int32_t operator()(std::int64_t i) const {
-    const std::uint64_t within = random_bits(seed, static_cast<std::uint64_t>(i)) % kSectorFloats;
-    return static_cast<std::int32_t>(i * kSectorFloats + static_cast<std::int64_t>(within));
-  }
-};
-
-/// A random place in the i-th of the sectors in random order.
-struct RandomIndex {
-  Permutation sector;
-  OrderedIndex place;
-  __host__ __device__ std::int32_t operator()(std::int64_t i) const { return place(sector(i)); }
-};
-
-struct InOrder {
-  __host__ __device__ std::int64_t inverse(std::int64_t sector) const { return sector; }
-};
-
-// A table whose sectors keep the values in this order, one each.
-template <class Order>
-struct Table {
-  Order order;
-  OrderedIndex place;
-  SignedUniform<float> values;
-  SignedUniform<float> others;
-  __host__ __device__ float operator()(std::int64_t i) const {
-    const std::int64_t sector = i / kSectorFloats;
-    return i == place(sector) ? values(order.inverse(sector)) : others(i);
-  }
-};
-
-Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
-  Steps steps;
-  const OrderedIndex ordered{stream_seed(seed, 3)};
-  const Permutation shuffled(stream_seed(seed, 4), p.n);
-  const SignedUniform<float> values{stream_seed(seed, 0)};
-  const std::int64_t places = p.n * kSectorFloats;
-  steps += fill(d.packed, p.n, values);
-  steps +=
-      fill(d.ordered_table, places, Table<InOrder>{{}, ordered, values, {stream_seed(seed, 1)}});
-  steps += fill(d.shuffled_table, places,
-                Table<Permutation>{shuffled, ordered, values, {stream_seed(seed, 2)}});
-  steps += fill(d.packed_index, p.n, PackedIndex{});
-  steps += fill(d.ordered_index, p.n, ordered);
-  steps += fill(d.random_index, p.n, RandomIndex{shuffled, ordered});
-  return steps;
-}
-
-// ---- the plain reference
-
-struct Reference {
-  Data d;
-  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
-    return {d.packed[i], 0.0};
-  }
-};
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  for (std::int64_t i = 0; i < p.n; ++i) {
-    out[0].value[i] = d.packed[i];
-    out[0].magnitude[i] = 0.0;
-  }
-}
-
 // ---- the kernel, the same for all indices
 
 // Each thread has four indices, then four values in flight; the second loads wait for the first.
@@ -206,6 +132,80 @@ Variant gather_random() {
   v.expected_changes = {{"dram_read_bytes", Direction::increases, 1.3, beyond_caches},
                         {"global_load_sectors_per_request", Direction::unchanged}};
   return v;
+}
+
+// ---- indices
+
+struct PackedIndex {
+  __host__ __device__ std::int32_t operator()(std::int64_t i) const {
+    return static_cast<std::int32_t>(i);
+  }
+};
+
+/// A random place in sector i of a table.
+struct OrderedIndex {
+  std::uint64_t seed;
+  __host__ __device__ std::int32_t operator()(std::int64_t i) const {
+    const std::uint64_t within = random_bits(seed, static_cast<std::uint64_t>(i)) % kSectorFloats;
+    return static_cast<std::int32_t>(i * kSectorFloats + static_cast<std::int64_t>(within));
+  }
+};
+
+/// A random place in the i-th of the sectors in random order.
+struct RandomIndex {
+  Permutation sector;
+  OrderedIndex place;
+  __host__ __device__ std::int32_t operator()(std::int64_t i) const { return place(sector(i)); }
+};
+
+struct InOrder {
+  __host__ __device__ std::int64_t inverse(std::int64_t sector) const { return sector; }
+};
+
+// A table whose sectors keep the values in this order, one each.
+template <class Order>
+struct Table {
+  Order order;
+  OrderedIndex place;
+  SignedUniform<float> values;
+  SignedUniform<float> others;
+  __host__ __device__ float operator()(std::int64_t i) const {
+    const std::int64_t sector = i / kSectorFloats;
+    return i == place(sector) ? values(order.inverse(sector)) : others(i);
+  }
+};
+
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  Steps steps;
+  const OrderedIndex ordered{stream_seed(seed, 3)};
+  const Permutation shuffled(stream_seed(seed, 4), p.n);
+  const SignedUniform<float> values{stream_seed(seed, 0)};
+  const std::int64_t places = p.n * kSectorFloats;
+  steps += fill(d.packed, p.n, values);
+  steps +=
+      fill(d.ordered_table, places, Table<InOrder>{{}, ordered, values, {stream_seed(seed, 1)}});
+  steps += fill(d.shuffled_table, places,
+                Table<Permutation>{shuffled, ordered, values, {stream_seed(seed, 2)}});
+  steps += fill(d.packed_index, p.n, PackedIndex{});
+  steps += fill(d.ordered_index, p.n, ordered);
+  steps += fill(d.random_index, p.n, RandomIndex{shuffled, ordered});
+  return steps;
+}
+
+// ---- the plain reference
+
+struct Reference {
+  Data d;
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    return {d.packed[i], 0.0};
+  }
+};
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  for (std::int64_t i = 0; i < p.n; ++i) {
+    out[0].value[i] = d.packed[i];
+    out[0].magnitude[i] = 0.0;
+  }
 }
 
 // ---- declaration

@@ -54,92 +54,6 @@ struct Data {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// ---- the order of lines
-
-// Random within windows of 4 MiB, 128 lines of one before the next has its turn; once all have had
-// theirs, 128 others of the first. No line comes twice before every line has come once.
-//
-// A window is small for the sake of the TLBs: two pages of 2 MiB, so that no more than two steps of
-// 128 wait for a translation, too, however few entries the first TLB has. It is large for the sake
-// of DRAM: 4096 rows of 1 KiB, so that one step in sixty meets a row which the visit has opened
-// before. Random order leaves no stride that prefetchers, banks or cache sets could know.
-constexpr std::int64_t kWindowLines = (std::int64_t{4} << 20) / kLineBytes;
-constexpr std::int64_t kVisit = 128;
-static_assert(kWindowLines % kVisit == 0, "a window is a whole number of visits");
-
-struct Order {
-  Permutation within;
-  std::int64_t windows;
-
-  explicit Order(const Problem& p)
-      : within(0, std::min(p.bytes / kLineBytes, kWindowLines)),
-        windows(std::max<std::int64_t>(1, p.bytes / (kWindowLines * kLineBytes))) {}
-
-  __host__ __device__ std::int64_t lines() const { return windows * within.n; }
-  /// The line that step i leaves, i modulo the number of lines.
-  __host__ __device__ std::int64_t operator()(std::int64_t i) const {
-    i %= lines();
-    const std::int64_t visit = i / kVisit;
-    return visit % windows * within.n + within(visit / windows * kVisit + i % kVisit);
-  }
-};
-
-std::int64_t lines(const Problem& p) {
-  return Order(p).lines();
-}
-
-__global__ void link_kernel(Order order, std::uint64_t* chain) {
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-       i < order.lines(); i += stride) {
-    std::uint64_t* const line = chain + order(i) * kLineWords;
-    line[0] = __cvta_generic_to_global(chain + order(i + 1) * kLineWords);
-    line[1] = static_cast<std::uint64_t>(i);
-  }
-}
-
-Steps inputs(const Problem& p, const Data& d, std::uint64_t) {
-  const Order order(p);
-  return Steps(MemsetStep{d.chain, 0, order.lines() * kLineBytes}) +
-         launch(link_kernel, grid_stride(order.lines(), 65536), order, d.chain);
-}
-
-// ---- the plain reference
-
-enum Output { sums, last, tokens, distances };  // in the order of their declaration
-constexpr int kCounts[] = {kWarp, 1, kBarrierBlock, kDistances};
-constexpr Output kOutputs[] = {sums, last, tokens, distances};
-
-struct Expected {
-  Output output;
-  Order order;
-  int steps;
-  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
-    if (output == sums) return {static_cast<double>(i + steps), 0.0};  // lane i starts at i
-    if (output == last) return {static_cast<double>(order(steps)), 0.0};
-    if (output == distances) return {static_cast<double>(steps % order.lines()), 0.0};
-    return {static_cast<double>((i + kWarp) % kBarrierBlock), 0.0};  // thread i + 32 wrote it
-  }
-};
-
-Steps reference(const Problem& p, const Data&, const std::vector<ReferenceView>& out) {
-  Steps steps;
-  for (const Output o : kOutputs) {
-    if (out[o]) steps += evaluate_reference(out[o], kCounts[o], Expected{o, Order(p), p.steps});
-  }
-  return steps;
-}
-
-void host_reference(const Problem& p, const Data&, const std::vector<ReferenceView>& out) {
-  for (const Output o : kOutputs) {
-    for (int i = 0; out[o] && i < kCounts[o]; ++i) {
-      const ReferenceElement element = Expected{o, Order(p), p.steps}(i);
-      out[o].value[i] = element.value;
-      out[o].magnitude[i] = element.magnitude;
-    }
-  }
-}
-
 // ---- what the variants share
 
 /// What every kernel gets.
@@ -457,6 +371,92 @@ Variant barrier() {
       barrier_kernel, kBarrierBlock);
   v.work = [](const Problem&) { return work(0, kBarrierBlock); };
   return v;
+}
+
+// ---- the order of lines
+
+// Random within windows of 4 MiB, 128 lines of one before the next has its turn; once all have had
+// theirs, 128 others of the first. No line comes twice before every line has come once.
+//
+// A window is small for the sake of the TLBs: two pages of 2 MiB, so that no more than two steps of
+// 128 wait for a translation, too, however few entries the first TLB has. It is large for the sake
+// of DRAM: 4096 rows of 1 KiB, so that one step in sixty meets a row which the visit has opened
+// before. Random order leaves no stride that prefetchers, banks or cache sets could know.
+constexpr std::int64_t kWindowLines = (std::int64_t{4} << 20) / kLineBytes;
+constexpr std::int64_t kVisit = 128;
+static_assert(kWindowLines % kVisit == 0, "a window is a whole number of visits");
+
+struct Order {
+  Permutation within;
+  std::int64_t windows;
+
+  explicit Order(const Problem& p)
+      : within(0, std::min(p.bytes / kLineBytes, kWindowLines)),
+        windows(std::max<std::int64_t>(1, p.bytes / (kWindowLines * kLineBytes))) {}
+
+  __host__ __device__ std::int64_t lines() const { return windows * within.n; }
+  /// The line that step i leaves, i modulo the number of lines.
+  __host__ __device__ std::int64_t operator()(std::int64_t i) const {
+    i %= lines();
+    const std::int64_t visit = i / kVisit;
+    return visit % windows * within.n + within(visit / windows * kVisit + i % kVisit);
+  }
+};
+
+std::int64_t lines(const Problem& p) {
+  return Order(p).lines();
+}
+
+__global__ void link_kernel(Order order, std::uint64_t* chain) {
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+       i < order.lines(); i += stride) {
+    std::uint64_t* const line = chain + order(i) * kLineWords;
+    line[0] = __cvta_generic_to_global(chain + order(i + 1) * kLineWords);
+    line[1] = static_cast<std::uint64_t>(i);
+  }
+}
+
+Steps inputs(const Problem& p, const Data& d, std::uint64_t) {
+  const Order order(p);
+  return Steps(MemsetStep{d.chain, 0, order.lines() * kLineBytes}) +
+         launch(link_kernel, grid_stride(order.lines(), 65536), order, d.chain);
+}
+
+// ---- the plain reference
+
+enum Output { sums, last, tokens, distances };  // in the order of their declaration
+constexpr int kCounts[] = {kWarp, 1, kBarrierBlock, kDistances};
+constexpr Output kOutputs[] = {sums, last, tokens, distances};
+
+struct Expected {
+  Output output;
+  Order order;
+  int steps;
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    if (output == sums) return {static_cast<double>(i + steps), 0.0};  // lane i starts at i
+    if (output == last) return {static_cast<double>(order(steps)), 0.0};
+    if (output == distances) return {static_cast<double>(steps % order.lines()), 0.0};
+    return {static_cast<double>((i + kWarp) % kBarrierBlock), 0.0};  // thread i + 32 wrote it
+  }
+};
+
+Steps reference(const Problem& p, const Data&, const std::vector<ReferenceView>& out) {
+  Steps steps;
+  for (const Output o : kOutputs) {
+    if (out[o]) steps += evaluate_reference(out[o], kCounts[o], Expected{o, Order(p), p.steps});
+  }
+  return steps;
+}
+
+void host_reference(const Problem& p, const Data&, const std::vector<ReferenceView>& out) {
+  for (const Output o : kOutputs) {
+    for (int i = 0; out[o] && i < kCounts[o]; ++i) {
+      const ReferenceElement element = Expected{o, Order(p), p.steps}(i);
+      out[o].value[i] = element.value;
+      out[o].magnitude[i] = element.magnitude;
+    }
+  }
 }
 
 // ---- declaration

@@ -28,18 +28,6 @@ struct Problem {
   int static_scale_log2;
 };
 
-// What the search for a scale has come to; the output buffer `search` holds one, field by field.
-struct Search {
-  std::int32_t scale_log2;
-  std::int32_t tries;
-  std::int32_t phase;
-  std::int32_t overflow;  // the try under way has stored an infinity
-};
-constexpr int kSearchFields = 4;
-static_assert(sizeof(Search) == kSearchFields * sizeof(std::int32_t), "no padding");
-
-enum Phase { kGrowing, kShrinking, kSettled };
-
 struct Data {
   float* gradients;
   __half* unscaled;
@@ -53,129 +41,6 @@ enum Output { kUnscaled, kStaticScaled, kDynamicScaled, kSearch, kBfloat };
 
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
-
-// A search starts where training frameworks start (PyTorch's GradScaler: 65536) and moves by
-// factors of two between these ends.
-constexpr int kStartScaleLog2 = 16;
-constexpr int kMinScaleLog2 = 0;
-constexpr int kMaxScaleLog2 = 32;
-// Longest search: up from 16 to 32, which overflows, and 31 once more.
-constexpr int kMaxTries = kMaxScaleLog2 - kStartScaleLog2 + 2;
-
-// ---- inputs -------------------------------------------------------------------------------------
-
-// Box-Muller: two uniform numbers from one random word make a normal one; its lowest bit signs it.
-struct LogNormalGradients {
-  Problem p;
-  std::uint64_t seed;
-  __device__ float operator()(std::int64_t i) const {
-    const std::uint64_t bits = random_bits(seed, static_cast<std::uint64_t>(i));
-    const float u = (static_cast<float>(bits >> 40) + 0.5f) * 0x1p-24f;  // in (0, 1)
-    const float turn = static_cast<float>((bits >> 8) & 0xffffffu) * 0x1p-23f;
-    const float normal = sqrtf(-2.0f * logf(u)) * cospif(turn);
-    const float log2 = static_cast<float>(p.centre_log2 + p.spread_log2 * normal);
-    return copysignf(exp2f(log2), (bits & 1) != 0 ? -1.0f : 1.0f);
-  }
-};
-
-// ---- the plain reference ------------------------------------------------------------------------
-
-// A gradient times its scale, as the format stores it.
-struct StoredGradient {
-  const float* gradients;
-  FloatFormat format;
-  int scale_log2;
-  const double* d_found_scale_log2;  // when not null, the scale that the search found
-  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
-    const double found = d_found_scale_log2 != nullptr ? *d_found_scale_log2 : scale_log2;
-    const double stored =
-        round_to(format, ldexp(static_cast<double>(gradients[i]), static_cast<int>(found)));
-    return {stored, fabs(stored)};
-  }
-};
-
-// Where the search ends, from the largest gradient alone: growth stops below the first scale that
-// overflows, and a start that overflows falls to the first that does not.
-__host__ __device__ inline Search expected_search(double largest_gradient) {
-  int fits = kMinScaleLog2 - 1;  // the largest scale that does not overflow
-  while (fits < kMaxScaleLog2 && round_to(kFp16, ldexp(largest_gradient, fits + 1)) < HUGE_VAL)
-    ++fits;
-  Search end{fits, 0, kSettled, 0};
-  if (fits < kMinScaleLog2) {
-    end = {kMinScaleLog2, kStartScaleLog2 - kMinScaleLog2 + 1, kSettled, 0};
-  } else if (fits < kStartScaleLog2) {
-    end.tries = kStartScaleLog2 - fits + 1;
-  } else {
-    const int grown = fits - kStartScaleLog2 + 1;
-    end.tries = fits == kMaxScaleLog2 ? grown : grown + 2;  // one try too far, and back
-  }
-  return end;
-}
-
-__host__ __device__ inline void put(const Search& s, const ReferenceView& out) {
-  const std::int32_t fields[kSearchFields] = {s.scale_log2, s.tries, s.phase, s.overflow};
-  for (int i = 0; i < kSearchFields; ++i) {
-    out.value[i] = fields[i];
-    out.magnitude[i] = fields[i];
-  }
-}
-
-constexpr int kSearchReferenceBlock = 1024;
-
-__global__ void search_reference_kernel(std::int64_t n, const float* gradients, ReferenceView out) {
-  __shared__ float largest[kSearchReferenceBlock];
-  float mine = 0.0f;
-  for (std::int64_t i = threadIdx.x; i < n; i += kSearchReferenceBlock)
-    mine = fmaxf(mine, fabsf(gradients[i]));
-  largest[threadIdx.x] = mine;
-  __syncthreads();
-  if (threadIdx.x != 0) return;
-  for (const float other : largest)
-    mine = fmaxf(mine, other);
-  put(expected_search(mine), out);
-}
-
-// fp16 and bf16 are parameters because the accuracy reference stores without rounding.
-Steps references(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
-                 FloatFormat fp16, FloatFormat bf16) {
-  Steps steps;
-  const auto stored = [&](Output output, FloatFormat format, int scale_log2, const double* found) {
-    if (!out[output]) return;
-    steps += evaluate_reference(out[output], p.n,
-                                StoredGradient{d.gradients, format, scale_log2, found});
-  };
-  stored(kUnscaled, fp16, 0, nullptr);
-  stored(kStaticScaled, fp16, p.static_scale_log2, nullptr);
-  stored(kBfloat, bf16, 0, nullptr);
-  if (!out[kSearch]) return steps;
-  Shape one_block;
-  one_block.block.x = kSearchReferenceBlock;
-  steps += launch(search_reference_kernel, one_block, p.n, d.gradients, out[kSearch]);
-  stored(kDynamicScaled, fp16, 0, out[kSearch].value);
-  return steps;
-}
-
-void host_stored(const Problem& p, const Data& d, FloatFormat format, int scale_log2,
-                 const ReferenceView& out) {
-  if (!out) return;
-  for (std::int64_t i = 0; i < p.n; ++i) {
-    out.value[i] = round_to(format, std::ldexp(static_cast<double>(d.gradients[i]), scale_log2));
-    out.magnitude[i] = std::abs(out.value[i]);
-  }
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  host_stored(p, d, kFp16, 0, out[kUnscaled]);
-  host_stored(p, d, kFp16, p.static_scale_log2, out[kStaticScaled]);
-  host_stored(p, d, kBf16, 0, out[kBfloat]);
-  if (!out[kSearch]) return;
-  double largest = 0.0;
-  for (std::int64_t i = 0; i < p.n; ++i)
-    largest = std::fmax(largest, std::abs(static_cast<double>(d.gradients[i])));
-  const Search end = expected_search(largest);
-  put(end, out[kSearch]);
-  host_stored(p, d, kFp16, end.scale_log2, out[kDynamicScaled]);
-}
 
 // ---- storing with a scale -----------------------------------------------------------------------
 
@@ -343,6 +208,26 @@ Variant fp16_static_scale() {
 
 // ---- a scale found by trying --------------------------------------------------------------------
 
+// What the search for a scale has come to; the output buffer `search` holds one, field by field.
+struct Search {
+  std::int32_t scale_log2;
+  std::int32_t tries;
+  std::int32_t phase;
+  std::int32_t overflow;  // the try under way has stored an infinity
+};
+constexpr int kSearchFields = 4;
+static_assert(sizeof(Search) == kSearchFields * sizeof(std::int32_t), "no padding");
+
+enum Phase { kGrowing, kShrinking, kSettled };
+
+// A search starts where training frameworks start (PyTorch's GradScaler: 65536) and moves by
+// factors of two between these ends.
+constexpr int kStartScaleLog2 = 16;
+constexpr int kMinScaleLog2 = 0;
+constexpr int kMaxScaleLog2 = 32;
+// Longest search: up from 16 to 32, which overflows, and 31 once more.
+constexpr int kMaxTries = kMaxScaleLog2 - kStartScaleLog2 + 2;
+
 __global__ void begin_search_kernel(Search* search) {
   *search = {kStartScaleLog2, 0, kGrowing, 0};
 }
@@ -440,6 +325,121 @@ Variant bf16_unscaled() {
   v.expected_changes = {{"l2_sectors", Direction::unchanged},
                         {"warp_instructions", Direction::unchanged}};
   return v;
+}
+
+// ---- inputs -------------------------------------------------------------------------------------
+
+// Box-Muller: two uniform numbers from one random word make a normal one; its lowest bit signs it.
+struct LogNormalGradients {
+  Problem p;
+  std::uint64_t seed;
+  __device__ float operator()(std::int64_t i) const {
+    const std::uint64_t bits = random_bits(seed, static_cast<std::uint64_t>(i));
+    const float u = (static_cast<float>(bits >> 40) + 0.5f) * 0x1p-24f;  // in (0, 1)
+    const float turn = static_cast<float>((bits >> 8) & 0xffffffu) * 0x1p-23f;
+    const float normal = sqrtf(-2.0f * logf(u)) * cospif(turn);
+    const float log2 = static_cast<float>(p.centre_log2 + p.spread_log2 * normal);
+    return copysignf(exp2f(log2), (bits & 1) != 0 ? -1.0f : 1.0f);
+  }
+};
+
+// ---- the plain reference ------------------------------------------------------------------------
+
+// A gradient times its scale, as the format stores it.
+struct StoredGradient {
+  const float* gradients;
+  FloatFormat format;
+  int scale_log2;
+  const double* d_found_scale_log2;  // when not null, the scale that the search found
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    const double found = d_found_scale_log2 != nullptr ? *d_found_scale_log2 : scale_log2;
+    const double stored =
+        round_to(format, ldexp(static_cast<double>(gradients[i]), static_cast<int>(found)));
+    return {stored, fabs(stored)};
+  }
+};
+
+// Where the search ends, from the largest gradient alone: growth stops below the first scale that
+// overflows, and a start that overflows falls to the first that does not.
+__host__ __device__ inline Search expected_search(double largest_gradient) {
+  int fits = kMinScaleLog2 - 1;  // the largest scale that does not overflow
+  while (fits < kMaxScaleLog2 && round_to(kFp16, ldexp(largest_gradient, fits + 1)) < HUGE_VAL)
+    ++fits;
+  Search end{fits, 0, kSettled, 0};
+  if (fits < kMinScaleLog2) {
+    end = {kMinScaleLog2, kStartScaleLog2 - kMinScaleLog2 + 1, kSettled, 0};
+  } else if (fits < kStartScaleLog2) {
+    end.tries = kStartScaleLog2 - fits + 1;
+  } else {
+    const int grown = fits - kStartScaleLog2 + 1;
+    end.tries = fits == kMaxScaleLog2 ? grown : grown + 2;  // one try too far, and back
+  }
+  return end;
+}
+
+__host__ __device__ inline void put(const Search& s, const ReferenceView& out) {
+  const std::int32_t fields[kSearchFields] = {s.scale_log2, s.tries, s.phase, s.overflow};
+  for (int i = 0; i < kSearchFields; ++i) {
+    out.value[i] = fields[i];
+    out.magnitude[i] = fields[i];
+  }
+}
+
+constexpr int kSearchReferenceBlock = 1024;
+
+__global__ void search_reference_kernel(std::int64_t n, const float* gradients, ReferenceView out) {
+  __shared__ float largest[kSearchReferenceBlock];
+  float mine = 0.0f;
+  for (std::int64_t i = threadIdx.x; i < n; i += kSearchReferenceBlock)
+    mine = fmaxf(mine, fabsf(gradients[i]));
+  largest[threadIdx.x] = mine;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  for (const float other : largest)
+    mine = fmaxf(mine, other);
+  put(expected_search(mine), out);
+}
+
+// fp16 and bf16 are parameters because the accuracy reference stores without rounding.
+Steps references(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
+                 FloatFormat fp16, FloatFormat bf16) {
+  Steps steps;
+  const auto stored = [&](Output output, FloatFormat format, int scale_log2, const double* found) {
+    if (!out[output]) return;
+    steps += evaluate_reference(out[output], p.n,
+                                StoredGradient{d.gradients, format, scale_log2, found});
+  };
+  stored(kUnscaled, fp16, 0, nullptr);
+  stored(kStaticScaled, fp16, p.static_scale_log2, nullptr);
+  stored(kBfloat, bf16, 0, nullptr);
+  if (!out[kSearch]) return steps;
+  Shape one_block;
+  one_block.block.x = kSearchReferenceBlock;
+  steps += launch(search_reference_kernel, one_block, p.n, d.gradients, out[kSearch]);
+  stored(kDynamicScaled, fp16, 0, out[kSearch].value);
+  return steps;
+}
+
+void host_stored(const Problem& p, const Data& d, FloatFormat format, int scale_log2,
+                 const ReferenceView& out) {
+  if (!out) return;
+  for (std::int64_t i = 0; i < p.n; ++i) {
+    out.value[i] = round_to(format, std::ldexp(static_cast<double>(d.gradients[i]), scale_log2));
+    out.magnitude[i] = std::abs(out.value[i]);
+  }
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  host_stored(p, d, kFp16, 0, out[kUnscaled]);
+  host_stored(p, d, kFp16, p.static_scale_log2, out[kStaticScaled]);
+  host_stored(p, d, kBf16, 0, out[kBfloat]);
+  if (!out[kSearch]) return;
+  double largest = 0.0;
+  for (std::int64_t i = 0; i < p.n; ++i)
+    largest = std::fmax(largest, std::abs(static_cast<double>(d.gradients[i])));
+  const Search end = expected_search(largest);
+  put(end, out[kSearch]);
+  host_stored(p, d, kFp16, end.scale_log2, out[kDynamicScaled]);
 }
 
 // ---- declaration --------------------------------------------------------------------------------

@@ -52,29 +52,6 @@ __host__ __device__ inline float learning_rate(const Problem& p) {
   return static_cast<float>(p.learning_rate);
 }
 
-// ---- inputs -------------------------------------------------------------------------------------
-
-template <class T>
-struct MultiplesOf256th {
-  std::uint64_t seed;
-  __host__ __device__ T operator()(std::int64_t i) const {
-    return from_float<T>(floorf(random_signed(seed, static_cast<std::uint64_t>(i)) * 256.0f) /
-                         256.0f);
-  }
-};
-
-Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
-  Steps steps;
-  const std::uint64_t weights = stream_seed(seed, 0);
-  const std::uint64_t gradients = stream_seed(seed, 1);
-  steps += fill(d.first_fp32, p.n, MultiplesOf256th<float>{weights});
-  steps += fill(d.first_fp16, p.n, MultiplesOf256th<__half>{weights});
-  steps += fill(d.first_bf16, p.n, MultiplesOf256th<__nv_bfloat16>{weights});
-  steps += fill(d.gradient_fp16, p.n, MultiplesOf256th<__half>{gradients});
-  steps += fill(d.gradient_bf16, p.n, MultiplesOf256th<__nv_bfloat16>{gradients});
-  return steps;
-}
-
 // ---- random bits for stochastic rounding --------------------------------------------------------
 
 // One 64-bit word gives 16 bits to each of four neighbouring weights: weight i of a step takes the
@@ -84,151 +61,6 @@ __host__ __device__ inline std::uint64_t rounding_word(std::int64_t n, int step,
   constexpr std::uint64_t kSeed = 0x5EEDC0DE5EEDC0DEull;
   const std::int64_t quads = ceil_div(n, 4);
   return random_bits(kSeed, static_cast<std::uint64_t>(step * quads + quad));
-}
-
-// ---- the plain reference ------------------------------------------------------------------------
-
-enum class Keep { fp16, bf16, bf16_stochastic, fp32 };
-
-// Up or down in bf16 by the 16 bits of fp32 that it drops: a draw of 16 bits is added to them, and
-// a carry rounds away from zero. The expected value is the number itself.
-__host__ __device__ inline double round_stochastically(double value, unsigned draw) {
-  int exponent = 0;
-  frexp(value, &exponent);
-  const int leading = exponent - 1 > kBf16.min_exponent ? exponent - 1 : kBf16.min_exponent;
-  const int last = leading - (kBf16.significand_bits - 1);
-  const double scaled = ldexp(fabs(value), -last);
-  const double whole = floor(scaled);
-  const bool up = (scaled - whole) * 65536.0 + draw >= 65536.0;
-  return copysign(ldexp(up ? whole + 1.0 : whole, last), value);
-}
-
-struct Trajectory {
-  double weight;
-  int lost_updates;
-};
-
-// The steps of weight i, each rounded to fp32 and then to what is kept. Weights, gradients and the
-// learning rate have so few bits that w - lr·g is exact in double over the range of the parameters.
-__host__ __device__ inline Trajectory follow(const Problem& p, Keep keep, std::int64_t i,
-                                             double first, double gradient) {
-  const double rate = learning_rate(p);
-  Trajectory t{first, 0};
-  for (int step = 0; step < p.steps; ++step) {
-    double kept = static_cast<float>(t.weight - rate * gradient);
-    if (keep == Keep::fp16) kept = round_to(kFp16, kept);
-    if (keep == Keep::bf16) kept = round_to(kBf16, kept);
-    if (keep == Keep::bf16_stochastic) {
-      const std::uint64_t word = rounding_word(p.n, step, i / 4);
-      kept = round_stochastically(kept, static_cast<unsigned>(word >> (16 * (i % 4))) & 0xffffu);
-    }
-    if (kept == t.weight && gradient != 0.0) ++t.lost_updates;
-    t.weight = kept;
-  }
-  return t;
-}
-
-template <class W, class G>
-struct ReferenceSteps {
-  Problem p;
-  Keep keep;
-  FloatFormat emitted;  // what the last weight is rounded to on its way out
-  const W* first;
-  const G* gradient;
-  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
-    const Trajectory t = follow(p, keep, i, to_double(first[i]), to_double(gradient[i]));
-    const double weight = round_to(emitted, t.weight);
-    return {weight, fabs(weight)};
-  }
-};
-
-// The updates added up without any rounding.
-struct ExactSteps {
-  Problem p;
-  const float* first;
-  const __half* gradient;
-  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
-    const double weight =
-        first[i] - p.steps * (static_cast<double>(learning_rate(p)) * to_double(gradient[i]));
-    return {weight, fabs(weight)};
-  }
-};
-
-// Calls evaluate(output, f) for each output, f giving its elements.
-template <class Evaluate>
-void for_each_reference(const Problem& p, const Data& d, Evaluate evaluate) {
-  evaluate(kFp16Weights,
-           ReferenceSteps<__half, __half>{p, Keep::fp16, kFp64, d.first_fp16, d.gradient_fp16});
-  using Bfloat = ReferenceSteps<__nv_bfloat16, __nv_bfloat16>;
-  evaluate(kBf16Weights, Bfloat{p, Keep::bf16, kFp64, d.first_bf16, d.gradient_bf16});
-  evaluate(kStochasticWeights,
-           Bfloat{p, Keep::bf16_stochastic, kFp64, d.first_bf16, d.gradient_bf16});
-  using Master = ReferenceSteps<float, __half>;
-  evaluate(kMasterWeights, Master{p, Keep::fp32, kFp64, d.first_fp32, d.gradient_fp16});
-  evaluate(kMasterCopy, Master{p, Keep::fp32, kFp16, d.first_fp32, d.gradient_fp16});
-}
-
-Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  Steps steps;
-  for_each_reference(p, d, [&](Output output, auto f) {
-    if (out[output]) steps += evaluate_reference(out[output], p.n, f);
-  });
-  return steps;
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  for_each_reference(p, d, [&](Output output, auto f) {
-    if (!out[output]) return;
-    for (std::int64_t i = 0; i < p.n; ++i) {
-      const ReferenceElement element = f(i);
-      out[output].value[i] = element.value;
-      out[output].magnitude[i] = element.magnitude;
-    }
-  });
-}
-
-Steps accuracy_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  Steps steps;
-  for (const ReferenceView& view : out) {
-    if (view) steps += evaluate_reference(view, p.n, ExactSteps{p, d.first_fp32, d.gradient_fp16});
-  }
-  return steps;
-}
-
-// ---- what became of the updates -----------------------------------------------------------------
-
-enum Sum { kUpdates, kLost, kMovedAlong, kExactSquared, kErrorSquared, kSums };
-
-template <class W, class G>
-struct Progress {
-  Problem p;
-  Keep keep;
-  const W* first;
-  const G* gradient;
-  const W* last;
-  __device__ void operator()(std::int64_t i, double (&sums)[kSums]) const {
-    const double w = to_double(first[i]);
-    const double g = to_double(gradient[i]);
-    if (g == 0.0) return;
-    const double exact = -p.steps * (static_cast<double>(learning_rate(p)) * g);
-    const double moved = to_double(last[i]) - w;
-    sums[kUpdates] += p.steps;
-    sums[kLost] += follow(p, keep, i, w, g).lost_updates;
-    sums[kMovedAlong] += moved * exact;
-    sums[kExactSquared] += exact * exact;
-    sums[kErrorSquared] += (moved - exact) * (moved - exact);
-  }
-};
-
-template <class W, class G>
-Measurement measure(const Progress<W, G>& progress, const LaunchContext& x) {
-  return tally<kSums>(progress.p.n, progress, x.workspace, [](const Totals<kSums>& sums) {
-    if (sums[kUpdates] == 0.0) return MetricValues();
-    return MetricValues{
-        {"lost_update_share_pct", 100.0 * sums[kLost] / sums[kUpdates]},
-        {"progress_pct", 100.0 * sums[kMovedAlong] / sums[kExactSquared]},
-        {"rms_error_pct", 100.0 * std::sqrt(sums[kErrorSquared] / sums[kExactSquared])}};
-  });
 }
 
 // ---- kernels ------------------------------------------------------------------------------------
@@ -332,6 +164,42 @@ __global__ void __launch_bounds__(kBlock)
     store_pack(to + first + k * kBlock * kMasterElements, w[k]);
     store_pack(copy + first + k * kBlock * kMasterElements, rounded);
   }
+}
+
+// ---- what became of the updates -----------------------------------------------------------------
+
+enum Sum { kUpdates, kLost, kMovedAlong, kExactSquared, kErrorSquared, kSums };
+
+template <class W, class G>
+struct Progress {
+  Problem p;
+  Keep keep;
+  const W* first;
+  const G* gradient;
+  const W* last;
+  __device__ void operator()(std::int64_t i, double (&sums)[kSums]) const {
+    const double w = to_double(first[i]);
+    const double g = to_double(gradient[i]);
+    if (g == 0.0) return;
+    const double exact = -p.steps * (static_cast<double>(learning_rate(p)) * g);
+    const double moved = to_double(last[i]) - w;
+    sums[kUpdates] += p.steps;
+    sums[kLost] += follow(p, keep, i, w, g).lost_updates;
+    sums[kMovedAlong] += moved * exact;
+    sums[kExactSquared] += exact * exact;
+    sums[kErrorSquared] += (moved - exact) * (moved - exact);
+  }
+};
+
+template <class W, class G>
+Measurement measure(const Progress<W, G>& progress, const LaunchContext& x) {
+  return tally<kSums>(progress.p.n, progress, x.workspace, [](const Totals<kSums>& sums) {
+    if (sums[kUpdates] == 0.0) return MetricValues();
+    return MetricValues{
+        {"lost_update_share_pct", 100.0 * sums[kLost] / sums[kUpdates]},
+        {"progress_pct", 100.0 * sums[kMovedAlong] / sums[kExactSquared]},
+        {"rms_error_pct", 100.0 * std::sqrt(sums[kErrorSquared] / sums[kExactSquared])}};
+  });
 }
 
 // ---- variants -----------------------------------------------------------------------------------
@@ -461,6 +329,138 @@ Variant fp32_master() {
                    x);
   };
   return v;
+}
+
+// ---- inputs -------------------------------------------------------------------------------------
+
+template <class T>
+struct MultiplesOf256th {
+  std::uint64_t seed;
+  __host__ __device__ T operator()(std::int64_t i) const {
+    return from_float<T>(floorf(random_signed(seed, static_cast<std::uint64_t>(i)) * 256.0f) /
+                         256.0f);
+  }
+};
+
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  Steps steps;
+  const std::uint64_t weights = stream_seed(seed, 0);
+  const std::uint64_t gradients = stream_seed(seed, 1);
+  steps += fill(d.first_fp32, p.n, MultiplesOf256th<float>{weights});
+  steps += fill(d.first_fp16, p.n, MultiplesOf256th<__half>{weights});
+  steps += fill(d.first_bf16, p.n, MultiplesOf256th<__nv_bfloat16>{weights});
+  steps += fill(d.gradient_fp16, p.n, MultiplesOf256th<__half>{gradients});
+  steps += fill(d.gradient_bf16, p.n, MultiplesOf256th<__nv_bfloat16>{gradients});
+  return steps;
+}
+
+// ---- the plain reference ------------------------------------------------------------------------
+
+enum class Keep { fp16, bf16, bf16_stochastic, fp32 };
+
+// Up or down in bf16 by the 16 bits of fp32 that it drops: a draw of 16 bits is added to them, and
+// a carry rounds away from zero. The expected value is the number itself.
+__host__ __device__ inline double round_stochastically(double value, unsigned draw) {
+  int exponent = 0;
+  frexp(value, &exponent);
+  const int leading = exponent - 1 > kBf16.min_exponent ? exponent - 1 : kBf16.min_exponent;
+  const int last = leading - (kBf16.significand_bits - 1);
+  const double scaled = ldexp(fabs(value), -last);
+  const double whole = floor(scaled);
+  const bool up = (scaled - whole) * 65536.0 + draw >= 65536.0;
+  return copysign(ldexp(up ? whole + 1.0 : whole, last), value);
+}
+
+struct Trajectory {
+  double weight;
+  int lost_updates;
+};
+
+// The steps of weight i, each rounded to fp32 and then to what is kept. Weights, gradients and the
+// learning rate have so few bits that w - lr·g is exact in double over the range of the parameters.
+__host__ __device__ inline Trajectory follow(const Problem& p, Keep keep, std::int64_t i,
+                                             double first, double gradient) {
+  const double rate = learning_rate(p);
+  Trajectory t{first, 0};
+  for (int step = 0; step < p.steps; ++step) {
+    double kept = static_cast<float>(t.weight - rate * gradient);
+    if (keep == Keep::fp16) kept = round_to(kFp16, kept);
+    if (keep == Keep::bf16) kept = round_to(kBf16, kept);
+    if (keep == Keep::bf16_stochastic) {
+      const std::uint64_t word = rounding_word(p.n, step, i / 4);
+      kept = round_stochastically(kept, static_cast<unsigned>(word >> (16 * (i % 4))) & 0xffffu);
+    }
+    if (kept == t.weight && gradient != 0.0) ++t.lost_updates;
+    t.weight = kept;
+  }
+  return t;
+}
+
+template <class W, class G>
+struct ReferenceSteps {
+  Problem p;
+  Keep keep;
+  FloatFormat emitted;  // what the last weight is rounded to on its way out
+  const W* first;
+  const G* gradient;
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    const Trajectory t = follow(p, keep, i, to_double(first[i]), to_double(gradient[i]));
+    const double weight = round_to(emitted, t.weight);
+    return {weight, fabs(weight)};
+  }
+};
+
+// The updates added up without any rounding.
+struct ExactSteps {
+  Problem p;
+  const float* first;
+  const __half* gradient;
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    const double weight =
+        first[i] - p.steps * (static_cast<double>(learning_rate(p)) * to_double(gradient[i]));
+    return {weight, fabs(weight)};
+  }
+};
+
+// Calls evaluate(output, f) for each output, f giving its elements.
+template <class Evaluate>
+void for_each_reference(const Problem& p, const Data& d, Evaluate evaluate) {
+  evaluate(kFp16Weights,
+           ReferenceSteps<__half, __half>{p, Keep::fp16, kFp64, d.first_fp16, d.gradient_fp16});
+  using Bfloat = ReferenceSteps<__nv_bfloat16, __nv_bfloat16>;
+  evaluate(kBf16Weights, Bfloat{p, Keep::bf16, kFp64, d.first_bf16, d.gradient_bf16});
+  evaluate(kStochasticWeights,
+           Bfloat{p, Keep::bf16_stochastic, kFp64, d.first_bf16, d.gradient_bf16});
+  using Master = ReferenceSteps<float, __half>;
+  evaluate(kMasterWeights, Master{p, Keep::fp32, kFp64, d.first_fp32, d.gradient_fp16});
+  evaluate(kMasterCopy, Master{p, Keep::fp32, kFp16, d.first_fp32, d.gradient_fp16});
+}
+
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  Steps steps;
+  for_each_reference(p, d, [&](Output output, auto f) {
+    if (out[output]) steps += evaluate_reference(out[output], p.n, f);
+  });
+  return steps;
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  for_each_reference(p, d, [&](Output output, auto f) {
+    if (!out[output]) return;
+    for (std::int64_t i = 0; i < p.n; ++i) {
+      const ReferenceElement element = f(i);
+      out[output].value[i] = element.value;
+      out[output].magnitude[i] = element.magnitude;
+    }
+  });
+}
+
+Steps accuracy_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  Steps steps;
+  for (const ReferenceView& view : out) {
+    if (view) steps += evaluate_reference(view, p.n, ExactSteps{p, d.first_fp32, d.gradient_fp16});
+  }
+  return steps;
 }
 
 // ---- declaration --------------------------------------------------------------------------------

@@ -28,22 +28,6 @@ using namespace register_tile;
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// ---- the plain reference
-
-GemmOperands<float> operands(const Problem& p, const Data& d) {
-  return contiguous_operands<float>(d.a, d.b, p.m, p.n, p.k);
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  host_gemm(operands(p, d), AbsoluteBound{}, out[0]);
-}
-
-// What every variant must do at least; the variants differ in how often they fetch the same bytes
-// again.
-Work work(const Problem& p) {
-  return gemm_work(p.m, p.n, p.k, DataType::fp32, DataType::fp32, Pipe::fp32);
-}
-
 // ---- what the variants' host sides share
 
 // 65536 / 32 tiles at most along either side of C.
@@ -580,6 +564,22 @@ Variant cublas_sgemm() {
         {cublas::Compute::fp32, DataType::fp32, DataType::fp32, p.m, p.n, p.k, d.a, d.b, d.c});
   };
   return v;
+}
+
+// ---- the plain reference
+
+GemmOperands<float> operands(const Problem& p, const Data& d) {
+  return contiguous_operands<float>(d.a, d.b, p.m, p.n, p.k);
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  host_gemm(operands(p, d), AbsoluteBound{}, out[0]);
+}
+
+// What every variant must do at least; the variants differ in how often they fetch the same bytes
+// again.
+Work work(const Problem& p) {
+  return gemm_work(p.m, p.n, p.k, DataType::fp32, DataType::fp32, Pipe::fp32);
 }
 
 // ---- declaration

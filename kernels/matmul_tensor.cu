@@ -49,147 +49,7 @@ struct Data {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-DataType output_type(const Problem& p) {
-  return p.fp32_output || p.dtype == DataType::tf32 ? DataType::fp32 : p.dtype;
-}
-
-std::optional<std::string> unsupported_types(const Problem& p) {
-  if (p.accumulate != DataType::fp16) return std::nullopt;
-  if (p.dtype != DataType::fp16) {
-    return "accumulate fp16 needs dtype fp16: tensor cores sum " + std::string(name_of(p.dtype)) +
-           " products in fp32 only";
-  }
-  if (p.fp32_output) return "accumulate fp16 stores fp16: an fp32 output would add no digit";
-  return std::nullopt;
-}
-
-// Calls f with a value of the type that stores the inputs; tf32 is stored as float.
-template <class Function>
-auto with_input_type(const Problem& p, Function f) {
-  if (p.dtype == DataType::bf16) return f(__nv_bfloat16{});
-  if (p.dtype == DataType::fp16) return f(__half{});
-  return f(float{});
-}
-
-// ---- inputs
-
-// tf32 is fp32 with 10 bits after the leading one; what the multiplier would drop is rounded here.
-constexpr FloatFormat kTf32{11, kFp32.min_exponent, kFp32.max_exponent};
-
-template <class T>
-struct Rounded {
-  SignedUniform<float> master;
-  __host__ __device__ T operator()(std::int64_t i) const { return from_float<T>(master(i)); }
-};
-template <>
-struct Rounded<float> {
-  SignedUniform<float> master;
-  __host__ __device__ float operator()(std::int64_t i) const {
-    return static_cast<float>(round_to(kTf32, master(i)));
-  }
-};
-
-Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
-  Steps steps;
-  steps += fill_uniform(d.a_master, p.m * p.k, stream_seed(seed, 0));
-  steps += fill_uniform(d.b_master, p.k * p.n, stream_seed(seed, 1));
-  with_input_type(p, [&](auto in) {
-    using In = decltype(in);
-    steps += fill(static_cast<In*>(d.a), p.m * p.k, Rounded<In>{{stream_seed(seed, 0)}});
-    steps += fill(static_cast<In*>(d.b), p.k * p.n, Rounded<In>{{stream_seed(seed, 1)}});
-  });
-  return steps;
-}
-
-// ---- the plain reference and its tolerance
-
-NormBound error_bound(const Problem& p) {
-  return tensor_core_bound(p.k, p.accumulate, output_type(p));
-}
-
-Tolerance tolerance(const Problem& p) {
-  constexpr double kHalfSubnormal = 0x1p-25;  // fp16
-  Tolerance t = error_bound(p).tolerance();
-  if (output_type(p) == DataType::fp16) t.absolute = kHalfSubnormal;
-  if (p.accumulate == DataType::fp16) t.absolute = kHalfSubnormal * tensor_core_steps(p.k);
-  return t;
-}
-
-template <class In>
-GemmOperands<In> operands(const Problem& p, const void* a, const void* b) {
-  return contiguous_operands(static_cast<const In*>(a), static_cast<const In*>(b), p.m, p.n, p.k);
-}
-
-Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  Steps steps;
-  with_input_type(p, [&](auto in) {
-    steps += evaluate_gemm(operands<decltype(in)>(p, d.a, d.b), error_bound(p), out[0]);
-  });
-  return steps;
-}
-
-Steps accuracy_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  return evaluate_gemm(operands<float>(p, d.a_master, d.b_master), error_bound(p), out[0]);
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  with_input_type(
-      p, [&](auto in) { host_gemm(operands<decltype(in)>(p, d.a, d.b), error_bound(p), out[0]); });
-}
-
-// ---- what the variants share
-
-// What every variant must do at least; the variants differ in how often they fetch the same bytes
-// again.
-Work work(const Problem& p) {
-  const Pipe pipe = p.dtype == DataType::tf32        ? Pipe::tensor_tf32
-                    : p.dtype == DataType::bf16      ? Pipe::tensor_bf16_fp32
-                    : p.accumulate == DataType::fp16 ? Pipe::tensor_fp16_fp16
-                                                     : Pipe::tensor_fp16_fp32;
-  return gemm_work(p.m, p.n, p.k, p.dtype, output_type(p), pipe);
-}
-
-// Bytes that one copy can move of a matrix whose rows are row_elements long: all rows must begin at
-// a multiple of them.
-int copy_bytes(DataType type, std::int64_t row_elements) {
-  const std::int64_t row_bytes = row_elements * static_cast<std::int64_t>(size_of(type));
-  return row_bytes % 16 == 0 ? 16 : row_bytes % 4 == 0 ? 4 : 2;
-}
-int load_width_bytes(const Problem& p) {
-  return std::min(copy_bytes(p.dtype, p.k), copy_bytes(p.dtype, p.n));
-}
-MetricValues load_width_metric(const Problem& p, const DeviceSpec&) {
-  return {{"load_width_bits", 8.0 * load_width_bytes(p)}};
-}
-
-using Kernel = TiledKernel<Problem, const void*, const void*, void*>;
-
-// With what its launch needs to know of the Tiling it was compiled for.
-template <class T>
-Kernel tiled(decltype(Kernel::kernel) kernel, std::int64_t dynamic_shared_bytes = 0) {
-  return {kernel, {T::kBlockM, T::kBlockN, 1}, {T::kThreads, 1, 1}, dynamic_shared_bytes};
-}
-
-// The kernel for this problem: `instance` makes the one for a value of the stored input type, one
-// of the type that sums, and the bytes that a lane copies at a time.
-template <class Instance>
-Kernel kernel_for(const Problem& p, Instance instance) {
-  const auto with_width = [&](auto in, auto acc) {
-    return load_width_bytes(p) == 16 ? instance(in, acc, std::integral_constant<int, 16>{})
-                                     : instance(in, acc, std::integral_constant<int, 4>{});
-  };
-  if (p.accumulate == DataType::fp16) return with_width(__half{}, __half{});
-  return with_input_type(p, [&](auto in) { return with_width(in, float{}); });
-}
-
-// What the variants that launch one such kernel have in common.
-template <class KernelFor>
-Variant tiled_variant(KernelFor kernel) {
-  Variant v;
-  v.min_compute_capability = kMmaBf16ComputeCapability;
-  v.work = work;
-  return with_tiles(std::move(v), kernel);
-}
+// ---- what the kernels share
 
 template <class In>
 __device__ Matrix<const In> a_matrix(const Problem& p, const void* a) {
@@ -278,6 +138,80 @@ __global__ void __launch_bounds__(WmmaTiling::kThreads)
 #else
   __trap();  // wmma has bf16 and tf32 from compute capability 8.0
 #endif
+}
+
+DataType output_type(const Problem& p) {
+  return p.fp32_output || p.dtype == DataType::tf32 ? DataType::fp32 : p.dtype;
+}
+
+std::optional<std::string> unsupported_types(const Problem& p) {
+  if (p.accumulate != DataType::fp16) return std::nullopt;
+  if (p.dtype != DataType::fp16) {
+    return "accumulate fp16 needs dtype fp16: tensor cores sum " + std::string(name_of(p.dtype)) +
+           " products in fp32 only";
+  }
+  if (p.fp32_output) return "accumulate fp16 stores fp16: an fp32 output would add no digit";
+  return std::nullopt;
+}
+
+// Calls f with a value of the type that stores the inputs; tf32 is stored as float.
+template <class Function>
+auto with_input_type(const Problem& p, Function f) {
+  if (p.dtype == DataType::bf16) return f(__nv_bfloat16{});
+  if (p.dtype == DataType::fp16) return f(__half{});
+  return f(float{});
+}
+
+// What every variant must do at least; the variants differ in how often they fetch the same bytes
+// again.
+Work work(const Problem& p) {
+  const Pipe pipe = p.dtype == DataType::tf32        ? Pipe::tensor_tf32
+                    : p.dtype == DataType::bf16      ? Pipe::tensor_bf16_fp32
+                    : p.accumulate == DataType::fp16 ? Pipe::tensor_fp16_fp16
+                                                     : Pipe::tensor_fp16_fp32;
+  return gemm_work(p.m, p.n, p.k, p.dtype, output_type(p), pipe);
+}
+
+// Bytes that one copy can move of a matrix whose rows are row_elements long: all rows must begin at
+// a multiple of them.
+int copy_bytes(DataType type, std::int64_t row_elements) {
+  const std::int64_t row_bytes = row_elements * static_cast<std::int64_t>(size_of(type));
+  return row_bytes % 16 == 0 ? 16 : row_bytes % 4 == 0 ? 4 : 2;
+}
+int load_width_bytes(const Problem& p) {
+  return std::min(copy_bytes(p.dtype, p.k), copy_bytes(p.dtype, p.n));
+}
+MetricValues load_width_metric(const Problem& p, const DeviceSpec&) {
+  return {{"load_width_bits", 8.0 * load_width_bytes(p)}};
+}
+
+using Kernel = TiledKernel<Problem, const void*, const void*, void*>;
+
+// With what its launch needs to know of the Tiling it was compiled for.
+template <class T>
+Kernel tiled(decltype(Kernel::kernel) kernel, std::int64_t dynamic_shared_bytes = 0) {
+  return {kernel, {T::kBlockM, T::kBlockN, 1}, {T::kThreads, 1, 1}, dynamic_shared_bytes};
+}
+
+// The kernel for this problem: `instance` makes the one for a value of the stored input type, one
+// of the type that sums, and the bytes that a lane copies at a time.
+template <class Instance>
+Kernel kernel_for(const Problem& p, Instance instance) {
+  const auto with_width = [&](auto in, auto acc) {
+    return load_width_bytes(p) == 16 ? instance(in, acc, std::integral_constant<int, 16>{})
+                                     : instance(in, acc, std::integral_constant<int, 4>{});
+  };
+  if (p.accumulate == DataType::fp16) return with_width(__half{}, __half{});
+  return with_input_type(p, [&](auto in) { return with_width(in, float{}); });
+}
+
+// What the variants that launch one such kernel have in common.
+template <class KernelFor>
+Variant tiled_variant(KernelFor kernel) {
+  Variant v;
+  v.min_compute_capability = kMmaBf16ComputeCapability;
+  v.work = work;
+  return with_tiles(std::move(v), kernel);
 }
 
 Variant wmma() {
@@ -578,6 +512,72 @@ Variant cublas_gemm() {
     return cublas::gemm(g);
   };
   return v;
+}
+
+// ---- inputs
+
+// tf32 is fp32 with 10 bits after the leading one; what the multiplier would drop is rounded here.
+constexpr FloatFormat kTf32{11, kFp32.min_exponent, kFp32.max_exponent};
+
+template <class T>
+struct Rounded {
+  SignedUniform<float> master;
+  __host__ __device__ T operator()(std::int64_t i) const { return from_float<T>(master(i)); }
+};
+template <>
+struct Rounded<float> {
+  SignedUniform<float> master;
+  __host__ __device__ float operator()(std::int64_t i) const {
+    return static_cast<float>(round_to(kTf32, master(i)));
+  }
+};
+
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  Steps steps;
+  steps += fill_uniform(d.a_master, p.m * p.k, stream_seed(seed, 0));
+  steps += fill_uniform(d.b_master, p.k * p.n, stream_seed(seed, 1));
+  with_input_type(p, [&](auto in) {
+    using In = decltype(in);
+    steps += fill(static_cast<In*>(d.a), p.m * p.k, Rounded<In>{{stream_seed(seed, 0)}});
+    steps += fill(static_cast<In*>(d.b), p.k * p.n, Rounded<In>{{stream_seed(seed, 1)}});
+  });
+  return steps;
+}
+
+// ---- the plain reference and its tolerance
+
+NormBound error_bound(const Problem& p) {
+  return tensor_core_bound(p.k, p.accumulate, output_type(p));
+}
+
+Tolerance tolerance(const Problem& p) {
+  constexpr double kHalfSubnormal = 0x1p-25;  // fp16
+  Tolerance t = error_bound(p).tolerance();
+  if (output_type(p) == DataType::fp16) t.absolute = kHalfSubnormal;
+  if (p.accumulate == DataType::fp16) t.absolute = kHalfSubnormal * tensor_core_steps(p.k);
+  return t;
+}
+
+template <class In>
+GemmOperands<In> operands(const Problem& p, const void* a, const void* b) {
+  return contiguous_operands(static_cast<const In*>(a), static_cast<const In*>(b), p.m, p.n, p.k);
+}
+
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  Steps steps;
+  with_input_type(p, [&](auto in) {
+    steps += evaluate_gemm(operands<decltype(in)>(p, d.a, d.b), error_bound(p), out[0]);
+  });
+  return steps;
+}
+
+Steps accuracy_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  return evaluate_gemm(operands<float>(p, d.a_master, d.b_master), error_bound(p), out[0]);
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  with_input_type(
+      p, [&](auto in) { host_gemm(operands<decltype(in)>(p, d.a, d.b), error_bound(p), out[0]); });
 }
 
 // ---- declaration

@@ -44,63 +44,6 @@ std::int64_t chunks(const Problem& p) {
   return ceil_div(p.n, kChunk);
 }
 
-// ---- the plain reference
-
-// What write stores in element i: a number in [1, 2) that differs from its neighbours'.
-__host__ __device__ float pattern(std::int64_t i) {
-  constexpr unsigned kPeriod = 1u << 23;
-  return 1.0f + 0x1p-23f * static_cast<float>(static_cast<unsigned>(i) % kPeriod);
-}
-
-struct ReferenceCopy {
-  Data d;
-  __host__ __device__ ReferenceElement operator()(std::int64_t i) const { return {d.in[i], 0.0}; }
-};
-
-struct ReferenceFill {
-  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
-    return {pattern(i), 0.0};
-  }
-};
-
-struct ReferenceSum {
-  Problem p;
-  Data d;
-  __host__ __device__ ReferenceElement operator()(std::int64_t chunk) const {
-    std::uint32_t sum = 0;
-    for (std::int64_t i = chunk * kChunk; i < p.n && i < (chunk + 1) * kChunk; ++i)
-      sum += bits_sum(d.in[i]);
-    return {static_cast<double>(sum * static_cast<std::uint32_t>(p.passes)), 0.0};
-  }
-};
-
-Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  Steps steps;
-  if (out[0]) steps += evaluate_reference(out[0], p.n, ReferenceCopy{d});
-  if (out[1]) steps += evaluate_reference(out[1], p.n, ReferenceFill{});
-  if (out[2]) steps += evaluate_reference(out[2], chunks(p), ReferenceSum{p, d});
-  return steps;
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  std::vector<std::uint32_t> sums(static_cast<std::size_t>(chunks(p)), 0);
-  for (std::int64_t i = 0; i < p.n; ++i) {
-    sums[static_cast<std::size_t>(i / kChunk)] += bits_sum(d.in[i]);
-    if (out[0]) out[0].value[i] = d.in[i];
-    if (out[1]) out[1].value[i] = pattern(i);
-    for (const ReferenceView& view : {out[0], out[1]}) {
-      if (view) view.magnitude[i] = 0.0;
-    }
-  }
-  if (!out[2]) return;
-  for (std::size_t chunk = 0; chunk < sums.size(); ++chunk) {
-    out[2].value[chunk] = sums[chunk] * static_cast<std::uint32_t>(p.passes);
-    out[2].magnitude[chunk] = 0.0;
-  }
-}
-
-// ---- what the variants share
-
 // Loads past L1. Volatile, because nothing else keeps the compiler from reading once for all
 // passes.
 __device__ float4 load_past_l1(const float4* from) {
@@ -114,6 +57,39 @@ __device__ float load_past_l1(const float* from) {
   float v;
   asm volatile("ld.global.cg.f32 %0, [%1];" : "=f"(v) : "l"(__cvta_generic_to_global(from)));
   return v;
+}
+
+// ---- read
+
+constexpr int kReadBlock = 128;
+
+// Asking for eight resident blocks leaves the compiler the registers that eight loads in flight
+// need.
+__global__ void __launch_bounds__(kReadBlock, 8)
+    read_kernel(const float* in, std::uint32_t* sums, std::int64_t n, int passes) {
+  constexpr int kLoads = kChunk / kVector / kReadBlock;
+  const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kChunk;
+  const int count = static_cast<int>(min(n - begin, static_cast<std::int64_t>(kChunk)));
+  const int thread = threadIdx.x;
+  in += begin;
+  std::uint32_t sum = 0;
+#pragma unroll 1
+  for (int pass = 0; pass < passes; ++pass) {
+    if (count == kChunk) {
+      float4 v[kLoads];
+#pragma unroll
+      for (int i = 0; i < kLoads; ++i)
+        v[i] = load_past_l1(reinterpret_cast<const float4*>(in) + thread + i * kReadBlock);
+#pragma unroll
+      for (int i = 0; i < kLoads; ++i)
+        sum += bits_sum(v[i]);
+    } else {
+      for (int i = thread; i < count; i += kReadBlock)
+        sum += bits_sum(load_past_l1(in + i));
+    }
+  }
+  sum = block_sum<kReadBlock>(sum);
+  if (thread == 0) sums[blockIdx.x] = sum;
 }
 
 enum class Moves { reads, writes, copies };
@@ -172,39 +148,6 @@ Shape shape(int threads, std::int64_t n, std::int64_t elements_per_block) {
   s.tile = {elements_per_block, 1, 1};
   s.grid = {ceil_div(n, elements_per_block), 1, 1};
   return s;
-}
-
-// ---- read
-
-constexpr int kReadBlock = 128;
-
-// Asking for eight resident blocks leaves the compiler the registers that eight loads in flight
-// need.
-__global__ void __launch_bounds__(kReadBlock, 8)
-    read_kernel(const float* in, std::uint32_t* sums, std::int64_t n, int passes) {
-  constexpr int kLoads = kChunk / kVector / kReadBlock;
-  const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kChunk;
-  const int count = static_cast<int>(min(n - begin, static_cast<std::int64_t>(kChunk)));
-  const int thread = threadIdx.x;
-  in += begin;
-  std::uint32_t sum = 0;
-#pragma unroll 1
-  for (int pass = 0; pass < passes; ++pass) {
-    if (count == kChunk) {
-      float4 v[kLoads];
-#pragma unroll
-      for (int i = 0; i < kLoads; ++i)
-        v[i] = load_past_l1(reinterpret_cast<const float4*>(in) + thread + i * kReadBlock);
-#pragma unroll
-      for (int i = 0; i < kLoads; ++i)
-        sum += bits_sum(v[i]);
-    } else {
-      for (int i = thread; i < count; i += kReadBlock)
-        sum += bits_sum(load_past_l1(in + i));
-    }
-  }
-  sum = block_sum<kReadBlock>(sum);
-  if (thread == 0) sums[blockIdx.x] = sum;
 }
 
 Variant read() {
@@ -478,6 +421,61 @@ Variant vendor_memcpy() {
     return steps;
   };
   return v;
+}
+
+// ---- the plain reference
+
+// What write stores in element i: a number in [1, 2) that differs from its neighbours'.
+__host__ __device__ float pattern(std::int64_t i) {
+  constexpr unsigned kPeriod = 1u << 23;
+  return 1.0f + 0x1p-23f * static_cast<float>(static_cast<unsigned>(i) % kPeriod);
+}
+
+struct ReferenceCopy {
+  Data d;
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const { return {d.in[i], 0.0}; }
+};
+
+struct ReferenceFill {
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    return {pattern(i), 0.0};
+  }
+};
+
+struct ReferenceSum {
+  Problem p;
+  Data d;
+  __host__ __device__ ReferenceElement operator()(std::int64_t chunk) const {
+    std::uint32_t sum = 0;
+    for (std::int64_t i = chunk * kChunk; i < p.n && i < (chunk + 1) * kChunk; ++i)
+      sum += bits_sum(d.in[i]);
+    return {static_cast<double>(sum * static_cast<std::uint32_t>(p.passes)), 0.0};
+  }
+};
+
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  Steps steps;
+  if (out[0]) steps += evaluate_reference(out[0], p.n, ReferenceCopy{d});
+  if (out[1]) steps += evaluate_reference(out[1], p.n, ReferenceFill{});
+  if (out[2]) steps += evaluate_reference(out[2], chunks(p), ReferenceSum{p, d});
+  return steps;
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  std::vector<std::uint32_t> sums(static_cast<std::size_t>(chunks(p)), 0);
+  for (std::int64_t i = 0; i < p.n; ++i) {
+    sums[static_cast<std::size_t>(i / kChunk)] += bits_sum(d.in[i]);
+    if (out[0]) out[0].value[i] = d.in[i];
+    if (out[1]) out[1].value[i] = pattern(i);
+    for (const ReferenceView& view : {out[0], out[1]}) {
+      if (view) view.magnitude[i] = 0.0;
+    }
+  }
+  if (!out[2]) return;
+  for (std::size_t chunk = 0; chunk < sums.size(); ++chunk) {
+    out[2].value[chunk] = sums[chunk] * static_cast<std::uint32_t>(p.passes);
+    out[2].magnitude[chunk] = 0.0;
+  }
 }
 
 // ---- declaration

@@ -42,112 +42,6 @@ enum Output { kYFp32, kYFp16, kYBf16 };
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-template <class T>
-struct Storage;
-template <>
-struct Storage<float> {
-  static constexpr const char* kOutput = "y_fp32";
-  static const float* x(const Data& d) { return d.x_fp32; }
-  static float* y(const Data& d) { return d.y_fp32; }
-};
-template <>
-struct Storage<__half> {
-  static constexpr const char* kOutput = "y_fp16";
-  static const __half* x(const Data& d) { return d.x_fp16; }
-  static __half* y(const Data& d) { return d.y_fp16; }
-};
-template <>
-struct Storage<__nv_bfloat16> {
-  static constexpr const char* kOutput = "y_bf16";
-  static const __nv_bfloat16* x(const Data& d) { return d.x_bf16; }
-  static __nv_bfloat16* y(const Data& d) { return d.y_bf16; }
-};
-
-// ---- inputs -------------------------------------------------------------------------------------
-
-// Activations in [-4, 4): wide enough for both tails of the Gaussian, which [-1, 1) never reaches.
-constexpr double kRange = 4.0;
-
-template <class T>
-struct Activations {
-  std::uint64_t seed;
-  __host__ __device__ T operator()(std::int64_t i) const {
-    // Exact in fp32; the 16-bit types round the same number.
-    return from_float<T>(static_cast<float>(kRange) *
-                         random_signed(seed, static_cast<std::uint64_t>(i)));
-  }
-};
-
-Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
-  Steps steps;
-  const std::uint64_t s = stream_seed(seed, 0);
-  steps += fill(d.x_fp32, p.n, Activations<float>{s});
-  steps += fill(d.x_fp16, p.n, Activations<__half>{s});
-  steps += fill(d.x_bf16, p.n, Activations<__nv_bfloat16>{s});
-  return steps;
-}
-
-// ---- the plain reference ------------------------------------------------------------------------
-
-__host__ __device__ inline double exact(Op op, double x) {
-  constexpr double kSqrtHalf = 0.70710678118654752440;
-  constexpr double kSqrtTwoOverPi = 0.79788456080286535588;
-  switch (op) {
-    case Op::relu: return x > 0.0 ? x : 0.0;
-    case Op::gelu:
-      // erfc keeps its digits where 1 + erf cancels, at negative x.
-      return 0.5 * x * erfc(-x * kSqrtHalf);
-    case Op::gelu_tanh: return 0.5 * x * (1.0 + tanh(kSqrtTwoOverPi * (x + 0.044715 * x * x * x)));
-  }
-  return NAN;
-}
-
-template <class T>
-struct ReferenceActivation {
-  Op op;
-  const T* x;
-  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
-    const double y = exact(op, to_double(x[i]));
-    return {y, fabs(y)};
-  }
-};
-
-Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  Steps steps;
-  if (out[kYFp32])
-    steps += evaluate_reference(out[kYFp32], p.n, ReferenceActivation<float>{p.op, d.x_fp32});
-  if (out[kYFp16])
-    steps += evaluate_reference(out[kYFp16], p.n, ReferenceActivation<__half>{p.op, d.x_fp16});
-  if (out[kYBf16])
-    steps +=
-        evaluate_reference(out[kYBf16], p.n, ReferenceActivation<__nv_bfloat16>{p.op, d.x_bf16});
-  return steps;
-}
-
-// What every type would give had x not been rounded to it.
-Steps accuracy_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  Steps steps;
-  for (const ReferenceView& view : out) {
-    if (view) steps += evaluate_reference(view, p.n, ReferenceActivation<float>{p.op, d.x_fp32});
-  }
-  return steps;
-}
-
-template <class T>
-void host_activation(const Problem& p, const T* x, const ReferenceView& out) {
-  if (!out) return;
-  for (std::int64_t i = 0; i < p.n; ++i) {
-    out.value[i] = exact(p.op, to_double(x[i]));
-    out.magnitude[i] = std::abs(out.value[i]);
-  }
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  host_activation(p, d.x_fp32, out[kYFp32]);
-  host_activation(p, d.x_fp16, out[kYFp16]);
-  host_activation(p, d.x_bf16, out[kYBf16]);
-}
-
 // ---- the arithmetic, in fp32 for every storage type ---------------------------------------------
 
 template <Op op>
@@ -169,23 +63,36 @@ __device__ inline float2 activate(float2 pair) {
   return {activate<op>(pair.x), activate<op>(pair.y)};
 }
 
-// The derivation that tolerance_derivation states in words.
-Tolerance tolerance(const Problem& p, DataType stored) {
-  const double u = unit_roundoff(DataType::fp32);
-  // Below 2^-14 fp16 numbers stand 2^-24 apart; the other types' gap is out of reach.
-  const double subnormal = stored == DataType::fp16 ? 0x1p-25 : 0.0;
-  const double stored_rms = kRmsSafety * rounding_rms(stored);
-  switch (p.op) {
-    case Op::relu: return {0.0, 0.0};
-    case Op::gelu:
-      return {unit_roundoff(stored), 4.0 * u * kRange + subnormal, stored_rms,
-              4.0 * u * kRange / 3.0};
-    case Op::gelu_tanh:
-      return {unit_roundoff(stored) + 96.0 * u, subnormal, stored_rms + 5.0 * u / std::sqrt(3.0),
-              0.14 * 83.0 * u / std::sqrt(3.0)};
-  }
-  return {};
+constexpr int kBlock = 256;
+
+// ---- scalar: one element per lane and access ----------------------------------------------------
+
+template <class T, Op op>
+__global__ void __launch_bounds__(kBlock) scalar_kernel(std::int64_t n, const T* x, T* y) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  if (i < n) y[i] = from_float<T>(activate<op>(static_cast<float>(x[i])));
 }
+
+template <class T>
+struct Storage;
+template <>
+struct Storage<float> {
+  static constexpr const char* kOutput = "y_fp32";
+  static const float* x(const Data& d) { return d.x_fp32; }
+  static float* y(const Data& d) { return d.y_fp32; }
+};
+template <>
+struct Storage<__half> {
+  static constexpr const char* kOutput = "y_fp16";
+  static const __half* x(const Data& d) { return d.x_fp16; }
+  static __half* y(const Data& d) { return d.y_fp16; }
+};
+template <>
+struct Storage<__nv_bfloat16> {
+  static constexpr const char* kOutput = "y_bf16";
+  static const __nv_bfloat16* x(const Data& d) { return d.x_bf16; }
+  static __nv_bfloat16* y(const Data& d) { return d.y_bf16; }
+};
 
 // The operations of the formula, an evaluated function counting as one.
 double operations_per_element(Op op) {
@@ -206,16 +113,6 @@ Work work(const Problem& p) {
   w.moved_written = w.moved_read;
   w.operations = {{Pipe::fp32, operations_per_element(p.op) * static_cast<double>(p.n)}};
   return w;
-}
-
-constexpr int kBlock = 256;
-
-// ---- scalar: one element per lane and access ----------------------------------------------------
-
-template <class T, Op op>
-__global__ void __launch_bounds__(kBlock) scalar_kernel(std::int64_t n, const T* x, T* y) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
-  if (i < n) y[i] = from_float<T>(activate<op>(static_cast<float>(x[i])));
 }
 
 template <class T>
@@ -362,6 +259,109 @@ Variant bf16() {
   v.expected_changes = {{"l2_sectors", Direction::unchanged},
                         {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}};
   return v;
+}
+
+// ---- inputs -------------------------------------------------------------------------------------
+
+// Activations in [-4, 4): wide enough for both tails of the Gaussian, which [-1, 1) never reaches.
+constexpr double kRange = 4.0;
+
+template <class T>
+struct Activations {
+  std::uint64_t seed;
+  __host__ __device__ T operator()(std::int64_t i) const {
+    // Exact in fp32; the 16-bit types round the same number.
+    return from_float<T>(static_cast<float>(kRange) *
+                         random_signed(seed, static_cast<std::uint64_t>(i)));
+  }
+};
+
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  Steps steps;
+  const std::uint64_t s = stream_seed(seed, 0);
+  steps += fill(d.x_fp32, p.n, Activations<float>{s});
+  steps += fill(d.x_fp16, p.n, Activations<__half>{s});
+  steps += fill(d.x_bf16, p.n, Activations<__nv_bfloat16>{s});
+  return steps;
+}
+
+// ---- the plain reference ------------------------------------------------------------------------
+
+__host__ __device__ inline double exact(Op op, double x) {
+  constexpr double kSqrtHalf = 0.70710678118654752440;
+  constexpr double kSqrtTwoOverPi = 0.79788456080286535588;
+  switch (op) {
+    case Op::relu: return x > 0.0 ? x : 0.0;
+    case Op::gelu:
+      // erfc keeps its digits where 1 + erf cancels, at negative x.
+      return 0.5 * x * erfc(-x * kSqrtHalf);
+    case Op::gelu_tanh: return 0.5 * x * (1.0 + tanh(kSqrtTwoOverPi * (x + 0.044715 * x * x * x)));
+  }
+  return NAN;
+}
+
+template <class T>
+struct ReferenceActivation {
+  Op op;
+  const T* x;
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    const double y = exact(op, to_double(x[i]));
+    return {y, fabs(y)};
+  }
+};
+
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  Steps steps;
+  if (out[kYFp32])
+    steps += evaluate_reference(out[kYFp32], p.n, ReferenceActivation<float>{p.op, d.x_fp32});
+  if (out[kYFp16])
+    steps += evaluate_reference(out[kYFp16], p.n, ReferenceActivation<__half>{p.op, d.x_fp16});
+  if (out[kYBf16])
+    steps +=
+        evaluate_reference(out[kYBf16], p.n, ReferenceActivation<__nv_bfloat16>{p.op, d.x_bf16});
+  return steps;
+}
+
+// What every type would give had x not been rounded to it.
+Steps accuracy_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  Steps steps;
+  for (const ReferenceView& view : out) {
+    if (view) steps += evaluate_reference(view, p.n, ReferenceActivation<float>{p.op, d.x_fp32});
+  }
+  return steps;
+}
+
+template <class T>
+void host_activation(const Problem& p, const T* x, const ReferenceView& out) {
+  if (!out) return;
+  for (std::int64_t i = 0; i < p.n; ++i) {
+    out.value[i] = exact(p.op, to_double(x[i]));
+    out.magnitude[i] = std::abs(out.value[i]);
+  }
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  host_activation(p, d.x_fp32, out[kYFp32]);
+  host_activation(p, d.x_fp16, out[kYFp16]);
+  host_activation(p, d.x_bf16, out[kYBf16]);
+}
+
+// The derivation that tolerance_derivation states in words.
+Tolerance tolerance(const Problem& p, DataType stored) {
+  const double u = unit_roundoff(DataType::fp32);
+  // Below 2^-14 fp16 numbers stand 2^-24 apart; the other types' gap is out of reach.
+  const double subnormal = stored == DataType::fp16 ? 0x1p-25 : 0.0;
+  const double stored_rms = kRmsSafety * rounding_rms(stored);
+  switch (p.op) {
+    case Op::relu: return {0.0, 0.0};
+    case Op::gelu:
+      return {unit_roundoff(stored), 4.0 * u * kRange + subnormal, stored_rms,
+              4.0 * u * kRange / 3.0};
+    case Op::gelu_tanh:
+      return {unit_roundoff(stored) + 96.0 * u, subnormal, stored_rms + 5.0 * u / std::sqrt(3.0),
+              0.14 * 83.0 * u / std::sqrt(3.0)};
+  }
+  return {};
 }
 
 // ---- declaration --------------------------------------------------------------------------------

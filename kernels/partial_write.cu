@@ -34,41 +34,6 @@ std::int64_t out_count(const Problem& p) {
   return p.n * p.stride;
 }
 
-// ---- the plain reference
-
-struct Reference {
-  Problem p;
-  Data d;
-  __host__ __device__ ReferenceElement operator()(std::int64_t j) const {
-    return {j % p.stride == 0 ? static_cast<double>(d.in[j / p.stride]) : 0.0, 0.0};
-  }
-};
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  for (std::int64_t j = 0; j < out_count(p); ++j) {
-    out[0].value[j] = 0.0;
-    out[0].magnitude[j] = 0.0;
-  }
-  for (std::int64_t i = 0; i < p.n; ++i)
-    out[0].value[i * p.stride] = d.in[i];
-}
-
-// Both kernels read the values alike: four loads per thread, contiguous over the lanes.
-Shape shape(const Problem& p) {
-  Shape s;
-  s.block = {kBlock, 1, 1};
-  s.tile = {static_cast<std::int64_t>(kTile) * p.stride, 1, 1};
-  s.grid = {ceil_div(p.n, kTile), 1, 1};
-  return s;
-}
-
-Work reading(const Problem& p) {
-  Work w;
-  w.bytes_read = static_cast<double>(p.n * sizeof(float));
-  w.moved_read = sector_bytes<float>(p.n);
-  return w;
-}
-
 // ---- write_strided: the values alone; the zeros are there before the launch
 
 __global__ void __launch_bounds__(kBlock) write_strided_kernel(Problem p, Data d) {
@@ -171,6 +136,41 @@ Variant write_whole_sectors() {
     return launch(write_whole_sectors_kernel, shape(p), p, d);
   };
   return v;
+}
+
+// ---- the plain reference
+
+struct Reference {
+  Problem p;
+  Data d;
+  __host__ __device__ ReferenceElement operator()(std::int64_t j) const {
+    return {j % p.stride == 0 ? static_cast<double>(d.in[j / p.stride]) : 0.0, 0.0};
+  }
+};
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  for (std::int64_t j = 0; j < out_count(p); ++j) {
+    out[0].value[j] = 0.0;
+    out[0].magnitude[j] = 0.0;
+  }
+  for (std::int64_t i = 0; i < p.n; ++i)
+    out[0].value[i * p.stride] = d.in[i];
+}
+
+// Both kernels read the values alike: four loads per thread, contiguous over the lanes.
+Shape shape(const Problem& p) {
+  Shape s;
+  s.block = {kBlock, 1, 1};
+  s.tile = {static_cast<std::int64_t>(kTile) * p.stride, 1, 1};
+  s.grid = {ceil_div(p.n, kTile), 1, 1};
+  return s;
+}
+
+Work reading(const Problem& p) {
+  Work w;
+  w.bytes_read = static_cast<double>(p.n * sizeof(float));
+  w.moved_read = sector_bytes<float>(p.n);
+  return w;
 }
 
 // ---- declaration

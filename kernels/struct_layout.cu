@@ -50,34 +50,6 @@ struct SoaValue {
   }
 };
 
-// ---- the plain reference
-
-struct Reference {
-  Problem p;
-  Data d;
-  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
-    ReferenceElement sum{0.0, 0.0};
-    for (int f = 0; f < p.fields; ++f) {
-      const double x = d.aos[i * kFields + f];
-      sum.value += x;
-      sum.magnitude += fabs(x);
-    }
-    return sum;
-  }
-};
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  for (std::int64_t i = 0; i < p.n; ++i) {
-    out[0].value[i] = 0.0;
-    out[0].magnitude[i] = 0.0;
-    for (int f = 0; f < p.fields; ++f) {
-      const double x = d.aos[i * kFields + f];
-      out[0].value[i] += x;
-      out[0].magnitude[i] += std::abs(x);
-    }
-  }
-}
-
 // ---- the kernel, the same for all layouts
 
 // The fields of a thread's records, all in registers. Records lie kBlock apart, so that the lanes
@@ -244,6 +216,34 @@ Variant soa() {
     return launch(sum_kernel<Soa>, shape(p), p, Soa{d.soa, p.n}, d.out);
   };
   return v;
+}
+
+// ---- the plain reference
+
+struct Reference {
+  Problem p;
+  Data d;
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    ReferenceElement sum{0.0, 0.0};
+    for (int f = 0; f < p.fields; ++f) {
+      const double x = d.aos[i * kFields + f];
+      sum.value += x;
+      sum.magnitude += fabs(x);
+    }
+    return sum;
+  }
+};
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  for (std::int64_t i = 0; i < p.n; ++i) {
+    out[0].value[i] = 0.0;
+    out[0].magnitude[i] = 0.0;
+    for (int f = 0; f < p.fields; ++f) {
+      const double x = d.aos[i * kFields + f];
+      out[0].value[i] += x;
+      out[0].magnitude[i] += std::abs(x);
+    }
+  }
 }
 
 // ---- declaration

@@ -38,39 +38,6 @@ __host__ __device__ inline unsigned way_of(unsigned i, unsigned run, unsigned wa
 
 constexpr unsigned kLane = 1;
 
-// ---- the plain reference ------------------------------------------------------------------------
-
-struct Reference {
-  Problem p;
-  const float* x;
-  unsigned run;
-  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
-    const unsigned way = way_of(static_cast<unsigned>(i), run, static_cast<unsigned>(p.ways));
-    return fma_way::exact(way, x[i], p.cost);
-  }
-};
-
-Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  Steps steps;
-  if (out[0]) steps += evaluate_reference(out[0], p.n, Reference{p, d.x, kLane});
-  if (out[1]) steps += evaluate_reference(out[1], p.n, Reference{p, d.x, kWarp});
-  return steps;
-}
-
-void host_elements(const Problem& p, const Reference& reference, const ReferenceView& out) {
-  if (!out) return;
-  for (std::int64_t i = 0; i < p.n; ++i) {
-    const ReferenceElement element = reference(i);
-    out.value[i] = element.value;
-    out.magnitude[i] = element.magnitude;
-  }
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  host_elements(p, Reference{p, d.x, kLane}, out[0]);
-  host_elements(p, Reference{p, d.x, kWarp}, out[1]);
-}
-
 // ---- the switch, in two layouts -----------------------------------------------------------------
 
 // On compute capability 9.0 this becomes a tree of branches (BRA) that ends in indirect
@@ -184,6 +151,39 @@ Variant switch_in_warp() {
   v.expected_changes = {{"active_lanes_per_instruction", Direction::decreases, 1.3, splits_warps},
                         {"warp_instructions", Direction::increases, 1.3, splits_warps}};
   return v;
+}
+
+// ---- the plain reference ------------------------------------------------------------------------
+
+struct Reference {
+  Problem p;
+  const float* x;
+  unsigned run;
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    const unsigned way = way_of(static_cast<unsigned>(i), run, static_cast<unsigned>(p.ways));
+    return fma_way::exact(way, x[i], p.cost);
+  }
+};
+
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  Steps steps;
+  if (out[0]) steps += evaluate_reference(out[0], p.n, Reference{p, d.x, kLane});
+  if (out[1]) steps += evaluate_reference(out[1], p.n, Reference{p, d.x, kWarp});
+  return steps;
+}
+
+void host_elements(const Problem& p, const Reference& reference, const ReferenceView& out) {
+  if (!out) return;
+  for (std::int64_t i = 0; i < p.n; ++i) {
+    const ReferenceElement element = reference(i);
+    out.value[i] = element.value;
+    out.magnitude[i] = element.magnitude;
+  }
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  host_elements(p, Reference{p, d.x, kLane}, out[0]);
+  host_elements(p, Reference{p, d.x, kWarp}, out[1]);
 }
 
 // ---- declaration --------------------------------------------------------------------------------

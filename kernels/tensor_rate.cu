@@ -131,132 +131,6 @@ int depth(const Problem& p) {
   return kSlices * slice_depth(p);
 }
 
-// ---- inputs
-
-// A whole number in [-largest, largest].
-__host__ __device__ std::int32_t random_number(std::uint64_t seed, std::int64_t i,
-                                               std::int64_t largest) {
-  const auto range = static_cast<std::uint64_t>(2 * largest + 1);
-  const std::uint64_t bits = random_bits(seed, static_cast<std::uint64_t>(i));
-  return static_cast<std::int32_t>(static_cast<std::int64_t>(bits % range) - largest);
-}
-
-// Element i of a row-major matrix of `depth` columns; `drift` is what makes its sums drift.
-struct Numbers {
-  std::uint64_t seed;
-  std::int64_t largest;
-  int depth;
-  bool is_a;
-  __host__ __device__ std::int32_t operator()(std::int64_t i) const {
-    const int half = depth / 2;
-    const std::int64_t row = i / depth;
-    const int k = static_cast<int>(i % depth);
-    const std::int64_t source = row * half + k % half;
-    const std::int32_t sign = random_number(seed, ~row, 0x7FFF) < 0 ? -1 : 1;
-    const bool drifts = k % half == 0;
-    if (!is_a) return drifts ? sign : random_number(seed, source, largest);
-    // One less than the largest, so that one more still is no larger.
-    const std::int32_t number = random_number(seed, source, drifts ? largest - 1 : largest);
-    return k < half ? number : drifts ? sign - number : -number;
-  }
-};
-
-template <class In>
-struct Converted {
-  Numbers numbers;
-  __host__ __device__ In operator()(std::int64_t i) const {
-    return from_float<In>(static_cast<float>(numbers(i)));
-  }
-};
-template <>
-struct Converted<float> {
-  Numbers numbers;
-  __host__ __device__ float operator()(std::int64_t i) const {
-    constexpr unsigned kNotOfTf32 = (1 << 13) - 1;
-    const auto random = static_cast<unsigned>(random_bits(0, static_cast<std::uint64_t>(i)));
-    const float number = static_cast<float>(numbers(i));
-    std::uint32_t bits;
-    std::memcpy(&bits, &number, sizeof bits);
-    bits |= random & kNotOfTf32;
-    float with_noise;
-    std::memcpy(&with_noise, &bits, sizeof with_noise);
-    return with_noise;
-  }
-};
-template <>
-struct Converted<__nv_fp8_e4m3> {
-  Numbers numbers;
-  __host__ __device__ __nv_fp8_e4m3 operator()(std::int64_t i) const {
-    return __nv_fp8_e4m3(static_cast<float>(numbers(i)));
-  }
-};
-
-Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
-  Steps steps;
-  with_input_type(p, [&](auto in) {
-    using In = decltype(in);
-    const int columns = depth(p);
-    const Numbers a{stream_seed(seed, 0), Arithmetic<In>::kLargest, columns, true};
-    const Numbers b{stream_seed(seed, 1), Arithmetic<In>::kLargest, columns, false};
-    steps += fill(d.a_numbers, kRows * columns, a);
-    steps += fill(d.b_numbers, kColumns * columns, b);
-    steps += fill(reinterpret_cast<In*>(d.a), kRows * columns, Converted<In>{a});
-    steps += fill(reinterpret_cast<In*>(d.b), kColumns * columns, Converted<In>{b});
-  });
-  return steps;
-}
-
-// ---- the plain reference
-
-// One element of a tile after `steps` products: whole rounds over all slices, and the first few.
-struct TileElement {
-  const std::int32_t* a;
-  const std::int32_t* b;
-  int slice_depth;
-  int steps;
-  __host__ __device__ double operator()(int element) const {
-    const int depth = kSlices * slice_depth;
-    const std::int32_t* const row = a + element / kColumns * depth;
-    const std::int32_t* const column = b + element % kColumns * depth;
-    double round = 0;
-    double rest = 0;
-    for (int k = 0; k < depth; ++k) {
-      const double product = static_cast<double>(row[k]) * column[k];
-      round += product;
-      if (k < steps % kSlices * slice_depth) rest += product;
-    }
-    return steps / kSlices * round + rest;
-  }
-};
-
-// Each product is made once and added to two sums, however many steps there are.
-double reference_operations(const Problem& p) {
-  constexpr double kPerProduct = 3;
-  return kPerProduct * depth(p) * kTile * static_cast<double>(p.tiles);
-}
-
-struct ReferenceTiles {
-  TileElement of_tile;
-  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
-    return {of_tile(static_cast<int>(i % kTile)), 0.0};
-  }
-};
-
-TileElement tile_element(const Problem& p, const Data& d) {
-  return {d.a_numbers, d.b_numbers, slice_depth(p), p.steps};
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  const TileElement of_tile = tile_element(p, d);
-  for (int i = 0; i < kTile; ++i) {
-    const double value = of_tile(i);
-    for (std::int64_t tile = 0; tile < p.tiles; ++tile) {
-      out[0].value[tile * kTile + i] = value;
-      out[0].magnitude[tile * kTile + i] = 0.0;
-    }
-  }
-}
-
 // ---- what the variants share
 
 Work work(const Problem& p) {
@@ -549,6 +423,132 @@ Variant wgmma() {
     return lacks_specific_code(device);
   };
   return v;
+}
+
+// ---- inputs
+
+// A whole number in [-largest, largest].
+__host__ __device__ std::int32_t random_number(std::uint64_t seed, std::int64_t i,
+                                               std::int64_t largest) {
+  const auto range = static_cast<std::uint64_t>(2 * largest + 1);
+  const std::uint64_t bits = random_bits(seed, static_cast<std::uint64_t>(i));
+  return static_cast<std::int32_t>(static_cast<std::int64_t>(bits % range) - largest);
+}
+
+// Element i of a row-major matrix of `depth` columns; `drift` is what makes its sums drift.
+struct Numbers {
+  std::uint64_t seed;
+  std::int64_t largest;
+  int depth;
+  bool is_a;
+  __host__ __device__ std::int32_t operator()(std::int64_t i) const {
+    const int half = depth / 2;
+    const std::int64_t row = i / depth;
+    const int k = static_cast<int>(i % depth);
+    const std::int64_t source = row * half + k % half;
+    const std::int32_t sign = random_number(seed, ~row, 0x7FFF) < 0 ? -1 : 1;
+    const bool drifts = k % half == 0;
+    if (!is_a) return drifts ? sign : random_number(seed, source, largest);
+    // One less than the largest, so that one more still is no larger.
+    const std::int32_t number = random_number(seed, source, drifts ? largest - 1 : largest);
+    return k < half ? number : drifts ? sign - number : -number;
+  }
+};
+
+template <class In>
+struct Converted {
+  Numbers numbers;
+  __host__ __device__ In operator()(std::int64_t i) const {
+    return from_float<In>(static_cast<float>(numbers(i)));
+  }
+};
+template <>
+struct Converted<float> {
+  Numbers numbers;
+  __host__ __device__ float operator()(std::int64_t i) const {
+    constexpr unsigned kNotOfTf32 = (1 << 13) - 1;
+    const auto random = static_cast<unsigned>(random_bits(0, static_cast<std::uint64_t>(i)));
+    const float number = static_cast<float>(numbers(i));
+    std::uint32_t bits;
+    std::memcpy(&bits, &number, sizeof bits);
+    bits |= random & kNotOfTf32;
+    float with_noise;
+    std::memcpy(&with_noise, &bits, sizeof with_noise);
+    return with_noise;
+  }
+};
+template <>
+struct Converted<__nv_fp8_e4m3> {
+  Numbers numbers;
+  __host__ __device__ __nv_fp8_e4m3 operator()(std::int64_t i) const {
+    return __nv_fp8_e4m3(static_cast<float>(numbers(i)));
+  }
+};
+
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  Steps steps;
+  with_input_type(p, [&](auto in) {
+    using In = decltype(in);
+    const int columns = depth(p);
+    const Numbers a{stream_seed(seed, 0), Arithmetic<In>::kLargest, columns, true};
+    const Numbers b{stream_seed(seed, 1), Arithmetic<In>::kLargest, columns, false};
+    steps += fill(d.a_numbers, kRows * columns, a);
+    steps += fill(d.b_numbers, kColumns * columns, b);
+    steps += fill(reinterpret_cast<In*>(d.a), kRows * columns, Converted<In>{a});
+    steps += fill(reinterpret_cast<In*>(d.b), kColumns * columns, Converted<In>{b});
+  });
+  return steps;
+}
+
+// ---- the plain reference
+
+// One element of a tile after `steps` products: whole rounds over all slices, and the first few.
+struct TileElement {
+  const std::int32_t* a;
+  const std::int32_t* b;
+  int slice_depth;
+  int steps;
+  __host__ __device__ double operator()(int element) const {
+    const int depth = kSlices * slice_depth;
+    const std::int32_t* const row = a + element / kColumns * depth;
+    const std::int32_t* const column = b + element % kColumns * depth;
+    double round = 0;
+    double rest = 0;
+    for (int k = 0; k < depth; ++k) {
+      const double product = static_cast<double>(row[k]) * column[k];
+      round += product;
+      if (k < steps % kSlices * slice_depth) rest += product;
+    }
+    return steps / kSlices * round + rest;
+  }
+};
+
+// Each product is made once and added to two sums, however many steps there are.
+double reference_operations(const Problem& p) {
+  constexpr double kPerProduct = 3;
+  return kPerProduct * depth(p) * kTile * static_cast<double>(p.tiles);
+}
+
+struct ReferenceTiles {
+  TileElement of_tile;
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    return {of_tile(static_cast<int>(i % kTile)), 0.0};
+  }
+};
+
+TileElement tile_element(const Problem& p, const Data& d) {
+  return {d.a_numbers, d.b_numbers, slice_depth(p), p.steps};
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  const TileElement of_tile = tile_element(p, d);
+  for (int i = 0; i < kTile; ++i) {
+    const double value = of_tile(i);
+    for (std::int64_t tile = 0; tile < p.tiles; ++tile) {
+      out[0].value[tile * kTile + i] = value;
+      out[0].magnitude[tile * kTile + i] = 0.0;
+    }
+  }
 }
 
 // ---- declaration

@@ -41,81 +41,10 @@ std::int64_t chunks(const Problem& p) {
   return ceil_div(p.n, kChunk);
 }
 
-// ---- the plain reference
-
-struct ReferenceCopy {
-  Data d;
-  __host__ __device__ ReferenceElement operator()(std::int64_t i) const { return {d.in[i], 0.0}; }
-};
-
-struct ReferenceSum {
-  Problem p;
-  Data d;
-  __host__ __device__ ReferenceElement operator()(std::int64_t chunk) const {
-    std::uint32_t sum = 0;
-    for (std::int64_t i = chunk * kChunk; i < p.n && i < (chunk + 1) * kChunk; ++i)
-      sum += bits_sum(d.in[i]);
-    return {static_cast<double>(sum), 0.0};
-  }
-};
-
-Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  Steps steps;
-  if (out[0]) steps += evaluate_reference(out[0], p.n, ReferenceCopy{d});
-  if (out[1]) steps += evaluate_reference(out[1], chunks(p), ReferenceSum{p, d});
-  return steps;
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  if (out[0]) {
-    for (std::int64_t i = 0; i < p.n; ++i) {
-      out[0].value[i] = d.in[i];
-      out[0].magnitude[i] = 0.0;
-    }
-  }
-  if (out[1]) {
-    std::vector<std::uint32_t> sums(static_cast<std::size_t>(chunks(p)), 0);
-    for (std::int64_t i = 0; i < p.n; ++i)
-      sums[static_cast<std::size_t>(i / kChunk)] += bits_sum(d.in[i]);
-    for (std::size_t chunk = 0; chunk < sums.size(); ++chunk) {
-      out[1].value[chunk] = sums[chunk];
-      out[1].magnitude[chunk] = 0.0;
-    }
-  }
-}
-
-// ---- what all variants share
-
 // Vectors are 4, 8 or 16 bytes wide; a lane can ask for no more than 16 at once (32 from compute
 // capability 10.0 on).
 template <class Vector>
 constexpr int kFloats = static_cast<int>(sizeof(Vector) / sizeof(float));
-
-template <class Vector>
-MetricValues metrics(const Problem& p, const DeviceSpec&) {
-  return {{kBytesInFlightMetric,
-           static_cast<double>(p.loads_per_thread) * static_cast<double>(sizeof(Vector))}};
-}
-
-Shape shape(std::int64_t n, std::int64_t elements_per_block) {
-  Shape s;
-  s.block = {kBlock, 1, 1};
-  s.tile = {elements_per_block, 1, 1};
-  s.grid = {ceil_div(n, elements_per_block), 1, 1};
-  return s;
-}
-
-// Picks one of four instantiations by the number of loads; `unsupported` has refused all others.
-template <class Kernel>
-Kernel by_loads(const Problem& p, Kernel one, Kernel two, Kernel four, Kernel eight) {
-  switch (p.loads_per_thread) {
-    case 1: return one;
-    case 2: return two;
-    case 4: return four;
-    case 8: return eight;
-  }
-  throw std::logic_error("loads_per_thread was not checked before the launch");
-}
 
 // ---- copy_4b, copy_8b, copy_16b: one batch of loads per thread, then as many stores
 
@@ -142,6 +71,32 @@ __global__ void __launch_bounds__(kBlock) copy_kernel(const float* in, float* ou
   }
   const int tail = vectors * kFloats<Vector> + thread;
   if (kFloats<Vector> != 1 && tail < count) out[tail] = in[tail];
+}
+
+template <class Vector>
+MetricValues metrics(const Problem& p, const DeviceSpec&) {
+  return {{kBytesInFlightMetric,
+           static_cast<double>(p.loads_per_thread) * static_cast<double>(sizeof(Vector))}};
+}
+
+Shape shape(std::int64_t n, std::int64_t elements_per_block) {
+  Shape s;
+  s.block = {kBlock, 1, 1};
+  s.tile = {elements_per_block, 1, 1};
+  s.grid = {ceil_div(n, elements_per_block), 1, 1};
+  return s;
+}
+
+// Picks one of four instantiations by the number of loads; `unsupported` has refused all others.
+template <class Kernel>
+Kernel by_loads(const Problem& p, Kernel one, Kernel two, Kernel four, Kernel eight) {
+  switch (p.loads_per_thread) {
+    case 1: return one;
+    case 2: return two;
+    case 4: return four;
+    case 8: return eight;
+  }
+  throw std::logic_error("loads_per_thread was not checked before the launch");
 }
 
 template <class Vector>
@@ -305,6 +260,49 @@ Variant read_16b() {
       "16 bytes per load: one load per thread now fills DRAM's latency, and more of them gain "
       "little. What is missing to the datasheet's bandwidth is DRAM's own (refresh, row changes).",
       wider_loads());
+}
+
+// ---- the plain reference
+
+struct ReferenceCopy {
+  Data d;
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const { return {d.in[i], 0.0}; }
+};
+
+struct ReferenceSum {
+  Problem p;
+  Data d;
+  __host__ __device__ ReferenceElement operator()(std::int64_t chunk) const {
+    std::uint32_t sum = 0;
+    for (std::int64_t i = chunk * kChunk; i < p.n && i < (chunk + 1) * kChunk; ++i)
+      sum += bits_sum(d.in[i]);
+    return {static_cast<double>(sum), 0.0};
+  }
+};
+
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  Steps steps;
+  if (out[0]) steps += evaluate_reference(out[0], p.n, ReferenceCopy{d});
+  if (out[1]) steps += evaluate_reference(out[1], chunks(p), ReferenceSum{p, d});
+  return steps;
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  if (out[0]) {
+    for (std::int64_t i = 0; i < p.n; ++i) {
+      out[0].value[i] = d.in[i];
+      out[0].magnitude[i] = 0.0;
+    }
+  }
+  if (out[1]) {
+    std::vector<std::uint32_t> sums(static_cast<std::size_t>(chunks(p)), 0);
+    for (std::int64_t i = 0; i < p.n; ++i)
+      sums[static_cast<std::size_t>(i / kChunk)] += bits_sum(d.in[i]);
+    for (std::size_t chunk = 0; chunk < sums.size(); ++chunk) {
+      out[1].value[chunk] = sums[chunk];
+      out[1].magnitude[chunk] = 0.0;
+    }
+  }
 }
 
 // ---- declaration

@@ -40,20 +40,6 @@ struct Data {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// ---- the plain reference ----
-
-GemmOperands<Element> operands(const Problem& p, const Data& d) {
-  return contiguous_operands<Element>(d.hidden, d.weights, p.tokens, p.columns(), p.d_model);
-}
-
-NormBound error_bound(const Problem& p) {
-  return tensor_core_bound(p.d_model, DataType::fp32, DataType::bf16);
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  host_gemm(operands(p, d), error_bound(p), out[0]);
-}
-
 // ---- cublas ----
 
 // Useful are vocab columns; the padding moves along with them.
@@ -86,6 +72,20 @@ Variant cublas_gemm() {
                          p.columns(), p.d_model, d.hidden, d.weights, d.logits});
   };
   return v;
+}
+
+// ---- the plain reference ----
+
+GemmOperands<Element> operands(const Problem& p, const Data& d) {
+  return contiguous_operands<Element>(d.hidden, d.weights, p.tokens, p.columns(), p.d_model);
+}
+
+NormBound error_bound(const Problem& p) {
+  return tensor_core_bound(p.d_model, DataType::fp32, DataType::bf16);
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  host_gemm(operands(p, d), error_bound(p), out[0]);
 }
 
 // ---- declaration ----
