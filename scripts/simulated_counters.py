@@ -5,10 +5,12 @@ usage: simulated_counters.py FILE…
 
 Each FILE is what `GPUEXP_SIMULATED_COUNTERS=FILE build/tests/gpuexp_sim_tests '[.recording]'` wrote: it executes the cells of
 docs/results/h200/all.json whose key has GPUEXP_CELLS, a regular expression; large ones by some of their blocks, and those of several
-kernels where they have at most GPUEXP_MOST_LANE_INSTRUCTIONS (3e9). A cell may be in several files; the last counts.
+kernels where they have at most GPUEXP_MOST_LANE_INSTRUCTIONS (3e9). '[.caches]' writes the counters of caches and DRAM, of every mode.
+A cell may be in several files; the last counts.
 
-Prints CSV: for each counter the kernels in which it is not zero on both sides, the median, 95th percentile and largest
-difference in percent of what was recorded, and where that is. Only the standard library is needed.
+Prints CSV: for each counter the kernels in which it is not zero on both sides (of DRAM bytes, those in which more than a
+threshold were recorded), the median, 95th percentile and largest difference, where that is, what the gate allows, and
+whether it is met. Differences are in percent of what was recorded, those of rates in points. Only the standard library is needed.
 Exit codes: 0 printed; 2 nothing to compare.
 """
 
@@ -17,7 +19,35 @@ import sys
 from collections import defaultdict
 
 
-def error_pct(simulated, recorded):
+ANY = float("inf")
+# What may differ: the median and the 95th percentile.
+GATES = {
+    "global_load_requests": (0, 1),
+    "global_load_sectors": (0, 1),
+    "global_store_requests": (0, 1),
+    "global_store_sectors": (0, 1),
+    "active_lanes_per_instruction": (ANY, 1),
+    "predicated_lanes_per_instruction": (ANY, 2),
+    "warp_instructions": (0, 1.5),
+    "shared_load_wavefronts": (1, 6),
+    "shared_store_wavefronts": (1, 6),
+    "l1_tag_wavefronts": (1, 15),
+    "l1_hit_pct": (ANY, 5),
+    "l2_sectors": (2, 15),
+    "dram_read_bytes": (10, ANY),
+    "dram_write_bytes": (10, ANY),
+}
+# Below, what was in L2 before and stays there decides.
+LEAST_RECORDED = {"dram_read_bytes": 10e6, "dram_write_bytes": 50e6}
+
+
+def gate_text(gate):
+    return ", ".join(f"{name} {limit:g}" for name, limit in zip(("median", "p95"), gate) if limit != ANY)
+
+
+def difference(counter, simulated, recorded):
+    if counter.endswith("_pct"):
+        return abs(simulated - recorded)
     if simulated == recorded:
         return 0.0
     return 100.0 if recorded == 0 else 100 * abs(simulated / recorded - 1)
@@ -36,17 +66,20 @@ def table(values):
     errors = defaultdict(list)
     for (counter, key, kernel), (simulated, recorded) in values.items():
         errors.setdefault(counter, [])  # a counter that is nowhere has a row, too
-        if simulated or recorded:
-            errors[counter].append((error_pct(simulated, recorded), key, kernel))
+        if (simulated or recorded) and recorded >= LEAST_RECORDED.get(counter, 0):
+            errors[counter].append((difference(counter, simulated, recorded), key, kernel))
     for counter, found in errors.items():
         found.sort()
         if not found:
-            yield [counter, 0, "", "", "", ""]
+            yield [counter, 0, "", "", "", "", "", ""]
             continue
         at = [found[min(len(found) - 1, int(share * len(found)))][0] for share in (0.5, 0.95)]
         worst, key, kernel = found[-1]
         where = f"{key}, kernel {kernel}" if worst else ""
-        yield [counter, len(found), *(f"{value:.3f}" for value in (*at, worst)), where]
+        gate = GATES.get(counter, (ANY, ANY))
+        is_met = all(round(value, 3) <= limit for value, limit in zip(at, gate))
+        met = ("yes" if is_met else "no") if counter in GATES else ""
+        yield [counter, len(found), *(f"{value:.3f}" for value in (*at, worst)), gate_text(gate), met, where]
 
 
 def main():
@@ -58,7 +91,7 @@ def main():
         print("simulated_counters.py: nothing to compare", file=sys.stderr)
         return 2
     out = csv.writer(sys.stdout, lineterminator="\n")
-    out.writerow(["counter", "cells", "median", "p95", "worst", "where"])
+    out.writerow(["counter", "cells", "median", "p95", "worst", "gate", "met", "where"])
     out.writerows(table(values))
     return 0
 

@@ -255,6 +255,11 @@ class Run {
       run_options.refine_prediction = [&](const Cell& cell, Prediction& prediction) {
         predictor->refine(cell, prediction);
       };
+      if (device_.info.spec.simulated) {
+        run_options.add_counts = [&](const Cell& cell, LaunchCounts& counts) {
+          predictor->count_caches(cell, counts);
+        };
+      }
     }
     recorder.save_mismatches(options_.verify_only ? fs::path(options_.mismatches)
                                                   : dir / "mismatches");

@@ -93,7 +93,8 @@ class KernelRun {
     const double clocks =
         skipped + std::max(sm.clocks, sm.starts.back() + clocks_of_last_block(blocks));
     constexpr double kMicro = 1e6;
-    KernelCodeTime time{launch_.program, clocks / clock_hz_ * kMicro, sm.places, sm.lookups, {}};
+    KernelCodeTime time{
+        launch_.program, clocks / clock_hz_ * kMicro, sm.places, sm.lookups, l1_counts(sm), {}};
     const double repeats = static_cast<double>(blocks.count) / static_cast<double>(executed);
     for (std::size_t i = 0; i < kSmParts; ++i) {
       const auto part = static_cast<SmPart>(i);
@@ -121,6 +122,19 @@ class KernelRun {
     const std::int64_t last = blocks_ - 1;
     if ((executed.count - 1) * executed.step == last) return 0;  // it is one of them
     return time_on_sm(launch_, schedule_, figures_, {1, 1, 1, last}, stop_).clocks;
+  }
+
+  // Of the blocks that were executed, which stand for all of the grid.
+  CacheCounts l1_counts(const SmTime& sm) const {
+    SectorLookups sum;
+    for (const SectorLookups& place : sm.lookups)
+      sum += place;
+    const double times = static_cast<double>(blocks_) / static_cast<double>(sm.starts.size());
+    CacheCounts counts;
+    counts.l1_sectors = sum.all * times;
+    counts.l1_hits = sum.hits * times;
+    counts.l2_sectors = sm.l2_sectors * times;
+    return counts;
   }
 
   // Of a load while `active_sms_` SMs make some, from what it is alone and what it is with all.
@@ -196,11 +210,12 @@ class KernelRun {
   Schedule schedule_;
 };
 
-/// Kernels of a launch with the same code and shape.
+/// Kernels of a launch with the same code and shape, and as many buffers.
 struct SameKernels {
   const ResidentKernel* first = nullptr;
   double count = 0;
-  KernelTraffic traffic;  ///< of one, on average
+  std::vector<std::size_t> places;  ///< in the launch
+  KernelTraffic traffic;            ///< of one, on average
 };
 
 std::vector<SameKernels> same_kernels(const std::vector<ResidentKernel>& kernels,
@@ -210,17 +225,31 @@ std::vector<SameKernels> same_kernels(const std::vector<ResidentKernel>& kernels
     const Shape& shape = kernels[i].step->shape;
     const auto same = std::find_if(found.begin(), found.end(), [&](const SameKernels& s) {
       const Shape& other = s.first->step->shape;
-      return other.kernel == shape.kernel && other.grid == shape.grid &&
-             other.block == shape.block && other.dynamic_shared_bytes == shape.dynamic_shared_bytes;
+      return s.traffic.buffers == traffic[i].buffers && other.kernel == shape.kernel &&
+             other.grid == shape.grid && other.block == shape.block &&
+             other.dynamic_shared_bytes == shape.dynamic_shared_bytes;
     });
     SameKernels& of =
-        same == found.end() ? found.emplace_back(SameKernels{&kernels[i], 0, {}}) : *same;
+        same == found.end() ? found.emplace_back(SameKernels{&kernels[i], 0, {}, {}}) : *same;
+    of.traffic.buffers = traffic[i].buffers;
     of.count += 1;
+    of.places.push_back(i);
     of.traffic += traffic[i];
   }
   for (SameKernels& same : found)
     same.traffic *= 1 / same.count;
   return found;
+}
+
+// What DRAM does differs between the kernels of one code and between modes; what L2 has not, it
+// asks DRAM for.
+void set_dram(std::vector<CacheCounts>& caches, const std::vector<KernelTraffic>& traffic) {
+  for (std::size_t i = 0; i < caches.size(); ++i) {
+    const DramBytes& dram = traffic[i].dram;
+    caches[i].l2_hits = caches[i].l2_sectors - std::min(dram.read_sectors, caches[i].l2_sectors);
+    caches[i].dram_read_bytes = dram.read;
+    caches[i].dram_written_bytes = dram.written;
+  }
 }
 
 // Whether device memory moves the same, but for what the clock does not show.
@@ -256,6 +285,7 @@ CodeTime CodeTimeModel::launch_time(sim::Simulator& simulator,
   result.mode = mode_;
   result.traffic = traffic;
   result.launches = static_cast<double>(kernels.size());
+  result.caches.resize(kernels.size());
   std::map<std::string, double> alone_us;
   for (const SameKernels& same : same_kernels(kernels, traffic)) {
     const KernelRun run(simulator, *same.first, same.traffic, device_, ceilings_);
@@ -263,9 +293,12 @@ CodeTime CodeTimeModel::launch_time(sim::Simulator& simulator,
     if (!result.refusal.empty()) return result;
     result.kernels.push_back(run.time());
     result.total_us += same.count * result.kernels.back().time_us;
+    for (const std::size_t place : same.places)
+      result.caches[place] = result.kernels.back().caches;
     for (const auto& [name, time_us] : result.kernels.back().alone_us)
       alone_us[name] += same.count * time_us;
   }
+  set_dram(result.caches, traffic);
   result.launch_us = launch_us(result.launches);
   result.total_us += result.launch_us;
   alone_us[kLaunch] = result.launch_us;
@@ -278,6 +311,7 @@ std::optional<CodeTime> CodeTimeModel::from_other_mode(
   if (!other.refusal.empty() || !is_alike(other.traffic, traffic)) return std::nullopt;
   CodeTime result = other;
   result.mode = mode_;
+  set_dram(result.caches, traffic);
   result.launch_us = launch_us(other.launches);
   result.total_us += result.launch_us - other.launch_us;
   std::map<std::string, double> alone_us;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/mode.hpp"
+#include "model/cache_counts.hpp"
 #include "model/launch_traffic.hpp"
 #include "model/resource_terms.hpp"
 #include "sim/simulator.hpp"
@@ -27,6 +28,7 @@ struct KernelCodeTime {
   /// instruction there, and what held it up. They add up to `time_us`.
   std::vector<WarpClocks> places_us;
   std::vector<SectorLookups> lookups;      ///< by place, in L1, of the blocks that were executed
+  CacheCounts caches;                      ///< of all blocks, without what DRAM does
   std::map<std::string, double> alone_us;  ///< by resource, if it alone were used
 };
 
@@ -38,6 +40,7 @@ struct CodeTime {
   double launch_us = 0;  ///< of the total, what launches take: that of the mode
   Mode mode = Mode::cold;
   std::vector<KernelTraffic> traffic;  ///< of each kernel of the launch, in order
+  std::vector<CacheCounts> caches;     ///< likewise
   std::string refusal;                 ///< why there is no time; empty where there is
 };
 

@@ -123,14 +123,28 @@ void L2Replay::write_back(Granule& granule) {
   dirty_count_ -= 1;
 }
 
+// Sectors of one granule that are asked for together are missing together.
 void L2Replay::read(const std::vector<ByteRange>& ranges, std::int64_t shift,
                     const ByteRange& within) {
+  const Granule* last = nullptr;
+  double missing = 0;
+  std::uint64_t counted_to = 0;  // sectors of the granule
   for (const ByteRange& range : ranges) {
     const ByteRange moved{std::max(within.begin, range.begin + static_cast<std::uint64_t>(shift)),
                           std::min(within.end, range.end + static_cast<std::uint64_t>(shift))};
     if (moved.begin >= moved.end) continue;
-    for_granules(moved, reads_, [&](Granule& granule, std::uint64_t, std::uint64_t) {
-      reads_.bytes.read += granule_bytes_ * missing_share(granule);
+    for_granules(moved, reads_, [&](Granule& granule, std::uint64_t begin, std::uint64_t end) {
+      const bool is_new = &granule != last;
+      if (is_new) {
+        missing = missing_share(granule);
+        counted_to = 0;
+        last = &granule;
+        reads_.bytes.read += granule_bytes_ * missing;
+      }
+      const std::uint64_t first = std::max(counted_to, begin / kL2SectorBytes);
+      counted_to = std::max(counted_to, (end - 1) / kL2SectorBytes + 1);
+      reads_.bytes.read_sectors +=
+          missing * static_cast<double>(counted_to - std::min(first, counted_to));
       granule.is_filled = true;
       use(granule);
     });
@@ -171,7 +185,9 @@ void L2Replay::scatter(const ByteRange& anywhere, double count, Sums& sums, cons
 
 void L2Replay::read_scattered(const ByteRange& anywhere, double count) {
   scatter(anywhere, count, reads_, [&](Granule& granule, std::uint64_t) {
-    const double fetched = granule_bytes_ * missing_share(granule);
+    const double missing = missing_share(granule);
+    const double fetched = granule_bytes_ * missing;
+    reads_.bytes.read_sectors += missing;
     reads_.bytes.read += fetched;
     reads_.bytes.read_scattered += fetched;
     granule.is_filled = true;
@@ -189,7 +205,8 @@ void L2Replay::write_scattered(const ByteRange& anywhere, double count) {
 
 DramBytes L2Replay::Sums::of_all() const {
   const double scale = followed > 0 ? asked / followed : 0;
-  return {bytes.read * scale, bytes.read_scattered * scale, bytes.written * scale};
+  return {bytes.read * scale, bytes.read_scattered * scale, bytes.written * scale,
+          bytes.read_sectors * scale};
 }
 
 DramBytes L2Replay::take() {

@@ -22,6 +22,7 @@ struct DramBytes {
   double read = 0;
   double read_scattered = 0;  ///< of these, one by one from anywhere
   double written = 0;
+  double read_sectors = 0;  ///< that were asked for and not there; with their neighbours, `read`
 };
 
 class L2Replay {

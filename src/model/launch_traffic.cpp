@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "sim/grid_run.hpp"
@@ -86,6 +87,10 @@ class GridReplay {
     }
     KernelTraffic traffic;
     traffic.dram = l2.take();
+    std::set<std::uint64_t> buffers;
+    for (const ReplayedPart& part : parts_)
+      buffers.insert(part.part->within.begin);
+    traffic.buffers = buffers.size();
     for (const ReplayedPart& part : parts_)
       (part.part->writes ? traffic.written_sectors : traffic.read_sectors) += sectors(*part.part);
     return traffic;
@@ -190,14 +195,15 @@ KernelTraffic& KernelTraffic::operator+=(const KernelTraffic& more) {
   dram.read += more.dram.read;
   dram.read_scattered += more.dram.read_scattered;
   dram.written += more.dram.written;
+  dram.read_sectors += more.dram.read_sectors;
   read_sectors += more.read_sectors;
   written_sectors += more.written_sectors;
   return *this;
 }
 
 KernelTraffic& KernelTraffic::operator*=(double times) {
-  for (double* figure :
-       {&dram.read, &dram.read_scattered, &dram.written, &read_sectors, &written_sectors})
+  for (double* figure : {&dram.read, &dram.read_scattered, &dram.written, &dram.read_sectors,
+                         &read_sectors, &written_sectors})
     *figure *= times;
   return *this;
 }

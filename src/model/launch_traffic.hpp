@@ -46,6 +46,8 @@ struct KernelTraffic {
   // Sectors that each block reads and writes, counted once for each block.
   double read_sectors = 0;
   double written_sectors = 0;
+  /// Buffers that it touches, each once: where it writes to what it reads, L1 finds more.
+  std::size_t buffers = 0;
 
   KernelTraffic& operator+=(const KernelTraffic& more);
   KernelTraffic& operator*=(double times);

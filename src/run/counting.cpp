@@ -57,8 +57,11 @@ void count(Session& session, const Plan& plan, const std::vector<Row*>& rows) {
   try {
     const Experiment& experiment = plan.experiment(*rows.front()->group);
     const auto counts = session.count(launches, metrics_for(experiment, session.options()));
-    for (std::size_t i = 0; i < rows.size(); ++i)
+    const auto& add_counts = session.options().add_counts;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
       rows[i]->counts = counts.at(i);
+      if (add_counts) add_counts(*rows[i]->cell, *rows[i]->counts);
+    }
   } catch (const DeviceError& error) {
     session.failed(error);
     if (rows.size() == 1) return session.observer().uncounted(*rows.front(), error.what());

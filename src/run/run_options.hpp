@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "device/telemetry.hpp"
+#include "family/counters.hpp"
 #include "plan/plan.hpp"
 
 namespace gpuexp {
@@ -31,6 +32,9 @@ struct RunOptions {
   std::set<std::string> missing_metrics;
   /// Given a cell that has run, makes its prediction better; may take its time. May be empty.
   std::function<void(const Cell&, Prediction&)> refine_prediction;
+  /// Given what was counted of a cell, adds what is known of it otherwise; may take its time. May
+  /// be empty.
+  std::function<void(const Cell&, LaunchCounts&)> add_counts;
   /// Asked between samples; true ends the run, and the cells that had no turn become not_run.
   std::function<bool()> interrupted = [] { return false; };
   /// Seconds on a steady clock; tests script it.

@@ -22,7 +22,8 @@ inline constexpr std::size_t kMetrics = 18;
 using MetricValues = std::array<double, kMetrics>;
 
 /// The metrics, as family/counters.hpp has them, that instructions and their addresses decide.
-/// Those that take time to count (cycles, stalls), and those of caches, are not among them.
+/// Those that take time to count (cycles, stalls), and those of caches (model/cache_counts.hpp),
+/// are not among them.
 std::span<const std::string_view, kMetrics> metric_names();
 
 /// In that order, NaN for what is not known; `counts` by place in the program.

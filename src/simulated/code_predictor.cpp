@@ -162,7 +162,7 @@ class CodePredictor::Impl {
       time.kernels.clear();
       timed.times[cell.variant] = time;
       if (!time.refusal.empty()) return {{}, {}, time.refusal};
-      return {time.total_us, time.terms, ""};
+      return {time.total_us, time.terms, "", time.caches};
     } catch (const std::bad_alloc&) {
       timed.forget();
       return {{}, {}, "the host has no memory for its buffers"};
@@ -200,6 +200,12 @@ void CodePredictor::refine(const Cell& cell, Prediction& prediction) {
   prediction.time_us = from_code.time_us;
   prediction.terms = from_code.terms;
   prediction.bound_by = from_code.terms.front().resource;
+}
+
+void CodePredictor::count_caches(const Cell& cell, LaunchCounts& counts) {
+  const bool asks = std::any_of(counts.metrics.begin(), counts.metrics.end(),
+                                [](const auto& metric) { return cache_metric(metric) != nullptr; });
+  if (asks && cell.skip_reason.empty()) add_cache_counts(counts, impl_->wait_for(cell).caches);
 }
 
 }  // namespace gpuexp

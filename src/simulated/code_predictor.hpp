@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "family/counters.hpp"
 #include "plan/plan.hpp"
 #include "sim/simulator.hpp"
 #include "simulated/ptx_compiler.hpp"
@@ -35,6 +36,10 @@ class CodePredictor {
   /// `prediction` is the cell's. It gets the time, or why there is none; where that is not there
   /// yet, waits for it.
   void refine(const Cell& cell, Prediction& prediction);
+
+  /// Sets the counts of caches and of DRAM among the cell's. Where code has no time, or none of
+  /// them is asked for, it changes nothing.
+  void count_caches(const Cell& cell, LaunchCounts& counts);
 
  private:
   class Impl;

@@ -1,5 +1,6 @@
 #include "simulated/prediction_store.hpp"
 
+#include <array>
 #include <system_error>
 
 #include "base/json.hpp"
@@ -11,6 +12,31 @@ namespace gpuexp {
 
 namespace {
 
+constexpr std::array kCacheFigures{&CacheCounts::l1_sectors,      &CacheCounts::l1_hits,
+                                   &CacheCounts::l2_sectors,      &CacheCounts::l2_hits,
+                                   &CacheCounts::dram_read_bytes, &CacheCounts::dram_written_bytes};
+
+Json json_of(const std::vector<CacheCounts>& caches) {
+  Json kernels = Json::array();
+  for (const CacheCounts& kernel : caches) {
+    std::vector<double> figures;
+    for (const auto member : kCacheFigures)
+      figures.push_back(kernel.*member);
+    kernels.push_back(Json(figures));
+  }
+  return kernels;
+}
+
+std::vector<CacheCounts> caches_in(const Json& json) {
+  std::vector<CacheCounts> caches;
+  for (const Json& kernel : json) {
+    CacheCounts& counts = caches.emplace_back();
+    for (std::size_t i = 0; i < kCacheFigures.size(); ++i)
+      counts.*kCacheFigures[i] = kernel.at(i).get<double>();
+  }
+  return caches;
+}
+
 CodePrediction prediction_in(const Json& json) {
   CodePrediction prediction;
   if (const Json& time = json.at("time_us"); !time.is_null())
@@ -18,6 +44,7 @@ CodePrediction prediction_in(const Json& json) {
   for (const Json& term : json.at("terms"))
     prediction.terms.push_back({term.at(0).get<std::string>(), term.at(1).get<double>()});
   prediction.why_not = json.at("why_not").get<std::string>();
+  prediction.caches = caches_in(json.at("caches"));
   if (prediction.time_us && prediction.terms.empty()) throw JsonError("a time without terms");
   return prediction;
 }
@@ -54,7 +81,8 @@ void PredictionStore::keep(const std::string& key, const CodePrediction& predict
   const Json json{{"key", key},
                   {"time_us", prediction.time_us},
                   {"terms", terms},
-                  {"why_not", prediction.why_not}};
+                  {"why_not", prediction.why_not},
+                  {"caches", json_of(prediction.caches)}};
   try {
     write_file_atomically(file_of(key), json.dump());
   } catch (const ReportError&) {

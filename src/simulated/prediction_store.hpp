@@ -1,4 +1,5 @@
-// Times that were predicted from machine code, kept from one run of the program to the next.
+// Times, and counts of caches, that were predicted from machine code, kept from one run of the
+// program to the next.
 #pragma once
 
 #include <filesystem>
@@ -6,15 +7,17 @@
 #include <string>
 #include <vector>
 
+#include "model/cache_counts.hpp"
 #include "model/resource_terms.hpp"
 
 namespace gpuexp {
 
-/// What machine code says of a cell's time.
+/// What machine code says of a cell's time and caches.
 struct CodePrediction {
   std::optional<double> time_us;
-  std::vector<Term> terms;  ///< as LaunchTime has them
-  std::string why_not;      ///< there is no time; empty where there is
+  std::vector<Term> terms;               ///< as LaunchTime has them
+  std::string why_not;                   ///< there is no time; empty where there is
+  std::vector<CacheCounts> caches = {};  ///< of each kernel of the launch; none without a time
 };
 
 /// A file for each prediction. What cannot be read or written is as if it were not kept.

@@ -24,6 +24,7 @@ bool is_of_share(std::uint64_t sector, double share) {
 
 // When the sector is there that is asked for at `when`; that share of all lines takes no longer.
 double MemoryPath::fetch(double when, std::uint64_t sector, double share) {
+  l2_sectors_ += 1;
   const double asked = l2_read_.serve(when, behind_.l2_read_clocks) - behind_.l2_read_clocks;
   // What its block asks for again L2 has.
   const bool is_from_dram =
@@ -86,11 +87,16 @@ Served MemoryPath::store(double now, const sim::GlobalTouch& touch) {
   const double wavefronts = std::max(touch.bank_wavefronts, touch.tag_wavefronts);
   const double read = data_.serve(looked_up - 1, wavefronts * figures_.data_stage_clocks);
   double done = read;
+  bool is_there = false;
   for (std::size_t i = 0; i < touch.count; ++i) {
-    // What is written stays in L1, and goes to L2 all the same.
+    // What is written stays in L1, and goes to L2 all the same. It needs a line there, not its
+    // sector: where two warps write a line's halves, an H200 counts the second as a hit.
     lookups_.all += 1;
-    lookups_.hits += l1_.find(touch.sectors[i]) != SectorCache::kAbsent;
+    if (i == 0 || !SectorCache::share_line(touch.sectors[i], touch.sectors[i - 1]))
+      is_there = l1_.has_line(touch.sectors[i]);
+    lookups_.hits += is_there;
     l1_.put(touch.sectors[i], read);
+    l2_sectors_ += 1;
     const double given = l2_write_.serve(read, behind_.l2_write_clocks);
     if (asked_for_.is_first(block_, touch.sectors[i], true) &&
         is_of_share(touch.sectors[i], behind_.dram_write_share))

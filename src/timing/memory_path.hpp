@@ -100,6 +100,8 @@ class MemoryPath {
   double last() const;
   /// Since it was asked last.
   SectorLookups take_lookups() { return std::exchange(lookups_, {}); }
+  /// That L2 was asked for, or got, so far.
+  double l2_sectors() const { return l2_sectors_; }
 
  private:
   double fetch(double when, std::uint64_t sector, double share);
@@ -108,6 +110,7 @@ class MemoryPath {
   const SmFigures& figures_;
   SectorCache l1_;
   SectorLookups lookups_;
+  double l2_sectors_ = 0;
   const BehindL1& behind_;
   SectorsOfBlocks asked_for_;
   std::uint64_t block_ = 0;

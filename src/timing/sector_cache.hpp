@@ -24,6 +24,11 @@ class SectorCache {
     return line->there[sector % kSectors];
   }
 
+  /// Whether it holds the sector's line, with whatever of its sectors.
+  bool has_line(std::uint64_t sector) { return line_of(sector) != nullptr; }
+
+  static bool share_line(std::uint64_t a, std::uint64_t b) { return a / kSectors == b / kSectors; }
+
   /// The sector will be there at `when`.
   void put(std::uint64_t sector, double when) {
     if (sets_ == 0) return;

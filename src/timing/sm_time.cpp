@@ -113,6 +113,7 @@ class SmRun final : private sim::AccessListener {
       issue_next();
     }
     time_.clocks = std::max(time_.clocks, memory_.last());
+    time_.l2_sectors = memory_.l2_sectors();
     add_busy();
     return std::move(time_);
   }
@@ -188,8 +189,8 @@ void SmRun::start_block(double when) {
   if (has_enough()) return;
   const Extent& grid = launch_.grid;
   const std::int64_t at = std::min(blocks_.first + next_block_++ * blocks_.step, grid.count() - 1);
-  // One distributor serves all SMs: this one's starts may follow each other at once (an H200 shows
-  // 4 clocks between two), but there are not more of them than its share.
+  // One distributor serves all SMs: this one's starts may follow each other at once, but there are
+  // not more of them than its share.
   when = std::max(when, static_cast<double>(time_.starts.size()) * figures_.block_interval);
   time_.starts.push_back(when);
   ResidentBlock resident;

@@ -38,6 +38,7 @@ struct SmTime {
   std::vector<WarpClocks> places;  ///< by place of the instruction that a warp was to issue next
   std::uint64_t instructions = 0;  ///< of warps
   std::vector<SectorLookups> lookups;  ///< by place, in L1, of the blocks that were executed
+  double l2_sectors = 0;               ///< that these asked L2 for, or wrote there
   /// Of these blocks, too. The latency is that of the blocks of one place on the SM.
   SmBusy busy;
 };

@@ -73,7 +73,11 @@ TEST_CASE("a simulated run verifies, measures nothing and says so everywhere", "
     // A warp reads one element of A, and 32 neighbours of B.
     if (row["variant"] == "coalesced") CHECK(row["counter.global_load_sectors_per_request"] == 2.5);
     CHECK(row["counter.warp_instructions"].is_number());
-    CHECK(row["counter.dram_read_bytes"].is_null());
+    // Two matrices of 32 × 32 floats.
+    CHECK(row["counter.dram_read_bytes"] == 8192);
+    CHECK(row["counter.l1_hit_pct"].is_number());
+    CHECK(row["counter.stalled_barrier"].is_null());
+    CHECK(row["counter.shared_bank_conflicts"].is_null());
   }
   const Outcome report = gpuexp("report " + dir.string());
   CHECK(report.exit_code == 0);
@@ -166,11 +170,38 @@ TEST_CASE("a simulated difference is explained by counts, and called predicted",
   fs::remove_all(dir);
 }
 
+TEST_CASE("caches of code that cannot be timed are not counted", "[machine_code]") {
+  if (!knows_machine_code(gpuexp("describe matmul").output)) return;
+  const fs::path dir = fs::temp_directory_path() / "gpuexp_cli_uncounted_caches";
+  fs::remove_all(dir);
+  const Outcome run = gpuexp(
+      "run mixed_precision --filter '*fp16_*_scale' --set n=65536 --set centre_log2=-20 --counters "
+      "--simulate h200 --out " +
+      dir.string());
+  INFO(run.output);
+  CHECK(run.exit_code == 0);
+  const auto json = nlohmann::json::parse(read_file(dir / "results.json"));
+  std::size_t without = 0;
+  for (const auto& row : json["rows"]) {
+    INFO(row["key"]);
+    if (row["status"] != "passed") continue;
+    CHECK(row["counter.warp_instructions"].is_number());
+    const bool is_timed = row["variant"] != "fp16_dynamic_scale";
+    for (const char* counter :
+         {"l1_hit_pct", "l2_sectors", "l2_hit_pct", "dram_read_bytes", "dram_write_bytes"})
+      CHECK(row[std::string("counter.") + counter].is_number() == is_timed);
+    CHECK((row["predicted_from"] == "code") == is_timed);
+    without += !is_timed;
+  }
+  CHECK(without > 0);
+  fs::remove_all(dir);
+}
+
 TEST_CASE("what --simulate does not go with is refused") {
   const Outcome metric =
-      gpuexp("run tests/cli/data/small.json --simulate h200 --counters=dram__bytes_read.sum");
+      gpuexp("run tests/cli/data/small.json --simulate h200 --counters=sm__cycles_active.max");
   CHECK(metric.exit_code == 2);
-  CHECK_THAT(metric.output, contains_text("dram__bytes_read.sum is not simulated"));
+  CHECK_THAT(metric.output, contains_text("sm__cycles_active.max is not simulated"));
   const Outcome unknown = gpuexp("verify tests/cli/data/small.json --simulate h2000");
   CHECK(unknown.exit_code == 2);
   CHECK_THAT(unknown.output, contains_text("h200"));

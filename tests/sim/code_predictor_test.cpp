@@ -1,6 +1,7 @@
 // Times of a plan's cells from machine code, made by threads of their own.
 #include "simulated/code_predictor.hpp"
 
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <stdexcept>
@@ -113,6 +114,69 @@ TEST_CASE("predictions of the same program are kept, and of another made anew", 
   planned.options.build_id = "2";
   CHECK(planned.predictions().at("naive/cold").time_us == made.at("naive/cold").time_us);
   CHECK(planned.files() == 2 * kept);
+}
+
+constexpr const char* kStreams = R"({
+  "name": "streams", "seed": 3,
+  "experiments": [
+    {"name": "copy", "family": "vector_width", "variants": ["copy_4b"],
+     "axes": {"n": [1048576], "loads_per_thread": [1]}, "modes": ["cold", "warm"]},
+    {"name": "shifted", "family": "coalescing", "variants": ["read_misaligned"],
+     "axes": {"n": [1048576], "stride": [1], "offset": [1]}, "modes": ["cold"]},
+    {"name": "library", "family": "matmul", "variants": ["cublas"],
+     "axes": {"m": [256], "n": [256], "k": [256]}, "modes": ["cold"]}]})";
+
+/// By variant and mode, the counters of a launch of one kernel.
+std::map<std::string, LaunchCounts> caches_of(const Planned& planned,
+                                              const std::vector<std::string>& counters) {
+  CodePredictor predictor(planned.plan, kernels(), planned.options);
+  std::map<std::string, LaunchCounts> all;
+  for (const Group& group : planned.plan.groups) {
+    for (const Cell& cell : group.cells) {
+      LaunchCounts counts;
+      counts.metrics = metrics_of(select_counters(counters));
+      counts.kernels = {{"", std::vector<double>(counts.metrics.size(), std::nan(""))}};
+      predictor.count_caches(cell, counts);
+      all[cell.variant->id + "/" + std::string(name_of(cell.mode))] = counts;
+    }
+  }
+  return all;
+}
+
+TEST_CASE("counts of caches come with the prediction, by mode", "[predictor]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  const Planned planned(kStreams);
+  const auto made = caches_of(planned, {"memory"});
+  const std::ptrdiff_t files = planned.files();
+  const auto kept = caches_of(planned, {"memory"});
+  CHECK(planned.files() == files);
+  const auto value = [&](const std::string& cell, const std::string& counter) {
+    const auto of = [&](const auto& all) {
+      return counted(select_counters({counter}).front(), all.at(cell));
+    };
+    CHECK(of(kept) == of(made));
+    return of(made);
+  };
+  // 4 MiB are read and written. They stay in L2, which is larger.
+  constexpr double kBytes = 1 << 22;
+  for (const char* cell : {"copy_4b/cold", "copy_4b/warm"}) {
+    INFO(cell);
+    CHECK(value(cell, "l1_hit_pct") == 0);
+    CHECK(value(cell, "l2_sectors") == 2 * kBytes / 32);
+    CHECK(value(cell, "dram_write_bytes") == 0);
+  }
+  CHECK(value("copy_4b/cold", "dram_read_bytes") == kBytes);
+  CHECK(value("copy_4b/cold", "l2_hit_pct") == 50);
+  CHECK(value("copy_4b/warm", "dram_read_bytes") == 0);
+  CHECK(value("copy_4b/warm", "l2_hit_pct") == 100);
+  // A warp reads 5 sectors, of which the next one reads the last again, and writes 4; of a block's
+  // 32 warps the last has no other behind it.
+  CHECK(value("read_misaligned/cold", "l1_hit_pct") == Approx(100 * 31.0 / (32 * 9)));
+  for (const char* counter : {"l1_hit_pct", "l2_sectors", "l2_hit_pct", "dram_read_bytes"})
+    CHECK_FALSE(value("cublas/cold", counter));
+  // What instructions decide is left to who executes them.
+  CHECK_FALSE(value("copy_4b/cold", "global_load_requests"));
 }
 
 TEST_CASE("a run that is ended waits for no prediction, and keeps none", "[predictor]") {

@@ -132,7 +132,7 @@ TEST_CASE("a launch ends with its last block, which may take longer than others"
   const double whole = relu_us(kTiles * kTile);
   // So many round trips, one after the other.
   const auto loop_us = [](std::int64_t trips) {
-    return 1e-3 * static_cast<double>(trips) * std::lerp(kAlone, kOnAllSms, 1.0);
+    return 1e-3 * static_cast<double>(trips) * kOnAllSms;
   };
   const double ragged = relu_us(kTiles * kTile - 1);
   CHECK(ragged > whole + 0.7 * loop_us(kTile / kThreads - 1));

@@ -4,15 +4,19 @@
 #include <chrono>
 #include <cmath>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <regex>
+#include <set>
 
 #include <fmt/format.h>
 
+#include "family/counters.hpp"
 #include "family/registry.hpp"
 #include "model/ceiling_source.hpp"
 #include "sim/recorded.hpp"
 #include "simulated/code_prediction.hpp"
+#include "simulated/host_memory.hpp"
 #include "support/catch.hpp"
 #include "support/skip.hpp"
 #include "support/small_problems.hpp"
@@ -49,6 +53,41 @@ double l1_hit_pct(const CodeTime& code) {
       sum += place;
   }
   return 100 * sum.hits / sum.all;
+}
+
+/// By kernel of a launch: the counters that caches decide, and their values.
+std::vector<std::map<std::string, double>> cache_counters(const std::vector<CacheCounts>& caches) {
+  LaunchCounts counts;
+  for (const SelectedCounter& counter : select_counters({kAllCounters})) {
+    for (const std::string& metric : {counter.numerator, counter.denominator}) {
+      if (cache_metric(metric)) counts.metrics.push_back(metric);
+    }
+  }
+  counts.kernels.resize(caches.size(), {"", std::vector<double>(counts.metrics.size())});
+  add_cache_counts(counts, caches);
+  std::vector<std::map<std::string, double>> values(caches.size());
+  for (const SelectedCounter& counter : select_counters({kAllCounters})) {
+    for (std::size_t k = 0; cache_metric(counter.numerator) && k < caches.size(); ++k) {
+      if (const auto value = counted(counter, counts, k)) values[k][counter.name] = *value;
+    }
+  }
+  return values;
+}
+
+using RecordedKernel = std::function<std::optional<double>(const std::string& counter)>;
+
+/// Of the launch of a recorded row, in order.
+std::vector<RecordedKernel> recorded_kernels(const std::string& key) {
+  const auto& table = recording().kernels;
+  std::vector<RecordedKernel> found;
+  for (const auto& row : table.rows) {
+    if (text_of(row[*table.column("key")]) != key) continue;
+    found.emplace_back([&](const std::string& counter) {
+      const auto place = table.column(kCounterPrefix + counter);
+      return place ? number_in(row[*place]) : std::nullopt;
+    });
+  }
+  return found;
 }
 
 // Clocks that warps spend in each state for each instruction that is issued, as Nsight Compute has
@@ -147,6 +186,22 @@ TEST_CASE("the predictions that the docs judge are those of this model", "[recor
   }
 }
 
+TEST_CASE("a predicted time does not depend on where the host has put buffers",
+          "[recorded_times]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  // Lanes of a warp lie more than 2 MiB apart, or anywhere.
+  for (const char* part : {"row_pitch/matmul/naive/m=1024,n=1024,k=1020/warm",
+                           "gather_from_cache/gather/gather_random/n=524288"}) {
+    const Predicted once = predicted_row(part);
+    INFO(once.row->key);
+    for (const std::size_t mib : {1, 3, 7, 30}) {
+      const HostMemory elsewhere(mib << 20);
+      CHECK(predicted_row(part).code.total_us == once.code.total_us);
+    }
+  }
+}
+
 /// Variants whose code has no predicted time, and why.
 const std::map<std::string, std::string>& without_time() {
   static const std::map<std::string, std::string> reasons{
@@ -231,6 +286,31 @@ TEST_CASE("times of all recorded rows, in a file", "[.times]") {
                        code.refusal.empty() ? fmt::format("{:.6g}", code.total_us) : "",
                        code.refusal, took.count(), l1_hit_pct(code),
                        code.refusal.empty() ? states_per_issue(code) : "");
+    csv.flush();
+  }
+}
+
+// Writes what scripts/simulated_counters.py makes a table of, beside what counters_test writes.
+TEST_CASE("caches of all recorded rows, in a file", "[.caches]") {
+  std::ofstream csv(setting("GPUEXP_SIMULATED_COUNTERS", "simulated_caches.csv"));
+  const std::regex which(setting("GPUEXP_CELLS", "."));
+  csv << "key,kernel,counter,simulated,recorded\n";
+  for (const ResultRecord& row : recording().table.rows) {
+    const Family* const family = Registry::global().find(row.family);
+    if (!family || row.is_vendor() || !row.mode) continue;
+    if (!std::regex_search(row.key, which)) continue;
+    const auto recorded = recorded_kernels(row.key);
+    const CodeTime code = time_of(row, *family, *family->find(row.variant));
+    const auto simulated = cache_counters(code.caches);
+    if (simulated.size() != recorded.size()) continue;
+    std::set<std::pair<double, double>> seen;  // of hundreds of steps, those that differ
+    for (std::size_t k = 0; k < recorded.size(); ++k) {
+      if (!seen.insert({code.caches[k].l1_hits, code.caches[k].l2_sectors}).second) continue;
+      for (const auto& [counter, value] : simulated[k]) {
+        if (const auto counted = recorded[k](counter))
+          csv << fmt::format("\"{}\",{},{},{},{}\n", row.key, k, counter, value, *counted);
+      }
+    }
     csv.flush();
   }
 }

@@ -43,6 +43,20 @@ TEST_CASE("what is read is fetched in pairs of sectors, each once", "[l2_replay]
   CHECK(single.take().read == 32);
 }
 
+TEST_CASE("sectors are missing that were not there when they were asked for", "[l2_replay]") {
+  L2Replay l2(small_device(), 1);
+  // Both of a pair at once; then one of another pair, and the other when it has come with it.
+  l2.read({{kBase, kBase + 4}, {kBase + 32, kBase + 36}}, 0, kAnywhere);
+  CHECK(l2.take().read_sectors == 2);
+  l2.read({{kBase + 64, kBase + 68}}, 0, kAnywhere);
+  l2.read({{kBase + 96, kBase + 100}}, 0, kAnywhere);
+  CHECK(l2.take().read_sectors == 1);
+  // One sector in two pieces, and more than a pair in one.
+  l2.read({{kBase + 128, kBase + 132}, {kBase + 136, kBase + 140}}, 0, kAnywhere);
+  l2.read({{kBase + 192, kBase + 292}}, 0, kAnywhere);
+  CHECK(l2.take().read_sectors == 5);
+}
+
 TEST_CASE("what is read again is there unless much else was read since", "[l2_replay]") {
   constexpr std::uint64_t kFootprint = 64 << 10;
   const auto after = [&](std::uint64_t between) {

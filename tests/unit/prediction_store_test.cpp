@@ -13,7 +13,7 @@ TEST_CASE("what is kept is found again, under its own key alone", "[predictions]
   const ScratchFolder folder;
   const PredictionStore store(folder.path() / "new" / "predictions");
   CHECK_FALSE(store.find("a"));
-  store.keep("a", {1.5, {{"dram", 1.25}, {"issue", 0.5}}, ""});
+  store.keep("a", {1.5, {{"dram", 1.25}, {"issue", 0.5}}, "", {{8, 2, 6, 4, 64, 32}}});
   store.keep("b", {{}, {}, "it has no code"});
   const auto a = PredictionStore(folder.path() / "new" / "predictions").find("a");
   REQUIRE(a);
@@ -22,6 +22,13 @@ TEST_CASE("what is kept is found again, under its own key alone", "[predictions]
   CHECK(a->terms[0].resource == "dram");
   CHECK(a->terms[1].time_us == 0.5);
   CHECK(a->why_not.empty());
+  REQUIRE(a->caches.size() == 1);
+  CHECK(a->caches[0].l1_sectors == 8);
+  CHECK(a->caches[0].l1_hits == 2);
+  CHECK(a->caches[0].l2_sectors == 6);
+  CHECK(a->caches[0].l2_hits == 4);
+  CHECK(a->caches[0].dram_read_bytes == 64);
+  CHECK(a->caches[0].dram_written_bytes == 32);
   const auto b = store.find("b");
   REQUIRE(b);
   CHECK_FALSE(b->time_us);
@@ -38,14 +45,20 @@ TEST_CASE("a damaged file is as none, and so is one of another key", "[predictio
     std::filesystem::resize_file(file, 10);
   }
   SECTION("not what it should hold") {
-    std::ofstream(file.path()) << R"({"key": "a", "time_us": "soon", "terms": [], "why_not": ""})";
+    std::ofstream(file.path())
+        << R"({"key": "a", "time_us": "soon", "terms": [], "why_not": "", "caches": []})";
   }
   SECTION("a time that nothing is known to bind") {
-    std::ofstream(file.path()) << R"({"key": "a", "time_us": 2, "terms": [], "why_not": ""})";
+    std::ofstream(file.path())
+        << R"({"key": "a", "time_us": 2, "terms": [], "why_not": "", "caches": []})";
+  }
+  SECTION("a program that counted no caches") {
+    std::ofstream(file.path())
+        << R"({"key": "a", "time_us": 2, "terms": [["dram", 1]], "why_not": ""})";
   }
   SECTION("of another key") {
     std::ofstream(file.path())
-        << R"({"key": "b", "time_us": 2, "terms": [["dram", 1]], "why_not": ""})";
+        << R"({"key": "b", "time_us": 2, "terms": [["dram", 1]], "why_not": "", "caches": []})";
   }
   CHECK_FALSE(store.find("a"));
   store.keep("a", {2.5, {{"dram", 2}}, ""});

@@ -1,0 +1,38 @@
+#include "model/cache_counts.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace gpuexp {
+
+namespace {
+
+constexpr std::array<std::pair<std::string_view, double CacheCounts::*>, 6> kMetrics{{
+    {"l1tex__t_sectors.sum", &CacheCounts::l1_sectors},
+    {"l1tex__t_sectors_lookup_hit.sum", &CacheCounts::l1_hits},
+    {"lts__t_sectors_srcunit_tex.sum", &CacheCounts::l2_sectors},
+    {"lts__t_sectors_srcunit_tex_lookup_hit.sum", &CacheCounts::l2_hits},
+    {"dram__bytes_read.sum", &CacheCounts::dram_read_bytes},
+    {"dram__bytes_write.sum", &CacheCounts::dram_written_bytes},
+}};
+
+}  // namespace
+
+double CacheCounts::*cache_metric(std::string_view metric) {
+  const auto found = std::find_if(kMetrics.begin(), kMetrics.end(),
+                                  [&](const auto& known) { return known.first == metric; });
+  return found == kMetrics.end() ? nullptr : found->second;
+}
+
+void add_cache_counts(LaunchCounts& counts, const std::vector<CacheCounts>& kernels) {
+  if (counts.kernels.size() != kernels.size()) return;
+  for (std::size_t m = 0; m < counts.metrics.size(); ++m) {
+    const auto member = cache_metric(counts.metrics[m]);
+    if (!member) continue;
+    for (std::size_t k = 0; k < kernels.size(); ++k)
+      counts.kernels[k].values.at(m) = kernels[k].*member;
+  }
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,63 @@
+// Counts of caches among a launch's counters.
+#include "model/cache_counts.hpp"
+
+#include <cmath>
+
+#include "support/catch.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+const double kUnknown = std::nan("");
+
+LaunchCounts two_kernels() {
+  LaunchCounts counts;
+  counts.metrics = {"smsp__inst_executed.sum", "l1tex__t_sectors.sum",
+                    "l1tex__t_sectors_lookup_hit.sum", "dram__bytes_read.sum"};
+  counts.kernels = {{"a", {7, kUnknown, kUnknown, kUnknown}},
+                    {"b", {9, kUnknown, kUnknown, kUnknown}}};
+  return counts;
+}
+
+std::optional<double> value_of(const LaunchCounts& counts, const std::string& counter) {
+  return counted(select_counters({counter}).front(), counts);
+}
+
+TEST_CASE("counts of caches are set, and others stay", "[cache_counts]") {
+  LaunchCounts counts = two_kernels();
+  add_cache_counts(counts, {{100, 10, 90, 0, 2880, 0}, {300, 90, 210, 0, 6720, 0}});
+  CHECK(value_of(counts, "warp_instructions") == 16);
+  CHECK(value_of(counts, "l1_hit_pct") == 25);  // 100 of 400
+  CHECK(value_of(counts, "dram_read_bytes") == 9600);
+  CHECK(*counted(select_counters({"l1_hit_pct"}).front(), counts, 1) == 30);
+  // It was not asked for.
+  CHECK_FALSE(value_of(counts, "l2_sectors"));
+}
+
+TEST_CASE("counts of caches stay empty where the kernels are not known", "[cache_counts]") {
+  LaunchCounts counts = two_kernels();
+  SECTION("no time is made from code") {
+    add_cache_counts(counts, {});
+  }
+  SECTION("not all of the launch") {
+    add_cache_counts(counts, {{100, 10, 90, 0, 2880, 0}});
+  }
+  CHECK(value_of(counts, "warp_instructions") == 16);
+  CHECK_FALSE(value_of(counts, "l1_hit_pct"));
+  CHECK_FALSE(value_of(counts, "dram_read_bytes"));
+}
+
+TEST_CASE("each metric of a counter of caches is one, and those of instructions are none",
+          "[cache_counts]") {
+  for (const char* name :
+       {"dram_read_bytes", "dram_write_bytes", "l2_sectors", "l2_hit_pct", "l1_hit_pct"}) {
+    INFO(name);
+    for (const std::string& metric : metrics_of(select_counters({name})))
+      CHECK(cache_metric(metric) != nullptr);
+  }
+  CHECK(cache_metric("smsp__inst_executed.sum") == nullptr);
+  CHECK(cache_metric("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum") == nullptr);
+}
+
+}  // namespace
+}  // namespace gpuexp::test
