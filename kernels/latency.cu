@@ -25,15 +25,7 @@
 namespace gpuexp::latency {
 
 constexpr int kWarp = 32;
-constexpr int kBarrierBlock = 256;
 constexpr int kUnrolled = 256;  // steps between two jumps
-
-constexpr std::int64_t kLineBytes = 128;
-constexpr std::int64_t kLineWords = kLineBytes / static_cast<std::int64_t>(sizeof(std::uint64_t));
-/// Less than any L1 has: 28 KiB are left on compute capability 9.0 when shared memory takes most.
-constexpr std::int64_t kNearBytes = 16 * 1024;
-/// Blocks on all SMs fill so many between them: several times as many as any GPU has SMs.
-constexpr int kDistances = 1024;
 
 struct Problem {
   int steps;
@@ -54,7 +46,7 @@ struct Data {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// ---- what the variants share
+// ---- what the kernels share
 
 /// What every kernel gets.
 struct Task {
@@ -78,6 +70,59 @@ __device__ void repeat(int steps, Step step) {
   for (; left > 0; --left)
     step();
 }
+
+// ---- fma
+
+__global__ void __launch_bounds__(kWarp) fma_kernel(Task t) {
+  auto x = static_cast<float>(threadIdx.x);
+  repeat(t.steps, [&] { x = fmaf(x, t.one, t.one); });
+  t.d.sums[threadIdx.x] = x;
+}
+
+// ---- the order of lines, which all chases share
+
+constexpr std::int64_t kLineBytes = 128;
+constexpr std::int64_t kLineWords = kLineBytes / static_cast<std::int64_t>(sizeof(std::uint64_t));
+/// Less than any L1 has: 28 KiB are left on compute capability 9.0 when shared memory takes most.
+constexpr std::int64_t kNearBytes = 16 * 1024;
+/// Blocks on all SMs fill so many between them: several times as many as any GPU has SMs.
+constexpr int kDistances = 1024;
+
+// Random within windows of 4 MiB, 128 lines of one before the next has its turn; once all have had
+// theirs, 128 others of the first. No line comes twice before every line has come once.
+//
+// A window is small for the sake of the TLBs: two pages of 2 MiB, so that no more than two steps of
+// 128 wait for a translation, too, however few entries the first TLB has. It is large for the sake
+// of DRAM: 4096 rows of 1 KiB, so that one step in sixty meets a row which the visit has opened
+// before. Random order leaves no stride that prefetchers, banks or cache sets could know.
+constexpr std::int64_t kWindowLines = (std::int64_t{4} << 20) / kLineBytes;
+constexpr std::int64_t kVisit = 128;
+static_assert(kWindowLines % kVisit == 0, "a window is a whole number of visits");
+
+struct Order {
+  Permutation within;
+  std::int64_t windows;
+
+  explicit Order(const Problem& p)
+      : within(0, std::min(p.bytes / kLineBytes, kWindowLines)),
+        windows(std::max<std::int64_t>(1, p.bytes / (kWindowLines * kLineBytes))) {}
+
+  __host__ __device__ std::int64_t lines() const { return windows * within.n; }
+  /// The line that step i leaves, i modulo the number of lines.
+  __host__ __device__ std::int64_t operator()(std::int64_t i) const {
+    i %= lines();
+    const std::int64_t visit = i / kVisit;
+    return visit % windows * within.n + within(visit / windows * kVisit + i % kVisit);
+  }
+};
+
+std::int64_t lines(const Problem& p) {
+  return Order(p).lines();
+}
+
+// ---- what the variants' host sides share
+
+constexpr int kBarrierBlock = 256;
 
 /// Of loading `lines` words of the chain and storing `stored` words of 4 bytes.
 Work work(std::int64_t lines, std::int64_t stored) {
@@ -143,14 +188,6 @@ std::optional<std::string> not_in_dram(const Problem& p, const DeviceSpec& devic
   if (p.steps > lines(p))
     return "needs steps <= " + std::to_string(lines(p)) + ", the number of lines";
   return ends_at_its_start(p);
-}
-
-// ---- fma
-
-__global__ void __launch_bounds__(kWarp) fma_kernel(Task t) {
-  auto x = static_cast<float>(threadIdx.x);
-  repeat(t.steps, [&] { x = fmaf(x, t.one, t.one); });
-  t.d.sums[threadIdx.x] = x;
 }
 
 Variant fma() {
@@ -373,39 +410,7 @@ Variant barrier() {
   return v;
 }
 
-// ---- the order of lines
-
-// Random within windows of 4 MiB, 128 lines of one before the next has its turn; once all have had
-// theirs, 128 others of the first. No line comes twice before every line has come once.
-//
-// A window is small for the sake of the TLBs: two pages of 2 MiB, so that no more than two steps of
-// 128 wait for a translation, too, however few entries the first TLB has. It is large for the sake
-// of DRAM: 4096 rows of 1 KiB, so that one step in sixty meets a row which the visit has opened
-// before. Random order leaves no stride that prefetchers, banks or cache sets could know.
-constexpr std::int64_t kWindowLines = (std::int64_t{4} << 20) / kLineBytes;
-constexpr std::int64_t kVisit = 128;
-static_assert(kWindowLines % kVisit == 0, "a window is a whole number of visits");
-
-struct Order {
-  Permutation within;
-  std::int64_t windows;
-
-  explicit Order(const Problem& p)
-      : within(0, std::min(p.bytes / kLineBytes, kWindowLines)),
-        windows(std::max<std::int64_t>(1, p.bytes / (kWindowLines * kLineBytes))) {}
-
-  __host__ __device__ std::int64_t lines() const { return windows * within.n; }
-  /// The line that step i leaves, i modulo the number of lines.
-  __host__ __device__ std::int64_t operator()(std::int64_t i) const {
-    i %= lines();
-    const std::int64_t visit = i / kVisit;
-    return visit % windows * within.n + within(visit / windows * kVisit + i % kVisit);
-  }
-};
-
-std::int64_t lines(const Problem& p) {
-  return Order(p).lines();
-}
+// ---- inputs: the chain of lines
 
 __global__ void link_kernel(Order order, std::uint64_t* chain) {
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;

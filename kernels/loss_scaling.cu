@@ -117,6 +117,16 @@ Work work(const Problem& p) {
 
 // ---- what was lost ------------------------------------------------------------------------------
 
+// What the search for a scale has come to; the output buffer `search` holds one, field by field.
+struct Search {
+  std::int32_t scale_log2;
+  std::int32_t tries;
+  std::int32_t phase;
+  std::int32_t overflow;  // the try under way has stored an infinity
+};
+constexpr int kSearchFields = 4;
+static_assert(sizeof(Search) == kSearchFields * sizeof(std::int32_t), "no padding");
+
 enum Count { kNonzero, kLost, kSubnormal, kOverflowed, kRelativeErrors, kCounts };
 
 template <class T>
@@ -207,16 +217,6 @@ Variant fp16_static_scale() {
 }
 
 // ---- a scale found by trying --------------------------------------------------------------------
-
-// What the search for a scale has come to; the output buffer `search` holds one, field by field.
-struct Search {
-  std::int32_t scale_log2;
-  std::int32_t tries;
-  std::int32_t phase;
-  std::int32_t overflow;  // the try under way has stored an infinity
-};
-constexpr int kSearchFields = 4;
-static_assert(sizeof(Search) == kSearchFields * sizeof(std::int32_t), "no padding");
 
 enum Phase { kGrowing, kShrinking, kSettled };
 

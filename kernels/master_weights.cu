@@ -168,6 +168,18 @@ __global__ void __launch_bounds__(kBlock)
 
 // ---- what became of the updates -----------------------------------------------------------------
 
+// What a variant keeps of a weight after each step.
+enum class Keep { fp16, bf16, bf16_stochastic, fp32 };
+
+struct Trajectory {
+  double weight;
+  int lost_updates;
+};
+
+// The steps of weight i as the reference takes them.
+__host__ __device__ Trajectory follow(const Problem& p, Keep keep, std::int64_t i, double first,
+                                      double gradient);
+
 enum Sum { kUpdates, kLost, kMovedAlong, kExactSquared, kErrorSquared, kSums };
 
 template <class W, class G>
@@ -356,8 +368,6 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 // ---- the plain reference ------------------------------------------------------------------------
 
-enum class Keep { fp16, bf16, bf16_stochastic, fp32 };
-
 // Up or down in bf16 by the 16 bits of fp32 that it drops: a draw of 16 bits is added to them, and
 // a carry rounds away from zero. The expected value is the number itself.
 __host__ __device__ inline double round_stochastically(double value, unsigned draw) {
@@ -370,11 +380,6 @@ __host__ __device__ inline double round_stochastically(double value, unsigned dr
   const bool up = (scaled - whole) * 65536.0 + draw >= 65536.0;
   return copysign(ldexp(up ? whole + 1.0 : whole, last), value);
 }
-
-struct Trajectory {
-  double weight;
-  int lost_updates;
-};
 
 // The steps of weight i, each rounded to fp32 and then to what is kept. Weights, gradients and the
 // learning rate have so few bits that w - lr·g is exact in double over the range of the parameters.

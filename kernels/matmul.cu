@@ -47,6 +47,12 @@ bool shares_sms(const Problem& p) {
   return std::min({p.m, p.n, p.k}) >= kManyBlocks;
 }
 
+// What every variant must do at least; the variants differ in how often they fetch the same bytes
+// again.
+Work work(const Problem& p) {
+  return gemm_work(p.m, p.n, p.k, DataType::fp32, DataType::fp32, Pipe::fp32);
+}
+
 Variant ladder_variant(std::string id, std::string compare_to, std::string why,
                        ExpectedChangesOf<Problem> expected = {}) {
   Variant v;
@@ -574,12 +580,6 @@ GemmOperands<float> operands(const Problem& p, const Data& d) {
 
 void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
   host_gemm(operands(p, d), AbsoluteBound{}, out[0]);
-}
-
-// What every variant must do at least; the variants differ in how often they fetch the same bytes
-// again.
-Work work(const Problem& p) {
-  return gemm_work(p.m, p.n, p.k, DataType::fp32, DataType::fp32, Pipe::fp32);
 }
 
 // ---- declaration

@@ -184,6 +184,12 @@ __device__ void move_vector(std::int64_t first, std::int64_t n, int passes, Move
   }
 }
 
+// What write stores in element i: a number in [1, 2) that differs from its neighbours'.
+__host__ __device__ float pattern(std::int64_t i) {
+  constexpr unsigned kPeriod = 1u << 23;
+  return 1.0f + 0x1p-23f * static_cast<float>(static_cast<unsigned>(i) % kPeriod);
+}
+
 struct Fill {
   float* out;
   __device__ void element(std::int64_t i) const { out[i] = pattern(i); }
@@ -424,12 +430,6 @@ Variant vendor_memcpy() {
 }
 
 // ---- the plain reference
-
-// What write stores in element i: a number in [1, 2) that differs from its neighbours'.
-__host__ __device__ float pattern(std::int64_t i) {
-  constexpr unsigned kPeriod = 1u << 23;
-  return 1.0f + 0x1p-23f * static_cast<float>(static_cast<unsigned>(i) % kPeriod);
-}
 
 struct ReferenceCopy {
   Data d;

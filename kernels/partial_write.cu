@@ -53,6 +53,22 @@ __global__ void __launch_bounds__(kBlock) write_strided_kernel(Problem p, Data d
   }
 }
 
+// Both kernels read the values alike: four loads per thread, contiguous over the lanes.
+Shape shape(const Problem& p) {
+  Shape s;
+  s.block = {kBlock, 1, 1};
+  s.tile = {static_cast<std::int64_t>(kTile) * p.stride, 1, 1};
+  s.grid = {ceil_div(p.n, kTile), 1, 1};
+  return s;
+}
+
+Work reading(const Problem& p) {
+  Work w;
+  w.bytes_read = static_cast<double>(p.n * sizeof(float));
+  w.moved_read = sector_bytes<float>(p.n);
+  return w;
+}
+
 Variant write_strided() {
   Variant v;
   v.id = "write_strided";
@@ -155,22 +171,6 @@ void host_reference(const Problem& p, const Data& d, const std::vector<Reference
   }
   for (std::int64_t i = 0; i < p.n; ++i)
     out[0].value[i * p.stride] = d.in[i];
-}
-
-// Both kernels read the values alike: four loads per thread, contiguous over the lanes.
-Shape shape(const Problem& p) {
-  Shape s;
-  s.block = {kBlock, 1, 1};
-  s.tile = {static_cast<std::int64_t>(kTile) * p.stride, 1, 1};
-  s.grid = {ceil_div(p.n, kTile), 1, 1};
-  return s;
-}
-
-Work reading(const Problem& p) {
-  Work w;
-  w.bytes_read = static_cast<double>(p.n * sizeof(float));
-  w.moved_read = sector_bytes<float>(p.n);
-  return w;
 }
 
 // ---- declaration
