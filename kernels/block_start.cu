@@ -31,10 +31,9 @@ __global__ void __launch_bounds__(kBlock) number_kernel(std::uint32_t* numbers) 
 }
 
 // As many blocks fit on an SM as shared memory has room for; they do not use it.
-Variant number(std::string id, std::string why, std::int64_t (*shared_bytes)(const DeviceSpec&)) {
+Variant number(std::string id, std::int64_t (*shared_bytes)(const DeviceSpec&)) {
   Variant v;
   v.id = std::move(id);
-  v.why = std::move(why);
   v.work = [](const Problem& p) {
     Work w;
     w.bytes_written = static_cast<double>(p.blocks * sizeof(std::uint32_t));
@@ -51,20 +50,23 @@ Variant number(std::string id, std::string why, std::int64_t (*shared_bytes)(con
   return v;
 }
 
+// ---- one_resident
+//
+// Each block takes all of an SM's shared memory, so the next one on the SM starts after it has
+// ended: time over rounds is what a change of blocks takes.
+
 Variant one_resident() {
   return number("one_resident",
-                "Each block takes all of an SM's shared memory, so the next one on the SM starts "
-                "after it has ended: time over rounds is what a change of blocks takes.",
                 [](const DeviceSpec& device) { return device.sm.shared_bytes_per_block; });
 }
 
+// ---- many_resident
+//
+// The same block without the shared memory: as many per SM as it holds, so that changes of blocks
+// overlap and the rate at which blocks are handed out is what is left.
+
 Variant many_resident() {
-  Variant v =
-      number("many_resident",
-             "The same block without the shared memory: as many per SM as it holds, so that "
-             "changes of blocks overlap and the rate at which blocks are handed out is what "
-             "is left.",
-             [](const DeviceSpec&) { return std::int64_t{0}; });
+  Variant v = number("many_resident", [](const DeviceSpec&) { return std::int64_t{0}; });
   v.compare_to = "one_resident";
   v.expected_changes = {{"active_warps_per_sm", Direction::increases, 1.5}};
   return v;

@@ -113,13 +113,13 @@ Work work(const Problem& p, std::int64_t stride, std::int64_t offset) {
 }
 
 // ---- read_contiguous
+//
+// Neighbouring lanes read neighbouring words: a warp's 128 bytes are one line and exactly four
+// sectors, every byte of which is used. global_load_sectors_per_request is 4.
 
 Variant read_contiguous() {
   Variant v;
   v.id = "read_contiguous";
-  v.why =
-      "Neighbouring lanes read neighbouring words: a warp's 128 bytes are one line and exactly "
-      "four sectors, every byte of which is used. global_load_sectors_per_request is 4.";
   v.work = [](const Problem& p) { return work(p, 1, 0); };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return launch(read_kernel<Packed>, shape(p), d.packed, d.out, p.n, Packed{});
@@ -128,6 +128,10 @@ Variant read_contiguous() {
 }
 
 // ---- read_reversed
+//
+// Lane 0 reads the last of a warp's 32 words and lane 31 the first. The order of lanes within a
+// line costs nothing: the request still covers the same four sectors, and
+// global_load_sectors_per_request stays 4. It mattered before compute capability 1.2.
 
 // Where DRAM serves every launch, whatever the caches kept of the one before.
 bool beyond_caches(const Problem& p) {
@@ -139,10 +143,6 @@ Variant read_reversed() {
   Variant v;
   v.id = "read_reversed";
   v.compare_to = "read_contiguous";
-  v.why =
-      "Lane 0 reads the last of a warp's 32 words and lane 31 the first. The order of lanes within "
-      "a line costs nothing: the request still covers the same four sectors, and "
-      "global_load_sectors_per_request stays 4. It mattered before compute capability 1.2.";
   v.expected_changes = {{"global_load_sectors_per_request", Direction::unchanged},
                         {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}};
   v.work = [](const Problem& p) { return work(p, 1, 0); };
@@ -153,17 +153,16 @@ Variant read_reversed() {
 }
 
 // ---- read_misaligned
+//
+// The values start `offset` words into the buffer, so a warp's 128 bytes straddle two lines and,
+// unless the offset is a multiple of 8, five sectors. The next warp needs the fifth one too and
+// finds it in L1 or L2: global_load_sectors_per_request rises to 5, but dram_read_bytes hardly
+// moves. The dearer loss is not here: 16-byte loads need 16-byte alignment (see vector_width).
 
 Variant read_misaligned() {
   Variant v;
   v.id = "read_misaligned";
   v.compare_to = "read_contiguous";
-  v.why =
-      "The values start `offset` words into the buffer, so a warp's 128 bytes straddle two lines "
-      "and, unless the offset is a multiple of 8, five sectors. The next warp needs the fifth one "
-      "too and finds it in L1 or L2: global_load_sectors_per_request rises to 5, but "
-      "dram_read_bytes hardly moves. The dearer loss is not here: 16-byte loads need 16-byte "
-      "alignment (see vector_width).";
   v.expected_changes = {{"global_load_sectors_per_request", Direction::increases, 1.2,
                          [](const Problem& p) { return p.n >= kTile && p.offset % 8 != 0; }},
                         {"global_load_sectors_per_request", Direction::unchanged, 1.05,
@@ -177,18 +176,17 @@ Variant read_misaligned() {
 }
 
 // ---- read_strided
+//
+// Lanes read `stride` words apart, as a column of a row-major matrix or one field of an array of
+// structures is read. DRAM moves min(stride, 8) times the useful bytes, and nothing in the launch
+// needs the rest. global_load_sectors_per_request grows as 4·stride up to 32, one sector per lane,
+// and stays there beyond stride 8. Where L2 fetches two sectors per miss, as on an H200,
+// dram_read_bytes doubles once more from stride 8 to 16.
 
 Variant read_strided() {
   Variant v;
   v.id = "read_strided";
   v.compare_to = "read_contiguous";
-  v.why =
-      "Lanes read `stride` words apart, as a column of a row-major matrix or one field of an array "
-      "of structures is read. DRAM moves min(stride, 8) times the useful bytes, and nothing in the "
-      "launch needs the rest. global_load_sectors_per_request grows as 4·stride up to 32, one "
-      "sector per lane, and stays there beyond stride 8. Where L2 fetches two sectors per miss, as "
-      "on an "
-      "H200, dram_read_bytes doubles once more from stride 8 to 16.";
   v.expected_changes = {{"global_load_sectors_per_request", Direction::increases, 1.9,
                          [](const Problem& p) { return p.n >= kTile && p.stride > 1; }},
                         {"dram_read_bytes", Direction::increases, 1.9,

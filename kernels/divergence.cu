@@ -57,7 +57,7 @@ struct Data {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// ---- the branch, in five layouts ----------------------------------------------------------------
+// ---- the branch, in five layouts
 
 constexpr int kBlock = 256;
 
@@ -125,16 +125,16 @@ double one_pass(const Problem&) {
   return 1.0;
 }
 
+// ---- uniform
+//
+// Every element takes side A, whatever the fraction, so no warp issues both sides. This is the fair
+// base: the same kernel, the same condition loaded and tested, the same FMAs per element. A chain
+// of dependent FMAs issues every 4th cycle, which the 16 warps of a scheduler hide at full
+// occupancy, so issue slots are the limit; 32 of the 35 instructions of its loop are FMAs.
+
 Variant uniform() {
   Variant v =
       branch("uniform", &Data::x, &Data::sides_uniform, &Data::y_uniform, "y_uniform", one_pass);
-  v.why =
-      "Every element takes side A, whatever the fraction, so no warp issues both sides. This is "
-      "the fair base: the same kernel, the same condition loaded and tested, the same FMAs per "
-      "element. A chain of dependent FMAs issues every 4th cycle, which the 16 warps of a "
-      "scheduler hide at full occupancy, so issue slots are the limit; 32 of the 35 "
-      "instructions of "
-      "its loop are FMAs.";
   return v;
 }
 
@@ -149,28 +149,32 @@ bool splits_warps(const Problem& p) {
   return p.n >= kBlock && p.cost >= kLongEnough && p.a_of_32() % kWarp != 0;
 }
 
+// ---- split_in_warp
+//
+// The first lanes of every warp take A, the rest B, in the share that fraction asks for, rounded to
+// 1/32. Each warp issues both sides: twice the time at any fraction but 0 and 1, for one lane as
+// for 16. smsp__thread_inst_executed_per_inst_executed falls from 32 to 16, while the FMA pipe
+// stays as busy: it does not see that lanes are off.
+
 Variant split_in_warp() {
   Variant v = branch("split_in_warp", &Data::x, &Data::sides_in_warp, &Data::y_in_warp, "y_in_warp",
                      in_warp_passes);
   v.compare_to = "uniform";
-  v.why =
-      "The first lanes of every warp take A, the rest B, in the share that fraction asks for, "
-      "rounded to 1/32. Each warp issues both sides: twice the time at any fraction but 0 and 1, "
-      "for one lane as for 16. smsp__thread_inst_executed_per_inst_executed falls from 32 to 16, "
-      "while the FMA pipe stays as busy: it does not see that lanes are off.";
   v.expected_changes = {{"active_lanes_per_instruction", Direction::decreases, 1.2, splits_warps},
                         {"warp_instructions", Direction::increases, 1.2, splits_warps}};
   return v;
 }
 
+// ---- split_by_warp
+//
+// As many elements on each side, but whole warps agree: of 32 warps, the first so many take A. Each
+// warp issues one side and jumps over the other, so the time is that of uniform; the cost is that
+// data must be arranged in warps.
+
 Variant split_by_warp() {
   Variant v = branch("split_by_warp", &Data::x, &Data::sides_by_warp, &Data::y_by_warp, "y_by_warp",
                      one_pass);
   v.compare_to = "split_in_warp";
-  v.why =
-      "As many elements on each side, but whole warps agree: of 32 warps, the first so many take "
-      "A. Each warp issues one side and jumps over the other, so the time is that of uniform; the "
-      "cost is that data must be arranged in warps.";
   v.expected_changes = {{"active_lanes_per_instruction", Direction::increases, 1.2, splits_warps},
                         {"warp_instructions", Direction::decreases, 1.2, splits_warps}};
   return v;
@@ -198,14 +202,16 @@ bool mixes_warps(const Problem& p) {
   return p.n >= 32 * kBlock && p.cost >= kLongEnough && random_passes(p) >= kManyPasses;
 }
 
+// ---- random
+//
+// The sides lie in random order, as in data that nobody arranged. A warp is spared the second pass
+// only if all 32 elements agree, with probability f^32 + (1-f)^32: at f = 1 % that is 72 % of
+// warps, at 5 % 19 %, at 14 % under 1 %. Rare sides are not cheap sides.
+
 Variant random() {
   Variant v = branch("random", &Data::x_shuffled, &Data::sides_random, &Data::y_random, "y_random",
                      random_passes);
   v.compare_to = "uniform";
-  v.why =
-      "The sides lie in random order, as in data that nobody arranged. A warp is spared the second "
-      "pass only if all 32 elements agree, with probability f^32 + (1-f)^32: at f = 1 % that is 72 "
-      "% of warps, at 5 % 19 %, at 14 % under 1 %. Rare sides are not cheap sides.";
   v.expected_changes = {{"active_lanes_per_instruction", Direction::decreases, 1.1, mixes_warps},
                         {"warp_instructions", Direction::increases, 1.1, mixes_warps}};
   return v;
@@ -217,20 +223,27 @@ double sorted_passes(const Problem& p) {
   return 1.0 + (is_mixed ? 1.0 / static_cast<double>(p.warps()) : 0.0);
 }
 
+// ---- sorted
+//
+// The very elements of random, each with its side, sorted by side before the launch: one warp at
+// most is mixed, and the time is that of uniform. The sort's own time is not included; it pays
+// where it costs less than the second passes that it saves, or serves several launches.
+
 Variant sorted() {
   Variant v =
       branch("sorted", &Data::x, &Data::sides_sorted, &Data::y_sorted, "y_sorted", sorted_passes);
   v.compare_to = "random";
-  v.why =
-      "The very elements of random, each with its side, sorted by side before the launch: one warp "
-      "at most is mixed, and the time is that of uniform. The sort's own time is not included; it "
-      "pays where it costs less than the second passes that it saves, or serves several launches.";
   v.expected_changes = {{"active_lanes_per_instruction", Direction::increases, 1.1, mixes_warps},
                         {"warp_instructions", Direction::decreases, 1.1, mixes_warps}};
   return v;
 }
 
-// ---- select: both sides in every lane -----------------------------------------------------------
+// ---- select: both sides in every lane
+//
+// Every lane computes both sides and keeps one: no divergent branch, all 32 lanes on, and twice the
+// time always, also where the warps agree. smsp__thread_inst_executed_per_inst_executed stays at
+// 32, as it counts the results thrown away. For sides of a few instructions this is what compilers
+// emit, since it spares the branch.
 
 __global__ void __launch_bounds__(kBlock)
     select_kernel(std::int64_t n, int cost, const float* x, const std::uint32_t* sides, float* y) {
@@ -247,12 +260,6 @@ Variant select() {
   Variant v;
   v.id = "select";
   v.compare_to = "split_in_warp";
-  v.why =
-      "Every lane computes both sides and keeps one: no divergent branch, all 32 lanes on, and "
-      "twice the time always, also where the warps agree. "
-      "smsp__thread_inst_executed_per_inst_executed stays at 32, as it counts the results thrown "
-      "away. For sides of a few instructions this is what compilers emit, since it spares the "
-      "branch.";
   v.expected_changes = {{"active_lanes_per_instruction", Direction::increases, 1.2, splits_warps},
                         {"warp_instructions", Direction::unchanged, 1.1, splits_warps},
                         {"warp_instructions", Direction::increases, 1.2, [](const Problem& p) {
@@ -267,7 +274,7 @@ Variant select() {
   return v;
 }
 
-// ---- inputs -------------------------------------------------------------------------------------
+// ---- inputs
 
 struct UniformSides {
   __host__ __device__ bool operator()(std::int64_t) const { return true; }
@@ -332,7 +339,7 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   return steps;
 }
 
-// ---- the plain reference ------------------------------------------------------------------------
+// ---- the plain reference
 
 struct Reference {
   int cost;
@@ -374,7 +381,7 @@ void host_reference(const Problem& p, const Data& d, const std::vector<Reference
   }
 }
 
-// ---- declaration --------------------------------------------------------------------------------
+// ---- declaration
 
 Family declare() {
   Family f("divergence", "What does a branch cost when the lanes of a warp disagree about it?");

@@ -93,12 +93,14 @@ Variant gather(std::string id, float* Data::*table, std::int32_t* Data::*index,
   return v;
 }
 
+// ---- gather_sequential
+//
+// Indices 0, 1, 2, …: the addresses of a plain copy, computed from memory. Costs 4 bytes of index
+// per value and a second latency, which other warps hide. Each of the two loads touches 4 sectors
+// per request.
+
 Variant gather_sequential() {
   Variant v = gather("gather_sequential", &Data::packed, &Data::packed_index, 1);
-  v.why =
-      "Indices 0, 1, 2, …: the addresses of a plain copy, computed from memory. Costs 4 bytes of "
-      "index per value and a second latency, which other warps hide. Each of the two loads touches "
-      "4 sectors per request.";
   return v;
 }
 
@@ -108,27 +110,31 @@ bool beyond_caches(const Problem& p) {
   return p.n >= kManySectors;
 }
 
+// ---- gather_strided
+//
+// Indices ascend by one sector: neighbouring lanes read neighbouring sectors, 4 bytes of each.
+// Isolates what unused parts of sectors cost: the values move 8 times their bytes, as in
+// coalescing's read_strided at stride 8. The requests for values touch 32 sectors.
+
 Variant gather_strided() {
   Variant v = gather("gather_strided", &Data::ordered_table, &Data::ordered_index, kSectorFloats);
   v.compare_to = "gather_sequential";
-  v.why =
-      "Indices ascend by one sector: neighbouring lanes read neighbouring sectors, 4 bytes of "
-      "each. Isolates what unused parts of sectors cost: the values move 8 times their bytes, as "
-      "in coalescing's read_strided at stride 8. The requests for values touch 32 sectors.";
   v.expected_changes = {{"global_load_sectors_per_request", Direction::increases, 4,
                          [](const Problem& p) { return p.n >= kTile; }},
                         {"dram_read_bytes", Direction::increases, 4, beyond_caches}};
   return v;
 }
 
+// ---- gather_random
+//
+// The same number of sectors, one per value and each once, in random order. Isolates order: the
+// least bytes that DRAM must move are equal, but neighbouring sectors are no longer asked for
+// together, so each opens a DRAM row for itself, fetches of two sectors waste one, and TLBs miss.
+// dram_read_bytes shows the second of these, time the others.
+
 Variant gather_random() {
   Variant v = gather("gather_random", &Data::shuffled_table, &Data::random_index, kSectorFloats);
   v.compare_to = "gather_strided";
-  v.why =
-      "The same number of sectors, one per value and each once, in random order. Isolates order: "
-      "the least bytes that DRAM must move are equal, but neighbouring sectors are no longer asked "
-      "for together, so each opens a DRAM row for itself, fetches of two sectors waste one, and "
-      "TLBs miss. dram_read_bytes shows the second of these, time the others.";
   v.expected_changes = {{"dram_read_bytes", Direction::increases, 1.3, beyond_caches},
                         {"global_load_sectors_per_request", Direction::unchanged}};
   return v;

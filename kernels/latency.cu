@@ -72,6 +72,10 @@ __device__ void repeat(int steps, Step step) {
 }
 
 // ---- fma
+//
+// FFMA, the factor of each the result of the last: the latency of the pipe. A scheduler that issues
+// one instruction per clock needs as many independent ones as this has clocks, from its warps or
+// from within a thread, to keep the pipe full.
 
 __global__ void __launch_bounds__(kWarp) fma_kernel(Task t) {
   auto x = static_cast<float>(threadIdx.x);
@@ -120,7 +124,7 @@ std::int64_t lines(const Problem& p) {
   return Order(p).lines();
 }
 
-// ---- what the variants' host sides share
+// ---- how the variants are launched
 
 constexpr int kBarrierBlock = 256;
 
@@ -135,12 +139,11 @@ Work work(std::int64_t lines, std::int64_t stored) {
 }
 
 /// All but the launch.
-Variant chain(std::string id, std::string compare_to, std::string output, std::string why) {
+Variant chain(std::string id, std::string compare_to, std::string output) {
   Variant v;
   v.id = std::move(id);
   v.compare_to = std::move(compare_to);
   v.writes = {std::move(output)};
-  v.why = std::move(why);
   v.work = [](const Problem& p) { return work(std::min<std::int64_t>(lines(p), p.steps), 1); };
   v.metrics = [](const Problem& p, const DeviceSpec&) {
     return MetricValues{{"chain_steps", static_cast<double>(p.steps)}};
@@ -149,9 +152,9 @@ Variant chain(std::string id, std::string compare_to, std::string output, std::s
 }
 
 /// One chain on an idle GPU.
-Variant chain(std::string id, std::string compare_to, std::string output, std::string why,
-              void (*kernel)(Task), int threads) {
-  Variant v = chain(std::move(id), std::move(compare_to), std::move(output), std::move(why));
+Variant chain(std::string id, std::string compare_to, std::string output, void (*kernel)(Task),
+              int threads) {
+  Variant v = chain(std::move(id), std::move(compare_to), std::move(output));
   v.launch = [kernel, threads](const Problem& p, const Data& d, const LaunchContext&) {
     Shape s;
     s.block = {threads, 1, 1};
@@ -191,12 +194,7 @@ std::optional<std::string> not_in_dram(const Problem& p, const DeviceSpec& devic
 }
 
 Variant fma() {
-  Variant v = chain(
-      "fma", "", "sums",
-      "FFMA, the factor of each the result of the last: the latency of the pipe. A scheduler "
-      "that issues one instruction per clock needs as many independent ones as this has clocks, "
-      "from its warps or from within a thread, to keep the pipe full.",
-      fma_kernel, kWarp);
+  Variant v = chain("fma", "", "sums", fma_kernel, kWarp);
   v.work = [](const Problem& p) {
     Work w = work(0, kWarp);
     w.operations = {{Pipe::fp32, 2.0 * kWarp * p.steps}};
@@ -206,6 +204,9 @@ Variant fma() {
 }
 
 // ---- shared
+//
+// LDS whose address is the last one's result. No tag is looked up and nothing can miss. All lanes
+// name one word, so that no two meet in a bank; a conflict would add a wavefront.
 
 // Word i is the shared address of the word of the line that follows line i.
 __global__ void __launch_bounds__(kWarp) shared_kernel(Task t) {
@@ -225,11 +226,7 @@ __global__ void __launch_bounds__(kWarp) shared_kernel(Task t) {
 }
 
 Variant shared() {
-  Variant v = chain(
-      "shared", "", "last",
-      "LDS whose address is the last one's result. No tag is looked up and nothing can miss. All "
-      "lanes name one word, so that no two meet in a bank; a conflict would add a wavefront.",
-      shared_kernel, kWarp);
+  Variant v = chain("shared", "", "last", shared_kernel, kWarp);
   v.unsupported = not_near;
   return v;
 }
@@ -260,53 +257,56 @@ __global__ void __launch_bounds__(kWarp) chase_kernel(Task t) {
   if (threadIdx.x == 0) *t.d.last = static_cast<std::uint32_t>((at - begin) / kLineBytes);
 }
 
+// ---- l1
+//
+// LDG whose address is the last one's result, over so few lines that only the first round misses
+// and l1_hit_pct is near 100: the same memory as shared's, behind a translation and a tag. The
+// difference is the price of a cache against memory that the program fills itself.
+
 Variant l1() {
-  Variant v = chain(
-      "l1", "shared", "last",
-      "LDG whose address is the last one's result, over so few lines that only the first round "
-      "misses and l1_hit_pct is near 100: the same memory as shared's, behind a translation and "
-      "a tag. The difference is the price of a cache against memory that the program fills "
-      "itself.",
-      chase_kernel<DefaultLoad>, kWarp);
+  Variant v = chain("l1", "shared", "last", chase_kernel<DefaultLoad>, kWarp);
   v.expected_changes = {{"shared_load_wavefronts", Direction::decreases, 2},
                         {"global_load_requests", Direction::increases, 2}};
   v.unsupported = not_near;
   return v;
 }
 
+// ---- l2
+//
+// ld.global.cg, which L1 does not keep: across the chip to a slice of L2 and back, the mean over
+// near slices and far ones. In mode warm the chain was walked before, and l2_hit_pct is 100. It may
+// span half of L2, as much as a partition keeps of what its SMs read.
+
 Variant l2() {
-  Variant v = chain(
-      "l2", "l1", "last",
-      "ld.global.cg, which L1 does not keep: across the chip to a slice of L2 and back, the mean "
-      "over near slices and far ones. In mode warm the chain was walked before, and l2_hit_pct "
-      "is 100. It may span half of L2, as much as a partition keeps of what its SMs read.",
-      chase_kernel<LoadPastL1>, kWarp);
+  Variant v = chain("l2", "l1", "last", chase_kernel<LoadPastL1>, kWarp);
   v.expected_changes = {{"l2_sectors", Direction::increases, 2}};
   v.unsupported = not_in_l2;
   return v;
 }
 
+// ---- dram
+//
+// The same loads where each one misses, because no line comes twice and mode cold left none of them
+// in L2; in other modes this measures what L2 kept of the launch before. Times the bandwidth, it is
+// what has to be in flight to use all of DRAM. dram_read_bytes is 64 per step where L2 fetches two
+// sectors.
+
 Variant dram() {
-  Variant v = chain(
-      "dram", "l2", "last",
-      "The same loads where each one misses, because no line comes twice and mode cold left none "
-      "of them in L2; in other modes this measures what L2 kept of the launch before. Times the "
-      "bandwidth, it is what has to be in flight to use all of DRAM. dram_read_bytes is 64 per "
-      "step where L2 fetches two sectors.",
-      chase_kernel<LoadPastL1>, kWarp);
+  Variant v = chain("dram", "l2", "last", chase_kernel<LoadPastL1>, kWarp);
   v.expected_changes = {{"l2_hit_pct", Direction::decreases, 2}};
   v.unsupported = not_in_dram;
   return v;
 }
 
+// ---- atomic_l2
+//
+// The chase of l2 by atomic additions of zero, which return the next address: what a ticket, a lock
+// or the head of a queue waits for. One lane makes them, where 32 would queue for one word. L2 adds
+// where the line has its home, so what exceeds l2 is the addition and, where L2 has two partitions,
+// the way to the far one.
+
 Variant atomic_l2() {
-  Variant v =
-      chain("atomic_l2", "l2", "last",
-            "The chase of l2 by atomic additions of zero, which return the next address: what a "
-            "ticket, a lock or the head of a queue waits for. One lane makes them, where 32 would "
-            "queue for one word. L2 adds where the line has its home, so what exceeds l2 is the "
-            "addition and, where L2 has two partitions, the way to the far one.",
-            chase_kernel<AddZero>, 1);
+  Variant v = chain("atomic_l2", "l2", "last", chase_kernel<AddZero>, 1);
   v.expected_changes = {{"global_load_requests", Direction::decreases, 2}};
   v.unsupported = not_in_l2;
   return v;
@@ -334,8 +334,8 @@ __global__ void __launch_bounds__(kWarp)
     distances[i] = static_cast<std::uint32_t>(distance);
 }
 
-Variant on_all_sms(std::string id, std::string compare_to, std::string why) {
-  Variant v = chain(std::move(id), std::move(compare_to), "distances", std::move(why));
+Variant on_all_sms(std::string id, std::string compare_to) {
+  Variant v = chain(std::move(id), std::move(compare_to), "distances");
   // Of one of the chases: how many there are, the device says.
   v.work = [](const Problem& p) {
     return work(std::min<std::int64_t>(lines(p), p.steps), kDistances);
@@ -354,14 +354,16 @@ std::optional<std::string> too_many_sms(const DeviceSpec& device) {
   return "needs at most " + std::to_string(kDistances) + " SMs, whose results it has room for";
 }
 
+// ---- l2_all_sms
+//
+// The chase of l2 by a warp on every SM at once, as loads of a kernel wait that fills the device.
+// All walk one chain, because SMs share most of what L2 has for them, from places far apart,
+// because they seldom ask for one line at one time. A load per SM is far below L2's bandwidth: what
+// exceeds l2 is what requests meet on their way, and the longer way of the SM whose chase ends
+// last. l2_sectors is that of l2 times the SMs.
+
 Variant l2_all_sms() {
-  Variant v = on_all_sms(
-      "l2_all_sms", "l2",
-      "The chase of l2 by a warp on every SM at once, as loads of a kernel wait that fills the "
-      "device. All walk one chain, because SMs share most of what L2 has for them, from places "
-      "far apart, because they seldom ask for one line at one time. A load per SM is far below "
-      "L2's bandwidth: what exceeds l2 is what requests meet on their way, and the longer way of "
-      "the SM whose chase ends last. l2_sectors is that of l2 times the SMs.");
+  Variant v = on_all_sms("l2_all_sms", "l2");
   v.expected_changes = {{"l2_sectors", Direction::increases, 2}};
   v.unsupported = [](const Problem& p, const DeviceSpec& device) {
     const auto far = not_in_l2(p, device);
@@ -370,14 +372,15 @@ Variant l2_all_sms() {
   return v;
 }
 
+// ---- dram_all_sms
+//
+// The chase of dram by a warp on every SM at once, each through lines that no other comes to, so
+// that every step misses L2 as dram's do; each SM stays in a window for 128 steps, too, and SMs are
+// spread over all windows. What exceeds dram is what requests meet on their way and in DRAM, and
+// the longer way of the SM whose chase ends last. dram_read_bytes is that of dram times the SMs.
+
 Variant dram_all_sms() {
-  Variant v = on_all_sms(
-      "dram_all_sms", "dram",
-      "The chase of dram by a warp on every SM at once, each through lines that no other comes "
-      "to, so that every step misses L2 as dram's do; each SM stays in a window for 128 steps, "
-      "too, and SMs are spread over all windows. What exceeds dram is what requests meet on "
-      "their way and in DRAM, and the longer way of the SM whose chase ends last. "
-      "dram_read_bytes is that of dram times the SMs.");
+  Variant v = on_all_sms("dram_all_sms", "dram");
   v.expected_changes = {{"dram_read_bytes", Direction::increases, 2}};
   v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
     if (const auto near = not_in_dram(p, device)) return near;
@@ -390,6 +393,10 @@ Variant dram_all_sms() {
 }
 
 // ---- barrier
+//
+// __syncthreads() of eight warps with nothing in between: what they pay for meeting when all arrive
+// together, once or twice per tile of a tiled kernel. What stalled_barrier shows there beyond it is
+// the wait for the last to arrive.
 
 __global__ void __launch_bounds__(kBarrierBlock) barrier_kernel(Task t) {
   __shared__ unsigned numbers[kBarrierBlock];
@@ -400,12 +407,7 @@ __global__ void __launch_bounds__(kBarrierBlock) barrier_kernel(Task t) {
 }
 
 Variant barrier() {
-  Variant v = chain(
-      "barrier", "", "tokens",
-      "__syncthreads() of eight warps with nothing in between: what they pay for meeting when "
-      "all arrive together, once or twice per tile of a tiled kernel. What stalled_barrier shows "
-      "there beyond it is the wait for the last to arrive.",
-      barrier_kernel, kBarrierBlock);
+  Variant v = chain("barrier", "", "tokens", barrier_kernel, kBarrierBlock);
   v.work = [](const Problem&) { return work(0, kBarrierBlock); };
   return v;
 }

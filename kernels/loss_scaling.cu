@@ -42,12 +42,22 @@ enum Output { kUnscaled, kStaticScaled, kDynamicScaled, kSearch, kBfloat };
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// ---- storing with a scale -----------------------------------------------------------------------
+// ---- storing with a scale
 
 constexpr int kBlock = 256;
 constexpr int kElements = 4;  // 16 bytes of fp32 in, 8 bytes out
 constexpr int kPacksPerThread = 2;
 constexpr int kTile = kBlock * kPacksPerThread * kElements;
+
+// Stores this block's tile times `scale`, rounded to T; true when this thread stored an infinity.
+template <class T>
+__device__ bool store_scaled(std::int64_t n, float scale, const float* gradients, T* out);
+
+template <class T>
+__global__ void __launch_bounds__(kBlock)
+    store_kernel(std::int64_t n, float scale, const float* gradients, T* out) {
+  store_scaled(n, scale, gradients, out);
+}
 
 __device__ inline bool is_infinite(__half x) {
   return __hisinf(x) != 0;
@@ -56,7 +66,6 @@ __device__ inline bool is_infinite(__nv_bfloat16 x) {
   return __hisinf(x) != 0;
 }
 
-// Stores this block's tile times `scale`, rounded to T; true when this thread stored an infinity.
 template <class T>
 __device__ bool store_scaled(std::int64_t n, float scale, const float* gradients, T* out) {
   bool overflow = false;
@@ -89,12 +98,6 @@ __device__ bool store_scaled(std::int64_t n, float scale, const float* gradients
   return overflow;
 }
 
-template <class T>
-__global__ void __launch_bounds__(kBlock)
-    store_kernel(std::int64_t n, float scale, const float* gradients, T* out) {
-  store_scaled(n, scale, gradients, out);
-}
-
 Shape store_shape(const Problem& p) {
   Shape s;
   s.block = {kBlock, 1, 1};
@@ -115,7 +118,7 @@ Work work(const Problem& p) {
   return w;
 }
 
-// ---- what was lost ------------------------------------------------------------------------------
+// ---- what was lost
 
 // What the search for a scale has come to; the output buffer `search` holds one, field by field.
 struct Search {
@@ -165,7 +168,7 @@ MetricValues census_metrics(int scale_log2, const Totals<kCounts>& counts) {
   return values;
 }
 
-// ---- one scale, known beforehand ----------------------------------------------------------------
+// ---- one scale, known beforehand
 
 // A variant that stores all gradients once; `out` picks its buffer, `scale_log2` its scale.
 template <class T>
@@ -192,31 +195,35 @@ Variant store_once(std::string id, std::string output, T* Data::*out, FloatForma
   return v;
 }
 
+// ---- fp16_unscaled
+//
+// Each gradient rounded to fp16 as it is. Below 2^-14 it loses bits with every power of two, below
+// 2^-25 it becomes zero and its weight stops learning, while the exponents above that of the
+// largest gradient go unused.
+
 Variant fp16_unscaled() {
   Variant v = store_once<__half>("fp16_unscaled", "unscaled", &Data::unscaled, kFp16,
                                  [](const Problem&) { return 0; });
-  v.why =
-      "Each gradient rounded to fp16 as it is. Below 2^-14 it loses bits with every power of two, "
-      "below 2^-25 it becomes zero and its weight stops learning, while the exponents above that "
-      "of the largest gradient go unused.";
   return v;
 }
+
+// ---- fp16_static_scale
+//
+// One multiplication by a fixed power of two shifts all gradients up before they are rounded:
+// lost_share_pct falls along the tail of the distribution at no cost in time. The scale must be
+// chosen by hand: too small saves little, too large turns the largest into infinities, which
+// overflow_count shows.
 
 Variant fp16_static_scale() {
   Variant v = store_once<__half>("fp16_static_scale", "static_scaled", &Data::static_scaled, kFp16,
                                  [](const Problem& p) { return p.static_scale_log2; });
   v.compare_to = "fp16_unscaled";
-  v.why =
-      "One multiplication by a fixed power of two shifts all gradients up before they are rounded: "
-      "lost_share_pct falls along the tail of the distribution at no cost in time. The scale must "
-      "be chosen by hand: too small saves little, too large turns the largest into infinities, "
-      "which overflow_count shows.";
   v.expected_changes = {{"l2_sectors", Direction::unchanged},
                         {"warp_instructions", Direction::unchanged}};
   return v;
 }
 
-// ---- a scale found by trying --------------------------------------------------------------------
+// ---- a scale found by trying
 
 enum Phase { kGrowing, kShrinking, kSettled };
 
@@ -258,21 +265,21 @@ __global__ void update_scale_kernel(Search* search) {
   *search = s;
 }
 
+// ---- fp16_dynamic_scale
+//
+// Finds the scale: from 2^16 it doubles until an infinity is stored and halves until none is, so
+// the largest gradient ends just inside fp16 and the fewest are lost. The check and the update stay
+// on the device, as in training, so the host never waits. Each try costs a pass over the gradients
+// where training spends a step. Since the host does not know when the search has ended, a launch
+// has kernels for the longest one: those after the end return at once, yet each takes the time of a
+// launch, which together is most of what is measured.
+
 Variant fp16_dynamic_scale() {
   Variant v;
   v.id = "fp16_dynamic_scale";
   v.compare_to = "fp16_static_scale";
   v.writes = {"dynamic_scaled", "search"};
   v.values_decide = true;
-  v.why =
-      "Finds the scale: from 2^16 it doubles until an infinity is stored and halves until none is, "
-      "so the largest gradient ends just inside fp16 and the fewest are lost. The check and the "
-      "update stay on the device, as in training, so the host never waits. Each try costs a pass "
-      "over "
-      "the gradients where training spends a step. Since the host does not know when the search "
-      "has "
-      "ended, a launch has kernels for the longest one: those after the end return at once, yet "
-      "each takes the time of a launch, which together is most of what is measured.";
   v.expected_changes = {
       {"l2_sectors", Direction::increases, 1.9, [](const Problem& p) { return p.n >= kTile; }}};
   v.work = work;
@@ -312,22 +319,22 @@ Variant fp16_dynamic_scale() {
   return v;
 }
 
-// ---- bf16 ---------------------------------------------------------------------------------------
+// ---- bf16_unscaled
+//
+// The same 16 bits split otherwise: 8 exponent bits reach as far down as fp32, so nothing is lost
+// and no scale is needed, for 8 significant bits in place of 11. mean_relative_error_pct is about 8
+// times that of well-scaled fp16, and far below that of fp16 left unscaled.
 
 Variant bf16_unscaled() {
   Variant v = store_once<__nv_bfloat16>("bf16_unscaled", "bf16", &Data::bf16, kBf16,
                                         [](const Problem&) { return 0; });
   v.compare_to = "fp16_unscaled";
-  v.why =
-      "The same 16 bits split otherwise: 8 exponent bits reach as far down as fp32, so nothing is "
-      "lost and no scale is needed, for 8 significant bits in place of 11. mean_relative_error_pct "
-      "is about 8 times that of well-scaled fp16, and far below that of fp16 left unscaled.";
   v.expected_changes = {{"l2_sectors", Direction::unchanged},
                         {"warp_instructions", Direction::unchanged}};
   return v;
 }
 
-// ---- inputs -------------------------------------------------------------------------------------
+// ---- inputs
 
 // Box-Muller: two uniform numbers from one random word make a normal one; its lowest bit signs it.
 struct LogNormalGradients {
@@ -343,7 +350,7 @@ struct LogNormalGradients {
   }
 };
 
-// ---- the plain reference ------------------------------------------------------------------------
+// ---- the plain reference
 
 // A gradient times its scale, as the format stores it.
 struct StoredGradient {
@@ -442,7 +449,7 @@ void host_reference(const Problem& p, const Data& d, const std::vector<Reference
   host_stored(p, d, kFp16, end.scale_log2, out[kDynamicScaled]);
 }
 
-// ---- declaration --------------------------------------------------------------------------------
+// ---- declaration
 
 Family declare() {
   Family f("loss_scaling", "How many gradients does fp16 lose, and what does a scale save?");

@@ -52,18 +52,7 @@ __host__ __device__ inline float learning_rate(const Problem& p) {
   return static_cast<float>(p.learning_rate);
 }
 
-// ---- random bits for stochastic rounding --------------------------------------------------------
-
-// One 64-bit word gives 16 bits to each of four neighbouring weights: weight i of a step takes the
-// (i mod 4)-th 16 bits of word i / 4. Equal for all seeds of the inputs.
-__host__ __device__ inline std::uint64_t rounding_word(std::int64_t n, int step,
-                                                       std::int64_t quad) {
-  constexpr std::uint64_t kSeed = 0x5EEDC0DE5EEDC0DEull;
-  const std::int64_t quads = ceil_div(n, 4);
-  return random_bits(kSeed, static_cast<std::uint64_t>(step * quads + quad));
-}
-
-// ---- kernels ------------------------------------------------------------------------------------
+// ---- kernels
 
 constexpr int kBlock = 256;
 
@@ -71,30 +60,8 @@ constexpr int kBlock = 256;
 constexpr int kElements = 8;
 constexpr int kTile = kBlock * kElements;
 
-template <class T>
-struct ToNearest {
-  using Type = T;
-  static __device__ std::uint64_t word(std::int64_t, int, std::int64_t) { return 0; }
-  static __device__ typename PairOf<T>::Type round(float2 pair, std::uint32_t) {
-    return narrow<T>(pair);
-  }
-};
-
-// bf16 is the upper half of fp32, so rounding up is a carry out of the lower half.
-struct Stochastic {
-  using Type = __nv_bfloat16;
-  static __device__ std::uint64_t word(std::int64_t n, int step, std::int64_t quad) {
-    return rounding_word(n, step, quad);
-  }
-  static __device__ __nv_bfloat162 round(float2 pair, std::uint32_t draws) {
-    const std::uint32_t low = __float_as_uint(pair.x) + (draws & 0xffffu);
-    const std::uint32_t high = __float_as_uint(pair.y) + (draws >> 16);
-    return {__ushort_as_bfloat16(static_cast<unsigned short>(low >> 16)),
-            __ushort_as_bfloat16(static_cast<unsigned short>(high >> 16))};
-  }
-};
-
-// `from` and `to` are the same buffer in all steps but the first.
+// `from` and `to` are the same buffer in all steps but the first. Rounding is ToNearest or
+// Stochastic, below.
 template <class Rounding, class T = typename Rounding::Type>
 __global__ void __launch_bounds__(kBlock)
     step_kernel(std::int64_t n, float rate, int step, const T* from, T* to, const T* gradient) {
@@ -124,6 +91,38 @@ __global__ void __launch_bounds__(kBlock)
   }
   store_pack(to + first, w);
 }
+
+template <class T>
+struct ToNearest {
+  using Type = T;
+  static __device__ std::uint64_t word(std::int64_t, int, std::int64_t) { return 0; }
+  static __device__ typename PairOf<T>::Type round(float2 pair, std::uint32_t) {
+    return narrow<T>(pair);
+  }
+};
+
+// One 64-bit word gives 16 bits to each of four neighbouring weights: weight i of a step takes the
+// (i mod 4)-th 16 bits of word i / 4. Equal for all seeds of the inputs.
+__host__ __device__ inline std::uint64_t rounding_word(std::int64_t n, int step,
+                                                       std::int64_t quad) {
+  constexpr std::uint64_t kSeed = 0x5EEDC0DE5EEDC0DEull;
+  const std::int64_t quads = ceil_div(n, 4);
+  return random_bits(kSeed, static_cast<std::uint64_t>(step * quads + quad));
+}
+
+// bf16 is the upper half of fp32, so rounding up is a carry out of the lower half.
+struct Stochastic {
+  using Type = __nv_bfloat16;
+  static __device__ std::uint64_t word(std::int64_t n, int step, std::int64_t quad) {
+    return rounding_word(n, step, quad);
+  }
+  static __device__ __nv_bfloat162 round(float2 pair, std::uint32_t draws) {
+    const std::uint32_t low = __float_as_uint(pair.x) + (draws & 0xffffu);
+    const std::uint32_t high = __float_as_uint(pair.y) + (draws >> 16);
+    return {__ushort_as_bfloat16(static_cast<unsigned short>(low >> 16)),
+            __ushort_as_bfloat16(static_cast<unsigned short>(high >> 16))};
+  }
+};
 
 // Steps on fp32 weights: 16 bytes of weights go with 8 of gradients, two packs per lane.
 constexpr int kMasterElements = 4;
@@ -166,7 +165,7 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-// ---- what became of the updates -----------------------------------------------------------------
+// ---- what became of the updates
 
 // What a variant keeps of a weight after each step.
 enum class Keep { fp16, bf16, bf16_stochastic, fp32 };
@@ -214,7 +213,7 @@ Measurement measure(const Progress<W, G>& progress, const LaunchContext& x) {
   });
 }
 
-// ---- variants -----------------------------------------------------------------------------------
+// ---- how the variants are launched
 
 Shape step_shape(const Problem& p, std::int64_t tile) {
   Shape s;
@@ -267,13 +266,15 @@ Variant kept_in_16_bits(std::string id, std::string output, Keep keep, T* Data::
   return v;
 }
 
+// ---- fp16_only
+//
+// The weight itself is fp16: read, updated in fp32, rounded back. 6 bytes per weight and step is
+// the least there is. An update under 2^-12 of the weight is rounded away at every step:
+// progress_pct falls behind as the learning rate does.
+
 Variant fp16_only() {
   Variant v = kept_in_16_bits<ToNearest<__half>>("fp16_only", "fp16", Keep::fp16, &Data::first_fp16,
                                                  &Data::gradient_fp16, &Data::fp16);
-  v.why =
-      "The weight itself is fp16: read, updated in fp32, rounded back. 6 bytes per weight and step "
-      "is the least there is. An update under 2^-12 of the weight is rounded away at every step: "
-      "progress_pct falls behind as the learning rate does.";
   return v;
 }
 
@@ -283,44 +284,50 @@ bool beyond_caches(const Problem& p) {
   return p.n >= kManyWeights;
 }
 
+// ---- bf16_only
+//
+// The same bytes and time with 8 significant bits in place of 11: updates must be 8 times larger to
+// be seen, under 2^-9 of the weight all are lost. The range that bf16 gains is of no use to
+// weights.
+
 Variant bf16_only() {
   Variant v = kept_in_16_bits<ToNearest<__nv_bfloat16>>(
       "bf16_only", "bf16", Keep::bf16, &Data::first_bf16, &Data::gradient_bf16, &Data::bf16);
   v.compare_to = "fp16_only";
-  v.why =
-      "The same bytes and time with 8 significant bits in place of 11: updates must be 8 times "
-      "larger to be seen, under 2^-9 of the weight all are lost. The range that bf16 gains is of "
-      "no use to weights.";
   v.expected_changes = {{"l2_sectors", Direction::unchanged},
                         {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}};
   return v;
 }
+
+// ---- bf16_stochastic
+//
+// Rounds up or down at random, in proportion to nearness: most updates still change nothing, some
+// change a whole spacing, and on average each counts in full. progress_pct returns to 100;
+// rms_error_pct is what randomness costs, falling with the root of the number of steps. Same bytes;
+// the random bits take issue slots that DRAM leaves free.
 
 Variant bf16_stochastic() {
   Variant v =
       kept_in_16_bits<Stochastic>("bf16_stochastic", "stochastic", Keep::bf16_stochastic,
                                   &Data::first_bf16, &Data::gradient_bf16, &Data::stochastic);
   v.compare_to = "bf16_only";
-  v.why =
-      "Rounds up or down at random, in proportion to nearness: most updates still change nothing, "
-      "some change a whole spacing, and on average each counts in full. progress_pct returns to "
-      "100; rms_error_pct is what randomness costs, falling with the root of the number of steps. "
-      "Same bytes; the random bits take issue slots that DRAM leaves free.";
   v.expected_changes = {{"l2_sectors", Direction::unchanged},
                         {"warp_instructions", Direction::increases, 1.5,
                          [](const Problem& p) { return p.n >= kTile; }}};
   return v;
 }
 
+// ---- fp32_master
+//
+// Weights in fp32, with a copy rounded to fp16 for the network at every step: updates down to 2^-25
+// of the weight count. Reads 4 + 2 and writes 4 + 2 bytes per weight, twice fp16_only, so DRAM
+// bytes and time of the step double; the step is a small part of training.
+
 Variant fp32_master() {
   Variant v;
   v.id = "fp32_master";
   v.compare_to = "fp16_only";
   v.writes = {"master", "copy"};
-  v.why =
-      "Weights in fp32, with a copy rounded to fp16 for the network at every step: updates down to "
-      "2^-25 of the weight count. Reads 4 + 2 and writes 4 + 2 bytes per weight, twice fp16_only, "
-      "so DRAM bytes and time of the step double; the step is a small part of training.";
   v.expected_changes = {{"dram_read_bytes", Direction::increases, 1.4, beyond_caches},
                         {"dram_write_bytes", Direction::increases, 2.5, beyond_caches},
                         {"l2_sectors", Direction::increases, 1.8, beyond_caches}};
@@ -343,7 +350,7 @@ Variant fp32_master() {
   return v;
 }
 
-// ---- inputs -------------------------------------------------------------------------------------
+// ---- inputs
 
 template <class T>
 struct MultiplesOf256th {
@@ -366,7 +373,7 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   return steps;
 }
 
-// ---- the plain reference ------------------------------------------------------------------------
+// ---- the plain reference
 
 // Up or down in bf16 by the 16 bits of fp32 that it drops: a draw of 16 bits is added to them, and
 // a carry rounds away from zero. The expected value is the number itself.
@@ -468,7 +475,7 @@ Steps accuracy_reference(const Problem& p, const Data& d, const std::vector<Refe
   return steps;
 }
 
-// ---- declaration --------------------------------------------------------------------------------
+// ---- declaration
 
 Family declare() {
   Family f("master_weights", "What becomes of updates that are small beside the weight?");

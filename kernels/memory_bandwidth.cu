@@ -60,6 +60,11 @@ __device__ float load_past_l1(const float* from) {
 }
 
 // ---- read
+//
+// Eight 16-byte loads per thread before the first is used: 160 KB in flight on an SM full of them,
+// several times what DRAM's latency asks for, and nothing written but 4 bytes per 16 KiB. It
+// saturates DRAM, or L2 where the array lies there; dram_read_bytes, or lts__t_sectors_op_read, is
+// all that moves.
 
 constexpr int kReadBlock = 128;
 
@@ -124,12 +129,10 @@ bool has_whole_chunks(const Problem& p) {
 }
 
 template <Moves moves>
-Variant moving(std::string id, std::string compare_to, std::string why,
-               ExpectedChangesOf<Problem> expected = {}) {
+Variant moving(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected = {}) {
   Variant v;
   v.id = std::move(id);
   v.compare_to = std::move(compare_to);
-  v.why = std::move(why);
   v.expected_changes = std::move(expected);
   v.writes = {moves == Moves::reads ? "sums" : moves == Moves::writes ? "filled" : "out"};
   v.work = work<moves>;
@@ -151,12 +154,7 @@ Shape shape(int threads, std::int64_t n, std::int64_t elements_per_block) {
 }
 
 Variant read() {
-  Variant v = moving<Moves::reads>(
-      "read", "",
-      "Eight 16-byte loads per thread before the first is used: 160 KB in flight on an SM full of "
-      "them, several times what DRAM's latency asks for, and nothing written but 4 bytes per 16 "
-      "KiB. It saturates DRAM, or L2 where the array lies there; dram_read_bytes, or "
-      "lts__t_sectors_op_read, is all that moves.");
+  Variant v = moving<Moves::reads>("read", "");
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return launch(read_kernel, shape(kReadBlock, p.n, kChunk), d.in, d.sums, p.n, p.passes);
   };
@@ -220,29 +218,33 @@ Steps launch_move(const Problem& p, const Move& move) {
                 p.passes);
 }
 
+// ---- write
+//
+// One 16-byte store per thread and no load: what DRAM takes when it never has to turn its bus to
+// reads. Whole lines are overwritten, so that none is fetched first; an L2's worth is still on its
+// way to DRAM when the kernel ends. It saturates DRAM's writes, or L2's.
+
 Variant write() {
-  Variant v = moving<Moves::writes>(
-      "write", "read",
-      "One 16-byte store per thread and no load: what DRAM takes when it never has to turn its bus "
-      "to reads. Whole lines are overwritten, so that none is fetched first; an L2's worth is "
-      "still on its way to DRAM when the kernel ends. It saturates DRAM's writes, or L2's.",
-      {{"global_load_requests", Direction::decreases, 10},
-       {"dram_read_bytes", Direction::decreases, 10, beyond_caches}});
+  Variant v = moving<Moves::writes>("write", "read",
+                                    {{"global_load_requests", Direction::decreases, 10},
+                                     {"dram_read_bytes", Direction::decreases, 10, beyond_caches}});
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return launch_move(p, Fill{d.filled});
   };
   return v;
 }
 
+// ---- copy
+//
+// One 16-byte load and store per thread, in blocks that come and go: a full SM has 32 KB in flight,
+// and at every moment some blocks read while others write. It saturates DRAM as most kernels can
+// use it, reading and writing as much; what is missing to read is the time that DRAM takes to turn
+// its bus.
+
 Variant copy() {
-  Variant v = moving<Moves::copies>(
-      "copy", "write",
-      "One 16-byte load and store per thread, in blocks that come and go: a full SM has 32 KB in "
-      "flight, and at every moment some blocks read while others write. It saturates DRAM as most "
-      "kernels can use it, reading and writing as much; what is missing to read is the time that "
-      "DRAM takes to turn its bus.",
-      {{"global_load_requests", Direction::increases, 10},
-       {"dram_read_bytes", Direction::increases, 10, beyond_caches}});
+  Variant v = moving<Moves::copies>("copy", "write",
+                                    {{"global_load_requests", Direction::increases, 10},
+                                     {"dram_read_bytes", Direction::increases, 10, beyond_caches}});
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return launch_move(p, Copy{d.in, d.out});
   };
@@ -383,29 +385,35 @@ Variant bulk(Variant v) {
   return v;
 }
 
+// ---- read_bulk
+//
+// cp.async.bulk: one lane asks for 16 KiB at a time, and the SM's copy engine writes them to shared
+// memory. 192 KiB are in flight per SM whatever the registers and the occupancy, with one block per
+// SM that stays. Costs the shared memory, and its bandwidth once more; what reaches DRAM is the
+// same, so a gain says that read left some.
+
 Variant read_bulk() {
-  Variant v = bulk(moving<Moves::reads>(
-      "read_bulk", "read",
-      "cp.async.bulk: one lane asks for 16 KiB at a time, and the SM's copy engine writes them "
-      "to shared memory. 192 KiB are in flight per SM whatever the registers and the "
-      "occupancy, with one block per SM that stays. Costs the shared memory, and its bandwidth "
-      "once more; what reaches DRAM is the same, so a gain says that read left some.",
-      {{"global_load_requests", Direction::decreases, 10, has_whole_chunks},
-       {"l2_sectors", Direction::unchanged, 1.05, has_whole_chunks}}));
+  Variant v = bulk(
+      moving<Moves::reads>("read_bulk", "read",
+                           {{"global_load_requests", Direction::decreases, 10, has_whole_chunks},
+                            {"l2_sectors", Direction::unchanged, 1.05, has_whole_chunks}}));
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     return launch(read_bulk_kernel, bulk_shape(p, x.device), d.in, d.sums, p.n, p.passes);
   };
   return v;
 }
 
+// ---- copy_bulk
+//
+// The copy engine both ways: what it brought to shared memory it stores from there, and four lanes
+// per SM do nothing but start the next 16 KiB. No byte passes a register. DRAM sees runs of 16 KiB
+// to read and to write, which it may like less than many short ones.
+
 Variant copy_bulk() {
-  Variant v = bulk(moving<Moves::copies>(
-      "copy_bulk", "copy",
-      "The copy engine both ways: what it brought to shared memory it stores from there, and "
-      "four lanes per SM do nothing but start the next 16 KiB. No byte passes a register. DRAM "
-      "sees runs of 16 KiB to read and to write, which it may like less than many short ones.",
-      {{"global_load_requests", Direction::decreases, 10, has_whole_chunks},
-       {"l2_sectors", Direction::unchanged, 1.05, has_whole_chunks}}));
+  Variant v = bulk(
+      moving<Moves::copies>("copy_bulk", "copy",
+                            {{"global_load_requests", Direction::decreases, 10, has_whole_chunks},
+                             {"l2_sectors", Direction::unchanged, 1.05, has_whole_chunks}}));
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     return launch(copy_bulk_kernel, bulk_shape(p, x.device), d.in, d.out, p.n, p.passes);
   };
@@ -413,12 +421,12 @@ Variant copy_bulk() {
 }
 
 // ---- memcpy
+//
+// cudaMemcpyAsync from device to device, once per pass: the copy that everybody has, and the figure
+// to beat. The driver chooses the kernel.
 
 Variant vendor_memcpy() {
-  Variant v = moving<Moves::copies>(
-      "memcpy", "copy",
-      "cudaMemcpyAsync from device to device, once per pass: the copy that everybody has, and the "
-      "figure to beat. The driver chooses the kernel.");
+  Variant v = moving<Moves::copies>("memcpy", "copy");
   v.is_vendor = true;
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     Steps steps;

@@ -42,7 +42,7 @@ enum Output { kYFp32, kYFp16, kYBf16 };
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// ---- the arithmetic, in fp32 for every storage type ---------------------------------------------
+// ---- the arithmetic, in fp32 for every storage type
 
 template <Op op>
 __device__ inline float activate(float x) {
@@ -65,7 +65,7 @@ __device__ inline float2 activate(float2 pair) {
 
 constexpr int kBlock = 256;
 
-// ---- scalar: one element per lane and access ----------------------------------------------------
+// ---- scalar: one element per lane and access
 
 template <class T, Op op>
 __global__ void __launch_bounds__(kBlock) scalar_kernel(std::int64_t n, const T* x, T* y) {
@@ -144,12 +144,14 @@ Variant elementwise(std::string id, Kernel<T> (*kernel_of)(Op), std::int64_t til
   return v;
 }
 
+// ---- fp32_scalar
+//
+// One fp32 element per lane: a warp asks for 128 bytes at a time. 2048 resident threads of 4 bytes
+// keep 8 KiB per SM in flight, a fraction of what bandwidth times latency of HBM asks for, so
+// latency is the limit.
+
 Variant fp32_scalar() {
   Variant v = elementwise<float>("fp32_scalar", scalar_kernel_of<float>, kBlock);
-  v.why =
-      "One fp32 element per lane: a warp asks for 128 bytes at a time. 2048 resident threads of 4 "
-      "bytes keep 8 KiB per SM in flight, a fraction of what bandwidth times latency of HBM asks "
-      "for, so latency is the limit.";
   return v;
 }
 
@@ -159,20 +161,21 @@ bool beyond_caches(const Problem& p) {
   return p.n >= kManyElements;
 }
 
+// ---- fp16_scalar
+//
+// Half the bytes, the same number of lanes, requests and instructions: each request of a warp now
+// brings 64 bytes. Where requests in flight are the limit, halving the type halves the bandwidth
+// reached and not the time; DRAM throughput falls, instructions stay.
+
 Variant fp16_scalar() {
   Variant v = elementwise<__half>("fp16_scalar", scalar_kernel_of<__half>, kBlock);
   v.compare_to = "fp32_scalar";
-  v.why =
-      "Half the bytes, the same number of lanes, requests and instructions: each request of a warp "
-      "now brings 64 bytes. Where requests in flight are the limit, halving the type "
-      "halves the "
-      "bandwidth reached and not the time; DRAM throughput falls, instructions stay.";
   v.expected_changes = {{"global_load_requests", Direction::unchanged},
                         {"dram_read_bytes", Direction::decreases, 1.9, beyond_caches}};
   return v;
 }
 
-// ---- packed: 16 bytes per access, whatever the type ---------------------------------------------
+// ---- packed: 16 bytes per access, whatever the type
 
 // Two loads per lane are in flight before the first use: up to 64 KiB per SM at full occupancy.
 constexpr int kPacksPerThread = 2;
@@ -222,46 +225,52 @@ Variant packed(std::string id) {
   return elementwise<T>(std::move(id), packed_kernel_of<T>, Packed<T>::kTile);
 }
 
+// ---- fp32
+//
+// Four elements per access, two accesses per lane before the first use: eight times the bytes in
+// flight for a quarter of the load and store instructions. DRAM throughput nears that of a copy;
+// the price is registers.
+
 Variant fp32() {
   Variant v = packed<float>("fp32");
   v.compare_to = "fp32_scalar";
-  v.why =
-      "Four elements per access, two accesses per lane before the first use: eight times the bytes "
-      "in flight for a quarter of the load and store instructions. DRAM throughput nears that of a "
-      "copy; the price is registers.";
   v.expected_changes = {{"global_load_requests", Direction::decreases, 3.5,
                          [](const Problem& p) { return p.n >= 1 << 16; }},
                         {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}};
   return v;
 }
 
+// ---- fp16
+//
+// Accesses stay 16 bytes wide and hold eight elements: half the DRAM bytes, and half the time as
+// long as DRAM binds. Arithmetic stays in fp32 and conversions come on top, so the issue slots per
+// byte about double: relu does not notice, gelu by erf does. 11 significant bits remain, and
+// numbers below 2^-14 lose more.
+
 Variant fp16() {
   Variant v = packed<__half>("fp16");
   v.compare_to = "fp32";
-  v.why =
-      "Accesses stay 16 bytes wide and hold eight elements: half the DRAM bytes, and half the time "
-      "as long as DRAM binds. Arithmetic stays in fp32 and conversions come on top, so the issue "
-      "slots per byte about double: relu does not notice, gelu by erf does. 11 significant "
-      "bits remain, and numbers below 2^-14 lose more.";
   v.expected_changes = {
       {"dram_read_bytes", Direction::decreases, 1.9, beyond_caches},
       {"l2_sectors", Direction::decreases, 1.9, [](const Problem& p) { return p.n >= 1 << 16; }}};
   return v;
 }
 
+// ---- bf16
+//
+// The same bytes as fp16, so the same time, spent otherwise: the exponent range of fp32 for 8
+// significant bits. The relative error is 8 times that of fp16; nothing underflows. Widening is a
+// shift.
+
 Variant bf16() {
   Variant v = packed<__nv_bfloat16>("bf16");
   v.compare_to = "fp16";
-  v.why =
-      "The same bytes as fp16, so the same time, spent otherwise: the exponent range of fp32 for 8 "
-      "significant bits. The relative error is 8 times that of fp16; nothing underflows. Widening "
-      "is a shift.";
   v.expected_changes = {{"l2_sectors", Direction::unchanged},
                         {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}};
   return v;
 }
 
-// ---- inputs -------------------------------------------------------------------------------------
+// ---- inputs
 
 // Activations in [-4, 4): wide enough for both tails of the Gaussian, which [-1, 1) never reaches.
 constexpr double kRange = 4.0;
@@ -285,7 +294,7 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   return steps;
 }
 
-// ---- the plain reference ------------------------------------------------------------------------
+// ---- the plain reference
 
 __host__ __device__ inline double exact(Op op, double x) {
   constexpr double kSqrtHalf = 0.70710678118654752440;
@@ -364,7 +373,7 @@ Tolerance tolerance(const Problem& p, DataType stored) {
   return {};
 }
 
-// ---- declaration --------------------------------------------------------------------------------
+// ---- declaration
 
 Family declare() {
   Family f("mixed_precision", "When does halving the bytes of a number halve the time?");

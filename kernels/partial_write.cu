@@ -35,6 +35,11 @@ std::int64_t out_count(const Problem& p) {
 }
 
 // ---- write_strided: the values alone; the zeros are there before the launch
+//
+// Stores the n values alone, into an output whose gaps are zero already. The sectors that they
+// dirty hold min(stride, 8) times their bytes, and from stride 2 on none is complete: with ECC, L2
+// has to fetch the rest before it can write the sector to DRAM. dram_write_bytes counts whole
+// sectors, and dram_read_bytes rises by as much where they are filled first.
 
 __global__ void __launch_bounds__(kBlock) write_strided_kernel(Problem p, Data d) {
   const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kTile;
@@ -72,12 +77,6 @@ Work reading(const Problem& p) {
 Variant write_strided() {
   Variant v;
   v.id = "write_strided";
-  v.why =
-      "Stores the n values alone, into an output whose gaps are zero already. The sectors that "
-      "they dirty hold min(stride, 8) times their bytes, and from stride 2 on none is complete: "
-      "with ECC, L2 has to fetch the rest before it can write the sector to DRAM. "
-      "dram_write_bytes counts whole sectors, and dram_read_bytes rises by as much where they "
-      "are filled first.";
   // The fill of an incomplete sector is the memory system's choice and no part of the least bytes.
   v.work = [](const Problem& p) {
     Work w = reading(p);
@@ -92,6 +91,11 @@ Variant write_strided() {
 }
 
 // ---- write_whole_sectors: values and zeros
+//
+// Stores the zeros with the values: `stride` times the bytes, in full sectors that DRAM takes
+// without being read first. Up to stride 8 both variants write the same sectors, so what is saved
+// is the fill: dram_read_bytes falls to the values' own bytes. Costs more store instructions and a
+// pass through shared memory; beyond stride 8 it writes sectors that the values do not need.
 
 // Values pass through shared memory (4 KB), so that a warp stores 32 neighbouring words at a time,
 // whoever read the values among them.
@@ -133,12 +137,6 @@ Variant write_whole_sectors() {
   Variant v;
   v.id = "write_whole_sectors";
   v.compare_to = "write_strided";
-  v.why =
-      "Stores the zeros with the values: `stride` times the bytes, in full sectors that DRAM takes "
-      "without being read first. Up to stride 8 both variants write the same sectors, so what is "
-      "saved is the fill: dram_read_bytes falls to the values' own bytes. Costs more store "
-      "instructions and a pass through shared memory; beyond stride 8 it writes sectors that the "
-      "values do not need.";
   v.expected_changes = {{"dram_read_bytes", Direction::decreases, 1.9, leaves_gaps_in_dram},
                         {"global_store_sectors_per_request", Direction::decreases, 1.9,
                          [](const Problem& p) { return p.n >= kTile && p.stride > 1; }}};

@@ -53,10 +53,13 @@ template <>
 struct Register<__half> {
   using Type = __half2;
 };
-template <class T>
-constexpr int kLanes = static_cast<int>(sizeof(typename Register<T>::Type) / sizeof(T));
-
 // ---- fma_chains
+//
+// Multiply-adds and nothing else: FFMA, DFMA, HFMA2 (two of fp16) or IMAD, eight independent ones
+// per thread in a row, and three other instructions per 256. On an SM full of threads every
+// scheduler has 128 of them to choose from, and issues one per clock where the pipe takes a whole
+// warp, one per two clocks where it takes half of one. It saturates that pipe:
+// sm__inst_executed_pipe_fma, _fp64 or _fmaheavy over cycles is at its peak.
 
 __device__ float step(float x, float c, float d) {
   return fmaf(x, c, d);
@@ -102,6 +105,9 @@ __global__ void __launch_bounds__(kBlock)
     block_out[i * kBlock + thread] = x[i];
 }
 
+template <class T>
+constexpr int kLanes = static_cast<int>(sizeof(typename Register<T>::Type) / sizeof(T));
+
 // Calls f with a value of the type of the chains.
 template <class Function>
 auto with_type(const Problem& p, Function f) {
@@ -144,12 +150,6 @@ Work work(const Problem& p) {
 Variant fma_chains() {
   Variant v;
   v.id = "fma_chains";
-  v.why =
-      "Multiply-adds and nothing else: FFMA, DFMA, HFMA2 (two of fp16) or IMAD, eight independent "
-      "ones per thread in a row, and three other instructions per 256. On an SM full of threads "
-      "every scheduler has 128 of them to choose from, and issues one per clock where the pipe "
-      "takes a whole warp, one per two clocks where it takes half of one. It saturates that pipe: "
-      "sm__inst_executed_pipe_fma, _fp64 or _fmaheavy over cycles is at its peak.";
   v.work = work;
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     Shape s;

@@ -119,12 +119,10 @@ ExpectedChangesOf<Problem> wider_loads() {
 }
 
 template <class Vector>
-Variant copy(std::string id, std::string compare_to, std::string why,
-             ExpectedChangesOf<Problem> expected = {}) {
+Variant copy(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected = {}) {
   Variant v;
   v.id = std::move(id);
   v.compare_to = std::move(compare_to);
-  v.why = std::move(why);
   v.expected_changes = std::move(expected);
   v.writes = {"out"};
   v.work = [](const Problem& p) {
@@ -144,31 +142,35 @@ Variant copy(std::string id, std::string compare_to, std::string why,
   return v;
 }
 
+// ---- copy_4b
+//
+// Each lane loads and stores 4 bytes at a time: a warp's request is 128 bytes, four sectors,
+// perfectly coalesced. With one load per thread a full SM has 8 KB in flight, a third of what
+// DRAM's latency asks for, so no occupancy hides that latency; and blocks with 1 KB to copy are
+// done nearly as fast as new ones can start. global_load_sectors_per_request is 4.
+
 Variant copy_4b() {
-  return copy<float>("copy_4b", "",
-                     "Each lane loads and stores 4 bytes at a time: a warp's request is 128 bytes, "
-                     "four sectors, perfectly coalesced. With one load per thread a full SM has 8 "
-                     "KB in flight, a third of what DRAM's latency asks for, so no occupancy hides "
-                     "that latency; and blocks with 1 KB to copy are done nearly as fast as new "
-                     "ones can start. global_load_sectors_per_request is 4.");
+  return copy<float>("copy_4b", "");
 }
+
+// ---- copy_8b
+//
+// 8 bytes per load: twice the bytes in flight from the same number of threads and loads, and half
+// the instructions per byte. Needs 8-byte alignment, twice the registers for data in flight, and
+// code for the tail. global_load_sectors_per_request is 8.
 
 Variant copy_8b() {
-  return copy<float2>(
-      "copy_8b", "copy_4b",
-      "8 bytes per load: twice the bytes in flight from the same number of threads and loads, and "
-      "half the instructions per byte. Needs 8-byte alignment, twice the registers for data in "
-      "flight, and code for the tail. global_load_sectors_per_request is 8.",
-      wider_loads());
+  return copy<float2>("copy_8b", "copy_4b", wider_loads());
 }
 
+// ---- copy_16b
+//
+// 16 bytes per load, the widest that a lane can ask for up to Hopper: 32 KB in flight on a full SM
+// with one load per thread, enough to keep DRAM busy. Needs 16-byte alignment, so a source that
+// starts one element late cannot use it. global_load_sectors_per_request is 16.
+
 Variant copy_16b() {
-  return copy<float4>(
-      "copy_16b", "copy_8b",
-      "16 bytes per load, the widest that a lane can ask for up to Hopper: 32 KB in flight on a "
-      "full SM with one load per thread, enough to keep DRAM busy. Needs 16-byte alignment, so a "
-      "source that starts one element late cannot use it. global_load_sectors_per_request is 16.",
-      wider_loads());
+  return copy<float4>("copy_16b", "copy_8b", wider_loads());
 }
 
 // ---- read_4b, read_8b, read_16b: batches of loads in a loop, nothing written but checksums
@@ -213,12 +215,10 @@ auto checksum_kernel_for(const Problem& p) {
 }
 
 template <class Vector>
-Variant read(std::string id, std::string compare_to, std::string why,
-             ExpectedChangesOf<Problem> expected = {}) {
+Variant read(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected = {}) {
   Variant v;
   v.id = std::move(id);
   v.compare_to = std::move(compare_to);
-  v.why = std::move(why);
   v.expected_changes = std::move(expected);
   v.writes = {"sums"};
   v.work = [](const Problem& p) {
@@ -236,30 +236,34 @@ Variant read(std::string id, std::string compare_to, std::string why,
   return v;
 }
 
+// ---- read_4b
+//
+// The loads of the copy without its stores: each block adds 64 KB up and writes 4 bytes. DRAM need
+// not turn its bus between reading and writing, and reads have the bandwidth for themselves; the
+// bytes in flight bound them just as much. dram_write_bytes falls to next to nothing.
+
 Variant read_4b() {
-  return read<float>(
-      "read_4b", "copy_4b",
-      "The loads of the copy without its stores: each block adds 64 KB up and writes 4 bytes. DRAM "
-      "need not turn its bus between reading and writing, and reads have the bandwidth for "
-      "themselves; the bytes in flight bound them just as much. dram_write_bytes falls to next to "
-      "nothing.",
-      {{"dram_write_bytes", Direction::decreases, 10, beyond_caches},
-       {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}});
+  return read<float>("read_4b", "copy_4b",
+                     {{"dram_write_bytes", Direction::decreases, 10, beyond_caches},
+                      {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}});
 }
+
+// ---- read_8b
+//
+// 8 bytes per load: twice the bytes in flight, half the load instructions per byte; the integer
+// additions per byte stay.
 
 Variant read_8b() {
-  return read<float2>("read_8b", "read_4b",
-                      "8 bytes per load: twice the bytes in flight, half the load instructions per "
-                      "byte; the integer additions per byte stay.",
-                      wider_loads());
+  return read<float2>("read_8b", "read_4b", wider_loads());
 }
 
+// ---- read_16b
+//
+// 16 bytes per load: one load per thread now fills DRAM's latency, and more of them gain little.
+// What is missing to the datasheet's bandwidth is DRAM's own (refresh, row changes).
+
 Variant read_16b() {
-  return read<float4>(
-      "read_16b", "read_8b",
-      "16 bytes per load: one load per thread now fills DRAM's latency, and more of them gain "
-      "little. What is missing to the datasheet's bandwidth is DRAM's own (refresh, row changes).",
-      wider_loads());
+  return read<float4>("read_16b", "read_8b", wider_loads());
 }
 
 // ---- the plain reference
