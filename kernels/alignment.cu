@@ -10,7 +10,7 @@
 // From 2041 to 2048 every product has 16×16 tiles of 128×128 and 64 steps of K: alignment alone
 // differs. Over every n, one by one, the plot of cuBLAS coloured by divisor_pow2 shows alignment,
 // tiles and waves at once, and a library that picks another kernel at each size.
-#include "gpu/cublas.hpp"
+#include "kernels/common/cublas_variant.cuh"
 #include "kernels/common/gemm.cuh"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/mma_pipeline.cuh"
@@ -45,44 +45,13 @@ Work work(const Problem& p) {
   return gemm_work(p.n, p.n, p.n, DataType::bf16, DataType::bf16, Pipe::tensor_bf16_fp32);
 }
 
-// ---- the plain reference ----
-
-GemmOperands<Element> operands(const Problem& p, const Data& d) {
-  return contiguous_operands<Element>(d.a, d.b, p.n, p.n, p.n);
-}
-
-NormBound error_bound(const Problem& p) {
-  return tensor_core_bound(p.n, DataType::fp32, DataType::bf16);
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  host_gemm(operands(p, d), error_bound(p), out[0]);
-}
-
-// ---- cublas: what a library makes of it ----
-
-Variant cublas_gemm() {
-  Variant v;
-  v.id = "cublas";
-  v.why =
-      "cublasGemmEx in bf16 with fp32 accumulation. It has kernels for each alignment: where "
-      "16-byte accesses are allowed, those of the newest tensor cores and copy engines; elsewhere "
-      "older ones with narrower loads. It also picks tile and split by size, so steps in a sweep "
-      "of n are not alignment alone.";
-  v.is_vendor = true;
-  v.unavailable = cublas::unavailable;
-  v.work = work;
-  v.metrics = [](const Problem& p, const DeviceSpec&) {
-    return MetricValues{{"divisor_pow2", static_cast<double>(divisor_pow2(p.n))}};
-  };
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    return cublas::gemm(
-        {cublas::Compute::fp32, DataType::bf16, DataType::bf16, p.n, p.n, p.n, d.a, d.b, d.c});
-  };
-  return v;
-}
-
-// ---- widest_access: one tile and one schedule, as wide an access as n allows ----
+// ---- widest_access: one tile and one schedule, as wide an access as n allows
+//
+// One 128×128 tile per block, one block per SM and the same arithmetic at every n; the width of
+// each access is the largest of 16, 8 and 4 bytes that divides a row. Narrower copies cost issue
+// slots and load-store cycles (l1tex__lsuin_requests rises as the width falls). Of an odd n every
+// other row goes in pieces of 2 bytes, for which there is no asynchronous copy: they pass through
+// registers.
 
 // Bytes per access that all rows allow: 16, 8, 4 or 2.
 std::int64_t access_bytes(const Problem& p) {
@@ -117,12 +86,6 @@ auto widest_access_kernel_for(const Problem& p) {
 Variant widest_access() {
   Variant v;
   v.id = "widest_access";
-  v.why =
-      "One 128×128 tile per block, one block per SM and the same arithmetic at every n; the width "
-      "of each access is the largest of 16, 8 and 4 bytes that divides a row. Narrower copies cost "
-      "issue slots and load-store cycles (l1tex__lsuin_requests rises as the width falls). Of an "
-      "odd n every other row goes in pieces of 2 bytes, for which there is no asynchronous copy: "
-      "they pass through registers.";
   v.min_compute_capability = kMmaBf16ComputeCapability;
   v.work = work;
   v.metrics = [](const Problem& p, const DeviceSpec&) {
@@ -139,7 +102,35 @@ Variant widest_access() {
   return v;
 }
 
-// ---- declaration ----
+// ---- cublas: what a library makes of it
+//
+// cublasGemmEx in bf16 with fp32 accumulation. It has kernels for each alignment: where 16-byte
+// accesses are allowed, those of the newest tensor cores and copy engines; elsewhere older ones
+// with narrower loads. It also picks tile and split by size, so steps in a sweep of n are not
+// alignment alone.
+
+Variant cublas_gemm() {
+  Variant v = cublas_variant<Variant>("", work, [](const Problem& p, const Data& d) {
+    return cublas::Gemm{
+        cublas::Compute::fp32, DataType::bf16, DataType::bf16, p.n, p.n, p.n, d.a, d.b, d.c};
+  });
+  v.metrics = [](const Problem& p, const DeviceSpec&) {
+    return MetricValues{{"divisor_pow2", static_cast<double>(divisor_pow2(p.n))}};
+  };
+  return v;
+}
+
+// ---- the plain reference
+
+GemmOperands<Element> operands(const Problem& p, const Data& d) {
+  return contiguous_operands<Element>(d.a, d.b, p.n, p.n, p.n);
+}
+
+NormBound error_bound(const Problem& p) {
+  return tensor_core_bound(p.n, DataType::fp32, DataType::bf16);
+}
+
+// ---- declaration
 
 Family declare() {
   Family f("alignment", "What does the alignment of a contiguous leading dimension cost?");
@@ -164,12 +155,7 @@ Family declare() {
     steps += fill_uniform(d.b, p.n * p.n, stream_seed(seed, 1));
     return steps;
   };
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    return evaluate_gemm(operands(p, d), error_bound(p), out[0]);
-  };
-  f.host_reference = host_reference;
-  f.tolerance_derivation = kTensorCoreBoundDerivation;
-  f.tolerance = [](const Problem& p) { return error_bound(p).tolerance(); };
+  set_tensor_core_reference(f, operands, error_bound);
   f.variant(cublas_gemm());
   f.variant(widest_access());
   return f;

@@ -22,21 +22,6 @@ struct Data {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// ---- the plain reference
-
-struct Reference {
-  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
-    return {static_cast<double>(i), 0.0};
-  }
-};
-
-void host_reference(const Problem& p, const Data&, const std::vector<ReferenceView>& out) {
-  for (std::int64_t i = 0; i < p.blocks; ++i) {
-    out[0].value[i] = Reference{}(i).value;
-    out[0].magnitude[i] = 0.0;
-  }
-}
-
 // ---- the kernel, the same for all variants
 
 constexpr int kBlock = 32;
@@ -46,10 +31,9 @@ __global__ void __launch_bounds__(kBlock) number_kernel(std::uint32_t* numbers) 
 }
 
 // As many blocks fit on an SM as shared memory has room for; they do not use it.
-Variant number(std::string id, std::string why, std::int64_t (*shared_bytes)(const DeviceSpec&)) {
+Variant number(std::string id, std::int64_t (*shared_bytes)(const DeviceSpec&)) {
   Variant v;
   v.id = std::move(id);
-  v.why = std::move(why);
   v.work = [](const Problem& p) {
     Work w;
     w.bytes_written = static_cast<double>(p.blocks * sizeof(std::uint32_t));
@@ -66,23 +50,41 @@ Variant number(std::string id, std::string why, std::int64_t (*shared_bytes)(con
   return v;
 }
 
+// ---- one_resident
+//
+// Each block takes all of an SM's shared memory, so the next one on the SM starts after it has
+// ended: time over rounds is what a change of blocks takes.
+
 Variant one_resident() {
   return number("one_resident",
-                "Each block takes all of an SM's shared memory, so the next one on the SM starts "
-                "after it has ended: time over rounds is what a change of blocks takes.",
                 [](const DeviceSpec& device) { return device.sm.shared_bytes_per_block; });
 }
 
+// ---- many_resident
+//
+// The same block without the shared memory: as many per SM as it holds, so that changes of blocks
+// overlap and the rate at which blocks are handed out is what is left.
+
 Variant many_resident() {
-  Variant v =
-      number("many_resident",
-             "The same block without the shared memory: as many per SM as it holds, so that "
-             "changes of blocks overlap and the rate at which blocks are handed out is what "
-             "is left.",
-             [](const DeviceSpec&) { return std::int64_t{0}; });
+  Variant v = number("many_resident", [](const DeviceSpec&) { return std::int64_t{0}; });
   v.compare_to = "one_resident";
   v.expected_changes = {{"active_warps_per_sm", Direction::increases, 1.5}};
   return v;
+}
+
+// ---- the plain reference
+
+struct Reference {
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    return {static_cast<double>(i), 0.0};
+  }
+};
+
+void host_reference(const Problem& p, const Data&, const std::vector<ReferenceView>& out) {
+  for (std::int64_t i = 0; i < p.blocks; ++i) {
+    out[0].value[i] = Reference{}(i).value;
+    out[0].magnitude[i] = 0.0;
+  }
 }
 
 // ---- declaration

@@ -42,16 +42,6 @@ struct Data {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-std::int64_t reversed_count(const Problem& p) {
-  return ceil_div(p.n, kWarp) * kWarp;
-}
-std::int64_t shifted_count(const Problem& p) {
-  return p.n + kMaxOffset + 1;
-}
-std::int64_t spread_count(const Problem& p) {
-  return p.n * p.stride;
-}
-
 // Where a layout keeps the values of the tile that starts at value `begin` (a multiple of kTile),
 // where within it value begin + j, for j < kTile, and which value it keeps at a place: none of
 // [0, n) where it keeps none.
@@ -80,48 +70,6 @@ struct Spread {
     return place % stride == 0 ? place / stride : -1;
   }
 };
-
-template <class Layout>
-struct LaidOut {
-  Layout layout;
-  std::int64_t n;
-  SignedUniform<float> values;
-  SignedUniform<float> others;
-  __host__ __device__ float operator()(std::int64_t place) const {
-    const std::int64_t i = layout.value_at(place);
-    return i >= 0 && i < n ? values(i) : others(place);
-  }
-};
-
-Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
-  const SignedUniform<float> values{stream_seed(seed, 0)};
-  const auto lay_out = [&](float* to, std::int64_t count, auto layout, std::uint64_t others) {
-    return fill(to, count,
-                LaidOut<decltype(layout)>{layout, p.n, values, {stream_seed(seed, others)}});
-  };
-  Steps steps;
-  steps += fill(d.packed, p.n, values);
-  steps += lay_out(d.reversed, reversed_count(p), Reversed{}, 1);
-  steps += lay_out(d.shifted, shifted_count(p), Shifted{p.offset}, 2);
-  steps += lay_out(d.spread, spread_count(p), Spread{p.stride}, 3);
-  return steps;
-}
-
-// ---- the plain reference
-
-struct Reference {
-  Data d;
-  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
-    return {d.packed[i], 0.0};
-  }
-};
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  for (std::int64_t i = 0; i < p.n; ++i) {
-    out[0].value[i] = d.packed[i];
-    out[0].magnitude[i] = 0.0;
-  }
-}
 
 // ---- the kernel, the same for all layouts
 
@@ -165,13 +113,13 @@ Work work(const Problem& p, std::int64_t stride, std::int64_t offset) {
 }
 
 // ---- read_contiguous
+//
+// Neighbouring lanes read neighbouring words: a warp's 128 bytes are one line and exactly four
+// sectors, every byte of which is used. global_load_sectors_per_request is 4.
 
 Variant read_contiguous() {
   Variant v;
   v.id = "read_contiguous";
-  v.why =
-      "Neighbouring lanes read neighbouring words: a warp's 128 bytes are one line and exactly "
-      "four sectors, every byte of which is used. global_load_sectors_per_request is 4.";
   v.work = [](const Problem& p) { return work(p, 1, 0); };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return launch(read_kernel<Packed>, shape(p), d.packed, d.out, p.n, Packed{});
@@ -180,6 +128,10 @@ Variant read_contiguous() {
 }
 
 // ---- read_reversed
+//
+// Lane 0 reads the last of a warp's 32 words and lane 31 the first. The order of lanes within a
+// line costs nothing: the request still covers the same four sectors, and
+// global_load_sectors_per_request stays 4. It mattered before compute capability 1.2.
 
 // Where DRAM serves every launch, whatever the caches kept of the one before.
 bool beyond_caches(const Problem& p) {
@@ -191,10 +143,6 @@ Variant read_reversed() {
   Variant v;
   v.id = "read_reversed";
   v.compare_to = "read_contiguous";
-  v.why =
-      "Lane 0 reads the last of a warp's 32 words and lane 31 the first. The order of lanes within "
-      "a line costs nothing: the request still covers the same four sectors, and "
-      "global_load_sectors_per_request stays 4. It mattered before compute capability 1.2.";
   v.expected_changes = {{"global_load_sectors_per_request", Direction::unchanged},
                         {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}};
   v.work = [](const Problem& p) { return work(p, 1, 0); };
@@ -205,17 +153,16 @@ Variant read_reversed() {
 }
 
 // ---- read_misaligned
+//
+// The values start `offset` words into the buffer, so a warp's 128 bytes straddle two lines and,
+// unless the offset is a multiple of 8, five sectors. The next warp needs the fifth one too and
+// finds it in L1 or L2: global_load_sectors_per_request rises to 5, but dram_read_bytes hardly
+// moves. The dearer loss is not here: 16-byte loads need 16-byte alignment (see vector_width).
 
 Variant read_misaligned() {
   Variant v;
   v.id = "read_misaligned";
   v.compare_to = "read_contiguous";
-  v.why =
-      "The values start `offset` words into the buffer, so a warp's 128 bytes straddle two lines "
-      "and, unless the offset is a multiple of 8, five sectors. The next warp needs the fifth one "
-      "too and finds it in L1 or L2: global_load_sectors_per_request rises to 5, but "
-      "dram_read_bytes hardly moves. The dearer loss is not here: 16-byte loads need 16-byte "
-      "alignment (see vector_width).";
   v.expected_changes = {{"global_load_sectors_per_request", Direction::increases, 1.2,
                          [](const Problem& p) { return p.n >= kTile && p.offset % 8 != 0; }},
                         {"global_load_sectors_per_request", Direction::unchanged, 1.05,
@@ -229,18 +176,17 @@ Variant read_misaligned() {
 }
 
 // ---- read_strided
+//
+// Lanes read `stride` words apart, as a column of a row-major matrix or one field of an array of
+// structures is read. DRAM moves min(stride, 8) times the useful bytes, and nothing in the launch
+// needs the rest. global_load_sectors_per_request grows as 4·stride up to 32, one sector per lane,
+// and stays there beyond stride 8. Where L2 fetches two sectors per miss, as on an H200,
+// dram_read_bytes doubles once more from stride 8 to 16.
 
 Variant read_strided() {
   Variant v;
   v.id = "read_strided";
   v.compare_to = "read_contiguous";
-  v.why =
-      "Lanes read `stride` words apart, as a column of a row-major matrix or one field of an array "
-      "of structures is read. DRAM moves min(stride, 8) times the useful bytes, and nothing in the "
-      "launch needs the rest. global_load_sectors_per_request grows as 4·stride up to 32, one "
-      "sector per lane, and stays there beyond stride 8. Where L2 fetches two sectors per miss, as "
-      "on an "
-      "H200, dram_read_bytes doubles once more from stride 8 to 16.";
   v.expected_changes = {{"global_load_sectors_per_request", Direction::increases, 1.9,
                          [](const Problem& p) { return p.n >= kTile && p.stride > 1; }},
                         {"dram_read_bytes", Direction::increases, 1.9,
@@ -252,6 +198,60 @@ Variant read_strided() {
     return launch(read_kernel<Spread>, shape(p), d.spread, d.out, p.n, Spread{p.stride});
   };
   return v;
+}
+
+// ---- inputs
+
+std::int64_t reversed_count(const Problem& p) {
+  return ceil_div(p.n, kWarp) * kWarp;
+}
+std::int64_t shifted_count(const Problem& p) {
+  return p.n + kMaxOffset + 1;
+}
+std::int64_t spread_count(const Problem& p) {
+  return p.n * p.stride;
+}
+
+template <class Layout>
+struct LaidOut {
+  Layout layout;
+  std::int64_t n;
+  SignedUniform<float> values;
+  SignedUniform<float> others;
+  __host__ __device__ float operator()(std::int64_t place) const {
+    const std::int64_t i = layout.value_at(place);
+    return i >= 0 && i < n ? values(i) : others(place);
+  }
+};
+
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  const SignedUniform<float> values{stream_seed(seed, 0)};
+  const auto lay_out = [&](float* to, std::int64_t count, auto layout, std::uint64_t others) {
+    return fill(to, count,
+                LaidOut<decltype(layout)>{layout, p.n, values, {stream_seed(seed, others)}});
+  };
+  Steps steps;
+  steps += fill(d.packed, p.n, values);
+  steps += lay_out(d.reversed, reversed_count(p), Reversed{}, 1);
+  steps += lay_out(d.shifted, shifted_count(p), Shifted{p.offset}, 2);
+  steps += lay_out(d.spread, spread_count(p), Spread{p.stride}, 3);
+  return steps;
+}
+
+// ---- the plain reference
+
+struct Reference {
+  Data d;
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    return {d.packed[i], 0.0};
+  }
+};
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  for (std::int64_t i = 0; i < p.n; ++i) {
+    out[0].value[i] = d.packed[i];
+    out[0].magnitude[i] = 0.0;
+  }
 }
 
 // ---- declaration

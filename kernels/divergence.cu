@@ -57,7 +57,224 @@ struct Data {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// ---- inputs -------------------------------------------------------------------------------------
+// ---- the branch, in five layouts
+
+constexpr int kBlock = 256;
+
+__global__ void __launch_bounds__(kBlock)
+    branch_kernel(std::int64_t n, int cost, const float* x, const std::uint32_t* sides, float* y) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  if (i >= n) return;
+  const bool takes_a = sides[i / kWarp] >> threadIdx.x % kWarp & 1;
+  const float from = x[i];
+  float to;
+  if (takes_a) {
+    to = fma_way::run<kWayA>(from, cost);
+  } else {
+    to = fma_way::run<kWayB>(from, cost);
+  }
+  y[i] = to;
+}
+
+// One way per element is useful, also where a variant computes both.
+Work work(const Problem& p) {
+  const double n = static_cast<double>(p.n);
+  Work w;
+  w.bytes_read = n * sizeof(float) + static_cast<double>(p.warps()) * sizeof(std::uint32_t);
+  w.bytes_written = n * sizeof(float);
+  w.moved_read = w.bytes_read;
+  w.moved_written = w.bytes_written;
+  w.operations = {{Pipe::fp32, fma_way::operations(p.cost) * n}};
+  return w;
+}
+
+Shape shape(const Problem& p) {
+  Shape s;
+  s.block = {kBlock, 1, 1};
+  s.tile = {kBlock, 1, 1};
+  s.grid = {ceil_div(p.n, kBlock), 1, 1};
+  return s;
+}
+
+/// Of `warps` warps on average: sides that each issues, lanes that are on while it does.
+MetricValues metrics(double passes, double active_lanes) {
+  return {{"expected_passes", passes}, {"expected_active_lanes_pct", 100.0 * active_lanes}};
+}
+
+// Lanes that are off in one pass are on in the other, so passes share 32 lanes.
+MetricValues branch_metrics(double passes) {
+  return metrics(passes, 1.0 / passes);
+}
+
+Variant branch(std::string id, float* Data::*x, std::uint32_t* Data::*sides, float* Data::*y,
+               const char* output, double (*expected_passes)(const Problem&)) {
+  Variant v;
+  v.id = std::move(id);
+  v.writes = {output};
+  v.work = work;
+  v.metrics = [expected_passes](const Problem& p, const DeviceSpec&) {
+    return branch_metrics(expected_passes(p));
+  };
+  v.launch = [x, sides, y](const Problem& p, const Data& d, const LaunchContext&) {
+    return launch(branch_kernel, shape(p), p.n, p.cost, d.*x, d.*sides, d.*y);
+  };
+  return v;
+}
+
+double one_pass(const Problem&) {
+  return 1.0;
+}
+
+// ---- uniform
+//
+// Every element takes side A, whatever the fraction, so no warp issues both sides. This is the fair
+// base: the same kernel, the same condition loaded and tested, the same FMAs per element. A chain
+// of dependent FMAs issues every 4th cycle, which the 16 warps of a scheduler hide at full
+// occupancy, so issue slots are the limit; 32 of the 35 instructions of its loop are FMAs.
+
+Variant uniform() {
+  Variant v =
+      branch("uniform", &Data::x, &Data::sides_uniform, &Data::y_uniform, "y_uniform", one_pass);
+  return v;
+}
+
+// The last warp may be partly filled; it counts like the others.
+double in_warp_passes(const Problem& p) {
+  return p.a_of_32() % kWarp == 0 ? 1.0 : 2.0;
+}
+
+// Where the two passes outweigh what every element costs once, and every warp makes them.
+bool splits_warps(const Problem& p) {
+  constexpr int kLongEnough = 16;
+  return p.n >= kBlock && p.cost >= kLongEnough && p.a_of_32() % kWarp != 0;
+}
+
+// ---- split_in_warp
+//
+// The first lanes of every warp take A, the rest B, in the share that fraction asks for, rounded to
+// 1/32. Each warp issues both sides: twice the time at any fraction but 0 and 1, for one lane as
+// for 16. smsp__thread_inst_executed_per_inst_executed falls from 32 to 16, while the FMA pipe
+// stays as busy: it does not see that lanes are off.
+
+Variant split_in_warp() {
+  Variant v = branch("split_in_warp", &Data::x, &Data::sides_in_warp, &Data::y_in_warp, "y_in_warp",
+                     in_warp_passes);
+  v.compare_to = "uniform";
+  v.expected_changes = {{"active_lanes_per_instruction", Direction::decreases, 1.2, splits_warps},
+                        {"warp_instructions", Direction::increases, 1.2, splits_warps}};
+  return v;
+}
+
+// ---- split_by_warp
+//
+// As many elements on each side, but whole warps agree: of 32 warps, the first so many take A. Each
+// warp issues one side and jumps over the other, so the time is that of uniform; the cost is that
+// data must be arranged in warps.
+
+Variant split_by_warp() {
+  Variant v = branch("split_by_warp", &Data::x, &Data::sides_by_warp, &Data::y_by_warp, "y_by_warp",
+                     one_pass);
+  v.compare_to = "split_in_warp";
+  v.expected_changes = {{"active_lanes_per_instruction", Direction::increases, 1.2, splits_warps},
+                        {"warp_instructions", Direction::decreases, 1.2, splits_warps}};
+  return v;
+}
+
+/// That `drawn` of n elements drawn without return are all of a kind that has `count`.
+double all_of(std::int64_t count, std::int64_t n, std::int64_t drawn) {
+  double probability = 1.0;
+  for (std::int64_t k = 0; k < drawn; ++k) {
+    probability *=
+        static_cast<double>(std::max<std::int64_t>(count - k, 0)) / static_cast<double>(n - k);
+  }
+  return probability;
+}
+
+double random_passes(const Problem& p) {
+  const std::int64_t lanes = std::min<std::int64_t>(p.n, kWarp);
+  return 2.0 - all_of(p.a_of_n(), p.n, lanes) - all_of(p.n - p.a_of_n(), p.n, lanes);
+}
+
+// Where enough of the warps are mixed for their second passes to be seen.
+bool mixes_warps(const Problem& p) {
+  constexpr int kLongEnough = 64;
+  constexpr double kManyPasses = 1.25;
+  return p.n >= 32 * kBlock && p.cost >= kLongEnough && random_passes(p) >= kManyPasses;
+}
+
+// ---- random
+//
+// The sides lie in random order, as in data that nobody arranged. A warp is spared the second pass
+// only if all 32 elements agree, with probability f^32 + (1-f)^32: at f = 1 % that is 72 % of
+// warps, at 5 % 19 %, at 14 % under 1 %. Rare sides are not cheap sides.
+
+Variant random() {
+  Variant v = branch("random", &Data::x_shuffled, &Data::sides_random, &Data::y_random, "y_random",
+                     random_passes);
+  v.compare_to = "uniform";
+  v.expected_changes = {{"active_lanes_per_instruction", Direction::decreases, 1.1, mixes_warps},
+                        {"warp_instructions", Direction::increases, 1.1, mixes_warps}};
+  return v;
+}
+
+// One warp at most holds both sides.
+double sorted_passes(const Problem& p) {
+  const bool is_mixed = p.a_of_n() % kWarp != 0 && p.a_of_n() != p.n;
+  return 1.0 + (is_mixed ? 1.0 / static_cast<double>(p.warps()) : 0.0);
+}
+
+// ---- sorted
+//
+// The very elements of random, each with its side, sorted by side before the launch: one warp at
+// most is mixed, and the time is that of uniform. The sort's own time is not included; it pays
+// where it costs less than the second passes that it saves, or serves several launches.
+
+Variant sorted() {
+  Variant v =
+      branch("sorted", &Data::x, &Data::sides_sorted, &Data::y_sorted, "y_sorted", sorted_passes);
+  v.compare_to = "random";
+  v.expected_changes = {{"active_lanes_per_instruction", Direction::increases, 1.1, mixes_warps},
+                        {"warp_instructions", Direction::decreases, 1.1, mixes_warps}};
+  return v;
+}
+
+// ---- select: both sides in every lane
+//
+// Every lane computes both sides and keeps one: no divergent branch, all 32 lanes on, and twice the
+// time always, also where the warps agree. smsp__thread_inst_executed_per_inst_executed stays at
+// 32, as it counts the results thrown away. For sides of a few instructions this is what compilers
+// emit, since it spares the branch.
+
+__global__ void __launch_bounds__(kBlock)
+    select_kernel(std::int64_t n, int cost, const float* x, const std::uint32_t* sides, float* y) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  if (i >= n) return;
+  const bool takes_a = sides[i / kWarp] >> threadIdx.x % kWarp & 1;
+  const float from = x[i];
+  const float a = fma_way::run<kWayA>(from, cost);
+  const float b = fma_way::run<kWayB>(from, cost);
+  y[i] = takes_a ? a : b;
+}
+
+Variant select() {
+  Variant v;
+  v.id = "select";
+  v.compare_to = "split_in_warp";
+  v.expected_changes = {{"active_lanes_per_instruction", Direction::increases, 1.2, splits_warps},
+                        {"warp_instructions", Direction::unchanged, 1.1, splits_warps},
+                        {"warp_instructions", Direction::increases, 1.2, [](const Problem& p) {
+                           return p.cost >= 64 && p.a_of_32() % kWarp == 0;
+                         }}};
+  v.writes = {"y_in_warp"};
+  v.work = work;
+  v.metrics = [](const Problem&, const DeviceSpec&) { return metrics(2.0, 1.0); };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    return launch(select_kernel, shape(p), p.n, p.cost, d.x, d.sides_in_warp, d.y_in_warp);
+  };
+  return v;
+}
+
+// ---- inputs
 
 struct UniformSides {
   __host__ __device__ bool operator()(std::int64_t) const { return true; }
@@ -122,7 +339,7 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   return steps;
 }
 
-// ---- the plain reference ------------------------------------------------------------------------
+// ---- the plain reference
 
 struct Reference {
   int cost;
@@ -164,219 +381,7 @@ void host_reference(const Problem& p, const Data& d, const std::vector<Reference
   }
 }
 
-// ---- what every variant shares ------------------------------------------------------------------
-
-// One way per element is useful, also where a variant computes both.
-Work work(const Problem& p) {
-  const double n = static_cast<double>(p.n);
-  Work w;
-  w.bytes_read = n * sizeof(float) + static_cast<double>(p.warps()) * sizeof(std::uint32_t);
-  w.bytes_written = n * sizeof(float);
-  w.moved_read = w.bytes_read;
-  w.moved_written = w.bytes_written;
-  w.operations = {{Pipe::fp32, fma_way::operations(p.cost) * n}};
-  return w;
-}
-
-constexpr int kBlock = 256;
-
-Shape shape(const Problem& p) {
-  Shape s;
-  s.block = {kBlock, 1, 1};
-  s.tile = {kBlock, 1, 1};
-  s.grid = {ceil_div(p.n, kBlock), 1, 1};
-  return s;
-}
-
-/// Of `warps` warps on average: sides that each issues, lanes that are on while it does.
-MetricValues metrics(double passes, double active_lanes) {
-  return {{"expected_passes", passes}, {"expected_active_lanes_pct", 100.0 * active_lanes}};
-}
-
-// Lanes that are off in one pass are on in the other, so passes share 32 lanes.
-MetricValues branch_metrics(double passes) {
-  return metrics(passes, 1.0 / passes);
-}
-
-// ---- the branch, in five layouts ----------------------------------------------------------------
-
-__global__ void __launch_bounds__(kBlock)
-    branch_kernel(std::int64_t n, int cost, const float* x, const std::uint32_t* sides, float* y) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
-  if (i >= n) return;
-  const bool takes_a = sides[i / kWarp] >> threadIdx.x % kWarp & 1;
-  const float from = x[i];
-  float to;
-  if (takes_a) {
-    to = fma_way::run<kWayA>(from, cost);
-  } else {
-    to = fma_way::run<kWayB>(from, cost);
-  }
-  y[i] = to;
-}
-
-Variant branch(std::string id, float* Data::*x, std::uint32_t* Data::*sides, float* Data::*y,
-               const char* output, double (*expected_passes)(const Problem&)) {
-  Variant v;
-  v.id = std::move(id);
-  v.writes = {output};
-  v.work = work;
-  v.metrics = [expected_passes](const Problem& p, const DeviceSpec&) {
-    return branch_metrics(expected_passes(p));
-  };
-  v.launch = [x, sides, y](const Problem& p, const Data& d, const LaunchContext&) {
-    return launch(branch_kernel, shape(p), p.n, p.cost, d.*x, d.*sides, d.*y);
-  };
-  return v;
-}
-
-double one_pass(const Problem&) {
-  return 1.0;
-}
-
-Variant uniform() {
-  Variant v =
-      branch("uniform", &Data::x, &Data::sides_uniform, &Data::y_uniform, "y_uniform", one_pass);
-  v.why =
-      "Every element takes side A, whatever the fraction, so no warp issues both sides. This is "
-      "the fair base: the same kernel, the same condition loaded and tested, the same FMAs per "
-      "element. A chain of dependent FMAs issues every 4th cycle, which the 16 warps of a "
-      "scheduler hide at full occupancy, so issue slots are the limit; 32 of the 35 "
-      "instructions of "
-      "its loop are FMAs.";
-  return v;
-}
-
-// The last warp may be partly filled; it counts like the others.
-double in_warp_passes(const Problem& p) {
-  return p.a_of_32() % kWarp == 0 ? 1.0 : 2.0;
-}
-
-// Where the two passes outweigh what every element costs once, and every warp makes them.
-bool splits_warps(const Problem& p) {
-  constexpr int kLongEnough = 16;
-  return p.n >= kBlock && p.cost >= kLongEnough && p.a_of_32() % kWarp != 0;
-}
-
-Variant split_in_warp() {
-  Variant v = branch("split_in_warp", &Data::x, &Data::sides_in_warp, &Data::y_in_warp, "y_in_warp",
-                     in_warp_passes);
-  v.compare_to = "uniform";
-  v.why =
-      "The first lanes of every warp take A, the rest B, in the share that fraction asks for, "
-      "rounded to 1/32. Each warp issues both sides: twice the time at any fraction but 0 and 1, "
-      "for one lane as for 16. smsp__thread_inst_executed_per_inst_executed falls from 32 to 16, "
-      "while the FMA pipe stays as busy: it does not see that lanes are off.";
-  v.expected_changes = {{"active_lanes_per_instruction", Direction::decreases, 1.2, splits_warps},
-                        {"warp_instructions", Direction::increases, 1.2, splits_warps}};
-  return v;
-}
-
-Variant split_by_warp() {
-  Variant v = branch("split_by_warp", &Data::x, &Data::sides_by_warp, &Data::y_by_warp, "y_by_warp",
-                     one_pass);
-  v.compare_to = "split_in_warp";
-  v.why =
-      "As many elements on each side, but whole warps agree: of 32 warps, the first so many take "
-      "A. Each warp issues one side and jumps over the other, so the time is that of uniform; the "
-      "cost is that data must be arranged in warps.";
-  v.expected_changes = {{"active_lanes_per_instruction", Direction::increases, 1.2, splits_warps},
-                        {"warp_instructions", Direction::decreases, 1.2, splits_warps}};
-  return v;
-}
-
-/// That `drawn` of n elements drawn without return are all of a kind that has `count`.
-double all_of(std::int64_t count, std::int64_t n, std::int64_t drawn) {
-  double probability = 1.0;
-  for (std::int64_t k = 0; k < drawn; ++k) {
-    probability *=
-        static_cast<double>(std::max<std::int64_t>(count - k, 0)) / static_cast<double>(n - k);
-  }
-  return probability;
-}
-
-double random_passes(const Problem& p) {
-  const std::int64_t lanes = std::min<std::int64_t>(p.n, kWarp);
-  return 2.0 - all_of(p.a_of_n(), p.n, lanes) - all_of(p.n - p.a_of_n(), p.n, lanes);
-}
-
-// Where enough of the warps are mixed for their second passes to be seen.
-bool mixes_warps(const Problem& p) {
-  constexpr int kLongEnough = 64;
-  constexpr double kManyPasses = 1.25;
-  return p.n >= 32 * kBlock && p.cost >= kLongEnough && random_passes(p) >= kManyPasses;
-}
-
-Variant random() {
-  Variant v = branch("random", &Data::x_shuffled, &Data::sides_random, &Data::y_random, "y_random",
-                     random_passes);
-  v.compare_to = "uniform";
-  v.why =
-      "The sides lie in random order, as in data that nobody arranged. A warp is spared the second "
-      "pass only if all 32 elements agree, with probability f^32 + (1-f)^32: at f = 1 % that is 72 "
-      "% of warps, at 5 % 19 %, at 14 % under 1 %. Rare sides are not cheap sides.";
-  v.expected_changes = {{"active_lanes_per_instruction", Direction::decreases, 1.1, mixes_warps},
-                        {"warp_instructions", Direction::increases, 1.1, mixes_warps}};
-  return v;
-}
-
-// One warp at most holds both sides.
-double sorted_passes(const Problem& p) {
-  const bool is_mixed = p.a_of_n() % kWarp != 0 && p.a_of_n() != p.n;
-  return 1.0 + (is_mixed ? 1.0 / static_cast<double>(p.warps()) : 0.0);
-}
-
-Variant sorted() {
-  Variant v =
-      branch("sorted", &Data::x, &Data::sides_sorted, &Data::y_sorted, "y_sorted", sorted_passes);
-  v.compare_to = "random";
-  v.why =
-      "The very elements of random, each with its side, sorted by side before the launch: one warp "
-      "at most is mixed, and the time is that of uniform. The sort's own time is not included; it "
-      "pays where it costs less than the second passes that it saves, or serves several launches.";
-  v.expected_changes = {{"active_lanes_per_instruction", Direction::increases, 1.1, mixes_warps},
-                        {"warp_instructions", Direction::decreases, 1.1, mixes_warps}};
-  return v;
-}
-
-// ---- select: both sides in every lane -----------------------------------------------------------
-
-__global__ void __launch_bounds__(kBlock)
-    select_kernel(std::int64_t n, int cost, const float* x, const std::uint32_t* sides, float* y) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
-  if (i >= n) return;
-  const bool takes_a = sides[i / kWarp] >> threadIdx.x % kWarp & 1;
-  const float from = x[i];
-  const float a = fma_way::run<kWayA>(from, cost);
-  const float b = fma_way::run<kWayB>(from, cost);
-  y[i] = takes_a ? a : b;
-}
-
-Variant select() {
-  Variant v;
-  v.id = "select";
-  v.compare_to = "split_in_warp";
-  v.why =
-      "Every lane computes both sides and keeps one: no divergent branch, all 32 lanes on, and "
-      "twice the time always, also where the warps agree. "
-      "smsp__thread_inst_executed_per_inst_executed stays at 32, as it counts the results thrown "
-      "away. For sides of a few instructions this is what compilers emit, since it spares the "
-      "branch.";
-  v.expected_changes = {{"active_lanes_per_instruction", Direction::increases, 1.2, splits_warps},
-                        {"warp_instructions", Direction::unchanged, 1.1, splits_warps},
-                        {"warp_instructions", Direction::increases, 1.2, [](const Problem& p) {
-                           return p.cost >= 64 && p.a_of_32() % kWarp == 0;
-                         }}};
-  v.writes = {"y_in_warp"};
-  v.work = work;
-  v.metrics = [](const Problem&, const DeviceSpec&) { return metrics(2.0, 1.0); };
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    return launch(select_kernel, shape(p), p.n, p.cost, d.x, d.sides_in_warp, d.y_in_warp);
-  };
-  return v;
-}
-
-// ---- declaration --------------------------------------------------------------------------------
+// ---- declaration
 
 Family declare() {
   Family f("divergence", "What does a branch cost when the lanes of a warp disagree about it?");

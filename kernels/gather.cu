@@ -43,6 +43,103 @@ struct Data {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
+// ---- the kernel, the same for all indices
+
+// Each thread has four indices, then four values in flight; the second loads wait for the first.
+__global__ void __launch_bounds__(kBlock)
+    gather_kernel(const float* table, const std::int32_t* index, float* out, std::int64_t n) {
+  const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kTile;
+  const int count = static_cast<int>(min(n - begin, static_cast<std::int64_t>(kTile)));
+  const int thread = threadIdx.x;
+  index += begin;
+  out += begin;
+  std::int32_t at[kLoads];
+  float v[kLoads];
+#pragma unroll
+  for (int k = 0; k < kLoads; ++k) {
+    if (thread + k * kBlock < count) at[k] = index[thread + k * kBlock];
+  }
+#pragma unroll
+  for (int k = 0; k < kLoads; ++k) {
+    if (thread + k * kBlock < count) v[k] = table[at[k]];
+  }
+#pragma unroll
+  for (int k = 0; k < kLoads; ++k) {
+    if (thread + k * kBlock < count) out[thread + k * kBlock] = v[k];
+  }
+}
+
+// `table` and `index` say which of the inputs a variant reads; `stride` is 1 when its values share
+// sectors, and the floats of a sector when each has its own.
+Variant gather(std::string id, float* Data::*table, std::int32_t* Data::*index,
+               std::int64_t stride) {
+  Variant v;
+  v.id = std::move(id);
+  v.work = [stride](const Problem& p) {
+    Work w;
+    w.bytes_read = static_cast<double>(p.n * (sizeof(std::int32_t) + sizeof(float)));
+    w.bytes_written = static_cast<double>(p.n * sizeof(float));
+    w.moved_read = sector_bytes<std::int32_t>(p.n) + sector_bytes<float>(p.n, stride);
+    w.moved_written = sector_bytes<float>(p.n);
+    return w;
+  };
+  v.launch = [table, index](const Problem& p, const Data& d, const LaunchContext&) {
+    Shape s;
+    s.block = {kBlock, 1, 1};
+    s.tile = {kTile, 1, 1};
+    s.grid = {ceil_div(p.n, kTile), 1, 1};
+    return launch(gather_kernel, s, d.*table, d.*index, d.out, p.n);
+  };
+  return v;
+}
+
+// ---- gather_sequential
+//
+// Indices 0, 1, 2, …: the addresses of a plain copy, computed from memory. Costs 4 bytes of index
+// per value and a second latency, which other warps hide. Each of the two loads touches 4 sectors
+// per request.
+
+Variant gather_sequential() {
+  Variant v = gather("gather_sequential", &Data::packed, &Data::packed_index, 1);
+  return v;
+}
+
+// Where the table is larger than any L2.
+bool beyond_caches(const Problem& p) {
+  constexpr std::int64_t kManySectors = 1 << 23;
+  return p.n >= kManySectors;
+}
+
+// ---- gather_strided
+//
+// Indices ascend by one sector: neighbouring lanes read neighbouring sectors, 4 bytes of each.
+// Isolates what unused parts of sectors cost: the values move 8 times their bytes, as in
+// coalescing's read_strided at stride 8. The requests for values touch 32 sectors.
+
+Variant gather_strided() {
+  Variant v = gather("gather_strided", &Data::ordered_table, &Data::ordered_index, kSectorFloats);
+  v.compare_to = "gather_sequential";
+  v.expected_changes = {{"global_load_sectors_per_request", Direction::increases, 4,
+                         [](const Problem& p) { return p.n >= kTile; }},
+                        {"dram_read_bytes", Direction::increases, 4, beyond_caches}};
+  return v;
+}
+
+// ---- gather_random
+//
+// The same number of sectors, one per value and each once, in random order. Isolates order: the
+// least bytes that DRAM must move are equal, but neighbouring sectors are no longer asked for
+// together, so each opens a DRAM row for itself, fetches of two sectors waste one, and TLBs miss.
+// dram_read_bytes shows the second of these, time the others.
+
+Variant gather_random() {
+  Variant v = gather("gather_random", &Data::shuffled_table, &Data::random_index, kSectorFloats);
+  v.compare_to = "gather_strided";
+  v.expected_changes = {{"dram_read_bytes", Direction::increases, 1.3, beyond_caches},
+                        {"global_load_sectors_per_request", Direction::unchanged}};
+  return v;
+}
+
 // ---- indices
 
 struct PackedIndex {
@@ -115,97 +212,6 @@ void host_reference(const Problem& p, const Data& d, const std::vector<Reference
     out[0].value[i] = d.packed[i];
     out[0].magnitude[i] = 0.0;
   }
-}
-
-// ---- the kernel, the same for all indices
-
-// Each thread has four indices, then four values in flight; the second loads wait for the first.
-__global__ void __launch_bounds__(kBlock)
-    gather_kernel(const float* table, const std::int32_t* index, float* out, std::int64_t n) {
-  const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kTile;
-  const int count = static_cast<int>(min(n - begin, static_cast<std::int64_t>(kTile)));
-  const int thread = threadIdx.x;
-  index += begin;
-  out += begin;
-  std::int32_t at[kLoads];
-  float v[kLoads];
-#pragma unroll
-  for (int k = 0; k < kLoads; ++k) {
-    if (thread + k * kBlock < count) at[k] = index[thread + k * kBlock];
-  }
-#pragma unroll
-  for (int k = 0; k < kLoads; ++k) {
-    if (thread + k * kBlock < count) v[k] = table[at[k]];
-  }
-#pragma unroll
-  for (int k = 0; k < kLoads; ++k) {
-    if (thread + k * kBlock < count) out[thread + k * kBlock] = v[k];
-  }
-}
-
-// `table` and `index` say which of the inputs a variant reads; `stride` is 1 when its values share
-// sectors, and the floats of a sector when each has its own.
-Variant gather(std::string id, float* Data::*table, std::int32_t* Data::*index,
-               std::int64_t stride) {
-  Variant v;
-  v.id = std::move(id);
-  v.work = [stride](const Problem& p) {
-    Work w;
-    w.bytes_read = static_cast<double>(p.n * (sizeof(std::int32_t) + sizeof(float)));
-    w.bytes_written = static_cast<double>(p.n * sizeof(float));
-    w.moved_read = sector_bytes<std::int32_t>(p.n) + sector_bytes<float>(p.n, stride);
-    w.moved_written = sector_bytes<float>(p.n);
-    return w;
-  };
-  v.launch = [table, index](const Problem& p, const Data& d, const LaunchContext&) {
-    Shape s;
-    s.block = {kBlock, 1, 1};
-    s.tile = {kTile, 1, 1};
-    s.grid = {ceil_div(p.n, kTile), 1, 1};
-    return launch(gather_kernel, s, d.*table, d.*index, d.out, p.n);
-  };
-  return v;
-}
-
-Variant gather_sequential() {
-  Variant v = gather("gather_sequential", &Data::packed, &Data::packed_index, 1);
-  v.why =
-      "Indices 0, 1, 2, …: the addresses of a plain copy, computed from memory. Costs 4 bytes of "
-      "index per value and a second latency, which other warps hide. Each of the two loads touches "
-      "4 sectors per request.";
-  return v;
-}
-
-// Where the table is larger than any L2.
-bool beyond_caches(const Problem& p) {
-  constexpr std::int64_t kManySectors = 1 << 23;
-  return p.n >= kManySectors;
-}
-
-Variant gather_strided() {
-  Variant v = gather("gather_strided", &Data::ordered_table, &Data::ordered_index, kSectorFloats);
-  v.compare_to = "gather_sequential";
-  v.why =
-      "Indices ascend by one sector: neighbouring lanes read neighbouring sectors, 4 bytes of "
-      "each. Isolates what unused parts of sectors cost: the values move 8 times their bytes, as "
-      "in coalescing's read_strided at stride 8. The requests for values touch 32 sectors.";
-  v.expected_changes = {{"global_load_sectors_per_request", Direction::increases, 4,
-                         [](const Problem& p) { return p.n >= kTile; }},
-                        {"dram_read_bytes", Direction::increases, 4, beyond_caches}};
-  return v;
-}
-
-Variant gather_random() {
-  Variant v = gather("gather_random", &Data::shuffled_table, &Data::random_index, kSectorFloats);
-  v.compare_to = "gather_strided";
-  v.why =
-      "The same number of sectors, one per value and each once, in random order. Isolates order: "
-      "the least bytes that DRAM must move are equal, but neighbouring sectors are no longer asked "
-      "for together, so each opens a DRAM row for itself, fetches of two sectors waste one, and "
-      "TLBs miss. dram_read_bytes shows the second of these, time the others.";
-  v.expected_changes = {{"dram_read_bytes", Direction::increases, 1.3, beyond_caches},
-                        {"global_load_sectors_per_request", Direction::unchanged}};
-  return v;
 }
 
 // ---- declaration

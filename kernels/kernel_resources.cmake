@@ -2,20 +2,28 @@
 #
 # Adds the object library <target>, which defines kernel_resource_table() of src/sass/kernel_resource.hpp for the
 # kernels in the object library <kernels>: per kernel and architecture its registers, shared and local memory, its
-# instructions by kind, and its machine code with source lines; and the text of the source files that these are in. Link it to
-# the executable that the kernels are linked to. The table is empty without <kernels>
-# or without GPUEXP_CUOBJDUMP. Its rows have no instructions without GPUEXP_NVDISASM, which cuobjdump calls for them, nor
-# where that fails: CUDA 13's nvdisasm, for one, knows no compute capability below 7.5.
+# instructions by kind, and its machine code with source lines; and kernel_source_table(), the text of the sources of
+# <kernels> and of the files that those lines are in. Link it to the executable that the kernels are linked to. Both are
+# empty without <kernels>; without GPUEXP_CUOBJDUMP there are the sources of <kernels> alone. Rows have no instructions
+# without GPUEXP_NVDISASM, which cuobjdump calls for them, nor where that fails: CUDA 13's nvdisasm, for one, knows no
+# compute capability below 7.5.
 #
 # Each object is read once it is compiled; what the tools say of it stays beside the table, the listing of its machine
 # code as <source>.sass. Templates need nvcc's -static-global-template-stub=false, so that a row finds its kernel
 # (src/sass/kernel_table.hpp).
 
 function(gpuexp_add_kernel_resource_table target)
+  set(sources "")
+  if(ARGC GREATER 1)
+    get_target_property(named ${ARGV1} SOURCES)
+    foreach(source IN LISTS named)
+      cmake_path(ABSOLUTE_PATH source)
+      list(APPEND sources "${source}")
+    endforeach()
+  endif()
   set(dumps "")
   set(dumped_files "")
-  if(ARGC GREATER 1 AND GPUEXP_CUOBJDUMP)
-    get_target_property(sources ${ARGV1} SOURCES)
+  if(GPUEXP_CUOBJDUMP)
     foreach(source IN LISTS sources)
       _gpuexp_dump_kernels(dump ${target} ${ARGV1} "${source}")
       list(APPEND dumps "${dump}")
@@ -25,8 +33,8 @@ function(gpuexp_add_kernel_resource_table target)
   set(table "${CMAKE_CURRENT_BINARY_DIR}/${target}.cpp")
   set(code "${CMAKE_CURRENT_BINARY_DIR}/${target}.code")
   add_custom_command(OUTPUT "${table}" "${code}"
-    COMMAND gpuexp_make_kernel_table "${table}" "${code}" "${PROJECT_SOURCE_DIR}" ${dumps}
-    DEPENDS gpuexp_make_kernel_table ${dumped_files}
+    COMMAND gpuexp_make_kernel_table "${table}" "${code}" "${PROJECT_SOURCE_DIR}" ${sources} ${dumps}
+    DEPENDS gpuexp_make_kernel_table ${sources} ${dumped_files}
     COMMENT "Writing the table of the kernels' registers, memory and instructions"
     VERBATIM)
   add_library(${target} OBJECT "${table}")

@@ -25,15 +25,7 @@
 namespace gpuexp::latency {
 
 constexpr int kWarp = 32;
-constexpr int kBarrierBlock = 256;
 constexpr int kUnrolled = 256;  // steps between two jumps
-
-constexpr std::int64_t kLineBytes = 128;
-constexpr std::int64_t kLineWords = kLineBytes / static_cast<std::int64_t>(sizeof(std::uint64_t));
-/// Less than any L1 has: 28 KiB are left on compute capability 9.0 when shared memory takes most.
-constexpr std::int64_t kNearBytes = 16 * 1024;
-/// Blocks on all SMs fill so many between them: several times as many as any GPU has SMs.
-constexpr int kDistances = 1024;
 
 struct Problem {
   int steps;
@@ -54,7 +46,51 @@ struct Data {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// ---- the order of lines
+// ---- what the kernels share
+
+/// What every kernel gets.
+struct Task {
+  Data d;
+  int steps;
+  std::int64_t lines;
+  std::int64_t first;  ///< line of the first step
+  float one;           ///< 1, which the compiler does not know
+};
+
+template <class Step>
+__device__ void repeat(int steps, Step step) {
+  int left = steps;
+#pragma unroll 1
+  for (; left >= kUnrolled; left -= kUnrolled) {
+#pragma unroll
+    for (int i = 0; i < kUnrolled; ++i)
+      step();
+  }
+#pragma unroll 1
+  for (; left > 0; --left)
+    step();
+}
+
+// ---- fma
+//
+// FFMA, the factor of each the result of the last: the latency of the pipe. A scheduler that issues
+// one instruction per clock needs as many independent ones as this has clocks, from its warps or
+// from within a thread, to keep the pipe full.
+
+__global__ void __launch_bounds__(kWarp) fma_kernel(Task t) {
+  auto x = static_cast<float>(threadIdx.x);
+  repeat(t.steps, [&] { x = fmaf(x, t.one, t.one); });
+  t.d.sums[threadIdx.x] = x;
+}
+
+// ---- the order of lines, which all chases share
+
+constexpr std::int64_t kLineBytes = 128;
+constexpr std::int64_t kLineWords = kLineBytes / static_cast<std::int64_t>(sizeof(std::uint64_t));
+/// Less than any L1 has: 28 KiB are left on compute capability 9.0 when shared memory takes most.
+constexpr std::int64_t kNearBytes = 16 * 1024;
+/// Blocks on all SMs fill so many between them: several times as many as any GPU has SMs.
+constexpr int kDistances = 1024;
 
 // Random within windows of 4 MiB, 128 lines of one before the next has its turn; once all have had
 // theirs, 128 others of the first. No line comes twice before every line has come once.
@@ -87,6 +123,296 @@ struct Order {
 std::int64_t lines(const Problem& p) {
   return Order(p).lines();
 }
+
+// ---- how the variants are launched
+
+constexpr int kBarrierBlock = 256;
+
+/// Of loading `lines` words of the chain and storing `stored` words of 4 bytes.
+Work work(std::int64_t lines, std::int64_t stored) {
+  Work w;
+  w.bytes_read = static_cast<double>(lines * sizeof(std::uint64_t));
+  w.bytes_written = static_cast<double>(stored * sizeof(std::uint32_t));
+  w.moved_read = sector_bytes<std::uint64_t>(lines, kLineWords);
+  w.moved_written = sector_bytes<std::uint32_t>(stored);
+  return w;
+}
+
+/// All but the launch.
+Variant chain(std::string id, std::string compare_to, std::string output) {
+  Variant v;
+  v.id = std::move(id);
+  v.compare_to = std::move(compare_to);
+  v.writes = {std::move(output)};
+  v.work = [](const Problem& p) { return work(std::min<std::int64_t>(lines(p), p.steps), 1); };
+  v.metrics = [](const Problem& p, const DeviceSpec&) {
+    return MetricValues{{"chain_steps", static_cast<double>(p.steps)}};
+  };
+  return v;
+}
+
+/// One chain on an idle GPU.
+Variant chain(std::string id, std::string compare_to, std::string output, void (*kernel)(Task),
+              int threads) {
+  Variant v = chain(std::move(id), std::move(compare_to), std::move(output));
+  v.launch = [kernel, threads](const Problem& p, const Data& d, const LaunchContext&) {
+    Shape s;
+    s.block = {threads, 1, 1};
+    const Order order(p);
+    return launch(kernel, s, Task{d, p.steps, order.lines(), order(0), 1.0f});
+  };
+  return v;
+}
+
+// Where a chase ends tells how far it came, but for whole rounds.
+std::optional<std::string> ends_at_its_start(const Problem& p) {
+  if (p.steps % lines(p) != 0) return std::nullopt;
+  return "needs steps that are no multiple of " + std::to_string(lines(p)) +
+         ", the number of lines: a chase that never moved would end there, too";
+}
+
+std::optional<std::string> not_near(const Problem& p, const DeviceSpec&) {
+  if (p.bytes <= kNearBytes) return ends_at_its_start(p);
+  return "needs bytes <= " + std::to_string(kNearBytes) + ", which any L1 keeps";
+}
+
+// Where L2 has two partitions, each keeps what its own SMs read. Beyond that a step goes to the
+// other one: 265 clocks up to 20 MB and 475 from 35 to 45 on an H100 PCIe, which has 25 MB in each
+// (gpu-benches, gpu-latency/h100_pcie.txt).
+std::optional<std::string> not_in_l2(const Problem& p, const DeviceSpec& device) {
+  if (p.bytes <= device.l2_bytes / 2) return ends_at_its_start(p);
+  return "needs bytes <= " + std::to_string(device.l2_bytes / 2) + ", half of this device's L2";
+}
+
+std::optional<std::string> not_in_dram(const Problem& p, const DeviceSpec& device) {
+  const std::int64_t least = 4 * device.l2_bytes;
+  if (p.bytes < least)
+    return "needs bytes >= " + std::to_string(least) + ", four times this device's L2";
+  if (p.steps > lines(p))
+    return "needs steps <= " + std::to_string(lines(p)) + ", the number of lines";
+  return ends_at_its_start(p);
+}
+
+Variant fma() {
+  Variant v = chain("fma", "", "sums", fma_kernel, kWarp);
+  v.work = [](const Problem& p) {
+    Work w = work(0, kWarp);
+    w.operations = {{Pipe::fp32, 2.0 * kWarp * p.steps}};
+    return w;
+  };
+  return v;
+}
+
+// ---- shared
+//
+// LDS whose address is the last one's result. No tag is looked up and nothing can miss. All lanes
+// name one word, so that no two meet in a bank; a conflict would add a wavefront.
+
+// Word i is the shared address of the word of the line that follows line i.
+__global__ void __launch_bounds__(kWarp) shared_kernel(Task t) {
+  __shared__ unsigned next[kNearBytes / kLineBytes];
+  constexpr auto kWord = static_cast<unsigned>(sizeof(unsigned));
+  const auto begin = static_cast<unsigned>(__cvta_generic_to_shared(next));
+  const std::uint64_t chain = __cvta_generic_to_global(t.d.chain);
+#pragma unroll 1
+  for (int line = threadIdx.x; line < t.lines; line += kWarp) {
+    const std::uint64_t follower = (t.d.chain[line * kLineWords] - chain) / kLineBytes;
+    next[line] = begin + static_cast<unsigned>(follower) * kWord;
+  }
+  __syncwarp();
+  unsigned at = begin + static_cast<unsigned>(t.first) * kWord;
+  repeat(t.steps, [&] { asm volatile("ld.shared.u32 %0, [%0];" : "+r"(at)::"memory"); });
+  if (threadIdx.x == 0) *t.d.last = (at - begin) / kWord;
+}
+
+Variant shared() {
+  Variant v = chain("shared", "", "last", shared_kernel, kWarp);
+  v.unsupported = not_near;
+  return v;
+}
+
+// ---- l1, l2, dram, atomic_l2: chases in global memory
+
+struct DefaultLoad {
+  static __device__ void step(std::uint64_t& at) {
+    asm volatile("ld.global.u64 %0, [%0];" : "+l"(at)::"memory");
+  }
+};
+struct LoadPastL1 {
+  static __device__ void step(std::uint64_t& at) {
+    asm volatile("ld.global.cg.u64 %0, [%0];" : "+l"(at)::"memory");
+  }
+};
+struct AddZero {  // leaves the chain as it is
+  static __device__ void step(std::uint64_t& at) {
+    asm volatile("atom.global.add.u64 %0, [%0], %1;" : "+l"(at) : "l"(std::uint64_t{0}) : "memory");
+  }
+};
+
+template <class Access>
+__global__ void __launch_bounds__(kWarp) chase_kernel(Task t) {
+  const std::uint64_t begin = __cvta_generic_to_global(t.d.chain);
+  std::uint64_t at = begin + t.first * kLineBytes;
+  repeat(t.steps, [&] { Access::step(at); });
+  if (threadIdx.x == 0) *t.d.last = static_cast<std::uint32_t>((at - begin) / kLineBytes);
+}
+
+// ---- l1
+//
+// LDG whose address is the last one's result, over so few lines that only the first round misses
+// and l1_hit_pct is near 100: the same memory as shared's, behind a translation and a tag. The
+// difference is the price of a cache against memory that the program fills itself.
+
+Variant l1() {
+  Variant v = chain("l1", "shared", "last", chase_kernel<DefaultLoad>, kWarp);
+  v.expected_changes = {{"shared_load_wavefronts", Direction::decreases, 2},
+                        {"global_load_requests", Direction::increases, 2}};
+  v.unsupported = not_near;
+  return v;
+}
+
+// ---- l2
+//
+// ld.global.cg, which L1 does not keep: across the chip to a slice of L2 and back, the mean over
+// near slices and far ones. In mode warm the chain was walked before, and l2_hit_pct is 100. It may
+// span half of L2, as much as a partition keeps of what its SMs read.
+
+Variant l2() {
+  Variant v = chain("l2", "l1", "last", chase_kernel<LoadPastL1>, kWarp);
+  v.expected_changes = {{"l2_sectors", Direction::increases, 2}};
+  v.unsupported = not_in_l2;
+  return v;
+}
+
+// ---- dram
+//
+// The same loads where each one misses, because no line comes twice and mode cold left none of them
+// in L2; in other modes this measures what L2 kept of the launch before. Times the bandwidth, it is
+// what has to be in flight to use all of DRAM. dram_read_bytes is 64 per step where L2 fetches two
+// sectors.
+
+Variant dram() {
+  Variant v = chain("dram", "l2", "last", chase_kernel<LoadPastL1>, kWarp);
+  v.expected_changes = {{"l2_hit_pct", Direction::decreases, 2}};
+  v.unsupported = not_in_dram;
+  return v;
+}
+
+// ---- atomic_l2
+//
+// The chase of l2 by atomic additions of zero, which return the next address: what a ticket, a lock
+// or the head of a queue waits for. One lane makes them, where 32 would queue for one word. L2 adds
+// where the line has its home, so what exceeds l2 is the addition and, where L2 has two partitions,
+// the way to the far one.
+
+Variant atomic_l2() {
+  Variant v = chain("atomic_l2", "l2", "last", chase_kernel<AddZero>, 1);
+  v.expected_changes = {{"global_load_requests", Direction::decreases, 2}};
+  v.unsupported = not_in_l2;
+  return v;
+}
+
+// ---- l2_all_sms, dram_all_sms: the chases of l2 and dram by a warp on every SM
+
+// Each block has a share of the chain, and starts in its own. Where the share is longer than the
+// chase, the start within it is random: shares that end with a visit to the last window (those of
+// 128 SMs in 512 MiB) would have all SMs in one window at a time, in rows that others have opened.
+// How many blocks there are does not show in the results: all come equally far from their starts.
+__global__ void __launch_bounds__(kWarp)
+    chase_on_all_sms_kernel(Order order, std::uint64_t* chain, std::uint32_t* distances,
+                            int steps) {
+  const std::int64_t share = order.lines() / gridDim.x;
+  const std::int64_t slack = share > steps ? share - steps : 0;
+  const std::int64_t within = random_bits(0, blockIdx.x) % static_cast<std::uint64_t>(slack + 1);
+  const std::int64_t start = blockIdx.x * share + within;
+  std::uint64_t at = __cvta_generic_to_global(chain + order(start) * kLineWords);
+  repeat(steps, [&] { LoadPastL1::step(at); });
+  unsigned arrived;
+  asm volatile("ld.global.u32 %0, [%1+8];" : "=r"(arrived) : "l"(at) : "memory");
+  const std::int64_t distance = (arrived + order.lines() - start) % order.lines();
+  for (unsigned i = threadIdx.x * gridDim.x + blockIdx.x; i < kDistances; i += kWarp * gridDim.x)
+    distances[i] = static_cast<std::uint32_t>(distance);
+}
+
+Variant on_all_sms(std::string id, std::string compare_to) {
+  Variant v = chain(std::move(id), std::move(compare_to), "distances");
+  // Of one of the chases: how many there are, the device says.
+  v.work = [](const Problem& p) {
+    return work(std::min<std::int64_t>(lines(p), p.steps), kDistances);
+  };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    Shape s;
+    s.grid = {x.device.sm_count, 1, 1};
+    s.block = {kWarp, 1, 1};
+    return launch(chase_on_all_sms_kernel, s, Order(p), d.chain, d.distances, p.steps);
+  };
+  return v;
+}
+
+std::optional<std::string> too_many_sms(const DeviceSpec& device) {
+  if (device.sm_count <= kDistances) return std::nullopt;
+  return "needs at most " + std::to_string(kDistances) + " SMs, whose results it has room for";
+}
+
+// ---- l2_all_sms
+//
+// The chase of l2 by a warp on every SM at once, as loads of a kernel wait that fills the device.
+// All walk one chain, because SMs share most of what L2 has for them, from places far apart,
+// because they seldom ask for one line at one time. A load per SM is far below L2's bandwidth: what
+// exceeds l2 is what requests meet on their way, and the longer way of the SM whose chase ends
+// last. l2_sectors is that of l2 times the SMs.
+
+Variant l2_all_sms() {
+  Variant v = on_all_sms("l2_all_sms", "l2");
+  v.expected_changes = {{"l2_sectors", Direction::increases, 2}};
+  v.unsupported = [](const Problem& p, const DeviceSpec& device) {
+    const auto far = not_in_l2(p, device);
+    return far ? far : too_many_sms(device);
+  };
+  return v;
+}
+
+// ---- dram_all_sms
+//
+// The chase of dram by a warp on every SM at once, each through lines that no other comes to, so
+// that every step misses L2 as dram's do; each SM stays in a window for 128 steps, too, and SMs are
+// spread over all windows. What exceeds dram is what requests meet on their way and in DRAM, and
+// the longer way of the SM whose chase ends last. dram_read_bytes is that of dram times the SMs.
+
+Variant dram_all_sms() {
+  Variant v = on_all_sms("dram_all_sms", "dram");
+  v.expected_changes = {{"dram_read_bytes", Direction::increases, 2}};
+  v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
+    if (const auto near = not_in_dram(p, device)) return near;
+    const std::int64_t most = lines(p) / device.sm_count;
+    if (p.steps > most)
+      return "needs steps <= " + std::to_string(most) + ", an SM's share of the lines";
+    return too_many_sms(device);
+  };
+  return v;
+}
+
+// ---- barrier
+//
+// __syncthreads() of eight warps with nothing in between: what they pay for meeting when all arrive
+// together, once or twice per tile of a tiled kernel. What stalled_barrier shows there beyond it is
+// the wait for the last to arrive.
+
+__global__ void __launch_bounds__(kBarrierBlock) barrier_kernel(Task t) {
+  __shared__ unsigned numbers[kBarrierBlock];
+  const unsigned thread = threadIdx.x;
+  numbers[thread] = thread;
+  repeat(t.steps, [] { __syncthreads(); });
+  t.d.tokens[thread] = numbers[(thread + kWarp) % kBarrierBlock];
+}
+
+Variant barrier() {
+  Variant v = chain("barrier", "", "tokens", barrier_kernel, kBarrierBlock);
+  v.work = [](const Problem&) { return work(0, kBarrierBlock); };
+  return v;
+}
+
+// ---- inputs: the chain of lines
 
 __global__ void link_kernel(Order order, std::uint64_t* chain) {
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
@@ -138,325 +464,6 @@ void host_reference(const Problem& p, const Data&, const std::vector<ReferenceVi
       out[o].magnitude[i] = element.magnitude;
     }
   }
-}
-
-// ---- what the variants share
-
-/// What every kernel gets.
-struct Task {
-  Data d;
-  int steps;
-  std::int64_t lines;
-  std::int64_t first;  ///< line of the first step
-  float one;           ///< 1, which the compiler does not know
-};
-
-template <class Step>
-__device__ void repeat(int steps, Step step) {
-  int left = steps;
-#pragma unroll 1
-  for (; left >= kUnrolled; left -= kUnrolled) {
-#pragma unroll
-    for (int i = 0; i < kUnrolled; ++i)
-      step();
-  }
-#pragma unroll 1
-  for (; left > 0; --left)
-    step();
-}
-
-/// Of loading `lines` words of the chain and storing `stored` words of 4 bytes.
-Work work(std::int64_t lines, std::int64_t stored) {
-  Work w;
-  w.bytes_read = static_cast<double>(lines * sizeof(std::uint64_t));
-  w.bytes_written = static_cast<double>(stored * sizeof(std::uint32_t));
-  w.moved_read = sector_bytes<std::uint64_t>(lines, kLineWords);
-  w.moved_written = sector_bytes<std::uint32_t>(stored);
-  return w;
-}
-
-/// All but the launch.
-Variant chain(std::string id, std::string compare_to, std::string output, std::string why) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
-  v.writes = {std::move(output)};
-  v.why = std::move(why);
-  v.work = [](const Problem& p) { return work(std::min<std::int64_t>(lines(p), p.steps), 1); };
-  v.metrics = [](const Problem& p, const DeviceSpec&) {
-    return MetricValues{{"chain_steps", static_cast<double>(p.steps)}};
-  };
-  return v;
-}
-
-/// One chain on an idle GPU.
-Variant chain(std::string id, std::string compare_to, std::string output, std::string why,
-              void (*kernel)(Task), int threads) {
-  Variant v = chain(std::move(id), std::move(compare_to), std::move(output), std::move(why));
-  v.launch = [kernel, threads](const Problem& p, const Data& d, const LaunchContext&) {
-    Shape s;
-    s.block = {threads, 1, 1};
-    const Order order(p);
-    return launch(kernel, s, Task{d, p.steps, order.lines(), order(0), 1.0f});
-  };
-  return v;
-}
-
-// Where a chase ends tells how far it came, but for whole rounds.
-std::optional<std::string> ends_at_its_start(const Problem& p) {
-  if (p.steps % lines(p) != 0) return std::nullopt;
-  return "needs steps that are no multiple of " + std::to_string(lines(p)) +
-         ", the number of lines: a chase that never moved would end there, too";
-}
-
-std::optional<std::string> not_near(const Problem& p, const DeviceSpec&) {
-  if (p.bytes <= kNearBytes) return ends_at_its_start(p);
-  return "needs bytes <= " + std::to_string(kNearBytes) + ", which any L1 keeps";
-}
-
-// Where L2 has two partitions, each keeps what its own SMs read. Beyond that a step goes to the
-// other one: 265 clocks up to 20 MB and 475 from 35 to 45 on an H100 PCIe, which has 25 MB in each
-// (gpu-benches, gpu-latency/h100_pcie.txt).
-std::optional<std::string> not_in_l2(const Problem& p, const DeviceSpec& device) {
-  if (p.bytes <= device.l2_bytes / 2) return ends_at_its_start(p);
-  return "needs bytes <= " + std::to_string(device.l2_bytes / 2) + ", half of this device's L2";
-}
-
-std::optional<std::string> not_in_dram(const Problem& p, const DeviceSpec& device) {
-  const std::int64_t least = 4 * device.l2_bytes;
-  if (p.bytes < least)
-    return "needs bytes >= " + std::to_string(least) + ", four times this device's L2";
-  if (p.steps > lines(p))
-    return "needs steps <= " + std::to_string(lines(p)) + ", the number of lines";
-  return ends_at_its_start(p);
-}
-
-// ---- fma
-
-__global__ void __launch_bounds__(kWarp) fma_kernel(Task t) {
-  auto x = static_cast<float>(threadIdx.x);
-  repeat(t.steps, [&] { x = fmaf(x, t.one, t.one); });
-  t.d.sums[threadIdx.x] = x;
-}
-
-Variant fma() {
-  Variant v = chain(
-      "fma", "", "sums",
-      "FFMA, the factor of each the result of the last: the latency of the pipe. A scheduler "
-      "that issues one instruction per clock needs as many independent ones as this has clocks, "
-      "from its warps or from within a thread, to keep the pipe full.",
-      fma_kernel, kWarp);
-  v.work = [](const Problem& p) {
-    Work w = work(0, kWarp);
-    w.operations = {{Pipe::fp32, 2.0 * kWarp * p.steps}};
-    return w;
-  };
-  return v;
-}
-
-// ---- shared
-
-// Word i is the shared address of the word of the line that follows line i.
-__global__ void __launch_bounds__(kWarp) shared_kernel(Task t) {
-  __shared__ unsigned next[kNearBytes / kLineBytes];
-  constexpr auto kWord = static_cast<unsigned>(sizeof(unsigned));
-  const auto begin = static_cast<unsigned>(__cvta_generic_to_shared(next));
-  const std::uint64_t chain = __cvta_generic_to_global(t.d.chain);
-#pragma unroll 1
-  for (int line = threadIdx.x; line < t.lines; line += kWarp) {
-    const std::uint64_t follower = (t.d.chain[line * kLineWords] - chain) / kLineBytes;
-    next[line] = begin + static_cast<unsigned>(follower) * kWord;
-  }
-  __syncwarp();
-  unsigned at = begin + static_cast<unsigned>(t.first) * kWord;
-  repeat(t.steps, [&] { asm volatile("ld.shared.u32 %0, [%0];" : "+r"(at)::"memory"); });
-  if (threadIdx.x == 0) *t.d.last = (at - begin) / kWord;
-}
-
-Variant shared() {
-  Variant v = chain(
-      "shared", "", "last",
-      "LDS whose address is the last one's result. No tag is looked up and nothing can miss. All "
-      "lanes name one word, so that no two meet in a bank; a conflict would add a wavefront.",
-      shared_kernel, kWarp);
-  v.unsupported = not_near;
-  return v;
-}
-
-// ---- l1, l2, dram, atomic_l2: chases in global memory
-
-struct DefaultLoad {
-  static __device__ void step(std::uint64_t& at) {
-    asm volatile("ld.global.u64 %0, [%0];" : "+l"(at)::"memory");
-  }
-};
-struct LoadPastL1 {
-  static __device__ void step(std::uint64_t& at) {
-    asm volatile("ld.global.cg.u64 %0, [%0];" : "+l"(at)::"memory");
-  }
-};
-struct AddZero {  // leaves the chain as it is
-  static __device__ void step(std::uint64_t& at) {
-    asm volatile("atom.global.add.u64 %0, [%0], %1;" : "+l"(at) : "l"(std::uint64_t{0}) : "memory");
-  }
-};
-
-template <class Access>
-__global__ void __launch_bounds__(kWarp) chase_kernel(Task t) {
-  const std::uint64_t begin = __cvta_generic_to_global(t.d.chain);
-  std::uint64_t at = begin + t.first * kLineBytes;
-  repeat(t.steps, [&] { Access::step(at); });
-  if (threadIdx.x == 0) *t.d.last = static_cast<std::uint32_t>((at - begin) / kLineBytes);
-}
-
-Variant l1() {
-  Variant v = chain(
-      "l1", "shared", "last",
-      "LDG whose address is the last one's result, over so few lines that only the first round "
-      "misses and l1_hit_pct is near 100: the same memory as shared's, behind a translation and "
-      "a tag. The difference is the price of a cache against memory that the program fills "
-      "itself.",
-      chase_kernel<DefaultLoad>, kWarp);
-  v.expected_changes = {{"shared_load_wavefronts", Direction::decreases, 2},
-                        {"global_load_requests", Direction::increases, 2}};
-  v.unsupported = not_near;
-  return v;
-}
-
-Variant l2() {
-  Variant v = chain(
-      "l2", "l1", "last",
-      "ld.global.cg, which L1 does not keep: across the chip to a slice of L2 and back, the mean "
-      "over near slices and far ones. In mode warm the chain was walked before, and l2_hit_pct "
-      "is 100. It may span half of L2, as much as a partition keeps of what its SMs read.",
-      chase_kernel<LoadPastL1>, kWarp);
-  v.expected_changes = {{"l2_sectors", Direction::increases, 2}};
-  v.unsupported = not_in_l2;
-  return v;
-}
-
-Variant dram() {
-  Variant v = chain(
-      "dram", "l2", "last",
-      "The same loads where each one misses, because no line comes twice and mode cold left none "
-      "of them in L2; in other modes this measures what L2 kept of the launch before. Times the "
-      "bandwidth, it is what has to be in flight to use all of DRAM. dram_read_bytes is 64 per "
-      "step where L2 fetches two sectors.",
-      chase_kernel<LoadPastL1>, kWarp);
-  v.expected_changes = {{"l2_hit_pct", Direction::decreases, 2}};
-  v.unsupported = not_in_dram;
-  return v;
-}
-
-Variant atomic_l2() {
-  Variant v =
-      chain("atomic_l2", "l2", "last",
-            "The chase of l2 by atomic additions of zero, which return the next address: what a "
-            "ticket, a lock or the head of a queue waits for. One lane makes them, where 32 would "
-            "queue for one word. L2 adds where the line has its home, so what exceeds l2 is the "
-            "addition and, where L2 has two partitions, the way to the far one.",
-            chase_kernel<AddZero>, 1);
-  v.expected_changes = {{"global_load_requests", Direction::decreases, 2}};
-  v.unsupported = not_in_l2;
-  return v;
-}
-
-// ---- l2_all_sms, dram_all_sms: the chases of l2 and dram by a warp on every SM
-
-// Each block has a share of the chain, and starts in its own. Where the share is longer than the
-// chase, the start within it is random: shares that end with a visit to the last window (those of
-// 128 SMs in 512 MiB) would have all SMs in one window at a time, in rows that others have opened.
-// How many blocks there are does not show in the results: all come equally far from their starts.
-__global__ void __launch_bounds__(kWarp)
-    chase_on_all_sms_kernel(Order order, std::uint64_t* chain, std::uint32_t* distances,
-                            int steps) {
-  const std::int64_t share = order.lines() / gridDim.x;
-  const std::int64_t slack = share > steps ? share - steps : 0;
-  const std::int64_t within = random_bits(0, blockIdx.x) % static_cast<std::uint64_t>(slack + 1);
-  const std::int64_t start = blockIdx.x * share + within;
-  std::uint64_t at = __cvta_generic_to_global(chain + order(start) * kLineWords);
-  repeat(steps, [&] { LoadPastL1::step(at); });
-  unsigned arrived;
-  asm volatile("ld.global.u32 %0, [%1+8];" : "=r"(arrived) : "l"(at) : "memory");
-  const std::int64_t distance = (arrived + order.lines() - start) % order.lines();
-  for (unsigned i = threadIdx.x * gridDim.x + blockIdx.x; i < kDistances; i += kWarp * gridDim.x)
-    distances[i] = static_cast<std::uint32_t>(distance);
-}
-
-Variant on_all_sms(std::string id, std::string compare_to, std::string why) {
-  Variant v = chain(std::move(id), std::move(compare_to), "distances", std::move(why));
-  // Of one of the chases: how many there are, the device says.
-  v.work = [](const Problem& p) {
-    return work(std::min<std::int64_t>(lines(p), p.steps), kDistances);
-  };
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    Shape s;
-    s.grid = {x.device.sm_count, 1, 1};
-    s.block = {kWarp, 1, 1};
-    return launch(chase_on_all_sms_kernel, s, Order(p), d.chain, d.distances, p.steps);
-  };
-  return v;
-}
-
-std::optional<std::string> too_many_sms(const DeviceSpec& device) {
-  if (device.sm_count <= kDistances) return std::nullopt;
-  return "needs at most " + std::to_string(kDistances) + " SMs, whose results it has room for";
-}
-
-Variant l2_all_sms() {
-  Variant v = on_all_sms(
-      "l2_all_sms", "l2",
-      "The chase of l2 by a warp on every SM at once, as loads of a kernel wait that fills the "
-      "device. All walk one chain, because SMs share most of what L2 has for them, from places "
-      "far apart, because they seldom ask for one line at one time. A load per SM is far below "
-      "L2's bandwidth: what exceeds l2 is what requests meet on their way, and the longer way of "
-      "the SM whose chase ends last. l2_sectors is that of l2 times the SMs.");
-  v.expected_changes = {{"l2_sectors", Direction::increases, 2}};
-  v.unsupported = [](const Problem& p, const DeviceSpec& device) {
-    const auto far = not_in_l2(p, device);
-    return far ? far : too_many_sms(device);
-  };
-  return v;
-}
-
-Variant dram_all_sms() {
-  Variant v = on_all_sms(
-      "dram_all_sms", "dram",
-      "The chase of dram by a warp on every SM at once, each through lines that no other comes "
-      "to, so that every step misses L2 as dram's do; each SM stays in a window for 128 steps, "
-      "too, and SMs are spread over all windows. What exceeds dram is what requests meet on "
-      "their way and in DRAM, and the longer way of the SM whose chase ends last. "
-      "dram_read_bytes is that of dram times the SMs.");
-  v.expected_changes = {{"dram_read_bytes", Direction::increases, 2}};
-  v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
-    if (const auto near = not_in_dram(p, device)) return near;
-    const std::int64_t most = lines(p) / device.sm_count;
-    if (p.steps > most)
-      return "needs steps <= " + std::to_string(most) + ", an SM's share of the lines";
-    return too_many_sms(device);
-  };
-  return v;
-}
-
-// ---- barrier
-
-__global__ void __launch_bounds__(kBarrierBlock) barrier_kernel(Task t) {
-  __shared__ unsigned numbers[kBarrierBlock];
-  const unsigned thread = threadIdx.x;
-  numbers[thread] = thread;
-  repeat(t.steps, [] { __syncthreads(); });
-  t.d.tokens[thread] = numbers[(thread + kWarp) % kBarrierBlock];
-}
-
-Variant barrier() {
-  Variant v = chain(
-      "barrier", "", "tokens",
-      "__syncthreads() of eight warps with nothing in between: what they pay for meeting when "
-      "all arrive together, once or twice per tile of a tiled kernel. What stalled_barrier shows "
-      "there beyond it is the wait for the last to arrive.",
-      barrier_kernel, kBarrierBlock);
-  v.work = [](const Problem&) { return work(0, kBarrierBlock); };
-  return v;
 }
 
 // ---- declaration

@@ -28,18 +28,6 @@ struct Problem {
   int static_scale_log2;
 };
 
-// What the search for a scale has come to; the output buffer `search` holds one, field by field.
-struct Search {
-  std::int32_t scale_log2;
-  std::int32_t tries;
-  std::int32_t phase;
-  std::int32_t overflow;  // the try under way has stored an infinity
-};
-constexpr int kSearchFields = 4;
-static_assert(sizeof(Search) == kSearchFields * sizeof(std::int32_t), "no padding");
-
-enum Phase { kGrowing, kShrinking, kSettled };
-
 struct Data {
   float* gradients;
   __half* unscaled;
@@ -54,6 +42,191 @@ enum Output { kUnscaled, kStaticScaled, kDynamicScaled, kSearch, kBfloat };
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
+// ---- storing with a scale
+
+constexpr int kBlock = 256;
+constexpr int kElements = 4;  // 16 bytes of fp32 in, 8 bytes out
+constexpr int kPacksPerThread = 2;
+constexpr int kTile = kBlock * kPacksPerThread * kElements;
+
+// Stores this block's tile times `scale`, rounded to T; true when this thread stored an infinity.
+template <class T>
+__device__ bool store_scaled(std::int64_t n, float scale, const float* gradients, T* out);
+
+template <class T>
+__global__ void __launch_bounds__(kBlock)
+    store_kernel(std::int64_t n, float scale, const float* gradients, T* out) {
+  store_scaled(n, scale, gradients, out);
+}
+
+__device__ inline bool is_infinite(__half x) {
+  return __hisinf(x) != 0;
+}
+__device__ inline bool is_infinite(__nv_bfloat16 x) {
+  return __hisinf(x) != 0;
+}
+
+template <class T>
+__device__ bool store_scaled(std::int64_t n, float scale, const float* gradients, T* out) {
+  bool overflow = false;
+  const std::int64_t tile_begin = static_cast<std::int64_t>(blockIdx.x) * kTile;
+  if (tile_begin + kTile > n) {  // the last block, when the tile does not divide n
+#pragma unroll 1
+    for (std::int64_t i = tile_begin + threadIdx.x; i < n; i += kBlock) {
+      const T stored = from_float<T>(gradients[i] * scale);
+      overflow |= is_infinite(stored);
+      out[i] = stored;
+    }
+    return overflow;
+  }
+  const std::int64_t first = tile_begin + threadIdx.x * kElements;
+  Pack<float, kElements> packs[kPacksPerThread];
+#pragma unroll
+  for (int k = 0; k < kPacksPerThread; ++k)
+    packs[k] = load_pack<kElements>(gradients + first + k * kBlock * kElements);
+#pragma unroll
+  for (int k = 0; k < kPacksPerThread; ++k) {
+    Pack<T, kElements> stored;
+#pragma unroll
+    for (int j = 0; j < stored.kPairs; ++j) {
+      const float2 pair = packs[k].pairs[j];
+      stored.pairs[j] = narrow<T>({pair.x * scale, pair.y * scale});
+      overflow |= is_infinite(stored.pairs[j].x) || is_infinite(stored.pairs[j].y);
+    }
+    store_pack(out + first + k * kBlock * kElements, stored);
+  }
+  return overflow;
+}
+
+Shape store_shape(const Problem& p) {
+  Shape s;
+  s.block = {kBlock, 1, 1};
+  s.tile = {kTile, 1, 1};
+  s.grid = {ceil_div(p.n, kTile), 1, 1};
+  return s;
+}
+
+// One pass over the gradients, however many the search takes: what must be done at least.
+Work work(const Problem& p) {
+  constexpr double kSector = 32.0;
+  Work w;
+  w.bytes_read = static_cast<double>(p.n) * sizeof(float);
+  w.bytes_written = static_cast<double>(p.n) * sizeof(__half);
+  w.moved_read = std::ceil(w.bytes_read / kSector) * kSector;
+  w.moved_written = std::ceil(w.bytes_written / kSector) * kSector;
+  w.operations = {{Pipe::fp32, static_cast<double>(p.n)}};
+  return w;
+}
+
+// ---- what was lost
+
+// What the search for a scale has come to; the output buffer `search` holds one, field by field.
+struct Search {
+  std::int32_t scale_log2;
+  std::int32_t tries;
+  std::int32_t phase;
+  std::int32_t overflow;  // the try under way has stored an infinity
+};
+constexpr int kSearchFields = 4;
+static_assert(sizeof(Search) == kSearchFields * sizeof(std::int32_t), "no padding");
+
+enum Count { kNonzero, kLost, kSubnormal, kOverflowed, kRelativeErrors, kCounts };
+
+template <class T>
+struct Census {
+  const float* gradients;
+  const T* stored;
+  int scale_log2;
+  const Search* found;  ///< has the scale instead, where it is not null
+  double smallest_normal;
+  __device__ void operator()(std::int64_t i, double (&counts)[kCounts]) const {
+    const int scale = found ? found->scale_log2 : scale_log2;
+    const double gradient = gradients[i];
+    if (gradient == 0.0) return;
+    const double magnitude = fabs(to_double(stored[i]));
+    counts[kNonzero] += 1.0;
+    if (isinf(magnitude)) {
+      counts[kOverflowed] += 1.0;
+      return;
+    }
+    if (magnitude == 0.0) counts[kLost] += 1.0;
+    if (magnitude > 0.0 && magnitude < smallest_normal) counts[kSubnormal] += 1.0;
+    const double recovered = ldexp(to_double(stored[i]), -scale);
+    counts[kRelativeErrors] += fabs((recovered - gradient) / gradient);
+  }
+};
+
+MetricValues census_metrics(int scale_log2, const Totals<kCounts>& counts) {
+  MetricValues values{{"scale_log2", scale_log2}, {"overflow_count", counts[kOverflowed]}};
+  const double nonzero = counts[kNonzero];
+  if (nonzero == 0.0) return values;
+  values.emplace_back("lost_share_pct", 100.0 * counts[kLost] / nonzero);
+  values.emplace_back("subnormal_share_pct", 100.0 * counts[kSubnormal] / nonzero);
+  const double finite = nonzero - counts[kOverflowed];
+  if (finite > 0.0)
+    values.emplace_back("mean_relative_error_pct", 100.0 * counts[kRelativeErrors] / finite);
+  return values;
+}
+
+// ---- one scale, known beforehand
+
+// A variant that stores all gradients once; `out` picks its buffer, `scale_log2` its scale.
+template <class T>
+Variant store_once(std::string id, std::string output, T* Data::*out, FloatFormat format,
+                   int (*scale_log2)(const Problem&)) {
+  Variant v;
+  v.id = std::move(id);
+  v.writes = {std::move(output)};
+  v.work = work;
+  v.workspace_bytes = [](const Problem&, const DeviceSpec&) { return tally_bytes(kCounts); };
+  v.launch = [out, scale_log2](const Problem& p, const Data& d, const LaunchContext&) {
+    const float scale = std::ldexp(1.0f, scale_log2(p));
+    return launch(store_kernel<T>, store_shape(p), p.n, scale, d.gradients, d.*out);
+  };
+  v.measured_metrics = [out, format, scale_log2](const Problem& p, const Data& d,
+                                                 const LaunchContext& x) {
+    const Census<T> census{d.gradients, d.*out, scale_log2(p), nullptr,
+                           std::ldexp(1.0, format.min_exponent)};
+    return tally<kCounts>(p.n, census, x.workspace,
+                          [scale = scale_log2(p)](const Totals<kCounts>& counts) {
+                            return census_metrics(scale, counts);
+                          });
+  };
+  return v;
+}
+
+// ---- fp16_unscaled
+//
+// Each gradient rounded to fp16 as it is. Below 2^-14 it loses bits with every power of two, below
+// 2^-25 it becomes zero and its weight stops learning, while the exponents above that of the
+// largest gradient go unused.
+
+Variant fp16_unscaled() {
+  Variant v = store_once<__half>("fp16_unscaled", "unscaled", &Data::unscaled, kFp16,
+                                 [](const Problem&) { return 0; });
+  return v;
+}
+
+// ---- fp16_static_scale
+//
+// One multiplication by a fixed power of two shifts all gradients up before they are rounded:
+// lost_share_pct falls along the tail of the distribution at no cost in time. The scale must be
+// chosen by hand: too small saves little, too large turns the largest into infinities, which
+// overflow_count shows.
+
+Variant fp16_static_scale() {
+  Variant v = store_once<__half>("fp16_static_scale", "static_scaled", &Data::static_scaled, kFp16,
+                                 [](const Problem& p) { return p.static_scale_log2; });
+  v.compare_to = "fp16_unscaled";
+  v.expected_changes = {{"l2_sectors", Direction::unchanged},
+                        {"warp_instructions", Direction::unchanged}};
+  return v;
+}
+
+// ---- a scale found by trying
+
+enum Phase { kGrowing, kShrinking, kSettled };
+
 // A search starts where training frameworks start (PyTorch's GradScaler: 65536) and moves by
 // factors of two between these ends.
 constexpr int kStartScaleLog2 = 16;
@@ -62,7 +235,106 @@ constexpr int kMaxScaleLog2 = 32;
 // Longest search: up from 16 to 32, which overflows, and 31 once more.
 constexpr int kMaxTries = kMaxScaleLog2 - kStartScaleLog2 + 2;
 
-// ---- inputs -------------------------------------------------------------------------------------
+__global__ void begin_search_kernel(Search* search) {
+  *search = {kStartScaleLog2, 0, kGrowing, 0};
+}
+
+__global__ void __launch_bounds__(kBlock)
+    try_scale_kernel(std::int64_t n, const float* gradients, __half* out, Search* search) {
+  if (search->phase == kSettled) return;
+  const float scale = ldexpf(1.0f, search->scale_log2);
+  const bool overflow = store_scaled(n, scale, gradients, out);
+  if (__syncthreads_or(overflow) != 0 && threadIdx.x == 0) atomicOr(&search->overflow, 1);
+}
+
+// Halves after an overflow, doubles after a success, and settles at the first success that follows
+// an overflow: the update of a training framework with a growth interval of one step.
+__global__ void update_scale_kernel(Search* search) {
+  Search s = *search;
+  if (s.phase == kSettled) return;
+  ++s.tries;
+  if (s.overflow != 0) {
+    s.phase = s.scale_log2 == kMinScaleLog2 ? kSettled : kShrinking;
+    if (s.phase != kSettled) --s.scale_log2;
+  } else if (s.phase == kShrinking || s.scale_log2 == kMaxScaleLog2) {
+    s.phase = kSettled;
+  } else {
+    ++s.scale_log2;
+  }
+  s.overflow = 0;
+  *search = s;
+}
+
+// ---- fp16_dynamic_scale
+//
+// Finds the scale: from 2^16 it doubles until an infinity is stored and halves until none is, so
+// the largest gradient ends just inside fp16 and the fewest are lost. The check and the update stay
+// on the device, as in training, so the host never waits. Each try costs a pass over the gradients
+// where training spends a step. Since the host does not know when the search has ended, a launch
+// has kernels for the longest one: those after the end return at once, yet each takes the time of a
+// launch, which together is most of what is measured.
+
+Variant fp16_dynamic_scale() {
+  Variant v;
+  v.id = "fp16_dynamic_scale";
+  v.compare_to = "fp16_static_scale";
+  v.writes = {"dynamic_scaled", "search"};
+  v.values_decide = true;
+  v.expected_changes = {
+      {"l2_sectors", Direction::increases, 1.9, [](const Problem& p) { return p.n >= kTile; }}};
+  v.work = work;
+  v.workspace_bytes = [](const Problem&, const DeviceSpec&) {
+    return tally_bytes(kCounts) + static_cast<std::int64_t>(sizeof(Search));
+  };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    Shape single;  // one thread decides for all gradients
+    single.tile = {p.n, 1, 1};
+    Search* search = reinterpret_cast<Search*>(d.search);
+    Steps steps = launch(begin_search_kernel, single, search);
+    for (int t = 0; t < kMaxTries; ++t) {
+      steps += launch(try_scale_kernel, store_shape(p), p.n, d.gradients, d.dynamic_scaled, search);
+      steps += launch(update_scale_kernel, single, search);
+    }
+    return steps;
+  };
+  v.measured_metrics = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    const Search* search = reinterpret_cast<const Search*>(d.search);
+    const Census<__half> census{d.gradients, d.dynamic_scaled, 0, search,
+                                std::ldexp(1.0, kFp16.min_exponent)};
+    // What the search found is copied behind the partial sums, to be read with them.
+    constexpr std::int64_t kSearchAt = tally_bytes(kCounts);
+    Measurement m = tally<kCounts>(p.n, census, x.workspace,
+                                   [](const Totals<kCounts>&) { return MetricValues(); });
+    m.steps += CopyStep{static_cast<char*>(x.workspace) + kSearchAt, search, sizeof(Search)};
+    m.bytes += sizeof(Search);
+    m.values = [](const void* copied) {
+      Search found;
+      std::memcpy(&found, static_cast<const char*>(copied) + kSearchAt, sizeof found);
+      MetricValues values = census_metrics(found.scale_log2, totals<kCounts>(copied));
+      values.emplace_back("tries", found.tries);
+      return values;
+    };
+    return m;
+  };
+  return v;
+}
+
+// ---- bf16_unscaled
+//
+// The same 16 bits split otherwise: 8 exponent bits reach as far down as fp32, so nothing is lost
+// and no scale is needed, for 8 significant bits in place of 11. mean_relative_error_pct is about 8
+// times that of well-scaled fp16, and far below that of fp16 left unscaled.
+
+Variant bf16_unscaled() {
+  Variant v = store_once<__nv_bfloat16>("bf16_unscaled", "bf16", &Data::bf16, kBf16,
+                                        [](const Problem&) { return 0; });
+  v.compare_to = "fp16_unscaled";
+  v.expected_changes = {{"l2_sectors", Direction::unchanged},
+                        {"warp_instructions", Direction::unchanged}};
+  return v;
+}
+
+// ---- inputs
 
 // Box-Muller: two uniform numbers from one random word make a normal one; its lowest bit signs it.
 struct LogNormalGradients {
@@ -78,7 +350,7 @@ struct LogNormalGradients {
   }
 };
 
-// ---- the plain reference ------------------------------------------------------------------------
+// ---- the plain reference
 
 // A gradient times its scale, as the format stores it.
 struct StoredGradient {
@@ -177,272 +449,7 @@ void host_reference(const Problem& p, const Data& d, const std::vector<Reference
   host_stored(p, d, kFp16, end.scale_log2, out[kDynamicScaled]);
 }
 
-// ---- storing with a scale -----------------------------------------------------------------------
-
-constexpr int kBlock = 256;
-constexpr int kElements = 4;  // 16 bytes of fp32 in, 8 bytes out
-constexpr int kPacksPerThread = 2;
-constexpr int kTile = kBlock * kPacksPerThread * kElements;
-
-__device__ inline bool is_infinite(__half x) {
-  return __hisinf(x) != 0;
-}
-__device__ inline bool is_infinite(__nv_bfloat16 x) {
-  return __hisinf(x) != 0;
-}
-
-// Stores this block's tile times `scale`, rounded to T; true when this thread stored an infinity.
-template <class T>
-__device__ bool store_scaled(std::int64_t n, float scale, const float* gradients, T* out) {
-  bool overflow = false;
-  const std::int64_t tile_begin = static_cast<std::int64_t>(blockIdx.x) * kTile;
-  if (tile_begin + kTile > n) {  // the last block, when the tile does not divide n
-#pragma unroll 1
-    for (std::int64_t i = tile_begin + threadIdx.x; i < n; i += kBlock) {
-      const T stored = from_float<T>(gradients[i] * scale);
-      overflow |= is_infinite(stored);
-      out[i] = stored;
-    }
-    return overflow;
-  }
-  const std::int64_t first = tile_begin + threadIdx.x * kElements;
-  Pack<float, kElements> packs[kPacksPerThread];
-#pragma unroll
-  for (int k = 0; k < kPacksPerThread; ++k)
-    packs[k] = load_pack<kElements>(gradients + first + k * kBlock * kElements);
-#pragma unroll
-  for (int k = 0; k < kPacksPerThread; ++k) {
-    Pack<T, kElements> stored;
-#pragma unroll
-    for (int j = 0; j < stored.kPairs; ++j) {
-      const float2 pair = packs[k].pairs[j];
-      stored.pairs[j] = narrow<T>({pair.x * scale, pair.y * scale});
-      overflow |= is_infinite(stored.pairs[j].x) || is_infinite(stored.pairs[j].y);
-    }
-    store_pack(out + first + k * kBlock * kElements, stored);
-  }
-  return overflow;
-}
-
-template <class T>
-__global__ void __launch_bounds__(kBlock)
-    store_kernel(std::int64_t n, float scale, const float* gradients, T* out) {
-  store_scaled(n, scale, gradients, out);
-}
-
-Shape store_shape(const Problem& p) {
-  Shape s;
-  s.block = {kBlock, 1, 1};
-  s.tile = {kTile, 1, 1};
-  s.grid = {ceil_div(p.n, kTile), 1, 1};
-  return s;
-}
-
-// One pass over the gradients, however many the search takes: what must be done at least.
-Work work(const Problem& p) {
-  constexpr double kSector = 32.0;
-  Work w;
-  w.bytes_read = static_cast<double>(p.n) * sizeof(float);
-  w.bytes_written = static_cast<double>(p.n) * sizeof(__half);
-  w.moved_read = std::ceil(w.bytes_read / kSector) * kSector;
-  w.moved_written = std::ceil(w.bytes_written / kSector) * kSector;
-  w.operations = {{Pipe::fp32, static_cast<double>(p.n)}};
-  return w;
-}
-
-// ---- what was lost ------------------------------------------------------------------------------
-
-enum Count { kNonzero, kLost, kSubnormal, kOverflowed, kRelativeErrors, kCounts };
-
-template <class T>
-struct Census {
-  const float* gradients;
-  const T* stored;
-  int scale_log2;
-  const Search* found;  ///< has the scale instead, where it is not null
-  double smallest_normal;
-  __device__ void operator()(std::int64_t i, double (&counts)[kCounts]) const {
-    const int scale = found ? found->scale_log2 : scale_log2;
-    const double gradient = gradients[i];
-    if (gradient == 0.0) return;
-    const double magnitude = fabs(to_double(stored[i]));
-    counts[kNonzero] += 1.0;
-    if (isinf(magnitude)) {
-      counts[kOverflowed] += 1.0;
-      return;
-    }
-    if (magnitude == 0.0) counts[kLost] += 1.0;
-    if (magnitude > 0.0 && magnitude < smallest_normal) counts[kSubnormal] += 1.0;
-    const double recovered = ldexp(to_double(stored[i]), -scale);
-    counts[kRelativeErrors] += fabs((recovered - gradient) / gradient);
-  }
-};
-
-MetricValues census_metrics(int scale_log2, const Totals<kCounts>& counts) {
-  MetricValues values{{"scale_log2", scale_log2}, {"overflow_count", counts[kOverflowed]}};
-  const double nonzero = counts[kNonzero];
-  if (nonzero == 0.0) return values;
-  values.emplace_back("lost_share_pct", 100.0 * counts[kLost] / nonzero);
-  values.emplace_back("subnormal_share_pct", 100.0 * counts[kSubnormal] / nonzero);
-  const double finite = nonzero - counts[kOverflowed];
-  if (finite > 0.0)
-    values.emplace_back("mean_relative_error_pct", 100.0 * counts[kRelativeErrors] / finite);
-  return values;
-}
-
-// ---- one scale, known beforehand ----------------------------------------------------------------
-
-// A variant that stores all gradients once; `out` picks its buffer, `scale_log2` its scale.
-template <class T>
-Variant store_once(std::string id, std::string output, T* Data::*out, FloatFormat format,
-                   int (*scale_log2)(const Problem&)) {
-  Variant v;
-  v.id = std::move(id);
-  v.writes = {std::move(output)};
-  v.work = work;
-  v.workspace_bytes = [](const Problem&, const DeviceSpec&) { return tally_bytes(kCounts); };
-  v.launch = [out, scale_log2](const Problem& p, const Data& d, const LaunchContext&) {
-    const float scale = std::ldexp(1.0f, scale_log2(p));
-    return launch(store_kernel<T>, store_shape(p), p.n, scale, d.gradients, d.*out);
-  };
-  v.measured_metrics = [out, format, scale_log2](const Problem& p, const Data& d,
-                                                 const LaunchContext& x) {
-    const Census<T> census{d.gradients, d.*out, scale_log2(p), nullptr,
-                           std::ldexp(1.0, format.min_exponent)};
-    return tally<kCounts>(p.n, census, x.workspace,
-                          [scale = scale_log2(p)](const Totals<kCounts>& counts) {
-                            return census_metrics(scale, counts);
-                          });
-  };
-  return v;
-}
-
-Variant fp16_unscaled() {
-  Variant v = store_once<__half>("fp16_unscaled", "unscaled", &Data::unscaled, kFp16,
-                                 [](const Problem&) { return 0; });
-  v.why =
-      "Each gradient rounded to fp16 as it is. Below 2^-14 it loses bits with every power of two, "
-      "below 2^-25 it becomes zero and its weight stops learning, while the exponents above that "
-      "of the largest gradient go unused.";
-  return v;
-}
-
-Variant fp16_static_scale() {
-  Variant v = store_once<__half>("fp16_static_scale", "static_scaled", &Data::static_scaled, kFp16,
-                                 [](const Problem& p) { return p.static_scale_log2; });
-  v.compare_to = "fp16_unscaled";
-  v.why =
-      "One multiplication by a fixed power of two shifts all gradients up before they are rounded: "
-      "lost_share_pct falls along the tail of the distribution at no cost in time. The scale must "
-      "be chosen by hand: too small saves little, too large turns the largest into infinities, "
-      "which overflow_count shows.";
-  v.expected_changes = {{"l2_sectors", Direction::unchanged},
-                        {"warp_instructions", Direction::unchanged}};
-  return v;
-}
-
-// ---- a scale found by trying --------------------------------------------------------------------
-
-__global__ void begin_search_kernel(Search* search) {
-  *search = {kStartScaleLog2, 0, kGrowing, 0};
-}
-
-__global__ void __launch_bounds__(kBlock)
-    try_scale_kernel(std::int64_t n, const float* gradients, __half* out, Search* search) {
-  if (search->phase == kSettled) return;
-  const float scale = ldexpf(1.0f, search->scale_log2);
-  const bool overflow = store_scaled(n, scale, gradients, out);
-  if (__syncthreads_or(overflow) != 0 && threadIdx.x == 0) atomicOr(&search->overflow, 1);
-}
-
-// Halves after an overflow, doubles after a success, and settles at the first success that follows
-// an overflow: the update of a training framework with a growth interval of one step.
-__global__ void update_scale_kernel(Search* search) {
-  Search s = *search;
-  if (s.phase == kSettled) return;
-  ++s.tries;
-  if (s.overflow != 0) {
-    s.phase = s.scale_log2 == kMinScaleLog2 ? kSettled : kShrinking;
-    if (s.phase != kSettled) --s.scale_log2;
-  } else if (s.phase == kShrinking || s.scale_log2 == kMaxScaleLog2) {
-    s.phase = kSettled;
-  } else {
-    ++s.scale_log2;
-  }
-  s.overflow = 0;
-  *search = s;
-}
-
-Variant fp16_dynamic_scale() {
-  Variant v;
-  v.id = "fp16_dynamic_scale";
-  v.compare_to = "fp16_static_scale";
-  v.writes = {"dynamic_scaled", "search"};
-  v.values_decide = true;
-  v.why =
-      "Finds the scale: from 2^16 it doubles until an infinity is stored and halves until none is, "
-      "so the largest gradient ends just inside fp16 and the fewest are lost. The check and the "
-      "update stay on the device, as in training, so the host never waits. Each try costs a pass "
-      "over "
-      "the gradients where training spends a step. Since the host does not know when the search "
-      "has "
-      "ended, a launch has kernels for the longest one: those after the end return at once, yet "
-      "each takes the time of a launch, which together is most of what is measured.";
-  v.expected_changes = {
-      {"l2_sectors", Direction::increases, 1.9, [](const Problem& p) { return p.n >= kTile; }}};
-  v.work = work;
-  v.workspace_bytes = [](const Problem&, const DeviceSpec&) {
-    return tally_bytes(kCounts) + static_cast<std::int64_t>(sizeof(Search));
-  };
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    Shape single;  // one thread decides for all gradients
-    single.tile = {p.n, 1, 1};
-    Search* search = reinterpret_cast<Search*>(d.search);
-    Steps steps = launch(begin_search_kernel, single, search);
-    for (int t = 0; t < kMaxTries; ++t) {
-      steps += launch(try_scale_kernel, store_shape(p), p.n, d.gradients, d.dynamic_scaled, search);
-      steps += launch(update_scale_kernel, single, search);
-    }
-    return steps;
-  };
-  v.measured_metrics = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    const Search* search = reinterpret_cast<const Search*>(d.search);
-    const Census<__half> census{d.gradients, d.dynamic_scaled, 0, search,
-                                std::ldexp(1.0, kFp16.min_exponent)};
-    // What the search found is copied behind the partial sums, to be read with them.
-    constexpr std::int64_t kSearchAt = tally_bytes(kCounts);
-    Measurement m = tally<kCounts>(p.n, census, x.workspace,
-                                   [](const Totals<kCounts>&) { return MetricValues(); });
-    m.steps += CopyStep{static_cast<char*>(x.workspace) + kSearchAt, search, sizeof(Search)};
-    m.bytes += sizeof(Search);
-    m.values = [](const void* copied) {
-      Search found;
-      std::memcpy(&found, static_cast<const char*>(copied) + kSearchAt, sizeof found);
-      MetricValues values = census_metrics(found.scale_log2, totals<kCounts>(copied));
-      values.emplace_back("tries", found.tries);
-      return values;
-    };
-    return m;
-  };
-  return v;
-}
-
-// ---- bf16 ---------------------------------------------------------------------------------------
-
-Variant bf16_unscaled() {
-  Variant v = store_once<__nv_bfloat16>("bf16_unscaled", "bf16", &Data::bf16, kBf16,
-                                        [](const Problem&) { return 0; });
-  v.compare_to = "fp16_unscaled";
-  v.why =
-      "The same 16 bits split otherwise: 8 exponent bits reach as far down as fp32, so nothing is "
-      "lost and no scale is needed, for 8 significant bits in place of 11. mean_relative_error_pct "
-      "is about 8 times that of well-scaled fp16, and far below that of fp16 left unscaled.";
-  v.expected_changes = {{"l2_sectors", Direction::unchanged},
-                        {"warp_instructions", Direction::unchanged}};
-  return v;
-}
-
-// ---- declaration --------------------------------------------------------------------------------
+// ---- declaration
 
 Family declare() {
   Family f("loss_scaling", "How many gradients does fp16 lose, and what does a scale save?");

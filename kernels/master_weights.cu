@@ -52,7 +52,305 @@ __host__ __device__ inline float learning_rate(const Problem& p) {
   return static_cast<float>(p.learning_rate);
 }
 
-// ---- inputs -------------------------------------------------------------------------------------
+// ---- kernels
+
+constexpr int kBlock = 256;
+
+// Steps on weights kept in 16 bits: 16 bytes of weights and 16 of gradients per lane.
+constexpr int kElements = 8;
+constexpr int kTile = kBlock * kElements;
+
+// `from` and `to` are the same buffer in all steps but the first. Rounding is ToNearest or
+// Stochastic, below.
+template <class Rounding, class T = typename Rounding::Type>
+__global__ void __launch_bounds__(kBlock)
+    step_kernel(std::int64_t n, float rate, int step, const T* from, T* to, const T* gradient) {
+  const std::int64_t tile_begin = static_cast<std::int64_t>(blockIdx.x) * kTile;
+  if (tile_begin + kTile > n) {  // the last block, when the tile does not divide n
+#pragma unroll 1
+    for (std::int64_t i = tile_begin + threadIdx.x; i < n; i += kBlock) {
+      const float w = fmaf(-rate, static_cast<float>(gradient[i]), static_cast<float>(from[i]));
+      const std::uint64_t draws = Rounding::word(n, step, i / 4) >> (16 * (i % 4));
+      to[i] = Rounding::round({w, w}, static_cast<std::uint32_t>(draws & 0xffffu)).x;
+    }
+    return;
+  }
+  const std::int64_t first = tile_begin + threadIdx.x * kElements;
+  Pack<T, kElements> w = load_pack<kElements>(from + first);
+  const Pack<T, kElements> g = load_pack<kElements>(gradient + first);
+#pragma unroll
+  for (int quad = 0; quad < kElements / 4; ++quad) {
+    const std::uint64_t word = Rounding::word(n, step, first / 4 + quad);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float2 a = widen(w.pairs[2 * quad + half]);
+      const float2 b = widen(g.pairs[2 * quad + half]);
+      w.pairs[2 * quad + half] = Rounding::round({fmaf(-rate, b.x, a.x), fmaf(-rate, b.y, a.y)},
+                                                 static_cast<std::uint32_t>(word >> (32 * half)));
+    }
+  }
+  store_pack(to + first, w);
+}
+
+template <class T>
+struct ToNearest {
+  using Type = T;
+  static __device__ std::uint64_t word(std::int64_t, int, std::int64_t) { return 0; }
+  static __device__ typename PairOf<T>::Type round(float2 pair, std::uint32_t) {
+    return narrow<T>(pair);
+  }
+};
+
+// One 64-bit word gives 16 bits to each of four neighbouring weights: weight i of a step takes the
+// (i mod 4)-th 16 bits of word i / 4. Equal for all seeds of the inputs.
+__host__ __device__ inline std::uint64_t rounding_word(std::int64_t n, int step,
+                                                       std::int64_t quad) {
+  constexpr std::uint64_t kSeed = 0x5EEDC0DE5EEDC0DEull;
+  const std::int64_t quads = ceil_div(n, 4);
+  return random_bits(kSeed, static_cast<std::uint64_t>(step * quads + quad));
+}
+
+// bf16 is the upper half of fp32, so rounding up is a carry out of the lower half.
+struct Stochastic {
+  using Type = __nv_bfloat16;
+  static __device__ std::uint64_t word(std::int64_t n, int step, std::int64_t quad) {
+    return rounding_word(n, step, quad);
+  }
+  static __device__ __nv_bfloat162 round(float2 pair, std::uint32_t draws) {
+    const std::uint32_t low = __float_as_uint(pair.x) + (draws & 0xffffu);
+    const std::uint32_t high = __float_as_uint(pair.y) + (draws >> 16);
+    return {__ushort_as_bfloat16(static_cast<unsigned short>(low >> 16)),
+            __ushort_as_bfloat16(static_cast<unsigned short>(high >> 16))};
+  }
+};
+
+// Steps on fp32 weights: 16 bytes of weights go with 8 of gradients, two packs per lane.
+constexpr int kMasterElements = 4;
+constexpr int kMasterPacks = 2;
+constexpr int kMasterTile = kBlock * kMasterPacks * kMasterElements;
+
+__global__ void __launch_bounds__(kBlock)
+    master_step_kernel(std::int64_t n, float rate, const float* from, float* to, __half* copy,
+                       const __half* gradient) {
+  const std::int64_t tile_begin = static_cast<std::int64_t>(blockIdx.x) * kMasterTile;
+  if (tile_begin + kMasterTile > n) {  // the last block, when the tile does not divide n
+#pragma unroll 1
+    for (std::int64_t i = tile_begin + threadIdx.x; i < n; i += kBlock) {
+      const float w = fmaf(-rate, static_cast<float>(gradient[i]), from[i]);
+      to[i] = w;
+      copy[i] = from_float<__half>(w);
+    }
+    return;
+  }
+  const std::int64_t first = tile_begin + threadIdx.x * kMasterElements;
+  Pack<float, kMasterElements> w[kMasterPacks];
+  Pack<__half, kMasterElements> g[kMasterPacks];
+#pragma unroll
+  for (int k = 0; k < kMasterPacks; ++k) {
+    w[k] = load_pack<kMasterElements>(from + first + k * kBlock * kMasterElements);
+    g[k] = load_pack<kMasterElements>(gradient + first + k * kBlock * kMasterElements);
+  }
+#pragma unroll
+  for (int k = 0; k < kMasterPacks; ++k) {
+    Pack<__half, kMasterElements> rounded;
+#pragma unroll
+    for (int j = 0; j < rounded.kPairs; ++j) {
+      const float2 b = widen(g[k].pairs[j]);
+      float2& a = w[k].pairs[j];
+      a = {fmaf(-rate, b.x, a.x), fmaf(-rate, b.y, a.y)};
+      rounded.pairs[j] = narrow<__half>(a);
+    }
+    store_pack(to + first + k * kBlock * kMasterElements, w[k]);
+    store_pack(copy + first + k * kBlock * kMasterElements, rounded);
+  }
+}
+
+// ---- what became of the updates
+
+// What a variant keeps of a weight after each step.
+enum class Keep { fp16, bf16, bf16_stochastic, fp32 };
+
+struct Trajectory {
+  double weight;
+  int lost_updates;
+};
+
+// The steps of weight i as the reference takes them.
+__host__ __device__ Trajectory follow(const Problem& p, Keep keep, std::int64_t i, double first,
+                                      double gradient);
+
+enum Sum { kUpdates, kLost, kMovedAlong, kExactSquared, kErrorSquared, kSums };
+
+template <class W, class G>
+struct Progress {
+  Problem p;
+  Keep keep;
+  const W* first;
+  const G* gradient;
+  const W* last;
+  __device__ void operator()(std::int64_t i, double (&sums)[kSums]) const {
+    const double w = to_double(first[i]);
+    const double g = to_double(gradient[i]);
+    if (g == 0.0) return;
+    const double exact = -p.steps * (static_cast<double>(learning_rate(p)) * g);
+    const double moved = to_double(last[i]) - w;
+    sums[kUpdates] += p.steps;
+    sums[kLost] += follow(p, keep, i, w, g).lost_updates;
+    sums[kMovedAlong] += moved * exact;
+    sums[kExactSquared] += exact * exact;
+    sums[kErrorSquared] += (moved - exact) * (moved - exact);
+  }
+};
+
+template <class W, class G>
+Measurement measure(const Progress<W, G>& progress, const LaunchContext& x) {
+  return tally<kSums>(progress.p.n, progress, x.workspace, [](const Totals<kSums>& sums) {
+    if (sums[kUpdates] == 0.0) return MetricValues();
+    return MetricValues{
+        {"lost_update_share_pct", 100.0 * sums[kLost] / sums[kUpdates]},
+        {"progress_pct", 100.0 * sums[kMovedAlong] / sums[kExactSquared]},
+        {"rms_error_pct", 100.0 * std::sqrt(sums[kErrorSquared] / sums[kExactSquared])}};
+  });
+}
+
+// ---- how the variants are launched
+
+Shape step_shape(const Problem& p, std::int64_t tile) {
+  Shape s;
+  s.block = {kBlock, 1, 1};
+  s.tile = {tile, 1, 1};
+  s.grid = {ceil_div(p.n, tile), 1, 1};
+  return s;
+}
+
+// All steps together, each of which moves everything once. Buffers per step: those it reads and
+// those it writes, by bytes per weight.
+Work work(const Problem& p, std::initializer_list<std::size_t> read,
+          std::initializer_list<std::size_t> written) {
+  constexpr double kSector = 32.0;
+  const double elements = static_cast<double>(p.n);
+  Work w;
+  for (const std::size_t bytes : read) {
+    w.bytes_read += elements * static_cast<double>(bytes) * p.steps;
+    w.moved_read += std::ceil(elements * static_cast<double>(bytes) / kSector) * kSector * p.steps;
+  }
+  for (const std::size_t bytes : written) {
+    w.bytes_written += elements * static_cast<double>(bytes) * p.steps;
+    w.moved_written +=
+        std::ceil(elements * static_cast<double>(bytes) / kSector) * kSector * p.steps;
+  }
+  w.operations = {{Pipe::fp32, 2.0 * elements * p.steps}};
+  return w;
+}
+
+// A variant that keeps its weights in 16 bits and nothing else.
+template <class Rounding, class T = typename Rounding::Type>
+Variant kept_in_16_bits(std::string id, std::string output, Keep keep, T* Data::*first,
+                        T* Data::*gradient, T* Data::*weights) {
+  Variant v;
+  v.id = std::move(id);
+  v.writes = {std::move(output)};
+  v.work = [](const Problem& p) { return work(p, {sizeof(T), sizeof(T)}, {sizeof(T)}); };
+  v.workspace_bytes = [](const Problem&, const DeviceSpec&) { return tally_bytes(kSums); };
+  v.launch = [=](const Problem& p, const Data& d, const LaunchContext&) {
+    Steps steps;
+    for (int step = 0; step < p.steps; ++step) {
+      steps += launch(step_kernel<Rounding>, step_shape(p, kTile), p.n, learning_rate(p), step,
+                      step == 0 ? d.*first : d.*weights, d.*weights, d.*gradient);
+    }
+    return steps;
+  };
+  v.measured_metrics = [=](const Problem& p, const Data& d, const LaunchContext& x) {
+    return measure(Progress<T, T>{p, keep, d.*first, d.*gradient, d.*weights}, x);
+  };
+  return v;
+}
+
+// ---- fp16_only
+//
+// The weight itself is fp16: read, updated in fp32, rounded back. 6 bytes per weight and step is
+// the least there is. An update under 2^-12 of the weight is rounded away at every step:
+// progress_pct falls behind as the learning rate does.
+
+Variant fp16_only() {
+  Variant v = kept_in_16_bits<ToNearest<__half>>("fp16_only", "fp16", Keep::fp16, &Data::first_fp16,
+                                                 &Data::gradient_fp16, &Data::fp16);
+  return v;
+}
+
+// Where a step finds nothing in L2 of the step before.
+bool beyond_caches(const Problem& p) {
+  constexpr std::int64_t kManyWeights = 1 << 26;
+  return p.n >= kManyWeights;
+}
+
+// ---- bf16_only
+//
+// The same bytes and time with 8 significant bits in place of 11: updates must be 8 times larger to
+// be seen, under 2^-9 of the weight all are lost. The range that bf16 gains is of no use to
+// weights.
+
+Variant bf16_only() {
+  Variant v = kept_in_16_bits<ToNearest<__nv_bfloat16>>(
+      "bf16_only", "bf16", Keep::bf16, &Data::first_bf16, &Data::gradient_bf16, &Data::bf16);
+  v.compare_to = "fp16_only";
+  v.expected_changes = {{"l2_sectors", Direction::unchanged},
+                        {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}};
+  return v;
+}
+
+// ---- bf16_stochastic
+//
+// Rounds up or down at random, in proportion to nearness: most updates still change nothing, some
+// change a whole spacing, and on average each counts in full. progress_pct returns to 100;
+// rms_error_pct is what randomness costs, falling with the root of the number of steps. Same bytes;
+// the random bits take issue slots that DRAM leaves free.
+
+Variant bf16_stochastic() {
+  Variant v =
+      kept_in_16_bits<Stochastic>("bf16_stochastic", "stochastic", Keep::bf16_stochastic,
+                                  &Data::first_bf16, &Data::gradient_bf16, &Data::stochastic);
+  v.compare_to = "bf16_only";
+  v.expected_changes = {{"l2_sectors", Direction::unchanged},
+                        {"warp_instructions", Direction::increases, 1.5,
+                         [](const Problem& p) { return p.n >= kTile; }}};
+  return v;
+}
+
+// ---- fp32_master
+//
+// Weights in fp32, with a copy rounded to fp16 for the network at every step: updates down to 2^-25
+// of the weight count. Reads 4 + 2 and writes 4 + 2 bytes per weight, twice fp16_only, so DRAM
+// bytes and time of the step double; the step is a small part of training.
+
+Variant fp32_master() {
+  Variant v;
+  v.id = "fp32_master";
+  v.compare_to = "fp16_only";
+  v.writes = {"master", "copy"};
+  v.expected_changes = {{"dram_read_bytes", Direction::increases, 1.4, beyond_caches},
+                        {"dram_write_bytes", Direction::increases, 2.5, beyond_caches},
+                        {"l2_sectors", Direction::increases, 1.8, beyond_caches}};
+  v.work = [](const Problem& p) {
+    return work(p, {sizeof(float), sizeof(__half)}, {sizeof(float), sizeof(__half)});
+  };
+  v.workspace_bytes = [](const Problem&, const DeviceSpec&) { return tally_bytes(kSums); };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    Steps steps;
+    for (int step = 0; step < p.steps; ++step) {
+      steps += launch(master_step_kernel, step_shape(p, kMasterTile), p.n, learning_rate(p),
+                      step == 0 ? d.first_fp32 : d.master, d.master, d.copy, d.gradient_fp16);
+    }
+    return steps;
+  };
+  v.measured_metrics = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    return measure(Progress<float, __half>{p, Keep::fp32, d.first_fp32, d.gradient_fp16, d.master},
+                   x);
+  };
+  return v;
+}
+
+// ---- inputs
 
 template <class T>
 struct MultiplesOf256th {
@@ -75,20 +373,7 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   return steps;
 }
 
-// ---- random bits for stochastic rounding --------------------------------------------------------
-
-// One 64-bit word gives 16 bits to each of four neighbouring weights: weight i of a step takes the
-// (i mod 4)-th 16 bits of word i / 4. Equal for all seeds of the inputs.
-__host__ __device__ inline std::uint64_t rounding_word(std::int64_t n, int step,
-                                                       std::int64_t quad) {
-  constexpr std::uint64_t kSeed = 0x5EEDC0DE5EEDC0DEull;
-  const std::int64_t quads = ceil_div(n, 4);
-  return random_bits(kSeed, static_cast<std::uint64_t>(step * quads + quad));
-}
-
-// ---- the plain reference ------------------------------------------------------------------------
-
-enum class Keep { fp16, bf16, bf16_stochastic, fp32 };
+// ---- the plain reference
 
 // Up or down in bf16 by the 16 bits of fp32 that it drops: a draw of 16 bits is added to them, and
 // a carry rounds away from zero. The expected value is the number itself.
@@ -102,11 +387,6 @@ __host__ __device__ inline double round_stochastically(double value, unsigned dr
   const bool up = (scaled - whole) * 65536.0 + draw >= 65536.0;
   return copysign(ldexp(up ? whole + 1.0 : whole, last), value);
 }
-
-struct Trajectory {
-  double weight;
-  int lost_updates;
-};
 
 // The steps of weight i, each rounded to fp32 and then to what is kept. Weights, gradients and the
 // learning rate have so few bits that w - lr·g is exact in double over the range of the parameters.
@@ -195,275 +475,7 @@ Steps accuracy_reference(const Problem& p, const Data& d, const std::vector<Refe
   return steps;
 }
 
-// ---- what became of the updates -----------------------------------------------------------------
-
-enum Sum { kUpdates, kLost, kMovedAlong, kExactSquared, kErrorSquared, kSums };
-
-template <class W, class G>
-struct Progress {
-  Problem p;
-  Keep keep;
-  const W* first;
-  const G* gradient;
-  const W* last;
-  __device__ void operator()(std::int64_t i, double (&sums)[kSums]) const {
-    const double w = to_double(first[i]);
-    const double g = to_double(gradient[i]);
-    if (g == 0.0) return;
-    const double exact = -p.steps * (static_cast<double>(learning_rate(p)) * g);
-    const double moved = to_double(last[i]) - w;
-    sums[kUpdates] += p.steps;
-    sums[kLost] += follow(p, keep, i, w, g).lost_updates;
-    sums[kMovedAlong] += moved * exact;
-    sums[kExactSquared] += exact * exact;
-    sums[kErrorSquared] += (moved - exact) * (moved - exact);
-  }
-};
-
-template <class W, class G>
-Measurement measure(const Progress<W, G>& progress, const LaunchContext& x) {
-  return tally<kSums>(progress.p.n, progress, x.workspace, [](const Totals<kSums>& sums) {
-    if (sums[kUpdates] == 0.0) return MetricValues();
-    return MetricValues{
-        {"lost_update_share_pct", 100.0 * sums[kLost] / sums[kUpdates]},
-        {"progress_pct", 100.0 * sums[kMovedAlong] / sums[kExactSquared]},
-        {"rms_error_pct", 100.0 * std::sqrt(sums[kErrorSquared] / sums[kExactSquared])}};
-  });
-}
-
-// ---- kernels ------------------------------------------------------------------------------------
-
-constexpr int kBlock = 256;
-
-// Steps on weights kept in 16 bits: 16 bytes of weights and 16 of gradients per lane.
-constexpr int kElements = 8;
-constexpr int kTile = kBlock * kElements;
-
-template <class T>
-struct ToNearest {
-  using Type = T;
-  static __device__ std::uint64_t word(std::int64_t, int, std::int64_t) { return 0; }
-  static __device__ typename PairOf<T>::Type round(float2 pair, std::uint32_t) {
-    return narrow<T>(pair);
-  }
-};
-
-// bf16 is the upper half of fp32, so rounding up is a carry out of the lower half.
-struct Stochastic {
-  using Type = __nv_bfloat16;
-  static __device__ std::uint64_t word(std::int64_t n, int step, std::int64_t quad) {
-    return rounding_word(n, step, quad);
-  }
-  static __device__ __nv_bfloat162 round(float2 pair, std::uint32_t draws) {
-    const std::uint32_t low = __float_as_uint(pair.x) + (draws & 0xffffu);
-    const std::uint32_t high = __float_as_uint(pair.y) + (draws >> 16);
-    return {__ushort_as_bfloat16(static_cast<unsigned short>(low >> 16)),
-            __ushort_as_bfloat16(static_cast<unsigned short>(high >> 16))};
-  }
-};
-
-// `from` and `to` are the same buffer in all steps but the first.
-template <class Rounding, class T = typename Rounding::Type>
-__global__ void __launch_bounds__(kBlock)
-    step_kernel(std::int64_t n, float rate, int step, const T* from, T* to, const T* gradient) {
-  const std::int64_t tile_begin = static_cast<std::int64_t>(blockIdx.x) * kTile;
-  if (tile_begin + kTile > n) {  // the last block, when the tile does not divide n
-#pragma unroll 1
-    for (std::int64_t i = tile_begin + threadIdx.x; i < n; i += kBlock) {
-      const float w = fmaf(-rate, static_cast<float>(gradient[i]), static_cast<float>(from[i]));
-      const std::uint64_t draws = Rounding::word(n, step, i / 4) >> (16 * (i % 4));
-      to[i] = Rounding::round({w, w}, static_cast<std::uint32_t>(draws & 0xffffu)).x;
-    }
-    return;
-  }
-  const std::int64_t first = tile_begin + threadIdx.x * kElements;
-  Pack<T, kElements> w = load_pack<kElements>(from + first);
-  const Pack<T, kElements> g = load_pack<kElements>(gradient + first);
-#pragma unroll
-  for (int quad = 0; quad < kElements / 4; ++quad) {
-    const std::uint64_t word = Rounding::word(n, step, first / 4 + quad);
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const float2 a = widen(w.pairs[2 * quad + half]);
-      const float2 b = widen(g.pairs[2 * quad + half]);
-      w.pairs[2 * quad + half] = Rounding::round({fmaf(-rate, b.x, a.x), fmaf(-rate, b.y, a.y)},
-                                                 static_cast<std::uint32_t>(word >> (32 * half)));
-    }
-  }
-  store_pack(to + first, w);
-}
-
-// Steps on fp32 weights: 16 bytes of weights go with 8 of gradients, two packs per lane.
-constexpr int kMasterElements = 4;
-constexpr int kMasterPacks = 2;
-constexpr int kMasterTile = kBlock * kMasterPacks * kMasterElements;
-
-__global__ void __launch_bounds__(kBlock)
-    master_step_kernel(std::int64_t n, float rate, const float* from, float* to, __half* copy,
-                       const __half* gradient) {
-  const std::int64_t tile_begin = static_cast<std::int64_t>(blockIdx.x) * kMasterTile;
-  if (tile_begin + kMasterTile > n) {  // the last block, when the tile does not divide n
-#pragma unroll 1
-    for (std::int64_t i = tile_begin + threadIdx.x; i < n; i += kBlock) {
-      const float w = fmaf(-rate, static_cast<float>(gradient[i]), from[i]);
-      to[i] = w;
-      copy[i] = from_float<__half>(w);
-    }
-    return;
-  }
-  const std::int64_t first = tile_begin + threadIdx.x * kMasterElements;
-  Pack<float, kMasterElements> w[kMasterPacks];
-  Pack<__half, kMasterElements> g[kMasterPacks];
-#pragma unroll
-  for (int k = 0; k < kMasterPacks; ++k) {
-    w[k] = load_pack<kMasterElements>(from + first + k * kBlock * kMasterElements);
-    g[k] = load_pack<kMasterElements>(gradient + first + k * kBlock * kMasterElements);
-  }
-#pragma unroll
-  for (int k = 0; k < kMasterPacks; ++k) {
-    Pack<__half, kMasterElements> rounded;
-#pragma unroll
-    for (int j = 0; j < rounded.kPairs; ++j) {
-      const float2 b = widen(g[k].pairs[j]);
-      float2& a = w[k].pairs[j];
-      a = {fmaf(-rate, b.x, a.x), fmaf(-rate, b.y, a.y)};
-      rounded.pairs[j] = narrow<__half>(a);
-    }
-    store_pack(to + first + k * kBlock * kMasterElements, w[k]);
-    store_pack(copy + first + k * kBlock * kMasterElements, rounded);
-  }
-}
-
-// ---- variants -----------------------------------------------------------------------------------
-
-Shape step_shape(const Problem& p, std::int64_t tile) {
-  Shape s;
-  s.block = {kBlock, 1, 1};
-  s.tile = {tile, 1, 1};
-  s.grid = {ceil_div(p.n, tile), 1, 1};
-  return s;
-}
-
-// All steps together, each of which moves everything once. Buffers per step: those it reads and
-// those it writes, by bytes per weight.
-Work work(const Problem& p, std::initializer_list<std::size_t> read,
-          std::initializer_list<std::size_t> written) {
-  constexpr double kSector = 32.0;
-  const double elements = static_cast<double>(p.n);
-  Work w;
-  for (const std::size_t bytes : read) {
-    w.bytes_read += elements * static_cast<double>(bytes) * p.steps;
-    w.moved_read += std::ceil(elements * static_cast<double>(bytes) / kSector) * kSector * p.steps;
-  }
-  for (const std::size_t bytes : written) {
-    w.bytes_written += elements * static_cast<double>(bytes) * p.steps;
-    w.moved_written +=
-        std::ceil(elements * static_cast<double>(bytes) / kSector) * kSector * p.steps;
-  }
-  w.operations = {{Pipe::fp32, 2.0 * elements * p.steps}};
-  return w;
-}
-
-// A variant that keeps its weights in 16 bits and nothing else.
-template <class Rounding, class T = typename Rounding::Type>
-Variant kept_in_16_bits(std::string id, std::string output, Keep keep, T* Data::*first,
-                        T* Data::*gradient, T* Data::*weights) {
-  Variant v;
-  v.id = std::move(id);
-  v.writes = {std::move(output)};
-  v.work = [](const Problem& p) { return work(p, {sizeof(T), sizeof(T)}, {sizeof(T)}); };
-  v.workspace_bytes = [](const Problem&, const DeviceSpec&) { return tally_bytes(kSums); };
-  v.launch = [=](const Problem& p, const Data& d, const LaunchContext&) {
-    Steps steps;
-    for (int step = 0; step < p.steps; ++step) {
-      steps += launch(step_kernel<Rounding>, step_shape(p, kTile), p.n, learning_rate(p), step,
-                      step == 0 ? d.*first : d.*weights, d.*weights, d.*gradient);
-    }
-    return steps;
-  };
-  v.measured_metrics = [=](const Problem& p, const Data& d, const LaunchContext& x) {
-    return measure(Progress<T, T>{p, keep, d.*first, d.*gradient, d.*weights}, x);
-  };
-  return v;
-}
-
-Variant fp16_only() {
-  Variant v = kept_in_16_bits<ToNearest<__half>>("fp16_only", "fp16", Keep::fp16, &Data::first_fp16,
-                                                 &Data::gradient_fp16, &Data::fp16);
-  v.why =
-      "The weight itself is fp16: read, updated in fp32, rounded back. 6 bytes per weight and step "
-      "is the least there is. An update under 2^-12 of the weight is rounded away at every step: "
-      "progress_pct falls behind as the learning rate does.";
-  return v;
-}
-
-// Where a step finds nothing in L2 of the step before.
-bool beyond_caches(const Problem& p) {
-  constexpr std::int64_t kManyWeights = 1 << 26;
-  return p.n >= kManyWeights;
-}
-
-Variant bf16_only() {
-  Variant v = kept_in_16_bits<ToNearest<__nv_bfloat16>>(
-      "bf16_only", "bf16", Keep::bf16, &Data::first_bf16, &Data::gradient_bf16, &Data::bf16);
-  v.compare_to = "fp16_only";
-  v.why =
-      "The same bytes and time with 8 significant bits in place of 11: updates must be 8 times "
-      "larger to be seen, under 2^-9 of the weight all are lost. The range that bf16 gains is of "
-      "no use to weights.";
-  v.expected_changes = {{"l2_sectors", Direction::unchanged},
-                        {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}};
-  return v;
-}
-
-Variant bf16_stochastic() {
-  Variant v =
-      kept_in_16_bits<Stochastic>("bf16_stochastic", "stochastic", Keep::bf16_stochastic,
-                                  &Data::first_bf16, &Data::gradient_bf16, &Data::stochastic);
-  v.compare_to = "bf16_only";
-  v.why =
-      "Rounds up or down at random, in proportion to nearness: most updates still change nothing, "
-      "some change a whole spacing, and on average each counts in full. progress_pct returns to "
-      "100; rms_error_pct is what randomness costs, falling with the root of the number of steps. "
-      "Same bytes; the random bits take issue slots that DRAM leaves free.";
-  v.expected_changes = {{"l2_sectors", Direction::unchanged},
-                        {"warp_instructions", Direction::increases, 1.5,
-                         [](const Problem& p) { return p.n >= kTile; }}};
-  return v;
-}
-
-Variant fp32_master() {
-  Variant v;
-  v.id = "fp32_master";
-  v.compare_to = "fp16_only";
-  v.writes = {"master", "copy"};
-  v.why =
-      "Weights in fp32, with a copy rounded to fp16 for the network at every step: updates down to "
-      "2^-25 of the weight count. Reads 4 + 2 and writes 4 + 2 bytes per weight, twice fp16_only, "
-      "so DRAM bytes and time of the step double; the step is a small part of training.";
-  v.expected_changes = {{"dram_read_bytes", Direction::increases, 1.4, beyond_caches},
-                        {"dram_write_bytes", Direction::increases, 2.5, beyond_caches},
-                        {"l2_sectors", Direction::increases, 1.8, beyond_caches}};
-  v.work = [](const Problem& p) {
-    return work(p, {sizeof(float), sizeof(__half)}, {sizeof(float), sizeof(__half)});
-  };
-  v.workspace_bytes = [](const Problem&, const DeviceSpec&) { return tally_bytes(kSums); };
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    Steps steps;
-    for (int step = 0; step < p.steps; ++step) {
-      steps += launch(master_step_kernel, step_shape(p, kMasterTile), p.n, learning_rate(p),
-                      step == 0 ? d.first_fp32 : d.master, d.master, d.copy, d.gradient_fp16);
-    }
-    return steps;
-  };
-  v.measured_metrics = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    return measure(Progress<float, __half>{p, Keep::fp32, d.first_fp32, d.gradient_fp16, d.master},
-                   x);
-  };
-  return v;
-}
-
-// ---- declaration --------------------------------------------------------------------------------
+// ---- declaration
 
 Family declare() {
   Family f("master_weights", "What becomes of updates that are small beside the weight?");

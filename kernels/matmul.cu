@@ -5,7 +5,7 @@
 // FLOP per byte, far above the ridge of any GPU, so DRAM is never the limit by need, only by waste.
 // Each variant moves reuse one level closer to the arithmetic: cache lines, shared memory,
 // registers.
-#include "gpu/cublas.hpp"
+#include "kernels/common/cublas_variant.cuh"
 #include "kernels/common/gemm.cuh"
 #include "kernels/common/register_tile.cuh"
 
@@ -28,60 +28,16 @@ using namespace register_tile;
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// ---- the plain reference
-
-GemmOperands<float> operands(const Problem& p, const Data& d) {
-  return contiguous_operands<float>(d.a, d.b, p.m, p.n, p.k);
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  host_gemm(operands(p, d), AbsoluteBound{}, out[0]);
-}
-
-// What every variant must do at least; the variants differ in how often they fetch the same bytes
-// again.
-Work work(const Problem& p) {
-  return gemm_work(p.m, p.n, p.k, DataType::fp32, DataType::fp32, Pipe::fp32);
-}
-
-// ---- what the variants' host sides share
-
-// 65536 / 32 tiles at most along either side of C.
-using Kernel = TiledKernel<Problem, const float*, const float*, float*>;
-
-// Where tiles are whole and each SM has enough to do for the mechanism to be seen.
-bool is_large(const Problem& p) {
-  constexpr std::int64_t kLargeExtent = 1024;
-  return std::min({p.m, p.n, p.k}) >= kLargeExtent;
-}
-
-// Where blocks share an SM. Of one by itself, stalls at barriers are mostly the wait for the first
-// slice: at 1024, cold, five counts on H200s gave 1.16 to 1.37 times less of them with one barrier
-// of two left out, from 2048 on 1.5 to 2.5.
-bool shares_sms(const Problem& p) {
-  constexpr std::int64_t kManyBlocks = 2048;
-  return std::min({p.m, p.n, p.k}) >= kManyBlocks;
-}
-
-Variant ladder_variant(std::string id, std::string compare_to, std::string why,
-                       ExpectedChangesOf<Problem> expected = {}) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
-  v.why = std::move(why);
-  v.expected_changes = std::move(expected);
-  v.work = work;
-  return v;
-}
-
-// Completes a variant that has one kernel for all problems.
-Variant with_kernel(Variant v, const Kernel& kernel) {
-  return with_tiles(std::move(v), [kernel](const Problem&) { return kernel; });
-}
-
 // ---- naive: one thread per element of C, neighbouring lanes in neighbouring rows
+//
+// One thread per element of C, rows along threadIdx.x: the 32 lanes of a warp read 32 rows of A,
+// each in a sector of its own, and write C the same way. global_load_sectors_per_request nears 16,
+// the mean of 32 for A and 1 for B, which all lanes share. L1 holds most of them, but looks up four
+// lines per wavefront at best, and where k is a multiple of 32 all lanes meet in one bank of its
+// data: 33 wavefronts per multiply-add. Try k one larger.
 
 constexpr int kPlainTile = 32;
+constexpr Extent kPlainBlock{kPlainTile, kPlainTile, 1};
 
 // One element of C. The pointers walk and the trip count has 32 bits: with 64-bit products in the
 // loop the compiler issues half of an iteration's loads only after the other half has arrived, and
@@ -100,21 +56,48 @@ __global__ void naive_kernel(Problem p, const float* a, const float* b, float* c
   c[row * p.n + col] = dot(a + row * p.k, b + col, p.k, p.n);
 }
 
+// ---- how the variants are launched
+
+// 65536 / 32 tiles at most along either side of C.
+using Kernel = TiledKernel<Problem, const float*, const float*, float*>;
+
+// What every variant must do at least; they differ in how often they fetch the same bytes.
+Work work(const Problem& p) {
+  return gemm_work(p.m, p.n, p.k, DataType::fp32, DataType::fp32, Pipe::fp32);
+}
+
+// `kernel` is the Kernel for all problems, or gives the one for a problem.
+template <class KernelOrChoice>
+Variant ladder_variant(std::string id, std::string compare_to, KernelOrChoice kernel,
+                       ExpectedChangesOf<Problem> expected) {
+  return tiled_variant<Variant>(std::move(id), std::move(compare_to), work, kernel,
+                                std::move(expected));
+}
+
+// Where tiles are whole and each SM has enough to do for the mechanism to be seen.
+bool is_large(const Problem& p) {
+  constexpr std::int64_t kLargeExtent = 1024;
+  return std::min({p.m, p.n, p.k}) >= kLargeExtent;
+}
+
+// Where blocks share an SM. Of one by itself, stalls at barriers are mostly the wait for the first
+// slice: at 1024, cold, five counts on H200s gave 1.16 to 1.37 times less of them with one barrier
+// of two left out, from 2048 on 1.5 to 2.5.
+bool shares_sms(const Problem& p) {
+  constexpr std::int64_t kManyBlocks = 2048;
+  return std::min({p.m, p.n, p.k}) >= kManyBlocks;
+}
+
 Variant naive() {
-  Variant v = with_kernel(
-      ladder_variant(
-          "naive", "",
-          "One thread per element of C, rows along threadIdx.x: the 32 lanes of a "
-          "warp read 32 rows of A, each in a sector of its own, and write C the "
-          "same way. global_load_sectors_per_request nears 16, the mean of 32 for "
-          "A and 1 for B, which all lanes share. L1 holds most of them, but looks up "
-          "four lines per wavefront at best, and where k is a multiple of 32 all lanes "
-          "meet in one bank of its data: 33 wavefronts per multiply-add. Try k one larger."),
-      {naive_kernel, {kPlainTile, kPlainTile, 1}, {kPlainTile, kPlainTile, 1}});
-  return v;
+  return ladder_variant("naive", "", Kernel{naive_kernel, kPlainBlock, kPlainBlock}, {});
 }
 
 // ---- coalesced: neighbouring lanes in neighbouring columns
+//
+// threadIdx.x runs along columns instead of rows: a warp reads 128 contiguous bytes of B (4
+// sectors) and one element of A (1 sector), so global_load_sectors_per_request falls to 2.5 and
+// every byte fetched is used. It costs nothing. Each thread still loads two operands for every
+// fused multiply-add, which makes the L1 cache the limit.
 
 __global__ void coalesced_kernel(Problem p, const float* a, const float* b, float* c) {
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kPlainTile + threadIdx.y;
@@ -124,22 +107,20 @@ __global__ void coalesced_kernel(Problem p, const float* a, const float* b, floa
 }
 
 Variant coalesced() {
-  Variant v = with_kernel(
-      ladder_variant(
-          "coalesced", "naive",
-          "threadIdx.x runs along columns instead of rows: a warp reads 128 contiguous bytes of B "
-          "(4 sectors) and one element of A (1 sector), so global_load_sectors_per_request falls "
-          "to 2.5 and every byte fetched is used. It costs nothing. Each thread still loads two "
-          "operands for every fused multiply-add, which makes the L1 cache the limit.",
-          {{"global_load_sectors_per_request", Direction::decreases, 4, is_large},
-           {"l1_tag_wavefronts", Direction::decreases, 4, is_large},
-           {"l1_data_wavefronts", Direction::decreases, 8,
-            [](const Problem& p) { return is_large(p) && p.k % kPlainTile == 0; }}}),
-      {coalesced_kernel, {kPlainTile, kPlainTile, 1}, {kPlainTile, kPlainTile, 1}});
-  return v;
+  return ladder_variant("coalesced", "naive", Kernel{coalesced_kernel, kPlainBlock, kPlainBlock},
+                        {{"global_load_sectors_per_request", Direction::decreases, 4, is_large},
+                         {"l1_tag_wavefronts", Direction::decreases, 4, is_large},
+                         {"l1_data_wavefronts", Direction::decreases, 8,
+                          [](const Problem& p) { return is_large(p) && p.k % kPlainTile == 0; }}});
 }
 
 // ---- smem_tile: 32×32 tiles of A and B in shared memory
+//
+// A block copies 32×32 tiles of A and B to shared memory and reads each element 32 times from
+// there: global loads fall 32-fold, and what was traffic of the L1 cache becomes traffic of shared
+// memory. It costs two barriers per tile, at which all 32 warps of the block wait. Shared memory
+// returns no more bytes per clock than L1 does (128 per SM), so with more than one load per
+// multiply-add it is the next limit.
 
 // Each thread copies one element of each tile and computes one of C. Elements outside of the
 // matrices enter as zeros, so that the inner loop needs no guard.
@@ -172,22 +153,18 @@ __global__ void __launch_bounds__(kPlainTile* kPlainTile)
 }
 
 Variant smem_tile() {
-  Variant v = with_kernel(
-      ladder_variant(
-          "smem_tile", "coalesced",
-          "A block copies 32×32 tiles of A and B to shared memory and reads each element 32 times "
-          "from there: global loads fall 32-fold, and what was traffic of the L1 cache becomes "
-          "traffic of shared memory. It costs two barriers per tile, at which all 32 warps of the "
-          "block wait. Shared memory returns no more bytes per clock than L1 does (128 per SM), "
-          "so with more than one load per multiply-add it is the next limit.",
-          {{"global_load_requests", Direction::decreases, 16, is_large},
-           {"shared_load_wavefronts", Direction::increases, 2, is_large}}),
-      {smem_tile_kernel, {kPlainTile, kPlainTile, 1}, {kPlainTile, kPlainTile, 1}});
-  // The compiler reads four k of a row of A at a time, the same 16 bytes for all lanes.
-  return v;
+  return ladder_variant("smem_tile", "coalesced",
+                        Kernel{smem_tile_kernel, kPlainBlock, kPlainBlock},
+                        {{"global_load_requests", Direction::decreases, 16, is_large},
+                         {"shared_load_wavefronts", Direction::increases, 2, is_large}});
 }
 
 // ---- coarsen_1d: a column of eight results per thread
+//
+// Each thread computes eight elements of a column of C and keeps the element of B that they share
+// in a register: nine elements read from shared memory serve eight multiply-adds instead of
+// sixteen, and eight independent sums hide the latency of the multiply-add. It costs registers:
+// seven more sums.
 
 constexpr int kColumnTile = 64;
 constexpr int kColumnK = 8;
@@ -239,20 +216,19 @@ __global__ void __launch_bounds__(kColumnThreads)
 }
 
 Variant coarsen_1d() {
-  Variant v = with_kernel(
-      ladder_variant(
-          "coarsen_1d", "smem_tile",
-          "Each thread computes eight elements of a column of C and keeps the element of B that "
-          "they share in a register: nine elements read from shared memory serve eight "
-          "multiply-adds instead of sixteen, and eight independent sums hide the latency of the "
-          "multiply-add. It costs registers: seven more sums.",
-          {{"shared_load_wavefronts", Direction::decreases, 2, is_large},
-           {"warp_instructions", Direction::decreases, 1.2, is_large}}),
-      {coarsen_1d_kernel, {kColumnTile, kColumnTile, 1}, {kColumnThreads, 1, 1}});
-  return v;
+  return ladder_variant(
+      "coarsen_1d", "smem_tile",
+      Kernel{coarsen_1d_kernel, {kColumnTile, kColumnTile, 1}, {kColumnThreads, 1, 1}},
+      {{"shared_load_wavefronts", Direction::decreases, 2, is_large},
+       {"warp_instructions", Direction::decreases, 1.2, is_large}});
 }
 
 // ---- coarsen_2d: an 8×8 tile of results per thread
+//
+// Each thread computes 8×8 elements of C: sixteen shared loads serve 64 multiply-adds, 4.5 times
+// fewer per multiply-add than with a column. It costs 64 registers for the sums, which leaves 16
+// warps per SM: independent sums now hide latency, not warps. Four in ten instructions still are no
+// multiply-add: loads of 4 bytes per lane, and counting.
 
 constexpr int kSquareTile = 128;
 constexpr int kSquareK = 8;
@@ -307,45 +283,22 @@ __global__ void __launch_bounds__(kSquareThreads, 2)
 }
 
 Variant coarsen_2d() {
-  Variant v = with_kernel(
-      ladder_variant(
-          "coarsen_2d", "coarsen_1d",
-          "Each thread computes 8×8 elements of C: sixteen shared loads serve 64 multiply-adds, "
-          "4.5 times fewer per multiply-add than with a column. It costs 64 registers for the "
-          "sums, which leaves 16 warps per SM: independent sums now hide latency, not warps. Four "
-          "in ten instructions still are no multiply-add: loads of 4 bytes per lane, and counting.",
-          {{"shared_load_wavefronts", Direction::decreases, 2, is_large},
-           {"warp_instructions", Direction::decreases, 1.2, is_large}}),
-      {coarsen_2d_kernel, {kSquareTile, kSquareTile, 1}, {kSquareThreads, 1, 1}});
-  // Each k's fragments are read, waited for and multiplied.
-  return v;
-}
-
-// ---- what the variants from vectorized on share; their tiles are in common/register_tile.cuh
-
-// Completes a variant whose kernel is made for three access widths; width(problem) picks one.
-template <class Tile>
-Variant with_widths(Variant v, decltype(Kernel::kernel) by_4, decltype(Kernel::kernel) by_2,
-                    decltype(Kernel::kernel) by_1, int (*width)(const Problem&)) {
-  v.metrics = [width](const Problem& p, const DeviceSpec&) {
-    return MetricValues{{"load_width_bits", 32.0 * width(p)}};
-  };
-  return with_tiles(std::move(v), [=](const Problem& p) {
-    const int w = width(p);
-    return Kernel{w == 4   ? by_4
-                  : w == 2 ? by_2
-                           : by_1,
-                  {Tile::kBlockM, Tile::kBlockN, 1},
-                  {Tile::kThreads, 1, 1},
-                  Tile::kSharedBytes};
-  });
-}
-
-int staged_width(const Problem& p) {
-  return width_dividing(p.k | p.n);
+  return ladder_variant(
+      "coarsen_2d", "coarsen_1d",
+      Kernel{coarsen_2d_kernel, {kSquareTile, kSquareTile, 1}, {kSquareThreads, 1, 1}},
+      {{"shared_load_wavefronts", Direction::decreases, 2, is_large},
+       {"warp_instructions", Direction::decreases, 1.2, is_large}});
 }
 
 // ---- vectorized: 128-bit accesses to global and shared memory
+//
+// The same tile moved 16 bytes per lane: A is transposed on its way to shared memory, so that a
+// thread's rows lie together and four 128-bit shared loads replace sixteen of 32 bits; global loads
+// shrink alike. (The stores of C do not: sums are where multiply-adds left them, and the compiler
+// splits a store rather than move them.) What is not a multiply-add falls from four tenths of all
+// instructions to one. It costs alignment: where 4 does not divide k and n, narrower global loads
+// remain (load_width_bits). Each slice's global loads still wait between two barriers with nothing
+// to do.
 
 // The tile of coarsen_2d, with the lanes of a warp as two rows of 16.
 struct VectorizedChoice {
@@ -386,26 +339,46 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
   sums.template store<kWidth>(place, c, p.n);
 }
 
-Variant vectorized() {
-  using T = Tile<VectorizedChoice>;
-  Variant v = with_widths<T>(
-      ladder_variant(
-          "vectorized", "coarsen_2d",
-          "The same tile moved 16 bytes per lane: A is transposed on its way to shared memory, so "
-          "that a thread's rows lie together and four 128-bit shared loads replace sixteen of 32 "
-          "bits; global loads shrink alike. (The stores of C do not: sums are where multiply-adds "
-          "left them, and the compiler splits a store rather than move them.) What is not a "
-          "multiply-add falls from four tenths of all instructions to one. It costs alignment: "
-          "where 4 does not divide k and n, narrower global loads remain (load_width_bits). Each "
-          "slice's global loads still wait between two barriers with nothing to do.",
-          {{"warp_instructions", Direction::decreases, 1.3, is_large},
-           {"lsu_instructions", Direction::decreases, 2,
-            [](const Problem& p) { return is_large(p) && p.k % 4 == 0 && p.n % 4 == 0; }}}),
-      vectorized_kernel<T, 4>, vectorized_kernel<T, 2>, vectorized_kernel<T, 1>, staged_width);
+// The variants from here on have a kernel for each access width, and are made of the parts in
+// common/register_tile.cuh.
+template <class Tile>
+Variant variant_by_width(std::string id, std::string compare_to, decltype(Kernel::kernel) by_4,
+                         decltype(Kernel::kernel) by_2, decltype(Kernel::kernel) by_1,
+                         int (*width)(const Problem&), ExpectedChangesOf<Problem> expected) {
+  const auto kernel_for = [=](const Problem& p) {
+    const auto kernel = width(p) == 4 ? by_4 : width(p) == 2 ? by_2 : by_1;
+    return Kernel{
+        kernel, {Tile::kBlockM, Tile::kBlockN, 1}, {Tile::kThreads, 1, 1}, Tile::kSharedBytes};
+  };
+  Variant v = ladder_variant(std::move(id), std::move(compare_to), kernel_for, std::move(expected));
+  v.metrics = [width](const Problem& p, const DeviceSpec&) {
+    return MetricValues{{"load_width_bits", 32.0 * width(p)}};
+  };
   return v;
 }
 
+int staged_width(const Problem& p) {
+  return width_dividing(p.k | p.n);
+}
+
+Variant vectorized() {
+  using T = Tile<VectorizedChoice>;
+  return variant_by_width<T>("vectorized", "coarsen_2d", vectorized_kernel<T, 4>,
+                             vectorized_kernel<T, 2>, vectorized_kernel<T, 1>, staged_width,
+                             {{"warp_instructions", Direction::decreases, 1.3, is_large},
+                              {"lsu_instructions", Direction::decreases, 2, [](const Problem& p) {
+                                 return is_large(p) && p.k % 4 == 0 && p.n % 4 == 0;
+                               }}});
+}
+
 // ---- double_buffered: the next slice travels while this one is multiplied
+//
+// Two slots in shared memory and two sets of fragments: a slice is fetched into registers while the
+// slice before is multiplied, and the next k's fragments are read while this one's are used. The
+// latency of global and of shared memory hides behind arithmetic, and one barrier per slice remains
+// of two. It costs twice the shared memory, and registers for the slice in flight and the second
+// fragments, all of the 128 that two blocks per SM leave: on an H200 it is faster than vectorized
+// at 1024, where there are too few blocks to hide latency otherwise, and no faster from 2048 on.
 
 struct DoubleBufferedChoice : VectorizedChoice {
   static constexpr int kSlots = 2;
@@ -447,24 +420,20 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
 
 Variant double_buffered() {
   using T = Tile<DoubleBufferedChoice>;
-  Variant v = with_widths<T>(
-      ladder_variant(
-          "double_buffered", "vectorized",
-          "Two slots in shared memory and two sets of fragments: a slice is fetched into "
-          "registers while the slice before is multiplied, and the next k's fragments are read "
-          "while this one's are used. The latency of global and of shared memory hides behind "
-          "arithmetic, and one barrier per slice remains of two. It costs twice the shared "
-          "memory, and registers for the slice in flight and the second fragments, all of the 128 "
-          "that two blocks per SM leave: on an H200 it is faster than vectorized at 1024, where "
-          "there are too few blocks to hide latency otherwise, and no faster from 2048 on.",
-          {{"stalled_long_scoreboard", Direction::decreases, 4, is_large},
-           {"stalled_barrier", Direction::decreases, 1.4, shares_sms}}),
-      double_buffered_kernel<T, 4>, double_buffered_kernel<T, 2>, double_buffered_kernel<T, 1>,
-      staged_width);
-  return v;
+  return variant_by_width<T>("double_buffered", "vectorized", double_buffered_kernel<T, 4>,
+                             double_buffered_kernel<T, 2>, double_buffered_kernel<T, 1>,
+                             staged_width,
+                             {{"stalled_long_scoreboard", Direction::decreases, 4, is_large},
+                              {"stalled_barrier", Direction::decreases, 1.4, shares_sms}});
 }
 
 // ---- warp_tile: a compact patch of C per warp, 16×8 results per thread
+//
+// A warp covers 64×64 elements by 4×8 lanes of 16×8 where it covered 16×128 by 2×16 lanes of 8×8:
+// six 128-bit shared loads serve 128 multiply-adds instead of eight, and lanes that read one
+// address are paired, which halves the clocks of a load of B. Loads take three quarters of the
+// issue slots and half of the shared memory bandwidth that they took. It costs occupancy: 128 sums
+// leave registers for 8 warps per SM, too few to hide latency without the double buffers.
 
 struct WarpTileChoice : DoubleBufferedChoice {
   static constexpr int kWarpM = 64;
@@ -476,23 +445,20 @@ struct WarpTileChoice : DoubleBufferedChoice {
 
 Variant warp_tile() {
   using T = Tile<WarpTileChoice>;
-  Variant v = with_widths<T>(
-      ladder_variant(
-          "warp_tile", "double_buffered",
-          "A warp covers 64×64 elements by 4×8 lanes of 16×8 where it covered 16×128 by 2×16 "
-          "lanes of 8×8: six 128-bit shared loads serve 128 multiply-adds instead of eight, and "
-          "lanes that read one address are paired, which halves the clocks of a load of B. Loads "
-          "take three quarters of the issue slots and half of the shared memory bandwidth that "
-          "they took. It costs occupancy: 128 sums leave registers for 8 warps per SM, too few to "
-          "hide latency without the double buffers.",
-          {{"shared_load_wavefronts", Direction::decreases, 1.8, is_large},
-           {"lsu_instructions", Direction::decreases, 1.1, is_large}}),
-      double_buffered_kernel<T, 4>, double_buffered_kernel<T, 2>, double_buffered_kernel<T, 1>,
-      staged_width);
-  return v;
+  return variant_by_width<T>("warp_tile", "double_buffered", double_buffered_kernel<T, 4>,
+                             double_buffered_kernel<T, 2>, double_buffered_kernel<T, 1>,
+                             staged_width,
+                             {{"shared_load_wavefronts", Direction::decreases, 1.8, is_large},
+                              {"lsu_instructions", Direction::decreases, 1.1, is_large}});
 }
 
 // ---- async_stages: cp.async keeps several slices in flight
+//
+// cp.async copies from global to shared memory without passing registers, so two more slices are on
+// their way while one is multiplied, and no instruction waits for them in between. The block's tile
+// doubles to 128×256, which loads a quarter less per result. It costs shared memory for the slots,
+// one block per SM, and single-element copies of A, which cp.async can transpose only 4 bytes at a
+// time (load_width_bits is that of B).
 
 struct AsyncStagesChoice : WarpTileChoice {
   static constexpr int kBlockN = 256;
@@ -548,38 +514,32 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerSm)
 
 Variant async_stages() {
   using T = Tile<AsyncStagesChoice>;
-  Variant v = with_widths<T>(
-      ladder_variant(
-          "async_stages", "warp_tile",
-          "cp.async copies from global to shared memory without passing registers, so two more "
-          "slices are on their way while one is multiplied, and no instruction waits for them in "
-          "between. The block's tile doubles to 128×256, which loads a quarter less per result. It "
-          "costs shared memory for the slots, one block per SM, and single-element copies of A, "
-          "which cp.async can transpose only 4 bytes at a time (load_width_bits is that of B).",
-          {{"shared_store_wavefronts", Direction::decreases, 10, is_large},
-           {"stalled_barrier", Direction::decreases, 1.2, is_large},
-           {"global_load_sectors", Direction::decreases, 1.2, is_large}}),
-      async_stages_kernel<T, 4>, async_stages_kernel<T, 2>, async_stages_kernel<T, 1>,
-      [](const Problem& p) { return width_dividing(p.n); });
+  Variant v = variant_by_width<T>("async_stages", "warp_tile", async_stages_kernel<T, 4>,
+                                  async_stages_kernel<T, 2>, async_stages_kernel<T, 1>,
+                                  [](const Problem& p) { return width_dividing(p.n); },
+                                  {{"shared_store_wavefronts", Direction::decreases, 10, is_large},
+                                   {"stalled_barrier", Direction::decreases, 1.2, is_large},
+                                   {"global_load_sectors", Direction::decreases, 1.2, is_large}});
   v.min_compute_capability = kCpAsyncComputeCapability;
   return v;
 }
 
 // ---- cublas: what the vendor's library reaches
+//
+// The vendor's kernel, chosen by shape, in fp32 with TF32 off: the same arithmetic, so the same
+// limit. What it gains over the ladder lies in the order of instructions and the choice of tiles.
 
 Variant cublas_sgemm() {
-  Variant v = ladder_variant(
-      "cublas", "async_stages",
-      "The vendor's kernel, chosen by shape, in fp32 with TF32 off: the same "
-      "arithmetic, so the same limit. What it gains over the ladder lies in the order "
-      "of instructions and the choice of tiles.");
-  v.is_vendor = true;
-  v.unavailable = cublas::unavailable;
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    return cublas::gemm(
-        {cublas::Compute::fp32, DataType::fp32, DataType::fp32, p.m, p.n, p.k, d.a, d.b, d.c});
-  };
-  return v;
+  return cublas_variant<Variant>("async_stages", work, [](const Problem& p, const Data& d) {
+    return cublas::Gemm{
+        cublas::Compute::fp32, DataType::fp32, DataType::fp32, p.m, p.n, p.k, d.a, d.b, d.c};
+  });
+}
+
+// ---- the plain reference
+
+GemmOperands<float> operands(const Problem& p, const Data& d) {
+  return contiguous_operands<float>(d.a, d.b, p.m, p.n, p.k);
 }
 
 // ---- declaration
@@ -590,28 +550,20 @@ Family declare() {
       "A product of square matrices of size n does 2n³ operations on 12n² bytes, so every byte "
       "could be used n/6 times. A kernel is as fast as the level that it reuses data from: DRAM "
       "sectors, L1 lines, shared memory or registers.";
-  f.extent("m", &Problem::m, 1024, 1 << 16, "rows of A and C")
-      .extent("n", &Problem::n, 1024, 1 << 16, "columns of B and C")
-      .extent("k", &Problem::k, 1024, 1 << 16, "columns of A, rows of B");
-  f.input("a", &Data::a, [](const Problem& p) { return p.m * p.k; })
-      .input("b", &Data::b, [](const Problem& p) { return p.k * p.n; })
-      .output("c", &Data::c, [](const Problem& p) { return p.m * p.n; });
+  declare_extents(f, 1024);
+  f.input("a", &Data::a, elements_of_a<Problem>)
+      .input("b", &Data::b, elements_of_b<Problem>)
+      .output("c", &Data::c, elements_of_c<Problem>);
   f.ceilings = {CeilingRows::rate("fp32", {"cublas"}, Mode::warm, "operations")};
   f.figures = {
       {"matmul", "ladder", "fp32 matrix product: what each variant adds"},
       {"row_pitch", "row_pitch", "Row pitch: lanes that meet in a bank of L1"},
       {"error_against_speed", "error_against_speed", "Error against speed of a matrix product"}};
-  f.outputs = [](const Problem& p) { return Extent{p.m, p.n, 1}; };
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
-    Steps steps;
-    steps += fill_uniform(d.a, p.m * p.k, stream_seed(seed, 0));
-    steps += fill_uniform(d.b, p.k * p.n, stream_seed(seed, 1));
-    return steps;
+    return fill_uniform(d.a, p.m * p.k, stream_seed(seed, 0)) +
+           fill_uniform(d.b, p.k * p.n, stream_seed(seed, 1));
   };
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    return evaluate_gemm(operands(p, d), AbsoluteBound{}, out[0]);
-  };
-  f.host_reference = host_reference;
+  set_gemm_reference(f, operands, [](const Problem&) { return AbsoluteBound{}; });
   f.tolerance_derivation = kFp32SumDerivation;
   f.tolerance = [](const Problem& p) { return fp32_sum_tolerance(p.k); };
   f.metric("load_width_bits", "bit",

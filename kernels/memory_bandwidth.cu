@@ -44,63 +44,6 @@ std::int64_t chunks(const Problem& p) {
   return ceil_div(p.n, kChunk);
 }
 
-// ---- the plain reference
-
-// What write stores in element i: a number in [1, 2) that differs from its neighbours'.
-__host__ __device__ float pattern(std::int64_t i) {
-  constexpr unsigned kPeriod = 1u << 23;
-  return 1.0f + 0x1p-23f * static_cast<float>(static_cast<unsigned>(i) % kPeriod);
-}
-
-struct ReferenceCopy {
-  Data d;
-  __host__ __device__ ReferenceElement operator()(std::int64_t i) const { return {d.in[i], 0.0}; }
-};
-
-struct ReferenceFill {
-  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
-    return {pattern(i), 0.0};
-  }
-};
-
-struct ReferenceSum {
-  Problem p;
-  Data d;
-  __host__ __device__ ReferenceElement operator()(std::int64_t chunk) const {
-    std::uint32_t sum = 0;
-    for (std::int64_t i = chunk * kChunk; i < p.n && i < (chunk + 1) * kChunk; ++i)
-      sum += bits_sum(d.in[i]);
-    return {static_cast<double>(sum * static_cast<std::uint32_t>(p.passes)), 0.0};
-  }
-};
-
-Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  Steps steps;
-  if (out[0]) steps += evaluate_reference(out[0], p.n, ReferenceCopy{d});
-  if (out[1]) steps += evaluate_reference(out[1], p.n, ReferenceFill{});
-  if (out[2]) steps += evaluate_reference(out[2], chunks(p), ReferenceSum{p, d});
-  return steps;
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  std::vector<std::uint32_t> sums(static_cast<std::size_t>(chunks(p)), 0);
-  for (std::int64_t i = 0; i < p.n; ++i) {
-    sums[static_cast<std::size_t>(i / kChunk)] += bits_sum(d.in[i]);
-    if (out[0]) out[0].value[i] = d.in[i];
-    if (out[1]) out[1].value[i] = pattern(i);
-    for (const ReferenceView& view : {out[0], out[1]}) {
-      if (view) view.magnitude[i] = 0.0;
-    }
-  }
-  if (!out[2]) return;
-  for (std::size_t chunk = 0; chunk < sums.size(); ++chunk) {
-    out[2].value[chunk] = sums[chunk] * static_cast<std::uint32_t>(p.passes);
-    out[2].magnitude[chunk] = 0.0;
-  }
-}
-
-// ---- what the variants share
-
 // Loads past L1. Volatile, because nothing else keeps the compiler from reading once for all
 // passes.
 __device__ float4 load_past_l1(const float4* from) {
@@ -114,6 +57,44 @@ __device__ float load_past_l1(const float* from) {
   float v;
   asm volatile("ld.global.cg.f32 %0, [%1];" : "=f"(v) : "l"(__cvta_generic_to_global(from)));
   return v;
+}
+
+// ---- read
+//
+// Eight 16-byte loads per thread before the first is used: 160 KB in flight on an SM full of them,
+// several times what DRAM's latency asks for, and nothing written but 4 bytes per 16 KiB. It
+// saturates DRAM, or L2 where the array lies there; dram_read_bytes, or lts__t_sectors_op_read, is
+// all that moves.
+
+constexpr int kReadBlock = 128;
+
+// Asking for eight resident blocks leaves the compiler the registers that eight loads in flight
+// need.
+__global__ void __launch_bounds__(kReadBlock, 8)
+    read_kernel(const float* in, std::uint32_t* sums, std::int64_t n, int passes) {
+  constexpr int kLoads = kChunk / kVector / kReadBlock;
+  const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kChunk;
+  const int count = static_cast<int>(min(n - begin, static_cast<std::int64_t>(kChunk)));
+  const int thread = threadIdx.x;
+  in += begin;
+  std::uint32_t sum = 0;
+#pragma unroll 1
+  for (int pass = 0; pass < passes; ++pass) {
+    if (count == kChunk) {
+      float4 v[kLoads];
+#pragma unroll
+      for (int i = 0; i < kLoads; ++i)
+        v[i] = load_past_l1(reinterpret_cast<const float4*>(in) + thread + i * kReadBlock);
+#pragma unroll
+      for (int i = 0; i < kLoads; ++i)
+        sum += bits_sum(v[i]);
+    } else {
+      for (int i = thread; i < count; i += kReadBlock)
+        sum += bits_sum(load_past_l1(in + i));
+    }
+  }
+  sum = block_sum<kReadBlock>(sum);
+  if (thread == 0) sums[blockIdx.x] = sum;
 }
 
 enum class Moves { reads, writes, copies };
@@ -148,12 +129,10 @@ bool has_whole_chunks(const Problem& p) {
 }
 
 template <Moves moves>
-Variant moving(std::string id, std::string compare_to, std::string why,
-               ExpectedChangesOf<Problem> expected = {}) {
+Variant moving(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected = {}) {
   Variant v;
   v.id = std::move(id);
   v.compare_to = std::move(compare_to);
-  v.why = std::move(why);
   v.expected_changes = std::move(expected);
   v.writes = {moves == Moves::reads ? "sums" : moves == Moves::writes ? "filled" : "out"};
   v.work = work<moves>;
@@ -174,46 +153,8 @@ Shape shape(int threads, std::int64_t n, std::int64_t elements_per_block) {
   return s;
 }
 
-// ---- read
-
-constexpr int kReadBlock = 128;
-
-// Asking for eight resident blocks leaves the compiler the registers that eight loads in flight
-// need.
-__global__ void __launch_bounds__(kReadBlock, 8)
-    read_kernel(const float* in, std::uint32_t* sums, std::int64_t n, int passes) {
-  constexpr int kLoads = kChunk / kVector / kReadBlock;
-  const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kChunk;
-  const int count = static_cast<int>(min(n - begin, static_cast<std::int64_t>(kChunk)));
-  const int thread = threadIdx.x;
-  in += begin;
-  std::uint32_t sum = 0;
-#pragma unroll 1
-  for (int pass = 0; pass < passes; ++pass) {
-    if (count == kChunk) {
-      float4 v[kLoads];
-#pragma unroll
-      for (int i = 0; i < kLoads; ++i)
-        v[i] = load_past_l1(reinterpret_cast<const float4*>(in) + thread + i * kReadBlock);
-#pragma unroll
-      for (int i = 0; i < kLoads; ++i)
-        sum += bits_sum(v[i]);
-    } else {
-      for (int i = thread; i < count; i += kReadBlock)
-        sum += bits_sum(load_past_l1(in + i));
-    }
-  }
-  sum = block_sum<kReadBlock>(sum);
-  if (thread == 0) sums[blockIdx.x] = sum;
-}
-
 Variant read() {
-  Variant v = moving<Moves::reads>(
-      "read", "",
-      "Eight 16-byte loads per thread before the first is used: 160 KB in flight on an SM full of "
-      "them, several times what DRAM's latency asks for, and nothing written but 4 bytes per 16 "
-      "KiB. It saturates DRAM, or L2 where the array lies there; dram_read_bytes, or "
-      "lts__t_sectors_op_read, is all that moves.");
+  Variant v = moving<Moves::reads>("read", "");
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return launch(read_kernel, shape(kReadBlock, p.n, kChunk), d.in, d.sums, p.n, p.passes);
   };
@@ -239,6 +180,12 @@ __device__ void move_vector(std::int64_t first, std::int64_t n, int passes, Move
         move.element(i);
     }
   }
+}
+
+// What write stores in element i: a number in [1, 2) that differs from its neighbours'.
+__host__ __device__ float pattern(std::int64_t i) {
+  constexpr unsigned kPeriod = 1u << 23;
+  return 1.0f + 0x1p-23f * static_cast<float>(static_cast<unsigned>(i) % kPeriod);
 }
 
 struct Fill {
@@ -271,29 +218,33 @@ Steps launch_move(const Problem& p, const Move& move) {
                 p.passes);
 }
 
+// ---- write
+//
+// One 16-byte store per thread and no load: what DRAM takes when it never has to turn its bus to
+// reads. Whole lines are overwritten, so that none is fetched first; an L2's worth is still on its
+// way to DRAM when the kernel ends. It saturates DRAM's writes, or L2's.
+
 Variant write() {
-  Variant v = moving<Moves::writes>(
-      "write", "read",
-      "One 16-byte store per thread and no load: what DRAM takes when it never has to turn its bus "
-      "to reads. Whole lines are overwritten, so that none is fetched first; an L2's worth is "
-      "still on its way to DRAM when the kernel ends. It saturates DRAM's writes, or L2's.",
-      {{"global_load_requests", Direction::decreases, 10},
-       {"dram_read_bytes", Direction::decreases, 10, beyond_caches}});
+  Variant v = moving<Moves::writes>("write", "read",
+                                    {{"global_load_requests", Direction::decreases, 10},
+                                     {"dram_read_bytes", Direction::decreases, 10, beyond_caches}});
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return launch_move(p, Fill{d.filled});
   };
   return v;
 }
 
+// ---- copy
+//
+// One 16-byte load and store per thread, in blocks that come and go: a full SM has 32 KB in flight,
+// and at every moment some blocks read while others write. It saturates DRAM as most kernels can
+// use it, reading and writing as much; what is missing to read is the time that DRAM takes to turn
+// its bus.
+
 Variant copy() {
-  Variant v = moving<Moves::copies>(
-      "copy", "write",
-      "One 16-byte load and store per thread, in blocks that come and go: a full SM has 32 KB in "
-      "flight, and at every moment some blocks read while others write. It saturates DRAM as most "
-      "kernels can use it, reading and writing as much; what is missing to read is the time that "
-      "DRAM takes to turn its bus.",
-      {{"global_load_requests", Direction::increases, 10},
-       {"dram_read_bytes", Direction::increases, 10, beyond_caches}});
+  Variant v = moving<Moves::copies>("copy", "write",
+                                    {{"global_load_requests", Direction::increases, 10},
+                                     {"dram_read_bytes", Direction::increases, 10, beyond_caches}});
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return launch_move(p, Copy{d.in, d.out});
   };
@@ -434,29 +385,35 @@ Variant bulk(Variant v) {
   return v;
 }
 
+// ---- read_bulk
+//
+// cp.async.bulk: one lane asks for 16 KiB at a time, and the SM's copy engine writes them to shared
+// memory. 192 KiB are in flight per SM whatever the registers and the occupancy, with one block per
+// SM that stays. Costs the shared memory, and its bandwidth once more; what reaches DRAM is the
+// same, so a gain says that read left some.
+
 Variant read_bulk() {
-  Variant v = bulk(moving<Moves::reads>(
-      "read_bulk", "read",
-      "cp.async.bulk: one lane asks for 16 KiB at a time, and the SM's copy engine writes them "
-      "to shared memory. 192 KiB are in flight per SM whatever the registers and the "
-      "occupancy, with one block per SM that stays. Costs the shared memory, and its bandwidth "
-      "once more; what reaches DRAM is the same, so a gain says that read left some.",
-      {{"global_load_requests", Direction::decreases, 10, has_whole_chunks},
-       {"l2_sectors", Direction::unchanged, 1.05, has_whole_chunks}}));
+  Variant v = bulk(
+      moving<Moves::reads>("read_bulk", "read",
+                           {{"global_load_requests", Direction::decreases, 10, has_whole_chunks},
+                            {"l2_sectors", Direction::unchanged, 1.05, has_whole_chunks}}));
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     return launch(read_bulk_kernel, bulk_shape(p, x.device), d.in, d.sums, p.n, p.passes);
   };
   return v;
 }
 
+// ---- copy_bulk
+//
+// The copy engine both ways: what it brought to shared memory it stores from there, and four lanes
+// per SM do nothing but start the next 16 KiB. No byte passes a register. DRAM sees runs of 16 KiB
+// to read and to write, which it may like less than many short ones.
+
 Variant copy_bulk() {
-  Variant v = bulk(moving<Moves::copies>(
-      "copy_bulk", "copy",
-      "The copy engine both ways: what it brought to shared memory it stores from there, and "
-      "four lanes per SM do nothing but start the next 16 KiB. No byte passes a register. DRAM "
-      "sees runs of 16 KiB to read and to write, which it may like less than many short ones.",
-      {{"global_load_requests", Direction::decreases, 10, has_whole_chunks},
-       {"l2_sectors", Direction::unchanged, 1.05, has_whole_chunks}}));
+  Variant v = bulk(
+      moving<Moves::copies>("copy_bulk", "copy",
+                            {{"global_load_requests", Direction::decreases, 10, has_whole_chunks},
+                             {"l2_sectors", Direction::unchanged, 1.05, has_whole_chunks}}));
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     return launch(copy_bulk_kernel, bulk_shape(p, x.device), d.in, d.out, p.n, p.passes);
   };
@@ -464,12 +421,12 @@ Variant copy_bulk() {
 }
 
 // ---- memcpy
+//
+// cudaMemcpyAsync from device to device, once per pass: the copy that everybody has, and the figure
+// to beat. The driver chooses the kernel.
 
 Variant vendor_memcpy() {
-  Variant v = moving<Moves::copies>(
-      "memcpy", "copy",
-      "cudaMemcpyAsync from device to device, once per pass: the copy that everybody has, and the "
-      "figure to beat. The driver chooses the kernel.");
+  Variant v = moving<Moves::copies>("memcpy", "copy");
   v.is_vendor = true;
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     Steps steps;
@@ -478,6 +435,55 @@ Variant vendor_memcpy() {
     return steps;
   };
   return v;
+}
+
+// ---- the plain reference
+
+struct ReferenceCopy {
+  Data d;
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const { return {d.in[i], 0.0}; }
+};
+
+struct ReferenceFill {
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    return {pattern(i), 0.0};
+  }
+};
+
+struct ReferenceSum {
+  Problem p;
+  Data d;
+  __host__ __device__ ReferenceElement operator()(std::int64_t chunk) const {
+    std::uint32_t sum = 0;
+    for (std::int64_t i = chunk * kChunk; i < p.n && i < (chunk + 1) * kChunk; ++i)
+      sum += bits_sum(d.in[i]);
+    return {static_cast<double>(sum * static_cast<std::uint32_t>(p.passes)), 0.0};
+  }
+};
+
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  Steps steps;
+  if (out[0]) steps += evaluate_reference(out[0], p.n, ReferenceCopy{d});
+  if (out[1]) steps += evaluate_reference(out[1], p.n, ReferenceFill{});
+  if (out[2]) steps += evaluate_reference(out[2], chunks(p), ReferenceSum{p, d});
+  return steps;
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  std::vector<std::uint32_t> sums(static_cast<std::size_t>(chunks(p)), 0);
+  for (std::int64_t i = 0; i < p.n; ++i) {
+    sums[static_cast<std::size_t>(i / kChunk)] += bits_sum(d.in[i]);
+    if (out[0]) out[0].value[i] = d.in[i];
+    if (out[1]) out[1].value[i] = pattern(i);
+    for (const ReferenceView& view : {out[0], out[1]}) {
+      if (view) view.magnitude[i] = 0.0;
+    }
+  }
+  if (!out[2]) return;
+  for (std::size_t chunk = 0; chunk < sums.size(); ++chunk) {
+    out[2].value[chunk] = sums[chunk] * static_cast<std::uint32_t>(p.passes);
+    out[2].magnitude[chunk] = 0.0;
+  }
 }
 
 // ---- declaration

@@ -42,6 +42,37 @@ enum Output { kYFp32, kYFp16, kYBf16 };
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
+// ---- the arithmetic, in fp32 for every storage type
+
+template <Op op>
+__device__ inline float activate(float x) {
+  if constexpr (op == Op::relu) {
+    return fmaxf(x, 0.0f);
+  } else if constexpr (op == Op::gelu) {
+    return 0.5f * x * (1.0f + erff(x * 0.70710678f));
+  } else {
+    // 1/2·(1 + tanh(z)) is 1/(1 + exp(-2z)): one ex2 and one rcp of the special function unit, and
+    // no cancellation at negative z.
+    const float minus_two_z = x * fmaf(-0.071354816f, x * x, -1.5957691f);
+    return __fdividef(x, 1.0f + __expf(minus_two_z));
+  }
+}
+
+template <Op op>
+__device__ inline float2 activate(float2 pair) {
+  return {activate<op>(pair.x), activate<op>(pair.y)};
+}
+
+constexpr int kBlock = 256;
+
+// ---- scalar: one element per lane and access
+
+template <class T, Op op>
+__global__ void __launch_bounds__(kBlock) scalar_kernel(std::int64_t n, const T* x, T* y) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  if (i < n) y[i] = from_float<T>(activate<op>(static_cast<float>(x[i])));
+}
+
 template <class T>
 struct Storage;
 template <>
@@ -63,7 +94,183 @@ struct Storage<__nv_bfloat16> {
   static __nv_bfloat16* y(const Data& d) { return d.y_bf16; }
 };
 
-// ---- inputs -------------------------------------------------------------------------------------
+// The operations of the formula, an evaluated function counting as one.
+double operations_per_element(Op op) {
+  switch (op) {
+    case Op::relu: return 1.0;       // max
+    case Op::gelu: return 5.0;       // x·c, erf, 1 +, 0.5·x·
+    case Op::gelu_tanh: return 7.0;  // x·x, ·c + d, x·, exp, 1 +, /
+  }
+  return 0.0;
+}
+
+template <class T>
+Work work(const Problem& p) {
+  Work w;
+  w.bytes_read = static_cast<double>(p.n) * sizeof(T);
+  w.bytes_written = w.bytes_read;
+  w.moved_read = sector_bytes<T>(p.n);
+  w.moved_written = w.moved_read;
+  w.operations = {{Pipe::fp32, operations_per_element(p.op) * static_cast<double>(p.n)}};
+  return w;
+}
+
+template <class T>
+using Kernel = void (*)(std::int64_t, const T*, T*);
+
+template <class T>
+Kernel<T> scalar_kernel_of(Op op) {
+  switch (op) {
+    case Op::relu: return scalar_kernel<T, Op::relu>;
+    case Op::gelu: return scalar_kernel<T, Op::gelu>;
+    case Op::gelu_tanh: return scalar_kernel<T, Op::gelu_tanh>;
+  }
+  return nullptr;
+}
+
+template <class T>
+Variant elementwise(std::string id, Kernel<T> (*kernel_of)(Op), std::int64_t tile) {
+  Variant v;
+  v.id = std::move(id);
+  v.writes = {Storage<T>::kOutput};
+  v.work = work<T>;
+  v.launch = [kernel_of, tile](const Problem& p, const Data& d, const LaunchContext&) {
+    Shape s;
+    s.block = {kBlock, 1, 1};
+    s.tile = {tile, 1, 1};
+    s.grid = {ceil_div(p.n, tile), 1, 1};
+    return launch(kernel_of(p.op), s, p.n, Storage<T>::x(d), Storage<T>::y(d));
+  };
+  return v;
+}
+
+// ---- fp32_scalar
+//
+// One fp32 element per lane: a warp asks for 128 bytes at a time. 2048 resident threads of 4 bytes
+// keep 8 KiB per SM in flight, a fraction of what bandwidth times latency of HBM asks for, so
+// latency is the limit.
+
+Variant fp32_scalar() {
+  Variant v = elementwise<float>("fp32_scalar", scalar_kernel_of<float>, kBlock);
+  return v;
+}
+
+// Where DRAM serves every launch, whatever the caches kept of the one before.
+bool beyond_caches(const Problem& p) {
+  constexpr std::int64_t kManyElements = 1 << 27;
+  return p.n >= kManyElements;
+}
+
+// ---- fp16_scalar
+//
+// Half the bytes, the same number of lanes, requests and instructions: each request of a warp now
+// brings 64 bytes. Where requests in flight are the limit, halving the type halves the bandwidth
+// reached and not the time; DRAM throughput falls, instructions stay.
+
+Variant fp16_scalar() {
+  Variant v = elementwise<__half>("fp16_scalar", scalar_kernel_of<__half>, kBlock);
+  v.compare_to = "fp32_scalar";
+  v.expected_changes = {{"global_load_requests", Direction::unchanged},
+                        {"dram_read_bytes", Direction::decreases, 1.9, beyond_caches}};
+  return v;
+}
+
+// ---- packed: 16 bytes per access, whatever the type
+
+// Two loads per lane are in flight before the first use: up to 64 KiB per SM at full occupancy.
+constexpr int kPacksPerThread = 2;
+
+template <class T>
+struct Packed {
+  static constexpr int kElements = 16 / static_cast<int>(sizeof(T));
+  static constexpr int kTile = kBlock * kPacksPerThread * kElements;
+};
+
+template <class T, Op op>
+__global__ void __launch_bounds__(kBlock) packed_kernel(std::int64_t n, const T* x, T* y) {
+  constexpr int kElements = Packed<T>::kElements;
+  constexpr int kTile = Packed<T>::kTile;
+  const std::int64_t tile_begin = static_cast<std::int64_t>(blockIdx.x) * kTile;
+  if (tile_begin + kTile > n) {  // the last block, when the tile does not divide n
+#pragma unroll 1
+    for (std::int64_t i = tile_begin + threadIdx.x; i < n; i += kBlock)
+      y[i] = from_float<T>(activate<op>(static_cast<float>(x[i])));
+    return;
+  }
+  const std::int64_t first = tile_begin + threadIdx.x * kElements;
+  Pack<T, kElements> packs[kPacksPerThread];
+#pragma unroll
+  for (int k = 0; k < kPacksPerThread; ++k)
+    packs[k] = load_pack<kElements>(x + first + k * kBlock * kElements);
+#pragma unroll
+  for (int k = 0; k < kPacksPerThread; ++k) {
+    for (auto& pair : packs[k].pairs)
+      pair = narrow<T>(activate<op>(widen(pair)));
+    store_pack(y + first + k * kBlock * kElements, packs[k]);
+  }
+}
+
+template <class T>
+Kernel<T> packed_kernel_of(Op op) {
+  switch (op) {
+    case Op::relu: return packed_kernel<T, Op::relu>;
+    case Op::gelu: return packed_kernel<T, Op::gelu>;
+    case Op::gelu_tanh: return packed_kernel<T, Op::gelu_tanh>;
+  }
+  return nullptr;
+}
+
+template <class T>
+Variant packed(std::string id) {
+  return elementwise<T>(std::move(id), packed_kernel_of<T>, Packed<T>::kTile);
+}
+
+// ---- fp32
+//
+// Four elements per access, two accesses per lane before the first use: eight times the bytes in
+// flight for a quarter of the load and store instructions. DRAM throughput nears that of a copy;
+// the price is registers.
+
+Variant fp32() {
+  Variant v = packed<float>("fp32");
+  v.compare_to = "fp32_scalar";
+  v.expected_changes = {{"global_load_requests", Direction::decreases, 3.5,
+                         [](const Problem& p) { return p.n >= 1 << 16; }},
+                        {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}};
+  return v;
+}
+
+// ---- fp16
+//
+// Accesses stay 16 bytes wide and hold eight elements: half the DRAM bytes, and half the time as
+// long as DRAM binds. Arithmetic stays in fp32 and conversions come on top, so the issue slots per
+// byte about double: relu does not notice, gelu by erf does. 11 significant bits remain, and
+// numbers below 2^-14 lose more.
+
+Variant fp16() {
+  Variant v = packed<__half>("fp16");
+  v.compare_to = "fp32";
+  v.expected_changes = {
+      {"dram_read_bytes", Direction::decreases, 1.9, beyond_caches},
+      {"l2_sectors", Direction::decreases, 1.9, [](const Problem& p) { return p.n >= 1 << 16; }}};
+  return v;
+}
+
+// ---- bf16
+//
+// The same bytes as fp16, so the same time, spent otherwise: the exponent range of fp32 for 8
+// significant bits. The relative error is 8 times that of fp16; nothing underflows. Widening is a
+// shift.
+
+Variant bf16() {
+  Variant v = packed<__nv_bfloat16>("bf16");
+  v.compare_to = "fp16";
+  v.expected_changes = {{"l2_sectors", Direction::unchanged},
+                        {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}};
+  return v;
+}
+
+// ---- inputs
 
 // Activations in [-4, 4): wide enough for both tails of the Gaussian, which [-1, 1) never reaches.
 constexpr double kRange = 4.0;
@@ -87,7 +294,7 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   return steps;
 }
 
-// ---- the plain reference ------------------------------------------------------------------------
+// ---- the plain reference
 
 __host__ __device__ inline double exact(Op op, double x) {
   constexpr double kSqrtHalf = 0.70710678118654752440;
@@ -148,27 +355,6 @@ void host_reference(const Problem& p, const Data& d, const std::vector<Reference
   host_activation(p, d.x_bf16, out[kYBf16]);
 }
 
-// ---- the arithmetic, in fp32 for every storage type ---------------------------------------------
-
-template <Op op>
-__device__ inline float activate(float x) {
-  if constexpr (op == Op::relu) {
-    return fmaxf(x, 0.0f);
-  } else if constexpr (op == Op::gelu) {
-    return 0.5f * x * (1.0f + erff(x * 0.70710678f));
-  } else {
-    // 1/2·(1 + tanh(z)) is 1/(1 + exp(-2z)): one ex2 and one rcp of the special function unit, and
-    // no cancellation at negative z.
-    const float minus_two_z = x * fmaf(-0.071354816f, x * x, -1.5957691f);
-    return __fdividef(x, 1.0f + __expf(minus_two_z));
-  }
-}
-
-template <Op op>
-__device__ inline float2 activate(float2 pair) {
-  return {activate<op>(pair.x), activate<op>(pair.y)};
-}
-
 // The derivation that tolerance_derivation states in words.
 Tolerance tolerance(const Problem& p, DataType stored) {
   const double u = unit_roundoff(DataType::fp32);
@@ -187,184 +373,7 @@ Tolerance tolerance(const Problem& p, DataType stored) {
   return {};
 }
 
-// The operations of the formula, an evaluated function counting as one.
-double operations_per_element(Op op) {
-  switch (op) {
-    case Op::relu: return 1.0;       // max
-    case Op::gelu: return 5.0;       // x·c, erf, 1 +, 0.5·x·
-    case Op::gelu_tanh: return 7.0;  // x·x, ·c + d, x·, exp, 1 +, /
-  }
-  return 0.0;
-}
-
-template <class T>
-Work work(const Problem& p) {
-  Work w;
-  w.bytes_read = static_cast<double>(p.n) * sizeof(T);
-  w.bytes_written = w.bytes_read;
-  w.moved_read = sector_bytes<T>(p.n);
-  w.moved_written = w.moved_read;
-  w.operations = {{Pipe::fp32, operations_per_element(p.op) * static_cast<double>(p.n)}};
-  return w;
-}
-
-constexpr int kBlock = 256;
-
-// ---- scalar: one element per lane and access ----------------------------------------------------
-
-template <class T, Op op>
-__global__ void __launch_bounds__(kBlock) scalar_kernel(std::int64_t n, const T* x, T* y) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
-  if (i < n) y[i] = from_float<T>(activate<op>(static_cast<float>(x[i])));
-}
-
-template <class T>
-using Kernel = void (*)(std::int64_t, const T*, T*);
-
-template <class T>
-Kernel<T> scalar_kernel_of(Op op) {
-  switch (op) {
-    case Op::relu: return scalar_kernel<T, Op::relu>;
-    case Op::gelu: return scalar_kernel<T, Op::gelu>;
-    case Op::gelu_tanh: return scalar_kernel<T, Op::gelu_tanh>;
-  }
-  return nullptr;
-}
-
-template <class T>
-Variant elementwise(std::string id, Kernel<T> (*kernel_of)(Op), std::int64_t tile) {
-  Variant v;
-  v.id = std::move(id);
-  v.writes = {Storage<T>::kOutput};
-  v.work = work<T>;
-  v.launch = [kernel_of, tile](const Problem& p, const Data& d, const LaunchContext&) {
-    Shape s;
-    s.block = {kBlock, 1, 1};
-    s.tile = {tile, 1, 1};
-    s.grid = {ceil_div(p.n, tile), 1, 1};
-    return launch(kernel_of(p.op), s, p.n, Storage<T>::x(d), Storage<T>::y(d));
-  };
-  return v;
-}
-
-Variant fp32_scalar() {
-  Variant v = elementwise<float>("fp32_scalar", scalar_kernel_of<float>, kBlock);
-  v.why =
-      "One fp32 element per lane: a warp asks for 128 bytes at a time. 2048 resident threads of 4 "
-      "bytes keep 8 KiB per SM in flight, a fraction of what bandwidth times latency of HBM asks "
-      "for, so latency is the limit.";
-  return v;
-}
-
-// Where DRAM serves every launch, whatever the caches kept of the one before.
-bool beyond_caches(const Problem& p) {
-  constexpr std::int64_t kManyElements = 1 << 27;
-  return p.n >= kManyElements;
-}
-
-Variant fp16_scalar() {
-  Variant v = elementwise<__half>("fp16_scalar", scalar_kernel_of<__half>, kBlock);
-  v.compare_to = "fp32_scalar";
-  v.why =
-      "Half the bytes, the same number of lanes, requests and instructions: each request of a warp "
-      "now brings 64 bytes. Where requests in flight are the limit, halving the type "
-      "halves the "
-      "bandwidth reached and not the time; DRAM throughput falls, instructions stay.";
-  v.expected_changes = {{"global_load_requests", Direction::unchanged},
-                        {"dram_read_bytes", Direction::decreases, 1.9, beyond_caches}};
-  return v;
-}
-
-// ---- packed: 16 bytes per access, whatever the type ---------------------------------------------
-
-// Two loads per lane are in flight before the first use: up to 64 KiB per SM at full occupancy.
-constexpr int kPacksPerThread = 2;
-
-template <class T>
-struct Packed {
-  static constexpr int kElements = 16 / static_cast<int>(sizeof(T));
-  static constexpr int kTile = kBlock * kPacksPerThread * kElements;
-};
-
-template <class T, Op op>
-__global__ void __launch_bounds__(kBlock) packed_kernel(std::int64_t n, const T* x, T* y) {
-  constexpr int kElements = Packed<T>::kElements;
-  constexpr int kTile = Packed<T>::kTile;
-  const std::int64_t tile_begin = static_cast<std::int64_t>(blockIdx.x) * kTile;
-  if (tile_begin + kTile > n) {  // the last block, when the tile does not divide n
-#pragma unroll 1
-    for (std::int64_t i = tile_begin + threadIdx.x; i < n; i += kBlock)
-      y[i] = from_float<T>(activate<op>(static_cast<float>(x[i])));
-    return;
-  }
-  const std::int64_t first = tile_begin + threadIdx.x * kElements;
-  Pack<T, kElements> packs[kPacksPerThread];
-#pragma unroll
-  for (int k = 0; k < kPacksPerThread; ++k)
-    packs[k] = load_pack<kElements>(x + first + k * kBlock * kElements);
-#pragma unroll
-  for (int k = 0; k < kPacksPerThread; ++k) {
-    for (auto& pair : packs[k].pairs)
-      pair = narrow<T>(activate<op>(widen(pair)));
-    store_pack(y + first + k * kBlock * kElements, packs[k]);
-  }
-}
-
-template <class T>
-Kernel<T> packed_kernel_of(Op op) {
-  switch (op) {
-    case Op::relu: return packed_kernel<T, Op::relu>;
-    case Op::gelu: return packed_kernel<T, Op::gelu>;
-    case Op::gelu_tanh: return packed_kernel<T, Op::gelu_tanh>;
-  }
-  return nullptr;
-}
-
-template <class T>
-Variant packed(std::string id) {
-  return elementwise<T>(std::move(id), packed_kernel_of<T>, Packed<T>::kTile);
-}
-
-Variant fp32() {
-  Variant v = packed<float>("fp32");
-  v.compare_to = "fp32_scalar";
-  v.why =
-      "Four elements per access, two accesses per lane before the first use: eight times the bytes "
-      "in flight for a quarter of the load and store instructions. DRAM throughput nears that of a "
-      "copy; the price is registers.";
-  v.expected_changes = {{"global_load_requests", Direction::decreases, 3.5,
-                         [](const Problem& p) { return p.n >= 1 << 16; }},
-                        {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}};
-  return v;
-}
-
-Variant fp16() {
-  Variant v = packed<__half>("fp16");
-  v.compare_to = "fp32";
-  v.why =
-      "Accesses stay 16 bytes wide and hold eight elements: half the DRAM bytes, and half the time "
-      "as long as DRAM binds. Arithmetic stays in fp32 and conversions come on top, so the issue "
-      "slots per byte about double: relu does not notice, gelu by erf does. 11 significant "
-      "bits remain, and numbers below 2^-14 lose more.";
-  v.expected_changes = {
-      {"dram_read_bytes", Direction::decreases, 1.9, beyond_caches},
-      {"l2_sectors", Direction::decreases, 1.9, [](const Problem& p) { return p.n >= 1 << 16; }}};
-  return v;
-}
-
-Variant bf16() {
-  Variant v = packed<__nv_bfloat16>("bf16");
-  v.compare_to = "fp16";
-  v.why =
-      "The same bytes as fp16, so the same time, spent otherwise: the exponent range of fp32 for 8 "
-      "significant bits. The relative error is 8 times that of fp16; nothing underflows. Widening "
-      "is a shift.";
-  v.expected_changes = {{"l2_sectors", Direction::unchanged},
-                        {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}};
-  return v;
-}
-
-// ---- declaration --------------------------------------------------------------------------------
+// ---- declaration
 
 Family declare() {
   Family f("mixed_precision", "When does halving the bytes of a number halve the time?");

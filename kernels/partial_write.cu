@@ -34,42 +34,12 @@ std::int64_t out_count(const Problem& p) {
   return p.n * p.stride;
 }
 
-// ---- the plain reference
-
-struct Reference {
-  Problem p;
-  Data d;
-  __host__ __device__ ReferenceElement operator()(std::int64_t j) const {
-    return {j % p.stride == 0 ? static_cast<double>(d.in[j / p.stride]) : 0.0, 0.0};
-  }
-};
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  for (std::int64_t j = 0; j < out_count(p); ++j) {
-    out[0].value[j] = 0.0;
-    out[0].magnitude[j] = 0.0;
-  }
-  for (std::int64_t i = 0; i < p.n; ++i)
-    out[0].value[i * p.stride] = d.in[i];
-}
-
-// Both kernels read the values alike: four loads per thread, contiguous over the lanes.
-Shape shape(const Problem& p) {
-  Shape s;
-  s.block = {kBlock, 1, 1};
-  s.tile = {static_cast<std::int64_t>(kTile) * p.stride, 1, 1};
-  s.grid = {ceil_div(p.n, kTile), 1, 1};
-  return s;
-}
-
-Work reading(const Problem& p) {
-  Work w;
-  w.bytes_read = static_cast<double>(p.n * sizeof(float));
-  w.moved_read = sector_bytes<float>(p.n);
-  return w;
-}
-
 // ---- write_strided: the values alone; the zeros are there before the launch
+//
+// Stores the n values alone, into an output whose gaps are zero already. The sectors that they
+// dirty hold min(stride, 8) times their bytes, and from stride 2 on none is complete: with ECC, L2
+// has to fetch the rest before it can write the sector to DRAM. dram_write_bytes counts whole
+// sectors, and dram_read_bytes rises by as much where they are filled first.
 
 __global__ void __launch_bounds__(kBlock) write_strided_kernel(Problem p, Data d) {
   const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kTile;
@@ -88,15 +58,25 @@ __global__ void __launch_bounds__(kBlock) write_strided_kernel(Problem p, Data d
   }
 }
 
+// Both kernels read the values alike: four loads per thread, contiguous over the lanes.
+Shape shape(const Problem& p) {
+  Shape s;
+  s.block = {kBlock, 1, 1};
+  s.tile = {static_cast<std::int64_t>(kTile) * p.stride, 1, 1};
+  s.grid = {ceil_div(p.n, kTile), 1, 1};
+  return s;
+}
+
+Work reading(const Problem& p) {
+  Work w;
+  w.bytes_read = static_cast<double>(p.n * sizeof(float));
+  w.moved_read = sector_bytes<float>(p.n);
+  return w;
+}
+
 Variant write_strided() {
   Variant v;
   v.id = "write_strided";
-  v.why =
-      "Stores the n values alone, into an output whose gaps are zero already. The sectors that "
-      "they dirty hold min(stride, 8) times their bytes, and from stride 2 on none is complete: "
-      "with ECC, L2 has to fetch the rest before it can write the sector to DRAM. "
-      "dram_write_bytes counts whole sectors, and dram_read_bytes rises by as much where they "
-      "are filled first.";
   // The fill of an incomplete sector is the memory system's choice and no part of the least bytes.
   v.work = [](const Problem& p) {
     Work w = reading(p);
@@ -111,6 +91,11 @@ Variant write_strided() {
 }
 
 // ---- write_whole_sectors: values and zeros
+//
+// Stores the zeros with the values: `stride` times the bytes, in full sectors that DRAM takes
+// without being read first. Up to stride 8 both variants write the same sectors, so what is saved
+// is the fill: dram_read_bytes falls to the values' own bytes. Costs more store instructions and a
+// pass through shared memory; beyond stride 8 it writes sectors that the values do not need.
 
 // Values pass through shared memory (4 KB), so that a warp stores 32 neighbouring words at a time,
 // whoever read the values among them.
@@ -152,12 +137,6 @@ Variant write_whole_sectors() {
   Variant v;
   v.id = "write_whole_sectors";
   v.compare_to = "write_strided";
-  v.why =
-      "Stores the zeros with the values: `stride` times the bytes, in full sectors that DRAM takes "
-      "without being read first. Up to stride 8 both variants write the same sectors, so what is "
-      "saved is the fill: dram_read_bytes falls to the values' own bytes. Costs more store "
-      "instructions and a pass through shared memory; beyond stride 8 it writes sectors that the "
-      "values do not need.";
   v.expected_changes = {{"dram_read_bytes", Direction::decreases, 1.9, leaves_gaps_in_dram},
                         {"global_store_sectors_per_request", Direction::decreases, 1.9,
                          [](const Problem& p) { return p.n >= kTile && p.stride > 1; }}};
@@ -171,6 +150,25 @@ Variant write_whole_sectors() {
     return launch(write_whole_sectors_kernel, shape(p), p, d);
   };
   return v;
+}
+
+// ---- the plain reference
+
+struct Reference {
+  Problem p;
+  Data d;
+  __host__ __device__ ReferenceElement operator()(std::int64_t j) const {
+    return {j % p.stride == 0 ? static_cast<double>(d.in[j / p.stride]) : 0.0, 0.0};
+  }
+};
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  for (std::int64_t j = 0; j < out_count(p); ++j) {
+    out[0].value[j] = 0.0;
+    out[0].magnitude[j] = 0.0;
+  }
+  for (std::int64_t i = 0; i < p.n; ++i)
+    out[0].value[i * p.stride] = d.in[i];
 }
 
 // ---- declaration

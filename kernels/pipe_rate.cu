@@ -44,6 +44,70 @@ using Variant = Family::Variant;
 
 // ---- types
 
+/// What a register of chains of T holds.
+template <class T>
+struct Register {
+  using Type = T;
+};
+template <>
+struct Register<__half> {
+  using Type = __half2;
+};
+// ---- fma_chains
+//
+// Multiply-adds and nothing else: FFMA, DFMA, HFMA2 (two of fp16) or IMAD, eight independent ones
+// per thread in a row, and three other instructions per 256. On an SM full of threads every
+// scheduler has 128 of them to choose from, and issues one per clock where the pipe takes a whole
+// warp, one per two clocks where it takes half of one. It saturates that pipe:
+// sm__inst_executed_pipe_fma, _fp64 or _fmaheavy over cycles is at its peak.
+
+__device__ float step(float x, float c, float d) {
+  return fmaf(x, c, d);
+}
+__device__ double step(double x, double c, double d) {
+  return fma(x, c, d);
+}
+__device__ __half2 step(__half2 x, __half2 c, __half2 d) {
+  return __hfma2(x, c, d);
+}
+__device__ std::uint32_t step(std::uint32_t x, std::uint32_t c, std::uint32_t d) {
+  return x * c + d;
+}
+
+template <class T>
+__global__ void __launch_bounds__(kBlock)
+    fma_chains_kernel(const void* start, const void* c, const void* d, void* out, int steps) {
+  using R = typename Register<T>::Type;
+  const int thread = threadIdx.x;
+  const R c_value = static_cast<const R*>(c)[thread];
+  const R d_value = static_cast<const R*>(d)[thread];
+  R x[kChains];
+#pragma unroll
+  for (int i = 0; i < kChains; ++i)
+    x[i] = static_cast<const R*>(start)[i * kBlock + thread];
+  int left = steps;
+#pragma unroll 1
+  for (; left >= kUnrolled; left -= kUnrolled) {
+#pragma unroll
+    for (int i = 0; i < kUnrolled * kChains; ++i)
+      x[i % kChains] = step(x[i % kChains], c_value, d_value);
+  }
+#pragma unroll 1
+  for (; left > 0; --left) {
+#pragma unroll
+    for (int i = 0; i < kChains; ++i)
+      x[i] = step(x[i], c_value, d_value);
+  }
+  R* const block_out =
+      static_cast<R*>(out) + static_cast<std::int64_t>(blockIdx.x) * kChains * kBlock;
+#pragma unroll
+  for (int i = 0; i < kChains; ++i)
+    block_out[i * kBlock + thread] = x[i];
+}
+
+template <class T>
+constexpr int kLanes = static_cast<int>(sizeof(typename Register<T>::Type) / sizeof(T));
+
 // Calls f with a value of the type of the chains.
 template <class Function>
 auto with_type(const Problem& p, Function f) {
@@ -60,23 +124,41 @@ DataType type(const Problem& p) {
   return with_type(p, [](auto x) { return DataTypeOf<decltype(x)>::value; });
 }
 
-/// What a register of chains of T holds.
-template <class T>
-struct Register {
-  using Type = T;
-};
-template <>
-struct Register<__half> {
-  using Type = __half2;
-};
-template <class T>
-constexpr int kLanes = static_cast<int>(sizeof(typename Register<T>::Type) / sizeof(T));
-
 int factors(const Problem& p) {
   return with_type(p, [](auto x) { return kBlock * kLanes<decltype(x)>; });
 }
 int block_chains(const Problem& p) {
   return kChains * factors(p);
+}
+
+auto fma_chains_for(const Problem& p) {
+  return with_type(p, [](auto x) { return fma_chains_kernel<decltype(x)>; });
+}
+
+Work work(const Problem& p) {
+  const auto bytes = static_cast<double>(size_of(type(p)));
+  const double chains = static_cast<double>(p.blocks) * block_chains(p);
+  Work w;
+  w.bytes_read = bytes * (block_chains(p) + 2.0 * factors(p));
+  w.bytes_written = bytes * chains;
+  w.moved_read = w.bytes_read;
+  w.moved_written = w.bytes_written;
+  w.operations = {{p.pipe, 2.0 * chains * p.steps}};
+  return w;
+}
+
+Variant fma_chains() {
+  Variant v;
+  v.id = "fma_chains";
+  v.work = work;
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    Shape s;
+    s.block = {kBlock, 1, 1};
+    s.grid = {p.blocks, 1, 1};
+    s.tile = {block_chains(p), 1, 1};
+    return launch(fma_chains_for(p), s, d.start, d.c, d.d, d.out, p.steps);
+  };
+  return v;
 }
 
 // ---- inputs
@@ -234,88 +316,6 @@ Tolerance tolerance(const Problem& p) {
   const double one_sign = (1.0 - std::pow(kLargestC, all)) / (1.0 - kLargestC);
   const double rms = all <= kRandomSteps ? random : one_sign;
   return {0.0, all * (0x1p-25 + 0x1p-50), 0.0, rms * 0x1p-25 + all * 0x1p-50};
-}
-
-// ---- fma_chains
-
-__device__ float step(float x, float c, float d) {
-  return fmaf(x, c, d);
-}
-__device__ double step(double x, double c, double d) {
-  return fma(x, c, d);
-}
-__device__ __half2 step(__half2 x, __half2 c, __half2 d) {
-  return __hfma2(x, c, d);
-}
-__device__ std::uint32_t step(std::uint32_t x, std::uint32_t c, std::uint32_t d) {
-  return x * c + d;
-}
-
-template <class T>
-__global__ void __launch_bounds__(kBlock)
-    fma_chains_kernel(const void* start, const void* c, const void* d, void* out, int steps) {
-  using R = typename Register<T>::Type;
-  const int thread = threadIdx.x;
-  const R c_value = static_cast<const R*>(c)[thread];
-  const R d_value = static_cast<const R*>(d)[thread];
-  R x[kChains];
-#pragma unroll
-  for (int i = 0; i < kChains; ++i)
-    x[i] = static_cast<const R*>(start)[i * kBlock + thread];
-  int left = steps;
-#pragma unroll 1
-  for (; left >= kUnrolled; left -= kUnrolled) {
-#pragma unroll
-    for (int i = 0; i < kUnrolled * kChains; ++i)
-      x[i % kChains] = step(x[i % kChains], c_value, d_value);
-  }
-#pragma unroll 1
-  for (; left > 0; --left) {
-#pragma unroll
-    for (int i = 0; i < kChains; ++i)
-      x[i] = step(x[i], c_value, d_value);
-  }
-  R* const block_out =
-      static_cast<R*>(out) + static_cast<std::int64_t>(blockIdx.x) * kChains * kBlock;
-#pragma unroll
-  for (int i = 0; i < kChains; ++i)
-    block_out[i * kBlock + thread] = x[i];
-}
-
-auto fma_chains_for(const Problem& p) {
-  return with_type(p, [](auto x) { return fma_chains_kernel<decltype(x)>; });
-}
-
-Work work(const Problem& p) {
-  const auto bytes = static_cast<double>(size_of(type(p)));
-  const double chains = static_cast<double>(p.blocks) * block_chains(p);
-  Work w;
-  w.bytes_read = bytes * (block_chains(p) + 2.0 * factors(p));
-  w.bytes_written = bytes * chains;
-  w.moved_read = w.bytes_read;
-  w.moved_written = w.bytes_written;
-  w.operations = {{p.pipe, 2.0 * chains * p.steps}};
-  return w;
-}
-
-Variant fma_chains() {
-  Variant v;
-  v.id = "fma_chains";
-  v.why =
-      "Multiply-adds and nothing else: FFMA, DFMA, HFMA2 (two of fp16) or IMAD, eight independent "
-      "ones per thread in a row, and three other instructions per 256. On an SM full of threads "
-      "every scheduler has 128 of them to choose from, and issues one per clock where the pipe "
-      "takes a whole warp, one per two clocks where it takes half of one. It saturates that pipe: "
-      "sm__inst_executed_pipe_fma, _fp64 or _fmaheavy over cycles is at its peak.";
-  v.work = work;
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    Shape s;
-    s.block = {kBlock, 1, 1};
-    s.grid = {p.blocks, 1, 1};
-    s.tile = {block_chains(p), 1, 1};
-    return launch(fma_chains_for(p), s, d.start, d.c, d.d, d.out, p.steps);
-  };
-  return v;
 }
 
 // ---- declaration

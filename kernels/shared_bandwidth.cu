@@ -40,36 +40,13 @@ std::int64_t elements(const Problem& p) {
   return p.blocks * kBlockElements;
 }
 
-// ---- the plain reference
-
-// Where element e of a thread's 32 stands: vectors of a block go around its threads.
-__host__ __device__ std::int64_t element_of(std::int64_t thread, int e) {
-  const std::int64_t vector = e / kVector * kBlock + thread % kBlock;
-  return thread / kBlock * kBlockElements + vector * kVector + e % kVector;
-}
-
-struct ReferenceSum {
-  Problem p;
-  Data d;
-  __host__ __device__ ReferenceElement operator()(std::int64_t thread) const {
-    std::uint32_t sum = 0;
-    for (int e = 0; e < kVectors * kVector; ++e)
-      sum += bits_sum(d.in[element_of(thread, e)]);
-    return {static_cast<double>(sum * static_cast<std::uint32_t>(p.passes)), 0.0};
-  }
-};
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  for (std::int64_t thread = 0; thread < threads(p); ++thread) {
-    std::uint32_t sum = 0;
-    for (int e = 0; e < kVectors * kVector; ++e)
-      sum += bits_sum(d.in[element_of(thread, e)]);
-    out[0].value[thread] = sum * static_cast<std::uint32_t>(p.passes);
-    out[0].magnitude[thread] = 0.0;
-  }
-}
-
 // ---- read_16b
+//
+// 16 bytes per lane and load, consecutive over the warp: every request is four wavefronts of 128
+// bytes without a bank conflict, and takes one issue slot in sixteen. Four additions per load leave
+// the schedulers idle most of the time, and 32 warps or more with eight loads in flight each hide
+// the latency of some 30 clocks. It saturates shared memory's data banks:
+// l1tex__data_pipe_lsu_wavefronts_mem_shared is one per clock and SM.
 
 // Volatile for both compilers: nvcc would move an asm that is not, and ptxas reads once for two
 // passes in a row what no ld.volatile reads (the counter of wavefronts shows it).
@@ -110,12 +87,6 @@ __global__ void __launch_bounds__(kBlock, 4)
 Variant read_16b() {
   Variant v;
   v.id = "read_16b";
-  v.why =
-      "16 bytes per lane and load, consecutive over the warp: every request is four wavefronts of "
-      "128 bytes without a bank conflict, and takes one issue slot in sixteen. Four additions per "
-      "load leave the schedulers idle most of the time, and 32 warps or more with eight loads in "
-      "flight each hide the latency of some 30 clocks. It saturates shared memory's data "
-      "banks: l1tex__data_pipe_lsu_wavefronts_mem_shared is one per clock and SM.";
   v.work = [](const Problem& p) {
     Work w;
     w.bytes_read = static_cast<double>(elements(p) * sizeof(float));
@@ -136,6 +107,35 @@ Variant read_16b() {
     return launch(read_16b_kernel, s, d.in, d.sums, p.passes);
   };
   return v;
+}
+
+// ---- the plain reference
+
+// Where element e of a thread's 32 stands: vectors of a block go around its threads.
+__host__ __device__ std::int64_t element_of(std::int64_t thread, int e) {
+  const std::int64_t vector = e / kVector * kBlock + thread % kBlock;
+  return thread / kBlock * kBlockElements + vector * kVector + e % kVector;
+}
+
+struct ReferenceSum {
+  Problem p;
+  Data d;
+  __host__ __device__ ReferenceElement operator()(std::int64_t thread) const {
+    std::uint32_t sum = 0;
+    for (int e = 0; e < kVectors * kVector; ++e)
+      sum += bits_sum(d.in[element_of(thread, e)]);
+    return {static_cast<double>(sum * static_cast<std::uint32_t>(p.passes)), 0.0};
+  }
+};
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  for (std::int64_t thread = 0; thread < threads(p); ++thread) {
+    std::uint32_t sum = 0;
+    for (int e = 0; e < kVectors * kVector; ++e)
+      sum += bits_sum(d.in[element_of(thread, e)]);
+    out[0].value[thread] = sum * static_cast<std::uint32_t>(p.passes);
+    out[0].magnitude[thread] = 0.0;
+  }
 }
 
 // ---- declaration

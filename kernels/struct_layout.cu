@@ -50,34 +50,6 @@ struct SoaValue {
   }
 };
 
-// ---- the plain reference
-
-struct Reference {
-  Problem p;
-  Data d;
-  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
-    ReferenceElement sum{0.0, 0.0};
-    for (int f = 0; f < p.fields; ++f) {
-      const double x = d.aos[i * kFields + f];
-      sum.value += x;
-      sum.magnitude += fabs(x);
-    }
-    return sum;
-  }
-};
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  for (std::int64_t i = 0; i < p.n; ++i) {
-    out[0].value[i] = 0.0;
-    out[0].magnitude[i] = 0.0;
-    for (int f = 0; f < p.fields; ++f) {
-      const double x = d.aos[i * kFields + f];
-      out[0].value[i] += x;
-      out[0].magnitude[i] += std::abs(x);
-    }
-  }
-}
-
 // ---- the kernel, the same for all layouts
 
 // The fields of a thread's records, all in registers. Records lie kBlock apart, so that the lanes
@@ -128,6 +100,11 @@ Work aos_work(const Problem& p) {
 }
 
 // ---- aos
+//
+// An array of structures, one 4-byte load per used field. The lanes of a load are 32 bytes apart,
+// so each request touches 32 sectors in 8 lines: global_load_sectors_per_request is 32 and DRAM
+// moves whole records. The loads of a record's other fields find its sector in L1, but each walks
+// the 8 lines again, so L1 may bind when all fields are used.
 
 struct Aos {
   const float* data;
@@ -147,11 +124,6 @@ struct Aos {
 Variant aos() {
   Variant v;
   v.id = "aos";
-  v.why =
-      "An array of structures, one 4-byte load per used field. The lanes of a load are 32 bytes "
-      "apart, so each request touches 32 sectors in 8 lines: global_load_sectors_per_request is 32 "
-      "and DRAM moves whole records. The loads of a record's other fields find its sector in L1, "
-      "but each walks the 8 lines again, so L1 may bind when all fields are used.";
   v.work = aos_work;
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return launch(sum_kernel<Aos>, shape(p), p, Aos{d.aos}, d.out);
@@ -160,6 +132,11 @@ Variant aos() {
 }
 
 // ---- aos_16b
+//
+// The same layout read by 16-byte loads, one for up to four fields and two for more: the sector is
+// asked for at most twice instead of once per field, which relieves L1 when many fields are used.
+// DRAM moves the same records, so nothing is gained where only some are. Needs records aligned to
+// 16 bytes. Load instructions fall to a quarter.
 
 struct AosVector {
   const float* data;
@@ -192,11 +169,6 @@ Variant aos_16b() {
   Variant v;
   v.id = "aos_16b";
   v.compare_to = "aos";
-  v.why =
-      "The same layout read by 16-byte loads, one for up to four fields and two for more: the "
-      "sector is asked for at most twice instead of once per field, which relieves L1 when many "
-      "fields are used. DRAM moves the same records, so nothing is gained where only some are. "
-      "Needs records aligned to 16 bytes. Load instructions fall to a quarter.";
   v.expected_changes = {{"global_load_requests", Direction::decreases, 1.4,
                          [](const Problem& p) { return p.n >= kTile && p.fields > 2; }},
                         {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}};
@@ -208,6 +180,10 @@ Variant aos_16b() {
 }
 
 // ---- soa
+//
+// One array per field: the lanes of each load are neighbours, a request is four full sectors, and
+// only fields that are used move. dram_read_bytes is the useful bytes. Costs an address stream per
+// field, and a record that is read alone, at a random place, is then in 8 sectors instead of one.
 
 struct Soa {
   const float* data;
@@ -229,11 +205,6 @@ Variant soa() {
   Variant v;
   v.id = "soa";
   v.compare_to = "aos";
-  v.why =
-      "One array per field: the lanes of each load are neighbours, a request is four full sectors, "
-      "and only fields that are used move. dram_read_bytes is the useful bytes. Costs an address "
-      "stream per field, and a record that is read alone, at a random place, is then in 8 sectors "
-      "instead of one.";
   v.expected_changes = {{"global_load_sectors_per_request", Direction::decreases, 4,
                          [](const Problem& p) { return p.n >= kTile; }},
                         {"dram_read_bytes", Direction::decreases, 1.1,
@@ -244,6 +215,34 @@ Variant soa() {
     return launch(sum_kernel<Soa>, shape(p), p, Soa{d.soa, p.n}, d.out);
   };
   return v;
+}
+
+// ---- the plain reference
+
+struct Reference {
+  Problem p;
+  Data d;
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    ReferenceElement sum{0.0, 0.0};
+    for (int f = 0; f < p.fields; ++f) {
+      const double x = d.aos[i * kFields + f];
+      sum.value += x;
+      sum.magnitude += fabs(x);
+    }
+    return sum;
+  }
+};
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  for (std::int64_t i = 0; i < p.n; ++i) {
+    out[0].value[i] = 0.0;
+    out[0].magnitude[i] = 0.0;
+    for (int f = 0; f < p.fields; ++f) {
+      const double x = d.aos[i * kFields + f];
+      out[0].value[i] += x;
+      out[0].magnitude[i] += std::abs(x);
+    }
+  }
 }
 
 // ---- declaration

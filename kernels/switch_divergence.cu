@@ -38,44 +38,22 @@ __host__ __device__ inline unsigned way_of(unsigned i, unsigned run, unsigned wa
 
 constexpr unsigned kLane = 1;
 
-// ---- the plain reference ------------------------------------------------------------------------
+// ---- the switch, in two layouts
 
-struct Reference {
-  Problem p;
-  const float* x;
-  unsigned run;
-  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
-    const unsigned way = way_of(static_cast<unsigned>(i), run, static_cast<unsigned>(p.ways));
-    return fma_way::exact(way, x[i], p.cost);
-  }
-};
+constexpr int kBlock = 256;
 
-Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  Steps steps;
-  if (out[0]) steps += evaluate_reference(out[0], p.n, Reference{p, d.x, kLane});
-  if (out[1]) steps += evaluate_reference(out[1], p.n, Reference{p, d.x, kWarp});
-  return steps;
+/// Way `way` of x; a switch.
+__device__ float take(unsigned way, float x, int cost);
+
+__global__ void __launch_bounds__(kBlock)
+    switch_kernel(unsigned n, unsigned run, unsigned ways, int cost, const float* x, float* y) {
+  const unsigned i = blockIdx.x * kBlock + threadIdx.x;
+  if (i < n) y[i] = take(way_of(i, run, ways), x[i], cost);
 }
-
-void host_elements(const Problem& p, const Reference& reference, const ReferenceView& out) {
-  if (!out) return;
-  for (std::int64_t i = 0; i < p.n; ++i) {
-    const ReferenceElement element = reference(i);
-    out.value[i] = element.value;
-    out.magnitude[i] = element.magnitude;
-  }
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  host_elements(p, Reference{p, d.x, kLane}, out[0]);
-  host_elements(p, Reference{p, d.x, kWarp}, out[1]);
-}
-
-// ---- the switch, in two layouts -----------------------------------------------------------------
 
 // On compute capability 9.0 this becomes a tree of branches (BRA) that ends in indirect
 // jumps (BRX): a few instructions, and whichever it is, lanes part only if their ways differ.
-__device__ inline float take(unsigned way, float x, int cost) {
+__device__ float take(unsigned way, float x, int cost) {
   switch (way) {
     case 0: return fma_way::run<0>(x, cost);
     case 1: return fma_way::run<1>(x, cost);
@@ -114,14 +92,6 @@ __device__ inline float take(unsigned way, float x, int cost) {
 }
 static_assert(fma_way::kWays == 32, "take() spells out every way");
 
-constexpr int kBlock = 256;
-
-__global__ void __launch_bounds__(kBlock)
-    switch_kernel(unsigned n, unsigned run, unsigned ways, int cost, const float* x, float* y) {
-  const unsigned i = blockIdx.x * kBlock + threadIdx.x;
-  if (i < n) y[i] = take(way_of(i, run, ways), x[i], cost);
-}
-
 Work work(const Problem& p) {
   Work w;
   w.bytes_read = static_cast<double>(p.n) * sizeof(float);
@@ -156,13 +126,15 @@ Variant switched(std::string id, unsigned run, float* Data::*y, const char* outp
   return v;
 }
 
+// ---- switch_by_warp
+//
+// Warp w takes way w mod ways: all ways are taken equally often, each warp takes one, and the time
+// should not depend on their number. What may is the fetching of instructions: the warps of a
+// scheduler run up to 32 different loops of 576 bytes, where with one way they share one: on an
+// H200 16 ways cost nothing, 32 a fifth of the time.
+
 Variant switch_by_warp() {
   Variant v = switched("switch_by_warp", kWarp, &Data::y_by_warp, "y_by_warp");
-  v.why =
-      "Warp w takes way w mod ways: all ways are taken equally often, each warp takes one, and the "
-      "time should not depend on their number. What may is the fetching of instructions: the warps "
-      "of a scheduler run up to 32 different loops of 576 bytes, where with one way they share "
-      "one: on an H200 16 ways cost nothing, 32 a fifth of the time.";
   return v;
 }
 
@@ -172,21 +144,55 @@ bool splits_warps(const Problem& p) {
   return p.n >= kBlock && p.cost >= kLongEnough && p.ways > 1;
 }
 
+// ---- switch_in_warp
+//
+// Neighbouring lanes take neighbouring ways, so a warp issues every way, one after the other, with
+// 32 / ways of its lanes on: each further way adds the time of one, on top of what a launch, the
+// loads and the stores cost once (on an H200 75 µs per way of 512 FMAs and 14 µs once).
+// smsp__thread_inst_executed_per_inst_executed falls to 32 / ways.
+
 Variant switch_in_warp() {
   Variant v = switched("switch_in_warp", kLane, &Data::y_in_warp, "y_in_warp");
   v.compare_to = "switch_by_warp";
-  v.why =
-      "Neighbouring lanes take neighbouring ways, so a warp issues every way, one after the other, "
-      "with 32 / ways of its lanes on: each further way adds the time of one, on top of what a "
-      "launch, "
-      "the loads and the stores cost once (on an H200 75 µs per way of 512 FMAs and 14 µs once). "
-      "smsp__thread_inst_executed_per_inst_executed falls to 32 / ways.";
   v.expected_changes = {{"active_lanes_per_instruction", Direction::decreases, 1.3, splits_warps},
                         {"warp_instructions", Direction::increases, 1.3, splits_warps}};
   return v;
 }
 
-// ---- declaration --------------------------------------------------------------------------------
+// ---- the plain reference
+
+struct Reference {
+  Problem p;
+  const float* x;
+  unsigned run;
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    const unsigned way = way_of(static_cast<unsigned>(i), run, static_cast<unsigned>(p.ways));
+    return fma_way::exact(way, x[i], p.cost);
+  }
+};
+
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  Steps steps;
+  if (out[0]) steps += evaluate_reference(out[0], p.n, Reference{p, d.x, kLane});
+  if (out[1]) steps += evaluate_reference(out[1], p.n, Reference{p, d.x, kWarp});
+  return steps;
+}
+
+void host_elements(const Problem& p, const Reference& reference, const ReferenceView& out) {
+  if (!out) return;
+  for (std::int64_t i = 0; i < p.n; ++i) {
+    const ReferenceElement element = reference(i);
+    out.value[i] = element.value;
+    out.magnitude[i] = element.magnitude;
+  }
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  host_elements(p, Reference{p, d.x, kLane}, out[0]);
+  host_elements(p, Reference{p, d.x, kWarp}, out[1]);
+}
+
+// ---- declaration
 
 Family declare() {
   Family f("switch_divergence", "What does a switch of many ways cost within a warp?");

@@ -9,18 +9,6 @@
 // type. A and B hold four such slices, which are taken in turn, and all tiles multiply the same A
 // and B. There are as many tiles as keep every SM busy for milliseconds, since clocks take that
 // long to fall to what power allows, and operands are random, since zeros would take less of it.
-//
-// Operands are whole numbers whose products and sums are exact in the type that accumulates, so
-// that results can be compared bit by bit: slices 2 and 3 of A are slices 0 and 1 with the sign
-// turned, and B's repeat, so the sums stay small; but for one element of each row that differs by
-// one, and lets each sum drift by one in every round of four steps. A step too few or too many
-// shows.
-//
-// For the power that they take, such numbers stand for any: wgmma's rate at the power limit of an
-// H200 is within 1 % of that with normally distributed operands in bf16 and fp16. Two things
-// are needed for it. What `steps` has beyond whole rounds comes first, so that no sum returns to
-// zero in every round (2 % faster in fp16). And tf32's 13 lowest bits, which tensor cores do not
-// multiply but move, are random as well.
 #include <algorithm>
 #include <cstring>
 
@@ -62,34 +50,105 @@ struct Data {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// ---- types
+// ---- mma_sync: one warp, operands in registers
+//
+// mma.sync, the instruction of one warp, with A and B in registers: m16n8 by 32 bytes (fp64:
+// m8n8k4), eight sums per warp that do not wait for each other, 16 warps per SM. It saturates the
+// tensor cores up to Ampere and Ada. Hopper's take their operands from shared memory at full rate
+// only; registers feed them some 62 % of it. sm__pipe_tensor_cycles_active is near 100 % where the
+// pipe itself binds.
+
+// A block of eight warps sums 64×128; a warp 32×32, in 2×4 sums of 16×8 that do not wait for each
+// other. Two blocks per SM, so that one multiplies while the other starts or stores.
+constexpr int kMmaBlock = 256;
+constexpr int kMmaColumns = 128;
+
+// What the products of a type are summed in, as Sum; below.
+template <class In>
+struct Arithmetic;
+
+// Calls slice(j) for what `steps` has beyond whole rounds, then round() for each of these.
+template <class Round, class Slice>
+__device__ void for_steps(int steps, Round round, Slice slice);
+
+template <class In>
+__global__ void __launch_bounds__(kMmaBlock, 2)
+    mma_sync_kernel(const std::uint32_t* a, const std::uint32_t* b, void* c, int steps) {
+  using Sum = typename Arithmetic<In>::Sum;
+  constexpr int kRowFragments = 2;
+  constexpr int kColumnFragments = 4;
+  const int warp = threadIdx.x / kWarp;
+  const int g = threadIdx.x % kWarp / 4;
+  const int t = threadIdx.x % 4;
+  const int row = warp % 2 * 32 + g;
+  const int column = static_cast<int>(blockIdx.x % 2) * kMmaColumns + warp / 2 * 32;
+
+  unsigned a_fragments[kSlices][kRowFragments][4];
+  unsigned b_fragments[kSlices][kColumnFragments][2];
+#pragma unroll
+  for (int j = 0; j < kSlices; ++j) {
+#pragma unroll
+    for (int i = 0; i < 4 * kRowFragments; ++i)
+      a_fragments[j][i / 4][i % 4] =
+          a[(row + i / 4 * 16 + i % 2 * 8) * kRowWords + j * kSliceWords + t + i % 4 / 2 * 4];
+#pragma unroll
+    for (int i = 0; i < 2 * kColumnFragments; ++i)
+      b_fragments[j][i / 2][i % 2] =
+          b[(column + i / 2 * 8 + g) * kRowWords + j * kSliceWords + t + i % 2 * 4];
+  }
+  MmaSums<Sum> sums[kRowFragments][kColumnFragments];
+  const auto slice = [&](int j) {
+#pragma unroll
+    for (int i = 0; i < kRowFragments * kColumnFragments; ++i)
+      mma<In>(sums[i % 2][i / 2], a_fragments[j][i % 2], b_fragments[j][i / 2]);
+  };
+  for_steps(
+      steps,
+      [&] {
+#pragma unroll
+        for (int j = 0; j < kSlices; ++j)
+          slice(j);
+      },
+      slice);
+
+  Sum* const tile = static_cast<Sum*>(c) + static_cast<std::int64_t>(blockIdx.x / 2) * kTile;
+#pragma unroll
+  for (int i = 0; i < kRowFragments * kColumnFragments * 4; ++i) {
+    const int at_row = row + i / 16 * 16 + i % 4 / 2 * 8;
+    const int at_column = column + i / 4 % 4 * 8 + 2 * t + i % 2;
+    tile[at_row * kColumns + at_column] = sums[i / 16][i / 4 % 4].x[i % 4];
+  }
+}
+
+template <class Round, class Slice>
+__device__ void for_steps(int steps, Round round, Slice slice) {
+#pragma unroll
+  for (int j = 0; j < kSlices - 1; ++j) {
+    if (j < steps % kSlices) slice(j);
+  }
+#pragma unroll 1
+  for (int left = steps / kSlices; left > 0; --left)
+    round();
+}
+
+// ---- what the variants share
 
 /// What the products of a type are summed in, and the largest operand.
+template <class Sum_, std::int64_t kLargest_>
+struct SumsOf {
+  using Sum = Sum_;
+  static constexpr std::int64_t kLargest = kLargest_;
+};
 template <class In>
-struct Arithmetic {
-  using Sum = float;
-  static constexpr std::int64_t kLargest = 511;  // tf32 and fp16 have 11 bits
-};
+struct Arithmetic : SumsOf<float, 511> {};  // tf32 and fp16 have 11 bits
 template <>
-struct Arithmetic<__nv_bfloat16> {
-  using Sum = float;
-  static constexpr std::int64_t kLargest = 255;  // 8 bits
-};
+struct Arithmetic<__nv_bfloat16> : SumsOf<float, 255> {};  // 8 bits
 template <>
-struct Arithmetic<__nv_fp8_e4m3> {
-  using Sum = float;
-  static constexpr std::int64_t kLargest = 11;  // 4 bits
-};
+struct Arithmetic<__nv_fp8_e4m3> : SumsOf<float, 11> {};  // 4 bits
 template <>
-struct Arithmetic<std::int8_t> {
-  using Sum = std::int32_t;
-  static constexpr std::int64_t kLargest = 127;
-};
+struct Arithmetic<std::int8_t> : SumsOf<std::int32_t, 127> {};
 template <>
-struct Arithmetic<double> {
-  using Sum = double;
-  static constexpr std::int64_t kLargest = (1 << 24) - 1;
-};
+struct Arithmetic<double> : SumsOf<double, (1 << 24) - 1> {};
 
 template <class In>
 constexpr int kSliceDepth = kSliceWords * 4 / static_cast<int>(sizeof(In));
@@ -131,7 +190,237 @@ int depth(const Problem& p) {
   return kSlices * slice_depth(p);
 }
 
+Work work(const Problem& p) {
+  const double tiles = static_cast<double>(p.tiles);
+  Work w;
+  w.bytes_read = (kRows + kColumns) * kRowWords * static_cast<double>(sizeof(std::uint32_t));
+  w.bytes_written = tiles * kTile * static_cast<double>(size_of(sum_type(p)));
+  w.moved_read = w.bytes_read;
+  w.moved_written = w.bytes_written;
+  w.operations = {{p.pipe, 2.0 * kTile * slice_depth(p) * p.steps * tiles}};
+  return w;
+}
+
+using Kernel = void (*)(const std::uint32_t*, const std::uint32_t*, void*, int);
+
+// A variant whose blocks of `threads` compute a share of 1 / blocks_per_tile of a tile each.
+struct Launchable {
+  Kernel kernel;
+  int threads;
+  int blocks_per_tile;
+};
+
+template <class KernelFor>
+Variant product_variant(KernelFor kernel_for) {
+  Variant v;
+  v.work = work;
+  v.launch = [kernel_for](const Problem& p, const Data& d, const LaunchContext&) {
+    const Launchable k = kernel_for(p);
+    Shape s;
+    s.block = {k.threads, 1, 1};
+    s.grid = {p.tiles * k.blocks_per_tile, 1, 1};
+    s.tile = {kTile / k.blocks_per_tile, 1, 1};
+    return launch(kernel_for(p).kernel, s, d.a, d.b, d.c, p.steps);
+  };
+  return v;
+}
+
+// In, or Other in the place of double, of which the kernel in question has no instance.
+template <class Other, class In>
+using NarrowOr = std::conditional_t<std::is_same<In, double>::value, Other, In>;
+
+// ---- fp64, which is 8 bytes an element: a slice is 4 deep
+
+// A block of eight warps sums 64×64; a warp 16×32, by products of 8 rows and 4 deep or, from
+// compute capability 9.0 on, of 16 rows and 16 deep: a whole round of slices. A lane holds A's rows
+// g and g+8 and B's columns g, at depths t, t+4, t+8 and t+12: one element per slice.
+template <int kDepth>
+__global__ void __launch_bounds__(kMmaBlock, 2)
+    mma_sync_fp64_kernel(const std::uint32_t* a, const std::uint32_t* b, void* c, int steps) {
+  constexpr int kColumnFragments = 4;
+  constexpr int kBlockColumns = 64;
+  constexpr int kRowElements = kRowWords / 2;
+  const int warp = threadIdx.x / kWarp;
+  const int g = threadIdx.x % kWarp / 4;
+  const int t = threadIdx.x % 4;
+  const int row = warp % 4 * 16 + g;
+  const int column = static_cast<int>(blockIdx.x % 4) * kBlockColumns + warp / 4 * 32;
+  const double* const a_row = reinterpret_cast<const double*>(a) + row * kRowElements + t;
+  const double* const b_row = reinterpret_cast<const double*>(b) + (column + g) * kRowElements + t;
+
+  double a_fragment[2][kSlices];
+  double b_fragments[kColumnFragments][kSlices];
+#pragma unroll
+  for (int j = 0; j < kSlices; ++j) {
+    for (int h = 0; h < 2; ++h)
+      a_fragment[h][j] = a_row[h * 8 * kRowElements + j * 4];
+    for (int i = 0; i < kColumnFragments; ++i)
+      b_fragments[i][j] = b_row[i * 8 * kRowElements + j * 4];
+  }
+  double sums[kColumnFragments][2][2] = {};
+  const auto slice = [&](int j) {
+#pragma unroll
+    for (int i = 0; i < kColumnFragments; ++i) {
+      if constexpr (kDepth == 16) {
+        mma_m16n8k4(sums[i], a_fragment[0][j], a_fragment[1][j], b_fragments[i][j]);
+      } else {
+        mma_m8n8k4(sums[i][0], a_fragment[0][j], b_fragments[i][j]);
+        mma_m8n8k4(sums[i][1], a_fragment[1][j], b_fragments[i][j]);
+      }
+    }
+  };
+  const auto round = [&] {
+    if constexpr (kDepth == 16) {
+#pragma unroll
+      for (int i = 0; i < kColumnFragments; ++i)
+        mma_m16n8k16(sums[i], a_fragment, b_fragments[i]);
+    } else {
+#pragma unroll
+      for (int j = 0; j < kSlices; ++j)
+        slice(j);
+    }
+  };
+  for_steps(steps, round, slice);
+
+  double* const tile = static_cast<double*>(c) + static_cast<std::int64_t>(blockIdx.x / 4) * kTile;
+#pragma unroll
+  for (int i = 0; i < kColumnFragments * 4; ++i)
+    tile[(row + i % 4 / 2 * 8) * kColumns + column + i / 4 * 8 + 2 * t + i % 2] =
+        sums[i / 4][i % 4 / 2][i % 2];
+}
+
+Variant mma_sync() {
+  Variant v = product_variant([](const Problem& p) {
+    if (p.pipe == Pipe::tensor_fp64) return Launchable{mma_sync_fp64_kernel<4>, kMmaBlock, 4};
+    return with_input_type(p, [](auto in) {
+      return Launchable{mma_sync_kernel<NarrowOr<float, decltype(in)>>, kMmaBlock, 2};
+    });
+  });
+  v.id = "mma_sync";
+  v.min_compute_capability = kMmaBf16ComputeCapability;
+  v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
+    if (p.pipe != Pipe::tensor_fp8_fp32) return std::nullopt;
+    const int capability = device.compute_capability();
+    if (!mma_has_fp8(capability))
+      return "mma.sync multiplies fp8 on compute capabilities 8.9 and 12.0 and later alone";
+    return lacks_code(device, std::min(capability, 120));
+  };
+  return v;
+}
+
+// ---- mma_sync_k16
+//
+// fp64 products of m16n8k16, which came with Hopper: eight times the work per instruction, with a
+// third of the operands per multiply-add. Reaches what m8n8k4 leaves of the fp64 tensor cores.
+
+Variant mma_sync_k16() {
+  Variant v = product_variant([](const Problem&) {
+    return Launchable{mma_sync_fp64_kernel<16>, kMmaBlock, 4};
+  });
+  v.id = "mma_sync_k16";
+  v.compare_to = "mma_sync";
+  v.expected_changes = {{"tensor_instructions", Direction::decreases, 4}};
+  v.min_compute_capability = kMmaFp64RowsComputeCapability;
+  v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
+    if (p.pipe != Pipe::tensor_fp64)
+      return "is of tensor_fp64 alone: other types have one depth of mma.sync";
+    if (device.compute_capability() != kMmaFp64RowsComputeCapability)
+      return "needs compute capability 9.0: others compose m16n8k16 of m8n8k4";
+    return lacks_code(device, kMmaFp64RowsComputeCapability);
+  };
+  return v;
+}
+
+// ---- wgmma: four warps, operands in shared memory
+//
+// wgmma, m64n256 by 32 bytes: four warps start a product and go on while the tensor cores read A
+// and B from shared memory, at 80 of its 128 bytes per clock, and keep the sums in the warps'
+// registers. Three warpgroups per SM, each with two rounds of four products under way, leave no
+// gap. It saturates Hopper's tensor cores, or the power that they may draw: the clock falls first.
+// sm__pipe_tensor_cycles_active is near 100 %.
+
+template <class In>
+__global__ void __launch_bounds__(kWarpgroup, 3)
+    wgmma_kernel(const std::uint32_t* a, const std::uint32_t* b, void* c, int steps) {
+  using Sum = typename Arithmetic<In>::Sum;
+  constexpr int kUnits = kWgmmaRowBytes / 16;
+  __shared__ alignas(kWgmmaAlignment) char a_tile[kRows * kWgmmaRowBytes];
+  __shared__ alignas(kWgmmaAlignment) char b_tile[kColumns * kWgmmaRowBytes];
+  const int thread = threadIdx.x;
+  for (int i = thread; i < (kRows + kColumns) * kUnits; i += kWarpgroup) {
+    const bool is_a = i < kRows * kUnits;
+    const int unit = is_a ? i : i - kRows * kUnits;
+    char* const to = (is_a ? a_tile : b_tile) + wgmma_offset(unit / kUnits, unit % kUnits);
+    *reinterpret_cast<uint4*>(to) = reinterpret_cast<const uint4*>(is_a ? a : b)[unit];
+  }
+  wgmma_publish_shared();
+  __syncthreads();
+
+  const std::uint64_t a_operand = wgmma_operand(a_tile);
+  const std::uint64_t b_operand = wgmma_operand(b_tile);
+  Sum sums[kWgmmaRegisters];
+#pragma unroll
+  for (Sum& sum : sums)
+    sum = 0;
+  const auto slice = [&](int j) {
+    wgmma_m64n256<In>(sums, wgmma_advanced(a_operand, j), wgmma_advanced(b_operand, j));
+  };
+  // Waiting for the round before the one just started keeps the tensor cores in work.
+  for_steps(
+      steps,
+      [&] {
+        wgmma_fence();
+#pragma unroll
+        for (int j = 0; j < kSlices; ++j)
+          slice(j);
+        wgmma_commit();
+        wgmma_wait<1>();
+      },
+      [&](int j) {
+        wgmma_fence();
+        slice(j);
+        wgmma_commit();
+      });
+  wgmma_wait<0>();
+
+  const int row = thread / kWarp * 16 + thread % kWarp / 4;
+  Sum* const tile = static_cast<Sum*>(c) + static_cast<std::int64_t>(blockIdx.x) * kTile;
+#pragma unroll
+  for (int i = 0; i < kWgmmaRegisters; ++i)
+    tile[(row + i % 4 / 2 * 8) * kColumns + i / 4 * 8 + thread % 4 * 2 + i % 2] = sums[i];
+}
+
+Variant wgmma() {
+  Variant v = product_variant([](const Problem& p) {
+    return with_input_type(p, [](auto in) {
+      return Launchable{wgmma_kernel<NarrowOr<float, decltype(in)>>, kWarpgroup, 1};
+    });
+  });
+  v.id = "wgmma";
+  v.compare_to = "mma_sync";
+  v.expected_changes = {{"tensor_instructions", Direction::decreases, 4}};
+  v.min_compute_capability = kWgmmaComputeCapability;
+  v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
+    if (p.pipe == Pipe::tensor_fp64) return "wgmma has no fp64";
+    if (device.compute_capability() != kWgmmaComputeCapability)
+      return "needs compute capability 9.0: no other has wgmma";
+    return lacks_specific_code(device);
+  };
+  return v;
+}
+
 // ---- inputs
+
+// Operands are whole numbers whose products and sums are exact in the type that accumulates, so
+// that results can be compared bit by bit: slices 2 and 3 of A are slices 0 and 1 with the sign
+// turned, and B's repeat, so the sums stay small; but for one element of each row that differs by
+// one, and lets each sum drift by one in every round of four steps. A step more or less shows.
+//
+// For the power that they take, such numbers stand for any: wgmma's rate at the power limit of an
+// H200 is within 1 % of that with normally distributed operands in bf16 and fp16. Two things
+// are needed for it. What `steps` has beyond whole rounds comes first, so that no sum returns to
+// zero in every round (2 % faster in fp16). And tf32's 13 lowest bits, which tensor cores do not
+// multiply but move, are random as well.
 
 // A whole number in [-largest, largest].
 __host__ __device__ std::int32_t random_number(std::uint64_t seed, std::int64_t i,
@@ -208,13 +497,14 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 // ---- the plain reference
 
-// One element of a tile after `steps` products: whole rounds over all slices, and the first few.
+// An element after `steps` products: whole rounds over all slices, and the first few.
 struct TileElement {
   const std::int32_t* a;
   const std::int32_t* b;
   int slice_depth;
   int steps;
-  __host__ __device__ double operator()(int element) const {
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    const int element = static_cast<int>(i % kTile);
     const int depth = kSlices * slice_depth;
     const std::int32_t* const row = a + element / kColumns * depth;
     const std::int32_t* const column = b + element % kColumns * depth;
@@ -225,7 +515,7 @@ struct TileElement {
       round += product;
       if (k < steps % kSlices * slice_depth) rest += product;
     }
-    return steps / kSlices * round + rest;
+    return {steps / kSlices * round + rest, 0.0};
   }
 };
 
@@ -235,13 +525,6 @@ double reference_operations(const Problem& p) {
   return kPerProduct * depth(p) * kTile * static_cast<double>(p.tiles);
 }
 
-struct ReferenceTiles {
-  TileElement of_tile;
-  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
-    return {of_tile(static_cast<int>(i % kTile)), 0.0};
-  }
-};
-
 TileElement tile_element(const Problem& p, const Data& d) {
   return {d.a_numbers, d.b_numbers, slice_depth(p), p.steps};
 }
@@ -249,306 +532,12 @@ TileElement tile_element(const Problem& p, const Data& d) {
 void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
   const TileElement of_tile = tile_element(p, d);
   for (int i = 0; i < kTile; ++i) {
-    const double value = of_tile(i);
+    const double value = of_tile(i).value;
     for (std::int64_t tile = 0; tile < p.tiles; ++tile) {
       out[0].value[tile * kTile + i] = value;
       out[0].magnitude[tile * kTile + i] = 0.0;
     }
   }
-}
-
-// ---- what the variants share
-
-Work work(const Problem& p) {
-  const double tiles = static_cast<double>(p.tiles);
-  Work w;
-  w.bytes_read = (kRows + kColumns) * kRowWords * static_cast<double>(sizeof(std::uint32_t));
-  w.bytes_written = tiles * kTile * static_cast<double>(size_of(sum_type(p)));
-  w.moved_read = w.bytes_read;
-  w.moved_written = w.bytes_written;
-  w.operations = {{p.pipe, 2.0 * kTile * slice_depth(p) * p.steps * tiles}};
-  return w;
-}
-
-using Kernel = void (*)(const std::uint32_t*, const std::uint32_t*, void*, int);
-
-// A variant whose blocks of `threads` compute a share of 1 / blocks_per_tile of a tile each.
-struct Launchable {
-  Kernel kernel;
-  int threads;
-  int blocks_per_tile;
-};
-
-template <class KernelFor>
-Variant product_variant(KernelFor kernel_for) {
-  Variant v;
-  v.work = work;
-  v.launch = [kernel_for](const Problem& p, const Data& d, const LaunchContext&) {
-    const Launchable k = kernel_for(p);
-    Shape s;
-    s.block = {k.threads, 1, 1};
-    s.grid = {p.tiles * k.blocks_per_tile, 1, 1};
-    s.tile = {kTile / k.blocks_per_tile, 1, 1};
-    return launch(kernel_for(p).kernel, s, d.a, d.b, d.c, p.steps);
-  };
-  return v;
-}
-
-// In, or Other in the place of double, of which the kernel in question has no instance.
-template <class Other, class In>
-using NarrowOr = std::conditional_t<std::is_same<In, double>::value, Other, In>;
-
-// Calls slice(j) for what `steps` has beyond whole rounds, then round() for each of these.
-template <class Round, class Slice>
-__device__ void for_steps(int steps, Round round, Slice slice) {
-#pragma unroll
-  for (int j = 0; j < kSlices - 1; ++j) {
-    if (j < steps % kSlices) slice(j);
-  }
-#pragma unroll 1
-  for (int left = steps / kSlices; left > 0; --left)
-    round();
-}
-
-// ---- mma_sync: one warp, operands in registers
-
-// A block of eight warps sums 64×128; a warp 32×32, in 2×4 sums of 16×8 that do not wait for each
-// other. Two blocks per SM, so that one multiplies while the other starts or stores.
-constexpr int kMmaBlock = 256;
-constexpr int kMmaColumns = 128;
-
-template <class In>
-__global__ void __launch_bounds__(kMmaBlock, 2)
-    mma_sync_kernel(const std::uint32_t* a, const std::uint32_t* b, void* c, int steps) {
-  using Sum = typename Arithmetic<In>::Sum;
-  constexpr int kRowFragments = 2;
-  constexpr int kColumnFragments = 4;
-  const int warp = threadIdx.x / kWarp;
-  const int g = threadIdx.x % kWarp / 4;
-  const int t = threadIdx.x % 4;
-  const int row = warp % 2 * 32 + g;
-  const int column = static_cast<int>(blockIdx.x % 2) * kMmaColumns + warp / 2 * 32;
-
-  unsigned a_fragments[kSlices][kRowFragments][4];
-  unsigned b_fragments[kSlices][kColumnFragments][2];
-#pragma unroll
-  for (int j = 0; j < kSlices; ++j) {
-#pragma unroll
-    for (int i = 0; i < 4 * kRowFragments; ++i)
-      a_fragments[j][i / 4][i % 4] =
-          a[(row + i / 4 * 16 + i % 2 * 8) * kRowWords + j * kSliceWords + t + i % 4 / 2 * 4];
-#pragma unroll
-    for (int i = 0; i < 2 * kColumnFragments; ++i)
-      b_fragments[j][i / 2][i % 2] =
-          b[(column + i / 2 * 8 + g) * kRowWords + j * kSliceWords + t + i % 2 * 4];
-  }
-  MmaSums<Sum> sums[kRowFragments][kColumnFragments];
-  const auto slice = [&](int j) {
-#pragma unroll
-    for (int i = 0; i < kRowFragments * kColumnFragments; ++i)
-      mma<In>(sums[i % 2][i / 2], a_fragments[j][i % 2], b_fragments[j][i / 2]);
-  };
-  for_steps(
-      steps,
-      [&] {
-#pragma unroll
-        for (int j = 0; j < kSlices; ++j)
-          slice(j);
-      },
-      slice);
-
-  Sum* const tile = static_cast<Sum*>(c) + static_cast<std::int64_t>(blockIdx.x / 2) * kTile;
-#pragma unroll
-  for (int i = 0; i < kRowFragments * kColumnFragments * 4; ++i) {
-    const int at_row = row + i / 16 * 16 + i % 4 / 2 * 8;
-    const int at_column = column + i / 4 % 4 * 8 + 2 * t + i % 2;
-    tile[at_row * kColumns + at_column] = sums[i / 16][i / 4 % 4].x[i % 4];
-  }
-}
-
-// ---- fp64, which is 8 bytes an element: a slice is 4 deep
-
-// A block of eight warps sums 64×64; a warp 16×32, by products of 8 rows and 4 deep or, from
-// compute capability 9.0 on, of 16 rows and 16 deep: a whole round of slices. A lane holds A's rows
-// g and g+8 and B's columns g, at depths t, t+4, t+8 and t+12: one element per slice.
-template <int kDepth>
-__global__ void __launch_bounds__(kMmaBlock, 2)
-    mma_sync_fp64_kernel(const std::uint32_t* a, const std::uint32_t* b, void* c, int steps) {
-  constexpr int kColumnFragments = 4;
-  constexpr int kBlockColumns = 64;
-  constexpr int kRowElements = kRowWords / 2;
-  const int warp = threadIdx.x / kWarp;
-  const int g = threadIdx.x % kWarp / 4;
-  const int t = threadIdx.x % 4;
-  const int row = warp % 4 * 16 + g;
-  const int column = static_cast<int>(blockIdx.x % 4) * kBlockColumns + warp / 4 * 32;
-  const double* const a_row = reinterpret_cast<const double*>(a) + row * kRowElements + t;
-  const double* const b_row = reinterpret_cast<const double*>(b) + (column + g) * kRowElements + t;
-
-  double a_fragment[2][kSlices];
-  double b_fragments[kColumnFragments][kSlices];
-#pragma unroll
-  for (int j = 0; j < kSlices; ++j) {
-    for (int h = 0; h < 2; ++h)
-      a_fragment[h][j] = a_row[h * 8 * kRowElements + j * 4];
-    for (int i = 0; i < kColumnFragments; ++i)
-      b_fragments[i][j] = b_row[i * 8 * kRowElements + j * 4];
-  }
-  double sums[kColumnFragments][2][2] = {};
-  const auto slice = [&](int j) {
-#pragma unroll
-    for (int i = 0; i < kColumnFragments; ++i) {
-      if constexpr (kDepth == 16) {
-        mma_m16n8k4(sums[i], a_fragment[0][j], a_fragment[1][j], b_fragments[i][j]);
-      } else {
-        mma_m8n8k4(sums[i][0], a_fragment[0][j], b_fragments[i][j]);
-        mma_m8n8k4(sums[i][1], a_fragment[1][j], b_fragments[i][j]);
-      }
-    }
-  };
-  const auto round = [&] {
-    if constexpr (kDepth == 16) {
-#pragma unroll
-      for (int i = 0; i < kColumnFragments; ++i)
-        mma_m16n8k16(sums[i], a_fragment, b_fragments[i]);
-    } else {
-#pragma unroll
-      for (int j = 0; j < kSlices; ++j)
-        slice(j);
-    }
-  };
-  for_steps(steps, round, slice);
-
-  double* const tile = static_cast<double*>(c) + static_cast<std::int64_t>(blockIdx.x / 4) * kTile;
-#pragma unroll
-  for (int i = 0; i < kColumnFragments * 4; ++i)
-    tile[(row + i % 4 / 2 * 8) * kColumns + column + i / 4 * 8 + 2 * t + i % 2] =
-        sums[i / 4][i % 4 / 2][i % 2];
-}
-
-Variant mma_sync() {
-  Variant v = product_variant([](const Problem& p) {
-    if (p.pipe == Pipe::tensor_fp64) return Launchable{mma_sync_fp64_kernel<4>, kMmaBlock, 4};
-    return with_input_type(p, [](auto in) {
-      return Launchable{mma_sync_kernel<NarrowOr<float, decltype(in)>>, kMmaBlock, 2};
-    });
-  });
-  v.id = "mma_sync";
-  v.why =
-      "mma.sync, the instruction of one warp, with A and B in registers: m16n8 by 32 bytes (fp64: "
-      "m8n8k4), eight sums per warp that do not wait for each other, 16 warps per SM. It saturates "
-      "the tensor cores up to Ampere and Ada. Hopper's take their operands from shared memory at "
-      "full rate only; registers feed them some 62 % of it. sm__pipe_tensor_cycles_active is near "
-      "100 % where the pipe itself binds.";
-  v.min_compute_capability = kMmaBf16ComputeCapability;
-  v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
-    if (p.pipe != Pipe::tensor_fp8_fp32) return std::nullopt;
-    const int capability = device.compute_capability();
-    if (!mma_has_fp8(capability))
-      return "mma.sync multiplies fp8 on compute capabilities 8.9 and 12.0 and later alone";
-    return lacks_code(device, std::min(capability, 120));
-  };
-  return v;
-}
-
-Variant mma_sync_k16() {
-  Variant v = product_variant([](const Problem&) {
-    return Launchable{mma_sync_fp64_kernel<16>, kMmaBlock, 4};
-  });
-  v.id = "mma_sync_k16";
-  v.compare_to = "mma_sync";
-  v.why =
-      "fp64 products of m16n8k16, which came with Hopper: eight times the work per instruction, "
-      "with a third of the operands per multiply-add. Reaches what m8n8k4 leaves of the fp64 "
-      "tensor cores.";
-  v.expected_changes = {{"tensor_instructions", Direction::decreases, 4}};
-  v.min_compute_capability = kMmaFp64RowsComputeCapability;
-  v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
-    if (p.pipe != Pipe::tensor_fp64)
-      return "is of tensor_fp64 alone: other types have one depth of mma.sync";
-    if (device.compute_capability() != kMmaFp64RowsComputeCapability)
-      return "needs compute capability 9.0: others compose m16n8k16 of m8n8k4";
-    return lacks_code(device, kMmaFp64RowsComputeCapability);
-  };
-  return v;
-}
-
-// ---- wgmma: four warps, operands in shared memory
-
-template <class In>
-__global__ void __launch_bounds__(kWarpgroup, 3)
-    wgmma_kernel(const std::uint32_t* a, const std::uint32_t* b, void* c, int steps) {
-  using Sum = typename Arithmetic<In>::Sum;
-  constexpr int kUnits = kWgmmaRowBytes / 16;
-  __shared__ alignas(kWgmmaAlignment) char a_tile[kRows * kWgmmaRowBytes];
-  __shared__ alignas(kWgmmaAlignment) char b_tile[kColumns * kWgmmaRowBytes];
-  const int thread = threadIdx.x;
-  for (int i = thread; i < (kRows + kColumns) * kUnits; i += kWarpgroup) {
-    const bool is_a = i < kRows * kUnits;
-    const int unit = is_a ? i : i - kRows * kUnits;
-    char* const to = (is_a ? a_tile : b_tile) + wgmma_offset(unit / kUnits, unit % kUnits);
-    *reinterpret_cast<uint4*>(to) = reinterpret_cast<const uint4*>(is_a ? a : b)[unit];
-  }
-  wgmma_publish_shared();
-  __syncthreads();
-
-  const std::uint64_t a_operand = wgmma_operand(a_tile);
-  const std::uint64_t b_operand = wgmma_operand(b_tile);
-  Sum sums[kWgmmaRegisters];
-#pragma unroll
-  for (Sum& sum : sums)
-    sum = 0;
-  const auto slice = [&](int j) {
-    wgmma_m64n256<In>(sums, wgmma_advanced(a_operand, j), wgmma_advanced(b_operand, j));
-  };
-  // Waiting for the round before the one just started keeps the tensor cores in work.
-  for_steps(
-      steps,
-      [&] {
-        wgmma_fence();
-#pragma unroll
-        for (int j = 0; j < kSlices; ++j)
-          slice(j);
-        wgmma_commit();
-        wgmma_wait<1>();
-      },
-      [&](int j) {
-        wgmma_fence();
-        slice(j);
-        wgmma_commit();
-      });
-  wgmma_wait<0>();
-
-  const int row = thread / kWarp * 16 + thread % kWarp / 4;
-  Sum* const tile = static_cast<Sum*>(c) + static_cast<std::int64_t>(blockIdx.x) * kTile;
-#pragma unroll
-  for (int i = 0; i < kWgmmaRegisters; ++i)
-    tile[(row + i % 4 / 2 * 8) * kColumns + i / 4 * 8 + thread % 4 * 2 + i % 2] = sums[i];
-}
-
-Variant wgmma() {
-  Variant v = product_variant([](const Problem& p) {
-    return with_input_type(p, [](auto in) {
-      return Launchable{wgmma_kernel<NarrowOr<float, decltype(in)>>, kWarpgroup, 1};
-    });
-  });
-  v.id = "wgmma";
-  v.compare_to = "mma_sync";
-  v.why =
-      "wgmma, m64n256 by 32 bytes: four warps start a product and go on while the tensor cores "
-      "read A and B from shared memory, at 80 of its 128 bytes per clock, and keep the sums in the "
-      "warps' registers. Three warpgroups per SM, each with two rounds of four products under way, "
-      "leave no gap. It saturates Hopper's tensor cores, or the power that they may draw: the "
-      "clock falls first. sm__pipe_tensor_cycles_active is near 100 %.";
-  v.expected_changes = {{"tensor_instructions", Direction::decreases, 4}};
-  v.min_compute_capability = kWgmmaComputeCapability;
-  v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
-    if (p.pipe == Pipe::tensor_fp64) return "wgmma has no fp64";
-    if (device.compute_capability() != kWgmmaComputeCapability)
-      return "needs compute capability 9.0: no other has wgmma";
-    return lacks_specific_code(device);
-  };
-  return v;
 }
 
 // ---- declaration
@@ -590,7 +579,7 @@ Family declare() {
   f.outputs = [](const Problem& p) { return Extent{p.tiles * kTile, 1, 1}; };
   f.inputs = inputs;
   f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    return evaluate_reference(out[0], p.tiles * kTile, ReferenceTiles{tile_element(p, d)});
+    return evaluate_reference(out[0], p.tiles * kTile, tile_element(p, d));
   };
   f.host_reference = host_reference;
   f.reference_operations = reference_operations;

@@ -41,81 +41,10 @@ std::int64_t chunks(const Problem& p) {
   return ceil_div(p.n, kChunk);
 }
 
-// ---- the plain reference
-
-struct ReferenceCopy {
-  Data d;
-  __host__ __device__ ReferenceElement operator()(std::int64_t i) const { return {d.in[i], 0.0}; }
-};
-
-struct ReferenceSum {
-  Problem p;
-  Data d;
-  __host__ __device__ ReferenceElement operator()(std::int64_t chunk) const {
-    std::uint32_t sum = 0;
-    for (std::int64_t i = chunk * kChunk; i < p.n && i < (chunk + 1) * kChunk; ++i)
-      sum += bits_sum(d.in[i]);
-    return {static_cast<double>(sum), 0.0};
-  }
-};
-
-Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  Steps steps;
-  if (out[0]) steps += evaluate_reference(out[0], p.n, ReferenceCopy{d});
-  if (out[1]) steps += evaluate_reference(out[1], chunks(p), ReferenceSum{p, d});
-  return steps;
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  if (out[0]) {
-    for (std::int64_t i = 0; i < p.n; ++i) {
-      out[0].value[i] = d.in[i];
-      out[0].magnitude[i] = 0.0;
-    }
-  }
-  if (out[1]) {
-    std::vector<std::uint32_t> sums(static_cast<std::size_t>(chunks(p)), 0);
-    for (std::int64_t i = 0; i < p.n; ++i)
-      sums[static_cast<std::size_t>(i / kChunk)] += bits_sum(d.in[i]);
-    for (std::size_t chunk = 0; chunk < sums.size(); ++chunk) {
-      out[1].value[chunk] = sums[chunk];
-      out[1].magnitude[chunk] = 0.0;
-    }
-  }
-}
-
-// ---- what all variants share
-
 // Vectors are 4, 8 or 16 bytes wide; a lane can ask for no more than 16 at once (32 from compute
 // capability 10.0 on).
 template <class Vector>
 constexpr int kFloats = static_cast<int>(sizeof(Vector) / sizeof(float));
-
-template <class Vector>
-MetricValues metrics(const Problem& p, const DeviceSpec&) {
-  return {{kBytesInFlightMetric,
-           static_cast<double>(p.loads_per_thread) * static_cast<double>(sizeof(Vector))}};
-}
-
-Shape shape(std::int64_t n, std::int64_t elements_per_block) {
-  Shape s;
-  s.block = {kBlock, 1, 1};
-  s.tile = {elements_per_block, 1, 1};
-  s.grid = {ceil_div(n, elements_per_block), 1, 1};
-  return s;
-}
-
-// Picks one of four instantiations by the number of loads; `unsupported` has refused all others.
-template <class Kernel>
-Kernel by_loads(const Problem& p, Kernel one, Kernel two, Kernel four, Kernel eight) {
-  switch (p.loads_per_thread) {
-    case 1: return one;
-    case 2: return two;
-    case 4: return four;
-    case 8: return eight;
-  }
-  throw std::logic_error("loads_per_thread was not checked before the launch");
-}
 
 // ---- copy_4b, copy_8b, copy_16b: one batch of loads per thread, then as many stores
 
@@ -145,6 +74,32 @@ __global__ void __launch_bounds__(kBlock) copy_kernel(const float* in, float* ou
 }
 
 template <class Vector>
+MetricValues metrics(const Problem& p, const DeviceSpec&) {
+  return {{kBytesInFlightMetric,
+           static_cast<double>(p.loads_per_thread) * static_cast<double>(sizeof(Vector))}};
+}
+
+Shape shape(std::int64_t n, std::int64_t elements_per_block) {
+  Shape s;
+  s.block = {kBlock, 1, 1};
+  s.tile = {elements_per_block, 1, 1};
+  s.grid = {ceil_div(n, elements_per_block), 1, 1};
+  return s;
+}
+
+// Picks one of four instantiations by the number of loads; `unsupported` has refused all others.
+template <class Kernel>
+Kernel by_loads(const Problem& p, Kernel one, Kernel two, Kernel four, Kernel eight) {
+  switch (p.loads_per_thread) {
+    case 1: return one;
+    case 2: return two;
+    case 4: return four;
+    case 8: return eight;
+  }
+  throw std::logic_error("loads_per_thread was not checked before the launch");
+}
+
+template <class Vector>
 auto copy_kernel_for(const Problem& p) {
   return by_loads(p, copy_kernel<Vector, 1>, copy_kernel<Vector, 2>, copy_kernel<Vector, 4>,
                   copy_kernel<Vector, 8>);
@@ -164,12 +119,10 @@ ExpectedChangesOf<Problem> wider_loads() {
 }
 
 template <class Vector>
-Variant copy(std::string id, std::string compare_to, std::string why,
-             ExpectedChangesOf<Problem> expected = {}) {
+Variant copy(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected = {}) {
   Variant v;
   v.id = std::move(id);
   v.compare_to = std::move(compare_to);
-  v.why = std::move(why);
   v.expected_changes = std::move(expected);
   v.writes = {"out"};
   v.work = [](const Problem& p) {
@@ -189,31 +142,35 @@ Variant copy(std::string id, std::string compare_to, std::string why,
   return v;
 }
 
+// ---- copy_4b
+//
+// Each lane loads and stores 4 bytes at a time: a warp's request is 128 bytes, four sectors,
+// perfectly coalesced. With one load per thread a full SM has 8 KB in flight, a third of what
+// DRAM's latency asks for, so no occupancy hides that latency; and blocks with 1 KB to copy are
+// done nearly as fast as new ones can start. global_load_sectors_per_request is 4.
+
 Variant copy_4b() {
-  return copy<float>("copy_4b", "",
-                     "Each lane loads and stores 4 bytes at a time: a warp's request is 128 bytes, "
-                     "four sectors, perfectly coalesced. With one load per thread a full SM has 8 "
-                     "KB in flight, a third of what DRAM's latency asks for, so no occupancy hides "
-                     "that latency; and blocks with 1 KB to copy are done nearly as fast as new "
-                     "ones can start. global_load_sectors_per_request is 4.");
+  return copy<float>("copy_4b", "");
 }
+
+// ---- copy_8b
+//
+// 8 bytes per load: twice the bytes in flight from the same number of threads and loads, and half
+// the instructions per byte. Needs 8-byte alignment, twice the registers for data in flight, and
+// code for the tail. global_load_sectors_per_request is 8.
 
 Variant copy_8b() {
-  return copy<float2>(
-      "copy_8b", "copy_4b",
-      "8 bytes per load: twice the bytes in flight from the same number of threads and loads, and "
-      "half the instructions per byte. Needs 8-byte alignment, twice the registers for data in "
-      "flight, and code for the tail. global_load_sectors_per_request is 8.",
-      wider_loads());
+  return copy<float2>("copy_8b", "copy_4b", wider_loads());
 }
 
+// ---- copy_16b
+//
+// 16 bytes per load, the widest that a lane can ask for up to Hopper: 32 KB in flight on a full SM
+// with one load per thread, enough to keep DRAM busy. Needs 16-byte alignment, so a source that
+// starts one element late cannot use it. global_load_sectors_per_request is 16.
+
 Variant copy_16b() {
-  return copy<float4>(
-      "copy_16b", "copy_8b",
-      "16 bytes per load, the widest that a lane can ask for up to Hopper: 32 KB in flight on a "
-      "full SM with one load per thread, enough to keep DRAM busy. Needs 16-byte alignment, so a "
-      "source that starts one element late cannot use it. global_load_sectors_per_request is 16.",
-      wider_loads());
+  return copy<float4>("copy_16b", "copy_8b", wider_loads());
 }
 
 // ---- read_4b, read_8b, read_16b: batches of loads in a loop, nothing written but checksums
@@ -258,12 +215,10 @@ auto checksum_kernel_for(const Problem& p) {
 }
 
 template <class Vector>
-Variant read(std::string id, std::string compare_to, std::string why,
-             ExpectedChangesOf<Problem> expected = {}) {
+Variant read(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected = {}) {
   Variant v;
   v.id = std::move(id);
   v.compare_to = std::move(compare_to);
-  v.why = std::move(why);
   v.expected_changes = std::move(expected);
   v.writes = {"sums"};
   v.work = [](const Problem& p) {
@@ -281,30 +236,77 @@ Variant read(std::string id, std::string compare_to, std::string why,
   return v;
 }
 
+// ---- read_4b
+//
+// The loads of the copy without its stores: each block adds 64 KB up and writes 4 bytes. DRAM need
+// not turn its bus between reading and writing, and reads have the bandwidth for themselves; the
+// bytes in flight bound them just as much. dram_write_bytes falls to next to nothing.
+
 Variant read_4b() {
-  return read<float>(
-      "read_4b", "copy_4b",
-      "The loads of the copy without its stores: each block adds 64 KB up and writes 4 bytes. DRAM "
-      "need not turn its bus between reading and writing, and reads have the bandwidth for "
-      "themselves; the bytes in flight bound them just as much. dram_write_bytes falls to next to "
-      "nothing.",
-      {{"dram_write_bytes", Direction::decreases, 10, beyond_caches},
-       {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}});
+  return read<float>("read_4b", "copy_4b",
+                     {{"dram_write_bytes", Direction::decreases, 10, beyond_caches},
+                      {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}});
 }
+
+// ---- read_8b
+//
+// 8 bytes per load: twice the bytes in flight, half the load instructions per byte; the integer
+// additions per byte stay.
 
 Variant read_8b() {
-  return read<float2>("read_8b", "read_4b",
-                      "8 bytes per load: twice the bytes in flight, half the load instructions per "
-                      "byte; the integer additions per byte stay.",
-                      wider_loads());
+  return read<float2>("read_8b", "read_4b", wider_loads());
 }
 
+// ---- read_16b
+//
+// 16 bytes per load: one load per thread now fills DRAM's latency, and more of them gain little.
+// What is missing to the datasheet's bandwidth is DRAM's own (refresh, row changes).
+
 Variant read_16b() {
-  return read<float4>(
-      "read_16b", "read_8b",
-      "16 bytes per load: one load per thread now fills DRAM's latency, and more of them gain "
-      "little. What is missing to the datasheet's bandwidth is DRAM's own (refresh, row changes).",
-      wider_loads());
+  return read<float4>("read_16b", "read_8b", wider_loads());
+}
+
+// ---- the plain reference
+
+struct ReferenceCopy {
+  Data d;
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const { return {d.in[i], 0.0}; }
+};
+
+struct ReferenceSum {
+  Problem p;
+  Data d;
+  __host__ __device__ ReferenceElement operator()(std::int64_t chunk) const {
+    std::uint32_t sum = 0;
+    for (std::int64_t i = chunk * kChunk; i < p.n && i < (chunk + 1) * kChunk; ++i)
+      sum += bits_sum(d.in[i]);
+    return {static_cast<double>(sum), 0.0};
+  }
+};
+
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  Steps steps;
+  if (out[0]) steps += evaluate_reference(out[0], p.n, ReferenceCopy{d});
+  if (out[1]) steps += evaluate_reference(out[1], chunks(p), ReferenceSum{p, d});
+  return steps;
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  if (out[0]) {
+    for (std::int64_t i = 0; i < p.n; ++i) {
+      out[0].value[i] = d.in[i];
+      out[0].magnitude[i] = 0.0;
+    }
+  }
+  if (out[1]) {
+    std::vector<std::uint32_t> sums(static_cast<std::size_t>(chunks(p)), 0);
+    for (std::int64_t i = 0; i < p.n; ++i)
+      sums[static_cast<std::size_t>(i / kChunk)] += bits_sum(d.in[i]);
+    for (std::size_t chunk = 0; chunk < sums.size(); ++chunk) {
+      out[1].value[chunk] = sums[chunk];
+      out[1].magnitude[chunk] = 0.0;
+    }
+  }
 }
 
 // ---- declaration

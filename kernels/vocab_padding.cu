@@ -12,9 +12,8 @@
 // and computed, so that rows at the same vocab have the same useful work: their ratio is the gain.
 // The layer is no square product of the family `alignment`: it does work that is not useful, on
 // purpose.
-#include "gpu/cublas.hpp"
+#include "kernels/common/cublas_variant.cuh"
 #include "kernels/common/gemm.cuh"
-#include "kernels/common/launch.cuh"
 #include "kernels/common/types.cuh"
 
 namespace gpuexp::vocab_padding {
@@ -40,21 +39,12 @@ struct Data {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// ---- the plain reference ----
-
-GemmOperands<Element> operands(const Problem& p, const Data& d) {
-  return contiguous_operands<Element>(d.hidden, d.weights, p.tokens, p.columns(), p.d_model);
-}
-
-NormBound error_bound(const Problem& p) {
-  return tensor_core_bound(p.d_model, DataType::fp32, DataType::bf16);
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  host_gemm(operands(p, d), error_bound(p), out[0]);
-}
-
-// ---- cublas ----
+// ---- cublas
+//
+// cublasGemmEx in bf16 with fp32 accumulation, at the shape that is stored. With an odd number of
+// columns every second row starts off a multiple of 4 bytes, and the library falls back to kernels
+// with narrow loads and without the newest tensor-core instructions; with pad_to = 64 it need not.
+// What it costs is the padding's work and memory.
 
 // Useful are vocab columns; the padding moves along with them.
 Work work(const Problem& p) {
@@ -66,29 +56,36 @@ Work work(const Problem& p) {
 }
 
 Variant cublas_gemm() {
-  Variant v;
-  v.id = "cublas";
-  v.why =
-      "cublasGemmEx in bf16 with fp32 accumulation, at the shape that is stored. With an odd "
-      "number of columns every second row starts off a multiple of 4 bytes, and the library falls "
-      "back to kernels with narrow loads and without the newest tensor-core instructions; with "
-      "pad_to = 64 it need not. What it costs is the padding's work and memory.";
-  v.is_vendor = true;
-  v.unavailable = cublas::unavailable;
-  v.work = work;
+  Variant v = cublas_variant<Variant>("", work, [](const Problem& p, const Data& d) {
+    return cublas::Gemm{cublas::Compute::fp32,
+                        DataType::bf16,
+                        DataType::bf16,
+                        p.tokens,
+                        p.columns(),
+                        p.d_model,
+                        d.hidden,
+                        d.weights,
+                        d.logits};
+  });
   v.metrics = [](const Problem& p, const DeviceSpec&) {
     const std::int64_t columns = p.columns();
     return MetricValues{{"columns", static_cast<double>(columns)},
                         {"divisor_pow2", static_cast<double>(columns & -columns)}};
   };
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    return cublas::gemm({cublas::Compute::fp32, DataType::bf16, DataType::bf16, p.tokens,
-                         p.columns(), p.d_model, d.hidden, d.weights, d.logits});
-  };
   return v;
 }
 
-// ---- declaration ----
+// ---- the plain reference
+
+GemmOperands<Element> operands(const Problem& p, const Data& d) {
+  return contiguous_operands<Element>(d.hidden, d.weights, p.tokens, p.columns(), p.d_model);
+}
+
+NormBound error_bound(const Problem& p) {
+  return tensor_core_bound(p.d_model, DataType::fp32, DataType::bf16);
+}
+
+// ---- declaration
 
 Family declare() {
   Family f("vocab_padding", "Does padding the vocabulary pay, although it adds work?");
@@ -116,12 +113,7 @@ Family declare() {
                                  p.columns(), stream_seed(seed, 1));
     return steps;
   };
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    return evaluate_gemm(operands(p, d), error_bound(p), out[0]);
-  };
-  f.host_reference = host_reference;
-  f.tolerance_derivation = kTensorCoreBoundDerivation;
-  f.tolerance = [](const Problem& p) { return error_bound(p).tolerance(); };
+  set_tensor_core_reference(f, operands, error_bound);
   f.variant(cublas_gemm());
   return f;
 }

@@ -49,23 +49,13 @@ struct Data {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// ---- the plain reference ----
-
-GemmOperands<Element> operands(const Problem& p, const Data& d) {
-  return {d.a, p.stored_k(), d.b, p.pitch, p.stored_rows(), p.stored_columns(), p.k};
-}
-
-NormBound error_bound(const Problem& p) {
-  return tensor_core_bound(p.k, DataType::fp32, DataType::bf16);
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  host_gemm(operands(p, d), error_bound(p), out[0], [&](std::int64_t row, std::int64_t column) {
-    return (column / kTileN * p.stored_rows() + row) * kTileN + column % kTileN;
-  });
-}
-
-// ---- fixed_tile: one 256×128 tile per block, one block per SM ----
+// ---- fixed_tile: one 256×128 tile per block, one block per SM
+//
+// One block per 256×128 tile and, by its shared memory, one block per SM. A large tile reuses each
+// byte most, which is why libraries like it; its cost is the coarse step: where a wave is as much
+// as 132 tiles, the tile after the last full wave keeps one SM busy and the others idle. Time
+// should step up at the edges and stay level between them; sm__cycles_active.avg against .max shows
+// the idle SMs.
 
 __global__ void __launch_bounds__(Tile::kThreads, 1)
     fixed_tile_kernel(Problem p, const Element* a, const Element* b, Element* c) {
@@ -113,12 +103,6 @@ MetricValues wave_metrics(const Problem& p, const DeviceSpec& device) {
 Variant fixed_tile() {
   Variant v;
   v.id = "fixed_tile";
-  v.why =
-      "One block per 256×128 tile and, by its shared memory, one block per SM. A large tile reuses "
-      "each byte most, which is why libraries like it; its cost is the coarse step: where a wave "
-      "is as much as 132 tiles, the tile after the last full wave keeps one SM busy and the others "
-      "idle. Time should step up at the edges and stay level between them; sm__cycles_active.avg "
-      "against .max shows the idle SMs.";
   v.min_compute_capability = kMmaBf16ComputeCapability;
   v.work = work;
   v.metrics = wave_metrics;
@@ -128,7 +112,23 @@ Variant fixed_tile() {
   return v;
 }
 
-// ---- declaration ----
+// ---- the plain reference
+
+GemmOperands<Element> operands(const Problem& p, const Data& d) {
+  return {d.a, p.stored_k(), d.b, p.pitch, p.stored_rows(), p.stored_columns(), p.k};
+}
+
+NormBound error_bound(const Problem& p) {
+  return tensor_core_bound(p.k, DataType::fp32, DataType::bf16);
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  host_gemm(operands(p, d), error_bound(p), out[0], [&](std::int64_t row, std::int64_t column) {
+    return (column / kTileN * p.stored_rows() + row) * kTileN + column % kTileN;
+  });
+}
+
+// ---- declaration
 
 std::optional<std::string> unsupported(const Problem& p, const DeviceSpec&) {
   if (p.pitch % kTileN != 0) return "needs a pitch that is a multiple of 128, the tile's columns";

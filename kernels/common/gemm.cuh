@@ -37,6 +37,29 @@ inline Work padded_work(Work useful, const Work& stored) {
   return useful;
 }
 
+/// Elements of the matrices of a problem with extents m, n and k.
+template <class Problem>
+std::int64_t elements_of_a(const Problem& p) {
+  return p.m * p.k;
+}
+template <class Problem>
+std::int64_t elements_of_b(const Problem& p) {
+  return p.k * p.n;
+}
+template <class Problem>
+std::int64_t elements_of_c(const Problem& p) {
+  return p.m * p.n;
+}
+
+/// Declares these extents, and the results that shapes have to cover.
+template <class Problem, class Data>
+void declare_extents(FamilyOf<Problem, Data>& f, std::int64_t size) {
+  f.extent("m", &Problem::m, size, 1 << 16, "rows of A and C")
+      .extent("n", &Problem::n, size, 1 << 16, "columns of B and C")
+      .extent("k", &Problem::k, size, 1 << 16, "columns of A, rows of B");
+  f.outputs = [](const Problem& p) { return Extent{p.m, p.n, 1}; };
+}
+
 /// A kernel whose blocks compute a tile of C each, with what its launch needs to know.
 template <class... Parameters>
 struct TiledKernel {
@@ -44,6 +67,12 @@ struct TiledKernel {
   Extent tile;  ///< rows and columns of C
   Extent block;
   std::int64_t dynamic_shared_bytes = 0;
+
+  /// Stands for a choice by problem where one kernel serves all.
+  template <class Problem>
+  const TiledKernel& operator()(const Problem&) const {
+    return *this;
+  }
 
   /// For a C of m×n; the grid's x runs over its rows and y over its columns.
   Shape shape(std::int64_t m, std::int64_t n) const {
@@ -56,10 +85,27 @@ struct TiledKernel {
   }
 };
 
-/// Completes a variant that launches the TiledKernel which `kernel_for` gives for its problem, on a
-/// problem of m×n and data a, b and c.
-template <class Variant, class KernelFor>
-Variant with_tiles(Variant v, KernelFor kernel_for) {
+/// A reason where a block has less shared memory than a kernel needs.
+inline std::optional<std::string> lacks_shared_memory(const DeviceSpec& device,
+                                                      std::int64_t needed) {
+  if (device.sm.shared_bytes_per_block >= needed) return std::nullopt;
+  return "needs " + std::to_string(needed) + " bytes of shared memory per block, has " +
+         std::to_string(device.sm.shared_bytes_per_block);
+}
+
+/// A variant that launches the TiledKernel which `kernel_for` gives for its problem, on a problem
+/// of m×n and data a, b and c.
+template <class Variant, class WorkOf, class KernelFor>
+Variant tiled_variant(std::string id, std::string compare_to, WorkOf work, KernelFor kernel_for,
+                      decltype(Variant::expected_changes) expected) {
+  Variant v;
+  v.id = std::move(id);
+  v.compare_to = std::move(compare_to);
+  v.expected_changes = std::move(expected);
+  v.work = work;
+  v.unsupported = [kernel_for](const auto& p, const DeviceSpec& device) {
+    return lacks_shared_memory(device, kernel_for(p).dynamic_shared_bytes);
+  };
   v.launch = [kernel_for](const auto& p, const auto& d, const LaunchContext&) {
     const auto tiled = kernel_for(p);
     return launch(tiled.kernel, tiled.shape(p.m, p.n), p, d.a, d.b, d.c);
@@ -128,8 +174,9 @@ struct NormBound {
   double output_roundoff;  ///< of the element type of C
   double sum_error;        ///< bound on the error of the sum over norm(p)
   double rms_error;        ///< of the result over the RMS result, as modelled
+  double near_zero = 0.0;  ///< what fp16, in sums or in C, errs by however small the result is
 
-  Tolerance tolerance() const { return {output_roundoff, 0.0, kRmsSafety * rms_error, 0.0}; }
+  Tolerance tolerance() const { return {output_roundoff, near_zero, kRmsSafety * rms_error, 0.0}; }
   /// What `tolerance` scales with: rounding C costs up to u·|value|, and the error of the sum,
   /// which is rounded along with it, (1 + u) times its bound.
   __host__ __device__ double magnitude(const ProductSums& sums) const {
@@ -181,14 +228,19 @@ inline double tensor_core_sum_rms(std::int64_t k, DataType accumulate) {
 }
 
 /// The bound for inputs of random sign, products summed in fp32 or fp16; kTensorCoreBoundDerivation
-/// says why. What fp16 adds near zero, in a sum or in C, is an absolute tolerance on top.
+/// says why.
 inline NormBound tensor_core_bound(std::int64_t k, DataType accumulate, DataType output) {
   constexpr double kLambda = 8.0;
   const double steps = tensor_core_steps(k);
   const double roundings =
       accumulate == DataType::fp16 ? std::sqrt(steps) : steps + std::sqrt(static_cast<double>(k));
+  constexpr double kHalfSubnormal = 0x1p-25;  // of fp16
+  const double subnormal_roundings = accumulate == DataType::fp16 ? steps
+                                     : output == DataType::fp16   ? 1.0
+                                                                  : 0.0;
   return {unit_roundoff(output), kLambda * unit_roundoff(accumulate) * roundings,
-          std::hypot(tensor_core_sum_rms(k, accumulate), rounding_rms(output))};
+          std::hypot(tensor_core_sum_rms(k, accumulate), rounding_rms(output)),
+          kHalfSubnormal * subnormal_roundings};
 }
 
 /// Up to this k the bound for sums in fp32 and results in bf16 rejects an error of 1 % in a typical
@@ -290,6 +342,26 @@ template <class T, class Bound>
 void host_gemm(const GemmOperands<T>& x, const Bound& bound, const ReferenceView& out) {
   host_gemm(x, bound, out,
             [&](std::int64_t row, std::int64_t column) { return row * x.n + column; });
+}
+
+/// Makes the references of a family those of a row-major C = A·B: operands(problem, data) has the
+/// matrices, bound(problem) what their errors scale with.
+template <class Family, class Operands, class BoundOf>
+void set_gemm_reference(Family& f, Operands operands, BoundOf bound) {
+  f.reference = [=](const auto& p, const auto& d, const std::vector<ReferenceView>& out) {
+    return evaluate_gemm(operands(p, d), bound(p), out[0]);
+  };
+  f.host_reference = [=](const auto& p, const auto& d, const std::vector<ReferenceView>& out) {
+    host_gemm(operands(p, d), bound(p), out[0]);
+  };
+}
+
+/// The same of products on tensor cores, with their tolerance: bound(problem) is a NormBound.
+template <class Family, class Operands, class BoundOf>
+void set_tensor_core_reference(Family& f, Operands operands, BoundOf bound) {
+  set_gemm_reference(f, operands, bound);
+  f.tolerance_derivation = kTensorCoreBoundDerivation;
+  f.tolerance = [bound](const auto& p) { return bound(p).tolerance(); };
 }
 
 }  // namespace gpuexp

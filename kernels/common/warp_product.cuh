@@ -44,6 +44,13 @@ struct Corner {
   std::int64_t col;
 };
 
+/// Where the tile of this block starts, neighbouring blocks one below the other.
+template <class T>
+__device__ Corner block_corner() {
+  return {static_cast<std::int64_t>(blockIdx.x) * T::kBlockM,
+          static_cast<std::int64_t>(blockIdx.y) * T::kBlockN};
+}
+
 /// A row-major rows×cols matrix in global memory, without padding.
 template <class T>
 struct Matrix {

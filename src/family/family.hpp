@@ -108,8 +108,10 @@ constexpr bool times_first_launches(Timing timing) {
 
 /// What a variant says of itself in words and figures.
 struct VariantFacts {
-  std::string id;   ///< the mechanism, unique in the family
-  std::string why;  ///< what changed, what it relieves, what it costs, which counter should change
+  std::string id;  ///< the mechanism, unique in the family
+  /// What changed, what it relieves, what it costs, which counter should change. Left empty, it is
+  /// the comment over the variant (variant_comments.hpp).
+  std::string why;
   std::string compare_to;  ///< the variant that differs by this mechanism alone; empty for the
                            ///< first variant
   bool is_vendor = false;  ///< a library call: shapes are not known

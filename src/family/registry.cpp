@@ -35,7 +35,6 @@ void check(const Family& family, std::vector<std::string>& errors) {
   std::set<std::string> ids;
   for (const Variant& v : family.variants) {
     require(ids.insert(v.id).second, "declares variant '" + v.id + "' twice");
-    require(!v.why.empty(), "does not say why variant '" + v.id + "' exists");
     require(v.compare_to.empty() || ids.count(v.compare_to) > 0,
             "compares variant '" + v.id + "' to '" + v.compare_to +
                 "', which is not declared before it");
@@ -64,6 +63,10 @@ void check(const Family& family, std::vector<std::string>& errors) {
   }
 }
 
+std::string file_of(std::string_view family_id) {
+  return "kernels/" + std::string(family_id) + ".cu";
+}
+
 }  // namespace
 
 Registry& Registry::global() {
@@ -80,10 +83,57 @@ void Registry::add(Family family) noexcept {
       errors_.push_back("family '" + family.id + "' is declared twice");
       return;
     }
-    families_.insert(at, std::move(family));
+    explain(*families_.insert(at, std::move(family)));
   } catch (const std::exception& e) {
     errors_.push_back(std::string("a family could not be registered: ") + e.what());
   }
+}
+
+void Registry::add_source(std::string_view family_id, std::string_view text) noexcept {
+  try {
+    comments_[std::string(family_id)] = variant_comments(text);
+    for (Family& f : families_) {
+      if (f.id == family_id) explain(f);
+    }
+  } catch (const std::exception& e) {
+    errors_.push_back(std::string("a family's source could not be read: ") + e.what());
+  }
+}
+
+// A text that is computed stands in the variant's `why`, any other over the variant.
+void Registry::explain(Family& family) {
+  const auto comments = comments_.find(family.id);
+  if (comments == comments_.end()) return;
+  const auto defect = [&](const std::string& variant, const std::string& what) {
+    errors_.push_back(file_of(family.id) + " " + what + " '" + variant + "'");
+  };
+  std::set<std::string> explained;
+  for (const VariantComment& comment : comments->second) {
+    const auto v = std::find_if(family.variants.begin(), family.variants.end(),
+                                [&](const Variant& x) { return x.id == comment.variant; });
+    if (v == family.variants.end()) {
+      defect(comment.variant, "has a comment under a heading that names no variant:");
+    } else if (!explained.insert(v->id).second) {
+      defect(v->id, "has two comments over variant");
+    } else if (!v->why.empty()) {
+      defect(v->id, "has both a comment and a `why` for variant");
+    } else {
+      v->why = comment.why;
+    }
+  }
+}
+
+std::vector<std::string> Registry::errors() const {
+  std::vector<std::string> errors = errors_;
+  for (const Family& f : families_) {
+    for (const Variant& v : f.variants) {
+      if (v.why.empty())
+        errors.push_back("family '" + f.id + "' does not say why variant '" + v.id +
+                         "' exists: " + file_of(f.id) + " has no comment over it, '// ---- " +
+                         v.id + "', and it has no `why`");
+    }
+  }
+  return errors;
 }
 
 const Family* Registry::find(std::string_view id) const {

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <list>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "family/family.hpp"
+#include "family/variant_comments.hpp"
 
 namespace gpuexp {
 
@@ -18,16 +20,22 @@ class Registry {
 
   /// Before main, or later, before a config is read that names it.
   void add(Family family) noexcept;
+  /// The text of the file that declares a family, before or behind the family: the comments over
+  /// its variants become their `why`.
+  void add_source(std::string_view family_id, std::string_view text) noexcept;
 
   /// Sorted by id. A family stays where it is when others are added.
   const std::list<Family>& families() const { return families_; }
   const Family* find(std::string_view id) const;
 
   /// What is wrong with the declarations, one line each; empty when all is well.
-  const std::vector<std::string>& errors() const { return errors_; }
+  std::vector<std::string> errors() const;
 
  private:
+  void explain(Family& family);
+
   std::list<Family> families_;
+  std::map<std::string, std::vector<VariantComment>, std::less<>> comments_;  // by family
   std::vector<std::string> errors_;
 };
 

@@ -55,8 +55,9 @@ struct SourceText {
   std::string_view text = {};
 };
 
-/// Those that the lines of this binary's kernels are in, as they were when they were compiled,
-/// sorted by name. Generated beside kernel_resource_table(), and empty where that is.
+/// Those that this binary's kernels were compiled from, and those that lines of their machine code
+/// are in, as they were then, sorted by name. Generated beside kernel_resource_table(); the first
+/// are there without cuobjdump, too.
 const SourceText* kernel_source_table(std::size_t& count);
 
 /// Looks kernels up by host stub and compute capability.

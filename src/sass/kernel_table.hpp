@@ -30,7 +30,8 @@ class KernelTable {
 
   /// The source files that the code's lines are in, as the lines name them.
   const std::set<std::string>& source_files() const { return source_files_; }
-  /// What one of them holds, to be kept beside the code.
+  /// What one of them, or another that kernels were compiled from, holds, to be kept beside the
+  /// code.
   void add_source(const std::string& file, std::string text) {
     source_texts_[file] = std::move(text);
   }

@@ -1,7 +1,7 @@
-// make_kernel_table OUTPUT CODE SOURCE_ROOT [DUMP...]: writes the kernel resource table of the
-// objects whose dumps are DUMP.symbols, DUMP.usage, DUMP.sass and DUMP.elf, and their machine code
-// with the text of its source files, which the table includes. Source files are named from
-// SOURCE_ROOT on.
+// make_kernel_table OUTPUT CODE SOURCE_ROOT [SOURCE.cu...] [DUMP...]: writes the kernel resource
+// table of the objects whose dumps are DUMP.symbols, DUMP.usage, DUMP.sass and DUMP.elf, and their
+// machine code with the text of its source files and of each SOURCE, which the table includes.
+// Source files are named from SOURCE_ROOT on.
 // kernels/kernel_resources.cmake runs it.
 #include <cstdio>
 #include <exception>
@@ -37,10 +37,15 @@ void write_file(const std::string& output, const std::string& text) {
 int main(int argc, char** argv) {
   try {
     if (argc < 4)
-      throw std::runtime_error("expected: make_kernel_table OUTPUT CODE SOURCE_ROOT [DUMP...]");
+      throw std::runtime_error(
+          "expected: make_kernel_table OUTPUT CODE SOURCE_ROOT [SOURCE.cu...] [DUMP...]");
     gpuexp::KernelTable table(argv[3]);
     for (int i = 4; i < argc; ++i) {
       const std::string dump = argv[i];
+      if (const std::filesystem::path path(dump); path.extension() == ".cu") {
+        table.add_source(path.lexically_relative(argv[3]).generic_string(), read_file(dump));
+        continue;
+      }
       table.add({dump, read_file(dump + ".symbols"), read_file(dump + ".usage"),
                  read_file(dump + ".sass"), read_file(dump + ".elf")});
     }

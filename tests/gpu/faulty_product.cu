@@ -136,7 +136,7 @@ Family faulty_fp32_product() {
   return f.build();
 }
 
-// The tolerance is that of kernels/matmul_tensor.cu where fp16 accumulates, but for subnormal sums.
+// The tolerance is that of kernels/matmul_tensor.cu where fp16 accumulates.
 Family faulty_fp16_product() {
   const auto bound = [](const Problem& p) {
     return tensor_core_bound(p.k, DataType::fp16, DataType::fp16);

@@ -1,0 +1,74 @@
+// Matrices whose element type a problem chooses among those that tensor cores multiply: how they
+// are stored, how random inputs are rounded to them, and the references of their products.
+#pragma once
+
+#include "kernels/common/gemm.cuh"
+#include "kernels/common/random.cuh"
+#include "kernels/common/rounding.cuh"
+#include "kernels/common/types.cuh"
+
+namespace gpuexp {
+
+/// Calls f with a value of the C++ type that stores elements of bf16, fp16, tf32 or fp32; tf32 is
+/// stored as float.
+template <class Function>
+auto with_stored_type(DataType type, Function f) {
+  if (type == DataType::bf16) return f(__nv_bfloat16{});
+  if (type == DataType::fp16) return f(__half{});
+  return f(float{});
+}
+
+/// fp32 with 10 bits after the leading one; what the multiplier would drop is rounded.
+inline constexpr FloatFormat kTf32{11, kFp32.min_exponent, kFp32.max_exponent};
+
+/// SignedUniform<float>, rounded to what is multiplied: T or, of float, tf32.
+template <class T>
+struct RoundedUniform {
+  SignedUniform<float> master;
+  __host__ __device__ T operator()(std::int64_t i) const { return from_float<T>(master(i)); }
+};
+template <>
+struct RoundedUniform<float> {
+  SignedUniform<float> master;
+  __host__ __device__ float operator()(std::int64_t i) const {
+    return static_cast<float>(round_to(kTf32, master(i)));
+  }
+};
+
+/// fill_uniform<float> of the same seed, rounded to bf16, fp16 or tf32.
+inline Steps fill_uniform_rounded(DataType type, void* out, std::int64_t count,
+                                  std::uint64_t seed) {
+  return with_stored_type(type, [&](auto element) {
+    using T = decltype(element);
+    return fill(static_cast<T*>(out), count, RoundedUniform<T>{{seed}});
+  });
+}
+
+/// A (m×k) and B (k×n) of one type, both row-major and contiguous.
+struct TensorOperands {
+  DataType type;
+  const void* a;
+  const void* b;
+  std::int64_t m;
+  std::int64_t n;
+  std::int64_t k;
+
+  template <class T>
+  GemmOperands<T> stored_as() const {
+    return contiguous_operands(static_cast<const T*>(a), static_cast<const T*>(b), m, n, k);
+  }
+};
+
+inline Steps evaluate_gemm(const TensorOperands& x, const NormBound& bound,
+                           const ReferenceView& out) {
+  return with_stored_type(x.type, [&](auto element) {
+    return evaluate_gemm(x.stored_as<decltype(element)>(), bound, out);
+  });
+}
+
+inline void host_gemm(const TensorOperands& x, const NormBound& bound, const ReferenceView& out) {
+  with_stored_type(x.type,
+                   [&](auto element) { host_gemm(x.stored_as<decltype(element)>(), bound, out); });
+}
+
+}  // namespace gpuexp

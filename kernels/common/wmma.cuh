@@ -1,0 +1,35 @@
+// nvcuda::wmma, the C++ interface of the tensor cores: fragments of 16×16 sums, and of what is
+// multiplied for them.
+#pragma once
+
+#include <mma.h>
+
+#include "kernels/common/types.cuh"
+
+namespace nvcuda::wmma::precision {
+struct tf32;  // which mma.h declares for compute capability 8.0 and above only
+}
+
+namespace gpuexp {
+
+/// wmma's name for an input type, and the depth of its product; tf32 is stored as float.
+template <class In>
+struct WmmaType {
+  using Element = In;
+  static constexpr int kDepth = 16;
+};
+template <>
+struct WmmaType<float> {
+  using Element = nvcuda::wmma::precision::tf32;
+  static constexpr int kDepth = 8;
+};
+
+/// A fragment of row-major A or B.
+template <class Use, class In>
+using WmmaInput = nvcuda::wmma::fragment<Use, 16, 16, WmmaType<In>::kDepth,
+                                         typename WmmaType<In>::Element, nvcuda::wmma::row_major>;
+template <class In, class Acc>
+using WmmaSums =
+    nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, WmmaType<In>::kDepth, Acc>;
+
+}  // namespace gpuexp

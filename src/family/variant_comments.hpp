@@ -1,0 +1,24 @@
+// Why each variant exists, read from its family's source: the comment that stands over the variant,
+//
+//   // ---- smem_tile: 32×32 tiles of A and B in shared memory
+//   //
+//   // What changed, which resource it relieves, what it costs, which counter should change.
+//
+// so that whoever reads the file and whoever asks the program read one text.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gpuexp {
+
+struct VariantComment {
+  std::string variant;  ///< what stands between the dashes and the colon
+  std::string why;      ///< its lines, joined by single spaces
+};
+
+/// Those of a source, in order. A heading whose comment ends with it is none.
+std::vector<VariantComment> variant_comments(std::string_view source);
+
+}  // namespace gpuexp
