@@ -24,6 +24,8 @@ struct AnnotatedLaunch {
   Annotation annotation;
   std::int64_t blocks = 0;           ///< of all kernels
   std::int64_t blocks_executed = 0;  ///< those that the counts are of
+  std::string counted_on;            ///< the GPU that counted all blocks; empty: none
+  std::string why_not_counted;       ///< where one was asked to
 };
 
 /// "m=64,n=64,k=64"

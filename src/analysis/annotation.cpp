@@ -66,6 +66,17 @@ void add_instructions(AnnotatedKernel& kernel, const sim::KernelExecution& execu
   }
 }
 
+void add_counted(AnnotatedKernel& kernel, const std::vector<CountedInstruction>& counted) {
+  for (const CountedInstruction& c : counted) {
+    if (c.kernel != kernel.program->name) continue;
+    const auto found = std::lower_bound(
+        kernel.instructions.begin(), kernel.instructions.end(), c.address,
+        [](const AnnotatedInstruction& i, std::uint32_t address) { return i.address < address; });
+    if (found != kernel.instructions.end() && found->address == c.address)
+      found->counts.gpu += c.counts;
+  }
+}
+
 void add_access(AnnotatedLine& line, const AnnotatedInstruction& instruction) {
   if (instruction.access.empty()) return;
   const auto found =
@@ -126,6 +137,7 @@ ExecutedCounts& ExecutedCounts::operator+=(const ExecutedCounts& more) {
   tag_wavefronts += more.tag_wavefronts;
   time_us += more.time_us;
   l1 += more.l1;
+  gpu += more.gpu;
   return *this;
 }
 
@@ -165,7 +177,7 @@ std::string access_text(const sim::PlaceCounts& counts, const BufferName& name_o
 
 Annotation annotate(const std::vector<sim::KernelExecution>& executions,
                     const std::vector<Shape>& shapes, const std::vector<KernelCodeTime>& times,
-                    const BufferName& name_of) {
+                    const std::vector<CountedInstruction>& counted, const BufferName& name_of) {
   Annotation annotation;
   std::map<const sim::Program*, std::size_t> kernel_of;
   for (std::size_t i = 0; i < executions.size(); ++i) {
@@ -182,6 +194,7 @@ Annotation annotate(const std::vector<sim::KernelExecution>& executions,
     add_instructions(kernel, executions[i], time == times.end() ? nullptr : &*time, name_of);
   }
   for (AnnotatedKernel& kernel : annotation.kernels) {
+    add_counted(kernel, counted);
     add_lines(kernel);
     for (const AnnotatedInstruction& instruction : kernel.instructions)
       kernel.counts += instruction.counts;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/types.hpp"
+#include "family/source_counts.hpp"
 #include "model/code_time.hpp"
 #include "sim/simulator.hpp"
 #include "timing/warp_state.hpp"
@@ -41,6 +42,7 @@ struct ExecutedCounts {
   double tag_wavefronts = 0;   ///< of L1's tag stage
   WarpClocks time_us;          ///< the part of the predicted time, by what warps did in it
   SectorLookups l1;            ///< of the blocks that the time was predicted from
+  SourceCounts gpu;            ///< what a GPU counted, of all blocks; 0 where none did
 
   ExecutedCounts& operator+=(const ExecutedCounts& more);
   double requests() const { return load_requests + store_requests; }
@@ -91,10 +93,10 @@ struct Annotation {
 using BufferName = std::function<std::string(std::uint64_t address)>;
 
 /// Of the launch's kernels in order, observed place by place, and their shapes; `times` are those
-/// of its kernels, each once, or none.
+/// of its kernels, each once, or none; `counted` is what a GPU counted of them, or nothing.
 Annotation annotate(const std::vector<sim::KernelExecution>& executions,
                     const std::vector<Shape>& shapes, const std::vector<KernelCodeTime>& times,
-                    const BufferName& name_of);
+                    const std::vector<CountedInstruction>& counted, const BufferName& name_of);
 
 /// "load of a", "store to shared", "cp.async from b": what the instruction did to memory.
 std::string access_text(const sim::PlaceCounts& counts, const BufferName& name_of);

@@ -2,6 +2,7 @@
 #include <charconv>
 #include <functional>
 #include <new>
+#include <stdexcept>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,6 +16,7 @@
 #include "cli/interrupts.hpp"
 #include "cli/registry_lookup.hpp"
 #include "cli/simulation.hpp"
+#include "cli/source_counting.hpp"
 #include "plan/plan.hpp"
 #include "render/annotation_json.hpp"
 #include "render/annotation_text.hpp"
@@ -36,6 +38,8 @@ struct AnnotateArguments {
   std::string warp;
   std::string line;
   int execution = 1;
+  bool counters = false;
+  int device = 0;
   bool json = false;
 };
 
@@ -171,6 +175,10 @@ SourceLine chosen_line(const AnnotateArguments& options, const AskedWarp& asked,
   throw ConfigError(fmt::format("{}:{}", what, fmt::join(names, "")));
 }
 
+struct NoGpu : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 /// One launch, executed and attributed.
 class AnnotateRun {
  public:
@@ -179,10 +187,14 @@ class AnnotateRun {
         options_(options),
         named_(find_variant(context.registry, options.variant)),
         config_(config_of(named_, options)) {
-    const auto specs = device_specs();
-    const DeviceSpec& device = find_device_spec(specs, options.gpu).spec;
-    plan_ = make_plan(config_, device, context.resources, device.memory_bytes);
-    plan_.ceiling_source = ceiling_source_of(device, device.id);
+    if (options.counters) {
+      plan_on_this_gpu();
+    } else {
+      const auto specs = device_specs();
+      const DeviceSpec& device = find_device_spec(specs, options.gpu).spec;
+      plan_ = make_plan(config_, device, context.resources, device.memory_bytes);
+      plan_.ceiling_source = ceiling_source_of(device, device.id);
+    }
     check_is_executed(named_, plan_, context.resources);
     for (const Shape& shape : named_.variant.shapes(group().problem.get(), plan_.device)) {
       if (shape.grid.count() > 0) shapes_.push_back(shape);
@@ -210,6 +222,7 @@ class AnnotateRun {
       return {buffer->name().empty() ? "memory" : buffer->name(), buffer->begin()};
     };
     AnnotatedLaunch launch = predicted(problem, simulator);
+    count(executions, launch);
     annotate_with(executions, launch,
                   [&](std::uint64_t address) { return buffer_of(address).first; });
     std::optional<WarpPicture> picture;
@@ -223,6 +236,25 @@ class AnnotateRun {
 
  private:
   const Group& group() const { return plan_.groups.front(); }
+
+  void plan_on_this_gpu() {
+    DeviceOptions device;
+    device.device = options_.device;
+    std::string no_device;
+    gpu_ = open_device(device, no_device);
+    if (!gpu_) throw NoGpu(no_device);
+    plan_ = make_plan(config_, gpu_->info.spec, context_.resources, gpu_->info.free_bytes);
+    plan_.ceiling_source = ceiling_source_of(gpu_->info);
+  }
+
+  void count(const std::vector<sim::KernelExecution>& executions, AnnotatedLaunch& launch) {
+    if (!gpu_) return;
+    const CountedLaunch counted{&named_.family, group().values, &named_.variant, Mode::warm};
+    SourceCounting counting = count_source(*gpu_->executor, counted, config_.seed, executions);
+    launch.why_not_counted = counting.unavailable;
+    if (counting.unavailable.empty()) launch.counted_on = gpu_->info.spec.name;
+    counted_ = std::move(counting.instructions);
+  }
 
   AnnotatedLaunch predicted(HostProblem& problem, sim::Simulator& simulator) const {
     AnnotatedLaunch launch;
@@ -239,7 +271,7 @@ class AnnotateRun {
 
   void annotate_with(const std::vector<sim::KernelExecution>& executions, AnnotatedLaunch& launch,
                      const BufferName& name_of) const {
-    launch.annotation = annotate(executions, shapes_, launch.code_time.kernels, name_of);
+    launch.annotation = annotate(executions, shapes_, launch.code_time.kernels, counted_, name_of);
     for (const sim::KernelExecution& execution : executions) {
       launch.blocks += execution.blocks;
       launch.blocks_executed += execution.executed_blocks;
@@ -268,14 +300,22 @@ class AnnotateRun {
   Plan plan_;
   std::vector<Shape> shapes_;
   std::optional<AskedWarp> asked_;
+  std::optional<OpenDevice> gpu_;  ///< that counts, too
+  std::vector<CountedInstruction> counted_;
 };
 
 ExitCode run(const Context& context, const AnnotateArguments& options) {
-  AnnotateRun annotate(context, options);
   catch_interrupts();
   try {
-    annotate.run();
+    AnnotateRun(context, options).run();
     return ExitCode::ok;
+  } catch (const NoGpu& reason) {
+    fmt::print(stderr, "gpuexp: no GPU: {}\ngpuexp: without --counters, the CPU alone counts\n",
+               reason.what());
+    return ExitCode::no_device;
+  } catch (const DeviceError& error) {
+    if (interrupted()) return ExitCode::interrupted;
+    fmt::print(stderr, "gpuexp: {}: {}\n", options.variant, error.what());
   } catch (const sim::Stopped&) {
     return ExitCode::interrupted;
   } catch (const sim::Fault& fault) {
@@ -301,6 +341,15 @@ void add_annotate(Command& app, Context& context) {
       "--gpu", options->gpu,
       fmt::format("execute as this GPU: an id, name or alias (gpuexp list); default {}",
                   kDefaultGpu));
+  Option* const counters =
+      command->add_flag("--counters", options->counters,
+                        "execute as the GPU here, and put beside each line what it counts there "
+                        "(CUPTI's SASS metrics)");
+  counters->excludes("--gpu");
+  command
+      ->add_option("--device", options->device,
+                   "with --counters: ordinal of the GPU (gpuexp info); default 0")
+      ->needs(counters);
   command
       ->add_option("--mode", options->mode,
                    "what caches hold when the predicted launch begins: cold (the default), warm or "

@@ -19,6 +19,7 @@
 #include "gpu/problem_launches.hpp"
 #include "gpu/resources.hpp"
 #include "gpu/sm_clock.hpp"
+#include "gpu/source_counters.hpp"
 #include "gpu/verifier.hpp"
 
 namespace gpuexp {
@@ -28,6 +29,7 @@ namespace {
 class CudaExecutor final : public Executor,
                            public LaunchTimer,
                            public CounterReader,
+                           public SourceCounterReader,
                            public ProfilerControl {
  public:
   CudaExecutor(const DeviceSpec& device, const CudaOptions& options)
@@ -220,12 +222,34 @@ class CudaExecutor final : public Executor,
     return counters().count(metrics, counted);
   }
 
+  // Counting begins when the kernel is about to be enqueued: CUPTI counts the first that follows.
+  std::vector<CountedInstruction> count_source(const CountedLaunch& launch, std::uint64_t seed,
+                                               std::size_t kernel) override try {
+    release();
+    ProblemLaunches problem(*launch.family, launch.values, seed, device_, stream_);
+    const PreparedVariant& prepared = problem.prepare(*launch.variant);
+    problem.reset(*launch.variant, Mode::warm);
+    std::optional<SourceCounters> counters;
+    std::size_t place = 0;
+    prepared.launches.front().enqueue([&](const Step& step) {
+      const auto* launched = std::get_if<KernelStep>(&step.action);
+      if (!launched || launched->shape.grid.count() == 0 || place++ != kernel) return;
+      GPUEXP_CUDA(cudaDeviceSynchronize());
+      counters.emplace();
+    });
+    stream_.synchronize();
+    return counters ? counters->read() : std::vector<CountedInstruction>{};
+  } catch (const CountersUnavailable& reason) {
+    throw DeviceError(reason.what(), DeviceFault::refused);
+  }
+
   // A context that is lost takes the process's other work with it; only another process helps.
   bool recover() override { return false; }
   bool restart() override { return false; }
 
   LaunchTimer* timer() override { return this; }
   CounterReader* counter_reader() override { return this; }
+  SourceCounterReader* source_counter_reader() override { return this; }
   ProfilerControl* profiler() override { return this; }
   void start_profiler() override { GPUEXP_CUDA(cudaProfilerStart()); }
   // Whether or not the device is still there: what was profiled before a fault is worth having.

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "device/device_error.hpp"
+#include "gpu/cuda_check.hpp"
+#include "gpu/driver_function.hpp"
 #include "gpu/shared_library.hpp"
 
 namespace gpuexp {
@@ -48,6 +50,15 @@ void check_cupti(CUptiResult result, const char* call) {
   const char* name = "";
   GPUEXP_CUPTI_RESULT(cuptiGetResultString, result, &name);
   throw DeviceError(fmt::format("{}: {}", call, name), DeviceFault::refused);
+}
+
+CUcontext current_context() {
+  GPUEXP_CUDA(cudaFree(nullptr));  // makes it
+  CUcontext context = nullptr;
+  if (const auto get = driver_function_as<CUresult (*)(CUcontext*)>("cuCtxGetCurrent"))
+    get(&context);
+  if (!context) throw CountersUnavailable("the device has no current context");
+  return context;
 }
 
 }  // namespace gpuexp

@@ -8,6 +8,7 @@
 
 #include <string>
 
+#include <cuda.h>
 #include <cupti_result.h>
 
 // Every call of CUPTI takes one structure that begins with its size.
@@ -32,6 +33,9 @@ Function cupti_function(const char* name) {
 /// Throws CountersUnavailable where the driver gives counters to administrators alone, and
 /// DeviceError with the call and CUPTI's name of the error for the rest.
 void check_cupti(CUptiResult result, const char* call);
+
+/// The current device's context, which is made unless it is there. Throws CountersUnavailable.
+CUcontext current_context();
 
 }  // namespace gpuexp
 #else

@@ -6,7 +6,6 @@
 #include "gpu/counters_unavailable.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/cupti_chip.hpp"
-#include "gpu/driver_function.hpp"
 #include "gpu/range_profiler.hpp"
 
 #if GPUEXP_HAS_CUPTI
@@ -20,15 +19,6 @@
 namespace gpuexp {
 
 namespace {
-
-CUcontext current_context() {
-  GPUEXP_CUDA(cudaFree(nullptr));  // makes it
-  CUcontext context = nullptr;
-  if (const auto get = driver_function_as<CUresult (*)(CUcontext*)>("cuCtxGetCurrent"))
-    get(&context);
-  if (!context) throw CountersUnavailable("the device has no current context");
-  return context;
-}
 
 /// What keeps this device or its set-up from being profiled; empty where nothing does.
 std::string unsupported(int device) {

@@ -110,7 +110,7 @@ void PreparedSteps::enqueue(std::size_t place) const {
   }
 }
 
-void PreparedSteps::enqueue() const {
+void PreparedSteps::enqueue(const std::function<void(const Step&)>& before) const {
   if (start_) {
     start_->record(*first_);
     for (const auto& [number, stream] : other_streams_)
@@ -119,6 +119,7 @@ void PreparedSteps::enqueue() const {
   for (std::size_t i = 0; i < kernels_.size(); ++i) {
     for (const std::size_t place : steps_.all()[i].after)
       GPUEXP_CUDA(cudaStreamWaitEvent(stream_of(i), done_.at(place).get()));
+    if (before) before(steps_.all()[i]);
     enqueue(i);
     if (const auto done = done_.find(i); done != done_.end())
       GPUEXP_CUDA(cudaEventRecord(done->second.get(), stream_of(i)));

@@ -1,6 +1,7 @@
 // The one place that starts kernels: steps of launches, enqueued on CUDA streams.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -21,7 +22,8 @@ class PreparedSteps {
 
   /// May be captured into a graph, unless a step is opaque and waits for the GPU. Throws CudaError
   /// where a launch is refused, and what an opaque step throws.
-  void enqueue() const;
+  /// `before` is called with each step that is enqueued.
+  void enqueue(const std::function<void(const Step&)>& before = {}) const;
 
   /// Whether lines that a launch touches persist in L2.
   bool has_window() const;

@@ -31,6 +31,16 @@ Json states_json(const WarpClocks& clocks) {
   return json;
 }
 
+Json counts_json(const SourceCounts& c) {
+  return {{"warp_instructions", count_json(c.warps)},
+          {"active_lanes", count_json(c.lanes)},
+          {"predicated_on_lanes", count_json(c.lanes_on)},
+          {"global_sectors", count_json(c.sectors)},
+          {"ideal_global_sectors", count_json(c.ideal_sectors)},
+          {"shared_wavefronts", count_json(c.shared_wavefronts)},
+          {"ideal_shared_wavefronts", count_json(c.ideal_shared_wavefronts)}};
+}
+
 Json counts_json(const ExecutedCounts& c) {
   const double time_us = c.time_us.sum();
   return {{"warp_instructions", count_json(c.warps)},
@@ -48,7 +58,8 @@ Json counts_json(const ExecutedCounts& c) {
           {"l1_data_wavefronts", count_json(c.data_wavefronts)},
           {"l1_tag_wavefronts", count_json(c.tag_wavefronts)},
           {"l1_hit_pct", c.l1.all > 0 ? Json(100 * c.l1.hits / c.l1.all) : Json(nullptr)},
-          {"predicted_us", time_us}};
+          {"predicted_us", time_us},
+          {"gpu", c.gpu == SourceCounts{} ? Json(nullptr) : counts_json(c.gpu)}};
 }
 
 Json line_json(const SourceLine& line) {
@@ -156,6 +167,10 @@ Json prediction_json(const AnnotatedLaunch& launch) {
   return json;
 }
 
+Json text_or_null(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+
 }  // namespace
 
 std::string annotation_json(const AnnotatedLaunch& launch, const SourceFiles& sources,
@@ -176,6 +191,8 @@ std::string annotation_json(const AnnotatedLaunch& launch, const SourceFiles& so
             {"executed_on", "simulated"},
             {"blocks", launch.blocks},
             {"blocks_executed", launch.blocks_executed},
+            {"counted_on", text_or_null(launch.counted_on)},
+            {"why_not_counted", text_or_null(launch.why_not_counted)},
             {"mode", name_of(launch.mode)},
             {"prediction", prediction_json(launch)},
             {"counts", counts_json(launch.annotation.counts)},

@@ -16,7 +16,22 @@ namespace gpuexp {
 namespace {
 
 constexpr std::size_t kGap = 2;
-constexpr std::size_t kColumns = 9;
+enum Column : std::size_t {
+  kLineColumn,
+  kInstructionsColumn,
+  kInstructionsPctColumn,
+  kLanesColumn,
+  kSectorsColumn,
+  kInL1PctColumn,
+  kSharedColumn,
+  kGpuInstructionsColumn,  // what a GPU counted, from here on
+  kGpuLanesColumn,
+  kGpuSectorsColumn,
+  kGpuSharedColumn,
+  kTimePctColumn,
+  kWarpStateColumn,
+  kColumns
+};
 using Cells = std::array<std::string, kColumns>;
 
 /// A row of the table: of a line, of one of its accesses, or of what stands between lines.
@@ -55,7 +70,11 @@ class AnnotatedTable {
  public:
   AnnotatedTable(const AnnotatedLaunch& launch, const AnnotatedKernel& kernel,
                  const SourceFiles& sources, const Pen& pen)
-      : annotation_(launch.annotation), kernel_(kernel), sources_(sources), pen_(pen) {
+      : annotation_(launch.annotation),
+        is_counted_(!launch.counted_on.empty()),
+        kernel_(kernel),
+        sources_(sources),
+        pen_(pen) {
     std::size_t begin = 0;
     while (begin < kernel.lines.size()) {
       std::size_t end = begin;
@@ -67,13 +86,19 @@ class AnnotatedTable {
   }
 
   std::string render() const {
+    const bool has_sectors = kernel_.counts.requests() > 0;
+    const bool has_shared = kernel_.counts.shared_requests > 0;
     const Cells headings{"line",
                          "instr.",
                          "instr. %",
                          "lanes",
-                         kernel_.counts.requests() > 0 ? "sectors (ideal)" : "",
+                         has_sectors ? "sectors (ideal)" : "",
                          kernel_.counts.l1.all > 0 ? "in L1 %" : "",
-                         kernel_.counts.shared_requests > 0 ? "shared (ideal)" : "",
+                         has_shared ? "shared (ideal)" : "",
+                         is_counted_ ? "GPU: instr." : "",
+                         is_counted_ ? "lanes" : "",
+                         is_counted_ && has_sectors ? "sectors (ideal)" : "",
+                         is_counted_ && has_shared ? "shared (ideal)" : "",
                          has_time() ? "time %" : "",
                          has_time() ? "warps are in" : ""};
     std::array<std::size_t, kColumns> widths{};
@@ -162,16 +187,16 @@ class AnnotatedTable {
   void add_line(const AnnotatedLine& line) {
     const auto text = sources_.line(line.at.file, line.at.line);
     Row row{cells_of(line.counts), std::string(text.value_or("")), Style::plain};
-    row.cells[0] = line.at.file.empty() ? "" : fmt::format("{}", line.at.line);
+    row.cells[kLineColumn] = line.at.file.empty() ? "" : fmt::format("{}", line.at.line);
     row.style = is_wasteful(line.counts) ? Style::left_out : Style::plain;
     rows_.push_back(std::move(row));
     if (line.accesses.size() < 2) return;
     for (const LineAccess& access : line.accesses) {
       Row part{cells_of(access.counts), "  → " + access.access,
                is_wasteful(access.counts) ? Style::left_out : Style::dim};
-      part.cells[1].clear();
-      part.cells[2].clear();
-      part.cells[3].clear();
+      for (const Column c : {kInstructionsColumn, kInstructionsPctColumn, kLanesColumn,
+                             kGpuInstructionsColumn, kGpuLanesColumn})
+        part.cells[c].clear();
       rows_.push_back(std::move(part));
     }
   }
@@ -180,19 +205,34 @@ class AnnotatedTable {
 
   Cells cells_of(const ExecutedCounts& c) const {
     Cells cells;
-    cells[1] = fmt::format("{:.0f}", c.warps);
-    cells[2] = percent(c.warps, annotation_.counts.warps);
-    cells[3] = fmt::format("{:.1f}", c.lanes_on / c.warps);
-    cells[4] = per_request(c.sectors(), c.ideal_sectors(), c.requests());
-    if (c.l1.all > 0) cells[5] = fmt::format("{:.1f}", 100 * c.l1.hits / c.l1.all);
-    cells[6] = per_request(c.shared_wavefronts, c.ideal_shared_wavefronts, c.shared_requests);
+    cells[kInstructionsColumn] = fmt::format("{:.0f}", c.warps);
+    cells[kInstructionsPctColumn] = percent(c.warps, annotation_.counts.warps);
+    cells[kLanesColumn] = fmt::format("{:.1f}", c.lanes_on / c.warps);
+    cells[kSectorsColumn] = per_request(c.sectors(), c.ideal_sectors(), c.requests());
+    if (c.l1.all > 0) cells[kInL1PctColumn] = fmt::format("{:.1f}", 100 * c.l1.hits / c.l1.all);
+    cells[kSharedColumn] =
+        per_request(c.shared_wavefronts, c.ideal_shared_wavefronts, c.shared_requests);
+    if (is_counted_) add_counted(c, cells);
     if (!has_time() || c.time_us.sum() <= 0) return cells;
-    cells[7] = percent(c.time_us.sum(), annotation_.counts.time_us.sum());
-    cells[8] = name_of(c.time_us.largest());
+    cells[kTimePctColumn] = percent(c.time_us.sum(), annotation_.counts.time_us.sum());
+    cells[kWarpStateColumn] = name_of(c.time_us.largest());
     return cells;
   }
 
+  // The GPU counts all blocks and no requests: it has had as many per instruction.
+  static void add_counted(const ExecutedCounts& c, Cells& cells) {
+    const SourceCounts& gpu = c.gpu;
+    cells[kGpuInstructionsColumn] = fmt::format("{:.0f}", gpu.warps);
+    if (gpu.warps <= 0 || c.warps <= 0) return;
+    const double scale = gpu.warps / c.warps;
+    cells[kGpuLanesColumn] = fmt::format("{:.1f}", gpu.lanes_on / gpu.warps);
+    cells[kGpuSectorsColumn] = per_request(gpu.sectors, gpu.ideal_sectors, c.requests() * scale);
+    cells[kGpuSharedColumn] =
+        per_request(gpu.shared_wavefronts, gpu.ideal_shared_wavefronts, c.shared_requests * scale);
+  }
+
   const Annotation& annotation_;
+  bool is_counted_;
   const AnnotatedKernel& kernel_;
   const SourceFiles& sources_;
   const Pen& pen_;
@@ -244,6 +284,32 @@ std::string legend(const ExecutedCounts& counts) {
   return text;
 }
 
+// How many instructions the GPU executed otherwise; which of them, the columns show.
+std::string counting_text(const AnnotatedLaunch& launch) {
+  if (!launch.why_not_counted.empty())
+    return fmt::format("Not counted on the GPU: {}", launch.why_not_counted);
+  std::string text = fmt::format(
+      "GPU: what {} counts at the line's instructions (CUPTI's SASS metrics), all {} blocks.",
+      launch.counted_on, launch.blocks);
+  if (launch.blocks_executed < launch.blocks) return text;
+  std::size_t executed = 0;
+  std::size_t other = 0;
+  for (const AnnotatedKernel& kernel : launch.annotation.kernels) {
+    for (const AnnotatedInstruction& i : kernel.instructions) {
+      const ExecutedCounts& c = i.counts;
+      if (c.warps == 0 && c.gpu.warps == 0) continue;
+      ++executed;
+      other += c.warps != c.gpu.warps || c.lanes != c.gpu.lanes || c.lanes_on != c.gpu.lanes_on;
+    }
+  }
+  return text + (other == 0 ? fmt::format(" Each of {} instructions was executed as often, by as "
+                                          "many lanes.",
+                                          executed)
+                            : fmt::format(" Of {} instructions, {} were executed more or less "
+                                          "often, or by other lanes.",
+                                          executed, other));
+}
+
 std::string kernel_heading(const AnnotatedKernel& kernel) {
   std::string text = kernel.name;
   if (!kernel.shapes.empty()) {
@@ -261,7 +327,7 @@ std::string kernel_heading(const AnnotatedKernel& kernel) {
 std::string annotation_head(const AnnotatedLaunch& launch, const TerminalOptions& options) {
   constexpr std::size_t kWidth = 100;
   const Pen pen(options);
-  const std::vector<std::string> paragraphs{
+  std::vector<std::string> paragraphs{
       fmt::format("{}/{} on {}, {}", launch.family->id, launch.variant->id, launch.device.name,
                   problem_text(launch)),
       fmt::format(
@@ -269,6 +335,8 @@ std::string annotation_head(const AnnotatedLaunch& launch, const TerminalOptions
           "{} blocks",
           launch.device.cc_major, launch.device.cc_minor, launch.blocks_executed, launch.blocks),
       prediction_text(launch), legend(launch.annotation.counts)};
+  if (!launch.counted_on.empty() || !launch.why_not_counted.empty())
+    paragraphs.push_back(counting_text(launch));
   std::string text;
   for (const std::string& paragraph : paragraphs) {
     const bool is_title = text.empty();

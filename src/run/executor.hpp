@@ -13,6 +13,7 @@
 #include "device/device_error.hpp"
 #include "family/counters.hpp"
 #include "family/family.hpp"
+#include "family/source_counts.hpp"
 #include "record/measurement.hpp"
 
 namespace gpuexp {
@@ -84,6 +85,20 @@ class CounterReader {
                                           const std::vector<std::string>& metrics) = 0;
 };
 
+/// The ability to count at each instruction of a kernel.
+class SourceCounterReader {
+ public:
+  virtual ~SourceCounterReader() = default;
+
+  /// What the GPU counts during a launch at each instruction of one of its kernels, that with the
+  /// number `kernel` of those that have blocks; all times that the launch has that kernel from there
+  /// on are counted. The problem is made from the seed; what set_up() made is released first. A
+  /// process may be able to do it once: restart() comes between two. Throws DeviceError with the
+  /// reason where nothing can be counted.
+  virtual std::vector<CountedInstruction> count_source(const CountedLaunch& launch,
+                                                       std::uint64_t seed, std::size_t kernel) = 0;
+};
+
 /// The ability to say when a profiler around this process is to collect.
 class ProfilerControl {
  public:
@@ -133,6 +148,7 @@ class Executor {
   /// Further abilities; null where it has none. They live as long as the executor.
   virtual LaunchTimer* timer() { return nullptr; }
   virtual CounterReader* counter_reader() { return nullptr; }
+  virtual SourceCounterReader* source_counter_reader() { return nullptr; }
   virtual ProfilerControl* profiler() { return nullptr; }
 };
 

@@ -1,7 +1,6 @@
 #include "sim/observation.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 
 namespace gpuexp::sim {
@@ -11,6 +10,20 @@ namespace {
 constexpr std::uint64_t PlaceCounts::*kSums[] = {
     &PlaceCounts::ideal_load_sectors, &PlaceCounts::ideal_store_sectors,
     &PlaceCounts::shared_requests, &PlaceCounts::async_write_wavefronts};
+
+std::uint64_t ideal_sectors(const MemoryAccess& access, std::uint64_t sectors) {
+  constexpr std::uint64_t kSectorBytes = 32;
+  const auto lanes = static_cast<std::uint64_t>(std::popcount(access.lanes));
+  return std::min(sectors, (lanes * access.width + kSectorBytes - 1) / kSectorBytes);
+}
+
+// Of what is no atomic and does not go past the LSU.
+void count_shared(PlaceCounts& counts, const MemoryCounts& before, const MemoryAccess& access) {
+  const bool is_counted = access.kind == Access::load || access.kind == Access::store ||
+                          access.kind == Access::async_store;
+  if (is_counted) ++counts.shared_requests;
+  counts.async_write_wavefronts += counts.memory.global_wavefronts - before.global_wavefronts;
+}
 
 }  // namespace
 
@@ -31,39 +44,15 @@ void PlaceCounts::halve() {
     this->*sum = (this->*sum + 1) / 2;
 }
 
-// Addresses are multiples of the width, so that two lanes have all bytes in common or none.
-std::uint64_t ideal_sectors(const MemoryAccess& access) {
-  constexpr std::uint64_t kSectorBytes = 32;
-  std::array<std::uint64_t, kLanes> addresses;
-  std::size_t count = 0;
-  for_each_lane(access.lanes, [&](unsigned l) { addresses[count++] = access.address[l]; });
-  std::sort(addresses.begin(), addresses.begin() + count);
-  const auto distinct = static_cast<std::uint64_t>(
-      std::unique(addresses.begin(), addresses.begin() + count) - addresses.begin());
-  return (distinct * access.width + kSectorBytes - 1) / kSectorBytes;
-}
-
-namespace {
-
-// Of what is no atomic and does not go past the LSU.
-void count_shared(PlaceCounts& counts, const MemoryCounts& before, const MemoryAccess& access) {
-  const bool is_counted = access.kind == Access::load || access.kind == Access::store ||
-                          access.kind == Access::async_store;
-  if (is_counted) ++counts.shared_requests;
-  counts.async_write_wavefronts += counts.memory.global_wavefronts - before.global_wavefronts;
-}
-
-}  // namespace
-
 void count(PlaceCounts& counts, const MemoryAccess& access) {
   if (access.lanes == 0) return;
   const MemoryCounts before = counts.memory;
   count(counts.memory, access);
   counts.seen |= PlaceCounts::bit_of(access.space, access.kind);
   counts.ideal_load_sectors +=
-      counts.memory.load_requests > before.load_requests ? ideal_sectors(access) : 0;
+      ideal_sectors(access, counts.memory.load_sectors - before.load_sectors);
   counts.ideal_store_sectors +=
-      counts.memory.store_requests > before.store_requests ? ideal_sectors(access) : 0;
+      ideal_sectors(access, counts.memory.store_sectors - before.store_sectors);
   if (access.space == Space::cluster) return;
   if (access.space == Space::shared) return count_shared(counts, before, access);
   const std::uint64_t first = access.address[static_cast<unsigned>(std::countr_zero(access.lanes))];

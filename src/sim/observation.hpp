@@ -12,8 +12,8 @@ namespace gpuexp::sim {
 /// Accesses of one instruction.
 struct PlaceCounts {
   MemoryCounts memory;
-  /// The least sectors that so many distinct bytes take, of what memory has in load_sectors and
-  /// store_sectors: lanes that ask for the same bytes are one.
+  /// What memory has in load_sectors and store_sectors would be, if lanes asked for bytes that lie
+  /// side by side; never more than it has. The ideal of Nsight Compute's source page.
   std::uint64_t ideal_load_sectors = 0;
   std::uint64_t ideal_store_sectors = 0;
   /// Accesses of shared memory, those of cp.async among them.
@@ -38,9 +38,6 @@ struct PlaceCounts {
 
 /// Adds an access to the counts of its instruction.
 void count(PlaceCounts& counts, const MemoryAccess& access);
-
-/// The least sectors that hold as many distinct bytes as the lanes ask for.
-std::uint64_t ideal_sectors(const MemoryAccess& access);
 
 struct TracedAccess {
   std::uint32_t place = 0;  ///< in the program

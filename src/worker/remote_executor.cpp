@@ -249,4 +249,19 @@ std::vector<LaunchCounts> RemoteExecutor::count(const std::vector<CountedLaunch>
   return counts;
 }
 
+std::vector<CountedInstruction> RemoteExecutor::count_source(const CountedLaunch& launch,
+                                                             std::uint64_t seed,
+                                                             std::size_t kernel) {
+  // Patched code takes some dozen times as long.
+  const Json answer = Call(*this, "count_source")
+                          .with("launch", wire::to_json(launch))
+                          .with("seed", seed)
+                          .with("kernel", kernel)
+                          .result(2 * kReferenceLaunches);
+  std::vector<CountedInstruction> instructions;
+  for (const Json& instruction : answer)
+    instructions.push_back(wire::counted_instruction_from(instruction));
+  return instructions;
+}
+
 }  // namespace gpuexp

@@ -20,9 +20,12 @@ struct RemoteOptions {
   std::function<bool()> interrupted = [] { return false; };
 };
 
-/// Its worker's executor has a timer and a counter reader. Profilers and workers do not go
+/// Its worker's executor has a timer and both counter readers. Profilers and workers do not go
 /// together.
-class RemoteExecutor final : public Executor, public LaunchTimer, public CounterReader {
+class RemoteExecutor final : public Executor,
+                             public LaunchTimer,
+                             public CounterReader,
+                             public SourceCounterReader {
  public:
   /// Starts the worker and waits for its greeting. Throws DeviceError.
   explicit RemoteExecutor(RemoteOptions options);
@@ -47,6 +50,8 @@ class RemoteExecutor final : public Executor, public LaunchTimer, public Counter
   CounterSupport counter_support(const std::vector<std::string>& metrics) override;
   std::vector<LaunchCounts> count(const std::vector<CountedLaunch>& launches, std::uint64_t seed,
                                   const std::vector<std::string>& metrics) override;
+  std::vector<CountedInstruction> count_source(const CountedLaunch& launch, std::uint64_t seed,
+                                               std::size_t kernel) override;
 
   /// Starts another worker, unless none has managed to do anything since the last one was lost.
   bool recover() override;
@@ -55,6 +60,7 @@ class RemoteExecutor final : public Executor, public LaunchTimer, public Counter
 
   LaunchTimer* timer() override { return this; }
   CounterReader* counter_reader() override { return this; }
+  SourceCounterReader* source_counter_reader() override { return this; }
 
  private:
   class Call;

@@ -15,7 +15,8 @@ class Server {
         registry_(registry),
         executor_(executor),
         timer_(*executor.timer()),
-        counter_reader_(*executor.counter_reader()) {}
+        counter_reader_(*executor.counter_reader()),
+        source_counter_reader_(*executor.source_counter_reader()) {}
 
   /// What the request's answer holds under "done". Throws DeviceError.
   Json answer(const Json& request) {
@@ -34,6 +35,7 @@ class Server {
       return wire::to_json(
           counter_reader_.counter_support(request.at("metrics").get<std::vector<std::string>>()));
     if (call == "count") return count(request);
+    if (call == "count_source") return count_source(request);
     const Variant& variant = variant_of(request.at("variant"));
     if (call == "measured_metrics") return wire::to_json(executor_.measured_metrics(variant));
     const Mode mode = mode_of(request);
@@ -78,6 +80,15 @@ class Server {
     return answer;
   }
 
+  Json count_source(const Json& request) {
+    Json answer = Json::array();
+    for (const CountedInstruction& instruction : source_counter_reader_.count_source(
+             wire::counted_launch_from(request.at("launch"), registry_),
+             request.at("seed").get<std::uint64_t>(), request.at("kernel").get<std::size_t>()))
+      answer.push_back(wire::to_json(instruction));
+    return answer;
+  }
+
   std::vector<const Variant*> sequence_of(const Json& request) const {
     std::vector<const Variant*> sequence;
     for (const Json& id : request.at("sequence"))
@@ -100,6 +111,7 @@ class Server {
   Executor& executor_;
   LaunchTimer& timer_;
   CounterReader& counter_reader_;
+  SourceCounterReader& source_counter_reader_;
   const Family* family_ = nullptr;
 };
 

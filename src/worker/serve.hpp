@@ -11,7 +11,7 @@
 namespace gpuexp {
 
 /// Answers requests until the other end is gone or the device is lost. An executor that cannot be
-/// made is the answer to the first request. It has a timer and a counter reader, as a
+/// made is the answer to the first request. It has a timer and both counter readers, as a
 /// RemoteExecutor promises.
 void serve(Channel& channel, const Registry& registry,
            const std::function<std::unique_ptr<Executor>()>& make_executor);

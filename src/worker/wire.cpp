@@ -173,6 +173,22 @@ LaunchCounts counts_from(const Json& json) {
   return counts;
 }
 
+Json to_json(const CountedInstruction& instruction) {
+  Json counts = Json::array();
+  for (const SourceMetric& metric : source_metrics())
+    counts.push_back(instruction.counts.*metric.member);
+  return {{"kernel", instruction.kernel}, {"address", instruction.address}, {"counts", counts}};
+}
+
+CountedInstruction counted_instruction_from(const Json& json) {
+  CountedInstruction instruction;
+  instruction.kernel = json.at("kernel").get<std::string>();
+  instruction.address = static_cast<std::uint32_t>(json.at("address").get<std::uint64_t>());
+  for (std::size_t i = 0; i < source_metrics().size(); ++i)
+    instruction.counts.*source_metrics()[i].member = json.at("counts").at(i).get<double>();
+  return instruction;
+}
+
 Json to_json(const CountedLaunch& launch) {
   Json json;
   json["family"] = launch.family->id;

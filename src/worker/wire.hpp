@@ -20,6 +20,7 @@ Json to_json(const MetricValues& metrics);
 Json to_json(const CounterSupport& support);
 Json to_json(const LaunchCounts& counts);
 Json to_json(const CountedLaunch& launch);
+Json to_json(const CountedInstruction& instruction);
 
 /// These throw Json::exception for what the functions above have not made.
 Values values_from(const Json& json);
@@ -31,6 +32,7 @@ DeviceError error_from(const Json& json);
 MetricValues metrics_from(const Json& json);
 CounterSupport support_from(const Json& json);
 LaunchCounts counts_from(const Json& json);
+CountedInstruction counted_instruction_from(const Json& json);
 /// Also std::invalid_argument for what the registry does not have.
 CountedLaunch counted_launch_from(const Json& json, const Registry& registry);
 

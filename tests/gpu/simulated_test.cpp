@@ -6,34 +6,13 @@
 #include <cuda_runtime_api.h>
 
 #include "family/registry.hpp"
-#include "gpu/device_query.hpp"
-#include "gpu/problem_launches.hpp"
+#include "gpu/both_executors.hpp"
 #include "run/compared_elements.hpp"
-#include "simulated/host_problem.hpp"
-#include "simulated/simulated_executor.hpp"
 #include "support/catch.hpp"
 #include "support/skip.hpp"
-#include "support/small_problems.hpp"
 
 namespace gpuexp::test {
 namespace {
-
-constexpr std::uint64_t kSeed = 7;
-constexpr double kMostOperations = 2e8;
-
-const DeviceSpec& device() {
-  static const DeviceSpec spec = query_device(0, {}).spec;
-  return spec;
-}
-
-const KernelResources& kernels() {
-  static const KernelResources resources = [] {
-    std::size_t count = 0;
-    const KernelResource* table = kernel_resource_table(count);
-    return KernelResources(table, count);
-  }();
-  return resources;
-}
 
 /// Elements that two executions computed, and those of them with other bits.
 struct Agreement {
@@ -78,52 +57,38 @@ void compare(const Buffer& buffer, DataType type, std::span<const std::byte> gpu
   }
 }
 
-void test_problem(const Family& family, const Values& values,
-                  std::map<std::string, Agreement>& agreements) {
-  const auto problem = family.make_problem(values);
-  if (family.unsupported && family.unsupported(problem.get(), device())) return;
-  const CudaStream stream;
-  ProblemLaunches gpu(family, values, kSeed, device(), stream);
-  sim::Simulator simulator(kernels(), device().compute_capability());
-  simulator.takes_host_loops = true;  // as the executor does
-  HostProblem cpu(family, values, kSeed, device(), simulator);
+void test_problem(BothExecutors& both, std::map<std::string, Agreement>& agreements) {
+  const Family& family = both.family;
   const auto compare_buffers = [&](BufferRole role, const Variant* variant, Agreement& agreement) {
-    gpu.copy().pull(stream);
-    stream.synchronize();
+    both.gpu.copy().pull(both.stream);
+    both.stream.synchronize();
     for (std::size_t i = 0; i < family.buffers.size(); ++i) {
       const Buffer& buffer = family.buffers[i];
       const bool asked =
           variant ? is_output(buffer.role) && variant->fills(buffer.name) : buffer.role == role;
       if (asked)
-        compare(buffer, buffer.type(problem.get()), on_host(gpu.copy().buffers()[i]), cpu.buffer(i),
-                agreement);
+        compare(buffer, buffer.type(both.cpu.problem()), on_host(both.gpu.copy().buffers()[i]),
+                both.cpu.buffer(i), agreement);
     }
   };
   compare_buffers(BufferRole::input, nullptr, agreements["inputs"]);
-  SimulatedOptions options;
-  options.blocks = {ExecutedBlocks::kAll};
-  SimulationLimits limits(device(), kernels(), options);
-  for (const Variant& variant : family.variants) {
-    if (!runs_on(device(), family, variant, problem.get())) continue;
-    if (operation_count(variant.work(problem.get())) > kMostOperations) continue;
-    if (!limits.refusal(variant, problem.get()).empty()) continue;
-    gpu.copy().poison(written_by(family, variant), stream);
-    gpu.reset(variant, Mode::warm);
-    gpu.enqueue(variant, Mode::warm);
-    cpu.poison(variant);
-    cpu.launch(variant);
+  both.for_each_variant([&](const Variant& variant) {
+    both.gpu.copy().poison(written_by(family, variant), both.stream);
+    both.gpu.reset(variant, Mode::warm);
+    both.gpu.enqueue(variant, Mode::warm);
+    both.cpu.poison(variant);
+    both.cpu.launch(variant);
     compare_buffers(BufferRole::output, &variant, agreements[variant.id]);
-  }
+  });
 }
 
 TEST_CASE("the CPU computes the bits that the GPU computes", "[simulated]") {
-  if (kernels().empty())
+  if (built_kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   for (const Family& family : Registry::global().families()) {
     DYNAMIC_SECTION(family.id) {
       std::map<std::string, Agreement> agreements;
-      for (const Values& values : small_problems(family))
-        test_problem(family, with_short_loops(family, values), agreements);
+      for_small_problems(family, [&](BothExecutors& both) { test_problem(both, agreements); });
       for (const auto& [variant, agreement] : agreements) {
         const std::string name = family.id + "/" + variant;
         INFO(name << ": " << agreement.differ << " of " << agreement.elements

@@ -43,7 +43,7 @@ void check_sums(const std::vector<sim::KernelExecution>& executions) {
     }
     check_equal(sum.memory, execution.memory);
     const Annotation annotation =
-        annotate({execution}, {}, {}, [](std::uint64_t) { return std::string("buffer"); });
+        annotate({execution}, {}, {}, {}, [](std::uint64_t) { return std::string("buffer"); });
     ExecutedCounts lines;
     for (const AnnotatedLine& line : annotation.kernels.front().lines)
       lines += line.counts;

@@ -15,6 +15,7 @@ namespace gpuexp::test {
 class FakeExecutor : public Executor,
                      public LaunchTimer,
                      public CounterReader,
+                     public SourceCounterReader,
                      public ProfilerControl {
  public:
   std::vector<std::string> calls;
@@ -108,6 +109,12 @@ class FakeExecutor : public Executor,
       result.kernels.push_back({name, std::vector<double>(metrics.size(), value)});
     return std::vector<LaunchCounts>(launches.size(), result);
   }
+  /// The kernel's number is the address of its one instruction, which a warp executes.
+  std::vector<CountedInstruction> count_source(const CountedLaunch& launch, std::uint64_t,
+                                               std::size_t kernel) override {
+    record("count_source " + launch.variant->id + " " + std::to_string(kernel));
+    return {{"kernel", static_cast<std::uint32_t>(kernel), {1, 32, 31, 8, 4, 2, 1}}};
+  }
   bool recover() override {
     record("recover");
     return recovers;
@@ -118,6 +125,7 @@ class FakeExecutor : public Executor,
   }
   LaunchTimer* timer() override { return times ? this : nullptr; }
   CounterReader* counter_reader() override { return counts ? this : nullptr; }
+  SourceCounterReader* source_counter_reader() override { return counts ? this : nullptr; }
   ProfilerControl* profiler() override { return this; }
   void start_profiler() override { record("start_profiler"); }
   void stop_profiler() override { record("stop_profiler"); }

@@ -67,10 +67,12 @@ std::string small_kernel() {
 }
 
 Annotation annotated(const std::vector<sim::KernelExecution>& executions,
-                     const std::vector<KernelCodeTime>& times = {}) {
+                     const std::vector<KernelCodeTime>& times = {},
+                     const std::vector<CountedInstruction>& counted = {}) {
   Shape shape;
   shape.block = {32, 1, 1};
-  return annotate(executions, {shape}, times, [](std::uint64_t) { return std::string("x"); });
+  return annotate(executions, {shape}, times, counted,
+                  [](std::uint64_t) { return std::string("x"); });
 }
 
 // A microsecond per instruction, in which warps wait for what comes from memory.
@@ -138,12 +140,19 @@ TEST_CASE("an instruction that no lane executes is executed, and accesses nothin
   CHECK(traced_lines(annotation, executions).empty());
 }
 
-TEST_CASE("ideal sectors hold the distinct bytes that lanes ask for", "[annotation]") {
-  const auto ideal = [](unsigned width, unsigned step, sim::LaneMask lanes = sim::kAllLanes) {
+TEST_CASE("ideal sectors hold what lanes ask for, and are never more than there are",
+          "[annotation]") {
+  const auto ideal_from = [](std::uint64_t first, unsigned width, unsigned step,
+                             sim::LaneMask lanes, unsigned group) {
     sim::Lanes64 address;
     for (unsigned l = 0; l < sim::kLanes; ++l)
-      address[l] = 1024 + std::uint64_t{l} * step;
-    return sim::ideal_sectors({sim::Space::global, sim::Access::load, width, lanes, address});
+      address[l] = first + std::uint64_t{l / group} * step;
+    sim::PlaceCounts counts;
+    count(counts, {sim::Space::global, sim::Access::load, width, lanes, address});
+    return counts.ideal_load_sectors;
+  };
+  const auto ideal = [&](unsigned width, unsigned step, sim::LaneMask lanes = sim::kAllLanes) {
+    return ideal_from(1024, width, step, lanes, 1);
   };
   CHECK(ideal(4, 4) == 4);
   CHECK(ideal(4, 128) == 4);
@@ -152,6 +161,97 @@ TEST_CASE("ideal sectors hold the distinct bytes that lanes ask for", "[annotati
   CHECK(ideal(2, 2) == 2);
   CHECK(ideal(1, 1, 0xff) == 1);
   CHECK(ideal(4, 4, 0x1ff) == 2);
+  // Eight words, each for four lanes, in a sector, and across the border of two.
+  CHECK(ideal_from(1024, 4, 4, sim::kAllLanes, 4) == 1);
+  CHECK(ideal_from(1040, 4, 4, sim::kAllLanes, 4) == 2);
+}
+
+// What a GPU counts where it does as the CPU has done.
+std::vector<CountedInstruction> counted_alike(const std::vector<sim::KernelExecution>& executions) {
+  std::vector<CountedInstruction> counted;
+  const Annotation annotation = annotated(executions);
+  for (const AnnotatedInstruction& i : annotation.kernels.at(0).instructions) {
+    const ExecutedCounts& c = i.counts;
+    counted.push_back({"kernel",
+                       i.address,
+                       {c.warps, c.lanes, c.lanes_on, c.sectors(), c.ideal_sectors(),
+                        c.shared_wavefronts, c.ideal_shared_wavefronts}});
+  }
+  return counted;
+}
+
+AnnotatedLaunch small_launch(const Annotation& annotation) {
+  static const Family family = [] {
+    Family f;
+    f.id = "family";
+    return f;
+  }();
+  static const Variant variant = [] {
+    Variant v;
+    v.id = "variant";
+    return v;
+  }();
+  AnnotatedLaunch launch;
+  launch.family = &family;
+  launch.variant = &variant;
+  launch.annotation = annotation;
+  launch.blocks = launch.blocks_executed = 1;
+  return launch;
+}
+
+std::string text_of(const AnnotatedLaunch& launch) {
+  TerminalOptions options;
+  options.width = 0;
+  return annotation_head(launch, options) + annotation_text(launch, {}, options);
+}
+
+TEST_CASE("what a GPU counts stands beside what the CPU has counted", "[annotation]") {
+  ObservedRun run(small_kernel());
+  const auto executions = run.executed();
+  std::vector<CountedInstruction> counted = counted_alike(executions);
+  const Annotation annotation = annotated(executions, {}, counted);
+  const AnnotatedLine& load = annotation.kernels.at(0).lines.at(1);
+  CHECK(load.counts.gpu.warps == 2);
+  CHECK(load.counts.gpu.sectors == 32);
+  CHECK(load.accesses.at(0).counts.gpu.warps == 1);
+  CHECK(annotation.counts.gpu.warps == annotation.counts.warps);
+
+  AnnotatedLaunch launch = small_launch(annotation);
+  launch.counted_on = "a GPU";
+  CHECK_THAT(text_of(launch), contains_text("GPU: instr."));
+  CHECK_THAT(text_of(launch), contains_text("Each of 9\ninstructions was executed as often"));
+
+  SECTION("one that differs is counted as such") {
+    ++counted.front().counts.lanes_on;
+    launch.annotation = annotated(executions, {}, counted);
+    CHECK_THAT(text_of(launch), contains_text("Of 9\ninstructions, 1 were executed more or less"));
+  }
+  SECTION("of some blocks nothing is compared, and requests are in proportion") {
+    launch.blocks = 2;
+    for (CountedInstruction& c : counted)
+      c.counts += SourceCounts(c.counts);
+    launch.annotation = annotated(executions, {}, counted);
+    CHECK_THAT(text_of(launch), !contains_text("instructions was executed"));
+    CHECK_THAT(text_of(launch), !contains_text("were executed"));
+    CHECK_THAT(text_of(launch), contains_text("32.0 (4.0)"));
+    CHECK_THAT(text_of(launch), !contains_text("64.0"));
+  }
+  SECTION("without a GPU there is no column of it") {
+    launch.counted_on.clear();
+    CHECK_THAT(text_of(launch), !contains_text("GPU"));
+    launch.why_not_counted = "no permission";
+    CHECK_THAT(text_of(launch), contains_text("Not counted on the GPU: no permission"));
+    CHECK_THAT(text_of(launch), !contains_text("GPU: instr."));
+  }
+}
+
+TEST_CASE("what a GPU counts of another kernel, or between instructions, belongs to no line",
+          "[annotation]") {
+  ObservedRun run(small_kernel());
+  const auto executions = run.executed();
+  const std::vector<CountedInstruction> counted{{"another", 0, {1, 32, 32, 0, 0, 0, 0}},
+                                                {"kernel", 1, {1, 32, 32, 0, 0, 0, 0}}};
+  CHECK(annotated(executions, {}, counted).counts.gpu == SourceCounts{});
 }
 
 TEST_CASE("times of another kernel belong to no line", "[annotation]") {

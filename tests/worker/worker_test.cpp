@@ -174,6 +174,23 @@ TEST_CASE("hardware counters come from a worker as they were read", "[counters]"
   CHECK(std::isnan(counts.kernels[1].values.front()));
 }
 
+TEST_CASE("counts of instructions come from a worker as they were read", "[counters]") {
+  WorkerRun b("none");
+  RemoteExecutor executor(b.remote);
+  const Experiment& e = b.config.experiments.front();
+  CountedLaunch launch{e.family, {}, e.variants.front(), Mode::warm};
+  for (const Parameter& p : e.family->parameters)
+    launch.values.push_back(p.default_value);
+  const auto counted = executor.count_source(launch, 1, 3);
+  REQUIRE(counted.size() == 1);
+  CHECK(counted[0].kernel == "kernel");
+  CHECK(counted[0].address == 3);
+  CHECK(counted[0].counts == SourceCounts{1, 32, 31, 8, 4, 2, 1});
+  executor.restart();
+  CHECK(executor.count_source(launch, 1, 4).at(0).address == 4);
+  CHECK(b.started == 2);
+}
+
 TEST_CASE("what ends a worker costs the cell that did it, and the reason says how") {
   struct Case {
     const char* fault;

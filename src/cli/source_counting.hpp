@@ -1,0 +1,23 @@
+// What the GPU here counts at each instruction of a launch that the CPU has executed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/worker.hpp"
+#include "sim/simulator.hpp"
+
+namespace gpuexp::cli {
+
+struct SourceCounting {
+  std::vector<CountedInstruction> instructions;
+  std::string unavailable;  ///< why there are none; empty when there are
+};
+
+/// Of each kernel that the launch has, in a process of its own. `executions` are the launch's on
+/// the CPU. Throws DeviceError where the device is lost.
+SourceCounting count_source(Executor& executor, const CountedLaunch& launch, std::uint64_t seed,
+                            const std::vector<sim::KernelExecution>& executions);
+
+}  // namespace gpuexp::cli
