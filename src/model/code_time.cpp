@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "device/hardware_sizes.hpp"
 #include "model/l2_cache.hpp"
@@ -24,6 +25,27 @@ double clock_of(const sim::Program& program, const DeviceSpec& device, const Cei
                      });
   return *ceilings.sm_clock_hz *
          (slows ? std::min(1.0, device.sm_clock_tensor_mhz / device.sm_clock_max_mhz) : 1);
+}
+
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+// Expected, of so many values of the same distribution, of which `some` are known: their mean and
+// deviation, and the extreme value theory of the normal one.
+double expected_largest(const std::vector<double>& some, std::int64_t of) {
+  if (static_cast<std::int64_t>(some.size()) >= of)
+    return *std::max_element(some.begin(), some.end());
+  constexpr double kEuler = 0.5772156649;
+  constexpr double kFourPi = 12.566370614;
+  const double mean = mean_of(some);
+  double squares = 0;
+  for (const double value : some)
+    squares += (value - mean) * (value - mean);
+  const double deviation = std::sqrt(squares / static_cast<double>(some.size() - 1));
+  const double log_of = std::log(static_cast<double>(of));
+  const double root = std::sqrt(2 * log_of);
+  return mean + deviation * (root + (kEuler - std::log(kFourPi * log_of) / 2) / root);
 }
 
 // Whether the ceilings that every time is predicted from are known.
@@ -90,8 +112,8 @@ class KernelRun {
     double skipped = 0;
     for (std::size_t i = executed - wave; left > 0 && i < executed; ++i)
       skipped += (sm.starts[i] - sm.starts[i - wave]) * left / static_cast<double>(wave * wave);
-    const double clocks =
-        skipped + std::max(sm.clocks, sm.starts.back() + clocks_of_last_block(blocks));
+    const double clocks = skipped + std::max(sm.clocks + clocks_of_slowest(blocks, sm),
+                                             sm.starts.back() + clocks_of_last_block(blocks));
     constexpr double kMicro = 1e6;
     KernelCodeTime time{
         launch_.program, clocks / clock_hz_ * kMicro, sm.places, sm.lookups, l1_counts(sm), {}};
@@ -122,6 +144,31 @@ class KernelRun {
     const std::int64_t last = blocks_ - 1;
     if ((executed.count - 1) * executed.step == last) return 0;  // it is one of them
     return time_on_sm(launch_, schedule_, figures_, {1, 1, 1, last}, stop_).clocks;
+  }
+
+  // A launch ends with the slowest of its SMs. Where blocks come in several waves, whoever is done
+  // gets the next one, so that what SMs differ by at the end is what one wave of blocks does.
+  double clocks_of_slowest(const BlocksOfSm& first, const SmTime& executed) const {
+    constexpr double kMostInstructions = 400'000;
+    constexpr std::int64_t kLeastSms = 8;
+    BlocksOfSm wave = first;
+    wave.count = std::min<std::int64_t>(first.count, first.resident);
+    const double instructions = static_cast<double>(executed.instructions) *
+                                static_cast<double>(wave.count) /
+                                static_cast<double>(executed.starts.size());
+    const auto full = std::min<std::int64_t>(
+        device_.sm_count, blocks_ - (wave.count - 1) * device_.sm_count);  // SMs with so many
+    const std::int64_t sms = std::min<std::int64_t>(
+        full, static_cast<std::int64_t>(kMostInstructions / std::max(1.0, instructions)));
+    if (sms < std::min(full, kLeastSms)) return 0;
+    std::vector<double> clocks;
+    for (std::int64_t i = 0; i < sms; ++i) {
+      wave.first = i * full / sms;
+      wave.draws = static_cast<std::uint64_t>(i + 2);
+      clocks.push_back(time_on_sm(launch_, schedule_, figures_, wave, stop_).clocks);
+    }
+    return expected_largest(clocks, full) -
+           (first.count == wave.count ? executed.clocks : mean_of(clocks));
   }
 
   // Of the blocks that were executed, which stand for all of the grid.
@@ -179,6 +226,10 @@ class KernelRun {
     constexpr double kLeast = kSectorBytes / 64;
     behind.l2_read_clocks = std::max(kLeast, per_sm / *ceilings_.l2_read_bytes_per_s);
     behind.l2_write_clocks = std::max(kLeast, per_sm / *ceilings_.l2_write_bytes_per_s);
+    // Streaming writes are bound by it where DRAM takes more than L2 does.
+    behind.l2_first_write_clocks = std::max(
+        kLeast,
+        per_sm / std::max(*ceilings_.l2_write_bytes_per_s, *ceilings_.dram_write_bytes_per_s));
     const auto share = [](double bytes, double sectors) {
       return sectors > 0 ? std::min(1.0, bytes / kSectorBytes / sectors) : 0;
     };
@@ -187,6 +238,9 @@ class KernelRun {
     const DramBytes& dram = traffic.dram;
     behind.dram_read_share = share(dram.read, traffic.read_sectors);
     behind.dram_write_share = share(dram.written, traffic.written_sectors);
+    const double asked = kSectorBytes * behind.dram_read_share * traffic.read_sectors;
+    behind.l2_fill_clocks =
+        behind.l2_first_write_clocks * (asked > 0 ? std::max(1.0, dram.read / asked) : 1);
     const double seconds =
         dram.read_scattered / *ceilings_.dram_random_bytes_per_s +
         dram_seconds(ceilings_, dram.read - dram.read_scattered, dram.written).value();

@@ -37,6 +37,8 @@ inline constexpr LatencySpread kDramSpread{
 /// Shares from 0 to 1, each as likely as any other; the same in every run.
 class ShareDraw {
  public:
+  explicit ShareDraw(std::uint64_t first = 1) : state_(first) {}
+
   double next() {
     constexpr std::uint64_t kMultiplier = 6364136223846793005u;  // Knuth's MMIX
     constexpr std::uint64_t kIncrement = 1442695040888963407u;
@@ -45,7 +47,7 @@ class ShareDraw {
   }
 
  private:
-  std::uint64_t state_ = 1;
+  std::uint64_t state_;
 };
 
 }  // namespace gpuexp

@@ -34,7 +34,8 @@ double MemoryPath::fetch(double when, std::uint64_t sector, double share) {
   trip_ = std::max(trip_, latency);
   if (!is_from_dram) return asked + latency;
   const double read = dram_.serve(asked, behind_.dram_read_clocks) - behind_.dram_read_clocks;
-  return read + latency;
+  const double filled = l2_write_.serve(asked, behind_.l2_fill_clocks) - behind_.l2_fill_clocks;
+  return std::max(read, filled) + latency;
 }
 
 // When the last of the sectors is there that L1 looked up at `when`.
@@ -97,9 +98,10 @@ Served MemoryPath::store(double now, const sim::GlobalTouch& touch) {
     lookups_.hits += is_there;
     l1_.put(touch.sectors[i], read);
     l2_sectors_ += 1;
-    const double given = l2_write_.serve(read, behind_.l2_write_clocks);
-    if (asked_for_.is_first(block_, touch.sectors[i], true) &&
-        is_of_share(touch.sectors[i], behind_.dram_write_share))
+    const bool is_first = asked_for_.is_first(block_, touch.sectors[i], true);
+    const double given =
+        l2_write_.serve(read, is_first ? behind_.l2_first_write_clocks : behind_.l2_write_clocks);
+    if (is_first && is_of_share(touch.sectors[i], behind_.dram_write_share))
       dram_.serve(given, behind_.dram_write_clocks);
     done = given;
   }

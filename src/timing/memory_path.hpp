@@ -73,11 +73,12 @@ class SectorsOfBlocks {
 
 class MemoryPath {
  public:
-  explicit MemoryPath(const SmFigures& figures)
+  explicit MemoryPath(const SmFigures& figures, std::uint64_t draws = 1)
       : figures_(figures),
         l1_(figures.l1_bytes),
         behind_(figures.behind),
-        asked_for_(figures.behind.l2_sectors) {}
+        asked_for_(figures.behind.l2_sectors),
+        draw_(draws) {}
 
   /// Whose accesses those that follow are.
   void set_block(std::uint64_t number) { block_ = number; }

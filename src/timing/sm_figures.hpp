@@ -20,6 +20,9 @@ struct BehindL1 {
   double l2_sectors = 0;        ///< that L2 keeps for the SM
   double l2_read_clocks = 0;    ///< of a sector
   double l2_write_clocks = 0;
+  // What comes to L2 for the first time, from DRAM or from SMs, it takes through one port.
+  double l2_fill_clocks = 0;         ///< of a sector that is asked for, and those fetched with it
+  double l2_first_write_clocks = 0;  ///< of one that its block writes for the first time
   double dram_read_clocks = 0;
   double dram_write_clocks = 0;
 };

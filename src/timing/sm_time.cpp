@@ -99,7 +99,7 @@ class SmRun final : private sim::AccessListener {
         figures_(figures),
         blocks_(blocks),
         stop_(stop),
-        memory_(figures) {
+        memory_(figures, blocks.draws) {
     time_.places.resize(launch.program->ops.size());
     time_.lookups.resize(launch.program->ops.size());
   }

@@ -30,6 +30,7 @@ struct BlocksOfSm {
   std::int64_t step = 1;
   int resident = 1;
   std::int64_t first = 0;
+  std::uint64_t draws = 1;  ///< begins the sequence of latencies; SMs differ in it
 };
 
 struct SmTime {

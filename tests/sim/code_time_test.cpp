@@ -112,6 +112,32 @@ TEST_CASE("loads wait as long as one alone where no other latency is known", "[c
   CHECK(step_ns(dram, all, 1) == about(kAlone));
 }
 
+/// Of blocks that store their number, and load nothing.
+double stores_us(std::int64_t blocks) {
+  const Family& family = *Registry::global().find("block_start");
+  Problem problem(family, values_with(family, {{"blocks", blocks}}));
+  const CodeTime time = predict_from_code(launch_to_time(problem.host, *family.find("one_resident"),
+                                                         problem.simulator, device(), kernels()),
+                                          problem.simulator, Mode::warm, device(), of_l2(kAlone));
+  REQUIRE(time.refusal.empty());
+  return time.total_us;
+}
+
+TEST_CASE("a launch ends with the slowest of its SMs", "[code_time]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  const int all = device().sm_count;
+  constexpr std::int64_t kSteps = 16;
+  // The deviation of a line's latency is 0.27 of its mean (timing/latency_spread.hpp); of 132 sums
+  // of 16 the largest lies 2.6 deviations of a sum above the mean.
+  const double more = chase_us(of_dram({}), kSteps, all, 1) - chase_us(of_dram({}), kSteps, 1, 1);
+  const double expected = 1e-3 * 2.6 * 0.27 * kAlone * std::sqrt(kSteps);
+  CHECK(more > 0.4 * expected);
+  CHECK(more < 1.6 * expected);
+  // SMs that load nothing end together.
+  CHECK(stores_us(all) == Approx(stores_us(1)).margin(0.02));
+}
+
 /// Of mixed_precision/fp16, whose last block goes over what is left of its tile in a loop.
 double relu_us(std::int64_t n) {
   const Family& family = *Registry::global().find("mixed_precision");

@@ -358,6 +358,45 @@ TEST_CASE("cp.async reads past the data stage, and loads do not", "[timing]") {
   CHECK(loading.shared(0, 1).done >= 10 + 23);
 }
 
+/// Clocks until the last of a few thousand lines has come or gone: loads, stores, or both.
+double clocks_of_lines(const SmFigures& f, bool loads, bool stores) {
+  MemoryPath memory(f, 1);
+  double last = 0;
+  for (std::uint64_t i = 0; i < 4096; ++i) {
+    sim::GlobalTouch touch = one_line();
+    for (std::size_t k = 0; k < touch.count; ++k)
+      touch.sectors[k] += 4 * i;
+    if (loads) last = std::max(last, memory.load(0, touch, false).done);
+    for (std::size_t k = 0; k < touch.count; ++k)
+      touch.sectors[k] += std::uint64_t{1} << 20;
+    if (stores) last = std::max(last, memory.store(0, touch).done);
+  }
+  return last;
+}
+
+TEST_CASE("lines that come from DRAM and lines that are written new share L2's port", "[timing]") {
+  SmFigures f = figures();
+  f.l2_latency = f.dram_latency = f.l1_latency = 0;
+  f.behind.l2_read_clocks = 0.5;
+  f.behind.l2_write_clocks = 3;
+  f.behind.l2_fill_clocks = f.behind.l2_first_write_clocks = 1;
+  f.behind.dram_write_share = 0;
+  f.behind.l2_sectors = 1e9;
+  constexpr double kSectors = 4 * 4096;
+  f.behind.dram_read_share = 1;
+  CHECK(clocks_of_lines(f, true, false) == Approx(kSectors).epsilon(0.01));
+  CHECK(clocks_of_lines(f, false, true) == Approx(kSectors).epsilon(0.01));
+  CHECK(clocks_of_lines(f, true, true) == Approx(2 * kSectors).epsilon(0.01));
+  // What L2 has goes to the SM by another one.
+  f.behind.dram_read_share = 0;
+  CHECK(clocks_of_lines(f, true, true) == Approx(kSectors).epsilon(0.01));
+  // What a block has written before is not new.
+  MemoryPath again(f, 1);
+  again.set_block(1);
+  const double once = again.store(0, one_line()).done;
+  CHECK(again.store(0, one_line()).done == Approx(once + 4 * f.behind.l2_write_clocks));
+}
+
 TEST_CASE("L1 holds what was loaded or stored before", "[timing]") {
   const SmFigures f = figures();
   MemoryPath memory(f);
