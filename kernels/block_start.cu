@@ -1,10 +1,10 @@
-// block_start: how long a place on an SM stays empty between two blocks, and how many blocks a GPU
-// starts per second.
+// block_start: how long a place on an SM stays empty between two blocks, how many blocks a GPU
+// starts per second, and how long it stays empty between two kernels.
 //
 // The question: what does it cost to have many blocks? Blocks of this kernel do nothing but write
 // their number, so that what is left is their coming and going: with one block per SM at a time the
 // next one's start is waited for, and with many the rate at which the work distributor hands them
-// out binds.
+// out binds. A kernel for each block waits for the one before to end.
 #include "kernels/common/launch.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/sectors.cuh"
@@ -72,6 +72,38 @@ Variant many_resident() {
   return v;
 }
 
+// ---- one_per_kernel
+//
+// Each block is a kernel of its own, and each of these waits until the one before has ended and
+// what it wrote is visible. Nothing of two kernels overlaps, so that a step is what launches of a
+// stream cost beyond the first, however fast the host enqueues them; of a graph, a step between its
+// nodes.
+
+constexpr std::int64_t kMostKernels = 512;
+
+__global__ void __launch_bounds__(kBlock)
+    one_number_kernel(std::uint32_t* numbers, std::uint32_t number) {
+  if (threadIdx.x == 0) numbers[number] = number;
+}
+
+Variant one_per_kernel() {
+  Variant v = number("one_per_kernel", [](const DeviceSpec&) { return std::int64_t{0}; });
+  v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
+    if (p.blocks <= kMostKernels) return std::nullopt;
+    return "needs blocks <= " + std::to_string(kMostKernels) + ", each of which is a launch";
+  };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    Shape s;
+    s.block = {kBlock, 1, 1};
+    s.grid = {1, 1, 1};
+    Steps steps;
+    for (std::int64_t i = 0; i < p.blocks; ++i)
+      steps += launch(one_number_kernel, s, d.numbers, static_cast<std::uint32_t>(i));
+    return steps;
+  };
+  return v;
+}
+
 // ---- the plain reference
 
 struct Reference {
@@ -95,15 +127,19 @@ Family declare() {
       "The work distributor hands blocks to SMs as their places become free. A place is empty from "
       "the last instruction of a block to the first of the next, while the block's resources are "
       "set up, and the distributor has one start at a time to give. Both are hidden by long "
-      "blocks: a grid-stride loop pays once per place.";
+      "blocks: a grid-stride loop pays once per place. Between two kernels all places are empty: "
+      "the second starts when memory has taken all that the first has written.";
   f.extent("blocks", &Problem::blocks, 1 << 16, 1 << 24, "blocks of one warp");
   f.output("numbers", &Data::numbers, [](const Problem& p) { return p.blocks; });
   // Without the shared memory blocks overlap; with it they come one after the other on each SM.
-  f.ceilings = {CeilingRows::latency("block_latency", {"one_resident"}, Mode::warm, "param.blocks")
-                    .times([](const DeviceSpec& d) { return 1.0 / d.sm_count; })
-                    .without_launch(),
-                CeilingRows::rate("block_rate", {"many_resident"}, Mode::warm, "param.blocks")
-                    .without_launch()};
+  f.ceilings = {
+      CeilingRows::latency("block_latency", {"one_resident"}, Mode::warm, "param.blocks")
+          .times([](const DeviceSpec& d) { return 1.0 / d.sm_count; })
+          .without_launch(),
+      CeilingRows::rate("block_rate", {"many_resident"}, Mode::warm, "param.blocks")
+          .without_launch(),
+      CeilingRows::latency("kernel_latency", {"one_per_kernel"}, Mode::warm, "param.blocks")
+          .without_launch()};
   f.outputs = [](const Problem& p) { return Extent{p.blocks, 1, 1}; };
   f.inputs = [](const Problem&, const Data&, std::uint64_t) { return Steps(); };
   f.reference = [](const Problem& p, const Data&, const std::vector<ReferenceView>& out) {
@@ -112,7 +148,7 @@ Family declare() {
   f.host_reference = host_reference;
   f.tolerance_derivation = "Zero: each block writes its number.";
   f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
-  f.variant(one_resident()).variant(many_resident());
+  f.variant(one_resident()).variant(many_resident()).variant(one_per_kernel());
   return f;
 }
 

@@ -135,6 +135,8 @@ const std::vector<CeilingTerm>& ceiling_terms() {
              &Ceilings::block_latency_ns),
         term("block_rate", "1/us", kMega, "blocks that start, over all SMs",
              &Ceilings::blocks_per_s),
+        term("kernel_latency", "ns", 1, "from the start of an empty kernel to that of the next",
+             &Ceilings::kernel_latency_ns),
         term("floor_cold", "us", 1, "an empty kernel between two events, caches flushed",
              &Ceilings::floor_cold_us),
         term("floor_warm", "us", 1, "an empty kernel between two events", &Ceilings::floor_warm_us),

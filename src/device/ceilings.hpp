@@ -61,6 +61,8 @@ struct Ceilings {
   std::optional<double> floor_cold_us;
   std::optional<double> floor_warm_us;
   std::optional<double> floor_graph_us;  ///< per launch; what a further kernel of a launch adds
+  /// What a further kernel of a launch adds in other modes than graph.
+  std::optional<double> kernel_latency_ns;
 
   std::optional<double> floor_us(Mode mode) const;
   std::optional<double> ops(Pipe pipe, TensorPath path) const;

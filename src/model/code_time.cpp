@@ -325,7 +325,11 @@ CodeTimeModel::CodeTimeModel(const DeviceSpec& device, const Ceilings& ceilings,
     : device_(device), ceilings_(ceilings), mode_(mode) {}
 
 double CodeTimeModel::launch_us(double launches) const {
-  return *ceilings_.floor_us(mode_) + (launches - 1) * *ceilings_.floor_graph_us;
+  constexpr double kNanosPerMicro = 1e3;
+  const double further_us = mode_ == Mode::graph || !ceilings_.kernel_latency_ns
+                                ? *ceilings_.floor_graph_us
+                                : *ceilings_.kernel_latency_ns / kNanosPerMicro;
+  return *ceilings_.floor_us(mode_) + (launches - 1) * further_us;
 }
 
 CodeTime CodeTimeModel::launch_time(sim::Simulator& simulator,

@@ -138,11 +138,14 @@ TEST_CASE("latencies and blocks are without the launch", "[ceilings]") {
       {{"latency", "l2", "warm", "metric.chain_steps", 1000.0, 202},
        {"block_start", "one_resident", "warm", "param.blocks", std::int64_t{1000}, 12},
        {"block_start", "many_resident", "warm", "param.blocks", std::int64_t{1000}, 4},
-       {"block_start", "many_resident", "graph", "param.blocks", std::int64_t{1000}, 3}});
+       {"block_start", "many_resident", "graph", "param.blocks", std::int64_t{1000}, 3},
+       {"block_start", "one_per_kernel", "warm", "param.blocks", std::int64_t{100}, 152},
+       {"block_start", "one_per_kernel", "graph", "param.blocks", std::int64_t{100}, 99}});
   check(found.at("l2_latency"), 200, 200 - 2.02, 200 + 2.02);
   CHECK(found.at("block_latency").value == Approx(1000));  // 10 us, 10 rounds over 100 SMs
   CHECK(found.at("block_rate").value == Approx(500));
-  CHECK(found.size() == 3);
+  CHECK(found.at("kernel_latency").value == Approx(1500));
+  CHECK(found.size() == 4);
 }
 
 TEST_CASE("latencies with all SMs stand beside those of one", "[ceilings]") {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include <nlohmann/json.hpp>
@@ -68,8 +69,16 @@ void check_shape(const Shape& shape) {
   CHECK((shape.block.count() >= 1 && shape.block.count() <= kMaxThreads));
 }
 
-void check_covers(const Shape& shape, const Extent& outputs) {
-  CHECK(shape.grid.x * shape.tile.x >= outputs.x);
+// By the last kernel, or by all that the launch has of it.
+void check_covers(const std::vector<Shape>& shapes, const Extent& outputs) {
+  const Shape& shape = shapes.back();
+  std::int64_t blocks_x = shape.grid.x;
+  if (blocks_x * shape.tile.x < outputs.x)
+    blocks_x = std::accumulate(shapes.begin(), shapes.end(), std::int64_t{0},
+                               [&](std::int64_t sum, const Shape& s) {
+                                 return sum + (s.kernel == shape.kernel ? s.grid.x : 0);
+                               });
+  CHECK(blocks_x * shape.tile.x >= outputs.x);
   CHECK(shape.grid.y * shape.tile.y >= outputs.y);
   CHECK(shape.grid.z * shape.tile.z >= outputs.z);
 }
@@ -113,7 +122,7 @@ TEST_CASE("shapes cover the problem and stay within CUDA's limits") {
           REQUIRE(!shapes.empty());
           for (const Shape& shape : shapes)
             check_shape(shape);
-          check_covers(shapes.back(), family.outputs(problem.get()));
+          check_covers(shapes, family.outputs(problem.get()));
         }
       }
     }

@@ -112,6 +112,34 @@ TEST_CASE("loads wait as long as one alone where no other latency is known", "[c
   CHECK(step_ns(dram, all, 1) == about(kAlone));
 }
 
+/// What launches add to the time of so many kernels.
+double launches_us(const Ceilings& ceilings, Mode mode, std::size_t kernels) {
+  const Family& family = *Registry::global().find("block_start");
+  Problem problem(family, values_with(family, {{"blocks", std::int64_t{1}}}));
+  const Steps launch = problem.host.steps(*family.find("many_resident"));
+  const auto& kernel = std::get<KernelStep>(launch.all().front().action);
+  const CodeTime time =
+      CodeTimeModel(device(), ceilings, mode)
+          .launch_time(problem.simulator, std::vector<ResidentKernel>(kernels, {&kernel, 1}),
+                       std::vector<KernelTraffic>(kernels));
+  REQUIRE(time.refusal.empty());
+  return time.launch_us;
+}
+
+TEST_CASE("further kernels of a launch wait for those before, less in a graph", "[code_time]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  Ceilings c = of_l2(kAlone);
+  c.floor_warm_us = 3;
+  c.floor_graph_us = 0.5;
+  CHECK(launches_us(c, Mode::warm, 1) == Approx(3));
+  CHECK(launches_us(c, Mode::warm, 5) == Approx(3 + 4 * 0.5));  // nothing better is known
+  c.kernel_latency_ns = 1250;
+  CHECK(launches_us(c, Mode::warm, 1) == Approx(3));
+  CHECK(launches_us(c, Mode::warm, 5) == Approx(3 + 4 * 1.25));
+  CHECK(launches_us(c, Mode::graph, 5) == Approx(5 * 0.5));
+}
+
 /// Of blocks that store their number, and load nothing.
 double stores_us(std::int64_t blocks) {
   const Family& family = *Registry::global().find("block_start");
