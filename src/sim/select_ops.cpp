@@ -89,8 +89,22 @@ GPUEXP_VECTORIZED void run_minmax(Warp& warp, const Op& op, LaneMask lanes) {
   write(warp, op.to[0], lanes, result);
 }
 
-void decode_minmax(const Decoding& in, Op& op) {
-  place(in, op);
+// Code of compute capability 10.0 has two predicates behind the destination, which take nothing:
+// VIMNMX R0, PT, PT, R1, R2, !PT.
+Decoding without_lost_predicates(const Decoding& in, std::size_t sources) {
+  Decoding rest{in.listed, in.modifiers, in.operands};
+  const auto is_lost = [](const Operand& operand) {
+    return operand.kind == Operand::Kind::predicate && operand.index == kTruePredicate &&
+           !operand.inverted;
+  };
+  if (rest.operands.size() == sources + 3 && is_lost(rest.operands[1]) && is_lost(rest.operands[2]))
+    rest.operands.erase(rest.operands.begin() + 1, rest.operands.begin() + 3);
+  if (rest.operands.size() != sources + 1) in.refuse("its operands are not understood");
+  return rest;
+}
+
+void place_minmax(const Decoding& in, Op& op, std::size_t sources) {
+  place(without_lost_predicates(in, sources), op);
   for (const std::string_view modifier : in.modifiers) {
     if (modifier != "U32" && modifier != "U16x2" && modifier != "S16x2" && modifier != "RELU" &&
         modifier != "S32" && modifier != "U8x4")
@@ -102,8 +116,12 @@ void decode_minmax(const Decoding& in, Op& op) {
   op.run = run_minmax;
 }
 
+void decode_minmax(const Decoding& in, Op& op) {
+  place_minmax(in, op, 3);
+}
+
 void decode_add_minmax(const Decoding& in, Op& op) {
-  decode_minmax(in, op);
+  place_minmax(in, op, 4);
   if (op.value & (kPairs | kBytes)) in.refuse("this form is not executed");
   op.kind2 = 1;
 }
