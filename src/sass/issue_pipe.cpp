@@ -47,9 +47,11 @@ constexpr PipeOfOpcode kPipes[] = {
     {"BMMA", IssuePipe::tensor},
 };
 
-constexpr std::string_view kUnknown[] = {"VOTE",      "MATCH", "REDUX", "IDP",  "VABSDIFF",
-                                         "VABSDIFF4", "HSET2", "IMNMX", "QSPC", "BMOV",
-                                         "NANOSLEEP", "STAS",  "REDAS"};
+constexpr std::string_view kUnknown[] = {"VOTE", "MATCH", "REDUX", "IDP", "VABSDIFF", "VABSDIFF4",
+                                         "HSET2", "IMNMX", "QSPC", "BMOV", "NANOSLEEP", "STAS",
+                                         "REDAS",
+                                         // of compute capability 10.0 and later
+                                         "IADD", "FMNMX3", "CREDUX"};
 
 std::string_view mnemonic_of(std::string_view opcode) {
   return opcode.substr(0, opcode.find('.'));

@@ -78,6 +78,12 @@ void run_atomic(Warp& warp, const Op& op, LaneMask lanes) {
     const std::uint64_t mask = op.width == 8 ? ~std::uint64_t{0} : 0xffffffff;
     result[l] = result[l] == (with[l] & mask);
   });
+  if (is_shared && op.to[1].kind != Kind::none) {
+    LaneMask done = 0;
+    for (unsigned l = 0; l < kLanes; ++l)
+      done |= LaneMask{result[l] != 0} << l;
+    write_predicate(warp, op.to[1], lanes, done);
+  }
   if (op.width == 8) return write_pair(warp, op.to[0], lanes, result);
   Lanes32 low;
   for (unsigned l = 0; l < kLanes; ++l)
@@ -111,7 +117,8 @@ unsigned words_of(const Decoding& in) {
 
 // ATOMG.E.ADD.STRONG.GPU PT, R4, desc[UR4][R2.64], R6: the predicate says that the address was of
 // memory where this works. REDG has no result. CAS has two values behind the
-// address: what shall be there, and what then replaces it.
+// address: what shall be there, and what then replaces it. ATOMS.CAST.SPIN of compute capability
+// 10.0 says by a predicate whether it did.
 void decode_atomic(const Decoding& in, Op& op) {
   std::size_t next = 0;
   const auto is = [&](Kind kind) {
@@ -141,6 +148,9 @@ void decode_atomic(const Decoding& in, Op& op) {
     in.refuse("this form is not executed");
   const bool compares = how == Atomic::compare_and_swap || how == Atomic::compare_and_swap_reported;
   if (compares != (op.from[2].kind != Kind::none)) in.refuse("its operands are not understood");
+  const bool is_shared = in.listed.opcode.starts_with("ATOMS");
+  if (is_shared && op.to[1].kind != Kind::none && how != Atomic::compare_and_swap_reported)
+    in.refuse("its operands are not understood");
   op.kind = static_cast<std::uint8_t>(how);
   op.kind2 = static_cast<std::uint8_t>(type);
   op.width = type == AtomicType::u64 || type == AtomicType::s64 || type == AtomicType::f64 ? 8 : 4;
@@ -150,7 +160,7 @@ void decode_atomic(const Decoding& in, Op& op) {
     op.run = run_atomic_vector;
     return;
   }
-  op.run = in.listed.opcode.starts_with("ATOMS") ? run_atomic<true> : run_atomic<false>;
+  op.run = is_shared ? run_atomic<true> : run_atomic<false>;
 }
 
 // QSPC.E.S P0, RZ, [R6]: whether the address is of the block's shared memory; .D, of that of any

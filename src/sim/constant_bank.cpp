@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -13,41 +14,62 @@ namespace gpuexp::sim {
 
 namespace {
 
-// Offsets as machine code of ptxas 13.0 reads them; NVIDIA documents none. That of
-// shared memory's window is read up to compute capability 8.9; later code asks SR_SWINHI.
-constexpr std::size_t kBlockAt = 0x0;
-constexpr std::size_t kSharedWindowAt = 0x18;
-constexpr std::size_t kLocalWindowAt = 0x20;
-constexpr std::size_t kStackAt = 0x28;
-constexpr std::size_t kStackEnd = 0x2c;
-// From compute capability 9.0 on. %clusterid is a block's place times a reciprocal, truncated: the
-// nearest fp32 number gives whole places what they are for all sizes up to 16.
-constexpr std::size_t kHasClustersAt = 0x140;
-constexpr std::size_t kClusterSizeAt = 0x144;
-constexpr std::size_t kReciprocalsAt = 0x150;
-constexpr std::size_t kClustersAt = 0x15c;
-constexpr std::size_t kClustersEnd = 0x168;
-constexpr std::size_t kClusterBlocksAt = 0x188;
-// The generic address of the parameters: instructions on tensor maps take it.
-constexpr std::size_t kParametersAddressAt = 0x198;
+/// Offsets as machine code of ptxas 13.0 reads them; NVIDIA documents none.
+struct Layout {
+  std::size_t block;
+  std::size_t grid;
+  /// Read up to compute capability 8.9; later code asks SR_SWINHI.
+  std::optional<std::size_t> shared_window;
+  std::size_t local_window;
+  std::size_t stack;
+  /// Of 8 bytes, given to accesses of global memory. The simulator needs none: zero will do.
+  std::size_t global_descriptor;
+  std::size_t parameters;
+  // From compute capability 9.0 on.
+  struct Clusters {
+    std::size_t any;  ///< whether there are some
+    std::size_t size;
+    /// %clusterid is a block's place times a reciprocal, truncated: the nearest fp32 number gives
+    /// whole places what they are for all sizes up to 16.
+    std::size_t reciprocals;
+    std::size_t clusters;
+    std::size_t blocks;
+    /// The generic address of the parameters: instructions on tensor maps take it.
+    std::size_t parameters_address;
+  };
+  std::optional<Clusters> clusters;
+};
 
-std::size_t parameters_at(int compute_capability) {
-  return compute_capability >= 90 ? 0x210 : 0x160;
+constexpr Layout kLayout80{0x0, 0xc, 0x18, 0x20, 0x28, 0x118, 0x160, std::nullopt};
+constexpr Layout kLayout90{
+    0x0,  0xc,   std::nullopt, 0x20,
+    0x28, 0x208, 0x210,        Layout::Clusters{0x140, 0x144, 0x150, 0x15c, 0x188, 0x198}};
+// Sizes of clusters are in a table, in the place that SR_CgaSize says; there is one place here.
+constexpr Layout kLayout100{
+    0x360, 0x370, std::nullopt, 0x2f8,
+    0x37c, 0x358, 0x380,        Layout::Clusters{0x36c, 0x2a0, 0x2b0, 0x2c0, 0x2cc, 0x348}};
+
+const Layout& layout_of(int compute_capability) {
+  return compute_capability >= 100 ? kLayout100 : compute_capability >= 90 ? kLayout90 : kLayout80;
 }
 
-// Of 8 bytes, given to accesses of global memory. The simulator needs none: zero will do.
-std::size_t global_descriptor_at(int compute_capability) {
-  return compute_capability >= 90 ? 0x208 : 0x118;
-}
+constexpr std::size_t kWord = sizeof(std::uint32_t);
+constexpr std::size_t kDimensions = 3;
 
-bool is_known(std::size_t offset, int compute_capability) {
-  const std::size_t descriptor = global_descriptor_at(compute_capability);
-  const bool is_of_hopper =
-      compute_capability >= 90 &&
-      ((offset >= kHasClustersAt && offset < kClustersEnd) || offset == kClusterBlocksAt ||
-       offset == kParametersAddressAt || offset == kParametersAddressAt + sizeof(std::uint32_t));
-  return is_of_hopper || offset < kStackEnd || (offset >= descriptor && offset < descriptor + 8) ||
-         offset >= parameters_at(compute_capability);
+bool is_known(std::size_t offset, const Layout& layout) {
+  const auto is_in = [&](std::size_t begin, std::size_t words) {
+    return offset >= begin && offset < begin + words * kWord;
+  };
+  const bool is_of_clusters =
+      layout.clusters &&
+      (is_in(layout.clusters->any, 1) || is_in(layout.clusters->size, kDimensions) ||
+       is_in(layout.clusters->reciprocals, kDimensions) ||
+       is_in(layout.clusters->clusters, kDimensions) || is_in(layout.clusters->blocks, 1) ||
+       is_in(layout.clusters->parameters_address, 2));
+  return is_of_clusters || is_in(layout.block, kDimensions) || is_in(layout.grid, kDimensions) ||
+         (layout.shared_window && is_in(*layout.shared_window, 2)) ||
+         is_in(layout.local_window, 2) || is_in(layout.stack, 1) ||
+         is_in(layout.global_descriptor, 2) || offset >= layout.parameters;
 }
 
 // Of the arguments, and behind the last: each is aligned within the bank, not among the arguments.
@@ -70,27 +92,31 @@ bool reads(const Program& program, std::size_t offset) {
 }
 
 template <class Put>
-void put_clusters(const Shape& shape, const Put& put) {
+void put_extent(const Extent& extent, std::size_t at, const Put& put) {
+  const std::array<std::int64_t, kDimensions> sizes{extent.x, extent.y, extent.z};
+  for (std::size_t i = 0; i < kDimensions; ++i)
+    put(at + i * kWord, static_cast<std::uint32_t>(sizes[i]));
+}
+
+template <class Put>
+void put_clusters(const Shape& shape, const Layout::Clusters& at, const Put& put) {
   const Extent& cluster = shape.cluster;
-  put(kHasClustersAt, std::uint32_t{cluster.count() > 1});
-  put(kClusterBlocksAt, static_cast<std::uint32_t>(cluster.count()));
-  const std::array<std::pair<std::int64_t, std::int64_t>, 3> dimensions{
-      {{shape.grid.x, cluster.x}, {shape.grid.y, cluster.y}, {shape.grid.z, cluster.z}}};
-  for (std::size_t i = 0; i < dimensions.size(); ++i) {
-    const auto [blocks, size] = dimensions[i];
-    const std::size_t at = i * sizeof(std::uint32_t);
-    put(kClusterSizeAt + at, static_cast<std::uint32_t>(size));
-    put(kReciprocalsAt + at, 1.0f / static_cast<float>(size));
-    put(kClustersAt + at, static_cast<std::uint32_t>(blocks / size));
-  }
+  put(at.any, std::uint32_t{cluster.count() > 1});
+  put(at.blocks, static_cast<std::uint32_t>(cluster.count()));
+  put_extent(cluster, at.size, put);
+  const Extent& grid = shape.grid;
+  put_extent({grid.x / cluster.x, grid.y / cluster.y, grid.z / cluster.z}, at.clusters, put);
+  const std::array<std::int64_t, kDimensions> sizes{cluster.x, cluster.y, cluster.z};
+  for (std::size_t i = 0; i < kDimensions; ++i)
+    put(at.reciprocals + i * kWord, 1.0f / static_cast<float>(sizes[i]));
 }
 
 }  // namespace
 
 void set_constants(LaunchState& launch, const KernelStep& step, int compute_capability) {
   const Shape& shape = step.shape;
-  const std::size_t begin = parameters_at(compute_capability);
-  const std::vector<std::size_t> places = places_of(step.arguments, begin);
+  const Layout& layout = layout_of(compute_capability);
+  const std::vector<std::size_t> places = places_of(step.arguments, layout.parameters);
   // Loads of 8 or 16 bytes may reach beyond the last argument.
   constexpr std::size_t kPadding = 16;
   std::vector<std::byte>& bank = launch.constants;
@@ -98,16 +124,15 @@ void set_constants(LaunchState& launch, const KernelStep& step, int compute_capa
   const auto put = [&](std::size_t at, const auto& value) {
     std::memcpy(bank.data() + at, &value, sizeof value);
   };
-  const std::array<std::int64_t, 6> extents{shape.block.x, shape.block.y, shape.block.z,
-                                            shape.grid.x,  shape.grid.y,  shape.grid.z};
-  for (std::size_t i = 0; i < extents.size(); ++i)
-    put(kBlockAt + i * sizeof(std::uint32_t), static_cast<std::uint32_t>(extents[i]));
-  put(kSharedWindowAt, kSharedWindow);
-  put(kLocalWindowAt, kLocalWindow);
-  put(kStackAt, kLocalBytes);
-  if (compute_capability >= 90) {
-    put_clusters(shape, put);
-    put(kParametersAddressAt, reinterpret_cast<std::uint64_t>(bank.data() + begin));
+  put_extent(shape.block, layout.block, put);
+  put_extent(shape.grid, layout.grid, put);
+  if (layout.shared_window) put(*layout.shared_window, kSharedWindow);
+  put(layout.local_window, kLocalWindow);
+  put(layout.stack, kLocalBytes);
+  if (layout.clusters) {
+    put_clusters(shape, *layout.clusters, put);
+    put(layout.clusters->parameters_address,
+        reinterpret_cast<std::uint64_t>(bank.data() + layout.parameters));
   }
   launch.tensor_maps.clear();
   for (std::size_t i = 0; i < step.arguments.count(); ++i) {
@@ -118,25 +143,28 @@ void set_constants(LaunchState& launch, const KernelStep& step, int compute_capa
 }
 
 std::span<std::byte> parameters_of(LaunchState& launch, int compute_capability) {
-  return std::span(launch.constants).subspan(parameters_at(compute_capability));
+  return std::span(launch.constants).subspan(layout_of(compute_capability).parameters);
 }
 
-bool reads_parameter_address(const Program& program) {
-  return reads(program, kParametersAddressAt);
+bool reads_parameter_address(const Program& program, int compute_capability) {
+  const Layout& layout = layout_of(compute_capability);
+  return layout.clusters && reads(program, layout.clusters->parameters_address);
 }
 
-bool has_fixed_clusters(const Program& program) {
+bool has_fixed_clusters(const Program& program, int compute_capability) {
   const bool has_barrier =
       std::any_of(program.listed.begin(), program.listed.end(),
                   [](const auto& i) { return i.opcode.starts_with("UCGABAR"); });
-  return has_barrier && !reads(program, kHasClustersAt);
+  const Layout& layout = layout_of(compute_capability);
+  return has_barrier && !(layout.clusters && reads(program, layout.clusters->any));
 }
 
 std::string unknown_constant(const Program& program, int compute_capability) {
+  const Layout& layout = layout_of(compute_capability);
   for (const ListedInstruction& listed : program.listed) {
     for (const Operand& operand : read_operands(listed.operands)) {
       if (operand.kind != Operand::Kind::constant || operand.bank != 0) continue;
-      if (is_known(static_cast<std::size_t>(operand.value), compute_capability)) continue;
+      if (is_known(static_cast<std::size_t>(operand.value), layout)) continue;
       return fmt::format("{} {} at {:#x}: what constant bank 0 has there is not known",
                          listed.opcode, listed.operands, listed.address);
     }

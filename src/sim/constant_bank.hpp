@@ -21,11 +21,11 @@ void set_constants(LaunchState& launch, const KernelStep& step, int compute_capa
 std::span<std::byte> parameters_of(LaunchState& launch, int compute_capability);
 
 /// Whether code asks for the parameters' address, as it does of tensor maps.
-bool reads_parameter_address(const Program& program);
+bool reads_parameter_address(const Program& program, int compute_capability);
 
 /// Whether code comes to the cluster's barrier without asking whether there is one, as that of
 /// kernels with __cluster_dims__.
-bool has_fixed_clusters(const Program& program);
+bool has_fixed_clusters(const Program& program, int compute_capability);
 
 /// Why this program's reads of the bank cannot be executed: it reads what is at no known offset.
 /// Empty if they can.

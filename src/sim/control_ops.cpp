@@ -62,7 +62,7 @@ void run_bra_div(Warp& warp, const Op& op, LaneMask) {
   if ((with & ~running) != 0) warp.divergence.branch(running, op.value);
 }
 
-// BRA [P1,] target
+// BRA [P1,] target; BRA.U UP0, target
 void decode_bra(const Decoding& in, Op& op) {
   if (in.has("U") && in.has("ANY") && in.operands.size() == 1) {
     op.value = in.target(in.operands.back());
@@ -75,7 +75,10 @@ void decode_bra(const Decoding& in, Op& op) {
     op.run = run_bra_div;
     return;
   }
-  if (in.has("U") || in.has("DIV") || in.has("CONV")) in.refuse("this form is not executed");
+  const bool is_uniform = in.has("U") && in.modifiers.size() == 1 && in.operands.size() == 2 &&
+                          in.operands[0].kind == Kind::uniform_predicate;
+  if ((in.has("U") && !is_uniform) || in.has("DIV") || in.has("CONV"))
+    in.refuse("this form is not executed");
   if (in.operands.empty() || in.operands.size() > 2) in.refuse("its operands are not understood");
   if (in.operands.size() == 2) op.from[0] = source_of(in.operands[0], Reads::integer);
   op.value = in.target(in.operands.back());

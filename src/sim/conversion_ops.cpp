@@ -448,8 +448,11 @@ void decode_join(const Decoding& in, Op& op) {
 
 constexpr OpcodeDecoder kOpcodes[] = {
     {"F2I", decode_f2i},
+    {"UF2I", decode_f2i},
     {"I2F", decode_i2f},
+    {"UI2F", decode_i2f},
     {"I2FP", decode_i2f},
+    {"UI2FP", decode_i2f},
     {"F2F", decode_f2f},
     {"FRND", decode_frnd},
     {"F2FP", decode_f2fp},

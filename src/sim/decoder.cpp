@@ -18,6 +18,7 @@
 #include "sim/special_ops.hpp"
 #include "sim/tensor_ops.hpp"
 #include "sim/warpgroup_ops.hpp"
+#include "sim/wide_ops.hpp"
 
 namespace gpuexp::sim {
 
@@ -35,15 +36,23 @@ std::vector<std::string_view> modifiers_of(std::string_view opcode, std::string_
   return parts;
 }
 
-const OpcodeDecoder* find_decoder(std::string_view mnemonic) {
+const OpcodeDecoder* find_among(std::span<const OpcodeDecoder> opcodes, std::string_view mnemonic) {
+  const auto found = std::find_if(opcodes.begin(), opcodes.end(),
+                                  [&](const OpcodeDecoder& d) { return d.mnemonic == mnemonic; });
+  return found == opcodes.end() ? nullptr : &*found;
+}
+
+const OpcodeDecoder* find_decoder(std::string_view mnemonic,
+                                  std::span<const std::string_view> modifiers) {
+  if (has_wide_modifier(modifiers)) {
+    if (const OpcodeDecoder* const found = find_among(wide_opcodes(), mnemonic)) return found;
+  }
   for (const auto& opcodes :
        {integer_opcodes(), float_opcodes(), memory_opcodes(), control_opcodes(), matrix_opcodes(),
         mbarrier_opcodes(), bulk_opcodes(), tensor_opcodes(), special_opcodes(),
         warpgroup_opcodes(), lane_opcodes(), atomic_opcodes(), bit_opcodes(), half_opcodes(),
         select_opcodes(), conversion_opcodes()}) {
-    const auto found = std::find_if(opcodes.begin(), opcodes.end(),
-                                    [&](const OpcodeDecoder& d) { return d.mnemonic == mnemonic; });
-    if (found != opcodes.end()) return &*found;
+    if (const OpcodeDecoder* const found = find_among(opcodes, mnemonic)) return found;
   }
   return nullptr;
 }
@@ -99,7 +108,7 @@ Program decode(const KernelCode& code) {
   for (const ListedInstruction& listed : code.instructions) {
     std::string_view mnemonic;
     Decoding in{listed, modifiers_of(listed.opcode, mnemonic), read_operands(listed.operands)};
-    const OpcodeDecoder* decoder = find_decoder(mnemonic);
+    const OpcodeDecoder* decoder = find_decoder(mnemonic, in.modifiers);
     if (!decoder) in.refuse("the simulator does not execute this instruction");
     Op op;
     op.guard = source_of(read_guard(listed.guard), Reads::integer);

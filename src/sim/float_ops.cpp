@@ -154,6 +154,34 @@ GPUEXP_VECTORIZED void run_fmnmx(Warp& warp, const Op& op, LaneMask lanes) {
   write(warp, op.to[0], lanes, result);
 }
 
+// FMNMX3: of three, what FMNMX makes of the first two and the third.
+GPUEXP_VECTORIZED void run_fmnmx3(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 sa, sb, sc, result;
+  const Lanes32& a = read_float_bits(warp, op.from[0], sa);
+  const Lanes32& b = read_float_bits(warp, op.from[1], sb);
+  const Lanes32& c = read_float_bits(warp, op.from[2], sc);
+  const LaneMask least = read_predicate(warp, op.from[3]);
+  for (unsigned l = 0; l < kLanes; ++l) {
+    const float x = operand(a[l], op.kind);
+    const float y = operand(b[l], op.kind);
+    const float z = operand(c[l], op.kind);
+    const bool is_nan = (op.value & kKeepsNan) && (std::isnan(x) || std::isnan(y) || std::isnan(z));
+    const bool is_least = (least >> l & 1) != 0;
+    const float chosen = least_or_most(least_or_most(x, y, is_least), z, is_least);
+    result[l] = is_nan ? kNan32 : finished(chosen, op.kind);
+  }
+  write(warp, op.to[0], lanes, result);
+}
+
+void decode_fmnmx3(const Decoding& in, Op& op) {
+  place_float(in, op, Reads::fp32);
+  const std::size_t known = std::size_t{in.has("NAN")} + std::size_t{in.has("FTZ")};
+  if (in.operands.size() != 5 || in.modifiers.size() != known)
+    in.refuse("this form is not executed");
+  op.value = in.has("NAN") ? kKeepsNan : 0;
+  op.run = run_fmnmx3;
+}
+
 void decode_fmnmx(const Decoding& in, Op& op) {
   place_float(in, op, Reads::fp32);
   op.value = (in.has("NAN") ? kKeepsNan : 0) | (in.has("XORSIGN") ? kXorSign : 0);
@@ -470,7 +498,11 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"FFMA", decode_arithmetic<Reads::fp32, run_ffma>},
     {"FADD", decode_arithmetic<Reads::fp32, run_fadd>},
     {"FMUL", decode_arithmetic<Reads::fp32, run_fmul>},
+    {"UFFMA", decode_arithmetic<Reads::fp32, run_ffma>},
+    {"UFADD", decode_arithmetic<Reads::fp32, run_fadd>},
+    {"UFMUL", decode_arithmetic<Reads::fp32, run_fmul>},
     {"FMNMX", decode_fmnmx},
+    {"FMNMX3", decode_fmnmx3},
     {"FSETP", decode_fsetp},
     {"FSET", decode_fset},
     {"DFMA", decode_arithmetic<Reads::fp64, run_dfma>},

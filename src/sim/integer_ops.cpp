@@ -107,12 +107,48 @@ GPUEXP_VECTORIZED void run_add_halves(Warp& warp, const Op& op, LaneMask lanes) 
   write(warp, op.to[0], lanes, sum);
 }
 
+// VIADD.U8x4 R0, R1, -R2: of four bytes each.
+GPUEXP_VECTORIZED void run_add_bytes(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 sa, sb, sum;
+  const Lanes32& a = read_raw(warp, op.from[0], sa);
+  const Lanes32& b = read_raw(warp, op.from[1], sb);
+  for (unsigned l = 0; l < kLanes; ++l) {
+    sum[l] = 0;
+    for (unsigned shift = 0; shift < 32; shift += 8) {
+      const std::uint32_t x = op.from[0].negated ? 0u - (a[l] >> shift) : a[l] >> shift;
+      const std::uint32_t y = op.from[1].negated ? 0u - (b[l] >> shift) : b[l] >> shift;
+      sum[l] |= ((x + y) & 0xff) << shift;
+    }
+  }
+  write(warp, op.to[0], lanes, sum);
+}
+
+// VIADD.S32.ISAT: the nearest that 32 bits hold, also of -R where R has no opposite.
+GPUEXP_VECTORIZED void run_add_saturated(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 sa, sb, sum;
+  const Lanes32& a = read_raw(warp, op.from[0], sa);
+  const Lanes32& b = read_raw(warp, op.from[1], sb);
+  for (unsigned l = 0; l < kLanes; ++l) {
+    const std::int64_t x = static_cast<std::int32_t>(a[l]);
+    const std::int64_t y = static_cast<std::int32_t>(b[l]);
+    const std::int64_t all = (op.from[0].negated ? -x : x) + (op.from[1].negated ? -y : y);
+    sum[l] = static_cast<std::uint32_t>(std::clamp<std::int64_t>(all, INT32_MIN, INT32_MAX));
+  }
+  write(warp, op.to[0], lanes, sum);
+}
+
 void decode_viadd(const Decoding& in, Op& op) {
   place(in, op);
   const bool is_pair = in.has("16x2");
-  if (in.modifiers.size() != (is_pair ? 1u : 0u) || (is_pair && op.from[1].negated))
+  const bool is_bytes = in.has("U8x4");
+  const bool is_saturated = in.has("S32") && in.has("ISAT");
+  const std::size_t known = is_saturated ? 2 : is_pair || is_bytes ? 1 : 0;
+  if (in.modifiers.size() != known || (is_pair && op.from[1].negated))
     in.refuse("this form is not executed");
-  op.run = is_pair ? run_add_halves : run_add;
+  op.run = is_pair        ? run_add_halves
+           : is_bytes     ? run_add_bytes
+           : is_saturated ? run_add_saturated
+                          : run_add;
 }
 
 // ---- products

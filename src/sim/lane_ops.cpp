@@ -124,7 +124,8 @@ void run_redux(Warp& warp, const Op& op, LaneMask lanes) {
   write(warp, op.to[0], lanes, result);
 }
 
-// REDUX.MIN.S32 UR4, R5; without a modifier, AND
+// REDUX.MIN.S32 UR4, R5 and, from compute capability 10.0 on, CREDUX of least and most; without a
+// modifier, AND
 void decode_redux(const Decoding& in, Op& op) {
   if (in.operands.size() != 2) in.refuse("this form is not executed");
   op.to[0] = source_of(in.operands[0], Reads::integer);
@@ -136,8 +137,9 @@ void decode_redux(const Decoding& in, Op& op) {
                         : in.has("OR")  ? Reduction::any
                         : in.has("XOR") ? Reduction::parity
                                         : Reduction::all;
-  if (how == Reduction::all && !in.modifiers.empty() && !in.has("AND"))
-    in.refuse("this form is not executed");
+  const std::size_t known =
+      (how == Reduction::all ? std::size_t{in.has("AND")} : 1) + (is_signed ? 1 : 0);
+  if (in.modifiers.size() != known) in.refuse("this form is not executed");
   op.kind = static_cast<std::uint8_t>(how);
   op.run = run_redux;
 }
@@ -221,9 +223,9 @@ void decode_r2ur(const Decoding& in, Op& op) {
 }
 
 constexpr OpcodeDecoder kOpcodes[] = {
-    {"SHFL", decode_shfl},   {"VOTE", decode_vote},   {"VOTEU", decode_vote},
-    {"REDUX", decode_redux}, {"MATCH", decode_match}, {"ELECT", decode_elect},
-    {"R2UR", decode_r2ur},
+    {"SHFL", decode_shfl},   {"VOTE", decode_vote},    {"VOTEU", decode_vote},
+    {"REDUX", decode_redux}, {"CREDUX", decode_redux}, {"MATCH", decode_match},
+    {"ELECT", decode_elect}, {"R2UR", decode_r2ur},
 };
 
 }  // namespace

@@ -14,16 +14,17 @@ namespace {
 
 using Kind = Operand::Kind;
 
-std::uint32_t constant32(const Warp& warp, unsigned bank, std::uint64_t offset) {
+/// `width` is at most 4 bytes.
+std::uint32_t constant_at(const Warp& warp, unsigned bank, std::uint64_t offset, unsigned width) {
   const LaunchState& launch = warp.block.launch;
   const std::span<const std::byte> bytes = bank == 0 ? std::span(launch.constants)
                                            : bank == 2
                                                ? std::as_bytes(std::span(launch.program->constants))
                                                : std::span<const std::byte>{};
-  if (offset > bytes.size() || bytes.size() - offset < sizeof(std::uint32_t))
+  if (offset > bytes.size() || bytes.size() - offset < width)
     throw Fault(fmt::format("offset {:#x} is outside of constant bank {}", offset, bank));
   std::uint32_t value = 0;
-  std::memcpy(&value, bytes.data() + offset, sizeof value);
+  std::memcpy(&value, bytes.data() + offset, width);
   return value;
 }
 
@@ -37,7 +38,25 @@ std::uint8_t width_of(const Decoding& in) {
   return 4;
 }
 
+constexpr std::uint8_t kSigned = 1;
+
+/// A value of fewer than 4 bytes with its sign.
+std::uint32_t with_sign(std::uint32_t value, unsigned width) {
+  const unsigned shift = 32 - 8 * width;
+  return static_cast<std::uint32_t>(static_cast<std::int32_t>(value << shift) >> shift);
+}
+
+bool is_signed(const Decoding& in) {
+  return in.has("S8") || in.has("S16");
+}
+
 // ---- constants
+
+std::uint32_t constant_word(const Warp& warp, const Op& op, std::uint64_t offset) {
+  const unsigned width = std::min<unsigned>(op.width, sizeof(std::uint32_t));
+  const std::uint32_t value = constant_at(warp, op.bank, offset, width);
+  return op.kind & kSigned ? with_sign(value, width) : value;
+}
 
 GPUEXP_VECTORIZED void run_ldc(Warp& warp, const Op& op, LaneMask lanes) {
   const Source& from = op.from[0];
@@ -51,12 +70,10 @@ GPUEXP_VECTORIZED void run_ldc(Warp& warp, const Op& op, LaneMask lanes) {
     value.of.fill(0);
     if (from.index == kZeroRegister) {
       const std::uint64_t at = from.bits + warp.uniform[from.uniform_index];
-      std::uint32_t word = constant32(warp, op.bank, (at & ~std::uint64_t{3}) + 4 * w);
-      if (op.width < 4) word = word >> 8 * (at & 3) & ((1u << 8 * op.width) - 1);
-      value.of.fill(word);
+      value.of.fill(constant_word(warp, op, at + 4 * w));
     } else {
       for_each_lane(lanes, [&](unsigned l) {
-        value[l] = constant32(warp, op.bank, base[l] + from.bits + 4 * w);
+        value[l] = constant_word(warp, op, base[l] + from.bits + 4 * w);
       });
     }
     write(warp, next_register(op.to[0], w), lanes, value);
@@ -70,6 +87,7 @@ void decode_ldc(const Decoding& in, Op& op) {
   op.from[0] = source_of(in.operands[1], Reads::integer);
   op.bank = in.operands[1].bank;
   op.width = width_of(in);
+  op.kind = is_signed(in) ? kSigned : 0;
   op.run = run_ldc;
 }
 
@@ -80,17 +98,12 @@ const Lanes32* values_of(const Warp& warp, const Source& value) {
 
 // ---- loads and stores
 
-constexpr std::uint8_t kSigned = 1;
-
 void load_word(Warp& warp, const Op& op, unsigned lane, const std::byte* from) {
   if (op.to[0].index == kZeroRegister) return;
   if (op.width < 4) {
     std::uint32_t value = 0;
     std::memcpy(&value, from, op.width);
-    if (op.kind & kSigned) {
-      const unsigned shift = 32 - 8 * op.width;
-      value = static_cast<std::uint32_t>(static_cast<std::int32_t>(value << shift) >> shift);
-    }
+    if (op.kind & kSigned) value = with_sign(value, op.width);
     warp.registers[op.to[0].index][lane] = value;
     return;
   }
@@ -143,10 +156,6 @@ GPUEXP_VECTORIZED void run_shared_store(Warp& warp, const Op& op, LaneMask lanes
   for_each_lane(lanes, [&](unsigned l) {
     store_word(warp, op.from[1], op.width, l, shared_at(warp, address[l], op.width));
   });
-}
-
-bool is_signed(const Decoding& in) {
-  return in.has("S8") || in.has("S16");
 }
 
 // LD.E.64 R10, [R16+0x20]: without a descriptor, a pair of registers is not called one.
@@ -313,6 +322,7 @@ GPUEXP_VECTORIZED void run_local_store(Warp& warp, const Op& op, LaneMask lanes)
 constexpr OpcodeDecoder kOpcodes[] = {
     {"LDC", decode_ldc},
     {"ULDC", decode_ldc},
+    {"LDCU", decode_ldc},
     {"LDG", decode_load<run_load>},
     {"LD", decode_load<run_load>},
     {"STG", decode_store<run_store>},

@@ -9,9 +9,9 @@
 namespace gpuexp::sim {
 
 inline constexpr unsigned kLanes = 32;
-inline constexpr std::uint8_t kZeroRegister = 255;        ///< RZ reads 0, and what it takes is lost
-inline constexpr std::uint8_t kZeroUniformRegister = 63;  ///< URZ, likewise
-inline constexpr std::uint8_t kTruePredicate = 7;         ///< PT and UPT
+inline constexpr std::uint8_t kZeroRegister = 255;  ///< RZ reads 0, and what it takes is lost
+inline constexpr std::uint8_t kZeroUniformRegister = 255;  ///< URZ, likewise
+inline constexpr std::uint8_t kTruePredicate = 7;          ///< PT and UPT
 
 /// What an operand is made of, as it is listed and as it is executed.
 struct OperandForm {

@@ -33,6 +33,7 @@ GPUEXP_VECTORIZED void run_fsel(Warp& warp, const Op& op, LaneMask lanes) {
 
 template <Reads reads, Op::Run run>
 void decode_selection(const Decoding& in, Op& op) {
+  if (!in.modifiers.empty()) in.refuse("this form is not executed");
   place(in, op, reads);
   op.run = run;
 }
@@ -45,6 +46,7 @@ T least_or_most(T a, T b, bool least) {
 /// Of VIMNMX, in Op::value.
 constexpr std::uint32_t kPairs = 1;  ///< of 16 bits
 constexpr std::uint32_t kRelu = 2;   ///< negative to 0
+constexpr std::uint32_t kBytes = 4;  ///< four of 8 bits
 
 template <class T>
 GPUEXP_INLINED std::uint32_t chosen(std::uint32_t a, std::uint32_t b, bool least, bool relu) {
@@ -54,6 +56,12 @@ GPUEXP_INLINED std::uint32_t chosen(std::uint32_t a, std::uint32_t b, bool least
 
 GPUEXP_INLINED std::uint32_t chosen_of(const Op& op, std::uint32_t a, std::uint32_t b, bool least) {
   const bool relu = op.value & kRelu;
+  if (op.value & kBytes) {
+    const auto byte = [&](unsigned shift) {
+      return std::uint32_t{chosen<std::uint8_t>(a >> shift, b >> shift, least, relu)} << shift;
+    };
+    return byte(0) | byte(8) | byte(16) | byte(24);
+  }
   if (!(op.value & kPairs))
     return op.kind ? chosen<std::uint32_t>(a, b, least, relu)
                    : chosen<std::int32_t>(a, b, least, relu);
@@ -81,21 +89,40 @@ GPUEXP_VECTORIZED void run_minmax(Warp& warp, const Op& op, LaneMask lanes) {
   write(warp, op.to[0], lanes, result);
 }
 
-void decode_minmax(const Decoding& in, Op& op) {
-  place(in, op);
+// Code of compute capability 10.0 has two predicates behind the destination, which take nothing:
+// VIMNMX R0, PT, PT, R1, R2, !PT.
+Decoding without_lost_predicates(const Decoding& in, std::size_t sources) {
+  Decoding rest{in.listed, in.modifiers, in.operands};
+  const auto is_lost = [](const Operand& operand) {
+    return operand.kind == Operand::Kind::predicate && operand.index == kTruePredicate &&
+           !operand.inverted;
+  };
+  if (rest.operands.size() == sources + 3 && is_lost(rest.operands[1]) && is_lost(rest.operands[2]))
+    rest.operands.erase(rest.operands.begin() + 1, rest.operands.begin() + 3);
+  if (rest.operands.size() != sources + 1) in.refuse("its operands are not understood");
+  return rest;
+}
+
+void place_minmax(const Decoding& in, Op& op, std::size_t sources) {
+  place(without_lost_predicates(in, sources), op);
   for (const std::string_view modifier : in.modifiers) {
     if (modifier != "U32" && modifier != "U16x2" && modifier != "S16x2" && modifier != "RELU" &&
-        modifier != "S32")
+        modifier != "S32" && modifier != "U8x4")
       in.refuse("this form is not executed");
   }
   op.kind = in.has("U32") || in.has("U16x2");
-  op.value = (in.has("U16x2") || in.has("S16x2") ? kPairs : 0) | (in.has("RELU") ? kRelu : 0);
+  op.value = (in.has("U16x2") || in.has("S16x2") ? kPairs : 0) | (in.has("RELU") ? kRelu : 0) |
+             (in.has("U8x4") ? kBytes : 0);
   op.run = run_minmax;
 }
 
+void decode_minmax(const Decoding& in, Op& op) {
+  place_minmax(in, op, 3);
+}
+
 void decode_add_minmax(const Decoding& in, Op& op) {
-  decode_minmax(in, op);
-  if (op.value & kPairs) in.refuse("this form is not executed");
+  place_minmax(in, op, 4);
+  if (op.value & (kPairs | kBytes)) in.refuse("this form is not executed");
   op.kind2 = 1;
 }
 
@@ -155,7 +182,9 @@ void decode_isetp(const Decoding& in, Op& op) {
   for (std::size_t i = 2; i < in.operands.size(); ++i)
     op.from[i - 2] = source_of(in.operands[i], Reads::integer);
   const auto how = std::find(kCompares.begin(), kCompares.end(), in.modifiers.front());
-  if (how == kCompares.end()) in.refuse("its comparison is not executed");
+  const std::size_t known = 2 + std::size_t{in.has("U32")} + std::size_t{in.has("EX")};
+  if (how == kCompares.end() || in.modifiers.size() != known)
+    in.refuse("its comparison is not executed");
   op.kind = static_cast<std::uint8_t>((how - kCompares.begin()) | (in.has("U32") ? kUnsigned : 0) |
                                       (in.has("EX") ? kExtended : 0));
   op.value = static_cast<std::uint32_t>(combine_of(in));
@@ -206,7 +235,9 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"SEL", decode_selection<Reads::integer, run_sel>},
     {"USEL", decode_selection<Reads::integer, run_sel>},
     {"FSEL", decode_selection<Reads::fp32, run_fsel>},
+    {"UFSEL", decode_selection<Reads::fp32, run_fsel>},
     {"VIMNMX", decode_minmax},
+    {"UVIMNMX", decode_minmax},
     {"IMNMX", decode_minmax},
     {"VIADDMNMX", decode_add_minmax},
     {"ISETP", decode_isetp},

@@ -155,8 +155,8 @@ const Simulator::Kernel& Simulator::kernel_of(const void* stub) {
   Program program = decode(code);
   if (const std::string why = unknown_constant(program, compute_capability_); !why.empty())
     throw std::runtime_error(why);
-  const bool by_address = reads_parameter_address(program);
-  const bool fixed = has_fixed_clusters(program);
+  const bool by_address = reads_parameter_address(program, compute_capability_);
+  const bool fixed = has_fixed_clusters(program, compute_capability_);
   kernel = std::make_unique<Kernel>(Kernel{resource, std::move(program), by_address, fixed});
   return *kernel;
 }

@@ -28,7 +28,7 @@ enum class Special : std::uint8_t {
   shared_size,
   clock
 };
-constexpr std::array<std::pair<std::string_view, Special>, 20> kSpecials{
+constexpr std::array<std::pair<std::string_view, Special>, 21> kSpecials{
     {{"SRZ", Special::zero},
      {"SR_TID.X", Special::tid_x},
      {"SR_TID.Y", Special::tid_y},
@@ -47,6 +47,8 @@ constexpr std::array<std::pair<std::string_view, Special>, 20> kSpecials{
      {"SR_EQMASK", Special::lane_bit},
      {"SR_SMEMSZ", Special::shared_size},
      {"SR_VIRTUALSMID", Special::zero},
+     // Code only takes the place of the cluster's sizes in constant bank 0 from it.
+     {"SR_CgaSize", Special::zero},
      {"SR_CLOCKLO", Special::clock},
      {"SR_GLOBALTIMERLO", Special::clock}}};
 

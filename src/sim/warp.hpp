@@ -54,7 +54,7 @@ struct Warp {
   std::unique_ptr<LocalMemory> local;              ///< null: none of it was used
   std::unique_ptr<UndefinedRegisters> undefined;   ///< null: none, as nearly always
   alignas(64) std::array<Lanes32, 256> registers;  ///< those of the kernel alone; RZ stays 0
-  std::array<std::uint32_t, 64> uniform{};         ///< URZ stays 0
+  std::array<std::uint32_t, 256> uniform{};        ///< URZ stays 0
   std::array<LaneMask, 8> predicates{};            ///< PT stays all lanes
   std::array<bool, 8> uniform_predicates{{false, false, false, false, false, false, false, true}};
 };

@@ -11,6 +11,7 @@
 #include "gpu/resources.hpp"
 #include "sim/execution.hpp"
 #include "sim/simulator.hpp"
+#include "simulated/ptx_compiler.hpp"
 #include "support/catch.hpp"
 #include "support/skip.hpp"
 
@@ -19,10 +20,13 @@ namespace gpuexp::test {
 namespace {
 
 constexpr int kHopper = 90;
+constexpr int kBlackwell = 100;
 
-DeviceWords executed_on_cpu(const DeviceCase& c, const DeviceWords& in) {
+DeviceWords executed_on_cpu(const DeviceCase& c, const DeviceWords& in,
+                            int compute_capability = kHopper) {
   DeviceWords out(c.words, kPoison);
-  sim::Simulator simulator(kernels(), kHopper);
+  sim::Simulator simulator(kernels(), compute_capability);
+  simulator.find_code = compiled_from_ptx;
   auto* const from = const_cast<unsigned*>(in.data());
   simulator.memory().add(from, in.size() * sizeof(unsigned), "in");
   simulator.memory().add(out.data(), out.size() * sizeof(unsigned), "out", sim::Contents::poison);
@@ -79,6 +83,8 @@ void check_on_cpu(const DeviceCase& c, const DeviceWords& in) {
   DeviceWords wanted(c.words, kPoison);
   c.expect(in, wanted);
   compare(executed_on_cpu(c, in), wanted);
+  INFO("as compiled for compute capability 10.0");
+  compare(executed_on_cpu(c, in, kBlackwell), wanted);
 }
 
 void check_on_gpu(const std::vector<DeviceCase>& cases, const DeviceWords& in) {

@@ -1,11 +1,15 @@
 // Machine code made from this program's PTX, and why there may be none.
 #include "simulated/ptx_compiler.hpp"
 
+#include <bit>
 #include <filesystem>
+#include <set>
 
+#include "sass/code_listing.hpp"
 #include "sim/execution.hpp"
 #include "support/catch.hpp"
 #include "support/skip.hpp"
+#include "timing/control.hpp"
 
 namespace gpuexp::test {
 namespace {
@@ -46,6 +50,68 @@ TEST_CASE("a kernel's machine code for another GPU is made from its PTX", "[ptx]
     CHECK_THROWS_WITH(compiled_from_ptx(known, 81),
                       Contains("for compute capability 8.1, and its PTX was not compiled: ") &&
                           Contains("ptxas failed: "));
+  }
+}
+
+/// "R4" of "R4, desc[UR4][R2.64]".
+std::string_view first_operand(const ListedInstruction& listed) {
+  return listed.operands.substr(0, listed.operands.find(','));
+}
+
+bool names(std::string_view operands, std::string_view reg) {
+  for (std::size_t at = 0; (at = operands.find(reg, at)) != operands.npos; at += reg.size()) {
+    const char behind = at + reg.size() < operands.size() ? operands[at + reg.size()] : ' ';
+    const bool is_start = at == 0 || !std::isalnum(static_cast<unsigned char>(operands[at - 1]));
+    if (is_start && !std::isdigit(static_cast<unsigned char>(behind))) return true;
+  }
+  return false;
+}
+
+/// How many loads' first readers in a straight line there are. Each has to wait for the load.
+int check_readers_of_loads(const KernelCode& code) {
+  int readers = 0;
+  for (std::size_t i = 0; i < code.instructions.size(); ++i) {
+    const ListedInstruction& load = code.instructions[i];
+    const Control control = control_of(load.schedule);
+    if (!load.opcode.starts_with("LDG")) continue;
+    INFO(load.opcode << " " << load.operands << " at " << load.address);
+    REQUIRE(control.writes != Control::kNoScoreboard);
+    bool waited = false;
+    for (std::size_t j = i + 1; j < code.instructions.size(); ++j) {
+      const ListedInstruction& later = code.instructions[j];
+      waited |= (control_of(later.schedule).waits >> control.writes & 1) != 0;
+      if (later.opcode.starts_with("B") || later.opcode.starts_with("EXIT")) break;
+      if (!names(later.operands, first_operand(load))) continue;
+      CHECK(waited);
+      ++readers;
+      break;
+    }
+  }
+  return readers;
+}
+
+// Volta's bits were measured by others, and nobody says that later GPUs have them. What the
+// disassembler does tell is which operands are kept for reuse.
+TEST_CASE("when an instruction may be issued is in the same bits on all GPUs", "[ptx]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  const KernelResource& known = kernel_named("copy_kernelIfLi8E");
+  for (const int compute_capability : {86, 100, 120}) {
+    INFO(compute_capability);
+    const KernelCode code = read_code_text(compiled_from_ptx(known, compute_capability).code);
+    int reused = 0;
+    for (const ListedInstruction& listed : code.instructions) {
+      constexpr std::string_view kReuse = ".reuse";
+      int marks = 0;
+      for (std::size_t at = 0; (at = listed.operands.find(kReuse, at)) != listed.operands.npos;
+           at += kReuse.size())
+        ++marks;
+      INFO(listed.opcode << " " << listed.operands);
+      CHECK(std::popcount(control_of(listed.schedule).reuse) == marks);
+      reused += marks;
+    }
+    CHECK(reused > 0);
+    CHECK(check_readers_of_loads(code) > 0);
   }
 }
 

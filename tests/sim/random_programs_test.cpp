@@ -24,6 +24,7 @@
 #include "sim/execution.hpp"
 #include "sim/random_tolerance.hpp"
 #include "sim/simulator.hpp"
+#include "simulated/ptx_compiler.hpp"
 #include "support/catch.hpp"
 #include "support/skip.hpp"
 
@@ -44,10 +45,15 @@ bool is_approximate(const RandomProgram& program) {
   return program.name[0] == 'a';
 }
 
-/// Throws sim::Fault, or std::runtime_error where an instruction is not executed.
-void simulate(const RandomProgram& program, RandomLaunch& launch) {
-  sim::Simulator simulator(kernels(), 90);
+constexpr int kRecorded = 90;  ///< compute capability of the H200, whose code this program holds
+
+/// Throws sim::Fault, or std::runtime_error where an instruction is not executed. Code for another
+/// compute capability is compiled from PTX.
+void simulate(const RandomProgram& program, RandomLaunch& launch,
+              int compute_capability = kRecorded) {
+  sim::Simulator simulator(kernels(), compute_capability);
   simulator.threads = 1;
+  simulator.find_code = compiled_from_ptx;
   const auto add = [&](auto& of, const char* name) {
     simulator.memory().add(of.data(), of.size() * sizeof of[0], name);
   };
@@ -274,13 +280,18 @@ TEST_CASE("the simulator executes random programs", "[simulate]") {
   CHECK(refused == 0);
 }
 
-TEST_CASE("random programs compute what an H200 computed", "[recorded]") {
-  if (kernels().empty())
-    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+std::map<std::string, std::string> recorded_hashes() {
   std::ifstream file(std::string(GPUEXP_SOURCE_DIR) + "/tests/sim/data/random_programs.txt");
   std::map<std::string, std::string> recorded;
   for (std::string name, hash; file >> name >> hash;)
     recorded[name] = hash;
+  return recorded;
+}
+
+TEST_CASE("random programs compute what an H200 computed", "[recorded]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  std::map<std::string, std::string> recorded = recorded_hashes();
   std::size_t compared = 0;
   for (const RandomProgram& program : random_programs()) {
     if (is_approximate(program)) continue;
@@ -292,6 +303,49 @@ TEST_CASE("random programs compute what an H200 computed", "[recorded]") {
     ++compared;
   }
   CHECK(compared == recorded.size());
+}
+
+// Half of the programs on either, which is a file: a module is compiled whole.
+TEST_CASE("random programs as compiled for another GPU compute what an H200 computed",
+          "[other_gpu]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  std::map<std::string, std::string> recorded = recorded_hashes();
+  const std::vector<RandomProgram> programs = random_programs();
+  std::size_t compared = 0;
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    const RandomProgram& program = programs[i];
+    if (is_approximate(program)) continue;
+    const int compute_capability = i < programs.size() / 2 ? 100 : 120;
+    INFO(program.name << " on " << compute_capability);
+    RandomLaunch launch(program, 0);
+    REQUIRE_NOTHROW(simulate(program, launch, compute_capability));
+    CHECK(fmt::format("{:016x}", hash_of(launch)) == recorded.at(program.name));
+    ++compared;
+  }
+  CHECK(compared == recorded.size());
+}
+
+// What ptxas makes for another GPU differs in its instructions, not in what they compute.
+TEST_CASE("random programs compute the same as compiled for another GPU", "[.][other_gpus]") {
+  Comparison comparison;
+  for (const int compute_capability : {100, 120}) {
+    for (const RandomProgram& program : random_programs()) {
+      RandomLaunch expected(program, 0);
+      RandomLaunch got(program, 0);
+      simulate(program, expected);
+      try {
+        simulate(program, got, compute_capability);
+      } catch (const std::exception& why) {
+        comparison.note(fmt::format("{} on {}: {}", program.name, compute_capability, why.what()));
+        continue;
+      }
+      comparison.compare(program, expected, got);
+    }
+  }
+  write_text(variable("GPUEXP_RANDOM_REPORT"), comparison.text(true));
+  INFO(comparison.text(false));
+  CHECK(comparison.is_equal());
 }
 
 }  // namespace

@@ -43,12 +43,13 @@ TEST_CASE("operands of machine code are read", "[sim]") {
   CHECK(read_operands("gdesc[UR8].negA.tnspB").front().kind == Kind::matrices);
   CHECK(read_operands("gdesc[UR8].negA.tnspB").front().index == 8);
   CHECK(read_operands("desc[UR10]").front().descriptor == 10);
+  CHECK(read_operands("UR79").front().index == 79);  // from compute capability 10.0 on
   CHECK_THROWS_AS(read_operands("gdesc[UR8].tnspC"), std::runtime_error);
   CHECK_THROWS_AS(read_operands("R300"), std::runtime_error);
   CHECK_THROWS_AS(read_operands("[R2+"), std::runtime_error);
   // What there is none of: R255 is RZ, and so on.
   for (const char* beyond :
-       {"R255", "UR63", "P7", "UP7", "B16", "desc[UR63][R2.64]", "gdesc[UR64]"})
+       {"R255", "UR255", "P7", "UP7", "B16", "desc[UR255][R2.64]", "gdesc[UR255]"})
     CHECK_THROWS_AS(read_operands(beyond), std::runtime_error);
   CHECK_THROWS_AS(read_guard("@R3"), std::runtime_error);
   CHECK_THROWS_AS(read_operands("1.5x"), std::runtime_error);
