@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <stdexcept>
 
@@ -50,7 +51,8 @@ struct Row {
 };
 
 /// The table of one architecture. A sequence of rows belongs to the kernel that the relocation of
-/// its first address names, in the same order.
+/// its first address names. Relocations say where in the section that address lies; they may be
+/// listed last to first, as those of compute capability 8.0 are.
 class LineTable {
  public:
   void read_statement(std::string_view line) {
@@ -73,8 +75,8 @@ class LineTable {
   // "0x7b    _ZN6gpuexp11block_start13number_kernelEPj    R_CUDA_64    0x0"
   void read_relocation(std::string_view line) {
     if (!line.starts_with("0x")) return;
-    take_word(line);
-    kernels_.push_back(take_word(line));
+    const std::uint32_t place = number_behind(take_word(line), "").value();
+    kernels_.emplace(place, take_word(line));
   }
 
   void add_to(LinesByKernel& lines, const std::string& architecture, std::string_view root) const {
@@ -83,12 +85,14 @@ class LineTable {
           fmt::format("cuobjdump printed source lines of {} functions, and {} "
                       "names of them",
                       sequences_.size(), kernels_.size()));
-    for (std::size_t i = 0; i < kernels_.size(); ++i) {
-      std::vector<LineRow>& rows = lines[{architecture, std::string(kernels_[i])}];
-      for (const Row& row : sequences_[i])
-        rows.push_back(located(sequences_[i], row, root));
+    auto sequence = sequences_.begin();
+    for (const auto& [place, kernel] : kernels_) {
+      std::vector<LineRow>& rows = lines[{architecture, std::string(kernel)}];
+      for (const Row& row : *sequence)
+        rows.push_back(located(*sequence, row, root));
       std::stable_sort(rows.begin(), rows.end(),
                        [](const LineRow& a, const LineRow& b) { return a.address < b.address; });
+      ++sequence;
     }
   }
 
@@ -170,7 +174,7 @@ class LineTable {
   Row row_;
   std::vector<Row> rows_;
   std::vector<std::vector<Row>> sequences_;
-  std::vector<std::string_view> kernels_;
+  std::map<std::uint32_t, std::string_view> kernels_;  ///< by the place of their relocations
 };
 
 }  // namespace
