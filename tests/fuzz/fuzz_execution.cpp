@@ -16,7 +16,8 @@ namespace gpuexp::fuzz {
 namespace {
 
 constexpr int kComputeCapability = 90;
-constexpr std::int64_t kThreads = 128;  // a warpgroup
+constexpr std::int64_t kFewThreads = sim::kLanes;
+constexpr std::int64_t kThreads = 128;  ///< a warpgroup
 constexpr std::int64_t kBlocks = 2;
 /// Of a warp. So many of the widest products take less than a second under sanitizers.
 constexpr std::uint64_t kMostInstructions = 96;
@@ -37,9 +38,10 @@ struct Launch {
   alignas(128) std::array<std::uint32_t, 1024> in{};
   alignas(128) std::array<std::uint32_t, 1024> out{};
   sim::GlobalMemory memory;
+  KernelStep step;
   sim::LaunchState state;
 
-  explicit Launch(const sim::Program& program) {
+  Launch(const sim::Program& program, std::int64_t threads, std::int64_t cluster) {
     for (std::size_t i = 0; i < in.size(); ++i)
       in[i] = static_cast<std::uint32_t>(i * 0x9e3779b9u);
     memory.add(in.data(), sizeof in, "in");
@@ -51,33 +53,35 @@ struct Launch {
     map.strides = {kRow * static_cast<std::int64_t>(sizeof(std::uint32_t))};
     map.box = {kRow, 8};
     map.swizzle = Swizzle::bytes_128;
-    KernelStep step;
     step.shape.grid = {kBlocks, 1, 1};
-    step.shape.block = {kThreads, 1, 1};
+    step.shape.block = {threads, 1, 1};
     step.arguments.add<const void*>(in.data());
     step.arguments.add<void*>(out.data());
     step.arguments.add<std::int32_t>(kRow);
     step.arguments.add<std::int32_t>(kRow);
     step.arguments.add(map, kTensorMapBytes);
+    step.arguments.add(std::array<std::int32_t, 8>{});
     state.program = &program;
     state.global = &memory;
     state.grid = step.shape.grid;
     state.block = step.shape.block;
-    state.shared_bytes = std::size_t{16} << 10;
+    state.cluster = {cluster, 1, 1};
+    state.shared_bytes = std::size_t{32} << 10;
     state.checks.most_instructions = kMostInstructions;
     sim::set_constants(state, step, kComputeCapability);
     if (program.has_constant_operands) state.ops = sim::with_constants(program, state.constants);
   }
 };
 
-void execute(const sim::Program& program) {
-  Launch launch(program);
-  launch.state.cluster = {kBlocks, 1, 1};
-  is_refused([&] { sim::Cluster(launch.state, {}).run(); });
+void execute_by_cluster(const sim::Program& program) {
+  for (const std::int64_t threads : {kFewThreads, kThreads}) {
+    Launch launch(program, threads, kBlocks);
+    is_refused([&] { sim::Cluster(launch.state, {0, 0, 0}).run(); });
+  }
 }
 
 // Everything known and small, so that each part of the memory path is met.
-SmFigures figures() {
+SmFigures small_sm() {
   SmFigures f;
   f.clock_hz = 1e9;
   f.tensor_operations.fill(4096);
@@ -92,12 +96,12 @@ SmFigures figures() {
   return f;
 }
 
-void require_time(const SmTime& time, std::int64_t blocks) {
+void require_time(const SmTime& time) {
   const auto is_amount = [](double clocks) { return std::isfinite(clocks) && clocks >= 0; };
   require(is_amount(time.clocks), "a time is a number of clocks");
-  require(time.starts.size() == static_cast<std::size_t>(blocks), "each block starts");
-  const auto warps = static_cast<std::uint64_t>(blocks * kThreads / sim::kLanes);
-  require(time.instructions <= warps * kMostInstructions, "what is timed is bounded");
+  require(!time.starts.empty() && time.starts.size() <= kBlocks, "blocks of the grid start");
+  constexpr auto kWarps = static_cast<std::uint64_t>(kBlocks * kThreads / sim::kLanes);
+  require(time.instructions <= kWarps * kMostInstructions, "what is timed is bounded");
   for (const WarpClocks& place : time.places) {
     for (const double clocks : place.in)
       require(is_amount(clocks), "a warp spends a number of clocks in a state");
@@ -107,16 +111,16 @@ void require_time(const SmTime& time, std::int64_t blocks) {
 }
 
 void time_blocks(const sim::Program& program) {
-  const SmFigures sm = figures();
+  const SmFigures sm = small_sm();
   const Schedule schedule = schedule_of(program, sm);
   require(schedule.ops.size() == program.ops.size(), "each instruction has its schedule");
   if (!schedule.refusal.empty()) return;
-  for (const bool checks : {true, false}) {
-    Launch launch(program);
-    launch.state.checks.memory = checks;
+  for (const std::int64_t cluster : {std::int64_t{1}, kBlocks}) {
+    Launch launch(program, cluster == 1 ? kThreads : kFewThreads, cluster);
+    launch.state.checks.memory = cluster == 1;
     is_refused([&] {
-      require_time(time_on_sm(launch.state, schedule, sm, {kBlocks, 1, 1}, [] { return false; }),
-                   kBlocks);
+      const BlocksOfSm blocks{kBlocks / cluster, 1, 1};
+      require_time(time_on_sm(launch.state, schedule, sm, blocks, [] { return false; }));
     });
   }
 }
@@ -127,7 +131,7 @@ void fuzz_execution(std::string_view text) {
   is_refused([&] {
     const KernelCode code = read_code_text(text);
     const sim::Program program = sim::decode(code);
-    execute(program);
+    execute_by_cluster(program);
     time_blocks(program);
   });
 }
