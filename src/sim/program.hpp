@@ -31,6 +31,14 @@ namespace gpuexp::sim {
 #define GPUEXP_INLINED inline
 #endif
 
+/// Before a loop over lanes whose result may lie where a source does: no lane reads what another
+/// writes, so that it is vector code anyway.
+#if defined(__GNUC__) && !defined(__clang__)
+#define GPUEXP_LANE_BY_LANE _Pragma("GCC ivdep")
+#else
+#define GPUEXP_LANE_BY_LANE
+#endif
+
 /// An operand as execution reads it.
 struct Source : OperandForm {
   /// An immediate's bits, as wide as the instruction reads it; an offset of memory or a constant.
