@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/program.hpp"
+#include "sim/vectorized.hpp"
 
 namespace gpuexp::sim {
 

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cmath>
 
-#include "sim/program.hpp"
+#include "sim/vectorized.hpp"
 
 namespace gpuexp::sim {
 
