@@ -42,6 +42,12 @@ std::optional<std::uint32_t> number_behind(std::string_view line, std::string_vi
   return number;
 }
 
+// Likewise, where the line has to have one.
+std::uint32_t needed_behind(std::string_view line, std::string_view key) {
+  if (const auto number = number_behind(line, key)) return *number;
+  throw std::runtime_error(fmt::format("no '{}' in '{}'", key, line));
+}
+
 struct Row {
   std::uint32_t address = 0;
   std::uint32_t file = 1;
@@ -75,7 +81,7 @@ class LineTable {
   // "0x7b    _ZN6gpuexp11block_start13number_kernelEPj    R_CUDA_64    0x0"
   void read_relocation(std::string_view line) {
     if (!line.starts_with("0x")) return;
-    const std::uint32_t place = number_behind(take_word(line), "").value();
+    const std::uint32_t place = needed_behind(take_word(line), "");
     kernels_.emplace(place, take_word(line));
   }
 
@@ -105,7 +111,7 @@ class LineTable {
   void read_file(std::string_view line) {
     const std::string_view number = take_word(line);
     if (number.empty() || number.find_first_not_of("0123456789") != std::string_view::npos) return;
-    const std::size_t folder = number_behind(take_word(line), "").value();
+    const std::size_t folder = needed_behind(take_word(line), "");
     take_word(line);
     take_word(line);
     if (folder > folders_.size())
@@ -125,12 +131,10 @@ class LineTable {
     if (const auto address = number_behind(line, "set Address to ")) row_.address = *address;
     if (const auto row = number_behind(line, "Set context to ")) row_.inlined_at = *row;
     const std::size_t line_at = line.find("Line by ");
-    if (line_at != std::string_view::npos)
-      row_.line = number_behind(line.substr(line_at), " to ").value();
+    if (line_at != std::string_view::npos) row_.line = needed_behind(line.substr(line_at), " to ");
     for (const std::string_view key : {"Advance PC by ", "advance Address by "}) {
       const std::size_t at = line.find(key);
-      if (at != std::string_view::npos)
-        row_.address = number_behind(line.substr(at), " to ").value();
+      if (at != std::string_view::npos) row_.address = needed_behind(line.substr(at), " to ");
     }
     if (line == "Copy" || line.starts_with("Special opcode")) rows_.push_back(row_);
   }
