@@ -11,6 +11,8 @@ venv=$build/venv # scripts/cmake/find_toolkit.cmake looks here, too
 
 # NVIDIA's own set of versions for CUDA 13.0 Update 2.
 toolkit_wheels=('cuda-toolkit[nvcc,crt,nvvm,cudart,culibos,cccl,cublas,cupti,nvtx,nvml,profiler]==13.0.2')
+# NVRTC (0.1 GB), which tests alone load: test.sh adds it to the above.
+test_wheels=('cuda-toolkit[nvrtc]==13.0.2')
 # The oldest that exist as wheels. They read objects of older compilers.
 binary_tool_wheels=('nvidia-cuda-cuobjdump==13.2.51' 'nvidia-cuda-nvdisasm==13.2.51')
 

@@ -6,6 +6,7 @@
 # shellcheck source=scripts/setup.sh
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
+toolkit_wheels+=("${test_wheels[@]}")
 setup
 compile "$build"
 
@@ -25,6 +26,9 @@ if [[ -n $cuobjdump && -n $nvdisasm ]]; then
 fi
 if [[ -n $(cached GPUEXP_CUPTI_DIR) ]]; then
   export GPUEXP_REQUIRE_CUPTI=1
+fi
+if compgen -G "$(dirname "$nvcc")/../lib64/libnvrtc.so.*" >/dev/null; then
+  export GPUEXP_REQUIRE_NVRTC=1
 fi
 
 status=0

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <stdexcept>
 
@@ -41,6 +42,12 @@ std::optional<std::uint32_t> number_behind(std::string_view line, std::string_vi
   return number;
 }
 
+// Likewise, where the line has to have one.
+std::uint32_t needed_behind(std::string_view line, std::string_view key) {
+  if (const auto number = number_behind(line, key)) return *number;
+  throw std::runtime_error(fmt::format("no '{}' in '{}'", key, line));
+}
+
 struct Row {
   std::uint32_t address = 0;
   std::uint32_t file = 1;
@@ -50,7 +57,8 @@ struct Row {
 };
 
 /// The table of one architecture. A sequence of rows belongs to the kernel that the relocation of
-/// its first address names, in the same order.
+/// its first address names. Relocations say where in the section that address lies; they may be
+/// listed last to first, as those of compute capability 8.0 are.
 class LineTable {
  public:
   void read_statement(std::string_view line) {
@@ -73,8 +81,8 @@ class LineTable {
   // "0x7b    _ZN6gpuexp11block_start13number_kernelEPj    R_CUDA_64    0x0"
   void read_relocation(std::string_view line) {
     if (!line.starts_with("0x")) return;
-    take_word(line);
-    kernels_.push_back(take_word(line));
+    const std::uint32_t place = needed_behind(take_word(line), "");
+    kernels_.emplace(place, take_word(line));
   }
 
   void add_to(LinesByKernel& lines, const std::string& architecture, std::string_view root) const {
@@ -83,12 +91,14 @@ class LineTable {
           fmt::format("cuobjdump printed source lines of {} functions, and {} "
                       "names of them",
                       sequences_.size(), kernels_.size()));
-    for (std::size_t i = 0; i < kernels_.size(); ++i) {
-      std::vector<LineRow>& rows = lines[{architecture, std::string(kernels_[i])}];
-      for (const Row& row : sequences_[i])
-        rows.push_back(located(sequences_[i], row, root));
+    auto sequence = sequences_.begin();
+    for (const auto& [place, kernel] : kernels_) {
+      std::vector<LineRow>& rows = lines[{architecture, std::string(kernel)}];
+      for (const Row& row : *sequence)
+        rows.push_back(located(*sequence, row, root));
       std::stable_sort(rows.begin(), rows.end(),
                        [](const LineRow& a, const LineRow& b) { return a.address < b.address; });
+      ++sequence;
     }
   }
 
@@ -101,7 +111,7 @@ class LineTable {
   void read_file(std::string_view line) {
     const std::string_view number = take_word(line);
     if (number.empty() || number.find_first_not_of("0123456789") != std::string_view::npos) return;
-    const std::size_t folder = number_behind(take_word(line), "").value();
+    const std::size_t folder = needed_behind(take_word(line), "");
     take_word(line);
     take_word(line);
     if (folder > folders_.size())
@@ -121,12 +131,10 @@ class LineTable {
     if (const auto address = number_behind(line, "set Address to ")) row_.address = *address;
     if (const auto row = number_behind(line, "Set context to ")) row_.inlined_at = *row;
     const std::size_t line_at = line.find("Line by ");
-    if (line_at != std::string_view::npos)
-      row_.line = number_behind(line.substr(line_at), " to ").value();
+    if (line_at != std::string_view::npos) row_.line = needed_behind(line.substr(line_at), " to ");
     for (const std::string_view key : {"Advance PC by ", "advance Address by "}) {
       const std::size_t at = line.find(key);
-      if (at != std::string_view::npos)
-        row_.address = number_behind(line.substr(at), " to ").value();
+      if (at != std::string_view::npos) row_.address = needed_behind(line.substr(at), " to ");
     }
     if (line == "Copy" || line.starts_with("Special opcode")) rows_.push_back(row_);
   }
@@ -170,7 +178,7 @@ class LineTable {
   Row row_;
   std::vector<Row> rows_;
   std::vector<std::vector<Row>> sequences_;
-  std::vector<std::string_view> kernels_;
+  std::map<std::uint32_t, std::string_view> kernels_;  ///< by the place of their relocations
 };
 
 }  // namespace

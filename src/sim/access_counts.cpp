@@ -10,6 +10,8 @@ namespace gpuexp::sim {
 
 namespace {
 
+using Pattern = AccessShape::Pattern;
+
 constexpr unsigned kSectorShift = 5;
 constexpr unsigned kLineShift = 7;
 constexpr unsigned kWordShift = 2;
@@ -37,24 +39,6 @@ unsigned most_words_of_a_bank(const Lanes64& address, LaneMask lanes, unsigned w
   return most;
 }
 
-/// What most accesses are, and what they come to without a look at each lane.
-enum class Pattern {
-  one,         ///< all lanes touch the same bytes
-  contiguous,  ///< all 32 lanes do, lane i the bytes behind those of lane i - 1
-  other
-};
-
-GPUEXP_VECTORIZED Pattern pattern_of(const Lanes64& address, LaneMask lanes, unsigned width) {
-  if (lanes != kAllLanes) return Pattern::other;
-  std::uint64_t not_one = 0;
-  std::uint64_t not_contiguous = 0;
-  for (unsigned l = 0; l < kLanes; ++l) {
-    not_one |= address[l] ^ address[0];
-    not_contiguous |= address[l] ^ (address[0] + l * width);
-  }
-  return not_one == 0 ? Pattern::one : not_contiguous == 0 ? Pattern::contiguous : Pattern::other;
-}
-
 // Units of 2^shift bytes that the lanes touch, each once, in ascending order.
 class Touched {
  public:
@@ -76,49 +60,26 @@ class Touched {
   std::size_t size_ = 0;
 };
 
-/// Of a global access.
-struct Touches {
-  std::uint64_t sectors = 0;
-  unsigned tag_wavefronts = 0;
-  unsigned bank_wavefronts = 0;
-};
-
 // The tag stage finds one line in each bank of the tags per wavefront.
-class TagBanks {
- public:
-  void add(std::uint64_t line) { most_ = std::max<unsigned>(most_, ++in_bank_[tag_bank(line)]); }
-  unsigned wavefronts() const { return most_; }
-
- private:
-  std::array<std::uint8_t, kTagBanks> in_bank_{};
-  unsigned most_ = 0;
-};
-
-Touches touches_of_contiguous(std::uint64_t first, unsigned width) {
-  const std::uint64_t last = first + kLanes * width - 1;
-  TagBanks tags;
-  for (std::uint64_t line = first >> kLineShift; line <= last >> kLineShift; ++line)
-    tags.add(line);
-  return {(last >> kSectorShift) - (first >> kSectorShift) + 1, tags.wavefronts(),
-          std::max(1u, width >> kWordShift)};
+GPUEXP_VECTORIZED unsigned tag_wavefronts(std::uint64_t first, const Lanes64& lines,
+                                          unsigned count) {
+  constexpr unsigned kBits = 64 / kTagBanks;  // of a bank's number of lines
+  std::uint64_t in_banks = 0;
+  for (unsigned i = 0; i < kLanes; ++i)
+    in_banks += std::uint64_t{i < count} << kBits * tag_bank(first + lines[i]);
+  unsigned most = 0;
+  for (unsigned bank = 0; bank < kTagBanks; ++bank)
+    most = std::max(most, static_cast<unsigned>(in_banks >> kBits * bank & ((1u << kBits) - 1)));
+  return most;
 }
 
-Touches touches_of(const MemoryAccess& access) {
-  switch (pattern_of(access.address, access.lanes, access.width)) {
-    case Pattern::one: return {1, 1, 1};
-    case Pattern::contiguous: return touches_of_contiguous(access.address[0], access.width);
-    case Pattern::other: break;
-  }
-  const Touched sectors(access.address, access.lanes, kSectorShift);
-  TagBanks tags;
-  std::uint64_t previous = ~std::uint64_t{0};
-  for (const std::uint64_t sector : sectors) {
-    const std::uint64_t line = sector >> (kLineShift - kSectorShift);
-    if (line != previous) tags.add(line);
-    previous = line;
-  }
-  return {sectors.size(), tags.wavefronts(),
-          most_words_of_a_bank(access.address, access.lanes, access.width)};
+GlobalCounts counts_of_contiguous(std::uint64_t first, unsigned width) {
+  const std::uint64_t last = first + kLanes * width - 1;
+  std::array<unsigned, kTagBanks> in_bank{};
+  for (std::uint64_t line = first >> kLineShift; line <= last >> kLineShift; ++line)
+    ++in_bank[tag_bank(line)];
+  return {(last >> kSectorShift) - (first >> kSectorShift) + 1,
+          *std::max_element(in_bank.begin(), in_bank.end()), std::max(1u, width >> kWordShift)};
 }
 
 // Lanes i and i ^ 1, or lanes i and i ^ 2, have one address throughout the warp.
@@ -132,23 +93,15 @@ bool are_paired(const Lanes64& address) {
   return paired_by(1) || paired_by(2);
 }
 
-struct Wavefronts {
-  unsigned all = 0;
-  unsigned conflicts = 0;
-};
-
 inline unsigned step_of(const MemoryAccess& access) {
   constexpr unsigned kTurnBytes = kBanks << kWordShift;
   const unsigned pairing = access.width > 4 && are_paired(access.address) ? 2 : 1;
   return std::min(kLanes, pairing * kTurnBytes / access.width);
 }
 
-Wavefronts shared_wavefronts_of(const MemoryAccess& access) {
-  const Pattern pattern = pattern_of(access.address, access.lanes, access.width);
-  if (pattern == Pattern::contiguous) return {std::max(1u, access.width >> kWordShift), 0};
-  if (pattern == Pattern::one) return {access.width > 8 ? 2u : 1u, 0};
+SharedWavefronts shared_wavefronts_of(const MemoryAccess& access) {
   const unsigned step = step_of(access);
-  Wavefronts wavefronts;
+  SharedWavefronts wavefronts;
   for (unsigned begin = 0; begin < kLanes; begin += step) {
     const LaneMask turn = access.lanes & (step == kLanes ? kAllLanes : ((1u << step) - 1) << begin);
     if (turn == 0) continue;
@@ -162,7 +115,8 @@ Wavefronts shared_wavefronts_of(const MemoryAccess& access) {
 // Data that L1 does not hold takes a wavefront of the data stage for each one of the tag stage, if
 // that is more than the banks ask for.
 void count_global(MemoryCounts& counts, const MemoryAccess& access) {
-  const Touches touches = touches_of(access);
+  const GlobalCounts touches =
+      access.memo ? access.memo->touches(access) : AccessMemo().touches(access);
   if (access.kind == Access::store) {
     ++counts.store_requests;
     counts.store_sectors += touches.sectors;
@@ -181,7 +135,8 @@ void count_global(MemoryCounts& counts, const MemoryAccess& access) {
 // What cp.async copies is written as it arrives, which counts as one wavefront, of no store, and
 // one more for each in which lanes meet in a bank.
 void count_shared(MemoryCounts& counts, const MemoryAccess& access) {
-  const Wavefronts wavefronts = shared_wavefronts_of(access);
+  const SharedWavefronts wavefronts =
+      access.memo ? access.memo->wavefronts(access) : AccessMemo().wavefronts(access);
   counts.shared_conflicts += wavefronts.conflicts;
   switch (access.kind) {
     case Access::load: counts.shared_load_wavefronts += wavefronts.all; break;
@@ -198,19 +153,90 @@ MemoryCounts& MemoryCounts::operator+=(const MemoryCounts& more) {
   return *this;
 }
 
-GlobalTouch touch_of(const MemoryAccess& access) {
+GPUEXP_VECTORIZED bool AccessMemo::is_like(const MemoryAccess& access, std::uint64_t period) const {
+  const std::uint64_t begin = access.address[0];
+  if (width_ != access.width || lanes_ != access.lanes || ((begin ^ begin_) & (period - 1)) != 0)
+    return false;
+  std::uint64_t differ = 0;
+  for (unsigned l = 0; l < kLanes; ++l)
+    differ |= (access.address[l] - begin) ^ apart_[l];
+  return differ == 0;
+}
+
+void AccessMemo::remember(const MemoryAccess& access) {
+  width_ = access.width;
+  lanes_ = access.lanes;
+  begin_ = access.address[0];
+  apart_bits_ = 0;
+  for (unsigned l = 0; l < kLanes; ++l) {
+    apart_[l] = access.address[l] - begin_;
+    apart_bits_ |= apart_[l];
+  }
+}
+
+SharedWavefronts AccessMemo::wavefronts(const MemoryAccess& access) {
+  switch (access.shape.pattern) {
+    case Pattern::one: return {access.width > 8 ? 2u : 1u, 0};
+    case Pattern::contiguous: return {std::max(1u, access.width >> kWordShift), 0};
+    case Pattern::other: break;
+  }
+  if (!is_like(access, 1u << kWordShift)) {
+    remember(access);
+    wavefronts_ = shared_wavefronts_of(access);
+  }
+  return wavefronts_;
+}
+
+void AccessMemo::remember_touch(const MemoryAccess& access) {
+  constexpr std::uint64_t kLineBytes = 1u << kLineShift;
+  const bool are_lines_apart = apart_bits_ % kLineBytes == 0;
+  if (is_like(access, are_lines_apart ? 1u << kWordShift : kLineBytes)) return;
+  remember(access);
+  constexpr unsigned kSectorsShift = kLineShift - kSectorShift;  // of a line's sectors
+  const Touched touched(access.address, access.lanes, kSectorShift);
+  std::uint64_t previous = ~std::uint64_t{0};
+  sector_count_ = 0;
+  line_count_ = 0;
+  for (const std::uint64_t sector : touched) {
+    sectors_[sector_count_++] = sector - (begin_ >> kSectorShift);
+    const std::uint64_t line = sector >> kSectorsShift;
+    if (line != previous) lines_[line_count_++] = line - (begin_ >> kLineShift);
+    previous = line;
+  }
+  std::fill(lines_.of.begin() + line_count_, lines_.of.end(), 0);
+  bank_wavefronts_ = most_words_of_a_bank(access.address, access.lanes, access.width);
+}
+
+GlobalCounts AccessMemo::touches(const MemoryAccess& access) {
+  switch (access.shape.pattern) {
+    case Pattern::one: return {1, 1, 1};
+    case Pattern::contiguous: return counts_of_contiguous(access.address[0], access.width);
+    case Pattern::other: break;
+  }
+  remember_touch(access);
+  const std::uint64_t line = access.address[0] >> kLineShift;
+  return {sector_count_, tag_wavefronts(line, lines_, line_count_), bank_wavefronts_};
+}
+
+GlobalTouch AccessMemo::touch(const MemoryAccess& access) {
+  const GlobalCounts counts = touches(access);
   GlobalTouch touch;
-  const Touches touches = touches_of(access);
-  touch.tag_wavefronts = touches.tag_wavefronts;
-  touch.bank_wavefronts = touches.bank_wavefronts;
-  const Touched sectors(access.address, access.lanes, kSectorShift);
-  for (const std::uint64_t sector : sectors)
-    touch.sectors[touch.count++] = sector;
+  touch.count = counts.sectors;
+  touch.tag_wavefronts = counts.tag_wavefronts;
+  touch.bank_wavefronts = counts.bank_wavefronts;
+  const bool is_other = access.shape.pattern == Pattern::other;
+  const std::uint64_t first = access.address[0] >> kSectorShift;
+  for (std::size_t i = 0; i < touch.count; ++i)
+    touch.sectors[i] = first + (is_other ? sectors_[static_cast<unsigned>(i)] : i);
   return touch;
 }
 
+GlobalTouch touch_of(const MemoryAccess& access) {
+  return access.memo ? access.memo->touch(access) : AccessMemo().touch(access);
+}
+
 unsigned shared_wavefronts(const MemoryAccess& access) {
-  return shared_wavefronts_of(access).all;
+  return (access.memo ? access.memo->wavefronts(access) : AccessMemo().wavefronts(access)).all;
 }
 
 unsigned lanes_per_turn(const MemoryAccess& access) {

@@ -45,17 +45,60 @@ inline constexpr std::array<MemoryCounts::Count, 12> MemoryCounts::kAll{
 /// where neighbouring lanes share them, 4 where lanes i and i^8 do).
 unsigned lanes_per_turn(const MemoryAccess& access);
 
+/// Of an access of shared memory.
+struct SharedWavefronts {
+  unsigned all = 0;
+  unsigned conflicts = 0;  ///< beyond the least that so many bytes take
+};
+
+/// Of an access of global memory.
+struct GlobalCounts {
+  std::uint64_t sectors = 0;
+  unsigned tag_wavefronts = 0;   ///< in which L1's tag stage finds their lines
+  unsigned bank_wavefronts = 0;  ///< in which L1's data stage delivers them, if it has them
+};
+
 /// What an access of global memory touches.
 struct GlobalTouch {
   std::array<std::uint64_t, kLanes + 1> sectors;  ///< their numbers, ascending, each once
   std::size_t count = 0;                          ///< of these
-  unsigned tag_wavefronts = 0;                    ///< in which L1's tag stage finds their lines
-  unsigned bank_wavefronts = 0;  ///< in which L1's data stage delivers them, if it has them
+  unsigned tag_wavefronts = 0;                    ///< as GlobalCounts has them
+  unsigned bank_wavefronts = 0;
 };
 GlobalTouch touch_of(const MemoryAccess& access);
 
 /// Wavefronts of an access of shared memory.
 unsigned shared_wavefronts(const MemoryAccess& access);
+
+/// What an instruction's accesses of one space came to the last time, for the next ones, which
+/// often come to the same: where lanes lie as far from each other, they meet in banks as they did,
+/// and share sectors as they did where they lie as far behind the begin of a line, or whole lines
+/// apart. Which lines meet in a bank of the tags depends on their numbers.
+class AccessMemo {
+ public:
+  SharedWavefronts wavefronts(const MemoryAccess& access);
+  /// Of global memory, all but the sectors' numbers.
+  GlobalCounts touches(const MemoryAccess& access);
+  GlobalTouch touch(const MemoryAccess& access);
+
+ private:
+  bool is_like(const MemoryAccess& access, std::uint64_t period) const;
+  void remember(const MemoryAccess& access);
+  void remember_touch(const MemoryAccess& access);
+
+  unsigned width_ = 0;  ///< 0: there was no access
+  LaneMask lanes_ = 0;
+  std::uint64_t begin_ = 0;       ///< lane 0's address
+  Lanes64 apart_;                 ///< of each lane's address from that
+  std::uint64_t apart_bits_ = 0;  ///< of any of these
+  SharedWavefronts wavefronts_;
+  // Numbers from those of lane 0's address on, ascending, each once.
+  Lanes64 sectors_;
+  Lanes64 lines_;
+  unsigned sector_count_ = 0;
+  unsigned line_count_ = 0;
+  unsigned bank_wavefronts_ = 0;
+};
 
 /// Adds an access to the counts of its block.
 void count(MemoryCounts& counts, const MemoryAccess& access);

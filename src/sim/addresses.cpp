@@ -34,8 +34,11 @@ void note_shared(Warp& warp, const MemoryAccess& access) {
     block.note({Space::cluster, access.kind, access.width, others, access.address, access.values});
 }
 
-GPUEXP_VECTORIZED void note_generic(Warp& warp, Access kind, unsigned width, LaneMask lanes,
-                                    const Lanes64& address, const Lanes32* values) {
+namespace {
+
+// Of which some may be of shared or local memory.
+GPUEXP_VECTORIZED void note_mixed(Warp& warp, Access kind, unsigned width, LaneMask lanes,
+                                  const Lanes64& address, const Lanes32* values) {
   LaneMask shared = 0;
   LaneMask local = 0;
   for (unsigned l = 0; l < kLanes; ++l) {
@@ -51,6 +54,20 @@ GPUEXP_VECTORIZED void note_generic(Warp& warp, Access kind, unsigned width, Lan
   if (lanes & local) warp.block.note({Space::local, kind, width, lanes & local, offset});
   if (lanes & shared)
     note_shared(warp, {Space::shared, kind, width, lanes & shared, offset, values});
+}
+
+}  // namespace
+
+Origin note_generic(Warp& warp, Access kind, unsigned width, LaneMask lanes, const Lanes64& address,
+                    const Lanes32* values) {
+  const MemoryAccess access{Space::global, kind, width, lanes, address};
+  if (access.shape.last >= kLocalWindow) {
+    note_mixed(warp, kind, width, lanes, address, values);
+    return std::nullopt;
+  }
+  warp.block.note(access);
+  if (!warp.block.launch.global->holds(access)) return std::nullopt;
+  return 0;
 }
 
 }  // namespace gpuexp::sim

@@ -1,6 +1,8 @@
 // Addresses of lanes, and where they lead: global, shared and local memory.
 #pragma once
 
+#include <optional>
+
 #include "sim/registers.hpp"
 
 namespace gpuexp::sim {
@@ -50,10 +52,24 @@ std::byte* shared_at(Warp& warp, std::uint64_t address, unsigned width);
 /// windows.
 std::byte* generic_at(Warp& warp, unsigned lane, std::uint64_t address, unsigned width);
 
+/// What is added to the lanes' addresses where memory of this process holds them all.
+using Origin = std::optional<std::uint64_t>;
+
+/// Of an access of the block's shared memory. Empty where some lane is outside or not aligned: who
+/// asks for its place is told.
+inline Origin shared_origin(const Warp& warp, const MemoryAccess& access) {
+  std::vector<std::byte>& shared = warp.block.shared;
+  const bool is_inside =
+      access.shape.last < shared.size() && shared.size() - access.shape.last >= access.width;
+  if (!is_inside || !access.shape.is_aligned) return std::nullopt;
+  return reinterpret_cast<std::uint64_t>(shared.data());
+}
+
 /// Before an access of the cluster's shared memory, by addresses of 32 bits.
 void note_shared(Warp& warp, const MemoryAccess& access);
 /// Before an access by addresses of which each may be of any space. `values`: what a store writes.
-void note_generic(Warp& warp, Access kind, unsigned width, LaneMask lanes, const Lanes64& address,
-                  const Lanes32* values = nullptr);
+/// Empty unless one buffer of global memory has all of them.
+Origin note_generic(Warp& warp, Access kind, unsigned width, LaneMask lanes, const Lanes64& address,
+                    const Lanes32* values = nullptr);
 
 }  // namespace gpuexp::sim

@@ -11,6 +11,11 @@ namespace gpuexp::sim {
 
 namespace {
 
+// As most warps are: without a call, which processors from before AVX2 need for others.
+GPUEXP_INLINED unsigned count_of(LaneMask lanes) {
+  return lanes == kAllLanes ? kLanes : static_cast<unsigned>(std::popcount(lanes));
+}
+
 // Adds threads that wait, by the line of what they wait at.
 void add_waiters(std::map<std::string, unsigned>& waiters, const Program& program,
                  const std::vector<LaneGroup>& groups) {
@@ -216,8 +221,8 @@ GPUEXP_INLINED Executed Block::execute_next(Warp& warp, const std::vector<Op>& o
   const LaneMask lanes = running & (op.guard.inverted ? ~guard : guard);
   OpCount& count = counts[at];
   ++count.warps;
-  count.lanes += static_cast<unsigned>(std::popcount(running));
-  count.lanes_on += static_cast<unsigned>(std::popcount(lanes));
+  count.lanes += count_of(running);
+  count.lanes_on += count_of(lanes);
   divergence.go_to(at + 1);
   if (lanes == 0) return {at, lanes};
   if (warp.undefined) check_registers(*launch.program, warp, op, lanes);
@@ -273,6 +278,17 @@ void Block::report_barrier() const {
   const auto& named = at_barrier.empty() ? at_others : at_barrier;
   fault.set_place(place, std::nullopt, named.empty() ? std::string{} : named.begin()->first);
   throw fault;
+}
+
+// Of accesses that come to something only by a look at each lane. The instruction that runs is the
+// one before the next.
+AccessMemo* Block::memo_of(const MemoryAccess& access) {
+  if (access.shape.pattern != AccessShape::Pattern::other) return nullptr;
+  auto& memos = memos_[access.space == Space::global ? 0 : 1];
+  if (memos.empty()) memos.resize(counts.size());
+  auto& memo = memos[running_->divergence.next() - 1];
+  if (!memo) memo = std::make_unique<AccessMemo>();
+  return memo.get();
 }
 
 // The instruction that runs is the one before the next.

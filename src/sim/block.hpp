@@ -43,9 +43,9 @@ struct LaunchState {
   Extent block;
   Extent cluster;  ///< of blocks
   std::size_t shared_bytes = 0;
-  unsigned most_warps = ~0u;  ///< of each block, the first ones; others count as exited
-  unsigned registers = 255;                  ///< of each thread
-  std::vector<std::byte> constants;          ///< bank 0: the launch, and its parameters
+  unsigned most_warps = ~0u;         ///< of each block, the first ones; others count as exited
+  unsigned registers = 255;          ///< of each thread
+  std::vector<std::byte> constants;  ///< bank 0: the launch, and its parameters
   std::vector<PlacedTensorMap> tensor_maps;  ///< among its parameters
   Checks checks;
   const Observation* observation = nullptr;  ///< null: nothing but sums
@@ -142,6 +142,7 @@ class Block {
 
   /// To be called before memory is read or written.
   void note(const MemoryAccess& access) {
+    access.memo = memo_of(access);
     if (launch.counts_accesses) count(memory, access);
     if (watches_) watch(access);
   }
@@ -215,6 +216,7 @@ class Block {
   bool is_complete(unsigned barrier) const;
   bool release_barrier(unsigned barrier);
   std::string describe_barriers() const;
+  AccessMemo* memo_of(const MemoryAccess& access);
   void watch(const MemoryAccess& access);
   void check_remote(const MemoryAccess& access);
   [[noreturn]] void report_endless(Warp& warp);
@@ -222,6 +224,8 @@ class Block {
   std::uint64_t phases_ended_ = 0;
   std::array<Barrier, Divergence::kBlockBarriers> barriers_;
   std::vector<std::unique_ptr<Warp>> warps_;
+  /// By place in the program, of global and of other memory; null: there was no access.
+  std::array<std::vector<std::unique_ptr<AccessMemo>>, 2> memos_;
   Warp* running_ = nullptr;
   std::unique_ptr<MemoryChecks> checks_;  ///< null: none
   AccessListener* listener_ = nullptr;

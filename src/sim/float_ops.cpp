@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <numbers>
+#include <type_traits>
 
 #include "sim/float_values.hpp"
+#include "sim/fused_products.hpp"
 #include "sim/predicates.hpp"
 
 namespace gpuexp::sim {
@@ -77,27 +79,34 @@ void flush_below_least(const Op& op, const Lanes32& a, const Lanes32& b, const L
   }
 }
 
+constexpr std::uint32_t kInfinity32 = 0x7f800000;  ///< NaN is beyond it
+
 template <class Function>
 GPUEXP_INLINED void each(Warp& warp, const Op& op, LaneMask lanes, const Function& function) {
-  Lanes32 sa, sb, sc, result;
+  Lanes32 sa, sb, sc, scratch;
   const Lanes32& a = read_float_bits(warp, op.from[0], sa);
   const Lanes32& b = read_float_bits(warp, op.from[1], sb);
   const Lanes32& c = read_float_bits(warp, op.from[2], sc);
   if (op.kind == 0) {
-    for (unsigned l = 0; l < kLanes; ++l) {
-      const float x = function(std::bit_cast<float>(a[l]), std::bit_cast<float>(b[l]),
-                               std::bit_cast<float>(c[l]));
-      result[l] = x != x ? kNan32 : std::bit_cast<std::uint32_t>(x);
+    Lanes32& result = result_of(warp, op.to[0], lanes, scratch);
+    if constexpr (std::is_same_v<Function, Fused>) {
+      fuse(a, b, c, result);
+    } else {
+      GPUEXP_LANE_BY_LANE
+      for (unsigned l = 0; l < kLanes; ++l)
+        result[l] = std::bit_cast<std::uint32_t>(function(
+            std::bit_cast<float>(a[l]), std::bit_cast<float>(b[l]), std::bit_cast<float>(c[l])));
     }
-  } else {
     for (unsigned l = 0; l < kLanes; ++l)
-      result[l] =
-          finished(function(operand(a[l], op.kind), operand(b[l], op.kind), operand(c[l], op.kind)),
-                   op.kind);
-    if (op.kind & kFtz && has_least_normal(result))
-      flush_below_least<Function>(op, a, b, c, result);
+      result[l] = (result[l] & ~kSign32) > kInfinity32 ? kNan32 : result[l];
+    return write(warp, op.to[0], lanes, result);
   }
-  write(warp, op.to[0], lanes, result);
+  for (unsigned l = 0; l < kLanes; ++l)
+    scratch[l] = finished(
+        function(operand(a[l], op.kind), operand(b[l], op.kind), operand(c[l], op.kind)), op.kind);
+  if (op.kind & kFtz && has_least_normal(scratch))
+    flush_below_least<Function>(op, a, b, c, scratch);
+  write(warp, op.to[0], lanes, scratch);
 }
 
 GPUEXP_VECTORIZED void run_ffma(Warp& warp, const Op& op, LaneMask lanes) {

@@ -277,6 +277,19 @@ std::byte* GlobalMemory::at(std::uint64_t address, std::size_t bytes) const {
   throw Fault(FaultKind::out_of_bounds, describe_outside(address, bytes), address);
 }
 
+bool GlobalMemory::holds(const MemoryAccess& access) const {
+  const AccessShape& shape = access.shape;
+  if (!shape.is_aligned) return false;
+  for (const GlobalBuffer& buffer : buffers_) {
+    if (!buffer.has(shape.first, shape.last - shape.first + access.width)) continue;
+    if (!buffer.is_made())
+      for_each_lane(access.lanes,
+                    [&](unsigned l) { buffer.make(access.address[l], access.width); });
+    return true;
+  }
+  return false;
+}
+
 std::string GlobalMemory::describe_outside(std::uint64_t address, std::size_t bytes) const {
   std::string text = fmt::format("{} bytes at {:#x} are in no buffer", bytes, address);
   const GlobalBuffer* nearest = nullptr;

@@ -13,6 +13,7 @@
 
 #include "sim/fault.hpp"
 #include "sim/late_fill.hpp"
+#include "sim/memory_access.hpp"
 
 namespace gpuexp::sim {
 
@@ -97,6 +98,7 @@ class GlobalBuffer {
   void make(std::uint64_t address, std::size_t bytes) const {
     if (late_fill_) late_fill_->make(address, bytes);
   }
+  bool is_made() const { return !late_fill_; }
   /// No more is to be made of it then.
   void make_all(unsigned threads) {
     if (late_fill_) late_fill_->make_all(threads);
@@ -157,6 +159,9 @@ class GlobalMemory {
 
   /// Where `bytes` at `address` lie. Throws Fault outside of every buffer.
   std::byte* at(std::uint64_t address, std::size_t bytes) const;
+  /// Whether the lanes' bytes lie in one buffer, each at a multiple of their number; they are made
+  /// then.
+  bool holds(const MemoryAccess& access) const;
   /// The buffer that holds them all; null where none does.
   GlobalBuffer* find(std::uint64_t address, std::size_t bytes);
   GlobalBuffer* find(const void* begin) { return find(reinterpret_cast<std::uint64_t>(begin), 0); }

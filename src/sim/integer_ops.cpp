@@ -32,44 +32,75 @@ void place_with_carries(const Decoding& in, Op& op) {
 
 // ---- sums
 
+/// 32 bits of a sum, and how often one left them.
+struct CarrySum {
+  Lanes32 low;
+  Lanes32 carries{};
+};
+
 // -x adds ~x and 1, so that the carry is that of the subtraction.
-GPUEXP_INLINED void add_to(const Warp& warp, const Source& source, Lanes64& sum) {
+GPUEXP_INLINED void add_to(const Warp& warp, const Source& source, CarrySum& sum) {
+  const bool is_changed = source.negated || source.inverted;
+  if (source.kind == Kind::reg && source.index == kZeroRegister && !is_changed) return;
   Lanes32 scratch;
   const Lanes32& raw = read_raw(warp, source, scratch);
-  const std::uint32_t flip = source.negated || source.inverted ? ~0u : 0u;
-  const std::uint64_t one = source.negated ? 1 : 0;
-  for (unsigned l = 0; l < kLanes; ++l)
-    sum[l] += (raw[l] ^ flip) + one;
+  const std::uint32_t flip = is_changed ? ~0u : 0u;
+  const std::uint32_t one = source.negated ? 1 : 0;
+  for (unsigned l = 0; l < kLanes; ++l) {
+    const std::uint32_t addend = raw[l] ^ flip;
+    const std::uint32_t with = sum.low[l] + addend;
+    sum.low[l] = with + one;
+    sum.carries[l] += (with < addend ? 1u : 0u) + (with + one < one ? 1u : 0u);
+  }
 }
 
-GPUEXP_INLINED void add_carry(const Warp& warp, const Source& source, Lanes64& sum) {
+GPUEXP_INLINED void add_carry(const Warp& warp, const Source& source, CarrySum& sum) {
   if (source.kind == Kind::none) return;
   const LaneMask carry = read_predicate(warp, source);
-  for (unsigned l = 0; l < kLanes; ++l)
-    sum[l] += carry >> l & 1;
+  if (carry == 0) return;
+  for (unsigned l = 0; l < kLanes; ++l) {
+    const std::uint32_t one = carry >> l & 1;
+    sum.low[l] += one;
+    sum.carries[l] += sum.low[l] < one ? 1u : 0u;
+  }
 }
 
-GPUEXP_INLINED void write_sum(Warp& warp, const Op& op, LaneMask lanes, const Lanes64& sum) {
-  Lanes32 low;
+GPUEXP_INLINED void write_carry(Warp& warp, const Source& to, LaneMask lanes, const CarrySum& sum,
+                                std::uint32_t least) {
+  if (to.kind == Kind::none) return;
   LaneMask carry = 0;
-  LaneMask second_carry = 0;  // of three addends; whoever adds one adds both
-  for (unsigned l = 0; l < kLanes; ++l) {
-    low[l] = static_cast<std::uint32_t>(sum[l]);
-    carry |= LaneMask{sum[l] >> 32 != 0} << l;
-    second_carry |= LaneMask{sum[l] >> 32 > 1} << l;
-  }
-  write(warp, op.to[0], lanes, low);
-  write_predicate(warp, op.to[1], lanes, carry);
-  write_predicate(warp, op.to[2], lanes, second_carry);
+  for (unsigned l = 0; l < kLanes; ++l)
+    carry |= LaneMask{sum.carries[l] >= least} << l;
+  write_predicate(warp, to, lanes, carry);
+}
+
+// Of three addends, a sum may carry twice; whoever adds one adds both.
+GPUEXP_INLINED void write_sum(Warp& warp, const Op& op, LaneMask lanes, const CarrySum& sum) {
+  write(warp, op.to[0], lanes, sum.low);
+  write_carry(warp, op.to[1], lanes, sum, 1);
+  write_carry(warp, op.to[2], lanes, sum, 2);
 }
 
 GPUEXP_VECTORIZED void run_iadd3(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes64 sum{};
+  CarrySum sum{};
   for (unsigned i = 0; i < 3; ++i)
     add_to(warp, op.from[i], sum);
   add_carry(warp, op.from[3], sum);
   add_carry(warp, op.from[4], sum);
   write_sum(warp, op, lanes, sum);
+}
+
+// As most: nothing asks for a carry, or has one.
+GPUEXP_VECTORIZED void run_iadd3_alone(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 sa, sb, sc, scratch;
+  const Lanes32& a = read_integer(warp, op.from[0], sa);
+  const Lanes32& b = read_integer(warp, op.from[1], sb);
+  const Lanes32& c = read_integer(warp, op.from[2], sc);
+  Lanes32& sum = result_of(warp, op.to[0], lanes, scratch);
+  GPUEXP_LANE_BY_LANE
+  for (unsigned l = 0; l < kLanes; ++l)
+    sum[l] = a[l] + b[l] + c[l];
+  write(warp, op.to[0], lanes, sum);
 }
 
 GPUEXP_VECTORIZED void run_iadd3_64(Warp& warp, const Op& op, LaneMask lanes) {
@@ -85,13 +116,16 @@ GPUEXP_VECTORIZED void run_iadd3_64(Warp& warp, const Op& op, LaneMask lanes) {
 
 void decode_iadd3(const Decoding& in, Op& op) {
   place_with_carries(in, op);
-  op.run = in.has("64") ? run_iadd3_64 : run_iadd3;
+  const bool has_carries = op.from[3].kind != Kind::none || op.to[1].kind != Kind::none;
+  op.run = in.has("64") ? run_iadd3_64 : has_carries ? run_iadd3 : run_iadd3_alone;
 }
 
 GPUEXP_VECTORIZED void run_add(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes32 sa, sb, sum;
+  Lanes32 sa, sb, scratch;
   const Lanes32& a = read_integer(warp, op.from[0], sa);
   const Lanes32& b = read_integer(warp, op.from[1], sb);
+  Lanes32& sum = result_of(warp, op.to[0], lanes, scratch);
+  GPUEXP_LANE_BY_LANE
   for (unsigned l = 0; l < kLanes; ++l)
     sum[l] = a[l] + b[l];
   write(warp, op.to[0], lanes, sum);
@@ -171,14 +205,16 @@ GPUEXP_VECTORIZED void run_imad(Warp& warp, const Op& op, LaneMask lanes) {
   const Lanes32& b = read_integer(warp, op.from[1], sb);
   if (op.to[1].kind == Kind::none && op.from[3].kind == Kind::none) {
     const Lanes32& c = read_integer(warp, op.from[2], sc);
-    Lanes32 sum;
+    Lanes32 scratch;
+    Lanes32& sum = result_of(warp, op.to[0], lanes, scratch);
+    GPUEXP_LANE_BY_LANE
     for (unsigned l = 0; l < kLanes; ++l)
       sum[l] = a[l] * b[l] + c[l];
     return write(warp, op.to[0], lanes, sum);
   }
-  Lanes64 sum;
+  CarrySum sum;
   for (unsigned l = 0; l < kLanes; ++l)
-    sum[l] = static_cast<std::uint32_t>(a[l] * b[l]);
+    sum.low[l] = a[l] * b[l];
   add_to(warp, op.from[2], sum);
   add_carry(warp, op.from[3], sum);
   write_sum(warp, op, lanes, sum);
@@ -233,17 +269,17 @@ GPUEXP_VECTORIZED void run_lea(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 sa, sc;
   const Lanes32& a = read_integer(warp, op.from[0], sa);
   const auto which = static_cast<Lea>(op.kind);
-  Lanes64 sum;
+  CarrySum sum;
   if (which == Lea::low) {
     for (unsigned l = 0; l < kLanes; ++l)
-      sum[l] = static_cast<std::uint32_t>(a[l] << op.value);
+      sum.low[l] = a[l] << op.value;
   } else {
     const Lanes32* c = which == Lea::high ? &read_integer(warp, op.from[2], sc) : nullptr;
     for (unsigned l = 0; l < kLanes; ++l) {
       const std::uint32_t upper =
           c ? (*c)[l] : static_cast<std::uint32_t>(static_cast<std::int32_t>(a[l]) >> 31);
       const std::uint64_t both = a[l] | static_cast<std::uint64_t>(upper) << 32;
-      sum[l] = static_cast<std::uint32_t>((both << op.value) >> 32);
+      sum.low[l] = static_cast<std::uint32_t>((both << op.value) >> 32);
     }
   }
   add_to(warp, op.from[1], sum);

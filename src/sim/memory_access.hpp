@@ -3,9 +3,11 @@
 
 #include <cstdint>
 
-#include "sim/lanes.hpp"
+#include "sim/access_shape.hpp"
 
 namespace gpuexp::sim {
+
+class AccessMemo;
 
 enum class Space : std::uint8_t {
   global,
@@ -32,16 +34,30 @@ enum class Access : std::uint8_t {
 
 /// One instruction of one warp.
 struct MemoryAccess {
-  Space space = Space::global;
-  Access kind = Access::load;
-  unsigned width = 4;      ///< bytes of each lane
-  LaneMask lanes = 0;      ///< that take part
+  MemoryAccess(Space of, Access how, unsigned bytes, LaneMask of_lanes, const Lanes64& at,
+               const Lanes32* written = nullptr, const Lanes64* copied_from = nullptr)
+      : space(of),
+        kind(how),
+        width(bytes),
+        lanes(of_lanes),
+        address(at),
+        values(written),
+        source(copied_from),
+        shape(shape_of(at, of_lanes, bytes)) {}
+
+  Space space;
+  Access kind;
+  unsigned width;          ///< bytes of each lane
+  LaneMask lanes;          ///< that take part
   const Lanes64& address;  ///< in shared memory: from the beginning of the block's; in local
                            ///< memory: of the lane's own; in another block's: with its rank
   /// What a store writes, 32 bits each; null: zeros, or not known.
-  const Lanes32* values = nullptr;
+  const Lanes32* values;
   /// Where an asynchronous store has its values from.
-  const Lanes64* source = nullptr;
+  const Lanes64* source;
+  AccessShape shape;
+  /// Of its instruction and its space (sim/access_counts.hpp), from Block::note() on; null: none.
+  mutable AccessMemo* memo = nullptr;
 };
 
 }  // namespace gpuexp::sim

@@ -12,24 +12,6 @@ namespace {
 
 constexpr unsigned kWordBytes = 4;
 
-/// What the addresses of an access span.
-struct Span {
-  std::uint64_t first = ~std::uint64_t{0};
-  std::uint64_t last = 0;
-  std::uint64_t low_bits = 0;  ///< of any
-};
-
-GPUEXP_VECTORIZED Span span_of(const Lanes64& address, LaneMask lanes) {
-  Span span;
-  for (unsigned l = 0; l < kLanes; ++l) {
-    const bool takes_part = lanes >> l & 1;
-    span.first = std::min(span.first, takes_part ? address[l] : ~std::uint64_t{0});
-    span.last = std::max(span.last, takes_part ? address[l] : 0);
-    span.low_bits |= takes_part ? address[l] : 0;
-  }
-  return span;
-}
-
 bool is_write(Access kind) {
   return kind == Access::store || kind == Access::async_store;
 }
@@ -120,12 +102,12 @@ void MemoryChecks::check(Warp& warp, const MemoryAccess& access) {
 
 void MemoryChecks::check_global(const MemoryAccess& access) {
   const unsigned width = access.width;
-  const Span span = span_of(access.address, access.lanes);
-  GlobalBuffer* const all = global_.find(span.first, span.last - span.first + width);
+  const AccessShape& shape = access.shape;
+  GlobalBuffer* const all = global_.find(shape.first, shape.last - shape.first + width);
   const bool stores = is_write(access.kind) || access.kind == Access::atomic;
   if (all && stores) all->note_store();
   const bool is_marked = stores && all && all->follows_stores();
-  if (all && all->is_written() && !is_marked && is_aligned(span.low_bits, width)) return;
+  if (all && all->is_written() && !is_marked && shape.is_aligned) return;
   for_each_lane(access.lanes, [&](unsigned lane) {
     const std::uint64_t address = access.address[lane];
     if (!is_aligned(address, width))
@@ -184,8 +166,7 @@ void MemoryChecks::check_range(const MemoryAccess& access) {
 
 void MemoryChecks::check_shared(Warp& warp, const MemoryAccess& access) {
   const unsigned width = access.width;
-  const Span span = span_of(access.address, access.lanes);
-  if (!is_aligned(span.low_bits, width) || span.last + width > shared_bytes_) {
+  if (!access.shape.is_aligned || access.shape.last + width > shared_bytes_) {
     for_each_lane(access.lanes, [&](unsigned lane) {
       const std::uint64_t address = access.address[lane];
       if (address + width > shared_bytes_)

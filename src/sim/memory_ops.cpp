@@ -98,7 +98,7 @@ const Lanes32* values_of(const Warp& warp, const Source& value) {
 
 // ---- loads and stores
 
-void load_word(Warp& warp, const Op& op, unsigned lane, const std::byte* from) {
+GPUEXP_INLINED void load_word(Warp& warp, const Op& op, unsigned lane, const std::byte* from) {
   if (op.to[0].index == kZeroRegister) return;
   if (op.width < 4) {
     std::uint32_t value = 0;
@@ -111,8 +111,8 @@ void load_word(Warp& warp, const Op& op, unsigned lane, const std::byte* from) {
     std::memcpy(&warp.registers[next_register(op.to[0], w).index][lane], from + 4 * w, 4);
 }
 
-void store_word(const Warp& warp, const Source& value, unsigned width, unsigned lane,
-                std::byte* to) {
+GPUEXP_INLINED void store_word(const Warp& warp, const Source& value, unsigned width, unsigned lane,
+                               std::byte* to) {
   if (width < 4) {
     std::memcpy(to, &warp.registers[value.index][lane], width);
     return;
@@ -121,10 +121,74 @@ void store_word(const Warp& warp, const Source& value, unsigned width, unsigned 
     std::memcpy(to + 4 * w, &warp.registers[next_register(value, w).index][lane], 4);
 }
 
+GPUEXP_INLINED std::byte* place_in(std::uint64_t origin, std::uint64_t address) {
+  return reinterpret_cast<std::byte*>(origin + address);
+}
+
+// Registers of all 32 lanes, of words of four bytes.
+template <unsigned kWords>
+GPUEXP_INLINED void load_whole(Warp& warp, const Source& to, std::uint64_t origin,
+                               const Lanes64& address) {
+  Lanes32* const first = &warp.registers[to.index];
+  for (unsigned l = 0; l < kLanes; ++l) {
+    const std::byte* const from = place_in(origin, address[l]);
+    for (unsigned w = 0; w < kWords; ++w)
+      std::memcpy(&first[w][l], from + 4 * w, 4);
+  }
+}
+
+template <unsigned kWords>
+GPUEXP_INLINED void store_whole(const Warp& warp, const Source& value, std::uint64_t origin,
+                                const Lanes64& address) {
+  const Lanes32* const first = &warp.registers[value.index];
+  for (unsigned l = 0; l < kLanes; ++l) {
+    std::byte* const to = place_in(origin, address[l]);
+    for (unsigned w = 0; w < kWords; ++w)
+      std::memcpy(to + 4 * w, &first[w][l], 4);
+  }
+}
+
+// Whether the registers lie behind each other: RZ has none behind it.
+GPUEXP_INLINED bool are_consecutive(const Source& first, unsigned words) {
+  return first.index + words <= kZeroRegister;
+}
+
+// Of an access whose lanes all are inside of `origin`'s memory.
+GPUEXP_INLINED void load_lanes(Warp& warp, const Op& op, LaneMask lanes, std::uint64_t origin,
+                               const Lanes64& address) {
+  const Source& to = op.to[0];
+  if (lanes != kAllLanes || op.width < 4 || !are_consecutive(to, op.width / 4u)) {
+    for_each_lane(lanes, [&](unsigned l) { load_word(warp, op, l, place_in(origin, address[l])); });
+    return;
+  }
+  switch (op.width) {
+    case 4: return load_whole<1>(warp, to, origin, address);
+    case 8: return load_whole<2>(warp, to, origin, address);
+    default: return load_whole<4>(warp, to, origin, address);
+  }
+}
+
+// Likewise. Of lanes with one address the last one's value stays.
+GPUEXP_INLINED void store_lanes(const Warp& warp, const Source& value, unsigned width,
+                                LaneMask lanes, std::uint64_t origin, const Lanes64& address) {
+  if (lanes != kAllLanes || width < 4 || !are_consecutive(value, width / 4)) {
+    for_each_lane(lanes, [&](unsigned l) {
+      store_word(warp, value, width, l, place_in(origin, address[l]));
+    });
+    return;
+  }
+  switch (width) {
+    case 4: return store_whole<1>(warp, value, origin, address);
+    case 8: return store_whole<2>(warp, value, origin, address);
+    default: return store_whole<4>(warp, value, origin, address);
+  }
+}
+
 GPUEXP_VECTORIZED void run_load(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;
   global_addresses(warp, op.from[0], address);
-  note_generic(warp, Access::load, op.width, lanes, address);
+  const Origin origin = note_generic(warp, Access::load, op.width, lanes, address);
+  if (origin) return load_lanes(warp, op, lanes, *origin, address);
   for_each_lane(lanes, [&](unsigned l) {
     load_word(warp, op, l, generic_at(warp, l, address[l], op.width));
   });
@@ -133,7 +197,9 @@ GPUEXP_VECTORIZED void run_load(Warp& warp, const Op& op, LaneMask lanes) {
 GPUEXP_VECTORIZED void run_store(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;
   global_addresses(warp, op.from[0], address);
-  note_generic(warp, Access::store, op.width, lanes, address, values_of(warp, op.from[1]));
+  const Origin origin =
+      note_generic(warp, Access::store, op.width, lanes, address, values_of(warp, op.from[1]));
+  if (origin) return store_lanes(warp, op.from[1], op.width, lanes, *origin, address);
   for_each_lane(lanes, [&](unsigned l) {
     store_word(warp, op.from[1], op.width, l, generic_at(warp, l, address[l], op.width));
   });
@@ -143,7 +209,10 @@ GPUEXP_VECTORIZED void run_shared_load(Warp& warp, const Op& op, LaneMask lanes)
   Lanes64 address;
   shared_addresses(warp, op.from[0], address);
   const Access kind = op.kind2 == kAtomicLoad ? Access::atomic : Access::load;
-  warp.block.note({Space::shared, kind, op.width, lanes, address});
+  const MemoryAccess access{Space::shared, kind, op.width, lanes, address};
+  warp.block.note(access);
+  if (const Origin origin = shared_origin(warp, access))
+    return load_lanes(warp, op, lanes, *origin, address);
   for_each_lane(lanes,
                 [&](unsigned l) { load_word(warp, op, l, shared_at(warp, address[l], op.width)); });
 }
@@ -151,8 +220,11 @@ GPUEXP_VECTORIZED void run_shared_load(Warp& warp, const Op& op, LaneMask lanes)
 GPUEXP_VECTORIZED void run_shared_store(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;
   shared_addresses(warp, op.from[0], address);
-  warp.block.note(
-      {Space::shared, Access::store, op.width, lanes, address, values_of(warp, op.from[1])});
+  const MemoryAccess access{Space::shared, Access::store, op.width,
+                            lanes,         address,       values_of(warp, op.from[1])};
+  warp.block.note(access);
+  if (const Origin origin = shared_origin(warp, access))
+    return store_lanes(warp, op.from[1], op.width, lanes, *origin, address);
   for_each_lane(lanes, [&](unsigned l) {
     store_word(warp, op.from[1], op.width, l, shared_at(warp, address[l], op.width));
   });
@@ -187,6 +259,14 @@ void decode_store(const Decoding& in, Op& op) {
   op.run = run;
 }
 
+GPUEXP_INLINED void copy_word(std::byte* to, const std::byte* from, unsigned width) {
+  switch (width) {
+    case 4: std::memcpy(to, from, 4); break;
+    case 8: std::memcpy(to, from, 8); break;
+    default: std::memcpy(to, from, 16); break;
+  }
+}
+
 constexpr std::uint8_t kFillsWithZero = 1;  ///< of LDGSTS, in Op::kind
 
 // LDGSTS (cp.async): from global into shared memory; zeros where its predicate does not hold. With
@@ -207,8 +287,21 @@ GPUEXP_VECTORIZED void run_ldgsts(Warp& warp, const Op& op, LaneMask lanes) {
   }
   const LaneMask copied =
       op.from[2].kind == Kind::none ? kAllLanes : read_predicate(warp, op.from[2]);
-  warp.block.note({Space::global, Access::async_load, op.width, lanes & copied, from});
-  warp.block.note({Space::shared, Access::async_store, op.width, lanes, to, nullptr, &from});
+  const MemoryAccess read{Space::global, Access::async_load, op.width, lanes & copied, from};
+  warp.block.note(read);
+  const MemoryAccess written{Space::shared, Access::async_store, op.width, lanes, to, nullptr,
+                             &from};
+  warp.block.note(written);
+  const Origin origin = shared_origin(warp, written);
+  const bool is_plain = origin && op.width >= 4 && op.kind != kFillsWithZero &&
+                        copied == kAllLanes && read.shape.last < kLocalWindow &&
+                        warp.block.launch.global->holds(read);
+  if (is_plain) {
+    for_each_lane(lanes, [&](unsigned l) {
+      copy_word(place_in(*origin, to[l]), place_in(0, from[l]), op.width);
+    });
+    return;
+  }
   for_each_lane(lanes, [&](unsigned l) {
     std::byte* const target = shared_at(warp, to[l], op.width);
     if (copied >> l & 1) {

@@ -10,26 +10,10 @@
 
 #include "sass/code_listing.hpp"
 #include "sass/issue_pipe.hpp"
+#include "sim/vectorized.hpp"
 #include "sim/warp.hpp"
 
 namespace gpuexp::sim {
-
-/// Before a function that executes an instruction: it is compiled once for any processor and once
-/// for those with AVX2 and FMA, and the one that suits the processor is taken as the program
-/// starts.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__)
-#define GPUEXP_VECTORIZED __attribute__((target_clones("arch=x86-64-v3", "default")))
-#else
-#define GPUEXP_VECTORIZED
-#endif
-
-/// Before what such functions call, so that it is compiled as they are.
-#if defined(__GNUC__)
-#define GPUEXP_INLINED [[gnu::always_inline]] inline
-#else
-#define GPUEXP_INLINED inline
-#endif
 
 /// An operand as execution reads it.
 struct Source : OperandForm {

@@ -77,6 +77,14 @@ GPUEXP_INLINED void read_pair(const Warp& warp, const Source& source, Lanes64& v
   value.of.fill(same);
 }
 
+/// Where to put the lanes' results, ahead of write(): the register itself where all of it is
+/// written, which may be a source too, and else `scratch`.
+GPUEXP_INLINED Lanes32& result_of(Warp& warp, const Source& to, LaneMask lanes, Lanes32& scratch) {
+  const bool is_whole =
+      lanes == kAllLanes && to.kind != Operand::Kind::uniform && to.index != kZeroRegister;
+  return is_whole ? warp.registers[to.index] : scratch;
+}
+
 GPUEXP_INLINED void write(Warp& warp, const Source& to, LaneMask lanes, const Lanes32& value) {
   if (to.kind == Operand::Kind::uniform) {
     if (to.index != kZeroUniformRegister) warp.uniform[to.index] = value[0];
@@ -85,7 +93,7 @@ GPUEXP_INLINED void write(Warp& warp, const Source& to, LaneMask lanes, const La
   if (to.index == kZeroRegister) return;
   Lanes32& reg = warp.registers[to.index];
   if (lanes == kAllLanes) {
-    reg = value;
+    if (&reg != &value) reg = value;
     return;
   }
   for (unsigned l = 0; l < kLanes; ++l)

@@ -101,19 +101,12 @@ std::optional<Conflict> SharedShadow::note(const Accessor& who, const MemoryAcce
 GPUEXP_VECTORIZED SharedShadow::Runs SharedShadow::runs_of(const MemoryAccess& access) const {
   const std::size_t cells = access.width >> shift_;
   Runs runs;
-  if (access.lanes == kAllLanes) {
-    const std::uint64_t begin = access.address[0];
-    std::uint64_t apart = 0;
-    std::uint64_t is_gap = 0;
-    for (unsigned l = 0; l < kLanes; ++l) {
-      apart |= access.address[l] ^ begin;
-      is_gap |= access.address[l] ^ (begin + std::uint64_t{l} * access.width);
-    }
-    if (apart == 0 || is_gap == 0) {
-      runs.all[0] = {begin >> shift_, apart == 0 ? cells : kLanes * cells, 0};
-      runs.count = 1;
-      return runs;
-    }
+  using Pattern = AccessShape::Pattern;
+  if (access.shape.pattern != Pattern::other) {
+    const bool is_one = access.shape.pattern == Pattern::one;
+    runs.all[0] = {access.address[0] >> shift_, is_one ? cells : kLanes * cells, 0};
+    runs.count = 1;
+    return runs;
   }
   for_each_lane(access.lanes, [&](unsigned lane) {
     const std::size_t first = access.address[lane] >> shift_;
@@ -330,6 +323,7 @@ bool SharedShadow::races_with_lone_read(const Accessor& who, unsigned lane,
 // Lanes that wrote the same cell, of which one has left its record.
 std::optional<Conflict> SharedShadow::find_overlap(const Accessor& who,
                                                    const MemoryAccess& access) const {
+  if (access.shape.pattern == AccessShape::Pattern::contiguous) return std::nullopt;
   LaneMask overwritten = 0;
   for_each_lane(access.lanes, [&](unsigned l) {
     const std::size_t cell = access.address[l] >> shift_;

@@ -40,7 +40,8 @@ class Simulator {
   std::string sampling_refusal(const Steps& steps);
 
   /// What blocks of a kernel have in common, for whoever executes them block by block. Throws
-  /// std::runtime_error with the refusal(). Refers to the simulator, and to nothing of the step.
+  /// std::runtime_error with the refusal(). Refers to the simulator, and to the step's
+  /// tensor maps.
   LaunchState launch_of(const KernelStep& step);
 
   /// Executes the steps, one after the other; with `sampling`, some of the blocks of their kernel.

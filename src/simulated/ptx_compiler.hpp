@@ -2,21 +2,17 @@
 // by ptxas, that of the CUDA Toolkit here.
 #pragma once
 
-#include <deque>
 #include <map>
 #include <string>
-#include <vector>
 
-#include "sass/compiled_kernels.hpp"
-#include "sass/kernel_resource.hpp"
+#include "simulated/cubin_kernels.hpp"
 
 namespace gpuexp {
 
 class PtxCompiler {
  public:
-  /// For one compute capability, 80 for 8.0. `binary` is the file that holds the PTX. `folders` are
-  /// looked in for ptxas, cuobjdump and nvdisasm before PATH is.
-  PtxCompiler(std::string binary, std::vector<std::string> folders, int compute_capability);
+  /// For one compute capability, 80 for 8.0. `binary` is the file that holds the PTX.
+  PtxCompiler(std::string binary, ToolkitTools tools, int compute_capability);
 
   /// The kernel of which another architecture's row is given, compiled with its module when one of
   /// its kernels is asked for first. Lives as long as this. Throws std::runtime_error: a tool is
@@ -24,18 +20,15 @@ class PtxCompiler {
   const KernelResource& code_of(const KernelResource& known);
 
  private:
-  using Kernels = std::map<std::string, KernelResource>;  ///< by lowered name
-  const Kernels& module(const std::string& name);
-  Kernels compile(const std::string& name);
-  std::string tool(const std::string& name) const;
+  const CubinKernels& module(const std::string& name);
+  CubinKernels compile(const std::string& name);
   std::string ptx_of(const std::string& module, const std::string& folder) const;
 
   std::string binary_;
-  std::vector<std::string> folders_;
+  ToolkitTools tools_;
   int compute_capability_;
-  std::map<std::string, Kernels> modules_;
+  std::map<std::string, CubinKernels> modules_;
   std::map<std::string, std::string> failures_;  ///< of modules, why they have none
-  std::deque<CompiledKernel> owned_;             ///< what rows refer to
 };
 
 /// As PtxCompiler::code_of, of this program's own PTX, with the tools that it was built with or

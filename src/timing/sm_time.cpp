@@ -132,6 +132,7 @@ class SmRun final : private sim::AccessListener {
   void issue_next();
   void issue(Scheduler& scheduler, ResidentWarp& warp, double now);
   void note_states(const ResidentWarp& warp, const Scheduler& scheduler, double now);
+  const TimedOp& next_of(const ResidentWarp& warp) const;
   double pipe_free(const Scheduler& scheduler, const TimedOp& op) const;
   void take_pipe(Scheduler& scheduler, const TimedOp& op, double now);
   void find_ready(ResidentWarp& warp);
@@ -230,6 +231,13 @@ void SmRun::end_block(sim::Block* block, double now) {
   start_block(now + figures_.block_gap);
 }
 
+// A warp that has run past the end of the kernel has no next instruction, and to execute it is the
+// fault.
+const TimedOp& SmRun::next_of(const ResidentWarp& warp) const {
+  if (warp.next >= schedule_.ops.size()) warp.block->step(*warp.warp);
+  return schedule_.ops[warp.next];
+}
+
 double SmRun::pipe_free(const Scheduler& scheduler, const TimedOp& op) const {
   const auto at = [&](IssuedTo to) { return scheduler.pipe_free[static_cast<std::size_t>(to)]; };
   switch (op.to) {
@@ -258,8 +266,8 @@ void SmRun::choose(Scheduler& scheduler) const {
   Choice choice;
   for (ResidentWarp* const warp : scheduler.warps) {
     if (warp->ready_at == kNever || warp->ready_at > choice.when) continue;
-    const double when = std::max(
-        {warp->ready_at, scheduler.free_at, pipe_free(scheduler, schedule_.ops[warp->next])});
+    const double when =
+        std::max({warp->ready_at, scheduler.free_at, pipe_free(scheduler, next_of(*warp))});
     const bool is_sooner =
         when < choice.when || (when == choice.when && choice.warp != scheduler.last &&
                                (warp == scheduler.last || warp->ready_at < choice.warp->ready_at));
@@ -380,7 +388,7 @@ void SmRun::hear(const sim::MemoryAccess& access) {
 
 void SmRun::find_ready(ResidentWarp& warp) {
   warp.next = warp.warp->divergence.next();
-  const TimedOp& op = schedule_.ops[warp.next];
+  const TimedOp& op = next_of(warp);
   warp.ready_at = warp.free_from;
   warp.waits_in = WarpState::wait;
   double alone = warp.free_from;

@@ -31,6 +31,10 @@ TEST_CASE("the corpus of machine code breaks no promise", "[fuzz]") {
   replay("code", gpuexp::fuzz::fuzz_code);
 }
 
+TEST_CASE("the corpus of programs breaks no promise", "[fuzz]") {
+  replay("execution", gpuexp::fuzz::fuzz_execution);
+}
+
 TEST_CASE("the corpus of configs breaks no promise", "[fuzz]") {
   replay("config", gpuexp::fuzz::fuzz_config);
 }

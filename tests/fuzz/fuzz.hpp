@@ -17,6 +17,10 @@ class Finding : public std::logic_error {
 /// or what is executed.
 void fuzz_code(std::string_view text);
 
+/// Executes machine code, as a binary keeps it, as a whole, and times it: it becomes a
+/// std::runtime_error, or a number of clocks.
+void fuzz_execution(std::string_view text);
+
 /// Reads a config of the fake families: it becomes a Config within its bounds, or a ConfigError.
 void fuzz_config(std::string_view text);
 

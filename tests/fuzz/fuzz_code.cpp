@@ -2,6 +2,7 @@
 
 #include "fuzz/promises.hpp"
 #include "sass/code_listing.hpp"
+#include "sass/line_table.hpp"
 #include "sim/block.hpp"
 #include "sim/decoder.hpp"
 
@@ -65,6 +66,7 @@ void fuzz_code(std::string_view text) {
       check_instructions(code);
   });
   refusing([&] { read_constants(text); });
+  refusing([&] { read_lines(text, "/home/me/gpuexp"); });
 }
 
 }  // namespace gpuexp::fuzz

@@ -120,7 +120,7 @@ TEST_CASE("without the toolkit's tools, PTX is not compiled", "[ptx]") {
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
   const std::string path = std::getenv("PATH");
   setenv("PATH", "/nowhere", 1);
-  PtxCompiler compiler(this_program(), {}, 80);
+  PtxCompiler compiler(this_program(), ToolkitTools({}), 80);
   setenv("PATH", path.c_str(), 1);
   CHECK_THROWS_WITH(compiler.code_of(kernel_named("naive_kernel")),
                     "this binary holds no machine code of the kernel for compute capability 8.0, "

@@ -1,13 +1,16 @@
-// How fast kernels are executed, with checks and without: a benchmark, not run with the others.
+// How fast kernels are executed, with checks and without, and timed: a benchmark, not run with the
+// others.
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
+#include <variant>
 
 #include "family/registry.hpp"
 #include "sim/execution.hpp"
 #include "simulated/host_problem.hpp"
 #include "support/catch.hpp"
 #include "support/small_problems.hpp"
+#include "timing/sm_time.hpp"
 
 namespace gpuexp::test {
 namespace {
@@ -16,7 +19,44 @@ namespace {
 struct Speeds {
   double without = 0;
   double with = 0;
+  double timed = 0;  ///< without checks, clock by clock, with L1
 };
+
+/// Of the processor: others may use it as well.
+template <class Function>
+double seconds_of(const Function& function) {
+  const std::clock_t begin = std::clock();
+  function();
+  return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+}
+
+/// Of which the host's time does not depend on the figures' exact values.
+SmFigures some_figures() {
+  SmFigures f;
+  f.clock_hz = 1e9;
+  f.l1_latency = 34;
+  f.shared_latency = 23;
+  f.l2_latency = 250;
+  f.dram_latency = 600;
+  f.barrier_latency = 20;
+  f.l1_bytes = 128 * 1024;
+  f.behind = {0.5, 0.5, 1 << 16, 2, 2, 4, 4};
+  return f;
+}
+
+/// Executes all blocks on one SM, and says how many instructions of warps that took.
+std::uint64_t time_on_one_sm(sim::Simulator& simulator, const Steps& launch) {
+  sim::LaunchState state = simulator.launch_of(std::get<KernelStep>(launch.all().front().action));
+  state.checks.memory = false;
+  state.counts_accesses = false;
+  const SmFigures figures = some_figures();
+  const Schedule schedule = schedule_of(*state.program, figures);
+  REQUIRE(schedule.refusal.empty());
+  constexpr std::int64_t kMostThreads = 2048;  // of an SM
+  const auto resident = static_cast<int>(kMostThreads / state.block.count());
+  const BlocksOfSm blocks{state.grid.count(), 1, resident};
+  return time_on_sm(state, schedule, figures, blocks, [] { return false; }).instructions;
+}
 
 Speeds speeds_of(const Family& family, const Variant& variant) {
   constexpr std::int64_t kSize = 256;
@@ -26,33 +66,45 @@ Speeds speeds_of(const Family& family, const Variant& variant) {
   simulator.threads = 1;
   HostProblem problem(family, values, 7, device(), simulator);
   Speeds speeds;
+  double lanes_of_warp = 0;
   for (int turn = 0; turn < 20; ++turn) {
     sim::Checks checks;
     checks.memory = turn % 2 == 0;
     simulator.set_checks(checks);
     problem.poison(variant);
-    const std::clock_t begin = std::clock();  // time of the processor: others may use it as well
-    std::uint64_t lanes = 0;
-    for (const auto& kernel : problem.launch(variant)) {
-      for (const sim::OpCount& count : kernel.counts)
-        lanes += count.lanes;
-    }
-    const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+    double lanes = 0;
+    double warps = 0;
+    const double seconds = seconds_of([&] {
+      for (const auto& kernel : problem.launch(variant)) {
+        for (const sim::OpCount& count : kernel.counts) {
+          lanes += static_cast<double>(count.lanes);
+          warps += static_cast<double>(count.warps);
+        }
+      }
+    });
     double& best = checks.memory ? speeds.with : speeds.without;
-    best = std::max(best, static_cast<double>(lanes) / seconds);
+    best = std::max(best, lanes / seconds);
+    lanes_of_warp = lanes / warps;
+  }
+  const Steps launch = problem.steps(variant);
+  for (int turn = 0; turn < 3; ++turn) {
+    std::uint64_t warps = 0;
+    const double seconds = seconds_of([&] { warps = time_on_one_sm(simulator, launch); });
+    speeds.timed = std::max(speeds.timed, static_cast<double>(warps) * lanes_of_warp / seconds);
   }
   return speeds;
 }
 
-TEST_CASE("speed of execution with checks and without", "[.speed]") {
+TEST_CASE("speed of execution with checks, without, and timed", "[.speed]") {
   const Family& family = *Registry::global().find("matmul");
   for (const char* id :
        {"naive", "coalesced", "smem_tile", "coarsen_2d", "double_buffered", "async_stages"}) {
     const Variant* variant = family.find(id);
     REQUIRE(variant);
-    const auto [without, with] = speeds_of(family, *variant);
-    std::printf("%-16s %6.0f %6.0f million lane instructions per second, %4.1f %% less\n", id,
-                without * 1e-6, with * 1e-6, 100 * (1 - with / without));
+    const auto [without, with, timed] = speeds_of(family, *variant);
+    std::printf(
+        "%-16s %6.0f %6.0f million lane instructions per second, %4.1f %% less; timed %6.0f\n", id,
+        without * 1e-6, with * 1e-6, 100 * (1 - with / without), timed * 1e-6);
   }
 }
 

@@ -17,6 +17,7 @@ enum class Tier {
   gpu,           ///< GPUEXP_REQUIRE_GPU: a GPU, and its hardware counters
   machine_code,  ///< GPUEXP_REQUIRE_MACHINE_CODE: a build with cuobjdump and nvdisasm
   cupti,         ///< GPUEXP_REQUIRE_CUPTI: CUPTI's library
+  nvrtc,         ///< GPUEXP_REQUIRE_NVRTC: NVRTC's library, beside the toolkit's others
   hardware,      ///< an ability of the device, which nobody can require
 };
 
@@ -24,6 +25,7 @@ inline bool is_required(Tier tier) {
   const char* name = tier == Tier::gpu            ? "GPUEXP_REQUIRE_GPU"
                      : tier == Tier::machine_code ? "GPUEXP_REQUIRE_MACHINE_CODE"
                      : tier == Tier::cupti        ? "GPUEXP_REQUIRE_CUPTI"
+                     : tier == Tier::nvrtc        ? "GPUEXP_REQUIRE_NVRTC"
                                                   : "";
   const char* value = std::getenv(name);
   return value && std::string(value) == "1";

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
+#include <random>
+#include <set>
 
 #include "sass/issue_pipe.hpp"
 #include "sim/decoder.hpp"
@@ -205,6 +208,45 @@ TEST_CASE("neighbouring lines lie in different banks of the tags", "[sim]") {
   }
   CHECK(tag_bank(1) == tag_bank(4));
   CHECK(tag_bank(5) == tag_bank(0));
+}
+
+TEST_CASE("what is remembered of an access is what the next one comes to", "[sim]") {
+  std::mt19937_64 random(1);
+  const std::uint64_t units[] = {1, 4, 8, 32, 96, 128, 1024};
+  sim::AccessMemo memos[2];
+  for (int turn = 0; turn < 4000; ++turn) {
+    const unsigned width = 1u << random() % 5;
+    const std::uint64_t unit = std::max<std::uint64_t>(width, units[random() % std::size(units)]);
+    const std::uint64_t range = 1 + random() % 40;
+    sim::Lanes64 apart;
+    for (unsigned l = 0; l < sim::kLanes; ++l)
+      apart[l] = unit * (random() % range);
+    const LaneMask lanes = random() % 2 == 0 ? kAllLanes : static_cast<LaneMask>(random() | 1);
+    // Those that a memo takes for alike, and those that it must not.
+    for (int move = 0; move < 6; ++move) {
+      const std::uint64_t begin = (std::uint64_t{1} << 33) + width * (random() % 300);
+      sim::Lanes64 address;
+      for (unsigned l = 0; l < sim::kLanes; ++l)
+        address[l] = begin + apart[l];
+      const sim::MemoryAccess global(Space::global, Access::load, width, lanes, address);
+      const auto touch = memos[0].touch(global);
+      const auto expected = sim::touch_of(global);
+      REQUIRE(touch.count == expected.count);
+      REQUIRE(std::equal(touch.sectors.begin(), touch.sectors.begin() + touch.count,
+                         expected.sectors.begin()));
+      REQUIRE(touch.tag_wavefronts == expected.tag_wavefronts);
+      REQUIRE(touch.bank_wavefronts == expected.bank_wavefronts);
+      std::set<std::uint64_t> sectors;
+      sim::for_each_lane(lanes, [&](unsigned l) { sectors.insert(address[l] / 32); });
+      if (global.shape.pattern == sim::AccessShape::Pattern::other)
+        REQUIRE(std::equal(sectors.begin(), sectors.end(), touch.sectors.begin(),
+                           touch.sectors.begin() + touch.count));
+      const sim::MemoryAccess shared(Space::shared, Access::load, width, lanes, address);
+      const auto wavefronts = memos[1].wavefronts(shared);
+      REQUIRE(wavefronts.all == sim::AccessMemo().wavefronts(shared).all);
+      REQUIRE(wavefronts.conflicts == sim::AccessMemo().wavefronts(shared).conflicts);
+    }
+  }
 }
 
 TEST_CASE("instructions go to pipes by their opcode", "[sim]") {

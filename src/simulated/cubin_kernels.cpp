@@ -1,0 +1,39 @@
+#include "simulated/cubin_kernels.hpp"
+
+#include <fmt/format.h>
+
+namespace gpuexp {
+
+CubinKernels::CubinKernels(const std::string& cubin, const std::string& architecture,
+                           const std::string& name, const ToolkitTools& tools,
+                           const TemporaryFolder& folder) {
+  const auto dumped = [&](const char* option) {
+    tools.run("cuobjdump", {option, cubin}, folder, "dump");
+    return text_of_file(folder / "dump");
+  };
+  // Of a cubin, cuobjdump says for which architecture it is in the listing alone.
+  const std::string head = fmt::format("arch = {}\n", architecture);
+  ObjectDump dump{name, {}, {}, {}, {}};
+  dump.resource_usage = head + dumped("--dump-resource-usage");
+  dump.sass = dumped("--dump-sass");
+  dump.elf = head + dumped("--dump-elf");
+  owned_ = read_kernels(dump, GPUEXP_SOURCE_ROOT);
+  for (const CompiledKernel& kernel : owned_) {
+    KernelResource& row = rows_[kernel.lowered_name];
+    row.lowered_name = kernel.lowered_name.c_str();
+    row.architecture = kernel.compute_capability();
+    row.registers = kernel.registers;
+    row.static_shared_bytes = kernel.static_shared_bytes;
+    row.local_bytes = kernel.local_bytes;
+    row.stack_bytes = kernel.stack_bytes;
+    row.instructions = kernel.instructions.c_str();
+    row.code = kernel.code;
+  }
+}
+
+const KernelResource* CubinKernels::find(const std::string& lowered_name) const {
+  const auto found = rows_.find(lowered_name);
+  return found == rows_.end() ? nullptr : &found->second;
+}
+
+}  // namespace gpuexp
