@@ -24,9 +24,9 @@ struct PlaceFootprint {
   std::vector<std::vector<ByteRange>> phases;
 };
 
-/// Of all warps of the block, a few instructions of each in turn. Throws sim::Fault, and
-/// sim::Stopped where `stop` says so.
-std::vector<PlaceFootprint> footprint_of(const sim::LaunchState& launch, const Extent& block,
+/// Of all warps of the block, or of the cluster, a few instructions of each in turn. Throws
+/// sim::Fault, and sim::Stopped where `stop` says so.
+std::vector<PlaceFootprint> footprint_of(const sim::LaunchState& launch, const Extent& cluster,
                                          const std::function<bool()>& stop);
 
 /// The addresses that a warp has at one instruction.
@@ -42,10 +42,14 @@ struct PlaceAddresses {
 /// be anything, which addresses hardly depend on.
 class FirstWarps {
  public:
-  explicit FirstWarps(const sim::LaunchState& launch) : launch_(launch) { launch_.most_warps = 1; }
+  explicit FirstWarps(const sim::LaunchState& launch) : launch_(launch) {
+    launch_.most_warps = 1;
+    launch_.is_alone = true;
+  }
 
-  /// By place. `once` ends with the first instruction that is executed a second time.
-  std::map<std::uint32_t, PlaceAddresses> addresses(const Extent& block, bool once) const;
+  /// By place; of a cluster, its first block's. `once` ends with the first instruction that is
+  /// executed a second time.
+  std::map<std::uint32_t, PlaceAddresses> addresses(const Extent& cluster, bool once) const;
 
  private:
   sim::LaunchState launch_;

@@ -54,7 +54,11 @@ struct Probe {
 class GridProbe {
  public:
   GridProbe(const sim::LaunchState& launch, const std::function<bool()>& stop)
-      : launch_(launch), stop_(stop), first_warps_(launch), grid_(launch.grid) {}
+      : launch_(launch),
+        stop_(stop),
+        first_warps_(launch),
+        grid_{launch.grid.x / launch.cluster.x, launch.grid.y / launch.cluster.y,
+              launch.grid.z / launch.cluster.z} {}
 
   GridFootprint footprint() {
     constexpr std::int64_t kFewBlocks = 16;

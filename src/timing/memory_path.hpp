@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <queue>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "sim/access_counts.hpp"
 #include "timing/latency_spread.hpp"
@@ -71,13 +73,18 @@ class SectorsOfBlocks {
   std::unordered_map<std::uint64_t, double> last_;  ///< what count_ was
 };
 
+/// What the copy engine moves: ranges, of a tensor copy a box's rows.
+struct CopyTime {
+  double read = 0;   ///< of shared memory, its bytes have been
+  double there = 0;  ///< they have come
+  double alone = 0;  ///< likewise, if nobody had been before it
+};
+
 class MemoryPath {
  public:
-  explicit MemoryPath(const SmFigures& figures)
-      : figures_(figures),
-        l1_(figures.l1_bytes),
-        behind_(figures.behind),
-        asked_for_(figures.behind.l2_sectors) {}
+  /// `asked_for` is common to the SMs of a cluster.
+  MemoryPath(const SmFigures& figures, SectorsOfBlocks& asked_for)
+      : figures_(figures), l1_(figures.l1_bytes), behind_(figures.behind), asked_for_(asked_for) {}
 
   /// Whose accesses those that follow are.
   void set_block(std::uint64_t number) { block_ = number; }
@@ -94,6 +101,18 @@ class MemoryPath {
   /// What cp.async copied has come, and takes so many wavefronts to write.
   double write_copied(double now, double wavefronts);
 
+  /// A row of a bulk copy from global memory that is asked for at `now`, past L1.
+  CopyTime copy_in(double now, std::uint64_t address, std::uint64_t bytes);
+  /// To global memory.
+  CopyTime copy_out(double now, std::uint64_t address, std::uint64_t bytes, double sector_clocks);
+  /// To or from the shared memory of another block; `other` is its SM.
+  Served reach(double now, double bytes, MemoryPath& other);
+  /// So many wavefronts will take the data stage from `when` on, until `end` or longer.
+  void take_later(double when, double end, double wavefronts);
+  void drop_l1() { l1_.drop_all(); }
+  /// Nothing more will be asked for.
+  void finish() { catch_up(SectorCache::kAbsent); }
+
   /// Adds what its parts have served.
   void add_to(SmBusy& busy) const;
   /// The last of all that was asked for has been served.
@@ -104,7 +123,16 @@ class MemoryPath {
   double l2_sectors() const { return l2_sectors_; }
 
  private:
+  /// Wavefronts of the data stage that something needs in time to come.
+  struct Later {
+    double when = 0;
+    double clocks = 0;
+    bool operator<(const Later& other) const { return when > other.when; }
+  };
+
+  void catch_up(double now);
   double fetch(double when, std::uint64_t sector, double share);
+  double store_behind(double when, std::uint64_t sector);
   double fetch_all(double when, const sim::GlobalTouch& touch, bool passes_l1);
 
   const SmFigures& figures_;
@@ -112,11 +140,15 @@ class MemoryPath {
   SectorLookups lookups_;
   double l2_sectors_ = 0;
   const BehindL1& behind_;
-  SectorsOfBlocks asked_for_;
+  SectorsOfBlocks& asked_for_;
   std::uint64_t block_ = 0;
   double trip_ = 0;           ///< the longest that the access under way makes behind L1
   double shared_clocks_ = 0;  ///< of the data stage, for shared memory
   ShareDraw draw_;
+  std::priority_queue<Later> later_;
+  Server engine_in_;   ///< the copy engine, to shared memory
+  Server engine_out_;  ///< and from there
+  Server link_;        ///< to other SMs of the cluster
   Server tags_;
   Server data_;
   Server l2_read_;
