@@ -40,8 +40,11 @@ Served AccessTimes::reach_other(const sim::MemoryAccess& access) {
   const auto lane = static_cast<unsigned>(std::countr_zero(access.lanes));
   const sim::SharedPlace at =
       running.warp->block->block->shared_place(static_cast<std::uint32_t>(access.address[lane]));
-  return memory().reach(running.now, shared_wavefronts(access) * kWavefrontBytes,
-                        memory_of(at.block));
+  const AsyncFigures& async = figures_.async;
+  return memory().reach(
+      running.now, shared_wavefronts(access) * kWavefrontBytes,
+      access.kind == sim::Access::store ? async.remote_store_line : async.remote_load_line,
+      memory_of(at.block));
 }
 
 // A bulk copy's rows of global memory, one after the other; what it has of shared memory follows
@@ -55,7 +58,8 @@ void AccessTimes::hear_bulk(const sim::MemoryAccess& access) {
   const bool is_global = access.space == sim::Space::global;
   CopyTime time;
   if (op.moves == Moves::within_cluster && is_load && !is_global) {
-    const Served served = memory().reach(running.now, access.width, memory());
+    const Served served =
+        memory().reach(running.now, access.width, async.remote_store_line, memory());
     time = {served.taken, served.done, served.alone};
   } else if (op.moves == Moves::to_shared && is_load && is_global) {
     time = memory().copy_in(running.now + (op.is_tensor ? async.tensor_copy_behind : 0), at,

@@ -236,11 +236,13 @@ class AddressRecorder final : private sim::AccessListener {
     const auto mix = [&](std::uint64_t& hash, std::uint64_t value) {
       hash = (hash ^ value) * kPrime;
     };
-    mix(place.hash, access.lanes);
+    PlaceAddresses::Hashes hashes = is_new ? PlaceAddresses::Hashes{} : place.after.back();
+    mix(hashes.sectors, access.lanes);
     sim::for_each_lane(access.lanes, [&](unsigned lane) {
-      mix(place.byte_hash, access.address[lane] - place.first);
-      mix(place.hash, (access.address[lane] >> kSectorShift) - (place.first >> kSectorShift));
+      mix(hashes.bytes, access.address[lane] - place.first);
+      mix(hashes.sectors, (access.address[lane] >> kSectorShift) - (place.first >> kSectorShift));
     });
+    place.after.push_back(hashes);
   }
 
   sim::Block block_;
@@ -254,6 +256,10 @@ class AddressRecorder final : private sim::AccessListener {
 std::vector<PlaceFootprint> footprint_of(const sim::LaunchState& launch, const Extent& cluster,
                                          const std::function<bool()>& stop) {
   return Recorder(launch, cluster, stop).run();
+}
+
+PlaceAddresses::Hashes PlaceAddresses::hashes(const PlaceAddresses& other) const {
+  return after[std::min(after.size(), other.after.size()) - 1];
 }
 
 std::map<std::uint32_t, PlaceAddresses> FirstWarps::addresses(const Extent& cluster,

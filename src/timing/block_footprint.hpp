@@ -31,11 +31,21 @@ std::vector<PlaceFootprint> footprint_of(const sim::LaunchState& launch, const E
 
 /// The addresses that a warp has at one instruction.
 struct PlaceAddresses {
+  struct Hashes {
+    /// Of all addresses' sectors less that of `first`, in order: where in a sector an address is
+    /// may depend on data.
+    std::uint64_t sectors = 0;
+    std::uint64_t bytes = 0;  ///< likewise, of the addresses themselves
+
+    bool operator==(const Hashes&) const = default;
+  };
+
   std::uint64_t first = 0;  ///< of the lowest lane, when it came there first
-  /// Of all addresses' sectors less that of `first`, in order: where in a sector an address is may
-  /// depend on data.
-  std::uint64_t hash = 0;
-  std::uint64_t byte_hash = 0;  ///< likewise, of the addresses themselves
+  /// When it has come there once, twice, …: a loop with fewer turns may be alike as far as it goes.
+  std::vector<Hashes> after;
+
+  /// As far as both have come.
+  Hashes hashes(const PlaceAddresses& other) const;
 };
 
 /// Executes the first warps of blocks alone. They wait for no others: what they read of theirs may

@@ -147,7 +147,7 @@ CopyTime MemoryPath::copy_in(double now, std::uint64_t address, std::uint64_t by
     const std::uint64_t line_end = std::min(end, (sector / kSectorsPerLine + 1) * kSectorsPerLine);
     const double part = static_cast<double>(line_end - sector) / kSectorsPerLine;
     const double clocks = std::max(least, part * async.copy_line);
-    asked = engine_in_.serve(asked, clocks) - clocks;
+    asked = engine_.serve(asked, clocks) - clocks;
     const double share = draw_.next();
     double line_there = 0;
     for (; sector < line_end; ++sector)
@@ -167,12 +167,12 @@ CopyTime MemoryPath::copy_out(double now, std::uint64_t address, std::uint64_t b
   const AsyncFigures& async = figures_.async;
   const std::uint64_t first = address / kSectorSize;
   const std::uint64_t end = (address + bytes - 1) / kSectorSize + 1;
-  const double begun = std::max(now, engine_out_.free_at());
+  const double begun = std::max(now, engine_.free_at());
   CopyTime time;
   double given = 0;
   // L2 takes them as fast as they come, or the engine waits for it.
   for (std::uint64_t sector = first; sector < end; ++sector) {
-    time.read = engine_out_.serve(std::max(now, given - behind_.l2_write_clocks), sector_clocks);
+    time.read = engine_.serve(std::max(now, given - behind_.l2_write_clocks), sector_clocks);
     given = store_behind(time.read, sector);
   }
   const double wavefronts = std::max(1.0, static_cast<double>(bytes) / kWavefrontBytes);
@@ -183,9 +183,9 @@ CopyTime MemoryPath::copy_out(double now, std::uint64_t address, std::uint64_t b
   return time;
 }
 
-Served MemoryPath::reach(double now, double bytes, MemoryPath& other) {
+Served MemoryPath::reach(double now, double bytes, double line_clocks, MemoryPath& other) {
   catch_up(now);
-  const double clocks = bytes / kWavefrontBytes * figures_.async.remote_line;
+  const double clocks = bytes / kWavefrontBytes * line_clocks;
   const double sent = link_.serve(now, clocks);
   other.take_later(sent, sent + clocks, std::max(1.0, bytes / kWavefrontBytes));
   return {std::max(now + 1, sent - kAhead), sent + figures_.async.remote_latency,

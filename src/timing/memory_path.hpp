@@ -105,8 +105,8 @@ class MemoryPath {
   CopyTime copy_in(double now, std::uint64_t address, std::uint64_t bytes);
   /// To global memory.
   CopyTime copy_out(double now, std::uint64_t address, std::uint64_t bytes, double sector_clocks);
-  /// To or from the shared memory of another block; `other` is its SM.
-  Served reach(double now, double bytes, MemoryPath& other);
+  /// To or from the shared memory of another block; `other` is its SM, and 128 bytes take so long.
+  Served reach(double now, double bytes, double line_clocks, MemoryPath& other);
   /// So many wavefronts will take the data stage from `when` on, until `end` or longer.
   void take_later(double when, double end, double wavefronts);
   void drop_l1() { l1_.drop_all(); }
@@ -146,9 +146,8 @@ class MemoryPath {
   double shared_clocks_ = 0;  ///< of the data stage, for shared memory
   ShareDraw draw_;
   std::priority_queue<Later> later_;
-  Server engine_in_;   ///< the copy engine, to shared memory
-  Server engine_out_;  ///< and from there
-  Server link_;        ///< to other SMs of the cluster
+  Server engine_;  ///< the copy engine, both ways
+  Server link_;    ///< to other SMs of the cluster
   Server tags_;
   Server data_;
   Server l2_read_;

@@ -41,13 +41,14 @@ struct AsyncFigures {
   double product_latency_register_a = 40;
   double product_gap_register_a = 4;  ///< between products of a warpgroup
   double least_product_register_a = 17;
-  std::size_t most_products = 7;      ///< that a warpgroup has started, and that are not computed
-  double product_drain = 15;          ///< of the latency, behind the multiply-adds
-  double cluster_barrier = 66;        ///< from the last arrival on, of blocks of one warp
-  double cluster_barrier_warp = 2.2;  ///< for each further warp of a block
-  double remote_latency = 200;        ///< of a load from another block's shared memory
-  double remote_line = 128. / 20;     ///< for 128 bytes to or from there
-  double fence = 260;                 ///< MEMBAR of the GPU, with nothing to wait for
+  std::size_t most_products = 7;        ///< that a warpgroup has started, and that are not computed
+  double product_drain = 15;            ///< of the latency, behind the multiply-adds
+  double cluster_barrier = 66;          ///< from the last arrival on, of blocks of one warp
+  double cluster_barrier_warp = 2.2;    ///< for each further warp of a block
+  double remote_latency = 200;          ///< of a load from another block's shared memory
+  double remote_load_line = 128. / 17;  ///< for 128 bytes from there
+  double remote_store_line = 128. / 20;  ///< for 128 bytes to there
+  double fence = 260;                    ///< MEMBAR of the GPU, with nothing to wait for
 };
 
 struct SmFigures {

@@ -396,7 +396,8 @@ bool SmRun::awaits_phase(ResidentWarp& warp, const TimedOp& op) const {
   const sim::LaneMask lanes = block.lanes_of_next(*warp.warp);
   const sim::AwaitedPhases awaited =
       sim::awaited_phases(*warp.warp, launch_.executed_ops()[warp.next], lanes);
-  if (op.suspends && !awaited.have_ended) return true;
+  // Other lanes of the warp may be those that it waits for.
+  if (op.suspends && !awaited.have_ended && !warp.warp->divergence.has_others()) return true;
   warp.phase_ended = 0;
   for (const std::uint64_t offset : awaited.offsets) {
     if (awaited.have_ended)
