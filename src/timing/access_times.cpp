@@ -5,6 +5,56 @@
 
 namespace gpuexp {
 
+void AccessTimes::begin(ResidentWarp& warp, const TimedOp& op, double now) {
+  running = {};
+  running.warp = &warp;
+  running.op = &op;
+  running.now = now;
+}
+
+Served AccessTimes::end(bool has_lanes) {
+  const double now = running.now;
+  if (!has_lanes) return {now, now, now};
+  if (running.has_asked) return running.served;
+  // Exchanges between lanes take a wavefront of the data stage, as they take its crossbar.
+  if (running.op->kind == TimedOp::Kind::shared) return memory().shared(now, 1);
+  return end_asynchronous();
+}
+
+Served AccessTimes::end_asynchronous() {
+  using Kind = TimedOp::Kind;
+  const TimedOp& op = *running.op;
+  const AsyncFigures& async = figures_.async;
+  const double now = running.now;
+  ResidentWarp& warp = *running.warp;
+  ResidentBlock& block = *warp.block;
+  const auto hold = [&](double until, WarpState state) {
+    running.holds_until = until;
+    running.holds_in = state;
+  };
+  switch (op.kind) {
+    case Kind::phase_check:
+      return {now + 1, std::max(now, warp.phase_ended.when) + async.phase_check,
+              std::max(now, warp.phase_ended.alone) + async.phase_check};
+    case Kind::bulk: {
+      const double done = now + op.latency;
+      if (op.moves == TimedOp::Moves::to_global || op.moves == TimedOp::Moves::reduces)
+        warp.moves = {std::max(warp.moves.when, running.copied.read),
+                      std::max(warp.moves.alone, running.copied.alone)};
+      return {done, done, done};
+    }
+    case Kind::product:
+      warp.warpgroup->start(warp.products++, now, op, block.sm->matrix, memory());
+      warp.product_groups += op.commits;
+      break;
+    case Kind::drop_l1: memory().drop_l1(); break;
+    case Kind::fence: hold(now + async.fence, WarpState::membar); break;
+    case Kind::cluster_wait: hold(block.cluster->barrier_at, WarpState::barrier); break;
+    default: break;
+  }
+  return {now + 1, now + op.latency, now + op.latency};
+}
+
 // An instruction may access memory twice, as cp.async does: what it writes, it writes when it has
 // read it. What products of a warpgroup read, and what asynchronous stores write, is not the
 // warp's.
@@ -85,15 +135,18 @@ void AccessTimes::hear(const sim::MbarrierArrival& arrival) {
   const bool is_other = arrival.block != running.warp->block->block;
   const bool goes_out = is_other || op.kind == Kind::async_store;
   double when = running.now + (goes_out ? figures_.async.remote_latency : figures_.async.arrival);
+  double alone = when;
   if (op.kind == Kind::bulk) {
     when = std::max(running.now, running.copied.there);
+    alone = std::max(running.now, running.copied.alone);
     if (is_other && op.moves == TimedOp::Moves::to_shared && running.copied_bytes > 0)
       memory_of(*arrival.block)
           .take_later(running.now, when, running.copied_bytes / kWavefrontBytes);
   } else if (op.awaits_copies) {
     when = std::max(when, running.warp->copies.when);
+    alone = std::max(alone, running.warp->copies.alone);
   }
-  phases.add(arrival, when);
+  phases.add(arrival, {when, alone});
   running.has_ended_phase |= arrival.ends_phase;
 }
 

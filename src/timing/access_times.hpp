@@ -18,11 +18,18 @@ struct RunningInstruction {
   CopyTime copied;         ///< likewise, of the copy engine
   double copied_bytes = 0;
   bool has_ended_phase = false;  ///< of an mbarrier
+  double holds_until = 0;        ///< it lets its warp's next one be issued
+  WarpState holds_in = WarpState::wait;
 };
 
 class AccessTimes final : public sim::AccessListener {
  public:
   explicit AccessTimes(const SmFigures& figures) : figures_(figures) {}
+
+  /// Of an instruction that is to be executed.
+  void begin(ResidentWarp& warp, const TimedOp& op, double now);
+  /// It was executed; for no lane, where its guard switched it off.
+  Served end(bool has_lanes);
 
   void hear(const sim::MemoryAccess& access) override;
   void hear(const sim::MbarrierArrival& arrival) override;
@@ -31,6 +38,7 @@ class AccessTimes final : public sim::AccessListener {
   PhaseTimes phases;
 
  private:
+  Served end_asynchronous();
   void hear_bulk(const sim::MemoryAccess& access);
   Served served(const sim::MemoryAccess& access);
   Served reach_other(const sim::MemoryAccess& access);

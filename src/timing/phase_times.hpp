@@ -7,22 +7,23 @@
 #include <utility>
 
 #include "sim/block.hpp"
+#include "timing/release.hpp"
 
 namespace gpuexp {
 
 class PhaseTimes {
  public:
-  /// What comes to an mbarrier is there at `when`.
-  void add(const sim::MbarrierArrival& arrival, double when);
+  /// When what comes to an mbarrier is there.
+  void add(const sim::MbarrierArrival& arrival, const Release& there);
   /// When the last phase ended of those that have; 0: none has.
-  double ended_at(const sim::Block& block, std::uint64_t offset) const;
+  Release ended_at(const sim::Block& block, std::uint64_t offset) const;
   /// The block has exited.
   void forget(const sim::Block& block);
 
  private:
   struct Phase {
-    double latest = 0;  ///< of what has come to the current one
-    double ended_at = 0;
+    Release latest;  ///< of what has come to the current one
+    Release ended;
   };
 
   std::map<std::pair<const sim::Block*, std::uint64_t>, Phase> phases_;

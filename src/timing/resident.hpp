@@ -14,6 +14,7 @@
 #include "device/hardware_sizes.hpp"
 #include "sim/cluster.hpp"
 #include "timing/memory_path.hpp"
+#include "timing/release.hpp"
 #include "timing/schedule.hpp"
 #include "timing/warp_state.hpp"
 #include "timing/warpgroup_products.hpp"
@@ -23,12 +24,6 @@ namespace gpuexp {
 inline constexpr auto kSchedulers = static_cast<unsigned>(kSchedulersPerSm);
 inline constexpr unsigned kScoreboards = 6;
 inline constexpr double kNever = std::numeric_limits<double>::infinity();
-
-/// When a result is there, and when it would be if its warp had the SM for itself.
-struct Release {
-  double when = 0;
-  double alone = 0;
-};
 
 /// What the instructions before have left to wait for.
 struct Scoreboard {
@@ -59,15 +54,16 @@ struct ResidentBlock;
 struct ResidentWarp {
   ResidentBlock* block = nullptr;
   sim::Warp* warp = nullptr;
-  double free_from = 0;   ///< the stall of its last instruction has ended
-  double ready_at = 0;    ///< nothing of its own holds up its next instruction
-  double waits_from = 0;  ///< the clock behind its last instruction
+  WarpgroupProducts* warpgroup = nullptr;  ///< null: the block has no whole one for it
+  double free_from = 0;                    ///< the stall of its last instruction has ended
+  double ready_at = 0;                     ///< nothing of its own holds up its next instruction
+  double waits_from = 0;                   ///< the clock behind its last instruction
   std::uint32_t next = 0;
   WarpState waits_in = WarpState::wait;  ///< from free_from to ready_at
   bool at_barrier = false;
   /// It has issued a check of phases that have not ended: it is executed when they have.
   bool awaits_phase = false;
-  double phase_ended = 0;        ///< when those have that it checks
+  Release phase_ended;           ///< when those have that it checks
   bool awaits_products = false;  ///< of its warpgroup, which other warps have not started yet
   std::array<Scoreboard, kScoreboards> scoreboards;
   Release copies;                  ///< of cp.async, the last

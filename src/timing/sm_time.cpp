@@ -11,9 +11,9 @@
 #include "device/hardware_sizes.hpp"
 #include "sim/cluster.hpp"
 #include "sim/grid_run.hpp"
-#include "sim/mbarrier_ops.hpp"
 #include "timing/access_times.hpp"
 #include "timing/resident.hpp"
+#include "timing/warp_waits.hpp"
 
 namespace gpuexp {
 
@@ -32,7 +32,8 @@ class SmRun {
         blocks_(blocks),
         stop_(stop),
         asked_for_(figures.behind.l2_sectors * static_cast<double>(launch.cluster.count())),
-        access_(figures) {
+        access_(figures),
+        waits_(launch, schedule, access_.phases, time_.places) {
     time_.places.resize(launch.program->ops.size());
     time_.lookups.resize(launch.program->ops.size());
     for (std::int64_t i = 0; i < launch.cluster.count(); ++i)
@@ -68,19 +69,11 @@ class SmRun {
   void note_states(const ResidentWarp& warp, const Scheduler& scheduler, double now);
   double pipe_free(const Scheduler& scheduler, const ResidentWarp& warp) const;
   void take_pipe(Scheduler& scheduler, const TimedOp& op, double now);
-  bool awaits_phase(ResidentWarp& warp, const TimedOp& op) const;
   double step(ResidentWarp& warp, double now);
-  Served time_of(ResidentWarp& warp, const sim::Executed& executed);
-  Served time_of_asynchronous(ResidentWarp& warp);
-  void find_ready(ResidentWarp& warp);
-  void hold(ResidentWarp& warp, double until, WarpState state);
-  void wait_for_products(ResidentWarp& warp, const TimedOp& op);
   void wake(ResidentCluster& cluster, double now);
   void time_out();
   void release_barriers(ResidentCluster& cluster, double now);
   void schedule_anew(ResidentCluster& cluster);
-  WarpgroupProducts* products_of(const ResidentWarp& warp) const;
-  void set_scoreboards(ResidentWarp& warp, const TimedOp& op, const Served& served);
 
   const sim::LaunchState& launch_;
   const Schedule& schedule_;
@@ -94,11 +87,7 @@ class SmRun {
   std::array<double, kIssuedTo> pipe_clocks_{};  ///< of all four of each SM
   SmTime time_;
   AccessTimes access_;
-  /// What the instruction that runs makes its warp wait for.
-  struct Hold {
-    double until = 0;
-    WarpState state = WarpState::wait;
-  } hold_;
+  WarpWaits waits_;
   int timed_out_ = 0;  ///< warps that try phases, since one has ended
 };
 
@@ -166,6 +155,8 @@ void SmRun::add_block(ResidentCluster& cluster, std::size_t rank, double when) {
     auto w = std::make_unique<ResidentWarp>();
     w->block = &block;
     w->warp = warp.get();
+    const std::size_t group = warp->index / WarpgroupProducts::kWarps;
+    if (group < block.products.size()) w->warpgroup = &block.products[group];
     w->free_from = w->ready_at = w->waits_from = when;
     Scheduler& scheduler = block.sm->schedulers[block.sm->next_scheduler++ % kSchedulers];
     scheduler.warps.push_back(w.get());
@@ -202,8 +193,8 @@ double SmRun::pipe_free(const Scheduler& scheduler, const ResidentWarp& warp) co
   const auto at = [&](IssuedTo to) { return scheduler.pipe_free[static_cast<std::size_t>(to)]; };
   switch (op.to) {
     case IssuedTo::none:
-      return op.kind == TimedOp::Kind::product && products_of(warp)
-                 ? products_of(warp)->place_from(warp.products)
+      return op.kind == TimedOp::Kind::product && warp.warpgroup
+                 ? warp.warpgroup->place_from(warp.products)
                  : 0;
     case IssuedTo::fma: return std::min(at(IssuedTo::fma), at(IssuedTo::fma_heavy));
     case IssuedTo::memory:
@@ -285,7 +276,7 @@ void SmRun::issue(Scheduler& scheduler, ResidentWarp& warp, double now) {
   const double stall = std::max(1u, op.control.stall);
   warp.free_from = now + stall;
   warp.alone += stall;
-  if (awaits_phase(warp, op)) {
+  if (waits_.awaits_phase(warp, op)) {
     warp.awaits_phase = true;
     warp.ready_at = kNever;
     return;
@@ -298,23 +289,21 @@ void SmRun::issue(Scheduler& scheduler, ResidentWarp& warp, double now) {
 double SmRun::step(ResidentWarp& warp, double now) {
   const TimedOp& op = schedule_.ops[warp.next];
   ResidentCluster& cluster = *warp.block->cluster;
-  access_.running = {};
-  access_.running.warp = &warp;
-  access_.running.op = &op;
-  access_.running.now = now;
-  hold_ = {};
+  access_.begin(warp, op, now);
   warp.block->sm->memory.set_block(cluster.number);
   const sim::Executed executed = warp.block->block->step(*warp.warp);
   ++time_.instructions;
   time_.places[executed.place][WarpState::dispatch_stall] += op.operand_clocks;
-  const Served served = executed.lanes == 0 ? Served{now, now, now} : time_of(warp, executed);
-  set_scoreboards(warp, op, served);
-  if (warp.warp->divergence.is_running()) {
-    find_ready(warp);
-    if (hold_.until > warp.free_from) hold(warp, hold_.until, hold_.state);
-  } else {
+  const Served served = access_.end(executed.lanes != 0);
+  time_.lookups[executed.place] += warp.block->sm->memory.take_lookups();
+  waits_.set_scoreboards(warp, op, served);
+  if (!warp.warp->divergence.is_running()) {
     warp.ready_at = kNever;
     warp.at_barrier = !warp.warp->divergence.has_exited();
+  } else if (access_.running.holds_until > warp.free_from) {
+    waits_.hold(warp, access_.running.holds_until, access_.running.holds_in);
+  } else {
+    waits_.find_ready(warp);
   }
   const bool has_ended_phase = access_.running.has_ended_phase;
   if (has_ended_phase) timed_out_ = 0;
@@ -324,95 +313,13 @@ double SmRun::step(ResidentWarp& warp, double now) {
   return served.taken;
 }
 
-Served SmRun::time_of(ResidentWarp& warp, const sim::Executed& executed) {
-  const TimedOp& op = *access_.running.op;
-  const double now = access_.running.now;
-  MemoryPath& memory = warp.block->sm->memory;
-  if (access_.running.has_asked) {
-    time_.lookups[executed.place] += memory.take_lookups();
-    return access_.running.served;
-  }
-  // Exchanges between lanes take a wavefront of the data stage, as they take its crossbar.
-  if (op.kind == TimedOp::Kind::shared) return memory.shared(now, 1);
-  return time_of_asynchronous(warp);
-}
-
-Served SmRun::time_of_asynchronous(ResidentWarp& warp) {
-  using Kind = TimedOp::Kind;
-  const TimedOp& op = *access_.running.op;
-  const double now = access_.running.now;
-  const AsyncFigures& async = figures_.async;
-  switch (op.kind) {
-    case Kind::phase_check: {
-      const double done = std::max(now, warp.phase_ended) + async.phase_check;
-      return {now + 1, done, done};
-    }
-    case Kind::bulk: {
-      const bool is_out =
-          op.moves == TimedOp::Moves::to_global || op.moves == TimedOp::Moves::reduces;
-      if (is_out)
-        warp.moves = Release{std::max(warp.moves.when, access_.running.copied.read),
-                             std::max(warp.moves.alone, access_.running.copied.alone)};
-      return {now + op.latency, now + op.latency, now + op.latency};
-    }
-    case Kind::product: {
-      WarpgroupProducts& products = *products_of(warp);
-      products.start(warp.products++, now, op, warp.block->sm->matrix, warp.block->sm->memory);
-      warp.product_groups += op.commits;
-      break;
-    }
-    case Kind::drop_l1: warp.block->sm->memory.drop_l1(); break;
-    case Kind::fence: hold_ = {now + async.fence, WarpState::membar}; break;
-    case Kind::cluster_wait: hold_ = {warp.block->cluster->barrier_at, WarpState::barrier}; break;
-    default: break;
-  }
-  return {now + 1, now + op.latency, now + op.latency};
-}
-
-void SmRun::set_scoreboards(ResidentWarp& warp, const TimedOp& op, const Served& served) {
-  if (op.copies) {
-    warp.copies = {std::max(warp.copies.when, served.done),
-                   std::max(warp.copies.alone, served.alone)};
-  }
-  const auto set = [&](unsigned scoreboard, const Release& release) {
-    if (scoreboard < kScoreboards) warp.scoreboards[scoreboard].set(release, op.result_wait);
-  };
-  set(op.control.writes,
-      op.kind == TimedOp::Kind::commit ? warp.copies : Release{served.done, served.alone});
-  set(op.control.reads,
-      op.kind == TimedOp::Kind::bulk_commit ? warp.moves : Release{served.taken, 0});
-}
-
-WarpgroupProducts* SmRun::products_of(const ResidentWarp& warp) const {
-  const std::size_t group = warp.warp->index / WarpgroupProducts::kWarps;
-  return group < warp.block->products.size() ? &warp.block->products[group] : nullptr;
-}
-
-// Whether the warp sleeps, because phases have not ended that it asks for. mbarrier.test_wait does
-// not suspend.
-bool SmRun::awaits_phase(ResidentWarp& warp, const TimedOp& op) const {
-  if (op.kind != TimedOp::Kind::phase_check) return false;
-  sim::Block& block = *warp.block->block;
-  const sim::LaneMask lanes = block.lanes_of_next(*warp.warp);
-  const sim::AwaitedPhases awaited =
-      sim::awaited_phases(*warp.warp, launch_.executed_ops()[warp.next], lanes);
-  // Other lanes of the warp may be those that it waits for.
-  if (op.suspends && !awaited.have_ended && !warp.warp->divergence.has_others()) return true;
-  warp.phase_ended = 0;
-  for (const std::uint64_t offset : awaited.offsets) {
-    if (awaited.have_ended)
-      warp.phase_ended = std::max(warp.phase_ended, access_.phases.ended_at(block, offset));
-  }
-  return false;
-}
-
 // Warps whose phases have ended, or whose products have been started by the other warps, go on.
 void SmRun::wake(ResidentCluster& cluster, double now) {
   for (const auto& block : cluster.blocks) {
     for (const auto& warp : block->warps) {
       if (warp->awaits_products) {
-        find_ready(*warp);
-      } else if (warp->awaits_phase && !awaits_phase(*warp, schedule_.ops[warp->next])) {
+        waits_.find_ready(*warp);
+      } else if (warp->awaits_phase && !waits_.awaits_phase(*warp, schedule_.ops[warp->next])) {
         warp->awaits_phase = false;
         step(*warp, now);
       }
@@ -450,62 +357,10 @@ void SmRun::time_out() {
     throw fault;
   }
   first->awaits_phase = false;
-  first->phase_ended = 0;
+  first->phase_ended = {};
   first->free_from += kSuspended;
   step(*first, first->free_from);
   schedule_anew(*first->block->cluster);
-}
-
-void SmRun::find_ready(ResidentWarp& warp) {
-  warp.next = warp.warp->divergence.next();
-  const TimedOp& op = schedule_.ops[warp.next];
-  warp.ready_at = warp.free_from;
-  warp.waits_in = WarpState::wait;
-  warp.awaits_products = false;
-  double alone = warp.free_from;
-  const auto wait_for = [&](Scoreboard& scoreboard, std::size_t left) {
-    scoreboard.forget_before(warp.free_from);
-    const Release release = scoreboard.when_left(left);
-    const double when = std::ceil(release.when);
-    alone = std::max(alone, std::min(release.alone, when));
-    if (when <= warp.ready_at) return;
-    warp.ready_at = when;
-    warp.waits_in = scoreboard.wait;
-  };
-  for (unsigned i = 0; i < kScoreboards; ++i) {
-    if ((op.control.waits >> i & 1) != 0) wait_for(warp.scoreboards[i], 0);
-  }
-  if (op.kind == TimedOp::Kind::depends && op.scoreboard < kScoreboards)
-    wait_for(warp.scoreboards[op.scoreboard], op.left);
-  if (op.kind == TimedOp::Kind::products_order || op.kind == TimedOp::Kind::products_wait)
-    wait_for_products(warp, op);
-  if (!warp.awaits_products) warp.alone += alone - warp.free_from;
-}
-
-// Its next instruction cannot be issued before.
-void SmRun::hold(ResidentWarp& warp, double until, WarpState state) {
-  const double from = warp.free_from;
-  warp.free_from = std::max(from, until);
-  find_ready(warp);
-  time_.places[warp.next][state] += warp.free_from - from;
-  warp.waits_from += warp.free_from - from;
-}
-
-// What a warpgroup has started, its warps wait for; Nsight Compute counts the waits for groups as
-// those at barriers.
-void SmRun::wait_for_products(ResidentWarp& warp, const TimedOp& op) {
-  const WarpgroupProducts* const products = products_of(warp);
-  if (!products) return;
-  const bool orders = op.kind == TimedOp::Kind::products_order;
-  const std::size_t groups =
-      warp.product_groups - std::min<std::size_t>(op.left, warp.product_groups);
-  const std::optional<double> when =
-      orders ? products->complete(warp.products) : products->groups_complete(groups);
-  warp.awaits_products = !when;
-  if (when && *when <= warp.ready_at) return;
-  if (when) warp.alone += std::ceil(*when) - warp.ready_at;
-  warp.ready_at = when ? std::ceil(*when) : kNever;
-  warp.waits_in = orders ? WarpState::gmma : WarpState::barrier;
 }
 
 // Those of the cluster that waited and need not any longer.
@@ -526,7 +381,7 @@ void SmRun::release_barriers(ResidentCluster& cluster, double now) {
       warp->at_barrier = false;
       const bool is_own = schedule_.ops[warp->next].kind != TimedOp::Kind::cluster_wait;
       warp->alone += is_own ? figures_.barrier_latency : async.cluster_barrier;
-      hold(*warp, is_own ? block_at : cluster.barrier_at, WarpState::barrier);
+      waits_.hold(*warp, is_own ? block_at : cluster.barrier_at, WarpState::barrier);
     }
   }
   schedule_anew(cluster);

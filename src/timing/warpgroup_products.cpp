@@ -6,8 +6,8 @@ namespace gpuexp {
 
 // A product takes as long as its multiply-adds or as shared memory takes to deliver its operands,
 // whichever is longer. What it takes beside, to begin and to end, overlaps with its neighbours.
-double WarpgroupProducts::compute(const Started& started, const TimedOp& op, MatrixPipe& pipe,
-                                  MemoryPath& memory) {
+Release WarpgroupProducts::compute(const Started& started, const TimedOp& op, MatrixPipe& pipe,
+                                   MemoryPath& memory) {
   const AsyncFigures& async = figures_.async;
   const double latency =
       op.a_in_registers ? async.product_latency_register_a : async.product_latency;
@@ -22,10 +22,13 @@ double WarpgroupProducts::compute(const Started& started, const TimedOp& op, Mat
   const double multiplied = pipe.multiply.serve(begin, clocks);
   memory.take_later(begin, multiplied, op.operand_wavefronts);
   // The last operands are read as the next product begins: a product alone does not wait for them.
-  free_from_ = std::max(multiplied, read) + (op.a_in_registers ? async.product_gap_register_a : 0);
+  const double gap = op.a_in_registers ? async.product_gap_register_a : 0;
+  free_from_ = std::max(multiplied, read) + gap;
   last_ends_.push_back(multiplied);
   if (last_ends_.size() > async.most_products) last_ends_.pop_front();
-  return multiplied + async.product_drain;
+  const double alone = std::max(started.at + before, alone_from_) + clocks;
+  alone_from_ = std::max(alone, alone - clocks + (read - begin)) + gap;
+  return {multiplied + async.product_drain, alone + async.product_drain};
 }
 
 bool WarpgroupProducts::start(std::size_t number, double now, const TimedOp& op, MatrixPipe& pipe,
@@ -35,21 +38,22 @@ bool WarpgroupProducts::start(std::size_t number, double now, const TimedOp& op,
   Started& started = started_[number - computed_];
   started.at = std::max(started.at, now);
   if (++started.warps < kWarps) return false;
-  last_done_ = std::max(last_done_, compute(started, op, pipe, memory));
+  const Release done = compute(started, op, pipe, memory);
+  last_done_ = {std::max(last_done_.when, done.when), std::max(last_done_.alone, done.alone)};
   started_.pop_front();
   ++computed_;
   if (op.commits) groups_.push_back(last_done_);
   return true;
 }
 
-std::optional<double> WarpgroupProducts::complete(std::size_t products) const {
+std::optional<Release> WarpgroupProducts::complete(std::size_t products) const {
   if (products > computed_) return std::nullopt;
   return last_done_;
 }
 
-std::optional<double> WarpgroupProducts::groups_complete(std::size_t groups) const {
+std::optional<Release> WarpgroupProducts::groups_complete(std::size_t groups) const {
   if (groups > groups_.size()) return std::nullopt;
-  return groups == 0 ? 0 : groups_[groups - 1];
+  return groups == 0 ? Release{} : groups_[groups - 1];
 }
 
 double WarpgroupProducts::place_from(std::size_t number) const {

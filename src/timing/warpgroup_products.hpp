@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "timing/memory_path.hpp"
+#include "timing/release.hpp"
 #include "timing/schedule.hpp"
 #include "timing/sm_figures.hpp"
 
@@ -31,8 +32,8 @@ class WarpgroupProducts {
              MemoryPath& memory);
   /// When so many products are complete, and so many of their groups; empty where some warp has
   /// not started one of them yet.
-  std::optional<double> complete(std::size_t products) const;
-  std::optional<double> groups_complete(std::size_t groups) const;
+  std::optional<Release> complete(std::size_t products) const;
+  std::optional<Release> groups_complete(std::size_t groups) const;
   /// When the queue has a place for the product with this number.
   double place_from(std::size_t number) const;
 
@@ -42,15 +43,16 @@ class WarpgroupProducts {
     double at = 0;  ///< by the last of them
   };
 
-  double compute(const Started& started, const TimedOp& op, MatrixPipe& pipe, MemoryPath& memory);
+  Release compute(const Started& started, const TimedOp& op, MatrixPipe& pipe, MemoryPath& memory);
 
   const SmFigures& figures_;
   std::size_t computed_ = 0;      ///< products whose time is known
   std::deque<Started> started_;   ///< the products behind them
   std::deque<double> last_ends_;  ///< of the last ones, of their multiply-adds
-  double last_done_ = 0;
-  std::vector<double> groups_;  ///< when each is complete
-  double free_from_ = 0;        ///< the warpgroup's own next product may begin
+  Release last_done_;
+  std::vector<Release> groups_;  ///< when each is complete
+  double free_from_ = 0;         ///< the warpgroup's own next product may begin
+  double alone_from_ = 0;        ///< likewise, if the SM had no other warpgroup
 };
 
 }  // namespace gpuexp

@@ -107,15 +107,16 @@ TEST_CASE("phases end with what comes last to them", "[timing]") {
   launch.program = &program;
   const sim::Block block(launch, {});
   PhaseTimes phases;
-  phases.add({&block, 8, false}, 700);
-  CHECK(phases.ended_at(block, 8) == 0);
-  phases.add({&block, 8, true}, 300);
-  CHECK(phases.ended_at(block, 8) == 700);
-  CHECK(phases.ended_at(block, 16) == 0);
-  phases.add({&block, 8, true}, 900);
-  CHECK(phases.ended_at(block, 8) == 900);
+  phases.add({&block, 8, false}, {700, 500});
+  CHECK(phases.ended_at(block, 8).when == 0);
+  phases.add({&block, 8, true}, {300, 300});
+  CHECK(phases.ended_at(block, 8).when == 700);
+  CHECK(phases.ended_at(block, 8).alone == 500);
+  CHECK(phases.ended_at(block, 16).when == 0);
+  phases.add({&block, 8, true}, {900, 900});
+  CHECK(phases.ended_at(block, 8).when == 900);
   phases.forget(block);
-  CHECK(phases.ended_at(block, 8) == 0);
+  CHECK(phases.ended_at(block, 8).when == 0);
 }
 
 /// UR6 and UR7: the buffer. UR8: shared memory from 0x100 on; UR9: the mbarrier. UR10: the size.
