@@ -206,12 +206,10 @@ class KernelRun {
     BehindL1& behind = figures_.behind;
     const double per_sm = kSectorBytes * active_sms_ * clock_hz_;
     // What one SM gets alone: 64 bytes per clock is an assumption, which few blocks alone depend
-    // on; the copy engine of an H200's gets more. A clock for each sector that it writes was
-    // measured, of stores and of bulk copies (docs/results/h200/studies/asynchronous.csv).
+    // on. The copy engine has rates of its own.
     constexpr double kLeast = kSectorBytes / 64;
-    constexpr double kLeastToWrite = 1;
     behind.l2_read_clocks = std::max(kLeast, per_sm / *ceilings_.l2_read_bytes_per_s);
-    behind.l2_write_clocks = std::max(kLeastToWrite, per_sm / *ceilings_.l2_write_bytes_per_s);
+    behind.l2_write_clocks = std::max(kLeast, per_sm / *ceilings_.l2_write_bytes_per_s);
     const auto share = [](double bytes, double sectors) {
       return sectors > 0 ? std::min(1.0, bytes / kSectorBytes / sectors) : 0;
     };
