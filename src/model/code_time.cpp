@@ -72,7 +72,20 @@ bool is_complete(const Ceilings& c) {
                      [](const std::optional<double>& figure) { return figure.has_value(); });
 }
 
-/// One kernel on one SM.
+// Clusters with a block on each of their SMs that the GPU holds at once. The SMs of one are of one
+// GPC, and GPCs are not all of one size: of 132 SMs so many have room for 30 of four, 15 of eight,
+// 7 of sixteen (cudaOccupancyMaxActiveClusters on an H200 and an H100). Others are taken to be cut
+// alike.
+std::int64_t places_at_once(const DeviceSpec& device, std::int64_t cluster) {
+  constexpr std::int64_t kSms = 132;
+  constexpr std::int64_t kUsed[] = {132, 132, 120, 120, 112};
+  std::size_t size = 0;
+  while ((std::int64_t{1} << size) < cluster && size + 1 < std::size(kUsed))
+    ++size;
+  return std::max<std::int64_t>(1, device.sm_count * kUsed[size] / kSms / cluster);
+}
+
+/// One kernel on one SM, or on those of a cluster.
 class KernelRun {
  public:
   KernelRun(sim::Simulator& simulator, const ResidentKernel& kernel, const KernelTraffic& traffic,
@@ -84,7 +97,9 @@ class KernelRun {
         ceilings_(ceilings),
         clock_hz_(clock_of(*launch_.program, device, ceilings)),
         blocks_(kernel.step->shape.grid.count()),
-        active_sms_(static_cast<double>(std::min<std::int64_t>(blocks_, device.sm_count))) {
+        cluster_(launch_.cluster.count()),
+        places_(places_at_once(device, cluster_)),
+        active_sms_(static_cast<double>(std::min(blocks_, places_ * cluster_))) {
     launch_.checks.memory = false;
     launch_.counts_accesses = false;
     launch_.checks.most_instructions = kMostInstructionsOfWarp;
@@ -95,14 +110,13 @@ class KernelRun {
 
   std::string refusal() const {
     if (kernel_.step->cooperative) return "the time of blocks that wait for others is not modelled";
-    if (kernel_.step->shape.cluster.count() > 1) return "the time of clusters is not modelled";
     return schedule_.refusal;
   }
 
   KernelCodeTime time() const {
     BlocksOfSm blocks;
-    blocks.count = (blocks_ + device_.sm_count - 1) / device_.sm_count;
-    blocks.step = device_.sm_count;
+    blocks.count = (clusters() + places_ - 1) / places_;
+    blocks.step = places_;
     blocks.resident = kernel_.blocks_per_sm;
     const SmTime sm = time_on_sm(launch_, schedule_, figures_, blocks, stop_);
     // Those that were not executed come in waves like the last two that began whole.
@@ -138,10 +152,12 @@ class KernelRun {
     return nanoseconds * kNano * clock_hz_;
   }
 
+  std::int64_t clusters() const { return blocks_ / cluster_; }
+
   // The grid's last block may take a path of its own, such as a loop over the elements that its
   // tile does not hold. It starts as one of the last, and then has its SM for itself.
   double clocks_of_last_block(const BlocksOfSm& executed) const {
-    const std::int64_t last = blocks_ - 1;
+    const std::int64_t last = clusters() - 1;
     if ((executed.count - 1) * executed.step == last) return 0;  // it is one of them
     return time_on_sm(launch_, schedule_, figures_, {1, 1, 1, last}, stop_).clocks;
   }
@@ -176,7 +192,7 @@ class KernelRun {
     SectorLookups sum;
     for (const SectorLookups& place : sm.lookups)
       sum += place;
-    const double times = static_cast<double>(blocks_) / static_cast<double>(sm.starts.size());
+    const double times = static_cast<double>(clusters()) / static_cast<double>(sm.starts.size());
     CacheCounts counts;
     counts.l1_sectors = sum.all * times;
     counts.l1_hits = sum.hits * times;
@@ -200,6 +216,7 @@ class KernelRun {
     for (int i = 0; i < kPipeCount; ++i) {
       const auto rate = ceilings_.ops(static_cast<Pipe>(i), TensorPath::mma_sync);
       if (rate) figures_.tensor_operations[static_cast<std::size_t>(i)] = *rate / sms / clock_hz_;
+      figures_.wgmma_operations[static_cast<std::size_t>(i)] = wgmma_rate(static_cast<Pipe>(i));
     }
     figures_.l1_latency = own_clocks(*ceilings_.l1_latency_ns);
     figures_.shared_latency = own_clocks(*ceilings_.shared_latency_ns);
@@ -218,11 +235,25 @@ class KernelRun {
     figures_.l1_bytes = l1_bytes(device_, shared).value_or(0);
   }
 
+  // By wgmma tensor cores do what their datasheet says, at the clock that it says it for (a chain
+  // of m64n256 takes 128 clocks each on one SM of an H200), as long as the board's power lets all
+  // that work: what it comes to then was measured.
+  std::optional<double> wgmma_rate(Pipe pipe) const {
+    const auto& peak = device_.peak_ops_per_s[static_cast<std::size_t>(pipe)];
+    const auto all = ceilings_.ops(pipe, TensorPath::wgmma);
+    std::optional<double> rate;
+    if (all) rate = *all / active_sms_ / clock_hz_;
+    if (!peak || device_.sm_clock_tensor_mhz <= 0) return rate;
+    constexpr double kMega = 1e6;
+    const double own = *peak / device_.sm_count / (device_.sm_clock_tensor_mhz * kMega);
+    return std::min(rate.value_or(own), own);
+  }
+
   void set_behind(const KernelTraffic& traffic) {
     BehindL1& behind = figures_.behind;
     const double per_sm = kSectorBytes * active_sms_ * clock_hz_;
     // What one SM gets alone: 64 bytes per clock is an assumption, which few blocks alone depend
-    // on.
+    // on. The copy engine has rates of its own.
     constexpr double kLeast = kSectorBytes / 64;
     behind.l2_read_clocks = std::max(kLeast, per_sm / *ceilings_.l2_read_bytes_per_s);
     behind.l2_write_clocks = std::max(kLeast, per_sm / *ceilings_.l2_write_bytes_per_s);
@@ -259,6 +290,8 @@ class KernelRun {
   const Ceilings& ceilings_;
   double clock_hz_;
   std::int64_t blocks_;
+  std::int64_t cluster_;  ///< blocks of one
+  std::int64_t places_;   ///< for clusters, with one block on each SM
   double active_sms_;
   SmFigures figures_;
   Schedule schedule_;
@@ -281,6 +314,7 @@ std::vector<SameKernels> same_kernels(const std::vector<ResidentKernel>& kernels
       const Shape& other = s.first->step->shape;
       return s.traffic.buffers == traffic[i].buffers && other.kernel == shape.kernel &&
              other.grid == shape.grid && other.block == shape.block &&
+             other.cluster == shape.cluster &&
              other.dynamic_shared_bytes == shape.dynamic_shared_bytes;
     });
     SameKernels& of =

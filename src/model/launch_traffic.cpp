@@ -210,13 +210,14 @@ KernelTraffic& KernelTraffic::operator*=(double times) {
 
 LaunchFootprint footprint_of(sim::Simulator& simulator, const std::vector<ResidentKernel>& kernels,
                              const DeviceSpec& device) {
-  using Key = std::tuple<const void*, std::int64_t, std::int64_t, std::vector<std::byte>>;
+  using Key =
+      std::tuple<const void*, std::int64_t, std::int64_t, std::int64_t, std::vector<std::byte>>;
   std::map<Key, std::shared_ptr<const GridFootprint>> grids;
   LaunchFootprint launch;
   for (const ResidentKernel& kernel : kernels) {
     const Shape& shape = kernel.step->shape;
     auto& grid = grids[{shape.kernel, shape.grid.count(), shape.block.count(),
-                        kernel.step->arguments.bytes()}];
+                        shape.cluster.count(), kernel.step->arguments.bytes()}];
     sim::LaunchState state = simulator.launch_of(*kernel.step);
     state.checks.memory = false;
     state.counts_accesses = false;
@@ -226,9 +227,10 @@ LaunchFootprint footprint_of(sim::Simulator& simulator, const std::vector<Reside
       grid = std::make_shared<const GridFootprint>(grid_footprint(state, simulator.stop));
       if (launch.refusal.empty()) launch.refusal = grid->refusal;
     }
+    const std::int64_t cluster = shape.cluster.count();
     launch.kernels.push_back(
-        {grid, std::int64_t{kernel.blocks_per_sm} * device.sm_count,
-         l1_bytes(device, shared).value_or(0) / std::max(1, kernel.blocks_per_sm)});
+        {grid, std::max<std::int64_t>(1, kernel.blocks_per_sm * device.sm_count / cluster),
+         cluster * l1_bytes(device, shared).value_or(0) / std::max(1, kernel.blocks_per_sm)});
   }
   return launch;
 }

@@ -78,7 +78,7 @@ std::uint64_t Block::steps() const {
 SharedPlace Block::shared_place(std::uint32_t address, std::optional<unsigned> lane) {
   const std::uint32_t of = address >> kRankShift;
   const std::uint32_t offset = address & ((1u << kRankShift) - 1);
-  if (of == member.rank) return {*this, offset};
+  if (of == member.rank || launch.is_alone) return {*this, offset};
   Block* const other =
       member.blocks && of < member.blocks->size() ? (*member.blocks)[of].get() : nullptr;
   if (!other)
@@ -209,16 +209,30 @@ void Block::run_turn(Warp& warp) {
     execute_next(warp, ops);
 }
 
+namespace {
+
+GPUEXP_INLINED LaneMask guarded(const Warp& warp, const Op& op) {
+  const LaneMask guard = op.guard.kind == Operand::Kind::uniform_predicate
+                             ? (warp.uniform_predicates[op.guard.index] ? kAllLanes : 0)
+                             : warp.predicates[op.guard.index];
+  return warp.divergence.lanes() & (op.guard.inverted ? ~guard : guard);
+}
+
+}  // namespace
+
+LaneMask Block::lanes_of_next(const Warp& warp) const {
+  const std::vector<Op>& ops = launch.executed_ops();
+  const std::uint32_t at = warp.divergence.next();
+  return at < ops.size() ? guarded(warp, ops[at]) : 0;
+}
+
 GPUEXP_INLINED Executed Block::execute_next(Warp& warp, const std::vector<Op>& ops) {
   Divergence& divergence = warp.divergence;
   const std::uint32_t at = divergence.next();
   if (at >= ops.size()) throw Fault("execution ran past the end of the kernel");
   const Op& op = ops[at];
   const LaneMask running = divergence.lanes();
-  const LaneMask guard = op.guard.kind == Operand::Kind::uniform_predicate
-                             ? (warp.uniform_predicates[op.guard.index] ? kAllLanes : 0)
-                             : warp.predicates[op.guard.index];
-  const LaneMask lanes = running & (op.guard.inverted ? ~guard : guard);
+  const LaneMask lanes = guarded(warp, op);
   OpCount& count = counts[at];
   ++count.warps;
   count.lanes += count_of(running);
@@ -295,8 +309,11 @@ AccessMemo* Block::memo_of(const MemoryAccess& access) {
 void Block::watch(const MemoryAccess& access) {
   if (observed)
     observed->note(running_->divergence.next() - 1, running_->index, running_->steps, access);
-  if (access.space == Space::cluster) return check_remote(access);
-  if (checks_) checks_->check(*running_, access);
+  if (access.space == Space::cluster) {
+    check_remote(access);
+  } else if (checks_) {
+    checks_->check(*running_, access);
+  }
   if (listener_) listener_->hear(access);
 }
 
@@ -352,6 +369,7 @@ void Block::wait_for_copies(LaneMask lanes, std::uint32_t left) {
 
 // Without a count of threads a barrier is of all that are left.
 bool Block::is_complete(unsigned barrier) const {
+  if (launch.is_alone) return true;
   const Barrier& b = barriers_[barrier];
   if (b.threads > 0) return b.arrived >= b.threads;
   return std::all_of(warps_.begin(), warps_.end(), [&](const auto& warp) {

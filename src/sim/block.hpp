@@ -50,6 +50,9 @@ struct LaunchState {
   Checks checks;
   const Observation* observation = nullptr;  ///< null: nothing but sums
   bool counts_accesses = true;               ///< Block::memory is asked for
+  /// Warps execute without those that they would wait for: phases of mbarriers count as ended,
+  /// nobody arrives, and shared memory of all blocks of a cluster is the block's own.
+  bool is_alone = false;
 
   const std::vector<Op>& executed_ops() const { return ops.empty() ? program->ops : ops; }
 };
@@ -62,10 +65,22 @@ struct BarrierArrival {
   bool waits = true;
 };
 
+class Block;
+class Cluster;
+
+/// An arrival at an mbarrier, or bytes that came there.
+struct MbarrierArrival {
+  const Block* block = nullptr;  ///< whose shared memory the mbarrier is in
+  std::uint64_t offset = 0;      ///< there
+  bool ends_phase = false;
+};
+
 /// Hears of each access to memory before it is made.
 class AccessListener {
  public:
   virtual void hear(const MemoryAccess& access) = 0;
+  /// And of what comes to mbarriers, when it has.
+  virtual void hear(const MbarrierArrival&) {}
 
  protected:
   ~AccessListener() = default;
@@ -76,9 +91,6 @@ struct Executed {
   std::uint32_t place = 0;  ///< in the program
   LaneMask lanes = 0;       ///< for which it did something; 0: its guard switched it off
 };
-
-class Block;
-class Cluster;
 
 /// A block's place in a cluster.
 struct Membership {
@@ -134,6 +146,8 @@ class Block {
   /// Executes the next instruction of the warp, which is running. For whoever decides which warp is
   /// next. Throws Fault.
   Executed step(Warp& warp);
+  /// For which lanes the next instruction of the warp, which is running, will do something.
+  LaneMask lanes_of_next(const Warp& warp) const;
   /// Null: nobody.
   void set_listener(AccessListener* listener) {
     listener_ = listener;
@@ -157,6 +171,10 @@ class Block {
   void end_phase() {
     ++phases_ended_;
     order_accesses();
+  }
+  /// Something has come to an mbarrier of this block, of whomever.
+  void tell(const MbarrierArrival& arrival) const {
+    if (listener_) listener_->hear(arrival);
   }
   /// Of others, who have told this block since that it is over.
   void forget_remote_read() { remote_read_.reset(); }

@@ -89,6 +89,13 @@ void Cluster::wait(Warp& warp) {
     warp.divergence.wait_for_block(Divergence::kClusterBarrier);
 }
 
+bool Cluster::release_barriers() {
+  bool any = release_barrier();
+  for (const auto& block : blocks_)
+    any |= block->release_barriers();
+  return any;
+}
+
 // Of the warps that have not exited, all have arrived.
 bool Cluster::release_barrier() {
   bool any = false;

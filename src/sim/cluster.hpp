@@ -25,6 +25,15 @@ class Cluster {
   }
   const std::vector<std::unique_ptr<Block>>& blocks() const { return blocks_; }
 
+  /// Lets warps go on that wait at the cluster's barrier or at a block's, where these are complete.
+  bool release_barriers();
+  /// Throws Fault: threads wait for others that never come.
+  [[noreturn]] void report_barrier() const;
+  /// How often the cluster's barrier has been complete.
+  std::uint32_t barriers_ended() const { return barriers_ended_; }
+  /// Phases of mbarriers that have ended, and those of its barrier.
+  std::uint64_t phases_ended() const;
+
   /// barrier.cluster: a warp arrives as a whole, and waits for all warps that have not exited.
   void arrive(Warp& warp);
   void wait(Warp& warp);
@@ -32,9 +41,6 @@ class Cluster {
  private:
   Round run_round();
   bool release_barrier();
-  std::uint64_t phases_ended() const;
-  [[noreturn]] void report_barrier() const;
-
   std::vector<std::unique_ptr<Block>> blocks_;
   std::uint32_t barriers_ended_ = 0;
 };

@@ -311,6 +311,7 @@ void decode_bar(const Decoding& in, Op& op) {
 // UCGABAR_ARV and UCGABAR_WAIT (barrier.cluster). What .release and .acquire ask for beside are
 // instructions of their own.
 void run_cluster_barrier(Warp& warp, const Op& op, LaneMask) {
+  if (warp.block.launch.is_alone) return;
   if (!warp.block.member.cluster) throw Fault("the block is in no cluster");
   if (op.kind) return warp.block.member.cluster->wait(warp);
   warp.block.member.cluster->arrive(warp);

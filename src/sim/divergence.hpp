@@ -73,6 +73,8 @@ class Divergence {
   void yield();
 
   bool is_running() const { return running_.lanes != 0; }
+  /// Other lanes could run instead.
+  bool has_others() const { return !ready_.empty(); }
   bool has_exited() const { return exited_ == kAllLanes; }
   LaneMask exited() const { return exited_; }
   /// Lanes that were never there count as exited.

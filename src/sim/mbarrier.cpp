@@ -49,6 +49,7 @@ Mbarrier read_mbarrier(Block& block, std::uint64_t address) {
 }
 
 std::uint64_t arrive(Block& block, std::uint64_t address, const Arrival& arrival) {
+  if (block.launch.is_alone) return 0;
   Mbarrier barrier = read_mbarrier(block, address);
   const std::uint64_t before = barrier.bits();
   const std::int64_t bytes = barrier.bytes + arrival.announced_bytes;
@@ -61,13 +62,15 @@ std::uint64_t arrive(Block& block, std::uint64_t address, const Arrival& arrival
   barrier.bytes = static_cast<std::int32_t>(bytes);
   barrier.pending -= arrival.count;
   if (arrival.leaves) barrier.arrivals -= arrival.count;
-  if (barrier.pending == 0 && barrier.bytes == 0) {
+  const bool ends_phase = barrier.pending == 0 && barrier.bytes == 0;
+  if (ends_phase) {
     barrier.pending = barrier.arrivals;
     barrier.parity = !barrier.parity;
     block.end_phase();
   }
   const std::uint64_t after = barrier.bits();
   std::memcpy(block.shared_at(address, sizeof after, sizeof after), &after, sizeof after);
+  block.tell({&block, address, ends_phase});
   return before;
 }
 

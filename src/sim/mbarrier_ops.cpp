@@ -97,16 +97,25 @@ void run_arrive(Warp& warp, const Op& op, LaneMask lanes) {
   write_pair(warp, op.to[0], lanes, state);
 }
 
+template <class Visit>
+void for_each_awaited_phase(Warp& warp, const Op& op, LaneMask lanes, const Visit& visit) {
+  Lanes32 scratch;
+  const Lanes32& phase = read_raw(warp, op.from[1], scratch);
+  for_each_lane(lanes, [&](unsigned l) {
+    const std::uint64_t offset = own_offset(warp, op.from[0], l);
+    visit(l, offset,
+          warp.block.launch.is_alone ||
+              read_mbarrier(warp.block, offset).parity != (phase[l] >> 31 != 0));
+  });
+}
+
 // mbarrier.test_wait and try_wait: whether the phase has ended whose parity is in the register's
 // highest bit, which also is where an arrival's state has it. The hardware suspends a warp that
 // tries and finds it has not; here the warp's turn is over.
 void run_phase_check(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes32 scratch;
-  const Lanes32& phase = read_raw(warp, op.from[1], scratch);
   LaneMask ended = 0;
-  for_each_lane(lanes, [&](unsigned l) {
-    const Mbarrier b = read_mbarrier(warp.block, own_offset(warp, op.from[0], l));
-    ended |= LaneMask{b.parity != (phase[l] >> 31 != 0)} << l;
+  for_each_awaited_phase(warp, op, lanes, [&](unsigned lane, std::uint64_t, bool has_ended) {
+    ended |= LaneMask{has_ended} << lane;
   });
   write_predicate(warp, op.to[0], lanes, ended);
   if (ended != lanes) warp.wait();
@@ -234,6 +243,16 @@ constexpr OpcodeDecoder kOpcodes[] = {
 };
 
 }  // namespace
+
+AwaitedPhases awaited_phases(Warp& warp, const Op& op, LaneMask lanes) {
+  AwaitedPhases awaited;
+  for_each_awaited_phase(warp, op, lanes, [&](unsigned, std::uint64_t offset, bool has_ended) {
+    awaited.have_ended &= has_ended;
+    if (awaited.offsets.empty() || awaited.offsets.back() != offset)
+      awaited.offsets.push_back(offset);
+  });
+  return awaited;
+}
 
 std::span<const OpcodeDecoder> mbarrier_opcodes() {
   return kOpcodes;

@@ -207,6 +207,7 @@ void note_matrix_loads(Warp& warp, std::uint32_t start, std::uint32_t bytes) {
 // nobody may write them.
 GPUEXP_VECTORIZED void run_wgmma(Warp& warp, const Op& op, LaneMask lanes) {
   if (lanes != kAllLanes) throw Fault("wgmma is executed by some lanes of a warp only");
+  if (warp.block.launch.is_alone) return;
   if ((warp.index / kWarps + 1) * kWarps > warp.block.warps().size())
     throw Fault("wgmma is executed by fewer than four warps");
   thread_local Product product;
@@ -396,6 +397,7 @@ void decode_igmma(const Decoding& in, Op& op) {
 // may be overwritten.
 void run_wait(Warp& warp, const Op& op, LaneMask lanes) {
   if (lanes != kAllLanes) throw Fault("wgmma.wait_group is executed by some lanes of a warp only");
+  if (warp.block.launch.is_alone) return;
   const unsigned first = warp.index / kWarps * kWarps;
   const auto& warps = warp.block.warps();
   for (std::size_t w = first; w < std::min<std::size_t>(first + kWarps, warps.size()); ++w) {

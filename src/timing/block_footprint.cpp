@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 
+#include "sim/cluster.hpp"
 #include "sim/grid_run.hpp"
 
 namespace gpuexp {
@@ -88,9 +89,10 @@ void for_bit_runs(std::uint32_t bits, const Range& range) {
 
 class Recorder final : private sim::AccessListener {
  public:
-  Recorder(const sim::LaunchState& launch, const Extent& block, const std::function<bool()>& stop)
-      : block_(launch, block), stop_(stop) {
-    block_.set_listener(this);
+  Recorder(const sim::LaunchState& launch, const Extent& cluster, const std::function<bool()>& stop)
+      : cluster_(launch, cluster), stop_(stop) {
+    for (const auto& block : cluster_.blocks())
+      block->set_listener(this);
   }
 
   std::vector<PlaceFootprint> run() {
@@ -110,19 +112,23 @@ class Recorder final : private sim::AccessListener {
   // A few instructions of each warp. False where all have exited.
   bool run_round() {
     constexpr int kTurn = 32;
-    bool any_left = false;
-    bool any_ran = false;
-    for (const auto& warp : block_.warps()) {
-      any_left |= !warp->divergence.has_exited();
-      for (int i = 0; i < kTurn && warp->divergence.is_running(); ++i) {
-        any_ran = true;
-        warp_place_ = warp->divergence.next();
-        block_.step(*warp);
+    sim::Round round;
+    for (const auto& block : cluster_.blocks()) {
+      for (const auto& warp : block->warps()) {
+        round.any_left |= !warp->divergence.has_exited();
+        for (int i = 0; i < kTurn && warp->divergence.is_running(); ++i) {
+          round.any_ran = true;
+          warp_place_ = warp->divergence.next();
+          block->step(*warp);
+          if (warp->waits) break;
+          round.any_works = true;
+        }
       }
     }
-    if (any_left && !any_ran && !block_.release_barriers()) block_.report_barrier();
+    if (round.any_left && !round.any_ran && !cluster_.release_barriers()) cluster_.report_barrier();
+    idle_.add(round, cluster_.phases_ended());
     if (stop_()) throw sim::Stopped("the run was ended");
-    return any_left;
+    return round.any_left;
   }
 
   void hear(const sim::MemoryAccess& access) override {
@@ -190,7 +196,8 @@ class Recorder final : private sim::AccessListener {
     return std::move(places_);
   }
 
-  sim::Block block_;
+  sim::Cluster cluster_;
+  sim::IdleRounds idle_;
   const std::function<bool()>& stop_;
   std::vector<PlaceFootprint> places_;
   std::vector<SectorBytes> phases_{1};
@@ -201,7 +208,9 @@ class Recorder final : private sim::AccessListener {
 
 class AddressRecorder final : private sim::AccessListener {
  public:
-  AddressRecorder(const sim::LaunchState& launch, const Extent& block) : block_(launch, block) {
+  AddressRecorder(const sim::LaunchState& launch, const Extent& cluster)
+      : block_(launch, {cluster.x * launch.cluster.x, cluster.y * launch.cluster.y,
+                        cluster.z * launch.cluster.z}) {
     block_.set_listener(this);
   }
 
@@ -227,11 +236,13 @@ class AddressRecorder final : private sim::AccessListener {
     const auto mix = [&](std::uint64_t& hash, std::uint64_t value) {
       hash = (hash ^ value) * kPrime;
     };
-    mix(place.hash, access.lanes);
+    PlaceAddresses::Hashes hashes = is_new ? PlaceAddresses::Hashes{} : place.after.back();
+    mix(hashes.sectors, access.lanes);
     sim::for_each_lane(access.lanes, [&](unsigned lane) {
-      mix(place.byte_hash, access.address[lane] - place.first);
-      mix(place.hash, (access.address[lane] >> kSectorShift) - (place.first >> kSectorShift));
+      mix(hashes.bytes, access.address[lane] - place.first);
+      mix(hashes.sectors, (access.address[lane] >> kSectorShift) - (place.first >> kSectorShift));
     });
+    place.after.push_back(hashes);
   }
 
   sim::Block block_;
@@ -242,14 +253,18 @@ class AddressRecorder final : private sim::AccessListener {
 
 }  // namespace
 
-std::vector<PlaceFootprint> footprint_of(const sim::LaunchState& launch, const Extent& block,
+std::vector<PlaceFootprint> footprint_of(const sim::LaunchState& launch, const Extent& cluster,
                                          const std::function<bool()>& stop) {
-  return Recorder(launch, block, stop).run();
+  return Recorder(launch, cluster, stop).run();
 }
 
-std::map<std::uint32_t, PlaceAddresses> FirstWarps::addresses(const Extent& block,
+PlaceAddresses::Hashes PlaceAddresses::hashes(const PlaceAddresses& other) const {
+  return after[std::min(after.size(), other.after.size()) - 1];
+}
+
+std::map<std::uint32_t, PlaceAddresses> FirstWarps::addresses(const Extent& cluster,
                                                               bool once) const {
-  return AddressRecorder(launch_, block).run(once);
+  return AddressRecorder(launch_, cluster).run(once);
 }
 
 }  // namespace gpuexp

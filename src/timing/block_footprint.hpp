@@ -24,28 +24,42 @@ struct PlaceFootprint {
   std::vector<std::vector<ByteRange>> phases;
 };
 
-/// Of all warps of the block, a few instructions of each in turn. Throws sim::Fault, and
-/// sim::Stopped where `stop` says so.
-std::vector<PlaceFootprint> footprint_of(const sim::LaunchState& launch, const Extent& block,
+/// Of all warps of the block, or of the cluster, a few instructions of each in turn. Throws
+/// sim::Fault, and sim::Stopped where `stop` says so.
+std::vector<PlaceFootprint> footprint_of(const sim::LaunchState& launch, const Extent& cluster,
                                          const std::function<bool()>& stop);
 
 /// The addresses that a warp has at one instruction.
 struct PlaceAddresses {
+  struct Hashes {
+    /// Of all addresses' sectors less that of `first`, in order: where in a sector an address is
+    /// may depend on data.
+    std::uint64_t sectors = 0;
+    std::uint64_t bytes = 0;  ///< likewise, of the addresses themselves
+
+    bool operator==(const Hashes&) const = default;
+  };
+
   std::uint64_t first = 0;  ///< of the lowest lane, when it came there first
-  /// Of all addresses' sectors less that of `first`, in order: where in a sector an address is may
-  /// depend on data.
-  std::uint64_t hash = 0;
-  std::uint64_t byte_hash = 0;  ///< likewise, of the addresses themselves
+  /// When it has come there once, twice, …: a loop with fewer turns may be alike as far as it goes.
+  std::vector<Hashes> after;
+
+  /// As far as both have come.
+  Hashes hashes(const PlaceAddresses& other) const;
 };
 
 /// Executes the first warps of blocks alone. They wait for no others: what they read of theirs may
 /// be anything, which addresses hardly depend on.
 class FirstWarps {
  public:
-  explicit FirstWarps(const sim::LaunchState& launch) : launch_(launch) { launch_.most_warps = 1; }
+  explicit FirstWarps(const sim::LaunchState& launch) : launch_(launch) {
+    launch_.most_warps = 1;
+    launch_.is_alone = true;
+  }
 
-  /// By place. `once` ends with the first instruction that is executed a second time.
-  std::map<std::uint32_t, PlaceAddresses> addresses(const Extent& block, bool once) const;
+  /// By place; of a cluster, its first block's. `once` ends with the first instruction that is
+  /// executed a second time.
+  std::map<std::uint32_t, PlaceAddresses> addresses(const Extent& cluster, bool once) const;
 
  private:
   sim::LaunchState launch_;

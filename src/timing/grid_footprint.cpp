@@ -54,7 +54,11 @@ struct Probe {
 class GridProbe {
  public:
   GridProbe(const sim::LaunchState& launch, const std::function<bool()>& stop)
-      : launch_(launch), stop_(stop), first_warps_(launch), grid_(launch.grid) {}
+      : launch_(launch),
+        stop_(stop),
+        first_warps_(launch),
+        grid_{launch.grid.x / launch.cluster.x, launch.grid.y / launch.cluster.y,
+              launch.grid.z / launch.cluster.z} {}
 
   GridFootprint footprint() {
     constexpr std::int64_t kFewBlocks = 16;
@@ -104,13 +108,15 @@ class GridProbe {
         if (!ranges.empty()) at.first = std::min(at.first, ranges.front().begin);
       }
       constexpr std::uint64_t kPrime = 0x100000001B3;
+      PlaceAddresses::Hashes hashes;
       for (const auto& ranges : place.phases) {
         for (const ByteRange& range : ranges) {
-          at.byte_hash = (at.byte_hash ^ (range.begin - at.first)) * kPrime;
-          at.byte_hash = (at.byte_hash ^ (range.end - at.first)) * kPrime;
-          at.hash = (at.hash ^ (range.begin / kSector - at.first / kSector)) * kPrime;
+          hashes.bytes = (hashes.bytes ^ (range.begin - at.first)) * kPrime;
+          hashes.bytes = (hashes.bytes ^ (range.end - at.first)) * kPrime;
+          hashes.sectors = (hashes.sectors ^ (range.begin / kSector - at.first / kSector)) * kPrime;
         }
       }
+      at.after = {hashes};
     }
     return addresses;
   }
@@ -143,9 +149,15 @@ class GridProbe {
     const auto other = probe.addresses.find(place);
     const PlaceAddresses& own = base_.at(place);
     if (other == probe.addresses.end()) return std::nullopt;
-    if (other->second.byte_hash == own.byte_hash)
+    // Where blocks share what there is, some have one more turn than others.
+    constexpr std::size_t kFewerOf = 8;
+    const auto [fewer, more] = std::minmax({own.after.size(), other->second.after.size()});
+    if (more - fewer > std::max<std::size_t>(1, more / kFewerOf)) return std::nullopt;
+    const PlaceAddresses::Hashes here = own.hashes(other->second);
+    const PlaceAddresses::Hashes there = other->second.hashes(own);
+    if (there.bytes == here.bytes)
       return static_cast<std::int64_t>(other->second.first - own.first);
-    if (other->second.hash != own.hash) return std::nullopt;
+    if (there.sectors != here.sectors) return std::nullopt;
     return static_cast<std::int64_t>((other->second.first / kSector - own.first / kSector) *
                                      kSector);
   }

@@ -30,6 +30,7 @@ struct GridPart {
 /// Sorts ranges, and joins those that meet.
 void join(std::vector<ByteRange>& ranges);
 
+/// Of a launch with clusters, each stands for a block.
 struct GridFootprint {
   Extent grid;
   Extent block;  ///< whose ranges the parts have

@@ -2,9 +2,14 @@
 
 #include <algorithm>
 
+#include "device/hardware_sizes.hpp"
+
 namespace gpuexp {
 
 namespace {
+
+constexpr std::uint64_t kSectorSize = 32;
+constexpr std::uint64_t kSectorsPerLine = 4;
 
 /// Clocks of the data stage that what has left the schedulers' queues may wait for. With this and
 /// the queues' length (timing/sm_time.cpp), warps of the matmul family wait for a place in a queue,
@@ -45,7 +50,6 @@ double MemoryPath::fetch_all(double when, const sim::GlobalTouch& touch, bool pa
   double share = 0;
   for (std::size_t i = 0; i < touch.count; ++i) {
     const std::uint64_t sector = touch.sectors[i];
-    constexpr std::uint64_t kSectorsPerLine = 4;
     if (i == 0 || touch.sectors[i - 1] / kSectorsPerLine != sector / kSectorsPerLine)
       share = draw_.next();
     double arrives = passes_l1 ? SectorCache::kAbsent : l1_.find(sector);
@@ -60,7 +64,26 @@ double MemoryPath::fetch_all(double when, const sim::GlobalTouch& touch, bool pa
   return there;
 }
 
+// What was to take the data stage until now has.
+void MemoryPath::catch_up(double now) {
+  while (!later_.empty() && later_.top().when <= now) {
+    const Later next = later_.top();
+    later_.pop();
+    data_.serve(next.when, next.clocks);
+    shared_clocks_ += next.clocks;
+  }
+}
+
+// In pieces, between which others have their turns.
+void MemoryPath::take_later(double when, double end, double wavefronts) {
+  constexpr double kPiece = 8;
+  const double step = (end - when) * kPiece / wavefronts;
+  for (double left = wavefronts; left > 0; left -= kPiece, when += step)
+    later_.push({when, std::min(left, kPiece) * figures_.data_stage_clocks});
+}
+
 Served MemoryPath::load(double now, const sim::GlobalTouch& touch, bool passes_l1) {
+  catch_up(now);
   // The first wavefront of each stage is part of the latency.
   const double looked_up = tags_.serve(now, touch.tag_wavefronts);
   const double there = fetch_all(looked_up - 1, touch, passes_l1);
@@ -83,7 +106,19 @@ Served MemoryPath::copy(double now, const sim::GlobalTouch& touch, bool passes_l
           now + trip_};
 }
 
+// When L2 has got the sector.
+double MemoryPath::store_behind(double when, std::uint64_t sector) {
+  l2_sectors_ += 1;
+  const bool is_first = asked_for_.is_first(block_, sector, true);
+  const double given =
+      l2_write_.serve(when, is_first ? behind_.l2_first_write_clocks : behind_.l2_write_clocks);
+  if (is_first && is_of_share(sector, behind_.dram_write_share))
+    dram_.serve(given, behind_.dram_write_clocks);
+  return given;
+}
+
 Served MemoryPath::store(double now, const sim::GlobalTouch& touch) {
+  catch_up(now);
   const double looked_up = tags_.serve(now, touch.tag_wavefronts);
   const double wavefronts = std::max(touch.bank_wavefronts, touch.tag_wavefronts);
   const double read = data_.serve(looked_up - 1, wavefronts * figures_.data_stage_clocks);
@@ -97,18 +132,71 @@ Served MemoryPath::store(double now, const sim::GlobalTouch& touch) {
       is_there = l1_.has_line(touch.sectors[i]);
     lookups_.hits += is_there;
     l1_.put(touch.sectors[i], read);
-    l2_sectors_ += 1;
-    const bool is_first = asked_for_.is_first(block_, touch.sectors[i], true);
-    const double given =
-        l2_write_.serve(read, is_first ? behind_.l2_first_write_clocks : behind_.l2_write_clocks);
-    if (is_first && is_of_share(touch.sectors[i], behind_.dram_write_share))
-      dram_.serve(given, behind_.dram_write_clocks);
-    done = given;
+    done = store_behind(read, touch.sectors[i]);
   }
   return {read, done, now + 1};
 }
 
+// The copy engine asks for one line after the other, and writes each when it has come.
+CopyTime MemoryPath::copy_in(double now, std::uint64_t address, std::uint64_t bytes) {
+  catch_up(now);
+  const AsyncFigures& async = figures_.async;
+  CopyTime time;
+  trip_ = 0;
+  const std::uint64_t end = (address + bytes - 1) / kSectorSize + 1;
+  double asked = now;
+  double least = async.copy_row;
+  for (std::uint64_t sector = address / kSectorSize; sector < end; least = 0) {
+    const std::uint64_t line_end = std::min(end, (sector / kSectorsPerLine + 1) * kSectorsPerLine);
+    const double part = static_cast<double>(line_end - sector) / kSectorsPerLine;
+    const double clocks = std::max(least, part * async.copy_line);
+    asked = engine_.serve(asked, clocks) - clocks;
+    const double share = draw_.next();
+    double line_there = 0;
+    for (; sector < line_end; ++sector)
+      line_there = std::max(line_there, fetch(asked, sector, share) - async.copy_ahead);
+    later_.push({line_there, figures_.data_stage_clocks});
+    time.there = std::max(time.there, line_there);
+  }
+  time.read = asked;
+  time.alone = now + trip_ - async.copy_ahead +
+               async.copy_line * static_cast<double>(bytes) / kWavefrontBytes;
+  return time;
+}
+
+CopyTime MemoryPath::copy_out(double now, std::uint64_t address, std::uint64_t bytes,
+                              double sector_clocks) {
+  catch_up(now);
+  const AsyncFigures& async = figures_.async;
+  const std::uint64_t first = address / kSectorSize;
+  const std::uint64_t end = (address + bytes - 1) / kSectorSize + 1;
+  const double begun = std::max(now, engine_.free_at());
+  CopyTime time;
+  double given = 0;
+  // L2 takes them as fast as they come, or the engine waits for it.
+  for (std::uint64_t sector = first; sector < end; ++sector) {
+    time.read = engine_.serve(std::max(now, given - behind_.l2_write_clocks), sector_clocks);
+    given = store_behind(time.read, sector);
+  }
+  const double wavefronts = std::max(1.0, static_cast<double>(bytes) / kWavefrontBytes);
+  take_later(begun, time.read, wavefronts);
+  time.read += async.copy_out;
+  time.there = std::max(given, time.read);
+  time.alone = now + async.copy_out + static_cast<double>(end - first) * sector_clocks;
+  return time;
+}
+
+Served MemoryPath::reach(double now, double bytes, double line_clocks, MemoryPath& other) {
+  catch_up(now);
+  const double clocks = bytes / kWavefrontBytes * line_clocks;
+  const double sent = link_.serve(now, clocks);
+  other.take_later(sent, sent + clocks, std::max(1.0, bytes / kWavefrontBytes));
+  return {std::max(now + 1, sent - kAhead), sent + figures_.async.remote_latency,
+          now + clocks + figures_.async.remote_latency};
+}
+
 Served MemoryPath::shared(double now, double wavefronts) {
+  catch_up(now);
   const double clocks = wavefronts * figures_.data_stage_clocks;
   const double served = data_.serve(now, clocks);
   shared_clocks_ += clocks;
@@ -118,6 +206,7 @@ Served MemoryPath::shared(double now, double wavefronts) {
 }
 
 double MemoryPath::write_copied(double now, double wavefronts) {
+  catch_up(now);
   shared_clocks_ += wavefronts * figures_.data_stage_clocks;
   return data_.serve(now, wavefronts * figures_.data_stage_clocks);
 }

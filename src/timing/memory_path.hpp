@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <queue>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "sim/access_counts.hpp"
 #include "timing/latency_spread.hpp"
@@ -71,13 +73,21 @@ class SectorsOfBlocks {
   std::unordered_map<std::uint64_t, double> last_;  ///< what count_ was
 };
 
+/// What the copy engine moves: ranges, of a tensor copy a box's rows.
+struct CopyTime {
+  double read = 0;   ///< of shared memory, its bytes have been
+  double there = 0;  ///< they have come
+  double alone = 0;  ///< likewise, if nobody had been before it
+};
+
 class MemoryPath {
  public:
-  explicit MemoryPath(const SmFigures& figures, std::uint64_t draws = 1)
+  /// `asked_for` is common to the SMs of a cluster; `draws` begins the sequence of latencies.
+  MemoryPath(const SmFigures& figures, SectorsOfBlocks& asked_for, std::uint64_t draws = 1)
       : figures_(figures),
         l1_(figures.l1_bytes),
         behind_(figures.behind),
-        asked_for_(figures.behind.l2_sectors),
+        asked_for_(asked_for),
         draw_(draws) {}
 
   /// Whose accesses those that follow are.
@@ -95,6 +105,18 @@ class MemoryPath {
   /// What cp.async copied has come, and takes so many wavefronts to write.
   double write_copied(double now, double wavefronts);
 
+  /// A row of a bulk copy from global memory that is asked for at `now`, past L1.
+  CopyTime copy_in(double now, std::uint64_t address, std::uint64_t bytes);
+  /// To global memory.
+  CopyTime copy_out(double now, std::uint64_t address, std::uint64_t bytes, double sector_clocks);
+  /// To or from the shared memory of another block; `other` is its SM, and 128 bytes take so long.
+  Served reach(double now, double bytes, double line_clocks, MemoryPath& other);
+  /// So many wavefronts will take the data stage from `when` on, until `end` or longer.
+  void take_later(double when, double end, double wavefronts);
+  void drop_l1() { l1_.drop_all(); }
+  /// Nothing more will be asked for.
+  void finish() { catch_up(SectorCache::kAbsent); }
+
   /// Adds what its parts have served.
   void add_to(SmBusy& busy) const;
   /// The last of all that was asked for has been served.
@@ -105,7 +127,16 @@ class MemoryPath {
   double l2_sectors() const { return l2_sectors_; }
 
  private:
+  /// Wavefronts of the data stage that something needs in time to come.
+  struct Later {
+    double when = 0;
+    double clocks = 0;
+    bool operator<(const Later& other) const { return when > other.when; }
+  };
+
+  void catch_up(double now);
   double fetch(double when, std::uint64_t sector, double share);
+  double store_behind(double when, std::uint64_t sector);
   double fetch_all(double when, const sim::GlobalTouch& touch, bool passes_l1);
 
   const SmFigures& figures_;
@@ -113,11 +144,14 @@ class MemoryPath {
   SectorLookups lookups_;
   double l2_sectors_ = 0;
   const BehindL1& behind_;
-  SectorsOfBlocks asked_for_;
+  SectorsOfBlocks& asked_for_;
   std::uint64_t block_ = 0;
   double trip_ = 0;           ///< the longest that the access under way makes behind L1
   double shared_clocks_ = 0;  ///< of the data stage, for shared memory
   ShareDraw draw_;
+  std::priority_queue<Later> later_;
+  Server engine_;  ///< the copy engine, both ways
+  Server link_;    ///< to other SMs of the cluster
   Server tags_;
   Server data_;
   Server l2_read_;

@@ -23,11 +23,8 @@ bool is_among(const std::string_view (&names)[kCount], std::string_view name) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
-// What waits for other agents than the SM's own pipes: its time is that of a protocol.
-bool is_beyond(std::string_view mnemonic) {
-  constexpr std::string_view kNames[] = {"SYNCS",   "UBLKCP",    "UBLKRED",     "UTMALDG",
-                                         "UTMASTG", "UTMAREDG",  "HGMMA",       "IGMMA",
-                                         "QGMMA",   "NANOSLEEP", "UCGABAR_ARV", "UCGABAR_WAIT"};
+bool is_warpgroup_product(std::string_view mnemonic) {
+  constexpr std::string_view kNames[] = {"HGMMA", "IGMMA", "QGMMA"};
   return is_among(kNames, mnemonic);
 }
 
@@ -59,17 +56,17 @@ double pipe_clocks(IssuedTo to, std::string_view opcode, const SmFigures& figure
     case IssuedTo::xu: return kSchedulersPerSm / figures.rates.xu;
     case IssuedTo::tensor: {
       const auto pipe = tensor_pipe(opcode);
-      const auto rate =
-          pipe ? figures.tensor_operations[static_cast<std::size_t>(*pipe)] : std::nullopt;
+      const auto& rates = is_warpgroup_product(mnemonic_of_op(opcode)) ? figures.wgmma_operations
+                                                                       : figures.tensor_operations;
+      const auto rate = pipe ? rates[static_cast<std::size_t>(*pipe)] : std::nullopt;
       return rate ? kSchedulersPerSm * 2 * tensor_multiply_adds(opcode) / *rate : 0;
     }
     default: return 0;
   }
 }
 
-// "SB0, 0x1" of DEPBAR.LE.
+// "SB0, 0x1" of DEPBAR.LE, "gsb0, 0x1" of WARPGROUP.DEPBAR.LE.
 void read_dependence(std::string_view operands, TimedOp& op) {
-  op.kind = TimedOp::Kind::depends;
   if (operands.size() > 2 && operands.starts_with("SB"))
     op.scoreboard = static_cast<std::uint8_t>(operands[2] - '0');
   const std::size_t comma = operands.find("0x");
@@ -79,6 +76,83 @@ void read_dependence(std::string_view operands, TimedOp& op) {
   constexpr int kHexadecimal = 16;
   std::from_chars(digits.data(), digits.data() + digits.size(), left, kHexadecimal);
   op.left = static_cast<std::uint8_t>(left);
+}
+
+// HGMMA.64x256x16.F32.BF16 R24, gdesc[UR4], R24, gsb0: A (64 rows of 32 bytes) and B (as many rows
+// as D has columns) are in shared memory; or A in registers, as in R24, R68, gdesc[UR4], R24.
+void read_product(const ListedInstruction& listed, const SmFigures& figures, TimedOp& op) {
+  constexpr double kRowBytes = 32;
+  constexpr double kRowsOfA = 64;
+  op.kind = TimedOp::Kind::product;
+  op.pipe_clocks = pipe_clocks(IssuedTo::tensor, listed.opcode, figures);
+  op.commits = listed.operands.find("gsb0") != listed.operands.npos;
+  const std::size_t shape = listed.opcode.find("64x");
+  unsigned columns = 0;
+  if (shape != listed.opcode.npos) {
+    const std::string_view digits = std::string_view(listed.opcode).substr(shape + 3);
+    std::from_chars(digits.data(), digits.data() + digits.size(), columns);
+  }
+  const std::size_t second = listed.operands.find(',');
+  op.a_in_registers =
+      second != listed.operands.npos && listed.operands.find("gdesc", second) != second + 2;
+  // It takes so long to be issued, as the next of its warp shows.
+  constexpr unsigned kColumnsPerClock = 8;
+  constexpr unsigned kLeastClocks = 4;
+  const unsigned clocks = std::max(2 * kLeastClocks, columns / kColumnsPerClock) - kLeastClocks;
+  op.control.stall = std::max(op.control.stall, clocks);
+  op.operand_wavefronts =
+      (columns + (op.a_in_registers ? 0 : kRowsOfA)) * kRowBytes / kWavefrontBytes;
+}
+
+// What is carried out beside the warps, and what waits for it.
+void read_asynchronous(const ListedInstruction& listed, const SmFigures& figures, TimedOp& op) {
+  using Kind = TimedOp::Kind;
+  using Moves = TimedOp::Moves;
+  const std::string_view mnemonic = mnemonic_of_op(listed.opcode);
+  const auto has = [&](std::string_view part) {
+    return listed.opcode.find(part) != listed.opcode.npos;
+  };
+  const auto moves = [&](Moves what) {
+    op.kind = Kind::bulk;
+    op.moves = what;
+  };
+  op.is_tensor = mnemonic.starts_with("UTMA");
+  if (mnemonic == "SYNCS" || mnemonic == "ARRIVES") {
+    op.kind = has(".PHASECHK") ? Kind::phase_check : Kind::mbarrier;
+    op.suspends = has(".TRYWAIT");
+    op.awaits_copies = mnemonic == "ARRIVES";
+    if (op.kind == Kind::phase_check) op.result_wait = WarpState::long_scoreboard;
+  } else if (mnemonic == "UBLKCP") {
+    moves(has(".G.S") ? Moves::to_global : has(".S.G") ? Moves::to_shared : Moves::within_cluster);
+  } else if (mnemonic == "UBLKRED") {
+    moves(has(".G.S") ? Moves::reduces : Moves::within_cluster);
+  } else if (mnemonic == "UTMALDG") {
+    moves(Moves::to_shared);
+  } else if (mnemonic == "UTMASTG") {
+    moves(Moves::to_global);
+  } else if (mnemonic == "UTMAREDG") {
+    moves(Moves::reduces);
+  } else if (mnemonic == "UTMACMDFLUSH") {
+    op.kind = Kind::bulk_commit;
+    op.result_wait = WarpState::long_scoreboard;
+  } else if (mnemonic == "STAS" || mnemonic == "REDAS") {
+    op.kind = Kind::async_store;
+  } else if (is_warpgroup_product(mnemonic)) {
+    read_product(listed, figures, op);
+  } else if (mnemonic == "WARPGROUP" && has(".ARRIVE")) {
+    op.kind = Kind::products_order;
+  } else if (mnemonic == "WARPGROUP" && has(".DEPBAR")) {
+    op.kind = Kind::products_wait;
+    read_dependence(listed.operands, op);
+  } else if (mnemonic == "BAR" || mnemonic == "UCGABAR_ARV") {
+    op.may_end_barrier = true;
+  } else if (mnemonic == "UCGABAR_WAIT") {
+    op.kind = Kind::cluster_wait;
+  } else if (mnemonic == "MEMBAR" && !has(".CTA")) {
+    op.kind = Kind::fence;
+  } else if (mnemonic == "CCTL" && has(".IVALL")) {
+    op.kind = Kind::drop_l1;
+  }
 }
 
 TimedOp timed(const ListedInstruction& listed, IssuePipe pipe, const SmFigures& figures) {
@@ -102,9 +176,12 @@ TimedOp timed(const ListedInstruction& listed, IssuePipe pipe, const SmFigures& 
     op.kind = TimedOp::Kind::commit;
     op.result_wait = WarpState::long_scoreboard;
   } else if (mnemonic == "DEPBAR") {
+    op.kind = TimedOp::Kind::depends;
     read_dependence(listed.operands, op);
   } else if (op.to == IssuedTo::memory) {
     op.kind = TimedOp::Kind::shared;
+  } else {
+    read_asynchronous(listed, figures, op);
   }
   return op;
 }
@@ -122,11 +199,14 @@ Schedule schedule_of(const sim::Program& program, const SmFigures& figures) {
     // Others have operands of several registers, and pipes that take them over several clocks.
     if (op.to == IssuedTo::fma || op.to == IssuedTo::fma_heavy || op.to == IssuedTo::alu)
       op.operand_clocks = operand_clocks;
-    if (is_beyond(mnemonic_of_op(listed.opcode)) && schedule.refusal.empty())
+    const std::string_view mnemonic = mnemonic_of_op(listed.opcode);
+    // It sleeps for about as long as it is told, and up to twice as long.
+    if (mnemonic == "NANOSLEEP" && schedule.refusal.empty())
       schedule.refusal =
-          fmt::format("the time of {} is not modelled{}", mnemonic_of_op(listed.opcode),
+          fmt::format("the time of {} is not modelled{}", mnemonic,
                       sim::source_line(program, static_cast<std::uint32_t>(i), " at "));
-    if (op.to == IssuedTo::tensor && op.pipe_clocks == 0 && schedule.refusal.empty())
+    const bool multiplies = op.to == IssuedTo::tensor || op.kind == TimedOp::Kind::product;
+    if (multiplies && op.pipe_clocks == 0 && schedule.refusal.empty())
       schedule.refusal = fmt::format("the rate of {} is not known", listed.opcode);
     schedule.ops.push_back(op);
   }

@@ -24,6 +24,8 @@ class SectorCache {
     return line->there[sector % kSectors];
   }
 
+  void drop_all() { lines_.assign(lines_.size(), {}); }
+
   /// Whether it holds the sector's line, with whatever of its sectors.
   bool has_line(std::uint64_t sector) { return line_of(sector) != nullptr; }
 

@@ -27,11 +27,39 @@ struct BehindL1 {
   double dram_write_clocks = 0;
 };
 
+/// What is carried out beside the warps, in clocks. Measured on an H200 and alike on an H100
+/// (docs/results/h200/studies/asynchronous.csv); other GPUs are taken to be alike.
+struct AsyncFigures {
+  double phase_check = 34;  ///< from SYNCS.PHASECHK, or the phase's end behind it, to its result
+  double arrival = 23;      ///< from an arrival to the mbarrier
+  /// By which bytes of a bulk copy come to shared memory before a load's come to registers.
+  double copy_ahead = 44;
+  double tensor_copy_behind = 125;  ///< of a tensor copy, until it asks for its first row
+  double copy_row = 1;              ///< of the copy engine, for a row of a tensor copy, at least
+  double copy_line = 128. / 108;    ///< of it, for 128 bytes to shared memory
+  double copied_sector = 1;         ///< for 32 bytes, or part of them, from shared memory
+  double reduced_sector = 1.25;     ///< likewise, where L2 is to add them
+  double copy_out = 38;             ///< from UTMACMDFLUSH until the first has been read
+  double product_latency = 50;      ///< of wgmma, beside the multiply-adds
+  double product_latency_register_a = 40;
+  double product_gap_register_a = 4;  ///< between products of a warpgroup
+  double least_product_register_a = 17;
+  std::size_t most_products = 7;        ///< that a warpgroup has started, and that are not computed
+  double product_drain = 15;            ///< of the latency, behind the multiply-adds
+  double cluster_barrier = 66;          ///< from the last arrival on, of blocks of one warp
+  double cluster_barrier_warp = 2.2;    ///< for each further warp of a block
+  double remote_latency = 200;          ///< of a load from another block's shared memory
+  double remote_load_line = 128. / 17;  ///< for 128 bytes from there
+  double remote_store_line = 128. / 20;  ///< for 128 bytes to there
+  double fence = 260;                    ///< MEMBAR of the GPU, with nothing to wait for
+};
+
 struct SmFigures {
   double clock_hz = 0;
   SmRates rates;  ///< warp instructions per clock
   /// Operations per clock of the SM's tensor cores by mma.sync; empty: not known.
   std::array<std::optional<double>, kPipeCount> tensor_operations{};
+  std::array<std::optional<double>, kPipeCount> wgmma_operations{};  ///< by wgmma
   // Clocks from an instruction to one that needs its result.
   double l1_latency = 0;
   double shared_latency = 0;
@@ -45,6 +73,7 @@ struct SmFigures {
   double block_gap = 0;          ///< from the end of a block to its successor's first instruction
   double block_interval = 0;     ///< between starts of blocks on one SM, at least, on average
   BehindL1 behind;
+  AsyncFigures async;
 };
 
 /// Bytes of L1 beside `shared_bytes` of shared memory that resident blocks hold: what the smallest

@@ -3,94 +3,26 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <deque>
-#include <limits>
 #include <memory>
+#include <optional>
+
+#include <fmt/format.h>
 
 #include "device/hardware_sizes.hpp"
+#include "sim/cluster.hpp"
 #include "sim/grid_run.hpp"
+#include "timing/access_times.hpp"
+#include "timing/resident.hpp"
+#include "timing/warp_waits.hpp"
 
 namespace gpuexp {
 
 namespace {
 
-constexpr auto kSchedulers = static_cast<unsigned>(kSchedulersPerSm);
-constexpr unsigned kScoreboards = 6;
-constexpr double kNever = std::numeric_limits<double>::infinity();
 /// Instructions that a scheduler has in the queue of the memory units at most.
 constexpr std::size_t kQueueLength = 8;
 
-/// When a result is there, and when it would be if its warp had the SM for itself.
-struct Release {
-  double when = 0;
-  double alone = 0;
-};
-
-/// What the instructions before have left to wait for.
-struct Scoreboard {
-  std::deque<Release> releases;  ///< in the order of their setting
-  WarpState wait = WarpState::short_scoreboard;
-
-  void set(const Release& release, WarpState state) {
-    releases.push_back(release);
-    wait = state;
-  }
-  void forget_before(double now) {
-    while (!releases.empty() && releases.front().when <= now)
-      releases.pop_front();
-  }
-  /// When no more than `left` are to come.
-  Release when_left(std::size_t left) const {
-    Release last;
-    for (std::size_t i = 0; i + left < releases.size(); ++i) {
-      last.when = std::max(last.when, releases[i].when);
-      last.alone = std::max(last.alone, releases[i].alone);
-    }
-    return last;
-  }
-};
-
-struct ResidentWarp {
-  sim::Block* block = nullptr;
-  sim::Warp* warp = nullptr;
-  std::uint64_t block_number = 0;  ///< among those that were executed
-  double free_from = 0;            ///< the stall of its last instruction has ended
-  double ready_at = 0;             ///< nothing of its own holds up its next instruction
-  double waits_from = 0;           ///< the clock behind its last instruction
-  std::uint32_t next = 0;
-  WarpState waits_in = WarpState::wait;  ///< from free_from to ready_at
-  bool at_barrier = false;
-  std::array<Scoreboard, kScoreboards> scoreboards;
-  Release copies;    ///< of cp.async, the last
-  double alone = 0;  ///< clocks of its instructions so far, if it had the SM for itself
-};
-
-/// What a scheduler issues next, and when.
-struct Choice {
-  ResidentWarp* warp = nullptr;
-  double when = kNever;
-};
-
-struct Scheduler {
-  std::vector<ResidentWarp*> warps;
-  double free_at = 0;
-  ResidentWarp* last = nullptr;  ///< which it stays with if it can
-  Choice choice;
-  bool is_changed = true;  ///< since `choice` was made
-  std::array<double, kIssuedTo> pipe_free{};
-  std::deque<double> queue;  ///< when each place of the memory units' queue gets free
-  /// Clocks in which it issued nothing, the last ones: whoever was ready then waited for its pipe.
-  std::deque<std::pair<double, double>> gaps;
-
-  double idle_since(double when) const {
-    double idle = 0;
-    for (auto gap = gaps.rbegin(); gap != gaps.rend() && gap->second > when; ++gap)
-      idle += gap->second - std::max(gap->first, when);
-    return idle;
-  }
-};
-
-class SmRun final : private sim::AccessListener {
+class SmRun {
  public:
   SmRun(const sim::LaunchState& launch, const Schedule& schedule, const SmFigures& figures,
         const BlocksOfSm& blocks, const std::function<bool()>& stop)
@@ -99,65 +31,66 @@ class SmRun final : private sim::AccessListener {
         figures_(figures),
         blocks_(blocks),
         stop_(stop),
-        memory_(figures, blocks.draws) {
+        asked_for_(figures.behind.l2_sectors * static_cast<double>(launch.cluster.count())),
+        access_(figures),
+        waits_(launch, schedule, access_.phases, time_.places) {
     time_.places.resize(launch.program->ops.size());
     time_.lookups.resize(launch.program->ops.size());
+    for (std::int64_t i = 0; i < launch.cluster.count(); ++i)
+      sms_.push_back(
+          std::make_unique<Sm>(figures, asked_for_, blocks.draws + static_cast<std::uint64_t>(i)));
   }
 
   SmTime run() {
     for (int i = 0; i < blocks_.resident; ++i)
-      start_block(0);
+      start_cluster(0);
     constexpr std::uint64_t kAskEvery = 1 << 16;
     while (!resident_.empty()) {
       if (time_.instructions % kAskEvery == 0 && stop_()) throw sim::Stopped("the run was ended");
       issue_next();
     }
-    time_.clocks = std::max(time_.clocks, memory_.last());
-    time_.l2_sectors = memory_.l2_sectors();
+    for (const auto& sm : sms_) {
+      sm->memory.finish();
+      time_.clocks = std::max(time_.clocks, sm->memory.last());
+      time_.l2_sectors += sm->memory.l2_sectors();
+    }
     add_busy();
     return std::move(time_);
   }
 
  private:
-  struct ResidentBlock {
-    std::unique_ptr<sim::Block> block;
-    std::vector<std::unique_ptr<ResidentWarp>> warps;
-    std::size_t left = 0;  ///< warps that have not exited
-  };
   bool has_enough() const;
   void add_busy();
-  void start_block(double when);
-  void end_block(sim::Block* block, double now);
+  void start_cluster(double when);
+  void add_block(ResidentCluster& cluster, std::size_t rank, double when);
+  void end_warp(ResidentCluster& cluster, double now);
   void choose(Scheduler& scheduler) const;
   void issue_next();
   void issue(Scheduler& scheduler, ResidentWarp& warp, double now);
   void note_states(const ResidentWarp& warp, const Scheduler& scheduler, double now);
   const TimedOp& next_of(const ResidentWarp& warp) const;
-  double pipe_free(const Scheduler& scheduler, const TimedOp& op) const;
+  double pipe_free(const Scheduler& scheduler, const ResidentWarp& warp) const;
   void take_pipe(Scheduler& scheduler, const TimedOp& op, double now);
-  void find_ready(ResidentWarp& warp);
-  void release_barriers(ResidentWarp& warp, double now);
-  void hear(const sim::MemoryAccess& access) override;
-  Served execute(ResidentWarp& warp, const TimedOp& op, double now);
-  static void set_scoreboards(ResidentWarp& warp, const TimedOp& op, const Served& served);
+  double step(ResidentWarp& warp, double now);
+  void wake(ResidentCluster& cluster, double now);
+  void time_out();
+  void release_barriers(ResidentCluster& cluster, double now);
+  void schedule_anew(ResidentCluster& cluster);
 
   const sim::LaunchState& launch_;
   const Schedule& schedule_;
   const SmFigures& figures_;
   const BlocksOfSm& blocks_;
   const std::function<bool()>& stop_;
-  MemoryPath memory_;
-  std::array<Scheduler, kSchedulers> schedulers_;
-  std::vector<ResidentBlock> resident_;
+  SectorsOfBlocks asked_for_;
+  std::vector<std::unique_ptr<Sm>> sms_;
+  std::vector<std::unique_ptr<ResidentCluster>> resident_;
   std::int64_t next_block_ = 0;
-  unsigned next_scheduler_ = 0;
-  std::array<double, kIssuedTo> pipe_clocks_{};  ///< of all four
+  std::array<double, kIssuedTo> pipe_clocks_{};  ///< of all four of each SM
   SmTime time_;
-  // What the instruction that is executed has asked for.
-  double hear_at_ = 0;
-  bool passes_l1_ = false;
-  bool heard_ = false;
-  Served heard_served_;
+  AccessTimes access_;
+  WarpWaits waits_;
+  int timed_out_ = 0;  ///< warps that try phases, since one has ended
 };
 
 // Three waves at least: the first fills queues and caches, and the two behind it say how long a
@@ -172,9 +105,10 @@ bool SmRun::has_enough() const {
                        left % blocks_.resident == 0 && time_.instructions >= kEnoughInstructions);
 }
 
-// What is a quarter's is the SM's where all four work.
+// What is a quarter's is the SM's where all four work; of a cluster's SMs, one stands for each.
 void SmRun::add_busy() {
   SmBusy& busy = time_.busy;
+  const auto sms = static_cast<double>(sms_.size());
   const auto of = [&](IssuedTo to) { return pipe_clocks_[static_cast<std::size_t>(to)]; };
   busy[SmPart::issue] = static_cast<double>(time_.instructions) / kSchedulers;
   busy[SmPart::fma] = (of(IssuedTo::fma) + of(IssuedTo::fma_heavy)) / (2 * kSchedulers);
@@ -182,66 +116,95 @@ void SmRun::add_busy() {
   busy[SmPart::fp64] = of(IssuedTo::fp64) / kSchedulers;
   busy[SmPart::xu] = of(IssuedTo::xu) / kSchedulers;
   busy[SmPart::tensor] = of(IssuedTo::tensor) / kSchedulers;
-  busy[SmPart::latency] /= blocks_.resident;
-  memory_.add_to(busy);
+  busy[SmPart::latency] *= sms / blocks_.resident;
+  for (const auto& sm : sms_) {
+    busy[SmPart::tensor] += sm->matrix.multiply.busy();
+    sm->memory.add_to(busy);
+  }
+  for (double& clocks : busy.of)
+    clocks /= sms;
 }
 
-void SmRun::start_block(double when) {
+void SmRun::start_cluster(double when) {
   if (has_enough()) return;
-  const Extent& grid = launch_.grid;
-  const std::int64_t at = std::min(blocks_.first + next_block_++ * blocks_.step, grid.count() - 1);
+  const Extent& size = launch_.cluster;
+  const Extent all{launch_.grid.x / size.x, launch_.grid.y / size.y, launch_.grid.z / size.z};
+  const std::int64_t at = std::min(blocks_.first + next_block_++ * blocks_.step, all.count() - 1);
   // One distributor serves all SMs: this one's starts may follow each other at once, but there are
   // not more of them than its share.
   when = std::max(when, static_cast<double>(time_.starts.size()) * figures_.block_interval);
   time_.starts.push_back(when);
-  ResidentBlock resident;
-  resident.block = std::make_unique<sim::Block>(
-      launch_, Extent{at % grid.x, at / grid.x % grid.y, at / (grid.x * grid.y)});
-  resident.block->set_listener(this);
-  for (const auto& warp : resident.block->warps()) {
-    auto w = std::make_unique<ResidentWarp>();
-    w->block = resident.block.get();
-    w->warp = warp.get();
-    w->block_number = time_.starts.size();
-    w->free_from = w->ready_at = w->waits_from = when;
-    Scheduler& scheduler = schedulers_[next_scheduler_++ % kSchedulers];
-    scheduler.warps.push_back(w.get());
-    scheduler.is_changed = true;
-    resident.warps.push_back(std::move(w));
-  }
-  resident.left = resident.warps.size();
-  resident_.push_back(std::move(resident));
+  auto resident = std::make_unique<ResidentCluster>();
+  resident->cluster = std::make_unique<sim::Cluster>(
+      launch_, Extent{at % all.x, at / all.x % all.y, at / (all.x * all.y)});
+  resident->number = time_.starts.size();
+  ResidentCluster& cluster = *resident_.emplace_back(std::move(resident));
+  for (std::size_t rank = 0; rank < sms_.size(); ++rank)
+    add_block(cluster, rank, when);
 }
 
-void SmRun::end_block(sim::Block* block, double now) {
-  const auto at = std::find_if(resident_.begin(), resident_.end(),
-                               [&](const auto& r) { return r.block.get() == block; });
-  if (--at->left > 0) return;
-  double longest = 0;
-  for (const auto& warp : at->warps)
-    longest = std::max(longest, warp->alone);
-  time_.busy[SmPart::latency] += longest;
-  for (Scheduler& scheduler : schedulers_) {
+// Each block of a cluster has an SM of its own.
+void SmRun::add_block(ResidentCluster& cluster, std::size_t rank, double when) {
+  ResidentBlock& block = *cluster.blocks.emplace_back(std::make_unique<ResidentBlock>());
+  block.block = cluster.cluster->block(rank);
+  block.sm = sms_[rank].get();
+  block.cluster = &cluster;
+  block.block->set_listener(&access_);
+  const std::size_t warps = block.block->warps().size();
+  for (std::size_t i = 0; i < warps / WarpgroupProducts::kWarps; ++i)
+    block.products.emplace_back(figures_);
+  for (const auto& warp : block.block->warps()) {
+    auto w = std::make_unique<ResidentWarp>();
+    w->block = &block;
+    w->warp = warp.get();
+    const std::size_t group = warp->index / WarpgroupProducts::kWarps;
+    if (group < block.products.size()) w->warpgroup = &block.products[group];
+    w->free_from = w->ready_at = w->waits_from = when;
+    Scheduler& scheduler = block.sm->schedulers[block.sm->next_scheduler++ % kSchedulers];
+    scheduler.warps.push_back(w.get());
     scheduler.is_changed = true;
-    std::erase_if(scheduler.warps, [&](const ResidentWarp* w) { return w->block == block; });
-    if (scheduler.last && scheduler.last->block == block) scheduler.last = nullptr;
+    block.warps.push_back(std::move(w));
   }
-  resident_.erase(at);
+  cluster.left += warps;
+}
+
+void SmRun::end_warp(ResidentCluster& cluster, double now) {
+  if (--cluster.left > 0) return;
+  double longest = 0;
+  for (const auto& block : cluster.blocks) {
+    for (const auto& warp : block->warps)
+      longest = std::max(longest, warp->alone);
+    access_.phases.forget(*block->block);
+  }
+  time_.busy[SmPart::latency] += longest;
+  for (const auto& sm : sms_) {
+    for (Scheduler& scheduler : sm->schedulers) {
+      const auto is_of = [&](const ResidentWarp* w) { return w->block->cluster == &cluster; };
+      scheduler.is_changed = true;
+      if (scheduler.last && is_of(scheduler.last)) scheduler.last = nullptr;
+      std::erase_if(scheduler.warps, is_of);
+    }
+  }
+  std::erase_if(resident_, [&](const auto& r) { return r.get() == &cluster; });
   time_.clocks = std::max(time_.clocks, now);
-  start_block(now + figures_.block_gap);
+  start_cluster(now + figures_.block_gap);
 }
 
 // A warp that has run past the end of the kernel has no next instruction, and to execute it is the
 // fault.
 const TimedOp& SmRun::next_of(const ResidentWarp& warp) const {
-  if (warp.next >= schedule_.ops.size()) warp.block->step(*warp.warp);
+  if (warp.next >= schedule_.ops.size()) warp.block->block->step(*warp.warp);
   return schedule_.ops[warp.next];
 }
 
-double SmRun::pipe_free(const Scheduler& scheduler, const TimedOp& op) const {
+double SmRun::pipe_free(const Scheduler& scheduler, const ResidentWarp& warp) const {
+  const TimedOp& op = next_of(warp);
   const auto at = [&](IssuedTo to) { return scheduler.pipe_free[static_cast<std::size_t>(to)]; };
   switch (op.to) {
-    case IssuedTo::none: return 0;
+    case IssuedTo::none:
+      return op.kind == TimedOp::Kind::product && warp.warpgroup
+                 ? warp.warpgroup->place_from(warp.products)
+                 : 0;
     case IssuedTo::fma: return std::min(at(IssuedTo::fma), at(IssuedTo::fma_heavy));
     case IssuedTo::memory:
       return scheduler.queue.size() < kQueueLength
@@ -266,8 +229,7 @@ void SmRun::choose(Scheduler& scheduler) const {
   Choice choice;
   for (ResidentWarp* const warp : scheduler.warps) {
     if (warp->ready_at == kNever || warp->ready_at > choice.when) continue;
-    const double when =
-        std::max({warp->ready_at, scheduler.free_at, pipe_free(scheduler, next_of(*warp))});
+    const double when = std::max({warp->ready_at, scheduler.free_at, pipe_free(scheduler, *warp)});
     const bool is_sooner =
         when < choice.when || (when == choice.when && choice.warp != scheduler.last &&
                                (warp == scheduler.last || warp->ready_at < choice.warp->ready_at));
@@ -279,12 +241,15 @@ void SmRun::choose(Scheduler& scheduler) const {
 
 void SmRun::issue_next() {
   Scheduler* first = nullptr;
-  for (Scheduler& scheduler : schedulers_) {
-    if (scheduler.is_changed) choose(scheduler);
-    if (!scheduler.choice.warp) continue;
-    if (!first || scheduler.choice.when < first->choice.when) first = &scheduler;
+  for (const auto& sm : sms_) {
+    for (Scheduler& scheduler : sm->schedulers) {
+      if (scheduler.is_changed) choose(scheduler);
+      if (!scheduler.choice.warp) continue;
+      if (first && scheduler.choice.when >= first->choice.when) continue;
+      first = &scheduler;
+    }
   }
-  if (!first) resident_.front().block->report_barrier();
+  if (!first) return time_out();
   issue(*first, *first->choice.warp, std::ceil(first->choice.when));
 }
 
@@ -296,8 +261,9 @@ void SmRun::note_states(const ResidentWarp& warp, const Scheduler& scheduler, do
   clocks[warp.waits_in] += ready - std::max(warp.free_from, warp.waits_from);
   const double idle = scheduler.idle_since(ready);
   const WarpState throttle = op.kind == TimedOp::Kind::global ? WarpState::lg_throttle
-                             : op.to == IssuedTo::memory      ? WarpState::mio_throttle
-                                                              : WarpState::math_pipe_throttle;
+                             : op.to == IssuedTo::memory || op.kind == TimedOp::Kind::product
+                                 ? WarpState::mio_throttle
+                                 : WarpState::math_pipe_throttle;
   clocks[throttle] += idle;
   clocks[WarpState::not_selected] += std::max(0.0, now - ready - idle);
   clocks[WarpState::selected] += 1;
@@ -313,120 +279,121 @@ void SmRun::issue(Scheduler& scheduler, ResidentWarp& warp, double now) {
   while (!scheduler.queue.empty() && scheduler.queue.front() <= now)
     scheduler.queue.pop_front();
   take_pipe(scheduler, op, now);
-  const Served served = execute(warp, op, now);
-  if (op.to == IssuedTo::memory) scheduler.queue.push_back(served.taken);
-  set_scoreboards(warp, op, served);
   scheduler.free_at = now + 1 + op.operand_clocks;
   scheduler.last = op.control.stays ? &warp : nullptr;
   warp.waits_from = now + 1;
   const double stall = std::max(1u, op.control.stall);
   warp.free_from = now + stall;
   warp.alone += stall;
-  if (warp.warp->divergence.is_running()) return find_ready(warp);
-  warp.ready_at = kNever;
-  warp.at_barrier = !warp.warp->divergence.has_exited();
-  release_barriers(warp, now);
-  if (!warp.at_barrier && warp.warp->divergence.has_exited()) end_block(warp.block, now + 1);
-}
-
-Served SmRun::execute(ResidentWarp& warp, const TimedOp& op, double now) {
-  heard_ = false;
-  hear_at_ = now;
-  passes_l1_ = op.passes_l1;
-  memory_.set_block(warp.block_number);
-  const sim::Executed executed = warp.block->step(*warp.warp);
-  ++time_.instructions;
-  time_.places[executed.place][WarpState::dispatch_stall] += op.operand_clocks;
-  if (executed.lanes == 0) return {now, now, now};
-  if (heard_) {
-    time_.lookups[executed.place] += memory_.take_lookups();
-    return heard_served_;
-  }
-  // Exchanges between lanes take a wavefront of the data stage, as they take its crossbar.
-  if (op.kind == TimedOp::Kind::shared) return memory_.shared(now, 1);
-  return {now + 1, now + op.latency, now + op.latency};
-}
-
-void SmRun::set_scoreboards(ResidentWarp& warp, const TimedOp& op, const Served& served) {
-  if (op.copies) {
-    warp.copies = {std::max(warp.copies.when, served.done),
-                   std::max(warp.copies.alone, served.alone)};
-  }
-  const auto set = [&](unsigned scoreboard, const Release& release) {
-    if (scoreboard < kScoreboards) warp.scoreboards[scoreboard].set(release, op.result_wait);
-  };
-  set(op.control.writes,
-      op.kind == TimedOp::Kind::commit ? warp.copies : Release{served.done, served.alone});
-  set(op.control.reads, {served.taken, 0});
-}
-
-// An instruction may access memory twice, as cp.async does: what it writes, it writes when it has
-// read it.
-void SmRun::hear(const sim::MemoryAccess& access) {
-  Served served;
-  if (access.space == sim::Space::shared && access.kind == sim::Access::async_store) {
-    heard_served_.done =
-        std::max(heard_served_.done, memory_.write_copied(hear_at_, shared_wavefronts(access)));
+  if (waits_.awaits_phase(warp, op)) {
+    warp.awaits_phase = true;
+    warp.ready_at = kNever;
     return;
   }
-  if (access.space == sim::Space::shared) {
-    served = memory_.shared(hear_at_, shared_wavefronts(access));
-  } else if (access.kind == sim::Access::store) {
-    served = memory_.store(hear_at_, touch_of(access));
-  } else if (access.kind == sim::Access::async_load) {
-    served = memory_.copy(hear_at_, touch_of(access), passes_l1_);
+  const double taken = step(warp, now);
+  if (op.to == IssuedTo::memory) scheduler.queue.push_back(taken);
+}
+
+// Executes the instruction that the warp has issued, and finds when its next one can be.
+double SmRun::step(ResidentWarp& warp, double now) {
+  const TimedOp& op = schedule_.ops[warp.next];
+  ResidentCluster& cluster = *warp.block->cluster;
+  access_.begin(warp, op, now);
+  warp.block->sm->memory.set_block(cluster.number);
+  const sim::Executed executed = warp.block->block->step(*warp.warp);
+  ++time_.instructions;
+  time_.places[executed.place][WarpState::dispatch_stall] += op.operand_clocks;
+  const Served served = access_.end(executed.lanes != 0);
+  time_.lookups[executed.place] += warp.block->sm->memory.take_lookups();
+  waits_.set_scoreboards(warp, op, served);
+  if (!warp.warp->divergence.is_running()) {
+    warp.ready_at = kNever;
+    warp.at_barrier = !warp.warp->divergence.has_exited();
+  } else if (access_.running.holds_until > warp.free_from) {
+    waits_.hold(warp, access_.running.holds_until, access_.running.holds_in);
   } else {
-    served =
-        memory_.load(hear_at_, touch_of(access), passes_l1_ || access.kind == sim::Access::atomic);
+    waits_.find_ready(warp);
   }
-  heard_served_ = heard_ ? Served{std::max(heard_served_.taken, served.taken),
-                                  std::max(heard_served_.done, served.done),
-                                  std::max(heard_served_.alone, served.alone)}
-                         : served;
-  heard_ = true;
+  const bool has_ended_phase = access_.running.has_ended_phase;
+  if (has_ended_phase) timed_out_ = 0;
+  if (op.may_end_barrier || !warp.warp->divergence.is_running()) release_barriers(cluster, now);
+  if (has_ended_phase || op.kind == TimedOp::Kind::product) wake(cluster, now);
+  if (warp.warp->divergence.has_exited()) end_warp(cluster, now + 1);
+  return served.taken;
 }
 
-void SmRun::find_ready(ResidentWarp& warp) {
-  warp.next = warp.warp->divergence.next();
-  const TimedOp& op = next_of(warp);
-  warp.ready_at = warp.free_from;
-  warp.waits_in = WarpState::wait;
-  double alone = warp.free_from;
-  const auto wait_for = [&](Scoreboard& scoreboard, std::size_t left) {
-    scoreboard.forget_before(warp.free_from);
-    const Release release = scoreboard.when_left(left);
-    const double when = std::ceil(release.when);
-    alone = std::max(alone, std::min(release.alone, when));
-    if (when <= warp.ready_at) return;
-    warp.ready_at = when;
-    warp.waits_in = scoreboard.wait;
-  };
-  for (unsigned i = 0; i < kScoreboards; ++i) {
-    if ((op.control.waits >> i & 1) != 0) wait_for(warp.scoreboards[i], 0);
-  }
-  if (op.kind == TimedOp::Kind::depends && op.scoreboard < kScoreboards)
-    wait_for(warp.scoreboards[op.scoreboard], op.left);
-  warp.alone += alone - warp.free_from;
-}
-
-// Those of the block that waited and need not any longer.
-void SmRun::release_barriers(ResidentWarp& warp, double now) {
-  warp.block->release_barriers();
-  for (ResidentBlock& resident : resident_) {
-    if (resident.block.get() != warp.block) continue;
-    for (const auto& other : resident.warps) {
-      if (!other->at_barrier || !other->warp->divergence.is_running()) continue;
-      other->at_barrier = false;
-      const double arrived = other->free_from;
-      other->free_from = std::max(other->free_from, now + figures_.barrier_latency);
-      other->alone += figures_.barrier_latency;
-      find_ready(*other);
-      time_.places[other->next][WarpState::barrier] += other->free_from - arrived;
-      other->waits_from += other->free_from - arrived;
-      for (Scheduler& scheduler : schedulers_)
-        scheduler.is_changed = true;
+// Warps whose phases have ended, or whose products have been started by the other warps, go on.
+void SmRun::wake(ResidentCluster& cluster, double now) {
+  for (const auto& block : cluster.blocks) {
+    for (const auto& warp : block->warps) {
+      if (warp->awaits_products) {
+        waits_.find_ready(*warp);
+      } else if (warp->awaits_phase && !waits_.awaits_phase(*warp, schedule_.ops[warp->next])) {
+        warp->awaits_phase = false;
+        step(*warp, now);
+      }
     }
   }
+  schedule_anew(cluster);
+}
+
+void SmRun::schedule_anew(ResidentCluster& cluster) {
+  for (const auto& block : cluster.blocks) {
+    for (Scheduler& scheduler : block->sm->schedulers)
+      scheduler.is_changed = true;
+  }
+}
+
+// All warps sleep. The hardware lets those that try a phase go on after a while, without: they may
+// do something else. Where they do nothing but try again, nobody ever ends the phase.
+void SmRun::time_out() {
+  constexpr int kMostInARow = 1 << 12;
+  constexpr double kSuspended = 1 << 14;  // not documented; nothing depends on it but such kernels
+  ResidentWarp* first = nullptr;
+  for (const auto& cluster : resident_) {
+    for (const auto& block : cluster->blocks) {
+      for (const auto& warp : block->warps) {
+        if (warp->awaits_phase && (!first || warp->free_from < first->free_from))
+          first = warp.get();
+      }
+    }
+  }
+  if (!first) resident_.front()->cluster->report_barrier();
+  if (++timed_out_ > kMostInARow) {
+    sim::Fault fault(sim::FaultKind::barrier, "warps wait for phases of mbarriers that never end");
+    fault.set_place(first->block->block->place, std::nullopt,
+                    sim::source_line(*launch_.program, first->next));
+    throw fault;
+  }
+  first->awaits_phase = false;
+  first->phase_ended = {};
+  first->free_from += kSuspended;
+  step(*first, first->free_from);
+  schedule_anew(*first->block->cluster);
+}
+
+// Those of the cluster that waited and need not any longer.
+void SmRun::release_barriers(ResidentCluster& cluster, double now) {
+  cluster.cluster->release_barriers();
+  const AsyncFigures& async = figures_.async;
+  const bool is_clusters = cluster.cluster->barriers_ended() != cluster.barriers_ended;
+  if (is_clusters) {
+    const std::size_t more = cluster.blocks.front()->warps.size() - 1;
+    cluster.barriers_ended = cluster.cluster->barriers_ended();
+    cluster.barrier_at =
+        now + async.cluster_barrier + async.cluster_barrier_warp * static_cast<double>(more);
+  }
+  const double block_at = now + figures_.barrier_latency;
+  for (const auto& block : cluster.blocks) {
+    for (const auto& warp : block->warps) {
+      if (!warp->at_barrier || !warp->warp->divergence.is_running()) continue;
+      warp->at_barrier = false;
+      const bool is_own = schedule_.ops[warp->next].kind != TimedOp::Kind::cluster_wait;
+      warp->alone += is_own ? figures_.barrier_latency : async.cluster_barrier;
+      waits_.hold(*warp, is_own ? block_at : cluster.barrier_at, WarpState::barrier);
+    }
+  }
+  schedule_anew(cluster);
 }
 
 }  // namespace

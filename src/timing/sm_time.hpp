@@ -1,6 +1,7 @@
-// How long one SM takes for its blocks, by executing them: each scheduler issues an instruction per
-// clock of a warp that has nothing left to wait for, as the instruction's encoding says
-// (timing/control.hpp), and loads come back when the memory path has served them.
+// How long one SM takes for its blocks, or the SMs of a cluster for theirs, by executing them: each
+// scheduler issues an instruction per clock of a warp that has nothing left to wait for, as the
+// instruction's encoding says (timing/control.hpp), and loads come back when the memory path has
+// served them.
 //
 // Blocks execute as they are issued, so that what branches do, and what addresses are asked for,
 // are the kernel's own. Results are not kept apart from others': the memory is the simulator's.
@@ -23,7 +24,7 @@ namespace gpuexp {
 /// not executed.
 inline constexpr std::uint64_t kMostInstructionsOfWarp = 1 << 24;
 
-/// Blocks of one SM.
+/// Blocks of one SM; of a launch with clusters, clusters on as many SMs as they have blocks.
 struct BlocksOfSm {
   /// Of all that come to it; their numbers in the grid, x first, are first, first + step, …
   std::int64_t count = 0;

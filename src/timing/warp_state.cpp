@@ -7,8 +7,10 @@ namespace gpuexp {
 
 std::string_view name_of(WarpState state) {
   constexpr std::array<std::string_view, kWarpStates> kNames{
-      "selected",           "not_selected", "wait",        "long_scoreboard", "short_scoreboard",
-      "math_pipe_throttle", "mio_throttle", "lg_throttle", "dispatch_stall",  "barrier"};
+      "selected",        "not_selected",     "wait",
+      "long_scoreboard", "short_scoreboard", "math_pipe_throttle",
+      "mio_throttle",    "lg_throttle",      "dispatch_stall",
+      "barrier",         "membar",           "gmma"};
   return kNames[static_cast<std::size_t>(state)];
 }
 

@@ -19,9 +19,11 @@ enum class WarpState : std::uint8_t {
   mio_throttle,        ///< for a place in the queue of shared memory and its like
   lg_throttle,         ///< for a place in the queue of local and global memory
   dispatch_stall,      ///< for operands that lie in one register bank
-  barrier,             ///< for other warps of the block
+  barrier,  ///< for other warps of the block or the cluster, or for products of its warpgroup
+  membar,   ///< until others see what it has stored
+  gmma,     ///< until products of its warpgroup have left the registers to it
 };
-inline constexpr std::size_t kWarpStates = 10;
+inline constexpr std::size_t kWarpStates = 12;
 
 std::string_view name_of(WarpState state);
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "model/ceiling_source.hpp"
+#include "model/code_time.hpp"
 #include "sim/cluster_kernels.hpp"
 #include "sim/device_cases.hpp"
 #include "sim/execution.hpp"
@@ -310,6 +312,39 @@ TEST_CASE("faults of clusters are found, each with its line, and nothing without
     CHECK(fault->thread.has_value() == f.has_thread);
     const auto none = fault_of([&](unsigned* out) { return f.steps(false, out); });
     if (none) FAIL(none->what());
+  }
+}
+
+/// The time of a launch, one of whose blocks an SM holds.
+CodeTime time_of(const DeviceCase& c, DeviceWords in, DeviceWords& out) {
+  sim::Simulator simulator(kernels(), device().compute_capability());
+  simulator.memory().add(in.data(), in.size() * sizeof(unsigned), "in");
+  simulator.memory().add(out.data(), out.size() * sizeof(unsigned), "out", sim::Contents::poison);
+  const Steps steps = c.steps(in.data(), out.data());
+  std::vector<ResidentKernel> resident;
+  for (const Step& step : steps.all())
+    resident.push_back({&std::get<KernelStep>(step.action), 1});
+  const LaunchFootprint footprint = footprint_of(simulator, resident, device());
+  REQUIRE(footprint.refusal.empty());
+  const Ceilings ceilings =
+      choose_ceiling_source(device(), "h200", std::string(GPUEXP_SOURCE_DIR) + "/configs", {})
+          .ceilings;
+  const CodeTimeModel model(device(), ceilings, Mode::warm);
+  return model.launch_time(simulator, resident,
+                           launch_traffic(footprint, Mode::warm, device(), simulator.stop));
+}
+
+TEST_CASE("kernels of clusters have predicted times", "[clusters]") {
+  if (!has_machine_code()) return;
+  const DeviceWords in = device_input(kClusterInput);
+  for (const DeviceCase& c : cases()) {
+    INFO(c.name);
+    DeviceWords out(c.words, kPoison);
+    const CodeTime time = time_of(c, in, out);
+    CHECK(time.refusal.empty());
+    const double own_us = time.total_us - time.launch_us;
+    CHECK(own_us > 0.05);
+    CHECK(own_us < 100);  // threads that change a word until none has changed it meanwhile
   }
 }
 

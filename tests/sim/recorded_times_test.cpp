@@ -207,11 +207,6 @@ const std::map<std::string, std::string>& without_time() {
   static const std::map<std::string, std::string> reasons{
       {"loss_scaling/fp16_dynamic_scale",
        "what its kernels do depends on what those before have found"},
-      {"memory_bandwidth/copy_bulk",
-       "the time of SYNCS is not modelled at kernels/common/bulk_copy.cuh:33"},
-      {"memory_bandwidth/read_bulk",
-       "the time of SYNCS is not modelled at kernels/common/bulk_copy.cuh:33"},
-      {"tensor_rate/wgmma", "the time of HGMMA is not modelled at kernels/common/wgmma.cuh:132"},
   };
   return reasons;
 }

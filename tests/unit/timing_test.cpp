@@ -8,101 +8,11 @@
 
 #include "sim/decoder.hpp"
 #include "support/catch.hpp"
-#include "timing/memory_path.hpp"
+#include "support/timed_run.hpp"
 #include "timing/register_banks.hpp"
-#include "timing/sm_time.hpp"
 
 namespace gpuexp::test {
 namespace {
-
-/// The second half of an encoding that has nothing but this.
-std::string encoded(const Control& control) {
-  constexpr unsigned kFirst = 105 - 64;
-  const std::uint64_t bits =
-      std::uint64_t{control.stall} | std::uint64_t{control.stays} << 4 |
-      std::uint64_t{control.writes} << 5 | std::uint64_t{control.reads} << 8 |
-      std::uint64_t{control.waits} << 11 | std::uint64_t{control.reuse} << 17;
-  return fmt::format("{:016x}", bits << kFirst);
-}
-
-std::string line(const std::string& text, const Control& control) {
-  return text + ";" + encoded(control) + "\n";
-}
-
-Control stall(unsigned clocks) {
-  Control control;
-  control.stall = clocks;
-  control.stays = true;
-  return control;
-}
-
-std::string repeated(int times, const std::string& text) {
-  std::string all;
-  for (int i = 0; i < times; ++i)
-    all += text;
-  return all;
-}
-
-const std::string kExit = line("EXIT", stall(5));
-
-SmFigures figures() {
-  SmFigures f;
-  f.clock_hz = 1e9;
-  f.l1_latency = 34;
-  f.shared_latency = 23;
-  f.l2_latency = 250;
-  f.dram_latency = 600;
-  f.barrier_latency = 20;
-  f.l1_bytes = 64 * 1024;
-  f.behind.dram_read_share = 0;
-  return f;
-}
-
-/// Listings executed on one SM.
-class TimedRun {
- public:
-  explicit TimedRun(const std::string& code, unsigned threads = sim::kLanes) : text_(code) {
-    program_ = sim::decode(read_code_text(text_));
-    program_.name = "kernel";
-    launch_.program = &program_;
-    launch_.global = &memory_;
-    launch_.block = {threads, 1, 1};
-    launch_.shared_bytes = 4096;
-    launch_.constants.resize(0x400);
-    launch_.checks.memory = false;
-    memory_.add(data_.data(), sizeof data_, "x");
-  }
-
-  SmTime time(const SmFigures& f = figures(), const BlocksOfSm& blocks = {1, 1, 1}) {
-    launch_.grid = {blocks.count * blocks.step, 1, 1};
-    const Schedule schedule = schedule_of(program_, f);
-    REQUIRE(schedule.refusal.empty());
-    return time_on_sm(launch_, schedule, f, blocks, [] { return false; });
-  }
-  double clocks() { return time().clocks; }
-  void set_most_instructions(std::uint64_t most) { launch_.checks.most_instructions = most; }
-
-  const sim::Program& program() const { return program_; }
-
-  /// Puts the address of a buffer of 8 KiB that begins a line into R2 and R3.
-  static std::string address() {
-    const auto at = reinterpret_cast<std::uint64_t>(data_.data());
-    return line(fmt::format("MOV R2, {:#x}", at & 0xffffffff), stall(1)) +
-           line(fmt::format("MOV R3, {:#x}", at >> 32), stall(6));
-  }
-
- private:
-  alignas(128) static inline std::array<std::uint32_t, 2048> data_{};
-  std::string text_;
-  sim::Program program_;
-  sim::GlobalMemory memory_;
-  sim::LaunchState launch_;
-};
-
-WarpClocks all_of(const SmTime& time) {
-  return std::accumulate(time.places.begin(), time.places.end(), WarpClocks{},
-                         [](WarpClocks sum, const WarpClocks& more) { return sum += more; });
-}
 
 TEST_CASE("the encoding of an instruction says when it may be issued", "[timing]") {
   // LDG.E R4, desc[UR4][R2.64] of nvcc 13: its result releases scoreboard 2.
@@ -325,8 +235,8 @@ TEST_CASE("sectors stay in L1 until others need their place", "[timing]") {
 
 TEST_CASE("bank conflicts hold up the data stage", "[timing]") {
   const SmFigures f = figures();
-  MemoryPath free_of(f);
-  MemoryPath conflicting(f);
+  OwnMemory free_of(f);
+  OwnMemory conflicting(f);
   double free_done = 0;
   double conflicting_done = 0;
   for (int i = 0; i < 10; ++i) {
@@ -348,8 +258,8 @@ sim::GlobalTouch one_line() {
 
 TEST_CASE("cp.async reads past the data stage, and loads do not", "[timing]") {
   const SmFigures f = figures();
-  MemoryPath copying(f);
-  MemoryPath loading(f);
+  OwnMemory copying(f);
+  OwnMemory loading(f);
   for (int i = 0; i < 10; ++i) {
     copying.copy(0, one_line(), false);
     loading.load(0, one_line(), false);
@@ -360,7 +270,7 @@ TEST_CASE("cp.async reads past the data stage, and loads do not", "[timing]") {
 
 /// Clocks until the last of a few thousand lines has come or gone: loads, stores, or both.
 double clocks_of_lines(const SmFigures& f, bool loads, bool stores) {
-  MemoryPath memory(f, 1);
+  OwnMemory memory(f);
   double last = 0;
   for (std::uint64_t i = 0; i < 4096; ++i) {
     sim::GlobalTouch touch = one_line();
@@ -391,7 +301,7 @@ TEST_CASE("lines that come from DRAM and lines that are written new share L2's p
   f.behind.dram_read_share = 0;
   CHECK(clocks_of_lines(f, true, true) == Approx(kSectors).epsilon(0.01));
   // What a block has written before is not new.
-  MemoryPath again(f, 1);
+  OwnMemory again(f);
   again.set_block(1);
   const double once = again.store(0, one_line()).done;
   CHECK(again.store(0, one_line()).done == Approx(once + 4 * f.behind.l2_write_clocks));
@@ -399,7 +309,7 @@ TEST_CASE("lines that come from DRAM and lines that are written new share L2's p
 
 TEST_CASE("L1 holds what was loaded or stored before", "[timing]") {
   const SmFigures f = figures();
-  MemoryPath memory(f);
+  OwnMemory memory(f);
   memory.load(0, one_line(), false);
   CHECK(memory.take_lookups().hits == 0);
   memory.load(0, one_line(), false);
@@ -408,7 +318,7 @@ TEST_CASE("L1 holds what was loaded or stored before", "[timing]") {
   CHECK(again.hits == 4);
   memory.load(0, one_line(), true);
   CHECK(memory.take_lookups().hits == 0);
-  MemoryPath stored(f);
+  OwnMemory stored(f);
   stored.store(0, one_line());
   stored.load(0, one_line(), false);
   CHECK(stored.take_lookups().hits == 4);
@@ -425,7 +335,7 @@ TEST_CASE("parts of the SM are busy for what goes through them", "[timing]") {
   CHECK(arithmetic[SmPart::dram] == 0);
   // One wavefront for each of 32 words in a bank.
   const SmFigures f = figures();
-  MemoryPath memory(f);
+  OwnMemory memory(f);
   for (int i = 0; i < 10; ++i)
     memory.shared(0, 32);
   memory.load(0, one_line(), false);
@@ -433,7 +343,7 @@ TEST_CASE("parts of the SM are busy for what goes through them", "[timing]") {
   memory.add_to(shared);
   CHECK(shared[SmPart::shared] == 321);
   CHECK(shared[SmPart::l1] == 0);
-  MemoryPath other(f);
+  OwnMemory other(f);
   for (int i = 0; i < 10; ++i)
     other.load(0, one_line(), false);
   SmBusy global;
@@ -459,11 +369,11 @@ TEST_CASE("the latency of a warp is what it takes alone, however many others the
   CHECK(together.busy[SmPart::latency] == Approx(alone.clocks).epsilon(0.02));
 }
 
-TEST_CASE("a kernel that waits for more than the SM's own pipes is refused", "[timing]") {
-  const std::string text =
-      "//a.cu\n#0:3\nUMOV UR4, 0x0;0\n#0:4\nSYNCS.EXCH.64 URZ, [UR4], UR4;0\nEXIT;0\n";
+TEST_CASE("what the model has no time for is refused", "[timing]") {
+  const std::string text = "//a.cu\n#0:3\nMOV R4, 0x0;0\n#0:4\nNANOSLEEP 0x20;0\nEXIT;0\n";
   const sim::Program program = sim::decode(read_code_text(text));
-  CHECK(schedule_of(program, figures()).refusal == "the time of SYNCS is not modelled at a.cu:4");
+  CHECK(schedule_of(program, figures()).refusal ==
+        "the time of NANOSLEEP is not modelled at a.cu:4");
 }
 
 }  // namespace

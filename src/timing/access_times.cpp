@@ -1,0 +1,157 @@
+#include "timing/access_times.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace gpuexp {
+
+void AccessTimes::begin(ResidentWarp& warp, const TimedOp& op, double now) {
+  running = {};
+  running.warp = &warp;
+  running.op = &op;
+  running.now = now;
+}
+
+Served AccessTimes::end(bool has_lanes) {
+  const double now = running.now;
+  if (!has_lanes) return {now, now, now};
+  if (running.has_asked) return running.served;
+  // Exchanges between lanes take a wavefront of the data stage, as they take its crossbar.
+  if (running.op->kind == TimedOp::Kind::shared) return memory().shared(now, 1);
+  return end_asynchronous();
+}
+
+Served AccessTimes::end_asynchronous() {
+  using Kind = TimedOp::Kind;
+  const TimedOp& op = *running.op;
+  const AsyncFigures& async = figures_.async;
+  const double now = running.now;
+  ResidentWarp& warp = *running.warp;
+  ResidentBlock& block = *warp.block;
+  const auto hold = [&](double until, WarpState state) {
+    running.holds_until = until;
+    running.holds_in = state;
+  };
+  switch (op.kind) {
+    case Kind::phase_check:
+      return {now + 1, std::max(now, warp.phase_ended.when) + async.phase_check,
+              std::max(now, warp.phase_ended.alone) + async.phase_check};
+    case Kind::bulk: {
+      const double done = now + op.latency;
+      if (op.moves == TimedOp::Moves::to_global || op.moves == TimedOp::Moves::reduces)
+        warp.moves = {std::max(warp.moves.when, running.copied.read),
+                      std::max(warp.moves.alone, running.copied.alone)};
+      return {done, done, done};
+    }
+    case Kind::product:
+      warp.warpgroup->start(warp.products++, now, op, block.sm->matrix, memory());
+      warp.product_groups += op.commits;
+      break;
+    case Kind::drop_l1: memory().drop_l1(); break;
+    case Kind::fence: hold(now + async.fence, WarpState::membar); break;
+    case Kind::cluster_wait: hold(block.cluster->barrier_at, WarpState::barrier); break;
+    default: break;
+  }
+  return {now + 1, now + op.latency, now + op.latency};
+}
+
+// An instruction may access memory twice, as cp.async does: what it writes, it writes when it has
+// read it. What products of a warpgroup read, and what asynchronous stores write, is not the
+// warp's.
+void AccessTimes::hear(const sim::MemoryAccess& access) {
+  if (running.op->kind == TimedOp::Kind::bulk) return hear_bulk(access);
+  if (access.kind == sim::Access::matrix_load || access.kind == sim::Access::bulk_store) return;
+  Served& all = running.served;
+  if (access.space == sim::Space::shared && access.kind == sim::Access::async_store) {
+    all.done =
+        std::max(all.done, memory().write_copied(running.now, sim::shared_wavefronts(access)));
+    return;
+  }
+  const Served one = served(access);
+  all = running.has_asked ? Served{std::max(all.taken, one.taken), std::max(all.done, one.done),
+                                   std::max(all.alone, one.alone)}
+                          : one;
+  running.has_asked = true;
+}
+
+Served AccessTimes::served(const sim::MemoryAccess& access) {
+  const double now = running.now;
+  const bool passes_l1 = running.op->passes_l1;
+  if (access.space == sim::Space::cluster) return reach_other(access);
+  if (access.space == sim::Space::shared) return memory().shared(now, shared_wavefronts(access));
+  if (access.kind == sim::Access::store) return memory().store(now, touch_of(access));
+  if (access.kind == sim::Access::async_load)
+    return memory().copy(now, touch_of(access), passes_l1);
+  return memory().load(now, touch_of(access), passes_l1 || access.kind == sim::Access::atomic);
+}
+
+// Shared memory of another block. All lanes are taken to reach the block of the first.
+Served AccessTimes::reach_other(const sim::MemoryAccess& access) {
+  const auto lane = static_cast<unsigned>(std::countr_zero(access.lanes));
+  const sim::SharedPlace at =
+      running.warp->block->block->shared_place(static_cast<std::uint32_t>(access.address[lane]));
+  const AsyncFigures& async = figures_.async;
+  return memory().reach(
+      running.now, shared_wavefronts(access) * kWavefrontBytes,
+      access.kind == sim::Access::store ? async.remote_store_line : async.remote_load_line,
+      memory_of(at.block));
+}
+
+// A bulk copy's rows of global memory, one after the other; what it has of shared memory follows
+// from them, but where it copies from one block's to another's.
+void AccessTimes::hear_bulk(const sim::MemoryAccess& access) {
+  using Moves = TimedOp::Moves;
+  const TimedOp& op = *running.op;
+  const AsyncFigures& async = figures_.async;
+  const std::uint64_t at = access.address[static_cast<unsigned>(std::countr_zero(access.lanes))];
+  const bool is_load = access.kind == sim::Access::bulk_load;
+  const bool is_global = access.space == sim::Space::global;
+  CopyTime time;
+  if (op.moves == Moves::within_cluster && is_load && !is_global) {
+    const Served served =
+        memory().reach(running.now, access.width, async.remote_store_line, memory());
+    time = {served.taken, served.done, served.alone};
+  } else if (op.moves == Moves::to_shared && is_load && is_global) {
+    time = memory().copy_in(running.now + (op.is_tensor ? async.tensor_copy_behind : 0), at,
+                            access.width);
+  } else if (op.moves != Moves::to_shared && !is_load && is_global) {
+    const bool adds = op.moves == Moves::reduces;
+    time = memory().copy_out(running.now, at, access.width,
+                             adds ? async.reduced_sector : async.copied_sector);
+  } else {
+    return;
+  }
+  CopyTime& all = running.copied;
+  all = {std::max(all.read, time.read), std::max(all.there, time.there),
+         std::max(all.alone, time.alone)};
+  running.copied_bytes += access.width;
+}
+
+// The bytes of a copy, an arrival behind a thread's cp.async, or one at once. To another block it
+// takes as long as a load from there.
+void AccessTimes::hear(const sim::MbarrierArrival& arrival) {
+  using Kind = TimedOp::Kind;
+  const TimedOp& op = *running.op;
+  const bool is_other = arrival.block != running.warp->block->block;
+  const bool goes_out = is_other || op.kind == Kind::async_store;
+  double when = running.now + (goes_out ? figures_.async.remote_latency : figures_.async.arrival);
+  double alone = when;
+  if (op.kind == Kind::bulk) {
+    when = std::max(running.now, running.copied.there);
+    alone = std::max(running.now, running.copied.alone);
+    if (is_other && op.moves == TimedOp::Moves::to_shared && running.copied_bytes > 0)
+      memory_of(*arrival.block)
+          .take_later(running.now, when, running.copied_bytes / kWavefrontBytes);
+  } else if (op.awaits_copies) {
+    when = std::max(when, running.warp->copies.when);
+    alone = std::max(alone, running.warp->copies.alone);
+  }
+  phases.add(arrival, {when, alone});
+  running.has_ended_phase |= arrival.ends_phase;
+}
+
+MemoryPath& AccessTimes::memory_of(const sim::Block& block) const {
+  return running.warp->block->cluster->blocks[block.member.rank]->sm->memory;
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,132 @@
+// Warps and blocks on SMs, and the schedulers that issue their instructions.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "device/hardware_sizes.hpp"
+#include "sim/cluster.hpp"
+#include "timing/memory_path.hpp"
+#include "timing/release.hpp"
+#include "timing/schedule.hpp"
+#include "timing/warp_state.hpp"
+#include "timing/warpgroup_products.hpp"
+
+namespace gpuexp {
+
+inline constexpr auto kSchedulers = static_cast<unsigned>(kSchedulersPerSm);
+inline constexpr unsigned kScoreboards = 6;
+inline constexpr double kNever = std::numeric_limits<double>::infinity();
+
+/// What the instructions before have left to wait for.
+struct Scoreboard {
+  std::deque<Release> releases;  ///< in the order of their setting
+  WarpState wait = WarpState::short_scoreboard;
+
+  void set(const Release& release, WarpState state) {
+    releases.push_back(release);
+    wait = state;
+  }
+  void forget_before(double now) {
+    while (!releases.empty() && releases.front().when <= now)
+      releases.pop_front();
+  }
+  /// When no more than `left` are to come.
+  Release when_left(std::size_t left) const {
+    Release last;
+    for (std::size_t i = 0; i + left < releases.size(); ++i) {
+      last.when = std::max(last.when, releases[i].when);
+      last.alone = std::max(last.alone, releases[i].alone);
+    }
+    return last;
+  }
+};
+
+struct ResidentBlock;
+
+struct ResidentWarp {
+  ResidentBlock* block = nullptr;
+  sim::Warp* warp = nullptr;
+  WarpgroupProducts* warpgroup = nullptr;  ///< null: the block has no whole one for it
+  double free_from = 0;                    ///< the stall of its last instruction has ended
+  double ready_at = 0;                     ///< nothing of its own holds up its next instruction
+  double waits_from = 0;                   ///< the clock behind its last instruction
+  std::uint32_t next = 0;
+  WarpState waits_in = WarpState::wait;  ///< from free_from to ready_at
+  bool at_barrier = false;
+  /// It has issued a check of phases that have not ended: it is executed when they have.
+  bool awaits_phase = false;
+  Release phase_ended;           ///< when those have that it checks
+  bool awaits_products = false;  ///< of its warpgroup, which other warps have not started yet
+  std::array<Scoreboard, kScoreboards> scoreboards;
+  Release copies;                  ///< of cp.async, the last
+  Release moves;                   ///< of bulk copies from shared memory, likewise
+  std::size_t products = 0;        ///< of wgmma, that it has started
+  std::size_t product_groups = 0;  ///< that it has committed
+  double alone = 0;  ///< clocks of its instructions so far, if it had the SM for itself
+};
+
+/// What a scheduler issues next, and when.
+struct Choice {
+  ResidentWarp* warp = nullptr;
+  double when = kNever;
+};
+
+struct Scheduler {
+  std::vector<ResidentWarp*> warps;
+  double free_at = 0;
+  ResidentWarp* last = nullptr;  ///< which it stays with if it can
+  Choice choice;
+  bool is_changed = true;  ///< since `choice` was made
+  std::array<double, kIssuedTo> pipe_free{};
+  std::deque<double> queue;  ///< when each place of the memory units' queue gets free
+  /// Clocks in which it issued nothing, the last ones: whoever was ready then waited for its pipe.
+  std::deque<std::pair<double, double>> gaps;
+
+  double idle_since(double when) const {
+    double idle = 0;
+    for (auto gap = gaps.rbegin(); gap != gaps.rend() && gap->second > when; ++gap)
+      idle += gap->second - std::max(gap->first, when);
+    return idle;
+  }
+};
+
+/// One of those that the blocks of a cluster are on, or the one.
+struct Sm {
+  Sm(const SmFigures& figures, SectorsOfBlocks& asked_for, std::uint64_t draws)
+      : memory(figures, asked_for, draws) {}
+
+  MemoryPath memory;
+  MatrixPipe matrix;
+  std::array<Scheduler, kSchedulers> schedulers;
+  unsigned next_scheduler = 0;
+};
+
+struct ResidentCluster;
+
+struct ResidentBlock {
+  sim::Block* block = nullptr;
+  Sm* sm = nullptr;
+  ResidentCluster* cluster = nullptr;
+  std::vector<std::unique_ptr<ResidentWarp>> warps;
+  std::vector<WarpgroupProducts> products;  ///< by warpgroup
+};
+
+/// A launch without clusters has clusters of one block.
+struct ResidentCluster {
+  std::unique_ptr<sim::Cluster> cluster;
+  std::vector<std::unique_ptr<ResidentBlock>> blocks;  ///< by rank
+  std::uint64_t number = 0;                            ///< among those that were executed
+  std::size_t left = 0;                                ///< warps that have not exited
+  std::uint32_t barriers_ended = 0;
+  double barrier_at = 0;  ///< the last of its barriers lets warps go on
+};
+
+}  // namespace gpuexp
