@@ -61,6 +61,7 @@ class KernelRun {
         device_(device),
         ceilings_(ceilings),
         clock_hz_(clock_of(*launch_.program, device, ceilings)),
+        reads_by_sms_(traffic.reads_by_sms),
         blocks_(kernel.step->shape.grid.count()),
         active_sms_(static_cast<double>(std::min<std::int64_t>(blocks_, device.sm_count))) {
     launch_.checks.memory = false;
@@ -133,8 +134,20 @@ class KernelRun {
     CacheCounts counts;
     counts.l1_sectors = sum.all * times;
     counts.l1_hits = sum.hits * times;
-    counts.l2_sectors = sm.l2_sectors * times;
+    counts.l2_sectors = (sm.l2_reads * share_that_reaches_l2(sm) + sm.l2_writes) * times;
     return counts;
+  }
+
+  // Blocks that share SMs hold each other up, and are anywhere in a step of their work. Of blocks
+  // with an SM each, all take as many clocks, but for what their first loads took.
+  double share_that_reaches_l2(const SmTime& sm) const {
+    constexpr int kMeasuredComputeCapability = 9;
+    if (device_.cc_major != kMeasuredComputeCapability) return 1;
+    const double step = sm.block_clocks / std::max(sm.steps, static_cast<double>(sm.starts.size()));
+    const bool is_alone = kernel_.blocks_per_sm == 1 || blocks_ <= device_.sm_count;
+    const double spread = is_alone ? std::min(step, figures_.dram_latency) : step;
+    constexpr double kNano = 1e-9;
+    return share_to_l2(reads_by_sms_, spread / clock_hz_ / kNano, figures_.behind.dram_read_share);
   }
 
   // Of a load while `active_sms_` SMs make some, from what it is alone and what it is with all.
@@ -204,6 +217,7 @@ class KernelRun {
   const DeviceSpec& device_;
   const Ceilings& ceilings_;
   double clock_hz_;
+  ReadsBySms reads_by_sms_;
   std::int64_t blocks_;
   double active_sms_;
   SmFigures figures_;

@@ -24,7 +24,7 @@ bool is_of_share(std::uint64_t sector, double share) {
 
 // When the sector is there that is asked for at `when`; that share of all lines takes no longer.
 double MemoryPath::fetch(double when, std::uint64_t sector, double share) {
-  l2_sectors_ += 1;
+  l2_reads_ += 1;
   const double asked = l2_read_.serve(when, behind_.l2_read_clocks) - behind_.l2_read_clocks;
   // What its block asks for again L2 has.
   const bool is_from_dram =
@@ -96,7 +96,7 @@ Served MemoryPath::store(double now, const sim::GlobalTouch& touch) {
       is_there = l1_.has_line(touch.sectors[i]);
     lookups_.hits += is_there;
     l1_.put(touch.sectors[i], read);
-    l2_sectors_ += 1;
+    l2_writes_ += 1;
     const double given = l2_write_.serve(read, behind_.l2_write_clocks);
     if (asked_for_.is_first(block_, touch.sectors[i], true) &&
         is_of_share(touch.sectors[i], behind_.dram_write_share))

@@ -113,7 +113,8 @@ class SmRun final : private sim::AccessListener {
       issue_next();
     }
     time_.clocks = std::max(time_.clocks, memory_.last());
-    time_.l2_sectors = memory_.l2_sectors();
+    time_.l2_reads = memory_.l2_reads();
+    time_.l2_writes = memory_.l2_writes();
     add_busy();
     return std::move(time_);
   }
@@ -123,6 +124,7 @@ class SmRun final : private sim::AccessListener {
     std::unique_ptr<sim::Block> block;
     std::vector<std::unique_ptr<ResidentWarp>> warps;
     std::size_t left = 0;  ///< warps that have not exited
+    double start = 0;
   };
   bool has_enough() const;
   void add_busy();
@@ -148,6 +150,7 @@ class SmRun final : private sim::AccessListener {
   MemoryPath memory_;
   std::array<Scheduler, kSchedulers> schedulers_;
   std::vector<ResidentBlock> resident_;
+  std::vector<bool> has_asked_;  ///< by number of a block: L2, since its last barrier
   std::int64_t next_block_ = 0;
   unsigned next_scheduler_ = 0;
   std::array<double, kIssuedTo> pipe_clocks_{};  ///< of all four
@@ -193,7 +196,9 @@ void SmRun::start_block(double when) {
   // not more of them than its share.
   when = std::max(when, static_cast<double>(time_.starts.size()) * figures_.block_interval);
   time_.starts.push_back(when);
+  has_asked_.push_back(false);
   ResidentBlock resident;
+  resident.start = when;
   resident.block = std::make_unique<sim::Block>(
       launch_, Extent{at % grid.x, at / grid.x % grid.y, at / (grid.x * grid.y)});
   resident.block->set_listener(this);
@@ -201,7 +206,7 @@ void SmRun::start_block(double when) {
     auto w = std::make_unique<ResidentWarp>();
     w->block = resident.block.get();
     w->warp = warp.get();
-    w->block_number = time_.starts.size();
+    w->block_number = time_.starts.size() - 1;
     w->free_from = w->ready_at = w->waits_from = when;
     Scheduler& scheduler = schedulers_[next_scheduler_++ % kSchedulers];
     scheduler.warps.push_back(w.get());
@@ -220,6 +225,7 @@ void SmRun::end_block(sim::Block* block, double now) {
   for (const auto& warp : at->warps)
     longest = std::max(longest, warp->alone);
   time_.busy[SmPart::latency] += longest;
+  time_.block_clocks += now - at->start;
   for (Scheduler& scheduler : schedulers_) {
     scheduler.is_changed = true;
     std::erase_if(scheduler.warps, [&](const ResidentWarp* w) { return w->block == block; });
@@ -326,7 +332,9 @@ Served SmRun::execute(ResidentWarp& warp, const TimedOp& op, double now) {
   hear_at_ = now;
   passes_l1_ = op.passes_l1;
   memory_.set_block(warp.block_number);
+  const double reads = memory_.l2_reads();
   const sim::Executed executed = warp.block->step(*warp.warp);
+  if (memory_.l2_reads() > reads) has_asked_[warp.block_number] = true;
   ++time_.instructions;
   time_.places[executed.place][WarpState::dispatch_stall] += op.operand_clocks;
   if (executed.lanes == 0) return {now, now, now};
@@ -409,6 +417,8 @@ void SmRun::release_barriers(ResidentWarp& warp, double now) {
     for (const auto& other : resident.warps) {
       if (!other->at_barrier || !other->warp->divergence.is_running()) continue;
       other->at_barrier = false;
+      time_.steps += has_asked_[warp.block_number];
+      has_asked_[warp.block_number] = false;
       const double arrived = other->free_from;
       other->free_from = std::max(other->free_from, now + figures_.barrier_latency);
       other->alone += figures_.barrier_latency;
