@@ -34,13 +34,14 @@ constexpr Window<11> kFromL2{{0, 16, 32, 64, 96, 128, 160, 192, 224, 256, 320},
 constexpr Window<8> kFromDram{{0, 256, 384, 512, 640, 768, 1024, 1200},
                               {1.001, 1, 0.565, 0.276, 0.095, 0.063, 0.010, 0}};
 
-// Reads that reach L2 of those that come at these times, in ascending order.
+// Reads that reach L2 of those of one line that come at these times, in ascending order. For how
+// long it can be joined is the line's own.
 std::size_t reads_of_l2(const double* begin, const double* end, double dram_share,
                         ShareDraw& draw) {
+  const double share = draw.next();
   std::size_t reads = 0;
   while (begin != end) {
     const bool is_from_dram = draw.next() < dram_share;
-    const double share = draw.next();
     const double until = *begin + (is_from_dram ? kFromDram.ns_at(share) : kFromL2.ns_at(share));
     const double* const last = std::min(end, begin + kMostThatJoin);
     begin = std::find_if(begin + 1, last, [&](double when) { return when > until; });
