@@ -96,6 +96,7 @@ class KernelRun {
         device_(device),
         ceilings_(ceilings),
         clock_hz_(clock_of(*launch_.program, device, ceilings)),
+        reads_by_sms_(traffic.reads_by_sms),
         blocks_(kernel.step->shape.grid.count()),
         cluster_(launch_.cluster.count()),
         places_(places_at_once(device, cluster_)),
@@ -173,7 +174,7 @@ class KernelRun {
                                 static_cast<double>(wave.count) /
                                 static_cast<double>(executed.starts.size());
     const auto full = std::min<std::int64_t>(
-        device_.sm_count, blocks_ - (wave.count - 1) * device_.sm_count);  // SMs with so many
+        places_, clusters() - (wave.count - 1) * places_);  // SMs with so many blocks
     const std::int64_t sms = std::min<std::int64_t>(
         full, static_cast<std::int64_t>(kMostInstructions / std::max(1.0, instructions)));
     if (sms < std::min(full, kLeastSms)) return 0;
@@ -196,8 +197,20 @@ class KernelRun {
     CacheCounts counts;
     counts.l1_sectors = sum.all * times;
     counts.l1_hits = sum.hits * times;
-    counts.l2_sectors = sm.l2_sectors * times;
+    counts.l2_sectors = (sm.l2_reads * share_that_reaches_l2(sm) + sm.l2_writes) * times;
     return counts;
+  }
+
+  // Blocks that share SMs hold each other up, and are anywhere in a step of their work. Of blocks
+  // with an SM each, all take as many clocks, but for what their first loads took.
+  double share_that_reaches_l2(const SmTime& sm) const {
+    constexpr int kMeasuredComputeCapability = 9;
+    if (device_.cc_major != kMeasuredComputeCapability) return 1;
+    const double step = sm.block_clocks / std::max(sm.steps, static_cast<double>(sm.starts.size()));
+    const bool is_alone = kernel_.blocks_per_sm == 1 || blocks_ <= device_.sm_count;
+    const double spread = is_alone ? std::min(step, figures_.dram_latency) : step;
+    constexpr double kNano = 1e-9;
+    return share_to_l2(reads_by_sms_, spread / clock_hz_ / kNano, figures_.behind.dram_read_share);
   }
 
   // Of a load while `active_sms_` SMs make some, from what it is alone and what it is with all.
@@ -289,6 +302,7 @@ class KernelRun {
   const DeviceSpec& device_;
   const Ceilings& ceilings_;
   double clock_hz_;
+  ReadsBySms reads_by_sms_;
   std::int64_t blocks_;
   std::int64_t cluster_;  ///< blocks of one
   std::int64_t places_;   ///< for clusters, with one block on each SM

@@ -51,10 +51,13 @@ struct ReplayedPart {
 class GridReplay {
  public:
   explicit GridReplay(const KernelFootprint& kernel)
-      : grid_(*kernel.grid), resident_(std::max<std::int64_t>(1, kernel.resident)) {
+      : grid_(*kernel.grid),
+        resident_(std::max<std::int64_t>(1, kernel.resident)),
+        sms_(kernel.sms) {
     for (const GridPart& part : grid_.parts) {
       parts_.push_back({&part, {}, {}, {}});
       if (!part.is_scattered) find_shifts(parts_.back());
+      if (!part.writes) count_readers(part);
     }
     find_phases(static_cast<double>(kernel.l1_bytes));
   }
@@ -91,6 +94,7 @@ class GridReplay {
     for (const ReplayedPart& part : parts_)
       buffers.insert(part.part->within.begin);
     traffic.buffers = buffers.size();
+    traffic.reads_by_sms = reads_by_sms_;
     for (const ReplayedPart& part : parts_)
       (part.part->writes ? traffic.written_sectors : traffic.read_sectors) += sectors(*part.part);
     return traffic;
@@ -109,6 +113,34 @@ class GridReplay {
       std::sort(of_round, part.shifts.end());
       part.shifts.erase(std::unique(of_round, part.shifts.end()), part.shifts.end());
       part.ends.push_back(part.shifts.size());
+    }
+  }
+
+  // Blocks whose addresses are the same read the same. Each SM gets its blocks of a round in the
+  // order in which it got its first one.
+  void count_readers(const GridPart& part) {
+    const std::int64_t blocks = grid_.grid.count();
+    if (part.is_scattered) return reads_by_sms_.add(1, sectors(part));
+    const double of_block = sectors_of_block(part);
+    std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t>> readers;
+    for (std::int64_t begin = 0; begin < blocks; begin += resident_) {
+      readers.clear();
+      for (std::int64_t i = begin; i < std::min(blocks, begin + resident_); ++i) {
+        const std::int64_t shift = grid_.shift(part, i);
+        const std::int64_t sm = (i - begin) % sms_;
+        if (shift != GridPart::kNothing) readers.emplace_back(gpc_of(sm, sms_), shift, sm);
+      }
+      std::sort(readers.begin(), readers.end());
+      for (auto first = readers.begin(); first != readers.end();) {
+        std::size_t sms = 1;
+        auto last = first + 1;
+        for (; last != readers.end() && std::get<0>(*last) == std::get<0>(*first) &&
+               std::get<1>(*last) == std::get<1>(*first);
+             ++last)
+          sms += std::get<2>(*last) != std::get<2>(*(last - 1));
+        reads_by_sms_.add(sms, of_block * static_cast<double>(last - first));
+        first = last;
+      }
     }
   }
 
@@ -171,20 +203,26 @@ class GridReplay {
     }
   }
 
-  // Of all blocks.
-  double sectors(const GridPart& part) const {
+  double sectors_of_block(const GridPart& part) const {
     std::vector<ByteRange> all;
     for (const auto& ranges : part.phases)
       all.insert(all.end(), ranges.begin(), ranges.end());
     if (!part.is_scattered) join(all);
+    return units(all, kSectorSize);
+  }
+
+  // Of all blocks.
+  double sectors(const GridPart& part) const {
     std::int64_t blocks = grid_.grid.count();
     if (!part.shifts.empty())
       blocks -= std::count(part.shifts.begin(), part.shifts.end(), GridPart::kNothing);
-    return units(all, kSectorSize) * static_cast<double>(blocks);
+    return sectors_of_block(part) * static_cast<double>(blocks);
   }
 
   const GridFootprint& grid_;
   std::int64_t resident_;
+  std::int64_t sms_;
+  ReadsBySms reads_by_sms_;
   std::vector<ReplayedPart> parts_;
   std::size_t phases_ = 0;
 };
@@ -198,6 +236,7 @@ KernelTraffic& KernelTraffic::operator+=(const KernelTraffic& more) {
   dram.read_sectors += more.dram.read_sectors;
   read_sectors += more.read_sectors;
   written_sectors += more.written_sectors;
+  reads_by_sms += more.reads_by_sms;
   return *this;
 }
 
@@ -205,6 +244,7 @@ KernelTraffic& KernelTraffic::operator*=(double times) {
   for (double* figure : {&dram.read, &dram.read_scattered, &dram.written, &dram.read_sectors,
                          &read_sectors, &written_sectors})
     *figure *= times;
+  reads_by_sms *= times;
   return *this;
 }
 
@@ -230,7 +270,8 @@ LaunchFootprint footprint_of(sim::Simulator& simulator, const std::vector<Reside
     const std::int64_t cluster = shape.cluster.count();
     launch.kernels.push_back(
         {grid, std::max<std::int64_t>(1, kernel.blocks_per_sm * device.sm_count / cluster),
-         cluster * l1_bytes(device, shared).value_or(0) / std::max(1, kernel.blocks_per_sm)});
+         cluster * l1_bytes(device, shared).value_or(0) / std::max(1, kernel.blocks_per_sm),
+         device.sm_count});
   }
   return launch;
 }

@@ -11,6 +11,7 @@
 #include "base/mode.hpp"
 #include "device/device_spec.hpp"
 #include "model/l2_replay.hpp"
+#include "model/merged_reads.hpp"
 #include "sim/simulator.hpp"
 #include "timing/grid_footprint.hpp"
 
@@ -27,6 +28,7 @@ struct KernelFootprint {
   std::shared_ptr<const GridFootprint> grid;
   std::int64_t resident = 1;  ///< blocks, on all SMs
   std::int64_t l1_bytes = 0;  ///< for each block of an SM
+  std::int64_t sms = 1;
 };
 
 /// Of the kernels in order. Those with the same code, shape and arguments share one.
@@ -46,6 +48,7 @@ struct KernelTraffic {
   // Sectors that each block reads and writes, counted once for each block.
   double read_sectors = 0;
   double written_sectors = 0;
+  ReadsBySms reads_by_sms;  ///< the sectors that blocks read, on any GPC
   /// Buffers that it touches, each once: where it writes to what it reads, L1 finds more.
   std::size_t buffers = 0;
 

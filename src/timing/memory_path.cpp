@@ -29,7 +29,7 @@ bool is_of_share(std::uint64_t sector, double share) {
 
 // When the sector is there that is asked for at `when`; that share of all lines takes no longer.
 double MemoryPath::fetch(double when, std::uint64_t sector, double share) {
-  l2_sectors_ += 1;
+  l2_reads_ += 1;
   const double asked = l2_read_.serve(when, behind_.l2_read_clocks) - behind_.l2_read_clocks;
   // What its block asks for again L2 has.
   const bool is_from_dram =
@@ -108,7 +108,7 @@ Served MemoryPath::copy(double now, const sim::GlobalTouch& touch, bool passes_l
 
 // When L2 has got the sector.
 double MemoryPath::store_behind(double when, std::uint64_t sector) {
-  l2_sectors_ += 1;
+  l2_writes_ += 1;
   const bool is_first = asked_for_.is_first(block_, sector, true);
   const double given =
       l2_write_.serve(when, is_first ? behind_.l2_first_write_clocks : behind_.l2_write_clocks);

@@ -123,8 +123,9 @@ class MemoryPath {
   double last() const;
   /// Since it was asked last.
   SectorLookups take_lookups() { return std::exchange(lookups_, {}); }
-  /// That L2 was asked for, or got, so far.
-  double l2_sectors() const { return l2_sectors_; }
+  /// That L2 was asked for so far, and that it got.
+  double l2_reads() const { return l2_reads_; }
+  double l2_writes() const { return l2_writes_; }
 
  private:
   /// Wavefronts of the data stage that something needs in time to come.
@@ -142,7 +143,8 @@ class MemoryPath {
   const SmFigures& figures_;
   SectorCache l1_;
   SectorLookups lookups_;
-  double l2_sectors_ = 0;
+  double l2_reads_ = 0;
+  double l2_writes_ = 0;
   const BehindL1& behind_;
   SectorsOfBlocks& asked_for_;
   std::uint64_t block_ = 0;

@@ -117,6 +117,7 @@ struct ResidentBlock {
   ResidentCluster* cluster = nullptr;
   std::vector<std::unique_ptr<ResidentWarp>> warps;
   std::vector<WarpgroupProducts> products;  ///< by warpgroup
+  bool has_asked = false;                   ///< L2 for something, since its last barrier
 };
 
 /// A launch without clusters has clusters of one block.
@@ -124,7 +125,8 @@ struct ResidentCluster {
   std::unique_ptr<sim::Cluster> cluster;
   std::vector<std::unique_ptr<ResidentBlock>> blocks;  ///< by rank
   std::uint64_t number = 0;                            ///< among those that were executed
-  std::size_t left = 0;                                ///< warps that have not exited
+  double start = 0;
+  std::size_t left = 0;  ///< warps that have not exited
   std::uint32_t barriers_ended = 0;
   double barrier_at = 0;  ///< the last of its barriers lets warps go on
 };

@@ -52,7 +52,8 @@ class SmRun {
     for (const auto& sm : sms_) {
       sm->memory.finish();
       time_.clocks = std::max(time_.clocks, sm->memory.last());
-      time_.l2_sectors += sm->memory.l2_sectors();
+      time_.l2_reads += sm->memory.l2_reads();
+      time_.l2_writes += sm->memory.l2_writes();
     }
     add_busy();
     return std::move(time_);
@@ -138,6 +139,7 @@ void SmRun::start_cluster(double when) {
   resident->cluster = std::make_unique<sim::Cluster>(
       launch_, Extent{at % all.x, at / all.x % all.y, at / (all.x * all.y)});
   resident->number = time_.starts.size();
+  resident->start = when;
   ResidentCluster& cluster = *resident_.emplace_back(std::move(resident));
   for (std::size_t rank = 0; rank < sms_.size(); ++rank)
     add_block(cluster, rank, when);
@@ -177,6 +179,7 @@ void SmRun::end_warp(ResidentCluster& cluster, double now) {
     access_.phases.forget(*block->block);
   }
   time_.busy[SmPart::latency] += longest;
+  time_.block_clocks += (now - cluster.start) * static_cast<double>(cluster.blocks.size());
   for (const auto& sm : sms_) {
     for (Scheduler& scheduler : sm->schedulers) {
       const auto is_of = [&](const ResidentWarp* w) { return w->block->cluster == &cluster; };
@@ -300,11 +303,13 @@ double SmRun::step(ResidentWarp& warp, double now) {
   ResidentCluster& cluster = *warp.block->cluster;
   access_.begin(warp, op, now);
   warp.block->sm->memory.set_block(cluster.number);
+  const double reads = warp.block->sm->memory.l2_reads();
   const sim::Executed executed = warp.block->block->step(*warp.warp);
   ++time_.instructions;
   time_.places[executed.place][WarpState::dispatch_stall] += op.operand_clocks;
   const Served served = access_.end(executed.lanes != 0);
   time_.lookups[executed.place] += warp.block->sm->memory.take_lookups();
+  warp.block->has_asked = warp.block->has_asked || warp.block->sm->memory.l2_reads() > reads;
   waits_.set_scoreboards(warp, op, served);
   if (!warp.warp->divergence.is_running()) {
     warp.ready_at = kNever;
@@ -388,6 +393,8 @@ void SmRun::release_barriers(ResidentCluster& cluster, double now) {
     for (const auto& warp : block->warps) {
       if (!warp->at_barrier || !warp->warp->divergence.is_running()) continue;
       warp->at_barrier = false;
+      time_.steps += block->has_asked;
+      block->has_asked = false;
       const bool is_own = schedule_.ops[warp->next].kind != TimedOp::Kind::cluster_wait;
       warp->alone += is_own ? figures_.barrier_latency : async.cluster_barrier;
       waits_.hold(*warp, is_own ? block_at : cluster.barrier_at, WarpState::barrier);

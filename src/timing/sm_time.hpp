@@ -40,7 +40,11 @@ struct SmTime {
   std::vector<WarpClocks> places;  ///< by place of the instruction that a warp was to issue next
   std::uint64_t instructions = 0;  ///< of warps
   std::vector<SectorLookups> lookups;  ///< by place, in L1, of the blocks that were executed
-  double l2_sectors = 0;               ///< that these asked L2 for, or wrote there
+  double l2_reads = 0;                 ///< sectors that these asked L2 for
+  double l2_writes = 0;                ///< and wrote there
+  double block_clocks = 0;             ///< from each one's start to its end, all of them
+  /// Of these blocks: what lies between two barriers, and has asked L2 for something.
+  double steps = 0;
   /// Of these blocks, too. The latency is that of the blocks of one place on the SM.
   SmBusy busy;
 };

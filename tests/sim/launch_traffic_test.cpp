@@ -268,6 +268,34 @@ TEST_CASE("inputs that only a device computes are made where they are touched",
   CHECK(std::equal(bytes.begin(), bytes.end(), whole.buffer(0).begin()));
 }
 
+/// What SMs of one GPC read at one time, of all that blocks read.
+double share_of_several(const char* family, const char* variant,
+                        const std::map<std::string, Value>& values, std::int64_t resident) {
+  const OneKernel kernel(family, variant, values);
+  const auto never = [] { return false; };
+  const auto grid = std::make_shared<const GridFootprint>(grid_footprint(kernel.launch, never));
+  const LaunchFootprint launch{{{grid, resident, 20'000, device().sm_count}}, ""};
+  const KernelTraffic traffic = launch_traffic(launch, Mode::cold, device(), never).front();
+  double sum = 0;
+  double of_several = 0;
+  for (std::size_t sms = 1; sms <= kSmsOfGpc; ++sms) {
+    sum += traffic.reads_by_sms.of(sms);
+    if (sms > 1) of_several += traffic.reads_by_sms.of(sms);
+  }
+  CHECK(sum == Approx(traffic.read_sectors));
+  return of_several / sum;
+}
+
+TEST_CASE("blocks of a product share what they read on their GPC, and those of a copy do not",
+          "[launch_traffic]") {
+  if (has_no_code()) return;
+  const std::map<std::string, Value> square{
+      {"m", std::int64_t{512}}, {"n", std::int64_t{512}}, {"k", std::int64_t{64}}};
+  CHECK(share_of_several("matmul", "smem_tile", square, 264) > 0.9);
+  CHECK(share_of_several("vector_width", "copy_4b", {{"n", std::int64_t{1} << 18}}, 1056) == 0);
+  CHECK(share_of_several("gather", "gather_random", {{"n", std::int64_t{1} << 18}}, 1056) == 0);
+}
+
 // Writes a line per row of the recording.
 TEST_CASE("traffic of all recorded rows, in a file", "[.traffic_table]") {
   std::ofstream csv(setting("GPUEXP_TRAFFIC", "traffic.csv"));

@@ -196,6 +196,20 @@ TEST_CASE("whoever comes first to a barrier waits for the others", "[timing]") {
   CHECK(all_of(TimedRun(code).time())[WarpState::barrier] == Approx(20).margin(6));
 }
 
+TEST_CASE("a step lies between two barriers and asks L2 for something", "[timing]") {
+  const std::string barrier = line("BAR.SYNC.DEFER_BLOCKING 0x0", stall(5));
+  const auto load = [](int offset) {
+    return line(fmt::format("LDG.E R0, desc[UR4][R2.64+{:#x}]", offset), stall(2));
+  };
+  const auto steps_of = [](const std::string& code) {
+    return TimedRun(TimedRun::address() + code + kExit, 2 * sim::kLanes).time().steps;
+  };
+  CHECK(steps_of(load(0) + barrier + load(0x400) + barrier) == 2);
+  // The second barrier comes behind nothing, the third behind what L1 has.
+  CHECK(steps_of(load(0) + barrier + barrier + load(0) + barrier) == 1);
+  CHECK(steps_of(load(0) + load(0x400)) == 0);
+}
+
 TEST_CASE("a warp that goes on for ever ends with a fault", "[timing]") {
   TimedRun run(line("MOV R0, RZ", stall(1)) + line("BRA 0x0", stall(5)));
   run.set_most_instructions(1000);
