@@ -59,6 +59,10 @@ void check_annotation_sums(const nlohmann::json& json) {
     for (const auto& [name, total] : kernel["counts"].items()) {
       INFO(name);
       if (name == "l1_hit_pct") continue;  // a quotient
+      if (name == "gpu") {                 // none counted
+        CHECK(total.is_null());
+        continue;
+      }
       double of_lines = 0;
       double of_instructions = 0;
       for (const auto& line : kernel["lines"])
@@ -80,6 +84,8 @@ TEST_CASE("an annotation as JSON has every line and instruction, and they add up
   const auto json = nlohmann::json::parse(outcome.output);
   check_annotation_sums(json);
   CHECK(json["executed_on"] == "simulated");
+  CHECK(json["counted_on"].is_null());
+  CHECK(json["why_not_counted"].is_null());
   CHECK(json["parameters"]["k"] == 64);
   CHECK(json["blocks"] == 4);
   CHECK(json["blocks_executed"] == 4);
@@ -101,6 +107,18 @@ TEST_CASE("an annotation as JSON has every line and instruction, and they add up
   REQUIRE(warp["accesses"][0]["lanes"].size() == 32);
   // Lane 5 of warp 3 of block (1, 0): row 32 + 5, column 3 of 64.
   CHECK(warp["accesses"][0]["lanes"][5]["offset"] == 4 * (37 * 64 + 3));
+}
+
+TEST_CASE("annotate counts on a GPU where there is one, and says so where there is none") {
+  const Outcome other = gpuexp("annotate matmul/naive --counters --gpu h200");
+  CHECK(other.exit_code == 2);
+  CHECK_THAT(other.output, contains_text("--counters"));
+  CHECK(gpuexp("annotate matmul/naive --device 1").exit_code == 2);
+  const Outcome counted =
+      gpuexp("annotate matmul/naive --set m=64 --set n=64 --set k=64 --counters");
+  if (gpuexp("info").exit_code == 0) return;  // a GPU's tests are elsewhere
+  CHECK(counted.exit_code == 5);
+  CHECK_THAT(counted.output, contains_text("without --counters, the CPU alone counts"));
 }
 
 // A command and what it prints stand in one block, behind "$ ".

@@ -133,6 +133,8 @@ std::string without_gpu(const std::vector<std::string>& words) {
   for (std::size_t i = 1; i < words.size(); ++i) {
     if (words[i] == "--out") {
       ++i;
+    } else if (command == "annotate" && words[i] == "--counters") {
+      continue;
     } else {
       all += with_results(words[i]) + " ";
     }
