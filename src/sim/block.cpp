@@ -244,8 +244,10 @@ GPUEXP_INLINED Executed Block::execute_next(Warp& warp, const std::vector<Op>& o
   return {at, lanes};
 }
 
-// What the warp executes in one more turn is the loop.
+// What the warp executes in one more turn is the loop. Who listens has not been told of these
+// instructions, and hears none of their accesses.
 void Block::report_endless(Warp& warp) {
+  set_listener(nullptr);
   const std::vector<OpCount> before = counts;
   run_turn(warp);
   std::uint32_t first = 0;
