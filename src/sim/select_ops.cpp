@@ -4,6 +4,7 @@
 #include <array>
 #include <type_traits>
 
+#include "sim/integer_compare.hpp"
 #include "sim/predicates.hpp"
 
 namespace gpuexp::sim {
@@ -126,24 +127,8 @@ void decode_add_minmax(const Decoding& in, Op& op) {
   op.kind2 = 1;
 }
 
-enum class Compare : std::uint8_t { eq, ne, lt, le, gt, ge };
-constexpr std::array<std::string_view, 6> kCompares{"EQ", "NE", "LT", "LE", "GT", "GE"};
-
 template <class T>
-GPUEXP_INLINED bool compare(Compare how, T a, T b) {
-  switch (how) {
-    case Compare::eq: return a == b;
-    case Compare::ne: return a != b;
-    case Compare::lt: return a < b;
-    case Compare::le: return a <= b;
-    case Compare::gt: return a > b;
-    case Compare::ge: return a >= b;
-  }
-  return false;
-}
-
-template <class T>
-GPUEXP_INLINED LaneMask compare_lanes(Compare how, const Lanes32& a, const Lanes32& b) {
+GPUEXP_INLINED LaneMask compare_lanes(IntegerCompare how, const Lanes32& a, const Lanes32& b) {
   LaneMask result = 0;
   for (unsigned l = 0; l < kLanes; ++l)
     result |= LaneMask{compare(how, static_cast<T>(a[l]), static_cast<T>(b[l]))} << l;
@@ -154,12 +139,12 @@ constexpr std::uint8_t kUnsigned = 8;
 constexpr std::uint8_t kExtended = 16;
 
 // Of wider integers, the comparison of the lower halves decides where the upper ones are equal.
-GPUEXP_INLINED LaneMask extended(Compare how, LaneMask result, const Lanes32& a, const Lanes32& b,
-                                 LaneMask lower) {
+GPUEXP_INLINED LaneMask extended(IntegerCompare how, LaneMask result, const Lanes32& a,
+                                 const Lanes32& b, LaneMask lower) {
   LaneMask equal = 0;
   for (unsigned l = 0; l < kLanes; ++l)
     equal |= LaneMask{a[l] == b[l]} << l;
-  if (how == Compare::ne) return result | lower;
+  if (how == IntegerCompare::ne) return result | lower;
   return (result & ~equal) | (equal & lower);
 }
 
@@ -167,7 +152,7 @@ GPUEXP_VECTORIZED void run_isetp(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 sa, sb;
   const Lanes32& a = read_integer(warp, op.from[0], sa);
   const Lanes32& b = read_integer(warp, op.from[1], sb);
-  const auto how = static_cast<Compare>(op.kind & 7);
+  const auto how = static_cast<IntegerCompare>(op.kind & 7);
   LaneMask result = op.kind & kUnsigned ? compare_lanes<std::uint32_t>(how, a, b)
                                         : compare_lanes<std::int32_t>(how, a, b);
   if (op.kind & kExtended) result = extended(how, result, a, b, read_predicate(warp, op.from[3]));
@@ -181,12 +166,14 @@ void decode_isetp(const Decoding& in, Op& op) {
     op.to[i] = source_of(in.operands[i], Reads::integer);
   for (std::size_t i = 2; i < in.operands.size(); ++i)
     op.from[i - 2] = source_of(in.operands[i], Reads::integer);
-  const auto how = std::find(kCompares.begin(), kCompares.end(), in.modifiers.front());
+  const auto how =
+      std::find(kIntegerCompares.begin(), kIntegerCompares.end(), in.modifiers.front());
   const std::size_t known = 2 + std::size_t{in.has("U32")} + std::size_t{in.has("EX")};
-  if (how == kCompares.end() || in.modifiers.size() != known)
+  if (how == kIntegerCompares.end() || in.modifiers.size() != known)
     in.refuse("its comparison is not executed");
-  op.kind = static_cast<std::uint8_t>((how - kCompares.begin()) | (in.has("U32") ? kUnsigned : 0) |
-                                      (in.has("EX") ? kExtended : 0));
+  op.kind =
+      static_cast<std::uint8_t>((how - kIntegerCompares.begin()) | (in.has("U32") ? kUnsigned : 0) |
+                                (in.has("EX") ? kExtended : 0));
   op.value = static_cast<std::uint32_t>(combine_of(in));
   op.run = run_isetp;
 }

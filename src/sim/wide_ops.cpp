@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/integer_compare.hpp"
 #include "sim/predicates.hpp"
 
 namespace gpuexp::sim {
@@ -92,21 +93,7 @@ void decode_move(const Decoding& in, Op& op) {
 
 // ---- comparisons
 
-enum class Compare : std::uint8_t { eq, ne, lt, le, gt, ge };
-constexpr std::array<std::string_view, 6> kCompares{"EQ", "NE", "LT", "LE", "GT", "GE"};
 constexpr std::uint64_t kSign64 = std::uint64_t{1} << 63;
-
-GPUEXP_INLINED bool holds(Compare how, std::uint64_t a, std::uint64_t b) {
-  switch (how) {
-    case Compare::eq: return a == b;
-    case Compare::ne: return a != b;
-    case Compare::lt: return a < b;
-    case Compare::le: return a <= b;
-    case Compare::gt: return a > b;
-    case Compare::ge: return a >= b;
-  }
-  return false;
-}
 
 // Signed numbers are in the order of unsigned ones with the other sign.
 GPUEXP_INLINED std::uint64_t order_flip(const Op& op) {
@@ -120,20 +107,22 @@ GPUEXP_VECTORIZED void run_isetp64(Warp& warp, const Op& op, LaneMask lanes) {
   const std::uint64_t flip = order_flip(op);
   LaneMask result = 0;
   for (unsigned l = 0; l < kLanes; ++l)
-    result |= LaneMask{holds(static_cast<Compare>(op.kind), a[l] ^ flip, b[l] ^ flip)} << l;
+    result |= LaneMask{compare(static_cast<IntegerCompare>(op.kind), a[l] ^ flip, b[l] ^ flip)}
+              << l;
   write_comparison(warp, op, lanes, result);
 }
 
 // ISETP.GE.S64.AND P0, PT, R2, R4, PT
 void decode_isetp64(const Decoding& in, Op& op) {
-  const auto how = std::find(kCompares.begin(), kCompares.end(), in.modifiers.front());
-  if (in.operands.size() != 5 || in.modifiers.size() != 3 || how == kCompares.end())
+  const auto how =
+      std::find(kIntegerCompares.begin(), kIntegerCompares.end(), in.modifiers.front());
+  if (in.operands.size() != 5 || in.modifiers.size() != 3 || how == kIntegerCompares.end())
     in.refuse("this form is not executed");
   for (unsigned i = 0; i < 2; ++i)
     op.to[i] = source_of(in.operands[i], Reads::integer);
   for (unsigned i = 0; i < 3; ++i)
     op.from[i] = source_of(in.operands[i + 2], Reads::integer);
-  op.kind = static_cast<std::uint8_t>(how - kCompares.begin());
+  op.kind = static_cast<std::uint8_t>(how - kIntegerCompares.begin());
   op.kind2 = in.has("S64");
   op.value = static_cast<std::uint32_t>(combine_of(in));
   op.run = run_isetp64;

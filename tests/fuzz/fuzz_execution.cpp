@@ -92,7 +92,11 @@ SmFigures small_sm() {
   f.barrier_latency = 20;
   f.l1_bytes = 4096;
   f.block_gap = 100;
-  f.behind = {0.5, 0.5, 64, 2, 2, 4, 4};
+  f.behind.dram_read_share = f.behind.dram_write_share = 0.5;
+  f.behind.l2_sectors = 64;
+  f.behind.l2_read_clocks = f.behind.l2_write_clocks = 2;
+  f.behind.l2_fill_clocks = f.behind.l2_first_write_clocks = 2;
+  f.behind.dram_read_clocks = f.behind.dram_write_clocks = 4;
   return f;
 }
 

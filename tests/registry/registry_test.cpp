@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <numeric>
 #include <set>
 
 #include <nlohmann/json.hpp>
@@ -69,16 +68,17 @@ void check_shape(const Shape& shape) {
   CHECK((shape.block.count() >= 1 && shape.block.count() <= kMaxThreads));
 }
 
-// By the last kernel, or by all that the launch has of it.
+// By the last kernel; or a launch whose kernels are all one has a kernel for each tile, no more.
 void check_covers(const std::vector<Shape>& shapes, const Extent& outputs) {
   const Shape& shape = shapes.back();
-  std::int64_t blocks_x = shape.grid.x;
-  if (blocks_x * shape.tile.x < outputs.x)
-    blocks_x = std::accumulate(shapes.begin(), shapes.end(), std::int64_t{0},
-                               [&](std::int64_t sum, const Shape& s) {
-                                 return sum + (s.kernel == shape.kernel ? s.grid.x : 0);
-                               });
-  CHECK(blocks_x * shape.tile.x >= outputs.x);
+  const bool has_one_each = std::all_of(shapes.begin(), shapes.end(), [&](const Shape& s) {
+    return s.kernel == shape.kernel && s.grid.count() == 1;
+  });
+  if (has_one_each && shape.grid.x * shape.tile.x < outputs.x) {
+    CHECK(static_cast<std::int64_t>(shapes.size()) * shape.tile.x == outputs.x);
+  } else {
+    CHECK(shape.grid.x * shape.tile.x >= outputs.x);
+  }
   CHECK(shape.grid.y * shape.tile.y >= outputs.y);
   CHECK(shape.grid.z * shape.tile.z >= outputs.z);
 }

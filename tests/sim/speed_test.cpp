@@ -10,6 +10,7 @@
 #include "simulated/host_problem.hpp"
 #include "support/catch.hpp"
 #include "support/small_problems.hpp"
+#include "support/timed_run.hpp"
 #include "timing/sm_time.hpp"
 
 namespace gpuexp::test {
@@ -32,15 +33,13 @@ double seconds_of(const Function& function) {
 
 /// Of which the host's time does not depend on the figures' exact values.
 SmFigures some_figures() {
-  SmFigures f;
-  f.clock_hz = 1e9;
-  f.l1_latency = 34;
-  f.shared_latency = 23;
-  f.l2_latency = 250;
-  f.dram_latency = 600;
-  f.barrier_latency = 20;
+  SmFigures f = figures();
   f.l1_bytes = 128 * 1024;
-  f.behind = {0.5, 0.5, 1 << 16, 2, 2, 4, 4};
+  f.behind.dram_read_share = f.behind.dram_write_share = 0.5;
+  f.behind.l2_sectors = 1 << 16;
+  f.behind.l2_read_clocks = f.behind.l2_write_clocks = 2;
+  f.behind.l2_fill_clocks = f.behind.l2_first_write_clocks = 2;
+  f.behind.dram_read_clocks = f.behind.dram_write_clocks = 4;
   return f;
 }
 
