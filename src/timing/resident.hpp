@@ -50,16 +50,24 @@ struct Scoreboard {
 };
 
 struct ResidentBlock;
+struct ResidentWarp;
+
+/// What a scheduler looks at, of each of its warps, whenever it chooses one: these lie side by side.
+struct Turn {
+  ResidentWarp* warp = nullptr;
+  double ready_at = 0;  ///< nothing of the warp's own holds up its next instruction
+  IssuedTo to = IssuedTo::none;  ///< where that goes
+};
 
 struct ResidentWarp {
   ResidentBlock* block = nullptr;
   sim::Warp* warp = nullptr;
   WarpgroupProducts* warpgroup = nullptr;  ///< null: the block has no whole one for it
   double free_from = 0;                    ///< the stall of its last instruction has ended
-  double ready_at = 0;                     ///< nothing of its own holds up its next instruction
+  Turn* turn = nullptr;                    ///< at its scheduler
   double waits_from = 0;                   ///< the clock behind its last instruction
   std::uint32_t next = 0;
-  WarpState waits_in = WarpState::wait;  ///< from free_from to ready_at
+  WarpState waits_in = WarpState::wait;  ///< from free_from until it is ready
   bool at_barrier = false;
   /// It has issued a check of phases that have not ended: it is executed when they have.
   bool awaits_phase = false;
@@ -80,7 +88,7 @@ struct Choice {
 };
 
 struct Scheduler {
-  std::vector<ResidentWarp*> warps;
+  std::vector<Turn> turns;  ///< of its warps, those of older blocks first
   double free_at = 0;
   ResidentWarp* last = nullptr;  ///< which it stays with if it can
   Choice choice;
@@ -90,6 +98,19 @@ struct Scheduler {
   /// Clocks in which it issued nothing, the last ones: whoever was ready then waited for its pipe.
   std::deque<std::pair<double, double>> gaps;
 
+  void add(const Turn& turn) {
+    turns.push_back(turn);
+    point_at_turns();
+  }
+  template <class IsDropped>
+  void drop_if(const IsDropped& is_dropped) {
+    std::erase_if(turns, [&](const Turn& turn) { return is_dropped(*turn.warp); });
+    point_at_turns();
+  }
+  void point_at_turns() {
+    for (Turn& turn : turns)
+      turn.warp->turn = &turn;
+  }
   double idle_since(double when) const {
     double idle = 0;
     for (auto gap = gaps.rbegin(); gap != gaps.rend() && gap->second > when; ++gap)

@@ -84,6 +84,7 @@ void read_product(const ListedInstruction& listed, const SmFigures& figures, Tim
   constexpr double kRowBytes = 32;
   constexpr double kRowsOfA = 64;
   op.kind = TimedOp::Kind::product;
+  op.to = IssuedTo::products;
   op.pipe_clocks = pipe_clocks(IssuedTo::tensor, listed.opcode, figures);
   op.commits = listed.operands.find("gsb0") != listed.operands.npos;
   const std::size_t shape = listed.opcode.find("64x");

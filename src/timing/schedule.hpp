@@ -14,8 +14,9 @@
 namespace gpuexp {
 
 /// Pipes of a quarter of an SM. Half of the FMA lanes are heavy: they alone multiply integers.
-enum class IssuedTo : std::uint8_t { none, fma, fma_heavy, alu, fp64, xu, tensor, memory };
-inline constexpr std::size_t kIssuedTo = 8;
+/// Products of wgmma go to all four tensor cores.
+enum class IssuedTo : std::uint8_t { none, fma, fma_heavy, alu, fp64, xu, tensor, memory, products };
+inline constexpr std::size_t kIssuedTo = 9;
 
 struct TimedOp {
   enum class Kind : std::uint8_t {

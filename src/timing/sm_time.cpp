@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -21,6 +22,9 @@ namespace {
 
 /// Instructions that a scheduler has in the queue of the memory units at most.
 constexpr std::size_t kQueueLength = 8;
+
+/// Two numbers, the higher one first.
+__extension__ using Key = unsigned __int128;
 
 class SmRun {
  public:
@@ -69,8 +73,7 @@ class SmRun {
   void issue_next();
   void issue(Scheduler& scheduler, ResidentWarp& warp, double now);
   void note_states(const ResidentWarp& warp, const Scheduler& scheduler, double now);
-  const TimedOp& next_of(const ResidentWarp& warp) const;
-  double pipe_free(const Scheduler& scheduler, const ResidentWarp& warp) const;
+  std::array<double, kIssuedTo> could_issue_to(const Scheduler& scheduler) const;
   void take_pipe(Scheduler& scheduler, const TimedOp& op, double now);
   double step(ResidentWarp& warp, double now);
   void wake(ResidentCluster& cluster, double now);
@@ -161,9 +164,9 @@ void SmRun::add_block(ResidentCluster& cluster, std::size_t rank, double when) {
     w->warp = warp.get();
     const std::size_t group = warp->index / WarpgroupProducts::kWarps;
     if (group < block.products.size()) w->warpgroup = &block.products[group];
-    w->free_from = w->ready_at = w->waits_from = when;
+    w->free_from = w->waits_from = when;
     Scheduler& scheduler = block.sm->schedulers[block.sm->next_scheduler++ % kSchedulers];
-    scheduler.warps.push_back(w.get());
+    scheduler.add({w.get(), when, schedule_.ops.front().to});
     scheduler.is_changed = true;
     block.warps.push_back(std::move(w));
   }
@@ -182,10 +185,10 @@ void SmRun::end_warp(ResidentCluster& cluster, double now) {
   time_.block_clocks += (now - cluster.start) * static_cast<double>(cluster.blocks.size());
   for (const auto& sm : sms_) {
     for (Scheduler& scheduler : sm->schedulers) {
-      const auto is_of = [&](const ResidentWarp* w) { return w->block->cluster == &cluster; };
+      const auto is_of = [&](const ResidentWarp& w) { return w.block->cluster == &cluster; };
       scheduler.is_changed = true;
-      if (scheduler.last && is_of(scheduler.last)) scheduler.last = nullptr;
-      std::erase_if(scheduler.warps, is_of);
+      if (scheduler.last && is_of(*scheduler.last)) scheduler.last = nullptr;
+      scheduler.drop_if(is_of);
     }
   }
   std::erase_if(resident_, [&](const auto& r) { return r.get() == &cluster; });
@@ -193,28 +196,17 @@ void SmRun::end_warp(ResidentCluster& cluster, double now) {
   start_cluster(now + figures_.block_gap);
 }
 
-// A warp that has run past the end of the kernel has no next instruction, and to execute it is the
-// fault.
-const TimedOp& SmRun::next_of(const ResidentWarp& warp) const {
-  if (warp.next >= schedule_.ops.size()) warp.block->block->step(*warp.warp);
-  return schedule_.ops[warp.next];
-}
-
-double SmRun::pipe_free(const Scheduler& scheduler, const ResidentWarp& warp) const {
-  const TimedOp& op = next_of(warp);
-  const auto at = [&](IssuedTo to) { return scheduler.pipe_free[static_cast<std::size_t>(to)]; };
-  switch (op.to) {
-    case IssuedTo::none:
-      return op.kind == TimedOp::Kind::product && warp.warpgroup
-                 ? warp.warpgroup->place_from(warp.products)
-                 : 0;
-    case IssuedTo::fma: return std::min(at(IssuedTo::fma), at(IssuedTo::fma_heavy));
-    case IssuedTo::memory:
-      return scheduler.queue.size() < kQueueLength
-                 ? 0
-                 : scheduler.queue[scheduler.queue.size() - kQueueLength];
-    default: return at(op.to);
-  }
+// When the scheduler could issue to each pipe; to that of warpgroups, it depends on the warp.
+std::array<double, kIssuedTo> SmRun::could_issue_to(const Scheduler& scheduler) const {
+  std::array<double, kIssuedTo> from = scheduler.pipe_free;
+  const auto at = [&](IssuedTo to) -> double& { return from[static_cast<std::size_t>(to)]; };
+  at(IssuedTo::none) = at(IssuedTo::products) = 0;
+  at(IssuedTo::fma) = std::min(at(IssuedTo::fma), at(IssuedTo::fma_heavy));
+  if (scheduler.queue.size() >= kQueueLength)
+    at(IssuedTo::memory) = scheduler.queue[scheduler.queue.size() - kQueueLength];
+  for (double& when : from)
+    when = std::max(when, scheduler.free_at);
+  return from;
 }
 
 void SmRun::take_pipe(Scheduler& scheduler, const TimedOp& op, double now) {
@@ -229,17 +221,32 @@ void SmRun::take_pipe(Scheduler& scheduler, const TimedOp& op, double now) {
 // Of the warps whose next instruction can be issued first; the last one where it can stay, else the
 // one that is ready longest: all of a block get on alike, as the waits at barriers of an H200 show.
 void SmRun::choose(Scheduler& scheduler) const {
-  Choice choice;
-  for (ResidentWarp* const warp : scheduler.warps) {
-    if (warp->ready_at == kNever || warp->ready_at > choice.when) continue;
-    const double when = std::max({warp->ready_at, scheduler.free_at, pipe_free(scheduler, *warp)});
-    const bool is_sooner =
-        when < choice.when || (when == choice.when && choice.warp != scheduler.last &&
-                               (warp == scheduler.last || warp->ready_at < choice.warp->ready_at));
-    if (is_sooner) choice = {warp, when};
-  }
-  scheduler.choice = choice;
   scheduler.is_changed = false;
+  const std::array<double, kIssuedTo> from = could_issue_to(scheduler);
+  const auto could_issue = [&](const Turn& turn) {
+    const double when = std::max(turn.ready_at, from[static_cast<std::size_t>(turn.to)]);
+    return turn.to == IssuedTo::products && turn.warp->warpgroup
+               ? std::max(when, turn.warp->warpgroup->place_from(turn.warp->products))
+               : when;
+  };
+  if (scheduler.last && could_issue(*scheduler.last->turn) <= scheduler.free_at) {
+    scheduler.choice = {scheduler.last, scheduler.free_at};
+    return;
+  }
+  // Most of the time that a launch takes to be executed clock by clock is spent here. Which warp is
+  // next no host could predict: a key of two times, whose bits are in their order since they are
+  // not negative, needs no branch.
+  Key first = ~Key{0};
+  const Turn* chosen = nullptr;
+  for (const Turn& turn : scheduler.turns) {
+    const std::uint64_t rank =
+        turn.warp == scheduler.last ? 0 : 1 + std::bit_cast<std::uint64_t>(turn.ready_at);
+    const Key key = Key{std::bit_cast<std::uint64_t>(could_issue(turn))} << 64 | rank;
+    chosen = key < first ? &turn : chosen;
+    first = key < first ? key : first;
+  }
+  const double when = std::bit_cast<double>(static_cast<std::uint64_t>(first >> 64));
+  scheduler.choice = chosen && when != kNever ? Choice{chosen->warp, when} : Choice{};
 }
 
 void SmRun::issue_next() {
@@ -260,7 +267,7 @@ void SmRun::note_states(const ResidentWarp& warp, const Scheduler& scheduler, do
   const TimedOp& op = schedule_.ops[warp.next];
   WarpClocks& clocks = time_.places[warp.next];
   clocks[WarpState::wait] += std::max(0.0, warp.free_from - warp.waits_from);
-  const double ready = std::max(warp.ready_at, warp.free_from);
+  const double ready = std::max(warp.turn->ready_at, warp.free_from);
   clocks[warp.waits_in] += ready - std::max(warp.free_from, warp.waits_from);
   const double idle = scheduler.idle_since(ready);
   const WarpState throttle = op.kind == TimedOp::Kind::global ? WarpState::lg_throttle
@@ -290,7 +297,7 @@ void SmRun::issue(Scheduler& scheduler, ResidentWarp& warp, double now) {
   warp.alone += stall;
   if (waits_.awaits_phase(warp, op)) {
     warp.awaits_phase = true;
-    warp.ready_at = kNever;
+    warp.turn->ready_at = kNever;
     return;
   }
   const double taken = step(warp, now);
@@ -312,7 +319,7 @@ double SmRun::step(ResidentWarp& warp, double now) {
   warp.block->has_asked = warp.block->has_asked || warp.block->sm->memory.l2_reads() > reads;
   waits_.set_scoreboards(warp, op, served);
   if (!warp.warp->divergence.is_running()) {
-    warp.ready_at = kNever;
+    warp.turn->ready_at = kNever;
     warp.at_barrier = !warp.warp->divergence.has_exited();
   } else if (access_.running.holds_until > warp.free_from) {
     waits_.hold(warp, access_.running.holds_until, access_.running.holds_in);

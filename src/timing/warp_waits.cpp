@@ -27,15 +27,17 @@ void WarpWaits::find_ready(ResidentWarp& warp) {
   // Behind the kernel's end there is no instruction, and to execute it is the fault.
   if (warp.next >= schedule_.ops.size()) warp.block->block->step(*warp.warp);
   const TimedOp& op = schedule_.ops[warp.next];
-  warp.ready_at = warp.free_from;
+  Turn& turn = *warp.turn;
+  turn.to = op.to;
+  turn.ready_at = warp.free_from;
   warp.waits_in = WarpState::wait;
   warp.awaits_products = false;
   double alone = warp.free_from;
   const auto wait_until = [&](const Release& release, WarpState state) {
     const double when = std::ceil(release.when);
     alone = std::max(alone, std::min(release.alone, when));
-    if (when <= warp.ready_at) return;
-    warp.ready_at = when;
+    if (when <= turn.ready_at) return;
+    turn.ready_at = when;
     warp.waits_in = state;
   };
   const auto wait_for = [&](Scoreboard& scoreboard, std::size_t left) {
@@ -54,7 +56,7 @@ void WarpWaits::find_ready(ResidentWarp& warp) {
     if (done) wait_until(*done, orders ? WarpState::gmma : WarpState::barrier);
   }
   if (warp.awaits_products)
-    warp.ready_at = kNever;
+    turn.ready_at = kNever;
   else
     warp.alone += alone - warp.free_from;
 }
