@@ -8,7 +8,7 @@ import json
 import pathlib
 
 CONFIGS = pathlib.Path(__file__).resolve().parent.parent / "configs"
-NOT_LESSONS = {"all", "ceilings", "predicted", "quickstart", "repeat", "unmeasured", "unseen"}
+NOT_LESSONS = {"all", "ceilings", "predicted", "quickstart", "repeat", "unmeasured", "unseen", "unseen_copies"}
 
 
 def lessons():
