@@ -45,8 +45,8 @@ class CudaExecutor final : public Executor,
     // much of a reading of the clock was load (sm_clock()) is reckoned with the time of a busy one.
     constexpr int kFlushes = 8;
     for (int i = 0; i < kFlushes; ++i)
-      flush_us_ = std::min(
-          flush_us_, timed_us(false, "the flush", [&] { flush_.enqueue(stream_, false); }));
+      flush_us_ = std::min(flush_us_,
+                           timed_us(false, "the flush", [&] { flush_.enqueue(stream_, false); }));
   }
 
   void set_up(const Family& family, const Values& values, std::uint64_t seed) override {

@@ -1,6 +1,9 @@
 #include "gpu/cupti.hpp"
 
 #if GPUEXP_HAS_CUPTI
+#include <cuda_runtime_api.h>
+#include <cupti_profiler_target.h>
+#include <cupti_target.h>
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -32,6 +35,15 @@ constexpr const char* kPermission =
     "the driver gives counters to administrators alone; run as root, with CAP_SYS_ADMIN, or load "
     "the kernel module with NVreg_RestrictProfilingToAdminUsers=0";
 
+CUcontext current_context() {
+  GPUEXP_CUDA(cudaFree(nullptr));  // makes it
+  CUcontext context = nullptr;
+  if (const auto get = driver_function_as<CUresult (*)(CUcontext*)>("cuCtxGetCurrent"))
+    get(&context);
+  if (!context) throw CountersUnavailable("the device has no current context");
+  return context;
+}
+
 }  // namespace
 
 void* cupti_symbol(const char* name) {
@@ -52,13 +64,17 @@ void check_cupti(CUptiResult result, const char* call) {
   throw DeviceError(fmt::format("{}: {}", call, name), DeviceFault::refused);
 }
 
-CUcontext current_context() {
-  GPUEXP_CUDA(cudaFree(nullptr));  // makes it
-  CUcontext context = nullptr;
-  if (const auto get = driver_function_as<CUresult (*)(CUcontext*)>("cuCtxGetCurrent"))
-    get(&context);
-  if (!context) throw CountersUnavailable("the device has no current context");
-  return context;
+ProfiledDevice current_device_to_profile() {
+  ProfiledDevice device;
+  device.context = current_context();
+  GPUEXP_CUPTI_PARAMS(CUpti_Profiler_Initialize_Params, initialize);
+  GPUEXP_CUPTI(cuptiProfilerInitialize, &initialize);
+  GPUEXP_CUDA(cudaGetDevice(&device.index));
+  GPUEXP_CUPTI_PARAMS(CUpti_Device_GetChipName_Params, chip);
+  chip.deviceIndex = static_cast<std::size_t>(device.index);
+  GPUEXP_CUPTI(cuptiDeviceGetChipName, &chip);
+  device.chip = chip.pChipName;
+  return device;
 }
 
 }  // namespace gpuexp

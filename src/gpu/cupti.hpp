@@ -34,8 +34,15 @@ Function cupti_function(const char* name) {
 /// DeviceError with the call and CUPTI's name of the error for the rest.
 void check_cupti(CUptiResult result, const char* call);
 
-/// The current device's context, which is made unless it is there. Throws CountersUnavailable.
-CUcontext current_context();
+struct ProfiledDevice {
+  CUcontext context = nullptr;
+  int index = 0;     ///< as CUDA counts them
+  std::string chip;  ///< "GH100": what CUPTI knows its metrics by
+};
+
+/// The current device, with CUPTI's profiler ready for it. Its context is made unless it is there.
+/// Throws CountersUnavailable where there is none.
+ProfiledDevice current_device_to_profile();
 
 }  // namespace gpuexp
 #else

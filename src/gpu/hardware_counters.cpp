@@ -50,17 +50,12 @@ std::vector<const char*> pointers_to(const std::vector<std::string>& texts) {
 
 class HardwareCounters::Impl {
  public:
-  Impl() : context_(current_context()) {
-    GPUEXP_CUPTI_PARAMS(CUpti_Profiler_Initialize_Params, initialize);
-    GPUEXP_CUPTI(cuptiProfilerInitialize, &initialize);
-    int device = 0;
-    GPUEXP_CUDA(cudaGetDevice(&device));
-    if (const std::string cause = unsupported(device); !cause.empty())
+  Impl() {
+    const ProfiledDevice device = current_device_to_profile();
+    if (const std::string cause = unsupported(device.index); !cause.empty())
       throw CountersUnavailable("CUPTI does not profile this device: " + cause);
-    GPUEXP_CUPTI_PARAMS(CUpti_Device_GetChipName_Params, chip);
-    chip.deviceIndex = static_cast<std::size_t>(device);
-    GPUEXP_CUPTI(cuptiDeviceGetChipName, &chip);
-    chip_ = chip.pChipName;
+    context_ = device.context;
+    chip_ = device.chip;
     GPUEXP_CUPTI_PARAMS(CUpti_Profiler_GetCounterAvailability_Params, available);
     available.ctx = context_;
     GPUEXP_CUPTI(cuptiProfilerGetCounterAvailability, &available);
@@ -179,7 +174,7 @@ class HardwareCounters::Impl {
     throw;
   }
 
-  CUcontext context_;
+  CUcontext context_ = nullptr;
   std::string chip_;
   std::vector<std::uint8_t> availability_;
   std::map<std::vector<std::string>, Configured> configs_;

@@ -3,8 +3,8 @@
 #include <cuda_runtime_api.h>
 
 #include "device/device_error.hpp"
-#include "gpu/cuda_check.hpp"
 #include "gpu/counters_unavailable.hpp"
+#include "gpu/cuda_check.hpp"
 #include "gpu/cupti.hpp"
 
 #if GPUEXP_HAS_CUPTI && __has_include(<cupti_sass_metrics.h>)
@@ -38,16 +38,11 @@ Metrics metrics_of(const char* chip) {
 
 class SourceCounters::Impl {
  public:
-  Impl() : context_(current_context()) {
-    GPUEXP_CUPTI_PARAMS(CUpti_Profiler_Initialize_Params, initialize);
-    GPUEXP_CUPTI(cuptiProfilerInitialize, &initialize);
-    int device = 0;
-    GPUEXP_CUDA(cudaGetDevice(&device));
-    device_ = static_cast<std::uint32_t>(device);
-    GPUEXP_CUPTI_PARAMS(CUpti_Device_GetChipName_Params, chip);
-    chip.deviceIndex = device_;
-    GPUEXP_CUPTI(cuptiDeviceGetChipName, &chip);
-    metrics_ = metrics_of(chip.pChipName);
+  Impl() {
+    const ProfiledDevice device = current_device_to_profile();
+    context_ = device.context;
+    device_ = static_cast<std::uint32_t>(device.index);
+    metrics_ = metrics_of(device.chip.c_str());
     std::vector<CUpti_SassMetrics_Config> configs;
     for (const auto& [id, member] : metrics_)
       configs.push_back({id, CUPTI_SASS_METRICS_OUTPUT_GRANULARITY_GPU});
@@ -111,7 +106,7 @@ class SourceCounters::Impl {
   }
 
  private:
-  CUcontext context_;
+  CUcontext context_ = nullptr;
   std::uint32_t device_ = 0;
   Metrics metrics_;
 };

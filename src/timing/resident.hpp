@@ -52,10 +52,11 @@ struct Scoreboard {
 struct ResidentBlock;
 struct ResidentWarp;
 
-/// What a scheduler looks at, of each of its warps, whenever it chooses one: these lie side by side.
+/// What a scheduler looks at, of each of its warps, whenever it chooses one: these lie side by
+/// side.
 struct Turn {
   ResidentWarp* warp = nullptr;
-  double ready_at = 0;  ///< nothing of the warp's own holds up its next instruction
+  double ready_at = 0;           ///< nothing of the warp's own holds up its next instruction
   IssuedTo to = IssuedTo::none;  ///< where that goes
 };
 

@@ -15,7 +15,17 @@ namespace gpuexp {
 
 /// Pipes of a quarter of an SM. Half of the FMA lanes are heavy: they alone multiply integers.
 /// Products of wgmma go to all four tensor cores.
-enum class IssuedTo : std::uint8_t { none, fma, fma_heavy, alu, fp64, xu, tensor, memory, products };
+enum class IssuedTo : std::uint8_t {
+  none,
+  fma,
+  fma_heavy,
+  alu,
+  fp64,
+  xu,
+  tensor,
+  memory,
+  products
+};
 inline constexpr std::size_t kIssuedTo = 9;
 
 struct TimedOp {
