@@ -133,7 +133,8 @@ NormBound error_bound(const Problem& p) {
 // ---- declaration
 
 Family declare() {
-  Family f("alignment", "What does the alignment of a contiguous leading dimension cost?");
+  Family f("alignment", Topic::matrix_products,
+           "What does the alignment of a contiguous leading dimension cost?");
   f.physics =
       "Memory is addressed by instructions of up to 16 bytes per lane, aligned to their width. A "
       "contiguous leading dimension of n elements of 2 bytes aligns every row to 2·divisor_pow2(n) "

@@ -122,7 +122,7 @@ void host_reference(const Problem& p, const Data&, const std::vector<ReferenceVi
 // ---- declaration
 
 Family declare() {
-  Family f("block_start", "What does it cost to have many blocks?");
+  Family f("block_start", Topic::limits, "What does it cost to have many blocks?");
   f.physics =
       "The work distributor hands blocks to SMs as their places become free. A place is empty from "
       "the last instruction of a block to the first of the next, while the block's resources are "

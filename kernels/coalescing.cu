@@ -257,7 +257,8 @@ void host_reference(const Problem& p, const Data& d, const std::vector<Reference
 // ---- declaration
 
 Family declare() {
-  Family f("coalescing", "What does DRAM move for the addresses that a warp asks for together?");
+  Family f("coalescing", Topic::memory,
+           "What does DRAM move for the addresses that a warp asks for together?");
   f.physics =
       "The 32 addresses of a warp's load become a set of 32-byte sectors, and each sector is moved "
       "whole. Useful bytes over sector bytes bounds the share of the bandwidth that a kernel can "

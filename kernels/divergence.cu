@@ -384,7 +384,8 @@ void host_reference(const Problem& p, const Data& d, const std::vector<Reference
 // ---- declaration
 
 Family declare() {
-  Family f("divergence", "What does a branch cost when the lanes of a warp disagree about it?");
+  Family f("divergence", Topic::execution,
+           "What does a branch cost when the lanes of a warp disagree about it?");
   f.physics =
       "A warp issues one instruction at a time for all lanes that are at it. Where lanes part, the "
       "two groups are issued one after the other and meet again after the branch: the time is the "

@@ -217,7 +217,8 @@ void host_reference(const Problem& p, const Data& d, const std::vector<Reference
 // ---- declaration
 
 Family declare() {
-  Family f("gather", "What does indirection cost, and which part of it is the randomness?");
+  Family f("gather", Topic::memory,
+           "What does indirection cost, and which part of it is the randomness?");
   f.physics =
       "A gather reads an index and then the value it names. In order it moves 12 bytes per value "
       "with the result, against 8 of a copy. One value per sector makes that 4 + 32 + 4 bytes. In "

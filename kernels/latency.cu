@@ -469,7 +469,7 @@ void host_reference(const Problem& p, const Data&, const std::vector<ReferenceVi
 // ---- declaration
 
 Family declare() {
-  Family f("latency", "How long does one dependent step take to come back?");
+  Family f("latency", Topic::limits, "How long does one dependent step take to come back?");
   f.physics =
       "A result takes as long as its way: a few clocks through a pipe, some thirty to the SM's "
       "own memory, hundreds across the chip to L2, and as much again to DRAM, whose share is "

@@ -452,7 +452,8 @@ void host_reference(const Problem& p, const Data& d, const std::vector<Reference
 // ---- declaration
 
 Family declare() {
-  Family f("loss_scaling", "How many gradients does fp16 lose, and what does a scale save?");
+  Family f("loss_scaling", Topic::precision,
+           "How many gradients does fp16 lose, and what does a scale save?");
   f.physics =
       "fp16 spans 2^-24 to 65504, 40 powers of two; gradients spread over about as many and sit at "
       "its lower end. What falls below half the smallest number becomes zero. A power of two that "

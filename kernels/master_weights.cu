@@ -478,7 +478,8 @@ Steps accuracy_reference(const Problem& p, const Data& d, const std::vector<Refe
 // ---- declaration
 
 Family declare() {
-  Family f("master_weights", "What becomes of updates that are small beside the weight?");
+  Family f("master_weights", Topic::precision,
+           "What becomes of updates that are small beside the weight?");
   f.physics =
       "A floating-point sum is rounded to the spacing of numbers around it, 2^-10 of the leading "
       "power of two in fp16, 2^-7 in bf16, 2^-23 in fp32. An update under half the spacing is "

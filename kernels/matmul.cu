@@ -545,7 +545,8 @@ GemmOperands<float> operands(const Problem& p, const Data& d) {
 // ---- declaration
 
 Family declare() {
-  Family f("matmul", "What does each level of data reuse buy in an fp32 matrix product?");
+  Family f("matmul", Topic::matrix_products,
+           "What does each level of data reuse buy in an fp32 matrix product?");
   f.physics =
       "A product of square matrices of size n does 2n³ operations on 12n² bytes, so every byte "
       "could be used n/6 times. A kernel is as fast as the level that it reuses data from: DRAM "

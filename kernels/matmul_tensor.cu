@@ -471,7 +471,7 @@ void declare_buffers(Family& f) {
 }
 
 Family declare() {
-  Family f("matmul_tensor", "What does it take to keep tensor cores fed?");
+  Family f("matmul_tensor", Topic::matrix_products, "What does it take to keep tensor cores fed?");
   f.physics =
       "Tensor cores multiply an order of magnitude faster than the fp32 pipes, on the same shared "
       "memory and L2. Each level must therefore pass on fewer bytes per product: the tile that a "

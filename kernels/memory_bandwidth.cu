@@ -489,7 +489,8 @@ void host_reference(const Problem& p, const Data& d, const std::vector<Reference
 // ---- declaration
 
 Family declare() {
-  Family f("memory_bandwidth", "How many bytes per second do DRAM and L2 move at most?");
+  Family f("memory_bandwidth", Topic::limits,
+           "How many bytes per second do DRAM and L2 move at most?");
   f.physics =
       "DRAM delivers its datasheet bandwidth only between refreshes, within open rows and in one "
       "direction; on an H200 some 94 % are left to reads and 89 % to copies, provided that every "

@@ -376,7 +376,8 @@ Tolerance tolerance(const Problem& p, DataType stored) {
 // ---- declaration
 
 Family declare() {
-  Family f("mixed_precision", "When does halving the bytes of a number halve the time?");
+  Family f("mixed_precision", Topic::precision,
+           "When does halving the bytes of a number halve the time?");
   f.physics =
       "An element-wise operation moves each element once in and once out and does little else: "
       "time is bytes over DRAM bandwidth, and a 16-bit type halves the bytes. It takes wide "

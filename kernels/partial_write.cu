@@ -178,7 +178,8 @@ Steps zeros(const Problem& p, const Data& d) {
 }
 
 Family declare() {
-  Family f("partial_write", "What does a store cost that fills only part of a sector?");
+  Family f("partial_write", Topic::memory,
+           "What does a store cost that fills only part of a sector?");
   f.physics =
       "DRAM is written in bursts of whole sectors. A sector that leaves L2 with bytes missing has "
       "to be completed from DRAM first, a read for every write; one that is full has not. "

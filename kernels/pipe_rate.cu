@@ -321,7 +321,8 @@ Tolerance tolerance(const Problem& p) {
 // ---- declaration
 
 Family declare() {
-  Family f("pipe_rate", "How many multiply-adds per second do the SMs' pipes carry out at most?");
+  Family f("pipe_rate", Topic::limits,
+           "How many multiply-adds per second do the SMs' pipes carry out at most?");
   f.physics =
       "A pipe's rate is its lanes times the clock. Per clock and SM there are 128 multiply-adds in "
       "fp32 from compute capability 8.6 on and 64 before; 64 in int32; 64 in fp64 on 9.0, 32 on "

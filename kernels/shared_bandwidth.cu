@@ -141,7 +141,8 @@ void host_reference(const Problem& p, const Data& d, const std::vector<Reference
 // ---- declaration
 
 Family declare() {
-  Family f("shared_bandwidth", "How many bytes per second do SMs read from shared memory at most?");
+  Family f("shared_bandwidth", Topic::limits,
+           "How many bytes per second do SMs read from shared memory at most?");
   f.physics =
       "Shared memory is 32 banks that give 4 bytes each per clock: 128 bytes times SMs times "
       "clock, "

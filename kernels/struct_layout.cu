@@ -248,7 +248,7 @@ void host_reference(const Problem& p, const Data& d, const std::vector<Reference
 // ---- declaration
 
 Family declare() {
-  Family f("struct_layout", "Array of structures, or structure of arrays?");
+  Family f("struct_layout", Topic::memory, "Array of structures, or structure of arrays?");
   f.physics =
       "DRAM hands out sectors of 32 bytes. Fields that lie together move together: an array of "
       "structures moves every field of a record for any of them, a structure of arrays only those "

@@ -195,7 +195,8 @@ void host_reference(const Problem& p, const Data& d, const std::vector<Reference
 // ---- declaration
 
 Family declare() {
-  Family f("switch_divergence", "What does a switch of many ways cost within a warp?");
+  Family f("switch_divergence", Topic::execution,
+           "What does a switch of many ways cost within a warp?");
   f.physics =
       "The branches of a switch send each lane of a warp to its own address; the warp then issues "
       "one way after the other, each for the lanes that went there. So k ways of equal cost in one "

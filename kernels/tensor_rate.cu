@@ -152,7 +152,6 @@ struct Arithmetic<double> : SumsOf<double, (1 << 24) - 1> {};
 
 template <class In>
 constexpr int kSliceDepth = kSliceWords * 4 / static_cast<int>(sizeof(In));
-
 // Two slices of products that all have one sign, upon two that came before the rounds, and a drift
 // of one per round: no sum is larger.
 template <class In>
@@ -220,12 +219,12 @@ Variant product_variant(KernelFor kernel_for) {
     s.block = {k.threads, 1, 1};
     s.grid = {p.tiles * k.blocks_per_tile, 1, 1};
     s.tile = {kTile / k.blocks_per_tile, 1, 1};
-    return launch(kernel_for(p).kernel, s, d.a, d.b, d.c, p.steps);
+    return launch(k.kernel, s, d.a, d.b, d.c, p.steps);
   };
   return v;
 }
 
-// In, or Other in the place of double, of which the kernel in question has no instance.
+// Other in the place of double, of which the kernel in question has no instance.
 template <class Other, class In>
 using NarrowOr = std::conditional_t<std::is_same<In, double>::value, Other, In>;
 
@@ -417,9 +416,9 @@ Variant wgmma() {
 // one, and lets each sum drift by one in every round of four steps. A step more or less shows.
 //
 // For the power that they take, such numbers stand for any: wgmma's rate at the power limit of an
-// H200 is within 1 % of that with normally distributed operands in bf16 and fp16. Two things
-// are needed for it. What `steps` has beyond whole rounds comes first, so that no sum returns to
-// zero in every round (2 % faster in fp16). And tf32's 13 lowest bits, which tensor cores do not
+// H200 is within 1 % of that with normally distributed operands in bf16 and fp16. Two things are
+// needed for it. What `steps` has beyond whole rounds comes first, so that no sum returns to zero
+// in every round (2 % faster in fp16). And tf32's 13 lowest bits, which tensor cores do not
 // multiply but move, are random as well.
 
 // A whole number in [-largest, largest].
@@ -543,7 +542,8 @@ void host_reference(const Problem& p, const Data& d, const std::vector<Reference
 // ---- declaration
 
 Family declare() {
-  Family f("tensor_rate", "How many operations per second do the tensor cores carry out at most?");
+  Family f("tensor_rate", Topic::limits,
+           "How many operations per second do the tensor cores carry out at most?");
   f.physics =
       "A tensor core multiplies a fixed number of pairs per clock, so its rate is that number "
       "times the clock, provided that its operands come from where it reads at full rate and that "

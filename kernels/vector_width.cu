@@ -318,7 +318,8 @@ std::optional<std::string> unsupported(const Problem& p, const DeviceSpec&) {
 }
 
 Family declare() {
-  Family f("vector_width", "Does the width of a load decide how much bandwidth a kernel gets?");
+  Family f("vector_width", Topic::memory,
+           "Does the width of a load decide how much bandwidth a kernel gets?");
   f.physics =
       "Bandwidth is bytes in flight over latency. Wider loads put more bytes in flight per thread, "
       "and so do more independent loads; once latency times bandwidth is covered, about 25 KB per "

@@ -88,7 +88,8 @@ NormBound error_bound(const Problem& p) {
 // ---- declaration
 
 Family declare() {
-  Family f("vocab_padding", "Does padding the vocabulary pay, although it adds work?");
+  Family f("vocab_padding", Topic::matrix_products,
+           "Does padding the vocabulary pay, although it adds work?");
   f.physics =
       "The last layer's weights and logits have the vocabulary as their contiguous dimension, so "
       "its largest power-of-two divisor is the alignment of every row. Work grows with the "

@@ -137,7 +137,7 @@ std::optional<std::string> unsupported(const Problem& p, const DeviceSpec&) {
 }
 
 Family declare() {
-  Family f("wave_quantization",
+  Family f("wave_quantization", Topic::execution,
            "What does the number of tiles do to throughput when every tile does the same work?");
   f.physics =
       "Blocks of equal work run in waves of as many as the SMs hold at once. The last wave takes "

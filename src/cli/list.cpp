@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/json_reader.hpp"
 #include "base/text.hpp"
@@ -45,7 +47,10 @@ void print_json(const Context& context) {
     Json variants = Json::array();
     for (const Variant& v : f.variants)
       variants.push_back(v.id);
-    out["families"].push_back({{"id", f.id}, {"question", f.question}, {"variants", variants}});
+    const auto topic = std::find_if(kTopics.begin(), kTopics.end(),
+                                    [&](const TopicName& t) { return t.topic == f.topic; });
+    out["families"].push_back(
+        {{"id", f.id}, {"topic", topic->id}, {"question", f.question}, {"variants", variants}});
   }
   for (const ListedConfig& c : listed_configs()) {
     out["configs"].push_back({{"name", c.name}, {"description", c.description}});
@@ -56,14 +61,23 @@ void print_json(const Context& context) {
   fmt::print("{}\n", out.dump(2));
 }
 
+void print_topic(const TopicName& topic, const Registry& registry) {
+  bool is_first = true;
+  for (const Family& f : registry.families()) {
+    if (f.topic != topic.topic) continue;
+    if (std::exchange(is_first, false)) fmt::print("\n{}\n", topic.title);
+    std::vector<std::string> ids;
+    for (const Variant& v : f.variants)
+      ids.push_back(v.id);
+    fmt::print("  {}: {}\n{}", f.id, f.question,
+               paragraph(fmt::format("{}", fmt::join(ids, " ")), kTextWidth, 6));
+  }
+}
+
 void print_text(const Context& context) {
   fmt::print("families (gpuexp describe FAMILY)\n");
-  for (const Family& f : context.registry.families()) {
-    std::string ids;
-    for (const Variant& v : f.variants)
-      ids += (ids.empty() ? "" : " ") + v.id;
-    fmt::print("  {}: {}\n{}", f.id, f.question, paragraph(ids, kTextWidth, 6));
-  }
+  for (const TopicName& topic : kTopics)
+    print_topic(topic, context.registry);
   fmt::print("\nconfigs in {} (gpuexp run NAME)\n", config_dir().string());
   for (const ListedConfig& c : listed_configs()) {
     fmt::print("  {}\n{}", c.name, paragraph(c.description, kTextWidth, 6));

@@ -23,6 +23,7 @@
 #include "family/figure.hpp"
 #include "family/step.hpp"
 #include "family/tolerance.hpp"
+#include "family/topic.hpp"
 
 namespace gpuexp {
 
@@ -218,6 +219,7 @@ struct Family {
   ~Family();
 
   std::string id;        ///< equals the stem of its file in kernels/
+  Topic topic = Topic::memory;
   std::string question;  ///< the one question that the family answers
   std::string physics;   ///< a paragraph: why the hardware behaves so
   std::vector<Parameter> parameters;

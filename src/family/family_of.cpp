@@ -4,8 +4,9 @@
 
 namespace gpuexp {
 
-FamilyDeclaration::FamilyDeclaration(std::string id, std::string question) {
+FamilyDeclaration::FamilyDeclaration(std::string id, Topic topic, std::string question) {
   family_.id = std::move(id);
+  family_.topic = topic;
   family_.question = std::move(question);
 }
 FamilyDeclaration::FamilyDeclaration(const FamilyDeclaration&) = default;

@@ -61,7 +61,7 @@ class FamilyDeclaration {
   using BindMember = Callback<void(void* data, void* pointer)>;
   using MakeStruct = Callback<std::shared_ptr<void>()>;
 
-  FamilyDeclaration(std::string id, std::string question);
+  FamilyDeclaration(std::string id, Topic topic, std::string question);
   FamilyDeclaration(const FamilyDeclaration&);
   ~FamilyDeclaration();
 
@@ -96,8 +96,8 @@ class FamilyOf : public FamilyDeclaration {
   template <class Signature>
   using OnData = typename Variant::template OnData<Signature>;
 
-  FamilyOf(std::string id, std::string question)
-      : FamilyDeclaration(std::move(id), std::move(question)) {}
+  FamilyOf(std::string id, Topic topic, std::string question)
+      : FamilyDeclaration(std::move(id), topic, std::move(question)) {}
 
   OnProblem<Extent()> outputs;
   OnProblem<std::optional<std::string>(const DeviceSpec&)> unsupported;

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "family/counters.hpp"
+#include "family/variant_comments.hpp"
 
 namespace gpuexp {
 
@@ -91,7 +92,7 @@ void Registry::add(Family family) noexcept {
 
 void Registry::add_source(std::string_view family_id, std::string_view text) noexcept {
   try {
-    comments_[std::string(family_id)] = variant_comments(text);
+    sources_[std::string(family_id)] = text;
     for (Family& f : families_) {
       if (f.id == family_id) explain(f);
     }
@@ -102,13 +103,12 @@ void Registry::add_source(std::string_view family_id, std::string_view text) noe
 
 // A text that is computed stands in the variant's `why`, any other over the variant.
 void Registry::explain(Family& family) {
-  const auto comments = comments_.find(family.id);
-  if (comments == comments_.end()) return;
+  const std::string_view source = source_of(family.id);
   const auto defect = [&](const std::string& variant, const std::string& what) {
     errors_.push_back(file_of(family.id) + " " + what + " '" + variant + "'");
   };
   std::set<std::string> explained;
-  for (const VariantComment& comment : comments->second) {
+  for (const VariantComment& comment : variant_comments(source)) {
     const auto v = std::find_if(family.variants.begin(), family.variants.end(),
                                 [&](const Variant& x) { return x.id == comment.variant; });
     if (v == family.variants.end()) {
@@ -134,6 +134,11 @@ std::vector<std::string> Registry::errors() const {
     }
   }
   return errors;
+}
+
+std::string_view Registry::source_of(std::string_view family_id) const {
+  const auto source = sources_.find(family_id);
+  return source == sources_.end() ? std::string_view() : source->second;
 }
 
 const Family* Registry::find(std::string_view id) const {

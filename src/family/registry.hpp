@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "family/family.hpp"
-#include "family/variant_comments.hpp"
 
 namespace gpuexp {
 
@@ -27,6 +26,8 @@ class Registry {
   /// Sorted by id. A family stays where it is when others are added.
   const std::list<Family>& families() const { return families_; }
   const Family* find(std::string_view id) const;
+  /// The text of the file that declares the family; "" where it is not known.
+  std::string_view source_of(std::string_view family_id) const;
 
   /// What is wrong with the declarations, one line each; empty when all is well.
   std::vector<std::string> errors() const;
@@ -35,7 +36,7 @@ class Registry {
   void explain(Family& family);
 
   std::list<Family> families_;
-  std::map<std::string, std::vector<VariantComment>, std::less<>> comments_;  // by family
+  std::map<std::string, std::string, std::less<>> sources_;  // by family
   std::vector<std::string> errors_;
 };
 

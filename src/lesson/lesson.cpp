@@ -10,6 +10,7 @@
 #include "analysis/sentence_fragments.hpp"
 #include "base/config_error.hpp"
 #include "base/text.hpp"
+#include "family/function_text.hpp"
 #include "lesson/declared_tables.hpp"
 #include "lesson/lesson_counters.hpp"
 #include "lesson/lesson_rows.hpp"
@@ -81,6 +82,23 @@ std::string variants_text(const FamilyRows& rows) {
   for (const Variant* variant : rows.variants())
     text += variant_text(*variant, rows.all());
   return text;
+}
+
+// ---- code
+
+std::string code_text(const LessonPart& part, const Registry& registry) {
+  const std::vector<std::string> functions = part.option_list("function", ',');
+  if (functions.empty()) throw ConfigError(fmt::format("{}: expected function=NAME", part.place));
+  std::string text;
+  for (const std::string& name : functions) {
+    const std::string code = function_text(registry.source_of(part.subject), name);
+    if (code.empty()) {
+      throw ConfigError(fmt::format("{}: kernels/{}.cu defines no function '{}'", part.place,
+                                    in_message(part.subject), in_message(name)));
+    }
+    text += (text.empty() ? "" : "\n") + code;
+  }
+  return "```cpp\n" + text + "```\n";
 }
 
 // ---- provenance
@@ -191,10 +209,33 @@ RecordedTable recorded_for(const LessonPart& part, const LessonSource& source, O
   }
 }
 
+// Tables that are longer than a screen's part are opened by who wants them: as HTML, since Markdown
+// has no such thing.
+std::string with_long_tables_folded(const std::string& text) {
+  constexpr std::ptrdiff_t kMostRows = 10;
+  constexpr std::ptrdiff_t kHeadLines = 2;
+  std::string folded;
+  for (std::size_t at = 0; at < text.size();) {
+    const bool is_table = text[at] == '|';
+    std::size_t end = at;
+    while (end < text.size() && (text[end] == '|') == is_table)
+      end = std::min(text.find('\n', end), text.size() - 1) + 1;
+    const std::string part = text.substr(at, end - at);
+    const auto rows = std::count(part.begin(), part.end(), '\n') - kHeadLines;
+    folded +=
+        is_table && rows > kMostRows
+            ? fmt::format("<details><summary>{} rows</summary>\n\n{}\n</details>\n", rows, part)
+            : part;
+    at = end;
+  }
+  return folded;
+}
+
 std::string part_text(const LessonPart& part, const LessonSource& source,
                       const std::vector<ExperimentResults>& experiments, OwnFields& own) {
   if (part.kind == LessonPartKind::provenance) return provenance_text(source);
   if (part.kind == LessonPartKind::declared) return declared_table(part);
+  if (part.kind == LessonPartKind::code) return code_text(part, source.registry);
   if (part.kind == LessonPartKind::table)
     return recorded_table_text(*recorded_for(part, source, own).table);
   if (part.kind == LessonPartKind::value) {
@@ -230,7 +271,11 @@ std::string render_lesson(const LessonPage& page, const LessonSource& source) {
     } else {
       const bool is_inline = piece.part->kind == LessonPartKind::value;
       const std::string part = part_text(*piece.part, source, experiments, own);
-      text += is_inline ? part : fmt::format("\n{}\n", part);
+      const bool is_long = piece.part->kind == LessonPartKind::sweep ||
+                           piece.part->kind == LessonPartKind::measurement ||
+                           piece.part->kind == LessonPartKind::counters;
+      text +=
+          is_inline ? part : fmt::format("\n{}\n", is_long ? with_long_tables_folded(part) : part);
     }
   }
   return text;

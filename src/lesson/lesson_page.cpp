@@ -32,6 +32,7 @@ const std::vector<Form>& forms() {
       {LessonPartKind::provenance, "provenance", "", {}},
       {LessonPartKind::question, "question", "a family", {}},
       {LessonPartKind::variants, "variants", "a family", {}},
+      {LessonPartKind::code, "code", "a family", {"function"}},
       {LessonPartKind::prediction, "prediction", "a family", {"problem", "mode", "variants"}},
       {LessonPartKind::measurement, "measurement", "a family", {"problem", "mode", "variants"}},
       {LessonPartKind::sweep,
@@ -292,7 +293,8 @@ std::string in_message(std::string_view text) {
 
 bool needs_results(const LessonPage& page) {
   return std::any_of(page.pieces.begin(), page.pieces.end(), [](const LessonPiece& piece) {
-    return piece.part && piece.part->kind != LessonPartKind::declared && piece.part->file().empty();
+    return piece.part && piece.part->kind != LessonPartKind::declared &&
+           piece.part->kind != LessonPartKind::code && piece.part->file().empty();
   });
 }
 

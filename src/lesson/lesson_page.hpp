@@ -23,6 +23,7 @@ enum class LessonPartKind {
   provenance,
   question,
   variants,
+  code,  ///< a function of the family's source
   prediction,
   measurement,
   sweep,

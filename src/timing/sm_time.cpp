@@ -166,8 +166,9 @@ void SmRun::add_block(ResidentCluster& cluster, std::size_t rank, double when) {
     if (group < block.products.size()) w->warpgroup = &block.products[group];
     w->free_from = w->waits_from = when;
     Scheduler& scheduler = block.sm->schedulers[block.sm->next_scheduler++ % kSchedulers];
-    scheduler.add({w.get(), when, schedule_.ops.front().to});
+    scheduler.add({w.get()});
     scheduler.is_changed = true;
+    waits_.find_ready(*w);
     block.warps.push_back(std::move(w));
   }
   cluster.left += warps;

@@ -337,6 +337,25 @@ TEST_CASE("a file that may not grow any more ends a command like a full disk") {
   fs::remove(out);
 }
 
+TEST_CASE("families are listed by topic, memory first") {
+  const std::string text = gpuexp("list").output;
+  const auto at = [&](const std::string& what) {
+    INFO(what);
+    const std::size_t place = text.find(what);
+    REQUIRE(place != std::string::npos);
+    return place;
+  };
+  CHECK(at("\nMemory") < at("\n  coalescing:"));
+  CHECK(at("\n  coalescing:") < at("\nExecution"));
+  CHECK(at("\nExecution") < at("\n  divergence:"));
+  CHECK(at("\n  divergence:") < at("\nMatrix products"));
+  const auto listed = nlohmann::json::parse(gpuexp("list --json").output);
+  for (const auto& family : listed.at("families")) {
+    if (family.at("id") == "coalescing") CHECK(family.at("topic") == "memory");
+    if (family.at("id") == "matmul") CHECK(family.at("topic") == "matrix_products");
+  }
+}
+
 TEST_CASE("listing answers at once") {
   const auto start = std::chrono::steady_clock::now();
   const Outcome outcome = gpuexp("list");

@@ -174,7 +174,7 @@ struct Reference {
 };
 
 FamilyType declare() {
-  FamilyType f("broken", "Is every wrong result rejected?");
+  FamilyType f("broken", Topic::memory, "Is every wrong result rejected?");
   f.extent("n", &Problem::n, 1000, 1 << 20, "elements");
   f.input("x", &Data::x, [](const Problem& p) { return p.n; });
   f.output("y", &Data::y, [](const Problem& p) { return p.n; });

@@ -95,7 +95,7 @@ typename FamilyType<T>::Variant variant(const char* id) {
 // `bound` is what the reference's magnitudes are made of.
 template <class T, class Bound>
 FamilyType<T> declare(const char* id, Bound bound) {
-  FamilyType<T> f(id, "Is a product rejected of which every element is a little off?");
+  FamilyType<T> f(id, Topic::matrix_products, "Is a product rejected of which every element is a little off?");
   f.extent("m", &Problem::m, 4096, 1 << 14, "rows of C")
       .extent("n", &Problem::n, 4096, 1 << 14, "columns of C")
       .extent("k", &Problem::k, 4096, 1 << 14, "products in an element of C");

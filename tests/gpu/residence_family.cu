@@ -99,7 +99,7 @@ namespace gpuexp::test {
 Family residence_family(Residence x, Residence y_and_z) {
   using namespace residence;
   const auto count = [](const Problem& p) { return p.n; };
-  FamilyType f("residence", "Does it matter where a buffer lives?");
+  FamilyType f("residence", Topic::memory, "Does it matter where a buffer lives?");
   f.extent("n", &Problem::n, 1001, 1 << 20, "elements");
   f.input("x", &Data::x, count).lives_in(x);
   f.output("y", &Data::y, count).lives_in(y_and_z);

@@ -48,7 +48,9 @@ void test_problem(const Family& family, const Values& values, const DeviceSpec& 
 /// The variants that were executed, of every so many of the problems.
 std::set<std::string> test_small_problems(const Family& family, const DeviceSpec& device,
                                           std::size_t every) {
-  const auto executor = make_simulated_executor(device, kernels(), SimulatedOptions{});
+  SimulatedOptions options;
+  options.launch_timeout_s = 300;  // the machine may do something else, too
+  const auto executor = make_simulated_executor(device, kernels(), options);
   std::set<std::string> executed;
   const std::vector<Values> problems = small_problems(family);
   for (std::size_t i = 0; i < problems.size(); i += every)

@@ -76,7 +76,7 @@ inline Typed::Variant variant(std::string id, std::string compare_to, std::int64
 }
 
 inline Typed typed(std::string id, std::string question) {
-  Typed f(std::move(id), std::move(question));
+  Typed f(std::move(id), Topic::memory, std::move(question));
   f.physics = "A stride of s elements uses one of s elements of every sector.";
   f.input("x", &Data::x, [](const Problem& p) {
      return p.n * p.stride;
@@ -165,7 +165,7 @@ inline Typed::Variant variant(std::string id, std::string compare_to, std::int64
 }
 
 inline Family family() {
-  Typed f("matmul", "What does each level of reuse buy?");
+  Typed f("matmul", Topic::matrix_products, "What does each level of reuse buy?");
   f.physics = "Reuse decides.";
   f.extent("m", &Problem::m, 1024, 1 << 16, "rows of A and C")
       .extent("n", &Problem::n, 1024, 1 << 16, "columns of B and C")

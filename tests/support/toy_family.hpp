@@ -41,7 +41,7 @@ inline VariantOf<ToyProblem, ToyData> toy_variant(const std::string& id) {
 
 /// y = x over n elements; variants `first`, `second`, `even` (refuses odd n), `vendor`.
 inline Family toy_family() {
-  FamilyOf<ToyProblem, ToyData> f("toy", "Does the machinery work?");
+  FamilyOf<ToyProblem, ToyData> f("toy", Topic::execution, "Does the machinery work?");
   f.extent("n", &ToyProblem::n, 1024, 1 << 20, "elements");
   f.real("share", &ToyProblem::share, 0.5, 0.0, 1.0, "", "a share");
   f.choice("width", &ToyProblem::width, {{"narrow", 1}, {"wide", 4}}, "a width");

@@ -101,6 +101,7 @@ const Registry& toy_registry() {
     for (Variant& variant : family.variants)
       variant.compare_to.clear();
     r.add(std::move(family));
+    r.add_source("toy", "// ---- first\n\n__global__ void toy_kernel(int n) {\n  n = 1;\n}\n");
     return r;
   }();
   return registry;
@@ -135,6 +136,28 @@ std::string marker_mistake(const std::string& marker) {
     return e.what();
   }
   return "";
+}
+
+TEST_CASE("A table of many rows is opened by who wants it", "[lesson]") {
+  const auto swept = [](std::int64_t sizes) {
+    std::vector<Measured> rows;
+    for (std::int64_t n = 1; n <= sizes; ++n)
+      rows.push_back({"first", n, 10});
+    return part("sweep toy axis=n", rows);
+  };
+  CHECK_THAT(swept(10), !contains_text("<details>"));
+  CHECK_THAT(swept(11), contains_text("<details><summary>11 rows</summary>\n\n| n |"));
+  CHECK_THAT(swept(11), contains_text("|\n\n</details>\n"));
+}
+
+TEST_CASE("A page shows functions as the family's source has them", "[lesson]") {
+  CHECK(part("code toy function=toy_kernel") ==
+        "```cpp\n__global__ void toy_kernel(int n) {\n  n = 1;\n}\n```\n");
+  CHECK(marker_mistake("code toy") == "page.md:1: expected function=NAME");
+  CHECK(marker_mistake("code toy function=toy") ==
+        "page.md:1: kernels/toy.cu defines no function 'toy'");
+  CHECK(marker_mistake("code other function=toy_kernel") ==
+        "page.md:1: kernels/other.cu defines no function 'toy_kernel'");
 }
 
 std::map<std::string, double> reading(double bytes) {

@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+"""Draws which addresses the lanes of a warp ask for: sectors of device memory, or banks of shared memory.
+
+usage: plot_access.py ANNOTATION... --out FILE.png [--title TEXT ...] [--most-rows N]
+       plot_access.py --figures FILE --program GPUEXP --out-dir FOLDER [--only NAME]
+
+ANNOTATION is what `gpuexp annotate FAMILY/VARIANT --warp B,W --line N --json` prints; each becomes a panel, and --title names
+them. A row is 128 bytes: a line of L1, or the 32 banks once. A cell is 4 bytes, and has the number of the lane that asks for
+it first. Of device memory, sectors that are moved are framed: what is empty in a frame moves in vain. Of shared memory, a
+colour is a wavefront: a request takes as many as the bank with the most different words.
+
+FILE lists figures of several panels (docs/figures/accesses.json): of each the variant, its parameters, the warp, and a part of
+the line of source that accesses memory.
+
+Needs matplotlib. Exit codes: 0 drawn; 2 what was given cannot be drawn.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+try:
+    from matplotlib.patches import Rectangle
+    from plotting.style import GREY, PALETTE, plt
+except ImportError as error:
+    print(f"plot_access.py: {error}; python3 -m pip install pandas matplotlib", file=sys.stderr)
+    sys.exit(2)
+
+CELL_BYTES = 4
+ROW_BYTES = 128
+ROW_CELLS = ROW_BYTES // CELL_BYTES
+SECTOR_CELLS = 8
+INCHES_WIDE = 10.5
+ROW_INCHES = 0.27
+HEAD_INCHES = 0.85  # title and axis of a panel
+MOST_ROWS = 10
+MOVED = "#F3E3D3"
+
+
+class UsageError(Exception):
+    """What was given cannot be drawn; the message says why."""
+
+
+# ---- what one access asks for
+
+
+def words_of(access):
+    """By word (offset / 4), the lanes that ask for it, in order."""
+    words = {}
+    for lane in access["lanes"]:
+        first = lane["offset"] // CELL_BYTES
+        last = (lane["offset"] + access["bytes_per_lane"] - 1) // CELL_BYTES
+        for word in range(first, last + 1):
+            words.setdefault(word, []).append(lane["lane"])
+    return words
+
+
+def is_shared(access):
+    return bool(access["lanes"]) and "bank" in access["lanes"][0]
+
+
+def lanes_at_a_time(access):
+    """16 bytes per lane are served to a quarter of the warp at a time, 8 bytes to half of it."""
+    return {16: 8, 8: 16}.get(access["bytes_per_lane"], 32)
+
+
+def wavefronts_of(access):
+    """By (group of lanes, word), the wavefront that serves it; of a bank with several words each takes one."""
+    group_size = lanes_at_a_time(access)
+    served, taken = {}, 0
+    for first in range(0, 32, group_size):
+        group = {**access, "lanes": [x for x in access["lanes"] if first <= x["lane"] < first + group_size]}
+        depth = {}
+        for word in sorted(words_of(group)):
+            bank = word % ROW_CELLS
+            served.setdefault(word, taken + depth.get(bank, 0))
+            depth[bank] = depth.get(bank, 0) + 1
+        taken += max(depth.values(), default=0)
+    return served, taken
+
+
+# ---- drawing
+
+
+def rows_to_draw(words, most):
+    rows = sorted({word // ROW_CELLS for word in words})
+    return rows[:most], len(rows) - most
+
+
+def draw_cell(ax, x, y, text, colour):
+    ax.add_patch(Rectangle((x, y), 1, 1, facecolor=colour, edgecolor="white", linewidth=0.8, zorder=3))
+    ax.text(x + 0.5, y + 0.53, text, ha="center", va="center", fontsize=7.5, color="white", zorder=4)
+
+
+def lane_text(lanes):
+    return f"{lanes[0]}+" if len(lanes) > 1 else str(lanes[0])
+
+
+def draw_sectors(ax, access, words, rows):
+    sectors = {word // SECTOR_CELLS for word in words}
+    for y, row in enumerate(rows):
+        for sector in range(row * ROW_CELLS // SECTOR_CELLS, (row + 1) * ROW_CELLS // SECTOR_CELLS):
+            x = sector * SECTOR_CELLS % ROW_CELLS
+            moved = sector in sectors
+            if moved:
+                ax.add_patch(Rectangle((x, y), SECTOR_CELLS, 1, facecolor=MOVED, edgecolor="none", zorder=1))
+            edge = {"edgecolor": PALETTE[1], "linewidth": 1.6, "zorder": 5} if moved else {"edgecolor": "#DDDDDD", "linewidth": 0.6}
+            ax.add_patch(Rectangle((x, y), SECTOR_CELLS, 1, facecolor="none", **edge))
+        for word, lanes in words.items():
+            if word // ROW_CELLS == row:
+                draw_cell(ax, word % ROW_CELLS, y, lane_text(lanes), PALETTE[0])
+    useful = len(words) * CELL_BYTES
+    return f"{len(sectors)} sectors are moved, {-(-useful // 32)} would hold the {useful} bytes"
+
+
+def draw_banks(ax, access, words, rows):
+    served, wavefronts = wavefronts_of(access)
+    for y, row in enumerate(rows):
+        for x in range(ROW_CELLS):
+            ax.add_patch(Rectangle((x, y), 1, 1, facecolor="none", edgecolor="#DDDDDD", linewidth=0.6))
+        for word, lanes in words.items():
+            if word // ROW_CELLS == row:
+                draw_cell(ax, word % ROW_CELLS, y, lane_text(lanes), PALETTE[served[word] % len(PALETTE)])
+    ideal = -(-len(words) * CELL_BYTES // ROW_BYTES)
+    return f"{wavefronts} wavefront{'s' if wavefronts > 1 else ''}, {ideal} without bank conflicts"
+
+
+def draw_panel(ax, annotation, title, most):
+    warp = annotation.get("warp")
+    if not warp or not warp["accesses"]:
+        raise UsageError("the annotation has no warp: gpuexp annotate FAMILY/VARIANT --warp B,W --line N --json")
+    access = warp["accesses"][0]
+    words = words_of(access)
+    rows, left = rows_to_draw(words, most)
+    draw = draw_banks if is_shared(access) else draw_sectors
+    said = draw(ax, access, words, rows)
+    ax.set_xlim(-0.05, ROW_CELLS + 0.05)
+    height = len(rows) + (0.9 if left > 0 else 0)
+    ax.set_ylim(height + 0.1, -0.1)
+    ax.set_box_aspect(ROW_INCHES * height / (0.94 * INCHES_WIDE))
+    if left > 0:
+        ax.text(ROW_CELLS / 2, len(rows) + 0.5, f"and {left} more rows like these", ha="center", va="center",
+                fontsize=9, color=GREY)  # fmt: skip
+    begin = rows[0] * ROW_BYTES
+    ax.set_yticks([y + 0.5 for y in range(len(rows))], [f"+{row * ROW_BYTES - begin}" for row in rows], fontsize=8)
+    unit = "bank" if is_shared(access) else "word of the 128-byte line"
+    ax.set_xticks([x + 0.5 for x in range(0, ROW_CELLS, 4)], range(0, ROW_CELLS, 4), fontsize=8)
+    ax.set_xlabel(unit, fontsize=9, labelpad=1)
+    ax.grid(False)
+    ax.tick_params(length=0)
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+    name = title or f"{annotation['family']}/{annotation['variant']}"
+    ax.set_title(f"{name}: {access['access']}, {access['bytes_per_lane']} bytes per lane; {said}", fontsize=10.5)
+    return len(rows) + (left > 0)
+
+
+def draw(annotations, titles, out, most=MOST_ROWS):
+    heights = []
+    for annotation in annotations:
+        access = (annotation.get("warp") or {}).get("accesses") or [{"lanes": [], "bytes_per_lane": 4}]
+        rows, left = rows_to_draw(words_of(access[0]), most)
+        heights.append((len(rows) + (left > 0)) * ROW_INCHES + HEAD_INCHES)
+    figure, axes = plt.subplots(
+        len(annotations), 1, figsize=(INCHES_WIDE, sum(heights) + 0.35), height_ratios=heights, squeeze=False, layout="constrained"
+    )
+    for i, annotation in enumerate(annotations):
+        draw_panel(axes[i][0], annotation, titles[i] if i < len(titles) else "", most)
+    device = annotations[0]["device"]
+    figure.text(0.995, 0.004, f"lanes 0 to 31 of one warp · simulated as {device}", ha="right", va="bottom", fontsize=8, color=GREY)
+    figure.savefig(out, dpi=130)
+    plt.close(figure)
+
+
+# ---- annotations
+
+
+def read_annotation(path):
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise UsageError(f"{path}: {error}") from None
+
+
+def annotate(program, arguments):
+    done = subprocess.run([program, "annotate", *arguments, "--json"], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise UsageError(f"{' '.join([program, 'annotate', *arguments])}: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+def line_with(annotation, text, access):
+    """FILE:N of the line of source that has the text and such an access."""
+    found = {
+        f"{line['file']}:{line['line']}"
+        for kernel in annotation["kernels"]
+        for line in kernel["lines"]
+        if line["text"] and text in line["text"] and any(access in a["access"] for a in line["accesses"])
+    }
+    if len(found) != 1:
+        raise UsageError(f"{annotation['family']}/{annotation['variant']}: {len(found)} lines have '{text}' and a {access}")
+    return found.pop()
+
+
+def annotation_of(panel, program):
+    arguments = [panel["variant"], *(f"--set={name}={value}" for name, value in panel["set"].items())]
+    line = line_with(annotate(program, arguments), panel["text"], panel["access"])
+    execution = ["--execution", str(panel["execution"])] if "execution" in panel else []
+    return annotate(program, [*arguments, "--warp", panel.get("warp", "0,0"), "--line", line, *execution])
+
+
+def draw_listed(path, program, folder, only):
+    for name, figure in read_annotation(path).items():
+        if only and name != only:
+            continue
+        panels = figure["panels"]
+        annotations = [annotation_of(panel, program) for panel in panels]
+        draw(annotations, [panel.get("title", "") for panel in panels], Path(folder) / f"{name}.png", figure.get("most_rows", MOST_ROWS))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], usage=__doc__.split("usage: ")[1].split("\n\n")[0])
+    parser.add_argument("annotations", nargs="*", metavar="ANNOTATION")
+    parser.add_argument("--out")
+    parser.add_argument("--title", action="append", default=[])
+    parser.add_argument("--most-rows", type=int, default=MOST_ROWS)
+    parser.add_argument("--figures")
+    parser.add_argument("--program")
+    parser.add_argument("--out-dir")
+    parser.add_argument("--only")
+    arguments = parser.parse_args()
+    if arguments.figures:
+        if not arguments.program or not arguments.out_dir:
+            parser.error("--figures needs --program and --out-dir")
+        draw_listed(arguments.figures, arguments.program, arguments.out_dir, arguments.only)
+        return
+    if not arguments.annotations or not arguments.out:
+        parser.error("expected annotations and --out, or --figures")
+    draw([read_annotation(path) for path in arguments.annotations], arguments.title, arguments.out, arguments.most_rows)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except UsageError as error:
+        print(f"plot_access.py: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,27 @@
+// What families are about, in the order in which a reader is to meet them: what a kernel asks of
+// memory comes first, since it binds most of them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace gpuexp {
+
+enum class Topic : std::uint8_t { memory, execution, precision, matrix_products, limits };
+
+struct TopicName {
+  Topic topic;
+  std::string_view id;
+  std::string_view title;
+};
+
+inline constexpr std::array kTopics{
+    TopicName{Topic::memory, "memory", "Memory: which bytes move, and how they are asked for"},
+    TopicName{Topic::execution, "execution", "Execution: warps, blocks and waves"},
+    TopicName{Topic::precision, "precision", "Precision: what fewer bits buy and cost"},
+    TopicName{Topic::matrix_products, "matrix_products", "Matrix products: reuse of data"},
+    TopicName{Topic::limits, "limits", "Limits: what a device does at most"},
+};
+
+}  // namespace gpuexp

@@ -1,0 +1,60 @@
+// Functions that pages show, taken from a family's source.
+#include "family/function_text.hpp"
+
+#include "support/catch.hpp"
+
+namespace gpuexp {
+namespace {
+
+const std::string kSource =
+    "namespace pairs {\n"
+    "\n"
+    "// Of the pair.\n"
+    "template <class T>\n"
+    "__global__ void __launch_bounds__(256, 2)\n"
+    "    pair_kernel(const T* in,\n"
+    "                T* out) {\n"
+    "  if (in) {\n"
+    "    out[0] = first(in);\n"
+    "  }\n"
+    "\n"
+    "  second(out);\n"
+    "}\n"
+    "\n"
+    "int declared(int a);\n"
+    "int first(const int* in) { return in[0]; }\n"
+    "struct Holder {\n"
+    "  int member(int a) { return a; }\n"
+    "};\n"
+    "constexpr int kTable[] = {1, 2};\n"
+    "int declared(int a) {\n"
+    "  return a;\n"
+    "}";
+
+TEST_CASE("a function is what stands from its template to its last brace", "[function_text]") {
+  CHECK(function_text(kSource, "pair_kernel") ==
+        "template <class T>\n"
+        "__global__ void __launch_bounds__(256, 2)\n"
+        "    pair_kernel(const T* in,\n"
+        "                T* out) {\n"
+        "  if (in) {\n"
+        "    out[0] = first(in);\n"
+        "  }\n"
+        "\n"
+        "  second(out);\n"
+        "}\n");
+  CHECK(function_text(kSource, "first") == "int first(const int* in) { return in[0]; }\n");
+  // Not what declares it only.
+  CHECK(function_text(kSource, "declared") == "int declared(int a) {\n  return a;\n}\n");
+}
+
+TEST_CASE("what is called or named there is no function of the source", "[function_text]") {
+  for (const char* name : {"second", "pair", "kernel", "kTable", "Holder", "member", "none"}) {
+    INFO(name);
+    CHECK(function_text(kSource, name).empty());
+  }
+  CHECK(function_text("", "first").empty());
+}
+
+}  // namespace
+}  // namespace gpuexp
