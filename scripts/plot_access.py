@@ -10,13 +10,15 @@ it first. Of device memory, sectors that are moved are framed: what is empty in 
 colour is a wavefront: a request takes as many as the bank with the most different words.
 
 FILE lists figures of several panels (docs/figures/accesses.json): of each the variant, its parameters, the warp, and a part of
-the line of source that accesses memory.
+the line of source that accesses memory. Two more kinds are drawn from it: `lanes`, the instructions of a kernel's lines and the
+lanes that they work for, and `waves`, the blocks of a launch on the SMs of a GPU.
 
 Needs matplotlib. Exit codes: 0 drawn; 2 what was given cannot be drawn.
 """
 
 import argparse
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -157,6 +159,76 @@ def draw_panel(ax, annotation, title, most):
     return len(rows) + (left > 0)
 
 
+# ---- other pictures of a kernel
+
+
+LEAST_SHARE = 0.01  # of the instructions, that a line is drawn for
+TEXT_WIDTH = 62
+
+
+def draw_lanes(annotations, titles, out):
+    """Of each annotation, the lines of source with their instructions, split into lanes that are on and off."""
+    chosen = []
+    for annotation in annotations:
+        kernel = annotation["kernels"][0]
+        least = LEAST_SHARE * kernel["counts"]["warp_instructions"]
+        chosen.append([line for line in kernel["lines"] if line["text"] and line["counts"]["warp_instructions"] >= least])
+    heights = [0.3 * len(lines) + 0.9 for lines in chosen]
+    figure, axes = plt.subplots(len(chosen), 1, figsize=(INCHES_WIDE, sum(heights)), height_ratios=heights, squeeze=False,
+                                sharex=True, layout="constrained")  # fmt: skip
+    for i, lines in enumerate(chosen):
+        ax = axes[i][0]
+        blocks = annotations[i]["kernels"][0]["launches"][0]
+        warps = math.prod(blocks["grid"]) * math.prod(blocks["block"]) / 32
+        for y, line in enumerate(lines):
+            issued = line["counts"]["warp_instructions"] / warps
+            on = line["counts"]["active_lanes"] / 32 / warps
+            ax.barh(y, on, color=PALETTE[0], height=0.8, label="lanes that the instruction works for" if y == 0 and i == 0 else None)
+            ax.barh(y, issued - on, left=on, color=PALETTE[1], height=0.8, label="lanes that are off" if y == 0 and i == 0 else None)
+            ax.annotate(f"{32 * on / issued:.3g} of 32 lanes", (issued, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
+        ax.set_yticks(range(len(lines)), [line["text"].strip()[:TEXT_WIDTH] for line in lines], fontsize=8, family="monospace")
+        ax.set_ylim(len(lines) - 0.4, -0.6)
+        ax.grid(axis="y", visible=False)
+        ax.tick_params(axis="y", length=0)
+        ax.set_title(titles[i] or f"{annotations[i]['family']}/{annotations[i]['variant']}", fontsize=10.5)
+    axes[-1][0].set_xlabel("issue slots per warp")
+    axes[0][0].set_xlim(right=1.2 * axes[0][0].get_xlim()[1])
+    figure.legend(loc="outside lower center", ncols=2, fontsize=9)
+    figure.savefig(out, dpi=130)
+    plt.close(figure)
+
+
+def draw_waves(cells, titles, out):
+    """Of each cell (predict --limits --json), which SMs have a block in which wave, if all take equally long."""
+    figure, axes = plt.subplots(1, len(cells), figsize=(INCHES_WIDE, 3.4), squeeze=False, sharex=True, sharey=True, layout="constrained")
+    most = max(math.ceil(cell["waves"]) for cell in cells)
+    for i, cell in enumerate(cells):
+        ax = axes[0][i]
+        places = round(cell["grid_blocks"] / cell["waves"])
+        left = cell["grid_blocks"]
+        for wave in range(math.ceil(cell["waves"])):
+            busy = min(places, left)
+            ax.add_patch(Rectangle((wave, 0), 0.98, busy, facecolor=PALETTE[wave % 2 * 5], edgecolor="none"))
+            ax.text(wave + 0.49, busy / 2, f"{busy} blocks", ha="center", va="center", fontsize=9)
+            if busy < places:
+                ax.add_patch(Rectangle((wave, busy), 0.98, places - busy, facecolor=MOVED, edgecolor="none"))
+                middle = (busy + places) / 2 if places - busy > 0.1 * places else 1.03 * places
+                ax.text(wave + 0.49, middle, f"{places - busy} idle", ha="center", va="center", fontsize=9, color=GREY)
+            left -= busy
+        ax.set_xlim(-0.05, most + 0.05)
+        ax.set_ylim(0, 1.06 * places)
+        ax.set_xticks(range(most + 1))
+        ax.grid(False)
+        ax.set_xlabel("time, in blocks")
+        ax.set_title(f"{titles[i]}: {cell['grid_blocks']} blocks, {cell['tail_efficiency_pct']:.0f} % of the places used", fontsize=10.5)
+    axes[0][0].set_ylabel("places for blocks on the GPU")
+    figure.savefig(out, dpi=130)
+    plt.close(figure)
+
+
+# ---- figures of accesses
+
+
 def draw(annotations, titles, out, most=MOST_ROWS):
     heights = []
     for annotation in annotations:
@@ -184,11 +256,19 @@ def read_annotation(path):
         raise UsageError(f"{path}: {error}") from None
 
 
-def annotate(program, arguments):
-    done = subprocess.run([program, "annotate", *arguments, "--json"], capture_output=True, text=True, check=False)
+def run(command):
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise UsageError(f"{' '.join([program, 'annotate', *arguments])}: {done.stderr.strip()}")
-    return json.loads(done.stdout)
+        raise UsageError(f"{' '.join(command)}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def annotate(program, arguments):
+    return json.loads(run([program, "annotate", *arguments, "--json"]))
+
+
+def arguments_of(panel):
+    return [panel["variant"], *(f"--set={name}={value}" for name, value in panel["set"].items())]
 
 
 def line_with(annotation, text, access):
@@ -200,15 +280,30 @@ def line_with(annotation, text, access):
         if line["text"] and text in line["text"] and any(access in a["access"] for a in line["accesses"])
     }
     if len(found) != 1:
-        raise UsageError(f"{annotation['family']}/{annotation['variant']}: {len(found)} lines have '{text}' and a {access}")
+        where = f": {', '.join(sorted(found))}" if found else ""
+        raise UsageError(f"{annotation['family']}/{annotation['variant']}: {len(found)} lines have '{text}' and a {access}{where}")
     return found.pop()
 
 
 def annotation_of(panel, program):
-    arguments = [panel["variant"], *(f"--set={name}={value}" for name, value in panel["set"].items())]
+    arguments = arguments_of(panel)
     line = line_with(annotate(program, arguments), panel["text"], panel["access"])
     execution = ["--execution", str(panel["execution"])] if "execution" in panel else []
-    return annotate(program, [*arguments, "--warp", panel.get("warp", "0,0"), "--line", line, *execution])
+    annotation = annotate(program, [*arguments, "--warp", panel.get("warp", "0,0"), "--line", line, *execution])
+    accesses = annotation["warp"]["accesses"]
+    annotation["warp"]["accesses"] = [a for a in accesses if panel["access"] in a["access"]] or accesses
+    return annotation
+
+
+def cell_of(panel, program, gpu):
+    """What `predict --limits` says of the variant's one cell at these parameters."""
+    family = panel["variant"].split("/")[0]
+    sets = [f"--set={name}={value}" for name, value in panel["set"].items()]
+    printed = run([program, "predict", family, "--filter", panel["variant"], "--gpu", gpu, "--limits", "--json", *sets])
+    cells = [cell for config in json.loads(printed) for cell in config["cells"]]
+    if not cells:
+        raise UsageError(f"{panel['variant']}: no cell of {family}.json")
+    return cells[0]
 
 
 def draw_listed(path, program, folder, only):
@@ -216,8 +311,15 @@ def draw_listed(path, program, folder, only):
         if only and name != only:
             continue
         panels = figure["panels"]
-        annotations = [annotation_of(panel, program) for panel in panels]
-        draw(annotations, [panel.get("title", "") for panel in panels], Path(folder) / f"{name}.png", figure.get("most_rows", MOST_ROWS))
+        titles = [panel.get("title", "") for panel in panels]
+        out = Path(folder) / f"{name}.png"
+        kind = figure.get("kind", "accesses")
+        if kind == "waves":
+            draw_waves([cell_of(panel, program, figure["gpu"]) for panel in panels], titles, out)
+        elif kind == "lanes":
+            draw_lanes([annotate(program, arguments_of(panel)) for panel in panels], titles, out)
+        else:
+            draw([annotation_of(panel, program) for panel in panels], titles, out, figure.get("most_rows", MOST_ROWS))
 
 
 def main():

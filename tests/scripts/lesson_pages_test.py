@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""Lesson pages are short, show the kernel's code, a diagram and a figure, and are listed in the order of learning."""
+
+import re
+import unittest
+from pathlib import Path
+
+LESSONS = Path(__file__).resolve().parents[2] / "docs" / "lessons"
+MOST_WORDS = 1500
+DIAGRAM = re.compile(r"!\[[^]]+\]\(\.\./figures/(?:access|lanes|waves|timeline)_\w+\.png\)")
+FIGURE = re.compile(r"!\[[^]]+\]\(\.\./figures/(?!access_|lanes_|waves_|timeline_)\w+\.png\)")
+PARTS = re.compile(r"<!-- gpuexp: (?!results|value)[^>]*-->.*?<!-- /gpuexp -->", re.DOTALL)
+
+
+def pages():
+    return sorted(page for page in LESSONS.glob("*.md") if page.stem != "README")
+
+
+def prose(text):
+    """What people wrote: no generated parts, tables, code, comments."""
+    text = PARTS.sub("", text)
+    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
+    return re.sub(r"^\|.*$", "", text, flags=re.MULTILINE)
+
+
+class LessonPages(unittest.TestCase):
+    def test_prose_is_short(self):
+        for page in pages():
+            with self.subTest(page.stem):
+                self.assertLessEqual(len(prose(page.read_text(encoding="utf-8")).split()), MOST_WORDS)
+
+    def test_long_prose_is_found(self):
+        text = "<!-- gpuexp: question toy -->\n" + "made " * 2000 + "\n<!-- /gpuexp -->\n| a |\n```\ncode\n```\n"
+        self.assertEqual(prose(text).split(), [])
+        self.assertEqual(len(prose(text + "word " * 1501).split()), 1501)
+
+    def test_each_shows_code_a_diagram_and_a_figure(self):
+        for page in pages():
+            text = page.read_text(encoding="utf-8")
+            with self.subTest(page.stem):
+                self.assertIn("<!-- gpuexp: code ", text)
+                self.assertRegex(text, DIAGRAM)
+                self.assertRegex(text, FIGURE)
+
+    def test_memory_is_learned_first_and_tensor_cores_late(self):
+        listed = re.findall(r"^\| \[(\w+)\]\(\1\.md\)", (LESSONS / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+        self.assertEqual(sorted(listed), [page.stem for page in pages()])
+        self.assertEqual(listed[0], "coalescing")
+        self.assertEqual(listed[-1], "matmul_tensor")
+        self.assertLess(listed.index("divergence"), listed.index("matmul"))
+
+
+if __name__ == "__main__":
+    unittest.main()
