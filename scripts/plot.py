@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 try:
-    from plotting import branches, general, precision, products, shapes
+    from plotting import banks, branches, general, precision, products, shapes
     from plotting.results import Axis, NothingToDraw, UsageError, distinct, gpu_name, load, timed
     from plotting.style import finish, plt
 except ImportError as error:
@@ -28,6 +28,7 @@ KINDS = {
     "error_against_speed": products.error_against_speed,
     "traffic": general.memory_family,
     "relative_times": branches.relative_times,
+    "cycles_per_request": banks.cycles_per_request,
     "sawtooth": shapes.sawtooth,
     "divisibility": shapes.divisibility,
     "vocab_padding": shapes.vocab_padding,
