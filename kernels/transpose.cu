@@ -565,7 +565,7 @@ DataType word_type(const Problem& p) {
 }
 
 Family declare() {
-  Family f("transpose", "What does it cost to turn a matrix, when a copy is the limit?");
+  Family f("transpose", Topic::memory, "What does it cost to turn a matrix, beside copying it?");
   f.physics =
       "A transpose moves each element once in and once out, as a copy does, whose time is its "
       "limit. But elements of a column lie a row apart, and lanes that hold them touch a sector "
