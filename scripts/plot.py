@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 try:
-    from plotting import branches, general, precision, products, shapes
+    from plotting import banks, branches, general, precision, products, shapes
     from plotting.results import Axis, NothingToDraw, UsageError, distinct, gpu_name, load, timed
     from plotting.style import finish, plt
 except ImportError as error:
@@ -29,6 +29,7 @@ KINDS = {
     "traffic": general.memory_family,
     "share_of_copy": general.share_of_copy,
     "relative_times": branches.relative_times,
+    "cycles_per_request": banks.cycles_per_request,
     "sawtooth": shapes.sawtooth,
     "divisibility": shapes.divisibility,
     "vocab_padding": shapes.vocab_padding,

@@ -214,7 +214,8 @@ double MemoryPath::write_copied(double now, double wavefronts) {
 void MemoryPath::add_to(SmBusy& busy) const {
   const bool asks_more = 2 * shared_clocks_ > data_.busy() && data_.busy() > tags_.busy();
   busy[asks_more ? SmPart::shared : SmPart::l1] += std::max(data_.busy(), tags_.busy());
-  busy[SmPart::l2] += l2_read_.busy() + l2_write_.busy();
+  // They are served side by side.
+  busy[SmPart::l2] += std::max(l2_read_.busy(), l2_write_.busy());
   busy[SmPart::dram] += dram_.busy();
 }
 

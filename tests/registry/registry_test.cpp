@@ -287,6 +287,16 @@ TEST_CASE("the machine code is what the lessons say of it", "[machine_code]") {
     CHECK(Classes("latency", "atomic_l2")["ATOMG.ADD"] == kSteps);
     CHECK(Classes("latency", "barrier")["BAR.SYNC"] == kSteps);
   }
+  SECTION("a pass over a tile in shared memory is eight loads") {
+    constexpr int kLoads = 8;
+    CHECK(Classes("bank_conflicts", "load_4b")["LDS.32"] == kLoads);
+    CHECK(Classes("bank_conflicts", "load_8b")["LDS.64"] == kLoads);
+    CHECK(Classes("bank_conflicts", "load_16b")["LDS.128"] == kLoads);
+    for (const char* variant : {"column", "column_padded", "column_xor"})
+      CHECK(Classes("bank_conflicts", variant)["LDS.32"] == kLoads);
+    for (const char* variant : {"ldmatrix", "ldmatrix_padded", "ldmatrix_xor"})
+      CHECK(Classes("bank_conflicts", variant)["LDSM.16.M88.4"] == kLoads);
+  }
   SECTION("no variant of the ladder of matrix products spills") {
     const Family* matmul = Registry::global().find("matmul");
     REQUIRE(matmul != nullptr);

@@ -88,6 +88,26 @@ TEST_CASE("cells are predicted from their code, by however many threads", "[pred
   CHECK(*one.at("smem_tile/graph").time_us < *one.at("smem_tile/cold").time_us);
 }
 
+constexpr const char* kCopies = R"({"name": "copies", "experiments": [
+    {"family": "memory_bandwidth", "variants": ["read", "copy"],
+     "axes": {"n": [67108864]}, "modes": ["cold"]},
+    {"family": "gather", "variants": ["gather_strided"],
+     "axes": {"n": [2097152]}, "modes": ["warm"]}]})";
+
+TEST_CASE("what binds is no longer busy than the launch takes", "[predictor]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  for (const char* gpu : {"h200", "b200"}) {
+    for (const auto& [name, prediction] : Planned(kCopies, gpu).predictions()) {
+      INFO(gpu << ": " << name);
+      REQUIRE(prediction.time_us);
+      CHECK(prediction.bound_by == (name == "gather_strided/warm" ? "l2" : "dram"));
+      for (const Term& term : prediction.terms)
+        CHECK(term.time_us <= *prediction.time_us);
+    }
+  }
+}
+
 TEST_CASE("predictions of the same program are kept, and of another made anew", "[predictor]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
