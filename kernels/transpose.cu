@@ -263,7 +263,7 @@ Variant tile() {
 // ---- tile_padded: one word more per row of the tile
 //
 // Rows of 33 words (bf16: 17): the elements of a column lie in 32 different banks. A load takes one
-// wavefront, and shared_bank_conflicts falls to 0. It costs a word of shared memory per row.
+// wavefront, and hardly any shared_bank_conflicts are left. It costs a word per row.
 
 template <class T>
 struct Padded {
@@ -296,7 +296,7 @@ struct Swizzled {
 
 Variant tile_swizzled() {
   return tiled<Swizzled, 1>("tile_swizzled", "tile_padded",
-                            {{"shared_load_wavefronts", Direction::unchanged, 1.05, is_large}});
+                            {{"shared_load_wavefronts", Direction::unchanged, 1.2, is_large}});
 }
 
 // ---- coarsened: 16 bytes per thread
@@ -397,7 +397,7 @@ Variant tile64_vectors() {
   Variant v = variant("tile64_vectors", "coarsened", launch_of,
                       {{"global_load_requests", Direction::decreases, 3.5, has_widest_access},
                        {"warp_instructions", Direction::decreases, 1.5, has_widest_access},
-                       {"shared_load_wavefronts", Direction::unchanged, 1.05, [](const Problem& p) {
+                       {"shared_load_wavefronts", Direction::unchanged, 1.2, [](const Problem& p) {
                           return is_large(p) && p.dtype == DataType::fp32;
                         }}});
   v.metrics = [](const Problem& p, const DeviceSpec&) {
