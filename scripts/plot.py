@@ -27,6 +27,7 @@ KINDS = {
     "row_pitch": products.row_pitch,
     "error_against_speed": products.error_against_speed,
     "traffic": general.memory_family,
+    "share_of_copy": general.share_of_copy,
     "relative_times": branches.relative_times,
     "cycles_per_request": banks.cycles_per_request,
     "sawtooth": shapes.sawtooth,

@@ -1,5 +1,6 @@
-// cp.async.bulk: copies of kilobytes between global and shared memory that one thread starts and
-// the copy engine of the SM carries out, past registers and L1. Compute capability 9.0.
+// cp.async.bulk: copies of kilobytes between global and shared memory, at a stretch or a box of a
+// tensor, that one thread starts and the copy engine of the SM carries out, past registers and L1.
+// Compute capability 9.0.
 //
 // Arriving bytes are counted by an mbarrier in shared memory. Its phase ends when the one arrival
 // and the bytes that this arrival announced have come; phases are told apart by their parity, 0
@@ -8,7 +9,10 @@
 
 #include <cstdint>
 
+#include <cuda.h>
 #include <cuda_runtime.h>
+
+#include "family/family_of.hpp"
 
 namespace gpuexp {
 
@@ -39,19 +43,43 @@ __device__ inline void init_barriers(Barrier* barriers, int count) {
 #endif
 }
 
-/// Starts copying `bytes` bytes to shared memory; they arrive at `barrier`, as the one arrival of
-/// its phase.
-__device__ inline void start_bulk_load(void* to_shared, const void* from_global, unsigned bytes,
-                                       Barrier* barrier) {
+/// The one arrival of the barrier's phase, which announces `bytes` bytes that copies will bring.
+__device__ inline void expect_bytes(Barrier* barrier, unsigned bytes) {
 #if __CUDA_ARCH__ >= 900
   asm volatile(
       "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
       "r"(bytes)
       : "memory");
+#else
+  __trap();
+#endif
+}
+
+/// Starts copying `bytes` bytes to shared memory; they arrive at `barrier`, as the one arrival of
+/// its phase.
+__device__ inline void start_bulk_load(void* to_shared, const void* from_global, unsigned bytes,
+                                       Barrier* barrier) {
+  expect_bytes(barrier, bytes);
+#if __CUDA_ARCH__ >= 900
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
           "r"(shared_address(to_shared)),
       "l"(__cvta_generic_to_global(from_global)), "r"(bytes), "r"(shared_address(barrier))
+      : "memory");
+#else
+  __trap();
+#endif
+}
+
+/// Starts copying the box at column x, row y of a tensor of two dimensions to shared memory; the
+/// bytes of a whole box arrive at `barrier`, zeros for what lies outside of the tensor.
+__device__ inline void start_box_load(void* to_shared, const CUtensorMap& from, int x, int y,
+                                      Barrier* barrier) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], "
+      "[%1, {%2, %3}], [%4];" ::"r"(shared_address(to_shared)),
+      "l"(&from), "r"(x), "r"(y), "r"(shared_address(barrier))
       : "memory");
 #else
   __trap();
@@ -75,6 +103,25 @@ __device__ inline void wait_for_phase(Barrier* barrier, unsigned parity) {
 #endif
 }
 
+/// Orders what this thread has stored to shared memory before copies that read it; a barrier of all
+/// threads that stored has to follow.
+__device__ inline void publish_to_copies() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#else
+  __trap();
+#endif
+}
+
+/// Closes the group of the stores that this thread has started.
+__device__ inline void commit_stores() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+#else
+  __trap();
+#endif
+}
+
 /// Starts copying `bytes` bytes from shared memory, as a group of its own of this thread.
 __device__ inline void start_bulk_store(void* to_global, const void* from_shared, unsigned bytes) {
 #if __CUDA_ARCH__ >= 900
@@ -82,7 +129,19 @@ __device__ inline void start_bulk_store(void* to_global, const void* from_shared
                    __cvta_generic_to_global(to_global)),
                "r"(shared_address(from_shared)), "r"(bytes)
                : "memory");
-  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+#endif
+  commit_stores();
+}
+
+/// Starts copying a box from shared memory to column x, row y of a tensor of two dimensions; what
+/// lies outside of it stays behind.
+__device__ inline void start_box_store(const CUtensorMap& to, int x, int y,
+                                       const void* from_shared) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile(
+      "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(&to),
+      "r"(x), "r"(y), "r"(shared_address(from_shared))
+      : "memory");
 #else
   __trap();
 #endif
@@ -106,6 +165,32 @@ __device__ inline void wait_for_stores() {
 #else
   __trap();
 #endif
+}
+
+/// Rows of a box that is permuted in shared memory: 16-byte unit u of row r lies where unit
+/// u xor (r mod 8) would, in boxes that begin at a multiple of 1024 bytes (CUDA C++ Programming
+/// Guide, swizzle mode of 128 bytes). Units of eight rows then lie in different banks.
+constexpr int kSwizzledRow = 128;
+constexpr int kSwizzledUnits = kSwizzledRow / kBulkCopyUnit;
+constexpr int kSwizzleAlignment = 1024;
+
+__device__ inline int swizzled_unit(int row, int unit) {
+  return row * kSwizzledUnits + (unit ^ row % kSwizzledUnits);
+}
+
+/// A row-major matrix in such boxes of `box_rows` rows.
+template <class T>
+TensorMap swizzled_boxes(const T* base, std::int64_t rows, std::int64_t columns,
+                         std::int64_t box_rows) {
+  constexpr std::int64_t kBytes = sizeof(T);
+  TensorMap map;
+  map.base = base;
+  map.type = DataTypeOf<T>::value;
+  map.extents = {columns, rows};
+  map.strides = {columns * kBytes};
+  map.box = {kSwizzledRow / kBytes, box_rows};
+  map.swizzle = Swizzle::bytes_128;
+  return map;
 }
 
 }  // namespace gpuexp

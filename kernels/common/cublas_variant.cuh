@@ -1,4 +1,4 @@
-// The variant of a family of matrix products that calls cuBLAS.
+// The variant of a family that calls cuBLAS.
 #pragma once
 
 #include "gpu/cublas.hpp"
@@ -6,17 +6,17 @@
 
 namespace gpuexp {
 
-/// `gemm` gives a problem's and its buffers' cublas::Gemm.
-template <class Variant, class WorkOf, class GemmOf>
-Variant cublas_variant(std::string compare_to, WorkOf work, GemmOf gemm) {
+/// `operation` gives a problem's and its buffers' cublas::Gemm or cublas::Transpose.
+template <class Variant, class WorkOf, class OperationOf>
+Variant cublas_variant(std::string compare_to, WorkOf work, OperationOf operation) {
   Variant v;
   v.id = "cublas";
   v.compare_to = std::move(compare_to);
   v.is_vendor = true;
   v.unavailable = cublas::unavailable;
   v.work = work;
-  v.launch = [gemm](const auto& p, const auto& d, const LaunchContext&) {
-    return cublas::gemm(gemm(p, d));
+  v.launch = [operation](const auto& p, const auto& d, const LaunchContext&) {
+    return cublas::step_of(operation(p, d));
   };
   return v;
 }

@@ -1,7 +1,9 @@
 """Panels that suit any family: a line per series over a swept parameter, or a bar per series."""
 
-from plotting.results import NothingToDraw, axes, distinct, experiments, numbers, rate, swept, text_of, timed
-from plotting.style import GREY, axis_of, bars, bars_height, colours, count, label_lines, panels
+import math
+
+from plotting.results import NothingToDraw, axes, distinct, experiments, has, numbers, rate, swept, text_of, timed
+from plotting.style import GREY, axis_of, bars, bars_height, colours, count, grouped_bars, label_lines, panels
 
 
 def series_names(frame, axis=None):
@@ -82,6 +84,32 @@ def any_family(frame, moved=False):
         ax.set_title(name)
         ax.annotate(constants(part), (1, 1), xycoords="axes fraction", xytext=(0, 5), ha="right",
                     textcoords="offset points", fontsize=9, color=GREY)  # fmt: skip
+    return figure
+
+
+def share_of_copy(frame):
+    """A panel per matrix: bars of each variant's rate over the baseline's, a colour per type."""
+    good = timed(frame)
+    if not has(good, "speedup", "param.rows", "param.columns") or "param.dtype" not in good:
+        raise NothingToDraw("rows, columns, dtype and a speedup are needed: name a baseline in the config")
+    good = good.assign(size=good["param.rows"].map(text_of) + " × " + good["param.columns"].map(text_of))
+    sizes, kinds = distinct(good, "size"), colours(distinct(good, "param.dtype"))
+    height = bars_height(good["variant"].nunique() * (1 + 0.55 * (len(kinds) - 1)))
+    figure, grid = panels(-(-len(sizes) // 2), min(2, len(sizes)), 7, height)
+    for ax, size in zip(grid.flat, sizes):
+        rows = good[good["size"] == size]
+        variants = distinct(rows, "variant")
+        drawn = []
+        for kind, (colour, _) in kinds.items():
+            part = rows[rows["param.dtype"] == kind].drop_duplicates("variant").set_index("variant")
+            values = list(numbers(part, "speedup").reindex(variants))
+            drawn.append((kind, colour, values, ["" if math.isnan(v) else f"{v:.2f}" for v in values]))
+        grouped_bars(ax, variants, drawn, top=1.0, room=4)
+        ax.set_title(size)
+        ax.set_xlabel(f"rate over that of {rows['baseline'].iloc[0]}")
+    figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside right upper")
+    for ax in list(grid.flat)[len(sizes) :]:
+        ax.set_visible(False)
     return figure
 
 

@@ -24,12 +24,13 @@ struct TypeInfo {
 };
 
 const TypeInfo& info(DataType type) {
-  static constexpr std::array<TypeInfo, 8> kTypes{{{"fp64", 8, 0x1p-53},
+  static constexpr std::array<TypeInfo, 9> kTypes{{{"fp64", 8, 0x1p-53},
                                                    {"fp32", 4, 0x1p-24},
                                                    {"tf32", 4, 0x1p-11},
                                                    {"fp16", 2, 0x1p-11},
                                                    {"bf16", 2, 0x1p-8},
                                                    {"int32", 4, 0.0},
+                                                   {"uint16", 2, 0.0},
                                                    {"uint32", 4, 0.0},
                                                    {"uint64", 8, 0.0}}};
   return kTypes.at(static_cast<std::size_t>(type));
@@ -83,6 +84,7 @@ double to_double(const unsigned char* bytes, DataType type) {
     case DataType::bf16:
       return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(low) << 16));
     case DataType::int32: return read_as<std::int32_t>(bytes);
+    case DataType::uint16: return low;
     case DataType::uint32: return read_as<std::uint32_t>(bytes);
     case DataType::uint64: return read_as<std::uint64_t>(bytes);
   }

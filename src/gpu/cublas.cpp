@@ -35,6 +35,7 @@ struct Api {
   decltype(&cublasGetStatusName) status_name = nullptr;
   decltype(&cublasGetStatusString) status_string = nullptr;
   GemmEx* gemm_ex = nullptr;
+  decltype(&cublasSgeam) sgeam = nullptr;
 };
 
 struct Library {
@@ -63,6 +64,7 @@ Library load() {
   resolve(library.api.status_name, "cublasGetStatusName");
   resolve(library.api.status_string, "cublasGetStatusString");
   resolve(library.api.gemm_ex, "cublasGemmEx");
+  resolve(library.api.sgeam, "cublasSgeam");
   return library;
 }
 
@@ -169,14 +171,27 @@ void require_asked_precision(const Gemm& gemm) {
 
 int to_int(std::int64_t value, const char* name) {
   if (value < 1 || value > std::numeric_limits<int>::max()) {
-    refuse(std::string("cublasGemmEx: ") + name + " = " + std::to_string(value) +
+    refuse(std::string("cuBLAS: ") + name + " = " + std::to_string(value) +
            " is outside 1 to 2147483647");
   }
   return static_cast<int>(value);
 }
 
-void enqueue(const Gemm& g, int device, Stream stream) {
+// A handle carries its stream, so two threads must not share it at once.
+std::mutex handle_mutex;
+
+/// Calls `call` with the device's handle, which then enqueues to the stream.
+template <class Call>
+void with_handle(int device, Stream stream, Call call) {
   if (library().missing) refuse(*library().missing);
+  const std::lock_guard lock(handle_mutex);
+  const CurrentDevice current(device);
+  const cublasHandle_t handle = handle_of(device);
+  check(library().api.set_stream(handle, stream), "cublasSetStream");
+  call(handle);
+}
+
+void enqueue(const Gemm& g, int device, Stream stream) {
   require_asked_precision(g);
   const int m = to_int(g.m, "m");
   const int n = to_int(g.n, "n");
@@ -193,19 +208,31 @@ void enqueue(const Gemm& g, int device, Stream stream) {
   const void* alpha = half ? static_cast<const void*>(&half_one) : &one;
   const void* beta = half ? static_cast<const void*>(&half_zero) : &zero;
 
-  // A handle carries its stream, so two threads must not share it at once.
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
-  const CurrentDevice current(device);
-  const cublasHandle_t handle = handle_of(device);
-  const Api& api = library().api;
-  check(api.set_stream(handle, stream), "cublasSetStream");
-  // cuBLAS is column-major and reads a row-major matrix as its transpose, so it is asked for
-  // Cᵀ = Bᵀ·Aᵀ: the operands and the extents m and n change places, and each
-  // leading dimension is the length of a row.
-  check(api.gemm_ex(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, alpha, g.b, input, n, g.a, input, k,
-                    beta, g.c, output, n, compute_type(g.compute), CUBLAS_GEMM_DEFAULT),
-        "cublasGemmEx");
+  with_handle(device, stream, [&](cublasHandle_t handle) {
+    // cuBLAS is column-major and reads a row-major matrix as its transpose, so it is asked for
+    // Cᵀ = Bᵀ·Aᵀ: the operands and the extents m and n change places, and each
+    // leading dimension is the length of a row.
+    check(library().api.gemm_ex(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, alpha, g.b, input, n,
+                                g.a, input, k, beta, g.c, output, n, compute_type(g.compute),
+                                CUBLAS_GEMM_DEFAULT),
+          "cublasGemmEx");
+  });
+}
+
+void enqueue(const Transpose& t, int device, Stream stream) {
+  const int rows = to_int(t.rows, "rows");
+  const int columns = to_int(t.columns, "columns");
+  const float one = 1.0f;
+  const float zero = 0.0f;
+  auto* const out = static_cast<float*>(t.out);
+  with_handle(device, stream, [&](cublasHandle_t handle) {
+    // By columns, `in` is columns × rows and `out` rows × columns. The second operand has the
+    // factor 0 and is not read; that it is the result itself is geam's in-place mode.
+    check(
+        library().api.sgeam(handle, CUBLAS_OP_T, CUBLAS_OP_N, rows, columns, &one,
+                            static_cast<const float*>(t.in), columns, &zero, out, rows, out, rows),
+        "cublasSgeam");
+  });
 }
 
 }  // namespace
@@ -218,9 +245,14 @@ std::optional<std::string> unavailable() {
   return kMissing;
 }
 
-Steps gemm(const Gemm& gemm) {
+Steps step_of(const Gemm& gemm) {
   return OpaqueStep{"cuBLAS gemm",
                     [gemm](Stream stream, int device) { enqueue(gemm, device, stream); }};
+}
+
+Steps step_of(const Transpose& transpose) {
+  return OpaqueStep{"cuBLAS geam",
+                    [transpose](Stream stream, int device) { enqueue(transpose, device, stream); }};
 }
 
 }  // namespace gpuexp::cublas
@@ -235,7 +267,11 @@ std::optional<std::string> unavailable() {
   return "built without cublas_v2.h";
 }
 
-Steps gemm(const Gemm&) {
+Steps step_of(const Gemm&) {
+  throw std::runtime_error(*unavailable());
+}
+
+Steps step_of(const Transpose&) {
   throw std::runtime_error(*unavailable());
 }
 

@@ -31,8 +31,17 @@ struct Gemm {
   void* c;
 };
 
-/// One step that enqueues the product. It throws DeviceError naming cuBLAS's status when it
-/// refuses.
-Steps gemm(const Gemm& gemm);
+/// The transpose of an fp32 matrix, rows × columns, by cublasSgeam; both row-major and without
+/// padding. It computes 1·A + 0·B, which keeps normal numbers and not every NaN.
+struct Transpose {
+  std::int64_t rows, columns;
+  const void* in;
+  void* out;
+};
+
+/// One step that enqueues the product, or the transpose. It throws DeviceError naming cuBLAS's
+/// status when it refuses.
+Steps step_of(const Gemm& gemm);
+Steps step_of(const Transpose& transpose);
 
 }  // namespace gpuexp::cublas

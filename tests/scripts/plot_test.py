@@ -62,6 +62,10 @@ def small_results():
             **{"counter.l1_data_wavefronts": k * k, "counter.l1_tag_wavefronts": 8 * k})
         for k in (60, 62, 63, 64)
     ]  # fmt: skip
+    rows += [
+        row("transpose", v, t, baseline="copy", **{"param.rows": n, "param.columns": 32, "param.dtype": d})
+        for n in (32, 64, 65) for d in ("fp32", "bf16") for v, t in (("copy", 100), ("naive", 400 + n))
+    ]  # fmt: skip
     rows += [row("of_tomorrow", "only_one")]
     return rows
 

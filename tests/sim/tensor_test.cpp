@@ -100,6 +100,7 @@ const std::vector<BoxCase>& boxes() {
       box_case(D::uint32, {20, 20, 5}, {80, 1600}, {8, 5, 3}, {4, 18, 3}, Swizzle::bytes_32),
       box_case(D::fp16, {37, 19}, {80}, {24, 7}, {32, -2}, Swizzle::none, OutOfBoundsFill::nan),
       box_case(D::bf16, {37, 19}, {80}, {32, 9}, {-8, 15}, Swizzle::bytes_64, OutOfBoundsFill::nan),
+      box_case(D::uint16, {40, 19}, {80}, {24, 7}, {24, 15}),
   };
   return all;
 }

@@ -99,7 +99,8 @@ TEST_CASE("what nobody has written is NaN in outputs of floating point that are 
     CHECK(is_nan(BufferRole::output, type));
     CHECK(!is_nan(BufferRole::in_out, type));
   }
-  for (const DataType type : {DataType::int32, DataType::uint32, DataType::uint64})
+  for (const DataType type :
+       {DataType::int32, DataType::uint16, DataType::uint32, DataType::uint64})
     CHECK(!is_nan(BufferRole::output, type));
 }
 

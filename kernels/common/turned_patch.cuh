@@ -1,0 +1,46 @@
+// Square patches of a matrix that a thread holds as vectors, turned in its registers.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include <cuda_runtime.h>
+
+namespace gpuexp {
+
+/// kWidth elements of T, 2 to 16 bytes, that one access moves.
+template <class T, int kWidth, int kBytes = kWidth * sizeof(T)>
+using VectorOf = std::conditional_t<
+    kBytes == 16, uint4,
+    std::conditional_t<kBytes == 8, uint2,
+                       std::conditional_t<kBytes == 4, std::uint32_t, std::uint16_t>>>;
+
+/// Turns kWidth × kWidth elements of 2 or 4 bytes, a row in each vector. Those of 4 bytes are
+/// registers, which only change their names; of 2 bytes a byte permutation takes two from two rows.
+template <class T, int kWidth>
+__device__ void turn(VectorOf<T, kWidth> (&patch)[kWidth]) {
+  static_assert(sizeof(T) == 2 || sizeof(T) == 4, "elements of 2 or 4 bytes");
+  if constexpr (kWidth > 1) {
+    constexpr int kWords = kWidth * sizeof(T) / 4;
+    std::uint32_t from[kWidth][kWords];
+    std::uint32_t to[kWidth][kWords];
+    memcpy(from, patch, sizeof from);
+#pragma unroll
+    for (int c = 0; c < kWidth; ++c)
+#pragma unroll
+      for (int i = 0; i < kWords; ++i) {
+        if constexpr (sizeof(T) == 4) {
+          to[c][i] = from[i][c];
+        } else {
+          constexpr int kLowHalves = 0x5410;
+          constexpr int kHighHalves = 0x7632;
+          to[c][i] = __byte_perm(from[2 * i][c / 2], from[2 * i + 1][c / 2],
+                                 c % 2 == 0 ? kLowHalves : kHighHalves);
+        }
+      }
+    memcpy(patch, to, sizeof to);
+  }
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,599 @@
+// transpose: a row-major matrix is turned, so that its columns become the rows of another.
+//
+// The question: what does it cost to turn a matrix, when a copy of the same bytes is the limit?
+// Every element is read once and written once, as in a copy. But neighbours in a row of one matrix
+// lie a whole row apart in the other: lanes that read side by side write a row apart, or the other
+// way round, 32 sectors of 32 bytes for a request that needs four. A tile in shared memory turns
+// the lanes between reading and writing. What is left is what a copy has to do as well: whole
+// sectors, and enough bytes in flight.
+#include <algorithm>
+
+#include "kernels/common/bulk_copy.cuh"
+#include "kernels/common/compiled_for.cuh"
+#include "kernels/common/cublas_variant.cuh"
+#include "kernels/common/reference.cuh"
+#include "kernels/common/sectors.cuh"
+#include "kernels/common/turned_patch.cuh"
+
+namespace gpuexp::transpose {
+
+struct Problem {
+  std::int64_t rows;  // of `in`
+  std::int64_t columns;
+  DataType dtype;  // fp32 or bf16
+};
+
+struct Data {
+  void* in;      // rows × columns
+  void* out;     // columns × rows
+  void* copied;  // as `in`, of `copy` alone
+};
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+// What kernels are given. T is an unsigned integer as wide as the elements, which are moved and
+// compared bit by bit: a NaN keeps its payload.
+template <class T>
+struct Matrix {
+  const T* in;
+  T* out;
+  std::int64_t rows;
+  std::int64_t columns;
+};
+
+// ---- copy: the limit
+//
+// The same bytes in their order, whatever the rows: one 16-byte load and store per thread, in
+// blocks that come and go. It turns nothing; its time is what a transpose can reach at best. More
+// loads per thread before the first store are slower on an H200 (vector_width: 4.26 TB/s with
+// one, 4.09 with four). A request has 16 sectors, the most that lanes of 16 bytes can fill.
+
+constexpr int kCopyBlock = 256;
+constexpr int kMostVector = 16;  // bytes that a lane moves with one instruction
+
+template <class T>
+__global__ void __launch_bounds__(kCopyBlock) copy_kernel(Matrix<T> m) {
+  constexpr int kElements = kMostVector / sizeof(T);
+  const std::int64_t count = m.rows * m.columns;
+  const std::int64_t first =
+      (static_cast<std::int64_t>(blockIdx.x) * kCopyBlock + threadIdx.x) * kElements;
+  if (first + kElements <= count) {
+    *reinterpret_cast<uint4*>(m.out + first) = __ldcg(reinterpret_cast<const uint4*>(m.in + first));
+  } else {
+#pragma unroll 1
+    for (std::int64_t i = first; i < count; ++i)
+      m.out[i] = m.in[i];
+  }
+}
+
+// ---- how the variants are launched
+
+std::int64_t elements(const Problem& p) {
+  return p.rows * p.columns;
+}
+std::int64_t element_bytes(const Problem& p) {
+  return static_cast<std::int64_t>(size_of(p.dtype));
+}
+
+Work work(const Problem& p) {
+  const std::int64_t bytes = elements(p) * element_bytes(p);
+  Work w;
+  w.bytes_read = w.bytes_written = static_cast<double>(bytes);
+  w.moved_read = w.moved_written = sector_bytes<char>(bytes);
+  return w;
+}
+
+// What `make` makes of the problem's matrix, by the size of its elements.
+template <class Make>
+auto of_matrix(const Problem& p, const void* in, void* out, Make make) {
+  const auto matrix = [&](auto word) {
+    using T = decltype(word);
+    return make(Matrix<T>{static_cast<const T*>(in), static_cast<T*>(out), p.rows, p.columns});
+  };
+  return p.dtype == DataType::bf16 ? matrix(std::uint16_t{}) : matrix(std::uint32_t{});
+}
+
+template <class Matrix>
+using WordOf = std::remove_pointer_t<decltype(Matrix::out)>;
+
+// A block for each tile of the matrix that is read.
+template <class T>
+Shape tiles(const Matrix<T>& m, int side, Extent block) {
+  Shape s;
+  s.block = block;
+  s.tile = {side, side, 1};
+  s.grid = {ceil_div(m.columns, side), ceil_div(m.rows, side), 1};
+  return s;
+}
+
+// `launch_of` gives the launch for a Matrix, which writes to the member of Data.
+template <class LaunchOf>
+Variant variant(std::string id, std::string compare_to, LaunchOf launch_of,
+                ExpectedChangesOf<Problem> expected, void* Data::*to = &Data::out) {
+  Variant v;
+  v.id = std::move(id);
+  v.compare_to = std::move(compare_to);
+  v.writes = {to == &Data::out ? "out" : "copied"};
+  v.expected_changes = std::move(expected);
+  v.work = work;
+  v.launch = [launch_of, to](const Problem& p, const Data& d, const LaunchContext&) {
+    return of_matrix(p, d.in, d.*to, launch_of);
+  };
+  return v;
+}
+
+Variant copy() {
+  const auto launch_of = [](auto m) {
+    const int each = kCopyBlock * kMostVector / static_cast<int>(sizeof *m.in);
+    Shape s;
+    s.block = {kCopyBlock, 1, 1};
+    s.tile = {each, m.rows, 1};  // of consecutive elements, whichever rows they are of
+    s.grid = {ceil_div(m.rows * m.columns, each), 1, 1};
+    return launch(copy_kernel<WordOf<decltype(m)>>, s, m);
+  };
+  return variant("copy", "", launch_of, {}, &Data::copied);
+}
+
+// Where whole tiles are most of the matrix.
+bool is_large(const Problem& p) {
+  constexpr std::int64_t kLargeExtent = 1024;
+  return std::min(p.rows, p.columns) >= kLargeExtent;
+}
+
+// ---- read_columns: loads a row apart
+//
+// One element per thread, lanes along the rows of `out`: stores are contiguous, and the 32 lanes of
+// a load read 32 rows of `in`, each in a sector of its own: global_load_sectors_per_request is 32.
+// The rest of a sector is for the block's other warps, which find it in L1 if it is still there.
+// DRAM then reads no more than of a copy, and the load unit is what is busy.
+
+constexpr int kTile = 32;  // elements along either side of a block's tile
+constexpr Extent kTileBlock{kTile, kTile, 1};
+
+template <class T>
+__global__ void __launch_bounds__(kTile* kTile) read_columns_kernel(Matrix<T> m) {
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.y) * kTile + threadIdx.x;
+  const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * kTile + threadIdx.y;
+  if (row < m.rows && column < m.columns)
+    m.out[column * m.rows + row] = m.in[row * m.columns + column];
+}
+
+Variant read_columns() {
+  const auto launch_of = [](auto m) {
+    return launch(read_columns_kernel<WordOf<decltype(m)>>, tiles(m, kTile, kTileBlock), m);
+  };
+  return variant("read_columns", "copy", launch_of,
+                 {{"global_load_sectors_per_request", Direction::increases, 1.9, is_large}});
+}
+
+// ---- write_columns: stores a row apart
+//
+// The same with the axes exchanged: loads are contiguous, and the 32 lanes of a store write 32 rows
+// of `out`. global_store_sectors_per_request goes to 32, global_load_sectors_per_request back to 4
+// (bf16: 2). L1 does not collect stores: each request sends 32 sectors to L2 with one element in
+// each, and l2_sectors grows.
+
+template <class T>
+__global__ void __launch_bounds__(kTile* kTile) write_columns_kernel(Matrix<T> m) {
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.y) * kTile + threadIdx.y;
+  const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * kTile + threadIdx.x;
+  if (row < m.rows && column < m.columns)
+    m.out[column * m.rows + row] = m.in[row * m.columns + column];
+}
+
+Variant write_columns() {
+  const auto launch_of = [](auto m) {
+    return launch(write_columns_kernel<WordOf<decltype(m)>>, tiles(m, kTile, kTileBlock), m);
+  };
+  return variant("write_columns", "read_columns", launch_of,
+                 {{"global_store_sectors_per_request", Direction::increases, 4, is_large},
+                  {"global_load_sectors_per_request", Direction::decreases, 4, is_large},
+                  {"l2_sectors", Direction::increases, 3, is_large}});
+}
+
+// ---- tile: 32×32 elements through shared memory
+//
+// A block reads its tile by rows, keeps it in shared memory, and writes it by columns: lanes are
+// neighbours in requests of both kinds, with 4 sectors each (bf16: 2). It costs shared memory, a
+// barrier, and bank conflicts: rows of the tile are 32 words long (bf16: 16), so that a column lies
+// in one bank of 32 (in two), and a load takes 32 wavefronts (16) where one would do.
+
+// Where shared memory has element (row, column) of a tile.
+template <class T>
+struct Plain {
+  static constexpr int kElements = kTile * kTile;
+  __device__ static int at(int row, int column) { return row * kTile + column; }
+};
+
+// Where a block's tile begins, and how much of it is inside of the matrix that is read.
+template <int kSide>
+struct Place {
+  std::int64_t row = static_cast<std::int64_t>(blockIdx.y) * kSide;
+  std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * kSide;
+  int rows;
+  int columns;
+  template <class T>
+  __device__ explicit Place(const Matrix<T>& m)
+      : rows(min(m.rows - row, std::int64_t{kSide})),
+        columns(min(m.columns - column, std::int64_t{kSide})) {}
+  __device__ bool holds(int r, int c) const { return r < rows && c < columns; }
+};
+
+// kElements per thread, kTile / kElements rows apart.
+template <class T, template <class> class Layout, int kElements>
+__global__ void __launch_bounds__(kTile* kTile / kElements) tile_kernel(Matrix<T> m) {
+  constexpr int kStep = kTile / kElements;
+  __shared__ T tile[Layout<T>::kElements];
+  const int x = threadIdx.x;
+  const int y = threadIdx.y;
+  const Place<kTile> place(m);
+  const T* from = m.in + (place.row + y) * m.columns + place.column + x;
+  T v[kElements];
+#pragma unroll
+  for (int i = 0; i < kElements; ++i, from += kStep * m.columns)
+    v[i] = place.holds(y + i * kStep, x) ? *from : T{0};
+#pragma unroll
+  for (int i = 0; i < kElements; ++i)
+    tile[Layout<T>::at(y + i * kStep, x)] = v[i];
+  __syncthreads();
+  T* to = m.out + (place.column + y) * m.rows + place.row + x;
+#pragma unroll
+  for (int i = 0; i < kElements; ++i, to += kStep * m.rows)
+    if (place.holds(x, y + i * kStep)) *to = tile[Layout<T>::at(x, y + i * kStep)];
+}
+
+template <template <class> class Layout, int kBytesPerThread>
+Variant tiled(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected) {
+  const auto launch_of = [](auto m) {
+    using T = WordOf<decltype(m)>;
+    constexpr int kEach = std::max(1, kBytesPerThread / static_cast<int>(sizeof(T)));
+    return launch(tile_kernel<T, Layout, kEach>, tiles(m, kTile, {kTile, kTile / kEach, 1}), m);
+  };
+  return variant(std::move(id), std::move(compare_to), launch_of, std::move(expected));
+}
+
+Variant tile() {
+  return tiled<Plain, 1>("tile", "write_columns",
+                         {{"global_store_sectors_per_request", Direction::decreases, 4, is_large},
+                          {"global_load_sectors_per_request", Direction::unchanged, 1.05, is_large},
+                          {"l2_sectors", Direction::decreases, 3, is_large}});
+}
+
+// ---- tile_padded: one word more per row of the tile
+//
+// Rows of 33 words (bf16: 17): the elements of a column lie in 32 different banks. A load takes one
+// wavefront, and hardly any shared_bank_conflicts are left. It costs a word per row.
+
+template <class T>
+struct Padded {
+  static constexpr int kPitch = kTile + 4 / static_cast<int>(sizeof(T));
+  static constexpr int kElements = kTile * kPitch;
+  __device__ static int at(int row, int column) { return row * kPitch + column; }
+};
+
+Variant tile_padded() {
+  return tiled<Padded, 1>("tile_padded", "tile",
+                          {{"shared_load_wavefronts", Direction::decreases, 8, is_large},
+                           {"shared_bank_conflicts", Direction::decreases, 8, is_large}});
+}
+
+// ---- tile_swizzled: words change places within their row instead
+//
+// A row's word of column c lies where that of column c XOR row would: each row is permuted in a way
+// of its own, and a column meets each bank once. Nothing is padded, so that the tile is no larger
+// and its rows stay aligned; it costs an XOR per access. Wavefronts are those of tile_padded.
+
+template <class T>
+struct Swizzled {
+  static constexpr int kElements = kTile * kTile;
+  // Elements of a word stay together; rows that share a line of all 32 banks are permuted alike.
+  static constexpr int kPerWord = 4 / static_cast<int>(sizeof(T));
+  __device__ static int at(int row, int column) {
+    return row * kTile + (column ^ row / kPerWord * kPerWord);
+  }
+};
+
+Variant tile_swizzled() {
+  return tiled<Swizzled, 1>("tile_swizzled", "tile_padded",
+                            {{"shared_load_wavefronts", Direction::unchanged, 1.2, is_large}});
+}
+
+// ---- coarsened: 16 bytes per thread
+//
+// Four elements of a column per thread (bf16: eight), with all loads before the first use: a full
+// SM has 32 KB in flight where it had 8 KB (4 KB), less than DRAM's latency asks for. What a thread
+// computes once serves several elements: warp_instructions falls. It costs registers.
+
+Variant coarsened() {
+  return tiled<Swizzled, kMostVector>(
+      "coarsened", "tile_swizzled",
+      {{"warp_instructions", Direction::decreases, 1.2, is_large},
+       {"global_load_sectors_per_request", Direction::unchanged, 1.05, is_large}});
+}
+
+// ---- tile64_vectors: 16 bytes per access, patches turned in registers
+//
+// A tile is 64 words of 4 bytes wide (fp32: 64×64 elements, bf16: 128×128), and a lane moves 16
+// bytes of its rows with each access: global_load_requests falls to a quarter (an eighth). A thread
+// turns a patch of 4×4 elements (8×8) in its registers and stores its columns to shared memory as
+// vectors, permuted so that no access has a bank conflict. Where extents are not multiples of 4
+// (8), patches and accesses are narrower, as wide as both extents allow (access_width_bits).
+
+constexpr int kVectorThreads = 256;
+
+template <class T, int kWidth>
+struct VectorTile {
+  // Narrow accesses make smaller tiles, so that a thread has no more than 16 of them in flight.
+  static constexpr int kSide = kWidth * sizeof(T) >= 8 ? 256 / sizeof(T) : 64;
+  static constexpr int kUnits = kSide / kWidth;           // of kWidth elements, along a side
+  static constexpr int kLines = kVectorThreads / kUnits;  // of units, that all threads move at once
+  static constexpr int kPatches = kUnits / kLines;        // of a thread
+  // Unit i of the tile's column c. Lanes store one unit each of columns kWidth apart, and load
+  // neighbouring units of one column.
+  __device__ static int at(int c, int i) {
+    constexpr int kPerWord = std::max(1, 4 / (kWidth * static_cast<int>(sizeof(T))));
+    return c * kUnits + (i ^ c / kWidth * kPerWord % kUnits);
+  }
+};
+
+template <class T, int kWidth>
+__global__ void __launch_bounds__(kVectorThreads) tile64_vectors_kernel(Matrix<T> m) {
+  using Tile = VectorTile<T, kWidth>;
+  using Vector = VectorOf<T, kWidth>;
+  __shared__ Vector tile[Tile::kSide * Tile::kUnits];
+  const int x = static_cast<int>(threadIdx.x) % Tile::kUnits;
+  const int y = static_cast<int>(threadIdx.x) / Tile::kUnits;
+  const Place<Tile::kSide> place(m);
+  // kWidth divides both extents: a patch is inside as a whole, or outside.
+  const T* from = m.in + (place.row + y * kWidth) * m.columns + place.column + x * kWidth;
+  Vector patches[Tile::kPatches][kWidth];
+#pragma unroll
+  for (int p = 0; p < Tile::kPatches; ++p, from += Tile::kLines * kWidth * m.columns)
+#pragma unroll
+    for (int k = 0; k < kWidth; ++k)
+      patches[p][k] = place.holds((y + p * Tile::kLines) * kWidth, x * kWidth)
+                          ? *reinterpret_cast<const Vector*>(from + k * m.columns)
+                          : Vector{};
+#pragma unroll
+  for (int p = 0; p < Tile::kPatches; ++p) {
+    turn<T, kWidth>(patches[p]);
+#pragma unroll
+    for (int k = 0; k < kWidth; ++k)
+      tile[Tile::at(x * kWidth + k, y + p * Tile::kLines)] = patches[p][k];
+  }
+  __syncthreads();
+  T* to = m.out + (place.column + y) * m.rows + place.row + x * kWidth;
+#pragma unroll
+  for (int c = y; c < y + Tile::kSide; c += Tile::kLines, to += Tile::kLines * m.rows)
+    if (place.holds(x * kWidth, c)) *reinterpret_cast<Vector*>(to) = tile[Tile::at(c, x)];
+}
+
+// Bytes that one access can move: rows of both matrices must begin at a multiple of them.
+std::int64_t access_bytes(std::int64_t rows, std::int64_t columns, std::int64_t element) {
+  const std::int64_t both = rows | columns;
+  return std::min<std::int64_t>((both & -both) * element, kMostVector);
+}
+std::int64_t access_bytes(const Problem& p) {
+  return access_bytes(p.rows, p.columns, element_bytes(p));
+}
+
+bool has_widest_access(const Problem& p) {
+  return is_large(p) && access_bytes(p) == kMostVector;
+}
+
+template <class T, int kWidth = kMostVector / sizeof(T)>
+Steps launch_vectors(const Matrix<T>& m) {
+  if constexpr (kWidth > 1) {
+    if (access_bytes(m.rows, m.columns, sizeof(T)) < static_cast<int>(kWidth * sizeof(T)))
+      return launch_vectors<T, kWidth / 2>(m);
+  }
+  return launch(tile64_vectors_kernel<T, kWidth>,
+                tiles(m, VectorTile<T, kWidth>::kSide, {kVectorThreads, 1, 1}), m);
+}
+
+Variant tile64_vectors() {
+  const auto launch_of = [](auto m) { return launch_vectors(m); };
+  Variant v = variant("tile64_vectors", "coarsened", launch_of,
+                      {{"global_load_requests", Direction::decreases, 3.5, has_widest_access},
+                       {"warp_instructions", Direction::decreases, 1.5, has_widest_access},
+                       {"shared_load_wavefronts", Direction::unchanged, 1.2, [](const Problem& p) {
+                          return is_large(p) && p.dtype == DataType::fp32;
+                        }}});
+  v.metrics = [](const Problem& p, const DeviceSpec&) {
+    return MetricValues{{"access_width_bits", 8.0 * static_cast<double>(access_bytes(p))}};
+  };
+  return v;
+}
+
+// ---- tma_tile: tensor copies both ways
+//
+// The copy engine brings a tile to shared memory and takes it back, in boxes of 128 bytes' width
+// that one thread starts; a tensor map says where rows lie and where the matrix ends. In between
+// each thread turns a patch, as in tile64_vectors, and puts it where it belongs in the same tile
+// turned. The engine permutes the 16-byte units of a row (128-byte swizzle), and threads take
+// patches along diagonals: no access has a bank conflict. No lane loads or stores, and no address
+// is computed: global_load_requests goes to 0. It costs shared memory's bandwidth twice more, two
+// barriers, and row pitches that are multiples of 16 bytes.
+
+template <class T>
+struct BoxTile {
+  static constexpr int kWidth = kMostVector / sizeof(T);
+  static constexpr int kSide = VectorTile<T, kWidth>::kSide;
+  static constexpr int kBoxWidth = kSwizzledRow / sizeof(T);
+  static constexpr int kBoxes = kSide / kBoxWidth;  // side by side
+  static constexpr int kBoxUnits = kSwizzledUnits * kSide;
+  __device__ static int at(int row, int unit) {
+    return unit / kSwizzledUnits * kBoxUnits + swizzled_unit(row, unit % kSwizzledUnits);
+  }
+};
+
+template <class T>
+__global__ void __launch_bounds__(kVectorThreads)
+    tma_tile_kernel(const __grid_constant__ CUtensorMap in,
+                    const __grid_constant__ CUtensorMap out) {
+  using Tile = BoxTile<T>;
+  __shared__ alignas(kSwizzleAlignment) uint4 tile[Tile::kBoxes * Tile::kBoxUnits];
+  __shared__ Barrier arrived;
+  const int row0 = blockIdx.y * Tile::kSide;
+  const int column0 = blockIdx.x * Tile::kSide;
+  const int thread = threadIdx.x;
+  if (thread == 0) {
+    init_barriers(&arrived, 1);
+    expect_bytes(&arrived, sizeof tile);
+    for (int b = 0; b < Tile::kBoxes; ++b)
+      start_box_load(tile + b * Tile::kBoxUnits, in, column0 + b * Tile::kBoxWidth, row0, &arrived);
+  }
+  // Patch (i, j) of the tile. Eight lanes that share a wavefront have eight different i and eight
+  // different j: units in different banks, by rows of the tile and of the tile turned.
+  const int j = thread % 8 + thread / 64 % 2 * 8;
+  const int i = (thread % 8 ^ thread / 8 % 8) + thread / 128 * 8;
+  __syncthreads();  // all see the barrier
+  wait_for_phase(&arrived, 0);
+  uint4 patch[Tile::kWidth];
+#pragma unroll
+  for (int k = 0; k < Tile::kWidth; ++k)
+    patch[k] = tile[Tile::at(i * Tile::kWidth + k, j)];
+  turn<T, Tile::kWidth>(patch);
+  __syncthreads();  // all have read
+#pragma unroll
+  for (int k = 0; k < Tile::kWidth; ++k)
+    tile[Tile::at(j * Tile::kWidth + k, i)] = patch[k];
+  publish_to_copies();
+  __syncthreads();
+  if (thread != 0) return;
+  for (int b = 0; b < Tile::kBoxes; ++b)
+    start_box_store(out, row0 + b * Tile::kBoxWidth, column0, tile + b * Tile::kBoxUnits);
+  commit_stores();
+  wait_for_stores_to_read<0>();
+}
+
+Variant tma_tile() {
+  const auto launch_of = [](auto m) {
+    using T = WordOf<decltype(m)>;
+    return launch(tma_tile_kernel<T>, tiles(m, BoxTile<T>::kSide, {kVectorThreads, 1, 1}),
+                  swizzled_boxes(m.in, m.rows, m.columns, BoxTile<T>::kSide),
+                  swizzled_boxes(m.out, m.columns, m.rows, BoxTile<T>::kSide));
+  };
+  Variant v = variant("tma_tile", "tile64_vectors", launch_of,
+                      {{"global_load_requests", Direction::decreases, 10, is_large},
+                       {"warp_instructions", Direction::decreases, 1.1, is_large},
+                       {"l2_sectors", Direction::unchanged, 1.15, is_large}});
+  v.min_compute_capability = kBulkCopyComputeCapability;
+  v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
+    if (access_bytes(p) < kMostVector)
+      return "a tensor copy needs rows of both matrices that are multiples of 16 bytes";
+    return lacks_code(device, kBulkCopyComputeCapability);
+  };
+  return v;
+}
+
+// ---- cublas: geam
+//
+// cublasSgeam computes 1·Aᵀ + 0·B: the library's way to turn an fp32 matrix. It is arithmetic,
+// which may change a NaN's payload; the fp32 inputs here are numbers. There is no geam for bf16.
+
+Variant cublas_geam() {
+  Variant v = cublas_variant<Variant>("tile64_vectors", work, [](const Problem& p, const Data& d) {
+    return cublas::Transpose{p.rows, p.columns, d.in, d.out};
+  });
+  v.writes = {"out"};
+  v.unsupported = [](const Problem& p, const DeviceSpec&) {
+    const std::string reason = "cuBLAS has geam for fp32, fp64 and complex numbers only";
+    return p.dtype == DataType::bf16 ? std::optional(reason) : std::nullopt;
+  };
+  return v;
+}
+
+// ---- inputs
+
+// Any bits but ones alone, which stand in memory that nobody has written. Of 16 bits: numbers,
+// infinities and NaNs. Of 32: normal numbers, which cuBLAS's arithmetic keeps as well.
+template <class T>
+struct Bits {
+  std::uint64_t seed;
+  __host__ __device__ T operator()(std::int64_t i) const {
+    const auto bits = static_cast<T>(random_bits(seed, static_cast<std::uint64_t>(i)) >> 32);
+    if constexpr (sizeof(T) == 2) return bits == 0xFFFF ? 0 : bits;
+    const std::uint32_t exponent = bits >> 23 & 0xFF;
+    return exponent == 0 || exponent == 0xFF ? bits ^ 0x40000000 : bits;
+  }
+};
+
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  return of_matrix(p, nullptr, d.in, [&](auto m) {
+    return fill(m.out, elements(p), Bits<WordOf<decltype(m)>>{stream_seed(seed, 0)});
+  });
+}
+
+// ---- the plain reference
+
+template <class T, bool kIsTurned>
+struct Reference {
+  Matrix<T> m;
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    const std::int64_t from = kIsTurned ? i % m.rows * m.columns + i / m.rows : i;
+    return {static_cast<double>(m.in[from]), 0.0};
+  }
+};
+
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  return of_matrix(p, d.in, nullptr, [&](auto m) {
+    using T = WordOf<decltype(m)>;
+    return (out[0] ? evaluate_reference(out[0], elements(p), Reference<T, true>{m}) : Steps()) +
+           (out[1] ? evaluate_reference(out[1], elements(p), Reference<T, false>{m}) : Steps());
+  });
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  for (const ReferenceView& view : out)
+    if (view) std::fill_n(view.magnitude, elements(p), 0.0);
+  of_matrix(p, d.in, nullptr, [&](auto m) {
+    for (std::int64_t row = 0; row < p.rows; ++row)
+      for (std::int64_t column = 0; column < p.columns; ++column) {
+        const double value = m.in[row * p.columns + column];
+        if (out[0]) out[0].value[column * p.rows + row] = value;
+        if (out[1]) out[1].value[row * p.columns + column] = value;
+      }
+  });
+}
+
+// ---- declaration
+
+DataType word_type(const Problem& p) {
+  return p.dtype == DataType::bf16 ? DataType::uint16 : DataType::uint32;
+}
+
+Family declare() {
+  Family f("transpose", Topic::memory, "What does it cost to turn a matrix, beside copying it?");
+  f.physics =
+      "A transpose moves each element once in and once out, as a copy does, whose time is its "
+      "limit. But elements of a column lie a row apart, and lanes that hold them touch a sector "
+      "each. A tile in shared memory makes both sides contiguous, provided that its columns meet "
+      "all 32 banks. Then bytes in flight decide, and whole sectors.";
+  constexpr std::int64_t kMost = 65535 * kTile;  // tiles along the y axis of a grid
+  f.extent("rows", &Problem::rows, 16384, kMost, "rows of the matrix that is read")
+      .extent("columns", &Problem::columns, 16384, kMost, "its columns")
+      .choice("dtype", &Problem::dtype, {{"fp32", DataType::fp32}, {"bf16", DataType::bf16}},
+              "type of the elements, which are moved and compared bit by bit");
+  f.input("in", &Data::in, word_type, elements)
+      .output("out", &Data::out, word_type, elements)
+      .output("copied", &Data::copied, word_type, elements);
+  f.metric("access_width_bits", "bit",
+           "widest access of a lane to global memory, by the divisibility of both extents");
+  f.figures = {{"transpose", "share_of_copy", "Transpose: rate over that of a copy"}};
+  f.outputs = [](const Problem& p) { return Extent{p.columns, p.rows, 1}; };
+  f.inputs = inputs;
+  f.reference = reference;
+  f.host_reference = host_reference;
+  f.tolerance_derivation = "Zero: elements are moved as words and compared as integers.";
+  f.tolerance = [](const Problem&) { return Tolerance{}; };
+  f.variant(copy()).variant(read_columns()).variant(write_columns());
+  f.variant(tile()).variant(tile_padded()).variant(tile_swizzled());
+  f.variant(coarsened()).variant(tile64_vectors()).variant(tma_tile()).variant(cublas_geam());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::transpose
