@@ -10,9 +10,11 @@
 
 #include "kernels/common/bulk_copy.cuh"
 #include "kernels/common/compiled_for.cuh"
+#include "kernels/common/copy_limit.cuh"
 #include "kernels/common/cublas_variant.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/sectors.cuh"
+#include "kernels/common/tile_order.cuh"
 #include "kernels/common/turned_patch.cuh"
 
 namespace gpuexp::transpose {
@@ -42,29 +44,21 @@ struct Matrix {
   std::int64_t columns;
 };
 
-// ---- copy: the limit
+// ---- read_columns: loads a row apart
 //
-// The same bytes in their order, whatever the rows: one 16-byte load and store per thread, in
-// blocks that come and go. It turns nothing; its time is what a transpose can reach at best. More
-// loads per thread before the first store are slower on an H200 (vector_width: 4.26 TB/s with
-// one, 4.09 with four). A request has 16 sectors, the most that lanes of 16 bytes can fill.
+// One element per thread, lanes along the rows of `out`: stores are contiguous, and the 32 lanes of
+// a load read 32 rows of `in`, each in a sector of its own: global_load_sectors_per_request is 32.
+// The rest of a sector is for the block's other warps, which find it in L1 if it is still there.
+// DRAM then reads no more than of a copy, and the load unit is what is busy.
 
-constexpr int kCopyBlock = 256;
-constexpr int kMostVector = 16;  // bytes that a lane moves with one instruction
+constexpr int kTile = 32;  // elements along either side of a block's tile
 
 template <class T>
-__global__ void __launch_bounds__(kCopyBlock) copy_kernel(Matrix<T> m) {
-  constexpr int kElements = kMostVector / sizeof(T);
-  const std::int64_t count = m.rows * m.columns;
-  const std::int64_t first =
-      (static_cast<std::int64_t>(blockIdx.x) * kCopyBlock + threadIdx.x) * kElements;
-  if (first + kElements <= count) {
-    *reinterpret_cast<uint4*>(m.out + first) = __ldcg(reinterpret_cast<const uint4*>(m.in + first));
-  } else {
-#pragma unroll 1
-    for (std::int64_t i = first; i < count; ++i)
-      m.out[i] = m.in[i];
-  }
+__global__ void __launch_bounds__(kTile* kTile) read_columns_kernel(Matrix<T> m) {
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.y) * kTile + threadIdx.x;
+  const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * kTile + threadIdx.y;
+  if (row < m.rows && column < m.columns)
+    m.out[column * m.rows + row] = m.in[row * m.columns + column];
 }
 
 // ---- how the variants are launched
@@ -123,14 +117,18 @@ Variant variant(std::string id, std::string compare_to, LaunchOf launch_of,
   return v;
 }
 
+// ---- copy: the limit
+//
+// The same bytes in their order, whatever the rows: one 16-byte load and store per thread, in
+// blocks that come and go. It turns nothing; its time is what a transpose can reach at best. More
+// loads per thread before the first store are slower on an H200 (vector_width: 4.26 TB/s with
+// one, 4.09 with four). A request has 16 sectors, the most that lanes of 16 bytes can fill.
+
 Variant copy() {
   const auto launch_of = [](auto m) {
-    const int each = kCopyBlock * kMostVector / static_cast<int>(sizeof *m.in);
-    Shape s;
-    s.block = {kCopyBlock, 1, 1};
-    s.tile = {each, m.rows, 1};  // of consecutive elements, whichever rows they are of
-    s.grid = {ceil_div(m.rows * m.columns, each), 1, 1};
-    return launch(copy_kernel<WordOf<decltype(m)>>, s, m);
+    const std::int64_t element = sizeof *m.in;
+    return copy_limit(m.in, m.out, m.rows * m.columns * element,
+                      {kCopyBlockBytes / element, m.rows, 1});  // consecutive, whichever rows
   };
   return variant("copy", "", launch_of, {}, &Data::copied);
 }
@@ -141,27 +139,9 @@ bool is_large(const Problem& p) {
   return std::min(p.rows, p.columns) >= kLargeExtent;
 }
 
-// ---- read_columns: loads a row apart
-//
-// One element per thread, lanes along the rows of `out`: stores are contiguous, and the 32 lanes of
-// a load read 32 rows of `in`, each in a sector of its own: global_load_sectors_per_request is 32.
-// The rest of a sector is for the block's other warps, which find it in L1 if it is still there.
-// DRAM then reads no more than of a copy, and the load unit is what is busy.
-
-constexpr int kTile = 32;  // elements along either side of a block's tile
-constexpr Extent kTileBlock{kTile, kTile, 1};
-
-template <class T>
-__global__ void __launch_bounds__(kTile* kTile) read_columns_kernel(Matrix<T> m) {
-  const std::int64_t row = static_cast<std::int64_t>(blockIdx.y) * kTile + threadIdx.x;
-  const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * kTile + threadIdx.y;
-  if (row < m.rows && column < m.columns)
-    m.out[column * m.rows + row] = m.in[row * m.columns + column];
-}
-
 Variant read_columns() {
   const auto launch_of = [](auto m) {
-    return launch(read_columns_kernel<WordOf<decltype(m)>>, tiles(m, kTile, kTileBlock), m);
+    return launch(read_columns_kernel<WordOf<decltype(m)>>, tiles(m, kTile, {kTile, kTile, 1}), m);
   };
   return variant("read_columns", "copy", launch_of,
                  {{"global_load_sectors_per_request", Direction::increases, 1.9, is_large}});
@@ -184,7 +164,7 @@ __global__ void __launch_bounds__(kTile* kTile) write_columns_kernel(Matrix<T> m
 
 Variant write_columns() {
   const auto launch_of = [](auto m) {
-    return launch(write_columns_kernel<WordOf<decltype(m)>>, tiles(m, kTile, kTileBlock), m);
+    return launch(write_columns_kernel<WordOf<decltype(m)>>, tiles(m, kTile, {kTile, kTile, 1}), m);
   };
   return variant("write_columns", "read_columns", launch_of,
                  {{"global_store_sectors_per_request", Direction::increases, 4, is_large},
@@ -207,10 +187,11 @@ struct Plain {
 };
 
 // Where a block's tile begins, and how much of it is inside of the matrix that is read.
-template <int kSide>
+template <int kSide, TileOrder kOrder = TileOrder::by_rows>
 struct Place {
-  std::int64_t row = static_cast<std::int64_t>(blockIdx.y) * kSide;
-  std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * kSide;
+  TilePlace<unsigned> tile = ordered_tile<kOrder>();
+  std::int64_t row = static_cast<std::int64_t>(tile.row) * kSide;
+  std::int64_t column = static_cast<std::int64_t>(tile.column) * kSide;
   int rows;
   int columns;
   template <class T>
@@ -306,7 +287,7 @@ Variant tile_swizzled() {
 // computes once serves several elements: warp_instructions falls. It costs registers.
 
 Variant coarsened() {
-  return tiled<Swizzled, kMostVector>(
+  return tiled<Swizzled, kCopyAccess>(
       "coarsened", "tile_swizzled",
       {{"warp_instructions", Direction::decreases, 1.2, is_large},
        {"global_load_sectors_per_request", Direction::unchanged, 1.05, is_large}});
@@ -337,14 +318,14 @@ struct VectorTile {
   }
 };
 
-template <class T, int kWidth>
+template <class T, int kWidth, TileOrder kOrder>
 __global__ void __launch_bounds__(kVectorThreads) tile64_vectors_kernel(Matrix<T> m) {
   using Tile = VectorTile<T, kWidth>;
   using Vector = VectorOf<T, kWidth>;
   __shared__ Vector tile[Tile::kSide * Tile::kUnits];
   const int x = static_cast<int>(threadIdx.x) % Tile::kUnits;
   const int y = static_cast<int>(threadIdx.x) / Tile::kUnits;
-  const Place<Tile::kSide> place(m);
+  const Place<Tile::kSide, kOrder> place(m);
   // kWidth divides both extents: a patch is inside as a whole, or outside.
   const T* from = m.in + (place.row + y * kWidth) * m.columns + place.column + x * kWidth;
   Vector patches[Tile::kPatches][kWidth];
@@ -370,40 +351,58 @@ __global__ void __launch_bounds__(kVectorThreads) tile64_vectors_kernel(Matrix<T
 }
 
 // Bytes that one access can move: rows of both matrices must begin at a multiple of them.
-std::int64_t access_bytes(std::int64_t rows, std::int64_t columns, std::int64_t element) {
-  const std::int64_t both = rows | columns;
-  return std::min<std::int64_t>((both & -both) * element, kMostVector);
-}
-std::int64_t access_bytes(const Problem& p) {
-  return access_bytes(p.rows, p.columns, element_bytes(p));
+template <class Extents>
+std::int64_t access_bytes(const Extents& e, std::int64_t element) {
+  const std::int64_t both = e.rows | e.columns;
+  return std::min<std::int64_t>((both & -both) * element, kCopyAccess);
 }
 
 bool has_widest_access(const Problem& p) {
-  return is_large(p) && access_bytes(p) == kMostVector;
+  return is_large(p) && access_bytes(p, element_bytes(p)) == kCopyAccess;
 }
 
-template <class T, int kWidth = kMostVector / sizeof(T)>
+template <TileOrder kOrder, class T, int kWidth = kCopyAccess / sizeof(T)>
 Steps launch_vectors(const Matrix<T>& m) {
   if constexpr (kWidth > 1) {
-    if (access_bytes(m.rows, m.columns, sizeof(T)) < static_cast<int>(kWidth * sizeof(T)))
-      return launch_vectors<T, kWidth / 2>(m);
+    if (access_bytes(m, sizeof(T)) < static_cast<int>(kWidth * sizeof(T)))
+      return launch_vectors<kOrder, T, kWidth / 2>(m);
   }
-  return launch(tile64_vectors_kernel<T, kWidth>,
+  return launch(tile64_vectors_kernel<T, kWidth, kOrder>,
                 tiles(m, VectorTile<T, kWidth>::kSide, {kVectorThreads, 1, 1}), m);
 }
 
-Variant tile64_vectors() {
-  const auto launch_of = [](auto m) { return launch_vectors(m); };
-  Variant v = variant("tile64_vectors", "coarsened", launch_of,
-                      {{"global_load_requests", Direction::decreases, 3.5, has_widest_access},
-                       {"warp_instructions", Direction::decreases, 1.5, has_widest_access},
-                       {"shared_load_wavefronts", Direction::unchanged, 1.2, [](const Problem& p) {
-                          return is_large(p) && p.dtype == DataType::fp32;
-                        }}});
+template <TileOrder kOrder>
+Variant vectors(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected) {
+  const auto launch_of = [](auto m) { return launch_vectors<kOrder>(m); };
+  Variant v = variant(std::move(id), std::move(compare_to), launch_of, std::move(expected));
   v.metrics = [](const Problem& p, const DeviceSpec&) {
-    return MetricValues{{"access_width_bits", 8.0 * static_cast<double>(access_bytes(p))}};
+    return MetricValues{
+        {"access_width_bits", 8.0 * static_cast<double>(access_bytes(p, element_bytes(p)))}};
   };
   return v;
+}
+
+Variant tile64_vectors() {
+  return vectors<TileOrder::by_rows>(
+      "tile64_vectors", "coarsened",
+      {{"global_load_requests", Direction::decreases, 3.5, has_widest_access},
+       {"warp_instructions", Direction::decreases, 1.5, has_widest_access},
+       {"shared_load_wavefronts", Direction::unchanged, 1.2,
+        [](const Problem& p) { return is_large(p) && p.dtype == DataType::fp32; }}});
+}
+
+// ---- output_order: blocks follow the rows of `out`
+//
+// The same tiles in another order: blocks that start one after the other hold neighbours in `out`.
+// Whole rows of it are written at about one time, and it is the reads that jump from row to row.
+// Requests, sectors and bytes stay, and so do all counters, l2_sectors first; in which order DRAM
+// gets them no counter tells. It costs a division per thread.
+
+Variant output_order() {
+  return vectors<TileOrder::by_columns>(
+      "output_order", "tile64_vectors",
+      {{"l2_sectors", Direction::unchanged, 1.05, has_widest_access},
+       {"global_store_sectors_per_request", Direction::unchanged, 1.05, has_widest_access}});
 }
 
 // ---- tma_tile: tensor copies both ways
@@ -413,12 +412,12 @@ Variant tile64_vectors() {
 // each thread turns a patch, as in tile64_vectors, and puts it where it belongs in the same tile
 // turned. The engine permutes the 16-byte units of a row (128-byte swizzle), and threads take
 // patches along diagonals: no access has a bank conflict. No lane loads or stores, and no address
-// is computed: global_load_requests goes to 0. It costs shared memory's bandwidth twice more, two
-// barriers, and row pitches that are multiples of 16 bytes.
+// is computed: global_load_requests goes to 0. Blocks follow `out`, as in output_order. It costs
+// shared memory's bandwidth twice more, two barriers, and row pitches of multiples of 16 bytes.
 
 template <class T>
 struct BoxTile {
-  static constexpr int kWidth = kMostVector / sizeof(T);
+  static constexpr int kWidth = kCopyAccess / sizeof(T);
   static constexpr int kSide = VectorTile<T, kWidth>::kSide;
   static constexpr int kBoxWidth = kSwizzledRow / sizeof(T);
   static constexpr int kBoxes = kSide / kBoxWidth;  // side by side
@@ -435,8 +434,9 @@ __global__ void __launch_bounds__(kVectorThreads)
   using Tile = BoxTile<T>;
   __shared__ alignas(kSwizzleAlignment) uint4 tile[Tile::kBoxes * Tile::kBoxUnits];
   __shared__ Barrier arrived;
-  const int row0 = blockIdx.y * Tile::kSide;
-  const int column0 = blockIdx.x * Tile::kSide;
+  const auto place = ordered_tile<TileOrder::by_columns>();
+  const int row0 = place.row * Tile::kSide;
+  const int column0 = place.column * Tile::kSide;
   const int thread = threadIdx.x;
   if (thread == 0) {
     init_barriers(&arrived, 1);
@@ -475,13 +475,13 @@ Variant tma_tile() {
                   swizzled_boxes(m.in, m.rows, m.columns, BoxTile<T>::kSide),
                   swizzled_boxes(m.out, m.columns, m.rows, BoxTile<T>::kSide));
   };
-  Variant v = variant("tma_tile", "tile64_vectors", launch_of,
+  Variant v = variant("tma_tile", "output_order", launch_of,
                       {{"global_load_requests", Direction::decreases, 10, is_large},
                        {"warp_instructions", Direction::decreases, 1.1, is_large},
                        {"l2_sectors", Direction::unchanged, 1.15, is_large}});
   v.min_compute_capability = kBulkCopyComputeCapability;
   v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
-    if (access_bytes(p) < kMostVector)
+    if (access_bytes(p, element_bytes(p)) < kCopyAccess)
       return "a tensor copy needs rows of both matrices that are multiples of 16 bytes";
     return lacks_code(device, kBulkCopyComputeCapability);
   };
@@ -494,7 +494,7 @@ Variant tma_tile() {
 // which may change a NaN's payload; the fp32 inputs here are numbers. There is no geam for bf16.
 
 Variant cublas_geam() {
-  Variant v = cublas_variant<Variant>("tile64_vectors", work, [](const Problem& p, const Data& d) {
+  Variant v = cublas_variant<Variant>("output_order", work, [](const Problem& p, const Data& d) {
     return cublas::Transpose{p.rows, p.columns, d.in, d.out};
   });
   v.writes = {"out"};
@@ -546,14 +546,14 @@ Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView
 }
 
 void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  for (const ReferenceView& view : out)
-    if (view) std::fill_n(view.magnitude, elements(p), 0.0);
+  const auto set = [](const ReferenceView& view, std::int64_t at, double value) {
+    if (view) view.value[at] = value, view.magnitude[at] = 0.0;
+  };
   of_matrix(p, d.in, nullptr, [&](auto m) {
     for (std::int64_t row = 0; row < p.rows; ++row)
       for (std::int64_t column = 0; column < p.columns; ++column) {
-        const double value = m.in[row * p.columns + column];
-        if (out[0]) out[0].value[column * p.rows + row] = value;
-        if (out[1]) out[1].value[row * p.columns + column] = value;
+        set(out[0], column * p.rows + row, m.in[row * p.columns + column]);
+        set(out[1], row * p.columns + column, m.in[row * p.columns + column]);
       }
   });
 }
@@ -590,7 +590,8 @@ Family declare() {
   f.tolerance = [](const Problem&) { return Tolerance{}; };
   f.variant(copy()).variant(read_columns()).variant(write_columns());
   f.variant(tile()).variant(tile_padded()).variant(tile_swizzled());
-  f.variant(coarsened()).variant(tile64_vectors()).variant(tma_tile()).variant(cublas_geam());
+  f.variant(coarsened()).variant(tile64_vectors()).variant(output_order());
+  f.variant(tma_tile()).variant(cublas_geam());
   return f;
 }
 

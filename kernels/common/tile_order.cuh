@@ -1,4 +1,4 @@
-// The order in which the blocks of a matrix product take the tiles of C.
+// The order in which blocks take the tiles of a matrix.
 #pragma once
 
 namespace gpuexp {
@@ -10,11 +10,11 @@ struct TilePlace {
   Count column;
 };
 
-/// The tile of this block, for grids of rows × columns of tiles. Blocks start in the order of their
-/// linear index. Walking down kGroupRows tiles before the next column keeps the blocks that run at
-/// one time in a compact patch of C, which shares rows of A and columns of B in L2: taken column by
-/// column, the 132 blocks in flight on an H200 would read all of A (up to 132 rows of tiles) for a
-/// column or two of B.
+/// The tile of C of this block of a matrix product, for grids of rows × columns of tiles. Blocks
+/// start in the order of their linear index. Walking down kGroupRows tiles before the next column
+/// keeps the blocks that run at one time in a compact patch of C, which shares rows of A and
+/// columns of B in L2: taken column by column, the 132 blocks in flight on an H200 would read all
+/// of A (up to 132 rows of tiles) for a column or two of B.
 ///
 /// The arithmetic is in the type of kGroupRows, which is the caller's choice because the registers
 /// of the whole kernel follow from it: matmul's async_stages takes 7 % longer with unsigned than
@@ -28,6 +28,17 @@ __device__ auto grouped_tile() {
   const Count group_rows = min(static_cast<Count>(gridDim.x) - first_row, kGroupRows);
   const Count in_group = linear % blocks_per_group;
   return TilePlace<Count>{first_row + in_group % group_rows, in_group / group_rows};
+}
+
+/// Which tiles blocks take one after the other: neighbours in a row of tiles, or in a column.
+enum class TileOrder { by_rows, by_columns };
+
+/// The tile of this block, for grids of columns × rows of tiles.
+template <TileOrder kOrder>
+__device__ TilePlace<unsigned> ordered_tile() {
+  if (kOrder == TileOrder::by_rows) return {blockIdx.y, blockIdx.x};
+  const unsigned linear = blockIdx.y * gridDim.x + blockIdx.x;
+  return {linear % gridDim.y, linear / gridDim.y};
 }
 
 }  // namespace gpuexp

@@ -1,0 +1,38 @@
+// The copy that families hold their variants against, where an operation reads its input once and
+// writes as much: what the same bytes take at best.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/common/launch.cuh"
+
+namespace gpuexp {
+
+constexpr int kCopyBlock = 256;
+constexpr int kCopyAccess = 16;                                     // bytes per thread
+constexpr std::int64_t kCopyBlockBytes = kCopyBlock * kCopyAccess;  // bytes per block
+
+/// `in` and `out` begin at multiples of 16 bytes; the bytes behind the last whole 16 go one by one.
+inline __global__ void __launch_bounds__(kCopyBlock)
+    copy_limit_kernel(const unsigned char* in, unsigned char* out, std::int64_t bytes) {
+  const std::int64_t first = blockIdx.x * kCopyBlockBytes + threadIdx.x * kCopyAccess;
+  if (first + kCopyAccess <= bytes) {
+    *reinterpret_cast<uint4*>(out + first) = __ldcg(reinterpret_cast<const uint4*>(in + first));
+  } else {
+#pragma unroll 1
+    for (std::int64_t i = first; i < bytes; ++i)
+      out[i] = in[i];
+  }
+}
+
+/// `tile` is what kCopyBlockBytes are of the family's outputs.
+inline Steps copy_limit(const void* in, void* out, std::int64_t bytes, Extent tile) {
+  Shape s;
+  s.block = {kCopyBlock, 1, 1};
+  s.tile = tile;
+  s.grid = {ceil_div(bytes, kCopyBlockBytes), 1, 1};
+  return launch(copy_limit_kernel, s, static_cast<const unsigned char*>(in),
+                static_cast<unsigned char*>(out), bytes);
+}
+
+}  // namespace gpuexp
