@@ -18,16 +18,25 @@ bool is_its_own_image(Residence residence) {
   return residence == Residence::device || residence == Residence::managed;
 }
 
+// The last place before a multiple of `alignment` that leaves room for a guard.
+unsigned char* guard_before_aligned(void* allocated, std::int64_t alignment) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(allocated) + kGuardBytes;
+  const auto step = static_cast<std::uintptr_t>(alignment);
+  return reinterpret_cast<unsigned char*>((begin + step - 1) / step * step - kGuardBytes);
+}
+
 }  // namespace
 
 const std::int64_t GuardedMemory::kGuard = kGuardBytes;
 
 GuardedMemory::GuardedMemory(std::int64_t bytes, Residence residence)
     : bytes_(bytes), residence_(residence) {
-  const std::int64_t size = bytes + 2 * kGuard;
+  const std::int64_t alignment = buffer_alignment(bytes);
+  const std::int64_t size = bytes + 2 * kGuard + alignment;
   if (residence != Residence::managed) device_ = DeviceMemory(size);
-  allocate(static_cast<std::size_t>(size));
-  image_ = is_its_own_image(residence) ? memory_ : device_.as<unsigned char>();
+  allocated_ = allocate(static_cast<std::size_t>(size));
+  memory_ = guard_before_aligned(allocated_, alignment);
+  image_ = is_its_own_image(residence) ? memory_ : guard_before_aligned(device_.get(), alignment);
 }
 
 GuardedMemory::~GuardedMemory() {
@@ -39,12 +48,13 @@ GuardedMemory::GuardedMemory(GuardedMemory&& other) noexcept
       residence_(other.residence_),
       memory_(std::exchange(other.memory_, nullptr)),
       image_(std::exchange(other.image_, nullptr)),
+      allocated_(std::exchange(other.allocated_, nullptr)),
       device_(std::move(other.device_)) {}
 
-void GuardedMemory::allocate(std::size_t size) {
+void* GuardedMemory::allocate(std::size_t size) const {
   void* memory = nullptr;
   switch (residence_) {
-    case Residence::device: memory = device_.get(); break;
+    case Residence::device: return device_.get();
     case Residence::managed: GPUEXP_CUDA(cudaMallocManaged(&memory, size)); break;
     case Residence::pinned: GPUEXP_CUDA(cudaHostAlloc(&memory, size, cudaHostAllocDefault)); break;
     case Residence::mapped: GPUEXP_CUDA(cudaHostAlloc(&memory, size, cudaHostAllocMapped)); break;
@@ -55,20 +65,20 @@ void GuardedMemory::allocate(std::size_t size) {
                           DeviceFault::refused);
       }
   }
-  memory_ = static_cast<unsigned char*>(memory);
+  return memory;
 }
 
 void GuardedMemory::release() {
-  if (!memory_) return;
+  if (!allocated_) return;
   switch (residence_) {
     case Residence::device: break;  // its own
-    case Residence::managed: GPUEXP_CUDA_NOEXCEPT(cudaFree(memory_)); break;
+    case Residence::managed: GPUEXP_CUDA_NOEXCEPT(cudaFree(allocated_)); break;
     case Residence::pinned:
-    case Residence::mapped: GPUEXP_CUDA_NOEXCEPT(cudaFreeHost(memory_)); break;
+    case Residence::mapped: GPUEXP_CUDA_NOEXCEPT(cudaFreeHost(allocated_)); break;
     case Residence::pageable:
       // A copy may still read it.
       GPUEXP_CUDA_NOEXCEPT(cudaDeviceSynchronize());
-      std::free(memory_);
+      std::free(allocated_);
   }
 }
 

@@ -8,9 +8,10 @@
 
 namespace gpuexp {
 
-/// Uninitialised memory with guard zones right before its first and right after its last byte.
-/// Device code that makes, checks and compares contents works on an image in device memory: of
-/// memory that lives on the host, a copy that pull() and push() carry over; of the rest, itself.
+/// Uninitialised memory with guard zones right before its first and right after its last byte; the
+/// first lies at a multiple of buffer_alignment(). Device code that makes, checks and compares
+/// contents works on an image in device memory: of memory that lives on the host, a copy that
+/// pull() and push() carry over; of the rest, itself.
 class GuardedMemory {
  public:
   GuardedMemory(std::int64_t bytes, Residence residence);
@@ -38,13 +39,14 @@ class GuardedMemory {
  private:
   static const std::int64_t kGuard;
 
-  void allocate(std::size_t size);
+  void* allocate(std::size_t size) const;
   void release();
 
   std::int64_t bytes_;
   Residence residence_;
-  unsigned char* memory_ = nullptr;
-  unsigned char* image_ = nullptr;
+  unsigned char* memory_ = nullptr;  ///< the guard before the buffer
+  unsigned char* image_ = nullptr;   ///< likewise
+  void* allocated_ = nullptr;
   DeviceMemory device_;  ///< memory that lives there, or the image of other memory
 };
 

@@ -1,6 +1,7 @@
 #include "plan/plan.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <numeric>
 #include <set>
@@ -14,6 +15,12 @@ std::size_t Plan::cell_count() const {
                          [](std::size_t n, const Group& g) { return n + g.cells.size(); });
 }
 
+std::int64_t buffer_alignment(std::int64_t bytes) {
+  constexpr std::uint64_t kMost = 2 << 20;
+  return static_cast<std::int64_t>(
+      std::min(std::bit_ceil(static_cast<std::uint64_t>(std::max(bytes, std::int64_t{1}))), kMost));
+}
+
 std::int64_t cell_bytes(const Family& family, const Variant& variant, const void* problem,
                         const DeviceSpec& device) {
   const std::int64_t arrays =
@@ -21,7 +28,8 @@ std::int64_t cell_bytes(const Family& family, const Variant& variant, const void
   std::int64_t bytes = variant.workspace_bytes ? variant.workspace_bytes(problem, device) : 0;
   for (const Buffer& b : family.buffers) {
     const std::int64_t count = b.count(problem);
-    bytes += count * static_cast<std::int64_t>(size_of(b.type(problem))) + 2 * kGuardBytes;
+    const std::int64_t size = count * static_cast<std::int64_t>(size_of(b.type(problem)));
+    bytes += size + 2 * kGuardBytes + buffer_alignment(size);
     if (is_output(b.role) && variant.fills(b.name)) {
       bytes += arrays * count * static_cast<std::int64_t>(sizeof(double));
     }

@@ -1,7 +1,9 @@
 // Buffers in every kind of memory: made, guarded, restored and verified.
 #include "gpu/cuda_executor.hpp"
 #include "gpu/device_query.hpp"
+#include "gpu/guarded_memory.hpp"
 #include "gpu/residence_family.hpp"
+#include "plan/plan.hpp"
 #include "support/catch.hpp"
 
 namespace gpuexp::test {
@@ -31,6 +33,19 @@ TEST_CASE("buffers live where they say, and are verified there", "[engine][resid
   CHECK(verify("copies_beyond").overrun == "y");
   CHECK(verify("changes_x").changed_input == "x");
   CHECK(verify("copies").passed());
+}
+
+TEST_CASE("buffers begin at multiples of their alignment", "[engine][residence]") {
+  const auto residence = GENERATE(Residence::device, Residence::pinned, Residence::pageable,
+                                  Residence::mapped, Residence::managed);
+  for (const std::int64_t bytes : {1, 100, 4097, (2 << 20) - 1, 5 << 20}) {
+    CAPTURE(static_cast<int>(residence), bytes);
+    const GuardedMemory first(bytes, residence);
+    const GuardedMemory second(bytes, residence);
+    for (const GuardedMemory* m : {&first, &second})
+      for (const unsigned char* begin : {m->data(), m->image()})
+        CHECK(reinterpret_cast<std::uintptr_t>(begin) % buffer_alignment(bytes) == 0);
+  }
 }
 
 }  // namespace

@@ -179,11 +179,23 @@ TEST_CASE("what cannot run is skipped with the reason") {
 TEST_CASE("memory counts buffers, guards and references") {
   Bench b;
   const auto problem = b.family.make_problem({std::int64_t{1000}, 0.5, std::string("narrow")});
-  // x and y of 4 bytes with two guards each, and for y two fp64 arrays.
-  constexpr std::int64_t kBuffers = 2 * (4000 + 2 * kGuardBytes);
+  // x and y of 4 bytes with two guards each and room to begin at a multiple of 4096, and for y two
+  // fp64 arrays.
+  constexpr std::int64_t kBuffers = 2 * (4000 + 2 * kGuardBytes + 4096);
   constexpr std::int64_t kReferences = 16000;
   CHECK(cell_bytes(b.family, *b.family.find("first"), problem.get(), b.device) ==
         kBuffers + kReferences);
+}
+
+TEST_CASE("buffers begin at multiples of their size, of 2 MiB at most") {
+  for (const auto& [bytes, alignment] : std::map<std::int64_t, std::int64_t>{{0, 1},
+                                                                             {1, 1},
+                                                                             {3, 4},
+                                                                             {4096, 4096},
+                                                                             {4097, 8192},
+                                                                             {2 << 20, 2 << 20},
+                                                                             {7 << 20, 2 << 20}})
+    CHECK(buffer_alignment(bytes) == alignment);
 }
 
 TEST_CASE("limits take the slower of memory and arithmetic") {
