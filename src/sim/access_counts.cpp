@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <vector>
 
 #include "sim/program.hpp"
 #include "sim/tag_bank.hpp"
@@ -16,6 +18,8 @@ constexpr unsigned kSectorShift = 5;
 constexpr unsigned kLineShift = 7;
 constexpr unsigned kWordShift = 2;
 constexpr unsigned kBanks = 32;
+constexpr unsigned kCopyGroupBytes =
+    512;  // of shared memory that a wavefront of cp.async.cg is for
 
 // Most distinct 4-byte words that the lanes touch in any of 32 banks.
 unsigned most_words_of_a_bank(const Lanes64& address, LaneMask lanes, unsigned width) {
@@ -112,6 +116,60 @@ SharedWavefronts shared_wavefronts_of(const MemoryAccess& access) {
   return wavefronts;
 }
 
+// Lines of global memory, and which 128 bytes of shared memory each goes to.
+struct CopiedLine {
+  std::uint64_t line;
+  std::uint64_t row;
+  unsigned lines_of_row = 0;
+
+  std::uint64_t group() const { return (row << kLineShift) / kCopyGroupBytes; }
+};
+
+// Of the copy's lines, each once for each row that it goes to; at most one per lane.
+std::vector<CopiedLine> copied_lines(const MemoryAccess& access) {
+  std::vector<CopiedLine> copied;
+  for_each_lane(access.lanes, [&](unsigned l) {
+    const CopiedLine next{access.address[l] >> kLineShift, (*access.destination)[l] >> kLineShift};
+    if (std::none_of(copied.begin(), copied.end(),
+                     [&](const CopiedLine& c) { return c.line == next.line && c.row == next.row; }))
+      copied.push_back(next);
+  });
+  for (CopiedLine& one : copied)
+    one.lines_of_row = static_cast<unsigned>(std::count_if(
+        copied.begin(), copied.end(), [&](const CopiedLine& c) { return c.row == one.row; }));
+  return copied;
+}
+
+// Wavefronts that AccessMemo::tag_wavefronts_past_l1() says, whatever banks of the tags lines are
+// in.
+unsigned destination_wavefronts(const MemoryAccess& access) {
+  constexpr unsigned kMost = 4;  // lines of a wavefront
+  struct Group {
+    std::map<std::uint64_t, unsigned> share;  // of a wavefront that each line takes, in quarters
+    unsigned most_of_row = 0;
+  };
+  std::map<std::uint64_t, Group> groups;
+  for (const CopiedLine& one : copied_lines(access)) {
+    Group& group = groups[one.group()];
+    unsigned& share = group.share[one.line];
+    share = std::max(share, std::min(one.lines_of_row, kMost));
+    group.most_of_row = std::max(group.most_of_row, one.lines_of_row);
+  }
+  unsigned wavefronts = 0;
+  for (const auto& [place, group] : groups) {
+    unsigned shares = 0;
+    for (const auto& [line, share] : group.share)
+      shares += share;
+    wavefronts += std::max((shares + kMost - 1) / kMost, group.most_of_row);
+  }
+  return wavefronts;
+}
+
+unsigned past_l1(const MemoryAccess& access) {
+  return access.memo ? access.memo->tag_wavefronts_past_l1(access)
+                     : AccessMemo().tag_wavefronts_past_l1(access);
+}
+
 // Data that L1 does not hold takes a wavefront of the data stage for each one of the tag stage, if
 // that is more than the banks ask for.
 void count_global(MemoryCounts& counts, const MemoryAccess& access) {
@@ -125,7 +183,8 @@ void count_global(MemoryCounts& counts, const MemoryAccess& access) {
     counts.load_sectors += touches.sectors;
   }
   if (access.kind == Access::async_load) {
-    counts.async_tag_wavefronts += touches.tag_wavefronts;
+    counts.async_tag_wavefronts +=
+        1 + (access.destination ? past_l1(access) : touches.tag_wavefronts);
     return;
   }
   counts.tag_wavefronts += touches.tag_wavefronts;
@@ -216,6 +275,26 @@ GlobalCounts AccessMemo::touches(const MemoryAccess& access) {
   remember_touch(access);
   const std::uint64_t line = access.address[0] >> kLineShift;
   return {sector_count_, tag_wavefronts(line, lines_, line_count_), bank_wavefronts_};
+}
+
+GPUEXP_VECTORIZED unsigned AccessMemo::tag_wavefronts_past_l1(const MemoryAccess& access) {
+  const unsigned of_banks = touches(access).tag_wavefronts;
+  const Lanes64& to = *access.destination;
+  CopyPlace place{access.lanes, access.address[0] % (1u << kLineShift), to[0] % kCopyGroupBytes};
+  std::uint64_t differ = place == copy_place_ ? 0 : 1;
+  for (unsigned l = 0; l < kLanes; ++l) {
+    differ |= (access.address[l] - access.address[0]) ^ sources_apart_[l];
+    differ |= (to[l] - to[0]) ^ destinations_apart_[l];
+  }
+  if (differ != 0) {
+    copy_place_ = place;
+    for (unsigned l = 0; l < kLanes; ++l) {
+      sources_apart_[l] = access.address[l] - access.address[0];
+      destinations_apart_[l] = to[l] - to[0];
+    }
+    destination_wavefronts_ = destination_wavefronts(access);
+  }
+  return std::max(of_banks, destination_wavefronts_);
 }
 
 GlobalTouch AccessMemo::touch(const MemoryAccess& access) {

@@ -96,7 +96,8 @@ void mark_loads_of_atomics(Program& program) {
 OpClass class_of(const ListedInstruction& listed) {
   const IssuePipe pipe = issue_pipe(listed.opcode, listed.operands);
   return {pipe, is_branch(listed.opcode),
-          pipe == IssuePipe::lsu && is_load_store_without_access(listed.opcode)};
+          pipe == IssuePipe::lsu && is_load_store_without_access(listed.opcode),
+          listed.opcode == "LDGDEPBAR"};
 }
 
 Program decode(const KernelCode& code) {

@@ -13,6 +13,7 @@ struct InstructionSums {
   std::uint64_t lanes_on = 0;
   std::uint64_t branches = 0;
   std::uint64_t lsu_alone = 0;  ///< of the load-store unit, without an access to memory
+  std::uint64_t copy_commits = 0;
   std::array<std::uint64_t, kIssuePipes> of_pipe{};
 
   std::uint64_t of(IssuePipe pipe) const { return of_pipe[static_cast<std::size_t>(pipe)]; }
@@ -28,13 +29,11 @@ InstructionSums sums_of(const Program& program, std::span<const OpCount> counts)
     sums.lanes_on += count.lanes_on;
     sums.of_pipe[static_cast<std::size_t>(of.pipe)] += count.warps;
     if (of.is_lsu_alone) sums.lsu_alone += count.warps;
+    if (of.commits_copies) sums.copy_commits += count.warps;
     if (of.is_branch) sums.branches += count.warps;
   }
   return sums;
 }
-
-// An H200 counts about two wavefronts of the tag stage of cp.async where other loads take one.
-constexpr std::uint64_t kAsyncTagFactor = 2;
 
 struct Execution {
   InstructionSums instructions;
@@ -81,7 +80,7 @@ constexpr std::array<Metric, kMetrics> kAll{{
      knows_data_wavefronts},
     {"l1tex__t_output_wavefronts_pipe_lsu.sum",
      [](const Execution& e) {
-       return e.memory.tag_wavefronts + kAsyncTagFactor * e.memory.async_tag_wavefronts;
+       return e.memory.tag_wavefronts + e.memory.async_tag_wavefronts + e.instructions.copy_commits;
      },
      knows_tag_wavefronts},
     {"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",

@@ -55,6 +55,8 @@ struct MemoryAccess {
   const Lanes32* values;
   /// Where an asynchronous store has its values from.
   const Lanes64* source;
+  /// Where in shared memory an asynchronous load past L1 (cp.async.cg) puts them.
+  const Lanes64* destination = nullptr;
   AccessShape shape;
   /// Of its instruction and its space (sim/access_counts.hpp), from Block::note() on; null: none.
   mutable AccessMemo* memo = nullptr;

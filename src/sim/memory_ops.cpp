@@ -267,7 +267,9 @@ GPUEXP_INLINED void copy_word(std::byte* to, const std::byte* from, unsigned wid
   }
 }
 
-constexpr std::uint8_t kFillsWithZero = 1;  ///< of LDGSTS, in Op::kind
+// Of LDGSTS, in Op::kind.
+constexpr std::uint8_t kFillsWithZero = 1;
+constexpr std::uint8_t kPassesL1 = 2;
 
 // LDGSTS (cp.async): from global into shared memory; zeros where its predicate does not hold. With
 // ZFILL, the lower bits of the source's address say how many bytes at the end are not copied:
@@ -279,7 +281,8 @@ GPUEXP_VECTORIZED void run_ldgsts(Warp& warp, const Op& op, LaneMask lanes) {
   shared_addresses(warp, op.from[0], to);
   global_addresses(warp, op.from[1], from);
   bytes.of.fill(op.width);
-  for (unsigned l = 0; op.kind == kFillsWithZero && l < kLanes; ++l) {
+  const bool fills_with_zero = (op.kind & kFillsWithZero) != 0;
+  for (unsigned l = 0; fills_with_zero && l < kLanes; ++l) {
     const auto part = static_cast<std::uint32_t>(from[l] % op.width);
     if (part == 0) continue;
     bytes[l] = op.width - part;
@@ -287,15 +290,15 @@ GPUEXP_VECTORIZED void run_ldgsts(Warp& warp, const Op& op, LaneMask lanes) {
   }
   const LaneMask copied =
       op.from[2].kind == Kind::none ? kAllLanes : read_predicate(warp, op.from[2]);
-  const MemoryAccess read{Space::global, Access::async_load, op.width, lanes & copied, from};
+  MemoryAccess read{Space::global, Access::async_load, op.width, lanes & copied, from};
+  if (op.kind & kPassesL1) read.destination = &to;
   warp.block.note(read);
   const MemoryAccess written{Space::shared, Access::async_store, op.width, lanes, to, nullptr,
                              &from};
   warp.block.note(written);
   const Origin origin = shared_origin(warp, written);
-  const bool is_plain = origin && op.width >= 4 && op.kind != kFillsWithZero &&
-                        copied == kAllLanes && read.shape.last < kLocalWindow &&
-                        warp.block.launch.global->holds(read);
+  const bool is_plain = origin && op.width >= 4 && !fills_with_zero && copied == kAllLanes &&
+                        read.shape.last < kLocalWindow && warp.block.launch.global->holds(read);
   if (is_plain) {
     for_each_lane(lanes, [&](unsigned l) {
       copy_word(place_in(*origin, to[l]), place_in(0, from[l]), op.width);
@@ -319,7 +322,7 @@ void decode_ldgsts(const Decoding& in, Op& op) {
   for (std::size_t i = 0; i < in.operands.size(); ++i)
     op.from[i] = source_of(in.operands[i], Reads::integer);
   op.width = width_of(in);
-  op.kind = in.has("ZFILL") ? kFillsWithZero : 0;
+  op.kind = (in.has("ZFILL") ? kFillsWithZero : 0) | (in.has("BYPASS") ? kPassesL1 : 0);
   op.run = run_ldgsts;
 }
 

@@ -40,7 +40,8 @@ struct Op {
 struct OpClass {
   IssuePipe pipe;
   bool is_branch;
-  bool is_lsu_alone;  ///< of the load-store unit, without an access to memory
+  bool is_lsu_alone;    ///< of the load-store unit, without an access to memory
+  bool commits_copies;  ///< LDGDEPBAR
 };
 
 /// What a decoder gets to read.

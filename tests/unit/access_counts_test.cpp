@@ -107,6 +107,39 @@ TEST_CASE("L1 looks up four lines per turn where they lie in different banks of 
   CHECK(tags(32, 5) > 8);
 }
 
+TEST_CASE("cp.async past L1 takes wavefronts by where its lines go, as an H200 counts", "[sim]") {
+  constexpr int kPitch = 4096;
+  // Rows of 16-byte pieces, `apart` bytes from each other in shared memory.
+  const auto tags = [](int rows, int apart, int swizzle = 0) {
+    const int per_row = static_cast<int>(sim::kLanes) / rows;
+    sim::Lanes64 from;
+    sim::Lanes64 to;
+    for (int lane = 0; lane < static_cast<int>(sim::kLanes); ++lane) {
+      const int row = lane / per_row;
+      const int piece = lane % per_row;
+      const auto l = static_cast<unsigned>(lane);
+      from[l] = static_cast<std::uint64_t>(row * kPitch + 16 * piece);
+      to[l] = static_cast<std::uint64_t>(row * apart + 16 * (piece ^ row * swizzle % per_row));
+    }
+    sim::MemoryAccess access{Space::global, Access::async_load, 16, kAllLanes, from};
+    access.destination = &to;
+    MemoryCounts counts;
+    count(counts, access);
+    return counts.async_tag_wavefronts - 1;
+  };
+  // Side by side.
+  CHECK(tags(4, 128) == 1);
+  CHECK(tags(8, 64) == 4);
+  CHECK(tags(16, 32) == 16);
+  CHECK(tags(32, 16) == 32);
+  CHECK(tags(8, 64, 1) == 4);
+  // In 128 bytes each: what the banks of the tags ask for.
+  CHECK(tags(8, 128) == 2);
+  CHECK(tags(16, 128) == 4);
+  CHECK(tags(32, 128) == 8);
+  CHECK(tags(8, 128, 1) == 2);
+}
+
 TEST_CASE("tag-stage wavefronts down a column are those that an H200 counts", "[sim]") {
   // docs/results/h200/all.csv, matmul.row_pitch: l1_tag_wavefronts per step of `naive`, less one
   // for B.
@@ -154,7 +187,7 @@ TEST_CASE("cp.async loads, and stores nothing that is counted as a store", "[sim
   CHECK(from.load_requests == 1);
   CHECK(from.load_sectors == 16);
   CHECK(from.tag_wavefronts == 0);
-  CHECK(from.async_tag_wavefronts == 1);
+  CHECK(from.async_tag_wavefronts == 2);  // one finds the lines, one writes to shared memory
   const MemoryCounts to = counted(Space::shared, Access::async_store, 16, packed);
   CHECK(to.shared_store_wavefronts == 0);
   CHECK(to.global_wavefronts == 1);

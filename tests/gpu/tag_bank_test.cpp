@@ -1,0 +1,111 @@
+// The banks of L1's tags, as the simulator takes them to be, against the wavefronts that the GPU
+// counts.
+#include "sim/tag_bank.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <random>
+#include <set>
+
+#include "gpu/counters_unavailable.hpp"
+#include "gpu/hardware_counters.hpp"
+#include "gpu/line_access.hpp"
+#include "gpu/resources.hpp"
+#include "support/skip.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+constexpr std::int64_t kLineBytes = 128;
+constexpr int kLineBits = 20;  // within 128 MiB
+constexpr std::int64_t kReach = kLineBytes << kLineBits;
+
+LaneOffsets lines(const std::vector<std::int64_t>& numbers) {
+  LaneOffsets offsets{{}, static_cast<int>(numbers.size())};
+  std::transform(numbers.begin(), numbers.end(), offsets.of.begin(),
+                 [](std::int64_t line) { return line * kLineBytes; });
+  return offsets;
+}
+
+/// Pairs that tell every two bits of the number apart, rows of matrices, and lines anywhere.
+std::vector<LaneOffsets> sets_of_lines() {
+  std::vector<LaneOffsets> sets;
+  for (int i = 0; i < kLineBits; ++i)
+    for (int j = 0; j < i; ++j)
+      sets.push_back(lines({std::int64_t{1} << i, std::int64_t{1} << j}));
+  for (const std::int64_t pitch : {1, 2, 3, 31, 32, 33, 64, 127, 256, 1000, 4096})
+    for (const std::int64_t rows : {4, 8, 32}) {
+      std::vector<std::int64_t> numbers;
+      for (std::int64_t row = 0; row < rows; ++row)
+        numbers.push_back(row * pitch);
+      sets.push_back(lines(numbers));
+    }
+  std::mt19937_64 random(1);
+  for (const int count : {2, 3, 5, 8, 13, 21, 32})
+    for (int k = 0; k < 8; ++k) {
+      std::vector<std::int64_t> numbers;
+      for (int i = 0; i < count; ++i)
+        numbers.push_back(static_cast<std::int64_t>(random() % (1 << kLineBits)));
+      sets.push_back(lines(numbers));
+    }
+  return sets;
+}
+
+// A copy past L1 finds lines for the 512 bytes that four lanes write, one wavefront or more behind
+// the other.
+double wavefronts(const unsigned char* begin, const LaneOffsets& offsets, LineAccess access) {
+  constexpr int kLanesOfCopy = 4;
+  if (access == LineAccess::copy_past_l1 && offsets.lanes > kLanesOfCopy) {
+    LaneOffsets first = offsets;
+    LaneOffsets rest = offsets;
+    first.lanes = kLanesOfCopy;
+    rest.lanes -= kLanesOfCopy;
+    std::copy(offsets.of.begin() + kLanesOfCopy, offsets.of.end(), rest.of.begin());
+    return wavefronts(begin, first, access) + wavefronts(begin, rest, access);
+  }
+  std::set<std::uint64_t> touched;
+  for (int lane = 0; lane < offsets.lanes; ++lane)
+    touched.insert(
+        reinterpret_cast<std::uintptr_t>(begin + offsets.of[static_cast<std::size_t>(lane)]) /
+        kLineBytes);
+  std::array<int, kTagBanks> in_bank{};
+  for (const std::uint64_t line : touched)
+    ++in_bank[tag_bank(line)];
+  return *std::max_element(in_bank.begin(), in_bank.end());
+}
+
+TEST_CASE("accesses take the wavefronts of the tag stage that the banks ask for", "[counters]") {
+  const CudaStream stream;
+  const DeviceMemory memory(2 * kReach);
+  const auto first = reinterpret_cast<std::uintptr_t>(memory.get());
+  const std::uintptr_t step = kReach;
+  auto* const begin = reinterpret_cast<unsigned char*>((first + step - 1) / step * step);
+  const std::vector<LaneOffsets> sets = sets_of_lines();
+  const std::map<LineAccess, int> further{
+      {LineAccess::load, 0}, {LineAccess::store, 0},        {LineAccess::add, 0},
+      {LineAccess::copy, 1}, {LineAccess::copy_past_l1, 1}, {LineAccess::committed_copy, 2}};
+  for (const auto& [kind, more] : further) {
+    const LineAccess access = kind;
+    std::vector<HardwareCounters::Launch> launches;
+    for (const LaneOffsets& set : sets)
+      launches.push_back({[] {},
+                          [&, access] {
+                            queue_line_access(access, begin, set, stream.get());
+                            stream.synchronize();
+                          }});
+    std::vector<LaunchCounts> counts;
+    try {
+      counts = HardwareCounters().count({"l1tex__t_output_wavefronts_pipe_lsu.sum"}, launches);
+    } catch (const CountersUnavailable& reason) {
+      return skip(Tier::gpu, std::string("no hardware counters here: ") + reason.what());
+    }
+    for (std::size_t i = 0; i < sets.size(); ++i) {
+      CAPTURE(static_cast<int>(access), i, sets[i].lanes);
+      CHECK(counts[i].kernels.front().values.front() == wavefronts(begin, sets[i], access) + more);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gpuexp::test
