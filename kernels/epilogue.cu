@@ -11,6 +11,7 @@
 #include <cmath>
 
 #include "kernels/common/cublas_variant.cuh"
+#include "kernels/common/gelu.cuh"
 #include "kernels/common/gemm.cuh"
 #include "kernels/common/mma_pipeline.cuh"
 #include "kernels/common/philox.cuh"
@@ -51,14 +52,17 @@ struct Tail {
 };
 
 enum class Part { bias, gelu, dropout, residual };
+template <Part part, Part... parts>
+constexpr bool kIsOneOf = ((parts == part) || ...);
 
 constexpr int kWidth = 8;  // elements that a lane moves at a time, 16 bytes
-constexpr int kBlock = 256;
-constexpr int kLanes = 32;
+using Eight = Pack<T, kWidth>;
+constexpr int kBlock = 256, kLanes = 32;
 
 // The parts, of the eight elements from `first` on, of which `v` has what they are computed from.
 template <Part... parts>
-__device__ Pack<T, kWidth> eight(const Tail& x, const float (&v)[kWidth], unsigned first);
+__device__ Eight eight(const Tail& x, const float (&v)[kWidth], unsigned first, unsigned column,
+                       const Eight& residuals);
 template <Part... parts>
 __device__ T one(const Tail& x, float v, unsigned i);
 
@@ -74,11 +78,14 @@ __global__ void __launch_bounds__(kBlock) tail_kernel(Tail x, const T* in, T* ou
   const unsigned first = (blockIdx.x * kBlock + threadIdx.x) * kWidth;
   if (first + kWidth <= x.count) {
     const auto pack = load_pack<kWidth>(in + first);
+    Eight residuals{};
+    if constexpr (kIsOneOf<Part::residual, parts...>)
+      residuals = load_pack<kWidth>(x.residual + first);
     float v[kWidth];
 #pragma unroll
     for (int i = 0; i < kWidth; ++i)
       v[i] = i % 2 ? widen(pack.pairs[i / 2]).y : widen(pack.pairs[i / 2]).x;
-    store_pack(out + first, eight<parts...>(x, v, first));
+    store_pack(out + first, eight<parts...>(x, v, first, first % x.n, residuals));
   } else {
 #pragma unroll 1
     for (unsigned i = first; i < x.count; ++i)
@@ -88,24 +95,12 @@ __global__ void __launch_bounds__(kBlock) tail_kernel(Tail x, const T* in, T* ou
 
 // ---- the parts of an element
 
-// x·Φ(x) by the usual approximation of the Gaussian's Φ by tanh: 1/2·(1 + tanh(z)) is
-// 1/(1 + exp(-2z)), which does not cancel at negative z.
-__device__ inline float gelu(float x) {
-  const float minus_two_z = x * fmaf(-0.071354816f, x * x, -1.5957691f);
-  return __fdividef(x, 1.0f + __expf(minus_two_z));
-}
-
-template <Part... parts>
-constexpr bool has(Part part) {
-  return ((parts == part) || ...);
-}
-
 template <Part... parts>
 __device__ float result(float v, float bias, float factor, float residual) {
-  if constexpr (has<parts...>(Part::bias)) v += bias;
-  if constexpr (has<parts...>(Part::gelu)) v = gelu(v);
-  if constexpr (has<parts...>(Part::dropout)) v *= factor;
-  if constexpr (has<parts...>(Part::residual)) v += residual;
+  if constexpr (kIsOneOf<Part::bias, parts...>) v += bias;
+  if constexpr (kIsOneOf<Part::gelu, parts...>) v = gelu_tanh(v);
+  if constexpr (kIsOneOf<Part::dropout, parts...>) v *= factor;
+  if constexpr (kIsOneOf<Part::residual, parts...>) v += residual;
   return v;
 }
 
@@ -118,17 +113,16 @@ __device__ inline float factor(const Tail& x, std::uint32_t word) {
 template <Part... parts>
 __device__ T one(const Tail& x, float v, unsigned i) {
   float bias = 0.0f, f = 0.0f, residual = 0.0f;
-  if constexpr (has<parts...>(Part::bias)) bias = static_cast<float>(x.bias[i % x.n]);
-  if constexpr (has<parts...>(Part::dropout)) f = factor(x, philox_word(kDropoutSeed, i));
-  if constexpr (has<parts...>(Part::residual)) residual = static_cast<float>(x.residual[i]);
+  if constexpr (kIsOneOf<Part::bias, parts...>) bias = static_cast<float>(x.bias[i % x.n]);
+  if constexpr (kIsOneOf<Part::dropout, parts...>) f = factor(x, philox_word(kDropoutSeed, i));
+  if constexpr (kIsOneOf<Part::residual, parts...>) residual = static_cast<float>(x.residual[i]);
   return from_float<T>(result<parts...>(v, bias, f, residual));
 }
 
 // Of eight neighbours, which may lie in several rows.
-__device__ inline Pack<T, kWidth> eight_biases(const Tail& x, unsigned first) {
-  unsigned column = first % x.n;
+__device__ inline Eight eight_biases(const Tail& x, unsigned column) {
   if (x.n % kWidth == 0) return load_pack<kWidth>(x.bias + column);
-  Pack<T, kWidth> biases;
+  Eight biases;
 #pragma unroll
   for (auto& pair : biases.pairs) {
     pair.x = x.bias[column];
@@ -141,22 +135,22 @@ __device__ inline Pack<T, kWidth> eight_biases(const Tail& x, unsigned first) {
 
 // `first` is a multiple of eight: two calls of Philox.
 template <Part... parts>
-__device__ Pack<T, kWidth> eight(const Tail& x, const float (&v)[kWidth], unsigned first) {
-  Pack<T, kWidth> biases{}, residuals{};
-  if constexpr (has<parts...>(Part::bias)) biases = eight_biases(x, first);
-  if constexpr (has<parts...>(Part::residual)) residuals = load_pack<kWidth>(x.residual + first);
+__device__ Eight eight(const Tail& x, const float (&v)[kWidth], unsigned first, unsigned column,
+                       const Eight& residuals) {
+  Eight biases{};
+  if constexpr (kIsOneOf<Part::bias, parts...>) biases = eight_biases(x, column);
   PhiloxWords words[2];
-  if constexpr (has<parts...>(Part::dropout)) {
+  if constexpr (kIsOneOf<Part::dropout, parts...>) {
     words[0] = philox_words(kDropoutSeed, first / 4);
     words[1] = philox_words(kDropoutSeed, first / 4 + 1);
   }
-  Pack<T, kWidth> out;
+  Eight out;
 #pragma unroll
   for (int i = 0; i < kWidth; i += 2) {
     const float2 bias = widen(biases.pairs[i / 2]);
     const float2 residual = widen(residuals.pairs[i / 2]);
     float2 f{};
-    if constexpr (has<parts...>(Part::dropout))
+    if constexpr (kIsOneOf<Part::dropout, parts...>)
       f = {factor(x, words[i / 4].word[i % 4]), factor(x, words[i / 4].word[i % 4 + 1])};
     out.pairs[i / 2] = narrow<T>({result<parts...>(v[i], bias.x, f.x, residual.x),
                                   result<parts...>(v[i + 1], bias.y, f.y, residual.y)});
@@ -180,14 +174,12 @@ std::int64_t result_bytes(const Problem& p) {
 std::uint32_t threshold(const Problem& p) {
   return static_cast<std::uint32_t>(p.dropout * 0x1p32);
 }
-
+float scale(const Problem& p) {
+  return static_cast<float>(1.0 / (1.0 - p.dropout));
+}
 Tail tail(const Problem& p, const Data& d) {
-  return {d.bias,
-          d.residual,
-          static_cast<unsigned>(elements(p)),
-          static_cast<unsigned>(p.n),
-          threshold(p),
-          static_cast<float>(1.0 / (1.0 - p.dropout))};
+  const auto count = static_cast<unsigned>(elements(p));
+  return {d.bias, d.residual, count, static_cast<unsigned>(p.n), threshold(p), scale(p)};
 }
 
 template <Part... parts>
@@ -201,12 +193,15 @@ Steps launch_parts(const Problem& p, const Data& d, const T* in, T* out) {
 }
 
 // What lies between goes to two arrays by turns; `in` may be the second.
-Steps one_by_one(const Problem& p, const Data& d, const T* in, T* out, void* workspace) {
-  T* const first = static_cast<T*>(workspace);
-  T* const second = first + result_bytes(p) / static_cast<std::int64_t>(sizeof(T));
-  return launch_parts<Part::bias>(p, d, in, first) + launch_parts<Part::gelu>(p, d, first, second) +
-         launch_parts<Part::dropout>(p, d, second, first) +
-         launch_parts<Part::residual>(p, d, first, out);
+T* second_of(const Problem& p, T* workspace) {
+  return workspace + result_bytes(p) / static_cast<std::int64_t>(sizeof(T));
+}
+Steps one_by_one(const Problem& p, const Data& d, const T* in, T* out, T* workspace) {
+  T* const second = second_of(p, workspace);
+  return launch_parts<Part::bias>(p, d, in, workspace) +
+         launch_parts<Part::gelu>(p, d, workspace, second) +
+         launch_parts<Part::dropout>(p, d, second, workspace) +
+         launch_parts<Part::residual>(p, d, workspace, out);
 }
 
 Steps at_once(const Problem& p, const Data& d, const T* in, T* out) {
@@ -215,23 +210,22 @@ Steps at_once(const Problem& p, const Data& d, const T* in, T* out) {
 
 // h or A·B, bias and residual in, y out.
 Work work(const Problem& p, bool with_product) {
-  Work w = gemm_work(p.m, p.n, p.k, DataType::bf16, DataType::bf16, Pipe::tensor_bf16_fp32);
-  const std::int64_t result = elements(p) * static_cast<std::int64_t>(sizeof(T));
-  const std::int64_t bias = p.n * static_cast<std::int64_t>(sizeof(T));
-  if (!with_product) {
-    w.bytes_read = static_cast<double>(result);
-    w.moved_read = sector_bytes<char>(result);
-    w.operations.clear();
+  Work w = gemm_work(p.m, p.n, with_product ? p.k : 0, DataType::bf16, DataType::bf16,
+                     Pipe::tensor_bf16_fp32);
+  if (!with_product) w.operations.clear();
+  for (const std::int64_t count : {elements(p), p.n, with_product ? 0 : elements(p)}) {
+    w.bytes_read += static_cast<double>(count * static_cast<std::int64_t>(sizeof(T)));
+    w.moved_read += sector_bytes<T>(count);
   }
-  w.bytes_read += static_cast<double>(result + bias);
-  w.moved_read += sector_bytes<char>(result) + sector_bytes<char>(bias);
   constexpr double kOperations = 11;  // bias, 7 of GELU, a comparison and *, residual
   w.operations.push_back({Pipe::fp32, kOperations * static_cast<double>(elements(p))});
   return w;
 }
 
+using Launch = Steps (*)(const Problem& p, const Data& d, T* workspace);
+
 Variant variant(std::string id, std::string compare_to, double passes, bool with_product,
-                ExpectedChangesOf<Problem> expected) {
+                ExpectedChangesOf<Problem> expected, Launch launch) {
   Variant v;
   v.id = std::move(id);
   v.compare_to = std::move(compare_to);
@@ -242,15 +236,16 @@ Variant variant(std::string id, std::string compare_to, double passes, bool with
     return MetricValues{{"passes", passes}};
   };
   v.workspace_bytes = [](const Problem& p, const DeviceSpec&) { return 2 * result_bytes(p); };
+  v.launch = [launch](const Problem& p, const Data& d, const LaunchContext& x) {
+    return launch(p, d, static_cast<T*>(x.workspace));
+  };
   return v;
 }
 
 Variant ops() {
-  Variant v = variant("ops", "", 9, false, {});
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    return one_by_one(p, d, d.h, d.y_given_h, x.workspace);
-  };
-  return v;
+  return variant("ops", "", 9, false, {}, [](const Problem& p, const Data& d, T* workspace) {
+    return one_by_one(p, d, d.h, d.y_given_h, workspace);
+  });
 }
 
 // ---- fused: one kernel
@@ -259,70 +254,81 @@ Variant ops() {
 // five passes to two. Nothing between is rounded to bf16. Instructions stay, most of them Philox's
 // and GELU's, for a third of the bytes: issue_active_pct rises.
 
-// Where most blocks are whole.
 bool is_large(const Problem& p) {
-  constexpr std::int64_t kManyElements = 1 << 16;
+  constexpr std::int64_t kManyElements = 1 << 16;  // most blocks are whole
   return elements(p) >= kManyElements;
 }
 
+bool is_deep(const Problem& p) {
+  return is_large(p) && p.k >= 256;
+}
 // Where DRAM serves every kernel, whatever L2 kept of the one before.
 bool beyond_caches(const Problem& p) {
-  constexpr std::int64_t kManyBytes = 1 << 28;
-  return result_bytes(p) >= kManyBytes;
+  return result_bytes(p) >= std::int64_t{1} << 28;
 }
 
 Variant fused() {
-  Variant v = variant("fused", "ops", 3, false,
-                      {{"dram_write_bytes", Direction::decreases, 3, beyond_caches},
-                       {"dram_read_bytes", Direction::decreases, 2.2, beyond_caches},
-                       {"l2_sectors", Direction::decreases, 2.5, is_large}});
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    return at_once(p, d, d.h, d.y_given_h);
-  };
-  return v;
+  return variant(
+      "fused", "ops", 3, false,
+      {{"dram_write_bytes", Direction::decreases, 3, beyond_caches},
+       {"dram_read_bytes", Direction::decreases, 2.2, beyond_caches},
+       {"l2_sectors", Direction::decreases, 2.5, is_large}},
+      [](const Problem& p, const Data& d, T*) { return at_once(p, d, d.h, d.y_given_h); });
 }
 
 // ---- product_ops: a product, then a kernel per operation
 //
-// The product of matmul_tensor's mma_cp_async, which stores its sums as bf16, and the four kernels
-// behind it: 10 passes over m×n elements beside A and B. How much of the time they are depends on
-// k: the product takes 2·k operations per element of h, the passes the same bytes at any k.
+// A product by mma.sync, fed by cp.async, which stores its sums as bf16, and the four kernels
+// behind it: 10 passes over m×n elements beside A and B. Two blocks share an SM, so that one
+// multiplies while the other stores. How much of the time the passes are depends on k: the product
+// takes 2·k operations per element of h, the passes the same bytes at any k.
 
+// Narrow copies need registers for addresses: their warps sum half as much, and one block fits.
 template <int kUnitBytes>
-using Product = std::conditional_t<kUnitBytes == 16, Pipeline<Tiling<128, 256, 64, 64, 64>, 4>,
-                                   Pipeline<Tiling<128, 128, 64, 64, 32>, 4>>;
+using Product = Pipeline<Tiling<128, 128, 64, 64, kUnitBytes == 16 ? 64 : 32>, 4>;
 
-// 16 rows of a warp's sums, whose first belongs at `at`.
-template <int kCols>
-__device__ void store_tail(const float* slab, const Tail& x, std::int64_t m, const Corner& at,
+// Stores 16 rows of a warp's sums, whose first belongs at `at`, with these parts or none.
+template <int kCols, Part... parts>
+__device__ void store_sums(const float* slab, const Tail& x, std::int64_t m, const Corner& at,
                            T* y) {
   using S = Slab<float, kCols>;
-  const auto n = static_cast<std::int64_t>(x.n);
+  const int rows = static_cast<int>(min(m - at.row, std::int64_t{S::kRows}));
+  const int columns = static_cast<int>(min(x.n - at.col, std::int64_t{kCols}));
+  const auto corner = static_cast<unsigned>(at.row * x.n + at.col);
   const int lane = static_cast<int>(threadIdx.x % kLanes);
-  const bool whole = n % kWidth == 0;
-  const int each = whole ? kWidth : 1;
-#pragma unroll 1
-  for (int i = lane * each; i < S::kRows * kCols; i += kLanes * each) {
-    const std::int64_t row = at.row + i / kCols;
-    const std::int64_t column = at.col + i % kCols;
-    if (row >= m || column >= n) continue;
-    const float* const sums = slab + i / kCols * S::kPitch + i % kCols;
-    const auto first = static_cast<unsigned>(row * n + column);
-    if (whole) {
+  if (x.n % kWidth == 0) {
+    constexpr int kStep = kLanes * kWidth / kCols;  // rows at a time
+    const int row = lane * kWidth / kCols;
+    const int column = lane * kWidth % kCols;
+    if (column >= columns) return;
+    Eight residuals[S::kRows / kStep];  // all loads before the first use
+#pragma unroll
+    for (int i = 0; i < S::kRows / kStep; ++i)
+      if (kIsOneOf<Part::residual, parts...> && row + i * kStep < rows)
+        residuals[i] = load_pack<kWidth>(x.residual + corner + (row + i * kStep) * x.n + column);
+#pragma unroll
+    for (int i = 0; i < S::kRows / kStep; ++i) {
+      if (row + i * kStep >= rows) return;
       float v[kWidth];
 #pragma unroll
       for (int j = 0; j < kWidth; j += 4)
-        *reinterpret_cast<float4*>(v + j) = *reinterpret_cast<const float4*>(sums + j);
-      store_pack(y + first,
-                 eight<Part::bias, Part::gelu, Part::dropout, Part::residual>(x, v, first));
-    } else {
-      y[first] = one<Part::bias, Part::gelu, Part::dropout, Part::residual>(x, *sums, first);
+        *reinterpret_cast<float4*>(v + j) =
+            *reinterpret_cast<const float4*>(slab + (row + i * kStep) * S::kPitch + column + j);
+      const unsigned first = corner + (row + i * kStep) * x.n + column;
+      store_pack(y + first, eight<parts...>(x, v, first, at.col + column, residuals[i]));
+    }
+  } else {
+#pragma unroll 1
+    for (int i = lane; i < S::kRows * kCols; i += kLanes) {
+      const unsigned place = corner + i / kCols * x.n + i % kCols;
+      if (i / kCols < rows && i % kCols < columns)
+        y[place] = one<parts...>(x, slab[i / kCols * S::kPitch + i % kCols], place);
     }
   }
 }
 
-template <bool kWithTail, int kUnitBytes>
-__global__ void __launch_bounds__(Product<kUnitBytes>::kThreads, 1)
+template <int kUnitBytes, Part... parts>
+__global__ void __launch_bounds__(Product<kUnitBytes>::kThreads, kUnitBytes == 16 ? 2 : 1)
     product_kernel(Problem p, const T* a, const T* b, Tail x, T* out) {
   using P = Product<kUnitBytes>;
   constexpr unsigned kGroupRows = 16;  // of tiles, a patch of the result about as wide as high
@@ -330,35 +336,27 @@ __global__ void __launch_bounds__(Product<kUnitBytes>::kThreads, 1)
   const auto tile = grouped_tile<kGroupRows>();
   const Corner corner{static_cast<std::int64_t>(tile.row) * P::kBlockM,
                       static_cast<std::int64_t>(tile.column) * P::kBlockN};
-  mma_pipeline<T, float, P, kUnitBytes>(
-      shared, Matrix<const T>{a, p.m, p.k}.window(corner.row, 0),
-      Matrix<const T>{b, p.k, p.n}.window(0, corner.col), static_cast<int>(p.k), corner,
-      [&](const float* slab, const Corner& at) {
-        if constexpr (kWithTail) {
-          store_tail<P::kWarpN>(slab, x, p.m, at, out);
-        } else {
-          store_slab<P::kWarpN>(slab, Matrix<T>{out, p.m, p.n}, at);
-        }
-      });
+  mma_pipeline<T, float, P, kUnitBytes>(shared, Matrix<const T>{a, p.m, p.k}.window(corner.row, 0),
+                                        Matrix<const T>{b, p.k, p.n}.window(0, corner.col),
+                                        static_cast<int>(p.k), corner,
+                                        [&](const float* slab, const Corner& at) {
+                                          store_sums<P::kWarpN, parts...>(slab, x, p.m, at, out);
+                                        });
 }
 
-template <int kUnitBytes, bool kWithTail>
+template <Part... parts>
 Steps launch_product(const Problem& p, const Data& d, T* out) {
-  using P = Product<kUnitBytes>;
-  const TiledKernel<Problem, const T*, const T*, Tail, T*> tiled{
-      product_kernel<kWithTail, kUnitBytes>,
-      {P::kBlockM, P::kBlockN, 1},
-      {P::kThreads, 1, 1},
-      P::kSharedBytes};
-  return launch(tiled.kernel, tiled.shape(p.m, p.n), p, d.a, d.b, tail(p, d), out);
-}
-
-// By what all rows of A and B are aligned to.
-template <bool kWithTail>
-Steps launch_product(const Problem& p, const Data& d, T* out) {
-  constexpr std::int64_t kAlignedRows = 8;
-  return (p.n | p.k) % kAlignedRows == 0 ? launch_product<16, kWithTail>(p, d, out)
-                                         : launch_product<4, kWithTail>(p, d, out);
+  const auto in_units_of = [&](auto bytes) {
+    using P = Product<bytes()>;
+    Shape s;
+    s.block = {P::kThreads, 1, 1};
+    s.tile = {P::kBlockM, P::kBlockN, 1};
+    s.grid = {ceil_div(p.m, P::kBlockM), ceil_div(p.n, P::kBlockN), 1};
+    s.dynamic_shared_bytes = P::kSharedBytes;
+    return launch(product_kernel<bytes(), parts...>, s, p, d.a, d.b, tail(p, d), out);
+  };
+  if ((p.n | p.k) % kWidth == 0) return in_units_of(std::integral_constant<int, 16>{});
+  return in_units_of(std::integral_constant<int, 4>{});
 }
 
 Variant product(Variant v) {
@@ -371,13 +369,12 @@ Variant product(Variant v) {
 }
 
 Variant product_ops() {
-  Variant v = product(
-      variant("product_ops", "ops", 10, true, {{"tensor_instructions", Direction::increases, 10}}));
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    T* const h = static_cast<T*>(x.workspace) + result_bytes(p) / std::int64_t{sizeof(T)};
-    return launch_product<false>(p, d, h) + one_by_one(p, d, h, d.y, x.workspace);
-  };
-  return v;
+  return product(variant("product_ops", "ops", 10, true,
+                         {{"tensor_instructions", Direction::increases, 4, is_deep}},
+                         [](const Problem& p, const Data& d, T* workspace) {
+                           T* const h = second_of(p, workspace);
+                           return launch_product<>(p, d, h) + one_by_one(p, d, h, d.y, workspace);
+                         }));
 }
 
 // ---- product_fused: a product, then one kernel
@@ -386,34 +383,31 @@ Variant product_ops() {
 // stored and read again, and 4 passes are left. dram_write_bytes falls from five passes to two.
 
 Variant product_fused() {
-  Variant v = product(variant("product_fused", "product_ops", 4, true,
-                              {{"dram_write_bytes", Direction::decreases, 2, beyond_caches},
-                               {"tensor_instructions", Direction::unchanged},
-                               {"global_store_sectors", Direction::decreases, 2, is_large}}));
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    T* const h = static_cast<T*>(x.workspace);
-    return launch_product<false>(p, d, h) + at_once(p, d, h, d.y);
-  };
-  return v;
+  return product(variant("product_fused", "product_ops", 4, true,
+                         {{"dram_write_bytes", Direction::decreases, 2, beyond_caches},
+                          {"global_store_sectors", Direction::decreases, 2, is_large}},
+                         [](const Problem& p, const Data& d, T* h) {
+                           return launch_product<>(p, d, h) + at_once(p, d, h, d.y);
+                         }));
 }
 
 // ---- product_epilogue: all in the product
 //
 // Sums go from registers to y by way of bias, GELU, dropout and residual: 2 passes, one launch.
-// dram_write_bytes is that of y alone. It costs the tensor cores' time: one block is on each SM,
-// and while it loads the residual and computes GELU and Philox, nothing is multiplied there. A
-// kernel of its own would have its loads in flight on all SMs at once. So tensor_active_pct falls,
-// and the longer the product, the less there is to gain.
+// dram_write_bytes is that of y alone. What it costs is where the tail's instructions are executed:
+// a product's sums fill the registers, so that an SM has 8 warps, where tail_kernel has up to 64
+// that hide each other's latencies and DRAM's. While a block computes GELU and Philox and waits for
+// the residual, only its neighbour multiplies: tensor_active_pct may fall. The gain is the two
+// passes less that.
 
 Variant product_epilogue() {
-  Variant v = product(variant("product_epilogue", "product_fused", 2, true,
-                              {{"dram_write_bytes", Direction::decreases, 1.7, beyond_caches},
-                               {"global_store_sectors", Direction::decreases, 1.9, is_large},
-                               {"tensor_instructions", Direction::unchanged}}));
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    return launch_product<true>(p, d, d.y);
-  };
-  return v;
+  return product(variant(
+      "product_epilogue", "product_fused", 2, true,
+      {{"dram_write_bytes", Direction::decreases, 1.7, beyond_caches},
+       {"global_store_sectors", Direction::decreases, 1.7, is_large}},
+      [](const Problem& p, const Data& d, T*) {
+        return launch_product<Part::bias, Part::gelu, Part::dropout, Part::residual>(p, d, d.y);
+      }));
 }
 
 // ---- cublas_fused: cuBLAS, then one kernel
@@ -423,15 +417,14 @@ Variant product_epilogue() {
 // fuse into. (cuBLASLt has epilogues of its own, with bias and GELU; none has dropout.)
 
 Variant cublas_fused() {
-  Variant v = variant("cublas_fused", "product_fused", 4, true, {});
+  Variant v = variant(
+      "cublas_fused", "product_fused", 4, true, {}, [](const Problem& p, const Data& d, T* h) {
+        const cublas::Gemm product{
+            cublas::Compute::fp32, DataType::bf16, DataType::bf16, p.m, p.n, p.k, d.a, d.b, h};
+        return cublas::step_of(product) + at_once(p, d, h, d.y);
+      });
   v.is_vendor = true;
   v.unavailable = cublas::unavailable;
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    T* const h = static_cast<T*>(x.workspace);
-    const cublas::Gemm product{
-        cublas::Compute::fp32, DataType::bf16, DataType::bf16, p.m, p.n, p.k, d.a, d.b, h};
-    return cublas::step_of(product) + at_once(p, d, h, d.y);
-  };
   return v;
 }
 
@@ -458,8 +451,6 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 // ---- the plain reference
 
-constexpr double kRoundings = 6;  // of bf16, between the product and y
-
 // y's element i, of one of h with the magnitude of its error.
 struct ReferenceTail {
   const T* bias;
@@ -471,15 +462,13 @@ struct ReferenceTail {
     const double b = to_double(bias[i % n]);
     const double r = to_double(residual[i]);
     if (philox_word(kDropoutSeed, static_cast<std::uint64_t>(i)) < threshold) return {r, 0.0};
-    constexpr double kSqrtTwoOverPi = 0.79788456080286535588;
-    const double t = h.value + b;
-    const double gelu = 0.5 * t * (1.0 + tanh(kSqrtTwoOverPi * (t + 0.044715 * t * t * t)));
+    const double gelu = exact_gelu_tanh(h.value + b);
     return {scale * gelu + r, scale * (h.magnitude + fabs(b)) + fabs(r)};
   }
 };
 
 ReferenceTail reference_tail(const Problem& p, const Data& d) {
-  return {d.bias, d.residual, p.n, threshold(p), 1.0 / (1.0 - p.dropout)};
+  return {d.bias, d.residual, p.n, threshold(p), scale(p)};
 }
 
 struct ReferenceGivenH {
@@ -490,6 +479,16 @@ struct ReferenceGivenH {
   }
 };
 
+// Makes elements of y of those of h.
+void finish(const ReferenceTail& tail, const ReferenceView& out, std::int64_t first,
+            std::int64_t end) {
+  for (std::int64_t i = first; i < end; ++i) {
+    const ReferenceElement y = tail({out.value[i], out.magnitude[i]}, i);
+    out.value[i] = y.value;
+    out.magnitude[i] = y.magnitude;
+  }
+}
+
 struct ReferenceProduct {
   ReferenceTail tail;
   GemmOperands<T> operands;
@@ -499,13 +498,8 @@ struct ReferenceProduct {
     return tail(gemm_element(operands, i / operands.n, i % operands.n, bound), i);
   }
   void on_host(const ReferenceView& out, std::int64_t first, std::int64_t end) const {
-    const GemmPanels<T, NormBound> rows{operands, bound, operands.n};
-    rows.on_host(out, first, end);
-    for (std::int64_t i = first; i < end; ++i) {
-      const ReferenceElement y = tail({out.value[i], out.magnitude[i]}, i);
-      out.value[i] = y.value;
-      out.magnitude[i] = y.magnitude;
-    }
+    GemmPanels<T, NormBound>{operands, bound, operands.n}.on_host(out, first, end);
+    finish(tail, out, first, end);
   }
 };
 
@@ -532,18 +526,19 @@ Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView
 
 void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
   const ReferenceTail tail = reference_tail(p, d);
-  if (out[0]) host_gemm(operands(p, d), bound(p), out[0]);
-  for (std::int64_t i = 0; i < elements(p); ++i) {
-    const auto set = [i](const ReferenceView& view, const ReferenceElement& y) {
-      view.value[i] = y.value;
-      view.magnitude[i] = y.magnitude;
-    };
-    if (out[0]) set(out[0], tail({out[0].value[i], out[0].magnitude[i]}, i));
-    if (out[1]) set(out[1], ReferenceGivenH{tail, d.h}(i));
+  if (out[0]) {
+    host_gemm(operands(p, d), bound(p), out[0]);
+    finish(tail, out[0], 0, elements(p));
+  }
+  for (std::int64_t i = 0; out[1] && i < elements(p); ++i) {
+    const ReferenceElement y = ReferenceGivenH{tail, d.h}(i);
+    out[1].value[i] = y.value;
+    out[1].magnitude[i] = y.magnitude;
   }
 }
 
 Tolerance tolerance(const Problem& p) {
+  constexpr double kRoundings = 6;
   const double stored = unit_roundoff(DataType::bf16);
   const double rms = stored + 2 * tensor_core_sum_rms(p.k, DataType::fp32);
   return {kRoundings * stored, 0.0, kRmsSafety * rms, 0.0};
@@ -588,8 +583,8 @@ Family declare() {
       "multiplies by 1.13 at most; GELU(t), not above |t|, is rounded to U, and so is s times it; "
       "the sum with the residual is rounded once more. |t| <= |h| + |bias|: the error is below "
       "(1.13 + 1.13 + 3)·U·s·(|h| + |bias|) + U·|residual|, within 6·U of the magnitude "
-      "s·(|h| + |bias|) + |residual|, which leaves 0.7·U for fp32's arithmetic: __expf and "
-      "__fdividef are off by some 100u. An element that is dropped is the residual, exactly. "
+      "s·(|h| + |bias|) + |residual|, and so is tanh.approx's 2^-11 (PTX ISA), 0.13·U of |t|. "
+      "An element that is dropped is the residual, exactly. "
       "The RMS error: roundings of 0.42·U each; those of h and t reach y by the mean square of "
       "GELU's slope, half of them, so that four roundings add 2 to 2.2 times 0.42·U of y's RMS, "
       "below U. Twice that is allowed, and the sum's own. The product: ";
