@@ -194,6 +194,13 @@ class FamilyOf : public FamilyDeclaration {
     return buffer(std::move(name), BufferRole::output, member, OnProblem<DataType()>(type).erased(),
                   count);
   }
+  template <class Type, class Count>
+  FamilyOf& output(std::string name, void* Data::*member, Type type, Count count,
+                   OnProblem<Tolerance()> own_tolerance) {
+    output(std::move(name), member, type, count);
+    set_own_tolerance(own_tolerance.erased());
+    return *this;
+  }
 
   /// Declares the column metric.<name>.
   FamilyOf& metric(std::string name, std::string unit, std::string doc) {

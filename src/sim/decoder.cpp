@@ -7,6 +7,7 @@
 #include "sim/bulk_ops.hpp"
 #include "sim/control_ops.hpp"
 #include "sim/conversion_ops.hpp"
+#include "sim/fault.hpp"
 #include "sim/float_ops.hpp"
 #include "sim/half_ops.hpp"
 #include "sim/integer_ops.hpp"
@@ -91,6 +92,19 @@ void mark_loads_of_atomics(Program& program) {
   }
 }
 
+// Addresses of global variables, such as the digits of 2/π by which sinf reduces huge arguments.
+// The driver alone knows them; code may have them on a path that is never taken.
+constexpr unsigned kAddressBank = 4;
+
+void fault_when_executed(Op& op) {
+  op.run = [](Warp&, const Op&, LaneMask) {
+    throw Fault("the address of a global variable is not known: constant bank 4");
+  };
+  for (Source& from : op.from) {
+    if (from.kind == Operand::Kind::constant) from = {};
+  }
+}
+
 }  // namespace
 
 OpClass class_of(const ListedInstruction& listed) {
@@ -117,9 +131,14 @@ Program decode(const KernelCode& code) {
     if (!loads_constants(listed.opcode)) {
       for (const Operand& operand : in.operands) {
         if (operand.kind != Operand::Kind::constant) continue;
-        if (operand.has_base || (operand.bank != 0 && operand.bank != 2))
+        if (operand.has_base ||
+            (operand.bank != 0 && operand.bank != 2 && operand.bank != kAddressBank))
           in.refuse("its constant is not executed");
-        program.has_constant_operands = true;
+        if (operand.bank == kAddressBank) {
+          fault_when_executed(op);
+        } else {
+          program.has_constant_operands = true;
+        }
       }
     }
     program.classes.push_back(class_of(listed));

@@ -68,7 +68,8 @@ void check_shape(const Shape& shape) {
   CHECK((shape.block.count() >= 1 && shape.block.count() <= kMaxThreads));
 }
 
-// By the last kernel; or a launch whose kernels are all one has a kernel for each tile, no more.
+// By the last kernel, or by all launches of it together; or a launch whose kernels are all one has a
+// kernel for each tile, no more.
 void check_covers(const std::vector<Shape>& shapes, const Extent& outputs) {
   const Shape& shape = shapes.back();
   const bool has_one_each = std::all_of(shapes.begin(), shapes.end(), [&](const Shape& s) {
@@ -77,7 +78,10 @@ void check_covers(const std::vector<Shape>& shapes, const Extent& outputs) {
   if (has_one_each && shape.grid.x * shape.tile.x < outputs.x) {
     CHECK(static_cast<std::int64_t>(shapes.size()) * shape.tile.x == outputs.x);
   } else {
-    CHECK(shape.grid.x * shape.tile.x >= outputs.x);
+    std::int64_t covered = 0;
+    for (const Shape& s : shapes)
+      covered += s.kernel == shape.kernel ? s.grid.x * s.tile.x : 0;
+    CHECK(covered >= outputs.x);
   }
   CHECK(shape.grid.y * shape.tile.y >= outputs.y);
   CHECK(shape.grid.z * shape.tile.z >= outputs.z);

@@ -132,4 +132,14 @@ TEST_CASE("a copy of some bytes makes zeros of the others", "[sim]") {
   CHECK(e.reg(0) == 0x00bbccdd);
 }
 
+// sinf has the digits of 2/π in a global variable, for arguments that hardly anybody has.
+TEST_CASE("the address of a global variable is a fault where it is read, not where it stands",
+          "[sim]") {
+  const std::string reads = "@P0 IMAD.WIDE.U32 R2, R4, R5, c[0x4][0x8];0\n";
+  Execution apart("ISETP.EQ.AND P0, PT, RZ, 0x1, PT;0\n" + reads);
+  CHECK_NOTHROW(apart.run());
+  Execution taken("ISETP.EQ.AND P0, PT, RZ, RZ, PT;0\n" + reads);
+  CHECK_THROWS_AS(taken.run(), sim::Fault);
+}
+
 }  // namespace gpuexp::test

@@ -1,0 +1,600 @@
+// epilogue: y = residual + dropout(gelu(h + bias)), after the product h = A·B, and inside of it.
+//
+// The question: what does it cost to put down what a matrix product has computed before the next
+// operation takes it up? A layer of a transformer goes on with its product's result element by
+// element: a bias per column, an activation, dropout, and the sum with what the layer was given. As
+// four kernels that is 9 passes over m×n elements, as one it is 3: h and residual in, y out. The
+// product itself has each sum in a register when it is done. Where it does the rest before it
+// stores (its epilogue), h never exists, and 2 passes are left. The smaller k, the more of a layer
+// these passes are; the product's own time is the same.
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/common/cublas_variant.cuh"
+#include "kernels/common/gelu.cuh"
+#include "kernels/common/gemm.cuh"
+#include "kernels/common/mma_pipeline.cuh"
+#include "kernels/common/philox.cuh"
+#include "kernels/common/tile_order.cuh"
+#include "kernels/common/types.cuh"
+
+namespace gpuexp::epilogue {
+
+using T = __nv_bfloat16;  // of all arrays; sums and what lies between are fp32
+
+// Row-major and contiguous: A is m×k, B is k×n; h, residual and y are m×n.
+struct Problem {
+  std::int64_t m;
+  std::int64_t n;
+  std::int64_t k;
+  double dropout;
+};
+
+struct Data {
+  T* a;
+  T* b;
+  T* h;  // of the variants without a product
+  T* bias;
+  T* residual;
+  T* y;          // of A·B
+  T* y_given_h;  // of h
+};
+
+// What follows the product. An element is dropped whose random word is below the threshold; the
+// others grow by `scale`, so that the mean stays.
+struct Tail {
+  const T* bias;
+  const T* residual;
+  unsigned count;  // m·n
+  unsigned n;
+  std::uint32_t threshold;
+  float scale;
+};
+
+enum class Part { bias, gelu, dropout, residual };
+template <Part part, Part... parts>
+constexpr bool kIsOneOf = ((parts == part) || ...);
+
+constexpr int kWidth = 8;  // elements that a lane moves at a time, 16 bytes
+using Eight = Pack<T, kWidth>;
+constexpr int kBlock = 256, kLanes = 32;
+
+// The parts, of the eight elements from `first` on, of which `v` has what they are computed from.
+template <Part... parts>
+__device__ Eight eight(const Tail& x, const float (&v)[kWidth], unsigned first, unsigned column,
+                       const Eight& residuals);
+template <Part... parts>
+__device__ T one(const Tail& x, float v, unsigned i);
+
+// ---- ops: a kernel per operation
+//
+// Bias, GELU, dropout and the sum with the residual are a kernel each, 16 bytes per access: 9
+// passes, of which 6 put down and take up again what the next kernel could have had. The mask of
+// dropout is not stored: Philox makes four words from the place of four elements, wherever and
+// whenever they are needed.
+
+template <Part... parts>
+__global__ void __launch_bounds__(kBlock) tail_kernel(Tail x, const T* in, T* out) {
+  const unsigned first = (blockIdx.x * kBlock + threadIdx.x) * kWidth;
+  if (first + kWidth <= x.count) {
+    const auto pack = load_pack<kWidth>(in + first);
+    Eight residuals{};
+    if constexpr (kIsOneOf<Part::residual, parts...>)
+      residuals = load_pack<kWidth>(x.residual + first);
+    float v[kWidth];
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i)
+      v[i] = i % 2 ? widen(pack.pairs[i / 2]).y : widen(pack.pairs[i / 2]).x;
+    store_pack(out + first, eight<parts...>(x, v, first, first % x.n, residuals));
+  } else {
+#pragma unroll 1
+    for (unsigned i = first; i < x.count; ++i)
+      out[i] = one<parts...>(x, static_cast<float>(in[i]), i);
+  }
+}
+
+// ---- the parts of an element
+
+template <Part... parts>
+__device__ float result(float v, float bias, float factor, float residual) {
+  if constexpr (kIsOneOf<Part::bias, parts...>) v += bias;
+  if constexpr (kIsOneOf<Part::gelu, parts...>) v = gelu_tanh(v);
+  if constexpr (kIsOneOf<Part::dropout, parts...>) v *= factor;
+  if constexpr (kIsOneOf<Part::residual, parts...>) v += residual;
+  return v;
+}
+
+constexpr std::uint64_t kDropoutSeed = 0x5EED;
+
+__device__ inline float factor(const Tail& x, std::uint32_t word) {
+  return word < x.threshold ? 0.0f : x.scale;
+}
+
+template <Part... parts>
+__device__ T one(const Tail& x, float v, unsigned i) {
+  float bias = 0.0f, f = 0.0f, residual = 0.0f;
+  if constexpr (kIsOneOf<Part::bias, parts...>) bias = static_cast<float>(x.bias[i % x.n]);
+  if constexpr (kIsOneOf<Part::dropout, parts...>) f = factor(x, philox_word(kDropoutSeed, i));
+  if constexpr (kIsOneOf<Part::residual, parts...>) residual = static_cast<float>(x.residual[i]);
+  return from_float<T>(result<parts...>(v, bias, f, residual));
+}
+
+// Of eight neighbours, which may lie in several rows.
+__device__ inline Eight eight_biases(const Tail& x, unsigned column) {
+  if (x.n % kWidth == 0) return load_pack<kWidth>(x.bias + column);
+  Eight biases;
+#pragma unroll
+  for (auto& pair : biases.pairs) {
+    pair.x = x.bias[column];
+    column = column + 1 == x.n ? 0 : column + 1;
+    pair.y = x.bias[column];
+    column = column + 1 == x.n ? 0 : column + 1;
+  }
+  return biases;
+}
+
+// `first` is a multiple of eight: two calls of Philox.
+template <Part... parts>
+__device__ Eight eight(const Tail& x, const float (&v)[kWidth], unsigned first, unsigned column,
+                       const Eight& residuals) {
+  Eight biases{};
+  if constexpr (kIsOneOf<Part::bias, parts...>) biases = eight_biases(x, column);
+  PhiloxWords words[2];
+  if constexpr (kIsOneOf<Part::dropout, parts...>) {
+    words[0] = philox_words(kDropoutSeed, first / 4);
+    words[1] = philox_words(kDropoutSeed, first / 4 + 1);
+  }
+  Eight out;
+#pragma unroll
+  for (int i = 0; i < kWidth; i += 2) {
+    const float2 bias = widen(biases.pairs[i / 2]);
+    const float2 residual = widen(residuals.pairs[i / 2]);
+    float2 f{};
+    if constexpr (kIsOneOf<Part::dropout, parts...>)
+      f = {factor(x, words[i / 4].word[i % 4]), factor(x, words[i / 4].word[i % 4 + 1])};
+    out.pairs[i / 2] = narrow<T>({result<parts...>(v[i], bias.x, f.x, residual.x),
+                                  result<parts...>(v[i + 1], bias.y, f.y, residual.y)});
+  }
+  return out;
+}
+
+// ---- how the variants are launched
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+std::int64_t elements(const Problem& p) {
+  return p.m * p.n;
+}
+std::int64_t result_bytes(const Problem& p) {
+  constexpr std::int64_t kAlignment = 256;
+  return ceil_div(elements(p) * static_cast<std::int64_t>(sizeof(T)), kAlignment) * kAlignment;
+}
+
+std::uint32_t threshold(const Problem& p) {
+  return static_cast<std::uint32_t>(p.dropout * 0x1p32);
+}
+float scale(const Problem& p) {
+  return static_cast<float>(1.0 / (1.0 - p.dropout));
+}
+Tail tail(const Problem& p, const Data& d) {
+  const auto count = static_cast<unsigned>(elements(p));
+  return {d.bias, d.residual, count, static_cast<unsigned>(p.n), threshold(p), scale(p)};
+}
+
+template <Part... parts>
+Steps launch_parts(const Problem& p, const Data& d, const T* in, T* out) {
+  constexpr int kTile = kBlock * kWidth;
+  Shape s;
+  s.block = {kBlock, 1, 1};
+  s.tile = {kTile, p.n, 1};  // of consecutive elements, whichever rows they are of
+  s.grid = {ceil_div(elements(p), kTile), 1, 1};
+  return launch(tail_kernel<parts...>, s, tail(p, d), in, out);
+}
+
+// What lies between goes to two arrays by turns; `in` may be the second.
+T* second_of(const Problem& p, T* workspace) {
+  return workspace + result_bytes(p) / static_cast<std::int64_t>(sizeof(T));
+}
+Steps one_by_one(const Problem& p, const Data& d, const T* in, T* out, T* workspace) {
+  T* const second = second_of(p, workspace);
+  return launch_parts<Part::bias>(p, d, in, workspace) +
+         launch_parts<Part::gelu>(p, d, workspace, second) +
+         launch_parts<Part::dropout>(p, d, second, workspace) +
+         launch_parts<Part::residual>(p, d, workspace, out);
+}
+
+Steps at_once(const Problem& p, const Data& d, const T* in, T* out) {
+  return launch_parts<Part::bias, Part::gelu, Part::dropout, Part::residual>(p, d, in, out);
+}
+
+// h or A·B, bias and residual in, y out.
+Work work(const Problem& p, bool with_product) {
+  Work w = gemm_work(p.m, p.n, with_product ? p.k : 0, DataType::bf16, DataType::bf16,
+                     Pipe::tensor_bf16_fp32);
+  if (!with_product) w.operations.clear();
+  for (const std::int64_t count : {elements(p), p.n, with_product ? 0 : elements(p)}) {
+    w.bytes_read += static_cast<double>(count * static_cast<std::int64_t>(sizeof(T)));
+    w.moved_read += sector_bytes<T>(count);
+  }
+  constexpr double kOperations = 11;  // bias, 7 of GELU, a comparison and *, residual
+  w.operations.push_back({Pipe::fp32, kOperations * static_cast<double>(elements(p))});
+  return w;
+}
+
+using Launch = Steps (*)(const Problem& p, const Data& d, T* workspace);
+
+Variant variant(std::string id, std::string compare_to, double passes, bool with_product,
+                ExpectedChangesOf<Problem> expected, Launch launch) {
+  Variant v;
+  v.id = std::move(id);
+  v.compare_to = std::move(compare_to);
+  v.writes = {with_product ? "y" : "y_given_h"};
+  v.expected_changes = std::move(expected);
+  v.work = [with_product](const Problem& p) { return work(p, with_product); };
+  v.metrics = [passes](const Problem&, const DeviceSpec&) {
+    return MetricValues{{"passes", passes}};
+  };
+  v.workspace_bytes = [](const Problem& p, const DeviceSpec&) { return 2 * result_bytes(p); };
+  v.launch = [launch](const Problem& p, const Data& d, const LaunchContext& x) {
+    return launch(p, d, static_cast<T*>(x.workspace));
+  };
+  return v;
+}
+
+Variant ops() {
+  return variant("ops", "", 9, false, {}, [](const Problem& p, const Data& d, T* workspace) {
+    return one_by_one(p, d, d.h, d.y_given_h, workspace);
+  });
+}
+
+// ---- fused: one kernel
+//
+// h and residual in, y out: 3 passes. dram_write_bytes falls to a quarter, dram_read_bytes from
+// five passes to two. Nothing between is rounded to bf16. Instructions stay, most of them Philox's
+// and GELU's, for a third of the bytes: issue_active_pct rises.
+
+bool is_large(const Problem& p) {
+  constexpr std::int64_t kManyElements = 1 << 16;  // most blocks are whole
+  return elements(p) >= kManyElements;
+}
+
+bool is_deep(const Problem& p) {
+  return is_large(p) && p.k >= 256;
+}
+// Where DRAM serves every kernel, whatever L2 kept of the one before.
+bool beyond_caches(const Problem& p) {
+  return result_bytes(p) >= std::int64_t{1} << 28;
+}
+
+Variant fused() {
+  return variant(
+      "fused", "ops", 3, false,
+      {{"dram_write_bytes", Direction::decreases, 3, beyond_caches},
+       {"dram_read_bytes", Direction::decreases, 2.2, beyond_caches},
+       {"l2_sectors", Direction::decreases, 2.5, is_large}},
+      [](const Problem& p, const Data& d, T*) { return at_once(p, d, d.h, d.y_given_h); });
+}
+
+// ---- product_ops: a product, then a kernel per operation
+//
+// A product by mma.sync, fed by cp.async, which stores its sums as bf16, and the four kernels
+// behind it: 10 passes over m×n elements beside A and B. Two blocks share an SM, so that one
+// multiplies while the other stores. How much of the time the passes are depends on k: the product
+// takes 2·k operations per element of h, the passes the same bytes at any k.
+
+// Narrow copies need registers for addresses: their warps sum half as much, and one block fits.
+template <int kUnitBytes>
+using Product = Pipeline<Tiling<128, 128, 64, 64, kUnitBytes == 16 ? 64 : 32>, 4>;
+
+// Stores 16 rows of a warp's sums, whose first belongs at `at`, with these parts or none.
+template <int kCols, Part... parts>
+__device__ void store_sums(const float* slab, const Tail& x, std::int64_t m, const Corner& at,
+                           T* y) {
+  using S = Slab<float, kCols>;
+  const int rows = static_cast<int>(min(m - at.row, std::int64_t{S::kRows}));
+  const int columns = static_cast<int>(min(x.n - at.col, std::int64_t{kCols}));
+  const auto corner = static_cast<unsigned>(at.row * x.n + at.col);
+  const int lane = static_cast<int>(threadIdx.x % kLanes);
+  if (x.n % kWidth == 0) {
+    constexpr int kStep = kLanes * kWidth / kCols;  // rows at a time
+    const int row = lane * kWidth / kCols;
+    const int column = lane * kWidth % kCols;
+    if (column >= columns) return;
+    Eight residuals[S::kRows / kStep];  // all loads before the first use
+#pragma unroll
+    for (int i = 0; i < S::kRows / kStep; ++i)
+      if (kIsOneOf<Part::residual, parts...> && row + i * kStep < rows)
+        residuals[i] = load_pack<kWidth>(x.residual + corner + (row + i * kStep) * x.n + column);
+#pragma unroll
+    for (int i = 0; i < S::kRows / kStep; ++i) {
+      if (row + i * kStep >= rows) return;
+      float v[kWidth];
+#pragma unroll
+      for (int j = 0; j < kWidth; j += 4)
+        *reinterpret_cast<float4*>(v + j) =
+            *reinterpret_cast<const float4*>(slab + (row + i * kStep) * S::kPitch + column + j);
+      const unsigned first = corner + (row + i * kStep) * x.n + column;
+      store_pack(y + first, eight<parts...>(x, v, first, at.col + column, residuals[i]));
+    }
+  } else {
+#pragma unroll 1
+    for (int i = lane; i < S::kRows * kCols; i += kLanes) {
+      const unsigned place = corner + i / kCols * x.n + i % kCols;
+      if (i / kCols < rows && i % kCols < columns)
+        y[place] = one<parts...>(x, slab[i / kCols * S::kPitch + i % kCols], place);
+    }
+  }
+}
+
+template <int kUnitBytes, Part... parts>
+__global__ void __launch_bounds__(Product<kUnitBytes>::kThreads, kUnitBytes == 16 ? 2 : 1)
+    product_kernel(Problem p, const T* a, const T* b, Tail x, T* out) {
+  using P = Product<kUnitBytes>;
+  constexpr unsigned kGroupRows = 16;  // of tiles, a patch of the result about as wide as high
+  extern __shared__ __align__(128) char shared[];
+  const auto tile = grouped_tile<kGroupRows>();
+  const Corner corner{static_cast<std::int64_t>(tile.row) * P::kBlockM,
+                      static_cast<std::int64_t>(tile.column) * P::kBlockN};
+  mma_pipeline<T, float, P, kUnitBytes>(shared, Matrix<const T>{a, p.m, p.k}.window(corner.row, 0),
+                                        Matrix<const T>{b, p.k, p.n}.window(0, corner.col),
+                                        static_cast<int>(p.k), corner,
+                                        [&](const float* slab, const Corner& at) {
+                                          store_sums<P::kWarpN, parts...>(slab, x, p.m, at, out);
+                                        });
+}
+
+template <Part... parts>
+Steps launch_product(const Problem& p, const Data& d, T* out) {
+  const auto in_units_of = [&](auto bytes) {
+    using P = Product<bytes()>;
+    Shape s;
+    s.block = {P::kThreads, 1, 1};
+    s.tile = {P::kBlockM, P::kBlockN, 1};
+    s.grid = {ceil_div(p.m, P::kBlockM), ceil_div(p.n, P::kBlockN), 1};
+    s.dynamic_shared_bytes = P::kSharedBytes;
+    return launch(product_kernel<bytes(), parts...>, s, p, d.a, d.b, tail(p, d), out);
+  };
+  if ((p.n | p.k) % kWidth == 0) return in_units_of(std::integral_constant<int, 16>{});
+  return in_units_of(std::integral_constant<int, 4>{});
+}
+
+Variant product(Variant v) {
+  v.min_compute_capability = kMmaBf16ComputeCapability;
+  v.unsupported = [](const Problem&, const DeviceSpec& device) {
+    return lacks_shared_memory(device,
+                               std::max(Product<16>::kSharedBytes, Product<4>::kSharedBytes));
+  };
+  return v;
+}
+
+Variant product_ops() {
+  return product(variant("product_ops", "ops", 10, true,
+                         {{"tensor_instructions", Direction::increases, 4, is_deep}},
+                         [](const Problem& p, const Data& d, T* workspace) {
+                           T* const h = second_of(p, workspace);
+                           return launch_product<>(p, d, h) + one_by_one(p, d, h, d.y, workspace);
+                         }));
+}
+
+// ---- product_fused: a product, then one kernel
+//
+// What a compiler does that fuses element-wise operations and calls a library for the product: h is
+// stored and read again, and 4 passes are left. dram_write_bytes falls from five passes to two.
+
+Variant product_fused() {
+  return product(variant("product_fused", "product_ops", 4, true,
+                         {{"dram_write_bytes", Direction::decreases, 2, beyond_caches},
+                          {"global_store_sectors", Direction::decreases, 2, is_large}},
+                         [](const Problem& p, const Data& d, T* h) {
+                           return launch_product<>(p, d, h) + at_once(p, d, h, d.y);
+                         }));
+}
+
+// ---- product_epilogue: all in the product
+//
+// Sums go from registers to y by way of bias, GELU, dropout and residual: 2 passes, one launch.
+// dram_write_bytes is that of y alone. What it costs is where the tail's instructions are executed:
+// a product's sums fill the registers, so that an SM has 8 warps, where tail_kernel has up to 64
+// that hide each other's latencies and DRAM's. While a block computes GELU and Philox and waits for
+// the residual, only its neighbour multiplies: tensor_active_pct may fall. The gain is the two
+// passes less that.
+
+Variant product_epilogue() {
+  return product(variant(
+      "product_epilogue", "product_fused", 2, true,
+      {{"dram_write_bytes", Direction::decreases, 1.7, beyond_caches},
+       {"global_store_sectors", Direction::decreases, 1.7, is_large}},
+      [](const Problem& p, const Data& d, T*) {
+        return launch_product<Part::bias, Part::gelu, Part::dropout, Part::residual>(p, d, d.y);
+      }));
+}
+
+// ---- cublas_fused: cuBLAS, then one kernel
+//
+// product_fused with the library's product, which drives the tensor cores by wgmma. It says what an
+// epilogue has to be attached to: a product that takes longer than the passes it saves is none to
+// fuse into. (cuBLASLt has epilogues of its own, with bias and GELU; none has dropout.)
+
+Variant cublas_fused() {
+  Variant v = variant(
+      "cublas_fused", "product_fused", 4, true, {}, [](const Problem& p, const Data& d, T* h) {
+        const cublas::Gemm product{
+            cublas::Compute::fp32, DataType::bf16, DataType::bf16, p.m, p.n, p.k, d.a, d.b, h};
+        return cublas::step_of(product) + at_once(p, d, h, d.y);
+      });
+  v.is_vendor = true;
+  v.unavailable = cublas::unavailable;
+  return v;
+}
+
+// ---- inputs
+
+// A power of two times numbers that are uniform in [-1, 1).
+struct Scaled {
+  std::uint64_t seed;
+  float scale;
+  __host__ __device__ T operator()(std::int64_t i) const {
+    return from_float<T>(scale * random_signed(seed, static_cast<std::uint64_t>(i)));
+  }
+};
+
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  // Sums of k products, of variance 1/9 each, get a variance of about 1.
+  const int exponent = static_cast<int>(std::lround(std::log2(3.0 / std::sqrt(p.k))));
+  return fill(d.a, p.m * p.k, Scaled{stream_seed(seed, 0), 1.0f}) +
+         fill(d.b, p.k * p.n, Scaled{stream_seed(seed, 1), std::ldexp(1.0f, exponent)}) +
+         fill(d.h, elements(p), Scaled{stream_seed(seed, 2), 4.0f}) +
+         fill(d.bias, p.n, Scaled{stream_seed(seed, 3), 1.0f}) +
+         fill(d.residual, elements(p), Scaled{stream_seed(seed, 4), 1.0f});
+}
+
+// ---- the plain reference
+
+// y's element i, of one of h with the magnitude of its error.
+struct ReferenceTail {
+  const T* bias;
+  const T* residual;
+  std::int64_t n;
+  std::uint32_t threshold;
+  double scale;
+  __host__ __device__ ReferenceElement operator()(ReferenceElement h, std::int64_t i) const {
+    const double b = to_double(bias[i % n]);
+    const double r = to_double(residual[i]);
+    if (philox_word(kDropoutSeed, static_cast<std::uint64_t>(i)) < threshold) return {r, 0.0};
+    const double gelu = exact_gelu_tanh(h.value + b);
+    return {scale * gelu + r, scale * (h.magnitude + fabs(b)) + fabs(r)};
+  }
+};
+
+ReferenceTail reference_tail(const Problem& p, const Data& d) {
+  return {d.bias, d.residual, p.n, threshold(p), scale(p)};
+}
+
+struct ReferenceGivenH {
+  ReferenceTail tail;
+  const T* h;
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    return tail({to_double(h[i]), fabs(to_double(h[i]))}, i);
+  }
+};
+
+// Makes elements of y of those of h.
+void finish(const ReferenceTail& tail, const ReferenceView& out, std::int64_t first,
+            std::int64_t end) {
+  for (std::int64_t i = first; i < end; ++i) {
+    const ReferenceElement y = tail({out.value[i], out.magnitude[i]}, i);
+    out.value[i] = y.value;
+    out.magnitude[i] = y.magnitude;
+  }
+}
+
+struct ReferenceProduct {
+  ReferenceTail tail;
+  GemmOperands<T> operands;
+  NormBound bound;
+
+  __device__ ReferenceElement operator()(std::int64_t i) const {
+    return tail(gemm_element(operands, i / operands.n, i % operands.n, bound), i);
+  }
+  void on_host(const ReferenceView& out, std::int64_t first, std::int64_t end) const {
+    GemmPanels<T, NormBound>{operands, bound, operands.n}.on_host(out, first, end);
+    finish(tail, out, first, end);
+  }
+};
+
+NormBound bound(const Problem& p) {
+  return tensor_core_bound(p.k, DataType::fp32, DataType::bf16);
+}
+
+GemmOperands<T> operands(const Problem& p, const Data& d) {
+  return contiguous_operands<T>(d.a, d.b, p.m, p.n, p.k);
+}
+
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  const ReferenceTail tail = reference_tail(p, d);
+  Steps steps;
+  if (out[0]) {
+    const ReferenceProduct product{tail, operands(p, d), bound(p)};
+    steps += evaluate_reference(
+        out[0], elements(p), product,
+        [product, to = out[0]](auto first, auto end) { product.on_host(to, first, end); });
+  }
+  if (out[1]) steps += evaluate_reference(out[1], elements(p), ReferenceGivenH{tail, d.h});
+  return steps;
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  const ReferenceTail tail = reference_tail(p, d);
+  if (out[0]) {
+    host_gemm(operands(p, d), bound(p), out[0]);
+    finish(tail, out[0], 0, elements(p));
+  }
+  for (std::int64_t i = 0; out[1] && i < elements(p); ++i) {
+    const ReferenceElement y = ReferenceGivenH{tail, d.h}(i);
+    out[1].value[i] = y.value;
+    out[1].magnitude[i] = y.magnitude;
+  }
+}
+
+Tolerance tolerance(const Problem& p) {
+  constexpr double kRoundings = 6;
+  const double stored = unit_roundoff(DataType::bf16);
+  const double rms = stored + 2 * tensor_core_sum_rms(p.k, DataType::fp32);
+  return {kRoundings * stored, 0.0, kRmsSafety * rms, 0.0};
+}
+
+// ---- declaration
+
+Family declare() {
+  Family f("epilogue", Topic::fusion,
+           "What does it cost to put a product's result down before the next operation takes it?");
+  f.physics =
+      "What follows a matrix product element by element is bound by bytes: each kernel of its own "
+      "is a pass in and one out. The sums are in registers when the product is done, and what is "
+      "computed there before they are stored costs no pass. It is paid with the tensor cores' "
+      "time, so that the gain is the passes' share of the whole, which falls as k grows.";
+  f.extent("m", &Problem::m, 16384, 1 << 16, "rows of A, h and y")
+      .extent("n", &Problem::n, 16384, 1 << 16, "columns of B, h and y")
+      .extent("k", &Problem::k, 1024, 1 << 16,
+              "columns of A, rows of B; of no matter to variants without a product")
+      .real("dropout", &Problem::dropout, 0.1, 0.0, 0.9, "", "share of elements that are dropped");
+  f.input("a", &Data::a, elements_of_a<Problem>)
+      .input("b", &Data::b, elements_of_b<Problem>)
+      .input("h", &Data::h, elements)
+      .input("bias", &Data::bias, [](const Problem& p) { return p.n; })
+      .input("residual", &Data::residual, elements)
+      .output("y", &Data::y, elements)
+      .output("y_given_h", &Data::y_given_h, elements);
+  f.metric("passes", "", "times that the kernels of a launch read or write an array of m×n");
+  f.figures = {{"epilogue", "traffic", "Epilogue: useful bytes per second"}};
+  f.outputs = [](const Problem& p) { return Extent{p.m, p.n, 1}; };
+  f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
+    if (elements(p) < std::int64_t{1} << 31) return std::nullopt;
+    return "m·n has to be below 2^31: places of elements are 32 bits wide";
+  };
+  f.inputs = inputs;
+  f.reference = reference;
+  f.host_reference = host_reference;
+  f.tolerance = tolerance;
+  f.tolerance_derivation =
+      "U = 2^-9 of bf16, u = 2^-24 of fp32, s = 1/(1 - dropout). Stored one by one, h is off by "
+      "U·|h| (and by the product's bound, below), t = h + bias by U·|t|, both of which GELU "
+      "multiplies by 1.13 at most; GELU(t), not above |t|, is rounded to U, and so is s times it; "
+      "the sum with the residual is rounded once more. |t| <= |h| + |bias|: the error is below "
+      "(1.13 + 1.13 + 3)·U·s·(|h| + |bias|) + U·|residual|, within 6·U of the magnitude "
+      "s·(|h| + |bias|) + |residual|, and so is tanh.approx's 2^-11 (PTX ISA), 0.13·U of |t|. "
+      "An element that is dropped is the residual, exactly. "
+      "The RMS error: roundings of 0.42·U each; those of h and t reach y by the mean square of "
+      "GELU's slope, half of them, so that four roundings add 2 to 2.2 times 0.42·U of y's RMS, "
+      "below U. Twice that is allowed, and the sum's own. The product: ";
+  f.tolerance_derivation += kTensorCoreBoundDerivation;
+  f.variant(ops()).variant(fused());
+  f.variant(product_ops()).variant(product_fused()).variant(product_epilogue());
+  f.variant(cublas_fused());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::epilogue

@@ -1,0 +1,600 @@
+// fusion: y = sin²(x) + cos²(x), or ELU(x), as one kernel per operation and as one kernel for all.
+//
+// The question: what does it cost that each operation of an expression is a kernel of its own? A
+// framework that executes operations one by one (PyTorch in eager mode) writes each intermediate
+// result to device memory, from where the next kernel reads it. The expression needs x once in and
+// y once out, two passes over n elements. sin, square, cos and square are a pass in and one out
+// each, and the sum two in and one out: 11. All of these kernels do next to nothing per byte, so
+// that time is bytes over bandwidth, and one kernel that keeps intermediate results in registers
+// can be 11/2 times as fast. It cannot where intermediate results never leave L2, and each further
+// launch costs time of its own.
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "kernels/common/launch.cuh"
+#include "kernels/common/pack.cuh"
+#include "kernels/common/reference.cuh"
+#include "kernels/common/sectors.cuh"
+
+namespace gpuexp::fusion {
+
+enum class Expression {
+  sin2_cos2,  // sin²(x) + cos²(x)
+  elu,        // x where x > 0, else α·(exp(x) - 1)
+};
+
+struct Problem {
+  std::int64_t n;
+  Expression expression;
+  DataType dtype;  // fp32 or bf16, of x, y and what lies between
+  double chunk_l2_pct;
+};
+
+struct Data {
+  void* x;
+  void* y;
+  void* y_intrinsics;  // by the instructions of the special function unit, less accurate
+};
+
+// One operation on up to two arrays of n elements. `out` may be one of them.
+template <class T>
+struct Arrays {
+  const T* a;
+  const T* b;
+  T* out;
+  std::int64_t n;
+};
+
+// What a kernel computes of an element.
+enum class Op { sin, cos, square, add, exp, sub, mul, where, sin2_cos2, elu, sin2_cos2_xu, elu_xu };
+
+template <Op... ops>  // of several operations, each one's result is the next one's operand
+__device__ float result(float a, float b);
+
+template <Op... ops>
+constexpr bool kHasTwoOperands = ((ops == Op::add || ops == Op::where) || ...);
+
+// ---- ops_scalar: a kernel per operation, an element per thread
+//
+// Each operation is a launch: sin, square, cos, square, add, or exp, sub, mul, where. The 11 passes
+// (ELU: 9) all go through device memory once arrays are larger than L2. A thread loads one element,
+// so that a full SM has 8 KB in flight (bf16: 4 KB), a fraction of what DRAM's latency asks for.
+
+constexpr int kBlock = 256;
+
+// Arithmetic is in fp32; what is stored between two operations is rounded to T.
+template <class T, Op... ops>
+__device__ void do_element(const Arrays<T>& s, std::int64_t i) {
+  const auto a = static_cast<float>(s.a[i]);
+  float b = 0.0f;
+  if constexpr (kHasTwoOperands<ops...>) b = static_cast<float>(s.b[i]);
+  s.out[i] = from_float<T>(result<ops...>(a, b));
+}
+
+template <class T, Op... ops>
+__global__ void __launch_bounds__(kBlock) scalar_kernel(Arrays<T> s) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  if (i < s.n) do_element<T, ops...>(s, i);
+}
+
+constexpr float kAlpha = 1.6732632f;  // SELU's (Klambauer et al., NIPS 2017); any but 1
+
+__device__ inline float sin2_cos2(float x) {
+  float s, c;
+  sincosf(x, &s, &c);
+  return s * s + c * c;
+}
+
+template <Op op>
+__device__ float result_of(float a, float b) {
+  if constexpr (op == Op::sin) return sinf(a);
+  if constexpr (op == Op::cos) return cosf(a);
+  if constexpr (op == Op::square) return a * a;
+  if constexpr (op == Op::add) return a + b;
+  if constexpr (op == Op::exp) return expf(a);
+  if constexpr (op == Op::sub) return a - 1.0f;
+  if constexpr (op == Op::mul) return kAlpha * a;
+  if constexpr (op == Op::where) return a > 0.0f ? a : b;
+  if constexpr (op == Op::sin2_cos2) return sin2_cos2(a);
+  if constexpr (op == Op::elu) return a > 0.0f ? a : kAlpha * (expf(a) - 1.0f);
+  if constexpr (op == Op::sin2_cos2_xu) return __sinf(a) * __sinf(a) + __cosf(a) * __cosf(a);
+  if constexpr (op == Op::elu_xu) return a > 0.0f ? a : kAlpha * (__expf(a) - 1.0f);
+}
+
+template <Op... ops>
+__device__ float result(float a, float b) {
+  ((a = result_of<ops>(a, b)), ...);
+  return a;
+}
+
+// ---- how the variants are launched
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+// Where an operation reads and writes.
+enum Place { kX, kY, kT0, kT1, kT2, kT3, kPlaces };
+
+template <class T>
+struct Operation {
+  void (*scalar)(Arrays<T>);
+  void (*vectors)(Arrays<T>);
+  int inputs;
+  Place out;
+  Place a;
+  Place b;
+};
+
+template <class T>
+using Operations = std::vector<Operation<T>>;
+
+// Element bytes times this many elements are what a thread of the vector kernel moves at a time.
+constexpr int kVectorBytes = 16;
+template <class T>
+constexpr int kWidth = kVectorBytes / static_cast<int>(sizeof(T));
+
+template <class T, Op... ops>
+__global__ void vector_kernel(Arrays<T> s);
+
+template <class T, Op... ops>
+Operation<T> operation(Place out, Place a, Place b = kX) {
+  return {scalar_kernel<T, ops...>,
+          vector_kernel<T, ops...>,
+          kHasTwoOperands<ops...> ? 2 : 1,
+          out,
+          a,
+          b};
+}
+
+// One by one; `t` are the places of intermediate results.
+template <class T>
+Operations<T> one_by_one(Expression e, const std::array<Place, 4>& t) {
+  if (e == Expression::elu)
+    return {operation<T, Op::exp>(t[0], kX), operation<T, Op::sub>(t[1], t[0]),
+            operation<T, Op::mul>(t[2], t[1]), operation<T, Op::where>(kY, kX, t[2])};
+  return {operation<T, Op::sin>(t[0], kX), operation<T, Op::square>(t[1], t[0]),
+          operation<T, Op::cos>(t[2], kX), operation<T, Op::square>(t[3], t[2]),
+          operation<T, Op::add>(kY, t[1], t[3])};
+}
+
+bool is_elu(const Problem& p) {
+  return p.expression == Expression::elu;
+}
+
+// What `make` makes of a zero of the element type.
+template <class Make>
+auto of_type(DataType type, Make make) {
+  return type == DataType::bf16 ? make(__nv_bfloat16{}) : make(float{});
+}
+
+std::int64_t element_bytes(const Problem& p) {
+  return static_cast<std::int64_t>(size_of(p.dtype));
+}
+
+// Temporaries begin at lines, and so do chunks.
+constexpr std::int64_t kLine = 128;
+std::int64_t array_bytes(std::int64_t n, std::int64_t element) {
+  return ceil_div(n * element, kLine) * kLine;
+}
+
+Work work(const Problem& p) {
+  const double n = static_cast<double>(p.n);
+  Work w;
+  w.bytes_read = w.bytes_written = n * static_cast<double>(element_bytes(p));
+  w.moved_read = w.moved_written = sector_bytes<char>(p.n * element_bytes(p));
+  const double operations = is_elu(p) ? 4 : 5;  // a function counts as one
+  w.operations = {{Pipe::fp32, operations * n}};
+  return w;
+}
+
+enum class Access { scalar, vectors };
+
+// Of the `n` elements from `places` on.
+template <class T>
+Steps launch_all(const Operations<T>& operations, Access access,
+                 const std::array<T*, kPlaces>& places, std::int64_t n) {
+  const int tile = kBlock * (access == Access::scalar ? 1 : kWidth<T>);
+  Shape s;
+  s.block = {kBlock, 1, 1};
+  s.tile = {tile, 1, 1};
+  s.grid = {ceil_div(n, tile), 1, 1};
+  Steps steps;
+  for (const Operation<T>& o : operations)
+    steps += launch(access == Access::scalar ? o.scalar : o.vectors, s,
+                    Arrays<T>{places[o.a], places[o.b], places[o.out], n});
+  return steps;
+}
+
+// x, y and temporaries of `each` elements.
+template <class T>
+std::array<T*, kPlaces> places_of(const Data& d, void* y, void* workspace, std::int64_t each) {
+  std::array<T*, kPlaces> places{static_cast<T*>(d.x), static_cast<T*>(y)};
+  for (int i = kT0; i < kPlaces; ++i)
+    places[i] = static_cast<T*>(workspace) + (i - kT0) * array_bytes(each, sizeof(T)) / sizeof(T);
+  return places;
+}
+
+// `operations_of(T{}, expression)` gives the launch's operations.
+template <class OperationsOf>
+Variant variant(std::string id, std::string compare_to, Access access, OperationsOf operations_of,
+                ExpectedChangesOf<Problem> expected, void* Data::*to = &Data::y) {
+  Variant v;
+  v.id = std::move(id);
+  v.compare_to = std::move(compare_to);
+  v.writes = {to == &Data::y ? "y" : "y_intrinsics"};
+  v.expected_changes = std::move(expected);
+  v.work = work;
+  v.metrics = [=](const Problem& p, const DeviceSpec&) {
+    double passes = 0;
+    for (const auto& o : operations_of(float{}, p.expression))
+      passes += o.inputs + 1;
+    return MetricValues{{"passes", passes}};
+  };
+  v.workspace_bytes = [=](const Problem& p, const DeviceSpec&) {
+    int temporaries = 0;
+    for (const auto& o : operations_of(float{}, p.expression))
+      temporaries = std::max(temporaries, o.out - kT0 + 1);
+    return temporaries * array_bytes(p.n, element_bytes(p));
+  };
+  v.launch = [=](const Problem& p, const Data& d, const LaunchContext& x) {
+    return of_type(p.dtype, [&](auto zero) {
+      using T = decltype(zero);
+      return launch_all(operations_of(zero, p.expression), access,
+                        places_of<T>(d, d.*to, x.workspace, p.n), p.n);
+    });
+  };
+  return v;
+}
+
+constexpr auto kApart = [](auto zero, Expression e) {
+  return one_by_one<decltype(zero)>(e, {kT0, kT1, kT2, kT3});
+};
+
+Variant ops_scalar() {
+  return variant("ops_scalar", "", Access::scalar, kApart, {});
+}
+
+// Where most blocks are whole.
+bool is_large(const Problem& p) {
+  constexpr std::int64_t kManyElements = 1 << 16;
+  return p.n >= kManyElements;
+}
+
+// Where DRAM serves every kernel, whatever L2 kept of the one before.
+bool beyond_caches(const Problem& p) {
+  constexpr std::int64_t kManyBytes = 1 << 28;
+  return p.n * element_bytes(p) >= kManyBytes;
+}
+
+// ---- ops: the same with 16-byte vectors
+//
+// A thread loads and stores 16 bytes at a time, so that a full SM has 32 KB in flight, and each
+// kernel moves its bytes as fast as a copy does. global_load_requests falls to a quarter (bf16: an
+// eighth). The passes stay, and so does what DRAM moves. This is the best that one kernel per
+// operation can do with arrays larger than L2, and what the fused kernels are measured by.
+
+template <class T, Op... ops>
+__global__ void __launch_bounds__(kBlock) vector_kernel(Arrays<T> s) {
+  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  const std::int64_t first = thread * kWidth<T>;
+  if (first + kWidth<T> <= s.n) {
+    auto a = load_pack<kWidth<T>>(s.a + first);
+    auto b = a;
+    if constexpr (kHasTwoOperands<ops...>) b = load_pack<kWidth<T>>(s.b + first);
+#pragma unroll
+    for (int i = 0; i < a.kPairs; ++i) {
+      const float2 x = widen(a.pairs[i]);
+      const float2 y = widen(b.pairs[i]);
+      a.pairs[i] = narrow<T>({result<ops...>(x.x, y.x), result<ops...>(x.y, y.y)});
+    }
+    store_pack(s.out + first, a);
+  } else {
+#pragma unroll 1
+    for (std::int64_t i = first; i < s.n; ++i)
+      do_element<T, ops...>(s, i);
+  }
+}
+
+Variant ops() {
+  return variant("ops", "ops_scalar", Access::vectors, kApart,
+                 {{"global_load_requests", Direction::decreases, 3.5, is_large},
+                  {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}});
+}
+
+// ---- ops_in_place: fewer buffers
+//
+// Operations overwrite their operand: of four temporary arrays (ELU: three) one is left (none).
+// That saves memory. It saves no traffic: each kernel reads and writes as many elements as before,
+// and arrays larger than L2 go to DRAM and come back whatever their address. l2_sectors and
+// dram_read_bytes stay.
+
+constexpr auto kInPlace = [](auto zero, Expression e) {
+  using Places = std::array<Place, 4>;
+  return one_by_one<decltype(zero)>(
+      e, e == Expression::elu ? Places{kY, kY, kY} : Places{kT0, kT0, kY, kY});
+};
+
+Variant ops_in_place() {
+  return variant("ops_in_place", "ops", Access::vectors, kInPlace,
+                 {{"l2_sectors", Direction::unchanged},
+                  {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches},
+                  {"dram_write_bytes", Direction::unchanged, 1.05, beyond_caches}});
+}
+
+// ---- ops_chunks: all operations of a part before the next part
+//
+// x is taken in chunks (chunk_l2_pct of L2 each), and all operations of a chunk are launched before
+// the first of the next. Chunks share one temporary array, so that what one operation writes is in
+// L2 when the next reads it, and most of it is overwritten there before L2 writes it back:
+// dram_read_bytes and dram_write_bytes fall to nearly those of fused. l2_sectors stays, and the
+// launches are several hundred, each with its latency and with an SM's first loads to wait for.
+// This is what fusion buys beyond DRAM's traffic.
+
+std::int64_t chunk_elements(const Problem& p, const DeviceSpec& device) {
+  constexpr double kPercent = 100;
+  const double bytes = p.chunk_l2_pct / kPercent * static_cast<double>(device.l2_bytes);
+  const auto lines = std::max<std::int64_t>(1, static_cast<std::int64_t>(bytes) / kLine);
+  return std::min(p.n, lines * kLine / element_bytes(p));
+}
+
+template <class T>
+Steps launch_chunks(const Operations<T>& operations, const Problem& p, const Data& d,
+                    const LaunchContext& x) {
+  const std::int64_t each = chunk_elements(p, x.device);
+  std::array<T*, kPlaces> places = places_of<T>(d, d.y, x.workspace, each);
+  Steps steps;
+  for (std::int64_t begin = 0; begin < p.n; begin += each) {
+    steps += launch_all(operations, Access::vectors, places, std::min(each, p.n - begin));
+    places[kX] += each;
+    places[kY] += each;
+  }
+  return steps;
+}
+
+bool has_small_chunks(const Problem& p) {
+  constexpr double kMostPct = 11;  // x, y and the temporary array are three times this
+  return beyond_caches(p) && p.chunk_l2_pct <= kMostPct;
+}
+
+Variant ops_chunks() {
+  Variant v = variant("ops_chunks", "ops_in_place", Access::vectors, kInPlace,
+                      {{"dram_read_bytes", Direction::decreases, 3, has_small_chunks},
+                       {"dram_write_bytes", Direction::decreases, 2.5, has_small_chunks},
+                       {"l2_sectors", Direction::unchanged}});
+  v.workspace_bytes = [](const Problem& p, const DeviceSpec& device) {
+    return array_bytes(chunk_elements(p, device), element_bytes(p));
+  };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    return of_type(p.dtype,
+                   [&](auto zero) { return launch_chunks(kInPlace(zero, p.expression), p, d, x); });
+  };
+  v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
+    // A stream takes some 1024 launches before the host has to wait, and waits itself for the last.
+    constexpr std::int64_t kMostKernels = 1000;
+    const std::int64_t chunks = ceil_div(p.n, chunk_elements(p, device));
+    const std::int64_t kernels = chunks * (is_elu(p) ? 4 : 5);
+    if (kernels <= kMostKernels) return std::nullopt;
+    return std::to_string(kernels) + " kernels are more than a stream takes before it starts";
+  };
+  return v;
+}
+
+// ---- fused_chains: operations with one operand join the kernel before
+//
+// A kernel ends where an operation has two operands: sin² and cos² are one kernel each, and the sum
+// a third (ELU: exp, sub and mul are one, where the second). That takes no more than a look at each
+// operation's neighbour, and the passes fall from 11 to 7 (9 to 5). What is left is x read by both
+// chains, and their two results.
+
+constexpr auto kChains = [](auto zero, Expression e) {
+  using T = decltype(zero);
+  if (e == Expression::elu)
+    return Operations<T>{operation<T, Op::exp, Op::sub, Op::mul>(kT0, kX),
+                         operation<T, Op::where>(kY, kX, kT0)};
+  return Operations<T>{operation<T, Op::sin, Op::square>(kT0, kX),
+                       operation<T, Op::cos, Op::square>(kT1, kX),
+                       operation<T, Op::add>(kY, kT0, kT1)};
+};
+
+Variant fused_chains() {
+  return variant("fused_chains", "ops", Access::vectors, kChains,
+                 {{"dram_read_bytes", Direction::decreases, 1.4, beyond_caches},
+                  {"dram_write_bytes", Direction::decreases, 1.5, beyond_caches},
+                  {"l2_sectors", Direction::decreases, 1.5, is_large}});
+}
+
+// ---- fused_scalar: one kernel, an element per thread
+//
+// All operations of an element in one thread: x in, y out, and nothing between leaves a register.
+// dram_read_bytes falls to a sixth (ELU: a fifth) and dram_write_bytes to a fifth (a quarter). In
+// bf16 nothing between is rounded either, so that the error falls. A thread still has one load
+// in flight, and now computes longer between load and store.
+
+template <Op kSumOfSquares, Op kUnit>
+constexpr auto kFused = [](auto zero, Expression e) {
+  using T = decltype(zero);
+  return Operations<T>{e == Expression::elu ? operation<T, kUnit>(kY, kX)
+                                            : operation<T, kSumOfSquares>(kY, kX)};
+};
+
+ExpectedChangesOf<Problem> two_passes() {
+  return {{"dram_read_bytes", Direction::decreases, 4.5, beyond_caches},
+          {"dram_write_bytes", Direction::decreases, 3.5, beyond_caches},
+          {"l2_sectors", Direction::decreases, 4.2, is_large}};
+}
+
+Variant fused_scalar() {
+  return variant("fused_scalar", "ops_scalar", Access::scalar, kFused<Op::sin2_cos2, Op::elu>,
+                 two_passes());
+}
+
+// ---- fused: one kernel with 16-byte vectors
+//
+// What fusion buys where both sides move their bytes as fast as they can: two passes in place of
+// 11 (ELU: 9), and one launch in place of five (four). A kernel that knows both functions can call
+// sincosf, which reduces the argument once; sinf and cosf reduce it twice, with a branch each for
+// huge arguments, and take more issue slots than DRAM's time has. Instructions per byte are those
+// of all operations, and issue_active_pct rises: in bf16, with half the bytes, they may be the
+// limit.
+
+Variant fused() {
+  return variant("fused", "ops", Access::vectors, kFused<Op::sin2_cos2, Op::elu>, two_passes());
+}
+
+// ---- fused_intrinsics: the special function unit's sin, cos and exp
+//
+// __sinf, __cosf and __expf are an instruction of the special function unit each, and a
+// multiplication. sinf and cosf reduce their argument, sum a polynomial and choose by quadrant:
+// warp_instructions falls, DRAM's bytes stay. It helps where instructions are the limit, and costs
+// accuracy: the error is absolute, some 2^-20, where sinf has 2 ulp.
+
+Variant fused_intrinsics() {
+  return variant("fused_intrinsics", "fused", Access::vectors, kFused<Op::sin2_cos2_xu, Op::elu_xu>,
+                 {{"warp_instructions", Direction::decreases, 1.1, is_large},
+                  {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}},
+                 &Data::y_intrinsics);
+}
+
+// ---- inputs
+
+// Within [-π, π], for which the errors of __sinf and __cosf are published.
+constexpr double kRange = 3.0;
+
+template <class T>
+struct Inputs {
+  std::uint64_t seed;
+  __host__ __device__ T operator()(std::int64_t i) const {
+    return from_float<T>(static_cast<float>(kRange) *
+                         random_signed(seed, static_cast<std::uint64_t>(i)));
+  }
+};
+
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  return of_type(p.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    return fill(static_cast<T*>(d.x), p.n, Inputs<T>{stream_seed(seed, 0)});
+  });
+}
+
+// ---- the plain reference
+
+__host__ __device__ inline double exact(Expression e, double x) {
+  if (e == Expression::elu) return x > 0.0 ? x : static_cast<double>(kAlpha) * expm1(x);
+  return sin(x) * sin(x) + cos(x) * cos(x);
+}
+
+template <class T>
+struct Reference {
+  Expression expression;
+  const T* x;
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    const double y = exact(expression, to_double(x[i]));
+    return {y, fabs(y)};
+  }
+};
+
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  return of_type(p.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    Steps steps;
+    for (const ReferenceView& view : out) {
+      if (view)
+        steps +=
+            evaluate_reference(view, p.n, Reference<T>{p.expression, static_cast<const T*>(d.x)});
+    }
+    return steps;
+  });
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  of_type(p.dtype, [&](auto zero) {
+    const auto* x = static_cast<const decltype(zero)*>(d.x);
+    for (const ReferenceView& view : out) {
+      for (std::int64_t i = 0; view && i < p.n; ++i) {
+        view.value[i] = exact(p.expression, to_double(x[i]));
+        view.magnitude[i] = std::abs(view.value[i]);
+      }
+    }
+  });
+}
+
+// The derivation that tolerance_derivation states in words.
+Tolerance tolerance(const Problem& p, bool intrinsics) {
+  const double u = unit_roundoff(DataType::fp32);
+  const double stored = unit_roundoff(p.dtype);
+  const double alpha = kAlpha;
+  const double growth = std::pow(1 + stored, 4) * (1 + 10 * u) - 1;  // of what is multiplied
+  if (is_elu(p)) {
+    const double exponential = intrinsics ? 10 * u : 4 * u;
+    const double rms = alpha * std::hypot(0.33 * stored, 0.29 * exponential / std::sqrt(3.0));
+    return {growth, alpha * (exponential + stored) * (1 + growth), 0.0, kRmsSafety * rms};
+  }
+  if (intrinsics) {
+    constexpr double kError = 0x1p-20;  // of sin and cos
+    return {growth, 3 * kError, 0.0, kRmsSafety * (2 * kError / std::sqrt(3.0) + 0.58 * stored)};
+  }
+  const double functions = std::pow(1 + 4 * u, 2) - 1;
+  return {growth + functions, 0.0, 0.0, kRmsSafety * (stored + functions / std::sqrt(3.0))};
+}
+
+// ---- declaration
+
+Family declare() {
+  Family f("fusion", Topic::fusion,
+           "What does it cost that each operation of an expression is a kernel of its own?");
+  f.physics =
+      "An element-wise operation does a few instructions per byte, so that time is bytes over "
+      "bandwidth. As a kernel of its own it reads its operands from device memory and writes its "
+      "result there, and the next one reads it again. One kernel for all operations reads x and "
+      "writes y. The quotient of the passes is the speed-up, as long as arrays are larger than L2 "
+      "and instructions are not the limit. For small arrays it is the launches that count.";
+  const auto n = [](const Problem& p) { return p.n; };
+  const auto type = [](const Problem& p) { return p.dtype; };
+  f.extent("n", &Problem::n, std::int64_t{1} << 28, std::int64_t{1} << 32, "elements of x")
+      .choice<Expression>("expression", &Problem::expression,
+                          {{"sin2_cos2", Expression::sin2_cos2}, {"elu", Expression::elu}},
+                          "sin²(x) + cos²(x), five operations; or ELU, x where x > 0 and else "
+                          "α·(exp(x) - 1), four")
+      .choice("dtype", &Problem::dtype, {{"fp32", DataType::fp32}, {"bf16", DataType::bf16}},
+              "type of all arrays; arithmetic is in fp32")
+      .real("chunk_l2_pct", &Problem::chunk_l2_pct, 11, 0.0001, 100, "%",
+            "of ops_chunks: a chunk of x, of L2's size");
+  f.input("x", &Data::x, type, n)
+      .output("y", &Data::y, type, n)
+      .output("y_intrinsics", &Data::y_intrinsics, type, n,
+              [](const Problem& p) { return tolerance(p, true); });
+  f.metric("passes", "", "times that the kernels of a launch read or write an array of n elements");
+  f.figures = {{"fusion", "traffic", "Fusion: useful bytes per second"}};
+  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
+  f.inputs = inputs;
+  f.reference = reference;
+  f.host_reference = host_reference;
+  f.tolerance = [](const Problem& p) { return tolerance(p, false); };
+  f.tolerance_derivation =
+      "u = 2^-24 of fp32, U of the stored type, x in [-3, 3]. sinf, cosf and expf are within 2 ulp "
+      "(CUDA C++ Programming Guide, table of mathematical functions), 4u of their value. One by "
+      "one, sin² is off by (1 + 4u)²·(1 + U)³: sin is rounded to U and squared, its square is "
+      "rounded; cos² likewise, and the sum is rounded once more: (1 + 4u)²·(1 + U)⁴·(1 + 10u) - 1, "
+      "relative, where 10u covers fp32 arithmetic in front of each rounding. ELU: exp(x) <= 1 is "
+      "off by 4u + U, which the subtraction leaves and α multiplies; the rest is relative. "
+      "Intrinsics: sin.approx and cos.approx are off by 2^-20.5 at most within [-2π, 2π] (PTX "
+      "ISA), "
+      "here 2^-20; a square by twice that times its root, and |sin| + |cos| <= √2. __expf is off "
+      "by "
+      "2 + floor(1.173·|x|) ulp (CUDA C++ Programming Guide), 5 ulp or 10u here. "
+      "The RMS error: of sin² + cos², roundings of 0.42·U (Knuth) of sin count twice, those of its "
+      "square once, and the mean of sin⁴ + cos⁴ is 3/4; the sum near 1 is rounded by 0.58·U: "
+      "U·√(0.42²·5·3/4 + 0.58²) = U, to which the functions' errors are added as if spread evenly "
+      "up to their bounds. ELU: positive elements are exact; over the others the mean of exp² is "
+      "1/6 and of (1 - exp)² 0.53, which is rounded twice: 0.42·U·α·√((0.17 + 2·0.53)/2) = "
+      "0.33·U·α, "
+      "and 0.29 of the exponential's bound over √3. Twice that is allowed.";
+  f.variant(ops_scalar()).variant(ops()).variant(ops_in_place()).variant(ops_chunks());
+  f.variant(fused_chains()).variant(fused_scalar()).variant(fused()).variant(fused_intrinsics());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::fusion
