@@ -22,8 +22,6 @@ __global__ void line_access_kernel(LineAccess access, unsigned char* begin,
   } else if (access == LineAccess::copy || access == LineAccess::committed_copy) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" : : "r"(shared), "l"(to) : "memory");
     if (access == LineAccess::committed_copy) asm volatile("cp.async.commit_group;" : : : "memory");
-  } else if (access == LineAccess::copy_past_l1) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(shared), "l"(to) : "memory");
   } else {
     asm volatile("red.global.add.u32 [%0], 1;" : : "l"(to) : "memory");
   }

@@ -8,9 +8,8 @@ struct CUstream_st;
 
 namespace gpuexp::test {
 
-/// The copies are cp.async of 4 bytes, or of 16 past L1, each lane's to 128 bytes of shared memory
-/// of its own; the last is committed.
-enum class LineAccess { load, store, add, copy, copy_past_l1, committed_copy };
+/// The copies are cp.async to shared memory; the last is committed.
+enum class LineAccess { load, store, add, copy, committed_copy };
 
 /// Where each lane goes, from the begin.
 struct LaneOffsets {
@@ -18,7 +17,7 @@ struct LaneOffsets {
   int lanes;
 };
 
-/// The lanes access a word each (16 bytes past L1) with one instruction; the kernel accesses no
+/// The lanes access a word each with one instruction; the kernel accesses no
 /// other global memory.
 void queue_line_access(LineAccess access, void* begin, const LaneOffsets& offsets,
                        CUstream_st* stream);

@@ -26,6 +26,19 @@ const std::map<std::string, std::string>& not_bit_equal() {
   static const std::string approximate =
       "ex2, lg2, sin and others are approximate, and their tables are the hardware's";
   static const std::map<std::string, std::string> reasons{
+      {"epilogue/fused", approximate},
+      {"epilogue/ops", approximate},
+      {"epilogue/product_epilogue", approximate},
+      {"epilogue/product_fused", approximate},
+      {"epilogue/product_ops", approximate},
+      {"fusion/fused", approximate},
+      {"fusion/fused_chains", approximate},
+      {"fusion/fused_intrinsics", approximate},
+      {"fusion/fused_scalar", approximate},
+      {"fusion/ops", approximate},
+      {"fusion/ops_chunks", approximate},
+      {"fusion/ops_in_place", approximate},
+      {"fusion/ops_scalar", approximate},
       {"latency/inputs", "a chain of addresses"},
       {"loss_scaling/inputs", approximate},
       {"mixed_precision/fp32", approximate},
