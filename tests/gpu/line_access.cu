@@ -14,9 +14,15 @@ __global__ void line_access_kernel(LineAccess access, unsigned char* begin,
   __shared__ alignas(128) unsigned char copied[32][128];
   const auto shared = static_cast<unsigned>(__cvta_generic_to_shared(copied[lane]));
   if (access == LineAccess::load) {
-    unsigned word;
-    asm volatile("ld.global.ca.u32 %0, [%1];" : "=r"(word) : "l"(to) : "memory");
-    asm volatile("" : : "r"(word));
+    // What nothing depends on, ptxas leaves out.
+    asm volatile(
+        "{ .reg .pred p; .reg .u32 word;\n\t"
+        "ld.global.ca.u32 word, [%0];\n\t"
+        "setp.eq.u32 p, word, 0xFFFFFFFF;\n\t"
+        "@p trap; }"
+        :
+        : "l"(to)
+        : "memory");
   } else if (access == LineAccess::store) {
     asm volatile("st.global.u32 [%0], 0;" : : "l"(to) : "memory");
   } else if (access == LineAccess::copy || access == LineAccess::committed_copy) {

@@ -17,7 +17,7 @@ struct LaneOffsets {
   int lanes;
 };
 
-/// The lanes access a word each with one instruction; the kernel accesses no
+/// No word is all ones. The lanes access a word each with one instruction; the kernel accesses no
 /// other global memory.
 void queue_line_access(LineAccess access, void* begin, const LaneOffsets& offsets,
                        CUstream_st* stream);

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "gpu/counters_unavailable.hpp"
+#include "gpu/cuda_check.hpp"
 #include "gpu/hardware_counters.hpp"
 #include "gpu/line_access.hpp"
 #include "gpu/resources.hpp"
@@ -71,6 +72,7 @@ TEST_CASE("accesses take the wavefronts of the tag stage that the banks ask for"
   const auto first = reinterpret_cast<std::uintptr_t>(memory.get());
   const std::uintptr_t step = kReach;
   auto* const begin = reinterpret_cast<unsigned char*>((first + step - 1) / step * step);
+  GPUEXP_CUDA(cudaMemset(memory.get(), 0, static_cast<std::size_t>(memory.bytes())));
   const std::vector<LaneOffsets> sets = sets_of_lines();
   const std::map<LineAccess, int> further{{LineAccess::load, 0},
                                           {LineAccess::store, 0},
