@@ -88,6 +88,8 @@ struct Measurement {
   const void* from = nullptr;
   std::int64_t bytes = 0;
   Callback<MetricValues(const void* copied)> values;
+  /// The numbers are a GPU's clocks: who executes kernels without one has none.
+  bool reads_clocks = false;
 };
 
 /// How launches are timed.
