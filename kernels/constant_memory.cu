@@ -68,9 +68,8 @@ struct Task {
 __global__ void __launch_bounds__(kWarp) constant_kernel(Task t) {
   const auto* const begin = reinterpret_cast<const char*>(chains.next);
   auto at = static_cast<unsigned>((t.words + threadIdx.x * t.apart) * kWordBytes);
-  const Clocks clocks = timed_steps(static_cast<int>(t.words), t.steps, [&] {
-    at = *reinterpret_cast<const unsigned*>(begin + at);
-  });
+  const Clocks clocks = timed_steps(static_cast<int>(t.words), t.steps,
+                                    [&] { at = *reinterpret_cast<const unsigned*>(begin + at); });
   t.arrived[threadIdx.x] = at / kWordBytes - static_cast<unsigned>(t.words);
   if (threadIdx.x == 0) *t.clocks = clocks;
 }
@@ -174,10 +173,13 @@ Family declare() {
   f.extent("steps", &Problem::steps, (1 << 15) + 1, 1 << 20, "dependent steps under the clock")
       .integer("bytes", &Problem::bytes, kFewestWords * kWordBytes, kFewestWords * kWordBytes,
                kWords / 2 * kWordBytes, "B", "the working set; a power of two");
-  f.output("word", &Data::word, [](const Problem&) { return kWarp; })
-      .output("words", &Data::words, [](const Problem&) { return kWarp; });
+  f.output("word", &Data::word, [](const Problem&) {
+     return kWarp;
+   }).output("words", &Data::words, [](const Problem&) { return kWarp; });
   f.metric("step_cycles", "", kStepCyclesDoc).metric("step_ns", "ns", kStepNsDoc);
-  f.figures = {{"hierarchy", "working_sets", "Memory hierarchy: what a dependent load takes",
+  f.figures = {{"hierarchy",
+                "working_sets",
+                "Memory hierarchy: what a dependent load takes",
                 {{"param.bytes", "working set"}}}};
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     const std::int64_t words = chain_words(p);

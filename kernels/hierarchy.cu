@@ -141,18 +141,17 @@ Shape one_warp(std::int64_t dynamic_shared_bytes = 0) {
 std::optional<std::string> not_in_shared(const Problem& p, std::int64_t bytes,
                                          const DeviceSpec& device) {
   const std::int64_t most = device.sm.shared_bytes_per_block;
-  if (bytes <= most)
-    return ends_at_its_start(Order(p).nodes(), untimed_steps(p) + p.steps);
+  if (bytes <= most) return ends_at_its_start(Order(p).nodes(), untimed_steps(p) + p.steps);
   return "needs " + std::to_string(bytes) + " bytes of shared memory in a block, of which " +
          device.name + " gives it " + std::to_string(most);
 }
 
 Variant shared() {
   const auto bytes = [](const Problem& p) { return Order(p).nodes() * p.stride; };
-  Variant v = walking("shared", [bytes](const Problem& p, const Data& d, const LaunchContext&,
-                                        Clocks* clocks) {
-    return launch(shared_kernel, one_warp(bytes(p)), Order(p), task(p, d, clocks));
-  });
+  Variant v = walking(
+      "shared", [bytes](const Problem& p, const Data& d, const LaunchContext&, Clocks* clocks) {
+        return launch(shared_kernel, one_warp(bytes(p)), Order(p), task(p, d, clocks));
+      });
   v.unsupported = [bytes](const Problem& p, const DeviceSpec& device) {
     return not_in_shared(p, bytes(p), device);
   };
@@ -187,8 +186,7 @@ __global__ void __launch_bounds__(kWarp) distributed_shared_kernel(Order order, 
   sync_cluster();
   if (rank == 0) {
     unsigned at = address(t.first);
-    const Clocks clocks =
-        timed_steps(t.untimed, t.steps, [&] { at = load_cluster_shared(at); });
+    const Clocks clocks = timed_steps(t.untimed, t.steps, [&] { at = load_cluster_shared(at); });
     leave(t, load_cluster_shared(at + kWord), clocks);
   }
   sync_cluster();  // a block's memory is there for as long as the block is
@@ -198,14 +196,13 @@ Variant distributed_shared() {
   const auto bytes = [](const Problem& p) {
     return ceil_div(Order(p).nodes(), kOthers) * p.stride;
   };
-  Variant v =
-      walking("distributed_shared", [bytes](const Problem& p, const Data& d, const LaunchContext&,
-                                            Clocks* clocks) {
-        Shape s = one_warp(bytes(p));
-        s.grid = {kMostClusterBlocks, 1, 1};
-        s.cluster = s.grid;
-        return launch(distributed_shared_kernel, s, Order(p), task(p, d, clocks));
-      });
+  Variant v = walking("distributed_shared", [bytes](const Problem& p, const Data& d,
+                                                    const LaunchContext&, Clocks* clocks) {
+    Shape s = one_warp(bytes(p));
+    s.grid = {kMostClusterBlocks, 1, 1};
+    s.cluster = s.grid;
+    return launch(distributed_shared_kernel, s, Order(p), task(p, d, clocks));
+  });
   v.min_compute_capability = kClustersFrom;
   v.unsupported = [bytes](const Problem& p, const DeviceSpec& device) {
     const auto old = lacks_code(device, kClustersFrom);
@@ -245,8 +242,7 @@ template <class Load>
 Variant global_walk(std::string id) {
   return walking(std::move(id),
                  [](const Problem& p, const Data& d, const LaunchContext&, Clocks* clocks) {
-                   return touched(p, d) +
-                          launch(walk_kernel<Load>, one_warp(), task(p, d, clocks));
+                   return touched(p, d) + launch(walk_kernel<Load>, one_warp(), task(p, d, clocks));
                  });
 }
 
@@ -435,15 +431,16 @@ Family declare() {
                "the working set")
       .integer("stride", &Problem::stride, 128, 32, 2 << 20, "B",
                "from one node of the chain to its neighbour in memory; a multiple of 32");
-  f.input("chain", &Data::chain,
-          [](const Problem& p) { return Order(p).nodes() * node_words(p); })
+  f.input("chain", &Data::chain, [](const Problem& p) { return Order(p).nodes() * node_words(p); })
       .output("arrived", &Data::arrived, [](const Problem&) { return kWarp; })
       .output("visited", &Data::visited, [](const Problem&) { return kWarp; });
   f.metric("step_cycles", "", kStepCyclesDoc)
       .metric("step_ns", "ns", kStepNsDoc)
       .metric("near_cycles", "", "SM clocks that a load of a line takes, 10th percentile of lines")
       .metric("far_cycles", "", "the same, 90th percentile");
-  f.figures = {{"hierarchy", "working_sets", "Memory hierarchy: what a dependent load takes",
+  f.figures = {{"hierarchy",
+                "working_sets",
+                "Memory hierarchy: what a dependent load takes",
                 {{"param.bytes", "working set"}}}};
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     if (p.stride % kSectorBytes == 0) return std::nullopt;

@@ -39,10 +39,21 @@ __device__ inline unsigned cluster_rank() {
 
 #else
 
-__device__ inline unsigned mapped_shared(unsigned, unsigned) { __trap(); return 0; }
-__device__ inline unsigned load_cluster_shared(unsigned) { __trap(); return 0; }
-__device__ inline void sync_cluster() { __trap(); }
-__device__ inline unsigned cluster_rank() { __trap(); return 0; }
+__device__ inline unsigned mapped_shared(unsigned, unsigned) {
+  __trap();
+  return 0;
+}
+__device__ inline unsigned load_cluster_shared(unsigned) {
+  __trap();
+  return 0;
+}
+__device__ inline void sync_cluster() {
+  __trap();
+}
+__device__ inline unsigned cluster_rank() {
+  __trap();
+  return 0;
+}
 
 #endif
 

@@ -196,7 +196,8 @@ class LeastTimesOf {
 }  // namespace
 
 std::optional<double> count_of(const ResultRecord& row, std::string_view counter) {
-  if (counter.starts_with(kMetricMark)) return row.metrics.number(counter.substr(kMetricMark.size()));
+  if (counter.starts_with(kMetricMark))
+    return row.metrics.number(counter.substr(kMetricMark.size()));
   return row.counters.number(counter);
 }
 

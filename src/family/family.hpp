@@ -220,7 +220,7 @@ struct Family {
   Family& operator=(Family&&) noexcept;
   ~Family();
 
-  std::string id;        ///< equals the stem of its file in kernels/
+  std::string id;  ///< equals the stem of its file in kernels/
   Topic topic = Topic::memory;
   std::string question;  ///< the one question that the family answers
   std::string physics;   ///< a paragraph: why the hardware behaves so
