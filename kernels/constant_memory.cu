@@ -96,6 +96,7 @@ Variant walking(std::string id, bool is_uniform) {
   v.id = std::move(id);
   v.writes = {is_uniform ? "word" : "words"};
   v.work = work;
+  v.without_time = "the time model has no levels of the constant cache";
   measure_walks<Variant, Problem, Data>(
       v, [is_uniform](const Problem& p, const Data& d, const LaunchContext&, Clocks* clocks) {
         Shape s;
@@ -176,7 +177,7 @@ Family declare() {
   f.output("word", &Data::word, [](const Problem&) {
      return kWarp;
    }).output("words", &Data::words, [](const Problem&) { return kWarp; });
-  f.metric("step_cycles", "", kStepCyclesDoc).metric("step_ns", "ns", kStepNsDoc);
+  f.metric(kStepCyclesMetric, "", kStepCyclesDoc).metric("step_ns", "ns", kStepNsDoc);
   f.figures = {{"hierarchy",
                 "working_sets",
                 "Memory hierarchy: what a dependent load takes",

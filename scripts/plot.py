@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 try:
-    from plotting import banks, branches, general, precision, products, shapes
+    from plotting import banks, branches, general, latencies, precision, products, shapes
     from plotting.results import Axis, NothingToDraw, UsageError, distinct, gpu_name, load, timed
     from plotting.style import finish, plt
 except ImportError as error:
@@ -30,6 +30,8 @@ KINDS = {
     "share_of_copy": general.share_of_copy,
     "relative_times": branches.relative_times,
     "cycles_per_request": banks.cycles_per_request,
+    "working_sets": latencies.working_sets,
+    "little": latencies.little,
     "sawtooth": shapes.sawtooth,
     "divisibility": shapes.divisibility,
     "vocab_padding": shapes.vocab_padding,

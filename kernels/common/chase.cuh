@@ -103,7 +103,7 @@ void measure_walks(Variant& v, Walk walk) {
         cycles.push_back(static_cast<double>(clocks[i].cycles) / steps);
         ns.push_back(static_cast<double>(clocks[i].nanoseconds) / steps);
       }
-      return MetricValues{{"step_cycles", median(cycles)}, {"step_ns", median(ns)}};
+      return MetricValues{{kStepCyclesMetric, median(cycles)}, {"step_ns", median(ns)}};
     };
     return m;
   };

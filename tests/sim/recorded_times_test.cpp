@@ -207,6 +207,8 @@ const std::map<std::string, std::string>& without_time() {
   static const std::map<std::string, std::string> reasons{
       {"loss_scaling/fp16_dynamic_scale",
        "what its kernels do depends on what those before have found"},
+      {"constant_memory/uniform_index", "the time model has no levels of the constant cache"},
+      {"constant_memory/index_per_lane", "the time model has no levels of the constant cache"},
   };
   return reasons;
 }
