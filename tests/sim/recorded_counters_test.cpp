@@ -142,6 +142,7 @@ constexpr const char* kSmall[] = {
     "/divergence/uniform/n=4194304,fraction=0.03125,cost=32/",
     "/loss_scaling/fp16_unscaled/n=16777216,centre_log2=-24,",
     "/wave_quantization/fixed_tile/n=1024,",
+    "fusion.sizes/fusion/fused/n=1000000,",
 };
 
 std::vector<const Cell*> small_cells() {
