@@ -436,6 +436,27 @@ Variant held_capped_64() {
                {"fma_instructions", Direction::unchanged}});
 }
 
+// ---- held_capped_64_shared: spills to shared memory
+//
+// The pragma enable_smem_spilling of nvcc 13 lets the compiler keep spilled values in shared memory
+// that nothing else needs, as much of it as leaves four blocks resident. Those are loads and stores
+// all the same, but look no tag up and take nothing of L1 from the others. local_load_requests
+// falls, shared_load_wavefronts rises.
+
+__global__ void __launch_bounds__(kHeldBlock, 4)
+    held_capped_64_shared_kernel(const float* in, float* added, std::int64_t n, int steps,
+                                 float one) {
+  asm volatile(".pragma \"enable_smem_spilling\";");
+  add_steps(in, added, n, steps, one);
+}
+
+Variant held_capped_64_shared() {
+  return held("held_capped_64_shared", "held_capped_64", held_capped_64_shared_kernel,
+              {{"local_load_requests", Direction::decreases, 1.3},
+               {"shared_load_wavefronts", Direction::increases, 2},
+               {"fma_instructions", Direction::unchanged}});
+}
+
 // ---- held_capped_32: eight blocks per SM
 //
 // 32 registers per thread, the occupancy is 100 %, and two thirds of what a thread holds is
@@ -543,7 +564,8 @@ Family declare() {
   f.variant(copy_ilp1()).variant(copy_ilp2()).variant(copy_ilp4());
   f.variant(copy_half_warps()).variant(copy_quarter_warps());
   f.variant(fma_ilp1()).variant(fma_ilp2()).variant(fma_ilp4()).variant(fma_half_warps());
-  f.variant(held_natural()).variant(held_capped_64()).variant(held_capped_32());
+  f.variant(held_natural()).variant(held_capped_64()).variant(held_capped_64_shared());
+  f.variant(held_capped_32());
   return f;
 }
 
