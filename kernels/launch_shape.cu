@@ -530,7 +530,7 @@ Family declare() {
               "lanes of these that have no element, because their thread is outside or because the "
               "block has no thread for them");
   f.figures = {
-      {"launch_shape", "share_of_copy", "Launch shape: the same bytes in blocks of many shapes"}};
+      {"launch_shape", "traffic", "Launch shape: the same bytes in blocks of many shapes"}};
   f.outputs = [](const Problem& p) { return Extent{p.nx, p.ny, p.nz}; };
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill_uniform(d.in, elements(p), stream_seed(seed, 0));

@@ -355,26 +355,35 @@ constexpr int kHeldBlock = 256;  // threads, which launch bounds name
 constexpr std::int64_t kHeldPerBlock = std::int64_t{kHeld} * kHeldBlock;
 
 // Sums of a register tile are held like this: none of them can be put down before the last step.
+// Where a block has not all elements, a thread takes its own one by one.
 __device__ inline void add_steps(const float* in, float* added, std::int64_t n, int steps,
                                  float one) {
-  const std::int64_t begin = blockIdx.x * kHeldPerBlock;
-  const int count = static_cast<int>(min(n - begin, kHeldPerBlock));
-  const int thread = threadIdx.x;
-  in += begin;
-  added += begin;
-  float x[kHeld];
-#pragma unroll
-  for (int i = 0; i < kHeld; ++i)
-    x[i] = i * kHeldBlock + thread < count ? in[i * kHeldBlock + thread] : 0.0f;
-#pragma unroll 1
-  for (int step = 0; step < steps; ++step) {
+  const std::int64_t begin = blockIdx.x * kHeldPerBlock + threadIdx.x;
+  if ((blockIdx.x + 1) * kHeldPerBlock <= n) {
+    in += begin;
+    added += begin;
+    float x[kHeld];
 #pragma unroll
     for (int i = 0; i < kHeld; ++i)
-      x[i] = fmaf(x[i], one, one);
-  }
+      x[i] = in[i * kHeldBlock];
+#pragma unroll 1
+    for (int step = 0; step < steps; ++step) {
 #pragma unroll
-  for (int i = 0; i < kHeld; ++i) {
-    if (i * kHeldBlock + thread < count) added[i * kHeldBlock + thread] = x[i];
+      for (int i = 0; i < kHeld; ++i)
+        x[i] = fmaf(x[i], one, one);
+    }
+#pragma unroll
+    for (int i = 0; i < kHeld; ++i)
+      added[i * kHeldBlock] = x[i];
+  } else {
+#pragma unroll 1
+    for (std::int64_t i = begin; i < n; i += kHeldBlock) {
+      float x = in[i];
+#pragma unroll 1
+      for (int step = 0; step < steps; ++step)
+        x = fmaf(x, one, one);
+      added[i] = x;
+    }
   }
 }
 
