@@ -20,20 +20,17 @@ namespace gpuexp::launch_shape {
 
 // Element (x, y, z) is at (z·ny + y)·nx + x. A plane has nz = 1, a line ny = nz = 1.
 struct Problem {
-  std::int64_t nx;
-  std::int64_t ny;
-  std::int64_t nz;
+  std::int64_t nx, ny, nz;
 };
 
 struct Data {
-  float* in;
-  float* out;
+  float *in, *out;
 };
 
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-/// Extents, in what index arithmetic of a kernel is done in.
+/// The extents as kernels have them: indices along one axis fit in 32 bits.
 struct Volume {
   unsigned nx, ny, nz;
   __host__ __device__ std::int64_t at(unsigned x, unsigned y, unsigned z) const {
@@ -72,6 +69,13 @@ std::int64_t elements(const Problem& p) {
   return p.nx * p.ny * p.nz;
 }
 
+Work work(const Problem& p) {
+  Work w;
+  w.bytes_read = w.bytes_written = static_cast<double>(elements(p) * sizeof(float));
+  w.moved_read = w.moved_written = sector_bytes<float>(elements(p));
+  return w;
+}
+
 Volume volume(const Problem& p) {
   return {static_cast<unsigned>(p.nx), static_cast<unsigned>(p.ny), static_cast<unsigned>(p.nz)};
 }
@@ -84,40 +88,33 @@ Shape shape(const Problem& p, const Extent& block) {
   return s;
 }
 
-MetricValues metrics(const Problem& p, const Shape& s) {
-  const double warps = static_cast<double>(s.grid.count() * ceil_div(s.block.count(), kWarp));
-  const double lanes = warps * static_cast<double>(kWarp);
-  constexpr double kPercent = 100;
-  return {
-      {"launched_warps", warps},
-      {"idle_lanes_pct", kPercent * std::max(0.0, 1.0 - static_cast<double>(elements(p)) / lanes)}};
+/// A thread of the launch takes so many elements, one after the other.
+MetricValues metrics(const Problem& p, const Shape& s, std::int64_t turns = 1) {
+  const std::int64_t warps = s.grid.count() * ceil_div(s.block.count(), kWarp);
+  const double idle = 1 - static_cast<double>(elements(p)) / (warps * kWarp * turns);
+  return {{"launched_warps", static_cast<double>(warps)}, {"idle_lanes_pct", 100 * idle}};
 }
 
 std::optional<std::string> exceeds_grid(const Shape& s) {
-  const auto text = [](const char* axis, std::int64_t blocks) {
-    return "needs " + std::to_string(blocks) + " blocks in " + axis + "; a grid has at most " +
-           std::to_string(kMostBlocksYZ);
-  };
-  if (s.grid.y > kMostBlocksYZ) return text("y", s.grid.y);
-  if (s.grid.z > kMostBlocksYZ) return text("z", s.grid.z);
-  return std::nullopt;
+  if (s.grid.y <= kMostBlocksYZ) return std::nullopt;
+  return "needs " + std::to_string(s.grid.y) + " blocks in y; a grid has at most " +
+         std::to_string(kMostBlocksYZ);
+}
+
+Steps start(void (*kernel)(Volume, const float*, float*), const Shape& s, const Problem& p,
+            const Data& d) {
+  return launch(kernel, s, volume(p), d.in, d.out);
 }
 
 /// `shape_of(p, device)` is the launch's.
-template <class ShapeOf>
-Variant variant(std::string id, std::string compare_to,
-                void (*kernel)(Volume, const float*, float*), ShapeOf shape_of,
+template <class Kernel, class ShapeOf>
+Variant variant(std::string id, std::string compare_to, Kernel kernel, ShapeOf shape_of,
                 ExpectedChangesOf<Problem> expected) {
   Variant v;
   v.id = std::move(id);
   v.compare_to = std::move(compare_to);
   v.expected_changes = std::move(expected);
-  v.work = [](const Problem& p) {
-    Work w;
-    w.bytes_read = w.bytes_written = static_cast<double>(elements(p) * sizeof(float));
-    w.moved_read = w.moved_written = sector_bytes<float>(elements(p));
-    return w;
-  };
+  v.work = work;
   v.metrics = [shape_of](const Problem& p, const DeviceSpec& device) {
     return metrics(p, shape_of(p, device));
   };
@@ -125,7 +122,7 @@ Variant variant(std::string id, std::string compare_to,
     return exceeds_grid(shape_of(p, device));
   };
   v.launch = [kernel, shape_of](const Problem& p, const Data& d, const LaunchContext& x) {
-    return launch(kernel, shape_of(p, x.device), volume(p), d.in, d.out);
+    return start(kernel, shape_of(p, x.device), p, d);
   };
   return v;
 }
@@ -240,15 +237,27 @@ Variant block_8x8x4() {
                      [](const Problem& p) { return is_volume(p) && p.nx % 2 != 0; }}});
 }
 
-// ---- block_32: a warp per block
+// ---- block_1024: as large as a block may be
 //
-// The warps of block_256x1x1, each a block of its own. An SM holds 32 blocks, which is half of its
-// warps, and eight times as many blocks have to be started.
+// Four times the threads, a quarter of the blocks. The GPU starts only so many of them per second,
+// and those of block_256x1x1, with 1 KB to load each, are done as fast as they are started. Two
+// fill an SM: a place stays empty until the last of 32 warps has ended.
 
 bool has_long_rows(const Problem& p) {
   constexpr std::int64_t kLong = 4096;
   return p.nx >= kLong;
 }
+
+Variant block_1024() {
+  return in_blocks("block_1024", "block_256x1x1", {1024, 1, 1},
+                   {{"global_load_requests", Direction::unchanged, 1.05, has_long_rows},
+                    {"warp_instructions", Direction::unchanged, 1.15, has_long_rows}});
+}
+
+// ---- block_32: a warp per block
+//
+// The warps of block_256x1x1, each a block of its own. An SM holds 32 blocks, which is half of its
+// warps, and eight times as many blocks have to be started.
 
 Variant block_32() {
   return in_blocks("block_32", "block_256x1x1", {kWarp, 1, 1},
@@ -256,23 +265,78 @@ Variant block_32() {
                     {"warp_instructions", Direction::unchanged, 1.15, has_long_rows}});
 }
 
+ExpectedChangesOf<Problem> a_second_warp() {
+  return {{"active_lanes_per_instruction", Direction::decreases, 1.7, has_long_rows},
+          {"warp_instructions", Direction::increases, 1.7, has_long_rows},
+          {"global_load_requests", Direction::increases, 1.7, has_long_rows}};
+}
+
 // ---- block_33: one thread more
 //
 // A block of 33 threads is two warps, and the second has one lane: warp_instructions nearly
 // doubles, active_lanes_per_instruction falls to 16.5, and every other request is for one element.
+// That is no time as long as starting blocks is what takes it.
 
 Variant block_33() {
-  return in_blocks("block_33", "block_32", {kWarp + 1, 1, 1},
-                   {{"active_lanes_per_instruction", Direction::decreases, 1.7, has_long_rows},
-                    {"warp_instructions", Direction::increases, 1.7, has_long_rows},
-                    {"global_load_requests", Direction::increases, 1.7, has_long_rows}});
+  return in_blocks("block_33", "block_32", {kWarp + 1, 1, 1}, a_second_warp());
+}
+
+// ---- busy_32: the same where instructions are the limit
+//
+// block_32 with a chain of multiplications by 1 for each element, enough of them that the
+// schedulers' issue slots are what the kernel waits for: warp_instructions rises by their number.
+
+constexpr int kMultiplications = 1024;
+
+__global__ void busy_kernel(Volume v, const float* in, float* out) {
+  const unsigned x = blockIdx.x * blockDim.x + threadIdx.x;
+  if (x >= v.nx) return;
+  const std::int64_t i = v.at(x, blockIdx.y, blockIdx.z);
+  const auto one = static_cast<float>(blockDim.y);  // which the compiler does not know
+  float value = in[i];
+#pragma unroll 64
+  for (int k = 0; k < kMultiplications; ++k)
+    value *= one;
+  out[i] = checkered(value, x, blockIdx.y, blockIdx.z);
+}
+
+Variant busy(std::string id, std::string compare_to, int threads,
+             ExpectedChangesOf<Problem> expected) {
+  Variant v = variant(
+      std::move(id), std::move(compare_to), busy_kernel,
+      [threads](const Problem& p, const DeviceSpec&) {
+        return shape(p, {threads, 1, 1});
+      },
+      std::move(expected));
+  v.work = [](const Problem& p) {
+    Work w = work(p);
+    w.operations = {{Pipe::fp32, 1.0 * kMultiplications * static_cast<double>(elements(p))}};
+    return w;
+  };
+  return v;
+}
+
+Variant busy_32() {
+  return busy("busy_32", "block_32", kWarp,
+              {{"warp_instructions", Direction::increases, 10},
+               {"global_load_requests", Direction::unchanged}});
+}
+
+// ---- busy_33: and one thread more
+//
+// The second warp of each block takes as many issue slots as the first, for one lane: the time
+// doubles with warp_instructions.
+
+Variant busy_33() {
+  return busy("busy_33", "busy_32", kWarp + 1, a_second_warp());
 }
 
 // ---- twice_the_blocks: half of the threads have nothing to do
 //
 // The grid of block_256x1x1 twice in x, as when it was made for the largest problem there may be.
-// A thread outside of the volume ends at its first branch: it costs its block's start and the
-// instructions up to there, and no bytes.
+// A thread outside of the volume ends at its first branch: it costs the instructions up to there
+// and no bytes. Its block is started as any other: where that is what a launch waits for, twice the
+// blocks are twice the time.
 
 Variant twice_the_blocks() {
   return variant("twice_the_blocks", "block_256x1x1", block_kernel,
@@ -285,37 +349,38 @@ Variant twice_the_blocks() {
                   {"global_load_requests", Direction::unchanged}});
 }
 
-// ---- loop_yz: as many rows as there are
+// ---- loop_rows: as many rows as there are
 //
 // A grid has at most 65535 blocks in y and in z (2^31 - 1 in x). With more rows than that, a launch
 // of one block per row fails as a whole. Here a block goes on with the row that is as many blocks
 // further, whatever there is of them.
 
-__global__ void loop_yz_kernel(Volume v, const float* in, float* out) {
+__global__ void loop_rows_kernel(Volume v, const float* in, float* out) {
   const unsigned x = blockIdx.x * blockDim.x + threadIdx.x;
   if (x >= v.nx) return;
 #pragma unroll 1
-  for (unsigned z = blockIdx.z; z < v.nz; z += gridDim.z) {
-#pragma unroll 1
-    for (unsigned y = blockIdx.y; y < v.ny; y += gridDim.y) {
-      const std::int64_t i = v.at(x, y, z);
-      out[i] = checkered(in[i], x, y, z);
-    }
+  for (unsigned y = blockIdx.y; y < v.ny; y += gridDim.y) {
+    const std::int64_t i = v.at(x, y, blockIdx.z);
+    out[i] = checkered(in[i], x, y, blockIdx.z);
   }
 }
 
-Variant loop_yz() {
-  return variant("loop_yz", "block_256x1x1", loop_yz_kernel,
-                 [](const Problem& p, const DeviceSpec&) {
-                   Shape s = shape(p, {kBlock, 1, 1});
-                   s.grid.y = std::min(s.grid.y, kMostBlocksYZ);
-                   s.grid.z = std::min(s.grid.z, kMostBlocksYZ);
-                   s.tile.y = ceil_div(p.ny, s.grid.y);
-                   s.tile.z = ceil_div(p.nz, s.grid.z);
-                   return s;
-                 },
-                 {{"global_load_requests", Direction::unchanged},
-                  {"global_load_sectors_per_request", Direction::unchanged}});
+Shape loop_shape(const Problem& p, const DeviceSpec&) {
+  Shape s = shape(p, {kBlock, 1, 1});
+  s.grid.y = std::min(s.grid.y, kMostBlocksYZ);
+  s.tile.y = ceil_div(p.ny, s.grid.y);
+  return s;
+}
+
+Variant loop_rows() {
+  Variant v = variant("loop_rows", "block_256x1x1", loop_rows_kernel, loop_shape,
+                      {{"global_load_requests", Direction::unchanged},
+                       {"global_load_sectors_per_request", Direction::unchanged}});
+  v.metrics = [](const Problem& p, const DeviceSpec& device) {
+    const Shape s = loop_shape(p, device);
+    return metrics(p, s, s.tile.y);
+  };
+  return v;
 }
 
 // ---- flat_64: one index for all, taken apart by division
@@ -349,7 +414,7 @@ Shape flat_shape(const Problem& p, std::int64_t blocks) {
   return s;
 }
 
-Shape flat_shape(const Problem& p, const DeviceSpec&) {
+Shape one_each(const Problem& p, const DeviceSpec&) {
   return flat_shape(p, ceil_div(elements(p), kBlock));
 }
 
@@ -361,9 +426,8 @@ bool has_short_rows(const Problem& p) {
 }
 
 Variant flat_64() {
-  return variant("flat_64", "block_256x1x1", flat_kernel<std::uint64_t>,
-                 [](const Problem& p, const DeviceSpec& device) { return flat_shape(p, device); },
-                 {{"warp_instructions", Direction::increases, 2, has_long_rows},
+  return variant("flat_64", "block_256x1x1", flat_kernel<std::uint64_t>, one_each,
+                 {{"warp_instructions", Direction::increases, 1.7, has_long_rows},
                   {"global_load_requests", Direction::decreases, 1.5, has_short_rows}});
 }
 
@@ -372,32 +436,14 @@ bool has_many_elements(const Problem& p) {
   return elements(p) >= kMany;
 }
 
-std::optional<std::string> exceeds_32_bits(const Problem& p) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 31;
-  if (elements(p) <= kMost) return std::nullopt;
-  return "needs up to 2^31 elements, for an index of 32 bits";
-}
-
-/// Of a kernel whose index has 32 bits.
-template <class ShapeOf>
-Variant variant_32(std::string id, std::string compare_to,
-                   void (*kernel)(Volume, const float*, float*), ShapeOf shape_of,
-                   ExpectedChangesOf<Problem> expected) {
-  Variant v = variant(std::move(id), std::move(compare_to), kernel, shape_of, std::move(expected));
-  v.unsupported = [](const Problem& p, const DeviceSpec&) { return exceeds_32_bits(p); };
-  return v;
-}
-
 // ---- flat_32: the same in 32 bits
 //
 // Up to 2^31 elements the index and both divisions fit in 32 bits: warp_instructions falls.
 
 Variant flat_32() {
-  return variant_32(
-      "flat_32", "flat_64", flat_kernel<unsigned>,
-      [](const Problem& p, const DeviceSpec& device) { return flat_shape(p, device); },
-      {{"warp_instructions", Direction::decreases, 1.3, has_many_elements},
-       {"global_load_requests", Direction::unchanged}});
+  return variant("flat_32", "flat_64", flat_kernel<unsigned>, one_each,
+                 {{"warp_instructions", Direction::decreases, 1.3, has_many_elements},
+                  {"global_load_requests", Direction::unchanged}});
 }
 
 // ---- flat_multiply: division by multiplication
@@ -438,35 +484,24 @@ __global__ void __launch_bounds__(kBlock)
   if (i < r.elements) do_flat(r, i, in, out);
 }
 
-/// Of a kernel that gets its divisors from the host.
-template <class ShapeOf>
-Variant multiplying(std::string id, std::string compare_to,
-                    void (*kernel)(Rows, const float*, float*), ShapeOf shape_of,
-                    ExpectedChangesOf<Problem> expected) {
-  Variant v = variant_32(std::move(id), std::move(compare_to), flat_kernel<unsigned>, shape_of,
-                         std::move(expected));
-  v.launch = [kernel, shape_of](const Problem& p, const Data& d, const LaunchContext& x) {
-    return launch(kernel, shape_of(p, x.device),
-                  Rows{Divisor(p.nx), Divisor(p.ny), static_cast<unsigned>(elements(p))}, d.in,
-                  d.out);
-  };
-  return v;
+Steps start(void (*kernel)(Rows, const float*, float*), const Shape& s, const Problem& p,
+            const Data& d) {
+  return launch(kernel, s, Rows{Divisor(p.nx), Divisor(p.ny), static_cast<unsigned>(elements(p))},
+                d.in, d.out);
 }
 
 Variant flat_multiply() {
-  return multiplying(
-      "flat_multiply", "flat_32", flat_multiply_kernel,
-      [](const Problem& p, const DeviceSpec& device) { return flat_shape(p, device); },
-      {{"warp_instructions", Direction::decreases, 1.3, has_many_elements},
-       {"global_load_requests", Direction::unchanged}});
+  return variant("flat_multiply", "flat_32", flat_multiply_kernel, one_each,
+                 {{"warp_instructions", Direction::decreases, 1.3, has_many_elements},
+                  {"global_load_requests", Direction::unchanged}});
 }
 
 // ---- grid_stride: one wave of blocks for any size
 //
 // As many blocks as fit on all SMs; a thread goes on with the element that is as many threads
-// further. Blocks are started once, what a thread computes before its loop it computes once, and
-// the grid follows the GPU instead of the problem. A thread has one load in flight, as before, and
-// no block comes to take the place of one that waits.
+// further. Blocks are started once instead of for each 1 KB, what a thread computes before its loop
+// it computes once (warp_instructions falls), and the grid follows the GPU instead of the problem.
+// A thread has one load in flight, as before.
 
 __global__ void __launch_bounds__(kBlock) grid_stride_kernel(Rows r, const float* in, float* out) {
   const unsigned stride = gridDim.x * kBlock;
@@ -475,15 +510,21 @@ __global__ void __launch_bounds__(kBlock) grid_stride_kernel(Rows r, const float
     do_flat(r, i, in, out);
 }
 
+Shape one_wave(const Problem& p, const DeviceSpec& device) {
+  const std::int64_t wave = device.sm_count * (device.sm.max_threads / kBlock);
+  return flat_shape(p, std::min(wave, ceil_div(elements(p), kBlock)));
+}
+
 Variant grid_stride() {
-  return multiplying("grid_stride", "flat_multiply", grid_stride_kernel,
-                     [](const Problem& p, const DeviceSpec& device) {
-                       const std::int64_t wave = device.sm_count * (device.sm.max_threads / kBlock);
-                       return flat_shape(p, std::min(wave, ceil_div(elements(p), kBlock)));
-                     },
-                     {{"global_load_requests", Direction::unchanged},
-                      {"dram_read_bytes", Direction::unchanged, 1.05,
-                       [](const Problem& p) { return elements(p) >= 1 << 26; }}});
+  Variant v = variant("grid_stride", "flat_multiply", grid_stride_kernel, one_wave,
+                      {{"warp_instructions", Direction::decreases, 1.2,
+                        [](const Problem& p) { return elements(p) >= 1 << 26; }},
+                       {"global_load_requests", Direction::unchanged}});
+  v.metrics = [](const Problem& p, const DeviceSpec& device) {
+    const Shape s = one_wave(p, device);
+    return metrics(p, s, ceil_div(elements(p), s.grid.x * kBlock));
+  };
+  return v;
 }
 
 // ---- the plain reference
@@ -520,10 +561,9 @@ Family declare() {
       "whole warps: what of them lies outside of the problem, or beyond the last multiple of 32, "
       "takes its place and its instructions and does nothing. Where a thread's element is, it has "
       "to compute: from three indices of a grid that has limits, or from one, by division.";
-  constexpr std::int64_t kMostAlong = 1 << 26;
-  f.extent("nx", &Problem::nx, 8192, kMostAlong, "elements of a row, which lie side by side")
-      .extent("ny", &Problem::ny, 8192, kMostAlong, "rows of a plane")
-      .extent("nz", &Problem::nz, 1, kMostAlong, "planes");
+  f.extent("nx", &Problem::nx, 8192, 1 << 26, "elements of a row, which lie side by side")
+      .extent("ny", &Problem::ny, 8192, 1 << 21, "rows of a plane")
+      .extent("nz", &Problem::nz, 1, kMostBlocksYZ, "planes");
   f.input("in", &Data::in, elements).output("out", &Data::out, elements);
   f.metric("launched_warps", "", "warps of all blocks, whether they have work or not")
       .metric("idle_lanes_pct", "%",
@@ -532,6 +572,10 @@ Family declare() {
   f.figures = {
       {"launch_shape", "traffic", "Launch shape: the same bytes in blocks of many shapes"}};
   f.outputs = [](const Problem& p) { return Extent{p.nx, p.ny, p.nz}; };
+  f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
+    if (elements(p) <= std::int64_t{1} << 31) return std::nullopt;
+    return "needs up to 2^31 elements, whose number fits in 32 bits";
+  };
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill_uniform(d.in, elements(p), stream_seed(seed, 0));
   };
@@ -544,8 +588,9 @@ Family declare() {
   f.variant(block_256x1x1()).variant(block_32x8x1()).variant(block_16x16x1());
   f.variant(block_8x32x1()).variant(block_1x256x1());
   f.variant(block_32x4x2()).variant(block_8x8x4());
-  f.variant(block_32()).variant(block_33()).variant(twice_the_blocks());
-  f.variant(loop_yz()).variant(flat_64()).variant(flat_32());
+  f.variant(block_1024()).variant(block_32()).variant(block_33());
+  f.variant(busy_32()).variant(busy_33()).variant(twice_the_blocks());
+  f.variant(loop_rows()).variant(flat_64()).variant(flat_32());
   f.variant(flat_multiply()).variant(grid_stride());
   return f;
 }

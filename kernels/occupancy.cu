@@ -224,7 +224,7 @@ Variant copy_half_warps() {
 // ---- copy_quarter_warps
 //
 // copy_ilp4 with a quarter of the blocks: four loads of one warp in place of one load of four. What
-// is in flight is what copy_ilp1 has.
+// is in flight is what copy_ilp1 has, less what a warp lacks that waits for the last of its four.
 
 Variant copy_quarter_warps() {
   return copy<4>("copy_quarter_warps", "copy_half_warps", Warps::quarter,
@@ -413,8 +413,8 @@ bool fills_gpu_with_held(const Problem& p) {
 //
 // A thread holds 80 values, steps all of them on, and does so again: with an independent
 // multiply-add for every clock it needs no other warp. Its registers leave room for two blocks of
-// 256 threads, a quarter of an SM's warps, and no time is lost by that: issue_active_pct is near
-// 100, and local_load_requests is 0.
+// 256 threads, a quarter of an SM's warps, and no time is lost by that: local_load_requests is 0,
+// and nearly all instructions are multiply-adds.
 
 __global__ void __launch_bounds__(kHeldBlock)
     held_natural_kernel(const float* in, float* added, std::int64_t n, int steps, float one) {
@@ -429,9 +429,9 @@ Variant held_natural() {
 //
 // __launch_bounds__(256, 4) asks for four resident blocks, for which a thread has 64 registers.
 // active_warps_per_sm doubles. The values beyond them are spilled to local memory, whose words lie
-// so that those of a warp's lanes are 128 bytes in a row: each step loads and stores them, past an
-// L1 that has just room for all. Two more instructions for each spilled value's one, and these by
-// the load-store unit, which takes a warp's request per clock and SM where four schedulers issue.
+// so that those of a warp's lanes are 128 bytes in a row, and each step loads and stores them. L1
+// has room for those of all resident warps. A spilled value's one instruction becomes three, two of
+// them by the load-store unit, which takes one request per clock where four schedulers issue.
 
 __global__ void __launch_bounds__(kHeldBlock, 4)
     held_capped_64_kernel(const float* in, float* added, std::int64_t n, int steps, float one) {
@@ -468,7 +468,7 @@ Variant held_capped_64_shared() {
 
 // ---- held_capped_32: eight blocks per SM
 //
-// 32 registers per thread, the occupancy is 100 %, and two thirds of what a thread holds is
+// 32 registers per thread, all of an SM's warps are resident, and most of what a thread holds is
 // spilled. local_load_requests grows with what is spilled, and the spilled values of all resident
 // warps are more than L1 has room for: local_load_hit_pct falls, and l2_sectors rises.
 
