@@ -404,9 +404,17 @@ Variant held(std::string id, std::string compare_to,
   return v;
 }
 
+bool has_whole_blocks(const Problem& p) {
+  return p.n >= kHeldPerBlock;
+}
 bool fills_gpu_with_held(const Problem& p) {
   constexpr std::int64_t kManyBlocks = 2048;
   return p.n / kHeldPerBlock >= kManyBlocks;
+}
+// Where what a thread does before and behind its steps is little.
+bool has_many_steps(const Problem& p) {
+  constexpr int kMany = 16;
+  return has_whole_blocks(p) && p.steps >= kMany;
 }
 
 // ---- held_natural: as many registers as it wants
@@ -440,9 +448,9 @@ __global__ void __launch_bounds__(kHeldBlock, 4)
 
 Variant held_capped_64() {
   return held("held_capped_64", "held_natural", held_capped_64_kernel,
-              {{"local_load_requests", Direction::increases, 2},
+              {{"local_load_requests", Direction::increases, 2, has_whole_blocks},
                {"active_warps_per_sm", Direction::increases, 1.5, fills_gpu_with_held},
-               {"fma_instructions", Direction::unchanged}});
+               {"fma_instructions", Direction::unchanged, kUnchangedFactor, has_many_steps}});
 }
 
 // ---- held_capped_64_shared: spills to shared memory
@@ -461,9 +469,9 @@ __global__ void __launch_bounds__(kHeldBlock, 4)
 
 Variant held_capped_64_shared() {
   return held("held_capped_64_shared", "held_capped_64", held_capped_64_shared_kernel,
-              {{"local_load_requests", Direction::decreases, 1.3},
-               {"shared_load_wavefronts", Direction::increases, 2},
-               {"fma_instructions", Direction::unchanged}});
+              {{"local_load_requests", Direction::decreases, 1.3, has_whole_blocks},
+               {"shared_load_wavefronts", Direction::increases, 2, has_whole_blocks},
+               {"fma_instructions", Direction::unchanged, kUnchangedFactor, has_many_steps}});
 }
 
 // ---- held_capped_32: eight blocks per SM
@@ -479,9 +487,9 @@ __global__ void __launch_bounds__(kHeldBlock, 8)
 
 Variant held_capped_32() {
   return held("held_capped_32", "held_capped_64", held_capped_32_kernel,
-              {{"local_load_requests", Direction::increases, 1.3},
+              {{"local_load_requests", Direction::increases, 1.3, has_whole_blocks},
                {"active_warps_per_sm", Direction::increases, 1.35, fills_gpu_with_held},
-               {"fma_instructions", Direction::unchanged}});
+               {"fma_instructions", Direction::unchanged, kUnchangedFactor, has_many_steps}});
 }
 
 // ---- inputs and the plain reference
