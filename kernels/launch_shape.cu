@@ -139,14 +139,10 @@ Variant block_256x1x1() {
   return in_blocks("block_256x1x1", "", {kBlock, 1, 1}, {});
 }
 
-// Where nearly all blocks of all shapes are whole.
-bool is_plane(const Problem& p) {
-  constexpr std::int64_t kMany = 1024;
-  return p.nx >= kMany && p.ny >= kMany;
-}
-bool is_volume(const Problem& p) {
+// Of planes and volumes in which most warps of all shapes are whole, or have nothing.
+bool has_wide_planes(const Problem& p) {
   constexpr std::int64_t kMany = 256;
-  return p.nx >= kMany && p.ny >= kMany && p.nz >= kMany;
+  return p.nx >= kMany && p.ny >= kMany;
 }
 // Whether each row begins where a sector does.
 bool has_whole_sectors(const Problem& p) {
@@ -166,9 +162,10 @@ bool is_line(const Problem& p) {
 // outside: warp_instructions rises.
 
 Variant block_32x8x1() {
-  return in_blocks("block_32x8x1", "block_256x1x1", {32, 8, 1},
-                   {{"global_load_sectors_per_request", Direction::unchanged, 1.05, is_plane},
-                    {"warp_instructions", Direction::increases, 2, is_line}});
+  return in_blocks(
+      "block_32x8x1", "block_256x1x1", {32, 8, 1},
+      {{"global_load_sectors_per_request", Direction::unchanged, 1.05, has_wide_planes},
+       {"warp_instructions", Direction::increases, 2, is_line}});
 }
 
 // ---- block_16x16x1: two rows per warp
@@ -181,9 +178,9 @@ Variant block_32x8x1() {
 Variant block_16x16x1() {
   return in_blocks("block_16x16x1", "block_32x8x1", {16, 16, 1},
                    {{"global_load_sectors_per_request", Direction::unchanged, 1.05,
-                     [](const Problem& p) { return is_plane(p) && has_whole_sectors(p); }},
+                     [](const Problem& p) { return has_wide_planes(p) && has_whole_sectors(p); }},
                     {"global_load_sectors_per_request", Direction::increases, 1.1,
-                     [](const Problem& p) { return is_plane(p) && p.nx % 2 != 0; }},
+                     [](const Problem& p) { return has_wide_planes(p) && p.nx % 2 != 0; }},
                     {"global_load_requests", Direction::increases, 1.8, is_line}});
 }
 
@@ -195,9 +192,9 @@ Variant block_16x16x1() {
 Variant block_8x32x1() {
   return in_blocks("block_8x32x1", "block_16x16x1", {8, 32, 1},
                    {{"global_load_sectors_per_request", Direction::unchanged, 1.05,
-                     [](const Problem& p) { return is_plane(p) && has_whole_sectors(p); }},
+                     [](const Problem& p) { return has_wide_planes(p) && has_whole_sectors(p); }},
                     {"global_load_sectors_per_request", Direction::increases, 1.2,
-                     [](const Problem& p) { return is_plane(p) && p.nx % 2 != 0; }},
+                     [](const Problem& p) { return has_wide_planes(p) && p.nx % 2 != 0; }},
                     {"global_load_requests", Direction::increases, 1.8, is_line}});
 }
 
@@ -209,19 +206,21 @@ Variant block_8x32x1() {
 
 Variant block_1x256x1() {
   return in_blocks("block_1x256x1", "block_8x32x1", {1, kBlock, 1},
-                   {{"global_load_sectors_per_request", Direction::increases, 4, is_plane},
-                    {"l1_tag_wavefronts", Direction::increases, 4, is_plane}});
+                   {{"global_load_sectors_per_request", Direction::increases, 4, has_wide_planes},
+                    {"l1_tag_wavefronts", Direction::increases, 4, has_wide_planes}});
 }
 
 // ---- block_32x4x2: a block in three dimensions
 //
 // Rows of 32 in two planes. A warp is still a piece of one row, so that nothing changes for it; a
-// block's neighbourhood is what such shapes are made for, in kernels that use one.
+// block's neighbourhood is what such shapes are made for, in kernels that use one. Where there is
+// one plane alone, half of the warps are outside.
 
 Variant block_32x4x2() {
-  return in_blocks("block_32x4x2", "block_32x8x1", {32, 4, 2},
-                   {{"global_load_sectors_per_request", Direction::unchanged, 1.05, is_volume},
-                    {"global_load_requests", Direction::unchanged, 1.05, is_volume}});
+  return in_blocks(
+      "block_32x4x2", "block_32x8x1", {32, 4, 2},
+      {{"global_load_sectors_per_request", Direction::unchanged, 1.05, has_wide_planes},
+       {"global_load_requests", Direction::unchanged, 1.05, has_wide_planes}});
 }
 
 // ---- block_8x8x4: nearly a cube
@@ -232,9 +231,9 @@ Variant block_32x4x2() {
 Variant block_8x8x4() {
   return in_blocks("block_8x8x4", "block_32x4x2", {8, 8, 4},
                    {{"global_load_sectors_per_request", Direction::unchanged, 1.05,
-                     [](const Problem& p) { return is_volume(p) && has_whole_sectors(p); }},
+                     [](const Problem& p) { return has_wide_planes(p) && has_whole_sectors(p); }},
                     {"global_load_sectors_per_request", Direction::increases, 1.3,
-                     [](const Problem& p) { return is_volume(p) && p.nx % 2 != 0; }}});
+                     [](const Problem& p) { return has_wide_planes(p) && p.nx % 2 != 0; }}});
 }
 
 // ---- block_1024: as large as a block may be

@@ -68,8 +68,8 @@ void check_shape(const Shape& shape) {
   CHECK((shape.block.count() >= 1 && shape.block.count() <= kMaxThreads));
 }
 
-// By the last kernel, or by all launches of it together; or a launch whose kernels are all one has a
-// kernel for each tile, no more.
+// By the last kernel, or by all launches of it together; or a launch whose kernels are all one has
+// a kernel for each tile, no more.
 void check_covers(const std::vector<Shape>& shapes, const Extent& outputs) {
   const Shape& shape = shapes.back();
   const bool has_one_each = std::all_of(shapes.begin(), shapes.end(), [&](const Shape& s) {
