@@ -562,7 +562,7 @@ Family declare() {
       "to compute: from three indices of a grid that has limits, or from one, by division.";
   f.extent("nx", &Problem::nx, 8192, 1 << 26, "elements of a row, which lie side by side")
       .extent("ny", &Problem::ny, 8192, 1 << 21, "rows of a plane")
-      .extent("nz", &Problem::nz, 1, kMostBlocksYZ, "planes");
+      .integer("nz", &Problem::nz, 1, 1, kMostBlocksYZ, "", "planes");
   f.input("in", &Data::in, elements).output("out", &Data::out, elements);
   f.metric("launched_warps", "", "warps of all blocks, whether they have work or not")
       .metric("idle_lanes_pct", "%",

@@ -2,13 +2,13 @@
 // with several; and what registers cost that a kernel is not given.
 //
 // The question: how many warps does a kernel need? Little's law: what is in flight is rate times
-// latency. It says nothing of warps. An SM of an H200 has to have 25 KB of loads in flight to get
-// its share of DRAM's bandwidth, and each of its four schedulers four multiply-adds, which take
-// four clocks each, to issue one per clock. Resident warps bring them (thread-level parallelism),
-// and so do independent instructions of one thread (instruction-level parallelism; V. Volkov,
-// "Better performance at lower occupancy", GTC 2010). How many warps are resident, their occupancy,
-// is what threads, blocks, registers and shared memory of an SM have room for, whichever is used up
-// first.
+// latency. It says nothing of warps. To get its share of DRAM's bandwidth an SM has to have that
+// share times the latency of a load in flight, and for each of its four schedulers to issue a
+// multiply-add per clock there have to be as many independent ones as one takes clocks, four.
+// Resident warps bring them (thread-level parallelism), and so do independent instructions of one
+// thread (instruction-level parallelism; V. Volkov, "Better performance at lower occupancy", GTC
+// 2010). How many warps are resident, their occupancy, is what threads, blocks, registers and
+// shared memory of an SM have room for, whichever is used up first.
 //
 // Here the block's size and a ballast of shared memory, which no kernel uses, set the occupancy;
 // kernels with launch bounds set it by their registers, and pay with spills.
@@ -44,8 +44,8 @@ constexpr int kMostThreads = 1024;
 // ---- copy_ilp1: a load in flight per thread
 //
 // A thread loads an element, stores it, and does so with the next one: 4 bytes in flight per
-// resident thread, 8 KB on an SM full of them, a third of what DRAM's latency asks for. Bandwidth
-// grows with occupancy up to the last warp.
+// resident thread, 8 KB on an SM full of them. That is about as much as a copy's loads need to
+// cover DRAM's latency, so that bandwidth grows with occupancy nearly up to the last warp.
 
 /// Elements of a lane in all copies, so that blocks are equal whatever is in flight.
 constexpr int kPerLane = 16;
