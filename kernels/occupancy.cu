@@ -107,15 +107,16 @@ enum class Warps { all = 1, half = 2, quarter = 4 };
 
 std::int64_t shared_bytes(const Problem& p, Warps warps, const DeviceSpec& device) {
   if (warps == Warps::all) return p.shared_kib * kKib;
-  return ballast_for(resident_blocks(p, device) / static_cast<int>(warps), device.sm);
+  const std::int64_t blocks = resident_blocks(p, device) / static_cast<int>(warps);
+  return ballast_for(std::max<std::int64_t>(1, blocks), device.sm);
 }
 
 std::optional<std::string> cannot_part(const Problem& p, Warps warps, const DeviceSpec& device) {
   const std::int64_t blocks = resident_blocks(p, device);
   const int parts = static_cast<int>(warps);
   if (blocks % parts != 0)
-    return std::to_string(blocks) + " blocks are resident, which " + std::to_string(parts) +
-           " does not divide";
+    return "needs a number of resident blocks that " + std::to_string(parts) +
+           " divides; here it is " + std::to_string(blocks);
   if (resident_blocks(p.block, shared_bytes(p, warps, device), device.sm) != blocks / parts)
     return "needs more shared memory per block than this device has";
   return std::nullopt;
