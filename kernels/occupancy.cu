@@ -555,7 +555,7 @@ Family declare() {
                "threads per block, a multiple of 32")
       .integer("shared_kib", &Problem::shared_kib, 0, 0, 227, "KiB",
                "shared memory that a block takes and does not use")
-      .integer("steps", &Problem::steps, 4096, 1, kMostSteps, "",
+      .integer("steps", &Problem::steps, 1024, 1, kMostSteps, "",
                "multiply-adds for each element; of no matter to copies");
   f.input("in", &Data::in, [](const Problem& p) { return p.n; })
       .output("copy", &Data::copy, [](const Problem& p) { return p.n; })
