@@ -41,6 +41,9 @@ struct Served {
   double alone = 0;  ///< they would be, if nobody had been before it
 };
 
+/// Sectors of local memory have numbers from here on: nobody's are as high.
+inline constexpr std::uint64_t kLocalSectors = std::uint64_t{1} << 58;
+
 /// Sectors that L1's tags were asked for, loads and stores.
 struct SectorLookups {
   double all = 0;
@@ -137,6 +140,7 @@ class MemoryPath {
 
   void catch_up(double now);
   double fetch(double when, std::uint64_t sector, double share);
+  double fetch_local(double when, double share);
   double store_behind(double when, std::uint64_t sector);
   double fetch_all(double when, const sim::GlobalTouch& touch, bool passes_l1);
 
