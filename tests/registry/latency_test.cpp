@@ -43,7 +43,7 @@ TEST_CASE("chases on all SMs in DRAM come to no line twice", "[latency]") {
 TEST_CASE("a chase that never moved would end elsewhere", "[latency]") {
   constexpr std::int64_t kLines = kMib / 128;
   const std::string why =
-      "needs steps that are no multiple of 8192, the number of lines: a chase that never moved "
+      "needs steps that are no multiple of 8192, the number of nodes: a walk that never moved "
       "would end there, too";
   for (const char* variant : {"l2", "l2_all_sms", "atomic_l2"}) {
     CAPTURE(variant);
