@@ -121,6 +121,10 @@ struct VariantFacts {
   /// What the kernels of a launch do depends on what those before them in the launch have found: no
   /// time is predicted.
   bool values_decide = false;
+  /// Equal inputs give equal bits, launch after launch, in whatever order blocks, warps and atomics
+  /// come: sums of integers, and of floats in one order that the code fixes. A test launches each
+  /// such variant ten times.
+  bool deterministic = false;
   /// Names of the output buffers that a launch fills; empty: all of them. Verification and error
   /// columns of this variant look at these alone. For families whose variants differ in what they
   /// store, such as its type.

@@ -1,0 +1,573 @@
+// histogram: how often each value occurs among n samples.
+//
+// The question: where are counts kept while they grow? Reading the samples is all that has to be
+// done, bytes over bandwidth. But each sample is also an addition to a counter that any thread may
+// want, an atomic one. In global memory L2 does it, one 32-byte sector per slice and clock; in
+// shared memory the SM does it, 32 banks per clock, for lanes that meet in a bank one after the
+// other. Samples that are all alike meet most: data by Zipf's law has a few values that make up
+// most of it. So counters are copied, for each block, for each lane, and added up at the end, as
+// long as shared memory has room for the copies.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "gpu/cub.hpp"
+#include "kernels/common/launch.cuh"
+#include "kernels/common/random.cuh"
+#include "kernels/common/sectors.cuh"
+
+namespace gpuexp::histogram {
+
+enum class Distribution { uniform, zipf };
+
+struct Problem {
+  std::int64_t n;
+  DataType dtype;  // uint8 or uint16: every value has a bin
+  Distribution distribution;
+  double exponent;
+};
+
+struct Data {
+  void* samples;
+  std::uint32_t* counts;
+};
+
+template <class T>
+struct Samples {
+  const T* at;
+  std::int64_t n;
+};
+
+template <class T>
+constexpr int kBins = 1 << 8 * static_cast<int>(sizeof(T));
+
+constexpr int kBlock = 1024;
+constexpr int kWarp = 32;
+constexpr unsigned kAllLanes = ~0u;
+
+// ---- global_atomics: a thread per sample, counters in global memory
+//
+// Every sample is an addition in L2, a reduction (RED) that returns nothing, so that no thread
+// waits for it. A warp's 32 samples are one load request and one reduction request, whose lanes
+// scatter over the bins' sectors. L2 adds to a sector at a time in each slice, and what many lanes
+// of the GPU want at once, such as the most frequent bin, is in one slice.
+
+constexpr int kPlainBlock = 256;
+
+template <class T>
+__global__ void __launch_bounds__(kPlainBlock)
+    global_kernel(Samples<T> samples, std::uint32_t* counts) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kPlainBlock + threadIdx.x;
+  if (i < samples.n) atomicAdd(counts + samples.at[i], 1u);
+}
+
+// ---- how the variants are launched
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+// What `make` makes of a zero of the sample's type.
+template <class Make>
+auto of_type(const Problem& p, Make make) {
+  return p.dtype == DataType::uint8 ? make(std::uint8_t{}) : make(std::uint16_t{});
+}
+
+std::int64_t bins_of(const Problem& p) {
+  return of_type(p, [](auto zero) { return std::int64_t{kBins<decltype(zero)>}; });
+}
+
+Work work(const Problem& p) {
+  const auto bytes = p.n * static_cast<std::int64_t>(size_of(p.dtype));
+  const auto counters = bins_of(p) * static_cast<std::int64_t>(sizeof(std::uint32_t));
+  Work w;
+  w.bytes_read = static_cast<double>(bytes);
+  w.bytes_written = static_cast<double>(counters);
+  w.moved_read = sector_bytes<char>(bytes);
+  w.moved_written = sector_bytes<char>(counters);
+  w.operations = {{Pipe::int32, static_cast<double>(p.n)}};
+  return w;
+}
+
+// A launch begins with counters of zero.
+template <class T>
+Steps counting(void (*kernel)(Samples<T>, std::uint32_t*), Shape s, const Problem& p,
+               const Data& d) {
+  s.tile = {kBins<T>, 1, 1};
+  return Steps(MemsetStep{d.counts, 0, bins_of(p) * std::int64_t{sizeof(std::uint32_t)}}) +
+         launch(kernel, s, Samples<T>{static_cast<const T*>(d.samples), p.n}, d.counts);
+}
+
+Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected) {
+  Variant v;
+  v.id = std::move(id);
+  v.compare_to = std::move(compare_to);
+  v.expected_changes = std::move(expected);
+  v.deterministic = true;  // sums of integers are the same in any order
+  v.work = work;
+  return v;
+}
+
+Variant global_atomics() {
+  Variant v = variant("global_atomics", "", {});
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    Shape s;
+    s.block = {kPlainBlock, 1, 1};
+    s.grid = {ceil_div(p.n, kPlainBlock), 1, 1};
+    return of_type(p, [&](auto zero) { return counting<decltype(zero)>(global_kernel, s, p, d); });
+  };
+  return v;
+}
+
+// ---- vector_loads: 16-byte loads
+//
+// A thread loads 16 bytes, 16 or 8 samples at once, and goes on in strides of the grid, which is as
+// many blocks as are resident. global_load_requests falls to a sixteenth (uint16: an eighth), and
+// an SM has 16 times the bytes in flight. The reductions stay: global_reduction_requests is the
+// same, and where L2's atomics are the limit so is the time.
+
+template <class T>
+constexpr int kWidth = static_cast<int>(sizeof(uint4) / sizeof(T));
+
+// Calls add(sample, lanes) for each of a 16-byte vector.
+template <class T, class Add>
+__device__ __forceinline__ void for_samples(uint4 vector, unsigned lanes, const Add& add) {
+  const unsigned words[] = {vector.x, vector.y, vector.z, vector.w};
+#pragma unroll
+  for (unsigned word : words) {
+#pragma unroll
+    for (unsigned bit = 0; bit < 32; bit += 8 * sizeof(T))
+      add(word >> bit & (kBins<T> - 1), lanes);
+  }
+}
+
+// Calls add(sample, lanes) for all of them, in strides of the grid; two vectors are asked for at a
+// time. `lanes` are those of the warp that call it together.
+template <class T, class Add>
+__device__ __forceinline__ void for_all_samples(const Samples<T>& s, const Add& add) {
+  const auto* const vectors = reinterpret_cast<const uint4*>(s.at);
+  const std::int64_t count = s.n / kWidth<T>;
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kBlock;
+  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  const int lane = threadIdx.x % kWarp;
+  std::int64_t i = thread;
+#pragma unroll 1
+  for (; i - lane + kWarp - 1 + stride < count; i += 2 * stride) {
+    const uint4 one = vectors[i];
+    const uint4 other = vectors[i + stride];
+    for_samples<T>(one, kAllLanes, add);
+    for_samples<T>(other, kAllLanes, add);
+  }
+#pragma unroll 1
+  for (; i - lane < count; i += stride) {
+    const unsigned lanes = __ballot_sync(kAllLanes, i < count);
+    if (i < count) for_samples<T>(vectors[i], lanes, add);
+  }
+  const std::int64_t last = count * kWidth<T> + thread;
+  const unsigned lanes = __ballot_sync(kAllLanes, last < s.n);
+  if (last < s.n) add(s.at[last], lanes);
+}
+
+template <class T>
+__global__ void __launch_bounds__(kBlock) vector_kernel(Samples<T> samples, std::uint32_t* counts) {
+  for_all_samples(samples, [&](unsigned sample, unsigned) { atomicAdd(counts + sample, 1u); });
+}
+
+// As many blocks as are resident, or fewer where each thread would not have a vector.
+Shape resident_shape(const Problem& p, const DeviceSpec& device, int blocks_per_sm) {
+  const std::int64_t bytes = p.n * static_cast<std::int64_t>(size_of(p.dtype));
+  Shape s;
+  s.block = {kBlock, 1, 1};
+  s.grid.x = std::min(std::int64_t{device.sm_count} * blocks_per_sm,
+                      ceil_div(bytes, std::int64_t{kBlock * sizeof(uint4)}));
+  return s;
+}
+
+constexpr int kFewest = 1 << 22;  // samples, of which every block has many
+bool is_large(const Problem& p) {
+  return p.n >= kFewest;
+}
+bool is_uint8(const Problem& p) {
+  return p.dtype == DataType::uint8;
+}
+
+Variant vector_loads() {
+  Variant v = variant("vector_loads", "global_atomics",
+                      {{"global_load_requests", Direction::decreases, 7.5, is_large},
+                       {"global_reduction_requests", Direction::unchanged, 1.05, is_large}});
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    return of_type(p, [&](auto zero) {
+      return counting<decltype(zero)>(vector_kernel, resident_shape(p, x.device, 2), p, d);
+    });
+  };
+  return v;
+}
+
+// ---- match_aggregated: lanes with the same sample add once
+//
+// __match_any_sync tells each lane which others have its sample, and the lowest of them adds their
+// number. Lanes that would meet at one counter become one, which skewed data has many of. The
+// instruction takes as many turns as the warp has different samples, which is most of 32 where
+// they are evenly spread: there it costs more than the additions. warp_instructions rises.
+
+template <class T>
+__global__ void __launch_bounds__(kBlock) match_kernel(Samples<T> samples, std::uint32_t* counts) {
+  const unsigned lane = threadIdx.x % kWarp;
+  for_all_samples(samples, [&](unsigned sample, unsigned lanes) {
+    const unsigned peers = __match_any_sync(lanes, sample);
+    if (__ffs(static_cast<int>(peers)) - 1 == static_cast<int>(lane))
+      atomicAdd(counts + sample, static_cast<unsigned>(__popc(peers)));
+  });
+}
+
+Variant match_aggregated() {
+  Variant v = variant("match_aggregated", "vector_loads",
+                      {{"warp_instructions", Direction::increases, 1.5, is_large},
+                       {"global_load_requests", Direction::unchanged, 1.05, is_large}});
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    return of_type(p, [&](auto zero) {
+      return counting<decltype(zero)>(match_kernel, resident_shape(p, x.device, 2), p, d);
+    });
+  };
+  return v;
+}
+
+// ---- shared_atomics: counters of the block's own
+//
+// Each block counts in shared memory and adds its 256 counters to global memory at the end.
+// global_reduction_requests falls from one per warp and sample to eight per block: L2 has next to
+// nothing to do. ptxas makes ATOMS.POPC.INC of the addition, which counts lanes with one address
+// at once; lanes with different counters in one bank still go one after the other, some 3.5 turns
+// where 32 lanes fall into 32 banks at random. 65536 counters of 4 bytes are more than shared
+// memory has.
+
+constexpr int kFewBins = kBins<std::uint8_t>;
+
+using Bytes = Samples<std::uint8_t>;
+
+__global__ void __launch_bounds__(kBlock) shared_kernel(Bytes samples, std::uint32_t* counts) {
+  __shared__ std::uint32_t of_block[kFewBins];
+  if (threadIdx.x < kFewBins) of_block[threadIdx.x] = 0;
+  __syncthreads();
+  for_all_samples(samples, [&](unsigned sample, unsigned) { atomicAdd(of_block + sample, 1u); });
+  __syncthreads();
+  if (threadIdx.x < kFewBins && of_block[threadIdx.x] > 0)
+    atomicAdd(counts + threadIdx.x, of_block[threadIdx.x]);
+}
+
+// Of variants whose counters fill shared memory.
+std::optional<std::string> needs_few_bins(const Problem& p, const DeviceSpec&) {
+  if (is_uint8(p)) return std::nullopt;
+  return "needs dtype = uint8: 65536 counters of 4 bytes are more than a block's shared memory";
+}
+
+Variant of_bytes(Variant v, void (*kernel)(Bytes, std::uint32_t*)) {
+  v.unsupported = needs_few_bins;
+  v.launch = [kernel](const Problem& p, const Data& d, const LaunchContext& x) {
+    return counting(kernel, resident_shape(p, x.device, 2), p, d);
+  };
+  return v;
+}
+
+Variant shared_atomics() {
+  return of_bytes(variant("shared_atomics", "vector_loads",
+                          {{"global_reduction_requests", Direction::decreases, 20, is_large},
+                           {"global_load_requests", Direction::unchanged, 1.05, is_large}}),
+                  shared_kernel);
+}
+
+// ---- lane_copies: counters of each lane's own
+//
+// 32 copies of the counters, one per lane and in the lane's own bank: counter b of lane l is word
+// 32·b + l. No two lanes of a warp meet in a bank, whatever the samples, and an addition takes one
+// wavefront where shared_atomics takes as many as the fullest bank has counters:
+// shared_atomic_wavefronts falls to a third. It costs 32 KB per block, and 32 words to add up per
+// counter at the end, by redux.sync. Uniform and skewed data take the same time.
+
+__global__ void __launch_bounds__(kBlock) lane_kernel(Bytes samples, std::uint32_t* counts) {
+  __shared__ std::uint32_t of_lanes[kFewBins * kWarp];
+  for (int i = threadIdx.x; i < kFewBins * kWarp; i += kBlock)
+    of_lanes[i] = 0;
+  __syncthreads();
+  const unsigned lane = threadIdx.x % kWarp;
+  for_all_samples(samples, [&](unsigned sample, unsigned) {
+    atomicAdd(of_lanes + (sample * kWarp | lane), 1u);
+  });
+  __syncthreads();
+  for (unsigned bin = threadIdx.x / kWarp; bin < kFewBins; bin += kBlock / kWarp) {
+    const unsigned sum = __reduce_add_sync(kAllLanes, of_lanes[bin * kWarp + lane]);
+    if (lane == 0 && sum > 0) atomicAdd(counts + bin, sum);
+  }
+}
+
+Variant lane_copies() {
+  return of_bytes(variant("lane_copies", "shared_atomics",
+                          {{"shared_atomic_wavefronts", Direction::decreases, 1.5,
+                            [](const Problem& p) {
+                              return is_large(p) && p.distribution == Distribution::uniform;
+                            }},
+                           {"global_load_requests", Direction::unchanged, 1.05, is_large}}),
+                  lane_kernel);
+}
+
+// ---- half_counters: 65536 counters of 16 bits in shared memory
+//
+// Two counters share a word, bin b and bin b + 32768, so that all take 128 KB, one block per SM. An
+// addition asks for the old word (ATOMS with a result). Whose addition brings a counter to 32768
+// takes that off again and adds it to global memory. Global reductions are those of the blocks'
+// last counts: global_reduction_requests falls by the samples per block over 32768.
+//
+// No counter passes 65535, which would carry into its neighbour: between two barriers a block adds
+// 32·1024 = 32768 samples. A counter begins such a round below 32768, so it stays below 65536. It
+// comes to 32768 at most once, and the one who sees that takes it off before the barrier: it ends
+// the round below 32768, as it began.
+
+using Halves = Samples<std::uint16_t>;
+
+constexpr int kHalfWords = kBins<std::uint16_t> / 2;
+constexpr unsigned kHalfLimit = 1u << 15;
+constexpr int kRoundVectors = 4;  // per thread
+static_assert(kRoundVectors * kWidth<std::uint16_t> * kBlock <= kHalfLimit,
+              "a counter could carry into its neighbour");
+
+__device__ __forceinline__ void add_half(std::uint32_t* words, std::uint32_t* counts,
+                                         unsigned sample) {
+  std::uint32_t* const word = words + sample % kHalfWords;
+  const unsigned one = sample < kHalfWords ? 1u : 1u << 16;
+  const unsigned before = atomicAdd(word, one);
+  if (((before ^ (before + one)) & one * kHalfLimit) != 0) {
+    atomicSub(word, one * kHalfLimit);
+    atomicAdd(counts + sample, kHalfLimit);
+  }
+}
+
+__global__ void __launch_bounds__(kBlock, 1) half_kernel(Halves samples, std::uint32_t* counts) {
+  extern __shared__ std::uint32_t words[];
+  for (int i = threadIdx.x; i < kHalfWords; i += kBlock)
+    words[i] = 0;
+  __syncthreads();
+
+  const auto* const vectors = reinterpret_cast<const uint4*>(samples.at);
+  const std::int64_t count = samples.n / kWidth<std::uint16_t>;
+  constexpr std::int64_t kRound = kRoundVectors * kBlock;
+#pragma unroll 1
+  for (std::int64_t round = blockIdx.x * kRound; round < count; round += gridDim.x * kRound) {
+    uint4 of_round[kRoundVectors];
+#pragma unroll
+    for (int i = 0; i < kRoundVectors; ++i) {
+      const std::int64_t at = round + i * kBlock + threadIdx.x;
+      if (at < count) of_round[i] = vectors[at];
+    }
+#pragma unroll
+    for (int i = 0; i < kRoundVectors; ++i) {
+      if (round + i * kBlock + threadIdx.x < count)
+        for_samples<std::uint16_t>(of_round[i], kAllLanes, [&](unsigned sample, unsigned) {
+          add_half(words, counts, sample);
+        });
+    }
+    __syncthreads();
+  }
+  const std::int64_t last = count * kWidth<std::uint16_t> + threadIdx.x;
+  if (blockIdx.x == 0 && last < samples.n) add_half(words, counts, samples.at[last]);
+  __syncthreads();
+
+  // Blocks begin at different counters, so that L2 is not asked for the same ones by all.
+  for (int i = threadIdx.x; i < kHalfWords; i += kBlock) {
+    const unsigned at = (i + blockIdx.x * kBlock) % kHalfWords;
+    const unsigned word = words[at];
+    if (word % (1u << 16) > 0) atomicAdd(counts + at, word % (1u << 16));
+    if (word >> 16 > 0) atomicAdd(counts + at + kHalfWords, word >> 16);
+  }
+}
+
+Variant half_counters() {
+  Variant v = variant("half_counters", "vector_loads",
+                      {{"global_reduction_requests", Direction::decreases, 8,
+                        [](const Problem& p) { return p.n >= 1 << 27; }},
+                       {"global_load_requests", Direction::unchanged, 1.05, is_large}});
+  constexpr std::int64_t kBytes = kHalfWords * sizeof(std::uint32_t);
+  v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
+    if (is_uint8(p)) return "needs dtype = uint16: counters of 256 bins have room as they are";
+    if (device.sm.shared_bytes_per_block < kBytes)
+      return "needs " + std::to_string(kBytes) + " bytes of shared memory per block";
+    return std::nullopt;
+  };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    Shape s = resident_shape(p, x.device, 1);
+    s.dynamic_shared_bytes = kBytes;
+    return counting(half_kernel, s, p, d);
+  };
+  return v;
+}
+
+// ---- cub
+//
+// cub::DeviceHistogram::HistogramEven, with a bin per value: what one would call, and the figure to
+// beat. Up to 256 bins its blocks count in shared memory, one copy each; more are counted in a copy
+// per block in global memory, which L2 has to hold.
+
+Variant vendor_cub() {
+  Variant v = variant("cub", "vector_loads", {});
+  v.is_vendor = true;
+  v.unavailable = cub::unavailable;
+  v.workspace_bytes = [](const Problem& p, const DeviceSpec& device) {
+    return cub::workspace_bytes(bins_of(p), device);
+  };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    return cub::step_of(cub::Histogram{p.dtype, p.n, d.samples, d.counts, x.workspace,
+                                       cub::workspace_bytes(bins_of(p), x.device)});
+  };
+  return v;
+}
+
+// ---- inputs
+
+// Of the values by how frequent they are: rank r (from 1) has a share of 1/r^exponent. An octave
+// [2^j, 2^(j+1)) is drawn by what its ranks would have at most, and a rank of it is kept by what it
+// has of that. All of it in integers, whose bits are the same wherever they are computed.
+struct ZipfDraw {
+  static constexpr int kOctaves = 16;
+  static constexpr int kPieceBits = 5;  // of pieces in which 1/m^exponent, 1 <= m <= 2, is linear
+
+  std::uint64_t seed;
+  unsigned bits;                              // of a value
+  std::uint32_t below[kOctaves];              // 2^32 times the share of octaves up to this one
+  std::uint32_t kept[(1 << kPieceBits) + 1];  // 2^31 / m^exponent
+
+  __host__ __device__ std::uint32_t operator()(std::int64_t i) const {
+    for (std::uint64_t draw = 0;; draw += 2) {
+      const std::uint64_t first = random_bits(seed + draw, static_cast<std::uint64_t>(i));
+      const std::uint64_t second = random_bits(seed + draw + 1, static_cast<std::uint64_t>(i));
+      const auto chosen = static_cast<std::uint32_t>(first >> 32);
+      unsigned octave = 0;
+      while (octave + 1 < bits && chosen >= below[octave])
+        ++octave;
+      // How far the rank is in its octave, a fraction of 16 bits.
+      const auto offset = static_cast<std::uint32_t>(first) & ((1u << octave) - 1);
+      const std::uint32_t fraction = offset << (16 - octave);
+      const std::uint32_t piece = fraction >> (16 - kPieceBits);
+      const std::uint64_t within = fraction & ((1u << (16 - kPieceBits)) - 1);
+      const std::uint64_t fall = kept[piece] - kept[piece + 1];
+      const std::uint64_t share = kept[piece] - (fall * within >> (16 - kPieceBits));
+      if (second >> 33 >= share) continue;
+      // Frequent values lie anywhere: an odd factor permutes them.
+      const std::uint32_t rank = (1u << octave) + offset;
+      return (rank - 1) * 40503u & ((1u << bits) - 1);
+    }
+  }
+};
+
+// Ranks end at 2^bits - 1: the last value does not occur.
+ZipfDraw zipf(const Problem& p, std::uint64_t seed) {
+  ZipfDraw z{seed, 8 * static_cast<unsigned>(size_of(p.dtype)), {}, {}};
+  std::array<double, ZipfDraw::kOctaves> sums{};
+  double sum = 0;
+  for (unsigned j = 0; j < z.bits; ++j)
+    sums[j] = sum += std::exp2(j * (1 - p.exponent));
+  for (unsigned j = 0; j < z.bits; ++j)
+    z.below[j] = static_cast<std::uint32_t>(std::min(0x1p32 - 1, 0x1p32 * sums[j] / sum));
+  constexpr int kPieces = 1 << ZipfDraw::kPieceBits;
+  for (int i = 0; i <= kPieces; ++i)
+    z.kept[i] = static_cast<std::uint32_t>(
+        0x1p31 * std::pow(1 + static_cast<double>(i) / kPieces, -p.exponent));
+  return z;
+}
+
+template <class T>
+struct Uniform {
+  std::uint64_t seed;
+  __host__ __device__ T operator()(std::int64_t i) const {
+    return static_cast<T>(random_bits(seed, static_cast<std::uint64_t>(i)) >> 32);
+  }
+};
+
+template <class T>
+struct Zipf {
+  ZipfDraw draw;
+  __host__ __device__ T operator()(std::int64_t i) const { return static_cast<T>(draw(i)); }
+};
+
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  return of_type(p, [&](auto zero) {
+    using T = decltype(zero);
+    auto* const samples = static_cast<T*>(d.samples);
+    const std::uint64_t of_samples = stream_seed(seed, 0);
+    return p.distribution == Distribution::uniform
+               ? fill(samples, p.n, Uniform<T>{of_samples})
+               : fill(samples, p.n, Zipf<T>{zipf(p, of_samples)});
+  });
+}
+
+// ---- the plain reference
+
+template <class T>
+__global__ void reference_kernel(Samples<T> samples, double* counts) {
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+       i < samples.n; i += stride)
+    atomicAdd(counts + samples.at[i], 1.0);
+}
+
+// Sums of whole numbers below 2^53 are exact in any order.
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  if (!out[0]) return {};
+  const std::int64_t bytes = bins_of(p) * std::int64_t{sizeof(double)};
+  return Steps(MemsetStep{out[0].value, 0, bytes}) + MemsetStep{out[0].magnitude, 0, bytes} +
+         of_type(p, [&](auto zero) {
+           using T = decltype(zero);
+           return launch(reference_kernel<T>, grid_stride(p.n, 1 << 16),
+                         Samples<T>{static_cast<const T*>(d.samples), p.n}, out[0].value);
+         });
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  if (!out[0]) return;
+  std::fill_n(out[0].value, bins_of(p), 0.0);
+  std::fill_n(out[0].magnitude, bins_of(p), 0.0);
+  of_type(p, [&](auto zero) {
+    const auto* samples = static_cast<const decltype(zero)*>(d.samples);
+    for (std::int64_t i = 0; i < p.n; ++i)
+      out[0].value[samples[i]] += 1;
+  });
+}
+
+// ---- declaration
+
+Family declare() {
+  Family f("histogram", Topic::memory, "Where are counts kept while they grow?");
+  f.physics =
+      "A histogram reads each sample once and adds one to a counter. Counters in global memory are "
+      "added to by L2, a 32-byte sector at a time in each of its slices. Counters in shared memory "
+      "are added to by the SM, for 32 lanes at once where they lie in different banks, and one "
+      "after the other where they lie in one. Copies of the counters, per block or per lane, "
+      "spread additions that would meet, and cost shared memory and a sum at the end. How far that "
+      "goes is a matter of how many bins there are; how much it matters, of how often samples are "
+      "alike.";
+  f.extent("n", &Problem::n, std::int64_t{1} << 28, (std::int64_t{1} << 31) - 1, "samples")
+      .choice("dtype", &Problem::dtype, {{"uint8", DataType::uint8}, {"uint16", DataType::uint16}},
+              "type of the samples; every value has a bin: 256 or 65536")
+      .choice<Distribution>(
+          "distribution", &Problem::distribution,
+          {{"uniform", Distribution::uniform}, {"zipf", Distribution::zipf}},
+          "all values are as frequent; or by Zipf's law, the r-th most frequent 1/r^exponent")
+      .real("exponent", &Problem::exponent, 1, 0.1, 3, "", "of Zipf's law; uniform: unused");
+  f.input(
+       "samples", &Data::samples, [](const Problem& p) { return p.dtype; },
+       [](const Problem& p) { return p.n; })
+      .output("counts", &Data::counts, bins_of);
+  f.figures = {{"histogram", "traffic", "Histograms: useful bytes per second"}};
+  f.outputs = [](const Problem& p) { return Extent{bins_of(p), 1, 1}; };
+  f.inputs = inputs;
+  f.reference = reference;
+  f.host_reference = host_reference;
+  f.tolerance_derivation = "Zero: counts are whole numbers below 2^32, and sums of them are exact.";
+  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
+  f.variant(global_atomics()).variant(vector_loads()).variant(match_aggregated());
+  f.variant(shared_atomics()).variant(lane_copies()).variant(half_counters());
+  f.variant(vendor_cub());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::histogram
