@@ -135,9 +135,14 @@ __device__ __forceinline__ void for_samples(uint4 vector, unsigned lanes, const 
   const unsigned words[] = {vector.x, vector.y, vector.z, vector.w};
 #pragma unroll
   for (unsigned word : words) {
+    if constexpr (sizeof(T) == 1) {
 #pragma unroll
-    for (unsigned bit = 0; bit < 32; bit += 8 * sizeof(T))
-      add(word >> bit & (kBins<T> - 1), lanes);
+      for (unsigned byte = 0; byte < 4; ++byte)
+        add(__byte_perm(word, 0, 0x4440 + byte), lanes);  // its other bytes are 0
+    } else {
+      add(__byte_perm(word, 0, 0x4410), lanes);
+      add(__byte_perm(word, 0, 0x4432), lanes);
+    }
   }
 }
 
@@ -290,9 +295,8 @@ __global__ void __launch_bounds__(kBlock) lane_kernel(Bytes samples, std::uint32
     of_lanes[i] = 0;
   __syncthreads();
   const unsigned lane = threadIdx.x % kWarp;
-  for_all_samples(samples, [&](unsigned sample, unsigned) {
-    atomicAdd(of_lanes + (sample * kWarp | lane), 1u);
-  });
+  for_all_samples(
+      samples, [&](unsigned sample, unsigned) { atomicAdd(of_lanes + sample * kWarp + lane, 1u); });
   __syncthreads();
   for (unsigned bin = threadIdx.x / kWarp; bin < kFewBins; bin += kBlock / kWarp) {
     const unsigned sum = __reduce_add_sync(kAllLanes, of_lanes[bin * kWarp + lane]);
@@ -330,14 +334,27 @@ constexpr int kRoundVectors = 4;  // per thread
 static_assert(kRoundVectors * kWidth<std::uint16_t> * kBlock <= kHalfLimit,
               "a counter could carry into its neighbour");
 
-__device__ __forceinline__ void add_half(std::uint32_t* words, std::uint32_t* counts,
-                                         unsigned sample) {
-  std::uint32_t* const word = words + sample % kHalfWords;
-  const unsigned one = sample < kHalfWords ? 1u : 1u << 16;
-  const unsigned before = atomicAdd(word, one);
-  if (((before ^ (before + one)) & one * kHalfLimit) != 0) {
-    atomicSub(word, one * kHalfLimit);
-    atomicAdd(counts + sample, kHalfLimit);
+// Of samples that the thread has, all additions are under way before the first result is asked for.
+template <int kCount>
+__device__ __forceinline__ void add_halves(std::uint32_t* words, std::uint32_t* counts,
+                                           const unsigned (&samples)[kCount]) {
+  unsigned one[kCount];
+  unsigned passed[kCount];  // the bit that says that the counter came to its limit
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    one[i] = samples[i] < kHalfWords ? 1u : 1u << 16;
+    passed[i] = atomicAdd(words + samples[i] % kHalfWords, one[i]);
+  }
+  unsigned any = 0;
+#pragma unroll
+  for (int i = 0; i < kCount; ++i)
+    any |= passed[i] = (passed[i] ^ (passed[i] + one[i])) & one[i] * kHalfLimit;
+  if (any == 0) return;
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    if (passed[i] == 0) continue;
+    atomicSub(words + samples[i] % kHalfWords, passed[i]);
+    atomicAdd(counts + samples[i], kHalfLimit);
   }
 }
 
@@ -360,15 +377,18 @@ __global__ void __launch_bounds__(kBlock, 1) half_kernel(Halves samples, std::ui
     }
 #pragma unroll
     for (int i = 0; i < kRoundVectors; ++i) {
-      if (round + i * kBlock + threadIdx.x < count)
-        for_samples<std::uint16_t>(of_round[i], kAllLanes, [&](unsigned sample, unsigned) {
-          add_half(words, counts, sample);
-        });
+      if (round + i * kBlock + threadIdx.x < count) {
+        unsigned of_vector[kWidth<std::uint16_t>];
+        int next = 0;
+        for_samples<std::uint16_t>(of_round[i], kAllLanes,
+                                   [&](unsigned sample, unsigned) { of_vector[next++] = sample; });
+        add_halves(words, counts, of_vector);
+      }
     }
     __syncthreads();
   }
   const std::int64_t last = count * kWidth<std::uint16_t> + threadIdx.x;
-  if (blockIdx.x == 0 && last < samples.n) add_half(words, counts, samples.at[last]);
+  if (blockIdx.x == 0 && last < samples.n) add_halves(words, counts, {samples.at[last]});
   __syncthreads();
 
   // Blocks begin at different counters, so that L2 is not asked for the same ones by all.
