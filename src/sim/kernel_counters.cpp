@@ -72,6 +72,10 @@ constexpr std::array<Metric, kMetrics> kAll{{
     {"l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", of_memory<&MemoryCounts::load_sectors>},
     {"l1tex__t_requests_pipe_lsu_mem_global_op_st.sum", of_memory<&MemoryCounts::store_requests>},
     {"l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum", of_memory<&MemoryCounts::store_sectors>},
+    {"l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum",
+     of_memory<&MemoryCounts::atomic_requests>},
+    {"l1tex__t_requests_pipe_lsu_mem_global_op_red.sum",
+     of_memory<&MemoryCounts::reduction_requests>},
     {"l1tex__data_pipe_lsu_wavefronts.sum",
      [](const Execution& e) {
        return e.instructions.lsu_alone + e.memory.global_wavefronts +
