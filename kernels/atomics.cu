@@ -190,9 +190,9 @@ Variant returning() {
 // ---- match_aggregated: lanes with the same sum add once
 //
 // __match_any_sync finds the lanes that add to the same sum, __reduce_add_sync adds up what they
-// have, and the lowest of them adds it to memory. Each group of lanes is a turn, so that one sum
-// costs one and many sums nearly 32 of them: warp_instructions rises with the number of sums in a
-// warp, and what L2 has to add falls with it. Past a dozen it costs more than it saves.
+// have, and the lowest of them adds it to memory. The warp goes over such groups of lanes one by
+// one, so that one sum is one step and many sums are nearly 32: warp_instructions rises with the
+// number of sums that a warp has, while the lanes that L2 is asked for fall to that number.
 
 __global__ void __launch_bounds__(kBlock) match_kernel(Values v, std::uint32_t* sums) {
   const unsigned lane = threadIdx.x % kWarpThreads;
@@ -283,8 +283,8 @@ Variant block_first() {
 //
 // Each block adds to k sums in shared memory and then each of them once to global memory. With few
 // sums L2 sees next to nothing: global_reduction_requests falls by the values per block and sum.
-// Shared atomics take as many turns as lanes meet in one bank, so that a single sum takes 32. With
-// more sums than a block has values it saves nothing.
+// Lanes that meet in one bank of shared memory go one after the other, and there are as many blocks
+// at it as SMs hold. With more sums than a block has values it saves nothing.
 
 constexpr std::int64_t kMostShared = 8192;  // sums, 32 KB
 

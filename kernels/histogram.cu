@@ -211,9 +211,9 @@ Variant vector_loads() {
 // ---- match_aggregated: lanes with the same sample add once
 //
 // __match_any_sync tells each lane which others have its sample, and the lowest of them adds their
-// number. Lanes that would meet at one counter become one, which skewed data has many of. The
-// instruction takes as many turns as the warp has different samples, which is most of 32 where
-// they are evenly spread: there it costs more than the additions. warp_instructions rises.
+// number. Lanes that would meet at one counter become one, which skewed data has many of. Where
+// samples are evenly spread hardly any lanes agree, and what it takes to find that out comes on top
+// of the additions: warp_instructions rises.
 
 template <class T>
 __global__ void __launch_bounds__(kBlock) match_kernel(Samples<T> samples, std::uint32_t* counts) {
@@ -242,9 +242,9 @@ Variant match_aggregated() {
 // Each block counts in shared memory and adds its 256 counters to global memory at the end.
 // global_reduction_requests falls from one per warp and sample to eight per block: L2 has next to
 // nothing to do. ptxas makes ATOMS.POPC.INC of the addition, which counts lanes with one address
-// at once; lanes with different counters in one bank still go one after the other, some 3.5 turns
-// where 32 lanes fall into 32 banks at random. 65536 counters of 4 bytes are more than shared
-// memory has.
+// at once; lanes with different counters in one bank still go one after the other, some 3.5
+// wavefronts where 32 lanes fall into 32 banks at random. 65536 counters of 4 bytes are more than
+// shared memory has.
 
 constexpr int kFewBins = kBins<std::uint8_t>;
 

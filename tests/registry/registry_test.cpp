@@ -292,13 +292,13 @@ TEST_CASE("the machine code is what the lessons say of it", "[machine_code]") {
     CHECK(Classes("latency", "barrier")["BAR.SYNC"] == kSteps);
   }
   SECTION("additions are atomics that return something, or reductions, as their variant says") {
-    CHECK(Classes("atomics", "global")["REDG.ADD"] > 0);
+    CHECK(Classes("atomics", "global")["RED.ADD"] > 0);
     CHECK(Classes("atomics", "global")["ATOMG.ADD"] == 0);
     CHECK(Classes("atomics", "returning")["ATOMG.ADD"] > 0);
-    CHECK(Classes("atomics", "returning")["REDG.ADD"] == 0);
+    CHECK(Classes("atomics", "returning")["RED.ADD"] == 0);
     CHECK(Classes("atomics", "redux_aggregated")["SHFL.DOWN"] == 0);
     CHECK(Classes("atomics", "warp_first")["SHFL.DOWN"] ==
-          5 * Classes("atomics", "warp_first")["REDG.ADD"]);
+          5 * Classes("atomics", "warp_first")["RED.ADD"]);
     CHECK(Classes("histogram", "lane_copies")["ATOMS.POPC"] > 0);
     CHECK(Classes("histogram", "shared_atomics")["ATOMS.POPC"] > 0);
   }
