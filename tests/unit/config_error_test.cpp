@@ -347,7 +347,8 @@ TEST_CASE("modes and measure settings are checked", "[config][error]") {
           {R"("counters": [])", ".counters: expected a list of counters, found an empty list"},
           {R"("counters": ["memry"])",
            ".counters[0]: \"memry\" is no counter, group of counters or metric of Nsight Compute; "
-           "did you mean 'memory'? allowed: all, none, memory, shared, divergence, pipes, tensor, "
+           "did you mean 'memory'? allowed: all, none, memory, shared, atomics, divergence, pipes, "
+           "tensor, "
            "occupancy, and what gpuexp list metrics names"},
           {R"("counters": ["dram_read_byte"])",
            ".counters[0]: \"dram_read_byte\" is no counter, group of counters or metric of Nsight "
