@@ -1,8 +1,8 @@
 // atomics: n values are added to k sums, which any thread may add to.
 //
 // The question: who adds up, and how many additions does memory see? An atomic addition to global
-// memory is done by L2. Each of its slices adds to one 32-byte sector per clock, so that additions
-// to one address come one after the other, and those to many addresses are spread over the slices.
+// memory is done by L2. Each of its slices adds to one 32-byte sector after the other, so that
+// additions to one address wait for each other, and those to many are spread over the slices.
 // What a warp or a block adds up beforehand, by shuffles, by redux.sync, in registers or in shared
 // memory, L2 need not. Sums of integers are the same in any order. Those of floats are not: their
 // bits differ from launch to launch, unless code fixes the order.
