@@ -529,8 +529,8 @@ Family declare() {
   Family f("atomics", Topic::memory, "Who adds up, and how many additions does memory see?");
   f.physics =
       "L2 does atomic additions to global memory: each of its slices adds to one 32-byte sector "
-      "per "
-      "clock. Additions to one address are served one after the other, however many SMs ask, and "
+      "after the other. Additions to one address are served one after the other, however many SMs "
+      "ask, and "
       "addresses of different slices are served side by side. One that returns the old value makes "
       "a thread wait for the trip to L2 and back; one that does not, a reduction, does not. "
       "Values that a warp adds up beforehand, by shuffles or by redux.sync, or a block in "

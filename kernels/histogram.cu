@@ -3,7 +3,7 @@
 // The question: where are counts kept while they grow? Reading the samples is all that has to be
 // done, bytes over bandwidth. But each sample is also an addition to a counter that any thread may
 // want, an atomic one. In global memory L2 does it, a 32-byte sector at a time in each slice; in
-// shared memory the SM does it, 32 banks per clock, for lanes that meet in a bank one after the
+// shared memory the SM does it, in 32 banks at once, for lanes that meet in a bank one after the
 // other. Samples that are all alike meet most: data by Zipf's law has a few values that make up
 // most of it. So counters are copied, for each block, for each lane, and added up at the end, as
 // long as shared memory has room for the copies.
