@@ -528,15 +528,13 @@ Tolerance block_tolerance(const Problem& p) {
 Family declare() {
   Family f("atomics", Topic::memory, "Who adds up, and how many additions does memory see?");
   f.physics =
-      "L2 does atomic additions to global memory: each of its slices adds to one 32-byte sector "
-      "after the other. Additions to one address are served one after the other, however many SMs "
-      "ask, and "
+      "L2 does atomic additions to global memory, and each of its slices takes one 32-byte sector "
+      "after the other. Additions to one address wait for each other, however many SMs ask, and "
       "addresses of different slices are served side by side. One that returns the old value makes "
-      "a thread wait for the trip to L2 and back; one that does not, a reduction, does not. "
-      "Values that a warp adds up beforehand, by shuffles or by redux.sync, or a block in "
-      "registers and shared memory, are one addition for L2. Integers give the same sum in any "
-      "order; floats are rounded by the order, so that atomic additions of floats are not "
-      "deterministic.";
+      "a thread wait for the trip to L2 and back; one that does not, a reduction, does not. Values "
+      "that a warp adds up beforehand, by shuffles or by redux.sync, or a block in registers and "
+      "shared memory, are one addition for L2. Integers give the same sum in any order; floats are "
+      "rounded by the order, so that atomic additions of floats are not deterministic.";
   f.extent("n", &Problem::n, std::int64_t{1} << 26, std::int64_t{1} << 28, "values")
       .extent("k", &Problem::k, 1, 1 << 20, "sums, of which each value adds to one")
       .integer("apart", &Problem::apart, 1, 1, 4096, "elements",
