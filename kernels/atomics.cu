@@ -504,25 +504,27 @@ void host_reference(const Problem& p, const Data& d, const std::vector<Reference
 
 // ---- declaration
 
-// Of a sum in which each term goes through at most so many additions, in whatever order.
-Tolerance bound_of(double additions) {
-  const double u = unit_roundoff(DataType::fp32);
-  return {additions * u / (1 - additions * u), 0.0};
-}
-
 // More values than this one sum has with a probability of e^-32.
 double most_of_a_sum(const Problem& p) {
   const double mean = static_cast<double>(p.n) / static_cast<double>(p.k);
   return std::min(static_cast<double>(p.n), mean + 8 * std::sqrt(mean) + 40);
 }
 
+// Of a sum in which each term goes through at most so many additions, in whatever order.
+Tolerance bound_of(double additions, const Problem& p) {
+  const double u = unit_roundoff(DataType::fp32);
+  const auto terms = static_cast<std::int64_t>(most_of_a_sum(p));
+  return {additions * u / (1 - additions * u), 0.0, kRmsSafety * sum_rms(terms, DataType::fp32),
+          0.0};
+}
+
 Tolerance float_tolerance(const Problem& p) {
-  return bound_of(most_of_a_sum(p));
+  return bound_of(most_of_a_sum(p), p);
 }
 
 Tolerance block_tolerance(const Problem& p) {
   constexpr double kWithinBlocks = 40;
-  return bound_of(static_cast<double>(ceil_div(p.n, kTile)) + kWithinBlocks);
+  return bound_of(static_cast<double>(ceil_div(p.n, kTile)) + kWithinBlocks, p);
 }
 
 Family declare() {
@@ -562,7 +564,9 @@ Family declare() {
       "Algorithms, 2nd ed., section 4.2). float_sums: d is at most the values of one sum, n/k in "
       "the mean, and n/k + 8·√(n/k) + 40 with a probability of 1 - e^-32 (Bernstein). block_sums: "
       "16 in a thread, 5 in a warp, 7 in a block, and one for each block, or as many within "
-      "the block that adds up the blocks' sums: the blocks + 40.";
+      "the block that adds up the blocks' sums: the blocks + 40. The RMS error: values have random "
+      "signs, so that partial sums are random walks, and c values one after the other err by "
+      "0.42·u·√(c/2 + 1) of the RMS sum; trees by less. Twice that is allowed.";
   f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(global()).variant(returning()).variant(match_aggregated()).variant(warp_first());
   f.variant(redux_aggregated()).variant(block_first()).variant(shared_first());
