@@ -56,11 +56,13 @@ void run_bra_any(Warp& warp, const Op& op, LaneMask) {
 
 // BRA.DIV UR6, target: where lanes of the mask run apart, they go to where they are collected. With
 // @!P0, which has those whose own mask is another than the first lane's, all go there, too, unless
-// there are none.
+// there are none. BRA.CONV ~URZ, target: where they run together, they go past what has them meet.
 void run_bra_div(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 scratch;
   const LaneMask with = read_integer(warp, op.from[0], scratch)[0] & ~warp.divergence.exited();
-  if ((with & ~lanes) != 0) warp.divergence.branch(warp.divergence.lanes(), op.value);
+  const bool are_apart = (with & ~lanes) != 0;
+  const bool goes_if_together = op.kind != 0;
+  if (are_apart != goes_if_together) warp.divergence.branch(warp.divergence.lanes(), op.value);
 }
 
 // BRA [P1,] target; BRA.U UP0, target
@@ -70,7 +72,8 @@ void decode_bra(const Decoding& in, Op& op) {
     op.run = run_bra_any;
     return;
   }
-  if (in.has("DIV") && in.operands.size() == 2) {
+  if ((in.has("DIV") || in.has("CONV")) && in.operands.size() == 2) {
+    op.kind = in.has("CONV");
     op.from[0] = source_of(in.operands[0], Reads::integer);
     op.value = in.target(in.operands[1]);
     op.run = run_bra_div;

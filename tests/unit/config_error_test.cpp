@@ -352,7 +352,7 @@ TEST_CASE("modes and measure settings are checked", "[config][error]") {
            "occupancy, and what gpuexp list metrics names"},
           {R"("counters": ["dram_read_byte"])",
            ".counters[0]: \"dram_read_byte\" is no counter, group of counters or metric of Nsight "
-           "Compute; did you mean 'dram_read_bytes'? allowed: all, none, memory, shared, "
+           "Compute; did you mean 'dram_read_bytes'? allowed: all, none, memory, shared, atomics, "
            "divergence, pipes, tensor, occupancy, and what gpuexp list metrics names"},
           {R"("counters": ["memory", "memory"])", ".counters[1]: \"memory\" is given twice"},
           {R"("counters": ["none", "memory"])", ".counters: 'none' stands alone"},

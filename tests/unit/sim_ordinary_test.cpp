@@ -332,6 +332,22 @@ TEST_CASE("lanes that run apart are collected for what they do together", "[sim]
   CHECK(run(2) == std::pair(2 + 1, 20 + 23));
 }
 
+TEST_CASE("lanes that run together go past what has them meet", "[sim]") {
+  // nvcc's code of __ballot_sync(~0u, ...) for compute capability 8.0.
+  const auto run = [](int least) {
+    Execution e(kLane + fmt::format("ISETP.GE.AND P0, PT, R1, {:#x}, PT;0\nBSSY B0, 0x90;0\n"
+                                    "@P0 BRA 0x50;0\nMOV R5, 0x1;0\n"
+                                    "BRA.CONV ~URZ, 0x80;0\nMOV R6, 0x1;0\nWARPSYNC.ALL;0\n"
+                                    "BSYNC B0;0\nEXIT;0\n",
+                                    least));
+    e.run();
+    return static_cast<int>(e.reg(6, 31));
+  };
+  CHECK(run(0) == 0);
+  CHECK(run(32) == 0);
+  CHECK(run(16) == 1);
+}
+
 TEST_CASE("lanes are collected with those of their own mask", "[sim]") {
   // nvcc's code of __reduce_add_sync(__match_any_sync(~0u, x), y): as many groups as x has values,
   // and straight on where it has one.
