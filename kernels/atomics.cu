@@ -252,7 +252,7 @@ __global__ void __launch_bounds__(kBlock) redux_kernel(Values v, std::uint32_t* 
 
 Variant redux_aggregated() {
   Variant v = of_integers("redux_aggregated", "warp_first", redux_kernel,
-                          {{"warp_instructions", Direction::decreases, 1.5, is_large},
+                          {{"warp_instructions", Direction::decreases, 1.3, is_large},
                            {"global_reduction_requests", Direction::unchanged, 1.05, is_large}});
   v.unsupported = needs_one_sum;
   return v;
@@ -537,7 +537,7 @@ Family declare() {
       "that a warp adds up beforehand, by shuffles or by redux.sync, or a block in registers and "
       "shared memory, are one addition for L2. Integers give the same sum in any order; floats are "
       "rounded by the order, so that atomic additions of floats are not deterministic.";
-  f.extent("n", &Problem::n, std::int64_t{1} << 26, std::int64_t{1} << 28, "values")
+  f.extent("n", &Problem::n, std::int64_t{1} << 25, std::int64_t{1} << 28, "values")
       .extent("k", &Problem::k, 1, 1 << 20, "sums, of which each value adds to one")
       .integer("apart", &Problem::apart, 1, 1, 4096, "elements",
                "from one sum to the next, of 4 bytes: 1 and they share sectors of 32 bytes, 8 and "
