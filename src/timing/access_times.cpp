@@ -82,7 +82,8 @@ Served AccessTimes::served(const sim::MemoryAccess& access) {
   if (access.kind == sim::Access::store) return memory().store(now, touch_of(access));
   if (access.kind == sim::Access::async_load)
     return memory().copy(now, touch_of(access), passes_l1);
-  return memory().load(now, touch_of(access), passes_l1 || sim::is_atomic(access.kind));
+  if (sim::is_atomic(access.kind)) return memory().atomic(now, touch_of(access));
+  return memory().load(now, touch_of(access), passes_l1);
 }
 
 // Shared memory of another block. All lanes are taken to reach the block of the first.
