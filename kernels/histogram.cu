@@ -8,14 +8,13 @@
 // most of it. So counters are copied, for each block, for each lane, and added up at the end, as
 // long as shared memory has room for the copies.
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <vector>
 
 #include "gpu/cub.hpp"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/random.cuh"
 #include "kernels/common/sectors.cuh"
+#include "kernels/common/zipf.cuh"
 
 namespace gpuexp::histogram {
 
@@ -188,9 +187,8 @@ Shape resident_shape(const Problem& p, const DeviceSpec& device, int blocks_per_
   return s;
 }
 
-constexpr int kFewest = 1 << 22;  // samples, of which every block has many
 bool is_large(const Problem& p) {
-  return p.n >= kFewest;
+  return p.n >= 1 << 22;  // every block has many samples
 }
 bool is_uint8(const Problem& p) {
   return p.dtype == DataType::uint8;
@@ -324,7 +322,8 @@ Variant lane_copies() {
 // No counter passes 65535, which would carry into its neighbour: between two barriers a block adds
 // 32·1024 = 32768 samples. A counter begins such a round below 32768, so it stays below 65536. It
 // comes to 32768 at most once, and the one who sees that takes it off before the barrier: it ends
-// the round below 32768, as it began.
+// the round below 32768, as it began. The vectors of the next round are asked for before a round's
+// additions, since there is no other block to fill the SM meanwhile.
 
 using Halves = Samples<std::uint16_t>;
 
@@ -358,32 +357,42 @@ __device__ __forceinline__ void add_halves(std::uint32_t* words, std::uint32_t* 
   }
 }
 
+// This thread's vectors of a round, as far as there are so many.
+__device__ __forceinline__ void load_round(const Halves& samples, std::int64_t round,
+                                           uint4 (&vectors)[kRoundVectors]) {
+#pragma unroll
+  for (int i = 0; i < kRoundVectors; ++i) {
+    const std::int64_t at = round + i * kBlock + threadIdx.x;
+    if (at < samples.n / kWidth<std::uint16_t>)
+      vectors[i] = reinterpret_cast<const uint4*>(samples.at)[at];
+  }
+}
+
 __global__ void __launch_bounds__(kBlock, 1) half_kernel(Halves samples, std::uint32_t* counts) {
   extern __shared__ std::uint32_t words[];
   for (int i = threadIdx.x; i < kHalfWords; i += kBlock)
     words[i] = 0;
-  __syncthreads();
 
-  const auto* const vectors = reinterpret_cast<const uint4*>(samples.at);
   const std::int64_t count = samples.n / kWidth<std::uint16_t>;
   constexpr std::int64_t kRound = kRoundVectors * kBlock;
+  uint4 next[kRoundVectors] = {};
+  load_round(samples, blockIdx.x * kRound, next);
+  __syncthreads();
 #pragma unroll 1
   for (std::int64_t round = blockIdx.x * kRound; round < count; round += gridDim.x * kRound) {
     uint4 of_round[kRoundVectors];
 #pragma unroll
-    for (int i = 0; i < kRoundVectors; ++i) {
-      const std::int64_t at = round + i * kBlock + threadIdx.x;
-      if (at < count) of_round[i] = vectors[at];
-    }
+    for (int i = 0; i < kRoundVectors; ++i)
+      of_round[i] = next[i];
+    load_round(samples, round + gridDim.x * kRound, next);
 #pragma unroll
     for (int i = 0; i < kRoundVectors; ++i) {
-      if (round + i * kBlock + threadIdx.x < count) {
-        unsigned of_vector[kWidth<std::uint16_t>];
-        int next = 0;
-        for_samples<std::uint16_t>(of_round[i], kAllLanes,
-                                   [&](unsigned sample, unsigned) { of_vector[next++] = sample; });
-        add_halves(words, counts, of_vector);
-      }
+      if (round + i * kBlock + threadIdx.x >= count) continue;
+      unsigned of_vector[kWidth<std::uint16_t>];
+      int filled = 0;
+      for_samples<std::uint16_t>(of_round[i], kAllLanes,
+                                 [&](unsigned sample, unsigned) { of_vector[filled++] = sample; });
+      add_halves(words, counts, of_vector);
     }
     __syncthreads();
   }
@@ -442,57 +451,6 @@ Variant vendor_cub() {
 
 // ---- inputs
 
-// Of the values by how frequent they are: rank r (from 1) has a share of 1/r^exponent. An octave
-// [2^j, 2^(j+1)) is drawn by what its ranks would have at most, and a rank of it is kept by what it
-// has of that. All of it in integers, whose bits are the same wherever they are computed.
-struct ZipfDraw {
-  static constexpr int kOctaves = 16;
-  static constexpr int kPieceBits = 5;  // of pieces in which 1/m^exponent, 1 <= m <= 2, is linear
-
-  std::uint64_t seed;
-  unsigned bits;                              // of a value
-  std::uint32_t below[kOctaves];              // 2^32 times the share of octaves up to this one
-  std::uint32_t kept[(1 << kPieceBits) + 1];  // 2^31 / m^exponent
-
-  __host__ __device__ std::uint32_t operator()(std::int64_t i) const {
-    for (std::uint64_t draw = 0;; draw += 2) {
-      const std::uint64_t first = random_bits(seed + draw, static_cast<std::uint64_t>(i));
-      const std::uint64_t second = random_bits(seed + draw + 1, static_cast<std::uint64_t>(i));
-      const auto chosen = static_cast<std::uint32_t>(first >> 32);
-      unsigned octave = 0;
-      while (octave + 1 < bits && chosen >= below[octave])
-        ++octave;
-      // How far the rank is in its octave, a fraction of 16 bits.
-      const auto offset = static_cast<std::uint32_t>(first) & ((1u << octave) - 1);
-      const std::uint32_t fraction = offset << (16 - octave);
-      const std::uint32_t piece = fraction >> (16 - kPieceBits);
-      const std::uint64_t within = fraction & ((1u << (16 - kPieceBits)) - 1);
-      const std::uint64_t fall = kept[piece] - kept[piece + 1];
-      const std::uint64_t share = kept[piece] - (fall * within >> (16 - kPieceBits));
-      if (second >> 33 >= share) continue;
-      // Frequent values lie anywhere: an odd factor permutes them.
-      const std::uint32_t rank = (1u << octave) + offset;
-      return (rank - 1) * 40503u & ((1u << bits) - 1);
-    }
-  }
-};
-
-// Ranks end at 2^bits - 1: the last value does not occur.
-ZipfDraw zipf(const Problem& p, std::uint64_t seed) {
-  ZipfDraw z{seed, 8 * static_cast<unsigned>(size_of(p.dtype)), {}, {}};
-  std::array<double, ZipfDraw::kOctaves> sums{};
-  double sum = 0;
-  for (unsigned j = 0; j < z.bits; ++j)
-    sums[j] = sum += std::exp2(j * (1 - p.exponent));
-  for (unsigned j = 0; j < z.bits; ++j)
-    z.below[j] = static_cast<std::uint32_t>(std::min(0x1p32 - 1, 0x1p32 * sums[j] / sum));
-  constexpr int kPieces = 1 << ZipfDraw::kPieceBits;
-  for (int i = 0; i <= kPieces; ++i)
-    z.kept[i] = static_cast<std::uint32_t>(
-        0x1p31 * std::pow(1 + static_cast<double>(i) / kPieces, -p.exponent));
-  return z;
-}
-
 template <class T>
 struct Uniform {
   std::uint64_t seed;
@@ -514,7 +472,7 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
     const std::uint64_t of_samples = stream_seed(seed, 0);
     return p.distribution == Distribution::uniform
                ? fill(samples, p.n, Uniform<T>{of_samples})
-               : fill(samples, p.n, Zipf<T>{zipf(p, of_samples)});
+               : fill(samples, p.n, Zipf<T>{zipf_draw(8 * sizeof(T), p.exponent, of_samples)});
   });
 }
 
@@ -561,7 +519,7 @@ Family declare() {
       "are added to by the SM, for 32 lanes at once where they lie in different banks, and one "
       "after the other where they lie in one. Copies of the counters, per block or per lane, "
       "spread additions that would meet, and cost shared memory and a sum at the end. How far that "
-      "goes is a matter of how many bins there are; how much it matters, of how often samples are "
+      "goes depends on how many bins there are; how much it matters, on how often samples are "
       "alike.";
   f.extent("n", &Problem::n, std::int64_t{1} << 28, (std::int64_t{1} << 31) - 1, "samples")
       .choice("dtype", &Problem::dtype, {{"uint8", DataType::uint8}, {"uint16", DataType::uint16}},
