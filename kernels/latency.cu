@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <string>
 
+#include "kernels/common/chase.cuh"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/permutation.cuh"
 #include "kernels/common/random.cuh"
@@ -25,7 +26,6 @@
 namespace gpuexp::latency {
 
 constexpr int kWarp = 32;
-constexpr int kUnrolled = 256;  // steps between two jumps
 
 struct Problem {
   int steps;
@@ -56,20 +56,6 @@ struct Task {
   std::int64_t first;  ///< line of the first step
   float one;           ///< 1, which the compiler does not know
 };
-
-template <class Step>
-__device__ void repeat(int steps, Step step) {
-  int left = steps;
-#pragma unroll 1
-  for (; left >= kUnrolled; left -= kUnrolled) {
-#pragma unroll
-    for (int i = 0; i < kUnrolled; ++i)
-      step();
-  }
-#pragma unroll 1
-  for (; left > 0; --left)
-    step();
-}
 
 // ---- fma
 //
@@ -164,15 +150,8 @@ Variant chain(std::string id, std::string compare_to, std::string output, void (
   return v;
 }
 
-// Where a chase ends tells how far it came, but for whole rounds.
-std::optional<std::string> ends_at_its_start(const Problem& p) {
-  if (p.steps % lines(p) != 0) return std::nullopt;
-  return "needs steps that are no multiple of " + std::to_string(lines(p)) +
-         ", the number of lines: a chase that never moved would end there, too";
-}
-
 std::optional<std::string> not_near(const Problem& p, const DeviceSpec&) {
-  if (p.bytes <= kNearBytes) return ends_at_its_start(p);
+  if (p.bytes <= kNearBytes) return ends_at_its_start(lines(p), p.steps);
   return "needs bytes <= " + std::to_string(kNearBytes) + ", which any L1 keeps";
 }
 
@@ -180,7 +159,7 @@ std::optional<std::string> not_near(const Problem& p, const DeviceSpec&) {
 // other one: 265 clocks up to 20 MB and 475 from 35 to 45 on an H100 PCIe, which has 25 MB in each
 // (gpu-benches, gpu-latency/h100_pcie.txt).
 std::optional<std::string> not_in_l2(const Problem& p, const DeviceSpec& device) {
-  if (p.bytes <= device.l2_bytes / 2) return ends_at_its_start(p);
+  if (p.bytes <= device.l2_bytes / 2) return ends_at_its_start(lines(p), p.steps);
   return "needs bytes <= " + std::to_string(device.l2_bytes / 2) + ", half of this device's L2";
 }
 
@@ -190,7 +169,7 @@ std::optional<std::string> not_in_dram(const Problem& p, const DeviceSpec& devic
     return "needs bytes >= " + std::to_string(least) + ", four times this device's L2";
   if (p.steps > lines(p))
     return "needs steps <= " + std::to_string(lines(p)) + ", the number of lines";
-  return ends_at_its_start(p);
+  return ends_at_its_start(lines(p), p.steps);
 }
 
 Variant fma() {
@@ -233,16 +212,6 @@ Variant shared() {
 
 // ---- l1, l2, dram, atomic_l2: chases in global memory
 
-struct DefaultLoad {
-  static __device__ void step(std::uint64_t& at) {
-    asm volatile("ld.global.u64 %0, [%0];" : "+l"(at)::"memory");
-  }
-};
-struct LoadPastL1 {
-  static __device__ void step(std::uint64_t& at) {
-    asm volatile("ld.global.cg.u64 %0, [%0];" : "+l"(at)::"memory");
-  }
-};
 struct AddZero {  // leaves the chain as it is
   static __device__ void step(std::uint64_t& at) {
     asm volatile("atom.global.add.u64 %0, [%0], %1;" : "+l"(at) : "l"(std::uint64_t{0}) : "memory");

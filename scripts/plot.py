@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 try:
-    from plotting import banks, branches, general, precision, products, shapes
+    from plotting import banks, branches, general, latencies, precision, products, shapes, warps
     from plotting.results import Axis, NothingToDraw, UsageError, distinct, gpu_name, load, timed
     from plotting.style import finish, plt
 except ImportError as error:
@@ -30,6 +30,9 @@ KINDS = {
     "share_of_copy": general.share_of_copy,
     "relative_times": branches.relative_times,
     "cycles_per_request": banks.cycles_per_request,
+    "working_sets": latencies.working_sets,
+    "little": latencies.little,
+    "rate_over_occupancy": warps.rate_over_occupancy,
     "sawtooth": shapes.sawtooth,
     "divisibility": shapes.divisibility,
     "vocab_padding": shapes.vocab_padding,

@@ -16,7 +16,7 @@ import random
 # Their variants differ in lanes that idle, which amounts of warps do not show.
 DIVERGENCE = ("divergence", "switch_divergence")
 # Parameters that tell the rows of the table apart.
-SHOWN = ("n", "k", "stride", "fields", "loads_per_thread", "dtype", "accumulate", "centre_log2")
+SHOWN = ("n", "k", "rows", "columns", "stride", "fields", "loads_per_thread", "expression", "dtype", "accumulate", "centre_log2")
 
 
 def differences(explanations, least):

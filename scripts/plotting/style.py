@@ -126,13 +126,18 @@ def axis_of(ax, values):
     ratios = [b / a for a, b in zip(values, values[1:])] if geometric else []
     if not geometric or min(ratios) < 1.2:
         return
-    ax.set_xscale("log", base=2)
-    axis = ax.xaxis
+    powers_of_two(ax.xaxis)
+    if len(values) <= 12:
+        ax.xaxis.set_ticks(values)
+
+
+def powers_of_two(axis):
+    """Equal steps of the axis are equal factors."""
+    set_scale = axis.axes.set_xscale if axis.axis_name == "x" else axis.axes.set_yscale
+    set_scale("log", base=2)
     axis.set_major_formatter(FuncFormatter(lambda v, _: count(v)))
     axis.set_minor_locator(NullLocator())
     axis.set_minor_formatter(NullFormatter())
-    if len(values) <= 12:
-        axis.set_ticks(values)
 
 
 def count(value):

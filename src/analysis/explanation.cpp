@@ -185,8 +185,9 @@ void find_cause(Explanation& e, const DeviceRates& rates) {
 
 // ---- which counters belong to it
 
-// Shares of cycles, and warps that wait in them, follow from the time.
+// Shares of cycles, warps that wait in them, and metrics follow from the time, or are no amounts.
 bool is_effect(std::string_view counter) {
+  if (counter.starts_with(kMetricMark)) return true;
   const Counter* found = find_counter(counter);
   return counter.ends_with("_active_pct") || (found && found->group == "occupancy");
 }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "analysis/comparison_headline.hpp"
+#include "analysis/latency_headline.hpp"
 #include "analysis/sweep_headline.hpp"
 
 namespace gpuexp {
@@ -29,6 +30,8 @@ std::string headline_of(const ExperimentResults& experiment) {
   if (std::none_of(experiment.rows.begin(), experiment.rows.end(),
                    [](const ResultRecord& row) { return row.passed(); }))
     return "No row passed.";
+  if (std::string text = latency_headline(experiment); !text.empty())
+    return sentence(experiment, std::move(text));
   const ResultAxis* axis = swept_axis(experiment);
   const std::size_t variants = experiment.values(&ResultRecord::variant).size();
   // What has more values is what the experiment asks about.

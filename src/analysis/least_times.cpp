@@ -44,8 +44,11 @@ Ceilings ceilings_of(const Provenance& provenance) {
 double launch_us(const ResultRecord& row, const DeviceRates& rates) {
   auto floor_us = row.floor_us;
   if (!floor_us && row.mode) floor_us = rates.ceilings.floor_us(*row.mode);
-  const auto kernels = rates.kernels.find(row.key);
-  const double more = kernels == rates.kernels.end() ? 0 : kernels->second - 1;
+  // Those that were counted have fills among them, and a library's; of hundreds, the first alone.
+  const auto counted = rates.kernels.find(row.key);
+  const double kernels = std::max(counted == rates.kernels.end() ? 1.0 : counted->second,
+                                  static_cast<double>(row.kernel_launches.value_or(1)));
+  const double more = kernels - 1;
   return std::max(0.0, floor_us.value_or(0)) + more * rates.ceilings.floor_graph_us.value_or(0);
 }
 
@@ -193,6 +196,8 @@ class LeastTimesOf {
 }  // namespace
 
 std::optional<double> count_of(const ResultRecord& row, std::string_view counter) {
+  if (counter.starts_with(kMetricMark))
+    return row.metrics.number(counter.substr(kMetricMark.size()));
   return row.counters.number(counter);
 }
 

@@ -16,7 +16,7 @@ namespace gpuexp {
 /// Of a sector of L1, L2 or DRAM, which counters of sectors count.
 inline constexpr double kSectorBytes = 32;
 
-/// The row's value of one of kCounters.
+/// The row's value of one of kCounters, or of metric.<name>.
 std::optional<double> count_of(const ResultRecord& row, std::string_view counter);
 /// Whether any of them was read.
 bool is_counted(const ResultRecord& row);

@@ -94,6 +94,21 @@ inline constexpr std::array kCounters{
         "L1 tag-stage (t-stage) wavefronts of loads and stores to global and local memory: at most "
         "four lines each, one in each bank of the tags",
         "L1 tag-stage wavefronts", "l1tex__t_output_wavefronts_pipe_lsu.sum"},
+    // Local memory: spilled registers, arrays that are indexed by a variable.
+    Counter{"local_load_requests", "local", "",
+            "load instructions that a warp sent to local memory, as of spilled registers",
+            "local load requests", "l1tex__t_requests_pipe_lsu_mem_local_op_ld.sum"},
+    Counter{"local_load_sectors", "local", "", "32-byte sectors that they touched",
+            "local sectors loaded", "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum"},
+    Counter{"local_load_hit_pct", "local", "%", "of these, found in L1",
+            "of local sectors found in L1",
+            "l1tex__t_sectors_pipe_lsu_mem_local_op_ld_lookup_hit.sum",
+            "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum", 100},
+    Counter{"local_store_requests", "local", "",
+            "store instructions that a warp sent to local memory", "local store requests",
+            "l1tex__t_requests_pipe_lsu_mem_local_op_st.sum"},
+    Counter{"local_store_sectors", "local", "", "32-byte sectors that they touched",
+            "local sectors stored", "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum"},
     // Shared memory.
     Counter{"shared_load_wavefronts", "shared", "", "L1 data-stage wavefronts of shared loads",
             "wavefronts of shared loads", "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"},

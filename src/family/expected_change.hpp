@@ -1,5 +1,5 @@
-// What a variant says beforehand of its hardware counters: which of them change against the
-// variant that it compares to, and how. C++17, included by .cu files.
+// What a variant says beforehand of its hardware counters, and of its metrics: which of them change
+// against the variant that it compares to, and how. C++17, included by .cu files.
 #pragma once
 
 #include <array>
@@ -13,6 +13,9 @@
 #include "base/callback.hpp"
 
 namespace gpuexp {
+
+/// Before the name of a metric, as columns have it.
+inline constexpr std::string_view kMetricMark = "metric.";
 
 enum class Direction { decreases, increases, unchanged };
 inline constexpr std::array kDirections{Direction::decreases, Direction::increases,
@@ -30,7 +33,7 @@ struct BasicExpectedChange {
                       Condition w = nullptr)
       : counter(std::move(c)), direction(d), factor(f), where(std::move(w)) {}
 
-  std::string counter;  ///< id of one of kCounters
+  std::string counter;  ///< id of one of kCounters, or metric.<name> of one of the family's metrics
   Direction direction;
   double factor;    ///< by this at least; of Direction::unchanged, at most
   Condition where;  ///< problems at which it is promised; empty: at all of them

@@ -75,6 +75,9 @@ struct Metric {
 /// family that knows them declares it under this name.
 inline constexpr const char* kBytesInFlightMetric = "bytes_in_flight_per_thread";
 
+/// The metric by which headlines know what a dependent step takes, in SM clocks.
+inline constexpr const char* kStepCyclesMetric = "step_cycles";
+
 /// What a launch is made for, besides the problem and its buffers.
 struct LaunchContext {
   const DeviceSpec& device;
@@ -88,6 +91,8 @@ struct Measurement {
   const void* from = nullptr;
   std::int64_t bytes = 0;
   Callback<MetricValues(const void* copied)> values;
+  /// The numbers are a GPU's clocks: who executes kernels without one has none.
+  bool reads_clocks = false;
 };
 
 /// How launches are timed.
@@ -118,13 +123,12 @@ struct VariantFacts {
   bool is_vendor = false;  ///< a library call: shapes are not known
   int min_compute_capability = 0;  ///< 80 for 8.0
   Timing timing = Timing::gated;
-  /// What the kernels of a launch do depends on what those before them in the launch have found: no
-  /// time is predicted.
-  bool values_decide = false;
   /// Equal inputs give equal bits, launch after launch, in whatever order blocks, warps and atomics
   /// come: sums of integers, and of floats in one order that the code fixes. A test launches each
   /// such variant ten times.
   bool deterministic = false;
+  /// Why no time is predicted from its machine code; empty: one is.
+  std::string without_time;
   /// Names of the output buffers that a launch fills; empty: all of them. Verification and error
   /// columns of this variant look at these alone. For families whose variants differ in what they
   /// store, such as its type.
@@ -222,7 +226,7 @@ struct Family {
   Family& operator=(Family&&) noexcept;
   ~Family();
 
-  std::string id;        ///< equals the stem of its file in kernels/
+  std::string id;  ///< equals the stem of its file in kernels/
   Topic topic = Topic::memory;
   std::string question;  ///< the one question that the family answers
   std::string physics;   ///< a paragraph: why the hardware behaves so

@@ -10,6 +10,12 @@ namespace gpuexp {
 
 namespace {
 
+bool has_metric(const Family& family, std::string_view name) {
+  return std::any_of(family.metrics.begin(), family.metrics.end(), [&](const Metric& metric) {
+    return name == std::string(kMetricMark) + metric.name;
+  });
+}
+
 // What a family must declare for the rest of the program to rely on it.
 void check(const Family& family, std::vector<std::string>& errors) {
   const auto require = [&](bool present, const std::string& what) {
@@ -45,9 +51,9 @@ void check(const Family& family, std::vector<std::string>& errors) {
         !v.expected_changes.empty() || v.compare_to.empty() || v.is_vendor,
         "does not say which counter changes from variant '" + v.compare_to + "' to '" + v.id + "'");
     for (const ExpectedChange& expected : v.expected_changes) {
-      require(find_counter(expected.counter) != nullptr, "says that variant '" + v.id +
-                                                             "' changes '" + expected.counter +
-                                                             "', which is no counter");
+      require(find_counter(expected.counter) != nullptr || has_metric(family, expected.counter),
+              "says that variant '" + v.id + "' changes '" + expected.counter +
+                  "', which is no counter, and no metric of the family");
       require(expected.factor >= 1, "says that '" + expected.counter + "' of variant '" + v.id +
                                         "' changes by a factor below 1");
     }

@@ -1,6 +1,7 @@
 // Hardware counters of each kernel of a row's launch.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "base/table.hpp"
@@ -17,7 +18,11 @@ ColumnInfo counter_info(const SelectedCounter& counter);
 /// counter.<name> as the rows have. No columns where the plan asks for no counters.
 Table empty_kernel_table(const Plan& plan);
 
-/// One row for each kernel of the row's launch.
+/// A launch of hundreds of kernels repeats a few: the row has the sums of all, and so many kernels, the
+/// first of the launch, stand by themselves.
+inline constexpr std::size_t kMostKernelRows = 64;
+
+/// One row for each kernel of the row's launch, up to kMostKernelRows.
 std::vector<std::vector<Field>> kernel_fields_of(const Plan& plan, const Row& row);
 
 }  // namespace gpuexp

@@ -14,7 +14,7 @@ namespace gpuexp {
 
 namespace {
 
-constexpr std::string_view kConstantBank = "c[0x2]";
+constexpr std::string_view kConstantBank = "c[0x";
 constexpr std::string_view kFile = "//";
 constexpr std::string_view kLine = "#";
 constexpr std::string_view kFrom = "<";
@@ -160,7 +160,8 @@ std::vector<KernelCode> read_code(std::string_view listing) {
 
 ConstantsByKernel read_constants(std::string_view dump) {
   constexpr std::string_view kArchitecture = "arch = ";
-  constexpr std::string_view kSection = ".nv.constant2.";
+  constexpr std::string_view kOfKernel = ".nv.constant2.";
+  constexpr std::string_view kOfModule = ".nv.constant3";
   ConstantsByKernel constants;
   std::string architecture;
   std::vector<std::uint32_t>* words = nullptr;  // of the section that is being read
@@ -168,8 +169,10 @@ ConstantsByKernel read_constants(std::string_view dump) {
     std::string_view line = trimmed(take_until(dump, "\n"));
     if (line.starts_with(kArchitecture)) {
       architecture = line.substr(kArchitecture.size());
-    } else if (line.starts_with(kSection)) {
-      words = &constants[{architecture, std::string(line.substr(kSection.size()))}];
+    } else if (line.starts_with(kOfKernel)) {
+      words = &constants[{architecture, std::string(line.substr(kOfKernel.size()))}];
+    } else if (line == kOfModule) {
+      words = &constants[{architecture, ""}];
     } else if (words && line.starts_with("0x")) {
       while (!line.empty())
         words->push_back(static_cast<std::uint32_t>(number_of(trimmed(take_until(line, " ")))));
@@ -191,8 +194,10 @@ std::string to_text(const KernelCode& code) {
   std::string text;
   for (const std::string_view file : files)
     fmt::format_to(std::back_inserter(text), "{}{}\n", kFile, file);
-  for (const std::uint32_t constant : code.constants)
-    fmt::format_to(std::back_inserter(text), "{};{:08x}\n", kConstantBank, constant);
+  for (const auto& [bank, words] : code.constants) {
+    for (const std::uint32_t word : words)
+      fmt::format_to(std::back_inserter(text), "{}{:x}];{:08x}\n", kConstantBank, bank, word);
+  }
   std::string last = fmt::format("{}{}:0\n", kLine, files.size());
   for (const ListedInstruction& i : code.instructions) {
     const std::string place = place_text(i, files);
@@ -226,8 +231,10 @@ KernelCode read_code_text(std::string_view text) {
     const std::string_view what = take_until(number, ";");
     if (what.empty()) throw std::runtime_error(fmt::format("'{}' is no instruction", number));
     const std::uint64_t value = number_of(number);
-    if (what == kConstantBank) {
-      code.constants.push_back(static_cast<std::uint32_t>(value));
+    if (what.starts_with(kConstantBank) && what.ends_with("]")) {
+      const std::string_view bank = what.substr(kConstantBank.size());
+      code.constants[static_cast<unsigned>(number_of(bank.substr(0, bank.size() - 1)))].push_back(
+          static_cast<std::uint32_t>(value));
       continue;
     }
     code.instructions.push_back(

@@ -30,21 +30,26 @@ struct ListedInstruction {
   std::uint32_t from_line = 0;
 };
 
+/// Constants that the compiler has written, 32 bits each, by their bank: 2 holds what it keeps for
+/// one kernel, such as the targets of a switch, 3 what a module declares __constant__.
+using ConstantBanks = std::map<unsigned, std::vector<std::uint32_t>>;
+inline constexpr unsigned kKernelBank = 2;
+inline constexpr unsigned kModuleBank = 3;
+
 /// One kernel on one architecture, with the functions that it calls behind its own code.
 struct KernelCode {
   std::string_view lowered_name;
   std::string_view architecture;  ///< "sm_90a"
   std::vector<ListedInstruction> instructions;
-  /// Constant bank 2, 32 bits each: what the compiler keeps there, such as the targets of a switch.
-  std::vector<std::uint32_t> constants;
+  ConstantBanks constants;  ///< that it reads
 };
 
 /// Reads what `cuobjdump -sass` prints of an object, in its order. The result refers to `listing`.
 std::vector<KernelCode> read_code(std::string_view listing);
 
-/// Constants of kernels by architecture and lowered name.
+/// Constants of kernels by architecture and lowered name; those of the module have no name.
 using ConstantsByKernel = std::map<std::pair<std::string, std::string>, std::vector<std::uint32_t>>;
-/// Reads constant bank 2 of what `cuobjdump -elf` prints of an object.
+/// Reads constant banks 2 and 3 of what `cuobjdump -elf` prints of an object.
 ConstantsByKernel read_constants(std::string_view dump);
 
 /// What a binary keeps of its kernels: a line per constant, "c[0x2];00000410", and one per

@@ -1,5 +1,6 @@
 #include "sass/compiled_kernels.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <iterator>
 #include <map>
@@ -102,6 +103,12 @@ void locate(KernelCode& kernel, const std::vector<LineRow>& rows) {
   }
 }
 
+bool reads_bank(const KernelCode& kernel, unsigned bank) {
+  const std::string operand = fmt::format("c[{:#x}]", bank);
+  return std::any_of(kernel.instructions.begin(), kernel.instructions.end(),
+                     [&](const auto& i) { return i.operands.find(operand) != i.operands.npos; });
+}
+
 Listings listings_by_kernel(const std::string& sass, const std::string& elf,
                             const std::string& source_root) {
   Listings texts;
@@ -112,8 +119,11 @@ Listings listings_by_kernel(const std::string& sass, const std::string& elf,
   for (KernelCode& kernel : read_code(sass)) {
     const std::string name(kernel.lowered_name);
     const std::string architecture(kernel.architecture);
-    const auto found = constants.find({architecture, name});
-    if (found != constants.end()) kernel.constants = found->second;
+    for (const auto& [bank, owner] : {std::pair(kKernelBank, name), {kModuleBank, ""}}) {
+      const auto found = constants.find({architecture, owner});
+      if (found != constants.end() && reads_bank(kernel, bank))
+        kernel.constants[bank] = found->second;
+    }
     const auto rows = lines.find({architecture, name});
     if (rows != lines.end()) locate(kernel, rows->second);
     Listing& text = texts[{name, architecture}];

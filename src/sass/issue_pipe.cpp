@@ -26,7 +26,7 @@ constexpr PipeOfOpcode kPipes[] = {
     {"MOV", IssuePipe::alu},       {"PLOP3", IssuePipe::alu},   {"P2R", IssuePipe::alu},
     {"R2P", IssuePipe::alu},       {"R2UR", IssuePipe::alu},    {"CS2R", IssuePipe::alu},
     {"F2FP", IssuePipe::alu},      {"FCHK", IssuePipe::alu},    {"BMSK", IssuePipe::alu},
-    {"SGXT", IssuePipe::alu},
+    {"SGXT", IssuePipe::alu},      {"I2FP", IssuePipe::alu},
 
     {"DFMA", IssuePipe::fp64},     {"DMUL", IssuePipe::fp64},   {"DADD", IssuePipe::fp64},
     {"DSETP", IssuePipe::fp64},

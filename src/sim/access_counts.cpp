@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "sim/program.hpp"
@@ -191,6 +192,42 @@ void count_global(MemoryCounts& counts, const MemoryAccess& access) {
   counts.global_wavefronts += std::max(touches.bank_wavefronts, touches.tag_wavefronts);
 }
 
+// Sectors of its lines in which an active lane has a word.
+std::uint64_t local_sectors(const MemoryAccess& access) {
+  const unsigned words = local_words(access);
+  if (access.shape.first == access.shape.last) {
+    constexpr unsigned kLanesOfSector = (1u << kSectorShift) >> kWordShift;
+    constexpr LaneMask kSector = (1u << kLanesOfSector) - 1;
+    unsigned sectors = 0;
+    for (unsigned first = 0; first < kLanes; first += kLanesOfSector)
+      sectors += (access.lanes >> first & kSector) != 0;
+    return words * sectors;
+  }
+  std::set<std::uint64_t> sectors;
+  for (unsigned word = 0; word < words; ++word) {
+    const Lanes64 at = interleaved(access, word);
+    for_each_lane(access.lanes, [&](unsigned l) { sectors.insert(at[l] >> kSectorShift); });
+  }
+  return sectors.size();
+}
+
+// A line holds a word of each lane, in a bank of its own.
+void count_local(MemoryCounts& counts, const MemoryAccess& access) {
+  const bool is_store = access.kind == Access::store;
+  ++(is_store ? counts.local_store_requests : counts.local_load_requests);
+  (is_store ? counts.local_store_sectors : counts.local_load_sectors) += local_sectors(access);
+  const unsigned words = local_words(access);
+  const bool has_one_address = access.shape.first == access.shape.last;
+  if (has_one_address)
+    counts.global_wavefronts += words;
+  else
+    ++counts.other_accesses;
+  if (has_one_address && words == 1)
+    ++counts.tag_wavefronts;
+  else
+    ++counts.other_tag_accesses;
+}
+
 // What cp.async copies is written as it arrives, which counts as one wavefront, of no store, and
 // one more for each in which lanes meet in a bank.
 void count_shared(MemoryCounts& counts, const MemoryAccess& access) {
@@ -318,6 +355,19 @@ unsigned shared_wavefronts(const MemoryAccess& access) {
   return (access.memo ? access.memo->wavefronts(access) : AccessMemo().wavefronts(access)).all;
 }
 
+unsigned local_words(const MemoryAccess& access) {
+  return std::max(1u, access.width >> kWordShift);
+}
+
+Lanes64 interleaved(const MemoryAccess& access, unsigned word) {
+  constexpr std::uint64_t kWithinWord = (1u << kWordShift) - 1;
+  Lanes64 at;
+  for (unsigned l = 0; l < kLanes; ++l)
+    at[l] = ((access.address[l] >> kWordShift) + word) << kLineShift |
+            std::uint64_t{l} << kWordShift | (access.address[l] & kWithinWord);
+  return at;
+}
+
 unsigned lanes_per_turn(const MemoryAccess& access) {
   return step_of(access);
 }
@@ -331,9 +381,9 @@ void count(MemoryCounts& counts, const MemoryAccess& access) {
     case Access::matrix_load: return;
     default: break;
   }
-  // Nsight Compute has metrics of their own for these (_mem_local_op_ld, _op_atom, _op_red). Those
+  // Nsight Compute has metrics of their own for these (_op_atom, _op_red). Those
   // of atomics' requests say how often warps ask, whatever their lanes ask for.
-  if (access.space == Space::local || access.space == Space::cluster || is_atomic(access.kind)) {
+  if (access.space == Space::cluster || is_atomic(access.kind)) {
     const bool is_global = access.space == Space::global;
     counts.atomic_requests += is_global && access.kind == Access::atomic;
     counts.reduction_requests += is_global && access.kind == Access::reduction;
@@ -342,6 +392,7 @@ void count(MemoryCounts& counts, const MemoryAccess& access) {
     return;
   }
   if (access.space == Space::global) return count_global(counts, access);
+  if (access.space == Space::local) return count_local(counts, access);
   count_shared(counts, access);
 }
 

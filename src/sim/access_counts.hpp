@@ -26,23 +26,30 @@ struct MemoryCounts {
   std::uint64_t shared_store_wavefronts = 0;
   /// Of the two above, those beyond the least that so many bytes take.
   std::uint64_t shared_conflicts = 0;
-  /// Accesses that are none of the above, atomics and those of local memory and of other blocks'
-  /// shared memory, whose wavefronts are not known; and of these, those that L1's tag stage sees.
+  std::uint64_t local_load_requests = 0;
+  std::uint64_t local_load_sectors = 0;
+  std::uint64_t local_store_requests = 0;
+  std::uint64_t local_store_sectors = 0;
+  /// Accesses whose wavefronts of the data stage are not known: atomics, those of other blocks'
+  /// shared memory, and of local memory where lanes name different words; and those whose
+  /// wavefronts of L1's tag stage are not, of local memory all that have several lines.
   std::uint64_t other_accesses = 0;
   std::uint64_t other_tag_accesses = 0;
 
   MemoryCounts& operator+=(const MemoryCounts& more);
 
   using Count = std::uint64_t MemoryCounts::*;
-  static const std::array<Count, 14> kAll;
+  static const std::array<Count, 18> kAll;
 };
-inline constexpr std::array<MemoryCounts::Count, 14> MemoryCounts::kAll{
+inline constexpr std::array<MemoryCounts::Count, 18> MemoryCounts::kAll{
     &MemoryCounts::load_requests,           &MemoryCounts::load_sectors,
     &MemoryCounts::store_requests,          &MemoryCounts::store_sectors,
     &MemoryCounts::atomic_requests,         &MemoryCounts::reduction_requests,
     &MemoryCounts::global_wavefronts,       &MemoryCounts::tag_wavefronts,
     &MemoryCounts::async_tag_wavefronts,    &MemoryCounts::shared_load_wavefronts,
     &MemoryCounts::shared_store_wavefronts, &MemoryCounts::shared_conflicts,
+    &MemoryCounts::local_load_requests,     &MemoryCounts::local_load_sectors,
+    &MemoryCounts::local_store_requests,    &MemoryCounts::local_store_sectors,
     &MemoryCounts::other_accesses,          &MemoryCounts::other_tag_accesses};
 
 /// Lanes whose accesses of shared memory go together: those of 8 bytes go in halves of a warp, of
@@ -56,6 +63,13 @@ struct SharedWavefronts {
   unsigned all = 0;
   unsigned conflicts = 0;  ///< beyond the least that so many bytes take
 };
+
+/// Words that an access of local memory names in each lane's own.
+unsigned local_words(const MemoryAccess& access);
+/// Where the lanes' `word`-th words of an access of local memory lie: those of one address are 128
+/// bytes in a row, a line, and those of the next address the line behind it (CUDA C++ Programming
+/// Guide, "Local memory": consecutive words are accessed by consecutive threads).
+Lanes64 interleaved(const MemoryAccess& access, unsigned word);
 
 /// Of an access of global memory.
 struct GlobalCounts {

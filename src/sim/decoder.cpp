@@ -131,8 +131,8 @@ Program decode(const KernelCode& code) {
     if (!loads_constants(listed.opcode)) {
       for (const Operand& operand : in.operands) {
         if (operand.kind != Operand::Kind::constant) continue;
-        if (operand.has_base ||
-            (operand.bank != 0 && operand.bank != 2 && operand.bank != kAddressBank))
+        if (operand.has_base || (operand.bank != 0 && operand.bank != kKernelBank &&
+                                 operand.bank != kModuleBank && operand.bank != kAddressBank))
           in.refuse("its constant is not executed");
         if (operand.bank == kAddressBank) {
           fault_when_executed(op);

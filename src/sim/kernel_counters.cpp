@@ -76,6 +76,13 @@ constexpr std::array<Metric, kMetrics> kAll{{
      of_memory<&MemoryCounts::atomic_requests>},
     {"l1tex__t_requests_pipe_lsu_mem_global_op_red.sum",
      of_memory<&MemoryCounts::reduction_requests>},
+    {"l1tex__t_requests_pipe_lsu_mem_local_op_ld.sum",
+     of_memory<&MemoryCounts::local_load_requests>},
+    {"l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum", of_memory<&MemoryCounts::local_load_sectors>},
+    {"l1tex__t_requests_pipe_lsu_mem_local_op_st.sum",
+     of_memory<&MemoryCounts::local_store_requests>},
+    {"l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum",
+     of_memory<&MemoryCounts::local_store_sectors>},
     {"l1tex__data_pipe_lsu_wavefronts.sum",
      [](const Execution& e) {
        return e.instructions.lsu_alone + e.memory.global_wavefronts +

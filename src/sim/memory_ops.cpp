@@ -17,10 +17,8 @@ using Kind = Operand::Kind;
 /// `width` is at most 4 bytes.
 std::uint32_t constant_at(const Warp& warp, unsigned bank, std::uint64_t offset, unsigned width) {
   const LaunchState& launch = warp.block.launch;
-  const std::span<const std::byte> bytes = bank == 0 ? std::span(launch.constants)
-                                           : bank == 2
-                                               ? std::as_bytes(std::span(launch.program->constants))
-                                               : std::span<const std::byte>{};
+  const std::span<const std::byte> bytes =
+      bank == 0 ? std::span(launch.constants) : launch.program->constant_bank(bank);
   if (offset > bytes.size() || bytes.size() - offset < width)
     throw Fault(fmt::format("offset {:#x} is outside of constant bank {}", offset, bank));
   std::uint32_t value = 0;

@@ -66,7 +66,7 @@ std::vector<Op> with_constants(const Program& program, std::span<const std::byte
     for (Source& from : ops[i].from) {
       if (from.kind != Operand::Kind::constant) continue;
       const std::span<const std::byte> bytes =
-          from.bank == 0 ? bank : std::as_bytes(std::span(program.constants));
+          from.bank == 0 ? bank : program.constant_bank(from.bank);
       // One of 32 bits may be the bank's last.
       if (from.bits + sizeof(std::uint32_t) > bytes.size())
         throw std::runtime_error(fmt::format("{} reads constant bank {} outside of it, at {:#x}",

@@ -63,10 +63,17 @@ struct OpcodeDecoder {
 };
 
 struct Program {
+  /// Empty where nothing is known of it.
+  std::span<const std::byte> constant_bank(unsigned bank) const {
+    const auto found = constants.find(bank);
+    if (found == constants.end()) return {};
+    return std::as_bytes(std::span(found->second));
+  }
+
   std::string name;
   std::vector<Op> ops;
   std::vector<ListedInstruction> listed;  ///< in the same order; refers to the listing
-  std::vector<std::uint32_t> constants;   ///< bank 2
+  ConstantBanks constants;                ///< beside bank 0, which a launch has
   std::vector<OpClass> classes;           ///< of the ops
   bool has_constant_operands = false;     ///< beside what LDC and ULDC load
   bool reaches_shared = false;            ///< some instruction reads or writes shared memory

@@ -21,8 +21,7 @@ LaunchToTime launch_to_time(HostProblem& problem, const Variant& variant, sim::S
   LaunchToTime launch;
   launch.steps = problem.steps(variant);
   launch.refusal = simulator.refusal(launch.steps);
-  if (launch.refusal.empty() && variant.values_decide)
-    launch.refusal = "what its kernels do depends on what those before have found";
+  if (launch.refusal.empty()) launch.refusal = variant.without_time;
   if (!launch.refusal.empty()) return launch;
   for (const Step& step : launch.steps.all()) {
     const auto* const kernel = std::get_if<KernelStep>(&step.action);

@@ -141,6 +141,7 @@ MetricValues HostProblem::measured_metrics(const Variant& variant) {
   if (!variant.measured_metrics) return {};
   const Measurement measurement =
       variant.measured_metrics(problem_.get(), data_.get(), context(variant));
+  if (measurement.reads_clocks) return {};
   simulator_.run(measurement.steps);
   return measurement.values(measurement.from);
 }

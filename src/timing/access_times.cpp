@@ -79,11 +79,36 @@ Served AccessTimes::served(const sim::MemoryAccess& access) {
   const bool passes_l1 = running.op->passes_l1;
   if (access.space == sim::Space::cluster) return reach_other(access);
   if (access.space == sim::Space::shared) return memory().shared(now, shared_wavefronts(access));
+  if (access.space == sim::Space::local) return reach_local(access);
   if (access.kind == sim::Access::store) return memory().store(now, touch_of(access));
   if (access.kind == sim::Access::async_load)
     return memory().copy(now, touch_of(access), passes_l1);
   if (sim::is_atomic(access.kind)) return memory().atomic(now, touch_of(access));
   return memory().load(now, touch_of(access), passes_l1);
+}
+
+// Lines of the warps that may be resident lie side by side: one that comes to a place on the SM has
+// the lines of the one before it there.
+Served AccessTimes::reach_local(const sim::MemoryAccess& access) {
+  constexpr std::uint64_t kSector = 32;
+  constexpr std::uint64_t kLine = 128;
+  constexpr std::uint64_t kWarpsOfSm = 64;
+  const std::uint64_t place = running.warp->place % kWarpsOfSm;
+  Served all;
+  for (unsigned word = 0; word < sim::local_words(access); ++word) {
+    sim::Lanes64 at = sim::interleaved(access, word);
+    for (std::uint64_t& address : at.of)
+      address = kLocalSectors * kSector + (address / kLine * kWarpsOfSm + place) * kLine +
+                address % kLine;
+    const sim::MemoryAccess one{sim::Space::global, access.kind, std::min(access.width, 4u),
+                                access.lanes, at};
+    const Served served = access.kind == sim::Access::store
+                              ? memory().store(running.now, touch_of(one))
+                              : memory().load(running.now, touch_of(one), running.op->passes_l1);
+    all = {std::max(all.taken, served.taken), std::max(all.done, served.done),
+           std::max(all.alone, served.alone)};
+  }
+  return all;
 }
 
 // Shared memory of another block. All lanes are taken to reach the block of the first.

@@ -42,6 +42,7 @@ class AccessTimes final : public sim::AccessListener {
   void hear_bulk(const sim::MemoryAccess& access);
   Served served(const sim::MemoryAccess& access);
   Served reach_other(const sim::MemoryAccess& access);
+  Served reach_local(const sim::MemoryAccess& access);
   MemoryPath& memory() const { return running.warp->block->sm->memory; }
   MemoryPath& memory_of(const sim::Block& block) const;
 

@@ -27,8 +27,21 @@ bool is_of_share(std::uint64_t sector, double share) {
 
 }  // namespace
 
+// Local memory that L1 had and gave up: it was written to L2 then (PTX ISA, ld.lu: "to avoid
+// needless write-backs"), and is read from there.
+double MemoryPath::fetch_local(double when, double share) {
+  l2_reads_ += 1;
+  l2_writes_ += 1;
+  const double written = l2_write_.serve(when, behind_.l2_write_clocks) - behind_.l2_write_clocks;
+  const double asked = l2_read_.serve(when, behind_.l2_read_clocks) - behind_.l2_read_clocks;
+  const double latency = figures_.l2_latency * figures_.l2_spread.at(share);
+  trip_ = std::max(trip_, latency);
+  return std::max(written, asked) + latency;
+}
+
 // When the sector is there that is asked for at `when`; that share of all lines takes no longer.
 double MemoryPath::fetch(double when, std::uint64_t sector, double share, bool changes) {
+  if (sector >= kLocalSectors) return fetch_local(when, share);
   l2_reads_ += 1;
   const double asked = l2_read_.serve(when, behind_.l2_read_clocks) - behind_.l2_read_clocks;
   // What its block asks for again L2 has.
@@ -135,14 +148,15 @@ Served MemoryPath::store(double now, const sim::GlobalTouch& touch) {
   double done = read;
   bool is_there = false;
   for (std::size_t i = 0; i < touch.count; ++i) {
-    // What is written stays in L1, and goes to L2 all the same. It needs a line there, not its
-    // sector: where two warps write a line's halves, an H200 counts the second as a hit.
+    // What is written stays in L1, and goes to L2 all the same, but for local memory. It needs a
+    // line there, not its sector: where two warps write a line's halves, an H200 counts the second
+    // as a hit.
     lookups_.all += 1;
     if (i == 0 || !SectorCache::share_line(touch.sectors[i], touch.sectors[i - 1]))
       is_there = l1_.has_line(touch.sectors[i]);
     lookups_.hits += is_there;
     l1_.put(touch.sectors[i], read);
-    done = store_behind(read, touch.sectors[i]);
+    if (touch.sectors[i] < kLocalSectors) done = store_behind(read, touch.sectors[i]);
   }
   return {read, done, now + 1};
 }

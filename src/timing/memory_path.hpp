@@ -41,6 +41,9 @@ struct Served {
   double alone = 0;  ///< they would be, if nobody had been before it
 };
 
+/// Sectors of local memory have numbers from here on: nobody's are as high.
+inline constexpr std::uint64_t kLocalSectors = std::uint64_t{1} << 58;
+
 /// Sectors that L1's tags were asked for, loads and stores.
 struct SectorLookups {
   double all = 0;
@@ -141,10 +144,10 @@ class MemoryPath {
   /// What sectors are asked for.
   struct Asking {
     bool passes_l1 = false;
-    bool changes =
-        false;  ///< L2 changes them: they come from device memory where it writes them back
+    bool changes = false;  ///< by an atomic: what is written back has come from device memory
   };
   double fetch(double when, std::uint64_t sector, double share, bool changes = false);
+  double fetch_local(double when, double share);
   double store_behind(double when, std::uint64_t sector);
   double fetch_all(double when, const sim::GlobalTouch& touch, const Asking& asking);
   Served load_as(double now, const sim::GlobalTouch& touch, const Asking& asking);

@@ -63,6 +63,7 @@ struct Turn {
 struct ResidentWarp {
   ResidentBlock* block = nullptr;
   sim::Warp* warp = nullptr;
+  std::size_t place = 0;                   ///< on the SM, which no other resident warp has
   WarpgroupProducts* warpgroup = nullptr;  ///< null: the block has no whole one for it
   double free_from = 0;                    ///< the stall of its last instruction has ended
   Turn* turn = nullptr;                    ///< at its scheduler
@@ -146,6 +147,7 @@ struct ResidentBlock {
 struct ResidentCluster {
   std::unique_ptr<sim::Cluster> cluster;
   std::vector<std::unique_ptr<ResidentBlock>> blocks;  ///< by rank
+  std::size_t place = 0;                               ///< which no other resident one has
   std::uint64_t number = 0;                            ///< among those that were executed
   double start = 0;
   std::size_t left = 0;  ///< warps that have not exited

@@ -66,6 +66,7 @@ class SmRun {
  private:
   bool has_enough() const;
   void add_busy();
+  std::size_t free_place() const;
   void start_cluster(double when);
   void add_block(ResidentCluster& cluster, std::size_t rank, double when);
   void end_warp(ResidentCluster& cluster, double now);
@@ -129,6 +130,14 @@ void SmRun::add_busy() {
     clocks /= sms;
 }
 
+std::size_t SmRun::free_place() const {
+  std::size_t place = 0;
+  while (std::any_of(resident_.begin(), resident_.end(),
+                     [&](const auto& r) { return r->place == place; }))
+    ++place;
+  return place;
+}
+
 void SmRun::start_cluster(double when) {
   if (has_enough()) return;
   const Extent& size = launch_.cluster;
@@ -142,6 +151,7 @@ void SmRun::start_cluster(double when) {
   resident->cluster = std::make_unique<sim::Cluster>(
       launch_, Extent{at % all.x, at / all.x % all.y, at / (all.x * all.y)});
   resident->number = time_.starts.size();
+  resident->place = free_place();
   resident->start = when;
   ResidentCluster& cluster = *resident_.emplace_back(std::move(resident));
   for (std::size_t rank = 0; rank < sms_.size(); ++rank)
@@ -162,6 +172,7 @@ void SmRun::add_block(ResidentCluster& cluster, std::size_t rank, double when) {
     auto w = std::make_unique<ResidentWarp>();
     w->block = &block;
     w->warp = warp.get();
+    w->place = cluster.place * warps + warp->index;
     const std::size_t group = warp->index / WarpgroupProducts::kWarps;
     if (group < block.products.size()) w->warpgroup = &block.products[group];
     w->free_from = w->waits_from = when;

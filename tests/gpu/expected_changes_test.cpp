@@ -1,5 +1,5 @@
-// Every variant that says which counters change, and the variant that it compares to, counted on
-// the device at the family's default problem.
+// Every variant that says which counters or metrics change, and the variant that it compares to,
+// counted on the device at the family's default problem.
 #include <map>
 
 #include "family/counters.hpp"
@@ -35,8 +35,9 @@ class Counted {
     std::vector<std::string> names;
     for (const Variant& variant : family.variants) {
       for (const ExpectedChange& expected :
-           expected_changes_at(variant.expected_changes, problem_.get()))
-        names.push_back(expected.counter);
+           expected_changes_at(variant.expected_changes, problem_.get())) {
+        if (!expected.counter.starts_with(kMetricMark)) names.push_back(expected.counter);
+      }
     }
     counters_ = select_counters(names);
   }
@@ -78,7 +79,20 @@ class Counted {
     for (const SelectedCounter& counter : counters_) {
       if (const auto value = counted(counter, counts)) found->second[counter.name] = *value;
     }
+    for (const auto& [name, value] : metrics_of_launch(variant))
+      found->second[std::string(kMetricMark) + name] = value;
     return found->second;
+  }
+
+  MetricValues metrics_of_launch(const Variant& variant) {
+    MetricValues values;
+    if (variant.metrics) values = variant.metrics(problem_.get(), device_);
+    if (!variant.measured_metrics) return values;
+    executor_.set_up(family_, values_, 7);
+    executor_.launch(variant, Mode::warm);
+    const MetricValues measured = executor_.measured_metrics(variant);
+    values.insert(values.end(), measured.begin(), measured.end());
+    return values;
   }
 
   Executor& executor_;

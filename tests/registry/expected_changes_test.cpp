@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/least_times.hpp"
 #include "family/expected_change.hpp"
 #include "family/registry.hpp"
 #include "results/declarations.hpp"
@@ -29,8 +30,8 @@ std::set<std::string> check_expected_changes(const ExperimentResults& experiment
     const auto reference = rows.find(row.compare_to + group_of(experiment, row));
     if (reference == rows.end()) continue;
     for (const ExpectedChange& expected : row.expected_changes) {
-      const auto from = reference->second.get().counters.number(expected.counter);
-      const auto to = row.counters.number(expected.counter);
+      const auto from = count_of(reference->second, expected.counter);
+      const auto to = count_of(row, expected.counter);
       INFO(row.key << ": " << text_of({expected}));
       REQUIRE(from.has_value());
       REQUIRE(to.has_value());

@@ -256,6 +256,42 @@ class Classes {
   std::map<std::string, int> counts_;
 };
 
+TEST_CASE("launch bounds cap registers, and what is beyond them is local memory",
+          "[machine_code]") {
+  if (!has_table()) return;
+  const Family* family = Registry::global().find("occupancy");
+  REQUIRE(family != nullptr);
+  const DeviceSpec& device = find_device_spec(devices(), "h200").spec;
+  const auto problem = family->make_problem(choice_combinations(*family).front());
+  const auto of = [&](const char* variant) {
+    const auto shapes = family->find(variant)->shapes(problem.get(), device);
+    REQUIRE(shapes.size() == 1);
+    const auto found = occupancy(shapes.front(), device, resources());
+    REQUIRE(found.has_value());
+    return *found;
+  };
+  const Occupancy natural = of("held_natural");
+  CHECK(natural.registers > 64);
+  CHECK(natural.local_bytes == 0);
+  CHECK(natural.blocks_per_sm == 2);
+  const Occupancy capped_64 = of("held_capped_64");
+  CHECK(capped_64.registers <= 64);
+  CHECK(capped_64.local_bytes > 0);
+  CHECK(capped_64.blocks_per_sm == 4);
+  const Occupancy capped_32 = of("held_capped_32");
+  CHECK(capped_32.registers <= 32);
+  CHECK(capped_32.local_bytes > capped_64.local_bytes);
+  CHECK(capped_32.blocks_per_sm == 8);
+  const Occupancy shared = of("held_capped_64_shared");
+  CHECK(shared.local_bytes < capped_64.local_bytes);
+  CHECK(shared.shared_bytes > 0);
+  CHECK(shared.blocks_per_sm == 4);
+  // What a family computes of residency without knowing registers is what the occupancy model says.
+  CHECK(of("copy_ilp1").blocks_per_sm == 8);
+  CHECK(of("copy_half_warps").blocks_per_sm == 4);
+  CHECK(of("copy_quarter_warps").blocks_per_sm == 2);
+}
+
 TEST_CASE("the machine code is what the lessons say of it", "[machine_code]") {
   if (!has_instructions()) return;
   SECTION("the divergent branch is one, and select is none") {
@@ -311,6 +347,17 @@ TEST_CASE("the machine code is what the lessons say of it", "[machine_code]") {
       CHECK(Classes("bank_conflicts", variant)["LDS.32"] == kLoads);
     for (const char* variant : {"ldmatrix", "ldmatrix_padded", "ldmatrix_xor"})
       CHECK(Classes("bank_conflicts", variant)["LDSM.16.M88.4"] == kLoads);
+  }
+  SECTION("registers that a kernel is not given are spilled") {
+    const auto spills = [](const char* variant) {
+      const Classes classes("occupancy", variant);
+      return classes["LDL.32"] + 2 * classes["LDL.64"] + 4 * classes["LDL.128"];
+    };
+    CHECK(spills("held_natural") == 0);
+    CHECK(spills("held_capped_64") > 0);
+    CHECK(spills("held_capped_32") > spills("held_capped_64"));
+    CHECK(spills("held_capped_64_shared") < spills("held_capped_64"));
+    CHECK(Classes("occupancy", "held_capped_64_shared")["LDS.32"] > 0);
   }
   SECTION("no variant of the ladder of matrix products spills") {
     const Family* matmul = Registry::global().find("matmul");

@@ -66,6 +66,12 @@ def small_results():
         row("transpose", v, t, baseline="copy", **{"param.rows": n, "param.columns": 32, "param.dtype": d})
         for n in (32, 64, 65) for d in ("fp32", "bf16") for v, t in (("copy", 100), ("naive", 400 + n))
     ]  # fmt: skip
+    rows += [
+        row("occupancy", v, t / w, experiment=e, **{"occupancy_pct": 12.5 * w, "blocks_per_sm": w, "block_threads": 256,
+            "param.block": 256, "param.shared_kib": 224 // w, "counter.active_warps_per_sm": 7.5 * w})
+        for v, t, e in (("copy_ilp1", 900, "copies"), ("copy_ilp2", 500, "copies"), ("copy_ilp1", 900, "alone"))
+        for w in (1, 2, 4, 8)
+    ]  # fmt: skip
     rows += [row("of_tomorrow", "only_one")]
     return rows
 

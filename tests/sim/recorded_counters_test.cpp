@@ -13,6 +13,7 @@
 
 #include "family/counters.hpp"
 #include "family/registry.hpp"
+#include "run/kernel_rows.hpp"
 #include "sim/execution.hpp"
 #include "sim/kernel_counters.hpp"
 #include "sim/recorded.hpp"
@@ -126,8 +127,8 @@ void execute(const std::vector<const Cell*>& wanted, const Each& each) {
     }
     problem->host.set_sampling(sampling_of(*cell));
     const auto executions = problem->host.launch(*cell->variant);
-    REQUIRE(executions.size() == cell->kernels.size());
-    for (std::size_t k = 0; k < executions.size(); ++k)
+    REQUIRE(std::min(executions.size(), kMostKernelRows) == cell->kernels.size());
+    for (std::size_t k = 0; k < cell->kernels.size(); ++k)
       each(*cell, k, executions[k]);
   }
 }
@@ -141,6 +142,7 @@ constexpr const char* kSmall[] = {
     "/divergence/uniform/n=4194304,fraction=0.03125,cost=32/",
     "/loss_scaling/fp16_unscaled/n=16777216,centre_log2=-24,",
     "/wave_quantization/fixed_tile/n=1024,",
+    "fusion.sizes/fusion/fused/n=1000000,",
 };
 
 std::vector<const Cell*> small_cells() {

@@ -207,6 +207,8 @@ const std::map<std::string, std::string>& without_time() {
   static const std::map<std::string, std::string> reasons{
       {"loss_scaling/fp16_dynamic_scale",
        "what its kernels do depends on what those before have found"},
+      {"constant_memory/uniform_index", "the time model has no levels of the constant cache"},
+      {"constant_memory/index_per_lane", "the time model has no levels of the constant cache"},
   };
   return reasons;
 }
@@ -297,7 +299,7 @@ TEST_CASE("caches of all recorded rows, in a file", "[.caches]") {
     const auto recorded = recorded_kernels(row.key);
     const CodeTime code = time_of(row, *family, *family->find(row.variant));
     const auto simulated = cache_counters(code.caches);
-    if (simulated.size() != recorded.size()) continue;
+    if (std::min(simulated.size(), kMostKernelRows) != recorded.size()) continue;
     std::set<std::pair<double, double>> seen;  // of hundreds of steps, those that differ
     for (std::size_t k = 0; k < recorded.size(); ++k) {
       if (!seen.insert({code.caches[k].l1_hits, code.caches[k].l2_sectors}).second) continue;

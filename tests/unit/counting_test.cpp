@@ -98,6 +98,21 @@ TEST_CASE("each kernel of a launch has its counters, and its name as the source 
   CHECK(record_of(table, b.plan, rows[0]).counters.number("dram_read_bytes") == 12.0);
 }
 
+TEST_CASE("of a launch with hundreds of kernels the row has all, and the first stand by themselves",
+          "[counters]") {
+  ToyRun b({"first"});
+  b.experiment().counters = {"dram_read_bytes"};
+  auto rows = b.run();
+  const auto one = rows[0].counts->kernels.at(0);
+  rows[0].counts->kernels.assign(kMostKernelRows, one);
+  CHECK(kernel_fields_of(b.plan, rows[0]).size() == kMostKernelRows);
+  const RecordTable table = empty_table(b.plan);
+  const auto before = record_of(table, b.plan, rows[0]).counters.number("dram_read_bytes");
+  rows[0].counts->kernels.insert(rows[0].counts->kernels.end(), kMostKernelRows, one);
+  CHECK(kernel_fields_of(b.plan, rows[0]).size() == kMostKernelRows);
+  CHECK(record_of(table, b.plan, rows[0]).counters.number("dram_read_bytes") == 2 * *before);
+}
+
 TEST_CASE("without counters there are no columns, and no launches for them", "[counters]") {
   ToyRun b({"first"});
   b.run();

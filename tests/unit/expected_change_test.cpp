@@ -136,7 +136,7 @@ TEST_CASE("A family that declares expected changes amiss is a defect", "[expecte
   CHECK_THAT(errors_with([](Variant& v) { v.compare_to.clear(); }),
              contains_text("and not against which variant"));
   CHECK_THAT(errors_with([](Variant& v) { v.expected_changes[0].counter = "sectors"; }),
-             contains_text("'sectors', which is no counter"));
+             contains_text("'sectors', which is no counter, and no metric of the family"));
   CHECK_THAT(errors_with([](Variant& v) { v.expected_changes[0].factor = 0.5; }),
              contains_text("by a factor below 1"));
 }

@@ -248,7 +248,7 @@ TEST_CASE("code keeps its constants and its instructions as text", "[sim]") {
       "c[0x2];00000410\nLDC R0, c[0x2][RZ];0000000000000001\n@!P1 EXIT;000fea0003800000\n";
   const KernelCode code = read_code_text(text);
   CHECK(to_text(code) == text);
-  CHECK(code.constants == std::vector<std::uint32_t>{0x410});
+  CHECK(code.constants == ConstantBanks{{kKernelBank, {0x410}}});
   REQUIRE(code.instructions.size() == 2);
   CHECK(code.instructions[1].address == 16);
   CHECK(code.instructions[1].guard == "@!P1");
@@ -258,10 +258,14 @@ TEST_CASE("code keeps its constants and its instructions as text", "[sim]") {
   CHECK_THROWS_AS(read_code_text("EXIT;xyz\n"), std::runtime_error);
   const auto constants = read_constants(
       "arch = sm_90a\n\n.nv.constant2._Z1kv\n0x00000b40 0x00000410\n0x1\n\n"
-      ".nv.constant0._Z1kv\n0x2\n");
-  REQUIRE(constants.size() == 1);
+      ".nv.constant0._Z1kv\n0x2\n\n.nv.constant3\n0x3 0x4\n");
+  REQUIRE(constants.size() == 2);
+  CHECK(constants.at({"sm_90a", ""}) == std::vector<std::uint32_t>{3, 4});
   CHECK(constants.at({"sm_90a", "_Z1kv"}) == std::vector<std::uint32_t>{0xb40, 0x410, 1});
   CHECK(result_of("c[0x2];00000007\nc[0x2];00000009\nMOV R1, 0x4;0\nLDC R0, c[0x2][R1];0\n") == 9);
+  CHECK(result_of("c[0x3];00000007\nc[0x3];00000009\nMOV R1, 0x4;0\nLDC R0, c[0x3][R1];0\n") == 9);
+  CHECK_THROWS_WITH(result_of("c[0x3];00000007\nMOV R1, 0x4;0\nLDC R0, c[0x3][R1];0\n"),
+                    contains_text("outside of constant bank 3"));
 }
 
 TEST_CASE("instructions that nobody executes are named", "[sim]") {

@@ -121,6 +121,34 @@ TEST_CASE("loads take what L1, L2 or device memory take", "[timing]") {
   CHECK(clocks_of(3, 1) - clocks_of(2, 1) == Approx(34 + 2));
 }
 
+TEST_CASE("what a warp spills is in L1 as long as that has room for it", "[timing]") {
+  Control stores = stall(2);
+  Control loads = stall(1);
+  loads.writes = 0;
+  Control uses = stall(2);
+  uses.waits = 1;
+  // So many words of each lane are stored, and the first one is loaded.
+  const auto time_of = [&](int words, std::int64_t l1_bytes, unsigned warps = 1) {
+    std::string code = line("MOV R1, 0x7f000", stall(6));
+    for (int i = 0; i < words; ++i)
+      code += line(fmt::format("STL [R1+{:#x}], R1", 4 * i), stores);
+    code += line("LDL.LU R0, [R1]", loads) + line("MOV R2, R0", uses) + kExit;
+    SmFigures f = figures();
+    f.l1_bytes = l1_bytes;
+    return TimedRun(code, warps * sim::kLanes).time(f);
+  };
+  const SmTime kept = time_of(16, 128 * 1024);
+  CHECK(kept.l2_reads == 0);
+  CHECK(kept.l2_writes == 0);
+  const SmTime lost = time_of(16, 1024);  // eight lines
+  CHECK(lost.l2_reads == 4);              // sectors of a line, which L1 had written there
+  CHECK(lost.l2_writes == 4);
+  CHECK(lost.clocks > kept.clocks + 150);
+  // Each warp has lines of its own.
+  CHECK(time_of(4, 1024, 1).l2_reads == 0);
+  CHECK(time_of(4, 1024, 4).l2_reads > 0);
+}
+
 TEST_CASE("the spread of latencies is the recorded one, around its mean", "[timing]") {
   std::ifstream file(GPUEXP_SOURCE_DIR "/docs/results/h200/studies/latency_spread.csv");
   std::string title;

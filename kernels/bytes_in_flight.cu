@@ -1,0 +1,253 @@
+// bytes_in_flight: how much bandwidth a kernel gets for how many bytes it has asked for.
+//
+// The question: how many bytes does an SM have to have in flight for the bandwidth of L2, or of
+// DRAM? Little's law says bandwidth × latency: an H200's DRAM delivers 4.8 TB/s after some 0.6 µs,
+// so 2.9 MB must be on their way at any time, 22 KB for each of 132 SMs. Below that, bandwidth is
+// bytes in flight over latency, a straight line; above it, more bytes in flight only wait longer.
+//
+// Bytes in flight are warps × loads that each has made before it waits × 512 bytes: 16 bytes for
+// each of 32 lanes. One block per SM reads a slice of the array, batch by batch, so that the
+// parameters alone say how many bytes are in flight. Loads go past L1. The size decides who serves,
+// as in memory_bandwidth: arrays that fit in L2 and were there before come from L2.
+#include "kernels/common/checksum.cuh"
+#include "kernels/common/launch.cuh"
+#include "kernels/common/reference.cuh"
+#include "kernels/common/sectors.cuh"
+
+namespace gpuexp::bytes_in_flight {
+
+constexpr int kWarp = 32;
+constexpr int kMostThreads = 1024;
+constexpr int kVector = 4;  // elements of a load
+
+struct Problem {
+  std::int64_t n;
+  int blocks;
+  int warps;
+  int loads_per_thread;
+  int passes;
+};
+
+struct Data {
+  float* in;
+  std::uint32_t* sums;    // of slices, one per block, added up over the passes
+  std::uint32_t* shared;  // the same where all blocks read the first slice
+};
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+// ---- own_slices
+//
+// Each SM reads a slice of its own: what it asks for, nobody else does, and L2 delivers every byte
+// once. bytes_per_sm_in_flight over the latency of who serves is the bandwidth, until that is full.
+
+__device__ float4 load_past_l1(const float4* from) {
+  float4 v;
+  asm volatile("ld.global.cg.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+               : "l"(__cvta_generic_to_global(from)));
+  return v;
+}
+
+/// Reads `vectors` vectors from `in` on, `kLoads` of each thread at a time.
+template <int kLoads>
+__device__ std::uint32_t sum_of_slice(const float4* in, std::int64_t vectors) {
+  const int threads = static_cast<int>(blockDim.x);
+  std::uint32_t sum = 0;
+  std::int64_t i = threadIdx.x;
+#pragma unroll 1
+  for (; i + (kLoads - 1) * threads < vectors; i += kLoads * threads) {
+    float4 v[kLoads];
+#pragma unroll
+    for (int load = 0; load < kLoads; ++load)
+      v[load] = load_past_l1(in + i + load * threads);
+#pragma unroll
+    for (int load = 0; load < kLoads; ++load)
+      sum += bits_sum(v[load]);
+  }
+#pragma unroll 1
+  for (; i < vectors; i += threads)
+    sum += bits_sum(load_past_l1(in + i));
+  return sum;
+}
+
+template <int kLoads>
+__global__ void __launch_bounds__(kMostThreads)
+    read_kernel(const float* in, std::uint32_t* sums, std::int64_t slice, bool is_shared,
+                int passes) {
+  __shared__ std::uint32_t total;
+  if (threadIdx.x == 0) total = 0;
+  __syncthreads();
+  const float* const from = in + (is_shared ? 0 : blockIdx.x * slice);
+  std::uint32_t sum = 0;
+#pragma unroll 1
+  for (int pass = 0; pass < passes; ++pass)
+    sum += sum_of_slice<kLoads>(reinterpret_cast<const float4*>(from), slice / kVector);
+  sum = warp_sum(sum);
+  if (threadIdx.x % kWarp == 0) atomicAdd(&total, sum);
+  __syncthreads();
+  if (threadIdx.x == 0) sums[blockIdx.x] = total;
+}
+
+/// Elements of a slice: as many whole vectors for each block.
+std::int64_t slice(const Problem& p) {
+  return std::max<std::int64_t>(1, p.n / kVector / p.blocks) * kVector;
+}
+std::int64_t elements(const Problem& p) {
+  return slice(p) * p.blocks;
+}
+
+auto kernel_for(const Problem& p) {
+  switch (p.loads_per_thread) {
+    case 1: return read_kernel<1>;
+    case 2: return read_kernel<2>;
+    case 4: return read_kernel<4>;
+    case 8: return read_kernel<8>;
+  }
+  throw std::logic_error("loads_per_thread was not checked before the launch");
+}
+
+Variant reading(std::string id, bool is_shared) {
+  Variant v;
+  v.id = std::move(id);
+  v.writes = {is_shared ? "shared" : "sums"};
+  v.work = [is_shared](const Problem& p) {
+    const std::int64_t read = is_shared ? slice(p) : elements(p);
+    Work w;
+    w.bytes_read = static_cast<double>(read * sizeof(float));
+    w.bytes_written = static_cast<double>(p.blocks * sizeof(std::uint32_t));
+    w.moved_read = sector_bytes<float>(read);
+    w.moved_written = sector_bytes<std::uint32_t>(p.blocks);
+    return w;
+  };
+  v.metrics = [](const Problem& p, const DeviceSpec&) {
+    const double per_thread = static_cast<double>(p.loads_per_thread * sizeof(float4));
+    return MetricValues{
+        {kBytesInFlightMetric, per_thread},
+        {"bytes_per_sm_in_flight", per_thread * kWarp * p.warps},
+        {"delivered_bytes", static_cast<double>(elements(p) * sizeof(float)) * p.passes}};
+  };
+  v.launch = [is_shared](const Problem& p, const Data& d, const LaunchContext&) {
+    Shape s;
+    s.grid = {p.blocks, 1, 1};
+    s.block = {p.warps * kWarp, 1, 1};
+    return launch(kernel_for(p), s, d.in, is_shared ? d.shared : d.sums, slice(p), is_shared,
+                  p.passes);
+  };
+  return v;
+}
+
+Variant own_slices() {
+  return reading("own_slices", false);
+}
+
+// ---- one_slice
+//
+// All SMs read the same slice at about the same time, as tiles of a matrix product are read by all
+// blocks of a row. L2 is asked less often than SMs ask, since a request joins one for the same
+// sector that is on its way: l2_sectors falls, and more reaches the SMs than L2 could deliver.
+
+Variant one_slice() {
+  Variant v = reading("one_slice", true);
+  v.compare_to = "own_slices";
+  v.expected_changes = {{"global_load_sectors", Direction::unchanged, 1.01},
+                        {"dram_read_bytes", Direction::decreases, 8, [](const Problem& p) {
+                           constexpr std::int64_t kMany = 1 << 22;
+                           return p.n >= kMany && p.passes == 1;
+                         }}};
+  return v;
+}
+
+// ---- the plain reference
+
+struct Expected {
+  const float* in;
+  std::int64_t slice;
+  bool is_shared;
+  int passes;
+  /// Of a block.
+  __host__ __device__ ReferenceElement operator()(std::int64_t block) const {
+    std::uint32_t sum = 0;
+    for (std::int64_t i = 0; i < slice; ++i)
+      sum += bits_sum(in[(is_shared ? 0 : block * slice) + i]);
+    return {static_cast<double>(sum * static_cast<std::uint32_t>(passes)), 0.0};
+  }
+};
+
+Expected expected(const Problem& p, const Data& d, bool is_shared) {
+  return {d.in, slice(p), is_shared, p.passes};
+}
+
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  Steps steps;
+  for (std::size_t o = 0; o < out.size(); ++o) {
+    if (out[o]) steps += evaluate_reference(out[o], p.blocks, expected(p, d, o == 1));
+  }
+  return steps;
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  for (std::size_t o = 0; o < out.size(); ++o) {
+    for (int block = 0; out[o] && block < p.blocks; ++block) {
+      const ReferenceElement element = expected(p, d, o == 1)(block);
+      out[o].value[block] = element.value;
+      out[o].magnitude[block] = element.magnitude;
+    }
+  }
+}
+
+struct Uniform {
+  std::uint64_t seed;
+  __host__ __device__ float operator()(std::int64_t i) const {
+    return random_signed(seed, static_cast<std::uint64_t>(i));
+  }
+};
+
+// ---- declaration
+
+Family declare() {
+  Family f("bytes_in_flight", Topic::memory,
+           "How many bytes does an SM have to have in flight for the bandwidth of L2, or of DRAM?");
+  f.physics =
+      "Little's law: bandwidth is bytes in flight over latency. An SM that waits for each load "
+      "before the next gets a small share of what L2 or DRAM deliver, whichever way its bytes in "
+      "flight are made up: more warps, more loads of each, or wider ones. Once bandwidth × latency "
+      "are in flight, more of them only wait longer.";
+  f.extent("n", &Problem::n, 1 << 22, std::int64_t{1} << 36, "elements that all SMs read")
+      .integer("blocks", &Problem::blocks, 132, 1, 1024, "",
+               "one per SM, that each read n / blocks elements, in whole vectors of 16 bytes")
+      .integer("warps", &Problem::warps, 8, 1, kMostThreads / kWarp, "", "warps of a block")
+      .integer("loads_per_thread", &Problem::loads_per_thread, 4, 1, 8, "",
+               "loads of 16 bytes that a thread makes before it waits: 1, 2, 4 or 8")
+      .integer("passes", &Problem::passes, 1, 1, 1024, "", "times that a slice is read");
+  f.input("in", &Data::in, elements)
+      .output("sums", &Data::sums, [](const Problem& p) { return p.blocks; })
+      .output("shared", &Data::shared, [](const Problem& p) { return p.blocks; });
+  f.metric(kBytesInFlightMetric, "B", "bytes that a thread asks for before it waits")
+      .metric("bytes_per_sm_in_flight", "B", "the same of all warps of an SM")
+      .metric("delivered_bytes", "B", "bytes that reach the SMs, over all passes");
+  f.figures = {{"bytes_in_flight",
+                "little",
+                "Bytes in flight: what bandwidth they get",
+                {{"metric.bytes_per_sm_in_flight", "bytes in flight per SM"}}}};
+  f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
+    const int loads = p.loads_per_thread;
+    if ((loads & (loads - 1)) == 0) return std::nullopt;
+    return "needs loads_per_thread of 1, 2, 4 or 8, for which there is a kernel";
+  };
+  f.outputs = [](const Problem& p) { return Extent{p.blocks, 1, 1}; };
+  f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
+    return fill(d.in, elements(p), Uniform{stream_seed(seed, 0)});
+  };
+  f.reference = reference;
+  f.host_reference = host_reference;
+  f.tolerance_derivation = "Zero: checksums are sums of bit patterns modulo 2^32.";
+  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
+  f.variant(own_slices()).variant(one_slice());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::bytes_in_flight

@@ -1,0 +1,119 @@
+// Dependent steps: each needs the result of the one before, so that time over steps is a latency.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/common/launch.cuh"
+
+namespace gpuexp {
+
+inline constexpr int kUnrolledSteps = 256;  ///< between two jumps, which cost 1 % of the fastest
+
+template <class Step>
+__device__ void repeat(int steps, Step step) {
+  int left = steps;
+#pragma unroll 1
+  for (; left >= kUnrolledSteps; left -= kUnrolledSteps) {
+#pragma unroll
+    for (int i = 0; i < kUnrolledSteps; ++i)
+      step();
+  }
+#pragma unroll 1
+  for (; left > 0; --left)
+    step();
+}
+
+// A step of a pointer chase loads the address of the next one, so that nothing is computed between
+// two loads.
+struct DefaultLoad {
+  static __device__ void step(std::uint64_t& at) {
+    asm volatile("ld.global.u64 %0, [%0];" : "+l"(at)::"memory");
+  }
+};
+struct LoadPastL1 {
+  static __device__ void step(std::uint64_t& at) {
+    asm volatile("ld.global.cg.u64 %0, [%0];" : "+l"(at)::"memory");
+  }
+};
+
+// ---- walks whose kernel reads the clocks itself
+
+/// What the steps of a walk took.
+struct Clocks {
+  long long cycles;
+  long long nanoseconds;
+};
+
+__device__ inline long long global_nanoseconds() {
+  long long ns;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns)::"memory");
+  return ns;
+}
+
+/// Makes `untimed` steps, and then `steps` under the clock.
+template <class Step>
+__device__ Clocks timed_steps(int untimed, int steps, Step step) {
+#pragma unroll 1
+  for (int i = 0; i < untimed; ++i)
+    step();
+  const long long ns = global_nanoseconds();
+  const long long cycle = clock64();
+  repeat(steps, step);
+  const long long cycles = clock64() - cycle;
+  return {cycles, global_nanoseconds() - ns};
+}
+
+/// So many walks are measured, and their median is reported.
+inline constexpr int kMeasuredWalks = 5;
+
+inline double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+inline constexpr const char* kStepCyclesDoc = "SM clocks that a step takes, read by the kernel";
+inline constexpr const char* kStepNsDoc = "ns that a step takes, read by the kernel";
+
+/// Lets the variant's launch be one walk, and its metrics step_cycles and step_ns the medians of a
+/// few. `walk(problem, data, context, clocks)` returns the steps of a walk of problem.steps steps
+/// that leaves what they took in `clocks`.
+template <class Variant, class Problem, class Data, class Walk>
+void measure_walks(Variant& v, Walk walk) {
+  v.workspace_bytes = [](const Problem&, const DeviceSpec&) {
+    return static_cast<std::int64_t>(kMeasuredWalks * sizeof(Clocks));
+  };
+  v.launch = [walk](const Problem& p, const Data& d, const LaunchContext& x) {
+    return walk(p, d, x, static_cast<Clocks*>(x.workspace));
+  };
+  v.measured_metrics = [walk](const Problem& p, const Data& d, const LaunchContext& x) {
+    Measurement m;
+    m.reads_clocks = true;
+    for (int i = 0; i < kMeasuredWalks; ++i)
+      m.steps += walk(p, d, x, static_cast<Clocks*>(x.workspace) + i);
+    m.from = x.workspace;
+    m.bytes = kMeasuredWalks * sizeof(Clocks);
+    m.values = [steps = p.steps](const void* copied) {
+      const auto* const clocks = static_cast<const Clocks*>(copied);
+      std::vector<double> cycles;
+      std::vector<double> ns;
+      for (int i = 0; i < kMeasuredWalks; ++i) {
+        cycles.push_back(static_cast<double>(clocks[i].cycles) / steps);
+        ns.push_back(static_cast<double>(clocks[i].nanoseconds) / steps);
+      }
+      return MetricValues{{kStepCyclesMetric, median(cycles)}, {"step_ns", median(ns)}};
+    };
+    return m;
+  };
+}
+
+/// Where a walk ends tells how far it came, but for whole laps.
+inline std::optional<std::string> ends_at_its_start(std::int64_t nodes, std::int64_t steps) {
+  if (steps % nodes != 0) return std::nullopt;
+  return "needs steps that are no multiple of " + std::to_string(nodes) +
+         ", the number of nodes: a walk that never moved would end there, too";
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,60 @@
+// Thread block clusters: the shared memory of other blocks (PTX ISA, "Cluster of thread blocks").
+#pragma once
+
+#include <cuda_runtime.h>
+
+namespace gpuexp {
+
+inline constexpr int kClustersFrom = 90;  ///< compute capability
+/// What every device with clusters takes (CUDA C++ Programming Guide, "Thread Block Clusters").
+inline constexpr int kMostClusterBlocks = 8;
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+
+/// The same place in the shared memory of the block of that rank.
+__device__ inline unsigned mapped_shared(unsigned address, unsigned rank) {
+  unsigned mapped;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(mapped) : "r"(address), "r"(rank));
+  return mapped;
+}
+
+/// The word at an address that mapped_shared gave.
+__device__ inline unsigned load_cluster_shared(unsigned address) {
+  unsigned word;
+  asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(word) : "r"(address) : "memory");
+  return word;
+}
+
+/// All threads of the cluster wait for each other, and see what the others stored before.
+__device__ inline void sync_cluster() {
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+__device__ inline unsigned cluster_rank() {
+  unsigned rank;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+
+#else
+
+__device__ inline unsigned mapped_shared(unsigned, unsigned) {
+  __trap();
+  return 0;
+}
+__device__ inline unsigned load_cluster_shared(unsigned) {
+  __trap();
+  return 0;
+}
+__device__ inline void sync_cluster() {
+  __trap();
+}
+__device__ inline unsigned cluster_rank() {
+  __trap();
+  return 0;
+}
+
+#endif
+
+}  // namespace gpuexp
