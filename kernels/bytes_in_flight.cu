@@ -17,7 +17,8 @@
 namespace gpuexp::bytes_in_flight {
 
 constexpr int kWarp = 32;
-constexpr int kMostThreads = 1024;
+// Leaves the compiler the registers that eight loads in flight need.
+constexpr int kMostThreads = 512;
 constexpr int kVector = 4;  // elements of a load
 
 struct Problem {
@@ -90,9 +91,10 @@ __global__ void __launch_bounds__(kMostThreads)
   if (threadIdx.x == 0) sums[blockIdx.x] = total;
 }
 
-/// Elements of a slice: as many whole vectors for each block.
+/// Elements of a slice: as many whole lines for each block.
 std::int64_t slice(const Problem& p) {
-  return std::max<std::int64_t>(1, p.n / kVector / p.blocks) * kVector;
+  constexpr std::int64_t kLine = 32;
+  return std::max<std::int64_t>(1, p.n / kLine / p.blocks) * kLine;
 }
 std::int64_t elements(const Problem& p) {
   return slice(p) * p.blocks;
@@ -216,7 +218,7 @@ Family declare() {
       "are in flight, more of them only wait longer.";
   f.extent("n", &Problem::n, 1 << 22, std::int64_t{1} << 36, "elements that all SMs read")
       .integer("blocks", &Problem::blocks, 132, 1, 1024, "",
-               "one per SM, that each read n / blocks elements, in whole vectors of 16 bytes")
+               "one per SM, that each read n / blocks elements, in whole lines of 128 bytes")
       .integer("warps", &Problem::warps, 8, 1, kMostThreads / kWarp, "", "warps of a block")
       .integer("loads_per_thread", &Problem::loads_per_thread, 4, 1, 8, "",
                "loads of 16 bytes that a thread makes before it waits: 1, 2, 4 or 8")

@@ -11,8 +11,7 @@
 // translation of its address.
 //
 // The kernel reads the clocks itself, around `steps` steps. Before them all SMs touch the whole
-// set, which leaves in L2 what it can hold of it, and a lap of the nodes that an L1 could hold
-// fills the L1 of the SM that walks. So few steps tell what many would.
+// set, so that L2 holds what it can of it, and a lap of a few thousand nodes fills L1.
 #include "kernels/common/chase.cuh"
 #include "kernels/common/cluster.cuh"
 #include "kernels/common/compiled_for.cuh"

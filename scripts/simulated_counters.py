@@ -26,6 +26,8 @@ GATES = {
     "global_load_sectors": (0, 1),
     "global_store_requests": (0, 1),
     "global_store_sectors": (0, 1),
+    "global_atomic_requests": (0, 1),
+    "global_reduction_requests": (0, 1),
     "active_lanes_per_instruction": (ANY, 1),
     "predicated_lanes_per_instruction": (ANY, 2),
     "warp_instructions": (0, 1.5),

@@ -150,6 +150,7 @@ std::string access_text(const sim::PlaceCounts& counts, const BufferName& name_o
   constexpr Kind kGlobal[] = {{Access::load, "load of"},
                               {Access::store, "store to"},
                               {Access::atomic, "atomic on"},
+                              {Access::reduction, "reduction on"},
                               {Access::async_load, "cp.async from"},
                               {Access::bulk_load, "bulk copy from"},
                               {Access::bulk_store, "bulk copy to"}};

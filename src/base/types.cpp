@@ -1,5 +1,6 @@
 #include "base/types.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -24,12 +25,13 @@ struct TypeInfo {
 };
 
 const TypeInfo& info(DataType type) {
-  static constexpr std::array<TypeInfo, 9> kTypes{{{"fp64", 8, 0x1p-53},
+  static constexpr std::array<TypeInfo, 10> kTypes{{{"fp64", 8, 0x1p-53},
                                                    {"fp32", 4, 0x1p-24},
                                                    {"tf32", 4, 0x1p-11},
                                                    {"fp16", 2, 0x1p-11},
                                                    {"bf16", 2, 0x1p-8},
                                                    {"int32", 4, 0.0},
+                                                   {"uint8", 1, 0.0},
                                                    {"uint16", 2, 0.0},
                                                    {"uint32", 4, 0.0},
                                                    {"uint64", 8, 0.0}}};
@@ -74,7 +76,7 @@ double half_to_double(std::uint16_t bits) {
 
 double to_double(const unsigned char* bytes, DataType type) {
   std::uint16_t low = 0;
-  std::memcpy(&low, bytes, sizeof low);
+  std::memcpy(&low, bytes, std::min(sizeof low, size_of(type)));
   switch (type) {
     case DataType::fp64: return read_as<double>(bytes);
     case DataType::fp32:
@@ -84,6 +86,7 @@ double to_double(const unsigned char* bytes, DataType type) {
     case DataType::bf16:
       return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(low) << 16));
     case DataType::int32: return read_as<std::int32_t>(bytes);
+    case DataType::uint8:
     case DataType::uint16: return low;
     case DataType::uint32: return read_as<std::uint32_t>(bytes);
     case DataType::uint64: return read_as<std::uint64_t>(bytes);

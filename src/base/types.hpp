@@ -18,7 +18,7 @@ std::string to_string(const Value& value);
 
 /// Element types of buffers. tf32 is stored as fp32 (4 bytes); only the multiplier sees 10 mantissa
 /// bits.
-enum class DataType { fp64, fp32, tf32, fp16, bf16, int32, uint16, uint32, uint64 };
+enum class DataType { fp64, fp32, tf32, fp16, bf16, int32, uint8, uint16, uint32, uint64 };
 
 std::size_t size_of(DataType type);
 std::string_view name_of(DataType type);

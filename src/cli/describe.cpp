@@ -35,6 +35,8 @@ void print_text(const Family& f) {
     fmt::print("  {}{}\n{}", v.id,
                v.compare_to.empty() ? "" : fmt::format(" (compare to {})", v.compare_to),
                paragraph(v.why, kTextWidth, 6));
+    if (v.deterministic)
+      fmt::print("{}", paragraph("deterministic: equal bits, launch after launch", kTextWidth, 6));
     if (!v.expected_changes.empty())
       fmt::print("{}", paragraph("counters: " + expected_changes_fragment(v.expected_changes),
                                  kTextWidth, 6));
@@ -61,6 +63,7 @@ Json to_json(const Family& f) {
   for (const Variant& v : f.variants) {
     Json entry{{"id", v.id}, {"why", v.why}, {"compare_to", nullptr}, {"vendor", v.is_vendor}};
     if (!v.compare_to.empty()) entry["compare_to"] = v.compare_to;
+    entry["deterministic"] = v.deterministic;
     entry["expected_changes"] = Json::array();
     for (const ExpectedChange& expected : v.expected_changes) {
       entry["expected_changes"].push_back({{"counter", expected.counter},

@@ -123,6 +123,10 @@ struct VariantFacts {
   bool is_vendor = false;  ///< a library call: shapes are not known
   int min_compute_capability = 0;  ///< 80 for 8.0
   Timing timing = Timing::gated;
+  /// Equal inputs give equal bits, launch after launch, in whatever order blocks, warps and atomics
+  /// come: sums of integers, and of floats in one order that the code fixes. A test launches each
+  /// such variant ten times.
+  bool deterministic = false;
   /// Why no time is predicted from its machine code; empty: one is.
   std::string without_time;
   /// Names of the output buffers that a launch fills; empty: all of them. Verification and error

@@ -25,6 +25,8 @@ struct DataTypeOf<float> : std::integral_constant<DataType, DataType::fp32> {};
 template <>
 struct DataTypeOf<std::int32_t> : std::integral_constant<DataType, DataType::int32> {};
 template <>
+struct DataTypeOf<std::uint8_t> : std::integral_constant<DataType, DataType::uint8> {};
+template <>
 struct DataTypeOf<std::uint16_t> : std::integral_constant<DataType, DataType::uint16> {};
 template <>
 struct DataTypeOf<std::uint32_t> : std::integral_constant<DataType, DataType::uint32> {};

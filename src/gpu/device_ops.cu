@@ -140,6 +140,7 @@ void queue_comparison(const Comparison& c, ComparisonSpace* d_space, CUstream_st
     case DataType::fp16: return queue_comparison_as<__half>(c, d_space, stream);
     case DataType::bf16: return queue_comparison_as<__nv_bfloat16>(c, d_space, stream);
     case DataType::int32: return queue_comparison_as<std::int32_t>(c, d_space, stream);
+    case DataType::uint8: return queue_comparison_as<std::uint8_t>(c, d_space, stream);
     case DataType::uint16: return queue_comparison_as<std::uint16_t>(c, d_space, stream);
     case DataType::uint32: return queue_comparison_as<std::uint32_t>(c, d_space, stream);
     case DataType::uint64: return queue_comparison_as<std::uint64_t>(c, d_space, stream);

@@ -23,6 +23,7 @@ CUtensorMapDataType type_of(DataType type) {
     case DataType::fp16: return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
     case DataType::bf16: return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
     case DataType::int32: return CU_TENSOR_MAP_DATA_TYPE_INT32;
+    case DataType::uint8: return CU_TENSOR_MAP_DATA_TYPE_UINT8;
     case DataType::uint16: return CU_TENSOR_MAP_DATA_TYPE_UINT16;
     case DataType::uint32: return CU_TENSOR_MAP_DATA_TYPE_UINT32;
     case DataType::uint64: break;

@@ -68,6 +68,7 @@ std::string variant_text(const Variant& variant, const std::vector<RecordRef>& r
   std::string text = fmt::format("- **`{}`**", variant.id);
   if (!variant.compare_to.empty()) text += fmt::format(", against `{}`", variant.compare_to);
   text += ": " + escape_but_code(variant.why);
+  if (variant.deterministic) text += " *Deterministic:* equal bits, launch after launch.";
   if (!variant.expected_changes.empty())
     text += fmt::format(" *Counters:* {}.",
                         escape_markdown(expected_changes_fragment(variant.expected_changes)));

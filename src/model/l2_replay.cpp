@@ -169,14 +169,41 @@ void L2Replay::write(const std::vector<ByteRange>& ranges, std::int64_t shift,
   }
 }
 
+// Of a range of not too many pages, those that are followed.
+const std::vector<std::uint64_t>& L2Replay::followed_pages(const ByteRange& range) {
+  const std::uint64_t first = range.begin >> kPageShift;
+  const std::uint64_t last = (range.end - 1) >> kPageShift;
+  const auto [at, is_new] = followed_.try_emplace({first, last});
+  for (std::uint64_t page = first; is_new && page <= last; ++page) {
+    if (follows(page)) at->second.push_back(page);
+  }
+  return at->second;
+}
+
+// Of a large range as many accesses are followed as pages. A small one may have fewer pages
+// followed than that, or more, or none: then its share of accesses is that of its pages, so that
+// what it asks for again and again finds no more room in L2, and no less, than it takes there.
 template <class Touch>
 void L2Replay::scatter(const ByteRange& anywhere, double count, Sums& sums, const Touch& touch) {
-  sums.asked += count;
-  left_over_ += count / static_cast<double>(one_of_);
-  for (; left_over_ >= 1; left_over_ -= 1) {
+  constexpr std::uint64_t kManyPages = 16;  // that are followed, so that there are some
+  const std::uint64_t pages =
+      ((anywhere.end - 1) >> kPageShift) - (anywhere.begin >> kPageShift) + 1;
+  const bool is_small = one_of_ > 1 && pages < kManyPages * one_of_;
+  const std::vector<std::uint64_t> none;
+  const std::vector<std::uint64_t>& followed = is_small ? followed_pages(anywhere) : none;
+  const double share = is_small ? static_cast<double>(followed.size()) / static_cast<double>(pages)
+                                : 1 / static_cast<double>(one_of_);
+  sums.asked += count * share * static_cast<double>(one_of_);
+  left_over_ += count * share;
+  for (; left_over_ >= 1 && share > 0; left_over_ -= 1) {
     std::uint64_t at = 0;
     do {
       at = anywhere.begin + random_bits(1, random_++) % (anywhere.end - anywhere.begin);
+      if (is_small) {
+        const std::uint64_t page = followed[random_bits(2, random_) % followed.size()];
+        at = std::clamp((page << kPageShift) + at % (std::uint64_t{1} << kPageShift),
+                        anywhere.begin, anywhere.end - 1);
+      }
     } while (!follows(at >> kPageShift));
     sums.followed += 1;
     touch(granule_at(at), at / kL2SectorBytes % 2);

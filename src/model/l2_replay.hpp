@@ -9,8 +9,10 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "device/device_spec.hpp"
@@ -68,6 +70,7 @@ class L2Replay {
   Granule& granule_at(std::uint64_t address);
   template <class Touch>
   void for_granules(const ByteRange& range, Sums& sums, const Touch& touch);
+  const std::vector<std::uint64_t>& followed_pages(const ByteRange& range);
   template <class Touch>
   void scatter(const ByteRange& anywhere, double count, Sums& sums, const Touch& touch);
   double missing_share(Granule& granule);
@@ -96,6 +99,7 @@ class L2Replay {
   double dirty_count_ = 0;
   std::uint32_t dirtied_ = 0;
   std::uint64_t random_ = 1;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<std::uint64_t>> followed_;
   double left_over_ = 0;  ///< of scattered accesses, of which one of many is followed
   Sums reads_;
   Sums writes_;

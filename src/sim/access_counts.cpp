@@ -381,8 +381,12 @@ void count(MemoryCounts& counts, const MemoryAccess& access) {
     case Access::matrix_load: return;
     default: break;
   }
-  // Nsight Compute has metrics of their own for atomics (_op_atom, _op_red).
-  if (access.space == Space::cluster || access.kind == Access::atomic) {
+  // Nsight Compute has metrics of their own for these (_op_atom, _op_red). Those
+  // of atomics' requests say how often warps ask, whatever their lanes ask for.
+  if (access.space == Space::cluster || is_atomic(access.kind)) {
+    const bool is_global = access.space == Space::global;
+    counts.atomic_requests += is_global && access.kind == Access::atomic;
+    counts.reduction_requests += is_global && access.kind == Access::reduction;
     ++counts.other_accesses;
     counts.other_tag_accesses += access.space != Space::shared;
     return;

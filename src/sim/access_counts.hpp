@@ -13,7 +13,9 @@ struct MemoryCounts {
   std::uint64_t load_sectors = 0;
   std::uint64_t store_requests = 0;
   std::uint64_t store_sectors = 0;
-  std::uint64_t global_wavefronts = 0;  ///< of L1's data stage
+  std::uint64_t atomic_requests = 0;     ///< of global memory, for the old values
+  std::uint64_t reduction_requests = 0;  ///< likewise, for nothing
+  std::uint64_t global_wavefronts = 0;   ///< of L1's data stage
   /// In which L1's tag stage finds the lines if each is looked up once.
   std::uint64_t tag_wavefronts = 0;
   /// Those of cp.async, which are not among the above: of the lines that it reads, and one in which
@@ -37,11 +39,12 @@ struct MemoryCounts {
   MemoryCounts& operator+=(const MemoryCounts& more);
 
   using Count = std::uint64_t MemoryCounts::*;
-  static const std::array<Count, 16> kAll;
+  static const std::array<Count, 18> kAll;
 };
-inline constexpr std::array<MemoryCounts::Count, 16> MemoryCounts::kAll{
+inline constexpr std::array<MemoryCounts::Count, 18> MemoryCounts::kAll{
     &MemoryCounts::load_requests,           &MemoryCounts::load_sectors,
     &MemoryCounts::store_requests,          &MemoryCounts::store_sectors,
+    &MemoryCounts::atomic_requests,         &MemoryCounts::reduction_requests,
     &MemoryCounts::global_wavefronts,       &MemoryCounts::tag_wavefronts,
     &MemoryCounts::async_tag_wavefronts,    &MemoryCounts::shared_load_wavefronts,
     &MemoryCounts::shared_store_wavefronts, &MemoryCounts::shared_conflicts,

@@ -48,6 +48,11 @@ LaneMask lanes_not_done(const Warp& warp, const Op& op, const Lanes64& address) 
          (is_of_others ? 0 : shared & ~own);
 }
 
+// RED has no register for a result; ATOM may write its to RZ.
+Access access_of(const Op& op) {
+  return op.to[0].kind == Kind::none ? Access::reduction : Access::atomic;
+}
+
 // Lanes come one after the other, the lowest first.
 template <bool is_shared>
 void run_atomic(Warp& warp, const Op& op, LaneMask lanes) {
@@ -64,7 +69,7 @@ void run_atomic(Warp& warp, const Op& op, LaneMask lanes) {
       write_predicate(warp, op.to[1], lanes, ~others);
       lanes &= ~others;
     }
-    note_generic(warp, Access::atomic, op.width, lanes, address);
+    note_generic(warp, access_of(op), op.width, lanes, address);
   }
   read_pair(warp, op.from[1], with);
   if (op.from[2].kind != Kind::none) read_pair(warp, op.from[2], swap);
@@ -96,7 +101,7 @@ void run_atomic(Warp& warp, const Op& op, LaneMask lanes) {
 void run_atomic_vector(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;
   global_addresses(warp, op.from[0], address);
-  note_generic(warp, Access::atomic, op.width, lanes, address);
+  note_generic(warp, access_of(op), op.width, lanes, address);
   for (unsigned i = 0; i < op.value; ++i) {
     Lanes32 scratch;
     Lanes32 result{};

@@ -54,12 +54,15 @@ void run_bra_any(Warp& warp, const Op& op, LaneMask) {
   warp.divergence.branch(warp.divergence.lanes(), op.value);
 }
 
-// BRA.DIV UR6, target: where lanes of the mask run apart, they go to where they are collected.
-void run_bra_div(Warp& warp, const Op& op, LaneMask) {
+// BRA.DIV UR6, target: where lanes of the mask run apart, they go to where they are collected. With
+// @!P0, which has those whose own mask is another than the first lane's, all go there, too, unless
+// there are none. BRA.CONV ~URZ, target: where they run together, they go past what has them meet.
+void run_bra_div(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 scratch;
   const LaneMask with = read_integer(warp, op.from[0], scratch)[0] & ~warp.divergence.exited();
-  const LaneMask running = warp.divergence.lanes();
-  if ((with & ~running) != 0) warp.divergence.branch(running, op.value);
+  const bool are_apart = (with & ~lanes) != 0;
+  const bool goes_if_together = op.kind != 0;
+  if (are_apart != goes_if_together) warp.divergence.branch(warp.divergence.lanes(), op.value);
 }
 
 // BRA [P1,] target; BRA.U UP0, target
@@ -69,7 +72,8 @@ void decode_bra(const Decoding& in, Op& op) {
     op.run = run_bra_any;
     return;
   }
-  if (in.has("DIV") && in.operands.size() == 2) {
+  if ((in.has("DIV") || in.has("CONV")) && in.operands.size() == 2) {
+    op.kind = in.has("CONV");
     op.from[0] = source_of(in.operands[0], Reads::integer);
     op.value = in.target(in.operands[1]);
     op.run = run_bra_div;
@@ -162,22 +166,22 @@ unsigned first_of(LaneMask lanes) {
 void run_warpsync(Warp& warp, const Op&, LaneMask) {
   warp.divergence.wait_for(kAllLanes);
 }
-// WARPSYNC R4: with the lanes of a mask.
-void run_warpsync_mask(Warp& warp, const Op& op, LaneMask lanes) {
+// WARPSYNC R4: with the lanes of a mask, which each lane has of its own. Lanes with other masks go
+// on apart, as WARPSYNC.EXCLUSIVE asks for.
+void run_warpsync_mask(Warp& warp, const Op& op, LaneMask) {
   Lanes32 scratch;
-  const Lanes32& mask = read_raw(warp, op.from[0], scratch);
-  warp.divergence.wait_for(mask[first_of(lanes)]);
+  warp.divergence.wait_for(read_raw(warp, op.from[0], scratch));
 }
 
 // WARPSYNC.COLLECTIVE R4, 0x250: lanes come together from anywhere for what stands before the next
 // ENDCOLLECTIVE, with operands in the same registers, and then go on at 0x250 or wherever each of
 // them said.
-void run_collect(Warp& warp, const Op& op, LaneMask lanes) {
+void run_collect(Warp& warp, const Op& op, LaneMask) {
   Lanes32 scratch;
-  const LaneMask with = op.from[0].kind == Kind::none
-                            ? kAllLanes
-                            : read_raw(warp, op.from[0], scratch)[first_of(lanes)];
-  warp.divergence.collect(with, op.value);
+  Lanes32 all;
+  all.of.fill(kAllLanes);
+  warp.divergence.collect(op.from[0].kind == Kind::none ? all : read_raw(warp, op.from[0], scratch),
+                          op.value);
 }
 
 void run_end_collective(Warp& warp, const Op&, LaneMask) {
@@ -249,7 +253,8 @@ void decode_warpsync(const Decoding& in, Op& op) {
     op.run = run_warpsync;
     return;
   }
-  if (in.operands.size() != 1 || !in.modifiers.empty()) in.refuse("this form is not executed");
+  if (in.operands.size() != 1 || in.modifiers.size() != in.has("EXCLUSIVE"))
+    in.refuse("this form is not executed");
   op.from[0] = source_of(in.operands[0], Reads::integer);
   op.run = run_warpsync_mask;
 }

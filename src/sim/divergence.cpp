@@ -65,9 +65,15 @@ void Divergence::wait_for(LaneMask with) {
   wait_at(kWarpSync, running_.lanes);
 }
 
-void Divergence::collect(LaneMask with, std::uint32_t target) {
+void Divergence::wait_for(const Lanes32& with) {
+  for_each_lane(running_.lanes,
+                [&](unsigned lane) { participants_[kWarpSync][lane] = with[lane]; });
+  wait_at(kWarpSync, running_.lanes);
+}
+
+void Divergence::collect(const Lanes32& with, std::uint32_t target) {
   for_each_lane(running_.lanes, [&](unsigned lane) {
-    participants_[kCollective][lane] = with;
+    participants_[kCollective][lane] = with[lane];
     collective_targets_[lane] = target;
   });
   wait_at(kCollective, running_.lanes);

@@ -42,11 +42,13 @@ class Divergence {
   void wait_at(unsigned barrier, LaneMask lanes);
   /// BREAK: the lanes will not come to it.
   void leave_barrier(unsigned barrier, LaneMask lanes);
-  /// WARPSYNC: the running lanes wait for those of `with` that are left, themselves among them.
+  /// WARPSYNC: the running lanes wait for those of `with` that are left, themselves among them. Of
+  /// a mask per lane, those that wait for each other go on together.
   void wait_for(LaneMask with);
+  void wait_for(const Lanes32& with);
   /// WARPSYNC.COLLECTIVE: likewise, but from wherever in the program lanes come, they go on
   /// together behind one of these places until end_collective(), and then each at its `target`.
-  void collect(LaneMask with, std::uint32_t target);
+  void collect(const Lanes32& with, std::uint32_t target);
   void end_collective() { branch_each(running_.lanes, collective_targets_); }
 
   /// The running lanes wait for the block at one of its barriers; they go on with

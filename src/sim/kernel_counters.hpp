@@ -18,7 +18,7 @@ struct OpCount {
   std::uint64_t lanes_on = 0;  ///< of these, those that its guard let through
 };
 
-inline constexpr std::size_t kMetrics = 22;
+inline constexpr std::size_t kMetrics = 24;
 using MetricValues = std::array<double, kMetrics>;
 
 /// The metrics, as family/counters.hpp has them, that instructions and their addresses decide.

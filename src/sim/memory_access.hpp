@@ -20,6 +20,7 @@ enum class Access : std::uint8_t {
   load,
   store,
   atomic,
+  reduction,  ///< an atomic operation on global memory whose old value nobody gets (RED)
   /// What cp.async reads from global memory, and writes to shared memory.
   async_load,
   async_store,
@@ -31,6 +32,10 @@ enum class Access : std::uint8_t {
   /// What wgmma reads of A and B: rows of 16 bytes, past the LSU as well.
   matrix_load,
 };
+
+constexpr bool is_atomic(Access kind) {
+  return kind == Access::atomic || kind == Access::reduction;
+}
 
 /// One instruction of one warp.
 struct MemoryAccess {

@@ -104,7 +104,7 @@ void MemoryChecks::check_global(const MemoryAccess& access) {
   const unsigned width = access.width;
   const AccessShape& shape = access.shape;
   GlobalBuffer* const all = global_.find(shape.first, shape.last - shape.first + width);
-  const bool stores = is_write(access.kind) || access.kind == Access::atomic;
+  const bool stores = is_write(access.kind) || is_atomic(access.kind);
   if (all && stores) all->note_store();
   const bool is_marked = stores && all && all->follows_stores();
   if (all && all->is_written() && !is_marked && shape.is_aligned) return;
@@ -237,7 +237,7 @@ void MemoryChecks::check_local(Warp& warp, const MemoryAccess& access) const {
 void MemoryChecks::report(const MemoryAccess& access, const Conflict& conflict) const {
   const std::string bytes =
       fmt::format("{} bytes of shared memory at {:#x}", access.width, conflict.address);
-  const char* const verb = access.kind == Access::atomic ? "changed by an atomic operation"
+  const char* const verb = is_atomic(access.kind) ? "changed by an atomic operation"
                            : is_write(access.kind)       ? "written"
                                                          : "read";
   const std::string other =

@@ -24,10 +24,10 @@ struct PlaceCounts {
   std::uint64_t lowest = ~std::uint64_t{0};
   std::uint64_t highest = 0;
   /// A bit for each space and kind of access, bit_of().
-  std::uint32_t seen = 0;
+  std::uint64_t seen = 0;
 
-  static std::uint32_t bit_of(Space space, Access kind) {
-    return 1u << (8 * static_cast<unsigned>(space) + static_cast<unsigned>(kind));
+  static std::uint64_t bit_of(Space space, Access kind) {
+    return std::uint64_t{1} << (16 * static_cast<unsigned>(space) + static_cast<unsigned>(kind));
   }
   bool has(Space space, Access kind) const { return seen & bit_of(space, kind); }
   /// Adds what `more` counts, so many times.

@@ -90,6 +90,7 @@ std::optional<Conflict> SharedShadow::note(const Accessor& who, const MemoryAcce
     case Access::async_load: return read(who, access);
     case Access::store:
     case Access::atomic:
+    case Access::reduction:
     case Access::async_store: return write(who, access);
     case Access::bulk_load:
     case Access::bulk_store:
@@ -271,9 +272,9 @@ void SharedShadow::set_atomic(const Accessor& who, const MemoryAccess& access) {
 
 std::optional<Conflict> SharedShadow::write(const Accessor& who, const MemoryAccess& access) {
   const std::size_t cells = access.width >> shift_;
-  const bool is_atomic = access.kind == Access::atomic;
+  const bool changes = is_atomic(access.kind);
   const Runs runs = runs_of(access);
-  const bool is_free = !is_atomic && is_free_to_write(who, runs);
+  const bool is_free = !changes && is_free_to_write(who, runs);
   for (LaneMask rest = is_free ? 0 : access.lanes; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     const std::size_t first = access.address[lane] >> shift_;
@@ -282,7 +283,7 @@ std::optional<Conflict> SharedShadow::write(const Accessor& who, const MemoryAcc
         return conflict(who, *kind, lane, c, access.address[lane]);
     }
   }
-  if (is_atomic) {
+  if (changes) {
     set_atomic(who, access);
     return std::nullopt;
   }
@@ -297,10 +298,10 @@ std::optional<Conflict> SharedShadow::write(const Accessor& who, const MemoryAcc
 std::optional<Kind> SharedShadow::check_write(const Accessor& who, Access kind, unsigned lane,
                                               std::size_t cell) const {
   const BlockTime time = written_[cell];
-  const bool is_atomic = kind == Access::atomic;
-  if (is_atomic && time == 0) return Kind::unwritten;
+  const bool changes = is_atomic(kind);
+  if (changes && time == 0) return Kind::unwritten;
   if (time == kCopying) return Kind::is_copied;
-  const bool are_both_atomic = is_atomic && (writer_[cell] & kAtomic);
+  const bool are_both_atomic = changes && (writer_[cell] & kAtomic);
   if (time > barrier_ && !are_both_atomic && !is_ordered(who, lane, cell)) return Kind::after_write;
   if (races_with_reader(who, cell)) return Kind::after_read;
   if (races_with_lone_read(who, lane, cell)) return Kind::after_read;

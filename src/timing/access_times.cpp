@@ -83,7 +83,8 @@ Served AccessTimes::served(const sim::MemoryAccess& access) {
   if (access.kind == sim::Access::store) return memory().store(now, touch_of(access));
   if (access.kind == sim::Access::async_load)
     return memory().copy(now, touch_of(access), passes_l1);
-  return memory().load(now, touch_of(access), passes_l1 || access.kind == sim::Access::atomic);
+  if (sim::is_atomic(access.kind)) return memory().atomic(now, touch_of(access));
+  return memory().load(now, touch_of(access), passes_l1);
 }
 
 // Lines of the warps that may be resident lie side by side: one that comes to a place on the SM has

@@ -15,8 +15,7 @@ constexpr unsigned kSectorShift = 5;
 constexpr std::uint64_t kFootprintSector = std::uint64_t{1} << kSectorShift;
 
 bool writes_memory(sim::Access kind) {
-  return kind == sim::Access::store || kind == sim::Access::bulk_store ||
-         kind == sim::Access::atomic;
+  return kind == sim::Access::store || kind == sim::Access::bulk_store || sim::is_atomic(kind);
 }
 
 /// A bit for each byte of the sectors that an instruction touches. Open addressing: most of what

@@ -40,24 +40,26 @@ double MemoryPath::fetch_local(double when, double share) {
 }
 
 // When the sector is there that is asked for at `when`; that share of all lines takes no longer.
-double MemoryPath::fetch(double when, std::uint64_t sector, double share) {
+double MemoryPath::fetch(double when, std::uint64_t sector, double share, bool changes) {
   if (sector >= kLocalSectors) return fetch_local(when, share);
   l2_reads_ += 1;
   const double asked = l2_read_.serve(when, behind_.l2_read_clocks) - behind_.l2_read_clocks;
   // What its block asks for again L2 has.
   const bool is_from_dram =
-      asked_for_.is_first(block_, sector, false) && is_of_share(sector, behind_.dram_read_share);
+      asked_for_.is_first(block_, sector, changes) &&
+      is_of_share(sector, changes ? behind_.dram_write_share : behind_.dram_read_share);
   const double latency = is_from_dram ? figures_.dram_latency * figures_.dram_spread.at(share)
                                       : figures_.l2_latency * figures_.l2_spread.at(share);
   trip_ = std::max(trip_, latency);
   if (!is_from_dram) return asked + latency;
   const double read = dram_.serve(asked, behind_.dram_read_clocks) - behind_.dram_read_clocks;
+  if (changes) dram_.serve(asked, behind_.dram_write_clocks);
   const double filled = l2_write_.serve(asked, behind_.l2_fill_clocks) - behind_.l2_fill_clocks;
   return std::max(read, filled) + latency;
 }
 
 // When the last of the sectors is there that L1 looked up at `when`.
-double MemoryPath::fetch_all(double when, const sim::GlobalTouch& touch, bool passes_l1) {
+double MemoryPath::fetch_all(double when, const sim::GlobalTouch& touch, const Asking& asking) {
   double there = 0;
   trip_ = figures_.l1_latency;
   double share = 0;
@@ -65,12 +67,12 @@ double MemoryPath::fetch_all(double when, const sim::GlobalTouch& touch, bool pa
     const std::uint64_t sector = touch.sectors[i];
     if (i == 0 || touch.sectors[i - 1] / kSectorsPerLine != sector / kSectorsPerLine)
       share = draw_.next();
-    double arrives = passes_l1 ? SectorCache::kAbsent : l1_.find(sector);
+    double arrives = asking.passes_l1 ? SectorCache::kAbsent : l1_.find(sector);
     lookups_.all += 1;
     lookups_.hits += arrives != SectorCache::kAbsent;
     if (arrives == SectorCache::kAbsent) {
-      arrives = fetch(when, sector, share);
-      if (!passes_l1) l1_.put(sector, arrives);
+      arrives = fetch(when, sector, share, asking.changes);
+      if (!asking.passes_l1) l1_.put(sector, arrives);
     }
     there = std::max(there, arrives);
   }
@@ -96,10 +98,18 @@ void MemoryPath::take_later(double when, double end, double wavefronts) {
 }
 
 Served MemoryPath::load(double now, const sim::GlobalTouch& touch, bool passes_l1) {
+  return load_as(now, touch, {passes_l1, false});
+}
+
+Served MemoryPath::atomic(double now, const sim::GlobalTouch& touch) {
+  return load_as(now, touch, {true, true});
+}
+
+Served MemoryPath::load_as(double now, const sim::GlobalTouch& touch, const Asking& asking) {
   catch_up(now);
   // The first wavefront of each stage is part of the latency.
   const double looked_up = tags_.serve(now, touch.tag_wavefronts);
-  const double there = fetch_all(looked_up - 1, touch, passes_l1);
+  const double there = fetch_all(looked_up - 1, touch, asking);
   const double clocks = figures_.data_stage_clocks *
                         (there <= now ? touch.bank_wavefronts
                                       : std::max(touch.bank_wavefronts, touch.tag_wavefronts));
@@ -114,7 +124,7 @@ Served MemoryPath::copy(double now, const sim::GlobalTouch& touch, bool passes_l
   // An H200 counts two wavefronts of the tags where other loads take one
   // (l1tex__t_output_wavefronts of the kernels with cp.async).
   const double looked_up = tags_.serve(now, 2 * touch.tag_wavefronts);
-  const double there = fetch_all(looked_up - 1, touch, passes_l1);
+  const double there = fetch_all(looked_up - 1, touch, {passes_l1, false});
   return {std::max(now + 1, looked_up - kAhead), std::max(looked_up + figures_.l1_latency, there),
           now + trip_};
 }

@@ -99,6 +99,8 @@ class MemoryPath {
   /// A load of global or local memory that is issued at `now`. One that passes L1 by leaves nothing
   /// there.
   Served load(double now, const sim::GlobalTouch& touch, bool passes_l1);
+  /// Atomic operations on global memory, which L2 does.
+  Served atomic(double now, const sim::GlobalTouch& touch);
   /// What cp.async reads: no registers are written, and so nothing goes through the data stage but
   /// what is written to shared memory (write_copied).
   Served copy(double now, const sim::GlobalTouch& touch, bool passes_l1);
@@ -139,10 +141,16 @@ class MemoryPath {
   };
 
   void catch_up(double now);
-  double fetch(double when, std::uint64_t sector, double share);
+  /// What sectors are asked for.
+  struct Asking {
+    bool passes_l1 = false;
+    bool changes = false;  ///< by an atomic: what is written back has come from device memory
+  };
+  double fetch(double when, std::uint64_t sector, double share, bool changes = false);
   double fetch_local(double when, double share);
   double store_behind(double when, std::uint64_t sector);
-  double fetch_all(double when, const sim::GlobalTouch& touch, bool passes_l1);
+  double fetch_all(double when, const sim::GlobalTouch& touch, const Asking& asking);
+  Served load_as(double now, const sim::GlobalTouch& touch, const Asking& asking);
 
   const SmFigures& figures_;
   SectorCache l1_;

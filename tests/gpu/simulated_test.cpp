@@ -39,6 +39,7 @@ const std::map<std::string, std::string>& not_bit_equal() {
       {"fusion/ops_chunks", approximate},
       {"fusion/ops_in_place", approximate},
       {"fusion/ops_scalar", approximate},
+      {"hierarchy/inputs", "a chain of addresses"},
       {"latency/inputs", "a chain of addresses"},
       {"loss_scaling/inputs", approximate},
       {"mixed_precision/fp32", approximate},

@@ -327,6 +327,17 @@ TEST_CASE("the machine code is what the lessons say of it", "[machine_code]") {
     CHECK(Classes("latency", "atomic_l2")["ATOMG.ADD"] == kSteps);
     CHECK(Classes("latency", "barrier")["BAR.SYNC"] == kSteps);
   }
+  SECTION("additions are atomics that return something, or reductions, as their variant says") {
+    CHECK(Classes("atomics", "global")["RED.ADD"] > 0);
+    CHECK(Classes("atomics", "global")["ATOMG.ADD"] == 0);
+    CHECK(Classes("atomics", "returning")["ATOMG.ADD"] > 0);
+    CHECK(Classes("atomics", "returning")["RED.ADD"] == 0);
+    CHECK(Classes("atomics", "redux_aggregated")["SHFL.DOWN"] == 0);
+    CHECK(Classes("atomics", "warp_first")["SHFL.DOWN"] ==
+          5 * Classes("atomics", "warp_first")["RED.ADD"]);
+    CHECK(Classes("histogram", "lane_copies")["ATOMS.POPC"] > 0);
+    CHECK(Classes("histogram", "shared_atomics")["ATOMS.POPC"] > 0);
+  }
   SECTION("a pass over a tile in shared memory is eight loads") {
     constexpr int kLoads = 8;
     CHECK(Classes("bank_conflicts", "load_4b")["LDS.32"] == kLoads);
@@ -360,6 +371,41 @@ TEST_CASE("the machine code is what the lessons say of it", "[machine_code]") {
     }
     CHECK(Classes("matmul", "async_stages")["LDGSTS.128"] > 0);
   }
+}
+
+TEST_CASE("a variant that is said to be deterministic adds no floats atomically",
+          "[machine_code]") {
+  if (!has_instructions()) return;
+  const DeviceSpec& device = find_device_spec(devices(), "h200").spec;
+  const auto adds_floats = [](const Instruction& instruction) {
+    const std::string_view mnemonic = instruction.mnemonic();
+    if (!mnemonic.starts_with("RED") && !mnemonic.starts_with("ATOM")) return false;
+    if (mnemonic.starts_with("REDUX")) return false;
+    const auto modifiers = instruction.modifiers();
+    return std::any_of(modifiers.begin(), modifiers.end(), [](std::string_view m) {
+      return m.starts_with("F16") || m.starts_with("BF16") || m.starts_with("F32") ||
+             m.starts_with("F64");
+    });
+  };
+  std::set<std::string> with_float_atomics;
+  std::set<std::string> deterministic;
+  for (const Family& family : families()) {
+    for (const Variant& variant : family.variants) {
+      const std::string name = family.id + "/" + variant.id;
+      if (variant.deterministic) deterministic.insert(name);
+      for (const auto& [row, exact] : found_kernels(family, variant, device)) {
+        for (const auto& [instruction, count] : read_counts(row.instructions)) {
+          if (adds_floats(instruction)) with_float_atomics.insert(name);
+        }
+      }
+    }
+  }
+  for (const std::string& name : deterministic) {
+    INFO(name);
+    CHECK(with_float_atomics.count(name) == 0);
+  }
+  CHECK(deterministic.count("atomics/float_fixed_order") == 1);
+  CHECK(with_float_atomics.count("atomics/float_block_first") == 1);
 }
 
 TEST_CASE("every config in configs/ is valid and can be planned for every device") {

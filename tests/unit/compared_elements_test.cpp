@@ -100,7 +100,7 @@ TEST_CASE("what nobody has written is NaN in outputs of floating point that are 
     CHECK(!is_nan(BufferRole::in_out, type));
   }
   for (const DataType type :
-       {DataType::int32, DataType::uint16, DataType::uint32, DataType::uint64})
+       {DataType::int32, DataType::uint8, DataType::uint16, DataType::uint32, DataType::uint64})
     CHECK(!is_nan(BufferRole::output, type));
 }
 

@@ -347,11 +347,12 @@ TEST_CASE("modes and measure settings are checked", "[config][error]") {
           {R"("counters": [])", ".counters: expected a list of counters, found an empty list"},
           {R"("counters": ["memry"])",
            ".counters[0]: \"memry\" is no counter, group of counters or metric of Nsight Compute; "
-           "did you mean 'memory'? allowed: all, none, memory, local, shared, divergence, pipes, "
-           "tensor, occupancy, and what gpuexp list metrics names"},
+           "did you mean 'memory'? allowed: all, none, memory, local, shared, atomics, divergence, "
+           "pipes, tensor, occupancy, and what gpuexp list metrics names"},
           {R"("counters": ["dram_read_byte"])",
            ".counters[0]: \"dram_read_byte\" is no counter, group of counters or metric of Nsight "
            "Compute; did you mean 'dram_read_bytes'? allowed: all, none, memory, local, shared, "
+           "atomics, "
            "divergence, pipes, tensor, occupancy, and what gpuexp list metrics names"},
           {R"("counters": ["memory", "memory"])", ".counters[1]: \"memory\" is given twice"},
           {R"("counters": ["none", "memory"])", ".counters: 'none' stands alone"},

@@ -144,5 +144,27 @@ TEST_CASE("scattered accesses find what L2 has of their buffer", "[l2_replay]") 
   CHECK(fetched(64 << 20, 100'000) == Approx(64).epsilon(0.05));
 }
 
+TEST_CASE("scattered accesses of one place end, be its page followed or not", "[l2_replay]") {
+  constexpr std::uint64_t kFollowed = 64;  // one page of so many
+  constexpr std::uint64_t kPages = 256;
+  constexpr std::uint64_t kPage = 4096;
+  constexpr double kAccesses = 10'000;
+  L2Replay l2(small_device(), kFollowed);
+  for (std::uint64_t page = 0; page < kPages; ++page)
+    l2.read_scattered({kBase + page * kPage, kBase + page * kPage + 4}, kAccesses);
+  // 64 bytes of each page are fetched, and found from then on.
+  const double fetched = l2.take().read;
+  CHECK(fetched > 0);
+  CHECK(fetched < 4 * kPages * 64);
+  // What is read beside them is what it would be without.
+  constexpr std::uint64_t kBytes = std::uint64_t{64} << 20;
+  constexpr std::int64_t kElsewhere = std::int64_t{1} << 40;
+  l2.read(first_bytes(kBytes), kElsewhere, kAnywhere);
+  l2.read_scattered({kBase, kBase + 4}, 1e7);
+  const double read = l2.take().read;
+  CHECK(read > 0.8 * kBytes);
+  CHECK(read < 1.25 * kBytes);
+}
+
 }  // namespace
 }  // namespace gpuexp::test

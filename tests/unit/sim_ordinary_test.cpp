@@ -332,6 +332,56 @@ TEST_CASE("lanes that run apart are collected for what they do together", "[sim]
   CHECK(run(2) == std::pair(2 + 1, 20 + 23));
 }
 
+TEST_CASE("lanes that run together go past what has them meet", "[sim]") {
+  // nvcc's code of __ballot_sync(~0u, ...) for compute capability 8.0.
+  const auto run = [](int least) {
+    Execution e(kLane + fmt::format("ISETP.GE.AND P0, PT, R1, {:#x}, PT;0\nBSSY B0, 0x90;0\n"
+                                    "@P0 BRA 0x50;0\nMOV R5, 0x1;0\n"
+                                    "BRA.CONV ~URZ, 0x80;0\nMOV R6, 0x1;0\nWARPSYNC.ALL;0\n"
+                                    "BSYNC B0;0\nEXIT;0\n",
+                                    least));
+    e.run();
+    return static_cast<int>(e.reg(6, 31));
+  };
+  CHECK(run(0) == 0);
+  CHECK(run(32) == 0);
+  CHECK(run(16) == 1);
+}
+
+TEST_CASE("lanes are collected with those of their own mask", "[sim]") {
+  // nvcc's code of __reduce_add_sync(__match_any_sync(~0u, x), y): as many groups as x has values,
+  // and straight on where it has one.
+  const auto run = [](const char* key) {
+    Execution e(kLane + fmt::format("LOP3.LUT R2, R1, {}, RZ, 0xc0, !PT;0\n"
+                                    "MATCH.ANY R3, R2;0\nREDUX.OR UR4, R3;0\nR2UR P0, URZ, R3;0\n"
+                                    "@!P0 BRA.DIV UR4, 0x90;0\nREDUX.SUM UR4, R1;0\n"
+                                    "MOV R5, UR4;0\nEXIT;0\n"
+                                    // 0x90
+                                    "BSSY B0, 0xe0;0\nWARPSYNC.COLLECTIVE R3, 0xe0;0\n"
+                                    "REDUX.SUM UR62, R1;0\nMOV R5, UR62;0\nENDCOLLECTIVE;0\n"
+                                    "BSYNC B0;0\nREDUX.SUM UR4, R5;0\nMOV R6, UR4;0\nEXIT;0\n",
+                                    key));
+    e.run();
+    return e;
+  };
+  Execution one = run("0x0");
+  CHECK(one.reg(5, 2) == 31 * 32 / 2);
+  Execution even_and_odd = run("0x1");
+  CHECK(even_and_odd.reg(5, 2) == 30 * 16 / 2);
+  CHECK(even_and_odd.reg(5, 3) == 32 * 16 / 2);
+  // They meet again.
+  CHECK(even_and_odd.reg(6, 3) == 16 * (30 * 16 / 2 + 32 * 16 / 2));
+  // The same without a way around.
+  Execution exclusive(kLane +
+                      "BSSY B0, 0x70;0\nLOP3.LUT R2, R1, 0x3, RZ, 0xc0, !PT;0\n"
+                      "MATCH.ANY R3, R2;0\nWARPSYNC.EXCLUSIVE R3;0\nREDUX.SUM UR4, R1;0\n"
+                      "MOV R5, UR4;0\nBSYNC B0;0\nREDUX.MAX UR4, R5;0\nMOV R6, UR4;0\n");
+  exclusive.run();
+  CHECK(exclusive.reg(5, 4) == 4 * 28);
+  CHECK(exclusive.reg(5, 7) == 4 * 28 + 3 * 8);
+  CHECK(exclusive.reg(6, 4) == 4 * 28 + 3 * 8);
+}
+
 TEST_CASE("lanes that wait for each other go on where they came from", "[sim]") {
   Divergence lanes(kAllLanes);
   lanes.go_to(1);

@@ -342,6 +342,18 @@ TEST_CASE("lines that come from DRAM and lines that are written new share L2's p
   // What L2 has goes to the SM by another one.
   f.behind.dram_read_share = 0;
   CHECK(clocks_of_lines(f, true, true) == Approx(kSectors).epsilon(0.01));
+  // Atomics wait for DRAM where it is written, too, and not where loads find nothing in L2.
+  SmFigures atomics = figures();
+  atomics.behind.dram_read_share = 1;
+  atomics.behind.dram_write_share = 0;
+  const auto first_atomic = [&] {
+    OwnMemory memory(atomics);
+    memory.set_block(1);
+    return memory.atomic(0, one_line()).alone;
+  };
+  CHECK(first_atomic() == Approx(atomics.l2_latency));
+  atomics.behind.dram_write_share = 1;
+  CHECK(first_atomic() == Approx(atomics.dram_latency));
   // What a block has written before is not new.
   OwnMemory again(f);
   again.set_block(1);

@@ -1,0 +1,551 @@
+// histogram: how often each value occurs among n samples.
+//
+// The question: where are counts kept while they grow? Reading the samples is all that has to be
+// done, bytes over bandwidth. But each sample is also an addition to a counter that any thread may
+// want, an atomic one. In global memory L2 does it, a 32-byte sector at a time in each slice; in
+// shared memory the SM does it, in 32 banks at once, for lanes that meet in a bank one after the
+// other. Samples that are all alike meet most: data by Zipf's law has a few values that make up
+// most of it. So counters are copied, for each block, for each lane, and added up at the end, as
+// long as shared memory has room for the copies.
+#include <algorithm>
+#include <vector>
+
+#include "gpu/cub.hpp"
+#include "kernels/common/launch.cuh"
+#include "kernels/common/random.cuh"
+#include "kernels/common/sectors.cuh"
+#include "kernels/common/zipf.cuh"
+
+namespace gpuexp::histogram {
+
+enum class Distribution { uniform, zipf };
+
+struct Problem {
+  std::int64_t n;
+  DataType dtype;  // uint8 or uint16: every value has a bin
+  Distribution distribution;
+  double exponent;
+};
+
+struct Data {
+  void* samples;
+  std::uint32_t* counts;
+};
+
+template <class T>
+struct Samples {
+  const T* at;
+  std::int64_t n;
+};
+
+template <class T>
+constexpr int kBins = 1 << 8 * static_cast<int>(sizeof(T));
+
+constexpr int kBlock = 1024;
+constexpr int kWarp = 32;
+constexpr unsigned kAllLanes = ~0u;
+
+// ---- global_atomics: a thread per sample, counters in global memory
+//
+// Every sample is an addition in L2, a reduction (RED) that returns nothing, so that no thread
+// waits for it. A warp's 32 samples are one load request and one reduction request, whose lanes
+// scatter over the bins' sectors. L2 adds to a sector at a time in each slice, and what many lanes
+// of the GPU want at once, such as the most frequent bin, is in one slice.
+
+constexpr int kPlainBlock = 256;
+
+template <class T>
+__global__ void __launch_bounds__(kPlainBlock)
+    global_kernel(Samples<T> samples, std::uint32_t* counts) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kPlainBlock + threadIdx.x;
+  if (i < samples.n) atomicAdd(counts + samples.at[i], 1u);
+}
+
+// ---- how the variants are launched
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+// What `make` makes of a zero of the sample's type.
+template <class Make>
+auto of_type(const Problem& p, Make make) {
+  return p.dtype == DataType::uint8 ? make(std::uint8_t{}) : make(std::uint16_t{});
+}
+
+std::int64_t bins_of(const Problem& p) {
+  return of_type(p, [](auto zero) { return std::int64_t{kBins<decltype(zero)>}; });
+}
+
+Work work(const Problem& p) {
+  const auto bytes = p.n * static_cast<std::int64_t>(size_of(p.dtype));
+  const auto counters = bins_of(p) * static_cast<std::int64_t>(sizeof(std::uint32_t));
+  Work w;
+  w.bytes_read = static_cast<double>(bytes);
+  w.bytes_written = static_cast<double>(counters);
+  w.moved_read = sector_bytes<char>(bytes);
+  w.moved_written = sector_bytes<char>(counters);
+  w.operations = {{Pipe::int32, static_cast<double>(p.n)}};
+  return w;
+}
+
+// A launch begins with counters of zero.
+template <class T>
+Steps counting(void (*kernel)(Samples<T>, std::uint32_t*), Shape s, const Problem& p,
+               const Data& d) {
+  s.tile = {kBins<T>, 1, 1};
+  return Steps(MemsetStep{d.counts, 0, bins_of(p) * std::int64_t{sizeof(std::uint32_t)}}) +
+         launch(kernel, s, Samples<T>{static_cast<const T*>(d.samples), p.n}, d.counts);
+}
+
+Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected) {
+  Variant v;
+  v.id = std::move(id);
+  v.compare_to = std::move(compare_to);
+  v.expected_changes = std::move(expected);
+  v.deterministic = true;  // sums of integers are the same in any order
+  v.work = work;
+  return v;
+}
+
+Variant global_atomics() {
+  Variant v = variant("global_atomics", "", {});
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    Shape s;
+    s.block = {kPlainBlock, 1, 1};
+    s.grid = {ceil_div(p.n, kPlainBlock), 1, 1};
+    return of_type(p, [&](auto zero) { return counting<decltype(zero)>(global_kernel, s, p, d); });
+  };
+  return v;
+}
+
+// ---- vector_loads: 16-byte loads
+//
+// A thread loads 16 bytes, 16 or 8 samples at once, and goes on in strides of the grid, which is as
+// many blocks as are resident. global_load_requests falls to a sixteenth (uint16: an eighth), and
+// an SM has 16 times the bytes in flight. The reductions stay: global_reduction_requests is the
+// same, and where L2's atomics are the limit so is the time.
+
+template <class T>
+constexpr int kWidth = static_cast<int>(sizeof(uint4) / sizeof(T));
+
+// Calls add(sample, lanes) for each of a 16-byte vector.
+template <class T, class Add>
+__device__ __forceinline__ void for_samples(uint4 vector, unsigned lanes, const Add& add) {
+  const unsigned words[] = {vector.x, vector.y, vector.z, vector.w};
+#pragma unroll
+  for (unsigned word : words) {
+    if constexpr (sizeof(T) == 1) {
+#pragma unroll
+      for (unsigned byte = 0; byte < 4; ++byte)
+        add(__byte_perm(word, 0, 0x4440 + byte), lanes);  // its other bytes are 0
+    } else {
+      add(__byte_perm(word, 0, 0x4410), lanes);
+      add(__byte_perm(word, 0, 0x4432), lanes);
+    }
+  }
+}
+
+// Calls add(sample, lanes) for all of them, in strides of the grid; two vectors are asked for at a
+// time. `lanes` are those of the warp that call it together.
+template <class T, class Add>
+__device__ __forceinline__ void for_all_samples(const Samples<T>& s, const Add& add) {
+  const auto* const vectors = reinterpret_cast<const uint4*>(s.at);
+  const std::int64_t count = s.n / kWidth<T>;
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kBlock;
+  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  const int lane = threadIdx.x % kWarp;
+  std::int64_t i = thread;
+#pragma unroll 1
+  for (; i - lane + kWarp - 1 + stride < count; i += 2 * stride) {
+    const uint4 one = vectors[i];
+    const uint4 other = vectors[i + stride];
+    for_samples<T>(one, kAllLanes, add);
+    for_samples<T>(other, kAllLanes, add);
+  }
+#pragma unroll 1
+  for (; i - lane < count; i += stride) {
+    const unsigned lanes = __ballot_sync(kAllLanes, i < count);
+    if (i < count) for_samples<T>(vectors[i], lanes, add);
+  }
+  const std::int64_t last = count * kWidth<T> + thread;
+  const unsigned lanes = __ballot_sync(kAllLanes, last < s.n);
+  if (last < s.n) add(s.at[last], lanes);
+}
+
+template <class T>
+__global__ void __launch_bounds__(kBlock) vector_kernel(Samples<T> samples, std::uint32_t* counts) {
+  for_all_samples(samples, [&](unsigned sample, unsigned) { atomicAdd(counts + sample, 1u); });
+}
+
+// As many blocks as are resident, or fewer where each thread would not have a vector.
+Shape resident_shape(const Problem& p, const DeviceSpec& device, int blocks_per_sm) {
+  const std::int64_t bytes = p.n * static_cast<std::int64_t>(size_of(p.dtype));
+  Shape s;
+  s.block = {kBlock, 1, 1};
+  s.grid.x = std::min(std::int64_t{device.sm_count} * blocks_per_sm,
+                      ceil_div(bytes, std::int64_t{kBlock * sizeof(uint4)}));
+  return s;
+}
+
+bool is_large(const Problem& p) {
+  return p.n >= 1 << 22;  // every block has many samples
+}
+bool is_uint8(const Problem& p) {
+  return p.dtype == DataType::uint8;
+}
+
+Variant vector_loads() {
+  Variant v = variant("vector_loads", "global_atomics",
+                      {{"global_load_requests", Direction::decreases, 7.5, is_large},
+                       {"global_reduction_requests", Direction::unchanged, 1.05, is_large}});
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    return of_type(p, [&](auto zero) {
+      return counting<decltype(zero)>(vector_kernel, resident_shape(p, x.device, 2), p, d);
+    });
+  };
+  return v;
+}
+
+// ---- match_aggregated: lanes with the same sample add once
+//
+// __match_any_sync tells each lane which others have its sample, and the lowest of them adds their
+// number. Lanes that would meet at one counter become one, which skewed data has many of. Where
+// samples are evenly spread hardly any lanes agree, and what it takes to find that out comes on top
+// of the additions: warp_instructions rises.
+
+template <class T>
+__global__ void __launch_bounds__(kBlock) match_kernel(Samples<T> samples, std::uint32_t* counts) {
+  const unsigned lane = threadIdx.x % kWarp;
+  for_all_samples(samples, [&](unsigned sample, unsigned lanes) {
+    const unsigned peers = __match_any_sync(lanes, sample);
+    if (__ffs(static_cast<int>(peers)) - 1 == static_cast<int>(lane))
+      atomicAdd(counts + sample, static_cast<unsigned>(__popc(peers)));
+  });
+}
+
+Variant match_aggregated() {
+  Variant v = variant("match_aggregated", "vector_loads",
+                      {{"warp_instructions", Direction::increases, 1.5, is_large},
+                       {"global_load_requests", Direction::unchanged, 1.05, is_large}});
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    return of_type(p, [&](auto zero) {
+      return counting<decltype(zero)>(match_kernel, resident_shape(p, x.device, 2), p, d);
+    });
+  };
+  return v;
+}
+
+// ---- shared_atomics: counters of the block's own
+//
+// Each block counts in shared memory and adds its 256 counters to global memory at the end.
+// global_reduction_requests falls from one per warp and sample to eight per block: L2 has next to
+// nothing to do. ptxas makes ATOMS.POPC.INC of the addition, which counts lanes with one address
+// at once; lanes with different counters in one bank still go one after the other, some 3.5
+// wavefronts where 32 lanes fall into 32 banks at random. 65536 counters of 4 bytes are more than
+// shared memory has.
+
+constexpr int kFewBins = kBins<std::uint8_t>;
+
+using Bytes = Samples<std::uint8_t>;
+
+__global__ void __launch_bounds__(kBlock) shared_kernel(Bytes samples, std::uint32_t* counts) {
+  __shared__ std::uint32_t of_block[kFewBins];
+  if (threadIdx.x < kFewBins) of_block[threadIdx.x] = 0;
+  __syncthreads();
+  for_all_samples(samples, [&](unsigned sample, unsigned) { atomicAdd(of_block + sample, 1u); });
+  __syncthreads();
+  if (threadIdx.x < kFewBins && of_block[threadIdx.x] > 0)
+    atomicAdd(counts + threadIdx.x, of_block[threadIdx.x]);
+}
+
+// Of variants whose counters fill shared memory.
+std::optional<std::string> needs_few_bins(const Problem& p, const DeviceSpec&) {
+  if (is_uint8(p)) return std::nullopt;
+  return "needs dtype = uint8: 65536 counters of 4 bytes are more than a block's shared memory";
+}
+
+Variant of_bytes(Variant v, void (*kernel)(Bytes, std::uint32_t*)) {
+  v.unsupported = needs_few_bins;
+  v.launch = [kernel](const Problem& p, const Data& d, const LaunchContext& x) {
+    return counting(kernel, resident_shape(p, x.device, 2), p, d);
+  };
+  return v;
+}
+
+Variant shared_atomics() {
+  return of_bytes(variant("shared_atomics", "vector_loads",
+                          {{"global_reduction_requests", Direction::decreases, 20, is_large},
+                           {"global_load_requests", Direction::unchanged, 1.05, is_large}}),
+                  shared_kernel);
+}
+
+// ---- lane_copies: counters of each lane's own
+//
+// 32 copies of the counters, one per lane and in the lane's own bank: counter b of lane l is word
+// 32·b + l. No two lanes of a warp meet in a bank, whatever the samples, and an addition takes one
+// wavefront where shared_atomics takes as many as the fullest bank has counters:
+// shared_atomic_wavefronts falls to a third. It costs 32 KB per block, and 32 words to add up per
+// counter at the end, by redux.sync. Uniform and skewed data take the same time.
+
+__global__ void __launch_bounds__(kBlock) lane_kernel(Bytes samples, std::uint32_t* counts) {
+  __shared__ std::uint32_t of_lanes[kFewBins * kWarp];
+  for (int i = threadIdx.x; i < kFewBins * kWarp; i += kBlock)
+    of_lanes[i] = 0;
+  __syncthreads();
+  const unsigned lane = threadIdx.x % kWarp;
+  for_all_samples(
+      samples, [&](unsigned sample, unsigned) { atomicAdd(of_lanes + sample * kWarp + lane, 1u); });
+  __syncthreads();
+  for (unsigned bin = threadIdx.x / kWarp; bin < kFewBins; bin += kBlock / kWarp) {
+    const unsigned sum = __reduce_add_sync(kAllLanes, of_lanes[bin * kWarp + lane]);
+    if (lane == 0 && sum > 0) atomicAdd(counts + bin, sum);
+  }
+}
+
+Variant lane_copies() {
+  return of_bytes(variant("lane_copies", "shared_atomics",
+                          {{"shared_atomic_wavefronts", Direction::decreases, 1.5,
+                            [](const Problem& p) {
+                              return is_large(p) && p.distribution == Distribution::uniform;
+                            }},
+                           {"global_load_requests", Direction::unchanged, 1.05, is_large}}),
+                  lane_kernel);
+}
+
+// ---- half_counters: 65536 counters of 16 bits in shared memory
+//
+// Two counters share a word, bin b and bin b + 32768, so that all take 128 KB, one block per SM. An
+// addition asks for the old word (ATOMS with a result). Whose addition brings a counter to 32768
+// takes that off again and adds it to global memory. Global reductions are those of the blocks'
+// last counts: global_reduction_requests falls by the samples per block over 32768.
+//
+// No counter passes 65535, which would carry into its neighbour: between two barriers a block adds
+// 32·1024 = 32768 samples. A counter begins such a round below 32768, so it stays below 65536. It
+// comes to 32768 at most once, and the one who sees that takes it off before the barrier: it ends
+// the round below 32768, as it began. The vectors of the next round are asked for before a round's
+// additions, since there is no other block to fill the SM meanwhile.
+
+using Halves = Samples<std::uint16_t>;
+
+constexpr int kHalfWords = kBins<std::uint16_t> / 2;
+constexpr unsigned kHalfLimit = 1u << 15;
+constexpr int kRoundVectors = 4;  // per thread
+static_assert(kRoundVectors * kWidth<std::uint16_t> * kBlock <= kHalfLimit,
+              "a counter could carry into its neighbour");
+
+// Of samples that the thread has, all additions are under way before the first result is asked for.
+template <int kCount>
+__device__ __forceinline__ void add_halves(std::uint32_t* words, std::uint32_t* counts,
+                                           const unsigned (&samples)[kCount]) {
+  unsigned one[kCount];
+  unsigned passed[kCount];  // the bit that says that the counter came to its limit
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    one[i] = samples[i] < kHalfWords ? 1u : 1u << 16;
+    passed[i] = atomicAdd(words + samples[i] % kHalfWords, one[i]);
+  }
+  unsigned any = 0;
+#pragma unroll
+  for (int i = 0; i < kCount; ++i)
+    any |= passed[i] = (passed[i] ^ (passed[i] + one[i])) & one[i] * kHalfLimit;
+  if (any == 0) return;
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    if (passed[i] == 0) continue;
+    atomicSub(words + samples[i] % kHalfWords, passed[i]);
+    atomicAdd(counts + samples[i], kHalfLimit);
+  }
+}
+
+// This thread's vectors of a round, as far as there are so many.
+__device__ __forceinline__ void load_round(const Halves& samples, std::int64_t round,
+                                           uint4 (&vectors)[kRoundVectors]) {
+#pragma unroll
+  for (int i = 0; i < kRoundVectors; ++i) {
+    const std::int64_t at = round + i * kBlock + threadIdx.x;
+    if (at < samples.n / kWidth<std::uint16_t>)
+      vectors[i] = reinterpret_cast<const uint4*>(samples.at)[at];
+  }
+}
+
+__global__ void __launch_bounds__(kBlock, 1) half_kernel(Halves samples, std::uint32_t* counts) {
+  extern __shared__ std::uint32_t words[];
+  for (int i = threadIdx.x; i < kHalfWords; i += kBlock)
+    words[i] = 0;
+
+  const std::int64_t count = samples.n / kWidth<std::uint16_t>;
+  constexpr std::int64_t kRound = kRoundVectors * kBlock;
+  uint4 next[kRoundVectors] = {};
+  load_round(samples, blockIdx.x * kRound, next);
+  __syncthreads();
+#pragma unroll 1
+  for (std::int64_t round = blockIdx.x * kRound; round < count; round += gridDim.x * kRound) {
+    uint4 of_round[kRoundVectors];
+#pragma unroll
+    for (int i = 0; i < kRoundVectors; ++i)
+      of_round[i] = next[i];
+    load_round(samples, round + gridDim.x * kRound, next);
+#pragma unroll
+    for (int i = 0; i < kRoundVectors; ++i) {
+      if (round + i * kBlock + threadIdx.x >= count) continue;
+      unsigned of_vector[kWidth<std::uint16_t>];
+      int filled = 0;
+      for_samples<std::uint16_t>(of_round[i], kAllLanes,
+                                 [&](unsigned sample, unsigned) { of_vector[filled++] = sample; });
+      add_halves(words, counts, of_vector);
+    }
+    __syncthreads();
+  }
+  const std::int64_t last = count * kWidth<std::uint16_t> + threadIdx.x;
+  if (blockIdx.x == 0 && last < samples.n) add_halves(words, counts, {samples.at[last]});
+  __syncthreads();
+
+  // Blocks begin at different counters, so that L2 is not asked for the same ones by all.
+  for (int i = threadIdx.x; i < kHalfWords; i += kBlock) {
+    const unsigned at = (i + blockIdx.x * kBlock) % kHalfWords;
+    const unsigned word = words[at];
+    if (word % (1u << 16) > 0) atomicAdd(counts + at, word % (1u << 16));
+    if (word >> 16 > 0) atomicAdd(counts + at + kHalfWords, word >> 16);
+  }
+}
+
+Variant half_counters() {
+  Variant v = variant("half_counters", "vector_loads",
+                      {{"global_reduction_requests", Direction::decreases, 8,
+                        [](const Problem& p) { return p.n >= 1 << 27; }},
+                       {"global_load_requests", Direction::unchanged, 1.05, is_large}});
+  constexpr std::int64_t kBytes = kHalfWords * sizeof(std::uint32_t);
+  v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
+    if (is_uint8(p)) return "needs dtype = uint16: counters of 256 bins have room as they are";
+    if (device.sm.shared_bytes_per_block < kBytes)
+      return "needs " + std::to_string(kBytes) + " bytes of shared memory per block";
+    return std::nullopt;
+  };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    Shape s = resident_shape(p, x.device, 1);
+    s.dynamic_shared_bytes = kBytes;
+    return counting(half_kernel, s, p, d);
+  };
+  return v;
+}
+
+// ---- cub
+//
+// cub::DeviceHistogram::HistogramEven, with a bin per value: what one would call, and the figure to
+// beat. Up to 256 bins its blocks count in shared memory, one copy each; more are counted in a copy
+// per block in global memory, which L2 has to hold.
+
+Variant vendor_cub() {
+  Variant v = variant("cub", "vector_loads", {});
+  v.is_vendor = true;
+  v.unavailable = cub::unavailable;
+  v.workspace_bytes = [](const Problem& p, const DeviceSpec& device) {
+    return cub::workspace_bytes(bins_of(p), device);
+  };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    return cub::step_of(cub::Histogram{p.dtype, p.n, d.samples, d.counts, x.workspace,
+                                       cub::workspace_bytes(bins_of(p), x.device)});
+  };
+  return v;
+}
+
+// ---- inputs
+
+template <class T>
+struct Uniform {
+  std::uint64_t seed;
+  __host__ __device__ T operator()(std::int64_t i) const {
+    return static_cast<T>(random_bits(seed, static_cast<std::uint64_t>(i)) >> 32);
+  }
+};
+
+template <class T>
+struct Zipf {
+  ZipfDraw draw;
+  __host__ __device__ T operator()(std::int64_t i) const { return static_cast<T>(draw(i)); }
+};
+
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  return of_type(p, [&](auto zero) {
+    using T = decltype(zero);
+    auto* const samples = static_cast<T*>(d.samples);
+    const std::uint64_t of_samples = stream_seed(seed, 0);
+    return p.distribution == Distribution::uniform
+               ? fill(samples, p.n, Uniform<T>{of_samples})
+               : fill(samples, p.n, Zipf<T>{zipf_draw(8 * sizeof(T), p.exponent, of_samples)});
+  });
+}
+
+// ---- the plain reference
+
+template <class T>
+__global__ void reference_kernel(Samples<T> samples, double* counts) {
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+       i < samples.n; i += stride)
+    atomicAdd(counts + samples.at[i], 1.0);
+}
+
+// Sums of whole numbers below 2^53 are exact in any order.
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  if (!out[0]) return {};
+  const std::int64_t bytes = bins_of(p) * std::int64_t{sizeof(double)};
+  return Steps(MemsetStep{out[0].value, 0, bytes}) + MemsetStep{out[0].magnitude, 0, bytes} +
+         of_type(p, [&](auto zero) {
+           using T = decltype(zero);
+           return launch(reference_kernel<T>, grid_stride(p.n, 1 << 16),
+                         Samples<T>{static_cast<const T*>(d.samples), p.n}, out[0].value);
+         });
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  if (!out[0]) return;
+  std::fill_n(out[0].value, bins_of(p), 0.0);
+  std::fill_n(out[0].magnitude, bins_of(p), 0.0);
+  of_type(p, [&](auto zero) {
+    const auto* samples = static_cast<const decltype(zero)*>(d.samples);
+    for (std::int64_t i = 0; i < p.n; ++i)
+      out[0].value[samples[i]] += 1;
+  });
+}
+
+// ---- declaration
+
+Family declare() {
+  Family f("histogram", Topic::memory, "Where are counts kept while they grow?");
+  f.physics =
+      "A histogram reads each sample once and adds one to a counter. Counters in global memory are "
+      "added to by L2, a 32-byte sector at a time in each of its slices. Counters in shared memory "
+      "are added to by the SM, for 32 lanes at once where they lie in different banks, and one "
+      "after the other where they lie in one. Copies of the counters, per block or per lane, "
+      "spread additions that would meet, and cost shared memory and a sum at the end. How far that "
+      "goes depends on how many bins there are; how much it matters, on how often samples are "
+      "alike.";
+  f.extent("n", &Problem::n, std::int64_t{1} << 28, (std::int64_t{1} << 31) - 1, "samples")
+      .choice("dtype", &Problem::dtype, {{"uint8", DataType::uint8}, {"uint16", DataType::uint16}},
+              "type of the samples; every value has a bin: 256 or 65536")
+      .choice<Distribution>(
+          "distribution", &Problem::distribution,
+          {{"uniform", Distribution::uniform}, {"zipf", Distribution::zipf}},
+          "all values are as frequent; or by Zipf's law, the r-th most frequent 1/r^exponent")
+      .real("exponent", &Problem::exponent, 1, 0.1, 3, "", "of Zipf's law; uniform: unused");
+  f.input(
+       "samples", &Data::samples, [](const Problem& p) { return p.dtype; },
+       [](const Problem& p) { return p.n; })
+      .output("counts", &Data::counts, bins_of);
+  f.figures = {{"histogram", "traffic", "Histograms: useful bytes per second"}};
+  f.outputs = [](const Problem& p) { return Extent{bins_of(p), 1, 1}; };
+  f.inputs = inputs;
+  f.reference = reference;
+  f.host_reference = host_reference;
+  f.tolerance_derivation = "Zero: counts are whole numbers below 2^32, and sums of them are exact.";
+  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
+  f.variant(global_atomics()).variant(vector_loads()).variant(match_aggregated());
+  f.variant(shared_atomics()).variant(lane_copies()).variant(half_counters());
+  f.variant(vendor_cub());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::histogram

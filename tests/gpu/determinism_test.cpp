@@ -1,0 +1,126 @@
+// Variants that are said to be deterministic leave equal bits, launch after launch, and one of
+// those that add floats in any order does not.
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+
+#include "family/registry.hpp"
+#include "gpu/device_query.hpp"
+#include "gpu/problem_launches.hpp"
+#include "support/catch.hpp"
+#include "support/small_problems.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+constexpr std::uint64_t kSeed = 7;
+constexpr int kLaunches = 10;
+
+/// What a launch leaves in each output that the variant fills.
+using Outputs = std::vector<std::vector<unsigned char>>;
+
+class Problem {
+ public:
+  Problem(const Family& family, const Values& values)
+      : device_(query_device(0, {}).spec), launches_(family, values, kSeed, device_, stream_) {}
+
+  const DeviceSpec& device() const { return device_; }
+  const void* problem() const { return launches_.problem(); }
+
+  /// Of one launch on outputs that have nothing of those before.
+  Outputs launch(const Variant& variant) {
+    const Family& family = launches_.family();
+    std::vector<std::size_t> filled;
+    for (std::size_t i = 0; i < family.buffers.size(); ++i) {
+      if (is_output(family.buffers[i].role) && variant.fills(family.buffers[i].name))
+        filled.push_back(i);
+    }
+    launches_.prepare(variant);
+    launches_.copy().poison(filled, stream_);
+    launches_.reset(variant, Mode::warm);
+    launches_.enqueue(variant, Mode::warm);
+    launches_.copy().pull(stream_);
+    stream_.synchronize();
+    Outputs outputs;
+    for (const std::size_t i : filled) {
+      const GuardedMemory& memory = launches_.copy().buffers()[i];
+      std::vector<unsigned char>& bytes = outputs.emplace_back(memory.bytes());
+      GPUEXP_CUDA(cudaMemcpy(bytes.data(), memory.image(), bytes.size(), cudaMemcpyDeviceToHost));
+    }
+    return outputs;
+  }
+
+ private:
+  DeviceSpec device_;
+  CudaStream stream_;
+  ProblemLaunches launches_;
+};
+
+/// Launches whose outputs are not those of the first.
+int launches_that_differ(Problem& problem, const Variant& variant) {
+  const Outputs first = problem.launch(variant);
+  int differ = 0;
+  for (int i = 1; i < kLaunches; ++i)
+    differ += problem.launch(variant) != first;
+  return differ;
+}
+
+/// Large enough that blocks come in another order each time; every combination of choices.
+std::vector<Values> large_problems(const Family& family) {
+  std::vector<Values> problems = choice_combinations(family);
+  constexpr std::int64_t kMany = (std::int64_t{1} << 24) + 3;
+  for (Values& values : problems) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      auto* const number = std::get_if<std::int64_t>(&values[i]);
+      if (number && family.parameters[i].name == "n") *number = std::min(*number, kMany);
+    }
+  }
+  return problems;
+}
+
+bool can_run(const Problem& problem, const Family& family, const Variant& variant) {
+  if (variant.unavailable && variant.unavailable()) return false;
+  if (problem.device().compute_capability() < variant.min_compute_capability) return false;
+  if (family.unsupported && family.unsupported(problem.problem(), problem.device())) return false;
+  return !(variant.unsupported && variant.unsupported(problem.problem(), problem.device()));
+}
+
+TEST_CASE("variants that are said to be deterministic leave equal bits in ten launches",
+          "[determinism]") {
+  std::set<std::string> launched;
+  std::set<std::string> declared;
+  for (const Family& family : Registry::global().families()) {
+    const bool has_any = std::any_of(family.variants.begin(), family.variants.end(),
+                                     [](const Variant& v) { return v.deterministic; });
+    if (!has_any) continue;
+    for (const Values& values : large_problems(family)) {
+      Problem problem(family, values);
+      for (const Variant& variant : family.variants) {
+        if (!variant.deterministic) continue;
+        const std::string name = family.id + "/" + variant.id;
+        INFO(name << " " << describe(family, values));
+        if (!(variant.unavailable && variant.unavailable())) declared.insert(name);
+        if (!can_run(problem, family, variant)) continue;
+        launched.insert(name);
+        CHECK(launches_that_differ(problem, variant) == 0);
+      }
+    }
+  }
+  CHECK(launched == declared);
+}
+
+TEST_CASE("floats that blocks add atomically differ from launch to launch", "[determinism]") {
+  const Family* const family = Registry::global().find("atomics");
+  REQUIRE(family);
+  const Variant* const variant = family->find("float_block_first");
+  REQUIRE(variant);
+  CHECK(!variant->deterministic);
+  Problem problem(*family, large_problems(*family).front());
+  CHECK(launches_that_differ(problem, *variant) > 0);
+}
+
+}  // namespace
+}  // namespace gpuexp::test
