@@ -10,6 +10,7 @@
 #include <cmath>
 #include <vector>
 
+#include "kernels/common/bound_by_atomics.cuh"
 #include "kernels/common/checksum.cuh"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/random.cuh"
@@ -568,9 +569,11 @@ Family declare() {
       "signs, so that partial sums are random walks, and c values one after the other err by "
       "0.42·u·√(c/2 + 1) of the RMS sum; trees by less. Twice that is allowed.";
   f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
-  f.variant(global()).variant(returning()).variant(match_aggregated()).variant(warp_first());
-  f.variant(redux_aggregated()).variant(block_first()).variant(shared_first());
-  f.variant(float_global()).variant(float_block_first()).variant(float_fixed_order());
+  f.variant(bound_by_atomics(global())).variant(bound_by_atomics(returning()));
+  f.variant(bound_by_atomics(match_aggregated())).variant(bound_by_atomics(warp_first()));
+  f.variant(bound_by_atomics(redux_aggregated())).variant(block_first());
+  f.variant(bound_by_atomics(shared_first())).variant(bound_by_atomics(float_global()));
+  f.variant(float_block_first()).variant(float_fixed_order());
   return f;
 }
 

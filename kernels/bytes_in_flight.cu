@@ -17,8 +17,7 @@
 namespace gpuexp::bytes_in_flight {
 
 constexpr int kWarp = 32;
-// Leaves the compiler the registers that eight loads in flight need.
-constexpr int kMostThreads = 512;
+constexpr int kMostWarps = 16;
 constexpr int kVector = 4;  // elements of a load
 
 struct Problem {
@@ -52,43 +51,39 @@ __device__ float4 load_past_l1(const float4* from) {
 }
 
 /// Reads `vectors` vectors from `in` on, `kLoads` of each thread at a time.
-template <int kLoads>
+template <int kLoads, int kThreads>
 __device__ std::uint32_t sum_of_slice(const float4* in, std::int64_t vectors) {
-  const int threads = static_cast<int>(blockDim.x);
   std::uint32_t sum = 0;
   std::int64_t i = threadIdx.x;
 #pragma unroll 1
-  for (; i + (kLoads - 1) * threads < vectors; i += kLoads * threads) {
+  for (; i + (kLoads - 1) * kThreads < vectors; i += kLoads * kThreads) {
     float4 v[kLoads];
 #pragma unroll
     for (int load = 0; load < kLoads; ++load)
-      v[load] = load_past_l1(in + i + load * threads);
+      v[load] = load_past_l1(in + i + load * kThreads);
 #pragma unroll
     for (int load = 0; load < kLoads; ++load)
       sum += bits_sum(v[load]);
   }
 #pragma unroll 1
-  for (; i < vectors; i += threads)
+  for (; i < vectors; i += kThreads)
     sum += bits_sum(load_past_l1(in + i));
   return sum;
 }
 
-template <int kLoads>
-__global__ void __launch_bounds__(kMostThreads)
+// One block per SM, which lets ptxas keep eight loads in flight: for more blocks it saves their
+// registers, and makes four before it waits.
+template <int kLoads, int kThreads>
+__global__ void __launch_bounds__(kThreads, 1)
     read_kernel(const float* in, std::uint32_t* sums, std::int64_t slice, bool is_shared,
                 int passes) {
-  __shared__ std::uint32_t total;
-  if (threadIdx.x == 0) total = 0;
-  __syncthreads();
   const float* const from = in + (is_shared ? 0 : blockIdx.x * slice);
   std::uint32_t sum = 0;
 #pragma unroll 1
   for (int pass = 0; pass < passes; ++pass)
-    sum += sum_of_slice<kLoads>(reinterpret_cast<const float4*>(from), slice / kVector);
-  sum = warp_sum(sum);
-  if (threadIdx.x % kWarp == 0) atomicAdd(&total, sum);
-  __syncthreads();
-  if (threadIdx.x == 0) sums[blockIdx.x] = total;
+    sum += sum_of_slice<kLoads, kThreads>(reinterpret_cast<const float4*>(from), slice / kVector);
+  sum = block_sum<kThreads>(sum);
+  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
 /// Elements of a slice: as many whole lines for each block.
@@ -100,14 +95,23 @@ std::int64_t elements(const Problem& p) {
   return slice(p) * p.blocks;
 }
 
-auto kernel_for(const Problem& p) {
-  switch (p.loads_per_thread) {
-    case 1: return read_kernel<1>;
-    case 2: return read_kernel<2>;
-    case 4: return read_kernel<4>;
-    case 8: return read_kernel<8>;
-  }
-  throw std::logic_error("loads_per_thread was not checked before the launch");
+// By the logarithms of loads and warps.
+using ReadKernel = void (*)(const float*, std::uint32_t*, std::int64_t, bool, int);
+template <int kLoads>
+constexpr ReadKernel kByWarps[] = {read_kernel<kLoads, kWarp>, read_kernel<kLoads, 2 * kWarp>,
+                                   read_kernel<kLoads, 4 * kWarp>, read_kernel<kLoads, 8 * kWarp>,
+                                   read_kernel<kLoads, 16 * kWarp>};
+
+int logarithm(int power_of_two) {
+  int log = 0;
+  while (power_of_two >>= 1)
+    ++log;
+  return log;
+}
+
+ReadKernel kernel_for(const Problem& p) {
+  constexpr const ReadKernel* kByLoads[] = {kByWarps<1>, kByWarps<2>, kByWarps<4>, kByWarps<8>};
+  return kByLoads[logarithm(p.loads_per_thread)][logarithm(p.warps)];
 }
 
 Variant reading(std::string id, bool is_shared) {
@@ -219,7 +223,7 @@ Family declare() {
   f.extent("n", &Problem::n, 1 << 22, std::int64_t{1} << 36, "elements that all SMs read")
       .integer("blocks", &Problem::blocks, 132, 1, 1024, "",
                "one per SM, that each read n / blocks elements, in whole lines of 128 bytes")
-      .integer("warps", &Problem::warps, 8, 1, kMostThreads / kWarp, "", "warps of a block")
+      .integer("warps", &Problem::warps, 8, 1, kMostWarps, "", "warps of a block: 1, 2, 4, 8 or 16")
       .integer("loads_per_thread", &Problem::loads_per_thread, 4, 1, 8, "",
                "loads of 16 bytes that a thread makes before it waits: 1, 2, 4 or 8")
       .integer("passes", &Problem::passes, 1, 1, 1024, "", "times that a slice is read");
@@ -234,9 +238,9 @@ Family declare() {
                 "Bytes in flight: what bandwidth they get",
                 {{"metric.bytes_per_sm_in_flight", "bytes in flight per SM"}}}};
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
-    const int loads = p.loads_per_thread;
-    if ((loads & (loads - 1)) == 0) return std::nullopt;
-    return "needs loads_per_thread of 1, 2, 4 or 8, for which there is a kernel";
+    const auto is_power_of_two = [](int number) { return (number & (number - 1)) == 0; };
+    if (is_power_of_two(p.loads_per_thread) && is_power_of_two(p.warps)) return std::nullopt;
+    return "needs loads_per_thread and warps that are powers of two, for which there are kernels";
   };
   f.outputs = [](const Problem& p) { return Extent{p.blocks, 1, 1}; };
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {

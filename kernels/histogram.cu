@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gpu/cub.hpp"
+#include "kernels/common/bound_by_atomics.cuh"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/random.cuh"
 #include "kernels/common/sectors.cuh"
@@ -540,7 +541,8 @@ Family declare() {
   f.host_reference = host_reference;
   f.tolerance_derivation = "Zero: counts are whole numbers below 2^32, and sums of them are exact.";
   f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
-  f.variant(global_atomics()).variant(vector_loads()).variant(match_aggregated());
+  f.variant(bound_by_atomics(global_atomics())).variant(bound_by_atomics(vector_loads()));
+  f.variant(bound_by_atomics(match_aggregated()));
   f.variant(shared_atomics()).variant(lane_copies()).variant(half_counters());
   f.variant(vendor_cub());
   return f;

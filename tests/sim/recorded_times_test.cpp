@@ -204,7 +204,18 @@ TEST_CASE("a predicted time does not depend on where the host has put buffers",
 
 /// Variants whose code has no predicted time, and why.
 const std::map<std::string, std::string>& without_time() {
+  static const std::string atomics = "the time model has no rate of atomic operations";
   static const std::map<std::string, std::string> reasons{
+      {"atomics/float_global", atomics},
+      {"atomics/global", atomics},
+      {"atomics/match_aggregated", atomics},
+      {"atomics/redux_aggregated", atomics},
+      {"atomics/returning", atomics},
+      {"atomics/shared_first", atomics},
+      {"atomics/warp_first", atomics},
+      {"histogram/global_atomics", atomics},
+      {"histogram/match_aggregated", atomics},
+      {"histogram/vector_loads", atomics},
       {"loss_scaling/fp16_dynamic_scale",
        "what its kernels do depends on what those before have found"},
       {"constant_memory/uniform_index", "the time model has no levels of the constant cache"},
