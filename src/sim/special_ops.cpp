@@ -98,7 +98,7 @@ void decode_special(const Decoding& in, Op& op) {
   if (found == kSpecials.end()) in.refuse("this register is not known");
   op.to[0] = source_of(in.operands[0], Reads::integer);
   op.kind = static_cast<std::uint8_t>(found->second);
-  op.width = in.listed.opcode.starts_with("CS2R") && !in.has("32") ? 8 : 4;
+  op.width = in.listed.opcode.starts_with("CS2") && !in.has("32") ? 8 : 4;
   op.run = run_special;
 }
 
@@ -106,6 +106,7 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"S2R", decode_special},
     {"S2UR", decode_special},
     {"CS2R", decode_special},
+    {"CS2UR", decode_special},
 };
 
 }  // namespace
