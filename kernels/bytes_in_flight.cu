@@ -11,6 +11,7 @@
 // as in memory_bandwidth: arrays that fit in L2 and were there before come from L2.
 #include "kernels/common/checksum.cuh"
 #include "kernels/common/launch.cuh"
+#include "kernels/common/load_past_l1.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/sectors.cuh"
 
@@ -41,14 +42,6 @@ using Variant = Family::Variant;
 //
 // Each SM reads a slice of its own: what it asks for, nobody else does, and L2 delivers every byte
 // once. bytes_per_sm_in_flight over the latency of who serves is the bandwidth, until that is full.
-
-__device__ float4 load_past_l1(const float4* from) {
-  float4 v;
-  asm volatile("ld.global.cg.v4.f32 {%0, %1, %2, %3}, [%4];"
-               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-               : "l"(__cvta_generic_to_global(from)));
-  return v;
-}
 
 /// Reads `vectors` vectors from `in` on, `kLoads` of each thread at a time.
 template <int kLoads, int kThreads>
@@ -186,21 +179,11 @@ Expected expected(const Problem& p, const Data& d, bool is_shared) {
 }
 
 Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  Steps steps;
-  for (std::size_t o = 0; o < out.size(); ++o) {
-    if (out[o]) steps += evaluate_reference(out[o], p.blocks, expected(p, d, o == 1));
-  }
-  return steps;
+  return evaluate_references(out, p.blocks, [&](int o) { return expected(p, d, o == 1); });
 }
 
 void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  for (std::size_t o = 0; o < out.size(); ++o) {
-    for (int block = 0; out[o] && block < p.blocks; ++block) {
-      const ReferenceElement element = expected(p, d, o == 1)(block);
-      out[o].value[block] = element.value;
-      out[o].magnitude[block] = element.magnitude;
-    }
-  }
+  evaluate_references_on_host(out, p.blocks, [&](int o) { return expected(p, d, o == 1); });
 }
 
 struct Uniform {

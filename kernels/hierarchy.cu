@@ -396,21 +396,11 @@ Expected expected(const Problem& p, bool is_walk) {
 }
 
 Steps reference(const Problem& p, const Data&, const std::vector<ReferenceView>& out) {
-  Steps steps;
-  for (std::size_t o = 0; o < out.size(); ++o) {
-    if (out[o]) steps += evaluate_reference(out[o], kWarp, expected(p, o == 0));
-  }
-  return steps;
+  return evaluate_references(out, kWarp, [&](int o) { return expected(p, o == 0); });
 }
 
 void host_reference(const Problem& p, const Data&, const std::vector<ReferenceView>& out) {
-  for (std::size_t o = 0; o < out.size(); ++o) {
-    for (int lane = 0; out[o] && lane < kWarp; ++lane) {
-      const ReferenceElement element = expected(p, o == 0)(lane);
-      out[o].value[lane] = element.value;
-      out[o].magnitude[lane] = element.magnitude;
-    }
-  }
+  evaluate_references_on_host(out, kWarp, [&](int o) { return expected(p, o == 0); });
 }
 
 // ---- declaration

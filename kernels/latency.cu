@@ -65,7 +65,7 @@ struct Task {
 
 __global__ void __launch_bounds__(kWarp) fma_kernel(Task t) {
   auto x = static_cast<float>(threadIdx.x);
-  repeat(t.steps, [&] { x = fmaf(x, t.one, t.one); });
+  repeat<kUnrolledSteps>(t.steps, [&] { x = fmaf(x, t.one, t.one); });
   t.d.sums[threadIdx.x] = x;
 }
 
@@ -200,7 +200,9 @@ __global__ void __launch_bounds__(kWarp) shared_kernel(Task t) {
   }
   __syncwarp();
   unsigned at = begin + static_cast<unsigned>(t.first) * kWord;
-  repeat(t.steps, [&] { asm volatile("ld.shared.u32 %0, [%0];" : "+r"(at)::"memory"); });
+  repeat<kUnrolledSteps>(t.steps, [&] {
+    asm volatile("ld.shared.u32 %0, [%0];" : "+r"(at)::"memory");
+  });
   if (threadIdx.x == 0) *t.d.last = (at - begin) / kWord;
 }
 
@@ -222,7 +224,7 @@ template <class Access>
 __global__ void __launch_bounds__(kWarp) chase_kernel(Task t) {
   const std::uint64_t begin = __cvta_generic_to_global(t.d.chain);
   std::uint64_t at = begin + t.first * kLineBytes;
-  repeat(t.steps, [&] { Access::step(at); });
+  repeat<kUnrolledSteps>(t.steps, [&] { Access::step(at); });
   if (threadIdx.x == 0) *t.d.last = static_cast<std::uint32_t>((at - begin) / kLineBytes);
 }
 
@@ -295,7 +297,7 @@ __global__ void __launch_bounds__(kWarp)
   const std::int64_t within = random_bits(0, blockIdx.x) % static_cast<std::uint64_t>(slack + 1);
   const std::int64_t start = blockIdx.x * share + within;
   std::uint64_t at = __cvta_generic_to_global(chain + order(start) * kLineWords);
-  repeat(steps, [&] { LoadPastL1::step(at); });
+  repeat<kUnrolledSteps>(steps, [&] { LoadPastL1::step(at); });
   unsigned arrived;
   asm volatile("ld.global.u32 %0, [%1+8];" : "=r"(arrived) : "l"(at) : "memory");
   const std::int64_t distance = (arrived + order.lines() - start) % order.lines();
@@ -371,7 +373,7 @@ __global__ void __launch_bounds__(kBarrierBlock) barrier_kernel(Task t) {
   __shared__ unsigned numbers[kBarrierBlock];
   const unsigned thread = threadIdx.x;
   numbers[thread] = thread;
-  repeat(t.steps, [] { __syncthreads(); });
+  repeat<kUnrolledSteps>(t.steps, [] { __syncthreads(); });
   t.d.tokens[thread] = numbers[(thread + kWarp) % kBarrierBlock];
 }
 

@@ -554,10 +554,9 @@ Family declare() {
   f.physics =
       "A block's threads are numbered along x first, then y, then z, and 32 in a row are a warp. "
       "Lanes that are neighbours in x are neighbours in memory: the block's extent in x decides "
-      "how "
-      "many pieces of rows a request is made of, and so its sectors. The GPU starts whole blocks "
-      "of "
-      "whole warps: what of them lies outside of the problem, or beyond the last multiple of 32, "
+      "how many pieces of rows a request is made of, and so its sectors. The GPU starts whole "
+      "blocks of whole warps: what of them lies outside of the problem, or beyond the last "
+      "multiple of 32, "
       "takes its place and its instructions and does nothing. Where a thread's element is, it has "
       "to compute: from three indices of a grid that has limits, or from one, by division.";
   f.extent("nx", &Problem::nx, 8192, 1 << 26, "elements of a row, which lie side by side")

@@ -16,6 +16,7 @@
 #include "kernels/common/checksum.cuh"
 #include "kernels/common/compiled_for.cuh"
 #include "kernels/common/launch.cuh"
+#include "kernels/common/load_past_l1.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/sectors.cuh"
 
@@ -42,21 +43,6 @@ using Variant = Family::Variant;
 
 std::int64_t chunks(const Problem& p) {
   return ceil_div(p.n, kChunk);
-}
-
-// Loads past L1. Volatile, because nothing else keeps the compiler from reading once for all
-// passes.
-__device__ float4 load_past_l1(const float4* from) {
-  float4 v;
-  asm volatile("ld.global.cg.v4.f32 {%0, %1, %2, %3}, [%4];"
-               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-               : "l"(__cvta_generic_to_global(from)));
-  return v;
-}
-__device__ float load_past_l1(const float* from) {
-  float v;
-  asm volatile("ld.global.cg.f32 %0, [%1];" : "=f"(v) : "l"(__cvta_generic_to_global(from)));
-  return v;
 }
 
 // ---- read

@@ -18,6 +18,7 @@
 #include "kernels/common/launch.cuh"
 #include "kernels/common/random.cuh"
 #include "kernels/common/reference.cuh"
+#include "kernels/common/repeat.cuh"
 #include "kernels/common/sectors.cuh"
 
 namespace gpuexp::occupancy {
@@ -252,19 +253,11 @@ __global__ void __launch_bounds__(kMostThreads)
 #pragma unroll
   for (int i = 0; i < kChains; ++i)
     x[i] = first + i * threads < n ? in[first + i * threads] : 0.0f;
-  int left = steps;
-#pragma unroll 1
-  for (; left >= kUnrolled; left -= kUnrolled) {
-#pragma unroll
-    for (int i = 0; i < kUnrolled * kChains; ++i)
-      x[i % kChains] = fmaf(x[i % kChains], one, one);
-  }
-#pragma unroll 1
-  for (; left > 0; --left) {
+  repeat<kUnrolled>(steps, [&] {
 #pragma unroll
     for (int i = 0; i < kChains; ++i)
       x[i] = fmaf(x[i], one, one);
-  }
+  });
 #pragma unroll
   for (int i = 0; i < kChains; ++i) {
     if (first + i * threads < n) added[first + i * threads] = x[i];

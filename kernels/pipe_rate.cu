@@ -12,6 +12,7 @@
 // per clock, every other one costs its share.
 #include "kernels/common/launch.cuh"
 #include "kernels/common/reference.cuh"
+#include "kernels/common/repeat.cuh"
 #include "kernels/common/rounding.cuh"
 #include "kernels/common/sectors.cuh"
 #include "kernels/common/types.cuh"
@@ -85,19 +86,11 @@ __global__ void __launch_bounds__(kBlock)
 #pragma unroll
   for (int i = 0; i < kChains; ++i)
     x[i] = static_cast<const R*>(start)[i * kBlock + thread];
-  int left = steps;
-#pragma unroll 1
-  for (; left >= kUnrolled; left -= kUnrolled) {
-#pragma unroll
-    for (int i = 0; i < kUnrolled * kChains; ++i)
-      x[i % kChains] = step(x[i % kChains], c_value, d_value);
-  }
-#pragma unroll 1
-  for (; left > 0; --left) {
+  repeat<kUnrolled>(steps, [&] {
 #pragma unroll
     for (int i = 0; i < kChains; ++i)
       x[i] = step(x[i], c_value, d_value);
-  }
+  });
   R* const block_out =
       static_cast<R*>(out) + static_cast<std::int64_t>(blockIdx.x) * kChains * kBlock;
 #pragma unroll

@@ -7,24 +7,11 @@
 #include <vector>
 
 #include "kernels/common/launch.cuh"
+#include "kernels/common/repeat.cuh"
 
 namespace gpuexp {
 
 inline constexpr int kUnrolledSteps = 256;  ///< between two jumps, which cost 1 % of the fastest
-
-template <class Step>
-__device__ void repeat(int steps, Step step) {
-  int left = steps;
-#pragma unroll 1
-  for (; left >= kUnrolledSteps; left -= kUnrolledSteps) {
-#pragma unroll
-    for (int i = 0; i < kUnrolledSteps; ++i)
-      step();
-  }
-#pragma unroll 1
-  for (; left > 0; --left)
-    step();
-}
 
 // A step of a pointer chase loads the address of the next one, so that nothing is computed between
 // two loads.
@@ -61,7 +48,7 @@ __device__ Clocks timed_steps(int untimed, int steps, Step step) {
     step();
   const long long ns = global_nanoseconds();
   const long long cycle = clock64();
-  repeat(steps, step);
+  repeat<kUnrolledSteps>(steps, step);
   const long long cycles = clock64() - cycle;
   return {cycles, global_nanoseconds() - ns};
 }

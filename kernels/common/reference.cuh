@@ -44,4 +44,27 @@ Steps evaluate_reference(const ReferenceView& out, std::int64_t count, Function 
   });
 }
 
+/// References of outputs with `count` elements each: f(o) is the functor of output o, in the order
+/// of their declaration, for those that are asked for.
+template <class FunctorOf>
+Steps evaluate_references(const std::vector<ReferenceView>& out, std::int64_t count, FunctorOf f) {
+  Steps steps;
+  for (std::size_t o = 0; o < out.size(); ++o) {
+    if (out[o]) steps += evaluate_reference(out[o], count, f(static_cast<int>(o)));
+  }
+  return steps;
+}
+/// The same by plain loops on the host.
+template <class FunctorOf>
+void evaluate_references_on_host(const std::vector<ReferenceView>& out, std::int64_t count,
+                                 FunctorOf f) {
+  for (std::size_t o = 0; o < out.size(); ++o) {
+    for (std::int64_t i = 0; out[o] && i < count; ++i) {
+      const ReferenceElement element = f(static_cast<int>(o))(i);
+      out[o].value[i] = element.value;
+      out[o].magnitude[i] = element.magnitude;
+    }
+  }
+}
+
 }  // namespace gpuexp

@@ -237,9 +237,9 @@ void MemoryChecks::check_local(Warp& warp, const MemoryAccess& access) const {
 void MemoryChecks::report(const MemoryAccess& access, const Conflict& conflict) const {
   const std::string bytes =
       fmt::format("{} bytes of shared memory at {:#x}", access.width, conflict.address);
-  const char* const verb = is_atomic(access.kind) ? "changed by an atomic operation"
-                           : is_write(access.kind)       ? "written"
-                                                         : "read";
+  const char* const verb = is_atomic(access.kind)  ? "changed by an atomic operation"
+                           : is_write(access.kind) ? "written"
+                                                   : "read";
   const std::string other =
       fmt::format("thread {}{}", to_text(thread_at(block_, conflict.other.thread)),
                   source_line(program_, conflict.other.place, " at "));

@@ -1,0 +1,23 @@
+// A step made many times, with few jumps in between.
+#pragma once
+
+#include <cuda_runtime.h>
+
+namespace gpuexp {
+
+/// Makes `steps` steps, `kUnrolled` of them between two jumps.
+template <int kUnrolled, class Step>
+__device__ __forceinline__ void repeat(int steps, Step step) {
+  int left = steps;
+#pragma unroll 1
+  for (; left >= kUnrolled; left -= kUnrolled) {
+#pragma unroll
+    for (int i = 0; i < kUnrolled; ++i)
+      step();
+  }
+#pragma unroll 1
+  for (; left > 0; --left)
+    step();
+}
+
+}  // namespace gpuexp
