@@ -112,6 +112,13 @@ constexpr bool times_first_launches(Timing timing) {
   return timing == Timing::fresh_process || timing == Timing::from_first;
 }
 
+/// How the host hands a launch's steps to the GPU.
+enum class Submission {
+  one_by_one,
+  graph,          ///< as a graph, captured once: a launch is one call
+  updated_graph,  ///< likewise, but each launch first gives all of its kernels their arguments anew
+};
+
 /// What a variant says of itself in words and figures.
 struct VariantFacts {
   std::string id;  ///< the mechanism, unique in the family
@@ -123,6 +130,7 @@ struct VariantFacts {
   bool is_vendor = false;  ///< a library call: shapes are not known
   int min_compute_capability = 0;  ///< 80 for 8.0
   Timing timing = Timing::gated;
+  Submission submission = Submission::one_by_one;
   /// Equal inputs give equal bits, launch after launch, in whatever order blocks, warps and atomics
   /// come: sums of integers, and of floats in one order that the code fixes. A test launches each
   /// such variant ten times.
@@ -202,7 +210,9 @@ constexpr bool is_output(BufferRole role) {
 /// Where a buffer lives (CUDA C++ Programming Guide, chapters on page-locked and unified memory).
 enum class Residence {
   device,
-  pinned,    ///< page-locked host memory
+  pinned,  ///< page-locked host memory
+  /// Likewise, which the host's caches pass by: to be written by the host in order, never read.
+  write_combined,
   pageable,  ///< host memory as malloc gives it, which kernels may not reach
   mapped,    ///< page-locked host memory that kernels read and write in place
   managed,   ///< unified memory, which moves to whoever touches it

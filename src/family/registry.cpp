@@ -36,7 +36,11 @@ void check(const Family& family, std::vector<std::string>& errors) {
   }
   const bool has_in_out = std::any_of(family.buffers.begin(), family.buffers.end(),
                                       [](const Buffer& b) { return b.role == BufferRole::in_out; });
-  require(has_in_out || !family.reset, "restores inputs by `reset`, and none is declared in_out");
+  const bool has_managed =
+      std::any_of(family.buffers.begin(), family.buffers.end(),
+                  [](const Buffer& b) { return b.residence == Residence::managed; });
+  require(has_in_out || has_managed || !family.reset,
+          "restores what launches find by `reset`, and no buffer is declared in_out or managed");
   require(!has_in_out || family.reset,
           "declares an in_out buffer, and no `reset` that restores it");
   std::set<std::string> ids;

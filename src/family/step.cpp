@@ -30,10 +30,26 @@ const TensorMap* PackedArguments::tensor_map(std::size_t i) const {
   return nullptr;
 }
 
+void PackedArguments::add(const Texture& texture) {
+  constexpr std::byte kUnmade[kTextureObjectBytes] = {};
+  textures_.emplace_back(count(), texture);
+  append(kUnmade, kTextureObjectBytes, kTextureObjectBytes);
+}
+
+const Texture* PackedArguments::texture(std::size_t i) const {
+  for (const auto& [place, texture] : textures_) {
+    if (place == i) return &texture;
+  }
+  return nullptr;
+}
+
 Step::Step(KernelStep step) : action(std::move(step)) {}
 Step::Step(MemsetStep step) : action(step) {}
 Step::Step(CopyStep step) : action(step) {}
 Step::Step(OpaqueStep step) : action(std::move(step)) {}
+Step::Step(PrefetchStep step) : action(step) {}
+Step::Step(AdviseStep step) : action(step) {}
+Step::Step(HostReadStep step) : action(step) {}
 Step::Step(const Step&) = default;
 Step::Step(Step&&) noexcept = default;
 Step& Step::operator=(const Step&) = default;
@@ -48,6 +64,9 @@ Steps::Steps(KernelStep step) : Steps(Step(std::move(step))) {}
 Steps::Steps(MemsetStep step) : Steps(Step(step)) {}
 Steps::Steps(CopyStep step) : Steps(Step(step)) {}
 Steps::Steps(OpaqueStep step) : Steps(Step(std::move(step))) {}
+Steps::Steps(PrefetchStep step) : Steps(Step(step)) {}
+Steps::Steps(AdviseStep step) : Steps(Step(step)) {}
+Steps::Steps(HostReadStep step) : Steps(Step(step)) {}
 Steps::Steps(const Steps&) = default;
 Steps::Steps(Steps&&) noexcept = default;
 Steps& Steps::operator=(const Steps&) = default;
@@ -70,6 +89,11 @@ std::vector<Shape> Steps::shapes() const {
     if (const auto* kernel = std::get_if<KernelStep>(&step.action)) shapes.push_back(kernel->shape);
   }
   return shapes;
+}
+
+bool Steps::overlap() const {
+  return std::any_of(steps_.begin(), steps_.end(),
+                     [&](const Step& step) { return step.stream != steps_.front().stream; });
 }
 
 Steps with_host_loop(Steps kernel, HostLoop loop) {

@@ -15,6 +15,7 @@
 #include "base/callback.hpp"
 #include "base/types.hpp"
 #include "family/tensor_map.hpp"
+#include "family/texture.hpp"
 
 struct CUstream_st;  // cudaStream_t without the CUDA headers
 
@@ -54,6 +55,8 @@ class PackedArguments {
   }
   /// Whose bytes are zero until whoever launches has encoded it.
   void add(TensorMap map, std::size_t alignment);
+  /// Likewise, until whoever launches has made the texture object.
+  void add(const Texture& texture);
 
   std::size_t count() const { return places_.size(); }
   /// All of them, the first at the begin.
@@ -64,6 +67,8 @@ class PackedArguments {
   std::size_t alignment(std::size_t i) const { return places_[i].alignment; }
   /// Null where the i-th argument is none.
   const TensorMap* tensor_map(std::size_t i) const;
+  const Texture* texture(std::size_t i) const;
+  bool has_textures() const { return !textures_.empty(); }
 
  private:
   struct Place {
@@ -76,6 +81,7 @@ class PackedArguments {
   std::vector<std::byte> bytes_;
   std::vector<Place> places_;
   std::vector<std::pair<std::size_t, TensorMap>> tensor_maps_;  ///< by their place
+  std::vector<std::pair<std::size_t, Texture>> textures_;       ///< likewise
 };
 
 template <class Parameter, class Argument>
@@ -85,6 +91,10 @@ void pack(PackedArguments& packed, Argument&& argument) {
         sizeof(Parameter) == kTensorMapBytes && alignof(Parameter) >= kLeastTensorMapAlignment,
         "a tensor map stands for a parameter of type CUtensorMap");
     packed.add(std::forward<Argument>(argument), alignof(Parameter));
+  } else if constexpr (std::is_same<std::decay_t<Argument>, Texture>::value) {
+    static_assert(sizeof(Parameter) == kTextureObjectBytes && std::is_integral<Parameter>::value,
+                  "a texture stands for a parameter of type cudaTextureObject_t");
+    packed.add(argument);
   } else {
     packed.add<Parameter>(static_cast<Parameter>(std::forward<Argument>(argument)));
   }
@@ -95,6 +105,9 @@ struct AccessPolicyWindow {
   const void* base = nullptr;
   std::int64_t bytes = 0;
   float hit_ratio = 1;  ///< share of the window's accesses that persist; the others stream
+  /// Of L2, while launches with the window run. A launch that asks for more than the device sets
+  /// aside at most fails.
+  std::int64_t set_aside_bytes = 0;
 };
 
 /// What a kernel computes whose items do not depend on each other, as a loop on the host: for
@@ -143,9 +156,45 @@ struct OpaqueStep {
   Callback<void(Stream stream, int device)> call;
 };
 
+/// Moves managed memory to where it will be used (CUDA Runtime API, cudaMemPrefetchAsync).
+struct PrefetchStep {
+  const void* memory = nullptr;
+  std::int64_t bytes = 0;
+  bool to_host = false;  ///< to the device otherwise
+};
+
+/// Where managed memory stays as long as nobody has to move it (CUDA Runtime API, cudaMemAdvise).
+enum class Advice {
+  none,            ///< all advice is taken back
+  stays_on_host,   ///< its preferred location is the host, and the device maps it there
+  is_mostly_read,  ///< whoever reads it gets a copy of its own
+};
+
+/// Advises the driver, when it is enqueued.
+struct AdviseStep {
+  const void* memory = nullptr;
+  std::int64_t bytes = 0;
+  Advice advice = Advice::none;
+};
+
+/// The host waits for all that was enqueued before in the stream, and then reads a word of each
+/// page of this memory, if there is any. A launch that has one is ungated or on the host's clock.
+struct HostReadStep {
+  const void* memory = nullptr;
+  std::int64_t bytes = 0;
+};
+
+/// CUDA's legacy default stream. It waits for all streams that block with it, and they for it (CUDA
+/// C++ Programming Guide, "Default stream").
+inline constexpr int kDefaultStream = -1;
+/// Those from here downwards block with the legacy stream; those above it do not.
+inline constexpr int kFirstBlockingStream = -2;
+
 struct Step {
-  std::variant<KernelStep, MemsetStep, CopyStep, OpaqueStep> action;
-  int stream = 0;                  ///< steps of one stream run in order; 0 is the one that is timed
+  std::variant<KernelStep, MemsetStep, CopyStep, OpaqueStep, PrefetchStep, AdviseStep, HostReadStep>
+      action;
+  /// Steps of one stream run in order; 0 is the one that is timed. Below it see kDefaultStream.
+  int stream = 0;
   std::vector<std::size_t> after;  ///< places of earlier steps, in other streams, that it waits for
 
   // Defined once, in step.cpp: every family file would compile them again.
@@ -153,6 +202,9 @@ struct Step {
   Step(MemsetStep step);
   Step(CopyStep step);
   Step(OpaqueStep step);
+  Step(PrefetchStep step);
+  Step(AdviseStep step);
+  Step(HostReadStep step);
   Step(const Step&);
   Step(Step&&) noexcept;
   Step& operator=(const Step&);
@@ -170,6 +222,9 @@ class Steps {
   Steps(MemsetStep step);
   Steps(CopyStep step);
   Steps(OpaqueStep step);
+  Steps(PrefetchStep step);
+  Steps(AdviseStep step);
+  Steps(HostReadStep step);
   Steps(const Steps&);
   Steps(Steps&&) noexcept;
   Steps& operator=(const Steps&);
@@ -186,6 +241,8 @@ class Steps {
   std::vector<Step>& all() { return steps_; }
   /// Of the kernels, in order.
   std::vector<Shape> shapes() const;
+  /// Whether they take several streams, so that some of them may run at once.
+  bool overlap() const;
 
  private:
   std::vector<Step> steps_;

@@ -16,6 +16,7 @@
 #include "gpu/device_ops.hpp"
 #include "gpu/event_timer.hpp"
 #include "gpu/hardware_counters.hpp"
+#include "gpu/l2_set_aside.hpp"
 #include "gpu/launcher.hpp"
 #include "gpu/problem_launches.hpp"
 #include "gpu/resources.hpp"
@@ -66,6 +67,7 @@ class CudaExecutor final : public Executor,
   void launch(const Variant& variant, Mode mode) override {
     problem_->prepare(variant);
     clear_state(*problem_, variant, mode);
+    const L2SetAside set_aside(problem_->set_aside_bytes(variant));
     problem_->enqueue(variant, mode);
     stream_.synchronize();
   }
@@ -89,6 +91,7 @@ class CudaExecutor final : public Executor,
     }
     if (mode == Mode::warm) {
       clear_state(*problem_, variant, mode);
+      const L2SetAside set_aside(problem_->set_aside_bytes(variant));
       traits.preparation_us =
           timed_us(false, variant.id, [&] { problem_->enqueue(variant, mode); });
     }
@@ -98,6 +101,10 @@ class CudaExecutor final : public Executor,
       traits.launches = prepared.graph_launches;
       traits.rotated_bytes =
           static_cast<std::int64_t>(prepared.graph_copies) * problem_->copy().bytes();
+    }
+    if (prepared.launches.front().overlap()) {
+      clear_state(*problem_, variant, mode);
+      traits.timeline = prepared.launches.front().timeline();
     }
     return traits;
   }
@@ -109,8 +116,10 @@ class CudaExecutor final : public Executor,
     for (std::size_t i = 0; i < sequence.size(); ++i) {
       const Variant& variant = *sequence[i];
       PreparedVariant& prepared = problem_->prepare(variant);
-      // What ran before has left its own data in the caches.
-      const bool is_primed = mode == Mode::warm && last != &variant;
+      // What ran before has left its own data in the caches, and what persisted there does no more.
+      const std::int64_t set_aside_bytes = problem_->set_aside_bytes(variant);
+      const bool is_primed = mode == Mode::warm && (last != &variant || set_aside_bytes > 0);
+      const L2SetAside set_aside(set_aside_bytes);
       if (is_primed) {
         clear_state(*problem_, variant, mode);
         problem_->enqueue(variant, mode);
@@ -171,8 +180,10 @@ class CudaExecutor final : public Executor,
     const double start_s = steady_seconds();
     for (std::size_t round = 0; round == 0 || steady_seconds() - start_s < seconds; ++round) {
       for (const Variant* variant : sequence) {
+        const L2SetAside set_aside(problem_->set_aside_bytes(*variant));
         problem_->reset(*variant, mode);
         problem_->enqueue(*variant, mode);
+        if (problem_->set_aside_bytes(*variant) > 0) stream_.synchronize();
       }
       ends[round % 2].record(stream_);
       if (round > 0) ends[(round - 1) % 2].synchronize();
@@ -236,7 +247,7 @@ class CudaExecutor final : public Executor,
     problem.reset(*launch.variant, Mode::warm);
     std::optional<SourceCounters> counters;
     std::size_t place = 0;
-    prepared.launches.front().enqueue([&](const Step& step) {
+    prepared.launches.front().enqueue_each([&](const Step& step) {
       const auto* launched = std::get_if<KernelStep>(&step.action);
       if (!launched || launched->shape.grid.count() == 0 || place++ != kernel) return;
       GPUEXP_CUDA(cudaDeviceSynchronize());
@@ -276,11 +287,18 @@ class CudaExecutor final : public Executor,
   HardwareCounters::Launch counted_launch(ProblemLaunches& problem, const CountedLaunch& launch) {
     const Variant& variant = *launch.variant;
     const Mode mode = launch.mode;
-    clear_state(problem, variant, Mode::warm);
-    problem.enqueue(variant, Mode::warm);
+    {
+      const L2SetAside set_aside(problem.set_aside_bytes(variant));
+      clear_state(problem, variant, Mode::warm);
+      problem.enqueue(variant, Mode::warm);
+      stream_.synchronize();
+    }
     if (mode == Mode::graph) capture(problem, variant);
     const int launches = is_flushed(mode) ? 0 : priming_launches(problem, variant, mode);
-    const auto leave_caches = [this, &problem, &variant, mode, launches] {
+    // From what leaves the caches to the end of the launch that is counted.
+    const auto set_aside = std::make_shared<std::optional<L2SetAside>>();
+    const auto leave_caches = [this, &problem, &variant, mode, launches, set_aside] {
+      set_aside->emplace(problem.set_aside_bytes(variant));
       clear_state(problem, variant, mode);
       for (int i = 0; i < launches; ++i) {
         problem.enqueue(variant, mode);
@@ -288,10 +306,13 @@ class CudaExecutor final : public Executor,
       }
       stream_.synchronize();
     };
-    return {leave_caches, [this, &problem, &variant] {
-              problem.enqueue(variant, Mode::warm);
-              stream_.synchronize();
-            }};
+    const PreparedSteps& steps = problem.prepare(variant).launches.front();
+    const auto launch_counted = [this, &steps, set_aside] {
+      steps.enqueue_each();
+      stream_.synchronize();
+      set_aside->reset();
+    };
+    return {leave_caches, launch_counted, steps.overlap()};
   }
 
   /// As many as leave L2 as a long row of launches would, which a sample has had before it.

@@ -1,5 +1,7 @@
 #include "gpu/cuda_graph.hpp"
 
+#include <utility>
+
 namespace gpuexp {
 
 namespace {
@@ -20,7 +22,7 @@ class Capture {
   cudaGraph_t end() {
     ended_ = true;
     GPUEXP_CUDA(cudaStreamEndCapture(stream_.get(), &graph_));
-    return graph_;
+    return std::exchange(graph_, nullptr);
   }
 
  private:
@@ -29,17 +31,38 @@ class Capture {
   bool ended_ = false;
 };
 
+std::vector<cudaGraphNode_t> kernels_of(cudaGraph_t graph) {
+  std::size_t count = 0;
+  GPUEXP_CUDA(cudaGraphGetNodes(graph, nullptr, &count));
+  std::vector<cudaGraphNode_t> nodes(count);
+  GPUEXP_CUDA(cudaGraphGetNodes(graph, nodes.data(), &count));
+  std::vector<cudaGraphNode_t> kernels;
+  for (cudaGraphNode_t node : nodes) {
+    cudaGraphNodeType type{};
+    GPUEXP_CUDA(cudaGraphNodeGetType(node, &type));
+    if (type == cudaGraphNodeTypeKernel) kernels.push_back(node);
+  }
+  return kernels;
+}
+
 }  // namespace
 
 CapturedLaunches::CapturedLaunches(const CudaStream& stream, const std::function<void()>& queue) {
   Capture capture(stream);
   queue();
-  GPUEXP_CUDA(cudaGraphInstantiate(&executable_, capture.end(), 0));
+  graph_ = capture.end();
+  kernels_ = kernels_of(graph_);
+  GPUEXP_CUDA(cudaGraphInstantiate(&executable_, graph_, 0));
   GPUEXP_CUDA(cudaGraphUpload(executable_, stream.get()));
 }
 
 CapturedLaunches::~CapturedLaunches() {
   if (executable_) GPUEXP_CUDA_NOEXCEPT(cudaGraphExecDestroy(executable_));
+  if (graph_) GPUEXP_CUDA_NOEXCEPT(cudaGraphDestroy(graph_));
+}
+
+void CapturedLaunches::update_kernel(std::size_t i, const cudaKernelNodeParams& parameters) const {
+  GPUEXP_CUDA(cudaGraphExecKernelNodeSetParams(executable_, kernels_.at(i), &parameters));
 }
 
 void CapturedLaunches::replay(const CudaStream& stream) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "gpu/resources.hpp"
 
@@ -18,8 +19,12 @@ class CapturedLaunches {
   CapturedLaunches& operator=(const CapturedLaunches&) = delete;
 
   void replay(const CudaStream& stream) const;
+  /// Gives the i-th of its kernels, in the order in which they were queued, other arguments.
+  void update_kernel(std::size_t i, const cudaKernelNodeParams& parameters) const;
 
  private:
+  cudaGraph_t graph_ = nullptr;
+  std::vector<cudaGraphNode_t> kernels_;
   cudaGraphExec_t executable_ = nullptr;
 };
 

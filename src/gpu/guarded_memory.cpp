@@ -57,6 +57,9 @@ void* GuardedMemory::allocate(std::size_t size) const {
     case Residence::device: return device_.get();
     case Residence::managed: GPUEXP_CUDA(cudaMallocManaged(&memory, size)); break;
     case Residence::pinned: GPUEXP_CUDA(cudaHostAlloc(&memory, size, cudaHostAllocDefault)); break;
+    case Residence::write_combined:
+      GPUEXP_CUDA(cudaHostAlloc(&memory, size, cudaHostAllocWriteCombined));
+      break;
     case Residence::mapped: GPUEXP_CUDA(cudaHostAlloc(&memory, size, cudaHostAllocMapped)); break;
     case Residence::pageable:
       memory = std::malloc(size);
@@ -74,6 +77,7 @@ void GuardedMemory::release() {
     case Residence::device: break;  // its own
     case Residence::managed: GPUEXP_CUDA_NOEXCEPT(cudaFree(allocated_)); break;
     case Residence::pinned:
+    case Residence::write_combined:
     case Residence::mapped: GPUEXP_CUDA_NOEXCEPT(cudaFreeHost(allocated_)); break;
     case Residence::pageable:
       // A copy may still read it.

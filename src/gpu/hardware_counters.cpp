@@ -161,9 +161,15 @@ class HardwareCounters::Impl {
         // The driver evicts L2 as it begins a pass, so that nothing can be prepared before.
         launch.prepare();
         const std::size_t begin = ranges.names().size();
-        ranges.open();
-        launch.launch();
-        ranges.close();
+        if (launch.overlaps) {
+          ranges.open_whole("launch");
+          launch.launch();
+          ranges.close_whole();
+        } else {
+          ranges.open();
+          launch.launch();
+          ranges.close();
+        }
         found.push_back({begin, ranges.names().size()});
       }
       is_last = session_->profiler.stop();

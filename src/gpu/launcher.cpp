@@ -1,10 +1,60 @@
 #include "gpu/launcher.hpp"
 
 #include <algorithm>
+#include <set>
+
+#include <unistd.h>
 
 namespace gpuexp {
 
 namespace {
+
+constexpr cudaMemLocation kHost{cudaMemLocationTypeHost, 0};
+
+cudaMemLocation on_device(int device) {
+  return {cudaMemLocationTypeDevice, device};
+}
+
+// Mapping the memory for the device keeps its kernels from faulting: they read over the bus.
+void give_advice(const AdviseStep& step, int device) {
+  const auto advise = [&](cudaMemoryAdvise advice, cudaMemLocation location) {
+    GPUEXP_CUDA(cudaMemAdvise(step.memory, static_cast<std::size_t>(step.bytes), advice, location));
+  };
+  switch (step.advice) {
+    case Advice::none:
+      advise(cudaMemAdviseUnsetPreferredLocation, kHost);
+      advise(cudaMemAdviseUnsetAccessedBy, on_device(device));
+      advise(cudaMemAdviseUnsetReadMostly, on_device(device));
+      break;
+    case Advice::stays_on_host:
+      advise(cudaMemAdviseSetPreferredLocation, kHost);
+      advise(cudaMemAdviseSetAccessedBy, on_device(device));
+      break;
+    case Advice::is_mostly_read: advise(cudaMemAdviseSetReadMostly, on_device(device)); break;
+  }
+}
+
+void touch_pages(const HostReadStep& step) {
+  static const std::int64_t page = sysconf(_SC_PAGESIZE);
+  const auto* const memory = static_cast<const volatile unsigned char*>(step.memory);
+  for (std::int64_t at = 0; at < step.bytes; at += page)
+    static_cast<void>(memory[at]);
+}
+
+bool is_on_device(const void* memory) {
+  cudaPointerAttributes attributes{};
+  GPUEXP_CUDA(cudaPointerGetAttributes(&attributes, memory));
+  return attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
+}
+
+/// What a timeline calls it.
+const char* kind_of(const Step& step) {
+  if (std::holds_alternative<KernelStep>(step.action)) return "kernel";
+  const auto* const copy = std::get_if<CopyStep>(&step.action);
+  if (!copy) return "other";
+  if (is_on_device(copy->to)) return is_on_device(copy->from) ? "copy" : "copy_to_device";
+  return "copy_to_host";
+}
 
 dim3 dim(const Extent& e) {
   return dim3(static_cast<unsigned>(e.x), static_cast<unsigned>(e.y), static_cast<unsigned>(e.z));
@@ -40,32 +90,44 @@ std::vector<cudaLaunchAttribute> attributes_of(const KernelStep& step) {
 
 }  // namespace
 
-PreparedSteps::PreparedSteps(Steps steps, const CudaStream& stream)
-    : steps_(std::move(steps)), first_(&stream), kernels_(steps_.all().size()) {
+PreparedSteps::PreparedSteps(Steps steps, const CudaStream& stream, Submission submission)
+    : steps_(std::move(steps)),
+      first_(&stream),
+      kernels_(steps_.all().size()),
+      submission_(submission) {
   GPUEXP_CUDA(cudaGetDevice(&device_));
   for (std::size_t i = 0; i < kernels_.size(); ++i) {
     const Step& step = steps_.all()[i];
-    if (step.stream != 0) other_streams_.try_emplace(step.stream);
+    if (step.stream != 0 && step.stream != kDefaultStream) {
+      other_streams_.try_emplace(step.stream, step.stream <= kFirstBlockingStream
+                                                  ? cudaStreamDefault
+                                                  : cudaStreamNonBlocking);
+    }
     for (const std::size_t place : step.after)
       done_.try_emplace(place);
     if (const auto* kernel = std::get_if<KernelStep>(&step.action)) prepare(*kernel, kernels_[i]);
   }
-  if (other_streams_.empty()) return;
-  start_ = std::make_unique<CudaEvent>();
   // The first stream ends after the last step of each other.
   std::map<int, std::size_t> last;
   for (std::size_t i = 0; i < kernels_.size(); ++i)
     last[steps_.all()[i].stream] = i;
   for (const auto& [number, place] : last) {
-    if (number != 0) done_.try_emplace(place);
+    if (number == 0) continue;
+    done_.try_emplace(place);
+    if (!start_) start_ = std::make_unique<CudaEvent>();
   }
+  if (submission_ != Submission::one_by_one)
+    graph_ = std::make_unique<CapturedLaunches>(stream, [&] { enqueue_each(); });
 }
 
 void PreparedSteps::prepare(const KernelStep& step, Kernel& kernel) const {
   kernel.tensor_maps.reserve(step.arguments.count());  // parameters point into it
+  kernel.textures.reserve(step.arguments.count());     // likewise
   for (std::size_t i = 0; i < step.arguments.count(); ++i) {
     if (const TensorMap* map = step.arguments.tensor_map(i)) {
       kernel.parameters.push_back(&kernel.tensor_maps.emplace_back(encoded(*map)));
+    } else if (const Texture* texture = step.arguments.texture(i)) {
+      kernel.parameters.push_back(kernel.textures.emplace_back(*texture).parameter());
     } else {
       kernel.parameters.push_back(const_cast<std::byte*>(step.arguments.at(i)));
     }
@@ -83,12 +145,16 @@ void PreparedSteps::prepare(const KernelStep& step, Kernel& kernel) const {
   }
 }
 
-cudaStream_t PreparedSteps::stream_of(std::size_t place) const {
-  const int number = steps_.all()[place].stream;
+cudaStream_t PreparedSteps::stream_numbered(int number) const {
+  if (number == kDefaultStream) return cudaStreamLegacy;
   return number == 0 ? first_->get() : other_streams_.at(number).get();
 }
 
-void PreparedSteps::enqueue(std::size_t place) const {
+cudaStream_t PreparedSteps::stream_of(std::size_t place) const {
+  return stream_numbered(steps_.all()[place].stream);
+}
+
+void PreparedSteps::enqueue_step(std::size_t place) const {
   const Step& step = steps_.all()[place];
   const cudaStream_t stream = stream_of(place);
   if (const auto* kernel = std::get_if<KernelStep>(&step.action)) {
@@ -105,22 +171,55 @@ void PreparedSteps::enqueue(std::size_t place) const {
   } else if (const auto* copy = std::get_if<CopyStep>(&step.action)) {
     GPUEXP_CUDA(cudaMemcpyAsync(copy->to, copy->from, static_cast<std::size_t>(copy->bytes),
                                 cudaMemcpyDefault, stream));
+  } else if (const auto* prefetch = std::get_if<PrefetchStep>(&step.action)) {
+    GPUEXP_CUDA(cudaMemPrefetchAsync(prefetch->memory, static_cast<std::size_t>(prefetch->bytes),
+                                     prefetch->to_host ? kHost : on_device(device_), 0, stream));
+  } else if (const auto* advise = std::get_if<AdviseStep>(&step.action)) {
+    give_advice(*advise, device_);
+  } else if (const auto* read = std::get_if<HostReadStep>(&step.action)) {
+    GPUEXP_CUDA(cudaStreamSynchronize(stream));
+    touch_pages(*read);
   } else {
     std::get<OpaqueStep>(step.action).call(stream, device_);
   }
 }
 
-void PreparedSteps::enqueue(const std::function<void(const Step&)>& before) const {
+void PreparedSteps::enqueue() const {
+  if (!graph_) return enqueue_each();
+  if (submission_ == Submission::updated_graph) update_graph();
+  graph_->replay(*first_);
+}
+
+void PreparedSteps::update_graph() const {
+  std::size_t kernel = 0;
+  for (std::size_t i = 0; i < kernels_.size(); ++i) {
+    const auto* step = std::get_if<KernelStep>(&steps_.all()[i].action);
+    if (!step || step->shape.grid.count() == 0) continue;
+    cudaKernelNodeParams parameters{};
+    parameters.func = const_cast<void*>(step->shape.kernel);
+    parameters.gridDim = kernels_[i].config.gridDim;
+    parameters.blockDim = kernels_[i].config.blockDim;
+    parameters.sharedMemBytes = static_cast<unsigned>(kernels_[i].config.dynamicSmemBytes);
+    parameters.kernelParams = const_cast<void**>(kernels_[i].parameters.data());
+    graph_->update_kernel(kernel++, parameters);
+  }
+}
+
+void PreparedSteps::enqueue_each(const StepHook& before, const StepHook& behind) const {
   if (start_) {
     start_->record(*first_);
-    for (const auto& [number, stream] : other_streams_)
-      GPUEXP_CUDA(cudaStreamWaitEvent(stream.get(), start_->get()));
+    std::set<int> started{0};
+    for (const Step& step : steps_.all()) {
+      if (started.insert(step.stream).second)
+        GPUEXP_CUDA(cudaStreamWaitEvent(stream_numbered(step.stream), start_->get()));
+    }
   }
   for (std::size_t i = 0; i < kernels_.size(); ++i) {
     for (const std::size_t place : steps_.all()[i].after)
       GPUEXP_CUDA(cudaStreamWaitEvent(stream_of(i), done_.at(place).get()));
     if (before) before(steps_.all()[i]);
-    enqueue(i);
+    enqueue_step(i);
+    if (behind) behind(steps_.all()[i]);
     if (const auto done = done_.find(i); done != done_.end())
       GPUEXP_CUDA(cudaEventRecord(done->second.get(), stream_of(i)));
   }
@@ -130,11 +229,45 @@ void PreparedSteps::enqueue(const std::function<void(const Step&)>& before) cons
   }
 }
 
+std::vector<StepTime> PreparedSteps::timeline() const {
+  // A stream reaches the event in front of a step once the step before has ended and what the step
+  // waits for is there; the one behind it, when it has ended.
+  const CudaEvent start;
+  const std::vector<CudaEvent> begun(kernels_.size());
+  std::size_t place = 0;
+  start.record(*first_);
+  const std::vector<CudaEvent> ended(kernels_.size());
+  enqueue_each(
+      [&](const Step& step) {
+        GPUEXP_CUDA(cudaEventRecord(begun[place].get(), stream_numbered(step.stream)));
+      },
+      [&](const Step& step) {
+        GPUEXP_CUDA(cudaEventRecord(ended[place++].get(), stream_numbered(step.stream)));
+      });
+  first_->synchronize();
+  std::vector<StepTime> times;
+  for (std::size_t i = 0; i < kernels_.size(); ++i) {
+    const Step& step = steps_.all()[i];
+    times.push_back(
+        {kind_of(step), step.stream, elapsed_us(start, begun[i]), elapsed_us(start, ended[i])});
+  }
+  return times;
+}
+
 bool PreparedSteps::has_window() const {
   return std::any_of(steps_.all().begin(), steps_.all().end(), [](const Step& step) {
     const auto* kernel = std::get_if<KernelStep>(&step.action);
     return kernel && kernel->window;
   });
+}
+
+std::int64_t PreparedSteps::set_aside_bytes() const {
+  std::int64_t most = 0;
+  for (const Step& step : steps_.all()) {
+    const auto* kernel = std::get_if<KernelStep>(&step.action);
+    if (kernel && kernel->window) most = std::max(most, kernel->window->set_aside_bytes);
+  }
+  return most;
 }
 
 void enqueue(const Steps& steps, const CudaStream& stream) {

@@ -6,9 +6,13 @@
 #include <memory>
 #include <vector>
 
+#include "family/family.hpp"
 #include "family/step.hpp"
+#include "gpu/cuda_graph.hpp"
 #include "gpu/resources.hpp"
 #include "gpu/tensor_map_encoding.hpp"
+#include "gpu/texture_object.hpp"
+#include "record/measurement.hpp"
 
 namespace gpuexp {
 
@@ -18,27 +22,40 @@ class PreparedSteps {
  public:
   /// For steps on the current device, whose first stream is `stream`, which outlives this. Throws
   /// CudaError where a kernel cannot have what its shape asks for.
-  PreparedSteps(Steps steps, const CudaStream& stream);
+  PreparedSteps(Steps steps, const CudaStream& stream,
+                Submission submission = Submission::one_by_one);
 
-  /// May be captured into a graph, unless a step is opaque and waits for the GPU. Throws CudaError
-  /// where a launch is refused, and what an opaque step throws.
-  /// `before` is called with each step that is enqueued.
-  void enqueue(const std::function<void(const Step&)>& before = {}) const;
+  /// As they are submitted. Throws CudaError where a launch is refused, and what an opaque step
+  /// throws.
+  void enqueue() const;
+  /// One by one, however they are submitted. May be captured into a graph, unless a step waits for
+  /// the GPU. `before` and `behind` are called with each step as it is enqueued.
+  using StepHook = std::function<void(const Step&)>;
+  void enqueue_each(const StepHook& before = {}, const StepHook& behind = {}) const;
+  /// Enqueues them one by one and waits: when each began and ended.
+  std::vector<StepTime> timeline() const;
 
   /// Whether lines that a launch touches persist in L2.
   bool has_window() const;
+  /// What its windows want of L2 at most.
+  std::int64_t set_aside_bytes() const;
+  bool overlap() const { return steps_.overlap(); }
 
  private:
   struct Kernel {
     std::vector<void*> parameters;
     std::vector<CUtensorMap> tensor_maps;  ///< that some of the parameters point to
+    std::vector<TextureObject> textures;   ///< likewise
     std::vector<cudaLaunchAttribute> attributes;
     cudaLaunchConfig_t config{};
   };
 
   void prepare(const KernelStep& step, Kernel& kernel) const;
-  void enqueue(std::size_t place) const;
+  void enqueue_step(std::size_t place) const;
   cudaStream_t stream_of(std::size_t place) const;
+  cudaStream_t stream_numbered(int number) const;
+  /// The arguments of all kernels of the graph, as if they had changed.
+  void update_graph() const;
 
   Steps steps_;
   const CudaStream* first_;
@@ -47,6 +64,8 @@ class PreparedSteps {
   std::map<int, CudaStream> other_streams_;  ///< by Step::stream
   std::map<std::size_t, CudaEvent> done_;    ///< of steps that others wait for, by place
   std::unique_ptr<CudaEvent> start_;         ///< where there are other streams
+  Submission submission_;
+  std::unique_ptr<CapturedLaunches> graph_;  ///< where they are submitted as one
 };
 
 /// Prepares and enqueues.

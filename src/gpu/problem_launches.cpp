@@ -48,7 +48,8 @@ void ProblemLaunches::prepare_launches(const Variant& variant, PreparedVariant& 
                                        std::size_t copies) {
   for (std::size_t i = prepared.launches.size(); i < copies; ++i) {
     prepared.launches.emplace_back(
-        variant.launch(problem_.get(), copies_[i].data(), context(prepared)), stream_);
+        variant.launch(problem_.get(), copies_[i].data(), context(prepared)), stream_,
+        variant.submission);
     persists_ = persists_ || prepared.launches.back().has_window();
   }
 }
@@ -88,7 +89,7 @@ void ProblemLaunches::capture(const Variant& variant, double launch_us) {
   prepared.graph_launches = static_cast<int>(turns * copies);
   prepared.graph = std::make_unique<CapturedLaunches>(stream_, [&] {
     for (int i = 0; i < prepared.graph_launches; ++i)
-      prepared.launches[static_cast<std::size_t>(i) % prepared.graph_copies].enqueue();
+      prepared.launches[static_cast<std::size_t>(i) % prepared.graph_copies].enqueue_each();
   });
 }
 

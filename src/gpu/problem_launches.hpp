@@ -50,6 +50,10 @@ class ProblemLaunches {
 
   /// Whether lines that launches so far have touched persist in L2.
   bool persists() const { return persists_; }
+  /// What launches of the variant want of L2.
+  std::int64_t set_aside_bytes(const Variant& variant) {
+    return prepare(variant).launches.front().set_aside_bytes();
+  }
 
   /// Captures as many launches as fill a replay, over enough copies to leave nothing of one in L2
   /// when its turn comes again; where a copy has to be reset before each launch, each has one.

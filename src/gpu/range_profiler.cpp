@@ -122,6 +122,15 @@ void CUPTIAPI LaunchRanges::called(void* self, CUpti_CallbackDomain, CUpti_Callb
   static_cast<LaunchRanges*>(self)->enqueued(*static_cast<const CUpti_CallbackData*>(data));
 }
 
+void LaunchRanges::open_whole(const std::string& name) {
+  names_.push_back(name);
+  if (names_.size() <= most_) profiler_.push(std::to_string(names_.size()));
+}
+
+void LaunchRanges::close_whole() {
+  if (names_.size() <= most_) profiler_.pop();
+}
+
 void LaunchRanges::close() {
   is_open_ = false;
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));

@@ -61,6 +61,9 @@ class LaunchRanges {
     most_ = most;
   }
   void open() { is_open_ = true; }
+  /// Makes one range, of this name, of all that runs until close_whole(), for kernels that overlap.
+  void open_whole(const std::string& name);
+  void close_whole();
   /// Throws what kept a range from being counted.
   void close();
   /// Of the kernels of this pass, by range; of a fill, the call.

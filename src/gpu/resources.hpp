@@ -44,8 +44,12 @@ class DeviceMemory {
 
 class CudaStream {
  public:
-  // Blocking with respect to the legacy stream is not wanted: libraries may use that one.
-  CudaStream() { GPUEXP_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
+  // Blocking with respect to the legacy stream is not wanted unless it is what a launch shows:
+  // libraries may use that one.
+  CudaStream() : CudaStream(cudaStreamNonBlocking) {}
+  explicit CudaStream(unsigned flags) {
+    GPUEXP_CUDA(cudaStreamCreateWithFlags(&stream_, flags));
+  }
   ~CudaStream() {
     if (stream_) GPUEXP_CUDA_NOEXCEPT(cudaStreamDestroy(stream_));
   }

@@ -128,6 +128,10 @@ std::vector<FixedColumn> conditions() {
       declared("sustained_power_w", "W", &R::sustained_power_w, "mean board power likewise (NVML)",
                kPassed),
       declared("cycles", "", &R::cycles, "median time in cycles of that clock"),
+      declared("timeline", "", &R::timeline,
+               "semicolon-separated, the steps of one launch that takes several streams, as "
+               "WHAT@STREAM:BEGIN-END in us from its start, by events: a step begins when its "
+               "stream could begin it, though a copy may then wait for the copy engine"),
   };
 }
 

@@ -62,6 +62,16 @@ struct Verification {
 /// passed.
 std::string failure_of(const Verification& verification);
 
+/// When one step of a launch ran, in µs from the launch's start.
+struct StepTime {
+  std::string what;     ///< "kernel", "copy_to_device", "copy_to_host", "copy", "other"
+  int stream = 0;       ///< Step::stream
+  double begin_us = 0;  ///< from when its stream could begin it
+  double end_us = 0;
+
+  bool operator==(const StepTime&) const = default;
+};
+
 /// How the samples of one variant are taken on one problem in one mode.
 struct SampleTraits {
   int launches = 1;                ///< timed together; a sample is their mean
@@ -70,6 +80,8 @@ struct SampleTraits {
   bool gated = false;              ///< the GPU waited until events and launches were queued
   /// What each sample costs the GPU besides the launches that it times: a flush, a priming launch.
   double preparation_us = 0;
+  /// Of one launch, by its steps in order; of launches that take several streams.
+  std::vector<StepTime> timeline = {};
 
   /// What the GPU worked for a sample of this time.
   double gpu_us(double time_us) const { return time_us * launches + preparation_us; }

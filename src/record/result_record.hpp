@@ -70,6 +70,7 @@ struct ResultRecord {
   std::optional<double> sustained_sm_clock_mhz;
   std::optional<double> sustained_power_w;
   std::optional<double> cycles;
+  std::vector<std::string> timeline;  ///< of one launch that takes several streams
 
   // What it is held against.
   std::string baseline;

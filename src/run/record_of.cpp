@@ -115,6 +115,10 @@ void fill_conditions(ResultRecord& r, const Plan& plan, const Row& row, const St
     r.flushed_bytes = row.traits->flushed_bytes;
     r.graph_launches = row.traits->launches;
     r.rotated_bytes = row.traits->rotated_bytes;
+    for (const StepTime& step : row.traits->timeline) {
+      r.timeline.push_back(
+          fmt::format("{}@{}:{:.1f}-{:.1f}", step.what, step.stream, step.begin_us, step.end_us));
+    }
     r.cache_state = cache_state_of(plan, row, *row.traits);
   }
   r.floor_us = row.floor_us;

@@ -203,8 +203,10 @@ void Block::run_turn(Warp& warp) {
   constexpr std::uint64_t kTurn = 1 << 14;
   const std::vector<Op>& ops = launch.executed_ops();
   warp.waits = false;
+  warp.ends_turn = false;
   const std::uint64_t most = std::min(kTurn, launch.checks.most_instructions);
-  for (std::uint64_t step = 0; step < most && warp.divergence.is_running() && !warp.waits;
+  for (std::uint64_t step = 0;
+       step < most && warp.divergence.is_running() && !warp.waits && !warp.ends_turn;
        ++step, ++warp.steps)
     execute_next(warp, ops);
 }

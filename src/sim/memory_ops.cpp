@@ -192,6 +192,13 @@ GPUEXP_VECTORIZED void run_load(Warp& warp, const Op& op, LaneMask lanes) {
   });
 }
 
+// A load that sees what other SMs write (PTX ISA, ld.relaxed, ld.acquire and ld.volatile): whoever
+// waits for that asks over and over, and others run first.
+void run_strong_load(Warp& warp, const Op& op, LaneMask lanes) {
+  run_load(warp, op, lanes);
+  warp.ends_turn = true;
+}
+
 GPUEXP_VECTORIZED void run_store(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;
   global_addresses(warp, op.from[0], address);
@@ -244,6 +251,11 @@ void decode_load(const Decoding& in, Op& op) {
   op.width = width_of(in);
   op.kind = is_signed(in) ? kSigned : 0;
   op.run = run;
+}
+
+void decode_global_load(const Decoding& in, Op& op) {
+  decode_load<run_load>(in, op);
+  if (in.has("STRONG")) op.run = run_strong_load;
 }
 
 template <Op::Run run>
@@ -417,8 +429,8 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"LDC", decode_ldc},
     {"ULDC", decode_ldc},
     {"LDCU", decode_ldc},
-    {"LDG", decode_load<run_load>},
-    {"LD", decode_load<run_load>},
+    {"LDG", decode_global_load},
+    {"LD", decode_global_load},
     {"STG", decode_store<run_store>},
     {"ST", decode_store<run_store>},
     {"LDS", decode_load<run_shared_load>},

@@ -80,6 +80,7 @@ std::string Simulator::refusal(const Steps& steps) {
     } catch (const std::runtime_error& why) {
       return why.what();
     }
+    if (kernel->arguments.has_textures()) return "texture objects are not simulated";
     if (const std::string why = cluster_refusal(kernel->shape); !why.empty()) return why;
     if (const std::string why = map_refusal(kernel->arguments); !why.empty()) return why;
   }
@@ -189,6 +190,8 @@ KernelExecution Simulator::run(const KernelStep& step,
                                const std::optional<BlockSampling>& sampling) {
   LaunchState launch = launch_of(step);
   launch.observation = observation_ ? &*observation_ : nullptr;
+  // Blocks that wait for each other take turns, as those of a cluster do.
+  if (step.cooperative && launch.cluster.count() == 1) launch.cluster = launch.grid;
   GridRun grid(launch, threads, stop);
   try {
     KernelExecution execution = sampling ? grid.run_some(*sampling) : grid.run_all();

@@ -45,6 +45,7 @@ struct Warp {
   unsigned index;  ///< within the block
   Divergence divergence;
   bool waits = false;                              ///< its turn ended with wait()
+  bool ends_turn = false;                          ///< it may spin on what others write
   std::uint64_t steps = 0;                         ///< instructions executed
   std::uint32_t product_groups = 0;                ///< of wgmma, that it has committed
   BarrierVotes votes;                              ///< of the last barrier that it was at

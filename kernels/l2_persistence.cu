@@ -1,0 +1,351 @@
+// l2_persistence: a working set that is read over and over, beside a kernel that streams.
+//
+// The question: can a working set be kept in L2 while other data pass through? L2 replaces what has
+// not been used for long. Between two reads of a line of the working set, the rest of it passes,
+// and what the other kernel streams meanwhile. When both together exceed L2, the line is gone,
+// although the working set alone would fit. Three things change what L2 keeps: a part of it that is
+// set aside for lines that persist, with a window of addresses whose lines do; streaming loads that
+// say that their lines may go first; loads of the working set that say that theirs shall go last.
+//
+// Both kernels have half of each SM's threads, and run at once in streams of their own.
+#include "kernels/common/checksum.cuh"
+#include "kernels/common/launch.cuh"
+#include "kernels/common/reference.cuh"
+#include "kernels/common/sectors.cuh"
+
+namespace gpuexp::l2_persistence {
+
+struct Problem {
+  std::int64_t hot;
+  std::int64_t passes;
+  std::int64_t streamed;
+  double hit_ratio;
+  std::int64_t set_aside_mib;
+
+  std::int64_t hot_bytes() const { return hot * std::int64_t{sizeof(float)}; }
+};
+
+constexpr int kBlock = 1024;
+constexpr int kBlocks = 128;
+constexpr int kThreads = kBlock * kBlocks;  // of each kernel
+
+struct Data {
+  const float* hot;            ///< p.hot
+  const float* streamed;       ///< p.streamed
+  std::uint32_t* hot_sums;     ///< kThreads: what each has read
+  std::uint32_t* stream_sums;  ///< kThreads
+};
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+// ---- hot_alone
+//
+// The kernel that reads its working set several times, with the GPU for itself. L2 serves all
+// passes of a set that it can hold: what the others are held against.
+
+/// What L2 shall do with the lines of a load (PTX ISA, createpolicy).
+enum class Eviction { normal, first, last };
+
+template <Eviction eviction>
+__device__ std::uint64_t policy() {
+  std::uint64_t policy = 0;
+  if (eviction == Eviction::first)
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  if (eviction == Eviction::last)
+    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+
+// Volatile: each pass reads anew. Past L1, which would keep a part of the set.
+template <Eviction eviction>
+__device__ float4 load(const float4* from, std::uint64_t policy) {
+  float4 v;
+  if (eviction == Eviction::normal) {
+    asm volatile("ld.global.cg.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+                 : "l"(__cvta_generic_to_global(from)));
+  } else {
+    asm volatile("ld.global.L1::no_allocate.L2::cache_hint.v4.f32 {%0, %1, %2, %3}, [%4], %5;"
+                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+                 : "l"(__cvta_generic_to_global(from)), "l"(policy));
+  }
+  return v;
+}
+
+template <Eviction eviction>
+__device__ std::uint32_t sum_of(const float* in, std::int64_t n) {
+  constexpr int kLoads = 4;
+  const auto* const vectors = reinterpret_cast<const float4*>(in);
+  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  const std::uint64_t how = policy<eviction>();
+  std::uint32_t sum = 0;
+  for (std::int64_t i = thread; i < n / 4; i += kLoads * kThreads) {
+    float4 v[kLoads];
+#pragma unroll
+    for (int j = 0; j < kLoads; ++j) {
+      const std::int64_t at = i + static_cast<std::int64_t>(j) * kThreads;
+      v[j] = at < n / 4 ? load<eviction>(vectors + at, how) : float4{};
+    }
+#pragma unroll
+    for (int j = 0; j < kLoads; ++j)
+      sum += bits_sum(v[j]);
+  }
+  const std::int64_t last = n / 4 * 4 + thread;
+  return last < n ? sum + bits_sum(in[last]) : sum;
+}
+
+template <Eviction eviction>
+__global__ void __launch_bounds__(kBlock)
+    hot_kernel(const float* hot, std::int64_t n, std::int64_t passes, std::uint32_t* sums) {
+  std::uint32_t sum = 0;
+  for (std::int64_t pass = 0; pass < passes; ++pass)
+    sum += sum_of<eviction>(hot, n);
+  sums[blockIdx.x * kBlock + threadIdx.x] = sum;
+}
+
+Shape shape() {
+  Shape s;
+  s.block = {kBlock, 1, 1};
+  s.tile = {kBlock, 1, 1};
+  s.grid = {kBlocks, 1, 1};
+  return s;
+}
+
+template <Eviction eviction = Eviction::normal>
+Steps hot_step(const Problem& p, const Data& d) {
+  return launch(hot_kernel<eviction>, shape(), d.hot, p.hot, p.passes, d.hot_sums);
+}
+
+/// Reads `hot`, `streamed`, or both.
+Variant variant(std::string id, std::string compare_to, bool hot, bool streamed,
+                ExpectedChangesOf<Problem> expected) {
+  Variant v;
+  v.id = std::move(id);
+  v.compare_to = std::move(compare_to);
+  v.expected_changes = std::move(expected);
+  v.deterministic = true;
+  v.without_time = "what two kernels leave each other of L2 is not modelled";
+  if (!streamed) v.writes = {"hot_sums"};
+  if (!hot) v.writes = {"stream_sums"};
+  v.work = [hot, streamed](const Problem& p) {
+    Work w;
+    const auto add = [&](std::int64_t n) {
+      w.bytes_read += static_cast<double>(n * std::int64_t{sizeof(float)});
+      w.moved_read += sector_bytes<float>(n);
+      w.bytes_written += double{kThreads} * sizeof(std::uint32_t);
+      w.moved_written += sector_bytes<std::uint32_t>(kThreads);
+    };
+    if (hot) add(p.hot);
+    if (streamed) add(p.streamed);
+    return w;
+  };
+  return v;
+}
+
+Variant hot_alone() {
+  Variant v = variant("hot_alone", "", true, false, {});
+  v.without_time.clear();
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) { return hot_step(p, d); };
+  return v;
+}
+
+// ---- stream_alone
+//
+// The kernel that reads its data once, with the GPU for itself: DRAM's time, which nothing below
+// can do without.
+
+template <Eviction eviction>
+__global__ void __launch_bounds__(kBlock)
+    stream_kernel(const float* streamed, std::int64_t n, std::uint32_t* sums) {
+  sums[blockIdx.x * kBlock + threadIdx.x] = sum_of<eviction>(streamed, n);
+}
+
+template <Eviction eviction = Eviction::normal>
+Steps stream_step(const Problem& p, const Data& d) {
+  return launch(stream_kernel<eviction>, shape(), d.streamed, p.streamed, d.stream_sums);
+}
+
+Variant stream_alone() {
+  Variant v = variant("stream_alone", "hot_alone", false, true,
+                      {{"dram_read_bytes", Direction::increases, 4,
+                        [](const Problem& p) { return p.streamed >= 8 * p.hot; }}});
+  v.without_time.clear();
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    return stream_step(p, d);
+  };
+  return v;
+}
+
+// ---- side_by_side
+//
+// Both at once. L2 takes the lines of both alike: what was streamed pushes out the working set,
+// once both together exceed L2 between two passes, and DRAM serves it again in every pass.
+
+/// The other kernel in a stream of its own.
+Steps beside(Steps first, Steps other) {
+  for (Step& step : other.all())
+    step.stream = 1;
+  return std::move(first) + std::move(other);
+}
+
+/// Whether the working set alone fits in half of an L2 of 50 MiB, and not with what passes beside
+/// it in the time of a pass.
+bool is_pushed_out(const Problem& p) {
+  constexpr std::int64_t kMiB = 1 << 20;
+  constexpr std::int64_t kLeastPasses = 8;
+  return p.hot_bytes() >= 16 * kMiB && p.hot_bytes() <= 24 * kMiB && p.passes >= kLeastPasses &&
+         p.streamed >= 2 * p.hot * p.passes;
+}
+
+Variant side_by_side() {
+  Variant v = variant("side_by_side", "stream_alone", true, true,
+                      {{"dram_read_bytes", Direction::increases, 1.1, is_pushed_out}});
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    return beside(hot_step(p, d), stream_step(p, d));
+  };
+  return v;
+}
+
+// ---- window
+//
+// A part of L2 is set aside for accesses that persist, and the working set is the window whose
+// accesses do, a share `hit_ratio` of them. It relieves DRAM of the passes behind the first, as
+// long as the window's share fits in what is set aside; beyond that its lines push each other out.
+// It costs all others that part of L2.
+
+bool is_kept(const Problem& p) {
+  return is_pushed_out(p) && p.hit_ratio == 1 && p.set_aside_mib << 20 >= p.hot_bytes();
+}
+
+Variant window() {
+  Variant v = variant("window", "side_by_side", true, true,
+                      {{"dram_read_bytes", Direction::decreases, 1.1, is_kept}});
+  v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
+    // CUDA C++ Programming Guide, "L2 cache Set-Aside for Persisting Accesses": at most three
+    // quarters.
+    const std::int64_t most_mib = device.l2_bytes * 3 / 4 >> 20;
+    if (p.set_aside_mib <= most_mib) return std::nullopt;
+    return "needs set_aside_mib <= " + std::to_string(most_mib) + ", three quarters of L2";
+  };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    Steps hot = hot_step(p, d);
+    std::get<KernelStep>(hot.all().front().action).window = AccessPolicyWindow{
+        d.hot, p.hot_bytes(), static_cast<float>(p.hit_ratio), p.set_aside_mib << 20};
+    return beside(std::move(hot), stream_step(p, d));
+  };
+  return v;
+}
+
+// ---- stream_evicts_first
+//
+// Nothing is set aside, and the streaming loads say that their lines may be evicted first. It
+// protects all that others have in L2, and takes a change of the kernel that streams, not of the
+// one that profits.
+
+Variant stream_evicts_first() {
+  Variant v = variant("stream_evicts_first", "side_by_side", true, true,
+                      {{"dram_read_bytes", Direction::decreases, 1.1, is_pushed_out}});
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    return beside(hot_step(p, d), stream_step<Eviction::first>(p, d));
+  };
+  return v;
+}
+
+// ---- hot_evicts_last
+//
+// The loads of the working set say that their lines shall be evicted last: the same as a window, as
+// a property of the kernel instead of its launch.
+
+Variant hot_evicts_last() {
+  Variant v = variant("hot_evicts_last", "side_by_side", true, true,
+                      {{"dram_read_bytes", Direction::decreases, 1.1, is_pushed_out}});
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    return beside(hot_step<Eviction::last>(p, d), stream_step(p, d));
+  };
+  return v;
+}
+
+// ---- inputs
+
+struct Uniform {
+  std::uint64_t seed;
+  __host__ __device__ float operator()(std::int64_t i) const {
+    return random_unit(seed, static_cast<std::uint64_t>(i));
+  }
+};
+
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  return fill(const_cast<float*>(d.hot), p.hot, Uniform{stream_seed(seed, 0)}) +
+         fill(const_cast<float*>(d.streamed), p.streamed, Uniform{stream_seed(seed, 1)});
+}
+
+// ---- the plain reference
+
+/// Sums of bit patterns of what a thread reads.
+struct Reference {
+  const float* in;
+  std::int64_t n;
+  std::int64_t passes;
+  __host__ __device__ ReferenceElement operator()(std::int64_t thread) const {
+    std::uint32_t sum = 0;
+    for (std::int64_t i = thread; i < n / 4; i += kThreads) {
+      for (int j = 0; j < 4; ++j)
+        sum += bits_sum(in[4 * i + j]);
+    }
+    const std::int64_t last = n / 4 * 4 + thread;
+    if (last < n) sum += bits_sum(in[last]);
+    return {static_cast<double>(sum * static_cast<std::uint32_t>(passes)), 0.0};
+  }
+};
+
+Reference reference_of(const Problem& p, const Data& d, int output) {
+  return output == 0 ? Reference{d.hot, p.hot, p.passes} : Reference{d.streamed, p.streamed, 1};
+}
+
+// ---- declaration
+
+Family declare() {
+  Family f("l2_persistence", Topic::memory,
+           "Can a working set be kept in L2 while other data pass through?");
+  f.physics =
+      "L2 keeps what was used last. Data that are streamed are used once, and push out what will "
+      "be "
+      "used again. A program can set a part of L2 aside for accesses that persist, and name a "
+      "window of addresses whose accesses do; or say with each load whether its line shall be "
+      "evicted first or last. Each helps as long as what shall stay fits; a set-aside part is lost "
+      "for all else until it is given back.";
+  f.extent("hot", &Problem::hot, 6 << 20, std::int64_t{1} << 30, "floats of the working set")
+      .extent("passes", &Problem::passes, 16, 1 << 16, "times that it is read")
+      .extent("streamed", &Problem::streamed, std::int64_t{1} << 28, std::int64_t{1} << 32,
+              "floats that the other kernel reads once")
+      .real("hit_ratio", &Problem::hit_ratio, 1, 0, 1, "",
+            "share of the window's accesses that persist; others: unused")
+      .integer("set_aside_mib", &Problem::set_aside_mib, 24, 1, 256, "MiB",
+               "of L2, for accesses that persist; without a window: unused");
+  f.input("hot", &Data::hot, [](const Problem& p) { return p.hot; })
+      .input("streamed", &Data::streamed, [](const Problem& p) { return p.streamed; })
+      .output("hot_sums", &Data::hot_sums, [](const Problem&) { return kThreads; })
+      .output("stream_sums", &Data::stream_sums, [](const Problem&) { return kThreads; });
+  f.figures = {{"l2_persistence",
+                "kept_sets",
+                "A working set beside a kernel that streams: time over that of streaming alone",
+                {{"param.hot", "working set"}}}};
+  f.outputs = [](const Problem&) { return Extent{kThreads, 1, 1}; };
+  f.inputs = inputs;
+  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    return evaluate_references(out, kThreads, [&](int o) { return reference_of(p, d, o); });
+  };
+  f.host_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    evaluate_references_on_host(out, kThreads, [&](int o) { return reference_of(p, d, o); });
+  };
+  f.tolerance_derivation = "Zero: sums of whole numbers modulo 2^32.";
+  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
+  f.variant(hot_alone()).variant(stream_alone()).variant(side_by_side());
+  f.variant(window()).variant(stream_evicts_first()).variant(hot_evicts_last());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::l2_persistence
