@@ -77,22 +77,21 @@ template <Eviction eviction>
 __device__ std::uint32_t sum_of(const float* in, std::int64_t n) {
   constexpr int kLoads = 4;
   const auto* const vectors = reinterpret_cast<const float4*>(in);
-  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  const int thread = static_cast<int>(blockIdx.x) * kBlock + static_cast<int>(threadIdx.x);
+  const int count = static_cast<int>(n / 4);
   const std::uint64_t how = policy<eviction>();
   std::uint32_t sum = 0;
-  for (std::int64_t i = thread; i < n / 4; i += kLoads * kThreads) {
+  for (int i = thread; i < count; i += kLoads * kThreads) {
     float4 v[kLoads];
 #pragma unroll
-    for (int j = 0; j < kLoads; ++j) {
-      const std::int64_t at = i + static_cast<std::int64_t>(j) * kThreads;
-      v[j] = at < n / 4 ? load<eviction>(vectors + at, how) : float4{};
-    }
+    for (int j = 0; j < kLoads; ++j)
+      v[j] = i < count - j * kThreads ? load<eviction>(vectors + i + j * kThreads, how) : float4{};
 #pragma unroll
     for (int j = 0; j < kLoads; ++j)
       sum += bits_sum(v[j]);
   }
-  const std::int64_t last = n / 4 * 4 + thread;
-  return last < n ? sum + bits_sum(in[last]) : sum;
+  const int last = static_cast<int>(n % 4);
+  return thread < last ? sum + bits_sum(in[n - last + thread]) : sum;
 }
 
 template <Eviction eviction>
@@ -293,8 +292,7 @@ struct Reference {
       for (int j = 0; j < 4; ++j)
         sum += bits_sum(in[4 * i + j]);
     }
-    const std::int64_t last = n / 4 * 4 + thread;
-    if (last < n) sum += bits_sum(in[last]);
+    if (thread < n % 4) sum += bits_sum(in[n / 4 * 4 + thread]);
     return {static_cast<double>(sum * static_cast<std::uint32_t>(passes)), 0.0};
   }
 };

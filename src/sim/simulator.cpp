@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <stdexcept>
 #include <thread>
 
@@ -88,11 +89,12 @@ std::string Simulator::refusal(const Steps& steps) {
 }
 
 std::string Simulator::sampling_refusal(const Steps& steps) {
-  int kernels = 0;
+  std::set<int> streams;
   for (const Step& step : steps.all()) {
     const auto* const kernel = std::get_if<KernelStep>(&step.action);
     if (!kernel) continue;
-    if (++kernels > 1) return "it has several kernels, which need each other's results";
+    if (!streams.insert(step.stream).second || !step.after.empty())
+      return "it has several kernels, which need each other's results";
     if (kernel->cooperative) return "its blocks wait for each other";
     if (kernel_of(kernel->shape.kernel).program.has_global_atomics)
       return "its blocks change global memory by atomic operations";
