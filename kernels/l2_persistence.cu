@@ -7,7 +7,8 @@
 // set aside for lines that persist, with a window of addresses whose lines do; streaming loads that
 // say that their lines may go first; loads of the working set that say that theirs shall go last.
 //
-// Both kernels have half of each SM's threads, and run at once in streams of their own.
+// Both kernels run at once, in streams of their own. The one that reads the working set has few SMs
+// and one load in flight per thread, so that it waits for each line: from L2 or from DRAM.
 #include "kernels/common/checksum.cuh"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/reference.cuh"
@@ -26,14 +27,14 @@ struct Problem {
 };
 
 constexpr int kBlock = 1024;
-constexpr int kBlocks = 128;
-constexpr int kThreads = kBlock * kBlocks;  // of each kernel
+constexpr int kHotThreads = 8 * kBlock;       // on as many SMs
+constexpr int kStreamThreads = 120 * kBlock;  // on the others, of 132 or more
 
 struct Data {
   const float* hot;            ///< p.hot
   const float* streamed;       ///< p.streamed
-  std::uint32_t* hot_sums;     ///< kThreads: what each has read
-  std::uint32_t* stream_sums;  ///< kThreads
+  std::uint32_t* hot_sums;     ///< kHotThreads: what each has read
+  std::uint32_t* stream_sums;  ///< kStreamThreads
 };
 
 using Family = FamilyOf<Problem, Data>;
@@ -73,14 +74,15 @@ __device__ float4 load(const float4* from, std::uint64_t policy) {
   return v;
 }
 
-template <Eviction eviction>
+/// What a thread of kThreads, with kLoads loads in flight, reads of n floats.
+template <Eviction eviction, int kThreads, int kLoads>
 __device__ std::uint32_t sum_of(const float* in, std::int64_t n) {
-  constexpr int kLoads = 4;
   const auto* const vectors = reinterpret_cast<const float4*>(in);
   const int thread = static_cast<int>(blockIdx.x) * kBlock + static_cast<int>(threadIdx.x);
   const int count = static_cast<int>(n / 4);
   const std::uint64_t how = policy<eviction>();
   std::uint32_t sum = 0;
+#pragma unroll 1
   for (int i = thread; i < count; i += kLoads * kThreads) {
     float4 v[kLoads];
 #pragma unroll
@@ -99,21 +101,20 @@ __global__ void __launch_bounds__(kBlock)
     hot_kernel(const float* hot, std::int64_t n, std::int64_t passes, std::uint32_t* sums) {
   std::uint32_t sum = 0;
   for (std::int64_t pass = 0; pass < passes; ++pass)
-    sum += sum_of<eviction>(hot, n);
+    sum += sum_of<eviction, kHotThreads, 1>(hot, n);
   sums[blockIdx.x * kBlock + threadIdx.x] = sum;
 }
 
-Shape shape() {
+Shape shape(int threads) {
   Shape s;
   s.block = {kBlock, 1, 1};
-  s.tile = {kBlock, 1, 1};
-  s.grid = {kBlocks, 1, 1};
+  s.grid = {threads / kBlock, 1, 1};
   return s;
 }
 
 template <Eviction eviction = Eviction::normal>
 Steps hot_step(const Problem& p, const Data& d) {
-  return launch(hot_kernel<eviction>, shape(), d.hot, p.hot, p.passes, d.hot_sums);
+  return launch(hot_kernel<eviction>, shape(kHotThreads), d.hot, p.hot, p.passes, d.hot_sums);
 }
 
 /// Reads `hot`, `streamed`, or both.
@@ -129,14 +130,14 @@ Variant variant(std::string id, std::string compare_to, bool hot, bool streamed,
   if (!hot) v.writes = {"stream_sums"};
   v.work = [hot, streamed](const Problem& p) {
     Work w;
-    const auto add = [&](std::int64_t n) {
+    const auto add = [&](std::int64_t n, int threads) {
       w.bytes_read += static_cast<double>(n * std::int64_t{sizeof(float)});
       w.moved_read += sector_bytes<float>(n);
-      w.bytes_written += double{kThreads} * sizeof(std::uint32_t);
-      w.moved_written += sector_bytes<std::uint32_t>(kThreads);
+      w.bytes_written += static_cast<double>(threads * sizeof(std::uint32_t));
+      w.moved_written += sector_bytes<std::uint32_t>(threads);
     };
-    if (hot) add(p.hot);
-    if (streamed) add(p.streamed);
+    if (hot) add(p.hot, kHotThreads);
+    if (streamed) add(p.streamed, kStreamThreads);
     return w;
   };
   return v;
@@ -157,12 +158,13 @@ Variant hot_alone() {
 template <Eviction eviction>
 __global__ void __launch_bounds__(kBlock)
     stream_kernel(const float* streamed, std::int64_t n, std::uint32_t* sums) {
-  sums[blockIdx.x * kBlock + threadIdx.x] = sum_of<eviction>(streamed, n);
+  sums[blockIdx.x * kBlock + threadIdx.x] = sum_of<eviction, kStreamThreads, 4>(streamed, n);
 }
 
 template <Eviction eviction = Eviction::normal>
 Steps stream_step(const Problem& p, const Data& d) {
-  return launch(stream_kernel<eviction>, shape(), d.streamed, p.streamed, d.stream_sums);
+  return launch(stream_kernel<eviction>, shape(kStreamThreads), d.streamed, p.streamed,
+                d.stream_sums);
 }
 
 Variant stream_alone() {
@@ -188,13 +190,13 @@ Steps beside(Steps first, Steps other) {
   return std::move(first) + std::move(other);
 }
 
-/// Whether the working set alone fits in half of an L2 of 50 MiB, and not with what passes beside
-/// it in the time of a pass.
+/// Whether an L2 of 50 MiB would hold the working set alone, and what is streamed outlasts the
+/// passes.
 bool is_pushed_out(const Problem& p) {
   constexpr std::int64_t kMiB = 1 << 20;
   constexpr std::int64_t kLeastPasses = 8;
-  return p.hot_bytes() >= 16 * kMiB && p.hot_bytes() <= 24 * kMiB && p.passes >= kLeastPasses &&
-         p.streamed >= 2 * p.hot * p.passes;
+  return p.hot_bytes() >= 8 * kMiB && p.hot_bytes() <= 16 * kMiB && p.passes >= kLeastPasses &&
+         p.streamed >= 4 * p.hot * p.passes;
 }
 
 Variant side_by_side() {
@@ -285,10 +287,11 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 struct Reference {
   const float* in;
   std::int64_t n;
+  std::int64_t threads;
   std::int64_t passes;
   __host__ __device__ ReferenceElement operator()(std::int64_t thread) const {
     std::uint32_t sum = 0;
-    for (std::int64_t i = thread; i < n / 4; i += kThreads) {
+    for (std::int64_t i = thread; i < n / 4; i += threads) {
       for (int j = 0; j < 4; ++j)
         sum += bits_sum(in[4 * i + j]);
     }
@@ -297,8 +300,11 @@ struct Reference {
   }
 };
 
-Reference reference_of(const Problem& p, const Data& d, int output) {
-  return output == 0 ? Reference{d.hot, p.hot, p.passes} : Reference{d.streamed, p.streamed, 1};
+Reference of_hot(const Problem& p, const Data& d) {
+  return {d.hot, p.hot, kHotThreads, p.passes};
+}
+Reference of_streamed(const Problem& p, const Data& d) {
+  return {d.streamed, p.streamed, kStreamThreads, 1};
 }
 
 // ---- declaration
@@ -313,9 +319,9 @@ Family declare() {
       "window of addresses whose accesses do; or say with each load whether its line shall be "
       "evicted first or last. Each helps as long as what shall stay fits; a set-aside part is lost "
       "for all else until it is given back.";
-  f.extent("hot", &Problem::hot, 6 << 20, std::int64_t{1} << 30, "floats of the working set")
-      .extent("passes", &Problem::passes, 16, 1 << 16, "times that it is read")
-      .extent("streamed", &Problem::streamed, std::int64_t{1} << 28, std::int64_t{1} << 32,
+  f.extent("hot", &Problem::hot, 4 << 20, std::int64_t{1} << 30, "floats of the working set")
+      .extent("passes", &Problem::passes, 32, 1 << 16, "times that it is read")
+      .extent("streamed", &Problem::streamed, std::int64_t{1} << 30, std::int64_t{1} << 32,
               "floats that the other kernel reads once")
       .real("hit_ratio", &Problem::hit_ratio, 1, 0, 1, "",
             "share of the window's accesses that persist; others: unused")
@@ -323,19 +329,23 @@ Family declare() {
                "of L2, for accesses that persist; without a window: unused");
   f.input("hot", &Data::hot, [](const Problem& p) { return p.hot; })
       .input("streamed", &Data::streamed, [](const Problem& p) { return p.streamed; })
-      .output("hot_sums", &Data::hot_sums, [](const Problem&) { return kThreads; })
-      .output("stream_sums", &Data::stream_sums, [](const Problem&) { return kThreads; });
+      .output("hot_sums", &Data::hot_sums, [](const Problem&) { return kHotThreads; })
+      .output("stream_sums", &Data::stream_sums, [](const Problem&) { return kStreamThreads; });
   f.figures = {{"l2_persistence",
                 "kept_sets",
                 "A working set beside a kernel that streams: time over that of streaming alone",
                 {{"param.hot", "working set"}}}};
-  f.outputs = [](const Problem&) { return Extent{kThreads, 1, 1}; };
+  f.outputs = [](const Problem&) { return Extent{kStreamThreads, 1, 1}; };
   f.inputs = inputs;
   f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    return evaluate_references(out, kThreads, [&](int o) { return reference_of(p, d, o); });
+    Steps steps;
+    if (out[0]) steps += evaluate_reference(out[0], kHotThreads, of_hot(p, d));
+    if (out[1]) steps += evaluate_reference(out[1], kStreamThreads, of_streamed(p, d));
+    return steps;
   };
   f.host_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    evaluate_references_on_host(out, kThreads, [&](int o) { return reference_of(p, d, o); });
+    evaluate_references_on_host({out[0]}, kHotThreads, [&](int) { return of_hot(p, d); });
+    evaluate_references_on_host({out[1]}, kStreamThreads, [&](int) { return of_streamed(p, d); });
   };
   f.tolerance_derivation = "Zero: sums of whole numbers modulo 2^32.";
   f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };

@@ -198,6 +198,7 @@ class LeastTimesOf {
 std::optional<double> count_of(const ResultRecord& row, std::string_view counter) {
   if (counter.starts_with(kMetricMark))
     return row.metrics.number(counter.substr(kMetricMark.size()));
+  if (counter == kTimeColumn) return row.time_us();
   return row.counters.number(counter);
 }
 

@@ -137,6 +137,15 @@ const std::vector<CeilingTerm>& ceiling_terms() {
              &Ceilings::blocks_per_s),
         term("kernel_latency", "ns", 1, "from the start of an empty kernel to that of the next",
              &Ceilings::kernel_latency_ns),
+        term("host_call", "ns", 1, "per kernel of a long chain, what its call takes the host",
+             &Ceilings::host_call_ns),
+        term("host_launch", "ns", 1,
+             "from before the host launches a small kernel until it knows that it has ended",
+             &Ceilings::host_launch_ns),
+        term("bus_to_device", "GB/s", kGiga, "a copy of pinned memory to the device",
+             &Ceilings::bus_to_device_bytes_per_s),
+        term("bus_to_host", "GB/s", kGiga, "a copy from the device to pinned memory",
+             &Ceilings::bus_to_host_bytes_per_s),
         term("floor_cold", "us", 1, "an empty kernel between two events, caches flushed",
              &Ceilings::floor_cold_us),
         term("floor_warm", "us", 1, "an empty kernel between two events", &Ceilings::floor_warm_us),
@@ -191,6 +200,9 @@ Ceilings scaled_ceilings(const Ceilings& measured, const DeviceSpec& from, const
   const Figure sms = product(clock, quotient(to.sm_count, from.sm_count));
   const Figure clock_period = quotient(from.sm_clock_max_mhz, to.sm_clock_max_mhz);
   Ceilings c = with_fp16_sums(measured, from);
+  // Another device is in another machine.
+  c.host_call_ns = c.host_launch_ns = std::nullopt;
+  c.bus_to_device_bytes_per_s = c.bus_to_host_bytes_per_s = std::nullopt;
   const auto scale = [&](std::initializer_list<Figure Ceilings::*> figures, const Figure& by) {
     for (Figure Ceilings::*figure : figures)
       c.*figure = product(c.*figure, by);

@@ -63,6 +63,11 @@ struct Ceilings {
   std::optional<double> floor_graph_us;  ///< per launch; what a further kernel of a launch adds
   /// What a further kernel of a launch adds in other modes than graph.
   std::optional<double> kernel_latency_ns;
+  // Of the machine that the device is in: what the host takes, and the bus between the two.
+  std::optional<double> host_call_ns;    ///< per kernel of a long chain that the host enqueues
+  std::optional<double> host_launch_ns;  ///< from before a call until the kernel's end is known
+  std::optional<double> bus_to_device_bytes_per_s;  ///< of one copy of pinned memory
+  std::optional<double> bus_to_host_bytes_per_s;    ///< likewise
 
   std::optional<double> floor_us(Mode mode) const;
   std::optional<double> ops(Pipe pipe, TensorPath path) const;
@@ -105,7 +110,7 @@ Ceilings datasheet_ceilings(const DeviceSpec& device);
 /// What a device would reach that is to its datasheet as `from` is to `measured`: bandwidth of DRAM
 /// and rates of pipes in proportion to the datasheet's, L2 and shared memory per SM and clock,
 /// latencies on the SM in clocks, of L2, DRAM and launches in time. A figure whose proportion is
-/// not known is empty.
+/// not known is empty, and so is what belongs to the machine around the device.
 Ceilings scaled_ceilings(const Ceilings& measured, const DeviceSpec& from, const DeviceSpec& to);
 
 /// Ceilings measured on `device`, with rates of fp16 that is summed in fp16, for which no kernel

@@ -17,6 +17,10 @@ namespace gpuexp {
 /// Before the name of a metric, as columns have it.
 inline constexpr std::string_view kMetricMark = "metric.";
 
+/// The column of the time, for changes that neither counters nor metrics show: those of what the
+/// host does.
+inline constexpr std::string_view kTimeColumn = "time_median_us";
+
 enum class Direction { decreases, increases, unchanged };
 inline constexpr std::array kDirections{Direction::decreases, Direction::increases,
                                         Direction::unchanged};
@@ -33,7 +37,8 @@ struct BasicExpectedChange {
                       Condition w = nullptr)
       : counter(std::move(c)), direction(d), factor(f), where(std::move(w)) {}
 
-  std::string counter;  ///< id of one of kCounters, or metric.<name> of one of the family's metrics
+  /// Id of one of kCounters, metric.<name> of one of the family's metrics, or kTimeColumn.
+  std::string counter;
   Direction direction;
   double factor;    ///< by this at least; of Direction::unchanged, at most
   Condition where;  ///< problems at which it is promised; empty: at all of them

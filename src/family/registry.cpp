@@ -55,7 +55,8 @@ void check(const Family& family, std::vector<std::string>& errors) {
         !v.expected_changes.empty() || v.compare_to.empty() || v.is_vendor,
         "does not say which counter changes from variant '" + v.compare_to + "' to '" + v.id + "'");
     for (const ExpectedChange& expected : v.expected_changes) {
-      require(find_counter(expected.counter) != nullptr || has_metric(family, expected.counter),
+      require(find_counter(expected.counter) != nullptr ||
+                  has_metric(family, expected.counter) || expected.counter == kTimeColumn,
               "says that variant '" + v.id + "' changes '" + expected.counter +
                   "', which is no counter, and no metric of the family");
       require(expected.factor >= 1, "says that '" + expected.counter + "' of variant '" + v.id +

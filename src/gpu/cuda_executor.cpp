@@ -312,7 +312,10 @@ class CudaExecutor final : public Executor,
       stream_.synchronize();
       set_aside->reset();
     };
-    return {leave_caches, launch_counted, steps.overlap()};
+    // What a range costs the profiler is much for a kernel of a long chain, which is like the
+    // others.
+    constexpr std::size_t kMostRanges = 256;
+    return {leave_caches, launch_counted, steps.overlap() || steps.size() > kMostRanges};
   }
 
   /// As many as leave L2 as a long row of launches would, which a sample has had before it.

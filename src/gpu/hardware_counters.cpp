@@ -161,7 +161,7 @@ class HardwareCounters::Impl {
         // The driver evicts L2 as it begins a pass, so that nothing can be prepared before.
         launch.prepare();
         const std::size_t begin = ranges.names().size();
-        if (launch.overlaps) {
+        if (launch.as_one) {
           ranges.open_whole("launch");
           launch.launch();
           ranges.close_whole();

@@ -28,7 +28,7 @@ class HardwareCounters {
   struct Launch {
     std::function<void()> prepare;
     std::function<void()> launch;
-    bool overlaps = false;  ///< its kernels run side by side and are counted as one
+    bool as_one = false;  ///< its kernels are counted together, as those that run side by side
   };
   /// Counts the kernels of each launch. A GPU counts few things at a time, so there are several
   /// passes, and a pass takes the driver 12 ms to begin and end on an H200: launches that share

@@ -8,11 +8,11 @@
 
 #include "family/family.hpp"
 #include "family/step.hpp"
+#include "family/step_time.hpp"
 #include "gpu/cuda_graph.hpp"
 #include "gpu/resources.hpp"
 #include "gpu/tensor_map_encoding.hpp"
 #include "gpu/texture_object.hpp"
-#include "record/measurement.hpp"
 
 namespace gpuexp {
 
@@ -40,6 +40,7 @@ class PreparedSteps {
   /// What its windows want of L2 at most.
   std::int64_t set_aside_bytes() const;
   bool overlap() const { return steps_.overlap(); }
+  std::size_t size() const { return kernels_.size(); }
 
  private:
   struct Kernel {

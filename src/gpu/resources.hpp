@@ -47,9 +47,7 @@ class CudaStream {
   // Blocking with respect to the legacy stream is not wanted unless it is what a launch shows:
   // libraries may use that one.
   CudaStream() : CudaStream(cudaStreamNonBlocking) {}
-  explicit CudaStream(unsigned flags) {
-    GPUEXP_CUDA(cudaStreamCreateWithFlags(&stream_, flags));
-  }
+  explicit CudaStream(unsigned flags) { GPUEXP_CUDA(cudaStreamCreateWithFlags(&stream_, flags)); }
   ~CudaStream() {
     if (stream_) GPUEXP_CUDA_NOEXCEPT(cudaStreamDestroy(stream_));
   }

@@ -87,13 +87,18 @@ void add_expected_changes(ExperimentView& view, const ShownVariant& v) {
   }
 }
 
+bool expects_time(const ResultRecord& row) {
+  return std::any_of(row.expected_changes.begin(), row.expected_changes.end(),
+                     [](const ExpectedChange& change) { return change.counter == kTimeColumn; });
+}
+
 ExperimentView expected_changes_view(const std::vector<ShownVariant>& variants) {
   ExperimentView view;
   view.columns = {{"variant", false}, {"against", false},  {"counter", false},    {"there", true},
                   {"here", true},     {"declared", false}, {"as declared", false}};
   for (const ShownVariant& v : variants) {
     if (v.variant->compare_to.empty()) continue;
-    if (v.row && is_counted(*v.row)) {
+    if (v.row && (is_counted(*v.row) || expects_time(*v.row))) {
       add_expected_changes(view, v);
     } else {
       view.rows.push_back(

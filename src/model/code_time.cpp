@@ -372,12 +372,15 @@ bool is_alike(const std::vector<KernelTraffic>& a, const std::vector<KernelTraff
 CodeTimeModel::CodeTimeModel(const DeviceSpec& device, const Ceilings& ceilings, Mode mode)
     : device_(device), ceilings_(ceilings), mode_(mode) {}
 
-double CodeTimeModel::launch_us(double launches) const {
+double CodeTimeModel::further_us() const {
   constexpr double kNanosPerMicro = 1e3;
-  const double further_us = mode_ == Mode::graph || !ceilings_.kernel_latency_ns
-                                ? *ceilings_.floor_graph_us
-                                : *ceilings_.kernel_latency_ns / kNanosPerMicro;
-  return *ceilings_.floor_us(mode_) + (launches - 1) * further_us;
+  return mode_ == Mode::graph || !ceilings_.kernel_latency_ns
+             ? *ceilings_.floor_graph_us
+             : *ceilings_.kernel_latency_ns / kNanosPerMicro;
+}
+
+double CodeTimeModel::launch_us(double launches) const {
+  return *ceilings_.floor_us(mode_) + (launches - 1) * further_us();
 }
 
 CodeTime CodeTimeModel::launch_time(sim::Simulator& simulator,
@@ -392,6 +395,7 @@ CodeTime CodeTimeModel::launch_time(sim::Simulator& simulator,
   result.traffic = traffic;
   result.launches = static_cast<double>(kernels.size());
   result.caches.resize(kernels.size());
+  result.each_us.resize(kernels.size());
   std::map<std::string, double> alone_us;
   for (const SameKernels& same : same_kernels(kernels, traffic)) {
     const KernelRun run(simulator, *same.first, same.traffic, device_, ceilings_);
@@ -399,13 +403,16 @@ CodeTime CodeTimeModel::launch_time(sim::Simulator& simulator,
     if (!result.refusal.empty()) return result;
     result.kernels.push_back(run.time());
     result.total_us += same.count * result.kernels.back().time_us;
-    for (const std::size_t place : same.places)
+    for (const std::size_t place : same.places) {
       result.caches[place] = result.kernels.back().caches;
+      result.each_us[place] = result.kernels.back().time_us;
+    }
     for (const auto& [name, time_us] : result.kernels.back().alone_us)
       alone_us[name] += same.count * time_us;
   }
   set_dram(result.caches, traffic);
   result.launch_us = launch_us(result.launches);
+  result.further_us = further_us();
   result.total_us += result.launch_us;
   alone_us[kLaunch] = result.launch_us;
   result.terms = longest_first(alone_us);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/mode.hpp"
+#include "family/step_time.hpp"
 #include "model/cache_counts.hpp"
 #include "model/launch_traffic.hpp"
 #include "model/resource_terms.hpp"
@@ -37,11 +38,15 @@ struct CodeTime {
   double launches = 0;      ///< kernels, one after the other
   std::vector<Term> terms;  ///< longest first; never empty
   std::vector<KernelCodeTime> kernels;
-  double launch_us = 0;  ///< of the total, what launches take: that of the mode
+  std::vector<double> each_us;  ///< time_us of each kernel of the launch, in order
+  double launch_us = 0;         ///< of the total, what launches take: that of the mode
+  double further_us = 0;        ///< of that, what each kernel behind the first adds
   Mode mode = Mode::cold;
   std::vector<KernelTraffic> traffic;  ///< of each kernel of the launch, in order
   std::vector<CacheCounts> caches;     ///< likewise
-  std::string refusal;                 ///< why there is no time; empty where there is
+  /// Of launches on the host's clock that take several units, when each step is likely to run.
+  std::vector<StepTime> timeline;
+  std::string refusal;  ///< why there is no time; empty where there is
 };
 
 class CodeTimeModel {
@@ -58,6 +63,7 @@ class CodeTimeModel {
                                           const std::vector<KernelTraffic>& traffic) const;
 
  private:
+  double further_us() const;
   double launch_us(double launches) const;
 
   DeviceSpec device_;

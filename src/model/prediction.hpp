@@ -10,6 +10,7 @@
 #include "device/ceilings.hpp"
 #include "device/device_spec.hpp"
 #include "family/family.hpp"
+#include "family/step_time.hpp"
 #include "model/occupancy.hpp"
 #include "model/resource_terms.hpp"
 #include "sass/kernel_resource.hpp"
@@ -33,6 +34,7 @@ struct Prediction {
   std::string why_no_time;             ///< empty where there is one, or nobody has asked
   std::string bound_by;                ///< the resource that takes longest; empty without a time
   std::vector<Term> terms;             ///< every resource that the launch uses, longest first
+  std::vector<StepTime> timeline;      ///< of launches whose steps overlap
   std::optional<Occupancy> occupancy;  ///< of the launch with the most blocks
   std::optional<Waves> waves;          ///< likewise
   std::optional<Shape> shape;          ///< that launch; empty for vendor libraries

@@ -17,7 +17,8 @@ struct Term {
 std::vector<Term> longest_first(const std::map<std::string, double>& times_us);
 
 /// What a launch can be bound by: "dram", "l2", "l1", "shared", "blocks" (how fast they start),
-/// "issue", the pipes, "latency", "launch".
+/// "issue", the pipes, "latency", "launch"; of what the host's clock times also "host" (its calls),
+/// "copy_to_device", "copy_to_host".
 const std::vector<std::string>& resource_names();
 
 }  // namespace gpuexp

@@ -132,6 +132,8 @@ std::vector<FixedColumn> conditions() {
                "semicolon-separated, the steps of one launch that takes several streams, as "
                "WHAT@STREAM:BEGIN-END in us from its start, by events: a step begins when its "
                "stream could begin it, though a copy may then wait for the copy engine"),
+      declared("predicted_timeline", "", &R::predicted_timeline,
+               "likewise, as predicted from what calls of the host, copies and kernels take"),
   };
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "family/step_time.hpp"
 #include "family/tolerance.hpp"
 
 namespace gpuexp {
@@ -61,16 +62,6 @@ struct Verification {
 /// What is wrong: "3 of 1000 elements are wrong; first y[32]: expected …". Of one that has not
 /// passed.
 std::string failure_of(const Verification& verification);
-
-/// When one step of a launch ran, in µs from the launch's start.
-struct StepTime {
-  std::string what;     ///< "kernel", "copy_to_device", "copy_to_host", "copy", "other"
-  int stream = 0;       ///< Step::stream
-  double begin_us = 0;  ///< from when its stream could begin it
-  double end_us = 0;
-
-  bool operator==(const StepTime&) const = default;
-};
 
 /// How the samples of one variant are taken on one problem in one mode.
 struct SampleTraits {

@@ -70,7 +70,8 @@ struct ResultRecord {
   std::optional<double> sustained_sm_clock_mhz;
   std::optional<double> sustained_power_w;
   std::optional<double> cycles;
-  std::vector<std::string> timeline;  ///< of one launch that takes several streams
+  std::vector<std::string> timeline;            ///< of one launch that takes several streams
+  std::vector<std::string> predicted_timeline;  ///< likewise
 
   // What it is held against.
   std::string baseline;

@@ -7,6 +7,8 @@
 #include <utility>
 #include <variant>
 
+#include <fmt/format.h>
+
 #include "family/counters.hpp"
 #include "run/kernel_rows.hpp"
 
@@ -58,6 +60,15 @@ std::optional<double> per_second(const Row& row, double amount, double scale) {
 std::optional<double> percent_of(const Row& row, const std::optional<double>& limit_us) {
   if (!row.time_us || !limit_us) return std::nullopt;
   return 100.0 * *limit_us / row.time_us->median;
+}
+
+std::vector<std::string> texts_of(const std::vector<StepTime>& timeline) {
+  std::vector<std::string> texts;
+  for (const StepTime& step : timeline) {
+    texts.push_back(
+        fmt::format("{}@{}:{:.1f}-{:.1f}", step.what, step.stream, step.begin_us, step.end_us));
+  }
+  return texts;
 }
 
 std::string cache_state_of(const Plan& plan, const Row& row, const SampleTraits& traits) {
@@ -115,10 +126,7 @@ void fill_conditions(ResultRecord& r, const Plan& plan, const Row& row, const St
     r.flushed_bytes = row.traits->flushed_bytes;
     r.graph_launches = row.traits->launches;
     r.rotated_bytes = row.traits->rotated_bytes;
-    for (const StepTime& step : row.traits->timeline) {
-      r.timeline.push_back(
-          fmt::format("{}@{}:{:.1f}-{:.1f}", step.what, step.stream, step.begin_us, step.end_us));
-    }
+    r.timeline = texts_of(row.traits->timeline);
     r.cache_state = cache_state_of(plan, row, *row.traits);
   }
   r.floor_us = row.floor_us;
@@ -170,6 +178,7 @@ void fill_limits(ResultRecord& r, const Row& row, const Prediction& p) {
   r.predicted_time_us = p.time_us;
   if (p.time_us) r.predicted_from = "code";
   r.bound_by = p.bound_by;
+  r.predicted_timeline = texts_of(p.timeline);
   if (p.time_us && row.time_us) r.prediction_error = std::log(*p.time_us / row.time_us->median);
 }
 

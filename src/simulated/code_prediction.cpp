@@ -1,5 +1,7 @@
 #include "simulated/code_prediction.hpp"
 
+#include <map>
+#include <stdexcept>
 #include <variant>
 
 #include "model/occupancy.hpp"
@@ -14,6 +16,51 @@ CodeTime refused(const std::string& why) {
   return time;
 }
 
+// What the host enqueues, without the times of kernels. Throws std::runtime_error for a step whose
+// time is the driver's affair.
+std::vector<HostedStep> hosted_steps(const HostProblem& problem, const Steps& steps) {
+  std::vector<HostedStep> hosted;
+  for (const Step& step : steps.all()) {
+    HostedStep& of = hosted.emplace_back();
+    of.stream = step.stream;
+    of.after = step.after;
+    if (const auto* copy = std::get_if<CopyStep>(&step.action)) {
+      const Residence from = problem.residence_of(copy->from);
+      const Residence to = problem.residence_of(copy->to);
+      if (from == Residence::pageable || to == Residence::pageable)
+        throw std::runtime_error("how the driver copies pageable memory is not modelled");
+      if (from == to) throw std::runtime_error("copies within a memory are not modelled");
+      of.unit = to == Residence::device ? Unit::copy_to_device : Unit::copy_to_host;
+      of.bytes = copy->bytes;
+    } else if (std::holds_alternative<HostReadStep>(step.action)) {
+      of.unit = Unit::host;
+    } else if (!std::holds_alternative<KernelStep>(step.action)) {
+      of.unit = Unit::sms;  // a fill, which takes next to nothing
+    }
+  }
+  return hosted;
+}
+
+void time_on_host_clock(const LaunchToTime& launch, const Ceilings& ceilings, CodeTime& time) {
+  std::vector<HostedStep> hosted = launch.hosted;
+  std::size_t kernel = 0;
+  for (std::size_t i = 0; i < hosted.size(); ++i) {
+    const auto* const step = std::get_if<KernelStep>(&launch.steps.all()[i].action);
+    if (step && step->shape.grid.count() > 0) hosted[i].kernel_us = time.each_us[kernel++];
+  }
+  const double further_us = launch.as_graph ? *ceilings.floor_graph_us : time.further_us;
+  const HostTime host = host_time(hosted, launch.as_graph, further_us, ceilings);
+  time.refusal = host.refusal;
+  time.total_us = host.total_us;
+  if (launch.steps.overlap()) time.timeline = host.timeline;
+  std::map<std::string, double> alone_us;
+  for (const std::vector<Term>& terms : {time.terms, host.terms}) {
+    for (const Term& term : terms)
+      alone_us[term.resource] = term.time_us;
+  }
+  time.terms = longest_first(alone_us);
+}
+
 }  // namespace
 
 LaunchToTime launch_to_time(HostProblem& problem, const Variant& variant, sim::Simulator& simulator,
@@ -23,6 +70,15 @@ LaunchToTime launch_to_time(HostProblem& problem, const Variant& variant, sim::S
   launch.refusal = simulator.refusal(launch.steps);
   if (launch.refusal.empty()) launch.refusal = variant.without_time;
   if (!launch.refusal.empty()) return launch;
+  if (variant.timing == Timing::host_clock) {
+    try {
+      launch.hosted = hosted_steps(problem, launch.steps);
+    } catch (const std::runtime_error& why) {
+      launch.refusal = why.what();
+      return launch;
+    }
+    launch.as_graph = variant.submission == Submission::graph;
+  }
   for (const Step& step : launch.steps.all()) {
     const auto* const kernel = std::get_if<KernelStep>(&step.action);
     if (!kernel || kernel->shape.grid.count() == 0) continue;
@@ -49,10 +105,12 @@ CodeTime predict_from_code(const LaunchToTime& launch, sim::Simulator& simulator
   const CodeTimeModel model(device, ceilings, mode);
   try {
     const auto traffic = launch_traffic(launch.footprint, mode, device, simulator.stop);
-    if (other) {
+    if (other && launch.hosted.empty()) {
       if (const auto same = model.from_other_mode(*other, traffic)) return *same;
     }
-    return model.launch_time(simulator, launch.kernels, traffic);
+    CodeTime time = model.launch_time(simulator, launch.kernels, traffic);
+    if (time.refusal.empty() && !launch.hosted.empty()) time_on_host_clock(launch, ceilings, time);
+    return time;
   } catch (const sim::Fault& fault) {
     return refused(fault.what());
   }

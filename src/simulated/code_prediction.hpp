@@ -3,6 +3,7 @@
 
 #include "base/mode.hpp"
 #include "model/code_time.hpp"
+#include "model/host_time.hpp"
 #include "model/prediction.hpp"
 #include "simulated/host_problem.hpp"
 
@@ -12,6 +13,8 @@ namespace gpuexp {
 struct LaunchToTime {
   Steps steps;
   std::vector<ResidentKernel> kernels;  ///< of the steps
+  std::vector<HostedStep> hosted;       ///< of the steps, where the host's clock times them
+  bool as_graph = false;                ///< these are enqueued by one call
   LaunchFootprint footprint;
   std::string refusal;  ///< why its time cannot be predicted; empty where it can
 };

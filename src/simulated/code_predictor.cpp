@@ -162,7 +162,7 @@ class CodePredictor::Impl {
       time.kernels.clear();
       timed.times[cell.variant] = time;
       if (!time.refusal.empty()) return {{}, {}, time.refusal};
-      return {time.total_us, time.terms, "", time.caches};
+      return {time.total_us, time.terms, "", time.caches, time.timeline};
     } catch (const std::bad_alloc&) {
       timed.forget();
       return {{}, {}, "the host has no memory for its buffers"};
@@ -200,6 +200,7 @@ void CodePredictor::refine(const Cell& cell, Prediction& prediction) {
   prediction.time_us = from_code.time_us;
   prediction.terms = from_code.terms;
   prediction.bound_by = from_code.terms.front().resource;
+  prediction.timeline = from_code.timeline;
 }
 
 void CodePredictor::count_caches(const Cell& cell, LaunchCounts& counts) {

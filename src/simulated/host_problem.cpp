@@ -137,6 +137,15 @@ std::span<const std::byte> HostProblem::buffer(std::size_t index) const {
   return {buffers_[index].data<std::byte>(), buffers_[index].bytes()};
 }
 
+Residence HostProblem::residence_of(const void* address) const {
+  const auto* const byte = static_cast<const std::byte*>(address);
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    const auto* const begin = buffers_[i].data<std::byte>();
+    if (byte >= begin && byte < begin + buffers_[i].bytes()) return family_.buffers[i].residence;
+  }
+  return Residence::device;
+}
+
 MetricValues HostProblem::measured_metrics(const Variant& variant) {
   if (!variant.measured_metrics) return {};
   const Measurement measurement =

@@ -30,6 +30,9 @@ class HostProblem {
   /// Memory of the family's buffer with this index.
   std::span<const std::byte> buffer(std::size_t index) const;
 
+  /// Of the buffer that an address lies in; device memory where it is none's.
+  Residence residence_of(const void* address) const;
+
   /// Which blocks of launches are executed from now on; none: all of them.
   void set_sampling(const std::optional<sim::BlockSampling>& sampling) { sampling_ = sampling; }
 

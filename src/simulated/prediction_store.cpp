@@ -37,6 +37,22 @@ std::vector<CacheCounts> caches_in(const Json& json) {
   return caches;
 }
 
+Json json_of(const std::vector<StepTime>& timeline) {
+  Json steps = Json::array();
+  for (const StepTime& step : timeline)
+    steps.push_back(Json::array({step.what, step.stream, step.begin_us, step.end_us}));
+  return steps;
+}
+
+std::vector<StepTime> timeline_in(const Json& json) {
+  std::vector<StepTime> timeline;
+  for (const Json& step : json) {
+    timeline.push_back({step.at(0).get<std::string>(), step.at(1).get<int>(),
+                        step.at(2).get<double>(), step.at(3).get<double>()});
+  }
+  return timeline;
+}
+
 CodePrediction prediction_in(const Json& json) {
   CodePrediction prediction;
   if (const Json& time = json.at("time_us"); !time.is_null())
@@ -45,6 +61,7 @@ CodePrediction prediction_in(const Json& json) {
     prediction.terms.push_back({term.at(0).get<std::string>(), term.at(1).get<double>()});
   prediction.why_not = json.at("why_not").get<std::string>();
   prediction.caches = caches_in(json.at("caches"));
+  prediction.timeline = timeline_in(json.at("timeline"));
   if (prediction.time_us && prediction.terms.empty()) throw JsonError("a time without terms");
   return prediction;
 }
@@ -82,7 +99,8 @@ void PredictionStore::keep(const std::string& key, const CodePrediction& predict
                   {"time_us", prediction.time_us},
                   {"terms", terms},
                   {"why_not", prediction.why_not},
-                  {"caches", json_of(prediction.caches)}};
+                  {"caches", json_of(prediction.caches)},
+                  {"timeline", json_of(prediction.timeline)}};
   try {
     write_file_atomically(file_of(key), json.dump());
   } catch (const ReportError&) {

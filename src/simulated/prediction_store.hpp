@@ -18,6 +18,7 @@ struct CodePrediction {
   std::vector<Term> terms;               ///< as LaunchTime has them
   std::string why_not;                   ///< there is no time; empty where there is
   std::vector<CacheCounts> caches = {};  ///< of each kernel of the launch; none without a time
+  std::vector<StepTime> timeline = {};   ///< CodeTime::timeline
 };
 
 /// A file for each prediction. What cannot be read or written is as if it were not kept.

@@ -1,0 +1,459 @@
+// host_transfer: an array between the host's memory and the device's, one way, the other, and both.
+//
+// The question: what does it cost to bring data to the GPU and back? The bus between the two is ten
+// to a hundred times slower than either memory. How near a transfer comes to what the bus allows
+// depends on where the host keeps the data: a copy engine reads pages that the operating system has
+// promised not to move (pinned); others are copied to such ones first. A kernel may read the host's
+// memory in place, word by word over the bus, or have pages move to it when it touches them.
+//
+// Times are of the host's clock, from before the first call until the host knows that the data are
+// there: that is what a program waits for, and small transfers are all latency.
+#include <algorithm>
+
+#include "kernels/common/launch.cuh"
+#include "kernels/common/reference.cuh"
+#include "kernels/common/sectors.cuh"
+
+namespace gpuexp::host_transfer {
+
+struct Problem {
+  std::int64_t n;
+
+  std::int64_t bytes() const { return n * std::int64_t{sizeof(std::uint32_t)}; }
+};
+
+// n elements each. What is copied to the device stands in each kind of the host's memory; what is
+// copied to the host comes from `source`.
+struct Data {
+  const std::uint32_t* source;
+  const std::uint32_t* pageable_in;
+  const std::uint32_t* pinned_in;
+  const std::uint32_t* write_combined_in;
+  const std::uint32_t* mapped_in;
+  const std::uint32_t* managed_in;
+  const std::uint32_t* advised_in;
+  std::uint32_t* on_device;
+  std::uint32_t* pageable_out;
+  std::uint32_t* pinned_out;
+  std::uint32_t* mapped_out;
+  std::uint32_t* managed_out;
+  std::uint32_t* advised_out;
+};
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+// ---- the kernel of those that need one
+
+// Sixteen bytes per lane and four of them in flight: a transfer over the bus takes microseconds.
+
+constexpr int kBlock = 256;
+constexpr int kUnroll = 4;
+
+__global__ void __launch_bounds__(kBlock)
+    copy_kernel(const std::uint32_t* from, std::uint32_t* to, std::int64_t n) {
+  const auto* const vectors = reinterpret_cast<const uint4*>(from);
+  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * kBlock;
+  const std::int64_t count = n / 4;
+  for (std::int64_t i = thread; i < count; i += kUnroll * threads) {
+    uint4 v[kUnroll];
+#pragma unroll
+    for (int j = 0; j < kUnroll; ++j) {
+      if (i + j * threads < count) v[j] = vectors[i + j * threads];
+    }
+#pragma unroll
+    for (int j = 0; j < kUnroll; ++j) {
+      if (i + j * threads < count) reinterpret_cast<uint4*>(to)[i + j * threads] = v[j];
+    }
+  }
+  if (thread < n % 4) to[count * 4 + thread] = from[count * 4 + thread];
+}
+
+Steps copy_by_kernel(const std::uint32_t* from, std::uint32_t* to, const Problem& p,
+                     const DeviceSpec& device) {
+  constexpr std::int64_t kBlocksPerSm = 4;
+  Shape s;
+  s.block = {kBlock, 1, 1};
+  s.grid = {std::min(ceil_div(p.n, kBlock * 4 * kUnroll), kBlocksPerSm * device.sm_count), 1, 1};
+  return launch(copy_kernel, s, from, to, p.n);
+}
+
+Steps copy_by_engine(const std::uint32_t* from, std::uint32_t* to, const Problem& p) {
+  return CopyStep{to, from, p.bytes()};
+}
+
+/// A variant that moves so many arrays and writes these outputs.
+Variant variant(std::string id, std::string compare_to, int arrays, std::vector<std::string> writes,
+                ExpectedChangesOf<Problem> expected) {
+  Variant v;
+  v.id = std::move(id);
+  v.compare_to = std::move(compare_to);
+  v.writes = std::move(writes);
+  v.expected_changes = std::move(expected);
+  v.timing = Timing::host_clock;
+  v.deterministic = true;
+  v.work = [arrays](const Problem& p) {
+    Work w;
+    w.bytes_read = w.bytes_written = static_cast<double>(arrays * p.bytes());
+    w.moved_read = w.moved_written = arrays * sector_bytes<std::uint32_t>(p.n);
+    return w;
+  };
+  return v;
+}
+
+using Buffer = const std::uint32_t* Data::*;
+using Output = std::uint32_t* Data::*;
+
+constexpr std::int64_t kLarge = 1 << 22;
+bool is_large(const Problem& p) {
+  return p.n >= kLarge;
+}
+
+/// Changes of the time at large sizes.
+ExpectedChangesOf<Problem> time(Direction direction, double factor) {
+  return {{std::string(kTimeColumn), direction, factor, is_large}};
+}
+
+template <Buffer from>
+Steps engine_in(const Problem& p, const Data& d, const LaunchContext&) {
+  return copy_by_engine(d.*from, d.on_device, p);
+}
+template <Output to>
+Steps engine_out(const Problem& p, const Data& d, const LaunchContext&) {
+  return copy_by_engine(d.source, d.*to, p);
+}
+template <Buffer from>
+Steps kernel_in(const Problem& p, const Data& d, const LaunchContext& x) {
+  return copy_by_kernel(d.*from, d.on_device, p, x.device);
+}
+template <Output to>
+Steps kernel_out(const Problem& p, const Data& d, const LaunchContext& x) {
+  return copy_by_kernel(d.source, d.*to, p, x.device);
+}
+
+/// The second in a stream of its own, at once with the first.
+Steps at_once(Steps first, Steps second) {
+  for (Step& step : second.all())
+    step.stream = 1;
+  return std::move(first) + std::move(second);
+}
+
+// ---- pageable_in
+//
+// cudaMemcpy from memory as malloc gives it. The operating system may move its pages, so the driver
+// copies a piece after the other to pinned memory of its own, from where a copy engine takes it:
+// the host's processor works as long as the transfer lasts, and the call does not return before.
+
+Variant pageable_in() {
+  Variant v = variant("pageable_in", "", 1, {"on_device"}, {});
+  v.launch = engine_in<&Data::pageable_in>;
+  return v;
+}
+
+// ---- pinned_in
+//
+// From page-locked memory a copy engine of the GPU reads by itself, at the speed of the bus, and
+// the host is free. It costs the operating system pages that it can use for nothing else.
+
+Variant pinned_in() {
+  Variant v =
+      variant("pinned_in", "pageable_in", 1, {"on_device"}, time(Direction::decreases, 1.2));
+  v.launch = engine_in<&Data::pinned_in>;
+  return v;
+}
+
+// ---- write_combined_in
+//
+// Page-locked memory that the host's caches pass by: the GPU's reads need not ask them. It costs
+// the host every read of it, which is slow; writing it in order is not.
+
+Variant write_combined_in() {
+  Variant v =
+      variant("write_combined_in", "pinned_in", 1, {"on_device"}, time(Direction::unchanged, 1.2));
+  v.launch = engine_in<&Data::write_combined_in>;
+  return v;
+}
+
+// ---- mapped_in
+//
+// A kernel reads page-locked memory in place, over the bus (zero copy), and writes what it read to
+// the device: no copy has to end before a kernel begins. What is read twice crosses the bus twice.
+
+Variant mapped_in() {
+  Variant v = variant("mapped_in", "pinned_in", 1, {"on_device"}, time(Direction::unchanged, 1.5));
+  v.launch = kernel_in<&Data::mapped_in>;
+  return v;
+}
+
+// ---- managed_in
+//
+// The pages are the host's until a kernel touches them: each first touch is a fault, which the
+// driver answers by moving a group of pages. It saves the program all copies, and costs the time of
+// the faults, which come in sequence.
+
+Variant managed_in() {
+  Variant v = variant("managed_in", "pinned_in", 1, {"on_device"}, time(Direction::increases, 1.2));
+  v.launch = kernel_in<&Data::managed_in>;
+  return v;
+}
+
+// ---- prefetched_in
+//
+// The same after cudaMemPrefetchAsync, which moves all pages ahead of the kernel: no faults are
+// left. It takes a call that knows what will be touched.
+
+Variant prefetched_in() {
+  Variant v =
+      variant("prefetched_in", "managed_in", 1, {"on_device"}, time(Direction::decreases, 1.2));
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    return Steps(PrefetchStep{d.managed_in, p.bytes()}) +
+           copy_by_kernel(d.managed_in, d.on_device, p, x.device);
+  };
+  return v;
+}
+
+// ---- advised_in
+//
+// Managed memory that is advised to stay on the host and to be mapped for the device
+// (cudaMemAdvise): the kernel reads it over the bus, as it does mapped memory, and no page moves.
+
+Variant advised_in() {
+  Variant v =
+      variant("advised_in", "managed_in", 1, {"on_device"}, time(Direction::decreases, 1.2));
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    return Steps(AdviseStep{d.advised_in, p.bytes(), Advice::stays_on_host}) +
+           copy_by_kernel(d.advised_in, d.on_device, p, x.device);
+  };
+  return v;
+}
+
+// ---- pageable_out
+//
+// The way back, to memory as malloc gives it: through pinned memory of the driver's, piece by
+// piece.
+
+Variant pageable_out() {
+  Variant v = variant("pageable_out", "", 1, {"pageable_out"}, {});
+  v.launch = engine_out<&Data::pageable_out>;
+  return v;
+}
+
+// ---- pinned_out
+//
+// A copy engine writes to page-locked memory. The engine is another one than that of the way in.
+
+Variant pinned_out() {
+  Variant v =
+      variant("pinned_out", "pageable_out", 1, {"pinned_out"}, time(Direction::decreases, 1.2));
+  v.launch = engine_out<&Data::pinned_out>;
+  return v;
+}
+
+// ---- mapped_out
+//
+// A kernel writes page-locked memory in place. Writes need not wait for an answer, so that few
+// threads fill the bus.
+
+Variant mapped_out() {
+  Variant v =
+      variant("mapped_out", "pinned_out", 1, {"mapped_out"}, time(Direction::unchanged, 1.5));
+  v.launch = kernel_out<&Data::mapped_out>;
+  return v;
+}
+
+// ---- managed_out
+//
+// A kernel writes managed memory on the device, and the host then touches each page, which moves to
+// it by a fault of the host's processor.
+
+Variant managed_out() {
+  Variant v =
+      variant("managed_out", "pinned_out", 1, {"managed_out"}, time(Direction::increases, 1.2));
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    return copy_by_kernel(d.source, d.managed_out, p, x.device) +
+           HostReadStep{d.managed_out, p.bytes()};
+  };
+  return v;
+}
+
+// ---- prefetched_out
+//
+// The same with a prefetch to the host behind the kernel.
+
+Variant prefetched_out() {
+  Variant v =
+      variant("prefetched_out", "managed_out", 1, {"managed_out"}, time(Direction::decreases, 1.2));
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    return copy_by_kernel(d.source, d.managed_out, p, x.device) +
+           PrefetchStep{d.managed_out, p.bytes(), true} + HostReadStep{d.managed_out, p.bytes()};
+  };
+  return v;
+}
+
+// ---- advised_out
+//
+// Managed memory that stays on the host: the kernel writes it over the bus.
+
+Variant advised_out() {
+  Variant v =
+      variant("advised_out", "managed_out", 1, {"advised_out"}, time(Direction::decreases, 1.2));
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    return Steps(AdviseStep{d.advised_out, p.bytes(), Advice::stays_on_host}) +
+           copy_by_kernel(d.source, d.advised_out, p, x.device);
+  };
+  return v;
+}
+
+// ---- pageable_both
+//
+// One array each way, in two streams. A copy of pageable memory keeps the host until it is done, so
+// that the second is not even begun.
+
+Variant pageable_both() {
+  Variant v = variant("pageable_both", "", 2, {"on_device", "pageable_out"}, {});
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    return at_once(copy_by_engine(d.pageable_in, d.on_device, p),
+                   copy_by_engine(d.source, d.pageable_out, p));
+  };
+  return v;
+}
+
+// ---- pinned_both
+//
+// The two directions of the bus are lanes of their own, and each has a copy engine: both arrays
+// take about what one does.
+
+Variant pinned_both() {
+  Variant v = variant("pinned_both", "pageable_both", 2, {"on_device", "pinned_out"},
+                      time(Direction::decreases, 1.5));
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    return at_once(copy_by_engine(d.pinned_in, d.on_device, p),
+                   copy_by_engine(d.source, d.pinned_out, p));
+  };
+  return v;
+}
+
+// ---- mapped_both
+//
+// The same by two kernels at once.
+
+Variant mapped_both() {
+  Variant v = variant("mapped_both", "pinned_both", 2, {"on_device", "mapped_out"},
+                      time(Direction::unchanged, 2));
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    return at_once(copy_by_kernel(d.mapped_in, d.on_device, p, x.device),
+                   copy_by_kernel(d.source, d.mapped_out, p, x.device));
+  };
+  return v;
+}
+
+// ---- inputs
+
+struct Bits {
+  std::uint64_t seed;
+  __host__ __device__ std::uint32_t operator()(std::int64_t i) const {
+    return static_cast<std::uint32_t>(random_bits(seed, static_cast<std::uint64_t>(i)));
+  }
+};
+
+constexpr Buffer kInputs[] = {
+    &Data::source,    &Data::pageable_in, &Data::pinned_in, &Data::write_combined_in,
+    &Data::mapped_in, &Data::managed_in,  &Data::advised_in};
+
+/// Those of `source` differ from those of the host's, which are all the same.
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  Steps steps;
+  for (const Buffer input : kInputs) {
+    const std::uint64_t stream = input == &Data::source ? 0 : 1;
+    steps += fill(const_cast<std::uint32_t*>(d.*input), p.n, Bits{stream_seed(seed, stream)});
+  }
+  return steps;
+}
+
+/// Managed memory as launches find it: what they read on the host, what they write on the device
+/// or, where it is to stay there, on the host; without advice.
+Steps reset(const Problem& p, const Data& d) {
+  return Steps(AdviseStep{d.advised_in, p.bytes()}) + AdviseStep{d.advised_out, p.bytes()} +
+         PrefetchStep{d.managed_in, p.bytes(), true} + PrefetchStep{d.advised_in, p.bytes(), true} +
+         PrefetchStep{d.advised_out, p.bytes(), true} + PrefetchStep{d.managed_out, p.bytes()};
+}
+
+// ---- the plain reference
+
+struct Reference {
+  const std::uint32_t* from;
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    return {static_cast<double>(from[i]), 0.0};
+  }
+};
+
+/// on_device is the first output, and the host's are copies of `source`.
+Reference reference_of(const Data& d, int output) {
+  return {output == 0 ? d.pinned_in : d.source};
+}
+
+// ---- declaration
+
+Family declare() {
+  Family f("host_transfer", Topic::memory, "What does it cost to bring data to the GPU and back?");
+  f.physics =
+      "Host and device are joined by a bus (PCI Express) whose two directions are apart. A copy "
+      "engine of the GPU moves data over it without the SMs, from and to pages that stay where "
+      "they "
+      "are. Kernels can do the same word by word, in the host's memory that is mapped for them. Of "
+      "managed memory the driver moves pages to whoever touches them. What a transfer takes is a "
+      "latency of microseconds and the bytes over what the bus delivers; whatever the host's "
+      "processor has to do comes on top.";
+  f.extent("n", &Problem::n, 1 << 24, std::int64_t{1} << 28, "words of 4 bytes");
+  const auto count = [](const Problem& p) { return p.n; };
+  f.input("source", &Data::source, count)
+      .input("pageable_in", &Data::pageable_in, count)
+      .lives_in(Residence::pageable)
+      .input("pinned_in", &Data::pinned_in, count)
+      .lives_in(Residence::pinned)
+      .input("write_combined_in", &Data::write_combined_in, count)
+      .lives_in(Residence::write_combined)
+      .input("mapped_in", &Data::mapped_in, count)
+      .lives_in(Residence::mapped)
+      .input("managed_in", &Data::managed_in, count)
+      .lives_in(Residence::managed)
+      .input("advised_in", &Data::advised_in, count)
+      .lives_in(Residence::managed)
+      .output("on_device", &Data::on_device, count)
+      .output("pageable_out", &Data::pageable_out, count)
+      .lives_in(Residence::pageable)
+      .output("pinned_out", &Data::pinned_out, count)
+      .lives_in(Residence::pinned)
+      .output("mapped_out", &Data::mapped_out, count)
+      .lives_in(Residence::mapped)
+      .output("managed_out", &Data::managed_out, count)
+      .lives_in(Residence::managed)
+      .output("advised_out", &Data::advised_out, count)
+      .lives_in(Residence::managed);
+  f.figures = {{"host_transfer",
+                "transfer_rates",
+                "Between the host's memory and the device's: bytes per second, each way",
+                {{"param.n", "words of 4 bytes"}}}};
+  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
+  f.inputs = inputs;
+  f.reset = reset;
+  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    return evaluate_references(out, p.n, [&](int o) { return reference_of(d, o); });
+  };
+  f.host_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    evaluate_references_on_host(out, p.n, [&](int o) { return reference_of(d, o); });
+  };
+  f.tolerance_derivation = "Zero: copies have equal bits.";
+  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
+  f.variant(pageable_in()).variant(pinned_in()).variant(write_combined_in()).variant(mapped_in());
+  f.variant(managed_in()).variant(prefetched_in()).variant(advised_in());
+  f.variant(pageable_out()).variant(pinned_out()).variant(mapped_out());
+  f.variant(managed_out()).variant(prefetched_out()).variant(advised_out());
+  f.variant(pageable_both()).variant(pinned_both()).variant(mapped_both());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::host_transfer

@@ -1,0 +1,289 @@
+// streams: an array that is copied to the device, computed on, and copied back.
+//
+// The question: what can run at once, and what keeps it from doing so? A GPU has a copy engine for
+// each direction of the bus, and its SMs: three units that work side by side, on different data.
+// Work in one stream comes one after the other. So the array is cut into chunks, each of which
+// passes through the three units in its own stream's order, while other chunks are in the others.
+// In the long run the slowest unit is all that is left of the time, and a chunk's way through the
+// other two.
+//
+// Times are of the host's clock: enqueueing hundreds of small steps is a part of them.
+#include <algorithm>
+
+#include "kernels/common/fma_way.cuh"
+#include "kernels/common/launch.cuh"
+#include "kernels/common/sectors.cuh"
+
+namespace gpuexp::streams {
+
+struct Problem {
+  std::int64_t n;
+  std::int64_t chunks;
+  std::int64_t streams;
+  int cost;
+};
+
+struct Data {
+  const float* x;           ///< n, pinned
+  const float* x_pageable;  ///< n
+  float* y;                 ///< n, pinned
+  float* y_pageable;        ///< n
+};
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+constexpr int kBlock = 256;
+constexpr unsigned kWay = 5;
+
+/// `cost` dependent FMAs per element.
+__global__ void __launch_bounds__(kBlock)
+    compute_kernel(const float* x, float* y, std::int64_t n, int cost) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  if (i < n) y[i] = fma_way::run<kWay>(x[i], cost);
+}
+
+/// A chunk's elements, and the three steps that it takes.
+struct Chunk {
+  float* d_x;  ///< on the device, where the chunk's elements of x arrive
+  float* d_y;  ///< and those of y are made
+  std::int64_t begin;
+  std::int64_t count;
+  int cost;
+
+  std::int64_t bytes() const { return count * std::int64_t{sizeof(float)}; }
+  CopyStep in(const float* x) const { return {d_x, x + begin, bytes()}; }
+  CopyStep out(float* y) const { return {y + begin, d_y, bytes()}; }
+  Steps compute() const {
+    Shape s;
+    s.block = {kBlock, 1, 1};
+    s.grid = {ceil_div(count, kBlock), 1, 1};
+    return launch(compute_kernel, s, d_x, d_y, count, cost);
+  }
+};
+
+std::vector<Chunk> chunks_of(const Problem& p, std::int64_t chunks, const LaunchContext& x) {
+  const std::int64_t size = ceil_div(p.n, chunks);
+  auto* const d_x = static_cast<float*>(x.workspace);
+  std::vector<Chunk> cut;
+  for (std::int64_t begin = 0; begin < p.n; begin += size)
+    cut.push_back({d_x + begin, d_x + p.n + begin, begin, std::min(size, p.n - begin), p.cost});
+  return cut;
+}
+
+/// The step in a stream.
+Step in_stream(Steps steps, std::int64_t stream) {
+  Step step = steps.all().front();
+  step.stream = static_cast<int>(stream);
+  return step;
+}
+
+Variant variant(std::string id, std::string compare_to, std::string writes,
+                ExpectedChangesOf<Problem> expected) {
+  Variant v;
+  v.id = std::move(id);
+  v.compare_to = std::move(compare_to);
+  v.writes = {std::move(writes)};
+  v.expected_changes = std::move(expected);
+  v.timing = Timing::host_clock;
+  v.deterministic = true;
+  v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
+    return 2 * p.n * std::int64_t{sizeof(float)};
+  };
+  v.work = [](const Problem& p) {
+    Work w;
+    w.bytes_read = w.bytes_written = static_cast<double>(p.n * std::int64_t{sizeof(float)});
+    w.moved_read = w.moved_written = sector_bytes<float>(p.n);
+    w.operations = {{Pipe::fp32, fma_way::operations(p.cost) * static_cast<double>(p.n)}};
+    return w;
+  };
+  return v;
+}
+
+// Where copies take long, some chunks are cut, and there are streams for all three units.
+bool overlaps(const Problem& p) {
+  constexpr std::int64_t kLarge = 1 << 22;
+  constexpr std::int64_t kUnits = 3;
+  return p.n >= kLarge && p.chunks >= 2 * kUnits && p.chunks <= 64 && p.streams >= kUnits;
+}
+
+ExpectedChangesOf<Problem> time(Direction direction, double factor) {
+  return {{std::string(kTimeColumn), direction, factor, overlaps}};
+}
+
+// ---- one_stream
+//
+// The whole array in, the kernel, the whole array out, in one stream: at each time one of three
+// units works, and the time is the sum of the three.
+
+Variant one_stream() {
+  Variant v = variant("one_stream", "", "y", {});
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    const Chunk whole = chunks_of(p, 1, x).front();
+    return Steps(whole.in(d.x)) + whole.compute() + whole.out(d.y);
+  };
+  return v;
+}
+
+// ---- depth_first
+//
+// Chunk after chunk is enqueued whole (in, compute, out), in streams by turns. The three units work
+// at once on different chunks. It costs a call per step, the latency of each copy, and kernels that
+// are too small to fill the GPU where chunks are many.
+
+/// All chunks through stream(i), i = 0, 1, … by turns.
+template <class StreamOf>
+Steps chunk_by_chunk(const Problem& p, const LaunchContext& context, const float* x, float* y,
+                     const StreamOf& stream) {
+  Steps steps;
+  std::int64_t turn = 0;
+  for (const Chunk& chunk : chunks_of(p, p.chunks, context)) {
+    const std::int64_t number = turn++ % p.streams;
+    steps += in_stream(chunk.in(x), stream(number));
+    steps += in_stream(chunk.compute(), stream(number));
+    steps += in_stream(chunk.out(y), stream(number));
+  }
+  return steps;
+}
+
+std::int64_t own_stream(std::int64_t number) {
+  return 1 + number;
+}
+
+Variant depth_first() {
+  Variant v = variant("depth_first", "one_stream", "y", time(Direction::decreases, 1.3));
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    return chunk_by_chunk(p, x, d.x, d.y, own_stream);
+  };
+  return v;
+}
+
+// ---- breadth_first
+//
+// The same steps in the same streams, but all copies in are enqueued first, then all kernels, then
+// all copies out. GPUs whose units share one queue needed one of the two orders; where each has its
+// own, the order of the calls changes little.
+
+Variant breadth_first() {
+  Variant v = variant("breadth_first", "depth_first", "y", time(Direction::unchanged, 1.3));
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    const std::vector<Chunk> chunks = chunks_of(p, p.chunks, x);
+    Steps steps;
+    const auto each = [&](const auto& step_of) {
+      for (std::size_t i = 0; i < chunks.size(); ++i) {
+        steps +=
+            in_stream(step_of(chunks[i]), own_stream(static_cast<std::int64_t>(i) % p.streams));
+      }
+    };
+    each([&](const Chunk& chunk) { return Steps(chunk.in(d.x)); });
+    each([&](const Chunk& chunk) { return chunk.compute(); });
+    each([&](const Chunk& chunk) { return Steps(chunk.out(d.y)); });
+    return steps;
+  };
+  return v;
+}
+
+// ---- default_stream
+//
+// The copies in streams by turns, and the kernels launched without one: they go to the legacy
+// default stream, which waits for all that was enqueued before in any stream, and lets all wait
+// that comes after. Nothing overlaps any more, though the program looks like depth_first. Streams
+// that are made with cudaStreamNonBlocking, or a default stream per thread, do not depend on it.
+
+Variant default_stream() {
+  Variant v = variant("default_stream", "depth_first", "y", time(Direction::increases, 1.3));
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    Steps steps = chunk_by_chunk(p, x, d.x, d.y,
+                                 [](std::int64_t number) { return kFirstBlockingStream - number; });
+    for (Step& step : steps.all()) {
+      if (std::holds_alternative<KernelStep>(step.action)) step.stream = kDefaultStream;
+    }
+    return steps;
+  };
+  return v;
+}
+
+// ---- pageable
+//
+// depth_first with memory as malloc gives it: a copy keeps the host until its data are in pinned
+// memory of the driver's, so that the next step is enqueued late. Little is left of the overlap.
+
+Variant pageable() {
+  Variant v = variant("pageable", "depth_first", "y_pageable", time(Direction::increases, 1.2));
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    return chunk_by_chunk(p, x, d.x_pageable, d.y_pageable, own_stream);
+  };
+  return v;
+}
+
+// ---- inputs
+
+struct Uniform {
+  std::uint64_t seed;
+  __host__ __device__ float operator()(std::int64_t i) const {
+    return random_signed(seed, static_cast<std::uint64_t>(i));
+  }
+};
+
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  return fill(const_cast<float*>(d.x), p.n, Uniform{seed}) +
+         fill(const_cast<float*>(d.x_pageable), p.n, Uniform{seed});
+}
+
+// ---- the plain reference
+
+struct Reference {
+  const float* x;
+  int cost;
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    return fma_way::exact(kWay, x[i], cost);
+  }
+};
+
+// ---- declaration
+
+Family declare() {
+  Family f("streams", Topic::execution, "What can run at once, and what keeps it from doing so?");
+  f.physics =
+      "Copies to the device, kernels and copies to the host use different units, which work side "
+      "by "
+      "side when nothing orders them. A stream orders its steps. Chunks in several streams fill "
+      "all "
+      "three units; the time goes from the sum of the three toward the longest, and smaller chunks "
+      "shorten the start and the end, until the latency of a copy and the host's calls cost more.";
+  f.extent("n", &Problem::n, 1 << 24, std::int64_t{1} << 30, "floats")
+      .integer("chunks", &Problem::chunks, 16, 1, 1024, "", "that the array is cut into, at most")
+      .integer("streams", &Problem::streams, 4, 1, 8, "", "that chunks take by turns")
+      .integer("cost", &Problem::cost, 2048, 1, fma_way::kMaxCost, "",
+               "dependent fused multiply-adds per element");
+  const auto count = [](const Problem& p) { return p.n; };
+  f.input("x", &Data::x, count)
+      .lives_in(Residence::pinned)
+      .input("x_pageable", &Data::x_pageable, count)
+      .lives_in(Residence::pageable)
+      .output("y", &Data::y, count)
+      .lives_in(Residence::pinned)
+      .output("y_pageable", &Data::y_pageable, count)
+      .lives_in(Residence::pageable);
+  f.figures = {{"streams", "timelines", "Copy in, compute, copy out: what runs when"}};
+  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
+  f.inputs = inputs;
+  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    return evaluate_references(out, p.n, [&](int) { return Reference{d.x, p.cost}; });
+  };
+  f.host_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    evaluate_references_on_host(out, p.n, [&](int) { return Reference{d.x, p.cost}; });
+  };
+  f.reference_operations = [](const Problem& p) {
+    return fma_way::operations(p.cost) * static_cast<double>(p.n);
+  };
+  f.tolerance_derivation = fma_way::kToleranceDerivation;
+  f.tolerance = [](const Problem& p) { return fma_way::tolerance(p.cost); };
+  f.variant(one_stream()).variant(depth_first()).variant(breadth_first());
+  f.variant(default_stream()).variant(pageable());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::streams
