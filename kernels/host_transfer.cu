@@ -123,6 +123,12 @@ template <Output to>
 Steps engine_out(const Problem& p, const Data& d, const LaunchContext&) {
   return copy_by_engine(d.source, d.*to, p);
 }
+/// The variant, whose kernel reads or writes what is not in device memory.
+Variant over_the_bus(Variant v) {
+  v.without_time = "how kernels reach the host's memory is not modelled";
+  return v;
+}
+
 template <Buffer from>
 Steps kernel_in(const Problem& p, const Data& d, const LaunchContext& x) {
   return copy_by_kernel(d.*from, d.on_device, p, x.device);
@@ -221,10 +227,7 @@ Variant prefetched_in() {
 Variant advised_in() {
   Variant v =
       variant("advised_in", "managed_in", 1, {"on_device"}, time(Direction::decreases, 1.2));
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    return Steps(AdviseStep{d.advised_in, p.bytes(), Advice::stays_on_host}) +
-           copy_by_kernel(d.advised_in, d.on_device, p, x.device);
-  };
+  v.launch = kernel_in<&Data::advised_in>;
   return v;
 }
 
@@ -298,10 +301,7 @@ Variant prefetched_out() {
 Variant advised_out() {
   Variant v =
       variant("advised_out", "managed_out", 1, {"advised_out"}, time(Direction::decreases, 1.2));
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    return Steps(AdviseStep{d.advised_out, p.bytes(), Advice::stays_on_host}) +
-           copy_by_kernel(d.source, d.advised_out, p, x.device);
-  };
+  v.launch = kernel_out<&Data::advised_out>;
   return v;
 }
 
@@ -336,11 +336,12 @@ Variant pinned_both() {
 
 // ---- mapped_both
 //
-// The same by two kernels at once.
+// The same by two kernels at once. On the bus, the requests of one and the data of the other go the
+// same way.
 
 Variant mapped_both() {
   Variant v = variant("mapped_both", "pinned_both", 2, {"on_device", "mapped_out"},
-                      time(Direction::unchanged, 2));
+                      time(Direction::increases, 1.1));
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     return at_once(copy_by_kernel(d.mapped_in, d.on_device, p, x.device),
                    copy_by_kernel(d.source, d.mapped_out, p, x.device));
@@ -372,9 +373,10 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 }
 
 /// Managed memory as launches find it: what they read on the host, what they write on the device
-/// or, where it is to stay there, on the host; without advice.
+/// or, where advice keeps it there, on the host.
 Steps reset(const Problem& p, const Data& d) {
-  return Steps(AdviseStep{d.advised_in, p.bytes()}) + AdviseStep{d.advised_out, p.bytes()} +
+  return Steps(AdviseStep{d.advised_in, p.bytes(), Advice::stays_on_host}) +
+         AdviseStep{d.advised_out, p.bytes(), Advice::stays_on_host} +
          PrefetchStep{d.managed_in, p.bytes(), true} + PrefetchStep{d.advised_in, p.bytes(), true} +
          PrefetchStep{d.advised_out, p.bytes(), true} + PrefetchStep{d.managed_out, p.bytes()};
 }
@@ -435,6 +437,10 @@ Family declare() {
                 "transfer_rates",
                 "Between the host's memory and the device's: bytes per second, each way",
                 {{"param.n", "words of 4 bytes"}}}};
+  f.ceilings = {CeilingRows::rate("bus_to_device", {"pinned_in"}, Mode::warm, "param.n")
+                    .times([](const DeviceSpec&) { return double{sizeof(std::uint32_t)}; }),
+                CeilingRows::rate("bus_to_host", {"pinned_out"}, Mode::warm, "param.n")
+                    .times([](const DeviceSpec&) { return double{sizeof(std::uint32_t)}; })};
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
   f.reset = reset;
@@ -446,11 +452,18 @@ Family declare() {
   };
   f.tolerance_derivation = "Zero: copies have equal bits.";
   f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
-  f.variant(pageable_in()).variant(pinned_in()).variant(write_combined_in()).variant(mapped_in());
-  f.variant(managed_in()).variant(prefetched_in()).variant(advised_in());
-  f.variant(pageable_out()).variant(pinned_out()).variant(mapped_out());
-  f.variant(managed_out()).variant(prefetched_out()).variant(advised_out());
-  f.variant(pageable_both()).variant(pinned_both()).variant(mapped_both());
+  f.variant(pageable_in())
+      .variant(pinned_in())
+      .variant(write_combined_in())
+      .variant(over_the_bus(mapped_in()));
+  f.variant(over_the_bus(managed_in()))
+      .variant(over_the_bus(prefetched_in()))
+      .variant(over_the_bus(advised_in()));
+  f.variant(pageable_out()).variant(pinned_out()).variant(over_the_bus(mapped_out()));
+  f.variant(over_the_bus(managed_out()))
+      .variant(over_the_bus(prefetched_out()))
+      .variant(over_the_bus(advised_out()));
+  f.variant(pageable_both()).variant(pinned_both()).variant(over_the_bus(mapped_both()));
   return f;
 }
 

@@ -105,7 +105,7 @@ struct AccessPolicyWindow {
   const void* base = nullptr;
   std::int64_t bytes = 0;
   float hit_ratio = 1;  ///< share of the window's accesses that persist; the others stream
-  /// Of L2, while launches with the window run. A launch that asks for more than the device sets
+  /// Of L2, while launches with the window run, also where it has no bytes. A launch that asks for more than the device sets
   /// aside at most fails.
   std::int64_t set_aside_bytes = 0;
 };

@@ -77,7 +77,7 @@ std::vector<cudaLaunchAttribute> attributes_of(const KernelStep& step) {
   if (step.programmatic)
     add(cudaLaunchAttributeProgrammaticStreamSerialization).programmaticStreamSerializationAllowed =
         1;
-  if (step.window) {
+  if (step.window && step.window->bytes > 0) {
     cudaAccessPolicyWindow& window = add(cudaLaunchAttributeAccessPolicyWindow).accessPolicyWindow;
     window.base_ptr = const_cast<void*>(step.window->base);
     window.num_bytes = static_cast<std::size_t>(step.window->bytes);
