@@ -2,11 +2,11 @@
 // half B; how a value gets from one lane to another.
 //
 // The question: can lanes of one warp wait for each other, and is it worth it? Since Volta each
-// lane has a program counter of its own (independent thread scheduling): lanes that parted at a
-// branch go on in turns, and one may spin until another one has written. Before, the side that a
-// warp took up first ran to its end, and a lane that spun for a lane of its own warp did so for
-// ever. But in turns is what it is: a warp still issues one instruction at a time, so that lanes
-// with different jobs gain nothing that the warp's other lanes do not lose.
+// lane has a program counter of its own (independent thread scheduling): of lanes that parted at a
+// branch, now these are issued and now those, and one may spin until another one has written.
+// Before, the side that a warp took up first ran to its end, and a lane that spun for a lane of its
+// own warp did so for ever. But the two sides are never issued together: lanes with different jobs
+// gain nothing that the warp's other lanes do not lose.
 //
 // Both stages are `cost` times 8 dependent multiply-adds, the same for all variants.
 #include "kernels/common/launch.cuh"
@@ -201,10 +201,11 @@ Family declare() {
   Family f("lane_handover", Topic::execution,
            "Can lanes of one warp wait for each other, and is it worth it?");
   f.physics =
-      "Lanes of a warp that do different things take turns: each half of a warp is off while the "
-      "other half works, so that sharing out the stages doubles the instructions. Handing a value "
-      "over costs one instruction where all lanes meet (a shuffle), and as many turns of spinning "
-      "as it takes where they wait for each other.";
+      "Lanes of a warp that do different things are issued one after the other: each half of a "
+      "warp "
+      "is off while the other half works, so that sharing out the stages doubles the instructions. "
+      "Handing a value over costs one instruction where all lanes meet (a shuffle), and as many "
+      "rounds of spinning as it takes where they wait for each other.";
   constexpr int kMostCost = 1 << 16;
   const auto n = [](const Problem& p) { return p.n; };
   f.extent("n", &Problem::n, 1 << 22, 1 << 30, "elements of x and y")

@@ -85,11 +85,11 @@ Work work(const Problem& p) {
   return w;
 }
 
-/// The most trips of `lanes` elements drawn at random, on average, over the mean of an element.
-double longest_over_mean(const Problem& p, int lanes) {
+/// The most trips of a warp of elements drawn at random, on average, over the mean of an element.
+double longest_over_mean(const Problem& p) {
   double longest = 1.0;
   for (int k = 1; k <= p.doublings(); ++k)
-    longest += std::ldexp(1.0 - std::pow(1.0 - std::ldexp(1.0, -k), lanes), k - 1);
+    longest += std::ldexp(1.0 - std::pow(1.0 - std::ldexp(1.0, -k), kWarp), k - 1);
   return longest / p.mean_trips();
 }
 
@@ -164,9 +164,7 @@ Variant random() {
                         &Data::y_random, "y_random",
                         {{"active_lanes_per_instruction", Direction::decreases, 1.5, differs},
                          {"warp_instructions", Direction::increases, 1.5, differs}});
-  v.metrics = [](const Problem& p, const DeviceSpec&) {
-    return metrics(longest_over_mean(p, kWarp));
-  };
+  v.metrics = [](const Problem& p, const DeviceSpec&) { return metrics(longest_over_mean(p)); };
   return v;
 }
 
@@ -196,9 +194,7 @@ Variant until_block_done() {
   Variant v = of_kernel("until_block_done", "random", block_loop_kernel, kBlock,
                         &Data::trips_random, &Data::y_random, "y_random",
                         {{"warp_instructions", Direction::increases, 1.05, differs}});
-  v.metrics = [](const Problem& p, const DeviceSpec&) {
-    return metrics(longest_over_mean(p, kBlock));
-  };
+  v.metrics = [](const Problem& p, const DeviceSpec&) { return metrics(longest_over_mean(p)); };
   return v;
 }
 
@@ -353,8 +349,7 @@ Family declare() {
       .output("y_equal", &Data::y_equal, n)
       .output("y_random", &Data::y_random, n)
       .output("y_binned", &Data::y_binned, n);
-  f.metric("expected_passes", "",
-           "trips of the longest that a warp, or block, waits for, over the mean")
+  f.metric("expected_passes", "", "trips of the longest lane of a warp, over the mean")
       .metric("expected_active_lanes_pct", "%", "lanes that have work left during a trip");
   f.figures = {{"lane_work",
                 "relative_times",
