@@ -16,10 +16,10 @@
 #include <string>
 
 #include "kernels/common/launch.cuh"
-#include "kernels/common/random.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/repeat.cuh"
 #include "kernels/common/sectors.cuh"
+#include "kernels/common/whole_numbers.cuh"
 
 namespace gpuexp::occupancy {
 
@@ -31,7 +31,7 @@ struct Problem {
 };
 
 struct Data {
-  float* in;     // whole numbers below kStarts
+  float* in;     // whole numbers
   float* copy;   // as `in`: of copies
   float* added;  // in[i] + steps: of multiply-adds
 };
@@ -488,15 +488,6 @@ Variant held_capped_32() {
 
 // ---- inputs and the plain reference
 
-constexpr int kStarts = 1024;
-
-struct Start {
-  std::uint64_t seed;
-  __host__ __device__ float operator()(std::int64_t i) const {
-    return static_cast<float>(random_bits(seed, static_cast<std::uint64_t>(i)) % kStarts);
-  }
-};
-
 struct Added {
   const float* in;
   int steps;
@@ -562,7 +553,7 @@ Family declare() {
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.unsupported = unsupported;
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
-    return fill(d.in, p.n, Start{stream_seed(seed, 0)});
+    return fill(d.in, p.n, WholeStart{stream_seed(seed, 0)});
   };
   f.reference = reference;
   f.host_reference = host_reference;
@@ -570,7 +561,7 @@ Family declare() {
       "Zero: a copy keeps every bit. A multiply-add with a factor and a summand of 1 adds 1 to a "
       "whole number; starts below 2^10 and up to 2^16 steps stay below 2^24, to which fp32 has all "
       "whole numbers.";
-  static_assert(kStarts + kMostSteps < 1 << 24, "sums are exact");
+  static_assert(kWholeStarts + kMostSteps < kWholeEnd, "sums are exact");
   f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(copy_ilp1()).variant(copy_ilp2()).variant(copy_ilp4());
   f.variant(copy_half_warps()).variant(copy_quarter_warps());

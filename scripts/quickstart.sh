@@ -2,29 +2,47 @@
 # From a fresh Debian 12 or Ubuntu 24.04 to a first result: installs what is missing, builds build/gpuexp, and runs
 # configs/quickstart.json on the GPU here. Without a GPU the kernels are executed on the CPU, as an H200 would: verified and
 # counted, with predicted times in place of measured ones.
+# Where the program is installed, beside share/, it is run and nothing is installed or built; results go to ./results.
 # Arguments go to `gpuexp run`. Needs root, sudo, or that nothing is missing.
 
 # shellcheck source=scripts/setup.sh
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
-config=configs/quickstart.json
 results=results/quickstart-$(date -u +%Y%m%dT%H%M%SZ)
+
+# Python and packages for plots: looked for, and installed where this is a checkout.
+plotting_python() {
+  if [[ -n $installed ]]; then
+    find_python pandas matplotlib
+  else
+    ensure_python "pandas and matplotlib, for the plots" pandas matplotlib
+  fi
+}
 
 plot() {
   if [[ ! -s $results/results.csv ]]; then
     return
   fi
-  if find_python "pandas and matplotlib, for the plots" pandas matplotlib; then
-    "$python" scripts/plot.py "$results/results.csv" --out "$results" ||
+  if plotting_python; then
+    "$python" "$repo/scripts/plot.py" "$results/results.csv" --out "$results" ||
       warn "scripts/plot.py failed; $results/results.csv has the data"
   else
-    warn "no plots: pandas and matplotlib could not be installed; $results/results.csv has the data"
+    warn "no plots: pandas and matplotlib are missing or could not be installed; $results/results.csv has the data"
   fi
 }
 
-setup
-compile "$build" gpuexp
-cd "$repo"
+installed=''
+if [[ -e $repo/CMakeLists.txt ]]; then
+  setup
+  compile "$build" gpuexp
+  cd "$repo"
+  program=build/gpuexp
+else
+  installed=yes
+  detect_gpu
+  check_driver
+  program=$(cd "$repo/../../bin" && pwd)/gpuexp
+fi
 
 where=()
 if ((gpu_count == 0)); then
@@ -33,6 +51,6 @@ if ((gpu_count == 0)); then
 fi
 
 status=0
-build/gpuexp run "$config" --out "$results" "${where[@]}" "$@" || status=$?
+"$program" run quickstart --out "$results" "${where[@]}" "$@" || status=$?
 plot
 exit "$status"

@@ -196,16 +196,20 @@ pip_install() {
   fi
 }
 
-# find_python WHAT MODULE...: sets python to an interpreter that has the modules, which are installed into the virtual
-# environment where none has; false where that fails.
+# find_python MODULE...: sets python to an interpreter that has the modules; false where there is none.
 find_python() {
   local imports
-  imports=$(IFS=,; printf 'import %s' "${*:2}")
-  python=python3
-  python3 -c "$imports" 2>/dev/null && return
-  python=$venv/bin/python
-  [[ -x $python ]] && "$python" -c "$imports" 2>/dev/null && return
-  pip_install "$1" "${@:2}"
+  imports=$(IFS=,; printf 'import %s' "$*")
+  for python in python3 "$venv/bin/python"; do
+    "$python" -c "$imports" 2>/dev/null && return
+  done
+  return 1
+}
+
+# ensure_python WHAT MODULE...: likewise; where no interpreter has the modules, they are installed into the virtual
+# environment; false where that fails.
+ensure_python() {
+  find_python "${@:2}" || pip_install "$@"
 }
 
 # --- CUDA toolkit -----------------------------------------------------------------------------------------------

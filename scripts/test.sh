@@ -14,7 +14,7 @@ sanitized=$repo/build-host
 configured "$sanitized" || configure host
 compile "$sanitized"
 
-if find_python "pandas, matplotlib and jsonschema, for the tests" pandas matplotlib jsonschema; then
+if ensure_python "pandas, matplotlib and jsonschema, for the tests" pandas matplotlib jsonschema; then
   export GPUEXP_TEST_PYTHON=$python
 else
   warn "pandas, matplotlib and jsonschema could not be installed; the tests of the plots and the schema are skipped"

@@ -9,6 +9,12 @@
 
 include(FetchContent)
 
+# Fetched libraries are linked statically or are headers, and nothing of them is installed.
+set(CMAKE_POLICY_DEFAULT_CMP0077 NEW)
+foreach(option FMT_INSTALL CLI11_INSTALL JSON_Install)
+  set(${option} OFF)
+endforeach()
+
 # The oldest versions are those of Debian 12; a fetched one is a release that also compiles with GCC 12.
 FetchContent_Declare(CLI11
   GIT_REPOSITORY https://github.com/CLIUtils/CLI11.git

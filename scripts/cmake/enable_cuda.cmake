@@ -34,7 +34,8 @@ set(CMAKE_MINIMUM_REQUIRED_VERSION "${_gpuexp_required_version}")
 message(STATUS "CUDA ${CUDAToolkit_VERSION}: ${CMAKE_CUDA_COMPILER}, architectures ${CMAKE_CUDA_ARCHITECTURES}")
 
 # Libraries that the binary loads at run time where they exist, and does without elsewhere. Their directories
-# go into its run path, so that dlopen finds those of the toolkit compiled with.
+# go into its run path, so that dlopen finds those of the toolkit compiled with; an installed program has none and looks
+# where the machine has its libraries, in CUDA_HOME and in /usr/local/cuda.
 function(_gpuexp_find_runtime_library variable file doc)
   set(directories "${CUDAToolkit_LIBRARY_DIR}" "${CUDAToolkit_LIBRARY_ROOT}/extras/CUPTI/lib64")
   foreach(toolkit IN LISTS GPUEXP_VENV_TOOLKIT_DIRS)
@@ -56,7 +57,6 @@ _gpuexp_find_runtime_library(GPUEXP_CUBLAS_DIR "libcublas.so.${CUDAToolkit_VERSI
 _gpuexp_find_runtime_library(GPUEXP_CUPTI_DIR libcupti.so "Directory of CUPTI, or empty")
 set(CMAKE_BUILD_RPATH ${GPUEXP_CUBLAS_DIR} ${GPUEXP_CUPTI_DIR})
 list(REMOVE_DUPLICATES CMAKE_BUILD_RPATH)
-set(CMAKE_INSTALL_RPATH ${CMAKE_BUILD_RPATH})
 
 if(NOT GPUEXP_CUOBJDUMP)
   message(WARNING "cuobjdump was not found, so this build knows no kernel's registers, shared memory and instructions "

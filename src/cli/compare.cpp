@@ -38,7 +38,8 @@ ExitCode compare(CompareArguments options) {
   }
   if (options.output.csv == "-" && options.output.json == "-")
     throw ConfigError("compare: --csv - and --json -: standard output takes one of them");
-  options.output.markdown = options.format == "markdown";
+  if (options.format == "markdown") options.output.format = ComparisonFormat::markdown;
+  if (options.format == "junit") options.output.format = ComparisonFormat::junit;
   const std::vector<Report> runs = read_all(options.files);
   return compare_and_show({options.files.front(), runs.front()},
                           {options.files.back(), runs.back()}, options.comparison, options.output);
@@ -112,7 +113,10 @@ void add_compare(Command& app, Context& context) {
   auto options = std::make_shared<CompareArguments>();
   command->add_option("results", options->files, "a results.json of A, one of B")->required();
   command->add_flag("--all", options->output.all, "show rows that are the same, too");
-  command->add_option("--format", options->format, "default table")->one_of({"table", "markdown"});
+  command
+      ->add_option("--format", options->format,
+                   "default table; junit: XML for CI systems, a test case for each row")
+      ->one_of({"table", "markdown", "junit"});
   command
       ->add_option("--csv", options->output.csv,
                    "write every row as CSV; - for standard output alone")

@@ -12,6 +12,7 @@
 #include "base/csv.hpp"
 #include "base/output.hpp"
 #include "render/comparison_json.hpp"
+#include "render/comparison_junit.hpp"
 #include "render/comparison_page.hpp"
 #include "render/markdown.hpp"
 #include "render/page.hpp"
@@ -100,6 +101,16 @@ std::vector<std::string> head_of(const ComparisonContext& context, const std::st
   return head;
 }
 
+std::string shown(const RunComparison& comparison, const ComparisonContext& context,
+                  const std::string& remark, const ComparisonOutput& output) {
+  if (output.format == ComparisonFormat::junit) return to_junit(comparison, context);
+  const Page page =
+      page_of(comparison, head_of(context, remark), ComparisonPageOptions{output.all});
+  return output.format == ComparisonFormat::markdown
+             ? render_markdown(page)
+             : render_terminal(page, terminal_options(stdout));
+}
+
 void write(const std::string& file, const std::string& text) {
   if (file == "-") {
     fmt::print("{}", text);
@@ -169,10 +180,7 @@ ExitCode compare_and_show(const ComparedReport& a, const ComparedReport& b,
   const ComparisonContext context{{a.name, of_a},  {b.name, of_b},   in_force.effect,
                                   in_force.source, std::move(notes), options.fail_on};
   if (output.page && output.csv != "-" && output.json != "-") {
-    const Page page =
-        page_of(comparison, head_of(context, in_force.remark), ComparisonPageOptions{output.all});
-    fmt::print("{}", output.markdown ? render_markdown(page)
-                                     : render_terminal(page, terminal_options(stdout)));
+    fmt::print("{}", shown(comparison, context, in_force.remark, output));
   }
   write(output.csv, to_csv(comparison.table));
   write(output.json, to_json(comparison, context));

@@ -29,11 +29,13 @@ struct ComparedReport {
   const Report& report;
 };
 
+enum class ComparisonFormat { table, markdown, junit };
+
 /// Where a comparison goes; what is empty is not written, and - is standard output, which takes no
 /// page then.
 struct ComparisonOutput {
   bool page = true;
-  bool markdown = false;
+  ComparisonFormat format = ComparisonFormat::table;
   bool all = false;  ///< on the page, rows that are the same, too
   std::string csv;
   std::string json;

@@ -14,9 +14,14 @@ namespace {
 /// the executable.
 std::vector<std::string> search_directories() {
   std::vector<std::string> directories{""};
-  if (const char* home = std::getenv("CUDA_HOME"))
-    directories.push_back(std::string(home) + "/lib64/");
-  directories.emplace_back("/usr/local/cuda/lib64/");
+  std::vector<std::string> toolkits;
+  if (const char* home = std::getenv("CUDA_HOME")) toolkits.emplace_back(home);
+  const std::string usual = "/usr/local/cuda";
+  if (toolkits.empty() || toolkits.front() != usual) toolkits.push_back(usual);
+  for (const std::string& toolkit : toolkits) {
+    for (const char* folder : {"/lib64/", "/extras/CUPTI/lib64/"})
+      directories.push_back(toolkit + folder);
+  }
   return directories;
 }
 

@@ -22,17 +22,6 @@ constexpr std::array<Outcome, kOutcomeCount> kOrder{
     Outcome::broken,   Outcome::missing, Outcome::slower, Outcome::inconclusive, Outcome::faster,
     Outcome::repaired, Outcome::added,   Outcome::same,   Outcome::untested};
 
-std::string ratio_text(double ratio) {
-  constexpr double kManyTimes = 10;
-  constexpr int kDigits = 4;
-  return ratio < kManyTimes && ratio > 1 / kManyTimes ? fmt::format("{:.3f}", ratio)
-                                                      : significant(ratio, kDigits);
-}
-
-std::string interval_text(double low, double high) {
-  return fmt::format("{}–{}", ratio_text(low), ratio_text(high));
-}
-
 struct CompareRank {
   std::size_t outcome;
   double distance;  ///< the larger, the earlier
@@ -72,7 +61,7 @@ std::vector<std::string> number_cells(const ComparedRow& row) {
   return {time(row.a),
           time(row.b),
           ratio ? ratio_text(ratio->value) : "",
-          ratio ? interval_text(ratio->ci95.low, ratio->ci95.high) : "",
+          ratio ? interval_text(ratio->ci95) : "",
           row.effect ? fmt::format("{:.1f} %", kPercent * *row.effect) : "",
           ratio ? verdict : fmt::format("{} ({})", verdict, row.reason)};
 }
@@ -119,6 +108,17 @@ ExperimentView view_of(const ExperimentResults& e, ComparedRows rows, const Tall
 
 }  // namespace
 
+std::string ratio_text(double ratio) {
+  constexpr double kManyTimes = 10;
+  constexpr int kDigits = 4;
+  return ratio < kManyTimes && ratio > 1 / kManyTimes ? fmt::format("{:.3f}", ratio)
+                                                      : significant(ratio, kDigits);
+}
+
+std::string interval_text(const Interval& ratio) {
+  return fmt::format("{}–{}", ratio_text(ratio.low), ratio_text(ratio.high));
+}
+
 std::string summary_of(const Tally& tally) {
   std::vector<std::string> parts;
   for (const Outcome outcome : kOrder) {
@@ -128,7 +128,7 @@ std::string summary_of(const Tally& tally) {
   std::string text = fmt::format("{}", fmt::join(parts, ", "));
   if (const auto mean = geometric_mean(tally.ratios)) {
     text += fmt::format("; geometric mean of B/A {} ({})", ratio_text(mean->value),
-                        interval_text(mean->ci95.low, mean->ci95.high));
+                        interval_text(mean->ci95));
   }
   return text;
 }

@@ -18,6 +18,10 @@ struct ComparisonPageOptions {
 Page page_of(const RunComparison& comparison, std::vector<std::string> head,
              const ComparisonPageOptions& options);
 
+/// Three decimals, or four digits far from 1: "1.012"; and an interval of such: "1.010–1.014".
+std::string ratio_text(double ratio);
+std::string interval_text(const Interval& ratio);
+
 /// "3 slower, 70 same; geometric mean of B/A 1.012 (1.010–1.014)".
 std::string summary_of(const Tally& tally);
 

@@ -140,11 +140,16 @@ void decode_call(const Decoding& in, Op& op) {
   op.run = run_bra;
 }
 
-void run_exit(Warp& warp, const Op&, LaneMask lanes) {
-  warp.divergence.exit(lanes);
+// EXIT [P1]: the lanes of the guard and of the operand. Where these are none, it is none for the
+// warp.
+void run_exit(Warp& warp, const Op& op, LaneMask lanes) {
+  const LaneMask exiting = lanes & read_predicate(warp, op.from[0]);
+  if (exiting != 0) warp.divergence.exit(exiting);
 }
 
-void decode_exit(const Decoding&, Op& op) {
+void decode_exit(const Decoding& in, Op& op) {
+  if (in.operands.size() > 1) in.refuse("its operands are not understood");
+  op.from[0] = source_of(in.operands.empty() ? read_guard("") : in.operands[0], Reads::integer);
   op.run = run_exit;
 }
 

@@ -83,7 +83,7 @@ const KernelResource& compiled_from_ptx(const KernelResource& known, int compute
   static std::map<int, PtxCompiler> compilers;
   const auto [compiler, is_new] =
       compilers.try_emplace(compute_capability, fs::read_symlink("/proc/self/exe").string(),
-                            ToolkitTools::of_build(), compute_capability);
+                            ToolkitTools::found(), compute_capability);
   return compiler->second.code_of(known);
 }
 

@@ -1,5 +1,6 @@
 #include "simulated/toolkit_tools.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -42,8 +43,27 @@ ToolkitTools::ToolkitTools(std::vector<std::string> folders) : folders_(std::mov
     folders_.push_back(folder);
 }
 
-ToolkitTools ToolkitTools::of_build() {
-  return ToolkitTools(std::vector<std::string>{GPUEXP_TOOL_FOLDERS});
+namespace {
+
+// An installed program may run on another machine, where the folders of the build are not its own.
+bool is_in_build_folder() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  const fs::path build = GPUEXP_BUILD_FOLDER;
+  return !error &&
+         std::mismatch(build.begin(), build.end(), program.begin(), program.end()).first ==
+             build.end();
+}
+
+}  // namespace
+
+ToolkitTools ToolkitTools::found() {
+  std::vector<std::string> folders;
+  if (is_in_build_folder()) folders = {GPUEXP_TOOL_FOLDERS};
+  if (const char* home = std::getenv("CUDA_HOME")) folders.push_back(std::string(home) + "/bin");
+  ToolkitTools tools(std::move(folders));
+  tools.folders_.emplace_back("/usr/local/cuda/bin");
+  return tools;
 }
 
 std::string ToolkitTools::path_of(const std::string& name) const {
@@ -52,7 +72,8 @@ std::string ToolkitTools::path_of(const std::string& name) const {
     if (access(path.c_str(), X_OK) == 0) return path;
   }
   throw ToolError(fmt::format(
-      "there is no {} of the CUDA Toolkit in PATH (ptxas, cuobjdump and nvdisasm are needed)",
+      "there is no {} of the CUDA Toolkit in CUDA_HOME or PATH (ptxas, cuobjdump and nvdisasm are "
+      "needed)",
       name));
 }
 

@@ -32,8 +32,9 @@ class ToolkitTools {
  public:
   /// Tools are looked for in `folders` before PATH is.
   explicit ToolkitTools(std::vector<std::string> folders);
-  /// Those that this program was built with, or that PATH has.
-  static ToolkitTools of_build();
+  /// Those that this program was built with, where it runs in its build folder; then those of
+  /// CUDA_HOME, PATH and /usr/local/cuda.
+  static ToolkitTools found();
 
   /// Of ptxas, cuobjdump or nvdisasm. Throws ToolError.
   std::string path_of(const std::string& name) const;

@@ -192,6 +192,9 @@ TEST_CASE("two runs are compared, and a gate fails with exit code 6") {
   check_golden("compare_all", runs + "--min-effect 2 --all --format markdown", 0);
   check_golden("compare_csv", runs + "--min-effect 2 --csv -", 0);
   check_golden("compare_json", runs + "--noise tests/cli/data/noise.json --json -", 0);
+  check_golden("compare_junit", runs + "--min-effect 2 --format junit", 0);
+  check_golden("compare_junit_gate",
+               runs + "--min-effect 2 --fail-on slower,missing --format junit", 6);
   check_golden("compare_gate", runs + "--min-effect 2 --fail-on slower,missing --csv -", 6);
   check_golden("compare_gate_passed", runs + "--min-effect 20 --fail-on slower,faster --csv -", 0);
 }

@@ -304,6 +304,20 @@ TEST_CASE("the machine code is what the lessons say of it", "[machine_code]") {
     CHECK(select["BSYNC"] == 0);
     CHECK(select["FFMA"] == branch["FFMA"]);
   }
+  SECTION("lanes meet behind a branch where the compiler cannot see that they never part") {
+    const Classes per_lane("warp_uniform", "per_lane");
+    CHECK(per_lane["BSSY"] > 0);
+    CHECK(per_lane["BSYNC"] > 0);
+    for (const char* variant : {"broadcast", "vote", "by_block"}) {
+      INFO(variant);
+      const Classes uniform("warp_uniform", variant);
+      CHECK(uniform["BSSY"] == 0);
+      CHECK(uniform["BSYNC"] == 0);
+      CHECK(uniform["FFMA"] == per_lane["FFMA"]);
+    }
+    CHECK(Classes("warp_uniform", "broadcast")["SHFL.IDX"] == 1);
+    CHECK(Classes("warp_uniform", "vote")["VOTE.ANY"] == 1);
+  }
   SECTION("a switch branches through a table") {
     CHECK(Classes("switch_divergence", "switch_in_warp")["BRX"] > 0);
   }

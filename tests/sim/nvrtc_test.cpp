@@ -38,7 +38,7 @@ class RuntimeKernels {
     const std::string path = folder / "nvrtc.cubin";
     std::ofstream(path, std::ios::binary) << cubin.bytes;
     kernels_ =
-        std::make_unique<CubinKernels>(path, architecture, kFile, ToolkitTools::of_build(), folder);
+        std::make_unique<CubinKernels>(path, architecture, kFile, ToolkitTools::found(), folder);
     for (const std::string& name :
          {std::string("block_sums"), std::string("divergent"), std::string("convert"),
           std::string("overrun"), cubin.lowered_name}) {
@@ -206,8 +206,8 @@ TEST_CASE("kernels that NVRTC compiles are executed, and their faults found", "[
   const auto nvrtc = Nvrtc::load(GPUEXP_CUDA_LIBRARY_DIR, GPUEXP_NVRTC, why);
   if (!nvrtc) return skip(Tier::nvrtc, why);
   try {
-    ToolkitTools::of_build().path_of("cuobjdump");
-    ToolkitTools::of_build().path_of("nvdisasm");
+    ToolkitTools::found().path_of("cuobjdump");
+    ToolkitTools::found().path_of("nvdisasm");
   } catch (const ToolError& missing) {
     return skip(Tier::machine_code, missing.what());
   }

@@ -125,7 +125,7 @@ TEST_CASE("without the toolkit's tools, PTX is not compiled", "[ptx]") {
   CHECK_THROWS_WITH(compiler.code_of(kernel_named("naive_kernel")),
                     "this binary holds no machine code of the kernel for compute capability 8.0, "
                     "and its PTX was not compiled: there is no cuobjdump of the CUDA Toolkit in "
-                    "PATH (ptxas, cuobjdump and nvdisasm are needed)");
+                    "CUDA_HOME or PATH (ptxas, cuobjdump and nvdisasm are needed)");
 }
 
 }  // namespace

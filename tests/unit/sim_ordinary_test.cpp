@@ -398,6 +398,26 @@ TEST_CASE("lanes that wait for each other go on where they came from", "[sim]") 
   CHECK(other.next == (other.lanes == 0xffff ? 10u : 1u));
 }
 
+TEST_CASE("lanes exit by the guard and by the operand", "[sim]") {
+  const auto last_of = [](const char* exit, unsigned lane) {
+    Execution e(kLane +
+                fmt::format("MOV R3, 0x7;0\nISETP.GE.AND P0, PT, R1, 0x8, PT;0\n"
+                            "ISETP.LT.AND P1, PT, R1, 0x14, PT;0\n{};0\nMOV R3, 0x9;0\nEXIT;0\n",
+                            exit));
+    e.run();
+    return e.reg(3, lane);
+  };
+  CHECK(last_of("@P0 EXIT P1", 2) == 9);
+  CHECK(last_of("@P0 EXIT P1", 10) == 7);
+  CHECK(last_of("@P0 EXIT P1", 25) == 9);
+  CHECK(last_of("@P0 EXIT !P1", 10) == 9);
+  CHECK(last_of("@P0 EXIT !P1", 25) == 7);
+  CHECK(last_of("EXIT !P0", 2) == 7);
+  CHECK(last_of("EXIT !P0", 10) == 9);
+  CHECK(last_of("EXIT !PT", 10) == 9);
+  CHECK(last_of("EXIT", 10) == 7);
+}
+
 TEST_CASE("a convergence barrier is put aside and taken back", "[sim]") {
   Execution e(kLane +
               "BSSY B6, 0x90;0\nBMOV.32.CLEAR R18, B6;0\nISETP.LT.AND P0, PT, R1, 0x8, PT;0\n"

@@ -1,0 +1,270 @@
+// warp_uniform: the same branch, taken by whole warps in every variant; what the compiler knows of
+// that.
+//
+// The question: what does a branch cost that never parts a warp? Where a condition may differ by
+// lane, the compiler has to have lanes meet again: BSSY names the place in front of the branch, and
+// BSYNC waits there for those that went the other way. It cannot know what is in memory, so it does
+// the same where all lanes of a warp agree. A condition that it can see to be one for the warp
+// (from blockIdx, from a vote, from one lane) needs neither: the branch is a jump.
+//
+// The branch stands in a loop with short sides, where two instructions show. Each block of 256
+// elements has a word of 32 bits, and bit k mod 32 says which side it takes in round k.
+#include "kernels/common/launch.cuh"
+#include "kernels/common/reference.cuh"
+#include "kernels/common/sectors.cuh"
+#include "kernels/common/whole_numbers.cuh"
+
+namespace gpuexp::warp_uniform {
+
+constexpr int kWarp = 32;
+constexpr unsigned kAllLanes = ~0u;
+constexpr int kBlock = 256;
+
+struct Problem {
+  std::int64_t n;
+  int rounds;
+};
+
+struct Data {
+  float* x;              // n whole numbers
+  std::uint32_t* sides;  // of each kBlock elements
+  float* y;              // n
+};
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+// ---- per_lane: a condition that each lane loads
+//
+// Each lane loads the word of its element. All lanes of a warp load the same one, which the
+// compiler does not know: the machine code has BSSY before the branch and BSYNC behind it in each
+// round, though no lane ever waits there. active_lanes_per_instruction is 32.
+
+constexpr int kSide = 16;  // dependent multiply-adds of a side
+constexpr int kStepA = 1;  // what each of them adds
+constexpr int kStepB = 2;
+
+// Sides that are too long for the compiler to run both and select, and so unlike that it cannot run
+// one with selected operands: what is added up is a factor in one and the summand in the other.
+__device__ __forceinline__ float one_side(bool takes_a, float v, float one) {
+  if (takes_a) {
+    v = add_in_steps<kSide>(v, one, kStepA * one);
+  } else {
+    const float each = kStepB * one;
+#pragma unroll
+    for (int i = 0; i < kSide; ++i)
+      v = fmaf(one, each, v);
+  }
+  return v;
+}
+
+// In all variants, lanes beyond the end do what the last element asks for and store nothing:
+// shuffles and votes need them.
+__global__ void __launch_bounds__(kBlock)
+    per_lane_kernel(std::int64_t n, int rounds, float one, const float* x,
+                    const std::uint32_t* sides, float* y) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  const std::int64_t at = min(i, n - 1);
+  const std::uint32_t word = sides[at / kBlock];
+  float v = x[at];
+#pragma unroll 1
+  for (int round = 0; round < rounds; ++round)
+    v = one_side(word >> round % kWarp & 1, v, one);
+  if (i < n) y[i] = v;
+}
+
+// ---- how the variants are launched
+
+constexpr float kOne = 1.0f;  // which the compiler does not know
+
+Work work(const Problem& p) {
+  Work w;
+  const std::int64_t blocks = ceil_div(p.n, kBlock);
+  w.bytes_read = static_cast<double>(p.n * sizeof(float) + blocks * sizeof(std::uint32_t));
+  w.bytes_written = static_cast<double>(p.n * sizeof(float));
+  w.moved_read = sector_bytes<float>(p.n) + sector_bytes<std::uint32_t>(blocks);
+  w.moved_written = sector_bytes<float>(p.n);
+  w.operations = {{Pipe::fp32, 2.0 * kSide * static_cast<double>(p.n) * p.rounds}};
+  return w;
+}
+
+// Where the rounds are most of what a warp executes.
+bool is_long(const Problem& p) {
+  constexpr int kLong = 64;
+  return p.n >= kBlock && p.rounds >= kLong;
+}
+
+using Kernel = void (*)(std::int64_t, int, float, const float*, const std::uint32_t*, float*);
+
+Variant of_kernel(std::string id, std::string compare_to, Kernel kernel,
+                  ExpectedChangesOf<Problem> expected) {
+  Variant v;
+  v.id = std::move(id);
+  v.compare_to = std::move(compare_to);
+  v.writes = {"y"};
+  v.expected_changes = std::move(expected);
+  v.work = work;
+  v.launch = [kernel](const Problem& p, const Data& d, const LaunchContext&) {
+    Shape s;
+    s.block = {kBlock, 1, 1};
+    s.tile = {kBlock, 1, 1};
+    s.grid = {ceil_div(p.n, kBlock), 1, 1};
+    return launch(kernel, s, p.n, p.rounds, kOne, d.x, d.sides, d.y);
+  };
+  return v;
+}
+
+Variant per_lane() {
+  return of_kernel("per_lane", "", per_lane_kernel, {});
+}
+
+// ---- broadcast: the word of lane 0
+//
+// A shuffle gives all lanes the word that lane 0 has loaded, once before the loop. What one lane
+// says is one for the warp, as the compiler knows: BSSY and BSYNC are gone, and
+// warp_instructions falls by two per round, branch_instructions by one. It costs a shuffle, and all
+// lanes have to be there for it.
+
+__global__ void __launch_bounds__(kBlock)
+    broadcast_kernel(std::int64_t n, int rounds, float one, const float* x,
+                     const std::uint32_t* sides, float* y) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  const std::int64_t at = min(i, n - 1);
+  const std::uint32_t word = __shfl_sync(kAllLanes, sides[at / kBlock], 0);
+  float v = x[at];
+#pragma unroll 1
+  for (int round = 0; round < rounds; ++round)
+    v = one_side(word >> round % kWarp & 1, v, one);
+  if (i < n) y[i] = v;
+}
+
+Variant broadcast() {
+  return of_kernel(
+      "broadcast", "per_lane", broadcast_kernel,
+      {{"branch_instructions", Direction::decreases, 1.2, is_long},
+       {"warp_instructions", Direction::decreases, 1.03, is_long},
+       {"active_lanes_per_instruction", Direction::unchanged, kUnchangedFactor, is_long}});
+}
+
+// ---- vote: any lane's condition
+//
+// __any_sync before each branch makes of the lanes' conditions one of the warp: no BSSY and BSYNC,
+// but a VOTE per round in their place. It is what to do where a condition is computed anew each
+// time, and right only where lanes agree, or where taking the side for all of them is.
+
+__global__ void __launch_bounds__(kBlock)
+    vote_kernel(std::int64_t n, int rounds, float one, const float* x, const std::uint32_t* sides,
+                float* y) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  const std::int64_t at = min(i, n - 1);
+  const std::uint32_t word = sides[at / kBlock];
+  float v = x[at];
+#pragma unroll 1
+  for (int round = 0; round < rounds; ++round)
+    v = one_side(__any_sync(kAllLanes, word >> round % kWarp & 1), v, one);
+  if (i < n) y[i] = v;
+}
+
+Variant vote() {
+  return of_kernel(
+      "vote", "broadcast", vote_kernel,
+      {{"warp_instructions", Direction::increases, 1.01, is_long},
+       {"active_lanes_per_instruction", Direction::unchanged, kUnchangedFactor, is_long}});
+}
+
+// ---- by_block: the word of blockIdx
+//
+// The word is loaded from an address made of blockIdx alone, which is one for the block: the same
+// branch as that of broadcast, without a shuffle. Work whose kind goes by blocks gets this for
+// nothing.
+
+__global__ void __launch_bounds__(kBlock)
+    by_block_kernel(std::int64_t n, int rounds, float one, const float* x,
+                    const std::uint32_t* sides, float* y) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  const std::int64_t at = min(i, n - 1);
+  const std::uint32_t word = sides[blockIdx.x];
+  float v = x[at];
+#pragma unroll 1
+  for (int round = 0; round < rounds; ++round)
+    v = one_side(word >> round % kWarp & 1, v, one);
+  if (i < n) y[i] = v;
+}
+
+Variant by_block() {
+  return of_kernel(
+      "by_block", "per_lane", by_block_kernel,
+      {{"branch_instructions", Direction::decreases, 1.2, is_long},
+       {"warp_instructions", Direction::decreases, 1.03, is_long},
+       {"active_lanes_per_instruction", Direction::unchanged, kUnchangedFactor, is_long}});
+}
+
+// ---- inputs and the plain reference
+
+struct SideWord {
+  std::uint64_t seed;
+  __host__ __device__ std::uint32_t operator()(std::int64_t block) const {
+    return static_cast<std::uint32_t>(random_bits(seed, static_cast<std::uint64_t>(block)));
+  }
+};
+
+struct AfterRounds {
+  int rounds;
+  const float* x;
+  const std::uint32_t* sides;
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    const std::uint32_t word = sides[i / kBlock];
+    int added = 0;
+    for (int bit = 0; bit < kWarp; ++bit) {
+      const int times = rounds / kWarp + (bit < rounds % kWarp ? 1 : 0);
+      added += times * kSide * (word >> bit & 1 ? kStepA : kStepB);
+    }
+    return {static_cast<double>(x[i]) + added, 0.0};
+  }
+};
+
+// ---- declaration
+
+Family declare() {
+  Family f("warp_uniform", Topic::execution, "What does a branch cost that never parts a warp?");
+  f.physics =
+      "A branch whose condition may differ by lane takes two instructions more than one whose "
+      "condition is the warp's: BSSY in front, BSYNC behind. The compiler decides which it is by "
+      "where the condition comes from, not by what is in memory. Where warps do agree, what it is "
+      "told saves these two.";
+  constexpr int kMostRounds = 1 << 14;
+  const auto n = [](const Problem& p) { return p.n; };
+  f.extent("n", &Problem::n, 1 << 22, 1 << 30, "elements of x and y")
+      .integer("rounds", &Problem::rounds, 64, 1, kMostRounds, "",
+               "branches of each element, one after the other");
+  f.input("x", &Data::x, n)
+      .input("sides", &Data::sides, [](const Problem& p) { return ceil_div(p.n, kBlock); })
+      .output("y", &Data::y, n);
+  f.figures = {{"warp_uniform",
+                "relative_times",
+                "A branch that never parts a warp",
+                {{"param.rounds", "branches of an element"}}}};
+  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
+  f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
+    Steps steps = fill(d.x, p.n, WholeStart{stream_seed(seed, 0)});
+    steps += fill(d.sides, ceil_div(p.n, kBlock), SideWord{stream_seed(seed, 1)});
+    return steps;
+  };
+  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    return evaluate_references(out, p.n, [&](int) { return AfterRounds{p.rounds, d.x, d.sides}; });
+  };
+  f.host_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    evaluate_references_on_host(out, p.n, [&](int) { return AfterRounds{p.rounds, d.x, d.sides}; });
+  };
+  f.tolerance_derivation =
+      "Zero: multiply-adds with a factor of 1 add 1 or 2 to a whole number. Starts below 2^10 and "
+      "up to 2^14 rounds of 16 steps stay below 2^24, to which fp32 has all whole numbers.";
+  static_assert(kWholeStarts + kMostRounds * kSide * kStepB < kWholeEnd, "sums are exact");
+  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
+  f.variant(per_lane()).variant(broadcast()).variant(vote()).variant(by_block());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::warp_uniform

@@ -1,0 +1,42 @@
+# What `cmake --install` and cpack make: a tree that runs from anywhere and needs nothing of this folder.
+#
+#   bin/gpuexp
+#   share/gpuexp/configs   found from the program's own place: src/cli/app.cpp
+#   share/gpuexp/scripts   quickstart.sh, and those that draw and compare results
+#   share/gpuexp/docs      the pages, their figures and the recorded results, as they link to each other
+
+include(GNUInstallDirs)
+
+set(_gpuexp_share "${CMAKE_INSTALL_DATADIR}/gpuexp")
+install(TARGETS gpuexp)
+install(DIRECTORY configs docs DESTINATION "${_gpuexp_share}")
+install(FILES README.md DESTINATION "${_gpuexp_share}")
+install(PROGRAMS scripts/quickstart.sh scripts/plot.py scripts/plot_access.py scripts/plot_drift.py
+                 scripts/plot_roofline.py scripts/compare_gpus.py scripts/prediction_errors.py
+        DESTINATION "${_gpuexp_share}/scripts")
+install(FILES scripts/setup.sh DESTINATION "${_gpuexp_share}/scripts")
+install(DIRECTORY scripts/plotting DESTINATION "${_gpuexp_share}/scripts" PATTERN __pycache__ EXCLUDE)
+
+set(CPACK_GENERATOR DEB TGZ)
+string(TOLOWER "${CMAKE_SYSTEM_NAME}" _gpuexp_system)
+set(CPACK_PACKAGE_FILE_NAME "gpuexp-${PROJECT_VERSION}-${_gpuexp_system}-${CMAKE_SYSTEM_PROCESSOR}")
+set(CPACK_PACKAGE_NAME gpuexp)
+set(CPACK_PACKAGE_VENDOR "the maintainers of gpuexp")
+set(CPACK_PACKAGE_CONTACT "The maintainers of gpuexp <maintainers@gpuexp.invalid>" CACHE STRING
+  "Maintainer named in packages")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
+set(CPACK_PACKAGE_DESCRIPTION
+"One program launches every variant of a CUDA kernel, verifies each result,
+times it, reads hardware counters, and sets each time beside a limit and a
+prediction. Without a GPU it executes the kernels' machine code on the CPU and
+predicts their times.")
+set(CPACK_STRIP_FILES ON)
+
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
+set(CPACK_DEBIAN_PACKAGE_SECTION devel)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+# For the plots. cuBLAS and CUPTI are loaded where the CUDA Toolkit is installed; NVIDIA's packages carry its version in
+# their names.
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "python3, python3-pandas, python3-matplotlib")
+include(CPack)
