@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 try:
-    from plotting import banks, branches, general, latencies, precision, products, shapes, warps
+    from plotting import banks, branches, general, host, latencies, precision, products, shapes, warps
     from plotting.results import Axis, NothingToDraw, UsageError, distinct, gpu_name, load, timed
     from plotting.style import finish, plt
 except ImportError as error:
@@ -32,6 +32,10 @@ KINDS = {
     "cycles_per_request": banks.cycles_per_request,
     "working_sets": latencies.working_sets,
     "little": latencies.little,
+    "per_item": host.per_item,
+    "transfer_rates": host.transfer_rates,
+    "kept_sets": host.kept_sets,
+    "timelines": host.timelines,
     "rate_over_occupancy": warps.rate_over_occupancy,
     "sawtooth": shapes.sawtooth,
     "divisibility": shapes.divisibility,

@@ -1,0 +1,185 @@
+"""What host and device do together: time per kernel of a chain, bytes per second over the bus, steps on a time axis."""
+
+import re
+
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from plotting.general import constants
+from plotting.results import NothingToDraw, distinct, experiments, has, numbers, timed
+from plotting.style import GREY, PALETTE, bars, bars_height, colours, count, label_lines, panels, powers_of_two
+
+DRAM_READ = "counter.dram_read_bytes"
+STEP = re.compile(r"(?P<what>\w+)@(?P<stream>-?\d+):(?P<begin>[\d.]+)-(?P<end>[\d.]+)")
+UNITS = {"copy_to_device": PALETTE[0], "kernel": PALETTE[1], "copy_to_host": PALETTE[2]}
+
+
+def equal_factors(axis, ticks=(1, 2, 5)):
+    """A logarithmic axis with plain numbers."""
+    (axis.axes.set_xscale if axis.axis_name == "x" else axis.axes.set_yscale)("log")
+    low, high = axis.get_view_interval()
+    axis.set_ticks([t * 10**e for e in range(-6, 9) for t in ticks if low <= t * 10**e <= high])
+    axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def per_item(frame, items):
+    """The time of each of the items that a launch has, over how many it has; bars where an experiment has one number."""
+    good = timed(frame)
+    if not has(good, items.column):
+        raise NothingToDraw(f"rows with {items.column} are needed")
+    good = good.assign(x=numbers(good, items.column), y=good["time_median_us"] / numbers(good, items.column))
+    parts = experiments(good)
+    is_swept = [rows["x"].nunique() > 1 for _, rows in parts]
+    heights = [5.4 if swept else bars_height(rows["variant"].nunique()) for swept, (_, rows) in zip(is_swept, parts)]
+    figure, grid = panels(len(parts), 1, 10.5, heights)
+    shades = colours(distinct(good, "variant"))
+    for ax, swept, (name, rows) in zip(grid[:, 0], is_swept, parts):
+        label = "µs per kernel"
+        ax.set_title(f"{name}: {constants(rows, [items.column])}")
+        if not swept:
+            bars(ax, list(rows["variant"]), list(rows["y"]))
+            ax.set_xlabel(label)
+            continue
+        ends = []
+        for variant in distinct(rows, "variant"):
+            colour, dash = shades[variant]
+            part = rows[rows["variant"] == variant].sort_values("x")
+            ax.plot(part["x"], part["y"], dash, color=colour, marker="o", markersize=5)
+            ends.append((part["x"].iloc[-1], part["y"].iloc[-1], variant, colour))
+        equal_factors(ax.xaxis)
+        equal_factors(ax.yaxis)
+        ax.set_xlabel(items.label)
+        ax.set_ylabel(label)
+        label_lines(ax, ends)
+    return figure
+
+
+def transfer_rates(frame, words):
+    """Bytes per second each way over what is transferred, a panel per experiment; both as fractions of equal factors."""
+    good = timed(frame)
+    if not has(good, words.column):
+        raise NothingToDraw(f"rows with {words.column} are needed")
+    size = 4 * numbers(good, words.column)
+    good = good.assign(x=size, y=size / good["time_median_us"] / 1e3)
+    parts = experiments(good)
+    figure, grid = panels(len(parts), 1, 10, 4.2)
+    for ax, (name, rows) in zip(grid[:, 0], parts):
+        ends = []
+        for variant, (colour, dash) in colours(distinct(rows, "variant")).items():
+            part = rows[rows["variant"] == variant].sort_values("x")
+            ax.plot(part["x"], part["y"], dash, color=colour, marker="o", markersize=5)
+            ends.append((part["x"].iloc[-1], part["y"].iloc[-1], variant, colour))
+        powers_of_two(ax.xaxis)
+        ax.set_xticks([4**i for i in range(40) if rows["x"].min() <= 4**i <= rows["x"].max()])
+        equal_factors(ax.yaxis, (1,))
+        ax.set_title(name)
+        ax.set_xlabel("bytes")
+        ax.set_ylabel("GB/s each way")
+        label_lines(ax, ends)
+    return figure
+
+
+def kept_sets(frame, hot):
+    """Time, and bytes read from DRAM where they were counted, over the working set or the share that persists."""
+    good = timed(frame)
+    if not has(good, hot.column):
+        raise NothingToDraw(f"rows with {hot.column} are needed")
+    parts = experiments(good)
+    measures = [("time_median_us", 1e3, "ms")]
+    if has(good, DRAM_READ):
+        measures.append((DRAM_READ, 1e9, "GB read from DRAM"))
+    figure, grid = panels(len(parts), len(measures), 7.2, 4.4)
+    for axes, (name, rows) in zip(grid, parts):
+        ratios = numbers(rows, "param.hit_ratio")
+        by_ratio = ratios.nunique() > 1
+        rows = rows.assign(x=ratios if by_ratio else 4 * numbers(rows, hot.column) / 2**20, series=rows["variant"])
+        if by_ratio:
+            sizes = (4 * numbers(rows, hot.column) / 2**20).map(lambda v: f"{v:g} MiB")
+            aside = numbers(rows, "param.set_aside_mib").map(lambda v: f", {v:g} set aside")
+            rows["series"] = rows["variant"] + ", " + sizes + aside.where(rows["variant"] == "window", "")
+            rows = rows.drop_duplicates(["series", "x"])
+        for ax, (column, scale, label) in zip(axes, measures):
+            ends = []
+            for series, (colour, dash) in colours(distinct(rows, "series")).items():
+                part = rows[rows["series"] == series].sort_values("x")
+                y = numbers(part, column) / scale
+                ax.plot(part["x"], y, dash, color=colour, marker="o", markersize=5)
+                ends.append((part["x"].iloc[-1], y.iloc[-1], series, colour))
+            ax.set_ylim(0, 1.08 * ax.get_ylim()[1])
+            ax.set_title(name)
+            ax.set_xlabel("share of the window's accesses that persist" if by_ratio else f"{hot.label} (MiB)")
+            ax.set_ylabel(label)
+            label_lines(ax, ends)
+    return figure
+
+
+def steps_of(text):
+    return [(m["what"], int(m["stream"]), float(m["begin"]), float(m["end"])) for m in map(STEP.fullmatch, text.split(";")) if m]
+
+
+def timelines(frame):
+    """Each launch of the first experiment on one time axis, a lane per unit; then time over what other experiments vary."""
+    good = timed(frame)
+    parts = experiments(good)
+    has_lanes = "timeline" in good and good["timeline"].fillna("").astype(str).str.contains("@").any()
+    predicted = "predicted_timeline" if not has_lanes and "predicted_timeline" in good else "timeline"
+    first = parts[0][1] if parts else good
+    lanes = [row for _, row in first.iterrows() if STEP.match(str(row.get(predicted, "")))]
+    swept = [(name, rows, axis) for name, rows in parts[1:] for axis in [varying(rows)] if axis]
+    if not lanes and not swept:
+        raise NothingToDraw("rows with a timeline are needed")
+    figure, grid = panels(len(lanes) + len(swept), 1, 10.5, [1.9] * len(lanes) + [3.6] * len(swept))
+    end = max((step[3] for row in lanes for step in steps_of(row[predicted])), default=0)
+    shown = min(end, 2.5 * sorted(max(s[3] for s in steps_of(row[predicted])) for row in lanes)[len(lanes) // 2]) if lanes else 0
+    for ax, row in zip(grid[:, 0], lanes):
+        draw_lanes(ax, steps_of(row[predicted]), shown)
+        ax.set_title(f"{row['variant']}: {row['time_median_us'] / 1e3:.2f} ms")
+    if lanes:
+        grid[len(lanes) - 1, 0].set_xlabel("µs from the launch's start")
+    for ax, (name, rows, axis) in zip(grid[len(lanes) :, 0], swept):
+        draw_swept(ax, rows, axis)
+        ax.set_title(f"{name}: {constants(rows, [axis])}")
+    return figure
+
+
+def draw_lanes(ax, steps, until):
+    """Thick while a unit works on the step; thin while the step waits for the unit that is at another one."""
+    free = {}
+    for what, _, begin, end in sorted(steps, key=lambda step: step[3]):
+        if what not in UNITS:
+            continue
+        lane = list(UNITS).index(what)
+        start = min(end, max(begin, free.get(what, 0)))
+        free[what] = end
+        ax.barh(lane, end - start, left=start, height=0.7, color=UNITS[what], edgecolor="white", linewidth=0.8)
+    ax.set_yticks(range(len(UNITS)), [what.replace("_", " ") for what in UNITS])
+    ax.set_ylim(len(UNITS) - 0.5, -0.5)
+    ax.set_xlim(0, until)
+    ax.grid(axis="y", visible=False)
+
+
+def varying(rows):
+    found = [c for c in rows if c.startswith("param.") and rows[c].nunique() > 1]
+    return found[0] if found else None
+
+
+def draw_swept(ax, rows, axis):
+    """Filled, measured; open, predicted."""
+    ends = []
+    for variant, (colour, dash) in colours(distinct(rows, "variant")).items():
+        part = rows[rows["variant"] == variant].assign(x=lambda f: numbers(f, axis)).sort_values("x")
+        ax.plot(part["x"], part["time_median_us"] / 1e3, dash, color=colour, marker="o", markersize=5)
+        predicted = numbers(part, "predicted_time_us") / 1e3
+        if predicted.notna().any():
+            ax.plot(part["x"], predicted, "o", markerfacecolor="none", markeredgecolor=colour, markersize=9)
+        ends.append((part["x"].iloc[-1], part["time_median_us"].iloc[-1] / 1e3, variant, colour))
+    ax.plot([], [], "o", markerfacecolor="none", markeredgecolor=GREY, markersize=9, label="predicted")
+    ax.legend(loc="best")
+    if numbers(rows, axis).max() >= 8 * numbers(rows, axis).min():
+        powers_of_two(ax.xaxis)
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda v, _: count(v)))
+        ax.set_xticks(sorted(numbers(rows, axis).unique()))
+    ax.set_ylim(0, 1.08 * ax.get_ylim()[1])
+    ax.set_xlabel(axis.removeprefix("param."))
+    ax.set_ylabel("ms")
+    label_lines(ax, ends)
