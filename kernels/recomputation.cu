@@ -11,8 +11,8 @@
 #include <array>
 #include <cmath>
 
+#include "kernels/common/float_vector.cuh"
 #include "kernels/common/launch.cuh"
-#include "kernels/common/pack.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/sectors.cuh"
 #include "kernels/common/sigmoid.cuh"
@@ -59,47 +59,43 @@ constexpr int kBlock = 256;
 template <class T>
 constexpr int kWidth = 16 / static_cast<int>(sizeof(T));  // elements that a lane moves at a time
 
-// P::compute makes kOuts numbers of an element of kIns.
+template <class P, int kCount, class T>
+__device__ void do_elements(const Arrays<T, P::kIns, P::kOuts>& a, std::int64_t first);
+
 template <class P, class T>
 __global__ void __launch_bounds__(kBlock) pass_kernel(Arrays<T, P::kIns, P::kOuts> a) {
-  const std::int64_t first =
-      (static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x) * kWidth<T>;
-  float in[P::kIns];
+  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  const std::int64_t first = thread * kWidth<T>;
   if (first + kWidth<T> <= a.n) {
-    Pack<T, kWidth<T>> from[P::kIns], to[P::kOuts];
-#pragma unroll
-    for (int i = 0; i < P::kIns; ++i)
-      from[i] = load_pack<kWidth<T>>(a.in[i] + first);
-#pragma unroll
-    for (int j = 0; j < kWidth<T> / 2; ++j) {
-      float out[2][P::kOuts];
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-#pragma unroll
-        for (int i = 0; i < P::kIns; ++i)
-          in[i] = half == 0 ? widen(from[i].pairs[j]).x : widen(from[i].pairs[j]).y;
-        P::compute(in, out[half]);
-      }
-#pragma unroll
-      for (int i = 0; i < P::kOuts; ++i)
-        to[i].pairs[j] = narrow<T>({out[0][i], out[1][i]});
-    }
-#pragma unroll
-    for (int i = 0; i < P::kOuts; ++i)
-      store_pack(a.out[i] + first, to[i]);
+    do_elements<P, kWidth<T>>(a, first);
   } else {
 #pragma unroll 1
-    for (std::int64_t at = first; at < a.n; ++at) {
-      float out[P::kOuts];
-#pragma unroll
-      for (int i = 0; i < P::kIns; ++i)
-        in[i] = static_cast<float>(a.in[i][at]);
-      P::compute(in, out);
-#pragma unroll
-      for (int i = 0; i < P::kOuts; ++i)
-        a.out[i][at] = from_float<T>(out[i]);
-    }
+    for (std::int64_t i = first; i < a.n; ++i)
+      do_elements<P, 1>(a, i);
   }
+}
+
+// P::compute makes kOuts numbers of an element of kIns.
+template <class P, int kCount, class T>
+__device__ void do_elements(const Arrays<T, P::kIns, P::kOuts>& a, std::int64_t first) {
+  float in[P::kIns][kCount], out[P::kOuts][kCount];
+#pragma unroll
+  for (int i = 0; i < P::kIns; ++i)
+    load_floats(a.in[i] + first, in[i]);
+#pragma unroll
+  for (int j = 0; j < kCount; ++j) {
+    float of[P::kIns], to[P::kOuts];
+#pragma unroll
+    for (int i = 0; i < P::kIns; ++i)
+      of[i] = in[i][j];
+    P::compute(of, to);
+#pragma unroll
+    for (int i = 0; i < P::kOuts; ++i)
+      out[i][j] = to[i];
+  }
+#pragma unroll
+  for (int i = 0; i < P::kOuts; ++i)
+    store_floats(a.out[i] + first, out[i]);
 }
 
 template <Math math>
