@@ -30,7 +30,7 @@ struct Data {
 // ---- thread_per_column: a thread adds up a column
 //
 // Lanes have neighbouring columns: a warp's load is a piece of a row, 128 bytes (bf16: 64), and
-// all of it is used. But there are as many threads as columns. 4096 columns are 16 blocks, and most
+// all of it is used. But there are as many threads as columns. 8192 columns are 32 blocks, and most
 // SMs have none: sm_balance_pct is low, and far fewer bytes are in flight than DRAM's latency asks
 // for.
 
@@ -155,8 +155,10 @@ bool beyond_caches(const Problem& p) {
 // it. It costs some dozens of atomic additions per column and a fill before. Sums of floats in the
 // order in which blocks come differ in their last bits from launch to launch.
 
+constexpr int kBlocksPerSm = 8;  // as many as are resident
+
 Slices of_blocks(const Problem& p, const DeviceSpec& device) {
-  return slices_of(p.rows, p.columns, kBlock, device);
+  return slices_of(p.rows, p.columns, kBlock, kBlocksPerSm, device);
 }
 
 Steps zeros(const Problem& p, const Data& d) {
@@ -198,7 +200,7 @@ Variant slices_stored() {
 // costs a barrier at the end. The loads are the same.
 
 Slices of_lanes(const Problem& p, const DeviceSpec& device) {
-  return slices_of(p.rows, p.columns, kColumnLanes, device);
+  return slices_of(p.rows, p.columns, kColumnLanes, kBlocksPerSm, device);
 }
 
 // ElementTerms of dy.
@@ -224,11 +226,11 @@ Variant shared_sums() {
 //
 // A lane has four neighbouring columns (bf16: eight) and four rows of them in flight:
 // global_load_requests falls to a quarter (an eighth), and instructions with it. It costs
-// registers. Rows that are no multiple of 16 bytes begin at any address: their elements are loaded
-// one by one, as in shared_sums.
+// registers, and half the warps have as much in flight. Rows that are no multiple of 16 bytes begin
+// at any address: their elements are loaded one by one, as in shared_sums.
 
 Slices of_tiles(const Problem& p, const DeviceSpec& device) {
-  return slices_of(p.rows, p.columns, tile_columns(p.columns, p.dtype), device);
+  return slices_of(p.rows, p.columns, tile_columns(p.columns, p.dtype), kTilesPerSm, device);
 }
 
 bool is_tall_with_vectors(const Problem& p) {
@@ -361,8 +363,8 @@ Family declare() {
       "out, and partial sums be added up, in L2 by atomics, in shared memory, or by a second "
       "kernel in an order that is the same each time.";
   constexpr std::int64_t kMost = 1 << 26;
-  f.extent("rows", &Problem::rows, 65536, kMost, "rows of dy, as many as a sum has terms")
-      .extent("columns", &Problem::columns, 4096, kMost, "columns of dy, as many as there are sums")
+  f.extent("rows", &Problem::rows, 16384, kMost, "rows of dy, as many as a sum has terms")
+      .extent("columns", &Problem::columns, 8192, kMost, "columns of dy, as many as there are sums")
       .choice("dtype", &Problem::dtype, {{"fp32", DataType::fp32}, {"bf16", DataType::bf16}},
               "type of dy; sums are fp32");
   const auto type = [](const Problem& p) { return p.dtype; };

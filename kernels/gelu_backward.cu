@@ -135,7 +135,7 @@ Steps launch_gelu(const Problem& p, const GeluTerms<T>& m) {
 }
 
 Slices slices(const Problem& p, const DeviceSpec& device) {
-  return slices_of(p.rows, p.columns, tile_columns(p.columns, p.dtype), device);
+  return slices_of(p.rows, p.columns, tile_columns(p.columns, p.dtype), kTilesPerSm, device);
 }
 
 Work work(const Problem& p) {
@@ -300,8 +300,8 @@ Family declare() {
       "tile of columns and walks down its rows, an order of elements that element-wise work can "
       "take as well as any.";
   constexpr std::int64_t kMost = 1 << 26;
-  f.extent("rows", &Problem::rows, 65536, kMost, "rows of dy, x and dx")
-      .extent("columns", &Problem::columns, 4096, kMost, "columns, as many as there are sums")
+  f.extent("rows", &Problem::rows, 16384, kMost, "rows of dy, x and dx")
+      .extent("columns", &Problem::columns, 8192, kMost, "columns, as many as there are sums")
       .choice("dtype", &Problem::dtype, {{"fp32", DataType::fp32}, {"bf16", DataType::bf16}},
               "type of dy, x and dx; sums are fp32");
   const auto type = [](const Problem& p) { return p.dtype; };

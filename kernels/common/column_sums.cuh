@@ -20,16 +20,14 @@ struct Slices {
   std::int64_t partial_bytes() const { return count() * columns * std::int64_t{sizeof(float)}; }
 };
 
-/// As many slices as give each SM eight blocks of so many columns, of 64 rows or more: partial sums
-/// are to be few beside the matrix.
+/// As many slices as give each SM so many blocks of so many columns, of 64 rows or more: partial
+/// sums are to be few beside the matrix.
 inline Slices slices_of(std::int64_t rows, std::int64_t columns, std::int64_t block_columns,
-                        const DeviceSpec& device) {
-  constexpr int kBlocksPerSm = 8;
+                        int blocks_per_sm, const DeviceSpec& device) {
   constexpr int kLeastRows = 64;
-  const std::int64_t blocks = ceil_div(columns, block_columns);
-  const std::int64_t count = std::clamp<std::int64_t>(kBlocksPerSm * device.sm_count / blocks, 1,
-                                                      ceil_div(rows, kLeastRows));
-  return {rows, columns, ceil_div(rows, count)};
+  const std::int64_t count = blocks_per_sm * device.sm_count / ceil_div(columns, block_columns);
+  const std::int64_t most = ceil_div(rows, kLeastRows);
+  return {rows, columns, ceil_div(rows, std::clamp<std::int64_t>(count, 1, most))};
 }
 
 /// Where a block's sums go: to its slice's row, or to one row for all.
@@ -86,10 +84,14 @@ __device__ void add_rows(const Terms& terms, std::int64_t i, std::int64_t step,
 
 }  // namespace detail
 
+/// Resident blocks, for which launch bounds leave each its registers: one wave of them is all.
+constexpr int kTilesPerSm = 4;
+
 /// A block has 32·kWidth columns of a slice. Its warps take rows by turns, and add up in shared
 /// memory what they found. kWidth divides the number of columns.
 template <int kWidth, class Terms, class Put>
-__global__ void __launch_bounds__(kColumnBlock) tile_sums_kernel(Slices s, Terms terms, Put put) {
+__global__ void __launch_bounds__(kColumnBlock, kTilesPerSm)
+    tile_sums_kernel(Slices s, Terms terms, Put put) {
   __shared__ float of_warps[kColumnWarps][kColumnLanes * kWidth];
   const int warp = static_cast<int>(threadIdx.x) / kColumnLanes;
   const int own = static_cast<int>(threadIdx.x) % kColumnLanes * kWidth;
@@ -112,6 +114,7 @@ __global__ void __launch_bounds__(kColumnBlock) tile_sums_kernel(Slices s, Terms
   for (int j = 0; j < kWidth; ++j)
     of_warps[warp][own + j] = sums[j];
   __syncthreads();
+#pragma unroll 1
   for (int j = static_cast<int>(threadIdx.x); j < kColumnLanes * kWidth; j += kColumnBlock) {
     float sum = 0.0f;
 #pragma unroll

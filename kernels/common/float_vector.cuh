@@ -21,6 +21,15 @@ __device__ __forceinline__ void load_floats(const T* from, float (&v)[kCount]) {
   }
 }
 
+namespace detail {
+/// One store instruction: the compiler takes some stores of a uint4 apart.
+__device__ __forceinline__ void store_16_bytes(void* to, const uint4& v) {
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)),
+               "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+               : "memory");
+}
+}  // namespace detail
+
 /// The same way back, rounded to T.
 template <int kCount, class T>
 __device__ __forceinline__ void store_floats(T* to, const float (&v)[kCount]) {
@@ -31,7 +40,13 @@ __device__ __forceinline__ void store_floats(T* to, const float (&v)[kCount]) {
 #pragma unroll
     for (int i = 0; i < kCount; i += 2)
       pack.pairs[i / 2] = narrow<T>({v[i], v[i + 1]});
-    store_pack(to, pack);
+    if constexpr (sizeof(pack) == sizeof(uint4)) {
+      uint4 word;
+      memcpy(&word, &pack, sizeof(word));
+      detail::store_16_bytes(to, word);
+    } else {
+      store_pack(to, pack);
+    }
   }
 }
 
