@@ -417,7 +417,11 @@ Family declare() {
   f.metric("passes", "", "times that the kernels of a launch read or write an array of n elements")
       .metric("recomputed_layers", "", "layers that the backward pass computes again")
       .metric("peak_bytes", "B", "x, dy, y, dx, and all arrays in between");
-  f.figures = {{"checkpointing", "time_against_memory", "Checkpointing: time against memory"}};
+  f.figures = {{"checkpointing",
+                "time_against_memory",
+                "Checkpointing: time against memory",
+                {{"metric.peak_bytes", "memory of all arrays"},
+                 {"param.every", "layers from one checkpoint to the next"}}}};
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
   f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {

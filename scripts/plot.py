@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 try:
-    from plotting import banks, branches, general, latencies, precision, products, shapes, warps
+    from plotting import banks, branches, general, latencies, memory, precision, products, shapes, warps
     from plotting.results import Axis, NothingToDraw, UsageError, distinct, gpu_name, load, timed
     from plotting.style import finish, plt
 except ImportError as error:
@@ -33,6 +33,7 @@ KINDS = {
     "working_sets": latencies.working_sets,
     "little": latencies.little,
     "rate_over_occupancy": warps.rate_over_occupancy,
+    "time_against_memory": memory.time_against_memory,
     "sawtooth": shapes.sawtooth,
     "divisibility": shapes.divisibility,
     "vocab_padding": shapes.vocab_padding,
