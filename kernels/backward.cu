@@ -209,10 +209,16 @@ ElementTerms<T> terms_of(const T* dy) {
   return {dy};
 }
 
+// Where neither variant's slices are as short as they may be.
+bool has_many_slices(const Problem& p) {
+  constexpr std::int64_t kManyRows = 16384, kManyColumns = 2048;
+  return is_tall(p) && p.rows >= kManyRows && p.columns >= kManyColumns;
+}
+
 Variant shared_sums() {
   return deterministic(
       variant("shared_sums", "slices_stored", of_lanes, Kernels::two,
-              {{"global_store_requests", Direction::decreases, 3, is_tall},
+              {{"global_store_requests", Direction::decreases, 3, has_many_slices},
                {"global_load_requests", Direction::unchanged, 1.05, is_tall}},
               [](const Problem& p, const Data& d, const Slices& s, float* partial) {
                 return with_dy(p, d, [&](auto* dy) {

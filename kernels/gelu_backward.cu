@@ -194,7 +194,7 @@ bool beyond_caches(const Problem& p) {
 Variant one_kernel() {
   Variant v = variant("one_kernel", "two_kernels", 3,
                       {{"dram_read_bytes", Direction::decreases, 1.4, beyond_caches},
-                       {"dram_write_bytes", Direction::unchanged, 1.05, beyond_caches}});
+                       {"global_store_sectors", Direction::unchanged, 1.05, beyond_caches}});
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     return with_matrices(p, d, [&](auto m) {
       return stored_tile_sums(slices(p, x.device), m, static_cast<float*>(x.workspace), d.dbias);

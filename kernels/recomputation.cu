@@ -144,19 +144,15 @@ std::int64_t array_bytes(const Problem& p) {
   return ceil_div(p.n * element_bytes(p), kLine) * kLine;
 }
 
-template <class T, int kCount>
-void set(T (&to)[kCount], const std::vector<void*>& from) {
-  for (int i = 0; i < kCount; ++i)
-    to[i] = static_cast<T>(from.at(static_cast<std::size_t>(i)));
-}
-
 template <template <Math> class P, Math math>
 Steps launch_pass(const Problem& p, const std::vector<void*>& in, const std::vector<void*>& out) {
   return of_type(p.dtype, [&](auto zero) {
     using T = decltype(zero);
     Arrays<T, P<math>::kIns, P<math>::kOuts> a;
-    set(a.in, in);
-    set(a.out, out);
+    for (std::size_t i = 0; i < in.size(); ++i)
+      a.in[i] = static_cast<const T*>(in[i]);
+    for (std::size_t i = 0; i < out.size(); ++i)
+      a.out[i] = static_cast<T*>(out[i]);
     a.n = p.n;
     Shape shape;
     shape.block = {kBlock, 1, 1};
