@@ -303,9 +303,10 @@ __global__ void __launch_bounds__(kBlock)
 
 // The kernel whose loops have the fewest turns that are enough.
 template <int kMost = 1>
-Steps backward_segment(const Problem& p, const float* x, const float* d, float* out, int layers) {
+Steps launch_backward_segment(const Problem& p, const float* x, const float* d, float* out,
+                              int layers) {
   if constexpr (kMost < kLayers) {
-    if (p.every > kMost) return backward_segment<2 * kMost>(p, x, d, out, layers);
+    if (p.every > kMost) return launch_backward_segment<2 * kMost>(p, x, d, out, layers);
   }
   return run(backward_segment_kernel<kMost>, p, kElements<kMost>, x, d, out, layers);
 }
@@ -320,7 +321,7 @@ Steps segment_by_segment(const Problem& p, const Data& d, const LaunchContext& c
   const float* from = d.dy;
   for (int i = last; i >= 0; --i) {
     float* const to = i == 0 ? d.dx : w.by_turns(i);
-    steps += backward_segment(p, w.input_of(i), from, to, layers_of(p, i));
+    steps += launch_backward_segment(p, w.input_of(i), from, to, layers_of(p, i));
     from = to;
   }
   return steps;
