@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 try:
-    from plotting import banks, branches, general, host, latencies, precision, products, shapes, warps
+    from plotting import banks, branches, general, host, latencies, memory, precision, products, shapes, warps
     from plotting.results import Axis, NothingToDraw, UsageError, distinct, gpu_name, load, timed
     from plotting.style import finish, plt
 except ImportError as error:
@@ -37,6 +37,7 @@ KINDS = {
     "kept_sets": host.kept_sets,
     "timelines": host.timelines,
     "rate_over_occupancy": warps.rate_over_occupancy,
+    "time_against_memory": memory.time_against_memory,
     "sawtooth": shapes.sawtooth,
     "divisibility": shapes.divisibility,
     "vocab_padding": shapes.vocab_padding,

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """Draws how times and the SM clock moved, round by round, while a group was measured.
 
-usage: plot_drift.py RUN_FOLDER --out FILE.png [--cells GLOB ...]
+usage: plot_drift.py RUN_FOLDER --out FILE.png [--cells GLOB ...] [--times]
 
 Each variant's samples as deviations from its own median, and below, on the same scale, the SM clock. What moves the whole GPU
 moves all variants of a round alike; what is one variant's own does not.
+
+With --times, the times themselves on a logarithmic scale, without the clock: of launches of which the first takes many times as
+long as those that follow (variants timed from the first launch of a process on).
 
 The folder is what `gpuexp run` wrote; its log.jsonl is read. Needs pandas and matplotlib.
 Exit codes: 0 drawn; 2 what was given cannot be drawn.
@@ -86,9 +89,17 @@ def wrapped(text, width):
 
 
 def draw_samples(ax, moved, group):
-    for variant, (colour, _) in colours(list(moved)).items():
-        ax.plot(*zip(*moved[variant]), "o", color=colour, markersize=4, alpha=0.75, label=variant, markeredgewidth=0)
+    draw_points(ax, moved)
     ax.plot(*zip(*common_part(moved)), color="black", linewidth=1.6, label="their median", zorder=3)
+    draw_head(ax, moved, group)
+
+
+def draw_points(ax, samples):
+    for variant, (colour, _) in colours(list(samples)).items():
+        ax.plot(*zip(*samples[variant]), "o", color=colour, markersize=4, alpha=0.75, label=variant, markeredgewidth=0)
+
+
+def draw_head(ax, moved, group):
     details = wrapped(f"{short_parameters(group.parameters)}, {group.mode}", 76)
     legend = ax.legend(title=details, alignment="left", loc="lower left", bbox_to_anchor=(-0.03, 1.0), ncol=LEGEND_COLUMNS,
                        fontsize=10, title_fontsize=10, handlelength=1.2, handletextpad=0.4, columnspacing=1.2)  # fmt: skip
@@ -126,16 +137,32 @@ def draw(gpu, groups):
     return figure
 
 
+def draw_times(gpu, groups):
+    figure, grid = plt.subplots(1, len(groups), squeeze=False, figsize=(INCHES_WIDE * len(groups), INCHES_HIGH),
+                                layout="constrained")  # fmt: skip
+    for ax, group in zip(grid[0], groups):
+        draw_points(ax, group.samples)
+        draw_head(ax, group.samples, group)
+        ax.set_yscale("log")
+        ax.set_xlabel("sample")
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    grid[0][0].set_ylabel("time (µs)")
+    title = "Samples in the order in which they were taken"
+    figure.suptitle(f"{title}  ·  {gpu}" if gpu else title, x=0.01, ha="left", fontsize=14, fontweight="bold")
+    return figure
+
+
 def run(options):
     patterns = options.cells or ["*"]
     gpu, groups = read_groups(options.folder, patterns)
-    groups = [group for group in groups if group.clocks]
+    groups = [group for group in groups if group.clocks or options.times]
     if not groups:
-        raise UsageError(f"{options.folder}: no cell {' or '.join(patterns)} with samples and readings of the clock")
+        wanted = "samples" if options.times else "samples and readings of the clock"
+        raise UsageError(f"{options.folder}: no cell {' or '.join(patterns)} with {wanted}")
     if len(groups) > MOST_GROUPS:
         raise UsageError(f"{options.folder}: {len(groups)} groups match; --cells GLOB chooses at most {MOST_GROUPS}, by "
                          f"experiment/family/variant/parameters/mode")  # fmt: skip
-    figure = draw(gpu, groups)
+    figure = (draw_times if options.times else draw)(gpu, groups)
     figure.savefig(options.out, dpi=144)
     plt.close(figure)
     print(options.out)
@@ -148,6 +175,7 @@ def main():
     parser.add_argument("folder", metavar="RUN_FOLDER", help="a folder that gpuexp run wrote")
     parser.add_argument("--out", metavar="FILE", required=True, help="the figure; its ending says the format")
     parser.add_argument("--cells", metavar="GLOB", action="append", help="groups of cells whose keys match; may be repeated")
+    parser.add_argument("--times", action="store_true", help="the times themselves, on a logarithmic scale, without the clock")
     try:
         run(parser.parse_args())
     except (UsageError, OSError, ValueError) as error:

@@ -6,7 +6,7 @@
 
 namespace gpuexp {
 
-/// `operation` gives a problem's and its buffers' cublas::Gemm or cublas::Transpose.
+/// `operation` gives a problem's and its buffers' cublas::Gemm, Transpose or Gemv.
 template <class Variant, class WorkOf, class OperationOf>
 Variant cublas_variant(std::string compare_to, WorkOf work, OperationOf operation) {
   Variant v;

@@ -36,6 +36,7 @@ struct Api {
   decltype(&cublasGetStatusString) status_string = nullptr;
   GemmEx* gemm_ex = nullptr;
   decltype(&cublasSgeam) sgeam = nullptr;
+  decltype(&cublasSgemv_v2) sgemv = nullptr;
 };
 
 struct Library {
@@ -65,6 +66,7 @@ Library load() {
   resolve(library.api.status_string, "cublasGetStatusString");
   resolve(library.api.gemm_ex, "cublasGemmEx");
   resolve(library.api.sgeam, "cublasSgeam");
+  resolve(library.api.sgemv, "cublasSgemv_v2");
   return library;
 }
 
@@ -235,6 +237,19 @@ void enqueue(const Transpose& t, int device, Stream stream) {
   });
 }
 
+void enqueue(const Gemv& g, int device, Stream stream) {
+  const int rows = to_int(g.rows, "rows");
+  const int columns = to_int(g.columns, "columns");
+  const float one = 1.0f;
+  const float zero = 0.0f;
+  with_handle(device, stream, [&](cublasHandle_t handle) {
+    // By columns, A is its transpose already.
+    check(library().api.sgemv(handle, CUBLAS_OP_N, columns, rows, &one, g.a, columns, g.x, 1, &zero,
+                              g.out, 1),
+          "cublasSgemv");
+  });
+}
+
 }  // namespace
 
 std::optional<std::string> unavailable() {
@@ -255,6 +270,11 @@ Steps step_of(const Transpose& transpose) {
                     [transpose](Stream stream, int device) { enqueue(transpose, device, stream); }};
 }
 
+Steps step_of(const Gemv& gemv) {
+  return OpaqueStep{"cuBLAS gemv",
+                    [gemv](Stream stream, int device) { enqueue(gemv, device, stream); }};
+}
+
 }  // namespace gpuexp::cublas
 
 #else
@@ -272,6 +292,10 @@ Steps step_of(const Gemm&) {
 }
 
 Steps step_of(const Transpose&) {
+  throw std::runtime_error(*unavailable());
+}
+
+Steps step_of(const Gemv&) {
   throw std::runtime_error(*unavailable());
 }
 

@@ -39,9 +39,19 @@ struct Transpose {
   void* out;
 };
 
+/// The product of a matrix's transpose and a vector, out = Aᵀ·x, by cublasSgemv: a sum per column.
+/// A, rows × columns, is fp32, row-major and without padding.
+struct Gemv {
+  std::int64_t rows, columns;
+  const float* a;
+  const float* x;
+  float* out;
+};
+
 /// One step that enqueues the product, or the transpose. It throws DeviceError naming cuBLAS's
 /// status when it refuses.
 Steps step_of(const Gemm& gemm);
 Steps step_of(const Transpose& transpose);
+Steps step_of(const Gemv& gemv);
 
 }  // namespace gpuexp::cublas

@@ -103,6 +103,17 @@ class PlotDriftTest(unittest.TestCase):
         self.assertEqual(self.plot("--cells", "*/tile/*n=64*", out="drift.png").returncode, 0)
         self.assertTrue((self.folder / "drift.png").stat().st_size > 0)
 
+    def test_times_need_no_clock(self):
+        self.write([line for line in small_log() if not (isinstance(line, dict) and "clock" in line)])
+        self.check_refused(self.plot(), "readings of the clock")
+        result = self.plot("--times")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        text = (self.folder / "drift.svg").read_text(encoding="utf-8")
+        for word in ("GPU Ω", "naive", "tile", "n = 128, k = 64, cold", "time (µs)"):
+            self.assertIn(word, text)
+        self.assertNotIn("SM clock", text)
+        self.check_refused(self.plot("--times", "--cells", "nonesuch*"), "no cell nonesuch* with samples")
+
     def test_what_cannot_be_drawn(self):
         self.check_refused(self.plot(), "log.jsonl: no such file")
         self.write([])

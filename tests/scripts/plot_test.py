@@ -72,6 +72,10 @@ def small_results():
         for v, t, e in (("copy_ilp1", 900, "copies"), ("copy_ilp2", 500, "copies"), ("copy_ilp1", 900, "alone"))
         for w in (1, 2, 4, 8)
     ]  # fmt: skip
+    rows += [
+        row("checkpointing", v, t + k, **{"param.every": k, "metric.peak_bytes": 1e9 * (4 + 64 / k + k)})
+        for v, t in (("layers", 900), ("segments", 200)) for k in (1, 8, 64)
+    ]  # fmt: skip
     rows += [row("of_tomorrow", "only_one")]
     return rows
 

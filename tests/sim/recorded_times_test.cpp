@@ -213,6 +213,8 @@ const std::map<std::string, std::string>& without_time() {
       {"atomics/returning", atomics},
       {"atomics/shared_first", atomics},
       {"atomics/warp_first", atomics},
+      {"backward/slices_atomic", atomics},
+      {"backward/vectors_atomic", atomics},
       {"histogram/global_atomics", atomics},
       {"histogram/match_aggregated", atomics},
       {"histogram/vector_loads", atomics},

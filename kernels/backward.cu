@@ -1,0 +1,403 @@
+// backward: the gradient of a bias, which is the sum of each column of a matrix.
+//
+// The question: who adds up the columns? A bias is added to each row of a result, and so its
+// gradient is the sum of all rows' gradients: rows × columns elements in, one row of sums out. Time
+// is that of reading the matrix once, if enough threads read. Lanes belong beside each other in a
+// row, whose elements are neighbours, and sums run down the columns: a thread per column has the
+// right addresses, and there are far too few such threads. Where more of them share a column,
+// somebody has to add up what they found: L2 by atomics, a second kernel, or the block in shared
+// memory first. Only the latter two add in an order that is the same in each launch.
+#include "kernels/common/bound_by_atomics.cuh"
+#include "kernels/common/column_sums.cuh"
+#include "kernels/common/cublas_variant.cuh"
+#include "kernels/common/reference.cuh"
+#include "kernels/common/sectors.cuh"
+
+namespace gpuexp::backward {
+
+struct Problem {
+  std::int64_t rows;
+  std::int64_t columns;
+  DataType dtype;  // fp32 or bf16, of the matrix; sums are fp32
+};
+
+struct Data {
+  void* dy;    // row-major without padding
+  void* ones;  // as many as rows, for cuBLAS
+  float* dbias;
+};
+
+// ---- thread_per_column: a thread adds up a column
+//
+// Lanes have neighbouring columns: a warp's load is a piece of a row, 128 bytes (bf16: 64), and
+// all of it is used. But there are as many threads as columns. 8192 columns are 32 blocks, and most
+// SMs have none: sm_balance_pct is low, and far fewer bytes are in flight than DRAM's latency asks
+// for.
+
+constexpr int kBlock = 256;
+
+// Blocks of one y have a slice of the rows. `put` says where their sums go.
+template <class T, class Put>
+__global__ void __launch_bounds__(kBlock) column_kernel(Slices s, const T* dy, Put put) {
+  const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  if (column >= s.columns) return;
+  const std::int64_t first = blockIdx.y * s.slice;
+  const std::int64_t end = min(s.rows, first + s.slice);
+  dy += first * s.columns + column;
+  float sum = 0.0f;
+#pragma unroll 8
+  for (std::int64_t row = first; row < end; ++row) {
+    sum += static_cast<float>(*dy);
+    dy += s.columns;
+  }
+  put(s, column, sum);
+}
+
+// ---- how the variants are launched
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+// What `make` makes of dy, by its type.
+template <class Make>
+auto with_dy(const Problem& p, const Data& d, Make make) {
+  return p.dtype == DataType::bf16 ? make(static_cast<const __nv_bfloat16*>(d.dy))
+                                   : make(static_cast<const float*>(d.dy));
+}
+
+std::int64_t elements(const Problem& p) {
+  return p.rows * p.columns;
+}
+std::int64_t bytes(const Problem& p) {
+  return elements(p) * static_cast<std::int64_t>(size_of(p.dtype));
+}
+std::int64_t columns(const Problem& p) {
+  return p.columns;
+}
+
+template <class Put>
+Steps launch_columns(const Problem& p, const Data& d, const Slices& s, Put put) {
+  return with_dy(p, d, [&](auto* dy) {
+    using T = std::remove_const_t<std::remove_pointer_t<decltype(dy)>>;
+    Shape shape;
+    shape.block = {kBlock, 1, 1};
+    shape.tile = {kBlock, 1, 1};
+    shape.grid = {ceil_div(p.columns, kBlock), s.count(), 1};
+    return launch(column_kernel<T, Put>, shape, s, dy, put);
+  });
+}
+
+Work work(const Problem& p) {
+  Work w;
+  w.bytes_read = static_cast<double>(bytes(p));
+  w.moved_read = sector_bytes<char>(bytes(p));
+  w.bytes_written = static_cast<double>(p.columns) * sizeof(float);
+  w.moved_written = sector_bytes<float>(p.columns);
+  w.operations = {{Pipe::fp32, static_cast<double>(elements(p))}};
+  return w;
+}
+
+using SlicesOf = Slices (*)(const Problem&, const DeviceSpec&);
+using Launch = Steps (*)(const Problem&, const Data&, const Slices&, float* partial);
+enum class Kernels { one, two };  // the second adds up the slices' sums
+
+Variant variant(std::string id, std::string compare_to, SlicesOf slices, Kernels kernels,
+                ExpectedChangesOf<Problem> expected, Launch launch) {
+  Variant v;
+  v.id = std::move(id);
+  v.compare_to = std::move(compare_to);
+  v.expected_changes = std::move(expected);
+  v.work = work;
+  v.metrics = [slices](const Problem& p, const DeviceSpec& device) {
+    return MetricValues{{"slices", static_cast<double>(slices(p, device).count())}};
+  };
+  v.workspace_bytes = [slices, kernels](const Problem& p, const DeviceSpec& device) {
+    return kernels == Kernels::two ? slices(p, device).partial_bytes() : 0;
+  };
+  v.launch = [slices, launch](const Problem& p, const Data& d, const LaunchContext& x) {
+    return launch(p, d, slices(p, x.device), static_cast<float*>(x.workspace));
+  };
+  return v;
+}
+
+Variant deterministic(Variant v) {
+  v.deterministic = true;
+  return v;
+}
+
+Variant thread_per_column() {
+  return deterministic(variant(
+      "thread_per_column", "",
+      [](const Problem& p, const DeviceSpec&) {
+        return Slices{p.rows, p.columns, p.rows};
+      },
+      Kernels::one, {},
+      [](const Problem& p, const Data& d, const Slices& s, float*) {
+        return launch_columns(p, d, s, StoreSums{d.dbias});
+      }));
+}
+
+// Many rows, and too few columns to fill a GPU with a thread each.
+bool is_tall(const Problem& p) {
+  constexpr std::int64_t kManyRows = 4096, kFewColumns = 8192;
+  return p.rows >= kManyRows && p.columns >= kBlock && p.columns <= kFewColumns;
+}
+
+bool beyond_caches(const Problem& p) {
+  constexpr std::int64_t kManyBytes = 1 << 28;
+  return bytes(p) >= kManyBytes;
+}
+
+// ---- slices_atomic: blocks for slices of the rows, and atomics
+//
+// The rows are cut into slices, as many as give every SM eight blocks, and a block adds its sums of
+// a slice to the result in L2. All SMs have work: sm_balance_pct rises, and what is in flight with
+// it. It costs some dozens of atomic additions per column and a fill before. Sums of floats in the
+// order in which blocks come differ in their last bits from launch to launch.
+
+constexpr int kBlocksPerSm = 8;  // as many as are resident
+
+Slices of_blocks(const Problem& p, const DeviceSpec& device) {
+  return slices_of(p.rows, p.columns, kBlock, kBlocksPerSm, device);
+}
+
+Steps zeros(const Problem& p, const Data& d) {
+  return MemsetStep{d.dbias, 0, p.columns * std::int64_t{sizeof(float)}};
+}
+
+Variant slices_atomic() {
+  return variant("slices_atomic", "thread_per_column", of_blocks, Kernels::one,
+                 {{"sm_balance_pct", Direction::increases, 1.5, is_tall},
+                  {"global_reduction_requests", Direction::increases, 2},
+                  {"global_load_requests", Direction::unchanged}},
+                 [](const Problem& p, const Data& d, const Slices& s, float*) {
+                   return zeros(p, d) + launch_columns(p, d, s, AddSums{d.dbias});
+                 });
+}
+
+// ---- slices_stored: a row of sums per slice, and a second kernel
+//
+// Blocks store their sums, and a second kernel, a thread per column, adds up the slices' rows: some
+// dozens of them, which L2 still has. Nothing depends on the order in which blocks come: equal
+// inputs give equal bits. global_reduction_requests falls to none. It costs the start of one more
+// kernel, which waits for the last block of the first.
+
+Variant slices_stored() {
+  return deterministic(variant(
+      "slices_stored", "slices_atomic", of_blocks, Kernels::two,
+      {{"global_reduction_requests", Direction::decreases, 2},
+       {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}},
+      [](const Problem& p, const Data& d, const Slices& s, float* partial) {
+        return launch_columns(p, d, s, StoreSums{partial}) + add_slices(s, partial, d.dbias);
+      }));
+}
+
+// ---- shared_sums: the warps of a block share columns
+//
+// A block has 32 columns in place of 256, and its eight warps take rows by turns. What they found
+// is added up in shared memory, and a block stores one row of sums for eight times as many rows:
+// the partial sums, and what the second kernel reads, are an eighth (global_store_requests). It
+// costs a barrier at the end. The loads are the same.
+
+Slices of_lanes(const Problem& p, const DeviceSpec& device) {
+  return slices_of(p.rows, p.columns, kColumnLanes, kBlocksPerSm, device);
+}
+
+// ElementTerms of dy.
+template <class T>
+ElementTerms<T> terms_of(const T* dy) {
+  return {dy};
+}
+
+// Where neither variant's slices are as short as they may be.
+bool has_many_slices(const Problem& p) {
+  constexpr std::int64_t kManyRows = 16384, kManyColumns = 2048;
+  return is_tall(p) && p.rows >= kManyRows && p.columns >= kManyColumns;
+}
+
+Variant shared_sums() {
+  return deterministic(
+      variant("shared_sums", "slices_stored", of_lanes, Kernels::two,
+              {{"global_store_requests", Direction::decreases, 3, has_many_slices},
+               {"global_load_requests", Direction::unchanged, 1.05, is_tall}},
+              [](const Problem& p, const Data& d, const Slices& s, float* partial) {
+                return with_dy(p, d, [&](auto* dy) {
+                  return launch_tile_sums<1>(s, terms_of(dy), StoreSums{partial}) +
+                         add_slices(s, partial, d.dbias);
+                });
+              }));
+}
+
+// ---- vectors: 16 bytes per load
+//
+// A lane has four neighbouring columns (bf16: eight) and four rows of them in flight:
+// global_load_requests falls to a quarter (an eighth), and instructions with it. It costs
+// registers, and half the warps have as much in flight. Rows that are no multiple of 16 bytes begin
+// at any address: their elements are loaded one by one, as in shared_sums.
+
+Slices of_tiles(const Problem& p, const DeviceSpec& device) {
+  return slices_of(p.rows, p.columns, tile_columns(p.columns, p.dtype), kTilesPerSm, device);
+}
+
+bool is_tall_with_vectors(const Problem& p) {
+  return is_tall(p) && tile_columns(p.columns, p.dtype) > kColumnLanes;
+}
+
+Variant vectors() {
+  return deterministic(variant(
+      "vectors", "shared_sums", of_tiles, Kernels::two,
+      {{"global_load_requests", Direction::decreases, 3.5, is_tall_with_vectors},
+       {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}},
+      [](const Problem& p, const Data& d, const Slices& s, float* partial) {
+        return with_dy(
+            p, d, [&](auto* dy) { return stored_tile_sums(s, terms_of(dy), partial, d.dbias); });
+      }));
+}
+
+// ---- vectors_atomic: the same with atomics in place of the second kernel
+//
+// A fill and a kernel in place of two kernels. The additions are few enough for L2 to take them on
+// the way, and what they save is a kernel's start and its wait for the last block, which counts
+// where the matrix is small. It costs that results differ in their last bits.
+
+Variant vectors_atomic() {
+  return variant("vectors_atomic", "vectors", of_tiles, Kernels::one,
+                 {{"global_reduction_requests", Direction::increases, 2},
+                  {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}},
+                 [](const Problem& p, const Data& d, const Slices& s, float*) {
+                   return with_dy(p, d, [&](auto* dy) {
+                     return zeros(p, d) + tile_sums(s, terms_of(dy), AddSums{d.dbias});
+                   });
+                 });
+}
+
+// ---- cublas_gemv
+//
+// cublasSgemv, the product of dy's transpose and a vector of ones: what one calls who has no kernel
+// for sums of columns. It reads the ones, too, and multiplies by them. It has no bf16.
+
+Variant cublas_gemv() {
+  Variant v = cublas_variant<Variant>("vectors", work, [](const Problem& p, const Data& d) {
+    return cublas::Gemv{p.rows, p.columns, static_cast<const float*>(d.dy),
+                        static_cast<const float*>(d.ones), d.dbias};
+  });
+  v.id = "cublas_gemv";
+  v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
+    if (p.dtype == DataType::fp32) return std::nullopt;
+    return "needs dtype = fp32: cuBLAS has no product of a bf16 matrix and a vector";
+  };
+  return v;
+}
+
+// ---- cublas_gemm
+//
+// cublasGemmEx with a row of ones for A: of both types, with sums in fp32.
+
+Variant cublas_gemm() {
+  Variant v = cublas_variant<Variant>("vectors", work, [](const Problem& p, const Data& d) {
+    return cublas::Gemm{cublas::Compute::fp32,
+                        p.dtype,
+                        DataType::fp32,
+                        1,
+                        p.columns,
+                        p.rows,
+                        d.ones,
+                        d.dy,
+                        d.dbias};
+  });
+  v.id = "cublas_gemm";
+  return v;
+}
+
+// ---- inputs
+
+template <class T>
+struct One {
+  __host__ __device__ T operator()(std::int64_t) const { return from_float<T>(1.0f); }
+};
+
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  return with_dy(p, d, [&](auto* dy) {
+    using T = std::remove_const_t<std::remove_pointer_t<decltype(dy)>>;
+    return fill_uniform(static_cast<T*>(d.dy), elements(p), stream_seed(seed, 0)) +
+           fill(static_cast<T*>(d.ones), p.rows, One<T>{});
+  });
+}
+
+// ---- the plain reference
+
+template <class T>
+struct ColumnSum {
+  const T* dy;
+  std::int64_t rows, columns;
+  __host__ __device__ ReferenceElement operator()(std::int64_t column) const {
+    ReferenceElement sum{0.0, 0.0};
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const double term = to_double(dy[row * columns + column]);
+      sum.value += term;
+      sum.magnitude += fabs(term);
+    }
+    return sum;
+  }
+};
+
+template <class T>
+ColumnSum<T> column_sum(const Problem& p, const T* dy) {
+  return {dy, p.rows, p.columns};
+}
+
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  return with_dy(p, d, [&](auto* dy) {
+    return evaluate_references(out, p.columns, [&](int) { return column_sum(p, dy); });
+  });
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  with_dy(p, d, [&](auto* dy) {
+    evaluate_references_on_host(out, p.columns, [&](int) { return column_sum(p, dy); });
+  });
+}
+
+// ---- declaration
+
+Family declare() {
+  Family f("backward", Topic::fusion, "Who adds up the columns of a matrix?");
+  f.physics =
+      "A bias's gradient is the sum of each column of a matrix that is read once: time is bytes "
+      "over bandwidth, if enough threads have loads in flight. Lanes belong on neighbouring "
+      "columns, or loads are wasted, and one thread per column is too few: rows have to be shared "
+      "out, and partial sums be added up, in L2 by atomics, in shared memory, or by a second "
+      "kernel in an order that is the same each time.";
+  constexpr std::int64_t kMost = 1 << 26;
+  f.extent("rows", &Problem::rows, 16384, kMost, "rows of dy, as many as a sum has terms")
+      .extent("columns", &Problem::columns, 8192, kMost, "columns of dy, as many as there are sums")
+      .choice("dtype", &Problem::dtype, {{"fp32", DataType::fp32}, {"bf16", DataType::bf16}},
+              "type of dy; sums are fp32");
+  const auto type = [](const Problem& p) { return p.dtype; };
+  f.input("dy", &Data::dy, type, elements)
+      .input("ones", &Data::ones, type, [](const Problem& p) { return p.rows; })
+      .output("dbias", &Data::dbias, columns);
+  f.metric("slices", "", "parts of the rows that are summed apart");
+  f.figures = {{"backward", "traffic", "Column sums: useful bytes per second"}};
+  f.outputs = [](const Problem& p) { return Extent{p.columns, 1, 1}; };
+  f.inputs = inputs;
+  f.reference = reference;
+  f.host_reference = host_reference;
+  f.tolerance = [](const Problem& p) {
+    return Tolerance{static_cast<double>(p.rows) * unit_roundoff(DataType::fp32), 0.0,
+                     kRmsSafety * sum_rms(p.rows, DataType::fp32), 0.0};
+  };
+  f.tolerance_derivation =
+      "u = 2^-24. A sum of m terms is within (m - 1)·u of the sum of their absolute values, "
+      "whatever the order (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., "
+      "section 4.2). The RMS error is that of a random walk's roundings (sum_rms of "
+      "family/tolerance.hpp), twice which is allowed; sums in slices err by less.";
+  f.variant(thread_per_column()).variant(bound_by_atomics(slices_atomic()));
+  f.variant(slices_stored()).variant(shared_sums()).variant(vectors());
+  f.variant(bound_by_atomics(vectors_atomic())).variant(cublas_gemv()).variant(cublas_gemm());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::backward

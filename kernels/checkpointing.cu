@@ -1,0 +1,454 @@
+// checkpointing: 64 layers forward and backward, with the input of every k-th layer kept.
+//
+// The question: what is kept of a deep network for its backward pass? Each layer's gradient needs
+// the layer's input. Kept, all of them are 64 arrays. Who keeps the input of every k-th layer alone
+// (a checkpoint) computes the layers behind it again before going back through them: 64/k
+// checkpoints and the k inputs of one segment, fewest together where k is near √64 (Chen, Xu,
+// Zhang, Guestrin, "Training deep nets with sublinear memory cost", 2016), for one more forward
+// pass. That is so where each layer is a kernel of its own, which puts its result down. Where a
+// segment is one kernel, the inputs of its layers never leave registers: bytes and time fall with
+// memory, until a segment has more exponentials than fit into the time of its bytes.
+#include <algorithm>
+
+#include "kernels/common/float_vector.cuh"
+#include "kernels/common/launch.cuh"
+#include "kernels/common/reference.cuh"
+#include "kernels/common/sectors.cuh"
+#include "kernels/common/sigmoid.cuh"
+
+namespace gpuexp::checkpointing {
+
+struct Problem {
+  std::int64_t n;
+  int every;  // layers from one checkpoint to the next
+};
+
+struct Data {
+  float* x;   // of the first layer
+  float* dy;  // the gradient by the last layer's result
+  float* y;
+  float* dx;
+};
+
+// ---- layers: each layer a kernel
+//
+// Forward, a layer reads its input and writes its result: 2 passes over n elements. Backward, the
+// segments come last to first: the inputs of a segment's layers are computed again from its
+// checkpoint, into arrays that all segments share, and then each layer reads the gradient and its
+// input and writes the next gradient, 3 passes. With every = 1 all inputs are kept, and none is
+// computed again. every = 64 keeps none, computes all of them again, and has as many in the end.
+
+constexpr int kBlock = 256;
+constexpr int kWidth = 4;  // elements that a lane moves at a time, 16 bytes
+
+// Forward, out = layer(x); backward, out = d · the layer's slope at x. Of kCount elements.
+template <bool kForward, int kCount>
+__device__ void do_layer(const float* x, const float* d, float* out);
+
+template <bool kForward>
+__global__ void __launch_bounds__(kBlock)
+    layer_kernel(const float* x, const float* d, float* out, std::int64_t n) {
+  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  const std::int64_t first = thread * kWidth;
+  if (first + kWidth <= n) {
+    do_layer<kForward, kWidth>(x + first, d + first, out + first);
+  } else {
+#pragma unroll 1
+    for (std::int64_t i = first; i < n; ++i)
+      do_layer<kForward, 1>(x + i, d + i, out + i);
+  }
+}
+
+// A layer is x + (1/2 - s(x))/8, a step of a residual network. Its slope, 1 - s·(1 - s)/8, lies
+// between 31/32 and 1: 64 layers neither lose a gradient nor let one grow. Of 64 plain sigmoids, of
+// which each slope is 1/4 at most, nothing would be left that fp32 has.
+constexpr int kLayers = 64;
+constexpr float kStep = 0.125f;
+
+__device__ inline float layer(float x) {
+  return fmaf(kStep, 0.5f - fast_sigmoid(x), x);
+}
+__device__ inline float layer_slope(float x) {
+  return fmaf(-kStep, sigmoid_slope(fast_sigmoid(x)), 1.0f);
+}
+
+template <bool kForward, int kCount>
+__device__ void do_layer(const float* x, const float* d, float* out) {
+  float of_x[kCount], of_d[kCount], result[kCount];
+  load_floats(x, of_x);
+  if constexpr (!kForward) load_floats(d, of_d);
+#pragma unroll
+  for (int i = 0; i < kCount; ++i)
+    result[i] = kForward ? layer(of_x[i]) : of_d[i] * layer_slope(of_x[i]);
+  store_floats(out, result);
+}
+
+// ---- how the variants are launched
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+// Arrays in the workspace begin at lines.
+std::int64_t array_elements(const Problem& p) {
+  constexpr std::int64_t kPerLine = 128 / sizeof(float);
+  return ceil_div(p.n, kPerLine) * kPerLine;
+}
+
+// Segments of `every` layers; the last may have fewer.
+int segments(const Problem& p) {
+  return static_cast<int>(ceil_div(kLayers, p.every));
+}
+int layers_of(const Problem& p, int segment) {
+  return std::min(p.every, kLayers - segment * p.every);
+}
+
+// Arrays of n elements in the workspace, in this order: the inputs of all segments but the first,
+// whose is x; two gradients, or results, by turns; of `layers`, the inputs of a segment's layers
+// but the first, whose is the segment's.
+struct Workspace {
+  float* at;
+  std::int64_t each;
+  const Problem* p;
+  float* x;
+
+  Workspace(const Problem& problem, const Data& d, const LaunchContext& context)
+      : at(static_cast<float*>(context.workspace)),
+        each(array_elements(problem)),
+        p(&problem),
+        x(d.x) {}
+  float* array(int i) const { return at + i * each; }
+  float* input_of(int segment) const { return segment == 0 ? x : array(segment - 1); }
+  float* by_turns(int i) const { return array(segments(*p) - 1 + i % 2); }
+  float* input_of_layer(int segment, int i) const {
+    return i == 0 ? input_of(segment) : array(segments(*p) + i);
+  }
+};
+int kept_arrays(const Problem& p) {
+  return segments(p) + 1;
+}
+
+template <class... Parameters, class... Arguments>
+Steps run(void (*kernel)(Parameters...), const Problem& p, int width, Arguments... arguments) {
+  Shape s;
+  s.block = {kBlock, 1, 1};
+  s.tile = {kBlock * width, 1, 1};
+  s.grid = {ceil_div(p.n, kBlock * width), 1, 1};
+  return launch(kernel, s, arguments..., p.n);
+}
+
+Steps forward(const Problem& p, const float* x, float* to) {
+  return run(layer_kernel<true>, p, kWidth, x, static_cast<const float*>(nullptr), to);
+}
+Steps backward(const Problem& p, const float* x, const float* d, float* to) {
+  return run(layer_kernel<false>, p, kWidth, x, d, to);
+}
+
+Steps layer_by_layer(const Problem& p, const Data& d, const LaunchContext& context) {
+  const Workspace w(p, d, context);
+  Steps steps;
+  const float* from = d.x;
+  for (int i = 1; i <= kLayers; ++i) {
+    float* const to = i == kLayers       ? d.y
+                      : i % p.every == 0 ? w.input_of(i / p.every)
+                                         : w.by_turns(i);
+    steps += forward(p, from, to);
+    from = to;
+  }
+  int turn = 0;
+  from = d.dy;
+  for (int segment = segments(p) - 1; segment >= 0; --segment) {
+    const int layers = layers_of(p, segment);
+    for (int i = 1; i < layers; ++i)
+      steps += forward(p, w.input_of_layer(segment, i - 1), w.input_of_layer(segment, i));
+    for (int i = layers - 1; i >= 0; --i) {
+      float* const to = segment + i == 0 ? d.dx : w.by_turns(turn++);
+      steps += backward(p, w.input_of_layer(segment, i), from, to);
+      from = to;
+    }
+  }
+  return steps;
+}
+
+// Layers that are computed a second time.
+int recomputed_layers(const Problem& p) {
+  return kLayers - segments(p);
+}
+
+Work work(const Problem& p) {
+  const auto n = static_cast<double>(p.n);
+  Work w;
+  w.bytes_read = w.bytes_written = 2 * n * sizeof(float);
+  w.moved_read = w.moved_written = 2 * sector_bytes<float>(p.n);
+  constexpr double kForward = 6;   // an exponential, +, /, -, *, +
+  constexpr double kBackward = 8;  // an exponential, +, /, -, *, *, -, *
+  w.operations = {{Pipe::fp32, kLayers * (kForward + kBackward) * n}};
+  return w;
+}
+
+using CountOf = int (*)(const Problem&);
+
+// `temporaries` are arrays in the workspace. x, dy, y and dx live, too.
+Variant variant(std::string id, std::string compare_to, CountOf passes, CountOf temporaries,
+                ExpectedChangesOf<Problem> expected) {
+  Variant v;
+  v.id = std::move(id);
+  v.compare_to = std::move(compare_to);
+  v.expected_changes = std::move(expected);
+  v.work = work;
+  v.metrics = [=](const Problem& p, const DeviceSpec&) {
+    constexpr int kInsAndOuts = 4;
+    const double bytes = static_cast<double>(p.n) * sizeof(float);
+    return MetricValues{{"passes", passes(p)},
+                        {"recomputed_layers", recomputed_layers(p)},
+                        {"peak_bytes", (kInsAndOuts + temporaries(p)) * bytes}};
+  };
+  v.workspace_bytes = [temporaries](const Problem& p, const DeviceSpec&) {
+    return temporaries(p) * array_elements(p) * std::int64_t{sizeof(float)};
+  };
+  return v;
+}
+
+Variant layers() {
+  Variant v = variant(
+      "layers", "",
+      [](const Problem& p) { return 2 * (kLayers + recomputed_layers(p)) + 3 * kLayers; },
+      [](const Problem& p) { return kept_arrays(p) + p.every - 1; }, {});
+  v.launch = layer_by_layer;
+  return v;
+}
+
+// ---- segments: each segment a kernel
+//
+// Forward, a kernel goes through the k layers of a segment in registers and writes the next
+// checkpoint. Backward, it reads the checkpoint and the gradient, computes the segment again,
+// keeps one number of each layer in a register, and goes back: 2 and 3 passes per segment in place
+// of per layer, and no array for what lies inside. l2_sectors falls by k and more. The number kept
+// is the layer's slope, so that no exponential is computed more often than it is forward. Longer
+// segments have more registers per element, and a lane moves fewer elements at a time.
+
+__device__ inline void next_layer(float& x, float& slope) {
+  const float s = fast_sigmoid(x);
+  slope = fmaf(-kStep, sigmoid_slope(s), 1.0f);
+  x = fmaf(kStep, 0.5f - s, x);
+}
+
+template <int kCount>
+__device__ void forward_segment(const float* x, float* out, int layers) {
+  float v[kCount];
+  load_floats(x, v);
+#pragma unroll 4
+  for (int l = 0; l < layers; ++l) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i)
+      v[i] = layer(v[i]);
+  }
+  store_floats(out, v);
+}
+
+// Loops have as many turns as the longest segment, so that each slope has a register of its own.
+template <int kMost, int kCount>
+__device__ void backward_segment(const float* x, const float* d, float* out, int layers) {
+  float v[kCount], g[kCount], slopes[kMost][kCount];
+  load_floats(x, v);
+  load_floats(d, g);
+#pragma unroll
+  for (int l = 0; l < kMost; ++l) {
+    if (l >= layers) break;
+#pragma unroll
+    for (int i = 0; i < kCount; ++i)
+      next_layer(v[i], slopes[l][i]);
+  }
+#pragma unroll
+  for (int l = kMost - 1; l >= 0; --l) {
+    if (l >= layers) continue;
+#pragma unroll
+    for (int i = 0; i < kCount; ++i)
+      g[i] *= slopes[l][i];
+  }
+  store_floats(out, g);
+}
+
+__global__ void __launch_bounds__(kBlock)
+    forward_segment_kernel(const float* x, float* out, int layers, std::int64_t n) {
+  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  const std::int64_t first = thread * kWidth;
+  if (first + kWidth <= n) {
+    forward_segment<kWidth>(x + first, out + first, layers);
+  } else {
+#pragma unroll 1
+    for (std::int64_t i = first; i < n; ++i)
+      forward_segment<1>(x + i, out + i, layers);
+  }
+}
+
+// Elements of a lane, so that their slopes are 64 registers at most.
+template <int kMost>
+constexpr int kElements = kMost* kWidth <= kLayers ? kWidth : kLayers / kMost;
+
+template <int kMost>
+__global__ void __launch_bounds__(kBlock)
+    backward_segment_kernel(const float* x, const float* d, float* out, int layers,
+                            std::int64_t n) {
+  constexpr int kCount = kElements<kMost>;
+  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  const std::int64_t first = thread * kCount;
+  if (first + kCount <= n) {
+    backward_segment<kMost, kCount>(x + first, d + first, out + first, layers);
+  } else {
+#pragma unroll 1
+    for (std::int64_t i = first; i < n; ++i)
+      backward_segment<kMost, 1>(x + i, d + i, out + i, layers);
+  }
+}
+
+// The kernel whose loops have the fewest turns that are enough.
+template <int kMost = 1>
+Steps launch_backward_segment(const Problem& p, const float* x, const float* d, float* out,
+                              int layers) {
+  if constexpr (kMost < kLayers) {
+    if (p.every > kMost) return launch_backward_segment<2 * kMost>(p, x, d, out, layers);
+  }
+  return run(backward_segment_kernel<kMost>, p, kElements<kMost>, x, d, out, layers);
+}
+
+Steps segment_by_segment(const Problem& p, const Data& d, const LaunchContext& context) {
+  const Workspace w(p, d, context);
+  const int last = segments(p) - 1;
+  Steps steps;
+  for (int i = 0; i <= last; ++i)
+    steps += run(forward_segment_kernel, p, kWidth, w.input_of(i),
+                 i == last ? d.y : w.input_of(i + 1), layers_of(p, i));
+  const float* from = d.dy;
+  for (int i = last; i >= 0; --i) {
+    float* const to = i == 0 ? d.dx : w.by_turns(i);
+    steps += launch_backward_segment(p, w.input_of(i), from, to, layers_of(p, i));
+    from = to;
+  }
+  return steps;
+}
+
+bool has_long_segments(const Problem& p) {
+  constexpr int kLong = 8;
+  return p.every >= kLong;
+}
+
+Variant in_segments() {
+  Variant v = variant("segments", "layers", [](const Problem& p) { return (2 + 3) * segments(p); },
+                      kept_arrays,
+                      {{"l2_sectors", Direction::decreases, 4, has_long_segments},
+                       {"xu_instructions", Direction::decreases, 1.3, has_long_segments},
+                       {"metric.peak_bytes", Direction::decreases, 1.4, has_long_segments}});
+  v.launch = segment_by_segment;
+  return v;
+}
+
+// ---- inputs
+
+constexpr double kRange = 3.0;  // of x, for which the error of __expf is 5 ulp
+
+struct Inputs {
+  std::uint64_t seed;
+  float range;
+  __host__ __device__ float operator()(std::int64_t i) const {
+    return range * random_signed(seed, static_cast<std::uint64_t>(i));
+  }
+};
+
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  return fill(d.x, p.n, Inputs{stream_seed(seed, 0), static_cast<float>(kRange)}) +
+         fill(d.dy, p.n, Inputs{stream_seed(seed, 1), 1.0f});
+}
+
+// ---- the plain reference
+
+// Of y, or of dx.
+struct Reference {
+  bool is_gradient;
+  const float* x;
+  const float* dy;
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    double v = x[i];
+    double gradient = dy[i];
+    for (int l = 0; l < kLayers; ++l) {
+      const double s = exact_sigmoid(v);
+      gradient *= 1.0 - static_cast<double>(kStep) * sigmoid_slope(s);
+      v += static_cast<double>(kStep) * (0.5 - s);
+    }
+    if (is_gradient) return {gradient, fabs(gradient)};
+    return {v, fabs(static_cast<double>(x[i])) + 2.0};
+  }
+};
+
+auto references(const Data& d) {
+  return [d](int output) { return Reference{output == 1, d.x, d.dy}; };
+}
+
+// The derivations that tolerance_derivation states in words.
+Tolerance result_tolerance(const Problem&) {
+  const double u = unit_roundoff(DataType::fp32);
+  return {kLayers * u, 0.0, 0.0, kRmsSafety * (8.1 * u + 2.8 * kFastSigmoidError)};
+}
+Tolerance gradient_tolerance(const Problem&) {
+  const double u = unit_roundoff(DataType::fp32);
+  return {400 * u, 0.0, kRmsSafety * (7 * u + 2.4 * kFastSigmoidError + 20 * u), 0.0};
+}
+
+// ---- declaration
+
+Family declare() {
+  Family f("checkpointing", Topic::fusion,
+           "Which layers' inputs are kept for the backward pass, and which are computed again?");
+  f.physics =
+      "A deep network's backward pass needs the input of each layer, last layer first. Keeping all "
+      "takes memory in proportion to the depth. Checkpoints, the inputs of every k-th layer, "
+      "divide it by k, and cost the forward pass once more and room for one segment's inputs: "
+      "together 64/k + k arrays, fewest at k = 8. Layers that are kernels of their own pay for it "
+      "with passes over memory. A segment that is one kernel has its layers' inputs in registers: "
+      "it takes less memory and less time the longer it is, as far as its exponentials fit into "
+      "the time of its bytes.";
+  const auto n = [](const Problem& p) { return p.n; };
+  f.extent("n", &Problem::n, std::int64_t{1} << 25, std::int64_t{1} << 31,
+           "elements of each layer's input")
+      .integer("every", &Problem::every, 8, 1, kLayers, "layers",
+               "from one checkpoint to the next, of 64; the last segment may have fewer");
+  f.input("x", &Data::x, n)
+      .input("dy", &Data::dy, n)
+      .output("y", &Data::y, n, result_tolerance)
+      .output("dx", &Data::dx, n, gradient_tolerance);
+  f.metric("passes", "", "times that the kernels of a launch read or write an array of n elements")
+      .metric("recomputed_layers", "", "layers that the backward pass computes again")
+      .metric("peak_bytes", "B", "x, dy, y, dx, and all arrays in between");
+  f.figures = {{"checkpointing",
+                "time_against_memory",
+                "Checkpointing: time against memory",
+                {{"metric.peak_bytes", "memory of all arrays"},
+                 {"param.every", "layers from one checkpoint to the next"}}}};
+  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
+  f.inputs = inputs;
+  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    return evaluate_references(out, p.n, references(d));
+  };
+  f.host_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    evaluate_references_on_host(out, p.n, references(d));
+  };
+  f.tolerance = result_tolerance;
+  f.tolerance_derivation =
+      "u = 2^-24, x in [-3, 3], e = 15u the error of a sigmoid (kernels/common/sigmoid.cuh). A "
+      "layer's slope is at most 1, so that it lets no error grow, and |x| falls from layer to "
+      "layer; each adds u·|x| for its sum, (e + u/2)/8 for s and its difference from 1/2: 64 of "
+      "them stay below 64u·(|x| + 2). The gradient: a slope, at least 31/32, is off by u, by "
+      "(e + u/2)/8 for s, and by 0.097/8 of the error of x (0.097 is the largest of "
+      "s·(1 - s)·|1 - 2s|); its product by u: 64·4u, and 0.0125·5u·(1 + … + 63) = 126u for x, "
+      "together below 400u. "
+      "The RMS errors: 64 roundings spread evenly up to u·|x|, with x of RMS 1.74, are "
+      "8·0.58·1.74·u = 8.1u. A sigmoid may err to one side, 64/8·0.6/√3 = 2.8 times e with an RMS "
+      "of s of 0.6. Of the gradient, 128 roundings are 6.6u, sigmoids 64/8·0.5/√3 = 2.4 times e "
+      "with s·|1 - 2s| up to 0.5, and x, off by 25u on the way, 64·0.0125·25u = 20u. Twice that is "
+      "allowed.";
+  f.variant(layers()).variant(in_segments());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::checkpointing

@@ -1,0 +1,176 @@
+// Sums of a matrix's columns: blocks add up slices of its rows, and what they found is stored, a
+// row of sums per slice for a second kernel, or added to one row by atomics.
+//
+// Matrices are row-major without padding. What is added up are terms that a functor makes of an
+// element's place, so that they may be computed on the way.
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/common/float_vector.cuh"
+#include "kernels/common/launch.cuh"
+
+namespace gpuexp {
+
+/// Blocks of the same y have the same `slice` rows, those from blockIdx.y * slice on.
+struct Slices {
+  std::int64_t rows, columns, slice;
+  std::int64_t count() const { return ceil_div(rows, slice); }
+  /// Of a row of fp32 sums per slice.
+  std::int64_t partial_bytes() const { return count() * columns * std::int64_t{sizeof(float)}; }
+};
+
+/// As many slices as give each SM so many blocks of so many columns, of 64 rows or more: partial
+/// sums are to be few beside the matrix.
+inline Slices slices_of(std::int64_t rows, std::int64_t columns, std::int64_t block_columns,
+                        int blocks_per_sm, const DeviceSpec& device) {
+  constexpr int kLeastRows = 64;
+  const std::int64_t count = blocks_per_sm * device.sm_count / ceil_div(columns, block_columns);
+  const std::int64_t most = ceil_div(rows, kLeastRows);
+  return {rows, columns, ceil_div(rows, std::clamp<std::int64_t>(count, 1, most))};
+}
+
+/// Where a block's sums go: to its slice's row, or to one row for all.
+struct StoreSums {
+  float* to;
+  __device__ void operator()(const Slices& s, std::int64_t column, float sum) const {
+    to[blockIdx.y * s.columns + column] = sum;
+  }
+};
+struct AddSums {
+  float* to;
+  __device__ void operator()(const Slices&, std::int64_t column, float sum) const {
+    atomicAdd(to + column, sum);
+  }
+};
+
+constexpr int kColumnBlock = 256;
+constexpr int kColumnLanes = 32;
+constexpr int kColumnWarps = kColumnBlock / kColumnLanes;
+
+/// Terms that are elements of a matrix as they are.
+template <class T>
+struct ElementTerms {
+  using Element = T;
+  static constexpr int kAtOnce = 4;  // rows that a lane loads before it adds the first
+  const T* from;
+  /// Loads what the terms from place i on are made of.
+  template <int kWidth>
+  __device__ void load(std::int64_t i, float (&term)[kWidth], float (&)[kWidth]) const {
+    load_floats(from + i, term);
+  }
+  /// Makes them of that.
+  template <int kWidth>
+  __device__ void finish(std::int64_t, float (&)[kWidth], const float (&)[kWidth]) const {}
+};
+
+namespace detail {
+
+template <int kRows, int kWidth, class Terms>
+__device__ void add_rows(const Terms& terms, std::int64_t i, std::int64_t step,
+                         float (&sums)[kWidth]) {
+  float term[kRows][kWidth], other[kRows][kWidth];
+#pragma unroll
+  for (int r = 0; r < kRows; ++r)
+    terms.load(i + r * step, term[r], other[r]);
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+    terms.finish(i + r * step, term[r], other[r]);
+#pragma unroll
+    for (int j = 0; j < kWidth; ++j)
+      sums[j] += term[r][j];
+  }
+}
+
+}  // namespace detail
+
+/// Resident blocks, for which launch bounds leave each its registers: one wave of them is all.
+constexpr int kTilesPerSm = 4;
+
+/// A block has 32·kWidth columns of a slice. Its warps take rows by turns, and add up in shared
+/// memory what they found. kWidth divides the number of columns.
+template <int kWidth, class Terms, class Put>
+__global__ void __launch_bounds__(kColumnBlock, kTilesPerSm)
+    tile_sums_kernel(Slices s, Terms terms, Put put) {
+  __shared__ float of_warps[kColumnWarps][kColumnLanes * kWidth];
+  const int warp = static_cast<int>(threadIdx.x) / kColumnLanes;
+  const int own = static_cast<int>(threadIdx.x) % kColumnLanes * kWidth;
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * (kColumnLanes * kWidth);
+  const std::int64_t end = min(s.rows, (blockIdx.y + 1) * s.slice);
+  float sums[kWidth] = {};
+  if (first + own < s.columns) {
+    constexpr int kRows = Terms::kAtOnce;
+    const std::int64_t step = kColumnWarps * s.columns;
+    std::int64_t row = blockIdx.y * s.slice + warp;
+    std::int64_t i = row * s.columns + first + own;
+#pragma unroll 1
+    for (; row + (kRows - 1) * kColumnWarps < end; row += kRows * kColumnWarps, i += kRows * step)
+      detail::add_rows<kRows>(terms, i, step, sums);
+#pragma unroll 1
+    for (; row < end; row += kColumnWarps, i += step)
+      detail::add_rows<1>(terms, i, step, sums);
+  }
+#pragma unroll
+  for (int j = 0; j < kWidth; ++j)
+    of_warps[warp][own + j] = sums[j];
+  __syncthreads();
+#pragma unroll 1
+  for (int j = static_cast<int>(threadIdx.x); j < kColumnLanes * kWidth; j += kColumnBlock) {
+    float sum = 0.0f;
+#pragma unroll
+    for (int w = 0; w < kColumnWarps; ++w)
+      sum += of_warps[w][j];
+    if (first + j < s.columns) put(s, first + j, sum);
+  }
+}
+
+template <int kWidth, class Terms, class Put>
+Steps launch_tile_sums(const Slices& s, const Terms& terms, Put put) {
+  Shape shape;
+  shape.block = {kColumnBlock, 1, 1};
+  shape.tile = {kColumnLanes * kWidth, 1, 1};
+  shape.grid = {ceil_div(s.columns, kColumnLanes * kWidth), s.count(), 1};
+  return launch(tile_sums_kernel<kWidth, Terms, Put>, shape, s, terms, put);
+}
+
+/// Lanes load 16 bytes where a row is a multiple of that, and else an element.
+inline std::int64_t tile_columns(std::int64_t columns, DataType type) {
+  constexpr std::int64_t kBytes = 16;
+  const auto element = static_cast<std::int64_t>(size_of(type));
+  return kColumnLanes * (columns * element % kBytes == 0 ? kBytes / element : 1);
+}
+
+template <class Terms, class Put>
+Steps tile_sums(const Slices& s, const Terms& terms, Put put) {
+  constexpr int kWidth = 16 / static_cast<int>(sizeof(typename Terms::Element));
+  return s.columns % kWidth == 0 ? launch_tile_sums<kWidth>(s, terms, put)
+                                 : launch_tile_sums<1>(s, terms, put);
+}
+
+/// A thread per column adds up the rows that StoreSums left.
+inline __global__ void __launch_bounds__(kColumnBlock)
+    add_slices_kernel(const float* partial, std::int64_t count, std::int64_t columns, float* sums) {
+  const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * kColumnBlock + threadIdx.x;
+  if (column >= columns) return;
+  float sum = 0.0f;
+#pragma unroll 8
+  for (std::int64_t i = 0; i < count; ++i)
+    sum += partial[i * columns + column];
+  sums[column] = sum;
+}
+
+inline Steps add_slices(const Slices& s, const float* partial, float* sums) {
+  Shape shape;
+  shape.block = {kColumnBlock, 1, 1};
+  shape.tile = {kColumnBlock, 1, 1};
+  shape.grid = {ceil_div(s.columns, kColumnBlock), 1, 1};
+  return launch(add_slices_kernel, shape, partial, s.count(), s.columns, sums);
+}
+
+/// Both kernels; `partial` has Slices::partial_bytes.
+template <class Terms>
+Steps stored_tile_sums(const Slices& s, const Terms& terms, float* partial, float* sums) {
+  return tile_sums(s, terms, StoreSums{partial}) + add_slices(s, partial, sums);
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,339 @@
+// gelu_backward: dx = dy·gelu'(x), and the sum of each of its columns, in two kernels and in one.
+//
+// The question: what does it cost to add up a gradient after it was stored? Behind a layer's
+// product come a bias and an activation. Backward, the gradient goes through the activation, and
+// its columns' sums are the bias's gradient. A kernel for each is 4 passes over the matrix: dy and
+// x in, dx out, dx in. Who adds up the elements while they are in registers needs 3. What was an
+// element-wise kernel then has the shape of a sum's: a tile of columns per block, partial sums, and
+// a second small kernel.
+#include "kernels/common/column_sums.cuh"
+#include "kernels/common/reference.cuh"
+#include "kernels/common/sectors.cuh"
+#include "kernels/common/sigmoid.cuh"
+
+namespace gpuexp::gelu_backward {
+
+struct Problem {
+  std::int64_t rows;
+  std::int64_t columns;
+  DataType dtype;  // fp32 or bf16, of matrices; arithmetic and sums are in fp32
+};
+
+// Matrices are row-major without padding.
+struct Data {
+  void* dy;
+  void* x;  // what GELU was given
+  void* dx;
+  float* dbias;  // sums of dx
+};
+
+// Of kCount elements from place i on.
+template <int kCount, class T>
+__device__ void gelu_gradients(const T* dy, const T* x, T* dx, std::int64_t i);
+
+// ---- two_kernels: the gradient, then its sums
+//
+// One kernel reads dy and x and writes dx. backward's fastest kernel for sums (vectors) reads dx
+// again. 4 passes; in bf16 the sums are of rounded terms.
+
+constexpr int kBlock = 256;
+template <class T>
+constexpr int kWidth = 16 / static_cast<int>(sizeof(T));  // elements that a lane moves at a time
+
+template <class T>
+__global__ void __launch_bounds__(kBlock)
+    gelu_kernel(const T* dy, const T* x, T* dx, std::int64_t n) {
+  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  const std::int64_t first = thread * kWidth<T>;
+  if (first + kWidth<T> <= n) {
+    gelu_gradients<kWidth<T>>(dy, x, dx, first);
+  } else {
+#pragma unroll 1
+    for (std::int64_t i = first; i < n; ++i)
+      gelu_gradients<1>(dy, x, dx, i);
+  }
+}
+
+// gelu(x) = x·s(z), the usual approximation by tanh (kernels/common/gelu.cuh), of which
+// (1 + tanh(z/2))/2 is s(z). Its slope is s + x·s'·z', the sum of `first` and `second`.
+template <class Real>
+struct GeluSlope {
+  Real s, z_slope, first, second;
+};
+template <class Real, class Sigmoid>
+__host__ __device__ GeluSlope<Real> gelu_slope(Real x, Sigmoid sigmoid) {
+  constexpr auto kScale = static_cast<Real>(2 * 0.79788456080286535588);  // 2·√(2/π)
+  constexpr auto kCubic = static_cast<Real>(0.044715);
+  const Real square = x * x;
+  const Real s = sigmoid(kScale * x * (Real{1} + kCubic * square));
+  const Real z_slope = kScale * (Real{1} + 3 * kCubic * square);
+  return {s, z_slope, s, x * sigmoid_slope(s) * z_slope};
+}
+
+// What is added up: gradients, which are stored on the way.
+template <class T>
+struct GeluTerms {
+  using Element = T;
+  static constexpr int kAtOnce = 2;
+  const T* dy;
+  const T* x;
+  T* dx;
+  template <int kCount>
+  __device__ void load(std::int64_t i, float (&term)[kCount], float (&of)[kCount]) const {
+    load_floats(dy + i, term);
+    load_floats(x + i, of);
+  }
+  template <int kCount>
+  __device__ void finish(std::int64_t i, float (&term)[kCount], const float (&of)[kCount]) const {
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) {
+      const auto slope = gelu_slope(of[j], [](float z) { return fast_sigmoid(z); });
+      term[j] *= slope.first + slope.second;
+    }
+    store_floats(dx + i, term);
+  }
+};
+
+template <int kCount, class T>
+__device__ void gelu_gradients(const T* dy, const T* x, T* dx, std::int64_t i) {
+  float term[kCount], of[kCount];
+  const GeluTerms<T> terms{dy, x, dx};
+  terms.load(i, term, of);
+  terms.finish(i, term, of);
+}
+
+// ---- how the variants are launched
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+std::int64_t elements(const Problem& p) {
+  return p.rows * p.columns;
+}
+std::int64_t bytes(const Problem& p) {
+  return elements(p) * static_cast<std::int64_t>(size_of(p.dtype));
+}
+
+// What `make` makes of the matrices, by their type.
+template <class Make>
+auto with_matrices(const Problem& p, const Data& d, Make make) {
+  const auto of = [&](auto zero) {
+    using T = decltype(zero);
+    return make(GeluTerms<T>{static_cast<const T*>(d.dy), static_cast<const T*>(d.x),
+                             static_cast<T*>(d.dx)});
+  };
+  return p.dtype == DataType::bf16 ? of(__nv_bfloat16{}) : of(float{});
+}
+
+template <class T>
+Steps launch_gelu(const Problem& p, const GeluTerms<T>& m) {
+  Shape s;
+  s.block = {kBlock, 1, 1};
+  s.tile = {kBlock * kWidth<T>, 1, 1};
+  s.grid = {ceil_div(elements(p), kBlock * kWidth<T>), 1, 1};
+  return launch(gelu_kernel<T>, s, m.dy, m.x, m.dx, elements(p));
+}
+
+Slices slices(const Problem& p, const DeviceSpec& device) {
+  return slices_of(p.rows, p.columns, tile_columns(p.columns, p.dtype), kTilesPerSm, device);
+}
+
+Work work(const Problem& p) {
+  const double sectors = sector_bytes<char>(bytes(p));
+  Work w;
+  w.bytes_read = 2 * static_cast<double>(bytes(p));
+  w.moved_read = 2 * sectors;
+  w.bytes_written = static_cast<double>(bytes(p)) + static_cast<double>(p.columns) * sizeof(float);
+  w.moved_written = sectors + sector_bytes<float>(p.columns);
+  constexpr double kOperations = 16;  // the exponential counts as one, and so does the division
+  w.operations = {{Pipe::fp32, kOperations * static_cast<double>(elements(p))}};
+  return w;
+}
+
+Variant variant(std::string id, std::string compare_to, double passes,
+                ExpectedChangesOf<Problem> expected) {
+  Variant v;
+  v.id = std::move(id);
+  v.compare_to = std::move(compare_to);
+  v.expected_changes = std::move(expected);
+  v.deterministic = true;
+  v.work = work;
+  v.metrics = [passes](const Problem&, const DeviceSpec&) {
+    return MetricValues{{"passes", passes}};
+  };
+  v.workspace_bytes = [](const Problem& p, const DeviceSpec& device) {
+    return slices(p, device).partial_bytes();
+  };
+  return v;
+}
+
+Variant two_kernels() {
+  Variant v = variant("two_kernels", "", 4, {});
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    return with_matrices(p, d, [&](auto m) {
+      const ElementTerms<typename decltype(m)::Element> sums{m.dx};
+      return launch_gelu(p, m) +
+             stored_tile_sums(slices(p, x.device), sums, static_cast<float*>(x.workspace), d.dbias);
+    });
+  };
+  return v;
+}
+
+bool beyond_caches(const Problem& p) {
+  constexpr std::int64_t kManyBytes = 1 << 28;
+  return bytes(p) >= kManyBytes;
+}
+
+// ---- one_kernel: terms of the sums while they are in registers
+//
+// dy and x in, dx out: 3 passes. The terms that the sums' kernel loads are the gradients that it
+// makes and stores on the way. dram_read_bytes falls from three passes to two, and in bf16 sums are
+// of terms that nobody has rounded. It costs registers: a lane holds two rows of both matrices and
+// its sums.
+
+Variant one_kernel() {
+  Variant v = variant("one_kernel", "two_kernels", 3,
+                      {{"dram_read_bytes", Direction::decreases, 1.4, beyond_caches},
+                       {"global_store_sectors", Direction::unchanged, 1.05, beyond_caches}});
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    return with_matrices(p, d, [&](auto m) {
+      return stored_tile_sums(slices(p, x.device), m, static_cast<float*>(x.workspace), d.dbias);
+    });
+  };
+  return v;
+}
+
+// ---- inputs
+
+template <class T>
+struct Inputs {
+  std::uint64_t seed;
+  float range;
+  __host__ __device__ T operator()(std::int64_t i) const {
+    return from_float<T>(range * random_signed(seed, static_cast<std::uint64_t>(i)));
+  }
+};
+
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  return with_matrices(p, d, [&](auto m) {
+    using T = typename decltype(m)::Element;
+    return fill(static_cast<T*>(d.dy), elements(p), Inputs<T>{stream_seed(seed, 0), 1.0f}) +
+           fill(static_cast<T*>(d.x), elements(p), Inputs<T>{stream_seed(seed, 1), 3.0f});
+  });
+}
+
+// ---- the plain reference
+
+// Of dx, or of a column's sum.
+template <class T>
+struct Reference {
+  bool is_sum;
+  std::int64_t rows, columns;
+  const T* dy;
+  const T* x;
+  __host__ __device__ ReferenceElement gradient(std::int64_t i) const {
+    const double of = to_double(x[i]);
+    const auto slope = gelu_slope(of, [](double z) { return exact_sigmoid(z); });
+    const double d = to_double(dy[i]);
+    return {d * (slope.first + slope.second), fabs(d) * slope.s * (1.0 + fabs(of) * slope.z_slope)};
+  }
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    if (!is_sum) return gradient(i);
+    ReferenceElement sum{0.0, 0.0};
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const ReferenceElement term = gradient(row * columns + i);
+      sum.value += term.value;
+      sum.magnitude += term.magnitude;
+    }
+    return sum;
+  }
+};
+
+// Calls `use` with each output's view, its number of elements, and what gives them.
+template <class Use>
+Steps for_outputs(const Problem& p, const Data& d, const std::vector<ReferenceView>& out, Use use) {
+  return with_matrices(p, d, [&](auto m) {
+    using T = typename decltype(m)::Element;
+    Steps steps;
+    if (out[0])
+      steps += use(out[0], elements(p), Reference<T>{false, p.rows, p.columns, m.dy, m.x});
+    if (out[1]) steps += use(out[1], p.columns, Reference<T>{true, p.rows, p.columns, m.dy, m.x});
+    return steps;
+  });
+}
+
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  return for_outputs(p, d, out, [](const ReferenceView& view, std::int64_t count, auto of) {
+    return evaluate_reference(view, count, of);
+  });
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  for_outputs(p, d, out, [](const ReferenceView& view, std::int64_t count, auto of) {
+    evaluate_references_on_host({view}, count, [&](int) { return of; });
+    return Steps();
+  });
+}
+
+// The derivations that tolerance_derivation states in words.
+Tolerance gradient_tolerance(const Problem& p) {
+  const double u = unit_roundoff(DataType::fp32);
+  const double stored = unit_roundoff(p.dtype);
+  return {stored + 60 * u, 0.0, kRmsSafety * (0.58 * stored + 22 * u), 0.0};
+}
+Tolerance sum_tolerance(const Problem& p) {
+  const double u = unit_roundoff(DataType::fp32);
+  const Tolerance term = gradient_tolerance(p);
+  return {term.relative + static_cast<double>(p.rows) * u, 0.0,
+          term.rms_relative + kRmsSafety * sum_rms(p.rows, DataType::fp32), 0.0};
+}
+
+// ---- declaration
+
+Family declare() {
+  Family f("gelu_backward", Topic::fusion,
+           "What does it cost to store a gradient before its columns are added up?");
+  f.physics =
+      "An element-wise backward kernel and the sum of its result's columns are both bound by "
+      "bytes: three passes over a matrix, and one. In one kernel the elements are added up while "
+      "they are in registers, and the fourth pass is none. The sums' kernel gives each block a "
+      "tile of columns and walks down its rows, an order of elements that element-wise work can "
+      "take as well as any.";
+  constexpr std::int64_t kMost = 1 << 26;
+  f.extent("rows", &Problem::rows, 16384, kMost, "rows of dy, x and dx")
+      .extent("columns", &Problem::columns, 8192, kMost, "columns, as many as there are sums")
+      .choice("dtype", &Problem::dtype, {{"fp32", DataType::fp32}, {"bf16", DataType::bf16}},
+              "type of dy, x and dx; sums are fp32");
+  const auto type = [](const Problem& p) { return p.dtype; };
+  const auto columns = [](const Problem& p) { return p.columns; };
+  f.input("dy", &Data::dy, type, elements)
+      .input("x", &Data::x, type, elements)
+      .output("dx", &Data::dx, type, elements, gradient_tolerance)
+      .output("dbias", &Data::dbias, columns, sum_tolerance);
+  f.metric("passes", "", "times that the kernels of a launch read or write a matrix");
+  f.figures = {
+      {"gelu_backward", "traffic", "Gradient and its column sums: useful bytes per second"}};
+  f.outputs = [](const Problem& p) { return Extent{p.columns, 1, 1}; };
+  f.inputs = inputs;
+  f.reference = reference;
+  f.host_reference = host_reference;
+  f.tolerance = sum_tolerance;
+  f.tolerance_derivation =
+      "u = 2^-24, U of the stored type, x in [-3, 3]. GELU's slope is s(z) + x·s·(1 - s)·z' with "
+      "|z| <= 6.8. s is off by 18u·(1 - s) for __expf (9 ulp there), 5u for a sum and a division, "
+      "and 4u·|z|·(1 - s) for z's own roundings; s·(1 - s) by |1 - 2s| times as much; further "
+      "roundings are below ten: together within 60u of |dy|·s·(1 + |x|·z'), and U where it is "
+      "stored. A sum of m terms is within m·u of the sum of their absolute values in any order "
+      "(Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2), beside what "
+      "its terms are off by. "
+      "The RMS errors: a rounding spread evenly is 0.58·U; over x in [-3, 3] the errors of s move "
+      "the slope by 30u of its RMS, 18u if spread evenly up to their bounds, and z's and other "
+      "roundings by 4u. A sum's own is that of a random walk (sum_rms of family/tolerance.hpp). "
+      "Twice that is allowed.";
+  f.variant(two_kernels()).variant(one_kernel());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::gelu_backward

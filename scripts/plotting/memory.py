@@ -1,0 +1,38 @@
+"""What memory buys in time: a curve per variant, through the values of the parameter that trades them."""
+
+from plotting.results import NothingToDraw, basis, distinct, experiments, has, numbers, text_of, timed
+from plotting.style import GREY, colours, panels, powers_of_two
+
+
+def time_against_memory(frame, memory, traded):
+    """A panel per experiment that varies the parameter; its values stand at the points."""
+    good = timed(frame)
+    if not has(good, memory.column, traded.column):
+        raise NothingToDraw(f"rows with {memory.column} and {traded.column} are needed")
+    good = good.assign(x=numbers(good, memory.column) / 1e9, y=numbers(good, "time_median_us") / 1e3,
+                       traded=numbers(good, traded.column))  # fmt: skip
+    parts = [(name, rows) for name, rows in experiments(good) if rows["traded"].nunique() > 1]
+    if not parts:
+        raise NothingToDraw(f"rows that differ in {traded.column} are needed")
+    figure, grid = panels(len(parts), 1, 9, 4.8)
+    for ax, (name, rows) in zip(grid[:, 0], parts):
+        for variant, (colour, dash) in colours(distinct(rows, "variant")).items():
+            draw_curve(ax, rows[rows["variant"] == variant].sort_values("traded"), variant, colour, dash)
+        powers_of_two(ax.xaxis)
+        ax.set_ylim(0, 1.12 * rows["y"].max())
+        ax.set_title(name)
+        ax.set_xlabel(f"{memory.label} (GB)")
+        ax.set_ylabel(f"{basis(rows)} time (ms)")
+        ax.annotate(f"at the points: {traded.label}", (1, 1), xycoords="axes fraction", xytext=(0, 5), ha="right",
+                    textcoords="offset points", fontsize=9, color=GREY)  # fmt: skip
+        ax.legend(loc="best")
+    return figure
+
+
+def draw_curve(ax, rows, variant, colour, dash):
+    """Values stand above the points, and below on the way to the least memory, which may come by the same memory again."""
+    ax.plot(rows["x"], rows["y"], dash, color=colour, marker="o", label=variant)
+    least = rows.loc[rows["x"].idxmin(), "traded"]
+    for x, y, value in zip(rows["x"], rows["y"], rows["traded"]):
+        ax.annotate(text_of(value), (x, y), xytext=(0, 6 if value >= least else -16), textcoords="offset points",
+                    ha="center", fontsize=10, color=colour)  # fmt: skip
