@@ -95,8 +95,9 @@ Variant variant(std::string id, std::string compare_to, int arrays, std::vector<
   v.deterministic = true;
   v.work = [arrays](const Problem& p) {
     Work w;
-    w.bytes_read = w.bytes_written = static_cast<double>(arrays * p.bytes());
-    w.moved_read = w.moved_written = arrays * sector_bytes<std::uint32_t>(p.n);
+    // What crosses the bus. Device memory reads or writes it.
+    w.bytes_read = static_cast<double>(arrays * p.bytes());
+    w.moved_read = arrays * sector_bytes<std::uint32_t>(p.n);
     return w;
   };
   return v;

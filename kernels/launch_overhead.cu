@@ -409,7 +409,9 @@ Family declare() {
   f.figures = {{"launch_overhead",
                 "per_item",
                 "A chain of small kernels: time per kernel",
-                {{"param.kernels", "kernels in the chain"}}}};
+                {{"param.kernels", "kernels in the chain"}}},
+               {"timeline_launch_overhead", "timelines",
+                "Ten small kernels: calls of the host, and kernels"}};
   f.ceilings = {CeilingRows::latency("host_call", {"streamed"}, Mode::warm, "param.kernels")
                     .where("kernels", "1000"),
                 CeilingRows::latency("host_launch", {"streamed"}, Mode::warm, "param.kernels")

@@ -265,7 +265,8 @@ Family declare() {
       .lives_in(Residence::pinned)
       .output("y_pageable", &Data::y_pageable, count)
       .lives_in(Residence::pageable);
-  f.figures = {{"streams", "timelines", "Copy in, compute, copy out: what runs when"}};
+  f.figures = {{"timeline_streams", "timelines", "Copy in, compute, copy out: what runs when"},
+               {"streams", "swept_times", "Copy in, compute, copy out: over streams and chunks"}};
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
   f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {

@@ -36,6 +36,7 @@ KINDS = {
     "transfer_rates": host.transfer_rates,
     "kept_sets": host.kept_sets,
     "timelines": host.timelines,
+    "swept_times": host.swept_times,
     "rate_over_occupancy": warps.rate_over_occupancy,
     "time_against_memory": memory.time_against_memory,
     "sawtooth": shapes.sawtooth,

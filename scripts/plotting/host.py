@@ -10,7 +10,7 @@ from plotting.style import GREY, PALETTE, bars, bars_height, colours, count, lab
 
 DRAM_READ = "counter.dram_read_bytes"
 STEP = re.compile(r"(?P<what>\w+)@(?P<stream>-?\d+):(?P<begin>[\d.]+)-(?P<end>[\d.]+)")
-UNITS = {"copy_to_device": PALETTE[0], "kernel": PALETTE[1], "copy_to_host": PALETTE[2]}
+UNITS = {"call": PALETTE[3], "copy_to_device": PALETTE[0], "kernel": PALETTE[1], "copy_to_host": PALETTE[2]}
 
 
 def equal_factors(axis, ticks=(1, 2, 5)):
@@ -123,44 +123,68 @@ def steps_of(text):
 
 
 def timelines(frame):
-    """Each launch of the first experiment on one time axis, a lane per unit; then time over what other experiments vary."""
+    """Launches of one problem on one time axis, a lane per unit: by events where a row has them, else as predicted."""
     good = timed(frame)
-    parts = experiments(good)
-    has_lanes = "timeline" in good and good["timeline"].fillna("").astype(str).str.contains("@").any()
-    predicted = "predicted_timeline" if not has_lanes and "predicted_timeline" in good else "timeline"
-    first = parts[0][1] if parts else good
-    lanes = [row for _, row in first.iterrows() if STEP.match(str(row.get(predicted, "")))]
-    swept = [(name, rows, axis) for name, rows in parts[1:] for axis in [varying(rows)] if axis]
-    if not lanes and not swept:
+    measured = [row for _, row in good.iterrows() if STEP.match(str(row.get("timeline", "")))]
+    column = "timeline" if measured else "predicted_timeline"
+    rows = measured or [row for _, row in good.iterrows() if STEP.match(str(row.get(column, "")))]
+    rows = of_one_problem(rows, column)
+    if not rows:
         raise NothingToDraw("rows with a timeline are needed")
-    figure, grid = panels(len(lanes) + len(swept), 1, 10.5, [1.9] * len(lanes) + [3.6] * len(swept))
-    ends = sorted(max(step[3] for step in steps_of(row[predicted])) for row in lanes)
+    lanes = [unit for unit in UNITS if any(f"{unit}@" in row[column] for row in rows)]
+    figure, grid = panels(len(rows), 1, 10.5, 1.1 + 0.28 * len(lanes))
+    ends = sorted(max(step[3] for step in steps_of(row[column])) for row in rows)
     shown = min(ends[-1:] + [1.15 * end for end in ends[-2:-1]], default=0)  # the longest may be cut
-    for ax, row in zip(grid[:, 0], lanes):
-        draw_lanes(ax, steps_of(row[predicted]), shown)
-        ax.set_title(f"{row['variant']}: {row['time_median_us'] / 1e3:.2f} ms")
-    if lanes:
-        grid[len(lanes) - 1, 0].set_xlabel("µs from the launch's start")
-    for ax, (name, rows, axis) in zip(grid[len(lanes) :, 0], swept):
-        draw_swept(ax, rows, axis)
-        ax.set_title(f"{name}: {constants(rows, [axis])}")
+    for ax, row in zip(grid[:, 0], rows):
+        draw_lanes(ax, steps_of(row[column]), lanes, shown)
+        ax.set_title(f"{row['variant']}: {row['time_median_us']:.4g} µs")
+    grid[-1, 0].set_xlabel("µs from the launch's start" + ("" if measured else ", predicted"))
     return figure
 
 
-def draw_lanes(ax, steps, until):
-    """Thick while a unit works on the step; thin while the step waits for the unit that is at another one."""
+def of_one_problem(rows, column):
+    """Those of the first experiment at the problem with most steps of which each can be seen."""
+    most = 100
+    rows = [row for row in rows if row["experiment"] == rows[0]["experiment"] and len(steps_of(row[column])) <= most]
+    names = [c for c in (rows[0].index if rows else []) if c.startswith("param.")]
+    counts = {}
+    for row in rows:
+        problem = tuple(row[names])
+        counts[problem] = max(counts.get(problem, 0), len(steps_of(row[column])))
+    return [row for row in rows if tuple(row[names]) == max(counts, key=counts.get)]
+
+
+def draw_lanes(ax, steps, lanes, until):
+    """What a unit works on; a step that waits for a unit at another one is drawn from when that ends."""
     free = {}
     for what, _, begin, end in sorted(steps, key=lambda step: step[3]):
-        if what not in UNITS:
+        if what not in lanes:
             continue
-        lane = list(UNITS).index(what)
         start = min(end, max(begin, free.get(what, 0)))
         free[what] = end
-        ax.barh(lane, end - start, left=start, height=0.7, color=UNITS[what], edgecolor="white", linewidth=0.8)
-    ax.set_yticks(range(len(UNITS)), [what.replace("_", " ") for what in UNITS])
-    ax.set_ylim(len(UNITS) - 0.5, -0.5)
+        ax.barh(lanes.index(what), end - start, left=start, height=0.7, color=UNITS[what], edgecolor="white", linewidth=0.8)
+    ax.set_yticks(range(len(lanes)), [what.replace("_", " ") for what in lanes])
+    ax.set_ylim(len(lanes) - 0.5, -0.5)
     ax.set_xlim(0, until)
     ax.grid(axis="y", visible=False)
+
+
+def swept_times(frame):
+    """Time over what each experiment varies: filled, measured; open, predicted. Bars where it varies nothing."""
+    parts = experiments(timed(frame))
+    if not parts:
+        raise NothingToDraw("no row passed with a time")
+    swept = [varying(rows) for _, rows in parts]
+    heights = [3.6 if axis else bars_height(rows["variant"].nunique()) for axis, (_, rows) in zip(swept, parts)]
+    figure, grid = panels(len(parts), 1, 10.5, heights)
+    for ax, axis, (name, rows) in zip(grid[:, 0], swept, parts):
+        ax.set_title(f"{name}: {constants(rows, [axis])}")
+        if axis:
+            draw_swept(ax, rows, axis)
+        else:
+            bars(ax, list(rows["variant"]), list(rows["time_median_us"] / 1e3))
+            ax.set_xlabel("ms")
+    return figure
 
 
 def varying(rows):
@@ -169,21 +193,20 @@ def varying(rows):
 
 
 def draw_swept(ax, rows, axis):
-    """Filled, measured; open, predicted."""
     ends = []
     for variant, (colour, dash) in colours(distinct(rows, "variant")).items():
         part = rows[rows["variant"] == variant].assign(x=lambda f: numbers(f, axis)).sort_values("x")
         ax.plot(part["x"], part["time_median_us"] / 1e3, dash, color=colour, marker="o", markersize=5)
         predicted = numbers(part, "predicted_time_us") / 1e3
-        if predicted.notna().any():
-            ax.plot(part["x"], predicted, "o", markerfacecolor="none", markeredgecolor=colour, markersize=9)
+        ax.plot(part["x"], predicted, "o", markerfacecolor="none", markeredgecolor=colour, markersize=9)
         ends.append((part["x"].iloc[-1], part["time_median_us"].iloc[-1] / 1e3, variant, colour))
     ax.plot([], [], "o", markerfacecolor="none", markeredgecolor=GREY, markersize=9, label="predicted")
     ax.legend(loc="best")
-    if numbers(rows, axis).max() >= 8 * numbers(rows, axis).min():
+    values = sorted(numbers(rows, axis).unique())
+    if values[-1] >= 8 * values[0]:
         powers_of_two(ax.xaxis)
         ax.xaxis.set_major_formatter(FuncFormatter(lambda v, _: count(v)))
-        ax.set_xticks(sorted(numbers(rows, axis).unique()))
+    ax.set_xticks(values)
     ax.set_ylim(0, 1.08 * ax.get_ylim()[1])
     ax.set_xlabel(axis.removeprefix("param."))
     ax.set_ylabel("ms")

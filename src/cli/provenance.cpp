@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "build_info.hpp"
+#include "device/numa.hpp"
 #include "gpu/nvml_state.hpp"
 #include "render/ceilings_text.hpp"
 
@@ -50,6 +51,11 @@ DeviceProvenance provenance_of(const DeviceInfo& device) {
   p.memory_total_bytes = device.spec.memory_bytes;
   if (device.spec.memory_bytes_per_s > 0) p.memory_bytes_per_s = device.spec.memory_bytes_per_s;
   p.memory_free_bytes = device.free_bytes;
+  if (device.spec.simulated) return p;
+  p.pcie_generation = converted<std::int64_t>(now.pcie_generation);
+  p.pcie_width = converted<std::int64_t>(now.pcie_width);
+  p.numa_node = numa_node_of(device.pci_bus_id);
+  p.process_numa_nodes = numa_nodes_of_process();
   return p;
 }
 

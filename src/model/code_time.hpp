@@ -44,7 +44,8 @@ struct CodeTime {
   Mode mode = Mode::cold;
   std::vector<KernelTraffic> traffic;  ///< of each kernel of the launch, in order
   std::vector<CacheCounts> caches;     ///< likewise
-  /// Of launches on the host's clock that take several units, when each step is likely to run.
+  /// Of launches on the host's clock, when the host calls and each step is likely to run; none of
+  /// long chains.
   std::vector<StepTime> timeline;
   std::string refusal;  ///< why there is no time; empty where there is
 };

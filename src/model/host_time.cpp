@@ -34,8 +34,8 @@ class Timeline {
   void add(const HostedStep& step) {
     if (step.unit == Unit::host) return wait_for(step);
     if (!as_graph_ || steps_.empty()) {
+      calls_.push_back({"call", step.stream, host_us_, host_us_ + call_us_});
       host_us_ += call_us_;
-      calls_us_ += call_us_;
     }
     const double ready_us = std::max({host_us_ + way_us_, stream_end(step), ends_of(step.after)});
     double& free_us = free_us_[index_of(step.unit)];
@@ -48,12 +48,10 @@ class Timeline {
 
   HostTime result() const {
     HostTime time;
-    time.timeline = steps_;
-    double end_us = host_us_;
-    for (const StepTime& step : steps_)
-      end_us = std::max(end_us, step.end_us + way_us_);
-    time.total_us = end_us;
-    std::map<std::string, double> alone_us{{"host", calls_us_}};
+    time.timeline = calls_;
+    time.timeline.insert(time.timeline.end(), steps_.begin(), steps_.end());
+    time.total_us = std::max(host_us_, last_end_us_ + way_us_);
+    std::map<std::string, double> alone_us{{"host", call_us_ * static_cast<double>(calls_.size())}};
     for (const Unit copies : {Unit::copy_to_device, Unit::copy_to_host}) {
       if (const double us = busy_us_[index_of(copies)]; us > 0)
         alone_us[kNames[index_of(copies)]] = us;
@@ -72,6 +70,8 @@ class Timeline {
   void end(const HostedStep& step, double ready_us, double end_us) {
     steps_.push_back({kNames[index_of(step.unit)], step.stream, ready_us, end_us});
     stream_end_us_[step.stream] = end_us;
+    if (step.unit == Unit::sms) kernel_end_us_[step.stream] = end_us;
+    if (step.unit != Unit::host) last_end_us_ = std::max(last_end_us_, end_us);
   }
 
   // The legacy default stream waits for all that block with it, and these for it.
@@ -100,9 +100,10 @@ class Timeline {
       case Unit::copy_to_device: return seconds(ceilings_.bus_to_device_bytes_per_s) * kMicro;
       case Unit::copy_to_host: return seconds(ceilings_.bus_to_host_bytes_per_s) * kMicro;
       case Unit::sms: {
-        // A kernel that has been waited for starts at once.
-        const bool is_behind = free_us_[index_of(Unit::sms)] > 0 &&
-                               begin_us <= free_us_[index_of(Unit::sms)] + further_us_;
+        // One behind another of its stream starts a while after that has ended.
+        const auto before = kernel_end_us_.find(step.stream);
+        const bool is_behind =
+            before != kernel_end_us_.end() && begin_us <= before->second + further_us_;
         return step.kernel_us + (is_behind ? further_us_ : 0);
       }
       case Unit::host: break;
@@ -115,12 +116,14 @@ class Timeline {
   const Ceilings& ceilings_;
   double call_us_;
   double way_us_;
-  double host_us_ = 0;   ///< when the host may make its next call
-  double calls_us_ = 0;  ///< all of them
+  double host_us_ = 0;  ///< when the host may make its next call
   std::array<double, kUnits> free_us_{};
   std::array<double, kUnits> busy_us_{};
+  double last_end_us_ = 0;  ///< of what the GPU does
   std::map<int, double> stream_end_us_;
-  std::vector<StepTime> steps_;
+  std::map<int, double> kernel_end_us_;  ///< of the last kernel of a stream
+  std::vector<StepTime> calls_;
+  std::vector<StepTime> steps_;  ///< by their places
 };
 
 }  // namespace

@@ -28,7 +28,7 @@ struct HostedStep {
 
 struct HostTime {
   double total_us = 0;
-  std::vector<StepTime> timeline;  ///< by step
+  std::vector<StepTime> timeline;  ///< calls of the host, and then the steps
   std::vector<Term> terms;         ///< each unit's and the host's time, longest first
   std::string refusal;             ///< why there is no time; empty where there is
 };

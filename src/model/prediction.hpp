@@ -34,7 +34,7 @@ struct Prediction {
   std::string why_no_time;             ///< empty where there is one, or nobody has asked
   std::string bound_by;                ///< the resource that takes longest; empty without a time
   std::vector<Term> terms;             ///< every resource that the launch uses, longest first
-  std::vector<StepTime> timeline;      ///< of launches whose steps overlap
+  std::vector<StepTime> timeline;      ///< CodeTime::timeline
   std::optional<Occupancy> occupancy;  ///< of the launch with the most blocks
   std::optional<Waves> waves;          ///< likewise
   std::optional<Shape> shape;          ///< that launch; empty for vendor libraries

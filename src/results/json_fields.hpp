@@ -44,6 +44,12 @@ void visit_device(Device& device, Visit&& visit) {
   visit("memory_total_bytes", device.memory_total_bytes, "of the device");
   visit("memory_bytes_per_s", device.memory_bytes_per_s, "theoretical bandwidth of its memory");
   visit("memory_free_bytes", device.memory_free_bytes, "at the start of the run");
+  visit("pcie_generation", device.pcie_generation,
+        "of its link to the host, at the start of the run");
+  visit("pcie_width", device.pcie_width, "lanes of that link");
+  visit("numa_node", device.numa_node, "of the host, that it is next to");
+  visit("process_numa_nodes", device.process_numa_nodes,
+        "nodes of the host whose processors the run could use");
 }
 
 template <class Ceiling, class Visit>
