@@ -16,6 +16,7 @@
 #include "kernels/common/sectors.cuh"
 #include "kernels/common/tile_order.cuh"
 #include "kernels/common/turned_patch.cuh"
+#include "kernels/common/vectors.cuh"
 
 namespace gpuexp::transpose {
 
@@ -353,8 +354,7 @@ __global__ void __launch_bounds__(kVectorThreads) tile64_vectors_kernel(Matrix<T
 // Bytes that one access can move: rows of both matrices must begin at a multiple of them.
 template <class Extents>
 std::int64_t access_bytes(const Extents& e, std::int64_t element) {
-  const std::int64_t both = e.rows | e.columns;
-  return std::min<std::int64_t>((both & -both) * element, kCopyAccess);
+  return widest_access((e.rows | e.columns) * element);
 }
 
 bool has_widest_access(const Problem& p) {
