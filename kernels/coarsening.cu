@@ -224,7 +224,7 @@ Variant block_strided() {
 // pointers to multiples of 16 bytes, which those of cudaMalloc are, and not those to any element.
 
 template <int kWidth>
-__device__ Floats<kWidth> sum_of(const Floats<kWidth>& a, const Floats<kWidth>& b) {
+__device__ Floats<kWidth> sum_of(Floats<kWidth> a, Floats<kWidth> b) {
   Floats<kWidth> sum;
 #pragma unroll
   for (int i = 0; i < kWidth; ++i)

@@ -13,11 +13,7 @@
 #include <array>
 #include <string>
 
-#include "kernels/common/copy_limit.cuh"
-#include "kernels/common/powers_of_two.cuh"
-#include "kernels/common/reference.cuh"
-#include "kernels/common/sectors.cuh"
-#include "kernels/common/vectors.cuh"
+#include "kernels/common/stencil.cuh"
 
 namespace gpuexp::stencil_2d {
 
@@ -95,17 +91,8 @@ std::int64_t points(const Problem& p) {
 }
 
 Work work(const Problem& p) {
-  Work w;
-  w.bytes_read = w.bytes_written = static_cast<double>(points(p) * sizeof(float));
-  w.moved_read = w.moved_written = sector_bytes<float>(points(p));
-  return w;
-}
-
-Work stencil_work(const Problem& p) {
-  Work w = work(p);
   const double terms = 4.0 * p.radius + 1;
-  w.operations = {{Pipe::fp32, 2 * terms * static_cast<double>(points(p))}};
-  return w;
+  return stencil_work(points(p), 2 * terms);
 }
 
 using Kernel = void (*)(Plane);
@@ -134,7 +121,7 @@ Variant variant(std::string id, std::string compare_to, KernelFor kernel_for, Ea
   v.compare_to = std::move(compare_to);
   v.writes = {"out"};
   v.expected_changes = std::move(expected);
-  v.work = stencil_work;
+  v.work = work;
   v.metrics = [each_of](const Problem& p, const DeviceSpec&) {
     const PointsPerThread each = each_of(p);
     return MetricValues{{"points_per_thread", static_cast<double>(each.x * each.y)}};
@@ -159,16 +146,12 @@ Variant scalar(std::string id, std::string compare_to, const ByRadius& kernels,
 // The same bytes in and out, with 16 bytes for each thread: its time is what a stencil can reach at
 // best.
 
+Extent extent(const Problem& p) {
+  return {p.nx, p.ny, 1};
+}
+
 Variant copy() {
-  Variant v;
-  v.id = "copy";
-  v.writes = {"copied"};
-  v.work = work;
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    constexpr std::int64_t kPerBlock = kCopyBlockBytes / sizeof(float);
-    return copy_limit(d.in, d.copied, points(p) * sizeof(float), {kPerBlock, p.ny, 1});
-  };
-  return v;
+  return copy_of_points<Variant>(extent);
 }
 
 // Planes of which blocks and warps at the edges are a small part.
@@ -243,7 +226,7 @@ Variant smem_tile() {
 
 constexpr int kColumn = 8;
 
-/// The sum of what lies along y, by distance from the first on, and of `center`'s neighbours in x.
+/// The sum of what lies along y, by distance from the first on, and of the neighbours along x.
 template <int kRadius>
 __device__ float sum_at(const Plane& p, int x, int y, const float* column) {
   float sum = 2 * weight<kRadius>(0) * column[kRadius];
@@ -359,8 +342,7 @@ __device__ void add_vectors(const Plane& p, int x, int first) {
   }
 #pragma unroll
   for (int i = 0; i < kRows; ++i)
-    if (!kIsChecked || first + i < p.ny)
-      *reinterpret_cast<Vector*>(p.out + p.place(x, first + i)) = sum[i];
+    if (!kIsChecked || first + i < p.ny) store(p.out + p.place(x, first + i), sum[i]);
 }
 
 template <int kRadius, int kWidth, bool kPartsInner>
@@ -378,13 +360,8 @@ __global__ void __launch_bounds__(kThreads) vectors_kernel(Plane p) {
     add_vectors<kRadius, kWidth, true>(p, x, first);
 }
 
-/// Floats that an access has.
-int access_floats(const Problem& p) {
-  return static_cast<int>(widest_access(p.nx * sizeof(float)) / sizeof(float));
-}
-
-bool has_widest_access(const Problem& p) {
-  return is_large(p) && access_floats(p) * sizeof(float) == kWidestAccess;
+bool has_wide_rows(const Problem& p) {
+  return is_large(p) && has_widest_access(p.nx);
 }
 
 template <int kWidth, bool kPartsInner>
@@ -399,27 +376,26 @@ Variant with_vectors(std::string id, std::string compare_to, ExpectedChangesOf<P
       [](const Problem& p) {
         const std::array<ByRadius, 3> by_width{kVectors<1, kPartsInner>, kVectors<2, kPartsInner>,
                                                kVectors<4, kPartsInner>};
-        return by_width[logarithm(access_floats(p))][p.radius - 1];
+        return by_width[logarithm(access_points(p.nx))][p.radius - 1];
       },
       [](const Problem& p) {
-        return PointsPerThread{access_floats(p), kRows};
+        return PointsPerThread{access_points(p.nx), kRows};
       },
       std::move(expected));
   const auto of_points = v.metrics;
   v.metrics = [of_points](const Problem& p, const DeviceSpec& device) {
     MetricValues values = of_points(p, device);
-    values.push_back({"access_width_bits", 8.0 * sizeof(float) * access_floats(p)});
+    values.push_back({"access_width_bits", 8.0 * sizeof(float) * access_points(p.nx)});
     return values;
   };
   return v;
 }
 
 Variant vectors() {
-  return with_vectors<false>(
-      "vectors", "column_unrolled",
-      {{"global_load_requests", Direction::decreases, 1.5, has_widest_access},
-       {"warp_instructions", Direction::decreases, 1.5, has_widest_access},
-       {"dram_read_bytes", Direction::unchanged, 1.1, is_large}});
+  return with_vectors<false>("vectors", "column_unrolled",
+                             {{"global_load_requests", Direction::decreases, 1.5, has_wide_rows},
+                              {"warp_instructions", Direction::decreases, 1.5, has_wide_rows},
+                              {"dram_read_bytes", Direction::unchanged, 1.1, is_large}});
 }
 
 // ---- inner_unchecked: no comparisons where all is inside
@@ -430,21 +406,11 @@ Variant vectors() {
 
 Variant inner_unchecked() {
   return with_vectors<true>("inner_unchecked", "vectors",
-                            {{"warp_instructions", Direction::decreases, 1.2, has_widest_access},
+                            {{"warp_instructions", Direction::decreases, 1.2, has_wide_rows},
                              {"global_load_requests", Direction::unchanged, 1.01, is_large}});
 }
 
 // ---- inputs and the plain reference
-
-constexpr int kMostPoint = 255;
-
-struct Point {
-  std::uint64_t seed;
-  __host__ __device__ float operator()(std::int64_t i) const {
-    const auto bits = random_bits(seed, static_cast<std::uint64_t>(i));
-    return static_cast<float>(static_cast<int>(bits % (2 * kMostPoint + 1)) - kMostPoint);
-  }
-};
 
 struct Laplacian {
   Problem p;
@@ -471,27 +437,6 @@ struct Laplacian {
     }
   }
 };
-
-struct Copied {
-  const float* in;
-  __host__ __device__ ReferenceElement operator()(std::int64_t i) const { return {in[i], 0.0}; }
-};
-
-Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  Steps steps;
-  if (out[0]) steps += evaluate_reference(out[0], points(p), Laplacian{p, d.in});
-  if (out[1]) steps += evaluate_reference(out[1], points(p), Copied{d.in});
-  return steps;
-}
-
-void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  for (std::int64_t i = 0; i < points(p); ++i) {
-    if (out[0]) out[0].value[i] = Laplacian{p, d.in}(i).value;
-    if (out[1]) out[1].value[i] = d.in[i];
-    for (const ReferenceView& view : out)
-      if (view) view.magnitude[i] = 0.0;
-  }
-}
 
 // ---- declaration
 
@@ -524,13 +469,20 @@ Family declare() {
       .output("copied", &Data::copied, points);
   f.metric("points_per_thread", "", "points whose sums a thread computes")
       .metric("access_width_bits", "bit", "width of an access to a row, by the divisibility of nx");
-  f.figures = {{"stencil", "share_of_copy", "Stencils: rate over that of a copy"}};
-  f.outputs = [](const Problem& p) { return Extent{p.nx, p.ny, 1}; };
+  f.figures = {{"stencil",
+                "share_of_copy",
+                "Stencils: rate over that of a copy",
+                {{"param.radius", "radius"}}}};
+  f.outputs = extent;
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
-    return fill(d.in, points(p), Point{stream_seed(seed, 0)});
+    return fill(d.in, points(p), WholePoint{stream_seed(seed, 0)});
   };
-  f.reference = reference;
-  f.host_reference = host_reference;
+  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    return stencil_reference(out, points(p), Laplacian{p, d.in}, d.in);
+  };
+  f.host_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    stencil_on_host(out, points(p), Laplacian{p, d.in}, d.in);
+  };
   f.tolerance_derivation =
       "Zero: points are whole numbers of up to 255, the weights' magnitudes add up to 2^16 at "
       "most, "

@@ -351,7 +351,7 @@ __global__ void __launch_bounds__(kVectorThreads) tile64_vectors_kernel(Matrix<T
     if (place.holds(x * kWidth, c)) *reinterpret_cast<Vector*>(to) = tile[Tile::at(c, x)];
 }
 
-// Bytes that one access can move: rows of both matrices must begin at a multiple of them.
+// Bytes that one access can move to rows of either matrix.
 template <class Extents>
 std::int64_t access_bytes(const Extents& e, std::int64_t element) {
   return widest_access((e.rows | e.columns) * element);
@@ -581,7 +581,8 @@ Family declare() {
       .output("copied", &Data::copied, word_type, elements);
   f.metric("access_width_bits", "bit",
            "widest access of a lane to global memory, by the divisibility of both extents");
-  f.figures = {{"transpose", "share_of_copy", "Transpose: rate over that of a copy"}};
+  f.figures = {
+      {"transpose", "share_of_copy", "Transpose beside a copy", {{"param.dtype", "type"}}}};
   f.outputs = [](const Problem& p) { return Extent{p.columns, p.rows, 1}; };
   f.inputs = inputs;
   f.reference = reference;
