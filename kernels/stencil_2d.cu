@@ -218,7 +218,7 @@ Variant smem_tile() {
 
 // ---- column: neighbours along y in registers
 //
-// A thread takes kColumn points of a column, one after the other, and keeps the 2·radius + 1 that a
+// A thread takes eight points of a column, one after the other, and keeps the 2·radius + 1 that a
 // sum needs along y in registers: each step loads one of them and moves the others up. What it
 // loads along y serves all of its points, and global_load_requests falls to nearly 2·radius + 1 per
 // point. Places are computed once, and there are fewer blocks to start. A thread waits for each
@@ -301,18 +301,21 @@ Variant column_unrolled() {
 
 // ---- vectors: four columns per thread
 //
-// 16 bytes per access: a thread has four columns, and beside them loads the vectors to the left and
-// to the right, which neighbouring lanes loaded as well and L1 has. A vector serves four points:
-// global_load_requests and warp_instructions fall, and with few loads per thread an SM has more
-// bytes in flight than DRAM's latency asks for. Where nx is no multiple of 4, rows begin between
-// vectors, and accesses are narrower (access_width_bits).
+// 16 bytes per access: a thread has two points of four columns in place of eight of one, and loads
+// the vectors to the left and to the right, which neighbouring lanes loaded as well and L1 has. A
+// vector serves four points: global_load_requests and warp_instructions fall. Where nx is no
+// multiple of 4, rows begin between vectors, and accesses are narrower (access_width_bits).
 
-constexpr int kRows = 2;
+constexpr int kPoints = kColumn;  // of a thread, as in column_unrolled
+template <int kWidth>
+constexpr int kRowsOf = kPoints / kWidth;
 
-/// The sums of kRows × kWidth points from (x, first) on. With kIsChecked, zeros outside.
+/// The sums of kPoints points from (x, first) on, kWidth in each row. With kIsChecked, zeros
+/// outside.
 template <int kRadius, int kWidth, bool kIsChecked>
 __device__ void add_vectors(const Plane& p, int x, int first) {
   using Vector = Floats<kWidth>;
+  constexpr int kRows = kRowsOf<kWidth>;
   constexpr int kSides = (kRadius + kWidth - 1) / kWidth;  // vectors on either side
   Vector column[kRows + 2 * kRadius];
 #pragma unroll
@@ -347,6 +350,7 @@ __device__ void add_vectors(const Plane& p, int x, int first) {
 
 template <int kRadius, int kWidth, bool kPartsInner>
 __global__ void __launch_bounds__(kThreads) vectors_kernel(Plane p) {
+  constexpr int kRows = kRowsOf<kWidth>;
   const int x0 = blockIdx.x * kLanes * kWidth;
   const int y0 = blockIdx.y * kWarps * kRows;
   const int x = x0 + threadIdx.x * kWidth;
@@ -379,7 +383,8 @@ Variant with_vectors(std::string id, std::string compare_to, ExpectedChangesOf<P
         return by_width[logarithm(access_points(p.nx))][p.radius - 1];
       },
       [](const Problem& p) {
-        return PointsPerThread{access_points(p.nx), kRows};
+        const int width = access_points(p.nx);
+        return PointsPerThread{width, kPoints / width};
       },
       std::move(expected));
   const auto of_points = v.metrics;

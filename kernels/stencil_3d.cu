@@ -170,11 +170,11 @@ Variant block_3d() {
 
 // ---- stream_z: planes in registers, one after the other
 //
-// A thread has kDepth points along z and walks along them: what it loads as the point above is the
+// A thread has 32 points along z and walks along them: what it loads as the point above is the
 // next step's center, and the one below after that, and never leaves its registers. Each step loads
 // one new point and four neighbours, which L1 has: global_load_requests falls to five sevenths, and
 // l2_sectors as well, since a block is as deep as its threads walk. Places are computed once and
-// added to: warp_instructions falls. It costs parallelism: there are kDepth times fewer threads,
+// added to: warp_instructions falls. It costs parallelism: there are 32 times fewer threads,
 // and each waits for its step's loads before the next.
 
 constexpr int kDepth = 32;

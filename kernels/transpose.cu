@@ -589,10 +589,9 @@ Family declare() {
   f.host_reference = host_reference;
   f.tolerance_derivation = "Zero: elements are moved as words and compared as integers.";
   f.tolerance = [](const Problem&) { return Tolerance{}; };
-  f.variant(copy()).variant(read_columns()).variant(write_columns());
-  f.variant(tile()).variant(tile_padded()).variant(tile_swizzled());
-  f.variant(coarsened()).variant(tile64_vectors()).variant(output_order());
-  f.variant(tma_tile()).variant(cublas_geam());
+  f.variant(copy()).variant(read_columns()).variant(write_columns()).variant(tile());
+  f.variant(tile_padded()).variant(tile_swizzled()).variant(coarsened());
+  f.variant(tile64_vectors()).variant(output_order()).variant(tma_tile()).variant(cublas_geam());
   return f;
 }
 

@@ -105,7 +105,8 @@ def share_of_copy(frame, kind):
 
     good = good.assign(size=good.apply(size_of, axis=1), kind=good.apply(kind_of, axis=1))
     sizes, shades = distinct(good, "size"), colours(distinct(good, "kind"))
-    height = bars_height(good["variant"].nunique() * (1 + 0.55 * (len(shades) - 1)))
+    groups = good.groupby("size")
+    height = bars_height(groups["variant"].nunique().max() * (1 + 0.55 * (groups["kind"].nunique().max() - 1)))
     figure, grid = panels(-(-len(sizes) // 2), min(2, len(sizes)), 7, height)
     labels = {}
     for ax, size in zip(grid.flat, sizes):
