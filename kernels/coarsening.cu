@@ -43,9 +43,9 @@ constexpr int kLeastBlocks = 4;
 // ---- one_element: a thread per element
 //
 // Lanes are neighbours, a request is 128 bytes, nothing is wasted but instructions: index,
-// comparison and addresses are for one addition. A full SM has 16 KB in flight, but a block has 2 KB
-// to load, and is done nearly as soon as the GPU can start the next. The parameter elements is of no
-// matter here.
+// comparison and addresses are for one addition. A full SM has 16 KB in flight, but a block has 2
+// KB to load, and is done nearly as soon as the GPU can start the next. The parameter elements is
+// of no matter here.
 
 __global__ void one_element_kernel(const float* a, const float* b, float* c, std::int64_t n) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
