@@ -14,6 +14,7 @@
 #include "kernels/common/gemm.cuh"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/mma_pipeline.cuh"
+#include "kernels/common/vectors.cuh"
 
 namespace gpuexp::alignment {
 
@@ -55,8 +56,7 @@ Work work(const Problem& p) {
 
 // Bytes per access that all rows allow: 16, 8, 4 or 2.
 std::int64_t access_bytes(const Problem& p) {
-  constexpr std::int64_t kWidest = 16;
-  return std::min(kWidest, divisor_pow2(p.n) * static_cast<std::int64_t>(sizeof(Element)));
+  return widest_access(p.n * static_cast<std::int64_t>(sizeof(Element)));
 }
 
 // Copies kUnitBytes at a time; of an odd n, whose every other row is off the words of 4 bytes,

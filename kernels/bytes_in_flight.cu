@@ -12,6 +12,7 @@
 #include "kernels/common/checksum.cuh"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/load_past_l1.cuh"
+#include "kernels/common/powers_of_two.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/sectors.cuh"
 
@@ -94,13 +95,6 @@ template <int kLoads>
 constexpr ReadKernel kByWarps[] = {read_kernel<kLoads, kWarp>, read_kernel<kLoads, 2 * kWarp>,
                                    read_kernel<kLoads, 4 * kWarp>, read_kernel<kLoads, 8 * kWarp>,
                                    read_kernel<kLoads, 16 * kWarp>};
-
-int logarithm(int power_of_two) {
-  int log = 0;
-  while (power_of_two >>= 1)
-    ++log;
-  return log;
-}
 
 ReadKernel kernel_for(const Problem& p) {
   constexpr const ReadKernel* kByLoads[] = {kByWarps<1>, kByWarps<2>, kByWarps<4>, kByWarps<8>};
@@ -221,7 +215,6 @@ Family declare() {
                 "Bytes in flight: what bandwidth they get",
                 {{"metric.bytes_per_sm_in_flight", "bytes in flight per SM"}}}};
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
-    const auto is_power_of_two = [](int number) { return (number & (number - 1)) == 0; };
     if (is_power_of_two(p.loads_per_thread) && is_power_of_two(p.warps)) return std::nullopt;
     return "needs loads_per_thread and warps that are powers of two, for which there are kernels";
   };

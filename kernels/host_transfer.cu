@@ -76,6 +76,7 @@ Steps copy_by_kernel(const std::uint32_t* from, std::uint32_t* to, const Problem
   Shape s;
   s.block = {kBlock, 1, 1};
   s.grid = {std::min(ceil_div(p.n, kBlock * 4 * kUnroll), kBlocksPerSm * device.sm_count), 1, 1};
+  s.tile = {ceil_div(p.n, s.grid.x), 1, 1};
   return launch(copy_kernel, s, from, to, p.n);
 }
 

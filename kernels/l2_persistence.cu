@@ -108,6 +108,7 @@ __global__ void __launch_bounds__(kBlock)
 Shape shape(int threads) {
   Shape s;
   s.block = {kBlock, 1, 1};
+  s.tile = {kBlock, 1, 1};
   s.grid = {threads / kBlock, 1, 1};
   return s;
 }
@@ -357,7 +358,7 @@ Family declare() {
                 "kept_sets",
                 "A working set beside a kernel that streams: time over that of streaming alone",
                 {{"param.hot", "working set"}}}};
-  f.outputs = [](const Problem&) { return Extent{kStreamThreads, 1, 1}; };
+  f.outputs = [](const Problem&) { return Extent{kHotThreads, 1, 1}; };
   f.inputs = inputs;
   f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
     Steps steps;

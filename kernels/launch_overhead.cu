@@ -271,8 +271,8 @@ __global__ void __launch_bounds__(kBlock) grid_barrier_kernel(Chain chain, unsig
 /// A block per SM, or fewer where there is no work for them.
 Shape resident_shape(const Problem& p, const DeviceSpec& device) {
   Shape s = step_shape(p);
-  s.tile = {};
   s.grid.x = std::min<std::int64_t>(s.grid.x, device.sm_count);
+  s.tile.x = ceil_div(p.n, s.grid.x);
   return s;
 }
 

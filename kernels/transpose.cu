@@ -16,6 +16,7 @@
 #include "kernels/common/sectors.cuh"
 #include "kernels/common/tile_order.cuh"
 #include "kernels/common/turned_patch.cuh"
+#include "kernels/common/vectors.cuh"
 
 namespace gpuexp::transpose {
 
@@ -350,11 +351,10 @@ __global__ void __launch_bounds__(kVectorThreads) tile64_vectors_kernel(Matrix<T
     if (place.holds(x * kWidth, c)) *reinterpret_cast<Vector*>(to) = tile[Tile::at(c, x)];
 }
 
-// Bytes that one access can move: rows of both matrices must begin at a multiple of them.
+// Bytes that one access can move to rows of either matrix.
 template <class Extents>
 std::int64_t access_bytes(const Extents& e, std::int64_t element) {
-  const std::int64_t both = e.rows | e.columns;
-  return std::min<std::int64_t>((both & -both) * element, kCopyAccess);
+  return widest_access((e.rows | e.columns) * element);
 }
 
 bool has_widest_access(const Problem& p) {
@@ -581,17 +581,17 @@ Family declare() {
       .output("copied", &Data::copied, word_type, elements);
   f.metric("access_width_bits", "bit",
            "widest access of a lane to global memory, by the divisibility of both extents");
-  f.figures = {{"transpose", "share_of_copy", "Transpose: rate over that of a copy"}};
+  f.figures = {
+      {"transpose", "share_of_copy", "Transpose beside a copy", {{"param.dtype", "type"}}}};
   f.outputs = [](const Problem& p) { return Extent{p.columns, p.rows, 1}; };
   f.inputs = inputs;
   f.reference = reference;
   f.host_reference = host_reference;
   f.tolerance_derivation = "Zero: elements are moved as words and compared as integers.";
   f.tolerance = [](const Problem&) { return Tolerance{}; };
-  f.variant(copy()).variant(read_columns()).variant(write_columns());
-  f.variant(tile()).variant(tile_padded()).variant(tile_swizzled());
-  f.variant(coarsened()).variant(tile64_vectors()).variant(output_order());
-  f.variant(tma_tile()).variant(cublas_geam());
+  f.variant(copy()).variant(read_columns()).variant(write_columns()).variant(tile());
+  f.variant(tile_padded()).variant(tile_swizzled()).variant(coarsened());
+  f.variant(tile64_vectors()).variant(output_order()).variant(tma_tile()).variant(cublas_geam());
   return f;
 }
 

@@ -87,27 +87,42 @@ def any_family(frame, moved=False):
     return figure
 
 
-def share_of_copy(frame):
-    """A panel per matrix: bars of each variant's rate over the baseline's, a colour per type."""
+def share_of_copy(frame, kind):
+    """A panel per size: bars of each variant's rate over the baseline's, a colour for each value that `kind` has there."""
     good = timed(frame)
-    if not has(good, "speedup", "param.rows", "param.columns") or "param.dtype" not in good:
-        raise NothingToDraw("rows, columns, dtype and a speedup are needed: name a baseline in the config")
-    good = good.assign(size=good["param.rows"].map(text_of) + " × " + good["param.columns"].map(text_of))
-    sizes, kinds = distinct(good, "size"), colours(distinct(good, "param.dtype"))
-    height = bars_height(good["variant"].nunique() * (1 + 0.55 * (len(kinds) - 1)))
+    if not has(good, "speedup"):
+        raise NothingToDraw("a speedup is needed: name a baseline in the config")
+    extents = [c for c in good if c.startswith("param.") and c != kind.column]
+
+    def size_of(row):
+        return " × ".join(text_of(row[c]) for c in extents if row[c] == row[c])  # of those that it has
+
+    def kind_of(row):
+        value = row[kind.column] if kind.column in row else math.nan
+        if value != value:
+            return ""
+        return value if isinstance(value, str) else f"{kind.label} = {text_of(value)}"
+
+    good = good.assign(size=good.apply(size_of, axis=1), kind=good.apply(kind_of, axis=1))
+    sizes, shades = distinct(good, "size"), colours(distinct(good, "kind"))
+    groups = good.groupby("size")
+    height = bars_height(groups["variant"].nunique().max() * (1 + 0.55 * (groups["kind"].nunique().max() - 1)))
     figure, grid = panels(-(-len(sizes) // 2), min(2, len(sizes)), 7, height)
+    labels = {}
     for ax, size in zip(grid.flat, sizes):
         rows = good[good["size"] == size]
         variants = distinct(rows, "variant")
         drawn = []
-        for kind, (colour, _) in kinds.items():
-            part = rows[rows["param.dtype"] == kind].drop_duplicates("variant").set_index("variant")
+        for name in distinct(rows, "kind"):
+            part = rows[rows["kind"] == name].drop_duplicates("variant").set_index("variant")
             values = list(numbers(part, "speedup").reindex(variants))
-            drawn.append((kind, colour, values, ["" if math.isnan(v) else f"{v:.2f}" for v in values]))
+            drawn.append((name or None, shades[name][0], values, ["" if math.isnan(v) else f"{v:.2f}" for v in values]))
         grouped_bars(ax, variants, drawn, top=1.0, room=4)
+        labels |= {label: handle for handle, label in zip(*ax.get_legend_handles_labels()) if label not in labels}
         ax.set_title(size)
         ax.set_xlabel(f"rate over that of {rows['baseline'].iloc[0]}")
-    figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside right upper")
+    if labels:
+        figure.legend(labels.values(), labels.keys(), loc="outside right upper")
     for ax in list(grid.flat)[len(sizes) :]:
         ax.set_visible(False)
     return figure

@@ -117,6 +117,21 @@ class PlotTest(unittest.TestCase):
         self.assertIn("GPU Ω", text)
         self.assertIn("1 skipped", text)
 
+    def test_stencils_of_planes_and_volumes_share_a_figure(self):
+        plane, volume = {"param.nx": 16, "param.ny": 32}, {"param.nx": 7, "param.ny": 8, "param.nz": 9}
+        rows = [
+            row(family, v, t * r, baseline="copy", **extents, **({"param.radius": r} if family == "stencil_2d" else {}))
+            for family, extents in (("stencil_2d", plane), ("stencil_3d", volume))
+            for r in (1, 2) for v, t in (("copy", 100), ("naive", 400))
+        ]  # fmt: skip
+        result = self.plot(self.write(rows), "--out", self.folder / "figures", "--format", "svg")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual([p.name for p in (self.folder / "figures").iterdir()], ["stencil.svg"])
+        text = (self.folder / "figures" / "stencil.svg").read_text(encoding="utf-8")
+        for words in ("16 × 32", "7 × 8 × 9", "radius = 1", "radius = 2"):
+            self.assertIn(words, text)
+        self.assertNotIn("nan", text)
+
     def test_figures_of_simulated_results_say_that_times_are_predicted(self):
         def simulated(measured):
             skipped = measured["status"] == "skipped"

@@ -1,0 +1,20 @@
+// Parameters that are powers of two, for which kernels are instantiated, and tables of these.
+#pragma once
+
+#include <cstdint>
+
+namespace gpuexp {
+
+constexpr bool is_power_of_two(std::int64_t number) {
+  return number > 0 && (number & (number - 1)) == 0;
+}
+
+/// Of a power of two.
+constexpr int logarithm(std::int64_t power_of_two) {
+  int log = 0;
+  while (power_of_two >>= 1)
+    ++log;
+  return log;
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,89 @@
+// What stencils in two and three dimensions have in common: whole numbers at points, their
+// references, and the copy that is their limit.
+#pragma once
+
+#include "kernels/common/copy_limit.cuh"
+#include "kernels/common/powers_of_two.cuh"
+#include "kernels/common/reference.cuh"
+#include "kernels/common/sectors.cuh"
+#include "kernels/common/vectors.cuh"
+
+namespace gpuexp {
+
+template <int kWidth>
+__device__ void store(float* to, const Floats<kWidth>& points) {
+  *reinterpret_cast<Floats<kWidth>*>(to) = points;
+}
+
+/// Points that the widest access to rows of nx has.
+inline int access_points(std::int64_t nx) {
+  return static_cast<int>(widest_access(nx * sizeof(float)) / sizeof(float));
+}
+inline bool has_widest_access(std::int64_t nx) {
+  return access_points(nx) * sizeof(float) == kWidestAccess;
+}
+
+/// Of so many points that are read once and written once, by `operations` for each.
+inline Work stencil_work(std::int64_t points, double operations) {
+  Work w;
+  w.bytes_read = w.bytes_written = static_cast<double>(points * sizeof(float));
+  w.moved_read = w.moved_written = sector_bytes<float>(points);
+  if (operations > 0) w.operations = {{Pipe::fp32, operations * static_cast<double>(points)}};
+  return w;
+}
+
+/// Copies d.in to d.copied; `extent_of(p)` is what they hold.
+template <class Variant, class ExtentOf>
+Variant copy_of_points(ExtentOf extent_of) {
+  Variant v;
+  v.id = "copy";
+  v.writes = {"copied"};
+  v.work = [extent_of](const auto& p) { return stencil_work(extent_of(p).count(), 0); };
+  v.launch = [extent_of](const auto& p, const auto& d, const LaunchContext&) {
+    const Extent extent = extent_of(p);
+    constexpr std::int64_t kPerBlock = kCopyBlockBytes / sizeof(float);
+    return copy_limit(d.in, d.copied, extent.count() * sizeof(float),
+                      {kPerBlock, extent.y, extent.z});  // consecutive, whichever rows
+  };
+  return v;
+}
+
+/// Points are whole numbers up to that, of either sign.
+constexpr int kMostPoint = 255;
+
+struct WholePoint {
+  std::uint64_t seed;
+  __host__ __device__ float operator()(std::int64_t i) const {
+    const auto bits = random_bits(seed, static_cast<std::uint64_t>(i));
+    return static_cast<float>(static_cast<int>(bits % (2 * kMostPoint + 1)) - kMostPoint);
+  }
+};
+
+struct CopiedPoint {
+  const float* in;
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const { return {in[i], 0.0}; }
+};
+
+/// Of the sums, which `sums` computes, and of the copy of `in`, where they are asked for.
+template <class Sums>
+Steps stencil_reference(const std::vector<ReferenceView>& out, std::int64_t points, Sums sums,
+                        const float* in) {
+  Steps steps;
+  if (out[0]) steps += evaluate_reference(out[0], points, sums);
+  if (out[1]) steps += evaluate_reference(out[1], points, CopiedPoint{in});
+  return steps;
+}
+
+/// The same by plain loops on the host.
+template <class Sums>
+void stencil_on_host(const std::vector<ReferenceView>& out, std::int64_t points, Sums sums,
+                     const float* in) {
+  for (std::int64_t i = 0; i < points; ++i) {
+    if (out[0]) out[0].value[i] = sums(i).value;
+    if (out[1]) out[1].value[i] = in[i];
+    for (const ReferenceView& view : out)
+      if (view) view.magnitude[i] = 0.0;
+  }
+}
+
+}  // namespace gpuexp
