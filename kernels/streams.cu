@@ -57,8 +57,8 @@ struct Chunk {
   Steps compute() const {
     Shape s;
     s.block = {kBlock, 1, 1};
-    s.tile = {kBlock, 1, 1};
     s.grid = {ceil_div(count, kBlock), 1, 1};
+    s.tile = {ceil_div(count, s.grid.x), 1, 1};
     return launch(compute_kernel, s, d_x, d_y, count, cost);
   }
 };

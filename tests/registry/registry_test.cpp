@@ -76,7 +76,10 @@ void check_covers(const std::vector<Shape>& shapes, const Extent& outputs) {
     return s.kernel == shape.kernel && s.grid.count() == 1;
   });
   if (has_one_each && shape.grid.x * shape.tile.x < outputs.x) {
-    CHECK(static_cast<std::int64_t>(shapes.size()) * shape.tile.x == outputs.x);
+    std::int64_t covered = 0;
+    for (const Shape& s : shapes)
+      covered += s.tile.x;
+    CHECK(covered == outputs.x);
   } else {
     std::int64_t covered = 0;
     for (const Shape& s : shapes)
