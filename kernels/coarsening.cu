@@ -139,6 +139,9 @@ bool takes_two(const Problem& p) {
 bool takes_four(const Problem& p) {
   return is_large(p) && p.elements >= 4;
 }
+bool takes_eight(const Problem& p) {
+  return is_large(p) && p.elements >= 8;
+}
 
 // ---- contiguous: neighbours for each thread
 //
@@ -146,8 +149,9 @@ bool takes_four(const Problem& p) {
 // loads come before the first store, so that bytes_in_flight_per_thread grows with elements, and
 // warp_instructions falls. But lanes are now that many elements apart: each load touches a word or
 // two of each of many sectors, global_load_sectors_per_request rises with elements, up to 32, and
-// the thread's next load wants the same sectors again. L1 has them if it could keep them. It does
-// not collect stores: every store sends its sectors to L2 in part, and l2_sectors rises.
+// the thread's next load wants the same sectors again. L1 has them if it could keep them. Stores
+// that fill a sector soon after each other leave L1 together; where a thread stores many, they do
+// not, L2 gets sectors in part, and l2_sectors rises.
 
 /// Elements 0, step, 2·step, … from `a`, `b` and `c` on.
 template <int kElements>
@@ -181,7 +185,7 @@ Variant contiguous() {
                     contiguous_kernel<8>, contiguous_kernel<16>},
                    {{"global_load_sectors_per_request", Direction::increases, 1.9, takes_two},
                     {"warp_instructions", Direction::decreases, 1.3, takes_four},
-                    {"l2_sectors", Direction::increases, 1.5, takes_four},
+                    {"l2_sectors", Direction::increases, 1.5, takes_eight},
                     {"global_load_requests", Direction::unchanged, 1.01, is_large}});
 }
 
@@ -211,7 +215,7 @@ Variant block_strided() {
                    {block_strided_kernel<1>, block_strided_kernel<2>, block_strided_kernel<4>,
                     block_strided_kernel<8>, block_strided_kernel<16>},
                    {{"global_load_sectors_per_request", Direction::decreases, 1.9, takes_two},
-                    {"l2_sectors", Direction::decreases, 1.5, takes_four},
+                    {"l2_sectors", Direction::decreases, 1.5, takes_eight},
                     {"global_load_requests", Direction::unchanged, 1.01, is_large},
                     {"warp_instructions", Direction::unchanged, 1.1, takes_two}});
 }
