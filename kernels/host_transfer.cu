@@ -442,6 +442,8 @@ Family declare() {
   f.ceilings = {CeilingRows::rate("bus_to_device", {"pinned_in"}, Mode::warm, "param.n")
                     .times([](const DeviceSpec&) { return double{sizeof(std::uint32_t)}; }),
                 CeilingRows::rate("bus_to_host", {"pinned_out"}, Mode::warm, "param.n")
+                    .times([](const DeviceSpec&) { return double{sizeof(std::uint32_t)}; }),
+                CeilingRows::rate("bus_both", {"pinned_both"}, Mode::warm, "param.n")
                     .times([](const DeviceSpec&) { return double{sizeof(std::uint32_t)}; })};
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;

@@ -268,6 +268,11 @@ Family declare() {
       .lives_in(Residence::pageable);
   f.figures = {{"timeline_streams", "timelines", "Copy in, compute, copy out: what runs when"},
                {"streams", "swept_times", "Copy in, compute, copy out: over streams and chunks"}};
+  // With one stream, each chunk changes units three times, and nothing else is slower than whole.
+  f.ceilings = {CeilingRows::latency("unit_change", {"depth_first"}, Mode::warm, "param.chunks")
+                    .where("streams", "1")
+                    .times([](const DeviceSpec&) { return 3.0; })
+                    .without("one_stream", 1)};
   f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
   f.inputs = inputs;
   f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {

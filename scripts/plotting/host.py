@@ -137,9 +137,14 @@ def timelines(frame):
     shown = min(ends[-1:] + [1.15 * end for end in ends[-2:-1]], default=0)  # the longest may be cut
     for ax, row in zip(grid[:, 0], rows):
         draw_lanes(ax, steps_of(row[column]), lanes, shown)
-        ax.set_title(f"{row['variant']}: {row['time_median_us']:.4g} µs")
+        ax.set_title(f"{row['variant']}: {time_text(row, not measured)}")
     grid[-1, 0].set_xlabel("µs from the launch's start" + ("" if measured else ", predicted"))
     return figure
+
+
+def time_text(row, both):
+    measured = f"{row['time_median_us']:.0f} µs"
+    return f"predicted {float(row['predicted_time_us']):.0f} µs, measured {measured}" if both else measured
 
 
 def of_one_problem(rows, column):

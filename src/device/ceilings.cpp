@@ -146,6 +146,11 @@ const std::vector<CeilingTerm>& ceiling_terms() {
              &Ceilings::bus_to_device_bytes_per_s),
         term("bus_to_host", "GB/s", kGiga, "a copy from the device to pinned memory",
              &Ceilings::bus_to_host_bytes_per_s),
+        term("bus_both", "GB/s", kGiga, "each way, copies of pinned memory both ways at once",
+             &Ceilings::bus_both_bytes_per_s),
+        term("unit_change", "ns", 1,
+             "from a step of a stream to its next on another unit: a copy engine or the SMs",
+             &Ceilings::unit_change_ns),
         term("floor_cold", "us", 1, "an empty kernel between two events, caches flushed",
              &Ceilings::floor_cold_us),
         term("floor_warm", "us", 1, "an empty kernel between two events", &Ceilings::floor_warm_us),
@@ -203,6 +208,7 @@ Ceilings scaled_ceilings(const Ceilings& measured, const DeviceSpec& from, const
   // Another device is in another machine.
   c.host_call_ns = c.host_launch_ns = std::nullopt;
   c.bus_to_device_bytes_per_s = c.bus_to_host_bytes_per_s = std::nullopt;
+  c.bus_both_bytes_per_s = c.unit_change_ns = std::nullopt;
   const auto scale = [&](std::initializer_list<Figure Ceilings::*> figures, const Figure& by) {
     for (Figure Ceilings::*figure : figures)
       c.*figure = product(c.*figure, by);

@@ -68,6 +68,10 @@ struct Ceilings {
   std::optional<double> host_launch_ns;  ///< from before a call until the kernel's end is known
   std::optional<double> bus_to_device_bytes_per_s;  ///< of one copy of pinned memory
   std::optional<double> bus_to_host_bytes_per_s;    ///< likewise
+  std::optional<double> bus_both_bytes_per_s;       ///< each way, while both are used
+  /// From the end of a step to the start of its stream's next on another unit (SMs, copy engines),
+  /// or of a copy engine's next of another stream.
+  std::optional<double> unit_change_ns;
 
   std::optional<double> floor_us(Mode mode) const;
   std::optional<double> ops(Pipe pipe, TensorPath path) const;

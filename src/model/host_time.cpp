@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
+#include <optional>
 
 #include "family/step.hpp"
 
@@ -12,118 +14,234 @@ namespace {
 
 constexpr double kMicro = 1e6;
 constexpr double kNanosPerMicro = 1e3;
-constexpr std::size_t kUnits = 4;
-constexpr std::array<const char*, kUnits> kNames{"kernel", "copy_to_device", "copy_to_host",
-                                                 "other"};
+constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr std::array<const char*, 4> kNames{"kernel", "copy_to_device", "copy_to_host", "other"};
+constexpr std::array kGpuUnits{Unit::sms, Unit::copy_to_device, Unit::copy_to_host};
 
 std::size_t index_of(Unit unit) {
   return static_cast<std::size_t>(unit);
 }
+bool is_copy(Unit unit) {
+  return unit == Unit::copy_to_device || unit == Unit::copy_to_host;
+}
 
-/// What was enqueued, by the time at which it ends.
-class Timeline {
+/// From event to event: what arrives, begins and ends on host and GPU.
+class Machine {
  public:
-  Timeline(bool as_graph, double further_us, const Ceilings& ceilings)
-      : as_graph_(as_graph),
+  Machine(const std::vector<HostedStep>& steps, bool as_graph, double further_us,
+          const Ceilings& ceilings)
+      : steps_(steps),
+        as_graph_(as_graph),
         further_us_(further_us),
         ceilings_(ceilings),
         call_us_(*ceilings.host_call_ns / kNanosPerMicro),
         // The way of a launch to the GPU, and that of its end to the host.
-        way_us_((*ceilings.host_launch_ns / kNanosPerMicro - call_us_) / 2) {}
+        way_us_((*ceilings.host_launch_ns / kNanosPerMicro - call_us_) / 2),
+        change_us_(ceilings.unit_change_ns.value_or(0) / kNanosPerMicro),
+        states_(steps.size()) {}
 
-  void add(const HostedStep& step) {
-    if (step.unit == Unit::host) return wait_for(step);
-    if (!as_graph_ || steps_.empty()) {
-      calls_.push_back({"call", step.stream, host_us_, host_us_ + call_us_});
-      host_us_ += call_us_;
+  HostTime run() {
+    for (double now_us = 0; now_us < kNever;) {
+      call();
+      for (const Unit unit : kGpuUnits)
+        begin(unit, now_us);
+      const double next_us = next_event_us(now_us);
+      if (next_us < kNever) progress(next_us - now_us);
+      now_us = next_us;
+      for (const Unit unit : kGpuUnits)
+        end(unit, now_us);
     }
-    const double ready_us = std::max({host_us_ + way_us_, stream_end(step), ends_of(step.after)});
-    double& free_us = free_us_[index_of(step.unit)];
-    const double begin_us = std::max(ready_us, free_us);
-    const double own_us = duration_us(step, begin_us);
-    free_us = begin_us + own_us;
-    busy_us_[index_of(step.unit)] += own_us;
-    end(step, ready_us, free_us);
+    return result();
+  }
+
+ private:
+  struct State {
+    double arrives_us = kNever;
+    double ready_us = kNever;  ///< from when its stream could begin it
+    double end_us = kNever;
+  };
+  struct Worker {
+    std::optional<std::size_t> step;  ///< its place
+    double left = 0;                  ///< bytes of a copy, µs of a kernel
+    double free_us = 0;
+    std::optional<int> stream;  ///< of the last step
+    double busy_us = 0;
+  };
+
+  bool has_ended(std::size_t place) const { return states_[place].end_us < kNever; }
+
+  // The host runs ahead of the GPU, but where it waits.
+  void call() {
+    for (; next_ < steps_.size(); ++next_) {
+      const HostedStep& step = steps_[next_];
+      if (step.unit == Unit::host) {
+        const auto before = last_of_stream(next_);
+        if (before && !has_ended(*before)) return;
+        if (before) host_us_ = std::max(host_us_, states_[*before].end_us + way_us_);
+        states_[next_] = {host_us_, host_us_, host_us_};
+        continue;
+      }
+      if (!as_graph_ || calls_.empty()) {
+        calls_.push_back({"call", step.stream, host_us_, host_us_ + call_us_});
+        host_us_ += call_us_;
+      }
+      states_[next_].arrives_us = host_us_ + way_us_;
+    }
+  }
+
+  /// The place of the step before in the same stream.
+  std::optional<std::size_t> last_of_stream(std::size_t place) const {
+    for (std::size_t i = place; i-- > 0;) {
+      if (steps_[i].stream == steps_[place].stream) return i;
+    }
+    return std::nullopt;
+  }
+
+  // Whether the legacy default stream orders the two: it waits for all that block with it, and
+  // these for it.
+  static bool are_ordered(const HostedStep& a, const HostedStep& b) {
+    return (a.stream == kDefaultStream && b.stream <= kFirstBlockingStream) ||
+           (b.stream == kDefaultStream && a.stream <= kFirstBlockingStream);
+  }
+
+  /// From when its stream lets it begin; never, as long as a step that it waits for has not ended.
+  double ready_us(std::size_t place) const {
+    const HostedStep& step = steps_[place];
+    double ready = states_[place].arrives_us;
+    const auto wait_for = [&](std::size_t other, double gap_us) {
+      ready = std::max(ready, states_[other].end_us + gap_us);
+    };
+    if (const auto before = last_of_stream(place)) {
+      const Unit unit = steps_[*before].unit;
+      const bool changes = unit != step.unit && unit != Unit::host;
+      wait_for(*before, changes ? change_us_ : 0);
+    }
+    for (const std::size_t other : step.after)
+      wait_for(other, 0);
+    for (std::size_t i = 0; i < place; ++i) {
+      if (are_ordered(steps_[i], step)) wait_for(i, change_us_);
+    }
+    return ready;
+  }
+
+  /// From when the unit is free for it, too. A copy engine stays with a stream, and takes a while
+  /// to go on with another.
+  double may_begin_us(std::size_t place) const {
+    const Worker& worker = workers_[index_of(steps_[place].unit)];
+    const bool changes =
+        is_copy(steps_[place].unit) && worker.stream && *worker.stream != steps_[place].stream;
+    return std::max(ready_us(place), worker.free_us + (changes ? change_us_ : 0));
+  }
+
+  template <class Visit>
+  void for_each_waiting(Unit unit, const Visit& visit) const {
+    for (std::size_t i = 0; i < next_; ++i) {
+      if (steps_[i].unit == unit && !has_ended(i) && workers_[index_of(unit)].step != i) visit(i);
+    }
+  }
+
+  void begin(Unit unit, double now_us) {
+    Worker& worker = workers_[index_of(unit)];
+    if (worker.step) return;
+    std::optional<std::size_t> chosen;
+    for_each_waiting(unit, [&](std::size_t place) {
+      if (!chosen && may_begin_us(place) <= now_us) chosen = place;
+    });
+    if (!chosen) return;
+    const HostedStep& step = steps_[*chosen];
+    worker.step = chosen;
+    worker.left =
+        is_copy(unit) ? static_cast<double>(step.bytes) : step.kernel_us + gap_us(*chosen, now_us);
+    states_[*chosen].ready_us = ready_us(*chosen);
+  }
+
+  // A kernel behind another of its stream starts a while after that has ended.
+  double gap_us(std::size_t place, double now_us) const {
+    const auto before = last_of_stream(place);
+    const bool is_behind = before && steps_[*before].unit == Unit::sms &&
+                           now_us <= states_[*before].end_us + further_us_;
+    return is_behind ? further_us_ : 0;
+  }
+
+  /// What is left of the unit's step becomes less by so much in a µs.
+  double rate(Unit unit) const {
+    if (!is_copy(unit)) return 1;
+    const bool is_in = unit == Unit::copy_to_device;
+    const Unit other = is_in ? Unit::copy_to_host : Unit::copy_to_device;
+    const double alone =
+        is_in ? *ceilings_.bus_to_device_bytes_per_s : *ceilings_.bus_to_host_bytes_per_s;
+    const bool both = workers_[index_of(other)].step.has_value();
+    return (both ? std::min(alone, ceilings_.bus_both_bytes_per_s.value_or(alone)) : alone) /
+           kMicro;
+  }
+
+  double next_event_us(double now_us) const {
+    double next = kNever;
+    for (const Unit unit : kGpuUnits) {
+      const Worker& worker = workers_[index_of(unit)];
+      if (worker.step) {
+        next = std::min(next, now_us + worker.left / rate(unit));
+      } else {
+        for_each_waiting(unit,
+                         [&](std::size_t place) { next = std::min(next, may_begin_us(place)); });
+      }
+    }
+    return next;
+  }
+
+  void progress(double us) {
+    std::array<double, kGpuUnits.size()> rates{};
+    for (const Unit unit : kGpuUnits)
+      rates[index_of(unit)] = rate(unit);
+    for (const Unit unit : kGpuUnits) {
+      Worker& worker = workers_[index_of(unit)];
+      if (!worker.step) continue;
+      worker.left -= us * rates[index_of(unit)];
+      worker.busy_us += us;
+    }
+  }
+
+  void end(Unit unit, double now_us) {
+    constexpr double kRounding = 1e-6;
+    Worker& worker = workers_[index_of(unit)];
+    if (!worker.step || worker.left > kRounding * rate(unit)) return;
+    states_[*worker.step].end_us = now_us;
+    last_end_us_ = std::max(last_end_us_, now_us);
+    worker.free_us = now_us;
+    worker.stream = steps_[*worker.step].stream;
+    worker.step.reset();
   }
 
   HostTime result() const {
     HostTime time;
-    time.timeline = calls_;
-    time.timeline.insert(time.timeline.end(), steps_.begin(), steps_.end());
     time.total_us = std::max(host_us_, last_end_us_ + way_us_);
+    time.timeline = calls_;
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      time.timeline.push_back({kNames[index_of(steps_[i].unit)], steps_[i].stream,
+                               states_[i].ready_us, states_[i].end_us});
+    }
     std::map<std::string, double> alone_us{{"host", call_us_ * static_cast<double>(calls_.size())}};
     for (const Unit copies : {Unit::copy_to_device, Unit::copy_to_host}) {
-      if (const double us = busy_us_[index_of(copies)]; us > 0)
+      if (const double us = workers_[index_of(copies)].busy_us; us > 0)
         alone_us[kNames[index_of(copies)]] = us;
     }
     time.terms = longest_first(alone_us);
     return time;
   }
 
- private:
-  // The host knows that its stream is done, and only then goes on.
-  void wait_for(const HostedStep& step) {
-    host_us_ = std::max(host_us_, stream_end(step) + way_us_);
-    end(step, host_us_, host_us_);
-  }
-
-  void end(const HostedStep& step, double ready_us, double end_us) {
-    steps_.push_back({kNames[index_of(step.unit)], step.stream, ready_us, end_us});
-    stream_end_us_[step.stream] = end_us;
-    if (step.unit == Unit::sms) kernel_end_us_[step.stream] = end_us;
-    if (step.unit != Unit::host) last_end_us_ = std::max(last_end_us_, end_us);
-  }
-
-  // The legacy default stream waits for all that block with it, and these for it.
-  double stream_end(const HostedStep& step) const {
-    double end_us = 0;
-    for (const auto& [stream, us] : stream_end_us_) {
-      const bool blocks = (step.stream == kDefaultStream && stream <= kFirstBlockingStream) ||
-                          (step.stream <= kFirstBlockingStream && stream == kDefaultStream);
-      if (stream == step.stream || blocks) end_us = std::max(end_us, us);
-    }
-    return end_us;
-  }
-
-  double ends_of(const std::vector<std::size_t>& places) const {
-    double end_us = 0;
-    for (const std::size_t place : places)
-      end_us = std::max(end_us, steps_[place].end_us);
-    return end_us;
-  }
-
-  double duration_us(const HostedStep& step, double begin_us) const {
-    const auto seconds = [&](const std::optional<double>& rate) {
-      return static_cast<double>(step.bytes) / *rate;
-    };
-    switch (step.unit) {
-      case Unit::copy_to_device: return seconds(ceilings_.bus_to_device_bytes_per_s) * kMicro;
-      case Unit::copy_to_host: return seconds(ceilings_.bus_to_host_bytes_per_s) * kMicro;
-      case Unit::sms: {
-        // One behind another of its stream starts a while after that has ended.
-        const auto before = kernel_end_us_.find(step.stream);
-        const bool is_behind =
-            before != kernel_end_us_.end() && begin_us <= before->second + further_us_;
-        return step.kernel_us + (is_behind ? further_us_ : 0);
-      }
-      case Unit::host: break;
-    }
-    return 0;
-  }
-
+  const std::vector<HostedStep>& steps_;
   bool as_graph_;
   double further_us_;
   const Ceilings& ceilings_;
   double call_us_;
   double way_us_;
-  double host_us_ = 0;  ///< when the host may make its next call
-  std::array<double, kUnits> free_us_{};
-  std::array<double, kUnits> busy_us_{};
-  double last_end_us_ = 0;  ///< of what the GPU does
-  std::map<int, double> stream_end_us_;
-  std::map<int, double> kernel_end_us_;  ///< of the last kernel of a stream
+  double change_us_;
+  std::vector<State> states_;  ///< by step
+  std::size_t next_ = 0;       ///< that the host has not come to
+  double host_us_ = 0;         ///< when it may make its next call
+  double last_end_us_ = 0;     ///< of what the GPU does
+  std::array<Worker, kGpuUnits.size()> workers_;
   std::vector<StepTime> calls_;
-  std::vector<StepTime> steps_;  ///< by their places
 };
 
 }  // namespace
@@ -136,16 +254,13 @@ HostTime host_time(const std::vector<HostedStep>& steps, bool as_graph, double f
     return refused;
   }
   for (const HostedStep& step : steps) {
-    const bool copies = step.unit == Unit::copy_to_device || step.unit == Unit::copy_to_host;
-    if (copies && (!ceilings.bus_to_device_bytes_per_s || !ceilings.bus_to_host_bytes_per_s)) {
+    if (is_copy(step.unit) &&
+        (!ceilings.bus_to_device_bytes_per_s || !ceilings.bus_to_host_bytes_per_s)) {
       refused.refusal = "what the bus between host and device delivers is not known";
       return refused;
     }
   }
-  Timeline timeline(as_graph, further_us, ceilings);
-  for (const HostedStep& step : steps)
-    timeline.add(step);
-  return timeline.result();
+  return Machine(steps, as_graph, further_us, ceilings).run();
 }
 
 }  // namespace gpuexp

@@ -2,6 +2,7 @@
 // members of its provenance, each named once.
 #pragma once
 
+#include <array>
 #include <string_view>
 
 namespace gpuexp {
@@ -15,7 +16,8 @@ inline constexpr std::string_view kSamplesMember = "samples_us";
 /// Member of a provenance; reports of older versions lack it.
 inline constexpr const char* kCeilingsMember = "ceilings";
 /// Likewise, of its device.
-inline constexpr const char* kExecutedOnMember = "executed_on";
+inline constexpr std::array<std::string_view, 5> kLaterDeviceMembers{
+    "executed_on", "pcie_generation", "pcie_width", "numa_node", "process_numa_nodes"};
 
 /// Members of a report whose run read hardware counters.
 inline constexpr std::string_view kKernelColumnsMember = "kernel_columns";

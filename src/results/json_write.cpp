@@ -19,7 +19,8 @@ namespace {
 // away.
 auto writer_into(Json& object) {
   return [&object](const char* name, const auto& member, const char*) {
-    if (!member && std::string_view(name) == kExecutedOnMember) return;
+    const auto& later = kLaterDeviceMembers;
+    if (!member && std::find(later.begin(), later.end(), name) != later.end()) return;
     object[name] = member ? Json(*member) : Json(nullptr);
   };
 }

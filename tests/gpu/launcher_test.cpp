@@ -175,6 +175,75 @@ TEST_CASE("steps on several streams are captured into a graph and replayed", "[l
   CHECK(value_at(places.at(1)) == 7);
 }
 
+TEST_CASE("steps that are submitted as a graph run as often as they are enqueued", "[launcher]") {
+  const auto submission = GENERATE(Submission::graph, Submission::updated_graph);
+  const Places places;
+  const PreparedSteps prepared(slow_then_waiting(places.at(0), places.at(1)), places.stream,
+                               submission);
+  CHECK(value_at(places.at(1)) == 0);
+  for (int i = 0; i < 2; ++i) {
+    GPUEXP_CUDA(
+        cudaMemset(places.memory.get(), 0, static_cast<std::size_t>(places.memory.bytes())));
+    prepared.enqueue();
+    places.stream.synchronize();
+    CHECK(value_at(places.at(1)) == 7);
+  }
+}
+
+TEST_CASE("a host that reads memory waits for what wrote it", "[launcher]") {
+  const Places places;
+  int* managed = nullptr;
+  GPUEXP_CUDA(cudaMallocManaged(reinterpret_cast<void**>(&managed), sizeof *managed));
+  *managed = 0;
+  // The slow step is on another stream, which the first waits for.
+  const PreparedSteps slow(slow_on_other_stream(managed), places.stream);
+  slow.enqueue();
+  enqueue(HostReadStep{managed, sizeof *managed}, places.stream);
+  CHECK(*managed == 7);
+  enqueue(Steps(PrefetchStep{managed, sizeof *managed}) +
+              AdviseStep{managed, sizeof *managed, Advice::stays_on_host} +
+              PrefetchStep{managed, sizeof *managed, true} +
+              AdviseStep{managed, sizeof *managed, Advice::is_mostly_read} +
+              AdviseStep{managed, sizeof *managed} + HostReadStep{managed, sizeof *managed},
+          places.stream);
+  CHECK(*managed == 7);
+  GPUEXP_CUDA(cudaFree(managed));
+}
+
+TEST_CASE("a timeline says when steps ran, in the order of what they wait for", "[launcher]") {
+  const Places places;
+  const PreparedSteps prepared(slow_then_waiting(places.at(0), places.at(1)), places.stream);
+  CHECK(prepared.overlap());
+  const std::vector<StepTime> times = prepared.timeline();
+  REQUIRE(times.size() == 2);
+  for (const StepTime& step : times) {
+    CHECK(step.what == "kernel");
+    CHECK(step.begin_us <= step.end_us);
+  }
+  CHECK(times[0].stream != times[1].stream);
+  CHECK(times[0].end_us <= times[1].begin_us);
+  CHECK(value_at(places.at(1)) == 7);
+}
+
+TEST_CASE("the legacy default stream orders what blocks with it", "[launcher]") {
+  const Places places;
+  Steps steps =
+      slow_on_other_stream(places.at(0)) + Steps(CopyStep{places.at(1), places.at(0), sizeof(int)});
+  steps.all()[0].stream = kFirstBlockingStream;
+  SECTION("a copy in it waits") {
+    steps.all()[1].stream = kDefaultStream;
+    enqueue(steps, places.stream);
+    places.stream.synchronize();
+    CHECK(value_at(places.at(1)) == 7);
+  }
+  SECTION("a copy in another blocking stream does not") {
+    steps.all()[1].stream = kFirstBlockingStream - 1;
+    enqueue(steps, places.stream);
+    places.stream.synchronize();
+    CHECK(value_at(places.at(1)) == 0);
+  }
+}
+
 TEST_CASE("prepared steps are enqueued as often as one likes, also after a move", "[launcher]") {
   const Places places;
   PreparedSteps prepared(with_every_attribute(places.at(0), places.memory.get(), 512),

@@ -10,10 +10,10 @@ namespace gpuexp::test {
 namespace {
 
 TEST_CASE("buffers live where they say, and are verified there", "[engine][residence]") {
-  const auto x = GENERATE(Residence::device, Residence::pinned, Residence::pageable,
-                          Residence::mapped, Residence::managed);
-  const auto y = GENERATE(Residence::device, Residence::pinned, Residence::pageable,
-                          Residence::mapped, Residence::managed);
+  const auto x = GENERATE(Residence::device, Residence::pinned, Residence::write_combined,
+                          Residence::pageable, Residence::mapped, Residence::managed);
+  const auto y = GENERATE(Residence::device, Residence::pinned, Residence::write_combined,
+                          Residence::pageable, Residence::mapped, Residence::managed);
   CAPTURE(static_cast<int>(x), static_cast<int>(y));
   const Family family = residence_family(x, y);
   const auto executor = make_cuda_executor(0, query_device(0, {}).spec);
@@ -36,8 +36,8 @@ TEST_CASE("buffers live where they say, and are verified there", "[engine][resid
 }
 
 TEST_CASE("buffers begin at multiples of their alignment", "[engine][residence]") {
-  const auto residence = GENERATE(Residence::device, Residence::pinned, Residence::pageable,
-                                  Residence::mapped, Residence::managed);
+  const auto residence = GENERATE(Residence::device, Residence::pinned, Residence::write_combined,
+                                  Residence::pageable, Residence::mapped, Residence::managed);
   for (const std::int64_t bytes : {1, 100, 4097, (2 << 20) - 1, 5 << 20}) {
     CAPTURE(static_cast<int>(residence), bytes);
     const GuardedMemory first(bytes, residence);

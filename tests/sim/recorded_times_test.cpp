@@ -205,6 +205,12 @@ TEST_CASE("a predicted time does not depend on where the host has put buffers",
 /// Variants whose code has no predicted time, and why.
 const std::map<std::string, std::string>& without_time() {
   static const std::string atomics = "the time model has no rate of atomic operations";
+  static const std::string bus = "how kernels reach the host's memory is not modelled";
+  static const std::string pageable = "how the driver copies pageable memory is not modelled";
+  static const std::string two_kernels = "what two kernels leave each other of L2 is not modelled";
+  static const std::string programmatic =
+      "how kernels overlap by programmatic dependent launch is not modelled";
+  static const std::string loading = "what loading a kernel takes is not modelled";
   static const std::map<std::string, std::string> reasons{
       {"atomics/float_global", atomics},
       {"atomics/global", atomics},
@@ -218,6 +224,31 @@ const std::map<std::string, std::string>& without_time() {
       {"histogram/global_atomics", atomics},
       {"histogram/match_aggregated", atomics},
       {"histogram/vector_loads", atomics},
+      {"host_transfer/mapped_in", bus},
+      {"host_transfer/managed_in", bus},
+      {"host_transfer/prefetched_in", bus},
+      {"host_transfer/advised_in", bus},
+      {"host_transfer/mapped_out", bus},
+      {"host_transfer/managed_out", bus},
+      {"host_transfer/prefetched_out", bus},
+      {"host_transfer/advised_out", bus},
+      {"host_transfer/mapped_both", bus},
+      {"host_transfer/pageable_in", pageable},
+      {"host_transfer/pageable_out", pageable},
+      {"host_transfer/pageable_both", pageable},
+      {"l2_persistence/side_by_side", two_kernels},
+      {"l2_persistence/window", two_kernels},
+      {"l2_persistence/evict_first", two_kernels},
+      {"l2_persistence/evict_last", two_kernels},
+      {"l2_persistence/evict_last_set_aside", two_kernels},
+      {"launch_overhead/programmatic", programmatic},
+      {"launch_overhead/queued_programmatic", programmatic},
+      {"launch_overhead/first_launch", loading},
+      {"launch_overhead/from_first", loading},
+      {"streams/pageable", pageable},
+      {"launch_overhead/grid_barrier", "the time of blocks that wait for others is not modelled"},
+      {"launch_overhead/updated_graph", "what the host takes to update a graph is not measured"},
+      {"launch_overhead/work_queue", "which block takes which tile is decided while they run"},
       {"loss_scaling/fp16_dynamic_scale",
        "what its kernels do depends on what those before have found"},
       {"constant_memory/uniform_index", "the time model has no levels of the constant cache"},

@@ -94,6 +94,47 @@ TEST_CASE("without figures of the host or of the bus there is no time") {
   CHECK_FALSE(host_time({kernel(1)}, false, kFurtherUs, c).refusal.empty());
 }
 
+TEST_CASE(
+    "a change of units takes its time, within a stream and between the streams of an engine") {
+  Ceilings c = machine();
+  c.unit_change_ns = 5000;
+  const auto time_of = [&](const std::vector<HostedStep>& steps) {
+    return host_time(steps, false, kFurtherUs, c).total_us;
+  };
+  CHECK(time_of({copy(Unit::copy_to_device, 1), kernel(100, 1)}) == Approx(5 + 100 + 5 + 100 + 3));
+  CHECK(time_of({copy(Unit::copy_to_device, 1), copy(Unit::copy_to_device, 1)}) ==
+        Approx(5 + 200 + 3));
+  CHECK(time_of({copy(Unit::copy_to_device, 1), copy(Unit::copy_to_device, 2)}) ==
+        Approx(5 + 100 + 5 + 100 + 3));
+}
+
+TEST_CASE("a copy engine stays with a stream that has more for it") {
+  Ceilings c = machine();
+  c.unit_change_ns = 5000;
+  const HostTime time = host_time(
+      {copy(Unit::copy_to_device, 1), copy(Unit::copy_to_device, 2), copy(Unit::copy_to_device, 1)},
+      false, kFurtherUs, c);
+  const auto end_us = [&](std::size_t step) { return time.timeline[3 + step].end_us; };
+  CHECK(end_us(0) == Approx(105));
+  CHECK(end_us(2) == Approx(205));
+  CHECK(end_us(1) == Approx(310));
+}
+
+TEST_CASE("copies both ways slow each other down while both run") {
+  Ceilings c = machine();
+  c.bus_both_bytes_per_s = 0.5e9;
+  const auto time_of = [&](std::int64_t there, std::int64_t back) {
+    return host_time(
+               {{Unit::copy_to_device, 0, there, 1, {}}, {Unit::copy_to_host, 0, back, 2, {}}},
+               false, kFurtherUs, c)
+        .total_us;
+  };
+  // The second begins 2 µs after the first; until the shorter has ended both have half the rate.
+  CHECK(time_of(100'000, 0) == Approx(5 + 100 + 3));
+  CHECK(time_of(100'000, 100'000) == Approx(5 + 2 + 2 * 98 + 2 + 3));
+  CHECK(time_of(100'000, 10'000) == Approx(5 + 2 + 2 * 10 + (98 - 10) + 3));
+}
+
 TEST_CASE("the terms are the host's calls and the copies, longest first") {
   const HostTime time =
       host_time({copy(Unit::copy_to_device, 1), kernel(1, 1)}, false, kFurtherUs, machine());

@@ -1,0 +1,106 @@
+// The part of L2 that is set aside for a launch with a window: there while it runs, gone
+// afterwards.
+#include "gpu/l2_set_aside.hpp"
+
+#include <stdexcept>
+#include <vector>
+
+#include "device/device_error.hpp"
+#include "family/registry.hpp"
+#include "gpu/cuda_executor.hpp"
+#include "gpu/device_query.hpp"
+#include "support/catch.hpp"
+#include "support/small_problems.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+constexpr std::int64_t kMiB = 1 << 20;
+
+TEST_CASE("L2 is set aside as long as the object lives", "[launcher][l2_set_aside]") {
+  REQUIRE(L2SetAside::now() == 0);
+  {
+    const L2SetAside set_aside(4 * kMiB);
+    CHECK(L2SetAside::now() >= 4 * kMiB);
+  }
+  CHECK(L2SetAside::now() == 0);
+  {
+    const L2SetAside none(0);
+    CHECK(L2SetAside::now() == 0);
+  }
+  CHECK_THROWS_AS(L2SetAside(std::int64_t{1} << 40), DeviceError);
+  CHECK(L2SetAside::now() == 0);
+}
+
+/// l2_persistence, whose `window` notes what is set aside while its launch is enqueued, and then
+/// fails if it is told to.
+class Watched {
+ public:
+  Watched() : family_(*Registry::global().find("l2_persistence")) {
+    for (Variant& variant : family_.variants) {
+      const auto launch = variant.launch;
+      variant.launch = [this, launch](const void* problem, const void* data,
+                                      const LaunchContext& context) {
+        return launch(problem, data, context) + OpaqueStep{"a look at L2", [this](Stream, int) {
+                                                             seen.push_back(L2SetAside::now());
+                                                             if (fails)
+                                                               throw std::runtime_error("told to");
+                                                           }};
+      };
+    }
+  }
+
+  const Variant& variant(const char* id) const { return *family_.find(id); }
+  const Family& family() const { return family_; }
+  Values values() const {
+    return values_with(family_, {{"hot", std::int64_t{1000}},
+                                 {"passes", std::int64_t{2}},
+                                 {"streamed", std::int64_t{5000}},
+                                 {"set_aside_mib", std::int64_t{4}}});
+  }
+
+  std::vector<std::int64_t> seen;
+  bool fails = false;
+
+ private:
+  Family family_;
+};
+
+TEST_CASE("each sample of a variant with a window finds L2 set aside, and no other does",
+          "[launcher][l2_set_aside]") {
+  Watched watched;
+  const auto executor = make_cuda_executor(0, query_device(0, {}).spec);
+  executor->set_up(watched.family(), watched.values(), 7);
+  const Variant& window = watched.variant("window");
+  const Variant& other = watched.variant("side_by_side");
+  CHECK(executor->verify(window, Mode::warm).passed());
+  CHECK(L2SetAside::now() == 0);
+  executor->timer()->warm_up(window, Mode::warm, 1);
+  executor->timer()->warm_up(other, Mode::warm, 1);
+  CHECK(L2SetAside::now() == 0);
+
+  watched.seen.clear();
+  executor->timer()->sample({&window, &other, &window, &window}, Mode::warm,
+                            [](std::size_t, const Sample&) {});
+  CHECK(L2SetAside::now() == 0);
+  // Each is primed by a launch of its own, as its lines persist no more.
+  REQUIRE(watched.seen.size() == 8);
+  for (std::size_t i = 0; i < watched.seen.size(); ++i) {
+    CAPTURE(i);
+    const bool is_other = i == 2 || i == 3;
+    CHECK((is_other ? watched.seen[i] == 0 : watched.seen[i] >= 4 * kMiB));
+  }
+
+  SECTION("also when a launch fails") {
+    watched.fails = true;
+    CHECK_THROWS(
+        executor->timer()->sample({&window}, Mode::warm, [](std::size_t, const Sample&) {}));
+    CHECK(watched.seen.back() >= 4 * kMiB);
+    CHECK(L2SetAside::now() == 0);
+    CHECK_THROWS(executor->launch(window, Mode::warm));
+    CHECK(L2SetAside::now() == 0);
+  }
+}
+
+}  // namespace
+}  // namespace gpuexp::test
