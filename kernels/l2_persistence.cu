@@ -48,6 +48,20 @@ using Variant = Family::Variant;
 /// What L2 shall do with the lines of a load (PTX ISA, createpolicy).
 enum class Eviction { normal, first, last };
 
+/// What a thread of kThreads, with kLoads loads in flight, reads of n floats: the sum of their
+/// bits.
+template <Eviction eviction, int kThreads, int kLoads>
+__device__ std::uint32_t sum_of(const float* in, std::int64_t n);
+
+template <Eviction eviction>
+__global__ void __launch_bounds__(kBlock)
+    hot_kernel(const float* hot, std::int64_t n, std::int64_t passes, std::uint32_t* sums) {
+  std::uint32_t sum = 0;
+  for (std::int64_t pass = 0; pass < passes; ++pass)
+    sum += sum_of<eviction, kHotThreads, 1>(hot, n);
+  sums[blockIdx.x * kBlock + threadIdx.x] = sum;
+}
+
 template <Eviction eviction>
 __device__ std::uint64_t policy() {
   std::uint64_t policy = 0;
@@ -74,7 +88,6 @@ __device__ float4 load(const float4* from, std::uint64_t policy) {
   return v;
 }
 
-/// What a thread of kThreads, with kLoads loads in flight, reads of n floats.
 template <Eviction eviction, int kThreads, int kLoads>
 __device__ std::uint32_t sum_of(const float* in, std::int64_t n) {
   const auto* const vectors = reinterpret_cast<const float4*>(in);
@@ -94,15 +107,6 @@ __device__ std::uint32_t sum_of(const float* in, std::int64_t n) {
   }
   const int last = static_cast<int>(n % 4);
   return thread < last ? sum + bits_sum(in[n - last + thread]) : sum;
-}
-
-template <Eviction eviction>
-__global__ void __launch_bounds__(kBlock)
-    hot_kernel(const float* hot, std::int64_t n, std::int64_t passes, std::uint32_t* sums) {
-  std::uint32_t sum = 0;
-  for (std::int64_t pass = 0; pass < passes; ++pass)
-    sum += sum_of<eviction, kHotThreads, 1>(hot, n);
-  sums[blockIdx.x * kBlock + threadIdx.x] = sum;
 }
 
 Shape shape(int threads) {

@@ -30,6 +30,8 @@ ONE_CARD_MARGIN = 0.1
 DIGITS = 4
 FLOORS = "floor_"
 SOURCE = "recorded_ceilings"
+# Of the machine around the GPU: what they are on other machines says nothing of this GPU's health.
+OF_THE_MACHINE = {"host_call", "host_launch", "bus_to_device", "bus_to_host", "bus_both", "unit_change"}
 
 
 class UsageError(Exception):
@@ -122,7 +124,8 @@ def how_many(recordings):
 
 def section_of(recordings):
     """Lines of the section, indented as in a device spec."""
-    ids = list(dict.fromkeys(id for recording in recordings for id in recording.ceilings))
+    measured = dict.fromkeys(id for recording in recordings for id in recording.ceilings)
+    ids = [id for id in measured if id not in OF_THE_MACHINE]
     lines = []
     for id in ids:
         having = [recording for recording in recordings if id in recording.ceilings]
