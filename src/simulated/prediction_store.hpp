@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "family/step_time.hpp"
 #include "model/cache_counts.hpp"
 #include "model/resource_terms.hpp"
 
