@@ -161,12 +161,14 @@ Variant waited() {
 
 constexpr std::int64_t kMostQueued = 500;
 
+std::optional<std::string> fills_the_queue(const Problem& p, const DeviceSpec&) {
+  if (p.kernels <= kMostQueued) return std::nullopt;
+  return "needs kernels <= " + std::to_string(kMostQueued) + ": longer chains fill the queue";
+}
+
 Variant queued_by(Variant v) {
   v.timing = Timing::gated;
-  v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
-    if (p.kernels <= kMostQueued) return std::nullopt;
-    return "needs kernels <= " + std::to_string(kMostQueued) + ": longer chains fill the queue";
-  };
+  v.unsupported = fills_the_queue;
   return v;
 }
 
@@ -192,12 +194,17 @@ __global__ void __launch_bounds__(kBlock) programmatic_kernel(Chain chain, std::
   if (i < chain.n) make_element(chain, step, i);
 }
 
+constexpr int kProgrammatic = 90;
+
 /// `id` with programmatic dependent launches, from the second kernel on.
 Variant programmatic_variant(std::string id, std::string compare_to) {
   Variant v = chain_variant(std::move(id), std::move(compare_to), programmatic_kernel);
   // Two instructions more, of about thirty.
   v.expected_changes = {{"warp_instructions", Direction::unchanged, 1.2}};
-  v.min_compute_capability = 90;
+  v.min_compute_capability = kProgrammatic;
+  v.unsupported = [](const Problem&, const DeviceSpec& device) {
+    return lacks_code(device, kProgrammatic);
+  };
   v.without_time = "how kernels overlap by programmatic dependent launch is not modelled";
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
     const Chain chain = chain_of(p, d, x);
@@ -223,6 +230,10 @@ Variant programmatic() {
 
 Variant queued_programmatic() {
   Variant v = queued_by(programmatic_variant("queued_programmatic", "queued"));
+  v.unsupported = [](const Problem& p, const DeviceSpec& device) {
+    const auto lacks = lacks_code(device, kProgrammatic);
+    return lacks ? lacks : fills_the_queue(p, device);
+  };
   v.expected_changes = {{std::string(kTimeColumn), Direction::decreases, 1.2, is_long}};
   return v;
 }
