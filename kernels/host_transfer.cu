@@ -84,20 +84,23 @@ Steps copy_by_engine(const std::uint32_t* from, std::uint32_t* to, const Problem
   return CopyStep{to, from, p.bytes()};
 }
 
-/// A variant that moves so many arrays and writes these outputs.
-Variant variant(std::string id, std::string compare_to, int arrays, std::vector<std::string> writes,
-                ExpectedChangesOf<Problem> expected) {
+/// A variant that moves an array for each of the outputs that it writes.
+template <class Launch>
+Variant variant(std::string id, std::string compare_to, std::vector<std::string> writes,
+                ExpectedChangesOf<Problem> expected, Launch launch) {
   Variant v;
   v.id = std::move(id);
   v.compare_to = std::move(compare_to);
+  const auto arrays = static_cast<double>(writes.size());
   v.writes = std::move(writes);
   v.expected_changes = std::move(expected);
+  v.launch = launch;
   v.timing = Timing::host_clock;
   v.deterministic = true;
   v.work = [arrays](const Problem& p) {
     Work w;
     // What crosses the bus. Device memory reads or writes it.
-    w.bytes_read = static_cast<double>(arrays * p.bytes());
+    w.bytes_read = arrays * static_cast<double>(p.bytes());
     w.moved_read = arrays * sector_bytes<std::uint32_t>(p.n);
     return w;
   };
@@ -154,9 +157,7 @@ Steps at_once(Steps first, Steps second) {
 // the host's processor works as long as the transfer lasts, and the call does not return before.
 
 Variant pageable_in() {
-  Variant v = variant("pageable_in", "", 1, {"on_device"}, {});
-  v.launch = engine_in<&Data::pageable_in>;
-  return v;
+  return variant("pageable_in", "", {"on_device"}, {}, engine_in<&Data::pageable_in>);
 }
 
 // ---- pinned_in
@@ -165,10 +166,8 @@ Variant pageable_in() {
 // the host is free. It costs the operating system pages that it can use for nothing else.
 
 Variant pinned_in() {
-  Variant v =
-      variant("pinned_in", "pageable_in", 1, {"on_device"}, time(Direction::decreases, 1.2));
-  v.launch = engine_in<&Data::pinned_in>;
-  return v;
+  return variant("pinned_in", "pageable_in", {"on_device"}, time(Direction::decreases, 1.2),
+                 engine_in<&Data::pinned_in>);
 }
 
 // ---- write_combined_in
@@ -177,10 +176,8 @@ Variant pinned_in() {
 // the host every read of it, which is slow; writing it in order is not.
 
 Variant write_combined_in() {
-  Variant v =
-      variant("write_combined_in", "pinned_in", 1, {"on_device"}, time(Direction::unchanged, 1.2));
-  v.launch = engine_in<&Data::write_combined_in>;
-  return v;
+  return variant("write_combined_in", "pinned_in", {"on_device"}, time(Direction::unchanged, 1.2),
+                 engine_in<&Data::write_combined_in>);
 }
 
 // ---- mapped_in
@@ -189,9 +186,8 @@ Variant write_combined_in() {
 // the device: no copy has to end before a kernel begins. What is read twice crosses the bus twice.
 
 Variant mapped_in() {
-  Variant v = variant("mapped_in", "pinned_in", 1, {"on_device"}, time(Direction::unchanged, 1.5));
-  v.launch = kernel_in<&Data::mapped_in>;
-  return v;
+  return variant("mapped_in", "pinned_in", {"on_device"}, time(Direction::unchanged, 1.5),
+                 kernel_in<&Data::mapped_in>);
 }
 
 // ---- managed_in
@@ -201,9 +197,8 @@ Variant mapped_in() {
 // the faults, which come in sequence.
 
 Variant managed_in() {
-  Variant v = variant("managed_in", "pinned_in", 1, {"on_device"}, time(Direction::increases, 1.2));
-  v.launch = kernel_in<&Data::managed_in>;
-  return v;
+  return variant("managed_in", "pinned_in", {"on_device"}, time(Direction::increases, 1.2),
+                 kernel_in<&Data::managed_in>);
 }
 
 // ---- prefetched_in
@@ -212,13 +207,11 @@ Variant managed_in() {
 // left. It takes a call that knows what will be touched.
 
 Variant prefetched_in() {
-  Variant v =
-      variant("prefetched_in", "managed_in", 1, {"on_device"}, time(Direction::decreases, 1.2));
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    return Steps(PrefetchStep{d.managed_in, p.bytes()}) +
-           copy_by_kernel(d.managed_in, d.on_device, p, x.device);
-  };
-  return v;
+  return variant("prefetched_in", "managed_in", {"on_device"}, time(Direction::decreases, 1.2),
+                 [](const Problem& p, const Data& d, const LaunchContext& x) {
+                   return Steps(PrefetchStep{d.managed_in, p.bytes()}) +
+                          copy_by_kernel(d.managed_in, d.on_device, p, x.device);
+                 });
 }
 
 // ---- advised_in
@@ -227,10 +220,8 @@ Variant prefetched_in() {
 // (cudaMemAdvise): the kernel reads it over the bus, as it does mapped memory, and no page moves.
 
 Variant advised_in() {
-  Variant v =
-      variant("advised_in", "managed_in", 1, {"on_device"}, time(Direction::decreases, 1.2));
-  v.launch = kernel_in<&Data::advised_in>;
-  return v;
+  return variant("advised_in", "managed_in", {"on_device"}, time(Direction::decreases, 1.2),
+                 kernel_in<&Data::advised_in>);
 }
 
 // ---- pageable_out
@@ -239,9 +230,7 @@ Variant advised_in() {
 // piece.
 
 Variant pageable_out() {
-  Variant v = variant("pageable_out", "", 1, {"pageable_out"}, {});
-  v.launch = engine_out<&Data::pageable_out>;
-  return v;
+  return variant("pageable_out", "", {"pageable_out"}, {}, engine_out<&Data::pageable_out>);
 }
 
 // ---- pinned_out
@@ -249,10 +238,8 @@ Variant pageable_out() {
 // A copy engine writes to page-locked memory. The engine is another one than that of the way in.
 
 Variant pinned_out() {
-  Variant v =
-      variant("pinned_out", "pageable_out", 1, {"pinned_out"}, time(Direction::decreases, 1.2));
-  v.launch = engine_out<&Data::pinned_out>;
-  return v;
+  return variant("pinned_out", "pageable_out", {"pinned_out"}, time(Direction::decreases, 1.2),
+                 engine_out<&Data::pinned_out>);
 }
 
 // ---- mapped_out
@@ -261,10 +248,8 @@ Variant pinned_out() {
 // threads fill the bus.
 
 Variant mapped_out() {
-  Variant v =
-      variant("mapped_out", "pinned_out", 1, {"mapped_out"}, time(Direction::unchanged, 1.5));
-  v.launch = kernel_out<&Data::mapped_out>;
-  return v;
+  return variant("mapped_out", "pinned_out", {"mapped_out"}, time(Direction::unchanged, 1.5),
+                 kernel_out<&Data::mapped_out>);
 }
 
 // ---- managed_out
@@ -273,13 +258,11 @@ Variant mapped_out() {
 // it by a fault of the host's processor.
 
 Variant managed_out() {
-  Variant v =
-      variant("managed_out", "pinned_out", 1, {"managed_out"}, time(Direction::increases, 1.2));
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    return copy_by_kernel(d.source, d.managed_out, p, x.device) +
-           HostReadStep{d.managed_out, p.bytes()};
-  };
-  return v;
+  return variant("managed_out", "pinned_out", {"managed_out"}, time(Direction::increases, 1.2),
+                 [](const Problem& p, const Data& d, const LaunchContext& x) {
+                   return copy_by_kernel(d.source, d.managed_out, p, x.device) +
+                          HostReadStep{d.managed_out, p.bytes()};
+                 });
 }
 
 // ---- prefetched_out
@@ -287,13 +270,12 @@ Variant managed_out() {
 // The same with a prefetch to the host behind the kernel.
 
 Variant prefetched_out() {
-  Variant v =
-      variant("prefetched_out", "managed_out", 1, {"managed_out"}, time(Direction::decreases, 1.2));
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    return copy_by_kernel(d.source, d.managed_out, p, x.device) +
-           PrefetchStep{d.managed_out, p.bytes(), true} + HostReadStep{d.managed_out, p.bytes()};
-  };
-  return v;
+  return variant("prefetched_out", "managed_out", {"managed_out"}, time(Direction::decreases, 1.2),
+                 [](const Problem& p, const Data& d, const LaunchContext& x) {
+                   return copy_by_kernel(d.source, d.managed_out, p, x.device) +
+                          PrefetchStep{d.managed_out, p.bytes(), true} +
+                          HostReadStep{d.managed_out, p.bytes()};
+                 });
 }
 
 // ---- advised_out
@@ -301,10 +283,8 @@ Variant prefetched_out() {
 // Managed memory that stays on the host: the kernel writes it over the bus.
 
 Variant advised_out() {
-  Variant v =
-      variant("advised_out", "managed_out", 1, {"advised_out"}, time(Direction::decreases, 1.2));
-  v.launch = kernel_out<&Data::advised_out>;
-  return v;
+  return variant("advised_out", "managed_out", {"advised_out"}, time(Direction::decreases, 1.2),
+                 kernel_out<&Data::advised_out>);
 }
 
 // ---- pageable_both
@@ -313,12 +293,11 @@ Variant advised_out() {
 // that the second is not even begun.
 
 Variant pageable_both() {
-  Variant v = variant("pageable_both", "", 2, {"on_device", "pageable_out"}, {});
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    return at_once(copy_by_engine(d.pageable_in, d.on_device, p),
-                   copy_by_engine(d.source, d.pageable_out, p));
-  };
-  return v;
+  return variant("pageable_both", "", {"on_device", "pageable_out"}, {},
+                 [](const Problem& p, const Data& d, const LaunchContext&) {
+                   return at_once(copy_by_engine(d.pageable_in, d.on_device, p),
+                                  copy_by_engine(d.source, d.pageable_out, p));
+                 });
 }
 
 // ---- pinned_both
@@ -327,13 +306,12 @@ Variant pageable_both() {
 // take about what one does.
 
 Variant pinned_both() {
-  Variant v = variant("pinned_both", "pageable_both", 2, {"on_device", "pinned_out"},
-                      time(Direction::decreases, 1.5));
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    return at_once(copy_by_engine(d.pinned_in, d.on_device, p),
-                   copy_by_engine(d.source, d.pinned_out, p));
-  };
-  return v;
+  return variant("pinned_both", "pageable_both", {"on_device", "pinned_out"},
+                 time(Direction::decreases, 1.5),
+                 [](const Problem& p, const Data& d, const LaunchContext&) {
+                   return at_once(copy_by_engine(d.pinned_in, d.on_device, p),
+                                  copy_by_engine(d.source, d.pinned_out, p));
+                 });
 }
 
 // ---- mapped_both
@@ -342,13 +320,12 @@ Variant pinned_both() {
 // same way.
 
 Variant mapped_both() {
-  Variant v = variant("mapped_both", "pinned_both", 2, {"on_device", "mapped_out"},
-                      time(Direction::increases, 1.1));
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    return at_once(copy_by_kernel(d.mapped_in, d.on_device, p, x.device),
-                   copy_by_kernel(d.source, d.mapped_out, p, x.device));
-  };
-  return v;
+  return variant("mapped_both", "pinned_both", {"on_device", "mapped_out"},
+                 time(Direction::increases, 1.1),
+                 [](const Problem& p, const Data& d, const LaunchContext& x) {
+                   return at_once(copy_by_kernel(d.mapped_in, d.on_device, p, x.device),
+                                  copy_by_kernel(d.source, d.mapped_out, p, x.device));
+                 });
 }
 
 // ---- inputs

@@ -3,7 +3,7 @@
 //
 // The question: what does it cost to start a kernel, and does the host pay it or the GPU? A call of
 // the host puts a launch into a queue of the GPU. The GPU takes it out, waits for the kernel ahead
-// in the stream, and starts blocks. The slower of the two sets the pace of a chain. A graph hands
+// in the stream, and starts blocks. A chain takes what the slower of the two takes. A graph hands
 // over many launches by one call; a kernel that goes on by itself needs none.
 //
 // Each step of the chain needs what other blocks wrote in the step before, so that no thread can

@@ -469,31 +469,13 @@ Family declare() {
       .extent("ny", &Problem::ny, 16384, kMostRows, "rows")
       .integer("radius", &Problem::radius, 1, 1, kMostRadius, "",
                "distance of the farthest neighbour, of which there are 4·radius");
-  f.input("in", &Data::in, points)
-      .output("out", &Data::out, points)
-      .output("copied", &Data::copied, points);
-  f.metric("points_per_thread", "", "points whose sums a thread computes")
-      .metric("access_width_bits", "bit", "width of an access to a row, by the divisibility of nx");
-  f.figures = {{"stencil",
-                "share_of_copy",
-                "Stencils: rate over that of a copy",
-                {{"param.radius", "radius"}}}};
+  declare_stencil<Laplacian>(f, points);
   f.outputs = extent;
-  f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
-    return fill(d.in, points(p), WholePoint{stream_seed(seed, 0)});
-  };
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    return stencil_reference(out, points(p), Laplacian{p, d.in}, d.in);
-  };
-  f.host_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    stencil_on_host(out, points(p), Laplacian{p, d.in}, d.in);
-  };
   f.tolerance_derivation =
       "Zero: points are whole numbers of up to 255, the weights' magnitudes add up to 2^16 at "
       "most, "
       "and fp32 has all whole numbers up to 2^24: every partial sum is exact, in any order.";
   static_assert(most_magnitude() < 1 << 24, "sums are exact");
-  f.tolerance = [](const Problem&) { return Tolerance{}; };
   f.variant(copy()).variant(naive()).variant(smem_tile());
   f.variant(column()).variant(column_unrolled()).variant(vectors()).variant(inner_unchecked());
   return f;

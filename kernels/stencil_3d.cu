@@ -444,29 +444,11 @@ Family declare() {
   f.extent("nx", &Problem::nx, 512, 1 << 24, "points of a row, which lie side by side")
       .extent("ny", &Problem::ny, 512, kMostRows, "rows of a plane")
       .extent("nz", &Problem::nz, 512, 65535, "planes");
-  f.input("in", &Data::in, points)
-      .output("out", &Data::out, points)
-      .output("copied", &Data::copied, points);
-  f.metric("points_per_thread", "", "points whose sums a thread computes")
-      .metric("access_width_bits", "bit", "width of an access to a row, by the divisibility of nx");
-  f.figures = {{"stencil",
-                "share_of_copy",
-                "Stencils: rate over that of a copy",
-                {{"param.radius", "radius"}}}};
+  declare_stencil<Laplacian>(f, points);
   f.outputs = extent;
-  f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
-    return fill(d.in, points(p), WholePoint{stream_seed(seed, 0)});
-  };
-  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    return stencil_reference(out, points(p), Laplacian{p, d.in}, d.in);
-  };
-  f.host_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-    stencil_on_host(out, points(p), Laplacian{p, d.in}, d.in);
-  };
   f.tolerance_derivation =
       "Zero: points are whole numbers of up to 255, the weights' magnitudes add up to 12, and fp32 "
       "has all whole numbers up to 2^24: every partial sum is exact, in any order.";
-  f.tolerance = [](const Problem&) { return Tolerance{}; };
   f.variant(copy()).variant(naive()).variant(block_3d()).variant(stream_z());
   f.variant(stream_z_tile()).variant(stream_z_unrolled()).variant(vectors());
   return f;

@@ -22,7 +22,7 @@ try:
     from matplotlib.ticker import MaxNLocator
     from plotting.results import UsageError
     from plotting.run_log import read_groups
-    from plotting.style import GREY, colours, plt
+    from plotting.style import GREY, colours, equal_factors, plt
 except ImportError as error:
     print(f"plot_drift.py: {error}; python3 -m pip install pandas matplotlib", file=sys.stderr)
     sys.exit(2)
@@ -30,6 +30,7 @@ except ImportError as error:
 MOST_GROUPS = 4
 INCHES_HIGH = 6.5  # of both panels
 INCHES_WIDE = 6.6
+LEAST_INCHES_WIDE = 8.5  # that the title takes
 LEGEND_COLUMNS = 4
 
 
@@ -138,12 +139,12 @@ def draw(gpu, groups):
 
 
 def draw_times(gpu, groups):
-    figure, grid = plt.subplots(1, len(groups), squeeze=False, figsize=(INCHES_WIDE * len(groups), INCHES_HIGH),
+    figure, grid = plt.subplots(1, len(groups), squeeze=False, figsize=(max(INCHES_WIDE * len(groups), LEAST_INCHES_WIDE), INCHES_HIGH),
                                 layout="constrained")  # fmt: skip
     for ax, group in zip(grid[0], groups):
         draw_points(ax, group.samples)
         draw_head(ax, group.samples, group)
-        ax.set_yscale("log")
+        equal_factors(ax.yaxis, (1, 2, 3, 4, 5, 6, 8))
         ax.set_xlabel("sample")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     grid[0][0].set_ylabel("time (µs)")

@@ -86,4 +86,30 @@ void stencil_on_host(const std::vector<ReferenceView>& out, std::int64_t points,
   }
 }
 
+/// What stencils have in common whose Data has the points `in`, their sums `out` and a copy
+/// `copied`; Laplacian{p, d.in} is the sum of one point. Of whole numbers, with exact sums.
+template <class Laplacian, class Problem, class Data>
+void declare_stencil(FamilyOf<Problem, Data>& f, std::int64_t (*points)(const Problem&)) {
+  f.input("in", &Data::in, points)
+      .output("out", &Data::out, points)
+      .output("copied", &Data::copied, points);
+  f.metric("points_per_thread", "", "points whose sums a thread computes")
+      .metric("access_width_bits", "bit", "width of an access to a row, by the divisibility of nx");
+  f.figures = {{"stencil",
+                "share_of_copy",
+                "Stencils: rate over that of a copy",
+                {{"param.radius", "radius"}}}};
+  f.inputs = [points](const Problem& p, const Data& d, std::uint64_t seed) {
+    return fill(d.in, points(p), WholePoint{stream_seed(seed, 0)});
+  };
+  f.reference = [points](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    return stencil_reference(out, points(p), Laplacian{p, d.in}, d.in);
+  };
+  f.host_reference = [points](const Problem& p, const Data& d,
+                              const std::vector<ReferenceView>& out) {
+    stencil_on_host(out, points(p), Laplacian{p, d.in}, d.in);
+  };
+  f.tolerance = [](const Problem&) { return Tolerance{}; };
+}
+
 }  // namespace gpuexp

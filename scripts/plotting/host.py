@@ -2,24 +2,25 @@
 
 import re
 
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter
 
 from plotting.general import constants
 from plotting.results import NothingToDraw, distinct, experiments, has, numbers, timed
-from plotting.style import GREY, PALETTE, bars, bars_height, colours, count, label_lines, panels, powers_of_two
+from plotting.style import GREY, PALETTE, bars, bars_height, colours, count, equal_factors, label_lines, panels, powers_of_two
 
 DRAM_READ = "counter.dram_read_bytes"
 STEP = re.compile(r"(?P<what>\w+)@(?P<stream>-?\d+):(?P<begin>[\d.]+)-(?P<end>[\d.]+)")
 UNITS = {"call": PALETTE[3], "copy_to_device": PALETTE[0], "kernel": PALETTE[1], "copy_to_host": PALETTE[2]}
 
 
-def equal_factors(axis, ticks=(1, 2, 5)):
-    """A logarithmic axis with plain numbers."""
-    (axis.axes.set_xscale if axis.axis_name == "x" else axis.axes.set_yscale)("log")
-    low, high = axis.get_view_interval()
-    axis.set_ticks([t * 10**e for e in range(-6, 9) for t in ticks if low <= t * 10**e <= high])
-    axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
-    axis.set_minor_formatter(NullFormatter())
+def draw_series(ax, rows, names):
+    """A line of y over x for each name; gives its end."""
+    ends = []
+    for name, (colour, dash) in colours(distinct(rows, names)).items():
+        part = rows[rows[names] == name].sort_values("x")
+        ax.plot(part["x"], part["y"], dash, color=colour, marker="o", markersize=5)
+        ends.append((part["x"].iloc[-1], part["y"].iloc[-1], name, colour))
+    return ends
 
 
 def per_item(frame, items):
@@ -32,7 +33,6 @@ def per_item(frame, items):
     is_swept = [rows["x"].nunique() > 1 for _, rows in parts]
     heights = [5.4 if swept else bars_height(rows["variant"].nunique()) for swept, (_, rows) in zip(is_swept, parts)]
     figure, grid = panels(len(parts), 1, 10.5, heights)
-    shades = colours(distinct(good, "variant"))
     for ax, swept, (name, rows) in zip(grid[:, 0], is_swept, parts):
         label = "µs per kernel"
         ax.set_title(f"{name}: {constants(rows, [items.column])}")
@@ -40,12 +40,7 @@ def per_item(frame, items):
             bars(ax, list(rows["variant"]), list(rows["y"]))
             ax.set_xlabel(label)
             continue
-        ends = []
-        for variant in distinct(rows, "variant"):
-            colour, dash = shades[variant]
-            part = rows[rows["variant"] == variant].sort_values("x")
-            ax.plot(part["x"], part["y"], dash, color=colour, marker="o", markersize=5)
-            ends.append((part["x"].iloc[-1], part["y"].iloc[-1], variant, colour))
+        ends = draw_series(ax, rows, "variant")
         equal_factors(ax.xaxis)
         equal_factors(ax.yaxis)
         ax.set_xlabel(items.label)
@@ -64,11 +59,7 @@ def transfer_rates(frame, words):
     parts = experiments(good)
     figure, grid = panels(len(parts), 1, 10, 4.2)
     for ax, (name, rows) in zip(grid[:, 0], parts):
-        ends = []
-        for variant, (colour, dash) in colours(distinct(rows, "variant")).items():
-            part = rows[rows["variant"] == variant].sort_values("x")
-            ax.plot(part["x"], part["y"], dash, color=colour, marker="o", markersize=5)
-            ends.append((part["x"].iloc[-1], part["y"].iloc[-1], variant, colour))
+        ends = draw_series(ax, rows, "variant")
         powers_of_two(ax.xaxis)
         ax.set_xticks([4**i for i in range(40) if rows["x"].min() <= 4**i <= rows["x"].max()])
         equal_factors(ax.yaxis, (1,))
@@ -99,12 +90,8 @@ def kept_sets(frame, hot):
             rows["series"] = rows["variant"] + ", " + sizes + aside.where(rows["variant"] == "window", "")
             rows = rows.drop_duplicates(["series", "x"])
         for ax, (column, scale, label) in zip(axes, measures):
-            ends = []
-            for series, (colour, dash) in colours(distinct(rows, "series")).items():
-                part = rows[rows["series"] == series].sort_values("x")
-                y = (numbers(part, column) - (streamed(part) if column == DRAM_READ else 0)) / scale
-                ax.plot(part["x"], y, dash, color=colour, marker="o", markersize=5)
-                ends.append((part["x"].iloc[-1], y.iloc[-1], series, colour))
+            besides = streamed(rows) if column == DRAM_READ else 0
+            ends = draw_series(ax, rows.assign(y=(numbers(rows, column) - besides) / scale), "series")
             ax.set_ylim(0, 1.08 * ax.get_ylim()[1])
             ax.set_title(name)
             ax.set_xlabel("share of the window's accesses that persist" if by_ratio else f"{hot.label} (MiB)")
@@ -198,13 +185,12 @@ def varying(rows):
 
 
 def draw_swept(ax, rows, axis):
-    ends = []
-    for variant, (colour, dash) in colours(distinct(rows, "variant")).items():
-        part = rows[rows["variant"] == variant].assign(x=lambda f: numbers(f, axis)).sort_values("x")
-        ax.plot(part["x"], part["time_median_us"] / 1e3, dash, color=colour, marker="o", markersize=5)
+    rows = rows.assign(x=numbers(rows, axis), y=rows["time_median_us"] / 1e3)
+    ends = draw_series(ax, rows, "variant")
+    for variant, (colour, _) in colours(distinct(rows, "variant")).items():
+        part = rows[rows["variant"] == variant]
         predicted = numbers(part, "predicted_time_us") / 1e3
         ax.plot(part["x"], predicted, "o", markerfacecolor="none", markeredgecolor=colour, markersize=9)
-        ends.append((part["x"].iloc[-1], part["time_median_us"].iloc[-1] / 1e3, variant, colour))
     ax.plot([], [], "o", markerfacecolor="none", markeredgecolor=GREY, markersize=9, label="predicted")
     ax.legend(loc="best")
     values = sorted(numbers(rows, axis).unique())

@@ -131,6 +131,15 @@ def axis_of(ax, values):
         ax.xaxis.set_ticks(values)
 
 
+def equal_factors(axis, ticks=(1, 2, 5)):
+    """A logarithmic axis with plain numbers."""
+    (axis.axes.set_xscale if axis.axis_name == "x" else axis.axes.set_yscale)("log")
+    low, high = axis.get_view_interval()
+    axis.set_ticks([t * 10**e for e in range(-6, 9) for t in ticks if low <= t * 10**e <= high])
+    axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
 def powers_of_two(axis):
     """Equal steps of the axis are equal factors."""
     set_scale = axis.axes.set_xscale if axis.axis_name == "x" else axis.axes.set_yscale

@@ -5,6 +5,7 @@
 
 #include "base/json.hpp"
 #include "config/config_keys.hpp"
+#include "family/timeline_json.hpp"
 
 namespace gpuexp::wire {
 
@@ -83,29 +84,13 @@ Verification verification_from(const Json& json) {
   return v;
 }
 
-Json to_json(const std::vector<StepTime>& timeline) {
-  Json json = Json::array();
-  for (const StepTime& step : timeline)
-    json.push_back(Json::array({step.what, step.stream, step.begin_us, step.end_us}));
-  return json;
-}
-
-std::vector<StepTime> timeline_from(const Json& json) {
-  std::vector<StepTime> timeline;
-  for (const Json& step : json) {
-    timeline.push_back({step.at(0).get<std::string>(), step.at(1).get<int>(),
-                        step.at(2).get<double>(), step.at(3).get<double>()});
-  }
-  return timeline;
-}
-
 Json to_json(const SampleTraits& t) {
   return {{"launches", t.launches},
           {"flushed_bytes", t.flushed_bytes},
           {"rotated_bytes", t.rotated_bytes},
           {"gated", t.gated},
           {"preparation_us", t.preparation_us},
-          {"timeline", to_json(t.timeline)}};
+          {"timeline", json_of(t.timeline)}};
 }
 
 SampleTraits traits_from(const Json& json) {
@@ -114,7 +99,7 @@ SampleTraits traits_from(const Json& json) {
           json.at("rotated_bytes").get<std::int64_t>(),
           json.at("gated").get<bool>(),
           json.at("preparation_us").get<double>(),
-          timeline_from(json.at("timeline"))};
+          timeline_in(json.at("timeline"))};
 }
 
 Json to_json(const Sample& sample) {

@@ -13,7 +13,6 @@ using gpuexp::Json;
 Json to_json(const Values& values);
 Json to_json(const Verification& verification);
 Json to_json(const SampleTraits& traits);
-Json to_json(const std::vector<StepTime>& timeline);
 Json to_json(const Sample& sample);  ///< an array, as no answer is
 Json to_json(const std::optional<ClockReading>& reading);
 Json to_json(const DeviceError& error);
@@ -27,7 +26,6 @@ Json to_json(const CountedInstruction& instruction);
 Values values_from(const Json& json);
 Verification verification_from(const Json& json);
 SampleTraits traits_from(const Json& json);
-std::vector<StepTime> timeline_from(const Json& json);
 Sample sample_from(const Json& json);
 std::optional<ClockReading> clock_from(const Json& json);
 DeviceError error_from(const Json& json);
