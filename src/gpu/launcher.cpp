@@ -1,7 +1,6 @@
 #include "gpu/launcher.hpp"
 
 #include <algorithm>
-#include <set>
 
 #include <unistd.h>
 
@@ -114,8 +113,9 @@ PreparedSteps::PreparedSteps(Steps steps, const CudaStream& stream, Submission s
   for (const auto& [number, place] : last) {
     if (number == 0) continue;
     done_.try_emplace(place);
-    if (!start_) start_ = std::make_unique<CudaEvent>();
+    other_numbers_.push_back(number);
   }
+  if (!other_numbers_.empty()) start_ = std::make_unique<CudaEvent>();
   if (submission_ != Submission::one_by_one)
     graph_ = std::make_unique<CapturedLaunches>(stream, [&] { enqueue_each(); });
 }
@@ -208,11 +208,8 @@ void PreparedSteps::update_graph() const {
 void PreparedSteps::enqueue_each(const StepHook& before, const StepHook& behind) const {
   if (start_) {
     start_->record(*first_);
-    std::set<int> started{0};
-    for (const Step& step : steps_.all()) {
-      if (started.insert(step.stream).second)
-        GPUEXP_CUDA(cudaStreamWaitEvent(stream_numbered(step.stream), start_->get()));
-    }
+    for (const int number : other_numbers_)
+      GPUEXP_CUDA(cudaStreamWaitEvent(stream_numbered(number), start_->get()));
   }
   for (std::size_t i = 0; i < kernels_.size(); ++i) {
     for (const std::size_t place : steps_.all()[i].after)

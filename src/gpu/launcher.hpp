@@ -62,7 +62,8 @@ class PreparedSteps {
   const CudaStream* first_;
   int device_ = 0;
   std::vector<Kernel> kernels_;              ///< by the place of the step; empty for others
-  std::map<int, CudaStream> other_streams_;  ///< by Step::stream
+  std::map<int, CudaStream> other_streams_;  ///< by Step::stream, but for the legacy default stream
+  std::vector<int> other_numbers_;           ///< of all streams but the first, as Step::stream
   std::map<std::size_t, CudaEvent> done_;    ///< of steps that others wait for, by place
   std::unique_ptr<CudaEvent> start_;         ///< where there are other streams
   Submission submission_;
