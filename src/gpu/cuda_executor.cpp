@@ -42,6 +42,7 @@ class CudaExecutor final : public Executor,
         sm_clock_(device.sm_count),
         sample_clock_(device.sm_count),
         flush_(device) {
+    L2SetAside::clear();
     // The first loads the kernel, and the clock of a GPU that was idle takes a while to rise: how
     // much of a reading of the clock was load (sm_clock()) is reckoned with the time of a busy one.
     constexpr int kFlushes = 8;

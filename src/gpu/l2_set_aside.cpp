@@ -29,6 +29,14 @@ L2SetAside::~L2SetAside() {
   GPUEXP_CUDA_NOEXCEPT(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 0));
 }
 
+void L2SetAside::clear() {
+  int device = 0;
+  int most = 0;
+  GPUEXP_CUDA(cudaGetDevice(&device));
+  GPUEXP_CUDA(cudaDeviceGetAttribute(&most, cudaDevAttrMaxPersistingL2CacheSize, device));
+  if (most > 0) GPUEXP_CUDA(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 0));
+}
+
 std::int64_t L2SetAside::now() {
   std::size_t bytes = 0;
   GPUEXP_CUDA(cudaDeviceGetLimit(&bytes, cudaLimitPersistingL2CacheSize));

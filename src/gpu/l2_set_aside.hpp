@@ -16,6 +16,9 @@ class L2SetAside {
   L2SetAside(const L2SetAside&) = delete;
   L2SetAside& operator=(const L2SetAside&) = delete;
 
+  /// Sets nothing aside. A process may begin with a part of L2 set aside: 11.25 MiB on an H200.
+  static void clear();
+
   /// What the device sets aside now.
   static std::int64_t now();
 

@@ -18,7 +18,8 @@ inline constexpr std::int64_t kMostGraphLaunches = 1000;
 /// What launches of one variant need.
 struct PreparedVariant {
   DeviceMemory workspace;
-  std::vector<PreparedSteps> launches;  ///< on each copy of the buffers that they take in turn
+  /// On each copy of the buffers that they take in turn. A deque: more copies move none of them.
+  std::deque<PreparedSteps> launches;
   std::unique_ptr<CapturedLaunches> graph;
   int graph_launches = 1;
   std::size_t graph_copies = 1;  ///< that its launches take in turn

@@ -18,6 +18,7 @@ namespace {
 constexpr std::int64_t kMiB = 1 << 20;
 
 TEST_CASE("L2 is set aside as long as the object lives", "[launcher][l2_set_aside]") {
+  L2SetAside::clear();
   REQUIRE(L2SetAside::now() == 0);
   {
     const L2SetAside set_aside(4 * kMiB);
@@ -69,7 +70,9 @@ class Watched {
 TEST_CASE("each sample of a variant with a window finds L2 set aside, and no other does",
           "[launcher][l2_set_aside]") {
   Watched watched;
+  const L2SetAside found(8 * kMiB);  // as a process may begin
   const auto executor = make_cuda_executor(0, query_device(0, {}).spec);
+  CHECK(L2SetAside::now() == 0);
   executor->set_up(watched.family(), watched.values(), 7);
   const Variant& window = watched.variant("window");
   const Variant& other = watched.variant("side_by_side");
