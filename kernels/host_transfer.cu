@@ -92,16 +92,20 @@ Variant variant(std::string id, std::string compare_to, std::vector<std::string>
   v.id = std::move(id);
   v.compare_to = std::move(compare_to);
   const auto arrays = static_cast<double>(writes.size());
+  const bool to_device = std::find(writes.begin(), writes.end(), "on_device") != writes.end();
+  const bool to_host = writes.size() > (to_device ? 1 : 0);
   v.writes = std::move(writes);
   v.expected_changes = std::move(expected);
   v.launch = launch;
   v.timing = Timing::host_clock;
   v.deterministic = true;
-  v.work = [arrays](const Problem& p) {
+  v.work = [arrays, to_device, to_host](const Problem& p) {
     Work w;
-    // What crosses the bus. Device memory reads or writes it.
+    // Device memory reads or writes what crosses the bus.
     w.bytes_read = arrays * static_cast<double>(p.bytes());
     w.moved_read = arrays * sector_bytes<std::uint32_t>(p.n);
+    w.to_device = to_device ? static_cast<double>(p.bytes()) : 0;
+    w.to_host = to_host ? static_cast<double>(p.bytes()) : 0;
     return w;
   };
   return v;

@@ -95,6 +95,7 @@ Variant variant(std::string id, std::string compare_to, std::string writes,
     Work w;
     w.bytes_read = w.bytes_written = static_cast<double>(p.n * std::int64_t{sizeof(float)});
     w.moved_read = w.moved_written = sector_bytes<float>(p.n);
+    w.to_device = w.to_host = w.bytes_read;
     w.operations = {{Pipe::fp32, fma_way::operations(p.cost) * static_cast<double>(p.n)}};
     return w;
   };

@@ -184,6 +184,11 @@ Ceilings datasheet_ceilings(const DeviceSpec& device) {
     c.dram_write_bytes_per_s = device.memory_bytes_per_s;
     c.dram_copy_bytes_per_s = device.memory_bytes_per_s;
   }
+  if (device.pcie_bytes_per_s > 0) {
+    c.bus_to_device_bytes_per_s = device.pcie_bytes_per_s;
+    c.bus_to_host_bytes_per_s = device.pcie_bytes_per_s;
+    c.bus_both_bytes_per_s = device.pcie_bytes_per_s;
+  }
   c.ops_per_s = device.peak_ops_per_s;
   return c;
 }

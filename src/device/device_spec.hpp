@@ -38,6 +38,7 @@ struct DeviceSpec {
   double memory_bytes_per_s = 0;  ///< theoretical DRAM bandwidth
   std::int64_t l2_bytes = 0;
   double power_limit_w = 0;
+  double pcie_bytes_per_s = 0;  ///< between host and device, each way (pcie.hpp); 0: unknown
   SmLimits sm;
   /// Datasheet peak in operations per second (a fused multiply-add counts 2), dense, at the maximum
   /// SM clock.

@@ -10,6 +10,7 @@
 #include "base/json_node.hpp"
 #include "base/names.hpp"
 #include "device/ceilings.hpp"
+#include "device/pcie.hpp"
 
 namespace gpuexp {
 
@@ -29,6 +30,8 @@ constexpr std::array kSpecKeys{
     Key{"memory_bus_bits", "of device memory"},
     Key{"l2_bytes", "of the L2 cache"},
     Key{"power_limit_w", "watts"},
+    Key{"pcie_generation", "of the link to the host"},
+    Key{"pcie_lanes", "of that link"},
     Key{"peak_tflops", "figures by pipe"},
     Key{"expected", "bands by ceiling"},
     Key{"sources", "where figures are from, by name"},
@@ -83,6 +86,14 @@ class SpecReader {
     } catch (const std::out_of_range& e) {
       node.fail(e.what());
     }
+  }
+
+  void read_pcie(DeviceSpec& spec) const {
+    if (!root_.find("pcie_generation")) return;
+    constexpr int kMostLanes = 32;
+    const auto generation = integer("pcie_generation", {1, kNewestPcieGeneration});
+    const auto lanes = integer("pcie_lanes", {1, kMostLanes});
+    spec.pcie_bytes_per_s = pcie_bytes_per_s(static_cast<int>(generation), static_cast<int>(lanes));
   }
 
   void read_peaks(DeviceSpec& spec) const {
@@ -180,6 +191,7 @@ DeviceSpecFile read_device_spec(const std::filesystem::path& path) {
   if (root.find("memory_bus_bits")) reader.integer("memory_bus_bits", kCount);
   f.spec.l2_bytes = reader.integer("l2_bytes", kBytes);
   if (root.find("power_limit_w")) f.spec.power_limit_w = reader.figure("power_limit_w");
+  reader.read_pcie(f.spec);
   reader.read_peaks(f.spec);
   f.expected = reader.expected();
   return f;

@@ -56,6 +56,9 @@ struct Work {
   /// once: useful bytes rounded up to 32-byte sectors as the access pattern touches them.
   double moved_read = 0;
   double moved_written = 0;
+  // Bytes that cross the bus between host and device.
+  double to_device = 0;
+  double to_host = 0;
   std::vector<Operations> operations;
 };
 /// Of all pipes.

@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
+#include "device/pcie.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/nvml_state.hpp"
 
@@ -127,8 +128,11 @@ DeviceInfo query_device(int index, const std::vector<DeviceSpecFile>& specs) {
   info.pci_bus_id = fmt::format("{:08x}:{:02x}:{:02x}.0", properties.pciDomainID,
                                 properties.pciBusID, properties.pciDeviceID);
   info.driver_version = driver_version();
-  if (const auto limit = read_device_state(info.uuid).power_limit_w)
-    info.spec.power_limit_w = *limit;
+  const DeviceState state = read_device_state(info.uuid);
+  if (state.power_limit_w) info.spec.power_limit_w = *state.power_limit_w;
+  // An idle link may run slower for now.
+  info.spec.pcie_bytes_per_s =
+      pcie_bytes_per_s(state.pcie_generation_max.value_or(0), state.pcie_width_max.value_or(0));
   if (const DeviceSpecFile* listed = match_device_name(specs, info.spec.name)) {
     info.spec.peak_ops_per_s = listed->spec.peak_ops_per_s;
     info.spec.sm_clock_tensor_mhz = listed->spec.sm_clock_tensor_mhz;

@@ -1,6 +1,8 @@
 #include "model/prediction.hpp"
 
 #include <algorithm>
+#include <string>
+#include <string_view>
 
 namespace gpuexp {
 
@@ -17,6 +19,12 @@ namespace {
 
 constexpr double kMicrosecondsPerSecond = 1e6;
 
+void raise_limit(Limit& limit, double time_us, std::string_view by) {
+  if (limit.time_us && *limit.time_us >= time_us) return;
+  limit.time_us = time_us;
+  limit.by = std::string(by);
+}
+
 // Pipes run side by side, so the slowest one binds, not their sum.
 void limit_by_compute(const Work& work, const Ceilings& ceilings, Limit& limit) {
   for (const Operations& operations : work.operations) {
@@ -25,8 +33,7 @@ void limit_by_compute(const Work& work, const Ceilings& ceilings, Limit& limit) 
     const double time_us = operations.count / *peak * kMicrosecondsPerSecond;
     if (limit.compute_us && *limit.compute_us >= time_us) continue;
     limit.compute_us = time_us;
-    limit.time_us = time_us;
-    limit.by = std::string(name_of(operations.pipe));
+    raise_limit(limit, time_us, name_of(operations.pipe));
   }
 }
 
@@ -35,9 +42,20 @@ void limit_by_dram(double bytes, const Ceilings& ceilings, Limit& limit) {
   const auto rate = std::max(ceilings.dram_read_bytes_per_s, ceilings.dram_write_bytes_per_s);
   if (bytes <= 0 || !rate) return;
   limit.dram_us = bytes / *rate * kMicrosecondsPerSecond;
-  if (limit.time_us && *limit.time_us >= *limit.dram_us) return;
-  limit.time_us = limit.dram_us;
-  limit.by = "dram";
+  raise_limit(limit, *limit.dram_us, "dram");
+}
+
+// The ways are apart: bytes that have company the other way, then the rest.
+void limit_by_pcie(const Work& work, const Ceilings& ceilings, Limit& limit) {
+  const auto to_device = ceilings.bus_to_device_bytes_per_s;
+  const auto to_host = ceilings.bus_to_host_bytes_per_s;
+  if ((work.to_device <= 0 && work.to_host <= 0) || !to_device || !to_host) return;
+  const double both = std::min(work.to_device, work.to_host);
+  const double alone = std::max(work.to_device, work.to_host) - both;
+  const double alone_rate = work.to_device > work.to_host ? *to_device : *to_host;
+  const double both_rate = ceilings.bus_both_bytes_per_s.value_or(std::max(*to_device, *to_host));
+  limit.pcie_us = (both / both_rate + alone / alone_rate) * kMicrosecondsPerSecond;
+  raise_limit(limit, *limit.pcie_us, "pcie");
 }
 
 }  // namespace
@@ -46,6 +64,7 @@ Limit limit_of(const Work& work, Mode mode, const DeviceSpec& device, const Ceil
   Limit limit;
   limit_by_compute(work, ceilings, limit);
   limit_by_dram(least_dram_bytes(work, mode, device), ceilings, limit);
+  limit_by_pcie(work, ceilings, limit);
   return limit;
 }
 

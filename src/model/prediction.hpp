@@ -21,8 +21,9 @@ namespace gpuexp {
 struct Limit {
   std::optional<double> dram_us;  ///< moved bytes over bandwidth; empty when caches may serve them
   std::optional<double> compute_us;  ///< operations over the pipe's rate; empty when it is unknown
-  std::optional<double> time_us;     ///< the larger of the two: no launch can be faster
-  std::string by;                    ///< "dram", or the pipe that binds; empty without a limit
+  std::optional<double> pcie_us;     ///< bytes between host and device over what the bus carries
+  std::optional<double> time_us;     ///< the largest of these: no launch can be faster
+  std::string by;  ///< "dram", "pcie", or the pipe that binds; empty without a limit
 };
 
 struct Prediction {

@@ -173,7 +173,7 @@ std::vector<FixedColumn> limits() {
   return {
       declared("limit_time_us", "us", &R::limit_time_us,
                "least time that datasheet bandwidth and rates allow"),
-      declared("limit_by", "", &R::limit_by, "what binds that limit: dram, or an arithmetic pipe"),
+      declared("limit_by", "", &R::limit_by, "what binds that limit: dram, pcie, or an arithmetic pipe"),
       declared("limit_pct", "%", &R::limit_pct, "limit over median time", kPassed),
       declared("dram_limit_pct", "%", &R::dram_limit_pct,
                "time for the least DRAM bytes at datasheet bandwidth over median time", kPassed),

@@ -1,5 +1,8 @@
 #include "plan/plan.hpp"
 
+#include <utility>
+
+#include "device/pcie.hpp"
 #include "support/catch.hpp"
 #include "support/toy_family.hpp"
 
@@ -211,6 +214,40 @@ TEST_CASE("limits take the slower of memory and arithmetic") {
   w.operations = {{Pipe::fp32, 1e11}};
   CHECK(at(Mode::cold).by == "fp32");
   CHECK(at(Mode::cold).time_us.value() == Approx(1e4));
+}
+
+TEST_CASE("bytes to the host and to the device cross a bus with two ways") {
+  Work w;
+  w.moved_read = 1e9;
+  w.to_device = 1e9;
+  DeviceSpec device = toy_device();
+  const auto limit = [&](const Ceilings& ceilings) {
+    return limit_of(w, Mode::cold, device, ceilings);
+  };
+  CHECK(limit(datasheet_ceilings(device)).by == "dram");
+  CHECK(!limit(datasheet_ceilings(device)).pcie_us);
+
+  device.pcie_bytes_per_s = pcie_bytes_per_s(5, 16);
+  CHECK(device.pcie_bytes_per_s == Approx(63.0e9).epsilon(1e-3));
+  CHECK(limit(datasheet_ceilings(device)).by == "pcie");
+  const double alone_us = limit(datasheet_ceilings(device)).time_us.value();
+  CHECK(alone_us == Approx(1e6 * 1e9 / device.pcie_bytes_per_s));
+  w.to_host = 5e8;
+  CHECK(limit(datasheet_ceilings(device)).time_us.value() == Approx(alone_us));
+
+  // Half of the bytes have company, at what each way then delivers.
+  Ceilings measured = datasheet_ceilings(device);
+  measured.bus_to_device_bytes_per_s = 50e9;
+  measured.bus_to_host_bytes_per_s = 40e9;
+  measured.bus_both_bytes_per_s = 25e9;
+  CHECK(limit(measured).time_us.value() == Approx(1e6 * (0.5 / 25 + 0.5 / 50)));
+  std::swap(w.to_device, w.to_host);
+  CHECK(limit(measured).time_us.value() == Approx(1e6 * (0.5 / 25 + 0.5 / 40)));
+
+  CHECK(pcie_bytes_per_s(3, 8) == Approx(7.877e9).epsilon(1e-3));
+  CHECK(pcie_bytes_per_s(0, 16) == 0.0);
+  CHECK(pcie_bytes_per_s(kNewestPcieGeneration + 1, 16) == 0.0);
+  CHECK(pcie_bytes_per_s(5, 0) == 0.0);
 }
 
 TEST_CASE("a prediction counts a launch's kernels, and none of a library's") {
