@@ -119,6 +119,7 @@ class KernelRun {
     blocks.count = (clusters() + places_ - 1) / places_;
     blocks.step = places_;
     blocks.resident = kernel_.blocks_per_sm;
+    if (cluster_ == 1) blocks.columns = kernel_.step->shape.grid.x;
     const SmTime sm = time_on_sm(launch_, schedule_, figures_, blocks, stop_);
     // Those that were not executed come in waves like the last two that began whole.
     const std::size_t wave = static_cast<std::size_t>(blocks.resident);
@@ -159,7 +160,7 @@ class KernelRun {
   // tile does not hold. It starts as one of the last, and then has its SM for itself.
   double clocks_of_last_block(const BlocksOfSm& executed) const {
     const std::int64_t last = clusters() - 1;
-    if ((executed.count - 1) * executed.step == last) return 0;  // it is one of them
+    if (executed.number(executed.count - 1) >= last) return 0;  // it is one of them
     return time_on_sm(launch_, schedule_, figures_, {1, 1, 1, last}, stop_).clocks;
   }
 

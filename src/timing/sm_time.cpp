@@ -142,7 +142,7 @@ void SmRun::start_cluster(double when) {
   if (has_enough()) return;
   const Extent& size = launch_.cluster;
   const Extent all{launch_.grid.x / size.x, launch_.grid.y / size.y, launch_.grid.z / size.z};
-  const std::int64_t at = std::min(blocks_.first + next_block_++ * blocks_.step, all.count() - 1);
+  const std::int64_t at = std::min(blocks_.number(next_block_++), all.count() - 1);
   // One distributor serves all SMs: this one's starts may follow each other at once, but there are
   // not more of them than its share.
   when = std::max(when, static_cast<double>(time_.starts.size()) * figures_.block_interval);

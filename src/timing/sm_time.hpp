@@ -31,7 +31,16 @@ struct BlocksOfSm {
   std::int64_t step = 1;
   int resident = 1;
   std::int64_t first = 0;
+  /// Of the grid. Where `step` blocks are whole rows of it and blocks come in several waves, they
+  /// take the columns in turn: whichever SM is free gets the next block, so that none stays in one.
+  std::int64_t columns = 1;
   std::uint64_t draws = 1;  ///< begins the sequence of latencies; SMs differ in it
+
+  /// In the grid, of the i-th that comes.
+  std::int64_t number(std::int64_t i) const {
+    const bool in_turn = count > resident && step % columns == 0;
+    return i * step + (in_turn ? (first + i % columns) % step : first);
+  }
 };
 
 struct SmTime {
