@@ -15,6 +15,7 @@
 #include "kernels/common/powers_of_two.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/sectors.cuh"
+#include "kernels/common/texture_fetch.cuh"
 
 namespace gpuexp::bytes_in_flight {
 
@@ -44,24 +45,24 @@ using Variant = Family::Variant;
 // Each SM reads a slice of its own: what it asks for, nobody else does, and L2 delivers every byte
 // once. bytes_per_sm_in_flight over the latency of who serves is the bandwidth, until that is full.
 
-/// Reads `vectors` vectors from `in` on, `kLoads` of each thread at a time.
-template <int kLoads, int kThreads>
-__device__ std::uint32_t sum_of_slice(const float4* in, std::int64_t vectors) {
+/// Reads `vectors` vectors, `kLoads` of each thread at a time; load(i) gives the i-th.
+template <int kLoads, int kThreads, class Load>
+__device__ std::uint32_t sum_of_slice(std::int64_t vectors, Load load) {
   std::uint32_t sum = 0;
   std::int64_t i = threadIdx.x;
 #pragma unroll 1
   for (; i + (kLoads - 1) * kThreads < vectors; i += kLoads * kThreads) {
-    float4 v[kLoads];
+    decltype(load(i)) v[kLoads];
 #pragma unroll
-    for (int load = 0; load < kLoads; ++load)
-      v[load] = load_past_l1(in + i + load * kThreads);
+    for (int j = 0; j < kLoads; ++j)
+      v[j] = load(i + j * kThreads);
 #pragma unroll
-    for (int load = 0; load < kLoads; ++load)
-      sum += bits_sum(v[load]);
+    for (int j = 0; j < kLoads; ++j)
+      sum += bits_sum(v[j]);
   }
 #pragma unroll 1
   for (; i < vectors; i += kThreads)
-    sum += bits_sum(load_past_l1(in + i));
+    sum += bits_sum(load(i));
   return sum;
 }
 
@@ -71,11 +72,13 @@ template <int kLoads, int kThreads>
 __global__ void __launch_bounds__(kThreads, 1)
     read_kernel(const float* in, std::uint32_t* sums, std::int64_t slice, bool is_shared,
                 int passes) {
-  const float* const from = in + (is_shared ? 0 : blockIdx.x * slice);
+  const auto* const from =
+      reinterpret_cast<const float4*>(in + (is_shared ? 0 : blockIdx.x * slice));
   std::uint32_t sum = 0;
 #pragma unroll 1
   for (int pass = 0; pass < passes; ++pass)
-    sum += sum_of_slice<kLoads, kThreads>(reinterpret_cast<const float4*>(from), slice / kVector);
+    sum += sum_of_slice<kLoads, kThreads>(slice / kVector,
+                                          [&](std::int64_t i) { return load_past_l1(from + i); });
   sum = block_sum<kThreads>(sum);
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
@@ -101,6 +104,13 @@ ReadKernel kernel_for(const Problem& p) {
   return kByLoads[logarithm(p.loads_per_thread)][logarithm(p.warps)];
 }
 
+Shape shape(const Problem& p) {
+  Shape s;
+  s.grid = {p.blocks, 1, 1};
+  s.block = {p.warps * kWarp, 1, 1};
+  return s;
+}
+
 Variant reading(std::string id, bool is_shared) {
   Variant v;
   v.id = std::move(id);
@@ -122,10 +132,7 @@ Variant reading(std::string id, bool is_shared) {
         {"delivered_bytes", static_cast<double>(elements(p) * sizeof(float)) * p.passes}};
   };
   v.launch = [is_shared](const Problem& p, const Data& d, const LaunchContext&) {
-    Shape s;
-    s.grid = {p.blocks, 1, 1};
-    s.block = {p.warps * kWarp, 1, 1};
-    return launch(kernel_for(p), s, d.in, is_shared ? d.shared : d.sums, slice(p), is_shared,
+    return launch(kernel_for(p), shape(p), d.in, is_shared ? d.shared : d.sums, slice(p), is_shared,
                   p.passes);
   };
   return v;
@@ -133,6 +140,52 @@ Variant reading(std::string id, bool is_shared) {
 
 Variant own_slices() {
   return reading("own_slices", false);
+}
+
+// ---- texture
+//
+// own_slices by fetches of a texture object, a texel of 16 bytes each. A fetch is longer on its way
+// than a load, so that the same bytes in flight get less: the straight line is lower by the ratio
+// of the latencies. What bounds the other end is DRAM or the texture pipe, which puts through fewer
+// bytes per clock than loads have of L1. global_load_requests falls to none. Fetches are kept in
+// L1: of several passes over a slice that fits there, all but the first are served by it.
+
+template <int kLoads, int kThreads>
+__global__ void __launch_bounds__(kThreads, 1)
+    fetch_kernel(cudaTextureObject_t in, std::uint32_t* sums, unsigned slice_texels, int passes) {
+  const unsigned from = blockIdx.x * slice_texels;
+  std::uint32_t sum = 0;
+#pragma unroll 1
+  for (int pass = 0; pass < passes; ++pass)
+    sum += sum_of_slice<kLoads, kThreads>(
+        slice_texels, [&](std::int64_t i) { return fetch_texel(in, from + i); });
+  sum = block_sum<kThreads>(sum);
+  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+}
+
+using FetchKernel = void (*)(cudaTextureObject_t, std::uint32_t*, unsigned, int);
+template <int kLoads>
+constexpr FetchKernel kFetchByWarps[] = {
+    fetch_kernel<kLoads, kWarp>, fetch_kernel<kLoads, 2 * kWarp>, fetch_kernel<kLoads, 4 * kWarp>,
+    fetch_kernel<kLoads, 8 * kWarp>, fetch_kernel<kLoads, 16 * kWarp>};
+
+Steps fetches(const Problem& p, const Data& d, const LaunchContext&) {
+  constexpr const FetchKernel* kByLoads[] = {kFetchByWarps<1>, kFetchByWarps<2>, kFetchByWarps<4>,
+                                             kFetchByWarps<8>};
+  return launch(kByLoads[logarithm(p.loads_per_thread)][logarithm(p.warps)], shape(p),
+                Texture{d.in, kVector, elements(p) / kVector}, d.sums,
+                static_cast<unsigned>(slice(p) / kVector), p.passes);
+}
+
+Variant texture() {
+  Variant v = reading("texture", false);
+  v.compare_to = "own_slices";
+  v.launch = fetches;
+  v.unsupported = [](const Problem& p, const DeviceSpec&) {
+    return too_many_texels(elements(p) / kVector);
+  };
+  v.expected_changes = {{"global_load_requests", Direction::decreases, 4}};
+  return v;
 }
 
 // ---- one_slice
@@ -226,7 +279,7 @@ Family declare() {
   f.host_reference = host_reference;
   f.tolerance_derivation = "Zero: checksums are sums of bit patterns modulo 2^32.";
   f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
-  f.variant(own_slices()).variant(one_slice());
+  f.variant(own_slices()).variant(texture()).variant(one_slice());
   return f;
 }
 

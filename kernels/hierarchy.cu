@@ -19,6 +19,7 @@
 #include "kernels/common/random.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/sectors.cuh"
+#include "kernels/common/texture_fetch.cuh"
 
 namespace gpuexp::hierarchy {
 
@@ -31,8 +32,7 @@ struct Problem {
 };
 
 struct Data {
-  // The first word of a node has the address of the next one, the second its own.
-  std::uint64_t* chain;
+  std::uint64_t* chain;    // words of a node: the next one's address, its own, the next one's texel
   std::uint32_t* arrived;  // of walks, by lane: the node that the last step came to
   std::uint32_t* visited;  // of l2_by_line, by lane: the node that was loaded last
 };
@@ -278,6 +278,45 @@ Variant past_l1() {
   return v;
 }
 
+// ---- texture
+//
+// The fetch of a texture object in linear memory, tex1Dfetch (TLD): by the texture pipe, which
+// looks up the same L1 as LDG. In front of the lookup the texture's description, itself loaded
+// through a cache, makes an address of an index and holds it against the bounds; behind it the data
+// pass the stages that convert and filter. So step_cycles rises by about as much at every level,
+// and global_load_requests falls to those of the loads that touch the set. What it buys, none of
+// which a chase needs: formats, coordinates in two and three dimensions, interpolation, borders.
+
+constexpr std::int64_t kTexelBytes = sizeof(unsigned);
+constexpr std::int64_t kLinkTexel = 2 * sizeof(std::uint64_t) / kTexelBytes;  // a node's third word
+
+__global__ void __launch_bounds__(kWarp) texture_kernel(cudaTextureObject_t chain, Task t) {
+  const auto node_texels = static_cast<unsigned>(t.stride / kTexelBytes);
+  unsigned at = static_cast<unsigned>(t.first) * node_texels + kLinkTexel;
+  const Clocks clocks = timed_steps(t.untimed, t.steps, [&] { at = fetch_texel(chain, at).x; });
+  leave(t, at / node_texels, clocks);
+}
+
+std::int64_t texels(const Problem& p) {
+  return Order(p).nodes() * p.stride / kTexelBytes;
+}
+
+Variant texture() {
+  Variant v =
+      walking("texture", [](const Problem& p, const Data& d, const LaunchContext&, Clocks* clocks) {
+        return touched(p, d) + launch(texture_kernel, one_warp(), Texture{d.chain, 1, texels(p)},
+                                      task(p, d, clocks));
+      });
+  v.compare_to = "global";
+  v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
+    const auto too_many = too_many_texels(texels(p));
+    return too_many ? too_many : ends_at_its_start(Order(p).nodes(), untimed_steps(p) + p.steps);
+  };
+  v.expected_changes = {{"metric.step_cycles", Direction::increases, 1.5, walks_in_l1},
+                        {"global_load_requests", Direction::decreases, 4, walks_in_l1}};
+  return v;
+}
+
 // ---- l2_by_line
 //
 // How far each line of L2 is from one SM. Each node is loaded by itself, a few times in a row, by
@@ -365,9 +404,11 @@ struct Link {
   __host__ __device__ std::uint64_t operator()(std::int64_t i) const {
     const std::int64_t node = i / node_words;
     const std::int64_t within = i % node_words;
-    if (within > 1) return 0;
-    return reinterpret_cast<std::uint64_t>(chain +
-                                           (within == 0 ? order.behind(node) * node_words : i));
+    if (within > 2) return 0;
+    const std::int64_t word = within == 1 ? i : order.behind(node) * node_words;
+    constexpr std::int64_t kTexels = sizeof(std::uint64_t) / kTexelBytes;
+    if (within == 2) return static_cast<std::uint64_t>(word * kTexels + kLinkTexel);
+    return reinterpret_cast<std::uint64_t>(chain + word);
   }
 };
 
@@ -442,7 +483,7 @@ Family declare() {
   f.tolerance_derivation = "Zero: nodes are whole numbers below 2^31.";
   f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.variant(shared()).variant(distributed_shared()).variant(global()).variant(past_l1());
-  f.variant(l2_by_line());
+  f.variant(texture()).variant(l2_by_line());
   return f;
 }
 

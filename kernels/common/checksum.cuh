@@ -20,6 +20,9 @@ __device__ inline std::uint32_t bits_sum(float2 v) {
 __device__ inline std::uint32_t bits_sum(float4 v) {
   return __float_as_uint(v.x) + __float_as_uint(v.y) + __float_as_uint(v.z) + __float_as_uint(v.w);
 }
+__device__ inline std::uint32_t bits_sum(uint4 v) {
+  return v.x + v.y + v.z + v.w;
+}
 
 inline constexpr int kWarpThreads = 32;  // warpSize is no constant to the compiler
 

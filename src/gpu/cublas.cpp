@@ -1,7 +1,6 @@
 #include "gpu/cublas.hpp"
 
 #if __has_include(<cublas_v2.h>)
-#include <array>
 #include <cstdlib>
 #include <limits>
 #include <map>
@@ -12,10 +11,10 @@
 #include <cublas_v2.h>
 #include <cuda_fp16.h>
 #include <dlfcn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include "gpu/column_major.hpp"
 #include "gpu/cuda_check.hpp"
+#include "gpu/current_device.hpp"
 #include "gpu/shared_library.hpp"
 
 namespace gpuexp::cublas {
@@ -75,26 +74,8 @@ const Library& library() {
   return kLoaded;
 }
 
-// The same as library().missing. Loading cuBLAS takes 200 MB, for relocations of what is linked
-// into it, and a plan only wants to know whether it loads; a child takes the memory with it.
-std::optional<std::string> missing_as_child_finds() {
-  std::array<int, 2> ends{};
-  if (pipe(ends.data()) != 0) return library().missing;
-  const pid_t child = fork();
-  if (child == 0) {
-    const std::string missing = load().missing.value_or("");
-    const auto written = write(ends[1], missing.data(), missing.size());
-    _exit(written == static_cast<ssize_t>(missing.size()) ? 0 : 1);
-  }
-  close(ends[1]);
-  std::string missing;
-  std::array<char, 512> part{};
-  for (ssize_t count = 0; child > 0 && (count = read(ends[0], part.data(), part.size())) > 0;)
-    missing.append(part.data(), static_cast<std::size_t>(count));
-  close(ends[0]);
-  int status = 0;
-  if (child < 0 || waitpid(child, &status, 0) != child || status != 0) return library().missing;
-  return missing.empty() ? std::nullopt : std::optional(missing);
+std::optional<std::string> missing() {
+  return library().missing;
 }
 
 [[noreturn]] void refuse(const std::string& what) {
@@ -107,21 +88,6 @@ void check(cublasStatus_t status, const char* call) {
   refuse(std::string(call) + ": " + api.status_name(status) + " (" + api.status_string(status) +
          ")");
 }
-
-/// cuBLAS creates and uses a handle on the current device only.
-class CurrentDevice {
- public:
-  explicit CurrentDevice(int device) {
-    GPUEXP_CUDA(cudaGetDevice(&previous_));
-    if (previous_ != device) GPUEXP_CUDA(cudaSetDevice(device));
-  }
-  ~CurrentDevice() { GPUEXP_CUDA_NOEXCEPT(cudaSetDevice(previous_)); }
-  CurrentDevice(const CurrentDevice&) = delete;
-  CurrentDevice& operator=(const CurrentDevice&) = delete;
-
- private:
-  int previous_ = 0;
-};
 
 /// The device's handle, created on first use on the current device. Never destroyed: at static
 /// destruction the driver may be gone already.
@@ -187,7 +153,7 @@ template <class Call>
 void with_handle(int device, Stream stream, Call call) {
   if (library().missing) refuse(*library().missing);
   const std::lock_guard lock(handle_mutex);
-  const CurrentDevice current(device);
+  const CurrentDevice current(device);  // handles are created and used on the current device only
   const cublasHandle_t handle = handle_of(device);
   check(library().api.set_stream(handle, stream), "cublasSetStream");
   call(handle);
@@ -195,9 +161,10 @@ void with_handle(int device, Stream stream, Call call) {
 
 void enqueue(const Gemm& g, int device, Stream stream) {
   require_asked_precision(g);
-  const int m = to_int(g.m, "m");
-  const int n = to_int(g.n, "n");
-  const int k = to_int(g.k, "k");
+  const ColumnMajorProduct by_columns = column_major(g.m, g.n, g.k);
+  const int rows = to_int(by_columns.rows, "n");
+  const int columns = to_int(by_columns.columns, "m");
+  const int depth = to_int(by_columns.depth, "k");
   const cudaDataType input = cuda_type(g.input);
   const cudaDataType output = cuda_type(g.output);
 
@@ -211,12 +178,9 @@ void enqueue(const Gemm& g, int device, Stream stream) {
   const void* beta = half ? static_cast<const void*>(&half_zero) : &zero;
 
   with_handle(device, stream, [&](cublasHandle_t handle) {
-    // cuBLAS is column-major and reads a row-major matrix as its transpose, so it is asked for
-    // Cᵀ = Bᵀ·Aᵀ: the operands and the extents m and n change places, and each
-    // leading dimension is the length of a row.
-    check(library().api.gemm_ex(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, alpha, g.b, input, n,
-                                g.a, input, k, beta, g.c, output, n, compute_type(g.compute),
-                                CUBLAS_GEMM_DEFAULT),
+    check(library().api.gemm_ex(handle, CUBLAS_OP_N, CUBLAS_OP_N, rows, columns, depth, alpha, g.b,
+                                input, rows, g.a, input, depth, beta, g.c, output, rows,
+                                compute_type(g.compute), CUBLAS_GEMM_DEFAULT),
           "cublasGemmEx");
   });
 }
@@ -253,10 +217,7 @@ void enqueue(const Gemv& g, int device, Stream stream) {
 }  // namespace
 
 std::optional<std::string> unavailable() {
-  // Where CUDA is, cuBLAS will be used, and a process with a driver's threads should not fork.
-  static const bool kWithCuda = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD) != nullptr;
-  if (kWithCuda) return library().missing;
-  static const std::optional<std::string> kMissing = missing_as_child_finds();
+  static const std::optional<std::string> kMissing = found_without_loading(&missing);
   return kMissing;
 }
 

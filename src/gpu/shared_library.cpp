@@ -1,10 +1,13 @@
 #include "gpu/shared_library.hpp"
 
+#include <array>
 #include <cstdlib>
 
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace gpuexp {
 
@@ -23,6 +26,26 @@ std::vector<std::string> search_directories() {
       directories.push_back(toolkit + folder);
   }
   return directories;
+}
+
+std::optional<std::string> as_child_finds(std::optional<std::string> (*missing)()) {
+  std::array<int, 2> ends{};
+  if (pipe(ends.data()) != 0) return missing();
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::string found = missing().value_or("");
+    const auto written = write(ends[1], found.data(), found.size());
+    _exit(written == static_cast<ssize_t>(found.size()) ? 0 : 1);
+  }
+  close(ends[1]);
+  std::string found;
+  std::array<char, 512> part{};
+  for (ssize_t count = 0; child > 0 && (count = read(ends[0], part.data(), part.size())) > 0;)
+    found.append(part.data(), static_cast<std::size_t>(count));
+  close(ends[0]);
+  int status = 0;
+  if (child < 0 || waitpid(child, &status, 0) != child || status != 0) return missing();
+  return found.empty() ? std::nullopt : std::optional(found);
 }
 
 }  // namespace
@@ -44,6 +67,11 @@ void* open_library(const std::vector<std::string>& names, std::string& reason) {
   }
   if (reason.empty()) reason = fmt::format("none of {} in {}", fmt::join(names, ", "), searched);
   return nullptr;
+}
+
+std::optional<std::string> found_without_loading(std::optional<std::string> (*missing)()) {
+  const bool with_cuda = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD) != nullptr;
+  return with_cuda ? missing() : as_child_finds(missing);
 }
 
 }  // namespace gpuexp

@@ -2,6 +2,7 @@
 // elsewhere.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,5 +12,11 @@ namespace gpuexp {
 /// loader itself, which knows the directories that the build found, and in the lib64 of CUDA_HOME
 /// and of /usr/local/cuda. Stays loaded.
 void* open_library(const std::vector<std::string>& names, std::string& reason);
+
+/// The same as missing(), which loads a library and says why it must not be used. A forked child
+/// calls it where the driver is not loaded, as for a plan: loading cuBLAS takes 200 MB, for
+/// relocations of what is linked into it, and the child takes the memory with it. Where CUDA is,
+/// the library will be used, and a process with a driver's threads should not fork.
+std::optional<std::string> found_without_loading(std::optional<std::string> (*missing)());
 
 }  // namespace gpuexp

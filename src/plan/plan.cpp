@@ -16,9 +16,10 @@ std::size_t Plan::cell_count() const {
 }
 
 std::int64_t buffer_alignment(std::int64_t bytes) {
+  constexpr std::uint64_t kLeast = 512;
   constexpr std::uint64_t kMost = 2 << 20;
-  return static_cast<std::int64_t>(
-      std::min(std::bit_ceil(static_cast<std::uint64_t>(std::max(bytes, std::int64_t{1}))), kMost));
+  const auto size = static_cast<std::uint64_t>(std::max(bytes, std::int64_t{1}));
+  return static_cast<std::int64_t>(std::clamp(std::bit_ceil(size), kLeast, kMost));
 }
 
 std::int64_t cell_bytes(const Family& family, const Variant& variant, const void* problem,

@@ -74,6 +74,8 @@ std::string Simulator::refusal(const Steps& steps) {
       return fmt::format("a call of {} cannot be executed without its library", call->what);
     const auto* const kernel = std::get_if<KernelStep>(&step.action);
     if (!kernel) continue;
+    if (kernel->arguments.has_textures())
+      return "fetches of texture objects (TLD) are not simulated";
     try {
       const bool has_clusters = kernel->shape.cluster.count() > 1;
       if (kernel_of(kernel->shape.kernel).has_fixed_clusters && !has_clusters)
@@ -81,7 +83,6 @@ std::string Simulator::refusal(const Steps& steps) {
     } catch (const std::runtime_error& why) {
       return why.what();
     }
-    if (kernel->arguments.has_textures()) return "texture objects are not simulated";
     if (const std::string why = cluster_refusal(kernel->shape); !why.empty()) return why;
     if (const std::string why = map_refusal(kernel->arguments); !why.empty()) return why;
   }

@@ -251,6 +251,8 @@ const std::map<std::string, std::string>& without_time() {
       {"launch_overhead/work_queue", "which block takes which tile is decided while they run"},
       {"loss_scaling/fp16_dynamic_scale",
        "what its kernels do depends on what those before have found"},
+      {"bytes_in_flight/texture", "fetches of texture objects (TLD) are not simulated"},
+      {"hierarchy/texture", "fetches of texture objects (TLD) are not simulated"},
       {"constant_memory/uniform_index", "the time model has no levels of the constant cache"},
       {"constant_memory/index_per_lane", "the time model has no levels of the constant cache"},
   };

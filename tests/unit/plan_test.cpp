@@ -190,10 +190,11 @@ TEST_CASE("memory counts buffers, guards and references") {
         kBuffers + kReferences);
 }
 
-TEST_CASE("buffers begin at multiples of their size, of 2 MiB at most") {
-  for (const auto& [bytes, alignment] : std::map<std::int64_t, std::int64_t>{{0, 1},
-                                                                             {1, 1},
-                                                                             {3, 4},
+TEST_CASE("buffers begin at multiples of their size, from 512 bytes to 2 MiB") {
+  for (const auto& [bytes, alignment] : std::map<std::int64_t, std::int64_t>{{0, 512},
+                                                                             {1, 512},
+                                                                             {512, 512},
+                                                                             {513, 1024},
                                                                              {4096, 4096},
                                                                              {4097, 8192},
                                                                              {2 << 20, 2 << 20},

@@ -57,6 +57,24 @@ TEST_CASE("a tensor map is an argument that keeps what it says") {
   CHECK(arguments.at(2) - arguments.at(1) == 128);
 }
 
+void of_texture(char, unsigned long long, char) {}
+
+TEST_CASE("a texture is an argument as long as a texture object, and keeps what it says") {
+  const Texture texture{&texture, 4, 1000};
+  const Steps steps = launch(of_texture, Shape{}, 'a', texture, 'x');
+  const PackedArguments& arguments = std::get<KernelStep>(steps.all().front().action).arguments;
+  REQUIRE(arguments.count() == 3);
+  CHECK(arguments.has_textures());
+  CHECK(arguments.texture(0) == nullptr);
+  REQUIRE(arguments.texture(1) != nullptr);
+  CHECK(arguments.texture(1)->base == &texture);
+  CHECK(arguments.texture(1)->words == 4);
+  CHECK(arguments.texture(1)->count == 1000);
+  CHECK(arguments.at(1) - arguments.at(0) == 8);
+  CHECK(argument<char>(arguments, 2) == 'x');
+  CHECK(arguments.at(2) - arguments.at(1) == kTextureObjectBytes);
+}
+
 TEST_CASE("steps that follow others keep what they wait for") {
   Steps first = MemsetStep{};
   Steps second = MemsetStep{};

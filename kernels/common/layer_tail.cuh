@@ -1,0 +1,98 @@
+// What follows a matrix product in a layer of a transformer, element by element: a bias per column,
+// GELU, dropout and the sum with what the layer was given; some of them or all, for elements of
+// bf16 in memory or sums in registers.
+#pragma once
+
+#include "kernels/common/gelu.cuh"
+#include "kernels/common/pack.cuh"
+#include "kernels/common/philox.cuh"
+#include "kernels/common/types.cuh"
+
+namespace gpuexp::layer_tail {
+
+using T = __nv_bfloat16;  // of all arrays; what lies between is fp32
+
+/// An element is dropped whose random word is below the threshold; the others grow by `scale`, so
+/// that the mean stays.
+struct Tail {
+  const T* bias;
+  const T* residual;
+  unsigned count;  // m·n
+  unsigned n;
+  std::uint32_t threshold;
+  float scale;
+};
+
+enum class Part { bias, gelu, dropout, residual };
+template <Part part, Part... parts>
+constexpr bool kIsOneOf = ((parts == part) || ...);
+
+constexpr int kWidth = 8;  // elements that a lane moves at a time, 16 bytes
+using Eight = Pack<T, kWidth>;
+
+template <Part... parts>
+__device__ float result(float v, float bias, float factor, float residual) {
+  if constexpr (kIsOneOf<Part::bias, parts...>) v += bias;
+  if constexpr (kIsOneOf<Part::gelu, parts...>) v = gelu_tanh(v);
+  if constexpr (kIsOneOf<Part::dropout, parts...>) v *= factor;
+  if constexpr (kIsOneOf<Part::residual, parts...>) v += residual;
+  return v;
+}
+
+constexpr std::uint64_t kDropoutSeed = 0x5EED;
+
+__device__ inline float factor(const Tail& x, std::uint32_t word) {
+  return word < x.threshold ? 0.0f : x.scale;
+}
+
+/// The parts of element i, of which `v` has what they are computed from.
+template <Part... parts>
+__device__ T one(const Tail& x, float v, unsigned i) {
+  float bias = 0.0f, f = 0.0f, residual = 0.0f;
+  if constexpr (kIsOneOf<Part::bias, parts...>) bias = static_cast<float>(x.bias[i % x.n]);
+  if constexpr (kIsOneOf<Part::dropout, parts...>) f = factor(x, philox_word(kDropoutSeed, i));
+  if constexpr (kIsOneOf<Part::residual, parts...>) residual = static_cast<float>(x.residual[i]);
+  return from_float<T>(result<parts...>(v, bias, f, residual));
+}
+
+// Of eight neighbours, which may lie in several rows.
+__device__ inline Eight eight_biases(const Tail& x, unsigned column) {
+  if (x.n % kWidth == 0) return load_pack<kWidth>(x.bias + column);
+  Eight biases;
+#pragma unroll
+  for (auto& pair : biases.pairs) {
+    pair.x = x.bias[column];
+    column = column + 1 == x.n ? 0 : column + 1;
+    pair.y = x.bias[column];
+    column = column + 1 == x.n ? 0 : column + 1;
+  }
+  return biases;
+}
+
+/// The parts, of the eight elements from `first` on, of which `v` has what they are computed from.
+/// `first` is a multiple of eight: two calls of Philox.
+template <Part... parts>
+__device__ Eight eight(const Tail& x, const float (&v)[kWidth], unsigned first, unsigned column,
+                       const Eight& residuals) {
+  Eight biases{};
+  if constexpr (kIsOneOf<Part::bias, parts...>) biases = eight_biases(x, column);
+  PhiloxWords words[2];
+  if constexpr (kIsOneOf<Part::dropout, parts...>) {
+    words[0] = philox_words(kDropoutSeed, first / 4);
+    words[1] = philox_words(kDropoutSeed, first / 4 + 1);
+  }
+  Eight out;
+#pragma unroll
+  for (int i = 0; i < kWidth; i += 2) {
+    const float2 bias = widen(biases.pairs[i / 2]);
+    const float2 residual = widen(residuals.pairs[i / 2]);
+    float2 f{};
+    if constexpr (kIsOneOf<Part::dropout, parts...>)
+      f = {factor(x, words[i / 4].word[i % 4]), factor(x, words[i / 4].word[i % 4 + 1])};
+    out.pairs[i / 2] = narrow<T>({result<parts...>(v[i], bias.x, f.x, residual.x),
+                                  result<parts...>(v[i + 1], bias.y, f.y, residual.y)});
+  }
+  return out;
+}
+
+}  // namespace gpuexp::layer_tail

@@ -1,0 +1,251 @@
+#include "gpu/cublas_lt.hpp"
+
+#if __has_include(<cublasLt.h>)
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include <cublasLt.h>
+#include <dlfcn.h>
+
+#include "gpu/column_major.hpp"
+#include "gpu/current_device.hpp"
+#include "gpu/shared_library.hpp"
+
+namespace gpuexp::cublas_lt {
+namespace {
+
+struct Api {
+  decltype(&cublasLtCreate) create = nullptr;
+  decltype(&cublasLtGetStatusName) status_name = nullptr;
+  decltype(&cublasLtGetStatusString) status_string = nullptr;
+  decltype(&cublasLtMatrixLayoutCreate) create_layout = nullptr;
+  decltype(&cublasLtMatrixLayoutDestroy) destroy_layout = nullptr;
+  decltype(&cublasLtMatmulDescCreate) create_operation = nullptr;
+  decltype(&cublasLtMatmulDescDestroy) destroy_operation = nullptr;
+  decltype(&cublasLtMatmulDescSetAttribute) set_operation = nullptr;
+  decltype(&cublasLtMatmulPreferenceCreate) create_preference = nullptr;
+  decltype(&cublasLtMatmulPreferenceDestroy) destroy_preference = nullptr;
+  decltype(&cublasLtMatmulPreferenceSetAttribute) set_preference = nullptr;
+  decltype(&cublasLtMatmulAlgoGetHeuristic) heuristic = nullptr;
+  decltype(&cublasLtMatmul) matmul = nullptr;
+};
+
+struct Library {
+  Api api;
+  std::optional<std::string> missing;  ///< why `api` must not be used
+};
+
+Library load() {
+  Library library;
+  std::string reason;
+  // The entry points used here have had one signature since cuBLAS 11.4.
+  void* handle = open_library({"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"}, reason);
+  if (handle == nullptr) {
+    library.missing = "cuBLASLt cannot be loaded: " + reason;
+    return library;
+  }
+  const auto resolve = [&](auto*& function, const char* symbol) {
+    function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(handle, symbol));
+    if (function == nullptr)
+      library.missing = std::string("the cuBLASLt found here lacks ") + symbol + ": too old";
+  };
+  Api& api = library.api;
+  resolve(api.create, "cublasLtCreate");
+  resolve(api.status_name, "cublasLtGetStatusName");
+  resolve(api.status_string, "cublasLtGetStatusString");
+  resolve(api.create_layout, "cublasLtMatrixLayoutCreate");
+  resolve(api.destroy_layout, "cublasLtMatrixLayoutDestroy");
+  resolve(api.create_operation, "cublasLtMatmulDescCreate");
+  resolve(api.destroy_operation, "cublasLtMatmulDescDestroy");
+  resolve(api.set_operation, "cublasLtMatmulDescSetAttribute");
+  resolve(api.create_preference, "cublasLtMatmulPreferenceCreate");
+  resolve(api.destroy_preference, "cublasLtMatmulPreferenceDestroy");
+  resolve(api.set_preference, "cublasLtMatmulPreferenceSetAttribute");
+  resolve(api.heuristic, "cublasLtMatmulAlgoGetHeuristic");
+  resolve(api.matmul, "cublasLtMatmul");
+  return library;
+}
+
+const Library& library() {
+  static const Library kLoaded = load();
+  return kLoaded;
+}
+
+std::optional<std::string> missing() {
+  return library().missing;
+}
+
+const Api& api() {
+  return library().api;
+}
+
+[[noreturn]] void refuse(const std::string& what) {
+  throw DeviceError(what, DeviceFault::refused);
+}
+
+void check(cublasStatus_t status, const char* call) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  refuse(std::string(call) + ": " + api().status_name(status) + " (" + api().status_string(status) +
+         ")");
+}
+
+/// The device's handle, created on first use on the current device. It carries no stream. Never
+/// destroyed: at static destruction the driver may be gone already.
+cublasLtHandle_t handle_of(int device) {
+  static std::mutex mutex;
+  static std::map<int, cublasLtHandle_t> handles;
+  const std::lock_guard lock(mutex);
+  const auto found = handles.find(device);
+  if (found != handles.end()) return found->second;
+  cublasLtHandle_t handle = nullptr;
+  check(api().create(&handle), "cublasLtCreate");
+  handles.emplace(device, handle);
+  return handle;
+}
+
+cudaDataType cuda_type(DataType type) {
+  switch (type) {
+    case DataType::fp16: return CUDA_R_16F;
+    case DataType::bf16: return CUDA_R_16BF;
+    default: refuse("cublasLtMatmul: " + std::string(name_of(type)) + " is none of fp16, bf16");
+  }
+}
+
+/// What heuristics may count on: the largest power of two that divides the address, as far as they
+/// distinguish.
+std::uint32_t alignment_of(const void* pointer) {
+  constexpr std::uintptr_t kMost = 256;
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer) | kMost;
+  return static_cast<std::uint32_t>(address & (~address + 1));
+}
+
+/// A descriptor that the library creates, and that is given back to it.
+template <class Opaque>
+using Descriptor = std::unique_ptr<Opaque, cublasStatus_t (*)(Opaque*)>;
+using Layout = Descriptor<cublasLtMatrixLayoutOpaque_t>;
+using Operation = Descriptor<cublasLtMatmulDescOpaque_t>;
+using Preference = Descriptor<cublasLtMatmulPreferenceOpaque_t>;
+
+/// Column-major, its columns without gaps.
+Layout make_layout(DataType type, std::int64_t rows, std::int64_t columns) {
+  cublasLtMatrixLayout_t layout = nullptr;
+  check(api().create_layout(&layout, cuda_type(type), static_cast<std::uint64_t>(rows),
+                            static_cast<std::uint64_t>(columns), rows),
+        "cublasLtMatrixLayoutCreate");
+  return {layout, api().destroy_layout};
+}
+
+Operation make_operation(const GemmBiasGelu& g) {
+  cublasLtMatmulDesc_t operation = nullptr;
+  check(api().create_operation(&operation, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+        "cublasLtMatmulDescCreate");
+  Operation owned{operation, api().destroy_operation};
+  const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
+    check(api().set_operation(operation, attribute, &value, sizeof(value)),
+          "cublasLtMatmulDescSetAttribute");
+  };
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_GELU_BIAS);
+  set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, g.bias);
+  return owned;
+}
+
+Preference make_preference(const GemmBiasGelu& g) {
+  cublasLtMatmulPreference_t preference = nullptr;
+  check(api().create_preference(&preference), "cublasLtMatmulPreferenceCreate");
+  Preference owned{preference, api().destroy_preference};
+  const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+    check(api().set_preference(preference, attribute, &value, sizeof(value)),
+          "cublasLtMatmulPreferenceSetAttribute");
+  };
+  set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(g.workspace_bytes));
+  // Parts of split products are otherwise added up in the output's type, too, half or bfloat16.
+  set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+      std::uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
+  const std::uint32_t of_result = std::min(alignment_of(g.d), alignment_of(g.bias));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(g.b));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(g.a));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, of_result);
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, of_result);
+  return owned;
+}
+
+/// A product with all that is decided before it is launched.
+class Plan {
+ public:
+  Plan(const GemmBiasGelu& product, cublasLtHandle_t handle)
+      : Plan(product, column_major(product.m, product.n, product.k), handle) {}
+
+  void enqueue(Stream stream) const {
+    const float one = 1.0f;
+    const float zero = 0.0f;
+    check(api().matmul(handle_, operation_.get(), &one, product_.b, first_.get(), product_.a,
+                       second_.get(), &zero, product_.d, result_.get(), product_.d, result_.get(),
+                       &algorithm_, product_.workspace,
+                       static_cast<std::size_t>(product_.workspace_bytes), stream),
+          "cublasLtMatmul");
+  }
+
+ private:
+  Plan(const GemmBiasGelu& g, const ColumnMajorProduct& by_columns, cublasLtHandle_t handle)
+      : product_(g),
+        handle_(handle),
+        operation_(make_operation(g)),
+        first_(make_layout(g.type, by_columns.rows, by_columns.depth)),
+        second_(make_layout(g.type, by_columns.depth, by_columns.columns)),
+        result_(make_layout(g.type, by_columns.rows, by_columns.columns)) {
+    const Preference preference = make_preference(g);
+    cublasLtMatmulHeuristicResult_t found{};
+    int count = 0;
+    check(api().heuristic(handle, operation_.get(), first_.get(), second_.get(), result_.get(),
+                          result_.get(), preference.get(), 1, &found, &count),
+          "cublasLtMatmulAlgoGetHeuristic");
+    if (count == 0) refuse("cublasLtMatmulAlgoGetHeuristic: no kernel for this product");
+    check(found.state, "cublasLtMatmulAlgoGetHeuristic");
+    algorithm_ = found.algo;
+  }
+
+  GemmBiasGelu product_;
+  cublasLtHandle_t handle_;
+  Operation operation_;
+  Layout first_, second_, result_;
+  cublasLtMatmulAlgo_t algorithm_{};
+};
+
+}  // namespace
+
+std::optional<std::string> unavailable() {
+  static const std::optional<std::string> kMissing = found_without_loading(&missing);
+  return kMissing;
+}
+
+Steps step_of(const GemmBiasGelu& product) {
+  return OpaqueStep{"cuBLASLt matmul", [product, plan = std::make_shared<std::optional<Plan>>()](
+                                           Stream stream, int device) {
+                      if (library().missing) refuse(*library().missing);
+                      const CurrentDevice current(device);
+                      if (!*plan) plan->emplace(product, handle_of(device));
+                      (*plan)->enqueue(stream);
+                    }};
+}
+
+}  // namespace gpuexp::cublas_lt
+
+#else
+
+#include <stdexcept>
+
+namespace gpuexp::cublas_lt {
+
+std::optional<std::string> unavailable() {
+  return "built without cublasLt.h";
+}
+
+Steps step_of(const GemmBiasGelu&) {
+  throw std::runtime_error(*unavailable());
+}
+
+}  // namespace gpuexp::cublas_lt
+
+#endif
