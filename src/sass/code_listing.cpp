@@ -183,6 +183,33 @@ ConstantsByKernel read_constants(std::string_view dump) {
   return constants;
 }
 
+// "0x380    __cudaCDP2LaunchDeviceV2    R_CUDA_ABS55_16_34    0x0"
+CallsByKernel read_calls(std::string_view dump) {
+  constexpr std::string_view kArchitecture = "arch = ";
+  constexpr std::string_view kSection = ".section ";
+  constexpr std::string_view kOfCode = ".rela.text.";
+  constexpr std::string_view kToAddress = " R_CUDA_ABS55";
+  CallsByKernel calls;
+  std::string architecture;
+  std::string kernel;  // whose relocations are being read
+  while (!dump.empty()) {
+    std::string_view line = trimmed(take_until(dump, "\n"));
+    if (line.starts_with(kArchitecture)) {
+      architecture = line.substr(kArchitecture.size());
+    } else if (line.starts_with(kSection)) {
+      line = trimmed(line.substr(kSection.size()));
+      kernel.clear();
+      if (line.starts_with(kOfCode))
+        kernel = line.substr(kOfCode.size(), line.find_first_of(kBlanks) - kOfCode.size());
+    } else if (!kernel.empty() && line.find(kToAddress) != std::string_view::npos) {
+      const auto address = static_cast<std::uint32_t>(number_of(take_until(line, " ")));
+      line = trimmed(line);
+      calls[{architecture, kernel}][address] = take_until(line, " ");
+    }
+  }
+  return calls;
+}
+
 std::string to_text(const KernelCode& code) {
   std::vector<std::string_view> files;
   for (const ListedInstruction& i : code.instructions) {

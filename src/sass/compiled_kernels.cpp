@@ -72,9 +72,12 @@ std::vector<Usage> read_resource_usage(const std::string& text) {
     } else if (line.starts_with(kFunction)) {
       kernel = line.substr(kFunction.size(), line.find(':') - kFunction.size());
     } else if (!kernel.empty()) {
-      all.push_back({kernel, architecture, number_after(line, "REG:"),
-                     without_reserved_bytes(number_after(line, "SHARED:"), architecture),
-                     number_after(line, "LOCAL:"), number_after(line, "STACK:")});
+      const int registers = number_after(line, "REG:");
+      // Functions that linked kernels call stand there, too, and have none of their own.
+      if (registers > 0)
+        all.push_back({kernel, architecture, registers,
+                       without_reserved_bytes(number_after(line, "SHARED:"), architecture),
+                       number_after(line, "LOCAL:"), number_after(line, "STACK:")});
       kernel.clear();
     }
   }
@@ -103,6 +106,15 @@ void locate(KernelCode& kernel, const std::vector<LineRow>& rows) {
   }
 }
 
+// Operands refer to `names`.
+void name_calls(KernelCode& kernel, const std::map<std::uint32_t, std::string>& names) {
+  for (ListedInstruction& instruction : kernel.instructions) {
+    const auto name = names.find(instruction.address);
+    if (name != names.end() && instruction.opcode.starts_with("CALL"))
+      instruction.operands = name->second;
+  }
+}
+
 bool reads_bank(const KernelCode& kernel, unsigned bank) {
   const std::string operand = fmt::format("c[{:#x}]", bank);
   return std::any_of(kernel.instructions.begin(), kernel.instructions.end(),
@@ -116,6 +128,7 @@ Listings listings_by_kernel(const std::string& sass, const std::string& elf,
   for (const KernelListing& listing : read_listings(sass))
     texts[{listing.mangled_name, listing.architecture}].counts = to_text(listing.instructions);
   const ConstantsByKernel constants = read_constants(elf);
+  const CallsByKernel calls = read_calls(elf);
   for (KernelCode& kernel : read_code(sass)) {
     const std::string name(kernel.lowered_name);
     const std::string architecture(kernel.architecture);
@@ -124,6 +137,8 @@ Listings listings_by_kernel(const std::string& sass, const std::string& elf,
       if (found != constants.end() && reads_bank(kernel, bank))
         kernel.constants[bank] = found->second;
     }
+    const auto named = calls.find({architecture, name});
+    if (named != calls.end()) name_calls(kernel, named->second);
     const auto rows = lines.find({architecture, name});
     if (rows != lines.end()) locate(kernel, rows->second);
     Listing& text = texts[{name, architecture}];
