@@ -1,17 +1,17 @@
 # gpuexp_add_kernel_resource_table(<target> [<kernels> [<relocatable>...]])
 #
 # Adds the object library <target>, which defines kernel_resource_table() of src/sass/kernel_resource.hpp for the
-# kernels in the object library <kernels>, and in static libraries of relocatable device code: per kernel and architecture its registers, shared and local memory, its
-# instructions by kind, and its machine code with source lines; and kernel_source_table(), the text of the sources of
-# <kernels> and of the files that those lines are in. Link it to the executable that the kernels are linked to. Both are
-# empty without <kernels>; without GPUEXP_CUOBJDUMP there are the sources of <kernels> alone. Rows have no instructions
-# without GPUEXP_NVDISASM, which cuobjdump calls for them, nor where that fails: CUDA 13's nvdisasm, for one, knows no
-# compute capability below 7.5.
+# kernels in the object library <kernels> and in the static libraries <relocatable>: per kernel and architecture its
+# registers, shared and local memory, its instructions by kind, and its machine code with source lines; and
+# kernel_source_table(), the text of their sources and of the files that those lines are in. Link it to the executable
+# that the kernels are linked to. Both are empty without <kernels>; without GPUEXP_CUOBJDUMP there are the sources
+# alone. Rows have no instructions without GPUEXP_NVDISASM, which cuobjdump calls for them, nor where that fails: CUDA
+# 13's nvdisasm, for one, knows no compute capability below 7.5.
 #
-# Each object is read once it is compiled, but for relocatable code, which is final when it is linked for the device: of
-# its library of one source the linked image is read. What the tools say of it stays beside the table, the listing of its machine
-# code as <source>.sass. Templates need nvcc's -static-global-template-stub=false, so that a row finds its kernel
-# (src/sass/kernel_table.hpp).
+# Each object is read once it is compiled. Relocatable device code is final when it is linked for the device: each of
+# its libraries has one source, and the image that CMake has linked into the library is read. What the tools say stays
+# beside the table, the listing of its machine code as <source>.sass. Templates need nvcc's
+# -static-global-template-stub=false, so that a row finds its kernel (src/sass/kernel_table.hpp).
 
 function(gpuexp_add_kernel_resource_table target)
   set(sources "")
@@ -44,7 +44,7 @@ function(gpuexp_add_kernel_resource_table target)
   set_target_properties(${target} PROPERTIES CXX_CLANG_TIDY "")
 endfunction()
 
-# What the tools say of the object of one source of <kernels>, in <out_dump>.symbols, .usage, .sass and .elf.
+# What the tools say of the code of one source of <kernels>, in <out_dump>.symbols, .usage, .sass and .elf.
 function(_gpuexp_dump_kernels out_dump target kernels source)
   cmake_path(GET source FILENAME file)
   cmake_path(GET source STEM stem)

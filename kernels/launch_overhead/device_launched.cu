@@ -3,8 +3,8 @@
 // The device runtime makes a launch that a kernel asks for: the calling thread writes the grid's
 // shape and arguments into a buffer in global memory, and the GPU's scheduler takes it from there.
 // Such code refers to the device runtime's functions, so that it is compiled as relocatable device
-// code (-rdc) and linked for the device, apart from all other kernels, whose code stays what
-// it is without (../CMakeLists.txt).
+// code (-rdc) and linked for the device, apart from all other kernels, whose code stays as it is
+// (../CMakeLists.txt).
 #include "kernels/launch_overhead/chain.cuh"
 
 namespace gpuexp::launch_overhead {
@@ -13,11 +13,11 @@ namespace gpuexp::launch_overhead {
 //
 // Dynamic parallelism: the host launches the first kernel, and a thread of each launches the next
 // one, into its grid's tail launch stream (cudaStreamTailLaunch). What is there starts when the
-// grid has ended, together with all else that it launched, so that it sees what all blocks wrote,
-// and no grid waits for a child: a chain has no depth. Kernels launched into another stream of
-// their parent would be nested, one level per step. As with a graph, the host calls
-// once, but each kernel decides what comes next when it runs. It costs the device runtime's code,
-// which a warp of each kernel executes, and a launch that no hardware has prepared.
+// grid has ended, and all else that it launched, so that it sees what all blocks wrote. No grid
+// waits for a child; in any other stream it would, and the chain would nest, one level per step.
+// As with a graph, the host calls once, but each kernel decides what comes next when it runs. It
+// costs the device runtime's code, which a warp of each kernel executes, and a launch that was not
+// prepared beforehand.
 
 __global__ void __launch_bounds__(kBlock) tail_launched_kernel(Chain chain, std::int64_t step) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(kBlock) tail_launched_kernel(Chain chain, std:
 /// A variant whose kernels launch kernels.
 Variant device_variant(std::string id) {
   Variant v = chain_variant(std::move(id), "graph");
-  // From node to node of a graph nothing is left to be written or decided.
+  // From node to node of a graph, no thread has a launch to write.
   v.expected_changes = {{std::string(kTimeColumn), Direction::increases, 1.2, is_long}};
   return v;
 }
@@ -46,9 +46,9 @@ Variant tail_launched() {
 //
 // A kernel of one thread launches all steps, one after the other, into its block's NULL stream,
 // which keeps them in order: what the host does in streamed, done by a thread of the GPU. Launches
-// go on while kernels run. All of them may be pending at once, of which the
-// device runtime has room for 2048 (cudaLimitDevRuntimePendingLaunchCount). In the fire-and-forget
-// stream (cudaStreamFireAndForget), which tracks no order, the steps would run side by side.
+// go on while kernels run. All of them may be pending at once, for which the device runtime has
+// room (2048, cudaLimitDevRuntimePendingLaunchCount). In the fire-and-forget stream
+// (cudaStreamFireAndForget), which keeps no order, the steps would run side by side.
 
 __global__ void __launch_bounds__(kBlock) device_step_kernel(Chain chain, std::int64_t step) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
