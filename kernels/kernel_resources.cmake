@@ -1,35 +1,34 @@
-# gpuexp_add_kernel_resource_table(<target> [<kernels>])
+# gpuexp_add_kernel_resource_table(<target> [<kernels> [<relocatable>...]])
 #
 # Adds the object library <target>, which defines kernel_resource_table() of src/sass/kernel_resource.hpp for the
-# kernels in the object library <kernels>: per kernel and architecture its registers, shared and local memory, its
-# instructions by kind, and its machine code with source lines; and kernel_source_table(), the text of the sources of
-# <kernels> and of the files that those lines are in. Link it to the executable that the kernels are linked to. Both are
-# empty without <kernels>; without GPUEXP_CUOBJDUMP there are the sources of <kernels> alone. Rows have no instructions
-# without GPUEXP_NVDISASM, which cuobjdump calls for them, nor where that fails: CUDA 13's nvdisasm, for one, knows no
-# compute capability below 7.5.
+# kernels in the object library <kernels> and in the static libraries <relocatable>: per kernel and architecture its
+# registers, shared and local memory, its instructions by kind, and its machine code with source lines; and
+# kernel_source_table(), the text of their sources and of the files that those lines are in. Link it to the executable
+# that the kernels are linked to. Both are empty without <kernels>; without GPUEXP_CUOBJDUMP there are the sources
+# alone. Rows have no instructions without GPUEXP_NVDISASM, which cuobjdump calls for them, nor where that fails: CUDA
+# 13's nvdisasm, for one, knows no compute capability below 7.5.
 #
-# Each object is read once it is compiled; what the tools say of it stays beside the table, the listing of its machine
-# code as <source>.sass. Templates need nvcc's -static-global-template-stub=false, so that a row finds its kernel
-# (src/sass/kernel_table.hpp).
+# Each object is read once it is compiled. Relocatable device code is final when it is linked for the device: each of
+# its libraries has one source, and the image that CMake has linked into the library is read. What the tools say stays
+# beside the table, the listing of its machine code as <source>.sass. Templates need nvcc's
+# -static-global-template-stub=false, so that a row finds its kernel (src/sass/kernel_table.hpp).
 
 function(gpuexp_add_kernel_resource_table target)
   set(sources "")
-  if(ARGC GREATER 1)
-    get_target_property(named ${ARGV1} SOURCES)
+  set(dumps "")
+  set(dumped_files "")
+  foreach(kernels IN LISTS ARGN)
+    get_target_property(named ${kernels} SOURCES)
     foreach(source IN LISTS named)
       cmake_path(ABSOLUTE_PATH source)
       list(APPEND sources "${source}")
+      if(GPUEXP_CUOBJDUMP)
+        _gpuexp_dump_kernels(dump ${target} ${kernels} "${source}")
+        list(APPEND dumps "${dump}")
+        list(APPEND dumped_files "${dump}.symbols" "${dump}.usage" "${dump}.sass" "${dump}.elf")
+      endif()
     endforeach()
-  endif()
-  set(dumps "")
-  set(dumped_files "")
-  if(GPUEXP_CUOBJDUMP)
-    foreach(source IN LISTS sources)
-      _gpuexp_dump_kernels(dump ${target} ${ARGV1} "${source}")
-      list(APPEND dumps "${dump}")
-      list(APPEND dumped_files "${dump}.symbols" "${dump}.usage" "${dump}.sass" "${dump}.elf")
-    endforeach()
-  endif()
+  endforeach()
   set(table "${CMAKE_CURRENT_BINARY_DIR}/${target}.cpp")
   set(code "${CMAKE_CURRENT_BINARY_DIR}/${target}.code")
   add_custom_command(OUTPUT "${table}" "${code}"
@@ -39,13 +38,13 @@ function(gpuexp_add_kernel_resource_table target)
     VERBATIM)
   add_library(${target} OBJECT "${table}")
   if(dumps)
-    add_dependencies(${target} ${ARGV1})  # make knows no rule for another target's objects
+    add_dependencies(${target} ${ARGN})  # make knows no rule for another target's objects
   endif()
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src")
   set_target_properties(${target} PROPERTIES CXX_CLANG_TIDY "")
 endfunction()
 
-# What the tools say of the object of one source of <kernels>, in <out_dump>.symbols, .usage, .sass and .elf.
+# What the tools say of the code of one source of <kernels>, in <out_dump>.symbols, .usage, .sass and .elf.
 function(_gpuexp_dump_kernels out_dump target kernels source)
   cmake_path(GET source FILENAME file)
   cmake_path(GET source STEM stem)
@@ -54,11 +53,21 @@ function(_gpuexp_dump_kernels out_dump target kernels source)
   set(directory "${CMAKE_CURRENT_BINARY_DIR}/${target}")
   file(MAKE_DIRECTORY "${directory}")
   set(dump "${directory}/${stem}")
+  set(code "${object}")
+  get_target_property(is_relocatable ${kernels} CUDA_SEPARABLE_COMPILATION)
+  if(is_relocatable)
+    set(code "${dump}.linked.o")
+    add_custom_command(OUTPUT "${code}"
+      COMMAND "${CMAKE_AR}" p "$<TARGET_FILE:${kernels}>" cmake_device_link${CMAKE_CUDA_OUTPUT_EXTENSION} > "${code}"
+      DEPENDS ${kernels}
+      COMMENT "Taking what was linked for the device of ${file}"
+      VERBATIM)
+  endif()
   add_custom_command(OUTPUT "${dump}.symbols" "${dump}.usage" "${dump}.elf"
     COMMAND "${CMAKE_NM}" --defined-only --extern-only "${object}" > "${dump}.symbols"
-    COMMAND "${GPUEXP_CUOBJDUMP}" --dump-resource-usage "${object}" > "${dump}.usage"
-    COMMAND "${GPUEXP_CUOBJDUMP}" --dump-elf "${object}" > "${dump}.elf"
-    DEPENDS "${object}"
+    COMMAND "${GPUEXP_CUOBJDUMP}" --dump-resource-usage "${code}" > "${dump}.usage"
+    COMMAND "${GPUEXP_CUOBJDUMP}" --dump-elf "${code}" > "${dump}.elf"
+    DEPENDS "${object}" "${code}"
     COMMENT "Reading the kernels' registers and memory of ${file}"
     VERBATIM)
 
@@ -67,11 +76,11 @@ function(_gpuexp_dump_kernels out_dump target kernels source)
   if(GPUEXP_NVDISASM)
     cmake_path(GET GPUEXP_NVDISASM PARENT_PATH nvdisasm_directory)
     set(listing "${CMAKE_COMMAND}" -E env --modify "PATH=path_list_prepend:${nvdisasm_directory}"
-      "${GPUEXP_CUOBJDUMP}" -sass "${object}" > "${dump}.sass" || ${no_listing})
+      "${GPUEXP_CUOBJDUMP}" -sass "${code}" > "${dump}.sass" || ${no_listing})
   endif()
   add_custom_command(OUTPUT "${dump}.sass"
     COMMAND ${listing}
-    DEPENDS "${object}"
+    DEPENDS "${code}"
     COMMENT "Reading the machine code of ${file}"
     VERBATIM)
   set(${out_dump} "${dump}" PARENT_SCOPE)

@@ -4,7 +4,9 @@
 // The question: what does it cost to start a kernel, and does the host pay it or the GPU? A call of
 // the host puts a launch into a queue of the GPU. The GPU takes it out, waits for the kernel ahead
 // in the stream, and starts blocks. A chain takes what the slower of the two takes. A graph hands
-// over many launches by one call; a kernel that goes on by itself needs none.
+// over many launches by one call; a kernel that launches the next one needs one call of the host
+// for all of them, and a kernel that goes on by itself needs no further launch. What launches
+// kernels stands in launch_overhead/device_launched.cu.
 //
 // Each step of the chain needs what other blocks wrote in the step before, so that no thread can
 // run ahead. Times are of the host's clock, from before the first call until the host knows that
@@ -14,51 +16,10 @@
 
 #include "kernels/common/compiled_for.cuh"
 #include "kernels/common/grid_barrier.cuh"
-#include "kernels/common/launch.cuh"
 #include "kernels/common/reference.cuh"
+#include "kernels/launch_overhead/chain.cuh"
 
 namespace gpuexp::launch_overhead {
-
-struct Problem {
-  std::int64_t kernels;
-  std::int64_t n;
-};
-
-struct Data {
-  const std::uint32_t* x;  ///< n
-  std::uint32_t* y;        ///< n
-};
-
-using Family = FamilyOf<Problem, Data>;
-using Variant = Family::Variant;
-
-constexpr int kBlock = 256;
-
-/// A step's element i comes from element i + kBlock of the step before, the first behind the last:
-/// another block has written it.
-struct Chain {
-  std::int64_t n;
-  std::int64_t kernels;
-  const std::uint32_t* x;
-  std::uint32_t* y;
-  std::uint32_t* other;  ///< n: steps write to y and here in turn, the last one to y
-
-  __host__ __device__ std::uint32_t* target(std::int64_t step) const {
-    return (kernels - 1 - step) % 2 == 0 ? y : other;
-  }
-  __host__ __device__ const std::uint32_t* source(std::int64_t step) const {
-    return step == 0 ? x : target(step - 1);
-  }
-};
-
-/// The linear congruential generator of Numerical Recipes, 3rd ed., section 7.1.
-__host__ __device__ constexpr std::uint32_t next(std::uint32_t v) {
-  return v * 1664525u + 1013904223u;
-}
-
-__device__ void make_element(const Chain& chain, std::int64_t step, std::int64_t i) {
-  chain.target(step)[i] = next(chain.source(step)[(i + kBlock) % chain.n]);
-}
 
 // ---- streamed
 //
@@ -75,28 +36,8 @@ __global__ void __launch_bounds__(kBlock) step_kernel(Chain chain, std::int64_t 
 
 using StepKernel = void (*)(Chain, std::int64_t);
 
-Chain chain_of(const Problem& p, const Data& d, const LaunchContext& x) {
-  return {p.n, p.kernels, d.x, d.y, static_cast<std::uint32_t*>(x.workspace)};
-}
-
-Shape step_shape(const Problem& p) {
-  Shape s;
-  s.block = {kBlock, 1, 1};
-  s.tile = {kBlock, 1, 1};
-  s.grid = {ceil_div(p.n, kBlock), 1, 1};
-  return s;
-}
-
 Steps step_of(StepKernel kernel, const Problem& p, const Chain& chain, std::int64_t step) {
   return launch(kernel, step_shape(p), chain, step);
-}
-
-std::int64_t other_bytes(const Problem& p) {
-  return ceil_div(p.n, kBlock) * kBlock * std::int64_t{sizeof(std::uint32_t)};
-}
-
-bool is_long(const Problem& p) {
-  return p.kernels >= 50;
 }
 
 /// What the time of long chains does, of as many instructions.
@@ -105,22 +46,9 @@ ExpectedChangesOf<Problem> time(Direction direction, double factor) {
           {"warp_instructions", Direction::unchanged}};
 }
 
-/// A chain of `kernel`, on the host's clock.
+/// A chain of launches of `kernel`.
 Variant chain_variant(std::string id, std::string compare_to, StepKernel kernel) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
-  v.timing = Timing::host_clock;
-  v.deterministic = true;
-  if (!v.compare_to.empty()) v.expected_changes = {{"warp_instructions", Direction::unchanged}};
-  v.work = [](const Problem& p) {
-    const double bytes = static_cast<double>(p.n) * sizeof(std::uint32_t);
-    Work w;
-    w.bytes_read = w.bytes_written = bytes;
-    w.moved_read = w.moved_written = bytes;  // what is between stays in L2, as far as it has room
-    return w;
-  };
-  v.workspace_bytes = [](const Problem& p, const DeviceSpec&) { return other_bytes(p); };
+  Variant v = chain_variant(std::move(id), std::move(compare_to));
   v.launch = [kernel](const Problem& p, const Data& d, const LaunchContext& x) {
     const Chain chain = chain_of(p, d, x);
     Steps steps;
@@ -288,7 +216,7 @@ Shape resident_shape(const Problem& p, const DeviceSpec& device) {
 }
 
 Variant grid_barrier() {
-  Variant v = chain_variant("grid_barrier", "streamed", nullptr);
+  Variant v = chain_variant("grid_barrier", "streamed");
   v.expected_changes = {{std::string(kTimeColumn), Direction::decreases, 1.2, is_long},
                         {"global_store_sectors", Direction::unchanged, 1.01}};
   v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
@@ -339,7 +267,7 @@ std::int64_t queue_bytes(const Problem& p) {
 }
 
 Variant work_queue() {
-  Variant v = chain_variant("work_queue", "grid_barrier", nullptr);
+  Variant v = chain_variant("work_queue", "grid_barrier");
   v.expected_changes = {{"global_store_sectors", Direction::unchanged, 1.01}};
   v.without_time = "which block takes which tile is decided while they run";
   v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
@@ -445,6 +373,7 @@ Family declare() {
   f.variant(streamed()).variant(waited()).variant(queued());
   f.variant(programmatic()).variant(queued_programmatic());
   f.variant(graph()).variant(updated_graph());
+  f.variant(tail_launched()).variant(device_stream());
   f.variant(grid_barrier()).variant(work_queue());
   f.variant(first_launch()).variant(from_first());
   return f;

@@ -45,11 +45,12 @@ wall=$SECONDS
 built=$(sed -n 's/^\([0-9]*\) .*No GPU here:.*/\1/p' "$folder/quickstart.log")
 
 python3 - "$GPUEXP_COMPILE_TIMES" "$wall" "${built:-$wall}" <<'PYTHON'
+import re
 import sys
 kernels, host = {}, 0.0
 for line in open(sys.argv[1]):
     seconds, output = line.split()
-    if "kernels/CMakeFiles/gpuexp_kernels.dir/" in output:
+    if re.search(r"kernels/CMakeFiles/gpuexp_(\w+_)?kernels\.dir/", output):
         kernels[output.rsplit("/", 1)[1].split(".")[0]] = float(seconds)
     elif "kernels/" not in output or "gpuexp_kernels" not in output:
         host += float(seconds)

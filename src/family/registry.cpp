@@ -55,8 +55,8 @@ void check(const Family& family, std::vector<std::string>& errors) {
         !v.expected_changes.empty() || v.compare_to.empty() || v.is_vendor,
         "does not say which counter changes from variant '" + v.compare_to + "' to '" + v.id + "'");
     for (const ExpectedChange& expected : v.expected_changes) {
-      require(find_counter(expected.counter) != nullptr ||
-                  has_metric(family, expected.counter) || expected.counter == kTimeColumn,
+      require(find_counter(expected.counter) != nullptr || has_metric(family, expected.counter) ||
+                  expected.counter == kTimeColumn,
               "says that variant '" + v.id + "' changes '" + expected.counter +
                   "', which is no counter, and no metric of the family");
       require(expected.factor >= 1, "says that '" + expected.counter + "' of variant '" + v.id +
@@ -95,7 +95,8 @@ void Registry::add(Family family) noexcept {
       errors_.push_back("family '" + family.id + "' is declared twice");
       return;
     }
-    explain(*families_.insert(at, std::move(family)));
+    Family& added = *families_.insert(at, std::move(family));
+    explain(added, source_of(added.id));
   } catch (const std::exception& e) {
     errors_.push_back(std::string("a family could not be registered: ") + e.what());
   }
@@ -103,9 +104,9 @@ void Registry::add(Family family) noexcept {
 
 void Registry::add_source(std::string_view family_id, std::string_view text) noexcept {
   try {
-    sources_[std::string(family_id)] = text;
+    sources_[std::string(family_id)] += text;
     for (Family& f : families_) {
-      if (f.id == family_id) explain(f);
+      if (f.id == family_id) explain(f, text);
     }
   } catch (const std::exception& e) {
     errors_.push_back(std::string("a family's source could not be read: ") + e.what());
@@ -113,8 +114,7 @@ void Registry::add_source(std::string_view family_id, std::string_view text) noe
 }
 
 // A text that is computed stands in the variant's `why`, any other over the variant.
-void Registry::explain(Family& family) {
-  const std::string_view source = source_of(family.id);
+void Registry::explain(Family& family, std::string_view source) {
   const auto defect = [&](const std::string& variant, const std::string& what) {
     errors_.push_back(file_of(family.id) + " " + what + " '" + variant + "'");
   };

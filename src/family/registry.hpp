@@ -19,21 +19,21 @@ class Registry {
 
   /// Before main, or later, before a config is read that names it.
   void add(Family family) noexcept;
-  /// The text of the file that declares a family, before or behind the family: the comments over
-  /// its variants become their `why`.
+  /// The text of a file of a family's, the one that declares it or a further one, before or behind
+  /// the family: the comments over its variants become their `why`.
   void add_source(std::string_view family_id, std::string_view text) noexcept;
 
   /// Sorted by id. A family stays where it is when others are added.
   const std::list<Family>& families() const { return families_; }
   const Family* find(std::string_view id) const;
-  /// The text of the file that declares the family; "" where it is not known.
+  /// The text of the family's files, one behind the other; "" where it is not known.
   std::string_view source_of(std::string_view family_id) const;
 
   /// What is wrong with the declarations, one line each; empty when all is well.
   std::vector<std::string> errors() const;
 
  private:
-  void explain(Family& family);
+  void explain(Family& family, std::string_view source);
 
   std::list<Family> families_;
   std::map<std::string, std::string, std::less<>> sources_;  // by family

@@ -316,7 +316,8 @@ class CudaExecutor final : public Executor,
     // What a range costs the profiler is much for a kernel of a long chain, which is like the
     // others.
     constexpr std::size_t kMostRanges = 256;
-    return {leave_caches, launch_counted, steps.overlap() || steps.size() > kMostRanges};
+    const bool as_one = steps.overlap() || steps.launches_kernels() || steps.size() > kMostRanges;
+    return {leave_caches, launch_counted, as_one};
   }
 
   /// As many as leave L2 as a long row of launches would, which a sample has had before it.

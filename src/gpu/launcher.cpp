@@ -4,6 +4,8 @@
 
 #include <unistd.h>
 
+#include "sass/kernel_resource.hpp"
+
 namespace gpuexp {
 
 namespace {
@@ -255,6 +257,18 @@ bool PreparedSteps::has_window() const {
   return std::any_of(steps_.all().begin(), steps_.all().end(), [](const Step& step) {
     const auto* kernel = std::get_if<KernelStep>(&step.action);
     return kernel && kernel->window;
+  });
+}
+
+bool PreparedSteps::launches_kernels() const {
+  std::size_t count = 0;
+  const KernelResource* const table = kernel_resource_table(count);
+  const std::vector<Shape> shapes = steps_.shapes();
+  return std::any_of(table, table + count, [&](const KernelResource& kernel) {
+    const bool is_launched = std::any_of(shapes.begin(), shapes.end(), [&](const Shape& shape) {
+      return shape.kernel == kernel.host_function;
+    });
+    return is_launched && gpuexp::launches_kernels(kernel);
   });
 }
 

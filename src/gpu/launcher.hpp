@@ -40,6 +40,8 @@ class PreparedSteps {
   /// What its windows want of L2 at most.
   std::int64_t set_aside_bytes() const;
   bool overlap() const { return steps_.overlap(); }
+  /// Whether one of its kernels launches kernels, as far as the binary knows its code.
+  bool launches_kernels() const;
   std::size_t size() const { return kernels_.size(); }
 
  private:

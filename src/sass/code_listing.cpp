@@ -183,6 +183,34 @@ ConstantsByKernel read_constants(std::string_view dump) {
   return constants;
 }
 
+// "0x380    __cudaCDP2LaunchDeviceV2    R_CUDA_ABS55_16_34    0x0"
+RelocationsByKernel read_relocations(std::string_view dump) {
+  constexpr std::string_view kArchitecture = "arch = ";
+  constexpr std::string_view kSection = ".section ";
+  constexpr std::string_view kOfCode = ".text.";
+  RelocationsByKernel relocations;
+  std::string architecture;
+  std::map<std::uint32_t, std::string>* names = nullptr;  // of the section that is being read
+  while (!dump.empty()) {
+    std::string_view line = trimmed(take_until(dump, "\n"));
+    if (line.starts_with(kArchitecture)) {
+      architecture = line.substr(kArchitecture.size());
+    } else if (line.starts_with(kSection)) {
+      names = nullptr;
+      line = trimmed(line.substr(kSection.size()));
+      // ".rela.text.<kernel>", or ".rel.text.<kernel>" where they have no addends.
+      const std::string_view kind = take_until(line, kOfCode);
+      const std::string kernel(line.substr(0, line.find_first_of(kBlanks)));
+      if (kind == ".rela" || kind == ".rel") names = &relocations[{architecture, kernel}];
+    } else if (names && line.starts_with("0x")) {
+      const auto address = static_cast<std::uint32_t>(number_of(take_until(line, " ")));
+      line = trimmed(line);
+      names->emplace(address, take_until(line, " "));
+    }
+  }
+  return relocations;
+}
+
 std::string to_text(const KernelCode& code) {
   std::vector<std::string_view> files;
   for (const ListedInstruction& i : code.instructions) {

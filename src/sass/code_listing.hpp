@@ -52,6 +52,14 @@ using ConstantsByKernel = std::map<std::pair<std::string, std::string>, std::vec
 /// Reads constant banks 2 and 3 of what `cuobjdump -elf` prints of an object.
 ConstantsByKernel read_constants(std::string_view dump);
 
+/// What instructions refer to by name, by architecture and lowered name of the kernel, and by the
+/// instruction's address: that of a function which relocatable code calls is not known before the
+/// code is loaded.
+using RelocationsByKernel =
+    std::map<std::pair<std::string, std::string>, std::map<std::uint32_t, std::string>>;
+/// Reads the relocations of code in what `cuobjdump -elf` prints of an object.
+RelocationsByKernel read_relocations(std::string_view dump);
+
 /// What a binary keeps of its kernels: a line per constant, "c[0x2];00000410", and one per
 /// instruction, "@P0 LDG.E R4, desc[UR4][R2.64];000ea4000c1e1900". The number is the second half of
 /// the encoding, which says when the instruction is issued. An immediate that the disassembler

@@ -62,6 +62,7 @@ int without_reserved_bytes(int shared_bytes, const std::string& architecture) {
 std::vector<Usage> read_resource_usage(const std::string& text) {
   constexpr std::string_view kArchitecture = "arch = ";
   constexpr std::string_view kFunction = " Function ";
+  constexpr std::string_view kParameterBank = " CONSTANT[0]:";
   std::vector<Usage> all;
   std::istringstream lines(text);
   std::string architecture;
@@ -72,9 +73,14 @@ std::vector<Usage> read_resource_usage(const std::string& text) {
     } else if (line.starts_with(kFunction)) {
       kernel = line.substr(kFunction.size(), line.find(':') - kFunction.size());
     } else if (!kernel.empty()) {
-      all.push_back({kernel, architecture, number_after(line, "REG:"),
-                     without_reserved_bytes(number_after(line, "SHARED:"), architecture),
-                     number_after(line, "LOCAL:"), number_after(line, "STACK:")});
+      const Usage usage{kernel,
+                        architecture,
+                        number_after(line, "REG:"),
+                        without_reserved_bytes(number_after(line, "SHARED:"), architecture),
+                        number_after(line, "LOCAL:"),
+                        number_after(line, "STACK:")};
+      // Functions that linked kernels call stand there, too, without the bank of parameters.
+      if (line.find(kParameterBank) != line.npos) all.push_back(usage);
       kernel.clear();
     }
   }
@@ -103,6 +109,15 @@ void locate(KernelCode& kernel, const std::vector<LineRow>& rows) {
   }
 }
 
+// Operands refer to `names`, the code's relocations.
+void name_calls(KernelCode& kernel, const std::map<std::uint32_t, std::string>& names) {
+  for (ListedInstruction& instruction : kernel.instructions) {
+    const auto name = names.find(instruction.address);
+    if (name != names.end() && instruction.opcode.starts_with("CALL"))
+      instruction.operands = name->second;
+  }
+}
+
 bool reads_bank(const KernelCode& kernel, unsigned bank) {
   const std::string operand = fmt::format("c[{:#x}]", bank);
   return std::any_of(kernel.instructions.begin(), kernel.instructions.end(),
@@ -116,6 +131,7 @@ Listings listings_by_kernel(const std::string& sass, const std::string& elf,
   for (const KernelListing& listing : read_listings(sass))
     texts[{listing.mangled_name, listing.architecture}].counts = to_text(listing.instructions);
   const ConstantsByKernel constants = read_constants(elf);
+  const RelocationsByKernel relocations = read_relocations(elf);
   for (KernelCode& kernel : read_code(sass)) {
     const std::string name(kernel.lowered_name);
     const std::string architecture(kernel.architecture);
@@ -124,6 +140,8 @@ Listings listings_by_kernel(const std::string& sass, const std::string& elf,
       if (found != constants.end() && reads_bank(kernel, bank))
         kernel.constants[bank] = found->second;
     }
+    const auto names = relocations.find({architecture, name});
+    if (names != relocations.end()) name_calls(kernel, names->second);
     const auto rows = lines.find({architecture, name});
     if (rows != lines.end()) locate(kernel, rows->second);
     Listing& text = texts[{name, architecture}];

@@ -42,6 +42,10 @@ std::string kernel_name(const std::string& lowered_name) {
   return text.substr(begin);
 }
 
+bool launches_kernels(const KernelResource& kernel) {
+  return kernel.code.find(" __cudaCDP2LaunchDevice") != std::string_view::npos;
+}
+
 KernelResources::KernelResources(const KernelResource* table, std::size_t count)
     : sorted_(table, table + count) {
   std::sort(sorted_.begin(), sorted_.end(), [](const KernelResource& a, const KernelResource& b) {

@@ -40,6 +40,10 @@ struct KernelResource {
   std::string_view code = {};
 };
 
+/// Whether the kernel launches kernels (CUDA dynamic parallelism): its code calls the device
+/// runtime's function for it. False where the code is not known.
+bool launches_kernels(const KernelResource& kernel);
+
 /// The kernel's name as its source has it, with template arguments and without the namespaces that
 /// it stands in: "step_kernel<master_weights::Stochastic, __half>".
 std::string kernel_name(const std::string& lowered_name);

@@ -21,6 +21,8 @@ std::set<std::string> read_functions(const std::string& symbols) {
 }
 
 bool is_of_library(const std::string& kernel) {
+  // The device runtime's own, such as those of its memset.
+  if (kernel.find("cuda_device_runtime") != std::string::npos) return true;
   for (const char* prefix : {"_ZN3cub", "_ZN6thrust", "_ZN4cuda"}) {
     if (kernel.starts_with(prefix)) return true;
   }

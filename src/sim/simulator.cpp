@@ -143,6 +143,8 @@ void Simulator::fill(const Steps& steps) {
 
 KernelResource Simulator::resource_of(const void* stub) const {
   const auto found = kernels_.find(stub, compute_capability_);
+  if (found && launches_kernels(found->resource))
+    throw std::runtime_error("kernels that launch kernels are not executed");
   if (found && found->exact && !found->resource.code.empty()) return found->resource;
   if (found && !found->exact && find_code) return find_code(found->resource, compute_capability_);
   throw std::runtime_error(

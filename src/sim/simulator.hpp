@@ -33,8 +33,9 @@ class Simulator {
   /// Memory that kernels may reach. Copies and fills may reach all that this process can.
   GlobalMemory& memory() { return memory_; }
 
-  /// Why the steps cannot be executed: a library's call, a kernel whose code the binary lacks or
-  /// that has an instruction which the simulator does not know. Empty where they can.
+  /// Why the steps cannot be executed: a library's call, a kernel whose code the binary lacks, that
+  /// launches kernels or that has an instruction which the simulator does not know. Empty where
+  /// they can.
   std::string refusal(const Steps& steps);
   /// Why they cannot by some of their blocks alone: blocks that need what others leave.
   std::string sampling_refusal(const Steps& steps);

@@ -42,8 +42,8 @@ std::unique_ptr<Executor> make_simulated_executor(const DeviceSpec& device,
                                                   const SimulatedOptions& options);
 
 /// Why the variant's launch is not executed on the CPU: a library's call, code that the binary
-/// lacks, an instruction that is not known, or too many operations in blocks that need each other's
-/// results. Empty where it is.
+/// lacks, a kernel that launches kernels, an instruction that is not known, or too many operations
+/// in blocks that need each other's results. Empty where it is.
 class SimulationLimits {
  public:
   SimulationLimits(const DeviceSpec& device, const KernelResources& kernels,

@@ -66,6 +66,7 @@ void fuzz_code(std::string_view text) {
       check_instructions(code);
   });
   refusing([&] { read_constants(text); });
+  refusing([&] { read_relocations(text); });
   refusing([&] { read_lines(text, "/home/me/gpuexp"); });
 }
 

@@ -153,9 +153,15 @@ class FamilyFiles(unittest.TestCase):
                 self.assertGreaterEqual(device_share(self.texts[family]), LEAST_DEVICE_SHARE)
 
     def test_no_file_is_too_long(self):
-        for family, text in self.texts.items():
-            with self.subTest(family=family):
-                self.assertLessEqual(text.count("\n"), MOST_LINES)
+        for path in [*KERNELS.glob("*.cu"), *KERNELS.glob("*/*.cu")]:
+            with self.subTest(file=path.relative_to(KERNELS)):
+                self.assertLessEqual(path.read_text(encoding="utf-8").count("\n"), MOST_LINES)
+
+    def test_a_folder_has_further_files_of_a_family(self):
+        for path in KERNELS.glob("*/*.cu"):
+            with self.subTest(file=path.relative_to(KERNELS)):
+                self.assertIn(path.parent.name, self.texts)
+                self.assertNotIn(path.stem, self.texts)
 
 
 if __name__ == "__main__":

@@ -26,9 +26,12 @@ const std::map<std::string, std::string>& without_small_problem() {
 
 /// What the simulator does not execute, by the reason that it gives.
 const std::map<std::string, std::string>& not_simulated() {
+  static const std::string launches = "kernels that launch kernels are not executed";
   static const std::map<std::string, std::string> reasons{
       {"bytes_in_flight/texture", "fetches of texture objects (TLD) are not simulated"},
       {"hierarchy/texture", "fetches of texture objects (TLD) are not simulated"},
+      {"launch_overhead/device_stream", launches},
+      {"launch_overhead/tail_launched", launches},
   };
   return reasons;
 }

@@ -210,6 +210,7 @@ const std::map<std::string, std::string>& without_time() {
   static const std::string two_kernels = "what two kernels leave each other of L2 is not modelled";
   static const std::string programmatic =
       "how kernels overlap by programmatic dependent launch is not modelled";
+  static const std::string launches = "kernels that launch kernels are not executed";
   static const std::string loading = "what loading a kernel takes is not modelled";
   static const std::map<std::string, std::string> reasons{
       {"atomics/float_global", atomics},
@@ -243,6 +244,8 @@ const std::map<std::string, std::string>& without_time() {
       {"l2_persistence/evict_last_set_aside", two_kernels},
       {"launch_overhead/programmatic", programmatic},
       {"launch_overhead/queued_programmatic", programmatic},
+      {"launch_overhead/device_stream", launches},
+      {"launch_overhead/tail_launched", launches},
       {"launch_overhead/first_launch", loading},
       {"launch_overhead/from_first", loading},
       {"streams/pageable", pageable},

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "sass/kernel_resource.hpp"
 #include "support/catch.hpp"
 
 namespace gpuexp::test {
@@ -118,6 +119,49 @@ TEST_CASE("a kernel that cannot be looked up stops the build, unless a library's
   KernelTable table;
   table.add(of_cub);
   CHECK_THAT(table.source("k.code"), contains_text("  count = 0;\n"));
+}
+
+// As cuobjdump prints an image that was linked with the device runtime, whose functions and kernels
+// stand among the others.
+ObjectDump linked(const std::string& called, const std::string& section) {
+  ObjectDump dump = object("d.linked.o", "_Z1kv", "sm_90a", 28);
+  dump.resource_usage +=
+      " Function __cudaCDP2LaunchDeviceV2:\n  REG:24 STACK:0 SHARED:0 LOCAL:0 TEXTURE:0\n"
+      " Function "
+      "__nv_static_52__f4510a67_22_cuda_device_runtime_cu_3ecce0c0__Z16memset_3d_devicev:\n"
+      "  REG:12 STACK:0 SHARED:0 LOCAL:0 CONSTANT[0]:608 TEXTURE:0\n";
+  dump.sass =
+      "\tcode for sm_90a\n\t\tFunction : _Z1kv\n        /*0000*/  MOV R4, 0x0 ;\n"
+      "        /*0010*/  CALL.ABS.NOINC 0x0 ;\n        /*0020*/  EXIT ;\n"
+      "\t\tFunction : __cudaCDP2LaunchDeviceV2\n        /*0000*/  RET.ABS R20 0x0 ;\n"
+      "\t\tFunction : __nv_static_52__f4510a67_22_cuda_device_runtime_cu_3ecce0c0__Z16memset_3d_"
+      "devicev\n        /*0000*/  EXIT ;\n";
+  dump.elf = "arch = sm_90a\n.section " + section +
+             ".text._Z1kv\tREL\n"
+             "0x0    _Z1kv    R_CUDA_ABS32_LO_32    0x20\n"
+             "0x10    " +
+             called +
+             "    R_CUDA_ABS55_16_34    0x0\n\n.section .debug_str\n"
+             "0x20    other    R_CUDA_ABS55_16_34    0x0\n";
+  return dump;
+}
+
+TEST_CASE(
+    "of an image linked for the device, kernels have rows, and calls the names of functions") {
+  const std::string launch = "__cudaCDP2LaunchDeviceV2";
+  const std::string section = GENERATE(as<std::string>(), ".rela", ".rel");
+  for (const std::string& called : {launch, std::string("__cuda_sm20_rem_s64")}) {
+    KernelTable table;
+    table.add(linked(called, section));
+    CHECK_THAT(table.source("k.code"), contains_text("  count = 1;\n"));
+    CHECK_THAT(table.source("k.code"), contains_text("\"d\", \"_Z1kv\", 90, 28,"));
+    const std::string code = table.code();
+    CHECK_THAT(code, contains_text(fmt::format("CALL.ABS.NOINC {};", called)));
+    CHECK_THAT(code, contains_text("MOV R4, 0x0;"));
+    KernelResource kernel;
+    kernel.code = code;
+    CHECK(launches_kernels(kernel) == (called == launch));
+  }
 }
 
 TEST_CASE("output that is not understood stops the build") {

@@ -76,6 +76,22 @@ TEST_CASE("a family's source may come before it or behind it", "[variant_comment
   CHECK(f->find("second")->why == "computed");
 }
 
+TEST_CASE("a family may have several files", "[variant_comments]") {
+  Registry registry;
+  registry.add_source("planted", kSource);
+  registry.add(family_of("", ""));
+  CHECK(registry.errors().size() == 1);
+  const std::string further = "// ---- second\n//\n// Of the second.\n\nint b;\n";
+  registry.add_source("planted", further);
+  CHECK(registry.errors().empty());
+  CHECK(registry.find("planted")->find("first")->why == "Of the first.");
+  CHECK(registry.find("planted")->find("second")->why == "Of the second.");
+  CHECK(registry.source_of("planted") == kSource + further);
+  registry.add_source("planted", further);
+  CHECK(registry.errors() == std::vector<std::string>{"kernels/planted.cu has both a comment and a "
+                                                      "`why` for variant 'second'"});
+}
+
 TEST_CASE("a variant says why it exists in one place, and no comment is left over",
           "[variant_comments]") {
   const auto errors = [](const Family& f, const std::string& source) {
