@@ -16,7 +16,7 @@ MANY_OUTLIERS = 0.05
 FLOORS_APART = 3.0
 DEVICE = ("name executed_on uuid pci_bus_id compute_capability sm_count driver_version runtime_version sm_clock_mhz "
           "sm_clock_max_mhz memory_clock_mhz power_limit_w temperature_c ecc_enabled memory_total_bytes memory_bytes_per_s "
-          "memory_free_bytes pcie_generation pcie_width numa_node process_numa_nodes").split()  # fmt: skip
+          "memory_free_bytes").split()  # fmt: skip
 PROVENANCE = "gpuexp_version git_commit git_dirty compiler cuda_toolkit utc host".split()
 
 
