@@ -160,6 +160,8 @@ def rows_of(configs, globs):
 
 
 def git(*arguments):
+    if not (ROOT / ".git").exists():  # an installed tree, or a copy
+        return None
     try:
         done = subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, text=True, check=True, timeout=60)
     except (OSError, subprocess.SubprocessError):
@@ -332,7 +334,7 @@ def measure(options, configs, cells):
     interrupt = Interrupt()
     rows = [row for _, group in cells for row in group]
     families = list(dict.fromkeys(row.group.family for row in rows))
-    folder = report.Folder(options.out or ROOT / "results" / f"pytorch-{utc_now('%Y%m%dT%H%M%SZ')}",
+    folder = report.Folder(options.out or Path("results") / f"pytorch-{utc_now('%Y%m%dT%H%M%SZ')}",
                            report.columns_of(families), provenance_of(configs, versions, torch_device.device_facts()))  # fmt: skip
     flush = torch_device.CacheFlush(torch_device.l2_bytes())
     timer = timing.GatedTimer(torch.cuda, flush.enqueue)
@@ -373,7 +375,7 @@ def compile_ptx(options, cells):
             if row.variant.id == "triton":
                 launch = triton_kernels.launch_of(row.group)
                 kept.add(row.key, launch, launch.compiled_for(options.ptx))
-    folder = report.Folder(options.out or ROOT / "results" / f"triton-{utc_now('%Y%m%dT%H%M%SZ')}", [], {})
+    folder = report.Folder(options.out or Path("results") / f"triton-{utc_now('%Y%m%dT%H%M%SZ')}", [], {})
     folder.write_kernels(kept.json())
     print(folder.path / "kernels.json")
     return OK

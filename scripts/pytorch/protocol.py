@@ -36,7 +36,7 @@ class Statistics:
     p75: float
     p95: float
     mean: float
-    stdev: float
+    stdev: float | None
     mad: float
     outliers: int
     correlation_time: float
@@ -191,7 +191,7 @@ def summarize(samples_us, quantum_us):
     return Statistics(
         count=len(ascending), quantum_us=quantum_us, min=ascending[0], p5=quantile(ascending, 0.05),
         p25=quantile(ascending, 0.25), median=median, p75=quantile(ascending, 0.75), p95=quantile(ascending, 0.95),
-        mean=mean, stdev=math.sqrt(squares / (len(ascending) - 1)) if len(ascending) > 1 else 0.0, mad=mad,
+        mean=mean, stdev=math.sqrt(squares / (len(ascending) - 1)) if len(ascending) > 1 else None, mad=mad,
         outliers=sum(d > limit for d in deviations), correlation_time=time, ci95=median_ci95(ascending, time, quantum_us),
     )  # fmt: skip
 

@@ -27,7 +27,9 @@ constexpr std::int64_t kBlocksOfLarge = 24;
 constexpr std::int64_t kLargeBytes = std::int64_t{16} << 20;
 constexpr std::int64_t kMostBytes = std::int64_t{128} << 20;
 
-/// Compiled without a GPU for the tests, and what was launched where results were recorded.
+/// Compiled without a GPU for the tests, and what was launched where results were recorded. The
+/// first was made with Triton 3.6 by
+///   scripts/bench_pytorch.py --ptx 90 tests/sim/data/triton_cells.json --out FOLDER
 std::vector<fs::path> kept_files() {
   std::vector<fs::path> files{kSource / "tests/sim/data/triton_kernels.json"};
   for (const auto& gpu : fs::directory_iterator(kSource / "docs/results")) {
