@@ -168,8 +168,8 @@ class Tolerance:
 def tolerance(group, variant):
     """That of kernels/fusion.cu, which derives it; a transpose has none. PyTorch's eager sin, cos, exp and expm1 are CUDA's
     functions (at most 2 ulp; CUDA C++ Programming Guide, table of mathematical functions), sin and cos of Triton those of
-    libdevice, which are the same. Triton's exp, which torch.compile calls as well, is ex2.approx of x·log2(e), as __expf is:
-    2 + floor(1.173·|x|) ulp, so that ELU of both has the bound of `fused_intrinsics`."""
+    libdevice, which are the same. Triton's exp, which torch.compile may call as well, is ex2.approx of x·log2(e), as __expf
+    is: 2 + floor(1.173·|x|) ulp, so that ELU of both has the bound of `fused_intrinsics`."""
     if group.family is not FUSION:
         return Tolerance()
     u, stored = ROUNDOFF["fp32"], ROUNDOFF[group.value("dtype")]
@@ -253,7 +253,8 @@ def settings_of(measure, overrides, where):
     settings = MeasureSettings(**{k: int(v) if isinstance(getattr(MeasureSettings, k), int) else float(v)
                                   for k, v in given.items()})  # fmt: skip
     if not 1 <= settings.min_samples <= settings.max_samples:
-        raise UsageError(f"{where}: min_samples is {settings.min_samples}, max_samples {settings.max_samples}; 1 <= the first <= the second")
+        few, many = settings.min_samples, settings.max_samples
+        raise UsageError(f"{where}: min_samples is {few}, max_samples {many}; 1 <= the first <= the second")
     return settings
 
 

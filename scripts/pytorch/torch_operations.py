@@ -156,7 +156,8 @@ class Verification:
         if self.passed:
             return ""
         if self.wrong:
-            return f"{self.wrong} wrong elements, the first at {self.first_wrong}; error {self.error_over_allowed:.3g} of what is allowed"
+            worst = f"the largest error is {self.error_over_allowed:.3g} times what is allowed"
+            return f"{self.wrong} wrong elements, the first at {self.first_wrong}; {worst}"
         return f"the root-mean-square error is {self.error_rms_over_allowed:.3g} times what is allowed"
 
 

@@ -185,10 +185,9 @@ void check_moved(ForeignKernels& kernels, const Launch& launch) {
   const auto high = static_cast<std::int64_t>(launch.constants.at("TILE_ROWS"));
   const auto wide = static_cast<std::int64_t>(launch.constants.at("TILE_COLUMNS"));
   const std::int64_t down = (rows + high - 1) / high;
-  const std::int64_t blocks =
-      launch.array_bytes() > kLargeBytes
-          ? std::min(launch.blocks, down + kBlocksOfLarge)  // beyond the first column of tiles
-          : std::min(launch.blocks, kMostBlocks);
+  const std::int64_t most =
+      launch.array_bytes() > kLargeBytes ? down + kBlocksOfLarge : kMostBlocks;
+  const std::int64_t blocks = std::min({launch.blocks, most, kMostBlocks});
   std::vector<T> x = inputs<T>(rows * columns, true);
   std::vector<T> y(x.size());
   using Word = std::conditional_t<sizeof(T) == sizeof(float), std::uint32_t, std::uint16_t>;
