@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Draws one figure per family from the CSV of a gpuexp run.
+"""Draws one figure per family from the CSV of a gpuexp run, or of several: the rows of all, in one figure.
 
-usage: plot.py RESULTS.csv [--out DIR] [--format png|svg] [--only FIGURE]
+usage: plot.py RESULTS.csv [MORE.csv ...] [--out DIR] [--format png|svg] [--only FIGURE]
 
-Needs pandas and matplotlib. The GPU's name comes from results.json beside the CSV, when it is there.
+Needs pandas and matplotlib. The GPU's name comes from results.json beside the CSV, when it is there. Several runs are of one GPU.
 Exit codes: 0 drawn; 2 what was given cannot be plotted.
 """
 
@@ -13,8 +13,9 @@ import sys
 from pathlib import Path
 
 try:
+    import pandas as pd
     from plotting import banks, branches, general, host, latencies, memory, precision, products, shapes, warps
-    from plotting.results import Axis, NothingToDraw, UsageError, distinct, gpu_name, load, timed
+    from plotting.results import Axis, NothingToDraw, UsageError, distinct, gpu_name, is_simulated, load, timed
     from plotting.style import finish, plt
 except ImportError as error:
     print(f"plot.py: {error}; python3 -m pip install pandas matplotlib", file=sys.stderr)
@@ -72,19 +73,52 @@ def draw(frame, figure, gpu):
     return finish(function(rows, *axes), figure["title"], gpu, rows)
 
 
+def cells_of(frame):
+    """Of each row its key without the variant."""
+    return [key.replace(f"/{variant}/", "/*/", 1) for key, variant in zip(frame["key"].fillna("").astype(str), frame["variant"])]
+
+
+def refer_to_first(first, other):
+    """Speed-ups of the other run over the baselines of the first; none where that has no such cell."""
+    is_baseline = (first["variant"] == first["baseline"]) & first["time_median_us"].notna()
+    baselines = {cell: (row["variant"], row["time_median_us"]) for cell, (_, row) in
+                 zip(cells_of(first[is_baseline]), first[is_baseline].iterrows())}  # fmt: skip
+    found = [baselines.get(cell, ("", float("nan"))) for cell in cells_of(other)]
+    other["baseline"] = [name for name, _ in found]
+    other["speedup"] = [time_us / own for (_, time_us), own in zip(found, other["time_median_us"])]
+    return other
+
+
+def load_all(paths):
+    """Rows of all files, and the GPU's name."""
+    names = {path: gpu_name(path) for path in paths}
+    gpus = list(dict.fromkeys(name for name in names.values() if name))
+    if len(gpus) > 1:
+        raise UsageError(f"runs of {' and '.join(gpus)}: times in one figure are of one GPU")
+    frames = [load(path) for path in paths]
+    if len({is_simulated(frame) for frame in frames}) > 1:
+        raise UsageError("measured and predicted times are not drawn in one figure")
+    if len(frames) > 1 and not all("key" in frame for frame in frames):
+        raise UsageError("runs are drawn together by their column key, which one of them lacks")
+    first, *others = frames
+    frame = pd.concat([first, *(refer_to_first(first, other) for other in others)], ignore_index=True) if others else first
+    return frame, gpus[0] if gpus else names[paths[0]]
+
+
 def run(options):
-    frame = load(options.results)
+    frame, gpu = load_all(options.results)
+    files = ", ".join(options.results)
     figures = figures_for(frame)
     if options.only is not None:
         if options.only not in figures:
-            raise UsageError(f"--only {options.only}: {options.results} has {', '.join(figures) or 'no family'}")
+            raise UsageError(f"--only {options.only}: {files} has {', '.join(figures) or 'no family'}")
         figures = {options.only: figures[options.only]}
-    out = Path(options.out) if options.out else Path(options.results).parent
+    out = Path(options.out) if options.out else Path(options.results[0]).parent
     out.mkdir(parents=True, exist_ok=True)
     drawn = 0
     for name, figure in figures.items():
         try:
-            picture = draw(frame, figure, gpu_name(options.results))
+            picture = draw(frame, figure, gpu)
         except NothingToDraw as why:
             print(f"{name}: not drawn: {why}", file=sys.stderr)
             continue
@@ -94,12 +128,12 @@ def run(options):
         print(path)
         drawn += 1
     if not drawn:
-        raise UsageError(f"{options.results}: nothing to draw")
+        raise UsageError(f"{files}: nothing to draw")
 
 
 def main():
     parser = argparse.ArgumentParser(prog="plot.py", description="Draws one figure per family from a results CSV.")
-    parser.add_argument("results", metavar="RESULTS.csv", help="what gpuexp run wrote")
+    parser.add_argument("results", metavar="RESULTS.csv", nargs="+", help="what gpuexp run wrote; several are drawn together")
     parser.add_argument("--out", metavar="DIR", help="where figures go (default: beside the CSV)")
     parser.add_argument("--format", choices=["png", "svg"], default="png", help="(default: png)")
     parser.add_argument("--only", metavar="FIGURE", help="one figure alone, by the name of its family")

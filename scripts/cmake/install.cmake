@@ -2,7 +2,7 @@
 #
 #   bin/gpuexp
 #   share/gpuexp/configs   found from the program's own place: src/cli/app.cpp
-#   share/gpuexp/scripts   quickstart.sh, and those that draw and compare results
+#   share/gpuexp/scripts   quickstart.sh, those that draw and compare results, and bench_pytorch.py
 #   share/gpuexp/docs      the pages, their figures and the recorded results, as they link to each other
 
 include(GNUInstallDirs)
@@ -12,10 +12,10 @@ install(TARGETS gpuexp)
 install(DIRECTORY configs docs DESTINATION "${_gpuexp_share}")
 install(FILES README.md DESTINATION "${_gpuexp_share}")
 install(PROGRAMS scripts/quickstart.sh scripts/plot.py scripts/plot_access.py scripts/plot_drift.py
-                 scripts/plot_roofline.py scripts/compare_gpus.py scripts/prediction_errors.py
+                 scripts/plot_roofline.py scripts/compare_gpus.py scripts/prediction_errors.py scripts/bench_pytorch.py
         DESTINATION "${_gpuexp_share}/scripts")
 install(FILES scripts/setup.sh DESTINATION "${_gpuexp_share}/scripts")
-install(DIRECTORY scripts/plotting DESTINATION "${_gpuexp_share}/scripts" PATTERN __pycache__ EXCLUDE)
+install(DIRECTORY scripts/plotting scripts/pytorch DESTINATION "${_gpuexp_share}/scripts" PATTERN __pycache__ EXCLUDE)
 
 set(CPACK_GENERATOR DEB TGZ)
 string(TOLOWER "${CMAKE_SYSTEM_NAME}" _gpuexp_system)

@@ -4,6 +4,7 @@
 
 #include "analysis/run_comparison.hpp"
 #include "analysis/run_differences.hpp"
+#include "analysis/variant_pairs.hpp"
 #include "base/output.hpp"
 #include "cli/app.hpp"
 #include "cli/comparison.hpp"
@@ -19,6 +20,7 @@ struct CompareArguments {
   ComparisonOptions comparison;
   ComparisonOutput output;
   std::string format = "table";
+  std::vector<std::string> variants;
   bool calibrate = false;
   std::string out;
 };
@@ -28,6 +30,17 @@ std::vector<Report> read_all(const std::vector<std::string>& files) {
   for (const std::string& file : files)
     reports.push_back(read_results(file));
   return reports;
+}
+
+/// Those of --variants alone, where it is given.
+std::vector<Report> with_variants(std::vector<Report> runs, const std::vector<std::string>& pairs) {
+  if (pairs.empty()) return runs;
+  try {
+    auto [a, b] = paired_by_variants(runs.front(), runs.back(), variant_pairs_of(pairs));
+    return {std::move(a), std::move(b)};
+  } catch (const ReportError& e) {
+    throw ConfigError(fmt::format("compare --variants: {}", e.what()));
+  }
 }
 
 ExitCode compare(CompareArguments options) {
@@ -40,7 +53,7 @@ ExitCode compare(CompareArguments options) {
     throw ConfigError("compare: --csv - and --json -: standard output takes one of them");
   if (options.format == "markdown") options.output.format = ComparisonFormat::markdown;
   if (options.format == "junit") options.output.format = ComparisonFormat::junit;
-  const std::vector<Report> runs = read_all(options.files);
+  const std::vector<Report> runs = with_variants(read_all(options.files), options.variants);
   return compare_and_show({options.files.front(), runs.front()},
                           {options.files.back(), runs.back()}, options.comparison, options.output);
 }
@@ -123,15 +136,23 @@ void add_compare(Command& app, Context& context) {
       ->type_name("FILE");
   command->add_option("--json", options->output.json, "write everything as JSON; - likewise")
       ->type_name("FILE");
+  Option* variants = command
+                         ->add_option("--variants", options->variants,
+                                      "hold a variant of A against another one of B: fused=triton")
+                         ->delimiter(',')
+                         ->allow_extra_args(false)
+                         ->type_name("A=B[,...]");
   options->comparison.add_to(*command);
   auto* calibrate =
       command->add_flag("--calibrate", options->calibrate,
                         "find the minimum effect from runs of one binary, each its own process");
+  calibrate->excludes(variants);
   command->add_option("--out", options->out, "with --calibrate: the file for --noise")
       ->type_name("FILE")
       ->needs(calibrate);
   command->footer(
       "example: gpuexp compare before/results.json after/results.json --fail-on slower,broken\n"
+      "         gpuexp compare fusion.json pytorch.json --variants fused=triton,ops=pytorch_eager\n"
       "         gpuexp compare --calibrate 1.json 2.json 3.json --out configs/noise/h200.json");
   command->callback([&context, options] {
     context.action = [options] {

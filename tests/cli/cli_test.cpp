@@ -65,6 +65,10 @@ TEST_CASE("mistakes end with exit code 2 and a message that names them") {
       {"error_compare_missing", "compare tests/cli/data/compare_a.json tests/cli/data/absent.json",
        2},
       {"error_compare_one", "compare tests/cli/data/compare_a.json", 2},
+      {"error_compare_variants",
+       "compare tests/cli/data/compare_a.json tests/cli/data/compare_b.json --variants "
+       "naive=triton",
+       2},
       {"error_compare_gate",
        "compare tests/cli/data/compare_a.json tests/cli/data/compare_b.json --fail-on slow", 2},
       {"error_compare_noise",
@@ -193,6 +197,7 @@ TEST_CASE("two runs are compared, and a gate fails with exit code 6") {
   check_golden("compare_csv", runs + "--min-effect 2 --csv -", 0);
   check_golden("compare_json", runs + "--noise tests/cli/data/noise.json --json -", 0);
   check_golden("compare_junit", runs + "--min-effect 2 --format junit", 0);
+  check_golden("compare_variants", runs + "--min-effect 2 --variants naive=smem_tile,contiguous=tma", 0);
   check_golden("compare_junit_gate",
                runs + "--min-effect 2 --fail-on slower,missing --format junit", 6);
   check_golden("compare_gate", runs + "--min-effect 2 --fail-on slower,missing --csv -", 6);

@@ -98,8 +98,9 @@ std::vector<std::string> words_of(const std::string& command) {
   return words;
 }
 
-// A results folder that a page leaves open is a recorded one.
+// A results folder that a page leaves open is a recorded one; PyTorch's has other variants.
 std::string with_results(const std::string& word) {
+  if (word.starts_with("results/pytorch/")) return "tests/cli/data/pytorch.json";
   return word.starts_with("results/") ? "docs/results/h200/quickstart.json" : word;
 }
 

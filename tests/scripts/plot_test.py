@@ -183,6 +183,35 @@ class PlotTest(unittest.TestCase):
         self.assertEqual(result.stdout.split(), [str(self.folder / "alignment.png")])
         self.check_refused(self.plot(path, "--only", "nonesuch"), "nonesuch", "alignment")
 
+    def runs_of_two(self, gpus=("GPU A", "GPU A"), **of_second):
+        """A run with a baseline, and one of the same cells that has another."""
+        paths = []
+        for name, gpu, baseline, times in (("ours", gpus[0], "copy", {"copy": 100, "tile": 200}),
+                                           ("theirs", gpus[1], "eager", {"eager": 400, "triton": 125})):  # fmt: skip
+            rows = [row("transpose", v, t, baseline=baseline, speedup=times[baseline] / t, key=f"e/transpose/{v}/n=64/cold",
+                        **{"param.rows": 64, "param.columns": 64, "param.dtype": "fp32"},
+                        **(of_second if name == "theirs" else {})) for v, t in times.items()]  # fmt: skip
+            written = self.write(rows)
+            paths.append(written.rename(self.folder / f"{name}.csv"))
+            (self.folder / f"{name}.json").write_text(json.dumps({"provenance": {"device": {"name": gpu}}}))
+        return paths
+
+    def test_two_runs_are_drawn_together_over_the_first_ones_baseline(self):
+        ours, theirs = self.runs_of_two()
+        result = self.plot(ours, theirs, "--out", self.folder / "figures", "--format", "svg", "--only", "transpose")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        text = (self.folder / "figures" / "transpose.svg").read_text(encoding="utf-8")
+        for shown in ("rate over that of copy", "1.00", "0.50", "0.25", "0.80", "triton"):
+            self.assertIn(f">{shown}<", text)
+        self.assertNotIn(">3.20<", text)  # triton over eager
+        self.assertIn("GPU A", text)
+
+    def test_runs_that_do_not_belong_together_are_refused(self):
+        self.check_refused(self.plot(*self.runs_of_two(("GPU A", "GPU B"))), "GPU A and GPU B")
+        self.check_refused(self.plot(*self.runs_of_two(executed_on="simulated", predicted_time_us=5)), "measured and predicted")
+        ours, _ = self.runs_of_two()
+        self.check_refused(self.plot(ours, self.write(small_results())), "key")
+
     def test_columns_that_are_missing_cost_their_figure_alone(self):
         rows = [{k: v for k, v in r.items() if k != "param.fraction"} for r in small_results()]
         result = self.plot(self.write(rows))

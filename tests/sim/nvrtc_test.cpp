@@ -13,10 +13,7 @@
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
 
-#include "sim/simulator.hpp"
-#include "simulated/cubin_kernels.hpp"
-#include "support/catch.hpp"
-#include "support/skip.hpp"
+#include "sim/foreign_kernels.hpp"
 
 namespace gpuexp::test {
 namespace {
@@ -37,24 +34,19 @@ class RuntimeKernels {
     const TemporaryFolder folder;
     const std::string path = folder / "nvrtc.cubin";
     std::ofstream(path, std::ios::binary) << cubin.bytes;
-    kernels_ =
-        std::make_unique<CubinKernels>(path, architecture, kFile, ToolkitTools::found(), folder);
-    for (const std::string& name :
-         {std::string("block_sums"), std::string("divergent"), std::string("convert"),
-          std::string("overrun"), cubin.lowered_name}) {
-      const KernelResource* const found = kernels_->find(name);
-      INFO(name);
-      REQUIRE(found);
-      table_.push_back(*found);
-      table_.back().host_function = found;
-    }
-    names_ = {{"block_sums", 0}, {"divergent", 1}, {"convert", 2}, {"overrun", 3}, {kHistogram, 4}};
-    resources_ = KernelResources(table_.data(), table_.size());
-    simulator_ = std::make_unique<sim::Simulator>(resources_, table_[0].architecture);
+    const std::vector<std::string> plain{"block_sums", "divergent", "convert", "overrun"};
+    std::vector<std::string> lowered = plain;
+    lowered.push_back(cubin.lowered_name);
+    kernels_ = std::make_unique<ForeignKernels>(path, architecture, kFile, lowered);
+    for (const std::string& name : plain)
+      lowered_[name] = name;
+    lowered_[kHistogram] = cubin.lowered_name;
   }
 
-  const KernelResource& row(const std::string& kernel) const { return table_[names_.at(kernel)]; }
-  sim::Simulator& simulator() { return *simulator_; }
+  const KernelResource& row(const std::string& kernel) const {
+    return kernels_->row(lowered_.at(kernel));
+  }
+  sim::Simulator& simulator() { return kernels_->simulator(); }
 
   template <class... Arguments>
   Steps launch(const std::string& kernel, std::int64_t blocks, std::int64_t threads,
@@ -70,15 +62,12 @@ class RuntimeKernels {
   template <class T>
   void add(std::vector<T>& buffer, const std::string& name,
            sim::Contents contents = sim::Contents::written) {
-    simulator_->memory().add(buffer.data(), buffer.size() * sizeof(T), name, contents);
+    kernels_->add(buffer, name, contents);
   }
 
  private:
-  std::unique_ptr<CubinKernels> kernels_;
-  std::vector<KernelResource> table_;
-  std::map<std::string, std::size_t> names_;
-  KernelResources resources_;
-  std::unique_ptr<sim::Simulator> simulator_;
+  std::unique_ptr<ForeignKernels> kernels_;
+  std::map<std::string, std::string> lowered_;
 };
 
 void check_block_sums(RuntimeKernels& kernels) {
@@ -205,12 +194,8 @@ TEST_CASE("kernels that NVRTC compiles are executed, and their faults found", "[
   std::string why;
   const auto nvrtc = Nvrtc::load(GPUEXP_CUDA_LIBRARY_DIR, GPUEXP_NVRTC, why);
   if (!nvrtc) return skip(Tier::nvrtc, why);
-  try {
-    ToolkitTools::found().path_of("cuobjdump");
-    ToolkitTools::found().path_of("nvdisasm");
-  } catch (const ToolError& missing) {
-    return skip(Tier::machine_code, missing.what());
-  }
+  if (const std::string missing = lacks_code_tools(); !missing.empty())
+    return skip(Tier::machine_code, missing);
   for (const char* architecture : {"sm_90a", "sm_80"}) {
     INFO(architecture);
     RuntimeKernels kernels(*nvrtc, architecture);

@@ -1,0 +1,418 @@
+#!/usr/bin/env python3
+"""Measures operations of gpuexp's families in PyTorch and Triton, by gpuexp's protocol and into its columns.
+
+usage: bench_pytorch.py [CONFIG ...] [--out FOLDER] [--variants GLOB ...] [--set KEY=VALUE[,VALUE...] ...]
+       bench_pytorch.py --operation elu|sin2_cos2|transpose [--set n=1000000] ...
+       bench_pytorch.py --ptx SM [...]
+
+CONFIG is a config of gpuexp or its name in configs/; without one, fusion and transpose. Their cells of the families fusion
+and transpose in mode cold are measured, each with the variants
+
+  pytorch_eager      what a user of PyTorch writes, operation by operation (ELU: torch.nn.functional.elu)
+  pytorch_eager_ops  of ELU: x where x > 0, else alpha * (exp(x) - 1), written out
+  pytorch_compiled   the same as pytorch_eager through torch.compile, each shape for itself
+  triton             a kernel in Triton: scripts/pytorch/triton_kernels.py
+
+As gpuexp does it: the inputs are the same numbers, every element is held against fp64 before and after timing, the variants of
+a problem are sampled in turn, twice the L2 is read before each sample, and a sample is the time between two events that the GPU
+cannot reach before the host has enqueued all of it. docs/pytorch.md says what is different.
+
+FOLDER (default: results/pytorch-UTC) gets results.csv and results.json, which `gpuexp report`, `gpuexp compare` and
+scripts/plot.py read, and kernels.json: of each launch of Triton its PTX, shape and arguments. They are written after each
+problem, so that Ctrl-C loses no more than the one at hand.
+
+--ptx SM compiles Triton's kernels for compute capability SM (90 is 9.0) and writes kernels.json alone; it needs no GPU.
+
+Exit codes: 0 all passed; 1 output that could not be written; 2 a mistake in the command line or a config; 3 incorrect results;
+4 failed cells; 5 no usable GPU; 7 PyTorch (with --ptx: Triton) is not installed; 130 interrupted.
+"""
+
+import argparse
+import datetime
+import fnmatch
+import gc
+import hashlib
+import importlib.util
+import os
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from pytorch import operations, report
+from pytorch.operations import UsageError
+from pytorch.protocol import GroupSampler, Turn, summarize, timer_quantum_us
+
+ROOT = Path(__file__).resolve().parents[1]
+DEFAULT_CONFIGS = ("fusion", "transpose")
+OK, FAILED_OUTPUT, USAGE, INCORRECT, FAILED, NO_GPU, NO_PYTORCH, INTERRUPTED = 0, 1, 2, 3, 4, 5, 7, 130
+NEED = {"pytorch_compiled": "torch.compile needs Triton, which is not installed", "triton": "Triton is not installed"}
+
+
+class Missing(Exception):
+    """Something that this script needs; the second argument is the exit code."""
+
+
+# ---- what is asked for
+
+
+def parsed(arguments):
+    parser = argparse.ArgumentParser(prog="bench_pytorch.py", description=__doc__, usage=argparse.SUPPRESS,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    parser.add_argument("configs", nargs="*", metavar="CONFIG", help="configs of gpuexp (default: fusion transpose)")
+    parser.add_argument("--operation", choices=sorted(operations.OPERATIONS), help="instead of a config: this one, by --set")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE[,VALUE...]",
+                        help="replace an axis or a measure setting: n=1024,2048 measure.max_seconds=1")  # fmt: skip
+    parser.add_argument("--variants", action="append", default=[], metavar="GLOB", help="keep these variants (default: all)")
+    parser.add_argument("--seed", type=int, help="of the inputs, instead of the config's")
+    parser.add_argument("--commit", help="of this repository, for a copy of it without its history")
+    parser.add_argument("--out", metavar="FOLDER", type=Path, help="default: results/pytorch-UTC")
+    parser.add_argument("--list", action="store_true", help="print the keys of the cells; needs no PyTorch")
+    parser.add_argument("--ptx", type=int, metavar="SM", help="compile Triton's kernels, and measure nothing")
+    options = parser.parse_args(arguments)
+    if options.operation and options.configs:
+        raise UsageError("--operation stands instead of configs")
+    if options.seed is not None and not 0 <= options.seed < 1 << 64:
+        raise UsageError(f"--seed {options.seed}: a whole number from 0, below 2^64")
+    return options
+
+
+def value_of(text):
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def overrides_of(texts):
+    """Axes, and measure settings."""
+    axes, settings = {}, {}
+    for text in texts:
+        key, equals, given = text.partition("=")
+        values = [value_of(v) for v in given.split(",")]
+        if not key or not equals or "" in values:
+            raise UsageError(f"--set {text}: it is KEY=VALUE[,VALUE...]")
+        if key.startswith("measure."):
+            if len(values) > 1:
+                raise UsageError(f"--set {text}: {key} has one value")
+            settings[key.removeprefix("measure.")] = values[0]
+        else:
+            axes[key] = values
+    return axes, settings
+
+
+def config_path(name):
+    path = Path(name)
+    return path if path.suffix == ".json" or path.exists() else ROOT / "configs" / f"{name}.json"
+
+
+def shown_path(path):
+    """Of a config of this repository its place there, on whatever machine."""
+    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
+
+
+def configs_of(options):
+    axes, settings = overrides_of(options.set)
+    if options.operation:
+        family, fixed = operations.OPERATIONS[options.operation]
+        measure = operations.settings_of({}, settings, "--set")
+        experiment = operations.Experiment(options.operation, family, measure)
+        groups = operations.groups_of(experiment, {**axes, **fixed}, [], f"--operation {options.operation}")
+        configs = [operations.Config(Path(options.operation), options.operation, 1, "", groups)]
+    else:
+        configs = [operations.read_config(config_path(name), axes, settings) for name in options.configs or DEFAULT_CONFIGS]
+        known = {p.name for c in configs for g in c.groups for p in g.family.parameters}
+        for name in axes:
+            if name not in known:
+                raise UsageError(f"--set {name}: no such parameter; the families of the configs have {', '.join(sorted(known))}")
+    if options.seed is not None:
+        for config in configs:
+            config.seed = options.seed
+    return configs
+
+
+def rows_of(configs, globs):
+    """Those of each group, with the seed of its config."""
+    all_ids = [v.id for v in operations.VARIANTS]
+    for glob in globs:
+        if not fnmatch.filter(all_ids, glob):
+            raise UsageError(f"--variants {glob}: there are {', '.join(all_ids)}")
+    cells = []
+    for config in configs:
+        for group in config.groups:
+            kept = [v for v in group.variants() if not globs or any(fnmatch.fnmatch(v.id, glob) for glob in globs)]
+            if kept:
+                cells.append((config.seed, [report.Row(group, variant) for variant in kept]))
+    keys = [row.key for _, rows in cells for row in rows]
+    if not keys:
+        raise UsageError("no cell is left")
+    for key in keys:
+        if keys.count(key) > 1:
+            raise UsageError(f"{key}: two configs have it")
+    return cells
+
+
+# ---- provenance
+
+
+def git(*arguments):
+    if not (ROOT / ".git").exists():  # an installed tree, or a copy
+        return None
+    try:
+        done = subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, text=True, check=True, timeout=60)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
+def utc_now(form="%Y-%m-%dT%H:%M:%SZ"):
+    return datetime.datetime.now(datetime.timezone.utc).strftime(form)
+
+
+def provenance_of(configs, versions, device, commit=None):
+    one = configs[0] if len(configs) == 1 and configs[0].text else None
+    own, changes = git("rev-parse", "HEAD"), git("status", "--porcelain", "--untracked-files=no")
+    experiments = {g.experiment.name: g.experiment.settings for c in configs for g in c.groups}
+    settings = {"seed": ",".join(dict.fromkeys(str(c.seed) for c in configs)), **versions}
+    for name, measure in experiments.items():
+        settings |= {f"{name}.{key}": value for key, value in vars(measure).items()}
+    return {
+        "git_commit": own or commit, "git_dirty": bool(changes) if changes is not None else None,
+        "cuda_toolkit": versions.get("cuda"), "utc": utc_now(), "host": socket.gethostname(), "argv": sys.argv,
+        "config": {"path": ", ".join(shown_path(c.path) for c in configs), "name": ", ".join(c.name for c in configs),
+                   "sha256": hashlib.sha256(one.text.encode()).hexdigest() if one else None, "text": one.text if one else None},
+        "settings": settings, "device": device,
+    }  # fmt: skip
+
+
+# ---- measuring
+
+
+class Interrupt:
+    """The first Ctrl-C ends the run between two slices of samples, with what there is; the second one at once."""
+
+    def __init__(self):
+        self.came = False
+        signal.signal(signal.SIGINT, self.on_signal)
+        signal.signal(signal.SIGTERM, self.on_signal)
+
+    def on_signal(self, number, frame):
+        if self.came:
+            raise KeyboardInterrupt
+        self.came = True
+        print("bench_pytorch.py: ending; once more: at once", file=sys.stderr)
+
+
+class Bench:
+    """Measures groups, one after the other. `kept` takes what Triton launches; None: there is no Triton."""
+
+    def __init__(self, timer, quantum_us, kept, is_ended, synchronize, device="cuda"):
+        self.timer, self.quantum_us, self.kept, self.is_ended = timer, quantum_us, kept, is_ended
+        self.synchronize, self.device = synchronize, device
+
+    def run_group(self, index, seed, rows):
+        from pytorch import torch_operations
+
+        try:
+            problem = torch_operations.Problem(rows[0].group, seed, self.device)
+        except Exception as error:  # whatever ends one problem, out of memory above all, leaves the others
+            for row in rows:
+                row.end("failed", said_by(error))
+            return
+        turns = []
+        for row in rows:
+            if self.is_ended():
+                return
+            if launch := self.prepared(problem, row):
+                turns.append((row, Turn(row.variant.id, launch)))
+        settings = rows[0].group.experiment.settings
+        sampler = GroupSampler(settings, seed, index, self.quantum_us, self.timer.time_us, time.monotonic, self.is_ended)
+        gc.disable()  # a collection would take place behind the gate
+        try:
+            sampler.sample([turn for _, turn in turns])
+        except Exception as error:
+            for row, _ in turns:
+                row.end("failed", said_by(error))
+            return
+        finally:
+            gc.enable()
+        for row, turn in turns:
+            self.finish(problem, row, turn)
+
+    def prepared(self, problem, row):
+        """The launch, verified and warm; None where the row has ended."""
+        from pytorch import torch_operations
+
+        if row.variant.id in NEED and self.kept is None:
+            return row.end("skipped", NEED[row.variant.id])
+        try:
+            launch = torch_operations.launch_of(problem, row.variant.id, self.triton_launch(row))
+            self.verify(problem, row, launch, "")
+            if row.status == "incorrect":
+                return None
+            for _ in range(row.group.experiment.settings.warmup_launches):
+                launch()
+            self.synchronize()
+            return launch
+        except Exception as error:  # of PyTorch, Triton, ptxas or CUDA: the row says what
+            return row.end("failed", said_by(error))
+
+    def triton_launch(self, row):
+        if row.variant.id != "triton":
+            return None
+        from pytorch import triton_kernels
+
+        launch = triton_kernels.launch_of(row.group)
+
+        def run(x, y):
+            compiled = launch.run(x, y)
+            if not row.launch:
+                kept = self.kept.add(row.key, launch, compiled)
+                row.launch = {"kernel_launches": 1, "grid_blocks": launch.programs, "block_threads": kept["block_threads"],
+                              "registers": getattr(compiled, "n_regs", None), "shared_bytes": kept["shared_bytes"]}  # fmt: skip
+
+        return run
+
+    def verify(self, problem, row, launch, when):
+        from pytorch import torch_operations
+
+        problem.poison()
+        bound = operations.tolerance(row.group, row.variant.id)
+        row.verification = torch_operations.verify(problem, launch(), bound)
+        if not row.verification.passed:
+            row.end("incorrect", row.verification.reason + when)
+        elif not problem.inputs_are_whole():
+            row.end("incorrect", "the input was written to" + when)
+
+    def finish(self, problem, row, turn):
+        if not turn.samples_us:
+            return
+        row.samples_us, row.stop_reason = turn.samples_us, turn.stop_reason
+        try:
+            row.status, row.reason = "passed", ""
+            self.verify(problem, row, turn.launch, " (after timing)")
+        except Exception as error:
+            return row.end("failed", said_by(error))
+        if row.passed:
+            row.statistics = summarize(row.samples_us, self.quantum_us)
+
+
+def said_by(error):
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:300]
+
+
+def shown(row):
+    if row.passed and row.statistics:
+        s = row.statistics
+        low, high = s.ci95 or (s.median, s.median)
+        return f"{s.median:12.3f} us  ± {50 * (high - low) / s.median:.2f} %  {s.count:5d} samples  {row.key}"
+    return f"{row.status:>12}  {row.key}{': ' if row.reason else ''}{row.reason}"
+
+
+def measure(options, configs, cells):
+    import torch
+
+    if not torch.cuda.is_available():
+        raise Missing("PyTorch finds no GPU; --list and --ptx need none", NO_GPU)
+    # Both before Triton is imported. Compiling in this process alone: a pool of workers starts for longer than it helps. Without
+    # line tables PTX has no paths of this machine.
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+    os.environ["TRITON_DISABLE_LINE_INFO"] = "1"
+    from pytorch import timing, torch_device
+
+    kept, versions = None, {"pytorch": torch.__version__, "cuda": torch.version.cuda}
+    if importlib.util.find_spec("triton"):
+        from pytorch import triton_kernels
+
+        kept = triton_kernels.Kept()
+        versions["triton"] = triton_kernels.triton.__version__
+    interrupt = Interrupt()
+    rows = [row for _, group in cells for row in group]
+    families = list(dict.fromkeys(row.group.family for row in rows))
+    provenance = provenance_of(configs, versions, torch_device.device_facts(), options.commit)
+    out = options.out or Path("results") / f"pytorch-{utc_now('%Y%m%dT%H%M%SZ')}"
+    folder = report.Folder(out, report.columns_of(families), provenance)
+    flush = torch_device.CacheFlush(torch_device.l2_bytes())
+    timer = timing.GatedTimer(torch.cuda, flush.enqueue)
+    timer.empty_kernel()
+    flush.enqueue()
+    torch.cuda.synchronize()
+    with torch.cuda.stream(timing.typical_stream(torch.cuda, timer)):
+        quantum_us = timer_quantum_us(timer.floors_us(flushed=False))
+        conditions = {"floor_us": statistics.median(timer.floors_us(flushed=True)), "flushed_bytes": flush.bytes,
+                      "l2_bytes": torch_device.l2_bytes()}  # fmt: skip
+        bench = Bench(timer, quantum_us, kept, lambda: interrupt.came, torch.cuda.synchronize)
+        try:
+            for index, (seed, group) in enumerate(cells):
+                if interrupt.came:
+                    break
+                bench.run_group(index, seed, group)
+                folder.write(rows, conditions, kept.json() if kept else None, complete=False)
+                for row in group:
+                    print(shown(row), flush=True)
+        finally:
+            folder.write(rows, conditions, kept.json() if kept else None, complete=not interrupt.came)
+    print(folder.path)
+    if interrupt.came:
+        return INTERRUPTED
+    statuses = {row.status for row in rows}
+    return INCORRECT if "incorrect" in statuses else FAILED if "failed" in statuses else OK
+
+
+def compile_ptx(options, cells):
+    if not importlib.util.find_spec("triton"):
+        raise Missing("Triton is not installed: python3 -m pip install triton", NO_PYTORCH)
+    os.environ["TRITON_DISABLE_LINE_INFO"] = "1"
+    from pytorch import triton_kernels
+
+    kept = triton_kernels.Kept()
+    for _, rows in cells:
+        for row in rows:
+            if row.variant.id == "triton":
+                launch = triton_kernels.launch_of(row.group)
+                kept.add(row.key, launch, launch.compiled_for(options.ptx))
+    folder = report.Folder(options.out or Path("results") / f"triton-{utc_now('%Y%m%dT%H%M%SZ')}", [], {})
+    folder.write_kernels(kept.json())
+    print(folder.path / "kernels.json")
+    return OK
+
+
+def run(arguments):
+    options = parsed(arguments)
+    configs = configs_of(options)
+    cells = rows_of(configs, options.variants)
+    if options.list:
+        for _, rows in cells:
+            for row in rows:
+                print(row.key)
+        return OK
+    if options.ptx is not None:
+        return compile_ptx(options, cells)
+    if not importlib.util.find_spec("torch"):
+        raise Missing("PyTorch is not installed: python3 -m pip install torch (--list needs none)", NO_PYTORCH)
+    return measure(options, configs, cells)
+
+
+def main():
+    try:
+        return run(sys.argv[1:])
+    except UsageError as error:
+        message, code = str(error), USAGE
+    except Missing as error:
+        message, code = error.args
+    except OSError as error:
+        message, code = str(error), FAILED_OUTPUT
+    except KeyboardInterrupt:
+        message, code = "interrupted", INTERRUPTED
+    print(f"bench_pytorch.py: {message}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,292 @@
+"""The operations that PyTorch does as well, in the terms of gpuexp's families: parameters, cells of the configs, bytes,
+tolerances. No PyTorch in here; tests/scripts/bench_pytorch_test.py holds it against the program."""
+
+import itertools
+import json
+import math
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from pytorch.protocol import MeasureSettings
+
+SECTOR_BYTES = 32
+SIZES = {"fp32": 4, "bf16": 2}
+ROUNDOFF = {"fp32": 2.0**-24, "bf16": 2.0**-8}  # base/types: unit roundoffs
+RMS_SAFETY = 2.0  # family/tolerance.hpp
+ALPHA = 1.6732631921768188  # of kernels/fusion.cu, as fp32 has it
+MODE = "cold"
+
+
+class UsageError(Exception):
+    """What was given cannot be run; the message says what can."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    name: str
+    default: object
+    unit: str
+    doc: str
+    choices: tuple = ()  # of texts; else it is a whole number from 1
+
+
+@dataclass(frozen=True)
+class Family:
+    id: str
+    parameters: tuple
+    metrics: tuple  # name, unit, doc
+    most_elements: int
+
+    def parameter(self, name):
+        return next((p for p in self.parameters if p.name == name), None)
+
+
+FUSION = Family(
+    "fusion",
+    (
+        Parameter("n", 1 << 28, "", "elements of x"),
+        Parameter("expression", "sin2_cos2", "",
+                  "sin²(x) + cos²(x), five operations; or ELU, x where x > 0 and else α·(exp(x) - 1), four",
+                  ("sin2_cos2", "elu")),
+        Parameter("dtype", "fp32", "", "type of all arrays; arithmetic is in fp32", ("fp32", "bf16")),
+        Parameter("chunk_l2_pct", 11.0, "%", "of ops_chunks: a chunk of x, of L2's size"),
+    ),
+    (("passes", "", "times that the kernels of a launch read or write an array of n elements"),),
+    1 << 32,
+)  # fmt: skip
+TRANSPOSE = Family(
+    "transpose",
+    (
+        Parameter("rows", 16384, "", "rows of the matrix that is read"),
+        Parameter("columns", 16384, "", "its columns"),
+        Parameter("dtype", "fp32", "", "type of the elements, which are moved and compared bit by bit", ("fp32", "bf16")),
+    ),
+    (("access_width_bits", "bit", "widest access of a lane to global memory, by the divisibility of both extents"),),
+    1 << 32,
+)
+FAMILIES = {f.id: f for f in (FUSION, TRANSPOSE)}
+# What --operation takes: a family, and what it fixes of it.
+OPERATIONS = {
+    "elu": (FUSION, {"expression": "elu"}),
+    "sin2_cos2": (FUSION, {"expression": "sin2_cos2"}),
+    "transpose": (TRANSPOSE, {}),
+}
+# Parameters that mean nothing to PyTorch: cells in which they are swept would be one measurement several times.
+OF_OTHER_VARIANTS = {"fusion": ("chunk_l2_pct",), "transpose": ()}
+
+
+@dataclass(frozen=True)
+class VariantInfo:
+    id: str
+    implementation: str  # as in gpuexp's results: a kernel of ours, or a library
+    compare_to: str | None
+    families: tuple = ("fusion", "transpose")
+    expressions: tuple = ("sin2_cos2", "elu")
+
+
+# In the order in which rows stand. What the first one is, speed-ups refer to.
+VARIANTS = (
+    VariantInfo("pytorch_eager", "library", None),
+    # torch.nn.functional.elu is one kernel. This is what a user's own expression costs.
+    VariantInfo("pytorch_eager_ops", "library", "pytorch_eager", ("fusion",), ("elu",)),
+    VariantInfo("pytorch_compiled", "library", "pytorch_eager"),
+    VariantInfo("triton", "kernel", "pytorch_compiled"),
+)
+BASELINE = "pytorch_eager"
+
+
+@dataclass(frozen=True)
+class Experiment:
+    name: str
+    family: Family
+    settings: MeasureSettings
+
+
+@dataclass(frozen=True)
+class Group:
+    """One problem: its variants are sampled in turn."""
+
+    experiment: Experiment
+    values: tuple  # (name, value), in the family's order
+
+    @property
+    def family(self):
+        return self.experiment.family
+
+    def value(self, name):
+        return dict(self.values)[name]
+
+    @property
+    def elements(self):
+        return self.value("n") if self.family is FUSION else self.value("rows") * self.value("columns")
+
+    @property
+    def array_bytes(self):
+        return self.elements * SIZES[self.value("dtype")]
+
+    def key(self, variant):
+        """plan: experiment/family/variant/parameters/mode."""
+        values = ",".join(f"{name}={text_of(value)}" for name, value in self.values)
+        return f"{self.experiment.name}/{self.family.id}/{variant}/{values}/{MODE}"
+
+    def variants(self):
+        return [v for v in VARIANTS if self.family.id in v.families
+                and (self.family is not FUSION or self.value("expression") in v.expressions)]  # fmt: skip
+
+
+def text_of(value):
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+# ---- what a launch needs
+
+
+def work(group):
+    """useful bytes, bytes in whole sectors (of two arrays), arithmetic operations."""
+    array = group.array_bytes
+    moved = math.ceil(array / SECTOR_BYTES) * SECTOR_BYTES
+    operations = {"sin2_cos2": 5, "elu": 4}[group.value("expression")] * group.elements if group.family is FUSION else 0
+    return 2 * array, 2 * moved, operations
+
+
+def metrics(group, variant):
+    """Passes over an array: x once in and y once out, of the kernels that are ours. What PyTorch's kernels read and write, and what
+    any of them accesses at a time, nobody here counts."""
+    return {"passes": 2.0} if group.family is FUSION and variant == "triton" else {}
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """family/tolerance.hpp."""
+
+    relative: float = 0.0
+    absolute: float = 0.0
+    rms_relative: float = 0.0
+    rms_absolute: float = 0.0
+
+
+def tolerance(group, variant):
+    """That of kernels/fusion.cu, which derives it; a transpose has none. PyTorch's eager sin, cos, exp and expm1 are CUDA's
+    functions (at most 2 ulp; CUDA C++ Programming Guide, table of mathematical functions), sin and cos of Triton those of
+    libdevice, which are the same. Triton's exp, which torch.compile may call as well, is ex2.approx of x·log2(e), as __expf
+    is: 2 + floor(1.173·|x|) ulp, so that ELU of both has the bound of `fused_intrinsics`."""
+    if group.family is not FUSION:
+        return Tolerance()
+    u, stored = ROUNDOFF["fp32"], ROUNDOFF[group.value("dtype")]
+    growth = (1 + stored) ** 4 * (1 + 10 * u) - 1
+    if group.value("expression") == "elu":
+        exponential = 10 * u if variant in ("pytorch_compiled", "triton") else 4 * u
+        rms = ALPHA * math.hypot(0.33 * stored, 0.29 * exponential / math.sqrt(3))
+        return Tolerance(growth, ALPHA * (exponential + stored) * (1 + growth), 0.0, RMS_SAFETY * rms)
+    functions = (1 + 4 * u) ** 2 - 1
+    return Tolerance(growth + functions, 0.0, 0.0, RMS_SAFETY * (stored + functions / math.sqrt(3)))
+
+
+def rms_allowed(bound, value_rms, largest_allowed, count):
+    """family/tolerance.cpp."""
+    return bound.rms_absolute + bound.rms_relative * value_rms + largest_allowed * math.sqrt(32.0 / count)
+
+
+# ---- cells
+
+
+def checked_value(parameter, value, where):
+    if parameter.choices:
+        if value not in parameter.choices:
+            raise UsageError(f"{where}: {parameter.name} is {value!r}; allowed: {', '.join(parameter.choices)}")
+        return value
+    try:
+        number = type(parameter.default)(value)
+    except (TypeError, ValueError):
+        number = 0
+    if isinstance(value, bool) or number < 1 or (isinstance(number, int) and float(value) != number):
+        kind = "a whole number from 1" if isinstance(parameter.default, int) else "a number from 1"
+        raise UsageError(f"{where}: {parameter.name} is {value!r}; it is {kind}")
+    return number
+
+
+def groups_of(experiment, axes, zipped, where):
+    """The problems of an experiment, in the program's order: axes as nested loops, the last one fastest."""
+    family = experiment.family
+    for name in axes:
+        if family.parameter(name) is None:
+            known = ", ".join(p.name for p in family.parameters)
+            raise UsageError(f"{where}: {family.id} has no parameter '{name}'; it has {known}")
+    items = {}
+    for name, given in axes.items():
+        given = given if isinstance(given, list) else [given]
+        if not given or any(isinstance(item, (dict, list)) for item in given):
+            raise UsageError(f"{where}: {name}: a value or a list of values; ranges and wave edges are the program's alone")
+        items[name] = [checked_value(family.parameter(name), item, where) for item in given]
+    together = []  # groups of axes, in the order of their first
+    for name in items:
+        if any(name in names for names in together):
+            continue
+        together.append(next((names for names in zipped if name in names), [name]))
+    for names in together:
+        if len({len(items.get(name, ())) for name in names}) != 1:
+            raise UsageError(f"{where}: zip {names}: axes that advance together have equally many values")
+    groups = []
+    for places in itertools.product(*(range(len(items[names[0]])) for names in together)):
+        chosen = {name: items[name][place] for names, place in zip(together, places) for name in names}
+        values = tuple((p.name, chosen.get(p.name, p.default)) for p in family.parameters)
+        group = Group(experiment, values)
+        if any(group.value(name) != family.parameter(name).default for name in OF_OTHER_VARIANTS[family.id]):
+            continue
+        if group.elements > family.most_elements:
+            raise UsageError(f"{where}: {group.elements} elements; at most {family.most_elements}")
+        if group not in groups:
+            groups.append(group)
+    return groups
+
+
+def settings_of(measure, overrides, where):
+    known = {f.name: f.type for f in fields(MeasureSettings)}
+    # What this script does not do: no stretch back to back, before samples or after them.
+    ignored = {"sustain_seconds", "burst_check_seconds"}
+    given = {**{k: v for k, v in measure.items() if k not in ignored}, **overrides}
+    for name, value in given.items():
+        if name not in known:
+            raise UsageError(f"{where}: no measure setting '{name}'; there are {', '.join(known)}")
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
+            raise UsageError(f"{where}: {name} is {value!r}; it is a number from 0")
+    settings = MeasureSettings(**{k: int(v) if isinstance(getattr(MeasureSettings, k), int) else float(v)
+                                  for k, v in given.items()})  # fmt: skip
+    if not 1 <= settings.min_samples <= settings.max_samples:
+        few, many = settings.min_samples, settings.max_samples
+        raise UsageError(f"{where}: min_samples is {few}, max_samples {many}; 1 <= the first <= the second")
+    return settings
+
+
+@dataclass
+class Config:
+    path: Path
+    name: str
+    seed: int
+    text: str
+    groups: list
+
+
+def read_config(path, axes, overrides):
+    """The cells of a config that PyTorch can run: mode cold, families that are here. `axes` replace the config's."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        config = json.loads(text)
+        experiments = [(e["name"] if "name" in e else e["family"], e) for e in config["experiments"]]
+        families = [e["family"] for _, e in experiments]
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{path}: not a config of gpuexp: {error!r}") from None
+    if not set(families) & set(FAMILIES):
+        raise UsageError(f"{path}: no experiment of {' or '.join(FAMILIES)}; it has {', '.join(dict.fromkeys(families))}")
+    groups = []
+    for name, e in experiments:
+        if e["family"] not in FAMILIES or MODE not in e.get("modes", [MODE]):
+            continue
+        where = f"{path}: {name}"
+        family = FAMILIES[e["family"]]
+        experiment = Experiment(name, family, settings_of(e.get("measure", {}), overrides, where))
+        own = {k: v for k, v in axes.items() if family.parameter(k)}
+        groups += groups_of(experiment, {**e.get("axes", {}), **own}, e.get("zip", []), where)
+    return Config(path, config.get("name", path.stem), config.get("seed", 1), text, groups)

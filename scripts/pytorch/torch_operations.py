@@ -1,0 +1,220 @@
+"""The operations in PyTorch: inputs, variants, reference, verification. Runs on the CPU as well, for tests."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+
+from pytorch import operations
+from pytorch.operations import ALPHA, FUSION
+from pytorch.protocol import stream_seed
+
+CHUNK = 1 << 24  # elements that are made or compared at a time: a few temporary arrays of 8 bytes each
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
+WORDS = {"fp32": torch.int32, "bf16": torch.int16}
+RANGE = 3.0  # kernels/fusion.cu: x is uniform in [-3, 3)
+
+
+# ---- inputs: the numbers that gpuexp makes of the same seed
+
+
+def signed(number):
+    return number - (1 << 64) if number >= 1 << 63 else number
+
+
+def random_bits(seed, first, count, device):
+    """protocol.random_bits of `count` places, as int64."""
+    def logical_shift(z, by):
+        return (z >> by) & ((1 << (64 - by)) - 1)
+
+    z = torch.arange(first + 1, first + count + 1, dtype=torch.int64, device=device)
+    z = z * signed(0x9E3779B97F4A7C15) + signed(seed)
+    z = (z ^ logical_shift(z, 30)) * signed(0xBF58476D1CE4E5B9)
+    z = (z ^ logical_shift(z, 27)) * signed(0x94D049BB133111EB)
+    return z ^ logical_shift(z, 31)
+
+
+def uniform(bits, dtype):
+    unit = ((bits >> 40) & 0xFFFFFF).to(torch.float32) * 2.0**-24
+    return ((2.0 * unit - 1.0) * RANGE).to(DTYPES[dtype])
+
+
+def normal_bits(bits, dtype):
+    """kernels/transpose.cu's of fp32: any bits of a normal number. bf16 has them here as well, since PyTorch's copies may compute
+    in fp32, which changes a NaN's payload."""
+    word, exponent_at, flip = (((bits >> 32) & 0xFFFFFFFF, 23, 0x40000000) if dtype == "fp32"
+                               else ((bits >> 32) & 0xFFFF, 7, 0x4000))  # fmt: skip
+    exponent = (word >> exponent_at) & 0xFF
+    word = torch.where((exponent == 0) | (exponent == 0xFF), word ^ flip, word)
+    sign = 1 << (31 if dtype == "fp32" else 15)
+    return torch.where(word >= sign, word - 2 * sign, word).to(WORDS[dtype]).view(DTYPES[dtype])
+
+
+class Problem:
+    """x of a group, and a place for results of kernels that do not allocate their own."""
+
+    def __init__(self, group, seed, device):
+        self.group, self.device = group, device
+        self.seed = stream_seed(seed, 0)
+        self.x = torch.empty(group.elements, dtype=DTYPES[group.value("dtype")], device=device)
+        for first, end in self.chunks():
+            self.x[first:end] = self.input(first, end)
+        self.y = torch.empty_like(self.x)
+
+    def chunks(self):
+        return [(i, min(i + CHUNK, self.group.elements)) for i in range(0, self.group.elements, CHUNK)]
+
+    def input(self, first, end):
+        make = uniform if self.group.family is FUSION else normal_bits
+        return make(random_bits(self.seed, first, end - first, self.device), self.group.value("dtype"))
+
+    def matrix(self):
+        return self.x.view(self.group.value("rows"), self.group.value("columns"))
+
+    def words(self, tensor):
+        return tensor.view(WORDS[self.group.value("dtype")])
+
+    def poison(self):
+        """NaN wherever a result may come to lie: what is freed here, PyTorch's allocator hands to the next array of this size."""
+        self.y.fill_(math.nan)
+        blocks = [torch.full_like(self.x, math.nan) for _ in range(2)]
+        del blocks
+
+    def inputs_are_whole(self):
+        return all(torch.equal(self.words(self.x[first:end]), self.words(self.input(first, end)))
+                   for first, end in self.chunks())  # fmt: skip
+
+
+# ---- variants
+
+
+def sin2_cos2(x):
+    return torch.sin(x).square() + torch.cos(x).square()
+
+
+def elu(x):
+    return F.elu(x, ALPHA)
+
+
+def elu_ops(x):
+    return torch.where(x > 0, x, ALPHA * (torch.exp(x) - 1.0))
+
+
+def turned(matrix):
+    # As contiguous(), which copies nothing where the matrix is a row or a column.
+    return matrix.t().clone(memory_format=torch.contiguous_format)
+
+
+def function_of(group, variant):
+    if group.family is not FUSION:
+        return turned
+    if group.value("expression") == "sin2_cos2":
+        return sin2_cos2
+    return elu_ops if variant == "pytorch_eager_ops" else elu
+
+
+def launch_of(problem, variant, triton_launch):
+    """What launches the variant and returns its result. `triton_launch` launches x, y of Triton's kernel."""
+    if variant == "triton":
+        def launch():
+            triton_launch(problem.x, problem.y)
+            return problem.y
+
+        return launch
+    function = function_of(problem.group, variant)
+    if variant == "pytorch_compiled":
+        # Each shape is compiled for itself, as it is in a program that has one.
+        torch._dynamo.reset()
+        function = torch.compile(function, dynamic=False, fullgraph=True)
+    operand = problem.x if problem.group.family is FUSION else problem.matrix()
+
+    def launch():
+        return function(operand)
+
+    return launch
+
+
+# ---- verification
+
+
+@dataclass
+class Verification:
+    wrong: int
+    first_wrong: int | None
+    error_rms_rel: float
+    error_max_rel: float
+    error_over_allowed: float
+    error_rms_over_allowed: float
+
+    @property
+    def passed(self):
+        return self.wrong == 0 and self.error_rms_over_allowed <= 1  # NaN fails
+
+    @property
+    def reason(self):
+        if self.passed:
+            return ""
+        if self.wrong:
+            worst = f"the largest error is {self.error_over_allowed:.3g} times what is allowed"
+            return f"{self.wrong} wrong elements, the first at {self.first_wrong}; {worst}"
+        return f"the root-mean-square error is {self.error_rms_over_allowed:.3g} times what is allowed"
+
+
+def exact(expression, x):
+    if expression == "elu":
+        return torch.where(x > 0, x, ALPHA * torch.expm1(x))
+    return torch.sin(x).square() + torch.cos(x).square()
+
+
+def first_of(wrong, first):
+    return first + int(wrong.nonzero()[0]) if bool(wrong.any()) else None
+
+
+def verify(problem, result, bound):
+    """Every element against fp64, as run/output_comparison.hpp does."""
+    group = problem.group
+    is_moved = group.family is not FUSION
+    shapes = [(group.elements,), (group.value("columns"), group.value("rows"))] if is_moved else [(group.elements,)]
+    if tuple(result.shape) not in shapes or not result.is_contiguous():
+        raise ValueError(f"a result of shape {tuple(result.shape)} and strides {result.stride()}")
+    return verify_moved(problem, result) if is_moved else verify_computed(problem, result, bound)
+
+
+def verify_moved(problem, result):
+    """Bit by bit."""
+    rows, columns = problem.group.value("rows"), problem.group.value("columns")
+    got = problem.words(result.view(columns, rows))
+    expected = problem.words(problem.matrix()).t()
+    wrong, first_wrong = 0, None
+    for first in range(0, columns, step := max(1, CHUNK // rows)):
+        differs = got[first : first + step] != expected[first : first + step]
+        wrong += int(differs.sum())
+        if first_wrong is None:
+            first_wrong = first_of(differs.flatten(), first * rows)
+    worst = math.inf if wrong else 0.0
+    return Verification(wrong, first_wrong, worst, worst, worst, worst)
+
+
+def verify_computed(problem, result, bound):
+    expression = problem.group.value("expression")
+    wrong, first_wrong = 0, None
+    error_squares = value_squares = 0.0
+    worst = []  # of each chunk: ratio, error, allowed; the largest of tensors keeps a NaN
+    for first, end in problem.chunks():
+        got, value = result[first:end].double(), exact(expression, problem.x[first:end].double())
+        error = torch.where(got == value, 0.0, (got - value).abs())
+        allowed = bound.absolute + bound.relative * value.abs()
+        bad = ~((got == value) | (error <= allowed))
+        wrong += int(bad.sum())
+        if first_wrong is None:
+            first_wrong = first_of(bad, first)
+        worst.append(torch.stack([torch.where(got == value, 0.0, error / allowed).max(), error.max(), allowed.max()]))
+        error_squares += float(error.square().sum())
+        value_squares += float(value.square().sum())
+    worst_ratio, worst_error, largest_allowed = torch.stack(worst).amax(dim=0).tolist()
+    count = problem.group.elements
+    rms_error, rms_value = math.sqrt(error_squares / count), math.sqrt(value_squares / count)
+    allowed = operations.rms_allowed(bound, rms_value, largest_allowed, count)
+    return Verification(wrong, first_wrong, rms_error / rms_value, worst_error / rms_value, worst_ratio,
+                        0.0 if rms_error == 0 else rms_error / allowed)  # fmt: skip

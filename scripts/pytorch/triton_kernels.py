@@ -1,0 +1,153 @@
+"""The same operations as kernels of Triton, and what is kept of them: PTX, launch shape, arguments."""
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+import triton
+import triton.language as tl
+
+from pytorch import operations
+
+BLOCK = 1024  # elements of a program of an element-wise kernel
+WARPS = 4
+TILE = 64  # most elements along either side of a program's tile
+TILE_WARPS = 8
+ALIGNMENT = 16  # Triton compiles anew for pointers and integers that are multiples of it
+
+
+# ---- kernels
+
+
+@triton.jit
+def sin2_cos2_kernel(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    v = tl.load(x + i, mask=i < n).to(tl.float32)
+    s = tl.sin(v)
+    c = tl.cos(v)
+    tl.store(y + i, (s * s + c * c).to(y.dtype.element_ty), mask=i < n)
+
+
+@triton.jit
+def elu_kernel(x, y, n, ALPHA: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    v = tl.load(x + i, mask=i < n).to(tl.float32)
+    r = tl.where(v > 0, v, ALPHA * (tl.exp(v) - 1.0))
+    tl.store(y + i, r.to(y.dtype.element_ty), mask=i < n)
+
+
+# Programs that start one after the other hold neighbours in a row of y, as blocks of `output_order` do. Triton turns the tile
+# through shared memory, in a layout that it chooses.
+@triton.jit
+def transpose_kernel(x, y, rows, columns, TILE_ROWS: tl.constexpr, TILE_COLUMNS: tl.constexpr):
+    down = tl.cdiv(rows, TILE_ROWS)
+    tile = tl.program_id(0)
+    row = (tile % down).to(tl.int64) * TILE_ROWS + tl.arange(0, TILE_ROWS)
+    column = (tile // down).to(tl.int64) * TILE_COLUMNS + tl.arange(0, TILE_COLUMNS)
+    inside = (row[:, None] < rows) & (column[None, :] < columns)
+    values = tl.load(x + row[:, None] * columns + column[None, :], mask=inside)
+    turned = (column[:, None] < columns) & (row[None, :] < rows)
+    tl.store(y + column[:, None] * rows + row[None, :], tl.trans(values), mask=turned)
+
+
+# ---- launches
+
+
+@dataclass
+class Argument:
+    """Pointers have the bytes that they point to, numbers a value."""
+
+    name: str
+    type: str  # Triton's: *fp32, i32
+    bytes: int | None = None
+    value: int | None = None
+
+
+@dataclass
+class Launch:
+    kernel: object
+    programs: int
+    warps: int
+    arguments: list
+    constants: dict
+
+    def run(self, x, y):
+        numbers = [a.value for a in self.arguments if a.value is not None]
+        return self.kernel[(self.programs, 1, 1)](x, y, *numbers, **self.constants, num_warps=self.warps)
+
+    def compiled_for(self, compute_capability):
+        """Without a GPU, as a launch would have it compiled."""
+        from triton.backends.compiler import GPUTarget
+        from triton.compiler import ASTSource
+
+        names = self.kernel.arg_names
+        signature = {a.name: a.type for a in self.arguments} | dict.fromkeys(self.constants, "constexpr")
+        for a in self.arguments:
+            if a.value == 1:
+                signature[a.name] = "constexpr"
+        constants = {(names.index(k),): v for k, v in self.constants.items()}
+        constants |= {(names.index(a.name),): 1 for a in self.arguments if a.value == 1}
+        divisible = [a for a in self.arguments if a.value is None or a.value % ALIGNMENT == 0]
+        attributes = {(names.index(a.name),): [["tt.divisibility", ALIGNMENT]] for a in divisible}
+        source = ASTSource(self.kernel, signature=signature, constexprs=constants, attrs=attributes)
+        target = GPUTarget("cuda", compute_capability, 32)
+        return triton.compile(source, target=target, options={"num_warps": self.warps})
+
+
+def whole(name, value):
+    return Argument(name, "i32" if value < 2**31 else "i64", value=value)
+
+
+def launch_of(group):
+    """The launch of a group's problem."""
+    pointers = [Argument(name, "*" + group.value("dtype"), bytes=group.array_bytes) for name in ("x", "y")]
+    if group.family is operations.FUSION:
+        programs = triton.cdiv(group.elements, BLOCK)
+        arguments = [*pointers, whole("n", group.elements)]
+        if group.value("expression") == "elu":
+            return Launch(elu_kernel, programs, WARPS, arguments, {"ALPHA": operations.ALPHA, "BLOCK": BLOCK})
+        return Launch(sin2_cos2_kernel, programs, WARPS, arguments, {"BLOCK": BLOCK})
+    rows, columns = group.value("rows"), group.value("columns")
+    high, wide = (min(TILE, max(16, triton.next_power_of_2(extent))) for extent in (rows, columns))
+    programs = triton.cdiv(rows, high) * triton.cdiv(columns, wide)
+    arguments = [*pointers, whole("rows", rows), whole("columns", columns)]
+    return Launch(transpose_kernel, programs, TILE_WARPS, arguments, {"TILE_ROWS": high, "TILE_COLUMNS": wide})
+
+
+# ---- what is kept
+
+
+def ptx_parameters(ptx):
+    """How many the entry has."""
+    entry = ptx.index(".entry")
+    return ptx[entry : ptx.index("{", entry)].count(".param ")
+
+
+class Kept:
+    """PTX once, however many launches it has."""
+
+    def __init__(self):
+        self.modules, self.launches = {}, []
+
+    def add(self, key, launch, compiled):
+        ptx = compiled.asm["ptx"]
+        name = hashlib.sha256(ptx.encode()).hexdigest()[:12]
+        metadata = compiled.metadata
+        if getattr(metadata, "global_scratch_size", 0) or getattr(metadata, "profile_scratch_size", 0):
+            raise ValueError(f"{metadata.name} uses scratch memory, which is not kept")
+        types = dict(compiled.src.signature)
+        arguments = [a for a in launch.arguments if types[a.name] != "constexpr"]
+        self.modules[name] = {"target": re.search(r"^\.target (\w+)", ptx, re.MULTILINE)[1], "ptx": ptx}
+        self.launches.append({
+            "key": key, "module": name, "kernel": metadata.name, "grid": [launch.programs, 1, 1],
+            "block_threads": 32 * metadata.num_warps, "shared_bytes": metadata.shared,
+            "constants": launch.constants,
+            "arguments": [{"name": a.name, "type": types[a.name],
+                           **({"bytes": a.bytes} if a.value is None else {"value": a.value})} for a in arguments],
+            # Behind a kernel's own parameters Triton puts pointers to scratch memory, null here.
+            "null_pointers": ptx_parameters(ptx) - len(arguments),
+        })  # fmt: skip
+        return self.launches[-1]
+
+    def json(self):
+        return {"schema_version": 1, "triton": triton.__version__, "modules": self.modules, "launches": self.launches}

@@ -1,0 +1,735 @@
+#!/usr/bin/env python3
+"""bench_pytorch.py without a GPU: its protocol against what the program recorded, its cells and columns against the program, its
+answers to mistakes, and a run of its own on a GPU that is simulated. Argument: the program. Where PyTorch is installed, what is
+computed with it is tested on the CPU as well; nothing here needs it."""
+
+import csv
+import importlib.util
+import io
+import itertools
+import json
+import math
+import re
+import subprocess
+import sys
+import tempfile
+import types
+import unittest
+from pathlib import Path
+from unittest import mock
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "scripts" / "bench_pytorch.py"
+RECORDED = ROOT / "docs" / "results" / "h200"
+sys.path.insert(0, str(SCRIPT.parent))
+
+import bench_pytorch  # noqa: E402
+from pytorch import operations, protocol, report, timing  # noqa: E402
+
+GPUEXP = None
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+
+
+def recorded(name):
+    return json.loads((RECORDED / name).read_text(encoding="utf-8"))
+
+
+def program(*arguments):
+    return subprocess.run([GPUEXP, *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+def output_of(*arguments):
+    done = program(*arguments)
+    if done.returncode != 0:
+        raise AssertionError(done.stderr)
+    return done.stdout
+
+
+def call(*arguments):
+    command = [sys.executable, "-B", SCRIPT, *map(str, arguments)]
+    return subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+
+
+def group_of(family=operations.FUSION, settings=protocol.MeasureSettings(), **values):
+    experiment = operations.Experiment("an_experiment", family, settings)
+    return operations.groups_of(experiment, values, [], "test")[0]
+
+
+class Protocol(unittest.TestCase):
+    """The ports, against the C++ that they are of."""
+
+    def test_statistics_are_those_that_the_program_recorded(self):
+        rows = 0
+        for name in ("fusion.json", "transpose.json", "launch_overhead.json", "host_transfer.json"):
+            for row in recorded(name)["rows"]:
+                samples = row.get("samples_us")
+                if not samples or row["time_median_us"] is None:
+                    continue
+                with self.subTest(row["key"]):
+                    self.check_statistics(row, protocol.summarize(samples, row["timer_resolution_us"] or 0.0))
+                rows += 1
+        self.assertGreater(rows, 250)
+
+    def check_statistics(self, row, s):
+        low, high = s.ci95 or (None, None)
+        exact = {"time_median_us": s.median, "time_min_us": s.min, "outliers": s.outliers, "samples": s.count}
+        rounded = {
+            "time_ci95_low_us": low, "time_ci95_high_us": high, "time_p5_us": s.p5, "time_p25_us": s.p25, "time_p75_us": s.p75,
+            "time_p95_us": s.p95, "time_mean_us": s.mean, "time_stdev_us": s.stdev, "time_mad_us": s.mad,
+            "correlation_time": s.correlation_time,
+        }  # fmt: skip
+        for column, value in exact.items():
+            self.assertEqual(row[column], value, column)
+        for column, value in rounded.items():
+            if row[column] is None or value is None:
+                self.assertEqual(row[column], value, column)
+            else:
+                self.assertTrue(math.isclose(row[column], value, rel_tol=1e-12, abs_tol=1e-12), (column, row[column], value))
+
+    def test_few_samples_have_no_interval_and_no_correlation(self):
+        s = protocol.summarize([3.0, 1.0, 2.0], 0.0)
+        self.assertEqual((s.median, s.ci95, s.correlation_time), (2.0, None, 1.0))
+        self.assertEqual(protocol.summarize([5.0], 0.1).stdev, None)
+        for bad in ([], [1.0, math.nan], [math.inf]):
+            with self.subTest(bad), self.assertRaises(ValueError):
+                protocol.summarize(bad, 0.0)
+
+    def test_equal_samples_have_an_interval_of_a_tick(self):
+        low, high = protocol.summarize([10.0] * 20, 0.032).ci95
+        self.assertAlmostEqual(high - low, 0.032)
+
+    def test_the_quantum_is_the_least_step(self):
+        self.assertAlmostEqual(protocol.timer_quantum_us([3.2, 3.264, 3.2, 3.296]), 0.032)
+        self.assertEqual(protocol.timer_quantum_us([3.2, 3.2]), 0.0)
+
+    def test_random_bits_are_splitmix64(self):
+        # The first three of SplitMix64 from the state 1234567, as its authors' C prints them.
+        expected = [6457827717110365317, 3203168211198807973, 9817491932198370423]
+        self.assertEqual([protocol.random_bits(1234567, i) for i in range(3)], expected)
+
+    def test_orders_of_rounds_and_looks_are_those_of_rounds_cpp(self):
+        # Printed by round_order(count, seed, group, round).
+        orders = {
+            (5, 7, 0, 0): [0, 3, 4, 2, 1], (5, 7, 0, 1): [4, 3, 0, 1, 2], (5, 7, 3, 0): [1, 3, 4, 0, 2],
+            (4, protocol.MASK, 2, 19): [2, 1, 3, 0], (1, 7, 0, 0): [0],
+        }  # fmt: skip
+        for arguments, order in orders.items():
+            self.assertEqual(protocol.round_order(*arguments), order, arguments)
+        looks = [n for n in range(1, 121) if protocol.is_look(protocol.MeasureSettings(), n - 1, n)]
+        self.assertEqual(looks, [20, 25, 31, 38, 47, 58, 72, 90, 112])
+
+
+class FakeCuda:
+    """Stands for torch.cuda: a host whose calls take time, and a GPU that does one thing after the other."""
+
+    CYCLES_PER_US = 2000
+
+    def __init__(self, enqueue_us=5.0, kernel_us=50.0):
+        self.host_us = self.gpu_us = 0.0
+        self.enqueue_us, self.kernel_us = enqueue_us, kernel_us
+        self.delays, self.flushes, self.launches = [], 0, 0
+
+    def busy(self, us):
+        """The GPU begins when the host has enqueued it, and when it is done with what was before."""
+        self.host_us += self.enqueue_us
+        self.gpu_us = max(self.gpu_us, self.host_us) + us
+
+    def _sleep(self, cycles):
+        self.delays.append(cycles)
+        self.busy(1.0 + cycles / self.CYCLES_PER_US)
+
+    def flush(self):
+        self.flushes += 1
+        self.busy(30.0)
+
+    def launch(self):
+        self.launches += 1
+        self.busy(self.kernel_us() if callable(self.kernel_us) else self.kernel_us)
+
+    def Event(self, enable_timing):  # noqa: N802: PyTorch's name
+        cuda = self
+
+        class Event:
+            def record(self):
+                cuda.busy(0.0)
+                self.at_us = cuda.gpu_us
+
+            def query(self):
+                return self.at_us <= cuda.host_us
+
+            def synchronize(self):
+                cuda.host_us = max(cuda.host_us, self.at_us)
+
+            def elapsed_time(self, other):
+                return (other.at_us - self.at_us) / 1e3
+
+        assert enable_timing
+        return Event()
+
+    def Stream(self):  # noqa: N802
+        number = len(getattr(self, "streams", []))
+        self.streams = [*getattr(self, "streams", []), number]
+        return types.SimpleNamespace(number=number, synchronize=lambda: None)
+
+    def stream(self, stream):
+        cuda = self
+
+        class Current:
+            def __enter__(self):
+                # Each hardware queue has a time of its own.
+                cuda.kernel_us = 2.0 + (7 * stream.number) % 15 / 100
+
+            def __exit__(self, *_):
+                return False
+
+        return Current()
+
+
+class GatedTimer(unittest.TestCase):
+    def test_the_host_is_not_in_a_sample(self):
+        cuda = FakeCuda(enqueue_us=10.0, kernel_us=50.0)
+        timer = timing.GatedTimer(cuda, cuda.flush)
+        for _ in range(5):
+            self.assertAlmostEqual(timer.time_us(cuda.launch), 50.0)
+        self.assertEqual((cuda.flushes, timer.retaken), (5, 0))
+        timer.time_us(cuda.launch, flushed=False)
+        self.assertEqual(cuda.flushes, 5)
+
+    def test_a_launch_that_comes_late_is_taken_again_behind_a_longer_delay(self):
+        cuda = FakeCuda(enqueue_us=400.0, kernel_us=50.0)
+        timer = timing.GatedTimer(cuda, cuda.flush)
+        self.assertAlmostEqual(timer.time_us(cuda.launch), 50.0)
+        self.assertGreater(timer.retaken, 0)
+        self.assertEqual(cuda.delays, [timing.FEWEST_CYCLES << i for i in range(len(cuda.delays))])
+        retaken = timer.retaken
+        self.assertAlmostEqual(timer.time_us(cuda.launch), 50.0)
+        self.assertEqual(timer.retaken, retaken)  # the longer delay stays
+
+    def test_a_launch_that_waits_for_the_gpu_is_refused(self):
+        cuda = FakeCuda()
+        timer = timing.GatedTimer(cuda, cuda.flush)
+
+        def waits():
+            cuda.host_us = max(cuda.host_us, cuda.gpu_us)
+            cuda.launch()
+
+        with self.assertRaisesRegex(timing.LateLaunch, "waits for the GPU"):
+            timer.time_us(waits)
+        self.assertEqual(cuda.delays[-1], timing.MOST_CYCLES)
+
+    def test_the_stream_is_the_median_of_15(self):
+        cuda = FakeCuda()
+        timer = timing.GatedTimer(cuda, cuda.flush)
+        timer.empty_kernel = cuda.launch
+        stream = timing.typical_stream(cuda, timer)
+        self.assertEqual((7 * stream.number) % 15, 7)
+        self.assertEqual(len(cuda.streams), 15)
+
+
+class Sampler(unittest.TestCase):
+    """GroupSampler on a clock of its own."""
+
+    def sample(self, times_us, ended_after_s=math.inf, **settings):
+        """`times_us` by variant: a function of the sample's number. Returns turns, and the names in the order of sampling."""
+        self.now_s = 0.0
+        order = []
+
+        def time_us(launch):
+            us = launch()
+            self.now_s += us * 1e-6 + 1e-4
+            return us
+
+        turns = []
+        for name, time_of in times_us.items():
+            counter = itertools.count()
+
+            def launch(name=name, time_of=time_of, counter=counter):
+                order.append(name)
+                return time_of(next(counter))
+
+            turns.append(protocol.Turn(name, launch))
+        protocol.GroupSampler(protocol.MeasureSettings(**settings), 7, 0, 0.032, time_us, lambda: self.now_s,
+                              lambda: self.now_s >= ended_after_s).sample(turns)  # fmt: skip
+        return turns, order
+
+    def test_variants_alternate_and_nobody_leaves_early(self):
+        turns, order = self.sample({"steady": lambda i: 100.0, "noisy": lambda i: 100.0 + 20 * (i * 7 % 11 - 5)}, max_samples=200)
+        steady, noisy = turns
+        self.assertEqual(len(steady.samples_us), len(noisy.samples_us))
+        for first in range(0, len(order), 2):
+            self.assertEqual(set(order[first : first + 2]), {"steady", "noisy"})
+        self.assertGreater(len({tuple(order[i : i + 2]) for i in range(0, len(order), 2)}), 1)
+        self.assertEqual((steady.stop_reason, noisy.stop_reason), ("converged", "max_samples"))
+        self.assertEqual(len(noisy.samples_us), 200)
+
+    def test_a_steady_variant_has_enough_at_the_first_look(self):
+        (turn,), _ = self.sample({"steady": lambda i: 1000.0})
+        self.assertEqual(turn.stop_reason, "converged")
+        self.assertTrue(20 <= len(turn.samples_us) < 25)  # with the rounds of a slice
+
+    def test_short_kernels_get_more_samples_for_min_seconds(self):
+        (turn,), _ = self.sample({"short": lambda i: 5.0}, min_seconds=0.02)
+        self.assertGreater(len(turn.samples_us), 100)
+        self.assertGreaterEqual(turn.elapsed_s, 0.02)
+
+    def test_the_wall_cap_wins(self):
+        (turn,), _ = self.sample({"long": lambda i: 1e6}, max_seconds=2.5)
+        self.assertEqual((turn.stop_reason, len(turn.samples_us)), ("max_seconds", 3))
+
+    def test_an_end_keeps_what_was_sampled(self):
+        turns, _ = self.sample({"a": lambda i: 1e4 * (1 + i % 2), "b": lambda i: 2e4}, ended_after_s=0.2)
+        for turn in turns:
+            self.assertEqual(turn.stop_reason, "interrupted")
+            self.assertTrue(3 < len(turn.samples_us) < 20)
+
+
+class Cells(unittest.TestCase):
+    def test_cells_are_the_programs(self):
+        for name in ("fusion", "transpose"):
+            config = operations.read_config(ROOT / "configs" / f"{name}.json", {}, {})
+            own = [group.key("*") for group in config.groups]
+            self.assertEqual(len(own), len(set(own)))
+            planned = []
+            for cell in json.loads(output_of("plan", name, "--json"))[0]["cells"]:
+                experiment, family, _, values, mode = cell["key"].split("/")
+                key = f"{experiment}/{family}/*/{values}/{mode}"
+                is_swept = family == "fusion" and "chunk_l2_pct=11" not in values
+                if family in operations.FAMILIES and mode == "cold" and not is_swept and key not in planned:
+                    planned.append(key)
+            self.assertEqual(own, planned)
+
+    def test_settings_and_seeds_are_the_programs(self):
+        for name in ("fusion", "transpose"):
+            config = operations.read_config(ROOT / "configs" / f"{name}.json", {}, {})
+            settings = recorded(f"{name}.json")["provenance"]["settings"]
+            self.assertEqual(str(config.seed), settings["seed"])
+            for group in config.groups:
+                for key, value in vars(group.experiment.settings).items():
+                    self.assertEqual(value, settings[f"{group.experiment.name}.{key}"], key)
+
+    def test_bytes_and_operations_are_the_programs(self):
+        for name in ("fusion", "transpose"):
+            config = operations.read_config(ROOT / "configs" / f"{name}.json", {}, {})
+            rows = {re.sub(r"^(\w+/\w+)/\w+/", r"\1/*/", row["key"]): row for row in recorded(f"{name}.json")["rows"]
+                    if row["status"] == "passed"}  # fmt: skip
+            for group in config.groups:
+                row = rows[group.key("*")]
+                useful, moved, count = operations.work(group)
+                self.assertEqual((useful, moved, count or None), (row["useful_bytes"], row["moved_bytes"], row["operations"]))
+
+    def test_bounds_are_those_that_the_program_held_results_to(self):
+        """A recorded error over its share of the bound is the bound."""
+        u = 2.0**-24
+        for row in recorded("fusion.json")["rows"]:
+            variants = {"ops": "pytorch_eager", "fused": "pytorch_eager", "fused_intrinsics": "triton"}
+            if row["experiment"] != "expressions" or row["variant"] not in variants or not row["error_rms_over_allowed"]:
+                continue
+            if row["variant"] == "fused_intrinsics" and row["param.expression"] != "elu":
+                continue  # Triton's sin and cos are libdevice's
+            group = group_of(n=row["param.n"], expression=row["param.expression"], dtype=row["param.dtype"])
+            bound = operations.tolerance(group, variants[row["variant"]])
+            largest, rms = (3.0, value_rms_of_elu()) if row["param.expression"] == "elu" else (1.0, 1.0)
+            allowed = operations.rms_allowed(bound, rms, bound.absolute + bound.relative * largest, row["param.n"])
+            recorded_bound = row["error_rms_rel"] * rms / row["error_rms_over_allowed"]
+            self.assertTrue(math.isclose(recorded_bound, allowed, rel_tol=1e-3), (row["key"], recorded_bound, allowed))
+            if row["param.expression"] == "sin2_cos2" and row["param.dtype"] == "fp32":
+                self.assertTrue(math.isclose(bound.relative, 22 * u, rel_tol=1e-5))
+                self.assertTrue(math.isclose(row["error_max_rel"] / row["error_over_allowed"], bound.relative, rel_tol=1e-5))
+
+    def test_a_transpose_is_held_to_every_bit(self):
+        self.assertEqual(operations.tolerance(group_of(operations.TRANSPOSE), "triton"), operations.Tolerance())
+
+    def test_moved_bytes_are_whole_sectors(self):
+        self.assertEqual(operations.work(group_of(n=1000, dtype="bf16")), (4000, 4032, 5000))
+
+    def test_an_axis_may_be_replaced(self):
+        printed = call("transpose", "--list", "--set", "rows=3,5", "--set", "columns=4,6", "--variants", "triton")
+        keys = [line for line in printed.stdout.splitlines() if line.startswith("square")]
+        self.assertEqual([key.split("/")[3] for key in keys],
+                         [f"rows={r},columns={c},dtype={t}" for r, c in ((3, 4), (5, 6)) for t in ("fp32", "bf16")])  # fmt: skip
+
+
+def value_rms_of_elu():
+    """Of x uniform in [-3, 3): x² has the integral 9 over the positive half, (exp(x) - 1)² the one below over the other."""
+    below = (1 - math.exp(-6)) / 2 - 2 * (1 - math.exp(-3)) + 3
+    return math.sqrt((9 + operations.ALPHA**2 * below) / 6)
+
+
+class Mistakes(unittest.TestCase):
+    def check_refused(self, arguments, *words):
+        done = call(*arguments)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertNotIn("Traceback", done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr)
+
+    def test_each_is_named_with_what_is_allowed(self):
+        self.check_refused(["--operation", "gelu"], "gelu", "elu", "sin2_cos2", "transpose")
+        self.check_refused(["--operation", "elu", "--set", "n=0"], "n is 0", "a whole number from 1")
+        self.check_refused(["--operation", "elu", "--set", "n=2.5"], "n is 2.5")
+        self.check_refused(["--operation", "elu", "--set", "n=8589934592"], "8589934592 elements", "4294967296")
+        self.check_refused(["--operation", "elu", "--set", "dtype=fp64"], "'fp64'", "fp32, bf16")
+        self.check_refused(["--operation", "elu", "--set", "rows=4"], "no parameter 'rows'", "n, expression, dtype")
+        self.check_refused(["--operation", "elu", "--set", "n"], "KEY=VALUE")
+        self.check_refused(["--operation", "elu", "fusion"], "instead of configs")
+        self.check_refused(["--operation", "elu", "--set", "measure.samples=4"], "'samples'", "min_samples")
+        self.check_refused(["--operation", "elu", "--set", "measure.min_samples=2000"], "max_samples 1000")
+        self.check_refused(["--operation", "elu", "--variants", "jax"], "jax", "pytorch_eager", "triton")
+        self.check_refused(["--operation", "transpose", "--variants", "pytorch_eager_ops"], "no cell is left")
+        self.check_refused(["no_such"], "no_such.json", "No such file")
+        self.check_refused(["matmul"], "no experiment of fusion or transpose", "matmul")
+        self.check_refused(["fusion", "fusion"], "two configs have it")
+        self.check_refused(["fusion", "--set", "depth=3"], "depth", "no such parameter")
+        self.check_refused(["--seed", "-1"], "below 2^64")
+
+    def test_a_config_may_be_broken(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "broken.json"
+            experiment = {"name": "e", "family": "fusion", "axes": {"n": {"from": 1, "to": 9}}}
+            for text, words in [("{", "not a config"), ('{"experiments": [{}]}', "not a config"),
+                                (json.dumps({"experiments": [experiment]}), "ranges"),
+                                (json.dumps({"experiments": [{**experiment, "axes": {"n": [1, 2], "dtype": "fp32"},
+                                                              "zip": [["n", "dtype"]]}]}), "equally many")]:  # fmt: skip
+                file.write_text(text)
+                with self.subTest(words):
+                    self.check_refused([file], words)
+
+    def test_without_pytorch(self):
+        with mock.patch.object(importlib.util, "find_spec", return_value=None):
+            for arguments, word in (([], "PyTorch"), (["--ptx", "90"], "Triton")):
+                with self.assertRaisesRegex(bench_pytorch.Missing, f"{word} is not installed") as raised:
+                    bench_pytorch.run(arguments)
+                self.assertEqual(raised.exception.args[1], 7)
+        if not HAS_TORCH:
+            done = call("--operation", "elu")
+            self.assertEqual((done.returncode, done.stdout), (7, ""))
+            self.assertIn("python3 -m pip install torch", done.stderr)
+
+    @unittest.skipUnless(HAS_TORCH, "no PyTorch")
+    def test_without_a_gpu(self):
+        with mock.patch("torch.cuda.is_available", return_value=False):
+            with self.assertRaisesRegex(bench_pytorch.Missing, "no GPU") as raised:
+                bench_pytorch.run(["--operation", "elu"])
+        self.assertEqual(raised.exception.args[1], 5)
+
+
+CONDITIONS = {"floor_us": 2.88, "flushed_bytes": 125829120, "l2_bytes": 62914560}
+DEVICE = {"name": "NVIDIA H200", "executed_on": "gpu", "uuid": "GPU-2cf94ef1", "compute_capability": "9.0", "sm_count": 132,
+          "driver_version": "580.159.04", "runtime_version": "13.0"}  # fmt: skip
+
+
+def verification(**other):
+    values = {"error_rms_rel": 1e-8, "error_max_rel": 2e-7, "error_over_allowed": 0.2, "error_rms_over_allowed": 0.1}
+    return types.SimpleNamespace(**{**values, "passed": True, "reason": "", **other})
+
+
+def finished(group, variant, median_us, count=20, stop="converged"):
+    row = report.Row(group, next(v for v in operations.VARIANTS if v.id == variant))
+    row.samples_us = [median_us + 0.032 * (7 * k % 5 - 2) for k in range(count)]
+    row.statistics, row.stop_reason = protocol.summarize(row.samples_us, 0.032), stop
+    row.status, row.reason, row.verification = "passed", "", verification()
+    return row
+
+
+class Files(unittest.TestCase):
+    """results.csv and results.json, as the program reads them."""
+
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+        self.folder = Path(self.directory.name)
+        self.configs = bench_pytorch.configs_of(bench_pytorch.parsed([]))
+        self.rows = [row for _, rows in bench_pytorch.rows_of(self.configs, []) for row in rows]
+
+    def written(self, rows, complete=True, configs=None):
+        provenance = bench_pytorch.provenance_of(configs or self.configs, {"pytorch": "2.11.0", "cuda": "13.0"}, DEVICE)
+        families = list(dict.fromkeys(row.group.family for row in rows))
+        folder = report.Folder(self.folder / "run", report.columns_of(families), provenance)
+        folder.write(rows, CONDITIONS, {"modules": {}, "launches": []}, complete)
+        return folder.path
+
+    def some_rows(self):
+        """Of each status, and with each number there may be."""
+        rows = self.rows
+        for i, row in enumerate(rows):
+            done = finished(row.group, row.variant.id, 500.0 + i)
+            row.__dict__.update(done.__dict__)
+        rows[0].launch = {"kernel_launches": 1, "grid_blocks": 262144, "block_threads": 128, "registers": 32, "shared_bytes": 0}
+        rows[1].end("failed", 'RuntimeError: "x", and\nmore')
+        rows[2].end("incorrect", "3 wrong elements")
+        rows[2].verification = verification(error_over_allowed=math.inf, error_rms_over_allowed=math.nan)
+        rows[4].end("skipped", "Triton is not installed")
+        rows[5].end("not_run", "the run ended before it")
+        rows[6].__dict__.update(finished(rows[6].group, rows[6].variant.id, 5.0, count=5, stop="max_seconds").__dict__)
+        return rows
+
+    def test_the_program_writes_the_same(self):
+        path = self.written(self.some_rows())
+        own = (path / "results.csv").read_bytes()
+        self.assertEqual(output_of("report", path / "results.json", "--format", "csv").encode(), own.replace(b"\r\n", b"\n"))
+        as_csv = self.folder / "report.csv"
+        with as_csv.open("wb") as file:
+            subprocess.run([GPUEXP, "report", path / "results.json", "--format", "csv"], stdout=file, check=True)
+        self.assertEqual(as_csv.read_bytes(), own)
+        written = json.loads((path / "results.json").read_text(encoding="utf-8"))
+        self.assertTrue(json.loads(output_of("report", path / "results.json", "--format", "json")) == written)
+
+    def test_results_are_valid_by_the_schema(self):
+        if importlib.util.find_spec("jsonschema") is None:
+            self.skipTest("no jsonschema")
+        import jsonschema
+
+        schema = json.loads((ROOT / "configs/schema/results.schema.json").read_text(encoding="utf-8"))
+        written = json.loads((self.written(self.some_rows()) / "results.json").read_text(encoding="utf-8"))
+        jsonschema.Draft202012Validator(schema).validate(written)
+
+    def test_columns_are_the_programs(self):
+        fixed = [c["name"] for c in report.fixed_columns()]
+        schema = json.loads(output_of("schema", "results"))["$defs"]["row"]["properties"]
+        self.assertEqual(fixed, [name for name in schema if name != "samples_us"])
+        for column in report.fixed_columns():
+            unit = f" ({column['unit']})" if column["unit"] else ""
+            self.assertEqual(column["doc"] + unit, schema[column["name"]]["description"])
+        for name, family in (("fusion", operations.FUSION), ("transpose", operations.TRANSPOSE)):
+            theirs = {c["name"]: c for c in recorded(f"{name}.json")["columns"] if c["name"].startswith(("param.", "metric."))}
+            ours = [c for c in report.columns_of([family]) if c["name"].startswith(("param.", "metric."))]
+            for column in ours:
+                self.assertEqual(column, theirs[column["name"]])
+            self.assertEqual([c["name"] for c in ours], [n for n in theirs if n not in ("param.m", "param.k", "param.dropout")])
+
+    def test_the_header_is_that_of_the_programs_runs(self):
+        """Of a run of the same families, but for counters."""
+        done = program("run", "transpose", "--simulate", "h200", "--set", "rows=64", "--set", "columns=64", "--filter",
+                       "transpose/copy", "--out", self.folder / "simulated")  # fmt: skip
+        self.assertEqual(done.returncode, 0, done.stderr)
+        theirs = (self.folder / "simulated" / "results.csv").read_text(encoding="utf-8").splitlines()[0]
+        rows = [row for row in self.some_rows() if row.group.family is operations.TRANSPOSE]
+        ours = (self.written(rows) / "results.csv").read_text(encoding="utf-8").splitlines()[0]
+        self.assertEqual(ours, theirs)
+
+    def test_rows_hold_what_is_known(self):
+        rows = list(csv.DictReader(io.StringIO((self.written(self.some_rows()) / "results.csv").read_text(encoding="utf-8"))))
+        eager, failed, wrong, _, skipped, ended, capped = rows[:7]
+        self.assertEqual((eager["variant"], eager["implementation"], eager["time_median_us"]), ("pytorch_eager", "library", "500"))
+        self.assertEqual((eager["speedup"], eager["baseline"], eager["compare_to"]), ("1", "pytorch_eager", ""))
+        self.assertEqual(float(eager["useful_gb_per_s"]), 2**31 / 500.0 / 1e3)
+        self.assertEqual((eager["flags"], eager["cache_state"], eager["grid_blocks"]), ("", "flushed", "262144"))
+        for row in (failed, wrong, skipped, ended):
+            self.assertEqual((row["time_median_us"], row["speedup"], row["useful_gb_per_s"]), ("", "", ""))
+            self.assertNotEqual(row["reason"], "")
+        self.assertEqual((wrong["error_over_allowed"], wrong["error_max_rel"]), ("", "2e-07"))
+        self.assertEqual(capped["flags"], "few_samples;near_floor")
+        compiled = next(row for row in rows if row["key"].startswith("square/transpose/pytorch_compiled"))
+        self.assertTrue(math.isclose(float(compiled["speedup"]), 532 / 533, rel_tol=1e-3))
+        self.assertEqual(compiled["compare_to"], "pytorch_eager")
+        small = next(row for row in rows if row["key"].startswith("sizes/fusion/triton/n=1000,"))
+        self.assertEqual((small["flags"], small["metric.passes"]), ("output_in_l2", "2"))
+
+    def test_compare_sets_variants_of_two_files_side_by_side(self):
+        rows = [finished(row.group, row.variant.id, 700.0) for row in self.rows if row.group.family is operations.FUSION]
+        path = self.written(rows)
+        done = program("compare", RECORDED / "fusion.json", path / "results.json", "--variants", "fused=triton,ops=pytorch_eager",
+                       "--csv", self.folder / "c.csv")  # fmt: skip
+        self.assertEqual(done.returncode, 0, done.stderr)
+        text = (self.folder / "c.csv").read_text(encoding="utf-8")
+        compared = {row["key"]: row for row in csv.DictReader(io.StringIO(text))}
+        problem = "n=268435456,expression=elu,dtype=fp32,chunk_l2_pct=11/cold"
+        self.assertEqual(compared[f"expressions/fusion/fused → triton/{problem}"]["outcome"], "slower")
+        self.assertEqual(compared[f"expressions/fusion/ops → pytorch_eager/{problem}"]["outcome"], "faster")
+        ratio = float(compared[f"expressions/fusion/fused → triton/{problem}"]["ratio"])
+        self.assertAlmostEqual(ratio, 700 / 507.92, delta=0.01)
+        refused = program("compare", RECORDED / "fusion.json", path / "results.json", "--variants", "fused=jax")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("no row of variant 'jax'; it has pytorch_eager, pytorch_compiled, triton", refused.stderr)
+
+
+class FakeProblem:
+    """What Bench asks of torch_operations.Problem."""
+
+    def __init__(self, group, seed, device):
+        self.group, self.whole = group, True
+
+    def poison(self):
+        self.result = math.nan
+
+    def inputs_are_whole(self):
+        return self.whole
+
+
+class RunsOfBench(unittest.TestCase):
+    """run_group, with what PyTorch computes replaced: launches of a GPU that is simulated."""
+
+    def run_group(self, behaviours, is_ended=lambda: False, **settings):
+        """`behaviours`: what each variant's launch does, from a problem and the number of the launch."""
+        cuda = FakeCuda()
+
+        def launch_of(problem, variant, _):
+            numbers = itertools.count()
+
+            def launch():
+                behaviours.get(variant, lambda *_: None)(problem, next(numbers))
+                cuda.launch()
+                return problem
+
+            return launch
+
+        def verify(problem, result, _):
+            return verification(passed=problem.whole, reason="" if problem.whole else "1 wrong elements")
+
+        module = types.SimpleNamespace(Problem=FakeProblem, launch_of=launch_of, verify=verify)
+        group = group_of(n=1 << 28, settings=protocol.MeasureSettings(**settings))
+        rows = [report.Row(group, v) for v in group.variants() if v.id != "triton"]
+        bench = bench_pytorch.Bench(timing.GatedTimer(cuda, cuda.flush), 0.032, object(), is_ended, lambda: None, "cpu")
+        with mock.patch.dict(sys.modules, {"pytorch.torch_operations": module}), \
+                mock.patch.object(sys.modules["pytorch"], "torch_operations", module, create=True):  # fmt: skip
+            bench.run_group(0, 7, rows)
+        return {row.variant.id: row for row in rows}
+
+    def test_all_pass(self):
+        for row in self.run_group({}, min_seconds=0).values():
+            self.assertEqual((row.status, row.reason, row.stop_reason), ("passed", "", "converged"))
+            self.assertAlmostEqual(row.statistics.median, 50.0)
+
+    def test_one_that_fails_leaves_the_others(self):
+        def fails(*_):
+            raise RuntimeError("no kernel image\nis available")
+
+        rows = self.run_group({"pytorch_compiled": fails})
+        self.assertEqual((rows["pytorch_compiled"].status, rows["pytorch_compiled"].reason), ("failed", "RuntimeError: no kernel image"))
+        self.assertIsNone(rows["pytorch_compiled"].statistics)
+        self.assertEqual(rows["pytorch_eager"].status, "passed")
+
+    def test_wrong_after_timing_has_no_time(self):
+        def spoils(problem, number):
+            problem.whole = number < 10
+
+        rows = self.run_group({"pytorch_eager": spoils})
+        self.assertEqual(rows["pytorch_eager"].status, "incorrect")
+        self.assertIn("(after timing)", rows["pytorch_eager"].reason)
+        self.assertEqual((rows["pytorch_eager"].samples_us, rows["pytorch_eager"].statistics), ([], None))
+
+    def test_an_interrupt_keeps_samples(self):
+        launches = itertools.count()
+        rows = self.run_group({v: lambda *_: next(launches) for v in ("pytorch_eager", "pytorch_compiled")},
+                              is_ended=lambda: next(launches) > 40, max_samples=1000, target_relative_ci=0)  # fmt: skip
+        for row in rows.values():
+            self.assertEqual((row.status, row.stop_reason), ("passed", "interrupted"))
+            self.assertTrue(0 < len(row.samples_us) < 1000)
+
+    def test_without_triton_variants_that_need_it_are_skipped(self):
+        group = group_of(n=1000)
+        bench = bench_pytorch.Bench(None, 0.032, None, lambda: False, None, "cpu")
+        module = types.SimpleNamespace()
+        with mock.patch.object(sys.modules["pytorch"], "torch_operations", module, create=True):
+            for variant in group.variants():
+                if variant.id in bench_pytorch.NEED:
+                    row = report.Row(group, variant)
+                    self.assertIsNone(bench.prepared(None, row))
+                    self.assertEqual((row.status, "Triton" in row.reason), ("skipped", True))
+
+
+class KeptKernels(unittest.TestCase):
+    """What --ptx wrote; tests/sim/triton_test.cpp assembles and executes it."""
+
+    def test_launches_are_whole(self):
+        files = [ROOT / "tests/sim/data/triton_kernels.json", *(ROOT / "docs/results").glob("*/pytorch/kernels.json")]
+        for file in files:
+            kept = json.loads(file.read_text(encoding="utf-8"))
+            self.assertEqual({launch["module"] for launch in kept["launches"]}, set(kept["modules"]))
+            for launch in kept["launches"]:
+                with self.subTest(f"{file} {launch['key']}"):
+                    self.check_launch(launch, kept["modules"][launch["module"]])
+
+    def check_launch(self, launch, module):
+        ptx = module["ptx"]
+        entry = re.search(rf"\.entry {launch['kernel']}\((.*?)\)", ptx, re.DOTALL)[1]
+        self.assertEqual(entry.count(".param "), len(launch["arguments"]) + launch["null_pointers"])
+        self.assertIn(f".reqntid {launch['block_threads']}", ptx)
+        self.assertIn(f".target {module['target']}", ptx)
+        self.assertNotIn(".file", ptx)  # which would hold a path
+        values = {a["name"]: a.get("value") for a in launch["arguments"]}
+        constants = launch["constants"]
+        if launch["kernel"] == "transpose_kernel":
+            tiles = [-(-values[axis] // constants[f"TILE_{axis.upper()}"]) for axis in ("rows", "columns")]
+            self.assertEqual(launch["grid"], [tiles[0] * tiles[1], 1, 1])
+        else:
+            self.assertEqual(launch["grid"], [-(-values["n"] // constants["BLOCK"]), 1, 1])
+        for argument in launch["arguments"][:2]:
+            width = 4 if argument["type"] == "*fp32" else 2
+            count = values["n"] if "n" in values else values["rows"] * values["columns"]
+            self.assertEqual(argument["bytes"], width * count)
+
+
+@unittest.skipUnless(HAS_TORCH, "no PyTorch")
+class OnPyTorch(unittest.TestCase):
+    """What is computed with PyTorch, on the CPU."""
+
+    def problems(self):
+        axes = {"n": [1, 1003], "expression": ["sin2_cos2", "elu"], "dtype": ["fp32", "bf16"]}
+        settings = protocol.MeasureSettings()
+        for values in itertools.product(*axes.values()):
+            yield group_of(**dict(zip(axes, values)))
+        for rows, columns, dtype in itertools.product((1, 67), (1, 33), ("fp32", "bf16")):
+            yield group_of(operations.TRANSPOSE, settings, rows=rows, columns=columns, dtype=dtype)
+
+    def test_inputs_are_the_programs_numbers(self):
+        from pytorch import torch_operations
+
+        for seed in (7, protocol.MASK):
+            got = torch_operations.random_bits(seed, 5, 100, "cpu").tolist()
+            self.assertEqual([bits % (1 << 64) for bits in got], [protocol.random_bits(seed, i) for i in range(5, 105)])
+        problem = torch_operations.Problem(group_of(n=100), 7, "cpu")
+        seed = protocol.stream_seed(7, 0)
+        # Exact in fp64 but for the last product, which fp32 rounds.
+        exact = [3.0 * (2.0 * ((protocol.random_bits(seed, i) >> 40) * 2.0**-24) - 1.0) for i in range(100)]
+        for got, value in zip(problem.x.tolist(), exact):
+            self.assertLessEqual(abs(got - value), abs(value) * 2.0**-24)
+        moved = torch_operations.Problem(group_of(operations.TRANSPOSE, rows=64, columns=64, dtype="bf16"), 7, "cpu")
+        self.assertTrue(bool(moved.x.isfinite().all()))
+
+    def test_each_variant_is_right_and_each_fault_is_found(self):
+        from pytorch import torch_operations
+
+        with mock.patch.object(torch_operations, "CHUNK", 300):
+            for group in self.problems():
+                for variant in group.variants():
+                    if variant.id not in ("pytorch_eager", "pytorch_eager_ops"):
+                        continue
+                    with self.subTest(group.key(variant.id)):
+                        self.check_variant(torch_operations, group, variant.id)
+
+    def check_variant(self, torch_operations, group, variant):
+        problem = torch_operations.Problem(group, 7, "cpu")
+        launch = torch_operations.launch_of(problem, variant, None)
+        bound = operations.tolerance(group, variant)
+        problem.poison()
+        result = launch()
+        self.assertTrue(torch_operations.verify(problem, result, bound).passed)
+        self.assertTrue(problem.inputs_are_whole())
+        self.assertNotEqual(result.data_ptr(), problem.x.data_ptr())
+        for place in {0, group.elements // 2, group.elements - 1}:
+            for fault in (math.nan, math.inf, 3.5):
+                spoiled = result.clone()
+                spoiled.view(-1)[place] = fault
+                found = torch_operations.verify(problem, spoiled, bound)
+                self.assertEqual((found.passed, found.wrong, found.first_wrong), (False, 1, place))
+                self.assertIn("1 wrong elements", found.reason)
+        self.assertFalse(torch_operations.verify(problem, problem.y.view(result.shape), bound).passed)  # all of it poison
+        problem.x[0] = 2.75
+        self.assertFalse(problem.inputs_are_whole())
+
+    def test_errors_that_each_element_may_have_are_too_many_together(self):
+        from pytorch import torch_operations
+
+        group = group_of(n=100000)
+        problem = torch_operations.Problem(group, 7, "cpu")
+        bound = operations.tolerance(group, "pytorch_eager")
+        result = torch_operations.sin2_cos2(problem.x) * (1 + 0.8 * bound.relative)
+        found = torch_operations.verify(problem, result, bound)
+        self.assertEqual((found.wrong, found.passed), (0, False))
+        self.assertIn("root-mean-square", found.reason)
+
+
+if __name__ == "__main__":
+    GPUEXP = sys.argv.pop(1)
+    unittest.main()

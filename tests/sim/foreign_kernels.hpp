@@ -1,0 +1,65 @@
+// Kernels of a cubin that another compiler made, in a simulator.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/simulator.hpp"
+#include "simulated/cubin_kernels.hpp"
+#include "support/catch.hpp"
+#include "support/skip.hpp"
+
+namespace gpuexp::test {
+
+/// Why cubins cannot be read here; empty where they can.
+inline std::string lacks_code_tools() {
+  try {
+    for (const char* tool : {"ptxas", "cuobjdump", "nvdisasm"})
+      ToolkitTools::found().path_of(tool);
+  } catch (const ToolError& missing) {
+    return missing.what();
+  }
+  return "";
+}
+
+class ForeignKernels {
+ public:
+  /// The kernels of the file `cubin`, by the lowered names. `title` is for messages.
+  ForeignKernels(const std::string& cubin, const std::string& architecture,
+                 const std::string& title, const std::vector<std::string>& names) {
+    const TemporaryFolder folder;
+    kernels_ =
+        std::make_unique<CubinKernels>(cubin, architecture, title, ToolkitTools::found(), folder);
+    for (const std::string& name : names) {
+      const KernelResource* const found = kernels_->find(name);
+      INFO(name);
+      REQUIRE(found);
+      places_[name] = table_.size();
+      table_.push_back(*found);
+      table_.back().host_function = found;
+    }
+    resources_ = KernelResources(table_.data(), table_.size());
+    simulator_ = std::make_unique<sim::Simulator>(resources_, table_[0].architecture);
+  }
+
+  const KernelResource& row(const std::string& name) const { return table_[places_.at(name)]; }
+  sim::Simulator& simulator() { return *simulator_; }
+
+  template <class T>
+  void add(std::vector<T>& buffer, const std::string& name,
+           sim::Contents contents = sim::Contents::written) {
+    simulator_->memory().add(buffer.data(), buffer.size() * sizeof(T), name, contents);
+  }
+
+ private:
+  std::unique_ptr<CubinKernels> kernels_;
+  std::vector<KernelResource> table_;
+  std::map<std::string, std::size_t> places_;
+  KernelResources resources_;
+  std::unique_ptr<sim::Simulator> simulator_;
+};
+
+}  // namespace gpuexp::test

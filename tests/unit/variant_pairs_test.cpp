@@ -1,0 +1,98 @@
+// Variants of one run held against others of another.
+#include "analysis/variant_pairs.hpp"
+
+#include "analysis/run_comparison.hpp"
+#include "support/catch.hpp"
+#include "support/record_rows.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+using Catch::Matchers::Contains;
+
+struct Timed {
+  std::string experiment;
+  std::string variant;
+  std::string parameters;
+  double us;
+};
+
+Report timed(const std::vector<Timed>& rows) {
+  Table table;
+  table.columns = {{"experiment", "", FieldType::text, ""},
+                   {"family", "", FieldType::text, ""},
+                   {"variant", "", FieldType::text, ""},
+                   {"status", "", FieldType::text, ""},
+                   {"key", "", FieldType::text, ""}};
+  Report report;
+  report.complete = true;
+  for (const Timed& row : rows) {
+    table.rows.push_back({row.experiment, "f", row.variant, "passed",
+                          row.experiment + "/f/" + row.variant + "/" + row.parameters + "/cold"});
+    report.samples_us.emplace_back(20, row.us);
+  }
+  report.table = record_table(table);
+  return report;
+}
+
+const Report& ours() {
+  static const Report report = timed({{"e", "fused", "n=1", 10},
+                                      {"e", "ops", "n=1", 50},
+                                      {"e", "fused", "n=2", 20},
+                                      {"other", "fused", "n=1", 10}});
+  return report;
+}
+
+const Report& theirs() {
+  static const Report report = timed({{"e", "eager", "n=1", 51}, {"e", "triton", "n=1", 12}});
+  return report;
+}
+
+RunComparison compared(const std::vector<std::string>& pairs) {
+  static std::pair<Report, Report> runs;
+  runs = paired_by_variants(ours(), theirs(), variant_pairs_of(pairs));
+  return compare_runs(runs.first, runs.second, {0.05, 0});
+}
+
+TEST_CASE("a variant of one run is held against another variant of the other", "[compare]") {
+  const RunComparison comparison = compared({"fused=triton", "ops=eager"});
+  REQUIRE(comparison.rows.size() == 4);
+  const ComparedRow& fused = comparison.rows[0];
+  CHECK(fused.record->key == "e/f/fused → triton/n=1/cold");
+  CHECK(fused.record->variant == "fused → triton");
+  CHECK(fused.outcome == Outcome::slower);
+  CHECK(fused.ratio->value == Approx(1.2));
+  // Cells that only one of the runs has stay what they are.
+  CHECK(comparison.rows[1].record->key == "e/f/fused → triton/n=2/cold");
+  CHECK(comparison.rows[1].outcome == Outcome::missing);
+  CHECK(comparison.rows[2].outcome == Outcome::missing);
+  CHECK(comparison.rows[3].record->key == "e/f/ops → eager/n=1/cold");
+  CHECK(comparison.rows[3].outcome == Outcome::same);
+}
+
+TEST_CASE("one variant may be held against several", "[compare]") {
+  const RunComparison comparison = compared({"fused=triton", "fused=eager"});
+  REQUIRE(comparison.rows.size() == 6);
+  CHECK(comparison.rows[0].ratio->value == Approx(1.2));
+  CHECK(comparison.rows[3].ratio->value == Approx(5.1));
+}
+
+TEST_CASE("pairs of variants that cannot be are named", "[compare]") {
+  CHECK_THROWS_WITH(compared({"fused=jax"}),
+                    "run B: no row of variant 'jax'; it has eager, triton");
+  CHECK_THROWS_WITH(compared({"fuse=triton"}),
+                    "run A: no row of variant 'fuse'; it has fused, ops");
+  for (const char* text : {"fused", "=triton", "fused=", "a=b=c", ""})
+    CHECK_THROWS_WITH(variant_pairs_of({text}), Contains("is no pair of variants"));
+  CHECK_THROWS_WITH(variant_pairs_of({"a=b", "a=b"}), "'a=b' is given twice");
+}
+
+TEST_CASE("keys that name another variant than their row are refused", "[compare]") {
+  Report broken = ours();
+  broken.table.rows[0].key = "e/f/ops/n=1/cold";
+  CHECK_THROWS_WITH(paired_by_variants(broken, theirs(), variant_pairs_of({"fused=triton"})),
+                    "the key 'e/f/ops/n=1/cold' is not that of 'fused' in 'e'");
+}
+
+}  // namespace
+}  // namespace gpuexp::test
