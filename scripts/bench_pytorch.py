@@ -68,7 +68,7 @@ def parsed(arguments):
                         help="replace an axis or a measure setting: n=1024,2048 measure.max_seconds=1")  # fmt: skip
     parser.add_argument("--variants", action="append", default=[], metavar="GLOB", help="keep these variants (default: all)")
     parser.add_argument("--seed", type=int, help="of the inputs, instead of the config's")
-    parser.add_argument("--commit", help="of this repository, for a copy of it without its history")
+    parser.add_argument("--commit", help="of this repository, for a copy of it with another history or none")
     parser.add_argument("--out", metavar="FOLDER", type=Path, help="default: results/pytorch-UTC")
     parser.add_argument("--list", action="store_true", help="print the keys of the cells; needs no PyTorch")
     parser.add_argument("--ptx", type=int, metavar="SM", help="compile Triton's kernels, and measure nothing")
@@ -176,13 +176,13 @@ def utc_now(form="%Y-%m-%dT%H:%M:%SZ"):
 
 def provenance_of(configs, versions, device, commit=None):
     one = configs[0] if len(configs) == 1 and configs[0].text else None
-    own, changes = git("rev-parse", "HEAD"), git("status", "--porcelain", "--untracked-files=no")
+    own, changes = (None, None) if commit else (git("rev-parse", "HEAD"), git("status", "--porcelain", "--untracked-files=no"))
     experiments = {g.experiment.name: g.experiment.settings for c in configs for g in c.groups}
     settings = {"seed": ",".join(dict.fromkeys(str(c.seed) for c in configs)), **versions}
     for name, measure in experiments.items():
         settings |= {f"{name}.{key}": value for key, value in vars(measure).items()}
     return {
-        "git_commit": own or commit, "git_dirty": bool(changes) if changes is not None else None,
+        "git_commit": commit or own, "git_dirty": bool(changes) if changes is not None else None,
         "cuda_toolkit": versions.get("cuda"), "utc": utc_now(), "host": socket.gethostname(), "argv": sys.argv,
         "config": {"path": ", ".join(shown_path(c.path) for c in configs), "name": ", ".join(c.name for c in configs),
                    "sha256": hashlib.sha256(one.text.encode()).hexdigest() if one else None, "text": one.text if one else None},

@@ -130,9 +130,11 @@ DeviceInfo query_device(int index, const std::vector<DeviceSpecFile>& specs) {
   info.driver_version = driver_version();
   const DeviceState state = read_device_state(info.uuid);
   if (state.power_limit_w) info.spec.power_limit_w = *state.power_limit_w;
-  // An idle link may run slower for now.
-  info.spec.pcie_bytes_per_s =
-      pcie_bytes_per_s(state.pcie_generation_max.value_or(0), state.pcie_width_max.value_or(0));
+  // An idle link may run slower for now; a virtual machine may not say what it can do.
+  const auto generation =
+      state.pcie_generation_max ? state.pcie_generation_max : state.pcie_generation;
+  const auto lanes = state.pcie_width_max ? state.pcie_width_max : state.pcie_width;
+  info.spec.pcie_bytes_per_s = pcie_bytes_per_s(generation.value_or(0), lanes.value_or(0));
   if (const DeviceSpecFile* listed = match_device_name(specs, info.spec.name)) {
     info.spec.peak_ops_per_s = listed->spec.peak_ops_per_s;
     info.spec.sm_clock_tensor_mhz = listed->spec.sm_clock_tensor_mhz;

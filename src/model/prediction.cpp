@@ -79,7 +79,12 @@ Prediction predict(const Work& work, const std::vector<Shape>& shapes, Mode mode
   const auto largest = std::max_element(
       shapes.begin(), shapes.end(),
       [](const Shape& a, const Shape& b) { return a.grid.count() < b.grid.count(); });
-  if (largest != shapes.end()) {
+  // What kernels launch is not among the shapes.
+  const bool is_known = std::none_of(shapes.begin(), shapes.end(), [&](const Shape& shape) {
+    const auto found = resources.find(shape.kernel, device.compute_capability());
+    return found && launches_kernels(found->resource);
+  });
+  if (largest != shapes.end() && is_known) {
     p.kernel_launches = static_cast<std::int64_t>(shapes.size());
     p.shape = *largest;
     p.occupancy = occupancy(*largest, device, resources);

@@ -38,8 +38,9 @@ struct Prediction {
   std::vector<StepTime> timeline;      ///< CodeTime::timeline
   std::optional<Occupancy> occupancy;  ///< of the launch with the most blocks
   std::optional<Waves> waves;          ///< likewise
-  std::optional<Shape> shape;          ///< that launch; empty for vendor libraries
-  /// Kernels of one timed launch; empty for vendor libraries, which do not say.
+  /// That launch; empty for vendor libraries and where kernels launch kernels, as all that follows.
+  std::optional<Shape> shape;
+  /// Kernels of one timed launch.
   std::optional<std::int64_t> kernel_launches;
 };
 

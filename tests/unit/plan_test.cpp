@@ -264,6 +264,29 @@ TEST_CASE("a prediction counts a launch's kernels, and none of a library's") {
   CHECK(!kernels({}));
 }
 
+TEST_CASE("a prediction knows no shape of kernels that launch kernels") {
+  const int kernel = 0;
+  const DeviceSpec device = toy_device();
+  CeilingSource ceilings;
+  ceilings.ceilings = datasheet_ceilings(device);
+  Shape shape;
+  shape.kernel = &kernel;
+  shape.grid = {1, 1, 1};
+  shape.block = {32, 1, 1};
+  KernelResource row{&kernel, "toy", "k", 80, 20, 0, 0, 0};
+  const auto predicted = [&] {
+    return predict(Work{}, {shape}, Mode::cold, device, ceilings, KernelResources(&row, 1));
+  };
+  row.code = "CALL.ABS.NOINC own_function;0\nEXIT;0\n";
+  CHECK(predicted().shape);
+  CHECK(predicted().waves);
+  row.code = "CALL.ABS.NOINC __cudaCDP2LaunchDeviceV2;0\nEXIT;0\n";
+  CHECK(!predicted().shape);
+  CHECK(!predicted().occupancy);
+  CHECK(!predicted().waves);
+  CHECK(!predicted().kernel_launches);
+}
+
 TEST_CASE("a write that fits in L2 need not have reached DRAM") {
   Work w;
   w.moved_written = 8 << 20;
