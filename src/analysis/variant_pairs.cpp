@@ -1,6 +1,8 @@
 #include "analysis/variant_pairs.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -29,28 +31,49 @@ std::vector<std::string> variants_of(const Report& report) {
   return names;
 }
 
-Report renamed(const Report& report, const char* which, const std::vector<VariantPair>& pairs,
-               std::string VariantPair::*in_run) {
+std::set<std::string> families_with(const Report& report, const char* which,
+                                    const std::string& variant) {
+  std::set<std::string> families;
+  for (const ResultRecord& row : report.table.rows) {
+    if (row.variant == variant) families.insert(row.family);
+  }
+  if (families.empty()) {
+    throw ReportError(fmt::format("run {}: no row of variant '{}'; it has {}", which, variant,
+                                  fmt::join(variants_of(report), ", ")));
+  }
+  return families;
+}
+
+// What one of the runs has of a family that the other has nothing of is no difference.
+std::set<std::string> families_of(const VariantPair& pair, const Report& a, const Report& b) {
+  const auto in_a = families_with(a, "A", pair.in_a);
+  const auto in_b = families_with(b, "B", pair.in_b);
+  std::set<std::string> both;
+  std::set_intersection(in_a.begin(), in_a.end(), in_b.begin(), in_b.end(),
+                        std::inserter(both, both.end()));
+  if (both.empty()) {
+    throw ReportError(fmt::format("'{}' in A is of {}, and '{}' in B of {}", pair.in_a,
+                                  fmt::join(in_a, ", "), pair.in_b, fmt::join(in_b, ", ")));
+  }
+  return both;
+}
+
+void add_renamed(const Report& report, const std::string& variant, const std::string& name,
+                 const std::set<std::string>& families, Report& to) {
+  for (std::size_t i = 0; i < report.table.rows.size(); ++i) {
+    ResultRecord row = report.table.rows[i];
+    if (row.variant != variant || families.count(row.family) == 0) continue;
+    row.key = key_with(row, name);
+    row.variant = name;
+    to.table.rows.push_back(std::move(row));
+    if (!report.samples_us.empty()) to.samples_us.push_back(report.samples_us[i]);
+  }
+}
+
+Report without_rows(const Report& report) {
   Report kept = report;
   kept.table.rows.clear();
   kept.samples_us.clear();
-  for (const VariantPair& pair : pairs) {
-    bool is_there = false;
-    for (std::size_t i = 0; i < report.table.rows.size(); ++i) {
-      ResultRecord row = report.table.rows[i];
-      if (row.variant != pair.*in_run) continue;
-      is_there = true;
-      const std::string name = fmt::format("{} → {}", pair.in_a, pair.in_b);
-      row.key = key_with(row, name);
-      row.variant = name;
-      kept.table.rows.push_back(std::move(row));
-      if (!report.samples_us.empty()) kept.samples_us.push_back(report.samples_us[i]);
-    }
-    if (!is_there) {
-      throw ReportError(fmt::format("run {}: no row of variant '{}'; it has {}", which,
-                                    pair.*in_run, fmt::join(variants_of(report), ", ")));
-    }
-  }
   return kept;
 }
 
@@ -80,7 +103,14 @@ std::pair<Report, Report> paired_by_variants(const Report& a, const Report& b,
     if (!report->table.has(&ResultRecord::key))
       throw ReportError(fmt::format("run {}: no column 'key', by which rows are compared", which));
   }
-  return {renamed(a, "A", pairs, &VariantPair::in_a), renamed(b, "B", pairs, &VariantPair::in_b)};
+  std::pair<Report, Report> paired{without_rows(a), without_rows(b)};
+  for (const VariantPair& pair : pairs) {
+    const auto families = families_of(pair, a, b);
+    const std::string name = fmt::format("{} → {}", pair.in_a, pair.in_b);
+    add_renamed(a, pair.in_a, name, families, paired.first);
+    add_renamed(b, pair.in_b, name, families, paired.second);
+  }
+  return paired;
 }
 
 }  // namespace gpuexp

@@ -19,10 +19,11 @@ struct VariantPair {
 /// Of texts such as "fused=triton". Throws ReportError.
 std::vector<VariantPair> variant_pairs_of(const std::vector<std::string>& texts);
 
-/// The rows of the pairs' variants alone, A's first: a copy for each pair that names it, in which
-/// variant and key have "fused → triton". So compare_runs finds the cells of one experiment,
-/// problem and mode in both. Throws ReportError where a run has no row of a variant, with those
-/// that it has, and as keep_keys().
+/// The rows of the pairs' variants alone, A's first, of families that have the pair in both runs: a
+/// copy for each pair that names it, in which variant and key have "fused → triton". So
+/// compare_runs finds the cells of one experiment, problem and mode in both. Throws ReportError
+/// where a run has no row of a variant, with those that it has, where no family has both, and as
+/// keep_keys().
 std::pair<Report, Report> paired_by_variants(const Report& a, const Report& b,
                                              const std::vector<VariantPair>& pairs);
 

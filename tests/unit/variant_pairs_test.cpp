@@ -15,6 +15,7 @@ struct Timed {
   std::string variant;
   std::string parameters;
   double us;
+  std::string family = "f";
 };
 
 Report timed(const std::vector<Timed>& rows) {
@@ -27,8 +28,9 @@ Report timed(const std::vector<Timed>& rows) {
   Report report;
   report.complete = true;
   for (const Timed& row : rows) {
-    table.rows.push_back({row.experiment, "f", row.variant, "passed",
-                          row.experiment + "/f/" + row.variant + "/" + row.parameters + "/cold"});
+    const std::string place = row.experiment + "/" + row.family + "/" + row.variant;
+    table.rows.push_back({row.experiment, row.family, row.variant, "passed",
+                          place + "/" + row.parameters + "/cold"});
     report.samples_us.emplace_back(20, row.us);
   }
   report.table = record_table(table);
@@ -52,6 +54,17 @@ RunComparison compared(const std::vector<std::string>& pairs) {
   static std::pair<Report, Report> runs;
   runs = paired_by_variants(ours(), theirs(), variant_pairs_of(pairs));
   return compare_runs(runs.first, runs.second, {0.05, 0});
+}
+
+TEST_CASE("families that one of the runs lacks are left out", "[compare]") {
+  const Report a = timed({{"e", "fused", "n=1", 10}, {"e", "own", "n=1", 10, "h"}});
+  const Report b = timed({{"e", "triton", "n=1", 12}, {"e", "triton", "n=1", 9, "g"}});
+  const auto [of_a, of_b] = paired_by_variants(a, b, variant_pairs_of({"fused=triton"}));
+  REQUIRE(of_b.table.rows.size() == 1);
+  CHECK(of_b.table.rows.front().family == "f");
+  CHECK(of_a.table.rows.size() == 1);
+  CHECK_THROWS_WITH(paired_by_variants(a, b, variant_pairs_of({"own=triton"})),
+                    "'own' in A is of h, and 'triton' in B of f, g");
 }
 
 TEST_CASE("a variant of one run is held against another variant of the other", "[compare]") {
