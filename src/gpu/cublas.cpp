@@ -10,7 +10,6 @@
 
 #include <cublas_v2.h>
 #include <cuda_fp16.h>
-#include <dlfcn.h>
 
 #include "gpu/column_major.hpp"
 #include "gpu/cuda_check.hpp"
@@ -39,43 +38,29 @@ struct Api {
 };
 
 struct Library {
+  // The entry points used here have had one signature since cuBLAS 11.4.
+  LoadedLibrary loaded{"cuBLAS", {"libcublas.so.13", "libcublas.so.12", "libcublas.so"}};
   Api api;
-  std::optional<std::string> missing;  ///< why `api` must not be used
+
+  Library() {
+    loaded.resolve(api.create, "cublasCreate_v2");
+    loaded.resolve(api.set_stream, "cublasSetStream_v2");
+    loaded.resolve(api.set_math_mode, "cublasSetMathMode");
+    loaded.resolve(api.status_name, "cublasGetStatusName");
+    loaded.resolve(api.status_string, "cublasGetStatusString");
+    loaded.resolve(api.gemm_ex, "cublasGemmEx");
+    loaded.resolve(api.sgeam, "cublasSgeam");
+    loaded.resolve(api.sgemv, "cublasSgemv_v2");
+  }
 };
 
-Library load() {
-  Library library;
-  std::string reason;
-  // The entry points used here have had one signature since cuBLAS 11.4.
-  void* handle = open_library({"libcublas.so.13", "libcublas.so.12", "libcublas.so"}, reason);
-  if (handle == nullptr) {
-    library.missing = "cuBLAS cannot be loaded: " + reason;
-    return library;
-  }
-  const auto resolve = [&](auto*& function, const char* symbol) {
-    function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(handle, symbol));
-    if (function == nullptr) {
-      library.missing = std::string("the cuBLAS found here lacks ") + symbol + ": too old";
-    }
-  };
-  resolve(library.api.create, "cublasCreate_v2");
-  resolve(library.api.set_stream, "cublasSetStream_v2");
-  resolve(library.api.set_math_mode, "cublasSetMathMode");
-  resolve(library.api.status_name, "cublasGetStatusName");
-  resolve(library.api.status_string, "cublasGetStatusString");
-  resolve(library.api.gemm_ex, "cublasGemmEx");
-  resolve(library.api.sgeam, "cublasSgeam");
-  resolve(library.api.sgemv, "cublasSgemv_v2");
-  return library;
-}
-
 const Library& library() {
-  static const Library kLoaded = load();
+  static const Library kLoaded;
   return kLoaded;
 }
 
 std::optional<std::string> missing() {
-  return library().missing;
+  return library().loaded.missing();
 }
 
 [[noreturn]] void refuse(const std::string& what) {
@@ -151,7 +136,7 @@ std::mutex handle_mutex;
 /// Calls `call` with the device's handle, which then enqueues to the stream.
 template <class Call>
 void with_handle(int device, Stream stream, Call call) {
-  if (library().missing) refuse(*library().missing);
+  if (missing()) refuse(*missing());
   const std::lock_guard lock(handle_mutex);
   const CurrentDevice current(device);  // handles are created and used on the current device only
   const cublasHandle_t handle = handle_of(device);

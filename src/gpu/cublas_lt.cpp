@@ -7,7 +7,6 @@
 #include <mutex>
 
 #include <cublasLt.h>
-#include <dlfcn.h>
 
 #include "gpu/column_major.hpp"
 #include "gpu/current_device.hpp"
@@ -33,48 +32,34 @@ struct Api {
 };
 
 struct Library {
+  // The entry points used here have had one signature since cuBLAS 11.4.
+  LoadedLibrary loaded{"cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"}};
   Api api;
-  std::optional<std::string> missing;  ///< why `api` must not be used
+
+  Library() {
+    loaded.resolve(api.create, "cublasLtCreate");
+    loaded.resolve(api.status_name, "cublasLtGetStatusName");
+    loaded.resolve(api.status_string, "cublasLtGetStatusString");
+    loaded.resolve(api.create_layout, "cublasLtMatrixLayoutCreate");
+    loaded.resolve(api.destroy_layout, "cublasLtMatrixLayoutDestroy");
+    loaded.resolve(api.create_operation, "cublasLtMatmulDescCreate");
+    loaded.resolve(api.destroy_operation, "cublasLtMatmulDescDestroy");
+    loaded.resolve(api.set_operation, "cublasLtMatmulDescSetAttribute");
+    loaded.resolve(api.create_preference, "cublasLtMatmulPreferenceCreate");
+    loaded.resolve(api.destroy_preference, "cublasLtMatmulPreferenceDestroy");
+    loaded.resolve(api.set_preference, "cublasLtMatmulPreferenceSetAttribute");
+    loaded.resolve(api.heuristic, "cublasLtMatmulAlgoGetHeuristic");
+    loaded.resolve(api.matmul, "cublasLtMatmul");
+  }
 };
 
-Library load() {
-  Library library;
-  std::string reason;
-  // The entry points used here have had one signature since cuBLAS 11.4.
-  void* handle = open_library({"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"}, reason);
-  if (handle == nullptr) {
-    library.missing = "cuBLASLt cannot be loaded: " + reason;
-    return library;
-  }
-  const auto resolve = [&](auto*& function, const char* symbol) {
-    function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(handle, symbol));
-    if (function == nullptr)
-      library.missing = std::string("the cuBLASLt found here lacks ") + symbol + ": too old";
-  };
-  Api& api = library.api;
-  resolve(api.create, "cublasLtCreate");
-  resolve(api.status_name, "cublasLtGetStatusName");
-  resolve(api.status_string, "cublasLtGetStatusString");
-  resolve(api.create_layout, "cublasLtMatrixLayoutCreate");
-  resolve(api.destroy_layout, "cublasLtMatrixLayoutDestroy");
-  resolve(api.create_operation, "cublasLtMatmulDescCreate");
-  resolve(api.destroy_operation, "cublasLtMatmulDescDestroy");
-  resolve(api.set_operation, "cublasLtMatmulDescSetAttribute");
-  resolve(api.create_preference, "cublasLtMatmulPreferenceCreate");
-  resolve(api.destroy_preference, "cublasLtMatmulPreferenceDestroy");
-  resolve(api.set_preference, "cublasLtMatmulPreferenceSetAttribute");
-  resolve(api.heuristic, "cublasLtMatmulAlgoGetHeuristic");
-  resolve(api.matmul, "cublasLtMatmul");
-  return library;
-}
-
 const Library& library() {
-  static const Library kLoaded = load();
+  static const Library kLoaded;
   return kLoaded;
 }
 
 std::optional<std::string> missing() {
-  return library().missing;
+  return library().loaded.missing();
 }
 
 const Api& api() {
@@ -223,7 +208,7 @@ std::optional<std::string> unavailable() {
 Steps step_of(const GemmBiasGelu& product) {
   return OpaqueStep{"cuBLASLt matmul", [product, plan = std::make_shared<std::optional<Plan>>()](
                                            Stream stream, int device) {
-                      if (library().missing) refuse(*library().missing);
+                      if (missing()) refuse(*missing());
                       const CurrentDevice current(device);
                       if (!*plan) plan->emplace(product, handle_of(device));
                       (*plan)->enqueue(stream);

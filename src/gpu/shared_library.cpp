@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <utility>
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -67,6 +68,20 @@ void* open_library(const std::vector<std::string>& names, std::string& reason) {
   }
   if (reason.empty()) reason = fmt::format("none of {} in {}", fmt::join(names, ", "), searched);
   return nullptr;
+}
+
+LoadedLibrary::LoadedLibrary(std::string name, const std::vector<std::string>& files)
+    : name_(std::move(name)) {
+  std::string reason;
+  handle_ = open_library(files, reason);
+  if (!handle_) missing_ = fmt::format("{} cannot be loaded: {}", name_, reason);
+}
+
+void* LoadedLibrary::address_of(const char* symbol) {
+  if (!handle_) return nullptr;
+  void* const address = dlsym(handle_, symbol);
+  if (!address) missing_ = fmt::format("the {} found here lacks {}: too old", name_, symbol);
+  return address;
 }
 
 std::optional<std::string> found_without_loading(std::optional<std::string> (*missing)()) {
