@@ -1,5 +1,5 @@
 """How gpuexp samples, and what it says of the samples, in Python: the same rounds, the same rules for when there are enough, the
-same median and interval. Each function is a port; its place in the C++ stands beside it, and tests/scripts/bench_pytorch_test.py
+same median and interval. Each function is a port; its place in the C++ stands beside it, and tests/scripts/pytorch_protocol_test.py
 holds it against results that the binary wrote."""
 
 import math
