@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "sim/registers.hpp"
 #include "sim/small_floats.hpp"
@@ -16,108 +17,101 @@ namespace {
 
 enum class Element : std::uint8_t { f16, bf16, tf32, s8 };
 
-GPUEXP_INLINED double element_of(std::uint32_t bits, Element type) {
-  switch (type) {
-    case Element::f16: return value_of<kFp16>(bits);
-    case Element::bf16: return value_of<kBf16>(bits);
-    default:
-      return std::bit_cast<float>(bits & ~std::uint32_t{0x1fff});  // the lower 13 bits are not read
-  }
-}
-
-GPUEXP_INLINED std::int64_t exponent_of(std::uint32_t bits, Element type) {
-  switch (type) {
-    case Element::f16: return tensor_exponent<kFp16>(bits);
-    case Element::bf16: return tensor_exponent<kBf16>(bits);
-    default: return tensor_exponent<kTf32>(bits >> 13);
-  }
-}
-
 constexpr unsigned kM = 16;
 constexpr unsigned kN = 8;
-constexpr unsigned kRows = kN / kRowColumns;  // of B
+static_assert(kN == kRowColumns);
 constexpr unsigned kMostK = 16;
 
-/// The values that one register of each lane holds, the first in the lower bits.
-GPUEXP_INLINED void read_elements(const Lanes32& bits, Element type, unsigned which,
-                                  Lanes<double>& values, Lanes<std::int64_t>& exponents) {
-  for (unsigned l = 0; l < kLanes; ++l) {
-    values[l] = element_of(bits[l] >> 16 * which, type);
-    exponents[l] = exponent_of(bits[l] >> 16 * which, type);
+/// What one register of each lane holds, `which` 0 in its lower bits.
+struct Elements {
+  Lanes<double> values;
+  Lanes<std::int32_t> exponents;
+  bool finite = true;
+
+  template <SmallFloat format>
+  GPUEXP_INLINED void read(const Lanes32& bits, unsigned shift) {
+    constexpr std::uint32_t kInfinity = ((1u << format.exponent_bits) - 1) << format.fraction_bits;
+    std::uint32_t infinite = 0;
+    GPUEXP_LANE_BY_LANE
+    for (unsigned l = 0; l < kLanes; ++l) {
+      const std::uint32_t element = bits[l] >> shift;
+      values[l] = value_of<format>(element);
+      exponents[l] = tensor_exponent<format>(element);
+      infinite |= (element & kInfinity) == kInfinity ? 1 : 0;
+    }
+    finite = finite && infinite == 0;
   }
-}
+
+  GPUEXP_INLINED void read(const Lanes32& bits, Element type, unsigned which) {
+    switch (type) {
+      case Element::f16: return read<kFp16>(bits, 16 * which);
+      case Element::bf16: return read<kBf16>(bits, 16 * which);
+      default: return read<kTf32>(bits, 13);  // the lower 13 bits are not read
+    }
+  }
+};
 
 GPUEXP_VECTORIZED void run_mma(Warp& warp, const Op& op, LaneMask lanes) {
   if (lanes != kAllLanes) throw Fault("mma is executed by some lanes of a warp only");
+  if (warp.block.launch.is_alone) return;
+  constexpr unsigned kQuarter = 4;  // lanes of one row of A
   const auto type = static_cast<Element>(op.kind);
   const unsigned k_count = op.value;
   const unsigned per_register = type == Element::tf32 ? 1 : 2;
-  const unsigned quarter = 4 * per_register;  // values of k that a row's lanes have in a register
+  // Of k, those that a row's lanes hold in one place of a register lie side by side here, in A and
+  // in B: sums are exact, so that their order is free.
   double a[kM][kMostK];
-  std::int64_t a_exponent[kM][kMostK];
-  SumRow b[kRows][kMostK];
-  ExponentRow b_exponent[kRows][kMostK];
-  Lanes<double> values;
-  Lanes<std::int64_t> exponents;
-  bool finite = true;
-  const auto check = [&] {
-    for (unsigned l = 0; l < kLanes; ++l)
-      finite = finite && values[l] - values[l] == 0;
-  };
-  for (unsigned r = 0; r < k_count / quarter; ++r) {
-    for (unsigned i = 0; i < per_register; ++i) {
-      const unsigned first = r * quarter + i;
+  std::int32_t a_exponent[kM][kMostK];
+  SumRow b[kMostK];
+  ExponentRow b_exponent[kMostK];
+  Elements in;
+  unsigned k = 0;
+  for (unsigned r = 0; k < k_count; ++r) {
+    for (unsigned i = 0; i < per_register; ++i, k += kQuarter) {
       for (unsigned half = 0; half < 2; ++half) {
-        read_elements(warp.registers[next_register(op.from[0], 2 * r + half).index], type, i,
-                      values, exponents);
-        check();
-        for (unsigned l = 0; l < kLanes; ++l) {
-          a[l / 4 + 8 * half][first + l % 4 * per_register] = values[l];
-          a_exponent[l / 4 + 8 * half][first + l % 4 * per_register] = exponents[l];
+        in.read(warp.registers[next_register(op.from[0], 2 * r + half).index], type, i);
+        for (unsigned m = 0; m < kM / 2; ++m) {
+          std::memcpy(&a[m + 8 * half][k], &in.values[kQuarter * m], kQuarter * sizeof a[0][0]);
+          std::memcpy(&a_exponent[m + 8 * half][k], &in.exponents[kQuarter * m],
+                      kQuarter * sizeof a_exponent[0][0]);
         }
       }
-      read_elements(warp.registers[next_register(op.from[1], r).index], type, i, values, exponents);
-      check();
+      in.read(warp.registers[next_register(op.from[1], r).index], type, i);
       for (unsigned l = 0; l < kLanes; ++l) {
-        const unsigned k = first + l % 4 * per_register;
-        const unsigned n = l / 4;
-        b[n / kRowColumns][k][n % kRowColumns] = values[l];
-        b_exponent[n / kRowColumns][k][n % kRowColumns] = exponents[l];
+        b[k + l % kQuarter][l / kQuarter] = in.values[l];
+        b_exponent[k + l % kQuarter][l / kQuarter] = in.exponents[l];
       }
     }
   }
   const bool is_half = op.kind2 != 0;  // C and D are fp16
-  SumRow sum[kM][kRows];
-  ExponentRow c_exponent[kM][kRows];
+  SumRow sum[kM];
+  ExponentRow c_exponent[kM];
   for (unsigned i = 0; i < 4; ++i) {
     const Lanes32& c = warp.registers[next_register(op.from[2], is_half ? i / 2 : i).index];
+    if (is_half) {
+      in.read<kFp16>(c, 16 * (i % 2));
+    } else {
+      in.read<kFp32>(c, 0);
+    }
     for (unsigned l = 0; l < kLanes; ++l) {
-      const std::uint32_t bits = is_half ? c[l] >> 16 * (i % 2) : c[l];
-      values[l] = is_half ? value_of<kFp16>(bits) : std::bit_cast<float>(bits);
       const unsigned m = l / 4 + 8 * (i / 2);
       const unsigned n = 2 * (l % 4) + i % 2;
-      sum[m][n / kRowColumns][n % kRowColumns] = values[l];
-      c_exponent[m][n / kRowColumns][n % kRowColumns] =
-          is_half ? tensor_exponent<kFp16>(bits) : tensor_exponent<kFp32>(bits);
+      sum[m][n] = in.values[l];
+      c_exponent[m][n] = in.exponents[l];
     }
-    check();
   }
   std::uint32_t bits_of[kM][kN];
   for (unsigned m = 0; m < kM; ++m) {
-    for (unsigned row = 0; row < kRows; ++row) {
-      const TensorFactors factors{a[m], a_exponent[m], b[row], b_exponent[row], k_count};
-      const SumRow c = sum[m][row];
-      SumRow exact = c;
-      if (finite) add_products(factors, exact, c_exponent[m][row], kSumPlaces);
-      for (unsigned column = 0; column < kRowColumns; ++column) {
-        const double value =
-            finite ? exact[column]
-                   : sum_of_any(factors, column, c[column], c_exponent[m][row][column], kSumPlaces);
-        std::uint32_t& result = bits_of[m][row * kRowColumns + column];
-        result = is_half ? sum_to_fp16(value) : sum_to_fp32(value);
-        if (value == 0 && is_negative_zero(factors, column, c[column]))
-          result = is_half ? 0x8000 : kSign32;
-      }
+    const TensorFactors factors{a[m], a_exponent[m], b, b_exponent, k_count};
+    SumRow exact = sum[m];
+    if (in.finite) add_products(factors, exact, c_exponent[m], kSumPlaces);
+    if (in.finite && !is_half && sums_to_fp32(exact, bits_of[m])) continue;
+    for (unsigned n = 0; n < kN; ++n) {
+      const double value =
+          in.finite ? exact[n] : sum_of_any(factors, n, sum[m][n], c_exponent[m][n], kSumPlaces);
+      bits_of[m][n] = is_half ? sum_to_fp16(value) : sum_to_fp32(value);
+      if (value == 0 && is_negative_zero(factors, n, sum[m][n]))
+        bits_of[m][n] = is_half ? 0x8000 : kSign32;
     }
   }
   std::array<Lanes32, 4> d;

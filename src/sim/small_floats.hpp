@@ -103,9 +103,9 @@ float value_of(std::uint32_t bits) {
     constexpr float kScale = std::bit_cast<float>((127u + 127u - format.bias()) << kFraction);
     const std::uint32_t magnitude = (bits & kMagnitude) << kUp;
     constexpr std::uint32_t kSpecial = ((1u << format.exponent_bits) - 1) << kFraction;
-    const float value = magnitude >= kSpecial ? std::bit_cast<float>(magnitude | 0x7f800000u)
-                                              : std::bit_cast<float>(magnitude) * kScale;
-    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) | sign);
+    // The product is computed in any case, so that a loop of these becomes vector code.
+    const auto scaled = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * kScale);
+    return std::bit_cast<float>((magnitude >= kSpecial ? magnitude | 0x7f800000u : scaled) | sign);
   }
 }
 

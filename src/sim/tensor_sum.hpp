@@ -28,27 +28,27 @@ inline constexpr int kSumPlaces = 25;
 inline constexpr int kFp8SumPlaces = 13;
 
 /// Of zero, which aligns nothing.
-inline constexpr std::int64_t kNoExponent = -(1 << 20);
+inline constexpr std::int32_t kNoExponent = -(1 << 20);
 
 /// The exponent by which an element's products are aligned.
 template <SmallFloat format>
-GPUEXP_INLINED std::int64_t tensor_exponent(std::uint32_t bits) {
+GPUEXP_INLINED std::int32_t tensor_exponent(std::uint32_t bits) {
   constexpr std::uint32_t kExponents = (1u << format.exponent_bits) - 1;
   constexpr std::uint32_t kMagnitude = (1u << (format.exponent_bits + format.fraction_bits)) - 1;
-  if ((bits & kMagnitude) == 0) return kNoExponent;
-  const std::uint32_t exponent = bits >> format.fraction_bits & kExponents;
-  return std::max<std::int64_t>(exponent, 1) - format.bias();
+  const auto exponent = static_cast<std::int32_t>(bits >> format.fraction_bits & kExponents);
+  const std::int32_t aligning = std::max(exponent, 1) - format.bias();
+  return (bits & kMagnitude) == 0 ? kNoExponent : aligning;
 }
 
-/// Columns of sums, as many as a vector register of AVX2 has.
-inline constexpr unsigned kRowColumns = 4;
-using SumRow = double __attribute__((vector_size(32)));
-using ExponentRow = std::int64_t __attribute__((vector_size(32)));
+/// Columns of sums: those of mma.sync.
+inline constexpr unsigned kRowColumns = 8;
+using SumRow = double __attribute__((vector_size(64)));
+using ExponentRow = std::int32_t __attribute__((vector_size(32)));
 
 /// A row of A times columns of B, one behind the other along K.
 struct TensorFactors {
   const double* a;
-  const std::int64_t* a_exponent;
+  const std::int32_t* a_exponent;
   const SumRow* b;
   const ExponentRow* b_exponent;
   unsigned depth;
@@ -61,8 +61,9 @@ GPUEXP_INLINED double power_of_two(std::int64_t exponent) {
 /// Makes of c the sum of c and the products, before it is rounded; of finite elements.
 GPUEXP_INLINED void add_products(const TensorFactors& f, SumRow& c, const ExponentRow& c_exponent,
                                  int places) {
-  using Whole = std::int32_t __attribute__((vector_size(16)));
-  constexpr std::int64_t kLeast = -900;  // of what fp64 can scale by; no product is as small
+  using Whole = std::int32_t __attribute__((vector_size(32)));
+  using Bits = std::int64_t __attribute__((vector_size(64)));
+  constexpr std::int32_t kLeast = -900;  // of what fp64 can scale by; no product is as small
   ExponentRow most = c_exponent;
   for (unsigned k = 0; k < f.depth; ++k) {
     const ExponentRow exponent = f.a_exponent[k] + f.b_exponent[k];
@@ -70,26 +71,28 @@ GPUEXP_INLINED void add_products(const TensorFactors& f, SumRow& c, const Expone
   }
   const ExponentRow least = ExponentRow{} + kLeast;
   most = most > least ? most : least;
-  const ExponentRow scale_bits = (1023 + places - most) << 52;
-  const ExponentRow unit_bits = (1023 - places + most) << 52;
+  const Bits aligned = __builtin_convertvector(most, Bits);
+  const Bits scale_bits = (1023 + places - aligned) << 52;
+  const Bits unit_bits = (1023 - places + aligned) << 52;
   SumRow scale;
   SumRow unit;
   std::memcpy(&scale, &scale_bits, sizeof scale);
   std::memcpy(&unit, &unit_bits, sizeof unit);
-  const SumRow scaled = c * scale;
-  SumRow sum = __builtin_convertvector(__builtin_convertvector(scaled, Whole), SumRow);
-  for (unsigned k = 0; k < f.depth; ++k) {
-    const SumRow product = f.a[k] * f.b[k] * scale;
-    sum += __builtin_convertvector(__builtin_convertvector(product, Whole), SumRow);
+  // A product has at most 2 + 25 bits, and half of the 16 that are added at once fit in 32.
+  Whole even = __builtin_convertvector(c * scale, Whole);
+  Whole odd{};
+  for (unsigned k = 0; k < f.depth; k += 2) {
+    even += __builtin_convertvector(f.a[k] * f.b[k] * scale, Whole);
+    odd += __builtin_convertvector(f.a[k + 1] * f.b[k + 1] * scale, Whole);
   }
-  c = sum * unit;
+  c = (__builtin_convertvector(even, SumRow) + __builtin_convertvector(odd, SumRow)) * unit;
 }
 
 /// The same of one column, of any elements; infinite and NaN ones make it so.
-inline double sum_of_any(const TensorFactors& f, unsigned column, double c, std::int64_t c_exponent,
+inline double sum_of_any(const TensorFactors& f, unsigned column, double c, std::int32_t c_exponent,
                          int places) {
   double plain = c;
-  std::int64_t most = c_exponent;
+  std::int32_t most = c_exponent;
   for (unsigned k = 0; k < f.depth; ++k) {
     plain += f.a[k] * f.b[k][column];
     most = std::max(most, f.a_exponent[k] + f.b_exponent[k][column]);
@@ -121,6 +124,26 @@ inline std::uint32_t sum_to_fp32(double sum) {
         static_cast<float>(std::bit_cast<double>(std::bit_cast<std::uint64_t>(sum) & ~kBelow)));
   const auto subnormal = static_cast<std::uint32_t>(std::fabs(sum) * 0x1p149);
   return subnormal == 0 ? 0 : subnormal | (sum < 0 ? 0x80000000u : 0);
+}
+
+/// The same of a row, if all of its sums are normal numbers of fp32; false otherwise.
+GPUEXP_INLINED bool sums_to_fp32(const SumRow& sums, std::uint32_t* bits) {
+  using Bits = std::int64_t __attribute__((vector_size(64)));
+  using Floats = float __attribute__((vector_size(32)));
+  constexpr std::int64_t kMagnitude = ~(std::int64_t{1} << 63);
+  constexpr std::int64_t kBelow = (std::int64_t{1} << 29) - 1;
+  Bits of;
+  std::memcpy(&of, &sums, sizeof of);
+  const Bits is_below = (of & kMagnitude) < std::bit_cast<std::int64_t>(0x1p-126);
+  std::int64_t any_below = 0;
+  for (unsigned column = 0; column < kRowColumns; ++column)
+    any_below |= is_below[column];
+  of &= ~kBelow;
+  SumRow truncated;
+  std::memcpy(&truncated, &of, sizeof truncated);
+  const Floats floats = __builtin_convertvector(truncated, Floats);
+  std::memcpy(bits, &floats, sizeof floats);
+  return any_below == 0;
 }
 
 /// Of fp8's products, which keep 13 places.

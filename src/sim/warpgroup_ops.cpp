@@ -53,7 +53,7 @@ GPUEXP_INLINED double element_of(std::uint32_t bits, Element type) {
   return 0;
 }
 
-GPUEXP_INLINED std::int64_t exponent_of(std::uint32_t bits, Element type) {
+GPUEXP_INLINED std::int32_t exponent_of(std::uint32_t bits, Element type) {
   switch (type) {
     case Element::f16: return tensor_exponent<kFp16>(bits);
     case Element::bf16: return tensor_exponent<kBf16>(bits);
@@ -66,7 +66,7 @@ GPUEXP_INLINED std::int64_t exponent_of(std::uint32_t bits, Element type) {
 
 struct Number {
   double value;
-  std::int64_t exponent;
+  std::int32_t exponent;
 };
 
 GPUEXP_INLINED Number number_of(std::uint32_t bits, Element type) {
@@ -119,7 +119,7 @@ constexpr unsigned kRows = kMostN / kRowColumns;  // of B
 
 struct Product {
   double a[kM][kMostK];
-  std::int64_t a_exponent[kM][kMostK];
+  std::int32_t a_exponent[kM][kMostK];
   SumRow b[kRows][kMostK];
   ExponentRow b_exponent[kRows][kMostK];
   SumRow sum[kM][kRows];

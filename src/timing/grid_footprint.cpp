@@ -202,21 +202,97 @@ class GridProbe {
     return part;
   }
 
+  using Shifts = std::map<std::uint32_t, std::vector<std::int64_t>>;
+
   /// By block, of the places that first warps come to before they repeat one.
-  const std::map<std::uint32_t, std::vector<std::int64_t>>& first_shifts() {
-    if (!first_shifts_.empty()) return first_shifts_;
+  const Shifts& first_shifts() {
+    if (first_shifts_.empty()) first_shifts_ = shifts_by_digits();
+    if (first_shifts_.empty()) first_shifts_ = shifts_of_each_block();
+    return first_shifts_;
+  }
+
+  Shifts shifts_of_each_block() {
+    Shifts shifts;
     for (std::int64_t i = 0; i < grid_.count(); ++i) {
       if (stop_()) throw sim::Stopped("the run was ended");
       for (const auto& [place, at] : first_warps_.addresses(block_at(grid_, i), true)) {
-        std::vector<std::int64_t>& shifts = first_shifts_[place];
-        shifts.resize(static_cast<std::size_t>(grid_.count()), GridPart::kNothing);
-        const auto own = base_.find(place);
-        if (own != base_.end())
-          shifts[static_cast<std::size_t>(i)] =
-              static_cast<std::int64_t>(at.first - own->second.first);
+        const auto own = shifts.try_emplace(place, grid_.count(), GridPart::kNothing).first;
+        own->second[static_cast<std::size_t>(i)] = shift_from_base(place, at);
       }
     }
-    return first_shifts_;
+    return shifts;
+  }
+
+  // Most kernels divide the number of a block by what is constant, so that the shifts of all follow
+  // from few. Empty where those of others are not what follows.
+  Shifts shifts_by_digits() {
+    constexpr std::int64_t kChecked = 256;
+    const std::int64_t count = grid_.count();
+    Shifts shifts;
+    for (const auto& [place, at] : Addresses(first_addresses(0))) {
+      shifts[place] = shifts_by_digits(place, count);
+      if (shifts[place].empty()) return {};
+    }
+    for (std::int64_t i = 0; i <= kChecked; ++i) {
+      const std::int64_t block = (count - 1) * i / kChecked;
+      const Addresses& there = first_addresses(block);
+      if (there.size() != shifts.size()) return {};
+      for (const auto& [place, at] : there) {
+        const auto own = shifts.find(place);
+        if (own == shifts.end() ||
+            own->second[static_cast<std::size_t>(block)] != shift_from_base(place, at))
+          return {};
+      }
+    }
+    return shifts;
+  }
+
+  // A block's number in a mixed radix, each of whose digits moves the place by so many bytes: a
+  // digit goes up as long as its first step holds, and the next counts how often it has begun
+  // again. Empty where a block does not come to the place.
+  std::vector<std::int64_t> shifts_by_digits(std::uint32_t place, std::int64_t count) {
+    bool has_all = true;
+    const auto shift_at = [&](std::int64_t block) -> std::int64_t {
+      const Addresses& there = first_addresses(block);
+      const auto at = there.find(place);
+      has_all = has_all && at != there.end() && base_.count(place) == 1;
+      return has_all ? shift_from_base(place, at->second) : 0;
+    };
+    std::vector<std::int64_t> shifts{shift_at(0)};
+    shifts.reserve(static_cast<std::size_t>(count));
+    for (std::int64_t weight = 1; weight < count;) {
+      const std::int64_t step = shift_at(weight) - shifts.front();
+      const auto goes_on = [&](std::int64_t digit) {
+        return shift_at(digit * weight) == shifts.front() + digit * step;
+      };
+      std::int64_t last = 1;
+      std::int64_t radix = ceil_div(count, weight);
+      while (radix - last > 1) {
+        const std::int64_t digit = std::min(2 * last, last + (radix - last) / 2);
+        (goes_on(digit) ? last : radix) = digit;
+      }
+      for (std::int64_t digit = 1; digit < radix; ++digit) {
+        for (std::int64_t i = 0; i < weight; ++i)
+          shifts.push_back(shifts[static_cast<std::size_t>(i)] + digit * step);
+      }
+      weight *= radix;
+    }
+    if (!has_all) return {};
+    shifts.resize(static_cast<std::size_t>(count));
+    return shifts;
+  }
+
+  const Addresses& first_addresses(std::int64_t block) {
+    if (stop_()) throw sim::Stopped("the run was ended");
+    const auto [known, is_new] = first_addresses_.try_emplace(block);
+    if (is_new) known->second = first_warps_.addresses(block_at(grid_, block), true);
+    return known->second;
+  }
+
+  std::int64_t shift_from_base(std::uint32_t place, const PlaceAddresses& at) const {
+    const auto own = base_.find(place);
+    return own == base_.end() ? GridPart::kNothing
+                              : static_cast<std::int64_t>(at.first - own->second.first);
   }
 
   // Shifts of a place that not all first warps came to are a sum of two others', each so many
@@ -267,8 +343,9 @@ class GridProbe {
   Extent grid_;
   Addresses base_;
   std::vector<Probe> probes_;
-  std::vector<std::size_t> along_;  ///< dimensions, of the first probes
-  std::map<std::uint32_t, std::vector<std::int64_t>> first_shifts_;
+  std::vector<std::size_t> along_;                     ///< dimensions, of the first probes
+  std::map<std::int64_t, Addresses> first_addresses_;  ///< by block, before they repeat a place
+  Shifts first_shifts_;
   GridFootprint result_;
 };
 

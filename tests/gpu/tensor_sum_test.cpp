@@ -44,7 +44,7 @@ std::vector<std::uint32_t> expected(Product p, const Fragments* lanes, const Fra
   const unsigned depth = 8 * per_word;
   const bool packs_sums = is_to_fp16(type);
   double a[16][kMostDepth];
-  std::int64_t a_exponent[16][kMostDepth];
+  std::int32_t a_exponent[16][kMostDepth];
   SumRow b[8 / kRowColumns][kMostDepth];
   ExponentRow b_exponent[8 / kRowColumns][kMostDepth];
   for (unsigned l = 0; l < kWarpLanes; ++l) {

@@ -10,7 +10,7 @@ namespace gpuexp::test {
 
 struct Number {
   double value;
-  std::int64_t exponent;
+  std::int32_t exponent;
 };
 
 template <sim::SmallFloat format>

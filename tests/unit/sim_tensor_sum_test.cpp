@@ -51,7 +51,7 @@ Recorded recorded(const std::string& line) {
 
 std::uint32_t computed(const Recorded& r, bool at_once) {
   std::vector<double> a;
-  std::vector<std::int64_t> a_exponent;
+  std::vector<std::int32_t> a_exponent;
   std::vector<SumRow> b(r.b.size());
   std::vector<ExponentRow> b_exponent(r.b.size());
   constexpr unsigned kColumn = kRowColumns - 1;
