@@ -18,6 +18,7 @@
 #include "kernels/common/cluster.cuh"
 #include "kernels/common/compiled_for.cuh"
 #include "kernels/common/grid_barrier.cuh"
+#include "kernels/common/last_block.cuh"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/load_past_l1.cuh"
 #include "kernels/common/number_sums.cuh"
@@ -195,15 +196,8 @@ Variant tile_per_block() {
 // By all threads of all blocks, of which thread 0 has the block's sum.
 __device__ __forceinline__ void add_in_last_block(float sum, float* sums, unsigned* finished,
                                                   float* total) {
-  __shared__ bool is_last;
-  if (threadIdx.x == 0) {
-    sums[blockIdx.x] = sum;
-    __threadfence();
-    is_last = atomicAdd(finished, 1u) == gridDim.x - 1;
-    __threadfence();
-  }
-  __syncthreads();
-  if (!is_last) return;
+  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+  if (!is_last_block(finished)) return;
   float of_thread = 0.0f;
   for (unsigned i = threadIdx.x; i < gridDim.x; i += kBlock)
     of_thread += load_past_l1(sums + i);
@@ -287,6 +281,7 @@ __global__ void __launch_bounds__(kBlock, kPerSm)
 Variant cooperative() {
   Variant v = variant("cooperative", "last_block", {kLoads, true}, always<1>,
                       {{"metric.kernels", Direction::unchanged}, same_bytes()});
+  v.without_time = "the time of blocks that wait for others is not modelled";
   v.workspace_bytes = [](const Problem& p, const DeviceSpec& device) {
     return counted_bytes(resident_blocks(p, device, kPerSm));
   };
@@ -466,7 +461,7 @@ Family declare() {
       "need. Atomic additions of floats come in any order, and so do roundings; every other way "
       "has one order, which the code fixes, and equal bits in every launch.";
   declare_sums(f);
-  f.figures = {{"grid_sum", "traffic", "Sums of numbers: useful bytes per second"}};
+  f.figures = {{"reduction", "traffic", "Reductions: useful bytes per second"}};
   f.variant(two_kernels()).variant(programmatic()).variant(atomic_per_block());
   f.variant(tile_per_block()).variant(last_block()).variant(cooperative());
   f.variant(bulk_copies()).variant(one_block()).variant(one_cluster()).variant(vendor_cub());

@@ -25,7 +25,7 @@ struct Reduce {
   std::int64_t n;
   const void* in;
   void* out;
-  std::int64_t* index;  ///< of argmax
+  std::uint64_t* index;  ///< of argmax
   void* workspace;
 };
 
