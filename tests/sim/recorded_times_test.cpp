@@ -222,6 +222,8 @@ const std::map<std::string, std::string>& without_time() {
       {"atomics/warp_first", atomics},
       {"backward/slices_atomic", atomics},
       {"backward/vectors_atomic", atomics},
+      {"grid_sum/cooperative", "the time of blocks that wait for others is not modelled"},
+      {"grid_sum/programmatic", programmatic},
       {"histogram/global_atomics", atomics},
       {"histogram/match_aggregated", atomics},
       {"histogram/vector_loads", atomics},
