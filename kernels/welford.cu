@@ -265,13 +265,15 @@ Variant squares_variant(std::string id, std::string compare_to,
   return v;
 }
 
-// The relative error of so many sums of magnitudes, which tolerance_derivation derives.
-Tolerance tolerance(const Problem& p, double roundings) {
+// The relative error of so many sums of magnitudes, whose own RMS value is `size`: what
+// tolerance_derivation derives.
+Tolerance tolerance(const Problem& p, double sums, double size) {
   constexpr double kOfEachThread = 1 << 14;  // threads, of 16 SMs
   constexpr double kOfTrees = 64;
   const double depth = std::ceil(static_cast<double>(p.n) / kOfEachThread) + kOfTrees;
   const double lambda = std::sqrt(2 * (32 + std::log(2.0)));
-  return {roundings * lambda * unit_roundoff(DataType::fp32) * std::sqrt(depth), 0.0};
+  return {sums * lambda * unit_roundoff(DataType::fp32) * std::sqrt(depth), 0.0, 0.0,
+          kRmsSafety * sums * rounding_rms(DataType::fp32) * std::sqrt(depth) * size};
 }
 
 // κ², the sum of squares over M2, of numbers within 1 of the offset: their variance is 1/3.
@@ -279,7 +281,16 @@ double cancellation(const Problem& p) {
   return 1 + 3 * p.offset * p.offset;
 }
 
-constexpr double kRoundingsOfM2 = 4;
+// Of κ·M2, or of κ²·M2 where digits cancel.
+Tolerance m2_tolerance(const Problem& p, bool cancelled) {
+  constexpr double kSums = 4;
+  const double m2 = static_cast<double>(p.n) / 3;
+  return tolerance(p, kSums, m2 * (cancelled ? cancellation(p) : std::sqrt(cancellation(p))));
+}
+Tolerance mean_tolerance(const Problem& p) {
+  constexpr double kSums = 2;
+  return tolerance(p, kSums, std::max(p.offset, 1.0));
+}
 
 Variant sum_of_squares() {
   Variant v =
@@ -289,7 +300,7 @@ Variant sum_of_squares() {
   v.writes = {"mean", "m2_cancelled"};
   v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     constexpr double kMostError = 0.1;
-    if (tolerance(p, kRoundingsOfM2).relative * cancellation(p) <= kMostError) return std::nullopt;
+    if (m2_tolerance(p, true).relative * cancellation(p) <= kMostError) return std::nullopt;
     return "needs a smaller offset: no digit of the difference of two such sums would be certain";
   };
   return v;
@@ -532,15 +543,16 @@ Family declare() {
       .real("offset", &Problem::offset, 1, 0, 1000, "",
             "mean of the numbers, which are within 1 of it");
   f.input("x", &Data::x, [](const Problem& p) { return p.n; })
-      .output("mean", &Data::mean, one, [](const Problem& p) { return tolerance(p, 2); })
-      .output("m2", &Data::m2, one)
-      .output("m2_cancelled", &Data::m2_cancelled, one);
+      .output("mean", &Data::mean, one, mean_tolerance)
+      .output("m2", &Data::m2, one, [](const Problem& p) { return m2_tolerance(p, false); })
+      .output("m2_cancelled", &Data::m2_cancelled, one,
+              [](const Problem& p) { return m2_tolerance(p, true); });
   f.figures = {{"reduction", "traffic", "Reductions: useful bytes per second"}};
   f.outputs = [](const Problem&) { return Extent{1, 1, 1}; };
   f.inputs = inputs;
   f.reference = reference;
   f.host_reference = host_reference;
-  f.tolerance = [](const Problem& p) { return tolerance(p, kRoundingsOfM2); };
+  f.tolerance = mean_tolerance;
   f.tolerance_derivation =
       "u = 2^-24. A sum in which each term goes through d additions whose roundings are "
       "independent, "
@@ -555,7 +567,9 @@ Family declare() {
       "κ times that of a sum, and of the difference of sums κ² times that (Chan, Golub and "
       "LeVeque, "
       "Algorithms for computing the sample variance, The American Statistician 37(3), 1983): four "
-      "times it, of κ·M2 = √(M2·sum of x²), and of κ²·M2 = sum of x².";
+      "times it, of κ·M2 = √(M2·sum of x²), and of κ²·M2 = sum of x². The RMS error: roundings of "
+      "0.42·u (Knuth) in place of λ·u, of numbers whose mean is the offset and whose variance is "
+      "1/3. Twice that is allowed.";
   f.variant(two_passes()).variant(sum_of_squares()).variant(shifted());
   f.variant(per_number()).variant(per_batch());
   return f;

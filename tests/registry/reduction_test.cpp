@@ -21,7 +21,8 @@ double share_not_found(const char* numbers, std::int64_t n) {
   std::vector<float> x(static_cast<std::size_t>(n));
   float sum = 0;
   const auto data = family->make_data({x.data(), &sum});
-  for (const Step& step : family->inputs(problem.get(), data.get(), 7).all())
+  const Steps inputs = family->inputs(problem.get(), data.get(), 7);
+  for (const Step& step : inputs.all())
     std::get<KernelStep>(step.action).on_host.run(0, n);
   double value = 0, magnitude = 0;
   family->host_reference(problem.get(), data.get(), {ReferenceView{&value, &magnitude}});
