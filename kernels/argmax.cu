@@ -66,6 +66,19 @@ struct Partials {
 // shuffles, a block's warps through shared memory, and the last block to finish compares the
 // blocks' values. One kernel, and a counter to clear.
 
+// The result of all threads of all blocks, in thread 0 of the last of them, where it is true.
+template <class Value, class OfWarp>
+__device__ __forceinline__ bool over_all(Value& own, Value none, const Partials<Value>& partials,
+                                         const OfWarp& of_warp);
+
+template <class Visitor, class OfWarp, class T>
+__global__ void __launch_bounds__(kBlock, kPerSm)
+    max_kernel(Numbers<T> x, Partials<float> partials, T* max) {
+  Visitor largest;
+  visit_part(x, largest);
+  if (over_all(largest.value, -INFINITY, partials, OfWarp{})) *max = from_float<T>(largest.value);
+}
+
 struct Largest {
   float value = -INFINITY;
   template <class T, int kCount>
@@ -96,19 +109,6 @@ struct ByShuffles {
     return own;
   }
 };
-
-// The result of all threads of all blocks, in thread 0 of the last of them, where it is true.
-template <class Value, class OfWarp>
-__device__ __forceinline__ bool over_all(Value& own, Value none, const Partials<Value>& partials,
-                                         const OfWarp& of_warp);
-
-template <class OfWarp, class T>
-__global__ void __launch_bounds__(kBlock, kPerSm)
-    max_kernel(Numbers<T> x, Partials<float> partials, T* max) {
-  Largest largest;
-  visit_part(x, largest);
-  if (over_all(largest.value, -INFINITY, partials, OfWarp{})) *max = from_float<T>(largest.value);
-}
 
 template <class Value, class OfWarp>
 __device__ __forceinline__ Value over_block(Value own, Value none, const OfWarp& of_warp) {
@@ -233,7 +233,8 @@ Variant max_variant(std::string id, std::string compare_to, ExpectedChangesOf<Pr
       variant(std::move(id), std::move(compare_to), false, std::move(expected)),
       [](auto zero, const Shape& s, const Problem& p, const Data& d, Partials<float> partials) {
         using T = decltype(zero);
-        return launch(max_kernel<OfWarp, T>, s, numbers<T>(p, d), partials, static_cast<T*>(d.max));
+        return launch(max_kernel<Largest, OfWarp, T>, s, numbers<T>(p, d), partials,
+                      static_cast<T*>(d.max));
       });
 }
 
@@ -560,7 +561,8 @@ Family declare() {
   f.input("x", &Data::x, type, [](const Problem& p) { return p.n; })
       .output("max", &Data::max, type, one)
       .output("index", &Data::index, one);
-  f.figures = {{"reduction", "traffic", "Reductions: useful bytes per second"}};
+  f.figures = {
+      {"argmax", "traffic", "Largest numbers, means, deviations: useful bytes per second"}};
   f.outputs = [](const Problem&) { return Extent{1, 1, 1}; };
   f.inputs = inputs;
   f.reference = reference;

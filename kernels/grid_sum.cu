@@ -461,7 +461,7 @@ Family declare() {
       "need. Atomic additions of floats come in any order, and so do roundings; every other way "
       "has one order, which the code fixes, and equal bits in every launch.";
   declare_sums(f);
-  f.figures = {{"reduction", "traffic", "Reductions: useful bytes per second"}};
+  f.figures = {{"grid_sum", "swept_times", "Sums over the grid: time"}};
   f.variant(two_kernels()).variant(programmatic()).variant(atomic_per_block());
   f.variant(tile_per_block()).variant(last_block()).variant(cooperative());
   f.variant(bulk_copies()).variant(one_block()).variant(one_cluster()).variant(vendor_cub());

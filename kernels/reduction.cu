@@ -366,7 +366,7 @@ Family declare() {
       "cheap; threads that add up many numbers in a register before they need a tree make it "
       "unimportant. What is left is to have enough bytes in flight for memory's bandwidth.";
   declare_sums(f);
-  f.figures = {{"reduction", "traffic", "Reductions: useful bytes per second"}};
+  f.figures = {{"reduction", "traffic", "Sums within blocks: useful bytes per second"}};
   f.variant(interleaved_divergent()).variant(interleaved_strided()).variant(sequential());
   f.variant(first_add_on_load()).variant(unrolled_last_warp()).variant(fully_unrolled());
   f.variant(several_per_thread()).variant(shuffles()).variant(vectors());
