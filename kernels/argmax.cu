@@ -40,8 +40,6 @@ constexpr int kBlock = 256;
 constexpr int kPerSm = 4;  // blocks that stay
 constexpr int kLoads = 8;
 constexpr int kVectorBytes = 16;
-constexpr int kWarp = 32;
-constexpr unsigned kAllLanes = ~0u;
 template <class T>
 constexpr int kWidth = kVectorBytes / static_cast<int>(sizeof(T));
 
@@ -52,6 +50,12 @@ using Vector = Pack<T, kWidth<T>>;
 // then what is left of the last.
 template <class T, class Visitor>
 __device__ __forceinline__ void visit_part(const Numbers<T>& x, Visitor& visitor);
+
+template <class T>
+struct Results {
+  T* max;
+  std::uint64_t* index;
+};
 
 // What blocks of kBlock threads leave, and how many have: all of one kernel's.
 template <class Value>
@@ -73,11 +77,15 @@ __device__ __forceinline__ bool over_all(Value& own, Value none, const Partials<
 
 template <class Visitor, class OfWarp, class T>
 __global__ void __launch_bounds__(kBlock, kPerSm)
-    max_kernel(Numbers<T> x, Partials<float> partials, T* max) {
+    max_kernel(Numbers<T> x, Partials<float> partials, Results<T> to) {
   Visitor largest;
   visit_part(x, largest);
-  if (over_all(largest.value, -INFINITY, partials, OfWarp{})) *max = from_float<T>(largest.value);
+  if (over_all(largest.value, -INFINITY, partials, OfWarp{}))
+    *to.max = from_float<T>(largest.value);
 }
+
+constexpr int kWarp = 32;
+constexpr unsigned kAllLanes = ~0u;
 
 struct Largest {
   float value = -INFINITY;
@@ -210,18 +218,25 @@ Variant variant(std::string id, std::string compare_to, bool has_index,
 // A counter, and results of blocks from the next 16 bytes on.
 constexpr std::int64_t kCounterBytes = 16;
 
-// `kernel_of(zero)` is the kernel of an element type; `results` are where it writes them.
-template <class Value, class Launch>
-Variant in_one_kernel(Variant v, Launch launch_on) {
+template <class T>
+Results<T> results(const Data& d) {
+  return {static_cast<T*>(d.max), d.index};
+}
+
+// `kernel_of(zero)` is the kernel of an element type.
+template <class Value, class KernelOf>
+Variant in_one_kernel(Variant v, KernelOf kernel_of) {
   v.workspace_bytes = [](const Problem& p, const DeviceSpec& device) {
     return kCounterBytes + shape(p, device).grid.x * static_cast<std::int64_t>(sizeof(Value));
   };
-  v.launch = [launch_on](const Problem& p, const Data& d, const LaunchContext& x) {
+  v.launch = [kernel_of](const Problem& p, const Data& d, const LaunchContext& x) {
     auto* const counter = static_cast<unsigned*>(x.workspace);
     auto* const of_blocks =
         reinterpret_cast<Value*>(static_cast<char*>(x.workspace) + kCounterBytes);
     return Steps(MemsetStep{counter, 0, sizeof *counter}) + of_type(p, [&](auto zero) {
-             return launch_on(zero, shape(p, x.device), p, d, Partials<Value>{of_blocks, counter});
+             using T = decltype(zero);
+             return launch(kernel_of(zero), shape(p, x.device), numbers<T>(p, d),
+                           Partials<Value>{of_blocks, counter}, results<T>(d));
            });
   };
   return v;
@@ -231,19 +246,14 @@ template <class OfWarp>
 Variant max_variant(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected) {
   return in_one_kernel<float>(
       variant(std::move(id), std::move(compare_to), false, std::move(expected)),
-      [](auto zero, const Shape& s, const Problem& p, const Data& d, Partials<float> partials) {
-        using T = decltype(zero);
-        return launch(max_kernel<Largest, OfWarp, T>, s, numbers<T>(p, d), partials,
-                      static_cast<T*>(d.max));
-      });
+      [](auto zero) { return max_kernel<Largest, OfWarp, decltype(zero)>; });
 }
 
-bool is_large(const Problem& p) {
-  constexpr std::int64_t kManyElements = 1 << 24;
-  return p.n >= kManyElements;
+bool has_many_batches(const Problem& p) {
+  return p.n >= 1 << 28;  // a hundred for each thread
 }
-bool is_huge(const Problem& p) {
-  constexpr std::int64_t kManyElements = 1 << 28;  // hundreds of batches for each thread
+bool is_large(const Problem& p) {
+  constexpr std::int64_t kManyElements = 1 << 25;  // several batches for each thread
   return p.n >= kManyElements;
 }
 // Where what a thread does once is most of what it does.
@@ -329,37 +339,32 @@ struct LargestAt {
 
 // Writes what a candidate stands for.
 template <class T>
-__device__ __forceinline__ void write(Candidate best, T* max, std::uint64_t* index) {
-  *max = from_float<T>(in_order(static_cast<unsigned>(best >> 32)));
-  *index = ~static_cast<unsigned>(best);
+__device__ __forceinline__ void write(Candidate best, const Results<T>& to) {
+  *to.max = from_float<T>(in_order(static_cast<unsigned>(best >> 32)));
+  *to.index = ~static_cast<unsigned>(best);
 }
 
-template <class Visitor, class OfWarp, class T>
+template <class OfWarp, class T>
 __global__ void __launch_bounds__(kBlock, kPerSm)
-    argmax_kernel(Numbers<T> x, Partials<Candidate> partials, T* max, std::uint64_t* index) {
-  Visitor visitor;
-  visit_part(x, visitor);
-  Candidate best = visitor.candidate();
-  if (over_all(best, Candidate{0}, partials, OfWarp{})) write(best, max, index);
+    argmax_kernel(Numbers<T> x, Partials<Candidate> partials, Results<T> to) {
+  LargestAt largest;
+  visit_part(x, largest);
+  Candidate best = largest.candidate();
+  if (over_all(best, Candidate{0}, partials, OfWarp{})) write(best, to);
 }
 
-template <class Visitor, class OfWarp>
+template <class OfWarp>
 Variant argmax_variant(std::string id, std::string compare_to,
                        ExpectedChangesOf<Problem> expected) {
   return in_one_kernel<Candidate>(
       variant(std::move(id), std::move(compare_to), true, std::move(expected)),
-      [](auto zero, const Shape& s, const Problem& p, const Data& d, Partials<Candidate> partials) {
-        using T = decltype(zero);
-        return launch(argmax_kernel<Visitor, OfWarp, T>, s, numbers<T>(p, d), partials,
-                      static_cast<T*>(d.max), d.index);
-      });
+      [](auto zero) { return argmax_kernel<OfWarp, decltype(zero)>; });
 }
 
 Variant argmax_pairs() {
-  return argmax_variant<LargestAt, ByShuffles>(
-      "argmax_pairs", "max_shuffles",
-      {{"warp_instructions", Direction::increases, 1.5, is_large},
-       {"dram_read_bytes", Direction::unchanged, 1.05, is_large}});
+  return argmax_variant<ByShuffles>("argmax_pairs", "max_shuffles",
+                                    {{"warp_instructions", Direction::increases, 1.5, is_large},
+                                     {"dram_read_bytes", Direction::unchanged, 1.05, is_large}});
 }
 
 // ---- argmax_redux: two instructions per warp
@@ -369,71 +374,81 @@ Variant argmax_pairs() {
 // Small arrays notice.
 
 Variant argmax_redux() {
-  return argmax_variant<LargestAt, ByRedux>(
-      "argmax_redux", "argmax_pairs",
-      {{"warp_instructions", Direction::decreases, 1.1, is_small},
-       {"dram_read_bytes", Direction::unchanged, 1.05, is_large}});
+  return argmax_variant<ByRedux>("argmax_redux", "argmax_pairs",
+                                 {{"warp_instructions", Direction::decreases, 1.1, is_small},
+                                  {"dram_read_bytes", Direction::unchanged, 1.05, is_large}});
 }
 
-// ---- argmax_batches: where, only if it is larger
+// ---- argmax_batches: the value first, the place at the end
 //
-// A thread takes the largest value of eight vectors first, an instruction per number, and looks for
-// its index only where that is larger than what it has: of k batches in random order about ln(k)
-// times. warp_instructions falls to nearly that of max_shuffles. A warp goes the long way when one
-// of its lanes does, 32 times as often, and always where numbers rise.
+// A thread takes the largest value of eight vectors at a time, an instruction per number, and
+// remembers the batch in which it last grew, three instructions per batch. At the end the threads
+// that have their block's largest value, one as a rule, load that batch again and look for it.
+// warp_instructions falls to nearly that of max_shuffles. It costs a batch of loads per block,
+// which its other threads wait for.
 
-struct LargestOfBatches : LargestAt {
+struct LargestOfBatches {
+  float value = -INFINITY;
+  unsigned first = 0;  // index of the batch's first number
+  unsigned step = 0;   // from one vector of the batch to the next
+  int vectors = 0;     // none: it is a number alone
   template <class T, int kCount>
-  __device__ void take(const Vector<T> (&vectors)[kCount], std::int64_t first, std::int64_t step) {
+  __device__ void take(const Vector<T> (&batch)[kCount], std::int64_t at, std::int64_t apart) {
     Largest of_batch;
-    of_batch.take<T>(vectors, first, step);
-    if (of_batch.value > value) LargestAt::take<T>(vectors, first, step);
+    of_batch.take<T>(batch, at, apart);
+    grow(of_batch.value, at, apart, kCount);
+  }
+  __device__ void take_one(float other, std::int64_t at) { grow(other, at, 0, 0); }
+  __device__ void grow(float other, std::int64_t at, std::int64_t apart, int count) {
+    const bool grows = other > value;
+    value = grows ? other : value;
+    first = grows ? static_cast<unsigned>(at) : first;
+    step = grows ? static_cast<unsigned>(apart) : step;
+    vectors = grows ? count : vectors;
+  }
+  // The lowest place of the value, from last to first.
+  template <class T>
+  __device__ Candidate candidate(const Numbers<T>& x) const {
+    unsigned index = first;
+#pragma unroll 1
+    for (int j = vectors; j-- > 0;) {
+      const Vector<T> vector = load_pack<kWidth<T>>(x.at + first + std::int64_t{j} * step);
+#pragma unroll
+      for (int i = Vector<T>::kPairs; i-- > 0;) {
+        const float2 pair = widen(vector.pairs[i]);
+        if (pair.y == value) index = first + j * step + 2 * i + 1;
+        if (pair.x == value) index = first + j * step + 2 * i;
+      }
+    }
+    return static_cast<Candidate>(ordered(value)) << 32 | ~index;
   }
 };
 
-Variant argmax_batches() {
-  return argmax_variant<LargestOfBatches, ByRedux>(
-      "argmax_batches", "argmax_redux",
-      {{"warp_instructions", Direction::decreases, 1.3, is_huge},
-       {"dram_read_bytes", Direction::unchanged, 1.05, is_large}});
-}
-
-// ---- argmax_atomic: atomicMax of 64 bits
-//
-// A block's candidate is one integer, so that blocks can meet by one atomic maximum each in L2: no
-// block is last, and the result is the same in any order. A second kernel of one thread takes the
-// candidate apart. It is one launch more than argmax_batches.
-
+// This thread's candidate; none where others of the block have a larger value.
 template <class T>
-__global__ void __launch_bounds__(kBlock, kPerSm) atomic_kernel(Numbers<T> x, Candidate* best) {
+__device__ __forceinline__ Candidate candidate_of_batches(const Numbers<T>& x) {
+  __shared__ float of_block;
   LargestOfBatches largest;
   visit_part(x, largest);
-  const Candidate of_block = over_block(largest.candidate(), Candidate{0}, ByRedux{});
-  if (threadIdx.x == 0) atomicMax(best, of_block);
+  const float of_all = over_block(largest.value, -INFINITY, ByRedux{});
+  if (threadIdx.x == 0) of_block = of_all;
+  __syncthreads();
+  return largest.value == of_block ? largest.candidate(x) : Candidate{0};
 }
 
 template <class T>
-__global__ void write_kernel(const Candidate* best, T* max, std::uint64_t* index) {
-  write(*best, max, index);
+__global__ void __launch_bounds__(kBlock, kPerSm)
+    batches_kernel(Numbers<T> x, Partials<Candidate> partials, Results<T> to) {
+  Candidate best = candidate_of_batches(x);
+  if (over_all(best, Candidate{0}, partials, ByRedux{})) write(best, to);
 }
 
-Variant argmax_atomic() {
-  Variant v = variant("argmax_atomic", "argmax_batches", true,
-                      {{"global_reduction_requests", Direction::increases, 100, is_large},
-                       {"global_atomic_requests", Direction::decreases, 100, is_large}});
-  v.workspace_bytes = [](const Problem&, const DeviceSpec&) {
-    return std::int64_t{sizeof(Candidate)};
-  };
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
-    auto* const best = static_cast<Candidate*>(x.workspace);
-    Shape one;
-    return Steps(MemsetStep{best, 0, sizeof *best}) + of_type(p, [&](auto zero) {
-             using T = decltype(zero);
-             return launch(atomic_kernel<T>, shape(p, x.device), numbers<T>(p, d), best) +
-                    launch(write_kernel<T>, one, best, static_cast<T*>(d.max), d.index);
-           });
-  };
-  return v;
+Variant argmax_batches() {
+  return in_one_kernel<Candidate>(
+      variant("argmax_batches", "argmax_redux", true,
+              {{"warp_instructions", Direction::decreases, 1.3, has_many_batches},
+               {"dram_read_bytes", Direction::unchanged, 1.05, is_large}}),
+      [](auto zero) { return batches_kernel<decltype(zero)>; });
 }
 
 // ---- the vendor's: cub::DeviceReduce
@@ -572,7 +587,7 @@ Family declare() {
       "Zero: the largest number is one of the numbers, and its lowest index is one of theirs. bf16 "
       "has 256 values in [0.5, 1], so that many numbers are the largest and ties are tested.";
   f.variant(max_shuffles()).variant(max_redux()).variant(argmax_pairs());
-  f.variant(argmax_redux()).variant(argmax_batches()).variant(argmax_atomic());
+  f.variant(argmax_redux()).variant(argmax_batches());
   f.variant(vendor("cub_max", "max_shuffles", cub::Reduction::max));
   f.variant(vendor("cub_argmax", "argmax_pairs", cub::Reduction::argmax));
   return f;

@@ -8,8 +8,8 @@
 // there is one block, or one cluster of blocks, alone. What such a kernel counts in has to be
 // cleared for each launch, which is a step of its own again.
 //
-// All blocks here add up their part alike, eight vectors of 16 bytes per thread at a time. The
-// other question of large arrays is who brings the bytes: blocks that stay and go over the array in
+// Blocks add up their part alike, eight vectors of 16 bytes per thread at a time. The other
+// question of large arrays is who brings the bytes: blocks that stay and go over the array in
 // strides, one block per tile, or the copy engine.
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
@@ -64,7 +64,7 @@ bool is_small(const Problem& p) {
 }
 
 ExpectedChangeOf<Problem> fewer_kernels() {
-  return {std::string(kMetricMark) + "kernels", Direction::decreases, 2};
+  return {std::string(kMetricMark) + "kernels", Direction::decreases, 1.9};
 }
 ExpectedChangeOf<Problem> same_bytes() {
   return {"dram_read_bytes", Direction::unchanged, 1.05, is_large};
@@ -144,47 +144,87 @@ Variant atomic_per_block() {
 
 // ---- tile_per_block: a block for each 64 KiB, in place of blocks that stay
 //
-// A block has sixteen vectors per thread, asks for eight at a time, adds its sum to the result and
-// makes room for the next block. Which SM takes how many tiles is up to who is done first, so that
-// none waits for the slowest at the end: SMs differ in how far they are from memory. It costs a
-// start of a block and an atomic addition per 64 KiB.
+// A block has sixteen vectors per thread, all of which it asks for before it adds the first. Then
+// it adds its sum to the result and makes room for the next block. Which SM takes how many tiles is
+// up to who is done first, so that none waits for the slowest at the end: SMs differ in how far
+// they are from memory. It costs a start of a block and an atomic addition per 64 KiB.
 
-constexpr int kTileRounds = 2;
-
-template <class T>
-constexpr std::int64_t kTile = std::int64_t{kBlock} * kTileRounds* kLoads* kWidth<T>;
+constexpr int kTileLoads = 16;
 
 template <class T>
-__global__ void __launch_bounds__(kBlock, kPerSm) tile_kernel(Terms<T> x, float* sum) {
+constexpr std::int64_t kTile = std::int64_t{kBlock} * kTileLoads* kWidth<T>;
+
+// This thread's part of the block's tile.
+template <class T, class Load>
+__device__ __forceinline__ float sum_of_tile(const Terms<T>& x, Load load) {
   const std::int64_t tile = blockIdx.x * kTile<T>;
-  float of_thread = 0.0f;
   if (tile + kTile<T> <= x.n) {
-    constexpr std::int64_t kStep = std::int64_t{kBlock} * kWidth<T>;
     const T* const from = x.at + tile + threadIdx.x * kWidth<T>;
-#pragma unroll
-    for (int round = 0; round < kTileRounds; ++round)
-      of_thread += sum_of_vectors<kLoads>(from + round * kLoads * kStep, kStep);
-  } else {
-#pragma unroll 1
-    for (std::int64_t i = tile + threadIdx.x; i < x.n; i += kBlock)
-      of_thread += static_cast<float>(x.at[i]);
+    return sum_of_vectors<kTileLoads>(from, std::int64_t{kBlock} * kWidth<T>, load);
   }
-  const float of_block = ordered_block_sum<kBlock>(of_thread);
+  float sum = 0.0f;
+#pragma unroll 1
+  for (std::int64_t i = tile + threadIdx.x; i < x.n; i += kBlock)
+    sum += static_cast<float>(x.at[i]);
+  return sum;
+}
+
+template <class Load, class T>
+__global__ void __launch_bounds__(kBlock, kPerSm) tile_kernel(Terms<T> x, float* sum) {
+  const float of_block = ordered_block_sum<kBlock>(sum_of_tile(x, Load{}));
   if (threadIdx.x == 0) atomicAdd(sum, of_block);
 }
 
-Variant tile_per_block() {
-  Variant v = variant("tile_per_block", "atomic_per_block", {kLoads, true}, always<1>,
-                      {{"global_reduction_requests", Direction::increases, 4,
-                        [](const Problem& p) { return p.n >= 1 << 28; }},
-                       same_bytes()});
+std::int64_t tiles_of(const Problem& p) {
+  return ceil_div(p.n, of_type(p, [](auto zero) { return std::int64_t{kTile<decltype(zero)>}; }));
+}
+
+template <class Load>
+Variant tile_variant(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected) {
+  Variant v = variant(std::move(id), std::move(compare_to), {kTileLoads, true}, always<1>,
+                      std::move(expected));
   v.deterministic = false;
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    const std::int64_t tile =
-        of_type(p, [](auto zero) { return std::int64_t{kTile<decltype(zero)>}; });
-    return adding({tile_kernel, tile_kernel}, ceil_div(p.n, tile), p, d);
+    return adding({tile_kernel<Load>, tile_kernel<Load>}, tiles_of(p), p, d);
   };
   return v;
+}
+
+bool has_many_tiles(const Problem& p) {
+  constexpr std::int64_t kManyElements = 1 << 28;
+  return p.n >= kManyElements;
+}
+
+Variant tile_per_block() {
+  return tile_variant<PlainLoad>(
+      "tile_per_block", "atomic_per_block",
+      {{"global_reduction_requests", Direction::increases, 4, has_many_tiles}, same_bytes()});
+}
+
+// ---- tile_hinted: loads that say what they are
+//
+// The same tiles by loads that keep nothing in L1 (L1::no_allocate), since nobody reads a number
+// twice, and that ask L2 to fetch 256 bytes at a time (L2::256B), since the neighbours are wanted
+// next. DRAM serves longer runs, or it does not: the counters are those of tile_per_block.
+
+struct HintedLoad {
+  template <class T>
+  __device__ Pack<T, kWidth<T>> operator()(const T* from) const {
+    uint4 word;
+    asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v4.b32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(word.x), "=r"(word.y), "=r"(word.z), "=r"(word.w)
+                 : "l"(__cvta_generic_to_global(from)));
+    Pack<T, kWidth<T>> pack;
+    memcpy(&pack, &word, sizeof word);
+    return pack;
+  }
+};
+
+Variant tile_hinted() {
+  return tile_variant<HintedLoad>("tile_hinted", "tile_per_block",
+                                  {{"global_load_requests", Direction::unchanged, 1.05, is_large},
+                                   {"l2_sectors", Direction::unchanged, 1.05, is_large},
+                                   same_bytes()});
 }
 
 // ---- last_block: who finishes last adds up
@@ -239,6 +279,71 @@ Variant last_block() {
     const Shape s = blocks_of(kBlock, resident_blocks(p, x.device, kPerSm));
     return of_type(
         p, [&](auto zero) { return counting<decltype(zero)>(last_block_kernel, s, p, d, x); });
+  };
+  return v;
+}
+
+// ---- tile_last_block: tiles, in one order
+//
+// The tiles of tile_per_block, whose blocks store their sums. There are too many for one block to
+// add up at the end, which all SMs but one would wait for. So the last of each 256 blocks adds up
+// theirs, and the last of these adds up what they found: two counters for a block at most, and a
+// few microseconds behind the last tile. Whichever block is last, the order of additions is the
+// same.
+
+constexpr unsigned kGroup = kBlock;  // blocks, of whose sums each thread of the last has one
+
+std::int64_t groups_of(const Problem& p) {
+  return ceil_div(tiles_of(p), kGroup);
+}
+
+struct Groups {
+  unsigned* finished;         // of all groups
+  unsigned* blocks_finished;  // by group
+  float* sums;                // of blocks
+  float* group_sums;
+};
+
+template <class T>
+__global__ void __launch_bounds__(kBlock, kPerSm)
+    tile_last_kernel(Terms<T> x, Groups groups, float* total) {
+  const float of_block = ordered_block_sum<kBlock>(sum_of_tile(x, PlainLoad{}));
+  const unsigned group = blockIdx.x / kGroup;
+  const unsigned blocks = min(kGroup, gridDim.x - group * kGroup);
+  if (threadIdx.x == 0) groups.sums[blockIdx.x] = of_block;
+  if (!is_last_of(blocks, groups.blocks_finished + group)) return;
+  const float of_other =
+      threadIdx.x < blocks ? load_past_l1(groups.sums + group * kGroup + threadIdx.x) : 0.0f;
+  const float of_group = ordered_block_sum<kBlock>(of_other);
+  if (threadIdx.x == 0) groups.group_sums[group] = of_group;
+  const unsigned count = (gridDim.x + kGroup - 1) / kGroup;
+  if (!is_last_of(count, groups.finished)) return;
+  float of_thread = 0.0f;
+  for (unsigned i = threadIdx.x; i < count; i += kBlock)
+    of_thread += load_past_l1(groups.group_sums + i);
+  const float of_all = ordered_block_sum<kBlock>(of_thread);
+  if (threadIdx.x == 0) *total = of_all;
+}
+
+Variant tile_last_block() {
+  Variant v = variant("tile_last_block", "tile_per_block", {kTileLoads, true}, always<1>,
+                      {{"global_reduction_requests", Direction::decreases, 100, is_large},
+                       {"global_atomic_requests", Direction::increases, 100, is_large},
+                       same_bytes()});
+  v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
+    return (1 + 2 * groups_of(p) + tiles_of(p)) * std::int64_t{sizeof(float)};
+  };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    auto* const counters = static_cast<unsigned*>(x.workspace);
+    const std::int64_t count = groups_of(p);
+    auto* const sums = reinterpret_cast<float*>(counters + 1 + count);
+    const Groups groups{counters, counters + 1, sums, sums + tiles_of(p)};
+    const std::int64_t cleared = (1 + count) * std::int64_t{sizeof *counters};
+    return Steps(MemsetStep{counters, 0, cleared}) + of_type(p, [&](auto zero) {
+             using T = decltype(zero);
+             return launch(tile_last_kernel<T>, blocks_of(kBlock, tiles_of(p)), terms<T>(p, d),
+                           groups, d.sum);
+           });
   };
   return v;
 }
@@ -355,7 +460,7 @@ Variant bulk_copies() {
   constexpr int kVectorsInFlight = kStages * kStageVectors;
   Variant v = variant("bulk_copies", "last_block", {kVectorsInFlight, true}, always<1>,
                       {{"global_load_requests", Direction::decreases, 100, is_large},
-                       {"metric.bytes_in_flight_per_thread", Direction::increases, 2},
+                       {"metric.bytes_in_flight_per_thread", Direction::increases, 1.9},
                        same_bytes()});
   v.min_compute_capability = kBulkCopyComputeCapability;
   v.unsupported = [](const Problem&, const DeviceSpec& device) {
@@ -378,10 +483,10 @@ Variant bulk_copies() {
 // SM has a hundredth of the bandwidth, so that it pays as long as the array is a few loads of each
 // thread.
 
-constexpr int kLargeBlock = 1024;
+constexpr int kLargeBlock = 1024;  // one per SM, which lets ptxas keep eight vectors in registers
 
 template <class T>
-__global__ void __launch_bounds__(kLargeBlock) one_block_kernel(Terms<T> x, float* sum) {
+__global__ void __launch_bounds__(kLargeBlock, 1) one_block_kernel(Terms<T> x, float* sum) {
   const float of_block = ordered_block_sum<kLargeBlock>(sum_of_part<kLoads>(x));
   if (threadIdx.x == 0) *sum = of_block;
 }
@@ -415,7 +520,7 @@ Variant one_block() {
 // nothing to clear, as one_block, with eight times its loads in flight. Compute capability 9.0.
 
 template <class T>
-__global__ void __launch_bounds__(kLargeBlock) cluster_kernel(Terms<T> x, float* sum) {
+__global__ void __launch_bounds__(kLargeBlock, 1) cluster_kernel(Terms<T> x, float* sum) {
   __shared__ float of_block;
   const float own = ordered_block_sum<kLargeBlock>(sum_of_part<kLoads>(x));
   if (threadIdx.x == 0) of_block = own;
@@ -463,7 +568,8 @@ Family declare() {
   declare_sums(f);
   f.figures = {{"grid_sum", "swept_times", "Sums over the grid: time"}};
   f.variant(two_kernels()).variant(programmatic()).variant(atomic_per_block());
-  f.variant(tile_per_block()).variant(last_block()).variant(cooperative());
+  f.variant(tile_per_block()).variant(tile_hinted()).variant(last_block());
+  f.variant(tile_last_block()).variant(cooperative());
   f.variant(bulk_copies()).variant(one_block()).variant(one_cluster()).variant(vendor_cub());
   return f;
 }

@@ -57,13 +57,20 @@ __device__ __forceinline__ float sum_of(const Pack<T, kWidth<T>>& vector) {
   return sum;
 }
 
+struct PlainLoad {
+  template <class T>
+  __device__ Pack<T, kWidth<T>> operator()(const T* from) const {
+    return load_pack<kWidth<T>>(from);
+  }
+};
+
 /// kLoads vectors, `step` apart, all of which are asked for before the first is added.
-template <int kLoads, class T>
-__device__ __forceinline__ float sum_of_vectors(const T* from, std::int64_t step) {
+template <int kLoads, class T, class Load = PlainLoad>
+__device__ __forceinline__ float sum_of_vectors(const T* from, std::int64_t step, Load load = {}) {
   Pack<T, kWidth<T>> vectors[kLoads];
 #pragma unroll
   for (int j = 0; j < kLoads; ++j)
-    vectors[j] = load_pack<kWidth<T>>(from + j * step);
+    vectors[j] = load(from + j * step);
   float sum = 0.0f;
 #pragma unroll
   for (int j = 0; j < kLoads; ++j)
