@@ -253,13 +253,11 @@ bool has_many_batches(const Problem& p) {
   return p.n >= 1 << 28;  // a hundred for each thread
 }
 bool is_large(const Problem& p) {
-  constexpr std::int64_t kManyElements = 1 << 25;  // several batches for each thread
-  return p.n >= kManyElements;
+  return p.n >= 1 << 25;  // several batches for each thread
 }
 // Where what a thread does once is most of what it does.
 bool is_small(const Problem& p) {
-  constexpr std::int64_t kFewElements = 1 << 12;
-  return p.n <= kFewElements;
+  return p.n <= 1 << 12;
 }
 
 Variant max_shuffles() {
@@ -384,8 +382,9 @@ Variant argmax_redux() {
 // A thread takes the largest value of eight vectors at a time, an instruction per number, and
 // remembers the batch in which it last grew, three instructions per batch. At the end the threads
 // that have their block's largest value, one as a rule, load that batch again and look for it.
-// warp_instructions falls to nearly that of max_shuffles. It costs a batch of loads per block,
-// which its other threads wait for.
+// warp_instructions falls to nearly that of max_shuffles. It costs a batch of loads per block, for
+// which its other threads wait, and one per thread where all have the largest value, as of 16-bit
+// numbers many have.
 
 struct LargestOfBatches {
   float value = -INFINITY;
@@ -410,15 +409,18 @@ struct LargestOfBatches {
   template <class T>
   __device__ Candidate candidate(const Numbers<T>& x) const {
     unsigned index = first;
-#pragma unroll 1
-    for (int j = vectors; j-- > 0;) {
-      const Vector<T> vector = load_pack<kWidth<T>>(x.at + first + std::int64_t{j} * step);
+    Vector<T> batch[kLoads];
 #pragma unroll
-      for (int i = Vector<T>::kPairs; i-- > 0;) {
-        const float2 pair = widen(vector.pairs[i]);
-        if (pair.y == value) index = first + j * step + 2 * i + 1;
-        if (pair.x == value) index = first + j * step + 2 * i;
-      }
+    for (int j = 0; j < kLoads; ++j) {
+      if (j < vectors) batch[j] = load_pack<kWidth<T>>(x.at + first + std::int64_t{j} * step);
+    }
+#pragma unroll
+    for (int i = kLoads * Vector<T>::kPairs; i-- > 0;) {
+      const int j = i / Vector<T>::kPairs;
+      const float2 pair = widen(batch[j].pairs[i % Vector<T>::kPairs]);
+      const unsigned at = first + j * step + 2 * (i % Vector<T>::kPairs);
+      if (j < vectors && pair.y == value) index = at + 1;
+      if (j < vectors && pair.x == value) index = at;
     }
     return static_cast<Candidate>(ordered(value)) << 32 | ~index;
   }

@@ -330,6 +330,7 @@ Variant tile_last_block() {
                       {{"global_reduction_requests", Direction::decreases, 100, is_large},
                        {"global_atomic_requests", Direction::increases, 100, is_large},
                        same_bytes()});
+  v.without_time = "which blocks add up for the others is decided while they run";
   v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
     return (1 + 2 * groups_of(p) + tiles_of(p)) * std::int64_t{sizeof(float)};
   };

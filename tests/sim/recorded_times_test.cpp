@@ -224,6 +224,7 @@ const std::map<std::string, std::string>& without_time() {
       {"backward/vectors_atomic", atomics},
       {"grid_sum/cooperative", "the time of blocks that wait for others is not modelled"},
       {"grid_sum/programmatic", programmatic},
+      {"grid_sum/tile_last_block", "which blocks add up for the others is decided while they run"},
       {"histogram/global_atomics", atomics},
       {"histogram/match_aggregated", atomics},
       {"histogram/vector_loads", atomics},
