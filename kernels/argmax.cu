@@ -572,7 +572,7 @@ Family declare() {
       "when it has seen a larger value looks rarely.";
   const auto one = [](const Problem&) { return std::int64_t{1}; };
   const auto type = [](const Problem& p) { return p.dtype; };
-  f.extent("n", &Problem::n, std::int64_t{1} << 28, std::int64_t{1} << 31, "numbers")
+  f.extent("n", &Problem::n, std::int64_t{1} << 28, (std::int64_t{1} << 31) - 1, "numbers")
       .choice("dtype", &Problem::dtype, {{"fp32", DataType::fp32}, {"bf16", DataType::bf16}},
               "type of the numbers");
   f.input("x", &Data::x, type, [](const Problem& p) { return p.n; })

@@ -300,7 +300,7 @@ inline Tolerance tolerance(const Problem& p) {
 }
 
 inline void declare_sums(Family& f) {
-  f.extent("n", &Problem::n, std::int64_t{1} << 28, std::int64_t{1} << 31, "numbers")
+  f.extent("n", &Problem::n, std::int64_t{1} << 28, (std::int64_t{1} << 31) - 1, "numbers")
       .choice("dtype", &Problem::dtype, {{"fp32", DataType::fp32}, {"bf16", DataType::bf16}},
               "type of the numbers; sums are in fp32")
       .choice<Numbers>("numbers", &Problem::numbers,

@@ -14,14 +14,15 @@ namespace {
 template <class T>
 void enqueue(const Reduce& r, void* workspace, std::size_t& bytes, Stream stream) {
   const auto* const in = static_cast<const T*>(r.in);
+  const auto n = static_cast<int>(r.n);
   switch (r.reduction) {
     case Reduction::sum:
-      GPUEXP_CUDA(::cub::DeviceReduce::Reduce(workspace, bytes, in, static_cast<float*>(r.out), r.n,
+      GPUEXP_CUDA(::cub::DeviceReduce::Reduce(workspace, bytes, in, static_cast<float*>(r.out), n,
                                               ::cuda::std::plus<float>{}, 0.0f, stream));
       return;
     case Reduction::max:
       GPUEXP_CUDA(
-          ::cub::DeviceReduce::Max(workspace, bytes, in, static_cast<T*>(r.out), r.n, stream));
+          ::cub::DeviceReduce::Max(workspace, bytes, in, static_cast<T*>(r.out), n, stream));
       return;
     case Reduction::argmax:
       GPUEXP_CUDA(::cub::DeviceReduce::ArgMax(workspace, bytes, in, static_cast<T*>(r.out), r.index,

@@ -21,8 +21,8 @@ enum class Reduction {
 
 struct Reduce {
   Reduction reduction;
-  DataType type;  ///< fp32 or bf16
-  std::int64_t n;
+  DataType type;   ///< fp32 or bf16
+  std::int64_t n;  ///< below 2^31: CUB counts in 32 bits, which is faster
   const void* in;
   void* out;
   std::uint64_t* index;  ///< of argmax
