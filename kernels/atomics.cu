@@ -13,6 +13,7 @@
 #include "kernels/common/bound_by_atomics.cuh"
 #include "kernels/common/checksum.cuh"
 #include "kernels/common/launch.cuh"
+#include "kernels/common/ordered_sum.cuh"
 #include "kernels/common/random.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/sectors.cuh"
@@ -359,26 +360,10 @@ Variant float_global() {
 // meet in one atomic addition each, in the order in which blocks end. That costs nothing that
 // block_first does not, and is enough to make the result's last bits those of this launch alone.
 
-// The sum of one value per thread, in an order that the code fixes; thread 0 has it.
-__device__ float ordered_block_sum(float sum) {
-  __shared__ float of_warps[kBlock / kWarpThreads];
-#pragma unroll
-  for (int offset = kWarpThreads / 2; offset > 0; offset /= 2)
-    sum += __shfl_down_sync(~0u, sum, offset);
-  if (threadIdx.x % kWarpThreads == 0) of_warps[threadIdx.x / kWarpThreads] = sum;
-  __syncthreads();
-  if (threadIdx.x == 0) {
-#pragma unroll
-    for (int warp = 1; warp < kBlock / kWarpThreads; ++warp)
-      sum += of_warps[warp];
-  }
-  return sum;
-}
-
 __device__ __forceinline__ float sum_of_tile(const Values& v) {
   float sum = 0;
   for_tile(v, [&](std::uint32_t x) { sum += x != 0 ? added_float(x) : 0.0f; });
-  return ordered_block_sum(sum);
+  return ordered_block_sum<kBlock>(sum);
 }
 
 __global__ void __launch_bounds__(kBlock) float_block_kernel(Values v, float* sums) {
@@ -414,7 +399,7 @@ __global__ void __launch_bounds__(kBlock)
   float sum = 0;
   for (std::int64_t i = threadIdx.x; i < count; i += kBlock)
     sum += partials[i];
-  sum = ordered_block_sum(sum);
+  sum = ordered_block_sum<kBlock>(sum);
   if (threadIdx.x == 0) sums[0] = sum;
 }
 

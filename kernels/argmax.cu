@@ -1,0 +1,600 @@
+// argmax: the largest of n numbers, and the lowest index at which it stands.
+//
+// The question: what does a reduction cost whose operation is more than an addition? The largest
+// value is one instruction per number (FMNMX), and the same in any order. Where it stands is more:
+// each candidate is a value and an index, two registers that are compared and chosen together,
+// three instructions per number and twice the shuffles. Memory's time hides that as long as
+// instructions are fewer than issue slots, which 16-bit numbers, of half the bytes, reach first.
+// The result has no roundings: whoever adds up nothing can reorder everything, and ties go to the
+// lowest index.
+#include <cmath>
+#include <vector>
+
+#include "gpu/cub_reduce.hpp"
+#include "kernels/common/last_block.cuh"
+#include "kernels/common/launch.cuh"
+#include "kernels/common/pack.cuh"
+#include "kernels/common/random.cuh"
+#include "kernels/common/sectors.cuh"
+
+namespace gpuexp::argmax {
+
+struct Problem {
+  std::int64_t n;
+  DataType dtype;  // fp32 or bf16
+};
+
+struct Data {
+  void* x;
+  void* max;
+  std::uint64_t* index;
+};
+
+template <class T>
+struct Numbers {
+  const T* at;
+  std::int64_t n;
+};
+
+constexpr int kBlock = 256;
+constexpr int kPerSm = 4;  // blocks that stay
+constexpr int kLoads = 8;
+constexpr int kVectorBytes = 16;
+template <class T>
+constexpr int kWidth = kVectorBytes / static_cast<int>(sizeof(T));
+
+template <class T>
+using Vector = Pack<T, kWidth<T>>;
+
+// Gives `visitor` this thread's part, in strides of the grid: eight vectors at a time, then one,
+// then what is left of the last.
+template <class T, class Visitor>
+__device__ __forceinline__ void visit_part(const Numbers<T>& x, Visitor& visitor);
+
+template <class T>
+struct Results {
+  T* max;
+  std::uint64_t* index;
+};
+
+// What blocks of kBlock threads leave, and how many have: all of one kernel's.
+template <class Value>
+struct Partials {
+  Value* of_blocks;
+  unsigned* finished;
+};
+
+// ---- max_shuffles: the value alone
+//
+// A thread keeps the largest of its numbers, one instruction each. A warp's lanes compare by five
+// shuffles, a block's warps through shared memory, and the last block to finish compares the
+// blocks' values. One kernel, and a counter to clear.
+
+// The result of all threads of all blocks, in thread 0 of the last of them, where it is true.
+template <class Value, class OfWarp>
+__device__ __forceinline__ bool over_all(Value& own, Value none, const Partials<Value>& partials,
+                                         const OfWarp& of_warp);
+
+template <class Visitor, class OfWarp, class T>
+__global__ void __launch_bounds__(kBlock, kPerSm)
+    max_kernel(Numbers<T> x, Partials<float> partials, Results<T> to) {
+  Visitor largest;
+  visit_part(x, largest);
+  if (over_all(largest.value, -INFINITY, partials, OfWarp{}))
+    *to.max = from_float<T>(largest.value);
+}
+
+constexpr int kWarp = 32;
+constexpr unsigned kAllLanes = ~0u;
+
+struct Largest {
+  float value = -INFINITY;
+  template <class T, int kCount>
+  __device__ void take(const Vector<T> (&vectors)[kCount], std::int64_t, std::int64_t) {
+#pragma unroll
+    for (const Vector<T>& vector : vectors) {
+#pragma unroll
+      for (const auto& pair : vector.pairs)
+        take_one(fmaxf(widen(pair).x, widen(pair).y), 0);
+    }
+  }
+  __device__ void take_one(float other, std::int64_t) {
+    value = fmaxf(value, other);
+  }
+};
+
+template <class Value>
+__device__ __forceinline__ Value better(Value a, Value b) {
+  return a < b ? b : a;
+}
+
+struct ByShuffles {
+  template <class Value>
+  __device__ Value operator()(Value own) const {
+#pragma unroll
+    for (int offset = kWarp / 2; offset > 0; offset /= 2)
+      own = better(own, __shfl_down_sync(kAllLanes, own, offset));
+    return own;
+  }
+};
+
+template <class Value, class OfWarp>
+__device__ __forceinline__ Value over_block(Value own, Value none, const OfWarp& of_warp) {
+  __shared__ Value of_warps[kBlock / kWarp];
+  own = of_warp(own);
+  if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = own;
+  __syncthreads();
+  if (threadIdx.x >= kWarp) return none;
+  return of_warp(threadIdx.x < kBlock / kWarp ? of_warps[threadIdx.x] : none);
+}
+
+template <class Value, class OfWarp>
+__device__ __forceinline__ bool over_all(Value& own, Value none, const Partials<Value>& partials,
+                                         const OfWarp& of_warp) {
+  own = over_block(own, none, of_warp);
+  if (threadIdx.x == 0) partials.of_blocks[blockIdx.x] = own;
+  if (!is_last_block(partials.finished)) return false;
+  own = none;
+  for (unsigned i = threadIdx.x; i < gridDim.x; i += kBlock)
+    own = better(own, __ldcg(partials.of_blocks + i));
+  own = over_block(own, none, of_warp);
+  return threadIdx.x == 0;
+}
+
+template <class T, class Visitor>
+__device__ __forceinline__ void visit_part(const Numbers<T>& x, Visitor& visitor) {
+  constexpr int kElements = kWidth<T>;
+  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kBlock * kElements;
+  const std::int64_t whole = x.n / kElements * kElements;
+  std::int64_t i = thread * kElements;
+#pragma unroll 1
+  for (; i + (kLoads - 1) * stride < whole; i += kLoads * stride) {
+    Vector<T> vectors[kLoads];
+#pragma unroll
+    for (int j = 0; j < kLoads; ++j)
+      vectors[j] = load_pack<kElements>(x.at + i + j * stride);
+    visitor.take(vectors, i, stride);
+  }
+#pragma unroll 1
+  for (; i < whole; i += stride) {
+    const Vector<T> one[] = {load_pack<kElements>(x.at + i)};
+    visitor.take(one, i, stride);
+  }
+  if (whole + thread < x.n)
+    visitor.take_one(static_cast<float>(x.at[whole + thread]), whole + thread);
+}
+
+// ---- how the variants are launched
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+// What `make` makes of a zero of the elements' type.
+template <class Make>
+auto of_type(const Problem& p, Make make) {
+  return p.dtype == DataType::bf16 ? make(__nv_bfloat16{}) : make(float{});
+}
+
+template <class T>
+Numbers<T> numbers(const Problem& p, const Data& d) {
+  return {static_cast<const T*>(d.x), p.n};
+}
+
+std::int64_t bytes_of(const Problem& p) {
+  return p.n * static_cast<std::int64_t>(size_of(p.dtype));
+}
+
+// Blocks that stay, or fewer where a thread would not have a vector.
+Shape shape(const Problem& p, const DeviceSpec& device) {
+  Shape s;
+  s.block = {kBlock, 1, 1};
+  s.grid.x = std::min(std::int64_t{device.sm_count} * kPerSm,
+                      ceil_div(bytes_of(p), kBlock * kVectorBytes));
+  return s;
+}
+
+Variant variant(std::string id, std::string compare_to, bool has_index,
+                ExpectedChangesOf<Problem> expected) {
+  Variant v;
+  v.id = std::move(id);
+  v.compare_to = std::move(compare_to);
+  v.expected_changes = std::move(expected);
+  v.deterministic = true;  // the largest is the same in any order
+  if (!has_index) v.writes = {"max"};
+  v.work = [has_index](const Problem& p) {
+    Work w;
+    w.bytes_read = static_cast<double>(bytes_of(p));
+    w.bytes_written =
+        static_cast<double>(size_of(p.dtype) + (has_index ? sizeof(std::uint64_t) : 0));
+    w.moved_read = sector_bytes<char>(bytes_of(p));
+    w.moved_written = static_cast<double>(kSectorBytes * (has_index ? 2 : 1));
+    w.operations = {{Pipe::fp32, static_cast<double>(p.n)}};
+    return w;
+  };
+  return v;
+}
+
+// A counter, and results of blocks from the next 16 bytes on.
+constexpr std::int64_t kCounterBytes = 16;
+
+template <class T>
+Results<T> results(const Data& d) {
+  return {static_cast<T*>(d.max), d.index};
+}
+
+// `kernel_of(zero)` is the kernel of an element type.
+template <class Value, class KernelOf>
+Variant in_one_kernel(Variant v, KernelOf kernel_of) {
+  v.workspace_bytes = [](const Problem& p, const DeviceSpec& device) {
+    return kCounterBytes + shape(p, device).grid.x * static_cast<std::int64_t>(sizeof(Value));
+  };
+  v.launch = [kernel_of](const Problem& p, const Data& d, const LaunchContext& x) {
+    auto* const counter = static_cast<unsigned*>(x.workspace);
+    auto* const of_blocks =
+        reinterpret_cast<Value*>(static_cast<char*>(x.workspace) + kCounterBytes);
+    return Steps(MemsetStep{counter, 0, sizeof *counter}) + of_type(p, [&](auto zero) {
+             using T = decltype(zero);
+             return launch(kernel_of(zero), shape(p, x.device), numbers<T>(p, d),
+                           Partials<Value>{of_blocks, counter}, results<T>(d));
+           });
+  };
+  return v;
+}
+
+template <class OfWarp>
+Variant max_variant(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected) {
+  return in_one_kernel<float>(
+      variant(std::move(id), std::move(compare_to), false, std::move(expected)),
+      [](auto zero) { return max_kernel<Largest, OfWarp, decltype(zero)>; });
+}
+
+bool has_many_batches(const Problem& p) {
+  return p.n >= 1 << 28;  // a hundred for each thread
+}
+bool is_large(const Problem& p) {
+  return p.n >= 1 << 25;  // several batches for each thread
+}
+// Where what a thread does once is most of what it does.
+bool is_small(const Problem& p) {
+  return p.n <= 1 << 12;
+}
+
+Variant max_shuffles() {
+  return max_variant<ByShuffles>("max_shuffles", "", {});
+}
+
+// ---- max_redux: one instruction per warp
+//
+// redux.sync compares the lanes' integers at once (compute capability 8.0); of floats only from
+// Blackwell on. A float's bits become an unsigned integer of the same order when the sign bit is
+// flipped, and all other bits of negative ones, too. Five shuffles and five comparisons become
+// one instruction and a conversion both ways: warp_instructions of small arrays falls. Large ones
+// have a thousand numbers per lane before it.
+
+// Zeros of both signs are one value.
+__device__ __forceinline__ unsigned ordered(float value) {
+  const unsigned bits = __float_as_uint(value + 0.0f);
+  return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+}
+__device__ __forceinline__ float in_order(unsigned key) {
+  return __uint_as_float(key & 0x80000000u ? key & 0x7fffffffu : ~key);
+}
+
+struct ByRedux {
+  __device__ float operator()(float value) const {
+    return in_order(__reduce_max_sync(kAllLanes, ordered(value)));
+  }
+  // Upper words first; of the lanes that have the largest, lower words.
+  __device__ unsigned long long operator()(unsigned long long own) const {
+    const auto upper = static_cast<unsigned>(own >> 32);
+    const unsigned largest = __reduce_max_sync(kAllLanes, upper);
+    const unsigned lower = upper == largest ? static_cast<unsigned>(own) : 0u;
+    return static_cast<unsigned long long>(largest) << 32 | __reduce_max_sync(kAllLanes, lower);
+  }
+};
+
+Variant max_redux() {
+  return max_variant<ByRedux>("max_redux", "max_shuffles",
+                              {{"warp_instructions", Direction::decreases, 1.1, is_small},
+                               {"dram_read_bytes", Direction::unchanged, 1.05, is_large}});
+}
+
+// ---- argmax_pairs: a value and its index
+//
+// A thread keeps the largest of its numbers and where it was: a comparison and two selections per
+// number, where max_shuffles has one instruction. It meets its numbers in the order of their
+// index, so that only a larger one takes the place. Between threads a candidate is one integer of
+// 64 bits, the ordered bits of the value above the inverted index, of which the larger is the
+// better: ties go to the lowest index. A shuffle of it is two. warp_instructions rises.
+
+using Candidate = unsigned long long;
+
+struct LargestAt {
+  float value = -INFINITY;
+  unsigned index = 0;
+  template <class T, int kCount>
+  __device__ void take(const Vector<T> (&vectors)[kCount], std::int64_t first, std::int64_t step) {
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) {
+#pragma unroll
+      for (int i = 0; i < Vector<T>::kPairs; ++i) {
+        const float2 pair = widen(vectors[j].pairs[i]);
+        take_one(pair.x, first + j * step + 2 * i);
+        take_one(pair.y, first + j * step + 2 * i + 1);
+      }
+    }
+  }
+  __device__ void take_one(float other, std::int64_t at) {
+    if (!(other > value)) return;
+    value = other;
+    index = static_cast<unsigned>(at);
+  }
+  __device__ Candidate candidate() const {
+    return static_cast<Candidate>(ordered(value)) << 32 | ~index;
+  }
+};
+
+// Writes what a candidate stands for.
+template <class T>
+__device__ __forceinline__ void write(Candidate best, const Results<T>& to) {
+  *to.max = from_float<T>(in_order(static_cast<unsigned>(best >> 32)));
+  *to.index = ~static_cast<unsigned>(best);
+}
+
+template <class OfWarp, class T>
+__global__ void __launch_bounds__(kBlock, kPerSm)
+    argmax_kernel(Numbers<T> x, Partials<Candidate> partials, Results<T> to) {
+  LargestAt largest;
+  visit_part(x, largest);
+  Candidate best = largest.candidate();
+  if (over_all(best, Candidate{0}, partials, OfWarp{})) write(best, to);
+}
+
+template <class OfWarp>
+Variant argmax_variant(std::string id, std::string compare_to,
+                       ExpectedChangesOf<Problem> expected) {
+  return in_one_kernel<Candidate>(
+      variant(std::move(id), std::move(compare_to), true, std::move(expected)),
+      [](auto zero) { return argmax_kernel<OfWarp, decltype(zero)>; });
+}
+
+Variant argmax_pairs() {
+  return argmax_variant<ByShuffles>("argmax_pairs", "max_shuffles",
+                                    {{"warp_instructions", Direction::increases, 1.5, is_large},
+                                     {"dram_read_bytes", Direction::unchanged, 1.05, is_large}});
+}
+
+// ---- argmax_redux: two instructions per warp
+//
+// The largest of the values by redux.sync, and then the lowest index of the lanes that have it by
+// another: two instructions where argmax_pairs has ten shuffles and as many comparisons of 64 bits.
+// Small arrays notice.
+
+Variant argmax_redux() {
+  return argmax_variant<ByRedux>("argmax_redux", "argmax_pairs",
+                                 {{"warp_instructions", Direction::decreases, 1.1, is_small},
+                                  {"dram_read_bytes", Direction::unchanged, 1.05, is_large}});
+}
+
+// ---- argmax_batches: the value first, the place at the end
+//
+// A thread takes the largest value of eight vectors at a time, an instruction per number, and
+// remembers the batch in which it last grew, three instructions per batch. At the end the threads
+// that have their block's largest value, one as a rule, load that batch again and look for it.
+// warp_instructions falls to nearly that of max_shuffles. It costs a batch of loads per block, for
+// which its other threads wait, and one per thread where all have the largest value, as of 16-bit
+// numbers many have.
+
+struct LargestOfBatches {
+  float value = -INFINITY;
+  unsigned first = 0;  // index of the batch's first number
+  unsigned step = 0;   // from one vector of the batch to the next
+  int vectors = 0;     // none: it is a number alone
+  template <class T, int kCount>
+  __device__ void take(const Vector<T> (&batch)[kCount], std::int64_t at, std::int64_t apart) {
+    Largest of_batch;
+    of_batch.take<T>(batch, at, apart);
+    grow(of_batch.value, at, apart, kCount);
+  }
+  __device__ void take_one(float other, std::int64_t at) { grow(other, at, 0, 0); }
+  __device__ void grow(float other, std::int64_t at, std::int64_t apart, int count) {
+    const bool grows = other > value;
+    value = grows ? other : value;
+    first = grows ? static_cast<unsigned>(at) : first;
+    step = grows ? static_cast<unsigned>(apart) : step;
+    vectors = grows ? count : vectors;
+  }
+  // The lowest place of the value, from last to first.
+  template <class T>
+  __device__ Candidate candidate(const Numbers<T>& x) const {
+    unsigned index = first;
+    Vector<T> batch[kLoads];
+#pragma unroll
+    for (int j = 0; j < kLoads; ++j) {
+      if (j < vectors) batch[j] = load_pack<kWidth<T>>(x.at + first + std::int64_t{j} * step);
+    }
+#pragma unroll
+    for (int i = kLoads * Vector<T>::kPairs; i-- > 0;) {
+      const int j = i / Vector<T>::kPairs;
+      const float2 pair = widen(batch[j].pairs[i % Vector<T>::kPairs]);
+      const unsigned at = first + j * step + 2 * (i % Vector<T>::kPairs);
+      if (j < vectors && pair.y == value) index = at + 1;
+      if (j < vectors && pair.x == value) index = at;
+    }
+    return static_cast<Candidate>(ordered(value)) << 32 | ~index;
+  }
+};
+
+// This thread's candidate; none where others of the block have a larger value.
+template <class T>
+__device__ __forceinline__ Candidate candidate_of_batches(const Numbers<T>& x) {
+  __shared__ float of_block;
+  LargestOfBatches largest;
+  visit_part(x, largest);
+  const float of_all = over_block(largest.value, -INFINITY, ByRedux{});
+  if (threadIdx.x == 0) of_block = of_all;
+  __syncthreads();
+  return largest.value == of_block ? largest.candidate(x) : Candidate{0};
+}
+
+template <class T>
+__global__ void __launch_bounds__(kBlock, kPerSm)
+    batches_kernel(Numbers<T> x, Partials<Candidate> partials, Results<T> to) {
+  Candidate best = candidate_of_batches(x);
+  if (over_all(best, Candidate{0}, partials, ByRedux{})) write(best, to);
+}
+
+Variant argmax_batches() {
+  return in_one_kernel<Candidate>(
+      variant("argmax_batches", "argmax_redux", true,
+              {{"warp_instructions", Direction::decreases, 1.3, has_many_batches},
+               {"dram_read_bytes", Direction::unchanged, 1.05, is_large}}),
+      [](auto zero) { return batches_kernel<decltype(zero)>; });
+}
+
+// ---- the vendor's: cub::DeviceReduce
+
+Variant vendor(std::string id, std::string compare_to, cub::Reduction reduction) {
+  const bool has_index = reduction == cub::Reduction::argmax;
+  Variant v = variant(std::move(id), std::move(compare_to), has_index, {});
+  v.is_vendor = true;
+  v.why = has_index ? "cub::DeviceReduce::ArgMax: what one would call, and the figure to beat."
+                    : "cub::DeviceReduce::Max: what one would call, and the figure to beat.";
+  v.unavailable = cub::reduce_unavailable;
+  v.workspace_bytes = [](const Problem&, const DeviceSpec& device) {
+    return cub::reduce_workspace_bytes(device);
+  };
+  v.launch = [reduction](const Problem& p, const Data& d, const LaunchContext& x) {
+    return cub::step_of(cub::Reduce{reduction, p.dtype, p.n, d.x, d.max, d.index, x.workspace},
+                        x.device);
+  };
+  return v;
+}
+
+// ---- inputs
+
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  return of_type(p, [&](auto zero) {
+    using T = decltype(zero);
+    return fill_uniform(static_cast<T*>(d.x), p.n, stream_seed(seed, 0));
+  });
+}
+
+// ---- the plain reference
+
+// Of doubles: bits of the same order, whose largest and lowest atomic operations find.
+__device__ inline Candidate ordered_bits(double value) {
+  const auto bits = static_cast<Candidate>(__double_as_longlong(value + 0.0));
+  return bits >> 63 ? ~bits : bits | 1ull << 63;
+}
+
+template <class T>
+__global__ void reference_max_kernel(Numbers<T> x, Candidate* largest) {
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  Candidate of_thread = 0;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < x.n;
+       i += stride)
+    of_thread = max(of_thread, ordered_bits(to_double(x.at[i])));
+  atomicMax(largest, of_thread);
+}
+
+inline __global__ void reference_value_kernel(Candidate* bits) {
+  const Candidate own = *bits >> 63 ? *bits & ~(1ull << 63) : ~*bits;
+  *reinterpret_cast<double*>(bits) = __longlong_as_double(static_cast<long long>(own));
+}
+
+template <class T>
+__global__ void reference_index_kernel(Numbers<T> x, const double* max, Candidate* lowest) {
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < x.n;
+       i += stride) {
+    // Doubles that are not negative are ordered as their bits.
+    if (to_double(x.at[i]) == *max)
+      atomicMin(lowest, static_cast<Candidate>(__double_as_longlong(static_cast<double>(i))));
+  }
+}
+
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  constexpr std::int64_t kMostBlocks = 1 << 12;
+  Steps steps;
+  for (const ReferenceView& view : out) {
+    if (view) steps += MemsetStep{view.magnitude, 0, sizeof(double)};
+  }
+  const Shape grid = grid_stride(p.n, kMostBlocks);
+  return steps + of_type(p, [&](auto zero) {
+           using T = decltype(zero);
+           double* const max = out[0] ? out[0].value : out[1].magnitude;
+           auto* const bits = reinterpret_cast<Candidate*>(max);
+           Steps all = Steps(MemsetStep{bits, 0, sizeof *bits}) +
+                       launch(reference_max_kernel<T>, grid, numbers<T>(p, d), bits) +
+                       launch(reference_value_kernel, Shape{}, bits);
+           if (!out[1]) return all;
+           return all + MemsetStep{out[1].value, 0xff, sizeof(double)} +
+                  launch(reference_index_kernel<T>, grid, numbers<T>(p, d), max,
+                         reinterpret_cast<Candidate*>(out[1].value));
+         });
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  double largest = -INFINITY;
+  std::int64_t place = 0;
+  of_type(p, [&](auto zero) {
+    const auto* const x = static_cast<const decltype(zero)*>(d.x);
+    for (std::int64_t i = 0; i < p.n; ++i) {
+      if (to_double(x[i]) > largest) {
+        largest = to_double(x[i]);
+        place = i;
+      }
+    }
+  });
+  const double results[] = {largest, static_cast<double>(place)};
+  for (std::size_t o = 0; o < out.size(); ++o) {
+    if (!out[o]) continue;
+    out[o].value[0] = results[o];
+    out[o].magnitude[0] = 0;
+  }
+}
+
+// ---- declaration
+
+Family declare() {
+  Family f("argmax", Topic::patterns, "What does it cost to know where the largest number stands?");
+  f.physics =
+      "The largest of many numbers is a reduction whose operation rounds nothing, so that any "
+      "order "
+      "gives the same bits. The value alone takes an instruction per number. A value with its "
+      "index "
+      "takes three, and twice as much to hand from lane to lane. As long as instructions are fewer "
+      "than the issue slots of the time that memory takes, none of that shows; 16-bit numbers, "
+      "which arrive twice as fast, come nearest to that limit. A thread that looks for an index "
+      "only "
+      "when it has seen a larger value looks rarely.";
+  const auto one = [](const Problem&) { return std::int64_t{1}; };
+  const auto type = [](const Problem& p) { return p.dtype; };
+  f.extent("n", &Problem::n, std::int64_t{1} << 28, (std::int64_t{1} << 31) - 1, "numbers")
+      .choice("dtype", &Problem::dtype, {{"fp32", DataType::fp32}, {"bf16", DataType::bf16}},
+              "type of the numbers");
+  f.input("x", &Data::x, type, [](const Problem& p) { return p.n; })
+      .output("max", &Data::max, type, one)
+      .output("index", &Data::index, one);
+  f.figures = {
+      {"argmax", "traffic", "Largest numbers, means, deviations: useful bytes per second"}};
+  f.outputs = [](const Problem&) { return Extent{1, 1, 1}; };
+  f.inputs = inputs;
+  f.reference = reference;
+  f.host_reference = host_reference;
+  f.tolerance = [](const Problem&) { return Tolerance{0.0, 0.0}; };
+  f.tolerance_derivation =
+      "Zero: the largest number is one of the numbers, and its lowest index is one of theirs. bf16 "
+      "has 256 values in [0.5, 1], so that many numbers are the largest and ties are tested.";
+  f.variant(max_shuffles()).variant(max_redux()).variant(argmax_pairs());
+  f.variant(argmax_redux()).variant(argmax_batches());
+  f.variant(vendor("cub_max", "max_shuffles", cub::Reduction::max));
+  f.variant(vendor("cub_argmax", "argmax_pairs", cub::Reduction::argmax));
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::argmax

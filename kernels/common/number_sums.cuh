@@ -1,0 +1,347 @@
+// Sums of n numbers: the problem that families of sums share, with its inputs, reference and bound,
+// and the part of an array that a thread of a resident grid adds up.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "gpu/cub_reduce.hpp"
+#include "kernels/common/launch.cuh"
+#include "kernels/common/pack.cuh"
+#include "kernels/common/random.cuh"
+#include "kernels/common/sectors.cuh"
+
+namespace gpuexp::number_sums {
+
+enum class Numbers {
+  random,  // in [-1, 1)
+  whole,   // whole numbers, whose sums are exact in any order
+};
+
+struct Problem {
+  std::int64_t n;
+  DataType dtype;  // fp32 or bf16
+  Numbers numbers;
+};
+
+struct Data {
+  void* x;
+  float* sum;
+};
+
+template <class T>
+struct Terms {
+  const T* at;
+  std::int64_t n;
+};
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+constexpr int kBlock = 256;
+constexpr int kVectorBytes = 16;
+template <class T>
+constexpr int kWidth = kVectorBytes / static_cast<int>(sizeof(T));
+
+/// The vector's elements, added up in pairs.
+template <class T>
+__device__ __forceinline__ float sum_of(const Pack<T, kWidth<T>>& vector) {
+  float sum = 0.0f;
+#pragma unroll
+  for (int i = 0; i < vector.kPairs; ++i) {
+    const float2 pair = widen(vector.pairs[i]);
+    sum += pair.x + pair.y;
+  }
+  return sum;
+}
+
+struct PlainLoad {
+  template <class T>
+  __device__ Pack<T, kWidth<T>> operator()(const T* from) const {
+    return load_pack<kWidth<T>>(from);
+  }
+};
+
+/// kLoads vectors, `step` apart, all of which are asked for before the first is added.
+template <int kLoads, class T, class Load = PlainLoad>
+__device__ __forceinline__ float sum_of_vectors(const T* from, std::int64_t step, Load load = {}) {
+  Pack<T, kWidth<T>> vectors[kLoads];
+#pragma unroll
+  for (int j = 0; j < kLoads; ++j)
+    vectors[j] = load(from + j * step);
+  float sum = 0.0f;
+#pragma unroll
+  for (int j = 0; j < kLoads; ++j)
+    sum += sum_of<T>(vectors[j]);
+  return sum;
+}
+
+/// What this thread adds up of x, from element `begin` on, in strides of the grid: kLoads vectors
+/// at a time, then one, then elements.
+template <int kLoads, class T>
+__device__ __forceinline__ float sum_of_part(const Terms<T>& x) {
+  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x * kWidth<T>;
+  const std::int64_t whole = x.n / kWidth<T> * kWidth<T>;
+  float sum = 0.0f;
+  std::int64_t i = thread * kWidth<T>;
+#pragma unroll 1
+  for (; i + (kLoads - 1) * stride < whole; i += kLoads * stride)
+    sum += sum_of_vectors<kLoads>(x.at + i, stride);
+  if constexpr (kLoads > 1) {
+#pragma unroll 1
+    for (; i < whole; i += stride)
+      sum += sum_of_vectors<1>(x.at + i, 0);
+  }
+  if (whole + thread < x.n) sum += static_cast<float>(x.at[whole + thread]);
+  return sum;
+}
+
+/// What `make` makes of a zero of the elements' type.
+template <class Make>
+auto of_type(const Problem& p, Make make) {
+  return p.dtype == DataType::bf16 ? make(__nv_bfloat16{}) : make(float{});
+}
+
+template <class T>
+Terms<T> terms(const Problem& p, const Data& d) {
+  return {static_cast<const T*>(d.x), p.n};
+}
+
+inline Shape blocks_of(int threads, std::int64_t blocks) {
+  Shape s;
+  s.block = {threads, 1, 1};
+  s.grid = {blocks, 1, 1};
+  return s;
+}
+
+inline std::int64_t bytes_of(const Problem& p) {
+  return p.n * static_cast<std::int64_t>(size_of(p.dtype));
+}
+
+/// Blocks that stay, or fewer where a thread would not have a vector.
+inline std::int64_t resident_blocks(const Problem& p, const DeviceSpec& device, int per_sm) {
+  return std::min(std::int64_t{device.sm_count} * per_sm,
+                  ceil_div(bytes_of(p), kBlock * kVectorBytes));
+}
+
+/// Loads of a thread that are in flight.
+struct Loads {
+  int count;
+  bool are_vectors;
+};
+
+inline Variant variant(std::string id, std::string compare_to, Loads loads,
+                       Family::OnProblem<double()> kernels, ExpectedChangesOf<Problem> expected) {
+  Variant v;
+  v.id = std::move(id);
+  v.compare_to = std::move(compare_to);
+  v.expected_changes = std::move(expected);
+  v.deterministic = true;
+  v.work = [](const Problem& p) {
+    Work w;
+    w.bytes_read = static_cast<double>(bytes_of(p));
+    w.bytes_written = sizeof(float);
+    w.moved_read = sector_bytes<char>(bytes_of(p));
+    w.moved_written = sector_bytes<float>(1);
+    w.operations = {{Pipe::fp32, static_cast<double>(p.n)}};
+    return w;
+  };
+  v.metrics = [=](const Problem& p, const DeviceSpec&) {
+    const double bytes = loads.are_vectors ? kVectorBytes : static_cast<double>(size_of(p.dtype));
+    return MetricValues{{kBytesInFlightMetric, loads.count * bytes}, {"kernels", kernels(p)}};
+  };
+  return v;
+}
+
+template <int kCount>
+double always(const Problem&) {
+  return kCount;
+}
+
+template <class T>
+using Kernel = void (*)(Terms<T>, float*);
+
+/// One kernel for elements and for sums of them.
+struct Kernels {
+  Kernel<float> of_floats;
+  Kernel<__nv_bfloat16> of_halves;
+};
+
+inline Steps add_elements(const Kernels& kernels, const Shape& s, const Problem& p, const Data& d,
+                          float* to) {
+  return p.dtype == DataType::bf16 ? launch(kernels.of_halves, s, terms<__nv_bfloat16>(p, d), to)
+                                   : launch(kernels.of_floats, s, terms<float>(p, d), to);
+}
+
+/// Blocks that stay, and one block more that adds up what they left in the workspace.
+inline Variant in_two_kernels(Variant v, Kernels kernels, int per_sm) {
+  v.workspace_bytes = [per_sm](const Problem& p, const DeviceSpec& device) {
+    return resident_blocks(p, device, per_sm) * std::int64_t{sizeof(float)};
+  };
+  v.launch = [=](const Problem& p, const Data& d, const LaunchContext& x) {
+    auto* const sums = static_cast<float*>(x.workspace);
+    const std::int64_t blocks = resident_blocks(p, x.device, per_sm);
+    return add_elements(kernels, blocks_of(kBlock, blocks), p, d, sums) +
+           launch(kernels.of_floats, blocks_of(kBlock, 1), Terms<float>{sums, blocks}, d.sum);
+  };
+  return v;
+}
+
+/// cub::DeviceReduce, with fp32 sums.
+inline Variant cub_sum(std::string compare_to) {
+  Variant v;
+  v.id = "cub";
+  v.compare_to = std::move(compare_to);
+  v.is_vendor = true;
+  v.work = variant("", "", {0, false}, always<0>, {}).work;
+  v.unavailable = cub::reduce_unavailable;
+  v.workspace_bytes = [](const Problem&, const DeviceSpec& device) {
+    return cub::reduce_workspace_bytes(device);
+  };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    return cub::step_of(
+        cub::Reduce{cub::Reduction::sum, p.dtype, p.n, d.x, d.sum, nullptr, x.workspace}, x.device);
+  };
+  return v;
+}
+
+// ---- inputs
+
+template <class T>
+struct Elements {
+  std::uint64_t seed;
+  Numbers numbers;
+  __host__ __device__ T operator()(std::int64_t i) const {
+    const float x = random_signed(seed, static_cast<std::uint64_t>(i));
+    constexpr float kMostWhole = 64.0f;  // 8 bits, which bf16 has
+    return from_float<T>(numbers == Numbers::whole ? rintf(kMostWhole * x) : x);
+  }
+};
+
+inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  return of_type(p, [&](auto zero) {
+    using T = decltype(zero);
+    return fill(static_cast<T*>(d.x), p.n, Elements<T>{stream_seed(seed, 0), p.numbers});
+  });
+}
+
+// ---- the plain reference
+
+namespace detail {
+
+template <class T>
+__global__ void reference_kernel(Terms<T> x, double* sum, double* squares) {
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  double of_thread = 0, squares_of_thread = 0;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < x.n;
+       i += stride) {
+    const double element = to_double(x.at[i]);
+    of_thread += element;
+    squares_of_thread += element * element;
+  }
+  atomicAdd(sum, of_thread);
+  atomicAdd(squares, squares_of_thread);
+}
+
+inline __global__ void root_kernel(double* squares) {
+  *squares = sqrt(*squares);
+}
+
+}  // namespace detail
+
+/// The magnitude is the root of the sum of squares.
+inline Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  if (!out[0]) return {};
+  constexpr std::int64_t kMostBlocks = 1 << 12;
+  return Steps(MemsetStep{out[0].value, 0, sizeof(double)}) +
+         MemsetStep{out[0].magnitude, 0, sizeof(double)} +
+         of_type(p,
+                 [&](auto zero) {
+                   using T = decltype(zero);
+                   return launch(detail::reference_kernel<T>, grid_stride(p.n, kMostBlocks),
+                                 terms<T>(p, d), out[0].value, out[0].magnitude);
+                 }) +
+         launch(detail::root_kernel, blocks_of(1, 1), out[0].magnitude);
+}
+
+inline void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  if (!out[0]) return;
+  double sum = 0, squares = 0;
+  of_type(p, [&](auto zero) {
+    const auto* const x = static_cast<const decltype(zero)*>(d.x);
+    for (std::int64_t i = 0; i < p.n; ++i) {
+      sum += to_double(x[i]);
+      squares += to_double(x[i]) * to_double(x[i]);
+    }
+  });
+  out[0].value[0] = sum;
+  out[0].magnitude[0] = std::sqrt(squares);
+}
+
+// ---- what families declare
+
+/// Additions that a term goes through.
+inline double depth(const Problem& p) {
+  constexpr double kOfEachThread = 1 << 14;
+  constexpr double kOfTrees = 64;
+  return std::ceil(static_cast<double>(p.n) / kOfEachThread) + kOfTrees;
+}
+
+// The derivation that tolerance_derivation states in words.
+inline Tolerance tolerance(const Problem& p) {
+  if (p.numbers == Numbers::whole) return {0.0, 0.0};
+  const double lambda = std::sqrt(2 * (32 + std::log(2.0)));
+  const double norm = std::sqrt(static_cast<double>(p.n) / 3);  // the mean of x² is 1/3
+  return {lambda * unit_roundoff(DataType::fp32) * std::sqrt(depth(p)), 0.0, 0.0,
+          kRmsSafety * rounding_rms(DataType::fp32) * std::sqrt(depth(p)) * norm};
+}
+
+inline void declare_sums(Family& f) {
+  f.extent("n", &Problem::n, std::int64_t{1} << 28, (std::int64_t{1} << 31) - 1, "numbers")
+      .choice("dtype", &Problem::dtype, {{"fp32", DataType::fp32}, {"bf16", DataType::bf16}},
+              "type of the numbers; sums are in fp32")
+      .choice<Numbers>("numbers", &Problem::numbers,
+                       {{"random", Numbers::random}, {"whole", Numbers::whole}},
+                       "in [-1, 1); or whole numbers in [-64, 64], whose sums are exact in any "
+                       "order");
+  f.input(
+       "x", &Data::x, [](const Problem& p) { return p.dtype; },
+       [](const Problem& p) { return p.n; })
+      .output("sum", &Data::sum, [](const Problem&) { return std::int64_t{1}; });
+  f.metric(kBytesInFlightMetric, "B", "of loads that a thread has made before it waits");
+  f.metric("kernels", "", "kernels of a launch");
+  f.outputs = [](const Problem&) { return Extent{1, 1, 1}; };
+  f.unsupported = [](const Problem&, const DeviceSpec& device) -> std::optional<std::string> {
+    constexpr int kLeastSms = 16;
+    if (device.sm_count >= kLeastSms) return std::nullopt;
+    return "needs " + std::to_string(kLeastSms) + " SMs: the bound counts on their threads";
+  };
+  f.inputs = inputs;
+  f.reference = reference;
+  f.host_reference = host_reference;
+  f.tolerance = tolerance;
+  f.tolerance_derivation =
+      "numbers = whole: zero. Partial sums are whole numbers, and below 2^24, which fp32 has "
+      "exactly, whatever their order: the numbers are random, of RMS 37.2, so that a partial sum "
+      "of m <= 2^31 of them is a random walk and at 2^24 ten times its RMS value, 37.2·√m "
+      "(Hoeffding: a probability below e^-31). A block of 256 numbers that is missing, or counted "
+      "twice, is found unless its numbers add up to 0, once in 1500 times: their sum has an RMS "
+      "value of 595. numbers = random: each addition rounds its result s by at most u·|s|, u = "
+      "2^-24, and errors are independent of each other, with a mean of 0. Of sums in any order, "
+      "|error| <= u·√(2·ln(2/δ))·√(sum of all s²) with a probability of 1 - δ (Hallman and Ipsen, "
+      "Precision-aware deterministic and probabilistic error bounds for floating point summation, "
+      "Numerische Mathematik 155, 2023); δ = e^-32. Numbers have random signs, so that the mean of "
+      "s² is the sum of its terms' squares, and that of all s² is at most d times the sum of all "
+      "squares, where a term goes through d additions in the mean. A thread's chain has n/2^15 "
+      "elements at most, on 16 SMs of 2048 threads; blocks of 16384 elements that add to one sum "
+      "are n/2^14, of which a term goes through half; trees have fewer than 64 levels. d = n/2^14 "
+      "+ 64 is all of it. At 2^30 numbers that is 2.3, the RMS sum of 256 missing ones 9.2, so "
+      "that one block in five would be missed, which is what whole numbers are for. The RMS error: "
+      "roundings of 0.42·u of each s (Knuth) add up by their squares to 0.42·u·√d·√(n/3), numbers "
+      "in [-1, 1) having an RMS value of 1/√3. Twice that is allowed.";
+}
+
+}  // namespace gpuexp::number_sums

@@ -1,0 +1,583 @@
+// welford: mean of n numbers, and the sum of their squared deviations from it (M2).
+//
+// The question: what does it cost to add up deviations from a mean that is known at the end? Two
+// passes read the numbers twice. One pass over sums of x and of x² reads them once, but its M2 is
+// the difference of two sums that may be nearly equal: with numbers far from zero all digits
+// cancel. Welford's update (1962) keeps a mean so far and deviations from that, exactly what is
+// wanted, and takes a division per number. Partial results (count, mean, M2) of any two parts
+// merge into that of both (Chan, Golub and LeVeque 1983), which makes it a reduction like others,
+// with an operation of a dozen instructions; so a batch may be done in any other way before. Sums
+// of deviations from a number that is near the mean, as any of the numbers is, need no division.
+#include <cmath>
+#include <vector>
+
+#include "kernels/common/last_block.cuh"
+#include "kernels/common/launch.cuh"
+#include "kernels/common/load_past_l1.cuh"
+#include "kernels/common/ordered_sum.cuh"
+#include "kernels/common/random.cuh"
+#include "kernels/common/sectors.cuh"
+
+namespace gpuexp::welford {
+
+struct Problem {
+  std::int64_t n;
+  double offset;
+};
+
+struct Data {
+  float* x;
+  float* mean;
+  float* m2;
+  float* m2_cancelled;  // of sum_of_squares, whose digits cancel
+};
+
+constexpr int kBlock = 256;
+constexpr int kPerSm = 4;  // blocks that stay
+constexpr int kLoads = 8;
+constexpr int kVector = 4;  // elements of a load
+constexpr int kWarp = 32;
+
+struct Numbers {
+  const float* at;
+  std::int64_t n;
+};
+
+// Gives visit(values) this thread's part, in strides of the grid: 32 numbers at a time, then 4,
+// then one.
+template <class Visit>
+__device__ __forceinline__ void visit_part(const Numbers& x, const Visit& visit);
+
+// ---- two_passes: the mean, and then the deviations
+//
+// A pass adds up the numbers, a second one the squares of their deviations from the mean: what the
+// definition says, and as exact as sums are. Each pass is a kernel and another for the blocks'
+// sums, and DRAM delivers the numbers twice.
+
+__global__ void __launch_bounds__(kBlock, kPerSm) sum_kernel(Numbers x, float* sums) {
+  float sum = 0.0f;
+  visit_part(x, [&](const auto& values) {
+#pragma unroll
+    for (const float value : values)
+      sum += value;
+  });
+  sum = ordered_block_sum<kBlock>(sum);
+  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+}
+
+__global__ void __launch_bounds__(kBlock, kPerSm)
+    deviations_kernel(Numbers x, const float* mean, float* sums) {
+  const float center = *mean;
+  float sum = 0.0f;
+  visit_part(x, [&](const auto& values) {
+#pragma unroll
+    for (const float value : values)
+      sum += (value - center) * (value - center);
+  });
+  sum = ordered_block_sum<kBlock>(sum);
+  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+}
+
+// One block: the sum of `count` sums, over `by`.
+__global__ void __launch_bounds__(kBlock)
+    total_kernel(const float* sums, std::int64_t count, float by, float* total) {
+  float sum = 0.0f;
+  for (std::int64_t i = threadIdx.x; i < count; i += kBlock)
+    sum += sums[i];
+  sum = ordered_block_sum<kBlock>(sum);
+  if (threadIdx.x == 0) *total = sum / by;
+}
+
+template <int kCount, class Visit>
+__device__ __forceinline__ void visit_vectors(const float* from, std::int64_t step,
+                                              const Visit& visit) {
+  float4 vectors[kCount];
+#pragma unroll
+  for (int j = 0; j < kCount; ++j)
+    vectors[j] = *reinterpret_cast<const float4*>(from + j * step);
+  float values[kCount * kVector];
+#pragma unroll
+  for (int j = 0; j < kCount; ++j) {
+    values[kVector * j] = vectors[j].x;
+    values[kVector * j + 1] = vectors[j].y;
+    values[kVector * j + 2] = vectors[j].z;
+    values[kVector * j + 3] = vectors[j].w;
+  }
+  visit(values);
+}
+
+template <class Visit>
+__device__ __forceinline__ void visit_part(const Numbers& x, const Visit& visit) {
+  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kBlock * kVector;
+  const std::int64_t whole = x.n / kVector * kVector;
+  std::int64_t i = thread * kVector;
+#pragma unroll 1
+  for (; i + (kLoads - 1) * stride < whole; i += kLoads * stride)
+    visit_vectors<kLoads>(x.at + i, stride, visit);
+#pragma unroll 1
+  for (; i < whole; i += stride)
+    visit_vectors<1>(x.at + i, stride, visit);
+  if (whole + thread < x.n) {
+    const float last[] = {x.at[whole + thread]};
+    visit(last);
+  }
+}
+
+// ---- how the variants are launched
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+// Blocks that stay, or fewer where a thread would not have a vector.
+Shape shape(const Problem& p, const DeviceSpec& device) {
+  Shape s;
+  s.block = {kBlock, 1, 1};
+  s.grid.x = std::min(std::int64_t{device.sm_count} * kPerSm, ceil_div(p.n, kBlock * kVector));
+  return s;
+}
+Shape one_block() {
+  Shape s;
+  s.block = {kBlock, 1, 1};
+  return s;
+}
+
+Numbers numbers(const Problem& p, const Data& d) {
+  return {d.x, p.n};
+}
+
+Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected) {
+  Variant v;
+  v.id = std::move(id);
+  v.compare_to = std::move(compare_to);
+  v.expected_changes = std::move(expected);
+  v.deterministic = true;
+  v.writes = {"mean", "m2"};
+  v.work = [](const Problem& p) {
+    Work w;
+    w.bytes_read = static_cast<double>(p.n) * sizeof(float);
+    w.bytes_written = 2 * sizeof(float);
+    w.moved_read = sector_bytes<float>(p.n);
+    w.moved_written = 2 * kSectorBytes;
+    w.operations = {{Pipe::fp32, 3 * static_cast<double>(p.n)}};  // from the mean, squared, added
+    return w;
+  };
+  return v;
+}
+
+bool is_large(const Problem& p) {
+  constexpr std::int64_t kManyElements = 1 << 27;  // beyond L2
+  return p.n >= kManyElements;
+}
+
+Variant two_passes() {
+  Variant v = variant("two_passes", "", {});
+  v.workspace_bytes = [](const Problem& p, const DeviceSpec& device) {
+    return shape(p, device).grid.x * std::int64_t{sizeof(float)};
+  };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    auto* const sums = static_cast<float*>(x.workspace);
+    const Shape s = shape(p, x.device);
+    return launch(sum_kernel, s, numbers(p, d), sums) +
+           launch(total_kernel, one_block(), sums, s.grid.x, static_cast<float>(p.n), d.mean) +
+           launch(deviations_kernel, s, numbers(p, d), d.mean, sums) +
+           launch(total_kernel, one_block(), sums, s.grid.x, 1.0f, d.m2);
+  };
+  return v;
+}
+
+// ---- sum_of_squares: one pass, and a difference
+//
+// Sums of x and of x² in one pass, from which M2 = sum of x² - (sum of x)²/n. dram_read_bytes falls
+// to half. It costs digits: of numbers around a mean of 100 times their spread, 2·log2(100) = 13 of
+// the 24 bits are gone before the first rounding counts. rms_error has how many are left.
+
+struct Sums {
+  float* of_blocks;
+  float* squares_of_blocks;
+  unsigned* finished;
+};
+
+// Of all blocks, by the last of them; `finish(sum, squares)` is its thread 0's.
+template <class Finish>
+__device__ __forceinline__ void finish_sums(float sum, float squares, const Sums& s,
+                                            const Finish& finish) {
+  sum = ordered_block_sum<kBlock>(sum);
+  __syncthreads();
+  squares = ordered_block_sum<kBlock>(squares);
+  if (threadIdx.x == 0) {
+    s.of_blocks[blockIdx.x] = sum;
+    s.squares_of_blocks[blockIdx.x] = squares;
+  }
+  if (!is_last_block(s.finished)) return;
+  sum = squares = 0.0f;
+  for (unsigned i = threadIdx.x; i < gridDim.x; i += kBlock) {
+    sum += load_past_l1(s.of_blocks + i);
+    squares += load_past_l1(s.squares_of_blocks + i);
+  }
+  sum = ordered_block_sum<kBlock>(sum);
+  __syncthreads();
+  squares = ordered_block_sum<kBlock>(squares);
+  if (threadIdx.x == 0) finish(sum, squares);
+}
+
+template <bool kIsShifted>
+__global__ void __launch_bounds__(kBlock, kPerSm)
+    squares_kernel(Numbers x, Sums s, float* mean, float* m2) {
+  const float shift = kIsShifted ? x.at[0] : 0.0f;
+  float sum = 0.0f, squares = 0.0f;
+  visit_part(x, [&](const auto& values) {
+#pragma unroll
+    for (const float value : values) {
+      const float shifted = kIsShifted ? value - shift : value;
+      sum += shifted;
+      squares += shifted * shifted;
+    }
+  });
+  finish_sums(sum, squares, s, [&](float of_all, float squares_of_all) {
+    const float of_each = of_all / static_cast<float>(x.n);
+    *mean = shift + of_each;
+    *m2 = squares_of_all - of_all * of_each;
+  });
+}
+
+// A counter in the first 16 bytes of the workspace, and `arrays` of a number per block behind it.
+constexpr std::int64_t kCounterBytes = 16;
+
+Variant counted(Variant v, int arrays) {
+  v.workspace_bytes = [arrays](const Problem& p, const DeviceSpec& device) {
+    return kCounterBytes + arrays * shape(p, device).grid.x * std::int64_t{sizeof(float)};
+  };
+  return v;
+}
+
+Variant squares_variant(std::string id, std::string compare_to,
+                        void (*kernel)(Numbers, Sums, float*, float*), float* Data::*m2,
+                        ExpectedChangesOf<Problem> expected) {
+  Variant v = counted(variant(std::move(id), std::move(compare_to), std::move(expected)), 2);
+  v.launch = [=](const Problem& p, const Data& d, const LaunchContext& x) {
+    auto* const counter = static_cast<unsigned*>(x.workspace);
+    auto* const sums = reinterpret_cast<float*>(static_cast<char*>(x.workspace) + kCounterBytes);
+    const Shape s = shape(p, x.device);
+    return Steps(MemsetStep{counter, 0, sizeof *counter}) +
+           launch(kernel, s, numbers(p, d), Sums{sums, sums + s.grid.x, counter}, d.mean, d.*m2);
+  };
+  return v;
+}
+
+// The relative error of so many sums of magnitudes, whose own RMS value is `size`: what
+// tolerance_derivation derives.
+Tolerance tolerance(const Problem& p, double sums, double size) {
+  constexpr double kOfEachThread = 1 << 14;  // threads, of 16 SMs
+  constexpr double kOfTrees = 64;
+  const double depth = std::ceil(static_cast<double>(p.n) / kOfEachThread) + kOfTrees;
+  const double lambda = std::sqrt(2 * (32 + std::log(2.0)));
+  return {sums * lambda * unit_roundoff(DataType::fp32) * std::sqrt(depth), 0.0, 0.0,
+          kRmsSafety * sums * rounding_rms(DataType::fp32) * std::sqrt(depth) * size};
+}
+
+// κ², the sum of squares over M2, of numbers within 1 of the offset: their variance is 1/3.
+double cancellation(const Problem& p) {
+  return 1 + 3 * p.offset * p.offset;
+}
+
+// Of κ·M2, or of κ²·M2 where digits cancel.
+Tolerance m2_tolerance(const Problem& p, bool cancelled) {
+  constexpr double kSums = 4;
+  const double m2 = static_cast<double>(p.n) / 3;
+  return tolerance(p, kSums, m2 * (cancelled ? cancellation(p) : std::sqrt(cancellation(p))));
+}
+Tolerance mean_tolerance(const Problem& p) {
+  constexpr double kSums = 2;
+  return tolerance(p, kSums, std::max(p.offset, 1.0));
+}
+
+Variant sum_of_squares() {
+  Variant v =
+      squares_variant("sum_of_squares", "two_passes", squares_kernel<false>, &Data::m2_cancelled,
+                      {{"dram_read_bytes", Direction::decreases, 1.9, is_large},
+                       {"global_load_requests", Direction::decreases, 1.9, is_large}});
+  v.writes = {"mean", "m2_cancelled"};
+  v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
+    constexpr double kMostError = 0.1;
+    if (m2_tolerance(p, true).relative * cancellation(p) <= kMostError) return std::nullopt;
+    return "needs a smaller offset: no digit of the difference of two such sums would be certain";
+  };
+  return v;
+}
+
+// ---- shifted: the same of deviations from the first number
+//
+// Any number of the array is nearer to the mean than zero is, most often within twice the spread:
+// x - x[0] is what is added up and squared. One subtraction more per number, and as few digits
+// cancel as if the mean were zero. dram_read_bytes stays. It trusts the first number: where that is
+// an outlier, digits are lost as by sum_of_squares.
+
+Variant shifted() {
+  return squares_variant("shifted", "sum_of_squares", squares_kernel<true>, &Data::m2,
+                         {{"dram_read_bytes", Direction::unchanged, 1.05, is_large},
+                          {"warp_instructions", Direction::increases, 1.1, is_large}});
+}
+
+// ---- per_number: Welford's update
+//
+// Each number moves the thread's mean by its deviation over the count so far, and adds the product
+// of its deviations from the old and the new mean. Nothing cancels, whatever the numbers. But it is
+// a chain of dependent instructions with a division in it, so that warp_instructions is a multiple
+// of that of shifted. Where memory takes longer than these, as an H200's does of 4-byte numbers,
+// time does not show it.
+
+struct Moments {
+  float count = 0.0f;
+  float mean = 0.0f;
+  float m2 = 0.0f;
+};
+
+// Chan, Golub and LeVeque.
+__device__ __forceinline__ Moments merged(const Moments& a, const Moments& b) {
+  const float count = a.count + b.count;
+  if (b.count == 0.0f) return a;
+  const float share = b.count / count;
+  const float apart = b.mean - a.mean;
+  return {count, a.mean + apart * share, a.m2 + b.m2 + apart * apart * a.count * share};
+}
+
+__device__ __forceinline__ Moments block_moments(Moments own) {
+  __shared__ Moments of_warps[kBlock / kWarp];
+#pragma unroll
+  for (int offset = kWarp / 2; offset > 0; offset /= 2)
+    own = merged(own,
+                 {__shfl_down_sync(~0u, own.count, offset), __shfl_down_sync(~0u, own.mean, offset),
+                  __shfl_down_sync(~0u, own.m2, offset)});
+  if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = own;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+#pragma unroll 1
+    for (int warp = 1; warp < kBlock / kWarp; ++warp)
+      own = merged(own, of_warps[warp]);
+  }
+  return own;
+}
+
+struct PerNumber {
+  template <int kCount>
+  __device__ void operator()(Moments& of_thread, const float (&values)[kCount]) const {
+#pragma unroll
+    for (const float value : values) {
+      of_thread.count += 1.0f;
+      const float from_old = value - of_thread.mean;
+      of_thread.mean += from_old / of_thread.count;
+      of_thread.m2 += from_old * (value - of_thread.mean);
+    }
+  }
+};
+
+template <class Take>
+__global__ void __launch_bounds__(kBlock, kPerSm)
+    moments_kernel(Numbers x, Moments* of_blocks, unsigned* finished, float* mean, float* m2) {
+  Moments own;
+  visit_part(x, [&](const auto& values) { Take{}(own, values); });
+  own = block_moments(own);
+  if (threadIdx.x == 0) of_blocks[blockIdx.x] = own;
+  if (!is_last_block(finished)) return;
+  own = {};
+  for (unsigned i = threadIdx.x; i < gridDim.x; i += kBlock) {
+    const float* const from = &of_blocks[i].count;
+    own = merged(own, {load_past_l1(from), load_past_l1(from + 1), load_past_l1(from + 2)});
+  }
+  own = block_moments(own);
+  if (threadIdx.x == 0) {
+    *mean = own.mean;
+    *m2 = own.m2;
+  }
+}
+
+template <class Take>
+Variant moments_variant(std::string id, std::string compare_to,
+                        ExpectedChangesOf<Problem> expected) {
+  constexpr int kArrays = sizeof(Moments) / sizeof(float);
+  Variant v = counted(variant(std::move(id), std::move(compare_to), std::move(expected)), kArrays);
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    auto* const counter = static_cast<unsigned*>(x.workspace);
+    auto* const of_blocks =
+        reinterpret_cast<Moments*>(static_cast<char*>(x.workspace) + kCounterBytes);
+    return Steps(MemsetStep{counter, 0, sizeof *counter}) +
+           launch(moments_kernel<Take>, shape(p, x.device), numbers(p, d), of_blocks, counter,
+                  d.mean, d.m2);
+  };
+  return v;
+}
+
+Variant per_number() {
+  return moments_variant<PerNumber>("per_number", "shifted",
+                                    {{"warp_instructions", Direction::increases, 2, is_large},
+                                     {"dram_read_bytes", Direction::unchanged, 1.05, is_large}});
+}
+
+// ---- per_batch: two passes over what is in registers, then one merge
+//
+// Of the 32 numbers that a thread has loaded, the mean and then the deviations, as two_passes has
+// it of all, but from registers; then one merge with what the thread had. One division per 32
+// numbers: warp_instructions falls to a few per number, and DRAM delivers them once. This is what a
+// layer norm does with its rows.
+
+struct PerBatch {
+  template <int kCount>
+  __device__ void operator()(Moments& of_thread, const float (&values)[kCount]) const {
+    float sum = 0.0f;
+#pragma unroll
+    for (const float value : values)
+      sum += value;
+    Moments batch{static_cast<float>(kCount), sum / static_cast<float>(kCount), 0.0f};
+#pragma unroll
+    for (const float value : values)
+      batch.m2 += (value - batch.mean) * (value - batch.mean);
+    of_thread = merged(of_thread, batch);
+  }
+};
+
+Variant per_batch() {
+  return moments_variant<PerBatch>("per_batch", "per_number",
+                                   {{"warp_instructions", Direction::decreases, 2, is_large},
+                                    {"dram_read_bytes", Direction::unchanged, 1.05, is_large}});
+}
+
+// ---- inputs
+
+struct Elements {
+  std::uint64_t seed;
+  float offset;
+  __host__ __device__ float operator()(std::int64_t i) const {
+    return offset + random_signed(seed, static_cast<std::uint64_t>(i));
+  }
+};
+
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  return fill(d.x, p.n, Elements{stream_seed(seed, 0), static_cast<float>(p.offset)});
+}
+
+// ---- the plain reference: two passes, in fp64
+
+enum Output { kMean, kM2, kCancelled };
+
+// Sums of |x - center|^power, or with power 0 of x - center.
+__global__ void reference_kernel(Numbers x, const double* center, int power, double* sum) {
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  const double from = center ? *center : 0.0;
+  double of_thread = 0;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < x.n;
+       i += stride) {
+    const double apart = to_double(x.at[i]) - from;
+    of_thread += power == 0 ? apart : power == 1 ? fabs(apart) : apart * apart;
+  }
+  atomicAdd(sum, of_thread);
+}
+
+__global__ void reference_mean_kernel(double* sum, double n) {
+  *sum /= n;
+}
+
+// The geometric mean of M2 and the sum of squares, which stands in `squares`.
+__global__ void reference_magnitude_kernel(const double* m2, double* squares) {
+  *squares = sqrt(*m2 * *squares);
+}
+
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  constexpr std::int64_t kMostBlocks = 1 << 12;
+  const auto n = static_cast<double>(p.n);
+  const auto added = [&](const double* center, int power, double* sum) {
+    return Steps(MemsetStep{sum, 0, sizeof *sum}) + launch(reference_kernel,
+                                                           grid_stride(p.n, kMostBlocks),
+                                                           numbers(p, d), center, power, sum);
+  };
+  const Shape one;
+  Steps steps;
+  if (const ReferenceView& mean = out[kMean])
+    steps += added(nullptr, 0, mean.value) + launch(reference_mean_kernel, one, mean.value, n) +
+             added(nullptr, 1, mean.magnitude) +
+             launch(reference_mean_kernel, one, mean.magnitude, n);
+  for (const Output o : {kM2, kCancelled}) {
+    if (!out[o]) continue;
+    double* const magnitude = out[o].magnitude;  // holds the mean first
+    steps += added(nullptr, 0, magnitude) + launch(reference_mean_kernel, one, magnitude, n) +
+             added(magnitude, 2, out[o].value) + added(nullptr, 2, magnitude);
+    if (o == kM2) steps += launch(reference_magnitude_kernel, one, out[o].value, magnitude);
+  }
+  return steps;
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  double sum = 0, absolute = 0, squares = 0, m2 = 0;
+  for (std::int64_t i = 0; i < p.n; ++i) {
+    sum += to_double(d.x[i]);
+    absolute += std::abs(to_double(d.x[i]));
+    squares += to_double(d.x[i]) * to_double(d.x[i]);
+  }
+  const double mean = sum / static_cast<double>(p.n);
+  for (std::int64_t i = 0; i < p.n; ++i)
+    m2 += (to_double(d.x[i]) - mean) * (to_double(d.x[i]) - mean);
+  const auto put = [&](Output o, double value, double magnitude) {
+    if (!out[o]) return;
+    out[o].value[0] = value;
+    out[o].magnitude[0] = magnitude;
+  };
+  put(kMean, mean, absolute / static_cast<double>(p.n));
+  put(kM2, m2, std::sqrt(m2 * squares));
+  put(kCancelled, m2, squares);
+}
+
+// ---- declaration
+
+Family declare() {
+  Family f("welford", Topic::patterns,
+           "What does a sum of deviations cost whose mean is known at the end?");
+  f.physics =
+      "Reading the numbers is all that mean and variance need of memory, once if one pass is "
+      "enough. "
+      "Sums of x and of x² are one pass, and their difference loses twice as many digits as the "
+      "mean is larger than the spread. Welford's update loses none and divides once per number, "
+      "a dozen instructions that memory's time has to hide. Partial results of any parts merge, "
+      "which takes a division per merge: one for 32 numbers, where a batch is done before. "
+      "Deviations "
+      "from a number near the mean need none at all.";
+  const auto one = [](const Problem&) { return std::int64_t{1}; };
+  f.extent("n", &Problem::n, std::int64_t{1} << 28, std::int64_t{1} << 31, "numbers")
+      .real("offset", &Problem::offset, 1, 0, 1000, "",
+            "mean of the numbers, which are within 1 of it");
+  f.input("x", &Data::x, [](const Problem& p) { return p.n; })
+      .output("mean", &Data::mean, one, mean_tolerance)
+      .output("m2", &Data::m2, one, [](const Problem& p) { return m2_tolerance(p, false); })
+      .output("m2_cancelled", &Data::m2_cancelled, one,
+              [](const Problem& p) { return m2_tolerance(p, true); });
+  f.figures = {
+      {"argmax", "traffic", "Largest numbers, means, deviations: useful bytes per second"}};
+  f.outputs = [](const Problem&) { return Extent{1, 1, 1}; };
+  f.inputs = inputs;
+  f.reference = reference;
+  f.host_reference = host_reference;
+  f.tolerance = mean_tolerance;
+  f.tolerance_derivation =
+      "u = 2^-24. A sum in which each term goes through d additions whose roundings are "
+      "independent, "
+      "with a mean of 0, is off by at most λ·√d·u times the sum of magnitudes with a probability "
+      "of "
+      "1 - e^-32, λ = √(2·(32 + ln 2)) = 8.1 (Higham and Mary, A new approach to probabilistic "
+      "rounding error analysis, SIAM J. Sci. Comput. 41(5), 2019). d: a thread has n/2^14 numbers "
+      "at "
+      "most, on 16 SMs of 1024 threads, and trees have fewer than 64 levels. mean: twice that of "
+      "mean |x|, for the sum and for what moves a running mean. M2: with κ² = sum of x² over M2, "
+      "the relative error of two passes, of Welford's update and of merges is a small multiple of "
+      "κ times that of a sum, and of the difference of sums κ² times that (Chan, Golub and "
+      "LeVeque, "
+      "Algorithms for computing the sample variance, The American Statistician 37(3), 1983): four "
+      "times it, of κ·M2 = √(M2·sum of x²), and of κ²·M2 = sum of x². The RMS error: roundings of "
+      "0.42·u (Knuth) in place of λ·u, of numbers whose mean is the offset and whose variance is "
+      "1/3. Twice that is allowed.";
+  f.variant(two_passes()).variant(sum_of_squares()).variant(shifted());
+  f.variant(per_number()).variant(per_batch());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::welford
