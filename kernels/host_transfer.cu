@@ -32,6 +32,7 @@ struct Data {
   const std::uint32_t* mapped_in;
   const std::uint32_t* managed_in;
   const std::uint32_t* advised_in;
+  const std::uint32_t* mostly_read_in;
   std::uint32_t* on_device;
   std::uint32_t* pageable_out;
   std::uint32_t* pinned_out;
@@ -228,6 +229,41 @@ Variant advised_in() {
                  kernel_in<&Data::advised_in>);
 }
 
+// ---- reread_in
+//
+// The kernel reads managed memory of the host, and the host reads it again after the kernel. A page
+// is in one place only: it moves to the device by a fault of the GPU's, and back by one of the
+// host's.
+
+Variant reread_in() {
+  return variant("reread_in", "managed_in", {"on_device"}, time(Direction::increases, 1.2),
+                 [](const Problem& p, const Data& d, const LaunchContext& x) {
+                   return copy_by_kernel(d.managed_in, d.on_device, p, x.device) +
+                          HostReadStep{d.managed_in, p.bytes()};
+                 });
+}
+
+// ---- mostly_read_in
+//
+// The same with advice that the memory is mostly read: whoever reads a page gets a copy of its own,
+// and keeps it until somebody writes. The copies are made before the clock starts, as they are once
+// in a program: after that, neither reader waits for the bus.
+
+Variant mostly_read_in() {
+  Variant v = variant("mostly_read_in", "reread_in", {"on_device"}, time(Direction::decreases, 3),
+                      [](const Problem& p, const Data& d, const LaunchContext& x) {
+                        return copy_by_kernel(d.mostly_read_in, d.on_device, p, x.device) +
+                               HostReadStep{d.mostly_read_in, p.bytes()};
+                      });
+  v.work = [](const Problem& p) {
+    Work w;
+    w.bytes_read = static_cast<double>(p.bytes());
+    w.moved_read = w.moved_written = sector_bytes<std::uint32_t>(p.n);
+    return w;
+  };
+  return v;
+}
+
 // ---- pageable_out
 //
 // The way back, to memory as malloc gives it: through pinned memory of the driver's, piece by
@@ -342,8 +378,8 @@ struct Bits {
 };
 
 constexpr Buffer kInputs[] = {
-    &Data::source,    &Data::pageable_in, &Data::pinned_in, &Data::write_combined_in,
-    &Data::mapped_in, &Data::managed_in,  &Data::advised_in};
+    &Data::source,    &Data::pageable_in, &Data::pinned_in,  &Data::write_combined_in,
+    &Data::mapped_in, &Data::managed_in,  &Data::advised_in, &Data::mostly_read_in};
 
 /// Those of `source` differ from those of the host's, which are all the same.
 Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
@@ -356,9 +392,13 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 }
 
 /// Managed memory as launches find it: what they read on the host, what they write on the device
-/// or, where advice keeps it there, on the host.
+/// or, where advice keeps it there, on the host. What is mostly read has a copy in both places:
+/// inputs were written on the device.
 Steps reset(const Problem& p, const Data& d) {
-  return Steps(AdviseStep{d.advised_in, p.bytes(), Advice::stays_on_host}) +
+  return Steps(AdviseStep{d.mostly_read_in, p.bytes(), Advice::is_mostly_read}) +
+         PrefetchStep{d.mostly_read_in, p.bytes(), true} +
+         PrefetchStep{d.mostly_read_in, p.bytes()} +
+         Steps(AdviseStep{d.advised_in, p.bytes(), Advice::stays_on_host}) +
          AdviseStep{d.advised_out, p.bytes(), Advice::stays_on_host} +
          PrefetchStep{d.managed_in, p.bytes(), true} + PrefetchStep{d.advised_in, p.bytes(), true} +
          PrefetchStep{d.advised_out, p.bytes(), true} + PrefetchStep{d.managed_out, p.bytes()};
@@ -405,6 +445,8 @@ Family declare() {
       .lives_in(Residence::managed)
       .input("advised_in", &Data::advised_in, count)
       .lives_in(Residence::managed)
+      .input("mostly_read_in", &Data::mostly_read_in, count)
+      .lives_in(Residence::managed)
       .output("on_device", &Data::on_device, count)
       .output("pageable_out", &Data::pageable_out, count)
       .lives_in(Residence::pageable)
@@ -444,6 +486,7 @@ Family declare() {
   f.variant(over_the_bus(managed_in()))
       .variant(over_the_bus(prefetched_in()))
       .variant(over_the_bus(advised_in()));
+  f.variant(over_the_bus(reread_in())).variant(over_the_bus(mostly_read_in()));
   f.variant(pageable_out()).variant(pinned_out()).variant(over_the_bus(mapped_out()));
   f.variant(over_the_bus(managed_out()))
       .variant(over_the_bus(prefetched_out()))

@@ -229,6 +229,8 @@ const std::map<std::string, std::string>& without_time() {
       {"host_transfer/managed_in", bus},
       {"host_transfer/prefetched_in", bus},
       {"host_transfer/advised_in", bus},
+      {"host_transfer/reread_in", bus},
+      {"host_transfer/mostly_read_in", bus},
       {"host_transfer/mapped_out", bus},
       {"host_transfer/managed_out", bus},
       {"host_transfer/prefetched_out", bus},
