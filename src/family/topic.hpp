@@ -8,7 +8,15 @@
 
 namespace gpuexp {
 
-enum class Topic : std::uint8_t { memory, execution, fusion, precision, matrix_products, limits };
+enum class Topic : std::uint8_t {
+  memory,
+  execution,
+  fusion,
+  patterns,
+  precision,
+  matrix_products,
+  limits
+};
 
 struct TopicName {
   Topic topic;
@@ -20,6 +28,7 @@ inline constexpr std::array kTopics{
     TopicName{Topic::memory, "memory", "Memory: which bytes move, and how they are asked for"},
     TopicName{Topic::execution, "execution", "Execution: warps, blocks and waves"},
     TopicName{Topic::fusion, "fusion", "Fusion: what intermediate results cost"},
+    TopicName{Topic::patterns, "patterns", "Patterns: what many programs are made of"},
     TopicName{Topic::precision, "precision", "Precision: what fewer bits buy and cost"},
     TopicName{Topic::matrix_products, "matrix_products", "Matrix products: reuse of data"},
     TopicName{Topic::limits, "limits", "Limits: what a device does at most"},
