@@ -220,22 +220,14 @@ Variant online() {
 
 template <class T>
 __global__ void __launch_bounds__(kBlock) vectors_kernel(RowMatrix<T> m) {
-  constexpr int kW = kRowWidth<T>;
-  using Part = RowPart<T, kW, 1, Edges::peeled>;
   const BlockRow group;
   const T* x = m.in(group.row);
-  MaxSum found = Joined::none();
-  for (Part part(group, x, m.columns); part.at(0) < m.columns; part.own += part.step) {
-    part.load(x, -INFINITY);
-    add_scores(found, part);
-  }
-  found = group.all<0>(found, Joined());
+  const MaxSum found = max_sum_of_row<1>(group, x, m.columns);
   const float factor = 1.0f / found.sum;
-  for (Part part(group, x, m.columns); part.at(0) < m.columns; part.own += part.step) {
-    part.load(x, -INFINITY);
+  for_parts<kRowWidth<T>, 1>(group, x, m.columns, [&](auto& part) {
     part.each([&](float score, int) { return fast_exp(score - found.max) * factor; });
     part.store(m.out(group.row));
-  }
+  });
 }
 
 bool is_whole(const Problem& p) {
@@ -467,8 +459,7 @@ Variant cluster() {
                       launch_of);
   v.min_compute_capability = kClustersFrom;
   v.unsupported = [](const Problem& p, const DeviceSpec& device) {
-    const auto too_long =
-        too_long_to_hold(p.columns, p.dtype, std::int64_t{kMostClusterBlocks} * kMostRowThreads);
+    const auto too_long = too_long_to_hold(p.columns, p.dtype, kMostClusterThreads);
     return too_long ? too_long : lacks_code(device, kClustersFrom);
   };
   return v;
@@ -501,7 +492,7 @@ Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView
   return with_row_matrix(p, d.x, nullptr, [&](auto m) {
     using T = typename decltype(m)::Element;
     return (out[0] ? evaluate_rows(out[0], p.rows, Softmax<T>{m.x, p.columns}) : Steps()) +
-           (out[1] ? evaluate_reference(out[1], elements(p), SameElement<T>{m.x}) : Steps());
+           reference_of_copy(p, d.x, out[1]);
   });
 }
 
@@ -509,11 +500,8 @@ void host_reference(const Problem& p, const Data& d, const std::vector<Reference
   with_row_matrix(p, d.x, nullptr, [&](auto m) {
     using T = typename decltype(m)::Element;
     if (out[0]) evaluate_rows_on_host(out[0], p.rows, Softmax<T>{m.x, p.columns});
-    for (std::int64_t i = 0; out[1] && i < elements(p); ++i) {
-      out[1].value[i] = to_double(m.x[i]);
-      out[1].magnitude[i] = 0.0;
-    }
   });
+  copy_on_host(p, d.x, out[1]);
 }
 
 // The derivation that tolerance_derivation states in words.
@@ -523,9 +511,8 @@ Tolerance tolerance(const Problem& p) {
   const double stored = unit_roundoff(p.dtype);
   const double power = fast_exp_error(range);
   const double result = max_sum_error(p.columns, range) + 2 * power + 4 * kU;
-  const double added = std::sqrt(static_cast<double>(row_additions(p.columns)) / 3);
-  const double rms = std::hypot(rounding_rms(p.dtype), rounding_rms(DataType::fp32) * added,
-                                std::sqrt(2.0 / 3) * power);
+  const double rms =
+      std::hypot(rounding_rms(p.dtype), max_sum_rms(p.columns, range), std::sqrt(2.0 / 3) * power);
   return {result + stored * (1 + result), 0x1p-124, kRmsSafety * rms, 0.0};
 }
 
@@ -571,7 +558,8 @@ Family declare() {
       "columns/256 + 13 products by an exponential, whose exponents add up to r. A result is an "
       "exponential, by a factor that is one more over the sum: three roundings, and that of U. "
       "Below 2^-124 exponentials and factors may be zeros. The RMS error: stored results err by "
-      "0.42·U (Knuth), a sum whose partial sums grow evenly by 0.42·u·√(additions/3), and two "
+      "0.42·U (Knuth), a sum whose partial sums grow evenly by 0.42·u·√(additions/3) and, in the "
+      "mean, by what small terms lose beside a large sum (max_sum_rms of row_group.cuh), and two "
       "exponentials evenly up to their bounds, over √3. Twice that is allowed.";
   f.variant(copy()).variant(naive()).variant(three_pass()).variant(three_pass_by_warps());
   f.variant(online()).variant(vectors()).variant(registers()).variant(peeled());

@@ -64,4 +64,21 @@ struct SameElement {
   }
 };
 
+template <class Problem>
+Steps reference_of_copy(const Problem& p, const void* x, const ReferenceView& out) {
+  if (!out) return Steps();
+  return with_row_matrix(p, x, nullptr, [&](auto m) {
+    using T = typename decltype(m)::Element;
+    return evaluate_reference(out, p.rows * p.columns, SameElement<T>{m.x});
+  });
+}
+template <class Problem>
+void copy_on_host(const Problem& p, const void* x, const ReferenceView& out) {
+  with_row_matrix(p, x, nullptr, [&](auto m) {
+    evaluate_references_on_host({out}, p.rows * p.columns, [&](int) {
+      return SameElement<typename decltype(m)::Element>{m.x};
+    });
+  });
+}
+
 }  // namespace gpuexp

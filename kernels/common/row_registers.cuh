@@ -67,7 +67,9 @@ struct RowPart {
       if (is_cut(k)) load_elements(row, at(k), columns, outside, v[k]);
   }
 
-  __device__ void store(T* row) const {
+  /// To a row of any type that begins at as many elements behind a vector as the one read.
+  template <class Out>
+  __device__ void store(Out* row) const {
 #pragma unroll
     for (int k = 0; k < kVectors; ++k) {
       if (is_inside(k)) {
@@ -75,7 +77,7 @@ struct RowPart {
       } else if (is_cut(k)) {
 #pragma unroll
         for (int i = 0; i < kWidth; ++i)
-          if (at(k) + i >= 0 && at(k) + i < columns) row[at(k) + i] = from_float<T>(v[k][i]);
+          if (at(k) + i >= 0 && at(k) + i < columns) row[at(k) + i] = from_float<Out>(v[k][i]);
       }
     }
   }
@@ -114,6 +116,26 @@ __device__ __forceinline__ void add_scores(MaxSum& found, Part& part) {
   raise(found, part.combined(Larger()));
   part.each([&](float score, int) { return fast_exp(score - found.max); });
   found.sum += part.combined(Sum());
+}
+
+/// Calls `use` with one part of the row after the other: kVectors vectors of a thread at a time.
+template <int kWidth, int kVectors, class T, class Group, class Use>
+__device__ __forceinline__ void for_parts(const Group& group, const T* row, int columns, Use use) {
+  RowPart<T, kWidth, kVectors, Edges::peeled> part(group, row, columns);
+#pragma unroll 1
+  for (; part.at(0) < columns; part.own += kVectors * part.step) {
+    part.load(row, -INFINITY);
+    use(part);
+  }
+}
+
+/// Of a row that its threads go through, with so many vectors of 16 bytes in flight each.
+template <int kVectors, class T, class Group>
+__device__ MaxSum max_sum_of_row(const Group& group, const T* row, int columns) {
+  MaxSum found = Joined::none();
+  for_parts<static_cast<int>(kWidestAccess / sizeof(T)), kVectors>(
+      group, row, columns, [&](auto& part) { add_scores(found, part); });
+  return group.template all<0>(found, Joined());
 }
 
 /// Of the row whose parts its threads hold, of which its softmax is left, by one reduction: each
