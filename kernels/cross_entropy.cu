@@ -311,7 +311,7 @@ Variant backward() {
 Variant separate() {
   Variant v = variant("separate", "ops", Pass::both,
                       {{"dram_write_bytes", Direction::decreases, 1.8, beyond_caches},
-                       {"l2_sectors", Direction::decreases, 1.5, is_large}},
+                       {"l2_sectors", Direction::decreases, 1.4, is_large}},
                       [](auto m, const Rows& r, void*) {
                         using T = typename decltype(m)::Element;
                         return block_per_row(forward_kernel<T>, kBlock, m, r) +
@@ -321,13 +321,13 @@ Variant separate() {
   return v;
 }
 
-// ---- fused_reread: the second read comes from L2
+// ---- fused_reread: the second read comes from a cache
 //
 // The loss that is differentiated is the mean of all rows', so that each row's gradient is known as
 // soon as its sum is: one kernel makes both. A block of 1024 threads goes through its row, and once
-// more for the gradient. An SM has one or two such blocks: the rows that are in work at one time,
-// and what they write, fit into L2 as long as rows are of some 100 KB, and dram_read_bytes falls
-// to one read. l2_sectors stays. It costs a wait per row between the two.
+// more for the gradient. An SM has one or two such blocks. As long as rows are of some 100 KB, they
+// are still in L1 or L2 when they are read again, and dram_read_bytes falls to one read. Loads are
+// as many as before. It costs a wait per row between the two.
 
 constexpr int kWideBlock = 1024;
 
@@ -348,8 +348,8 @@ bool has_rows_in_l2(const Problem& p) {
 
 Variant fused_reread() {
   Variant v = variant("fused_reread", "separate", Pass::both,
-                      {{"l2_sectors", Direction::unchanged, 1.05, is_large},
-                       {"dram_read_bytes", Direction::decreases, 1.3, has_rows_in_l2}},
+                      {{"dram_read_bytes", Direction::decreases, 1.3, has_rows_in_l2},
+                       {"global_load_sectors", Direction::unchanged, 1.05, is_large}},
                       [](auto m, const Rows& r, void*) {
                         using T = typename decltype(m)::Element;
                         return block_per_row(fused_reread_kernel<T>, kWideBlock, m, r);
@@ -362,8 +362,8 @@ Variant fused_reread() {
 //
 // Two to eight blocks of a cluster hold the row in their registers, as softmax/cluster does, and
 // join their sums through distributed shared memory. The logits are read once, by anyone:
-// global_load_requests halves, l2_sectors falls by a third, and what moves is what a copy moves.
-// It costs registers, and barriers of the cluster.
+// global_load_sectors halves, and what moves is what a copy moves, whatever caches hold. It costs
+// registers, and barriers of the cluster.
 
 template <class T, int kElements, Edges kEdges>
 __global__ void __launch_bounds__(kMostRowThreads) fused_registers_kernel(RowMatrix<T> m, Rows r) {
@@ -382,13 +382,12 @@ __global__ void __launch_bounds__(kMostRowThreads) fused_registers_kernel(RowMat
 Variant fused_registers() {
   Variant v = variant(
       "fused_registers", "fused_reread", Pass::both,
-      {{"global_load_requests", Direction::decreases, 1.8, is_large},
-       {"l2_sectors", Direction::decreases, 1.35, is_large}},
+      {{"global_load_sectors", Direction::decreases, 1.8, is_large},
+       {"global_load_requests", Direction::decreases, 1.5, is_large}},
       [](auto m, const Rows& r, void*) {
         using T = typename decltype(m)::Element;
-        const RowShape shape = cluster_shape(covered_columns(m.columns, DataTypeOf<T>::value));
-        const bool is_whole = m.columns % kRowWidth<T> == 0;
-        return with_part(shape.elements, is_whole, [&](auto count, auto edges) {
+        const RowShape shape = cluster_shape(covered(m), edges_of(m));
+        return with_part(shape.elements, edges_of(m), [&](auto count, auto edges) {
           return launch(fused_registers_kernel<T, count, edges>,
                         ClusterRow::shape(m.rows, m.columns, shape.threads, shape.blocks), m, r);
         });
@@ -396,7 +395,8 @@ Variant fused_registers() {
   v.writes = {"loss", "lse", "dlogits"};
   v.min_compute_capability = kClustersFrom;
   v.unsupported = [](const Problem& p, const DeviceSpec& device) {
-    const auto too_long = too_long_to_hold(p.columns, p.dtype, kMostClusterThreads);
+    const auto too_long =
+        too_long_to_hold(p.columns, p.dtype, edges_of(p.columns, p.dtype), kMostClusterThreads);
     return too_long ? too_long : lacks_code(device, kClustersFrom);
   };
   return v;
@@ -544,7 +544,7 @@ Family declare() {
   f.extent("rows", &Problem::rows, 4096, kMostRows, "tokens, each with a label")
       .extent("columns", &Problem::columns, 50257, kMostColumns,
               "classes: 50257 as GPT-2's vocabulary has, 50304 with padding to a multiple of 128")
-      .choice("dtype", &Problem::dtype, {{"fp32", DataType::fp32}, {"bf16", DataType::bf16}},
+      .choice("dtype", &Problem::dtype, {{"bf16", DataType::bf16}, {"fp32", DataType::fp32}},
               "type of logits and gradients; arithmetic, losses and sums are in fp32");
   const auto type = [](const Problem& p) { return p.dtype; };
   const auto rows = [](const Problem& p) { return p.rows; };

@@ -230,11 +230,8 @@ __global__ void __launch_bounds__(kBlock) vectors_kernel(RowMatrix<T> m) {
   });
 }
 
-bool is_whole(const Problem& p) {
-  return has_whole_vectors(p.columns, p.dtype);
-}
 bool is_large_and_whole(const Problem& p) {
-  return is_large(p) && is_whole(p);
+  return is_large(p) && edges_of(p.columns, p.dtype) == Edges::whole;
 }
 
 Variant vectors() {
@@ -281,16 +278,18 @@ Steps launch_divided(const M& m) {
   if constexpr (kW > 1) {
     if (m.columns % kW != 0) return launch_divided<kW / 2>(m);
   }
-  const RowShape shape = row_shape(m.columns);
-  return with_elements(shape.elements, [&](auto count) {
+  const RowShape shape = row_shape(m.columns, Edges::whole);
+  return with_part(shape.elements, Edges::whole, [&](auto count, auto) {
     return block_per_row(registers_kernel<BlockRow, TwoWaits, T, kW, count, Edges::whole>,
                          shape.threads, m);
   });
 }
 
-Variant held_by(Variant v, std::int64_t threads) {
+// Where accesses are whole, whatever the row's length, or peeled in any case, as the kernel has it.
+Variant held_by(Variant v, std::int64_t threads, std::optional<Edges> edges = std::nullopt) {
   v.unsupported = [=](const Problem& p, const DeviceSpec&) {
-    return too_long_to_hold(p.columns, p.dtype, threads);
+    const Edges of_row = edges ? *edges : edges_of(p.columns, p.dtype);
+    return too_long_to_hold(p.columns, p.dtype, of_row, threads);
   };
   return v;
 }
@@ -303,7 +302,7 @@ Variant registers() {
                          {{"global_load_requests", Direction::decreases, 1.9, is_large_and_whole},
                           {"global_load_sectors", Direction::decreases, 1.9, is_large_and_whole}},
                          launch_of),
-                 kMostRowThreads);
+                 kMostRowThreads, Edges::whole);
 }
 
 // ---- peeled: vectors wherever rows begin
@@ -313,21 +312,16 @@ Variant registers() {
 // score of minus infinity. x and y begin alike, so that results lie in registers as they will in
 // memory. Where rows are multiples of 16 bytes nothing is left over; where they are not,
 // global_load_requests falls, by up to the width of a vector where rows are long. It costs
-// comparisons per vector, and two of a row's threads that go through their elements one by one.
-
-template <class M>
-std::int64_t covered(const M& m) {
-  return covered_columns(m.columns, DataTypeOf<typename M::Element>::value);
-}
+// comparisons per vector, whose outcomes take registers, so that a thread holds 16 elements; and
+// two of a row's threads go through their elements one by one.
 
 Variant peeled() {
   const auto launch_of = [](auto m) {
     using T = typename decltype(m)::Element;
-    const RowShape shape = row_shape(covered(m));
-    return with_elements(shape.elements, [&](auto count) {
-      return block_per_row(
-          registers_kernel<BlockRow, TwoWaits, T, kRowWidth<T>, count, Edges::peeled>,
-          shape.threads, m);
+    const RowShape shape = row_shape(covered(m), Edges::peeled);
+    return with_part(shape.elements, Edges::peeled, [&](auto count, auto edges) {
+      return block_per_row(registers_kernel<BlockRow, TwoWaits, T, kRowWidth<T>, count, edges>,
+                           shape.threads, m);
     });
   };
   const auto is_odd_and_long = [](const Problem& p) {
@@ -338,7 +332,7 @@ Variant peeled() {
                          {{"global_load_sectors", Direction::unchanged, 1.05, is_large_and_whole},
                           {"global_load_requests", Direction::decreases, 1.9, is_odd_and_long}},
                          launch_of),
-                 kMostRowThreads);
+                 kMostRowThreads, Edges::peeled);
 }
 
 // ---- one_wait: the maximum and the sum in one reduction
@@ -359,15 +353,14 @@ struct OneWait {
 template <class Group, class Waits, class M>
 Steps launch_held(const M& m, int elements, const Shape& shape) {
   using T = typename M::Element;
-  const bool is_whole = m.columns % kRowWidth<T> == 0;
-  return with_part(elements, is_whole, [&](auto count, auto edges) {
+  return with_part(elements, edges_of(m), [&](auto count, auto edges) {
     return launch(registers_kernel<Group, Waits, T, kRowWidth<T>, count, edges>, shape, m);
   });
 }
 
 Variant one_wait() {
   const auto launch_of = [](auto m) {
-    const RowShape shape = row_shape(covered(m));
+    const RowShape shape = row_shape(covered(m), edges_of(m));
     return launch_held<BlockRow, OneWait>(m, shape.elements,
                                           BlockRow::shape(m.rows, m.columns, shape.threads));
   };
@@ -387,7 +380,7 @@ Variant one_wait() {
 
 Variant warp_registers() {
   const auto launch_of = [](auto m) {
-    return launch_held<WarpRow, TwoWaits>(m, row_shape(covered(m), kRowWarp).elements,
+    return launch_held<WarpRow, TwoWaits>(m, row_shape(covered(m), edges_of(m), kRowWarp).elements,
                                           WarpRow::shape(m.rows, m.columns));
   };
   return held_by(variant("warp_registers", "peeled",
@@ -449,7 +442,7 @@ bool leaves_l2(const Problem& p) {
 
 Variant cluster() {
   const auto launch_of = [](auto m) {
-    const RowShape shape = cluster_shape(covered(m));
+    const RowShape shape = cluster_shape(covered(m), edges_of(m));
     return launch_held<ClusterRow, OneWait>(
         m, shape.elements, ClusterRow::shape(m.rows, m.columns, shape.threads, shape.blocks));
   };
@@ -459,7 +452,8 @@ Variant cluster() {
                       launch_of);
   v.min_compute_capability = kClustersFrom;
   v.unsupported = [](const Problem& p, const DeviceSpec& device) {
-    const auto too_long = too_long_to_hold(p.columns, p.dtype, kMostClusterThreads);
+    const auto too_long =
+        too_long_to_hold(p.columns, p.dtype, edges_of(p.columns, p.dtype), kMostClusterThreads);
     return too_long ? too_long : lacks_code(device, kClustersFrom);
   };
   return v;

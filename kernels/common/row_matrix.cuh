@@ -4,8 +4,7 @@
 
 #include "kernels/common/random.cuh"
 #include "kernels/common/reference.cuh"
-#include "kernels/common/row_group.cuh"
-#include "kernels/common/types.cuh"
+#include "kernels/common/row_registers.cuh"
 
 namespace gpuexp {
 
@@ -30,6 +29,15 @@ auto with_row_matrix(const Problem& p, const void* x, void* y, Make make) {
                              static_cast<int>(p.columns)});
   };
   return p.dtype == DataType::bf16 ? matrix(__nv_bfloat16{}) : matrix(float{});
+}
+
+template <class T>
+Edges edges_of(const RowMatrix<T>& m) {
+  return edges_of(m.columns, DataTypeOf<T>::value);
+}
+template <class T>
+std::int64_t covered(const RowMatrix<T>& m) {
+  return covered_columns(m.columns, DataTypeOf<T>::value);
 }
 
 template <class M, class... Parameters, class... Arguments>

@@ -150,6 +150,24 @@ __device__ MaxSum make_softmax(const Group& group, Part& part) {
   return row;
 }
 
+/// Elements of a vector of 16 bytes.
+template <class T>
+constexpr int kRowWidth = static_cast<int>(kWidestAccess / sizeof(T));
+
+inline Edges edges_of(std::int64_t columns, DataType type) {
+  const auto bytes = columns * static_cast<std::int64_t>(size_of(type));
+  return bytes % kWidestAccess == 0 ? Edges::whole : Edges::peeled;
+}
+/// Elements that vectors hold which cover a row, wherever it begins.
+inline std::int64_t covered_columns(std::int64_t columns, DataType type) {
+  if (edges_of(columns, type) == Edges::whole) return columns;
+  return columns + kWidestAccess / static_cast<std::int64_t>(size_of(type)) - 1;
+}
+/// Elements that a thread can hold: what tells edges apart takes registers, too.
+constexpr int most_elements(Edges edges) {
+  return edges == Edges::whole ? kMostRowElements : kMostRowElements / 2;
+}
+
 /// Which threads hold a row.
 struct RowShape {
   int elements;  ///< that a thread holds: 8, 16 or 32
@@ -157,62 +175,47 @@ struct RowShape {
   int blocks;    ///< of a cluster
 };
 
-/// Threads from which on each holds more elements, up to 32, and from which on there are more.
+/// Threads up to which each holds as few elements as it can, and from which on there are more.
 constexpr int kFewRowThreads = 256;
 
 /// As few elements per thread as `threads` of each block can hold, and then as few warps as do.
-/// `columns` counts what the row's first vector holds of the row before.
-constexpr RowShape row_shape(std::int64_t columns, int threads = kFewRowThreads, int blocks = 1) {
-  const std::int64_t part = ceil_div(columns, blocks);
+constexpr RowShape row_shape(std::int64_t covered, Edges edges, int threads = kFewRowThreads,
+                             int blocks = 1) {
+  const std::int64_t part = ceil_div(covered, blocks);
   int elements = 8;
-  while (elements < kMostRowElements && part > elements * threads)
+  while (elements < most_elements(edges) && part > elements * threads)
     elements *= 2;
   const auto warps = ceil_div(ceil_div(part, elements), kRowWarp);
   return {elements, static_cast<int>(warps) * kRowWarp, blocks};
 }
 /// In two to eight blocks of 256 threads, as far as these are enough.
-constexpr RowShape cluster_shape(std::int64_t columns) {
+constexpr RowShape cluster_shape(std::int64_t covered, Edges edges) {
   int blocks = 2;
-  while (blocks < kMostClusterBlocks && columns > blocks * kFewRowThreads * kMostRowElements)
+  while (blocks < kMostClusterBlocks && covered > blocks * kFewRowThreads * most_elements(edges))
     blocks *= 2;
-  return row_shape(columns, kFewRowThreads, blocks);
-}
-
-/// Elements of a vector of 16 bytes.
-template <class T>
-constexpr int kRowWidth = static_cast<int>(kWidestAccess / sizeof(T));
-
-inline bool has_whole_vectors(std::int64_t columns, DataType type) {
-  return columns * static_cast<std::int64_t>(size_of(type)) % kWidestAccess == 0;
-}
-/// Elements that vectors hold which cover a row of `columns`, wherever it begins.
-inline std::int64_t covered_columns(std::int64_t columns, DataType type) {
-  if (has_whole_vectors(columns, type)) return columns;
-  return columns + kWidestAccess / static_cast<std::int64_t>(size_of(type)) - 1;
+  return row_shape(covered, edges, kFewRowThreads, blocks);
 }
 
 /// A reason where so many threads cannot hold a row.
-inline std::optional<std::string> too_long_to_hold(std::int64_t columns, DataType type,
+inline std::optional<std::string> too_long_to_hold(std::int64_t columns, DataType type, Edges edges,
                                                    std::int64_t threads) {
-  if (covered_columns(columns, type) <= threads * kMostRowElements) return std::nullopt;
-  return std::to_string(kMostRowElements) + " elements in the registers of each of " +
-         std::to_string(threads) + " threads are less than a row, and what its vectors have beside";
+  const int most = most_elements(edges);
+  if (covered_columns(columns, type) <= threads * most) return std::nullopt;
+  return "the registers of " + std::to_string(threads) + " threads hold " + std::to_string(most) +
+         " elements each, less than the vectors that cover a row";
 }
 
-/// Calls `use` with the elements of a thread, as a constant.
+/// Calls `use` with the elements of a thread and with how rows lie to vectors, as constants.
 template <class Use>
-Steps with_elements(int elements, Use use) {
-  if (elements == 8) return use(std::integral_constant<int, 8>{});
-  if (elements == 16) return use(std::integral_constant<int, 16>{});
-  return use(std::integral_constant<int, kMostRowElements>{});
-}
-/// The same, and with how rows lie to vectors.
-template <class Use>
-Steps with_part(int elements, bool is_whole, Use use) {
-  return with_elements(elements, [&](auto count) {
-    return is_whole ? use(count, std::integral_constant<Edges, Edges::whole>{})
-                    : use(count, std::integral_constant<Edges, Edges::peeled>{});
-  });
+Steps with_part(int elements, Edges edges, Use use) {
+  const auto with_elements = [&](auto constant) {
+    constexpr int kLeast = 8;
+    if (elements == kLeast) return use(std::integral_constant<int, kLeast>{}, constant);
+    if (elements == 2 * kLeast) return use(std::integral_constant<int, 2 * kLeast>{}, constant);
+    return use(std::integral_constant<int, most_elements(constant)>{}, constant);
+  };
+  return edges == Edges::whole ? with_elements(std::integral_constant<Edges, Edges::whole>{})
+                               : with_elements(std::integral_constant<Edges, Edges::peeled>{});
 }
 
 }  // namespace gpuexp
