@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(kBlock) log_softmax_kernel(RowMatrix<T> m, flo
   const T* x = m.in(group.row);
   const MaxSum found = max_sum_of_row<kInFlight>(group, x, m.columns);
   const float lse = found.max + logf(found.sum);
-  for_parts<kFloats, kInFlight>(group, x, m.columns, [&](auto& part) {
+  for_parts<kFloats, kInFlight>(group, x, m.columns, -INFINITY, [&](auto& part) {
     part.each([&](float logit, int) { return logit - lse; });
     part.store(log_p + group.row * m.columns);
   });
@@ -86,10 +86,11 @@ __global__ void __launch_bounds__(kBlock)
     log_p_gradient_kernel(RowMatrix<T> m, const float* log_p, Rows r) {
   const BlockRow group;
   const int label = r.labels[group.row];
-  for_parts<kFloats, kInFlight>(group, log_p + group.row * m.columns, m.columns, [&](auto& part) {
-    part.each([&](float log, int i) { return slope(fast_exp(log), i == label, r.mean); });
-    part.store(m.out(group.row));
-  });
+  for_parts<kFloats, kInFlight>(
+      group, log_p + group.row * m.columns, m.columns, -INFINITY, [&](auto& part) {
+        part.each([&](float log, int i) { return slope(fast_exp(log), i == label, r.mean); });
+        part.store(m.out(group.row));
+      });
 }
 
 // ---- how the variants are launched
@@ -283,10 +284,12 @@ template <class T, class Group>
 __device__ void store_gradient(const Group& group, const RowMatrix<T>& m, float lse,
                                const Rows& r) {
   const int label = r.labels[group.row];
-  for_parts<kRowWidth<T>, kInFlight / 2>(group, m.in(group.row), m.columns, [&](auto& part) {
-    part.each([&](float logit, int i) { return slope(fast_exp(logit - lse), i == label, r.mean); });
-    part.store(m.out(group.row));
-  });
+  for_parts<kRowWidth<T>, kInFlight / 2>(
+      group, m.in(group.row), m.columns, -INFINITY, [&](auto& part) {
+        part.each(
+            [&](float logit, int i) { return slope(fast_exp(logit - lse), i == label, r.mean); });
+        part.store(m.out(group.row));
+      });
 }
 
 template <class T>

@@ -224,7 +224,7 @@ __global__ void __launch_bounds__(kBlock) vectors_kernel(RowMatrix<T> m) {
   const T* x = m.in(group.row);
   const MaxSum found = max_sum_of_row<1>(group, x, m.columns);
   const float factor = 1.0f / found.sum;
-  for_parts<kRowWidth<T>, 1>(group, x, m.columns, [&](auto& part) {
+  for_parts<kRowWidth<T>, 1>(group, x, m.columns, -INFINITY, [&](auto& part) {
     part.each([&](float score, int) { return fast_exp(score - found.max) * factor; });
     part.store(m.out(group.row));
   });

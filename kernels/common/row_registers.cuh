@@ -91,6 +91,25 @@ struct RowPart {
       for (int i = 0; i < kWidth; ++i)
         v[k][i] = f(v[k][i], at(k) + i);
   }
+  /// v = f(v, other's v).
+  template <class Function>
+  __device__ void join(const RowPart& other, Function f) {
+#pragma unroll
+    for (int k = 0; k < kVectors; ++k)
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i)
+        v[k][i] = f(v[k][i], other.v[k][i]);
+  }
+  /// Σ of the products of both parts' elements.
+  __device__ float dot(const RowPart& other) const {
+    float sum = 0.0f;
+#pragma unroll
+    for (int k = 0; k < kVectors; ++k)
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i)
+        sum = fmaf(v[k][i], other.v[k][i], sum);
+    return sum;
+  }
   /// Of all elements, by the operation.
   template <class Operation>
   __device__ float combined(Operation operation) const {
@@ -120,11 +139,12 @@ __device__ __forceinline__ void add_scores(MaxSum& found, Part& part) {
 
 /// Calls `use` with one part of the row after the other: kVectors vectors of a thread at a time.
 template <int kWidth, int kVectors, class T, class Group, class Use>
-__device__ __forceinline__ void for_parts(const Group& group, const T* row, int columns, Use use) {
+__device__ __forceinline__ void for_parts(const Group& group, const T* row, int columns,
+                                          float outside, Use use) {
   RowPart<T, kWidth, kVectors, Edges::peeled> part(group, row, columns);
 #pragma unroll 1
   for (; part.at(0) < columns; part.own += kVectors * part.step) {
-    part.load(row, -INFINITY);
+    part.load(row, outside);
     use(part);
   }
 }
@@ -134,7 +154,7 @@ template <int kVectors, class T, class Group>
 __device__ MaxSum max_sum_of_row(const Group& group, const T* row, int columns) {
   MaxSum found = Joined::none();
   for_parts<static_cast<int>(kWidestAccess / sizeof(T)), kVectors>(
-      group, row, columns, [&](auto& part) { add_scores(found, part); });
+      group, row, columns, -INFINITY, [&](auto& part) { add_scores(found, part); });
   return group.template all<0>(found, Joined());
 }
 
