@@ -225,7 +225,7 @@ __global__ void __launch_bounds__(kBlock) vectors_kernel(RowMatrix<T> m) {
   const MaxSum found = max_sum_of_row<1>(group, x, m.columns);
   const float factor = 1.0f / found.sum;
   for_parts<kRowWidth<T>, 1>(group, x, m.columns, -INFINITY, [&](auto& part) {
-    part.each([&](float score, int) { return fast_exp(score - found.max) * factor; });
+    part.each([&](float score) { return fast_exp(score - found.max) * factor; });
     part.store(m.out(group.row));
   });
 }
@@ -254,9 +254,9 @@ struct TwoWaits {
   template <class Group, class Part>
   __device__ static void finish(const Group& group, Part& part) {
     const float max = group.template all<0>(part.combined(Larger()), Larger());
-    part.each([&](float score, int) { return fast_exp(score - max); });
+    part.each([&](float score) { return fast_exp(score - max); });
     const float factor = 1.0f / group.template all<1>(part.combined(Sum()), Sum());
-    part.each([&](float power, int) { return power * factor; });
+    part.each([&](float power) { return power * factor; });
   }
 };
 

@@ -82,14 +82,25 @@ struct RowPart {
     }
   }
 
-  /// v = f(v), with the element's place.
+  /// v = f(v).
   template <class Function>
   __device__ void each(Function f) {
 #pragma unroll
     for (int k = 0; k < kVectors; ++k)
 #pragma unroll
       for (int i = 0; i < kWidth; ++i)
-        v[k][i] = f(v[k][i], at(k) + i);
+        v[k][i] = f(v[k][i]);
+  }
+  /// v = f(v) of the row's element `place`, where this thread has it.
+  template <class Function>
+  __device__ void change(int place, Function f) {
+#pragma unroll
+    for (int k = 0; k < kVectors; ++k) {
+      if (place < at(k) || place >= at(k) + kWidth) continue;
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i)
+        if (place == at(k) + i) v[k][i] = f(v[k][i]);
+    }
   }
   /// v = f(v, other's v).
   template <class Function>
@@ -133,7 +144,7 @@ __device__ __forceinline__ void raise(MaxSum& found, float max) {
 template <class Part>
 __device__ __forceinline__ void add_scores(MaxSum& found, Part& part) {
   raise(found, part.combined(Larger()));
-  part.each([&](float score, int) { return fast_exp(score - found.max); });
+  part.each([&](float score) { return fast_exp(score - found.max); });
   found.sum += part.combined(Sum());
 }
 
@@ -158,15 +169,16 @@ __device__ MaxSum max_sum_of_row(const Group& group, const T* row, int columns) 
   return group.template all<0>(found, Joined());
 }
 
-/// Of the row whose parts its threads hold, of which its softmax is left, by one reduction: each
-/// thread takes exponentials beside its own largest score, and a factor puts them right.
+/// Of the row whose parts its threads hold, of which its softmax times `gain` is left, by one
+/// reduction: each thread takes exponentials beside its own largest score, and a factor puts them
+/// right.
 template <class Group, class Part>
-__device__ MaxSum make_softmax(const Group& group, Part& part) {
+__device__ MaxSum make_softmax(const Group& group, Part& part, float gain = 1.0f) {
   MaxSum own = Joined::none();
   add_scores(own, part);
   const MaxSum row = group.template all<0>(own, Joined());
-  const float factor = fast_exp(own.max - row.max) / row.sum;
-  part.each([&](float power, int) { return power * factor; });
+  const float factor = gain * fast_exp(own.max - row.max) / row.sum;
+  part.each([&](float power) { return power * factor; });
   return row;
 }
 
