@@ -469,11 +469,11 @@ struct ExactGradient {
   const float* given_lse;
   __host__ __device__ Common common(std::int64_t row, std::int64_t first, std::int64_t step) const {
     if (given_lse) return {static_cast<double>(given_lse[row]), first == 0 ? 1.0 : 0.0};
-    return exact_max_sum(x + row * columns, columns, first, step);
+    return ExactSoftmax<T>{x, columns}.common(row, first, step);
   }
   __host__ __device__ ReferenceElement element(std::int64_t row, std::int64_t column,
                                                const Common& of_row) const {
-    const double p = exp(to_double(x[row * columns + column]) - of_row.max) / of_row.sum;
+    const double p = ExactSoftmax<T>{x, columns}.element(row, column, of_row).value;
     const double label = labels[row] == column ? 1.0 : 0.0;
     const double mean = 1.0 / static_cast<double>(rows);
     return {(p - label) * mean, (p + label) * mean};

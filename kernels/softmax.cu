@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/common/bulk_copy.cuh"
 #include "kernels/common/compiled_for.cuh"
 #include "kernels/common/copy_limit.cuh"
 #include "kernels/common/row_matrix.cuh"
@@ -70,8 +71,8 @@ Work work(const Problem& p) {
   Work w;
   w.bytes_read = w.bytes_written = static_cast<double>(bytes);
   w.moved_read = w.moved_written = sector_bytes<char>(bytes);
-  constexpr double kOperations = 5;  // maximum, difference, e^x, sum, product
-  w.operations = {{Pipe::fp32, kOperations * static_cast<double>(elements(p))}};
+  // Maximum, difference, e^x, sum, product.
+  w.operations = {{Pipe::fp32, 5.0 * static_cast<double>(elements(p))}};
   return w;
 }
 
@@ -114,14 +115,12 @@ bool is_large(const Problem& p) {
   return p.rows >= kManyRows && p.columns >= kManyColumns;
 }
 
-constexpr double kLargestExponent = 88;  // e^88.72 is the largest of fp32
-
 Variant naive() {
   Variant v =
       variant("naive", "copy", {{"global_load_requests", Direction::increases, 4, is_large}},
               [](auto m) { return block_per_row(naive_kernel, kBlock, m); });
   v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
-    if (p.scale + std::log(static_cast<double>(p.columns)) < kLargestExponent) return std::nullopt;
+    if (p.scale + std::log(static_cast<double>(p.columns)) < kExpRange) return std::nullopt;
     return "without the maximum subtracted, the sum of e^x overflows at these scores: results "
            "would "
            "be zeros and NaNs";
@@ -156,8 +155,8 @@ __global__ void __launch_bounds__(kBlock) three_pass_kernel(RowMatrix<T> m) {
 Variant three_pass() {
   return variant("three_pass", "naive",
                  {{"global_load_sectors", Direction::increases, 1.4, is_large}}, [](auto m) {
-                   using T = typename decltype(m)::Element;
-                   return block_per_row(three_pass_kernel<BlockRow, T>, kBlock, m);
+                   return block_per_row(three_pass_kernel<BlockRow, typename decltype(m)::Element>,
+                                        kBlock, m);
                  });
 }
 
@@ -295,14 +294,12 @@ Variant held_by(Variant v, std::int64_t threads, std::optional<Edges> edges = st
 }
 
 Variant registers() {
-  const auto launch_of = [](auto m) {
-    return launch_divided<kRowWidth<typename decltype(m)::Element>>(m);
-  };
-  return held_by(variant("registers", "vectors",
-                         {{"global_load_requests", Direction::decreases, 1.9, is_large_and_whole},
-                          {"global_load_sectors", Direction::decreases, 1.9, is_large_and_whole}},
-                         launch_of),
-                 kMostRowThreads, Edges::whole);
+  return held_by(
+      variant("registers", "vectors",
+              {{"global_load_requests", Direction::decreases, 1.9, is_large_and_whole},
+               {"global_load_sectors", Direction::decreases, 1.9, is_large_and_whole}},
+              [](auto m) { return launch_divided<kRowWidth<typename decltype(m)::Element>>(m); }),
+      kMostRowThreads, Edges::whole);
 }
 
 // ---- peeled: vectors wherever rows begin
@@ -315,23 +312,28 @@ Variant registers() {
 // comparisons per vector, whose outcomes take registers, so that a thread holds 16 elements; and
 // two of a row's threads go through their elements one by one.
 
+template <class Group, class Waits, class M>
+Steps launch_held(const M& m, int elements, Edges of_row, const Shape& shape) {
+  using T = typename M::Element;
+  return with_part(elements, of_row, [&](auto count, auto edges) {
+    return launch(registers_kernel<Group, Waits, T, kRowWidth<T>, count, edges>, shape, m);
+  });
+}
+template <class Waits, class M>
+Steps launch_blocks(const M& m, Edges edges) {
+  const RowShape shape = row_shape(covered(m), edges);
+  return launch_held<BlockRow, Waits>(m, shape.elements, edges,
+                                      BlockRow::shape(m.rows, m.columns, shape.threads));
+}
+
 Variant peeled() {
-  const auto launch_of = [](auto m) {
-    using T = typename decltype(m)::Element;
-    const RowShape shape = row_shape(covered(m), Edges::peeled);
-    return with_part(shape.elements, Edges::peeled, [&](auto count, auto edges) {
-      return block_per_row(registers_kernel<BlockRow, TwoWaits, T, kRowWidth<T>, count, edges>,
-                           shape.threads, m);
-    });
-  };
   const auto is_odd_and_long = [](const Problem& p) {
-    constexpr std::int64_t kLong = 4096;
-    return is_large(p) && p.columns % 2 != 0 && p.columns >= kLong;
+    return is_large(p) && p.columns % 2 != 0 && p.columns >= 4096;
   };
   return held_by(variant("peeled", "registers",
                          {{"global_load_sectors", Direction::unchanged, 1.05, is_large_and_whole},
                           {"global_load_requests", Direction::decreases, 1.9, is_odd_and_long}},
-                         launch_of),
+                         [](auto m) { return launch_blocks<TwoWaits>(m, Edges::peeled); }),
                  kMostRowThreads, Edges::peeled);
 }
 
@@ -350,24 +352,11 @@ struct OneWait {
   }
 };
 
-template <class Group, class Waits, class M>
-Steps launch_held(const M& m, int elements, const Shape& shape) {
-  using T = typename M::Element;
-  return with_part(elements, edges_of(m), [&](auto count, auto edges) {
-    return launch(registers_kernel<Group, Waits, T, kRowWidth<T>, count, edges>, shape, m);
-  });
-}
-
 Variant one_wait() {
-  const auto launch_of = [](auto m) {
-    const RowShape shape = row_shape(covered(m), edges_of(m));
-    return launch_held<BlockRow, OneWait>(m, shape.elements,
-                                          BlockRow::shape(m.rows, m.columns, shape.threads));
-  };
   return held_by(variant("one_wait", "peeled",
                          {{"shared_store_wavefronts", Direction::decreases, 1.8, is_large},
                           {"global_load_requests", Direction::unchanged, 1.05, is_large}},
-                         launch_of),
+                         [](auto m) { return launch_blocks<OneWait>(m, edges_of(m)); }),
                  kMostRowThreads);
 }
 
@@ -380,7 +369,8 @@ Variant one_wait() {
 
 Variant warp_registers() {
   const auto launch_of = [](auto m) {
-    return launch_held<WarpRow, TwoWaits>(m, row_shape(covered(m), edges_of(m), kRowWarp).elements,
+    const int elements = row_shape(covered(m), edges_of(m), kRowWarp).elements;
+    return launch_held<WarpRow, TwoWaits>(m, elements, edges_of(m),
                                           WarpRow::shape(m.rows, m.columns));
   };
   return held_by(variant("warp_registers", "peeled",
@@ -405,21 +395,17 @@ Steps launch_lanes(const M& m, std::int64_t covered) {
     if (covered > kLanes * kLeastElements) return launch_lanes<2 * kLanes>(m, covered);
   }
   using Group = LaneRow<kLanes>;
-  return launch_held<Group, TwoWaits>(m, kLeastElements, Group::shape(m.rows, m.columns));
+  return launch_held<Group, TwoWaits>(m, kLeastElements, edges_of(m),
+                                      Group::shape(m.rows, m.columns));
 }
 
 Variant lane_groups() {
-  const auto has_short_rows = [](const Problem& p) {
-    constexpr std::int64_t kManyRows = 4096, kShort = 64;
-    return p.rows >= kManyRows && p.columns <= kShort;
-  };
+  const auto has_many_rows = [](const Problem& p) { return p.rows >= 4096; };
   Variant v = variant("lane_groups", "warp_registers",
-                      {{"warp_instructions", Direction::decreases, 1.5, has_short_rows},
-                       {"shared_load_wavefronts", Direction::unchanged}},
+                      {{"warp_instructions", Direction::decreases, 1.5, has_many_rows}},
                       [](auto m) { return launch_lanes<4>(m, covered(m)); });
   v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
-    constexpr std::int64_t kMost = 128;
-    if (covered_columns(p.columns, p.dtype) <= kMost) return std::nullopt;
+    if (covered_columns(p.columns, p.dtype) <= 128) return std::nullopt;
     return "rows of more than 128 elements, with what their vectors have beside, have a warp each";
   };
   return v;
@@ -444,7 +430,8 @@ Variant cluster() {
   const auto launch_of = [](auto m) {
     const RowShape shape = cluster_shape(covered(m), edges_of(m));
     return launch_held<ClusterRow, OneWait>(
-        m, shape.elements, ClusterRow::shape(m.rows, m.columns, shape.threads, shape.blocks));
+        m, shape.elements, edges_of(m),
+        ClusterRow::shape(m.rows, m.columns, shape.threads, shape.blocks));
   };
   Variant v = variant("cluster", "vectors",
                       {{"global_load_requests", Direction::decreases, 1.9, is_large_and_whole},
@@ -459,6 +446,74 @@ Variant cluster() {
   return v;
 }
 
+// ---- cluster_shared: the parts in shared memory
+//
+// One thread of each block asks the copy engine for the block's part of the row, up to 128 KiB, and
+// all go through it twice where it is: once for the maximum and the sum, once for the results. No
+// register holds a score for long, so that parts of more rows fit on an SM: some are on the way
+// while others are computed. No lane loads from global memory: global_load_requests falls to none.
+// It costs shared memory's bandwidth and a second exponential, and rows are multiples of 16 bytes.
+
+constexpr int kSharedBlock = 512;
+
+template <class T>
+__global__ void __launch_bounds__(kSharedBlock) cluster_shared_kernel(RowMatrix<T> m, int part) {
+  extern __shared__ uint4 held[];
+  __shared__ Barrier arrived;
+  const ClusterRow group;
+  const BlockRow block;
+  const int first = group.rank * part;
+  const int columns = min(part, m.columns - first);  // at least a vector
+  const T* scores = reinterpret_cast<const T*>(held);
+  if (threadIdx.x == 0) {
+    init_barriers(&arrived, 1);
+    start_bulk_load(held, m.in(group.row) + first, columns * sizeof(T), &arrived);
+  }
+  __syncthreads();  // all see the barrier
+  wait_for_phase(&arrived, 0);
+  MaxSum found = Joined::none();
+  for_parts<kRowWidth<T>, 2, Edges::whole>(block, scores, columns, -INFINITY,
+                                           [&](auto& part) { add_scores(found, part); });
+  found = group.all<0>(found, Joined());
+  const float factor = 1.0f / found.sum;
+  RowPart<T, kRowWidth<T>, 2, Edges::whole> results(block, scores, columns);
+#pragma unroll 1
+  for (int left = part; left > 0; left -= 2 * kSharedBlock * kRowWidth<T>) {
+    results.load(scores, -INFINITY);
+    results.each([&](float score) { return fast_exp(score - found.max) * factor; });
+    results.store(m.out(group.row) + first);
+    results.own += 2 * kSharedBlock;
+  }
+  group.leave();
+}
+
+Variant cluster_shared() {
+  const auto launch_of = [](auto m) {
+    using T = typename decltype(m)::Element;
+    constexpr std::int64_t kPartBytes = 1 << 15, kW = kRowWidth<T>;
+    int blocks = 2;
+    while (blocks < kMostClusterBlocks && m.columns * sizeof(T) > blocks * kPartBytes)
+      blocks *= 2;
+    const std::int64_t part = ceil_div(ceil_div(m.columns, kW), blocks) * kW;
+    Shape s = ClusterRow::shape(m.rows, m.columns, kSharedBlock, blocks);
+    s.dynamic_shared_bytes = part * sizeof(T);
+    return launch(cluster_shared_kernel<T>, s, m, static_cast<int>(part));
+  };
+  Variant v = variant("cluster_shared", "cluster",
+                      {{"global_load_requests", Direction::decreases, 10, is_large}}, launch_of);
+  v.min_compute_capability = kClustersFrom;
+  v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
+    if (edges_of(p.columns, p.dtype) == Edges::peeled)
+      return "bulk copies take rows that are multiples of 16 bytes";
+    const std::int64_t bytes = p.columns * element_bytes(p), vectors = bytes / kWidestAccess;
+    if (vectors < 2) return "each of two blocks takes 16 bytes";
+    if (ceil_div(bytes, kMostClusterBlocks) + 1024 > device.sm.shared_bytes_per_block)
+      return "an eighth of a row is more than a block's shared memory holds";
+    return lacks_code(device, kClustersFrom);
+  };
+  return v;
+}
+
 // ---- inputs
 
 Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
@@ -467,25 +522,10 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 // ---- the plain reference
 
-template <class T>
-struct Softmax {
-  using Common = ExactMaxSum;
-  const T* x;
-  std::int64_t columns;
-  __host__ __device__ Common common(std::int64_t row, std::int64_t first, std::int64_t step) const {
-    return exact_max_sum(x + row * columns, columns, first, step);
-  }
-  __host__ __device__ ReferenceElement element(std::int64_t row, std::int64_t column,
-                                               const Common& of_row) const {
-    const double y = exp(to_double(x[row * columns + column]) - of_row.max) / of_row.sum;
-    return {y, y};
-  }
-};
-
 Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
   return with_row_matrix(p, d.x, nullptr, [&](auto m) {
     using T = typename decltype(m)::Element;
-    return (out[0] ? evaluate_rows(out[0], p.rows, Softmax<T>{m.x, p.columns}) : Steps()) +
+    return (out[0] ? evaluate_rows(out[0], p.rows, ExactSoftmax<T>{m.x, p.columns}) : Steps()) +
            reference_of_copy(p, d.x, out[1]);
   });
 }
@@ -493,7 +533,7 @@ Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView
 void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
   with_row_matrix(p, d.x, nullptr, [&](auto m) {
     using T = typename decltype(m)::Element;
-    if (out[0]) evaluate_rows_on_host(out[0], p.rows, Softmax<T>{m.x, p.columns});
+    if (out[0]) evaluate_rows_on_host(out[0], p.rows, ExactSoftmax<T>{m.x, p.columns});
   });
   copy_on_host(p, d.x, out[1]);
 }
@@ -502,8 +542,7 @@ void host_reference(const Problem& p, const Data& d, const std::vector<Reference
 Tolerance tolerance(const Problem& p) {
   constexpr double kU = 0x1p-24;
   const double range = 2 * p.scale;
-  const double stored = unit_roundoff(p.dtype);
-  const double power = fast_exp_error(range);
+  const double stored = unit_roundoff(p.dtype), power = fast_exp_error(range);
   const double result = max_sum_error(p.columns, range) + 2 * power + 4 * kU;
   const double rms =
       std::hypot(rounding_rms(p.dtype), max_sum_rms(p.columns, range), std::sqrt(2.0 / 3) * power);
@@ -517,8 +556,8 @@ Family declare() {
   f.physics =
       "A softmax does some ten instructions per element, so that time is bytes over bandwidth, and "
       "a copy of the same bytes is the limit. Each element's result needs the maximum and the sum "
-      "of its row: read pass by pass, the row comes three times, from L2 if it is still there and "
-      "else from DRAM. Threads that hold the row in their registers read it once. Then it counts "
+      "of its row: pass by pass, the row is read three times, from L2 or from DRAM. Threads that "
+      "hold the row in their registers read it once. Then it counts "
       "how they wait for each other: lanes by shuffles, warps at a barrier, blocks of a cluster "
       "through distributed shared memory.";
   constexpr std::int64_t kMostRows = 1 << 24, kMostColumns = 1 << 18;
@@ -543,21 +582,18 @@ Family declare() {
   f.tolerance_derivation =
       "u = 2^-24 of fp32, U of the stored type, r the range of a row's scores, of which the first "
       "88 "
-      "count: beyond them e^-r is below 2^-126. An exponential is off by 3u·r + 2^-22: a "
-      "difference, "
-      "log2(e) and their product are rounded, and ex2.approx is within 2^-22 (PTX ISA). The row's "
-      "sum has positive terms, each of which passes at most columns/32 + 13 additions of u "
-      "(Higham, "
-      "Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2), and online "
-      "columns/256 + 13 products by an exponential, whose exponents add up to r. A result is an "
-      "exponential, by a factor that is one more over the sum: three roundings, and that of U. "
-      "Below 2^-124 exponentials and factors may be zeros. The RMS error: stored results err by "
-      "0.42·U (Knuth), a sum whose partial sums grow evenly by 0.42·u·√(additions/3) and, in the "
-      "mean, by what small terms lose beside a large sum (max_sum_rms of row_group.cuh), and two "
-      "exponentials evenly up to their bounds, over √3. Twice that is allowed.";
+      "count: e^-88 is below 2^-126. An exponential is off by 3u·r + 2^-22: a difference, log2(e) "
+      "and their product are rounded, and ex2.approx is within 2^-22 (PTX ISA). Each of the sum's "
+      "terms, which are positive, passes at most columns/32 + 13 additions of u (Higham, Accuracy "
+      "and Stability of Numerical Algorithms, 2nd ed., section 4.2) and online columns/256 + 13 "
+      "products by an exponential, whose exponents add up to r. A result is an exponential, times "
+      "one more over the sum, in three roundings, and that of U; below 2^-124 it may be 0. The RMS "
+      "error is that of storing, 0.42·U (Knuth), of the sum (max_sum_rms of row_group.cuh) and of "
+      "two exponentials, spread evenly up to their bounds. Twice that is allowed.";
   f.variant(copy()).variant(naive()).variant(three_pass()).variant(three_pass_by_warps());
   f.variant(online()).variant(vectors()).variant(registers()).variant(peeled());
   f.variant(one_wait()).variant(warp_registers()).variant(lane_groups()).variant(cluster());
+  f.variant(cluster_shared());
   return f;
 }
 

@@ -32,6 +32,22 @@ __host__ __device__ ExactMaxSum exact_max_sum(const T* x, std::int64_t columns, 
   return found;
 }
 
+/// Rows of evaluate_rows: the softmax of x.
+template <class T>
+struct ExactSoftmax {
+  using Common = ExactMaxSum;
+  const T* x;
+  std::int64_t columns;
+  __host__ __device__ Common common(std::int64_t row, std::int64_t first, std::int64_t step) const {
+    return exact_max_sum(x + row * columns, columns, first, step);
+  }
+  __host__ __device__ ReferenceElement element(std::int64_t row, std::int64_t column,
+                                               const Common& of_row) const {
+    const double y = exp(to_double(x[row * columns + column]) - of_row.max) / of_row.sum;
+    return {y, y};
+  }
+};
+
 /// What exp() of a double takes: some twenty multiplications that add.
 constexpr double kExactExpOperations = 40;
 

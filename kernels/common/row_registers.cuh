@@ -149,10 +149,10 @@ __device__ __forceinline__ void add_scores(MaxSum& found, Part& part) {
 }
 
 /// Calls `use` with one part of the row after the other: kVectors vectors of a thread at a time.
-template <int kWidth, int kVectors, class T, class Group, class Use>
+template <int kWidth, int kVectors, Edges kEdges = Edges::peeled, class T, class Group, class Use>
 __device__ __forceinline__ void for_parts(const Group& group, const T* row, int columns,
                                           float outside, Use use) {
-  RowPart<T, kWidth, kVectors, Edges::peeled> part(group, row, columns);
+  RowPart<T, kWidth, kVectors, kEdges> part(group, row, columns);
 #pragma unroll 1
   for (; part.at(0) < columns; part.own += kVectors * part.step) {
     part.load(row, outside);
