@@ -71,8 +71,7 @@ Work work(const Problem& p) {
   Work w;
   w.bytes_read = w.bytes_written = static_cast<double>(bytes);
   w.moved_read = w.moved_written = sector_bytes<char>(bytes);
-  // Maximum, difference, e^x, sum, product.
-  w.operations = {{Pipe::fp32, 5.0 * static_cast<double>(elements(p))}};
+  w.operations = {{Pipe::fp32, 5.0 * static_cast<double>(elements(p))}};  // max, -, e^x, +, ·
   return w;
 }
 
@@ -455,7 +454,6 @@ Variant cluster() {
 // It costs shared memory's bandwidth and a second exponential, and rows are multiples of 16 bytes.
 
 constexpr int kSharedBlock = 512;
-
 template <class T>
 __global__ void __launch_bounds__(kSharedBlock) cluster_shared_kernel(RowMatrix<T> m, int part) {
   extern __shared__ uint4 held[];
