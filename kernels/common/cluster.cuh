@@ -36,6 +36,12 @@ __device__ inline unsigned cluster_rank() {
   asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
   return rank;
 }
+/// Of the cluster.
+__device__ inline unsigned cluster_blocks() {
+  unsigned blocks;
+  asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(blocks));
+  return blocks;
+}
 
 #else
 
@@ -51,6 +57,10 @@ __device__ inline void sync_cluster() {
   __trap();
 }
 __device__ inline unsigned cluster_rank() {
+  __trap();
+  return 0;
+}
+__device__ inline unsigned cluster_blocks() {
   __trap();
   return 0;
 }

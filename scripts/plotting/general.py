@@ -92,7 +92,11 @@ def share_of_copy(frame, kind):
     good = timed(frame)
     if not has(good, "speedup"):
         raise NothingToDraw("a speedup is needed: name a baseline in the config")
+    good = good[good["speedup"].notna()]
     extents = [c for c in good if c.startswith("param.") and c != kind.column]
+    varied = [c for c in extents if good[c].nunique() > 1 or good[c].isna().any()]
+    if len(varied) > 1:  # fewer do not tell a size
+        extents = varied
 
     def size_of(row):
         return " × ".join(text_of(row[c]) for c in extents if row[c] == row[c])  # of those that it has

@@ -25,27 +25,35 @@ void visit_device(Info& info, Visit&& visit) {
   visit("free_bytes", info.free_bytes);
   visit("driver_version", info.driver_version);
   visit("spec_id", info.spec_id);
-  auto& spec = info.spec;
-  visit("id", spec.id);
-  visit("name", spec.name);
-  visit("cc_major", spec.cc_major);
-  visit("cc_minor", spec.cc_minor);
-  visit("sm_count", spec.sm_count);
-  visit("sm_clock_max_mhz", spec.sm_clock_max_mhz);
-  visit("sm_clock_tensor_mhz", spec.sm_clock_tensor_mhz);
-  visit("memory_bytes", spec.memory_bytes);
-  visit("memory_bytes_per_s", spec.memory_bytes_per_s);
-  visit("l2_bytes", spec.l2_bytes);
-  visit("power_limit_w", spec.power_limit_w);
-  visit("max_threads", spec.sm.max_threads);
-  visit("max_blocks", spec.sm.max_blocks);
-  visit("registers", spec.sm.registers);
-  visit("shared_bytes", spec.sm.shared_bytes);
-  visit("shared_bytes_per_block", spec.sm.shared_bytes_per_block);
-  visit("reserved_shared_bytes", spec.sm.reserved_shared_bytes);
-  visit("measured_here", spec.measured_here);
+  // A member that is missing here does not compile.
+  auto& [id, name, chip, cc_major, cc_minor, sm_count, sm_clock_max_mhz, sm_clock_tensor_mhz,
+         memory_bytes, memory_bytes_per_s, l2_bytes, power_limit_w, pcie_bytes_per_s, sm,
+         peak_ops_per_s, measured_here, simulated] = info.spec;
+  visit("id", id);
+  visit("name", name);
+  visit("chip", chip);
+  visit("cc_major", cc_major);
+  visit("cc_minor", cc_minor);
+  visit("sm_count", sm_count);
+  visit("sm_clock_max_mhz", sm_clock_max_mhz);
+  visit("sm_clock_tensor_mhz", sm_clock_tensor_mhz);
+  visit("memory_bytes", memory_bytes);
+  visit("memory_bytes_per_s", memory_bytes_per_s);
+  visit("l2_bytes", l2_bytes);
+  visit("power_limit_w", power_limit_w);
+  visit("pcie_bytes_per_s", pcie_bytes_per_s);
+  visit("measured_here", measured_here);
+  visit("simulated", simulated);
+  auto& [max_threads, max_blocks, registers, shared_bytes, shared_bytes_per_block,
+         reserved_shared_bytes] = sm;
+  visit("max_threads", max_threads);
+  visit("max_blocks", max_blocks);
+  visit("registers", registers);
+  visit("shared_bytes", shared_bytes);
+  visit("shared_bytes_per_block", shared_bytes_per_block);
+  visit("reserved_shared_bytes", reserved_shared_bytes);
   for (int i = 0; i < kPipeCount; ++i)
-    visit(fmt::format("peak_{}", i).c_str(), spec.peak_ops_per_s[static_cast<std::size_t>(i)]);
+    visit(fmt::format("peak_{}", i).c_str(), peak_ops_per_s[static_cast<std::size_t>(i)]);
 }
 
 template <class T>

@@ -1,0 +1,600 @@
+// softmax: each row of a matrix becomes e^x over the row's sum of e^x.
+//
+// The question: how often must a softmax read its input? e^x overflows for x above 88, so that the
+// row's maximum is subtracted first, and quotients need the sum: by the definition a row is read
+// for its maximum, for its sum, and for its results. But both can be found in one go, since a sum
+// that belongs to a smaller maximum is put right by a factor; and where the threads of a row have
+// it all in their registers, it is read once. What is left is a copy's traffic, some instructions
+// per element, and threads that wait for each other: lanes of a warp, warps of a block, blocks of
+// a cluster, by how long rows are.
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/common/bulk_copy.cuh"
+#include "kernels/common/compiled_for.cuh"
+#include "kernels/common/copy_limit.cuh"
+#include "kernels/common/row_matrix.cuh"
+#include "kernels/common/row_reference.cuh"
+#include "kernels/common/row_registers.cuh"
+#include "kernels/common/sectors.cuh"
+
+namespace gpuexp::softmax {
+
+struct Problem {
+  std::int64_t rows;
+  std::int64_t columns;
+  DataType dtype;  // fp32 or bf16, of x and y; arithmetic is in fp32
+  double scale;    // x is in [-scale, scale)
+};
+
+struct Data {
+  void* x;
+  void* y;
+  void* copied;  // of `copy` alone
+};
+
+constexpr int kBlock = 256;
+
+// ---- naive: without the maximum
+//
+// A block per row adds up e^x, and reads the row once more for the quotients. That is the formula
+// as it is written, one pass less than three_pass, and wrong where scores are large: e^89 is
+// infinite in fp32, and infinite sums make zeros and NaNs. Rows whose sum may overflow are skipped.
+
+template <class T>
+__global__ void __launch_bounds__(kBlock) naive_kernel(RowMatrix<T> m) {
+  const BlockRow group;
+  const T* x = m.in(group.row);
+  float sum = 0.0f;
+  for (int i = group.thread; i < m.columns; i += kBlock)
+    sum += fast_exp(static_cast<float>(x[i]));
+  sum = group.all<0>(sum, Sum());
+  T* y = m.out(group.row);
+  for (int i = group.thread; i < m.columns; i += kBlock)
+    y[i] = from_float<T>(fast_exp(static_cast<float>(x[i])) / sum);
+}
+
+// ---- how the variants are launched
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+std::int64_t elements(const Problem& p) {
+  return p.rows * p.columns;
+}
+std::int64_t element_bytes(const Problem& p) {
+  return static_cast<std::int64_t>(size_of(p.dtype));
+}
+
+Work work(const Problem& p) {
+  const std::int64_t bytes = elements(p) * element_bytes(p);
+  Work w;
+  w.bytes_read = w.bytes_written = static_cast<double>(bytes);
+  w.moved_read = w.moved_written = sector_bytes<char>(bytes);
+  w.operations = {{Pipe::fp32, 5.0 * static_cast<double>(elements(p))}};  // max, -, e^x, +, ·
+  return w;
+}
+
+// `launch_of` gives the launch for a Matrix, which writes to the member of Data.
+template <class LaunchOf>
+Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected,
+                LaunchOf launch_of, void* Data::*to = &Data::y) {
+  Variant v;
+  v.id = std::move(id);
+  v.compare_to = std::move(compare_to);
+  v.writes = {to == &Data::y ? "y" : "copied"};
+  v.expected_changes = std::move(expected);
+  v.deterministic = true;
+  v.work = work;
+  v.launch = [launch_of, to](const Problem& p, const Data& d, const LaunchContext&) {
+    return with_row_matrix(p, d.x, d.*to, launch_of);
+  };
+  return v;
+}
+
+// ---- copy: the limit
+//
+// The same bytes in their order, one 16-byte load and store per thread. It computes nothing; its
+// time is what a softmax can reach at best.
+
+Variant copy() {
+  return variant(
+      "copy", "", {},
+      [](auto m) {
+        const std::int64_t element = sizeof *m.x;
+        return copy_limit(m.x, m.y, m.rows * m.columns * element,
+                          {kCopyBlockBytes / element, 1, 1});
+      },
+      &Data::copied);
+}
+
+// Where most blocks and lanes have work.
+bool is_large(const Problem& p) {
+  constexpr std::int64_t kManyRows = 256, kManyColumns = 256;
+  return p.rows >= kManyRows && p.columns >= kManyColumns;
+}
+
+Variant naive() {
+  Variant v =
+      variant("naive", "copy", {{"global_load_requests", Direction::increases, 4, is_large}},
+              [](auto m) { return block_per_row(naive_kernel, kBlock, m); });
+  v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
+    if (p.scale + std::log(static_cast<double>(p.columns)) < kExpRange) return std::nullopt;
+    return "without the maximum subtracted, the sum of e^x overflows at these scores: results "
+           "would "
+           "be zeros and NaNs";
+  };
+  return v;
+}
+
+// ---- three_pass: the maximum, the sum, the quotients
+//
+// A block per row finds the maximum first, which makes every exponent at most 0: no score is too
+// large. It costs one more pass: global_load_sectors grows from two reads of the input to three.
+// L2 serves what it still has of a row; DRAM reads rows again that are longer than that.
+
+template <class Group, class T>
+__global__ void __launch_bounds__(kBlock) three_pass_kernel(RowMatrix<T> m) {
+  const Group group;
+  if (group.row >= m.rows) return;
+  const T* x = m.in(group.row);
+  float max = kLeast;
+  for (int i = group.thread; i < m.columns; i += group.threads)
+    max = fmaxf(max, static_cast<float>(x[i]));
+  max = group.template all<0>(max, Larger());
+  float sum = 0.0f;
+  for (int i = group.thread; i < m.columns; i += group.threads)
+    sum += fast_exp(static_cast<float>(x[i]) - max);
+  const float factor = 1.0f / group.template all<1>(sum, Sum());
+  T* y = m.out(group.row);
+  for (int i = group.thread; i < m.columns; i += group.threads)
+    y[i] = from_float<T>(fast_exp(static_cast<float>(x[i]) - max) * factor);
+}
+
+Variant three_pass() {
+  return variant("three_pass", "naive",
+                 {{"global_load_sectors", Direction::increases, 1.4, is_large}}, [](auto m) {
+                   return block_per_row(three_pass_kernel<BlockRow, typename decltype(m)::Element>,
+                                        kBlock, m);
+                 });
+}
+
+// ---- warp_per_row: lanes, and no barriers
+//
+// A warp has a row, and shuffles are all that its lanes need: no warp waits at a barrier, and
+// shared memory has no part in it. A row of 256 elements is eight loads per lane where a block has
+// one, and leaves seven of a block's eight warps less to wait for. It costs that long rows have few
+// lanes: each goes through a 32nd of the row, three times.
+
+Variant three_pass_by_warps() {
+  return variant("warp_per_row", "three_pass",
+                 {{"shared_load_wavefronts", Direction::decreases, 10, is_large},
+                  {"stalled_barrier", Direction::decreases, 10, is_large},
+                  {"global_load_sectors", Direction::unchanged, 1.05, is_large}},
+                 [](auto m) {
+                   using T = typename decltype(m)::Element;
+                   return launch(three_pass_kernel<WarpRow, T>, WarpRow::shape(m.rows, m.columns),
+                                 m);
+                 });
+}
+
+// ---- online: the maximum and the sum in one pass
+//
+// A thread keeps the largest score so far, and the sum that belongs to it: a larger one multiplies
+// the sum by e^(old - new) (Milakov and Gimelshein, "Online normalizer calculation for softmax",
+// 2018). Two such pairs are joined likewise. The input is read twice in place of three times, which
+// global_load_sectors shows. It costs a branch per element, and exponentials where pairs are
+// joined.
+
+template <class T>
+__global__ void __launch_bounds__(kBlock) online_kernel(RowMatrix<T> m) {
+  const BlockRow group;
+  const T* x = m.in(group.row);
+  MaxSum found = Joined::none();
+  for (int i = group.thread; i < m.columns; i += kBlock) {
+    const auto score = static_cast<float>(x[i]);
+    raise(found, score);
+    found.sum += fast_exp(score - found.max);
+  }
+  found = group.all<0>(found, Joined());
+  const float factor = 1.0f / found.sum;
+  T* y = m.out(group.row);
+  for (int i = group.thread; i < m.columns; i += kBlock)
+    y[i] = from_float<T>(fast_exp(static_cast<float>(x[i]) - found.max) * factor);
+}
+
+Variant online() {
+  return variant("online", "three_pass",
+                 {{"global_load_sectors", Direction::decreases, 1.4, is_large}},
+                 [](auto m) { return block_per_row(online_kernel, kBlock, m); });
+}
+
+// ---- vectors: online with 16-byte accesses
+//
+// A thread takes 16 bytes at a time, and looks for a larger score once for all of them:
+// global_load_requests falls to a quarter (bf16: an eighth), and instructions with it. Rows that
+// are no multiple of 16 bytes begin within a vector: elements before the first whole vector and
+// behind the last one go one by one.
+
+template <class T>
+__global__ void __launch_bounds__(kBlock) vectors_kernel(RowMatrix<T> m) {
+  const BlockRow group;
+  const T* x = m.in(group.row);
+  const MaxSum found = max_sum_of_row<1>(group, x, m.columns);
+  const float factor = 1.0f / found.sum;
+  for_parts<kRowWidth<T>, 1>(group, x, m.columns, -INFINITY, [&](auto& part) {
+    part.each([&](float score) { return fast_exp(score - found.max) * factor; });
+    part.store(m.out(group.row));
+  });
+}
+
+bool is_large_and_whole(const Problem& p) {
+  return is_large(p) && edges_of(p.columns, p.dtype) == Edges::whole;
+}
+
+Variant vectors() {
+  return variant("vectors", "online",
+                 {{"global_load_requests", Direction::decreases, 1.9, is_large_and_whole},
+                  {"global_load_sectors", Direction::unchanged, 1.05, is_large_and_whole}},
+                 [](auto m) { return block_per_row(vectors_kernel, kBlock, m); });
+}
+
+// ---- registers: the row is read once
+//
+// The threads of a block hold the row as fp32 in their registers, up to 32 elements each, with all
+// loads in flight at once. The maximum, the sum and the results are made of what is there:
+// global_load_requests halves, and what moves is what a copy moves. It costs registers, which leave
+// an SM 1024 threads, and limits rows to 32 elements for each of 1024 threads. Accesses are as wide
+// as the row's length divides: a row of 257 elements has 2 or 4 bytes for each.
+
+// How the threads of a row make results of its scores: they wait for the maximum, and for the sum.
+struct TwoWaits {
+  template <class Group, class Part>
+  __device__ static void finish(const Group& group, Part& part) {
+    const float max = group.template all<0>(part.combined(Larger()), Larger());
+    part.each([&](float score) { return fast_exp(score - max); });
+    const float factor = 1.0f / group.template all<1>(part.combined(Sum()), Sum());
+    part.each([&](float power) { return power * factor; });
+  }
+};
+
+template <class Group, class Waits, class T, int kW, int kElements, Edges kEdges>
+__global__ void __launch_bounds__(kMostRowThreads) registers_kernel(RowMatrix<T> m) {
+  const Group group;
+  const T* x = m.in(group.row);
+  RowPart<T, kW, kElements / kW, kEdges> part(group, x, group.row < m.rows ? m.columns : 0);
+  part.load(x, -INFINITY);
+  Waits::finish(group, part);
+  part.store(m.out(group.row));
+  group.leave();
+}
+
+// By accesses of up to kW elements that divide the row.
+template <int kW, class M>
+Steps launch_divided(const M& m) {
+  using T = typename M::Element;
+  if constexpr (kW > 1) {
+    if (m.columns % kW != 0) return launch_divided<kW / 2>(m);
+  }
+  const RowShape shape = row_shape(m.columns, Edges::whole);
+  return with_part(shape.elements, Edges::whole, [&](auto count, auto) {
+    return block_per_row(registers_kernel<BlockRow, TwoWaits, T, kW, count, Edges::whole>,
+                         shape.threads, m);
+  });
+}
+
+// Where accesses are whole, whatever the row's length, or peeled in any case, as the kernel has it.
+Variant held_by(Variant v, std::int64_t threads, std::optional<Edges> edges = std::nullopt) {
+  v.unsupported = [=](const Problem& p, const DeviceSpec&) {
+    const Edges of_row = edges ? *edges : edges_of(p.columns, p.dtype);
+    return too_long_to_hold(p.columns, p.dtype, of_row, threads);
+  };
+  return v;
+}
+
+Variant registers() {
+  return held_by(
+      variant("registers", "vectors",
+              {{"global_load_requests", Direction::decreases, 1.9, is_large_and_whole},
+               {"global_load_sectors", Direction::decreases, 1.9, is_large_and_whole}},
+              [](auto m) { return launch_divided<kRowWidth<typename decltype(m)::Element>>(m); }),
+      kMostRowThreads, Edges::whole);
+}
+
+// ---- peeled: vectors wherever rows begin
+//
+// A row is covered by aligned vectors of 16 bytes, the first and the last of which it may share
+// with its neighbours: those are taken element by element, and what is not the row's counts as a
+// score of minus infinity. x and y begin alike, so that results lie in registers as they will in
+// memory. Where rows are multiples of 16 bytes nothing is left over; where they are not,
+// global_load_requests falls, by up to the width of a vector where rows are long. It costs
+// comparisons per vector, whose outcomes take registers, so that a thread holds 16 elements; and
+// two of a row's threads go through their elements one by one.
+
+template <class Group, class Waits, class M>
+Steps launch_held(const M& m, int elements, Edges of_row, const Shape& shape) {
+  using T = typename M::Element;
+  return with_part(elements, of_row, [&](auto count, auto edges) {
+    return launch(registers_kernel<Group, Waits, T, kRowWidth<T>, count, edges>, shape, m);
+  });
+}
+template <class Waits, class M>
+Steps launch_blocks(const M& m, Edges edges) {
+  const RowShape shape = row_shape(covered(m), edges);
+  return launch_held<BlockRow, Waits>(m, shape.elements, edges,
+                                      BlockRow::shape(m.rows, m.columns, shape.threads));
+}
+
+Variant peeled() {
+  const auto is_odd_and_long = [](const Problem& p) {
+    return is_large(p) && p.columns % 2 != 0 && p.columns >= 4096;
+  };
+  return held_by(variant("peeled", "registers",
+                         {{"global_load_sectors", Direction::unchanged, 1.05, is_large_and_whole},
+                          {"global_load_requests", Direction::decreases, 1.9, is_odd_and_long}},
+                         [](auto m) { return launch_blocks<TwoWaits>(m, Edges::peeled); }),
+                 kMostRowThreads, Edges::peeled);
+}
+
+// ---- one_wait: the maximum and the sum in one reduction
+//
+// Each thread takes exponentials beside its own largest score, and the pair of it and their sum is
+// what the row's threads join: they wait for each other once in place of twice, and shared memory
+// has one access of 8 bytes in place of two (shared_store_wavefronts). A factor per thread puts its
+// elements right. It costs two exponentials in each step of the reduction, and one at its end. Rows
+// that are multiples of 16 bytes go without the comparisons for edges, here and below.
+
+struct OneWait {
+  template <class Group, class Part>
+  __device__ static void finish(const Group& group, Part& part) {
+    make_softmax(group, part);
+  }
+};
+
+Variant one_wait() {
+  return held_by(variant("one_wait", "peeled",
+                         {{"shared_store_wavefronts", Direction::decreases, 1.8, is_large},
+                          {"global_load_requests", Direction::unchanged, 1.05, is_large}},
+                         [](auto m) { return launch_blocks<OneWait>(m, edges_of(m)); }),
+                 kMostRowThreads);
+}
+
+// ---- warp_registers: a warp has the row in its registers
+//
+// A warp per row, and eight rows per block. Lanes combine what they found by shuffles alone: shared
+// memory has no part in it, and no warp waits for another. A short row takes no block of its own,
+// of which an SM holds 32 at most and starts but few at a time. It costs that a row has 32 elements
+// for each of 32 lanes at most.
+
+Variant warp_registers() {
+  const auto launch_of = [](auto m) {
+    const int elements = row_shape(covered(m), edges_of(m), kRowWarp).elements;
+    return launch_held<WarpRow, TwoWaits>(m, elements, edges_of(m),
+                                          WarpRow::shape(m.rows, m.columns));
+  };
+  return held_by(variant("warp_registers", "peeled",
+                         {{"shared_load_wavefronts", Direction::decreases, 10, is_large},
+                          {"stalled_barrier", Direction::decreases, 10, is_large},
+                          {"global_load_sectors", Direction::unchanged, 1.05, is_large_and_whole}},
+                         launch_of),
+                 kRowWarp);
+}
+
+// ---- lane_groups: several rows per warp
+//
+// Four, eight or 16 lanes have a row of up to 8 elements each, so that a row of 32 leaves no lane
+// without work, and combine what they found in two to four steps of shuffles in place of five:
+// warp_instructions falls, which are what short rows wait for. Rows of more than 128 elements have
+// a whole warp.
+
+template <int kLanes, class M>
+Steps launch_lanes(const M& m, std::int64_t covered) {
+  constexpr int kLeastElements = 8;
+  if constexpr (kLanes < kRowWarp / 2) {
+    if (covered > kLanes * kLeastElements) return launch_lanes<2 * kLanes>(m, covered);
+  }
+  using Group = LaneRow<kLanes>;
+  return launch_held<Group, TwoWaits>(m, kLeastElements, edges_of(m),
+                                      Group::shape(m.rows, m.columns));
+}
+
+Variant lane_groups() {
+  const auto has_many_rows = [](const Problem& p) { return p.rows >= 4096; };
+  Variant v = variant("lane_groups", "warp_registers",
+                      {{"warp_instructions", Direction::decreases, 1.5, has_many_rows}},
+                      [](auto m) { return launch_lanes<4>(m, covered(m)); });
+  v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
+    if (covered_columns(p.columns, p.dtype) <= 128) return std::nullopt;
+    return "rows of more than 128 elements, with what their vectors have beside, have a warp each";
+  };
+  return v;
+}
+
+// ---- cluster: blocks of several SMs share a row
+//
+// Two to eight blocks hold a row in their registers, a part of 8192 elements each, or of up to
+// 32768 where eight are not enough. They join what they found by reading each other's shared
+// memory (distributed shared memory), in one reduction as in one_wait. A row of 1 MiB is read once:
+// dram_read_bytes is half of what two passes read, whose rows leave L2 before they are read again.
+// It costs two barriers of the cluster, of which the last keeps a block's shared memory there until
+// all have read it, and that all of its blocks start at one time.
+
+// Where the rows of all resident blocks are many times what L2 holds.
+bool leaves_l2(const Problem& p) {
+  constexpr std::int64_t kManyRows = 512, kLongRow = 1 << 19;
+  return p.rows >= kManyRows && p.columns * element_bytes(p) >= kLongRow;
+}
+
+Variant cluster() {
+  const auto launch_of = [](auto m) {
+    const RowShape shape = cluster_shape(covered(m), edges_of(m));
+    return launch_held<ClusterRow, OneWait>(
+        m, shape.elements, edges_of(m),
+        ClusterRow::shape(m.rows, m.columns, shape.threads, shape.blocks));
+  };
+  Variant v = variant("cluster", "vectors",
+                      {{"global_load_requests", Direction::decreases, 1.9, is_large_and_whole},
+                       {"dram_read_bytes", Direction::decreases, 1.5, leaves_l2}},
+                      launch_of);
+  v.min_compute_capability = kClustersFrom;
+  v.unsupported = [](const Problem& p, const DeviceSpec& device) {
+    const auto too_long =
+        too_long_to_hold(p.columns, p.dtype, edges_of(p.columns, p.dtype), kMostClusterThreads);
+    return too_long ? too_long : lacks_code(device, kClustersFrom);
+  };
+  return v;
+}
+
+// ---- cluster_shared: the parts in shared memory
+//
+// One thread of each block asks the copy engine for the block's part of the row, up to 128 KiB, and
+// all go through it twice where it is: once for the maximum and the sum, once for the results. No
+// register holds a score for long, so that parts of more rows fit on an SM: some are on the way
+// while others are computed. No lane loads from global memory: global_load_requests falls to none.
+// It costs shared memory's bandwidth and a second exponential, and rows are multiples of 16 bytes.
+
+constexpr int kSharedBlock = 512;
+template <class T>
+__global__ void __launch_bounds__(kSharedBlock) cluster_shared_kernel(RowMatrix<T> m, int part) {
+  extern __shared__ uint4 held[];
+  __shared__ Barrier arrived;
+  const ClusterRow group;
+  const BlockRow block;
+  const int first = group.rank * part;
+  const int columns = min(part, m.columns - first);  // at least a vector
+  const T* scores = reinterpret_cast<const T*>(held);
+  if (threadIdx.x == 0) {
+    init_barriers(&arrived, 1);
+    start_bulk_load(held, m.in(group.row) + first, columns * sizeof(T), &arrived);
+  }
+  __syncthreads();  // all see the barrier
+  wait_for_phase(&arrived, 0);
+  MaxSum found = Joined::none();
+  for_parts<kRowWidth<T>, 2, Edges::whole>(block, scores, columns, -INFINITY,
+                                           [&](auto& part) { add_scores(found, part); });
+  found = group.all<0>(found, Joined());
+  const float factor = 1.0f / found.sum;
+  RowPart<T, kRowWidth<T>, 2, Edges::whole> results(block, scores, columns);
+#pragma unroll 1
+  for (int left = part; left > 0; left -= 2 * kSharedBlock * kRowWidth<T>) {
+    results.load(scores, -INFINITY);
+    results.each([&](float score) { return fast_exp(score - found.max) * factor; });
+    results.store(m.out(group.row) + first);
+    results.own += 2 * kSharedBlock;
+  }
+  group.leave();
+}
+
+Variant cluster_shared() {
+  const auto launch_of = [](auto m) {
+    using T = typename decltype(m)::Element;
+    constexpr std::int64_t kPartBytes = 1 << 15, kW = kRowWidth<T>;
+    int blocks = 2;
+    while (blocks < kMostClusterBlocks && m.columns * sizeof(T) > blocks * kPartBytes)
+      blocks *= 2;
+    const std::int64_t part = ceil_div(ceil_div(m.columns, kW), blocks) * kW;
+    Shape s = ClusterRow::shape(m.rows, m.columns, kSharedBlock, blocks);
+    s.dynamic_shared_bytes = part * sizeof(T);
+    return launch(cluster_shared_kernel<T>, s, m, static_cast<int>(part));
+  };
+  Variant v = variant("cluster_shared", "cluster",
+                      {{"global_load_requests", Direction::decreases, 10, is_large}}, launch_of);
+  v.min_compute_capability = kClustersFrom;
+  v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
+    if (edges_of(p.columns, p.dtype) == Edges::peeled)
+      return "bulk copies take rows that are multiples of 16 bytes";
+    const std::int64_t bytes = p.columns * element_bytes(p), vectors = bytes / kWidestAccess;
+    if (vectors < 2) return "each of two blocks takes 16 bytes";
+    if (ceil_div(bytes, kMostClusterBlocks) + 1024 > device.sm.shared_bytes_per_block)
+      return "an eighth of a row is more than a block's shared memory holds";
+    return lacks_code(device, kClustersFrom);
+  };
+  return v;
+}
+
+// ---- inputs
+
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  return fill_scores(p, d.x, p.scale, stream_seed(seed, 0));
+}
+
+// ---- the plain reference
+
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  return with_row_matrix(p, d.x, nullptr, [&](auto m) {
+    using T = typename decltype(m)::Element;
+    return (out[0] ? evaluate_rows(out[0], p.rows, ExactSoftmax<T>{m.x, p.columns}) : Steps()) +
+           reference_of_copy(p, d.x, out[1]);
+  });
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  with_row_matrix(p, d.x, nullptr, [&](auto m) {
+    using T = typename decltype(m)::Element;
+    if (out[0]) evaluate_rows_on_host(out[0], p.rows, ExactSoftmax<T>{m.x, p.columns});
+  });
+  copy_on_host(p, d.x, out[1]);
+}
+
+// The derivation that tolerance_derivation states in words.
+Tolerance tolerance(const Problem& p) {
+  constexpr double kU = 0x1p-24;
+  const double range = 2 * p.scale;
+  const double stored = unit_roundoff(p.dtype), power = fast_exp_error(range);
+  const double result = max_sum_error(p.columns, range) + 2 * power + 4 * kU;
+  const double rms =
+      std::hypot(rounding_rms(p.dtype), max_sum_rms(p.columns, range), std::sqrt(2.0 / 3) * power);
+  return {result + stored * (1 + result), 0x1p-124, kRmsSafety * rms, 0.0};
+}
+
+// ---- declaration
+
+Family declare() {
+  Family f("softmax", Topic::patterns, "How often must a softmax read its input?");
+  f.physics =
+      "A softmax does some ten instructions per element, so that time is bytes over bandwidth, and "
+      "a copy of the same bytes is the limit. Each element's result needs the maximum and the sum "
+      "of its row: pass by pass, the row is read three times, from L2 or from DRAM. Threads that "
+      "hold the row in their registers read it once. Then it counts "
+      "how they wait for each other: lanes by shuffles, warps at a barrier, blocks of a cluster "
+      "through distributed shared memory.";
+  constexpr std::int64_t kMostRows = 1 << 24, kMostColumns = 1 << 18;
+  f.extent("rows", &Problem::rows, 131072, kMostRows, "rows, each with a softmax of its own")
+      .extent("columns", &Problem::columns, 1024, kMostColumns, "elements of a row")
+      .choice("dtype", &Problem::dtype, {{"fp32", DataType::fp32}, {"bf16", DataType::bf16}},
+              "type of x and y; arithmetic is in fp32")
+      .real("scale", &Problem::scale, 8, 0, 1000, "", "scores are spread evenly over ± this");
+  const auto type = [](const Problem& p) { return p.dtype; };
+  f.input("x", &Data::x, type, elements)
+      .output("y", &Data::y, type, elements)
+      .output("copied", &Data::copied, type, elements, [](const Problem&) { return Tolerance{}; });
+  f.figures = {{"softmax", "share_of_copy", "Softmax beside a copy", {{"param.dtype", "type"}}}};
+  f.outputs = [](const Problem& p) { return Extent{elements(p), 1, 1}; };
+  f.inputs = inputs;
+  f.reference = reference;
+  f.host_reference = host_reference;
+  f.reference_operations = [](const Problem& p) {
+    return kExactExpOperations * 2 * static_cast<double>(elements(p));
+  };
+  f.tolerance = tolerance;
+  f.tolerance_derivation =
+      "u = 2^-24 of fp32, U of the stored type, r the range of a row's scores, of which the first "
+      "88 "
+      "count: e^-88 is below 2^-126. An exponential is off by 3u·r + 2^-22: a difference, log2(e) "
+      "and their product are rounded, and ex2.approx is within 2^-22 (PTX ISA). Each of the sum's "
+      "terms, which are positive, passes at most columns/32 + 13 additions of u (Higham, Accuracy "
+      "and Stability of Numerical Algorithms, 2nd ed., section 4.2) and online columns/256 + 13 "
+      "products by an exponential, whose exponents add up to r. A result is an exponential, times "
+      "one more over the sum, in three roundings, and that of U; below 2^-124 it may be 0. The RMS "
+      "error is that of storing, 0.42·U (Knuth), of the sum (max_sum_rms of row_group.cuh) and of "
+      "two exponentials, spread evenly up to their bounds. Twice that is allowed.";
+  f.variant(copy()).variant(naive()).variant(three_pass()).variant(three_pass_by_warps());
+  f.variant(online()).variant(vectors()).variant(registers()).variant(peeled());
+  f.variant(one_wait()).variant(warp_registers()).variant(lane_groups()).variant(cluster());
+  f.variant(cluster_shared());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::softmax

@@ -1,0 +1,398 @@
+// softmax_backward: the gradient of a softmax, dx = y·(dy - Σ y·dy), row by row.
+//
+// The question: what does the gradient of a softmax cost beside a pass over its operands? Each
+// element needs the sum of its row's products y·dy. Read pass by pass, both operands come twice;
+// held in registers, once, and what is left is two reads and a write, as an element-wise kernel
+// has. Nothing is exponentiated: the forward pass's result is an operand. But there are two rows to
+// hold, and a thread's registers have room for half as much of each.
+#include <algorithm>
+
+#include "kernels/common/row_matrix.cuh"
+#include "kernels/common/row_reference.cuh"
+#include "kernels/common/sectors.cuh"
+
+namespace gpuexp::softmax_backward {
+
+struct Problem {
+  std::int64_t rows;
+  std::int64_t columns;
+  DataType dtype;  // fp32 or bf16, of all arrays; arithmetic is in fp32
+};
+
+struct Data {
+  void* y;   // the forward pass's result
+  void* dy;  // its gradient
+  void* dx;
+  void* products;  // of `product` alone
+};
+
+constexpr int kBlock = 256;
+
+// ---- two_pass: the sum, then the gradient
+//
+// A block per row adds up y·dy, and reads both once more for the results. An element per load and
+// thread: global_load_sectors is that of four reads, and L2 serves the second two of them as long
+// as it still has the row.
+
+template <class T>
+__global__ void __launch_bounds__(kBlock) two_pass_kernel(RowMatrix<T> m, const T* dy) {
+  const BlockRow group;
+  const T* y = m.in(group.row);
+  dy += group.row * m.columns;
+  float sum = 0.0f;
+  for (int i = group.thread; i < m.columns; i += kBlock)
+    sum += static_cast<float>(y[i]) * static_cast<float>(dy[i]);
+  sum = group.all<0>(sum, Sum());
+  T* dx = m.out(group.row);
+  for (int i = group.thread; i < m.columns; i += kBlock)
+    dx[i] = from_float<T>(static_cast<float>(y[i]) * (static_cast<float>(dy[i]) - sum));
+}
+
+// ---- how the variants are launched
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+std::int64_t elements(const Problem& p) {
+  return p.rows * p.columns;
+}
+std::int64_t bytes(const Problem& p) {
+  return elements(p) * static_cast<std::int64_t>(size_of(p.dtype));
+}
+
+Work work(const Problem& p) {
+  Work w;
+  w.bytes_read = 2.0 * static_cast<double>(bytes(p));
+  w.bytes_written = static_cast<double>(bytes(p));
+  w.moved_read = 2 * sector_bytes<char>(bytes(p));
+  w.moved_written = sector_bytes<char>(bytes(p));
+  constexpr double kOperations = 4;
+  w.operations = {{Pipe::fp32, kOperations * static_cast<double>(elements(p))}};
+  return w;
+}
+
+// `launch_of` gives the launch for y, as a RowMatrix that is written to, and dy.
+template <class LaunchOf>
+Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected,
+                LaunchOf launch_of, void* Data::*to = &Data::dx) {
+  Variant v;
+  v.id = std::move(id);
+  v.compare_to = std::move(compare_to);
+  v.writes = {to == &Data::dx ? "dx" : "products"};
+  v.expected_changes = std::move(expected);
+  v.deterministic = true;
+  v.work = work;
+  v.launch = [launch_of, to](const Problem& p, const Data& d, const LaunchContext&) {
+    return with_row_matrix(p, d.y, d.*to, [&](auto m) {
+      using T = typename decltype(m)::Element;
+      return launch_of(m, static_cast<const T*>(d.dy));
+    });
+  };
+  return v;
+}
+
+bool is_large(const Problem& p) {
+  constexpr std::int64_t kManyRows = 256, kManyColumns = 256;
+  return p.rows >= kManyRows && p.columns >= kManyColumns;
+}
+bool is_large_and_whole(const Problem& p) {
+  return is_large(p) && edges_of(p.columns, p.dtype) == Edges::whole;
+}
+
+// ---- product: the limit
+//
+// y·dy, element by element: the same bytes in and out, 16 at a time, and no row to wait for. Its
+// time is what the gradient can reach at best.
+
+template <class T>
+__global__ void __launch_bounds__(kBlock)
+    product_kernel(const T* y, const T* dy, T* products, std::int64_t n) {
+  constexpr int kW = kRowWidth<T>;
+  const std::int64_t first = (static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x) * kW;
+  if (first + kW <= n) {
+    float a[kW], b[kW];
+    load_floats(y + first, a);
+    load_floats(dy + first, b);
+#pragma unroll
+    for (int i = 0; i < kW; ++i)
+      a[i] *= b[i];
+    store_floats(products + first, a);
+  } else {
+#pragma unroll 1
+    for (std::int64_t i = first; i < n; ++i)
+      products[i] = from_float<T>(static_cast<float>(y[i]) * static_cast<float>(dy[i]));
+  }
+}
+
+Variant product() {
+  return variant(
+      "product", "", {},
+      [](auto m, auto* dy) {
+        using T = typename decltype(m)::Element;
+        Shape s;
+        s.block = {kBlock, 1, 1};
+        s.tile = {kBlock * kRowWidth<T>, 1, 1};
+        s.grid = {ceil_div(m.rows * m.columns, s.tile.x), 1, 1};
+        return launch(product_kernel<T>, s, m.x, dy, m.y, m.rows * m.columns);
+      },
+      &Data::products);
+}
+
+Variant two_pass() {
+  return variant("two_pass", "product",
+                 {{"global_load_sectors", Direction::increases, 1.9, is_large}},
+                 [](auto m, auto* dy) {
+                   using T = typename decltype(m)::Element;
+                   return block_per_row(two_pass_kernel<T>, kBlock, m, dy);
+                 });
+}
+
+// ---- vectors: two passes with 16-byte accesses
+//
+// The same by aligned vectors of 16 bytes, and the elements at a row's ends one by one:
+// global_load_requests falls to a quarter (bf16: an eighth) where rows have a vector for each
+// thread.
+
+template <class T>
+__global__ void __launch_bounds__(kBlock) vectors_kernel(RowMatrix<T> m, const T* dy) {
+  const BlockRow group;
+  const T* y = m.in(group.row);
+  dy += group.row * m.columns;
+  float sum = 0.0f;
+  for_parts<kRowWidth<T>, 1>(group, y, m.columns, 0.0f, [&](auto& part) {
+    auto other = part;
+    other.load(dy, 0.0f);
+    sum += part.dot(other);
+  });
+  sum = group.template all<0>(sum, Sum());
+  for_parts<kRowWidth<T>, 1>(group, y, m.columns, 0.0f, [&](auto& part) {
+    auto other = part;
+    other.load(dy, 0.0f);
+    part.join(other, [&](float a, float b) { return a * (b - sum); });
+    part.store(m.out(group.row));
+  });
+}
+
+Variant vectors() {
+  return variant("vectors", "two_pass",
+                 {{"global_load_requests", Direction::decreases, 1.9, is_large_and_whole},
+                  {"global_load_sectors", Direction::unchanged, 1.05, is_large_and_whole}},
+                 [](auto m, auto* dy) {
+                   using T = typename decltype(m)::Element;
+                   return block_per_row(vectors_kernel<T>, kBlock, m, dy);
+                 });
+}
+
+// ---- registers: both rows are read once
+//
+// The threads of a block hold y and dy, up to 16 elements of each per thread, all of whose loads
+// are in flight at once: global_load_sectors halves, to what product reads. It costs registers, and
+// a row has 16384 elements at most.
+
+template <class Group, class T, int kElements, Edges kEdges>
+__global__ void __launch_bounds__(kMostRowThreads) registers_kernel(RowMatrix<T> m, const T* dy) {
+  const Group group;
+  const T* y = m.in(group.row);
+  RowPart<T, kRowWidth<T>, kElements / kRowWidth<T>, kEdges> part(
+      group, y, group.row < m.rows ? m.columns : 0);
+  auto other = part;
+  part.load(y, 0.0f);
+  other.load(dy + group.row * m.columns, 0.0f);
+  const float sum = group.template all<0>(part.dot(other), Sum());
+  part.join(other, [&](float a, float b) { return a * (b - sum); });
+  part.store(m.out(group.row));
+}
+
+// Peeled rows leave room for no more, and two rows do not either.
+constexpr Edges kHalf = Edges::peeled;
+
+template <class Group, class T>
+Steps launch_held(const RowMatrix<T>& m, const T* dy, int elements, const Shape& shape) {
+  const auto of_edges = [&](auto edges) {
+    constexpr int kLeast = 8;
+    return elements == kLeast ? launch(registers_kernel<Group, T, kLeast, edges>, shape, m, dy)
+                              : launch(registers_kernel<Group, T, 2 * kLeast, edges>, shape, m, dy);
+  };
+  return edges_of(m) == Edges::whole ? of_edges(std::integral_constant<Edges, Edges::whole>{})
+                                     : of_edges(std::integral_constant<Edges, Edges::peeled>{});
+}
+
+Variant held_by(Variant v, std::int64_t threads) {
+  v.unsupported = [=](const Problem& p, const DeviceSpec&) {
+    return too_long_to_hold(p.columns, p.dtype, kHalf, threads);
+  };
+  return v;
+}
+
+Variant registers() {
+  return held_by(variant("registers", "vectors",
+                         {{"global_load_sectors", Direction::decreases, 1.9, is_large_and_whole},
+                          {"global_load_requests", Direction::decreases, 1.9, is_large_and_whole}},
+                         [](auto m, auto* dy) {
+                           const RowShape shape = row_shape(covered(m), kHalf);
+                           return launch_held<BlockRow>(
+                               m, dy, shape.elements,
+                               BlockRow::shape(m.rows, m.columns, shape.threads));
+                         }),
+                 kMostRowThreads);
+}
+
+// ---- warp_registers: a warp has both rows
+//
+// A warp per row and eight rows per block: the sum takes five shuffles, and no barrier and no
+// shared memory. Rows of up to 512 elements.
+
+Variant warp_registers() {
+  return held_by(variant("warp_registers", "registers",
+                         {{"shared_load_wavefronts", Direction::decreases, 10, is_large},
+                          {"global_load_sectors", Direction::unchanged, 1.05, is_large_and_whole}},
+                         [](auto m, auto* dy) {
+                           const RowShape shape = row_shape(covered(m), kHalf, kRowWarp);
+                           return launch_held<WarpRow>(m, dy, shape.elements,
+                                                       WarpRow::shape(m.rows, m.columns));
+                         }),
+                 kRowWarp);
+}
+
+// ---- inputs
+
+// Of y: between 0 and two over the row's length, so that a row sums up to about 1.
+template <class T>
+struct Probability {
+  std::uint64_t seed;
+  float most;
+  __host__ __device__ T operator()(std::int64_t i) const {
+    return from_float<T>(most * random_unit(seed, static_cast<std::uint64_t>(i)));
+  }
+};
+
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  const float most = 2.0f / static_cast<float>(p.columns);
+  return with_row_matrix(p, nullptr, d.y, [&](auto m) {
+    using T = typename decltype(m)::Element;
+    return fill(m.y, elements(p), Probability<T>{stream_seed(seed, 0), most}) +
+           fill_uniform(static_cast<T*>(d.dy), elements(p), stream_seed(seed, 1));
+  });
+}
+
+// ---- the plain reference
+
+// Σ y·dy and Σ |y·dy| of a row.
+struct Products {
+  double sum;
+  double magnitude;
+  __host__ __device__ static Products combined(Products a, Products b) {
+    return {a.sum + b.sum, a.magnitude + b.magnitude};
+  }
+};
+
+template <class T>
+struct Gradient {
+  using Common = Products;
+  const T* y;
+  const T* dy;
+  std::int64_t columns;
+  __host__ __device__ Common common(std::int64_t row, std::int64_t first, std::int64_t step) const {
+    Products found{0.0, 0.0};
+    for (std::int64_t i = row * columns + first; i < (row + 1) * columns; i += step) {
+      const double term = to_double(y[i]) * to_double(dy[i]);
+      found = Products::combined(found, {term, fabs(term)});
+    }
+    return found;
+  }
+  __host__ __device__ ReferenceElement element(std::int64_t row, std::int64_t column,
+                                               const Common& of_row) const {
+    const std::int64_t i = row * columns + column;
+    const double a = to_double(y[i]), b = to_double(dy[i]);
+    return {a * (b - of_row.sum), fabs(a) * (fabs(b) + of_row.magnitude)};
+  }
+};
+
+template <class T>
+struct Product {
+  const T* y;
+  const T* dy;
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    const double product = to_double(y[i]) * to_double(dy[i]);
+    return {product, fabs(product)};
+  }
+};
+
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  return with_row_matrix(p, d.y, nullptr, [&](auto m) {
+    using T = typename decltype(m)::Element;
+    const T* dy = static_cast<const T*>(d.dy);
+    return (out[0] ? evaluate_rows(out[0], p.rows, Gradient<T>{m.x, dy, p.columns}) : Steps()) +
+           (out[1] ? evaluate_reference(out[1], elements(p), Product<T>{m.x, dy}) : Steps());
+  });
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  with_row_matrix(p, d.y, nullptr, [&](auto m) {
+    using T = typename decltype(m)::Element;
+    const T* dy = static_cast<const T*>(d.dy);
+    if (out[0]) evaluate_rows_on_host(out[0], p.rows, Gradient<T>{m.x, dy, p.columns});
+    evaluate_references_on_host({out[1]}, elements(p), [&](int) { return Product<T>{m.x, dy}; });
+  });
+}
+
+// The derivation that tolerance_derivation states in words.
+constexpr double kU = 0x1p-24;
+
+Tolerance tolerance(const Problem& p) {
+  const double computed = (static_cast<double>(row_additions(p.columns)) + 4) * kU;
+  const double stored = unit_roundoff(p.dtype);
+  const double rms = std::hypot(rounding_rms(p.dtype), 2 * kU);
+  return {computed + stored * (1 + computed), 0x1p-125, kRmsSafety * rms, 0.0};
+}
+
+// ---- declaration
+
+Family declare() {
+  Family f("softmax_backward", Topic::patterns,
+           "What does the gradient of a softmax cost beside a pass over its operands?");
+  f.physics =
+      "dx = y·(dy - Σ y·dy) needs one sum per row before its first result. Time is bytes over "
+      "bandwidth: two reads and a write where threads hold both rows in their registers, and four "
+      "reads and a write where they come again, from L2 or, if rows are long, from DRAM. Short "
+      "rows "
+      "wait for barriers unless a warp has a row by itself.";
+  constexpr std::int64_t kMostRows = 1 << 24, kMostColumns = 1 << 18;
+  f.extent("rows", &Problem::rows, 262144, kMostRows, "rows, each a softmax's result")
+      .extent("columns", &Problem::columns, 512, kMostColumns, "elements of a row")
+      .choice("dtype", &Problem::dtype, {{"fp32", DataType::fp32}, {"bf16", DataType::bf16}},
+              "type of y, dy and dx; arithmetic is in fp32");
+  const auto type = [](const Problem& p) { return p.dtype; };
+  f.input("y", &Data::y, type, elements)
+      .input("dy", &Data::dy, type, elements)
+      .output("dx", &Data::dx, type, elements)
+      .output("products", &Data::products, type, elements, [](const Problem& p) {
+        const double stored = unit_roundoff(p.dtype);
+        return Tolerance{stored + 2 * kU, 0x1p-125, kRmsSafety * rounding_rms(p.dtype), 0.0};
+      });
+  f.figures = {{"softmax_backward",
+                "share_of_copy",
+                "The gradient of a softmax beside a product of its operands",
+                {{"param.dtype", "type"}}}};
+  f.outputs = [](const Problem& p) { return Extent{elements(p), 1, 1}; };
+  f.inputs = inputs;
+  f.reference = reference;
+  f.host_reference = host_reference;
+  f.tolerance = tolerance;
+  f.tolerance_derivation =
+      "u = 2^-24 of fp32, U of the stored type. A row's sum passes each product through at most "
+      "columns/32 + 13 additions of u (Higham, Accuracy and Stability of Numerical Algorithms, 2nd "
+      "ed., section 4.2), and the product's own rounding; the difference to it and the product "
+      "with "
+      "y are rounded, and the result to U: all relative to |y|·(|dy| + Σ|y·dy|). A product by "
+      "itself is rounded twice. Below 2^-125 results may be subnormal. The RMS error is 0.42·U of "
+      "the result (Knuth) and a few roundings of u; a sum of terms of either sign is small beside "
+      "dy, and its error smaller. Twice that is allowed.";
+  f.variant(product()).variant(two_pass()).variant(vectors()).variant(registers());
+  f.variant(warp_registers());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::softmax_backward
