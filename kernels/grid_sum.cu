@@ -205,7 +205,8 @@ Variant tile_per_block() {
 //
 // The same tiles by loads that keep nothing in L1 (L1::no_allocate), since nobody reads a number
 // twice, and that ask L2 to fetch 256 bytes at a time (L2::256B), since the neighbours are wanted
-// next. DRAM serves longer runs, or it does not: the counters are those of tile_per_block.
+// next. DRAM serves longer runs, or it does not: what moves from there is the same, and L2 has more
+// to do with what is fetched ahead (l2_sectors).
 
 struct HintedLoad {
   template <class T>
@@ -221,10 +222,9 @@ struct HintedLoad {
 };
 
 Variant tile_hinted() {
-  return tile_variant<HintedLoad>("tile_hinted", "tile_per_block",
-                                  {{"global_load_requests", Direction::unchanged, 1.05, is_large},
-                                   {"l2_sectors", Direction::unchanged, 1.05, is_large},
-                                   same_bytes()});
+  return tile_variant<HintedLoad>(
+      "tile_hinted", "tile_per_block",
+      {{"global_load_requests", Direction::unchanged, 1.05, is_large}, same_bytes()});
 }
 
 // ---- last_block: who finishes last adds up

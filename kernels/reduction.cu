@@ -342,7 +342,7 @@ Variant vectors_in_flight() {
   return in_two_kernels(
       variant("vectors_in_flight", "vectors", {kLoads, true}, always<2>,
               {{std::string(kMetricMark) + kBytesInFlightMetric, Direction::increases, 7.9},
-               {"warp_instructions", Direction::decreases, 1.2, is_huge},
+               {"warp_instructions", Direction::decreases, 1.1, is_huge},
                {"global_load_requests", Direction::unchanged, 1.05, is_large},
                {"dram_read_bytes", Direction::unchanged, 1.05, is_large}}),
       {vector_kernel<kLoads, kFewerPerSm>, vector_kernel<kLoads, kFewerPerSm>}, kFewerPerSm);

@@ -32,6 +32,13 @@ __host__ __device__ ExactMaxSum exact_max_sum(const T* x, std::int64_t columns, 
   return found;
 }
 
+/// e^x, and 0 where that is below fp64's normal numbers, of which a device's exp() and a host's
+/// make different ones.
+__host__ __device__ inline double exact_power(double x) {
+  constexpr double kLeastExponent = -700;
+  return x < kLeastExponent ? 0.0 : exp(x);
+}
+
 /// Rows of evaluate_rows: the softmax of x.
 template <class T>
 struct ExactSoftmax {
@@ -43,7 +50,7 @@ struct ExactSoftmax {
   }
   __host__ __device__ ReferenceElement element(std::int64_t row, std::int64_t column,
                                                const Common& of_row) const {
-    const double y = exp(to_double(x[row * columns + column]) - of_row.max) / of_row.sum;
+    const double y = exact_power(to_double(x[row * columns + column]) - of_row.max) / of_row.sum;
     return {y, y};
   }
 };

@@ -67,6 +67,7 @@ const std::map<std::string, std::string>& not_bit_equal() {
       {"recomputation/stored", approximate},
       {"recomputation/stored_two", approximate},
       {"softmax/cluster", approximate},
+      {"softmax/cluster_shared", approximate},
       {"softmax/lane_groups", approximate},
       {"softmax/naive", approximate},
       {"softmax/one_wait", approximate},
