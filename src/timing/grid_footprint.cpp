@@ -15,6 +15,8 @@ namespace {
 constexpr std::uint64_t kSector = 32;
 
 using Addresses = std::map<std::uint32_t, PlaceAddresses>;
+/// In bytes, by place and by block.
+using Shifts = std::map<std::uint32_t, std::vector<std::int64_t>>;
 
 Extent block_at(const Extent& grid, std::int64_t number) {
   return {number % grid.x, number / grid.x % grid.y, number / (grid.x * grid.y)};
@@ -86,6 +88,7 @@ class GridProbe {
 
  private:
   static constexpr std::size_t kDimensions = 3;
+  static constexpr std::int64_t kMostPeriod = 32;
 
   void execute_all() {
     for (std::int64_t i = 0; i < grid_.count(); ++i) {
@@ -202,11 +205,11 @@ class GridProbe {
     return part;
   }
 
-  using Shifts = std::map<std::uint32_t, std::vector<std::int64_t>>;
-
   /// By block, of the places that first warps come to before they repeat one.
   const Shifts& first_shifts() {
     if (first_shifts_.empty()) first_shifts_ = shifts_by_digits();
+    for (std::int64_t period = 2; first_shifts_.empty() && period <= kMostPeriod; period *= 2)
+      first_shifts_ = shifts_by_period(period);
     if (first_shifts_.empty()) first_shifts_ = shifts_of_each_block();
     return first_shifts_;
   }
@@ -223,28 +226,58 @@ class GridProbe {
     return shifts;
   }
 
+  /// Whether further blocks do what follows from few.
+  bool holds(const Shifts& shifts) {
+    constexpr std::int64_t kChecked = 256;
+    for (std::int64_t i = 0; i <= kChecked; ++i) {
+      const std::int64_t block = (grid_.count() - 1) * i / kChecked;
+      const Addresses& there = first_addresses(block);
+      for (const auto& [place, of_all] : shifts) {
+        const auto at = there.find(place);
+        const std::int64_t shift =
+            at == there.end() ? GridPart::kNothing : shift_from_base(place, at->second);
+        if (of_all[static_cast<std::size_t>(block)] != shift) return false;
+      }
+      for (const auto& [place, at] : there) {
+        if (shifts.count(place) == 0) return false;
+      }
+    }
+    return true;
+  }
+
   // Most kernels divide the number of a block by what is constant, so that the shifts of all follow
   // from few. Empty where those of others are not what follows.
   Shifts shifts_by_digits() {
-    constexpr std::int64_t kChecked = 256;
-    const std::int64_t count = grid_.count();
     Shifts shifts;
     for (const auto& [place, at] : Addresses(first_addresses(0))) {
-      shifts[place] = shifts_by_digits(place, count);
+      shifts[place] = shifts_by_digits(place, grid_.count());
       if (shifts[place].empty()) return {};
     }
-    for (std::int64_t i = 0; i <= kChecked; ++i) {
-      const std::int64_t block = (count - 1) * i / kChecked;
-      const Addresses& there = first_addresses(block);
-      if (there.size() != shifts.size()) return {};
-      for (const auto& [place, at] : there) {
-        const auto own = shifts.find(place);
-        if (own == shifts.end() ||
-            own->second[static_cast<std::size_t>(block)] != shift_from_base(place, at))
-          return {};
+    return holds(shifts) ? shifts : Shifts{};
+  }
+
+  // Rows that begin within a vector come to places that others do not, and do so again and again:
+  // each block is so many bytes behind the one that is a period before it. Empty likewise.
+  Shifts shifts_by_period(std::int64_t period) {
+    const auto count = static_cast<std::size_t>(grid_.count());
+    const auto length = static_cast<std::size_t>(period);
+    if (2 * length > count) return {};
+    Shifts shifts;
+    for (std::size_t i = 0; i < 2 * length; ++i) {
+      for (const auto& [place, at] : first_addresses(static_cast<std::int64_t>(i)))
+        shifts.try_emplace(place, count, GridPart::kNothing).first->second[i] =
+            shift_from_base(place, at);
+    }
+    for (auto& [place, of_all] : shifts) {
+      for (std::size_t i = 2 * length; i < count; ++i) {
+        const std::int64_t before = of_all[i - length];
+        const std::int64_t first = of_all[i % length];
+        const std::int64_t second = of_all[i % length + length];
+        if ((first == GridPart::kNothing) != (second == GridPart::kNothing)) return {};
+        of_all[i] = first == GridPart::kNothing ? first : before + (second - first);
       }
     }
-    return shifts;
+    return holds(shifts) ? shifts : Shifts{};
   }
 
   // A block's number in a mixed radix, each of whose digits moves the place by so many bytes: a
