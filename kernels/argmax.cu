@@ -445,16 +445,10 @@ __global__ void __launch_bounds__(kBlock, kPerSm)
   if (over_all(best, Candidate{0}, partials, ByRedux{})) write(best, to);
 }
 
-// Of bf16 numbers many are equal, and threads whose largest are read their batches again.
-bool is_large_fp32(const Problem& p) {
-  return is_large(p) && p.dtype == DataType::fp32;
-}
-
 Variant argmax_batches() {
   return in_one_kernel<Candidate>(
       variant("argmax_batches", "argmax_redux", true,
-              {{"warp_instructions", Direction::decreases, 1.3, has_many_batches},
-               {"dram_read_bytes", Direction::unchanged, 1.05, is_large_fp32}}),
+              {{"warp_instructions", Direction::decreases, 1.3, has_many_batches}}),
       [](auto zero) { return batches_kernel<decltype(zero)>; });
 }
 
