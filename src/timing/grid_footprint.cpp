@@ -249,8 +249,8 @@ class GridProbe {
   // from few. Empty where those of others are not what follows.
   Shifts shifts_by_digits() {
     Shifts shifts;
-    for (const auto& [place, at] : Addresses(first_addresses(0))) {
-      shifts[place] = shifts_by_digits(place, grid_.count());
+    for (const auto& [place, at] : first_addresses(0)) {
+      shifts[place] = shifts_by_digits(place);
       if (shifts[place].empty()) return {};
     }
     return holds(shifts) ? shifts : Shifts{};
@@ -283,7 +283,8 @@ class GridProbe {
   // A block's number in a mixed radix, each of whose digits moves the place by so many bytes: a
   // digit goes up as long as its first step holds, and the next counts how often it has begun
   // again. Empty where a block does not come to the place.
-  std::vector<std::int64_t> shifts_by_digits(std::uint32_t place, std::int64_t count) {
+  std::vector<std::int64_t> shifts_by_digits(std::uint32_t place) {
+    const std::int64_t count = grid_.count();
     bool has_all = true;
     const auto shift_at = [&](std::int64_t block) -> std::int64_t {
       const Addresses& there = first_addresses(block);

@@ -152,6 +152,25 @@ TEST_CASE("blocks that were not executed touch what a few of them show", "[launc
   }
 }
 
+// Which places of its edges a row comes to depends on where it begins, and that comes again.
+TEST_CASE("rows that begin within a vector touch no more than the vectors at their ends",
+          "[launch_traffic]") {
+  if (has_no_code()) return;
+  constexpr std::int64_t kRows = 600;
+  const OneKernel kernel("softmax", "peeled", {{"rows", kRows}, {"columns", std::int64_t{257}}});
+  const GridFootprint grid = grid_footprint(kernel.launch, [] { return false; });
+  REQUIRE(grid.refusal.empty());
+  for (const bool writes : {false, true}) {
+    CAPTURE(writes);
+    const auto all = executed(kernel.launch, writes);
+    const auto from_few = expected(grid, writes);
+    CHECK(bytes_of(all) > 0);
+    CHECK(bytes_beyond(all, from_few) == 0);
+    constexpr double kVectorBytes = 16;
+    CHECK(bytes_beyond(from_few, all) <= kRows * 2 * kVectorBytes);
+  }
+}
+
 TEST_CASE("what is cut off at the edges of a grid is no more than its buffers",
           "[launch_traffic]") {
   if (has_no_code()) return;
