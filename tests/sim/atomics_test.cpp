@@ -15,18 +15,6 @@ namespace {
 
 constexpr std::uint64_t kSeed = 7;
 
-bool has_machine_code() {
-  if (!kernels().empty()) return true;
-  skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
-  return false;
-}
-
-const Family& family_of(const char* id) {
-  const Family* const family = Registry::global().find(id);
-  REQUIRE(family);
-  return *family;
-}
-
 SimulatedOptions patient() {
   SimulatedOptions options;
   options.launch_timeout_s = 300;  // the machine may do something else, too

@@ -63,12 +63,6 @@ void compare(const DeviceWords& got, const DeviceWords& wanted) {
 
 }  // namespace
 
-bool has_machine_code() {
-  if (!kernels().empty()) return true;
-  skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
-  return false;
-}
-
 DeviceWords device_input(std::size_t words) {
   constexpr unsigned kNoSpecial = 0xdfffdfff;  // a bit of the exponent is missing
   std::mt19937 random(5);

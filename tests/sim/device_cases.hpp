@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "family/step.hpp"
+#include "sim/execution.hpp"
 #include "sim/fault.hpp"
 
 namespace gpuexp::test {
@@ -37,8 +38,5 @@ void check_on_gpu(const std::vector<DeviceCase>& cases, const DeviceWords& in);
 std::optional<sim::Fault> fault_of(const std::function<Steps(unsigned* out)>& steps);
 /// "tests/sim/cluster_kernels.cu:18" of the line that ends in "// fault: " and the name.
 std::string fault_line(const std::string& file, const std::string& name);
-
-/// False, and skipped, where the binary has no machine code.
-bool has_machine_code();
 
 }  // namespace gpuexp::test

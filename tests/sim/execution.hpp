@@ -6,6 +6,8 @@
 #include "device/device_spec_file.hpp"
 #include "family/registry.hpp"
 #include "sass/kernel_resource.hpp"
+#include "support/catch.hpp"
+#include "support/skip.hpp"
 
 namespace gpuexp::test {
 
@@ -26,6 +28,19 @@ inline const KernelResources& kernels() {
     return KernelResources(table, count);
   }();
   return resources;
+}
+
+/// Where it is false, the test is skipped.
+inline bool has_machine_code() {
+  if (!kernels().empty()) return true;
+  skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  return false;
+}
+
+inline const Family& family_of(const char* id) {
+  const Family* const family = Registry::global().find(id);
+  REQUIRE(family);
+  return *family;
 }
 
 }  // namespace gpuexp::test

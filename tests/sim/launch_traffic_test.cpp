@@ -107,14 +107,8 @@ struct OneKernel {
   sim::LaunchState launch;
 };
 
-bool has_no_code() {
-  if (!kernels().empty()) return false;
-  skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
-  return true;
-}
-
 TEST_CASE("blocks that were not executed touch what a few of them show", "[launch_traffic]") {
-  if (has_no_code()) return;
+  if (!has_machine_code()) return;
   struct Case {
     const char* family;
     const char* variant;
@@ -155,7 +149,7 @@ TEST_CASE("blocks that were not executed touch what a few of them show", "[launc
 // Which places of its edges a row comes to depends on where it begins, and that comes again.
 TEST_CASE("rows that begin within a vector touch no more than the vectors at their ends",
           "[launch_traffic]") {
-  if (has_no_code()) return;
+  if (!has_machine_code()) return;
   constexpr std::int64_t kRows = 600;
   const OneKernel kernel("softmax", "peeled", {{"rows", kRows}, {"columns", std::int64_t{257}}});
   const GridFootprint grid = grid_footprint(kernel.launch, [] { return false; });
@@ -173,7 +167,7 @@ TEST_CASE("rows that begin within a vector touch no more than the vectors at the
 
 TEST_CASE("what is cut off at the edges of a grid is no more than its buffers",
           "[launch_traffic]") {
-  if (has_no_code()) return;
+  if (!has_machine_code()) return;
   const OneKernel kernel(
       "matmul", "smem_tile",
       {{"m", std::int64_t{161}}, {"n", std::int64_t{193}}, {"k", std::int64_t{33}}});
@@ -188,7 +182,7 @@ TEST_CASE("what is cut off at the edges of a grid is no more than its buffers",
 }
 
 TEST_CASE("addresses that depend on data are scattered, and others are not", "[launch_traffic]") {
-  if (has_no_code()) return;
+  if (!has_machine_code()) return;
   const auto scattered = [](const char* variant) {
     const OneKernel kernel("gather", variant, {{"n", std::int64_t{1 << 16}}});
     int count = 0;
@@ -219,7 +213,7 @@ KernelTraffic traffic_of(const ResultRecord& row) {
 }
 
 TEST_CASE("device memory delivers and takes what an H200 counted", "[launch_traffic]") {
-  if (has_no_code()) return;
+  if (!has_machine_code()) return;
   struct Case {
     const char* row;
     double read;     ///< largest relative error
@@ -254,7 +248,7 @@ TEST_CASE("device memory delivers and takes what an H200 counted", "[launch_traf
 }
 
 TEST_CASE("traffic does not depend on where the host has put buffers", "[launch_traffic]") {
-  if (has_no_code()) return;
+  if (!has_machine_code()) return;
   // So many that L2 follows one page of several.
   const std::map<std::string, Value> values{{"n", std::int64_t{1} << 25}};
   const OneKernel a("gather", "gather_random", values);
@@ -275,7 +269,7 @@ TEST_CASE("traffic does not depend on where the host has put buffers", "[launch_
 
 TEST_CASE("inputs that only a device computes are made where they are touched",
           "[launch_traffic]") {
-  if (has_no_code()) return;
+  if (!has_machine_code()) return;
   const Family& family = *Registry::global().find("loss_scaling");
   const Values values = values_with(family, {{"n", std::int64_t{70'001}}});
   Problem late(family, values);
@@ -307,7 +301,7 @@ double share_of_several(const char* family, const char* variant,
 
 TEST_CASE("blocks of a product share what they read on their GPC, and those of a copy do not",
           "[launch_traffic]") {
-  if (has_no_code()) return;
+  if (!has_machine_code()) return;
   const std::map<std::string, Value> square{
       {"m", std::int64_t{512}}, {"n", std::int64_t{512}}, {"k", std::int64_t{64}}};
   CHECK(share_of_several("matmul", "smem_tile", square, 264) > 0.9);

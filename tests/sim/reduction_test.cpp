@@ -10,12 +10,6 @@ namespace {
 
 constexpr std::uint64_t kSeed = 7;
 
-const Family& family_of(const char* id) {
-  const Family* const family = Registry::global().find(id);
-  REQUIRE(family);
-  return *family;
-}
-
 TEST_CASE("reductions of many blocks are right", "[reduction]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");

@@ -17,18 +17,6 @@ namespace {
 
 using Changed = std::map<std::string, Value>;
 
-bool has_machine_code() {
-  if (!kernels().empty()) return true;
-  skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
-  return false;
-}
-
-const Family& family_of(const char* id) {
-  const Family* const family = Registry::global().find(id);
-  REQUIRE(family);
-  return *family;
-}
-
 /// The variants that ran, all of which are right.
 std::size_t check(const Family& family, const Changed& changed) {
   SimulatedOptions options;
