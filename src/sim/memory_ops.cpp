@@ -192,13 +192,6 @@ GPUEXP_VECTORIZED void run_load(Warp& warp, const Op& op, LaneMask lanes) {
   });
 }
 
-// A load that sees what other SMs write (PTX ISA, ld.relaxed, ld.acquire and ld.volatile): whoever
-// waits for that asks over and over, and others run first.
-void run_strong_load(Warp& warp, const Op& op, LaneMask lanes) {
-  run_load(warp, op, lanes);
-  warp.ends_turn = true;
-}
-
 GPUEXP_VECTORIZED void run_store(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;
   global_addresses(warp, op.from[0], address);
@@ -208,6 +201,48 @@ GPUEXP_VECTORIZED void run_store(Warp& warp, const Op& op, LaneMask lanes) {
   for_each_lane(lanes, [&](unsigned l) {
     store_word(warp, op.from[1], op.width, l, generic_at(warp, l, address[l], op.width));
   });
+}
+
+// Words that other blocks, executed by other threads of the host, write or read meanwhile: all of
+// one is old, or all of it new (PTX ISA, "Memory Consistency Model": accesses of 8 bytes are single
+// ones).
+constexpr unsigned kSingleBytes = 8;
+
+void run_strong_double_load(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes64 address;
+  global_addresses(warp, op.from[0], address);
+  const Origin origin = note_generic(warp, Access::load, op.width, lanes, address);
+  for_each_lane(lanes, [&](unsigned l) {
+    const std::byte* const from =
+        origin ? place_in(*origin, address[l]) : generic_at(warp, l, address[l], op.width);
+    const std::uint64_t word =
+        __atomic_load_n(reinterpret_cast<const std::uint64_t*>(from), __ATOMIC_ACQUIRE);
+    load_word(warp, op, l, reinterpret_cast<const std::byte*>(&word));
+  });
+}
+
+void run_strong_double_store(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes64 address;
+  global_addresses(warp, op.from[0], address);
+  const Origin origin =
+      note_generic(warp, Access::store, op.width, lanes, address, values_of(warp, op.from[1]));
+  for_each_lane(lanes, [&](unsigned l) {
+    std::byte* const to =
+        origin ? place_in(*origin, address[l]) : generic_at(warp, l, address[l], op.width);
+    std::uint64_t word = 0;
+    store_word(warp, op.from[1], op.width, l, reinterpret_cast<std::byte*>(&word));
+    __atomic_store_n(reinterpret_cast<std::uint64_t*>(to), word, __ATOMIC_RELEASE);
+  });
+}
+
+// A load that sees what other SMs write (PTX ISA, ld.relaxed, ld.acquire and ld.volatile): whoever
+// waits for that asks over and over, and others run first.
+void run_strong_load(Warp& warp, const Op& op, LaneMask lanes) {
+  if (op.width == kSingleBytes)
+    run_strong_double_load(warp, op, lanes);
+  else
+    run_load(warp, op, lanes);
+  warp.ends_turn = true;
 }
 
 GPUEXP_VECTORIZED void run_shared_load(Warp& warp, const Op& op, LaneMask lanes) {
@@ -267,6 +302,11 @@ void decode_store(const Decoding& in, Op& op) {
   if (is_pair(in, in.operands[0])) op.from[0].wide = true;
   op.width = width_of(in);
   op.run = run;
+}
+
+void decode_global_store(const Decoding& in, Op& op) {
+  decode_store<run_store>(in, op);
+  if (in.has("STRONG") && op.width == kSingleBytes) op.run = run_strong_double_store;
 }
 
 GPUEXP_INLINED void copy_word(std::byte* to, const std::byte* from, unsigned width) {
@@ -431,8 +471,8 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"LDCU", decode_ldc},
     {"LDG", decode_global_load},
     {"LD", decode_global_load},
-    {"STG", decode_store<run_store>},
-    {"ST", decode_store<run_store>},
+    {"STG", decode_global_store},
+    {"ST", decode_global_store},
     {"LDS", decode_load<run_shared_load>},
     {"STS", decode_store<run_shared_store>},
     {"LDGSTS", decode_ldgsts},

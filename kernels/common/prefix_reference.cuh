@@ -1,0 +1,49 @@
+// Prefix sums in fp64, for references: a thread adds up a part, one thread the parts' sums.
+#pragma once
+
+#include "kernels/common/reference.cuh"
+
+namespace gpuexp {
+
+namespace detail {
+
+constexpr std::int64_t kPrefixPart = 4096;
+
+template <class Function>
+__global__ void prefix_in_parts_kernel(double* to, std::int64_t count, Function f) {
+  const std::int64_t part = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  double sum = 0;
+  for (std::int64_t i = part * kPrefixPart; i < min((part + 1) * kPrefixPart, count); ++i)
+    to[i] = sum += f(i).value;
+}
+
+inline __global__ void prefix_over_parts_kernel(double* to, std::int64_t count) {
+  for (std::int64_t last = 2 * kPrefixPart - 1; last < count; last += kPrefixPart)
+    to[last] += to[last - kPrefixPart];
+}
+
+inline __global__ void prefix_of_all_kernel(double* to, std::int64_t count) {
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
+       i += stride) {
+    const std::int64_t part = i / kPrefixPart;
+    if (part > 0 && i % kPrefixPart != kPrefixPart - 1) to[i] += to[part * kPrefixPart - 1];
+  }
+}
+
+}  // namespace detail
+
+/// to[i] = f(0) + … + f(i) for i < count, where f is a functor as evaluate_reference takes it, of
+/// which the value counts.
+template <class Function>
+Steps prefix_reference(double* to, std::int64_t count, Function f) {
+  constexpr std::int64_t kMostBlocks = 1 << 16;
+  Shape one;
+  one.block = {1, 1, 1};
+  const std::int64_t parts = ceil_div(count, detail::kPrefixPart);
+  return launch(detail::prefix_in_parts_kernel<Function>, grid_stride(parts, parts), to, count, f) +
+         launch(detail::prefix_over_parts_kernel, one, to, count) +
+         launch(detail::prefix_of_all_kernel, grid_stride(count, kMostBlocks), to, count);
+}
+
+}  // namespace gpuexp

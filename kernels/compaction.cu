@@ -1,0 +1,489 @@
+// compaction: the elements that satisfy a condition, next to each other.
+//
+// The question: who tells a kept element where it goes? Its place is the number of kept elements
+// before it, a prefix sum of zeros and ones. Where their order does not matter, any place will do
+// that nobody else has, and a counter in L2 gives places out, which takes additions to one address
+// one after the other. Where order matters, tiles are counted first, or look back at those before.
+// n elements are read and those that are kept written: reading is the least time of few, a copy's
+// bytes of all.
+#include <vector>
+
+#include "gpu/cub_select.hpp"
+#include "kernels/common/bound_by_atomics.cuh"
+#include "kernels/common/launch.cuh"
+#include "kernels/common/look_back.cuh"
+#include "kernels/common/prefix_reference.cuh"
+#include "kernels/common/random.cuh"
+#include "kernels/common/reference.cuh"
+#include "kernels/common/sectors.cuh"
+#include "kernels/common/tile_scan.cuh"
+
+namespace gpuexp::compaction {
+
+using Word = std::uint32_t;
+
+enum class Values {
+  random,  // whoever loses the order is seen to
+  alike,   // all that are kept are 0
+};
+
+struct Problem {
+  std::int64_t n;
+  double kept;  // share
+  Values values;
+};
+
+struct Data {
+  Word* x;
+  Word* out;
+  Word* count;
+};
+
+// Elements below the limit are kept.
+struct Elements {
+  const Word* at;
+  std::int64_t n;
+  Word limit;
+};
+
+struct Kept {
+  Word* at;
+  Word* count;
+};
+
+constexpr int kBlock = kScanBlock;
+
+// ---- atomic_per_element: a counter gives places out
+//
+// A thread with an element to keep adds 1 to a counter, and writes to the place that the counter
+// had. The order is lost. All additions are to one address, which L2 makes one after the other, as
+// many as elements are kept (l2_atomic_cycles). ptxas makes one addition per warp of it where it
+// knows that all lanes have one address; so it is not told: each lane's address has the element's
+// highest bit in it, which is 0 of all that are kept.
+
+__global__ void __launch_bounds__(kBlock) per_element_kernel(Elements x, Kept kept) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  if (i >= x.n) return;
+  const Word element = x.at[i];
+  if (element < x.limit) kept.at[atomicAdd(kept.count + (element >> 31), 1u)] = element;
+}
+
+// ---- how the variants are launched
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+// Elements are below 2^31, but for those that are not kept where kept ones are alike.
+Word limit_of(const Problem& p) {
+  constexpr double kAll = 1u << 31;
+  return static_cast<Word>(p.kept * kAll);
+}
+
+Elements elements(const Problem& p, const Data& d) {
+  return {d.x, p.n, limit_of(p)};
+}
+
+// Of so many kept as the share says, in the mean.
+Work work(const Problem& p) {
+  const auto kept = static_cast<std::int64_t>(p.kept * static_cast<double>(p.n));
+  Work w;
+  w.bytes_read = static_cast<double>(p.n * sizeof(Word));
+  w.bytes_written = static_cast<double>((kept + 1) * sizeof(Word));
+  w.moved_read = sector_bytes<Word>(p.n);
+  w.moved_written = sector_bytes<Word>(kept) + sector_bytes<Word>(1);
+  w.operations = {{Pipe::int32, static_cast<double>(p.n)}};
+  return w;
+}
+
+Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected) {
+  Variant v;
+  v.id = std::move(id);
+  v.compare_to = std::move(compare_to);
+  v.expected_changes = std::move(expected);
+  v.deterministic = true;
+  v.work = work;
+  return v;
+}
+
+bool is_large(const Problem& p) {
+  return p.n >= 1 << 22;  // every resident thread has elements
+}
+bool is_huge(const Problem& p) {
+  return p.n >= 1 << 28;  // L2 is a small part of what moves
+}
+// Where a warp has many elements to keep.
+bool keeps_many(const Problem& p) {
+  return is_large(p) && p.kept >= 0.25;
+}
+
+constexpr const char* kPlacesFound = "where its blocks write is found out while they run";
+
+// Those that begin with a counter of zero, and lose the order.
+Variant counting(Variant v, void (*kernel)(Elements, Kept), std::int64_t tile) {
+  v.deterministic = false;
+  v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
+    if (p.values == Values::alike) return std::nullopt;
+    return "needs values = alike: it loses the order, which results are compared in";
+  };
+  v.launch = [=](const Problem& p, const Data& d, const LaunchContext&) {
+    return Steps(MemsetStep{d.count, 0, sizeof *d.count}) +
+           launch(kernel, blocks_of(p.n, tile), elements(p, d), Kept{d.out, d.count});
+  };
+  return v;
+}
+
+Variant atomic_per_element() {
+  return bound_by_atomics(
+      counting(variant("atomic_per_element", "", {}), per_element_kernel, kBlock));
+}
+
+// ---- warp_aggregated: an addition per warp
+//
+// The lanes vote, the first of them adds how many want a place, and each takes the one that is as
+// far behind as lanes before it want one. It is what ptxas makes of an atomicAdd to an address that
+// it knows to be the same. L2 has one addition per 32 elements: l2_atomic_cycles falls by as many
+// as a warp keeps. They are to one address still.
+
+__global__ void __launch_bounds__(kBlock) warp_kernel(Elements x, Kept kept) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  const Word element = i < x.n ? x.at[i] : ~Word{0};
+  const bool is_kept = element < x.limit;
+  const unsigned votes = __ballot_sync(kScanLanes, is_kept);
+  const unsigned lane = threadIdx.x % kScanWarp;
+  Word first = 0;
+  if (lane == 0 && votes != 0) first = atomicAdd(kept.count, static_cast<Word>(__popc(votes)));
+  first = __shfl_sync(kScanLanes, first, 0);
+  const unsigned before = votes & ((1u << lane) - 1);
+  if (is_kept) kept.at[first + static_cast<Word>(__popc(before))] = element;
+}
+
+Variant warp_aggregated() {
+  return bound_by_atomics(
+      counting(variant("warp_aggregated", "atomic_per_element",
+                       {{"l2_atomic_cycles", Direction::decreases, 5, keeps_many}}),
+               warp_kernel, kBlock));
+}
+
+// ---- tile_aggregated: an addition per tile
+//
+// A block has 4096 elements, 16 per thread in vectors of 16 bytes, counts what each warp keeps by
+// votes, and asks for places once. global_atomic_requests falls to one per tile, and memory is the
+// limit. The order within a tile is kept; tiles come in the order in which they ask.
+
+constexpr int kVectors = 4;
+constexpr std::int64_t kTile = kTileOf<kBlock, kVectors>;
+
+struct HeldTile {
+  FourOf<Word> vectors[kVectors];
+  Word before[kVectors];  // that the warp keeps before this lane's vector
+};
+
+// Loads the block's tile; returns how many the warp keeps of it. Behind the end nothing is kept.
+__device__ __forceinline__ Word load_and_count(const Elements& x, std::int64_t tile,
+                                               HeldTile& held) {
+  load_tile<kBlock>(x.at, x.n, tile, held.vectors);
+  if ((tile + 1) * kTile > x.n) {
+    const std::int64_t left = x.n - first_of_thread<kBlock, kVectors>(tile);
+#pragma unroll
+    for (int j = 0; j < kVectors; ++j) {
+#pragma unroll
+      for (int k = 0; k < kInVector; ++k)
+        if (j * kOfAllLanes + k >= left) held.vectors[j].at[k] = ~Word{0};
+    }
+  }
+  const unsigned lanes_before = (1u << threadIdx.x % kScanWarp) - 1;
+  Word of_warp = 0;
+#pragma unroll
+  for (int j = 0; j < kVectors; ++j) {
+    held.before[j] = of_warp;
+#pragma unroll
+    for (const Word element : held.vectors[j].at) {
+      const unsigned votes = __ballot_sync(kScanLanes, element < x.limit);
+      held.before[j] += static_cast<Word>(__popc(votes & lanes_before));
+      of_warp += static_cast<Word>(__popc(votes));
+    }
+  }
+  return of_warp;
+}
+
+// Writes what is kept of the tile; `first` is the place of what the warp keeps first.
+__device__ __forceinline__ void write_kept(const HeldTile& held, Word limit, Word* to, Word first) {
+#pragma unroll
+  for (int j = 0; j < kVectors; ++j) {
+    Word at = first + held.before[j];
+#pragma unroll
+    for (const Word element : held.vectors[j].at)
+      if (element < limit) to[at++] = element;
+  }
+}
+
+__global__ void __launch_bounds__(kBlock) tile_kernel(Elements x, Kept kept) {
+  __shared__ Word first;
+  HeldTile held;
+  const BlockSums<Word> block = block_sums<kBlock>(load_and_count(x, blockIdx.x, held));
+  if (threadIdx.x == 0) first = atomicAdd(kept.count, block.all);
+  __syncthreads();
+  write_kept(held, x.limit, kept.at, first + block.before);
+}
+
+Variant tile_aggregated() {
+  Variant v = counting(variant("tile_aggregated", "warp_aggregated",
+                               {{"global_atomic_requests", Direction::decreases, 30, keeps_many},
+                                {"global_load_requests", Direction::decreases, 3.5, is_large}}),
+                       tile_kernel, kTile);
+  v.without_time = kPlacesFound;
+  return v;
+}
+
+// ---- three_pass: count, scan, write
+//
+// In order: a first kernel counts what each tile keeps, one block makes places of the counts, and a
+// third kernel reads the tiles again and writes. There are no atomics, and dram_read_bytes doubles.
+
+__global__ void __launch_bounds__(kBlock) count_kernel(Elements x, Word* of_tiles) {
+  HeldTile held;
+  const BlockSums<Word> block = block_sums<kBlock>(load_and_count(x, blockIdx.x, held));
+  if (threadIdx.x == 0) of_tiles[blockIdx.x] = block.all;
+}
+
+__global__ void __launch_bounds__(kBlock)
+    write_kernel(Elements x, const Word* up_to_tiles, Word* out) {
+  HeldTile held;
+  const BlockSums<Word> block = block_sums<kBlock>(load_and_count(x, blockIdx.x, held));
+  write_kept(held, x.limit, out, before_tile(up_to_tiles, blockIdx.x) + block.before);
+}
+
+Variant three_pass() {
+  Variant v = variant("three_pass", "tile_aggregated",
+                      {{"dram_read_bytes", Direction::increases, 1.8, is_huge},
+                       {"global_load_requests", Direction::increases, 1.9, is_large}});
+  v.without_time = kPlacesFound;
+  v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
+    return ceil_div(p.n, kTile) * std::int64_t{sizeof(Word)};
+  };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    auto* const of_tiles = static_cast<Word*>(x.workspace);
+    const Shape s = blocks_of(p.n, kTile);
+    return launch(count_kernel, s, elements(p, d), of_tiles) +
+           scan_sums(of_tiles, s.grid.x, d.count) +
+           launch(write_kernel, s, elements(p, d), of_tiles, d.out);
+  };
+  return v;
+}
+
+// ---- look_back: one pass, in order
+//
+// A tile says how many it keeps, and looks back at what the tiles before have said, as look_back of
+// the family scan does: each element is read once, dram_read_bytes falls to half, and the order is
+// kept. Sums are of integers, so that results are the same in every launch.
+
+// The last tile says how many are kept of all.
+__device__ __forceinline__ void set_count(const Kept& kept, std::int64_t tile, Word up_to_tile) {
+  if (tile == gridDim.x - 1 && threadIdx.x == 0) *kept.count = up_to_tile;
+}
+
+__global__ void __launch_bounds__(kBlock)
+    look_back_kernel(Elements x, TileStates states, Kept kept) {
+  const std::int64_t tile = take_tile(states);
+  HeldTile held;
+  const BlockSums<Word> block = block_sums<kBlock>(load_and_count(x, tile, held));
+  const Word before = sum_before_block<1>(states, tile, block.all);
+  set_count(kept, tile, before + block.all);
+  write_kept(held, x.limit, kept.at, before + block.before);
+}
+
+Variant in_one_pass(Variant v, void (*kernel)(Elements, TileStates, Kept)) {
+  v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
+    return tile_state_bytes(ceil_div(p.n, kTile));
+  };
+  v.launch = [=](const Problem& p, const Data& d, const LaunchContext& x) {
+    const Shape s = blocks_of(p.n, kTile);
+    return clear_tile_states(x.workspace, s.grid.x) +
+           launch(kernel, s, elements(p, d), tile_states(x.workspace), Kept{d.out, d.count});
+  };
+  return waiting_for_tiles(std::move(v));
+}
+
+Variant look_back() {
+  return in_one_pass(variant("look_back", "three_pass",
+                             {{"dram_read_bytes", Direction::decreases, 1.8, is_huge},
+                              {"global_store_sectors", Direction::unchanged, 1.1, is_large}}),
+                     look_back_kernel);
+}
+
+// ---- look_back_staged: through shared memory
+//
+// What a lane keeps of a vector goes to neighbouring places by one store each, and the lanes beside
+// it write between: each of a warp's stores touches sectors that others of its stores touch, too.
+// Here warps put what they keep into shared memory, next to each other, while the first looks back,
+// and the block writes it from there, neighbouring lanes to neighbouring words:
+// global_store_sectors falls to a quarter. It costs 16 KiB per block, and stores and loads of
+// shared memory.
+
+__global__ void __launch_bounds__(kBlock) staged_kernel(Elements x, TileStates states, Kept kept) {
+  __shared__ Word staged[kTile];
+  const std::int64_t tile = take_tile(states);
+  HeldTile held;
+  const BlockSums<Word> block = block_sums<kBlock>(load_and_count(x, tile, held));
+  write_kept(held, x.limit, staged, block.before);
+  const Word before = sum_before_block<1>(states, tile, block.all);
+  set_count(kept, tile, before + block.all);
+  for (unsigned i = threadIdx.x; i < block.all; i += kBlock)
+    kept.at[before + i] = staged[i];
+}
+
+Variant look_back_staged() {
+  return in_one_pass(variant("look_back_staged", "look_back",
+                             {{"global_store_sectors", Direction::decreases, 2, keeps_many},
+                              {"shared_store_wavefronts", Direction::increases, 4, keeps_many},
+                              {"dram_read_bytes", Direction::unchanged, 1.1, is_huge}}),
+                     staged_kernel);
+}
+
+// ---- cub
+//
+// cub::DeviceSelect::If: what one would call, and the figure to beat. It looks back, too, and
+// brings what is kept together in shared memory.
+
+Variant vendor_cub() {
+  Variant v = variant("cub", "look_back_staged", {});
+  v.is_vendor = true;
+  v.unavailable = cub::select_unavailable;
+  v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
+    return cub::select_workspace_bytes(p.n);
+  };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    return cub::step_of(cub::SelectBelow{p.n, limit_of(p), d.x, d.out, d.count, x.workspace});
+  };
+  return v;
+}
+
+// ---- inputs
+
+struct Element {
+  std::uint64_t seed;
+  Word limit;
+  Values values;
+  __host__ __device__ Word operator()(std::int64_t i) const {
+    const auto x = static_cast<Word>(random_bits(seed, static_cast<std::uint64_t>(i)) >> 33);
+    return values == Values::random ? x : x < limit ? Word{0} : ~Word{0};
+  }
+};
+
+// What the output holds before: no element that is kept.
+Steps unwritten(const Problem& p, const Data& d) {
+  return MemsetStep{d.out, 0xFF, p.n * std::int64_t{sizeof(Word)}};
+}
+
+Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  return fill(d.x, p.n, Element{stream_seed(seed, 0), limit_of(p), p.values}) + unwritten(p, d);
+}
+
+// ---- the plain reference
+
+struct IsKept {
+  Elements x;
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    return {x.at[i] < x.limit ? 1.0 : 0.0, 0.0};
+  }
+};
+
+struct Unwritten {
+  __host__ __device__ ReferenceElement operator()(std::int64_t) const {
+    return {static_cast<double>(~Word{0}), 0.0};
+  }
+};
+
+// `places` has how many are kept up to each element.
+__global__ void place_kernel(Elements x, const double* places, double* out) {
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < x.n;
+       i += stride) {
+    if (x.at[i] < x.limit) out[static_cast<std::int64_t>(places[i]) - 1] = x.at[i];
+  }
+}
+
+__global__ void count_reference_kernel(Elements x, double* count) {
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < x.n;
+       i += stride) {
+    if (x.at[i] < x.limit) atomicAdd(count, 1.0);
+  }
+}
+
+// The magnitudes, which are zero, hold the places meanwhile.
+Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  constexpr std::int64_t kMostBlocks = 1 << 16;
+  const Elements x = elements(p, d);
+  const Shape s = grid_stride(p.n, kMostBlocks);
+  Steps steps;
+  if (out[0]) {
+    double* const places = out[0].magnitude;
+    steps += evaluate_reference(out[0], p.n, Unwritten{}) +
+             prefix_reference(places, p.n, IsKept{x}) +
+             launch(place_kernel, s, x, places, out[0].value) +
+             MemsetStep{places, 0, p.n * std::int64_t{sizeof(double)}};
+  }
+  if (out[1]) {
+    steps += Steps(MemsetStep{out[1].value, 0, sizeof(double)}) +
+             MemsetStep{out[1].magnitude, 0, sizeof(double)} +
+             launch(count_reference_kernel, s, x, out[1].value);
+  }
+  return steps;
+}
+
+void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  if (out[0]) evaluate_references_on_host({out[0]}, p.n, [](int) { return Unwritten{}; });
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < p.n; ++i) {
+    if (d.x[i] >= limit_of(p)) continue;
+    if (out[0]) out[0].value[count] = d.x[i];
+    ++count;
+  }
+  if (!out[1]) return;
+  out[1].value[0] = static_cast<double>(count);
+  out[1].magnitude[0] = 0;
+}
+
+// ---- declaration
+
+Family declare() {
+  Family f("compaction", Topic::patterns, "Who tells a kept element where it goes?");
+  f.physics =
+      "Compaction reads all elements and writes those that it keeps. A counter that gives places "
+      "out is one address, whose additions L2 makes one after the other, so that there must be "
+      "few of them: one per tile. It loses the order. To keep it, the number of kept elements "
+      "before a tile has to be known before the tile is written: by a pass that counts, which "
+      "reads everything twice, or by looking back at tiles that others are at. Kept elements lie "
+      "next to each other in the output and apart in registers; shared memory brings them "
+      "together, so that stores fill their sectors.";
+  f.extent("n", &Problem::n, std::int64_t{1} << 28, (std::int64_t{1} << 31) - 1, "elements")
+      .real("kept", &Problem::kept, 0.5, 0, 1, "", "share of the elements that are kept")
+      .choice<Values>("values", &Problem::values,
+                      {{"random", Values::random}, {"alike", Values::alike}},
+                      "random 31-bit numbers; or the same for all that are kept, so that their "
+                      "order does not show");
+  const auto count = [](const Problem& p) { return p.n; };
+  f.input("x", &Data::x, count).in_out("out", &Data::out, count);
+  f.output("count", &Data::count, [](const Problem&) { return std::int64_t{1}; });
+  f.figures = {{"compaction", "traffic", "Stream compaction: useful bytes per second"}};
+  f.outputs = [](const Problem& p) { return Extent{p.n, 1, 1}; };
+  f.inputs = inputs;
+  f.reset = unwritten;
+  f.reference = reference;
+  f.host_reference = host_reference;
+  f.tolerance_derivation =
+      "Zero: elements are moved bit by bit, their number is a whole one. Behind the last that is "
+      "kept, the output holds what it held before. Results are compared place by place; who loses "
+      "the order runs where all kept elements are alike, and has as many of them as there are, "
+      "and no gap between.";
+  f.tolerance = [](const Problem&) { return Tolerance{}; };
+  f.variant(atomic_per_element()).variant(warp_aggregated()).variant(tile_aggregated());
+  f.variant(three_pass()).variant(look_back()).variant(look_back_staged());
+  f.variant(vendor_cub());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::compaction
