@@ -208,6 +208,8 @@ const std::map<std::string, std::string>& without_time() {
   static const std::string bus = "how kernels reach the host's memory is not modelled";
   static const std::string pageable = "how the driver copies pageable memory is not modelled";
   static const std::string two_kernels = "what two kernels leave each other of L2 is not modelled";
+  static const std::string places = "where its blocks write is found out while they run";
+  static const std::string waiting = "the time of blocks that wait for others is not modelled";
   static const std::string programmatic =
       "how kernels overlap by programmatic dependent launch is not modelled";
   static const std::string launches = "kernels that launch kernels are not executed";
@@ -222,7 +224,17 @@ const std::map<std::string, std::string>& without_time() {
       {"atomics/warp_first", atomics},
       {"backward/slices_atomic", atomics},
       {"backward/vectors_atomic", atomics},
-      {"grid_sum/cooperative", "the time of blocks that wait for others is not modelled"},
+      {"compaction/atomic_per_element", atomics},
+      {"compaction/warp_aggregated", atomics},
+      {"compaction/tile_aggregated", places},
+      {"compaction/three_pass", places},
+      {"compaction/look_back", waiting},
+      {"compaction/look_back_staged", waiting},
+      {"scan/chained", waiting},
+      {"scan/look_back", waiting},
+      {"scan/look_back_large", waiting},
+      {"scan/look_back_wide", waiting},
+      {"grid_sum/cooperative", waiting},
       {"grid_sum/programmatic", programmatic},
       {"grid_sum/tile_last_block", "which blocks add up for the others is decided while they run"},
       {"histogram/global_atomics", atomics},
@@ -254,7 +266,7 @@ const std::map<std::string, std::string>& without_time() {
       {"launch_overhead/first_launch", loading},
       {"launch_overhead/from_first", loading},
       {"streams/pageable", pageable},
-      {"launch_overhead/grid_barrier", "the time of blocks that wait for others is not modelled"},
+      {"launch_overhead/grid_barrier", waiting},
       {"launch_overhead/updated_graph", "what the host takes to update a graph is not measured"},
       {"launch_overhead/work_queue", "which block takes which tile is decided while they run"},
       {"loss_scaling/fp16_dynamic_scale",

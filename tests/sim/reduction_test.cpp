@@ -1,4 +1,5 @@
-// Reductions whose parts come from many blocks: small problems of every family have one or two.
+// Reductions and scans whose parts come from many blocks: small problems of every family have one
+// or two.
 #include "sim/execution.hpp"
 #include "simulated/simulated_executor.hpp"
 #include "support/catch.hpp"
@@ -10,10 +11,11 @@ namespace {
 
 constexpr std::uint64_t kSeed = 7;
 
-TEST_CASE("reductions of many blocks are right", "[reduction]") {
+TEST_CASE("reductions and scans of many blocks are right", "[reduction]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
-  const Family& family = family_of(GENERATE("reduction", "grid_sum", "argmax", "welford"));
+  const Family& family =
+      family_of(GENERATE("reduction", "grid_sum", "argmax", "welford", "scan", "compaction"));
   SimulatedOptions options;
   options.launch_timeout_s = 300;  // the machine may do something else, too
   const auto executor = make_simulated_executor(device(), kernels(), options);
