@@ -12,7 +12,7 @@ namespace gpuexp::test {
 namespace {
 
 /// Of the tiles of 1024 numbers, the share without whose numbers the sum behind would pass.
-double share_not_found(const char* dtype, std::int64_t n) {
+double share_of_tiles_not_found(const char* dtype, std::int64_t n) {
   constexpr std::int64_t kTile = 1024;
   const Family* const family = Registry::global().find("scan");
   REQUIRE(family);
@@ -40,9 +40,9 @@ double share_not_found(const char* dtype, std::int64_t n) {
 TEST_CASE("prefix sums without a tile of numbers do not pass", "[scan]") {
   constexpr std::int64_t kMany = 1 << 24;
   // A tile of whole numbers adds up to 0 once in a thousand times or so.
-  CHECK(share_not_found("int32", kMany) < 0.003);
-  CHECK(share_not_found("fp32", 1 << 20) < 0.003);
-  CHECK(share_not_found("fp32", kMany) < 0.01);
+  CHECK(share_of_tiles_not_found("int32", kMany) < 0.003);
+  CHECK(share_of_tiles_not_found("fp32", 1 << 20) < 0.003);
+  CHECK(share_of_tiles_not_found("fp32", kMany) < 0.01);
 }
 
 }  // namespace
