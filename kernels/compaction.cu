@@ -173,16 +173,18 @@ Variant warp_aggregated() {
 constexpr int kVectors = 4;
 constexpr std::int64_t kTile = kTileOf<kBlock, kVectors>;
 
+template <int kVectors>
 struct HeldTile {
   FourOf<Word> vectors[kVectors];
   Word before[kVectors];  // that the warp keeps before this lane's vector
 };
 
 // Loads the block's tile; returns how many the warp keeps of it. Behind the end nothing is kept.
+template <int kVectors>
 __device__ __forceinline__ Word load_and_count(const Elements& x, std::int64_t tile,
-                                               HeldTile& held) {
+                                               HeldTile<kVectors>& held) {
   load_tile<kBlock>(x.at, x.n, tile, held.vectors);
-  if ((tile + 1) * kTile > x.n) {
+  if ((tile + 1) * kTileOf < kBlock, kVectors >> x.n) {
     const std::int64_t left = x.n - first_of_thread<kBlock, kVectors>(tile);
 #pragma unroll
     for (int j = 0; j < kVectors; ++j) {
@@ -207,7 +209,9 @@ __device__ __forceinline__ Word load_and_count(const Elements& x, std::int64_t t
 }
 
 // Writes what is kept of the tile; `first` is the place of what the warp keeps first.
-__device__ __forceinline__ void write_kept(const HeldTile& held, Word limit, Word* to, Word first) {
+template <int kVectors>
+__device__ __forceinline__ void write_kept(const HeldTile<kVectors>& held, Word limit, Word* to,
+                                           Word first) {
 #pragma unroll
   for (int j = 0; j < kVectors; ++j) {
     Word at = first + held.before[j];
@@ -219,7 +223,7 @@ __device__ __forceinline__ void write_kept(const HeldTile& held, Word limit, Wor
 
 __global__ void __launch_bounds__(kBlock) tile_kernel(Elements x, Kept kept) {
   __shared__ Word first;
-  HeldTile held;
+  HeldTile<kVectors> held;
   const BlockSums<Word> block = block_sums<kBlock>(load_and_count(x, blockIdx.x, held));
   if (threadIdx.x == 0) first = atomicAdd(kept.count, block.all);
   __syncthreads();
@@ -241,14 +245,14 @@ Variant tile_aggregated() {
 // third kernel reads the tiles again and writes. There are no atomics, and dram_read_bytes doubles.
 
 __global__ void __launch_bounds__(kBlock) count_kernel(Elements x, Word* of_tiles) {
-  HeldTile held;
+  HeldTile<kVectors> held;
   const BlockSums<Word> block = block_sums<kBlock>(load_and_count(x, blockIdx.x, held));
   if (threadIdx.x == 0) of_tiles[blockIdx.x] = block.all;
 }
 
 __global__ void __launch_bounds__(kBlock)
     write_kernel(Elements x, const Word* up_to_tiles, Word* out) {
-  HeldTile held;
+  HeldTile<kVectors> held;
   const BlockSums<Word> block = block_sums<kBlock>(load_and_count(x, blockIdx.x, held));
   write_kept(held, x.limit, out, before_tile(up_to_tiles, blockIdx.x) + block.before);
 }
@@ -285,19 +289,19 @@ __device__ __forceinline__ void set_count(const Kept& kept, std::int64_t tile, W
 __global__ void __launch_bounds__(kBlock)
     look_back_kernel(Elements x, TileStates states, Kept kept) {
   const std::int64_t tile = take_tile(states);
-  HeldTile held;
+  HeldTile<kVectors> held;
   const BlockSums<Word> block = block_sums<kBlock>(load_and_count(x, tile, held));
   const Word before = sum_before_block<1>(states, tile, block.all);
   set_count(kept, tile, before + block.all);
   write_kept(held, x.limit, kept.at, before + block.before);
 }
 
-Variant in_one_pass(Variant v, void (*kernel)(Elements, TileStates, Kept)) {
-  v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
-    return tile_state_bytes(ceil_div(p.n, kTile));
+Variant in_one_pass(Variant v, void (*kernel)(Elements, TileStates, Kept), std::int64_t tile) {
+  v.workspace_bytes = [=](const Problem& p, const DeviceSpec&) {
+    return tile_state_bytes(ceil_div(p.n, tile));
   };
   v.launch = [=](const Problem& p, const Data& d, const LaunchContext& x) {
-    const Shape s = blocks_of(p.n, kTile);
+    const Shape s = blocks_of(p.n, tile);
     return clear_tile_states(x.workspace, s.grid.x) +
            launch(kernel, s, elements(p, d), tile_states(x.workspace), Kept{d.out, d.count});
   };
@@ -308,7 +312,7 @@ Variant look_back() {
   return in_one_pass(variant("look_back", "three_pass",
                              {{"dram_read_bytes", Direction::decreases, 1.8, is_huge},
                               {"global_store_sectors", Direction::unchanged, 1.1, is_large}}),
-                     look_back_kernel);
+                     look_back_kernel, kTile);
 }
 
 // ---- look_back_staged: through shared memory
@@ -320,13 +324,14 @@ Variant look_back() {
 // global_store_sectors falls to a quarter. It costs 16 KiB per block, and stores and loads of
 // shared memory.
 
+template <int kVectors, int kWords>
 __global__ void __launch_bounds__(kBlock) staged_kernel(Elements x, TileStates states, Kept kept) {
-  __shared__ Word staged[kTile];
+  __shared__ Word staged[kTileOf<kBlock, kVectors>];
   const std::int64_t tile = take_tile(states);
-  HeldTile held;
+  HeldTile<kVectors> held;
   const BlockSums<Word> block = block_sums<kBlock>(load_and_count(x, tile, held));
   write_kept(held, x.limit, staged, block.before);
-  const Word before = sum_before_block<1>(states, tile, block.all);
+  const Word before = sum_before_block<kWords>(states, tile, block.all);
   set_count(kept, tile, before + block.all);
   for (unsigned i = threadIdx.x; i < block.all; i += kBlock)
     kept.at[before + i] = staged[i];
@@ -337,7 +342,23 @@ Variant look_back_staged() {
                              {{"global_store_sectors", Direction::decreases, 2, keeps_many},
                               {"shared_store_wavefronts", Direction::increases, 4, keeps_many},
                               {"dram_read_bytes", Direction::unchanged, 1.1, is_huge}}),
-                     staged_kernel);
+                     staged_kernel<kVectors, 1>, kTile);
+}
+
+// ---- look_back_large: twice the tile, four times the look
+//
+// 8192 elements per block, and looks at 128 tiles at once: what the family scan shows one by one.
+// Compaction moves fewer bytes per tile than a scan, so that tiles follow each other faster and
+// looks have less time. Tickets and states are half as many (global_atomic_requests). It costs
+// 32 KiB of shared memory per block, and registers.
+
+Variant look_back_large() {
+  constexpr int kWords = 4;
+  return in_one_pass(variant("look_back_large", "look_back_staged",
+                             {{"global_atomic_requests", Direction::decreases, 1.9, is_large},
+                              {"global_store_sectors", Direction::unchanged, 1.2, keeps_many},
+                              {"dram_read_bytes", Direction::unchanged, 1.1, is_huge}}),
+                     staged_kernel<2 * kVectors, kWords>, 2 * kTile);
 }
 
 // ---- cub
@@ -346,7 +367,7 @@ Variant look_back_staged() {
 // brings what is kept together in shared memory.
 
 Variant vendor_cub() {
-  Variant v = variant("cub", "look_back_staged", {});
+  Variant v = variant("cub", "look_back_large", {});
   v.is_vendor = true;
   v.unavailable = cub::select_unavailable;
   v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
@@ -480,6 +501,7 @@ Family declare() {
   f.tolerance = [](const Problem&) { return Tolerance{}; };
   f.variant(atomic_per_element()).variant(warp_aggregated()).variant(tile_aggregated());
   f.variant(three_pass()).variant(look_back()).variant(look_back_staged());
+  f.variant(look_back_large());
   f.variant(vendor_cub());
   return f;
 }

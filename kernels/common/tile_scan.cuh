@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #include "kernels/common/launch.cuh"
 
@@ -79,8 +80,12 @@ __device__ __forceinline__ void store_tile(T* to, std::int64_t n, std::int64_t t
   }
   if ((tile + 1) * kTileOf<kThreads, kVectors> <= n) {
 #pragma unroll
-    for (int j = 0; j < kVectors; ++j)
-      *reinterpret_cast<FourOf<T>*>(to + first + j * kOfAllLanes) = held[j];
+    for (int j = 0; j < kVectors; ++j) {
+      // An intrinsic: of plain stores, the compiler makes some of those below.
+      uint4 word;
+      memcpy(&word, &held[j], sizeof word);
+      __stwb(reinterpret_cast<uint4*>(to + first + j * kOfAllLanes), word);
+    }
     return;
   }
 #pragma unroll

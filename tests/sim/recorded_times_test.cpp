@@ -230,6 +230,7 @@ const std::map<std::string, std::string>& without_time() {
       {"compaction/three_pass", places},
       {"compaction/look_back", waiting},
       {"compaction/look_back_staged", waiting},
+      {"compaction/look_back_large", waiting},
       {"scan/chained", waiting},
       {"scan/look_back", waiting},
       {"scan/look_back_large", waiting},
