@@ -426,15 +426,16 @@ __global__ void place_kernel(Elements x, const double* places, double* out) {
 
 __global__ void count_reference_kernel(Elements x, double* count) {
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  double of_thread = 0;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < x.n;
-       i += stride) {
-    if (x.at[i] < x.limit) atomicAdd(count, 1.0);
-  }
+       i += stride)
+    of_thread += x.at[i] < x.limit ? 1 : 0;
+  atomicAdd(count, of_thread);
 }
 
 // The magnitudes, which are zero, hold the places meanwhile.
 Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
-  constexpr std::int64_t kMostBlocks = 1 << 16;
+  constexpr std::int64_t kMostBlocks = 1 << 12;
   const Elements x = elements(p, d);
   const Shape s = grid_stride(p.n, kMostBlocks);
   Steps steps;

@@ -425,8 +425,8 @@ Variant chained() {
 Variant look_back() {
   return in_one_pass<kVectors, 1>(
       variant("look_back", "chained",
-              {{std::string(kTimeColumn), Direction::decreases, 3, is_huge},
-               {"metric.window", Direction::increases, 30},
+              {{"metric.window", Direction::increases, 30},
+               {std::string(kTimeColumn), Direction::decreases, 3, is_huge},
                same_bytes()}));
 }
 
