@@ -301,7 +301,9 @@ void decode_lea(const Decoding& in, Op& op) {
     in.refuse("the shift is no immediate");
   rest.operands.pop_back();
   place_with_carries(rest, op);
-  if (op.from[0].negated) in.refuse("a negated addend is not executed");
+  // -a << s is the same as -(a << s) where nothing of either is beyond 32 bits.
+  const bool is_narrow = !in.has("HI") && !in.has("X") && op.to[1].kind == Kind::none;
+  if (op.from[0].negated && !is_narrow) in.refuse("a negated operand of 64 bits is not executed");
   op.from[4] = source_of(carry, Reads::integer);
   op.kind = static_cast<std::uint8_t>(!in.has("HI")    ? Lea::low
                                       : in.has("SX32") ? Lea::high_of_sign

@@ -1,0 +1,162 @@
+// What the families of attention's forward pass have in common: buffers, work, references, the
+// library's variant.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gpu/cudnn.hpp"
+#include "kernels/common/attention_reference.cuh"
+#include "kernels/common/mma_sync.cuh"
+
+namespace gpuexp::attention {
+
+struct Data {
+  void* q;
+  void* k;
+  void* v;
+  void* o;
+  float* log_sum;  // of each row, log Σ e^s: what a backward pass needs
+  void* o_stored;  // of scores that were rounded on their way: attention/materialized alone
+};
+
+template <class In>
+Operands<In> operands(const Data& d) {
+  return {static_cast<const In*>(d.q), static_cast<const In*>(d.k), static_cast<const In*>(d.v)};
+}
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+inline std::int64_t element_bytes(const Problem& p) {
+  return static_cast<std::int64_t>(size_of(p.dtype));
+}
+
+inline Work work(const Problem& p) {
+  Work w;
+  const std::int64_t read = (p.query_elements() + 2 * p.key_elements()) * element_bytes(p);
+  const std::int64_t written =
+      p.query_elements() * element_bytes(p) + p.rows() * static_cast<std::int64_t>(sizeof(float));
+  w.bytes_read = w.moved_read = static_cast<double>(read);
+  w.bytes_written = w.moved_written = static_cast<double>(written);
+  const Pipe pipe = p.dtype == DataType::bf16 ? Pipe::tensor_bf16_fp32 : Pipe::tensor_fp16_fp32;
+  constexpr double kProducts = 2, kOperations = 2;
+  w.operations = {{pipe, kProducts * kOperations * static_cast<double>(p.head_dim * p.heads) *
+                             static_cast<double>(p.batch * visible_pairs(p))}};
+  return w;
+}
+
+inline Variant variant(std::string id, std::string compare_to,
+                       ExpectedChangesOf<Problem> expected) {
+  Variant v;
+  v.id = std::move(id);
+  v.compare_to = std::move(compare_to);
+  v.expected_changes = std::move(expected);
+  v.writes = {"o", "log_sum"};
+  v.min_compute_capability = kMmaBf16ComputeCapability;
+  v.deterministic = true;
+  v.work = work;
+  return v;
+}
+
+inline std::optional<std::string> has_no_dropout(const Problem& p, const DeviceSpec&) {
+  if (p.dropout == 0) return std::nullopt;
+  return "has no dropout: attention/async_tiles and lazy_rescale do";
+}
+
+// It asks tensor cores by wgmma, on GPUs that have it.
+inline Variant cudnn_variant() {
+  Variant v = variant("cudnn", "", {});
+  v.is_vendor = true;
+  v.deterministic = false;
+  v.unavailable = cudnn::unavailable;
+  v.unsupported = has_no_dropout;
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    return cudnn::step_of(
+        cudnn::Attention{p.dtype, p.batch, p.heads, p.key_heads(), p.queries, p.keys, p.head_dim,
+                         p.mask != Mask::full, p.mask == Mask::window ? p.window : 0,
+                         static_cast<float>(p.scale()), d.q, d.k, d.v, d.o, d.log_sum});
+  };
+  return v;
+}
+
+inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
+  return with_type_and_dim(p, [&](auto in, auto) {
+    using In = decltype(in);
+    return fill_operands(p, static_cast<In*>(d.q), static_cast<In*>(d.k), static_cast<In*>(d.v),
+                         seed);
+  });
+}
+
+// Calls use(rows, o, log_sum) for each of the outputs' ways to round.
+template <class Use>
+void with_references(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
+                     Use use) {
+  with_type_and_dim(p, [&](auto in, auto dim) {
+    using In = decltype(in);
+    const auto x = operands<In>(d);
+    if (out[0] || out[1])
+      use(ReferenceRows<In>{x, heads_of(p), dim, output_bound(p, false)}, out[0], out[1]);
+    if (out[2])
+      use(ReferenceRows<In>{x, heads_of(p), dim, output_bound(p, true)}, out[2], ReferenceView{});
+  });
+}
+
+inline void declare_parameters(Family& f, std::int64_t queries, std::int64_t keys) {
+  constexpr std::int64_t kMostTokens = 1 << 20;
+  f.integer("batch", &Problem::batch, 1, 1, 1 << 16, "", "sequences")
+      .integer("heads", &Problem::heads, 8, 1, 128, "", "heads of queries of a sequence")
+      .integer("group", &Problem::group, 1, 1, 128, "",
+               "heads of queries that share keys and values")
+      .extent("queries", &Problem::queries, queries, kMostTokens, "tokens that ask")
+      .extent("keys", &Problem::keys, keys, kMostTokens, "tokens that are asked")
+      .integer("head_dim", &Problem::head_dim, 128, 64, 128, "",
+               "elements of a head: 64, 96 or 128")
+      .choice("dtype", &Problem::dtype, {{"bf16", DataType::bf16}, {"fp16", DataType::fp16}},
+              "type of Q, K, V and O; sums are in fp32")
+      .choice("mask", &Problem::mask,
+              {{"full", Mask::full}, {"causal", Mask::causal}, {"window", Mask::window}},
+              "keys that a query sees: all; those up to its own place, the last query's being the "
+              "last key; of these the nearest ones")
+      .integer("window", &Problem::window, 1024, 1, kMostTokens, "",
+               "keys that a query sees where mask is window")
+      .real("dropout", &Problem::dropout, 0, 0, 0.9, "",
+            "probability with which a weight becomes 0");
+}
+
+/// All of a family but its question and its variants; the sizes are the defaults.
+inline void declare_attention(Family& f, std::int64_t queries, std::int64_t keys) {
+  declare_parameters(f, queries, keys);
+  const auto type = [](const Problem& p) { return p.dtype; };
+  const auto query_elements = [](const Problem& p) { return p.query_elements(); };
+  const auto key_elements = [](const Problem& p) { return p.key_elements(); };
+  f.input("q", &Data::q, type, query_elements)
+      .input("k", &Data::k, type, key_elements)
+      .input("v", &Data::v, type, key_elements)
+      .output("o", &Data::o, type, query_elements,
+              [](const Problem& p) { return output_tolerance(p, false); })
+      .output(
+          "log_sum", &Data::log_sum, [](const Problem& p) { return p.rows(); }, log_sum_tolerance)
+      .output("o_stored", &Data::o_stored, type, query_elements,
+              [](const Problem& p) { return output_tolerance(p, true); });
+  f.outputs = [](const Problem& p) { return Extent{p.rows(), 1, 1}; };
+  f.unsupported = [](const Problem& p, const DeviceSpec&) { return unsupported(p); };
+  f.inputs = inputs;
+  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    Steps steps;
+    with_references(p, d, out, [&](const auto& rows, const auto& o, const auto& log_sum) {
+      steps += evaluate_rows(rows, o, log_sum);
+    });
+    return steps;
+  };
+  f.host_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    with_references(p, d, out, [](const auto& rows, const auto& o, const auto& log_sum) {
+      evaluate_rows_on_host(rows, o, log_sum);
+    });
+  };
+  f.reference_operations = reference_operations;
+  f.tolerance_derivation = kToleranceDerivation;
+}
+
+}  // namespace gpuexp::attention

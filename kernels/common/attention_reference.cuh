@@ -1,0 +1,316 @@
+// The plain fp64 reference of attention's forward pass, row by row.
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "kernels/common/attention_problem.cuh"
+#include "kernels/common/gemm.cuh"
+#include "kernels/common/philox.cuh"
+#include "kernels/common/reference.cuh"
+
+namespace gpuexp::attention {
+
+constexpr int kMostDim = 128;
+
+/// Sums over the keys that a row sees, each weighted by e^(s - max), to where they are divided by
+/// the weights' sum.
+struct WeightedSums {
+  double value = 0;     ///< Σ p·v
+  double absolute = 0;  ///< Σ p·|v|
+  double squares = 0;   ///< Σ (p·v)²
+  double scored = 0;    ///< Σ (p·v·s)², of scaled scores
+
+  __host__ __device__ void add(double weight, double score, double v) {
+    const double term = weight * v;
+    value += term;
+    absolute += fabs(term);
+    squares += term * term;
+    scored += term * term * score * score;
+  }
+  /// As the maximum grows.
+  __host__ __device__ void scale(double factor) {
+    value *= factor;
+    absolute *= factor;
+    squares *= factor * factor;
+    scored *= factor * factor;
+  }
+};
+
+/// What errors of O scale with: `rounding` of the stored type, which |O| is rounded to; `of_terms`,
+/// errors of random sign of each term p·v; `of_scores`, likewise, in proportion to its score; and
+/// `of_all`, which all weights share or a worst case allows.
+struct OutputBound {
+  double rounding;
+  double of_terms;
+  double of_scores;
+  double of_all;
+  /// In multiples of `rounding`.
+  __host__ __device__ double magnitude(const WeightedSums& sums, double weights) const {
+    return (rounding * fabs(sums.value) + of_terms * sqrt(sums.squares) +
+            of_scores * sqrt(sums.scored) + of_all * sums.absolute) /
+           (rounding * weights);
+  }
+};
+
+/// Of O; `stored`: S and P were rounded to the stored type on their way. kToleranceDerivation says
+/// why.
+inline OutputBound output_bound(const Problem& p, bool stored) {
+  constexpr double kLambda = 8;
+  constexpr double kMostNorm = kQueryRange;  // of the products of a score, scaled
+  const double u = unit_roundoff(DataType::fp32);
+  const double rounding = unit_roundoff(p.dtype);
+  const auto keys = static_cast<double>(p.keys);
+  const double products = kLambda * u * (tensor_core_steps(p.keys) + std::sqrt(keys));
+  const double score =
+      kMostNorm * tensor_core_bound(p.head_dim, DataType::fp32, DataType::fp32).sum_error;
+  const double range = kMostNorm * std::sqrt(static_cast<double>(p.head_dim));
+  const double exponent = 3 * u * 2 * range + 0x1p-22;
+  return {rounding, kLambda * rounding + products, stored ? kLambda * rounding : 0.0,
+          2 * (score + exponent) + keys * u};
+}
+
+inline Tolerance output_tolerance(const Problem& p, bool stored) {
+  const double rounding = unit_roundoff(p.dtype);
+  const double gain = 1 / (1 - p.dropout);
+  // What fp16 errs by in a weight below its normal numbers, and in an output.
+  const double subnormal = p.dtype == DataType::fp16 ? 0x1p-25 * gain : 0;
+  const double keys = std::sqrt(static_cast<double>(p.keys));
+  const double variance = kQueryRange * kQueryRange / 9;  // of scores
+  const double of_score = stored ? std::sqrt(variance + 4 * variance * variance) : 0;
+  const double rms = std::hypot(rounding_rms(p.dtype) * std::sqrt(2 + of_score * of_score),
+                                tensor_core_sum_rms(p.keys, DataType::fp32));
+  return {rounding, 8 * subnormal * (keys + 1), kRmsSafety * rms, kRmsSafety * subnormal * keys};
+}
+
+inline Tolerance log_sum_tolerance(const Problem& p) {
+  const double u = unit_roundoff(DataType::fp32);
+  const OutputBound bound = output_bound(p, false);
+  return {4 * u, bound.of_all / 2 + 4 * u, 0.0, bound.of_all / 2 + 4 * u};
+}
+
+inline double reference_operations(const Problem& p) {
+  constexpr double kScore = 2, kSums = 12, kExp = 40;  // per element of a head, and per pair
+  const auto dim = static_cast<double>(p.head_dim);
+  return static_cast<double>(p.batch * p.heads * visible_pairs(p)) *
+         ((2 * kScore + kSums) * dim + 2 * kExp);
+}
+
+inline constexpr const char* kToleranceDerivation =
+    "u = 2^-24 of fp32, U of the stored type. O is a mean of values v, weighted by p. Each weight "
+    "is "
+    "rounded to U for the second product, with errors of random sign: below λ·U·√Σ(p·v)², λ = 8, "
+    "but "
+    "for 2·exp(-λ²/2) = 2.5e-14 per element (Hoeffding's inequality; Higham and Mary, SIAM J. Sci. "
+    "Comput. 41(5), 2019). Tensor cores sum it within λ·u·(S + √keys)·√Σ(p·v)², S = ceil(keys/4) "
+    "(Fasi, Higham, Mikaitis, Pranesh, PeerJ Computer Science 7:e330, 2021). A score is off by the "
+    "same bound for head_dim products, whose norm is at most 4 after scaling, and an exponential "
+    "by "
+    "3u of its exponent, which is at most 8·√head_dim, and 2^-22 (PTX ISA, ex2.approx): both move "
+    "all weights by as much, and their sum; that sum loses at most u per key (Higham, Accuracy and "
+    "Stability of Numerical Algorithms, 2nd ed., section 4.2). That is relative to Σ p·|v|. O is "
+    "rounded to U. Where S and P are stored in 16 bits, each score is rounded as well, which moves "
+    "its weight by U·|s|, of random sign: λ·U·√Σ(p·v·s)² more. Weights below fp16's normal numbers "
+    "err by 2^-25. The RMS error, relative to the RMS output, is 0.42·U for O and for P (Knuth), "
+    "and "
+    "for S 0.42·U times the RMS score of the largest weights: scores of variance σ² have a mean of "
+    "2σ² where they are weighted by p². Twice that is allowed. log Σ e^s is off by what scores and "
+    "their sum are, and a few u.";
+
+/// One head's Q, K and V.
+template <class In>
+struct ReferenceRows {
+  Operands<In> x;
+  Heads heads;
+  int dim;
+  OutputBound bound;
+
+  __host__ __device__ double score(std::int64_t head, int query, int key) const {
+    const In* const q = x.q + (heads.first_query(head) + query) * dim;
+    const In* const k = x.k + (heads.first_key(head) + key) * dim;
+    double sum = 0;
+    for (int i = 0; i < dim; ++i)
+      sum += to_double(q[i]) * to_double(k[i]);
+    return sum / sqrt(static_cast<double>(dim));
+  }
+  __host__ __device__ double value(std::int64_t head, int key, int column) const {
+    return to_double(x.v[(heads.first_key(head) + key) * dim + column]);
+  }
+  /// Whether dropout leaves the element.
+  __host__ __device__ bool is_kept(std::int64_t head, int query, int key) const {
+    if (heads.dropout == 0) return true;
+    const PhiloxWords words =
+        philox_words(heads.dropout_seed,
+                     dropout_group(heads.first_query(head) + query, heads.allowed.keys, key));
+    return words.word[key % 4] >= dropout_threshold(heads.dropout);
+  }
+  __host__ __device__ double gain() const { return 1 / (1 - static_cast<double>(heads.dropout)); }
+};
+
+namespace detail {
+
+/// A block has a row, a thread one column of O and, of each tile of keys, one score.
+template <class In>
+__global__ void __launch_bounds__(kMostDim)
+    reference_kernel(ReferenceRows<In> rows, ReferenceView o, ReferenceView log_sum) {
+  __shared__ double weights[kMostDim];
+  __shared__ double scores[kMostDim];
+  const std::int64_t row = blockIdx.x;
+  const std::int64_t head = row / rows.heads.allowed.queries;
+  const int query = static_cast<int>(row % rows.heads.allowed.queries);
+  const std::int64_t first_element = row * rows.dim;
+  const bool needs_o =
+      o.value && (o.draw.has(first_element) || o.draw.has(first_element + rows.dim - 1));
+  const bool needs_log_sum = log_sum.value && log_sum.draw.has(row);
+  if (!needs_o && !needs_log_sum) return;
+  const int thread = threadIdx.x;
+  const int end = rows.heads.allowed.end(query);
+  double max = -HUGE_VAL;
+  double sum = 0;
+  WeightedSums sums;
+  for (int key = rows.heads.allowed.first(query); key < end; key += kMostDim) {
+    const bool is_there = key + thread < end;
+    __syncthreads();
+    scores[thread] = is_there ? rows.score(head, query, key + thread) : -HUGE_VAL;
+    __syncthreads();
+    double larger = max;
+    for (int i = 0; i < kMostDim; ++i)
+      larger = fmax(larger, scores[i]);
+    const double factor = exp(max - larger);
+    max = larger;
+    weights[thread] = is_there ? exp(scores[thread] - max) : 0;
+    __syncthreads();
+    sum *= factor;
+    sums.scale(factor);
+    const int count = end - key < kMostDim ? end - key : kMostDim;
+    for (int i = 0; i < count; ++i) {
+      sum += weights[i];
+      if (needs_o && thread < rows.dim && rows.is_kept(head, query, key + i))
+        sums.add(weights[i], scores[i], rows.value(head, key + i, thread));
+    }
+  }
+  if (needs_o && thread < rows.dim && o.draw.has(first_element + thread)) {
+    o.value[first_element + thread] = sum > 0 ? rows.gain() * sums.value / sum : 0;
+    o.magnitude[first_element + thread] =
+        sum > 0 ? rows.gain() * rows.bound.magnitude(sums, sum) : 0;
+  }
+  if (needs_log_sum && thread == 0) {
+    log_sum.value[row] = sum > 0 ? max + log(sum) : -HUGE_VAL;
+    log_sum.magnitude[row] = sum > 0 ? fabs(max) + fabs(log(sum)) : 0;
+  }
+}
+
+/// A row as the host finds it.
+struct HostRow {
+  std::array<ReferenceElement, kMostDim> o;
+  ReferenceElement log_sum;
+};
+
+template <class In>
+HostRow host_row(const ReferenceRows<In>& rows, std::int64_t row) {
+  const std::int64_t head = row / rows.heads.allowed.queries;
+  const int query = static_cast<int>(row % rows.heads.allowed.queries);
+  const int first = rows.heads.allowed.first(query);
+  const int end = rows.heads.allowed.end(query);
+  std::vector<double> scores;
+  for (int key = first; key < end; ++key)
+    scores.push_back(rows.score(head, query, key));
+  HostRow found{};
+  found.log_sum = {-HUGE_VAL, 0};
+  if (scores.empty()) return found;
+  const double max = *std::max_element(scores.begin(), scores.end());
+  double sum = 0;
+  std::array<WeightedSums, kMostDim> sums;
+  for (int key = first; key < end; ++key) {
+    const double score = scores[static_cast<std::size_t>(key - first)];
+    const double weight = std::exp(score - max);
+    sum += weight;
+    if (!rows.is_kept(head, query, key)) continue;
+    for (int column = 0; column < rows.dim; ++column)
+      sums[static_cast<std::size_t>(column)].add(weight, score, rows.value(head, key, column));
+  }
+  for (std::size_t column = 0; column < static_cast<std::size_t>(rows.dim); ++column)
+    found.o[column] = {rows.gain() * sums[column].value / sum,
+                       rows.gain() * rows.bound.magnitude(sums[column], sum)};
+  found.log_sum = {max + std::log(sum), std::abs(max) + std::abs(std::log(sum))};
+  return found;
+}
+
+/// Elements are asked for in pieces of a row, by several threads: the row is found once.
+template <class In>
+class HostRows {
+ public:
+  explicit HostRows(const ReferenceRows<In>& rows) : rows_(rows) {}
+  const HostRow& at(std::int64_t row) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      const auto found = kept_.find(row);
+      if (found != kept_.end()) return found->second;
+    }
+    const HostRow made = host_row(rows_, row);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return kept_.emplace(row, made).first->second;
+  }
+  void outputs(const ReferenceView& o, std::int64_t first, std::int64_t end) {
+    for (std::int64_t i = first; i < end; ++i) {
+      const ReferenceElement element = at(i / rows_.dim).o[static_cast<std::size_t>(i % rows_.dim)];
+      o.value[i] = element.value;
+      o.magnitude[i] = element.magnitude;
+    }
+  }
+  void log_sums(const ReferenceView& log_sum, std::int64_t first, std::int64_t end) {
+    for (std::int64_t i = first; i < end; ++i) {
+      const ReferenceElement element = at(i).log_sum;
+      log_sum.value[i] = element.value;
+      log_sum.magnitude[i] = element.magnitude;
+    }
+  }
+
+ private:
+  ReferenceRows<In> rows_;
+  std::mutex mutex_;
+  std::map<std::int64_t, HostRow> kept_;
+};
+
+}  // namespace detail
+
+/// O and the log-sum-exp of each row, those that are asked for.
+template <class In>
+Steps evaluate_rows(const ReferenceRows<In>& rows, const ReferenceView& o,
+                    const ReferenceView& log_sum) {
+  Shape s;
+  s.block = {kMostDim, 1, 1};
+  const std::int64_t count =
+      static_cast<std::int64_t>(rows.heads.heads) * rows.heads.allowed.queries;
+  s.grid = {count, 1, 1};
+  const auto kept = std::make_shared<detail::HostRows<In>>(rows);
+  const auto kernel = [&](const ReferenceView& of_o, const ReferenceView& of_log_sum) {
+    return launch(detail::reference_kernel<In>, s, rows, of_o, of_log_sum);
+  };
+  Steps steps;
+  if (o)
+    steps += with_host_loop(
+        kernel(o, {}), {count * rows.dim,
+                        [=](std::int64_t first, std::int64_t end) { kept->outputs(o, first, end); },
+                        o.value, sizeof(double)});
+  if (log_sum)
+    steps += with_host_loop(
+        kernel({}, log_sum),
+        {count, [=](std::int64_t first, std::int64_t end) { kept->log_sums(log_sum, first, end); },
+         log_sum.value, sizeof(double)});
+  return steps;
+}
+template <class In>
+void evaluate_rows_on_host(const ReferenceRows<In>& rows, const ReferenceView& o,
+                           const ReferenceView& log_sum) {
+  detail::HostRows<In> kept(rows);
+  const std::int64_t count =
+      static_cast<std::int64_t>(rows.heads.heads) * rows.heads.allowed.queries;
+  if (o) kept.outputs(o, 0, count * rows.dim);
+  if (log_sum) kept.log_sums(log_sum, 0, count);
+}
+
+}  // namespace gpuexp::attention

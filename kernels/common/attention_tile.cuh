@@ -1,0 +1,407 @@
+// A warp's part of attention on tensor cores: 16 or 32 queries against a tile of keys, softmax
+// online, sums in registers (Dao, "FlashAttention-2", 2023).
+//
+// The scores of 16 queries by 8 keys lie in a warp's registers as mma.sync leaves them
+// (mma_sync.cuh), which is how it takes the left operand of the next product: P goes from one to
+// the other without shared memory. A row's maximum and sum are of four lanes that share it.
+#pragma once
+
+#include "kernels/common/attention_problem.cuh"
+#include "kernels/common/cp_async.cuh"
+#include "kernels/common/mma_sync.cuh"
+#include "kernels/common/pack.cuh"
+#include "kernels/common/philox.cuh"
+
+namespace gpuexp::attention {
+
+constexpr int kWarps = 4;
+constexpr int kBlock = 32 * kWarps;
+
+/// Rows of kDim elements of 16 bits in shared memory. 16 bytes behind each row move the next one by
+/// four banks, so that the eight rows that ldmatrix reads at once lie in all 32.
+template <int kDim>
+struct RowTile {
+  static constexpr int kPitch = 2 * kDim + 16;
+  static constexpr int kUnits = kDim / 8;  // of 16 bytes
+  __device__ static int offset(int row, int byte) { return row * kPitch + byte; }
+};
+
+/// Brings rows of kDim elements to shared memory, `left` of them from `from` on and then zeros, by
+/// all threads of the block.
+template <int kDim, int kRows, class In>
+__device__ __forceinline__ void load_rows(char* tile, const In* from, int left) {
+  using Tile = RowTile<kDim>;
+#pragma unroll
+  for (int pass = 0; pass < kRows * Tile::kUnits / kBlock; ++pass) {
+    const int i = threadIdx.x + pass * kBlock;
+    const int row = i / Tile::kUnits;
+    const int unit = i % Tile::kUnits;
+    uint4 bits = make_uint4(0, 0, 0, 0);
+    if (row < left) bits = *reinterpret_cast<const uint4*>(from + row * kDim + unit * 8);
+    *reinterpret_cast<uint4*>(tile + Tile::offset(row, unit * 16)) = bits;
+  }
+}
+/// The same by cp.async, whose group the caller closes, by kThreads neighbouring threads.
+template <int kDim, int kRows, int kThreads = kBlock, class In>
+__device__ __forceinline__ void begin_rows(char* tile, const In* from, int left) {
+  using Tile = RowTile<kDim>;
+#pragma unroll
+  for (int pass = 0; pass < kRows * Tile::kUnits / kThreads; ++pass) {
+    const int i = threadIdx.x % kThreads + pass * kThreads;
+    const int row = i / Tile::kUnits;
+    const int unit = i % Tile::kUnits;
+    const bool is_there = row < left;
+    cp_async<16>(tile + Tile::offset(row, unit * 16), from + (is_there ? row * kDim + unit * 8 : 0),
+                 is_there);
+  }
+}
+
+/// A warp stores kRows rows of kColumns elements of 16 bits from shared memory, `pitch` elements
+/// apart: `left` of them, and of each the first `columns`, a multiple of 8.
+template <int kColumns, int kRows, int kPitch, class In>
+__device__ __forceinline__ void store_rows(const char* tile, In* to, std::int64_t pitch, int left,
+                                           int columns = kColumns) {
+  constexpr int kUnits = kColumns / 8;
+#pragma unroll
+  for (int pass = 0; pass < kRows * kUnits / 32; ++pass) {
+    const int i = threadIdx.x % 32 + pass * 32;
+    const int row = i / kUnits;
+    const int unit = i % kUnits;
+    if (row < left && unit * 8 < columns)
+      *reinterpret_cast<uint4*>(to + row * pitch + unit * 8) =
+          *reinterpret_cast<const uint4*>(tile + row * kPitch + unit * 16);
+  }
+}
+
+/// 2^x by the special function unit; results below 2^-126 are 0.
+__device__ __forceinline__ float power_of_two(float x) {
+  float result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
+constexpr float kLog2E = 1.44269504f;
+constexpr float kLn2 = 0.693147181f;
+
+/// Of the four lanes that share a row of a product.
+template <class Operation>
+__device__ __forceinline__ float of_row(float v, Operation operation) {
+  v = operation(v, __shfl_xor_sync(0xffffffffu, v, 1));
+  return operation(v, __shfl_xor_sync(0xffffffffu, v, 2));
+}
+
+/// Two elements rounded to In, as a register of a fragment.
+template <class In>
+__device__ __forceinline__ unsigned rounded_pair(float a, float b) {
+  const auto pair = narrow<In>(make_float2(a, b));
+  unsigned bits;
+  memcpy(&bits, &pair, sizeof bits);
+  return bits;
+}
+
+/// 16·kRowTiles queries of a warp against tiles of kKeys keys.
+template <class In, int kDim, int kRowTiles, int kKeys>
+class WarpAttention {
+  using Tile = RowTile<kDim>;
+  static constexpr int kKeyTiles = kKeys / 8;
+  static constexpr int kColumnTiles = kDim / 8;
+
+ public:
+  static constexpr int kRows = 16 * kRowTiles;
+
+  __device__ WarpAttention() {
+#pragma unroll
+    for (int i = 0; i < kRowTiles; ++i) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        max_[i][half] = -INFINITY;
+        sum_[i][half] = 0.0f;
+      }
+    }
+  }
+  using Scores = MmaSums<float>[kRowTiles][kKeyTiles];
+
+  /// Q·Kᵀ, of the warp's rows of Q and of a tile of K in shared memory.
+  __device__ __forceinline__ static void multiply(Scores& s, const char* q, const char* k) {
+    const int lane = threadIdx.x % 32;
+    const char* const q_row = q + Tile::offset(lane % 16, lane / 16 * 16);
+    // Blocks of 8 keys by 8 elements: two along the head dimension, two of keys.
+    const char* const k_row = k + Tile::offset(lane / 16 * 8 + lane % 8, lane / 8 % 2 * 16);
+#pragma unroll
+    for (int i = 0; i < kRowTiles; ++i)
+#pragma unroll
+      for (int j = 0; j < kKeyTiles; ++j)
+        s[i][j] = {};
+#pragma unroll
+    for (int step = 0; step < kDim / 16; ++step) {
+      unsigned a[kRowTiles][4];
+#pragma unroll
+      for (int i = 0; i < kRowTiles; ++i)
+        ldmatrix_x4(a[i], q_row + 16 * i * Tile::kPitch + 32 * step);
+#pragma unroll
+      for (int j = 0; j < kKeyTiles; j += 2) {
+        unsigned b[4];
+        ldmatrix_x4(b, k_row + 8 * j * Tile::kPitch + 32 * step);
+#pragma unroll
+        for (int i = 0; i < kRowTiles; ++i) {
+          mma<In>(s[i][j], a[i], {b[0], b[1]});
+          mma<In>(s[i][j + 1], a[i], {b[2], b[3]});
+        }
+      }
+    }
+  }
+
+  /// Scores of keys that their query does not see become minus infinity. The tile's first key is
+  /// `key`; query_of(row) is the query of one of the warp's rows.
+  template <class QueryOf>
+  __device__ __forceinline__ static void hide(Scores& s, const AllowedKeys& allowed, int key,
+                                              QueryOf query_of) {
+#pragma unroll
+    for (int i = 0; i < kRowTiles; ++i) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int query = query_of(row_of(i, half));
+        const int first = allowed.first(query) - key;
+        const int end = allowed.end(query) - key;
+#pragma unroll
+        for (int j = 0; j < kKeyTiles; ++j) {
+#pragma unroll
+          for (int c = 0; c < 2; ++c) {
+            const int at = column_of(j, c);
+            if (at < first || at >= end) s[i][j].x[2 * half + c] = -INFINITY;
+          }
+        }
+      }
+    }
+  }
+
+  /// Scores become 2^((s - max)·scale_log2) and join the rows' sums. The maximum that exponents
+  /// refer to grows when a score is more than `slack` (in powers of two) above it: then what was
+  /// summed so far is multiplied by a factor.
+  __device__ __forceinline__ void soften(Scores& s, float scale_log2, float slack) {
+    bool grows = false;
+    float largest[kRowTiles][2];
+#pragma unroll
+    for (int i = 0; i < kRowTiles; ++i) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        float found = -INFINITY;
+#pragma unroll
+        for (int j = 0; j < kKeyTiles; ++j)
+          found = fmaxf(found, fmaxf(s[i][j].x[2 * half], s[i][j].x[2 * half + 1]));
+        largest[i][half] = scale_log2 * of_row(found, [](float a, float b) { return fmaxf(a, b); });
+        grows |= largest[i][half] > max_[i][half] + slack;
+      }
+    }
+    if (__any_sync(0xffffffffu, grows)) raise(largest);
+#pragma unroll
+    for (int i = 0; i < kRowTiles; ++i) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        // A row that sees no key yet has none to subtract.
+        const float max = max_[i][half] == -INFINITY ? 0.0f : max_[i][half];
+#pragma unroll
+        for (int j = 0; j < kKeyTiles; ++j) {
+#pragma unroll
+          for (int c = 0; c < 2; ++c) {
+            float& score = s[i][j].x[2 * half + c];
+            score = power_of_two(fmaf(score, scale_log2, -max));
+            sum_[i][half] += score;
+          }
+        }
+      }
+    }
+  }
+
+  /// Elements of P that dropout takes become 0; `row` is the warp's first of all rows of Q.
+  __device__ __forceinline__ static void drop(Scores& s, const Heads& heads, std::int64_t row,
+                                              int key) {
+    const std::uint32_t threshold = dropout_threshold(heads.dropout);
+#pragma unroll
+    for (int i = 0; i < kRowTiles; ++i) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+#pragma unroll
+        for (int j = 0; j < kKeyTiles; ++j) {
+          const int at = key + column_of(j, 0);
+          const PhiloxWords words = philox_words(
+              heads.dropout_seed, dropout_group(row + row_of(i, half), heads.allowed.keys, at));
+          const bool is_upper = at % 4 != 0;
+          const std::uint32_t a = is_upper ? words.word[2] : words.word[0];
+          const std::uint32_t b = is_upper ? words.word[3] : words.word[1];
+          if (a < threshold) s[i][j].x[2 * half] = 0.0f;
+          if (b < threshold) s[i][j].x[2 * half + 1] = 0.0f;
+        }
+      }
+    }
+  }
+
+  /// Adds P·V, of a tile of V in shared memory.
+  __device__ __forceinline__ void add(const Scores& s, const char* v) {
+    const int lane = threadIdx.x % 32;
+    const char* const v_row = v + Tile::offset(lane % 16, lane / 16 * 16);
+#pragma unroll
+    for (int step = 0; step < kKeys / 16; ++step) {
+      unsigned a[kRowTiles][4];
+#pragma unroll
+      for (int i = 0; i < kRowTiles; ++i) {
+        const float(&left)[4] = s[i][2 * step].x;
+        const float(&right)[4] = s[i][2 * step + 1].x;
+        a[i][0] = rounded_pair<In>(left[0], left[1]);
+        a[i][1] = rounded_pair<In>(left[2], left[3]);
+        a[i][2] = rounded_pair<In>(right[0], right[1]);
+        a[i][3] = rounded_pair<In>(right[2], right[3]);
+      }
+#pragma unroll
+      for (int j = 0; j < kColumnTiles; j += 2) {
+        unsigned b[4];
+        ldmatrix_x4_transposed(b, v_row + 16 * step * Tile::kPitch + 16 * j);
+#pragma unroll
+        for (int i = 0; i < kRowTiles; ++i) {
+          mma<In>(sums_[i][j], a[i], {b[0], b[1]});
+          mma<In>(sums_[i][j + 1], a[i], {b[2], b[3]});
+        }
+      }
+    }
+  }
+
+  /// Rounds O to In and stores it, `left` rows from `o` on, by way of the warp's own rows of the
+  /// tile of Q, which it does not need any more; and beside it each row's log-sum-exp. `gain`
+  /// multiplies O. A row that saw no key has zeros, and minus infinity.
+  __device__ __forceinline__ void store(char* staging, In* o, float* log_sum, int left,
+                                        float gain) const {
+#pragma unroll
+    for (int i = 0; i < kRowTiles; ++i) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int row = row_of(i, half);
+        const float sum = row_sum(i, half);
+        const float factor = sum > 0.0f ? gain / sum : 0.0f;
+#pragma unroll
+        for (int j = 0; j < kColumnTiles; ++j) {
+          const float2 pair = sums_[i][j].pair(half);
+          *reinterpret_cast<unsigned*>(staging + Tile::offset(row, 2 * column_of(j, 0))) =
+              rounded_pair<In>(pair.x * factor, pair.y * factor);
+        }
+        if (threadIdx.x % 4 == 0 && row < left)
+          log_sum[row] = sum > 0.0f ? (max_[i][half] + log2f(sum)) * kLn2 : -INFINITY;
+      }
+    }
+    __syncwarp();
+    store_rows<kDim, kRows, Tile::kPitch>(staging, o, kDim, left);
+  }
+
+  /// Stores O as it is summed, in fp32, and each row's maximum and sum, for others to go on with:
+  /// rows of kDim and of 2 elements. `is_there(row)`: the row is one of the problem's.
+  template <class PlaceOf>
+  __device__ __forceinline__ void store_partial(float* o, float2* max_sum, int left,
+                                                PlaceOf place_of) const {
+#pragma unroll
+    for (int i = 0; i < kRowTiles; ++i) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const float sum = row_sum(i, half);
+        if (row_of(i, half) >= left) continue;
+        const std::int64_t place = place_of(row_of(i, half));
+#pragma unroll
+        for (int j = 0; j < kColumnTiles; ++j)
+          *reinterpret_cast<float2*>(o + place * kDim + column_of(j, 0)) = sums_[i][j].pair(half);
+        if (threadIdx.x % 4 == 0) max_sum[place] = make_float2(max_[i][half], sum);
+      }
+    }
+  }
+
+  /// Stores scale·S, rounded to In, in rows of `pitch` elements, `left_rows` of them; keys from
+  /// `left_keys` on are minus infinity. kKeys is at most kDim.
+  __device__ __forceinline__ static void store_scores(const Scores& s, char* staging, In* to,
+                                                      std::int64_t pitch, int left_rows,
+                                                      int left_keys, float scale) {
+#pragma unroll
+    for (int i = 0; i < kRowTiles; ++i) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+#pragma unroll
+        for (int j = 0; j < kKeyTiles; ++j) {
+          const int at = column_of(j, 0);
+          const float2 pair = s[i][j].pair(half);
+          *reinterpret_cast<unsigned*>(staging + Tile::offset(row_of(i, half), 2 * at)) =
+              rounded_pair<In>(at < left_keys ? scale * pair.x : -INFINITY,
+                               at + 1 < left_keys ? scale * pair.y : -INFINITY);
+        }
+      }
+    }
+    __syncwarp();
+    const int columns = (left_keys + 7) / 8 * 8;
+    store_rows<kKeys, kRows, Tile::kPitch>(staging, to, pitch, left_rows, columns);
+  }
+
+ private:
+  /// Of the four lanes that share it.
+  __device__ float row_sum(int i, int half) const {
+    return of_row(sum_[i][half], [](float a, float b) { return a + b; });
+  }
+  __device__ static int row_of(int i, int half) {
+    return 16 * i + 8 * half + static_cast<int>(threadIdx.x % 32 / 4);
+  }
+  __device__ static int column_of(int j, int c) {
+    return 8 * j + 2 * static_cast<int>(threadIdx.x % 4) + c;
+  }
+
+  __device__ __forceinline__ void raise(const float (&largest)[kRowTiles][2]) {
+#pragma unroll
+    for (int i = 0; i < kRowTiles; ++i) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const float max = fmaxf(max_[i][half], largest[i][half]);
+        const float factor = max == -INFINITY ? 1.0f : power_of_two(max_[i][half] - max);
+        max_[i][half] = max;
+        sum_[i][half] *= factor;
+#pragma unroll
+        for (int j = 0; j < kColumnTiles; ++j) {
+          sums_[i][j].x[2 * half] *= factor;
+          sums_[i][j].x[2 * half + 1] *= factor;
+        }
+      }
+    }
+  }
+
+  MmaSums<float> sums_[kRowTiles][kColumnTiles];
+  float max_[kRowTiles][2];  // of scores times scale_log2; minus infinity: no key was seen yet
+  float sum_[kRowTiles][2];  // this lane's part
+};
+
+constexpr int kQueries = 128;  // of a block, a quarter for each of its warps
+
+// Keys of a tile: with their scores a thread holds as many sums as fit in its registers.
+template <int kDim>
+constexpr int kTileKeys = kDim == 64 ? 128 : 64;
+
+template <class In, int kDim>
+using TileWarp = WarpAttention<In, kDim, kQueries / (16 * kWarps), kTileKeys<kDim>>;
+
+template <int kDim>
+constexpr int kTileBytes = (kQueries + 2 * kTileKeys<kDim>)*RowTile<kDim>::kPitch;
+
+inline std::int64_t tile_bytes(const Problem& p) {
+  return p.head_dim == 64 ? kTileBytes<64> : p.head_dim == 96 ? kTileBytes<96> : kTileBytes<128>;
+}
+
+// Tiles of keys that a block of queries goes through, from the last to the first, and those among
+// them of which each of its queries sees all keys.
+template <int kKeys>
+struct TileRange {
+  int first;
+  int end;
+  int first_whole;
+  int end_whole;
+  __device__ TileRange(const AllowedKeys& allowed, int query, bool skips) {
+    const int last = min(query + kQueries, allowed.queries) - 1;
+    first = skips ? allowed.first(query) / kKeys : 0;
+    end = ((skips ? allowed.end(last) : allowed.keys) + kKeys - 1) / kKeys;
+    first_whole = (allowed.first(last) + kKeys - 1) / kKeys;
+    end_whole = allowed.end(query) / kKeys;
+  }
+  __device__ bool is_whole(int tile) const { return tile >= first_whole && tile < end_whole; }
+};
+
+}  // namespace gpuexp::attention

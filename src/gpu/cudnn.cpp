@@ -1,0 +1,167 @@
+#include "gpu/cudnn.hpp"
+
+#if __has_include(<cudnn_frontend.h>) && __has_include(<cudnn.h>)
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
+#include <unordered_map>
+
+#define NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING
+#include <cudnn_frontend.h>
+
+#include "gpu/cuda_check.hpp"
+#include "gpu/current_device.hpp"
+#include "gpu/shared_library.hpp"
+
+namespace cudnn_frontend {
+void* cudnn_dlhandle = nullptr;  // which the headers ask for
+}  // namespace cudnn_frontend
+
+namespace gpuexp::cudnn {
+namespace {
+
+namespace fe = cudnn_frontend;
+
+std::optional<std::string> missing() {
+  static const std::optional<std::string> kMissing = []() -> std::optional<std::string> {
+    std::string reason;
+    fe::cudnn_dlhandle = open_library({"libcudnn.so.9"}, reason);
+    if (fe::cudnn_dlhandle) return std::nullopt;
+    return "cuDNN cannot be loaded: " + reason;
+  }();
+  return kMissing;
+}
+
+[[noreturn]] void refuse(const std::string& what) {
+  throw DeviceError(what, DeviceFault::refused);
+}
+void check(fe::error_t status, const char* call) {
+  if (status.is_bad()) refuse(std::string("cuDNN: ") + call + ": " + status.get_message());
+}
+void check(cudnnStatus_t status, const char* call) {
+  if (status != CUDNN_STATUS_SUCCESS)
+    refuse(std::string("cuDNN: ") + call + ": " + fe::detail::get_error_string(status));
+}
+
+// Names of tensors between a plan and its callers.
+enum Uid : std::int64_t { kQ = 1, kK, kV, kO, kLogSum };
+
+struct Plan {
+  std::shared_ptr<fe::graph::Graph> graph;
+  void* workspace = nullptr;
+};
+
+fe::DataType_t type_of(const Attention& a) {
+  return a.type == DataType::bf16 ? fe::DataType_t::BFLOAT16 : fe::DataType_t::HALF;
+}
+
+std::shared_ptr<fe::graph::Tensor_attributes> rows_of(fe::graph::Graph& graph, Uid uid,
+                                                      const char* name, std::int64_t batch,
+                                                      std::int64_t heads, std::int64_t rows,
+                                                      std::int64_t columns) {
+  return graph.tensor(fe::graph::Tensor_attributes()
+                          .set_name(name)
+                          .set_uid(uid)
+                          .set_dim({batch, heads, rows, columns})
+                          .set_stride({heads * rows * columns, rows * columns, columns, 1}));
+}
+
+std::shared_ptr<fe::graph::Graph> graph_of(const Attention& a) {
+  auto graph = std::make_shared<fe::graph::Graph>();
+  graph->set_io_data_type(type_of(a))
+      .set_intermediate_data_type(fe::DataType_t::FLOAT)
+      .set_compute_data_type(fe::DataType_t::FLOAT);
+  const auto q = rows_of(*graph, kQ, "q", a.batch, a.heads, a.queries, a.head_dim);
+  const auto k = rows_of(*graph, kK, "k", a.batch, a.key_heads, a.keys, a.head_dim);
+  const auto v = rows_of(*graph, kV, "v", a.batch, a.key_heads, a.keys, a.head_dim);
+  auto options = fe::graph::SDPA_attributes();
+  options.set_name("attention").set_generate_stats(true).set_attn_scale(a.scale);
+  if (a.is_causal) {
+    options.set_diagonal_alignment(fe::DiagonalAlignment_t::BOTTOM_RIGHT)
+        .set_diagonal_band_right_bound(0);
+    if (a.window > 0) options.set_diagonal_band_left_bound(static_cast<int>(a.window));
+  }
+  const auto [o, log_sum] = graph->sdpa(q, k, v, options);
+  o->set_output(true)
+      .set_uid(kO)
+      .set_dim({a.batch, a.heads, a.queries, a.head_dim})
+      .set_stride({a.heads * a.queries * a.head_dim, a.queries * a.head_dim, a.head_dim, 1});
+  log_sum->set_output(true).set_uid(kLogSum).set_data_type(fe::DataType_t::FLOAT);
+  return graph;
+}
+
+/// The device's handle, created on first use on the current device. Never destroyed: at static
+/// destruction the driver may be gone already.
+cudnnHandle_t handle_of(int device) {
+  static std::map<int, cudnnHandle_t> handles;
+  cudnnHandle_t& handle = handles[device];
+  if (!handle) check(fe::detail::create_handle(&handle), "cudnnCreate");
+  return handle;
+}
+
+/// Kept: choosing an engine takes a second. The memory that plans work in is never freed either.
+const Plan& plan_of(const Attention& a, int device, cudnnHandle_t handle) {
+  using Key = std::tuple<int, DataType, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                         std::int64_t, std::int64_t, bool, std::int64_t, float>;
+  static std::map<Key, Plan> plans;
+  const Key key{device, a.type,     a.batch,     a.heads,  a.key_heads, a.queries,
+                a.keys, a.head_dim, a.is_causal, a.window, a.scale};
+  const auto found = plans.find(key);
+  if (found != plans.end()) return found->second;
+  Plan plan{graph_of(a)};
+  check(plan.graph->build(handle, {fe::HeurMode_t::A}), "no engine for this problem");
+  std::int64_t bytes = 0;
+  check(plan.graph->get_workspace_size(bytes), "get_workspace_size");
+  if (bytes > 0) GPUEXP_CUDA(cudaMalloc(&plan.workspace, static_cast<std::size_t>(bytes)));
+  return plans.emplace(key, std::move(plan)).first->second;
+}
+
+void enqueue(const Attention& a, Stream stream, int device) {
+  static std::mutex mutex;
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (missing()) refuse(*missing());
+  const CurrentDevice current(device);
+  const cudnnHandle_t handle = handle_of(device);
+  check(fe::detail::set_stream(handle, stream), "cudnnSetStream");
+  const Plan& plan = plan_of(a, device, handle);
+  std::unordered_map<std::int64_t, void*> tensors{{kQ, const_cast<void*>(a.q)},
+                                                  {kK, const_cast<void*>(a.k)},
+                                                  {kV, const_cast<void*>(a.v)},
+                                                  {kO, a.o},
+                                                  {kLogSum, a.log_sum}};
+  check(plan.graph->execute(handle, tensors, plan.workspace), "execute");
+}
+
+}  // namespace
+
+std::optional<std::string> unavailable() {
+  static const std::optional<std::string> kReason = found_without_loading(missing);
+  return kReason;
+}
+
+Steps step_of(const Attention& attention) {
+  return Steps(OpaqueStep{"cuDNN attention", [attention](Stream stream, int device) {
+                            enqueue(attention, stream, device);
+                          }});
+}
+
+}  // namespace gpuexp::cudnn
+
+#else
+
+namespace gpuexp::cudnn {
+
+std::optional<std::string> unavailable() {
+  return "built without cuDNN's headers: pip install nvidia-cudnn-frontend nvidia-cudnn-cu13, "
+         "and configure the build with -DGPUEXP_CUDNN_INCLUDE_DIRS=FOLDER;FOLDER, those of "
+         "cudnn_frontend.h and of cudnn.h";
+}
+
+Steps step_of(const Attention&) {
+  return {};
+}
+
+}  // namespace gpuexp::cudnn
+
+#endif
