@@ -528,7 +528,7 @@ Variant vendor(std::string id, std::string compare_to, cusparse::Algorithm algor
 std::optional<std::string> unsupported(const Problem& p, const DeviceSpec&) {
   if (p.matrix != Matrix::file) return std::nullopt;
   const std::string& error = matrix_market_header(p.file).error;
-  return error.empty() ? std::nullopt : std::optional("matrix = file: " + error);
+  return error.empty() ? std::nullopt : std::optional(error);
 }
 
 Family declare() {
@@ -547,13 +547,15 @@ Family declare() {
            "rows and columns of a generated matrix")
       .integer("mean", &Problem::mean, 16, 1, kMostMean, "",
                "nonzeros per row of a generated matrix, by a power law about so many in the mean")
-      .choice<Matrix>("matrix", &Problem::matrix,
-                      {{"regular", Matrix::regular},
-                       {"power_law", Matrix::power_law},
-                       {"banded", Matrix::banded},
-                       {"file", Matrix::file}},
-                      "rows of equal length with columns anywhere; of lengths by a power law; of "
-                      "equal length, side by side around the diagonal; or as a file has it");
+      .choice_or_file<Matrix>(
+          "matrix", &Problem::matrix,
+          {{"regular", Matrix::regular},
+           {"power_law", Matrix::power_law},
+           {"banded", Matrix::banded}},
+          "*.mtx", Matrix::file, &Problem::file,
+          "rows of equal length with columns anywhere; of lengths by a power law; of equal length, "
+          "side by side around the diagonal; or as a Matrix Market file has it, whose sizes hold "
+          "in place of rows and mean");
   const auto nonzeros = [](const Problem& p) { return sizes(p).nonzeros; };
   f.input("values", &Data::values, nonzeros)
       .input("columns", &Data::columns, nonzeros)
@@ -579,21 +581,7 @@ Family declare() {
     });
   };
   f.tolerance = tolerance;
-  f.tolerance_derivation =
-      "A row of n nonzeros is an inner product in fp32, u = 2^-24, whose sums may be taken in any "
-      "order: |error| <= n·u/(1 - n·u)·Σ|a·x| (Higham, Accuracy and Stability of Numerical "
-      "Algorithms, 2nd ed., section 3.1). Of long rows that is far more than roundings do that are "
-      "independent of each other and zero in the mean: |error| <= λ·√n·u·Σ|a·x| to first order, in "
-      "any order, with a probability of at least 1 - 2n·e^(-λ²/2) (Higham and Mary, A new approach "
-      "to probabilistic rounding error analysis, SIAM J. Sci. Comput. 41(5), 2019, theorem 3.1). λ "
-      "= 9.9 leaves e^-32 for rows of 2^24 nonzeros. Each row is allowed the smaller of both; a "
-      "hundredth more covers the higher orders, since n·u stays below 10^-5 where n is the smaller "
-      "and λ·√n·u below 0.003. The RMS error: partial sums of n products are a random walk, so "
-      "that "
-      "roundings of 0.42·u (Knuth) add up by their squares to 0.42·u·√(n²/2 + n) times the RMS "
-      "product, 1/3 of generated matrices, whose values and x are in [-1, 1); of a file's, what "
-      "the RMS of y says. The mean of n²/2 + n over the rows is known from their lengths. Twice "
-      "that is allowed.";
+  f.tolerance_derivation = kToleranceDerivation;
   f.variant(bound_by_atomics(coo_atomics())).variant(bound_by_atomics(coo_segmented()));
   f.variant(csr_thread_per_row()).variant(ell());
   f.variant(csr_warp_per_row()).variant(csr_lanes_per_row());
