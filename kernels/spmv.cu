@@ -566,7 +566,10 @@ Family declare() {
       .input("ell_columns", &Data::ell_columns, ell_elements)
       .input("x", &Data::x, [](const Problem& p) { return sizes(p).columns; })
       .output("y", &Data::y, [](const Problem& p) { return sizes(p).rows; });
-  f.figures = {{"spmv", "traffic", "Sparse matrix times vector: useful bytes per second"}};
+  f.figures = {{"spmv",
+                "share_of_copy",
+                "Sparse matrix times vector beside cuSPARSE",
+                {{"param.matrix", "matrix"}}}};
   f.unsupported = unsupported;
   f.outputs = [](const Problem& p) { return Extent{sizes(p).rows, 1, 1}; };
   f.inputs = inputs;

@@ -99,11 +99,12 @@ struct RowLengths {
  private:
   // Lowest bits that agree, where those below j do.
   __host__ __device__ int class_of(std::uint32_t row, int j) const {
-    std::uint32_t differ = (row ^ mark) >> j | 1u << (bits - j);
-    int same = j;
-    for (; (differ & 1) == 0; differ >>= 1)
-      ++same;
-    return same;
+    const std::uint32_t differ = (row ^ mark) >> j | 1u << (bits - j);
+#ifdef __CUDA_ARCH__
+    return j + __ffs(static_cast<int>(differ)) - 1;
+#else
+    return j + __builtin_ctz(differ);
+#endif
   }
   __host__ __device__ std::int64_t block(std::uint32_t first, int j) const {
     return of_block[j] + of_class[class_of(first, j)];
@@ -196,9 +197,8 @@ struct Offset {
 };
 
 struct RowOf {
-  RowLengths lengths;
-  __host__ __device__ std::int32_t operator()(std::int64_t nonzero) const {
-    return static_cast<std::int32_t>(lengths.place(nonzero).row);
+  __host__ __device__ std::int32_t operator()(RowLengths::Place at, std::int64_t) const {
+    return static_cast<std::int32_t>(at.row);
   }
 };
 
@@ -219,7 +219,7 @@ struct Columns {
   RowLengths lengths;
   bool is_banded;
   std::uint64_t seed;
-  __host__ __device__ std::int32_t of(RowLengths::Place at, std::int64_t nonzero) const {
+  __host__ __device__ std::int32_t operator()(RowLengths::Place at, std::int64_t nonzero) const {
     const std::int64_t n = lengths.length(at.row);
     if (is_banded) {
       const std::int64_t first = at.row - n / 2;
@@ -230,9 +230,6 @@ struct Columns {
     const std::int64_t end = (at.in_row + 1) * lengths.columns / n;
     const std::uint64_t bits = random_bits(seed, static_cast<std::uint64_t>(nonzero)) >> 32;
     return static_cast<std::int32_t>(begin + bits % static_cast<std::uint64_t>(end - begin));
-  }
-  __host__ __device__ std::int32_t operator()(std::int64_t nonzero) const {
-    return of(lengths.place(nonzero), nonzero);
   }
 };
 
@@ -253,7 +250,7 @@ struct EllColumns {
   __host__ __device__ std::int32_t operator()(std::int64_t i) const {
     const std::int64_t nonzero = place.nonzero(i);
     if (nonzero < 0) return kNoColumn;
-    return columns.of({i % place.ell_rows, i / place.ell_rows}, nonzero);
+    return columns({i % place.ell_rows, i / place.ell_rows}, nonzero);
   }
 };
 struct EllValues {
@@ -264,6 +261,31 @@ struct EllValues {
     return nonzero < 0 ? 0.0f : values(nonzero);
   }
 };
+
+// What f makes of the place of each nonzero.
+template <class Function>
+struct OfPlace {
+  RowLengths lengths;
+  Function f;
+  __host__ __device__ auto operator()(std::int64_t nonzero) const {
+    return f(lengths.place(nonzero), nonzero);
+  }
+};
+
+/// The same elements, which the host makes in order: only the first of a part has to be found.
+template <class T, class Function>
+Steps fill_nonzeros(T* out, const RowLengths& l, Function f) {
+  return with_host_loop(fill_on_device(out, l.nonzeros(), OfPlace<Function>{l, f}),
+                        {l.nonzeros(),
+                         [out, l, f](std::int64_t first, std::int64_t end) {
+                           RowLengths::Place at = l.place(first);
+                           for (std::int64_t i = first; i < end; ++i) {
+                             out[i] = f(at, i);
+                             if (++at.in_row == l.length(at.row)) at = {at.row + 1, 0};
+                           }
+                         },
+                         out, sizeof(T)});
+}
 
 // ShareRow of any matrix, from where its rows begin.
 inline __global__ void share_rows_kernel(const std::int32_t* offsets, std::int64_t rows,
@@ -303,9 +325,8 @@ inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   const SignedUniform<float> values{stream_seed(seed, 1)};
   const Columns columns{l, p.matrix == Matrix::banded, stream_seed(seed, 2)};
   const EllPlace place{l, ell_rows(p)};
-  Steps steps = x + fill(d.offsets, l.rows + 1, Offset{l}) +
-                fill(d.columns, l.nonzeros(), columns) + fill(d.values, l.nonzeros(), values) +
-                fill(d.row_of, l.nonzeros(), RowOf{l}) +
+  Steps steps = x + fill(d.offsets, l.rows + 1, Offset{l}) + fill_nonzeros(d.columns, l, columns) +
+                fill(d.values, l.nonzeros(), values) + fill_nonzeros(d.row_of, l, RowOf{}) +
                 fill(d.share_rows, shares(p) + 1, ShareRow{l});
   if (ell_elements(p) > 0) {
     steps += fill(d.ell_columns, ell_elements(p), EllColumns{place, columns}) +
