@@ -273,10 +273,9 @@ Variant ell() {
     if (p.matrix == Matrix::file)
       return "needs a generated matrix: a file's header does not say how long its longest row is";
     if (ell_elements(p) > 0) return std::nullopt;
-    const RowLengths l = row_lengths(p);
     return "its arrays would be padding for the most part: the longest row has " +
-           std::to_string(longest_row(l)) + " nonzeros, all rows have " +
-           std::to_string(l.nonzeros());
+           std::to_string(longest_row(row_lengths(p))) + " nonzeros, all rows have " +
+           std::to_string(sizes(p).nonzeros);
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return launch(ell_kernel, blocks_of_rows(p, kBlock), csr(p, d), d.ell_columns, d.ell_values,
@@ -353,8 +352,8 @@ RowLanes lanes_for(const Problem& p) {
 Variant csr_lanes_per_row() {
   Variant v = variant("csr_lanes_per_row", "csr_warp_per_row", csr_work,
                       {{"global_load_requests", Direction::decreases, 1.5, [](const Problem& p) {
-                          constexpr int kMost = 16;
-                          return is_large_and_even(p) && lanes_for(p).lanes <= kMost;
+                          constexpr int kHalfWarp = 16;
+                          return is_large_and_even(p) && p.mean <= kHalfWarp;
                         }}});
   v.deterministic = true;
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
@@ -374,8 +373,7 @@ Variant csr_lanes_per_row() {
 // twice per nonzero, and a plan: the first row of each share, 4 bytes per 2048 nonzeros, which is a
 // part of the matrix's format and made before, as offsets are, untimed. (After Greathouse and Daga,
 // "Efficient sparse matrix-vector multiplication on GPUs using the CSR storage format", SC 2014,
-// who put rows together where this cuts nonzeros.) y is cleared before, in the launch, where a row
-// may be so long.
+// who put rows together where this cuts nonzeros.) Where a row may be so long, a launch clears y.
 
 __device__ __forceinline__ float block_sum(float sum) {
   __shared__ float of_warps[kWarps];
@@ -451,9 +449,11 @@ __global__ void __launch_bounds__(kBlock) adaptive_kernel(Csr m, const std::int3
 }
 
 Variant csr_adaptive() {
-  Variant v = variant("csr_adaptive", "csr_lanes_per_row", csr_work,
-                      {{"global_load_requests", Direction::decreases, 1.5, is_large_power_law},
-                       {"shared_load_wavefronts", Direction::increases, 100, is_large}});
+  Variant v = variant(
+      "csr_adaptive", "csr_lanes_per_row", csr_work,
+      {{"global_load_requests", Direction::decreases, 1.5,
+        [](const Problem& p) { return is_large_power_law(p) && lanes_for(p).lanes < kWarp; }},
+       {"shared_load_wavefronts", Direction::increases, 100, is_large}});
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     const bool has_long_rows = p.matrix == Matrix::file || longest_row(row_lengths(p)) > kShare;
     return (has_long_rows ? cleared(p, d) : Steps()) +
@@ -472,7 +472,8 @@ Variant csr_adaptive() {
 // handed to the next thread by a scan, to the next round in a register, and to the next block
 // through memory, by a second kernel. active_lanes_per_instruction is near 32 by a power law, too.
 // It costs a search and a scan, and instructions for each nonzero. (Merrill and Garland,
-// "Merge-based parallel sparse matrix-vector multiplication", SC 2016.)
+// "Merge-based parallel sparse matrix-vector multiplication", SC 2016.) Its kernels stand in
+// spmv/merge.cuh.
 
 // As many as are resident, or fewer where they would not have a round.
 std::int64_t merge_blocks(const Problem& p, const DeviceSpec& device) {

@@ -384,7 +384,7 @@ inline Tolerance tolerance(const Problem& p) {
   };
   if (p.matrix != Matrix::file) {
     for_lengths(row_lengths(p), add);
-  } else {
+  } else if (matrix_market_header(p.file).error.empty()) {
     const MatrixMarket& m = matrix_market(p.file);
     for (std::size_t row = 1; row < m.offsets.size(); ++row)
       add(m.offsets[row] - m.offsets[row - 1], 1);

@@ -74,33 +74,41 @@ TEST_CASE("entries of a pattern are 1; names are read in any case, lines with a 
   CHECK(m.values == Numbers{1, 1});
 }
 
+const std::string kBegin = "%%MatrixMarket matrix coordinate ";
+
+/// By its header alone.
+void check_refused(const std::string& text, const std::string& expected) {
+  INFO(text);
+  CHECK(header_of_text(text).error == expected);
+}
+
 TEST_CASE("the header alone says how large a matrix is, or why it is refused") {
   const MatrixMarketHeader header =
       header_of_text("%%MatrixMarket matrix coordinate real symmetric\n9 9 20\n");
   CHECK(header.error.empty());
   CHECK(header.nonzeros() == 40);
 
-  const auto error = [](const std::string& text) { return header_of_text(text).error; };
-  const std::string begin = "%%MatrixMarket matrix coordinate ";
-  CHECK(error("") == "m:0: does not begin with %%MatrixMarket");
-  CHECK(error("3 3 1\n") == "m:1: does not begin with %%MatrixMarket");
-  CHECK(error("%%MatrixMarket matrix array real general\n2 2\n") ==
-        "m:1: the format is 'array'; read are: coordinate");
-  CHECK(error(begin + "complex general\n2 2 1\n") ==
-        "m:1: the field is 'complex'; read are: real, integer, pattern");
-  CHECK(error(begin + "real skew-symmetric\n2 2 1\n") ==
-        "m:1: the symmetry is 'skew-symmetric'; read are: general, symmetric");
-  CHECK(error(begin + "real general\n% only\n") == "m:2: ends before the line of sizes");
-  CHECK(error(begin + "real symmetric\n2 3 1\n") ==
-        "m:2: a symmetric matrix has as many columns as rows");
-  CHECK(error(begin + "real general\n0 3 1\n") ==
-        "m:2: the number of rows is '0', not a whole number from 1 to 134217728");
-  CHECK(error(begin + "real general\n3 3 2000000000\n") ==
-        "m:2: the number of entries is '2000000000', not a whole number from 1 to 1073741824");
-  CHECK(error(begin + "real symmetric\n3 3 1000000000\n") ==
-        "m:2: the number of entries is '1000000000', not a whole number from 1 to 536870912");
-  CHECK(error(begin + "real general\n" + std::string(2000, ' ') + "3 3 1\n") ==
-        "m:2: is longer than 1024 characters");
+  check_refused("", "m:0: does not begin with %%MatrixMarket");
+  check_refused("3 3 1\n", "m:1: does not begin with %%MatrixMarket");
+  check_refused("%%MatrixMarket matrix array real general\n2 2\n",
+                "m:1: the format is 'array'; read are: coordinate");
+  check_refused(kBegin + "complex general\n2 2 1\n",
+                "m:1: the field is 'complex'; read are: real, integer, pattern");
+  check_refused(kBegin + "real skew-symmetric\n2 2 1\n",
+                "m:1: the symmetry is 'skew-symmetric'; read are: general, symmetric");
+  check_refused(kBegin + "real general\n% only\n", "m:2: ends before the line of sizes");
+  check_refused(kBegin + "real symmetric\n2 3 1\n",
+                "m:2: a symmetric matrix has as many columns as rows");
+  check_refused(kBegin + "real general\n0 3 1\n",
+                "m:2: the number of rows is '0', not a whole number from 1 to 134217728");
+  check_refused(
+      kBegin + "real general\n3 3 2000000000\n",
+      "m:2: the number of entries is '2000000000', not a whole number from 1 to 1073741824");
+  check_refused(
+      kBegin + "real symmetric\n3 3 1000000000\n",
+      "m:2: the number of entries is '1000000000', not a whole number from 1 to 536870912");
+  check_refused(kBegin + "real general\n" + std::string(2000, ' ') + "3 3 1\n",
+                "m:2: is longer than 1024 characters");
 }
 
 TEST_CASE("a file that is not what its header says is refused with its line") {
