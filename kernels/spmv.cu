@@ -11,6 +11,7 @@
 #include "kernels/common/bound_by_atomics.cuh"
 #include "kernels/spmv/matrix.cuh"
 #include "kernels/spmv/merge.cuh"
+#include "kernels/spmv/share.cuh"
 
 namespace gpuexp::spmv {
 
@@ -292,14 +293,6 @@ Variant ell() {
 // five steps of shuffles serve one load each.
 
 template <int kLanes>
-__device__ __forceinline__ float sum_of_lanes(float sum) {
-#pragma unroll
-  for (int step = kLanes / 2; step > 0; step /= 2)
-    sum += __shfl_down_sync(kAllLanes, sum, step, kLanes);
-  return sum;
-}
-
-template <int kLanes>
 __global__ void __launch_bounds__(kBlock) lanes_kernel(Csr m) {
   const int row = blockIdx.x * (kBlock / kLanes) + threadIdx.x / kLanes;
   const int lane = threadIdx.x % kLanes;
@@ -375,76 +368,38 @@ Variant csr_lanes_per_row() {
 // "Efficient sparse matrix-vector multiplication on GPUs using the CSR storage format", SC 2014,
 // who put rows together where this cuts nonzeros.) Where a row may be so long, a launch clears y.
 
-__device__ __forceinline__ float block_sum(float sum) {
-  __shared__ float of_warps[kWarps];
-  sum = sum_of_lanes<kWarp>(sum);
-  if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = sum;
-  __syncthreads();
-  sum = 0.0f;
-#pragma unroll
-  for (int w = 0; w < kWarps; ++w)
-    sum += of_warps[w];
-  __syncthreads();
-  return sum;
-}
-
-// Of a row that takes several blocks: what this one has of it.
-__device__ __forceinline__ void add_part(const Csr& m, int row, int begin, int end) {
-  float sum = 0.0f;
-#pragma unroll 4
-  for (int i = begin + threadIdx.x; i < end; i += kBlock)
-    sum += m.product(i);
-  sum = block_sum(sum);
-  if (threadIdx.x == 0) atomicAdd(m.y + row, sum);
-}
-
-// Rows of products in shared memory, whose first is that of nonzero `begin`.
-template <int kLanes>
-__device__ __forceinline__ void add_rows(const Csr& m, int first_row, int rows,
-                                         const float* products, int begin) {
-  const int lane = threadIdx.x % kLanes;
-#pragma unroll 1
-  for (int of_block = 0; of_block < rows; of_block += kBlock / kLanes) {
-    const int row = of_block + threadIdx.x / kLanes;
-    float sum = 0.0f;
-    if (row < rows) {
-      const int end = m.offsets[first_row + row + 1] - begin;
-      for (int i = m.offsets[first_row + row] - begin + lane; i < end; i += kLanes)
-        sum += products[i];
-    }
-    sum = sum_of_lanes<kLanes>(sum);
-    if (row < rows && lane == 0) m.y[first_row + row] = sum;
-  }
-}
-
 __global__ void __launch_bounds__(kBlock) adaptive_kernel(Csr m, const std::int32_t* share_rows) {
-  __shared__ float products[2 * kShare];  // a row of the share may go on in the next
+  __shared__ ShareProducts products;
   const int share_begin = blockIdx.x * kShare;
   const int share_end = min(m.nonzeros, share_begin + kShare);
   const int first = share_rows[blockIdx.x];
   int end_row = share_rows[blockIdx.x + 1];
+  // Nonzeros do not wait for rows to be known.
+#pragma unroll
+  for (int i = threadIdx.x; i < kShare + threadIdx.x; i += kBlock)
+    if (share_begin + i < share_end) products[i] = m.product(share_begin + i);
   const int begin = m.offsets[first];
-  int end = m.offsets[end_row];
-  // The row that is under way where the share begins, if it is a long one.
-  if (begin > share_begin && begin - m.offsets[first - 1] > kShare)
-    add_part(m, first - 1, share_begin, min(begin, share_end));
-  if (end_row == first) return;
-  const int last_begin = m.offsets[end_row - 1];
-  if (end - last_begin > kShare) {
-    add_part(m, --end_row, last_begin, share_end);
-    end = last_begin;
+  const int end = m.offsets[end_row];
+  const int last_begin = m.offsets[max(end_row - 1, 0)];
+  const bool ends_long = end_row > first && end - last_begin > kShare;
+  if (end_row > first && !ends_long) {
+    for (int i = share_end + threadIdx.x; i < end; i += kBlock)
+      products[i - share_begin] = m.product(i);
   }
-#pragma unroll 8
-  for (int i = begin + threadIdx.x; i < end; i += kBlock)
-    products[i - begin] = m.product(i);
   __syncthreads();
+  // The row that is under way where the share begins, if it is a long one; and the one that is
+  // where it ends.
+  if (begin > share_begin && begin - m.offsets[first - 1] > kShare)
+    add_part(m.y + first - 1, products, 0, min(begin, share_end) - share_begin);
+  if (ends_long)
+    add_part(m.y + --end_row, products, last_begin - share_begin, share_end - share_begin);
   const int rows = end_row - first;
   if (rows > kBlock / 4) {
-    add_rows<2>(m, first, rows, products, begin);
+    add_rows<2>(m, first, rows, products, share_begin);
   } else if (rows > kWarps) {
-    add_rows<4>(m, first, rows, products, begin);
+    add_rows<4>(m, first, rows, products, share_begin);
   } else {
-    add_rows<kWarp>(m, first, rows, products, begin);
+    add_rows<kWarp>(m, first, rows, products, share_begin);
   }
 }
 

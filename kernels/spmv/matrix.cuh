@@ -14,6 +14,7 @@
 #include "kernels/common/random.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/sectors.cuh"
+#include "kernels/spmv/share.cuh"
 
 namespace gpuexp::spmv {
 
@@ -41,7 +42,6 @@ struct Data {
 constexpr int kNoColumn = -1;
 constexpr std::int64_t kMostRows = std::int64_t{1} << 24;
 constexpr std::int64_t kMostMean = 64;
-constexpr int kShare = 2048;  // nonzeros
 
 /// Of a generated matrix. A power law: rows fall into classes, half of all rows into class 0, a
 /// quarter into class 1, and so on, and a row of class t has kGrowth^t times what one of class 0
