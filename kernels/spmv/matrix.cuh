@@ -206,10 +206,10 @@ struct RowOf {
 struct ShareRow {
   RowLengths lengths;
   __host__ __device__ std::int32_t operator()(std::int64_t share) const {
-    if (share == 0) return 0;
-    const std::int64_t first = share * kShare;
-    if (first >= lengths.nonzeros()) return static_cast<std::int32_t>(lengths.rows);
-    return static_cast<std::int32_t>(lengths.place(first - 1).row + 1);
+    const std::int64_t before = share * kShare - 1;
+    const std::int64_t last = lengths.nonzeros() - 1;
+    const RowLengths::Place at = lengths.place(before < 0 ? 0 : before > last ? last : before);
+    return static_cast<std::int32_t>(before < 0 ? 0 : before >= last ? lengths.rows : at.row + 1);
   }
 };
 
