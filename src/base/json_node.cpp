@@ -93,7 +93,7 @@ std::string Node::text() const {
 
 std::string Node::one_of(const std::vector<std::string>& names, std::string_view what) const {
   std::string name = json_->is_string() ? text() : "";
-  if (std::find(names.begin(), names.end(), name) == names.end()) {
+  if (!is_one_of(name, names)) {
     const std::string found = json_->is_string()
                                   ? fmt::format("unknown {} {}", what, describe(*json_))
                                   : fmt::format("expected a string, found {}", describe(*json_));

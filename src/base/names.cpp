@@ -104,6 +104,12 @@ bool is_glob(std::string_view text) {
   return text.find_first_of("*?[") != std::string_view::npos;
 }
 
+bool is_one_of(std::string_view text, const std::vector<std::string>& names) {
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return name == text || (is_glob(name) && glob_match(name, text));
+  });
+}
+
 std::optional<std::string> nearest_name(std::string_view word,
                                         const std::vector<std::string>& candidates) {
   if (word.size() > kLongestGuessedWord) return std::nullopt;

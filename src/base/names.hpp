@@ -15,6 +15,9 @@ bool glob_match(std::string_view pattern, std::string_view text);
 /// Whether `text` holds a character that glob_match treats specially.
 bool is_glob(std::string_view text);
 
+/// Whether it is one of the names, or matches one that is a glob ("*.mtx").
+bool is_one_of(std::string_view text, const std::vector<std::string>& names);
+
 /// What `word` was probably meant to be; case is ignored. The shortest candidate that begins with
 /// it, if it has three letters or more; else the one with the smallest edit distance (insertions,
 /// deletions, substitutions and swaps of neighbours), when that is at most a third of the word, or

@@ -13,6 +13,7 @@
 
 #include "base/json.hpp"
 #include "base/json_schema_parts.hpp"
+#include "base/names.hpp"
 #include "config/config_keys.hpp"
 #include "family/counters.hpp"
 
@@ -117,7 +118,12 @@ Json number_item(const Parameter& parameter) {
 }
 
 Json axis_item(const Parameter& parameter) {
-  return parameter.choices.empty() ? number_item(parameter) : Json{{"enum", parameter.choices}};
+  if (parameter.choices.empty()) return number_item(parameter);
+  const auto pattern = std::find_if(parameter.choices.begin(), parameter.choices.end(), is_glob);
+  if (pattern == parameter.choices.end()) return {{"enum", parameter.choices}};
+  // The pattern is "*" and an ending, which begins with a full stop.
+  const Json file{{"type", "string"}, {"pattern", "\\" + pattern->substr(1) + "$"}};
+  return {{"anyOf", Json::array({Json{{"enum", parameter.choices}}, file})}};
 }
 
 std::string doc_of(const Parameter& parameter) {

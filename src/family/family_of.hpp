@@ -157,6 +157,30 @@ class FamilyOf : public FamilyDeclaration {
     return *this;
   }
 
+  /// Likewise; or the name of a file that matches `pattern` ("*.mtx"), which `file` gets, while the
+  /// member gets `of_file`.
+  template <class T>
+  FamilyOf& choice_or_file(std::string name, T Problem::*member,
+                           std::vector<std::pair<std::string, T>> options, std::string pattern,
+                           T of_file, std::string Problem::*file, std::string doc) {
+    std::vector<std::string> names;
+    for (const auto& option : options)
+      names.push_back(option.first);
+    names.push_back(std::move(pattern));
+    add_choice(std::move(name), std::move(names), std::move(doc),
+               [member, options = std::move(options), of_file, file](void* p, const Value& v) {
+                 Problem& problem = *static_cast<Problem*>(p);
+                 for (const auto& option : options) {
+                   if (option.first != std::get<std::string>(v)) continue;
+                   problem.*member = option.second;
+                   return;
+                 }
+                 problem.*member = of_file;
+                 problem.*file = std::get<std::string>(v);
+               });
+    return *this;
+  }
+
   /// A buffer of `count(problem)` elements whose type is that of the member it binds to.
   template <class T, class Count>
   FamilyOf& input(std::string name, T* Data::*member, Count count) {

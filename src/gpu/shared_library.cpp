@@ -7,12 +7,41 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <glob.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 namespace gpuexp {
 
 namespace {
+
+std::vector<std::string> folders_like(const std::string& pattern) {
+  std::vector<std::string> folders;
+  glob_t found{};
+  if (glob(pattern.c_str(), 0, nullptr, &found) == 0)
+    folders.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  globfree(&found);
+  return folders;
+}
+
+/// Where pip puts NVIDIA's wheels: that of the environment that is active, then those of the
+/// system's Python.
+std::vector<std::string> site_packages() {
+  std::vector<std::string> folders;
+  std::vector<std::string> roots;
+  for (const char* environment : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
+    if (const char* root = std::getenv(environment)) roots.emplace_back(root);
+  }
+  if (const char* home = std::getenv("HOME")) roots.push_back(std::string(home) + "/.local");
+  roots.insert(roots.end(), {"/usr/local", "/usr"});
+  for (const std::string& root : roots) {
+    for (const char* pattern : {"/lib/python3*/site-packages", "/lib/python3*/dist-packages"}) {
+      for (const std::string& folder : folders_like(root + pattern))
+        folders.push_back(folder);
+    }
+  }
+  return folders;
+}
 
 /// In order; an empty directory stands for the loader's own search, which includes the RUNPATH of
 /// the executable.
@@ -25,6 +54,10 @@ std::vector<std::string> search_directories() {
   for (const std::string& toolkit : toolkits) {
     for (const char* folder : {"/lib64/", "/extras/CUPTI/lib64/"})
       directories.push_back(toolkit + folder);
+  }
+  for (const std::string& packages : site_packages()) {
+    for (const std::string& folder : folders_like(packages + "/nvidia/*/lib/"))
+      directories.push_back(folder);
   }
   return directories;
 }

@@ -9,8 +9,8 @@
 namespace gpuexp {
 
 /// A handle of dlopen for the first of the names that loads, or null and why. Looked for by the
-/// loader itself, which knows the directories that the build found, and in the lib64 of CUDA_HOME
-/// and of /usr/local/cuda. Stays loaded.
+/// loader itself, which knows the directories that the build found, in the lib64 of CUDA_HOME and of
+/// /usr/local/cuda, and in NVIDIA's wheels in site-packages. Stays loaded.
 void* open_library(const std::vector<std::string>& names, std::string& reason);
 
 /// A library that open_library() finds, and functions of it.

@@ -1,6 +1,6 @@
 #include "results/declarations.hpp"
 
-#include <algorithm>
+#include "base/names.hpp"
 
 namespace gpuexp {
 
@@ -23,8 +23,7 @@ bool allows(const Parameter& parameter, const Value& value) {
            static_cast<double>(*integer) <= parameter.max;
   if (const auto* real = std::get_if<double>(&value))
     return *real >= parameter.min && *real <= parameter.max;
-  const auto& choices = parameter.choices;
-  return std::find(choices.begin(), choices.end(), std::get<std::string>(value)) != choices.end();
+  return is_one_of(std::get<std::string>(value), parameter.choices);
 }
 
 std::shared_ptr<const void> problem_of(const Family& family, const NamedValues& parameters) {

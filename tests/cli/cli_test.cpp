@@ -51,6 +51,7 @@ TEST_CASE("mistakes end with exit code 2 and a message that names them") {
       {"error_variant", "plan tests/cli/data/unknown_variant.json", 2},
       {"error_syntax", "plan tests/cli/data/syntax.json", 2},
       {"error_set", "plan tests/cli/data/small.json --set q=1", 2},
+      {"error_file_choice", "plan spmv --set matrix=small.mt", 2},
       {"error_filter", "plan tests/cli/data/small.json --filter 'nothing/*'", 2},
       {"error_report", "report tests/cli/data/syntax.json", 2},
       {"error_report_missing", "report tests/cli/data/absent.json", 2},
@@ -102,6 +103,7 @@ TEST_CASE("plan") {
       {"plan_set",
        "plan tests/cli/data/small.json --gpu t4 --set m=3,5 --set modes=warm --filter '*/naive'",
        0},
+      {"plan_file", "plan tests/cli/data/matrix_files.json --gpu h200", 0},
       {"plan_json", "plan tests/cli/data/small.json --gpu h200 --filter '*/naive' --json", 0},
   };
   for (const Case& c : cases)
@@ -197,7 +199,8 @@ TEST_CASE("two runs are compared, and a gate fails with exit code 6") {
   check_golden("compare_csv", runs + "--min-effect 2 --csv -", 0);
   check_golden("compare_json", runs + "--noise tests/cli/data/noise.json --json -", 0);
   check_golden("compare_junit", runs + "--min-effect 2 --format junit", 0);
-  check_golden("compare_variants", runs + "--min-effect 2 --variants naive=smem_tile,contiguous=tma", 0);
+  check_golden("compare_variants",
+               runs + "--min-effect 2 --variants naive=smem_tile,contiguous=tma", 0);
   check_golden("compare_junit_gate",
                runs + "--min-effect 2 --fail-on slower,missing --format junit", 6);
   check_golden("compare_gate", runs + "--min-effect 2 --fail-on slower,missing --csv -", 6);

@@ -50,3 +50,7 @@ TEST_CASE("the corpus of lessons breaks no promise", "[fuzz]") {
 TEST_CASE("the corpus of logs breaks no promise", "[fuzz]") {
   replay("log", gpuexp::fuzz::fuzz_log);
 }
+
+TEST_CASE("the corpus of matrices breaks no promise", "[fuzz]") {
+  replay("matrix", gpuexp::fuzz::fuzz_matrix);
+}

@@ -32,6 +32,10 @@ void fuzz_results(std::string_view text);
 /// started, of which the same holds.
 void fuzz_log(std::string_view text);
 
+/// Reads a Matrix Market file: it becomes a std::runtime_error, or a matrix of the size that its
+/// header says alone.
+void fuzz_matrix(std::string_view text);
+
 /// Reads a lesson page of the fake families: it becomes a ConfigError, or a page that stays as it
 /// is when it is made anew.
 void fuzz_lesson(std::string_view text);

@@ -266,6 +266,8 @@ const std::map<std::string, std::string>& without_time() {
       {"launch_overhead/tail_launched", launches},
       {"launch_overhead/first_launch", loading},
       {"launch_overhead/from_first", loading},
+      {"spmv/coo_atomics", atomics},
+      {"spmv/coo_segmented", atomics},
       {"streams/pageable", pageable},
       {"launch_overhead/grid_barrier", waiting},
       {"launch_overhead/updated_graph", "what the host takes to update a graph is not measured"},

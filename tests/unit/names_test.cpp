@@ -90,6 +90,14 @@ TEST_CASE("allowed_names ends an error", "[names]") {
   CHECK(allowed_names("tepid", {}) == "; none is allowed");
 }
 
+TEST_CASE("a name is one of several, or matches one that is a glob", "[names]") {
+  CHECK(is_one_of("cold", {"cold", "warm"}));
+  CHECK_FALSE(is_one_of("colder", {"cold", "warm"}));
+  CHECK(is_one_of("a/b.mtx", {"banded", "*.mtx"}));
+  CHECK_FALSE(is_one_of("a/b.mt", {"banded", "*.mtx"}));
+  CHECK_FALSE(is_one_of("", {}));
+}
+
 TEST_CASE("shorten cuts between characters", "[names]") {
   CHECK(shorten("short") == "short");
   CHECK(shorten(std::string(80, 'a')) == std::string(80, 'a'));

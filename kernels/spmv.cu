@@ -1,0 +1,555 @@
+// spmv: y = A·x for a sparse matrix A, of which the nonzeros alone are stored.
+//
+// The question: who takes which nonzeros, when rows are of any length? Each nonzero is read once, 8
+// bytes of value and column, and multiplied once: a quarter of an operation per byte, so that bytes
+// over bandwidth are the least time. x is read where columns say, and is small enough to stay in
+// L2. A row's products have to be added up, and rows differ: a thread per row leaves lanes idle
+// behind the longest row of their warp, and neighbouring lanes far from each other in memory; a
+// warp per row has more lanes than a short row has nonzeros. What does well with all rows deals out
+// nonzeros, and finds out what belongs together afterwards.
+#include "gpu/cusparse.hpp"
+#include "kernels/common/bound_by_atomics.cuh"
+#include "kernels/spmv/matrix.cuh"
+#include "kernels/spmv/merge.cuh"
+#include "kernels/spmv/share.cuh"
+
+namespace gpuexp::spmv {
+
+// ---- coo_atomics: a thread per nonzero, an atomic addition each
+//
+// Coordinates (COO): the row of each nonzero is stored as well. Neighbouring lanes read
+// neighbouring nonzeros, whatever their rows, and add their products to y in global memory, which
+// L2 does. It takes no thought and is balanced as well as can be. It costs 4 bytes more per
+// nonzero, y has to be cleared before, and lanes of one row meet at one word, where L2 adds one
+// after the other.
+
+__global__ void __launch_bounds__(kBlock) coo_kernel(Csr m, const std::int32_t* row_of) {
+  const int i = blockIdx.x * kBlock + threadIdx.x;
+  if (i < m.nonzeros) atomicAdd(m.y + row_of[i], m.product(i));
+}
+
+// ---- how the variants are launched
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+template <class T>
+std::int64_t bytes_of(std::int64_t count) {
+  return count * static_cast<std::int64_t>(sizeof(T));
+}
+
+// Nonzeros and what says where they are, x and y once.
+Work work_of(const Problem& p, std::int64_t places) {
+  const Sizes s = sizes(p);
+  const std::int64_t read =
+      bytes_of<float>(s.nonzeros + s.columns) + bytes_of<std::int32_t>(s.nonzeros + places);
+  Work w;
+  w.bytes_read = static_cast<double>(read);
+  w.bytes_written = static_cast<double>(bytes_of<float>(s.rows));
+  w.moved_read = sector_bytes<char>(read);
+  w.moved_written = sector_bytes<float>(s.rows);
+  constexpr double kOperations = 2;
+  w.operations = {{Pipe::fp32, kOperations * static_cast<double>(s.nonzeros)}};
+  return w;
+}
+Work csr_work(const Problem& p) {
+  return work_of(p, sizes(p).rows + 1);
+}
+Work coo_work(const Problem& p) {
+  return work_of(p, sizes(p).nonzeros);
+}
+Work ell_work(const Problem& p) {
+  return work_of(p, 0);
+}
+
+Csr csr(const Problem& p, const Data& d) {
+  const Sizes s = sizes(p);
+  return {d.offsets,
+          d.columns,
+          d.values,
+          d.x,
+          d.y,
+          static_cast<std::int32_t>(s.rows),
+          static_cast<std::int32_t>(s.nonzeros)};
+}
+
+Shape blocks(std::int64_t count) {
+  Shape s;
+  s.block = {kBlock, 1, 1};
+  s.grid = {count, 1, 1};
+  return s;
+}
+// A block takes `tile` rows.
+Shape blocks_of_rows(const Problem& p, std::int64_t tile) {
+  Shape s = blocks(ceil_div(sizes(p).rows, tile));
+  s.tile = {tile, 1, 1};
+  return s;
+}
+// Of kernels whose blocks may write any rows.
+Shape blocks_of_any(const Problem& p, std::int64_t count) {
+  Shape s = blocks(count);
+  s.tile = {sizes(p).rows, 1, 1};
+  return s;
+}
+
+Steps cleared(const Problem& p, const Data& d) {
+  return MemsetStep{d.y, 0, bytes_of<float>(sizes(p).rows)};
+}
+
+Variant variant(std::string id, std::string compare_to, Work (*work)(const Problem&),
+                ExpectedChangesOf<Problem> expected) {
+  Variant v;
+  v.id = std::move(id);
+  v.compare_to = std::move(compare_to);
+  v.expected_changes = std::move(expected);
+  v.work = work;
+  return v;
+}
+
+// Every resident thread has work, and rows have some nonzeros.
+bool is_large(const Problem& p) {
+  constexpr std::int64_t kManyRows = 1 << 16, kSome = 8;
+  return p.matrix != Matrix::file && p.rows >= kManyRows && p.mean >= kSome;
+}
+bool is_large_power_law(const Problem& p) {
+  return is_large(p) && p.matrix == Matrix::power_law;
+}
+bool is_large_and_even(const Problem& p) {
+  return is_large(p) && p.matrix != Matrix::power_law;
+}
+
+Variant coo_atomics() {
+  Variant v = variant("coo_atomics", "", coo_work, {});
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    return cleared(p, d) + launch(coo_kernel, blocks_of_any(p, ceil_div(sizes(p).nonzeros, kBlock)),
+                                  csr(p, d), d.row_of);
+  };
+  return v;
+}
+
+// ---- coo_segmented: lanes of a row add up before one of them adds to y
+//
+// A warp takes 1024 nonzeros, 32 at a time, and adds up those of a row by shuffles, since they are
+// neighbours: five steps, in each of which a lane takes the sum of a lane before it that has its
+// row. Who ends a row queues its sum in shared memory, and when 32 of them are there, one request
+// adds them to y. global_reduction_requests falls to the number of rows over 32, and no two lanes
+// of a request meet. It costs instructions: shuffles and votes in place of additions in L2.
+
+constexpr int kChunks = 32;  // of a warp's nonzeros
+constexpr int kChunksAtOnce = 4;
+constexpr int kWarpNonzeros = kChunks * kWarp;
+
+// Sums of rows that a warp has not added yet.
+struct RowQueue {
+  int rows[2 * kWarp];
+  float sums[2 * kWarp];
+};
+
+__device__ __forceinline__ void add_queued(RowQueue& q, int count, int lane, float* y) {
+  if (lane < count) atomicAdd(y + q.rows[lane], q.sums[lane]);
+}
+
+__global__ void __launch_bounds__(kBlock) segmented_kernel(Csr m, const std::int32_t* row_of) {
+  __shared__ RowQueue queues[kWarps];
+  RowQueue& queue = queues[threadIdx.x / kWarp];
+  const int lane = threadIdx.x % kWarp;
+  const int begin = (blockIdx.x * kWarps + threadIdx.x / kWarp) * kWarpNonzeros;
+  const int end = min(m.nonzeros, begin + kWarpNonzeros);
+  int queued = 0;
+  float open = 0.0f;  // sum of the row that goes on
+#pragma unroll 1
+  for (int first = begin; first < end; first += kChunksAtOnce * kWarp) {
+    int rows[kChunksAtOnce + 1];
+    float products[kChunksAtOnce];
+#pragma unroll
+    for (int c = 0; c <= kChunksAtOnce; ++c) {
+      const int i = first + c * kWarp + lane;
+      rows[c] = i < end ? row_of[i] : -1;
+      if (c < kChunksAtOnce) products[c] = i < end ? m.product(i) : 0.0f;
+    }
+#pragma unroll
+    for (int c = 0; c < kChunksAtOnce; ++c) {
+      const int row = rows[c];
+      float sum = products[c] + (lane == 0 ? open : 0.0f);
+#pragma unroll
+      for (int step = 1; step < kWarp; step *= 2) {
+        const int other_row = __shfl_up_sync(kAllLanes, row, step);
+        const float other = __shfl_up_sync(kAllLanes, sum, step);
+        if (lane >= step && other_row == row) sum += other;
+      }
+      const int below = __shfl_down_sync(kAllLanes, row, 1);
+      const int behind = __shfl_sync(kAllLanes, rows[c + 1], 0);
+      const bool ends = row >= 0 && row != (lane == kWarp - 1 ? behind : below);
+      const unsigned ending = __ballot_sync(kAllLanes, ends);
+      const float last = __shfl_sync(kAllLanes, sum, kWarp - 1);
+      open = (ending >> (kWarp - 1) & 1) != 0 ? 0.0f : last;
+      if (ends) {
+        const int at = queued + __popc(ending & ((1u << lane) - 1));
+        queue.rows[at] = row;
+        queue.sums[at] = sum;
+      }
+      queued += __popc(ending);
+      __syncwarp();
+      if (queued < kWarp) continue;
+      add_queued(queue, kWarp, lane, m.y);
+      queued -= kWarp;
+      if (lane < queued) {
+        queue.rows[lane] = queue.rows[lane + kWarp];
+        queue.sums[lane] = queue.sums[lane + kWarp];
+      }
+      __syncwarp();
+    }
+  }
+  add_queued(queue, queued, lane, m.y);
+}
+
+Variant coo_segmented() {
+  Variant v = variant("coo_segmented", "coo_atomics", coo_work,
+                      {{"global_reduction_requests", Direction::decreases, 3, is_large},
+                       {"warp_instructions", Direction::increases, 1.2, is_large}});
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    const std::int64_t count = ceil_div(sizes(p).nonzeros, kWarps * kWarpNonzeros);
+    return cleared(p, d) + launch(segmented_kernel, blocks_of_any(p, count), csr(p, d), d.row_of);
+  };
+  return v;
+}
+
+// ---- csr_thread_per_row: rows one after another, a thread each
+//
+// Compressed sparse rows (CSR) store where rows begin instead of the row of each nonzero, 4 bytes
+// less per nonzero, and a thread that has a row writes its sum: nothing to clear, and no atomics.
+// But neighbouring lanes read nonzeros that are a row apart: a request touches as many sectors as
+// it has lanes, of which L1 has to keep the rest until the next turns ask for it. And a warp goes
+// on until its longest row ends: active_lanes_per_instruction tells how many lanes are still there.
+
+__global__ void __launch_bounds__(kBlock) thread_kernel(Csr m) {
+  const int row = blockIdx.x * kBlock + threadIdx.x;
+  if (row >= m.rows) return;
+  const int end = m.offsets[row + 1];
+  float sum = 0.0f;
+  for (int i = m.offsets[row]; i < end; ++i)
+    sum += m.product(i);
+  m.y[row] = sum;
+}
+
+Variant csr_thread_per_row() {
+  Variant v =
+      variant("csr_thread_per_row", "coo_segmented", csr_work,
+              {{"global_reduction_requests", Direction::decreases, 100, is_large},
+               {"global_load_sectors_per_request", Direction::increases, 2, is_large_and_even}});
+  v.deterministic = true;
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    return launch(thread_kernel, blocks_of_rows(p, kBlock), csr(p, d));
+  };
+  return v;
+}
+
+// ---- ell: column by column
+//
+// ELLPACK stores the first nonzeros of all rows, then the second ones, and so on: a thread has a
+// row, and neighbouring lanes read neighbouring words. global_load_sectors_per_request falls to
+// four for values and columns; x is where it was. All rows take as much memory as the longest one:
+// where that is more than four times the nonzeros, as by a power law, the variant is skipped.
+
+__global__ void __launch_bounds__(kBlock)
+    ell_kernel(Csr m, const std::int32_t* columns, const float* values, std::int32_t width,
+               std::int64_t ell_rows) {
+  const int row = blockIdx.x * kBlock + threadIdx.x;
+  if (row >= m.rows) return;
+  float sum = 0.0f;
+#pragma unroll 4
+  for (int k = 0; k < width; ++k) {
+    const int column = columns[k * ell_rows + row];
+    if (column != kNoColumn) sum += values[k * ell_rows + row] * m.x[column];
+  }
+  m.y[row] = sum;
+}
+
+Variant ell() {
+  Variant v =
+      variant("ell", "csr_thread_per_row", ell_work,
+              {{"global_load_sectors_per_request", Direction::decreases, 1.8, is_large_and_even}});
+  v.deterministic = true;
+  v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
+    if (p.matrix == Matrix::file)
+      return "needs a generated matrix: a file's header does not say how long its longest row is";
+    if (ell_elements(p) > 0) return std::nullopt;
+    return "its arrays would be padding for the most part: the longest row has " +
+           std::to_string(longest_row(row_lengths(p))) + " nonzeros, all rows have " +
+           std::to_string(sizes(p).nonzeros);
+  };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    return launch(ell_kernel, blocks_of_rows(p, kBlock), csr(p, d), d.ell_columns, d.ell_values,
+                  static_cast<std::int32_t>(longest_row(row_lengths(p))), ell_rows(p));
+  };
+  return v;
+}
+
+// ---- csr_warp_per_row: the lanes of a warp take a row together
+//
+// Lanes read neighbouring nonzeros of one row, and add up by shuffles: requests touch few sectors,
+// and global_load_sectors_per_request falls. Rows are balanced by the scheduler, which gives an SM
+// another block when one is done. Of a row of 16 nonzeros half of the lanes have nothing to do, and
+// five steps of shuffles serve one load each.
+
+template <int kLanes>
+__global__ void __launch_bounds__(kBlock) lanes_kernel(Csr m) {
+  const int row = blockIdx.x * (kBlock / kLanes) + threadIdx.x / kLanes;
+  const int lane = threadIdx.x % kLanes;
+  float sum = 0.0f;
+  if (row < m.rows) {
+    const int end = m.offsets[row + 1];
+    for (int i = m.offsets[row] + lane; i < end; i += kLanes)
+      sum += m.product(i);
+  }
+  sum = sum_of_lanes<kLanes>(sum);
+  if (row < m.rows && lane == 0) m.y[row] = sum;
+}
+
+Variant csr_warp_per_row() {
+  Variant v =
+      variant("csr_warp_per_row", "csr_thread_per_row", csr_work,
+              {{"global_load_sectors_per_request", Direction::decreases, 3, is_large_and_even},
+               {"active_lanes_per_instruction", Direction::increases, 1.5, is_large_power_law}});
+  v.deterministic = true;
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    return launch(lanes_kernel<kWarp>, blocks_of_rows(p, kWarps), csr(p, d));
+  };
+  return v;
+}
+
+// ---- csr_lanes_per_row: as many lanes as a row has nonzeros
+//
+// 2, 4, 8, 16 or 32 lanes per row, the largest number that rows have nonzeros in the mean. Where
+// they have 16, a warp takes two rows, and no lane is idle where rows are alike:
+// global_load_requests falls. By a power law most rows are shorter than the mean, and the longest
+// one still has 16 lanes and no more.
+
+// The kernel for rows of so many nonzeros, and its lanes.
+struct RowLanes {
+  void (*kernel)(Csr);
+  int lanes;
+};
+RowLanes lanes_for(double mean) {
+  if (mean < 4) return {lanes_kernel<2>, 2};
+  if (mean < 8) return {lanes_kernel<4>, 4};
+  if (mean < 16) return {lanes_kernel<8>, 8};
+  if (mean < 32) return {lanes_kernel<16>, 16};
+  return {lanes_kernel<kWarp>, kWarp};
+}
+RowLanes lanes_for(const Problem& p) {
+  const Sizes s = sizes(p);
+  return lanes_for(static_cast<double>(s.nonzeros) / static_cast<double>(s.rows));
+}
+
+Variant csr_lanes_per_row() {
+  Variant v = variant("csr_lanes_per_row", "csr_warp_per_row", csr_work,
+                      {{"global_load_requests", Direction::decreases, 1.5, [](const Problem& p) {
+                          constexpr int kHalfWarp = 16;
+                          return is_large_and_even(p) && p.mean <= kHalfWarp;
+                        }}});
+  v.deterministic = true;
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    const RowLanes with = lanes_for(p);
+    return launch(with.kernel, blocks_of_rows(p, kBlock / with.lanes), csr(p, d));
+  };
+  return v;
+}
+
+// ---- csr_adaptive: nonzeros in shares, rows by their length
+//
+// A block takes the rows that begin within its share of 2048 nonzeros: few long rows or many short
+// ones. It brings their products to shared memory, lane by lane as they lie, whatever row they are
+// of; then as many lanes as there are for a row add it up from there. Of a row that is longer than
+// a share, each block adds up its part, and adds that to y atomically. So requests for nonzeros are
+// full, by a power law too, where global_load_requests falls to a fraction. It costs shared memory
+// twice per nonzero, and a plan: the first row of each share, 4 bytes per 2048 nonzeros, which is a
+// part of the matrix's format and made before, as offsets are, untimed. (After Greathouse and Daga,
+// "Efficient sparse matrix-vector multiplication on GPUs using the CSR storage format", SC 2014,
+// who put rows together where this cuts nonzeros.) Where a row may be so long, a launch clears y.
+
+__global__ void __launch_bounds__(kBlock) adaptive_kernel(Csr m, const std::int32_t* share_rows) {
+  __shared__ ShareProducts products;
+  const int share_begin = blockIdx.x * kShare;
+  const int share_end = min(m.nonzeros, share_begin + kShare);
+  const int first = share_rows[blockIdx.x];
+  int end_row = share_rows[blockIdx.x + 1];
+  // Nonzeros do not wait for rows to be known.
+#pragma unroll
+  for (int i = threadIdx.x; i < kShare + threadIdx.x; i += kBlock)
+    if (share_begin + i < share_end) products[i] = m.product(share_begin + i);
+  const int begin = m.offsets[first];
+  const int end = m.offsets[end_row];
+  const int last_begin = m.offsets[max(end_row - 1, 0)];
+  const bool ends_long = end_row > first && end - last_begin > kShare;
+  if (end_row > first && !ends_long) {
+    for (int i = share_end + threadIdx.x; i < end; i += kBlock)
+      products[i - share_begin] = m.product(i);
+  }
+  __syncthreads();
+  // The row that is under way where the share begins, if it is a long one; and the one that is
+  // where it ends.
+  if (begin > share_begin && begin - m.offsets[first - 1] > kShare)
+    add_part(m.y + first - 1, products, 0, min(begin, share_end) - share_begin);
+  if (ends_long)
+    add_part(m.y + --end_row, products, last_begin - share_begin, share_end - share_begin);
+  const int rows = end_row - first;
+  if (rows > kBlock / 4) {
+    add_rows<2>(m, first, rows, products, share_begin);
+  } else if (rows > kWarps) {
+    add_rows<4>(m, first, rows, products, share_begin);
+  } else {
+    add_rows<kWarp>(m, first, rows, products, share_begin);
+  }
+}
+
+Variant csr_adaptive() {
+  Variant v = variant(
+      "csr_adaptive", "csr_lanes_per_row", csr_work,
+      {{"global_load_requests", Direction::decreases, 1.5,
+        [](const Problem& p) { return is_large_power_law(p) && lanes_for(p).lanes < kWarp; }},
+       {"shared_load_wavefronts", Direction::increases, 100, is_large}});
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
+    const bool has_long_rows = p.matrix == Matrix::file || longest_row(row_lengths(p)) > kShare;
+    return (has_long_rows ? cleared(p, d) : Steps()) +
+           launch(adaptive_kernel, blocks_of_any(p, shares(p)), csr(p, d), d.share_rows);
+  };
+  return v;
+}
+
+// ---- merge_path: nonzeros and rows in equal shares
+//
+// Nonzeros and ends of rows are merged into one list: a row's nonzeros, then its end, then the next
+// row's. Blocks take equal shares of that list, and threads equal parts of what their block has in
+// shared memory, so that nobody has more to do than others, whether rows are long, short or empty.
+// Where a share begins is a search along a diagonal of the grid of rows by nonzeros, in the launch:
+// there is no plan. A thread that ends a row writes its sum; what is left of a row that goes on is
+// handed to the next thread by a scan, to the next round in a register, and to the next block
+// through memory, by a second kernel. active_lanes_per_instruction is near 32 by a power law, too.
+// It costs a search and a scan, and instructions for each nonzero. (Merrill and Garland,
+// "Merge-based parallel sparse matrix-vector multiplication", SC 2016.) Its kernels stand in
+// spmv/merge.cuh.
+
+// As many as are resident, or fewer where they would not have a round.
+std::int64_t merge_blocks(const Problem& p, const DeviceSpec& device) {
+  const Sizes s = sizes(p);
+  return std::min(std::int64_t{device.sm_count} * kMergeBlocksPerSm,
+                  ceil_div(s.rows + s.nonzeros, kPart * kBlock));
+}
+
+Variant merge_path() {
+  Variant v =
+      variant("merge_path", "csr_thread_per_row", csr_work,
+              {{"active_lanes_per_instruction", Direction::increases, 2, is_large_power_law},
+               {"global_load_sectors_per_request", Direction::decreases, 1.3, is_large_and_even}});
+  v.deterministic = true;
+  v.workspace_bytes = [](const Problem& p, const DeviceSpec& device) {
+    return bytes_of<Carry>(merge_blocks(p, device));
+  };
+  v.launch = [](const Problem& p, const Data& d, const LaunchContext& x) {
+    auto* const carries = static_cast<Carry*>(x.workspace);
+    const std::int64_t count = merge_blocks(p, x.device);
+    return launch(merge_kernel, blocks_of_any(p, count), csr(p, d), carries) +
+           launch(carry_kernel, blocks_of_any(p, 1), csr(p, d), carries,
+                  static_cast<std::int32_t>(count));
+  };
+  return v;
+}
+
+// ---- cusparse_alg1
+//
+// cusparseSpMV with CUSPARSE_SPMV_CSR_ALG1, which is what one gets without asking: what one would
+// call. Its descriptors, its buffer and cusparseSpMV_preprocess are made before, untimed, as the
+// plan of csr_adaptive is.
+
+// ---- cusparse_alg2
+//
+// CUSPARSE_SPMV_CSR_ALG2, whose results are the same bits in each run; made ready likewise. The
+// better of both is the figure to beat.
+
+Variant vendor(std::string id, std::string compare_to, cusparse::Algorithm algorithm) {
+  Variant v = variant(std::move(id), std::move(compare_to), csr_work, {});
+  v.is_vendor = true;
+  v.unavailable = cusparse::unavailable;
+  v.launch = [algorithm](const Problem& p, const Data& d, const LaunchContext&) {
+    const Sizes s = sizes(p);
+    return cusparse::step_of(
+        {s.rows, s.columns, s.nonzeros, d.offsets, d.columns, d.values, d.x, d.y, algorithm});
+  };
+  return v;
+}
+
+// ---- declaration
+
+std::optional<std::string> unsupported(const Problem& p, const DeviceSpec&) {
+  if (p.matrix != Matrix::file) return std::nullopt;
+  const std::string& error = matrix_market_header(p.file).error;
+  return error.empty() ? std::nullopt : std::optional(error);
+}
+
+Family declare() {
+  Family f("spmv", Topic::patterns, "Who takes which nonzeros of a sparse matrix?");
+  f.physics =
+      "A sparse matrix times a vector reads each nonzero's value and column once, and multiplies "
+      "once: a quarter of an operation per byte, so that bytes over bandwidth are the least time. "
+      "What keeps kernels from it is how rows are dealt out. Lanes that have a row each read from "
+      "as many places as there are lanes and wait for the longest row of their warp; lanes that "
+      "share a row are idle where it is shorter than a warp. Shares of nonzeros are equal and "
+      "lie side by side, but rows begin and end within them, and what belongs together has to be "
+      "found, by atomics, scans or searches. x is read where columns say: side by side in a band, "
+      "a "
+      "sector for each nonzero where columns are random, most often from L2.";
+  f.extent("rows", &Problem::rows, std::int64_t{1} << 22, kMostRows,
+           "rows and columns of a generated matrix")
+      .integer("mean", &Problem::mean, 16, 1, kMostMean, "",
+               "nonzeros per row of a generated matrix, by a power law about so many in the mean")
+      .choice_or_file<Matrix>(
+          "matrix", &Problem::matrix,
+          {{"regular", Matrix::regular},
+           {"power_law", Matrix::power_law},
+           {"banded", Matrix::banded}},
+          "*.mtx", Matrix::file, &Problem::file,
+          "rows of equal length with columns anywhere; of lengths by a power law; of equal length, "
+          "side by side around the diagonal; or as a Matrix Market file has it, whose sizes hold "
+          "in place of rows and mean");
+  const auto nonzeros = [](const Problem& p) { return sizes(p).nonzeros; };
+  f.input("values", &Data::values, nonzeros)
+      .input("columns", &Data::columns, nonzeros)
+      .input("offsets", &Data::offsets, [](const Problem& p) { return sizes(p).rows + 1; })
+      .input("row_of", &Data::row_of, nonzeros)
+      .input("share_rows", &Data::share_rows, [](const Problem& p) { return shares(p) + 1; })
+      .input("ell_values", &Data::ell_values, ell_elements)
+      .input("ell_columns", &Data::ell_columns, ell_elements)
+      .input("x", &Data::x, [](const Problem& p) { return sizes(p).columns; })
+      .output("y", &Data::y, [](const Problem& p) { return sizes(p).rows; });
+  f.figures = {{"spmv",
+                "share_of_copy",
+                "Sparse matrix times vector beside cuSPARSE",
+                {{"param.matrix", "matrix"}}}};
+  f.unsupported = unsupported;
+  f.outputs = [](const Problem& p) { return Extent{sizes(p).rows, 1, 1}; };
+  f.inputs = inputs;
+  f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    return evaluate_references(out, sizes(p).rows, [&](int) {
+      return ExactRow{d.offsets, d.columns, d.values, d.x};
+    });
+  };
+  f.host_reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+    evaluate_references_on_host(out, sizes(p).rows, [&](int) {
+      return ExactRow{d.offsets, d.columns, d.values, d.x};
+    });
+  };
+  f.tolerance = tolerance;
+  f.tolerance_derivation = kToleranceDerivation;
+  f.variant(bound_by_atomics(coo_atomics())).variant(bound_by_atomics(coo_segmented()));
+  f.variant(csr_thread_per_row()).variant(ell());
+  f.variant(csr_warp_per_row()).variant(csr_lanes_per_row());
+  f.variant(csr_adaptive()).variant(merge_path());
+  f.variant(vendor("cusparse_alg1", "merge_path", cusparse::Algorithm::csr_alg1));
+  f.variant(vendor("cusparse_alg2", "cusparse_alg1", cusparse::Algorithm::csr_alg2));
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::spmv

@@ -1,0 +1,29 @@
+// Compressed sparse rows, as the kernels of spmv take them.
+#pragma once
+
+#include <cstdint>
+
+#include <cuda_runtime.h>
+
+namespace gpuexp::spmv {
+
+// Rows of A one after another (compressed sparse rows): row r is nonzeros offsets[r] to
+// offsets[r + 1].
+struct Csr {
+  const std::int32_t* offsets;
+  const std::int32_t* columns;
+  const float* values;
+  const float* x;
+  float* y;
+  std::int32_t rows;
+  std::int32_t nonzeros;
+
+  __device__ __forceinline__ float product(int i) const { return values[i] * x[columns[i]]; }
+};
+
+constexpr int kBlock = 256;
+constexpr int kWarp = 32;
+constexpr int kWarps = kBlock / kWarp;
+constexpr unsigned kAllLanes = ~0u;
+
+}  // namespace gpuexp::spmv

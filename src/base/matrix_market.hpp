@@ -1,0 +1,50 @@
+// Sparse matrices in files of the Matrix Market exchange format (Boisvert, Pozo, Remington, NISTIR
+// 5935, 1996): coordinate matrices of real, integer or pattern entries, general or symmetric. C++17
+// and free of CUDA, included by .cu files.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace gpuexp {
+
+/// What the first lines of a file say.
+struct MatrixMarketHeader {
+  std::string error;  ///< why the file is refused; else empty
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t entries = 0;  ///< in the file
+  bool is_pattern = false;   ///< entries have no value, which stands for 1
+  bool is_symmetric = false;
+
+  /// Of the matrix. One entry of a symmetric one stands for two nonzeros; on the diagonal, where it
+  /// does not, the second is a zero that is stored, so that the header alone says how many there
+  /// are.
+  std::int64_t nonzeros() const { return is_symmetric ? 2 * entries : entries; }
+};
+
+/// Row by row, columns ascending, in fp32. Entries of the same place stay apart.
+struct MatrixMarket {
+  MatrixMarketHeader header;
+  std::vector<std::int32_t> offsets;  ///< rows + 1
+  std::vector<std::int32_t> columns;
+  std::vector<std::int32_t> row_of;
+  std::vector<float> values;
+};
+
+constexpr std::int64_t kMostMatrixMarketRows = std::int64_t{1} << 27;  ///< and columns
+constexpr std::int64_t kMostMatrixMarketNonzeros = std::int64_t{1} << 30;
+
+/// `name` stands for the source in errors.
+MatrixMarketHeader read_matrix_market_header(std::istream& in, const std::string& name);
+/// Throws std::runtime_error with the line where the file is not what its header says.
+MatrixMarket read_matrix_market(std::istream& in, const std::string& name);
+
+/// Of a file, read when it is first asked for.
+const MatrixMarketHeader& matrix_market_header(const std::string& file);
+/// Likewise, and kept until another file is asked for. Throws as above.
+const MatrixMarket& matrix_market(const std::string& file);
+
+}  // namespace gpuexp

@@ -1,0 +1,95 @@
+// What small problems of spmv have not: rows that take several blocks, blocks that take several
+// rounds, and matrices of files, with empty rows and more columns than rows.
+#include <fstream>
+#include <map>
+#include <random>
+
+#include "family/registry.hpp"
+#include "sim/execution.hpp"
+#include "simulated/simulated_executor.hpp"
+#include "support/catch.hpp"
+#include "support/scratch_folder.hpp"
+#include "support/skip.hpp"
+#include "support/small_problems.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+/// The variants that ran, all of which are right.
+std::size_t check_spmv(const std::map<std::string, Value>& changed) {
+  const Family& family = family_of("spmv");
+  SimulatedOptions options;
+  options.blocks = {ExecutedBlocks::kAll};
+  options.launch_timeout_s = 300;  // the machine may do something else, too
+  const auto executor = make_simulated_executor(device(), kernels(), options);
+  const Values values = values_with(family, changed);
+  INFO(describe(family, values));
+  const auto problem = family.make_problem(values);
+  executor->set_up(family, values, 7);
+  std::size_t ran = 0;
+  for (const Variant& variant : family.variants) {
+    if (!runs_on(device(), family, variant, problem.get())) continue;
+    INFO(variant.id);
+    const Verification result = executor->verify(variant, Mode::cold);
+    INFO((result.passed() ? "" : failure_of(result)));
+    CHECK(result.passed());
+    ++ran;
+  }
+  return ran;
+}
+
+TEST_CASE("rows of several blocks and blocks of several rounds are right", "[spmv]") {
+  if (!has_machine_code()) return;
+  CHECK(check_spmv({{"rows", std::int64_t{250007}}, {"matrix", "power_law"}}) == 7);
+  CHECK(check_spmv(
+            {{"rows", std::int64_t{30011}}, {"mean", std::int64_t{64}}, {"matrix", "power_law"}}) ==
+        7);
+  CHECK(check_spmv({{"rows", std::int64_t{20011}}, {"matrix", "banded"}}) == 8);
+}
+
+/// Entries anywhere in a file, most of them in few rows.
+void write_matrix(const std::string& file, std::int64_t rows, std::int64_t columns,
+                  std::int64_t entries, const char* field, bool is_symmetric) {
+  std::mt19937_64 random(static_cast<std::uint64_t>(entries));
+  std::ofstream out(file);
+  out << "%%MatrixMarket matrix coordinate " << field << ' '
+      << (is_symmetric ? "symmetric" : "general") << '\n'
+      << rows << ' ' << columns << ' ' << entries << '\n';
+  const auto any = [&](std::int64_t of) {
+    return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(of));
+  };
+  for (std::int64_t i = 0; i < entries; ++i) {
+    std::int64_t row = i % 4 == 0 ? any(rows) : any(rows / 100 + 1);
+    std::int64_t column = any(columns);
+    if (is_symmetric && row < column) std::swap(row, column);
+    out << row + 1 << ' ' << column + 1;
+    if (std::string(field) == "real") out << ' ' << static_cast<double>(any(2001) - 1000) / 1000;
+    if (std::string(field) == "integer") out << ' ' << any(19) - 9;
+    out << '\n';
+  }
+}
+
+TEST_CASE("matrices of files are right", "[spmv]") {
+  if (!has_machine_code()) return;
+  const ScratchFolder folder;
+  const auto check = [&](std::int64_t rows, std::int64_t columns, std::int64_t entries,
+                         const char* field, bool is_symmetric) {
+    const std::string file = (folder.path() / (std::to_string(entries) + field + ".mtx")).string();
+    write_matrix(file, rows, columns, entries, field, is_symmetric);
+    return check_spmv({{"matrix", file}});
+  };
+  CHECK(check(1, 1, 1, "real", false) == 7);
+  CHECK(check(1009, 257, 5003, "real", false) == 7);
+  CHECK(check(3, 70001, 40009, "integer", false) == 7);    // rows of several shares
+  CHECK(check(40009, 40009, 3001, "pattern", true) == 7);  // most rows are empty
+  CHECK(check(5003, 5003, 60013, "real", true) == 7);
+}
+
+TEST_CASE("a file that is no matrix is not run", "[spmv]") {
+  const Family& family = family_of("spmv");
+  const auto problem = family.make_problem(values_with(family, {{"matrix", "absent.mtx"}}));
+  CHECK(family.unsupported(problem.get(), device()) == "absent.mtx: cannot be read");
+}
+
+}  // namespace
+}  // namespace gpuexp::test
