@@ -237,14 +237,15 @@ inline std::optional<std::string> too_long_to_hold(std::int64_t columns, DataTyp
          " elements each, less than the vectors that cover a row";
 }
 
-/// Calls `use` with the elements of a thread and with how rows lie to vectors, as constants.
-template <class Use>
+/// Calls `use` with the elements of a thread, of which there are kMost at most, and with how rows
+/// lie to vectors, as constants.
+template <int kMost = kMostRowElements, class Use>
 Steps with_part(int elements, Edges edges, Use use) {
   const auto with_elements = [&](auto constant) {
-    constexpr int kLeast = 8;
+    constexpr int kLeast = 8, kOfEdges = most_elements(constant);
     if (elements == kLeast) return use(std::integral_constant<int, kLeast>{}, constant);
     if (elements == 2 * kLeast) return use(std::integral_constant<int, 2 * kLeast>{}, constant);
-    return use(std::integral_constant<int, most_elements(constant)>{}, constant);
+    return use(std::integral_constant<int, (kMost < kOfEdges ? kMost : kOfEdges)>{}, constant);
   };
   return edges == Edges::whole ? with_elements(std::integral_constant<Edges, Edges::whole>{})
                                : with_elements(std::integral_constant<Edges, Edges::peeled>{});
