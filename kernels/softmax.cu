@@ -429,7 +429,7 @@ Variant cluster_shared() {
     using T = typename decltype(m)::Element;
     constexpr std::int64_t kPartBytes = 1 << 15, kW = kRowWidth<T>;
     int blocks = 2;
-    while (blocks < kMostClusterBlocks && m.columns * sizeof(T) > blocks * kPartBytes)
+    while (blocks < kMostClusterBlocks && m.columns * std::int64_t{sizeof(T)} > blocks * kPartBytes)
       blocks *= 2;
     const std::int64_t part = ceil_div(ceil_div(m.columns, kW), blocks) * kW;
     Shape s = ClusterRow::shape(m.rows, m.columns, kSharedBlock, blocks);

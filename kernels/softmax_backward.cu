@@ -7,6 +7,7 @@
 // hold, and a thread's registers have room for half as much of each.
 #include <algorithm>
 
+#include "kernels/common/pairwise.cuh"
 #include "kernels/common/row_family.cuh"
 #include "kernels/common/row_reference.cuh"
 
@@ -73,37 +74,10 @@ Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Proble
 // y·dy, element by element: the same bytes in and out, 16 at a time, and no row to wait for. Its
 // time is what the gradient can reach at best.
 
-template <class T>
-__global__ void __launch_bounds__(kBlock)
-    product_kernel(const T* y, const T* dy, T* products, std::int64_t n) {
-  constexpr int kW = kRowWidth<T>;
-  const std::int64_t first = (static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x) * kW;
-  if (first + kW <= n) {
-    float a[kW], b[kW];
-    load_floats(y + first, a);
-    load_floats(dy + first, b);
-#pragma unroll
-    for (int i = 0; i < kW; ++i)
-      a[i] *= b[i];
-    store_floats(products + first, a);
-  } else {
-#pragma unroll 1
-    for (std::int64_t i = first; i < n; ++i)
-      products[i] = from_float<T>(static_cast<float>(y[i]) * static_cast<float>(dy[i]));
-  }
-}
-
 Variant product() {
   return variant(
       "product", "", {},
-      [](auto m, auto* dy) {
-        using T = typename decltype(m)::Element;
-        Shape s;
-        s.block = {kBlock, 1, 1};
-        s.tile = {kBlock * kRowWidth<T>, 1, 1};
-        s.grid = {ceil_div(m.rows * m.columns, s.tile.x), 1, 1};
-        return launch(product_kernel<T>, s, m.x, dy, m.y, m.rows * m.columns);
-      },
+      [](auto m, auto* dy) { return pairwise<Times>(m.x, dy, m.y, m.rows * m.columns); },
       &Data::products);
 }
 
@@ -266,22 +240,12 @@ struct Gradient {
   }
 };
 
-template <class T>
-struct Product {
-  const T* y;
-  const T* dy;
-  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
-    const double product = to_double(y[i]) * to_double(dy[i]);
-    return {product, fabs(product)};
-  }
-};
-
 Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
   return with_row_matrix(p, d.y, nullptr, [&](auto m) {
     using T = typename decltype(m)::Element;
     const T* dy = static_cast<const T*>(d.dy);
     return (out[0] ? evaluate_rows(out[0], p.rows, Gradient<T>{m.x, dy, p.columns}) : Steps()) +
-           (out[1] ? evaluate_reference(out[1], elements(p), Product<T>{m.x, dy}) : Steps());
+           (out[1] ? evaluate_reference(out[1], elements(p), ExactProduct<T>{m.x, dy}) : Steps());
   });
 }
 
@@ -290,7 +254,9 @@ void host_reference(const Problem& p, const Data& d, const std::vector<Reference
     using T = typename decltype(m)::Element;
     const T* dy = static_cast<const T*>(d.dy);
     if (out[0]) evaluate_rows_on_host(out[0], p.rows, Gradient<T>{m.x, dy, p.columns});
-    evaluate_references_on_host({out[1]}, elements(p), [&](int) { return Product<T>{m.x, dy}; });
+    evaluate_references_on_host({out[1]}, elements(p), [&](int) {
+      return ExactProduct<T>{m.x, dy};
+    });
   });
 }
 
@@ -320,10 +286,8 @@ Family declare() {
       .input("y", &Data::y, matrix_type, elements)
       .input("dy", &Data::dy, matrix_type, elements)
       .output("dx", &Data::dx, matrix_type, elements)
-      .output("products", &Data::products, matrix_type, elements, [](const Problem& p) {
-        const double stored = unit_roundoff(p.dtype);
-        return Tolerance{stored + 2 * kU, 0x1p-125, kRmsSafety * rounding_rms(p.dtype), 0.0};
-      });
+      .output("products", &Data::products, matrix_type, elements,
+              [](const Problem& p) { return product_tolerance(p.dtype); });
   f.figures = {{"softmax_backward",
                 "share_of_copy",
                 "The gradient of a softmax beside a product of its operands",

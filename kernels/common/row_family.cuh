@@ -19,6 +19,9 @@ struct RowProblem {
 inline std::int64_t elements(const RowProblem& p) {
   return p.rows * p.columns;
 }
+inline std::int64_t columns(const RowProblem& p) {
+  return p.columns;
+}
 inline std::int64_t element_bytes(const RowProblem& p) {
   return static_cast<std::int64_t>(size_of(p.dtype));
 }
@@ -98,16 +101,20 @@ Variant held_by(Variant v, std::int64_t threads, std::optional<Edges> edges = st
   };
   return v;
 }
+/// The variant, for devices with clusters.
+template <class Variant>
+Variant needs_clusters(Variant v) {
+  v.min_compute_capability = kClustersFrom;
+  v.unsupported = [other = v.unsupported](const auto& p, const DeviceSpec& device) {
+    const auto reason = other(p, device);
+    return reason ? reason : lacks_code(device, kClustersFrom);
+  };
+  return v;
+}
 /// By the blocks of a cluster.
 template <class Variant>
 Variant held_by_cluster(Variant v, std::optional<Edges> edges = std::nullopt) {
-  v = held_by(std::move(v), kMostClusterThreads, edges);
-  v.min_compute_capability = kClustersFrom;
-  v.unsupported = [held = v.unsupported](const auto& p, const DeviceSpec& device) {
-    const auto too_long = held(p, device);
-    return too_long ? too_long : lacks_code(device, kClustersFrom);
-  };
-  return v;
+  return needs_clusters(held_by(std::move(v), kMostClusterThreads, edges));
 }
 
 /// What a family declares of rows, columns and types, whose first one is the default.

@@ -30,6 +30,8 @@ __device__ void load_elements(const T* row, int at, int columns, float outside,
 template <class T, int kWidth, int kVectors, Edges kEdges>
 struct RowPart {
   using Element = T;
+  static constexpr int kElements = kWidth;  ///< of a vector
+  static constexpr int kHeld = kVectors;
   float v[kVectors][kWidth];
   int first;    ///< element of vector 0 of the row; below 0, it begins in the row before
   int own;      ///< this thread's first vector
@@ -133,6 +135,14 @@ struct RowPart {
     return result;
   }
 };
+
+/// Calls `use` with the place in the row of each vector that is all inside of it, and its elements.
+template <class Part, class Use>
+__device__ __forceinline__ void for_inside(Part& part, Use use) {
+#pragma unroll
+  for (int k = 0; k < Part::kHeld; ++k)
+    if (part.is_inside(k)) use(part.at(k), part.v[k]);
+}
 
 /// As the maximum becomes `max` or larger.
 __device__ __forceinline__ void raise(MaxSum& found, float max) {
