@@ -143,7 +143,7 @@ Variant variant(std::string id, std::string compare_to, Pass pass,
 // gradient can reach at best.
 
 Variant copy() {
-  return copy_variant<Problem>(&Data::logits, &Data::copied, ExpectedChangesOf<Problem>{},
+  return copy_variant<Problem>(&Data::logits, &Data::copied,
                                [](const Problem& p) { return work(p, Pass::both); });
 }
 

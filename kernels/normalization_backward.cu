@@ -11,7 +11,6 @@
 
 #include "kernels/common/bound_by_atomics.cuh"
 #include "kernels/common/column_sums.cuh"
-#include "kernels/common/pairwise.cuh"
 #include "kernels/common/row_norm.cuh"
 
 namespace gpuexp::normalization_backward {
@@ -90,9 +89,9 @@ __global__ void __launch_bounds__(kMostRowThreads)
     if (kAdds) {
 #pragma unroll
       for (int i = 0; i < kW; ++i) {
-        float* const column = dweights + x.at(k) + i;
-        atomicAdd(column, dy.v[k][i] * ((x.v[k][i] - s.mean) * s.rstd));
-        if (kNorm == Norm::layer) atomicAdd(column + m.columns, dy.v[k][i]);
+        const int column = x.at(k) + i;
+        atomicAdd(dweights + column, dy.v[k][i] * ((x.v[k][i] - s.mean) * s.rstd));
+        if (kNorm == Norm::layer) atomicAdd(dweights + m.columns + column, dy.v[k][i]);
       }
     }
     float gamma[kW];
@@ -181,25 +180,16 @@ Steps launch_rows(NormOf norm, const RowMatrix<T>& m, const Given<T>& g, float* 
 // nor a column to wait for.
 
 Variant product() {
-  Variant v = row_variant<Variant>("product", "", {"products"}, ExpectedChangesOf<Problem>{});
-  v.work = work;
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    return with_row_matrix(p, d.x, d.products, [&](auto m) {
-      using T = typename decltype(m)::Element;
-      return pairwise<Times>(m.x, static_cast<const T*>(d.dy), m.y, elements(p));
-    });
-  };
-  return v;
+  return product_variant<Problem>(&Data::x, &Data::dy, &Data::products, work);
 }
 
 Variant element_atomics() {
-  return in_any_order(held_by(variant("element_atomics", "product",
-                                      {{"global_reduction_requests", Direction::increases, 10}},
-                                      [](auto norm, auto m, const auto& g, const Call& call) {
-                                        return zeros(call) +
-                                               launch_rows<true>(norm, m, g, call.dweights);
-                                      }),
-                              kMostRowThreads, kHalf));
+  Variant v = variant("element_atomics", "product",
+                      {{"global_reduction_requests", Direction::increases, 10}},
+                      [](auto norm, auto m, const auto& g, const Call& call) {
+                        return zeros(call) + launch_rows<true>(norm, m, g, call.dweights);
+                      });
+  return in_any_order(held_by(v, kMostRowThreads, kHalf));
 }
 
 // ---- separate: columns by a kernel of their own
@@ -282,33 +272,40 @@ __global__ void __launch_bounds__(kKeptThreads, 1)
   }
 }
 
-// Which threads keep a row's sums.
+// Which threads keep a row's sums: those of a block, or of as many blocks of a cluster as it takes.
+enum class Share { block, cluster };
 struct Kept {
-  int vectors;         // of a thread
+  int accesses;        // of a thread: vectors of 16 bytes, or elements
   int threads;         // of a block
   int blocks;          // of a cluster
   std::int64_t parts;  // rows at a time
 };
 
+constexpr int kMostVectors = 2, kMostSingles = 8;  // accesses of a thread
+
+std::int64_t width_of(const Problem& p) {
+  return edges_of(p.columns, p.dtype) == Edges::whole ? kWidestAccess / element_bytes(p) : 1;
+}
 std::int64_t most_kept(const Problem& p, int blocks) {
-  constexpr int kVectors = 2, kSingles = 8;  // of 16 bytes, or elements
-  const std::int64_t width = kWidestAccess / element_bytes(p);
-  const bool is_whole = edges_of(p.columns, p.dtype) == Edges::whole;
-  return blocks * kKeptThreads * (is_whole ? kVectors * width : kSingles);
+  const std::int64_t width = width_of(p);
+  return blocks * kKeptThreads * width * (width > 1 ? kMostVectors : kMostSingles);
 }
 
-Kept kept_of(const Problem& p, const DeviceSpec& device, int blocks) {
-  const bool is_whole = edges_of(p.columns, p.dtype) == Edges::whole;
-  const std::int64_t width = is_whole ? kWidestAccess / element_bytes(p) : 1;
-  const std::int64_t accesses = ceil_div(p.columns, width * blocks);
-  const int vectors = !is_whole ? 8 : blocks == 1 && accesses <= kRowWarp ? 1 : 2;
-  const auto warps = static_cast<int>(ceil_div(ceil_div(accesses, vectors), kRowWarp));
+Kept kept_of(const Problem& p, const DeviceSpec& device, Share share) {
+  int blocks = share == Share::block ? 1 : 2;
+  while (share == Share::cluster && blocks < kMostClusterBlocks && p.columns > most_kept(p, blocks))
+    blocks *= 2;
+  const std::int64_t of_block = ceil_div(p.columns, width_of(p) * blocks);
+  const int accesses = width_of(p) == 1                      ? kMostSingles
+                       : blocks == 1 && of_block <= kRowWarp ? 1
+                                                             : kMostVectors;
+  const auto warps = static_cast<int>(ceil_div(ceil_div(of_block, accesses), kRowWarp));
   // Clusters that are resident: a GPC, which each is in, has 16 SMs or more.
   constexpr int kOfGpc = 16;
   const int places =
       blocks == 1 ? device.sm_count : std::max(1, device.sm_count / kOfGpc) * (kOfGpc / blocks);
   const std::int64_t parts = places * std::max(1, kKeptThreads / (warps * kRowWarp));
-  return {vectors, warps * kRowWarp, blocks, std::min(parts, p.rows)};
+  return {accesses, warps * kRowWarp, blocks, std::min(parts, p.rows)};
 }
 
 template <Makes kMakes, class Group, class Put, class NormOf, class T>
@@ -322,13 +319,16 @@ Steps launch_kept(NormOf norm, const RowMatrix<T>& m, const Given<T>& g, const K
     return launch(kernel, s, m, g, static_cast<int>(kept.parts), put);
   };
   constexpr int kW = kRowWidth<T>;
-  if (kept.vectors == 8) return launch_of(kept_kernel<kMakes, norm, Group, Put, T, 1, 8>);
-  if (kept.vectors == 2) return launch_of(kept_kernel<kMakes, norm, Group, Put, T, kW, 2>);
+  if (kept.accesses == kMostSingles)
+    return launch_of(kept_kernel<kMakes, norm, Group, Put, T, 1, kMostSingles>);
+  if (kept.accesses == kMostVectors)
+    return launch_of(kept_kernel<kMakes, norm, Group, Put, T, kW, kMostVectors>);
   return launch_of(kept_kernel<kMakes, norm, Group, Put, T, kW, 1>);
 }
 
-// The variant, for rows that `blocks` of a cluster can keep.
-Variant kept_by(Variant v, int blocks) {
+// The variant, for rows that those threads can keep.
+Variant kept_by(Variant v, Share share) {
+  const int blocks = share == Share::block ? 1 : kMostClusterBlocks;
   v.unsupported = [=](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     if (p.columns <= most_kept(p, blocks)) return std::nullopt;
     return "512 threads of each block keep 8 or 16 columns each, fewer than a row has";
@@ -341,19 +341,20 @@ Slices slices_of_parts(const Problem& p, const Kept& kept, const DeviceSpec& dev
   return slices_of(kept.parts, columns, tile_columns(columns, DataType::fp32), kTilesPerSm, device);
 }
 
-// The blocks' sums, and behind them those of slices of them.
-Variant stores_apart(Variant v, int (*blocks_of)(const Problem&)) {
+// Of which each part stores its sums apart; behind them are those of slices of parts.
+Variant stored_by(Variant v, Share share) {
   v.workspace_bytes = [=](const Problem& p, const DeviceSpec& device) {
-    const Kept kept = kept_of(p, device, blocks_of(p));
+    const Kept kept = kept_of(p, device, share);
     return kept.parts * sum_columns(p) * std::int64_t{sizeof(float)} +
            slices_of_parts(p, kept, device).partial_bytes();
   };
-  return v;
+  return kept_by(std::move(v), share);
 }
 
 template <Makes kMakes, class Group, class NormOf, class M, class G>
-Steps launch_apart(NormOf norm, const M& m, const G& g, const Call& call, int blocks) {
-  const Kept kept = kept_of(call.p, call.context.device, blocks);
+Steps launch_apart(NormOf norm, const M& m, const G& g, const Call& call) {
+  constexpr bool kIsBlock = std::is_same<Group, BlockRow>::value;
+  const Kept kept = kept_of(call.p, call.context.device, kIsBlock ? Share::block : Share::cluster);
   auto* const apart = static_cast<float*>(call.context.workspace);
   const Slices slices = slices_of_parts(call.p, kept, call.context.device);
   const ElementTerms<float> terms{apart};
@@ -362,21 +363,15 @@ Steps launch_apart(NormOf norm, const M& m, const G& g, const Call& call, int bl
   return rows + stored_tile_sums(slices, terms, apart + kept.parts * slices.columns, call.dweights);
 }
 
-int one_block(const Problem&) {
-  return 1;
-}
-
 Variant separate() {
-  return stores_apart(
-      kept_by(variant("separate", "element_atomics",
-                      {{"global_reduction_requests", Direction::decreases, 10},
-                       {"dram_read_bytes", Direction::increases, 1.8, beyond_caches}},
-                      [](auto norm, auto m, const auto& g, const Call& call) {
-                        return launch_rows<false>(norm, m, g, call.dweights) +
-                               launch_apart<Makes::sums, BlockRow>(norm, m, g, call, 1);
-                      }),
-              1),
-      one_block);
+  return stored_by(variant("separate", "element_atomics",
+                           {{"global_reduction_requests", Direction::decreases, 10},
+                            {"dram_read_bytes", Direction::increases, 1.8, beyond_caches}},
+                           [](auto norm, auto m, const auto& g, const Call& call) {
+                             return launch_rows<false>(norm, m, g, call.dweights) +
+                                    launch_apart<Makes::sums, BlockRow>(norm, m, g, call);
+                           }),
+                   Share::block);
 }
 
 // ---- block_atomics: sums in registers, and atomics at the end
@@ -387,15 +382,15 @@ Variant separate() {
 // the next two and the sums, which leave an SM 512 threads.
 
 Variant block_atomics() {
-  return in_any_order(kept_by(
-      variant("block_atomics", "separate",
-              {{"dram_read_bytes", Direction::decreases, 1.8, beyond_caches}},
-              [](auto norm, auto m, const auto& g, const Call& call) {
-                return zeros(call) + launch_kept<Makes::sums_and_dx, BlockRow>(
-                                         norm, m, g, kept_of(call.p, call.context.device, 1),
-                                         AddToAll{call.dweights});
-              }),
-      1));
+  const auto launch_of = [](auto norm, auto m, const auto& g, const Call& call) {
+    const Kept kept = kept_of(call.p, call.context.device, Share::block);
+    return zeros(call) +
+           launch_kept<Makes::sums_and_dx, BlockRow>(norm, m, g, kept, AddToAll{call.dweights});
+  };
+  return in_any_order(
+      kept_by(variant("block_atomics", "separate",
+                      {{"dram_read_bytes", Direction::decreases, 1.8, beyond_caches}}, launch_of),
+              Share::block));
 }
 
 // ---- block_partials: a row of sums per block, and a second kernel
@@ -406,15 +401,13 @@ Variant block_atomics() {
 // wait for the last block.
 
 Variant block_partials() {
-  return stores_apart(
-      kept_by(variant("block_partials", "block_atomics",
-                      {{"global_reduction_requests", Direction::decreases, 10},
-                       {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}},
-                      [](auto norm, auto m, const auto& g, const Call& call) {
-                        return launch_apart<Makes::sums_and_dx, BlockRow>(norm, m, g, call, 1);
-                      }),
-              1),
-      one_block);
+  return stored_by(variant("block_partials", "block_atomics",
+                           {{"global_reduction_requests", Direction::decreases, 10},
+                            {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}},
+                           [](auto norm, auto m, const auto& g, const Call& call) {
+                             return launch_apart<Makes::sums_and_dx, BlockRow>(norm, m, g, call);
+                           }),
+                   Share::block);
 }
 
 // ---- cluster_partials: blocks of several SMs share a row
@@ -424,24 +417,14 @@ Variant block_partials() {
 // block's registers have no room for their sums. It costs two barriers of the cluster per row, and
 // the SMs that a GPC has beyond a multiple of the cluster's blocks.
 
-int cluster_blocks_of(const Problem& p) {
-  int blocks = 2;
-  while (blocks < kMostClusterBlocks && p.columns > most_kept(p, blocks))
-    blocks *= 2;
-  return blocks;
-}
-
 Variant cluster_partials() {
-  Variant v =
-      stores_apart(kept_by(variant("cluster_partials", "separate",
-                                   {{"dram_read_bytes", Direction::decreases, 1.8, beyond_caches}},
-                                   [](auto norm, auto m, const auto& g, const Call& call) {
-                                     return launch_apart<Makes::sums_and_dx, ClusterRow>(
-                                         norm, m, g, call, cluster_blocks_of(call.p));
-                                   }),
-                           kMostClusterBlocks),
-                   cluster_blocks_of);
-  return needs_clusters(std::move(v));
+  return needs_clusters(
+      stored_by(variant("cluster_partials", "separate",
+                        {{"dram_read_bytes", Direction::decreases, 1.8, beyond_caches}},
+                        [](auto norm, auto m, const auto& g, const Call& call) {
+                          return launch_apart<Makes::sums_and_dx, ClusterRow>(norm, m, g, call);
+                        }),
+                Share::cluster));
 }
 
 // ---- inputs
@@ -514,7 +497,7 @@ struct ColumnSum {
   Exact<T> of;
   __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
     const bool is_gamma = i < of.columns;
-    const std::int64_t column = is_gamma ? i : i - of.columns;
+    const std::int64_t column = i % of.columns;
     ReferenceElement sum{0.0, 0.0};
     for (std::int64_t row = 0; row < of.rows; ++row) {
       const double dy = to_double(of.dy[row * of.columns + column]);
@@ -585,9 +568,8 @@ Family declare() {
       .input("mean", &Data::mean, [](const Problem& p) { return p.rows; })
       .input("rstd", &Data::rstd, [](const Problem& p) { return p.rows; })
       .output("dx", &Data::dx, matrix_type, elements)
-      .output("dweights", &Data::dweights, sum_columns, sums_tolerance)
-      .output("products", &Data::products, matrix_type, elements,
-              [](const Problem& p) { return product_tolerance(p.dtype); });
+      .output("dweights", &Data::dweights, sum_columns, sums_tolerance);
+  declare_products(f, &Data::products);
   f.figures = {{"normalization_backward",
                 "share_of_copy",
                 "The gradients of norms beside a product of their operands",

@@ -75,7 +75,7 @@ Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Proble
 // time is what a softmax can reach at best.
 
 Variant copy() {
-  return copy_variant<Problem>(&Data::x, &Data::copied, ExpectedChangesOf<Problem>{}, work);
+  return copy_variant<Problem>(&Data::x, &Data::copied, work);
 }
 
 Variant naive() {

@@ -7,7 +7,6 @@
 // hold, and a thread's registers have room for half as much of each.
 #include <algorithm>
 
-#include "kernels/common/pairwise.cuh"
 #include "kernels/common/row_family.cuh"
 #include "kernels/common/row_reference.cuh"
 
@@ -56,12 +55,12 @@ Work work(const Problem& p) {
 // `launch_of` gives the launch for y, as a RowMatrix that is written to, and dy.
 template <class LaunchOf>
 Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected,
-                LaunchOf launch_of, void* Data::*to = &Data::dx) {
-  Variant v = row_variant<Variant>(std::move(id), std::move(compare_to),
-                                   {to == &Data::dx ? "dx" : "products"}, std::move(expected));
+                LaunchOf launch_of) {
+  Variant v =
+      row_variant<Variant>(std::move(id), std::move(compare_to), {"dx"}, std::move(expected));
   v.work = work;
-  v.launch = [launch_of, to](const Problem& p, const Data& d, const LaunchContext&) {
-    return with_row_matrix(p, d.y, d.*to, [&](auto m) {
+  v.launch = [launch_of](const Problem& p, const Data& d, const LaunchContext&) {
+    return with_row_matrix(p, d.y, d.dx, [&](auto m) {
       using T = typename decltype(m)::Element;
       return launch_of(m, static_cast<const T*>(d.dy));
     });
@@ -75,10 +74,7 @@ Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Proble
 // time is what the gradient can reach at best.
 
 Variant product() {
-  return variant(
-      "product", "", {},
-      [](auto m, auto* dy) { return pairwise<Times>(m.x, dy, m.y, m.rows * m.columns); },
-      &Data::products);
+  return product_variant<Problem>(&Data::y, &Data::dy, &Data::products, work);
 }
 
 Variant two_pass() {
@@ -285,9 +281,8 @@ Family declare() {
                    "type of y, dy and dx; arithmetic is in fp32"})
       .input("y", &Data::y, matrix_type, elements)
       .input("dy", &Data::dy, matrix_type, elements)
-      .output("dx", &Data::dx, matrix_type, elements)
-      .output("products", &Data::products, matrix_type, elements,
-              [](const Problem& p) { return product_tolerance(p.dtype); });
+      .output("dx", &Data::dx, matrix_type, elements);
+  declare_products(f, &Data::products);
   f.figures = {{"softmax_backward",
                 "share_of_copy",
                 "The gradient of a softmax beside a product of its operands",

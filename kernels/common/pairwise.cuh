@@ -58,10 +58,4 @@ struct ExactProduct {
     return {product, fabs(product)};
   }
 };
-/// They are rounded to fp32 and as they are stored; below 2^-125 they may be subnormal.
-inline Tolerance product_tolerance(DataType stored) {
-  const double fp32 = unit_roundoff(DataType::fp32);
-  return {unit_roundoff(stored) + 2 * fp32, 0x1p-125, kRmsSafety * rounding_rms(stored), 0.0};
-}
-
 }  // namespace gpuexp

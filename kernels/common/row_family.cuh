@@ -4,6 +4,7 @@
 
 #include "kernels/common/compiled_for.cuh"
 #include "kernels/common/copy_limit.cuh"
+#include "kernels/common/pairwise.cuh"
 #include "kernels/common/row_matrix.cuh"
 #include "kernels/common/sectors.cuh"
 
@@ -80,13 +81,28 @@ Variant row_variant(std::string id, std::string compare_to, std::vector<std::str
 }
 
 /// The limit: a matrix in and as many bytes out.
-template <class Problem, class Data, class Expected, class WorkOf>
-auto copy_variant(void* Data::*from, void* Data::*to, Expected expected, WorkOf work) {
+template <class Problem, class Data, class WorkOf>
+auto copy_variant(void* Data::*from, void* Data::*to, WorkOf work) {
   using Variant = typename FamilyOf<Problem, Data>::Variant;
-  Variant v = row_variant<Variant>("copy", "", {"copied"}, expected);
+  Variant v = row_variant<Variant>("copy", "", {"copied"}, ExpectedChangesOf<Problem>{});
   v.work = work;
   v.launch = [from, to](const Problem& p, const Data& d, const LaunchContext&) {
     return copy_limit(d.*from, d.*to, matrix_bytes(p), {kCopyBlockBytes / element_bytes(p), 1, 1});
+  };
+  return v;
+}
+
+/// The limit of what reads two matrices and writes one: their products, element by element.
+template <class Problem, class Data, class WorkOf>
+auto product_variant(void* Data::*a, void* Data::*b, void* Data::*to, WorkOf work) {
+  using Variant = typename FamilyOf<Problem, Data>::Variant;
+  Variant v = row_variant<Variant>("product", "", {"products"}, ExpectedChangesOf<Problem>{});
+  v.work = work;
+  v.launch = [=](const Problem& p, const Data& d, const LaunchContext&) {
+    return with_row_matrix(p, d.*a, d.*to, [&](auto m) {
+      using T = typename decltype(m)::Element;
+      return pairwise<Times>(m.x, static_cast<const T*>(d.*b), m.y, elements(p));
+    });
   };
   return v;
 }
@@ -150,6 +166,17 @@ FamilyOf<Problem, Data>& declare_rows(FamilyOf<Problem, Data>& f, const RowParam
       .extent("columns", detail::of_problem<Problem>(&RowProblem::columns), r.columns,
               kMostRowColumns, r.columns_doc)
       .choice("dtype", detail::of_problem<Problem>(&RowProblem::dtype), r.types, r.type_doc);
+}
+
+/// What `product` writes: products are rounded to fp32 and as they are stored; below 2^-125 they
+/// may be subnormal.
+template <class Family, class Data>
+Family& declare_products(Family& f, void* Data::*member) {
+  return static_cast<Family&>(
+      f.output("products", member, matrix_type, elements, [](const RowProblem& p) {
+        const double stored = unit_roundoff(p.dtype), fp32 = unit_roundoff(DataType::fp32);
+        return Tolerance{stored + 2 * fp32, 0x1p-125, kRmsSafety * rounding_rms(p.dtype), 0.0};
+      }));
 }
 
 /// What `copy` writes, which is to have the bits that it read.

@@ -16,6 +16,8 @@ template <Norm kNorm>
 using NormConstant = std::integral_constant<Norm, kNorm>;
 
 constexpr float kNormEpsilon = 1e-5f;
+/// Up to this offset, a variance may be the difference of a mean of squares and a square.
+constexpr double kMostSumsOffset = 1;
 
 struct NormProblem : RowProblem {
   Norm norm;
@@ -203,6 +205,7 @@ struct ExactNorm {
   NormWeights<T> w;
   std::int64_t columns;
   Norm norm;
+  bool cancels;    // a variance may be the difference of two sums of numbers as they are
   double of_sums;  // what errors of sums count beside those that are relative to the result
   __host__ __device__ Common common(std::int64_t row, std::int64_t first, std::int64_t step) const {
     ExactNormSums found{0.0, 0.0, 0.0};
@@ -217,10 +220,11 @@ struct ExactNorm {
     const auto n = static_cast<double>(columns);
     const double mean = norm == Norm::layer ? of_row.sum / n : 0.0;
     const double variance = fmax(of_row.squares / n - mean * mean, 0.0) + kNormEpsilon;
-    const double first = to_double(rows.at(row * columns)) - mean;
-    // By how much more than itself a variance is off that is a difference of two sums.
-    const double cancelled =
-        norm == Norm::layer ? 1 + (mean * mean + first * first) / variance : 1.0;
+    const double first = norm == Norm::layer ? to_double(rows.at(row * columns)) - mean : 0.0;
+    // By how much more than itself a variance is off: mean / deviation, or that squared; or as the
+    // row's first element is to the mean.
+    const double apart = mean * mean / variance;
+    const double cancelled = 1 + (cancels ? apart : sqrt(apart)) + first * first / variance;
     const double rstd = 1 / sqrt(variance);
     const double normed = (to_double(rows.at(row * columns + column)) - mean) * rstd;
     const double gamma = to_double(w.gamma[column]);
@@ -261,6 +265,7 @@ auto with_exact_norm(const NormProblem& p, const Data& d, const void* residual, 
                             norm_weights<T>(d),
                             p.columns,
                             p.norm,
+                            p.offset <= kMostSumsOffset,
                             norm_sums_error(p) / norm_result_error(p)});
   });
 }
@@ -269,9 +274,10 @@ constexpr const char* kNormDerivation =
     "u = 2^-24 of fp32, U of the stored type. A sum of n terms passes each through at most "
     "columns/32 + 13 additions of u (Higham, Accuracy and Stability of Numerical Algorithms, 2nd "
     "ed., section 4.2). A variance is off by that times 1 + mean²/variance where it is the "
-    "difference of two sums, with deviations from the row's first element in place of the mean "
-    "where they are summed, and by its root for Welford's update (Chan, Golub and LeVeque, "
-    "Algorithms for Computing the Sample Variance, 1983); the mean by that of the mean of |x|. A "
+    "difference of two sums, which is up to an offset of 1, with deviations from the row's first "
+    "element in place of the mean where they are summed, and by the root of it for Welford's "
+    "update (Chan, Golub and LeVeque, Algorithms for Computing the Sample Variance, 1983); the "
+    "mean by that of the mean of |x|. A "
     "result has four roundings more, rsqrtf's 2 ulp (CUDA C++ Programming Guide), and that to U. "
     "The RMS error is that of storing, 0.42·U (Knuth), of two roundings, of rsqrtf, spread evenly, "
     "and of sums whose partial sums grow evenly, times twice √(1 + mean²/variance), which is 1 + "

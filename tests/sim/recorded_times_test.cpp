@@ -253,6 +253,8 @@ const std::map<std::string, std::string>& without_time() {
       {"launch_overhead/tail_launched", launches},
       {"launch_overhead/first_launch", loading},
       {"launch_overhead/from_first", loading},
+      {"normalization_backward/block_atomics", atomics},
+      {"normalization_backward/element_atomics", atomics},
       {"streams/pageable", pageable},
       {"launch_overhead/grid_barrier", "the time of blocks that wait for others is not modelled"},
       {"launch_overhead/updated_graph", "what the host takes to update a graph is not measured"},
