@@ -373,6 +373,7 @@ Variant persistent() {
         Shape s;
         s.block.x = ceil_div(ceil_div(vectors, held), kRowWarp) * kRowWarp;
         s.grid.x = std::min<std::int64_t>(m.rows, device.sm_count * (kMostRowThreads / s.block.x));
+        s.tile.x = ceil_div(m.rows * m.columns, s.grid.x);
         return held == 1 ? launch(persistent_kernel<norm, T, 1>, s, m, w)
                          : launch(persistent_kernel<norm, T, kMostVectors>, s, m, w);
       });
@@ -441,7 +442,7 @@ Family declare() {
       "Threads that hold the row in their registers read it once. Weights are the same for all "
       "rows: they cost no bandwidth of DRAM, but loads from L1, one or two beside each of the row, "
       "unless blocks go from row to row and keep them.";
-  declare_norm(f, 32768, 1024).output("y", &Data::y, matrix_type, elements);
+  declare_norm(f).output("y", &Data::y, matrix_type, elements);
   declare_copied(f, &Data::copied);
   f.figures = {
       {"normalization", "share_of_copy", "Norms beside a copy", {{"param.dtype", "type"}}}};

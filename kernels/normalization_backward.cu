@@ -314,6 +314,7 @@ Steps launch_kept(NormOf norm, const RowMatrix<T>& m, const Given<T>& g, const K
   Shape s;
   s.block.x = kept.threads;
   s.grid.x = kept.parts * kept.blocks;
+  s.tile.x = ceil_div(m.columns, kept.blocks);
   if (kept.blocks > 1) s.cluster.x = kept.blocks;
   const auto launch_of = [&](auto kernel) {
     return launch(kernel, s, m, g, static_cast<int>(kept.parts), put);
@@ -563,7 +564,7 @@ Family declare() {
       "for them reads all of it again, and atomics of L2 take one addition per element. Blocks "
       "that go from row to row have the same columns each time: they add up in registers, and "
       "leave a row of sums per block, which is little to add up.";
-  declare_norm(f, 32768, 1024)
+  declare_norm(f)
       .input("dy", &Data::dy, matrix_type, elements)
       .input("mean", &Data::mean, [](const Problem& p) { return p.rows; })
       .input("rstd", &Data::rstd, [](const Problem& p) { return p.rows; })
@@ -574,6 +575,7 @@ Family declare() {
                 "share_of_copy",
                 "The gradients of norms beside a product of their operands",
                 {{"param.dtype", "type"}}}};
+  f.outputs = [](const Problem& p) { return Extent{p.columns, 1, 1}; };  // of the last kernel
   f.inputs = inputs;
   f.reference = reference;
   f.host_reference = host_reference;

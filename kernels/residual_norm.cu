@@ -182,7 +182,7 @@ Family declare() {
       "where it is larger than L2: five passes in place of four. One kernel keeps each row's sum "
       "in registers from its load to its norm.";
   const auto exact = [](const Problem&) { return Tolerance{}; };
-  declare_norm(f, 16384, 2048)
+  declare_norm(f)
       .input("residual", &Data::residual, matrix_type, elements)
       .output("sum", &Data::sum, matrix_type, elements, exact)
       .output("normed", &Data::normed, matrix_type, elements)

@@ -285,9 +285,8 @@ constexpr const char* kNormDerivation =
 
 /// Parameters, x and the weights.
 template <class Data>
-FamilyOf<NormProblem, Data>& declare_norm(FamilyOf<NormProblem, Data>& f, std::int64_t rows,
-                                          std::int64_t most_columns) {
-  return declare_rows(f, {rows, "rows, each normed by itself", most_columns, "elements of a row",
+FamilyOf<NormProblem, Data>& declare_norm(FamilyOf<NormProblem, Data>& f) {
+  return declare_rows(f, {65536, "rows, each normed by itself", 1024, "elements of a row",
                           kFp32First, "type of the arrays; arithmetic is in fp32"})
       .choice("norm", &NormProblem::norm,
               std::vector<std::pair<std::string, Norm>>{{"layernorm", Norm::layer},

@@ -75,7 +75,7 @@ REDUCTION = Family(
         Parameter("numbers", "random", "", "in [-1, 1); or whole numbers in [-64, 64], whose sums are exact in any order",
                   ("random", "whole")),
     ),
-    (("bytes_in_flight", "B", "of loads that a thread has made before it waits"), ("kernels", "", "kernels of a launch")),
+    (("bytes_in_flight_per_thread", "B", "of loads that a thread has made before it waits"), ("kernels", "", "kernels of a launch")),
     (1 << 31) - 1,
 )  # fmt: skip
 SOFTMAX = Family(
@@ -92,7 +92,7 @@ SOFTMAX = Family(
 NORMALIZATION = Family(
     "normalization",
     (
-        Parameter("rows", 32768, "", "rows, each normed by itself"),
+        Parameter("rows", 65536, "", "rows, each normed by itself"),
         Parameter("columns", 1024, "", "elements of a row"),
         Parameter("dtype", "fp32", "", "type of the arrays; arithmetic is in fp32", ("fp32", "bf16")),
         Parameter("norm", "layernorm", "", "which of the two; an RMSNorm has no mean and no β", ("layernorm", "rmsnorm")),
