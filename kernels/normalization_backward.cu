@@ -432,7 +432,7 @@ Variant cluster_partials() {
 
 Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
   // About those of x, which is spread evenly over ± 1 from the offset: any numbers will do.
-  constexpr float kRstd = 1.73f, kSpread = 0.1f;
+  constexpr float kRstd = 1.73f, kSpread = 0.125f;
   constexpr int kStream = 3;  // behind those of x and the weights
   const auto mean = static_cast<float>(p.offset);
   return fill_norm(p, d, seed) + fill_scores(p, d.dy, 1.0, stream_seed(seed, kStream)) +

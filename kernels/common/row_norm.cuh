@@ -154,7 +154,7 @@ template <class T>
 struct Around {
   std::uint64_t seed;
   float centre;
-  float most;  ///< from it
+  float most;  ///< from it: a power of two, so that host and device round alike
   __host__ __device__ T operator()(std::int64_t i) const {
     return from_float<T>(centre + most * random_signed(seed, static_cast<std::uint64_t>(i)));
   }
