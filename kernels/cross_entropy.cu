@@ -12,20 +12,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/common/compiled_for.cuh"
-#include "kernels/common/copy_limit.cuh"
-#include "kernels/common/row_matrix.cuh"
+#include "kernels/common/row_family.cuh"
 #include "kernels/common/row_reference.cuh"
-#include "kernels/common/row_registers.cuh"
-#include "kernels/common/sectors.cuh"
 
 namespace gpuexp::cross_entropy {
 
-struct Problem {
-  std::int64_t rows;     // tokens
-  std::int64_t columns;  // classes
-  DataType dtype;        // fp32 or bf16, of logits and gradients; arithmetic is in fp32
-};
+using Problem = RowProblem;  // of tokens and classes
 
 struct Data {
   void* logits;
@@ -100,12 +92,6 @@ __global__ void __launch_bounds__(kBlock)
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-std::int64_t elements(const Problem& p) {
-  return p.rows * p.columns;
-}
-std::int64_t element_bytes(const Problem& p) {
-  return static_cast<std::int64_t>(size_of(p.dtype));
-}
 float mean_of(const Problem& p) {
   return 1.0f / static_cast<float>(p.rows);
 }
@@ -113,15 +99,12 @@ float mean_of(const Problem& p) {
 enum class Pass { forward, backward, both };
 
 Work work(const Problem& p, Pass pass) {
-  const std::int64_t bytes = elements(p) * element_bytes(p);
+  constexpr double kOperations = 4;  // of each pass: difference, e^x, and a sum or a product
   const auto rows = static_cast<double>(p.rows);
-  Work w;
-  w.bytes_read = static_cast<double>(bytes) + rows * sizeof(std::int32_t);
-  w.moved_read = sector_bytes<char>(bytes) + sector_bytes<std::int32_t>(p.rows);
-  if (pass != Pass::forward) {
-    w.bytes_written += static_cast<double>(bytes);
-    w.moved_written += sector_bytes<char>(bytes);
-  }
+  Work w =
+      row_work(p, 1, pass == Pass::forward ? 0 : 1, (pass == Pass::both ? 2 : 1) * kOperations);
+  w.bytes_read += rows * sizeof(std::int32_t);
+  w.moved_read += sector_bytes<std::int32_t>(p.rows);
   if (pass == Pass::backward) {
     w.bytes_read += rows * sizeof(float);
     w.moved_read += sector_bytes<float>(p.rows);
@@ -129,9 +112,6 @@ Work work(const Problem& p, Pass pass) {
     w.bytes_written += rows * sizeof(float);
     w.moved_written += sector_bytes<float>(p.rows);
   }
-  constexpr double kOperations = 4;  // of each pass: difference, e^x, and a sum or a product
-  w.operations = {
-      {Pipe::fp32, (pass == Pass::both ? 2 : 1) * kOperations * static_cast<double>(elements(p))}};
   return w;
 }
 
@@ -145,12 +125,8 @@ std::vector<std::string> outputs_of(Pass pass) {
 template <class LaunchOf>
 Variant variant(std::string id, std::string compare_to, Pass pass,
                 ExpectedChangesOf<Problem> expected, LaunchOf launch_of) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
-  v.writes = outputs_of(pass);
-  v.expected_changes = std::move(expected);
-  v.deterministic = true;
+  Variant v = row_variant<Variant>(std::move(id), std::move(compare_to), outputs_of(pass),
+                                   std::move(expected));
   v.work = [pass](const Problem& p) { return work(p, pass); };
   v.launch = [=](const Problem& p, const Data& d, const LaunchContext& x) {
     const bool is_given = pass == Pass::backward;
@@ -167,23 +143,14 @@ Variant variant(std::string id, std::string compare_to, Pass pass,
 // gradient can reach at best.
 
 Variant copy() {
-  Variant v = variant("copy", "", Pass::both, {}, [](auto, const Rows&, void*) { return Steps(); });
-  v.writes = {"copied"};
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    return copy_limit(d.logits, d.copied, elements(p) * element_bytes(p),
-                      {kCopyBlockBytes / element_bytes(p), 1, 1});
-  };
-  return v;
+  return copy_variant<Problem>(&Data::logits, &Data::copied,
+                               [](const Problem& p) { return work(p, Pass::both); });
 }
 
-bool is_large(const Problem& p) {
-  constexpr std::int64_t kManyRows = 256, kManyColumns = 4096;
-  return p.rows >= kManyRows && p.columns >= kManyColumns;
-}
-// Where DRAM serves every pass, whatever L2 kept of the one before.
-bool beyond_caches(const Problem& p) {
-  constexpr std::int64_t kManyBytes = 1 << 28;
-  return elements(p) * element_bytes(p) >= kManyBytes;
+// Where a row has a vector for most threads.
+bool has_long_rows(const Problem& p) {
+  constexpr std::int64_t kManyColumns = 4096;
+  return is_large(p) && p.columns >= kManyColumns;
 }
 
 Variant ops() {
@@ -268,7 +235,7 @@ __global__ void __launch_bounds__(kBlock) forward_kernel(RowMatrix<T> m, Rows r)
 
 Variant forward() {
   return variant("forward", "forward_scalar", Pass::forward,
-                 {{"global_load_requests", Direction::decreases, 3, is_large},
+                 {{"global_load_requests", Direction::decreases, 3, has_long_rows},
                   {"dram_read_bytes", Direction::unchanged, 1.05, beyond_caches}},
                  [](auto m, const Rows& r, void*) {
                    using T = typename decltype(m)::Element;
@@ -316,7 +283,7 @@ Variant backward() {
 Variant separate() {
   Variant v = variant("separate", "ops", Pass::both,
                       {{"dram_write_bytes", Direction::decreases, 1.8, beyond_caches},
-                       {"l2_sectors", Direction::decreases, 1.4, is_large}},
+                       {"l2_sectors", Direction::decreases, 1.4, has_long_rows}},
                       [](auto m, const Rows& r, void*) {
                         using T = typename decltype(m)::Element;
                         return block_per_row(forward_kernel<T>, kBlock, m, r) +
@@ -354,7 +321,7 @@ bool has_rows_in_l2(const Problem& p) {
 Variant fused_reread() {
   Variant v = variant("fused_reread", "separate", Pass::both,
                       {{"dram_read_bytes", Direction::decreases, 1.3, has_rows_in_l2},
-                       {"global_load_sectors", Direction::unchanged, 1.05, is_large}},
+                       {"global_load_sectors", Direction::unchanged, 1.05, has_long_rows}},
                       [](auto m, const Rows& r, void*) {
                         using T = typename decltype(m)::Element;
                         return block_per_row(fused_reread_kernel<T>, kWideBlock, m, r);
@@ -387,8 +354,8 @@ __global__ void __launch_bounds__(kMostRowThreads) fused_registers_kernel(RowMat
 Variant fused_registers() {
   Variant v = variant(
       "fused_registers", "fused_reread", Pass::both,
-      {{"global_load_sectors", Direction::decreases, 1.8, is_large},
-       {"global_load_requests", Direction::decreases, 1.3, is_large}},
+      {{"global_load_sectors", Direction::decreases, 1.8, has_long_rows},
+       {"global_load_requests", Direction::decreases, 1.3, has_long_rows}},
       [](auto m, const Rows& r, void*) {
         using T = typename decltype(m)::Element;
         const RowShape shape = cluster_shape(covered(m), edges_of(m));
@@ -398,13 +365,7 @@ Variant fused_registers() {
         });
       });
   v.writes = {"loss", "lse", "dlogits"};
-  v.min_compute_capability = kClustersFrom;
-  v.unsupported = [](const Problem& p, const DeviceSpec& device) {
-    const auto too_long =
-        too_long_to_hold(p.columns, p.dtype, edges_of(p.columns, p.dtype), kMostClusterThreads);
-    return too_long ? too_long : lacks_code(device, kClustersFrom);
-  };
-  return v;
+  return held_by_cluster(std::move(v));
 }
 
 // ---- inputs
@@ -545,27 +506,24 @@ Family declare() {
       "write and read that much again; with log Σ e^x kept, two kernels read the logits twice, and "
       "one kernel reads them once from DRAM, if the row's second read finds it in L2, or if its "
       "threads hold it in their registers.";
-  constexpr std::int64_t kMostRows = 1 << 24, kMostColumns = 1 << 18;
-  f.extent("rows", &Problem::rows, 4096, kMostRows, "tokens, each with a label")
-      .extent("columns", &Problem::columns, 50257, kMostColumns,
-              "classes: 50257 as GPT-2's vocabulary has, 50304 with padding to a multiple of 128")
-      .choice("dtype", &Problem::dtype, {{"bf16", DataType::bf16}, {"fp32", DataType::fp32}},
-              "type of logits and gradients; arithmetic, losses and sums are in fp32");
-  const auto type = [](const Problem& p) { return p.dtype; };
   const auto rows = [](const Problem& p) { return p.rows; };
-  f.input("logits", &Data::logits, type, elements)
+  declare_rows(
+      f, {4096, "tokens, each with a label", 50257,
+          "classes: 50257 as GPT-2's vocabulary has, 50304 with padding to a multiple of "
+          "128",
+          kBf16First, "type of logits and gradients; arithmetic, losses and sums are in fp32"})
+      .input("logits", &Data::logits, matrix_type, elements)
       .input("labels", &Data::labels, rows)
       .input("given_lse", &Data::given_lse, rows)
       .output("loss", &Data::loss, rows, loss_tolerance)
       .output("lse", &Data::lse, rows, loss_tolerance)
-      .output("dlogits", &Data::dlogits, type, elements)
-      .output("dlogits_given", &Data::dlogits_given, type, elements)
-      .output("copied", &Data::copied, type, elements, [](const Problem&) { return Tolerance{}; });
+      .output("dlogits", &Data::dlogits, matrix_type, elements)
+      .output("dlogits_given", &Data::dlogits_given, matrix_type, elements);
+  declare_copied(f, &Data::copied);
   f.figures = {{"cross_entropy",
                 "share_of_copy",
                 "Cross entropy beside a copy of the logits",
                 {{"param.dtype", "type"}}}};
-  f.outputs = [](const Problem& p) { return Extent{elements(p), 1, 1}; };
   f.inputs = inputs;
   f.reference = reference;
   f.host_reference = host_reference;

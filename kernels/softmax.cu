@@ -11,20 +11,13 @@
 #include <cmath>
 
 #include "kernels/common/bulk_copy.cuh"
-#include "kernels/common/compiled_for.cuh"
-#include "kernels/common/copy_limit.cuh"
-#include "kernels/common/row_matrix.cuh"
+#include "kernels/common/row_family.cuh"
 #include "kernels/common/row_reference.cuh"
-#include "kernels/common/row_registers.cuh"
-#include "kernels/common/sectors.cuh"
 
 namespace gpuexp::softmax {
 
-struct Problem {
-  std::int64_t rows;
-  std::int64_t columns;
-  DataType dtype;  // fp32 or bf16, of x and y; arithmetic is in fp32
-  double scale;    // x is in [-scale, scale)
+struct Problem : RowProblem {
+  double scale;  // x is in [-scale, scale)
 };
 
 struct Data {
@@ -59,35 +52,19 @@ __global__ void __launch_bounds__(kBlock) naive_kernel(RowMatrix<T> m) {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-std::int64_t elements(const Problem& p) {
-  return p.rows * p.columns;
-}
-std::int64_t element_bytes(const Problem& p) {
-  return static_cast<std::int64_t>(size_of(p.dtype));
-}
-
 Work work(const Problem& p) {
-  const std::int64_t bytes = elements(p) * element_bytes(p);
-  Work w;
-  w.bytes_read = w.bytes_written = static_cast<double>(bytes);
-  w.moved_read = w.moved_written = sector_bytes<char>(bytes);
-  w.operations = {{Pipe::fp32, 5.0 * static_cast<double>(elements(p))}};  // max, -, e^x, +, ·
-  return w;
+  return row_work(p, 1, 1, 5);  // max, -, e^x, +, ·
 }
 
-// `launch_of` gives the launch for a Matrix, which writes to the member of Data.
+// `launch_of` gives the launch for a RowMatrix.
 template <class LaunchOf>
 Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected,
-                LaunchOf launch_of, void* Data::*to = &Data::y) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
-  v.writes = {to == &Data::y ? "y" : "copied"};
-  v.expected_changes = std::move(expected);
-  v.deterministic = true;
+                LaunchOf launch_of) {
+  Variant v =
+      row_variant<Variant>(std::move(id), std::move(compare_to), {"y"}, std::move(expected));
   v.work = work;
-  v.launch = [launch_of, to](const Problem& p, const Data& d, const LaunchContext&) {
-    return with_row_matrix(p, d.x, d.*to, launch_of);
+  v.launch = [launch_of](const Problem& p, const Data& d, const LaunchContext&) {
+    return with_row_matrix(p, d.x, d.y, launch_of);
   };
   return v;
 }
@@ -98,20 +75,7 @@ Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Proble
 // time is what a softmax can reach at best.
 
 Variant copy() {
-  return variant(
-      "copy", "", {},
-      [](auto m) {
-        const std::int64_t element = sizeof *m.x;
-        return copy_limit(m.x, m.y, m.rows * m.columns * element,
-                          {kCopyBlockBytes / element, 1, 1});
-      },
-      &Data::copied);
-}
-
-// Where most blocks and lanes have work.
-bool is_large(const Problem& p) {
-  constexpr std::int64_t kManyRows = 256, kManyColumns = 256;
-  return p.rows >= kManyRows && p.columns >= kManyColumns;
+  return copy_variant<Problem>(&Data::x, &Data::copied, work);
 }
 
 Variant naive() {
@@ -228,10 +192,6 @@ __global__ void __launch_bounds__(kBlock) vectors_kernel(RowMatrix<T> m) {
   });
 }
 
-bool is_large_and_whole(const Problem& p) {
-  return is_large(p) && edges_of(p.columns, p.dtype) == Edges::whole;
-}
-
 Variant vectors() {
   return variant("vectors", "online",
                  {{"global_load_requests", Direction::decreases, 1.9, is_large_and_whole},
@@ -281,15 +241,6 @@ Steps launch_divided(const M& m) {
     return block_per_row(registers_kernel<BlockRow, TwoWaits, T, kW, count, Edges::whole>,
                          shape.threads, m);
   });
-}
-
-// Where accesses are whole, whatever the row's length, or peeled in any case, as the kernel has it.
-Variant held_by(Variant v, std::int64_t threads, std::optional<Edges> edges = std::nullopt) {
-  v.unsupported = [=](const Problem& p, const DeviceSpec&) {
-    const Edges of_row = edges ? *edges : edges_of(p.columns, p.dtype);
-    return too_long_to_hold(p.columns, p.dtype, of_row, threads);
-  };
-  return v;
 }
 
 Variant registers() {
@@ -419,12 +370,6 @@ Variant lane_groups() {
 // It costs two barriers of the cluster, of which the last keeps a block's shared memory there until
 // all have read it, and that all of its blocks start at one time.
 
-// Where the rows of all resident blocks are many times what L2 holds.
-bool leaves_l2(const Problem& p) {
-  constexpr std::int64_t kManyRows = 512, kLongRow = 1 << 19;
-  return p.rows >= kManyRows && p.columns * element_bytes(p) >= kLongRow;
-}
-
 Variant cluster() {
   const auto launch_of = [](auto m) {
     const RowShape shape = cluster_shape(covered(m), edges_of(m));
@@ -432,17 +377,11 @@ Variant cluster() {
         m, shape.elements, edges_of(m),
         ClusterRow::shape(m.rows, m.columns, shape.threads, shape.blocks));
   };
-  Variant v = variant("cluster", "vectors",
-                      {{"global_load_requests", Direction::decreases, 1.9, is_large_and_whole},
-                       {"dram_read_bytes", Direction::decreases, 1.5, leaves_l2}},
-                      launch_of);
-  v.min_compute_capability = kClustersFrom;
-  v.unsupported = [](const Problem& p, const DeviceSpec& device) {
-    const auto too_long =
-        too_long_to_hold(p.columns, p.dtype, edges_of(p.columns, p.dtype), kMostClusterThreads);
-    return too_long ? too_long : lacks_code(device, kClustersFrom);
-  };
-  return v;
+  return held_by_cluster(
+      variant("cluster", "vectors",
+              {{"global_load_requests", Direction::decreases, 1.9, is_large_and_whole},
+               {"dram_read_bytes", Direction::decreases, 1.5, leaves_l2}},
+              launch_of));
 }
 
 // ---- cluster_shared: the parts in shared memory
@@ -490,7 +429,7 @@ Variant cluster_shared() {
     using T = typename decltype(m)::Element;
     constexpr std::int64_t kPartBytes = 1 << 15, kW = kRowWidth<T>;
     int blocks = 2;
-    while (blocks < kMostClusterBlocks && m.columns * sizeof(T) > blocks * kPartBytes)
+    while (blocks < kMostClusterBlocks && m.columns * std::int64_t{sizeof(T)} > blocks * kPartBytes)
       blocks *= 2;
     const std::int64_t part = ceil_div(ceil_div(m.columns, kW), blocks) * kW;
     Shape s = ClusterRow::shape(m.rows, m.columns, kSharedBlock, blocks);
@@ -558,18 +497,13 @@ Family declare() {
       "hold the row in their registers read it once. Then it counts "
       "how they wait for each other: lanes by shuffles, warps at a barrier, blocks of a cluster "
       "through distributed shared memory.";
-  constexpr std::int64_t kMostRows = 1 << 24, kMostColumns = 1 << 18;
-  f.extent("rows", &Problem::rows, 131072, kMostRows, "rows, each with a softmax of its own")
-      .extent("columns", &Problem::columns, 1024, kMostColumns, "elements of a row")
-      .choice("dtype", &Problem::dtype, {{"fp32", DataType::fp32}, {"bf16", DataType::bf16}},
-              "type of x and y; arithmetic is in fp32")
-      .real("scale", &Problem::scale, 8, 0, 1000, "", "scores are spread evenly over ± this");
-  const auto type = [](const Problem& p) { return p.dtype; };
-  f.input("x", &Data::x, type, elements)
-      .output("y", &Data::y, type, elements)
-      .output("copied", &Data::copied, type, elements, [](const Problem&) { return Tolerance{}; });
+  declare_rows(f, {131072, "rows, each with a softmax of its own", 1024, "elements of a row",
+                   kFp32First, "type of x and y; arithmetic is in fp32"})
+      .real("scale", &Problem::scale, 8, 0, 1000, "", "scores are spread evenly over ± this")
+      .input("x", &Data::x, matrix_type, elements)
+      .output("y", &Data::y, matrix_type, elements);
+  declare_copied(f, &Data::copied);
   f.figures = {{"softmax", "share_of_copy", "Softmax beside a copy", {{"param.dtype", "type"}}}};
-  f.outputs = [](const Problem& p) { return Extent{elements(p), 1, 1}; };
   f.inputs = inputs;
   f.reference = reference;
   f.host_reference = host_reference;

@@ -7,17 +7,12 @@
 // hold, and a thread's registers have room for half as much of each.
 #include <algorithm>
 
-#include "kernels/common/row_matrix.cuh"
+#include "kernels/common/row_family.cuh"
 #include "kernels/common/row_reference.cuh"
-#include "kernels/common/sectors.cuh"
 
 namespace gpuexp::softmax_backward {
 
-struct Problem {
-  std::int64_t rows;
-  std::int64_t columns;
-  DataType dtype;  // fp32 or bf16, of all arrays; arithmetic is in fp32
-};
+using Problem = RowProblem;
 
 struct Data {
   void* y;   // the forward pass's result
@@ -53,37 +48,19 @@ __global__ void __launch_bounds__(kBlock) two_pass_kernel(RowMatrix<T> m, const 
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-std::int64_t elements(const Problem& p) {
-  return p.rows * p.columns;
-}
-std::int64_t bytes(const Problem& p) {
-  return elements(p) * static_cast<std::int64_t>(size_of(p.dtype));
-}
-
 Work work(const Problem& p) {
-  Work w;
-  w.bytes_read = 2.0 * static_cast<double>(bytes(p));
-  w.bytes_written = static_cast<double>(bytes(p));
-  w.moved_read = 2 * sector_bytes<char>(bytes(p));
-  w.moved_written = sector_bytes<char>(bytes(p));
-  constexpr double kOperations = 4;
-  w.operations = {{Pipe::fp32, kOperations * static_cast<double>(elements(p))}};
-  return w;
+  return row_work(p, 2, 1, 4);
 }
 
 // `launch_of` gives the launch for y, as a RowMatrix that is written to, and dy.
 template <class LaunchOf>
 Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected,
-                LaunchOf launch_of, void* Data::*to = &Data::dx) {
-  Variant v;
-  v.id = std::move(id);
-  v.compare_to = std::move(compare_to);
-  v.writes = {to == &Data::dx ? "dx" : "products"};
-  v.expected_changes = std::move(expected);
-  v.deterministic = true;
+                LaunchOf launch_of) {
+  Variant v =
+      row_variant<Variant>(std::move(id), std::move(compare_to), {"dx"}, std::move(expected));
   v.work = work;
-  v.launch = [launch_of, to](const Problem& p, const Data& d, const LaunchContext&) {
-    return with_row_matrix(p, d.y, d.*to, [&](auto m) {
+  v.launch = [launch_of](const Problem& p, const Data& d, const LaunchContext&) {
+    return with_row_matrix(p, d.y, d.dx, [&](auto m) {
       using T = typename decltype(m)::Element;
       return launch_of(m, static_cast<const T*>(d.dy));
     });
@@ -91,51 +68,13 @@ Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Proble
   return v;
 }
 
-bool is_large(const Problem& p) {
-  constexpr std::int64_t kManyRows = 256, kManyColumns = 256;
-  return p.rows >= kManyRows && p.columns >= kManyColumns;
-}
-bool is_large_and_whole(const Problem& p) {
-  return is_large(p) && edges_of(p.columns, p.dtype) == Edges::whole;
-}
-
 // ---- product: the limit
 //
 // y·dy, element by element: the same bytes in and out, 16 at a time, and no row to wait for. Its
 // time is what the gradient can reach at best.
 
-template <class T>
-__global__ void __launch_bounds__(kBlock)
-    product_kernel(const T* y, const T* dy, T* products, std::int64_t n) {
-  constexpr int kW = kRowWidth<T>;
-  const std::int64_t first = (static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x) * kW;
-  if (first + kW <= n) {
-    float a[kW], b[kW];
-    load_floats(y + first, a);
-    load_floats(dy + first, b);
-#pragma unroll
-    for (int i = 0; i < kW; ++i)
-      a[i] *= b[i];
-    store_floats(products + first, a);
-  } else {
-#pragma unroll 1
-    for (std::int64_t i = first; i < n; ++i)
-      products[i] = from_float<T>(static_cast<float>(y[i]) * static_cast<float>(dy[i]));
-  }
-}
-
 Variant product() {
-  return variant(
-      "product", "", {},
-      [](auto m, auto* dy) {
-        using T = typename decltype(m)::Element;
-        Shape s;
-        s.block = {kBlock, 1, 1};
-        s.tile = {kBlock * kRowWidth<T>, 1, 1};
-        s.grid = {ceil_div(m.rows * m.columns, s.tile.x), 1, 1};
-        return launch(product_kernel<T>, s, m.x, dy, m.y, m.rows * m.columns);
-      },
-      &Data::products);
+  return product_variant<Problem>(&Data::y, &Data::dy, &Data::products, work);
 }
 
 Variant two_pass() {
@@ -208,20 +147,9 @@ constexpr Edges kHalf = Edges::peeled;
 
 template <class Group, class T>
 Steps launch_held(const RowMatrix<T>& m, const T* dy, int elements, const Shape& shape) {
-  const auto of_edges = [&](auto edges) {
-    constexpr int kLeast = 8;
-    return elements == kLeast ? launch(registers_kernel<Group, T, kLeast, edges>, shape, m, dy)
-                              : launch(registers_kernel<Group, T, 2 * kLeast, edges>, shape, m, dy);
-  };
-  return edges_of(m) == Edges::whole ? of_edges(std::integral_constant<Edges, Edges::whole>{})
-                                     : of_edges(std::integral_constant<Edges, Edges::peeled>{});
-}
-
-Variant held_by(Variant v, std::int64_t threads) {
-  v.unsupported = [=](const Problem& p, const DeviceSpec&) {
-    return too_long_to_hold(p.columns, p.dtype, kHalf, threads);
-  };
-  return v;
+  return with_part<most_elements(kHalf)>(elements, edges_of(m), [&](auto count, auto edges) {
+    return launch(registers_kernel<Group, T, count, edges>, shape, m, dy);
+  });
 }
 
 Variant registers() {
@@ -234,7 +162,7 @@ Variant registers() {
                                m, dy, shape.elements,
                                BlockRow::shape(m.rows, m.columns, shape.threads));
                          }),
-                 kMostRowThreads);
+                 kMostRowThreads, kHalf);
 }
 
 // ---- warp_registers: a warp has both rows
@@ -251,7 +179,7 @@ Variant warp_registers() {
                            return launch_held<WarpRow>(m, dy, shape.elements,
                                                        WarpRow::shape(m.rows, m.columns));
                          }),
-                 kRowWarp);
+                 kRowWarp, kHalf);
 }
 
 // ---- inputs
@@ -308,22 +236,12 @@ struct Gradient {
   }
 };
 
-template <class T>
-struct Product {
-  const T* y;
-  const T* dy;
-  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
-    const double product = to_double(y[i]) * to_double(dy[i]);
-    return {product, fabs(product)};
-  }
-};
-
 Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
   return with_row_matrix(p, d.y, nullptr, [&](auto m) {
     using T = typename decltype(m)::Element;
     const T* dy = static_cast<const T*>(d.dy);
     return (out[0] ? evaluate_rows(out[0], p.rows, Gradient<T>{m.x, dy, p.columns}) : Steps()) +
-           (out[1] ? evaluate_reference(out[1], elements(p), Product<T>{m.x, dy}) : Steps());
+           (out[1] ? evaluate_reference(out[1], elements(p), ExactProduct<T>{m.x, dy}) : Steps());
   });
 }
 
@@ -332,7 +250,9 @@ void host_reference(const Problem& p, const Data& d, const std::vector<Reference
     using T = typename decltype(m)::Element;
     const T* dy = static_cast<const T*>(d.dy);
     if (out[0]) evaluate_rows_on_host(out[0], p.rows, Gradient<T>{m.x, dy, p.columns});
-    evaluate_references_on_host({out[1]}, elements(p), [&](int) { return Product<T>{m.x, dy}; });
+    evaluate_references_on_host({out[1]}, elements(p), [&](int) {
+      return ExactProduct<T>{m.x, dy};
+    });
   });
 }
 
@@ -357,24 +277,16 @@ Family declare() {
       "reads and a write where they come again, from L2 or, if rows are long, from DRAM. Short "
       "rows "
       "wait for barriers unless a warp has a row by itself.";
-  constexpr std::int64_t kMostRows = 1 << 24, kMostColumns = 1 << 18;
-  f.extent("rows", &Problem::rows, 262144, kMostRows, "rows, each a softmax's result")
-      .extent("columns", &Problem::columns, 512, kMostColumns, "elements of a row")
-      .choice("dtype", &Problem::dtype, {{"fp32", DataType::fp32}, {"bf16", DataType::bf16}},
-              "type of y, dy and dx; arithmetic is in fp32");
-  const auto type = [](const Problem& p) { return p.dtype; };
-  f.input("y", &Data::y, type, elements)
-      .input("dy", &Data::dy, type, elements)
-      .output("dx", &Data::dx, type, elements)
-      .output("products", &Data::products, type, elements, [](const Problem& p) {
-        const double stored = unit_roundoff(p.dtype);
-        return Tolerance{stored + 2 * kU, 0x1p-125, kRmsSafety * rounding_rms(p.dtype), 0.0};
-      });
+  declare_rows(f, {262144, "rows, each a softmax's result", 512, "elements of a row", kFp32First,
+                   "type of y, dy and dx; arithmetic is in fp32"})
+      .input("y", &Data::y, matrix_type, elements)
+      .input("dy", &Data::dy, matrix_type, elements)
+      .output("dx", &Data::dx, matrix_type, elements);
+  declare_products(f, &Data::products);
   f.figures = {{"softmax_backward",
                 "share_of_copy",
                 "The gradient of a softmax beside a product of its operands",
                 {{"param.dtype", "type"}}}};
-  f.outputs = [](const Problem& p) { return Extent{elements(p), 1, 1}; };
   f.inputs = inputs;
   f.reference = reference;
   f.host_reference = host_reference;

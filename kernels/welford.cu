@@ -14,6 +14,7 @@
 #include "kernels/common/last_block.cuh"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/load_past_l1.cuh"
+#include "kernels/common/moments.cuh"
 #include "kernels/common/ordered_sum.cuh"
 #include "kernels/common/random.cuh"
 #include "kernels/common/sectors.cuh"
@@ -327,21 +328,6 @@ Variant shifted() {
 // of that of shifted. Where memory takes longer than these, as an H200's does of 4-byte numbers,
 // time does not show it.
 
-struct Moments {
-  float count = 0.0f;
-  float mean = 0.0f;
-  float m2 = 0.0f;
-};
-
-// Chan, Golub and LeVeque.
-__device__ __forceinline__ Moments merged(const Moments& a, const Moments& b) {
-  const float count = a.count + b.count;
-  if (b.count == 0.0f) return a;
-  const float share = b.count / count;
-  const float apart = b.mean - a.mean;
-  return {count, a.mean + apart * share, a.m2 + b.m2 + apart * apart * a.count * share};
-}
-
 __device__ __forceinline__ Moments block_moments(Moments own) {
   __shared__ Moments of_warps[kBlock / kWarp];
 #pragma unroll
@@ -363,12 +349,8 @@ struct PerNumber {
   template <int kCount>
   __device__ void operator()(Moments& of_thread, const float (&values)[kCount]) const {
 #pragma unroll
-    for (const float value : values) {
-      of_thread.count += 1.0f;
-      const float from_old = value - of_thread.mean;
-      of_thread.mean += from_old / of_thread.count;
-      of_thread.m2 += from_old * (value - of_thread.mean);
-    }
+    for (const float value : values)
+      add_number(of_thread, value);
   }
 };
 

@@ -2,16 +2,17 @@
 """Measures operations of gpuexp's families in PyTorch and Triton, by gpuexp's protocol and into its columns.
 
 usage: bench_pytorch.py [CONFIG ...] [--out FOLDER] [--variants GLOB ...] [--set KEY=VALUE[,VALUE...] ...]
-       bench_pytorch.py --operation elu|sin2_cos2|transpose [--set n=1000000] ...
+       bench_pytorch.py --operation elu|sin2_cos2|transpose|sum|softmax|layernorm|rmsnorm [--set n=1000000] ...
        bench_pytorch.py --ptx SM [...]
 
-CONFIG is a config of gpuexp or its name in configs/; without one, fusion and transpose. Their cells of the families fusion
-and transpose in mode cold are measured, each with the variants
+CONFIG is a config of gpuexp or its name in configs/; without one, fusion and transpose. Their cells of the families fusion,
+transpose, reduction, softmax and normalization in mode cold are measured, each with the variants
 
-  pytorch_eager      what a user of PyTorch writes, operation by operation (ELU: torch.nn.functional.elu)
+  pytorch_eager      what a user of PyTorch writes, operation by operation (ELU: torch.nn.functional.elu; softmax, layer_norm
+                     and rms_norm likewise; a sum: x.sum())
   pytorch_eager_ops  of ELU: x where x > 0, else alpha * (exp(x) - 1), written out
   pytorch_compiled   the same as pytorch_eager through torch.compile, each shape for itself
-  triton             a kernel in Triton: scripts/pytorch/triton_kernels.py
+  triton             a kernel in Triton: scripts/pytorch/triton_kernels.py; of a sum, torch.compile's stands for it
 
 As gpuexp does it: the inputs are the same numbers, every element is held against fp64 before and after timing, the variants of
 a problem are sampled in turn, twice the L2 is read before each sample, and a sample is the time between two events that the GPU
@@ -269,8 +270,8 @@ class Bench:
 
         launch = triton_kernels.launch_of(row.group)
 
-        def run(x, y):
-            compiled = launch.run(x, y)
+        def run(*pointers):
+            compiled = launch.run(*pointers)
             if not row.launch:
                 kept = self.kept.add(row.key, launch, compiled)
                 row.launch = {"kernel_launches": 1, "grid_blocks": launch.programs, "block_threads": kept["block_threads"],

@@ -54,6 +54,15 @@ struct Sum {
   __device__ static float none() { return 0.0f; }
   __device__ float operator()(float a, float b) const { return a + b; }
 };
+/// Two sums that are found together: one access of shared memory.
+struct alignas(8) TwoSums {
+  float a;
+  float b;
+};
+struct BothSums {
+  __device__ static TwoSums none() { return {0.0f, 0.0f}; }
+  __device__ TwoSums operator()(TwoSums x, TwoSums y) const { return {x.a + y.a, x.b + y.b}; }
+};
 struct Joined {
   __device__ static MaxSum none() { return {kLeast, 0.0f}; }
   __device__ MaxSum operator()(MaxSum a, MaxSum b) const {
@@ -94,6 +103,10 @@ __device__ __forceinline__ float of_lane(float v, int other) {
 }
 __device__ __forceinline__ MaxSum of_lane(MaxSum v, int other) {
   return {of_lane(v.max, other), of_lane(v.sum, other)};
+}
+
+__device__ __forceinline__ TwoSums of_lane(TwoSums v, int other) {
+  return {of_lane(v.a, other), of_lane(v.b, other)};
 }
 
 /// Of kLanes neighbouring lanes, a power of two, in as many steps as its logarithm.
@@ -152,6 +165,8 @@ struct BlockRow {
     return of_lanes<kRowWarp>(lane < threads / kRowWarp ? of_warps[lane] : Operation::none(),
                               operation);
   }
+  /// Before the same slot is written again, all have read it.
+  __device__ void again() const { __syncthreads(); }
   __device__ void leave() const {}
 };
 
@@ -191,6 +206,9 @@ struct ClusterRow {
       memcpy(&v, words, sizeof v);
     }
     return of_lanes<kRowWarp>(v, operation);
+  }
+  __device__ void again() const {
+    sync_cluster();
   }
   /// A block's shared memory is there for as long as the block is.
   __device__ void leave() const {

@@ -30,6 +30,8 @@ __device__ void load_elements(const T* row, int at, int columns, float outside,
 template <class T, int kWidth, int kVectors, Edges kEdges>
 struct RowPart {
   using Element = T;
+  static constexpr int kElements = kWidth;  ///< of a vector
+  static constexpr int kHeld = kVectors;
   float v[kVectors][kWidth];
   int first;    ///< element of vector 0 of the row; below 0, it begins in the row before
   int own;      ///< this thread's first vector
@@ -134,6 +136,14 @@ struct RowPart {
   }
 };
 
+/// Calls `use` with the place in the row of each vector that is all inside of it, and its elements.
+template <class Part, class Use>
+__device__ __forceinline__ void for_inside(Part& part, Use use) {
+#pragma unroll
+  for (int k = 0; k < Part::kHeld; ++k)
+    if (part.is_inside(k)) use(part.at(k), part.v[k]);
+}
+
 /// As the maximum becomes `max` or larger.
 __device__ __forceinline__ void raise(MaxSum& found, float max) {
   if (max <= found.max) return;
@@ -237,14 +247,15 @@ inline std::optional<std::string> too_long_to_hold(std::int64_t columns, DataTyp
          " elements each, less than the vectors that cover a row";
 }
 
-/// Calls `use` with the elements of a thread and with how rows lie to vectors, as constants.
-template <class Use>
+/// Calls `use` with the elements of a thread, of which there are kMost at most, and with how rows
+/// lie to vectors, as constants.
+template <int kMost = kMostRowElements, class Use>
 Steps with_part(int elements, Edges edges, Use use) {
   const auto with_elements = [&](auto constant) {
-    constexpr int kLeast = 8;
+    constexpr int kLeast = 8, kOfEdges = most_elements(constant);
     if (elements == kLeast) return use(std::integral_constant<int, kLeast>{}, constant);
     if (elements == 2 * kLeast) return use(std::integral_constant<int, 2 * kLeast>{}, constant);
-    return use(std::integral_constant<int, most_elements(constant)>{}, constant);
+    return use(std::integral_constant<int, (kMost < kOfEdges ? kMost : kOfEdges)>{}, constant);
   };
   return edges == Edges::whole ? with_elements(std::integral_constant<Edges, Edges::whole>{})
                                : with_elements(std::integral_constant<Edges, Edges::peeled>{});

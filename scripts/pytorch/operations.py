@@ -14,6 +14,8 @@ SIZES = {"fp32": 4, "bf16": 2}
 ROUNDOFF = {"fp32": 2.0**-24, "bf16": 2.0**-8}  # base/types: unit roundoffs
 RMS_SAFETY = 2.0  # family/tolerance.hpp
 ALPHA = 1.6732631921768188  # of kernels/fusion.cu, as fp32 has it
+NORM_EPSILON = 9.999999747378752e-06  # of kernels/common/row_norm.cuh, as fp32 has it
+MOST_SUMS_OFFSET = 1.0  # likewise
 MODE = "cold"
 
 
@@ -27,7 +29,8 @@ class Parameter:
     default: object
     unit: str
     doc: str
-    choices: tuple = ()  # of texts; else it is a whole number from 1
+    choices: tuple = ()  # of texts; else it is a number, whole where the default is
+    least: float = 1
 
 
 @dataclass(frozen=True)
@@ -64,15 +67,54 @@ TRANSPOSE = Family(
     (("access_width_bits", "bit", "widest access of a lane to global memory, by the divisibility of both extents"),),
     1 << 32,
 )
-FAMILIES = {f.id: f for f in (FUSION, TRANSPOSE)}
+REDUCTION = Family(
+    "reduction",
+    (
+        Parameter("n", 1 << 28, "", "numbers"),
+        Parameter("dtype", "fp32", "", "type of the numbers; sums are in fp32", ("fp32", "bf16")),
+        Parameter("numbers", "random", "", "in [-1, 1); or whole numbers in [-64, 64], whose sums are exact in any order",
+                  ("random", "whole")),
+    ),
+    (("bytes_in_flight_per_thread", "B", "of loads that a thread has made before it waits"), ("kernels", "", "kernels of a launch")),
+    (1 << 31) - 1,
+)  # fmt: skip
+SOFTMAX = Family(
+    "softmax",
+    (
+        Parameter("rows", 131072, "", "rows, each with a softmax of its own"),
+        Parameter("columns", 1024, "", "elements of a row"),
+        Parameter("dtype", "fp32", "", "type of x and y; arithmetic is in fp32", ("fp32", "bf16")),
+        Parameter("scale", 8.0, "", "scores are spread evenly over ± this", least=0),
+    ),
+    (),
+    1 << 32,
+)
+NORMALIZATION = Family(
+    "normalization",
+    (
+        Parameter("rows", 65536, "", "rows, each normed by itself"),
+        Parameter("columns", 1024, "", "elements of a row"),
+        Parameter("dtype", "fp32", "", "type of the arrays; arithmetic is in fp32", ("fp32", "bf16")),
+        Parameter("norm", "layernorm", "", "which of the two; an RMSNorm has no mean and no β", ("layernorm", "rmsnorm")),
+        Parameter("offset", 0.5, "", "x is spread evenly over this ± 1", least=0),
+    ),
+    (),
+    1 << 32,
+)
+FAMILIES = {f.id: f for f in (FUSION, TRANSPOSE, REDUCTION, SOFTMAX, NORMALIZATION)}
+LINEAR = (FUSION, REDUCTION)  # of n elements; the others of rows and columns
 # What --operation takes: a family, and what it fixes of it.
 OPERATIONS = {
     "elu": (FUSION, {"expression": "elu"}),
     "sin2_cos2": (FUSION, {"expression": "sin2_cos2"}),
     "transpose": (TRANSPOSE, {}),
+    "sum": (REDUCTION, {}),
+    "softmax": (SOFTMAX, {}),
+    "layernorm": (NORMALIZATION, {"norm": "layernorm"}),
+    "rmsnorm": (NORMALIZATION, {"norm": "rmsnorm"}),
 }
 # Parameters that mean nothing to PyTorch: cells in which they are swept would be one measurement several times.
-OF_OTHER_VARIANTS = {"fusion": ("chunk_l2_pct",), "transpose": ()}
+OF_OTHER_VARIANTS = {"fusion": ("chunk_l2_pct",)}
 
 
 @dataclass(frozen=True)
@@ -80,7 +122,7 @@ class VariantInfo:
     id: str
     implementation: str  # as in gpuexp's results: a kernel of ours, or a library
     compare_to: str | None
-    families: tuple = ("fusion", "transpose")
+    families: tuple = tuple(FAMILIES)
     expressions: tuple = ("sin2_cos2", "elu")
 
 
@@ -90,7 +132,8 @@ VARIANTS = (
     # torch.nn.functional.elu is one kernel. This is what a user's own expression costs.
     VariantInfo("pytorch_eager_ops", "library", "pytorch_eager", ("fusion",), ("elu",)),
     VariantInfo("pytorch_compiled", "library", "pytorch_eager"),
-    VariantInfo("triton", "kernel", "pytorch_compiled"),
+    # A sum in Triton takes two kernels or atomics: what torch.compile makes of it is Triton's as well.
+    VariantInfo("triton", "kernel", "pytorch_compiled", ("fusion", "transpose", "softmax", "normalization")),
 )
 BASELINE = "pytorch_eager"
 
@@ -118,7 +161,19 @@ class Group:
 
     @property
     def elements(self):
-        return self.value("n") if self.family is FUSION else self.value("rows") * self.value("columns")
+        return self.value("n") if self.family in LINEAR else self.value("rows") * self.value("columns")
+
+    @property
+    def outputs(self):
+        return 1 if self.family is REDUCTION else self.elements
+
+    @property
+    def output_bytes(self):
+        return SIZES["fp32"] if self.family is REDUCTION else self.array_bytes
+
+    @property
+    def is_layernorm(self):
+        return self.value("norm") == "layernorm"
 
     @property
     def array_bytes(self):
@@ -141,12 +196,24 @@ def text_of(value):
 # ---- what a launch needs
 
 
+def sectors(size):
+    return math.ceil(size / SECTOR_BYTES) * SECTOR_BYTES
+
+
+def operations_per_element(group):
+    if group.family is FUSION:
+        return {"sin2_cos2": 5, "elu": 4}[group.value("expression")]
+    if group.family is NORMALIZATION:
+        return 8 if group.is_layernorm else 4
+    return {"transpose": 0, "reduction": 1, "softmax": 5}[group.family.id]
+
+
 def work(group):
-    """useful bytes, bytes in whole sectors (of two arrays), arithmetic operations."""
-    array = group.array_bytes
-    moved = math.ceil(array / SECTOR_BYTES) * SECTOR_BYTES
-    operations = {"sin2_cos2": 5, "elu": 4}[group.value("expression")] * group.elements if group.family is FUSION else 0
-    return 2 * array, 2 * moved, operations
+    """useful bytes, bytes in whole sectors, arithmetic operations."""
+    parts = [group.array_bytes, group.output_bytes]
+    if group.family is NORMALIZATION:
+        parts.append(group.value("columns") * SIZES[group.value("dtype")] * (2 if group.is_layernorm else 1))
+    return sum(parts), sum(map(sectors, parts)), operations_per_element(group) * group.elements
 
 
 def metrics(group, variant):
@@ -165,13 +232,11 @@ class Tolerance:
     rms_absolute: float = 0.0
 
 
-def tolerance(group, variant):
-    """That of kernels/fusion.cu, which derives it; a transpose has none. PyTorch's eager sin, cos, exp and expm1 are CUDA's
+def fusion_tolerance(group, variant):
+    """That of kernels/fusion.cu, which derives it. PyTorch's eager sin, cos, exp and expm1 are CUDA's
     functions (at most 2 ulp; CUDA C++ Programming Guide, table of mathematical functions), sin and cos of Triton those of
     libdevice, which are the same. Triton's exp, which torch.compile may call as well, is ex2.approx of x·log2(e), as __expf
     is: 2 + floor(1.173·|x|) ulp, so that ELU of both has the bound of `fused_intrinsics`."""
-    if group.family is not FUSION:
-        return Tolerance()
     u, stored = ROUNDOFF["fp32"], ROUNDOFF[group.value("dtype")]
     growth = (1 + stored) ** 4 * (1 + 10 * u) - 1
     if group.value("expression") == "elu":
@@ -180,6 +245,64 @@ def tolerance(group, variant):
         return Tolerance(growth, ALPHA * (exponential + stored) * (1 + growth), 0.0, RMS_SAFETY * rms)
     functions = (1 + 4 * u) ** 2 - 1
     return Tolerance(growth + functions, 0.0, 0.0, RMS_SAFETY * (stored + functions / math.sqrt(3)))
+
+
+def rounding_rms(dtype):
+    return ROUNDOFF[dtype] / math.sqrt(8 * math.log(2))
+
+
+def row_additions(columns):
+    """kernels/common/row_group.cuh. A library's kernel adds up no more one after the other."""
+    return math.ceil(columns / 32) + 13
+
+
+def reduction_tolerance(group):
+    """kernels/common/number_sums.cuh."""
+    if group.value("numbers") == "whole":
+        return Tolerance()
+    n, u = group.value("n"), ROUNDOFF["fp32"]
+    depth = math.ceil(n / (1 << 14)) + 64
+    lam = math.sqrt(2 * (32 + math.log(2)))
+    rms = RMS_SAFETY * rounding_rms("fp32") * math.sqrt(depth) * math.sqrt(n / 3)
+    return Tolerance(lam * u * math.sqrt(depth), 0.0, 0.0, rms)
+
+
+def softmax_tolerance(group):
+    """kernels/softmax.cu, with the exponential of CUDA's expf (2 ulp) or ex2.approx behind a product, whichever is worse."""
+    u, stored = ROUNDOFF["fp32"], ROUNDOFF[group.value("dtype")]
+    spread = 2 * group.value("scale")
+    power = 3 * u * min(spread, 88) + 2.0**-22
+    added, raised = row_additions(group.value("columns")), math.ceil(group.value("columns") / 256) + 13
+    result = u * added + (2.0**-22 + u) * raised + 2 * power + 2 * power + 4 * u
+    lost = 0.36 * added * u / max(spread, 8)
+    sums = rounding_rms("fp32") * math.sqrt(added / 3) + lost
+    rms = math.hypot(rounding_rms(group.value("dtype")), sums, math.sqrt(2 / 3) * power)
+    return Tolerance(result + stored * (1 + result), 2.0**-124, RMS_SAFETY * rms, 0.0)
+
+
+def norm_sums_error(group):
+    """kernels/common/row_norm.cuh: of a variance, where nothing cancels; and what a result has besides."""
+    return (2 * row_additions(group.value("columns")) + 8) * ROUNDOFF["fp32"]
+
+
+def norm_result_error(group):
+    return ROUNDOFF[group.value("dtype")] + 8 * ROUNDOFF["fp32"]
+
+
+def norm_tolerance(group):
+    condition = math.sqrt(1 + 3 * group.value("offset") ** 2) if group.is_layernorm else 1.0
+    of_sums = 2 * condition * rounding_rms("fp32") * math.sqrt(row_additions(group.value("columns")) / 3)
+    rms = math.hypot(rounding_rms(group.value("dtype")), 2 * rounding_rms("fp32"),
+                     4 * ROUNDOFF["fp32"] / math.sqrt(3), of_sums)  # fmt: skip
+    return Tolerance(norm_result_error(group), 2.0**-124, RMS_SAFETY * rms, 0.0)
+
+
+def tolerance(group, variant):
+    """That of the family, which derives it; a transpose has none."""
+    if group.family is FUSION:
+        return fusion_tolerance(group, variant)
+    makes = {"reduction": reduction_tolerance, "softmax": softmax_tolerance, "normalization": norm_tolerance}
+    return makes[group.family.id](group) if group.family.id in makes else Tolerance()
 
 
 def rms_allowed(bound, value_rms, largest_allowed, count):
@@ -198,9 +321,9 @@ def checked_value(parameter, value, where):
     try:
         number = type(parameter.default)(value)
     except (TypeError, ValueError):
-        number = 0
-    if isinstance(value, bool) or number < 1 or (isinstance(number, int) and float(value) != number):
-        kind = "a whole number from 1" if isinstance(parameter.default, int) else "a number from 1"
+        number = -1
+    if isinstance(value, bool) or number < parameter.least or (isinstance(number, int) and float(value) != number):
+        kind = f"a {'whole ' if isinstance(parameter.default, int) else ''}number from {parameter.least}"
         raise UsageError(f"{where}: {parameter.name} is {value!r}; it is {kind}")
     return number
 
@@ -231,7 +354,7 @@ def groups_of(experiment, axes, zipped, where):
         chosen = {name: items[name][place] for names, place in zip(together, places) for name in names}
         values = tuple((p.name, chosen.get(p.name, p.default)) for p in family.parameters)
         group = Group(experiment, values)
-        if any(group.value(name) != family.parameter(name).default for name in OF_OTHER_VARIANTS[family.id]):
+        if any(group.value(name) != family.parameter(name).default for name in OF_OTHER_VARIANTS.get(family.id, ())):
             continue
         if group.elements > family.most_elements:
             raise UsageError(f"{where}: {group.elements} elements; at most {family.most_elements}")

@@ -83,7 +83,7 @@ def flags_of(row, conditions):
         "few_samples": few,
         "wide_interval": capped and not few and settings.target_relative_ci > 0,
         "outliers": s.outliers > MANY_OUTLIERS * s.count,
-        "output_in_l2": row.group.array_bytes < conditions["l2_bytes"],
+        "output_in_l2": row.group.output_bytes < conditions["l2_bytes"],
         "near_floor": s.median < FLOORS_APART * conditions["floor_us"],
     }
     return [name for name, holds in flags.items() if holds]

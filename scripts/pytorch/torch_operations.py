@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from pytorch import operations
-from pytorch.operations import ALPHA, FUSION
+from pytorch.operations import ALPHA, FUSION, NORMALIZATION, REDUCTION, SOFTMAX, TRANSPOSE
 from pytorch.protocol import stream_seed
 
 CHUNK = 1 << 24  # elements that are made or compared at a time: a few temporary arrays of 8 bytes each
@@ -35,9 +35,26 @@ def random_bits(seed, first, count, device):
     return z ^ logical_shift(z, 31)
 
 
-def uniform(bits, dtype):
-    unit = ((bits >> 40) & 0xFFFFFF).to(torch.float32) * 2.0**-24
-    return ((2.0 * unit - 1.0) * RANGE).to(DTYPES[dtype])
+def signed_unit(bits):
+    """In [-1, 1), exact in fp32."""
+    return 2.0 * (((bits >> 40) & 0xFFFFFF).to(torch.float32) * 2.0**-24) - 1.0
+
+
+def made_of(group, bits):
+    """Elements of x."""
+    dtype = group.value("dtype")
+    if group.family is TRANSPOSE:
+        return normal_bits(bits, dtype)
+    x = signed_unit(bits)
+    if group.family is FUSION:
+        x = x * RANGE
+    elif group.family is SOFTMAX:
+        x = x * group.value("scale")
+    elif group.family is NORMALIZATION:
+        x = x + group.value("offset")
+    elif group.value("numbers") == "whole":
+        x = torch.round(64.0 * x)
+    return x.to(DTYPES[dtype])
 
 
 def normal_bits(bits, dtype):
@@ -60,20 +77,34 @@ class Problem:
         self.x = torch.empty(group.elements, dtype=DTYPES[group.value("dtype")], device=device)
         for first, end in self.chunks():
             self.x[first:end] = self.input(first, end)
-        self.y = torch.empty_like(self.x)
+        self.y = torch.empty_like(self.x) if group.outputs > 1 else torch.empty(1, dtype=torch.float32, device=device)
+        if group.family is NORMALIZATION:
+            self.gamma, self.beta = self.weights(seed, 1, 1.0), self.weights(seed, 2, 0.0)
+
+    def weights(self, seed, stream, centre):
+        """kernels/common/row_norm.cuh: within 0.5 of the centre."""
+        bits = random_bits(stream_seed(seed, stream), 0, self.group.value("columns"), self.device)
+        return (centre + 0.5 * signed_unit(bits)).to(DTYPES[self.group.value("dtype")])
 
     def chunks(self):
-        return [(i, min(i + CHUNK, self.group.elements)) for i in range(0, self.group.elements, CHUNK)]
+        """Of whole rows where results are of rows."""
+        step = CHUNK
+        if self.group.family in (SOFTMAX, NORMALIZATION):
+            columns = self.group.value("columns")
+            step = max(1, CHUNK // columns) * columns
+        return [(i, min(i + step, self.group.elements)) for i in range(0, self.group.elements, step)]
 
     def input(self, first, end):
-        make = uniform if self.group.family is FUSION else normal_bits
-        return make(random_bits(self.seed, first, end - first, self.device), self.group.value("dtype"))
+        return made_of(self.group, random_bits(self.seed, first, end - first, self.device))
 
     def matrix(self):
         return self.x.view(self.group.value("rows"), self.group.value("columns"))
 
     def words(self, tensor):
         return tensor.view(WORDS[self.group.value("dtype")])
+
+    def operand(self):
+        return self.x if self.group.family in operations.LINEAR else self.matrix()
 
     def poison(self):
         """NaN wherever a result may come to lie: what is freed here, PyTorch's allocator hands to the next array of this size."""
@@ -106,9 +137,19 @@ def turned(matrix):
     return matrix.t().clone(memory_format=torch.contiguous_format)
 
 
-def function_of(group, variant):
-    if group.family is not FUSION:
+def function_of(problem, variant):
+    group = problem.group
+    if group.family is TRANSPOSE:
         return turned
+    if group.family is REDUCTION:
+        return lambda x: x.sum(dtype=torch.float32)
+    if group.family is SOFTMAX:
+        return lambda x: F.softmax(x, dim=-1)
+    if group.family is NORMALIZATION:
+        shape, epsilon = (group.value("columns"),), operations.NORM_EPSILON
+        if group.is_layernorm:
+            return lambda x: F.layer_norm(x, shape, problem.gamma, problem.beta, epsilon)
+        return lambda x: F.rms_norm(x, shape, problem.gamma, epsilon)
     if group.value("expression") == "sin2_cos2":
         return sin2_cos2
     return elu_ops if variant == "pytorch_eager_ops" else elu
@@ -118,16 +159,17 @@ def launch_of(problem, variant, triton_launch):
     """What launches the variant and returns its result. `triton_launch` launches x, y of Triton's kernel."""
     if variant == "triton":
         def launch():
-            triton_launch(problem.x, problem.y)
+            weights = (problem.gamma, problem.beta) if problem.group.family is NORMALIZATION else ()
+            triton_launch(problem.x, problem.y, *weights)
             return problem.y
 
         return launch
-    function = function_of(problem.group, variant)
+    function = function_of(problem, variant)
     if variant == "pytorch_compiled":
         # Each shape is compiled for itself, as it is in a program that has one.
         torch._dynamo.reset()
         function = torch.compile(function, dynamic=False, fullgraph=True)
-    operand = problem.x if problem.group.family is FUSION else problem.matrix()
+    operand = problem.operand()
 
     def launch():
         return function(operand)
@@ -161,24 +203,79 @@ class Verification:
         return f"the root-mean-square error is {self.error_rms_over_allowed:.3g} times what is allowed"
 
 
-def exact(expression, x):
-    if expression == "elu":
-        return torch.where(x > 0, x, ALPHA * torch.expm1(x))
-    return torch.sin(x).square() + torch.cos(x).square()
+def exact_norm(problem, x):
+    """kernels/common/row_norm.cuh has the magnitude, too."""
+    group = problem.group
+    n = x.shape[1]
+    mean = x.sum(dim=1, keepdim=True) / n if group.is_layernorm else torch.zeros_like(x[:, :1])
+    variance = ((x * x).sum(dim=1, keepdim=True) / n - mean * mean).clamp(min=0) + operations.NORM_EPSILON
+    apart = mean * mean / variance
+    cancels = group.value("offset") <= operations.MOST_SUMS_OFFSET
+    first = x[:, :1] - mean if group.is_layernorm else torch.zeros_like(mean)
+    cancelled = 1 + (apart if cancels else apart.sqrt()) + first.square() / variance
+    rstd = variance.rsqrt()
+    normed = (x - mean) * rstd
+    gamma = problem.gamma.double()
+    beta = problem.beta.double() if group.is_layernorm else torch.zeros_like(gamma)
+    of_sums = operations.norm_sums_error(group) / operations.norm_result_error(group)
+    of_row = normed.abs() * cancelled + rstd * x.abs().sum(dim=1, keepdim=True) / n
+    return normed * gamma + beta, (normed * gamma).abs() + beta.abs() + of_sums * gamma.abs() * of_row
+
+
+def exact(problem, first, end):
+    """Values, and what tolerances scale with."""
+    group, x = problem.group, problem.x[first:end].double()
+    if group.family in (SOFTMAX, NORMALIZATION):
+        rows = x.view(-1, group.value("columns"))
+        if group.family is NORMALIZATION:
+            value, magnitude = exact_norm(problem, rows)
+            return value.flatten(), magnitude.flatten()
+        value = torch.softmax(rows, dim=1)
+    elif group.value("expression") == "elu":
+        value = torch.where(x > 0, x, ALPHA * torch.expm1(x))
+    else:
+        value = torch.sin(x).square() + torch.cos(x).square()
+    return value.flatten(), value.abs().flatten()
 
 
 def first_of(wrong, first):
     return first + int(wrong.nonzero()[0]) if bool(wrong.any()) else None
 
 
+def shapes_of(group):
+    """Of results: as the operation gives them, and flat, as Triton writes them."""
+    if group.family is REDUCTION:
+        return [(), (1,)]
+    if group.family is FUSION:
+        return [(group.elements,)]
+    rows, columns = group.value("rows"), group.value("columns")
+    return [(group.elements,), (columns, rows) if group.family is TRANSPOSE else (rows, columns)]
+
+
 def verify(problem, result, bound):
     """Every element against fp64, as run/output_comparison.hpp does."""
     group = problem.group
-    is_moved = group.family is not FUSION
-    shapes = [(group.elements,), (group.value("columns"), group.value("rows"))] if is_moved else [(group.elements,)]
-    if tuple(result.shape) not in shapes or not result.is_contiguous():
+    if tuple(result.shape) not in shapes_of(group) or not result.is_contiguous():
         raise ValueError(f"a result of shape {tuple(result.shape)} and strides {result.stride()}")
-    return verify_moved(problem, result) if is_moved else verify_computed(problem, result, bound)
+    if group.family is TRANSPOSE:
+        return verify_moved(problem, result)
+    return verify_sum(problem, result, bound) if group.family is REDUCTION else verify_computed(problem, result.view(-1), bound)
+
+
+def verify_sum(problem, result, bound):
+    value = magnitude = 0.0
+    for first, end in problem.chunks():
+        x = problem.x[first:end].double()
+        value, magnitude = value + float(x.sum()), magnitude + float(x.square().sum())
+    got, magnitude = float(result), math.sqrt(magnitude)
+    error = 0.0 if got == value else abs(got - value)
+    largest = bound.absolute + bound.relative * magnitude
+    allowed = operations.rms_allowed(bound, abs(value), largest, 1)
+    wrong = not error <= largest
+    scale = abs(value) or 1.0
+    ratio = math.inf if wrong and not largest else (error / largest if largest else 0.0)
+    return Verification(int(wrong), 0 if wrong else None, error / scale, error / scale, ratio,
+                        0.0 if error == 0 else error / allowed if allowed else math.inf)  # fmt: skip
 
 
 def verify_moved(problem, result):
@@ -197,14 +294,13 @@ def verify_moved(problem, result):
 
 
 def verify_computed(problem, result, bound):
-    expression = problem.group.value("expression")
     wrong, first_wrong = 0, None
     error_squares = value_squares = 0.0
     worst = []  # of each chunk: ratio, error, allowed; the largest of tensors keeps a NaN
     for first, end in problem.chunks():
-        got, value = result[first:end].double(), exact(expression, problem.x[first:end].double())
+        got, (value, magnitude) = result[first:end].double(), exact(problem, first, end)
         error = torch.where(got == value, 0.0, (got - value).abs())
-        allowed = bound.absolute + bound.relative * value.abs()
+        allowed = bound.absolute + bound.relative * magnitude
         bad = ~((got == value) | (error <= allowed))
         wrong += int(bad.sum())
         if first_wrong is None:

@@ -50,6 +50,31 @@ def transpose_kernel(x, y, rows, columns, TILE_ROWS: tl.constexpr, TILE_COLUMNS:
     tl.store(y + column[:, None] * rows + row[None, :], tl.trans(values), mask=turned)
 
 
+# A program has a row, in one tensor that is as long as a power of two.
+@triton.jit
+def softmax_kernel(x, y, columns, BLOCK: tl.constexpr):
+    first = tl.program_id(0).to(tl.int64) * columns
+    i = tl.arange(0, BLOCK)
+    v = tl.load(x + first + i, mask=i < columns, other=-float("inf")).to(tl.float32)
+    power = tl.exp(v - tl.max(v, axis=0))
+    tl.store(y + first + i, (power / tl.sum(power, axis=0)).to(y.dtype.element_ty), mask=i < columns)
+
+
+@triton.jit
+def norm_kernel(x, y, gamma, beta, columns, EPSILON: tl.constexpr, CENTERED: tl.constexpr, BLOCK: tl.constexpr):
+    first = tl.program_id(0).to(tl.int64) * columns
+    i = tl.arange(0, BLOCK)
+    inside = i < columns
+    v = tl.load(x + first + i, mask=inside, other=0.0).to(tl.float32)
+    if CENTERED:
+        v = tl.where(inside, v - tl.sum(v, axis=0) / columns, 0.0)
+    rstd = 1.0 / tl.sqrt(tl.sum(v * v, axis=0) / columns + EPSILON)
+    r = v * rstd * tl.load(gamma + i, mask=inside, other=0.0).to(tl.float32)
+    if CENTERED:
+        r += tl.load(beta + i, mask=inside, other=0.0).to(tl.float32)
+    tl.store(y + first + i, r.to(y.dtype.element_ty), mask=inside)
+
+
 # ---- launches
 
 
@@ -71,9 +96,9 @@ class Launch:
     arguments: list
     constants: dict
 
-    def run(self, x, y):
+    def run(self, *pointers):
         numbers = [a.value for a in self.arguments if a.value is not None]
-        return self.kernel[(self.programs, 1, 1)](x, y, *numbers, **self.constants, num_warps=self.warps)
+        return self.kernel[(self.programs, 1, 1)](*pointers, *numbers, **self.constants, num_warps=self.warps)
 
     def compiled_for(self, compute_capability):
         """Without a GPU, as a launch would have it compiled."""
@@ -108,10 +133,23 @@ def launch_of(group):
             return Launch(elu_kernel, programs, WARPS, arguments, {"ALPHA": operations.ALPHA, "BLOCK": BLOCK})
         return Launch(sin2_cos2_kernel, programs, WARPS, arguments, {"BLOCK": BLOCK})
     rows, columns = group.value("rows"), group.value("columns")
+    if group.family is not operations.TRANSPOSE:
+        return launch_of_rows(group, pointers, rows, columns)
     high, wide = (min(TILE, max(16, triton.next_power_of_2(extent))) for extent in (rows, columns))
     programs = triton.cdiv(rows, high) * triton.cdiv(columns, wide)
     arguments = [*pointers, whole("rows", rows), whole("columns", columns)]
     return Launch(transpose_kernel, programs, TILE_WARPS, arguments, {"TILE_ROWS": high, "TILE_COLUMNS": wide})
+
+
+def launch_of_rows(group, pointers, rows, columns):
+    block = max(16, triton.next_power_of_2(columns))
+    warps = min(32, max(1, block // (32 * 32)))  # 32 elements of each lane, as far as a program has lanes for it
+    if group.family is operations.SOFTMAX:
+        return Launch(softmax_kernel, rows, warps, [*pointers, whole("columns", columns)], {"BLOCK": block})
+    weights = [Argument(name, "*" + group.value("dtype"), bytes=columns * operations.SIZES[group.value("dtype")])
+               for name in ("gamma", "beta")]  # fmt: skip
+    constants = {"EPSILON": operations.NORM_EPSILON, "CENTERED": group.is_layernorm, "BLOCK": block}
+    return Launch(norm_kernel, rows, warps, [*pointers, *weights, whole("columns", columns)], constants)
 
 
 # ---- what is kept

@@ -24,6 +24,8 @@ import bench_pytorch  # noqa: E402
 from pytorch import operations, protocol, report, timing  # noqa: E402
 
 GPUEXP = None
+LESSONS = ("fusion", "transpose", "reduction", "softmax", "normalization")
+RECORDED_LESSONS = tuple(name for name in LESSONS if (RECORDED / f"{name}.json").exists())
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 
@@ -50,7 +52,7 @@ def group_of(family=operations.FUSION, settings=protocol.MeasureSettings(), **va
 
 class Cells(unittest.TestCase):
     def test_cells_are_the_programs(self):
-        for name in ("fusion", "transpose"):
+        for name in LESSONS:
             config = operations.read_config(ROOT / "configs" / f"{name}.json", {}, {})
             own = [group.key("*") for group in config.groups]
             self.assertEqual(len(own), len(set(own)))
@@ -64,7 +66,7 @@ class Cells(unittest.TestCase):
             self.assertEqual(own, planned)
 
     def test_settings_and_seeds_are_the_programs(self):
-        for name in ("fusion", "transpose"):
+        for name in RECORDED_LESSONS:
             config = operations.read_config(ROOT / "configs" / f"{name}.json", {}, {})
             settings = recorded(f"{name}.json")["provenance"]["settings"]
             self.assertEqual(str(config.seed), settings["seed"])
@@ -73,7 +75,7 @@ class Cells(unittest.TestCase):
                     self.assertEqual(value, settings[f"{group.experiment.name}.{key}"], key)
 
     def test_bytes_and_operations_are_the_programs(self):
-        for name in ("fusion", "transpose"):
+        for name in RECORDED_LESSONS:
             config = operations.read_config(ROOT / "configs" / f"{name}.json", {}, {})
             rows = {re.sub(r"^(\w+/\w+)/\w+/", r"\1/*/", row["key"]): row for row in recorded(f"{name}.json")["rows"]
                     if row["status"] == "passed"}  # fmt: skip
@@ -100,6 +102,35 @@ class Cells(unittest.TestCase):
             if row["param.expression"] == "sin2_cos2" and row["param.dtype"] == "fp32":
                 self.assertTrue(math.isclose(bound.relative, 22 * u, rel_tol=1e-5))
                 self.assertTrue(math.isclose(row["error_max_rel"] / row["error_over_allowed"], bound.relative, rel_tol=1e-5))
+
+    def test_the_bound_of_a_softmax_is_the_programs(self):
+        """What chance adds to the bound on the root-mean-square error is little with so many elements."""
+        rows = [row for row in recorded("softmax.json")["rows"]
+                if row["experiment"] == "headline" and row["variant"] == "registers" and row["error_rms_over_allowed"]]  # fmt: skip
+        self.assertEqual(len(rows), 2)
+        for row in rows:
+            values = {name: row[f"param.{name}"] for name in ("rows", "columns", "dtype", "scale")}
+            bound = operations.tolerance(group_of(operations.SOFTMAX, **values), "pytorch_eager")
+            allowed = row["error_rms_rel"] / row["error_rms_over_allowed"]
+            self.assertGreater(allowed, bound.rms_relative)
+            self.assertLess(allowed, 1.02 * bound.rms_relative)
+
+    def test_sums_of_whole_numbers_are_exact(self):
+        whole = group_of(operations.REDUCTION, numbers="whole")
+        self.assertEqual(operations.tolerance(whole, "pytorch_eager"), operations.Tolerance())
+        self.assertGreater(operations.tolerance(group_of(operations.REDUCTION), "pytorch_eager").relative, 0)
+        self.assertEqual(operations.work(group_of(operations.REDUCTION, n=1000, dtype="bf16")), (2004, 2048, 1000))
+
+    def test_weights_of_a_norm_are_bytes_as_well(self):
+        values = {"rows": 10, "columns": 100, "dtype": "bf16"}
+        for norm, arrays in (("layernorm", 2), ("rmsnorm", 1)):
+            useful, _, _ = operations.work(group_of(operations.NORMALIZATION, norm=norm, **values))
+            self.assertEqual(useful, 2 * 2000 + arrays * 200)
+
+    def test_a_mean_far_from_zero_has_a_wider_bound(self):
+        near, far = (operations.tolerance(group_of(operations.NORMALIZATION, offset=offset), "triton") for offset in (0, 128))
+        self.assertGreater(far.rms_relative, 10 * near.rms_relative)
+        self.assertEqual(far.relative, near.relative)
 
     def test_a_transpose_is_held_to_every_bit(self):
         self.assertEqual(operations.tolerance(group_of(operations.TRANSPOSE), "triton"), operations.Tolerance())
@@ -255,12 +286,15 @@ class Files(unittest.TestCase):
         for column in report.fixed_columns():
             unit = f" ({column['unit']})" if column["unit"] else ""
             self.assertEqual(column["doc"] + unit, schema[column["name"]]["description"])
-        for name, family in (("fusion", operations.FUSION), ("transpose", operations.TRANSPOSE)):
+        for name, family in (("fusion", operations.FUSION), ("transpose", operations.TRANSPOSE), ("softmax", operations.SOFTMAX)):
             theirs = {c["name"]: c for c in recorded(f"{name}.json")["columns"] if c["name"].startswith(("param.", "metric."))}
             ours = [c for c in report.columns_of([family]) if c["name"].startswith(("param.", "metric."))]
             for column in ours:
                 self.assertEqual(column, theirs[column["name"]])
             self.assertEqual([c["name"] for c in ours], [n for n in theirs if n not in ("param.m", "param.k", "param.dropout")])
+        theirs = {c["name"]: c for c in recorded("reduction.json")["columns"]}
+        for column in report.columns_of([operations.REDUCTION])[len(fixed) :]:
+            self.assertEqual(column, theirs[column["name"]])
 
     def test_the_header_is_that_of_the_programs_runs(self):
         """Of a run of the same families, but for counters."""
@@ -417,11 +451,14 @@ class KeptKernels(unittest.TestCase):
         if launch["kernel"] == "transpose_kernel":
             tiles = [-(-values[axis] // constants[f"TILE_{axis.upper()}"]) for axis in ("rows", "columns")]
             self.assertEqual(launch["grid"], [tiles[0] * tiles[1], 1, 1])
+        elif launch["kernel"] in ("softmax_kernel", "norm_kernel"):
+            self.assertLessEqual(values["columns"], constants["BLOCK"])
         else:
             self.assertEqual(launch["grid"], [-(-values["n"] // constants["BLOCK"]), 1, 1])
+        rows = values["rows"] if "rows" in values else launch["grid"][0]
         for argument in launch["arguments"][:2]:
             width = 4 if argument["type"] == "*fp32" else 2
-            count = values["n"] if "n" in values else values["rows"] * values["columns"]
+            count = values["n"] if "n" in values else rows * values["columns"]
             self.assertEqual(argument["bytes"], width * count)
 
 
@@ -435,7 +472,11 @@ class OnPyTorch(unittest.TestCase):
         for values in itertools.product(*axes.values()):
             yield group_of(**dict(zip(axes, values)))
         for rows, columns, dtype in itertools.product((1, 67), (1, 33), ("fp32", "bf16")):
-            yield group_of(operations.TRANSPOSE, settings, rows=rows, columns=columns, dtype=dtype)
+            for family in (operations.TRANSPOSE, operations.SOFTMAX, operations.NORMALIZATION):
+                yield group_of(family, settings, rows=rows, columns=columns, dtype=dtype)
+            yield group_of(operations.NORMALIZATION, settings, rows=rows, columns=columns, dtype=dtype, norm="rmsnorm", offset=0)
+        for n, numbers, dtype in itertools.product((1, 1003), ("random", "whole"), ("fp32", "bf16")):
+            yield group_of(operations.REDUCTION, settings, n=n, numbers=numbers, dtype=dtype)
 
     def test_inputs_are_the_programs_numbers(self):
         from pytorch import torch_operations
@@ -472,7 +513,7 @@ class OnPyTorch(unittest.TestCase):
         self.assertTrue(torch_operations.verify(problem, result, bound).passed)
         self.assertTrue(problem.inputs_are_whole())
         self.assertNotEqual(result.data_ptr(), problem.x.data_ptr())
-        for place in {0, group.elements // 2, group.elements - 1}:
+        for place in {0, group.outputs // 2, group.outputs - 1}:
             for fault in (math.nan, math.inf, 3.5):
                 spoiled = result.clone()
                 spoiled.view(-1)[place] = fault

@@ -268,6 +268,8 @@ const std::map<std::string, std::string>& without_time() {
       {"launch_overhead/from_first", loading},
       {"spmv/coo_atomics", atomics},
       {"spmv/coo_segmented", atomics},
+      {"normalization_backward/block_atomics", atomics},
+      {"normalization_backward/element_atomics", atomics},
       {"streams/pageable", pageable},
       {"launch_overhead/grid_barrier", waiting},
       {"launch_overhead/updated_graph", "what the host takes to update a graph is not measured"},

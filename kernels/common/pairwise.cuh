@@ -1,0 +1,61 @@
+// A number of each two of two arrays: the least that a kernel with two operands does.
+#pragma once
+
+#include "kernels/common/float_vector.cuh"
+#include "kernels/common/reference.cuh"
+#include "kernels/common/vectors.cuh"
+
+namespace gpuexp {
+
+constexpr int kPairwiseBlock = 256;
+
+struct Times {
+  __device__ float operator()(float a, float b) const { return a * b; }
+};
+struct Plus {
+  __device__ float operator()(float a, float b) const { return a + b; }
+};
+
+/// All three begin at multiples of 16 bytes; the elements behind the last whole 16 go one by one.
+template <class Function, class T>
+__global__ void __launch_bounds__(kPairwiseBlock)
+    pairwise_kernel(const T* a, const T* b, T* out, std::int64_t n) {
+  constexpr Function function;
+  constexpr int kW = static_cast<int>(kWidestAccess / sizeof(T));
+  const std::int64_t first =
+      (static_cast<std::int64_t>(blockIdx.x) * kPairwiseBlock + threadIdx.x) * kW;
+  if (first + kW <= n) {
+    float u[kW], v[kW];
+    load_floats(a + first, u);
+    load_floats(b + first, v);
+#pragma unroll
+    for (int i = 0; i < kW; ++i)
+      u[i] = function(u[i], v[i]);
+    store_floats(out + first, u);
+  } else {
+#pragma unroll 1
+    for (std::int64_t i = first; i < n; ++i)
+      out[i] = from_float<T>(function(static_cast<float>(a[i]), static_cast<float>(b[i])));
+  }
+}
+
+template <class Function, class T>
+Steps pairwise(const T* a, const T* b, T* out, std::int64_t n) {
+  Shape s;
+  s.block = {kPairwiseBlock, 1, 1};
+  s.tile = {kPairwiseBlock * kWidestAccess / std::int64_t{sizeof(T)}, 1, 1};
+  s.grid = {ceil_div(n, s.tile.x), 1, 1};
+  return launch(pairwise_kernel<Function, T>, s, a, b, out, n);
+}
+
+/// The reference of products.
+template <class T>
+struct ExactProduct {
+  const T* a;
+  const T* b;
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    const double product = to_double(a[i]) * to_double(b[i]);
+    return {product, fabs(product)};
+  }
+};
+}  // namespace gpuexp

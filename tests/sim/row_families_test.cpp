@@ -1,0 +1,119 @@
+// What small problems of the row-wise families have not: rows that take several vectors of each
+// thread, several blocks, or begin anywhere; and scores that are too large for a softmax without
+// its maximum, and means that are too large for sums of squares.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "family/registry.hpp"
+#include "sim/execution.hpp"
+#include "simulated/simulated_executor.hpp"
+#include "support/catch.hpp"
+#include "support/skip.hpp"
+#include "support/small_problems.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+using Changed = std::map<std::string, Value>;
+
+/// The variants that ran, all of which are right.
+std::size_t check(const Family& family, const Changed& changed) {
+  SimulatedOptions options;
+  options.blocks = {ExecutedBlocks::kAll};
+  const auto executor = make_simulated_executor(device(), kernels(), options);
+  const Values values = values_with(family, changed);
+  INFO(family.id << " " << describe(family, values));
+  const auto problem = family.make_problem(values);
+  executor->set_up(family, values, 7);
+  std::size_t ran = 0;
+  for (const Variant& variant : family.variants) {
+    if (!runs_on(device(), family, variant, problem.get())) continue;
+    INFO(variant.id);
+    const Verification result = executor->verify(variant, Mode::cold);
+    INFO((result.passed() ? "" : failure_of(result)));
+    CHECK(result.passed());
+    ++ran;
+  }
+  return ran;
+}
+
+// A prime, a multiple of a vector and one more, what a block holds, and what eight do.
+TEST_CASE("long rows are right, wherever they begin", "[rows]") {
+  if (!has_machine_code()) return;
+  constexpr std::int64_t kFewRows = 3;
+  constexpr std::int64_t kColumns[] = {1009, 4104, 8193, 32768, 65536, 131071, 262144};
+  // Variants that any row has at least.
+  const std::map<std::string, std::size_t> families{
+      {"softmax", 3},       {"softmax_backward", 3}, {"cross_entropy", 3},
+      {"normalization", 5}, {"residual_norm", 1},    {"normalization_backward", 1}};
+  for (const auto& [id, least] : families) {
+    const Family& family = family_of(id.c_str());
+    for (const char* type : {"fp32", "bf16"}) {
+      for (const std::int64_t columns : kColumns) {
+        const std::size_t ran =
+            check(family, {{"rows", kFewRows}, {"columns", columns}, {"dtype", std::string(type)}});
+        CHECK(ran >= (columns < 8192 ? std::max<std::size_t>(least, 3) : least));
+      }
+    }
+  }
+}
+
+// What blocks keep from row to row: several rows for each, of both norms.
+TEST_CASE("norms whose blocks go from row to row are right", "[rows]") {
+  if (!has_machine_code()) return;
+  constexpr std::int64_t kManyRows = 1200, kLongRow = 1024;
+  for (const char* id : {"normalization", "normalization_backward"}) {
+    for (const char* norm : {"layernorm", "rmsnorm"}) {
+      CHECK(check(family_of(id), {{"rows", kManyRows},
+                                  {"columns", kLongRow},
+                                  {"dtype", std::string("bf16")},
+                                  {"norm", std::string(norm)}}) >= 5);
+    }
+  }
+}
+
+/// Of the result that a variant has where it is made to run.
+Verification verified(const Family& family, const char* variant, const Changed& changed) {
+  const auto executor = make_simulated_executor(device(), kernels(), {});
+  executor->set_up(family, values_with(family, changed), 7);
+  return executor->verify(*family.find(variant), Mode::cold);
+}
+bool is_refused(const Family& family, const char* variant, const char* parameter, double value) {
+  const auto problem = family.make_problem(values_with(family, {{parameter, value}}));
+  return family.find(variant)->unsupported(problem.get(), device()).has_value();
+}
+
+TEST_CASE("without the maximum, large scores are NaN", "[rows]") {
+  if (!has_machine_code()) return;
+  const Family& family = family_of("softmax");
+  const auto scores = [](double scale) {
+    return Changed{{"rows", std::int64_t{5}}, {"columns", std::int64_t{100}}, {"scale", scale}};
+  };
+  CHECK_FALSE(is_refused(family, "naive", "scale", 80));
+  CHECK(is_refused(family, "naive", "scale", 1000));
+  CHECK(verified(family, "naive", scores(80)).passed());
+  const Verification wrong = verified(family, "naive", scores(1000));
+  CHECK_FALSE(wrong.passed());
+  CHECK(std::any_of(wrong.first_wrong.begin(), wrong.first_wrong.end(),
+                    [](const Mismatch& m) { return std::isnan(m.got); }));
+  CHECK(verified(family, "three_pass", scores(1000)).passed());
+}
+
+TEST_CASE("sums of squares lose what a large mean leaves of them", "[rows]") {
+  if (!has_machine_code()) return;
+  const Family& family = family_of("normalization");
+  // As many as it takes for errors that each may have to be too many together.
+  const auto numbers = [](double offset) {
+    return Changed{{"rows", std::int64_t{64}}, {"columns", std::int64_t{4096}}, {"offset", offset}};
+  };
+  CHECK_FALSE(is_refused(family, "sums", "offset", 1));
+  CHECK(is_refused(family, "sums", "offset", 100));
+  CHECK(verified(family, "sums", numbers(1)).passed());
+  CHECK_FALSE(verified(family, "sums", numbers(100)).passed());
+  for (const char* variant : {"two_pass", "welford", "vectors", "one_wait"})
+    CHECK(verified(family, variant, numbers(100)).passed());
+}
+
+}  // namespace
+}  // namespace gpuexp::test
