@@ -29,17 +29,15 @@ constexpr int kScoreKeys = 64;
 
 template <class In, int kDim>
 __global__ void __launch_bounds__(kBlock)
-    scores_kernel(Heads heads, Operands<In> x, In* scores, std::int64_t pitch, int key_tiles) {
+    scores_kernel(Heads heads, Operands<In> x, In* scores, std::int64_t pitch) {
   using Tile = RowTile<kDim>;
   using Warp = WarpAttention<In, kDim, kQueries / (16 * kWarps), kScoreKeys>;
   extern __shared__ __align__(16) char shared[];
   char* const q_tile = shared;
   char* const k_tile = shared + kQueries * Tile::kPitch;
-  const int query_tiles = ceil_div(heads.allowed.queries, kQueries);
-  const BlockOfHead block(key_tiles * query_tiles);
-  const std::int64_t head = block.head;
-  const int query = block.place / key_tiles * kQueries;
-  const int key = block.place % key_tiles * kScoreKeys;
+  const std::int64_t head = blockIdx.z;
+  const int query = blockIdx.y * kQueries;
+  const int key = blockIdx.x * kScoreKeys;
   const int left = heads.allowed.queries - query;
   load_rows<kDim, kQueries>(q_tile, x.q + (heads.first_query(head) + query) * kDim, left);
   load_rows<kDim, kScoreKeys>(k_tile, x.k + (heads.first_key(head) + key) * kDim,
@@ -61,11 +59,10 @@ __global__ void __launch_bounds__(OutputTiling::kThreads, 1)
     output_kernel(Heads heads, const In* weights, std::int64_t pitch, const In* v, In* o, int dim) {
   extern __shared__ __align__(128) char shared[];
   const int queries = heads.allowed.queries;
-  const BlockOfHead block(ceil_div(queries, OutputTiling::kBlockM));
-  const std::int64_t head = block.head;
+  const std::int64_t head = blockIdx.y;
   const Matrix<const In> p{weights + heads.first_query(head) * pitch, queries, pitch};
   const Matrix<const In> v_matrix{v + heads.first_key(head) * dim, heads.allowed.keys, dim};
-  const Corner corner{static_cast<std::int64_t>(block.place) * OutputTiling::kBlockM, 0};
+  const Corner corner{static_cast<std::int64_t>(blockIdx.x) * OutputTiling::kBlockM, 0};
   mma_pipeline<In, float, OutputTiling, 16>(
       shared, p.window(corner.row, 0), v_matrix.window(0, 0), static_cast<int>(pitch), corner,
       [&](const float* slab, const Corner& at) {
@@ -81,6 +78,10 @@ std::int64_t score_pitch(const Problem& p) {
   return ceil_div(p.keys, kPassWidth) * kPassWidth;
 }
 
+std::int64_t score_bytes(const Problem& p) {
+  return p.rows() * score_pitch(p) * element_bytes(p);
+}
+
 template <class In, int kDim>
 Steps launch_materialized(const Problem& p, const Data& d, void* workspace) {
   const Heads heads = heads_of(p);
@@ -89,9 +90,8 @@ Steps launch_materialized(const Problem& p, const Data& d, void* workspace) {
   In* const scores = static_cast<In*>(workspace);
   Shape product;
   product.block = {kBlock, 1, 1};
-  product.tile = {kQueries, 1, 1};
-  const std::int64_t key_tiles = ceil_div(p.keys, kScoreKeys);
-  product.grid = {heads.heads * ceil_div(p.queries, kQueries) * key_tiles, 1, 1};
+  product.tile = {kScoreKeys, kQueries, 1};
+  product.grid = {ceil_div(p.keys, kScoreKeys), ceil_div(p.queries, kQueries), heads.heads};
   product.dynamic_shared_bytes = (kQueries + kScoreKeys) * RowTile<kDim>::kPitch;
   Shape pass;
   pass.block = {kPassBlock, 1, 1};
@@ -100,9 +100,9 @@ Steps launch_materialized(const Problem& p, const Data& d, void* workspace) {
   Shape output;
   output.block = {OutputTiling::kThreads, 1, 1};
   output.tile = {OutputTiling::kBlockM, 1, 1};
-  output.grid = {heads.heads * ceil_div(p.queries, OutputTiling::kBlockM), 1, 1};
+  output.grid = {ceil_div(p.queries, OutputTiling::kBlockM), heads.heads, 1};
   output.dynamic_shared_bytes = OutputTiling::kSharedBytes;
-  Steps steps = launch(scores_kernel<In, kDim>, product, heads, x, scores, pitch, key_tiles);
+  Steps steps = launch(scores_kernel<In, kDim>, product, heads, x, scores, pitch);
   if (p.mask != Mask::full) steps += launch(mask_kernel<In>, pass, heads, scores, p.rows(), pitch);
   steps += launch(softmax_kernel<In>, BlockRow::shape(p.rows(), p.keys, kPassBlock), scores, pitch);
   if (p.dropout > 0) steps += launch(dropout_kernel<In>, pass, heads, scores, p.rows(), pitch);
@@ -113,9 +113,8 @@ Steps launch_materialized(const Problem& p, const Data& d, void* workspace) {
 Variant materialized() {
   Variant v = variant("materialized", "", {});
   v.writes = {"o_stored"};
-  v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
-    return p.rows() * score_pitch(p) * element_bytes(p);
-  };
+  v.workspace_bytes = [](const Problem& p, const DeviceSpec&) { return score_bytes(p); };
+  v.metrics = [](const Problem& p, const DeviceSpec&) { return memory_of(p, score_bytes(p)); };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& context) {
     return with_type_and_dim(p, [&](auto in, auto dim) {
       return launch_materialized<decltype(in), dim()>(p, d, context.workspace);
@@ -143,10 +142,9 @@ __global__ void __launch_bounds__(kBlock)
   constexpr int kParts = kDim / (4 * kLanesPerQuery);  // of 4 floats, in turn with other lanes
   __shared__ float4 k_tile[kScalarKeys][kDim / 4];
   __shared__ float4 v_tile[kScalarKeys][kDim / 4];
-  const BlockOfHead block(ceil_div(heads.allowed.queries, kScalarQueries));
-  const std::int64_t head = block.head;
+  const std::int64_t head = blockIdx.y;
   const int lane = threadIdx.x % kLanesPerQuery;
-  const int query = block.place * kScalarQueries + threadIdx.x / kLanesPerQuery;
+  const int query = blockIdx.x * kScalarQueries + threadIdx.x / kLanesPerQuery;
   const bool is_there = query < heads.allowed.queries;
   const std::int64_t row = heads.first_query(head) + (is_there ? query : 0);
   const float scale_log2 = heads.scale * kLog2E;
@@ -235,7 +233,7 @@ Steps launch_fused(const Problem& p, const Data& d, Kernel kernel, std::int64_t 
     Shape s;
     s.block = {kBlock, 1, 1};
     s.tile = {ceil_div(p.queries, blocks), 1, 1};
-    s.grid = {p.batch * p.heads * blocks, 1, 1};
+    s.grid = {blocks, p.batch * p.heads, 1};
     s.dynamic_shared_bytes = shared;
     return launch(kernel(in, dim), s, heads_of(p), operands<In>(d), static_cast<In*>(d.o),
                   d.log_sum, arguments...);
@@ -278,8 +276,7 @@ struct Effort {
 
 template <class In, int kDim>
 __global__ void __launch_bounds__(kBlock, 2)
-    tiles_kernel(Heads heads, Operands<In> x, In* o, float* log_sum, int blocks_of_head,
-                 Effort effort) {
+    tiles_kernel(Heads heads, Operands<In> x, In* o, float* log_sum, Effort effort) {
   using Tile = RowTile<kDim>;
   using Warp = TileWarp<In, kDim>;
   constexpr int kKeys = kTileKeys<kDim>;
@@ -288,14 +285,12 @@ __global__ void __launch_bounds__(kBlock, 2)
   char* const v_tile = k_tile + kKeys * Tile::kPitch;
   const int warp_row = threadIdx.x / 32 * Warp::kRows;
   char* const own = shared + warp_row * Tile::kPitch;
-  const BlockOfHead block(blocks_of_head);
-  const std::int64_t head = block.head;
+  const std::int64_t head = blockIdx.y;
   const In* const k = x.k + heads.first_key(head) * kDim;
   const In* const v = x.v + heads.first_key(head) * kDim;
   const AllowedKeys& allowed = heads.allowed;
 #pragma unroll 1
-  for (int query = block.place * kQueries; query < allowed.queries;
-       query += blocks_of_head * kQueries) {
+  for (int query = blockIdx.x * kQueries; query < allowed.queries; query += gridDim.x * kQueries) {
     const int left = allowed.queries - query;
     const std::int64_t row = heads.first_query(head) + query;
     const TileRange<kKeys> range(allowed, query, effort.skips_hidden);
@@ -329,7 +324,7 @@ Variant tiles(std::string id, std::string compare_to, ExpectedChangesOf<Problem>
     const std::int64_t blocks = splits_queries ? ceil_div(p.queries, kQueries) : 1;
     return launch_fused(
         p, d, [](auto in, auto dim) { return tiles_kernel<decltype(in), decltype(dim)::value>; },
-        tile_bytes(p), blocks, blocks, effort);
+        tile_bytes(p), blocks, effort);
   };
   return v;
 }
@@ -407,13 +402,12 @@ __global__ void __launch_bounds__(kBlock, 2)
   const int warp_row = threadIdx.x / 32 * Warp::kRows;
   char* const own = shared + warp_row * Tile::kPitch;
   const int blocks_of_head = ceil_div(heads.allowed.queries, kQueries);
-  const BlockOfHead block(blocks_of_head);
-  const std::int64_t head = block.head;
+  const std::int64_t head = blockIdx.y;
   const In* const k = x.k + heads.first_key(head) * kDim;
   const In* const v = x.v + heads.first_key(head) * kDim;
   const AllowedKeys& allowed = heads.allowed;
   // The last queries see the most keys: their blocks start first.
-  const int query = (blocks_of_head - 1 - block.place) * kQueries;
+  const int query = static_cast<int>(gridDim.x - 1 - blockIdx.x) * kQueries;
   const int left = allowed.queries - query;
   const std::int64_t row = heads.first_query(head) + query;
   const TileRange<kKeys> range(allowed, query, true);
@@ -504,6 +498,7 @@ Family declare() {
       "tensor cores are the limit, and what their warps do beside them, which is mostly an "
       "exponential for each score.";
   declare_attention(f, 4096, 4096);
+  f.figures = {{"attention", "swept_times", "Attention over the length of a text"}};
   f.variant(materialized())
       .variant(scalar_tile())
       .variant(online_tiles())

@@ -77,16 +77,16 @@ __global__ void __launch_bounds__(kBlock, 3)
   extern __shared__ __align__(16) char shared[];
   const AllowedKeys& allowed = heads.allowed;
   const int rows = split.heads_of_block * allowed.queries;
-  const BlockOfHead block(split.splits);
-  const std::int64_t head = static_cast<std::int64_t>(block.head) * split.heads_of_block;
+  const std::int64_t head = static_cast<std::int64_t>(blockIdx.y) * split.heads_of_block;
+  const int part = static_cast<int>(blockIdx.x);
   const std::int64_t first_row = heads.first_query(head);
   const In* const k = x.k + heads.first_key(head) * kDim;
   const In* const v = x.v + heads.first_key(head) * kDim;
   const int warp_index = threadIdx.x / 32;
   char* const k_tile = shared + (kMostRows + 2 * kKeys * warp_index) * Tile::kPitch;
   char* const v_tile = k_tile + kKeys * Tile::kPitch;
-  const int first = block.place * split.tiles + warp_index;
-  const int end = min((block.place + 1) * split.tiles, (allowed.keys + kKeys - 1) / kKeys);
+  const int first = part * split.tiles + warp_index;
+  const int end = min((part + 1) * split.tiles, (allowed.keys + kKeys - 1) / kKeys);
   const auto begin = [&](char* tile, const In* from, int index) {
     if (index < end)
       begin_rows<kDim, kKeys, 32>(tile, from + index * kKeys * kDim, allowed.keys - index * kKeys);
@@ -124,7 +124,7 @@ __global__ void __launch_bounds__(kBlock, 3)
   warp.store_partial(sums, max_sums, rows, [&](int i) { return warp_index * kMostRows + i; });
   __syncthreads();
   const std::int64_t place =
-      static_cast<std::int64_t>(block.place) * heads.heads * allowed.queries + first_row;
+      static_cast<std::int64_t>(part) * heads.heads * allowed.queries + first_row;
 #pragma unroll 1
   for (int i = threadIdx.x; i < rows * kDim; i += kBlock) {
     const int row = i / kDim;
@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(kBlock, 3)
 template <class In>
 __global__ void __launch_bounds__(kMostDim)
     combine_kernel(Partial partial, int splits, std::int64_t rows, In* o, float* log_sum) {
-  const std::int64_t row = blockIdx.x;
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.y) * gridDim.x + blockIdx.x;
   const int dim = blockDim.x;
   Joined joined;
 #pragma unroll 4
@@ -202,8 +202,8 @@ Steps launch_decode(const Problem& p, const Data& d, const LaunchContext& contex
     const Partial partial{reinterpret_cast<float*>(sums + split.splits * p.rows()), sums};
     Shape s;
     s.block = {kBlock, 1, 1};
-    s.tile = {split.heads_of_block * p.queries, 1, 1};
-    s.grid = {p.batch * p.heads / split.heads_of_block * split.splits, 1, 1};
+    s.tile = {ceil_div(p.queries, split.splits), split.heads_of_block, 1};
+    s.grid = {split.splits, p.batch * p.heads / split.heads_of_block, 1};
     s.dynamic_shared_bytes = kDecodeBytes<dim>;
     In* const o = static_cast<In*>(d.o);
     Steps steps = launch(decode_kernel<In, dim>, s, heads_of(p), operands<In>(d), o, d.log_sum,
@@ -212,7 +212,7 @@ Steps launch_decode(const Problem& p, const Data& d, const LaunchContext& contex
     Shape of_row;
     of_row.block = {dim, 1, 1};
     of_row.tile = {1, 1, 1};
-    of_row.grid = {p.rows(), 1, 1};
+    of_row.grid = {p.queries, p.batch * p.heads, 1};
     return steps +
            launch(combine_kernel<In>, of_row, partial, split.splits, p.rows(), o, d.log_sum);
   });
@@ -228,9 +228,13 @@ Variant decode(std::string id, std::string compare_to, ExpectedChangesOf<Problem
              " rows of queries: longer ones are for the family attention";
     return has_no_dropout(p, device);
   };
-  v.workspace_bytes = [way](const Problem& p, const DeviceSpec& device) {
+  const auto workspace = [way](const Problem& p, const DeviceSpec& device) {
     const int splits = split_of(p, device, way).splits;
     return splits == 1 ? 0 : partial_bytes(p, splits);
+  };
+  v.workspace_bytes = workspace;
+  v.metrics = [workspace](const Problem& p, const DeviceSpec& device) {
+    return memory_of(p, workspace(p, device));
   };
   v.launch = [way](const Problem& p, const Data& d, const LaunchContext& context) {
     return launch_decode(p, d, context, way);
@@ -294,6 +298,7 @@ Family declare() {
       "few for that; parts of the keys are not. What heads share is read once by a block that has "
       "them all.";
   declare_attention(f, 1, 32768);
+  f.figures = {{"attention_decode", "traffic", "One query per head"}};
   f.variant(per_head()).variant(split_keys()).variant(shared_keys()).variant(cudnn_attention());
   return f;
 }

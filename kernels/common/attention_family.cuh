@@ -47,6 +47,13 @@ inline Work work(const Problem& p) {
   return w;
 }
 
+/// Device memory of a launch: operands, O, log-sum-exps, and a workspace.
+inline MetricValues memory_of(const Problem& p, std::int64_t workspace) {
+  const std::int64_t operands = 2 * (p.query_elements() + p.key_elements()) * element_bytes(p);
+  const std::int64_t log_sums = p.rows() * static_cast<std::int64_t>(sizeof(float));
+  return {{"peak_bytes", static_cast<double>(operands + log_sums + workspace)}};
+}
+
 inline Variant variant(std::string id, std::string compare_to,
                        ExpectedChangesOf<Problem> expected) {
   Variant v;
@@ -57,6 +64,7 @@ inline Variant variant(std::string id, std::string compare_to,
   v.min_compute_capability = kMmaBf16ComputeCapability;
   v.deterministic = true;
   v.work = work;
+  v.metrics = [](const Problem& p, const DeviceSpec&) { return memory_of(p, 0); };
   return v;
 }
 
@@ -70,6 +78,7 @@ inline Variant cudnn_variant() {
   Variant v = variant("cudnn", "", {});
   v.is_vendor = true;
   v.deterministic = false;
+  v.metrics = {};  // its own memory is not known
   v.unavailable = cudnn::unavailable;
   v.unsupported = has_no_dropout;
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
@@ -140,7 +149,8 @@ inline void declare_attention(Family& f, std::int64_t queries, std::int64_t keys
           "log_sum", &Data::log_sum, [](const Problem& p) { return p.rows(); }, log_sum_tolerance)
       .output("o_stored", &Data::o_stored, type, query_elements,
               [](const Problem& p) { return output_tolerance(p, true); });
-  f.outputs = [](const Problem& p) { return Extent{p.rows(), 1, 1}; };
+  f.metric("peak_bytes", "B", "device memory: operands, results, and what a launch works in");
+  f.outputs = [](const Problem& p) { return Extent{p.queries, p.batch * p.heads, 1}; };
   f.unsupported = [](const Problem& p, const DeviceSpec&) { return unsupported(p); };
   f.inputs = inputs;
   f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {

@@ -91,16 +91,6 @@ struct Heads {
   }
 };
 
-/// A grid of one dimension, of which so many neighbouring blocks have a head: one dimension alone
-/// has more than 65535 blocks.
-struct BlockOfHead {
-  int head;
-  int place;  ///< among the blocks of its head
-  __device__ explicit BlockOfHead(int blocks_of_head)
-      : head(static_cast<int>(blockIdx.x) / blocks_of_head),
-        place(static_cast<int>(blockIdx.x) % blocks_of_head) {}
-};
-
 constexpr std::uint64_t kDropoutSeed = 0x5eed;
 
 inline Heads heads_of(const Problem& p) {
@@ -135,6 +125,8 @@ inline std::optional<std::string> unsupported(const Problem& p) {
   if (p.head_dim % 32 != 0) return "head dimensions are 64, 96 and 128";
   if (p.heads % p.group != 0)
     return "the heads of queries are no multiple of those that share keys";
+  constexpr std::int64_t kMostHeads = 65535;  // of a grid's second and third dimensions
+  if (p.batch * p.heads > kMostHeads) return "more heads than a grid has places for";
   return std::nullopt;
 }
 

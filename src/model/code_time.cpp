@@ -120,7 +120,13 @@ class KernelRun {
     blocks.step = places_;
     blocks.resident = kernel_.blocks_per_sm;
     if (cluster_ == 1) blocks.columns = kernel_.step->shape.grid.x;
-    const SmTime sm = time_on_sm(launch_, schedule_, figures_, blocks, stop_);
+    SmTime sm = time_on_sm(launch_, schedule_, figures_, blocks, stop_);
+    const bool is_even = cluster_ > 1 || are_alike(sm) ||
+                         static_cast<std::int64_t>(sm.starts.size()) == blocks.count;
+    if (!is_even) {
+      blocks.order = spread_order(blocks.count);
+      sm = time_on_sm(launch_, schedule_, figures_, blocks, stop_);
+    }
     // Those that were not executed come in waves like the last two that began whole.
     const std::size_t wave = static_cast<std::size_t>(blocks.resident);
     const std::size_t executed = sm.starts.size();
@@ -128,8 +134,10 @@ class KernelRun {
     double skipped = 0;
     for (std::size_t i = executed - wave; left > 0 && i < executed; ++i)
       skipped += (sm.starts[i] - sm.starts[i - wave]) * left / static_cast<double>(wave * wave);
-    const double clocks = skipped + std::max(sm.clocks + clocks_of_slowest(blocks, sm),
-                                             sm.starts.back() + clocks_of_last_block(blocks));
+    const double clocks = is_even
+                              ? skipped + std::max(sm.clocks + clocks_of_slowest(blocks, sm),
+                                                   sm.starts.back() + clocks_of_last_block(blocks))
+                              : clocks_of_uneven(blocks, sm);
     constexpr double kMicro = 1e6;
     KernelCodeTime time{
         launch_.program, clocks / clock_hz_ * kMicro, sm.places, sm.lookups, l1_counts(sm), {}};
@@ -155,6 +163,38 @@ class KernelRun {
   }
 
   std::int64_t clusters() const { return blocks_ / cluster_; }
+
+  static bool are_alike(const SmTime& sm) {
+    constexpr double kAlike = 1.1;
+    return static_cast<double>(sm.most_instructions) <=
+           kAlike * static_cast<double>(sm.fewest_instructions);
+  }
+
+  // Blocks that differ in their work, as those of a triangle's rows do: of the first ones that come
+  // none may be like the mean. So each is followed by the one as far from the other end.
+  static std::vector<std::int64_t> spread_order(std::int64_t count) {
+    constexpr double kGolden = 0.618;
+    const std::int64_t half = count / 2;
+    std::int64_t stride =
+        std::max<std::int64_t>(1, std::llround(kGolden * static_cast<double>(half)));
+    while (std::gcd(stride, half) > 1)
+      ++stride;
+    std::vector<std::int64_t> order;
+    for (std::int64_t i = 0; i < half; ++i) {
+      const std::int64_t at = (half / 2 + i * stride) % half;
+      order.push_back(at);
+      order.push_back(count - 1 - at);
+    }
+    if (count % 2 != 0) order.push_back(half);
+    return order;
+  }
+
+  // Whoever is done gets the next block, so that places stay taken to the end: each has the mean of
+  // its blocks' times.
+  static double clocks_of_uneven(const BlocksOfSm& blocks, const SmTime& sm) {
+    const double waves = static_cast<double>(blocks.count) / blocks.resident;
+    return std::max(1.0, waves) * sm.block_clocks / static_cast<double>(sm.starts.size());
+  }
 
   // The grid's last block may take a path of its own, such as a loop over the elements that its
   // tile does not hold. It starts as one of the last, and then has its SM for itself.

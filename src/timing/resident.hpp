@@ -149,6 +149,7 @@ struct ResidentCluster {
   std::vector<std::unique_ptr<ResidentBlock>> blocks;  ///< by rank
   std::size_t place = 0;                               ///< which no other resident one has
   std::uint64_t number = 0;                            ///< among those that were executed
+  std::uint64_t instructions = 0;                      ///< of its warps, so far
   double start = 0;
   std::size_t left = 0;  ///< warps that have not exited
   std::uint32_t barriers_ended = 0;

@@ -194,6 +194,8 @@ void SmRun::end_warp(ResidentCluster& cluster, double now) {
     access_.phases.forget(*block->block);
   }
   time_.busy[SmPart::latency] += longest;
+  time_.fewest_instructions = std::min(time_.fewest_instructions, cluster.instructions);
+  time_.most_instructions = std::max(time_.most_instructions, cluster.instructions);
   time_.block_clocks += (now - cluster.start) * static_cast<double>(cluster.blocks.size());
   for (const auto& sm : sms_) {
     for (Scheduler& scheduler : sm->schedulers) {
@@ -325,6 +327,7 @@ double SmRun::step(ResidentWarp& warp, double now) {
   const double reads = warp.block->sm->memory.l2_reads();
   const sim::Executed executed = warp.block->block->step(*warp.warp);
   ++time_.instructions;
+  ++cluster.instructions;
   time_.places[executed.place][WarpState::dispatch_stall] += op.operand_clocks;
   const Served served = access_.end(executed.lanes != 0);
   time_.lookups[executed.place] += warp.block->sm->memory.take_lookups();

@@ -35,9 +35,12 @@ struct BlocksOfSm {
   /// take the columns in turn: whichever SM is free gets the next block, so that none stays in one.
   std::int64_t columns = 1;
   std::uint64_t draws = 1;  ///< begins the sequence of latencies; SMs differ in it
+  /// Not empty: a permutation of 0 to count - 1, in which they come.
+  std::vector<std::int64_t> order = {};
 
   /// In the grid, of the i-th that comes.
   std::int64_t number(std::int64_t i) const {
+    if (i < static_cast<std::int64_t>(order.size())) i = order[static_cast<std::size_t>(i)];
     const bool in_turn = count > resident && step % columns == 0;
     return i * step + (in_turn ? (first + i % columns) % step : first);
   }
@@ -48,6 +51,9 @@ struct SmTime {
   std::vector<double> starts;      ///< of each block that was executed
   std::vector<WarpClocks> places;  ///< by place of the instruction that a warp was to issue next
   std::uint64_t instructions = 0;  ///< of warps
+  /// Of the block, or the cluster, that has the fewest, and of the one that has the most.
+  std::uint64_t fewest_instructions = ~std::uint64_t{0};
+  std::uint64_t most_instructions = 0;
   std::vector<SectorLookups> lookups;  ///< by place, in L1, of the blocks that were executed
   double l2_reads = 0;                 ///< sectors that these asked L2 for
   double l2_writes = 0;                ///< and wrote there

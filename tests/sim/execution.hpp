@@ -1,13 +1,16 @@
 // What tests that execute families on the CPU share.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "device/device_spec_file.hpp"
 #include "family/registry.hpp"
 #include "sass/kernel_resource.hpp"
+#include "simulated/simulated_executor.hpp"
 #include "support/catch.hpp"
 #include "support/skip.hpp"
+#include "support/small_problems.hpp"
 
 namespace gpuexp::test {
 
@@ -41,6 +44,33 @@ inline const Family& family_of(const char* id) {
   const Family* const family = Registry::global().find(id);
   REQUIRE(family);
   return *family;
+}
+
+/// Parameters that are not at their default.
+using Changed = std::map<std::string, Value>;
+
+/// The variants that ran on these values, with all of their blocks; all of them are right.
+inline std::size_t check_variants(const Family& family, const Values& values) {
+  SimulatedOptions options;
+  options.blocks = {ExecutedBlocks::kAll};
+  options.launch_timeout_s = 300;  // the machine may do something else, too
+  const auto executor = make_simulated_executor(device(), kernels(), options);
+  INFO(family.id << " " << describe(family, values));
+  const auto problem = family.make_problem(values);
+  executor->set_up(family, values, 7);
+  std::size_t ran = 0;
+  for (const Variant& variant : family.variants) {
+    if (!runs_on(device(), family, variant, problem.get())) continue;
+    INFO(variant.id);
+    const Verification result = executor->verify(variant, Mode::cold);
+    INFO((result.passed() ? "" : failure_of(result)));
+    CHECK(result.passed());
+    ++ran;
+  }
+  return ran;
+}
+inline std::size_t check_variants(const Family& family, const Changed& changed) {
+  return check_variants(family, values_with(family, changed));
 }
 
 }  // namespace gpuexp::test

@@ -5,38 +5,11 @@
 #include <cmath>
 #include <map>
 
-#include "family/registry.hpp"
 #include "sim/execution.hpp"
-#include "simulated/simulated_executor.hpp"
 #include "support/catch.hpp"
-#include "support/skip.hpp"
-#include "support/small_problems.hpp"
 
 namespace gpuexp::test {
 namespace {
-
-using Changed = std::map<std::string, Value>;
-
-/// The variants that ran, all of which are right.
-std::size_t check(const Family& family, const Changed& changed) {
-  SimulatedOptions options;
-  options.blocks = {ExecutedBlocks::kAll};
-  const auto executor = make_simulated_executor(device(), kernels(), options);
-  const Values values = values_with(family, changed);
-  INFO(family.id << " " << describe(family, values));
-  const auto problem = family.make_problem(values);
-  executor->set_up(family, values, 7);
-  std::size_t ran = 0;
-  for (const Variant& variant : family.variants) {
-    if (!runs_on(device(), family, variant, problem.get())) continue;
-    INFO(variant.id);
-    const Verification result = executor->verify(variant, Mode::cold);
-    INFO((result.passed() ? "" : failure_of(result)));
-    CHECK(result.passed());
-    ++ran;
-  }
-  return ran;
-}
 
 // A prime, a multiple of a vector and one more, what a block holds, and what eight do.
 TEST_CASE("long rows are right, wherever they begin", "[rows]") {
@@ -51,8 +24,9 @@ TEST_CASE("long rows are right, wherever they begin", "[rows]") {
     const Family& family = family_of(id.c_str());
     for (const char* type : {"fp32", "bf16"}) {
       for (const std::int64_t columns : kColumns) {
-        const std::size_t ran =
-            check(family, {{"rows", kFewRows}, {"columns", columns}, {"dtype", std::string(type)}});
+        const std::size_t ran = check_variants(
+            family,
+            Changed{{"rows", kFewRows}, {"columns", columns}, {"dtype", std::string(type)}});
         CHECK(ran >= (columns < 8192 ? std::max<std::size_t>(least, 3) : least));
       }
     }
@@ -65,10 +39,10 @@ TEST_CASE("norms whose blocks go from row to row are right", "[rows]") {
   constexpr std::int64_t kManyRows = 1200, kLongRow = 1024;
   for (const char* id : {"normalization", "normalization_backward"}) {
     for (const char* norm : {"layernorm", "rmsnorm"}) {
-      CHECK(check(family_of(id), {{"rows", kManyRows},
-                                  {"columns", kLongRow},
-                                  {"dtype", std::string("bf16")},
-                                  {"norm", std::string(norm)}}) >= 5);
+      CHECK(check_variants(family_of(id), Changed{{"rows", kManyRows},
+                                                  {"columns", kLongRow},
+                                                  {"dtype", std::string("bf16")},
+                                                  {"norm", std::string(norm)}}) >= 5);
     }
   }
 }

@@ -1,41 +1,17 @@
 // What small problems of spmv have not: rows that take several blocks, blocks that take several
 // rounds, and matrices of files, with empty rows and more columns than rows.
 #include <fstream>
-#include <map>
 #include <random>
 
-#include "family/registry.hpp"
 #include "sim/execution.hpp"
-#include "simulated/simulated_executor.hpp"
 #include "support/catch.hpp"
 #include "support/scratch_folder.hpp"
-#include "support/skip.hpp"
-#include "support/small_problems.hpp"
 
 namespace gpuexp::test {
 namespace {
 
-/// The variants that ran, all of which are right.
-std::size_t check_spmv(const std::map<std::string, Value>& changed) {
-  const Family& family = family_of("spmv");
-  SimulatedOptions options;
-  options.blocks = {ExecutedBlocks::kAll};
-  options.launch_timeout_s = 300;  // the machine may do something else, too
-  const auto executor = make_simulated_executor(device(), kernels(), options);
-  const Values values = values_with(family, changed);
-  INFO(describe(family, values));
-  const auto problem = family.make_problem(values);
-  executor->set_up(family, values, 7);
-  std::size_t ran = 0;
-  for (const Variant& variant : family.variants) {
-    if (!runs_on(device(), family, variant, problem.get())) continue;
-    INFO(variant.id);
-    const Verification result = executor->verify(variant, Mode::cold);
-    INFO((result.passed() ? "" : failure_of(result)));
-    CHECK(result.passed());
-    ++ran;
-  }
-  return ran;
+std::size_t check_spmv(const Changed& changed) {
+  return check_variants(family_of("spmv"), changed);
 }
 
 TEST_CASE("rows of several blocks and blocks of several rounds are right", "[spmv]") {
