@@ -115,8 +115,8 @@ void with_references(const Problem& p, const Data& d, const std::vector<Referenc
 inline void declare_parameters(Family& f, std::int64_t queries, std::int64_t keys) {
   constexpr std::int64_t kMostTokens = 1 << 20;
   f.integer("batch", &Problem::batch, 1, 1, 1 << 16, "", "sequences")
-      .integer("heads", &Problem::heads, 8, 1, 128, "", "heads of queries of a sequence")
-      .integer("group", &Problem::group, 1, 1, 128, "",
+      .integer("heads", &Problem::heads, 2, 1, 4096, "", "heads of queries of a sequence")
+      .integer("group", &Problem::group, 1, 1, 4096, "",
                "heads of queries that share keys and values")
       .extent("queries", &Problem::queries, queries, kMostTokens, "tokens that ask")
       .extent("keys", &Problem::keys, keys, kMostTokens, "tokens that are asked")

@@ -213,24 +213,31 @@ class WarpAttention {
     }
   }
 
-  /// Elements of P that dropout takes become 0; `row` is the warp's first of all rows of Q.
+  /// Elements of P that dropout takes become 0; `row` is the warp's first of all rows of Q. Two
+  /// lanes have halves of a group of four keys: each makes the words of one of two groups for both.
   __device__ __forceinline__ static void drop(Scores& s, const Heads& heads, std::int64_t row,
                                               int key) {
     const std::uint32_t threshold = dropout_threshold(heads.dropout);
+    const int upper = threadIdx.x % 2;
 #pragma unroll
     for (int i = 0; i < kRowTiles; ++i) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
 #pragma unroll
-        for (int j = 0; j < kKeyTiles; ++j) {
-          const int at = key + column_of(j, 0);
-          const PhiloxWords words = philox_words(
-              heads.dropout_seed, dropout_group(row + row_of(i, half), heads.allowed.keys, at));
-          const bool is_upper = at % 4 != 0;
-          const std::uint32_t a = is_upper ? words.word[2] : words.word[0];
-          const std::uint32_t b = is_upper ? words.word[3] : words.word[1];
-          if (a < threshold) s[i][j].x[2 * half] = 0.0f;
-          if (b < threshold) s[i][j].x[2 * half + 1] = 0.0f;
+        for (int j = 0; j < kKeyTiles; j += 2) {
+          const PhiloxWords own = philox_words(
+              heads.dropout_seed, dropout_group(row + row_of(i, half), heads.allowed.keys,
+                                                key + column_of(j + upper, 0)));
+          const unsigned kept[2] = {upper ? own.word[2] : own.word[0],
+                                    upper ? own.word[3] : own.word[1]};
+          const unsigned given[2] = {upper ? own.word[0] : own.word[2],
+                                     upper ? own.word[1] : own.word[3]};
+#pragma unroll
+          for (int c = 0; c < 2; ++c) {
+            const unsigned taken = __shfl_xor_sync(0xffffffffu, given[c], 1);
+            if ((upper ? taken : kept[c]) < threshold) s[i][j].x[2 * half + c] = 0.0f;
+            if ((upper ? kept[c] : taken) < threshold) s[i][j + 1].x[2 * half + c] = 0.0f;
+          }
         }
       }
     }

@@ -173,7 +173,8 @@ Steps fill_norm(const NormProblem& p, const Data& d, std::uint64_t seed) {
   });
 }
 
-/// Σ x and Σ x² of a row, and Σ |x|.
+/// Σ d and Σ d² of a row, and Σ |x|: d is x, less the row's first element where a mean is
+/// subtracted, so that sums of squares do not cancel.
 struct ExactNormSums {
   double sum;
   double squares;
@@ -211,16 +212,21 @@ struct ExactNorm {
     ExactNormSums found{0.0, 0.0, 0.0};
     for (std::int64_t i = first; i < columns; i += step) {
       const double x = to_double(rows.at(row * columns + i));
-      found = ExactNormSums::combined(found, {x, x * x, fabs(x)});
+      const double apart = x - origin(row);
+      found = ExactNormSums::combined(found, {apart, apart * apart, fabs(x)});
     }
     return found;
+  }
+  __host__ __device__ double origin(std::int64_t row) const {
+    return norm == Norm::layer ? to_double(rows.at(row * columns)) : 0.0;
   }
   __host__ __device__ ReferenceElement element(std::int64_t row, std::int64_t column,
                                                const Common& of_row) const {
     const auto n = static_cast<double>(columns);
-    const double mean = norm == Norm::layer ? of_row.sum / n : 0.0;
-    const double variance = fmax(of_row.squares / n - mean * mean, 0.0) + kNormEpsilon;
-    const double first = norm == Norm::layer ? to_double(rows.at(row * columns)) - mean : 0.0;
+    const double above = norm == Norm::layer ? of_row.sum / n : 0.0;  // mean less the origin
+    const double mean = origin(row) + above;
+    const double variance = fmax(of_row.squares / n - above * above, 0.0) + kNormEpsilon;
+    const double first = -above;
     // By how much more than itself a variance is off: mean / deviation, or that squared; or as the
     // row's first element is to the mean.
     const double apart = mean * mean / variance;

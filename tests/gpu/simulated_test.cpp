@@ -27,6 +27,16 @@ const std::map<std::string, std::string>& not_bit_equal() {
       "ex2, lg2, sin and others are approximate, and their tables are the hardware's";
   static const std::map<std::string, std::string> reasons{
       {"atomics/float_global", "a sum of floats in the order in which they arrive"},
+      {"attention/async_tiles", approximate},
+      {"attention/lazy_rescale", approximate},
+      {"attention/mask_edges", approximate},
+      {"attention/online_tiles", approximate},
+      {"attention/scalar_tile", approximate},
+      {"attention/skip_hidden", approximate},
+      {"attention/split_queries", approximate},
+      {"attention_decode/per_head", approximate},
+      {"attention_decode/shared_keys", approximate},
+      {"attention_decode/split_keys", approximate},
       {"backward/slices_atomic", "a sum of floats in the order in which they arrive"},
       {"backward/vectors_atomic", "a sum of floats in the order in which they arrive"},
       {"checkpointing/layers", approximate},
