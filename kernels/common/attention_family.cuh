@@ -80,7 +80,11 @@ inline Variant cudnn_variant() {
   v.deterministic = false;
   v.metrics = {};  // its own memory is not known
   v.unavailable = cudnn::unavailable;
-  v.unsupported = has_no_dropout;
+  v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
+    if (p.mask != Mask::full && p.queries > p.keys)
+      return "cuDNN has no mask by which the first queries see no key";
+    return has_no_dropout(p, device);
+  };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return cudnn::step_of(
         cudnn::Attention{p.dtype, p.batch, p.heads, p.key_heads(), p.queries, p.keys, p.head_dim,

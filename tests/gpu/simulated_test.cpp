@@ -30,6 +30,7 @@ const std::map<std::string, std::string>& not_bit_equal() {
       {"attention/async_tiles", approximate},
       {"attention/lazy_rescale", approximate},
       {"attention/mask_edges", approximate},
+      {"attention/materialized", approximate},
       {"attention/online_tiles", approximate},
       {"attention/scalar_tile", approximate},
       {"attention/skip_hidden", approximate},
