@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "base/time_unit.hpp"
 #include "record/flags.hpp"
 
 namespace gpuexp {
@@ -49,11 +50,39 @@ void ViewColumns::add_numbers(const ColumnHandle& column, const std::string& hea
     view_.rows[i].cells.push_back(texts[i]);
 }
 
-void ViewColumns::add_times() {
-  add("time", true, [](const ResultRecord& row) {
-    const auto time = row.time_us();
-    return time ? time_text(*time) : "";
+void ViewColumns::add_time_column(const std::string& heading, TimeUnits units,
+                                  const Time& time_us) {
+  if (units == TimeUnits::cells) {
+    add(heading, true, [&](const ResultRecord& row) {
+      const auto time = time_us(row);
+      return time ? time_text(*time) : "";
+    });
+    return;
+  }
+  std::vector<std::optional<double>> times;
+  std::vector<double> known;
+  for (const ResultRecord& row : e_.rows) {
+    times.push_back(time_us(row));
+    if (times.back()) known.push_back(*times.back());
+  }
+  const TimeUnit unit = time_unit_for(known);
+  for (auto& time : times) {
+    if (time) *time /= unit.us;
+  }
+  const std::vector<std::string> texts = number_texts(times);
+  view_.columns.push_back({fmt::format("{} ({})", heading, unit.name), true});
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    view_.rows[i].cells.push_back(texts[i]);
+}
+
+void ViewColumns::add_predicted_times(TimeUnits units) {
+  add_time_column("predicted", units, [](const ResultRecord& row) {
+    return row.passed() ? row.predicted_time_us : std::nullopt;
   });
+}
+
+void ViewColumns::add_times(TimeUnits units) {
+  add_time_column("time", units, [](const ResultRecord& row) { return row.time_us(); });
   const auto relative = [](const ResultRecord& row) -> std::optional<double> {
     const auto time = row.time_us();
     const auto half = row.half_interval_us();

@@ -27,6 +27,8 @@ bool allows(const Parameter& parameter, const Value& value) {
   return std::find(choices.begin(), choices.end(), std::get<std::string>(value)) != choices.end();
 }
 
+}  // namespace
+
 std::shared_ptr<const void> problem_of(const Family& family, const NamedValues& parameters) {
   Values values;
   for (const Parameter& parameter : family.parameters) {
@@ -36,8 +38,6 @@ std::shared_ptr<const void> problem_of(const Family& family, const NamedValues& 
   }
   return family.make_problem(values);
 }
-
-}  // namespace
 
 void add_declarations(RecordTable& table, const Registry& registry) {
   const bool lacks_implementation = !table.has(&ResultRecord::implementation);

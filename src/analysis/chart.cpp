@@ -1,0 +1,205 @@
+#include "analysis/chart.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "analysis/chart_quantity.hpp"
+#include "analysis/sweep_headline.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+constexpr std::size_t kLeastSwept = 3;  // values that make a line
+constexpr std::size_t kMostSeries = 8;  // colours that can be told apart
+
+// Kinds of figures that have bars though a size varies.
+constexpr std::array<std::string_view, 7> kBarKinds{
+    "ladder",    "share_of_copy",       "times_by_type", "metrics_by_type",
+    "row_pitch", "error_against_speed", "vocab_padding"};
+
+struct ChartSweep {
+  const ResultAxis* axis;
+  std::string label;
+};
+
+const ResultAxis* varying_axis(const ExperimentResults& e, const std::string& column) {
+  const ColumnHandle handle = column_named(column);
+  const auto found = std::find_if(e.axes.begin(), e.axes.end(), [&](const ResultAxis& axis) {
+    return axis.varies && axis.numeric && axis.column == handle;
+  });
+  return found == e.axes.end() ? nullptr : &*found;
+}
+
+std::string axis_label(const ResultAxis& axis) {
+  return axis.unit.empty() ? axis.label : fmt::format("{} ({})", axis.label, axis.unit);
+}
+
+// The declared axis where it varies, else the one with the most values.
+std::optional<ChartSweep> chart_sweep(const ExperimentResults& e, const Figure* declared) {
+  if (declared && std::find(kBarKinds.begin(), kBarKinds.end(), declared->kind) != kBarKinds.end())
+    return std::nullopt;
+  const auto is_swept = [&](const ResultAxis* axis) {
+    return axis && e.values(axis->column).size() >= kLeastSwept;
+  };
+  if (declared && !declared->axes.empty()) {
+    const FigureAxis& wanted = declared->axes.front();
+    const ResultAxis* axis = varying_axis(e, wanted.column);
+    if (is_swept(axis)) return ChartSweep{axis, wanted.label};
+  }
+  const ResultAxis* axis = swept_axis(e);
+  if (!is_swept(axis)) return std::nullopt;
+  return ChartSweep{axis, axis_label(*axis)};
+}
+
+/// What tells series apart besides the swept parameter.
+struct SeriesPart {
+  std::string label;  ///< "" for the variant and the mode, which say what they are
+  ColumnHandle column;
+};
+
+std::vector<SeriesPart> series_parts(const ExperimentResults& e, const ResultAxis& swept) {
+  std::vector<SeriesPart> parts{{"", column_of(&ResultRecord::variant)}};
+  for (const ResultAxis& axis : e.axes) {
+    if (axis.varies && axis.column != swept.column) parts.push_back({axis.label, axis.column});
+  }
+  if (e.values(&ResultRecord::mode).size() > 1)
+    parts.push_back({"", column_of(&ResultRecord::mode)});
+  return parts;
+}
+
+std::string part_text(const SeriesPart& part, const ResultRecord& row) {
+  const std::string value = part.column.text(row);
+  return part.label.empty() || value.empty() ? value : fmt::format("{} = {}", part.label, value);
+}
+
+std::string joined_parts(const std::vector<SeriesPart>& parts, const ResultRecord& row) {
+  std::string text;
+  for (const SeriesPart& part : parts) {
+    const std::string value = part_text(part, row);
+    if (!value.empty()) text += (text.empty() ? "" : ", ") + value;
+  }
+  return text;
+}
+
+std::size_t count_of_series(const ExperimentResults& e, const std::vector<SeriesPart>& parts) {
+  std::vector<std::string> names;
+  for (const ResultRecord& row : e.rows)
+    names.push_back(joined_parts(parts, row));
+  std::sort(names.begin(), names.end());
+  return static_cast<std::size_t>(std::unique(names.begin(), names.end()) - names.begin());
+}
+
+// Moves parts behind the variant to `panels`, the last first, until the rest can be told apart.
+std::vector<SeriesPart> take_panels(const ExperimentResults& e, std::vector<SeriesPart>& parts) {
+  std::vector<SeriesPart> panels;
+  while (parts.size() > 1 && count_of_series(e, parts) > kMostSeries) {
+    panels.insert(panels.begin(), std::move(parts.back()));
+    parts.pop_back();
+  }
+  return panels;
+}
+
+ChartSeries& series_named(LineChart& chart, const std::string& name) {
+  const auto found = std::find_if(chart.series.begin(), chart.series.end(),
+                                  [&](const ChartSeries& s) { return s.name == name; });
+  return found != chart.series.end() ? *found : chart.series.emplace_back(ChartSeries{name, {}});
+}
+
+std::vector<Chart> line_charts(const ExperimentResults& e, const ChartSweep& sweep,
+                               const ChartQuantity& quantity) {
+  std::vector<SeriesPart> parts = series_parts(e, *sweep.axis);
+  const std::vector<SeriesPart> panels = take_panels(e, parts);
+  std::vector<std::string> titles;
+  std::map<std::string, LineChart> by_title;
+  for (const ResultRecord& row : e.rows) {
+    const auto x = sweep.axis->column.number(row);
+    const auto y = quantity.of(row);
+    if (!x || !y) continue;
+    const std::string title = joined_parts(panels, row);
+    const auto [found, is_new] =
+        by_title.try_emplace(title, LineChart{title, sweep.label, quantity.label, {}});
+    if (is_new) titles.push_back(title);
+    series_named(found->second, joined_parts(parts, row)).points.push_back({*x, *y});
+  }
+  std::vector<Chart> charts;
+  for (const std::string& title : titles) {
+    LineChart& chart = by_title.at(title);
+    for (ChartSeries& s : chart.series) {
+      std::stable_sort(s.points.begin(), s.points.end(),
+                       [](const ChartPoint& a, const ChartPoint& b) { return a.x < b.x; });
+    }
+    charts.emplace_back(std::move(chart));
+  }
+  return charts;
+}
+
+BarKind bar_kind(const ResultRecord& row) {
+  if (row.is_vendor()) return BarKind::library;
+  return row.variant == row.baseline ? BarKind::baseline : BarKind::kernel;
+}
+
+BarChart bar_chart(const ExperimentResults& e, const ChartQuantity& quantity) {
+  BarChart chart{quantity.label, {}, quantity.reference};
+  std::map<std::string, std::size_t> places;
+  for (const ResultRecord& row : e.rows) {
+    const auto length = quantity.of(row);
+    if (!length) continue;
+    const std::string title = place_of(e, row);
+    const auto [found, is_new] = places.try_emplace(title, chart.groups.size());
+    if (is_new) chart.groups.push_back({title, {}});
+    chart.groups[found->second].bars.push_back({row.variant, *length, bar_kind(row)});
+  }
+  return chart;
+}
+
+std::size_t numbers_in(const Chart& chart) {
+  std::size_t count = 0;
+  if (const auto* lines = std::get_if<LineChart>(&chart)) {
+    for (const ChartSeries& s : lines->series)
+      count += s.points.size();
+  } else {
+    for (const BarGroup& group : std::get<BarChart>(chart).groups)
+      count += group.bars.size();
+  }
+  return count;
+}
+
+}  // namespace
+
+std::string_view name_of(BarKind kind) {
+  switch (kind) {
+    case BarKind::kernel: return "kernel";
+    case BarKind::baseline: return "baseline";
+    case BarKind::library: return "library";
+  }
+  return "";
+}
+
+std::vector<Chart> charts_of(const ExperimentResults& e, const Figure* declared) {
+  const ChartQuantity quantity =
+      chart_quantity(e, declared ? std::string_view(declared->kind) : std::string_view());
+  std::vector<Chart> charts;
+  if (const auto sweep = chart_sweep(e, declared)) {
+    charts = line_charts(e, *sweep, quantity);
+  } else {
+    charts.emplace_back(bar_chart(e, quantity));
+  }
+  std::erase_if(charts, [](const Chart& chart) { return numbers_in(chart) < 2; });
+  return charts;
+}
+
+PredictionChart prediction_chart(const RecordTable& table) {
+  PredictionChart chart;
+  for (const ResultRecord& row : table.rows) {
+    const auto time = row.time_us();
+    if (!time || !(*time > 0) || !row.predicted_time_us || !(*row.predicted_time_us > 0)) continue;
+    chart.points.push_back({row.key, *time, *row.predicted_time_us});
+  }
+  return chart;
+}
+
+}  // namespace gpuexp

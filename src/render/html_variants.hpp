@@ -1,0 +1,18 @@
+// The variants of a report's page, by family: why each exists, and its annotated source.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "render/html_report.hpp"
+#include "results/results.hpp"
+
+namespace gpuexp {
+
+std::string html_variants(const HtmlReport& page,
+                          const std::vector<ExperimentResults>& experiments);
+
+/// A variant's lines with their numbers and machine instructions, as the content of <pre>.
+std::string source_listing(const VariantSource& source);
+
+}  // namespace gpuexp
