@@ -109,6 +109,13 @@ ChartSeries& series_named(LineChart& chart, const std::string& name) {
   return found != chart.series.end() ? *found : chart.series.emplace_back(ChartSeries{name, {}});
 }
 
+std::size_t points_in(const LineChart& chart) {
+  std::size_t count = 0;
+  for (const ChartSeries& s : chart.series)
+    count += s.points.size();
+  return count;
+}
+
 std::vector<Chart> line_charts(const ExperimentResults& e, const ChartSweep& sweep,
                                const ChartQuantity& quantity) {
   std::vector<SeriesPart> parts = series_parts(e, *sweep.axis);
@@ -132,7 +139,7 @@ std::vector<Chart> line_charts(const ExperimentResults& e, const ChartSweep& swe
       std::stable_sort(s.points.begin(), s.points.end(),
                        [](const ChartPoint& a, const ChartPoint& b) { return a.x < b.x; });
     }
-    charts.emplace_back(std::move(chart));
+    if (points_in(chart) > 1) charts.emplace_back(std::move(chart));
   }
   return charts;
 }
@@ -142,30 +149,52 @@ BarKind bar_kind(const ResultRecord& row) {
   return row.variant == row.baseline ? BarKind::baseline : BarKind::kernel;
 }
 
-BarChart bar_chart(const ExperimentResults& e, const ChartQuantity& quantity) {
-  BarChart chart{quantity.label, {}, quantity.reference};
+// Bars by problem, in the order in which problems first appear.
+std::vector<BarChart> bars_by_problem(const ExperimentResults& e, const ChartQuantity& quantity) {
+  std::vector<BarChart> charts;
   std::map<std::string, std::size_t> places;
   for (const ResultRecord& row : e.rows) {
     const auto length = quantity.of(row);
     if (!length) continue;
     const std::string title = place_of(e, row);
-    const auto [found, is_new] = places.try_emplace(title, chart.groups.size());
-    if (is_new) chart.groups.push_back({title, {}});
-    chart.groups[found->second].bars.push_back({row.variant, *length, bar_kind(row)});
+    const auto [found, is_new] = places.try_emplace(title, charts.size());
+    if (is_new) charts.push_back({title, quantity.label, {}, quantity.reference});
+    charts[found->second].bars.push_back({row.variant, *length, bar_kind(row)});
   }
-  return chart;
+  return charts;
 }
 
-std::size_t numbers_in(const Chart& chart) {
-  std::size_t count = 0;
-  if (const auto* lines = std::get_if<LineChart>(&chart)) {
-    for (const ChartSeries& s : lines->series)
-      count += s.points.size();
-  } else {
-    for (const BarGroup& group : std::get<BarChart>(chart).groups)
-      count += group.bars.size();
+// Problems of one bar each stand in one chart.
+std::vector<BarChart> joined_single_bars(std::vector<BarChart> charts) {
+  const bool are_single = charts.size() > 1 &&
+                          std::all_of(charts.begin(), charts.end(),
+                                      [](const BarChart& chart) { return chart.bars.size() == 1; });
+  if (!are_single) return charts;
+  BarChart joined = charts.front();
+  joined.title.clear();
+  joined.bars.clear();
+  for (BarChart& chart : charts) {
+    ChartBar& bar = chart.bars.front();
+    bar.label = chart.title.empty() ? bar.label : chart.title;
+    joined.bars.push_back(std::move(bar));
   }
-  return count;
+  return {joined};
+}
+
+std::vector<Chart> bar_charts(const ExperimentResults& e, const ChartQuantity& quantity) {
+  std::vector<BarChart> charts = joined_single_bars(bars_by_problem(e, quantity));
+  std::vector<double> lengths;
+  for (const BarChart& chart : charts) {
+    for (const ChartBar& bar : chart.bars)
+      lengths.push_back(bar.length.value);
+  }
+  if (lengths.size() < 2) return {};
+  const auto [shortest, longest] = std::minmax_element(lengths.begin(), lengths.end());
+  for (BarChart& chart : charts) {
+    chart.shortest = *shortest;
+    chart.longest = *longest;
+  }
+  return {charts.begin(), charts.end()};
 }
 
 }  // namespace
@@ -182,14 +211,8 @@ std::string_view name_of(BarKind kind) {
 std::vector<Chart> charts_of(const ExperimentResults& e, const Figure* declared) {
   const ChartQuantity quantity =
       chart_quantity(e, declared ? std::string_view(declared->kind) : std::string_view());
-  std::vector<Chart> charts;
-  if (const auto sweep = chart_sweep(e, declared)) {
-    charts = line_charts(e, *sweep, quantity);
-  } else {
-    charts.emplace_back(bar_chart(e, quantity));
-  }
-  std::erase_if(charts, [](const Chart& chart) { return numbers_in(chart) < 2; });
-  return charts;
+  const auto sweep = chart_sweep(e, declared);
+  return sweep ? line_charts(e, *sweep, quantity) : bar_charts(e, quantity);
 }
 
 PredictionChart prediction_chart(const RecordTable& table) {

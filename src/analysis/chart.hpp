@@ -52,16 +52,15 @@ struct ChartBar {
   BarKind kind = BarKind::kernel;
 };
 
-/// Bars of one problem.
-struct BarGroup {
-  std::string title;  ///< "" where there is one group
-  std::vector<ChartBar> bars;
-};
-
+/// Bars of one problem, or of several that have one bar each.
 struct BarChart {
+  std::string title;  ///< the problem; "" where there is one chart
   std::string label;
-  std::vector<BarGroup> groups;
+  std::vector<ChartBar> bars;
   std::optional<double> reference;  ///< a length that bars are held against: a speed-up of 1
+  // Of all charts of the experiment, which have one scale.
+  double shortest = 0;
+  double longest = 0;
 };
 
 /// Predicted times over measured ones.
@@ -76,8 +75,9 @@ struct PredictionChart {
 
 using Chart = std::variant<LineChart, BarChart>;
 
-/// None where fewer than two rows have the number that the figure shows; several where series of
-/// all other parameters in one chart would be too many to tell apart.
+/// None where fewer than two rows have the number that the figure shows. Several of bars where
+/// there are several problems, and of lines where those of all other parameters in one chart would
+/// be too many to tell apart.
 std::vector<Chart> charts_of(const ExperimentResults& experiment, const Figure* declared);
 
 /// Of all rows that were timed and predicted.

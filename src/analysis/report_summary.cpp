@@ -62,12 +62,29 @@ std::optional<PredictionErrors> prediction_errors(const std::vector<RecordRef>& 
 }
 
 const ResultRecord* largest_speedup(const ExperimentResults& e) {
+  constexpr double kLeastSpeedup = 1.02;
   const ResultRecord* best = nullptr;
   for (const ResultRecord& row : e.rows) {
-    if (!row.passed() || row.is_above_limit() || !(row.speedup.value_or(0) > 1)) continue;
+    if (!row.passed() || row.is_above_limit() || row.speedup.value_or(0) < kLeastSpeedup) continue;
     if (!best || *row.speedup > *best->speedup) best = &row;
   }
   return best;
+}
+
+ReadConditions conditions_of(const RecordTable& table) {
+  ReadConditions read;
+  const auto raise = [](std::optional<double>& highest, const std::optional<double>& value) {
+    if (value && *value > highest.value_or(*value - 1)) highest = value;
+  };
+  for (const ResultRecord& row : table.rows) {
+    const auto low = row.sm_clock_min_mhz ? row.sm_clock_min_mhz : row.sm_clock_mhz;
+    if (low && *low < read.lowest_sm_clock_mhz.value_or(*low + 1)) read.lowest_sm_clock_mhz = low;
+    raise(read.highest_sm_clock_mhz,
+          row.sm_clock_max_mhz ? row.sm_clock_max_mhz : row.sm_clock_mhz);
+    raise(read.highest_power_w, row.power_w);
+    raise(read.highest_temperature_c, row.temperature_c);
+  }
+  return read;
 }
 
 std::size_t passed_rows(const ExperimentResults& e) {

@@ -28,9 +28,18 @@ struct PredictionErrors {
 /// Empty where no row has both.
 std::optional<PredictionErrors> prediction_errors(const std::vector<RecordRef>& rows);
 
-/// The row with the largest speed-up above 1; null where there is none, or no baseline. Rows that
-/// are faster than their limit are no record.
+/// The row with the largest speed-up that is worth the name, 2 % or more; null where there is none.
+/// Rows that are faster than their limit are no record.
 const ResultRecord* largest_speedup(const ExperimentResults& experiment);
+
+/// What was read of the GPU while rows were timed; empty where nothing was.
+struct ReadConditions {
+  std::optional<double> lowest_sm_clock_mhz;
+  std::optional<double> highest_sm_clock_mhz;
+  std::optional<double> highest_power_w;
+  std::optional<double> highest_temperature_c;
+};
+ReadConditions conditions_of(const RecordTable& table);
 
 std::size_t passed_rows(const ExperimentResults& experiment);
 

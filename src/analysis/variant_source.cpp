@@ -63,12 +63,12 @@ bool does_something(const ListedInstruction& listed) {
 }
 
 // The line that the instruction is made of, or the one that this was inlined at.
-std::optional<std::uint32_t> line_in_section(const VariantSource& source,
+std::optional<std::uint32_t> line_in_section(const SourcePart& section,
                                              const ListedInstruction& listed) {
-  if (source.lines.empty()) return std::nullopt;
+  if (section.lines.empty()) return std::nullopt;
   const auto is_in = [&](std::string_view file, std::uint32_t line) {
-    return file == source.file && line >= source.lines.front().number &&
-           line <= source.lines.back().number;
+    return file == section.file && line >= section.lines.front().number &&
+           line <= section.lines.back().number;
   };
   if (is_in(listed.file, listed.line)) return listed.line;
   if (is_in(listed.from_file, listed.from_line)) return listed.from_line;
@@ -96,26 +96,31 @@ std::string classes_text(const InstructionCounts& counts) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+void add_code(CodeLine& line, const InstructionCounts& counts) {
+  line.instructions = total(counts);
+  line.classes = classes_text(counts);
+}
+
 }  // namespace
 
-void VariantSources::find_section(VariantSource& source, const Family& family,
-                                  const Variant& variant) const {
+SourcePart VariantSources::section_of(const Family& family, const Variant& variant) const {
   for (std::size_t i = 0; i < count_; ++i) {
     if (!is_file_of(texts_[i].file, family.id)) continue;
     const std::vector<std::string_view> lines = source_lines(texts_[i].text);
     const auto heading = std::find_if(lines.begin(), lines.end(), [&](std::string_view line) {
       return is_section_of(line, variant.id);
     });
-    if (heading == lines.end()) continue;
-    source.file = texts_[i].file;
-    source.lines = section_from(lines, static_cast<std::size_t>(heading - lines.begin()));
-    return;
+    if (heading != lines.end())
+      return {texts_[i].file,
+              section_from(lines, static_cast<std::size_t>(heading - lines.begin()))};
   }
+  return {};
 }
 
 void VariantSources::count_code(VariantSource& source, const Variant& variant, const void* problem,
                                 const DeviceSpec& device) const {
-  std::map<std::uint32_t, InstructionCounts> by_line;
+  std::map<std::uint32_t, InstructionCounts> in_section;
+  std::map<std::string, std::map<std::uint32_t, InstructionCounts>> elsewhere;
   std::set<const void*> seen;
   for (const Shape& shape : variant.shapes(problem, device)) {
     if (!seen.insert(shape.kernel).second) continue;
@@ -126,26 +131,34 @@ void VariantSources::count_code(VariantSource& source, const Variant& variant, c
     for (const ListedInstruction& listed : read_code_text(found->resource.code).instructions) {
       if (!does_something(listed)) continue;
       ++source.instructions;
-      if (const auto line = line_in_section(source, listed)) ++by_line[*line][kind_of(listed)];
+      if (const auto line = line_in_section(source.section, listed)) {
+        ++in_section[*line][kind_of(listed)];
+      } else {
+        ++elsewhere[std::string(listed.file)][listed.line][kind_of(listed)];
+      }
     }
   }
-  int here = 0;
-  for (CodeLine& line : source.lines) {
-    const auto found = by_line.find(line.number);
-    if (found == by_line.end()) continue;
-    line.instructions = total(found->second);
-    line.classes = classes_text(found->second);
-    here += line.instructions;
+  for (CodeLine& line : source.section.lines) {
+    const auto found = in_section.find(line.number);
+    if (found != in_section.end()) add_code(line, found->second);
   }
-  source.elsewhere = source.instructions - here;
+  for (const auto& [file, lines] : elsewhere) {
+    SourcePart part{file, {}};
+    for (const auto& [number, counts] : lines) {
+      CodeLine& line = part.lines.emplace_back();
+      line.number = number;
+      line.text = files_.line(file, number).value_or(std::string_view());
+      add_code(line, counts);
+    }
+    source.others.push_back(std::move(part));
+  }
 }
 
 VariantSource VariantSources::of(const Family& family, const Variant& variant, const void* problem,
                                  const DeviceSpec* device) const {
   VariantSource source;
-  find_section(source, family, variant);
-  if (!source.file.empty() && problem && device && !variant.is_vendor)
-    count_code(source, variant, problem, *device);
+  source.section = section_of(family, variant);
+  if (problem && device && !variant.is_vendor) count_code(source, variant, problem, *device);
   return source;
 }
 

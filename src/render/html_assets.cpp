@@ -31,6 +31,7 @@ pre i{color:var(--soft);font-style:normal;user-select:none}
 pre b{color:var(--s0);font-weight:400;user-select:none}
 article{border-top:1px solid var(--line);margin-top:1.6em}
 article h3{margin-top:.9em}
+h2+article{border-top:0;margin-top:0}
 .question{font-style:italic}
 .where,figcaption,.notes{color:var(--soft);font-size:.88rem}
 .headline{border-left:3px solid var(--s0);padding-left:.7em}
@@ -39,18 +40,19 @@ article h3{margin-top:.9em}
 .verdicts,.legend{list-style:none;display:flex;flex-wrap:wrap;gap:.4em;margin:.6em 0;padding:0}
 .verdicts li{border:1px solid currentColor;border-radius:1em;padding:.05em .75em;font-size:.92rem;font-weight:600}
 .good{color:var(--good)}.bad{color:var(--bad)}.open{color:var(--open)}
-.cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(158px,1fr));gap:8px;margin:1em 0}
+.cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,165px),1fr));gap:8px;margin:1em 0}
 .cards div{background:var(--band);border-radius:6px;padding:6px 10px}
 dt{color:var(--soft);font-size:.78rem}
 dd{margin:0;font-weight:600;overflow-wrap:anywhere}
 .scroll{overflow:auto;max-height:32rem;border:1px solid var(--line);border-radius:6px;margin:.6em 0}
-table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums}
+table{border-collapse:separate;border-spacing:0;font-size:.88rem;font-variant-numeric:tabular-nums}
 .sort{min-width:100%}
 caption{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 th,td{padding:4px 10px;text-align:left;vertical-align:top;border-bottom:1px solid var(--line)}
 td{max-width:56ch}
 tbody tr:last-child>*{border-bottom:0}
 thead th{position:sticky;top:0;z-index:1;background:var(--band);white-space:nowrap}
+.whole{max-height:none;width:fit-content;max-width:100%}
 .facts th{color:var(--soft);font-weight:400;white-space:nowrap}
 .facts td{overflow-wrap:anywhere;min-width:14ch}
 .n{text-align:right;white-space:nowrap}
@@ -67,11 +69,11 @@ padding:3px 8px;width:15em;max-width:100%}
 .notes{padding-left:1.2em}
 .why li{margin:.5em 0;max-width:90ch}
 summary{cursor:pointer;color:var(--link);font-size:.92rem}
-.figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,460px),1fr));gap:4px 24px;align-items:start}
-figure{margin:.8em 0;min-width:0;max-width:660px}
+.figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,440px),1fr));gap:4px 24px;align-items:start}
+figure{margin:.8em 0;min-width:0;max-width:540px}
 figure .scroll{border:0;max-height:none;margin:0}
 .panel{margin:0;font-weight:600;font-size:.92rem}
-svg{display:block;width:100%;min-width:430px;height:auto;font-size:12px}
+svg{display:block;width:100%;min-width:330px;height:auto;font-size:12px}
 svg text{fill:var(--soft)}
 svg .label{fill:var(--ink)}
 .middle{text-anchor:middle}.end{text-anchor:end}
@@ -93,7 +95,11 @@ circle,rect{fill:var(--c)}
 body{font-size:15px}
 header,main{padding-left:14px;padding-right:14px}
 h1{font-size:1.45rem}
-.sort:not(:focus) tbody td:first-child{position:sticky;left:0;background:var(--paper)}
+.sort td:first-child,.sort th:first-child{position:sticky;left:0;width:9.5em;min-width:9.5em;max-width:9.5em;
+white-space:normal;overflow-wrap:anywhere;border-right:1px solid var(--line)}
+.sort td:first-child{background:var(--paper)}
+.sort th:first-child{z-index:2}
+.sort td[colspan]{white-space:normal}
 th,td{padding:4px 8px}}
 @media print{
 :root{--paper:#fff;--ink:#000;--soft:#444;--line:#bbb;--band:#f2f2f2;--link:#000}

@@ -27,12 +27,24 @@ std::string card(const std::string& name, const std::string& value) {
                        : fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", name, escape_html(value));
 }
 
-std::string clock_text(const DeviceProvenance& device) {
-  if (!device.sm_clock_mhz) return "";
-  const std::string now = fmt::format("{} MHz", *device.sm_clock_mhz);
-  return device.sm_clock_max_mhz
-             ? fmt::format("{} of {} MHz", *device.sm_clock_mhz, *device.sm_clock_max_mhz)
-             : now;
+std::string clock_text(const ReadConditions& read) {
+  if (!read.lowest_sm_clock_mhz || !read.highest_sm_clock_mhz) return "";
+  return fmt::format("{:.0f} to {:.0f} MHz", *read.lowest_sm_clock_mhz, *read.highest_sm_clock_mhz);
+}
+
+std::string power_text(const ReadConditions& read, const DeviceProvenance& device) {
+  const auto& limit = device.power_limit_w;
+  if (!read.highest_power_w) return limit ? fmt::format("limit {:g} W", *limit) : "";
+  std::string text = fmt::format("up to {:.0f} W", *read.highest_power_w);
+  return limit ? text + fmt::format(", limit {:g} W", *limit) : text;
+}
+
+// "2026-01-01T12:00:00Z" as "2026-01-01 12:00 UTC"; what is written otherwise, as it is.
+std::string start_text(const std::string& utc) {
+  constexpr std::size_t kDate = 10;
+  constexpr std::size_t kMinutes = 5;
+  if (utc.size() != 20 || utc[kDate] != 'T' || utc.back() != 'Z') return utc;
+  return fmt::format("{} {} UTC", utc.substr(0, kDate), utc.substr(kDate + 1, kMinutes));
 }
 
 std::string commit_text(const Provenance& p) {
@@ -42,16 +54,18 @@ std::string commit_text(const Provenance& p) {
          (p.git_dirty.value_or(false) ? " with local changes" : "");
 }
 
-std::string cards(const Provenance& p) {
+std::string cards(const Report& report) {
+  const Provenance& p = report.provenance;
+  const ReadConditions read = conditions_of(report.table);
   const DeviceProvenance& d = p.device;
   const std::string gpu = d.name.value_or("");
   std::string html = "<dl class=\"cards\">";
   html += card("GPU", d.is_simulated() ? gpu + ", simulated: no times" : gpu);
   html += card("Driver", d.driver_version.value_or(""));
   html += card("CUDA runtime", d.runtime_version.value_or(""));
-  html += card("SM clock at the start", clock_text(d));
-  html += card("Power limit", d.power_limit_w ? fmt::format("{:g} W", *d.power_limit_w) : "");
-  html += card("Started", p.utc.value_or(""));
+  html += card("SM clock while timed", clock_text(read));
+  html += card("Power", power_text(read, d));
+  html += card("Started", start_text(p.utc.value_or("")));
   html += card("gpuexp", p.gpuexp_version.value_or(""));
   html += card("Commit", commit_text(p));
   html += "</dl>\n";
@@ -111,16 +125,14 @@ std::vector<HtmlCell> overview_row(const ExperimentResults& e, std::size_t numbe
 std::string overview(const std::vector<ExperimentResults>& experiments) {
   HtmlTable table;
   table.caption = "Experiments";
-  table.columns = {{"experiment", false},
-                   {"family", false},
-                   {"rows", true},
-                   {"passed", true},
-                   {"largest speed-up", true},
-                   {"of", false},
-                   {"prediction off %, median", true}};
+  table.columns = {{"experiment", false}, {"family", false}, {"rows", true}, {"passed", true},
+                   {"speed-up", true},    {"of", false},     {"off %", true}};
   for (std::size_t i = 0; i < experiments.size(); ++i)
     table.rows.push_back(overview_row(experiments[i], i + 1));
-  return "<h3>Experiments</h3>\n" + html_table(table);
+  return "<h3>Experiments</h3>\n<p class=\"where\">speed-up: the largest over the baseline, where "
+         "it is 2 % or "
+         "more; off %: how far predicted times are from measured ones, the median.</p>\n" +
+         html_table(table);
 }
 
 std::string lost_rows(const std::vector<ExperimentResults>& experiments) {
@@ -179,9 +191,9 @@ std::string predictions(const Report& report) {
 std::string html_summary(const HtmlReport& page,
                          const std::vector<ExperimentResults>& experiments) {
   const Report& report = page.report;
-  return "<section id=\"summary\"><h2>Summary</h2>\n" + verdicts(report) +
-         cards(report.provenance) + overview(experiments) + lost_rows(experiments) +
-         flags(report.table) + predictions(report) + "</section>\n";
+  return "<section id=\"summary\"><h2>Summary</h2>\n" + verdicts(report) + cards(report) +
+         overview(experiments) + lost_rows(experiments) + flags(report.table) +
+         predictions(report) + "</section>\n";
 }
 
 }  // namespace gpuexp

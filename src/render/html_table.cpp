@@ -68,7 +68,7 @@ std::string html_table(const HtmlTable& table) {
 }
 
 std::string html_facts(const std::vector<std::pair<std::string, std::string>>& facts) {
-  std::string html = "<div class=\"scroll\"><table class=\"facts\"><tbody>";
+  std::string html = "<div class=\"scroll whole\"><table class=\"facts\"><tbody>";
   for (const auto& [name, value] : facts) {
     html += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td></tr>\n", escape_html(name),
                         escape_html(value));

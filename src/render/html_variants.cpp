@@ -1,6 +1,7 @@
 #include "render/html_variants.hpp"
 
 #include <algorithm>
+#include <cstdint>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -33,8 +34,10 @@ std::vector<std::pair<std::string, VariantNames>> variants_by_family(
 }
 
 std::string code_summary(const VariantSource& source) {
-  std::string text =
-      fmt::format("Source: {}, from line {}", source.file, source.lines.front().number);
+  std::string text = "Source";
+  if (!source.section.lines.empty())
+    text +=
+        fmt::format(": {}, from line {}", source.section.file, source.section.lines.front().number);
   if (!source.architecture.empty())
     text += fmt::format("; {} machine instructions", source.instructions);
   return text;
@@ -42,27 +45,38 @@ std::string code_summary(const VariantSource& source) {
 
 std::string code_note(const VariantSource& source) {
   if (source.architecture.empty()) return "Machine code of this variant is not known here.";
-  std::string text = fmt::format(
-      "Left of a line: its number and how many machine instructions (compute capability {}) the "
-      "compiler made of it, each counted once, however often it runs.",
+  return fmt::format(
+      "Left of a line: its number, and how many machine instructions (compute capability {}) the "
+      "compiler made of it and of what it inlined there, each counted once, however often it runs.",
       source.architecture);
-  if (source.elsewhere > 0) {
-    text += fmt::format(" {} more come from lines outside of this section.", source.elsewhere);
-  }
-  return text;
+}
+
+std::string part_element(const SourcePart& part, std::string_view variant) {
+  if (part.lines.empty()) return "";
+  return fmt::format(
+      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"source of "
+      "{}\"><pre>{}</pre>"
+      "</div>\n",
+      escape_html(variant), source_listing(part));
 }
 
 std::string source_part(const HtmlReport& page, const Variant& variant, const std::string& family) {
   if (variant.is_vendor) return "<p class=\"where\">A library's; its source is not here.</p>\n";
   const auto found = page.sources.find({family, variant.id});
-  if (found == page.sources.end() || found->second.lines.empty())
-    return "<p class=\"where\">No section of the source is this variant's alone.</p>\n";
+  const bool is_known = found != page.sources.end() &&
+                        (!found->second.section.lines.empty() || !found->second.others.empty());
+  if (!is_known) return "<p class=\"where\">This program does not have its source.</p>\n";
   const VariantSource& source = found->second;
-  return fmt::format(
-      "<details><summary>{}</summary>{}<div class=\"scroll\" tabindex=\"0\" role=\"region\""
-      " aria-label=\"source of {}\"><pre>{}</pre></div></details>\n",
-      escape_html(code_summary(source)), html_element("p", code_note(source)),
-      escape_html(variant.id), source_listing(source));
+  std::string html =
+      fmt::format("<details><summary>{}</summary>{}\n", escape_html(code_summary(source)),
+                  html_element("p", code_note(source)));
+  html += part_element(source.section, variant.id);
+  for (const SourcePart& part : source.others) {
+    html += fmt::format("<p class=\"where\">Lines of {} that its kernels are made of</p>\n",
+                        part.file.empty() ? "files that are not known" : escape_html(part.file));
+    html += part_element(part, variant.id);
+  }
+  return html + "</details>\n";
 }
 
 std::string variant_part(const HtmlReport& page, const Family& family, const std::string& name) {
@@ -98,9 +112,12 @@ std::string family_part(const HtmlReport& page, const std::string& name,
 
 }  // namespace
 
-std::string source_listing(const VariantSource& source) {
+std::string source_listing(const SourcePart& part) {
   std::string html;
-  for (const CodeLine& line : source.lines) {
+  std::uint32_t next = 0;
+  for (const CodeLine& line : part.lines) {
+    if (next != 0 && line.number != next) html += "<i>   ⋯</i>\n";
+    next = line.number + 1;
     const std::string count =
         line.instructions == 0 ? std::string() : fmt::format("{}", line.instructions);
     html += fmt::format("<i>{:>4} {:>4} </i>{}", line.number, count, escape_html(line.text));

@@ -12,7 +12,7 @@ namespace gpuexp {
 std::string html_variants(const HtmlReport& page,
                           const std::vector<ExperimentResults>& experiments);
 
-/// A variant's lines with their numbers and machine instructions, as the content of <pre>.
-std::string source_listing(const VariantSource& source);
+/// Lines with their numbers and machine instructions, as the content of <pre>.
+std::string source_listing(const SourcePart& part);
 
 }  // namespace gpuexp

@@ -15,14 +15,16 @@ namespace gpuexp {
 
 namespace {
 
-constexpr double kWidth = 560;
+constexpr double kWidth = 440;
 constexpr double kTop = 30;
 constexpr double kBottomRoom = 44;
 constexpr double kRightRoom = 14;
-constexpr double kPlotHeight = 250;
-constexpr double kBarStep = 22;
-constexpr double kBarHeight = 15;
-constexpr double kGroupHead = 24;
+constexpr double kPlotHeight = 200;
+constexpr double kBarStep = 20;
+constexpr double kBarHeight = 14;
+constexpr double kBarTop = 6;
+constexpr double kLabelGap = 7;
+constexpr double kTextBase = 4;  // below the middle of a line of text
 // Numbers that differ by more than this factor are shown by their logarithms.
 constexpr double kWideRange = 30;
 
@@ -164,7 +166,7 @@ class LineFigure {
 };
 
 std::string shortened_label(const std::string& label) {
-  constexpr std::size_t kMostColumns = 26;
+  constexpr std::size_t kMostColumns = 24;
   if (display_width(label) <= kMostColumns) return label;
   // Names are ASCII but for what a file from elsewhere has.
   return label.substr(0, kMostColumns - 1) + "…";
@@ -176,58 +178,35 @@ class BarFigure {
   explicit BarFigure(const BarChart& chart)
       : chart_(chart),
         left_(label_room(chart)),
+        bottom_(kBarTop + kBarStep * static_cast<double>(chart.bars.size())),
         scale_(length_scale(chart, left_)),
-        drawing_(kWidth, height_of(chart), chart.label) {}
+        drawing_(kWidth, bottom_ + kBottomRoom, chart.label) {}
 
   std::string figure() {
-    const double bottom = height_of(chart_) - kBottomRoom;
-    drawing_.x_axis(scale_, kTop - kGroupHead / 2, bottom, chart_.label, (left_ + kWidth) / 2);
-    double y = kTop - kGroupHead / 2;
-    for (const BarGroup& group : chart_.groups) {
-      if (!group.title.empty()) {
-        drawing_.text(0, y + kGroupHead * 2 / 3, "start label", group.title);
-        y += kGroupHead;
-      }
-      for (const ChartBar& bar : group.bars) {
-        draw(bar, y);
-        y += kBarStep;
-      }
+    drawing_.x_axis(scale_, kBarTop, bottom_, chart_.label, (left_ + kWidth) / 2);
+    for (std::size_t i = 0; i < chart_.bars.size(); ++i)
+      draw(chart_.bars[i], kBarTop + kBarStep * (static_cast<double>(i) + 0.5));
+    if (chart_.reference && is_on_scale(*chart_.reference)) {
+      const double x = scale_.at(*chart_.reference);
+      drawing_.line(x, kBarTop, x, bottom_, "mark");
     }
-    if (chart_.reference && is_on_scale(*chart_.reference))
-      drawing_.line(scale_.at(*chart_.reference), kTop - kGroupHead / 2,
-                    scale_.at(*chart_.reference), bottom, "mark");
-    return figure_element("", drawing_.take(), legend(), has_intervals_ ? kIntervalWords : "");
+    return figure_element(chart_.title, drawing_.take(), legend(),
+                          has_intervals_ ? kIntervalWords : "");
   }
 
  private:
-  static double height_of(const BarChart& chart) {
-    double height = kTop - kGroupHead / 2 + kBottomRoom;
-    for (const BarGroup& group : chart.groups)
-      height += (group.title.empty() ? 0 : kGroupHead) +
-                kBarStep * static_cast<double>(group.bars.size());
-    return height;
-  }
-
   static double label_room(const BarChart& chart) {
     double width = 0;
-    for (const BarGroup& group : chart.groups) {
-      for (const ChartBar& bar : group.bars)
-        width = std::max(width, svg_text_width(shortened_label(bar.label)));
-    }
-    return width + 8;
+    for (const ChartBar& bar : chart.bars)
+      width = std::max(width, svg_text_width(shortened_label(bar.label)));
+    return width + kLabelGap;
   }
 
   static SvgScale length_scale(const BarChart& chart, double left) {
-    std::vector<double> lengths;
-    double text = 0;
-    for (const BarGroup& group : chart.groups) {
-      for (const ChartBar& bar : group.bars) {
-        lengths.push_back(bar.length.value);
-        text = std::max(text, svg_text_width(short_number(bar.length.value)));
-      }
-    }
-    const Extremes e = extremes_of(lengths);
+    const double text = std::max(svg_text_width(short_number(chart.longest)),
+                                 svg_text_width(short_number(chart.shortest)));
     const double right = kWidth - text - kRightRoom;
+    const Extremes e{chart.shortest, chart.longest};
     if (has_wide_range(e)) return {ScaleKind::decades, e.low / 1.3, e.high, left, right};
     const double high = std::max({e.high, chart.reference.value_or(0), 0.0});
     return {ScaleKind::linear, std::min(0.0, e.low), high, left, right};
@@ -247,12 +226,11 @@ class BarFigure {
     return "s0";
   }
 
-  void draw(const ChartBar& bar, double y) {
-    const double middle = y + kBarStep / 2;
+  void draw(const ChartBar& bar, double middle) {
     const double end = scale_.at(bar.length.value);
     const std::string css = css_of(bar.kind);
     const std::string title = fmt::format("{}: {}", bar.label, estimate_text(bar.length));
-    drawing_.text(left_ - 8, middle + 4, "end", shortened_label(bar.label));
+    drawing_.text(left_ - kLabelGap, middle + kTextBase, "end", shortened_label(bar.label));
     double text = end;
     if (scale_.kind() == ScaleKind::linear) {
       const double zero = scale_.at(0);
@@ -266,17 +244,14 @@ class BarFigure {
       text = std::max(end, scale_.at(*bar.length.high));
       drawing_.line(scale_.at(*bar.length.low), middle, text, middle, "whisker ink");
     }
-    drawing_.text(text + 6, middle + 4, "start", short_number(bar.length.value));
+    drawing_.text(text + kLabelGap, middle + kTextBase, "start", short_number(bar.length.value));
   }
 
   // Where there is more than one kind of bars.
   std::string legend() const {
     std::vector<BarKind> kinds;
-    for (const BarGroup& group : chart_.groups) {
-      for (const ChartBar& bar : group.bars) {
-        if (std::find(kinds.begin(), kinds.end(), bar.kind) == kinds.end())
-          kinds.push_back(bar.kind);
-      }
+    for (const ChartBar& bar : chart_.bars) {
+      if (std::find(kinds.begin(), kinds.end(), bar.kind) == kinds.end()) kinds.push_back(bar.kind);
     }
     if (kinds.size() < 2) return "";
     std::string html = "<ul class=\"legend\">";
@@ -287,6 +262,7 @@ class BarFigure {
 
   const BarChart& chart_;
   double left_;
+  double bottom_;
   SvgScale scale_;
   SvgDrawing drawing_;
   bool has_intervals_ = false;
@@ -301,27 +277,30 @@ std::string svg_figure(const Chart& chart) {
 
 std::string svg_figure(const PredictionChart& chart) {
   std::vector<double> times;
+  std::vector<double> ratios{0.5, 2.0};
   for (const PredictionChart::Point& p : chart.points) {
     times.push_back(p.measured_us);
-    times.push_back(p.predicted_us);
+    ratios.push_back(p.predicted_us / p.measured_us);
   }
-  const Extremes e = extremes_of(times);
-  constexpr double kLeft = 52;
-  constexpr double kSize = 400;
-  const SvgScale x(ScaleKind::decades, e.low / 1.2, e.high * 1.2, kLeft, kLeft + kSize);
-  const SvgScale y(ScaleKind::decades, e.low / 1.2, e.high * 1.2, kTop + kSize, kTop);
-  SvgDrawing drawing(kLeft + kSize + kRightRoom, kTop + kSize + kBottomRoom,
-                     "predicted over measured time");
-  drawing.y_axis(y, kLeft, kLeft + kSize, kTop, "predicted time (µs)");
-  drawing.x_axis(x, kTop, kTop + kSize, "measured time (µs)", kLeft + kSize / 2);
-  drawing.line(x.at(e.low), y.at(e.low), x.at(e.high), y.at(e.high), "mark");
+  constexpr double kRoom = 1.1;
+  constexpr double kLeft = 36;
+  const Extremes x_ends = extremes_of(times);
+  const Extremes y_ends = extremes_of(ratios);
+  const double bottom = kTop + kPlotHeight;
+  const double right = kWidth - kRightRoom;
+  const SvgScale x(ScaleKind::decades, x_ends.low / kRoom, x_ends.high * kRoom, kLeft, right);
+  const SvgScale y(ScaleKind::decades, y_ends.low / kRoom, y_ends.high * kRoom, bottom, kTop);
+  SvgDrawing drawing(kWidth, bottom + kBottomRoom, "predicted over measured time");
+  drawing.y_axis(y, kLeft, right, kTop, "predicted over measured time");
+  drawing.x_axis(x, kTop, bottom, "measured time (µs)", (kLeft + right) / 2);
+  drawing.line(kLeft, y.at(1), right, y.at(1), "mark");
   for (const PredictionChart::Point& p : chart.points) {
-    drawing.dot(x.at(p.measured_us), y.at(p.predicted_us), "s0 faint",
+    drawing.dot(x.at(p.measured_us), y.at(p.predicted_us / p.measured_us), "s0 faint",
                 fmt::format("{}: predicted {}, measured {}", p.name, time_text(p.predicted_us),
                             time_text(p.measured_us)));
   }
   return figure_element("", drawing.take(), "",
-                        "on the line, a prediction is right; below it, too short");
+                        "a dot per row: on the line its prediction is right, below it too short");
 }
 
 }  // namespace gpuexp

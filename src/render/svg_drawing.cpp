@@ -12,7 +12,7 @@ namespace gpuexp {
 namespace {
 
 constexpr double kTickGap = 6;
-constexpr double kLabelGap = 36;
+constexpr double kAxisLabelGap = 36;
 constexpr double kTextMiddle = 4;  // from the middle of a line of text to its base
 constexpr std::size_t kMostTicks = 6;
 
@@ -59,7 +59,7 @@ void SvgDrawing::x_axis(const SvgScale& scale, double top, double bottom, std::s
     line(x, top, x, bottom, "grid");
     text(x, bottom + kTickGap + 3 * kTextMiddle, "middle", scale.tick_text(tick));
   }
-  text(middle, bottom + kLabelGap, "middle label", label);
+  text(middle, bottom + kAxisLabelGap, "middle label", label);
 }
 
 void SvgDrawing::y_axis(const SvgScale& scale, double left, double right, double top,

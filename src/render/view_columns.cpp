@@ -1,6 +1,7 @@
 #include "render/view_columns.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 
@@ -19,6 +20,16 @@ std::string footnote(char letter, const std::string& id) {
       std::find_if(kFlags.begin(), kFlags.end(), [&](const Flag& f) { return f.id == id; });
   if (flag == kFlags.end()) return printable(fmt::format("{}  {}", letter, id));
   return fmt::format("{}  {}: {} ({})", letter, flag->id, flag->meaning, flag->remedy);
+}
+
+// Four significant digits of the shortest time.
+int time_decimals(const std::vector<double>& times_us, const TimeUnit& unit) {
+  constexpr int kDigits = 4;
+  if (times_us.empty()) return 0;
+  const double shortest = *std::min_element(times_us.begin(), times_us.end()) / unit.us;
+  if (!(shortest > 0)) return kDigits - 1;
+  return std::clamp(kDigits - 1 - static_cast<int>(std::floor(std::log10(shortest))), 0,
+                    kDigits - 1);
 }
 
 }  // namespace
@@ -59,20 +70,16 @@ void ViewColumns::add_time_column(const std::string& heading, TimeUnits units,
     });
     return;
   }
-  std::vector<std::optional<double>> times;
   std::vector<double> known;
   for (const ResultRecord& row : e_.rows) {
-    times.push_back(time_us(row));
-    if (times.back()) known.push_back(*times.back());
+    if (const auto time = time_us(row)) known.push_back(*time);
   }
   const TimeUnit unit = time_unit_for(known);
-  for (auto& time : times) {
-    if (time) *time /= unit.us;
-  }
-  const std::vector<std::string> texts = number_texts(times);
-  view_.columns.push_back({fmt::format("{} ({})", heading, unit.name), true});
-  for (std::size_t i = 0; i < texts.size(); ++i)
-    view_.rows[i].cells.push_back(texts[i]);
+  const int decimals = time_decimals(known, unit);
+  add(fmt::format("{} ({})", heading, unit.name), true, [&](const ResultRecord& row) {
+    const auto time = time_us(row);
+    return time ? fmt::format("{:.{}f}", *time / unit.us, decimals) : "";
+  });
 }
 
 void ViewColumns::add_predicted_times(TimeUnits units) {
