@@ -62,6 +62,14 @@ bool does_something(const ListedInstruction& listed) {
   return !listed.opcode.starts_with("NOP") && listed.guard != "@!PT" && listed.guard != "@!UPT";
 }
 
+// Without the branch to itself that ends a kernel.
+std::vector<ListedInstruction> executed_code(std::string_view text) {
+  std::vector<ListedInstruction> code = read_code_text(text).instructions;
+  std::erase_if(code, [](const ListedInstruction& listed) { return !does_something(listed); });
+  if (!code.empty() && code.back().opcode == "BRA" && code.back().guard.empty()) code.pop_back();
+  return code;
+}
+
 // The line that the instruction is made of, or the one that this was inlined at.
 std::optional<std::uint32_t> line_in_section(const SourcePart& section,
                                              const ListedInstruction& listed) {
@@ -128,8 +136,7 @@ void VariantSources::count_code(VariantSource& source, const Variant& variant, c
     if (!found || found->resource.code.empty()) continue;
     const int architecture = found->resource.architecture;
     source.architecture = fmt::format("{}.{}", architecture / 10, architecture % 10);
-    for (const ListedInstruction& listed : read_code_text(found->resource.code).instructions) {
-      if (!does_something(listed)) continue;
+    for (const ListedInstruction& listed : executed_code(found->resource.code)) {
       ++source.instructions;
       if (const auto line = line_in_section(source.section, listed)) {
         ++in_section[*line][kind_of(listed)];

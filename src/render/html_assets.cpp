@@ -114,17 +114,21 @@ body{font-size:11px}}
 // Without it every table is there, in the order of the run.
 const std::string_view kHtmlScript = R"js(
 "use strict";
-const text = (row, column) => {
+// Numbers by their value, with what stands before them in "<0.1" and "+2.5" left out; null where a
+// row has none.
+function keyOf(row, column, isNumber) {
   const cell = row.cells[column];
-  return cell && cell.colSpan === 1 ? cell.textContent.trim() : "";
-};
-// Texts with numbers in them by these; what is missing stands last either way.
+  const text = cell && cell.colSpan === 1 ? cell.textContent.trim() : "";
+  if (!isNumber) return text || null;
+  const number = parseFloat(text.replace(/^[<+]/, ""));
+  return Number.isNaN(number) ? null : number;
+}
+// Rows without a value stand last either way.
 function order(column, isNumber, sign) {
-  const value = isNumber ? (t) => parseFloat(t.replace(/^[<>+]/, "")) : null;
   return (a, b) => {
-    const s = text(a, column), t = text(b, column);
-    if (s === "" || t === "") return (s === "") - (t === "");
-    return sign * (value ? value(s) - value(t) : s.localeCompare(t, "en", {numeric: true}));
+    const s = keyOf(a, column, isNumber), t = keyOf(b, column, isNumber);
+    if (s === null || t === null) return (s === null) - (t === null);
+    return sign * (isNumber ? s - t : s.localeCompare(t, "en", {numeric: true}));
   };
 }
 function makeSortable(table) {

@@ -107,7 +107,7 @@ std::string settings_table(const Provenance& p) {
   if (p.settings.empty()) return "";
   HtmlTable table;
   table.caption = "Settings";
-  table.columns = {{"setting", false}, {"value", true}};
+  table.columns = {{"setting", false}, {"value", false}};
   for (const auto& [name, value] : p.settings)
     table.rows.push_back({name, gpuexp::text_of(value)});
   return "<details><summary>Settings that were in force</summary>\n" + html_table(table) +
