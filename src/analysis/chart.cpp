@@ -152,12 +152,13 @@ BarKind bar_kind(const ResultRecord& row) {
 // Bars by problem, in the order in which problems first appear.
 std::vector<BarChart> bars_by_problem(const ExperimentResults& e, const ChartQuantity& quantity) {
   std::vector<BarChart> charts;
-  std::map<std::string, std::size_t> places;
+  const Places places(e);
+  std::map<std::string, std::size_t> charts_by_place;
   for (const ResultRecord& row : e.rows) {
     const auto length = quantity.of(row);
     if (!length) continue;
-    const std::string title = place_of(e, row);
-    const auto [found, is_new] = places.try_emplace(title, charts.size());
+    const std::string title = places.of(row);
+    const auto [found, is_new] = charts_by_place.try_emplace(title, charts.size());
     if (is_new) charts.push_back({title, quantity.label, {}, quantity.reference});
     charts[found->second].bars.push_back({row.variant, *length, bar_kind(row)});
   }

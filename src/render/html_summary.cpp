@@ -145,11 +145,11 @@ std::string lost_rows(const std::vector<ExperimentResults>& experiments) {
                    {"reason", false}};
   for (std::size_t i = 0; i < experiments.size(); ++i) {
     const ExperimentResults& e = experiments[i];
+    const Places places(e);
     for (const ResultRecord& row : e.rows) {
       if (row.passed()) continue;
-      table.rows.push_back({HtmlCell::of_html(link_to(i + 1, e.name)), row.variant,
-                            place_of(e, row), row.status ? status_text(row) : "no status",
-                            row.reason});
+      table.rows.push_back({HtmlCell::of_html(link_to(i + 1, e.name)), row.variant, places.of(row),
+                            row.status ? status_text(row) : "no status", row.reason});
     }
   }
   if (table.rows.empty()) return "<p>Every row passed.</p>\n";
