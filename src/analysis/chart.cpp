@@ -14,12 +14,22 @@ namespace gpuexp {
 namespace {
 
 constexpr std::size_t kLeastSwept = 3;  // values that make a line
+constexpr std::size_t kLeastInPlaceOfBars = 5;
 constexpr std::size_t kMostSeries = 8;  // colours that can be told apart
 
 // Kinds of figures that have bars though a size varies.
 constexpr std::array<std::string_view, 7> kBarKinds{
     "ladder",    "share_of_copy",       "times_by_type", "metrics_by_type",
     "row_pitch", "error_against_speed", "vocab_padding"};
+
+ChartRange range_of(const std::vector<Estimate>& estimates) {
+  ChartRange range{estimates.front().value, estimates.front().value};
+  for (const Estimate& e : estimates) {
+    range.low = std::min({range.low, e.value, e.low.value_or(e.value)});
+    range.high = std::max({range.high, e.value, e.high.value_or(e.value)});
+  }
+  return range;
+}
 
 struct ChartSweep {
   const ResultAxis* axis;
@@ -38,12 +48,20 @@ std::string axis_label(const ResultAxis& axis) {
   return axis.unit.empty() ? axis.label : fmt::format("{} ({})", axis.label, axis.unit);
 }
 
-// The declared axis where it varies, else the one with the most values.
+bool is_of_bars(const Figure* declared) {
+  return declared &&
+         std::find(kBarKinds.begin(), kBarKinds.end(), declared->kind) != kBarKinds.end();
+}
+
+// The declared axis where it varies, else the one with the most values. In place of bars, one that
+// has more values than there are variants: those are then what the experiment asks about.
 std::optional<ChartSweep> chart_sweep(const ExperimentResults& e, const Figure* declared) {
-  if (declared && std::find(kBarKinds.begin(), kBarKinds.end(), declared->kind) != kBarKinds.end())
-    return std::nullopt;
+  const std::size_t least =
+      is_of_bars(declared)
+          ? std::max(kLeastInPlaceOfBars, e.values(&ResultRecord::variant).size() + 1)
+          : kLeastSwept;
   const auto is_swept = [&](const ResultAxis* axis) {
-    return axis && e.values(axis->column).size() >= kLeastSwept;
+    return axis && e.values(axis->column).size() >= least;
   };
   if (declared && !declared->axes.empty()) {
     const FigureAxis& wanted = declared->axes.front();
@@ -122,6 +140,7 @@ std::vector<Chart> line_charts(const ExperimentResults& e, const ChartSweep& swe
   const std::vector<SeriesPart> panels = take_panels(e, parts);
   std::vector<std::string> titles;
   std::map<std::string, LineChart> by_title;
+  std::vector<Estimate> shown;
   for (const ResultRecord& row : e.rows) {
     const auto x = sweep.axis->column.number(row);
     const auto y = quantity.of(row);
@@ -129,12 +148,14 @@ std::vector<Chart> line_charts(const ExperimentResults& e, const ChartSweep& swe
     const std::string title = joined_parts(panels, row);
     const auto [found, is_new] =
         by_title.try_emplace(title, LineChart{title, sweep.label, quantity.label, {}});
+    shown.push_back(*y);
     if (is_new) titles.push_back(title);
     series_named(found->second, joined_parts(parts, row)).points.push_back({*x, *y});
   }
   std::vector<Chart> charts;
   for (const std::string& title : titles) {
     LineChart& chart = by_title.at(title);
+    chart.range = range_of(shown);
     for (ChartSeries& s : chart.series) {
       std::stable_sort(s.points.begin(), s.points.end(),
                        [](const ChartPoint& a, const ChartPoint& b) { return a.x < b.x; });
@@ -165,6 +186,15 @@ std::vector<BarChart> bars_by_problem(const ExperimentResults& e, const ChartQua
   return charts;
 }
 
+std::vector<Estimate> estimates_in(const std::vector<BarChart>& charts) {
+  std::vector<Estimate> estimates;
+  for (const BarChart& chart : charts) {
+    for (const ChartBar& bar : chart.bars)
+      estimates.push_back(bar.length);
+  }
+  return estimates;
+}
+
 // Problems of one bar each stand in one chart.
 std::vector<BarChart> joined_single_bars(std::vector<BarChart> charts) {
   const bool are_single = charts.size() > 1 &&
@@ -184,17 +214,10 @@ std::vector<BarChart> joined_single_bars(std::vector<BarChart> charts) {
 
 std::vector<Chart> bar_charts(const ExperimentResults& e, const ChartQuantity& quantity) {
   std::vector<BarChart> charts = joined_single_bars(bars_by_problem(e, quantity));
-  std::vector<double> lengths;
-  for (const BarChart& chart : charts) {
-    for (const ChartBar& bar : chart.bars)
-      lengths.push_back(bar.length.value);
-  }
+  const std::vector<Estimate> lengths = estimates_in(charts);
   if (lengths.size() < 2) return {};
-  const auto [shortest, longest] = std::minmax_element(lengths.begin(), lengths.end());
-  for (BarChart& chart : charts) {
-    chart.shortest = *shortest;
-    chart.longest = *longest;
-  }
+  for (BarChart& chart : charts)
+    chart.range = range_of(lengths);
   return {charts.begin(), charts.end()};
 }
 

@@ -34,12 +34,20 @@ struct ChartSeries {
   std::vector<ChartPoint> points;  ///< by x
 };
 
+/// Of all numbers of an experiment's charts, and of their intervals: charts beside each other have
+/// one scale.
+struct ChartRange {
+  double low = 0;
+  double high = 0;
+};
+
 struct LineChart {
   std::string
       title;  ///< what all series share and other charts of the experiment do not; may be ""
   std::string x_label;
   std::string y_label;
   std::vector<ChartSeries> series;
+  ChartRange range = {};
 };
 
 /// What a bar is of.
@@ -58,9 +66,7 @@ struct BarChart {
   std::string label;
   std::vector<ChartBar> bars;
   std::optional<double> reference;  ///< a length that bars are held against: a speed-up of 1
-  // Of all charts of the experiment, which have one scale.
-  double shortest = 0;
-  double longest = 0;
+  ChartRange range = {};
 };
 
 /// Predicted times over measured ones.

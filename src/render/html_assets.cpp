@@ -67,6 +67,7 @@ th[aria-sort=descending] button::after{content:"\2193";opacity:1}
 .filter input{font:inherit;color:var(--ink);background:var(--paper);border:1px solid var(--line);border-radius:4px;
 padding:3px 8px;width:15em;max-width:100%}
 .notes{padding-left:1.2em}
+.why{padding-left:1.2em;font-size:.94rem}
 .why li{margin:.5em 0;max-width:90ch}
 summary{cursor:pointer;color:var(--link);font-size:.92rem}
 .figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,440px),1fr));gap:4px 24px;align-items:start}

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "analysis/predicted_difference.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
+#include "render/explanation_text.hpp"
 #include "render/html.hpp"
 #include "render/html_assets.hpp"
 #include "render/html_experiment.hpp"
@@ -44,6 +46,12 @@ std::string page_head(const std::string& title) {
       content_policy(), escape_html(title), kHtmlStyle);
 }
 
+// What explain says of simulated rows: why a variant is predicted to differ.
+void add_predicted_differences(const ExperimentResults& experiment, ExperimentView& view) {
+  for (const PredictedDifference& difference : predicted_differences_of(experiment, false))
+    view.explanations.push_back(printable(gpuexp::text_of(experiment, difference)));
+}
+
 constexpr std::string_view kNavigation =
     "<nav aria-label=\"Sections\"><a href=\"#summary\">Summary</a> <a href=\"#experiments\">"
     "Experiments</a> <a href=\"#variants\">Variants</a> <a href=\"#provenance\">Provenance</a>"
@@ -54,7 +62,7 @@ constexpr std::string_view kNavigation =
 void write_html(const HtmlReport& page, const WritePart& write) {
   const Report& report = page.report;
   const std::vector<ExperimentResults> experiments = experiments_of(report.table);
-  const std::vector<ExperimentView> views =
+  std::vector<ExperimentView> views =
       views_of(report.table, page.rates, {.units_in_headings = true, .predictions = true});
   const std::string title = page_title(report);
   write(page_head(title));
@@ -64,8 +72,11 @@ void write_html(const HtmlReport& page, const WritePart& write) {
                   escape_html(title), kNavigation));
   write(html_summary(page, experiments));
   write("<section id=\"experiments\"><h2>Experiments</h2>\n");
-  for (std::size_t i = 0; i < experiments.size(); ++i)
+  for (std::size_t i = 0; i < experiments.size(); ++i) {
+    if (report.provenance.device.is_simulated())
+      add_predicted_differences(experiments[i], views.at(i));
     write(html_experiment(page, experiments[i], views.at(i), i + 1));
+  }
   write("</section>\n");
   write(html_variants(page, experiments));
   write(html_provenance(report));

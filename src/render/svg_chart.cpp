@@ -43,18 +43,13 @@ bool is_drawn(const Estimate& e, const SvgScale& scale) {
          std::abs(scale.at(*e.high) - scale.at(*e.low)) >= kLeastPixels;
 }
 
-struct Extremes {
-  double low;
-  double high;
-};
-
-Extremes extremes_of(const std::vector<double>& values) {
+ChartRange range_of_numbers(const std::vector<double>& values) {
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
   return {*low, *high};
 }
 
-bool has_wide_range(const Extremes& e) {
-  return e.low > 0 && e.high / e.low > kWideRange;
+bool has_wide_range(const ChartRange& range) {
+  return range.low > 0 && range.high / range.low > kWideRange;
 }
 
 std::string figure_element(std::string_view title, const std::string& svg,
@@ -103,22 +98,15 @@ class LineFigure {
   }
 
  private:
-  static std::vector<double> ys_of(const LineChart& chart) {
-    std::vector<double> values;
-    for (const ChartSeries& s : chart.series) {
-      for (const ChartPoint& p : s.points)
-        values.push_back(p.y.value);
-    }
-    return values;
-  }
-
   // Rates from 0 on; what spans many factors, by its logarithm.
   static SvgScale y_scale(const LineChart& chart) {
-    const Extremes e = extremes_of(ys_of(chart));
+    const ChartRange& range = chart.range;
     const double bottom = kTop + kPlotHeight;
     constexpr double kRoom = 1.06;
-    if (has_wide_range(e)) return {ScaleKind::decades, e.low / 1.2, e.high * 1.2, bottom, kTop};
-    return {ScaleKind::linear, std::min(0.0, e.low), kRoom * std::max(0.0, e.high), bottom, kTop};
+    if (has_wide_range(range))
+      return {ScaleKind::decades, range.low / 1.2, range.high * 1.2, bottom, kTop};
+    return {ScaleKind::linear, std::min(0.0, range.low), kRoom * std::max(0.0, range.high), bottom,
+            kTop};
   }
 
   static double left_room(const SvgScale& y) {
@@ -134,9 +122,10 @@ class LineFigure {
       for (const ChartPoint& p : s.points)
         values.push_back(p.x);
     }
-    const Extremes e = extremes_of(values);
+    const ChartRange range = range_of_numbers(values);
     constexpr double kMargin = 8;
-    return {scale_for(values), e.low, e.high, left + kMargin, kWidth - kRightRoom - kMargin};
+    return {scale_for(values), range.low, range.high, left + kMargin,
+            kWidth - kRightRoom - kMargin};
   }
 
   void draw(const ChartSeries& series, std::size_t number) {
@@ -203,13 +192,15 @@ class BarFigure {
   }
 
   static SvgScale length_scale(const BarChart& chart, double left) {
-    const double text = std::max(svg_text_width(short_number(chart.longest)),
-                                 svg_text_width(short_number(chart.shortest)));
+    const ChartRange& range = chart.range;
+    double text = 0;
+    for (const ChartBar& bar : chart.bars)
+      text = std::max(text, svg_text_width(short_number(bar.length.value)));
     const double right = kWidth - text - kRightRoom;
-    const Extremes e{chart.shortest, chart.longest};
-    if (has_wide_range(e)) return {ScaleKind::decades, e.low / 1.3, e.high, left, right};
-    const double high = std::max({e.high, chart.reference.value_or(0), 0.0});
-    return {ScaleKind::linear, std::min(0.0, e.low), high, left, right};
+    if (has_wide_range(range))
+      return {ScaleKind::decades, range.low / 1.3, range.high, left, right};
+    const double high = std::max({range.high, chart.reference.value_or(0), 0.0});
+    return {ScaleKind::linear, std::min(0.0, range.low), high, left, right};
   }
 
   bool is_on_scale(double value) const {
@@ -284,8 +275,8 @@ std::string svg_figure(const PredictionChart& chart) {
   }
   constexpr double kRoom = 1.1;
   constexpr double kLeft = 36;
-  const Extremes x_ends = extremes_of(times);
-  const Extremes y_ends = extremes_of(ratios);
+  const ChartRange x_ends = range_of_numbers(times);
+  const ChartRange y_ends = range_of_numbers(ratios);
   const double bottom = kTop + kPlotHeight;
   const double right = kWidth - kRightRoom;
   const SvgScale x(ScaleKind::decades, x_ends.low / kRoom, x_ends.high * kRoom, kLeft, right);

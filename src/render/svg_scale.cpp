@@ -97,16 +97,21 @@ std::vector<double> SvgScale::power_ticks(std::size_t most) const {
 }
 
 std::string SvgScale::tick_text(double value) const {
-  return kind_ == ScaleKind::powers_of_two ? binary_text(value) : significant(value, 3);
+  // In full: a tick at 2042 is not at 2040.
+  constexpr int kAllDigits = 10;
+  return kind_ == ScaleKind::powers_of_two ? binary_text(value) : significant(value, kAllDigits);
 }
 
 ScaleKind scale_for(std::vector<double> values) {
   constexpr double kLeastRange = 8;
   constexpr double kLeastStep = 1.2;
+  constexpr double kWideRange = 200;
   std::sort(values.begin(), values.end());
   values.erase(std::unique(values.begin(), values.end()), values.end());
   if (values.size() < 3 || !(values.front() > 0) || values.back() / values.front() < kLeastRange)
     return ScaleKind::linear;
+  // On a linear scale, most values of a range that wide would stand in one place.
+  if (values.back() / values.front() >= kWideRange) return ScaleKind::powers_of_two;
   for (std::size_t i = 0; i + 1 < values.size(); ++i) {
     if (values[i + 1] / values[i] < kLeastStep) return ScaleKind::linear;
   }
@@ -126,7 +131,7 @@ std::string binary_text(double value) {
       return significant(value / prefix.size, 4) + prefix.name;
   }
   return value == std::floor(value) && std::abs(value) < 1e15 ? fmt::format("{:.0f}", value)
-                                                              : significant(value, 3);
+                                                              : significant(value, 4);
 }
 
 std::string short_number(double value) {

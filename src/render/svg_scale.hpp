@@ -35,10 +35,11 @@ class SvgScale {
   double to_;
 };
 
-/// What spreads the values: powers of two in equal steps where values grow by factors, else linear.
+/// What spreads the values: powers of two in equal steps where values grow by factors or span very
+/// many, else linear.
 ScaleKind scale_for(std::vector<double> values);
 
-/// 4096, 64Ki, 32Mi; what is no multiple of these, in three digits.
+/// 4096, 64Ki, 32Mi; what is no multiple of these, and not whole, in four digits.
 std::string binary_text(double value);
 
 /// Three digits, and no exponent where digits will do: 0.501, 36.4, 4080.

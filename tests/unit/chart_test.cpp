@@ -86,8 +86,25 @@ TEST_CASE("Figures of bars have a chart per problem on one scale", "[chart]") {
   CHECK(first.bars[0].kind == BarKind::baseline);
   CHECK(first.bars[1].label == "tile");
   CHECK(first.bars[1].length.value == 10);
-  CHECK(std::get<BarChart>(shown[1]).longest == 10);
-  CHECK(std::get<BarChart>(shown[1]).shortest == 1);
+  const ChartRange& range = std::get<BarChart>(shown[1]).range;  // of all three
+  CHECK(range.low == 1);
+  CHECK(range.high == *first.bars[1].length.high);
+  CHECK(range.high > 10);
+}
+
+TEST_CASE("Bars yield to lines where sizes are what is asked about", "[chart]") {
+  std::vector<std::vector<Field>> rows;
+  for (const std::int64_t n : {512, 1024, 2048, 4096, 8192})
+    rows.push_back(row_at("naive", n, 1e5));
+  const Figure ladder{"toy", "ladder", "Rungs", {}};
+  const auto lines = charts(records_of(rows), &ladder);
+  REQUIRE(lines.size() == 1);
+  CHECK(std::holds_alternative<LineChart>(lines[0]));
+  rows.pop_back();
+  const auto shown = charts(records_of(rows), &ladder);
+  REQUIRE(shown.size() == 1);  // a bar per problem, in one chart
+  REQUIRE(std::get<BarChart>(shown[0]).bars.size() == 4);
+  CHECK(std::get<BarChart>(shown[0]).bars[3].label == "m = n = 4096");
 }
 
 TEST_CASE("Rows that did not pass or are above their limit are not drawn", "[chart]") {

@@ -1,4 +1,6 @@
 // Figures of a page: scales, and what is drawn where.
+#include <algorithm>
+
 #include "render/svg_chart.hpp"
 #include "render/svg_drawing.hpp"
 #include "render/svg_scale.hpp"
@@ -9,15 +11,13 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-BarChart bars(Numbers lengths) {
+BarChart bars(const Numbers& lengths) {
   BarChart chart;
   chart.label = "useful GB/s";
-  chart.shortest = chart.longest = lengths.front();
-  for (const double length : lengths) {
+  for (const double length : lengths)
     chart.bars.push_back({"bar", {length, {}, {}}, BarKind::kernel});
-    chart.shortest = std::min(chart.shortest, length);
-    chart.longest = std::max(chart.longest, length);
-  }
+  const auto [low, high] = std::minmax_element(lengths.begin(), lengths.end());
+  chart.range = {*low, *high};
   return chart;
 }
 
@@ -57,6 +57,14 @@ TEST_CASE("Sizes that grow by factors get a scale of powers of two", "[svg]") {
   CHECK(scale_for({0, 1, 10, 100}) == ScaleKind::linear);
   CHECK(scale_for({1, 1024}) == ScaleKind::linear);
   CHECK(scale_for({1024, 2048, 4096}) == ScaleKind::linear);
+  CHECK(scale_for({1024, 1100, 1200, 1 << 20}) == ScaleKind::powers_of_two);
+}
+
+TEST_CASE("A tick says where it is", "[svg]") {
+  CHECK(SvgScale(ScaleKind::linear, 2041, 2048, 0, 1).tick_text(2042) == "2042");
+  CHECK(SvgScale(ScaleKind::linear, 0, 0.7, 0, 1).tick_text(3 * 0.1) == "0.3");
+  CHECK(SvgScale(ScaleKind::decades, 1, 1e6, 0, 1).tick_text(1e5) == "100000");
+  CHECK(SvgScale(ScaleKind::powers_of_two, 1, 1e6, 0, 1).tick_text(65536) == "64Ki");
 }
 
 TEST_CASE("Numbers of figures are short", "[svg]") {
@@ -110,7 +118,8 @@ TEST_CASE("A line has a point per value, and a name in the legend", "[svg]") {
                         "n",
                         "TFLOP/s",
                         {{"first", {{1, {10, {}, {}}}, {2, {20, {}, {}}}, {16, {40, {}, {}}}}},
-                         {"second", {{1, {5, {}, {}}}}}}};
+                         {"second", {{1, {5, {}, {}}}}}},
+                        {5, 40}};
   const std::string svg = svg_figure(Chart(chart));
   CHECK_THAT(svg, contains_text("mode = &lt;cold&gt;"));
   CHECK_THAT(svg, contains_text("first</li>"));
