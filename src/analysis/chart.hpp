@@ -12,17 +12,11 @@
 #include <variant>
 #include <vector>
 
+#include "analysis/estimate.hpp"
 #include "family/figure.hpp"
 #include "results/results.hpp"
 
 namespace gpuexp {
-
-/// A number, and its 95 % interval where it has one.
-struct Estimate {
-  double value = 0;
-  std::optional<double> low;
-  std::optional<double> high;
-};
 
 struct ChartPoint {
   double x = 0;

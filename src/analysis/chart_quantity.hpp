@@ -6,7 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "analysis/chart.hpp"
+#include "analysis/estimate.hpp"
+#include "results/results.hpp"
 
 namespace gpuexp {
 

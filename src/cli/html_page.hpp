@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/app.hpp"
-#include "render/html_report.hpp"
+#include "render/html_content.hpp"
 
 namespace gpuexp::cli {
 

@@ -5,6 +5,7 @@
 #include "cli/app.hpp"
 #include "cli/html_page.hpp"
 #include "cli/results_file.hpp"
+#include "render/html_report.hpp"
 #include "render/markdown.hpp"
 #include "render/terminal.hpp"
 #include "results/csv_write.hpp"

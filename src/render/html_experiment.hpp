@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "render/html_report.hpp"
+#include "render/html_content.hpp"
 #include "render/view.hpp"
 #include "results/results.hpp"
 

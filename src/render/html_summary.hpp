@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "render/html_report.hpp"
+#include "render/html_content.hpp"
 #include "results/results.hpp"
 
 namespace gpuexp {
