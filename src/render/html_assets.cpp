@@ -75,7 +75,7 @@ figure{margin:.8em 0;min-width:0;max-width:540px}
 figure .scroll{border:0;max-height:none;margin:0}
 .panel{margin:0;font-weight:600;font-size:.92rem}
 svg{display:block;width:100%;min-width:330px;height:auto;font-size:12px}
-svg text{fill:var(--soft)}
+svg text{fill:var(--soft);paint-order:stroke;stroke:var(--paper);stroke-width:3px}
 svg .label{fill:var(--ink)}
 .middle{text-anchor:middle}.end{text-anchor:end}
 .grid{stroke:var(--line)}
@@ -109,7 +109,13 @@ th,td{padding:4px 8px}}
 figure,tr{break-inside:avoid}
 h2,h3,h4{break-after:avoid}
 svg{min-width:0}
-body{font-size:11px}}
+html{font-size:11px}
+body{font-size:1rem}
+header,main{max-width:none;padding:0}
+table{font-size:.68rem}
+th,td{padding:2px 4px}
+thead th,.n{white-space:normal}
+thead th{position:static}}
 )css";
 
 // Without it every table is there, in the order of the run.

@@ -173,12 +173,12 @@ class BarFigure {
 
   std::string figure() {
     drawing_.x_axis(scale_, kBarTop, bottom_, chart_.label, (left_ + kWidth) / 2);
-    for (std::size_t i = 0; i < chart_.bars.size(); ++i)
-      draw(chart_.bars[i], kBarTop + kBarStep * (static_cast<double>(i) + 0.5));
     if (chart_.reference && is_on_scale(*chart_.reference)) {
       const double x = scale_.at(*chart_.reference);
       drawing_.line(x, kBarTop, x, bottom_, "mark");
     }
+    for (std::size_t i = 0; i < chart_.bars.size(); ++i)
+      draw(chart_.bars[i], kBarTop + kBarStep * (static_cast<double>(i) + 0.5));
     return figure_element(chart_.title, drawing_.take(), legend(),
                           has_intervals_ ? kIntervalWords : "");
   }
