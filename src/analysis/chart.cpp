@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
@@ -243,7 +244,9 @@ PredictionChart prediction_chart(const RecordTable& table) {
   PredictionChart chart;
   for (const ResultRecord& row : table.rows) {
     const auto time = row.time_us();
-    if (!time || !(*time > 0) || !row.predicted_time_us || !(*row.predicted_time_us > 0)) continue;
+    if (!time || !(*time > 0) || !row.predicted_time_us) continue;
+    const double ratio = *row.predicted_time_us / *time;
+    if (!(ratio > 0) || !std::isfinite(ratio)) continue;
     chart.points.push_back({row.key, *time, *row.predicted_time_us});
   }
   return chart;

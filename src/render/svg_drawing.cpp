@@ -1,5 +1,6 @@
 #include "render/svg_drawing.hpp"
 
+#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
@@ -78,6 +79,7 @@ double svg_text_width(std::string_view text) {
 }
 
 std::string svg_number(double value) {
+  if (!std::isfinite(value)) return "0";
   std::string text = fmt::format("{:.1f}", value);
   if (text.ends_with(".0")) text.resize(text.size() - 2);
   return text == "-0" ? "0" : text;

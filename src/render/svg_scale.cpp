@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -14,6 +15,12 @@ namespace {
 
 double on_scale(ScaleKind kind, double value) {
   return kind == ScaleKind::linear ? value : std::log2(value);
+}
+
+// A file may hold any number, and products of two need not be finite.
+double in_range(double value) {
+  constexpr double kMost = std::numeric_limits<double>::max() / 4;
+  return std::isnan(value) ? 0 : std::clamp(value, -kMost, kMost);
 }
 
 // Every so-many-th, so that at most `most` are left; the first always.
@@ -28,7 +35,7 @@ std::vector<double> thinned(const std::vector<double>& all, std::size_t most) {
 }  // namespace
 
 SvgScale::SvgScale(ScaleKind kind, double low, double high, double from, double to)
-    : kind_(kind), low_(low), high_(high), from_(from), to_(to) {
+    : kind_(kind), low_(in_range(low)), high_(in_range(high)), from_(from), to_(to) {
   if (high_ > low_) return;
   // One value stands in the middle.
   const bool is_linear = kind_ == ScaleKind::linear;
@@ -63,6 +70,7 @@ std::vector<double> SvgScale::linear_ticks(std::size_t most) const {
     }
   }
   std::vector<double> found;
+  if (!(step > 0)) return found;  // of numbers near the smallest that there are
   const auto first = static_cast<long>(std::ceil(low_ / step - 1e-9));
   const auto last = static_cast<long>(std::floor(high_ / step + 1e-9));
   for (long i = first; i <= last; ++i)

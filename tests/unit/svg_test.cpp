@@ -1,5 +1,6 @@
 // Figures of a page: scales, and what is drawn where.
 #include <algorithm>
+#include <limits>
 
 #include "render/svg_chart.hpp"
 #include "render/svg_drawing.hpp"
@@ -39,6 +40,18 @@ TEST_CASE("One value alone stands in the middle of its scale", "[svg]") {
   CHECK(SvgScale(ScaleKind::linear, 7, 7, 0, 10).at(7) == Approx(5));
   CHECK(SvgScale(ScaleKind::linear, 0, 0, 0, 10).at(0) == Approx(5));
   CHECK(SvgScale(ScaleKind::powers_of_two, 7, 7, 0, 10).at(7) == Approx(5));
+}
+
+TEST_CASE("Numbers at the ends of what there is are drawn somewhere", "[svg]") {
+  const double most = std::numeric_limits<double>::max();
+  const double least = std::numeric_limits<double>::denorm_min();
+  for (const auto& lengths : {Numbers{-most, most}, Numbers{least, most}, Numbers{least, 2 * least},
+                              Numbers{1, std::numeric_limits<double>::infinity()}}) {
+    const std::string svg = svg_figure(Chart(bars(lengths)));
+    CHECK(svg.find("nan") == std::string::npos);
+    CHECK(svg.find("\"inf") == std::string::npos);
+  }
+  CHECK(svg_number(std::numeric_limits<double>::quiet_NaN()) == "0");
 }
 
 TEST_CASE("Ticks are round numbers within the scale", "[svg]") {
