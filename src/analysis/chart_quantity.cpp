@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -131,6 +133,18 @@ std::vector<ChartQuantity> rate_quantities(const ExperimentResults& e) {
   return rates;
 }
 
+// A file may hold numbers whose quotients are none.
+ChartQuantity finite_quantity(ChartQuantity quantity) {
+  quantity.of = [of = std::move(quantity.of)](const ResultRecord& row) -> std::optional<Estimate> {
+    auto shown = of(row);
+    if (!shown || !std::isfinite(shown->value)) return std::nullopt;
+    const bool has_interval =
+        shown->low && shown->high && std::isfinite(*shown->low) && std::isfinite(*shown->high);
+    return has_interval ? shown : Estimate{shown->value, {}, {}};
+  };
+  return quantity;
+}
+
 std::vector<ChartQuantity> candidates(const ExperimentResults& e, Shows shows) {
   std::vector<ChartQuantity> all;
   if (shows == Shows::time) all.push_back(time_quantity(e));
@@ -146,9 +160,11 @@ std::vector<ChartQuantity> candidates(const ExperimentResults& e, Shows shows) {
 }  // namespace
 
 ChartQuantity chart_quantity(const ExperimentResults& e, std::string_view kind) {
-  if (e.constant(&ResultRecord::executed_on) == kSimulated) return predicted_quantity(e);
+  if (e.constant(&ResultRecord::executed_on) == kSimulated)
+    return finite_quantity(predicted_quantity(e));
   std::vector<ChartQuantity> all = candidates(e, shown_by(kind));
   for (ChartQuantity& quantity : all) {
+    quantity = finite_quantity(std::move(quantity));
     if (std::any_of(e.rows.begin(), e.rows.end(),
                     [&](const ResultRecord& row) { return quantity.of(row).has_value(); }))
       return std::move(quantity);
