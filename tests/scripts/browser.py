@@ -3,7 +3,9 @@
 import base64
 import json
 import os
+import select
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -20,7 +22,8 @@ class Browser:
     """One process; pages are opened in turn. `events` holds what the protocol reported of the page that is open."""
 
     def __init__(self, path):
-        self.folder = tempfile.TemporaryDirectory()
+        # Its processes may write to their profile for a moment after they were told to end.
+        self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         commands, self.commands = os.pipe()
         self.answers, answers = os.pipe()
 
@@ -34,7 +37,7 @@ class Browser:
         # As root there is no sandbox to be had; the pages are this project's own.
         options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-pipe",
                    f"--user-data-dir={self.folder.name}", "--no-first-run", "--disable-background-networking"]  # fmt: skip
-        self.process = subprocess.Popen([path, *options], preexec_fn=with_pipes, close_fds=False,
+        self.process = subprocess.Popen([path, *options], preexec_fn=with_pipes, close_fds=False, start_new_session=True,
                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
         os.close(commands)
         os.close(answers)
@@ -42,7 +45,7 @@ class Browser:
 
     def read_message(self, deadline):
         while b"\0" not in self.buffer:
-            if time.monotonic() > deadline:
+            if not select.select([self.answers], [], [], max(0, deadline - time.monotonic()))[0]:
                 raise TimeoutError("the browser does not answer")
             part = os.read(self.answers, 1 << 20)
             if not part:
@@ -95,7 +98,7 @@ class Browser:
         path.write_bytes(base64.b64decode(picture["data"]))
 
     def close(self):
-        self.process.terminate()
+        os.killpg(self.process.pid, signal.SIGKILL)  # a group of its own, with all of its processes
         self.process.wait()
         os.close(self.commands)
         os.close(self.answers)
