@@ -51,7 +51,7 @@ EOF
 printf '%s, %s; fastest of 3\n' "$("$build/gpuexp" --version)" \
   "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)"
 results="$(($(stat -c %s "$inputs/results.json") / 1000000)) MB"
-for format in table csv markdown json; do
+for format in table csv markdown json html; do
   measure "report, $rows rows ($results), $format" "$build/gpuexp" report "$inputs/results.json" --format "$format"
 done
 samples="$(($(stat -c %s "$inputs/samples.json") / 1000000)) MB"

@@ -52,7 +52,7 @@ done
 
 for result in docs/results/*/*.json; do
   name=$(basename "$(dirname "$result")")_$(basename "$result" .json)
-  for format in table markdown csv json; do
+  for format in table markdown csv json html; do
     snap "report_${format}_$name" report "$result" --format "$format"
   done
   snap "explain_$name" explain "$result" --all

@@ -20,7 +20,18 @@ else
   warn "pandas, matplotlib and jsonschema could not be installed; the tests of the plots and the schema are skipped"
 fi
 
+# A browser, for the test of report pages: 0.12 GB on Debian. Ubuntu's package is a snap, which is left alone.
+find_browser() { command -v "${GPUEXP_CHROMIUM:-chromium}" chromium-browser google-chrome google-chrome-stable >/dev/null; }
+if ! find_browser && grep -qs '^ID=debian' /etc/os-release && [[ $(root_command) != none ]]; then
+  (install_packages chromium) || true
+fi
+
 # What was found or installed is no reason to skip a test.
+if find_browser; then
+  export GPUEXP_REQUIRE_BROWSER=1
+else
+  warn "no Chromium was found; the test of report pages is skipped"
+fi
 if [[ -n $cuobjdump && -n $nvdisasm ]]; then
   export GPUEXP_REQUIRE_MACHINE_CODE=1
 fi

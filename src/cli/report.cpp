@@ -1,6 +1,11 @@
+#include <optional>
+#include <string>
 
+#include "base/output.hpp"
 #include "cli/app.hpp"
+#include "cli/html_page.hpp"
 #include "cli/results_file.hpp"
+#include "render/html_report.hpp"
 #include "render/markdown.hpp"
 #include "render/terminal.hpp"
 #include "results/csv_write.hpp"
@@ -14,25 +19,38 @@ namespace {
 struct ReportArguments {
   std::string file;
   std::string format = "table";
+  std::optional<std::string> out;
   bool no_samples = false;
 };
 
-ExitCode run(const Context& context, const ReportArguments& options) {
-  if (options.no_samples && options.format != "json")
-    throw ConfigError("--no-samples: only --format json holds raw samples");
-  Report report = read_results(options.file);
-  add_declarations(report.table, context.registry);
-  Output out(stdout, "standard output");
-  const auto write = [&](std::string_view part) { out.write(part); };
+void write_report(const Context& context, const Report& report, const ReportArguments& options,
+                  const WritePart& write) {
   if (options.format == "csv") {
     print_csv(report.table, write);
   } else if (options.format == "json") {
     print_json(report, write, {!options.no_samples});
   } else if (options.format == "markdown") {
     write(render_markdown(report));
+  } else if (options.format == "html") {
+    write_html(html_page_of(context, report), write);
   } else {
-    write(render_terminal(report, terminal_options(stdout)));
+    write(render_terminal(report, options.out ? TerminalOptions() : terminal_options(stdout)));
   }
+}
+
+ExitCode run(const Context& context, const ReportArguments& options) {
+  if (options.no_samples && options.format != "json")
+    throw ConfigError("--no-samples: only --format json holds raw samples");
+  Report report = read_results(options.file);
+  add_declarations(report.table, context.registry);
+  if (options.out) {
+    write_file_atomically(*options.out, [&](const WritePart& write) {
+      write_report(context, report, options, write);
+    });
+    return ExitCode::ok;
+  }
+  Output out(stdout, "standard output");
+  write_report(context, report, options, [&](std::string_view part) { out.write(part); });
   out.close();
   return ExitCode::ok;
 }
@@ -46,12 +64,18 @@ void add_report(Command& app, Context& context) {
       ->add_option("results", options->file,
                    "a results.json, or the folder of a run, of which the log is read")
       ->required();
-  command->add_option("--format", options->format, "default table")
-      ->one_of({"table", "csv", "markdown", "json"});
+  command
+      ->add_option("--format", options->format,
+                   "default table; html: one page with figures, sources and explanations, that "
+                   "needs nothing else")
+      ->one_of({"table", "csv", "markdown", "json", "html"});
+  command->add_option("--out", options->out, "write to this file instead of to standard output")
+      ->type_name("FILE");
   command->add_flag("--no-samples", options->no_samples,
                     "leave raw samples, most of its bytes, out of --format json");
   command->footer(
-      "example: gpuexp report results/matmul-20260101T120000Z/results.json --format markdown");
+      "example: gpuexp report results/matmul-20260101T120000Z/results.json --format markdown\n"
+      "         gpuexp report results/matmul-20260101T120000Z --format html --out matmul.html");
   command->callback([&context, options] {
     context.action = [&context, options] { return run(context, *options); };
   });

@@ -1,6 +1,7 @@
 #include "render/page.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
@@ -21,7 +22,8 @@ namespace {
 // Everything that is shown of an experiment.
 class ViewBuilder : public ViewColumns {
  public:
-  using ViewColumns::ViewColumns;
+  ViewBuilder(const ExperimentResults& experiment, const ViewOptions& options)
+      : ViewColumns(experiment), options_(options) {}
 
   ExperimentView build(const DeviceRates& rates) {
     add_title();
@@ -32,10 +34,11 @@ class ViewBuilder : public ViewColumns {
       view().first_metric = view().columns.size();
       add_counters();
     } else {
-      add_times();
+      add_times(options_.units_in_headings ? TimeUnits::heading : TimeUnits::cells);
       add_rates();
       add_limit();
       add_speedup();
+      if (options_.predictions) add_prediction_errors();
       add_flags();
       view().first_metric = view().columns.size();
     }
@@ -73,9 +76,7 @@ class ViewBuilder : public ViewColumns {
 
   // In place of times where none was measured.
   void add_predictions() {
-    add("predicted", true, [](const ResultRecord& row) {
-      return row.passed() && row.predicted_time_us ? time_text(*row.predicted_time_us) : "";
-    });
+    add_predicted_times(options_.units_in_headings ? TimeUnits::heading : TimeUnits::cells);
     std::map<std::string, double> baselines_us;
     for (const ResultRecord& row : experiment().rows) {
       if (row.variant == row.baseline && row.predicted_time_us)
@@ -89,6 +90,18 @@ class ViewBuilder : public ViewColumns {
         return number_fragment(baseline->second / *row.predicted_time_us);
       });
     }
+    add("bound by", false,
+        [](const ResultRecord& row) { return row.passed() ? row.bound_by : std::string(); });
+  }
+
+  // Beside measured times.
+  void add_prediction_errors() {
+    if (numbers_of(column_of(&ResultRecord::prediction_error)).empty()) return;
+    add_predicted_times(TimeUnits::heading);
+    add("off %", true, [](const ResultRecord& row) {
+      if (!row.passed() || !row.prediction_error) return std::string();
+      return fmt::format("{:+.1f}", 100 * std::expm1(*row.prediction_error));
+    });
     add("bound by", false,
         [](const ResultRecord& row) { return row.passed() ? row.bound_by : std::string(); });
   }
@@ -125,14 +138,17 @@ class ViewBuilder : public ViewColumns {
         view().explanations.push_back(printable(text_of(experiment(), explanation)));
     }
   }
+
+  ViewOptions options_;
 };
 
 }  // namespace
 
-std::vector<ExperimentView> views_of(const RecordTable& table, const DeviceRates& rates) {
+std::vector<ExperimentView> views_of(const RecordTable& table, const DeviceRates& rates,
+                                     const ViewOptions& options) {
   std::vector<ExperimentView> views;
   for (const ExperimentResults& experiment : experiments_of(table))
-    views.push_back(ViewBuilder(experiment).build(rates));
+    views.push_back(ViewBuilder(experiment, options).build(rates));
   return views;
 }
 

@@ -11,7 +11,14 @@
 
 namespace gpuexp {
 
-std::vector<ExperimentView> views_of(const RecordTable& table, const DeviceRates& rates = {});
+struct ViewOptions {
+  /// Times as plain numbers, with their unit in the heading: for tables that readers sort.
+  bool units_in_headings = false;
+  bool predictions = false;  ///< beside measured times
+};
+
+std::vector<ExperimentView> views_of(const RecordTable& table, const DeviceRates& rates = {},
+                                     const ViewOptions& options = {});
 
 /// The view without its table: what explanations stand under.
 ExperimentView heading_of(const ExperimentResults& experiment);

@@ -1,12 +1,14 @@
 #include "render/view_columns.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "base/time_unit.hpp"
 #include "record/flags.hpp"
 
 namespace gpuexp {
@@ -18,6 +20,16 @@ std::string footnote(char letter, const std::string& id) {
       std::find_if(kFlags.begin(), kFlags.end(), [&](const Flag& f) { return f.id == id; });
   if (flag == kFlags.end()) return printable(fmt::format("{}  {}", letter, id));
   return fmt::format("{}  {}: {} ({})", letter, flag->id, flag->meaning, flag->remedy);
+}
+
+// Four significant digits of the shortest time.
+int time_decimals(const std::vector<double>& times_us, const TimeUnit& unit) {
+  constexpr int kDigits = 4;
+  if (times_us.empty()) return 0;
+  const double shortest = *std::min_element(times_us.begin(), times_us.end()) / unit.us;
+  if (!(shortest > 0)) return kDigits - 1;
+  return std::clamp(kDigits - 1 - static_cast<int>(std::floor(std::log10(shortest))), 0,
+                    kDigits - 1);
 }
 
 }  // namespace
@@ -49,11 +61,35 @@ void ViewColumns::add_numbers(const ColumnHandle& column, const std::string& hea
     view_.rows[i].cells.push_back(texts[i]);
 }
 
-void ViewColumns::add_times() {
-  add("time", true, [](const ResultRecord& row) {
-    const auto time = row.time_us();
-    return time ? time_text(*time) : "";
+void ViewColumns::add_time_column(const std::string& heading, TimeUnits units,
+                                  const Time& time_us) {
+  if (units == TimeUnits::cells) {
+    add(heading, true, [&](const ResultRecord& row) {
+      const auto time = time_us(row);
+      return time ? time_text(*time) : "";
+    });
+    return;
+  }
+  std::vector<double> known;
+  for (const ResultRecord& row : e_.rows) {
+    if (const auto time = time_us(row)) known.push_back(*time);
+  }
+  const TimeUnit unit = time_unit_for(known);
+  const int decimals = time_decimals(known, unit);
+  add(fmt::format("{} ({})", heading, unit.name), true, [&](const ResultRecord& row) {
+    const auto time = time_us(row);
+    return time ? fmt::format("{:.{}f}", *time / unit.us, decimals) : "";
   });
+}
+
+void ViewColumns::add_predicted_times(TimeUnits units) {
+  add_time_column("predicted", units, [](const ResultRecord& row) {
+    return row.passed() ? row.predicted_time_us : std::nullopt;
+  });
+}
+
+void ViewColumns::add_times(TimeUnits units) {
+  add_time_column("time", units, [](const ResultRecord& row) { return row.time_us(); });
   const auto relative = [](const ResultRecord& row) -> std::optional<double> {
     const auto time = row.time_us();
     const auto half = row.half_interval_us();

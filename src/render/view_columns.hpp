@@ -10,6 +10,9 @@
 
 namespace gpuexp {
 
+/// Where a column of times has its unit.
+enum class TimeUnits { cells, heading };
+
 /// Builds a view that has one row for each row of the experiment, which outlives this.
 class ViewColumns {
  public:
@@ -23,7 +26,8 @@ class ViewColumns {
   /// The column's numbers in passed rows; no column where none has any.
   void add_numbers(const ColumnHandle& column, const std::string& heading);
   /// The median and, where any row has an interval, half of it in percent.
-  void add_times();
+  void add_times(TimeUnits units = TimeUnits::cells);
+  void add_predicted_times(TimeUnits units);
   /// The rate in the unit of what limits: bytes for DRAM, operations for a pipe.
   void add_rates();
   /// Flags as letters, each explained in a footnote; no column where no row has any.
@@ -45,6 +49,8 @@ class ViewColumns {
 
  private:
   void add_rate(const ColumnHandle& column, const std::string& heading);
+  using Time = std::function<std::optional<double>(const ResultRecord&)>;
+  void add_time_column(const std::string& heading, TimeUnits units, const Time& time_us);
 
   const ExperimentResults& e_;
   ExperimentView view_;

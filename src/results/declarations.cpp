@@ -26,6 +26,8 @@ bool allows(const Parameter& parameter, const Value& value) {
   return is_one_of(std::get<std::string>(value), parameter.choices);
 }
 
+}  // namespace
+
 std::shared_ptr<const void> problem_of(const Family& family, const NamedValues& parameters) {
   Values values;
   for (const Parameter& parameter : family.parameters) {
@@ -35,8 +37,6 @@ std::shared_ptr<const void> problem_of(const Family& family, const NamedValues& 
   }
   return family.make_problem(values);
 }
-
-}  // namespace
 
 void add_declarations(RecordTable& table, const Registry& registry) {
   const bool lacks_implementation = !table.has(&ResultRecord::implementation);

@@ -116,13 +116,20 @@ std::vector<ExperimentResults> experiments_of(const std::vector<RecordColumn>& c
   return experiments;
 }
 
-std::string place_of(const ExperimentResults& experiment, const ResultRecord& row) {
+Places::Places(const ExperimentResults& experiment)
+    : experiment_(experiment), has_modes_(experiment.values(&ResultRecord::mode).size() > 1) {}
+
+std::string Places::of(const ResultRecord& row) const {
   std::vector<std::string> parts;
-  for (const ResultAxis& axis : experiment.axes) {
+  for (const ResultAxis& axis : experiment_.axes) {
     if (axis.varies) parts.push_back(fmt::format("{} = {}", axis.label, axis.column.text(row)));
   }
-  if (experiment.values(&ResultRecord::mode).size() > 1) parts.push_back(mode_text(row));
+  if (has_modes_) parts.push_back(mode_text(row));
   return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string place_of(const ExperimentResults& experiment, const ResultRecord& row) {
+  return Places(experiment).of(row);
 }
 
 std::string group_of(const ExperimentResults& experiment, const ResultRecord& row) {

@@ -311,6 +311,39 @@ TEST_CASE("a report is written again as JSON, with or without its samples") {
   CHECK(nlohmann::json::parse(without.output, nullptr, false) == expected);
 }
 
+TEST_CASE("a report is a page of HTML, on standard output or in a file") {
+  const std::string file = "docs/results/h200/quickstart.json";
+  const Outcome page = gpuexp("report " + file + " --format html");
+  CHECK(page.exit_code == 0);
+  CHECK(page.output.rfind("<!DOCTYPE html>", 0) == 0);
+  CHECK_THAT(page.output, contains_text("</html>\n"));
+  for (const char* section : {"summary", "experiments", "variants", "provenance"})
+    CHECK_THAT(page.output, contains_text(fmt::format("<section id=\"{}\">", section)));
+  CHECK_THAT(page.output, contains_text("<dd>NVIDIA H200</dd>"));
+  CHECK_THAT(page.output, contains_text("<svg viewBox"));
+  CHECK_THAT(page.output, contains_text("<h4>Why</h4>"));
+  CHECK_THAT(page.output, contains_text("<details><summary>Source: kernels/"));
+  const fs::path out = fs::temp_directory_path() / "gpuexp_cli_report.html";
+  const Outcome written = gpuexp("report " + file + " --format html --out " + out.string());
+  CHECK(written.exit_code == 0);
+  CHECK(written.output.empty());
+  CHECK(read_file(out) == page.output);
+  fs::remove(out);
+  const Outcome nowhere = gpuexp("report " + file + " --format html --out /absent/report.html");
+  CHECK(nowhere.exit_code == 1);
+  CHECK_THAT(nowhere.output, contains_text("/absent/report.html"));
+}
+
+TEST_CASE("a page of over a thousand rows is below 5 MB") {
+  constexpr std::size_t kMostBytes = 5'000'000;
+  const Outcome page = gpuexp("report docs/results/h200/all.json --format html");
+  CHECK(page.exit_code == 0);
+  CHECK(page.output.size() < kMostBytes);
+  const std::string before = "<ul class=\"verdicts\"><li>";
+  REQUIRE_THAT(page.output, contains_text(before));
+  CHECK(std::stoi(page.output.substr(page.output.find(before) + before.size())) > 1000);
+}
+
 TEST_CASE("a machine without a GPU is told so, with exit code 5") {
   const WithoutGpu hidden;
   const Outcome info = gpuexp("info");

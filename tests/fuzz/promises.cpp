@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "render/html_report.hpp"
 #include "render/markdown.hpp"
 #include "render/terminal.hpp"
 #include "results/csv_write.hpp"
@@ -16,6 +17,18 @@ namespace {
 bool is_plain(const std::string& text) {
   return std::all_of(text.begin(), text.end(),
                      [](char c) { return c == '\n' || (c >= 0x20 && c < 0x7F); });
+}
+
+// One script, the page's own, and every coordinate a number.
+void check_html(const Report& report) {
+  const Registry nothing;
+  std::string html;
+  write_html({report, nothing, device_rates(report)}, [&](std::string_view part) { html += part; });
+  const auto script = html.find("<script");
+  require(script != std::string::npos && html.find("<script", script + 1) == std::string::npos,
+          "a page has one script");
+  for (const char* no_number : {"\"nan", "\"inf", "\"-inf", "Mnan", "Lnan"})
+    require(html.find(no_number) == std::string::npos, "a figure's coordinates are numbers");
 }
 
 }  // namespace
@@ -35,6 +48,7 @@ void check_sinks(const Report& report) {
   require(without == report, "without samples, everything else is there");
   to_csv(report.table);
   render_markdown(report);
+  check_html(report);
   render_terminal(report, {100, true, true});
   require(is_plain(render_terminal(report, {0, false, false})), "a plain terminal gets ASCII");
 }
