@@ -503,7 +503,10 @@ Family declare() {
       "tensor cores are the limit, and what their warps do beside them, which is mostly an "
       "exponential for each score.";
   declare_attention(f, 4096, 4096);
-  f.figures = {{"attention", "swept_times", "Attention over the length of a text"}};
+  f.figures = {{"attention",
+                "rates",
+                "Attention: what each variant adds",
+                {{"param.keys", "keys"}, {"param.mask", "mask"}}}};
   f.variant(materialized())
       .variant(scalar_tile())
       .variant(online_tiles())

@@ -14,7 +14,7 @@ from pathlib import Path
 
 try:
     import pandas as pd
-    from plotting import banks, branches, general, host, latencies, memory, precision, products, shapes, warps
+    from plotting import banks, branches, general, host, latencies, memory, precision, products, rates, shapes, warps
     from plotting.results import Axis, NothingToDraw, UsageError, distinct, gpu_name, is_simulated, load, timed
     from plotting.style import finish, plt
 except ImportError as error:
@@ -25,6 +25,7 @@ except ImportError as error:
 # axis that the family names.
 KINDS = {
     "ladder": products.ladder,
+    "rates": rates.rates,
     "row_pitch": products.row_pitch,
     "error_against_speed": products.error_against_speed,
     "traffic": general.memory_family,
