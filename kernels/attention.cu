@@ -399,8 +399,9 @@ template <class In, int kDim, bool kDrops>
 __global__ void __launch_bounds__(kBlock, 2)
     async_tiles_kernel(Heads heads, Operands<In> x, In* o, float* log_sum, float slack) {
   using Tile = RowTile<kDim>;
-  using Warp = TileWarp<In, kDim>;
-  constexpr int kKeys = kTileKeys<kDim>;
+  // Random bits take registers: half as many scores leave room for them.
+  constexpr int kKeys = kTileKeys<kDim> / (kDrops ? 2 : 1);
+  using Warp = WarpAttention<In, kDim, kQueries / (16 * kWarps), kKeys>;
   extern __shared__ __align__(16) char shared[];
   char* const k_tile = shared + kQueries * Tile::kPitch;
   char* const v_tile = k_tile + kKeys * Tile::kPitch;
@@ -502,7 +503,7 @@ Family declare() {
       "tile of it in registers, and DRAM has queries, keys, values and outputs left to move: then "
       "tensor cores are the limit, and what their warps do beside them, which is mostly an "
       "exponential for each score.";
-  declare_attention(f, 4096, 4096);
+  declare_attention(f, {2, 1, 16384, 16384});
   f.figures = {{"attention",
                 "rates",
                 "Attention: what each variant adds",

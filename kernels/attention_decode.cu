@@ -248,7 +248,7 @@ bool is_long(const Problem& p) {
   return p.keys >= kManyKeys && p.batch * p.heads <= kFewBlocks;
 }
 bool shares_keys(const Problem& p) {
-  constexpr std::int64_t kManyBytes = std::int64_t{1} << 28;
+  constexpr std::int64_t kManyBytes = std::int64_t{1} << 24;
   return p.group >= 4 && p.key_elements() * element_bytes(p) * 2 >= kManyBytes;
 }
 
@@ -297,7 +297,7 @@ Family declare() {
       "bytes over bandwidth, if enough of them are in flight on all SMs. Blocks per head are too "
       "few for that; parts of the keys are not. What heads share is read once by a block that has "
       "them all.";
-  declare_attention(f, 1, 32768);
+  declare_attention(f, {8, 4, 1, 32768});
   f.figures = {{"attention_decode", "traffic", "One query per head"}};
   f.variant(per_head()).variant(split_keys()).variant(shared_keys()).variant(cudnn_attention());
   return f;

@@ -116,14 +116,19 @@ void with_references(const Problem& p, const Data& d, const std::vector<Referenc
   });
 }
 
-inline void declare_parameters(Family& f, std::int64_t queries, std::int64_t keys) {
+/// Defaults of a family's parameters.
+struct Sizes {
+  std::int64_t heads, group, queries, keys;
+};
+
+inline void declare_parameters(Family& f, const Sizes& sizes) {
   constexpr std::int64_t kMostTokens = 1 << 20;
   f.integer("batch", &Problem::batch, 1, 1, 1 << 16, "", "sequences")
-      .integer("heads", &Problem::heads, 2, 1, 4096, "", "heads of queries of a sequence")
-      .integer("group", &Problem::group, 1, 1, 4096, "",
+      .integer("heads", &Problem::heads, sizes.heads, 1, 4096, "", "heads of queries of a sequence")
+      .integer("group", &Problem::group, sizes.group, 1, 4096, "",
                "heads of queries that share keys and values")
-      .extent("queries", &Problem::queries, queries, kMostTokens, "tokens that ask")
-      .extent("keys", &Problem::keys, keys, kMostTokens, "tokens that are asked")
+      .extent("queries", &Problem::queries, sizes.queries, kMostTokens, "tokens that ask")
+      .extent("keys", &Problem::keys, sizes.keys, kMostTokens, "tokens that are asked")
       .integer("head_dim", &Problem::head_dim, 128, 64, 128, "",
                "elements of a head: 64, 96 or 128")
       .choice("dtype", &Problem::dtype, {{"bf16", DataType::bf16}, {"fp16", DataType::fp16}},
@@ -138,9 +143,9 @@ inline void declare_parameters(Family& f, std::int64_t queries, std::int64_t key
             "probability with which a weight becomes 0");
 }
 
-/// All of a family but its question and its variants; the sizes are the defaults.
-inline void declare_attention(Family& f, std::int64_t queries, std::int64_t keys) {
-  declare_parameters(f, queries, keys);
+/// All of a family but its question and its variants.
+inline void declare_attention(Family& f, const Sizes& sizes) {
+  declare_parameters(f, sizes);
   const auto type = [](const Problem& p) { return p.dtype; };
   const auto query_elements = [](const Problem& p) { return p.query_elements(); };
   const auto key_elements = [](const Problem& p) { return p.key_elements(); };

@@ -31,6 +31,7 @@ struct RowTile {
 template <int kDim, int kRows, class In>
 __device__ __forceinline__ void load_rows(char* tile, const In* from, int left) {
   using Tile = RowTile<kDim>;
+  static_assert(kRows * Tile::kUnits % kBlock == 0, "whole passes");
 #pragma unroll
   for (int pass = 0; pass < kRows * Tile::kUnits / kBlock; ++pass) {
     const int i = threadIdx.x + pass * kBlock;
@@ -45,9 +46,11 @@ __device__ __forceinline__ void load_rows(char* tile, const In* from, int left) 
 template <int kDim, int kRows, int kThreads = kBlock, class In>
 __device__ __forceinline__ void begin_rows(char* tile, const In* from, int left) {
   using Tile = RowTile<kDim>;
+  constexpr int kCopies = kRows * Tile::kUnits;
 #pragma unroll
-  for (int pass = 0; pass < kRows * Tile::kUnits / kThreads; ++pass) {
+  for (int pass = 0; pass < (kCopies + kThreads - 1) / kThreads; ++pass) {
     const int i = threadIdx.x % kThreads + pass * kThreads;
+    if (kCopies % kThreads != 0 && i >= kCopies) break;
     const int row = i / Tile::kUnits;
     const int unit = i % Tile::kUnits;
     const bool is_there = row < left;
