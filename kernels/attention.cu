@@ -245,6 +245,10 @@ bool is_large(const Problem& p) {
   constexpr std::int64_t kManyScores = std::int64_t{1} << 25, kManyRows = 8192;
   return p.rows() * p.keys >= kManyScores && p.rows() >= kManyRows && p.queries >= kQueries;
 }
+// Where most of a block's time is in its loop: windows are short.
+bool has_many_tiles(const Problem& p) {
+  return is_large(p) && p.mask != Mask::window;
+}
 // Where scores are more than any L2 holds.
 bool exceeds_l2(const Problem& p) {
   constexpr std::int64_t kManyScores = std::int64_t{1} << 27;
@@ -466,7 +470,7 @@ Variant async(std::string id, std::string compare_to, ExpectedChangesOf<Problem>
 
 Variant async_tiles() {
   return async("async_tiles", "mask_edges",
-               {{"stalled_long_scoreboard", Direction::decreases, 2, is_large}}, 0.0f);
+               {{"stalled_long_scoreboard", Direction::decreases, 2, has_many_tiles}}, 0.0f);
 }
 
 // ---- lazy_rescale: maxima that may be a little old

@@ -499,7 +499,7 @@ Family declare() {
       "found, by atomics, scans or searches. x is read where columns say: side by side in a band, "
       "a "
       "sector for each nonzero where columns are random, most often from L2.";
-  f.extent("rows", &Problem::rows, 1 << 21, kMostRows,
+  f.extent("rows", &Problem::rows, 1 << 18, kMostRows,
            "rows and columns of a generated matrix")
       .integer("mean", &Problem::mean, 16, 1, kMostMean, "",
                "nonzeros per row of a generated matrix, by a power law about so many in the mean")

@@ -134,9 +134,9 @@ inline void declare_parameters(Family& f, const Sizes& sizes) {
       .choice("dtype", &Problem::dtype, {{"bf16", DataType::bf16}, {"fp16", DataType::fp16}},
               "type of Q, K, V and O; sums are in fp32")
       .choice("mask", &Problem::mask,
-              {{"full", Mask::full}, {"causal", Mask::causal}, {"window", Mask::window}},
-              "keys that a query sees: all; those up to its own place, the last query's being the "
-              "last key; of these the nearest ones")
+              {{"causal", Mask::causal}, {"full", Mask::full}, {"window", Mask::window}},
+              "keys that a query sees: those up to its own place, the last query's being the last "
+              "key; all; or of the former the nearest ones")
       .integer("window", &Problem::window, 1024, 1, kMostTokens, "",
                "keys that a query sees where mask is window")
       .real("dropout", &Problem::dropout, 0, 0, 0.9, "",
