@@ -513,6 +513,7 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"FMNMX", decode_fmnmx},
     {"FMNMX3", decode_fmnmx3},
     {"FSETP", decode_fsetp},
+    {"UFSETP", decode_fsetp},
     {"FSET", decode_fset},
     {"DFMA", decode_arithmetic<Reads::fp64, run_dfma>},
     {"DADD", decode_arithmetic<Reads::fp64, run_dadd>},
