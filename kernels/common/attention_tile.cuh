@@ -301,8 +301,8 @@ class WarpAttention {
     store_rows<kDim, kRows, Tile::kPitch>(staging, o, kDim, left);
   }
 
-  /// Stores O as it is summed, in fp32, and each row's maximum and sum, for others to go on with:
-  /// rows of kDim and of 2 elements. `is_there(row)`: the row is one of the problem's.
+  /// Stores `left` rows of O as they are summed, in fp32, and of each its maximum and sum, for
+  /// others to go on with: row i at place_of(i), in rows of kDim elements and in pairs.
   template <class PlaceOf>
   __device__ __forceinline__ void store_partial(float* o, float2* max_sum, int left,
                                                 PlaceOf place_of) const {

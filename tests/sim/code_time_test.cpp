@@ -164,6 +164,39 @@ double deviation_of(const LatencySpread& spread) {
   return std::sqrt(squares - 1);
 }
 
+/// Attention of many blocks, from the first of which on each has more work where `mask` is causal.
+double attention_us(const std::string& mask) {
+  const Family& family = *Registry::global().find("attention");
+  constexpr std::int64_t kTokens = 8192, kHeads = 32;
+  Problem problem(family, values_with(family, {{"heads", kHeads},
+                                               {"queries", kTokens},
+                                               {"keys", kTokens},
+                                               {"head_dim", std::int64_t{64}},
+                                               {"mask", mask}}));
+  const Steps launch = problem.host.steps(*family.find("skip_hidden"));
+  REQUIRE(launch.all().size() == 1);
+  const auto& kernel = std::get<KernelStep>(launch.all().front().action);
+  constexpr int kBlocksPerSm = 2;
+  KernelTraffic traffic;
+  traffic.read_sectors = 1;
+  const CodeTime time = CodeTimeModel(device(), of_l2(kOnAllSms), Mode::warm)
+                            .launch_time(problem.simulator, {{&kernel, kBlocksPerSm}}, {traffic});
+  INFO(time.refusal);
+  REQUIRE(time.refusal.empty());
+  return time.total_us;
+}
+
+// Of an SM's 16 blocks the first few are executed: the lightest, were they taken as they come.
+TEST_CASE("blocks that differ in their work are timed by a sample of all of them", "[code_time]") {
+  if (!has_machine_code()) return;
+  const double all = attention_us("full");
+  const double half = attention_us("causal");
+  // Tiles of 128 by 128 that a query sees a part of, of 64 by 64; a time may be a quarter off.
+  constexpr double kSeen = 65.0 / 128, kOff = 1.25;
+  CHECK(half > kSeen / kOff * all);
+  CHECK(half < kSeen * kOff * all);
+}
+
 TEST_CASE("a launch ends with the slowest of its SMs", "[code_time]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
