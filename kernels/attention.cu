@@ -192,7 +192,7 @@ __global__ void __launch_bounds__(kBlock)
         largest = fmaxf(largest, s[j]);
       }
       if (largest == -INFINITY) continue;
-      const float factor = power_of_two(max - largest);
+      const float factor = fast_exp2(max - largest);
       max = largest;
       sum *= factor;
 #pragma unroll
@@ -201,7 +201,7 @@ __global__ void __launch_bounds__(kBlock)
                               sums[i].w * factor);
 #pragma unroll
       for (int j = 0; j < kScalarStep; ++j) {
-        const float weight = power_of_two(s[j] - max);
+        const float weight = fast_exp2(s[j] - max);
         sum += weight;
 #pragma unroll
         for (int i = 0; i < kParts; ++i) {

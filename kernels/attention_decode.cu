@@ -42,15 +42,15 @@ template <int kDim>
 constexpr int kDecodeBytes = (kMostRows + 2 * kWarps * kDecodeKeys<kDim>)*RowTile<kDim>::kPitch;
 
 // O of a row and an element, put together of several parts, with the row's maximum and sum.
-struct Joined {
+struct JoinedRow {
   float value = 0.0f;
   float max = -INFINITY;
   float sum = 0.0f;
   __device__ void add(float of_part, float2 max_sum) {
     if (max_sum.y == 0.0f) return;  // it saw no key
     const float larger = fmaxf(max, max_sum.x);
-    const float own = power_of_two(max - larger);
-    const float other = power_of_two(max_sum.x - larger);
+    const float own = fast_exp2(max - larger);
+    const float other = fast_exp2(max_sum.x - larger);
     value = value * own + of_part * other;
     sum = sum * own + max_sum.y * other;
     max = larger;
@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(kBlock, 3)
 #pragma unroll 1
   for (int i = threadIdx.x; i < rows * kDim; i += kBlock) {
     const int row = i / kDim;
-    Joined joined;
+    JoinedRow joined;
 #pragma unroll
     for (int w = 0; w < kWarps; ++w)
       joined.add(sums[w * kMostRows * kDim + i], max_sums[w * kMostRows + row]);
@@ -148,7 +148,7 @@ __global__ void __launch_bounds__(kMostDim)
     combine_kernel(Partial partial, int splits, std::int64_t rows, In* o, float* log_sum) {
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.y) * gridDim.x + blockIdx.x;
   const int dim = blockDim.x;
-  Joined joined;
+  JoinedRow joined;
 #pragma unroll 4
   for (int i = 0; i < splits; ++i)
     joined.add(partial.o[(i * rows + row) * dim + threadIdx.x], partial.max_sum[i * rows + row]);

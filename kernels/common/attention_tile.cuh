@@ -11,6 +11,7 @@
 #include "kernels/common/mma_sync.cuh"
 #include "kernels/common/pack.cuh"
 #include "kernels/common/philox.cuh"
+#include "kernels/common/row_group.cuh"
 
 namespace gpuexp::attention {
 
@@ -76,22 +77,9 @@ __device__ __forceinline__ void store_rows(const char* tile, In* to, std::int64_
   }
 }
 
-/// 2^x by the special function unit; results below 2^-126 are 0.
-__device__ __forceinline__ float power_of_two(float x) {
-  float result;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
-  return result;
-}
-
-constexpr float kLog2E = 1.44269504f;
 constexpr float kLn2 = 0.693147181f;
 
-/// Of the four lanes that share a row of a product.
-template <class Operation>
-__device__ __forceinline__ float of_row(float v, Operation operation) {
-  v = operation(v, __shfl_xor_sync(0xffffffffu, v, 1));
-  return operation(v, __shfl_xor_sync(0xffffffffu, v, 2));
-}
+constexpr int kLanesOfRow = 4;  // that share a row of a product
 
 /// Two elements rounded to In, as a register of a fragment.
 template <class In>
@@ -192,7 +180,7 @@ class WarpAttention {
 #pragma unroll
         for (int j = 0; j < kKeyTiles; ++j)
           found = fmaxf(found, fmaxf(s[i][j].x[2 * half], s[i][j].x[2 * half + 1]));
-        largest[i][half] = scale_log2 * of_row(found, [](float a, float b) { return fmaxf(a, b); });
+        largest[i][half] = scale_log2 * of_lanes<kLanesOfRow>(found, Larger());
         grows |= largest[i][half] > max_[i][half] + slack;
       }
     }
@@ -208,7 +196,7 @@ class WarpAttention {
 #pragma unroll
           for (int c = 0; c < 2; ++c) {
             float& score = s[i][j].x[2 * half + c];
-            score = power_of_two(fmaf(score, scale_log2, -max));
+            score = fast_exp2(fmaf(score, scale_log2, -max));
             sum_[i][half] += score;
           }
         }
@@ -348,7 +336,7 @@ class WarpAttention {
  private:
   /// Of the four lanes that share it.
   __device__ float row_sum(int i, int half) const {
-    return of_row(sum_[i][half], [](float a, float b) { return a + b; });
+    return of_lanes<kLanesOfRow>(sum_[i][half], Sum());
   }
   __device__ static int row_of(int i, int half) {
     return 16 * i + 8 * half + static_cast<int>(threadIdx.x % 32 / 4);
@@ -363,7 +351,7 @@ class WarpAttention {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const float max = fmaxf(max_[i][half], largest[i][half]);
-        const float factor = max == -INFINITY ? 1.0f : power_of_two(max_[i][half] - max);
+        const float factor = max == -INFINITY ? 1.0f : fast_exp2(max_[i][half] - max);
         max_[i][half] = max;
         sum_[i][half] *= factor;
 #pragma unroll

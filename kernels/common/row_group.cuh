@@ -20,13 +20,17 @@ constexpr int kMostRowThreads = 1024;
 constexpr int kMostClusterThreads = kMostClusterBlocks * kMostRowThreads;
 constexpr int kMostRowWarps = kMostRowThreads / kRowWarp;
 
-/// e^x by one instruction of the special function unit and the multiplication in front of it.
-/// Results below 2^-126 are 0.
-__device__ __forceinline__ float fast_exp(float x) {
-  constexpr float kLog2E = 1.44269504f;
+constexpr float kLog2E = 1.44269504f;
+
+/// 2^x by one instruction of the special function unit. Results below 2^-126 are 0.
+__device__ __forceinline__ float fast_exp2(float x) {
   float result;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x * kLog2E));
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
   return result;
+}
+/// e^x likewise, with the multiplication in front of it.
+__device__ __forceinline__ float fast_exp(float x) {
+  return fast_exp2(x * kLog2E);
 }
 /// Beyond this, e^-x is 0.
 constexpr double kExpRange = 88;
