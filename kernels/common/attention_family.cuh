@@ -33,6 +33,16 @@ inline std::int64_t element_bytes(const Problem& p) {
   return static_cast<std::int64_t>(size_of(p.dtype));
 }
 
+/// Operations of one product of a head dimension for each pair of a query and a key that it sees.
+inline double product_operations(const Problem& p) {
+  constexpr double kOperations = 2;
+  return kOperations * static_cast<double>(p.head_dim * p.heads) *
+         static_cast<double>(p.batch * visible_pairs(p));
+}
+inline Pipe tensor_pipe(const Problem& p) {
+  return p.dtype == DataType::bf16 ? Pipe::tensor_bf16_fp32 : Pipe::tensor_fp16_fp32;
+}
+
 inline Work work(const Problem& p) {
   Work w;
   const std::int64_t read = (p.query_elements() + 2 * p.key_elements()) * element_bytes(p);
@@ -40,10 +50,8 @@ inline Work work(const Problem& p) {
       p.query_elements() * element_bytes(p) + p.rows() * static_cast<std::int64_t>(sizeof(float));
   w.bytes_read = w.moved_read = static_cast<double>(read);
   w.bytes_written = w.moved_written = static_cast<double>(written);
-  const Pipe pipe = p.dtype == DataType::bf16 ? Pipe::tensor_bf16_fp32 : Pipe::tensor_fp16_fp32;
-  constexpr double kProducts = 2, kOperations = 2;
-  w.operations = {{pipe, kProducts * kOperations * static_cast<double>(p.head_dim * p.heads) *
-                             static_cast<double>(p.batch * visible_pairs(p))}};
+  constexpr double kProducts = 2;
+  w.operations = {{tensor_pipe(p), kProducts * product_operations(p)}};
   return w;
 }
 
@@ -73,6 +81,26 @@ inline std::optional<std::string> has_no_dropout(const Problem& p, const DeviceS
   return "has no dropout: attention/async_tiles and lazy_rescale do";
 }
 
+/// The forward pass as the library is asked for it, of a family's data.
+template <class Data>
+cudnn::Attention library_attention(const Problem& p, const Data& d) {
+  return {p.dtype,
+          p.batch,
+          p.heads,
+          p.key_heads(),
+          p.queries,
+          p.keys,
+          p.head_dim,
+          p.mask != Mask::full,
+          p.mask == Mask::window ? p.window : 0,
+          static_cast<float>(p.scale()),
+          d.q,
+          d.k,
+          d.v,
+          d.o,
+          d.log_sum};
+}
+
 // It asks tensor cores by wgmma, on GPUs that have it.
 inline Variant cudnn_variant() {
   Variant v = variant("cudnn", "", {});
@@ -86,10 +114,7 @@ inline Variant cudnn_variant() {
     return has_no_dropout(p, device);
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
-    return cudnn::step_of(
-        cudnn::Attention{p.dtype, p.batch, p.heads, p.key_heads(), p.queries, p.keys, p.head_dim,
-                         p.mask != Mask::full, p.mask == Mask::window ? p.window : 0,
-                         static_cast<float>(p.scale()), d.q, d.k, d.v, d.o, d.log_sum});
+    return cudnn::step_of(library_attention(p, d));
   };
   return v;
 }
@@ -121,7 +146,8 @@ struct Sizes {
   std::int64_t heads, group, queries, keys;
 };
 
-inline void declare_parameters(Family& f, const Sizes& sizes) {
+template <class Family>
+void declare_parameters(Family& f, const Sizes& sizes) {
   constexpr std::int64_t kMostTokens = 1 << 20;
   f.integer("batch", &Problem::batch, 1, 1, 1 << 16, "", "sequences")
       .integer("heads", &Problem::heads, sizes.heads, 1, 4096, "", "heads of queries of a sequence")

@@ -121,6 +121,14 @@ auto with_type_and_dim(const Problem& p, Use use) {
   return with_type(std::integral_constant<int, 128>{});
 }
 
+/// Calls use(type, head dimension, whether there is dropout).
+template <class Use>
+auto with_dropout(const Problem& p, Use use) {
+  return with_type_and_dim(p, [&](auto in, auto dim) {
+    return p.dropout > 0 ? use(in, dim, std::true_type{}) : use(in, dim, std::false_type{});
+  });
+}
+
 inline std::optional<std::string> unsupported(const Problem& p) {
   if (p.head_dim % 32 != 0) return "head dimensions are 64, 96 and 128";
   if (p.heads % p.group != 0)
@@ -160,9 +168,18 @@ struct ScaledUniform {
 };
 
 template <class In>
+ScaledUniform<In> query_values(std::uint64_t seed) {
+  return {stream_seed(seed, 0), kQueryRange};
+}
+template <class In>
+SignedUniform<In> key_values(std::uint64_t seed) {
+  return {stream_seed(seed, 1)};
+}
+
+template <class In>
 Steps fill_operands(const Problem& p, In* q, In* k, In* v, std::uint64_t seed) {
-  return fill(q, p.query_elements(), ScaledUniform<In>{stream_seed(seed, 0), kQueryRange}) +
-         fill_uniform(k, p.key_elements(), stream_seed(seed, 1)) +
+  return fill(q, p.query_elements(), query_values<In>(seed)) +
+         fill(k, p.key_elements(), key_values<In>(seed)) +
          fill_uniform(v, p.key_elements(), stream_seed(seed, 2));
 }
 

@@ -90,6 +90,73 @@ __device__ __forceinline__ unsigned rounded_pair(float a, float b) {
   return bits;
 }
 
+/// A row and a column of a warp's 16·kRowTiles × kColumns sums: of its tile i and half, of its tile
+/// j and element c (mma_sync.cuh).
+__device__ __forceinline__ int row_of_sums(int i, int half) {
+  return 16 * i + 8 * half + static_cast<int>(threadIdx.x % 32 / 4);
+}
+__device__ __forceinline__ int column_of_sums(int j, int c) {
+  return 8 * j + 2 * static_cast<int>(threadIdx.x % 4) + c;
+}
+
+/// sums += S·V, of a warp's rows of S as a product has left them in its registers, rounded to In,
+/// and kKeys rows of V in shared memory.
+template <class In, int kDim, int kRowTiles, int kKeys>
+__device__ __forceinline__ void add_product(MmaSums<float> (&sums)[kRowTiles][kDim / 8],
+                                            const MmaSums<float> (&s)[kRowTiles][kKeys / 8],
+                                            const char* v) {
+  using Tile = RowTile<kDim>;
+  const int lane = threadIdx.x % 32;
+  const char* const v_row = v + Tile::offset(lane % 16, lane / 16 * 16);
+#pragma unroll
+  for (int step = 0; step < kKeys / 16; ++step) {
+    unsigned a[kRowTiles][4];
+#pragma unroll
+    for (int i = 0; i < kRowTiles; ++i) {
+      const float(&left)[4] = s[i][2 * step].x;
+      const float(&right)[4] = s[i][2 * step + 1].x;
+      a[i][0] = rounded_pair<In>(left[0], left[1]);
+      a[i][1] = rounded_pair<In>(left[2], left[3]);
+      a[i][2] = rounded_pair<In>(right[0], right[1]);
+      a[i][3] = rounded_pair<In>(right[2], right[3]);
+    }
+#pragma unroll
+    for (int j = 0; j < kDim / 8; j += 2) {
+      unsigned b[4];
+      ldmatrix_x4_transposed(b, v_row + 16 * step * Tile::kPitch + 16 * j);
+#pragma unroll
+      for (int i = 0; i < kRowTiles; ++i) {
+        mma<In>(sums[i][j], a[i], {b[0], b[1]});
+        mma<In>(sums[i][j + 1], a[i], {b[2], b[3]});
+      }
+    }
+  }
+}
+
+/// A warp rounds its sums to In and stores them, `left` rows from `to` on, by way of as many rows
+/// of its own in shared memory. factor_of(i, half) multiplies a row.
+template <int kDim, int kRowTiles, class In, class FactorOf>
+__device__ __forceinline__ void store_sums(const MmaSums<float> (&sums)[kRowTiles][kDim / 8],
+                                           char* staging, In* to, int left, FactorOf factor_of) {
+  using Tile = RowTile<kDim>;
+#pragma unroll
+  for (int i = 0; i < kRowTiles; ++i) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float factor = factor_of(i, half);
+      char* const row = staging + Tile::offset(row_of_sums(i, half), 0);
+#pragma unroll
+      for (int j = 0; j < kDim / 8; ++j) {
+        const float2 pair = sums[i][j].pair(half);
+        *reinterpret_cast<unsigned*>(row + 2 * column_of_sums(j, 0)) =
+            rounded_pair<In>(pair.x * factor, pair.y * factor);
+      }
+    }
+  }
+  __syncwarp();
+  store_rows<kDim, 16 * kRowTiles, Tile::kPitch>(staging, to, kDim, left);
+}
+
 /// 16·kRowTiles queries of a warp against tiles of kKeys keys.
 template <class In, int kDim, int kRowTiles, int kKeys>
 class WarpAttention {
@@ -236,31 +303,7 @@ class WarpAttention {
 
   /// Adds P·V, of a tile of V in shared memory.
   __device__ __forceinline__ void add(const Scores& s, const char* v) {
-    const int lane = threadIdx.x % 32;
-    const char* const v_row = v + Tile::offset(lane % 16, lane / 16 * 16);
-#pragma unroll
-    for (int step = 0; step < kKeys / 16; ++step) {
-      unsigned a[kRowTiles][4];
-#pragma unroll
-      for (int i = 0; i < kRowTiles; ++i) {
-        const float(&left)[4] = s[i][2 * step].x;
-        const float(&right)[4] = s[i][2 * step + 1].x;
-        a[i][0] = rounded_pair<In>(left[0], left[1]);
-        a[i][1] = rounded_pair<In>(left[2], left[3]);
-        a[i][2] = rounded_pair<In>(right[0], right[1]);
-        a[i][3] = rounded_pair<In>(right[2], right[3]);
-      }
-#pragma unroll
-      for (int j = 0; j < kColumnTiles; j += 2) {
-        unsigned b[4];
-        ldmatrix_x4_transposed(b, v_row + 16 * step * Tile::kPitch + 16 * j);
-#pragma unroll
-        for (int i = 0; i < kRowTiles; ++i) {
-          mma<In>(sums_[i][j], a[i], {b[0], b[1]});
-          mma<In>(sums_[i][j + 1], a[i], {b[2], b[3]});
-        }
-      }
-    }
+    add_product<In, kDim, kRowTiles, kKeys>(sums_, s, v);
   }
 
   /// Rounds O to In and stores it, `left` rows from `o` on, by way of the warp's own rows of the
@@ -268,25 +311,13 @@ class WarpAttention {
   /// multiplies O. A row that saw no key has zeros, and minus infinity.
   __device__ __forceinline__ void store(char* staging, In* o, float* log_sum, int left,
                                         float gain) const {
-#pragma unroll
-    for (int i = 0; i < kRowTiles; ++i) {
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const int row = row_of(i, half);
-        const float sum = row_sum(i, half);
-        const float factor = sum > 0.0f ? gain / sum : 0.0f;
-#pragma unroll
-        for (int j = 0; j < kColumnTiles; ++j) {
-          const float2 pair = sums_[i][j].pair(half);
-          *reinterpret_cast<unsigned*>(staging + Tile::offset(row, 2 * column_of(j, 0))) =
-              rounded_pair<In>(pair.x * factor, pair.y * factor);
-        }
-        if (threadIdx.x % 4 == 0 && row < left)
-          log_sum[row] = sum > 0.0f ? (max_[i][half] + log2f(sum)) * kLn2 : -INFINITY;
-      }
-    }
-    __syncwarp();
-    store_rows<kDim, kRows, Tile::kPitch>(staging, o, kDim, left);
+    store_sums<kDim, kRowTiles>(sums_, staging, o, left, [&](int i, int half) {
+      const int row = row_of(i, half);
+      const float sum = row_sum(i, half);
+      if (threadIdx.x % 4 == 0 && row < left)
+        log_sum[row] = sum > 0.0f ? (max_[i][half] + log2f(sum)) * kLn2 : -INFINITY;
+      return sum > 0.0f ? gain / sum : 0.0f;
+    });
   }
 
   /// Stores `left` rows of O as they are summed, in fp32, and of each its maximum and sum, for
@@ -339,10 +370,10 @@ class WarpAttention {
     return of_lanes<kLanesOfRow>(sum_[i][half], Sum());
   }
   __device__ static int row_of(int i, int half) {
-    return 16 * i + 8 * half + static_cast<int>(threadIdx.x % 32 / 4);
+    return row_of_sums(i, half);
   }
   __device__ static int column_of(int j, int c) {
-    return 8 * j + 2 * static_cast<int>(threadIdx.x % 4) + c;
+    return column_of_sums(j, c);
   }
 
   __device__ __forceinline__ void raise(const float (&largest)[kRowTiles][2]) {

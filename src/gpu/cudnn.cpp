@@ -6,6 +6,7 @@
 #include <mutex>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #define NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING
 #include <cudnn_frontend.h>
@@ -45,7 +46,7 @@ void check(cudnnStatus_t status, const char* call) {
 }
 
 // Names of tensors between a plan and its callers.
-enum Uid : std::int64_t { kQ = 1, kK, kV, kO, kLogSum };
+enum Uid : std::int64_t { kQ = 1, kK, kV, kO, kLogSum, kDO, kDQ, kDK, kDV };
 
 struct Plan {
   std::shared_ptr<fe::graph::Graph> graph;
@@ -67,28 +68,63 @@ std::shared_ptr<fe::graph::Tensor_attributes> rows_of(fe::graph::Graph& graph, U
                           .set_stride({heads * rows * columns, rows * columns, columns, 1}));
 }
 
-std::shared_ptr<fe::graph::Graph> graph_of(const Attention& a) {
+struct Inputs {
+  std::shared_ptr<fe::graph::Graph> graph;
+  std::shared_ptr<fe::graph::Tensor_attributes> q, k, v;
+};
+
+Inputs inputs_of(const Attention& a) {
   auto graph = std::make_shared<fe::graph::Graph>();
   graph->set_io_data_type(type_of(a))
       .set_intermediate_data_type(fe::DataType_t::FLOAT)
       .set_compute_data_type(fe::DataType_t::FLOAT);
-  const auto q = rows_of(*graph, kQ, "q", a.batch, a.heads, a.queries, a.head_dim);
-  const auto k = rows_of(*graph, kK, "k", a.batch, a.key_heads, a.keys, a.head_dim);
-  const auto v = rows_of(*graph, kV, "v", a.batch, a.key_heads, a.keys, a.head_dim);
+  return {graph, rows_of(*graph, kQ, "q", a.batch, a.heads, a.queries, a.head_dim),
+          rows_of(*graph, kK, "k", a.batch, a.key_heads, a.keys, a.head_dim),
+          rows_of(*graph, kV, "v", a.batch, a.key_heads, a.keys, a.head_dim)};
+}
+
+/// Of the forward and of the backward pass.
+template <class Options>
+void set_mask(Options& options, const Attention& a) {
+  if (!a.is_causal) return;
+  options.set_diagonal_alignment(fe::DiagonalAlignment_t::BOTTOM_RIGHT)
+      .set_diagonal_band_right_bound(0);
+  if (a.window > 0) options.set_diagonal_band_left_bound(static_cast<int>(a.window));
+}
+
+void set_output(fe::graph::Tensor_attributes& tensor, Uid uid, std::int64_t batch,
+                std::int64_t heads, std::int64_t rows, std::int64_t columns) {
+  tensor.set_output(true)
+      .set_uid(uid)
+      .set_dim({batch, heads, rows, columns})
+      .set_stride({heads * rows * columns, rows * columns, columns, 1});
+}
+
+std::shared_ptr<fe::graph::Graph> forward_graph(const Attention& a) {
+  const Inputs in = inputs_of(a);
   auto options = fe::graph::SDPA_attributes();
   options.set_name("attention").set_generate_stats(true).set_attn_scale(a.scale);
-  if (a.is_causal) {
-    options.set_diagonal_alignment(fe::DiagonalAlignment_t::BOTTOM_RIGHT)
-        .set_diagonal_band_right_bound(0);
-    if (a.window > 0) options.set_diagonal_band_left_bound(static_cast<int>(a.window));
-  }
-  const auto [o, log_sum] = graph->sdpa(q, k, v, options);
-  o->set_output(true)
-      .set_uid(kO)
-      .set_dim({a.batch, a.heads, a.queries, a.head_dim})
-      .set_stride({a.heads * a.queries * a.head_dim, a.queries * a.head_dim, a.head_dim, 1});
+  set_mask(options, a);
+  const auto [o, log_sum] = in.graph->sdpa(in.q, in.k, in.v, options);
+  set_output(*o, kO, a.batch, a.heads, a.queries, a.head_dim);
   log_sum->set_output(true).set_uid(kLogSum).set_data_type(fe::DataType_t::FLOAT);
-  return graph;
+  return in.graph;
+}
+
+std::shared_ptr<fe::graph::Graph> backward_graph(const Attention& a) {
+  const Inputs in = inputs_of(a);
+  const auto o = rows_of(*in.graph, kO, "o", a.batch, a.heads, a.queries, a.head_dim);
+  const auto d_o = rows_of(*in.graph, kDO, "d_o", a.batch, a.heads, a.queries, a.head_dim);
+  const auto log_sum = rows_of(*in.graph, kLogSum, "log_sum", a.batch, a.heads, a.queries, 1);
+  log_sum->set_data_type(fe::DataType_t::FLOAT);
+  auto options = fe::graph::SDPA_backward_attributes();
+  options.set_name("attention_backward").set_attn_scale(a.scale);
+  set_mask(options, a);
+  const auto [dq, dk, dv] = in.graph->sdpa_backward(in.q, in.k, in.v, o, d_o, log_sum, options);
+  set_output(*dq, kDQ, a.batch, a.heads, a.queries, a.head_dim);
+  set_output(*dk, kDK, a.batch, a.key_heads, a.keys, a.head_dim);
+  set_output(*dv, kDV, a.batch, a.key_heads, a.keys, a.head_dim);
+  return in.graph;
 }
 
 /// The device's handle, created on first use on the current device. Never destroyed: at static
@@ -101,15 +137,15 @@ cudnnHandle_t handle_of(int device) {
 }
 
 /// Kept: choosing an engine takes a second. The memory that plans work in is never freed either.
-const Plan& plan_of(const Attention& a, int device, cudnnHandle_t handle) {
+const Plan& plan_of(const Attention& a, bool is_backward, int device, cudnnHandle_t handle) {
   using Key = std::tuple<int, DataType, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                         std::int64_t, std::int64_t, bool, std::int64_t, float>;
+                         std::int64_t, std::int64_t, bool, std::int64_t, float, bool>;
   static std::map<Key, Plan> plans;
   const Key key{device, a.type,     a.batch,     a.heads,  a.key_heads, a.queries,
-                a.keys, a.head_dim, a.is_causal, a.window, a.scale};
+                a.keys, a.head_dim, a.is_causal, a.window, a.scale,     is_backward};
   const auto found = plans.find(key);
   if (found != plans.end()) return found->second;
-  Plan plan{graph_of(a)};
+  Plan plan{is_backward ? backward_graph(a) : forward_graph(a)};
   check(plan.graph->build(handle, {fe::HeurMode_t::A}), "no engine for this problem");
   std::int64_t bytes = 0;
   check(plan.graph->get_workspace_size(bytes), "get_workspace_size");
@@ -117,19 +153,24 @@ const Plan& plan_of(const Attention& a, int device, cudnnHandle_t handle) {
   return plans.emplace(key, std::move(plan)).first->second;
 }
 
-void enqueue(const Attention& a, Stream stream, int device) {
+using Tensors = std::unordered_map<std::int64_t, void*>;
+
+Tensors tensors_of(const Attention& a) {
+  return {{kQ, const_cast<void*>(a.q)},
+          {kK, const_cast<void*>(a.k)},
+          {kV, const_cast<void*>(a.v)},
+          {kO, a.o},
+          {kLogSum, a.log_sum}};
+}
+
+void enqueue(const Attention& a, bool is_backward, Tensors tensors, Stream stream, int device) {
   static std::mutex mutex;
   const std::lock_guard<std::mutex> lock(mutex);
   if (missing()) refuse(*missing());
   const CurrentDevice current(device);
   const cudnnHandle_t handle = handle_of(device);
   check(fe::detail::set_stream(handle, stream), "cudnnSetStream");
-  const Plan& plan = plan_of(a, device, handle);
-  std::unordered_map<std::int64_t, void*> tensors{{kQ, const_cast<void*>(a.q)},
-                                                  {kK, const_cast<void*>(a.k)},
-                                                  {kV, const_cast<void*>(a.v)},
-                                                  {kO, a.o},
-                                                  {kLogSum, a.log_sum}};
+  const Plan& plan = plan_of(a, is_backward, device, handle);
   check(plan.graph->execute(handle, tensors, plan.workspace), "execute");
 }
 
@@ -142,7 +183,18 @@ std::optional<std::string> unavailable() {
 
 Steps step_of(const Attention& attention) {
   return Steps(OpaqueStep{"cuDNN attention", [attention](Stream stream, int device) {
-                            enqueue(attention, stream, device);
+                            enqueue(attention, false, tensors_of(attention), stream, device);
+                          }});
+}
+
+Steps step_of(const AttentionBackward& backward) {
+  return Steps(OpaqueStep{"cuDNN attention backward", [backward](Stream stream, int device) {
+                            Tensors tensors = tensors_of(backward.forward);
+                            tensors.insert({{kDO, const_cast<void*>(backward.d_o)},
+                                            {kDQ, backward.dq},
+                                            {kDK, backward.dk},
+                                            {kDV, backward.dv}});
+                            enqueue(backward.forward, true, std::move(tensors), stream, device);
                           }});
 }
 
@@ -159,6 +211,9 @@ std::optional<std::string> unavailable() {
 }
 
 Steps step_of(const Attention&) {
+  return {};
+}
+Steps step_of(const AttentionBackward&) {
   return {};
 }
 

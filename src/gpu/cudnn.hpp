@@ -29,9 +29,19 @@ struct Attention {
   float* log_sum;  ///< [batch][heads][queries]: log Σ e^s of each row
 };
 
+/// Its gradients, of the same layout: of the forward pass o and log_sum are inputs here.
+struct AttentionBackward {
+  Attention forward;
+  const void* d_o;
+  void* dq;
+  void* dk;
+  void* dv;
+};
+
 /// One step that enqueues it. Its first call on a device chooses an engine and makes a plan, which
 /// takes a second, and is kept with the memory that it works in. It throws DeviceError naming what
 /// cuDNN says when it refuses.
 Steps step_of(const Attention& attention);
+Steps step_of(const AttentionBackward& backward);
 
 }  // namespace gpuexp::cudnn

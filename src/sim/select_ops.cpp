@@ -186,35 +186,45 @@ GPUEXP_VECTORIZED void run_mov(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 // P2R packs predicates into the bits of each lane that the mask names.
+// The predicates are those of a byte of the register, whose number is op.kind.
 GPUEXP_VECTORIZED void run_p2r(Warp& warp, const Op& op, LaneMask lanes) {
+  const unsigned shift = 8 * op.kind;
   Lanes32 scratch, result;
   const Lanes32& other = read_integer(warp, op.from[1], scratch);
   for (unsigned l = 0; l < kLanes; ++l) {
     std::uint32_t bits = 0;
     for (unsigned p = 0; p < kTruePredicate; ++p)
       bits |= (warp.predicates[p] >> l & 1) << p;
-    result[l] = (bits & op.value) | (other[l] & ~op.value);
+    result[l] = (bits & op.value) << shift | (other[l] & ~(op.value << shift));
   }
   write(warp, op.to[0], lanes, result);
 }
 
 GPUEXP_VECTORIZED void run_r2p(Warp& warp, const Op& op, LaneMask lanes) {
+  const unsigned shift = 8 * op.kind;
   Lanes32 scratch;
   const Lanes32& bits = read_integer(warp, op.from[0], scratch);
   for (unsigned p = 0; p < kTruePredicate; ++p) {
     if (!(op.value >> p & 1)) continue;
     LaneMask value = 0;
     for (unsigned l = 0; l < kLanes; ++l)
-      value |= (bits[l] >> p & 1) << l;
+      value |= (bits[l] >> (p + shift) & 1) << l;
     warp.predicates[p] = (warp.predicates[p] & ~lanes) | (value & lanes);
   }
 }
 
-// P2R R0, PR, RZ, mask and R2P PR, R0, mask
+// P2R R0, PR, RZ, mask, whose byte P2R.B1 names, and R2P PR, R0.B1, mask
 template <Op::Run run>
 void decode_packing(const Decoding& in, Op& op) {
   place(in, op);
   op.value = static_cast<std::uint32_t>(in.operands.back().value);
+  using Half = Operand::Half;
+  const Half half = op.from[0].half;
+  op.kind = half == Half::byte1 || in.has("B1")   ? 1
+            : half == Half::byte2 || in.has("B2") ? 2
+            : half == Half::byte3 || in.has("B3") ? 3
+                                                  : 0;
+  op.from[0].half = Half::both;
   op.run = run;
 }
 

@@ -1,0 +1,301 @@
+// Attention's backward pass on tensor cores: what a warp does with the scores of a tile, and how
+// the gradient of Q is added up in memory.
+//
+// Scores of keys by queries, Sᵀ = K·Qᵀ, lie in a warp's registers as the left operand of the next
+// product wants them (mma_sync.cuh): Pᵀ and dSᵀ go on to dV = Pᵀ·dO and dK = dSᵀ·Q without shared
+// memory. For dQ = dS·K other warps need dSᵀ, which they take from shared memory, transposed.
+#pragma once
+
+#include "kernels/common/attention_tile.cuh"
+
+namespace gpuexp::attention {
+
+/// The forward pass's operands, the gradient of its result, and what kernels know of each row.
+template <class In>
+struct GradientOperands {
+  Operands<In> x;
+  const In* d_o;
+  const float* log_sum2;  ///< log₂ Σ e^s; infinity where a row sees no key: all its weights are 0
+  const float* delta;     ///< Σ dO·O
+};
+
+constexpr int kTileQueries = 64;
+constexpr int kBlockKeys = 128;
+constexpr int kKeyWarps = kBlockKeys / 16;
+constexpr int kKeyThreads = 32 * kKeyWarps;
+
+/// Rows of each head in arrays of one number per row, so that tiles begin at multiples of 16 bytes.
+__host__ __device__ inline std::int64_t padded_rows(std::int64_t queries) {
+  return (queries + kTileQueries - 1) / kTileQueries * kTileQueries;
+}
+
+/// Tiles of queries of which one sees one of the keys from `key` on, and those among them whose
+/// queries all see all of these.
+struct QueryRange {
+  int first;
+  int end;
+  int key;
+  int end_key;
+  __device__ QueryRange(const AllowedKeys& allowed, int from)
+      : key(from), end_key(min(from + kBlockKeys, allowed.keys)) {
+    const int shift = allowed.keys - allowed.queries;
+    const int first_query = allowed.is_causal ? max(key - shift, 0) : 0;
+    // The last query whose window has not passed the last key.
+    const int last_query = allowed.window < allowed.keys
+                               ? min(end_key + allowed.window - 2 - shift, allowed.queries - 1)
+                               : allowed.queries - 1;
+    first = first_query / kTileQueries;
+    end = max(last_query + kTileQueries, 0) / kTileQueries;
+  }
+  __device__ bool is_whole(const AllowedKeys& allowed, int query) const {
+    const int last = min(query + kTileQueries, allowed.queries) - 1;
+    return allowed.first(last) <= key && allowed.end(query) >= end_key;
+  }
+};
+
+/// Scores become weights, e^(scale·s - L); log_sum2_of(i, half, j, c) is of an element's query.
+template <int kRowTiles, int kColumnTiles, class LogSumOf>
+__device__ __forceinline__ void exponentiate(MmaSums<float> (&s)[kRowTiles][kColumnTiles],
+                                             float scale_log2, LogSumOf log_sum2_of) {
+#pragma unroll
+  for (int i = 0; i < kRowTiles; ++i)
+#pragma unroll
+    for (int j = 0; j < kColumnTiles; ++j)
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+#pragma unroll
+        for (int c = 0; c < 2; ++c) {
+          float& score = s[i][j].x[2 * half + c];
+          score = fast_exp2(fmaf(score, scale_log2, -log_sum2_of(i, half, j, c)));
+        }
+}
+
+/// Where the sums that dQ is made of begin, of a head's tile from a query on.
+__host__ __device__ inline std::int64_t tile_of_sums(std::int64_t head, std::int64_t queries,
+                                                     int query, int dim) {
+  return (head * padded_rows(queries) + query) * dim;
+}
+
+template <class In>
+struct KeyGradients {
+  In* dk;
+  In* dv;
+};
+
+/// Shared memory of a block of keys: K, V, some tiles of Q and dO with what is known of their rows,
+/// and dSᵀ.
+template <int kDim, int kStages, bool kAddsQueries>
+struct KeyBlockTiles {
+  using Tile = RowTile<kDim>;
+  static constexpr int kKeyBytes = kBlockKeys * Tile::kPitch;
+  static constexpr int kQueryBytes = kTileQueries * Tile::kPitch;
+  static constexpr int kRowBytes = kTileQueries * static_cast<int>(sizeof(float));
+  static constexpr int kStageBytes = 2 * (kQueryBytes + kRowBytes);
+  static constexpr int kScoreBytes = kAddsQueries ? kBlockKeys * RowTile<kTileQueries>::kPitch : 0;
+  static constexpr int kBytes = 2 * kKeyBytes + kStages * kStageBytes + kScoreBytes;
+  char* shared;
+  __device__ char* k() const { return shared; }
+  __device__ char* v() const { return shared + kKeyBytes; }
+  __device__ char* q(int stage) const { return shared + 2 * kKeyBytes + stage * kStageBytes; }
+  __device__ char* d_o(int stage) const { return q(stage) + kQueryBytes; }
+  __device__ float* log_sum2(int stage) const {
+    return reinterpret_cast<float*>(d_o(stage) + kQueryBytes);
+  }
+  __device__ float* delta(int stage) const { return log_sum2(stage) + kTileQueries; }
+  __device__ char* scores() const { return shared + 2 * kKeyBytes + kStages * kStageBytes; }
+};
+
+/// Weights of keys that their query does not see become 0: of keys from `key` on, one for each row
+/// of the warp's sums, and of queries from `query` on.
+template <int kColumnTiles>
+__device__ __forceinline__ void hide_transposed(MmaSums<float> (&p)[1][kColumnTiles],
+                                                const AllowedKeys& allowed, int key, int query) {
+#pragma unroll
+  for (int j = 0; j < kColumnTiles; ++j) {
+#pragma unroll
+    for (int c = 0; c < 2; ++c) {
+      const int at = query + column_of_sums(j, c);
+      const int first = allowed.first(at) - key;
+      const int end = allowed.end(at) - key;
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int row = row_of_sums(0, half);
+        if (row < first || row >= end) p[0][j].x[2 * half + c] = 0.0f;
+      }
+    }
+  }
+}
+
+/// Which of a row's two neighbouring keys, from an even one on, dropout leaves, a bit each.
+__device__ __forceinline__ unsigned kept_pair(const Heads& heads, std::int64_t row, int key) {
+  const std::uint32_t threshold = dropout_threshold(heads.dropout);
+  const PhiloxWords words =
+      philox_words(heads.dropout_seed, dropout_group(row, heads.allowed.keys, key));
+  const bool is_upper = key % 4 != 0;
+  const std::uint32_t a = is_upper ? words.word[2] : words.word[0];
+  const std::uint32_t b = is_upper ? words.word[3] : words.word[1];
+  return (a >= threshold ? 1u : 0u) | (b >= threshold ? 2u : 0u);
+}
+
+/// Which of a lane's four elements of a tile of scores dropout leaves, a bit each, in their order;
+/// in rows of queries from `row` of all rows on, and keys from `key` on.
+__device__ __forceinline__ unsigned kept_elements(const Heads& heads, std::int64_t row, int key) {
+  const int at = key + column_of_sums(0, 0);
+  return kept_pair(heads, row + row_of_sums(0, 0), at) |
+         kept_pair(heads, row + row_of_sums(0, 1), at) << 2;
+}
+
+/// The same of transposed scores. A call of Philox is of four keys, which four lanes have: each
+/// makes that of one of its elements, and has a word of each of the others'.
+__device__ __forceinline__ unsigned kept_transposed(const Heads& heads, std::int64_t row, int key) {
+  const std::uint32_t threshold = dropout_threshold(heads.dropout);
+  const int own = row_of_sums(0, 0) % 4;
+  const PhiloxWords words = philox_words(
+      heads.dropout_seed, dropout_group(row + column_of_sums(0, own % 2), heads.allowed.keys,
+                                        key + row_of_sums(0, own / 2)));
+  unsigned kept = 0;
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    kept |= words.word[i] >= threshold ? 1u << i : 0u;
+  unsigned elements = 0;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    constexpr int kLanesOfRow = 4;  // neighbouring rows are so many lanes apart
+    const int lane = static_cast<int>(threadIdx.x % 32) + (i - own) * kLanesOfRow;
+    elements |= (__shfl_sync(0xffffffffu, kept, lane) >> own & 1u) << i;
+  }
+  return elements;
+}
+
+/// kept_of(tile) of all of a lane's tiles. They are found before there are scores, for which
+/// registers are needed then.
+template <bool kDrops, int kTiles, class KeptOf>
+__device__ __forceinline__ unsigned kept_bits(KeptOf kept_of) {
+  static_assert(4 * kTiles <= 32, "a bit for each element of a lane");
+  unsigned kept = 0;
+  if constexpr (kDrops) {
+#pragma unroll 2
+    for (int tile = 0; tile < kTiles; ++tile)
+      kept |= kept_of(tile) << 4 * tile;
+  }
+  return kept;
+}
+
+/// P and dP become what dV and dQ, dK are made of: P without what dropout takes, and
+/// dS = P∘(dP - delta), in the place of dP. delta_of(i, half, j, c) is of an element's query, and
+/// `kept` says which dropout leaves, four bits for each of a lane's tiles of scores.
+template <bool kDrops, int kRowTiles, int kColumnTiles, class DeltaOf>
+__device__ __forceinline__ void differentiate(MmaSums<float> (&p)[kRowTiles][kColumnTiles],
+                                              MmaSums<float> (&ds)[kRowTiles][kColumnTiles],
+                                              const Heads& heads, DeltaOf delta_of, unsigned kept) {
+  const float gain = kDrops ? 1.0f / (1.0f - heads.dropout) : 1.0f;
+#pragma unroll
+  for (int i = 0; i < kRowTiles; ++i) {
+#pragma unroll
+    for (int j = 0; j < kColumnTiles; ++j) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+#pragma unroll
+        for (int c = 0; c < 2; ++c) {
+          float& weight = p[i][j].x[2 * half + c];
+          float& gradient = ds[i][j].x[2 * half + c];
+          const int bit = 4 * (i * kColumnTiles + j) + 2 * half + c;
+          const float factor = kDrops && (kept >> bit & 1) == 0 ? 0.0f : gain;
+          gradient = weight * (factor * gradient - delta_of(i, half, j, c));
+          weight *= factor;
+        }
+      }
+    }
+  }
+}
+
+/// A warp rounds dSᵀ to In and stores it from row `key_row` of the block's keys on.
+template <class In, int kColumnTiles>
+__device__ __forceinline__ void store_transposed(const MmaSums<float> (&ds)[1][kColumnTiles],
+                                                 char* scores, int key_row) {
+#pragma unroll
+  for (int j = 0; j < kColumnTiles; ++j) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float2 pair = ds[0][j].pair(half);
+      const int at = RowTile<8 * kColumnTiles>::offset(key_row + row_of_sums(0, half),
+                                                       2 * column_of_sums(j, 0));
+      *reinterpret_cast<unsigned*>(scores + at) = rounded_pair<In>(pair.x, pair.y);
+    }
+  }
+}
+
+/// dS·K of a tile of queries, by all warps of a block: each has some rows and columns.
+template <class In, int kDim>
+class TileGradient {
+  using Scores = RowTile<kTileQueries>;
+  using Keys = RowTile<kDim>;
+  // Two columns' tiles are read at a time, of which 96 / 4 elements have three.
+  static constexpr int kRowWarps = kDim == 96 ? 4 : 2;
+  static constexpr int kRowTiles = kTileQueries / 16 / kRowWarps;
+  static constexpr int kColumnTiles = kDim / 8 * kRowWarps / kKeyWarps;
+
+ public:
+  /// What a warp adds with one instruction: neighbouring lanes, and the four sums of each.
+  static constexpr int kFragments = kDim / 8 * kTileQueries / 16;
+
+  /// Of dSᵀ and K in shared memory.
+  __device__ __forceinline__ void multiply(const char* scores, const char* k) {
+    const int lane = threadIdx.x % 32;
+    const char* const a_row =
+        scores + Scores::offset(lane / 16 * 8 + lane % 8, 2 * first_row() + lane / 8 % 2 * 16);
+    const char* const b_row = k + Keys::offset(lane % 16, 2 * first_column() + lane / 16 * 16);
+#pragma unroll
+    for (int step = 0; step < kBlockKeys / 16; ++step) {
+      unsigned a[kRowTiles][4];
+#pragma unroll
+      for (int i = 0; i < kRowTiles; ++i)
+        ldmatrix_x4_transposed(a[i], a_row + 16 * step * Scores::kPitch + 32 * i);
+#pragma unroll
+      for (int j = 0; j < kColumnTiles; j += 2) {
+        unsigned b[4];
+        ldmatrix_x4_transposed(b, b_row + 16 * step * Keys::kPitch + 16 * j);
+#pragma unroll
+        for (int i = 0; i < kRowTiles; ++i) {
+          mma<In>(sums_[i][j], a[i], {b[0], b[1]});
+          mma<In>(sums_[i][j + 1], a[i], {b[2], b[3]});
+        }
+      }
+    }
+  }
+
+  /// Adds to the tile's sums in memory, which lie as warps hold them: neighbouring lanes have
+  /// neighbouring words, whatever element they stand for.
+  __device__ __forceinline__ void add_to(float* tile) const {
+    constexpr int kColumns = kDim / 8;
+    const int first = first_row() / 16 * kColumns + first_column() / 8;
+    float* const own = tile + (first * 32 + threadIdx.x % 32) * 4;
+#pragma unroll
+    for (int i = 0; i < kRowTiles; ++i)
+#pragma unroll
+      for (int j = 0; j < kColumnTiles; ++j)
+        add_words(own + (i * kColumns + j) * 128, sums_[i][j].x);
+  }
+
+ private:
+  __device__ static int first_row() {
+    return static_cast<int>(threadIdx.x) / 32 % kRowWarps * 16 * kRowTiles;
+  }
+  __device__ static int first_column() {
+    return static_cast<int>(threadIdx.x) / 32 / kRowWarps * 8 * kColumnTiles;
+  }
+  /// One operation of 16 bytes from compute capability 9.0 on, and four before.
+  __device__ static void add_words(float* to, const float (&x)[4]) {
+#if __CUDA_ARCH__ >= 900
+    atomicAdd(reinterpret_cast<float4*>(to), make_float4(x[0], x[1], x[2], x[3]));
+#else
+#pragma unroll
+    for (int c = 0; c < 4; ++c)
+      atomicAdd(to + c, x[c]);
+#endif
+  }
+
+  MmaSums<float> sums_[kRowTiles][kColumnTiles] = {};
+};
+
+}  // namespace gpuexp::attention

@@ -1,0 +1,115 @@
+// Attention's backward pass, what stands before and behind its products: numbers for each row of
+// the scores, and dQ of the sums that blocks have added up in memory.
+#pragma once
+
+#include "kernels/common/attention_gradient.cuh"
+#include "kernels/common/launch.cuh"
+
+namespace gpuexp::attention {
+
+constexpr int kRowBlock = 256;
+
+/// log₂ Σ e^s and Σ dO·O: a warp for each row that tiles have, some of which are not there.
+template <class In>
+__global__ void __launch_bounds__(kRowBlock)
+    rows_kernel(Heads heads, const In* o, const In* d_o, const float* log_sum, float* log_sum2,
+                float* delta, std::int64_t rows, int dim) {
+  const std::int64_t padded =
+      static_cast<std::int64_t>(blockIdx.x) * (kRowBlock / 32) + threadIdx.x / 32;
+  if (padded >= rows) return;
+  const int queries = heads.allowed.queries;
+  const std::int64_t head = padded / padded_rows(queries);
+  const auto query = static_cast<int>(padded % padded_rows(queries));
+  const std::int64_t row = heads.first_query(head) + query;
+  const int lane = threadIdx.x % 32;
+  float sum = 0.0f;
+  for (int i = 2 * lane; query < queries && i < dim; i += 64) {
+    const float2 a = widen(load_pack<2>(o + row * dim + i).pairs[0]);
+    const float2 b = widen(load_pack<2>(d_o + row * dim + i).pairs[0]);
+    sum += a.x * b.x + a.y * b.y;
+  }
+#pragma unroll
+  for (int step = 16; step > 0; step /= 2)
+    sum += __shfl_xor_sync(0xffffffffu, sum, step);
+  if (lane != 0) return;
+  const float of_row = query < queries ? log_sum[row] : -INFINITY;
+  log_sum2[padded] = of_row == -INFINITY ? INFINITY : of_row * kLog2E;
+  delta[padded] = sum;
+}
+
+/// dQ of its sums (TileGradient): a thread has four of a fragment.
+template <class In, int kDim>
+__global__ void __launch_bounds__(kRowBlock)
+    round_kernel(Heads heads, const float* sums, In* dq, std::int64_t fragments) {
+  const std::int64_t fragment =
+      (static_cast<std::int64_t>(blockIdx.x) * kRowBlock + threadIdx.x) / 32;
+  if (fragment >= fragments) return;
+  constexpr int kFragments = TileGradient<In, kDim>::kFragments;
+  const int queries = heads.allowed.queries;
+  const std::int64_t tile = fragment / kFragments;
+  const auto in_tile = static_cast<int>(fragment % kFragments);
+  const std::int64_t tiles = padded_rows(queries) / kTileQueries;
+  const auto query = static_cast<int>(tile % tiles) * kTileQueries + in_tile / (kDim / 8) * 16;
+  const int column = in_tile % (kDim / 8) * 8 + column_of_sums(0, 0);
+  const float4 x = reinterpret_cast<const float4*>(sums)[fragment * 32 + threadIdx.x % 32];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int row = query + row_of_sums(0, half);
+    if (row >= queries) continue;
+    *reinterpret_cast<unsigned*>(dq + (heads.first_query(tile / tiles) + row) * kDim + column) =
+        rounded_pair<In>(heads.scale * (half == 0 ? x.x : x.z),
+                         heads.scale * (half == 0 ? x.y : x.w));
+  }
+}
+
+/// A variant's workspace begins with these numbers of each row; behind them is what is its own.
+struct RowWorkspace {
+  float* log_sum2;
+  float* delta;
+  void* own;
+};
+
+inline std::int64_t padded_rows_of(const Problem& p) {
+  return p.batch * p.heads * padded_rows(p.queries);
+}
+inline std::int64_t row_bytes(const Problem& p) {
+  return 2 * padded_rows_of(p) * static_cast<std::int64_t>(sizeof(float));
+}
+inline RowWorkspace row_workspace(const Problem& p, void* workspace) {
+  float* const rows = static_cast<float*>(workspace);
+  return {rows, rows + padded_rows_of(p), rows + 2 * padded_rows_of(p)};
+}
+
+/// So many blocks of so many threads, which share the problem's rows.
+inline Shape shape_of(const Problem& p, std::int64_t threads, const Extent& blocks,
+                      std::int64_t shared) {
+  Shape s;
+  s.block = {threads, 1, 1};
+  s.tile = {ceil_div(p.queries, blocks.x), ceil_div(p.batch * p.heads, blocks.y), 1};
+  s.grid = blocks;
+  s.dynamic_shared_bytes = shared;
+  return s;
+}
+
+template <class In>
+Steps launch_rows(const Problem& p, const In* o, const In* d_o, const float* log_sum,
+                  const RowWorkspace& at) {
+  const std::int64_t rows = padded_rows_of(p);
+  return launch(rows_kernel<In>, shape_of(p, kRowBlock, {ceil_div(rows, kRowBlock / 32), 1, 1}, 0),
+                heads_of(p), o, d_o, log_sum, at.log_sum2, at.delta, rows, p.head_dim);
+}
+
+inline std::int64_t sum_bytes(const Problem& p) {
+  return padded_rows_of(p) * p.head_dim * static_cast<std::int64_t>(sizeof(float));
+}
+
+template <class In, int kDim>
+Steps launch_round(const Problem& p, const float* sums, In* dq) {
+  const std::int64_t fragments =
+      padded_rows_of(p) / kTileQueries * TileGradient<In, kDim>::kFragments;
+  return launch(round_kernel<In, kDim>,
+                shape_of(p, kRowBlock, {ceil_div(fragments, kRowBlock / 32), 1, 1}, 0), heads_of(p),
+                sums, dq, fragments);
+}
+
+}  // namespace gpuexp::attention

@@ -1,0 +1,118 @@
+// Products of a matrix of queries times keys in memory, such as P, on tensor cores: A·B sums over
+// keys, Aᵀ·B over queries.
+#pragma once
+
+#include "kernels/common/attention_gradient_rows.cuh"
+
+namespace gpuexp::attention {
+
+/// A in rows of `pitch` elements for each query, and B in rows of the head dimension for each key
+/// (A·B) or query (Aᵀ·B).
+template <class In>
+struct ScoreProduct {
+  const In* a;
+  std::int64_t pitch;
+  const In* b;
+  In* to;
+  float factor;
+};
+
+constexpr int kProductRows = 128;
+constexpr int kProductDepth = 64;
+constexpr int kProductThreads = 32 * kProductRows / 16;
+
+/// What a stage of the product has in shared memory.
+template <int kDim, bool kTransposes>
+struct ProductStage {
+  static constexpr int kRows = kTransposes ? kProductDepth : kProductRows;  ///< of A
+  static constexpr int kColumns = kTransposes ? kProductRows : kProductDepth;
+  static constexpr int kBytesOfA = kRows * RowTile<kColumns>::kPitch;
+  static constexpr int kBytes = kBytesOfA + kProductDepth * RowTile<kDim>::kPitch;
+};
+
+/// A block has 128 rows of the result, 16 for each warp, and goes through what they are summed over
+/// 64 at a time; of Aᵀ for all heads that share keys.
+template <class In, int kDim, bool kTransposes>
+__global__ void __launch_bounds__(kProductThreads, 2)
+    score_product_kernel(Heads heads, ScoreProduct<In> x) {
+  using Stage = ProductStage<kDim, kTransposes>;
+  using A = RowTile<Stage::kColumns>;
+  using B = RowTile<kDim>;
+  extern __shared__ __align__(16) char shared[];
+  const AllowedKeys& allowed = heads.allowed;
+  const int rows = kTransposes ? allowed.keys : allowed.queries;
+  const int depth = kTransposes ? allowed.queries : allowed.keys;
+  const std::int64_t head_of_rows = blockIdx.y;
+  const int row = blockIdx.x * kProductRows;
+  const int of_head = ceil_div(depth, kProductDepth);
+  const int steps = of_head * (kTransposes ? heads.group : 1);
+  const auto begin = [&](int step) {
+    const std::int64_t head =
+        kTransposes ? head_of_rows * heads.group + step / of_head : head_of_rows;
+    const int at = step % of_head * kProductDepth;
+    const int query = kTransposes ? at : row, key = kTransposes ? row : at;
+    char* const stage = shared + step % 2 * Stage::kBytes;
+    const In* const a = x.a + (heads.first_query(head) + query) * x.pitch + key;
+#pragma unroll
+    for (int pass = 0; pass < Stage::kRows * A::kUnits / kProductThreads; ++pass) {
+      const int i = threadIdx.x + pass * kProductThreads;
+      const int a_row = i / A::kUnits, unit = i % A::kUnits;
+      const bool is_there = a_row < allowed.queries - query && unit * 8 < x.pitch - key;
+      cp_async<16>(stage + A::offset(a_row, unit * 16),
+                   a + (is_there ? a_row * x.pitch + unit * 8 : 0), is_there);
+    }
+    const std::int64_t b_row = kTransposes ? heads.first_query(head) : heads.first_key(head);
+    begin_rows<kDim, kProductDepth, kProductThreads>(stage + Stage::kBytesOfA,
+                                                     x.b + (b_row + at) * kDim, depth - at);
+    cp_async_commit();
+  };
+  begin(0);
+  const int lane = threadIdx.x % 32, warp_row = threadIdx.x / 32 * 16;
+  MmaSums<float> sums[1][kDim / 8] = {};
+#pragma unroll 1
+  for (int step = 0; step < steps; ++step) {
+    cp_async_wait<0>();
+    __syncthreads();  // the tiles are there, and all warps are done with those before
+    if (step + 1 < steps) begin(step + 1);
+    const char* const a = shared + step % 2 * Stage::kBytes;
+    const char* const b = a + Stage::kBytesOfA + B::offset(lane % 16, lane / 16 * 16);
+#pragma unroll
+    for (int k = 0; k < kProductDepth; k += 16) {
+      unsigned of_a[4];
+      if (kTransposes)
+        ldmatrix_x4_transposed(
+            of_a, a + A::offset(k + lane / 16 * 8 + lane % 8, 2 * warp_row + lane / 8 % 2 * 16));
+      else
+        ldmatrix_x4(of_a, a + A::offset(warp_row + lane % 16, 2 * k + lane / 16 * 16));
+#pragma unroll
+      for (int j = 0; j < kDim / 8; j += 2) {
+        unsigned of_b[4];
+        ldmatrix_x4_transposed(of_b, b + k * B::kPitch + 16 * j);
+        mma<In>(sums[0][j], of_a, {of_b[0], of_b[1]});
+        mma<In>(sums[0][j + 1], of_a, {of_b[2], of_b[3]});
+      }
+    }
+  }
+  __syncthreads();
+  const std::int64_t first = head_of_rows * rows + row + warp_row;
+  store_sums<kDim, 1>(sums, shared + warp_row * B::kPitch, x.to + first * kDim,
+                      rows - row - warp_row, [&](int, int) { return x.factor; });
+}
+
+template <int kDim, bool kTransposes, class In>
+Steps launch_score_product(const Problem& p, const ScoreProduct<In>& x) {
+  const std::int64_t rows = kTransposes ? p.keys : p.queries;
+  const std::int64_t heads = p.batch * (kTransposes ? p.key_heads() : p.heads);
+  const Extent blocks{ceil_div(rows, kProductRows), heads, 1};
+  return launch(score_product_kernel<In, kDim, kTransposes>,
+                shape_of(p, kProductThreads, blocks, 2 * ProductStage<kDim, kTransposes>::kBytes),
+                heads_of(p), x);
+}
+
+/// Where the largest of them has too little shared memory, the reason.
+inline std::optional<std::string> lacks_room_for_product(const DeviceSpec& device) {
+  return lacks_shared_memory(
+      device, 2 * std::max(ProductStage<128, false>::kBytes, ProductStage<128, true>::kBytes));
+}
+
+}  // namespace gpuexp::attention
