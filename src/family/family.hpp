@@ -267,6 +267,10 @@ struct Family {
   /// The plain fp64 reference on the device, one view per output buffer in declaration order.
   Callback<Steps(const void* problem, const void* data, const std::vector<ReferenceView>&)>
       reference;
+  /// References are made after each launch, and may read outputs: what a chain of operations wrote
+  /// is held, operation by operation, to what it found. Otherwise they are made once, before
+  /// launches, from the inputs alone.
+  bool refers_to_results = false;
   /// The same by plain host loops, on host pointers; tests hold `reference` against it at small
   /// sizes.
   Callback<void(const void* problem, const void* data, const std::vector<ReferenceView>&)>

@@ -77,6 +77,7 @@ Family FamilyDeclaration::declared(MakeStruct make_problem, MakeStruct make_data
   family.tolerance_derivation = tolerance_derivation;
   family.ceilings = ceilings;
   family.figures = figures;
+  family.refers_to_results = refers_to_results;
   family.make_problem = [setters = setters_,
                          make_problem](const Values& values) -> std::shared_ptr<const void> {
     std::shared_ptr<void> problem = make_problem();

@@ -59,6 +59,7 @@ class FamilyDeclaration {
   std::string tolerance_derivation;  ///< the bound behind `tolerance`, with its source
   std::vector<CeilingRows> ceilings;
   std::vector<Figure> figures;
+  bool refers_to_results = false;  ///< Family::refers_to_results
 
  protected:
   using SetMember = Callback<void(void* problem, const Value&)>;

@@ -38,8 +38,12 @@ Verifier::Verifier(const Family& family, const void* problem, std::uint64_t seed
       comparison_space_(sizeof(ComparisonSpace)) {}
 
 void Verifier::prepare(const Variant& variant, const ProblemCopy& copy, const CudaStream& stream) {
+  if (family_.refers_to_results) return;
   Draws draws = draws_of(variant);
-  if (draws == referenced_) return;
+  if (draws != referenced_) make(std::move(draws), copy, stream);
+}
+
+void Verifier::make(Draws draws, const ProblemCopy& copy, const CudaStream& stream) {
   referenced_.clear();
   references_.clear();
   accuracy_references_.clear();
@@ -53,6 +57,7 @@ void Verifier::prepare(const Variant& variant, const ProblemCopy& copy, const Cu
 void Verifier::check(const Variant& variant, ProblemCopy& copy, const CudaStream& stream,
                      Verification& result) {
   copy.pull(stream);
+  if (family_.refers_to_results) make(draws_of(variant), copy, stream);
   for (const std::size_t output : written_by(family_, variant)) {
     const Comparison comparison = comparison_of(output, copy);
     if (comparison.count == 0) continue;

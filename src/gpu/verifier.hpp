@@ -18,8 +18,8 @@ class Verifier {
   /// compared as that allows, drawn by the seed.
   Verifier(const Family& family, const void* problem, std::uint64_t seed, double most_operations);
 
-  /// Has the references of what the variant writes at hand, computed from the copy's inputs. Equal
-  /// variants draw equal elements, whenever they are asked for.
+  /// Has the references of what the variant writes at hand, computed from the copy's inputs, unless
+  /// they refer to results. Equal variants draw equal elements, whenever they are asked for.
   void prepare(const Variant& variant, const ProblemCopy& copy, const CudaStream& stream);
 
   /// Adds to `result` what the copy shows of the variant's last launch.
@@ -40,6 +40,7 @@ class Verifier {
   using Draws = std::map<std::size_t, ElementDraw>;
 
   Draws draws_of(const Variant& variant) const;
+  void make(Draws draws, const ProblemCopy& copy, const CudaStream& stream);
   template <class Function>
   References evaluate(const Draws& draws, const Function& reference, const ProblemCopy& copy,
                       const CudaStream& stream) const;

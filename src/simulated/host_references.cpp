@@ -26,6 +26,12 @@ HostReferences::HostReferences(const Family& family, const void* problem, const 
       simulator_(simulator),
       references_(family.buffers.size()) {}
 
+void HostReferences::forget() {
+  for (std::optional<Reference>& r : references_) {
+    if (r) r->is_whole = false;
+  }
+}
+
 void HostReferences::make(const std::vector<std::size_t>& outputs) {
   if (std::all_of(outputs.begin(), outputs.end(),
                   [&](std::size_t output) { return reference(output).is_whole; }))

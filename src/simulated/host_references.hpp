@@ -28,6 +28,9 @@ class HostReferences {
   HostReferences(const Family& family, const void* problem, const void* data,
                  sim::Simulator& simulator);
 
+  /// What was made is made anew when it is asked for again.
+  void forget();
+
   /// Makes those of all elements of these outputs, where they are not there.
   void make(const std::vector<std::size_t>& outputs);
   /// Makes those of some elements of an output. False where that takes all of them: some are made
