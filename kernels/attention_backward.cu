@@ -555,7 +555,7 @@ Family declare() {
       "SM, and tensor cores are the limit. dK and dV are summed over queries and dQ over keys: a "
       "block that has the former in registers adds its part of the latter up in memory, by atomic "
       "operations whose order is not fixed, or a second kernel finds the weights once more.";
-  declare_parameters(f, {8, 1, 4096, 4096});
+  declare_parameters(f, {2, 1, 8192, 8192});
   const auto type = [](const Problem& p) { return p.dtype; };
   const auto query_elements = [](const Problem& p) { return p.query_elements(); };
   const auto key_elements = [](const Problem& p) { return p.key_elements(); };

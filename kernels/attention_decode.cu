@@ -297,7 +297,7 @@ Family declare() {
       "bytes over bandwidth, if enough of them are in flight on all SMs. Blocks per head are too "
       "few for that; parts of the keys are not. What heads share is read once by a block that has "
       "them all.";
-  declare_attention(f, {8, 4, 1, 32768});
+  declare_attention(f, {4, 4, 1, 65536});
   f.figures = {{"attention_decode", "traffic", "One query per head"}};
   f.variant(per_head()).variant(split_keys()).variant(shared_keys()).variant(cudnn_attention());
   return f;

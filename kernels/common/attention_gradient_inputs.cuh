@@ -82,7 +82,7 @@ inline float output_range(const Problem& p) {
 }
 
 /// More weights than this are not made ready for a variant that reads them.
-constexpr std::int64_t kMostStored = std::int64_t{1} << 28;
+constexpr std::int64_t kMostStored = std::int64_t{1} << 30;
 
 inline std::int64_t stored_pitch(const Problem& p) {
   return ceil_div(p.keys, 8) * 8;

@@ -24,6 +24,13 @@ bool runs_on(const DeviceSpec& device, const Family& family, const Variant& vari
   return !(variant.unavailable && variant.unavailable());
 }
 
+std::string names_of(const CounterValues& values) {
+  std::string names;
+  for (const auto& [name, value] : values)
+    names += name + " ";
+  return names;
+}
+
 /// Counts the variants of one problem, each once.
 class Counted {
  public:
@@ -66,6 +73,8 @@ class Counted {
     for (const ExpectedChange& expected : changes) {
       INFO(family_.id << "/" << variant.id << " against " << reference.id << ": "
                       << text_of({expected}));
+      INFO("counted of " << reference.id << ": " << names_of(from));
+      INFO("counted of " << variant.id << ": " << names_of(to));
       REQUIRE(from.count(expected.counter) == 1);
       REQUIRE(to.count(expected.counter) == 1);
       INFO(from.at(expected.counter) << " -> " << to.at(expected.counter));

@@ -24,7 +24,7 @@ import bench_pytorch  # noqa: E402
 from pytorch import operations, protocol, report, timing  # noqa: E402
 
 GPUEXP = None
-LESSONS = ("fusion", "transpose", "reduction", "softmax", "normalization")
+LESSONS = ("fusion", "transpose", "reduction", "softmax", "normalization", "attention", "attention_backward")
 RECORDED_LESSONS = tuple(name for name in LESSONS if (RECORDED / f"{name}.json").exists())
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
@@ -131,6 +131,18 @@ class Cells(unittest.TestCase):
         near, far = (operations.tolerance(group_of(operations.NORMALIZATION, offset=offset), "triton") for offset in (0, 128))
         self.assertGreater(far.rms_relative, 10 * near.rms_relative)
         self.assertEqual(far.relative, near.relative)
+
+    def test_what_pytorch_does_otherwise_is_skipped(self):
+        def reason(variant="sdpa_flash", memory_bytes=1 << 37, **values):
+            return operations.unsupported(group_of(operations.ATTENTION, **values), variant, memory_bytes)
+
+        self.assertIsNone(reason())
+        self.assertIsNone(reason(mask="full", queries=1, keys=70))
+        self.assertIn("window", reason(mask="window"))
+        self.assertIn("first query", reason(queries=1, keys=70))
+        self.assertIn("dropout", reason(dropout=0.1))
+        self.assertIn("memory", reason("pytorch_eager", queries=1 << 18, keys=1 << 18))
+        self.assertIsNone(reason("sdpa_cudnn", queries=1 << 18, keys=1 << 18))
 
     def test_a_transpose_is_held_to_every_bit(self):
         self.assertEqual(operations.tolerance(group_of(operations.TRANSPOSE), "triton"), operations.Tolerance())
@@ -375,10 +387,10 @@ class RunsOfBench(unittest.TestCase):
         def verify(problem, result, _):
             return verification(passed=problem.whole, reason="" if problem.whole else "1 wrong elements")
 
-        module = types.SimpleNamespace(Problem=FakeProblem, launch_of=launch_of, verify=verify)
+        module = types.SimpleNamespace(problem_of=FakeProblem, launch_of=launch_of, verify=verify)
         group = group_of(n=1 << 28, settings=protocol.MeasureSettings(**settings))
         rows = [report.Row(group, v) for v in group.variants() if v.id != "triton"]
-        bench = bench_pytorch.Bench(timing.GatedTimer(cuda, cuda.flush), 0.032, object(), is_ended, lambda: None, "cpu")
+        bench = bench_pytorch.Bench(timing.GatedTimer(cuda, cuda.flush), 0.032, object(), is_ended, lambda: None, 1 << 40, "cpu")
         with mock.patch.dict(sys.modules, {"pytorch.torch_operations": module}), \
                 mock.patch.object(sys.modules["pytorch"], "torch_operations", module, create=True):  # fmt: skip
             bench.run_group(0, 7, rows)
@@ -417,7 +429,7 @@ class RunsOfBench(unittest.TestCase):
 
     def test_without_triton_variants_that_need_it_are_skipped(self):
         group = group_of(n=1000)
-        bench = bench_pytorch.Bench(None, 0.032, None, lambda: False, None, "cpu")
+        bench = bench_pytorch.Bench(None, 0.032, None, lambda: False, None, 1 << 40, "cpu")
         module = types.SimpleNamespace()
         with mock.patch.object(sys.modules["pytorch"], "torch_operations", module, create=True):
             for variant in group.variants():
@@ -425,6 +437,12 @@ class RunsOfBench(unittest.TestCase):
                     row = report.Row(group, variant)
                     self.assertIsNone(bench.prepared(None, row))
                     self.assertEqual((row.status, "Triton" in row.reason), ("skipped", True))
+
+
+def torch_format():
+    import torch
+
+    return torch.contiguous_format
 
 
 class KeptKernels(unittest.TestCase):
@@ -507,21 +525,48 @@ class OnPyTorch(unittest.TestCase):
     def check_variant(self, torch_operations, group, variant):
         problem = torch_operations.Problem(group, 7, "cpu")
         launch = torch_operations.launch_of(problem, variant, None)
-        bound = operations.tolerance(group, variant)
         problem.poison()
         result = launch()
-        self.assertTrue(torch_operations.verify(problem, result, bound).passed)
+        self.assertTrue(torch_operations.verify(problem, result, variant).passed)
         self.assertTrue(problem.inputs_are_whole())
         self.assertNotEqual(result.data_ptr(), problem.x.data_ptr())
         for place in {0, group.outputs // 2, group.outputs - 1}:
             for fault in (math.nan, math.inf, 3.5):
                 spoiled = result.clone()
                 spoiled.view(-1)[place] = fault
-                found = torch_operations.verify(problem, spoiled, bound)
+                found = torch_operations.verify(problem, spoiled, variant)
                 self.assertEqual((found.passed, found.wrong, found.first_wrong), (False, 1, place))
                 self.assertIn("1 wrong elements", found.reason)
-        self.assertFalse(torch_operations.verify(problem, problem.y.view(result.shape), bound).passed)  # all of it poison
+        self.assertFalse(torch_operations.verify(problem, problem.y.view(result.shape), variant).passed)  # all of it poison
         problem.x[0] = 2.75
+        self.assertFalse(problem.inputs_are_whole())
+
+    def attention_problems(self):
+        shapes = [{"batch": 2, "heads": 4, "group": 2, "queries": 67, "keys": 67, "mask": "causal"},
+                  {"heads": 3, "queries": 33, "keys": 70, "head_dim": 64, "dtype": "fp16", "mask": "full"}]  # fmt: skip
+        for shape, family in itertools.product(shapes, operations.OF_ATTENTION):
+            yield group_of(family, **shape)
+
+    def test_attention_is_right_and_each_fault_is_found(self):
+        from pytorch import attention, torch_operations
+
+        with mock.patch.object(torch_operations, "CHUNK", 3000), mock.patch.object(attention, "MOST_SCORES", 20 * 67):
+            for group in self.attention_problems():
+                with self.subTest(group.key("pytorch_eager")):
+                    self.check_attention(torch_operations, group)
+
+    def check_attention(self, torch_operations, group):
+        problem = torch_operations.problem_of(group, 7, "cpu")
+        results = torch_operations.launch_of(problem, "pytorch_eager", None)()
+        self.assertTrue(torch_operations.verify(problem, results, "pytorch_eager").passed)
+        self.assertTrue(problem.inputs_are_whole())
+        for output, result in enumerate(results):
+            for place, fault in itertools.product((0, result.numel() - 1), (math.nan, 3.5)):
+                spoiled = [x.clone(memory_format=torch_format()) for x in results]
+                spoiled[output].view(-1)[place] = fault
+                found = torch_operations.verify(problem, spoiled, "pytorch_eager")
+                self.assertEqual((found.passed, found.wrong, found.first_wrong), (False, 1, place))
+        problem.inputs[0].view(-1)[5] = 2.75
         self.assertFalse(problem.inputs_are_whole())
 
     def test_errors_that_each_element_may_have_are_too_many_together(self):
@@ -531,7 +576,7 @@ class OnPyTorch(unittest.TestCase):
         problem = torch_operations.Problem(group, 7, "cpu")
         bound = operations.tolerance(group, "pytorch_eager")
         result = torch_operations.sin2_cos2(problem.x) * (1 + 0.8 * bound.relative)
-        found = torch_operations.verify(problem, result, bound)
+        found = torch_operations.verify(problem, result, "pytorch_eager")
         self.assertEqual((found.wrong, found.passed), (0, False))
         self.assertIn("root-mean-square", found.reason)
 
