@@ -2,16 +2,18 @@
 """Measures operations of gpuexp's families in PyTorch and Triton, by gpuexp's protocol and into its columns.
 
 usage: bench_pytorch.py [CONFIG ...] [--out FOLDER] [--variants GLOB ...] [--set KEY=VALUE[,VALUE...] ...]
-       bench_pytorch.py --operation elu|sin2_cos2|transpose|sum|softmax|layernorm|rmsnorm [--set n=1000000] ...
+       bench_pytorch.py --operation elu|sin2_cos2|transpose|sum|softmax|layernorm|rmsnorm|attention|attention_backward [--set n=1000000] ...
        bench_pytorch.py --ptx SM [...]
 
 CONFIG is a config of gpuexp or its name in configs/; without one, fusion and transpose. Their cells of the families fusion,
-transpose, reduction, softmax and normalization in mode cold are measured, each with the variants
+transpose, reduction, softmax, normalization, attention and attention_backward in mode cold are measured, each with the variants
 
   pytorch_eager      what a user of PyTorch writes, operation by operation (ELU: torch.nn.functional.elu; softmax, layer_norm
-                     and rms_norm likewise; a sum: x.sum())
+                     and rms_norm likewise; a sum: x.sum(); attention: two products and a softmax between them)
   pytorch_eager_ops  of ELU: x where x > 0, else alpha * (exp(x) - 1), written out
   pytorch_compiled   the same as pytorch_eager through torch.compile, each shape for itself
+  sdpa_flash         of attention: torch.nn.functional.scaled_dot_product_attention by FlashAttention
+  sdpa_cudnn         the same by cuDNN
   triton             a kernel in Triton: scripts/pytorch/triton_kernels.py; of a sum, torch.compile's stands for it
 
 As gpuexp does it: the inputs are the same numbers, every element is held against fp64 before and after timing, the variants of
@@ -212,15 +214,16 @@ class Interrupt:
 class Bench:
     """Measures groups, one after the other. `kept` takes what Triton launches; None: there is no Triton."""
 
-    def __init__(self, timer, quantum_us, kept, is_ended, synchronize, device="cuda"):
+    def __init__(self, timer, quantum_us, kept, is_ended, synchronize, memory_bytes, device="cuda"):
         self.timer, self.quantum_us, self.kept, self.is_ended = timer, quantum_us, kept, is_ended
+        self.memory_bytes = memory_bytes
         self.synchronize, self.device = synchronize, device
 
     def run_group(self, index, seed, rows):
         from pytorch import torch_operations
 
         try:
-            problem = torch_operations.Problem(rows[0].group, seed, self.device)
+            problem = torch_operations.problem_of(rows[0].group, seed, self.device)
         except Exception as error:  # whatever ends one problem, out of memory above all, leaves the others
             for row in rows:
                 row.end("failed", said_by(error))
@@ -251,6 +254,8 @@ class Bench:
 
         if row.variant.id in NEED and self.kept is None:
             return row.end("skipped", NEED[row.variant.id])
+        if reason := operations.unsupported(row.group, row.variant.id, self.memory_bytes):
+            return row.end("skipped", reason)
         try:
             launch = torch_operations.launch_of(problem, row.variant.id, self.triton_launch(row))
             self.verify(problem, row, launch, "")
@@ -283,8 +288,7 @@ class Bench:
         from pytorch import torch_operations
 
         problem.poison()
-        bound = operations.tolerance(row.group, row.variant.id)
-        row.verification = torch_operations.verify(problem, launch(), bound)
+        row.verification = torch_operations.verify(problem, launch(), row.variant.id)
         if not row.verification.passed:
             row.end("incorrect", row.verification.reason + when)
         elif not problem.inputs_are_whole():
@@ -348,7 +352,8 @@ def measure(options, configs, cells):
         quantum_us = timer_quantum_us(timer.floors_us(flushed=False))
         conditions = {"floor_us": statistics.median(timer.floors_us(flushed=True)), "flushed_bytes": flush.bytes,
                       "l2_bytes": torch_device.l2_bytes()}  # fmt: skip
-        bench = Bench(timer, quantum_us, kept, lambda: interrupt.came, torch.cuda.synchronize)
+        bench = Bench(timer, quantum_us, kept, lambda: interrupt.came, torch.cuda.synchronize,
+                      torch.cuda.get_device_properties(0).total_memory)  # fmt: skip
         try:
             for index, (seed, group) in enumerate(cells):
                 if interrupt.came:

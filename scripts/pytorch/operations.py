@@ -10,12 +10,13 @@ from pathlib import Path
 from pytorch.protocol import MeasureSettings
 
 SECTOR_BYTES = 32
-SIZES = {"fp32": 4, "bf16": 2}
-ROUNDOFF = {"fp32": 2.0**-24, "bf16": 2.0**-8}  # base/types: unit roundoffs
+SIZES = {"fp32": 4, "bf16": 2, "fp16": 2}
+ROUNDOFF = {"fp32": 2.0**-24, "bf16": 2.0**-8, "fp16": 2.0**-11}  # base/types: unit roundoffs
 RMS_SAFETY = 2.0  # family/tolerance.hpp
 ALPHA = 1.6732631921768188  # of kernels/fusion.cu, as fp32 has it
 NORM_EPSILON = 9.999999747378752e-06  # of kernels/common/row_norm.cuh, as fp32 has it
 MOST_SUMS_OFFSET = 1.0  # likewise
+QUERY_RANGE = 4.0  # of kernels/common/attention_problem.cuh
 MODE = "cold"
 
 
@@ -31,6 +32,7 @@ class Parameter:
     doc: str
     choices: tuple = ()  # of texts; else it is a number, whole where the default is
     least: float = 1
+    most: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,37 @@ NORMALIZATION = Family(
     (),
     1 << 32,
 )
-FAMILIES = {f.id: f for f in (FUSION, TRANSPOSE, REDUCTION, SOFTMAX, NORMALIZATION)}
+
+
+def attention_family(name, heads, tokens, metrics):
+    """kernels/common/attention_family.cuh."""
+    masks = ("keys that a query sees: those up to its own place, the last query's being the last key; all; or of the former "
+             "the nearest ones")  # fmt: skip
+    return Family(
+        name,
+        (
+            Parameter("batch", 1, "", "sequences"),
+            Parameter("heads", heads, "", "heads of queries of a sequence"),
+            Parameter("group", 1, "", "heads of queries that share keys and values"),
+            Parameter("queries", tokens, "", "tokens that ask"),
+            Parameter("keys", tokens, "", "tokens that are asked"),
+            Parameter("head_dim", 128, "", "elements of a head: 64, 96 or 128", least=64, most=128),
+            Parameter("dtype", "bf16", "", "type of Q, K, V and O; sums are in fp32", ("bf16", "fp16")),
+            Parameter("mask", "causal", "", masks, ("causal", "full", "window")),
+            Parameter("window", 1024, "", "keys that a query sees where mask is window"),
+            Parameter("dropout", 0.0, "", "probability with which a weight becomes 0", least=0, most=0.9),
+        ),
+        metrics,
+        1 << 34,
+    )
+
+
+ATTENTION = attention_family(
+    "attention", 2, 16384, (("peak_bytes", "B", "device memory: operands, results, and what a launch works in"),)
+)
+ATTENTION_BACKWARD = attention_family("attention_backward", 2, 8192, ())
+FAMILIES = {f.id: f for f in (FUSION, TRANSPOSE, REDUCTION, SOFTMAX, NORMALIZATION, ATTENTION, ATTENTION_BACKWARD)}
+OF_ATTENTION = (ATTENTION, ATTENTION_BACKWARD)
 LINEAR = (FUSION, REDUCTION)  # of n elements; the others of rows and columns
 # What --operation takes: a family, and what it fixes of it.
 OPERATIONS = {
@@ -112,6 +144,8 @@ OPERATIONS = {
     "softmax": (SOFTMAX, {}),
     "layernorm": (NORMALIZATION, {"norm": "layernorm"}),
     "rmsnorm": (NORMALIZATION, {"norm": "rmsnorm"}),
+    "attention": (ATTENTION, {}),
+    "attention_backward": (ATTENTION_BACKWARD, {}),
 }
 # Parameters that mean nothing to PyTorch: cells in which they are swept would be one measurement several times.
 OF_OTHER_VARIANTS = {"fusion": ("chunk_l2_pct",)}
@@ -134,6 +168,9 @@ VARIANTS = (
     VariantInfo("pytorch_compiled", "library", "pytorch_eager"),
     # A sum in Triton takes two kernels or atomics: what torch.compile makes of it is Triton's as well.
     VariantInfo("triton", "kernel", "pytorch_compiled", ("fusion", "transpose", "softmax", "normalization")),
+    # torch.nn.functional.scaled_dot_product_attention by the one of its backends that is named.
+    VariantInfo("sdpa_flash", "library", "pytorch_eager", ("attention", "attention_backward")),
+    VariantInfo("sdpa_cudnn", "library", "sdpa_flash", ("attention", "attention_backward")),
 )
 BASELINE = "pytorch_eager"
 
@@ -160,7 +197,34 @@ class Group:
         return dict(self.values)[name]
 
     @property
+    def rows(self):
+        """Of attention: each has queries of its own."""
+        return self.value("batch") * self.value("heads") * self.value("queries")
+
+    @property
+    def scores(self):
+        """Of attention, whether they are seen or not."""
+        return self.rows * self.value("keys")
+
+    @property
+    def visible_scores(self):
+        """kernels/common/attention_problem.cuh."""
+        queries, keys, mask = self.value("queries"), self.value("keys"), self.value("mask")
+        if mask == "full":
+            return self.scores
+        window = min(self.value("window"), keys) if mask == "window" else keys
+        ends = (min(keys, max(0, query + 1 + keys - queries)) for query in range(queries))
+        return self.value("batch") * self.value("heads") * sum(min(end, window) for end in ends)
+
+    @property
+    def key_elements(self):
+        key_heads = self.value("heads") // self.value("group")
+        return self.value("batch") * key_heads * self.value("keys") * self.value("head_dim")
+
+    @property
     def elements(self):
+        if self.family in OF_ATTENTION:
+            return self.rows * self.value("head_dim")
         return self.value("n") if self.family in LINEAR else self.value("rows") * self.value("columns")
 
     @property
@@ -169,6 +233,10 @@ class Group:
 
     @property
     def output_bytes(self):
+        if self.family is ATTENTION:
+            return self.array_bytes + self.rows * SIZES["fp32"]
+        if self.family is ATTENTION_BACKWARD:
+            return self.array_bytes + 2 * self.key_elements * SIZES[self.value("dtype")]
         return SIZES["fp32"] if self.family is REDUCTION else self.array_bytes
 
     @property
@@ -208,8 +276,37 @@ def operations_per_element(group):
     return {"transpose": 0, "reduction": 1, "softmax": 5}[group.family.id]
 
 
+def attention_work(group):
+    """kernels/common/attention_family.cuh and kernels/attention_backward.cu."""
+    keys = 2 * group.key_elements * SIZES[group.value("dtype")]
+    product = 2 * group.value("head_dim") * group.visible_scores
+    if group.family is ATTENTION:
+        return group.array_bytes + keys + group.output_bytes, 2 * product
+    sums = group.rows * SIZES["fp32"]
+    return 3 * group.array_bytes + keys + sums + group.output_bytes, 5 * product
+
+
+def unsupported(group, variant, memory_bytes):
+    """Why PyTorch cannot run it on a GPU with so much memory; None where it can."""
+    if group.family not in OF_ATTENTION:
+        return None
+    if group.value("mask") == "window":
+        return "scaled_dot_product_attention has windows by a mask in memory alone"
+    if group.value("mask") == "causal" and group.value("queries") != group.value("keys"):
+        return "scaled_dot_product_attention lets the first query see the first key, whatever their numbers"
+    if group.value("dropout") > 0:
+        return "dropout takes other weights in PyTorch"
+    arrays = {"attention": 3, "attention_backward": 5}[group.family.id] * SIZES[group.value("dtype")]
+    if not variant.startswith("sdpa") and group.scores * arrays > memory_bytes:
+        return f"scores of {group.scores * SIZES[group.value('dtype')]} bytes, several times over, are more than there is memory"
+    return None
+
+
 def work(group):
     """useful bytes, bytes in whole sectors, arithmetic operations."""
+    if group.family in OF_ATTENTION:
+        useful, count = attention_work(group)
+        return useful, useful, count
     parts = [group.array_bytes, group.output_bytes]
     if group.family is NORMALIZATION:
         parts.append(group.value("columns") * SIZES[group.value("dtype")] * (2 if group.is_layernorm else 1))
@@ -297,8 +394,86 @@ def norm_tolerance(group):
     return Tolerance(norm_result_error(group), 2.0**-124, RMS_SAFETY * rms, 0.0)
 
 
+def tensor_core_steps(k):
+    """kernels/common/gemm.cuh, as the two below."""
+    return math.ceil(k / 4)
+
+
+def tensor_core_sum_rms(k):
+    u = ROUNDOFF["fp32"]
+    mean, product = u / (2 * math.log(2)), u / math.sqrt(2 * math.log(2))
+    return math.hypot(mean * tensor_core_steps(k) / math.sqrt(3), product * math.sqrt(0.5 * k))
+
+
+def tensor_core_sum_error(k):
+    return 8 * ROUNDOFF["fp32"] * (tensor_core_steps(k) + math.sqrt(k))
+
+
+def stores_scores(variant):
+    return not variant.startswith("sdpa")
+
+
+@dataclass(frozen=True)
+class AttentionBound:
+    """What errors scale with: kernels/common/attention_reference.cuh and attention_gradient_reference.cuh."""
+
+    rounding: float
+    of_terms: float
+    of_scores: float  # where S is stored in 16 bits
+    of_all: float
+    of_product: float
+    of_delta: float
+    of_stored: float  # backward, where P and dP are
+
+
+def attention_bound(group, variant, terms):
+    """`terms` of the sum that the bound is for."""
+    u, stored, dim = ROUNDOFF["fp32"], ROUNDOFF[group.value("dtype")], group.value("head_dim")
+    is_stored = 8 * stored if stores_scores(variant) else 0.0
+    of_scores = math.sqrt(2) * is_stored  # rounded as a product, and once more when it is scaled
+    score = QUERY_RANGE * tensor_core_sum_error(dim)
+    exponent = 3 * u * 2 * QUERY_RANGE * math.sqrt(dim) + 2.0**-22
+    of_all = 2 * (score + exponent) + group.value("keys") * u
+    sums = tensor_core_sum_error(terms)
+    if group.family is ATTENTION:
+        return AttentionBound(stored, 8 * stored + sums, of_scores, of_all, 0.0, 0.0, 0.0)
+    # PyTorch's D is of an O that was rounded, each of whose elements errs by half a unit of it.
+    return AttentionBound(stored, 8 * stored + 2 * sums, of_scores, of_all + 4 * u, tensor_core_sum_error(dim), dim * u + stored,
+                          is_stored)  # fmt: skip
+
+
+def score_roundings(variant):
+    """Squares of what rounding each score to 16 bits, and once more when it is scaled, moves its weight by, in the result's RMS:
+    kernels/common/attention_reference.cuh."""
+    variance = QUERY_RANGE**2 / 9
+    return 2 * (variance + 4 * variance**2) if stores_scores(variant) else 0.0
+
+
+def attention_tolerance(group, variant):
+    """Of O: kernels/common/attention_reference.cuh."""
+    dtype, keys = group.value("dtype"), math.sqrt(group.value("keys"))
+    subnormal = 2.0**-25 if dtype == "fp16" else 0.0
+    rms = math.hypot(rounding_rms(dtype) * math.sqrt(2 + score_roundings(variant)), tensor_core_sum_rms(group.value("keys")))
+    return Tolerance(ROUNDOFF[dtype], 8 * subnormal * (keys + 1), RMS_SAFETY * rms, RMS_SAFETY * subnormal * keys)
+
+
+def gradient_terms(group, of):
+    return group.value("keys") if of == "q" else group.value("queries") * group.value("group")
+
+
+def gradient_tolerance(group, variant, of):
+    """Of dQ, dK or dV: kernels/common/attention_gradient_reference.cuh."""
+    dtype, terms = group.value("dtype"), gradient_terms(group, of)
+    subnormal = 2.0**-25 * (QUERY_RANGE if of == "k" else 1.0) if dtype == "fp16" else 0.0
+    roundings = 4 if stores_scores(variant) else 2
+    rms = math.hypot(rounding_rms(dtype) * math.sqrt(roundings + score_roundings(variant)), tensor_core_sum_rms(terms))
+    return Tolerance(ROUNDOFF[dtype], 8 * subnormal * (math.sqrt(terms) + 1), RMS_SAFETY * rms, RMS_SAFETY * subnormal * math.sqrt(terms))
+
+
 def tolerance(group, variant):
-    """That of the family, which derives it; a transpose has none."""
+    """That of the family, which derives it; a transpose has none. Of attention's gradients each output has its own."""
+    if group.family is ATTENTION:
+        return attention_tolerance(group, variant)
     if group.family is FUSION:
         return fusion_tolerance(group, variant)
     makes = {"reduction": reduction_tolerance, "softmax": softmax_tolerance, "normalization": norm_tolerance}
@@ -322,8 +497,10 @@ def checked_value(parameter, value, where):
         number = type(parameter.default)(value)
     except (TypeError, ValueError):
         number = -1
-    if isinstance(value, bool) or number < parameter.least or (isinstance(number, int) and float(value) != number):
-        kind = f"a {'whole ' if isinstance(parameter.default, int) else ''}number from {parameter.least}"
+    is_fraction = isinstance(number, int) and float(value) != number
+    if isinstance(value, bool) or not parameter.least <= number <= parameter.most or is_fraction:
+        upto = f" to {parameter.most}" if parameter.most < math.inf else ""
+        kind = f"a {'whole ' if isinstance(parameter.default, int) else ''}number from {parameter.least}{upto}"
         raise UsageError(f"{where}: {parameter.name} is {value!r}; it is {kind}")
     return number
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
-from pytorch import operations
+from pytorch import attention, operations
 from pytorch.operations import ALPHA, FUSION, NORMALIZATION, REDUCTION, SOFTMAX, TRANSPOSE
 from pytorch.protocol import stream_seed
 
@@ -66,6 +66,12 @@ def normal_bits(bits, dtype):
     word = torch.where((exponent == 0) | (exponent == 0xFF), word ^ flip, word)
     sign = 1 << (31 if dtype == "fp32" else 15)
     return torch.where(word >= sign, word - 2 * sign, word).to(WORDS[dtype]).view(DTYPES[dtype])
+
+
+def problem_of(group, seed, device):
+    if group.family in operations.OF_ATTENTION:
+        return attention.Problem(group, seed, device, lambda *of: signed_unit(random_bits(*of)))
+    return Problem(group, seed, device)
 
 
 class Problem:
@@ -157,6 +163,8 @@ def function_of(problem, variant):
 
 def launch_of(problem, variant, triton_launch):
     """What launches the variant and returns its result. `triton_launch` launches x, y of Triton's kernel."""
+    if isinstance(problem, attention.Problem):
+        return problem.launch_of(variant)
     if variant == "triton":
         def launch():
             weights = (problem.gamma, problem.beta) if problem.group.family is NORMALIZATION else ()
@@ -252,9 +260,12 @@ def shapes_of(group):
     return [(group.elements,), (columns, rows) if group.family is TRANSPOSE else (rows, columns)]
 
 
-def verify(problem, result, bound):
+def verify(problem, result, variant):
     """Every element against fp64, as run/output_comparison.hpp does."""
     group = problem.group
+    if isinstance(problem, attention.Problem):
+        return verify_outputs(problem, result, variant)
+    bound = operations.tolerance(group, variant)
     if tuple(result.shape) not in shapes_of(group) or not result.is_contiguous():
         raise ValueError(f"a result of shape {tuple(result.shape)} and strides {result.stride()}")
     if group.family is TRANSPOSE:
@@ -293,24 +304,53 @@ def verify_moved(problem, result):
     return Verification(wrong, first_wrong, worst, worst, worst, worst)
 
 
-def verify_computed(problem, result, bound):
-    wrong, first_wrong = 0, None
-    error_squares = value_squares = 0.0
-    worst = []  # of each chunk: ratio, error, allowed; the largest of tensors keeps a NaN
-    for first, end in problem.chunks():
-        got, (value, magnitude) = result[first:end].double(), exact(problem, first, end)
+class Comparison:
+    """Elements of one output, as many at a time as they come."""
+
+    def __init__(self, bound):
+        self.bound, self.wrong, self.first_wrong, self.count = bound, 0, None, 0
+        self.error_squares = self.value_squares = 0.0
+        self.worst = []  # of each part: ratio, error, allowed; the largest of tensors keeps a NaN
+
+    def add(self, got, value, magnitude):
+        got = got.double()
         error = torch.where(got == value, 0.0, (got - value).abs())
-        allowed = bound.absolute + bound.relative * magnitude
+        allowed = self.bound.absolute + self.bound.relative * magnitude
         bad = ~((got == value) | (error <= allowed))
-        wrong += int(bad.sum())
-        if first_wrong is None:
-            first_wrong = first_of(bad, first)
-        worst.append(torch.stack([torch.where(got == value, 0.0, error / allowed).max(), error.max(), allowed.max()]))
-        error_squares += float(error.square().sum())
-        value_squares += float(value.square().sum())
-    worst_ratio, worst_error, largest_allowed = torch.stack(worst).amax(dim=0).tolist()
-    count = problem.group.elements
-    rms_error, rms_value = math.sqrt(error_squares / count), math.sqrt(value_squares / count)
-    allowed = operations.rms_allowed(bound, rms_value, largest_allowed, count)
-    return Verification(wrong, first_wrong, rms_error / rms_value, worst_error / rms_value, worst_ratio,
-                        0.0 if rms_error == 0 else rms_error / allowed)  # fmt: skip
+        self.wrong += int(bad.sum())
+        if self.first_wrong is None:
+            self.first_wrong = first_of(bad, self.count)
+        self.worst.append(torch.stack([torch.where(got == value, 0.0, error / allowed).max(), error.max(), allowed.max()]))
+        self.error_squares += float(error.square().sum())
+        self.value_squares += float(value.square().sum())
+        self.count += got.numel()
+
+    def verification(self):
+        worst_ratio, worst_error, largest_allowed = torch.stack(self.worst).amax(dim=0).tolist()
+        rms_error, rms_value = math.sqrt(self.error_squares / self.count), math.sqrt(self.value_squares / self.count)
+        allowed = operations.rms_allowed(self.bound, rms_value, largest_allowed, self.count)
+        return Verification(self.wrong, self.first_wrong, rms_error / rms_value, worst_error / rms_value, worst_ratio,
+                            0.0 if rms_error == 0 else rms_error / allowed)  # fmt: skip
+
+
+def verify_computed(problem, result, bound):
+    comparison = Comparison(bound)
+    for first, end in problem.chunks():
+        comparison.add(result[first:end], *exact(problem, first, end))
+    return comparison.verification()
+
+
+def verify_outputs(problem, results, variant):
+    """The worst of several outputs."""
+    found = []
+    for result, (name, value, magnitude, bound) in zip(results, problem.exact(variant), strict=True):
+        if result.shape != value.shape:
+            raise ValueError(f"{name} of shape {tuple(result.shape)}")
+        comparison = Comparison(bound)
+        for first in range(0, value.numel(), CHUNK):
+            part = slice(first, first + CHUNK)
+            comparison.add(result.reshape(-1)[part], value.view(-1)[part], magnitude.view(-1)[part])
+        found.append(comparison.verification())
+    worst = [max((getattr(v, name) for v in found), key=lambda x: (math.isnan(x), x))
+             for name in ("error_rms_rel", "error_max_rel", "error_over_allowed", "error_rms_over_allowed")]  # fmt: skip
+    return Verification(sum(v.wrong for v in found), next((v.first_wrong for v in found if v.wrong), None), *worst)
