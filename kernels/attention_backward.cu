@@ -299,7 +299,7 @@ Steps launch_atomics(const Problem& p, const Data& d, const RowWorkspace& at) {
 // Where scores are far more than L2 holds, blocks more than there are SMs, and a block goes through
 // many tiles.
 bool is_large(const Problem& p) {
-  constexpr std::int64_t kManyScores = std::int64_t{1} << 27, kManyRows = 16384, kManyKeys = 1024;
+  constexpr std::int64_t kManyScores = std::int64_t{1} << 27, kManyRows = 32768, kManyKeys = 1024;
   return p.rows() * p.keys >= kManyScores && p.rows() >= kManyRows &&
          p.batch * p.key_heads() * p.keys >= kManyRows &&
          visible_pairs(p) >= kManyKeys * std::max(p.queries, p.keys);
@@ -335,12 +335,14 @@ Variant recompute_atomics() {
 //
 // The next tile of queries is on its way by cp.async while one is multiplied, in a second place of
 // shared memory: an SM has a single block, whose warps all wait where its copies are waited for.
-// tensor_active_pct rises. Dropout is here, too: which weights it takes is found again by Philox,
-// of the seed and each one's place, as in the forward pass.
+// stalled_long_scoreboard falls, tensor_active_pct rises. Dropout is here, too: which weights it
+// takes is found again by Philox, of the seed and each one's place, as in the forward pass.
 
 Variant tiles_ahead() {
   Variant v = variant("tiles_ahead", "recompute_atomics",
-                      {{"tensor_active_pct", Direction::increases, 1.05, is_large},
+                      {{"stalled_long_scoreboard", Direction::decreases, 1.3, is_large},
+                       {"tensor_active_pct", Direction::increases, 1.05,
+                        [](const Problem& p) { return is_large(p) && p.mask == Mask::full; }},
                        {"tensor_instructions", Direction::unchanged, 1.01, is_large}});
   v.unsupported = [](const Problem& p, const DeviceSpec& device) {
     return lacks_room(p, device, 2);
@@ -476,7 +478,11 @@ Variant cudnn_backward() {
   Variant v = variant("cudnn", "", {});
   v.is_vendor = true;
   v.unavailable = cudnn::unavailable;
-  v.unsupported = [](const Problem& p, const DeviceSpec&) { return has_no_dropout(p); };
+  v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
+    if (const auto why = lacks_mask_in_library(p)) return why;
+    if (p.queries == 1 && p.keys == 1) return "cuDNN has no engine for one query and one key";
+    return has_no_dropout(p);
+  };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return cudnn::step_of(
         cudnn::AttentionBackward{library_attention(p, d), d.d_o, d.dq, d.dk, d.dv});

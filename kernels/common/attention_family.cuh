@@ -101,6 +101,12 @@ cudnn::Attention library_attention(const Problem& p, const Data& d) {
           d.log_sum};
 }
 
+/// Masks that the library has not.
+inline std::optional<std::string> lacks_mask_in_library(const Problem& p) {
+  if (p.mask == Mask::full || p.queries <= p.keys) return std::nullopt;
+  return "cuDNN has no mask by which the first queries see no key";
+}
+
 // It asks tensor cores by wgmma, on GPUs that have it.
 inline Variant cudnn_variant() {
   Variant v = variant("cudnn", "", {});
@@ -109,8 +115,7 @@ inline Variant cudnn_variant() {
   v.metrics = {};  // its own memory is not known
   v.unavailable = cudnn::unavailable;
   v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
-    if (p.mask != Mask::full && p.queries > p.keys)
-      return "cuDNN has no mask by which the first queries see no key";
+    if (const auto why = lacks_mask_in_library(p)) return why;
     return has_no_dropout(p, device);
   };
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {

@@ -295,8 +295,11 @@ Steps evaluate_gradient(const GradientRows<In>& rows, Gradient of, const Referen
 template <class In>
 void evaluate_gradient_on_host(const GradientRows<In>& rows, Gradient of,
                                const ReferenceView& out) {
-  detail::HostGradient<In>(rows, of, out)
-      .run(0, detail::gradient_rows(rows, of) * rows.forward.dim);
+  detail::HostGradient<In> gradient(rows, of, out);
+  for_parts(host_threads(), detail::gradient_rows(rows, of), kHostRows,
+            [&](std::int64_t first, std::int64_t end) {
+              gradient.run(first * rows.forward.dim, end * rows.forward.dim);
+            });
 }
 
 }  // namespace gpuexp::attention

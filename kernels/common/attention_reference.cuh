@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/parallel.hpp"
 #include "kernels/common/attention_problem.cuh"
 #include "kernels/common/gemm.cuh"
 #include "kernels/common/philox.cuh"
@@ -119,6 +120,9 @@ inline constexpr const char* kToleranceDerivation =
     "for S 0.42·U times the RMS score of the largest weights: scores of variance σ² have a mean of "
     "2σ² where they are weighted by p². Twice that is allowed. log Σ e^s is off by what scores and "
     "their sum are, and a few u.";
+
+/// That a thread of the host takes at a time.
+constexpr std::int64_t kHostRows = 16;
 
 /// One head's Q, K and V.
 template <class In>
@@ -309,8 +313,10 @@ void evaluate_rows_on_host(const ReferenceRows<In>& rows, const ReferenceView& o
   detail::HostRows<In> kept(rows);
   const std::int64_t count =
       static_cast<std::int64_t>(rows.heads.heads) * rows.heads.allowed.queries;
-  if (o) kept.outputs(o, 0, count * rows.dim);
-  if (log_sum) kept.log_sums(log_sum, 0, count);
+  for_parts(host_threads(), count, kHostRows, [&](std::int64_t first, std::int64_t end) {
+    if (o) kept.outputs(o, first * rows.dim, end * rows.dim);
+    if (log_sum) kept.log_sums(log_sum, first, end);
+  });
 }
 
 }  // namespace gpuexp::attention

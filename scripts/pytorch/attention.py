@@ -12,6 +12,7 @@ from pytorch.protocol import stream_seed
 
 BACKENDS = {"sdpa_flash": SDPBackend.FLASH_ATTENTION, "sdpa_cudnn": SDPBackend.CUDNN_ATTENTION}
 OF_GRADIENT = 4  # kernels/attention_backward.cu: the stream of dO
+CHUNK = 1 << 24  # elements that are made at a time
 MOST_SCORES = 1 << 26  # that a reference has at a time, a few arrays of 8 bytes each
 
 
@@ -37,7 +38,7 @@ class Problem:
                      (keys, stream_seed(seed, 2), 1.0)]  # fmt: skip
         if group.family is not ATTENTION:
             self.made.append((queries, stream_seed(seed, OF_GRADIENT), 1.0))
-        self.random_elements = lambda of, first, end: random_elements(of[1], first, end, device) * of[2]
+        self.random_elements = lambda of, first, count: random_elements(of[1], first, count, device) * of[2]
         self.dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}[group.value("dtype")]
         self.inputs = [torch.empty(of[0], dtype=self.dtype, device=device) for of in self.made]
         self.each_chunk(lambda x, numbers: x.copy_(numbers))
@@ -45,9 +46,9 @@ class Problem:
 
     def each_chunk(self, use):
         for of, x in zip(self.made, self.inputs):
-            for first in range(0, x.numel(), 1 << 24):
-                part = x.view(-1)[first : first + (1 << 24)]
-                use(part, self.random_elements(of, first, first + part.numel()).to(self.dtype))
+            for first in range(0, x.numel(), CHUNK):
+                part = x.view(-1)[first : first + CHUNK]
+                use(part, self.random_elements(of, first, part.numel()).to(self.dtype))
 
     def poison(self):
         blocks = [torch.full_like(self.inputs[0], math.nan) for _ in range(2)]

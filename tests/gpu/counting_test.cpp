@@ -85,6 +85,36 @@ TEST_CASE("counters of a launch are those that its addresses make", "[engine][co
       [](std::size_t, const Sample& sample) { CHECK(sample.time_us > 0); });
 }
 
+TEST_CASE("counts do not depend on what was counted before", "[engine][counters]") {
+  const MemoryCounting memory;
+  if (memory.is_skipped()) return;
+  const Family* family = Registry::global().find("divergence");
+  REQUIRE(family);
+  const CountedLaunch launch{family, values_with(*family), &family->variants.front(), Mode::cold};
+  const auto of = [&](const std::vector<std::string>& names) {
+    const auto selected = select_counters(names);
+    const LaunchCounts counts = memory.reader.count({launch}, 1, metrics_of(selected)).front();
+    std::map<std::string, double> values;
+    for (const SelectedCounter& counter : selected) {
+      INFO(counter.name);
+      const auto value = counted(counter, counts);
+      REQUIRE(value);
+      values[counter.name] = *value;
+    }
+    return values;
+  };
+  const std::vector<std::string> names{"active_lanes_per_instruction", "warp_instructions",
+                                       "global_load_requests", "shared_load_wavefronts"};
+  const auto first = of(names);
+  for (const std::string& group : counter_groups()) {
+    INFO("after " << group);
+    memory.reader.count({launch}, 1, metrics_of(select_counters({group})));
+    CHECK(of(names) == first);
+    CHECK(of({"global_load_requests", "shared_load_wavefronts", "warp_instructions"}).size() == 3);
+    CHECK(of(names) == first);
+  }
+}
+
 /// Launches of small problems. What prepares one may be a fill, or a replay of many launches; of
 /// plain ones it is neither.
 std::vector<CountedLaunch> small_launches(bool is_plain) {

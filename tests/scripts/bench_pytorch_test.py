@@ -550,7 +550,8 @@ class OnPyTorch(unittest.TestCase):
     def test_attention_is_right_and_each_fault_is_found(self):
         from pytorch import attention, torch_operations
 
-        with mock.patch.object(torch_operations, "CHUNK", 3000), mock.patch.object(attention, "MOST_SCORES", 20 * 67):
+        with mock.patch.object(torch_operations, "CHUNK", 3000), mock.patch.object(attention, "MOST_SCORES", 20 * 67), \
+                mock.patch.object(attention, "CHUNK", 1000):  # fmt: skip
             for group in self.attention_problems():
                 with self.subTest(group.key("pytorch_eager")):
                     self.check_attention(torch_operations, group)
