@@ -296,7 +296,8 @@ def unsupported(group, variant, memory_bytes):
         return "scaled_dot_product_attention lets the first query see the first key, whatever their numbers"
     if group.value("dropout") > 0:
         return "dropout takes other weights in PyTorch"
-    arrays = {"attention": 3, "attention_backward": 5}[group.family.id] * SIZES[group.value("dtype")]
+    # Products, scaled, hidden, P, and what a pass over them leaves; backward their gradients, too.
+    arrays = {"attention": 5, "attention_backward": 7}[group.family.id] * SIZES[group.value("dtype")]
     if not variant.startswith("sdpa") and group.scores * arrays > memory_bytes:
         return f"scores of {group.scores * SIZES[group.value('dtype')]} bytes, several times over, are more than there is memory"
     return None

@@ -63,7 +63,8 @@ class HardwareCounters::Impl {
     available.pCounterAvailabilityImage = availability_.data();
     GPUEXP_CUPTI(cuptiProfilerGetCounterAvailability, &available);
     // Whoever may not count is told here, and not after minutes of timing.
-    const ProfilerSession once(context_);
+    RangeProfiler once(context_);
+    const LaunchRanges subscribed(once);
   }
 
   std::vector<std::string> unknown(const std::vector<std::string>& metrics) const {
@@ -79,10 +80,11 @@ class HardwareCounters::Impl {
                                   const std::vector<Launch>& launches) {
     const Configured& configured = configured_for(metrics);
     const std::vector<const char*> names = pointers_to(metrics);
+    if (session_ && session_->metrics != metrics) session_.reset();
     for (;; most_ranges_ *= 4) {
-      if (!session_) session_.emplace(context_);
+      if (!session_) session_.emplace(context_, metrics, names, most_ranges_);
       RangeProfiler& profiler = session_->profiler;
-      std::vector<std::uint8_t> image = session_->blank_image(metrics, names, most_ranges_);
+      std::vector<std::uint8_t> image = session_->blank_image;
       profiler.configure(configured.image, image, most_ranges_);
       int passes = 0;
       const std::vector<Ranges> ranges = replay(launches, passes);
@@ -111,22 +113,20 @@ class HardwareCounters::Impl {
 
  private:
   /// What stays in force from one launch that is counted to the next: enabling the profiler,
-  /// subscribing to launches and laying out images is the same work for every one of them.
+  /// subscribing to launches and laying out images is the same work for every one of them. Of one
+  /// set of metrics: a profiler that counted few before gives NaN for what more of them need.
   struct ProfilerSession {
-    explicit ProfilerSession(CUcontext context) : profiler(context), ranges(profiler) {}
+    ProfilerSession(CUcontext context, const std::vector<std::string>& of,
+                    const std::vector<const char*>& names, std::size_t most_ranges)
+        : metrics(of),
+          profiler(context),
+          ranges(profiler),
+          blank_image(profiler.make_image(names, most_ranges)) {}
 
-    /// An image without counts, to be copied.
-    const std::vector<std::uint8_t>& blank_image(const std::vector<std::string>& metrics,
-                                                 const std::vector<const char*>& names,
-                                                 std::size_t most_ranges) {
-      const auto [found, is_new] = blank_images.try_emplace(metrics);
-      if (is_new) found->second = profiler.make_image(names, most_ranges);
-      return found->second;
-    }
-
+    std::vector<std::string> metrics;
     RangeProfiler profiler;
     LaunchRanges ranges;
-    std::map<std::vector<std::string>, std::vector<std::uint8_t>> blank_images;
+    std::vector<std::uint8_t> blank_image;  ///< without counts, to be copied
   };
 
   struct Configured {
