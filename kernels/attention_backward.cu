@@ -159,12 +159,10 @@ Variant stored() {
   v.deterministic = true;
   v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
     if (const auto why = has_no_dropout(p)) return why;
-    if (stored_weights(p) == 0) return "so many weights are not kept: more than 2^28";
+    if (stored_weights(p) == 0) return "so many weights are not kept";
     return lacks_room_for_product(device);
   };
-  v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
-    return row_bytes(p) + p.rows() * stored_pitch(p) * element_bytes(p);
-  };
+  works_in(v, matrix_bytes, matrix_bytes);
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& context) {
     return with_type_and_dim(p, [&](auto in, auto dim) {
       return launch_stored<decltype(in), dim()>(p, d, row_workspace(p, context.workspace));
@@ -314,14 +312,13 @@ std::optional<std::string> lacks_room(const Problem& p, const DeviceSpec& device
 
 Variant recompute_atomics() {
   Variant v = variant("recompute_atomics", "stored",
-                      {{"dram_read_bytes", Direction::decreases, 4, is_large}});
+                      {{"dram_read_bytes", Direction::decreases, 4, is_large},
+                       {"metric.peak_bytes", Direction::decreases, 1.5, is_large}});
   v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
     if (const auto why = has_no_dropout(p)) return why;
     return lacks_room(p, device, 1);
   };
-  v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
-    return row_bytes(p) + sum_bytes(p);
-  };
+  works_in(v, sum_bytes, no_bytes);
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& context) {
     return with_type_and_dim(p, [&](auto in, auto dim) {
       return launch_atomics<decltype(in), dim(), 1, false>(p, d,
@@ -347,9 +344,7 @@ Variant tiles_ahead() {
   v.unsupported = [](const Problem& p, const DeviceSpec& device) {
     return lacks_room(p, device, 2);
   };
-  v.workspace_bytes = [](const Problem& p, const DeviceSpec&) {
-    return row_bytes(p) + sum_bytes(p);
-  };
+  works_in(v, sum_bytes, no_bytes);
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& context) {
     return with_dropout(p, [&](auto in, auto dim, auto drops) {
       return launch_atomics<decltype(in), dim(), 2, drops()>(p, d,
@@ -454,7 +449,7 @@ Variant two_pass() {
   v.unsupported = [](const Problem& p, const DeviceSpec& device) {
     return lacks_room(p, device, 2);
   };
-  v.workspace_bytes = [](const Problem& p, const DeviceSpec&) { return row_bytes(p); };
+  works_in(v, no_bytes, no_bytes);
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& context) {
     return with_dropout(p, [&](auto in, auto dim, auto drops) {
       using In = decltype(in);
@@ -561,7 +556,7 @@ Family declare() {
       "SM, and tensor cores are the limit. dK and dV are summed over queries and dQ over keys: a "
       "block that has the former in registers adds its part of the latter up in memory, by atomic "
       "operations whose order is not fixed, or a second kernel finds the weights once more.";
-  declare_parameters(f, {2, 1, 8192, 8192});
+  declare_parameters(f, {4, 1, 8192, 8192});
   const auto type = [](const Problem& p) { return p.dtype; };
   const auto query_elements = [](const Problem& p) { return p.query_elements(); };
   const auto key_elements = [](const Problem& p) { return p.key_elements(); };
@@ -580,6 +575,8 @@ Family declare() {
       .output("dv", &Data::dv, type, key_elements, within(Gradient::of_v, false))
       .output("dq_stored", &Data::dq_stored, type, query_elements, within(Gradient::of_q, true))
       .output("dk_stored", &Data::dk_stored, type, key_elements, within(Gradient::of_k, true));
+  f.metric("peak_bytes", "B",
+           "device memory: operands, gradients, weights that are kept, and what a launch works in");
   f.outputs = [](const Problem& p) { return Extent{p.queries, p.batch * p.heads, 1}; };
   f.unsupported = [](const Problem& p, const DeviceSpec&) { return unsupported(p); };
   f.inputs = inputs;
@@ -587,6 +584,10 @@ Family declare() {
   f.host_reference = host_reference;
   f.reference_operations = gradient_operations;
   f.tolerance_derivation = kGradientDerivation;
+  f.figures = {{"attention_backward",
+                "rates",
+                "Attention's gradients",
+                {{"param.keys", "keys"}, {"param.mask", "mask"}}}};
   f.variant(stored()).variant(recompute_atomics()).variant(tiles_ahead()).variant(two_pass());
   f.variant(cudnn_backward());
   return f;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/common/attention_gradient.cuh"
+#include "kernels/common/attention_gradient_inputs.cuh"
 #include "kernels/common/launch.cuh"
 
 namespace gpuexp::attention {
@@ -101,6 +102,29 @@ Steps launch_rows(const Problem& p, const In* o, const In* d_o, const float* log
 
 inline std::int64_t sum_bytes(const Problem& p) {
   return padded_rows_of(p) * p.head_dim * static_cast<std::int64_t>(sizeof(float));
+}
+
+inline std::int64_t no_bytes(const Problem&) {
+  return 0;
+}
+/// Of a matrix of all scores in the stored type.
+inline std::int64_t matrix_bytes(const Problem& p) {
+  return p.rows() * stored_pitch(p) * static_cast<std::int64_t>(size_of(p.dtype));
+}
+
+/// Sets the workspace of a variant that needs `own` bytes behind the numbers of each row, and its
+/// peak_bytes: with operands, gradients, and `kept` bytes that the forward pass has left for it.
+template <class Variant>
+void works_in(Variant& v, std::int64_t (*own)(const Problem&),
+              std::int64_t (*kept)(const Problem&)) {
+  v.workspace_bytes = [own](const Problem& p, const DeviceSpec&) { return row_bytes(p) + own(p); };
+  v.metrics = [own, kept](const Problem& p, const DeviceSpec&) -> MetricValues {
+    const std::int64_t matrices =
+        4 * (p.query_elements() + p.key_elements()) * static_cast<std::int64_t>(size_of(p.dtype));
+    const std::int64_t log_sums = p.rows() * static_cast<std::int64_t>(sizeof(float));
+    return {
+        {"peak_bytes", static_cast<double>(matrices + log_sums + row_bytes(p) + own(p) + kept(p))}};
+  };
 }
 
 template <class In, int kDim>

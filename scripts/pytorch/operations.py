@@ -131,7 +131,10 @@ def attention_family(name, heads, tokens, metrics):
 ATTENTION = attention_family(
     "attention", 2, 16384, (("peak_bytes", "B", "device memory: operands, results, and what a launch works in"),)
 )
-ATTENTION_BACKWARD = attention_family("attention_backward", 2, 8192, ())
+ATTENTION_BACKWARD = attention_family(
+    "attention_backward", 4, 8192,
+    (("peak_bytes", "B", "device memory: operands, gradients, weights that are kept, and what a launch works in"),),
+)  # fmt: skip
 FAMILIES = {f.id: f for f in (FUSION, TRANSPOSE, REDUCTION, SOFTMAX, NORMALIZATION, ATTENTION, ATTENTION_BACKWARD)}
 OF_ATTENTION = (ATTENTION, ATTENTION_BACKWARD)
 LINEAR = (FUSION, REDUCTION)  # of n elements; the others of rows and columns
