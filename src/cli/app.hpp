@@ -84,6 +84,8 @@ struct ConfigOptions {
   void add_to(Command& command);
   /// Reads every config. Throws ConfigError before anything runs.
   std::vector<Config> read(const Registry& registry) const;
+  /// All of them as one.
+  Config read_as_one(const Registry& registry) const;
 };
 
 }  // namespace gpuexp::cli

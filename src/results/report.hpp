@@ -10,6 +10,7 @@
 
 #include "base/report_error.hpp"
 #include "base/table.hpp"
+#include "config/published_figure.hpp"
 #include "record/record_table.hpp"
 
 namespace gpuexp {
@@ -100,6 +101,8 @@ struct Report {
   /// Hardware counters of each kernel of a row's launch: its key, the kernel's place in the launch,
   /// its name, its counters. No columns where none were read.
   Table kernels;
+  /// That the config holds its rows against, with what the model says of each claim.
+  std::vector<PublishedFigure> figures = {};
   bool complete = false;  ///< every planned row is there; false after an interruption
 
   bool operator==(const Report&) const = default;

@@ -1,0 +1,297 @@
+#include "config/config_figures.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/names.hpp"
+#include "config/config_axes.hpp"
+#include "config/config_experiment.hpp"
+#include "config/config_keys.hpp"
+#include "family/counters.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+constexpr std::string_view kMetric = "metric.";
+constexpr std::string_view kCounter = "counter.";
+
+struct FixedClaimColumn {
+  std::string_view name;
+  ClaimColumnKind kind;
+  std::string_view unit;
+};
+constexpr std::array kFixedColumns{
+    FixedClaimColumn{"time_median_us", ClaimColumnKind::time, "us"},
+    FixedClaimColumn{"useful_gb_per_s", ClaimColumnKind::rate, "GB/s"},
+    FixedClaimColumn{"moved_gb_per_s", ClaimColumnKind::rate, "GB/s"},
+    FixedClaimColumn{"tflops", ClaimColumnKind::rate, "TFLOP/s"},
+    FixedClaimColumn{"kernel_launches", ClaimColumnKind::computed, ""},
+    FixedClaimColumn{"grid_blocks", ClaimColumnKind::computed, ""},
+    FixedClaimColumn{"waves", ClaimColumnKind::computed, ""},
+    FixedClaimColumn{"operations", ClaimColumnKind::computed, ""},
+    FixedClaimColumn{"useful_bytes", ClaimColumnKind::computed, "B"},
+    FixedClaimColumn{"moved_bytes", ClaimColumnKind::computed, "B"},
+};
+
+std::vector<std::string> column_names(const Family& family) {
+  std::vector<std::string> names;
+  for (const FixedClaimColumn& column : kFixedColumns)
+    names.emplace_back(column.name);
+  for (const Metric& metric : family.metrics)
+    names.push_back(std::string(kMetric) + metric.name);
+  for (const Counter& counter : kCounters)
+    names.push_back(fmt::format("{}{}", kCounter, counter.id));
+  return names;
+}
+
+Field field_of(const Value& value) {
+  return std::visit([](const auto& v) { return Field(v); }, value);
+}
+
+std::string text_at(const Node& node, std::string_view key) {
+  const Node member = node.require(key);
+  std::string text = member.text();
+  if (text.empty()) member.fail("expected a text that is not empty");
+  return text;
+}
+
+// ---- rows
+
+// Which steps of axes that advance together have the values that the row names. Edges of waves are
+// known once there is a device, and may be any.
+std::size_t matching_steps(const Experiment& experiment, const std::vector<std::size_t>& axes,
+                           const ClaimedRow& row) {
+  std::set<std::vector<AxisItem>> matching;
+  for (std::size_t step = 0; step < experiment.axes[axes.front()].items.size(); ++step) {
+    std::vector<AxisItem> items;
+    const bool matches = std::all_of(axes.begin(), axes.end(), [&](std::size_t a) {
+      const Axis& axis = experiment.axes[a];
+      items.push_back(axis.items[step]);
+      const auto named = std::find_if(row.parameters.begin(), row.parameters.end(),
+                                      [&](const auto& p) { return p.first == axis.parameter; });
+      const auto* value = std::get_if<Value>(&axis.items[step]);
+      return named == row.parameters.end() || !value || field_of(*value) == named->second;
+    });
+    if (matches) matching.insert(items);
+  }
+  return matching.size();
+}
+
+bool is_swept(const Experiment& experiment, const std::string& parameter) {
+  return std::any_of(experiment.axes.begin(), experiment.axes.end(),
+                     [&](const Axis& axis) { return axis.parameter == parameter; });
+}
+
+void read_parameters(const Node& node, const Experiment& experiment, ClaimedRow& row) {
+  const auto at = node.find("at");
+  for (const auto& [name, value] : at ? at->members("an object of parameters")
+                                      : std::vector<std::pair<std::string, Node>>{}) {
+    const Parameter* parameter = experiment.family->find_parameter(name);
+    if (!parameter) {
+      value.fail(fmt::format("unknown parameter{}",
+                             allowed_names(name, names_of(experiment.family->parameters))));
+    }
+    const Value given = read_value(value, *parameter);
+    if (!is_swept(experiment, name) && given != parameter->default_value) {
+      value.fail(fmt::format("experiment '{}' has {} = {} alone", experiment.name, name,
+                             to_string(parameter->default_value)));
+    }
+    row.parameters.emplace_back(name, field_of(given));
+  }
+  const Node place = at.value_or(node);
+  for (const auto& axes : experiment.axis_groups) {
+    std::vector<std::string> names;
+    for (const std::size_t a : axes)
+      names.push_back(experiment.axes[a].parameter);
+    const std::size_t steps = matching_steps(experiment, axes, row);
+    if (steps == 0) {
+      place.fail(fmt::format("experiment '{}' has no such value of {}", experiment.name,
+                             fmt::join(names, ", ")));
+    }
+    if (steps > 1) {
+      place.fail(fmt::format("experiment '{}' has several values of {}; name one in \"at\"",
+                             experiment.name, fmt::join(names, ", ")));
+    }
+  }
+}
+
+const Experiment& read_experiment_name(const Node& node,
+                                       const std::vector<Experiment>& experiments) {
+  const std::string name =
+      node.require("experiment").one_of(names_of(experiments), "experiment of this config");
+  return *std::find_if(experiments.begin(), experiments.end(),
+                       [&](const Experiment& e) { return e.name == name; });
+}
+
+ClaimedRow read_row(const Node& node, const std::vector<Experiment>& experiments) {
+  node.check_keys(kClaimedRowKeys);
+  const Experiment& experiment = read_experiment_name(node, experiments);
+  ClaimedRow row;
+  row.experiment = experiment.name;
+  std::vector<std::string> variants;
+  for (const Variant* variant : experiment.variants)
+    variants.push_back(variant->id);
+  row.variant = node.require("variant").one_of(
+      variants, fmt::format("variant of experiment '{}'", experiment.name));
+  std::vector<std::string> modes;
+  for (const Mode mode : experiment.modes)
+    modes.emplace_back(name_of(mode));
+  const auto mode = node.find("mode");
+  if (!mode && modes.size() > 1)
+    node.fail(fmt::format("experiment '{}' has several modes; name one", experiment.name));
+  row.mode = mode ? mode->one_of(modes, fmt::format("mode of experiment '{}'", experiment.name))
+                  : modes.front();
+  read_parameters(node, experiment, row);
+  return row;
+}
+
+std::vector<ClaimedRow> read_rows(const Node& node, const std::vector<Experiment>& experiments) {
+  if (node.json().is_object()) return {read_row(node, experiments)};
+  std::vector<ClaimedRow> rows;
+  for (const Node& item : node.items("a row, or a list of rows"))
+    rows.push_back(read_row(item, experiments));
+  return rows;
+}
+
+// ---- claims
+
+const Family& family_of(const ClaimedRow& row, const std::vector<Experiment>& experiments) {
+  return *std::find_if(experiments.begin(), experiments.end(),
+                       [&](const Experiment& e) { return e.name == row.experiment; })
+              ->family;
+}
+
+// One column of all rows; its unit.
+std::string read_column(const Node& node, const Quantity& quantity,
+                        const std::vector<Experiment>& experiments) {
+  const std::string name = node.text();
+  std::string unit;
+  for (const auto* rows : {&quantity.rows, &quantity.over}) {
+    for (const ClaimedRow& row : *rows) {
+      const Family& family = family_of(row, experiments);
+      const auto column = claim_column(name, family);
+      if (!column) {
+        node.fail(fmt::format("{} is no column of a claim about family '{}'{}",
+                              describe(node.json()), family.id,
+                              allowed_names(name, column_names(family))));
+      }
+      unit = column->unit;
+    }
+  }
+  return unit;
+}
+
+void read_columns(const Node& claim, Quantity& quantity, const std::string& unit,
+                  const std::vector<Experiment>& experiments) {
+  const Node node = claim.require("column");
+  const std::vector<Node> items =
+      node.json().is_array() ? node.items("a column, or a list of columns") : std::vector{node};
+  for (const Node& item : items) {
+    const std::string column_unit = read_column(item, quantity, experiments);
+    const auto scale = units_per(unit, quantity.over.empty() ? column_unit : "");
+    if (!scale) {
+      const Node place = claim.require("unit");
+      place.fail(quantity.over.empty()
+                     ? fmt::format("{} cannot stand for '{}', the unit of {}",
+                                   describe(place.json()), column_unit, item.text())
+                     : fmt::format("{} is no unit of a quotient; allowed: ×, %",
+                                   describe(place.json())));
+    }
+    if (!quantity.columns.empty() && *scale != quantity.scale)
+      item.fail("is of another unit than the column before it");
+    quantity.scale = *scale;
+    quantity.columns.push_back(item.text());
+  }
+}
+
+void read_band(const Node& node, Claim& claim) {
+  const std::vector<Node> ends = node.items("two quotients");
+  constexpr double kMost = 1e6;
+  if (ends.size() != 2)
+    node.fail(fmt::format("expected two quotients, the least and the largest, found {}",
+                          ends.size()));
+  claim.band_low = ends[0].real({0, 1, true, "of what is measured over what is expected"});
+  claim.band_high = ends[1].real({1, kMost, false, "of what is measured over what is expected"});
+}
+
+Claim read_claim(const Node& node, const std::vector<Experiment>& experiments) {
+  node.check_keys(kClaimKeys);
+  constexpr double kMost = 1e18;
+  Claim claim;
+  claim.name = text_at(node, "name");
+  claim.unit = node.require("unit").text();
+  claim.published = node.require("published").real({0, kMost, true, "the published number"});
+  claim.quantity.rows = read_rows(node.require("rows"), experiments);
+  if (const auto over = node.find("over")) claim.quantity.over = read_rows(*over, experiments);
+  read_columns(node, claim.quantity, claim.unit, experiments);
+  read_band(node.require("band"), claim);
+  claim.because = text_at(node, "because");
+  if (const auto text = node.find("expectation")) claim.expectation = text->text();
+  return claim;
+}
+
+FigureSource read_source(const Node& node) {
+  node.check_keys(kSourceKeys);
+  constexpr double kFirst = 1900;
+  constexpr double kLast = 2100;
+  FigureSource source;
+  source.author = text_at(node, "author");
+  source.title = text_at(node, "title");
+  source.year = node.require("year").integer({kFirst, kLast, false, "the year of publication"});
+  source.address = text_at(node, "address");
+  source.place = text_at(node, "place");
+  return source;
+}
+
+PublishedFigure read_figure(const Node& node, const std::vector<Experiment>& experiments) {
+  node.check_keys(kFigureKeys);
+  PublishedFigure figure;
+  figure.title = text_at(node, "title");
+  figure.source = read_source(node.require("source"));
+  figure.published_on = text_at(node, "published_on");
+  if (node.find("device")) figure.device = text_at(node, "device");
+  std::set<std::string> names;
+  for (const Node& item : node.require("claims").items("a list of claims")) {
+    figure.claims.push_back(read_claim(item, experiments));
+    if (!names.insert(figure.claims.back().name).second) {
+      item.require("name").fail(
+          fmt::format("'{}' is the name of an earlier claim", figure.claims.back().name));
+    }
+  }
+  return figure;
+}
+
+}  // namespace
+
+std::optional<ClaimColumn> claim_column(const std::string& name, const Family& family) {
+  for (const FixedClaimColumn& column : kFixedColumns) {
+    if (column.name == name) return ClaimColumn{column.kind, std::string(column.unit)};
+  }
+  if (name.starts_with(kMetric)) {
+    for (const Metric& metric : family.metrics) {
+      if (name.substr(kMetric.size()) == metric.name)
+        return ClaimColumn{ClaimColumnKind::computed, metric.unit};
+    }
+  }
+  if (name.starts_with(kCounter)) {
+    if (const Counter* counter = find_counter(name.substr(kCounter.size())))
+      return ClaimColumn{ClaimColumnKind::counter, std::string(counter->unit)};
+  }
+  return std::nullopt;
+}
+
+std::vector<PublishedFigure> read_figures(const Node& root,
+                                          const std::vector<Experiment>& experiments) {
+  std::vector<PublishedFigure> figures;
+  const auto list = root.find("figures");
+  for (const Node& item : list ? list->items("a list of figures") : std::vector<Node>{})
+    figures.push_back(read_figure(item, experiments));
+  return figures;
+}
+
+}  // namespace gpuexp
