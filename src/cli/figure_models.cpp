@@ -42,8 +42,10 @@ bool is_claimed(const ResultRecord& record, const Claims& claims) {
 std::vector<std::string> counters_of(const Claims& claims) {
   std::set<std::string> names;
   for (const Claim* claim : claims) {
-    for (const std::string& column : claim->quantity.columns) {
-      if (column.starts_with(kCounterPrefix)) names.insert(column.substr(kCounterPrefix.size()));
+    for (const auto* columns : {&claim->quantity.columns, &claim->quantity.over_columns}) {
+      for (const std::string& column : *columns) {
+        if (column.starts_with(kCounterPrefix)) names.insert(column.substr(kCounterPrefix.size()));
+      }
     }
   }
   return {names.begin(), names.end()};
@@ -142,7 +144,7 @@ void model_figures(Config& config, const DeviceSpec& here, const CeilingSource& 
       claim.model.bound_by = bound_by(claim, rows_here.rows());
       if (figure.device.empty()) {
         if (value.number)
-          claim.model.why_not = fmt::format("no device spec of {} is listed", figure.published_on);
+          claim.model.why_not = "the GPU that it was published for has no device spec";
         continue;
       }
       const ClaimValue there = model_value_of(claim.quantity, published.at(figure.device).rows());

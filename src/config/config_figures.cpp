@@ -147,6 +147,8 @@ ClaimedRow read_row(const Node& node, const std::vector<Experiment>& experiments
   row.mode = mode ? mode->one_of(modes, fmt::format("mode of experiment '{}'", experiment.name))
                   : modes.front();
   read_parameters(node, experiment, row);
+  if (const auto times = node.find("times"))
+    row.times = times->integer({1, kMaxTimes, false, "how often the row is added"});
   return row;
 }
 
@@ -166,47 +168,60 @@ const Family& family_of(const ClaimedRow& row, const std::vector<Experiment>& ex
               ->family;
 }
 
-// One column of all rows; its unit.
-std::string read_column(const Node& node, const Quantity& quantity,
-                        const std::vector<Experiment>& experiments) {
-  const std::string name = node.text();
-  std::string unit;
-  for (const auto* rows : {&quantity.rows, &quantity.over}) {
-    for (const ClaimedRow& row : *rows) {
+struct ReadColumns {
+  std::vector<std::string> names;
+  std::string unit;  ///< that all of them have
+};
+
+// Columns of the rows, by a name or a list of names.
+ReadColumns read_columns(const Node& node, const std::vector<ClaimedRow>& rows,
+                         const std::vector<Experiment>& experiments) {
+  const std::vector<Node> items =
+      node.json().is_array() ? node.items("a column, or a list of columns") : std::vector{node};
+  ReadColumns columns;
+  for (const Node& item : items) {
+    const std::string name = item.text();
+    for (const ClaimedRow& row : rows) {
       const Family& family = family_of(row, experiments);
       const auto column = claim_column(name, family);
       if (!column) {
-        node.fail(fmt::format("{} is no column of a claim about family '{}'{}",
-                              describe(node.json()), family.id,
+        item.fail(fmt::format("{} is no column of a claim about family '{}'{}",
+                              describe(item.json()), family.id,
                               allowed_names(name, column_names(family))));
       }
-      unit = column->unit;
+      if (!columns.names.empty() && column->unit != columns.unit)
+        item.fail("is of another unit than the column before it");
+      columns.unit = column->unit;
     }
+    columns.names.push_back(name);
   }
-  return unit;
+  return columns;
 }
 
-void read_columns(const Node& claim, Quantity& quantity, const std::string& unit,
-                  const std::vector<Experiment>& experiments) {
-  const Node node = claim.require("column");
-  const std::vector<Node> items =
-      node.json().is_array() ? node.items("a column, or a list of columns") : std::vector{node};
-  for (const Node& item : items) {
-    const std::string column_unit = read_column(item, quantity, experiments);
-    const auto scale = units_per(unit, quantity.over.empty() ? column_unit : "");
-    if (!scale) {
-      const Node place = claim.require("unit");
-      place.fail(quantity.over.empty()
-                     ? fmt::format("{} cannot stand for '{}', the unit of {}",
-                                   describe(place.json()), column_unit, item.text())
-                     : fmt::format("{} is no unit of a quotient; allowed: ×, %",
-                                   describe(place.json())));
-    }
-    if (!quantity.columns.empty() && *scale != quantity.scale)
-      item.fail("is of another unit than the column before it");
-    quantity.scale = *scale;
-    quantity.columns.push_back(item.text());
+void read_quantity(const Node& claim, const std::string& unit, Quantity& quantity,
+                   const std::vector<Experiment>& experiments) {
+  quantity.rows = read_rows(claim.require("rows"), experiments);
+  const ReadColumns columns = read_columns(claim.require("column"), quantity.rows, experiments);
+  quantity.columns = columns.names;
+  const auto over = claim.find("over");
+  const auto over_column = claim.find("over_column");
+  if (over) {
+    quantity.over = read_rows(*over, experiments);
+    const ReadColumns below =
+        read_columns(over_column.value_or(claim.require("column")), quantity.over, experiments);
+    if (over_column) quantity.over_columns = below.names;
+  } else if (over_column) {
+    over_column->fail("is of the rows of \"over\", which is missing");
   }
+  const auto scale = units_per(unit, over ? "" : columns.unit);
+  if (!scale) {
+    const Node place = claim.require("unit");
+    place.fail(over ? fmt::format("{} is no unit of a quotient; allowed: ×, %, FLOP/B",
+                                  describe(place.json()))
+                    : fmt::format("{} cannot stand for '{}', the unit of {}",
+                                  describe(place.json()), columns.unit, columns.names.front()));
+  }
+  quantity.scale = *scale;
 }
 
 void read_band(const Node& node, Claim& claim) {
@@ -226,9 +241,7 @@ Claim read_claim(const Node& node, const std::vector<Experiment>& experiments) {
   claim.name = text_at(node, "name");
   claim.unit = node.require("unit").text();
   claim.published = node.require("published").real({0, kMost, true, "the published number"});
-  claim.quantity.rows = read_rows(node.require("rows"), experiments);
-  if (const auto over = node.find("over")) claim.quantity.over = read_rows(*over, experiments);
-  read_columns(node, claim.quantity, claim.unit, experiments);
+  read_quantity(node, claim.unit, claim.quantity, experiments);
   read_band(node.require("band"), claim);
   claim.because = text_at(node, "because");
   if (const auto text = node.find("expectation")) claim.expectation = text->text();

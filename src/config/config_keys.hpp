@@ -43,13 +43,14 @@ inline constexpr std::array kClaimKeys{
     Key{"name", "What the number is of. Unique in a figure."},
     Key{"published", "The published number, above 0."},
     Key{"unit", "Its unit: that of the column, or us, ms, s, GB/s, TB/s, GFLOP/s, TFLOP/s, B, MB, "
-                "GB; of quotients \"×\" or \"%\"."},
+                "GB; of quotients \"×\", \"%\" or \"FLOP/B\"."},
     Key{"column", "The column that the claim is about, or several, which are added up: "
                   "time_median_us, useful_gb_per_s, moved_gb_per_s, tflops, kernel_launches, "
                   "grid_blocks, waves, operations, useful_bytes, moved_bytes, metric.NAME, "
                   "counter.NAME."},
     Key{"rows", "The row, or several, which are added up."},
     Key{"over", "The row, or the sum of several, that the rows are divided by; none when absent."},
+    Key{"over_column", "The column, or several, of these rows; that of the others when absent."},
     Key{"band", "Least and largest quotient of what is measured over what is expected at which the "
                 "number counts as reproduced."},
     Key{"because", "Why the band is as wide."},
@@ -62,6 +63,7 @@ inline constexpr std::array kClaimedRowKeys{
     Key{"mode", "One of the experiment's; where it has but one, that when absent."},
     Key{"at", "Values of parameters; of those of which the experiment has one value, that when "
               "absent."},
+    Key{"times", "How often the row is added: a batch of 64 is four of 16. Once when absent."},
 };
 
 inline constexpr std::array kExperimentKeys{
@@ -98,6 +100,9 @@ inline constexpr std::array kWaveEdgesRangeKeys{
     Key{"from", "Smallest size."},
     Key{"to", "Largest size."},
 };
+
+/// A row of a claim is added at most so often.
+inline constexpr int kMaxTimes = 1'000'000;
 
 struct ModeKey {
   Mode mode{};

@@ -198,7 +198,8 @@ Json claimed_rows() {
       {{"experiment", reference("name")},
        {"variant", text},
        {"mode", {{"enum", names_of(kModes)}}},
-       {"at", {{"type", "object"}, {"additionalProperties", value}}}},
+       {"at", {{"type", "object"}, {"additionalProperties", value}}},
+       {"times", {{"type", "integer"}, {"minimum", 1}, {"maximum", kMaxTimes}, {"default", 1}}}},
       {"experiment", "variant"});
   return {{"anyOf", Json::array({row, list_of(row, 1)})}};
 }
@@ -206,13 +207,15 @@ Json claimed_rows() {
 Json claim() {
   const Json text = {{"type", "string"}, {"minLength", 1}};
   const Json positive = {{"type", "number"}, {"exclusiveMinimum", 0}};
+  const Json columns = {{"anyOf", Json::array({text, list_of(text, 1)})}};
   Json band = list_of(positive, 2);
   band["maxItems"] = 2;
   return object(kClaimKeys,
                 {{"name", text},
                  {"published", positive},
                  {"unit", {{"type", "string"}}},
-                 {"column", {{"anyOf", Json::array({text, list_of(text, 1)})}}},
+                 {"column", columns},
+                 {"over_column", columns},
                  {"rows", reference("claimed_rows")},
                  {"over", reference("claimed_rows")},
                  {"band", band},

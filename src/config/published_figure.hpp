@@ -19,6 +19,7 @@ struct ClaimedRow {
   std::string mode;
   /// Of the parameters that tell it from other rows of its experiment, by their names.
   std::vector<std::pair<std::string, Field>> parameters;
+  std::int64_t times = 1;  ///< how often it is added
 
   bool operator==(const ClaimedRow&) const = default;
 };
@@ -28,6 +29,7 @@ struct Quantity {
   std::vector<std::string> columns;
   std::vector<ClaimedRow> rows;
   std::vector<ClaimedRow> over;
+  std::vector<std::string> over_columns;  ///< of the rows there; empty: the same
   double scale = 1;  ///< units of the columns, or of a quotient, in one of the claim's unit
 
   bool operator==(const Quantity&) const = default;

@@ -16,7 +16,7 @@ constexpr int kShownDigits = 3;
 
 std::string number_cell(const std::optional<double>& number, const Claim& claim) {
   if (!number) return "";
-  const std::string space = claim.unit.empty() ? "" : " ";
+  const std::string space = claim.unit.empty() || claim.unit == "×" ? "" : " ";
   return significant(*number, kShownDigits) + space + claim.unit;
 }
 
@@ -84,10 +84,10 @@ std::vector<ExperimentView> predicted_figure_views(const std::vector<PublishedFi
     view.first_metric = view.columns.size();
     for (const Claim& claim : figure.claims) {
       add_row(view, cells_of(claim, outcome_of(claim, {})));
-      if (!claim.model.why_not.empty()) {
-        view.explanations.push_back(
-            printable(fmt::format("{}: unchanged: {}", claim.name, claim.model.why_not)));
-      }
+      const std::string reason = printable("unchanged: " + claim.model.why_not);
+      auto& reasons = view.explanations;
+      const bool is_new = std::find(reasons.begin(), reasons.end(), reason) == reasons.end();
+      if (!claim.model.why_not.empty() && is_new) reasons.push_back(reason);
     }
   }
   return views;

@@ -111,7 +111,7 @@ ClaimValue sum_of(const std::vector<ClaimedRow>& claimed, const std::vector<std:
                                     : found.record->reason;
         return {{}, {}, fmt::format("{}: {}", shown_row(row), why)};
       }
-      *sum.number += *number;
+      *sum.number += static_cast<double>(row.times) * *number;
       sum.origin = origin_of(column, *found.record);
     }
   }
@@ -122,7 +122,8 @@ ClaimValue quantity_of(const Quantity& quantity, const std::vector<ResultRecord>
                        NumberOf of) {
   ClaimValue value = sum_of(quantity.rows, quantity.columns, rows, of);
   if (value.number && !quantity.over.empty()) {
-    const ClaimValue over = sum_of(quantity.over, quantity.columns, rows, of);
+    const auto& columns = quantity.over_columns.empty() ? quantity.columns : quantity.over_columns;
+    const ClaimValue over = sum_of(quantity.over, columns, rows, of);
     if (!over.number) return over;
     *value.number /= *over.number;
   }
@@ -133,9 +134,8 @@ ClaimValue quantity_of(const Quantity& quantity, const std::vector<ResultRecord>
 }
 
 std::string amount(double number, const std::string& unit) {
-  return unit.empty()    ? significant(number, kDigits)
-         : unit == "×" ? significant(number, kDigits) + unit
-                         : significant(number, kDigits) + " " + unit;
+  const std::string space = unit.empty() || unit == "×" ? "" : " ";
+  return significant(number, kDigits) + space + unit;
 }
 
 std::string band_text(const Claim& claim) {
@@ -216,7 +216,9 @@ ClaimOutcome outcome_of(const Claim& claim, const std::vector<ResultRecord>& row
     outcome.expected *= *here / *published;
   }
   ClaimValue value = value_of(claim.quantity, rows);
-  const auto& columns = claim.quantity.columns;
+  std::vector<std::string> columns = claim.quantity.columns;
+  columns.insert(columns.end(), claim.quantity.over_columns.begin(),
+                 claim.quantity.over_columns.end());
   const bool is_timed = std::any_of(columns.begin(), columns.end(), needs_time);
   if (!value.number && !is_timed && here) {
     const bool is_count = std::any_of(columns.begin(), columns.end(), is_counter);

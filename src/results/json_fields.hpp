@@ -128,6 +128,7 @@ void visit_claimed_row(Row& row, Visit&& visit) {
   visit("experiment", row.experiment, "its experiment");
   visit("variant", row.variant, "its variant");
   visit("mode", row.mode, "its mode");
+  visit("times", row.times, "how often it is added");
 }
 
 }  // namespace gpuexp

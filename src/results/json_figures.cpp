@@ -83,6 +83,13 @@ std::vector<ClaimedRow> read_claimed_rows(JsonValues& values, const Place& place
   return rows;
 }
 
+std::vector<std::string> read_names(JsonValues& values, const Place& place) {
+  std::vector<std::string> names;
+  values.array(place, "an array of names",
+               [&](const Place& item) { values.read(item, names.emplace_back()); });
+  return names;
+}
+
 Claim read_claim(JsonValues& values, const Place& place) {
   Claim claim;
   const auto names = values.object(place, [&](const std::string& name, const Place& at) {
@@ -91,9 +98,9 @@ Claim read_claim(JsonValues& values, const Place& place) {
     } else if (name == "over") {
       claim.quantity.over = read_claimed_rows(values, at);
     } else if (name == "columns") {
-      values.array(at, "an array of names", [&](const Place& item) {
-        values.read(item, claim.quantity.columns.emplace_back());
-      });
+      claim.quantity.columns = read_names(values, at);
+    } else if (name == "over_columns") {
+      claim.quantity.over_columns = read_names(values, at);
     } else if (!read_member(values, name, at, claim,
                             [](auto& m, const auto& v) { visit_claim(m, v); })) {
       values.scanner().skip();
@@ -193,6 +200,7 @@ Json json_of_figures(const std::vector<PublishedFigure>& figures,
       Json item = Json::object();
       visit_claim(claim, member_writer(item));
       item["columns"] = claim.quantity.columns;
+      item["over_columns"] = claim.quantity.over_columns;
       item["rows"] = json_of_rows(claim.quantity.rows);
       item["over"] = json_of_rows(claim.quantity.over);
       item["outcome"] = json_of_outcome(outcome_of(claim, rows));
@@ -216,6 +224,8 @@ Json figure_schema() {
   const Claim of_claim;
   visit_claim(of_claim, schema_writer(claim));
   claim["columns"] = described("That are added up.", list_of({{"type", "string"}}, 1));
+  claim["over_columns"] = described("Of the rows below; empty where they are the same.",
+                                    list_of({{"type", "string"}}));
   claim["rows"] = described("That are added up.", rows_schema());
   claim["over"] = described("That the sum is divided by the sum of; may be empty.", rows_schema());
   claim["outcome"] = described("What this report's rows say.", outcome_schema());
