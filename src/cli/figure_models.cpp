@@ -99,8 +99,7 @@ class ModelRows {
     row.reason = row.prediction->why_no_time;
     const Variant& variant = *row.cell->variant;
     if (variant.metrics) row.metrics = variant.metrics(row.group->problem.get(), plan_.device);
-    row.counts =
-        predictor.cache_counts(*row.cell, metrics_of(select_counters(config_.counters())));
+    row.counts = predictor.cache_counts(*row.cell, metrics_of(select_counters(config_.counters())));
   }
 
   Config config_;

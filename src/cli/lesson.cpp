@@ -99,8 +99,7 @@ ExitCode run(const Context& context, const LessonArguments& options) {
   RecordedFiles files(options.page);
   const std::string text = render_lesson(
       page, {context.registry, report, results, rates_of(report),
-             [&](const std::string& file) { return files.read(file); },
-             !options.results.empty(),
+             [&](const std::string& file) { return files.read(file); }, !options.results.empty(),
              [&](const std::string& file) -> const Report& { return files.report(file); }});
   if (!options.out.empty()) {
     write_file_atomically(options.out, text);

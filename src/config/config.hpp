@@ -76,8 +76,8 @@ struct Config {
   std::uint64_t seed = 1;
   std::vector<Experiment> experiments;
   std::vector<PublishedFigure> figures;  ///< whose claims name rows of these experiments
-  std::string text;  ///< the file's bytes, for provenance
-  std::string hash;  ///< sha256 of `text`, hexadecimal
+  std::string text;                      ///< the file's bytes, for provenance
+  std::string hash;                      ///< sha256 of `text`, hexadecimal
 
   /// Those that any experiment asks for.
   std::vector<std::string> counters() const;

@@ -89,8 +89,8 @@ bool is_swept(const Experiment& experiment, const std::string& parameter) {
 
 void read_parameters(const Node& node, const Experiment& experiment, ClaimedRow& row) {
   const auto at = node.find("at");
-  for (const auto& [name, value] : at ? at->members("an object of parameters")
-                                      : std::vector<std::pair<std::string, Node>>{}) {
+  for (const auto& [name, value] :
+       at ? at->members("an object of parameters") : std::vector<std::pair<std::string, Node>>{}) {
     const Parameter* parameter = experiment.family->find_parameter(name);
     if (!parameter) {
       value.fail(fmt::format("unknown parameter{}",
@@ -163,9 +163,9 @@ std::vector<ClaimedRow> read_rows(const Node& node, const std::vector<Experiment
 // ---- claims
 
 const Family& family_of(const ClaimedRow& row, const std::vector<Experiment>& experiments) {
-  return *std::find_if(experiments.begin(), experiments.end(),
-                       [&](const Experiment& e) { return e.name == row.experiment; })
-              ->family;
+  return *std::find_if(experiments.begin(), experiments.end(), [&](const Experiment& e) {
+            return e.name == row.experiment;
+          })->family;
 }
 
 struct ReadColumns {
@@ -228,8 +228,8 @@ void read_band(const Node& node, Claim& claim) {
   const std::vector<Node> ends = node.items("two quotients");
   constexpr double kMost = 1e6;
   if (ends.size() != 2)
-    node.fail(fmt::format("expected two quotients, the least and the largest, found {}",
-                          ends.size()));
+    node.fail(
+        fmt::format("expected two quotients, the least and the largest, found {}", ends.size()));
   claim.band_low = ends[0].real({0, 1, true, "of what is measured over what is expected"});
   claim.band_high = ends[1].real({1, kMost, false, "of what is measured over what is expected"});
 }

@@ -32,10 +32,9 @@ void check_names(const std::vector<Config>& configs) {
 void check_seeds(const std::vector<Config>& configs) {
   for (const Config& config : configs) {
     if (config.seed == configs.front().seed) continue;
-    throw ConfigError(
-        fmt::format("{}: $.seed: {} has {} and {} has {}; one run has one: --seed N gives it to all",
-                    config.path, configs.front().path, configs.front().seed, config.path,
-                    config.seed));
+    throw ConfigError(fmt::format(
+        "{}: $.seed: {} has {} and {} has {}; one run has one: --seed N gives it to all",
+        config.path, configs.front().path, configs.front().seed, config.path, config.seed));
   }
 }
 

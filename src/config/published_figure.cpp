@@ -14,10 +14,18 @@ struct Unit {
   double factor;
 };
 constexpr std::array kUnits{
-    Unit{"us", "us", 1},           Unit{"ms", "us", 1e3},     Unit{"s", "us", 1e6},
-    Unit{"GB/s", "GB/s", 1},       Unit{"TB/s", "GB/s", 1e3}, Unit{"TFLOP/s", "TFLOP/s", 1},
-    Unit{"GFLOP/s", "TFLOP/s", 1e-3}, Unit{"B", "B", 1},      Unit{"MB", "B", 1e6},
-    Unit{"GB", "B", 1e9},          Unit{"×", "", 1},          Unit{"%", "", 1e-2},
+    Unit{"us", "us", 1},
+    Unit{"ms", "us", 1e3},
+    Unit{"s", "us", 1e6},
+    Unit{"GB/s", "GB/s", 1},
+    Unit{"TB/s", "GB/s", 1e3},
+    Unit{"TFLOP/s", "TFLOP/s", 1},
+    Unit{"GFLOP/s", "TFLOP/s", 1e-3},
+    Unit{"B", "B", 1},
+    Unit{"MB", "B", 1e6},
+    Unit{"GB", "B", 1e9},
+    Unit{"×", "", 1},
+    Unit{"%", "", 1e-2},
     Unit{"FLOP/B", "", 1},
 };
 

@@ -1,5 +1,5 @@
-// A figure that the field teaches with, as claims about rows of a config: what was published, where,
-// and when a measured number counts as the same.
+// A figure that the field teaches with, as claims about rows of a config: what was published,
+// where, and when a measured number counts as the same.
 #pragma once
 
 #include <cstdint>
@@ -37,9 +37,9 @@ struct Quantity {
 
 /// What the model says of a claim's quantity. Empty where it says nothing.
 struct ClaimModel {
-  std::optional<double> here;  ///< on the device of the run
+  std::optional<double> here;       ///< on the device of the run
   std::optional<double> published;  ///< on the device that the number was published for
-  std::string why_not;  ///< why one of the two is missing; "" where nobody has asked, too
+  std::string why_not;   ///< why one of the two is missing; "" where nobody has asked, too
   std::string bound_by;  ///< here, of the last of the quantity's rows: what takes longest
 
   bool operator==(const ClaimModel&) const = default;
@@ -47,14 +47,14 @@ struct ClaimModel {
 
 struct Claim {
   std::string name;
-  std::string unit;      ///< of `published`, and of all that is shown beside it
+  std::string unit;  ///< of `published`, and of all that is shown beside it
   double published = 0;
   Quantity quantity;
-  double band_low = 0;   ///< of what is measured over what is expected
+  double band_low = 0;  ///< of what is measured over what is expected
   double band_high = 0;
-  std::string because;   ///< why the band is as wide
+  std::string because;      ///< why the band is as wide
   std::string expectation;  ///< why a device may differ, known beforehand; "" where nothing is
-  ClaimModel model;      ///< in the claim's unit
+  ClaimModel model;         ///< in the claim's unit
 
   bool operator==(const Claim&) const = default;
 };

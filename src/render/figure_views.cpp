@@ -38,8 +38,8 @@ ExperimentView figure_heading(const PublishedFigure& figure) {
        {fmt::format("{}: {}, {}", short_name_of(source), source.title, source.place),
         figure.published_on, source.address})
     view.facts.push_back(printable(fact));
-  view.columns = {{"number", false}, {"published", true}, {"predicted here", true},
-                  {"the model's own", true}};
+  view.columns = {
+      {"number", false}, {"published", true}, {"predicted here", true}, {"the model's own", true}};
   view.first_number = 1;
   return view;
 }
@@ -99,9 +99,9 @@ std::string figures_summary(const std::vector<PublishedFigure>& figures,
   for (const ClaimVerdict verdict : kClaimVerdicts) {
     std::ptrdiff_t count = 0;
     for (const PublishedFigure& figure : figures) {
-      count += std::count_if(
-          figure.claims.begin(), figure.claims.end(),
-          [&](const Claim& claim) { return outcome_of(claim, rows).verdict == verdict; });
+      count += std::count_if(figure.claims.begin(), figure.claims.end(), [&](const Claim& claim) {
+        return outcome_of(claim, rows).verdict == verdict;
+      });
     }
     if (count > 0) parts.push_back(fmt::format("{} {}", count, name_of(verdict)));
   }

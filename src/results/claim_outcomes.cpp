@@ -67,8 +67,7 @@ ValueOrigin origin_of(const std::string& column, const ResultRecord& row) {
 }
 
 std::string reason_of(const ResultRecord& row, const std::string& column) {
-  if (!row.passed())
-    return status_text(row) + (row.reason.empty() ? "" : ": " + row.reason);
+  if (!row.passed()) return status_text(row) + (row.reason.empty() ? "" : ": " + row.reason);
   if (row.executed_on == kSimulated && needs_time(column)) return "simulated rows have no times";
   return is_counter(column) ? fmt::format("{} was not counted", column)
                             : fmt::format("it has no {}", column);
@@ -128,8 +127,7 @@ ClaimValue quantity_of(const Quantity& quantity, const std::vector<ResultRecord>
     *value.number /= *over.number;
   }
   if (value.number) *value.number /= quantity.scale;
-  if (value.number && !std::isfinite(*value.number))
-    return {{}, {}, "what it is divided by is 0"};
+  if (value.number && !std::isfinite(*value.number)) return {{}, {}, "what it is divided by is 0"};
   return value;
 }
 
@@ -154,11 +152,10 @@ std::string reason_outside(const Claim& claim) {
 std::string why_of(const Claim& claim, const ClaimOutcome& outcome) {
   const std::string expected = fmt::format(
       "{} {}", amount(outcome.expected, claim.unit),
-      outcome.is_transposed ? "is what the model makes of it here"
-                            : "as published" +
-                                  (claim.model.why_not.empty() ? std::string()
-                                                               : ", unchanged: " +
-                                                                     claim.model.why_not));
+      outcome.is_transposed
+          ? "is what the model makes of it here"
+          : "as published" + (claim.model.why_not.empty() ? std::string()
+                                                          : ", unchanged: " + claim.model.why_not));
   const std::string share =
       fmt::format("{} of it; {}", significant(*outcome.ratio, kDigits), expected);
   if (outcome.verdict == ClaimVerdict::reproduced)

@@ -16,8 +16,8 @@ enum class ClaimVerdict {
   not_reproduced,  ///< outside of it
   not_measured,    ///< a row is missing, was skipped, or has no number
 };
-inline constexpr ClaimVerdict kClaimVerdicts[] = {ClaimVerdict::reproduced, ClaimVerdict::not_reproduced,
-                                        ClaimVerdict::not_measured};
+inline constexpr ClaimVerdict kClaimVerdicts[] = {
+    ClaimVerdict::reproduced, ClaimVerdict::not_reproduced, ClaimVerdict::not_measured};
 std::string_view name_of(ClaimVerdict verdict);
 
 /// Where the number is from that a claim is held against.

@@ -72,9 +72,8 @@ std::vector<ClaimedRow> read_claimed_rows(JsonValues& values, const Place& place
         values.object(at, [&](const std::string& parameter, const Place& in) {
           row.parameters.emplace_back(parameter, values.scalar(in));
         });
-      } else if (!read_member(values, name, at, row, [](auto& m, const auto& v) {
-                   visit_claimed_row(m, v);
-                 })) {
+      } else if (!read_member(values, name, at, row,
+                              [](auto& m, const auto& v) { visit_claimed_row(m, v); })) {
         values.scanner().skip();
       }
     });
@@ -106,9 +105,9 @@ Claim read_claim(JsonValues& values, const Place& place) {
       values.scanner().skip();
     }
   });
-  values.require(names, place,
-                 {"name", "unit", "published", "scale", "columns", "rows", "over", "band_low",
-                  "band_high"});
+  values.require(
+      names, place,
+      {"name", "unit", "published", "scale", "columns", "rows", "over", "band_low", "band_high"});
   return claim;
 }
 
@@ -122,9 +121,8 @@ PublishedFigure read_figure(JsonValues& values, const Place& place) {
           values.scanner().skip();
       });
     } else if (name == "claims") {
-      values.array(at, "an array of claims", [&](const Place& item) {
-        figure.claims.push_back(read_claim(values, item));
-      });
+      values.array(at, "an array of claims",
+                   [&](const Place& item) { figure.claims.push_back(read_claim(values, item)); });
     } else if (!read_member(values, name, at, figure,
                             [](auto& m, const auto& v) { visit_figure(m, v); })) {
       values.scanner().skip();
@@ -171,8 +169,8 @@ Json outcome_schema() {
     verdicts.push_back(name_of(verdict));
   const Json number = {{"type", Json::array({"number", "null"})}};
   return object(
-      {{"expected", described("What the published number becomes on this device.",
-                              {{"type", "number"}})},
+      {{"expected",
+        described("What the published number becomes on this device.", {{"type", "number"}})},
        {"is_transposed", described("Whether the model made it of the published number, which "
                                    "stands unchanged otherwise.",
                                    {{"type", "boolean"}})},
@@ -224,8 +222,8 @@ Json figure_schema() {
   const Claim of_claim;
   visit_claim(of_claim, schema_writer(claim));
   claim["columns"] = described("That are added up.", list_of({{"type", "string"}}, 1));
-  claim["over_columns"] = described("Of the rows below; empty where they are the same.",
-                                    list_of({{"type", "string"}}));
+  claim["over_columns"] =
+      described("Of the rows below; empty where they are the same.", list_of({{"type", "string"}}));
   claim["rows"] = described("That are added up.", rows_schema());
   claim["over"] = described("That the sum is divided by the sum of; may be empty.", rows_schema());
   claim["outcome"] = described("What this report's rows say.", outcome_schema());
@@ -236,8 +234,8 @@ Json figure_schema() {
   const PublishedFigure of_figure;
   visit_figure(of_figure, schema_writer(figure));
   figure["source"] = described("Where it was published.", object(source, {}));
-  figure["claims"] = list_of(object(claim, {"name", "unit", "published", "columns", "rows", "over",
-                                            "band_low", "band_high"}));
+  figure["claims"] = list_of(object(
+      claim, {"name", "unit", "published", "columns", "rows", "over", "band_low", "band_high"}));
   return object(figure, {"title", "source", "claims"});
 }
 

@@ -179,14 +179,16 @@ std::string report_schema() {
               {std::string(kKernelsMember),
                described("The kernels of every row's launch, with what the GPU counted in each.",
                          list_of(reference("kernel")))},
-               {std::string(kFiguresMember),
-                described("Published figures that the config holds rows against; absent where it "
-                          "has none.",
-                          list_of(reference("figure")))}},
+              {std::string(kFiguresMember),
+               described("Published figures that the config holds rows against; absent where it "
+                         "has none.",
+                         list_of(reference("figure")))}},
              {"schema_version", "provenance", "complete", "columns", "rows"}));
-  schema["$defs"] = {
-      {"provenance", provenance()}, {"column", column()}, {"row", row()}, {"kernel", kernel()},
-      {"figure", figure_schema()}};
+  schema["$defs"] = {{"provenance", provenance()},
+                     {"column", column()},
+                     {"row", row()},
+                     {"kernel", kernel()},
+                     {"figure", figure_schema()}};
   return schema.dump(2) + "\n";
 }
 

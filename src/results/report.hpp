@@ -35,9 +35,10 @@ struct DeviceProvenance {
   std::optional<std::int64_t> memory_total_bytes;
   std::optional<double> memory_bytes_per_s;  ///< theoretical bandwidth of its memory
   std::optional<std::int64_t> memory_free_bytes;
-  std::optional<std::int64_t> pcie_generation;  ///< of the link to the host, at the start of the run
-  std::optional<std::int64_t> pcie_width;       ///< its lanes
-  std::optional<std::int64_t> numa_node;        ///< of the host, that it is next to
+  std::optional<std::int64_t>
+      pcie_generation;                     ///< of the link to the host, at the start of the run
+  std::optional<std::int64_t> pcie_width;  ///< its lanes
+  std::optional<std::int64_t> numa_node;   ///< of the host, that it is next to
   /// Nodes of the host whose processors this process may use: "0" or "0,1".
   std::optional<std::string> process_numa_nodes;
 

@@ -220,16 +220,15 @@ TEST_CASE("several configs with published figures are one run, which ends with t
           "[figures]") {
   const ScratchFolder scratch;
   const fs::path dir = scratch.path() / "run";
-  const Outcome run =
-      gpuexp("run configs/figures/tile_quantization.json configs/figures/bank_conflicts.json "
-             "--set modes=warm --simulate h200 --out " +
-             dir.string());
+  const Outcome run = gpuexp(
+      "run configs/figures/tile_quantization.json configs/figures/bank_conflicts.json "
+      "--set modes=warm --simulate h200 --out " +
+      dir.string());
   INFO(run.output);
   REQUIRE(run.exit_code == 0);
   CHECK_THAT(run.output, contains_text("bank_conflicts.stride: bank_conflicts"));
   CHECK_THAT(run.output, contains_text("tiles at 257 columns"));
-  CHECK_THAT(run.output,
-             contains_text("published numbers: 2 reproduced, 4 not measured"));
+  CHECK_THAT(run.output, contains_text("published numbers: 2 reproduced, 4 not measured"));
   CHECK(fs::exists(dir / "results.json"));
   const auto json = nlohmann::json::parse(read_file(dir / "results.json"));
   CHECK(json["provenance"]["config"]["name"] == "figures");
@@ -265,7 +264,8 @@ TEST_CASE("published figures are predicted, and transposed from their GPU", "[fi
   const Outcome table = gpuexp("predict configs/figures/wave_quantization.json --gpu h200");
   CHECK_THAT(table.output, contains_text("waves at 1793"));
   CHECK_THAT(table.output, !contains_text("verdict"));
-  const Outcome limits = gpuexp("predict configs/figures/wave_quantization.json --gpu h200 --limits");
+  const Outcome limits =
+      gpuexp("predict configs/figures/wave_quantization.json --gpu h200 --limits");
   CHECK_THAT(limits.output, !contains_text("waves at 1793"));
 }
 

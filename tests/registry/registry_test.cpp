@@ -472,8 +472,9 @@ TEST_CASE("every config in configs/ is valid and can be planned for every device
 
 /// Reading a config has held that its claims name experiments, variants, values and columns that
 /// there are.
-TEST_CASE("the configs of published figures have claims, of devices that are listed, and are one run",
-          "[figures]") {
+TEST_CASE(
+    "the configs of published figures have claims, of devices that are listed, and are one run",
+    "[figures]") {
   const std::vector<fs::path> paths = configs_in("configs/figures");
   REQUIRE(paths.size() > 10);
   for (const fs::path& path : paths) {

@@ -78,9 +78,10 @@ TEST_CASE("a number within the band is reproduced", "[figures]") {
 
 TEST_CASE("a number at an end of the band is reproduced, and one behind it is not", "[figures]") {
   Claim c = claim();
-  for (const auto& [low, high, verdict] :
-       {std::tuple{1.0, 2.0, ClaimVerdict::reproduced}, {0.5, 1.0, ClaimVerdict::reproduced},
-        {1.001, 2.0, ClaimVerdict::not_reproduced}, {0.5, 0.999, ClaimVerdict::not_reproduced}}) {
+  for (const auto& [low, high, verdict] : {std::tuple{1.0, 2.0, ClaimVerdict::reproduced},
+                                           {0.5, 1.0, ClaimVerdict::reproduced},
+                                           {1.001, 2.0, ClaimVerdict::not_reproduced},
+                                           {0.5, 0.999, ClaimVerdict::not_reproduced}}) {
     CAPTURE(low, high);
     c.band_low = low;
     c.band_high = high;
@@ -163,7 +164,8 @@ TEST_CASE("counts say who counted", "[figures]") {
   Claim c = claim();
   c.unit = "GB";
   c.published = 4;
-  c.quantity = {{"counter.dram_read_bytes", "counter.dram_write_bytes"}, {row("fast")}, {}, {}, 1e9};
+  c.quantity = {
+      {"counter.dram_read_bytes", "counter.dram_write_bytes"}, {row("fast")}, {}, {}, 1e9};
   ClaimOutcome outcome = outcome_of(c, rows());
   CHECK(outcome.value == 4.0);
   CHECK(outcome.origin == ValueOrigin::counted);
@@ -244,8 +246,7 @@ TEST_CASE("figures are shown with their source, and summed up", "[figures][rende
   CHECK(views[0].rows[0].cells ==
         std::vector<std::string>{"speed-up", "5×", "5×", "2×", "5×", "reproduced"});
   CHECK(views[0].rows[1].cells ==
-        std::vector<std::string>{"speed-up", "50×", "50×, unchanged", "", "5×",
-                                 "not reproduced"});
+        std::vector<std::string>{"speed-up", "50×", "50×, unchanged", "", "5×", "not reproduced"});
   CHECK(views[0].rows[2].cells ==
         std::vector<std::string>{"speed-up", "5×", "5×, unchanged", "", "", "not measured"});
   CHECK(views[0].explanations.size() == 3);
@@ -255,8 +256,7 @@ TEST_CASE("figures are shown with their source, and summed up", "[figures][rende
   const auto predicted = predicted_figure_views({figure});
   REQUIRE(predicted.size() == 1);
   CHECK(predicted[0].columns.size() == 4);
-  CHECK(predicted[0].rows[0].cells ==
-        std::vector<std::string>{"speed-up", "5×", "5×", "2×"});
+  CHECK(predicted[0].rows[0].cells == std::vector<std::string>{"speed-up", "5×", "5×", "2×"});
 }
 
 }  // namespace gpuexp::test

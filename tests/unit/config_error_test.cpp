@@ -416,10 +416,10 @@ TEST_CASE("messages quote what was found, not all of it", "[config][error]") {
   const std::string longest(1'000'000, 'v');
   CHECK(error_of(R"({"name": "t", "experiments": [{"family": ")" + longest + "\"}]}").size() < 300);
   CHECK(error_of("{\"" + longest + "\": 1}").size() < 300);
-  CHECK(
-      error_of(R"({"name": "t", "\u001b[31m": 1})") ==
-      "x.json: $[\"\\u001b[31m\"]: unknown key; allowed: $schema, description, experiments, figures, name, "
-      "seed");
+  CHECK(error_of(R"({"name": "t", "\u001b[31m": 1})") ==
+        "x.json: $[\"\\u001b[31m\"]: unknown key; allowed: $schema, description, experiments, "
+        "figures, name, "
+        "seed");
 }
 
 TEST_CASE("--set is checked", "[config][error]") {

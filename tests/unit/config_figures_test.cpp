@@ -58,7 +58,8 @@ TEST_CASE("a figure of every feature is read as written", "[config][figures]") {
                         {"experiment": "scale", "variant": "grid_stride", "times": 4}])",
                     R"(, "expectation": "other SMs")"));
   CHECK(figure.title == "Steps");
-  CHECK(figure.source == FigureSource{"A. Author", "Matmul", 2022, "https://example.org", "table 1"});
+  CHECK(figure.source ==
+        FigureSource{"A. Author", "Matmul", 2022, "https://example.org", "table 1"});
   CHECK(figure.published_on == "NVIDIA A100");
   CHECK(figure.device == "a100_sxm4_40gb");
   REQUIRE(figure.claims.size() == 1);
@@ -73,8 +74,9 @@ TEST_CASE("a figure of every feature is read as written", "[config][figures]") {
   CHECK(claim.quantity.columns == std::vector<std::string>{"time_median_us"});
   CHECK(claim.quantity.scale == 1000);
   REQUIRE(claim.quantity.rows.size() == 2);
-  CHECK(claim.quantity.rows[0] ==
-        ClaimedRow{"ladder", "naive", "warm", {{"n", std::int64_t{64}}, {"k", std::int64_t{32}}}, 1});
+  CHECK(
+      claim.quantity.rows[0] ==
+      ClaimedRow{"ladder", "naive", "warm", {{"n", std::int64_t{64}}, {"k", std::int64_t{32}}}, 1});
   CHECK(claim.quantity.rows[1] == ClaimedRow{"scale", "grid_stride", "cold", {}, 4});
   CHECK(claim.quantity.over.empty());
 }
@@ -111,8 +113,7 @@ TEST_CASE("mistakes in claims are named with their place", "[config][figures]") 
        "rows.variant: unknown variant of experiment 'ladder' \"smem_tile\""},
       {claim_of("\"us\"", time, R"({"experiment": "ladder", "variant": "naive", "at": {"n": 64}})"),
        "rows: experiment 'ladder' has several modes; name one"},
-      {claim_of("\"us\"", time,
-                R"({"experiment": "ladder", "variant": "naive", "mode": "graph"})"),
+      {claim_of("\"us\"", time, R"({"experiment": "ladder", "variant": "naive", "mode": "graph"})"),
        "rows.mode: unknown mode of experiment 'ladder' \"graph\""},
       {claim_of("\"us\"", time, row(R"("variant": "naive")")),
        "rows: experiment 'ladder' has several values of n, m; name one in \"at\""},
@@ -176,9 +177,9 @@ TEST_CASE("rows at edges of waves, which a device decides, may be claimed", "[co
 
 TEST_CASE("columns of claims are columns of results, with their units", "[config][figures]") {
   const Family& family = *fake::registry().find("matmul");
-  for (const char* name : {"time_median_us", "useful_gb_per_s", "moved_gb_per_s", "tflops",
-                           "kernel_launches", "grid_blocks", "waves", "operations", "useful_bytes",
-                           "moved_bytes"}) {
+  for (const char* name :
+       {"time_median_us", "useful_gb_per_s", "moved_gb_per_s", "tflops", "kernel_launches",
+        "grid_blocks", "waves", "operations", "useful_bytes", "moved_bytes"}) {
     CAPTURE(name);
     const auto column = claim_column(name, family);
     REQUIRE(column);

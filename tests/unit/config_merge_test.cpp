@@ -85,9 +85,9 @@ TEST_CASE("two configs of one name, or of two seeds, are no run", "[config][merg
   const ScratchFolder folder;
   const fs::path a = write(folder.path() / "a.json", config_of("a", 7));
   const fs::path same = write(folder.path() / "b.json", config_of("a", 7));
-  CHECK_THROWS_WITH(read_as_one({a, same}, fake::registry()),
-                    contains_text("b.json: $.name: 'a' is the name of ") &&
-                        contains_text("a.json too"));
+  CHECK_THROWS_WITH(
+      read_as_one({a, same}, fake::registry()),
+      contains_text("b.json: $.name: 'a' is the name of ") && contains_text("a.json too"));
   const fs::path other = write(folder.path() / "c.json", config_of("c", 8));
   CHECK_THROWS_WITH(read_as_one({a, other}, fake::registry()),
                     contains_text("c.json: $.seed: ") && contains_text("a.json has 7 and ") &&

@@ -439,11 +439,12 @@ TEST_CASE("published figures of recorded results stand on a page, with verdicts"
   Report recorded;
   recorded.provenance.device.name = "Toy GPU";
   const auto rendered = [&] {
-    return render_lesson(page, {toy_registry(), {}, "", {}, {}, false,
-                                [&](const std::string& file) -> const Report& {
-                                  CHECK(file == "h200/figures.json");
-                                  return recorded;
-                                }});
+    return render_lesson(
+        page,
+        {toy_registry(), {}, "", {}, {}, false, [&](const std::string& file) -> const Report& {
+           CHECK(file == "h200/figures.json");
+           return recorded;
+         }});
   };
   CHECK_THROWS_WITH(rendered(), "page.md:1: h200/figures.json has no published figures");
   recorded.table = RecordTable(columns());
@@ -456,11 +457,8 @@ TEST_CASE("published figures of recorded results stand on a page, with verdicts"
   claim.name = "time";
   claim.unit = "ms";
   claim.published = 0.5;
-  claim.quantity = {{"time_median_us"},
-                    {{"sizes", "first", "cold", {{"n", std::int64_t{64}}}, 1}},
-                    {},
-                    {},
-                    1000};
+  claim.quantity = {
+      {"time_median_us"}, {{"sizes", "first", "cold", {{"n", std::int64_t{64}}}, 1}}, {}, {}, 1000};
   claim.band_low = 0.9;
   claim.band_high = 1.1;
   claim.because = "a toy";
