@@ -141,11 +141,7 @@ void model_figures(Config& config, const DeviceSpec& here, const CeilingSource& 
       claim.model.here = value.number;
       claim.model.why_not = value.why_not;
       claim.model.bound_by = bound_by(claim, rows_here.rows());
-      if (figure.device.empty()) {
-        if (value.number)
-          claim.model.why_not = "the GPU that it was published for has no device spec";
-        continue;
-      }
+      if (figure.device.empty()) continue;
       const ClaimValue there = model_value_of(claim.quantity, published.at(figure.device).rows());
       claim.model.published = there.number;
       if (!there.number)

@@ -39,7 +39,8 @@ struct Quantity {
 struct ClaimModel {
   std::optional<double> here;       ///< on the device of the run
   std::optional<double> published;  ///< on the device that the number was published for
-  std::string why_not;   ///< why one of the two is missing; "" where nobody has asked, too
+  /// Why one of the two is missing; "" where the figure has no device, and where nobody has asked.
+  std::string why_not;
   std::string bound_by;  ///< here, of the last of the quantity's rows: what takes longest
 
   bool operator==(const ClaimModel&) const = default;

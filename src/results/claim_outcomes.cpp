@@ -136,31 +136,29 @@ std::string amount(double number, const std::string& unit) {
   return significant(number, kDigits) + space + unit;
 }
 
-std::string band_text(const Claim& claim) {
-  return fmt::format("{} to {} of it", significant(claim.band_low, kDigits),
-                     significant(claim.band_high, kDigits));
-}
-
 // Why it is outside of the band: what was known beforehand, else what binds here.
 std::string reason_outside(const Claim& claim) {
   if (!claim.expectation.empty()) return claim.expectation;
-  if (claim.model.bound_by.empty()) return "nothing that was known beforehand says why.";
-  return fmt::format("by the model, {} is bound by {} here.", shown_row(claim.quantity.rows.back()),
+  if (claim.model.bound_by.empty()) return "Nothing that was known beforehand says why.";
+  return fmt::format("By the model, {} is bound by {} here.", shown_row(claim.quantity.rows.back()),
                      claim.model.bound_by);
 }
 
 std::string why_of(const Claim& claim, const ClaimOutcome& outcome) {
-  const std::string expected = fmt::format(
-      "{} {}", amount(outcome.expected, claim.unit),
-      outcome.is_transposed
-          ? "is what the model makes of it here"
-          : "as published" + (claim.model.why_not.empty() ? std::string()
-                                                          : ", unchanged: " + claim.model.why_not));
-  const std::string share =
-      fmt::format("{} of it; {}", significant(*outcome.ratio, kDigits), expected);
+  const std::string expected = amount(outcome.expected, claim.unit);
+  const bool is_exact = claim.band_low == claim.band_high;
+  if (is_exact && outcome.verdict == ClaimVerdict::reproduced)
+    return fmt::format("{}, as it has to be: {}", expected, claim.because);
+  const std::string share = fmt::format("{} of {}", significant(*outcome.ratio, kDigits), expected);
+  const std::string band = fmt::format("{} to {}", significant(claim.band_low, kDigits),
+                                       significant(claim.band_high, kDigits));
   if (outcome.verdict == ClaimVerdict::reproduced)
-    return fmt::format("{}; the band is {}: {}", share, band_text(claim), claim.because);
-  return fmt::format("{}; the band is {}; {}", share, band_text(claim), reason_outside(claim));
+    return fmt::format("{}, within the band of {}: {}", share, band, claim.because);
+  std::string why =
+      fmt::format("{}, outside of the band of {}. {}", share, band, reason_outside(claim));
+  if (!claim.model.why_not.empty())
+    why += fmt::format(" The published number stands unchanged: {}.", claim.model.why_not);
+  return why;
 }
 
 }  // namespace

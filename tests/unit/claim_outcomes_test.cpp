@@ -73,7 +73,7 @@ TEST_CASE("a number within the band is reproduced", "[figures]") {
   CHECK_FALSE(outcome.is_transposed);
   CHECK(outcome.ratio == 1.0);
   CHECK(outcome.origin == ValueOrigin::measured);
-  CHECK(outcome.why == "1 of it; 5× as published; the band is 0.9 to 1.1 of it: it is a toy");
+  CHECK(outcome.why == "1 of 5×, within the band of 0.9 to 1.1: it is a toy");
 }
 
 TEST_CASE("a number at an end of the band is reproduced, and one behind it is not", "[figures]") {
@@ -89,18 +89,29 @@ TEST_CASE("a number at an end of the band is reproduced, and one behind it is no
   }
 }
 
+TEST_CASE("a count that has to be equal says so, and one that is not is not reproduced",
+          "[figures]") {
+  Claim c = claim();
+  c.band_low = c.band_high = 1;
+  CHECK(outcome_of(c, rows()).why == "5×, as it has to be: it is a toy");
+  c.published = 5.01;
+  CHECK(outcome_of(c, rows()).verdict == ClaimVerdict::not_reproduced);
+}
+
 TEST_CASE("a number outside of the band says why, if anybody knows", "[figures]") {
   Claim c = claim();
   c.published = 10;
   const ClaimOutcome unknown = outcome_of(c, rows());
   CHECK(unknown.verdict == ClaimVerdict::not_reproduced);
   CHECK(unknown.ratio == 0.5);
-  CHECK_THAT(unknown.why, contains_text("nothing that was known beforehand says why"));
+  CHECK_THAT(unknown.why,
+             contains_text("0.5 of 10×, outside of the band of 0.9 to 1.1. Nothing that was known "
+                           "beforehand says why."));
   c.model.bound_by = "dram";
   CHECK_THAT(outcome_of(c, rows()).why,
-             contains_text("by the model, ladder/slow at n = 128, warm is bound by dram here."));
+             contains_text("By the model, ladder/slow at n = 128, warm is bound by dram here."));
   c.expectation = "A toy has 100 SMs.";
-  CHECK_THAT(outcome_of(c, rows()).why, contains_text("; A toy has 100 SMs."));
+  CHECK_THAT(outcome_of(c, rows()).why, contains_text("1.1. A toy has 100 SMs."));
   CHECK_THAT(outcome_of(claim(), rows()).why, !contains_text("bound by"));
 }
 
@@ -113,14 +124,14 @@ TEST_CASE("the model transposes a number where it has both devices", "[figures]"
   CHECK(outcome.is_transposed);
   CHECK(outcome.expected == 5.0);
   CHECK(outcome.verdict == ClaimVerdict::reproduced);
-  CHECK_THAT(outcome.why, contains_text("5× is what the model makes of it here"));
+  CHECK_THAT(outcome.why, contains_text("1 of 5×, within"));
   c.model.published.reset();
   c.model.why_not = "no code for it";
   outcome = outcome_of(c, rows());
   CHECK_FALSE(outcome.is_transposed);
   CHECK(outcome.expected == 10.0);
   CHECK(outcome.verdict == ClaimVerdict::not_reproduced);
-  CHECK_THAT(outcome.why, contains_text("10× as published, unchanged: no code for it"));
+  CHECK_THAT(outcome.why, contains_text("The published number stands unchanged: no code for it."));
 }
 
 TEST_CASE("rows that are missing, skipped or untimed are not measured", "[figures]") {

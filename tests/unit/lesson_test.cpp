@@ -466,7 +466,7 @@ TEST_CASE("published figures of recorded results stand on a page, with verdicts"
   CHECK_THAT(text, contains_text("Toy GPU · published numbers: 1 reproduced\n"));
   CHECK_THAT(text, contains_text("### Steps\n\nA. Author, 2022: Copies, table 1 · NVIDIA A100 · "));
   CHECK_THAT(text, contains_text("| time | 0.5 ms | 0.5 ms, unchanged |  | 0.5 ms | reproduced |"));
-  CHECK_THAT(text, contains_text("- time: 1 of it; 0.5 ms as published"));
+  CHECK_THAT(text, contains_text("- time: 1 of 0.5 ms, within the band"));
 }
 
 }  // namespace
