@@ -10,6 +10,7 @@
 
 #include "cli/ceilings_lookup.hpp"
 #include "cli/code_predictions.hpp"
+#include "cli/progress.hpp"
 #include "family/counters.hpp"
 #include "results/claim_outcomes.hpp"
 #include "run/record_of.hpp"
@@ -73,9 +74,11 @@ class ModelRows {
       }
     }
     CodePredictor predictor(plan_, context.resources, code_predictor_options(threads));
+    CountOnTerminal done("predicted rows of published figures", claimed.size());
     for (auto& [group, row] : claimed) {
       fill(row, predictor);
       rows_.push_back(record_of(table, plan_, row));
+      done.add();
     }
   }
 

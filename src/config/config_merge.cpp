@@ -1,6 +1,7 @@
 #include "config/config_merge.hpp"
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -38,12 +39,25 @@ void check_seeds(const std::vector<Config>& configs) {
   }
 }
 
-std::string name_of_all(const std::vector<fs::path>& paths) {
+/// The folder that holds them all; empty where they are in several.
+std::optional<fs::path> folder_of_all(const std::vector<fs::path>& paths) {
   std::set<fs::path> folders;
   for (const fs::path& path : paths)
     folders.insert(fs::absolute(path).lexically_normal().parent_path());
-  const std::string folder = folders.begin()->filename().string();
-  return folders.size() == 1 && is_plain_name(folder) ? folder : "configs";
+  return folders.size() == 1 ? std::optional(*folders.begin()) : std::nullopt;
+}
+
+std::string name_of_all(const std::vector<fs::path>& paths) {
+  const auto folder = folder_of_all(paths);
+  return folder && is_plain_name(folder->filename().string()) ? folder->filename().string()
+                                                              : "configs";
+}
+
+// What messages and reports call them.
+std::string path_of_all(const std::vector<fs::path>& paths, const std::vector<std::string>& names) {
+  if (!folder_of_all(paths)) return fmt::format("{}", fmt::join(names, " "));
+  const fs::path folder = paths.front().parent_path();
+  return fmt::format("{} ({} configs)", folder.empty() ? "." : folder.string(), paths.size());
 }
 
 // What the experiment is called where its config stands alone.
@@ -103,8 +117,7 @@ Config read_as_one(const std::vector<fs::path>& paths, const Registry& registry,
   merged["seed"] = configs.front().seed;
   merged["experiments"] = std::move(experiments);
   if (!figures.empty()) merged["figures"] = std::move(figures);
-  return parse_config(merged.dump(2) + "\n", fmt::format("{}", fmt::join(names, " ")), registry,
-                      overrides);
+  return parse_config(merged.dump(2) + "\n", path_of_all(paths, names), registry, overrides);
 }
 
 }  // namespace gpuexp

@@ -43,7 +43,8 @@ TEST_CASE("several configs are one, whose experiments have theirs before their n
   const Config config = read_as_one({a, b}, fake::registry());
   CHECK(config.name == "both");
   CHECK(config.seed == 7);
-  CHECK(config.path == a.string() + " " + b.string());
+  CHECK(config.path == a.parent_path().string() + " (2 configs)");
+  CHECK(config.description == "Experiments of " + a.string() + ", " + b.string() + ".");
   REQUIRE(config.experiments.size() == 4);
   CHECK(config.experiments[0].name == "a.scale");
   CHECK(config.experiments[1].name == "a.ladder");
@@ -76,6 +77,7 @@ TEST_CASE("configs of several folders have a name of their own", "[config][merge
   const fs::path a = write(folder.path() / "x" / "a.json", config_of("a", 7));
   const fs::path b = write(folder.path() / "y" / "b.json", config_of("b", 7));
   CHECK(read_as_one({a, b}, fake::registry()).name == "configs");
+  CHECK(read_as_one({a, b}, fake::registry()).path == a.string() + " " + b.string());
   const fs::path c = write(folder.path() / "no name" / "c.json", config_of("c", 7));
   const fs::path d = write(folder.path() / "no name" / "d.json", config_of("d", 7));
   CHECK(read_as_one({c, d}, fake::registry()).name == "configs");
