@@ -62,24 +62,36 @@ std::string text_at(const Node& node, std::string_view key) {
 
 // ---- rows
 
-// Which steps of axes that advance together have the values that the row names. Edges of waves are
-// known once there is a device, and may be any.
+const Field* find_parameter(const ClaimedRow& row, const std::string& name) {
+  for (const auto& [parameter, value] : row.parameters) {
+    if (parameter == name) return &value;
+  }
+  return nullptr;
+}
+
+// How many steps of axes that advance together have the values that the row names. Edges of waves
+// are known once there is a device: they stand for any value that is named and not written, and for
+// several where none is named.
 std::size_t matching_steps(const Experiment& experiment, const std::vector<std::size_t>& axes,
                            const ClaimedRow& row) {
+  constexpr std::size_t kSeveral = 2;
   std::set<std::vector<AxisItem>> matching;
+  bool has_edges = false;
   for (std::size_t step = 0; step < experiment.axes[axes.front()].items.size(); ++step) {
     std::vector<AxisItem> items;
-    const bool matches = std::all_of(axes.begin(), axes.end(), [&](std::size_t a) {
+    bool matches = true;
+    for (const std::size_t a : axes) {
       const Axis& axis = experiment.axes[a];
-      items.push_back(axis.items[step]);
-      const auto named = std::find_if(row.parameters.begin(), row.parameters.end(),
-                                      [&](const auto& p) { return p.first == axis.parameter; });
+      const Field* named = find_parameter(row, axis.parameter);
       const auto* value = std::get_if<Value>(&axis.items[step]);
-      return named == row.parameters.end() || !value || field_of(*value) == named->second;
-    });
+      if (!value && !named) return kSeveral;
+      has_edges |= !value;
+      matches &= value && (!named || field_of(*value) == *named);
+      items.push_back(axis.items[step]);
+    }
     if (matches) matching.insert(items);
   }
-  return matching.size();
+  return matching.empty() && has_edges ? 1 : matching.size();
 }
 
 bool is_swept(const Experiment& experiment, const std::string& parameter) {
@@ -120,8 +132,7 @@ void read_parameters(const Node& node, const Experiment& experiment, ClaimedRow&
   }
 }
 
-const Experiment& read_experiment_name(const Node& node,
-                                       const std::vector<Experiment>& experiments) {
+const Experiment& named_experiment(const Node& node, const std::vector<Experiment>& experiments) {
   const std::string name =
       node.require("experiment").one_of(names_of(experiments), "experiment of this config");
   return *std::find_if(experiments.begin(), experiments.end(),
@@ -130,7 +141,7 @@ const Experiment& read_experiment_name(const Node& node,
 
 ClaimedRow read_row(const Node& node, const std::vector<Experiment>& experiments) {
   node.check_keys(kClaimedRowKeys);
-  const Experiment& experiment = read_experiment_name(node, experiments);
+  const Experiment& experiment = named_experiment(node, experiments);
   ClaimedRow row;
   row.experiment = experiment.name;
   std::vector<std::string> variants;

@@ -164,15 +164,26 @@ TEST_CASE("two claims of a figure have two names", "[config][figures]") {
 }
 
 TEST_CASE("rows at edges of waves, which a device decides, may be claimed", "[config][figures]") {
-  const std::string text = R"({"name": "t", "experiments": [{"family": "wave_quantization",
-      "variants": ["tile_2048"],
-      "axes": {"n": {"wave_edges": {"from": 1024, "to": 4096}}}}],
+  const auto text = [](const std::string& items, const std::string& at) {
+    return R"({"name": "t", "experiments": [{"family": "wave_quantization",
+      "variants": ["tile_2048"], "axes": {"n": )" +
+           items + R"(}}],
     "figures": [{"title": "Steps", "published_on": "NVIDIA A100",
       "source": {"author": "A", "title": "T", "year": 2022, "address": "x", "place": "y"},
       "claims": [{"name": "a", "published": 2, "unit": "us", "column": "time_median_us",
-        "rows": {"experiment": "wave_quantization", "variant": "tile_2048", "at": {"n": 1793}},
-        "band": [1, 1], "because": "so"}]}]})";
-  CHECK(parse_config(text, "x.json", fake::registry()).figures.size() == 1);
+        "rows": {"experiment": "wave_quantization", "variant": "tile_2048")" +
+           at + R"(}, "band": [1, 1], "because": "so"}]}]})";
+  };
+  const std::string edges = R"({"wave_edges": {"from": 1024, "to": 4096}})";
+  const std::string at = R"(, "at": {"n": 1793})";
+  const auto figures = [](const std::string& config) {
+    return parse_config(config, "x.json", fake::registry()).figures.size();
+  };
+  CHECK(figures(text(edges, at)) == 1);
+  CHECK(figures(text("[1791, " + edges + "]", at)) == 1);
+  CHECK(figures(text("[1793, " + edges + "]", at)) == 1);
+  CHECK_THROWS_WITH(figures(text(edges, "")), contains_text("has several values of n"));
+  CHECK_THROWS_WITH(figures(text("[1791, 1792]", at)), contains_text("has no such value of n"));
 }
 
 TEST_CASE("columns of claims are columns of results, with their units", "[config][figures]") {
