@@ -51,11 +51,13 @@ std::vector<DeviceSpecFile> device_specs() {
 }
 
 fs::path find_config(const std::string& given) {
-  if (fs::exists(given) || given.find('/') != std::string::npos) return given;
+  if (fs::exists(given)) return given;
+  const std::string file = fs::path(given).extension() == ".json" ? given : given + ".json";
+  const bool is_path = given.find('/') != std::string::npos;
+  const auto found = find_config_dir();
+  if (found && fs::exists(*found / file)) return *found / file;
+  if (is_path) return given;
   const fs::path directory = config_dir();
-  const fs::path named =
-      directory / (fs::path(given).extension() == ".json" ? given : given + ".json");
-  if (fs::exists(named)) return named;
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(directory)) {
     if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());

@@ -252,8 +252,7 @@ TEST_CASE("several configs with published figures are one run, which ends with t
 }
 
 TEST_CASE("published figures are predicted, and transposed from their GPU", "[figures]") {
-  const Outcome predicted =
-      gpuexp("predict configs/figures/wave_quantization.json --gpu h200 --json");
+  const Outcome predicted = gpuexp("predict figures/wave_quantization --gpu h200 --json");
   REQUIRE(predicted.exit_code == 0);
   const auto claims = nlohmann::json::parse(predicted.output)[0]["figures"][0]["claims"];
   // 120 tiles begin a second wave on 108 SMs, and none on 132.
