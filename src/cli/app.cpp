@@ -3,11 +3,11 @@
 #include <charconv>
 #include <cstdlib>
 #include <limits>
-#include <map>
 
 #include <fmt/format.h>
 
 #include "base/names.hpp"
+#include "config/config_merge.hpp"
 #include "config/config_reader.hpp"
 
 namespace gpuexp::cli {
@@ -51,11 +51,13 @@ std::vector<DeviceSpecFile> device_specs() {
 }
 
 fs::path find_config(const std::string& given) {
-  if (fs::exists(given) || given.find('/') != std::string::npos) return given;
+  if (fs::exists(given)) return given;
+  const std::string file = fs::path(given).extension() == ".json" ? given : given + ".json";
+  const bool is_path = given.find('/') != std::string::npos;
+  const auto found = find_config_dir();
+  if (found && fs::exists(*found / file)) return *found / file;
+  if (is_path) return given;
   const fs::path directory = config_dir();
-  const fs::path named =
-      directory / (fs::path(given).extension() == ".json" ? given : given + ".json");
-  if (fs::exists(named)) return named;
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(directory)) {
     if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
@@ -104,16 +106,14 @@ std::vector<Config> ConfigOptions::read(const Registry& registry) const {
   std::vector<Config> read;
   for (const std::string& given : configs)
     read.push_back(read_config(find_config(given), registry, overrides));
-  std::map<std::string, std::string> path_of;
-  for (const Config& config : read) {
-    const auto [first, is_new] = path_of.try_emplace(config.name, config.path);
-    if (is_new) continue;
-    throw ConfigError(
-        fmt::format("{}: $.name: '{}' is the name of {} too; give each config of a "
-                    "run its own",
-                    config.path, config.name, first->second));
-  }
   return read;
+}
+
+Config ConfigOptions::read_as_one(const Registry& registry) const {
+  std::vector<fs::path> paths;
+  for (const std::string& given : configs)
+    paths.push_back(find_config(given));
+  return gpuexp::read_as_one(paths, registry, overrides);
 }
 
 }  // namespace gpuexp::cli

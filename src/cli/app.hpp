@@ -72,8 +72,8 @@ inline constexpr const char* kDefaultGpu = "h200";
 /// All device specs of config_dir()/devices.
 std::vector<DeviceSpecFile> device_specs();
 
-/// A config given on the command line: a path, or the name of one in config_dir(). Throws
-/// ConfigError.
+/// A config given on the command line: a path, or the name of one in config_dir() ("matmul",
+/// "figures/fusion"). Throws ConfigError.
 std::filesystem::path find_config(const std::string& given);
 
 /// The options that every subcommand on configs has.
@@ -84,6 +84,8 @@ struct ConfigOptions {
   void add_to(Command& command);
   /// Reads every config. Throws ConfigError before anything runs.
   std::vector<Config> read(const Registry& registry) const;
+  /// All of them as one.
+  Config read_as_one(const Registry& registry) const;
 };
 
 }  // namespace gpuexp::cli

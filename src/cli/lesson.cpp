@@ -66,6 +66,15 @@ class RecordedFiles {
     return {file, &found->second};
   }
 
+  const Report& report(const std::string& file) {
+    auto found = reports_.find(file);
+    if (found == reports_.end()) {
+      const fs::path path = (folder_ / file).lexically_normal();
+      found = reports_.emplace(file, read_results(path.string())).first;
+    }
+    return found->second;
+  }
+
  private:
   static Table read_table(const fs::path& path) {
     return path.extension() == ".csv" ? parse_recorded_csv(read_page(path.string()), path.string())
@@ -74,6 +83,7 @@ class RecordedFiles {
 
   fs::path folder_;
   std::map<std::string, Table> tables_;
+  std::map<std::string, Report> reports_;
 };
 
 ExitCode run(const Context& context, const LessonArguments& options) {
@@ -89,7 +99,8 @@ ExitCode run(const Context& context, const LessonArguments& options) {
   RecordedFiles files(options.page);
   const std::string text = render_lesson(
       page, {context.registry, report, results, rates_of(report),
-             [&](const std::string& file) { return files.read(file); }, !options.results.empty()});
+             [&](const std::string& file) { return files.read(file); }, !options.results.empty(),
+             [&](const std::string& file) -> const Report& { return files.report(file); }});
   if (!options.out.empty()) {
     write_file_atomically(options.out, text);
     return ExitCode::ok;

@@ -32,10 +32,15 @@ std::string description_of(const fs::path& config) {
 
 std::vector<ListedConfig> listed_configs() {
   std::vector<ListedConfig> configs;
-  for (const auto& entry : fs::directory_iterator(config_dir())) {
-    if (entry.path().extension() != ".json") continue;
-    configs.push_back({entry.path().stem().string(), description_of(entry.path())});
-  }
+  const auto add = [&](const fs::path& folder, const std::string& prefix) {
+    if (!fs::is_directory(folder)) return;
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      if (entry.path().extension() != ".json") continue;
+      configs.push_back({prefix + entry.path().stem().string(), description_of(entry.path())});
+    }
+  };
+  add(config_dir(), "");
+  add(config_dir() / "figures", "figures/");
   std::sort(configs.begin(), configs.end(),
             [](const auto& a, const auto& b) { return a.name < b.name; });
   return configs;

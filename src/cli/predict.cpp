@@ -1,3 +1,4 @@
+#include <iterator>
 #include <map>
 #include <optional>
 
@@ -11,10 +12,14 @@
 #include "cli/app.hpp"
 #include "cli/ceilings_lookup.hpp"
 #include "cli/code_predictions.hpp"
+#include "cli/figure_models.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/progress.hpp"
 #include "model/prediction.hpp"
 #include "plan/plan.hpp"
+#include "render/figure_views.hpp"
+#include "render/terminal.hpp"
+#include "results/json_figures.hpp"
 
 namespace gpuexp::cli {
 
@@ -170,26 +175,41 @@ class PredictionReport {
   std::map<std::string, std::size_t> without_time_;  ///< cells by the reason
 };
 
+void print_figures(const std::vector<PublishedFigure>& figures) {
+  if (figures.empty()) return;
+  Page page;
+  page.figures = predicted_figure_views(figures);
+  page.summary = "predicted here: the published number, as the model transposes it to this GPU";
+  fmt::print("\n{}", render_terminal(page, terminal_options(stdout)));
+}
+
 ExitCode run(const Context& context, const PredictArguments& options) {
-  const auto configs = options.config.read(context.registry);
+  auto configs = options.config.read(context.registry);
   const auto specs = device_specs();
   const DeviceSpec& device = find_device_spec(specs, options.gpu).spec;
+  std::vector<PublishedFigure> figures;
   Json json = Json::array();
   if (options.csv)
     fmt::print("key,predicted_time_us,bound_by,limit_time_us,limit_by,measured_limit_time_us\r\n");
   catch_interrupts();
-  for (const Config& config : configs) {
+  for (Config& config : configs) {
     Plan plan = make_plan(config, device, context.resources, device.memory_bytes);
     plan.ceiling_source = ceiling_source_of(device, device.id);
     const PredictionReport report(plan, context.resources, !options.limits);
     if (interrupted()) return ExitCode::interrupted;
     if (options.csv) report.print_csv();
     if (!options.json && !options.csv) report.print_text();
-    json.push_back({{"config", config.name},
-                    {"gpu", device.name},
-                    {"measured", false},
-                    {"cells", report.json()}});
+    if (!options.limits && !options.csv)
+      model_figures(config, device, plan.ceiling_source, context, host_threads());
+    if (interrupted()) return ExitCode::interrupted;
+    Json& of_config = json.items().emplace_back(Json{{"config", config.name},
+                                                     {"gpu", device.name},
+                                                     {"measured", false},
+                                                     {"cells", report.json()}});
+    if (!config.figures.empty()) of_config["figures"] = json_of_figures(config.figures, {});
+    std::move(config.figures.begin(), config.figures.end(), std::back_inserter(figures));
   }
+  if (!options.json && !options.csv && !options.limits) print_figures(figures);
   if (options.json) fmt::print("{}\n", json.dump(2));
   return ExitCode::ok;
 }

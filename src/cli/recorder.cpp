@@ -21,6 +21,7 @@ Report Recorder::blank_report(const Provenance& provenance) const {
   report.provenance = provenance;
   report.table = table_;
   report.kernels = empty_kernel_table(plan_);
+  report.figures = plan_.config->figures;
   return report;
 }
 

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <ctime>
 #include <set>
@@ -12,6 +11,7 @@
 #include "cli/ceilings_lookup.hpp"
 #include "cli/code_predictions.hpp"
 #include "cli/comparison.hpp"
+#include "cli/figure_models.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/provenance.hpp"
 #include "cli/recorder.hpp"
@@ -65,8 +65,7 @@ fs::path results_dir(const RunArguments& options, const Config& config, std::tim
   if (options.out.empty()) {
     return fs::path("results") / fmt::format("{}-{}", config.name, utc("%Y%m%dT%H%M%SZ", started));
   }
-  return options.config.configs.size() == 1 ? fs::path(options.out)
-                                            : fs::path(options.out) / config.name;
+  return options.out;
 }
 
 DeviceOptions device_options(const RunArguments& options) {
@@ -81,17 +80,17 @@ class Run {
  public:
   Run(const Context& context, const RunArguments& options) : context_(context), options_(options) {
     if (options.resume.empty()) {
-      configs_ = options.config.read(context.registry);
+      config_ = options.config.read_as_one(context.registry);
     } else {
       resumed_ = read_resumable(options.resume, context.registry);
-      configs_.push_back(resumed_->config);
+      config_ = resumed_->config;
     }
     if (is_profile()) {
-      for (Config& config : configs_) {
-        for (Experiment& experiment : config.experiments)
-          experiment.modes = {Mode::profile};
-      }
+      for (Experiment& experiment : config_.experiments)
+        experiment.modes = {Mode::profile};
     }
+    // Nothing that they claim is measured.
+    if (is_profile() || options.verify_only) config_.figures.clear();
     check_outputs();
     if (!options.blocks.empty()) {
       if (options.simulate.empty())
@@ -118,47 +117,28 @@ class Run {
       return ExitCode::no_device;
     }
     device_ = std::move(*opened);
-    // Every plan is made before the first launch, so that a mistake in the last config costs
-    // nothing.
-    for (const Config& config : configs_) {
-      plans_.push_back(
-          make_plan(config, device_.info.spec, context_.resources, device_.info.free_bytes));
-      plans_.back().ceiling_source = ceiling_source_of(device_.info);
-      if (device_.info.spec.simulated)
-        skip_what_is_not_simulated(plans_.back(), context_.resources, blocks_);
-    }
-    if (resumed_) check_resumable(*resumed_, plans_.front(), device_.info);
-    if (against_) keep_planned(*against_, plans_.front());
+    plan_ = make_plan(config_, device_.info.spec, context_.resources, device_.info.free_bytes);
+    plan_.ceiling_source = ceiling_source_of(device_.info);
+    if (device_.info.spec.simulated) skip_what_is_not_simulated(plan_, context_.resources, blocks_);
+    if (resumed_) check_resumable(*resumed_, plan_, device_.info);
+    if (against_) keep_planned(*against_, plan_);
     if (!is_profile() && !options_.verify_only) check_counters();
     const std::time_t started = std::time(nullptr);
-    for (const Config& config : configs_)
-      claim(results_dir(options_, config, started));
+    claim(results_dir(options_, config_, started));
     catch_interrupts();
-    ExitCode worst = ExitCode::ok;
-    // Around all configs at once: a profiler ends at the first stop.
+    model_figures(config_, device_.info.spec, plan_.ceiling_source, context_, predicting_threads());
     ProfilerControl* const profiler = is_profile() ? device_.executor->profiler() : nullptr;
     if (profiler) profiler->start_profiler();
-    for (const Plan& plan : plans_)
-      worst = std::max(worst, run_one(plan, started));
+    const ExitCode code = measure(started);
     if (profiler) profiler->stop_profiler();
-    return worst;
+    return code;
   }
 
  private:
   bool is_profile() const { return options_.profile || (resumed_ && resumed_->log.origin.profile); }
 
-  /// What --csv and --json name holds one table or report, and must be open to writing before
-  /// anything is measured.
+  /// What --csv and --json name must be open to writing before anything is measured.
   void check_outputs() const {
-    const std::array targets{std::pair{"--csv", options_.csv}, std::pair{"--json", options_.json},
-                             std::pair{"--against", options_.against}};
-    for (const auto& [option, target] : targets) {
-      if (target.empty() || configs_.size() == 1) continue;
-      throw ConfigError(
-          fmt::format("{} {}: takes the results of one config, and {} are given; "
-                      "--out has a folder for each",
-                      option, target, configs_.size()));
-    }
     for (const std::string& target : {options_.csv, options_.json}) {
       if (!target.empty() && target != "-") check_writable(target);
     }
@@ -189,11 +169,7 @@ class Run {
   /// Missing counters cost their columns; a metric that was asked for by name and does not exist is
   /// a mistake.
   void check_counters() {
-    std::vector<std::string> names;
-    for (const Config& config : configs_) {
-      for (std::string& name : config.counters())
-        names.push_back(std::move(name));
-    }
+    const std::vector<std::string> names = config_.counters();
     if (names.empty()) return;
     CounterReader* const reader = device_.executor->counter_reader();
     const CounterSupport support =
@@ -229,8 +205,9 @@ class Run {
     fs::create_directories(dir);
   }
 
-  ExitCode run_one(const Plan& plan, std::time_t started) {
-    const fs::path dir = results_dir(options_, *plan.config, started);
+  ExitCode measure(std::time_t started) {
+    const Plan& plan = plan_;
+    const fs::path dir = results_dir(options_, config_, started);
     const Provenance provenance = resumed_ ? resumed_->log.report.provenance
                                            : provenance_of(context_, plan, device_.info, started);
     RunOptions run_options;
@@ -351,14 +328,14 @@ class Run {
 
   const Context& context_;
   const RunArguments& options_;
-  std::vector<Config> configs_;
+  Config config_;
   std::optional<Resumable> resumed_;
   std::optional<Report> against_;
   bool counters_ = true;  ///< can be read
   std::set<std::string> missing_metrics_;
   std::size_t left_out_ = 0;  ///< rows of against_ that this plan does not have
   OpenDevice device_;
-  std::vector<Plan> plans_;
+  Plan plan_;  ///< of config_
   ExecutedBlocks blocks_;
 };
 

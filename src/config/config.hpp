@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/mode.hpp"
+#include "config/published_figure.hpp"
 #include "family/family.hpp"
 
 namespace gpuexp {
@@ -74,8 +75,9 @@ struct Config {
   std::string description;
   std::uint64_t seed = 1;
   std::vector<Experiment> experiments;
-  std::string text;  ///< the file's bytes, for provenance
-  std::string hash;  ///< sha256 of `text`, hexadecimal
+  std::vector<PublishedFigure> figures;  ///< whose claims name rows of these experiments
+  std::string text;                      ///< the file's bytes, for provenance
+  std::string hash;                      ///< sha256 of `text`, hexadecimal
 
   /// Those that any experiment asks for.
   std::vector<std::string> counters() const;

@@ -149,14 +149,18 @@ void check_measure(const MeasureSettings& settings, const Node& place) {
   }
 }
 
-std::string read_name(const Node& node) {
-  std::string name = node.text();
+bool is_plain_name(std::string_view name) {
   const auto is_plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
            c == '_' || c == '-';
   };
-  if (name.empty() || name.size() > kMaxNameLength || name.front() == '.' ||
-      !std::all_of(name.begin(), name.end(), is_plain)) {
+  return !name.empty() && name.size() <= kMaxNameLength && name.front() != '.' &&
+         std::all_of(name.begin(), name.end(), is_plain);
+}
+
+std::string read_name(const Node& node) {
+  std::string name = node.text();
+  if (!is_plain_name(name)) {
     node.fail(
         fmt::format("{} cannot be part of a file name; allowed: 1 to {} letters, digits, '.', "
                     "'_' and '-', not starting with '.'",

@@ -1,6 +1,8 @@
 // One experiment of a config, and those of its settings that the command line can replace.
 #pragma once
 
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json_node.hpp"
@@ -25,8 +27,10 @@ void read_measure_setting(const Node& node, const MeasureKey& key, MeasureSettin
 /// Fails at `place` when the settings contradict each other.
 void check_measure(const MeasureSettings& settings, const Node& place);
 
-/// A name that can be part of a file name on any system: letters, digits, '.', '_' and '-', not
+/// Whether it can be part of a file name on any system: letters, digits, '.', '_' and '-', not
 /// starting with '.'.
+bool is_plain_name(std::string_view name);
+/// Such a name.
 std::string read_name(const Node& node);
 
 }  // namespace gpuexp

@@ -19,6 +19,57 @@ inline constexpr std::array kConfigKeys{
     Key{"description", "What the experiments show, in a sentence or two."},
     Key{"seed", "Seed of the input data, 1 when absent; equal seeds give equal inputs."},
     Key{"experiments", "At least one; they run in this order."},
+    Key{"figures", "Published figures that these experiments are held against; none when absent."},
+};
+
+inline constexpr std::array kFigureKeys{
+    Key{"title", "What there is to see."},
+    Key{"source", "Where the numbers were published."},
+    Key{"published_on", "The GPU that they were published for, as the source has it."},
+    Key{"device",
+        "Its device spec (gpuexp list), by which the model transposes the numbers to "
+        "another GPU; they are taken as they are when absent."},
+    Key{"claims", "At least one."},
+};
+
+inline constexpr std::array kSourceKeys{
+    Key{"author", "Who published them."},
+    Key{"title", "Of the paper, page or talk."},
+    Key{"year", "Of publication."},
+    Key{"address", "Of the page."},
+    Key{"place", "Figure, table or section that has the numbers."},
+};
+
+inline constexpr std::array kClaimKeys{
+    Key{"name", "What the number is of. Unique in a figure."},
+    Key{"published", "The published number, above 0."},
+    Key{"unit",
+        "Its unit: that of the column, or us, ms, s, GB/s, TB/s, GFLOP/s, TFLOP/s, B, MB, "
+        "GB; of quotients \"×\", \"%\" or \"FLOP/B\"."},
+    Key{"column",
+        "The column that the claim is about, or several, which are added up: "
+        "time_median_us, useful_gb_per_s, moved_gb_per_s, tflops, kernel_launches, "
+        "grid_blocks, waves, operations, useful_bytes, moved_bytes, metric.NAME, "
+        "counter.NAME."},
+    Key{"rows", "The row, or several, which are added up."},
+    Key{"over", "The row, or the sum of several, that the rows are divided by; none when absent."},
+    Key{"over_column", "The column, or several, of these rows; that of the others when absent."},
+    Key{"band",
+        "Least and largest quotient of what is measured over what is expected at which the "
+        "number counts as reproduced."},
+    Key{"because", "Why the band is as wide."},
+    Key{"expectation",
+        "Why a GPU may be known to differ; said where the number is not reproduced."},
+};
+
+inline constexpr std::array kClaimedRowKeys{
+    Key{"experiment", "Its name."},
+    Key{"variant", "One of the experiment's."},
+    Key{"mode", "One of the experiment's; where it has but one, that when absent."},
+    Key{"at",
+        "Values of parameters; of those of which the experiment has one value, that when "
+        "absent."},
+    Key{"times", "How often the row is added: a batch of 64 is four of 16. Once when absent."},
 };
 
 inline constexpr std::array kExperimentKeys{
@@ -55,6 +106,9 @@ inline constexpr std::array kWaveEdgesRangeKeys{
     Key{"from", "Smallest size."},
     Key{"to", "Largest size."},
 };
+
+/// A row of a claim is added at most so often.
+inline constexpr int kMaxTimes = 1'000'000;
 
 struct ModeKey {
   Mode mode{};

@@ -8,6 +8,7 @@
 #include "base/sha256.hpp"
 #include "config/config_axes.hpp"
 #include "config/config_experiment.hpp"
+#include "config/config_figures.hpp"
 
 namespace gpuexp {
 
@@ -50,6 +51,7 @@ Config parse_config(std::string text, const std::string& path, const Registry& r
   if (const auto description = root.find("description")) config.description = description->text();
   if (const auto seed = root.find("seed")) config.seed = seed->unsigned_integer();
   config.experiments = read_experiments(root.require("experiments"), registry);
+  config.figures = read_figures(root, config.experiments);
   apply_overrides(overrides, config);
   for (Experiment& experiment : config.experiments)
     drop_repetitions(experiment);

@@ -188,10 +188,68 @@ Json experiment(const Registry& registry, Json& definitions) {
   return out;
 }
 
+// ---- published figures
+
+Json claimed_rows() {
+  const Json text = {{"type", "string"}};
+  const Json value = {{"type", Json::array({"string", "number"})}};
+  const Json row = object(
+      kClaimedRowKeys,
+      {{"experiment", reference("name")},
+       {"variant", text},
+       {"mode", {{"enum", names_of(kModes)}}},
+       {"at", {{"type", "object"}, {"additionalProperties", value}}},
+       {"times", {{"type", "integer"}, {"minimum", 1}, {"maximum", kMaxTimes}, {"default", 1}}}},
+      {"experiment", "variant"});
+  return {{"anyOf", Json::array({row, list_of(row, 1)})}};
+}
+
+Json claim() {
+  const Json text = {{"type", "string"}, {"minLength", 1}};
+  const Json positive = {{"type", "number"}, {"exclusiveMinimum", 0}};
+  const Json columns = {{"anyOf", Json::array({text, list_of(text, 1)})}};
+  Json band = list_of(positive, 2);
+  band["maxItems"] = 2;
+  return object(kClaimKeys,
+                {{"name", text},
+                 {"published", positive},
+                 {"unit", {{"type", "string"}}},
+                 {"column", columns},
+                 {"over_column", columns},
+                 {"rows", reference("claimed_rows")},
+                 {"over", reference("claimed_rows")},
+                 {"band", band},
+                 {"because", text},
+                 {"expectation", {{"type", "string"}}}},
+                {"name", "published", "unit", "column", "rows", "band", "because"});
+}
+
+Json figure() {
+  const Json text = {{"type", "string"}, {"minLength", 1}};
+  const Json source = object(kSourceKeys,
+                             {{"author", text},
+                              {"title", text},
+                              {"year", {{"type", "integer"}, {"minimum", 1900}, {"maximum", 2100}}},
+                              {"address", text},
+                              {"place", text}},
+                             names_of(kSourceKeys));
+  return object(kFigureKeys,
+                {{"title", text},
+                 {"source", source},
+                 {"published_on", text},
+                 {"device", text},
+                 {"claims", list_of(reference("claim"), 1)}},
+                {"title", "source", "published_on", "claims"});
+}
+
 }  // namespace
 
 std::string config_schema(const Registry& registry) {
-  Json definitions = {{"name", name()}, {"measure", measure()}};
+  Json definitions = {{"name", name()},
+                      {"measure", measure()},
+                      {"claimed_rows", claimed_rows()},
+                      {"claim", claim()},
+                      {"figure", figure()}};
   definitions["experiment"] = experiment(registry, definitions);
   Json schema = json_schema::document("gpuexp experiment config");
   const Json seed = {{"type", "integer"},
@@ -203,7 +261,8 @@ std::string config_schema(const Registry& registry) {
                         {"name", reference("name")},
                         {"description", {{"type", "string"}}},
                         {"seed", seed},
-                        {"experiments", list_of(reference("experiment"), 1)}},
+                        {"experiments", list_of(reference("experiment"), 1)},
+                        {"figures", list_of(reference("figure"), 1)}},
                        {"name", "experiments"}));
   schema["$defs"] = definitions;
   return schema.dump(2);

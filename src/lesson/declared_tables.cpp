@@ -1,6 +1,7 @@
 #include "lesson/declared_tables.hpp"
 
 #include <array>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -106,6 +107,15 @@ std::string config_keys_table() {
     text += key_line(key);
   for (const Key& key : kWaveEdgesKeys)
     text += key_line(key);
+  const auto add = [&](const char* title, std::span<const Key> keys) {
+    text += "\n" + head(title);
+    for (const Key& key : keys)
+      text += key_line(key);
+  };
+  add("figure", kFigureKeys);
+  add("source of a figure", kSourceKeys);
+  add("claim of a figure", kClaimKeys);
+  add("row of a claim", kClaimedRowKeys);
   return text;
 }
 

@@ -18,6 +18,7 @@
 #include "lesson/lesson_tables.hpp"
 #include "lesson/lesson_values.hpp"
 #include "render/explanation_text.hpp"
+#include "render/figure_views.hpp"
 #include "render/markdown.hpp"
 #include "render/page.hpp"
 
@@ -210,6 +211,31 @@ RecordedTable recorded_for(const LessonPart& part, const LessonSource& source, O
   }
 }
 
+// ---- published figures
+
+std::string figures_text(const LessonPart& part, const LessonSource& source) {
+  const Report* report = nullptr;
+  try {
+    report = &source.recorded_report(part.subject);
+  } catch (const ConfigError& e) {
+    throw ConfigError(fmt::format("{}: {}", part.place, e.what()));
+  }
+  const std::vector<ResultRecord>& rows = report->table.rows;
+  if (report->figures.empty()) {
+    throw ConfigError(
+        fmt::format("{}: {} has no published figures", part.place, in_message(part.subject)));
+  }
+  std::vector<std::string> facts = provenance_facts(report->provenance);
+  facts.push_back(figures_summary(report->figures, rows));
+  std::string text = escape_markdown(fmt::format("{}", fmt::join(facts, " · "))) + "\n";
+  for (const ExperimentView& view : figure_views(report->figures, rows)) {
+    text += fmt::format("\n### {}\n\n{}\n\n{}\n{}", escape_markdown(view.title),
+                        escape_markdown(fmt::format("{}", fmt::join(view.facts, " · "))),
+                        markdown_table(view), markdown_list(view.explanations));
+  }
+  return text;
+}
+
 // Tables that are longer than a screen's part are opened by who wants them: as HTML, since Markdown
 // has no such thing.
 std::string with_long_tables_folded(const std::string& text) {
@@ -237,6 +263,7 @@ std::string part_text(const LessonPart& part, const LessonSource& source,
   if (part.kind == LessonPartKind::provenance) return provenance_text(source);
   if (part.kind == LessonPartKind::declared) return declared_table(part);
   if (part.kind == LessonPartKind::code) return code_text(part, source.registry);
+  if (part.kind == LessonPartKind::figures) return figures_text(part, source);
   if (part.kind == LessonPartKind::table)
     return recorded_table_text(*recorded_for(part, source, own).table);
   if (part.kind == LessonPartKind::value) {

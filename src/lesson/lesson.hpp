@@ -22,6 +22,8 @@ struct LessonSource {
   /// A file that a part names. Throws ConfigError.
   std::function<RecordedTable(const std::string& file)> recorded = {};
   bool replaces_results = false;  ///< they are not those that the page was written for
+  /// The results that a part names. Throws ConfigError.
+  std::function<const Report&(const std::string& file)> recorded_report = {};
 };
 
 /// The page with its parts made anew. Throws ConfigError that names a part's place in the page,

@@ -43,6 +43,7 @@ const std::vector<Form>& forms() {
       {LessonPartKind::explanation, "explanation", "a family", {"problem", "mode", "variants"}},
       {LessonPartKind::table, "table", "a file", {}},
       {LessonPartKind::declared, "declared", "a table", {}},
+      {LessonPartKind::figures, "figures", "a file", {}},
       {LessonPartKind::value,
        "value",
        "a row",
@@ -280,7 +281,8 @@ std::string LessonPart::option(std::string_view key) const {
 }
 
 std::string LessonPart::file() const {
-  return kind == LessonPartKind::table ? subject : option("file");
+  const bool is_of_file = kind == LessonPartKind::table || kind == LessonPartKind::figures;
+  return is_of_file ? subject : option("file");
 }
 
 std::vector<std::string> LessonPart::option_list(std::string_view key, char separator) const {

@@ -31,6 +31,7 @@ enum class LessonPartKind {
   explanation,
   table,     ///< a recorded file as it is
   declared,  ///< a list that the program declares, as its columns
+  figures,   ///< the published figures of recorded results
   value,     ///< one number, inside of a line
 };
 std::string_view name_of(LessonPartKind kind);

@@ -25,6 +25,12 @@ std::string figures_of(const ExperimentResults& e, const Family* family) {
   return html.empty() ? "" : "<div class=\"figures\">" + html + "</div>\n";
 }
 
+std::string facts_line(const ExperimentView& view) {
+  if (view.facts.empty()) return "";
+  return fmt::format("<p class=\"where\">{}</p>\n",
+                     escape_html(fmt::format("{}", fmt::join(view.facts, " · "))));
+}
+
 std::string explanations_list(const ExperimentView& view) {
   if (view.explanations.empty()) return "";
   std::string html = "<h4>Why</h4>\n<ul class=\"why\">";
@@ -41,15 +47,17 @@ std::string html_experiment(const HtmlReport& page, const ExperimentResults& e,
   std::string html = fmt::format("<article id=\"{}\"><h3>{}</h3>\n", experiment_id(number),
                                  escape_html(view.title));
   if (family) html += fmt::format("<p class=\"question\">{}</p>\n", escape_html(family->question));
-  if (!view.facts.empty()) {
-    html += fmt::format("<p class=\"where\">{}</p>\n",
-                        escape_html(fmt::format("{}", fmt::join(view.facts, " · "))));
-  }
+  html += facts_line(view);
   if (!view.headline.empty())
     html += fmt::format("<p class=\"headline\">{}</p>\n", escape_html(view.headline));
   html += figures_of(e, family);
   if (!view.rows.empty()) html += html_table(view, view.title);
   return html + explanations_list(view) + "</article>\n";
+}
+
+std::string html_published_figure(const ExperimentView& view) {
+  return fmt::format("<article><h3>{}</h3>\n{}{}{}</article>\n", escape_html(view.title),
+                     facts_line(view), html_table(view, view.title), explanations_list(view));
 }
 
 std::string experiment_id(std::size_t number) {

@@ -17,4 +17,7 @@ std::string html_experiment(const HtmlReport& page, const ExperimentResults& exp
 /// "e1": the id of the experiment's element.
 std::string experiment_id(std::size_t number);
 
+/// A published figure, by its view.
+std::string html_published_figure(const ExperimentView& view);
+
 }  // namespace gpuexp

@@ -6,6 +6,7 @@
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "render/explanation_text.hpp"
+#include "render/figure_views.hpp"
 #include "render/html.hpp"
 #include "render/html_assets.hpp"
 #include "render/html_experiment.hpp"
@@ -52,6 +53,16 @@ void add_predicted_differences(const ExperimentResults& experiment, ExperimentVi
     view.explanations.push_back(printable(gpuexp::text_of(experiment, difference)));
 }
 
+std::string published_figures(const Report& report) {
+  if (report.figures.empty()) return "";
+  const std::vector<ResultRecord>& rows = report.table.rows;
+  std::string html = "<section id=\"published\"><h2>Published figures</h2>\n" +
+                     html_element("p", figures_summary(report.figures, rows)) + "\n";
+  for (const ExperimentView& view : figure_views(report.figures, rows))
+    html += html_published_figure(view);
+  return html + "</section>\n";
+}
+
 constexpr std::string_view kNavigation =
     "<nav aria-label=\"Sections\"><a href=\"#summary\">Summary</a> <a href=\"#experiments\">"
     "Experiments</a> <a href=\"#variants\">Variants</a> <a href=\"#provenance\">Provenance</a>"
@@ -78,6 +89,7 @@ void write_html(const HtmlReport& page, const WritePart& write) {
     write(html_experiment(page, experiments[i], views.at(i), i + 1));
   }
   write("</section>\n");
+  write(published_figures(report));
   write(html_variants(page, experiments));
   write(html_provenance(report));
   write(fmt::format("</main><script>{}</script></body></html>\n", kHtmlScript));

@@ -93,6 +93,8 @@ std::string render_markdown(const Page& page) {
     text += escape_markdown(paragraph) + "\n\n";
   for (const ExperimentView& view : page.experiments)
     text += experiment_text(view);
+  for (const ExperimentView& view : page.figures)
+    text += experiment_text(view);
   return text + escape_markdown(page.summary) + "\n";
 }
 

@@ -13,6 +13,7 @@
 #include "analysis/sentence_fragments.hpp"
 #include "base/text.hpp"
 #include "render/explanation_text.hpp"
+#include "render/figure_views.hpp"
 #include "render/view_columns.hpp"
 
 namespace gpuexp {
@@ -212,7 +213,10 @@ Page page_of(const Report& report) {
   if (const auto& ceilings = report.provenance.ceilings)
     page.head.push_back(printable(fmt::format("predictions from {}", ceilings->source)));
   page.experiments = views_of(report.table, device_rates(report));
+  page.figures = figure_views(report.figures, report.table.rows);
   page.summary = summary_of(report);
+  const std::string figures = figures_summary(report.figures, report.table.rows);
+  if (!figures.empty()) page.summary += "; " + figures;
   return page;
 }
 

@@ -169,6 +169,8 @@ std::string render_terminal(const Page& page, const TerminalOptions& options) {
   if (!page.head.empty()) text += "\n";
   for (const ExperimentView& view : page.experiments)
     text += experiment_text(view, pen);
+  for (const ExperimentView& view : page.figures)
+    text += experiment_text(view, pen);
   return text + pen.text(page.summary) + "\n";
 }
 

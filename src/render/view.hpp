@@ -44,7 +44,8 @@ struct ExperimentView {
 struct Page {
   std::vector<std::string> head;  ///< paragraphs before the experiments: where the numbers are from
   std::vector<ExperimentView> experiments;
-  std::string summary;  ///< the last line
+  std::vector<ExperimentView> figures;  ///< published ones, behind the experiments
+  std::string summary;                  ///< the last line
 };
 
 }  // namespace gpuexp

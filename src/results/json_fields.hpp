@@ -23,6 +23,9 @@ inline constexpr std::array<std::string_view, 5> kLaterDeviceMembers{
 inline constexpr std::string_view kKernelColumnsMember = "kernel_columns";
 inline constexpr std::string_view kKernelsMember = "kernels";
 
+/// Member of a report whose config has published figures.
+inline constexpr std::string_view kFiguresMember = "figures";
+
 /// Calls visit(name, member, doc) for each optional member, in the order of the file.
 template <class Device, class Visit>
 void visit_device(Device& device, Visit&& visit) {
@@ -83,6 +86,49 @@ void visit_run(Run& run, Visit&& visit) {
   visit("cuda_toolkit", run.cuda_toolkit, "version of nvcc");
   visit("utc", run.utc, "start of the run, ISO 8601");
   visit("host", run.host, "name of the machine");
+}
+
+template <class Source, class Visit>
+void visit_source(Source& source, Visit&& visit) {
+  visit("author", source.author, "who published it");
+  visit("title", source.title, "of the paper, page or talk");
+  visit("year", source.year, "of publication");
+  visit("address", source.address, "of the page");
+  visit("place", source.place, "figure, table or section that has the numbers");
+}
+
+template <class Figure, class Visit>
+void visit_figure(Figure& figure, Visit&& visit) {
+  visit("title", figure.title, "what there is to see");
+  visit("published_on", figure.published_on, "the GPU, as the source has it");
+  visit("device", figure.device, "its device spec; empty where it has none");
+}
+
+template <class Claim, class Visit>
+void visit_claim(Claim& claim, Visit&& visit) {
+  visit("name", claim.name, "what the number is of");
+  visit("unit", claim.unit, "of the number, and of all others of the claim");
+  visit("published", claim.published, "the published number");
+  visit("scale", claim.quantity.scale, "units of the columns in one of the claim's");
+  visit("band_low", claim.band_low,
+        "least quotient of the value over what is expected at which it counts as reproduced");
+  visit("band_high", claim.band_high, "the largest");
+  visit("because", claim.because, "why the band is as wide");
+  visit("expectation", claim.expectation, "why a GPU may be known to differ; may be empty");
+  visit("model_here", claim.model.here,
+        "the same quantity by the model, on this device; null where it has none");
+  visit("model_published", claim.model.published, "likewise, on the device of the source");
+  visit("why_no_model", claim.model.why_not, "why one of the two is null; may be empty");
+  visit("bound_by", claim.model.bound_by,
+        "what takes longest in the last of the rows, by the model; may be empty");
+}
+
+template <class Row, class Visit>
+void visit_claimed_row(Row& row, Visit&& visit) {
+  visit("experiment", row.experiment, "its experiment");
+  visit("variant", row.variant, "its variant");
+  visit("mode", row.mode, "its mode");
+  visit("times", row.times, "how often it is added");
 }
 
 }  // namespace gpuexp

@@ -10,6 +10,7 @@
 #include "base/old_names.hpp"
 #include "base/output.hpp"
 #include "results/json_fields.hpp"
+#include "results/json_figures.hpp"
 #include "results/json_values.hpp"
 
 namespace gpuexp {
@@ -31,6 +32,8 @@ class Reader {
     check_schema_version(member(root, "schema_version"));
     read_provenance(member(root, "provenance"));
     values_.read(member(root, "complete"), report_.complete);
+    if (has_member(kFiguresMember))
+      report_.figures = read_figures(values_, member(root, kFiguresMember));
     report_.table = RecordTable(columns(member(root, "columns"), IsOf::rows));
     read_records(member(root, "rows"));
     if (has_member(kKernelColumnsMember) && has_member(kKernelsMember)) {

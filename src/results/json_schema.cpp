@@ -4,6 +4,7 @@
 #include "base/json_schema_parts.hpp"
 #include "record/fixed_columns.hpp"
 #include "results/json_fields.hpp"
+#include "results/json_figures.hpp"
 #include "results/report.hpp"
 
 namespace gpuexp {
@@ -177,10 +178,17 @@ std::string report_schema() {
                          list_of(reference("column")))},
               {std::string(kKernelsMember),
                described("The kernels of every row's launch, with what the GPU counted in each.",
-                         list_of(reference("kernel")))}},
+                         list_of(reference("kernel")))},
+              {std::string(kFiguresMember),
+               described("Published figures that the config holds rows against; absent where it "
+                         "has none.",
+                         list_of(reference("figure")))}},
              {"schema_version", "provenance", "complete", "columns", "rows"}));
-  schema["$defs"] = {
-      {"provenance", provenance()}, {"column", column()}, {"row", row()}, {"kernel", kernel()}};
+  schema["$defs"] = {{"provenance", provenance()},
+                     {"column", column()},
+                     {"row", row()},
+                     {"kernel", kernel()},
+                     {"figure", figure_schema()}};
   return schema.dump(2) + "\n";
 }
 

@@ -10,6 +10,7 @@
 #include "base/json_text.hpp"
 #include "base/output.hpp"
 #include "results/json_fields.hpp"
+#include "results/json_figures.hpp"
 
 namespace gpuexp {
 
@@ -165,6 +166,8 @@ std::string head_of(const Report& report) {
   head["schema_version"] = kReportSchemaVersion;
   head["provenance"] = json_of_provenance(report.provenance);
   head["complete"] = report.complete;
+  if (!report.figures.empty())
+    head[kFiguresMember] = json_of_figures(report.figures, report.table.rows);
   std::string text = text_of(head, kIndent);
   text.resize(text.size() - 2);  // "\n}" comes last
   return text;

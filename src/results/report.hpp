@@ -10,6 +10,7 @@
 
 #include "base/report_error.hpp"
 #include "base/table.hpp"
+#include "config/published_figure.hpp"
 #include "record/record_table.hpp"
 
 namespace gpuexp {
@@ -34,9 +35,10 @@ struct DeviceProvenance {
   std::optional<std::int64_t> memory_total_bytes;
   std::optional<double> memory_bytes_per_s;  ///< theoretical bandwidth of its memory
   std::optional<std::int64_t> memory_free_bytes;
-  std::optional<std::int64_t> pcie_generation;  ///< of the link to the host, at the start of the run
-  std::optional<std::int64_t> pcie_width;       ///< its lanes
-  std::optional<std::int64_t> numa_node;        ///< of the host, that it is next to
+  std::optional<std::int64_t>
+      pcie_generation;                     ///< of the link to the host, at the start of the run
+  std::optional<std::int64_t> pcie_width;  ///< its lanes
+  std::optional<std::int64_t> numa_node;   ///< of the host, that it is next to
   /// Nodes of the host whose processors this process may use: "0" or "0,1".
   std::optional<std::string> process_numa_nodes;
 
@@ -100,6 +102,8 @@ struct Report {
   /// Hardware counters of each kernel of a row's launch: its key, the kernel's place in the launch,
   /// its name, its counters. No columns where none were read.
   Table kernels;
+  /// That the config holds its rows against, with what the model says of each claim.
+  std::vector<PublishedFigure> figures = {};
   bool complete = false;  ///< every planned row is there; false after an interruption
 
   bool operator==(const Report&) const = default;

@@ -209,4 +209,17 @@ void CodePredictor::count_caches(const Cell& cell, LaunchCounts& counts) {
   if (asks && cell.skip_reason.empty()) add_cache_counts(counts, impl_->wait_for(cell).caches);
 }
 
+LaunchCounts CodePredictor::cache_counts(const Cell& cell,
+                                         const std::vector<std::string>& metrics) {
+  LaunchCounts counts;
+  for (const std::string& metric : metrics) {
+    if (cache_metric(metric)) counts.metrics.push_back(metric);
+  }
+  if (counts.metrics.empty() || !cell.skip_reason.empty()) return counts;
+  const std::vector<CacheCounts> caches = impl_->wait_for(cell).caches;
+  counts.kernels.assign(caches.size(), {"", std::vector<double>(counts.metrics.size())});
+  add_cache_counts(counts, caches);
+  return counts;
+}
+
 }  // namespace gpuexp

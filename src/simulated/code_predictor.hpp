@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "family/counters.hpp"
 #include "plan/plan.hpp"
@@ -40,6 +41,10 @@ class CodePredictor {
   /// Sets the counts of caches and of DRAM among the cell's. Where code has no time, or none of
   /// them is asked for, it changes nothing.
   void count_caches(const Cell& cell, LaunchCounts& counts);
+
+  /// The same where nobody has executed the launch: of `metrics` those that caches decide, kernel
+  /// by kernel. No kernels where code has no time.
+  LaunchCounts cache_counts(const Cell& cell, const std::vector<std::string>& metrics);
 
  private:
   class Impl;

@@ -245,10 +245,17 @@ TEST_CASE("the ceilings that are recorded of an H200 are those of a healthy one"
   CHECK_THAT(outcome.output, contains_text("\nhealthy: "));
 }
 
-TEST_CASE("every shipped config can be planned and predicted") {
-  for (const auto& entry : fs::directory_iterator(fs::path(GPUEXP_SOURCE_DIR) / "configs")) {
-    if (entry.path().extension() != ".json") continue;
-    const std::string name = entry.path().stem().string();
+TEST_CASE("every shipped config is listed, and can be planned and predicted") {
+  const auto listed = nlohmann::json::parse(gpuexp("list --json").output).at("configs");
+  const fs::path configs = fs::path(GPUEXP_SOURCE_DIR) / "configs";
+  std::size_t shipped = 0;
+  for (const char* folder : {"", "figures"}) {
+    for (const auto& entry : fs::directory_iterator(configs / folder))
+      shipped += entry.path().extension() == ".json";
+  }
+  CHECK(listed.size() == shipped);
+  for (const auto& config : listed) {
+    const auto name = config.at("name").get<std::string>();
     for (const std::string command : {"plan ", "predict --limits "}) {
       const Outcome outcome = gpuexp(command + name + " --gpu h200");
       INFO(command << name << "\n" << outcome.output);

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
+#include "support/scratch_folder.hpp"
 #include "support/skip.hpp"
 
 namespace gpuexp::test {
@@ -214,4 +215,67 @@ TEST_CASE("what --simulate does not go with is refused") {
 }
 
 }  // namespace
+// Counts and what is computed have numbers without a GPU, times have none.
+TEST_CASE("several configs with published figures are one run, which ends with their table",
+          "[figures]") {
+  const ScratchFolder scratch;
+  const fs::path dir = scratch.path() / "run";
+  const Outcome run = gpuexp(
+      "run configs/figures/tile_quantization.json configs/figures/bank_conflicts.json "
+      "--set modes=warm --simulate h200 --out " +
+      dir.string());
+  INFO(run.output);
+  REQUIRE(run.exit_code == 0);
+  CHECK_THAT(run.output, contains_text("bank_conflicts.stride: bank_conflicts"));
+  CHECK_THAT(run.output, contains_text("tiles at 257 columns"));
+  CHECK_THAT(run.output, contains_text("published numbers: 2 reproduced, 4 not measured"));
+  CHECK(fs::exists(dir / "results.json"));
+  const auto json = nlohmann::json::parse(read_file(dir / "results.json"));
+  CHECK(json["provenance"]["config"]["name"] == "figures");
+  REQUIRE(json["figures"].size() == 2);
+  const auto& tiles = json["figures"][0]["claims"][1];
+  CHECK(tiles["rows"][0]["experiment"] == "tile_quantization.columns");
+  CHECK(tiles["outcome"]["value"] == 6.0);
+  CHECK(tiles["outcome"]["value_is"] == "computed");
+  CHECK(tiles["outcome"]["verdict"] == "reproduced");
+  const auto& conflicts = json["figures"][1]["claims"][0];
+  CHECK(conflicts["outcome"]["verdict"] == "not measured");
+  CHECK_THAT(conflicts["outcome"]["why"].get<std::string>(),
+             contains_text("simulated rows have no times"));
+  CHECK(conflicts["model_here"].is_number());
+  // From the log, and of a run that goes on.
+  CHECK_THAT(gpuexp("report " + dir.string()).output,
+             contains_text("published numbers: 2 reproduced, 4 not measured"));
+  const Outcome resumed = gpuexp("run --resume " + dir.string() + " --simulate h200");
+  CHECK(resumed.exit_code == 0);
+  CHECK_THAT(resumed.output, contains_text("published numbers: 2 reproduced, 4 not measured"));
+}
+
+TEST_CASE("published figures are predicted, and transposed from their GPU", "[figures]") {
+  const Outcome predicted = gpuexp("predict figures/wave_quantization --gpu h200 --json");
+  REQUIRE(predicted.exit_code == 0);
+  const auto claims = nlohmann::json::parse(predicted.output)[0]["figures"][0]["claims"];
+  // 120 tiles begin a second wave on 108 SMs, and none on 132.
+  CHECK(claims[3]["published"] == 2.0);
+  CHECK(claims[3]["model_published"] == 2.0);
+  CHECK(claims[3]["model_here"] == 1.0);
+  CHECK(claims[3]["outcome"]["expected"] == 1.0);
+  const Outcome table = gpuexp("predict configs/figures/wave_quantization.json --gpu h200");
+  CHECK_THAT(table.output, contains_text("waves at 1793"));
+  CHECK_THAT(table.output, !contains_text("verdict"));
+  const Outcome limits =
+      gpuexp("predict configs/figures/wave_quantization.json --gpu h200 --limits");
+  CHECK_THAT(limits.output, !contains_text("waves at 1793"));
+}
+
+TEST_CASE("configs of different seeds, or of one name, are no run") {
+  const Outcome seeds = gpuexp("run matmul unseen --simulate h200");
+  INFO(seeds.output);
+  CHECK(seeds.exit_code == 2);
+  CHECK_THAT(seeds.output, contains_text("$.seed: "));
+  const Outcome names = gpuexp("run matmul matmul --simulate h200");
+  CHECK(names.exit_code == 2);
+  CHECK_THAT(names.output, contains_text("$.name: 'matmul' is the name of "));
+}
+
 }  // namespace gpuexp::test

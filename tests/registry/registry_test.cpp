@@ -10,10 +10,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "config/config_merge.hpp"
 #include "config/config_reader.hpp"
 #include "device/ceilings_file.hpp"
 #include "device/device_spec_file.hpp"
 #include "plan/plan.hpp"
+#include "results/claim_outcomes.hpp"
+#include "run/record_of.hpp"
 #include "sass/instruction_class.hpp"
 #include "sass/kernel_resource.hpp"
 #include "support/catch.hpp"
@@ -439,13 +442,24 @@ TEST_CASE("a variant that is said to be deterministic adds no floats atomically"
   CHECK(with_float_atomics.count("atomics/float_block_first") == 1);
 }
 
+std::vector<fs::path> configs_in(const fs::path& folder) {
+  std::vector<fs::path> paths;
+  for (const auto& entry : fs::directory_iterator(kSource / folder)) {
+    if (entry.path().extension() == ".json") paths.push_back(entry.path());
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
 TEST_CASE("every config in configs/ is valid and can be planned for every device") {
   int configs = 0;
-  for (const auto& entry : fs::directory_iterator(kSource / "configs")) {
-    if (entry.path().extension() != ".json") continue;
-    INFO(entry.path().string());
-    const Config config = read_config(entry.path(), Registry::global());
-    CHECK(config.name == entry.path().stem().string());
+  std::vector<fs::path> paths = configs_in("configs");
+  for (const fs::path& path : configs_in("configs/figures"))
+    paths.push_back(path);
+  for (const fs::path& path : paths) {
+    INFO(path.string());
+    const Config config = read_config(path, Registry::global());
+    CHECK(config.name == path.stem().string());
     for (const char* id : {"h200", "a100_sxm4_80gb", "rtx_4090", "t4"}) {
       const DeviceSpec& device = find_device_spec(devices(), id).spec;
       const Plan plan = make_plan(config, device, resources(), device.memory_bytes);
@@ -454,6 +468,66 @@ TEST_CASE("every config in configs/ is valid and can be planned for every device
     ++configs;
   }
   CHECK(configs > 0);
+}
+
+/// Reading a config has held that its claims name experiments, variants, values and columns that
+/// there are.
+TEST_CASE(
+    "the configs of published figures have claims, of devices that are listed, and are one run",
+    "[figures]") {
+  const std::vector<fs::path> paths = configs_in("configs/figures");
+  REQUIRE(paths.size() > 10);
+  for (const fs::path& path : paths) {
+    INFO(path.string());
+    const Config config = read_config(path, Registry::global());
+    CHECK_FALSE(config.figures.empty());
+    for (const PublishedFigure& figure : config.figures) {
+      INFO(figure.title);
+      CHECK(figure.source.address.rfind("https://", 0) == 0);
+      if (!figure.device.empty()) CHECK_NOTHROW(find_device_spec(devices(), figure.device));
+    }
+  }
+  const Config all = read_as_one(paths, Registry::global());
+  CHECK(all.name == "figures");
+  CHECK(all.seed == 7);
+  std::set<std::string> titles;
+  for (const PublishedFigure& figure : all.figures)
+    CHECK(titles.insert(figure.title).second);
+}
+
+/// A row that no device runs would leave its claim unmeasured everywhere.
+TEST_CASE("an H200 runs every row that published figures claim, libraries aside", "[figures]") {
+  const DeviceSpec& device = find_device_spec(devices(), "h200").spec;
+  const Config config = read_as_one(configs_in("configs/figures"), Registry::global());
+  const Plan plan = make_plan(config, device, resources(), device.memory_bytes);
+  const RecordTable table = empty_table(plan);
+  std::vector<ResultRecord> records;
+  for (const Group& group : plan.groups) {
+    for (const Cell& cell : group.cells) {
+      Row row;
+      row.group = &group;
+      row.cell = &cell;
+      row.status = cell.skip_reason.empty() ? Status::passed : Status::skipped;
+      row.reason = cell.skip_reason;
+      records.push_back(record_of(table, plan, row));
+    }
+  }
+  for (const PublishedFigure& figure : config.figures) {
+    for (const Claim& claim : figure.claims) {
+      for (const auto* rows : {&claim.quantity.rows, &claim.quantity.over}) {
+        for (const ClaimedRow& claimed : *rows) {
+          INFO(figure.title << ": " << claim.name << ": " << claimed.experiment << "/"
+                            << claimed.variant);
+          const auto found =
+              std::find_if(records.begin(), records.end(),
+                           [&](const ResultRecord& r) { return is_row(claimed, r); });
+          REQUIRE(found != records.end());
+          INFO(found->reason);
+          CHECK((found->passed() || found->is_vendor()));
+        }
+      }
+    }
+  }
 }
 
 nlohmann::json json_of(const fs::path& path) {

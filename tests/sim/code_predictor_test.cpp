@@ -163,6 +163,31 @@ std::map<std::string, LaunchCounts> caches_of(const Planned& planned,
   return all;
 }
 
+TEST_CASE("counts of caches are there where nobody executed the launch, and no others",
+          "[predictor]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  const Planned planned(kStreams);
+  const auto filled = caches_of(planned, {"memory"});
+  CodePredictor predictor(planned.plan, kernels(), planned.options);
+  const auto dram = select_counters({"dram_read_bytes", "warp_instructions"});
+  for (const Group& group : planned.plan.groups) {
+    for (const Cell& cell : group.cells) {
+      const std::string name = cell.variant->id + "/" + std::string(name_of(cell.mode));
+      INFO(name);
+      const LaunchCounts counts = predictor.cache_counts(cell, metrics_of(dram));
+      CHECK(counts.metrics == std::vector<std::string>{"dram__bytes_read.sum"});
+      CHECK_FALSE(counted(dram[1], counts));
+      if (cell.variant->is_vendor) {
+        CHECK(counts.kernels.empty());
+        CHECK_FALSE(counted(dram[0], counts));
+      } else {
+        CHECK(counted(dram[0], counts) == counted(dram[0], filled.at(name)));
+      }
+    }
+  }
+}
+
 TEST_CASE("counts of caches come with the prediction, by mode", "[predictor]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");

@@ -28,7 +28,15 @@ inline std::string sample_config(std::size_t cells) {
     "axes": {{"n": {{"from": 1, "to": {}, "step": 1}}, "alpha": 0.1}},
     "counters": ["dram_read_bytes", "l2_hit_pct"]}},
   {{"family": "matmul", "variants": ["naive", "coalesced", "smem_*"], "baseline": "naive",
-    "axes": {{"m": {{"from": 1, "to": {}, "step": 1}}}}, "modes": ["cold", "warm"]}}]}})",
+    "axes": {{"m": {{"from": 1, "to": {}, "step": 1}}}}, "modes": ["cold", "warm"]}}],
+  "figures": [{{"title": "A step", "published_on": "any GPU",
+    "source": {{"author": "A. Author", "title": "Steps", "year": 2022,
+      "address": "https://example.org", "place": "figure 1"}},
+    "claims": [{{"name": "rate of one step over none", "published": 2.5, "unit": "×",
+      "column": "tflops", "band": [0.5, 2], "because": "a sample",
+      "rows": {{"experiment": "matmul", "variant": "coalesced", "mode": "warm", "at": {{"m": 1}}}},
+      "over": [{{"experiment": "matmul", "variant": "naive", "mode": "warm",
+        "at": {{"m": 1}}}}]}}]}}]}})",
       swept, ceil_div(static_cast<std::int64_t>(cells - swept) + 1, kCompared));
 }
 
@@ -94,6 +102,7 @@ inline Report sample_report(std::size_t rows, std::size_t samples) {
       report.samples_us.push_back(std::move(row.samples_us));
     }
   }
+  report.figures = config.figures;
   report.complete = true;
   report.provenance.gpuexp_version = "0.0.0";
   report.provenance.argv = {"gpuexp", "run", "sample.json"};

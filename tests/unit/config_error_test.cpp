@@ -83,7 +83,7 @@ TEST_CASE("what is not strict JSON is an error with a line and a column", "[conf
 }
 
 TEST_CASE("the top level is checked", "[config][error]") {
-  const std::string keys = "allowed: $schema, description, experiments, name, seed";
+  const std::string keys = "allowed: $schema, description, experiments, figures, name, seed";
   const std::string rest = R"(, "experiments": [{"family": "scale"}]})";
   const std::string name_rule =
       " cannot be part of a file name; allowed: 1 to 128 letters, digits, '.', '_' and '-', not "
@@ -416,10 +416,10 @@ TEST_CASE("messages quote what was found, not all of it", "[config][error]") {
   const std::string longest(1'000'000, 'v');
   CHECK(error_of(R"({"name": "t", "experiments": [{"family": ")" + longest + "\"}]}").size() < 300);
   CHECK(error_of("{\"" + longest + "\": 1}").size() < 300);
-  CHECK(
-      error_of(R"({"name": "t", "\u001b[31m": 1})") ==
-      "x.json: $[\"\\u001b[31m\"]: unknown key; allowed: $schema, description, experiments, name, "
-      "seed");
+  CHECK(error_of(R"({"name": "t", "\u001b[31m": 1})") ==
+        "x.json: $[\"\\u001b[31m\"]: unknown key; allowed: $schema, description, experiments, "
+        "figures, name, "
+        "seed");
 }
 
 TEST_CASE("--set is checked", "[config][error]") {

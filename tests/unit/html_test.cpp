@@ -85,6 +85,25 @@ TEST_CASE("A page holds verdicts, numbers, reasons and provenance", "[html]") {
   CHECK(html.find("the run ended before its end") == std::string::npos);
 }
 
+TEST_CASE("A page holds published figures, where there are any", "[html]") {
+  Report report = small_report();
+  const Registry registry;
+  CHECK_THAT(page_of_report(report, registry), !contains_text("Published figures"));
+  PublishedFigure& figure = report.figures.emplace_back();
+  figure.title = "Steps <1>";
+  figure.source = {"A. Author", "Products", 2022, "https://example.org", "table 1"};
+  figure.published_on = "NVIDIA A100";
+  Claim& claim = figure.claims.emplace_back();
+  claim.name = "time & more";
+  claim.published = 2;
+  claim.quantity = {{"time_median_us"}, {{"ladder", "none", "cold", {}, 1}}, {}, {}, 1};
+  const std::string html = page_of_report(report, registry);
+  CHECK_THAT(html,
+             contains_text("<h2>Published figures</h2>\n<p>published numbers: 1 not measured"));
+  CHECK_THAT(html, contains_text("<h3>Steps &lt;1&gt;</h3>"));
+  CHECK_THAT(html, contains_text("time &amp; more: there is no row ladder/none, cold"));
+}
+
 TEST_CASE("A page asks for nothing, and names its style and its script by their hashes", "[html]") {
   const Registry nothing;
   const std::string html = page_of_report(small_report(), nothing);

@@ -99,7 +99,7 @@ TEST_CASE("Unknown parts and options come with those that are known", "[lesson]"
   CHECK(mistake(with_marker("<!-- gpuexp: measurment matmul -->")) ==
         "page.md:3: 'measurment' is no part of a lesson; did you mean 'measurement'? allowed: "
         "results, provenance, question, variants, code, prediction, measurement, sweep, counters, "
-        "explanation, table, declared, value");
+        "explanation, table, declared, figures, value");
   CHECK(mistake(with_marker("<!-- gpuexp: measurement matmul problm=n=1 -->")) ==
         "page.md:3: 'problm' is no option of 'measurement'; did you mean 'problem'? allowed: "
         "problem, mode, variants");

@@ -432,5 +432,42 @@ TEST_CASE("A page names the results that it was made from", "[lesson]") {
   CHECK(parse_lesson(text, "page.md").results == "my results/r.json");
 }
 
+TEST_CASE("published figures of recorded results stand on a page, with verdicts", "[lesson]") {
+  const std::string start = "<!-- gpuexp: figures h200/figures.json -->\n";
+  const LessonPage page = parse_lesson(start + "old\n<!-- /gpuexp -->\n", "page.md");
+  CHECK_FALSE(needs_results(page));
+  Report recorded;
+  recorded.provenance.device.name = "Toy GPU";
+  const auto rendered = [&] {
+    return render_lesson(
+        page,
+        {toy_registry(), {}, "", {}, {}, false, [&](const std::string& file) -> const Report& {
+           CHECK(file == "h200/figures.json");
+           return recorded;
+         }});
+  };
+  CHECK_THROWS_WITH(rendered(), "page.md:1: h200/figures.json has no published figures");
+  recorded.table = RecordTable(columns());
+  recorded.table.rows.push_back(record_from(recorded.table, row_of({"first", 64, 500})));
+  PublishedFigure& figure = recorded.figures.emplace_back();
+  figure.title = "Steps";
+  figure.source = {"A. Author", "Copies", 2022, "https://example.org", "table 1"};
+  figure.published_on = "NVIDIA A100";
+  Claim& claim = figure.claims.emplace_back();
+  claim.name = "time";
+  claim.unit = "ms";
+  claim.published = 0.5;
+  claim.quantity = {
+      {"time_median_us"}, {{"sizes", "first", "cold", {{"n", std::int64_t{64}}}, 1}}, {}, {}, 1000};
+  claim.band_low = 0.9;
+  claim.band_high = 1.1;
+  claim.because = "a toy";
+  const std::string text = rendered();
+  CHECK_THAT(text, contains_text("Toy GPU · published numbers: 1 reproduced\n"));
+  CHECK_THAT(text, contains_text("### Steps\n\nA. Author, 2022: Copies, table 1 · NVIDIA A100 · "));
+  CHECK_THAT(text, contains_text("| time | 0.5 ms | 0.5 ms, unchanged |  | 0.5 ms | reproduced |"));
+  CHECK_THAT(text, contains_text("- time: 1 of 0.5 ms, within the band"));
+}
+
 }  // namespace
 }  // namespace gpuexp::test

@@ -65,4 +65,33 @@ TEST_CASE("a sampled report has every status, and JSON gives it back", "[report]
     CHECK_THAT(text, contains_text(fmt::format("\"status\":\"{}\"", name_of(status))));
 }
 
+TEST_CASE("published figures come back from JSON, with what the model said", "[report][json]") {
+  Report report = sample_report(16, 3);
+  REQUIRE(report.figures.size() == 1);
+  Claim& claim = report.figures[0].claims.at(0);
+  claim.expectation = "other SMs";
+  claim.model = {2.0, 4.0, "", "dram"};
+  claim.quantity.rows[0].times = 4;
+  claim.quantity.over_columns = {"useful_gb_per_s"};
+  const std::string text = to_json(report);
+  CHECK(parse_report(text, "r.json").figures == report.figures);
+  const Json outcome = Json::parse(text)["figures"][0]["claims"][0]["outcome"];
+  CHECK(outcome["expected"] == 1.25);
+  CHECK(outcome["is_transposed"] == true);
+  CHECK(outcome["verdict"].is_string());
+  const Json schema = Json::parse(report_schema())["$defs"]["figure"]["properties"]["claims"];
+  const Json written = Json::parse(text)["figures"][0]["claims"][0];
+  for (const auto& item : written.items()) {
+    CAPTURE(item.key());
+    CHECK(schema["items"]["properties"].contains(item.key()));
+  }
+}
+
+TEST_CASE("a report without figures has no such member", "[report][json]") {
+  Report report = sample_report(16, 3);
+  report.figures.clear();
+  CHECK_FALSE(Json::parse(to_json(report)).contains("figures"));
+  CHECK(parse_report(to_json(report), "r.json").figures.empty());
+}
+
 }  // namespace gpuexp::test

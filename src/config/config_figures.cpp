@@ -1,0 +1,321 @@
+#include "config/config_figures.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/names.hpp"
+#include "config/config_axes.hpp"
+#include "config/config_experiment.hpp"
+#include "config/config_keys.hpp"
+#include "family/counters.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+constexpr std::string_view kMetric = "metric.";
+constexpr std::string_view kCounter = "counter.";
+
+struct FixedClaimColumn {
+  std::string_view name;
+  ClaimColumnKind kind;
+  std::string_view unit;
+};
+constexpr std::array kFixedColumns{
+    FixedClaimColumn{"time_median_us", ClaimColumnKind::time, "us"},
+    FixedClaimColumn{"useful_gb_per_s", ClaimColumnKind::rate, "GB/s"},
+    FixedClaimColumn{"moved_gb_per_s", ClaimColumnKind::rate, "GB/s"},
+    FixedClaimColumn{"tflops", ClaimColumnKind::rate, "TFLOP/s"},
+    FixedClaimColumn{"kernel_launches", ClaimColumnKind::computed, ""},
+    FixedClaimColumn{"grid_blocks", ClaimColumnKind::computed, ""},
+    FixedClaimColumn{"waves", ClaimColumnKind::computed, ""},
+    FixedClaimColumn{"operations", ClaimColumnKind::computed, ""},
+    FixedClaimColumn{"useful_bytes", ClaimColumnKind::computed, "B"},
+    FixedClaimColumn{"moved_bytes", ClaimColumnKind::computed, "B"},
+};
+
+std::vector<std::string> column_names(const Family& family) {
+  std::vector<std::string> names;
+  for (const FixedClaimColumn& column : kFixedColumns)
+    names.emplace_back(column.name);
+  for (const Metric& metric : family.metrics)
+    names.push_back(std::string(kMetric) + metric.name);
+  for (const Counter& counter : kCounters)
+    names.push_back(fmt::format("{}{}", kCounter, counter.id));
+  return names;
+}
+
+Field field_of(const Value& value) {
+  return std::visit([](const auto& v) { return Field(v); }, value);
+}
+
+std::string text_at(const Node& node, std::string_view key) {
+  const Node member = node.require(key);
+  std::string text = member.text();
+  if (text.empty()) member.fail("expected a text that is not empty");
+  return text;
+}
+
+// ---- rows
+
+const Field* find_parameter(const ClaimedRow& row, const std::string& name) {
+  for (const auto& [parameter, value] : row.parameters) {
+    if (parameter == name) return &value;
+  }
+  return nullptr;
+}
+
+// How many steps of axes that advance together have the values that the row names. Edges of waves
+// are known once there is a device: they stand for any value that is named and not written, and for
+// several where none is named.
+std::size_t matching_steps(const Experiment& experiment, const std::vector<std::size_t>& axes,
+                           const ClaimedRow& row) {
+  constexpr std::size_t kSeveral = 2;
+  std::set<std::vector<AxisItem>> matching;
+  bool has_edges = false;
+  for (std::size_t step = 0; step < experiment.axes[axes.front()].items.size(); ++step) {
+    std::vector<AxisItem> items;
+    bool matches = true;
+    for (const std::size_t a : axes) {
+      const Axis& axis = experiment.axes[a];
+      const Field* named = find_parameter(row, axis.parameter);
+      const auto* value = std::get_if<Value>(&axis.items[step]);
+      if (!value && !named) return kSeveral;
+      has_edges |= !value;
+      matches &= value && (!named || field_of(*value) == *named);
+      items.push_back(axis.items[step]);
+    }
+    if (matches) matching.insert(items);
+  }
+  return matching.empty() && has_edges ? 1 : matching.size();
+}
+
+bool is_swept(const Experiment& experiment, const std::string& parameter) {
+  return std::any_of(experiment.axes.begin(), experiment.axes.end(),
+                     [&](const Axis& axis) { return axis.parameter == parameter; });
+}
+
+void read_parameters(const Node& node, const Experiment& experiment, ClaimedRow& row) {
+  const auto at = node.find("at");
+  for (const auto& [name, value] :
+       at ? at->members("an object of parameters") : std::vector<std::pair<std::string, Node>>{}) {
+    const Parameter* parameter = experiment.family->find_parameter(name);
+    if (!parameter) {
+      value.fail(fmt::format("unknown parameter{}",
+                             allowed_names(name, names_of(experiment.family->parameters))));
+    }
+    const Value given = read_value(value, *parameter);
+    if (!is_swept(experiment, name) && given != parameter->default_value) {
+      value.fail(fmt::format("experiment '{}' has {} = {} alone", experiment.name, name,
+                             to_string(parameter->default_value)));
+    }
+    row.parameters.emplace_back(name, field_of(given));
+  }
+  const Node place = at.value_or(node);
+  for (const auto& axes : experiment.axis_groups) {
+    std::vector<std::string> names;
+    for (const std::size_t a : axes)
+      names.push_back(experiment.axes[a].parameter);
+    const std::size_t steps = matching_steps(experiment, axes, row);
+    if (steps == 0) {
+      place.fail(fmt::format("experiment '{}' has no such value of {}", experiment.name,
+                             fmt::join(names, ", ")));
+    }
+    if (steps > 1) {
+      place.fail(fmt::format("experiment '{}' has several values of {}; name one in \"at\"",
+                             experiment.name, fmt::join(names, ", ")));
+    }
+  }
+}
+
+const Experiment& named_experiment(const Node& node, const std::vector<Experiment>& experiments) {
+  const std::string name =
+      node.require("experiment").one_of(names_of(experiments), "experiment of this config");
+  return *std::find_if(experiments.begin(), experiments.end(),
+                       [&](const Experiment& e) { return e.name == name; });
+}
+
+ClaimedRow read_row(const Node& node, const std::vector<Experiment>& experiments) {
+  node.check_keys(kClaimedRowKeys);
+  const Experiment& experiment = named_experiment(node, experiments);
+  ClaimedRow row;
+  row.experiment = experiment.name;
+  std::vector<std::string> variants;
+  for (const Variant* variant : experiment.variants)
+    variants.push_back(variant->id);
+  row.variant = node.require("variant").one_of(
+      variants, fmt::format("variant of experiment '{}'", experiment.name));
+  std::vector<std::string> modes;
+  for (const Mode mode : experiment.modes)
+    modes.emplace_back(name_of(mode));
+  const auto mode = node.find("mode");
+  if (!mode && modes.size() > 1)
+    node.fail(fmt::format("experiment '{}' has several modes; name one", experiment.name));
+  row.mode = mode ? mode->one_of(modes, fmt::format("mode of experiment '{}'", experiment.name))
+                  : modes.front();
+  read_parameters(node, experiment, row);
+  if (const auto times = node.find("times"))
+    row.times = times->integer({1, kMaxTimes, false, "how often the row is added"});
+  return row;
+}
+
+std::vector<ClaimedRow> read_rows(const Node& node, const std::vector<Experiment>& experiments) {
+  if (node.json().is_object()) return {read_row(node, experiments)};
+  std::vector<ClaimedRow> rows;
+  for (const Node& item : node.items("a row, or a list of rows"))
+    rows.push_back(read_row(item, experiments));
+  return rows;
+}
+
+// ---- claims
+
+const Family& family_of(const ClaimedRow& row, const std::vector<Experiment>& experiments) {
+  return *std::find_if(experiments.begin(), experiments.end(), [&](const Experiment& e) {
+            return e.name == row.experiment;
+          })->family;
+}
+
+struct ReadColumns {
+  std::vector<std::string> names;
+  std::string unit;  ///< that all of them have
+};
+
+// Columns of the rows, by a name or a list of names.
+ReadColumns read_columns(const Node& node, const std::vector<ClaimedRow>& rows,
+                         const std::vector<Experiment>& experiments) {
+  const std::vector<Node> items =
+      node.json().is_array() ? node.items("a column, or a list of columns") : std::vector{node};
+  ReadColumns columns;
+  for (const Node& item : items) {
+    const std::string name = item.text();
+    for (const ClaimedRow& row : rows) {
+      const Family& family = family_of(row, experiments);
+      const auto column = claim_column(name, family);
+      if (!column) {
+        item.fail(fmt::format("{} is no column of a claim about family '{}'{}",
+                              describe(item.json()), family.id,
+                              allowed_names(name, column_names(family))));
+      }
+      if (!columns.names.empty() && column->unit != columns.unit)
+        item.fail("is of another unit than the column before it");
+      columns.unit = column->unit;
+    }
+    columns.names.push_back(name);
+  }
+  return columns;
+}
+
+void read_quantity(const Node& claim, const std::string& unit, Quantity& quantity,
+                   const std::vector<Experiment>& experiments) {
+  quantity.rows = read_rows(claim.require("rows"), experiments);
+  const ReadColumns columns = read_columns(claim.require("column"), quantity.rows, experiments);
+  quantity.columns = columns.names;
+  const auto over = claim.find("over");
+  const auto over_column = claim.find("over_column");
+  if (over) {
+    quantity.over = read_rows(*over, experiments);
+    const ReadColumns below =
+        read_columns(over_column.value_or(claim.require("column")), quantity.over, experiments);
+    if (over_column) quantity.over_columns = below.names;
+  } else if (over_column) {
+    over_column->fail("is of the rows of \"over\", which is missing");
+  }
+  const auto scale = units_per(unit, over ? "" : columns.unit);
+  if (!scale) {
+    const Node place = claim.require("unit");
+    place.fail(over ? fmt::format("{} is no unit of a quotient; allowed: ×, %, FLOP/B",
+                                  describe(place.json()))
+                    : fmt::format("{} cannot stand for '{}', the unit of {}",
+                                  describe(place.json()), columns.unit, columns.names.front()));
+  }
+  quantity.scale = *scale;
+}
+
+void read_band(const Node& node, Claim& claim) {
+  const std::vector<Node> ends = node.items("two quotients");
+  constexpr double kMost = 1e6;
+  if (ends.size() != 2)
+    node.fail(
+        fmt::format("expected two quotients, the least and the largest, found {}", ends.size()));
+  claim.band_low = ends[0].real({0, 1, true, "of what is measured over what is expected"});
+  claim.band_high = ends[1].real({1, kMost, false, "of what is measured over what is expected"});
+}
+
+Claim read_claim(const Node& node, const std::vector<Experiment>& experiments) {
+  node.check_keys(kClaimKeys);
+  constexpr double kMost = 1e18;
+  Claim claim;
+  claim.name = text_at(node, "name");
+  claim.unit = node.require("unit").text();
+  claim.published = node.require("published").real({0, kMost, true, "the published number"});
+  read_quantity(node, claim.unit, claim.quantity, experiments);
+  read_band(node.require("band"), claim);
+  claim.because = text_at(node, "because");
+  if (const auto text = node.find("expectation")) claim.expectation = text->text();
+  return claim;
+}
+
+FigureSource read_source(const Node& node) {
+  node.check_keys(kSourceKeys);
+  constexpr double kFirst = 1900;
+  constexpr double kLast = 2100;
+  FigureSource source;
+  source.author = text_at(node, "author");
+  source.title = text_at(node, "title");
+  source.year = node.require("year").integer({kFirst, kLast, false, "the year of publication"});
+  source.address = text_at(node, "address");
+  source.place = text_at(node, "place");
+  return source;
+}
+
+PublishedFigure read_figure(const Node& node, const std::vector<Experiment>& experiments) {
+  node.check_keys(kFigureKeys);
+  PublishedFigure figure;
+  figure.title = text_at(node, "title");
+  figure.source = read_source(node.require("source"));
+  figure.published_on = text_at(node, "published_on");
+  if (node.find("device")) figure.device = text_at(node, "device");
+  std::set<std::string> names;
+  for (const Node& item : node.require("claims").items("a list of claims")) {
+    figure.claims.push_back(read_claim(item, experiments));
+    if (!names.insert(figure.claims.back().name).second) {
+      item.require("name").fail(
+          fmt::format("'{}' is the name of an earlier claim", figure.claims.back().name));
+    }
+  }
+  return figure;
+}
+
+}  // namespace
+
+std::optional<ClaimColumn> claim_column(const std::string& name, const Family& family) {
+  for (const FixedClaimColumn& column : kFixedColumns) {
+    if (column.name == name) return ClaimColumn{column.kind, std::string(column.unit)};
+  }
+  if (name.starts_with(kMetric)) {
+    for (const Metric& metric : family.metrics) {
+      if (name.substr(kMetric.size()) == metric.name)
+        return ClaimColumn{ClaimColumnKind::computed, metric.unit};
+    }
+  }
+  if (name.starts_with(kCounter)) {
+    if (const Counter* counter = find_counter(name.substr(kCounter.size())))
+      return ClaimColumn{ClaimColumnKind::counter, std::string(counter->unit)};
+  }
+  return std::nullopt;
+}
+
+std::vector<PublishedFigure> read_figures(const Node& root,
+                                          const std::vector<Experiment>& experiments) {
+  std::vector<PublishedFigure> figures;
+  const auto list = root.find("figures");
+  for (const Node& item : list ? list->items("a list of figures") : std::vector<Node>{})
+    figures.push_back(read_figure(item, experiments));
+  return figures;
+}
+
+}  // namespace gpuexp
