@@ -285,13 +285,10 @@ Work work(const Problem& p) {
   Work w;
   w.bytes_read = w.moved_read = static_cast<double>(read);
   w.bytes_written = w.moved_written = static_cast<double>(written);
-  w.operations = {{Pipe::fp32, others}};
-  if (of_products > 0)
-    w.operations.push_back({p.dtype == DataType::fp32   ? Pipe::fp32
-                            : p.dtype == DataType::fp16 ? Pipe::tensor_fp16_fp32
-                                                        : Pipe::tensor_bf16_fp32,
-                            of_products});
-  if (p.dtype == DataType::fp32) w.operations = {{Pipe::fp32, others + of_products}};
+  w.operations = {{Pipe::fp32, others + (copies ? 0 : of_products)}};
+  if (copies && of_products > 0)
+    w.operations.push_back(
+        {is_scaled(p) ? Pipe::tensor_fp16_fp32 : Pipe::tensor_bf16_fp32, of_products});
   return w;
 }
 
@@ -450,14 +447,16 @@ Variant fused_first() {
 
 // ---- declaration
 
-Tolerance stored_tolerance(const Problem& p, double rms) {
-  const double smallest = p.dtype == DataType::fp16 ? 0x1p-25 : 0.0;
-  return {unit_roundoff(p.dtype), smallest, kRmsSafety * rms, smallest};
+// Near zero fp16 errs by half of its smallest number, `roundings` times.
+Tolerance stored_tolerance(const Problem& p, double rms, double roundings) {
+  const double near_zero = p.dtype == DataType::fp16 ? roundings * 0x1p-25 : 0.0;
+  return {unit_roundoff(p.dtype), near_zero, kRmsSafety * rms, near_zero};
 }
-// Of a sum of k products that is rounded to the stored type twice at most.
+// Of a sum of k products that is rounded to the stored type twice at most; GELU's slope, 1.13 at
+// most, multiplies what was rounded first.
 Tolerance product_tolerance(const Problem& p, std::int64_t k) {
   return stored_tolerance(
-      p, std::hypot(std::sqrt(2.0) * rounding_rms(p.dtype), product_rms(p.dtype, k)));
+      p, std::hypot(std::sqrt(2.0) * rounding_rms(p.dtype), product_rms(p.dtype, k)), 2.13);
 }
 Tolerance fp32_tolerance(double rms) {
   constexpr double kSmallest = 0x1p-148;
@@ -532,7 +531,7 @@ TrainingFamily declare() {
   const auto by_width = [](const Problem& p) { return product_tolerance(p, p.width); };
   const auto by_hidden = [](const Problem& p) { return product_tolerance(p, p.hidden); };
   const auto of_gelu = [](const Problem& p) {
-    return stored_tolerance(p, rounding_rms(p.dtype) + 20 * unit_roundoff(DataType::fp32));
+    return stored_tolerance(p, rounding_rms(p.dtype) + 20 * unit_roundoff(DataType::fp32), 1.0);
   };
   const auto updated = [](const Problem&) {
     return fp32_tolerance(2 * rounding_rms(DataType::fp32));
@@ -578,7 +577,9 @@ TrainingFamily declare() {
       "not add up over a step. U is the unit roundoff of the stored type, u = 2^-24. A sum of "
       "products that is rounded to the stored type is off by the sum's bound and by U of it, "
       "1.05·(U + u) with the fp32 operations around it; where a kernel of its own adds a residual, "
-      "or multiplies by GELU's slope, the sum was rounded before and is rounded again. GELU by "
+      "or multiplies by GELU's slope, at most 1.13, the sum was rounded before and is rounded "
+      "again; "
+      "near zero each rounding of fp16 is off by 2^-25. GELU by "
       "__expf and __fdividef is off by (14 + 6·z)·u of itself, z the argument (CUDA C++ "
       "Programming Guide), its slope by that of s·(1 + |x|·z'). The loss is a sum of squares, "
       "whose relative error is that of the longest chain of additions. AdamW rounds a moment "
