@@ -255,9 +255,8 @@ std::int64_t partial_bytes(const Problem& p, std::int64_t columns, const DeviceS
 Work work(const Problem& p) {
   const double products =
       static_cast<double>(p.batch) * static_cast<double>(p.width) * static_cast<double>(p.hidden);
-  const std::int64_t weights = 2 * p.layers * p.width * p.hidden;
-  const std::int64_t biases = p.layers * (p.width + p.hidden);
-  const std::int64_t all = weights + biases, of_outer = p.batch * p.width;
+  const std::int64_t weights = 2 * p.layers * p.width * p.hidden, of_outer = p.batch * p.width;
+  const std::int64_t biases = p.layers * (p.width + p.hidden), all = weights + biases;
   const std::int64_t of_inner = p.layers * p.batch * p.hidden;
   const auto size = static_cast<std::int64_t>(size_of(p.dtype));
   constexpr std::int64_t kFloat = sizeof(float);
@@ -298,12 +297,11 @@ Work work(const Problem& p) {
 double peak_bytes(const Problem& p, Way way) {
   const double size = static_cast<double>(size_of(p.dtype));
   const double of_weights = p.dtype == DataType::fp32 ? 16 : 16 + size;
-  const double of_outer = static_cast<double>(p.batch * p.width);
-  const double of_inner = static_cast<double>(p.batch * p.hidden);
-  const int kept = way.recomputes ? 1 : p.layers;
+  const auto of_outer = static_cast<double>(p.batch * p.width);
+  const auto of_inner = static_cast<double>(p.batch * p.hidden);
   return of_weights * static_cast<double>(parameters(p)) +
-         of_outer * (size * (p.layers + 1) + sizeof(float)) + of_inner * size * 2 * kept +
-         size * (2 * of_outer + of_inner);
+         of_outer * (size * (p.layers + 1) + sizeof(float)) +
+         of_inner * size * 2 * (way.recomputes ? 1 : p.layers) + size * (2 * of_outer + of_inner);
 }
 
 Variant variant(std::string id, std::string compare_to, Way way,
@@ -342,7 +340,7 @@ Variant variant(std::string id, std::string compare_to, Way way,
   return v;
 }
 
-// A reason where the phase is none of `phases`.
+// A reason where the phase is none of these.
 auto only_in(std::vector<Phase> phases, std::string why) {
   return [phases, why](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
     if (std::count(phases.begin(), phases.end(), p.phase) == 0) return why;
@@ -404,12 +402,10 @@ Variant fused_recompute() {
 // The same kernels, timed from before the host hands over the first until the GPU has done the
 // last. Where kernels are short, it is the host's calls that take the time. Counters do not change.
 
-constexpr const char* kWholeSteps = "is about whole steps";
-
 Variant whole_step(std::string id, std::string compare_to) {
   Variant v = variant(std::move(id), std::move(compare_to), {true, false},
                       {{"metric.kernels", Direction::unchanged}});
-  v.unsupported = only_in({Phase::step}, kWholeSteps);
+  v.unsupported = only_in({Phase::step}, "is about whole steps");
   return v;
 }
 
@@ -559,7 +555,10 @@ TrainingFamily declare() {
       .metric("peak_bytes", "B",
               "the most that a step needs at a time, each array from when it is written until it "
               "is last read; here every array has a place of its own, so that it can be checked");
-  f.figures = {{"training_step", "times", "A step of training"}};
+  f.figures = {{"training_step",
+                "step_phases",
+                "A step of training",
+                {{"param.phase", "phase"}, {"param.dtype", "type"}}}};
   f.outputs = [](const Problem& p) { return Extent{p.hidden, 1, 1}; };
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     if (p.overflow && !is_scaled(p)) return "an overflow is planted for fp16 to find";

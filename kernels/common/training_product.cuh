@@ -96,10 +96,13 @@ __device__ void finish_slab(const float* slab, const Extents& x, const Corner& a
        i += 32 * kWidth) {
     const int row = i / kCols, column = i % kCols;
     if (row >= rows || column >= columns) continue;
-    float v[kWidth];
+    alignas(16) float v[kWidth];
+    constexpr int kPart = kWidth < 4 ? kWidth : 4;
 #pragma unroll
-    for (int j = 0; j < kWidth; ++j)
-      v[j] = slab[row * S::kPitch + column + j];
+    for (int j = 0; j < kWidth; j += kPart)
+      *reinterpret_cast<register_tile::Floats<kPart>*>(v + j) =
+          *reinterpret_cast<const register_tile::Floats<kPart>*>(slab + row * S::kPitch + column +
+                                                                 j);
     then((at.row + row) * x.n + at.col + column, static_cast<int>(at.col) + column, v);
   }
 }
