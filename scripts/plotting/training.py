@@ -1,6 +1,6 @@
 """Where a step of training spends its time."""
 
-from plotting.results import NothingToDraw, basis, distinct, experiments, has, numbers, timed
+from plotting.results import NothingToDraw, basis, distinct, experiments, numbers, timed
 from plotting.style import PALETTE, bars_height, panels, scale, short
 
 PHASES = ("forward", "backward", "update")
@@ -9,7 +9,7 @@ PHASES = ("forward", "backward", "update")
 def step_phases(frame, phase, dtype):
     """A bar per type and variant, of its phases one behind the other; a line where the whole step ended, launched at once."""
     good = timed(frame)
-    if not has(good, phase.column, dtype.column):
+    if phase.column not in good or dtype.column not in good:
         raise NothingToDraw(f"rows with {phase.column} and {dtype.column} are needed")
     good = good.assign(phase=good[phase.column], dtype=good[dtype.column], ms=numbers(good, "time_median_us") / 1e3)
     parts = [rows for _, rows in experiments(good) if set(PHASES) <= set(distinct(rows, "phase"))]
