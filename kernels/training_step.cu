@@ -364,12 +364,12 @@ bool is_large(const Problem& p) {
   return p.batch * p.hidden >= std::int64_t{1} << 20 && p.batch >= p.width;
 }
 bool has_passes(const Problem& p) {
-  return is_large(p) && p.phase != Phase::update;
+  return is_large(p) && p.hidden <= 4 * p.width && p.phase != Phase::update;
 }
 
 Variant fused() {
   return variant("fused", "separate", {true, false},
-                 {{"global_store_sectors", Direction::decreases, 1.1, has_passes},
+                 {{"global_store_sectors", Direction::decreases, 1.05, has_passes},
                   {"metric.kernels", Direction::decreases, 1.3,
                    [](const Problem& p) { return p.phase != Phase::backward; }}});
 }
@@ -382,7 +382,8 @@ Variant fused() {
 // per layer to two in all: metric.peak_bytes falls.
 
 bool has_layers(const Problem& p) {
-  return p.phase == Phase::step && p.layers >= 4 && p.batch >= p.width && p.hidden >= p.width;
+  return p.phase == Phase::step && p.layers >= 4 && p.batch >= 4 * p.width &&
+         p.hidden >= 2 * p.width;
 }
 
 Variant fused_recompute() {
