@@ -13,8 +13,8 @@
 // itself found: AdamW divides by a root of squares and would magnify all rounding before it.
 #include <cmath>
 
+#include "gpu/cublas.hpp"
 #include "kernels/common/column_sums.cuh"
-#include "kernels/common/sectors.cuh"
 #include "kernels/common/training_layer.cuh"
 #include "kernels/common/training_mlp_reference.cuh"
 #include "kernels/common/training_product.cuh"
@@ -95,9 +95,20 @@ using Variant = Family::Variant;
 struct Way {
   bool fuses;
   bool recomputes;
+  bool by_library = false;
 };
 
 // ---- the phases of a step, as launches
+
+// Sums of blocks' losses, and of slices of columns.
+std::int64_t own_floats(const Problem& p, const DeviceSpec& device) {
+  const auto partials = [&](std::int64_t columns) {
+    return slices_of(p.batch, columns, tile_columns(columns, p.dtype), kTilesPerSm, device)
+               .partial_bytes() /
+           std::int64_t{sizeof(float)};
+  };
+  return aligned(kLossBlocks + std::max(partials(p.width), partials(p.hidden)));
+}
 
 template <class T>
 struct Network {
@@ -128,10 +139,25 @@ struct Network {
     return static_cast<const T*>(d.copy) + first;
   }
 
+  float* library_sums() const {
+    return static_cast<float*>(context.workspace) + own_floats(p, context.device);
+  }
+
   template <Lies a_lies, Lies b_lies, class Tail>
   Steps multiply(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, const T* b,
                  const Tail& tail) const {
     const Extents x{static_cast<int>(m), static_cast<int>(n), static_cast<int>(k)};
+    if (way.by_library) {
+      constexpr bool is_gradient = std::is_same<Tail, GradientTail>::value;
+      float* sums = library_sums();
+      if constexpr (is_gradient) sums = tail.to;
+      Steps steps = cublas::step_of(cublas::Gemm{cublas::Compute::fp32, p.dtype, DataType::fp32, m,
+                                                 n, k, a, b, sums, a_lies == Lies::transposed,
+                                                 b_lies == Lies::transposed});
+      if constexpr (!is_gradient)
+        steps += elementwise(m * n, FinishSums<Tail>{sums, tail, static_cast<int>(n)});
+      return steps;
+    }
     constexpr std::int64_t kPerVector = 16 / sizeof(T);
     return product<a_lies, b_lies>(x, a, b, tail, (p.width | p.hidden) % kPerVector == 0);
   }
@@ -181,7 +207,8 @@ struct Network {
 
   Steps backward() const {
     const Layout at = layout(p);
-    const GradientTail tail{nullptr, is_scaled(p) && way.fuses ? state() : nullptr};
+    const GradientTail tail{nullptr,
+                            is_scaled(p) && way.fuses && !way.by_library ? state() : nullptr};
     const auto gradient = [&](std::int64_t first) {
       GradientTail to = tail;
       to.to = d.gradients + first;
@@ -210,7 +237,7 @@ struct Network {
       }
       steps += column_sums(dh, p.hidden, d.gradients + first + at.b1);
     }
-    if (is_scaled(p) && !way.fuses) {
+    if (is_scaled(p) && (!way.fuses || way.by_library)) {
       for (const Tensor& t : tensors(p))
         steps += check_gradients(d.gradients + t.first, t.count, state());
     }
@@ -246,64 +273,6 @@ auto with_network(const Problem& p, const Data& d, const LaunchContext& x, Way w
   return with_type(p, [&](auto zero) { return use(Network<decltype(zero)>{p, d, x, way}); });
 }
 
-std::int64_t partial_bytes(const Problem& p, std::int64_t columns, const DeviceSpec& device) {
-  return slices_of(p.batch, columns, tile_columns(columns, p.dtype), kTilesPerSm, device)
-      .partial_bytes();
-}
-
-// What the results need, once.
-Work work(const Problem& p) {
-  const double products =
-      static_cast<double>(p.batch) * static_cast<double>(p.width) * static_cast<double>(p.hidden);
-  const std::int64_t weights = 2 * p.layers * p.width * p.hidden, of_outer = p.batch * p.width;
-  const std::int64_t biases = p.layers * (p.width + p.hidden), all = weights + biases;
-  const std::int64_t of_inner = p.layers * p.batch * p.hidden;
-  const auto size = static_cast<std::int64_t>(size_of(p.dtype));
-  constexpr std::int64_t kFloat = sizeof(float);
-  const bool copies = p.dtype != DataType::fp32;
-  std::int64_t read = 0, written = 0;
-  double of_products = 0, others = 0;
-  if (p.has(Phase::forward)) {
-    read += size * (of_outer + weights) + kFloat * (biases + of_outer);
-    written += size * (2 * of_inner + (p.layers + 1) * of_outer);
-    of_products += 4 * p.layers * products;
-    others += 10.0 * static_cast<double>(of_inner);
-  }
-  if (p.has(Phase::backward)) {
-    if (p.phase == Phase::backward)  // a step has them from its forward pass
-      read += size * (2 * of_inner + (p.layers + 1) * of_outer + weights);
-    written += size * (of_inner + (p.layers - 1) * of_outer) + kFloat * all;
-    of_products += (8 * p.layers - 2) * products;
-    others += 16.0 * static_cast<double>(of_inner);
-  }
-  if (p.has(Phase::update)) {
-    read += kFloat * (p.phase == Phase::step ? 3 : 4) * all;
-    written += (3 * kFloat + (copies ? size : 0)) * all;
-    others += 15.0 * static_cast<double>(all);
-  }
-  Work w;
-  w.bytes_read = w.moved_read = static_cast<double>(read);
-  w.bytes_written = w.moved_written = static_cast<double>(written);
-  w.operations = {{Pipe::fp32, others + (copies ? 0 : of_products)}};
-  if (copies && of_products > 0)
-    w.operations.push_back(
-        {is_scaled(p) ? Pipe::tensor_fp16_fp32 : Pipe::tensor_bf16_fp32, of_products});
-  return w;
-}
-
-// What lives at a time at most, in the backward pass of the first layer that it comes to: weights
-// with all that AdamW has of them, what forward kept, and the gradients by two layers' results and
-// by one layer's h.
-double peak_bytes(const Problem& p, Way way) {
-  const double size = static_cast<double>(size_of(p.dtype));
-  const double of_weights = p.dtype == DataType::fp32 ? 16 : 16 + size;
-  const auto of_outer = static_cast<double>(p.batch * p.width);
-  const auto of_inner = static_cast<double>(p.batch * p.hidden);
-  return of_weights * static_cast<double>(parameters(p)) +
-         of_outer * (size * (p.layers + 1) + sizeof(float)) +
-         of_inner * size * 2 * (way.recomputes ? 1 : p.layers) + size * (2 * of_outer + of_inner);
-}
-
 Variant variant(std::string id, std::string compare_to, Way way,
                 ExpectedChangesOf<Problem> expected) {
   Variant v;
@@ -320,9 +289,9 @@ Variant variant(std::string id, std::string compare_to, Way way,
     return lacks_room_for_products(device);
   };
   v.work = work;
-  v.workspace_bytes = [](const Problem& p, const DeviceSpec& device) {
-    return kLossBlocks * std::int64_t{sizeof(float)} +
-           std::max(partial_bytes(p, p.width, device), partial_bytes(p, p.hidden, device));
+  v.workspace_bytes = [way](const Problem& p, const DeviceSpec& device) {
+    const std::int64_t sums = way.by_library ? p.batch * std::max(p.width, p.hidden) : 0;
+    return (own_floats(p, device) + sums) * std::int64_t{sizeof(float)};
   };
   v.launch = [way](const Problem& p, const Data& d, const LaunchContext& x) {
     return with_network(p, d, x, way, [](const auto& network) { return network.phases(); });
@@ -334,7 +303,8 @@ Variant variant(std::string id, std::string compare_to, Way way,
             .shapes()
             .size();
     MetricValues values{{"kernels", static_cast<double>(kernels)}};
-    if (p.phase == Phase::step) values.emplace_back("peak_bytes", peak_bytes(p, way));
+    if (p.phase == Phase::step)
+      values.emplace_back("peak_bytes", peak_bytes(p, way.recomputes ? 1 : p.layers));
     return values;
   };
   return v;
@@ -372,6 +342,27 @@ Variant fused() {
                  {{"global_store_sectors", Direction::decreases, 1.05, has_passes},
                   {"metric.kernels", Direction::decreases, 1.3,
                    [](const Problem& p) { return p.phase != Phase::backward; }}});
+}
+
+// ---- cublas: the library's products
+//
+// The six products by cuBLAS, which drives tensor cores by wgmma, into fp32 sums; what follows each
+// is a kernel that reads these, so that results are rounded as fused rounds them. A pass of 4 bytes
+// in and out per product, against what the library's products are faster by.
+
+Variant by_cublas() {
+  Variant v = variant("cublas", "fused", {true, false, true}, {});
+  v.is_vendor = true;
+  v.deterministic = false;
+  v.metrics = {};
+  v.unavailable = cublas::unavailable;
+  v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
+    if (p.phase == Phase::update) return "an update has no product";
+    if ((p.width | p.hidden) % 8 == 0) return std::nullopt;
+    return "width and hidden have to be multiples of 8: vectors of what follows a product lie in "
+           "one row";
+  };
+  return v;
 }
 
 // ---- fused_recompute: activations computed again
@@ -590,7 +581,7 @@ TrainingFamily declare() {
   f.tolerance_derivation += kFp32SumDerivation;
   f.tolerance_derivation += " Products in 16 bits: ";
   f.tolerance_derivation += kTensorCoreBoundDerivation;
-  f.variant(separate()).variant(fused()).variant(fused_recompute());
+  f.variant(separate()).variant(fused()).variant(by_cublas()).variant(fused_recompute());
   f.variant(fused_one_by_one()).variant(fused_graph()).variant(fused_first());
   return f;
 }

@@ -90,6 +90,28 @@ struct GradientTail {
   }
 };
 
+/// What follows a product of a library, which has left its sums.
+template <class Tail>
+struct FinishSums {
+  const float* sums;
+  Tail tail;
+  int columns;
+  template <int kCount>
+  __device__ void apply(std::int64_t i) const {
+    constexpr int kPart = kCount < 4 ? kCount : 4;
+    float v[kCount];
+#pragma unroll
+    for (int j = 0; j < kCount; j += kPart) {
+      float part[kPart];
+      load_floats(sums + i + j, part);
+#pragma unroll
+      for (int q = 0; q < kPart; ++q)
+        v[j + q] = part[q];
+    }
+    tail(i, static_cast<int>(i % columns), v);
+  }
+};
+
 // ---- the loss
 
 /// The mean of squares of y - target, and its gradient by y times the scale. Sums of blocks are

@@ -125,6 +125,61 @@ auto with_type(const Problem& p, Function f) {
   return f(float{});
 }
 
+// ---- work
+
+/// What the results need, once.
+inline Work work(const Problem& p) {
+  const double products =
+      static_cast<double>(p.batch) * static_cast<double>(p.width) * static_cast<double>(p.hidden);
+  const std::int64_t weights = 2 * p.layers * p.width * p.hidden, of_outer = p.batch * p.width;
+  const std::int64_t biases = p.layers * (p.width + p.hidden), all = weights + biases;
+  const std::int64_t of_inner = p.layers * p.batch * p.hidden;
+  const auto size = static_cast<std::int64_t>(size_of(p.dtype));
+  constexpr std::int64_t kFloat = sizeof(float);
+  const bool copies = p.dtype != DataType::fp32;
+  std::int64_t read = 0, written = 0;
+  double of_products = 0, others = 0;
+  if (p.has(Phase::forward)) {
+    read += size * (of_outer + weights) + kFloat * (biases + of_outer);
+    written += size * (2 * of_inner + (p.layers + 1) * of_outer);
+    of_products += 4 * p.layers * products;
+    others += 10.0 * static_cast<double>(of_inner);
+  }
+  if (p.has(Phase::backward)) {
+    if (p.phase == Phase::backward)  // a step has them from its forward pass
+      read += size * (2 * of_inner + (p.layers + 1) * of_outer + weights);
+    written += size * (of_inner + (p.layers - 1) * of_outer) + kFloat * all;
+    of_products += (8 * p.layers - 2) * products;
+    others += 16.0 * static_cast<double>(of_inner);
+  }
+  if (p.has(Phase::update)) {
+    read += kFloat * (p.phase == Phase::step ? 3 : 4) * all;
+    written += (3 * kFloat + (copies ? size : 0)) * all;
+    others += 15.0 * static_cast<double>(all);
+  }
+  Work w;
+  w.bytes_read = w.moved_read = static_cast<double>(read);
+  w.bytes_written = w.moved_written = static_cast<double>(written);
+  w.operations = {{Pipe::fp32, others + (copies ? 0 : of_products)}};
+  if (copies && of_products > 0)
+    w.operations.push_back(
+        {is_scaled(p) ? Pipe::tensor_fp16_fp32 : Pipe::tensor_bf16_fp32, of_products});
+  return w;
+}
+
+/// What lives at a time at most, in the backward pass of the layer that comes first: weights with
+/// all that AdamW has of them, what forward kept of so many layers' activations, and the gradients
+/// by two layers' results and by one layer's h.
+inline double peak_bytes(const Problem& p, int kept) {
+  const double size = static_cast<double>(size_of(p.dtype));
+  const double of_weights = p.dtype == DataType::fp32 ? 16 : 16 + size;
+  const auto of_outer = static_cast<double>(p.batch * p.width);
+  const auto of_inner = static_cast<double>(p.batch * p.hidden);
+  return of_weights * static_cast<double>(parameters(p)) +
+         of_outer * (size * (p.layers + 1) + sizeof(float)) + of_inner * size * 2 * kept +
+         size * (2 * of_outer + of_inner);
+}
+
 // ---- inputs
 
 template <class T>
