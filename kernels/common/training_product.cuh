@@ -154,35 +154,33 @@ inline constexpr std::int64_t kFmaSharedBytes =
     FmaTile::kSlots * 2 * kFmaSlice * std::int64_t{sizeof(float)};
 static_assert(FmaTile::kBlockM == FmaTile::kBlockN, "slices of A and B are alike");
 
-/// Starts copying k's from k0 on of 128 rows of A, or columns of B, of which `left` are there,
-/// zeros for others. `along_k`: memory runs along k, and an element goes by itself; else kWidth do.
+/// Starts copying a slice of 128 rows of A, or columns of B, from its first element `from` on,
+/// zeros beyond the `left` of them that are there and beyond `depth` of the slice's k's. `along_k`:
+/// memory runs along k, and an element goes by itself; else kWidth do.
 template <bool along_k, int kWidth>
-__device__ void copy_slice(float* to, const float* from, int pitch, int left, int k0, int k_end) {
-  if constexpr (along_k) {
-    constexpr int kLanesK = 8;
-    constexpr int kRows = FmaTile::kThreads / kLanesK;
+__device__ __forceinline__ void copy_slice(float* to, const float* from, int pitch, int left,
+                                           int depth) {
+  constexpr int kLanesK = 8;
+  constexpr int kRows = FmaTile::kThreads / kLanesK;
+  constexpr int kUnits = FmaTile::kBlockM / kWidth;
+  constexpr int kCopies =
+      FmaTile::kBlockK * (along_k ? FmaTile::kBlockM : kUnits) / FmaTile::kThreads;
+  const int thread = static_cast<int>(threadIdx.x);
 #pragma unroll
-    for (int i = 0; i < FmaTile::kBlockM / kRows; ++i)
-#pragma unroll
-      for (int j = 0; j < FmaTile::kBlockK; j += kLanesK) {
-        const int row = static_cast<int>(threadIdx.x) / kLanesK + i * kRows;
-        const int k = static_cast<int>(threadIdx.x) % kLanesK + j;
-        const bool valid = row < left && k0 + k < k_end;
-        cp_async<sizeof(float)>(
-            to + k * kFmaPitch + row,
-            valid ? from + static_cast<std::int64_t>(row) * pitch + k0 + k : from, valid);
-      }
-  } else {
-    constexpr int kUnits = FmaTile::kBlockM / kWidth;
-#pragma unroll
-    for (int i = 0; i < FmaTile::kBlockK * kUnits / FmaTile::kThreads; ++i) {
-      const int unit = static_cast<int>(threadIdx.x) + i * FmaTile::kThreads;
-      const int k = unit / kUnits, row = unit % kUnits * kWidth;
-      const bool valid = row < left && k0 + k < k_end;
-      cp_async<sizeof(float) * kWidth>(
-          to + k * kFmaPitch + row,
-          valid ? from + static_cast<std::int64_t>(k0 + k) * pitch + row : from, valid);
+  for (int i = 0; i < kCopies; ++i) {
+    int row, k;
+    if constexpr (along_k) {
+      constexpr int kParts = FmaTile::kBlockK / kLanesK;
+      row = thread / kLanesK + i / kParts * kRows;
+      k = thread % kLanesK + i % kParts * kLanesK;
+    } else {
+      row = (thread + i * FmaTile::kThreads) % kUnits * kWidth;
+      k = (thread + i * FmaTile::kThreads) / kUnits;
     }
+    const bool valid = row < left && k < depth;
+    const int offset = along_k ? row * pitch + k : k * pitch + row;  // 128 rows of 2^15 at most
+    cp_async<sizeof(float) * (along_k ? 1 : kWidth)>(to + k * kFmaPitch + row,
+                                                     from + (valid ? offset : 0), valid);
   }
 }
 
@@ -204,18 +202,22 @@ __global__ void __launch_bounds__(FmaTile::kThreads, FmaTile::kBlocksPerSm)
   constexpr bool b_along_k = b_lies == Lies::transposed;
   extern __shared__ register_tile::Floats<4> slots[];
   const register_tile::Place place = register_tile::place_of<FmaTile>(x.m, x.n);
-  const float* const of_a = a + place.row0 * (a_along_k ? x.k : 1);
-  const float* const of_b = b + place.col0 * (b_along_k ? x.k : 1);
+  const int pitch_a = a_along_k ? x.k : x.m;
+  const int pitch_b = b_along_k ? x.k : x.n;
+  // Where the next slices begin.
+  const float* of_a = a + place.row0 * (a_along_k ? x.k : 1);
+  const float* of_b = b + place.col0 * (b_along_k ? x.k : 1);
   const auto slot = [&](int slice) {
     return reinterpret_cast<float*>(slots) + slice % FmaTile::kSlots * 2 * kFmaSlice;
   };
   const int slices = (x.k + FmaTile::kBlockK - 1) / FmaTile::kBlockK;
   const auto copy = [&](int slice) {
     if (slice < slices) {
-      const int k0 = slice * FmaTile::kBlockK;
-      copy_slice<a_along_k, kWidth>(slot(slice), of_a, a_along_k ? x.k : x.m, place.rows, k0, x.k);
-      copy_slice<b_along_k, kWidth>(slot(slice) + kFmaSlice, of_b, b_along_k ? x.k : x.n,
-                                    place.cols, k0, x.k);
+      const int depth = x.k - slice * FmaTile::kBlockK;
+      copy_slice<a_along_k, kWidth>(slot(slice), of_a, pitch_a, place.rows, depth);
+      copy_slice<b_along_k, kWidth>(slot(slice) + kFmaSlice, of_b, pitch_b, place.cols, depth);
+      of_a += static_cast<std::int64_t>(FmaTile::kBlockK) * (a_along_k ? 1 : pitch_a);
+      of_b += static_cast<std::int64_t>(FmaTile::kBlockK) * (b_along_k ? 1 : pitch_b);
     }
     cp_async_commit();
   };
