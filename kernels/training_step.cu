@@ -3,10 +3,10 @@
 //
 // The question: where does the time of a step of training go, and its memory? Each layer has six
 // products, two forward and four backward, of 12·batch·width·hidden operations; the rest is bytes:
-// a bias, GELU, a sum, their gradients, and 26 bytes per weight and step that AdamW moves (fp32
-// gradient, weight and two moments, and a 16-bit copy). In 16 bits products take a tenth of fp32's
-// time, and what was hidden behind them is seen: passes over activations, which products can do on
-// the way, AdamW, and the launches, which a graph hands over at once. What backward needs of
+// a bias, GELU, a sum, their gradients, and what AdamW moves of each weight (fp32 gradient, weight
+// and two moments in, the latter three and a 16-bit copy out). In 16 bits products take a tenth of
+// fp32's time, and what was hidden behind them is seen: passes over activations, which products can
+// do on the way, AdamW, and the launches, which a graph hands over at once. What backward needs of
 // forward is kept, or computed again where memory is short.
 //
 // Each array that a step writes is checked against what its operation makes of what the device
@@ -328,7 +328,8 @@ Variant separate() {
 // the sum of gradients backward cost no pass of their own there. global_store_sectors fall by what
 // was put down in between. The products of gradients see an overflow themselves. One kernel of
 // AdamW goes over the weights of all layers and writes their copies as well: kernels fall to about
-// a half, which is what a small network's time is made of.
+// a half, which is what a small network's time is made of. It costs the tails' instructions in
+// kernels whose sums leave room for 8 warps per SM, of which none multiplies meanwhile.
 
 bool is_large(const Problem& p) {
   return p.batch * p.hidden >= std::int64_t{1} << 20 && p.batch >= p.width;
