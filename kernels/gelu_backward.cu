@@ -7,9 +7,9 @@
 // element-wise kernel then has the shape of a sum's: a tile of columns per block, partial sums, and
 // a second small kernel.
 #include "kernels/common/column_sums.cuh"
+#include "kernels/common/gelu_slope.cuh"
 #include "kernels/common/reference.cuh"
 #include "kernels/common/sectors.cuh"
-#include "kernels/common/sigmoid.cuh"
 
 namespace gpuexp::gelu_backward {
 
@@ -52,22 +52,6 @@ __global__ void __launch_bounds__(kBlock)
     for (std::int64_t i = first; i < n; ++i)
       gelu_gradients<1>(dy, x, dx, i);
   }
-}
-
-// gelu(x) = x·s(z), the usual approximation by tanh (kernels/common/gelu.cuh), of which
-// (1 + tanh(z/2))/2 is s(z). Its slope is s + x·s'·z', the sum of `first` and `second`.
-template <class Real>
-struct GeluSlope {
-  Real s, z_slope, first, second;
-};
-template <class Real, class Sigmoid>
-__host__ __device__ GeluSlope<Real> gelu_slope(Real x, Sigmoid sigmoid) {
-  constexpr auto kScale = static_cast<Real>(2 * 0.79788456080286535588);  // 2·√(2/π)
-  constexpr auto kCubic = static_cast<Real>(0.044715);
-  const Real square = x * x;
-  const Real s = sigmoid(kScale * x * (Real{1} + kCubic * square));
-  const Real z_slope = kScale * (Real{1} + 3 * kCubic * square);
-  return {s, z_slope, s, x * sigmoid_slope(s) * z_slope};
 }
 
 // What is added up: gradients, which are stored on the way.

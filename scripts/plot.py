@@ -14,7 +14,7 @@ from pathlib import Path
 
 try:
     import pandas as pd
-    from plotting import banks, branches, general, host, latencies, memory, precision, products, rates, shapes, warps
+    from plotting import banks, branches, general, host, latencies, memory, precision, products, rates, shapes, training, warps
     from plotting.results import Axis, NothingToDraw, UsageError, distinct, gpu_name, is_simulated, load, timed
     from plotting.style import finish, plt
 except ImportError as error:
@@ -47,6 +47,7 @@ KINDS = {
     "times_by_type": precision.times_by_type,
     "loss_scaling": precision.loss_scaling,
     "metrics_by_type": precision.metrics_by_type,
+    "step_phases": training.step_phases,
 }
 
 

@@ -33,14 +33,14 @@ Shape one_block_per_sm(std::int64_t m, std::int64_t n, const DeviceSpec& device)
   return s;
 }
 
-/// Accumulators the tile whose rows of A start at `a`, whose columns of B start at `b` and whose
-/// corner in C is `corner`, over a depth of k elements, and hands it to store(slab, Corner) as
-/// WarpProduct::store does. A and B are copied kUnitBytes (see TileWalk) at a time. Called by all
-/// of P's threads, with P::kSharedBytes of shared memory aligned to 128 bytes.
-template <class In, class Acc, class P, int kUnitBytes, class Store>
-__device__ __forceinline__ void mma_pipeline(char* shared, Window a, Window b, int k,
-                                             const Corner& corner, Store&& store) {
-  using Product = WarpProduct<In, Acc, P>;
+/// Accumulates the tile whose part of A starts at `a`, whose part of B starts at `b` and whose
+/// corner in C is `corner`, over a depth of k elements of In, and hands it to store(slab, Corner)
+/// as Product::store does. A and B are copied kUnitBytes (see TileWalk) at a time. Called by all of
+/// P's threads, with P::kSharedBytes of shared memory aligned to 128 bytes. Product is a
+/// WarpProduct, or has its members.
+template <class Product, class In, class P, int kUnitBytes, class Store>
+__device__ __forceinline__ void pipeline_of(char* shared, Window a, Window b, int k,
+                                            const Corner& corner, Store&& store) {
   using A = typename Product::A;
   using B = typename Product::B;
   constexpr int kStage = P::kStageBytes;
@@ -62,8 +62,7 @@ __device__ __forceinline__ void mma_pipeline(char* shared, Window a, Window b, i
   };
   const auto next_tile = [&] {
     cp_async_commit();
-    a.move_right(P::kDepthBytes);
-    b.move_down(P::template kDepth<In>);
+    Product::advance(a, b);
   };
   const auto after = [&](char* stage) {
     return stage == shared + (P::kStages - 1) * kStage ? shared : stage + kStage;
@@ -114,6 +113,13 @@ __device__ __forceinline__ void mma_pipeline(char* shared, Window a, Window b, i
   cp_async_wait<0>();
   __syncthreads();
   product.store(shared, corner, store);
+}
+
+/// Of row-major A and B.
+template <class In, class Acc, class P, int kUnitBytes, class Store>
+__device__ __forceinline__ void mma_pipeline(char* shared, Window a, Window b, int k,
+                                             const Corner& corner, Store&& store) {
+  pipeline_of<WarpProduct<In, Acc, P>, In, P, kUnitBytes>(shared, a, b, k, corner, store);
 }
 
 }  // namespace gpuexp

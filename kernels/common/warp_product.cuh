@@ -173,6 +173,12 @@ class WarpProduct {
     }
   }
 
+  /// To the tiles that follow along k.
+  __device__ static void advance(Window& a, Window& b) {
+    a.move_right(T::kDepthBytes);
+    b.move_down(T::template kDepth<In>);
+  }
+
   __device__ void multiply(const Fragments& f) {
 #pragma unroll
     for (int i = 0; i < kRowTiles; ++i) {

@@ -163,8 +163,11 @@ void enqueue(const Gemm& g, int device, Stream stream) {
   const void* beta = half ? static_cast<const void*>(&half_zero) : &zero;
 
   with_handle(device, stream, [&](cublasHandle_t handle) {
-    check(library().api.gemm_ex(handle, CUBLAS_OP_N, CUBLAS_OP_N, rows, columns, depth, alpha, g.b,
-                                input, rows, g.a, input, depth, beta, g.c, output, rows,
+    const auto of_b = g.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const auto of_a = g.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    check(library().api.gemm_ex(handle, of_b, of_a, rows, columns, depth, alpha, g.b, input,
+                                g.b_transposed ? depth : rows, g.a, input,
+                                g.a_transposed ? columns : depth, beta, g.c, output, rows,
                                 compute_type(g.compute), CUBLAS_GEMM_DEFAULT),
           "cublasGemmEx");
   });

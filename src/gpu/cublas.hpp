@@ -20,7 +20,7 @@ enum class Compute {
   fp16,  ///< fp16 inputs with fp16 accumulation
 };
 
-/// C (m×n) = A (m×k) · B (k×n), all row-major and without padding.
+/// C (m×n) = A (m×k) · B (k×n), all row-major and without padding; an operand may lie transposed.
 struct Gemm {
   Compute compute;
   DataType input;   ///< fp32, fp16 or bf16
@@ -29,6 +29,8 @@ struct Gemm {
   const void* a;
   const void* b;
   void* c;
+  bool a_transposed = false;  ///< in memory it is k×m
+  bool b_transposed = false;  ///< n×k
 };
 
 /// The transpose of an fp32 matrix, rows × columns, by cublasSgeam; both row-major and without

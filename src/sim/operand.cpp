@@ -195,7 +195,7 @@ Operand read_value(Scanner& scan) {
   } else if (scan.take("UPT") || scan.take("PT")) {
     operand.kind = Kind::predicate;
     operand.index = kTruePredicate;
-  } else if (scan.take("UP")) {
+  } else if (scan.rest() != "UPR" && scan.take("UP")) {
     operand.kind = Kind::uniform_predicate;
     operand.index = scan.index(kLastPredicate);
   } else if (scan.front() == 'P' && scan.rest() != "PR") {

@@ -185,8 +185,9 @@ GPUEXP_VECTORIZED void run_mov(Warp& warp, const Op& op, LaneMask lanes) {
   write(warp, op.to[0], lanes, read_integer(warp, op.from[0], scratch));
 }
 
-// P2R packs predicates into the bits of each lane that the mask names.
+// P2R packs predicates into the bits of each lane that the mask names, UP2UR those of the warp.
 // The predicates are those of a byte of the register, whose number is op.kind.
+template <bool are_uniform>
 GPUEXP_VECTORIZED void run_p2r(Warp& warp, const Op& op, LaneMask lanes) {
   const unsigned shift = 8 * op.kind;
   Lanes32 scratch, result;
@@ -194,7 +195,9 @@ GPUEXP_VECTORIZED void run_p2r(Warp& warp, const Op& op, LaneMask lanes) {
   for (unsigned l = 0; l < kLanes; ++l) {
     std::uint32_t bits = 0;
     for (unsigned p = 0; p < kTruePredicate; ++p)
-      bits |= (warp.predicates[p] >> l & 1) << p;
+      bits |=
+          (are_uniform ? std::uint32_t{warp.uniform_predicates[p]} : warp.predicates[p] >> l & 1)
+          << p;
     result[l] = (bits & op.value) << shift | (other[l] & ~(op.value << shift));
   }
   write(warp, op.to[0], lanes, result);
@@ -241,7 +244,8 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"UISETP", decode_isetp},
     {"MOV", decode_selection<Reads::integer, run_mov>},
     {"UMOV", decode_selection<Reads::integer, run_mov>},
-    {"P2R", decode_packing<run_p2r>},
+    {"P2R", decode_packing<run_p2r<false>>},
+    {"UP2UR", decode_packing<run_p2r<true>>},
     {"R2P", decode_packing<run_r2p>},
 };
 

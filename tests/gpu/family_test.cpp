@@ -131,12 +131,31 @@ void check_close(const std::vector<double>& got, const std::vector<double>& expe
   CHECK(wrong == 0);
 }
 
+bool runs_here(const Family& family, const Variant& variant, const void* problem) {
+  if (device().compute_capability() < variant.min_compute_capability) return false;
+  if (family.unsupported && family.unsupported(problem, device())) return false;
+  if (variant.unsupported && variant.unsupported(problem, device())) return false;
+  return !(variant.unavailable && variant.unavailable());
+}
+
+/// What the first variant that runs here leaves, for references that are made from it.
+void make_results(const Family& family, const void* problem, const void* data) {
+  if (family.reset) run(family.reset(problem, data));
+  for (const Variant& variant : family.variants) {
+    if (!runs_here(family, variant, problem)) continue;
+    const DeviceMemory workspace(
+        variant.workspace_bytes ? variant.workspace_bytes(problem, device()) : 1);
+    return run(variant.launch(problem, data, {device(), workspace.get()}));
+  }
+}
+
 void check_reference(const Family& family, const Values& values) {
   const auto problem = family.make_problem(values);
   if (family.unsupported && family.unsupported(problem.get(), device())) return;
   Buffers buffers(family, problem.get());
   const auto data = family.make_data(buffers.device_pointers());
   run(family.inputs(problem.get(), data.get(), 7));
+  if (family.refers_to_results) make_results(family, problem.get(), data.get());
   const References on_device = device_references(family, problem.get(), data.get());
   const auto host_data = family.make_data(buffers.download());
   const References on_host = host_references(family, problem.get(), host_data.get());
@@ -144,13 +163,6 @@ void check_reference(const Family& family, const Values& values) {
     check_close(on_device.values[i], on_host.values[i], on_host.magnitudes[i]);
     check_close(on_device.magnitudes[i], on_host.magnitudes[i], on_host.magnitudes[i]);
   }
-}
-
-bool runs_here(const Family& family, const Variant& variant, const void* problem) {
-  if (device().compute_capability() < variant.min_compute_capability) return false;
-  if (family.unsupported && family.unsupported(problem, device())) return false;
-  if (variant.unsupported && variant.unsupported(problem, device())) return false;
-  return !(variant.unavailable && variant.unavailable());
 }
 
 int check_variants(const Family& family, const Values& values, Executor& executor) {

@@ -107,6 +107,12 @@ const std::map<std::string, std::string>& not_bit_equal() {
       {"softmax/warp_per_row", approximate},
       {"softmax/warp_registers", approximate},
       {"spmv/coo_atomics", "a sum of floats in the order in which they arrive"},
+      {"training_step/fused", approximate},
+      {"training_step/fused_first", approximate},
+      {"training_step/fused_graph", approximate},
+      {"training_step/fused_one_by_one", approximate},
+      {"training_step/fused_recompute", approximate},
+      {"training_step/separate", approximate},
   };
   return reasons;
 }

@@ -76,6 +76,12 @@ def small_results():
         row("checkpointing", v, t + k, **{"param.every": k, "metric.peak_bytes": 1e9 * (4 + 64 / k + k)})
         for v, t in (("layers", 900), ("segments", 200)) for k in (1, 8, 64)
     ]  # fmt: skip
+    rows += [
+        row("training_step", v, t * {"step": 6, "forward": 2, "backward": 4, "update": 1}[phase], experiment=e,
+            **{"param.phase": phase, "param.dtype": d, "param.batch": 64})
+        for d in ("fp32", "bf16") for v, t in (("separate", 20), ("fused", 15))
+        for phase, e in (("step", "precision"), ("forward", "phases"), ("backward", "phases"), ("update", "phases"))
+    ]  # fmt: skip
     rows += [row("of_tomorrow", "only_one")]
     return rows
 
@@ -116,6 +122,16 @@ class PlotTest(unittest.TestCase):
         text = (self.folder / "figures" / "matmul.svg").read_text(encoding="utf-8")
         self.assertIn("GPU Ω", text)
         self.assertIn("1 skipped", text)
+
+    def test_a_step_of_training_is_drawn_by_its_phases(self):
+        rows = [r for r in small_results() if r["family"] == "training_step"]
+        result = self.plot(self.write(rows), "--out", self.folder / "figures", "--format", "svg")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        text = (self.folder / "figures" / "training_step.svg").read_text(encoding="utf-8")
+        for words in ("forward", "backward", "update", "whole step", "bf16", "separate"):
+            self.assertIn(words, text)
+        without = [r for r in rows if r["param.phase"] != "update"]
+        self.check_refused(self.plot(self.write(without), "--out", self.folder / "others"), "all phases")
 
     def test_stencils_of_planes_and_volumes_share_a_figure(self):
         plane, volume = {"param.nx": 16, "param.ny": 32}, {"param.nx": 7, "param.ny": 8, "param.nz": 9}

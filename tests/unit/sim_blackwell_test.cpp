@@ -51,6 +51,19 @@ TEST_CASE("integers of 64 bits", "[sim]") {
                     contains_text("this form is not executed"));
 }
 
+TEST_CASE("a warp's predicates are packed into bits", "[sim]") {
+  const auto packed = [](const char* mask) {
+    return wide_result(
+        fmt::format("UISETP.EQ.AND UP1, UPT, URZ, URZ, UPT;0\n"
+                    "UISETP.NE.AND UP2, UPT, URZ, URZ, UPT;0\n"
+                    "UP2UR UR4, UPR, URZ, {};0\nMOV R6, UR4;0\nMOV R7, RZ",
+                    mask));
+  };
+  CHECK(packed("0x2") == 2);
+  CHECK(packed("0x4") == 0);
+  CHECK(packed("0x6") == 2);
+}
+
 TEST_CASE("comparisons of 64 bits have a sign or none", "[sim]") {
   const auto holds = [](const char* comparison) {
     return wide_result(

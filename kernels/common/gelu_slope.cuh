@@ -1,0 +1,24 @@
+// GELU by the logistic function, and its slope: for kernels whose results are fp32, too.
+#pragma once
+
+#include "kernels/common/sigmoid.cuh"
+
+namespace gpuexp {
+
+/// gelu(x) = x·s(z), the usual approximation by tanh (kernels/common/gelu.cuh), of which
+/// (1 + tanh(z/2))/2 is s(z). Its slope is s + x·s'·z', the sum of `first` and `second`.
+template <class Real>
+struct GeluSlope {
+  Real s, z_slope, first, second;
+};
+template <class Real, class Sigmoid>
+__host__ __device__ GeluSlope<Real> gelu_slope(Real x, Sigmoid sigmoid) {
+  constexpr auto kScale = static_cast<Real>(2 * 0.79788456080286535588);  // 2·√(2/π)
+  constexpr auto kCubic = static_cast<Real>(0.044715);
+  const Real square = x * x;
+  const Real s = sigmoid(kScale * x * (Real{1} + kCubic * square));
+  const Real z_slope = kScale * (Real{1} + 3 * kCubic * square);
+  return {s, z_slope, s, x * sigmoid_slope(s) * z_slope};
+}
+
+}  // namespace gpuexp

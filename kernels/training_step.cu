@@ -1,0 +1,592 @@
+// training_step: a step of training: forward, backward, AdamW, of layers x + GELU(x·W1 + b1)·W2 +
+// b2.
+//
+// The question: where does the time of a step of training go, and its memory? Each layer has six
+// products, two forward and four backward, of 12·batch·width·hidden operations; the rest is bytes:
+// a bias, GELU, a sum, their gradients, and what AdamW moves of each weight (fp32 gradient, weight
+// and two moments in, the latter three and a 16-bit copy out). In 16 bits products take a tenth of
+// fp32's time, and what was hidden behind them is seen: passes over activations, which products can
+// do on the way, AdamW, and the launches, which a graph hands over at once. What backward needs of
+// forward is kept, or computed again where memory is short.
+//
+// Each array that a step writes is checked against what its operation makes of what the device
+// itself found: AdamW divides by a root of squares and would magnify all rounding before it.
+#include <cmath>
+
+#include "gpu/cublas.hpp"
+#include "kernels/common/column_sums.cuh"
+#include "kernels/common/training_layer.cuh"
+#include "kernels/common/training_mlp_reference.cuh"
+#include "kernels/common/training_product.cuh"
+
+namespace gpuexp::training_step {
+
+using namespace training;
+
+// ---- separate: a kernel per operation
+//
+// Products with their biases, as frameworks' linear layers have them; GELU, sums with the residual,
+// GELU's slope, sums over columns are kernels of their own, each of which reads from memory what
+// the one before put there, in place where frameworks allow it. A kernel looks for gradients that
+// are not finite. AdamW is a kernel per tensor, and in 16 bits another one copies its weights.
+
+constexpr int kBlock = 256;
+
+// What a thread does to kWidth neighbours, or to one, is up to `op`.
+template <class T, class Op>
+__global__ void __launch_bounds__(kBlock) elementwise_kernel(Op op, std::int64_t n) {
+  constexpr int kWidth = 16 / static_cast<int>(sizeof(T));
+  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  const std::int64_t first = thread * kWidth;
+  if (first + kWidth <= n) {
+    op.template apply<kWidth>(first);
+  } else {
+#pragma unroll 1
+    for (std::int64_t i = first; i < n; ++i)
+      op.template apply<1>(i);
+  }
+}
+
+template <class T>
+struct Activate {
+  const T* h;
+  T* a;
+  template <int kCount>
+  __device__ void apply(std::int64_t i) const {
+    float v[kCount];
+    load_floats(h + i, v);
+    activate(v);
+    store_floats(a + i, v);
+  }
+};
+template <class T>
+struct ScaleBySlope {
+  const T* h;
+  T* d;
+  template <int kCount>
+  __device__ void apply(std::int64_t i) const {
+    float v[kCount], x[kCount];
+    load_floats(d + i, v);
+    load_floats(h + i, x);
+    scale_by_slope(v, x);
+    store_floats(d + i, v);
+  }
+};
+template <class T>
+struct AddTo {
+  const T* from;
+  T* to;
+  template <int kCount>
+  __device__ void apply(std::int64_t i) const {
+    float v[kCount], x[kCount];
+    load_floats(to + i, v);
+    load_floats(from + i, x);
+#pragma unroll
+    for (int j = 0; j < kCount; ++j)
+      v[j] += x[j];
+    store_floats(to + i, v);
+  }
+};
+
+using Family = FamilyOf<Problem, Data>;
+using Variant = Family::Variant;
+
+// How a variant goes about it.
+struct Way {
+  bool fuses;
+  bool recomputes;
+  bool by_library = false;
+};
+
+// ---- the phases of a step, as launches
+
+// Sums of blocks' losses, and of slices of columns.
+std::int64_t own_floats(const Problem& p, const DeviceSpec& device) {
+  const auto partials = [&](std::int64_t columns) {
+    return slices_of(p.batch, columns, tile_columns(columns, p.dtype), kTilesPerSm, device)
+               .partial_bytes() /
+           std::int64_t{sizeof(float)};
+  };
+  return aligned(kLossBlocks + std::max(partials(p.width), partials(p.hidden)));
+}
+
+template <class T>
+struct Network {
+  const Problem& p;
+  const Data& d;
+  const LaunchContext& context;
+  Way way;
+
+  T* of(void* array, std::int64_t each, int layer) const {
+    return static_cast<T*>(array) + layer * each;
+  }
+  const T* stream(int layer) const {
+    return layer == 0 ? static_cast<const T*>(d.x) : of(d.stream, outer(p), layer - 1);
+  }
+  T* dx(int layer) const { return of(d.dx, outer(p), layer - 1); }
+  // What is computed again is not kept: until then all layers use one place.
+  T* h(int layer, bool again = true) const {
+    return of(way.recomputes ? d.h_again : d.h, inner(p), way.recomputes && !again ? 0 : layer);
+  }
+  T* a(int layer, bool again = true) const {
+    return of(way.recomputes ? d.a_again : d.a, inner(p), way.recomputes && !again ? 0 : layer);
+  }
+  State* state() const { return reinterpret_cast<State*>(d.state); }
+  float* loss_sums() const { return static_cast<float*>(context.workspace); }
+  float* column_partials() const { return loss_sums() + kLossBlocks; }
+  const T* weights(std::int64_t first) const {
+    if constexpr (std::is_same<T, float>::value) return d.weights + first;
+    return static_cast<const T*>(d.copy) + first;
+  }
+
+  float* library_sums() const {
+    return static_cast<float*>(context.workspace) + own_floats(p, context.device);
+  }
+
+  template <Lies a_lies, Lies b_lies, class Tail>
+  Steps multiply(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, const T* b,
+                 const Tail& tail) const {
+    const Extents x{static_cast<int>(m), static_cast<int>(n), static_cast<int>(k)};
+    if (way.by_library) {
+      constexpr bool is_gradient = std::is_same<Tail, GradientTail>::value;
+      float* sums = library_sums();
+      if constexpr (is_gradient) sums = tail.to;
+      Steps steps = cublas::step_of(cublas::Gemm{cublas::Compute::fp32, p.dtype, DataType::fp32, m,
+                                                 n, k, a, b, sums, a_lies == Lies::transposed,
+                                                 b_lies == Lies::transposed});
+      if constexpr (!is_gradient)
+        steps += elementwise(m * n, FinishSums<Tail>{sums, tail, static_cast<int>(n)});
+      return steps;
+    }
+    constexpr std::int64_t kPerVector = 16 / sizeof(T);
+    return product<a_lies, b_lies>(x, a, b, tail, (p.width | p.hidden) % kPerVector == 0);
+  }
+  template <class Op>
+  Steps elementwise(std::int64_t n, const Op& op) const {
+    Shape s;
+    s.block = {kBlock, 1, 1};
+    s.tile = {kBlock * 16 / std::int64_t{sizeof(T)}, 1, 1};
+    s.grid = {ceil_div(n, s.tile.x), 1, 1};
+    return launch(elementwise_kernel<T, Op>, s, op, n);
+  }
+  Steps column_sums(const T* from, std::int64_t columns, float* to) const {
+    return stored_tile_sums(
+        slices_of(p.batch, columns, tile_columns(columns, p.dtype), kTilesPerSm, context.device),
+        ElementTerms<T>{from}, column_partials(), to);
+  }
+
+  Steps first_half(int layer, bool again) const {
+    const Layout at = layout(p);
+    const std::int64_t first = layer * at.each;
+    T* const to_h = h(layer, again);
+    T* const to_a = a(layer, again);
+    Steps steps = multiply<Lies::as_it_is, Lies::as_it_is>(
+        p.batch, p.hidden, p.width, stream(layer), weights(first + at.w1),
+        LayerTail<T>{d.weights + first + at.b1, nullptr, nullptr, to_h,
+                     way.fuses ? to_a : nullptr});
+    if (!way.fuses) steps += elementwise(p.batch * p.hidden, Activate<T>{to_h, to_a});
+    return steps;
+  }
+
+  Steps forward() const {
+    const Layout at = layout(p);
+    Steps steps;
+    for (int l = 0; l < p.layers; ++l) {
+      const std::int64_t first = l * at.each;
+      T* const to = of(d.stream, outer(p), l);
+      steps += first_half(l, false);
+      steps += multiply<Lies::as_it_is, Lies::as_it_is>(
+          p.batch, p.width, p.hidden, a(l, false), weights(first + at.w2),
+          LayerTail<T>{d.weights + first + at.b2, nullptr, way.fuses ? stream(l) : nullptr, to,
+                       nullptr});
+      if (!way.fuses) steps += elementwise(p.batch * p.width, AddTo<T>{stream(l), to});
+    }
+    return steps + squared_error(stream(p.layers), d.target, dx(p.layers), p.batch * p.width,
+                                 loss_sums(), d.loss, state(), p.hidden);
+  }
+
+  Steps backward() const {
+    const Layout at = layout(p);
+    const GradientTail tail{nullptr,
+                            is_scaled(p) && way.fuses && !way.by_library ? state() : nullptr};
+    const auto gradient = [&](std::int64_t first) {
+      GradientTail to = tail;
+      to.to = d.gradients + first;
+      return to;
+    };
+    Steps steps;
+    for (int l = p.layers - 1; l >= 0; --l) {
+      const std::int64_t first = l * at.each;
+      const T* const given = dx(l + 1);
+      T* const dh = of(d.dh, inner(p), l);
+      if (way.recomputes) steps += first_half(l, true);
+      steps += column_sums(given, p.width, d.gradients + first + at.b2);
+      steps += multiply<Lies::transposed, Lies::as_it_is>(p.hidden, p.width, p.batch, a(l), given,
+                                                          gradient(first + at.w2));
+      steps += multiply<Lies::as_it_is, Lies::transposed>(
+          p.batch, p.hidden, p.width, given, weights(first + at.w2),
+          LayerTail<T>{nullptr, way.fuses ? h(l) : nullptr, nullptr, dh, nullptr});
+      if (!way.fuses) steps += elementwise(p.batch * p.hidden, ScaleBySlope<T>{h(l), dh});
+      steps += multiply<Lies::transposed, Lies::as_it_is>(p.width, p.hidden, p.batch, stream(l), dh,
+                                                          gradient(first + at.w1));
+      if (l > 0) {
+        steps += multiply<Lies::as_it_is, Lies::transposed>(
+            p.batch, p.width, p.hidden, dh, weights(first + at.w1),
+            LayerTail<T>{nullptr, nullptr, way.fuses ? given : nullptr, dx(l), nullptr});
+        if (!way.fuses) steps += elementwise(p.batch * p.width, AddTo<T>{given, dx(l)});
+      }
+      steps += column_sums(dh, p.hidden, d.gradients + first + at.b1);
+    }
+    if (is_scaled(p) && (!way.fuses || way.by_library)) {
+      for (const Tensor& t : tensors(p))
+        steps += check_gradients(d.gradients + t.first, t.count, state());
+    }
+    return steps;
+  }
+
+  Steps update() const {
+    const Parameters<T> all{d.gradients, d.weights, d.m, d.v, static_cast<T*>(d.copy)};
+    const AdamW a = adamw(p.learning_rate);
+    Steps steps;
+    if (way.fuses) {
+      steps += training::update(all, 0, parameters(p), a, state(), true);
+    } else {
+      for (const Tensor& t : tensors(p))
+        steps += training::update(all, t.first, t.count, a, state(), false);
+    }
+    return steps + end_step(state(), is_scaled(p) ? p.growth_interval : 0, p.hidden);
+  }
+
+  Steps phases() const {
+    Steps steps;
+    if (p.has(Phase::forward)) steps += forward();
+    if (p.has(Phase::backward)) steps += backward();
+    if (p.has(Phase::update)) steps += update();
+    return steps;
+  }
+};
+
+// ---- how the variants are launched
+
+template <class Use>
+auto with_network(const Problem& p, const Data& d, const LaunchContext& x, Way way, Use use) {
+  return with_type(p, [&](auto zero) { return use(Network<decltype(zero)>{p, d, x, way}); });
+}
+
+Variant variant(std::string id, std::string compare_to, Way way,
+                ExpectedChangesOf<Problem> expected) {
+  Variant v;
+  v.id = std::move(id);
+  v.compare_to = std::move(compare_to);
+  v.expected_changes = std::move(expected);
+  v.min_compute_capability = kMmaBf16ComputeCapability;
+  v.deterministic = true;
+  for (const char* output :
+       {"stream", "dx", "dh", "loss", "gradients", "weights", "m", "v", "copy", "state",
+        way.recomputes ? "h_again" : "h", way.recomputes ? "a_again" : "a"})
+    v.writes.push_back(output);
+  v.unsupported = [](const Problem&, const DeviceSpec& device) {
+    return lacks_room_for_products(device);
+  };
+  v.work = work;
+  v.workspace_bytes = [way](const Problem& p, const DeviceSpec& device) {
+    const std::int64_t sums = way.by_library ? p.batch * std::max(p.width, p.hidden) : 0;
+    return (own_floats(p, device) + sums) * std::int64_t{sizeof(float)};
+  };
+  v.launch = [way](const Problem& p, const Data& d, const LaunchContext& x) {
+    return with_network(p, d, x, way, [](const auto& network) { return network.phases(); });
+  };
+  v.metrics = [way](const Problem& p, const DeviceSpec& device) {
+    const LaunchContext nowhere{device, nullptr};
+    const std::size_t kernels =
+        with_network(p, Data{}, nowhere, way, [](const auto& network) { return network.phases(); })
+            .shapes()
+            .size();
+    MetricValues values{{"kernels", static_cast<double>(kernels)}};
+    if (p.phase == Phase::step)
+      values.emplace_back("peak_bytes", peak_bytes(p, way.recomputes ? 1 : p.layers));
+    return values;
+  };
+  return v;
+}
+
+// A reason where the phase is none of these.
+auto only_in(std::vector<Phase> phases, std::string why) {
+  return [phases, why](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
+    if (std::count(phases.begin(), phases.end(), p.phase) == 0) return why;
+    return lacks_room_for_products(device);
+  };
+}
+
+Variant separate() {
+  return variant("separate", "", {false, false}, {});
+}
+
+// ---- fused: what follows a product, in the product; one kernel for all weights
+//
+// Sums are in registers when a product is done: bias, GELU and residual forward, GELU's slope and
+// the sum of gradients backward cost no pass of their own there. global_store_sectors fall by what
+// was put down in between. The products of gradients see an overflow themselves. One kernel of
+// AdamW goes over the weights of all layers and writes their copies as well: kernels fall to about
+// a half, which is what a small network's time is made of. It costs the tails' instructions in
+// kernels whose sums leave room for 8 warps per SM, of which none multiplies meanwhile.
+
+bool is_large(const Problem& p) {
+  return p.batch * p.hidden >= std::int64_t{1} << 20 && p.batch >= p.width;
+}
+bool has_passes(const Problem& p) {
+  return is_large(p) && p.hidden <= 4 * p.width && p.phase != Phase::update;
+}
+
+Variant fused() {
+  return variant("fused", "separate", {true, false},
+                 {{"global_store_sectors", Direction::decreases, 1.05, has_passes},
+                  {"metric.kernels", Direction::decreases, 1.3,
+                   [](const Problem& p) { return p.phase != Phase::backward; }}});
+}
+
+// ---- cublas: the library's products
+//
+// The six products by cuBLAS, which drives tensor cores by wgmma, into fp32 sums; what follows each
+// is a kernel that reads these, so that results are rounded as fused rounds them. A pass of 4 bytes
+// in and out per product, against what the library's products are faster by.
+
+Variant by_cublas() {
+  Variant v = variant("cublas", "fused", {true, false, true}, {});
+  v.is_vendor = true;
+  v.deterministic = false;
+  v.metrics = {};
+  v.unavailable = cublas::unavailable;
+  v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
+    if (p.phase == Phase::update) return "an update has no product";
+    if ((p.width | p.hidden) % 8 == 0) return std::nullopt;
+    return "width and hidden have to be multiples of 8: vectors of what follows a product lie in "
+           "one row";
+  };
+  return v;
+}
+
+// ---- fused_recompute: activations computed again
+//
+// Forward keeps x of each layer alone; backward computes h and GELU(h) of a layer again before it
+// needs them, by one more product per layer: 14 in place of 12 products' operations, tensor
+// instructions up by a sixth. What is kept of activations falls from two arrays of batch × hidden
+// per layer to two in all: metric.peak_bytes falls.
+
+bool has_layers(const Problem& p) {
+  return p.phase == Phase::step && p.layers >= 4 && p.batch >= 4 * p.width &&
+         p.hidden >= 2 * p.width;
+}
+
+Variant fused_recompute() {
+  Variant v = variant("fused_recompute", "fused", {true, true},
+                      {{"metric.peak_bytes", Direction::decreases, 1.15, has_layers},
+                       {"tensor_instructions", Direction::increases, 1.1, [](const Problem& p) {
+                          return is_large(p) && p.dtype != DataType::fp32;
+                        }}});
+  v.unsupported = only_in({Phase::step, Phase::backward},
+                          "computes again in the backward pass what fused keeps; other phases are "
+                          "fused's");
+  return v;
+}
+
+// ---- fused_one_by_one: by the host's clock
+//
+// The same kernels, timed from before the host hands over the first until the GPU has done the
+// last. Where kernels are short, it is the host's calls that take the time. Counters do not change.
+
+Variant whole_step(std::string id, std::string compare_to) {
+  Variant v = variant(std::move(id), std::move(compare_to), {true, false},
+                      {{"metric.kernels", Direction::unchanged}});
+  v.unsupported = only_in({Phase::step}, "is about whole steps");
+  return v;
+}
+
+Variant fused_one_by_one() {
+  Variant v = whole_step("fused_one_by_one", "fused");
+  v.timing = Timing::host_clock;
+  return v;
+}
+
+// ---- fused_graph: a step as one graph
+//
+// The same kernels as a CUDA graph, captured once: the host makes one call per step in place of one
+// per kernel. It relieves the host, and gains where kernels are shorter than the calls that start
+// them. The scale of the loss and the overflow live on the device, so that no step needs another
+// graph. Counters do not change.
+
+Variant fused_graph() {
+  Variant v = whole_step("fused_graph", "fused_one_by_one");
+  v.timing = Timing::host_clock;
+  v.submission = Submission::graph;
+  return v;
+}
+
+// ---- fused_first: the first step of a process
+//
+// The same kernels, the first time that a process launches them: each is loaded on its first use,
+// which takes the host longer than a step. Each sample is a process of its own. Counters do not
+// change.
+
+Variant fused_first() {
+  Variant v = whole_step("fused_first", "fused_one_by_one");
+  v.timing = Timing::fresh_process;
+  return v;
+}
+
+// ---- declaration
+
+// Near zero fp16 errs by half of its smallest number, `roundings` times.
+Tolerance stored_tolerance(const Problem& p, double rms, double roundings) {
+  const double near_zero = p.dtype == DataType::fp16 ? roundings * 0x1p-25 : 0.0;
+  return {unit_roundoff(p.dtype), near_zero, kRmsSafety * rms, near_zero};
+}
+// Of a sum of k products that is rounded to the stored type twice at most; GELU's slope, 1.13 at
+// most, multiplies what was rounded first.
+Tolerance product_tolerance(const Problem& p, std::int64_t k) {
+  return stored_tolerance(
+      p, std::hypot(std::sqrt(2.0) * rounding_rms(p.dtype), product_rms(p.dtype, k)), 2.13);
+}
+Tolerance fp32_tolerance(double rms) {
+  constexpr double kSmallest = 0x1p-148;
+  return {unit_roundoff(DataType::fp32), kSmallest, kRmsSafety * rms, kSmallest};
+}
+
+// Outputs whose contents before a launch are restored, of a type that the problem chooses.
+struct TrainingFamily : Family {
+  using Family::Family;
+  template <class Type, class Count>
+  TrainingFamily& state(std::string name, void* Data::*member, Type type, Count count,
+                        OnProblem<Tolerance()> own_tolerance) {
+    add_buffer(std::move(name), BufferRole::in_out, OnProblem<DataType()>(type).erased(),
+               OnProblem<std::int64_t()>(count).erased(),
+               [member](void* d, void* pointer) { static_cast<Data*>(d)->*member = pointer; });
+    set_own_tolerance(own_tolerance.erased());
+    return *this;
+  }
+  template <class T>
+  TrainingFamily& state(std::string name, T* Data::*member, Output output,
+                        OnProblem<Tolerance()> own_tolerance) {
+    in_out(std::move(name), member, [output](const Problem& p) { return elements_of(p, output); });
+    set_own_tolerance(own_tolerance.erased());
+    return *this;
+  }
+};
+
+TrainingFamily declare() {
+  TrainingFamily f("training_step", Topic::patterns,
+                   "Where does a step of training spend its time, and what does it keep?");
+  f.physics =
+      "A layer of a network in training has six products: two forward, and for each the gradients "
+      "of its weights and of its input. Around them are passes over activations, and an optimizer "
+      "that reads and writes all weights with their moments: bytes, not operations. The fewer "
+      "bits products have, the larger the share of what is not a product. Backward needs what "
+      "forward found: kept, it takes memory that grows with the layers; computed again, it takes "
+      "operations. Rounding to 16 bits loses small updates and small gradients, which fp32 master "
+      "weights and a scale of the loss keep.";
+  f.refers_to_results = true;
+  f.extent("batch", &Problem::batch, 4096, 1 << 18, "rows of activations, or tokens")
+      .extent("width", &Problem::width, 1024, 1 << 15, "what a layer takes and gives per row")
+      .extent("hidden", &Problem::hidden, 4096, 1 << 15, "what GELU is applied to per row")
+      .integer("layers", &Problem::layers, 4, 1, 8, "", "of the network")
+      .choice("dtype", &Problem::dtype,
+              {{"bf16", DataType::bf16}, {"fp16", DataType::fp16}, {"fp32", DataType::fp32}},
+              "of activations and of what products multiply; 16 bits come with fp32 master "
+              "weights, fp16 with a scale of the loss")
+      .choice("phase", &Problem::phase,
+              {{"step", Phase::step},
+               {"forward", Phase::forward},
+               {"backward", Phase::backward},
+               {"update", Phase::update}},
+              "what of a step is launched; what comes before it is given")
+      .choice("overflow", &Problem::overflow, {{"no", false}, {"planted", true}},
+              "planted: one gradient is too large for fp16")
+      .integer("steps_before", &Problem::steps_before, 100, 0, 1 << 20, "",
+               "of training; before the first, moments are zero")
+      .integer("growth_interval", &Problem::growth_interval, 2000, 1, 1 << 20, "",
+               "good steps after which the scale doubles")
+      .real("learning_rate", &Problem::learning_rate, 1e-3, 1e-6, 1.0, "", "of AdamW");
+  const auto type = [](const Problem& p) { return p.dtype; };
+  const auto outer_elements = [](const Problem& p) { return p.batch * p.width; };
+  const auto count_of = [](Output o) {
+    return [o](const Problem& p) { return elements_of(p, o); };
+  };
+  f.input("x", &Data::x, type, outer_elements)
+      .input("target", &Data::target, outer_elements)
+      .input("weights_before", &Data::weights_before, parameters)
+      .input("m_before", &Data::m_before, parameters)
+      .input("v_before", &Data::v_before, parameters)
+      .input("state_before", &Data::state_before, [](const Problem&) { return kStateFields; });
+  const auto by_width = [](const Problem& p) { return product_tolerance(p, p.width); };
+  const auto by_hidden = [](const Problem& p) { return product_tolerance(p, p.hidden); };
+  const auto of_gelu = [](const Problem& p) {
+    return stored_tolerance(p, rounding_rms(p.dtype) + 20 * unit_roundoff(DataType::fp32), 1.0);
+  };
+  const auto updated = [](const Problem&) {
+    return fp32_tolerance(2 * rounding_rms(DataType::fp32));
+  };
+  const auto exact = [](const Problem&) { return Tolerance{0.0, 0.0}; };
+  f.state("h", &Data::h, type, count_of(kH), by_width)
+      .state("a", &Data::a, type, count_of(kA), of_gelu)
+      .state("h_again", &Data::h_again, type, count_of(kHAgain), by_width)
+      .state("a_again", &Data::a_again, type, count_of(kAAgain), of_gelu)
+      .state("stream", &Data::stream, type, count_of(kStream), by_hidden)
+      .state("dx", &Data::dx, type, count_of(kDx), by_hidden)
+      .state("dh", &Data::dh, type, count_of(kDh), by_width)
+      .state("loss", &Data::loss, kLoss, updated)
+      .state("gradients", &Data::gradients, kGradients,
+             [](const Problem& p) {
+               return fp32_tolerance(
+                   std::hypot(product_rms(p.dtype, p.batch), rounding_rms(DataType::fp32)));
+             })
+      .state("weights", &Data::weights, kWeights, updated)
+      .state("m", &Data::m, kM, updated)
+      .state("v", &Data::v, kV, updated)
+      .state("copy", &Data::copy, type, count_of(kCopy), exact)
+      .state("state", &Data::state, kState, exact);
+  f.metric("kernels", "", "that a launch starts")
+      .metric("peak_bytes", "B",
+              "the most that a step needs at a time, each array from when it is written until it "
+              "is last read; here every array has a place of its own, so that it can be checked");
+  f.figures = {{"training_step",
+                "step_phases",
+                "A step of training",
+                {{"param.phase", "phase"}, {"param.dtype", "type"}}}};
+  f.outputs = [](const Problem& p) { return Extent{p.hidden, 1, 1}; };
+  f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
+    if (p.overflow && !is_scaled(p)) return "an overflow is planted for fp16 to find";
+    if (p.overflow && p.layers > 1)
+      return "behind a second layer, infinities of both signs add up to NaN, which no reference "
+             "equals";
+    return std::nullopt;
+  };
+  f.inputs = inputs;
+  f.reset = reset;
+  f.reference = reference;
+  f.host_reference = host_reference;
+  f.tolerance_derivation =
+      "Each array is held to what its operation makes of what the device found, so that errors do "
+      "not add up over a step. U is the unit roundoff of the stored type, u = 2^-24. A sum of "
+      "products that is rounded to the stored type is off by the sum's bound and by U of it, "
+      "1.05·(U + u) with the fp32 operations around it; where a kernel of its own adds a residual, "
+      "or multiplies by GELU's slope, at most 1.13, the sum was rounded before and is rounded "
+      "again; "
+      "near zero each rounding of fp16 is off by 2^-25. GELU by "
+      "__expf and __fdividef is off by (14 + 6·z)·u of itself, z the argument (CUDA C++ "
+      "Programming Guide), its slope by that of s·(1 + |x|·z'). The loss is a sum of squares, "
+      "whose relative error is that of the longest chain of additions. AdamW rounds a moment "
+      "twice or thrice and a weight by its decay, its update and the sum: 12·u of the update. The "
+      "copy is the device's weight rounded to nearest, exactly; the state are integers. The RMS "
+      "errors: 0.42·U for each of up to two roundings and the sum's model; twice that is allowed. "
+      "Sums of columns, and products in fp32: ";
+  f.tolerance_derivation += kFp32SumDerivation;
+  f.tolerance_derivation += " Products in 16 bits: ";
+  f.tolerance_derivation += kTensorCoreBoundDerivation;
+  f.variant(separate()).variant(fused()).variant(by_cublas()).variant(fused_recompute());
+  f.variant(fused_one_by_one()).variant(fused_graph()).variant(fused_first());
+  return f;
+}
+
+const Registration registration(declare());
+
+}  // namespace gpuexp::training_step

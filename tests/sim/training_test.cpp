@@ -1,0 +1,99 @@
+// A network that learns, in launches that are executed on the CPU one after the other; and a step
+// whose gradients overflow. The GPU's test has larger ones (tests/gpu/training_test.cpp).
+#include <memory>
+
+#include "sim/execution.hpp"
+#include "support/training_run.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+TrainingMemory simulated() {
+  struct State {
+    sim::Simulator simulator{kernels(), device().compute_capability()};
+    std::vector<std::unique_ptr<double[]>> memory;
+  };
+  const auto state = std::make_shared<State>();
+  state->simulator.takes_host_loops = true;
+  TrainingMemory m;
+  m.allocate = [state](std::int64_t bytes) -> void* {
+    const auto doubles = static_cast<std::size_t>(bytes) / sizeof(double) + 1;
+    // Buffers begin at multiples of 256 bytes.
+    constexpr std::size_t kAlignment = 256;
+    state->memory.push_back(std::make_unique<double[]>(doubles + kAlignment / sizeof(double)));
+    void* at = state->memory.back().get();
+    std::size_t room = doubles * sizeof(double) + kAlignment;
+    at = std::align(kAlignment, doubles * sizeof(double), at, room);
+    state->simulator.memory().add(at, static_cast<std::size_t>(bytes), "a buffer");
+    return at;
+  };
+  m.run = [state](const Steps& steps) { state->simulator.run(steps); };
+  m.read = [](void* to, const void* from, std::int64_t bytes) {
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  };
+  return m;
+}
+
+TrainingRun small_run(const char* dtype, const char* variant, bool planted, int steps_before) {
+  return {family_of("training_step"),
+          {{"batch", std::int64_t{64}},
+           {"width", std::int64_t{16}},
+           {"hidden", std::int64_t{64}},
+           {"layers", std::int64_t{1}},
+           {"dtype", std::string(dtype)},
+           {"overflow", std::string(planted ? "planted" : "no")},
+           {"steps_before", std::int64_t{steps_before}},
+           {"growth_interval", std::int64_t{20}},
+           {"learning_rate", 3e-3}},
+          variant,
+          device(),
+          simulated()};
+}
+
+constexpr int kSteps = 100;
+constexpr std::size_t kWindow = 10;
+constexpr std::uint64_t kSeeds = 10;
+
+std::vector<Losses> curves(const char* dtype, const char* variant, std::uint64_t seeds) {
+  TrainingRun run = small_run(dtype, variant, false, 0);
+  std::vector<Losses> all;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed)
+    all.push_back(smoothed(run.losses(seed, kSteps), kWindow));
+  return all;
+}
+
+TEST_CASE("a network learns the same in all precisions, separate and fused", "[training]") {
+  if (!has_machine_code()) return;
+  const Spread fp32(curves("fp32", "fused", kSeeds));
+  CHECK(fp32.most.back() < 0.4 * fp32.least.front());
+  for (const auto& [dtype, variant] : {std::pair{"bf16", "fused"},
+                                       {"fp16", "fused"},
+                                       {"fp32", "separate"},
+                                       {"bf16", "fused_recompute"}}) {
+    INFO(dtype << " " << variant);
+    check_within(fp32, curves(dtype, variant, 3));
+  }
+}
+
+TEST_CASE("an overflow leaves all but the scale of the loss", "[training]") {
+  if (!has_machine_code()) return;
+  for (const char* variant : {"separate", "fused", "fused_recompute"}) {
+    INFO(variant);
+    check_overflow([&](bool planted) { return small_run("fp16", variant, planted, 5); });
+  }
+}
+
+TEST_CASE("the scale of the loss doubles after as many good steps as it takes", "[training]") {
+  if (!has_machine_code()) return;
+  TrainingRun run = small_run("fp16", "fused", false, 0);
+  run.begin(1);
+  const std::int32_t first = run.contents<std::int32_t>("state").front();
+  for (std::uint64_t batch = 1; batch <= 19; ++batch)
+    run.step(batch);
+  CHECK(run.contents<std::int32_t>("state").front() == first);
+  run.step(20);
+  CHECK((run.contents<std::int32_t>("state") == std::vector<std::int32_t>{first + 1, 0, 20, 0}));
+}
+
+}  // namespace
+}  // namespace gpuexp::test
