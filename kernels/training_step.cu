@@ -582,6 +582,7 @@ TrainingFamily declare() {
   f.tolerance_derivation += kFp32SumDerivation;
   f.tolerance_derivation += " Products in 16 bits: ";
   f.tolerance_derivation += kTensorCoreBoundDerivation;
+  f.tolerance_derivation += kMeanDerivation;
   f.variant(separate()).variant(fused()).variant(by_cublas()).variant(fused_recompute());
   f.variant(fused_one_by_one()).variant(fused_graph()).variant(fused_first());
   return f;

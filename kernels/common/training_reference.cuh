@@ -11,18 +11,28 @@ namespace gpuexp::training {
 /// Errors of sums of k products of T, and of what is rounded to T behind them.
 struct ProductError {
   bool on_tensor_cores;
-  double of_sum;  ///< of √Σp² of products p on tensor cores, of Σ|p| otherwise
-  double stored;  ///< unit roundoff of T
+  double of_sum;    ///< of √Σp² of products p on tensor cores, of Σ|p| otherwise
+  double of_value;  ///< of |Σp|, on tensor cores
+  double stored;    ///< unit roundoff of T
 
   /// What the sum may be off by, of products that are whole.
   __host__ __device__ double operator()(const ProductSums& sums) const {
-    return of_sum * (on_tensor_cores ? sqrt(sums.squares) : sums.absolute);
+    return on_tensor_cores ? of_sum * sqrt(sums.squares) + of_value * fabs(sums.value)
+                           : of_sum * sums.absolute;
   }
 };
 
+/// Behind kTensorCoreBoundDerivation, whose products have random signs.
+inline constexpr const char* kMeanDerivation =
+    " Products of activations and gradients need not: those of all rows have a mean, so that the "
+    "running sum grows towards the result besides its random walk. Half of the result on average, "
+    "of which each of S steps cuts off less than 2u: u·S·|value| is added to the bound.";
+
 inline ProductError product_error(DataType type, std::int64_t k) {
-  if (type == DataType::fp32) return {false, fp32_sum_tolerance(k).relative, unit_roundoff(type)};
-  return {true, tensor_core_bound(k, DataType::fp32, type).sum_error, unit_roundoff(type)};
+  if (type == DataType::fp32)
+    return {false, fp32_sum_tolerance(k).relative, 0.0, unit_roundoff(type)};
+  return {true, tensor_core_bound(k, DataType::fp32, type).sum_error,
+          unit_roundoff(DataType::fp32) * tensor_core_steps(k), unit_roundoff(type)};
 }
 
 /// The RMS error of such a sum over the RMS sum.

@@ -88,13 +88,14 @@ class Counted {
     if (!is_new) return found->second;
     if (asks_for_time_ && !times_first_launches(variant.timing))
       found->second[std::string(kTimeColumn)] = median_us(variant);
-    if (counters_.empty()) return found->second;
-    const LaunchCounts counts =
-        executor_.counter_reader()
-            ->count({{&family_, values_, &variant, Mode::cold}}, 7, metrics_of(counters_))
-            .front();
-    for (const SelectedCounter& counter : counters_) {
-      if (const auto value = counted(counter, counts)) found->second[counter.name] = *value;
+    if (!counters_.empty()) {
+      const LaunchCounts counts =
+          executor_.counter_reader()
+              ->count({{&family_, values_, &variant, Mode::cold}}, 7, metrics_of(counters_))
+              .front();
+      for (const SelectedCounter& counter : counters_) {
+        if (const auto value = counted(counter, counts)) found->second[counter.name] = *value;
+      }
     }
     for (const auto& [name, value] : metrics_of_launch(variant))
       found->second[std::string(kMetricMark) + name] = value;
