@@ -4,6 +4,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "analysis/run_comparison.hpp"
 #include "base/parallel.hpp"
@@ -51,6 +52,7 @@ struct RunArguments {
   bool verify_only = false;
   bool quiet = false;
   bool no_samples = false;
+  bool need_libraries = false;
 
   bool stdout_is_taken() const { return csv == "-" || json == "-"; }
 };
@@ -92,6 +94,7 @@ class Run {
     // Nothing that they claim is measured.
     if (is_profile() || options.verify_only) config_.figures.clear();
     check_outputs();
+    if (options.need_libraries) check_libraries();
     if (!options.blocks.empty()) {
       if (options.simulate.empty())
         throw ConfigError("--blocks: on a GPU all blocks are executed; it goes with --simulate");
@@ -146,6 +149,12 @@ class Run {
       throw ConfigError("--csv - --json -: standard output takes one of them");
     if (!options_.csv.empty() && options_.csv != "-" && options_.csv == options_.json)
       throw ConfigError(fmt::format("--csv and --json are both {}", options_.csv));
+  }
+
+  void check_libraries() const {
+    const std::vector<std::string> missing = missing_libraries(config_);
+    if (!missing.empty())
+      throw ConfigError(fmt::format("--need-libraries: {}", fmt::join(missing, "; ")));
   }
 
   /// Leaves the rows of an earlier run that this one will have, too: to ask for fewer is no
@@ -384,6 +393,9 @@ void add_run(Command& app, Context& context) {
                     "read hardware counters after timing, in launches of their own; with =NAME,… "
                     "these groups, counters or metrics of Nsight Compute (gpuexp list metrics); "
                     "the same as --set counters=…");
+  command->add_flag("--need-libraries", options->need_libraries,
+                    "run nothing where the library of a variant is missing, which would be skipped "
+                    "otherwise: results that others are to be compared with have all rows");
   command->add_flag("--no-samples", options->no_samples, "leave raw samples out of the JSON");
   command->add_flag(
       "--profile", options->profile,
@@ -396,7 +408,7 @@ void add_run(Command& app, Context& context) {
       "--against", options->against,
       "compare with these earlier results (a results.json or a run's folder) at the end");
   against->excludes("--profile");
-  for (const char* option : {"--profile", "--no-gate", "--against"})
+  for (const char* option : {"--profile", "--no-gate", "--against", "--need-libraries"})
     command->get_option("--simulate")->excludes(option);
   options->comparison.add_to(*command, against);
   Option* const config = command->get_option("config");

@@ -38,6 +38,20 @@ std::int64_t cell_bytes(const Family& family, const Variant& variant, const void
   return bytes;
 }
 
+std::vector<std::string> missing_libraries(const Config& config) {
+  std::vector<std::string> missing;
+  for (const Experiment& experiment : config.experiments) {
+    for (const Variant* variant : experiment.variants) {
+      const auto reason = variant->unavailable ? variant->unavailable() : std::nullopt;
+      if (!reason) continue;
+      std::string text = fmt::format("{}/{}: {}", experiment.family->id, variant->id, *reason);
+      if (std::find(missing.begin(), missing.end(), text) == missing.end())
+        missing.push_back(std::move(text));
+    }
+  }
+  return missing;
+}
+
 std::string cell_key(const Plan& plan, const Group& group, const Cell& cell) {
   const Experiment& e = plan.experiment(group);
   std::string values;

@@ -53,6 +53,10 @@ struct Plan {
 Plan make_plan(const Config& config, const DeviceSpec& device, const KernelResources& resources,
                std::int64_t free_bytes);
 
+/// "family/variant: the reason", of each variant that the config asks for and whose library is
+/// missing on this machine, or was when the program was built.
+std::vector<std::string> missing_libraries(const Config& config);
+
 /// Device bytes that a variant's cell needs: the problem's guarded buffers, the fp64 references of
 /// the outputs that the variant writes, and its workspace.
 std::int64_t cell_bytes(const Family& family, const Variant& variant, const void* problem,

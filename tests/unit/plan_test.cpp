@@ -313,5 +313,16 @@ TEST_CASE(
   CHECK(!resources.find(&rows, 80).has_value());
 }
 
+TEST_CASE("libraries that a config needs and that are missing are named", "[plan]") {
+  Bench bench;
+  CHECK(missing_libraries(bench.config).empty());
+  const Variant* const vendor = bench.family.find("vendor");
+  REQUIRE(vendor);
+  bench.experiment().variants.push_back(vendor);
+  bench.config.experiments.push_back(bench.experiment());
+  CHECK(missing_libraries(bench.config) ==
+        std::vector<std::string>{"toy/vendor: the library is not installed"});
+}
+
 }  // namespace
 }  // namespace gpuexp::test
