@@ -59,34 +59,36 @@ struct Activate {
     store_floats(a + i, v);
   }
 };
-template <class T>
-struct ScaleBySlope {
-  const T* h;
-  T* d;
-  template <int kCount>
-  __device__ void apply(std::int64_t i) const {
-    float v[kCount], x[kCount];
-    load_floats(d + i, v);
-    load_floats(h + i, x);
-    scale_by_slope(v, x);
-    store_floats(d + i, v);
-  }
-};
-template <class T>
-struct AddTo {
-  const T* from;
+// Changes an array by another one, as `Change` has it.
+template <class T, class Change>
+struct InPlace {
+  const T* by;
   T* to;
   template <int kCount>
   __device__ void apply(std::int64_t i) const {
     float v[kCount], x[kCount];
     load_floats(to + i, v);
-    load_floats(from + i, x);
-#pragma unroll
-    for (int j = 0; j < kCount; ++j)
-      v[j] += x[j];
+    load_floats(by + i, x);
+    Change::apply(v, x);
     store_floats(to + i, v);
   }
 };
+struct BySlope {
+  template <int kCount>
+  static __device__ void apply(float (&v)[kCount], const float (&x)[kCount]) {
+    scale_by_slope(v, x);
+  }
+};
+struct ByAddition {
+  template <int kCount>
+  static __device__ void apply(float (&v)[kCount], const float (&x)[kCount]) {
+    add(v, x);
+  }
+};
+template <class T>
+using ScaleBySlope = InPlace<T, BySlope>;
+template <class T>
+using AddTo = InPlace<T, ByAddition>;
 
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;

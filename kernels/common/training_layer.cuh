@@ -25,6 +25,13 @@ __device__ void scale_by_slope(float (&v)[kCount], const float (&x)[kCount]) {
   }
 }
 
+template <int kCount>
+__device__ void add(float (&v)[kCount], const float (&x)[kCount]) {
+#pragma unroll
+  for (int j = 0; j < kCount; ++j)
+    v[j] += x[j];
+}
+
 /// In this order, what of it there is: a bias, GELU's slope, a residual; and GELU of what was
 /// stored.
 template <class T>
@@ -54,9 +61,7 @@ struct LayerTail {
     }
     if (residual) {
       load_floats(residual + place, x);
-#pragma unroll
-      for (int j = 0; j < kCount; ++j)
-        v[j] += x[j];
+      add(v, x);
     }
     store_floats(to + place, v);
     if (!activated) return;

@@ -11,7 +11,7 @@
 
 #include "family/registry.hpp"
 #include "gpu/broken_family.hpp"
-#include "gpu/chained_family.hpp"
+#include "gpu/chained_checks.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/cuda_executor.hpp"
 #include "gpu/device_query.hpp"
@@ -113,22 +113,10 @@ TEST_CASE("references that refer to results hold each operation to what it found
   const Family family = chained_family();
   const auto executor = in_this_process(query_device(0, {}).spec);
   executor->set_up(family, values_with(family), 7);
-  const auto wrong_in = [&](const char* variant) {
-    const Verification result = executor->verify(*family.find(variant), Mode::cold);
-    std::map<std::string, std::size_t> wrong;
-    for (const Mismatch& m : result.first_wrong)
-      ++wrong[m.buffer];
-    CHECK(result.passed() == wrong.empty());
-    return wrong;
-  };
-  CHECK(wrong_in("right").empty());
-  const auto of_first = wrong_in("wrong_first");
-  CHECK((of_first.size() == 1 && of_first.count("y") == 1));
-  const auto of_second = wrong_in("wrong_second");
-  CHECK((of_second.size() == 1 && of_second.count("z") == 1));
-  const auto unwritten = wrong_in("unwritten_first");
+  check_each_operation(*executor, family);
+  const auto unwritten = wrong_outputs(*executor, *family.find("unwritten_first"));
   CHECK((unwritten.at("y") == 1 && unwritten.at("z") == 1));
-  CHECK(wrong_in("right").empty());
+  check_each_operation(*executor, family);
 }
 
 TEST_CASE("registers in the generated table are those that the driver reports",

@@ -4,19 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 
-#include <nlohmann/json.hpp>
-
-#include "config/config_merge.hpp"
-#include "config/config_reader.hpp"
-#include "device/ceilings_file.hpp"
 #include "device/device_spec_file.hpp"
 #include "plan/plan.hpp"
-#include "results/claim_outcomes.hpp"
-#include "run/record_of.hpp"
+#include "registry/registry.hpp"
 #include "sass/instruction_class.hpp"
 #include "sass/kernel_resource.hpp"
 #include "support/catch.hpp"
@@ -28,21 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kSource = GPUEXP_SOURCE_DIR;
-
 const std::list<Family>& families() {
   return Registry::global().families();
-}
-
-const std::vector<DeviceSpecFile>& devices() {
-  static const auto specs = read_device_specs(kSource / "configs" / "devices");
-  return specs;
-}
-
-KernelResources resources() {
-  std::size_t count = 0;
-  const KernelResource* table = kernel_resource_table(count);
-  return {table, count};
 }
 
 // The defaults of a family, then its small problems.
@@ -440,194 +420,6 @@ TEST_CASE("a variant that is said to be deterministic adds no floats atomically"
   }
   CHECK(deterministic.count("atomics/float_fixed_order") == 1);
   CHECK(with_float_atomics.count("atomics/float_block_first") == 1);
-}
-
-std::vector<fs::path> configs_in(const fs::path& folder) {
-  std::vector<fs::path> paths;
-  for (const auto& entry : fs::directory_iterator(kSource / folder)) {
-    if (entry.path().extension() == ".json") paths.push_back(entry.path());
-  }
-  std::sort(paths.begin(), paths.end());
-  return paths;
-}
-
-TEST_CASE("every config in configs/ is valid and can be planned for every device") {
-  int configs = 0;
-  std::vector<fs::path> paths = configs_in("configs");
-  for (const fs::path& path : configs_in("configs/figures"))
-    paths.push_back(path);
-  for (const fs::path& path : paths) {
-    INFO(path.string());
-    const Config config = read_config(path, Registry::global());
-    CHECK(config.name == path.stem().string());
-    for (const char* id : {"h200", "a100_sxm4_80gb", "rtx_4090", "t4"}) {
-      const DeviceSpec& device = find_device_spec(devices(), id).spec;
-      const Plan plan = make_plan(config, device, resources(), device.memory_bytes);
-      CHECK(plan.cell_count() > 0);
-    }
-    ++configs;
-  }
-  CHECK(configs > 0);
-}
-
-/// Reading a config has held that its claims name experiments, variants, values and columns that
-/// there are.
-TEST_CASE(
-    "the configs of published figures have claims, of devices that are listed, and are one run",
-    "[figures]") {
-  const std::vector<fs::path> paths = configs_in("configs/figures");
-  REQUIRE(paths.size() > 10);
-  for (const fs::path& path : paths) {
-    INFO(path.string());
-    const Config config = read_config(path, Registry::global());
-    CHECK_FALSE(config.figures.empty());
-    for (const PublishedFigure& figure : config.figures) {
-      INFO(figure.title);
-      CHECK(figure.source.address.rfind("https://", 0) == 0);
-      if (!figure.device.empty()) CHECK_NOTHROW(find_device_spec(devices(), figure.device));
-    }
-  }
-  const Config all = read_as_one(paths, Registry::global());
-  CHECK(all.name == "figures");
-  CHECK(all.seed == 7);
-  std::set<std::string> titles;
-  for (const PublishedFigure& figure : all.figures)
-    CHECK(titles.insert(figure.title).second);
-}
-
-/// A row that no device runs would leave its claim unmeasured everywhere.
-TEST_CASE("an H200 runs every row that published figures claim, libraries aside", "[figures]") {
-  const DeviceSpec& device = find_device_spec(devices(), "h200").spec;
-  const Config config = read_as_one(configs_in("configs/figures"), Registry::global());
-  const Plan plan = make_plan(config, device, resources(), device.memory_bytes);
-  const RecordTable table = empty_table(plan);
-  std::vector<ResultRecord> records;
-  for (const Group& group : plan.groups) {
-    for (const Cell& cell : group.cells) {
-      Row row;
-      row.group = &group;
-      row.cell = &cell;
-      row.status = cell.skip_reason.empty() ? Status::passed : Status::skipped;
-      row.reason = cell.skip_reason;
-      records.push_back(record_of(table, plan, row));
-    }
-  }
-  for (const PublishedFigure& figure : config.figures) {
-    for (const Claim& claim : figure.claims) {
-      for (const auto* rows : {&claim.quantity.rows, &claim.quantity.over}) {
-        for (const ClaimedRow& claimed : *rows) {
-          INFO(figure.title << ": " << claim.name << ": " << claimed.experiment << "/"
-                            << claimed.variant);
-          const auto found =
-              std::find_if(records.begin(), records.end(),
-                           [&](const ResultRecord& r) { return is_row(claimed, r); });
-          REQUIRE(found != records.end());
-          INFO(found->reason);
-          CHECK((found->passed() || found->is_vendor()));
-        }
-      }
-    }
-  }
-}
-
-nlohmann::json json_of(const fs::path& path) {
-  std::ifstream in(path);
-  return nlohmann::json::parse(in);
-}
-
-/// What it launches is not known.
-bool launches_from_kernels(const Variant& variant, const void* problem, const DeviceSpec& device) {
-  const std::vector<Shape> shapes = variant.shapes(problem, device);
-  return std::any_of(shapes.begin(), shapes.end(), [&](const Shape& shape) {
-    const auto found = resources().find(shape.kernel, device.compute_capability());
-    return found && launches_kernels(found->resource);
-  });
-}
-
-TEST_CASE("every lesson's cell has a limit, and all but those of unknown kernels an occupancy") {
-  const DeviceSpec& device = find_device_spec(devices(), "h200").spec;
-  const Ceilings ceilings =
-      read_ceilings_file(kSource / "configs" / "ceilings" / "h200.json").ceilings();
-  const Config config = read_config(kSource / "configs" / "all.json", Registry::global());
-  Plan plan = make_plan(config, device, resources(), device.memory_bytes);
-  plan.ceiling_source = {completed(ceilings, datasheet_ceilings(device)), true, "recorded"};
-  for (const Group& group : plan.groups) {
-    for (const Cell& cell : group.cells) {
-      const auto prediction = predict_cell(plan, group, cell, resources());
-      if (!prediction) continue;
-      INFO(cell_key(plan, group, cell));
-      CHECK((prediction->limit.time_us || cell.mode == Mode::warm));
-      const Variant& variant = *cell.variant;
-      const bool has_kernels = !variant.is_vendor &&
-                               !only_copies(variant, group.problem.get(), plan.device) &&
-                               !launches_from_kernels(variant, group.problem.get(), plan.device);
-      CHECK(prediction->occupancy.has_value() == has_kernels);
-    }
-  }
-}
-
-TEST_CASE("what predictions are judged by has enough cells, and none that was seen before") {
-  // Where wave_edges lie depends on the device; this is the one it was recorded on.
-  const DeviceSpec& device = find_device_spec(devices(), "h200").spec;
-  const auto keys_of = [&](const char* file) {
-    const Config config = read_config(kSource / "configs" / file, Registry::global());
-    const Plan plan = make_plan(config, device, resources(), device.memory_bytes);
-    std::set<std::string> keys;
-    for (const Group& group : plan.groups) {
-      for (const Cell& cell : group.cells) {
-        const std::string key = cell_key(plan, group, cell);
-        keys.insert(key.substr(key.find('/')));  // without the experiment
-      }
-    }
-    return keys;
-  };
-  const auto lessons = keys_of("all.json");
-  const auto repeated = keys_of("repeat.json");
-  CHECK(repeated.size() >= 300);
-  const auto predicted = keys_of("predicted.json");
-  CHECK(predicted.size() >= 300);
-  for (const std::string& key : predicted) {
-    INFO(key);
-    CHECK(lessons.count(key) + repeated.count(key) == 0);
-  }
-  for (const std::string& key : repeated) {
-    INFO(key);
-    CHECK(lessons.count(key) == 0);
-  }
-  const auto unmeasured = keys_of("unmeasured.json");
-  CHECK(unmeasured.size() >= 300);
-  for (const std::string& key : unmeasured) {
-    INFO(key);
-    CHECK(lessons.count(key) + predicted.count(key) == 0);
-  }
-  const auto unseen = keys_of("unseen.json");
-  CHECK(unseen.size() >= 300);
-  for (const std::string& key : unseen) {
-    INFO(key);
-    CHECK(lessons.count(key) + repeated.count(key) + predicted.count(key) + unmeasured.count(key) ==
-          0);
-  }
-}
-
-TEST_CASE("all.json holds the experiments of every lesson (scripts/make_all_config.py)") {
-  const std::set<std::string> no_lessons{"all",    "ceilings",   "predicted", "quickstart",
-                                         "repeat", "unmeasured", "unseen",    "unseen_copies"};
-  std::set<fs::path> lessons;
-  for (const auto& entry : fs::directory_iterator(kSource / "configs")) {
-    const fs::path& path = entry.path();
-    if (path.extension() == ".json" && !no_lessons.count(path.stem().string()))
-      lessons.insert(path);
-  }
-  nlohmann::json expected = nlohmann::json::array();
-  for (const fs::path& lesson : lessons) {
-    nlohmann::json config = json_of(lesson);
-    for (nlohmann::json& experiment : config["experiments"]) {
-      const std::string name = experiment.value("name", experiment["family"].get<std::string>());
-      experiment["name"] = lesson.stem().string() + "." + name;
-      expected.push_back(std::move(experiment));
-    }
-  }
-  CHECK(json_of(kSource / "configs" / "all.json")["experiments"] == expected);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gpu/broken_family.hpp"
-#include "gpu/chained_family.hpp"
+#include "gpu/chained_checks.hpp"
 #include "gpu/faulty_product.hpp"
 #include "sim/execution.hpp"
 #include "sim/planted_faults.hpp"
@@ -223,23 +223,11 @@ TEST_CASE("references that refer to results hold each operation to what it found
   const Family family = chained_family();
   const auto executor = make_simulated_executor(device(), kernels(), {});
   executor->set_up(family, values_with(family), 7);
-  const auto wrong_in = [&](const char* variant) {
-    const Verification result = executor->verify(*family.find(variant), Mode::cold);
-    std::map<std::string, std::size_t> wrong;
-    for (const Mismatch& m : result.first_wrong)
-      ++wrong[m.buffer];
-    CHECK(result.passed() == wrong.empty());
-    return wrong;
-  };
-  CHECK(wrong_in("right").empty());
-  const auto of_first = wrong_in("wrong_first");
-  CHECK((of_first.size() == 1 && of_first.count("y") == 1));
-  const auto of_second = wrong_in("wrong_second");
-  CHECK((of_second.size() == 1 && of_second.count("z") == 1));
+  check_each_operation(*executor, family);
   // What makes z of it is told first.
   CHECK_THROWS_WITH(executor->verify(*family.find("unwritten_first"), Mode::cold),
                     Catch::Matchers::Contains("read before anything wrote them"));
-  CHECK(wrong_in("right").empty());
+  check_each_operation(*executor, family);
 }
 
 }  // namespace
