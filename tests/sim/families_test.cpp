@@ -46,11 +46,11 @@ constexpr double kMostOperations = 2e8;
 
 void test_problem(const Family& family, const Values& values, const DeviceSpec& device,
                   Executor& executor, std::set<std::string>& executed) {
-  constexpr std::uint64_t kSeed = 7;
+  constexpr std::uint64_t kInputSeed = 7;
   INFO(describe(family, values));
   const auto problem = family.make_problem(values);
   if (family.unsupported && family.unsupported(problem.get(), device)) return;
-  executor.set_up(family, values, kSeed);
+  executor.set_up(family, values, kInputSeed);
   for (const Variant& variant : family.variants) {
     INFO(family.id << "/" << variant.id);
     if (!runs_on(device, family, variant, problem.get())) continue;
