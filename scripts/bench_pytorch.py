@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Measures operations of gpuexp's families in PyTorch and Triton, by gpuexp's protocol and into its columns.
 
-usage: bench_pytorch.py [CONFIG ...] [--out FOLDER] [--variants GLOB ...] [--set KEY=VALUE[,VALUE...] ...]
-       bench_pytorch.py --operation elu|sin2_cos2|transpose|sum|softmax|layernorm|rmsnorm|attention|attention_backward [--set n=1000000] ...
+usage: bench_pytorch.py [CONFIG ...] [--out FOLDER] [--experiments GLOB ...] [--variants GLOB ...] [--set KEY=VALUE[,VALUE...] ...]
+       bench_pytorch.py --operation elu|sin2_cos2|transpose|sum|softmax|layernorm|rmsnorm|attention|attention_backward|
+                                    training_step|training_block [--set n=1000000] ...
        bench_pytorch.py --ptx SM [...]
 
 CONFIG is a config of gpuexp or its name in configs/; without one, fusion and transpose. Their cells of the families fusion,
-transpose, reduction, softmax, normalization, attention and attention_backward in mode cold are measured, each with the variants
+transpose, reduction, softmax, normalization, attention, attention_backward, training_step and training_block in mode cold are
+measured, each with the variants
 
   pytorch_eager      what a user of PyTorch writes, operation by operation (ELU: torch.nn.functional.elu; softmax, layer_norm
                      and rms_norm likewise; a sum: x.sum(); attention: two products and a softmax between them)
@@ -14,6 +16,9 @@ transpose, reduction, softmax, normalization, attention and attention_backward i
   pytorch_compiled   the same as pytorch_eager through torch.compile, each shape for itself
   sdpa_flash         of attention: torch.nn.functional.scaled_dot_product_attention by FlashAttention
   sdpa_cudnn         the same by cuDNN
+  pytorch_foreach    of training: AdamW over lists of tensors; the others have it in one kernel (fused=True)
+  pytorch_graph      of a step of training: forward, backward and AdamW as one CUDA graph
+  pytorch_compiled_graph  the same of the compiled network
   triton             a kernel in Triton: scripts/pytorch/triton_kernels.py; of a sum, torch.compile's stands for it
 
 As gpuexp does it: the inputs are the same numbers, every element is held against fp64 before and after timing, the variants of
@@ -45,14 +50,17 @@ import sys
 import time
 from pathlib import Path
 
-from pytorch import operations, report
+from pytorch import operations, report, timing
 from pytorch.operations import UsageError
 from pytorch.protocol import GroupSampler, Turn, summarize, timer_quantum_us
 
 ROOT = Path(__file__).resolve().parents[1]
 DEFAULT_CONFIGS = ("fusion", "transpose")
 OK, FAILED_OUTPUT, USAGE, INCORRECT, FAILED, NO_GPU, NO_PYTORCH, INTERRUPTED = 0, 1, 2, 3, 4, 5, 7, 130
-NEED = {"pytorch_compiled": "torch.compile needs Triton, which is not installed", "triton": "Triton is not installed"}
+NEED = {
+    **dict.fromkeys(("pytorch_compiled", "pytorch_compiled_graph"), "torch.compile needs Triton, which is not installed"),
+    "triton": "Triton is not installed",
+}
 
 
 class Missing(Exception):
@@ -69,6 +77,7 @@ def parsed(arguments):
     parser.add_argument("--operation", choices=sorted(operations.OPERATIONS), help="instead of a config: this one, by --set")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE[,VALUE...]",
                         help="replace an axis or a measure setting: n=1024,2048 measure.max_seconds=1")  # fmt: skip
+    parser.add_argument("--experiments", action="append", default=[], metavar="GLOB", help="keep these experiments (default: all)")
     parser.add_argument("--variants", action="append", default=[], metavar="GLOB", help="keep these variants (default: all)")
     parser.add_argument("--seed", type=int, help="of the inputs, instead of the config's")
     parser.add_argument("--commit", help="of this repository, for a copy of it with another history or none")
@@ -139,16 +148,24 @@ def configs_of(options):
     return configs
 
 
-def rows_of(configs, globs):
-    """Those of each group, with the seed of its config."""
-    all_ids = [v.id for v in operations.VARIANTS]
+def checked_globs(option, globs, names):
     for glob in globs:
-        if not fnmatch.filter(all_ids, glob):
-            raise UsageError(f"--variants {glob}: there are {', '.join(all_ids)}")
+        if not fnmatch.filter(names, glob):
+            raise UsageError(f"{option} {glob}: there are {', '.join(dict.fromkeys(names))}")
+
+
+def is_kept(name, globs):
+    return not globs or any(fnmatch.fnmatch(name, glob) for glob in globs)
+
+
+def rows_of(configs, globs, experiments=()):
+    """Those of each group, with the seed of its config."""
+    checked_globs("--variants", globs, [v.id for v in operations.VARIANTS])
+    checked_globs("--experiments", experiments, [group.experiment.name for config in configs for group in config.groups])
     cells = []
     for config in configs:
         for group in config.groups:
-            kept = [v for v in group.variants() if not globs or any(fnmatch.fnmatch(v.id, glob) for glob in globs)]
+            kept = [v for v in group.variants() if is_kept(v.id, globs) and is_kept(group.experiment.name, experiments)]
             if kept:
                 cells.append((config.seed, [report.Row(group, variant) for variant in kept]))
     keys = [row.key for _, rows in cells for row in rows]
@@ -262,8 +279,11 @@ class Bench:
             if row.status == "incorrect":
                 return None
             for _ in range(row.group.experiment.settings.warmup_launches):
+                timing.prepare(launch)
                 launch()
             self.synchronize()
+            if hasattr(launch, "peak_bytes") and row.group.value("phase") == "step" and "graph" not in row.variant.id:
+                row.metrics["peak_bytes"] = float(launch.peak_bytes())
             return launch
         except Exception as error:  # of PyTorch, Triton, ptxas or CUDA: the row says what
             return row.end("failed", said_by(error))
@@ -288,6 +308,7 @@ class Bench:
         from pytorch import torch_operations
 
         problem.poison()
+        timing.prepare(launch)
         row.verification = torch_operations.verify(problem, launch(), row.variant.id)
         if not row.verification.passed:
             row.end("incorrect", row.verification.reason + when)
@@ -329,7 +350,7 @@ def measure(options, configs, cells):
     # line tables PTX has no paths of this machine.
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
     os.environ["TRITON_DISABLE_LINE_INFO"] = "1"
-    from pytorch import timing, torch_device
+    from pytorch import torch_device
 
     kept, versions = None, {"pytorch": torch.__version__, "cuda": torch.version.cuda}
     if importlib.util.find_spec("triton"):
@@ -392,7 +413,7 @@ def compile_ptx(options, cells):
 def run(arguments):
     options = parsed(arguments)
     configs = configs_of(options)
-    cells = rows_of(configs, options.variants)
+    cells = rows_of(configs, options.variants, options.experiments)
     if options.list:
         for _, rows in cells:
             for row in rows:

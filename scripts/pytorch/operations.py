@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from pytorch import training_work
 from pytorch.protocol import MeasureSettings
 
 SECTOR_BYTES = 32
@@ -135,8 +136,54 @@ ATTENTION_BACKWARD = attention_family(
     "attention_backward", 4, 8192,
     (("peak_bytes", "B", "device memory: operands, gradients, weights that are kept, and what a launch works in"),),
 )  # fmt: skip
-FAMILIES = {f.id: f for f in (FUSION, TRANSPOSE, REDUCTION, SOFTMAX, NORMALIZATION, ATTENTION, ATTENTION_BACKWARD)}
+
+
+def training_family(name, extents):
+    """kernels/training_step.cu."""
+    return Family(
+        name,
+        (
+            *extents,
+            Parameter("dtype", "bf16", "",
+                      "of activations and of what products multiply; 16 bits come with fp32 master weights, fp16 with a scale of "
+                      "the loss", ("bf16", "fp16", "fp32")),
+            Parameter("phase", "step", "", "what of a step is launched; what comes before it is given", training_work.PHASES),
+            Parameter("overflow", "no", "", "planted: one gradient is too large for fp16", ("no", "planted")),
+            Parameter("steps_before", 100, "", "of training; before the first, moments are zero", least=0, most=1 << 20),
+            Parameter("growth_interval", 2000, "", "good steps after which the scale doubles", most=1 << 20),
+            Parameter("learning_rate", 1e-3, "", "of AdamW", least=1e-6, most=1.0),
+        ),
+        (
+            ("kernels", "", "that a launch starts"),
+            ("peak_bytes", "B",
+             "the most that a step needs at a time, each array from when it is written until it is last read; here every array has "
+             "a place of its own, so that it can be checked"),
+        ),
+        1 << 32,
+    )  # fmt: skip
+
+
+TRAINING_STEP = training_family(
+    "training_step",
+    (
+        Parameter("batch", 4096, "", "rows of activations, or tokens", most=1 << 18),
+        Parameter("width", 1024, "", "what a layer takes and gives per row", most=1 << 15),
+        Parameter("hidden", 4096, "", "what GELU is applied to per row", most=1 << 15),
+        Parameter("layers", 4, "", "of the network", most=8),
+    ),
+)
+TRAINING_BLOCK = training_family(
+    "training_block",
+    (
+        Parameter("sequences", 8, "", "texts of a step", most=1 << 12),
+        Parameter("tokens", 512, "", "of a text", most=1 << 14),
+        Parameter("width", 768, "", "what the block takes and gives per token: a head has 64 of it", least=64, most=1 << 13),
+        Parameter("hidden", 3072, "", "what GELU is applied to per token", most=1 << 15),
+    ),
+)
 OF_ATTENTION = (ATTENTION, ATTENTION_BACKWARD)
+OF_TRAINING = (TRAINING_STEP, TRAINING_BLOCK)
+FAMILIES = {f.id: f for f in (FUSION, TRANSPOSE, REDUCTION, SOFTMAX, NORMALIZATION, *OF_ATTENTION, *OF_TRAINING)}
 LINEAR = (FUSION, REDUCTION)  # of n elements; the others of rows and columns
 # What --operation takes: a family, and what it fixes of it.
 OPERATIONS = {
@@ -149,6 +196,8 @@ OPERATIONS = {
     "rmsnorm": (NORMALIZATION, {"norm": "rmsnorm"}),
     "attention": (ATTENTION, {}),
     "attention_backward": (ATTENTION_BACKWARD, {}),
+    "training_step": (TRAINING_STEP, {}),
+    "training_block": (TRAINING_BLOCK, {}),
 }
 # Parameters that mean nothing to PyTorch: cells in which they are swept would be one measurement several times.
 OF_OTHER_VARIANTS = {"fusion": ("chunk_l2_pct",)}
@@ -161,6 +210,7 @@ class VariantInfo:
     compare_to: str | None
     families: tuple = tuple(FAMILIES)
     expressions: tuple = ("sin2_cos2", "elu")
+    phases: tuple = training_work.PHASES
 
 
 # In the order in which rows stand. What the first one is, speed-ups refer to.
@@ -168,7 +218,13 @@ VARIANTS = (
     VariantInfo("pytorch_eager", "library", None),
     # torch.nn.functional.elu is one kernel. This is what a user's own expression costs.
     VariantInfo("pytorch_eager_ops", "library", "pytorch_eager", ("fusion",), ("elu",)),
-    VariantInfo("pytorch_compiled", "library", "pytorch_eager"),
+    # AdamW over lists of tensors, a kernel for each of its operations; all others have it in one kernel.
+    VariantInfo("pytorch_foreach", "library", "pytorch_eager", tuple(f.id for f in OF_TRAINING), phases=("step", "update")),
+    # An optimizer is the same kernel in both: compiled are the passes through the network.
+    VariantInfo("pytorch_compiled", "library", "pytorch_eager", phases=("step", "forward", "backward")),
+    # The whole step as one CUDA graph.
+    VariantInfo("pytorch_graph", "library", "pytorch_eager", tuple(f.id for f in OF_TRAINING), phases=("step",)),
+    VariantInfo("pytorch_compiled_graph", "library", "pytorch_compiled", tuple(f.id for f in OF_TRAINING), phases=("step",)),
     # A sum in Triton takes two kernels or atomics: what torch.compile makes of it is Triton's as well.
     VariantInfo("triton", "kernel", "pytorch_compiled", ("fusion", "transpose", "softmax", "normalization")),
     # torch.nn.functional.scaled_dot_product_attention by the one of its backends that is named.
@@ -226,6 +282,8 @@ class Group:
 
     @property
     def elements(self):
+        if self.family in OF_TRAINING:
+            return training_work.rows(self) * self.value("width")
         if self.family in OF_ATTENTION:
             return self.rows * self.value("head_dim")
         return self.value("n") if self.family in LINEAR else self.value("rows") * self.value("columns")
@@ -236,6 +294,8 @@ class Group:
 
     @property
     def output_bytes(self):
+        if self.family in OF_TRAINING:
+            return training_work.written_bytes(self, SIZES[self.value("dtype")])
         if self.family is ATTENTION:
             return self.array_bytes + self.rows * SIZES["fp32"]
         if self.family is ATTENTION_BACKWARD:
@@ -257,7 +317,8 @@ class Group:
 
     def variants(self):
         return [v for v in VARIANTS if self.family.id in v.families
-                and (self.family is not FUSION or self.value("expression") in v.expressions)]  # fmt: skip
+                and (self.family is not FUSION or self.value("expression") in v.expressions)
+                and (self.family not in OF_TRAINING or self.value("phase") in v.phases)]  # fmt: skip
 
 
 def text_of(value):
@@ -289,8 +350,20 @@ def attention_work(group):
     return 3 * group.array_bytes + keys + sums + group.output_bytes, 5 * product
 
 
+def unsupported_in_training(group, variant):
+    if group.value("overflow") == "planted":
+        return "what a step does that overflows is shown by the program"
+    if group.family is TRAINING_BLOCK and group.value("width") % training_work.HEAD_DIM:
+        return "width is no multiple of a head's 64 elements"
+    if variant == "pytorch_foreach" and group.value("dtype") == "fp16":
+        return "GradScaler waits on the host for the overflow before an AdamW that is not one kernel: nothing of it can be enqueued ahead"
+    return None
+
+
 def unsupported(group, variant, memory_bytes):
     """Why PyTorch cannot run it on a GPU with so much memory; None where it can."""
+    if group.family in OF_TRAINING:
+        return unsupported_in_training(group, variant)
     if group.family not in OF_ATTENTION:
         return None
     if group.value("mask") == "window":
@@ -307,7 +380,9 @@ def unsupported(group, variant, memory_bytes):
 
 
 def work(group):
-    """useful bytes, bytes in whole sectors, arithmetic operations."""
+    """useful bytes, bytes in whole sectors, arithmetic operations; None where nobody has said."""
+    if group.family in OF_TRAINING:
+        return training_work.work(group, SIZES[group.value("dtype")])
     if group.family in OF_ATTENTION:
         useful, count = attention_work(group)
         return useful, useful, count

@@ -13,6 +13,12 @@ class LateLaunch(Exception):
     """The GPU reached the launch before the host had enqueued it."""
 
 
+def prepare(launch):
+    """What has to happen before a launch and is no part of it: state that the one before has changed."""
+    if hasattr(launch, "prepare"):
+        launch.prepare()
+
+
 class GatedTimer:
     """As EventTimer (src/gpu/event_timer.hpp), with another gate: a kernel that delays in front of the first event, since PyTorch
     has no call that waits for a value. Medians behind both gates are the same (docs/measuring.md). A delay is a guess of how long
@@ -26,6 +32,7 @@ class GatedTimer:
 
     def time_us(self, launch, flushed=True):
         while True:
+            prepare(launch)
             if flushed:
                 self.flush()
             self.cuda._sleep(self.cycles)

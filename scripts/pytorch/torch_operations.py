@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
-from pytorch import attention, operations
+from pytorch import attention, operations, training
 from pytorch.operations import ALPHA, FUSION, NORMALIZATION, REDUCTION, SOFTMAX, TRANSPOSE
 from pytorch.protocol import stream_seed
 
@@ -69,8 +69,9 @@ def normal_bits(bits, dtype):
 
 
 def problem_of(group, seed, device):
-    if group.family in operations.OF_ATTENTION:
-        return attention.Problem(group, seed, device, lambda *of: signed_unit(random_bits(*of)))
+    for families, module in ((operations.OF_ATTENTION, attention), (operations.OF_TRAINING, training)):
+        if group.family in families:
+            return module.Problem(group, seed, device, lambda *of: signed_unit(random_bits(*of)))
     return Problem(group, seed, device)
 
 
@@ -163,7 +164,7 @@ def function_of(problem, variant):
 
 def launch_of(problem, variant, triton_launch):
     """What launches the variant and returns its result. `triton_launch` launches x, y of Triton's kernel."""
-    if isinstance(problem, attention.Problem):
+    if isinstance(problem, (attention.Problem, training.Problem)):
         return problem.launch_of(variant)
     if variant == "triton":
         def launch():
@@ -264,7 +265,10 @@ def verify(problem, result, variant):
     """Every element against fp64, as run/output_comparison.hpp does."""
     group = problem.group
     if isinstance(problem, attention.Problem):
-        return verify_outputs(problem, result, variant)
+        return verify_outputs(problem.exact(variant), result)
+    if isinstance(problem, training.Problem):
+        results = result()
+        return verify_outputs(problem.exact(results), results)
     bound = operations.tolerance(group, variant)
     if tuple(result.shape) not in shapes_of(group) or not result.is_contiguous():
         raise ValueError(f"a result of shape {tuple(result.shape)} and strides {result.stride()}")
@@ -340,16 +344,16 @@ def verify_computed(problem, result, bound):
     return comparison.verification()
 
 
-def verify_outputs(problem, results, variant):
+def verify_outputs(expected, results):
     """The worst of several outputs."""
     found = []
-    for result, (name, value, magnitude, bound) in zip(results, problem.exact(variant), strict=True):
+    for result, (name, value, magnitude, bound) in zip(results, expected, strict=True):
         if result.shape != value.shape:
             raise ValueError(f"{name} of shape {tuple(result.shape)}")
         comparison = Comparison(bound)
         for first in range(0, value.numel(), CHUNK):
             part = slice(first, first + CHUNK)
-            comparison.add(result.reshape(-1)[part], value.view(-1)[part], magnitude.view(-1)[part])
+            comparison.add(result.reshape(-1)[part], value.reshape(-1)[part], magnitude.reshape(-1)[part])
         found.append(comparison.verification())
     worst = [max((getattr(v, name) for v in found), key=lambda x: (math.isnan(x), x))
              for name in ("error_rms_rel", "error_max_rel", "error_over_allowed", "error_rms_over_allowed")]  # fmt: skip
