@@ -334,8 +334,7 @@ class Launch:
     """A phase of a step. What comes before it is done by prepare(), which also restores what the launch before has changed."""
 
     def __init__(self, problem, variant):
-        self.problem, self.variant = problem, variant
-        group = problem.group
+        self.problem, self.dtype, group = problem, problem.dtype, problem.group
         self.network = type(problem.first)(group, problem.device)
         self.parameters = list(self.network.parameters())
         is_list = variant == "pytorch_foreach"
@@ -358,8 +357,7 @@ class Launch:
         self.y = self.loss = None
 
     def passed(self, x, target):
-        dtype = self.problem.dtype
-        with torch.autocast(x.device.type, dtype=dtype, enabled=dtype != torch.float32):
+        with torch.autocast(x.device.type, dtype=self.dtype, enabled=self.dtype != torch.float32):
             y = self.network(x)
         return y, F.mse_loss(y.float(), target)
 

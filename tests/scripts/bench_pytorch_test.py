@@ -21,10 +21,10 @@ from unittest import mock
 from pytorch_fixtures import RECORDED, ROOT, SCRIPT, FakeCuda, recorded
 
 import bench_pytorch  # noqa: E402
-from pytorch import operations, protocol, report, timing  # noqa: E402
+from pytorch import operations, protocol, report, timing, training_work  # noqa: E402
 
 GPUEXP = None
-LESSONS = ("fusion", "transpose", "reduction", "softmax", "normalization", "attention", "attention_backward")
+LESSONS = ("fusion", "transpose", "reduction", "softmax", "normalization", "attention", "attention_backward", "training_step")
 RECORDED_LESSONS = tuple(name for name in LESSONS if (RECORDED / f"{name}.json").exists())
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
@@ -144,11 +144,39 @@ class Cells(unittest.TestCase):
         self.assertIn("memory", reason("pytorch_eager", queries=1 << 18, keys=1 << 18))
         self.assertIsNone(reason("sdpa_cudnn", queries=1 << 18, keys=1 << 18))
 
+    def test_variants_of_training_are_those_of_a_phase(self):
+        def names(phase, **values):
+            return [v.id.removeprefix("pytorch_") for v in group_of(operations.TRAINING_STEP, phase=phase, **values).variants()]
+
+        self.assertEqual(names("step"), ["eager", "foreach", "compiled", "graph", "compiled_graph"])
+        self.assertEqual(names("forward"), ["eager", "compiled"])
+        self.assertEqual(names("update"), ["eager", "foreach"])
+
+        def reason(variant, family=operations.TRAINING_STEP, **values):
+            return operations.unsupported(group_of(family, **values), variant, 1 << 37)
+
+        self.assertIsNone(reason("pytorch_foreach", dtype="bf16"))
+        self.assertIn("GradScaler", reason("pytorch_foreach", dtype="fp16"))
+        self.assertIn("overflows", reason("pytorch_eager", dtype="fp16", overflow="planted"))
+        self.assertIsNone(reason("pytorch_eager", operations.TRAINING_BLOCK))
+        self.assertIn("64", reason("pytorch_eager", operations.TRAINING_BLOCK, width=100))
+
+    def test_a_block_has_the_operations_of_its_products(self):
+        """A token's products with four matrices, twice more backward, and attention's over the tokens before it."""
+        values = {"sequences": 2, "tokens": 3, "width": 64, "hidden": 128}
+        products, seen = 2 * 6 * 64 * (4 * 64 + 2 * 128), 2 * (1 + 2 + 3)
+        for phase, expected in (("forward", products + 2 * 2 * 64 * seen), ("backward", 2 * products + 5 * 2 * 64 * seen)):
+            self.assertEqual(operations.work(group_of(operations.TRAINING_BLOCK, phase=phase, **values)), (None, None, expected))
+
     def test_a_transpose_is_held_to_every_bit(self):
         self.assertEqual(operations.tolerance(group_of(operations.TRANSPOSE), "triton"), operations.Tolerance())
 
     def test_moved_bytes_are_whole_sectors(self):
         self.assertEqual(operations.work(group_of(n=1000, dtype="bf16")), (4000, 4032, 5000))
+
+    def test_experiments_may_be_chosen(self):
+        printed = call("training_step", "--list", "--experiments", "phases", "--experiments", "over*").stdout.splitlines()
+        self.assertEqual({key.split("/")[0] for key in printed}, {"phases", "overflow"})
 
     def test_an_axis_may_be_replaced(self):
         printed = call("transpose", "--list", "--set", "rows=3,5", "--set", "columns=4,6", "--variants", "triton")
@@ -173,6 +201,7 @@ class Mistakes(unittest.TestCase):
 
     def test_each_is_named_with_what_is_allowed(self):
         self.check_refused(["--operation", "gelu"], "gelu", "elu", "sin2_cos2", "transpose")
+        self.check_refused(["fusion", "--experiments", "square"], "square", "sizes", "expressions")
         self.check_refused(["--operation", "elu", "--set", "n=0"], "n is 0", "a whole number from 1")
         self.check_refused(["--operation", "elu", "--set", "n=2.5"], "n is 2.5")
         self.check_refused(["--operation", "elu", "--set", "n=8589934592"], "8589934592 elements", "4294967296")
@@ -304,9 +333,10 @@ class Files(unittest.TestCase):
             for column in ours:
                 self.assertEqual(column, theirs[column["name"]])
             self.assertEqual([c["name"] for c in ours], [n for n in theirs if n not in ("param.m", "param.k", "param.dropout")])
-        theirs = {c["name"]: c for c in recorded("reduction.json")["columns"]}
-        for column in report.columns_of([operations.REDUCTION])[len(fixed) :]:
-            self.assertEqual(column, theirs[column["name"]])
+        for name, family in (("reduction", operations.REDUCTION), ("training_step", operations.TRAINING_STEP)):
+            theirs = {c["name"]: c for c in recorded(f"{name}.json")["columns"]}
+            for column in report.columns_of([family])[len(fixed) :]:
+                self.assertEqual(column, theirs[column["name"]])
 
     def test_the_header_is_that_of_the_programs_runs(self):
         """Of a run of the same families, but for counters."""
@@ -569,6 +599,77 @@ class OnPyTorch(unittest.TestCase):
                 self.assertEqual((found.passed, found.wrong, found.first_wrong), (False, 1, place))
         problem.inputs[0].view(-1)[5] = 2.75
         self.assertFalse(problem.inputs_are_whole())
+
+    def training_problems(self):
+        shapes = [(operations.TRAINING_STEP, {"batch": 67, "width": 33, "hidden": 70, "layers": 2}),
+                  (operations.TRAINING_BLOCK, {"sequences": 2, "tokens": 33, "width": 128, "hidden": 200})]  # fmt: skip
+        cases = [("step", "fp32"), ("step", "fp16"), *((phase, "bf16") for phase in training_work.PHASES)]
+        for (family, shape), (phase, dtype) in itertools.product(shapes, cases):
+            yield group_of(family, dtype=dtype, phase=phase, **shape)
+
+    def test_training_is_right_and_each_fault_is_found(self):
+        from pytorch import torch_operations
+
+        for group in self.training_problems():
+            problem = torch_operations.problem_of(group, 7, "cpu")
+            for variant in ("pytorch_eager", "pytorch_foreach"):
+                if variant in (v.id for v in group.variants()) and not operations.unsupported(group, variant, 1 << 37):
+                    with self.subTest(group.key(variant)):
+                        self.check_training(torch_operations, problem, variant)
+
+    def check_training(self, torch_operations, problem, variant):
+        launch = problem.launch_of(variant)
+        for _ in range(2):  # a second launch finds what the first one found
+            launch.prepare()
+            results = launch()()
+            self.assertTrue(torch_operations.verify(problem, lambda found=results: found, variant).passed)
+        self.assertTrue(problem.inputs_are_whole())
+        for output, fault in itertools.product((0, len(results) - 1), (math.nan, 3.5)):
+            spoiled = [x.clone() for x in results]
+            spoiled[output].view(-1)[-1] = fault
+            self.assertEqual(torch_operations.verify(problem, lambda found=spoiled: found, variant).wrong, 1)
+        problem.x.view(-1)[0] = 2.75
+        self.assertFalse(problem.inputs_are_whole())
+        problem.x, _ = problem.made_inputs()
+
+    def test_a_step_in_another_precision_or_from_another_state_is_wrong(self):
+        import torch
+        from pytorch import torch_operations
+
+        values = {"batch": 67, "width": 33, "hidden": 70, "layers": 2}
+        for phase, dtype, instead in (("backward", "fp32", torch.bfloat16), ("step", "fp32", torch.bfloat16),
+                                      ("backward", "fp16", torch.bfloat16)):  # fmt: skip
+            problem = torch_operations.problem_of(group_of(operations.TRAINING_STEP, dtype=dtype, phase=phase, **values), 7, "cpu")
+            launch = problem.launch_of("pytorch_eager")
+            launch.dtype = instead
+            launch.prepare()
+            self.assertFalse(torch_operations.verify(problem, launch(), "pytorch_eager").passed)
+        problem = torch_operations.problem_of(group_of(operations.TRAINING_STEP, phase="step", **values), 7, "cpu")
+        launch = problem.launch_of("pytorch_eager")
+        launch.prepare()
+        launch()
+        launch.optimizer.zero_grad()
+        self.assertFalse(torch_operations.verify(problem, launch(), "pytorch_eager").passed)
+
+    def test_inputs_of_training_are_the_programs_numbers(self):
+        from pytorch import torch_operations
+
+        group = group_of(operations.TRAINING_STEP, batch=3, width=5, hidden=7, layers=2, dtype="fp32")
+        problem = torch_operations.problem_of(group, 7, "cpu")
+        w1, w2, b1, b2, each = training_work.layout(group)
+        self.assertEqual((w1, w2, b1, b2, each), (0, 64, 128, 192, 256))
+        seed = protocol.stream_seed(7, 1)
+
+        def signed(of, i):
+            return 2.0 * ((protocol.random_bits(of, i) >> 40) * 2.0**-24) - 1.0
+
+        up, down = problem.first.up[1], problem.first.down[0]
+        self.assertAlmostEqual(float(up.weight[6, 4].detach()), math.sqrt(3 / 5) * signed(seed, each + 4 * 7 + 6), places=6)
+        self.assertAlmostEqual(float(down.bias[2].detach()), 0.1 * signed(seed, b2 + 2), places=6)
+        names = [name for name, _ in problem.first.named_parameters()]
+        self.assertAlmostEqual(float(problem.m[names.index("up.1.bias")][3]), 1e-3 * signed(seed + 1, each + b1 + 3), places=8)
+        x = [signed(protocol.stream_seed(7, 0), i) for i in range(15)]
+        self.assertAlmostEqual(float(problem.target[1, 4]), x[9] + max(x[5] - x[9], 0.0), places=6)
 
     def test_errors_that_each_element_may_have_are_too_many_together(self):
         from pytorch import torch_operations

@@ -94,6 +94,23 @@ class GatedTimer(unittest.TestCase):
         self.assertAlmostEqual(timer.time_us(cuda.launch), 50.0)
         self.assertEqual(timer.retaken, retaken)  # the longer delay stays
 
+    def test_what_comes_before_a_launch_is_in_no_sample(self):
+        cuda = FakeCuda(enqueue_us=400.0, kernel_us=50.0)  # so that some are taken again
+        timer = timing.GatedTimer(cuda, cuda.flush)
+        prepared = []
+
+        class Launch:
+            def prepare(self):
+                prepared.append((cuda.flushes, cuda.launches))
+                cuda.busy(1000.0)
+
+            def __call__(self):
+                cuda.launch()
+
+        self.assertAlmostEqual(timer.time_us(Launch()), 50.0)
+        self.assertGreater(timer.retaken, 0)
+        self.assertEqual(prepared, [(i, i) for i in range(1 + timer.retaken)])  # before each flush and launch, those taken again too
+
     def test_a_launch_that_waits_for_the_gpu_is_refused(self):
         cuda = FakeCuda()
         timer = timing.GatedTimer(cuda, cuda.flush)
