@@ -175,9 +175,9 @@ TRAINING_STEP = training_family(
 TRAINING_BLOCK = training_family(
     "training_block",
     (
-        Parameter("sequences", 8, "", "texts of a step", most=1 << 12),
-        Parameter("tokens", 512, "", "of a text", most=1 << 14),
-        Parameter("width", 768, "", "what the block takes and gives per token: a head has 64 of it", least=64, most=1 << 13),
+        Parameter("sequences", 8, "", "of the batch", most=1 << 16),
+        Parameter("width", 768, "", "elements of a token, a multiple of 64, which each head has", least=64, most=1 << 15),
+        Parameter("tokens", 512, "", "of a sequence", most=1 << 16),
         Parameter("hidden", 3072, "", "what GELU is applied to per token", most=1 << 15),
     ),
 )
@@ -356,7 +356,7 @@ def unsupported_in_training(group, variant):
     if group.family is TRAINING_BLOCK and group.value("width") % training_work.HEAD_DIM:
         return "width is no multiple of a head's 64 elements"
     if variant == "pytorch_foreach" and group.value("dtype") == "fp16":
-        return "GradScaler waits on the host for the overflow before an AdamW that is not one kernel: nothing of it can be enqueued ahead"
+        return "GradScaler waits on the host for the overflow before an AdamW of lists: nothing of it can be enqueued ahead"
     return None
 
 
@@ -380,7 +380,7 @@ def unsupported(group, variant, memory_bytes):
 
 
 def work(group):
-    """useful bytes, bytes in whole sectors, arithmetic operations; None where nobody has said."""
+    """useful bytes, bytes in whole sectors, arithmetic operations."""
     if group.family in OF_TRAINING:
         return training_work.work(group, SIZES[group.value("dtype")])
     if group.family in OF_ATTENTION:

@@ -104,8 +104,7 @@ def times_of(row, conditions, baseline):
         "flushed_bytes": conditions["flushed_bytes"], "graph_launches": 1, "rotated_bytes": 0, "cache_state": "flushed",
         "floor_us": conditions["floor_us"],
         "speedup": baseline.median / s.median if baseline else None,
-        "useful_gb_per_s": useful / s.median / 1e3 if useful else None,
-        "moved_gb_per_s": moved / s.median / 1e3 if moved else None,
+        "useful_gb_per_s": useful / s.median / 1e3, "moved_gb_per_s": moved / s.median / 1e3,
         "tflops": count / s.median / 1e6 if count else None,
     }  # fmt: skip
 
@@ -117,8 +116,8 @@ def record_of(row, conditions, baseline):
         "experiment": row.group.experiment.name, "family": row.group.family.id, "variant": row.variant.id,
         "implementation": row.variant.implementation, "mode": operations.MODE, "status": row.status,
         "reason": row.reason or None, "executed_on": "gpu", "baseline": operations.BASELINE,
-        "compare_to": row.variant.compare_to, "useful_bytes": float(useful or 0) or None,
-        "moved_bytes": float(moved or 0) or None, "operations": float(count) or None, "key": row.key, **row.launch,
+        "compare_to": row.variant.compare_to, "useful_bytes": float(useful), "moved_bytes": float(moved),
+        "operations": float(count) or None, "key": row.key, **row.launch,
     }  # fmt: skip
     if row.verification:
         v = row.verification

@@ -14,10 +14,6 @@ def rows(group):
     return group.value("batch") if group.family.id == "training_step" else group.value("sequences") * group.value("tokens")
 
 
-def layers(group):
-    return group.value("layers") if group.family.parameter("layers") else 1
-
-
 def has(group, part):
     return group.value("phase") in ("step", part)
 
@@ -42,7 +38,7 @@ def scale_log2(group):
 
 def mlp_work(group, size):
     """Bytes read and written, and operations: kernels/common/training_mlp.cuh."""
-    batch, width, hidden, depth = rows(group), group.value("width"), group.value("hidden"), layers(group)
+    batch, width, hidden, depth = rows(group), group.value("width"), group.value("hidden"), group.value("layers")
     weights, biases, inner, outer = 2 * depth * width * hidden, depth * (width + hidden), depth * batch * hidden, batch * width
     read = written = operations = 0
     if has(group, "forward"):
@@ -64,31 +60,42 @@ def mlp_work(group, size):
 def block_parameters(group):
     """Four products' weights with their biases, and two norms."""
     width, hidden = group.value("width"), group.value("hidden")
-    return layers(group) * (4 * width * width + 2 * width * hidden + 4 * width + hidden + width + 4 * width)
+    return 4 * width * width + 2 * width * hidden + 9 * width + hidden
 
 
-def block_operations(group):
-    """Of products alone, attention's among them: two forward, and five backward, as attention_backward counts them."""
-    count, width = rows(group), group.value("width")
-    seen = group.value("sequences") * group.value("tokens") * (group.value("tokens") + 1) // 2
-    products = layers(group) * 2 * count * width * (4 * width + 2 * group.value("hidden"))
-    attention = layers(group) * 2 * width * seen
-    forward = products + 2 * attention if has(group, "forward") else 0
-    backward = 2 * products + 5 * attention if has(group, "backward") else 0
-    return forward + backward + (15 * block_parameters(group) if has(group, "update") else 0)
+def block_work(group, size):
+    """The same of a transformer's block: kernels/common/training_block_data.cuh. Attention has two products forward and five backward."""
+    count, width, hidden = rows(group), group.value("width"), group.value("hidden")
+    outer, inner, matrices, every = count * width, count * hidden, 4 * width * width + 2 * width * hidden, block_parameters(group)
+    products = 2 * count * matrices
+    scores = 2 * width * group.value("sequences") * group.value("tokens") * (group.value("tokens") + 1) // 2
+    kept = size * (9 * outer + 2 * inner) + FLOAT * (4 * count + count * (width // HEAD_DIM))
+    read = written = operations = 0
+    if has(group, "forward"):
+        read += size * (outer + matrices) + FLOAT * outer
+        written += kept + size * outer
+        operations += products + 2 * scores + 10 * inner + 20 * outer
+    if has(group, "backward"):
+        if group.value("phase") == "backward":
+            read += kept + size * matrices
+        written += size * (inner + 10 * outer) + FLOAT * every
+        operations += 2 * products + 5 * scores + 16 * inner + 30 * outer
+    if has(group, "update"):
+        read += FLOAT * (3 if group.value("phase") == "step" else 4) * every
+        written += (3 * FLOAT + (size if size != FLOAT else 0)) * every
+        operations += 15 * every
+    return read, written, operations
+
+
+def read_written_operations(group, size):
+    return (mlp_work if group.family.id == "training_step" else block_work)(group, size)
 
 
 def work(group, size):
-    """useful bytes, bytes in whole sectors, arithmetic operations. Of a block nobody has said what bytes it needs at least."""
-    if group.family.id == "training_step":
-        read, written, operations = mlp_work(group, size)
-        return read + written, read + written, operations
-    return None, None, block_operations(group)
+    """useful bytes, bytes in whole sectors, arithmetic operations."""
+    read, written, operations = read_written_operations(group, size)
+    return read + written, read + written, operations
 
 
 def written_bytes(group, size):
-    """What a launch leaves behind at least: results and gradients."""
-    if group.family.id == "training_step":
-        return mlp_work(group, size)[1]
-    of_weights = {"forward": 0, "backward": 1, "update": 3, "step": 4}[group.value("phase")]
-    return of_weights * FLOAT * block_parameters(group) + size * rows(group) * group.value("width")
+    return read_written_operations(group, size)[1]
