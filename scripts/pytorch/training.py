@@ -64,7 +64,7 @@ class Block(nn.Module):
 
 
 class Draw:
-    """Roundings at random where PyTorch rounds (D. S. Parker, Monte Carlo Arithmetic, 1997): to the type of activations, twice,
+    """Roundings at random where PyTorch rounds (Parker, Pierce, Eggert, Monte Carlo Arithmetic, CiSE 2(4), 2000): to the type of activations, twice,
     since a library may add up parts of a product in it, or a residual be a rounding of its own; and in a sum of `terms` products in
     fp32, whose error is in proportion to the sum's size (kernels/common/gemm.cuh)."""
 
@@ -447,8 +447,8 @@ class GraphLaunch(Launch):
 
     def prepare(self):
         self.restore()
-        for p in self.parameters:  # a replay that does nothing would leave what was right before
-            p.grad.fill_(math.nan)
+        for x in (self.loss.detach(), *(p.grad for p in self.parameters)):
+            x.fill_(math.nan)  # a replay that does nothing would leave what was right before
 
     def __call__(self):
         self.graph.replay()
