@@ -12,6 +12,7 @@
 
 #include "kernels/common/attention_family.cuh"
 #include "kernels/common/attention_passes.cuh"
+#include "kernels/common/attention_steps.cuh"
 #include "kernels/common/attention_tile.cuh"
 #include "kernels/common/gemm.cuh"
 #include "kernels/common/mma_pipeline.cuh"
@@ -481,10 +482,28 @@ Variant async_tiles() {
 // is left as it is until a score is more than 8 powers of two above it (as FlashAttention-4 does
 // it). fma_instructions fall a little, and all lanes of a warp go the same way.
 
+constexpr float kSlack = 8.0f;
+
 Variant lazy_rescale() {
-  constexpr float kSlack = 8.0f;
   return async("lazy_rescale", "async_tiles",
                {{"fma_instructions", Direction::decreases, 1.02, is_large}}, kSlack);
+}
+
+// As a step of training asks for it (kernels/common/attention_steps.cuh).
+Steps forward_by_tiles(const Problem& p, const Data& d) {
+  if (p.dtype != DataType::fp32)
+    return launch_fused(
+        p, d,
+        [](auto in, auto dim) {
+          return async_tiles_kernel<decltype(in), decltype(dim)::value, false>;
+        },
+        tile_bytes(p), ceil_div(p.queries, kQueries), kSlack);
+  Shape s;
+  s.block = {kBlock, 1, 1};
+  s.tile = {kScalarQueries, 1, 1};
+  s.grid = {ceil_div(p.queries, kScalarQueries), p.batch * p.heads, 1};
+  return launch(scalar_tile_kernel<float, kFp32Dim>, s, heads_of(p), operands<float>(d),
+                static_cast<float*>(d.o), d.log_sum);
 }
 
 // ---- cudnn: what a library makes of it

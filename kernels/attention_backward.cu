@@ -14,6 +14,7 @@
 #include "kernels/common/attention_gradient_inputs.cuh"
 #include "kernels/common/attention_gradient_reference.cuh"
 #include "kernels/common/attention_score_product.cuh"
+#include "kernels/common/attention_steps.cuh"
 
 namespace gpuexp::attention_backward {
 
@@ -78,21 +79,6 @@ __global__ void __launch_bounds__(kBlock)
 }
 
 // ---- how the variants are launched
-
-struct Data {
-  void* q;
-  void* k;
-  void* v;
-  void* o;         // the forward pass's result
-  float* log_sum;  // log Σ e^s of each row
-  void* p;         // its weights, for `stored` alone, where they are not too many
-  void* d_o;       // the gradient of O
-  void* dq;
-  void* dk;
-  void* dv;
-  void* dq_stored;  // of a P that was rounded on its way
-  void* dk_stored;
-};
 
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
@@ -441,6 +427,23 @@ __global__ void __launch_bounds__(kBlock, 2)
                               [&](int, int) { return heads.scale; });
 }
 
+template <class In, int kDim, bool kDrops>
+Steps launch_two_passes(const Problem& p, const Data& d, void* workspace) {
+  const RowWorkspace at = row_workspace(p, workspace);
+  return launch_rows<In>(p, d, at) + launch_keys<In, kDim, 2, false, kDrops>(p, d, at) +
+         launch(queries_kernel<In, kDim, kDrops>,
+                shape_of(p, kBlock, {ceil_div(p.queries, kQueries), p.batch * p.heads, 1},
+                         kQueryBlockBytes<kDim>),
+                heads_of(p), gradient_operands<In>(d, at), static_cast<In*>(d.dq));
+}
+
+// As a step of training asks for it (kernels/common/attention_steps.cuh).
+Steps gradients_in_two_passes(const Problem& p, const Data& d, void* workspace) {
+  return with_type_and_dim(p, [&](auto in, auto dim) {
+    return launch_two_passes<decltype(in), dim(), false>(p, d, workspace);
+  });
+}
+
 Variant two_pass() {
   Variant v = variant("two_pass", "tiles_ahead",
                       {{"global_reduction_requests", Direction::decreases, 10, is_large},
@@ -452,13 +455,7 @@ Variant two_pass() {
   works_in(v, no_bytes, no_bytes);
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& context) {
     return with_dropout(p, [&](auto in, auto dim, auto drops) {
-      using In = decltype(in);
-      const RowWorkspace at = row_workspace(p, context.workspace);
-      return launch_rows<In>(p, d, at) + launch_keys<In, dim(), 2, false, drops()>(p, d, at) +
-             launch(queries_kernel<In, dim(), drops()>,
-                    shape_of(p, kBlock, {ceil_div(p.queries, kQueries), p.batch * p.heads, 1},
-                             kQueryBlockBytes<dim()>),
-                    heads_of(p), gradient_operands<In>(d, at), static_cast<In*>(d.dq));
+      return launch_two_passes<decltype(in), dim(), drops()>(p, d, context.workspace);
     });
   };
   return v;

@@ -11,7 +11,7 @@
 
 #include "kernels/common/bound_by_atomics.cuh"
 #include "kernels/common/column_sums.cuh"
-#include "kernels/common/row_norm.cuh"
+#include "kernels/common/row_norm_gradient.cuh"
 
 namespace gpuexp::normalization_backward {
 
@@ -36,6 +36,7 @@ struct Given {
   const T* gamma;
   const float* mean;
   const float* rstd;
+  const T* residual;  // of Makes::sums_and_added alone
   __device__ NormStatistics of(Norm norm, std::int64_t row) const {
     return {norm == Norm::layer ? mean[row] : 0.0f, rstd[row]};
   }
@@ -143,7 +144,8 @@ Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Proble
   v.launch = [launch_of](const Problem& p, const Data& d, const LaunchContext& context) {
     return with_row_matrix(p, d.x, d.dx, [&](auto m) {
       using T = typename decltype(m)::Element;
-      const Given<T> g{static_cast<const T*>(d.dy), static_cast<const T*>(d.gamma), d.mean, d.rstd};
+      const Given<T> g{static_cast<const T*>(d.dy), static_cast<const T*>(d.gamma), d.mean, d.rstd,
+                       nullptr};
       return with_norm(p.norm, [&](auto norm) {
         return launch_of(norm, m, g, Call{p, d.dweights, context});
       });
@@ -217,7 +219,7 @@ struct StoreApart {
   }
 };
 
-enum class Makes { sums, sums_and_dx };
+enum class Makes { sums, sums_and_dx, sums_and_added };  // dx by itself, or a residual and dx
 
 template <Makes kMakes, Norm kNorm, class Group, class Put, class T, int kW, int kVectors>
 __global__ void __launch_bounds__(kKeptThreads, 1)
@@ -226,7 +228,7 @@ __global__ void __launch_bounds__(kKeptThreads, 1)
   RowPart<T, kW, kVectors, Edges::whole> x(group, m.x, m.columns);
   auto dy = x;
   StoredPart<T, kW, kVectors> gamma, next_x, next_dy;
-  if (kMakes == Makes::sums_and_dx) gamma.load(x, g.gamma);
+  if (kMakes != Makes::sums) gamma.load(x, g.gamma);
   next_x.load(x, m.in(group.row));
   next_dy.load(x, g.dy + group.row * m.columns);
   NormStatistics next = g.of(kNorm, group.row);
@@ -256,6 +258,15 @@ __global__ void __launch_bounds__(kKeptThreads, 1)
     if (kMakes == Makes::sums) continue;
     const TwoSums mean = means_of<kNorm>(group, own, m.columns);
     dy.join(x, [&](float t, float normed) { return s.rstd * (t - mean.a - normed * mean.b); });
+    if (kMakes == Makes::sums_and_added) {
+      for_inside(dy, [&](int at, float(&vector)[kW]) {
+        float other[kW];
+        load_floats(g.residual + row * m.columns + at, other);
+#pragma unroll
+        for (int i = 0; i < kW; ++i)
+          vector[i] += other[i];
+      });
+    }
     dy.store(m.out(row));
     group.again();
   }
@@ -343,11 +354,14 @@ Slices slices_of_parts(const Problem& p, const Kept& kept, const DeviceSpec& dev
 }
 
 // Of which each part stores its sums apart; behind them are those of slices of parts.
+std::int64_t stored_bytes(const Problem& p, const DeviceSpec& device, Share share) {
+  const Kept kept = kept_of(p, device, share);
+  return kept.parts * sum_columns(p) * std::int64_t{sizeof(float)} +
+         slices_of_parts(p, kept, device).partial_bytes();
+}
 Variant stored_by(Variant v, Share share) {
   v.workspace_bytes = [=](const Problem& p, const DeviceSpec& device) {
-    const Kept kept = kept_of(p, device, share);
-    return kept.parts * sum_columns(p) * std::int64_t{sizeof(float)} +
-           slices_of_parts(p, kept, device).partial_bytes();
+    return stored_bytes(p, device, share);
   };
   return kept_by(std::move(v), share);
 }
@@ -411,6 +425,17 @@ Variant block_partials() {
                    Share::block);
 }
 
+// A block's rows of a step of training (kernels/common/row_norm_gradient.cuh).
+template <class T>
+Steps launch_gradient(const LayerNormGradient<T>& x, const Call& call) {
+  constexpr NormConstant<Norm::layer> kLayer{};
+  const RowMatrix<T> m{x.x, x.dx, call.p.rows, static_cast<int>(call.p.columns)};
+  const Given<T> g{x.dy, x.gamma, x.mean, x.rstd, x.residual};
+  if (!x.dx) return launch_apart<Makes::sums, BlockRow>(kLayer, m, g, call);
+  if (x.residual) return launch_apart<Makes::sums_and_added, BlockRow>(kLayer, m, g, call);
+  return launch_apart<Makes::sums_and_dx, BlockRow>(kLayer, m, g, call);
+}
+
 // ---- cluster_partials: blocks of several SMs share a row
 //
 // Two to eight blocks of a cluster keep a part of the columns each, and find a row's means together
@@ -442,82 +467,14 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 // ---- the plain reference
 
-// Σ t and Σ t·x̂ of a row, and of their absolute values.
-struct ExactMeans {
-  double t;
-  double product;
-  double absolute_t;
-  double absolute_product;
-  __host__ __device__ static ExactMeans combined(const ExactMeans& a, const ExactMeans& b) {
-    return {a.t + b.t, a.product + b.product, a.absolute_t + b.absolute_t,
-            a.absolute_product + b.absolute_product};
-  }
-};
-
-template <class T>
-struct Exact {
-  using Common = ExactMeans;
-  const T* x;
-  const T* dy;
-  const T* gamma;
-  const float* mean;
-  const float* rstd;
-  std::int64_t rows;
-  std::int64_t columns;
-  Norm norm;
-  __host__ __device__ double normed(std::int64_t row, std::int64_t column) const {
-    const double from = norm == Norm::layer ? to_double(mean[row]) : 0.0;
-    return (to_double(x[row * columns + column]) - from) * to_double(rstd[row]);
-  }
-  __host__ __device__ double weighed(std::int64_t row, std::int64_t column) const {
-    return to_double(gamma[column]) * to_double(dy[row * columns + column]);
-  }
-  __host__ __device__ Common common(std::int64_t row, std::int64_t first, std::int64_t step) const {
-    ExactMeans found{};
-    for (std::int64_t i = first; i < columns; i += step) {
-      const double t = weighed(row, i), product = t * normed(row, i);
-      found = ExactMeans::combined(found, {t, product, fabs(t), fabs(product)});
-    }
-    return found;
-  }
-  __host__ __device__ ReferenceElement element(std::int64_t row, std::int64_t column,
-                                               const Common& of_row) const {
-    const double t = weighed(row, column), x_hat = normed(row, column);
-    const auto n = static_cast<double>(columns);
-    const double mean_t = norm == Norm::layer ? of_row.t / n : 0.0;
-    const double absolute_t = norm == Norm::layer ? of_row.absolute_t / n : 0.0;
-    const double scale = to_double(rstd[row]);
-    return {scale * (t - mean_t - x_hat * of_row.product / n),
-            scale * (fabs(t) + absolute_t + fabs(x_hat) * of_row.absolute_product / n)};
-  }
-};
-
-// Sums of the columns: of γ, and behind them of β.
-template <class T>
-struct ColumnSum {
-  Exact<T> of;
-  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
-    const bool is_gamma = i < of.columns;
-    const std::int64_t column = i % of.columns;
-    ReferenceElement sum{0.0, 0.0};
-    for (std::int64_t row = 0; row < of.rows; ++row) {
-      const double dy = to_double(of.dy[row * of.columns + column]);
-      const double term = is_gamma ? dy * of.normed(row, column) : dy;
-      sum.value += term;
-      sum.magnitude += fabs(term);
-    }
-    return sum;
-  }
-};
-
 // Calls `use` with what gives rows of dx, the weights' sums and the products.
 template <class Use>
 auto with_exact(const Problem& p, const Data& d, Use use) {
   return with_row_matrix(p, d.x, nullptr, [&](auto m) {
     using T = typename decltype(m)::Element;
     const auto *dy = static_cast<const T*>(d.dy), *gamma = static_cast<const T*>(d.gamma);
-    const Exact<T> exact{m.x, dy, gamma, d.mean, d.rstd, p.rows, p.columns, p.norm};
-    return use(exact, ColumnSum<T>{exact}, ExactProduct<T>{m.x, dy});
+    const ExactNormGradient<T> exact{m.x, dy, gamma, d.mean, d.rstd, p.rows, p.columns, p.norm};
+    return use(exact, NormWeightSum<T>{exact}, ExactProduct<T>{m.x, dy});
   });
 }
 
@@ -540,17 +497,14 @@ void host_reference(const Problem& p, const Data& d, const std::vector<Reference
 }
 
 // The derivations that tolerance_derivation states in words.
-constexpr double kU = 0x1p-24;
 
 Tolerance tolerance(const Problem& p) {
-  const double computed = (static_cast<double>(row_additions(p.columns)) + 10) * kU;
-  const double stored = unit_roundoff(p.dtype);
-  const double rms = std::hypot(rounding_rms(p.dtype), 4 * kU);
-  return {computed + stored * (1 + computed), 0x1p-124, kRmsSafety * rms, 0.0};
+  const double rms = std::hypot(rounding_rms(p.dtype), 4 * kNormRoundoff);
+  return {norm_gradient_error(p), 0x1p-124, kRmsSafety * rms, 0.0};
 }
 Tolerance sums_tolerance(const Problem& p) {
-  const double rms = std::hypot(sum_rms(p.rows, DataType::fp32), 2 * kU);
-  return {(static_cast<double>(p.rows) + 4) * kU, 0.0, kRmsSafety * rms, 0.0};
+  const double rms = std::hypot(sum_rms(p.rows, DataType::fp32), 2 * kNormRoundoff);
+  return {(static_cast<double>(p.rows) + 4) * kNormRoundoff, 0.0, kRmsSafety * rms, 0.0};
 }
 
 // ---- declaration
@@ -597,3 +551,24 @@ Family declare() {
 const Registration registration(declare());
 
 }  // namespace gpuexp::normalization_backward
+
+namespace gpuexp {
+
+std::int64_t norm_gradient_bytes(const NormProblem& p, const DeviceSpec& device) {
+  using namespace normalization_backward;
+  return stored_bytes(p, device, Share::block);
+}
+
+template <class T>
+Steps layer_norm_gradient(const NormProblem& p, const LayerNormGradient<T>& x,
+                          const LaunchContext& context) {
+  return normalization_backward::launch_gradient(x, {p, x.dweights, context});
+}
+template Steps layer_norm_gradient(const NormProblem&, const LayerNormGradient<float>&,
+                                   const LaunchContext&);
+template Steps layer_norm_gradient(const NormProblem&, const LayerNormGradient<__half>&,
+                                   const LaunchContext&);
+template Steps layer_norm_gradient(const NormProblem&, const LayerNormGradient<__nv_bfloat16>&,
+                                   const LaunchContext&);
+
+}  // namespace gpuexp

@@ -13,11 +13,10 @@
 // itself found: AdamW divides by a root of squares and would magnify all rounding before it.
 #include <cmath>
 
-#include "gpu/cublas.hpp"
 #include "kernels/common/column_sums.cuh"
+#include "kernels/common/training_family.cuh"
 #include "kernels/common/training_layer.cuh"
 #include "kernels/common/training_mlp_reference.cuh"
-#include "kernels/common/training_product.cuh"
 
 namespace gpuexp::training_step {
 
@@ -90,15 +89,45 @@ using ScaleBySlope = InPlace<T, BySlope>;
 template <class T>
 using AddTo = InPlace<T, ByAddition>;
 
-using Family = FamilyOf<Problem, Data>;
-using Variant = Family::Variant;
+template <class T, class Op>
+Steps elementwise(std::int64_t n, const Op& op) {
+  Shape s;
+  s.block = {kBlock, 1, 1};
+  s.tile = {kBlock * 16 / std::int64_t{sizeof(T)}, 1, 1};
+  s.grid = {ceil_div(n, s.tile.x), 1, 1};
+  return launch(elementwise_kernel<T, Op>, s, op, n);
+}
 
-// How a variant goes about it.
-struct Way {
-  bool fuses;
-  bool recomputes;
-  bool by_library = false;
-};
+}  // namespace gpuexp::training_step
+
+namespace gpuexp::training {
+
+template <class T>
+Steps Passes<T>::activate(const T* h, T* a, std::int64_t n) {
+  return training_step::elementwise<T>(n, training_step::Activate<T>{h, a});
+}
+template <class T>
+Steps Passes<T>::scale_by_slope(const T* h, T* dh, std::int64_t n) {
+  return training_step::elementwise<T>(n, training_step::ScaleBySlope<T>{h, dh});
+}
+template <class T>
+Steps Passes<T>::add(const T* by, T* to, std::int64_t n) {
+  return training_step::elementwise<T>(n, training_step::AddTo<T>{by, to});
+}
+template <class T>
+Steps Passes<T>::finish(const FinishSums<LayerTail<T>>& op, std::int64_t n) {
+  return training_step::elementwise<T>(n, op);
+}
+template struct Passes<float>;
+template struct Passes<__half>;
+template struct Passes<__nv_bfloat16>;
+
+}  // namespace gpuexp::training
+
+namespace gpuexp::training_step {
+
+using Family = StepFamily<Problem, Data>;
+using Variant = Family::Variant;
 
 // ---- the phases of a step, as launches
 
@@ -150,26 +179,16 @@ struct Network {
                  const Tail& tail) const {
     const Extents x{static_cast<int>(m), static_cast<int>(n), static_cast<int>(k)};
     if (way.by_library) {
-      constexpr bool is_gradient = std::is_same<Tail, GradientTail>::value;
-      float* sums = library_sums();
-      if constexpr (is_gradient) sums = tail.to;
-      Steps steps = cublas::step_of(cublas::Gemm{cublas::Compute::fp32, p.dtype, DataType::fp32, m,
-                                                 n, k, a, b, sums, a_lies == Lies::transposed,
-                                                 b_lies == Lies::transposed});
-      if constexpr (!is_gradient)
-        steps += elementwise(m * n, FinishSums<Tail>{sums, tail, static_cast<int>(n)});
-      return steps;
+      if constexpr (std::is_same<Tail, GradientTail>::value) {
+        return library_product<a_lies, b_lies>(x, a, b, tail.to);
+      } else {
+        float* const sums = library_sums();
+        return library_product<a_lies, b_lies>(x, a, b, sums) +
+               Passes<T>::finish({sums, tail, static_cast<int>(n)}, m * n);
+      }
     }
     constexpr std::int64_t kPerVector = 16 / sizeof(T);
     return product<a_lies, b_lies>(x, a, b, tail, (p.width | p.hidden) % kPerVector == 0);
-  }
-  template <class Op>
-  Steps elementwise(std::int64_t n, const Op& op) const {
-    Shape s;
-    s.block = {kBlock, 1, 1};
-    s.tile = {kBlock * 16 / std::int64_t{sizeof(T)}, 1, 1};
-    s.grid = {ceil_div(n, s.tile.x), 1, 1};
-    return launch(elementwise_kernel<T, Op>, s, op, n);
   }
   Steps column_sums(const T* from, std::int64_t columns, float* to) const {
     return stored_tile_sums(
@@ -186,7 +205,7 @@ struct Network {
         p.batch, p.hidden, p.width, stream(layer), weights(first + at.w1),
         LayerTail<T>{d.weights + first + at.b1, nullptr, nullptr, to_h,
                      way.fuses ? to_a : nullptr});
-    if (!way.fuses) steps += elementwise(p.batch * p.hidden, Activate<T>{to_h, to_a});
+    if (!way.fuses) steps += Passes<T>::activate(to_h, to_a, p.batch * p.hidden);
     return steps;
   }
 
@@ -201,7 +220,7 @@ struct Network {
           p.batch, p.width, p.hidden, a(l, false), weights(first + at.w2),
           LayerTail<T>{d.weights + first + at.b2, nullptr, way.fuses ? stream(l) : nullptr, to,
                        nullptr});
-      if (!way.fuses) steps += elementwise(p.batch * p.width, AddTo<T>{stream(l), to});
+      if (!way.fuses) steps += Passes<T>::add(stream(l), to, p.batch * p.width);
     }
     return steps + squared_error(stream(p.layers), d.target, dx(p.layers), p.batch * p.width,
                                  loss_sums(), d.loss, state(), p.hidden);
@@ -228,14 +247,14 @@ struct Network {
       steps += multiply<Lies::as_it_is, Lies::transposed>(
           p.batch, p.hidden, p.width, given, weights(first + at.w2),
           LayerTail<T>{nullptr, way.fuses ? h(l) : nullptr, nullptr, dh, nullptr});
-      if (!way.fuses) steps += elementwise(p.batch * p.hidden, ScaleBySlope<T>{h(l), dh});
+      if (!way.fuses) steps += Passes<T>::scale_by_slope(h(l), dh, p.batch * p.hidden);
       steps += multiply<Lies::transposed, Lies::as_it_is>(p.width, p.hidden, p.batch, stream(l), dh,
                                                           gradient(first + at.w1));
       if (l > 0) {
         steps += multiply<Lies::as_it_is, Lies::transposed>(
             p.batch, p.width, p.hidden, dh, weights(first + at.w1),
             LayerTail<T>{nullptr, nullptr, way.fuses ? given : nullptr, dx(l), nullptr});
-        if (!way.fuses) steps += elementwise(p.batch * p.width, AddTo<T>{given, dx(l)});
+        if (!way.fuses) steps += Passes<T>::add(given, dx(l), p.batch * p.width);
       }
       steps += column_sums(dh, p.hidden, d.gradients + first + at.b1);
     }
@@ -248,15 +267,9 @@ struct Network {
 
   Steps update() const {
     const Parameters<T> all{d.gradients, d.weights, d.m, d.v, static_cast<T*>(d.copy)};
-    const AdamW a = adamw(p.learning_rate);
-    Steps steps;
-    if (way.fuses) {
-      steps += training::update(all, 0, parameters(p), a, state(), true);
-    } else {
-      for (const Tensor& t : tensors(p))
-        steps += training::update(all, t.first, t.count, a, state(), false);
-    }
-    return steps + end_step(state(), is_scaled(p) ? p.growth_interval : 0, p.hidden);
+    return update_tensors(all, tensors(p), parameters(p), adamw(p.learning_rate), state(),
+                          way.fuses) +
+           end_step(state(), is_scaled(p) ? p.growth_interval : 0, p.hidden);
   }
 
   Steps phases() const {
@@ -310,14 +323,6 @@ Variant variant(std::string id, std::string compare_to, Way way,
     return values;
   };
   return v;
-}
-
-// A reason where the phase is none of these.
-auto only_in(std::vector<Phase> phases, std::string why) {
-  return [phases, why](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
-    if (std::count(phases.begin(), phases.end(), p.phase) == 0) return why;
-    return lacks_room_for_products(device);
-  };
 }
 
 Variant separate() {
@@ -397,17 +402,14 @@ Variant fused_recompute() {
 // The same kernels, timed from before the host hands over the first until the GPU has done the
 // last. Where kernels are short, it is the host's calls that take the time. Counters do not change.
 
-Variant whole_step(std::string id, std::string compare_to) {
-  Variant v = variant(std::move(id), std::move(compare_to), {true, false},
-                      {{"metric.kernels", Direction::unchanged}});
-  v.unsupported = only_in({Phase::step}, "is about whole steps");
-  return v;
+Variant whole_step(std::string id, std::string compare_to, Timing timing) {
+  return of_whole_steps(variant(std::move(id), std::move(compare_to), {true, false},
+                                {{"metric.kernels", Direction::unchanged}}),
+                        timing);
 }
 
 Variant fused_one_by_one() {
-  Variant v = whole_step("fused_one_by_one", "fused");
-  v.timing = Timing::host_clock;
-  return v;
+  return whole_step("fused_one_by_one", "fused", Timing::host_clock);
 }
 
 // ---- fused_graph: a step as one graph
@@ -418,8 +420,7 @@ Variant fused_one_by_one() {
 // graph. Counters do not change.
 
 Variant fused_graph() {
-  Variant v = whole_step("fused_graph", "fused_one_by_one");
-  v.timing = Timing::host_clock;
+  Variant v = whole_step("fused_graph", "fused_one_by_one", Timing::host_clock);
   v.submission = Submission::graph;
   return v;
 }
@@ -431,53 +432,14 @@ Variant fused_graph() {
 // change.
 
 Variant fused_first() {
-  Variant v = whole_step("fused_first", "fused_one_by_one");
-  v.timing = Timing::fresh_process;
-  return v;
+  return whole_step("fused_first", "fused_one_by_one", Timing::fresh_process);
 }
 
 // ---- declaration
 
-// Near zero fp16 errs by half of its smallest number, `roundings` times.
-Tolerance stored_tolerance(const Problem& p, double rms, double roundings) {
-  const double near_zero = p.dtype == DataType::fp16 ? roundings * 0x1p-25 : 0.0;
-  return {unit_roundoff(p.dtype), near_zero, kRmsSafety * rms, near_zero};
-}
-// Of a sum of k products that is rounded to the stored type twice at most; GELU's slope, 1.13 at
-// most, multiplies what was rounded first.
-Tolerance product_tolerance(const Problem& p, std::int64_t k) {
-  return stored_tolerance(
-      p, std::hypot(std::sqrt(2.0) * rounding_rms(p.dtype), product_rms(p.dtype, k)), 2.13);
-}
-Tolerance fp32_tolerance(double rms) {
-  constexpr double kSmallest = 0x1p-148;
-  return {unit_roundoff(DataType::fp32), kSmallest, kRmsSafety * rms, kSmallest};
-}
-
-// Outputs whose contents before a launch are restored, of a type that the problem chooses.
-struct TrainingFamily : Family {
-  using Family::Family;
-  template <class Type, class Count>
-  TrainingFamily& state(std::string name, void* Data::*member, Type type, Count count,
-                        OnProblem<Tolerance()> own_tolerance) {
-    add_buffer(std::move(name), BufferRole::in_out, OnProblem<DataType()>(type).erased(),
-               OnProblem<std::int64_t()>(count).erased(),
-               [member](void* d, void* pointer) { static_cast<Data*>(d)->*member = pointer; });
-    set_own_tolerance(own_tolerance.erased());
-    return *this;
-  }
-  template <class T>
-  TrainingFamily& state(std::string name, T* Data::*member, Output output,
-                        OnProblem<Tolerance()> own_tolerance) {
-    in_out(std::move(name), member, [output](const Problem& p) { return elements_of(p, output); });
-    set_own_tolerance(own_tolerance.erased());
-    return *this;
-  }
-};
-
-TrainingFamily declare() {
-  TrainingFamily f("training_step", Topic::patterns,
-                   "Where does a step of training spend its time, and what does it keep?");
+Family declare() {
+  Family f("training_step", Topic::patterns,
+           "Where does a step of training spend its time, and what does it keep?");
   f.physics =
       "A layer of a network in training has six products: two forward, and for each the gradients "
       "of its weights and of its input. Around them are passes over activations, and an optimizer "
@@ -490,62 +452,25 @@ TrainingFamily declare() {
   f.extent("batch", &Problem::batch, 4096, 1 << 18, "rows of activations, or tokens")
       .extent("width", &Problem::width, 1024, 1 << 15, "what a layer takes and gives per row")
       .extent("hidden", &Problem::hidden, 4096, 1 << 15, "what GELU is applied to per row")
-      .integer("layers", &Problem::layers, 4, 1, 8, "", "of the network")
-      .choice("dtype", &Problem::dtype,
-              {{"bf16", DataType::bf16}, {"fp16", DataType::fp16}, {"fp32", DataType::fp32}},
-              "of activations and of what products multiply; 16 bits come with fp32 master "
-              "weights, fp16 with a scale of the loss")
-      .choice("phase", &Problem::phase,
-              {{"step", Phase::step},
-               {"forward", Phase::forward},
-               {"backward", Phase::backward},
-               {"update", Phase::update}},
-              "what of a step is launched; what comes before it is given")
-      .choice("overflow", &Problem::overflow, {{"no", false}, {"planted", true}},
-              "planted: one gradient is too large for fp16")
-      .integer("steps_before", &Problem::steps_before, 100, 0, 1 << 20, "",
-               "of training; before the first, moments are zero")
-      .integer("growth_interval", &Problem::growth_interval, 2000, 1, 1 << 20, "",
-               "good steps after which the scale doubles")
-      .real("learning_rate", &Problem::learning_rate, 1e-3, 1e-6, 1.0, "", "of AdamW");
+      .integer("layers", &Problem::layers, 4, 1, 8, "", "of the network");
+  f.step_parameters();
   const auto type = [](const Problem& p) { return p.dtype; };
   const auto outer_elements = [](const Problem& p) { return p.batch * p.width; };
   const auto count_of = [](Output o) {
     return [o](const Problem& p) { return elements_of(p, o); };
   };
-  f.input("x", &Data::x, type, outer_elements)
-      .input("target", &Data::target, outer_elements)
-      .input("weights_before", &Data::weights_before, parameters)
-      .input("m_before", &Data::m_before, parameters)
-      .input("v_before", &Data::v_before, parameters)
-      .input("state_before", &Data::state_before, [](const Problem&) { return kStateFields; });
+  f.input("x", &Data::x, type, outer_elements).input("target", &Data::target, outer_elements);
+  f.parameter_inputs(parameters);
   const auto by_width = [](const Problem& p) { return product_tolerance(p, p.width); };
   const auto by_hidden = [](const Problem& p) { return product_tolerance(p, p.hidden); };
-  const auto of_gelu = [](const Problem& p) {
-    return stored_tolerance(p, rounding_rms(p.dtype) + 20 * unit_roundoff(DataType::fp32), 1.0);
-  };
-  const auto updated = [](const Problem&) {
-    return fp32_tolerance(2 * rounding_rms(DataType::fp32));
-  };
-  const auto exact = [](const Problem&) { return Tolerance{0.0, 0.0}; };
   f.state("h", &Data::h, type, count_of(kH), by_width)
-      .state("a", &Data::a, type, count_of(kA), of_gelu)
+      .state("a", &Data::a, type, count_of(kA), gelu_tolerance)
       .state("h_again", &Data::h_again, type, count_of(kHAgain), by_width)
-      .state("a_again", &Data::a_again, type, count_of(kAAgain), of_gelu)
+      .state("a_again", &Data::a_again, type, count_of(kAAgain), gelu_tolerance)
       .state("stream", &Data::stream, type, count_of(kStream), by_hidden)
       .state("dx", &Data::dx, type, count_of(kDx), by_hidden)
-      .state("dh", &Data::dh, type, count_of(kDh), by_width)
-      .state("loss", &Data::loss, kLoss, updated)
-      .state("gradients", &Data::gradients, kGradients,
-             [](const Problem& p) {
-               return fp32_tolerance(
-                   std::hypot(product_rms(p.dtype, p.batch), rounding_rms(DataType::fp32)));
-             })
-      .state("weights", &Data::weights, kWeights, updated)
-      .state("m", &Data::m, kM, updated)
-      .state("v", &Data::v, kV, updated)
-      .state("copy", &Data::copy, type, count_of(kCopy), exact)
-      .state("state", &Data::state, kState, exact);
+      .state("dh", &Data::dh, type, count_of(kDh), by_width);
+  f.parameter_outputs(parameters, [](const Problem& p) { return p.batch; });
   f.metric("kernels", "", "that a launch starts")
       .metric("peak_bytes", "B",
               "the most that a step needs at a time, each array from when it is written until it "
@@ -566,21 +491,7 @@ TrainingFamily declare() {
   f.reset = reset;
   f.reference = reference;
   f.host_reference = host_reference;
-  f.tolerance_derivation =
-      "Each array is held to what its operation makes of what the device found, so that errors do "
-      "not add up over a step. U is the unit roundoff of the stored type, u = 2^-24. A sum of "
-      "products that is rounded to the stored type is off by the sum's bound and by U of it, "
-      "1.05·(U + u) with the fp32 operations around it; where a kernel of its own adds a residual, "
-      "or multiplies by GELU's slope, at most 1.13, the sum was rounded before and is rounded "
-      "again; "
-      "near zero each rounding of fp16 is off by 2^-25. GELU by "
-      "__expf and __fdividef is off by (14 + 6·z)·u of itself, z the argument (CUDA C++ "
-      "Programming Guide), its slope by that of s·(1 + |x|·z'). The loss is a sum of squares, "
-      "whose relative error is that of the longest chain of additions. AdamW rounds a moment "
-      "twice or thrice and a weight by its decay, its update and the sum: 12·u of the update. The "
-      "copy is the device's weight rounded to nearest, exactly; the state are integers. The RMS "
-      "errors: 0.42·U for each of up to two roundings and the sum's model; twice that is allowed. "
-      "Sums of columns, and products in fp32: ";
+  f.tolerance_derivation = kStepDerivation;
   f.tolerance_derivation += kFp32SumDerivation;
   f.tolerance_derivation += " Products in 16 bits: ";
   f.tolerance_derivation += kTensorCoreBoundDerivation;

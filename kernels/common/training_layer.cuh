@@ -32,6 +32,20 @@ __device__ void add(float (&v)[kCount], const float (&x)[kCount]) {
     v[j] += x[j];
 }
 
+/// fp32 numbers from `bias` on.
+template <int kCount>
+__device__ void add_bias(float (&v)[kCount], const float* bias) {
+  constexpr int kPart = kCount < 4 ? kCount : 4;
+#pragma unroll
+  for (int j = 0; j < kCount; j += kPart) {
+    float b[kPart];
+    load_floats(bias + j, b);
+#pragma unroll
+    for (int q = 0; q < kPart; ++q)
+      v[j + q] += b[q];
+  }
+}
+
 /// In this order, what of it there is: a bias, GELU's slope, a residual; and GELU of what was
 /// stored.
 template <class T>
@@ -43,17 +57,7 @@ struct LayerTail {
   T* activated;
   template <int kCount>
   __device__ void operator()(std::int64_t place, int column, float (&v)[kCount]) const {
-    constexpr int kPart = kCount < 4 ? kCount : 4;
-    if (bias) {
-#pragma unroll
-      for (int j = 0; j < kCount; j += kPart) {
-        float b[kPart];
-        load_floats(bias + column + j, b);
-#pragma unroll
-        for (int q = 0; q < kPart; ++q)
-          v[j + q] += b[q];
-      }
-    }
+    if (bias) add_bias(v, bias + column);
     float x[kCount];
     if (slope_of) {
       load_floats(slope_of + place, x);
@@ -95,6 +99,21 @@ struct GradientTail {
   }
 };
 
+/// Of fp32 in several accesses where 16 bytes do not hold them.
+template <int kCount, class T>
+__device__ void load_parts(const T* from, float (&v)[kCount]) {
+  constexpr int kMost = 16 / static_cast<int>(sizeof(T));
+  constexpr int kPart = kCount < kMost ? kCount : kMost;
+#pragma unroll
+  for (int j = 0; j < kCount; j += kPart) {
+    float part[kPart];
+    load_floats(from + j, part);
+#pragma unroll
+    for (int q = 0; q < kPart; ++q)
+      v[j + q] = part[q];
+  }
+}
+
 /// What follows a product of a library, which has left its sums.
 template <class Tail>
 struct FinishSums {
@@ -103,18 +122,20 @@ struct FinishSums {
   int columns;
   template <int kCount>
   __device__ void apply(std::int64_t i) const {
-    constexpr int kPart = kCount < 4 ? kCount : 4;
     float v[kCount];
-#pragma unroll
-    for (int j = 0; j < kCount; j += kPart) {
-      float part[kPart];
-      load_floats(sums + i + j, part);
-#pragma unroll
-      for (int q = 0; q < kPart; ++q)
-        v[j + q] = part[q];
-    }
+    load_parts(sums + i, v);
     tail(i, static_cast<int>(i % columns), v);
   }
+};
+
+/// Passes over n elements of activations by kernels of their own, which kernels/training_step.cu
+/// has.
+template <class T>
+struct Passes {
+  static Steps activate(const T* h, T* a, std::int64_t n);
+  static Steps scale_by_slope(const T* h, T* dh, std::int64_t n);
+  static Steps add(const T* by, T* to, std::int64_t n);
+  static Steps finish(const FinishSums<LayerTail<T>>& op, std::int64_t n);
 };
 
 // ---- the loss

@@ -2,31 +2,15 @@
 // step, or a phase of it, finds.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <vector>
-
-#include "kernels/common/launch.cuh"
-#include "kernels/common/random.cuh"
-#include "kernels/common/training_update.cuh"
+#include "kernels/common/training_problem.cuh"
 
 namespace gpuexp::training {
 
-enum class Phase { step, forward, backward, update };
-
-struct Problem {
+struct Problem : StepProblem {
   std::int64_t batch;
   std::int64_t width;
   std::int64_t hidden;
   int layers;
-  DataType dtype;
-  Phase phase;
-  bool overflow;  // planted
-  int steps_before;
-  int growth_interval;
-  double learning_rate;
-
-  __host__ __device__ bool has(Phase part) const { return phase == Phase::step || phase == part; }
 };
 
 /// Where the parameters of a layer are in arrays of all; each begins at a multiple of 256 bytes of
@@ -34,10 +18,6 @@ struct Problem {
 struct Layout {
   std::int64_t w1, w2, b1, b2, each;
 };
-inline constexpr std::int64_t kAlignment = 64;
-constexpr std::int64_t aligned(std::int64_t elements) {
-  return ceil_div(elements, kAlignment) * kAlignment;
-}
 inline Layout layout(const Problem& p) {
   Layout at{};
   at.w2 = aligned(p.width * p.hidden);
@@ -46,9 +26,6 @@ inline Layout layout(const Problem& p) {
   at.each = at.b2 + aligned(p.width);
   return at;
 }
-struct Tensor {
-  std::int64_t first, count;
-};
 inline std::vector<Tensor> tensors(const Problem& p) {
   std::vector<Tensor> all;
   const Layout at = layout(p);
@@ -101,29 +78,6 @@ enum Output {
   kCopy,
   kState
 };
-
-__host__ __device__ inline bool is_scaled(const Problem& p) {
-  return p.dtype == DataType::fp16;
-}
-
-/// A step of another phase leaves these alone, and their gaps; no result is like that.
-inline constexpr unsigned char kUnwritten = 0x3b;
-template <class T>
-inline constexpr double kUnwrittenValue = 0;
-template <>
-inline constexpr double kUnwrittenValue<float> = 0x1.767676p-9;
-template <>
-inline constexpr double kUnwrittenValue<__nv_bfloat16> = 0x1.76p-9;
-template <>
-inline constexpr double kUnwrittenValue<__half> = 0x1.cecp-1;
-
-/// Calls f with a value of the type of activations.
-template <class Function>
-auto with_type(const Problem& p, Function f) {
-  if (p.dtype == DataType::bf16) return f(__nv_bfloat16{});
-  if (p.dtype == DataType::fp16) return f(__half{});
-  return f(float{});
-}
 
 // ---- work
 
@@ -182,15 +136,6 @@ inline double peak_bytes(const Problem& p, int kept) {
 
 // ---- inputs
 
-template <class T>
-struct Uniform {
-  std::uint64_t seed;
-  float scale;
-  __host__ __device__ T operator()(std::int64_t i) const {
-    return from_float<T>(scale * random_signed(seed, static_cast<std::uint64_t>(i)));
-  }
-};
-
 /// What a fixed network of one hidden layer makes of x, whose units see two neighbours each:
 /// x + relu(x[next] - x). A step's overflow is planted in the first target.
 template <class T>
@@ -226,36 +171,6 @@ struct FirstWeights {
   }
 };
 
-/// Moments as earlier steps may have left them: none before the first.
-struct FirstMoments {
-  FirstWeights of;
-  bool squares;
-  float scale;
-  __host__ __device__ float operator()(std::int64_t i) const {
-    if (scale == 0.0f || of(i) == 0.0f) return 0.0f;
-    return scale * (squares ? 0.5f + random_unit(of.seed + 2, static_cast<std::uint64_t>(i))
-                            : random_signed(of.seed + 1, static_cast<std::uint64_t>(i)));
-  }
-};
-
-/// What a launch finds of the state. The scale is as large as small problems allow: their gradients
-/// are divided by few elements.
-inline State first_state(const Problem& p) {
-  State s{0, 0, p.steps_before, p.overflow && p.phase == Phase::update ? 1 : 0};
-  if (!is_scaled(p)) return s;
-  constexpr int kRoom = 8;
-  const double elements = static_cast<double>(p.batch) * static_cast<double>(p.width);
-  s.scale_log2 = std::min(kFirstScaleLog2, kRoom + std::ilogb(elements));
-  s.good_steps = p.steps_before % p.growth_interval;
-  return s;
-}
-struct StateField {
-  State s;
-  __host__ __device__ std::int32_t operator()(std::int64_t i) const {
-    return i == 0 ? s.scale_log2 : i == 1 ? s.good_steps : i == 2 ? s.steps : s.overflow;
-  }
-};
-
 inline FirstWeights first_weights(const Problem& p, std::uint64_t seed) {
   const auto scale = [](std::int64_t rows) {
     return static_cast<float>(std::sqrt(3.0 / static_cast<double>(rows)));
@@ -273,9 +188,11 @@ inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
     return fill(static_cast<T*>(d.x), n, x) + fill(d.target, n, Target<T>{x, p.width, p.overflow});
   });
   steps += fill(d.weights_before, parameters(p), weights);
-  steps += fill(d.m_before, parameters(p), FirstMoments{weights, false, is_first ? 0.0f : 1e-3f});
-  steps += fill(d.v_before, parameters(p), FirstMoments{weights, true, is_first ? 0.0f : 1e-6f});
-  return steps + fill(d.state_before, kStateFields, StateField{first_state(p)});
+  steps += fill(d.m_before, parameters(p),
+                FirstMoments<FirstWeights>{weights, false, is_first ? 0.0f : 1e-3f});
+  steps += fill(d.v_before, parameters(p),
+                FirstMoments<FirstWeights>{weights, true, is_first ? 0.0f : 1e-6f});
+  return steps + fill(d.state_before, kStateFields, StateField{first_state(p, n)});
 }
 
 // ---- what a launch finds
@@ -284,25 +201,14 @@ inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 template <class T>
 struct Found {
   Uniform<T> h{11, 1.0f}, a{12, 0.5f}, stream{13, 1.0f}, dx{14, 1.0f / 64};
-  Uniform<float> gradients{15, 1.0f / 64};
-};
-
-template <class T>
-struct RoundedWeights {
-  const float* weights;
-  __host__ __device__ T operator()(std::int64_t i) const { return from_float<T>(weights[i]); }
 };
 
 template <class T>
 Steps reset_as(const Problem& p, const Data& d) {
   const Found<T> found;
   const std::int64_t bytes = static_cast<std::int64_t>(sizeof(T));
-  const std::int64_t n = parameters(p);
   const auto unwritten = [](void* to, std::int64_t count_bytes) {
     return Steps(MemsetStep{to, kUnwritten, count_bytes});
-  };
-  const auto copy = [&](float* to, const float* from) {
-    return Steps(CopyStep{to, from, n * std::int64_t{sizeof(float)}});
   };
   const bool is_backward = p.phase == Phase::backward;
   const auto given = [&](void* to, std::int64_t count, const Uniform<T>& of) {
@@ -317,32 +223,10 @@ Steps reset_as(const Problem& p, const Data& d) {
   if (is_backward) {
     T* const last = static_cast<T*>(d.dx) + (p.layers - 1) * outer(p);
     steps += fill(last, outer(p), found.dx);
-    if (p.overflow) {  // infinity in fp16
-      unsigned char* const first = reinterpret_cast<unsigned char*>(last);
-      steps += MemsetStep{first, 0x00, 1};
-      steps += MemsetStep{first + 1, 0x7c, 1};
-    }
+    if (p.overflow) steps += plant_infinity(last);
   }
   steps += unwritten(d.loss, sizeof(float));
-  if (p.phase == Phase::update) {
-    steps += fill(d.gradients, n, found.gradients);
-  } else {
-    steps += unwritten(d.gradients, n * std::int64_t{sizeof(float)});
-  }
-  std::int64_t end = 0;  // of the tensor before
-  const auto clear_to = [&](std::int64_t first) {
-    if (first > end)
-      steps += MemsetStep{d.gradients + end, 0, (first - end) * std::int64_t{sizeof(float)}};
-  };
-  for (const Tensor& t : tensors(p)) {
-    clear_to(t.first);
-    end = t.first + t.count;
-  }
-  clear_to(n);
-  steps += copy(d.weights, d.weights_before) + copy(d.m, d.m_before) + copy(d.v, d.v_before);
-  if constexpr (!std::is_same<T, float>::value)
-    steps += fill(static_cast<T*>(d.copy), n, RoundedWeights<T>{d.weights_before});
-  return steps + CopyStep{d.state, d.state_before, sizeof(State)};
+  return steps + reset_parameters<T>(p, d, tensors(p), parameters(p));
 }
 
 inline Steps reset(const Problem& p, const Data& d) {

@@ -159,7 +159,7 @@ struct ExactNetwork {
     const bool is_b1 = place >= at.b1 && place < at.b1 + p.hidden;
     const bool is_b2 = place >= at.b2 && place < at.b2 + p.width;
     if (!is_w1 && !is_w2 && !is_b1 && !is_b2) return exactly(0.0);
-    if (p.phase == Phase::update) return exactly(found.gradients(i));
+    if (p.phase == Phase::update) return exactly(found_gradients()(i));
     if (!p.has(Phase::backward)) return {kUnwrittenValue<float>, 0.0};
     const auto dh = [&](std::int64_t row, std::int64_t column) {
       return number(d.dh, layer * of_inner + row * p.hidden + column);
@@ -189,11 +189,7 @@ struct ExactNetwork {
   }
 
   __host__ __device__ ReferenceElement of_update(std::int64_t i) const {
-    if (output == kState) {
-      State s = update.before;
-      if (p.has(Phase::update)) s = next_state(s, is_scaled(p) ? p.growth_interval : 0);
-      return exactly(StateField{s}(i));
-    }
+    if (output == kState) return exactly(exact_state(p, update.before, i));
     if (output == kWeights) return update.weight(i);
     return output == kM ? update.first_moment(i) : update.second_moment(i);
   }
@@ -201,9 +197,7 @@ struct ExactNetwork {
 
 template <class T>
 ExactNetwork<T> exact_network(const Problem& p, const Data& d, Output output, bool again) {
-  State before = first_state(p);
-  before.overflow = p.overflow && p.phase != Phase::forward ? 1 : 0;
-  const bool skips = !p.has(Phase::update) || before.overflow != 0;
+  const bool overflows = p.overflow && p.phase != Phase::forward;
   return {p,
           layout(p),
           d,
@@ -215,8 +209,7 @@ ExactNetwork<T> exact_network(const Problem& p, const Data& d, Output output, bo
           product_error(p.dtype, p.hidden),
           product_error(p.dtype, p.batch),
           product_error(DataType::fp32, p.batch),
-          {adamw(p.learning_rate), d.gradients, d.weights_before, d.m_before, d.v_before, d.m, d.v,
-           before, skips},
+          exact_update(p, d, first_state(p, p.batch * p.width), overflows),
           {}};
 }
 

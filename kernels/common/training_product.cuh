@@ -260,31 +260,49 @@ __global__ void __launch_bounds__(FmaTile::kThreads, FmaTile::kBlocksPerSm)
 
 // ---- launching either
 
+namespace detail {
+template <class Tile, class Kernel, class T, class Then>
+Steps launch_product(Kernel kernel, std::int64_t shared_bytes, const Extents& x, const T* a,
+                     const T* b, const Then& then) {
+  Shape s;
+  s.block = {Tile::kThreads, 1, 1};
+  s.tile = {Tile::kBlockM, Tile::kBlockN, 1};
+  s.grid = {ceil_div(x.m, Tile::kBlockM), ceil_div(x.n, Tile::kBlockN), 1};
+  s.dynamic_shared_bytes = shared_bytes;
+  return launch(kernel, s, x, a, b, then);
+}
+}  // namespace detail
+
 /// C = A·B; `then(place, column, v)` gets sums of neighbours in C, the first of them at
-/// `place`. `in_vectors`: rows of A, B and C are whole numbers of 16 bytes.
+/// `place`. Rows of A, B and C are whole numbers of 16 bytes.
+template <Lies a_lies, Lies b_lies, class T, class Then>
+Steps vector_product(const Extents& x, const T* a, const T* b, const Then& then) {
+  if constexpr (std::is_same<T, float>::value) {
+    return detail::launch_product<FmaTile>(fma_product_kernel<a_lies, b_lies, 4, Then>,
+                                           kFmaSharedBytes, x, a, b, then);
+  } else {
+    using Tile = TensorTile<16>;
+    return detail::launch_product<Tile>(tensor_product_kernel<T, a_lies, b_lies, 16, Then>,
+                                        Tile::kSharedBytes, x, a, b, then);
+  }
+}
+/// The same of rows of any length.
+template <Lies a_lies, Lies b_lies, class T, class Then>
+Steps element_product(const Extents& x, const T* a, const T* b, const Then& then) {
+  if constexpr (std::is_same<T, float>::value) {
+    return detail::launch_product<FmaTile>(fma_product_kernel<a_lies, b_lies, 1, Then>,
+                                           kFmaSharedBytes, x, a, b, then);
+  } else {
+    using Tile = TensorTile<4>;
+    return detail::launch_product<Tile>(tensor_product_kernel<T, a_lies, b_lies, 4, Then>,
+                                        Tile::kSharedBytes, x, a, b, then);
+  }
+}
+/// Either, by what rows are.
 template <Lies a_lies, Lies b_lies, class T, class Then>
 Steps product(const Extents& x, const T* a, const T* b, const Then& then, bool in_vectors) {
-  Shape s;
-  const auto start = [&](auto kernel, auto tile, std::int64_t shared_bytes) {
-    using Tile = decltype(tile);
-    s.block = {Tile::kThreads, 1, 1};
-    s.tile = {Tile::kBlockM, Tile::kBlockN, 1};
-    s.grid = {ceil_div(x.m, Tile::kBlockM), ceil_div(x.n, Tile::kBlockN), 1};
-    s.dynamic_shared_bytes = shared_bytes;
-    return launch(kernel, s, x, a, b, then);
-  };
-  if constexpr (std::is_same<T, float>::value) {
-    return in_vectors
-               ? start(fma_product_kernel<a_lies, b_lies, 4, Then>, FmaTile{}, kFmaSharedBytes)
-               : start(fma_product_kernel<a_lies, b_lies, 1, Then>, FmaTile{}, kFmaSharedBytes);
-  } else {
-    using Wide = TensorTile<16>;
-    using Narrow = TensorTile<4>;
-    return in_vectors ? start(tensor_product_kernel<T, a_lies, b_lies, 16, Then>, Wide{},
-                              Wide::kSharedBytes)
-                      : start(tensor_product_kernel<T, a_lies, b_lies, 4, Then>, Narrow{},
-                              Narrow::kSharedBytes);
-  }
+  return in_vectors ? vector_product<a_lies, b_lies>(x, a, b, then)
+                    : element_product<a_lies, b_lies>(x, a, b, then);
 }
 
 /// Of either product per block.

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cmath>
+#include <vector>
 
 #include "kernels/common/float_vector.cuh"
 #include "kernels/common/launch.cuh"
@@ -43,6 +44,10 @@ inline AdamW adamw(double learning_rate) {
   return a;
 }
 
+/// Where a tensor is in them.
+struct Tensor {
+  std::int64_t first, count;
+};
 /// Parameters in one array each, what belongs to the same weight at the same place.
 template <class T>
 struct Parameters {
@@ -195,6 +200,17 @@ Steps update(Parameters<T> p, std::int64_t first, std::int64_t n, const AdamW& a
            launch_on_elements(copy_weights_kernel<T>, n, static_cast<const float*>(p.weights),
                               p.copy, n);
   }
+}
+
+/// Of `count` parameters in all: in one kernel, or tensor by tensor.
+template <class T>
+Steps update_tensors(const Parameters<T>& all, const std::vector<Tensor>& tensors,
+                     std::int64_t count, const AdamW& a, const State* state, bool in_one) {
+  if (in_one) return update(all, 0, count, a, state, true);
+  Steps steps;
+  for (const Tensor& t : tensors)
+    steps += update(all, t.first, t.count, a, state, false);
+  return steps;
 }
 
 inline Steps check_gradients(const float* gradients, std::int64_t n, State* state) {

@@ -1,5 +1,6 @@
-// A network that learns, in launches that are executed on the CPU one after the other; and a step
-// whose gradients overflow. The GPU's test has larger ones (tests/gpu/training_test.cpp).
+// Networks in training: an MLP that learns, in launches that are executed on the CPU one after the
+// other; steps whose gradients overflow; and a transformer block's arrays. The GPU's test has
+// larger ones (tests/gpu/training_test.cpp).
 #include <memory>
 
 #include "sim/execution.hpp"
@@ -81,6 +82,63 @@ TEST_CASE("an overflow leaves all but the scale of the loss", "[training]") {
     INFO(variant);
     check_overflow([&](bool planted) { return small_run("fp16", variant, planted, 5); });
   }
+}
+
+TrainingRun small_block(const char* dtype, const char* variant, bool planted) {
+  return {family_of("training_block"),
+          {{"sequences", std::int64_t{2}},
+           {"tokens", std::int64_t{128}},
+           {"width", std::int64_t{64}},
+           {"hidden", std::int64_t{64}},
+           {"dtype", std::string(dtype)},
+           {"overflow", std::string(planted ? "planted" : "no")},
+           {"steps_before", std::int64_t{0}},
+           {"growth_interval", std::int64_t{20}},
+           {"learning_rate", 3e-3}},
+          variant,
+          device(),
+          simulated()};
+}
+
+TEST_CASE("an overflow in a block leaves all but the scale of the loss", "[training]") {
+  if (!has_machine_code()) return;
+  for (const char* variant : {"separate", "fused"}) {
+    INFO(variant);
+    check_overflow([&](bool planted) { return small_block("fp16", variant, planted); });
+  }
+}
+
+// What small problems have not: several heads, and sizes of which none is a multiple of a tile.
+TEST_CASE("a block is right in all phases and types", "[training]") {
+  if (!has_machine_code()) return;
+  const std::pair<const char*, std::size_t> phases[] = {
+      {"step", 6}, {"forward", 2}, {"backward", 3}, {"update", 2}};
+  for (const char* dtype : {"bf16", "fp16", "fp32"}) {
+    for (const auto& [phase, variants] : phases) {
+      const Changed sizes = {{"sequences", std::int64_t{2}}, {"tokens", std::int64_t{37}},
+                             {"width", std::int64_t{128}},   {"hidden", std::int64_t{75}},
+                             {"dtype", std::string(dtype)},  {"phase", std::string(phase)}};
+      CHECK(check_variants(family_of("training_block"), sizes) == variants);
+    }
+  }
+}
+
+TEST_CASE("a block is right over several tiles of tokens", "[training]") {
+  if (!has_machine_code()) return;
+  for (const char* dtype : {"bf16", "fp32"}) {
+    const Changed sizes = {{"sequences", std::int64_t{1}}, {"tokens", std::int64_t{261}},
+                           {"width", std::int64_t{64}},    {"hidden", std::int64_t{72}},
+                           {"dtype", std::string(dtype)},  {"phase", std::string("backward")}};
+    CHECK(check_variants(family_of("training_block"), sizes) == 3);
+  }
+}
+
+TEST_CASE("a block's overflow is found by the gradients that it is planted in", "[training]") {
+  if (!has_machine_code()) return;
+  const Changed sizes = {{"sequences", std::int64_t{2}}, {"tokens", std::int64_t{129}},
+                         {"width", std::int64_t{64}},    {"hidden", std::int64_t{40}},
+                         {"dtype", std::string("fp16")}, {"overflow", std::string("planted")}};
+  CHECK(check_variants(family_of("training_block"), sizes) == 6);
 }
 
 TEST_CASE("the scale of the loss doubles after as many good steps as it takes", "[training]") {

@@ -1,0 +1,469 @@
+// The plain fp64 reference of a transformer block in training: each array by what its operation
+// makes of what the device found.
+#pragma once
+
+#include "kernels/common/attention_gradient_reference.cuh"
+#include "kernels/common/rounding.cuh"
+#include "kernels/common/row_norm_gradient.cuh"
+#include "kernels/common/training_block_data.cuh"
+#include "kernels/common/training_family.cuh"
+
+namespace gpuexp::training_block {
+
+/// All but what attention makes. Magnitudes are what an element may be off by, over the tolerance's
+/// roundoff.
+template <class T>
+struct ExactBlock {
+  Problem p;
+  Layout at;
+  Data d;
+  Output output;
+  bool again;  ///< n1, n2, h and a are those computed again
+  HeadPlaces places;
+  ProductError by_width, by_hidden, by_qkv, by_rows, of_column;
+  double row_additions;     ///< behind any term of a sum over a row, of width elements
+  double gradient_of_norm;  ///< norm_gradient_computed
+  float two_over_n;
+  ExactUpdate update;
+  Found<T> found;
+
+  static constexpr double kSlack = 1.05;  // roundings of what was rounded before
+  static constexpr double kRoundoff = 0x1p-24;
+
+  __host__ __device__ double number(const void* array, std::int64_t i) const {
+    return to_double(static_cast<const T*>(array)[i]);
+  }
+  // Weight i as the network computes with it; biases are fp32.
+  __host__ __device__ double weight(std::int64_t i) const {
+    return to_double(from_float<T>(d.weights_before[i]));
+  }
+  __host__ __device__ double bias(std::int64_t i) const { return d.weights_before[i]; }
+  __host__ __device__ double rounded(double value) const {
+    return kSlack * (by_width.stored + kRoundoff) * fabs(value);
+  }
+  /// A number of T that is off by so much, with its own rounding.
+  __host__ __device__ ReferenceElement stored(double value, double off) const {
+    return {value, (kSlack * off + rounded(value)) / by_width.stored};
+  }
+  __host__ __device__ ReferenceElement exactly(double value) const { return {value, 0.0}; }
+  __host__ __device__ const void* n1() const { return again ? d.n1_again : d.n1; }
+  __host__ __device__ const void* n2() const { return again ? d.n2_again : d.n2; }
+  __host__ __device__ const void* h() const { return again ? d.h_again : d.h; }
+  __host__ __device__ const void* a() const { return again ? d.a_again : d.a; }
+
+  /// The row of one matrix times a column of the other: Σ a[row][k]·b[k][column], k < depth.
+  __host__ __device__ ProductSums times(const void* array, std::int64_t row, std::int64_t depth,
+                                        std::int64_t first, std::int64_t column,
+                                        std::int64_t columns) const {
+    return sum_of_products(
+        depth, [&](std::int64_t k) { return number(array, row * depth + k); },
+        [&](std::int64_t k) { return weight(first + k * columns + column); });
+  }
+  /// The same of the transposed matrix of weights, whose row is the result's column.
+  __host__ __device__ ProductSums times_transposed(const void* array, std::int64_t row,
+                                                   std::int64_t depth, std::int64_t first,
+                                                   std::int64_t column) const {
+    return sum_of_products(
+        depth, [&](std::int64_t k) { return number(array, row * depth + k); },
+        [&](std::int64_t k) { return weight(first + column * depth + k); });
+  }
+
+  // Which phase writes an output, and what stands there otherwise.
+  __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    switch (output) {
+      case kN1:
+      case kN2:
+      case kH:
+      case kA:
+      case kStatistics:
+      case kQkv:
+      case kO:
+      case kLogSum:
+      case kMerged:
+      case kY: return p.has(Phase::forward) ? of_forward(i) : given_to_backward(i);
+      case kN1Again:
+      case kN2Again:
+      case kHAgain:
+      case kAAgain: return p.has(Phase::backward) ? of_forward(i) : unwritten();
+      case kZ:
+      case kLoss: return p.has(Phase::forward) ? of_forward(i) : unwritten();
+      case kDz: return p.has(Phase::forward) ? of_dz(i) : given_to_backward(i);
+      case kGradients: return of_gradients(i);
+      case kCopy: return exactly(to_double(from_float<T>(d.weights[i])));
+      case kState: return exactly(exact_state(p, update.before, i));
+      case kWeights: return update.weight(i);
+      case kM: return update.first_moment(i);
+      case kV: return update.second_moment(i);
+      default: return p.has(Phase::backward) ? of_backward(i) : unwritten();
+    }
+  }
+  __host__ __device__ ReferenceElement unwritten() const {
+    const bool is_fp32 =
+        output == kStatistics || output == kLogSum || output == kLoss || output == kGradients;
+    return {is_fp32 ? kUnwrittenValue<float> : kUnwrittenValue<T>, 0.0};
+  }
+  __host__ __device__ ReferenceElement given_to_backward(std::int64_t i) const {
+    if (p.phase != Phase::backward) return unwritten();
+    switch (output) {
+      case kN1: return exactly(to_double(found.n1(i)));
+      case kN2: return exactly(to_double(found.n2(i)));
+      case kH: return exactly(to_double(found.h(i)));
+      case kA: return exactly(to_double(found.a(i)));
+      case kStatistics: return exactly(FoundStatistics{p.rows()}(i));
+      case kQkv: return exactly(to_double(found.qkv(i)));
+      case kO: return exactly(to_double(found.o(i)));
+      case kLogSum: return exactly(FoundLogSum{static_cast<int>(p.tokens)}(i));
+      case kMerged: return exactly(to_double(found.merged(i)));
+      case kY: return exactly(to_double(found.y(i)));
+      default: return exactly(to_double(found.dz(i)));
+    }
+  }
+
+  // ---- forward
+
+  __host__ __device__ ReferenceElement of_forward(std::int64_t i) const {
+    const std::int64_t w = p.width, row = i / w, column = i % w;
+    switch (output) {
+      case kN1:
+      case kN1Again: return of_norm(d.x, 0, at.gamma1, at.beta1, row, column);
+      case kN2:
+      case kN2Again: return of_norm(d.y, 2, at.gamma2, at.beta2, row, column);
+      case kStatistics: return of_statistics(i);
+      case kQkv: {
+        const std::int64_t place = i % (p.rows() * w), array = i / (p.rows() * w);
+        const std::int64_t of_row = places.row_of(place);
+        const std::int64_t of_column = array * w + places.column_of(place);
+        const ProductSums sums = times(n1(), of_row, w, at.qkv, of_column, 3 * w);
+        return stored(sums.value + bias(at.b_qkv + of_column), by_width(sums));
+      }
+      case kMerged: return exactly(number(d.o, places(row, static_cast<int>(column))));
+      case kY: {
+        const ProductSums sums = times(d.merged, row, w, at.proj, column, w);
+        const double grown = sums.value + bias(at.b_proj + column);
+        return stored(number(d.x, i) + grown, by_width(sums) + rounded(grown));
+      }
+      case kH:
+      case kHAgain: {
+        const std::int64_t of_column = i % p.hidden;
+        const ProductSums sums = times(n2(), i / p.hidden, w, at.w1, of_column, p.hidden);
+        return stored(sums.value + bias(at.b1 + of_column), by_width(sums));
+      }
+      case kA:
+      case kAAgain: {
+        const ExactGelu gelu = exact_gelu(number(output == kA ? d.h : d.h_again, i));
+        return stored(gelu.value.value, gelu.value.magnitude);
+      }
+      case kZ: {
+        const ProductSums sums = times(a(), row, p.hidden, at.w2, column, w);
+        const double grown = sums.value + bias(at.b2 + column);
+        return stored(number(d.y, i) + grown, by_hidden(sums) + rounded(grown));
+      }
+      default: return of_loss();
+    }
+  }
+  __host__ __device__ ReferenceElement of_norm(const void* x, int statistics, std::int64_t gamma,
+                                               std::int64_t beta, std::int64_t row,
+                                               std::int64_t column) const {
+    const double mean = d.statistics[statistics * p.rows() + row];
+    const double rstd = d.statistics[(statistics + 1) * p.rows() + row];
+    const double grown = (number(x, row * p.width + column) - mean) * rstd * weight(gamma + column);
+    return stored(grown + weight(beta + column), 3 * kRoundoff * fabs(grown));
+  }
+  // A mean of terms of either sign, whose error is relative to their magnitudes; and 1/deviation of
+  // squares, each off by the roundings of its sum, half of which the root leaves, and 2 ulp of
+  // rsqrtf.
+  __host__ __device__ ReferenceElement of_statistics(std::int64_t i) const {
+    const std::int64_t row = i % p.rows();
+    const void* const x = i < 2 * p.rows() ? d.x : d.y;
+    const auto n = static_cast<double>(p.width);
+    double sum = 0.0, absolute = 0.0;
+    for (std::int64_t k = 0; k < p.width; ++k) {
+      const double element = number(x, row * p.width + k);
+      sum += element;
+      absolute += fabs(element);
+    }
+    const double mean = sum / n;
+    if (i / p.rows() % 2 == 0) return {mean, (row_additions + 2) * absolute / n};
+    double squares = 0.0;
+    for (std::int64_t k = 0; k < p.width; ++k) {
+      const double apart = number(x, row * p.width + k) - mean;
+      squares += apart * apart;
+    }
+    const double rstd = 1 / sqrt(squares / n + static_cast<double>(kNormEpsilon));
+    return {rstd, (row_additions / 2 + 8) * rstd};
+  }
+  // Of squares, none of which cancels another: a thread adds up to 2^31 / (256·1024) of them, and
+  // trees the rest.
+  __host__ __device__ ReferenceElement of_loss() const {
+    constexpr double kRoundings = 40, kThreads = 256.0 * 1024.0;
+    const std::int64_t n = p.rows() * p.width;
+    double sum = 0.0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const double off = number(d.z, i) - static_cast<double>(d.target[i]);
+      sum += off * off;
+    }
+    const double value = sum / static_cast<double>(n);
+    return {value, (kRoundings + static_cast<double>(n) / kThreads) * value};
+  }
+  __host__ __device__ ReferenceElement of_dz(std::int64_t i) const {
+    const double off = number(d.z, i) - static_cast<double>(d.target[i]);
+    const double value = off * ldexp(static_cast<double>(two_over_n), update.before.scale_log2);
+    return stored(value, 2.0 * kRoundoff * fabs(value));
+  }
+
+  // ---- backward
+
+  __host__ __device__ ReferenceElement of_backward(std::int64_t i) const {
+    const std::int64_t w = p.width, row = i / w, column = i % w;
+    switch (output) {
+      case kDh: {
+        const ProductSums sums = times_transposed(d.dz, i / p.hidden, w, at.w2, i % p.hidden);
+        const ReferenceElement slope = exact_gelu(number(h(), i)).slope;
+        return stored(sums.value * slope.value,
+                      (by_width(sums) + rounded(sums.value)) * fabs(slope.value) +
+                          fabs(sums.value) * slope.magnitude);
+      }
+      case kDn2: {
+        const ProductSums sums = times_transposed(d.dh, row, p.hidden, at.w1, column);
+        return stored(sums.value, by_hidden(sums));
+      }
+      case kDy: return of_dy(row, column);
+      case kDo: {
+        const ProductSums sums =
+            times_transposed(d.dy, places.row_of(i), w, at.proj, places.column_of(i));
+        return stored(sums.value, by_width(sums));
+      }
+      case kDqkv: {
+        const std::int64_t of_row = i / (3 * w), of_column = i % (3 * w);
+        const void* const array = of_column < w ? d.dq : of_column < 2 * w ? d.dk : d.dv;
+        return exactly(number(array, places(of_row, static_cast<int>(of_column % w))));
+      }
+      default: {  // dn1, which a planted overflow is in
+        const ProductSums sums = times_transposed(d.dqkv, row, 3 * w, at.qkv, column);
+        if (p.overflow && fabs(round_to(kFp16, sums.value)) == HUGE_VAL)
+          return exactly(copysign(HUGE_VAL, sums.value));
+        return stored(sums.value, by_qkv(sums));
+      }
+    }
+  }
+  __host__ __device__ ExactNormGradient<T> norm_gradient(bool is_second) const {
+    const void* const x = is_second ? d.y : d.x;
+    const void* const dn = is_second ? d.dn2 : d.dn1;
+    const float* const mean = d.statistics + (is_second ? 2 * p.rows() : 0);
+    return {static_cast<const T*>(x),
+            static_cast<const T*>(dn),
+            nullptr,
+            mean,
+            mean + p.rows(),
+            p.rows(),
+            p.width,
+            Norm::layer};
+  }
+  // What LayerNorm gives, rounded where a kernel of its own adds dz, and dz.
+  __host__ __device__ ReferenceElement of_dy(std::int64_t row, std::int64_t column) const {
+    const ExactNormGradient<T> g = norm_gradient(true);
+    const auto weighed = [&](std::int64_t k) {
+      return weight(at.gamma2 + k) * number(d.dn2, row * p.width + k);
+    };
+    double sum = 0.0, products = 0.0, absolute = 0.0, absolute_products = 0.0;
+    for (std::int64_t k = 0; k < p.width; ++k) {
+      const double t = weighed(k), product = t * g.normed(row, k);
+      sum += t;
+      products += product;
+      absolute += fabs(t);
+      absolute_products += fabs(product);
+    }
+    const auto n = static_cast<double>(p.width);
+    const double t = weighed(column), x_hat = g.normed(row, column), scale = g.rstd[row];
+    const double value = scale * (t - sum / n - x_hat * products / n);
+    const double magnitude = scale * (fabs(t) + absolute / n + fabs(x_hat) * absolute_products / n);
+    return stored(number(d.dz, row * p.width + column) + value,
+                  gradient_of_norm * magnitude + rounded(value));
+  }
+
+  __host__ __device__ ReferenceElement of_gradients(std::int64_t i) const {
+    if (p.phase == Phase::update)
+      return exactly(is_between(i) ? 0.0 : to_double(found_gradients()(i)));
+    if (is_between(i)) return exactly(0.0);
+    if (!p.has(Phase::backward)) return unwritten();
+    const std::int64_t w = p.width;
+    if (i < at.proj) return of_matrix(i, n1(), w, d.dqkv, 3 * w);
+    if (i < at.w1) return of_matrix(i - at.proj, d.merged, w, d.dy, w);
+    if (i < at.w2) return of_matrix(i - at.w1, n2(), w, d.dh, p.hidden);
+    if (i < at.gamma1) return of_matrix(i - at.w2, a(), p.hidden, d.dz, w);
+    if (i < at.b_qkv) return of_norm_weight(i - at.gamma1);
+    if (i < at.b_proj) return of_bias(i - at.b_qkv, d.dqkv, 3 * w);
+    if (i < at.b1) return of_bias(i - at.b_proj, d.dy, w);
+    if (i < at.b2) return of_bias(i - at.b1, d.dh, p.hidden);
+    return of_bias(i - at.b2, d.dz, w);
+  }
+  __host__ __device__ bool is_between(std::int64_t i) const {
+    const std::int64_t inner = p.width * p.hidden;
+    return (i >= at.w1 + inner && i < at.w2) || (i >= at.w2 + inner && i < at.gamma1) ||
+           (i >= at.b1 + p.hidden && i < at.b2);
+  }
+  /// Aᵀ·B over all rows, of A of so many columns and B of so many.
+  __host__ __device__ ReferenceElement of_matrix(std::int64_t i, const void* of_a,
+                                                 std::int64_t columns_of_a, const void* of_b,
+                                                 std::int64_t columns) const {
+    const std::int64_t row = i / columns, column = i % columns;
+    const ProductSums sums = sum_of_products(
+        p.rows(), [&](std::int64_t k) { return number(of_a, k * columns_of_a + row); },
+        [&](std::int64_t k) { return number(of_b, k * columns + column); });
+    return {sums.value, kSlack * by_rows(sums) / kRoundoff + fabs(sums.value)};
+  }
+  __host__ __device__ ReferenceElement of_bias(std::int64_t column, const void* of,
+                                               std::int64_t columns) const {
+    const ProductSums sums = sum_of_products(
+        p.rows(), [&](std::int64_t k) { return number(of, k * columns + column); },
+        [](std::int64_t) { return 1.0; });
+    return {sums.value, of_column(sums) / kRoundoff};
+  }
+  /// γ1, β1, γ2, β2; terms have four roundings of their own.
+  __host__ __device__ ReferenceElement of_norm_weight(std::int64_t i) const {
+    const std::int64_t column = i % p.width, which = i / p.width;
+    const ExactNormGradient<T> g = norm_gradient(which >= 2);
+    const ProductSums sums = sum_of_products(
+        p.rows(), [&](std::int64_t k) { return to_double(g.dy[k * p.width + column]); },
+        [&](std::int64_t k) { return which % 2 == 0 ? g.normed(k, column) : 1.0; });
+    return {sums.value, of_column(sums) / kRoundoff + 4 * sums.absolute};
+  }
+};
+
+template <class T>
+ExactBlock<T> exact_block(const Problem& p, const Data& d, Output output, bool again) {
+  const bool overflows = p.overflow && p.phase != Phase::forward;
+  return {p,
+          layout(p),
+          d,
+          output,
+          again,
+          head_places(p),
+          product_error(p.dtype, p.width),
+          product_error(p.dtype, p.hidden),
+          product_error(p.dtype, 3 * p.width),
+          product_error(p.dtype, p.rows()),
+          product_error(DataType::fp32, p.rows()),
+          static_cast<double>(row_additions(p.width)),
+          norm_gradient_computed(p.width),
+          two_over_elements(p),
+          exact_update(p, d, first_state(p), overflows),
+          {}};
+}
+
+/// Of what the device found: attention's reference has these rows.
+template <class T>
+attention::ReferenceRows<T> attention_rows(const Problem& p, const Data& d) {
+  const auto* const qkv = static_cast<const T*>(d.qkv);
+  const attention::Problem of = attention_of(p);
+  return {{qkv, qkv + outer(p), qkv + 2 * outer(p)},
+          attention::heads_of(of),
+          kHeadDim,
+          attention::output_bound(of, false)};
+}
+template <class T>
+attention::GradientRows<T> attention_gradient_rows(const Problem& p, const Data& d,
+                                                   attention::Gradient of) {
+  const attention::Problem heads = attention_of(p);
+  return {attention_rows<T>(p, d), static_cast<const T*>(d.o), static_cast<const T*>(d.d_o),
+          d.log_sum, attention::gradient_bound(heads, attention::gradient_terms(heads, of), false)};
+}
+inline bool is_of_attention(const Problem& p, Output o) {
+  if (o == kO || o == kLogSum) return p.has(Phase::forward);
+  return (o == kDq || o == kDk || o == kDv) && p.has(Phase::backward);
+}
+inline attention::Gradient gradient_of(Output o) {
+  return o == kDq   ? attention::Gradient::of_q
+         : o == kDk ? attention::Gradient::of_k
+                    : attention::Gradient::of_v;
+}
+
+/// Calls element(output, functor), rows(rows of attention, o, log_sum) or gradient(rows, which,
+/// view) for each output that is asked for.
+template <class Element, class Rows, class OfGradient>
+void for_each_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out,
+                        Element element, Rows rows, OfGradient gradient) {
+  with_type(p, [&](auto zero) {
+    using T = decltype(zero);
+    if (p.has(Phase::forward) && (out[kO] || out[kLogSum]))
+      rows(attention_rows<T>(p, d), out[kO], out[kLogSum]);
+    for (std::size_t o = 0; o < out.size(); ++o) {
+      const auto output = static_cast<Output>(o);
+      if (!out[o] || elements_of(p, output) == 0) continue;
+      if (!is_of_attention(p, output)) {
+        element(output, exact_block<T>(p, d, output, static_cast<bool>(out[kHAgain])));
+      } else if (output != kO && output != kLogSum) {
+        const attention::Gradient of = gradient_of(output);
+        gradient(attention_gradient_rows<T>(p, d, of), of, out[o]);
+      }
+    }
+  });
+}
+
+inline Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  Steps steps;
+  for_each_reference(
+      p, d, out,
+      [&](Output output, const auto& f) {
+        steps += evaluate_reference(out[output], elements_of(p, output), f);
+      },
+      [&](const auto& rows, const ReferenceView& o, const ReferenceView& log_sum) {
+        steps += attention::evaluate_rows(rows, o, log_sum);
+      },
+      [&](const auto& rows, attention::Gradient of, const ReferenceView& view) {
+        steps += attention::evaluate_gradient(rows, of, view);
+      });
+  return steps;
+}
+
+inline void host_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
+  for_each_reference(
+      p, d, out,
+      [&](Output output, const auto& f) {
+        for (std::int64_t i = 0; i < elements_of(p, output); ++i) {
+          const ReferenceElement element = f(i);
+          out[output].value[i] = element.value;
+          out[output].magnitude[i] = element.magnitude;
+        }
+      },
+      [](const auto& rows, const ReferenceView& o, const ReferenceView& log_sum) {
+        attention::evaluate_rows_on_host(rows, o, log_sum);
+      },
+      [](const auto& rows, attention::Gradient of, const ReferenceView& view) {
+        attention::evaluate_gradient_on_host(rows, of, view);
+      });
+}
+
+// ---- tolerances
+
+/// Of LayerNorm of given means and deviations, or of its gradient, rounded twice where dz is added.
+inline Tolerance norm_tolerance_of(const Problem& p) {
+  const double rms =
+      std::hypot(std::sqrt(2.0) * rounding_rms(p.dtype), 4 * unit_roundoff(DataType::fp32));
+  return stored_tolerance(p, rms, 2.0);
+}
+inline Tolerance statistics_tolerance(const Problem& p) {
+  return fp32_tolerance(rounding_rms(DataType::fp32) *
+                        std::sqrt(static_cast<double>(row_additions(p.width))));
+}
+
+inline std::string block_derivation() {
+  std::string text = kStepDerivation;
+  text += kFp32SumDerivation;
+  text += " Products in 16 bits: ";
+  text += kTensorCoreBoundDerivation;
+  text += kMeanDerivation;
+  text +=
+      " LayerNorm of a row's mean and deviation has three roundings of what γ multiplies; a sum "
+      "over a row passes each term through at most columns/32 + 13 additions (Higham, section "
+      "4.2), of which a mean is off relative to that of |x|, and 1/deviation by half of its "
+      "squares' and 2 ulp of rsqrtf. Its gradient is that of normalization_backward, with the "
+      "residual's added; each term of γ's gradient has four roundings. Attention, in fp32 as well, "
+      "where sums in any order stay below what tensor cores cut off: ";
+  text += attention::kToleranceDerivation;
+  text += " Its gradients: ";
+  text += attention::kGradientDerivation;
+  return text;
+}
+
+}  // namespace gpuexp::training_block

@@ -1,0 +1,188 @@
+// What families about steps of training declare alike, and how their variants are launched.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gpu/cublas.hpp"
+#include "kernels/common/training_problem.cuh"
+#include "kernels/common/training_product.cuh"
+#include "kernels/common/training_reference.cuh"
+
+namespace gpuexp::training {
+
+/// How a variant goes about a step.
+struct Way {
+  bool fuses;
+  bool recomputes;
+  bool by_library = false;
+};
+
+/// A product by the library, into fp32 sums.
+template <Lies a_lies, Lies b_lies, class T>
+Steps library_product(const Extents& x, const T* a, const T* b, float* sums) {
+  return cublas::step_of(cublas::Gemm{cublas::Compute::fp32, DataTypeOf<T>::value, DataType::fp32,
+                                      x.m, x.n, x.k, a, b, sums, a_lies == Lies::transposed,
+                                      b_lies == Lies::transposed});
+}
+
+// ---- variants
+
+/// A reason where the phase is none of these.
+inline auto only_in(std::vector<Phase> phases, std::string why) {
+  return
+      [phases, why](const StepProblem& p, const DeviceSpec& device) -> std::optional<std::string> {
+        if (std::count(phases.begin(), phases.end(), p.phase) == 0) return why;
+        return lacks_room_for_products(device);
+      };
+}
+
+/// The variant of whole steps, whose time is `timing`'s.
+template <class Variant>
+Variant of_whole_steps(Variant v, Timing timing) {
+  v.unsupported = only_in({Phase::step}, "is about whole steps");
+  v.timing = timing;
+  return v;
+}
+
+// ---- tolerances
+
+/// Near zero fp16 errs by half of its smallest number, `roundings` times.
+inline Tolerance stored_tolerance(const StepProblem& p, double rms, double roundings) {
+  const double near_zero = p.dtype == DataType::fp16 ? roundings * 0x1p-25 : 0.0;
+  return {unit_roundoff(p.dtype), near_zero, kRmsSafety * rms, near_zero};
+}
+/// Of a sum of k products that is rounded to the stored type twice at most; GELU's slope, 1.13 at
+/// most, multiplies what was rounded first.
+inline Tolerance product_tolerance(const StepProblem& p, std::int64_t k) {
+  return stored_tolerance(
+      p, std::hypot(std::sqrt(2.0) * rounding_rms(p.dtype), product_rms(p.dtype, k)), 2.13);
+}
+/// Of GELU.
+inline Tolerance gelu_tolerance(const StepProblem& p) {
+  return stored_tolerance(p, rounding_rms(p.dtype) + 20 * unit_roundoff(DataType::fp32), 1.0);
+}
+inline Tolerance fp32_tolerance(double rms) {
+  constexpr double kSmallest = 0x1p-148;
+  return {unit_roundoff(DataType::fp32), kSmallest, kRmsSafety * rms, kSmallest};
+}
+/// Of gradients of weights, sums over so many rows.
+inline Tolerance gradient_tolerance(const StepProblem& p, std::int64_t rows) {
+  return fp32_tolerance(std::hypot(product_rms(p.dtype, rows), rounding_rms(DataType::fp32)));
+}
+inline Tolerance update_tolerance(const StepProblem&) {
+  return fp32_tolerance(2 * rounding_rms(DataType::fp32));
+}
+inline Tolerance exact_tolerance(const StepProblem&) {
+  return {0.0, 0.0};
+}
+
+/// Behind which stand those of sums of products (kFp32SumDerivation and what follows).
+inline constexpr const char* kStepDerivation =
+    "Each array is held to what its operation makes of what the device found, so that errors do "
+    "not add up over a step. U is the unit roundoff of the stored type, u = 2^-24. A sum of "
+    "products that is rounded to the stored type is off by the sum's bound and by U of it, "
+    "1.05·(U + u) with the fp32 operations around it; where a kernel of its own adds a residual, "
+    "or multiplies by GELU's slope, at most 1.13, the sum was rounded before and is rounded "
+    "again; "
+    "near zero each rounding of fp16 is off by 2^-25. GELU by "
+    "__expf and __fdividef is off by (14 + 6·z)·u of itself, z the argument (CUDA C++ "
+    "Programming Guide), its slope by that of s·(1 + |x|·z'). The loss is a sum of squares, "
+    "whose relative error is that of the longest chain of additions. AdamW rounds a moment "
+    "twice or thrice and a weight by its decay, its update and the sum: 12·u of the update. The "
+    "copy is the device's weight rounded to nearest, exactly; the state are integers. The RMS "
+    "errors: 0.42·U for each of up to two roundings and the sum's model; twice that is allowed. "
+    "Sums of columns, and products in fp32: ";
+
+// ---- declarations
+
+/// A family with outputs whose contents before a launch are restored, of a type that the problem
+/// chooses.
+template <class Problem, class Data>
+struct StepFamily : FamilyOf<Problem, Data> {
+  using Base = FamilyOf<Problem, Data>;
+  using Base::Base;
+  template <class Signature>
+  using OnProblem = typename Base::template OnProblem<Signature>;
+
+  template <class Type, class Count>
+  StepFamily& state(std::string name, void* Data::*member, Type type, Count count,
+                    OnProblem<Tolerance()> own_tolerance) {
+    this->add_buffer(std::move(name), BufferRole::in_out, OnProblem<DataType()>(type).erased(),
+                     OnProblem<std::int64_t()>(count).erased(), [member](void* d, void* pointer) {
+                       static_cast<Data*>(d)->*member = pointer;
+                     });
+    this->set_own_tolerance(own_tolerance.erased());
+    return *this;
+  }
+  template <class T, class Count>
+  StepFamily& state(std::string name, T* Data::*member, Count count,
+                    OnProblem<Tolerance()> own_tolerance) {
+    this->in_out(std::move(name), member, count);
+    this->set_own_tolerance(own_tolerance.erased());
+    return *this;
+  }
+
+  /// What steps of all networks are told.
+  StepFamily& step_parameters() {
+    this->choice("dtype", of(&StepProblem::dtype),
+                 std::vector<std::pair<std::string, DataType>>{
+                     {"bf16", DataType::bf16}, {"fp16", DataType::fp16}, {"fp32", DataType::fp32}},
+                 "of activations and of what products multiply; 16 bits come with fp32 master "
+                 "weights, fp16 with a scale of the loss")
+        .choice("phase", of(&StepProblem::phase),
+                std::vector<std::pair<std::string, Phase>>{{"step", Phase::step},
+                                                           {"forward", Phase::forward},
+                                                           {"backward", Phase::backward},
+                                                           {"update", Phase::update}},
+                "what of a step is launched; what comes before it is given")
+        .choice("overflow", of(&StepProblem::overflow),
+                std::vector<std::pair<std::string, bool>>{{"no", false}, {"planted", true}},
+                "planted: one gradient is too large for fp16")
+        .integer("steps_before", of(&StepProblem::steps_before), 100, 0, 1 << 20, "",
+                 "of training; before the first, moments are zero")
+        .integer("growth_interval", of(&StepProblem::growth_interval), 2000, 1, 1 << 20, "",
+                 "good steps after which the scale doubles")
+        .real("learning_rate", of(&StepProblem::learning_rate), 1e-3, 1e-6, 1.0, "", "of AdamW");
+    return *this;
+  }
+  /// Behind the inputs of its own.
+  StepFamily& parameter_inputs(std::int64_t (*parameters)(const Problem&)) {
+    this->input("weights_before", &Data::weights_before, parameters)
+        .input("m_before", &Data::m_before, parameters)
+        .input("v_before", &Data::v_before, parameters)
+        .input("state_before", &Data::state_before, [](const Problem&) { return kStateFields; });
+    return *this;
+  }
+  /// What the loss, the gradients and the update come to, sums over `rows` rows; the last of the
+  /// outputs.
+  StepFamily& parameter_outputs(std::int64_t (*parameters)(const Problem&),
+                                std::int64_t (*rows)(const Problem&)) {
+    const auto copies = [parameters](const Problem& p) {
+      return p.dtype == DataType::fp32 ? 0 : parameters(p);
+    };
+    return state(
+               "loss", &Data::loss, [](const Problem&) { return std::int64_t{1}; },
+               update_tolerance)
+        .state("gradients", &Data::gradients, parameters,
+               [rows](const Problem& p) { return gradient_tolerance(p, rows(p)); })
+        .state("weights", &Data::weights, parameters, update_tolerance)
+        .state("m", &Data::m, parameters, update_tolerance)
+        .state("v", &Data::v, parameters, update_tolerance)
+        .state(
+            "copy", &Data::copy, [](const Problem& p) { return p.dtype; }, copies, exact_tolerance)
+        .state(
+            "state", &Data::state, [](const Problem&) { return std::int64_t{kStateFields}; },
+            exact_tolerance);
+  }
+
+ private:
+  template <class T>
+  static auto of(T StepProblem::*member) -> T Problem::* {
+    return member;
+  }
+};
+
+}  // namespace gpuexp::training
