@@ -245,7 +245,8 @@ struct Network {
     steps += multiply_to_heads<Lies::as_it_is>(3 * w, n1(), weights(at.qkv), d.weights + at.b_qkv,
                                                array(d.qkv));
     steps += attention_forward();
-    steps += merge({{array(d.o), nullptr, nullptr}, static_cast<int>(w)}, array(d.merged));
+    steps += merge({{array(d.o), nullptr, nullptr}, static_cast<int>(w), static_cast<int>(w)},
+                   array(d.merged));
     steps += multiply<Lies::as_it_is, Lies::as_it_is>(rows, w, w, array(d.merged), weights(at.proj),
                                                       residual_tail(at.b_proj, x, y));
     if (!way.fuses) steps += Passes<T>::add(x, y, outer(p));
@@ -290,7 +291,9 @@ struct Network {
                                                         gradient(at.proj));
     steps += multiply_to_heads<Lies::transposed>(w, dy, weights(at.proj), nullptr, array(d.d_o));
     steps += attention_backward();
-    steps += merge({{array(d.dq), array(d.dk), array(d.dv)}, static_cast<int>(3 * w)}, dqkv);
+    steps += merge(
+        {{array(d.dq), array(d.dk), array(d.dv)}, static_cast<int>(w), static_cast<int>(3 * w)},
+        dqkv);
     if (way.recomputes) steps += norm(0, n1(), false);
     steps += column_sums(dqkv, 3 * w, at.b_qkv);
     steps +=

@@ -72,7 +72,7 @@ inline std::int64_t head_rows(const Problem& p) {
 }
 
 inline HeadPlaces head_places(const Problem& p) {
-  return {static_cast<int>(p.tokens), static_cast<int>(p.heads()), outer(p)};
+  return {p.rows()};
 }
 
 /// Matrices are row-major; of heads: HeadPlaces. A name with d is of a gradient.

@@ -130,9 +130,8 @@ struct ExactBlock {
       case kN2Again: return of_norm(d.y, 2, at.gamma2, at.beta2, row, column);
       case kStatistics: return of_statistics(i);
       case kQkv: {
-        const std::int64_t place = i % (p.rows() * w), array = i / (p.rows() * w);
-        const std::int64_t of_row = places.row_of(place);
-        const std::int64_t of_column = array * w + places.column_of(place);
+        const std::int64_t of_row = places.row_of(i);
+        const std::int64_t of_column = places.column_of(i);
         const ProductSums sums = times(n1(), of_row, w, at.qkv, of_column, 3 * w);
         return stored(sums.value + bias(at.b_qkv + of_column), by_width(sums));
       }

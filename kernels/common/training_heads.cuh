@@ -10,28 +10,24 @@ using namespace training;
 
 inline constexpr int kHeadDim = attention::kFp32Dim;
 
-/// Where the elements of a token are that belong to heads: Q, K and V, or another array of them,
-/// are [sequences][heads][tokens][64] each, which attention takes.
+/// Where the elements of tokens are that belong to heads: of each head 64 elements of all rows, of
+/// one sequence behind the other, as attention takes them. Q, K and V have so many heads each, one
+/// array behind the other.
 struct HeadPlaces {
-  int tokens, heads;
-  std::int64_t outer;  ///< from one of the arrays to the next
+  std::int64_t rows;
 
-  /// Of the column of a row of [sequences · tokens][arrays · heads · 64].
   __host__ __device__ std::int64_t operator()(std::int64_t row, int column) const {
-    const int width = heads * kHeadDim, in_array = column % width;
-    const std::int64_t head = row / tokens * heads + in_array / kHeadDim;
-    return column / width * outer + (head * tokens + row % tokens) * kHeadDim + in_array % kHeadDim;
+    return (column / kHeadDim * rows + row) * kHeadDim + column % kHeadDim;
   }
-  /// The row, and the column within an array, of a place in it.
   __host__ __device__ std::int64_t row_of(std::int64_t place) const {
-    const std::int64_t token = place / kHeadDim % tokens;
-    return place / kHeadDim / tokens / heads * tokens + token;
+    return place / kHeadDim % rows;
   }
   __host__ __device__ int column_of(std::int64_t place) const {
-    const auto head = static_cast<int>(place / kHeadDim / tokens % heads);
-    return head * kHeadDim + static_cast<int>(place % kHeadDim);
+    return static_cast<int>(place / kHeadDim / rows) * kHeadDim +
+           static_cast<int>(place % kHeadDim);
   }
 };
+
 constexpr int kHeadBlock = 256;
 
 /// What follows a product whose columns are of heads: a bias where there is one, and the place that
@@ -66,6 +62,7 @@ __global__ void __launch_bounds__(kHeadBlock)
 template <class T>
 struct HeadArrays {
   const T* array[3];
+  int width;    // columns of each
   int columns;  // of all
 };
 template <class T>
@@ -76,11 +73,12 @@ __global__ void __launch_bounds__(kHeadBlock)
       (static_cast<std::int64_t>(blockIdx.x) * kHeadBlock + threadIdx.x) * kWidth;
   if (i >= n) return;
   const auto column = static_cast<int>(i % from.columns);
-  const int width = places.heads * kHeadDim;
+  const int width = from.width;
   const T* const array = column < width       ? from.array[0]
                          : column < 2 * width ? from.array[1]
                                               : from.array[2];
-  store_pack(rows + i, load_pack<kWidth>(array + places(i / from.columns, column % width)));
+  const std::int64_t place = places(i / from.columns, column % width);
+  *reinterpret_cast<uint4*>(rows + i) = *reinterpret_cast<const uint4*>(array + place);
 }
 
 /// A thread for each 16 bytes of so many elements.

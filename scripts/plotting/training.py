@@ -16,7 +16,7 @@ def step_phases(frame, phase, dtype):
     if not parts:
         raise NothingToDraw("an experiment with all phases is needed")
     rows = parts[0]
-    same = ["param.batch", "param.width", "param.hidden", "param.layers"]
+    same = ["param.batch", "param.sequences", "param.tokens", "param.width", "param.hidden", "param.layers"]
     problem = {column: rows[column].iloc[0] for column in same if column in rows}
     whole = good[good["phase"] == "step"]
     for column, value in problem.items():
