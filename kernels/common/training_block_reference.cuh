@@ -68,33 +68,24 @@ struct ExactBlock {
         [&](std::int64_t k) { return weight(first + column * depth + k); });
   }
 
-  // Which phase writes an output, and what stands there otherwise.
+  // Each operation stands in the code once: a kernel that has them several times over is larger
+  // than some GPUs' calls reach.
   __host__ __device__ ReferenceElement operator()(std::int64_t i) const {
+    if (output >= kGradients) return of_parameters(i);
+    const bool is_again = output >= kN1Again && output <= kAAgain;
+    const bool is_backward = output >= kDh && output <= kDn1;
+    if (!p.has(is_again || is_backward ? Phase::backward : Phase::forward)) return given(i);
+    if (output == kDz) return of_dz(i);
+    return is_backward ? of_backward(i) : of_forward(i);
+  }
+  __host__ __device__ ReferenceElement of_parameters(std::int64_t i) const {
     switch (output) {
-      case kN1:
-      case kN2:
-      case kH:
-      case kA:
-      case kStatistics:
-      case kQkv:
-      case kO:
-      case kLogSum:
-      case kMerged:
-      case kY: return p.has(Phase::forward) ? of_forward(i) : given_to_backward(i);
-      case kN1Again:
-      case kN2Again:
-      case kHAgain:
-      case kAAgain: return p.has(Phase::backward) ? of_forward(i) : unwritten();
-      case kZ:
-      case kLoss: return p.has(Phase::forward) ? of_forward(i) : unwritten();
-      case kDz: return p.has(Phase::forward) ? of_dz(i) : given_to_backward(i);
       case kGradients: return of_gradients(i);
-      case kCopy: return exactly(to_double(from_float<T>(d.weights[i])));
-      case kState: return exactly(exact_state(p, update.before, i));
       case kWeights: return update.weight(i);
       case kM: return update.first_moment(i);
       case kV: return update.second_moment(i);
-      default: return p.has(Phase::backward) ? of_backward(i) : unwritten();
+      case kCopy: return exactly(to_double(from_float<T>(d.weights[i])));
+      default: return exactly(exact_state(p, update.before, i));
     }
   }
   __host__ __device__ ReferenceElement unwritten() const {
@@ -102,7 +93,8 @@ struct ExactBlock {
         output == kStatistics || output == kLogSum || output == kLoss || output == kGradients;
     return {is_fp32 ? kUnwrittenValue<float> : kUnwrittenValue<T>, 0.0};
   }
-  __host__ __device__ ReferenceElement given_to_backward(std::int64_t i) const {
+  /// What stands where the launch does not write: numbers that backward is given, or none.
+  __host__ __device__ ReferenceElement given(std::int64_t i) const {
     if (p.phase != Phase::backward) return unwritten();
     switch (output) {
       case kN1: return exactly(to_double(found.n1(i)));
@@ -115,7 +107,8 @@ struct ExactBlock {
       case kLogSum: return exactly(FoundLogSum{static_cast<int>(p.tokens)}(i));
       case kMerged: return exactly(to_double(found.merged(i)));
       case kY: return exactly(to_double(found.y(i)));
-      default: return exactly(to_double(found.dz(i)));
+      case kDz: return exactly(to_double(found.dz(i)));
+      default: return unwritten();
     }
   }
 
