@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/common/bulk_copy.cuh"
-#include "kernels/common/row_family.cuh"
+#include "kernels/common/cudnn_softmax_variant.cuh"
+#include "kernels/common/row_parts.cuh"
 #include "kernels/common/row_reference.cuh"
 
 namespace gpuexp::softmax {
@@ -56,15 +56,15 @@ Work work(const Problem& p) {
   return row_work(p, 1, 1, 5);  // max, -, e^x, +, ·
 }
 
-// `launch_of` gives the launch for a RowMatrix.
+// `launch_of` gives the launch for a RowMatrix, where it takes one, on that device.
 template <class LaunchOf>
 Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected,
                 LaunchOf launch_of) {
   Variant v =
       row_variant<Variant>(std::move(id), std::move(compare_to), {"y"}, std::move(expected));
   v.work = work;
-  v.launch = [launch_of](const Problem& p, const Data& d, const LaunchContext&) {
-    return with_row_matrix(p, d.x, d.y, launch_of);
+  v.launch = [launch_of](const Problem& p, const Data& d, const LaunchContext& x) {
+    return with_row_matrix(p, d.x, d.y, [&](auto m) { return launch_on(x.device, launch_of, m); });
   };
   return v;
 }
@@ -85,8 +85,7 @@ Variant naive() {
   v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     if (p.scale + std::log(static_cast<double>(p.columns)) < kExpRange) return std::nullopt;
     return "without the maximum subtracted, the sum of e^x overflows at these scores: results "
-           "would "
-           "be zeros and NaNs";
+           "would be zeros and NaNs";
   };
   return v;
 }
@@ -367,8 +366,7 @@ Variant lane_groups() {
 // 32768 where eight are not enough. They join what they found by reading each other's shared
 // memory (distributed shared memory), in one reduction as in one_wait. A row of 1 MiB is read once:
 // dram_read_bytes is half of what two passes read, whose rows leave L2 before they are read again.
-// It costs two barriers of the cluster, of which the last keeps a block's shared memory there until
-// all have read it, and that all of its blocks start at one time.
+// It costs two barriers of the cluster, and that all of its blocks start and end at one time.
 
 Variant cluster() {
   const auto launch_of = [](auto m) {
@@ -389,12 +387,10 @@ Variant cluster() {
 // One thread of each block asks the copy engine for the block's part of the row, up to 128 KiB, and
 // all go through it twice where it is: once for the maximum and the sum, once for the results. No
 // register holds a score for long, so that parts of more rows fit on an SM: some are on the way
-// while others are computed. No lane loads from global memory: global_load_requests falls to none.
-// It costs shared memory's bandwidth and a second exponential, and rows are multiples of 16 bytes.
+// while others are computed. global_load_requests falls to none. It costs a second exponential.
 
-constexpr int kSharedBlock = 512;
 template <class T>
-__global__ void __launch_bounds__(kSharedBlock) cluster_shared_kernel(RowMatrix<T> m, int part) {
+__global__ void __launch_bounds__(kPartThreads) cluster_shared_kernel(RowMatrix<T> m, int part) {
   extern __shared__ uint4 held[];
   __shared__ Barrier arrived;
   const ClusterRow group;
@@ -415,11 +411,11 @@ __global__ void __launch_bounds__(kSharedBlock) cluster_shared_kernel(RowMatrix<
   const float factor = 1.0f / found.sum;
   RowPart<T, kRowWidth<T>, 2, Edges::whole> results(block, scores, columns);
 #pragma unroll 1
-  for (int left = part; left > 0; left -= 2 * kSharedBlock * kRowWidth<T>) {
+  for (int left = part; left > 0; left -= 2 * kPartThreads * kRowWidth<T>) {
     results.load(scores, -INFINITY);
     results.each([&](float score) { return fast_exp(score - found.max) * factor; });
     results.store(m.out(group.row) + first);
-    results.own += 2 * kSharedBlock;
+    results.own += 2 * kPartThreads;
   }
   group.leave();
 }
@@ -427,28 +423,98 @@ __global__ void __launch_bounds__(kSharedBlock) cluster_shared_kernel(RowMatrix<
 Variant cluster_shared() {
   const auto launch_of = [](auto m) {
     using T = typename decltype(m)::Element;
-    constexpr std::int64_t kPartBytes = 1 << 15, kW = kRowWidth<T>;
+    constexpr std::int64_t kFewBytes = kPartBytes / 2, kW = kRowWidth<T>;
     int blocks = 2;
-    while (blocks < kMostClusterBlocks && m.columns * std::int64_t{sizeof(T)} > blocks * kPartBytes)
+    while (blocks < kMostClusterBlocks && m.columns * std::int64_t{sizeof(T)} > blocks * kFewBytes)
       blocks *= 2;
     const std::int64_t part = ceil_div(ceil_div(m.columns, kW), blocks) * kW;
-    Shape s = ClusterRow::shape(m.rows, m.columns, kSharedBlock, blocks);
+    Shape s = ClusterRow::shape(m.rows, m.columns, kPartThreads, blocks);
     s.dynamic_shared_bytes = part * sizeof(T);
     return launch(cluster_shared_kernel<T>, s, m, static_cast<int>(part));
   };
   Variant v = variant("cluster_shared", "cluster",
                       {{"global_load_requests", Direction::decreases, 10, is_large}}, launch_of);
-  v.min_compute_capability = kClustersFrom;
   v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
     if (edges_of(p.columns, p.dtype) == Edges::peeled)
       return "bulk copies take rows that are multiples of 16 bytes";
-    const std::int64_t bytes = p.columns * element_bytes(p), vectors = bytes / kWidestAccess;
-    if (vectors < 2) return "each of two blocks takes 16 bytes";
-    if (ceil_div(bytes, kMostClusterBlocks) + 1024 > device.sm.shared_bytes_per_block)
-      return "an eighth of a row is more than a block's shared memory holds";
-    return lacks_code(device, kClustersFrom);
+    const std::int64_t bytes = p.columns * element_bytes(p);
+    if (bytes < 2 * kWidestAccess) return "each of two blocks takes 16 bytes";
+    const auto part = ceil_div(bytes, kMostClusterBlocks) + 1024;
+    if (part <= device.sm.shared_bytes_per_block) return std::nullopt;
+    return "an eighth of a row is more than a block's shared memory holds";
   };
-  return v;
+  return needs_clusters(std::move(v));
+}
+
+// ---- stored_registers: the row in registers as it is stored
+//
+// bf16 takes half the registers of fp32: 512 threads hold 64 KiB, a row or an eighth of one, and an
+// SM has two such blocks. While one waits, for its row or for other blocks, the other one computes,
+// and twice the bytes that cluster asks for are on their way. It costs that each pass makes fp32 of
+// the elements anew, and a second exponential.
+
+template <class Group, class T>
+__global__ void __launch_bounds__(kPartThreads, 2) stored_registers_kernel(RowMatrix<T> m) {
+  const Group group;
+  StoredRow<T, kPartVectors> row(group, m.columns);
+  row.load(m.in(group.row));
+  store_softmax(group, row, m.out(group.row));
+  group.leave();
+}
+
+Variant stored_registers() {
+  const auto launch_of = [](auto m) {
+    using T = typename decltype(m)::Element;
+    return launch_in_parts(stored_registers_kernel<BlockRow, T>,
+                           stored_registers_kernel<ClusterRow, T>, m);
+  };
+  return held_in_parts(variant(
+      "stored_registers", "cluster",
+      {{"global_load_requests", Direction::unchanged, 1.05, is_large_and_whole}}, launch_of));
+}
+
+// ---- bulk_ring: rows arrive while others are computed
+//
+// A block per SM stays, or clusters for rows of more than 64 KiB, and goes from row to row. The
+// copy engine brings up to three rows to shared memory while the threads work on another in
+// registers: DRAM always has something to deliver, whoever waits at a barrier. global_load_requests
+// falls to none. It costs an SM's shared memory, and clusters leave some SMs without a block.
+
+template <class Group, class T>
+__global__ void __launch_bounds__(kPartThreads, 1) bulk_ring_kernel(RowMatrix<T> m, RingRoom room) {
+  extern __shared__ uint4 stages[];
+  __shared__ Barrier arrivals[kMostRingStages];
+  const Group group;
+  RowRing<T, 1> ring(group, m, {m.x}, room, stages, arrivals);
+  RowPart<T, kRowWidth<T>, kPartVectors, Edges::whole> part(BlockRow(), m.x, ring.held);
+  ring.for_rows([&](auto slot) {
+    part.load(ring.arrived(0), -INFINITY);
+    make_softmax<slot>(group, part);
+    ring.free();
+    part.store(m.out(ring.row) + ring.first);
+  });
+  group.leave();
+}
+
+Variant bulk_ring() {
+  const auto launch_of = [](auto m, const DeviceSpec& device) {
+    using T = typename decltype(m)::Element;
+    return launch_ring<1>(bulk_ring_kernel<BlockRow, T>, bulk_ring_kernel<ClusterRow, T>, device,
+                          m);
+  };
+  return held_in_ring<1>(variant("bulk_ring", "stored_registers",
+                                 {{"global_load_requests", Direction::decreases, 10, is_large}},
+                                 launch_of));
+}
+
+// ---- cudnn: what a library makes of it
+//
+// cudnnSoftmaxForward over rows of any length, with the maximum subtracted.
+
+Variant library() {
+  return cudnn_softmax_variant<Variant>("y", work, [](const Problem& p, const Data& d) {
+    return cudnn::Softmax{p.dtype, p.rows, p.columns, d.x, d.y};
+  });
 }
 
 // ---- inputs
@@ -494,9 +560,9 @@ Family declare() {
       "A softmax does some ten instructions per element, so that time is bytes over bandwidth, and "
       "a copy of the same bytes is the limit. Each element's result needs the maximum and the sum "
       "of its row: pass by pass, the row is read three times, from L2 or from DRAM. Threads that "
-      "hold the row in their registers read it once. Then it counts "
-      "how they wait for each other: lanes by shuffles, warps at a barrier, blocks of a cluster "
-      "through distributed shared memory.";
+      "hold the row in their registers read it once. Then it counts how they wait for each other: "
+      "lanes by shuffles, warps at a barrier, blocks of a cluster through distributed shared "
+      "memory.";
   declare_rows(f, {131072, "rows, each with a softmax of its own", 1024, "elements of a row",
                    kFp32First, "type of x and y; arithmetic is in fp32"})
       .real("scale", &Problem::scale, 8, 0, 1000, "", "scores are spread evenly over ± this")
@@ -513,8 +579,8 @@ Family declare() {
   f.tolerance = tolerance;
   f.tolerance_derivation =
       "u = 2^-24 of fp32, U of the stored type, r the range of a row's scores, of which the first "
-      "88 "
-      "count: e^-88 is below 2^-126. An exponential is off by 3u·r + 2^-22: a difference, log2(e) "
+      "88 count: "
+      "e^-88 is below 2^-126. An exponential is off by 3u·r + 2^-22: a difference, log2(e) "
       "and their product are rounded, and ex2.approx is within 2^-22 (PTX ISA). Each of the sum's "
       "terms, which are positive, passes at most columns/32 + 13 additions of u (Higham, Accuracy "
       "and Stability of Numerical Algorithms, 2nd ed., section 4.2) and online columns/256 + 13 "
@@ -525,7 +591,7 @@ Family declare() {
   f.variant(copy()).variant(naive()).variant(three_pass()).variant(three_pass_by_warps());
   f.variant(online()).variant(vectors()).variant(registers()).variant(peeled());
   f.variant(one_wait()).variant(warp_registers()).variant(lane_groups()).variant(cluster());
-  f.variant(cluster_shared());
+  f.variant(cluster_shared()).variant(stored_registers()).variant(bulk_ring()).variant(library());
   return f;
 }
 

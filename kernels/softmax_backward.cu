@@ -7,7 +7,8 @@
 // hold, and a thread's registers have room for half as much of each.
 #include <algorithm>
 
-#include "kernels/common/row_family.cuh"
+#include "kernels/common/cudnn_softmax_variant.cuh"
+#include "kernels/common/row_parts.cuh"
 #include "kernels/common/row_reference.cuh"
 
 namespace gpuexp::softmax_backward {
@@ -52,17 +53,18 @@ Work work(const Problem& p) {
   return row_work(p, 2, 1, 4);
 }
 
-// `launch_of` gives the launch for y, as a RowMatrix that is written to, and dy.
+// `launch_of` gives the launch for y, as a RowMatrix that is written to, and dy; where it takes
+// one, on that device.
 template <class LaunchOf>
 Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected,
                 LaunchOf launch_of) {
   Variant v =
       row_variant<Variant>(std::move(id), std::move(compare_to), {"dx"}, std::move(expected));
   v.work = work;
-  v.launch = [launch_of](const Problem& p, const Data& d, const LaunchContext&) {
+  v.launch = [launch_of](const Problem& p, const Data& d, const LaunchContext& x) {
     return with_row_matrix(p, d.y, d.dx, [&](auto m) {
       using T = typename decltype(m)::Element;
-      return launch_of(m, static_cast<const T*>(d.dy));
+      return launch_on(x.device, launch_of, m, static_cast<const T*>(d.dy));
     });
   };
   return v;
@@ -182,6 +184,107 @@ Variant warp_registers() {
                  kRowWarp, kHalf);
 }
 
+// ---- cluster: blocks of several SMs share both rows
+//
+// Two to eight blocks of 512 threads hold y and dy in their registers, as they are stored: four
+// vectors of each per thread, or eight where eight blocks are not enough. They join their sums by
+// reading each other's shared memory. A row's 2 MiB are read once, whatever caches hold:
+// global_load_sectors is half of what vectors asks for, and DRAM reads as little. It costs barriers
+// of the cluster, and that all of its blocks start at one time.
+
+// What the group's threads hold becomes the gradient, in a row that begins at `to`.
+template <int kSlot, class Group, class T, int kVectors>
+__device__ __forceinline__ void store_gradient(const Group& group, StoredRow<T, kVectors>& y,
+                                               StoredRow<T, kVectors>& dy, T* to) {
+  constexpr int kW = kRowWidth<T>;
+  float sum = 0.0f;
+  y.each_with(dy, [&](int, float(&a)[kW], float(&b)[kW]) {
+#pragma unroll
+    for (int i = 0; i < kW; ++i)
+      sum = fmaf(a[i], b[i], sum);
+  });
+  sum = group.template all<kSlot>(sum, Sum());
+  y.each_with(dy, [&](int at, float(&a)[kW], float(&b)[kW]) {
+#pragma unroll
+    for (int i = 0; i < kW; ++i)
+      a[i] *= b[i] - sum;
+    store_floats(to + at, a);
+  });
+}
+
+template <class T, int kVectors>
+__global__ void __launch_bounds__(kPartThreads, kPartVectors / kVectors)
+    cluster_kernel(RowMatrix<T> m, const T* dy) {
+  const ClusterRow group;
+  StoredRow<T, kVectors> of_y(group, m.columns), of_dy(group, m.columns);
+  of_y.load(m.in(group.row));
+  of_dy.load(dy + group.row * m.columns);
+  store_gradient<0>(group, of_y, of_dy, m.out(group.row));
+  group.leave();
+}
+
+Variant cluster() {
+  const auto launch_of = [](auto m, auto* dy) {
+    using T = typename decltype(m)::Element;
+    constexpr int kFew = kPartVectors / 2;
+    return m.columns * std::int64_t{sizeof(T)} <= kMostClusterBlocks * kPartBytes / 2
+               ? launch(cluster_kernel<T, kFew>, stored_shape<kFew, ClusterRow>(m, 2), m, dy)
+               : launch(cluster_kernel<T, kPartVectors>,
+                        stored_shape<kPartVectors, ClusterRow>(m, 2), m, dy);
+  };
+  return held_in_parts(
+      variant("cluster", "vectors",
+              {{"global_load_sectors", Direction::decreases, 1.9, is_large_and_whole},
+               {"dram_read_bytes", Direction::decreases, 1.5, leaves_l2}},
+              launch_of));
+}
+
+// ---- bulk_ring: rows arrive while others are computed
+//
+// Blocks, or clusters of them, stay and go from row to row, as those of softmax/bulk_ring do: the
+// copy engine brings y and dy of up to three rows to shared memory while the threads work on
+// another one in their registers. No lane loads from global memory: global_load_requests falls to
+// none. Of 262144 elements there is room for one row beside the one in registers.
+
+template <class Group, class T>
+__global__ void __launch_bounds__(kPartThreads, 1)
+    bulk_ring_kernel(RowMatrix<T> m, const T* dy, RingRoom room) {
+  extern __shared__ uint4 stages[];
+  __shared__ Barrier arrivals[2 * kMostRingStages];
+  const Group group;
+  RowRing<T, 2> ring(group, m, {m.x, dy}, room, stages, arrivals);
+  StoredRow<T, kPartVectors> of_y(BlockRow(), ring.held), of_dy(BlockRow(), ring.held);
+  ring.for_rows([&](auto slot) {
+    of_y.load(ring.arrived(0));
+    of_dy.load(ring.arrived(1));
+    __syncthreads();
+    ring.free();
+    store_gradient<slot>(group, of_y, of_dy, m.out(ring.row) + ring.first);
+  });
+  group.leave();
+}
+
+Variant bulk_ring() {
+  const auto launch_of = [](auto m, auto* dy, const DeviceSpec& device) {
+    using T = typename decltype(m)::Element;
+    return launch_ring<2>(bulk_ring_kernel<BlockRow, T>, bulk_ring_kernel<ClusterRow, T>, device, m,
+                          dy);
+  };
+  return held_in_ring<2>(variant("bulk_ring", "cluster",
+                                 {{"global_load_requests", Direction::decreases, 10, is_large}},
+                                 launch_of));
+}
+
+// ---- cudnn: what a library makes of it
+//
+// cudnnSoftmaxBackward over rows of any length.
+
+Variant library() {
+  return cudnn_softmax_variant<Variant>("dx", work, [](const Problem& p, const Data& d) {
+    return cudnn::SoftmaxBackward{p.dtype, p.rows, p.columns, d.y, d.dy, d.dx};
+  });
+}
+
 // ---- inputs
 
 // Of y: between 0 and two over the row's length, so that a row sums up to about 1.
@@ -275,8 +378,7 @@ Family declare() {
       "dx = y·(dy - Σ y·dy) needs one sum per row before its first result. Time is bytes over "
       "bandwidth: two reads and a write where threads hold both rows in their registers, and four "
       "reads and a write where they come again, from L2 or, if rows are long, from DRAM. Short "
-      "rows "
-      "wait for barriers unless a warp has a row by itself.";
+      "rows wait for barriers unless a warp has a row by itself.";
   declare_rows(f, {262144, "rows, each a softmax's result", 512, "elements of a row", kFp32First,
                    "type of y, dy and dx; arithmetic is in fp32"})
       .input("y", &Data::y, matrix_type, elements)
@@ -301,7 +403,7 @@ Family declare() {
       "the result (Knuth) and a few roundings of u; a sum of terms of either sign is small beside "
       "dy, and its error smaller. Twice that is allowed.";
   f.variant(product()).variant(two_pass()).variant(vectors()).variant(registers());
-  f.variant(warp_registers());
+  f.variant(warp_registers()).variant(cluster()).variant(bulk_ring()).variant(library());
   return f;
 }
 

@@ -154,6 +154,7 @@ struct BlockRow {
     s.grid = {rows, 1, 1};
     return s;
   }
+  static constexpr int rank = 0, blocks = 1;
   std::int64_t row = blockIdx.x;
   int thread = threadIdx.x;
   int threads = blockDim.x;

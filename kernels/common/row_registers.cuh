@@ -182,11 +182,11 @@ __device__ MaxSum max_sum_of_row(const Group& group, const T* row, int columns) 
 /// Of the row whose parts its threads hold, of which its softmax times `gain` is left, by one
 /// reduction: each thread takes exponentials beside its own largest score, and a factor puts them
 /// right.
-template <class Group, class Part>
+template <int kSlot = 0, class Group, class Part>
 __device__ MaxSum make_softmax(const Group& group, Part& part, float gain = 1.0f) {
   MaxSum own = Joined::none();
   add_scores(own, part);
-  const MaxSum row = group.template all<0>(own, Joined());
+  const MaxSum row = group.template all<kSlot>(own, Joined());
   const float factor = gain * fast_exp(own.max - row.max) / row.sum;
   part.each([&](float power) { return power * factor; });
   return row;

@@ -12,6 +12,15 @@ struct StoredVector {
   using Word = typename Pack<T, kWidth>::Word;
   Word word{};
   __device__ void load(const T* from) { word = *reinterpret_cast<const Word*>(from); }
+  /// The compiler takes the elements for other ones: what was made of them is not kept.
+  __device__ void renew() {
+    unsigned words[sizeof(Word) / sizeof(unsigned)];
+    memcpy(words, &word, sizeof word);
+#pragma unroll
+    for (unsigned i = 0; i < sizeof words / sizeof *words; ++i)
+      asm volatile("" : "+r"(words[i]));
+    memcpy(&word, words, sizeof word);
+  }
   __device__ void widen_to(float (&v)[kWidth]) const {
     Pack<T, kWidth> pack;
     memcpy(&pack, &word, sizeof word);

@@ -58,6 +58,21 @@ bool is_refused(const Family& family, const char* variant, const char* parameter
   return family.find(variant)->unsupported(problem.get(), device()).has_value();
 }
 
+// What arrives while rows before it are worked on: several rows for each block that stays, so that
+// each place in its ring is taken more than once; rows of one block, of two and of eight.
+TEST_CASE("rows that arrive in rings are right", "[rows]") {
+  if (!has_machine_code()) return;
+  const std::pair<std::int64_t, std::int64_t> shapes[] = {{1200, 136}, {300, 49152}, {60, 262144}};
+  for (const char* id : {"softmax", "softmax_backward"}) {
+    for (const auto& [rows, columns] : shapes) {
+      CAPTURE(id, rows, columns);
+      CHECK(verified(family_of(id), "bulk_ring",
+                     {{"rows", rows}, {"columns", columns}, {"dtype", std::string("bf16")}})
+                .passed());
+    }
+  }
+}
+
 TEST_CASE("without the maximum, large scores are NaN", "[rows]") {
   if (!has_machine_code()) return;
   const Family& family = family_of("softmax");

@@ -1,0 +1,27 @@
+// The variant of a family that calls cuDNN's softmax, or its gradient.
+#pragma once
+
+#include "gpu/cudnn_softmax.hpp"
+#include "kernels/common/row_family.cuh"
+
+namespace gpuexp {
+
+/// `operation` gives a problem's and its buffers' cudnn::Softmax or SoftmaxBackward.
+template <class Variant, class WorkOf, class OperationOf>
+Variant cudnn_softmax_variant(std::string writes, WorkOf work, OperationOf operation) {
+  Variant v;
+  v.id = "cudnn";
+  v.writes = {std::move(writes)};
+  v.is_vendor = true;
+  v.unavailable = cudnn::softmax_unavailable;
+  v.unsupported = [](const RowProblem& p, const DeviceSpec&) {
+    return cudnn::softmax_refuses(p.rows, p.columns);
+  };
+  v.work = work;
+  v.launch = [operation](const auto& p, const auto& d, const LaunchContext&) {
+    return cudnn::step_of(operation(p, d));
+  };
+  return v;
+}
+
+}  // namespace gpuexp
