@@ -449,24 +449,24 @@ Variant cluster_shared() {
 // ---- stored_registers: the row in registers as it is stored
 //
 // bf16 takes half the registers of fp32: 512 threads hold 64 KiB, a row or an eighth of one, and an
-// SM has two such blocks. While one waits, for its row or for other blocks, the other one computes,
-// and twice the bytes that cluster asks for are on their way. It costs that each pass makes fp32 of
-// the elements anew, and a second exponential.
+// SM has two such blocks. While one waits, for its row or for other blocks, the other one computes.
+// Blocks of a cluster push what they found to each other: none waits until stores are done, as at
+// cluster's barriers. It costs that each pass makes fp32 anew, and a second exponential.
 
 template <class Group, class T>
 __global__ void __launch_bounds__(kPartThreads, 2) stored_registers_kernel(RowMatrix<T> m) {
   const Group group;
   StoredRow<T, kPartVectors> row(group, m.columns);
-  row.load(m.in(group.row));
+  row.load(m.in(group.row), -INFINITY);
+  meet(group);
   store_softmax(group, row, m.out(group.row));
-  group.leave();
 }
 
 Variant stored_registers() {
   const auto launch_of = [](auto m) {
     using T = typename decltype(m)::Element;
     return launch_in_parts(stored_registers_kernel<BlockRow, T>,
-                           stored_registers_kernel<ClusterRow, T>, m);
+                           stored_registers_kernel<PushedRow, T>, m);
   };
   return held_in_parts(variant(
       "stored_registers", "cluster",
@@ -475,10 +475,9 @@ Variant stored_registers() {
 
 // ---- bulk_ring: rows arrive while others are computed
 //
-// A block per SM stays, or clusters for rows of more than 64 KiB, and goes from row to row. The
-// copy engine brings up to three rows to shared memory while the threads work on another in
-// registers: DRAM always has something to deliver, whoever waits at a barrier. global_load_requests
-// falls to none. It costs an SM's shared memory, and clusters leave some SMs without a block.
+// A block per SM stays, or a cluster where rows have over 64 KiB, and goes from row to row. The
+// copy engine brings up to three rows to shared memory while threads work on another in registers:
+// DRAM always has something to deliver. global_load_requests falls to none. It costs shared memory.
 
 template <class Group, class T>
 __global__ void __launch_bounds__(kPartThreads, 1) bulk_ring_kernel(RowMatrix<T> m, RingRoom room) {
@@ -486,21 +485,22 @@ __global__ void __launch_bounds__(kPartThreads, 1) bulk_ring_kernel(RowMatrix<T>
   __shared__ Barrier arrivals[kMostRingStages];
   const Group group;
   RowRing<T, 1> ring(group, m, {m.x}, room, stages, arrivals);
-  RowPart<T, kRowWidth<T>, kPartVectors, Edges::whole> part(BlockRow(), m.x, ring.held);
+  StoredRow<T, kPartVectors> row(BlockRow(), ring.held);
+  meet(group);
   ring.for_rows([&](auto slot) {
-    part.load(ring.arrived(0), -INFINITY);
+    row.load(ring.arrived(0), -INFINITY);
+    auto part = row.place;
+    row.part.widen_to(part.v);
     make_softmax<slot>(group, part);
     ring.free();
     part.store(m.out(ring.row) + ring.first);
   });
-  group.leave();
 }
 
 Variant bulk_ring() {
   const auto launch_of = [](auto m, const DeviceSpec& device) {
     using T = typename decltype(m)::Element;
-    return launch_ring<1>(bulk_ring_kernel<BlockRow, T>, bulk_ring_kernel<ClusterRow, T>, device,
-                          m);
+    return launch_ring<1>(bulk_ring_kernel<BlockRow, T>, bulk_ring_kernel<PushedRow, T>, device, m);
   };
   return held_in_ring<1>(variant("bulk_ring", "stored_registers",
                                  {{"global_load_requests", Direction::decreases, 10, is_large}},

@@ -187,10 +187,10 @@ Variant warp_registers() {
 // ---- cluster: blocks of several SMs share both rows
 //
 // Two to eight blocks of 512 threads hold y and dy in their registers, as they are stored: four
-// vectors of each per thread, or eight where eight blocks are not enough. They join their sums by
-// reading each other's shared memory. A row's 2 MiB are read once, whatever caches hold:
-// global_load_sectors is half of what vectors asks for, and DRAM reads as little. It costs barriers
-// of the cluster, and that all of its blocks start at one time.
+// vectors of each per thread, or eight where eight blocks are not enough. They push their sums to
+// each other's shared memory, so that none waits until stores are done. A row's MiB are read once,
+// whatever caches hold: global_load_sectors is half of what vectors asks for, and DRAM reads as
+// little. It costs registers, and that all of a cluster's blocks start at one time.
 
 // What the group's threads hold becomes the gradient, in a row that begins at `to`.
 template <int kSlot, class Group, class T, int kVectors>
@@ -215,12 +215,12 @@ __device__ __forceinline__ void store_gradient(const Group& group, StoredRow<T, 
 template <class T, int kVectors>
 __global__ void __launch_bounds__(kPartThreads, kPartVectors / kVectors)
     cluster_kernel(RowMatrix<T> m, const T* dy) {
-  const ClusterRow group;
+  const PushedRow group;
   StoredRow<T, kVectors> of_y(group, m.columns), of_dy(group, m.columns);
-  of_y.load(m.in(group.row));
-  of_dy.load(dy + group.row * m.columns);
+  of_y.load(m.in(group.row), 0.0f);
+  of_dy.load(dy + group.row * m.columns, 0.0f);
+  meet(group);
   store_gradient<0>(group, of_y, of_dy, m.out(group.row));
-  group.leave();
 }
 
 Variant cluster() {
@@ -228,9 +228,9 @@ Variant cluster() {
     using T = typename decltype(m)::Element;
     constexpr int kFew = kPartVectors / 2;
     return m.columns * std::int64_t{sizeof(T)} <= kMostClusterBlocks * kPartBytes / 2
-               ? launch(cluster_kernel<T, kFew>, stored_shape<kFew, ClusterRow>(m, 2), m, dy)
+               ? launch(cluster_kernel<T, kFew>, stored_shape<kFew, PushedRow>(m, 2), m, dy)
                : launch(cluster_kernel<T, kPartVectors>,
-                        stored_shape<kPartVectors, ClusterRow>(m, 2), m, dy);
+                        stored_shape<kPartVectors, PushedRow>(m, 2), m, dy);
   };
   return held_in_parts(
       variant("cluster", "vectors",
@@ -254,20 +254,20 @@ __global__ void __launch_bounds__(kPartThreads, 1)
   const Group group;
   RowRing<T, 2> ring(group, m, {m.x, dy}, room, stages, arrivals);
   StoredRow<T, kPartVectors> of_y(BlockRow(), ring.held), of_dy(BlockRow(), ring.held);
+  meet(group);
   ring.for_rows([&](auto slot) {
-    of_y.load(ring.arrived(0));
-    of_dy.load(ring.arrived(1));
+    of_y.load(ring.arrived(0), 0.0f);
+    of_dy.load(ring.arrived(1), 0.0f);
     __syncthreads();
     ring.free();
     store_gradient<slot>(group, of_y, of_dy, m.out(ring.row) + ring.first);
   });
-  group.leave();
 }
 
 Variant bulk_ring() {
   const auto launch_of = [](auto m, auto* dy, const DeviceSpec& device) {
     using T = typename decltype(m)::Element;
-    return launch_ring<2>(bulk_ring_kernel<BlockRow, T>, bulk_ring_kernel<ClusterRow, T>, device, m,
+    return launch_ring<2>(bulk_ring_kernel<BlockRow, T>, bulk_ring_kernel<PushedRow, T>, device, m,
                           dy);
   };
   return held_in_ring<2>(variant("bulk_ring", "cluster",

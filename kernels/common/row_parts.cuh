@@ -3,7 +3,7 @@
 // one is worked on.
 #pragma once
 
-#include "kernels/common/bulk_copy.cuh"
+#include "kernels/common/pushed_row.cuh"
 #include "kernels/common/row_family.cuh"
 #include "kernels/common/stored_part.cuh"
 
@@ -13,7 +13,7 @@ constexpr int kPartThreads = 512;
 constexpr int kPartVectors = 8;  // of a thread
 constexpr std::int64_t kPartBytes = kPartThreads * kPartVectors * kWidestAccess;
 
-/// A thread's vectors of a row, as they are stored.
+/// A thread's vectors of a row, as they are stored; those outside of it have `outside` throughout.
 template <class T, int kVectors>
 struct StoredRow {
   static constexpr int kW = kRowWidth<T>;
@@ -22,7 +22,12 @@ struct StoredRow {
 
   template <class Group>
   __device__ StoredRow(const Group& group, int columns) : place(group, nullptr, columns) {}
-  __device__ void load(const T* row) { part.load(place, row); }
+  __device__ void load(const T* row, float outside) {
+#pragma unroll
+    for (int k = 0; k < kVectors; ++k)
+      part.vectors[k].fill(from_float<T>(outside));
+    part.load(place, row);
+  }
 
   /// Calls `use` with each vector's place in the row and its elements, which become fp32 anew: kept
   /// from one call to the next, they would take twice the registers.
@@ -54,7 +59,8 @@ struct StoredRow {
 };
 
 /// Writes the softmax of the row that the group's threads hold to a row that begins at `to`: a pass
-/// for the maximum, one for the sum, and one for the results.
+/// for the maximum, one for the sum, and one for the results, from whose exponents the
+/// logarithm of the sum is subtracted.
 template <class Group, class T, int kVectors>
 __device__ void store_softmax(const Group& group, StoredRow<T, kVectors>& row, T* to) {
   MaxSum found = Joined::none();
@@ -67,10 +73,10 @@ __device__ void store_softmax(const Group& group, StoredRow<T, kVectors>& row, T
       found.sum += fast_exp(score - found.max);
   });
   found = group.template all<0>(found, Joined());
-  const float factor = 1.0f / found.sum;
+  const float logarithm = __log2f(found.sum);
   row.each([&](int at, auto& v) {
     for (float& score : v)
-      score = fast_exp(score - found.max) * factor;
+      score = fast_exp2(fmaf(score - found.max, kLog2E, -logarithm));
     store_floats(to + at, v);
   });
 }
@@ -183,7 +189,7 @@ Steps launch_in_parts(Kernel of_block, Kernel of_cluster, const M& m) {
   constexpr std::int64_t kBytes = sizeof(typename M::Element);
   return m.columns * kBytes <= kPartBytes
              ? launch(of_block, stored_shape<kPartVectors, BlockRow>(m, 1), m)
-             : launch(of_cluster, stored_shape<kPartVectors, ClusterRow>(m, 2), m);
+             : launch(of_cluster, stored_shape<kPartVectors, PushedRow>(m, 2), m);
 }
 
 /// How many blocks have a row of so many bytes in each array, in shared memory, and bytes of a

@@ -12,6 +12,13 @@ struct StoredVector {
   using Word = typename Pack<T, kWidth>::Word;
   Word word{};
   __device__ void load(const T* from) { word = *reinterpret_cast<const Word*>(from); }
+  __device__ void fill(T element) {
+    T elements[kWidth];
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i)
+      elements[i] = element;
+    memcpy(&word, elements, sizeof word);
+  }
   /// The compiler takes the elements for other ones: what was made of them is not kept.
   __device__ void renew() {
     unsigned words[sizeof(Word) / sizeof(unsigned)];
