@@ -509,12 +509,19 @@ Variant bulk_ring() {
 
 // ---- cudnn: what a library makes of it
 //
-// cudnnSoftmaxForward over rows of any length, with the maximum subtracted.
+// cudnnSoftmaxForward over rows of any length, with the maximum subtracted. In bf16 one
+// element of ten is off by more than twice its rounding (cuDNN 9 on an H200): skipped there.
 
 Variant library() {
-  return cudnn_softmax_variant<Variant>("y", work, [](const Problem& p, const Data& d) {
+  Variant v = cudnn_softmax_variant<Variant>("y", work, [](const Problem& p, const Data& d) {
     return cudnn::Softmax{p.dtype, p.rows, p.columns, d.x, d.y};
   });
+  v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
+    if (p.dtype == DataType::bf16)
+      return "cuDNN's results in bf16 are off by several roundings, and fail where all others pass";
+    return cudnn::softmax_refuses(p.rows, p.columns);
+  };
+  return v;
 }
 
 // ---- inputs
