@@ -6,15 +6,18 @@
 
 namespace gpuexp {
 
-/// `operation` gives a problem's and its buffers' cudnn::Softmax or SoftmaxBackward.
+/// `operation` gives a problem's and its buffers' cudnn::Softmax or SoftmaxBackward. `inexact` is a
+/// type in which its results are off by more than any rounding explains: skipped.
 template <class Variant, class WorkOf, class OperationOf>
-Variant cudnn_softmax_variant(std::string writes, WorkOf work, OperationOf operation) {
+Variant cudnn_softmax_variant(std::string writes, WorkOf work, OperationOf operation,
+                              std::optional<DataType> inexact = std::nullopt) {
   Variant v;
   v.id = "cudnn";
   v.writes = {std::move(writes)};
   v.is_vendor = true;
   v.unavailable = cudnn::softmax_unavailable;
-  v.unsupported = [](const RowProblem& p, const DeviceSpec&) {
+  v.unsupported = [inexact](const RowProblem& p, const DeviceSpec&) -> std::optional<std::string> {
+    if (p.dtype == inexact) return "cuDNN's results in this type are off by several roundings";
     return cudnn::softmax_refuses(p.rows, p.columns);
   };
   v.work = work;

@@ -24,7 +24,8 @@ import bench_pytorch  # noqa: E402
 from pytorch import operations, protocol, report, timing, training_work  # noqa: E402
 
 GPUEXP = None
-LESSONS = ("fusion", "transpose", "reduction", "softmax", "normalization", "attention", "attention_backward", "training_step")
+LESSONS = ("fusion", "transpose", "reduction", "softmax", "normalization", "attention", "attention_backward", "training_step",
+           "training_block")
 RECORDED_LESSONS = tuple(name for name in LESSONS if (RECORDED / f"{name}.json").exists())
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
