@@ -4,9 +4,8 @@
 // row's maximum is subtracted first, and quotients need the sum: by the definition a row is read
 // for its maximum, its sum and its results. But both can be found in one go, since a sum that
 // belongs to a smaller maximum is put right by a factor; and where the threads of a row have it all
-// in their registers, it is read once. What is left is a copy's traffic, some instructions
-// per element, and threads that wait for each other: lanes of a warp, warps of a block, blocks of
-// a cluster, by how long rows are.
+// in their registers, it is read once. What is left is a copy's traffic, some instructions per
+// element, and threads that wait for each other: lanes, warps or blocks, by how long rows are.
 #include <algorithm>
 #include <cmath>
 
@@ -564,8 +563,7 @@ Family declare() {
       "a copy of the same bytes is the limit. Each element's result needs the maximum and the sum "
       "of its row: pass by pass, the row is read three times, from L2 or from DRAM. Threads that "
       "hold the row in their registers read it once. Then it counts how they wait for each other: "
-      "lanes by shuffles, warps at a barrier, blocks of a cluster through distributed shared "
-      "memory.";
+      "lanes by shuffles, warps at a barrier, blocks of a cluster by shared memory.";
   declare_rows(f, {131072, "rows, each with a softmax of its own", 1024, "elements of a row",
                    kFp32First, "type of x and y; arithmetic is in fp32"})
       .real("scale", &Problem::scale, 8, 0, 1000, "", "scores are spread evenly over ± this")
@@ -590,10 +588,10 @@ Family declare() {
       "one more over the sum, in three roundings, and that of U; below 2^-124 it may be 0. The RMS "
       "error is that of storing, 0.42·U (Knuth), of the sum (max_sum_rms of row_group.cuh) and of "
       "two exponentials, spread evenly up to their bounds. Twice that is allowed.";
-  for (const auto& make :
-       {copy, naive, three_pass, three_pass_by_warps, online, vectors, registers, peeled, one_wait,
-        warp_registers, lane_groups, cluster, cluster_shared, stored_registers, bulk_ring, library})
-    f.variant(make());
+  f.variant(copy()).variant(naive()).variant(three_pass()).variant(three_pass_by_warps());
+  f.variant(online()).variant(vectors()).variant(registers()).variant(peeled());
+  f.variant(one_wait()).variant(warp_registers()).variant(lane_groups()).variant(cluster());
+  f.variant(cluster_shared()).variant(stored_registers()).variant(bulk_ring()).variant(library());
   return f;
 }
 
