@@ -15,7 +15,7 @@ DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 BETAS, EPSILON, DECAY = (0.9, 0.999), 1e-8, 0.01  # of AdamW: kernels/common/training_update.cuh
 GRADIENT_SEED, GRADIENT_RANGE = 15, 1 / 64  # of an update by itself: kernels/common/training_mlp.cuh
 NORM_EPSILON = 1e-5
-DRAWS = 4  # of roundings at random
+DRAWS = 16  # of roundings at random
 DEVIATIONS = 8.0  # that an element may be away
 FUNCTION_ERROR = 4 * 2.0**-24  # of exp and tanh in fp32: 2 ulp (CUDA C++ Programming Guide, mathematical functions)
 GRAPHS = ("pytorch_graph", "pytorch_compiled_graph")
@@ -298,18 +298,23 @@ class Problem:
 
     def updated(self, gradients):
         """AdamW of these gradients (Loshchilov and Hutter, 2019, algorithm 2): weights, which are rounded 3 times, means, means of
-        squares. What is added to a weight has a few roundings, and 1 - 0.999^step in fp32 costs up to 10 more."""
+        squares. What is added to a weight has a few roundings, and 1 - 0.999^step in fp32 costs up to 10 more. PyTorch's kernels
+        may take both betas as fp32 numbers, within 2^-25: what they and their powers multiply moves by so much."""
         u, step, rate = 2.0**-24, self.group.value("steps_before") + 1, self.group.value("learning_rate")
         weights, means, squares = [], [], []
+        of_powers = [0.5 * step * beta ** (step - 1) / (1 - beta**step) for beta in BETAS]
         for p, g, m, v in zip(self.first.parameters(), gradients, self.m, self.v):
             w, g, m, v = (x.detach().double() for x in (p, g, m, v))
             mean, square = BETAS[0] * m + (1 - BETAS[0]) * g, BETAS[1] * v + (1 - BETAS[1]) * g.square()
             root = (square / (1 - BETAS[1] ** step)).sqrt() + EPSILON
             share = rate / (1 - BETAS[0] ** step) / root
             of_mean = m.abs() + (1 - BETAS[0]) * g.abs()
-            weights.append((w * (1 - rate * DECAY) - share * mean, 3 * w.abs() + 32 * share * of_mean))
-            means.append((mean, 6 * of_mean))
-            squares.append((square, 6 * square))
+            moved_mean, moved_square = 0.5 * (m.abs() + g.abs()), 0.5 * (v + g.square())
+            moved_root = 0.5 * (moved_square / square.clamp_min(2.0**-126) + of_powers[1])
+            moved = moved_mean + of_mean * (of_powers[0] + moved_root)
+            weights.append((w * (1 - rate * DECAY) - share * mean, 3 * w.abs() + share * (32 * of_mean + moved)))
+            means.append((mean, 6 * of_mean + moved_mean))
+            squares.append((square, 6 * square + moved_square))
 
         def bound(off):
             return Tolerance(u, 2.0**-148, 0.0, u * float(off.square().mean().sqrt()))
