@@ -45,7 +45,8 @@ def columns_of(families):
                 columns.append({"name": f"param.{p.name}", "unit": p.unit, "type": kind, "doc": p.doc})
             taken.add(p.name)
     for family in families:
-        columns += [{"name": f"metric.{n}", "unit": u, "type": "real", "doc": d} for n, u, d in family.metrics]
+        metrics = [{"name": f"metric.{n}", "unit": u, "type": "real", "doc": d} for n, u, d in family.metrics]
+        columns += [metric for metric in metrics if metric["name"] not in {column["name"] for column in columns}]
     return columns
 
 
