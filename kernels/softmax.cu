@@ -260,11 +260,15 @@ Variant registers() {
 // comparisons per vector, whose outcomes take registers, so that a thread holds 16 elements; and
 // two of a row's threads go through their elements one by one.
 
+template <class Group, class Waits, int kElements, Edges kEdges, class M>
+Steps launch_held(const M& m, const Shape& shape) {
+  using T = typename M::Element;
+  return launch(registers_kernel<Group, Waits, T, kRowWidth<T>, kElements, kEdges>, shape, m);
+}
 template <class Group, class Waits, class M>
 Steps launch_held(const M& m, int elements, Edges of_row, const Shape& shape) {
-  using T = typename M::Element;
   return with_part(elements, of_row, [&](auto count, auto edges) {
-    return launch(registers_kernel<Group, Waits, T, kRowWidth<T>, count, edges>, shape, m);
+    return launch_held<Group, Waits, count, edges>(m, shape);
   });
 }
 template <class Waits, class M>
@@ -331,30 +335,24 @@ Variant warp_registers() {
 
 // ---- lane_groups: several rows per warp
 //
-// Four, eight or 16 lanes have a row of up to 8 elements each, so that a row of 32 leaves no lane
-// without work, and combine what they found in two to four steps of shuffles in place of five:
-// warp_instructions falls, which are what short rows wait for. Rows of more than 128 elements have
-// a whole warp.
-
-template <int kLanes, class M>
-Steps launch_lanes(const M& m, std::int64_t covered) {
-  constexpr int kLeastElements = 8;
-  if constexpr (kLanes < kRowWarp / 2) {
-    if (covered > kLanes * kLeastElements) return launch_lanes<2 * kLanes>(m, covered);
-  }
-  using Group = LaneRow<kLanes>;
-  return launch_held<Group, TwoWaits>(m, kLeastElements, edges_of(m),
-                                      Group::shape(m.rows, m.columns));
-}
+// As many lanes have a row as leave few of them without work, with 8 elements each or, of rows of
+// whole vectors, 24: 4 × 8, 2 × 24, 8 × 8, 4 × 24 and so on up to 32 × 24. A row of 32 or 72
+// elements fills its lanes, which combine what they found in fewer steps of shuffles:
+// warp_instructions falls, which are what short rows wait for. It costs registers.
 
 Variant lane_groups() {
-  const auto has_many_rows = [](const Problem& p) { return p.rows >= 4096; };
-  Variant v = variant("lane_groups", "warp_registers",
-                      {{"warp_instructions", Direction::decreases, 1.5, has_many_rows}},
-                      [](auto m) { return launch_lanes<4>(m, covered(m)); });
-  v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
-    if (covered_columns(p.columns, p.dtype) <= 128) return std::nullopt;
-    return "rows of more than 128 elements, with what their vectors have beside, have a warp each";
+  const auto has_short_rows = [](const Problem& p) { return p.rows >= 4096 && p.columns <= 128; };
+  const auto launch_of = [](auto m) {
+    return with_lanes(covered(m), edges_of(m), [&](auto lanes, auto elements, auto edges) {
+      using Group = LaneRow<lanes>;
+      return launch_held<Group, TwoWaits, elements, edges>(m, Group::shape(m.rows, m.columns));
+    });
+  };
+  Variant v =
+      variant("lane_groups", "warp_registers",
+              {{"warp_instructions", Direction::decreases, 1.5, has_short_rows}}, launch_of);
+  v.unsupported = [](const Problem& p, const DeviceSpec&) {
+    return too_long_for_lanes(p.columns, p.dtype);
   };
   return v;
 }

@@ -261,4 +261,36 @@ Steps with_part(int elements, Edges edges, Use use) {
                                : with_elements(std::integral_constant<Edges, Edges::peeled>{});
 }
 
+/// Of lanes that share a row: few elements each, or many where rows are whole vectors, so that no
+/// more than a third of them lie behind the row's end.
+constexpr int kFewOfLane = 8, kManyOfLane = 24;
+
+inline std::optional<std::string> too_long_for_lanes(std::int64_t columns, DataType type) {
+  const bool is_whole = edges_of(columns, type) == Edges::whole;
+  const int most = is_whole ? kManyOfLane * kRowWarp : kFewOfLane * kRowWarp / 2;
+  if (covered_columns(columns, type) <= most) return std::nullopt;
+  return "rows of more than " + std::to_string(most) + " elements " +
+         (is_whole ? "are too long for a warp's lanes" : "that are no whole vectors have a warp");
+}
+
+/// Calls `use` with lanes, elements of each and how rows lie to vectors, as constants.
+template <int kLanes = 4, class Use>
+Steps with_lanes(std::int64_t covered, Edges edges, Use use) {
+  constexpr std::integral_constant<int, kFewOfLane> few{};
+  if constexpr (kLanes <= kRowWarp) {
+    constexpr std::integral_constant<int, kLanes> lanes{};
+    if (covered <= lanes * few && edges == Edges::whole)
+      return use(lanes, few, std::integral_constant<Edges, Edges::whole>{});
+    if (covered <= lanes * few && kLanes < kRowWarp)
+      return use(lanes, few, std::integral_constant<Edges, Edges::peeled>{});
+  }
+  constexpr std::integral_constant<int, kLanes / 2> half{};
+  constexpr std::integral_constant<int, kManyOfLane> many{};
+  if constexpr (kLanes <= kRowWarp) {
+    if (edges == Edges::peeled || covered > half * many)
+      return with_lanes<2 * kLanes>(covered, edges, use);
+  }
+  return use(half, many, std::integral_constant<Edges, Edges::whole>{});
+}
+
 }  // namespace gpuexp
