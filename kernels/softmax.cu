@@ -335,10 +335,10 @@ Variant warp_registers() {
 
 // ---- lane_groups: several rows per warp
 //
-// As many lanes have a row as leave few of them without work, with 8 elements each or, of rows of
-// whole vectors, 24: 4 × 8, 2 × 24, 8 × 8, 4 × 24 and so on up to 32 × 24. A row of 32 or 72
-// elements fills its lanes, which combine what they found in fewer steps of shuffles:
-// warp_instructions falls, which are what short rows wait for. It costs registers.
+// Four to 32 lanes have a row, with 8, 16 or 24 elements each: the shape that leaves the fewest
+// without work. Rows that are no whole vectors have up to 16 lanes, with 8. Lanes combine what they
+// found in fewer steps of shuffles, and more of them have elements: warp_instructions falls, which
+// are what short rows wait for. It costs registers.
 
 Variant lane_groups() {
   const auto has_short_rows = [](const Problem& p) { return p.rows >= 4096 && p.columns <= 128; };

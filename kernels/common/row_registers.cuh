@@ -261,36 +261,39 @@ Steps with_part(int elements, Edges edges, Use use) {
                                : with_elements(std::integral_constant<Edges, Edges::peeled>{});
 }
 
-/// Of lanes that share a row: few elements each, or many where rows are whole vectors, so that no
-/// more than a third of them lie behind the row's end.
-constexpr int kFewOfLane = 8, kManyOfLane = 24;
+/// So many lanes share a row, with so many elements each.
+template <int kLanes, int kElements>
+struct LaneShape {
+  static constexpr int kHeld = kLanes * kElements;
+};
 
+/// Calls `use` with the lanes, the elements of each and the edges, as constants, of the first shape
+/// that holds a row, or of the last one.
+template <Edges kEdges, class Use, int kLanes, int kElements, class... Rest>
+Steps with_shape(std::int64_t covered, Use use, LaneShape<kLanes, kElements> shape, Rest... rest) {
+  if constexpr (sizeof...(rest) > 0) {
+    if (covered > shape.kHeld) return with_shape<kEdges>(covered, use, rest...);
+  }
+  return use(std::integral_constant<int, kLanes>{}, std::integral_constant<int, kElements>{},
+             std::integral_constant<Edges, kEdges>{});
+}
+/// Of rows of whole vectors, hardly more than a third of what lanes hold lies behind their ends.
+template <class Use>
+Steps with_lanes(std::int64_t covered, Edges edges, Use use) {
+  if (edges == Edges::peeled)
+    return with_shape<Edges::peeled>(covered, use, LaneShape<4, 8>{}, LaneShape<8, 8>{},
+                                     LaneShape<16, 8>{});
+  return with_shape<Edges::whole>(covered, use, LaneShape<4, 8>{}, LaneShape<4, 16>{},
+                                  LaneShape<4, 24>{}, LaneShape<16, 8>{}, LaneShape<8, 24>{},
+                                  LaneShape<32, 8>{}, LaneShape<16, 24>{}, LaneShape<32, 24>{});
+}
+/// A reason where that has none.
 inline std::optional<std::string> too_long_for_lanes(std::int64_t columns, DataType type) {
   const bool is_whole = edges_of(columns, type) == Edges::whole;
-  const int most = is_whole ? kManyOfLane * kRowWarp : kFewOfLane * kRowWarp / 2;
+  const int most = is_whole ? LaneShape<32, 24>::kHeld : LaneShape<16, 8>::kHeld;
   if (covered_columns(columns, type) <= most) return std::nullopt;
   return "rows of more than " + std::to_string(most) + " elements " +
          (is_whole ? "are too long for a warp's lanes" : "that are no whole vectors have a warp");
-}
-
-/// Calls `use` with lanes, elements of each and how rows lie to vectors, as constants.
-template <int kLanes = 4, class Use>
-Steps with_lanes(std::int64_t covered, Edges edges, Use use) {
-  constexpr std::integral_constant<int, kFewOfLane> few{};
-  if constexpr (kLanes <= kRowWarp) {
-    constexpr std::integral_constant<int, kLanes> lanes{};
-    if (covered <= lanes * few && edges == Edges::whole)
-      return use(lanes, few, std::integral_constant<Edges, Edges::whole>{});
-    if (covered <= lanes * few && kLanes < kRowWarp)
-      return use(lanes, few, std::integral_constant<Edges, Edges::peeled>{});
-  }
-  constexpr std::integral_constant<int, kLanes / 2> half{};
-  constexpr std::integral_constant<int, kManyOfLane> many{};
-  if constexpr (kLanes <= kRowWarp) {
-    if (edges == Edges::peeled || covered > half * many)
-      return with_lanes<2 * kLanes>(covered, edges, use);
-  }
-  return use(half, many, std::integral_constant<Edges, Edges::whole>{});
 }
 
 }  // namespace gpuexp
