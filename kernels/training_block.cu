@@ -366,8 +366,10 @@ Variant variant(std::string id, std::string compare_to, Way way,
         with_network(p, Data{}, nowhere, way, [](const auto& network) { return network.phases(); })
             .shapes()
             .size();
-    return MetricValues{{"kernels", static_cast<double>(kernels)},
+    MetricValues values{{"kernels", static_cast<double>(kernels)},
                         {"kept_bytes", kept_bytes(p, way.recomputes)}};
+    if (p.phase == Phase::step) values.emplace_back("peak_bytes", peak_bytes(p, way.recomputes));
+    return values;
   };
   return v;
 }
@@ -552,9 +554,9 @@ Family declare() {
       .state("dqkv", &Data::dqkv, type, all(kDqkv), exact_tolerance)
       .state("dn1", &Data::dn1, type, outer, by_qkv);
   f.parameter_outputs(parameters, [](const Problem& p) { return p.rows(); });
-  f.metric("kernels", "", "that a launch starts")
-      .metric("kept_bytes", "B",
-              "that forward leaves for backward: what a network has for each of its blocks");
+  f.step_metrics().metric(
+      "kept_bytes", "B",
+      "that forward leaves for backward: what a network has for each of its blocks");
   f.figures = {{"training_block",
                 "step_phases",
                 "A step of training, of a transformer block",

@@ -471,10 +471,7 @@ Family declare() {
       .state("dx", &Data::dx, type, count_of(kDx), by_hidden)
       .state("dh", &Data::dh, type, count_of(kDh), by_width);
   f.parameter_outputs(parameters, [](const Problem& p) { return p.batch; });
-  f.metric("kernels", "", "that a launch starts")
-      .metric("peak_bytes", "B",
-              "the most that a step needs at a time, each array from when it is written until it "
-              "is last read; here every array has a place of its own, so that it can be checked");
+  f.step_metrics();
   f.figures = {{"training_step",
                 "step_phases",
                 "A step of training",

@@ -158,6 +158,34 @@ inline std::int64_t elements_of(const Problem& p, Output output) {
   }
 }
 
+// ---- what a step keeps
+
+/// Bytes that forward leaves for backward: n1, Q, K, V, O, its merged rows, y, n2, z's gradient,
+/// and h, a; or these without what is computed again. fp32 are what norms and attention keep of
+/// rows.
+inline double kept_bytes(const Problem& p, bool recomputes) {
+  const std::int64_t size = static_cast<std::int64_t>(size_of(p.dtype));
+  const std::int64_t of_outer = recomputes ? 7 : 9, of_inner = recomputes ? 0 : 2;
+  constexpr std::int64_t kFloat = sizeof(float);
+  return static_cast<double>(size * (of_outer * outer(p) + of_inner * inner(p)) +
+                             kFloat * (4 * p.rows() + head_rows(p)));
+}
+
+/// What lives at a time at most: weights with all that AdamW has of them, x and the targets; and
+/// in the MLP's backward part what forward kept, with n2, h and a again, and the gradients by these
+/// two, or, where the MLP is narrow, what attention's gradients are made of and into.
+inline double peak_bytes(const Problem& p, bool recomputes) {
+  const double size = static_cast<double>(size_of(p.dtype));
+  const double of_weights = p.dtype == DataType::fp32 ? 16 : 16 + size;
+  const auto of_outer = static_cast<double>(outer(p));
+  const auto of_inner = static_cast<double>(inner(p));
+  const double again = recomputes ? size * (of_outer + 2 * of_inner) : 0.0;
+  const double of_mlp = kept_bytes(p, recomputes) + again + size * (of_outer + of_inner);
+  constexpr double kOfAttention = 10;  // n1, Q, K, V, O, and the gradients by y, O, Q, K, V
+  return of_weights * static_cast<double>(parameters(p)) + (size + sizeof(float)) * of_outer +
+         std::max(of_mlp, size * kOfAttention * of_outer);
+}
+
 // ---- work
 
 /// What the results need, once.
@@ -171,9 +199,7 @@ inline Work work(const Problem& p) {
   const auto size = static_cast<std::int64_t>(size_of(p.dtype));
   constexpr std::int64_t kFloat = sizeof(float);
   const bool copies = p.dtype != DataType::fp32;
-  // What backward needs of forward: n1, Q, K, V, O, its merged rows, y, n2, z's gradient, and h, a.
-  const std::int64_t kept =
-      size * (9 * outer(p) + 2 * inner(p)) + kFloat * (4 * p.rows() + head_rows(p));
+  const auto kept = static_cast<std::int64_t>(kept_bytes(p, false));
   std::int64_t read = 0, written = 0;
   double tensor = 0, others = 0;
   if (p.has(Phase::forward)) {
@@ -201,15 +227,6 @@ inline Work work(const Problem& p) {
     w.operations.push_back(
         {is_scaled(p) ? Pipe::tensor_fp16_fp32 : Pipe::tensor_bf16_fp32, tensor});
   return w;
-}
-
-/// Bytes that forward leaves for backward, or with what is computed again not among them.
-inline double kept_bytes(const Problem& p, bool recomputes) {
-  const std::int64_t size = static_cast<std::int64_t>(size_of(p.dtype));
-  const std::int64_t of_outer = recomputes ? 7 : 9, of_inner = recomputes ? 0 : 2;
-  constexpr std::int64_t kFloat = sizeof(float);
-  return static_cast<double>(size * (of_outer * outer(p) + of_inner * inner(p)) +
-                             kFloat * (4 * p.rows() + head_rows(p)));
 }
 
 // ---- inputs

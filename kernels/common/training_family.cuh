@@ -148,6 +148,13 @@ struct StepFamily : FamilyOf<Problem, Data> {
         .real("learning_rate", of(&StepProblem::learning_rate), 1e-3, 1e-6, 1.0, "", "of AdamW");
     return *this;
   }
+  StepFamily& step_metrics() {
+    this->metric("kernels", "", "that a launch starts")
+        .metric("peak_bytes", "B",
+                "the most that a step needs at a time, each array from when it is written until it "
+                "is last read; here every array has a place of its own, so that it can be checked");
+    return *this;
+  }
   /// Behind the inputs of its own.
   StepFamily& parameter_inputs(std::int64_t (*parameters)(const Problem&)) {
     this->input("weights_before", &Data::weights_before, parameters)
