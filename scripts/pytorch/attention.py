@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from pytorch import operations
+from pytorch import operations, tolerances
 from pytorch.operations import ATTENTION
 from pytorch.protocol import stream_seed
 
@@ -98,7 +98,7 @@ class Problem:
 
     def exact(self, variant):
         """Of each output values, what tolerances scale with, and its tolerance."""
-        kind = operations.stores_scores(variant)
+        kind = tolerances.stores_scores(variant)
         if kind not in self.exact_outputs:
             self.exact_outputs = {}  # those of one kind at a time: they are four times as large as what they are for
             self.exact_outputs[kind] = self.exact_forward(variant) if self.group.family is ATTENTION else self.exact_backward(variant)
@@ -125,7 +125,7 @@ class Problem:
         return scores, torch.softmax(seen, dim=-1)
 
     def exact_forward(self, variant):
-        bound = operations.attention_bound(self.group, variant, self.group.value("keys"))
+        bound = tolerances.attention_bound(self.group, variant, self.group.value("keys"))
         value = torch.zeros(self.inputs[0].shape, dtype=torch.float64, device=self.inputs[0].device)
         magnitude = torch.zeros_like(value)
         for b, h, of_key, first, end, seen in self.parts():
@@ -138,11 +138,11 @@ class Problem:
             if bound.of_scores:
                 error += bound.of_scores * ((squares * scores.square()) @ v.square()).sqrt()
             magnitude[b, h, first:end] = error / bound.rounding
-        return [("O", value, magnitude, operations.attention_tolerance(self.group, variant))]
+        return [("O", value, magnitude, tolerances.attention_tolerance(self.group, variant))]
 
     def exact_backward(self, variant):
         names = ("q", "k", "v")
-        bounds = {of: operations.attention_bound(self.group, variant, operations.gradient_terms(self.group, of)) for of in names}
+        bounds = {of: tolerances.attention_bound(self.group, variant, tolerances.gradient_terms(self.group, of)) for of in names}
         shapes = dict(zip(names, (x.shape for x in self.inputs)))
         sums = {of: [torch.zeros(shapes[of], dtype=torch.float64, device=self.inputs[0].device) for _ in range(4)] for of in names}
         for part in self.parts():
@@ -151,7 +151,7 @@ class Problem:
         for of, (value, squares, errors, stored) in sums.items():
             error = bounds[of].of_terms * squares.sqrt() + errors + stored.sqrt()
             magnitude = value.abs() + error / bounds[of].rounding
-            found.append((f"d{of.upper()}", value, magnitude, operations.gradient_tolerance(self.group, variant, of)))
+            found.append((f"d{of.upper()}", value, magnitude, tolerances.gradient_tolerance(self.group, variant, of)))
         return found
 
     def add_gradients(self, part, bound, sums):

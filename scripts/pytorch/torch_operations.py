@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
-from pytorch import attention, operations, training
+from pytorch import attention, operations, tolerances, training
 from pytorch.operations import ALPHA, FUSION, NORMALIZATION, REDUCTION, SOFTMAX, TRANSPOSE
 from pytorch.protocol import stream_seed
 
@@ -226,7 +226,7 @@ def exact_norm(problem, x):
     normed = (x - mean) * rstd
     gamma = problem.gamma.double()
     beta = problem.beta.double() if group.is_layernorm else torch.zeros_like(gamma)
-    of_sums = operations.norm_sums_error(group) / operations.norm_result_error(group)
+    of_sums = tolerances.norm_sums_error(group) / tolerances.norm_result_error(group)
     of_row = normed.abs() * cancelled + rstd * x.abs().sum(dim=1, keepdim=True) / n
     return normed * gamma + beta, (normed * gamma).abs() + beta.abs() + of_sums * gamma.abs() * of_row
 
@@ -269,7 +269,7 @@ def verify(problem, result, variant):
     if isinstance(problem, training.Problem):
         results = result()
         return verify_outputs(problem.exact(results), results)
-    bound = operations.tolerance(group, variant)
+    bound = tolerances.tolerance(group, variant)
     if tuple(result.shape) not in shapes_of(group) or not result.is_contiguous():
         raise ValueError(f"a result of shape {tuple(result.shape)} and strides {result.stride()}")
     if group.family is TRANSPOSE:
@@ -285,7 +285,7 @@ def verify_sum(problem, result, bound):
     got, magnitude = float(result), math.sqrt(magnitude)
     error = 0.0 if got == value else abs(got - value)
     largest = bound.absolute + bound.relative * magnitude
-    allowed = operations.rms_allowed(bound, abs(value), largest, 1)
+    allowed = tolerances.rms_allowed(bound, abs(value), largest, 1)
     wrong = not error <= largest
     scale = abs(value) or 1.0
     ratio = math.inf if wrong and not largest else (error / largest if largest else 0.0)
@@ -332,7 +332,7 @@ class Comparison:
     def verification(self):
         worst_ratio, worst_error, largest_allowed = torch.stack(self.worst).amax(dim=0).tolist()
         rms_error, rms_value = math.sqrt(self.error_squares / self.count), math.sqrt(self.value_squares / self.count)
-        allowed = operations.rms_allowed(self.bound, rms_value, largest_allowed, self.count)
+        allowed = tolerances.rms_allowed(self.bound, rms_value, largest_allowed, self.count)
         return Verification(self.wrong, self.first_wrong, rms_error / rms_value, worst_error / rms_value, worst_ratio,
                             0.0 if rms_error == 0 else rms_error / allowed)  # fmt: skip
 

@@ -6,9 +6,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from pytorch import operations, training_work
-from pytorch.operations import TRAINING_STEP, Tolerance
+from pytorch import tolerances, training_work
+from pytorch.operations import TRAINING_STEP
 from pytorch.protocol import stream_seed
+from pytorch.tolerances import Tolerance
 from pytorch.training_work import HEAD_DIM
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -70,14 +71,14 @@ class Draw:
 
     def __init__(self, dtype, generator):
         self.dtype, self.generator = dtype, generator
-        self.rounding = math.hypot(math.sqrt(2) * operations.rounding_rms(dtype), FUNCTION_ERROR / math.sqrt(3))
+        self.rounding = math.hypot(math.sqrt(2) * tolerances.rounding_rms(dtype), FUNCTION_ERROR / math.sqrt(3))
 
     def sum_error(self, terms):
         if terms == 0:
             return 0.0
         if self.dtype == "fp32":
-            return operations.rounding_rms("fp32") * math.sqrt(terms / 2 + 1)
-        return operations.tensor_core_sum_rms(terms)
+            return tolerances.rounding_rms("fp32") * math.sqrt(terms / 2 + 1)
+        return tolerances.tensor_core_sum_rms(terms)
 
     def __call__(self, x, terms):
         def noise():
@@ -288,7 +289,7 @@ class Problem:
         self.reference = []
         for name, value, square in zip(names, exact, squares):
             rms = float(square.mean().sqrt())
-            bound = Tolerance(DEVIATIONS, 2.0**-148, 0.0, operations.RMS_SAFETY * rms)
+            bound = Tolerance(DEVIATIONS, 2.0**-148, 0.0, tolerances.RMS_SAFETY * rms)
             self.reference.append((name, value, (square + rms**2).sqrt(), bound))
         return self.reference
 

@@ -10,9 +10,16 @@ SCRIPT = ROOT / "scripts" / "bench_pytorch.py"
 RECORDED = ROOT / "docs" / "results" / "h200"
 sys.path.insert(0, str(SCRIPT.parent))
 
+from pytorch import operations, protocol  # noqa: E402
+
 
 def recorded(name):
     return json.loads((RECORDED / name).read_text(encoding="utf-8"))
+
+
+def group_of(family=operations.FUSION, settings=protocol.MeasureSettings(), **values):
+    experiment = operations.Experiment("an_experiment", family, settings)
+    return operations.groups_of(experiment, values, [], "test")[0]
 
 
 class FakeCuda:
