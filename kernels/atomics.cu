@@ -348,6 +348,7 @@ Variant float_global() {
     return "needs n / k <= " + std::to_string(kMostPerSum) +
            ": sums of more floats in any order have no bound worth the name";
   };
+  v.shown_at = {{"k", std::int64_t{32}}};
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     return adding(float_kernel, p, d, d.float_sums);
   };

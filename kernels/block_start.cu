@@ -92,6 +92,7 @@ Variant one_per_kernel() {
     if (p.blocks <= kMostKernels) return std::nullopt;
     return "needs blocks <= " + std::to_string(kMostKernels) + ", each of which is a launch";
   };
+  v.shown_at = {{"blocks", kMostKernels}};
   v.launch = [](const Problem& p, const Data& d, const LaunchContext&) {
     Shape s;
     s.block = {kBlock, 1, 1};

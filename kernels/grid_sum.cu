@@ -58,8 +58,9 @@ bool is_large(const Problem& p) {
 }
 
 // Where a launch is most of the time.
+constexpr std::int64_t kFewElements = 1 << 14;
+
 bool is_small(const Problem& p) {
-  constexpr std::int64_t kFewElements = 1 << 14;
   return p.n <= kFewElements;
 }
 
@@ -500,6 +501,7 @@ Variant of_few(Variant v, int blocks, Kernels kernels) {
       return "needs n <= " + std::to_string(most) + ": few SMs would take as long as it takes";
     return blocks > 1 ? lacks_code(device, kClustersFrom) : std::nullopt;
   };
+  v.shown_at = {{"n", kFewElements}};
   v.launch = [=](const Problem& p, const Data& d, const LaunchContext&) {
     Shape s = blocks_of(kLargeBlock, blocks);
     s.cluster = {blocks, 1, 1};

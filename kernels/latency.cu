@@ -15,6 +15,8 @@
 // dram on all SMs at once, a block on each.
 #include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "kernels/common/chase.cuh"
 #include "kernels/common/launch.cuh"
@@ -172,6 +174,10 @@ std::optional<std::string> not_in_dram(const Problem& p, const DeviceSpec& devic
   return ends_at_its_start(lines(p), p.steps);
 }
 
+std::vector<std::pair<std::string, Value>> shown_in_dram() {
+  return {{"bytes", std::int64_t{1} << 29}, {"steps", std::int64_t{1} << 14}};
+}
+
 Variant fma() {
   Variant v = chain("fma", "", "sums", fma_kernel, kWarp);
   v.work = [](const Problem& p) {
@@ -266,6 +272,7 @@ Variant dram() {
   Variant v = chain("dram", "l2", "last", chase_kernel<LoadPastL1>, kWarp);
   v.expected_changes = {{"l2_hit_pct", Direction::decreases, 2}};
   v.unsupported = not_in_dram;
+  v.shown_at = shown_in_dram();
   return v;
 }
 
@@ -360,6 +367,7 @@ Variant dram_all_sms() {
       return "needs steps <= " + std::to_string(most) + ", an SM's share of the lines";
     return too_many_sms(device);
   };
+  v.shown_at = shown_in_dram();
   return v;
 }
 

@@ -351,6 +351,7 @@ Variant lane_groups() {
   Variant v =
       variant("lane_groups", "warp_registers",
               {{"warp_instructions", Direction::decreases, 1.5, has_short_rows}}, launch_of);
+  v.shown_at = {{"columns", std::int64_t{128}}};
   v.unsupported = [](const Problem& p, const DeviceSpec&) {
     return too_long_for_lanes(p.columns, p.dtype);
   };

@@ -58,7 +58,13 @@ Config config_of(const NamedVariant& named, const AnnotateArguments& options) {
   config.name = named.family.id;
   config.experiments.push_back(std::move(experiment));
   ConfigOverrides overrides;
-  overrides.sets = options.sets;
+  for (const auto& [name, value] : named.variant.shown_at) {
+    const std::string key = name + "=";
+    const bool is_given = std::any_of(options.sets.begin(), options.sets.end(),
+                                      [&](const std::string& set) { return set.starts_with(key); });
+    if (!is_given) overrides.sets.push_back(key + to_string(value));
+  }
+  overrides.sets.insert(overrides.sets.end(), options.sets.begin(), options.sets.end());
   apply_overrides(overrides, config);
   return config;
 }

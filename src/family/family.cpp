@@ -55,4 +55,17 @@ const Parameter* Family::find_parameter(std::string_view name) const {
   return it == parameters.end() ? nullptr : &*it;
 }
 
+Values Family::defaults() const {
+  Values values;
+  for (const Parameter& p : parameters)
+    values.push_back(p.default_value);
+  return values;
+}
+
+Values Family::shown_at(const Variant& variant, Values values) const {
+  for (const auto& [name, value] : variant.shown_at)
+    values.at(static_cast<std::size_t>(find_parameter(name) - parameters.data())) = value;
+  return values;
+}
+
 }  // namespace gpuexp

@@ -140,6 +140,9 @@ struct VariantFacts {
   bool deterministic = false;
   /// Why no time is predicted from its machine code; empty: one is.
   std::string without_time;
+  /// Parameters, with their values, of a problem that shows what the variant does, where it does not
+  /// support the defaults. `annotate` and the tests of expected_changes take them in place of these.
+  std::vector<std::pair<std::string, Value>> shown_at;
   /// Names of the output buffers that a launch fills; empty: all of them. Verification and error
   /// columns of this variant look at these alone. For families whose variants differ in what they
   /// store, such as its type.
@@ -286,6 +289,9 @@ struct Family {
 
   const Variant* find(std::string_view variant_id) const;
   const Parameter* find_parameter(std::string_view name) const;
+  Values defaults() const;
+  /// Values with what the variant is shown at in them.
+  Values shown_at(const Variant& variant, Values values) const;
 };
 
 }  // namespace gpuexp

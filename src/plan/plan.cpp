@@ -163,10 +163,7 @@ class ExperimentPlanner {
   }
 
   std::vector<Values> values_of(const Variant& variant) const {
-    Values defaults;
-    for (const Parameter& p : experiment_.family->parameters)
-      defaults.push_back(p.default_value);
-    std::vector<Values> result{defaults};
+    std::vector<Values> result{experiment_.family->defaults()};
     // Axes with wave edges come last, since the edges depend on every other parameter.
     for (const bool edges : {false, true}) {
       for (const auto& axes : experiment_.axis_groups) {

@@ -1,5 +1,5 @@
 // Every variant that says which counters or metrics change, and the variant that it compares to,
-// counted on the device at the family's default problem.
+// counted on the device at the family's default problem, or where the variant is shown.
 #include <algorithm>
 #include <map>
 
@@ -42,8 +42,7 @@ class Counted {
         problem_(family.make_problem(values)) {
     std::vector<std::string> names;
     for (const Variant& variant : family.variants) {
-      for (const ExpectedChange& expected :
-           expected_changes_at(variant.expected_changes, problem_.get())) {
+      for (const ExpectedChange& expected : variant.expected_changes) {
         if (expected.counter == kTimeColumn) {
           asks_for_time_ = true;
         } else if (!expected.counter.starts_with(kMetricMark)) {
@@ -61,14 +60,15 @@ class Counted {
                : executor_.counter_reader()->counter_support(metrics_of(counters_)).unavailable;
   }
 
-  /// Holds the variant against its compare_to, where both run here.
-  void check(const Variant& variant) {
-    const Variant& reference = *family_.find(variant.compare_to);
+  bool runs(const Variant& variant) const {
+    return runs_on(device_, family_, variant, problem_.get());
+  }
+
+  /// Holds the variant against what the one that it compares to, which runs there, came to.
+  void check(const Variant& variant, const Variant& reference, Counted& of_reference) {
     const auto changes = expected_changes_at(variant.expected_changes, problem_.get());
-    if (changes.empty() || !runs_on(device_, family_, variant, problem_.get()) ||
-        !runs_on(device_, family_, reference, problem_.get()))
-      return;
-    const CounterValues& from = count(reference);
+    if (changes.empty()) return;
+    const CounterValues& from = of_reference.count(reference);
     const CounterValues& to = count(variant);
     for (const ExpectedChange& expected : changes) {
       INFO(family_.id << "/" << variant.id << " against " << reference.id << ": "
@@ -128,7 +128,7 @@ class Counted {
   Executor& executor_;
   const DeviceSpec& device_;
   const Family& family_;
-  const Values& values_;
+  Values values_;
   std::shared_ptr<const void> problem_;
   std::vector<SelectedCounter> counters_;
   bool asks_for_time_ = false;
@@ -141,13 +141,23 @@ TEST_CASE("counters change as variants declare", "[expected_changes]") {
   for (const Family& family : Registry::global().families()) {
     DYNAMIC_SECTION(family.id) {
       for (const Values& values : choice_combinations(family)) {
-        INFO(describe(family, values));
-        Counted counted(*executor, device, family, values);
-        if (const std::string reason = counted.unavailable(); !reason.empty()) {
+        std::map<Values, Counted> problems;
+        const auto at = [&](const Values& of) -> Counted& {
+          return problems.try_emplace(of, *executor, device, family, of).first->second;
+        };
+        if (const std::string reason = at(values).unavailable(); !reason.empty()) {
           return skip(Tier::gpu, "no hardware counters here: " + reason);
         }
         for (const Variant& variant : family.variants) {
-          if (!variant.expected_changes.empty()) counted.check(variant);
+          if (variant.expected_changes.empty()) continue;
+          const Variant& reference = *family.find(variant.compare_to);
+          Counted& counted = at(family.shown_at(variant, values));
+          // Where it cannot be shown at one problem with what it compares to.
+          Counted& of_reference =
+              counted.runs(reference) ? counted : at(family.shown_at(reference, values));
+          INFO(describe(family, family.shown_at(variant, values)));
+          if (counted.runs(variant) && of_reference.runs(reference))
+            counted.check(variant, reference, of_reference);
         }
       }
     }

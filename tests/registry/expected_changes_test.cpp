@@ -7,6 +7,7 @@
 #include "family/registry.hpp"
 #include "results/declarations.hpp"
 #include "results/json_read.hpp"
+#include "registry/registry.hpp"
 #include "results/results.hpp"
 #include "support/catch.hpp"
 #include "support/small_problems.hpp"
@@ -63,14 +64,40 @@ TEST_CASE("counters that an H200 gave changed as variants declare") {
   }
 }
 
-// A condition that no default meets would leave the test on a GPU with nothing to hold.
-TEST_CASE("every variant promises changes at its family's default problem") {
+// A condition that the problem does not meet would leave the test on a GPU with nothing to hold.
+TEST_CASE("every variant promises changes at the problem that shows it") {
   for (const Family& family : Registry::global().families()) {
-    const auto problem = family.make_problem(values_with(family));
     for (const Variant& variant : family.variants) {
       if (variant.expected_changes.empty()) continue;
       INFO(family.id << "/" << variant.id);
+      const auto problem = family.make_problem(family.shown_at(variant, family.defaults()));
       CHECK_FALSE(expected_changes_at(variant.expected_changes, problem.get()).empty());
+    }
+  }
+}
+
+// At one choice of types at least.
+bool is_supported(const Family& family, const Variant& variant, bool is_shown) {
+  const DeviceSpec& device = find_device_spec(devices(), "h200").spec;
+  for (const Values& values : choice_combinations(family)) {
+    const auto problem = family.make_problem(is_shown ? family.shown_at(variant, values) : values);
+    if (family.unsupported && family.unsupported(problem.get(), device)) continue;
+    if (!(variant.unsupported && variant.unsupported(problem.get(), device))) return true;
+  }
+  return false;
+}
+
+TEST_CASE("a variant is shown at a problem that an H200 runs, its family's default where it can") {
+  for (const Family& family : Registry::global().families()) {
+    for (const Variant& variant : family.variants) {
+      INFO(family.id << "/" << variant.id);
+      for (const auto& [name, value] : variant.shown_at) {
+        const Parameter* parameter = family.find_parameter(name);
+        REQUIRE(parameter != nullptr);
+        CHECK(value.index() == parameter->default_value.index());
+      }
+      CHECK(is_supported(family, variant, true));
+      if (!variant.shown_at.empty()) CHECK_FALSE(is_supported(family, variant, false));
     }
   }
 }
