@@ -494,9 +494,10 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
            fill(static_cast<In*>(d.o), p.query_elements(),
                 ScaledUniform<In>{stream_seed(seed, kOfO), output_range(p)}) +
            fill(d.log_sum, p.rows(), log_sum) +
-           fill(static_cast<In*>(d.p), stored_weights(p),
-                Weight<In>{log_sum, key_values<In>(seed), stored_pitch(p),
-                           static_cast<int>(p.group), static_cast<float>(p.scale()) * kLog2E}) +
+           fill_weights(static_cast<In*>(d.p), stored_weights(p),
+                        Weight<In>{log_sum, key_values<In>(seed), stored_pitch(p),
+                                   static_cast<int>(p.group),
+                                   static_cast<float>(p.scale()) * kLog2E}) +
            fill_uniform(static_cast<In*>(d.d_o), p.query_elements(),
                         stream_seed(seed, kOfGradient));
   });
