@@ -103,6 +103,7 @@ class KernelRun {
         active_sms_(static_cast<double>(std::min(blocks_, places_ * cluster_))) {
     launch_.checks.memory = false;
     launch_.counts_accesses = false;
+    launch_.is_rough = true;
     launch_.checks.most_instructions = kMostInstructionsOfWarp;
     set_figures();
     set_behind(traffic);
@@ -190,10 +191,12 @@ class KernelRun {
   }
 
   // Whoever is done gets the next block, so that places stay taken to the end: each has the mean of
-  // its blocks' times.
-  static double clocks_of_uneven(const BlocksOfSm& blocks, const SmTime& sm) {
-    const double waves = static_cast<double>(blocks.count) / blocks.resident;
-    return std::max(1.0, waves) * sm.block_clocks / static_cast<double>(sm.starts.size());
+  // its blocks' times. Blocks that end at once wait for the next to be handed out.
+  double clocks_of_uneven(const BlocksOfSm& blocks, const SmTime& sm) const {
+    const auto count = static_cast<double>(blocks.count);
+    const double waves = std::max(1.0, count / blocks.resident);
+    return std::max(waves * sm.block_clocks / static_cast<double>(sm.starts.size()),
+                    count * figures_.block_interval);
   }
 
   // The grid's last block may take a path of its own, such as a loop over the elements that its

@@ -261,6 +261,7 @@ LaunchFootprint footprint_of(sim::Simulator& simulator, const std::vector<Reside
     sim::LaunchState state = simulator.launch_of(*kernel.step);
     state.checks.memory = false;
     state.counts_accesses = false;
+    state.is_rough = true;
     state.checks.most_instructions = kMostInstructionsOfWarp;
     const auto shared = static_cast<std::int64_t>(state.shared_bytes) * kernel.blocks_per_sm;
     if (!grid) {

@@ -51,10 +51,84 @@ struct Elements {
   }
 };
 
+constexpr unsigned kQuarter = 4;  // lanes of one row of A
+
+using FloatRow = float __attribute__((vector_size(32)));
+using Floats = Lanes<float>;
+
+// Of infinity and NaN in fp16, 65536 or more: nobody asks.
+GPUEXP_INLINED void read_floats(const Lanes32& bits, Element type, unsigned which, Floats& values) {
+  const unsigned shift = 16 * which;
+  const auto of = [&](auto bits_of) {
+    Lanes32 floats;
+    GPUEXP_LANE_BY_LANE
+    for (unsigned l = 0; l < kLanes; ++l)
+      floats[l] = bits_of(bits[l] >> shift);
+    std::memcpy(&values, &floats, sizeof values);
+  };
+  if (type == Element::tf32) return of([](std::uint32_t x) { return x & 0xffffe000u; });
+  if (type == Element::bf16) return of([](std::uint32_t x) { return x << 16; });
+  of([](std::uint32_t x) { return (x & 0x8000u) << 16 | (x & 0x7fffu) << 13; });
+  constexpr float kBiases = 0x1p112;  // that of fp32 over that of fp16
+  GPUEXP_LANE_BY_LANE
+  for (unsigned l = 0; l < kLanes; ++l)
+    values[l] *= kBiases;
+}
+
+// With each multiply-add rounded in fp32.
+GPUEXP_VECTORIZED void run_rough_mma(Warp& warp, const Op& op) {
+  const auto type = static_cast<Element>(op.kind);
+  const unsigned k_count = op.value;
+  const unsigned per_register = type == Element::tf32 ? 1 : 2;
+  float a[kM][kMostK];
+  float b[kMostK][kN];
+  Floats in;
+  unsigned k = 0;
+  for (unsigned r = 0; k < k_count; ++r) {
+    for (unsigned i = 0; i < per_register; ++i, k += kQuarter) {
+      for (unsigned half = 0; half < 2; ++half) {
+        read_floats(warp.registers[next_register(op.from[0], 2 * r + half).index], type, i, in);
+        for (unsigned m = 0; m < kM / 2; ++m)
+          std::memcpy(&a[m + 8 * half][k], &in[kQuarter * m], kQuarter * sizeof a[0][0]);
+      }
+      read_floats(warp.registers[next_register(op.from[1], r).index], type, i, in);
+      for (unsigned l = 0; l < kLanes; ++l)
+        b[k + l % kQuarter][l / kQuarter] = in[l];
+    }
+  }
+  float sum[kM][kN];
+  const auto for_each_sum = [&](auto use) {
+    for (unsigned i = 0; i < 4; ++i) {
+      for (unsigned l = 0; l < kLanes; ++l)
+        use(i, l, sum[l / 4 + 8 * (i / 2)][2 * (l % 4) + i % 2]);
+    }
+  };
+  for_each_sum([&](unsigned i, unsigned l, float& element) {
+    element = std::bit_cast<float>(warp.registers[next_register(op.from[2], i).index][l]);
+  });
+  for (unsigned m = 0; m < kM; ++m) {
+    FloatRow row;
+    std::memcpy(&row, sum[m], sizeof row);
+    for (unsigned j = 0; j < k_count; ++j) {
+      FloatRow factors;
+      std::memcpy(&factors, b[j], sizeof factors);
+      row += a[m][j] * factors;
+    }
+    std::memcpy(sum[m], &row, sizeof row);
+  }
+  std::array<Lanes32, 4> d;
+  for_each_sum([&](unsigned i, unsigned l, float element) {
+    d[i][l] = std::bit_cast<std::uint32_t>(element);
+  });
+  for (unsigned i = 0; i < 4; ++i)
+    write(warp, next_register(op.to[0], i), kAllLanes, d[i]);
+}
+
 GPUEXP_VECTORIZED void run_mma(Warp& warp, const Op& op, LaneMask lanes) {
   if (lanes != kAllLanes) throw Fault("mma is executed by some lanes of a warp only");
   if (warp.block.launch.is_alone) return;
-  constexpr unsigned kQuarter = 4;  // lanes of one row of A
+  const bool is_half = op.kind2 != 0;  // C and D are fp16
+  if (warp.block.launch.is_rough && !is_half) return run_rough_mma(warp, op);
   const auto type = static_cast<Element>(op.kind);
   const unsigned k_count = op.value;
   const unsigned per_register = type == Element::tf32 ? 1 : 2;
@@ -83,7 +157,6 @@ GPUEXP_VECTORIZED void run_mma(Warp& warp, const Op& op, LaneMask lanes) {
       }
     }
   }
-  const bool is_half = op.kind2 != 0;  // C and D are fp16
   SumRow sum[kM];
   ExponentRow c_exponent[kM];
   for (unsigned i = 0; i < 4; ++i) {

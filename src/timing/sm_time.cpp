@@ -1,102 +1,51 @@
 #include "timing/sm_time.hpp"
 
 #include <algorithm>
-#include <array>
-#include <bit>
-#include <cmath>
-#include <memory>
-#include <optional>
-
-#include <fmt/format.h>
+#include <utility>
 
 #include "device/hardware_sizes.hpp"
 #include "sim/cluster.hpp"
 #include "sim/grid_run.hpp"
-#include "timing/access_times.hpp"
-#include "timing/resident.hpp"
-#include "timing/warp_waits.hpp"
+#include "timing/sm_run.hpp"
 
 namespace gpuexp {
 
-namespace {
+SmRun::SmRun(const sim::LaunchState& launch, const Schedule& schedule, const SmFigures& figures,
+             const BlocksOfSm& blocks, const std::function<bool()>& stop)
+    : launch_(launch),
+      schedule_(schedule),
+      figures_(figures),
+      blocks_(blocks),
+      stop_(stop),
+      asked_for_(figures.behind.l2_sectors * static_cast<double>(launch.cluster.count())),
+      access_(figures),
+      waits_(launch, schedule, access_.phases, time_.places),
+      steady_(schedule) {
+  time_.places.resize(launch.program->ops.size());
+  time_.lookups.resize(launch.program->ops.size());
+  for (std::int64_t i = 0; i < launch.cluster.count(); ++i)
+    sms_.push_back(
+        std::make_unique<Sm>(figures, asked_for_, blocks.draws + static_cast<std::uint64_t>(i)));
+}
 
-/// Instructions that a scheduler has in the queue of the memory units at most.
-constexpr std::size_t kQueueLength = 8;
-
-/// Two numbers, the higher one first.
-__extension__ using Key = unsigned __int128;
-
-class SmRun {
- public:
-  SmRun(const sim::LaunchState& launch, const Schedule& schedule, const SmFigures& figures,
-        const BlocksOfSm& blocks, const std::function<bool()>& stop)
-      : launch_(launch),
-        schedule_(schedule),
-        figures_(figures),
-        blocks_(blocks),
-        stop_(stop),
-        asked_for_(figures.behind.l2_sectors * static_cast<double>(launch.cluster.count())),
-        access_(figures),
-        waits_(launch, schedule, access_.phases, time_.places) {
-    time_.places.resize(launch.program->ops.size());
-    time_.lookups.resize(launch.program->ops.size());
-    for (std::int64_t i = 0; i < launch.cluster.count(); ++i)
-      sms_.push_back(
-          std::make_unique<Sm>(figures, asked_for_, blocks.draws + static_cast<std::uint64_t>(i)));
+SmTime SmRun::run() {
+  for (int i = 0; i < blocks_.resident; ++i)
+    start_cluster(0);
+  constexpr std::uint64_t kAskEvery = 1 << 16;
+  while (!resident_.empty()) {
+    if (time_.instructions % kAskEvery == 0 && stop_()) throw sim::Stopped("the run was ended");
+    issue_next();
+    if (time_.instructions >= steady_.window_end() && !blocks_.times_all) end_window();
   }
-
-  SmTime run() {
-    for (int i = 0; i < blocks_.resident; ++i)
-      start_cluster(0);
-    constexpr std::uint64_t kAskEvery = 1 << 16;
-    while (!resident_.empty()) {
-      if (time_.instructions % kAskEvery == 0 && stop_()) throw sim::Stopped("the run was ended");
-      issue_next();
-    }
-    for (const auto& sm : sms_) {
-      sm->memory.finish();
-      time_.clocks = std::max(time_.clocks, sm->memory.last());
-      time_.l2_reads += sm->memory.l2_reads();
-      time_.l2_writes += sm->memory.l2_writes();
-    }
-    add_busy();
-    return std::move(time_);
+  for (const auto& sm : sms_) {
+    sm->memory.finish();
+    time_.clocks = std::max(time_.clocks, whole(sm->memory.last()));
   }
-
- private:
-  bool has_enough() const;
-  void add_busy();
-  std::size_t free_place() const;
-  void start_cluster(double when);
-  void add_block(ResidentCluster& cluster, std::size_t rank, double when);
-  void end_warp(ResidentCluster& cluster, double now);
-  void choose(Scheduler& scheduler) const;
-  void issue_next();
-  void issue(Scheduler& scheduler, ResidentWarp& warp, double now);
-  void note_states(const ResidentWarp& warp, const Scheduler& scheduler, double now);
-  std::array<double, kIssuedTo> could_issue_to(const Scheduler& scheduler) const;
-  void take_pipe(Scheduler& scheduler, const TimedOp& op, double now);
-  double step(ResidentWarp& warp, double now);
-  void wake(ResidentCluster& cluster, double now);
-  void time_out();
-  void release_barriers(ResidentCluster& cluster, double now);
-  void schedule_anew(ResidentCluster& cluster);
-
-  const sim::LaunchState& launch_;
-  const Schedule& schedule_;
-  const SmFigures& figures_;
-  const BlocksOfSm& blocks_;
-  const std::function<bool()>& stop_;
-  SectorsOfBlocks asked_for_;
-  std::vector<std::unique_ptr<Sm>> sms_;
-  std::vector<std::unique_ptr<ResidentCluster>> resident_;
-  std::int64_t next_block_ = 0;
-  std::array<double, kIssuedTo> pipe_clocks_{};  ///< of all four of each SM
-  SmTime time_;
-  AccessTimes access_;
-  WarpWaits waits_;
-  int timed_out_ = 0;  ///< warps that try phases, since one has ended
-};
+  static_cast<SmSums&>(time_) = sums();
+  time_.busy[SmPart::issue] =
+      static_cast<double>(time_.instructions) / kSchedulers / static_cast<double>(sms_.size());
+  return std::move(time_);
+}
 
 // Three waves at least: the first fills queues and caches, and the two behind it say how long a
 // wave takes. Short ones need more of them until their queues are full, and of long ones the first
@@ -110,24 +59,33 @@ bool SmRun::has_enough() const {
                        left % blocks_.resident == 0 && time_.instructions >= kEnoughInstructions);
 }
 
+// With what the SMs' parts have served so far.
+SmSums SmRun::sums() const {
+  SmSums sums = time_;
+  for (const auto& sm : sms_) {
+    sums.l2_reads += sm->memory.l2_reads();
+    sums.l2_writes += sm->memory.l2_writes();
+  }
+  add_busy(sums.busy);
+  return sums;
+}
+
 // What is a quarter's is the SM's where all four work; of a cluster's SMs, one stands for each.
-void SmRun::add_busy() {
-  SmBusy& busy = time_.busy;
+void SmRun::add_busy(SmBusy& busy) const {
   const auto sms = static_cast<double>(sms_.size());
   const auto of = [&](IssuedTo to) { return pipe_clocks_[static_cast<std::size_t>(to)]; };
-  busy[SmPart::issue] = static_cast<double>(time_.instructions) / kSchedulers;
-  busy[SmPart::fma] = (of(IssuedTo::fma) + of(IssuedTo::fma_heavy)) / (2 * kSchedulers);
-  busy[SmPart::alu] = of(IssuedTo::alu) / kSchedulers;
-  busy[SmPart::fp64] = of(IssuedTo::fp64) / kSchedulers;
-  busy[SmPart::xu] = of(IssuedTo::xu) / kSchedulers;
-  busy[SmPart::tensor] = of(IssuedTo::tensor) / kSchedulers;
-  busy[SmPart::latency] *= sms / blocks_.resident;
+  SmBusy more;
+  more[SmPart::fma] = (of(IssuedTo::fma) + of(IssuedTo::fma_heavy)) / (2 * kSchedulers);
+  more[SmPart::alu] = of(IssuedTo::alu) / kSchedulers;
+  more[SmPart::fp64] = of(IssuedTo::fp64) / kSchedulers;
+  more[SmPart::xu] = of(IssuedTo::xu) / kSchedulers;
+  more[SmPart::tensor] = of(IssuedTo::tensor) / kSchedulers;
   for (const auto& sm : sms_) {
-    busy[SmPart::tensor] += sm->matrix.multiply.busy();
-    sm->memory.add_to(busy);
+    more[SmPart::tensor] += sm->matrix.multiply.busy();
+    sm->memory.add_to(more);
   }
-  for (double& clocks : busy.of)
-    clocks /= sms;
+  for (std::size_t i = 0; i < kSmParts; ++i)
+    busy.of[i] += more.of[i] / sms;
 }
 
 std::size_t SmRun::free_place() const {
@@ -145,14 +103,15 @@ void SmRun::start_cluster(double when) {
   const std::int64_t at = std::min(blocks_.number(next_block_++), all.count() - 1);
   // One distributor serves all SMs: this one's starts may follow each other at once, but there are
   // not more of them than its share.
-  when = std::max(when, static_cast<double>(time_.starts.size()) * figures_.block_interval);
-  time_.starts.push_back(when);
+  when =
+      std::max(when, static_cast<double>(time_.starts.size()) * figures_.block_interval - skipped_);
+  time_.starts.push_back(whole(when));
   auto resident = std::make_unique<ResidentCluster>();
   resident->cluster = std::make_unique<sim::Cluster>(
       launch_, Extent{at % all.x, at / all.x % all.y, at / (all.x * all.y)});
   resident->number = time_.starts.size();
   resident->place = free_place();
-  resident->start = when;
+  resident->start = whole(when);
   ResidentCluster& cluster = *resident_.emplace_back(std::move(resident));
   for (std::size_t rank = 0; rank < sms_.size(); ++rank)
     add_block(cluster, rank, when);
@@ -193,10 +152,10 @@ void SmRun::end_warp(ResidentCluster& cluster, double now) {
       longest = std::max(longest, warp->alone);
     access_.phases.forget(*block->block);
   }
-  time_.busy[SmPart::latency] += longest;
+  time_.busy[SmPart::latency] += longest / blocks_.resident;
   time_.fewest_instructions = std::min(time_.fewest_instructions, cluster.instructions);
   time_.most_instructions = std::max(time_.most_instructions, cluster.instructions);
-  time_.block_clocks += (now - cluster.start) * static_cast<double>(cluster.blocks.size());
+  time_.block_clocks += (whole(now) - cluster.start) * static_cast<double>(cluster.blocks.size());
   for (const auto& sm : sms_) {
     for (Scheduler& scheduler : sm->schedulers) {
       const auto is_of = [&](const ResidentWarp& w) { return w.block->cluster == &cluster; };
@@ -206,226 +165,79 @@ void SmRun::end_warp(ResidentCluster& cluster, double now) {
     }
   }
   std::erase_if(resident_, [&](const auto& r) { return r.get() == &cluster; });
-  time_.clocks = std::max(time_.clocks, now);
+  time_.clocks = std::max(time_.clocks, whole(now));
+  ++blocks_ended_;
   start_cluster(now + figures_.block_gap);
 }
 
-// When the scheduler could issue to each pipe; to that of warpgroups, it depends on the warp.
-std::array<double, kIssuedTo> SmRun::could_issue_to(const Scheduler& scheduler) const {
-  std::array<double, kIssuedTo> from = scheduler.pipe_free;
-  const auto at = [&](IssuedTo to) -> double& { return from[static_cast<std::size_t>(to)]; };
-  at(IssuedTo::none) = at(IssuedTo::products) = 0;
-  at(IssuedTo::fma) = std::min(at(IssuedTo::fma), at(IssuedTo::fma_heavy));
-  if (scheduler.queue.size() >= kQueueLength)
-    at(IssuedTo::memory) = scheduler.queue[scheduler.queue.size() - kQueueLength];
-  for (double& when : from)
-    when = std::max(when, scheduler.free_at);
-  return from;
+SmProgress SmRun::progress() const {
+  SmProgress progress{time_.instructions, time_.starts.size() + blocks_ended_, whole(now_), 0,
+                      sums()};
+  for (const auto& cluster : resident_) {
+    for (const auto& block : cluster->blocks) {
+      for (const auto& warp : block->warps)
+        progress.alone += warp->alone;
+    }
+  }
+  return progress;
 }
 
-void SmRun::take_pipe(Scheduler& scheduler, const TimedOp& op, double now) {
-  auto to = static_cast<std::size_t>(op.to);
-  // The half that is free; integers need the other one.
-  if (op.to == IssuedTo::fma && scheduler.pipe_free[to] > now)
-    to = static_cast<std::size_t>(IssuedTo::fma_heavy);
-  scheduler.pipe_free[to] = now + op.pipe_clocks;
-  pipe_clocks_[to] += op.pipe_clocks;
+void SmRun::end_window() {
+  std::size_t warps = 0;
+  for (const auto& cluster : resident_)
+    warps += cluster->left;
+  if (!steady_.end_window(progress(), warps)) return;
+  fast_forward(warps);
+  steady_.begin_anew(progress());
 }
 
-// Of the warps whose next instruction can be issued first; the last one where it can stay, else the
-// one that is ready longest: all of a block get on alike, as the waits at barriers of an H200 show.
-void SmRun::choose(Scheduler& scheduler) const {
-  scheduler.is_changed = false;
-  const std::array<double, kIssuedTo> from = could_issue_to(scheduler);
-  const auto could_issue = [&](const Turn& turn) {
-    const double when = std::max(turn.ready_at, from[static_cast<std::size_t>(turn.to)]);
-    return turn.to == IssuedTo::products && turn.warp->warpgroup
-               ? std::max(when, turn.warp->warpgroup->place_from(turn.warp->products))
-               : when;
+// Turns of the loops that warps are in, each of which takes as long as those of the two windows
+// before, until a warp is in its last one. What instructions have left to wait for stays as it is:
+// a warp that is where it was waits for the same.
+void SmRun::fast_forward(std::size_t warps) {
+  const auto set_listeners = [&](sim::AccessListener* listener) {
+    for (const auto& cluster : resident_) {
+      for (const auto& block : cluster->blocks)
+        block->block->set_listener(listener);
+    }
   };
-  if (scheduler.last && could_issue(*scheduler.last->turn) <= scheduler.free_at) {
-    scheduler.choice = {scheduler.last, scheduler.free_at};
-    return;
+  const SmProgress& begin = steady_.begin();
+  const SmProgress& end = steady_.end();
+  const std::vector<bool> places = steady_.places();
+  const std::uint64_t timed = end.instructions - begin.instructions;
+  std::uint64_t skipped = 0;
+  set_listeners(nullptr);
+  for (Turns turns; !turns.are_last; skipped += turns.instructions) {
+    if (stop_()) throw sim::Stopped("the run was ended");
+    turns = execute_turns(resident_, places, timed / 2 / warps,
+                          (end.alone - begin.alone) / static_cast<double>(timed));
   }
-  // Most of the time that a launch takes to be executed clock by clock is spent here. Which warp is
-  // next no host could predict: a key of two times, whose bits are in their order since they are
-  // not negative, needs no branch.
-  Key first = ~Key{0};
-  const Turn* chosen = nullptr;
-  for (const Turn& turn : scheduler.turns) {
-    const std::uint64_t rank =
-        turn.warp == scheduler.last ? 0 : 1 + std::bit_cast<std::uint64_t>(turn.ready_at);
-    const Key key = Key{std::bit_cast<std::uint64_t>(could_issue(turn))} << 64 | rank;
-    chosen = key < first ? &turn : chosen;
-    first = key < first ? key : first;
-  }
-  const double when = std::bit_cast<double>(static_cast<std::uint64_t>(first >> 64));
-  scheduler.choice = chosen && when != kNever ? Choice{chosen->warp, when} : Choice{};
+  set_listeners(&access_);
+  time_.instructions += skipped;
+  time_.untimed += skipped;
+  const double times = static_cast<double>(skipped) / static_cast<double>(timed);
+  time_.add(begin.sums, end.sums, times);
+  skipped_ += times * (end.clock - begin.clock);
+  go_on_after_turns();
 }
 
-void SmRun::issue_next() {
-  Scheduler* first = nullptr;
-  for (const auto& sm : sms_) {
-    for (Scheduler& scheduler : sm->schedulers) {
-      if (scheduler.is_changed) choose(scheduler);
-      if (!scheduler.choice.warp) continue;
-      if (first && scheduler.choice.when >= first->choice.when) continue;
-      first = &scheduler;
-    }
-  }
-  if (!first) return time_out();
-  issue(*first, *first->choice.warp, std::ceil(first->choice.when));
-}
-
-void SmRun::note_states(const ResidentWarp& warp, const Scheduler& scheduler, double now) {
-  const TimedOp& op = schedule_.ops[warp.next];
-  WarpClocks& clocks = time_.places[warp.next];
-  clocks[WarpState::wait] += std::max(0.0, warp.free_from - warp.waits_from);
-  const double ready = std::max(warp.turn->ready_at, warp.free_from);
-  clocks[warp.waits_in] += ready - std::max(warp.free_from, warp.waits_from);
-  const double idle = scheduler.idle_since(ready);
-  const WarpState throttle = op.kind == TimedOp::Kind::global ? WarpState::lg_throttle
-                             : op.to == IssuedTo::memory || op.kind == TimedOp::Kind::product
-                                 ? WarpState::mio_throttle
-                                 : WarpState::math_pipe_throttle;
-  clocks[throttle] += idle;
-  clocks[WarpState::not_selected] += std::max(0.0, now - ready - idle);
-  clocks[WarpState::selected] += 1;
-}
-
-void SmRun::issue(Scheduler& scheduler, ResidentWarp& warp, double now) {
-  constexpr std::size_t kGapsKept = 1024;
-  if (now > scheduler.free_at) scheduler.gaps.emplace_back(scheduler.free_at, now);
-  if (scheduler.gaps.size() > kGapsKept) scheduler.gaps.pop_front();
-  note_states(warp, scheduler, now);
-  scheduler.is_changed = true;
-  const TimedOp& op = schedule_.ops[warp.next];
-  while (!scheduler.queue.empty() && scheduler.queue.front() <= now)
-    scheduler.queue.pop_front();
-  take_pipe(scheduler, op, now);
-  scheduler.free_at = now + 1 + op.operand_clocks;
-  scheduler.last = op.control.stays ? &warp : nullptr;
-  warp.waits_from = now + 1;
-  const double stall = std::max(1u, op.control.stall);
-  warp.free_from = now + stall;
-  warp.alone += stall;
-  if (waits_.awaits_phase(warp, op)) {
-    warp.awaits_phase = true;
-    warp.turn->ready_at = kNever;
-    return;
-  }
-  const double taken = step(warp, now);
-  if (op.to == IssuedTo::memory) scheduler.queue.push_back(taken);
-}
-
-// Executes the instruction that the warp has issued, and finds when its next one can be.
-double SmRun::step(ResidentWarp& warp, double now) {
-  const TimedOp& op = schedule_.ops[warp.next];
-  ResidentCluster& cluster = *warp.block->cluster;
-  access_.begin(warp, op, now);
-  warp.block->sm->memory.set_block(cluster.number);
-  const double reads = warp.block->sm->memory.l2_reads();
-  const sim::Executed executed = warp.block->block->step(*warp.warp);
-  ++time_.instructions;
-  ++cluster.instructions;
-  time_.places[executed.place][WarpState::dispatch_stall] += op.operand_clocks;
-  const Served served = access_.end(executed.lanes != 0);
-  time_.lookups[executed.place] += warp.block->sm->memory.take_lookups();
-  warp.block->has_asked = warp.block->has_asked || warp.block->sm->memory.l2_reads() > reads;
-  waits_.set_scoreboards(warp, op, served);
-  if (!warp.warp->divergence.is_running()) {
-    warp.turn->ready_at = kNever;
-    warp.at_barrier = !warp.warp->divergence.has_exited();
-  } else if (access_.running.holds_until > warp.free_from) {
-    waits_.hold(warp, access_.running.holds_until, access_.running.holds_in);
-  } else {
-    waits_.find_ready(warp);
-  }
-  const bool has_ended_phase = access_.running.has_ended_phase;
-  if (has_ended_phase) timed_out_ = 0;
-  if (op.may_end_barrier || !warp.warp->divergence.is_running()) release_barriers(cluster, now);
-  if (has_ended_phase || op.kind == TimedOp::Kind::product) wake(cluster, now);
-  if (warp.warp->divergence.has_exited()) end_warp(cluster, now + 1);
-  return served.taken;
-}
-
-// Warps whose phases have ended, or whose products have been started by the other warps, go on.
-void SmRun::wake(ResidentCluster& cluster, double now) {
-  for (const auto& block : cluster.blocks) {
-    for (const auto& warp : block->warps) {
-      if (warp->awaits_products) {
-        waits_.find_ready(*warp);
-      } else if (warp->awaits_phase && !waits_.awaits_phase(*warp, schedule_.ops[warp->next])) {
-        warp->awaits_phase = false;
-        step(*warp, now);
-      }
-    }
-  }
-  schedule_anew(cluster);
-}
-
-void SmRun::schedule_anew(ResidentCluster& cluster) {
-  for (const auto& block : cluster.blocks) {
-    for (Scheduler& scheduler : block->sm->schedulers)
-      scheduler.is_changed = true;
-  }
-}
-
-// All warps sleep. The hardware lets those that try a phase go on after a while, without: they may
-// do something else. Where they do nothing but try again, nobody ever ends the phase.
-void SmRun::time_out() {
-  constexpr int kMostInARow = 1 << 12;
-  constexpr double kSuspended = 1 << 14;  // not documented; nothing depends on it but such kernels
-  ResidentWarp* first = nullptr;
+// Those that are where they were wait as they did; others are elsewhere.
+void SmRun::go_on_after_turns() {
   for (const auto& cluster : resident_) {
     for (const auto& block : cluster->blocks) {
       for (const auto& warp : block->warps) {
-        if (warp->awaits_phase && (!first || warp->free_from < first->free_from))
-          first = warp.get();
+        const sim::Divergence& at = warp->warp->divergence;
+        if (at.next() == warp->next && at.is_running() != warp->at_barrier) continue;
+        warp->at_barrier = !at.is_running() && !at.has_exited();
+        if (at.is_running())
+          waits_.find_ready(*warp);
+        else
+          warp->turn->ready_at = kNever;
       }
     }
+    schedule_anew(*cluster);
   }
-  if (!first) resident_.front()->cluster->report_barrier();
-  if (++timed_out_ > kMostInARow) {
-    sim::Fault fault(sim::FaultKind::barrier, "warps wait for phases of mbarriers that never end");
-    fault.set_place(first->block->block->place, std::nullopt,
-                    sim::source_line(*launch_.program, first->next));
-    throw fault;
-  }
-  first->awaits_phase = false;
-  first->phase_ended = {};
-  first->free_from += kSuspended;
-  step(*first, first->free_from);
-  schedule_anew(*first->block->cluster);
 }
-
-// Those of the cluster that waited and need not any longer.
-void SmRun::release_barriers(ResidentCluster& cluster, double now) {
-  cluster.cluster->release_barriers();
-  const AsyncFigures& async = figures_.async;
-  const bool is_clusters = cluster.cluster->barriers_ended() != cluster.barriers_ended;
-  if (is_clusters) {
-    const std::size_t more = cluster.blocks.front()->warps.size() - 1;
-    cluster.barriers_ended = cluster.cluster->barriers_ended();
-    cluster.barrier_at =
-        now + async.cluster_barrier + async.cluster_barrier_warp * static_cast<double>(more);
-  }
-  const double block_at = now + figures_.barrier_latency;
-  for (const auto& block : cluster.blocks) {
-    for (const auto& warp : block->warps) {
-      if (!warp->at_barrier || !warp->warp->divergence.is_running()) continue;
-      warp->at_barrier = false;
-      time_.steps += block->has_asked;
-      block->has_asked = false;
-      const bool is_own = schedule_.ops[warp->next].kind != TimedOp::Kind::cluster_wait;
-      warp->alone += is_own ? figures_.barrier_latency : async.cluster_barrier;
-      waits_.hold(*warp, is_own ? block_at : cluster.barrier_at, WarpState::barrier);
-    }
-  }
-  schedule_anew(cluster);
-}
-
-}  // namespace
 
 SmTime time_on_sm(const sim::LaunchState& launch, const Schedule& schedule,
                   const SmFigures& figures, const BlocksOfSm& blocks,

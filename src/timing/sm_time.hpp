@@ -12,11 +12,9 @@
 #include <vector>
 
 #include "sim/block.hpp"
-#include "timing/memory_path.hpp"
 #include "timing/schedule.hpp"
-#include "timing/sm_busy.hpp"
 #include "timing/sm_figures.hpp"
-#include "timing/warp_state.hpp"
+#include "timing/sm_sums.hpp"
 
 namespace gpuexp {
 
@@ -37,6 +35,7 @@ struct BlocksOfSm {
   std::uint64_t draws = 1;  ///< begins the sequence of latencies; SMs differ in it
   /// Not empty: a permutation of 0 to count - 1, in which they come.
   std::vector<std::int64_t> order = {};
+  bool times_all = false;  ///< turns of long loops, too
 
   /// In the grid, of the i-th that comes.
   std::int64_t number(std::int64_t i) const {
@@ -46,27 +45,21 @@ struct BlocksOfSm {
   }
 };
 
-struct SmTime {
+struct SmTime : SmSums {
   double clocks = 0;               ///< from the first block's start until the last is done
   std::vector<double> starts;      ///< of each block that was executed
-  std::vector<WarpClocks> places;  ///< by place of the instruction that a warp was to issue next
   std::uint64_t instructions = 0;  ///< of warps
+  std::uint64_t untimed = 0;       ///< of these, in turns that were executed without being timed
   /// Of the block, or the cluster, that has the fewest, and of the one that has the most.
   std::uint64_t fewest_instructions = ~std::uint64_t{0};
   std::uint64_t most_instructions = 0;
-  std::vector<SectorLookups> lookups;  ///< by place, in L1, of the blocks that were executed
-  double l2_reads = 0;                 ///< sectors that these asked L2 for
-  double l2_writes = 0;                ///< and wrote there
-  double block_clocks = 0;             ///< from each one's start to its end, all of them
-  /// Of these blocks: what lies between two barriers, and has asked L2 for something.
-  double steps = 0;
-  /// Of these blocks, too. The latency is that of the blocks of one place on the SM.
-  SmBusy busy;
+  double block_clocks = 0;  ///< from each one's start to its end, all of them
 };
 
 /// The schedule is of the launch's program and has no refusal. Of many blocks, some waves are
-/// executed: as many as show how long a wave takes, and what the last wave has of one. `stop` is
-/// asked now and then; true ends it with sim::Stopped. Throws sim::Fault.
+/// executed: as many as show how long a wave takes, and what the last wave has of one. Of long
+/// loops, some turns are timed (timing/fast_forward.hpp). `stop` is asked now and then; true ends
+/// it with sim::Stopped. Throws sim::Fault.
 SmTime time_on_sm(const sim::LaunchState& launch, const Schedule& schedule,
                   const SmFigures& figures, const BlocksOfSm& blocks,
                   const std::function<bool()>& stop);

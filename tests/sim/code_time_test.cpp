@@ -197,6 +197,31 @@ TEST_CASE("blocks that differ in their work are timed by a sample of all of them
   CHECK(half < kSeen * kOff * all);
 }
 
+// Half of twice_the_blocks' blocks end at their first branch.
+TEST_CASE("blocks that end at once take as long as it takes to hand them out", "[code_time]") {
+  if (!has_machine_code()) return;
+  const Family& family = *Registry::global().find("launch_shape");
+  const std::int64_t side = 4096;
+  Problem problem(family,
+                  values_with(family, {{"nx", side}, {"ny", side}, {"nz", std::int64_t{1}}}));
+  const auto time_us = [&](const char* variant, double blocks_per_s) {
+    Ceilings c = of_l2(kOnAllSms);
+    c.blocks_per_s = blocks_per_s;
+    const CodeTime time = predict_from_code(
+        launch_to_time(problem.host, *family.find(variant), problem.simulator, device(), kernels()),
+        problem.simulator, Mode::warm, device(), c);
+    REQUIRE(time.refusal.empty());
+    return time.total_us - time.launch_us;
+  };
+  constexpr double kSlow = 1e8, kMicro = 1e6;
+  const double blocks = static_cast<double>(side) * static_cast<double>(side) / 256;
+  CHECK(time_us("block_256x1x1", kSlow) > blocks / kSlow * kMicro);
+  CHECK(time_us("twice_the_blocks", kSlow) > 0.999 * 2 * blocks / kSlow * kMicro);
+  CHECK(time_us("twice_the_blocks", kSlow) < 1.05 * 2 * blocks / kSlow * kMicro);
+  // Where they are handed out sooner, it is the others' work.
+  CHECK(time_us("twice_the_blocks", 100 * kSlow) < 2 * blocks / kSlow * kMicro / 2);
+}
+
 TEST_CASE("a launch ends with the slowest of its SMs", "[code_time]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");

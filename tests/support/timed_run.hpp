@@ -35,6 +35,18 @@ inline Control stall(unsigned clocks) {
   return control;
 }
 
+inline Control writes(unsigned scoreboard, unsigned clocks = 1) {
+  Control control = stall(clocks);
+  control.writes = scoreboard;
+  return control;
+}
+
+inline Control waits(unsigned scoreboard, unsigned clocks = 5) {
+  Control control = stall(clocks);
+  control.waits = 1u << scoreboard;
+  return control;
+}
+
 inline std::string repeated(int times, const std::string& text) {
   std::string all;
   for (int i = 0; i < times; ++i)

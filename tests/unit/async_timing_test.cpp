@@ -11,18 +11,6 @@
 namespace gpuexp::test {
 namespace {
 
-Control writes(unsigned scoreboard, unsigned clocks = 1) {
-  Control control = stall(clocks);
-  control.writes = scoreboard;
-  return control;
-}
-
-Control waits(unsigned scoreboard, unsigned clocks = 5) {
-  Control control = stall(clocks);
-  control.waits = 1u << scoreboard;
-  return control;
-}
-
 /// Takes four clocks for each.
 std::string work(int steps) {
   return repeated(steps, line("FFMA R40, R41, R44, R46", stall(4)));
