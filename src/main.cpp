@@ -27,6 +27,7 @@ void add_subcommands(gpuexp::cli::Command& app, Context& context) {
   add_run(app, context);
   add_verify(app, context);
   add_info(app, context);
+  add_merge(app, context);
   add_report(app, context);
   add_explain(app, context);
   add_lesson(app, context);

@@ -21,13 +21,13 @@ PROVENANCE = "gpuexp_version git_commit git_dirty compiler cuda_toolkit utc host
 
 
 def fixed_columns(page=COLUMNS_PAGE):
-    """Name, unit, type and meaning, in order."""
+    """Name, unit, type and meaning, in order; without those of merged results alone."""
     try:
         text = page.read_text(encoding="utf-8")
     except OSError as error:
         raise operations.UsageError(f"{page}: {error.strerror}; the columns of results are read from it") from None
     part = text.partition("<!-- gpuexp: declared columns -->")[2].partition("<!-- /gpuexp -->")[0]
-    rows = re.findall(r"^\| `([^`]+)` \| (.*?) \| (\w+) \| [\w ]+ \| (.*) \|$", part, re.MULTILINE)
+    rows = re.findall(r"^\| `([^`]+)` \| (.*?) \| (\w+) \| (?!merged )[\w ]+ \| (.*) \|$", part, re.MULTILINE)
     columns = [{"name": n, "unit": u.strip(), "type": t, "doc": re.sub(r"\\(.)", r"\1", d)} for n, u, t, d in rows]
     if not columns or columns[-1]["name"] != "key":
         raise operations.UsageError(f"{page}: no table of columns in it")

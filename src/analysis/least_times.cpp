@@ -214,9 +214,14 @@ DeviceRates device_rates(const Report& report) {
   if (device.sm_count) rates.sm_count = static_cast<double>(*device.sm_count);
   rates.sm_rates = rates_for(device.compute_capability);
   const auto key = report.kernels.column("key");
+  // Merged runs of several GPUs have a launch's kernels once for each.
+  const auto gpu = report.kernels.column(fixed_column(&ResultRecord::gpu_uuid).name);
+  std::map<std::string, Field> gpu_of;
   for (const auto& kernel : report.kernels.rows) {
-    if (const auto* row = key ? std::get_if<std::string>(&kernel[*key]) : nullptr)
-      rates.kernels[*row] += 1;
+    const auto* row = key ? std::get_if<std::string>(&kernel[*key]) : nullptr;
+    if (!row) continue;
+    const Field own = gpu ? kernel[*gpu] : Field();
+    if (gpu_of.try_emplace(*row, own).first->second == own) rates.kernels[*row] += 1;
   }
   return rates;
 }

@@ -33,6 +33,8 @@ std::vector<RowLabel> row_labels(const ExperimentResults& e) {
   }
   if (e.values(&ResultRecord::mode).size() > 1)
     columns.push_back({"mode", column_of(&ResultRecord::mode), false});
+  if (e.values(&ResultRecord::gpu_uuid).size() > 1)
+    columns.push_back({"GPU", column_of(&ResultRecord::gpu_uuid), false});
   return columns;
 }
 

@@ -21,7 +21,7 @@ std::string title_of(const ExperimentResults& experiment);
 /// What all rows share: "k = 4096", "cold".
 std::vector<std::string> shared_facts(const ExperimentResults& experiment);
 
-/// The variant, the parameters that vary, and the mode where there are several.
+/// The variant, the parameters that vary, and the mode and the GPU where there are several.
 std::vector<RowLabel> row_labels(const ExperimentResults& experiment);
 
 }  // namespace gpuexp

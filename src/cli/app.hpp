@@ -52,6 +52,7 @@ void add_predict(Command& app, Context& context);
 void add_run(Command& app, Context& context);
 void add_verify(Command& app, Context& context);
 void add_info(Command& app, Context& context);
+void add_merge(Command& app, Context& context);
 void add_report(Command& app, Context& context);
 void add_explain(Command& app, Context& context);
 void add_lesson(Command& app, Context& context);
@@ -75,6 +76,11 @@ std::vector<DeviceSpecFile> device_specs();
 /// A config given on the command line: a path, or the name of one in config_dir() ("matmul",
 /// "figures/fusion"). Throws ConfigError.
 std::filesystem::path find_config(const std::string& given);
+
+/// Of --shard, which `run` and `plan` have.
+inline constexpr const char* kShardDoc =
+    "only part I of the N into which the plan's groups are divided, by estimated time; gpuexp "
+    "merge makes one result of all parts";
 
 /// The options that every subcommand on configs has.
 struct ConfigOptions {

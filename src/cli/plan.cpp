@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "base/text_table.hpp"
 #include "cli/app.hpp"
+#include "plan/shard.hpp"
 #include "run/run_estimate.hpp"
 
 namespace gpuexp::cli {
@@ -17,6 +18,7 @@ namespace {
 struct PlanArguments {
   ConfigOptions config;
   std::string gpu;
+  std::string shard;
   bool json = false;
 };
 
@@ -39,7 +41,8 @@ std::vector<PlannedCell> planned_cells(const Plan& plan, const KernelResources& 
   return cells;
 }
 
-void print_text(const Plan& plan, const std::vector<PlannedCell>& cells) {
+void print_text(const Plan& plan, const std::vector<PlannedCell>& cells,
+                const std::optional<Shard>& shard) {
   TextTable table;
   table.add_column("cell", Align::left);
   table.add_column("memory", Align::right);
@@ -56,15 +59,18 @@ void print_text(const Plan& plan, const std::vector<PlannedCell>& cells) {
     if (skip) ++skipped;
     if (!skip) peak_bytes = std::max(peak_bytes, c.device_bytes);
   }
-  fmt::print("plan of {} for {} (nothing is run)\n\n{}\n", plan.config->name, plan.device.name,
-             table.render());
+  const std::string part = shard ? fmt::format(", shard {}", to_string(*shard)) : "";
+  fmt::print("plan of {}{} for {} (nothing is run)\n\n{}\n", plan.config->name, part,
+             plan.device.name, table.render());
   fmt::print("{} cells in {} groups, {} skipped; at most {} of device memory; about {:.0f} s\n",
              cells.size(), plan.groups.size(), skipped, bytes_text(peak_bytes), seconds);
 }
 
-Json to_json(const Plan& plan, const std::vector<PlannedCell>& cells) {
+Json to_json(const Plan& plan, const std::vector<PlannedCell>& cells,
+             const std::optional<Shard>& shard) {
   Json out{
       {"config", plan.config->name}, {"gpu", plan.device.name}, {"groups", plan.groups.size()}};
+  if (shard) out["shard"] = to_string(*shard);
   out["cells"] = Json::array();
   for (const PlannedCell& c : cells) {
     Json cell{{"key", c.key},
@@ -78,19 +84,24 @@ Json to_json(const Plan& plan, const std::vector<PlannedCell>& cells) {
 }
 
 ExitCode run(const Context& context, const PlanArguments& options) {
-  const auto configs = options.config.read(context.registry);
+  std::optional<Shard> shard;
+  if (!options.shard.empty()) shard = parse_shard(options.shard);
+  // Several configs are one run, and it is the run that is divided.
+  const auto configs = shard ? std::vector{options.config.read_as_one(context.registry)}
+                             : options.config.read(context.registry);
   const auto specs = device_specs();
   const DeviceSpec& device =
       find_device_spec(specs, options.gpu.empty() ? kDefaultGpu : options.gpu).spec;
   if (options.gpu.empty()) fmt::print(stderr, "no --gpu given: planned for {}\n", device.name);
   Json json = Json::array();
   for (const Config& config : configs) {
-    const Plan plan = make_plan(config, device, context.resources, device.memory_bytes);
+    Plan plan = make_plan(config, device, context.resources, device.memory_bytes);
+    if (shard) keep_shard(*shard, plan);
     const auto cells = planned_cells(plan, context.resources);
     if (options.json) {
-      json.push_back(to_json(plan, cells));
+      json.push_back(to_json(plan, cells, shard));
     } else {
-      print_text(plan, cells);
+      print_text(plan, cells, shard);
     }
   }
   if (options.json) fmt::print("{}\n", json.dump(2));
@@ -108,6 +119,7 @@ void add_plan(Command& app, Context& context) {
       "--gpu", options->gpu,
       fmt::format("plan for this GPU: an id, name or alias (gpuexp list); default {}",
                   kDefaultGpu));
+  command->add_option("--shard", options->shard, kShardDoc)->type_name("I/N");
   command->add_flag("--json", options->json, "machine-readable");
   command->footer("example: gpuexp plan wave_quantization --gpu a100_sxm4_80gb");
   command->callback([&context, options] {

@@ -14,6 +14,10 @@ Report read_results(const std::string& file) {
   try {
     const std::filesystem::path path(file);
     if (!std::filesystem::is_directory(path)) return read_report(file);
+    // Merged results have no log.
+    if (!std::filesystem::exists(path / kRunLogName) &&
+        std::filesystem::exists(path / kResultsName))
+      return read_report(path / kResultsName);
     return read_run_log(path / kRunLogName).report;
   } catch (const ReportError& e) {
     throw ConfigError(e.what());

@@ -59,7 +59,8 @@ std::map<std::string, std::vector<std::vector<Field>>> kernels_by_key(const Tabl
 
 }  // namespace
 
-Resumable read_resumable(const std::string& folder, const Registry& registry) {
+Resumable read_resumable(const std::string& folder, const Registry& registry,
+                         const std::optional<Shard>& asked_for) {
   Resumable r{folder, read_log(folder), {}};
   const ConfigProvenance& config = r.log.report.provenance.config;
   if (!config.path || !config.text || !config.sha256)
@@ -69,13 +70,20 @@ Resumable read_resumable(const std::string& folder, const Registry& registry) {
                                "builds do not belong into one table",
                                r.log.origin.build_id.substr(0, 12), build_id().substr(0, 12)));
   }
+  const auto& shard = r.log.origin.shard;
+  if (asked_for && asked_for != shard) {
+    refuse(folder, fmt::format("it is the log of {}, not of shard {}",
+                               shard ? "shard " + to_string(*shard) : "a whole run",
+                               to_string(*asked_for)));
+  }
   check_config_file(folder, config);
   const ConfigOverrides overrides{r.log.origin.seed, r.log.origin.sets, r.log.origin.filter};
   r.config = parse_config(*config.text, *config.path, registry, overrides);
   return r;
 }
 
-void check_resumable(const Resumable& resumable, const Plan& plan, const DeviceInfo& device) {
+void check_resumable(const Resumable& resumable, const Plan& plan,
+                     const std::vector<ShardedCell>& whole_plan, const DeviceInfo& device) {
   const std::string& folder = resumable.folder;
   const DeviceProvenance& began = resumable.log.report.provenance.device;
   if (began.is_simulated() != device.spec.simulated) {
@@ -95,6 +103,9 @@ void check_resumable(const Resumable& resumable, const Plan& plan, const DeviceI
     refuse(folder, fmt::format("its plan had {} cells, and now has {}", resumable.log.cells,
                                plan.cell_count()));
   }
+  const std::vector<ShardedCell>& planned = resumable.log.origin.plan;
+  if (!planned.empty() && planned != whole_plan)
+    refuse(folder, "its plan had other cells than it has now");
   const auto& rested_on = resumable.log.report.provenance.ceilings;
   const CeilingsProvenance rests_on = ceilings_in_force(plan.ceiling_source, device.spec);
   if (rested_on != rests_on) {

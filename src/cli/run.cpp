@@ -18,10 +18,12 @@
 #include "cli/recorder.hpp"
 #include "cli/results_file.hpp"
 #include "cli/resume.hpp"
+#include "cli/run_folder.hpp"
 #include "cli/simulation.hpp"
 #include "cli/worker.hpp"
 #include "gpu/nvml_sampler.hpp"
 #include "gpu/nvtx_tracer.hpp"
+#include "plan/shard.hpp"
 #include "render/terminal.hpp"
 #include "results/csv_write.hpp"
 #include "results/json_write.hpp"
@@ -44,6 +46,7 @@ struct RunArguments {
   std::string counters;
   std::string simulate;
   std::string blocks;
+  std::string shard;
   ComparisonOptions comparison;
   DeviceOptions device;
   bool profile = false;
@@ -64,10 +67,7 @@ std::unique_ptr<Output> open_output(const std::string& path) {
 
 fs::path results_dir(const RunArguments& options, const Config& config, std::time_t started) {
   if (!options.resume.empty()) return options.resume;
-  if (options.out.empty()) {
-    return fs::path("results") / fmt::format("{}-{}", config.name, utc("%Y%m%dT%H%M%SZ", started));
-  }
-  return options.out;
+  return results_folder(options.out, config.name, started);
 }
 
 DeviceOptions device_options(const RunArguments& options) {
@@ -81,11 +81,13 @@ DeviceOptions device_options(const RunArguments& options) {
 class Run {
  public:
   Run(const Context& context, const RunArguments& options) : context_(context), options_(options) {
+    if (!options.shard.empty()) shard_ = parse_shard(options.shard);
     if (options.resume.empty()) {
       config_ = options.config.read_as_one(context.registry);
     } else {
-      resumed_ = read_resumable(options.resume, context.registry);
+      resumed_ = read_resumable(options.resume, context.registry, shard_);
       config_ = resumed_->config;
+      shard_ = resumed_->log.origin.shard;
     }
     if (is_profile()) {
       for (Experiment& experiment : config_.experiments)
@@ -121,13 +123,15 @@ class Run {
     }
     device_ = std::move(*opened);
     plan_ = make_plan(config_, device_.info.spec, context_.resources, device_.info.free_bytes);
+    whole_plan_ = sharded_cells(plan_, shard_.value_or(Shard{}).count);
+    if (shard_) keep_shard(*shard_, plan_);
     plan_.ceiling_source = ceiling_source_of(device_.info);
     if (device_.info.spec.simulated) skip_what_is_not_simulated(plan_, context_.resources, blocks_);
-    if (resumed_) check_resumable(*resumed_, plan_, device_.info);
+    if (resumed_) check_resumable(*resumed_, plan_, whole_plan_, device_.info);
     if (against_) keep_planned(*against_, plan_);
     if (!is_profile() && !options_.verify_only) check_counters();
     const std::time_t started = std::time(nullptr);
-    claim(results_dir(options_, config_, started));
+    if (!options_.verify_only && !resumed_) claim_folder(results_dir(options_, config_, started));
     catch_interrupts();
     model_figures(config_, device_.info.spec, plan_.ceiling_source, context_, predicting_threads());
     ProfilerControl* const profiler = is_profile() ? device_.executor->profiler() : nullptr;
@@ -201,24 +205,12 @@ class Run {
     }
   }
 
-  /// Makes the folder, and refuses one that holds results: a run never overwrites another.
-  void claim(const fs::path& dir) const {
-    if (options_.verify_only || resumed_) return;
-    for (const char* file : {kRunLogName, "results.csv", "results.json"}) {
-      if (fs::exists(dir / file)) {
-        throw ConfigError(fmt::format("{} exists; name another folder with --out{}",
-                                      (dir / file).string(),
-                                      file == kRunLogName ? ", or go on with it by --resume" : ""));
-      }
-    }
-    fs::create_directories(dir);
-  }
-
   ExitCode measure(std::time_t started) {
     const Plan& plan = plan_;
     const fs::path dir = results_dir(options_, config_, started);
-    const Provenance provenance = resumed_ ? resumed_->log.report.provenance
-                                           : provenance_of(context_, plan, device_.info, started);
+    Provenance provenance = resumed_ ? resumed_->log.report.provenance
+                                     : provenance_of(context_, plan, device_.info, started);
+    if (shard_) provenance.shard = to_string(*shard_);
     RunOptions run_options;
     run_options.kind = options_.verify_only ? RunKind::verify : RunKind::measure;
     Recorder recorder(plan, context_.resources, run_options.kind, options_.quiet);
@@ -291,20 +283,15 @@ class Run {
       return log;
     }
     const ConfigOverrides& overrides = options_.config.overrides;
-    const RunOrigin origin{build_id(), overrides.seed, overrides.sets, overrides.filter,
-                           options_.profile};
+    const RunOrigin origin{build_id(),       overrides.seed, overrides.sets, overrides.filter,
+                           options_.profile, shard_,         whole_plan_};
     return std::make_unique<RunLogWriter>(path, recorder.blank_report(provenance),
                                           plan.cell_count(), origin);
   }
 
   void write_reports(const Report& report, const fs::path& dir) const {
     const JsonOptions json{!options_.no_samples};
-    if (!options_.verify_only) {
-      write_file_atomically(dir / "results.csv", to_csv(report.table));
-      if (!report.kernels.columns.empty())
-        write_file_atomically(dir / "kernels.csv", to_csv(report.kernels));
-      write_json(report, dir / "results.json", json);
-    }
+    if (!options_.verify_only) write_results(report, dir, json);
     if (options_.json == "-") {
       Output out(stdout, "standard output");
       print_json(
@@ -344,7 +331,9 @@ class Run {
   std::set<std::string> missing_metrics_;
   std::size_t left_out_ = 0;  ///< rows of against_ that this plan does not have
   OpenDevice device_;
-  Plan plan_;  ///< of config_
+  std::optional<Shard> shard_;           ///< empty: all of the plan
+  std::vector<ShardedCell> whole_plan_;  ///< before the shard's cells were taken out
+  Plan plan_;                            ///< of config_, what this run has of it
   ExecutedBlocks blocks_;
 };
 
@@ -411,6 +400,7 @@ void add_run(Command& app, Context& context) {
   for (const char* option : {"--profile", "--no-gate", "--against", "--need-libraries"})
     command->get_option("--simulate")->excludes(option);
   options->comparison.add_to(*command, against);
+  command->add_option("--shard", options->shard, kShardDoc)->type_name("I/N");
   Option* const config = command->get_option("config");
   Option* const resume = command->add_option(
       "--resume", options->resume, "go on with the run in this folder: what is missing or failed");
@@ -421,6 +411,8 @@ void add_run(Command& app, Context& context) {
   command->footer(
       "example: gpuexp run matmul --filter 'matmul/smem_*' --set n=1024,2048 --csv - > tiling.csv\n"
       "after a crash or Ctrl-C: gpuexp run --resume results/NAME-UTC\n"
+      "on the first of four GPUs: gpuexp run all --shard 1/4 --out shards/1, then gpuexp merge "
+      "shards/*\n"
       "exit codes: 0 all passed, 1 internal error or failed output, 2 usage or config, 3 incorrect "
       "results, 4 failed cells, 5 no usable GPU, 6 the comparison failed its gate, 130 "
       "interrupted");

@@ -32,6 +32,7 @@ const char* presence_text(Presence presence) {
     case Presence::all: return "every";
     case Presence::passed: return "passed";
     case Presence::some: return "where known";
+    case Presence::merged: return "merged";
   }
   return "";
 }

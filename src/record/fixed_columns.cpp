@@ -53,6 +53,9 @@ std::vector<FixedColumn> labels() {
           "executed_on", "", &R::executed_on,
           "gpu; or simulated: by the CPU, from the kernels' machine code, without times; empty "
           "in results of older versions, which are of GPUs"),
+      declared("host", "", &R::host, "name of the machine that the row is from", Presence::merged),
+      declared("gpu_uuid", "", &R::gpu_uuid,
+               "UUID of the GPU that the row is from, or of its MIG instance", Presence::merged),
   };
 }
 
@@ -173,7 +176,8 @@ std::vector<FixedColumn> limits() {
   return {
       declared("limit_time_us", "us", &R::limit_time_us,
                "least time that datasheet bandwidth and rates allow"),
-      declared("limit_by", "", &R::limit_by, "what binds that limit: dram, pcie, or an arithmetic pipe"),
+      declared("limit_by", "", &R::limit_by,
+               "what binds that limit: dram, pcie, or an arithmetic pipe"),
       declared("limit_pct", "%", &R::limit_pct, "limit over median time", kPassed),
       declared("dram_limit_pct", "%", &R::dram_limit_pct,
                "time for the least DRAM bytes at datasheet bandwidth over median time", kPassed),

@@ -17,6 +17,7 @@ enum class Presence {
   some,    ///< those where the value is known
   all,     ///< every row
   passed,  ///< passed rows alone: what a row that did not pass must not claim
+  merged,  ///< rows of merged results, where it is known; other results have no such column
 };
 
 struct FixedColumn : ColumnInfo {

@@ -33,6 +33,8 @@ struct ResultRecord {
   std::string reason;
   std::vector<std::string> flags;
   std::string executed_on;
+  std::string host;
+  std::string gpu_uuid;
 
   // Times.
   std::optional<double> time_median_us;

@@ -51,6 +51,7 @@ std::string run_facts(const Provenance& p) {
   facts.add("CUDA toolkit", p.cuda_toolkit);
   facts.add("started", p.utc);
   facts.add("host", p.host);
+  facts.add("shard", p.shard);
   if (!p.argv.empty()) facts.add("command", fmt::format("{}", fmt::join(p.argv, " ")));
   facts.add("config", p.config.path);
   facts.add("config's SHA-256", p.config.sha256);
@@ -82,6 +83,20 @@ std::string device_facts(const DeviceProvenance& d) {
   facts.add("NUMA node", d.numa_node, "");
   facts.add("NUMA nodes of the process", d.process_numa_nodes);
   return facts.table();
+}
+
+std::string parts_table(const std::vector<PartProvenance>& parts) {
+  if (parts.empty()) return "";
+  HtmlTable table;
+  table.caption = "Parts";
+  table.columns = {{"shard", false}, {"started", false}, {"host", false},
+                   {"GPU", false},   {"UUID", false},    {"rows", true}};
+  for (const PartProvenance& part : parts) {
+    table.rows.push_back({part.shard.value_or(""), part.utc.value_or(""), part.host.value_or(""),
+                          part.gpu.value_or(""), part.gpu_uuid.value_or(""),
+                          part.rows ? fmt::format("{}", *part.rows) : ""});
+  }
+  return "<h3>Runs that were merged</h3>\n" + html_table(table);
 }
 
 std::string number_or_none(const std::optional<double>& number) {
@@ -127,8 +142,8 @@ std::string config_text(const ConfigProvenance& config) {
 std::string html_provenance(const Report& report) {
   const Provenance& p = report.provenance;
   return "<section id=\"provenance\"><h2>Provenance</h2>\n<h3>Run</h3>\n" + run_facts(p) +
-         "<h3>GPU</h3>\n" + device_facts(p.device) + ceilings_table(p.ceilings) +
-         settings_table(p) + config_text(p.config) + "</section>\n";
+         parts_table(p.parts) + "<h3>GPU</h3>\n" + device_facts(p.device) +
+         ceilings_table(p.ceilings) + settings_table(p) + config_text(p.config) + "</section>\n";
 }
 
 }  // namespace gpuexp

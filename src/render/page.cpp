@@ -176,6 +176,8 @@ std::vector<std::string> provenance_facts(const Provenance& p) {
   } else {
     add("", p.device.name);
   }
+  if (!p.parts.empty()) facts.push_back(fmt::format("merged from {} parts", p.parts.size()));
+  add("shard ", p.shard);
   add("driver ", p.device.driver_version);
   add("CUDA ", p.device.runtime_version);
   add("", p.utc);

@@ -15,9 +15,11 @@ inline constexpr std::string_view kSamplesMember = "samples_us";
 
 /// Member of a provenance; reports of older versions lack it.
 inline constexpr const char* kCeilingsMember = "ceilings";
-/// Likewise, of its device.
-inline constexpr std::array<std::string_view, 5> kLaterDeviceMembers{
-    "executed_on", "pcie_generation", "pcie_width", "numa_node", "process_numa_nodes"};
+/// Likewise, of merged results alone.
+inline constexpr const char* kPartsMember = "parts";
+/// Likewise, of it and of its device: absent where they are not known.
+inline constexpr std::array<std::string_view, 6> kLaterMembers{
+    "shard", "executed_on", "pcie_generation", "pcie_width", "numa_node", "process_numa_nodes"};
 
 /// Members of a report whose run read hardware counters.
 inline constexpr std::string_view kKernelColumnsMember = "kernel_columns";
@@ -86,6 +88,17 @@ void visit_run(Run& run, Visit&& visit) {
   visit("cuda_toolkit", run.cuda_toolkit, "version of nvcc");
   visit("utc", run.utc, "start of the run, ISO 8601");
   visit("host", run.host, "name of the machine");
+  visit("shard", run.shard, "part of the run that this is, such as 2/4; absent where it is all");
+}
+
+template <class Part, class Visit>
+void visit_part(Part& part, Visit&& visit) {
+  visit("shard", part.shard, "absent where it was a whole run");
+  visit("utc", part.utc, "its start, ISO 8601");
+  visit("host", part.host, "name of its machine");
+  visit("gpu_uuid", part.gpu_uuid, "of its GPU; null where it was simulated");
+  visit("gpu", part.gpu, "the GPU's name");
+  visit("rows", part.rows, "how many of the rows are its");
 }
 
 template <class Source, class Visit>

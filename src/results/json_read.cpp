@@ -118,6 +118,13 @@ class Reader {
         });
       } else if (name == kCeilingsMember) {
         read_ceilings(at, p.ceilings.emplace());
+      } else if (name == kPartsMember) {
+        values_.array(at, "an array of parts", [&](const Place& item) {
+          PartProvenance& part = p.parts.emplace_back();
+          values_.object(item, [&](const std::string& key, const Place& in) {
+            known_member(key, in, part, [](auto& m, const auto& v) { visit_part(m, v); });
+          });
+        });
       } else {
         known_member(name, at, p, [](auto& m, const auto& v) { visit_run(m, v); });
       }

@@ -75,6 +75,12 @@ Json provenance() {
   properties["device"] = described("What the driver said of the GPU.", object(device, {}));
   properties[kCeilingsMember] = described(
       "What the GPU can do at most, from which limits and predictions were made.", ceilings());
+  Json part = Json::object();
+  const PartProvenance part_example;
+  visit_part(part_example, describe_into(part));
+  properties[kPartsMember] =
+      described("The runs that merged results are of, which have in common what else stands here.",
+                list_of(object(part, {})));
   return object(properties, {"argv", "config", "settings", "device"});
 }
 

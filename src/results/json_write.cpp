@@ -20,7 +20,7 @@ namespace {
 // away.
 auto writer_into(Json& object) {
   return [&object](const char* name, const auto& member, const char*) {
-    const auto& later = kLaterDeviceMembers;
+    const auto& later = kLaterMembers;
     if (!member && std::find(later.begin(), later.end(), name) != later.end()) return;
     object[name] = member ? Json(*member) : Json(nullptr);
   };
@@ -45,6 +45,13 @@ Json json_of_provenance(const Provenance& provenance) {
   Json& device = json["device"] = Json::object();
   visit_device(provenance.device, writer_into(device));
   if (provenance.ceilings) json[kCeilingsMember] = json_of_ceilings(*provenance.ceilings);
+  if (provenance.parts.empty()) return json;
+  Json& parts = json[kPartsMember] = Json::array();
+  for (const PartProvenance& part : provenance.parts) {
+    Json members = Json::object();
+    visit_part(part, writer_into(members));
+    parts.push_back(std::move(members));
+  }
   return json;
 }
 

@@ -75,6 +75,18 @@ struct CeilingsProvenance {
   bool operator==(const CeilingsProvenance&) const = default;
 };
 
+/// One of the runs that merged results are of.
+struct PartProvenance {
+  std::optional<std::string> shard;  ///< as a run's
+  std::optional<std::string> utc;
+  std::optional<std::string> host;
+  std::optional<std::string> gpu_uuid;
+  std::optional<std::string> gpu;
+  std::optional<std::int64_t> rows;  ///< of the merged results, that are its
+
+  bool operator==(const PartProvenance&) const = default;
+};
+
 struct Provenance {
   std::optional<std::string> gpuexp_version;
   std::optional<std::string> git_commit;
@@ -83,12 +95,14 @@ struct Provenance {
   std::optional<std::string> cuda_toolkit;
   std::optional<std::string> utc;  ///< start of the run, ISO 8601
   std::optional<std::string> host;
+  std::optional<std::string> shard;  ///< "2/4"; empty where the run was not divided
   std::vector<std::string> argv;
   ConfigProvenance config;
   /// What was in force after defaults, config and command line, in the order given.
   std::vector<std::pair<std::string, Field>> settings;
   DeviceProvenance device;
   std::optional<CeilingsProvenance> ceilings;  ///< that limits and predictions rest on
+  std::vector<PartProvenance> parts = {};      ///< of merged results, which have what they share
 
   bool operator==(const Provenance&) const = default;
 };

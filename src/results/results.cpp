@@ -117,10 +117,13 @@ std::vector<ExperimentResults> experiments_of(const std::vector<RecordColumn>& c
 }
 
 Places::Places(const ExperimentResults& experiment)
-    : experiment_(experiment), has_modes_(experiment.values(&ResultRecord::mode).size() > 1) {}
+    : experiment_(experiment),
+      has_modes_(experiment.values(&ResultRecord::mode).size() > 1),
+      has_gpus_(experiment.values(&ResultRecord::gpu_uuid).size() > 1) {}
 
 std::string Places::of(const ResultRecord& row) const {
   std::vector<std::string> parts;
+  if (has_gpus_ && !row.gpu_uuid.empty()) parts.push_back(row.gpu_uuid);
   for (const ResultAxis& axis : experiment_.axes) {
     if (axis.varies) parts.push_back(fmt::format("{} = {}", axis.label, axis.column.text(row)));
   }
@@ -133,7 +136,7 @@ std::string place_of(const ExperimentResults& experiment, const ResultRecord& ro
 }
 
 std::string group_of(const ExperimentResults& experiment, const ResultRecord& row) {
-  std::string key = mode_text(row);
+  std::string key = mode_text(row) + '\0' + row.gpu_uuid;
   for (const ResultAxis& axis : experiment.axes)
     key += '\0' + axis.column.text(row);
   return key;

@@ -61,9 +61,10 @@ class Places {
  private:
   const ExperimentResults& experiment_;
   bool has_modes_;  ///< several, which takes a look at all rows
+  bool has_gpus_;   ///< likewise
 };
 
-/// Equal for rows that share all parameters and the mode.
+/// Equal for rows that share all parameters, the mode and, in merged results, the GPU.
 std::string group_of(const ExperimentResults& experiment, const ResultRecord& row);
 
 }  // namespace gpuexp

@@ -24,11 +24,15 @@
 #include <string>
 #include <vector>
 
+#include "plan/shard.hpp"
+
 namespace gpuexp {
 
 inline constexpr int kRunLogVersion = 1;
 /// The log's name in a run's folder.
 inline constexpr const char* kRunLogName = "log.jsonl";
+/// That of its results, once it has ended.
+inline constexpr const char* kResultsName = "results.json";
 
 /// What a run must share with the one that it resumes.
 struct RunOrigin {
@@ -37,6 +41,10 @@ struct RunOrigin {
   std::vector<std::string> sets;
   std::string filter;
   bool profile = false;
+  std::optional<Shard> shard = {};  ///< the part of the run that the log is of; empty: all of it
+  /// The cells of the whole run; the log's are those of its shard, in the same order. Empty in logs
+  /// of older versions.
+  std::vector<ShardedCell> plan = {};
 };
 
 }  // namespace gpuexp

@@ -74,6 +74,7 @@ class RunLogReader {
       values.scanner().skip();
     });
     values.require(names, kLine, {"gpuexp_log", "report", "cells", "origin"});
+    check_plan(values);
   }
 
   static void check_version(JsonValues& values, const Place& place) {
@@ -103,11 +104,52 @@ class RunLogReader {
       if (name == "seed") return values.read(at, origin.seed);
       if (name == "filter") return values.read(at, origin.filter);
       if (name == "profile") return values.read(at, origin.profile);
+      if (name == "shard") return read_shard(values, at);
+      if (name == "plan") return read_plan(values, at);
       if (name != "sets") return values.scanner().skip();
       values.array(at, "an array of texts",
                    [&](const Place& item) { values.read(item, origin.sets.emplace_back()); });
     });
     values.require(names, place, {"build_id", "seed", "sets", "filter", "profile"});
+  }
+
+  void read_shard(JsonValues& values, const Place& place) {
+    std::vector<std::size_t> numbers;
+    values.array(place, "an array of two counts",
+                 [&](const Place& at) { values.read(at, numbers.emplace_back()); });
+    if (numbers.size() != 2 || numbers[0] < 1 || numbers[0] > numbers[1])
+      values.fail(kLine, "a shard is one from 1 to their count, and that count");
+    log_.origin.shard = {numbers[0], numbers[1]};
+  }
+
+  void read_plan(JsonValues& values, const Place& place) {
+    values.array(place, "an array of cells", [&](const Place& at) {
+      ShardedCell& cell = log_.origin.plan.emplace_back();
+      std::size_t count = 0;
+      values.array(at, "a shard and a key", [&](const Place& item) {
+        switch (count++) {
+          case 0: values.read(item, cell.shard); break;
+          case 1: values.read(item, cell.key); break;
+          default: values.scanner().skip();
+        }
+      });
+      if (count < 2) values.fail(kLine, "a cell of the plan has a shard and a key");
+    });
+  }
+
+  // What is merged rests on it.
+  void check_plan(JsonValues& values) const {
+    const RunOrigin& origin = log_.origin;
+    if (origin.plan.empty()) return;
+    const Shard shard = origin.shard.value_or(Shard{});
+    std::size_t own = 0;
+    for (const ShardedCell& cell : origin.plan) {
+      if (cell.shard < 1 || cell.shard > shard.count)
+        values.fail(kLine, fmt::format("shard {} of {}", cell.shard, shard.count));
+      if (cell.shard == shard.index) ++own;
+    }
+    if (own != log_.cells)
+      values.fail(kLine, fmt::format("{} cells, and {} in the plan", log_.cells, own));
   }
 
   void read_sample(JsonValues& values) {
@@ -135,6 +177,7 @@ class RunLogReader {
     std::vector<std::vector<Field>> kernels;
     std::vector<std::int64_t> rounds;
     std::string what;
+    std::string utc;
   };
 
   Event event_of(JsonValues& values) const {
@@ -160,6 +203,8 @@ class RunLogReader {
                      [&](const Place& item) { values.read(item, event.rounds.emplace_back()); });
       } else if (event.kind == "event" && name == event.kind) {
         values.read(at, event.what);
+      } else if (event.kind == "event" && name == "utc") {
+        values.read(at, event.utc);
       } else {
         values.scanner().skip();
       }
@@ -184,6 +229,7 @@ class RunLogReader {
         discard(cells_[cell], event.rounds[0], event.rounds[1]);
     } else if (event.kind == "event") {
       log_.report.complete = event.what == "complete";
+      log_.ended_utc = std::move(event.utc);
     }
   }
 

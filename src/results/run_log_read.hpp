@@ -19,6 +19,7 @@ struct RunLog {
   std::size_t cells = 0;                 ///< of the plan
   std::vector<std::size_t> cell_of_row;  ///< of each row of the report
   RunOrigin origin;
+  std::string ended_utc;  ///< of its last event; "" where it has none
 };
 
 /// Reads a log; a last line that is not whole is left out. Throws ReportError naming file and line.

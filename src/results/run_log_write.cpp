@@ -33,6 +33,11 @@ Json json_of_origin(const RunOrigin& origin) {
             {"filter", origin.filter},
             {"profile", origin.profile}};
   if (origin.seed) json["seed"] = *origin.seed;
+  if (origin.shard) json["shard"] = Json::array({origin.shard->index, origin.shard->count});
+  if (origin.plan.empty()) return json;
+  Json& plan = json["plan"] = Json::array();
+  for (const ShardedCell& cell : origin.plan)
+    plan.push_back(Json::array({cell.shard, cell.key}));
   return json;
 }
 

@@ -241,8 +241,9 @@ void drop_what_is_not_finite(ResultRecord& r) {
 
 RecordTable empty_table(const Plan& plan) {
   std::vector<ColumnInfo> columns;
-  for (const FixedColumn& column : fixed_columns())
-    columns.push_back(column);
+  for (const FixedColumn& column : fixed_columns()) {
+    if (column.presence != Presence::merged) columns.push_back(column);
+  }
   std::set<std::string> names;
   const auto add = [&](ColumnInfo column) {
     if (names.insert(column.name).second) columns.push_back(std::move(column));

@@ -6,6 +6,7 @@
 #include "fuzz/promises.hpp"
 #include "results/run_log.hpp"
 #include "results/run_log_read.hpp"
+#include "results/run_merge.hpp"
 
 namespace gpuexp::fuzz {
 
@@ -29,6 +30,18 @@ void check_rows(const RunLog& log) {
   require(out_of_order == cells.end(), "a cell has one row, and they stand in order");
 }
 
+// A shard that is there twice is taken once, with all of its rows.
+void check_merge(const RunLog& log) {
+  try {
+    const MergedRuns merged = merge_runs({{"a", log}, {"b", log}});
+    require(merged.report.table.rows.size() == log.report.table.rows.size(), "no row is lost");
+    require(merged.report.samples_us.size() == log.report.samples_us.size(), "nor its samples");
+    check_sinks(merged.report);
+  } catch (const ReportError& e) {
+    check_message(e, "a");
+  }
+}
+
 }  // namespace
 
 void fuzz_log(std::string_view text) {
@@ -36,6 +49,7 @@ void fuzz_log(std::string_view text) {
   if (!log) return;
   check_rows(*log);
   check_sinks(log->report);
+  check_merge(*log);
   // A resumed run looks its cells' rows up by it.
   require(log->report.table.has(&ResultRecord::status), "a log says what became of its cells");
 }

@@ -12,6 +12,7 @@
 #include "device/device_spec_file.hpp"
 #include "family/registry.hpp"
 #include "plan/plan.hpp"
+#include "plan/shard.hpp"
 #include "registry/registry.hpp"
 #include "results/claim_outcomes.hpp"
 #include "run/record_of.hpp"
@@ -49,6 +50,34 @@ TEST_CASE("every config in configs/ is valid and can be planned for every device
     ++configs;
   }
   CHECK(configs > 0);
+}
+
+TEST_CASE("machines with different GPUs divide a config into the same shards", "[shard]") {
+  for (const fs::path& path : configs_in("configs")) {
+    INFO(path.string());
+    const Config config = read_config(path, Registry::global());
+    std::vector<std::vector<ShardedCell>> divisions;
+    for (const char* id : {"h200", "t4"}) {
+      const DeviceSpec& device = find_device_spec(devices(), id).spec;
+      const Plan plan =
+          make_plan(config, device, resources(), id == std::string("t4") ? 1 : device.memory_bytes);
+      for (const std::size_t count : {1, 4, 100})
+        divisions.push_back(sharded_cells(plan, count));
+    }
+    // Wave edges are at other sizes on another GPU, and the plan is another one.
+    const auto keys = [](const std::vector<ShardedCell>& cells) {
+      std::vector<std::string> all;
+      for (const ShardedCell& cell : cells)
+        all.push_back(cell.key);
+      return all;
+    };
+    if (keys(divisions[0]) != keys(divisions[3])) {
+      CHECK_THAT(config.text, contains_text("wave_edges"));
+      continue;
+    }
+    for (std::size_t i = 0; i < 3; ++i)
+      CHECK(divisions[i] == divisions[i + 3]);
+  }
 }
 
 /// Reading a config has held that its claims name experiments, variants, values and columns that

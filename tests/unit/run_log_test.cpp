@@ -76,6 +76,39 @@ TEST_CASE("what a log was told is what is read from it") {
   CHECK(log.report.provenance == original.provenance);
 }
 
+TEST_CASE("a log says which part of which plan it is of") {
+  const Folder folder;
+  const std::vector<ShardedCell> plan{{"e/a", 1}, {"e/b", 2}, {"e/c", 2}};
+  {
+    RunOrigin origin{"abc", {}, {}, "", false, Shard{2, 2}, plan};
+    RunLogWriter log(folder.log(), blank(), 2, origin);
+    log.event("complete");
+  }
+  const RunLog log = read_run_log(folder.log());
+  CHECK(log.origin.shard == Shard{2, 2});
+  CHECK(log.origin.plan == plan);
+  CHECK(log.ended_utc.size() == std::string("2026-01-01T00:00:00Z").size());
+
+  const std::string text = text_of(folder.log());
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string changed = text;
+    REQUIRE(changed.find(from) != std::string::npos);
+    changed.replace(changed.find(from), from.size(), to);
+    try {
+      parse_run_log(changed, "x");
+    } catch (const ReportError& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  CHECK_THAT(with("\"shard\":[2,2]", "\"shard\":[3,2]"),
+             contains_text("a shard is one from 1 to their count"));
+  CHECK_THAT(with("\"shard\":[2,2]", "\"shard\":[2]"), contains_text("and that count"));
+  CHECK_THAT(with("[2,\"e/b\"]", "[5,\"e/b\"]"), contains_text("shard 5 of 2"));
+  CHECK_THAT(with("[2,\"e/b\"]", "[1,\"e/b\"]"), contains_text("2 cells, and 1 in the plan"));
+  CHECK_THAT(with("[2,\"e/b\"]", "[2]"), contains_text("has a shard and a key"));
+}
+
 TEST_CASE("a log keeps the kernels that were counted, of rows that passed", "[counters]") {
   const Folder folder;
   const Table kernels = small_kernels();

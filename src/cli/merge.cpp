@@ -1,0 +1,119 @@
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cli/app.hpp"
+#include "cli/recorder.hpp"
+#include "cli/run_folder.hpp"
+#include "results/run_merge.hpp"
+
+namespace gpuexp::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct MergeArguments {
+  std::vector<std::string> folders;
+  std::string out;
+  bool partial = false;
+  bool no_samples = false;
+};
+
+std::vector<RunPart> read_parts(const std::vector<std::string>& folders) {
+  if (folders.size() < 2) {
+    throw ConfigError(fmt::format(
+        "merge {}: one folder is no more than it was; expected the folders of a run's shards, or "
+        "of whole runs on several GPUs",
+        fmt::join(folders, " ")));
+  }
+  std::vector<RunPart> parts;
+  std::set<fs::path> known;
+  for (const std::string& folder : folders) {
+    const fs::path log = fs::path(folder) / kRunLogName;
+    if (!fs::exists(log))
+      throw ConfigError(fmt::format("merge {}: no {} is there", folder, kRunLogName));
+    if (!known.insert(fs::canonical(log)).second)
+      throw ConfigError(fmt::format("merge {}: this folder is given twice", folder));
+    parts.push_back({folder, read_run_log(log)});
+  }
+  return parts;
+}
+
+MergedRuns merged(const std::vector<std::string>& folders) {
+  try {
+    return merge_runs(read_parts(folders));
+  } catch (const ReportError& e) {
+    throw ConfigError(fmt::format("merge: {}", e.what()));
+  }
+}
+
+std::size_t different(const Report& report, std::optional<std::string> PartProvenance::*member) {
+  std::set<std::optional<std::string>> values;
+  for (const PartProvenance& part : report.provenance.parts)
+    values.insert(part.*member);
+  return values.size();
+}
+
+std::string counted(std::size_t count, const std::string& what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+ExitCode merge(const Context& context, const MergeArguments& options) {
+  MergedRuns runs = merged(options.folders);
+  Report& report = runs.report;
+  for (const std::string& note : runs.notes)
+    fmt::print(stderr, "gpuexp: {}\n", note);
+  if (!report.complete && !options.partial) {
+    throw ConfigError(fmt::format("merge: {}; nothing is written. --partial takes what is there",
+                                  fmt::join(runs.missing, "; ")));
+  }
+  for (const std::string& what : runs.missing)
+    fmt::print(stderr, "gpuexp: {}\n", what);
+  report.provenance.argv = context.argv;
+  const fs::path folder = results_folder(
+      options.out, report.provenance.config.name.value_or("merged"), std::time(nullptr));
+  claim_folder(folder);
+  write_results(report, folder, {!options.no_samples});
+  const bool simulated = report.provenance.device.is_simulated();
+  fmt::print("{} of {}, from {}{}; results are in {}\n", counted(report.table.rows.size(), "row"),
+             counted(report.provenance.parts.size(), "part"),
+             counted(different(report, &PartProvenance::host), "host"),
+             simulated ? ", simulated"
+                       : " and " + counted(different(report, &PartProvenance::gpu_uuid), "GPU"),
+             folder.string());
+  const ExitCode code = exit_code_of(report);
+  return report.complete || code != ExitCode::ok ? code : ExitCode::failed;
+}
+
+}  // namespace
+
+void add_merge(Command& app, Context& context) {
+  Command* command =
+      app.add_subcommand("merge", "one result of a run's shards, or of whole runs on several GPUs");
+  auto options = std::make_shared<MergeArguments>();
+  command
+      ->add_option("folders", options->folders,
+                   "the folders of the runs, whose logs are read; a shard that ran twice is taken "
+                   "once: one that finished first, then the one that ended last")
+      ->required();
+  command->add_option("--out", options->out,
+                      "folder for results.csv, results.json and, where counters were read, "
+                      "kernels.csv; default results/NAME-UTC");
+  command->add_flag("--partial", options->partial,
+                    "write what is there though shards or cells are missing, and exit with 4");
+  command->add_flag("--no-samples", options->no_samples, "leave raw samples out of the JSON");
+  command->footer(
+      "example: gpuexp merge shards/* --out merged\n"
+      "exit codes: 0 all passed, 2 not parts of one run, or something is missing, 3 incorrect "
+      "results, 4 failed or missing cells");
+  command->callback([&context, options] {
+    context.action = [&context, options] { return merge(context, *options); };
+  });
+}
+
+}  // namespace gpuexp::cli
