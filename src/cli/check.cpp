@@ -1,8 +1,10 @@
 #include "cli/check.hpp"
 
+#include <algorithm>
 #include <filesystem>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "analysis/figure_health.hpp"
 #include "base/text.hpp"
@@ -75,33 +77,93 @@ HealthReport judge_run(const CeilingsRun& run, const DeviceInfo& device,
   return report;
 }
 
-ExitCode show(const HealthReport& report, bool json) {
-  if (json) {
-    fmt::print("{}", to_json(report));
-  } else {
-    const TerminalOptions terminal = terminal_options(stdout);
-    const std::string text = health_text(report, terminal.width);
-    fmt::print("{}", terminal.unicode ? text : to_ascii(text));
-  }
-  return verdict_of(report) == HealthVerdict::healthy ? ExitCode::ok : ExitCode::regressed;
+bool is_healthy(const HealthReport& report) {
+  return verdict_of(report) == HealthVerdict::healthy;
 }
 
-}  // namespace
+/// Shows reports as they come; as JSON those of several GPUs at the end, as one array.
+class Checks {
+ public:
+  Checks(bool json, bool several) : json_(json), several_(several) {}
 
-ExitCode check(const Context& context, const CheckOptions& options) {
-  if (options.from) return show(judge_file(*options.from), options.json);
-  const auto uuid = device_uuid(options.device);
+  void add(const HealthReport& report) {
+    if (json_ && !several_) {
+      fmt::print("{}", to_json(report));
+    } else if (!json_) {
+      print(fmt::format("{}{}", reports_.empty() ? "" : "\n",
+                        health_text(report, terminal_options(stdout).width)));
+    }
+    reports_.push_back(report);
+  }
+
+  void end() const {
+    if (!several_) return;
+    if (json_) {
+      std::vector<std::string> texts;
+      for (const HealthReport& report : reports_) {
+        texts.push_back(to_json(report));
+        texts.back().pop_back();  // the end of its line
+      }
+      fmt::print("[{}]\n", fmt::join(texts, ",\n"));
+      return;
+    }
+    std::vector<std::string> others;
+    for (const HealthReport& report : reports_) {
+      if (!is_healthy(report)) others.push_back(fmt::format("{} ({})", report.uuid, report.device));
+    }
+    print(fmt::format("\n{} of {} GPUs are healthy{}{}\n", reports_.size() - others.size(),
+                      reports_.size(),
+                      others.empty() ? "" : ", these are not: ", fmt::join(others, ", ")));
+  }
+
+  ExitCode code() const {
+    return std::all_of(reports_.begin(), reports_.end(), is_healthy) ? ExitCode::ok
+                                                                     : ExitCode::regressed;
+  }
+
+ private:
+  static void print(const std::string& text) {
+    fmt::print("{}", terminal_options(stdout).unicode ? text : to_ascii(text));
+  }
+
+  bool json_;
+  bool several_;
+  std::vector<HealthReport> reports_;
+};
+
+// What became of the measurement's rows.
+ExitCode check_device(const Context& context, const CheckOptions& options, int index,
+                      Checks& checks) {
+  const auto uuid = device_uuid(index);
   const DeviceState before = uuid ? read_device_state(*uuid) : DeviceState{};
-  auto device = open_to_measure(options.device);
+  auto device = open_to_measure(index);
   if (!device) return ExitCode::no_device;
   const fs::path path = options.keep ? ceilings_output(options.out, device->info) : fs::path();
   catch_interrupts();
   const CeilingsRun run = run_ceilings(context, *device);
   report_missing(run);
   if (run.code == ExitCode::interrupted) return run.code;
-  const ExitCode verdict = show(judge_run(run, device->info, before), options.json);
+  checks.add(judge_run(run, device->info, before));
   if (options.keep) keep_ceilings(run, path);
-  return run.code == ExitCode::ok ? verdict : run.code;
+  return run.code;
+}
+
+}  // namespace
+
+ExitCode check(const Context& context, const CheckOptions& options) {
+  Checks checks(options.json, options.from.size() > 1 || !options.device);
+  for (const std::string& file : options.from)
+    checks.add(judge_file(file));
+  const int first = options.device.value_or(0);
+  const int end = options.from.empty() ? (options.device ? first + 1 : device_count()) : first;
+  ExitCode rows = ExitCode::ok;
+  for (int index = first; index < end; ++index) {
+    const ExitCode code = check_device(context, options, index, checks);
+    if (code == ExitCode::interrupted || code == ExitCode::no_device) return code;
+    if (rows == ExitCode::ok) rows = code;
+  }
+  checks.end();
+  return rows == ExitCode::ok ? checks.code() : rows;
 }
 
 }  // namespace gpuexp::cli

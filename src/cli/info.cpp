@@ -1,3 +1,4 @@
+#include <charconv>
 #include <ctime>
 
 #include <fmt/format.h>
@@ -26,9 +27,9 @@ struct InfoArguments {
   bool json = false;
   bool measure = false;
   bool check = false;
-  int device = 0;
+  std::string device = "0";
   std::string out;
-  std::optional<std::string> from;
+  std::vector<std::string> from;
 };
 
 /// What `gpuexp info --measure` has kept of a device.
@@ -153,12 +154,29 @@ void print_text(const DeviceInfo& d) {
              age.empty() ? "" : fmt::format(" ({})", age), kept->path.string());
 }
 
-CheckOptions check_options(const InfoArguments& o) {
-  return {o.device, o.json, o.from, o.measure, o.out};
+/// Of --device; empty for all of them.
+std::optional<int> device_of(const InfoArguments& options) {
+  const std::string& text = options.device;
+  if (text == "all") {
+    if (!options.check || !options.out.empty())
+      throw ConfigError("--device all: it goes with --check, and not with --out");
+    return std::nullopt;
+  }
+  int device = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stopped_at, error] = std::from_chars(text.data(), end, device);
+  if (error != std::errc() || stopped_at != end || device < 0)
+    throw ConfigError(fmt::format("--device {}: expected an ordinal from 0, or all", text));
+  return device;
+}
+
+CheckOptions check_options(const InfoArguments& o, const std::optional<int>& device) {
+  return {device, o.json, o.from, o.measure, o.out};
 }
 
 ExitCode run(const Context& context, const InfoArguments& options) {
-  if (options.from) return check(context, check_options(options));
+  const auto device_given = device_of(options);
+  if (!options.from.empty()) return check(context, check_options(options, device_given));
   const bool json = options.json;
   const auto reason = no_device_reason();
   Json out{{"gpuexp", build_info::version},
@@ -176,8 +194,8 @@ ExitCode run(const Context& context, const InfoArguments& options) {
     fmt::print("{}\n", json ? out.dump(2) : "no GPU: " + *reason);
     return ExitCode::no_device;
   }
-  if (options.check) return check(context, check_options(options));
-  if (options.measure) return measure(context, {options.device, json, options.out});
+  if (options.check) return check(context, check_options(options, device_given));
+  if (options.measure) return measure(context, {*device_given, json, options.out});
   const auto specs = device_specs();
   for (int i = 0; i < device_count(); ++i) {
     const DeviceInfo device = query_device(i, specs);
@@ -206,8 +224,10 @@ void add_info(Command& app, Context& context) {
       "is this GPU healthy? measures it too, and holds that and its state (clocks, ECC, power, "
       "PCIe link) against what is expected of its kind; exit code 6 when a check failed");
   command->add_flag("--json", options->json, "machine-readable");
-  Option* const device = command->add_option("--device", options->device,
-                                             "ordinal of the GPU to measure or check; default 0");
+  Option* const device =
+      command->add_option("--device", options->device,
+                          "ordinal of the GPU to measure or check, or all, of --check; "
+                          "default 0");
   command
       ->add_option("--out", options->out,
                    "write what was measured there, and not to where it is kept: "
@@ -215,14 +235,16 @@ void add_info(Command& app, Context& context) {
       ->needs(measure);
   command
       ->add_option("--from", options->from,
-                   "check what --measure has written there instead of a GPU")
+                   "check what --measure has written there instead of a GPU; of several files "
+                   "each, and how many of the GPUs are healthy")
       ->type_name("FILE")
       ->needs(check)
       ->excludes(measure)
       ->excludes(device);
   command->footer(
       "example: gpuexp info --measure\n"
-      "         gpuexp info --check");
+      "         gpuexp info --check --device all\n"
+      "         gpuexp info --check --from ceilings/*.json");
   const auto check_device = [options, device] {
     const bool is_used = options->measure || options->check;
     if (device->given() && !is_used) fail_requires("--device", "--measure or --check");

@@ -88,6 +88,7 @@ TEST_CASE("mistakes end with exit code 2 and a message that names them") {
       {"error_schema", "schema result", 2},
       {"error_info_out", "info --out ceilings.json", 2},
       {"error_info_device", "info --measure --device first", 2},
+      {"error_info_device_all", "info --measure --device all", 2},
       {"error_info_device_alone", "info --device 1", 2},
       {"error_info_from", "info --from configs/ceilings/h200.json", 2},
       {"error_info_from_device", "info --check --device 0 --from configs/ceilings/h200.json", 2},
@@ -234,6 +235,15 @@ TEST_CASE("recorded ceilings are held against the bands of their kind of GPU") {
   check("check_high", from + "high.json", 6, "LC_ALL=C");
   check("check_unlisted", from + "unlisted.json", 6);
   check("check_json", from + "low.json --json", 6);
+  const std::string two = folder + "/healthy.json ";
+  check("check_several", "info --check --from " + two + folder + "/low.json", 6);
+  check("check_several_healthy", "info --check --from " + two + two, 0);
+  const std::string all = "GPUEXP_CONFIG_DIR=" + folder;
+  const auto json = nlohmann::json::parse(
+      gpuexp("info --check --json --from " + two + folder + "/low.json", all).output);
+  REQUIRE(json.size() == 2);
+  CHECK(json[0]["verdict"] == "healthy");
+  CHECK(json[1]["verdict"] == "off");
   check("error_check_file", from + "devices/example.json", 2);
   check("error_check_missing", from + "absent.json", 2);
 }
