@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "analysis/comparison_columns.hpp"
+#include "analysis/row_statistics.hpp"
 
 namespace gpuexp {
 
@@ -46,32 +47,6 @@ Index index_of(const Report& report, const char* which) {
     rows.push_back(i);
   }
   return index;
-}
-
-// Statistics of a row's samples, or why there are none.
-struct Side {
-  std::optional<Statistics> statistics;
-  std::string problem;
-};
-
-Side side_of(const Report& report, std::size_t row, const char* which) {
-  constexpr std::size_t kFewest = 6;  // for an interval of the median
-  static const std::vector<double> kNone;
-  const auto& samples = row < report.samples_us.size() ? report.samples_us[row] : kNone;
-  if (samples.empty()) return {{}, fmt::format("no samples in {}", which)};
-  const double resolution_us = report.table.rows[row].timer_resolution_us.value_or(0);
-  try {
-    Side side{summarize(samples, std::max(resolution_us, 0.0)), ""};
-    if (samples.size() < kFewest) {
-      side.problem = fmt::format("{} {} in {}, {} are needed", samples.size(),
-                                 samples.size() == 1 ? "sample" : "samples", which, kFewest);
-    } else if (!(side.statistics->median_ci95->low > 0)) {
-      side.problem = fmt::format("times in {} are not above a tick of the clock", which);
-    }
-    return side;
-  } catch (const std::invalid_argument& e) {
-    return {{}, fmt::format("{} in {}", e.what(), which)};
-  }
 }
 
 class Comparer {
@@ -138,8 +113,8 @@ class Comparer {
   }
 
   void compare_times(std::size_t row_a, std::size_t row_b, ComparedRow& row) const {
-    const Side a = side_of(a_, row_a, "A");
-    const Side b = side_of(b_, row_b, "B");
+    const RowStatistics a = statistics_of(a_, row_a, "A");
+    const RowStatistics b = statistics_of(b_, row_b, "B");
     row.a = a.statistics;
     row.b = b.statistics;
     row.reason = a.problem.empty() ? b.problem : a.problem;

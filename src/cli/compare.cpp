@@ -8,6 +8,7 @@
 #include "base/output.hpp"
 #include "cli/app.hpp"
 #include "cli/comparison.hpp"
+#include "cli/fleet.hpp"
 #include "cli/results_file.hpp"
 #include "stats/noise_file.hpp"
 
@@ -21,6 +22,7 @@ struct CompareArguments {
   ComparisonOutput output;
   std::string format = "table";
   std::vector<std::string> variants;
+  std::string across;
   bool calibrate = false;
   std::string out;
 };
@@ -44,15 +46,17 @@ std::vector<Report> with_variants(std::vector<Report> runs, const std::vector<st
 }
 
 ExitCode compare(CompareArguments options) {
+  if (options.output.csv == "-" && options.output.json == "-")
+    throw ConfigError("compare: --csv - and --json -: standard output takes one of them");
+  if (options.format == "markdown") options.output.format = ComparisonFormat::markdown;
+  if (options.format == "junit") options.output.format = ComparisonFormat::junit;
+  if (!options.across.empty())
+    return compare_across_gpus(options.files, options.comparison, options.output);
   if (options.files.size() != 2) {
     throw ConfigError(fmt::format("compare: {} {} given; two are compared, A and B",
                                   options.files.size(),
                                   options.files.size() == 1 ? "file" : "files"));
   }
-  if (options.output.csv == "-" && options.output.json == "-")
-    throw ConfigError("compare: --csv - and --json -: standard output takes one of them");
-  if (options.format == "markdown") options.output.format = ComparisonFormat::markdown;
-  if (options.format == "junit") options.output.format = ComparisonFormat::junit;
   const std::vector<Report> runs = with_variants(read_all(options.files), options.variants);
   return compare_and_show({options.files.front(), runs.front()},
                           {options.files.back(), runs.back()}, options.comparison, options.output);
@@ -124,7 +128,10 @@ void add_compare(Command& app, Context& context) {
   Command* command = app.add_subcommand(
       "compare", "two runs row by row: what became slower, faster or broken from A to B");
   auto options = std::make_shared<CompareArguments>();
-  command->add_option("results", options->files, "a results.json of A, one of B")->required();
+  command
+      ->add_option("results", options->files,
+                   "a results.json of A, one of B; with --across one or more, merged or not")
+      ->required();
   command->add_flag("--all", options->output.all, "show rows that are the same, too");
   command
       ->add_option("--format", options->format,
@@ -142,17 +149,27 @@ void add_compare(Command& app, Context& context) {
                          ->delimiter(',')
                          ->allow_extra_args(false)
                          ->type_name("A=B[,...]");
+  Option* across =
+      command
+          ->add_option("--across", options->across,
+                       "uuid: hold the GPUs of these results against each other, each against the "
+                       "fleet's median time of every cell, and say which stand out; --fail-on "
+                       "slower, faster and broken are then of GPUs")
+          ->one_of({"uuid"});
+  across->excludes(variants);
   options->comparison.add_to(*command);
   auto* calibrate =
       command->add_flag("--calibrate", options->calibrate,
                         "find the minimum effect from runs of one binary, each its own process");
   calibrate->excludes(variants);
+  calibrate->excludes(across);
   command->add_option("--out", options->out, "with --calibrate: the file for --noise")
       ->type_name("FILE")
       ->needs(calibrate);
   command->footer(
       "example: gpuexp compare before/results.json after/results.json --fail-on slower,broken\n"
       "         gpuexp compare fusion.json pytorch.json --variants fused=triton,ops=pytorch_eager\n"
+      "         gpuexp compare --across uuid node*/results.json --fail-on slower,broken\n"
       "         gpuexp compare --calibrate 1.json 2.json 3.json --out configs/noise/h200.json");
   command->callback([&context, options] {
     context.action = [options] {

@@ -35,13 +35,6 @@ std::vector<std::string> gate_names() {
   return names;
 }
 
-// The minimum effect in force, and where it is from.
-struct EffectInForce {
-  MinimumEffect effect;
-  std::string source;
-  std::string remark;  ///< why it may not fit, and what would; "" where it does
-};
-
 // The calibration that is kept for a GPU; empty where there is none.
 std::optional<fs::path> noise_of_device(const std::string& name) {
   const auto directory = find_config_dir();
@@ -59,22 +52,6 @@ EffectInForce recorded_effect(const fs::path& path, const std::optional<std::str
           recorded.device == device
               ? ""
               : fmt::format("calibrated on {}", recorded.device.value_or("an unknown GPU"))};
-}
-
-EffectInForce effect_in_force(const ComparisonOptions& options, const Provenance& a,
-                              const Provenance& b) {
-  constexpr double kDefault = 0.02;
-  const auto& device = a.device.name;
-  const bool one_device = device && device == b.device.name;
-  if (options.min_effect_pct) return {{*options.min_effect_pct / 100, 0}, "--min-effect", ""};
-  if (!options.noise.empty())
-    return recorded_effect(options.noise, one_device ? device : std::nullopt);
-  const auto path = one_device ? noise_of_device(*device) : std::nullopt;
-  if (path) return recorded_effect(*path, device);
-  return {{kDefault, 0},
-          "the default",
-          one_device ? "no noise is recorded for this GPU: see --calibrate"
-                     : "noise is recorded for one GPU at a time"};
 }
 
 void add_notes(const Report& a, const Report& b, std::vector<std::string>& notes) {
@@ -111,14 +88,6 @@ std::string shown(const RunComparison& comparison, const ComparisonContext& cont
              : render_terminal(page, terminal_options(stdout));
 }
 
-void write(const std::string& file, const std::string& text) {
-  if (file == "-") {
-    fmt::print("{}", text);
-  } else if (!file.empty()) {
-    write_file_atomically(file, text);
-  }
-}
-
 // What --fail-on asks for and the comparison has; "" when it passes.
 std::string failed_gates(const std::vector<std::string>& fail_on, const Tally& tally) {
   std::vector<std::string> failed;
@@ -131,6 +100,27 @@ std::string failed_gates(const std::vector<std::string>& fail_on, const Tally& t
 }
 
 }  // namespace
+
+EffectInForce effect_in_force(const ComparisonOptions& options,
+                              const std::optional<std::string>& device) {
+  constexpr double kDefault = 0.02;
+  if (options.min_effect_pct) return {{*options.min_effect_pct / 100, 0}, "--min-effect", ""};
+  if (!options.noise.empty()) return recorded_effect(options.noise, device);
+  const auto path = device ? noise_of_device(*device) : std::nullopt;
+  if (path) return recorded_effect(*path, device);
+  return {{kDefault, 0},
+          "the default",
+          device ? "no noise is recorded for this GPU: see --calibrate"
+                 : "noise is recorded for one GPU at a time"};
+}
+
+void write_text(const std::string& file, const std::string& text) {
+  if (file == "-") {
+    fmt::print("{}", text);
+  } else if (!file.empty()) {
+    write_file_atomically(file, text);
+  }
+}
 
 std::string effect_text(const MinimumEffect& effect) {
   std::string text = fmt::format("{:.3g} %", 100 * effect.relative);
@@ -175,15 +165,17 @@ ExitCode compare_and_show(const ComparedReport& a, const ComparedReport& b,
   add_notes(a.report, b.report, notes);
   const Provenance& of_a = a.report.provenance;
   const Provenance& of_b = b.report.provenance;
-  const EffectInForce in_force = effect_in_force(options, of_a, of_b);
+  const auto& device = of_a.device.name;
+  const EffectInForce in_force =
+      effect_in_force(options, device == of_b.device.name ? device : std::nullopt);
   const RunComparison comparison = compare_runs(a.report, b.report, in_force.effect);
   const ComparisonContext context{{a.name, of_a},  {b.name, of_b},   in_force.effect,
                                   in_force.source, std::move(notes), options.fail_on};
   if (output.page && output.csv != "-" && output.json != "-") {
     fmt::print("{}", shown(comparison, context, in_force.remark, output));
   }
-  write(output.csv, to_csv(comparison.table));
-  write(output.json, to_json(comparison, context));
+  write_text(output.csv, to_csv(comparison.table));
+  write_text(output.json, to_json(comparison, context));
   const std::string failed = failed_gates(options.fail_on, comparison.all);
   if (failed.empty()) return ExitCode::ok;
   Output(stdout, "standard output").flush();  // what failed is said last, wherever both go

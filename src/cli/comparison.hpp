@@ -24,6 +24,22 @@ struct ComparisonOptions {
 /// "0.98 % or 0.08 µs, whichever is more".
 std::string effect_text(const MinimumEffect& effect);
 
+/// The minimum effect in force, and where it is from.
+struct EffectInForce {
+  MinimumEffect effect;
+  std::string source;
+  std::string remark;  ///< why it may not fit, and what would; "" where it does
+};
+
+/// What the options ask for, else what is recorded for the GPU of all that is compared, else 2 %.
+/// `device` is its name; empty where there are several. Throws ConfigError for a noise file that
+/// cannot be read.
+EffectInForce effect_in_force(const ComparisonOptions& options,
+                              const std::optional<std::string>& device);
+
+/// To the file; - is standard output, and nothing is written where it is "".
+void write_text(const std::string& file, const std::string& text);
+
 struct ComparedReport {
   std::string name;  ///< how it was given: a file or a folder
   const Report& report;

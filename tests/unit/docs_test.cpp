@@ -101,7 +101,7 @@ TEST_CASE("the README is short, and names every page of docs") {
   CHECK(std::count(readme.begin(), readme.end(), '\n') <= 150);
   for (const char* page :
        {"usage", "configs", "adding_a_variant", "glossary", "columns", "measuring", "statistics",
-        "counters", "explaining", "prediction", "health"})
+        "counters", "explaining", "prediction", "health", "fleet"})
     CHECK_THAT(readme, contains_text("(docs/" + std::string(page) + ".md)"));
 }
 
