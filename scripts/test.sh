@@ -26,11 +26,22 @@ if ! find_browser && grep -qs '^ID=debian' /etc/os-release && [[ $(root_command)
   (install_packages chromium) || true
 fi
 
+# Slurm, for the test of job arrays: it starts its own, which takes root.
+find_slurm() { (PATH=$PATH:/usr/sbin:/sbin; command -v slurmctld && command -v slurmd && command -v munged) >/dev/null; }
+if ! find_slurm && is_debian && [[ $(root_command) != none ]]; then
+  (install_packages slurm-wlm munge) || true
+fi
+
 # What was found or installed is no reason to skip a test.
 if find_browser; then
   export GPUEXP_REQUIRE_BROWSER=1
 else
   warn "no Chromium was found; the test of report pages is skipped"
+fi
+if find_slurm && ((EUID == 0)) && mountpoint -q /sys/fs/cgroup && unshare --pid --fork --mount-proc true 2>/dev/null; then
+  export GPUEXP_REQUIRE_SLURM=1
+else
+  warn "no Slurm can be started here; the test of job arrays is skipped"
 fi
 if [[ -n $cuobjdump && -n $nvdisasm ]]; then
   export GPUEXP_REQUIRE_MACHINE_CODE=1
