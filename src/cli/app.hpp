@@ -25,7 +25,7 @@ enum class ExitCode {
   internal = 1,       ///< a defect of this program or of the machine (disk full)
   usage = 2,          ///< wrong command line, config or input file; nothing was run
   incorrect = 3,      ///< at least one variant gave wrong results
-  failed = 4,         ///< at least one cell failed or timed out on the device
+  failed = 4,         ///< at least one cell failed or timed out on the device, or is missing
   no_device = 5,      ///< the command needs a GPU and none can be used
   regressed = 6,      ///< a comparison failed its gate, or a check of the GPU failed
   interrupted = 130,  ///< stopped by SIGINT or SIGTERM; what was measured is written

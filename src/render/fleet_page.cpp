@@ -50,8 +50,8 @@ ExperimentView gpus_view(const FleetComparison& fleet) {
                  fmt::format("{}", gpu.not_passed),
                  verdict_text(gpu)};
   }
-  view.headline = standing_out(fleet);
-  if (view.headline.empty()) view.headline = "no GPU stands out";
+  view.explanations = standing_out(fleet);
+  if (view.explanations.empty()) view.headline = "no GPU stands out";
   return view;
 }
 
@@ -121,7 +121,7 @@ Json json_of(const FleetGpu& gpu) {
 
 }  // namespace
 
-std::string standing_out(const FleetComparison& fleet) {
+std::vector<std::string> standing_out(const FleetComparison& fleet) {
   std::vector<std::string> texts;
   for (const FleetGpu& gpu : fleet.gpus) {
     if (!gpu.stands_out()) continue;
@@ -138,7 +138,7 @@ std::string standing_out(const FleetComparison& fleet) {
           fmt::format("did not pass {} that others passed", counted(gpu.not_passed, "cell")));
     texts.push_back(printable(fmt::format("{} {}", where, fmt::join(what, "; it "))));
   }
-  return fmt::format("{}", fmt::join(texts, "\n"));
+  return texts;
 }
 
 Page page_of(const FleetComparison& fleet, std::vector<std::string> head, bool all) {

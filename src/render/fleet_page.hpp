@@ -20,8 +20,8 @@ struct FleetContext {
 /// that stands out the first three, or all of them.
 Page page_of(const FleetComparison& fleet, std::vector<std::string> head, bool all);
 
-/// "GPU-… on node2 is slower: 1.060 of the fleet's median time"; "" where no GPU stands out.
-std::string standing_out(const FleetComparison& fleet);
+/// "GPU-… on node2 is slower: 1.060 of the fleet's median time", of each GPU that stands out.
+std::vector<std::string> standing_out(const FleetComparison& fleet);
 
 std::string to_json(const FleetComparison& fleet, const FleetContext& context);
 

@@ -313,8 +313,9 @@ class RowMerger {
 
   // Theirs stand behind what executed the row, at the end where no column says that.
   static std::vector<ColumnInfo> row_columns(const RecordTable& table) {
-    const std::vector<ColumnInfo> own{fixed_column(&ResultRecord::host),
-                                      fixed_column(&ResultRecord::gpu_uuid)};
+    std::vector<ColumnInfo> own;
+    own.push_back(fixed_column(&ResultRecord::host));
+    own.push_back(fixed_column(&ResultRecord::gpu_uuid));
     std::vector<ColumnInfo> columns;
     for (const RecordColumn& column : table.columns) {
       if (column.name == own[0].name || column.name == own[1].name) continue;

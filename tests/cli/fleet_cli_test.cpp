@@ -194,6 +194,57 @@ TEST_CASE("a shard that was cut is resumed, and no other one", "[fleet][machine_
   CHECK_THAT(whole.output, contains_text("it is the log of a whole run, not of shard 1/2"));
 }
 
+/// The log of a simulated run as if it were of a GPU, on which each cell took `factor` times 10 us.
+void pretend_measured(const fs::path& log, const std::string& uuid, double factor) {
+  std::istringstream lines(read_file(log));
+  std::string text;
+  for (std::string line; std::getline(lines, line);) {
+    auto json = nlohmann::ordered_json::parse(line);  // the first member says what a line is
+    if (json.contains("gpuexp_log")) {
+      auto& provenance = json["report"]["provenance"];
+      provenance["host"] = "node-" + uuid;
+      provenance["device"]["executed_on"] = "gpu";
+      provenance["device"]["uuid"] = uuid;
+    }
+    if (json.contains("row")) {
+      for (int round = 0; round < 10; ++round)
+        text +=
+            nlohmann::ordered_json{json["row"], round, factor * (10 + 0.001 * (round % 3))}.dump() +
+            "\n";
+    }
+    text += json.dump() + "\n";
+  }
+  std::ofstream(log) << text;
+}
+
+TEST_CASE("whole runs of several GPUs are merged, and their GPUs compared",
+          "[fleet][machine_code]") {
+  if (!knows_machine_code(gpuexp("describe matmul").output)) return;
+  const SimulatedShards shards;
+  CHECK(shards.run("", "a").exit_code == 0);
+  for (const char* other : {"b", "c", "simulated"})
+    fs::copy(shards.path("a"), shards.path(other));
+  pretend_measured(shards.path("a") + "/log.jsonl", "GPU-a", 1);
+  pretend_measured(shards.path("b") + "/log.jsonl", "GPU-b", 1.1);
+  pretend_measured(shards.path("c") + "/log.jsonl", "GPU-c", 1.001);
+  const Outcome mixed = shards.merge({"a", "b", "simulated"});
+  CHECK(mixed.exit_code == 2);
+  CHECK_THAT(mixed.output, contains_text("the first was measured, the second simulated"));
+  const Outcome merged = shards.merge({"a", "b", "c"}, "--out " + shards.path("merged"));
+  INFO(merged.output);
+  CHECK(merged.exit_code == 0);
+  CHECK_THAT(merged.output, contains_text("36 rows of 3 parts, from 3 hosts and 3 GPUs"));
+  const Outcome across = gpuexp("compare --across uuid --fail-on slower " + shards.path("merged"));
+  CHECK(across.exit_code == 6);
+  CHECK_THAT(across.output, contains_text("GPU-b on node-GPU-b is slower: 1.099") &&
+                                contains_text("3 GPUs, 12 cells on two or more of them"));
+  const Outcome same =
+      gpuexp("compare --across uuid --fail-on slower " + shards.path("a") + " " + shards.path("c"));
+  INFO(same.output);
+  CHECK(same.exit_code == 0);
+  CHECK_THAT(same.output, contains_text("no GPU stands out"));
+}
+
 // The first code block of the page, with a folder of the test's in place of results/.
 TEST_CASE("the shards of docs/fleet.md run and merge as printed", "[fleet][machine_code]") {
   if (!knows_machine_code(gpuexp("describe matmul").output)) return;

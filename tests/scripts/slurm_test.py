@@ -34,7 +34,7 @@ DEADLINE_S = 100  # of the whole test; it takes half of it
 CONFIG = {
     "name": "fleet",
     "experiments": [{"family": "matmul", "variants": ["naive", "coalesced", "smem_tile"],
-                     "axes": {"m": [64, 96, 128, 160], "n": [192, 256], "k": [256, 320]}, "modes": ["cold"]}],
+                     "axes": {"m": [64, 96, 128, 160], "n": [192, 256], "k": [256, 320, 384]}, "modes": ["cold"]}],
 }
 
 SLURM_CONF = """
