@@ -44,7 +44,8 @@ std::int64_t nominal_ms(const Experiment& experiment, const Variant& variant, co
   const double cell_s = kPerCellSeconds + launch_s * m.warmup_launches + sampling_s;
   // An experiment may ask for any number of seconds.
   constexpr double kMostMs = 1e12;
-  return std::llround(std::min(1e3 * cell_s, kMostMs));
+  const double ms = 1e3 * cell_s;
+  return std::llround(ms < kMostMs ? ms : kMostMs);
 }
 
 std::int64_t nominal_ms(const Plan& plan, const Group& group) {
@@ -77,6 +78,7 @@ Shard parse_shard(std::string_view text) {
 }
 
 std::vector<std::size_t> shards_of_groups(const Plan& plan, std::size_t count) {
+  if (count == 1) return std::vector<std::size_t>(plan.groups.size(), 1);
   std::vector<std::int64_t> ms;
   for (const Group& group : plan.groups)
     ms.push_back(nominal_ms(plan, group));

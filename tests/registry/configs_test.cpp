@@ -53,7 +53,10 @@ TEST_CASE("every config in configs/ is valid and can be planned for every device
 }
 
 TEST_CASE("machines with different GPUs divide a config into the same shards", "[shard]") {
-  for (const fs::path& path : configs_in("configs")) {
+  std::vector<fs::path> paths = configs_in("configs");
+  for (const fs::path& path : configs_in("configs/figures"))
+    paths.push_back(path);
+  for (const fs::path& path : paths) {
     INFO(path.string());
     const Config config = read_config(path, Registry::global());
     std::vector<std::vector<ShardedCell>> divisions;
