@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 #include "render/html_report.hpp"
 #include "render/markdown.hpp"
@@ -27,8 +28,16 @@ void check_html(const Report& report) {
   const auto script = html.find("<script");
   require(script != std::string::npos && html.find("<script", script + 1) == std::string::npos,
           "a page has one script");
-  for (const char* no_number : {"\"nan", "\"inf", "\"-inf", "Mnan", "Lnan"})
+  for (const char* no_number : {"\"nan", "\"inf", "\"-inf"})
     require(html.find(no_number) == std::string::npos, "a figure's coordinates are numbers");
+  // In paths alone: a text may have any word, but no quotation marks.
+  constexpr std::string_view kPath = " d=\"";
+  for (std::size_t at = html.find(kPath); at != std::string::npos; at = html.find(kPath, at)) {
+    at += kPath.size();
+    const std::string path = html.substr(at, html.find('"', at) - at);
+    require(path.find("nan") == std::string::npos && path.find("inf") == std::string::npos,
+            "a path's coordinates are numbers");
+  }
 }
 
 }  // namespace
