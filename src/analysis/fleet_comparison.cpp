@@ -201,21 +201,21 @@ class FleetComparer {
 };
 
 Table fleet_table(const FleetComparison& fleet) {
-  constexpr FieldType kText = FieldType::text;
-  constexpr FieldType kReal = FieldType::real;
+  constexpr FieldType kName = FieldType::text;
+  constexpr FieldType kNumber = FieldType::real;
   Table table;
-  table.columns = {{"key", "", kText, "of the row"},
-                   {"gpu_uuid", "", kText, "of the GPU"},
-                   {"gpu", "", kText, "its name"},
-                   {"host", "", kText, "name of its machine"},
-                   {"time_us", "us", kReal, "median time on this GPU"},
-                   {"fleet_time_us", "us", kReal, "median of the GPUs' median times"},
+  table.columns = {{"key", "", kName, "of the row"},
+                   {"gpu_uuid", "", kName, "of the GPU"},
+                   {"gpu", "", kName, "its name"},
+                   {"host", "", kName, "name of its machine"},
+                   {"time_us", "us", kNumber, "median time on this GPU"},
+                   {"fleet_time_us", "us", kNumber, "median of the GPUs' median times"},
                    {"gpus", "", FieldType::integer, "that have a time of the cell"},
-                   {"ratio", "x", kReal, "time on this GPU over the fleet's"},
-                   {"ratio_ci95_low", "x", kReal, "lower end of the 95 % interval of the ratio"},
-                   {"ratio_ci95_high", "x", kReal, "upper end of it"},
-                   {"min_effect", "", kReal, "minimum effect in force, as a share"},
-                   {"verdict", "", kText, "slower, faster, same or inconclusive"}};
+                   {"ratio", "x", kNumber, "time on this GPU over the fleet's"},
+                   {"ratio_ci95_low", "x", kNumber, "lower end of the 95 % interval of the ratio"},
+                   {"ratio_ci95_high", "x", kNumber, "upper end of it"},
+                   {"min_effect", "", kNumber, "minimum effect in force, as a share"},
+                   {"verdict", "", kName, "slower, faster, same or inconclusive"}};
   for (const FleetCell& cell : fleet.cells) {
     const FleetGpu& gpu = fleet.gpus[cell.gpu];
     table.rows.push_back({text_field(cell.record->key), text_field(gpu.uuid), text_field(gpu.name),

@@ -210,7 +210,7 @@ class KernelRun {
   // A launch ends with the slowest of its SMs. Where blocks come in several waves, whoever is done
   // gets the next one, so that what SMs differ by at the end is what one wave of blocks does.
   double clocks_of_slowest(const BlocksOfSm& first, const SmTime& executed) const {
-    constexpr double kMostInstructions = 200'000;
+    constexpr double kMostInstructions = 100'000;
     constexpr std::int64_t kLeastSms = 8;
     BlocksOfSm wave = first;
     wave.count = std::min<std::int64_t>(first.count, first.resident);

@@ -75,6 +75,20 @@ GPUEXP_INLINED void read_floats(const Lanes32& bits, Element type, unsigned whic
     values[l] *= kBiases;
 }
 
+// To fp16, truncated, as far as its range goes.
+GPUEXP_INLINED void pack_halves(const Floats& low, const Floats& high, Lanes32& pairs) {
+  constexpr float kBiases = 0x1p-112;
+  constexpr float kLargest = 65504;
+  const auto half = [=](float x) {
+    const float bounded = std::min(std::max(x, -kLargest), kLargest) * kBiases;
+    const auto bits = std::bit_cast<std::uint32_t>(bounded);
+    return (bits >> 16 & 0x8000u) | (bits >> 13 & 0x7fffu);
+  };
+  GPUEXP_LANE_BY_LANE
+  for (unsigned l = 0; l < kLanes; ++l)
+    pairs[l] = half(low[l]) | half(high[l]) << 16;
+}
+
 // With each multiply-add rounded in fp32.
 GPUEXP_VECTORIZED void run_rough_mma(Warp& warp, const Op& op) {
   const auto type = static_cast<Element>(op.kind);
@@ -103,9 +117,17 @@ GPUEXP_VECTORIZED void run_rough_mma(Warp& warp, const Op& op) {
         use(i, l, sum[l / 4 + 8 * (i / 2)][2 * (l % 4) + i % 2]);
     }
   };
-  for_each_sum([&](unsigned i, unsigned l, float& element) {
-    element = std::bit_cast<float>(warp.registers[next_register(op.from[2], i).index][l]);
-  });
+  const bool is_half = op.kind2 != 0;  // C and D are fp16
+  std::array<Floats, 4> c;
+  for (unsigned i = 0; i < 4; ++i) {
+    const Lanes32& bits = warp.registers[next_register(op.from[2], is_half ? i / 2 : i).index];
+    if (is_half) {
+      read_floats(bits, Element::f16, i % 2, c[i]);
+    } else {
+      std::memcpy(&c[i], &bits, sizeof c[i]);
+    }
+  }
+  for_each_sum([&](unsigned i, unsigned l, float& element) { element = c[i][l]; });
   for (unsigned m = 0; m < kM; ++m) {
     FloatRow row;
     std::memcpy(&row, sum[m], sizeof row);
@@ -116,19 +138,22 @@ GPUEXP_VECTORIZED void run_rough_mma(Warp& warp, const Op& op) {
     }
     std::memcpy(sum[m], &row, sizeof row);
   }
-  std::array<Lanes32, 4> d;
-  for_each_sum([&](unsigned i, unsigned l, float element) {
-    d[i][l] = std::bit_cast<std::uint32_t>(element);
-  });
-  for (unsigned i = 0; i < 4; ++i)
-    write(warp, next_register(op.to[0], i), kAllLanes, d[i]);
+  for_each_sum([&](unsigned i, unsigned l, float element) { c[i][l] = element; });
+  for (unsigned i = 0; i < 4; i += is_half ? 2 : 1) {
+    Lanes32 d;
+    if (is_half) {
+      pack_halves(c[i], c[i + 1], d);
+    } else {
+      std::memcpy(&d, &c[i], sizeof d);
+    }
+    write(warp, next_register(op.to[0], is_half ? i / 2 : i), kAllLanes, d);
+  }
 }
 
 GPUEXP_VECTORIZED void run_mma(Warp& warp, const Op& op, LaneMask lanes) {
   if (lanes != kAllLanes) throw Fault("mma is executed by some lanes of a warp only");
   if (warp.block.launch.is_alone) return;
-  const bool is_half = op.kind2 != 0;  // C and D are fp16
-  if (warp.block.launch.is_rough && !is_half) return run_rough_mma(warp, op);
+  if (warp.block.launch.is_rough) return run_rough_mma(warp, op);
   const auto type = static_cast<Element>(op.kind);
   const unsigned k_count = op.value;
   const unsigned per_register = type == Element::tf32 ? 1 : 2;
@@ -157,6 +182,7 @@ GPUEXP_VECTORIZED void run_mma(Warp& warp, const Op& op, LaneMask lanes) {
       }
     }
   }
+  const bool is_half = op.kind2 != 0;  // C and D are fp16
   SumRow sum[kM];
   ExponentRow c_exponent[kM];
   for (unsigned i = 0; i < 4; ++i) {

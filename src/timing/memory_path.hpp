@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <queue>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -65,15 +64,49 @@ class SectorsOfBlocks {
   /// Whether the block does it for the first time.
   bool is_first(std::uint64_t block, std::uint64_t sector, bool writes) {
     constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio
-    const auto [at, is_new] = last_.try_emplace((2 * sector + writes) ^ block * kMultiplier);
-    const double before = std::exchange(at->second, ++count_);
-    return is_new || count_ - before > kept_;
+    Last& last = last_of(((2 * sector + writes) ^ block * kMultiplier) * kMultiplier);
+    const double before = std::exchange(last.count, ++count_);
+    return before == 0 || count_ - before > kept_;
   }
 
  private:
+  struct Last {
+    std::uint64_t key = 0;
+    double count = 0;  ///< what count_ was; 0: the place is free
+  };
+
+  // Open addressing, since a place is asked for with every sector: std::unordered_map allocates
+  // each. The multiplication is a bijection, whose high bits are well mixed.
+  Last& last_of(std::uint64_t key) {
+    if (2 * used_ >= places_.size()) grow();
+    Last& last = place_of(key);
+    if (last.count == 0) {
+      last.key = key;
+      ++used_;
+    }
+    return last;
+  }
+  Last& place_of(std::uint64_t key) {
+    std::size_t at = key >> shift_;
+    while (places_[at].count != 0 && places_[at].key != key)
+      at = (at + 1) & (places_.size() - 1);
+    return places_[at];
+  }
+  void grow() {
+    std::vector<Last> before(2 * places_.size());
+    before.swap(places_);
+    --shift_;
+    for (const Last& last : before) {
+      if (last.count != 0) place_of(last.key) = last;
+    }
+  }
+
+  static constexpr unsigned kFirstBits = 10;
   double kept_;
   double count_ = 0;
-  std::unordered_map<std::uint64_t, double> last_;  ///< what count_ was
+  std::size_t used_ = 0;
+  unsigned shift_ = 64 - kFirstBits;
+  std::vector<Last> places_ = std::vector<Last>(std::size_t{1} << kFirstBits);
 };
 
 /// What the copy engine moves: ranges, of a tensor copy a box's rows.

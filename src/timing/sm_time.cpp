@@ -51,7 +51,7 @@ SmTime SmRun::run() {
 // wave takes. Short ones need more of them until their queues are full, and of long ones the first
 // takes hardly longer than others.
 bool SmRun::has_enough() const {
-  constexpr std::uint64_t kEnoughInstructions = 200'000;
+  constexpr std::uint64_t kEnoughInstructions = 100'000;
   constexpr std::uint64_t kLongInstructions = 2'000'000;
   const std::int64_t least_waves = time_.instructions >= kLongInstructions ? 2 : 3;
   const std::int64_t left = blocks_.count - next_block_;
