@@ -32,13 +32,17 @@ struct Home {
 };
 
 // Until the warp has to wait, is back, or would leave the places. Returns whether it did anything.
-bool execute_turn(Home& home, const std::vector<bool>& places, std::uint64_t least) {
+bool execute_turn(Home& home, const Schedule& schedule, const std::vector<bool>& places,
+                  std::uint64_t least) {
   const sim::Divergence& at = home.warp->warp->divergence;
+  sim::Block& block = *home.warp->block->block;
   const std::uint64_t before = home.executed;
   while (at.is_running() && !(home.executed >= least && home.is_there())) {
-    home.has_left = at.next() >= places.size() || !places[at.next()];
+    const std::uint32_t next = at.next();
+    home.has_left = next >= places.size() || !places[next] ||
+                    (schedule.ops[next].exits && block.lanes_of_next(*home.warp->warp) != 0);
     if (home.has_left) break;
-    home.warp->block->block->step(*home.warp->warp);
+    block.step(*home.warp->warp);
     ++home.executed;
   }
   return home.executed > before;
@@ -119,12 +123,13 @@ void SteadyState::lengthen() {
 }
 
 Turns execute_turns(const std::vector<std::unique_ptr<ResidentCluster>>& clusters,
-                    const std::vector<bool>& places, std::uint64_t least, double alone) {
+                    const Schedule& schedule, const std::vector<bool>& places, std::uint64_t least,
+                    double alone) {
   std::vector<Home> homes = homes_of(clusters);
   for (bool goes_on = true; goes_on;) {
     goes_on = false;
     for (Home& home : homes)
-      goes_on |= execute_turn(home, places, least);
+      goes_on |= execute_turn(home, schedule, places, least);
     for (const auto& cluster : clusters)
       goes_on |= cluster->cluster->release_barriers();
   }

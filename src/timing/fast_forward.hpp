@@ -64,9 +64,10 @@ struct Turns {
 };
 
 /// Executes what warps do until each has come back to where it is, after `least` instructions of it
-/// or more, each of which takes `alone` clocks. None leaves `places` of the program. Throws
-/// sim::Fault.
+/// or more, each of which takes `alone` clocks. None leaves `places` of the program, and no lane
+/// exits. Throws sim::Fault.
 Turns execute_turns(const std::vector<std::unique_ptr<ResidentCluster>>& clusters,
-                    const std::vector<bool>& places, std::uint64_t least, double alone);
+                    const Schedule& schedule, const std::vector<bool>& places, std::uint64_t least,
+                    double alone);
 
 }  // namespace gpuexp

@@ -153,6 +153,8 @@ void read_asynchronous(const ListedInstruction& listed, const SmFigures& figures
     op.kind = Kind::fence;
   } else if (mnemonic == "CCTL" && has(".IVALL")) {
     op.kind = Kind::drop_l1;
+  } else if (mnemonic == "EXIT") {
+    op.exits = true;
   }
 }
 

@@ -61,6 +61,7 @@ struct TimedOp {
   bool passes_l1 = false;        ///< what it reads leaves nothing in L1
   bool copies = false;           ///< cp.async
   bool may_end_barrier = false;  ///< of the block or the cluster, without waiting there
+  bool exits = false;            ///< EXIT
   bool suspends = false;         ///< try_wait: who asks sleeps until the phase has ended
   bool commits = false;          ///< the product is the last of its group
   bool is_tensor = false;        ///< the copy is of a box of a tensor map

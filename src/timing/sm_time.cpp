@@ -209,7 +209,7 @@ void SmRun::fast_forward(std::size_t warps) {
   set_listeners(nullptr);
   for (Turns turns; !turns.are_last; skipped += turns.instructions) {
     if (stop_()) throw sim::Stopped("the run was ended");
-    turns = execute_turns(resident_, places, timed / 2 / warps,
+    turns = execute_turns(resident_, schedule_, places, timed / 2 / warps,
                           (end.alone - begin.alone) / static_cast<double>(timed));
   }
   set_listeners(&access_);

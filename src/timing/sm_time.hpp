@@ -20,7 +20,7 @@ namespace gpuexp {
 
 /// Of a warp whose time is asked for. A block may wait for one that another SM has, and which is
 /// not executed.
-inline constexpr std::uint64_t kMostInstructionsOfWarp = 1 << 20;
+inline constexpr std::uint64_t kMostInstructionsOfWarp = 1 << 21;
 
 /// Blocks of one SM; of a launch with clusters, clusters on as many SMs as they have blocks.
 struct BlocksOfSm {

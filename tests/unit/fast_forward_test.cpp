@@ -79,6 +79,20 @@ TEST_CASE("loops that follow each other are timed each", "[timing]") {
   check_alike(both);
 }
 
+TEST_CASE("warps may exit from within a long loop", "[timing]") {
+  // Each warp after other turns.
+  const std::string code =
+      TimedRun::address() + line("S2R R1, SR_TID.X", stall(10)) +
+      line("IADD3 R1, R1, 0x2000, RZ", stall(6)) + line("MOV R0, RZ", stall(6)) +
+      line("ISETP.LT.AND P0, PT, R0, R1, PT", stall(6)) + line("@!P0 EXIT", stall(5)) +
+      line("LDG.E R4, desc[UR4][R2.64]", writes(0)) + line("FFMA R5, R5, R5, R4", waits(0)) +
+      line("IADD3 R0, R0, 0x4, RZ", stall(6)) +
+      line(fmt::format("BRA {:#x}", (kAddressCode + 3) * kInstructionBytes), stall(5));
+  const Both both = times_of(code, {4, 1, 2});
+  CHECK(both.some.untimed > both.some.instructions / 2);
+  check_alike(both);
+}
+
 TEST_CASE("what has no long loop is timed throughout", "[timing]") {
   const std::string turns = TimedRun::address() + timed_loop(kAddressCode, 200) + kExit;
   CHECK(times_of(turns, {1, 1, 1}).some.untimed == 0);
