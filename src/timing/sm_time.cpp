@@ -1,14 +1,74 @@
 #include "timing/sm_time.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
 #include <utility>
 
 #include "device/hardware_sizes.hpp"
 #include "sim/cluster.hpp"
 #include "sim/grid_run.hpp"
-#include "timing/sm_run.hpp"
+#include "timing/access_times.hpp"
+#include "timing/fast_forward.hpp"
+#include "timing/resident.hpp"
+#include "timing/warp_choice.hpp"
+#include "timing/warp_waits.hpp"
 
 namespace gpuexp {
+
+namespace {
+
+class SmRun {
+ public:
+  SmRun(const sim::LaunchState& launch, const Schedule& schedule, const SmFigures& figures,
+        const BlocksOfSm& blocks, const std::function<bool()>& stop);
+
+  SmTime run();
+
+ private:
+  bool has_enough() const;
+  SmSums sums() const;
+  void add_busy(SmBusy& busy) const;
+  /// Of a clock of the turns that are timed.
+  double whole(double clock) const { return clock + skipped_; }
+  SmProgress progress() const;
+  void end_window();
+  void fast_forward(std::size_t warps);
+  void go_on_after_turns();
+  std::size_t free_place() const;
+  void start_cluster(double when);
+  void add_block(ResidentCluster& cluster, std::size_t rank, double when);
+  void end_warp(ResidentCluster& cluster, double now);
+  void issue_next();
+  void issue(Scheduler& scheduler, ResidentWarp& warp, double now);
+  void note_states(const ResidentWarp& warp, const Scheduler& scheduler, double now);
+  void take_pipe(Scheduler& scheduler, const TimedOp& op, double now);
+  double step(ResidentWarp& warp, double now);
+  void wake(ResidentCluster& cluster, double now);
+  void time_out();
+  void release_barriers(ResidentCluster& cluster, double now);
+  void schedule_anew(ResidentCluster& cluster);
+
+  const sim::LaunchState& launch_;
+  const Schedule& schedule_;
+  const SmFigures& figures_;
+  const BlocksOfSm& blocks_;
+  const std::function<bool()>& stop_;
+  SectorsOfBlocks asked_for_;
+  std::vector<std::unique_ptr<Sm>> sms_;
+  std::vector<std::unique_ptr<ResidentCluster>> resident_;
+  std::int64_t next_block_ = 0;
+  std::array<double, kIssuedTo> pipe_clocks_{};  ///< of all four of each SM
+  SmTime time_;
+  AccessTimes access_;
+  WarpWaits waits_;
+  int timed_out_ = 0;  ///< warps that try phases, since one has ended
+  double now_ = 0;
+  double skipped_ = 0;              ///< clocks of turns that were not timed
+  std::uint64_t blocks_ended_ = 0;  ///< clusters, of which one has as many blocks as another
+  SteadyState steady_;
+};
 
 SmRun::SmRun(const sim::LaunchState& launch, const Schedule& schedule, const SmFigures& figures,
              const BlocksOfSm& blocks, const std::function<bool()>& stop)
@@ -238,6 +298,180 @@ void SmRun::go_on_after_turns() {
     schedule_anew(*cluster);
   }
 }
+
+void SmRun::take_pipe(Scheduler& scheduler, const TimedOp& op, double now) {
+  auto to = static_cast<std::size_t>(op.to);
+  // The half that is free; integers need the other one.
+  if (op.to == IssuedTo::fma && scheduler.pipe_free[to] > now)
+    to = static_cast<std::size_t>(IssuedTo::fma_heavy);
+  scheduler.pipe_free[to] = now + op.pipe_clocks;
+  pipe_clocks_[to] += op.pipe_clocks;
+}
+
+void SmRun::issue_next() {
+  Scheduler* first = nullptr;
+  for (const auto& sm : sms_) {
+    for (Scheduler& scheduler : sm->schedulers) {
+      if (scheduler.is_changed) choose(scheduler);
+      if (!scheduler.choice.warp) continue;
+      if (first && scheduler.choice.when >= first->choice.when) continue;
+      first = &scheduler;
+    }
+  }
+  if (!first) return time_out();
+  issue(*first, *first->choice.warp, std::ceil(first->choice.when));
+}
+
+void SmRun::note_states(const ResidentWarp& warp, const Scheduler& scheduler, double now) {
+  const TimedOp& op = schedule_.ops[warp.next];
+  WarpClocks& clocks = time_.places[warp.next];
+  clocks[WarpState::wait] += std::max(0.0, warp.free_from - warp.waits_from);
+  const double ready = std::max(warp.turn->ready_at, warp.free_from);
+  clocks[warp.waits_in] += ready - std::max(warp.free_from, warp.waits_from);
+  const double idle = scheduler.idle_since(ready);
+  const WarpState throttle = op.kind == TimedOp::Kind::global ? WarpState::lg_throttle
+                             : op.to == IssuedTo::memory || op.kind == TimedOp::Kind::product
+                                 ? WarpState::mio_throttle
+                                 : WarpState::math_pipe_throttle;
+  clocks[throttle] += idle;
+  clocks[WarpState::not_selected] += std::max(0.0, now - ready - idle);
+  clocks[WarpState::selected] += 1;
+}
+
+void SmRun::issue(Scheduler& scheduler, ResidentWarp& warp, double now) {
+  constexpr std::size_t kGapsKept = 1024;
+  now_ = std::max(now_, now);
+  if (now > scheduler.free_at) scheduler.gaps.emplace_back(scheduler.free_at, now);
+  if (scheduler.gaps.size() > kGapsKept) scheduler.gaps.pop_front();
+  note_states(warp, scheduler, now);
+  scheduler.is_changed = true;
+  const TimedOp& op = schedule_.ops[warp.next];
+  while (!scheduler.queue.empty() && scheduler.queue.front() <= now)
+    scheduler.queue.pop_front();
+  take_pipe(scheduler, op, now);
+  scheduler.free_at = now + 1 + op.operand_clocks;
+  scheduler.last = op.control.stays ? &warp : nullptr;
+  warp.waits_from = now + 1;
+  const double stall = std::max(1u, op.control.stall);
+  warp.free_from = now + stall;
+  warp.alone += stall;
+  if (waits_.awaits_phase(warp, op)) {
+    warp.awaits_phase = true;
+    warp.turn->ready_at = kNever;
+    return;
+  }
+  const double taken = step(warp, now);
+  if (op.to == IssuedTo::memory) scheduler.queue.push_back(taken);
+}
+
+// Executes the instruction that the warp has issued, and finds when its next one can be.
+double SmRun::step(ResidentWarp& warp, double now) {
+  const TimedOp& op = schedule_.ops[warp.next];
+  ResidentCluster& cluster = *warp.block->cluster;
+  access_.begin(warp, op, now);
+  warp.block->sm->memory.set_block(cluster.number);
+  const double reads = warp.block->sm->memory.l2_reads();
+  const sim::Executed executed = warp.block->block->step(*warp.warp);
+  ++time_.instructions;
+  ++cluster.instructions;
+  time_.places[executed.place][WarpState::dispatch_stall] += op.operand_clocks;
+  const Served served = access_.end(executed.lanes != 0);
+  time_.lookups[executed.place] += warp.block->sm->memory.take_lookups();
+  warp.block->has_asked = warp.block->has_asked || warp.block->sm->memory.l2_reads() > reads;
+  waits_.set_scoreboards(warp, op, served);
+  if (!warp.warp->divergence.is_running()) {
+    warp.turn->ready_at = kNever;
+    warp.at_barrier = !warp.warp->divergence.has_exited();
+  } else if (access_.running.holds_until > warp.free_from) {
+    waits_.hold(warp, access_.running.holds_until, access_.running.holds_in);
+  } else {
+    waits_.find_ready(warp);
+  }
+  const bool has_ended_phase = access_.running.has_ended_phase;
+  if (has_ended_phase) timed_out_ = 0;
+  if (op.may_end_barrier || !warp.warp->divergence.is_running()) release_barriers(cluster, now);
+  if (has_ended_phase || op.kind == TimedOp::Kind::product) wake(cluster, now);
+  if (warp.warp->divergence.has_exited()) end_warp(cluster, now + 1);
+  return served.taken;
+}
+
+// Warps whose phases have ended, or whose products have been started by the other warps, go on.
+void SmRun::wake(ResidentCluster& cluster, double now) {
+  for (const auto& block : cluster.blocks) {
+    for (const auto& warp : block->warps) {
+      if (warp->awaits_products) {
+        waits_.find_ready(*warp);
+      } else if (warp->awaits_phase && !waits_.awaits_phase(*warp, schedule_.ops[warp->next])) {
+        warp->awaits_phase = false;
+        step(*warp, now);
+      }
+    }
+  }
+  schedule_anew(cluster);
+}
+
+void SmRun::schedule_anew(ResidentCluster& cluster) {
+  for (const auto& block : cluster.blocks) {
+    for (Scheduler& scheduler : block->sm->schedulers)
+      scheduler.is_changed = true;
+  }
+}
+
+// All warps sleep. The hardware lets those that try a phase go on after a while, without: they may
+// do something else. Where they do nothing but try again, nobody ever ends the phase.
+void SmRun::time_out() {
+  constexpr int kMostInARow = 1 << 12;
+  constexpr double kSuspended = 1 << 14;  // not documented; nothing depends on it but such kernels
+  ResidentWarp* first = nullptr;
+  for (const auto& cluster : resident_) {
+    for (const auto& block : cluster->blocks) {
+      for (const auto& warp : block->warps) {
+        if (warp->awaits_phase && (!first || warp->free_from < first->free_from))
+          first = warp.get();
+      }
+    }
+  }
+  if (!first) resident_.front()->cluster->report_barrier();
+  if (++timed_out_ > kMostInARow) {
+    sim::Fault fault(sim::FaultKind::barrier, "warps wait for phases of mbarriers that never end");
+    fault.set_place(first->block->block->place, std::nullopt,
+                    sim::source_line(*launch_.program, first->next));
+    throw fault;
+  }
+  first->awaits_phase = false;
+  first->phase_ended = {};
+  first->free_from += kSuspended;
+  step(*first, first->free_from);
+  schedule_anew(*first->block->cluster);
+}
+
+// Those of the cluster that waited and need not any longer.
+void SmRun::release_barriers(ResidentCluster& cluster, double now) {
+  cluster.cluster->release_barriers();
+  const AsyncFigures& async = figures_.async;
+  const bool is_clusters = cluster.cluster->barriers_ended() != cluster.barriers_ended;
+  if (is_clusters) {
+    const std::size_t more = cluster.blocks.front()->warps.size() - 1;
+    cluster.barriers_ended = cluster.cluster->barriers_ended();
+    cluster.barrier_at =
+        now + async.cluster_barrier + async.cluster_barrier_warp * static_cast<double>(more);
+  }
+  const double block_at = now + figures_.barrier_latency;
+  for (const auto& block : cluster.blocks) {
+    for (const auto& warp : block->warps) {
+      if (!warp->at_barrier || !warp->warp->divergence.is_running()) continue;
+      warp->at_barrier = false;
+      time_.steps += block->has_asked;
+      block->has_asked = false;
+      const bool is_own = schedule_.ops[warp->next].kind != TimedOp::Kind::cluster_wait;
+      warp->alone += is_own ? figures_.barrier_latency : async.cluster_barrier;
+      waits_.hold(*warp, is_own ? block_at : cluster.barrier_at, WarpState::barrier);
+    }
+  }
+  schedule_anew(cluster);
+}
+
+}  // namespace
 
 SmTime time_on_sm(const sim::LaunchState& launch, const Schedule& schedule,
                   const SmFigures& figures, const BlocksOfSm& blocks,
