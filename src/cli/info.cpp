@@ -13,6 +13,8 @@
 #include "device/ceilings_file.hpp"
 #include "gpu/device_query.hpp"
 #include "gpu/nvml_state.hpp"
+#include "gpu/nvml_topology.hpp"
+#include "render/topology_text.hpp"
 
 namespace gpuexp::cli {
 
@@ -106,6 +108,32 @@ Json to_json(const DeviceInfo& d) {
           {"ceilings", ceilings_json(d)}};
 }
 
+Json to_json(const Topology& topology) {
+  Json gpus = Json::array();
+  Json links = Json::array();
+  for (std::size_t i = 0; i < topology.gpus.size(); ++i) {
+    const GpuPlace& gpu = topology.gpus[i];
+    gpus.push_back({{"index", gpu.index},
+                    {"uuid", gpu.uuid},
+                    {"numa_node", gpu.numa_node},
+                    {"pcie_generation", gpu.pcie_generation},
+                    {"pcie_width", gpu.pcie_width}});
+    for (std::size_t j = 0; j < topology.gpus.size(); ++j) {
+      const GpuLink& link = topology.links[i][j];
+      if (i == j) continue;
+      links.push_back({{"from", gpu.index},
+                       {"to", topology.gpus[j].index},
+                       {"nvlinks", link.nvlinks},
+                       {"nvlink_version", link.nvlink_version},
+                       {"through_switches", link.is_switched},
+                       {"pcie", link.pcie ? Json(std::string(name_of(*link.pcie))) : Json()},
+                       {"peer_access", link.peer_access},
+                       {"peer_atomics", link.peer_atomics}});
+    }
+  }
+  return {{"gpus", gpus}, {"links", links}};
+}
+
 template <class T>
 std::string or_unknown(const std::optional<T>& value, const char* unit) {
   return value ? fmt::format("{}{}", *value, unit) : "unknown";
@@ -197,15 +225,23 @@ ExitCode run(const Context& context, const InfoArguments& options) {
   if (options.check) return check(context, check_options(options, device_given));
   if (options.measure) return measure(context, {*device_given, json, options.out});
   const auto specs = device_specs();
+  std::vector<GpuPlace> places;
   for (int i = 0; i < device_count(); ++i) {
     const DeviceInfo device = query_device(i, specs);
+    places.push_back({i, device.spec.name, device.uuid, device.pci_bus_id, {}, {}, {}});
     if (json) {
       out["devices"].push_back(to_json(device));
     } else {
       print_text(device);
     }
   }
-  if (json) fmt::print("{}\n", out.dump(2));
+  const Topology topology = read_topology(std::move(places));
+  if (json) {
+    out["topology"] = to_json(topology);
+    fmt::print("{}\n", out.dump(2));
+  } else if (topology.gpus.size() > 1) {
+    fmt::print("links:\n{}", topology_text(topology));
+  }
   return ExitCode::ok;
 }
 

@@ -1,10 +1,8 @@
 // What is read of a GPU's state, without a GPU: a library of this project answers in NVML's place.
-#include <dlfcn.h>
-
 #include "base/steady_clock.hpp"
 #include "gpu/nvml_sampler.hpp"
 #include "gpu/nvml_state.hpp"
-#include "nvml/fake_nvml.hpp"
+#include "nvml/loaded_fake.hpp"
 #include "support/catch.hpp"
 
 namespace gpuexp::test {
@@ -12,15 +10,6 @@ namespace {
 
 const std::string kUuid = "GPU-01234567-89ab-cdef-0123-456789abcdef";
 const std::string kInstance = "MIG" + kUuid.substr(3);
-
-// Loaded under NVML's own name, the loader takes it for the one that is asked for later.
-FakeNvml& fake() {
-  static void* const library = dlopen(GPUEXP_FAKE_NVML, RTLD_NOW);
-  REQUIRE(library != nullptr);
-  auto* answers = reinterpret_cast<FakeNvmlAnswers*>(dlsym(library, "fake_nvml"));
-  REQUIRE(answers != nullptr);
-  return *answers();
-}
 
 TEST_CASE("every part of a state comes from the function that has it") {
   fake() = {{kUuid}, {}, 0x1ff, 0, 0};

@@ -17,6 +17,24 @@ struct Handle {
 };
 Handle gpu{false};
 Handle instance{true};
+Handle other{false};
+
+/// nvmlPciInfo_t.
+struct PciInfo {
+  char legacy_bus_id[16];
+  unsigned domain;
+  unsigned bus;
+  unsigned device;
+  unsigned device_id;
+  unsigned subsystem_id;
+  char bus_id[32];
+};
+
+constexpr unsigned kBus = 0x17, kOtherBus = 0xc1, kSwitchBus = 0x05;
+
+bool is_whole(const Handle* device) {
+  return device == &gpu || device == &other;
+}
 
 int answer(const char* function, Handle* device, unsigned* out, unsigned value) {
   if (device != &gpu || !out) return kInvalid;
@@ -82,7 +100,9 @@ int nvmlShutdown() {
 }
 int nvmlDeviceGetHandleByUUID(const char* uuid, Handle** device) {
   if (!fake.uuids.count(uuid)) return kNotFound;
-  *device = std::string(uuid).rfind("MIG-", 0) == 0 ? &instance : &gpu;
+  *device = std::string(uuid).rfind("MIG-", 0) == 0 ? &instance
+            : uuid == fake.other                    ? &other
+                                                    : &gpu;
   return kSuccess;
 }
 int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(Handle* device, Handle** parent) {
@@ -200,6 +220,45 @@ int nvmlDeviceGetComputeRunningProcesses_v3(Handle* device, unsigned* count, Pro
 }
 int nvmlDeviceGetGraphicsRunningProcesses_v3(Handle* device, unsigned* count, Process* infos) {
   return list(__func__, device, count, infos, fake.drawing_from, fake.drawing_from ? 2 : 0);
+}
+
+int nvmlDeviceGetPciInfo_v3(Handle* device, PciInfo* pci) {
+  if (!is_whole(device)) return kInvalid;
+  *pci = {"", 2, device == &gpu ? kBus : kOtherBus, 0, 0, 0, ""};
+  return kSuccess;
+}
+int nvmlDeviceGetNvLinkState(Handle* device, unsigned link, unsigned* is_active) {
+  if (!is_whole(device) || link > fake.links) return kInvalid;
+  if (fake.not_there.count(__func__)) return kNotSupported;
+  *is_active = link < fake.links ? 1 : 0;
+  return kSuccess;
+}
+int nvmlDeviceGetNvLinkRemoteDeviceType(Handle* device, unsigned link, int* type) {
+  if (!is_whole(device) || link >= fake.links) return kInvalid;
+  *type = fake.has_switches ? 2 : 0;
+  return kSuccess;
+}
+int nvmlDeviceGetNvLinkRemotePciInfo_v2(Handle* device, unsigned link, PciInfo* pci) {
+  if (!is_whole(device) || link >= fake.links) return kInvalid;
+  *pci = {"", 2, fake.has_switches ? kSwitchBus : device == &gpu ? kOtherBus : kBus, 0, 0, 0, ""};
+  return kSuccess;
+}
+int nvmlDeviceGetNvLinkVersion(Handle* device, unsigned link, unsigned* version) {
+  if (!is_whole(device) || link >= fake.links) return kInvalid;
+  *version = 6;
+  return kSuccess;
+}
+int nvmlDeviceGetTopologyCommonAncestor(Handle* a, Handle* b, int* level) {
+  if (!is_whole(a) || !is_whole(b) || a == b) return kInvalid;
+  *level = fake.pcie_level;
+  return kSuccess;
+}
+int nvmlDeviceGetP2PStatus(Handle* a, Handle* b, int ability, int* status) {
+  if (!is_whole(a) || !is_whole(b) || ability < 0 || ability > 3) return kInvalid;
+  if (fake.not_there.count(__func__)) return kNotSupported;
+  constexpr int kAtomics = 3, kUnsupportedChipset = 1;
+  *status = ability == kAtomics ? kUnsupportedChipset : fake.peer_status;
+  return kSuccess;
 }
 
 }  // extern "C"

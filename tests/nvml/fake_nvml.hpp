@@ -13,6 +13,12 @@ struct FakeNvml {
   unsigned processes = 0;     ///< that compute, with pids from 1 on
   unsigned drawing_from = 0;  ///< pid of the first of two that draw; 0: none does
   unsigned power_now_mw = 0;  ///< 0: the driver knows the mean alone
+  // Of the GPU and of another one, with this UUID.
+  std::string other = {};
+  unsigned links = 0;        ///< of each, that are active; one more is not
+  bool has_switches = true;  ///< that they end at; else at the other GPU
+  int pcie_level = 0;        ///< nvmlGpuTopologyLevel_t
+  int peer_status = 0;       ///< nvmlGpuP2PStatus_t of reads and writes
 };
 
 /// What the library exports beside NVML's functions.
