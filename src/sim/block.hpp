@@ -50,8 +50,8 @@ struct LaunchState {
   Checks checks;
   const Observation* observation = nullptr;  ///< null: nothing but sums
   bool counts_accesses = true;               ///< Block::memory is asked for
-  /// Whoever asks for branches and addresses alone has tensor cores' products of mma.sync added up
-  /// in fp32, in a third of the time.
+  /// Whoever asks for branches and addresses alone has products of mma.sync added up in fp32, which
+  /// takes less time.
   bool is_rough = false;
   /// Warps execute without those that they would wait for: phases of mbarriers count as ended,
   /// nobody arrives, and shared memory of all blocks of a cluster is the block's own.

@@ -44,9 +44,8 @@ void choose(Scheduler& scheduler) {
     scheduler.choice = {scheduler.last, scheduler.free_at};
     return;
   }
-  // Most of the time that a launch takes to be executed clock by clock is spent here. Which warp is
-  // next no host could predict: a key of two times, whose bits are in their order since they are
-  // not negative, needs no branch.
+  // This is done for each instruction. Which warp is next no host could predict: a key of two
+  // times, whose bits are in their order since they are not negative, needs no branch.
   Key first = ~Key{0};
   const Turn* chosen = nullptr;
   for (const Turn& turn : scheduler.turns) {

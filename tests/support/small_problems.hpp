@@ -16,10 +16,10 @@ inline constexpr std::array<std::int64_t, 11> kExtents{1, 2, 3, 17, 31, 64, 97, 
 
 /// The family's default problem, but for the parameters that `changed` names.
 inline Values values_with(const Family& family, const std::map<std::string, Value>& changed = {}) {
-  Values values;
-  for (const Parameter& p : family.parameters) {
-    const auto found = changed.find(p.name);
-    values.push_back(found == changed.end() ? p.default_value : found->second);
+  Values values = family.defaults();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto found = changed.find(family.parameters[i].name);
+    if (found != changed.end()) values[i] = found->second;
   }
   return values;
 }
